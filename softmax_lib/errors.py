@@ -1,0 +1,53 @@
+"""Every error that this package raises on purpose; each message is one sentence for a person."""
+
+
+class SoftmaxLibError(Exception):
+    """Base of all errors below; the command line prints it and exits with status 2."""
+
+
+class WrongType(SoftmaxLibError, TypeError):
+    """An argument is no tensor, or has a dtype that the kernel does not take."""
+
+
+class BadInput(SoftmaxLibError, ValueError):
+    """An argument has the right type and an impossible value."""
+
+
+class UnknownKernel(SoftmaxLibError, LookupError):
+    """No kernel has this name."""
+
+
+class BlockSizeNotAllowed(BadInput):
+    """The kernel is not built for this number of threads a block."""
+
+
+class RowTooLong(BadInput):
+    """The row does not fit on the chip in the way this kernel keeps it there."""
+
+
+class NotAvailable(SoftmaxLibError, RuntimeError):
+    """This machine lacks something: a GPU, CuPy, a C++ compiler."""
+
+
+class CompileError(SoftmaxLibError, RuntimeError):
+    """The kernel's source does not compile; the message is the compiler's, at the source's own lines."""
+
+
+class KernelFault(SoftmaxLibError, RuntimeError):
+    """The emulator stopped a kernel; the message names block, threads and file:line."""
+
+
+class BarrierFault(KernelFault):
+    """A barrier that not every thread of the block reaches."""
+
+
+class Deadlock(KernelFault):
+    """Threads wait for each other, or for a lane that never comes."""
+
+
+class IllegalAddress(KernelFault):
+    """A load or store outside of every array, or misaligned."""
+
+
+class Hang(KernelFault):
+    """No thread finished within the time limit."""

@@ -1,0 +1,244 @@
+"""What kernels exist: name, file, launch shape, limits and traffic. Launch facts live here and nowhere else."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+from softmax_lib import source
+from softmax_lib.errors import BadInput, BlockSizeNotAllowed, RowTooLong, UnknownKernel
+from softmax_lib.source import Program, Source
+
+Grid = Literal["thread a row", "block a row", "thread an element"]
+
+WARP_MULTIPLES = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+POWERS_OF_TWO = (32, 64, 128, 256, 512, 1024)
+
+MAX_ROWS = 2**31 - 1
+"""Rows are counted in an int, and so are the blocks of a grid."""
+MAX_COLS = 2**31 - 4096
+"""Columns are counted in an int with room for one more stride of a block."""
+
+REGISTERS_A_BLOCK = 65536
+"""32-bit registers that one block can have, on every arch from sm_75 up."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One launch of a kernel's sequence: most kernels have one, an unfused one has several."""
+
+    entry: str
+    grid: Grid
+    arguments: tuple[str, ...] = ("x", "y", "rows", "cols")
+
+    def blocks(self, rows: int, cols: int, block_size: int) -> int:
+        """Number of blocks of `block_size` threads for a (rows, cols) matrix."""
+        work = {"thread a row": rows, "block a row": rows * block_size, "thread an element": rows * cols}
+        return -(-work[self.grid] // block_size)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A softmax kernel and all that launching and judging it needs.
+
+    `reads` and `writes` count accesses to global memory an element of the matrix; `per_thread` lists
+    how many floats a thread may hold where a kernel keeps its row on chip, one compilation for each.
+    """
+
+    name: str
+    stem: str
+    summary: str
+    steps: tuple[Step, ...]
+    reads: int | Callable[[int], int]
+    writes: int = 1
+    block_sizes: tuple[int, ...] = WARP_MULTIPLES
+    default_block_size: int = 256
+    per_thread: tuple[int, ...] = ()
+    in_place: bool = False
+    foil: bool = False
+    flaw: str | None = None
+    given_source: Source | None = None
+
+    @property
+    def chapter(self) -> str:
+        """Number of the chapter, as in the file's name: "05"."""
+        return self.stem[:2]
+
+    @property
+    def needs_power_of_two(self) -> bool:
+        """Whether the algorithm halves the block, so that only powers of two are allowed."""
+        return self.block_sizes == POWERS_OF_TWO
+
+    @property
+    def path(self) -> Path:
+        """The .cu file."""
+        return source.KERNEL_FOLDER / f"{self.stem}.cu"
+
+    @cached_property
+    def source(self) -> Source:
+        """The .cu file, read."""
+        return self.given_source or Source.read(self.path)
+
+    @property
+    def scratch(self) -> tuple[str, ...]:
+        """Names of the arrays of one float a row that the steps hand to each other."""
+        names = (name for step in self.steps for name in step.arguments)
+        return tuple(dict.fromkeys(n for n in names if n not in ("x", "y", "rows", "cols")))
+
+    def traffic(self, cols: int) -> tuple[int, int]:
+        """Reads and writes of global memory an element, for rows of `cols` elements."""
+        return (self.reads(cols) if callable(self.reads) else self.reads), self.writes
+
+    def largest_per_thread(self, block_size: int) -> int:
+        """Floats that a thread holds at most: half of its registers, and 128 of the 255 it can name."""
+        return max(n for n in self.per_thread if n <= REGISTERS_A_BLOCK // 2 // block_size)
+
+    def max_cols(self, block_size: int, arch: int = 75) -> int:
+        """Longest row at this block size on `arch` (75 for sm_75); a register file is 64 K words on all."""
+        if not self.per_thread:
+            return MAX_COLS
+        return block_size * self.largest_per_thread(block_size)
+
+    def legal_block_sizes(self, cols: int) -> tuple[int, ...]:
+        """Block sizes that take rows of `cols` elements."""
+        return tuple(size for size in self.block_sizes if cols <= self.max_cols(size))
+
+    def choose_block_size(self, cols: int) -> int:
+        """The default block size, or the nearest one that takes rows of `cols` elements."""
+        legal = self.legal_block_sizes(cols)
+        if not legal:
+            raise RowTooLong(self._too_long(cols, max(self.block_sizes, key=self.max_cols)))
+        return min(legal, key=lambda size: abs(size - self.default_block_size))
+
+    def check_block_size(self, block_size: int, cols: int) -> None:
+        """Raises `BlockSizeNotAllowed` or `RowTooLong` when this launch is not one the kernel takes."""
+        if block_size not in self.block_sizes:
+            allowed = ", ".join(map(str, self.block_sizes))
+            raise BlockSizeNotAllowed(
+                f"{self.name} is not built for {block_size} threads a block; it takes {allowed}."
+            )
+        if cols > self.max_cols(block_size):
+            raise RowTooLong(self._too_long(cols, block_size))
+
+    def program(self, block_size: int, cols: int) -> Program:
+        """What to compile for this launch: macros are defined only when the source names them."""
+        values = {"BLOCK": block_size}
+        if self.source.mentions("PER_THREAD"):
+            values["PER_THREAD"] = self._bucket(block_size, cols)
+        return Program(self.source, tuple((k, v) for k, v in values.items() if self.source.mentions(k)))
+
+    def programs(self) -> dict[tuple[int, int | None], Program]:
+        """Every compilation the registry allows, by (block size, floats a thread)."""
+        return {
+            (size, bucket): self.program(size, size * (bucket or 1))
+            for size in self.block_sizes
+            for bucket in [n for n in self.per_thread if n <= self.largest_per_thread(size)] or [None]
+        }
+
+    def _bucket(self, block_size: int, cols: int) -> int:
+        return min(n for n in self.per_thread if block_size * n >= cols)
+
+    def _too_long(self, cols: int, block_size: int) -> str:
+        limit = self.max_cols(block_size)
+        return (
+            f"A row of {cols} elements is too long for {self.name} at {block_size} threads a block: "
+            f"it keeps the row in registers and takes at most {limit}; float4 takes rows of any length."
+        )
+
+
+def _one(entry: str, grid: Grid) -> tuple[Step, ...]:
+    return (Step(f"softmax_{entry}", grid),)
+
+
+_ALL = (
+    Kernel("unsafe", "01_unsafe", "a thread a row, no maximum subtracted", _one("unsafe", "thread a row"),
+           reads=2, foil=True, flaw="exp overflows above 88.7 and underflows below -103"),
+    Kernel("naive", "03_naive", "a thread a row, three passes", _one("naive", "thread a row"),
+           reads=3, default_block_size=32),
+    Kernel("per_element", "03_per_element", "a thread an element, each recomputing its row",
+           _one("per_element", "thread an element"), reads=lambda cols: 2 * cols + 1, foil=True),
+    Kernel("online", "04_online", "a thread a row, running maximum and sum in one pass",
+           _one("online", "thread a row"), reads=2, default_block_size=32),
+    Kernel("max_from_zero", "04_max_from_zero", "a running maximum that starts at 0",
+           _one("max_from_zero", "thread a row"), reads=2, foil=True,
+           flaw="a row whose values all lie below -103 sums to 0"),
+    Kernel("shared", "05_shared", "a block a row, tree reduction in shared memory",
+           _one("shared", "block a row"), reads=2, block_sizes=POWERS_OF_TWO, default_block_size=1024),
+    Kernel("chunked", "05_chunked", "a block a row, one contiguous chunk a thread",
+           _one("chunked", "block a row"), reads=2, block_sizes=POWERS_OF_TWO, default_block_size=1024,
+           foil=True),
+    Kernel("shuffle", "06_shuffle", "a block a row, reduction by warp shuffles",
+           _one("shuffle", "block a row"), reads=2, default_block_size=1024),
+    Kernel("float4", "07_float4", "16-byte loads and stores", _one("float4", "block a row"),
+           reads=2, default_block_size=1024),
+    Kernel("fusion", "08_fusion", "the row stays in registers: one read, one write",
+           _one("fusion", "block a row"), reads=1, block_sizes=POWERS_OF_TWO, default_block_size=1024,
+           per_thread=(4, 8, 16, 32, 64, 128), in_place=True),
+    Kernel("unfused", "08_unfused", "max, subtract and exp, sum, divide as four launches",
+           (Step("softmax_unfused_max", "block a row", ("x", "row_max", "rows", "cols")),
+            Step("softmax_unfused_exp", "thread an element", ("x", "row_max", "y", "rows", "cols")),
+            Step("softmax_unfused_sum", "block a row", ("y", "row_sum", "rows", "cols")),
+            Step("softmax_unfused_divide", "thread an element", ("row_sum", "y", "rows", "cols"))),
+           reads=4, writes=2, foil=True),
+)  # fmt: skip
+
+kernels: Mapping[str, Kernel] = MappingProxyType({kernel.name: kernel for kernel in _ALL})
+"""All kernels by name, rungs and foils, in the order of the chapters."""
+
+
+def rungs() -> tuple[Kernel, ...]:
+    """The kernels of the ladder, slowest first."""
+    return tuple(kernel for kernel in _ALL if not kernel.foil)
+
+
+def find_kernel(name: str) -> Kernel:
+    """The kernel called `name`. Raises `UnknownKernel`, naming the nearest ones."""
+    if name in kernels:
+        return kernels[name]
+    near = difflib.get_close_matches(name, kernels, n=3, cutoff=0.4)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(kernels)}."
+    raise UnknownKernel(f"There is no kernel called {name!r}; {hint}")
+
+
+def resolve(kernel_or_source: str | Path | Kernel | Source, grid: Grid = "block a row") -> Kernel:
+    """The kernel that a name, a .cu file, or CUDA text stands for.
+
+    Text or a file needs exactly one `extern "C" __global__` kernel taking
+    (const float* x, float* y, int rows, int cols); `grid` says how it is launched.
+    Raises `UnknownKernel` or `BadInput`.
+    """
+    if isinstance(kernel_or_source, Kernel):
+        return kernel_or_source
+    if isinstance(kernel_or_source, str) and not _is_text(kernel_or_source):
+        if not kernel_or_source.endswith(".cu"):
+            return find_kernel(kernel_or_source)
+        kernel_or_source = Path(kernel_or_source)
+    given = kernel_or_source
+    if isinstance(given, Path):
+        given = Source.read(given)
+    elif isinstance(given, str):
+        given = Source("kernel.cu", given)
+    return _readers_kernel(given, grid)
+
+
+def _is_text(given: str) -> bool:
+    return "\n" in given or "{" in given
+
+
+def _readers_kernel(given: Source, grid: Grid) -> Kernel:
+    if len(given.entries) != 1:
+        found = ", ".join(given.entries) or "none"
+        raise BadInput(
+            f'{given.file_name} needs exactly one extern "C" __global__ kernel taking '
+            f"(const float* x, float* y, int rows, int cols); it has {found}."
+        )
+    per_thread = (4, 8, 16, 32, 64, 128) if given.mentions("PER_THREAD") else ()
+    return Kernel(
+        given.file_name.removesuffix(".cu"), given.file_name.removesuffix(".cu"), "a reader's own kernel",
+        (Step(given.entries[0], grid),), reads=1, per_thread=per_thread, given_source=given,
+    )  # fmt: skip

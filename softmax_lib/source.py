@@ -1,0 +1,75 @@
+"""Kernel sources: where they lie, what is put before them, and what identifies them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from softmax_lib.errors import BadInput
+
+PRELUDE = """\
+#define WARP 32
+#define INFINITY __int_as_float(0x7f800000)
+"""
+"""What a GPU build puts before each source: NVRTC has no INFINITY, and a constant WARP lets shuffle loops unroll."""
+
+_HERE = Path(__file__).parent
+KERNEL_FOLDER = _HERE / "_cuda" if (_HERE / "_cuda").is_dir() else _HERE.parent / "kernels"
+"""The .cu files: `softmax_lib/_cuda` when installed, `kernels` in a checkout."""
+
+_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_ENTRY = re.compile(
+    r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s+)?(\w+)\s*\('
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """CUDA C++ text and the file name that diagnostics show for it."""
+
+    file_name: str
+    text: str
+
+    @classmethod
+    def read(cls, path: str | Path) -> Source:
+        """Read a .cu file. Raises `BadInput` when it cannot be read."""
+        try:
+            return cls(Path(path).name, Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadInput(f"Cannot read the kernel file {path}: {error}.") from None
+
+    @cached_property
+    def code(self) -> str:
+        """The text without comments and blank lines: what a compiled kernel depends on."""
+        bare = _COMMENT.sub(lambda match: match.group(1) or " ", self.text)
+        return "\n".join(line.rstrip() for line in bare.splitlines() if line.strip())
+
+    @cached_property
+    def entries(self) -> tuple[str, ...]:
+        """Names of the `extern "C" __global__` kernels, in the order of the file."""
+        return tuple(_ENTRY.findall(self.code))
+
+    def mentions(self, macro: str) -> bool:
+        """Whether the code names `macro`, so that a build has to define it."""
+        return re.search(rf"\b{macro}\b", self.code) is not None
+
+    def with_prelude(self) -> str:
+        """The text as NVRTC gets it: prelude first, line numbers unchanged."""
+        return f'{PRELUDE}#line 1 "{self.file_name}"\n{self.text}'
+
+
+@dataclass(frozen=True)
+class Program:
+    """One compilation: a source and the macros defined for it, such as (("BLOCK", 256),)."""
+
+    source: Source
+    defines: tuple[tuple[str, int], ...] = ()
+
+    @cached_property
+    def digest(self) -> str:
+        """Hexadecimal SHA-256 of code, prelude and macros: changes whenever the machine code may."""
+        parts = repr((self.source.code, PRELUDE, self.defines))
+        return hashlib.sha256(parts.encode()).hexdigest()
