@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
 from softmax_lib import source
-from softmax_lib.errors import BadInput, BlockSizeNotAllowed, RowTooLong, UnknownKernel
+from softmax_lib.errors import (
+    BadInput,
+    BlockSizeNotAllowed,
+    RowTooLong,
+    UnknownKernel,
+    WrongType,
+)
 from softmax_lib.source import Program, Source
 
 Grid = Literal["thread a row", "block a row", "thread an element"]
@@ -19,8 +25,11 @@ Grid = Literal["thread a row", "block a row", "thread an element"]
 WARP_MULTIPLES = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 POWERS_OF_TWO = (32, 64, 128, 256, 512, 1024)
 
-MAX_ROWS = 2**31 - 1
-"""Rows are counted in an int, and so are the blocks of a grid."""
+FLOATS_A_THREAD = (4, 8, 16, 32, 64, 128)
+"""How many floats of its row a thread may keep: one compilation for each."""
+
+MAX_ROWS = 2**31 - 1024
+"""Rows are counted in an int with room for the threads of the last block."""
 MAX_COLS = 2**31 - 4096
 """Columns are counted in an int with room for one more stride of a block."""
 
@@ -35,11 +44,16 @@ class Step:
     entry: str
     grid: Grid
     arguments: tuple[str, ...] = ("x", "y", "rows", "cols")
+    elements_a_thread: int = 1
 
     def blocks(self, rows: int, cols: int, block_size: int) -> int:
         """Number of blocks of `block_size` threads for a (rows, cols) matrix."""
-        work = {"thread a row": rows, "block a row": rows * block_size, "thread an element": rows * cols}
-        return -(-work[self.grid] // block_size)
+        threads = {
+            "thread a row": rows,
+            "block a row": rows * block_size,
+            "thread an element": -(-rows * cols // self.elements_a_thread),
+        }
+        return -(-threads[self.grid] // block_size)
 
 
 @dataclass(frozen=True)
@@ -178,7 +192,7 @@ _ALL = (
            reads=2, default_block_size=1024),
     Kernel("fusion", "08_fusion", "the row stays in registers: one read, one write",
            _one("fusion", "block a row"), reads=1, block_sizes=POWERS_OF_TWO, default_block_size=1024,
-           per_thread=(4, 8, 16, 32, 64, 128), in_place=True),
+           per_thread=FLOATS_A_THREAD, in_place=True),
     Kernel("unfused", "08_unfused", "max, subtract and exp, sum, divide as four launches",
            (Step("softmax_unfused_max", "block a row", ("x", "row_max", "rows", "cols")),
             Step("softmax_unfused_exp", "thread an element", ("x", "row_max", "y", "rows", "cols")),
@@ -189,6 +203,11 @@ _ALL = (
 
 kernels: Mapping[str, Kernel] = MappingProxyType({kernel.name: kernel for kernel in _ALL})
 """All kernels by name, rungs and foils, in the order of the chapters."""
+
+
+COPY = Kernel("copy", "02_copy", "y = x by 16-byte loads and stores",
+              (Step("copy_float4", "thread an element", elements_a_thread=16),), reads=1)  # fmt: skip
+"""No softmax, and so not among `kernels`: the floor that `benchmark` measures beside them."""
 
 
 def rungs() -> tuple[Kernel, ...]:
@@ -209,25 +228,27 @@ def resolve(kernel_or_source: str | Path | Kernel | Source, grid: Grid = "block 
     """The kernel that a name, a .cu file, or CUDA text stands for.
 
     Text or a file needs exactly one `extern "C" __global__` kernel taking
-    (const float* x, float* y, int rows, int cols); `grid` says how it is launched.
+    (const float* x, float* y, int rows, int cols). One that is named as a kernel of this registry,
+    `softmax_naive` say, is launched as that one is; any other as `grid` says.
     Raises `UnknownKernel` or `BadInput`.
     """
-    if isinstance(kernel_or_source, Kernel):
-        return kernel_or_source
-    if isinstance(kernel_or_source, str) and not _is_text(kernel_or_source):
-        if not kernel_or_source.endswith(".cu"):
-            return find_kernel(kernel_or_source)
-        kernel_or_source = Path(kernel_or_source)
     given = kernel_or_source
+    if isinstance(given, str):
+        if given in kernels:
+            return kernels[given]
+        if "{" in given:
+            given = Source("kernel.cu", given)
+        elif given.endswith(".cu"):
+            given = Path(given)
+        else:
+            return find_kernel(given)
     if isinstance(given, Path):
         given = Source.read(given)
-    elif isinstance(given, str):
-        given = Source("kernel.cu", given)
-    return _readers_kernel(given, grid)
-
-
-def _is_text(given: str) -> bool:
-    return "\n" in given or "{" in given
+    if isinstance(given, Source):
+        return _readers_kernel(given, grid)
+    if isinstance(given, Kernel):
+        return given
+    raise WrongType(f"A kernel is a name, a .cu file or CUDA text, and not a {type(given).__name__}.")
 
 
 def _readers_kernel(given: Source, grid: Grid) -> Kernel:
@@ -237,7 +258,10 @@ def _readers_kernel(given: Source, grid: Grid) -> Kernel:
             f'{given.file_name} needs exactly one extern "C" __global__ kernel taking '
             f"(const float* x, float* y, int rows, int cols); it has {found}."
         )
-    per_thread = (4, 8, 16, 32, 64, 128) if given.mentions("PER_THREAD") else ()
+    for kernel in _ALL:
+        if kernel.steps[0].entry == given.entries[0]:
+            return replace(kernel, given_source=given, flaw=None)
+    per_thread = FLOATS_A_THREAD if given.mentions("PER_THREAD") else ()
     return Kernel(
         given.file_name.removesuffix(".cu"), given.file_name.removesuffix(".cu"), "a reader's own kernel",
         (Step(given.entries[0], grid),), reads=1, per_thread=per_thread, given_source=given,

@@ -20,10 +20,16 @@ _HERE = Path(__file__).parent
 KERNEL_FOLDER = _HERE / "_cuda" if (_HERE / "_cuda").is_dir() else _HERE.parent / "kernels"
 """The .cu files: `softmax_lib/_cuda` when installed, `kernels` in a checkout."""
 
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _ENTRY = re.compile(
     r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s+)?(\w+)\s*\('
 )
+
+
+def _strip(text: str) -> str:
+    bare = _COMMENT.sub(lambda match: match.group(1) or " ", text)
+    return "\n".join(line.rstrip() for line in bare.splitlines() if line.strip())
 
 
 @dataclass(frozen=True)
@@ -42,10 +48,15 @@ class Source:
             raise BadInput(f"Cannot read the kernel file {path}: {error}.") from None
 
     @cached_property
+    def headers(self) -> dict[str, str]:
+        """Text of each `#include "name"` that lies among the kernels, by name; headers include none."""
+        paths = {name: KERNEL_FOLDER / name for name in _INCLUDE.findall(self.text)}
+        return {name: path.read_text(encoding="utf-8") for name, path in paths.items() if path.is_file()}
+
+    @cached_property
     def code(self) -> str:
-        """The text without comments and blank lines: what a compiled kernel depends on."""
-        bare = _COMMENT.sub(lambda match: match.group(1) or " ", self.text)
-        return "\n".join(line.rstrip() for line in bare.splitlines() if line.strip())
+        """Headers and text without comments and blank lines: what a compiled kernel depends on."""
+        return "\n".join(_strip(text) for text in (*self.headers.values(), self.text))
 
     @cached_property
     def entries(self) -> tuple[str, ...]:

@@ -1,0 +1,53 @@
+// chunked: 05_shared, but each thread takes one contiguous chunk of the row.
+//   x, y     (rows, cols) float32, row-major
+//   grid     rows          block   BLOCK threads, a power of two
+//   shared   BLOCK floats  needs   any cols >= 1
+//   traffic  2 reads + 1 write per element (least: 1 + 1)
+//   next     neighbouring threads read addresses a chunk apart -> 05_shared
+
+extern "C" __global__ void softmax_chunked(const float* __restrict__ x, float* __restrict__ y,
+                                           int rows, int cols) {
+    __shared__ float partial[BLOCK];
+    int tid = threadIdx.x;
+    const float* x_row = x + (long long)blockIdx.x * cols;
+    float* y_row = y + (long long)blockIdx.x * cols;
+
+    long long chunk = (cols + BLOCK - 1) / BLOCK;
+    int begin = min(tid * chunk, (long long)cols);
+    int end = min((tid + 1) * chunk, (long long)cols);
+
+    // 1. max and sum of this thread's chunk
+    float thread_max = -INFINITY, thread_sum = 0.0f;
+    for (int col = begin; col < end; col++) {
+        float value = x_row[col];
+        if (value > thread_max) {
+            thread_sum *= expf(thread_max - value);
+            thread_max = value;
+        }
+        if (value != -INFINITY) thread_sum += expf(value - thread_max);
+    }
+
+    // 2. max of the row
+    partial[tid] = thread_max;
+    __syncthreads();
+    for (int stride = BLOCK / 2; stride > 0; stride /= 2) {
+        if (tid < stride) partial[tid] = fmaxf(partial[tid], partial[tid + stride]);
+        __syncthreads();
+    }
+    float row_max = partial[0];
+    __syncthreads();
+
+    // 3. sum of the row
+    partial[tid] = thread_sum * expf(thread_max - row_max);
+    __syncthreads();
+    for (int stride = BLOCK / 2; stride > 0; stride /= 2) {
+        if (tid < stride) partial[tid] += partial[tid + stride];
+        __syncthreads();
+    }
+    float row_sum = partial[0];
+
+    // 4. write
+    for (int col = begin; col < end; col++) {
+        y_row[col] = expf(x_row[col] - row_max) / row_sum;
+    }
+}

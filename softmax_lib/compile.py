@@ -1,0 +1,140 @@
+"""From a kernel's source to machine code: NVRTC through CuPy, cached on disk and in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+import threading
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from softmax_lib.errors import CompileError, NotAvailable
+from softmax_lib.source import Program
+
+if TYPE_CHECKING:
+    from cupy.cuda.function import Module
+
+FLAGS = ("--std=c++17",)
+OLDEST_ARCH = 75
+"""sm_75, the T4: the oldest GPU that the kernels are written for."""
+
+_INSTALL = "install it with `pip install cupy-cuda12x` (or cupy-cuda13x where the driver is for CUDA 13)"
+_FUNCTION = re.compile(r"Compiling entry function '(\w+)'")
+_STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_REGISTERS = re.compile(r"Used (\d+) registers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one thread or block of a compiled entry takes: the assembler's own report."""
+
+    entry: str
+    registers: int
+    shared_bytes: int
+    stack_bytes: int
+    spill_bytes: int
+
+
+@cache
+def nvrtc() -> Any:
+    """CuPy's NVRTC binding, which needs no GPU. Raises `NotAvailable` when CuPy or NVRTC is missing."""
+    try:
+        from cupy.cuda import nvrtc
+
+        nvrtc.getVersion()
+    except ImportError as error:
+        raise NotAvailable(f"CuPy, which compiles the kernels, cannot be imported; {_INSTALL}.") from error
+    except RuntimeError as error:
+        raise NotAvailable(f"CuPy finds no NVRTC: {error}; install CuPy with its [ctk] extra.") from error
+    return nvrtc
+
+
+def supported_archs() -> tuple[int, ...]:
+    """Archs that this NVRTC compiles for, from sm_75 up: (75, 80, ...)."""
+    return tuple(arch for arch in nvrtc().getSupportedArchs() if arch >= OLDEST_ARCH)
+
+
+def compile_cubin(program: Program, arch: int) -> bytes:
+    """Machine code of `program` for sm_`arch`, from the disk cache when it is there.
+
+    Raises `CompileError` with the compiler's message at the source's own lines.
+    """
+    from softmax_lib.cache import cache_folder
+
+    key = repr((program.digest, arch, FLAGS, nvrtc().getVersion()))
+    path = cache_folder("nvrtc") / f"{hashlib.sha256(key.encode()).hexdigest()}.cubin"
+    if path.is_file():
+        return path.read_bytes()
+    cubin, _ = _compile(program, arch, FLAGS)
+    handle, unfinished = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "wb") as file:
+        file.write(cubin)
+    os.replace(unfinished, path)  # whole or not at all: another process may read it now
+    return cubin
+
+
+def resources(program: Program, arch: int) -> tuple[Resources, ...]:
+    """Registers, shared memory, stack and spills of each entry of `program` on sm_`arch`."""
+    _, log = _compile(program, arch, (*FLAGS, "--ptxas-options=-v"))
+    found, entry, stack, spill = [], "", 0, 0
+    for line in log.splitlines():
+        if match := _FUNCTION.search(line):
+            entry = match[1]
+        elif match := _STACK.search(line):
+            stack, spill = int(match[1]), int(match[2]) + int(match[3])
+        elif match := _REGISTERS.search(line):
+            shared = _SHARED.search(line)
+            found.append(
+                Resources(entry, int(match[1]), int(shared[1]) if shared else 0, stack, spill)
+            )
+    return tuple(found)
+
+
+def _compile(program: Program, arch: int, flags: tuple[str, ...]) -> tuple[bytes, str]:
+    source = program.source
+    headers = {name.encode(): text.encode() for name, text in source.headers.items()}
+    handle = nvrtc().createProgram(
+        source.with_prelude(), source.file_name, list(headers.values()), list(headers)
+    )
+    options = [*flags, f"--gpu-architecture=sm_{arch}"]
+    options += [f"--define-macro={name}={value}" for name, value in program.defines]
+    try:
+        nvrtc().compileProgram(handle, options)
+        # CuPy cuts off the last byte, which ends the ELF file
+        return nvrtc().getCUBIN(handle) + b"\0", nvrtc().getProgramLog(handle)
+    except nvrtc().NVRTCError:
+        raise CompileError(nvrtc().getProgramLog(handle).strip()) from None
+    finally:
+        nvrtc().destroyProgram(handle)
+
+
+_modules: dict[tuple[str, int], Module] = {}
+_loading = threading.Lock()
+
+
+def load(program: Program, device: int) -> Module:
+    """`program` loaded on CUDA device number `device`, compiled for that device's own arch."""
+    key = (program.digest, device)
+    with _loading:
+        if key not in _modules:
+            _modules[key] = _load(program, device)
+        return _modules[key]
+
+
+def _load(program: Program, device: int) -> Module:
+    nvrtc()  # says what to install when CuPy is missing
+    import cupy
+
+    major_minor = int(cupy.cuda.Device(device).compute_capability)
+    if major_minor < OLDEST_ARCH:
+        raise NotAvailable(
+            f"GPU {device} has compute capability {major_minor / 10}; the kernels need 7.5 or more."
+        )
+    with cupy.cuda.Device(device):
+        module = cupy.cuda.function.Module()
+        module.load(compile_cubin(program, major_minor))
+    return module

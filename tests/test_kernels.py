@@ -1,0 +1,127 @@
+"""Every kernel at every block size against float64, over rows that break careless kernels."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from softmax_lib import check, kernels, reference, run
+from softmax_lib.registry import rungs
+
+SOUND = [kernel.name for kernel in kernels.values() if kernel.flaw is None]
+RUNGS = [kernel.name for kernel in rungs()]
+
+# One element; less than a float4; a ragged warp; a multiple of 4 that fills no block; the same and
+# one over; and a length that the smaller blocks walk through many times.
+LENGTHS = (1, 3, 33, 1000, 1001, 4099)
+
+
+def cases():
+    for name in SOUND:
+        for block_size in kernels[name].block_sizes:
+            for cols in LENGTHS:
+                if cols <= kernels[name].max_cols(block_size):
+                    yield pytest.param(name, block_size, cols, id=f"{name}-{block_size}-{cols}")
+
+
+@pytest.mark.parametrize(("name", "block_size", "cols"), cases())
+def test_adversarial_rows_match_float64(name, block_size, cols, device):
+    result = check(name, device=device, block_size=block_size, lengths=(cols,))
+    assert result.ok, "\n".join(result.failures)
+    assert {attempt.offset for attempt in result.attempts} == {0, 1}
+
+
+@pytest.mark.parametrize("name", ["unsafe", "max_from_zero"])
+def test_flawed_foils_are_found_out(name, device):
+    result = check(name, device=device, lengths=(33,))
+    assert kernels[name].flaw
+    assert "(all very negative)" in result.failures[0] or "(shifted up)" in result.failures[0]
+
+
+@pytest.mark.parametrize("name", RUNGS)
+@pytest.mark.parametrize("rows", [1, 31, 33, 257])
+def test_blocks_and_grids_that_are_not_full(name, rows, device):
+    x = torch.randn(rows, 77, generator=torch.Generator().manual_seed(rows))
+    error, failure = reference.judge(run(name, x.to(device)), x)
+    assert failure is None
+    assert error < 1e-6
+
+
+@pytest.mark.parametrize("name", RUNGS)
+def test_every_output_alignment(name, device):
+    x = torch.randn(5, 1003, generator=torch.Generator().manual_seed(0))
+    for x_offset in range(4):
+        for y_offset in range(4):
+            given_x = torch.empty(x.numel() + 4, device=device)[x_offset:][: x.numel()].view(5, 1003)
+            y = torch.full((x.numel() + 4,), math.nan, device=device)[y_offset:][: x.numel()]
+            run(name, given_x.copy_(x), out=y.view(5, 1003))
+            assert reference.judge(y.view(5, 1003), x)[1] is None
+
+
+@pytest.mark.parametrize("name", RUNGS)
+def test_planted_outliers_do_not_disturb_the_rest_of_the_matrix(name, device):
+    x = torch.randn(64, 4096, generator=torch.Generator().manual_seed(1))
+    plain = run(name, x.to(device)).cpu()
+    x[::7, 123] = 50.0
+    planted = run(name, x.to(device)).cpu()
+    assert reference.judge(planted, x)[1] is None
+    untouched = torch.ones(64, dtype=torch.bool)
+    untouched[::7] = False
+    assert torch.equal(planted[untouched], plain[untouched])
+
+
+@pytest.mark.parametrize("name", RUNGS)
+def test_rows_of_equal_values_are_uniform(name, device):
+    y = run(name, torch.full((3, 1024), -7.25, device=device)).cpu()
+    assert torch.equal(y, torch.full((3, 1024), 1 / 1024))
+
+
+@pytest.mark.parametrize("name", RUNGS)
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_shifting_a_row_changes_nothing(name, data):
+    cols = data.draw(st.integers(1, 300))
+    seed = data.draw(st.integers(0, 2**31))
+    # whole numbers below 2^20: adding the shift rounds nothing
+    x = torch.randint(-50, 50, (4, cols), generator=torch.Generator().manual_seed(seed)).float()
+    shift = data.draw(st.integers(-(2**20), 2**20))
+    assert torch.equal(run(name, x), run(name, x + shift))
+
+
+@pytest.mark.parametrize("name", RUNGS)
+@settings(max_examples=15, deadline=None)
+@given(rows=st.integers(1, 40), cols=st.integers(1, 600), scale=st.floats(0.01, 200), seed=st.integers(0, 2**31))
+def test_random_matrices_match_float64_and_sum_to_one(name, rows, cols, scale, seed):
+    x = scale * torch.randn(rows, cols, generator=torch.Generator().manual_seed(seed))
+    y = run(name, x)
+    assert reference.judge(y, x)[1] is None
+    torch.testing.assert_close(y.double().sum(1), torch.ones(rows, dtype=torch.float64), rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize("name", RUNGS)
+def test_a_length_at_the_limit_of_each_block_size(name, device):
+    kernel = kernels[name]
+    for block_size in kernel.block_sizes:
+        cols = min(kernel.max_cols(block_size), 32768)
+        x = torch.randn(2, cols, generator=torch.Generator().manual_seed(cols))
+        assert reference.judge(run(name, x.to(device), block_size=block_size), x)[1] is None
+
+
+@pytest.mark.parametrize("name", RUNGS)
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
+def test_empty_matrices_give_empty_matrices(name, shape, device):
+    assert run(name, torch.empty(shape, device=device)).shape == shape
+
+
+def test_fusion_may_write_over_its_input(device):
+    x = torch.randn(9, 1001, generator=torch.Generator().manual_seed(2))
+    y = x.to(device, copy=True)
+    assert run("fusion", y, out=y) is y
+    assert reference.judge(y, x)[1] is None
+
+
+def test_every_rung_offers_three_block_sizes_for_the_worklogs_shape():
+    for kernel in rungs():
+        assert len(kernel.legal_block_sizes(32768)) >= 3

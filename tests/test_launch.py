@@ -1,0 +1,183 @@
+"""What `run` says to bad input, and that it launches right on streams, graphs, threads and devices."""
+
+import threading
+
+import pytest
+import torch
+
+from softmax_lib import kernels, reference, run
+from softmax_lib.errors import BadInput, BlockSizeNotAllowed, CompileError, RowTooLong, UnknownKernel, WrongType
+from softmax_lib.registry import rungs
+from softmax_lib.source import Source
+
+X = torch.randn(6, 40, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        (("naive", [[1.0]]), WrongType, "torch.Tensor"),
+        (("naive", X.double()), WrongType, r"torch\.float32.*x\.float\(\)"),
+        (("naive", X[0]), BadInput, r"1 dimensions.*\(rows, cols\)"),
+        (("naive", torch.tensor(1.0)), BadInput, "0 dimensions"),
+        (("naive", X.t()), BadInput, r"\.contiguous\(\)"),
+        (("naive", X[:, :20]), BadInput, r"\.contiguous\(\)"),
+        (("naive", X.to("meta")), BadInput, "CUDA tensor or a CPU tensor"),
+        (("naiv", X), UnknownKernel, "did you mean naive"),
+        (("zzzz", X), UnknownKernel, "there are unsafe, naive"),
+        ((7, X), WrongType, "a name, a .cu file or CUDA text"),
+        (("no_such_file.cu", X), BadInput, "Cannot read"),
+        (("__global__ void f() {}", X), BadInput, 'exactly one extern "C"'),
+    ],
+)
+def test_bad_arguments_get_one_precise_sentence(arguments, error, words):
+    with pytest.raises(error, match=words) as caught:
+        run(*arguments)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("out", "error", "words"),
+    [
+        ("here", WrongType, "torch.Tensor"),
+        (torch.zeros(6, 40, dtype=torch.float64), WrongType, "must be the same"),
+        (torch.zeros(40, 6), BadInput, "shape"),
+        (torch.zeros(40, 6).t(), BadInput, "contiguous"),
+        (torch.zeros(6, 40, device="meta"), BadInput, "meta"),
+    ],
+)
+def test_a_bad_out_is_left_untouched(out, error, words):
+    before = out.clone() if isinstance(out, torch.Tensor) and not out.is_meta else None
+    with pytest.raises(error, match=words):
+        run("naive", X, out=out)
+    assert before is None or torch.equal(out, before)
+
+
+def test_an_overlapping_out_is_refused_where_the_kernel_cannot_take_it():
+    storage = torch.randn(41 * 6)
+    x, shifted = storage[: 40 * 6].view(6, 40), storage[6 : 40 * 6 + 6].view(6, 40)
+    before = storage.clone()
+    for name, out in [("naive", x), ("naive", shifted), ("fusion", shifted)]:
+        with pytest.raises(BadInput, match="overlaps"):
+            run(name, x, out=out)
+    assert torch.equal(storage, before)
+
+
+def test_an_illegal_block_size_lists_the_legal_ones():
+    with pytest.raises(BlockSizeNotAllowed, match="32, 64, 128, 256, 512, 1024"):
+        run("shared", X, block_size=96)
+    with pytest.raises(BlockSizeNotAllowed, match="96"):
+        run("naive", X, block_size=2048)
+
+
+def test_a_row_that_is_too_long_names_limit_and_alternative():
+    with pytest.raises(RowTooLong, match=r"at most 4096; float4 takes"):
+        run("fusion", torch.zeros(1, 5000), block_size=32)
+    with pytest.raises(RowTooLong, match=r"at most 32768"):
+        run("fusion", torch.zeros(1, 32769))
+
+
+@pytest.mark.parametrize("name", [kernel.name for kernel in rungs()])
+def test_a_readers_copy_of_a_kernel_runs_as_that_kernel_does(name, device, tmp_path):
+    text = kernels[name].source.text
+    path = tmp_path / "mine.cu"
+    path.write_text(text)
+    wanted = run(name, X.to(device))
+    assert torch.equal(run(text, X.to(device)), wanted)
+    assert torch.equal(run(path, X.to(device)), wanted)
+    assert torch.equal(run(str(path), X.to(device)), wanted)
+
+
+def test_a_readers_own_kernel_gets_a_block_a_row(device):
+    text = """
+extern "C" __global__ void uniform(const float* x, float* y, int rows, int cols) {
+    for (int col = threadIdx.x; col < cols; col += BLOCK) y[blockIdx.x * cols + col] = 1.0f / cols;
+}
+"""
+    y = run(text, X.to(device), block_size=64)
+    assert torch.equal(y.cpu(), torch.full_like(X, 1 / 40))
+
+
+def test_a_compile_error_stands_at_the_readers_own_line(device):
+    text = 'extern "C" __global__ void f(const float* x, float* y, int rows, int cols) {\n\n    y[0] = nonsense;\n}'
+    with pytest.raises(CompileError, match=r"mine\.cu(\(3\)|:3)(.|\n)*nonsense"):
+        run(Source("mine.cu", text), X.to(device))
+
+
+def test_importing_starts_nothing_heavy():
+    import subprocess
+    import sys
+
+    heavy = "cupy matplotlib ipywidgets elftools rich".split()
+    code = f"import sys, softmax_lib; print([m for m in {heavy} if m in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+@pytest.mark.gpu
+def test_a_launch_goes_to_the_current_stream_without_synchronising():
+    x = torch.randn(256, 1024, device="cuda")
+    run("shuffle", x)
+    stream = torch.cuda.Stream()
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(200_000_000)  # about 0.1 s: what is queued behind it cannot have run yet
+        y = run("shuffle", x)
+        assert not stream.query()
+    assert reference.judge(y.cpu(), x.cpu())[1] is None
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", list(kernels))
+def test_a_cuda_graph_replays_the_launch_even_when_it_is_the_first(name):
+    x = torch.randn(33, 517, device="cuda")
+    y = torch.zeros_like(x)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run(name, x, out=y)
+    x.copy_(torch.randn(33, 517))
+    graph.replay()
+    assert reference.judge(y, x.cpu())[1] is None
+
+
+@pytest.mark.gpu
+def test_threads_and_streams_do_not_mix_their_arguments():
+    xs = [torch.randn(64, 1024, device="cuda") for _ in range(8)]
+    wanted = [run("fusion", x).cpu() for x in xs]
+    wrong = []
+
+    def work(index: int) -> None:
+        with torch.cuda.stream(torch.cuda.Stream()):
+            for _ in range(200):
+                y = run("fusion", xs[index])
+            if not torch.equal(y.cpu(), wanted[index]):
+                wrong.append(index)
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
+@pytest.mark.parametrize("name", list(kernels))
+def test_the_second_gpu_is_as_good_as_the_first(name):
+    x = torch.randn(33, 517)
+    y = run(name, x.to("cuda:1"))
+    assert y.device == torch.device("cuda:1")
+    assert torch.cuda.current_device() == 0
+    assert reference.judge(y, x)[1] is None
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", [kernel.name for kernel in rungs()])
+def test_rows_beyond_two_to_the_31_elements(name):
+    rows, cols = 131101, 16381  # odd, so that every alignment occurs; 2^31 + 63,033 elements
+    x = torch.empty(rows, cols, device="cuda").normal_()
+    y = run(name, x, out=torch.full_like(x, float("nan")))
+    last = slice(rows - 40, rows)
+    assert reference.judge(y[last], x[last].cpu())[1] is None
+    assert reference.judge(y[:40], x[:40].cpu())[1] is None
+    torch.testing.assert_close(y.sum(1), torch.ones(rows, device="cuda"), rtol=2e-3, atol=0)
