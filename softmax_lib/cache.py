@@ -37,10 +37,11 @@ def _usable_folder(wanted: Path) -> Path:
         with tempfile.TemporaryFile(dir=wanted):
             return wanted
     except OSError as error:
+        reason = error.strerror
         folder = Path(tempfile.mkdtemp(prefix=f"softmax_lib-{wanted.name}-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     warnings.warn(
-        f"Built kernels cannot be kept in {wanted} ({error.strerror}), so they are built anew each "
+        f"Built kernels cannot be kept in {wanted} ({reason}), so they are built anew each "
         "time Python starts; set XDG_CACHE_HOME to a folder that can be written.",
         stacklevel=3,
     )
