@@ -1,0 +1,48 @@
+# Needs Python 3.11 or newer, make and a C++ compiler. Every target sets up what it uses.
+PYTHON ?= python3
+VENV := .venv
+BOOK_VENV := .venv-book
+
+.PHONY: book test test-book lab notebooks fork clean
+
+book: $(BOOK_VENV)/ready  ## the site, in _build/html; warnings are errors
+	$(BOOK_VENV)/bin/jupyter-book build . --warningiserror --keep-going --quiet
+
+test: $(VENV)/ready  ## lint, types, unit tests and every notebook
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/python -m pytest --nbval -n 2 --dist loadfile -m "not site"
+
+test-book: $(VENV)/ready book  ## the site in a browser, notebooks reproduced, Colab's environment
+	$(VENV)/bin/python -m pytest tests -n 2 --dist loadscope -m site
+
+lab: $(VENV)/ready  ## JupyterLab on the book
+	$(VENV)/bin/jupyter lab book
+
+notebooks: $(VENV)/ready  ## execute every notebook on the CPU, reproducibly, and save it
+	$(VENV)/bin/python book/publish/notebooks.py
+
+fork: ## point every link at another repository: make fork URL=https://github.com/you/fork
+	$(PYTHON) book/publish/address.py $(URL)
+
+clean:  ## remove what was built
+	rm -rf _build build *.egg-info
+
+# A virtual environment is made anew when what it holds has changed. Dependency groups need pip 25.1.
+define create_venv
+	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.12")'
+	rm -rf $(1)
+	$(PYTHON) -m venv $(1)
+	$(1)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+endef
+
+$(BOOK_VENV)/ready: pyproject.toml constraints.txt
+	$(call create_venv,$(BOOK_VENV))
+	$(BOOK_VENV)/bin/pip install --quiet -c constraints.txt --group book
+	touch $@
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	$(call create_venv,$(VENV))
+	$(VENV)/bin/pip install --quiet -c constraints.txt --editable ".[cuda12,notebook]" --group test
+	touch $@
