@@ -30,7 +30,7 @@ extern "C" __global__ void softmax_chunked(const float* __restrict__ x, float* _
     // 2. max of the row
     partial[tid] = thread_max;
     __syncthreads();
-    for (int stride = BLOCK / 2; stride > 0; stride /= 2) {
+    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
         if (tid < stride) partial[tid] = fmaxf(partial[tid], partial[tid + stride]);
         __syncthreads();
     }
@@ -40,7 +40,7 @@ extern "C" __global__ void softmax_chunked(const float* __restrict__ x, float* _
     // 3. sum of the row
     partial[tid] = thread_sum * expf(thread_max - row_max);
     __syncthreads();
-    for (int stride = BLOCK / 2; stride > 0; stride /= 2) {
+    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
         if (tid < stride) partial[tid] += partial[tid + stride];
         __syncthreads();
     }

@@ -26,7 +26,7 @@ extern "C" __global__ void softmax_shared(const float* __restrict__ x, float* __
     // 2. max of the row: halve the number of values until one is left
     partial[tid] = thread_max;
     __syncthreads();
-    for (int stride = BLOCK / 2; stride > 0; stride /= 2) {
+    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
         if (tid < stride) partial[tid] = fmaxf(partial[tid], partial[tid + stride]);
         __syncthreads();
     }
@@ -36,7 +36,7 @@ extern "C" __global__ void softmax_shared(const float* __restrict__ x, float* __
     // 3. sum of the row: the same tree, once every thread's sum is under the row's maximum
     partial[tid] = thread_sum * expf(thread_max - row_max);
     __syncthreads();
-    for (int stride = BLOCK / 2; stride > 0; stride /= 2) {
+    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
         if (tid < stride) partial[tid] += partial[tid + stride];
         __syncthreads();
     }

@@ -27,8 +27,10 @@ Call = Callable[[Tensor, Tensor], object]
 REPLAYS = 15
 COLD_BY = 10
 """Pairs fill this many times the L2 cache before one of them is used again."""
-LONG_ENOUGH_US = 200.0
-"""A graph holds at least this much work, so that the events' own cost vanishes."""
+LONG_ENOUGH_US = 1000.0
+"""A graph holds about this much work, so that the events' own cost vanishes."""
+ENOUGH_MS = 400.0
+"""A contender that has been timed for so long, and five times, sits out the remaining replays."""
 HOST_CALLS = 300
 
 
@@ -79,20 +81,17 @@ def time_device(
     """
     xs, ys = _pairs(rows, cols, dtype, l2)
     graphs = {name: _capture(call, xs, ys) for name, call in calls.items()}
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for replay in range(replays + 2):
-        marks = {}
-        for name, (graph, _, _) in graphs.items():
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            start.record()
-            graph.replay()
-            end.record()
-            marks[name] = start, end
+    for graph, _, _ in graphs.values():
+        graph.replay()
+    elapsed_ms: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(replays):
+        marks = {
+            name: _replay(graphs[name][0]) for name, ms in elapsed_ms.items() if not _is_enough(ms)
+        }
         torch.cuda.synchronize()
-        if replay >= 2:  # the first two warm up
-            for name, (start, end) in marks.items():
-                times[name].append(1e3 * start.elapsed_time(end) / graphs[name][1])
-    return {name: _summary(values) for name, values in times.items()}
+        for name, (start, end) in marks.items():
+            elapsed_ms[name].append(start.elapsed_time(end))
+    return {name: _summary(ms, graphs[name][1]) for name, ms in elapsed_ms.items()}
 
 
 def time_host(call: Call, rows: int, cols: int, dtype: torch.dtype = torch.float32) -> float:
@@ -123,7 +122,9 @@ def _pairs(rows: int, cols: int, dtype: torch.dtype, l2: L2) -> tuple[list[Tenso
     return list(matrices[0]), list(matrices[1])
 
 
-def _capture(call: Call, xs: list[Tensor], ys: list[Tensor]) -> tuple[torch.cuda.CUDAGraph, int, list]:
+def _capture(
+    call: Call, xs: list[Tensor], ys: list[Tensor]
+) -> tuple[torch.cuda.CUDAGraph, int, list]:
     """A graph of calls over all pairs, how many calls it holds, and the results it must keep alive."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
@@ -152,6 +153,18 @@ def _rounds(call: Call, xs: list[Tensor], ys: list[Tensor]) -> int:
     return max(1, min(200, round(LONG_ENOUGH_US / graph_us)))
 
 
-def _summary(values: list[float]) -> Timing:
-    low, median, high = statistics.quantiles(values, n=4)
+def _replay(graph: torch.cuda.CUDAGraph) -> tuple[torch.cuda.Event, torch.cuda.Event]:
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    graph.replay()
+    end.record()
+    return start, end
+
+
+def _is_enough(elapsed_ms: list[float]) -> bool:
+    return len(elapsed_ms) >= 5 and sum(elapsed_ms) > ENOUGH_MS
+
+
+def _summary(elapsed_ms: list[float], calls: int) -> Timing:
+    low, median, high = (1e3 * ms / calls for ms in statistics.quantiles(elapsed_ms, n=4))
     return Timing(median, low, high)

@@ -12,16 +12,17 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from softmax_lib.errors import CompileError, NotAvailable
-from softmax_lib.source import Program
+from softmax_lib.source import FLAGS, Program
 
 if TYPE_CHECKING:
     from cupy.cuda.function import Module
 
-FLAGS = ("--std=c++17",)
 OLDEST_ARCH = 75
 """sm_75, the T4: the oldest GPU that the kernels are written for."""
 
-_INSTALL = "install it with `pip install cupy-cuda12x` (or cupy-cuda13x where the driver is for CUDA 13)"
+_INSTALL = (
+    "install it with `pip install cupy-cuda12x` (or cupy-cuda13x where the driver is for CUDA 13)"
+)
 _FUNCTION = re.compile(r"Compiling entry function '(\w+)'")
 _STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _REGISTERS = re.compile(r"Used (\d+) registers")
@@ -47,9 +48,13 @@ def nvrtc() -> Any:
 
         nvrtc.getVersion()
     except ImportError as error:
-        raise NotAvailable(f"CuPy, which compiles the kernels, cannot be imported; {_INSTALL}.") from error
+        raise NotAvailable(
+            f"CuPy, which compiles the kernels, cannot be imported; {_INSTALL}."
+        ) from error
     except RuntimeError as error:
-        raise NotAvailable(f"CuPy finds no NVRTC: {error}; install CuPy with its [ctk] extra.") from error
+        raise NotAvailable(
+            f"CuPy finds no NVRTC: {error}; install CuPy with its [ctk] extra."
+        ) from error
     return nvrtc
 
 
@@ -65,7 +70,7 @@ def compile_cubin(program: Program, arch: int) -> bytes:
     """
     from softmax_lib.cache import cache_folder
 
-    key = repr((program.digest, arch, FLAGS, nvrtc().getVersion()))
+    key = repr((program.digest, arch, nvrtc().getVersion()))
     path = cache_folder("nvrtc") / f"{hashlib.sha256(key.encode()).hexdigest()}.cubin"
     if path.is_file():
         return path.read_bytes()

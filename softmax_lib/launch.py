@@ -36,16 +36,11 @@ def run(
     _check_x(x)
     if out is not None:
         _check_out(kernel, x, out)
-    cols = x.shape[1]
-    if block_size is None:
-        block_size = kernel.choose_block_size(cols)
-    kernel.check_block_size(block_size, cols)
+    if x.is_cuda and x.numel():
+        return _run_on_gpu(kernel, x, block_size, out)
+    block_size = kernel.settle_block_size(block_size, x.shape[1])
     y = torch.empty_like(x) if out is None else out
-    if x.numel() == 0:
-        return y
-    if x.is_cuda:
-        _launch_cuda(kernel, x, y, block_size)
-    else:
+    if x.numel():
         from softmax_lib import emulator
 
         emulator.execute(kernel, x.detach(), y.detach(), block_size)
@@ -77,7 +72,9 @@ def _check_out(kernel: Kernel, x: Tensor, out: Tensor) -> None:
     if out.device != x.device:
         raise BadInput(f"out is on {out.device} and x is on {x.device}.")
     if not out.is_contiguous():
-        raise BadInput("The rows of out do not follow one another in memory; pass a contiguous out.")
+        raise BadInput(
+            "The rows of out do not follow one another in memory; pass a contiguous out."
+        )
     distance = abs(out.data_ptr() - x.data_ptr())
     if distance < 4 * x.numel() and not (distance == 0 and kernel.in_place):
         allowed = "out may be x itself, or else" if kernel.in_place else "out and x"
@@ -96,11 +93,15 @@ class _Prepared:
         self.pointers = {name: ctypes.c_void_p() for name in ("x", "y", *kernel.scratch)}
         sizes = {"rows": ctypes.c_int(rows), "cols": ctypes.c_int(cols)}
         self.launch_kernel = cupy.cuda.driver.launchKernel
-        self.launches = [self._lay_out(step, module, sizes, rows, cols, block_size) for step in kernel.steps]
+        self.launches = [
+            self._lay_out(step, module, sizes, rows, cols, block_size) for step in kernel.steps
+        ]
         self.scratch = kernel.scratch
         self.rows = rows
 
-    def _lay_out(self, step: Step, module: Any, sizes: dict, rows: int, cols: int, block_size: int) -> tuple:
+    def _lay_out(
+        self, step: Step, module: Any, sizes: dict, rows: int, cols: int, block_size: int
+    ) -> tuple:
         known = {**self.pointers, **sizes}
         values = [known[name] for name in step.arguments]
         arguments = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
@@ -122,18 +123,28 @@ _of_this_thread = threading.local()
 _PREPARED_AT_MOST = 256
 
 
-def _launch_cuda(kernel: Kernel, x: Tensor, y: Tensor, block_size: int) -> None:
+def _run_on_gpu(kernel: Kernel, x: Tensor, block_size: int | None, out: Tensor | None) -> Tensor:
     device = x.get_device()
     if device != torch.cuda.current_device():
         with torch.cuda.device(device):
-            return _launch_cuda(kernel, x, y, block_size)
+            return _run_on_gpu(kernel, x, block_size, out)
     # addresses are written into the prepared arguments, so each thread has its own
     table = _of_this_thread.__dict__
     key = (kernel.name, kernel.given_source, x.shape, block_size, device)
     prepared = table.get(key)
     if prepared is None:
+        prepared = _prepare(kernel, *x.shape, block_size, device)
         if len(table) >= _PREPARED_AT_MOST:
             table.clear()
-        torch.cuda.set_device(device)  # a new thread has no CUDA context until it asks for one
-        prepared = table[key] = _Prepared(kernel, *x.shape, block_size, device)
+        table[key] = prepared
+    y = torch.empty_like(x) if out is None else out
     prepared.launch(x, y, torch.cuda.current_stream(device).cuda_stream)
+    return y
+
+
+def _prepare(
+    kernel: Kernel, rows: int, cols: int, block_size: int | None, device: int
+) -> _Prepared:
+    block_size = kernel.settle_block_size(block_size, cols)
+    torch.cuda.set_device(device)  # a new thread has no CUDA context until it asks for one
+    return _Prepared(kernel, rows, cols, block_size, device)

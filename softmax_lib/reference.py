@@ -24,8 +24,8 @@ GUARD = 64
 
 
 def softmax(x: Tensor) -> Tensor:
-    """Softmax over the last dimension, computed in float64 on the CPU. `x` has any shape."""
-    return torch.softmax(x.detach().cpu().double(), dim=-1)
+    """Softmax over the last dimension by torch in float64, where `x` lies. `x` has any shape."""
+    return torch.softmax(x.detach().double(), dim=-1)
 
 
 def relative_tolerance(cols: int) -> float:
@@ -159,22 +159,28 @@ def check(
     return CheckResult(kernel.name, device, tuple(attempts))
 
 
-def count_attempts(kernel: Kernel, block_size: int | None = None, lengths: tuple[int, ...] = LENGTHS) -> int:
+def count_attempts(
+    kernel: Kernel, block_size: int | None = None, lengths: tuple[int, ...] = LENGTHS
+) -> int:
     """How many launches `check` makes, for a progress bar."""
     return sum(1 for _ in _plan(kernel, block_size, lengths))
 
 
 def choose_device(device: str) -> str:
-    """"cuda" or "cpu" for "auto". Raises `NotAvailable` when CUDA is asked for and there is none."""
+    """Where to run for "auto": "cuda" or "cpu". Raises `NotAvailable` when CUDA is asked for and there is none."""
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cuda" and not torch.cuda.is_available():
-        reason = "torch sees no CUDA GPU" if torch.version.cuda else "this torch is built without CUDA"
+        reason = (
+            "torch sees no CUDA GPU" if torch.version.cuda else "this torch is built without CUDA"
+        )
         raise NotAvailable(f"No GPU to run on: {reason}; use --device cpu for the emulator.")
     return device
 
 
-def _plan(kernel: Kernel, block_size: int | None, lengths: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:
+def _plan(
+    kernel: Kernel, block_size: int | None, lengths: tuple[int, ...]
+) -> Iterator[tuple[int, int, int]]:
     sizes = kernel.block_sizes
     tried = {block_size} if block_size else {sizes[0], kernel.default_block_size, sizes[-1]}
     for cols in lengths:
@@ -196,14 +202,16 @@ def _attempt(kernel: Kernel, matrix: Tensor, block_size: int, offset: int, devic
     if failure is None and not padded[count:].isnan().all():
         failure = "it wrote behind the end of y"
     if failure:
-        failure = f"({rows}, {cols}) at {block_size} threads a block, x {offset} floats off: {failure}"
+        failure = (
+            f"({rows}, {cols}) at {block_size} threads a block, x {offset} floats off: {failure}"
+        )
     return Attempt(rows, cols, block_size, offset, error, failure)
 
 
 def judge(y: Tensor, x: Tensor) -> tuple[float, str | None]:
     """Largest absolute error of `y` as softmax of `x` (ROWS, cols), and the first wrong row in words."""
-    wanted = softmax(x)
-    got = y.detach().cpu().double()
+    wanted = softmax(x.to(y.device))
+    got = y.detach().double()
     distance = (got - wanted).abs()
     within = distance <= relative_tolerance(x.shape[1]) * wanted + 1e-37
     right = within | (got.isnan() & wanted.isnan())

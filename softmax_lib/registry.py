@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -104,6 +105,13 @@ class Kernel:
         names = (name for step in self.steps for name in step.arguments)
         return tuple(dict.fromkeys(n for n in names if n not in ("x", "y", "rows", "cols")))
 
+    @property
+    def digest(self) -> str:
+        """Hexadecimal SHA-256 of code, prelude, flags and launch facts: what was checked and measured."""
+        facts = (self.steps, self.block_sizes, self.per_thread, self.in_place)
+        parts = repr((Program(self.source).digest, facts))
+        return hashlib.sha256(parts.encode()).hexdigest()
+
     def traffic(self, cols: int) -> tuple[int, int]:
         """Reads and writes of global memory an element, for rows of `cols` elements."""
         return (self.reads(cols) if callable(self.reads) else self.reads), self.writes
@@ -123,14 +131,24 @@ class Kernel:
         return tuple(size for size in self.block_sizes if cols <= self.max_cols(size))
 
     def choose_block_size(self, cols: int) -> int:
-        """The default block size, or the nearest one that takes rows of `cols` elements."""
+        """The default block size; where the row stays on chip, one that gives a thread 16 floats of it.
+
+        Raises `RowTooLong` when no block takes rows of `cols` elements.
+        """
+        if not self.per_thread:
+            return self.default_block_size
         legal = self.legal_block_sizes(cols)
         if not legal:
             raise RowTooLong(self._too_long(cols, max(self.block_sizes, key=self.max_cols)))
-        return min(legal, key=lambda size: abs(size - self.default_block_size))
+        return next((size for size in legal if size * 16 >= cols), legal[-1])
 
-    def check_block_size(self, block_size: int, cols: int) -> None:
-        """Raises `BlockSizeNotAllowed` or `RowTooLong` when this launch is not one the kernel takes."""
+    def settle_block_size(self, block_size: int | None, cols: int) -> int:
+        """`block_size` if the kernel takes it, its own choice for None.
+
+        Raises `BlockSizeNotAllowed` or `RowTooLong`.
+        """
+        if block_size is None:
+            return self.choose_block_size(cols)
         if block_size not in self.block_sizes:
             allowed = ", ".join(map(str, self.block_sizes))
             raise BlockSizeNotAllowed(
@@ -138,20 +156,24 @@ class Kernel:
             )
         if cols > self.max_cols(block_size):
             raise RowTooLong(self._too_long(cols, block_size))
+        return block_size
 
     def program(self, block_size: int, cols: int) -> Program:
         """What to compile for this launch: macros are defined only when the source names them."""
         values = {"BLOCK": block_size}
         if self.source.mentions("PER_THREAD"):
             values["PER_THREAD"] = self._bucket(block_size, cols)
-        return Program(self.source, tuple((k, v) for k, v in values.items() if self.source.mentions(k)))
+        return Program(
+            self.source, tuple((k, v) for k, v in values.items() if self.source.mentions(k))
+        )
 
     def programs(self) -> dict[tuple[int, int | None], Program]:
         """Every compilation the registry allows, by (block size, floats a thread)."""
         return {
             (size, bucket): self.program(size, size * (bucket or 1))
             for size in self.block_sizes
-            for bucket in [n for n in self.per_thread if n <= self.largest_per_thread(size)] or [None]
+            for bucket in [n for n in self.per_thread if n <= self.largest_per_thread(size)]
+            or [None]
         }
 
     def _bucket(self, block_size: int, cols: int) -> int:
@@ -171,7 +193,7 @@ def _one(entry: str, grid: Grid) -> tuple[Step, ...]:
 
 _ALL = (
     Kernel("unsafe", "01_unsafe", "a thread a row, no maximum subtracted", _one("unsafe", "thread a row"),
-           reads=2, foil=True, flaw="exp overflows above 88.7 and underflows below -103"),
+           reads=2, default_block_size=32, foil=True, flaw="exp overflows above 88.7 and underflows below -103"),
     Kernel("naive", "03_naive", "a thread a row, three passes", _one("naive", "thread a row"),
            reads=3, default_block_size=32),
     Kernel("per_element", "03_per_element", "a thread an element, each recomputing its row",
@@ -179,7 +201,7 @@ _ALL = (
     Kernel("online", "04_online", "a thread a row, running maximum and sum in one pass",
            _one("online", "thread a row"), reads=2, default_block_size=32),
     Kernel("max_from_zero", "04_max_from_zero", "a running maximum that starts at 0",
-           _one("max_from_zero", "thread a row"), reads=2, foil=True,
+           _one("max_from_zero", "thread a row"), reads=2, default_block_size=32, foil=True,
            flaw="a row whose values all lie below -103 sums to 0"),
     Kernel("shared", "05_shared", "a block a row, tree reduction in shared memory",
            _one("shared", "block a row"), reads=2, block_sizes=POWERS_OF_TWO, default_block_size=1024),
@@ -248,7 +270,9 @@ def resolve(kernel_or_source: str | Path | Kernel | Source, grid: Grid = "block 
         return _readers_kernel(given, grid)
     if isinstance(given, Kernel):
         return given
-    raise WrongType(f"A kernel is a name, a .cu file or CUDA text, and not a {type(given).__name__}.")
+    raise WrongType(
+        f"A kernel is a name, a .cu file or CUDA text, and not a {type(given).__name__}."
+    )
 
 
 def _readers_kernel(given: Source, grid: Grid) -> Kernel:

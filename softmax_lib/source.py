@@ -16,6 +16,9 @@ PRELUDE = """\
 """
 """What a GPU build puts before each source: NVRTC has no INFINITY, and a constant WARP lets shuffle loops unroll."""
 
+FLAGS = ("--std=c++17",)
+"""What NVRTC is told for every kernel, beside the arch and the macros."""
+
 _HERE = Path(__file__).parent
 KERNEL_FOLDER = _HERE / "_cuda" if (_HERE / "_cuda").is_dir() else _HERE.parent / "kernels"
 """The .cu files: `softmax_lib/_cuda` when installed, `kernels` in a checkout."""
@@ -51,7 +54,9 @@ class Source:
     def headers(self) -> dict[str, str]:
         """Text of each `#include "name"` that lies among the kernels, by name; headers include none."""
         paths = {name: KERNEL_FOLDER / name for name in _INCLUDE.findall(self.text)}
-        return {name: path.read_text(encoding="utf-8") for name, path in paths.items() if path.is_file()}
+        return {
+            name: path.read_text(encoding="utf-8") for name, path in paths.items() if path.is_file()
+        }
 
     @cached_property
     def code(self) -> str:
@@ -81,6 +86,6 @@ class Program:
 
     @cached_property
     def digest(self) -> str:
-        """Hexadecimal SHA-256 of code, prelude and macros: changes whenever the machine code may."""
-        parts = repr((self.source.code, PRELUDE, self.defines))
+        """Hexadecimal SHA-256 of code, prelude, flags and macros: changes whenever the machine code may."""
+        parts = repr((self.source.code, PRELUDE, FLAGS, self.defines))
         return hashlib.sha256(parts.encode()).hexdigest()

@@ -6,7 +6,14 @@ import pytest
 import torch
 
 from softmax_lib import kernels, reference, run
-from softmax_lib.errors import BadInput, BlockSizeNotAllowed, CompileError, RowTooLong, UnknownKernel, WrongType
+from softmax_lib.errors import (
+    BadInput,
+    BlockSizeNotAllowed,
+    CompileError,
+    RowTooLong,
+    UnknownKernel,
+    WrongType,
+)
 from softmax_lib.registry import rungs
 from softmax_lib.source import Source
 
@@ -108,7 +115,7 @@ def test_importing_starts_nothing_heavy():
     import subprocess
     import sys
 
-    heavy = "cupy matplotlib ipywidgets elftools rich".split()
+    heavy = ["cupy", "matplotlib", "ipywidgets", "elftools", "rich"]
     code = f"import sys, softmax_lib; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
@@ -123,6 +130,7 @@ def test_a_launch_goes_to_the_current_stream_without_synchronising():
         torch.cuda._sleep(200_000_000)  # about 0.1 s: what is queued behind it cannot have run yet
         y = run("shuffle", x)
         assert not stream.query()
+    stream.synchronize()
     assert reference.judge(y.cpu(), x.cpu())[1] is None
 
 

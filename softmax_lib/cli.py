@@ -1,0 +1,197 @@
+"""The command line: `softmax-lib info | check | ladder | record`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from softmax_lib.errors import SoftmaxLibError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb. Status 0: done; 1: a check failed; 2: bad input, with one line on stderr."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.verb(options)
+    except SoftmaxLibError as error:
+        print(f"softmax-lib: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("softmax-lib: interrupted; what was finished is kept.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # `softmax-lib ladder | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> Any:
+        self.exit(2, f"{self.prog}: {message}; `{self.prog} --help` lists what there is.\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="softmax-lib", description="Softmax kernels from naive to the speed of light."
+    )
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
+
+    def verb(name: str, run: Any, help: str) -> argparse.ArgumentParser:
+        made = verbs.add_parser(name, help=help, description=help)
+        made.add_argument("--json", action="store_true", help="print JSON")
+        made.set_defaults(verb=run)
+        return made
+
+    verb("info", _info, "what this machine has, and what will run where")
+    check = verb("check", _check, "compare kernels with float64 over rows that break careless ones")
+    check.add_argument(
+        "names", nargs="*", metavar="NAME", help="kernels or .cu files; all when none is named"
+    )
+    ladder = verb(
+        "ladder", _ladder, "every rung on one matrix: error, traffic, time, share of a copy"
+    )
+    ladder.add_argument("--rows", type=_count, default=1024)
+    ladder.add_argument("--cols", type=_count, default=32768)
+    for made in (check, ladder):
+        made.add_argument("--device", choices=("auto", "cuda", "cpu"), default="auto")
+    record = verb("record", _record, "measure every rung and peer on this GPU and write the record")
+    record.add_argument("--quick", action="store_true", help="two shapes only")
+    record.add_argument(
+        "--output", type=Path, metavar="FILE", help="instead of book/measurements/<gpu>.json"
+    )
+    return parser
+
+
+def _count(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no number of rows or columns from 1 up")
+    return number
+
+
+def _info(options: argparse.Namespace) -> int:
+    from softmax_lib.information import gather
+
+    found = gather()
+    if options.json:
+        return _print_json(found)
+    table = Table(show_header=False, box=None)
+    for name, value in found.items():
+        shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+        table.add_row(name.replace("_", " "), str(shown or "none"))
+    Console().print(table)
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    from softmax_lib import reference
+    from softmax_lib.registry import kernels, resolve
+
+    chosen = [resolve(name) for name in options.names] or list(kernels.values())
+    device = reference.choose_device(options.device)
+    total = sum(reference.count_attempts(kernel) for kernel in chosen)
+    results = []
+    with _progress(total, options.json) as advance:
+        for kernel in chosen:
+            tell = lambda attempt, name=kernel.name: advance(name)  # noqa: E731
+            results.append(reference.check(kernel, device=device, progress=tell))
+    expected = {kernel.name for kernel in chosen if kernel.flaw}
+    if options.json:
+        _print_json([_result_as_json(result) for result in results])
+    else:
+        for result in results:
+            note = (
+                f" (as it should: {kernels[result.kernel].flaw})"
+                if result.kernel in expected
+                else ""
+            )
+            print(f"{result}{note}")
+    return int(any(result.ok == (result.kernel in expected) for result in results))
+
+
+def _result_as_json(result: Any) -> dict:
+    return {
+        "name": result.kernel, "device": result.device, "ok": result.ok, "launches": len(result.attempts),
+        "max_abs_error": result.max_abs_error, "failures": list(result.failures),
+    }  # fmt: skip
+
+
+def _ladder(options: argparse.Namespace) -> int:
+    from softmax_lib.ladder import climb
+    from softmax_lib.registry import rungs
+
+    with _progress(len(rungs()) + 1, options.json) as advance:
+        ladder = climb(options.rows, options.cols, options.device, advance)
+    if options.json:
+        return _print_json(ladder.as_json())
+    table = Table(title=f"({ladder.rows}, {ladder.cols}) float32 on {ladder.device}")
+    for heading in (
+        "kernel",
+        "block",
+        "reads + writes",
+        "max error",
+        "time",
+        "GB/s",
+        "of a copy",
+        "source",
+    ):
+        table.add_column(heading, justify="left" if heading in ("kernel", "source") else "right")
+    for rung in ladder.kernels:
+        times = ("-", "-", "-")
+        if rung.time_us is not None:
+            times = (f"{rung.time_us:.1f} us", f"{rung.gb_per_s:.0f}", f"{rung.copy_share:.0%}")
+        table.add_row(
+            rung.name, str(rung.block_size), f"{rung.reads} + {rung.writes}", f"{rung.max_abs_error:.1e}",
+            *times, rung.source or "not measured",
+        )  # fmt: skip
+    Console().print(table)
+    return 0
+
+
+def _record(options: argparse.Namespace) -> int:
+    from softmax_lib.recording import record
+
+    with _bar(options.json) as bar:
+        task = bar.add_task("preparing", total=None)
+
+        def tell(label: str, done: int, total: int) -> None:
+            bar.update(task, description=label, completed=done, total=total)
+
+        path = record(options.output, quick=options.quick, progress=tell)
+    return _print_json({"path": str(path)}) if options.json else print(f"Wrote {path}.") or 0
+
+
+def _bar(quiet: bool) -> Progress:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=Console(stderr=True), disable=quiet)
+
+
+@contextmanager
+def _progress(total: int, quiet: bool) -> Any:
+    """A bar on stderr; yields a function that takes the name of what comes next."""
+    with _bar(quiet) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda label: bar.update(task, description=label, advance=1)
+
+
+def _print_json(found: object) -> int:
+    print(json.dumps(found, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

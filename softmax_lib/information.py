@@ -1,0 +1,78 @@
+"""What this machine has, and what will run where: the facts behind `softmax-lib info`."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+import torch
+
+from softmax_lib import __version__, compile, emulator, measurements
+from softmax_lib.errors import NotAvailable, SoftmaxLibError
+
+
+def gather() -> dict[str, object]:
+    """GPU, versions, C++ compiler, records, and a sentence on where kernels run; None for what is missing."""
+    found: dict[str, object] = {
+        "softmax_lib": __version__,
+        "torch": torch.__version__,
+        "gpus": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())],
+        "cupy": _cupys(),
+        "nvrtc": _nvrtc(),
+        "cpp_compiler": _cpp_compiler(),
+        "records": list(measurements.available()),
+    }
+    found["warnings"] = _warnings(found)
+    found["runs"] = _runs(found)
+    return found
+
+
+def _cupys() -> list[str]:
+    names = metadata.packages_distributions().get("cupy", [])
+    return [f"{name} {metadata.version(name)}" for name in dict.fromkeys(names)]
+
+
+def _nvrtc() -> str | None:
+    try:
+        archs = compile.supported_archs()
+        version = ".".join(map(str, compile.nvrtc().getVersion()))
+    except SoftmaxLibError:
+        return None
+    return f"{version}, for sm_{archs[0]} to sm_{archs[-1]}"
+
+
+def _cpp_compiler() -> str | None:
+    try:
+        return emulator.compiler()[1]
+    except NotAvailable:
+        return None
+
+
+def _warnings(found: dict[str, object]) -> list[str]:
+    cupys = found["cupy"]
+    if isinstance(cupys, list) and len(cupys) > 1:
+        return [
+            f"Two CuPys are installed ({', '.join(cupys)}) and break each other: uninstall one of them."
+        ]
+    return []
+
+
+def _runs(found: dict[str, object]) -> str:
+    if found["gpus"] and found["nvrtc"]:
+        return "CUDA tensors run on the GPU, CPU tensors in the emulator."
+    if found["gpus"]:
+        return f"There is a GPU, but {_missing_nvrtc()}"
+    if found["cpp_compiler"]:
+        return (
+            "No GPU here: kernels run in the emulator, and times are those recorded on other GPUs."
+        )
+    return (
+        "Nothing can run here: there is no GPU, and no C++ compiler for the emulator (install g++)."
+    )
+
+
+def _missing_nvrtc() -> str:
+    try:
+        compile.nvrtc()
+    except NotAvailable as error:
+        return str(error)
+    return "NVRTC answers."

@@ -1,0 +1,74 @@
+"""The softmaxes of others that the kernels are measured against; none is a dependency."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from softmax_lib.benchmark import Call
+from softmax_lib.errors import NotAvailable
+
+
+def _torch() -> Call:
+    return lambda x, y: torch.softmax(x, -1, out=y)
+
+
+def _compiled() -> Call:
+    torch._dynamo.reset()  # a shape seen before would make this one dynamic
+    return torch.compile(lambda x, y: torch.softmax(x, -1), dynamic=False)
+
+
+def _triton() -> Call:
+    from softmax_lib.triton_softmax import softmax_triton
+
+    return softmax_triton
+
+
+def _liger() -> Call:
+    from liger_kernel.ops.softmax import LigerSoftmaxFunction
+
+    return lambda x, y: LigerSoftmaxFunction.apply(x)
+
+
+def _quack() -> Call:
+    from quack.softmax import softmax
+
+    return lambda x, y: softmax(x)
+
+
+PEERS: dict[str, Callable[[], Call]] = {
+    "torch": _torch,
+    "torch.compile": _compiled,
+    "triton": _triton,
+    "liger": _liger,
+    "quack": _quack,
+}
+"""How to get each peer's call, by name; the import fails where the peer is not installed."""
+
+
+def peer(name: str) -> Call:
+    """The call of one peer, made anew. Raises `NotAvailable` with the reason when it cannot be had."""
+    try:
+        return PEERS[name]()
+    except Exception as error:  # a half-installed compiler stack fails in many ways
+        raise NotAvailable(f"{name} cannot be had: {_first_line(error)}") from error
+
+
+def try_once(name: str, call: Call, x: Tensor) -> None:
+    """Run `call` once on `x` and compare with float64. Raises `NotAvailable` when it refuses or is wrong."""
+    try:
+        got = call(x, torch.empty_like(x))
+        torch.cuda.synchronize()
+    except Exception as error:
+        raise NotAvailable(f"{name} refuses {tuple(x.shape)}: {_first_line(error)}") from error
+    first = slice(0, 64)
+    wanted = torch.softmax(x[first].double(), -1)
+    loose = {torch.float32: 1e-4, torch.bfloat16: 2e-2, torch.float16: 4e-3}[x.dtype]
+    if not torch.allclose(got[first].double(), wanted, rtol=loose, atol=1e-7):
+        raise NotAvailable(f"{name} gives a wrong result for {tuple(x.shape)}")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

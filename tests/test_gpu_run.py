@@ -1,0 +1,23 @@
+"""The kernels as they are now are those that were checked on a GPU (see gpu_run.py)."""
+
+import json
+
+import pytest
+from gpu_run import SUMMARY, TOOLS
+
+from softmax_lib import kernels
+
+RUN = json.loads(SUMMARY.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", list(kernels))
+def test_no_kernel_has_changed_since_the_gpu_run(name):
+    assert RUN["kernels"].get(name) == kernels[name].digest, (
+        f"{name} has changed since it was checked on a GPU: run `python tests/gpu_run.py` on one."
+    )
+
+
+def test_everything_passed_there():
+    assert RUN["pytest"]["passed"] > 500
+    assert RUN["pytest"].get("failed", 0) == RUN["pytest"].get("error", 0) == 0
+    assert RUN["sanitizer_errors"] == dict.fromkeys(TOOLS, 0)
