@@ -1,0 +1,10 @@
+"""Running the .cu files on the CPU: each CUDA thread a fiber, each block on one OS thread.
+
+The source is compiled, unmodified, by the machine's C++ compiler. It shows what a kernel computes,
+where its threads wait and what they touch; its speed says nothing about a GPU's.
+"""
+
+from softmax_lib.emulator.launching import execute
+from softmax_lib.emulator.toolchain import compiler
+
+__all__ = ["compiler", "execute"]

@@ -1,0 +1,167 @@
+"""From a .cu file to a shared library for the CPU, kept in the user's cache folder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+from softmax_lib.cache import cache_folder
+from softmax_lib.emulator import diagnostics
+from softmax_lib.emulator.toolchain import Toolchain, toolchain
+from softmax_lib.errors import CompileError, NotAvailable
+from softmax_lib.registry import Step
+from softmax_lib.source import Program
+
+CPP_FOLDER = Path(__file__).parent / "cpp"
+SHIM = "cuda_shim.h"
+
+COMMON_FLAGS = (
+    "-std=c++17",
+    "-O2",
+    "-fPIC",
+    # Hidden also keeps g++ from merging a template's __shared__ variables across libraries.
+    "-fvisibility=hidden",
+    "-fno-strict-aliasing",
+    "-ffp-contract=off",  # the same bits on every machine
+    "-w",
+)
+KERNEL_FLAGS = (
+    "-fno-finite-loops",  # an endless loop is a hang to report, not something to remove
+    "-fno-optimize-sibling-calls",  # a barrier in last place must return into its kernel
+    "-gdwarf-4",
+)
+TRACE_FLAGS = ("-fsanitize=thread", "-fno-tree-vectorize")
+GCC_TRACE_FLAGS = ("-fno-tree-loop-distribute-patterns",)
+CLANG_TRACE_FLAGS = (
+    "-fno-slp-vectorize",
+    "-fno-builtin-memcpy",
+    "-fno-builtin-memset",
+    "-mllvm",
+    "-tsan-instrument-read-before-write=1",  # clang leaves those reads out
+)
+LIBRARY_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
+
+_builds: dict[Path, threading.Lock] = {}
+
+
+def runtime_library() -> Path:
+    """The emulator's runtime, built if it is not there. Raises `NotAvailable` if it does not build."""
+    tools = toolchain()
+    path = _place("runtime", (tools, COMMON_FLAGS, _cpp_digest()))
+    return _build_once(path, lambda folder, out: _build_runtime(tools, out))
+
+
+def kernel_library(program: Program, steps: Sequence[Step], warp_size: int, traced: bool) -> Path:
+    """The library with the kernels that `steps` launch, built if it is not there.
+
+    Raises `CompileError` with the compiler's message at the source's own lines, or `NotAvailable`.
+    """
+    tools = toolchain()
+    runtime = runtime_library()
+    text = _with_entries(program.source.text, steps)
+    flags = kernel_flags(tools, program, warp_size, traced)
+    source = program.source
+    key = (tools, flags, link_flags(runtime), source.file_name, text, source.headers, _cpp_digest())
+    path = _place(Path(source.file_name).stem, key)
+    files = {**source.headers, source.file_name: text}
+
+    def build(folder: Path, out: Path) -> None:
+        for name, content in files.items():
+            (folder / name).write_text(content, encoding="utf-8")
+        _build_kernel(tools, flags, folder, source.file_name, runtime, out)
+
+    return _build_once(path, build)
+
+
+def kernel_flags(
+    tools: Toolchain, program: Program, warp_size: int, traced: bool
+) -> tuple[str, ...]:
+    """How a kernel is compiled: shim first, macros, and what tracing adds."""
+    macros = (f"-D{name}={value}" for name, value in (("WARP", warp_size), *program.defines))
+    trace: tuple[str, ...] = ()
+    if traced:
+        trace = (*TRACE_FLAGS, *(CLANG_TRACE_FLAGS if tools.is_clang else GCC_TRACE_FLAGS))
+    debug = "-g" if traced else "-g1"  # tracing also needs the types of shared variables
+    includes = (f"-I{CPP_FOLDER / 'cuda'}", f"-I{CPP_FOLDER}", "-include", SHIM)
+    return (*COMMON_FLAGS, *KERNEL_FLAGS, debug, *trace, *macros, *includes)
+
+
+def link_flags(runtime: Path) -> tuple[str, ...]:
+    """How a kernel's library finds the runtime, which Python loads first."""
+    if sys.platform == "darwin":
+        return ("-shared", "-Wl,-undefined,dynamic_lookup")
+    return ("-shared", "-Wl,-z,defs", "-Wl,-z,now", str(runtime), "-lm")
+
+
+def _build_runtime(tools: Toolchain, out: Path) -> None:
+    name = () if sys.platform == "darwin" else (f"-Wl,-soname,{out.name}",)
+    command = [*tools.command, *COMMON_FLAGS, "-shared", "-pthread", *name]
+    done = _compile([*command, str(CPP_FOLDER / "runtime.cpp"), "-o", str(out)], CPP_FOLDER)
+    if done.returncode:
+        reason = diagnostics.first_error(done.stderr)
+        raise NotAvailable(f"{tools.description} cannot build the emulator's runtime: {reason}")
+
+
+def _build_kernel(
+    tools: Toolchain, flags: tuple[str, ...], folder: Path, name: str, runtime: Path, out: Path
+) -> None:
+    compile_kernel = [*tools.command, *flags, "-x", "c++", "-c", name, "-o", "kernel.o"]
+    link = [*tools.command, "kernel.o", *link_flags(runtime), "-o", str(out)]
+    for command in (compile_kernel, link):
+        done = _compile(command, folder)
+        if done.returncode:
+            raise CompileError(diagnostics.readable(done.stderr, folder, CPP_FOLDER))
+
+
+def _compile(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    plain = {**os.environ, "LC_ALL": "C"}
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, env=plain, check=False
+    )
+
+
+def _with_entries(text: str, steps: Sequence[Step]) -> str:
+    """The source, and after its last line the functions by which the runtime calls its kernels."""
+    entries = dict.fromkeys((step.entry, step.arguments) for step in steps)
+    calls = [_entry(name, arguments) for name, arguments in entries]
+    return "\n".join((text, *calls, "EMULATOR_SHARED_MEMORY", ""))
+
+
+def _entry(name: str, arguments: Sequence[str]) -> str:
+    kinds = ("int" if argument in ("rows", "cols") else "float*" for argument in arguments)
+    values = ", ".join(f"({kind})a[{i}]" for i, kind in enumerate(kinds))
+    return f"EMULATOR_ENTRY({name}, {len(arguments)}, {values})"
+
+
+@cache
+def _cpp_digest() -> str:
+    files = sorted(path for path in CPP_FOLDER.rglob("*") if path.is_file())
+    texts = [
+        (str(path.relative_to(CPP_FOLDER)), path.read_text(encoding="utf-8")) for path in files
+    ]
+    return hashlib.sha256(repr(texts).encode()).hexdigest()
+
+
+def _place(stem: str, key: object) -> Path:
+    # The folder is part of the key: a kernel finds its runtime by the runtime's file name alone.
+    folder = cache_folder("emulator")
+    digest = hashlib.sha256(repr((folder, key)).encode()).hexdigest()[:24]
+    return folder / f"{stem}-{digest}{LIBRARY_SUFFIX}"
+
+
+def _build_once(path: Path, build: Callable[[Path, Path], None]) -> Path:
+    """Builds `path` unless it is there; another process may do the same, and the last one stays."""
+    with _builds.setdefault(path, threading.Lock()):
+        if not path.exists():
+            with tempfile.TemporaryDirectory(dir=path.parent, prefix="building-") as name:
+                folder = Path(name)
+                build(folder, folder / path.name)
+                os.replace(folder / path.name, path)
+    return path

@@ -1,0 +1,1 @@
+// Device assertions are in the shim: the system's would end the whole process.

@@ -1,0 +1,153 @@
+// What is wrong with a block, in words.
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "worker.h"
+
+namespace emulator {
+
+static const char* name_of(Operation operation) {
+    switch (operation) {
+        case Operation::barrier: return "__syncthreads()";
+        case Operation::barrier_and: return "__syncthreads_and()";
+        case Operation::barrier_or: return "__syncthreads_or()";
+        case Operation::barrier_count: return "__syncthreads_count()";
+        case Operation::syncwarp: return "__syncwarp()";
+        case Operation::shuffle: return "__shfl_sync()";
+        case Operation::shuffle_up: return "__shfl_up_sync()";
+        case Operation::shuffle_down: return "__shfl_down_sync()";
+        case Operation::shuffle_xor: return "__shfl_xor_sync()";
+        case Operation::ballot: return "__ballot_sync()";
+        case Operation::any: return "__any_sync()";
+        case Operation::all: return "__all_sync()";
+        default: return "a memory access";
+    }
+}
+
+static std::string in_words(Place place) {
+    const char* slash = strrchr(place.file, '/');
+    return std::string(slash ? slash + 1 : place.file) + ":" + std::to_string(place.line);
+}
+
+static std::string block_name(const Worker& worker) {
+    return "block (" + std::to_string(worker.block) + ",0,0)";
+}
+
+// "thread 3", "threads 0-2,4-63", "threads 0,2,4,6,8,10,..."
+static std::string in_words(const std::vector<int>& threads) {
+    constexpr int most_runs = 6;
+    std::string list;
+    int runs = 0;
+    for (size_t i = 0; i < threads.size();) {
+        size_t last = i;
+        while (last + 1 < threads.size() && threads[last + 1] == threads[last] + 1) last++;
+        if (runs++ == most_runs) {
+            list += ",...";
+            break;
+        }
+        if (!list.empty()) list += ",";
+        list += std::to_string(threads[i]);
+        if (last > i) list += "-" + std::to_string(threads[last]);
+        i = last + 1;
+    }
+    return (threads.size() == 1 ? "thread " : "threads ") + list;
+}
+
+static std::string doing(const Thread& thread, bool many) {
+    switch (thread.state) {
+        case State::exited: return "exited";
+        case State::not_started: return many ? "have not started" : "has not started";
+        case State::running: return many ? "run" : "runs";
+        default: break;
+    }
+    std::string mask;
+    if (thread.state == State::in_warp_call) {
+        char digits[32];
+        snprintf(digits, sizeof digits, " mask 0x%08x", thread.call.mask);
+        mask = digits;
+    }
+    return std::string(many ? "wait at " : "waits at ") + name_of(thread.operation) + mask + " " +
+           in_words(thread.place);
+}
+
+// Who does what: "thread 3 exited; threads 0-2,4-63 wait at __syncthreads() tree.cu:6".
+static std::string census(const Worker& worker, const Thread* leave_out) {
+    std::vector<std::pair<std::string, std::vector<int>>> groups;
+    for (int i = 0; i < worker.thread_count; i++) {
+        const Thread& thread = worker.threads[i];
+        if (&thread == leave_out) continue;
+        std::string key = doing(thread, true);
+        size_t at = 0;
+        while (at < groups.size() && groups[at].first != key) at++;
+        if (at == groups.size()) groups.push_back({key, {}});
+        groups[at].second.push_back(i);
+    }
+    std::string exited, others;
+    for (const auto& [key, threads] : groups) {
+        const Thread& first = worker.threads[threads[0]];
+        std::string clause = in_words(threads) + " " + doing(first, threads.size() > 1);
+        std::string& list = first.state == State::exited ? exited : others;
+        list += (list.empty() ? "" : "; ") + clause;
+    }
+    return exited + (exited.empty() || others.empty() ? "" : "; ") + others;
+}
+
+static Fault fault_of(const Worker& worker, FaultKind kind, const std::string& text) {
+    Fault fault{};
+    fault.kind = kind;
+    fault.block = worker.block;
+    fault.thread = worker.running ? worker.running->index : 0;
+    snprintf(fault.text, sizeof fault.text, "%s", text.c_str());
+    return fault;
+}
+
+static uint64_t offset_of(const Worker& worker, const void* pc) {
+    return pc ? reinterpret_cast<uintptr_t>(pc) - worker.launch->library_base : 0;
+}
+
+Fault describe_stall(const Worker& worker) {
+    bool all_at_barriers = true, some_exited = false;
+    for (int i = 0; i < worker.thread_count; i++) {
+        some_exited = some_exited || worker.threads[i].state == State::exited;
+        all_at_barriers = all_at_barriers && worker.threads[i].state != State::in_warp_call;
+    }
+    std::string block = block_name(worker), who = census(worker, nullptr);
+    if (!all_at_barriers) return fault_of(worker, FaultKind::deadlock, "deadlock in " + block + ": " + who);
+    return fault_of(worker, FaultKind::barrier,
+                    some_exited ? "barrier not reached by every thread of " + block + ": " + who
+                                : "threads of " + block + " wait at different barriers: " + who);
+}
+
+// The text is what the others do; faults.py says where the running thread is, and for how long.
+Fault describe_hang(const Worker& worker, const void* pc) {
+    Fault fault = fault_of(worker, FaultKind::hang, census(worker, worker.running));
+    fault.pc = offset_of(worker, pc);
+    return fault;
+}
+
+Fault describe_failure(const Worker& worker, const char* what, Place place) {
+    return fault_of(worker, FaultKind::other, std::string(what) + " at " + in_words(place));
+}
+
+Fault describe_access(const Worker& worker, Access access, int size, uintptr_t address, const void* pc) {
+    Fault fault = fault_of(worker, FaultKind::address, "");
+    fault.access = access;
+    fault.size = size;
+    fault.pc = offset_of(worker, pc);
+    uintptr_t shared = address - reinterpret_cast<uintptr_t>(worker.shared_low);
+    fault.in_shared = worker.shared_low && shared < worker.shared_bytes;
+    fault.address = fault.in_shared ? shared : address;
+    return fault;
+}
+
+Fault describe_trap(const Worker& worker, const char* what, const void* pc) {
+    Fault fault = fault_of(worker, FaultKind::other, what);
+    fault.pc = offset_of(worker, pc);
+    fault.pc_is_exact = 1;
+    return fault;
+}
+
+}  // namespace emulator

@@ -1,0 +1,124 @@
+// Launches: the workers' OS threads, and what Python calls to start, await and stop them.
+#include "launch.h"
+
+#include <dlfcn.h>
+
+#include <chrono>
+#include <memory>
+
+#include "worker.h"
+
+namespace emulator {
+
+static uintptr_t base_of_library(const void* symbol) {
+    Dl_info info{};
+    return dladdr(symbol, &info) ? reinterpret_cast<uintptr_t>(info.dli_fbase) : 0;
+}
+
+static std::vector<Array> copy_of(const Array* arrays, int count) {
+    return std::vector<Array>(arrays, arrays + count);
+}
+
+Launch::Launch(const Request& given)
+    : request(given),
+      arguments(given.arguments, given.arguments + given.argument_count),
+      arrays(copy_of(given.arrays, given.array_count)),
+      variables(copy_of(given.variables, given.variable_count)),
+      library_base(base_of_library(reinterpret_cast<const void*>(given.entry))),
+      next_block(given.first_block) {}
+
+void Launch::report(const Fault& found) {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (fault.kind == FaultKind::none || found.block < fault.block) fault = found;
+    faulted = true;
+}
+
+// Workers are kept between launches, for their stacks.
+static std::mutex idle_mutex;
+static std::vector<std::unique_ptr<Worker>>& idle_workers() {
+    static auto* idle = new std::vector<std::unique_ptr<Worker>>;  // outlives every OS thread
+    return *idle;
+}
+
+static std::unique_ptr<Worker> take_worker() {
+    std::lock_guard<std::mutex> lock(idle_mutex);
+    auto& idle = idle_workers();
+    if (idle.empty()) return std::make_unique<Worker>();
+    std::unique_ptr<Worker> worker = std::move(idle.back());
+    idle.pop_back();
+    return worker;
+}
+
+static void give_back(std::unique_ptr<Worker> worker) {
+    std::lock_guard<std::mutex> lock(idle_mutex);
+    idle_workers().push_back(std::move(worker));
+}
+
+static void work(Launch& launch, int number) {
+    std::unique_ptr<Worker> worker = take_worker();
+    prepare_thread_for_signals(*worker);
+    worker->finished = 0;
+    current_worker = worker.get();
+    {
+        std::lock_guard<std::mutex> lock(launch.mutex);
+        launch.workers[number] = worker.get();
+    }
+    worker->run(launch);
+    current_worker = nullptr;
+    std::lock_guard<std::mutex> lock(launch.mutex);
+    launch.workers[number] = nullptr;
+    launch.finished_before += worker->finished;
+    give_back(std::move(worker));
+    if (--launch.running == 0) launch.all_done.notify_all();
+}
+
+}  // namespace emulator
+
+using namespace emulator;
+
+Launch* emulator_start(const Request* request) {
+    auto launch = std::make_unique<Launch>(*request);
+    int count = request->workers;
+    if (request->blocks < static_cast<uint64_t>(count)) count = static_cast<int>(request->blocks);
+    launch->workers.resize(count);
+    launch->running = count;
+    install_signal_handlers();
+    for (int i = 0; i < count; i++) launch->threads.emplace_back(work, std::ref(*launch), i);
+    return launch.release();
+}
+
+int emulator_wait(Launch* launch, double seconds) {
+    std::unique_lock<std::mutex> lock(launch->mutex);
+    return launch->all_done.wait_for(lock, std::chrono::duration<double>(seconds),
+                                     [launch] { return launch->running == 0; });
+}
+
+uint64_t emulator_progress(Launch* launch) {
+    std::lock_guard<std::mutex> lock(launch->mutex);
+    uint64_t finished = launch->finished_before;
+    for (const Worker* worker : launch->workers) {
+        if (worker) finished += worker->finished.load(std::memory_order_relaxed);
+    }
+    return finished;
+}
+
+void emulator_stop(Launch* launch, StopReason reason) {
+    launch->stop = reason;
+    std::lock_guard<std::mutex> lock(launch->mutex);
+    for (size_t i = 0; i < launch->threads.size(); i++) {
+        if (launch->workers[i]) interrupt(launch->threads[i]);
+    }
+}
+
+const Fault* emulator_fault(Launch* launch) { return &launch->fault; }
+
+const Record* emulator_records(Launch* launch, uint64_t* count) {
+    *count = launch->records.size();
+    return launch->records.data();
+}
+
+void emulator_finish(Launch* launch) {
+    for (std::thread& thread : launch->threads) thread.join();
+    remove_signal_handlers();
+    delete launch;
+}

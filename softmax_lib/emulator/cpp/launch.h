@@ -1,0 +1,102 @@
+// The interface to Python (ctypes mirrors these structs in native.py), and one launch's shared state.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kernel_interface.h"
+#include "trace.h"
+
+namespace emulator {
+
+// One array in emulated device memory.
+struct Array {
+    uint64_t address;
+    uint64_t bytes;
+};
+
+struct Request {
+    emulator_entry entry;
+    void* (*shared_memory)();   // the library's emulator_shared
+    const int64_t* arguments;   // what `entry` hands to the kernel
+    // Traced launches, which check every access: all that the kernel may touch.
+    const Array* arrays;
+    const Array* variables;     // the block's shared ones; addresses count from their segment
+    uint64_t grid;              // gridDim.x
+    uint64_t first_block;       // blocks first_block .. first_block + blocks - 1 run
+    uint64_t blocks;
+    int32_t array_count;
+    int32_t variable_count;
+    int32_t block_size;
+    int32_t warp_size;
+    int32_t workers;            // OS threads
+    int32_t traced;             // checks every access; one worker
+    int32_t step;               // written into each record
+    int32_t argument_count;
+    uint64_t record_limit;      // 0: check, but keep no records
+};
+
+enum class FaultKind : int32_t { none, barrier, deadlock, address, hang, other, record_limit };
+
+enum class Access : int32_t { unknown, load, store };
+
+// What stopped the launch. `text` is what can be said here; faults.py adds the names that Python
+// knows: of the source line at `pc`, and of the array near `address`.
+struct Fault {
+    FaultKind kind;
+    Access access;
+    uint64_t block;
+    uint64_t pc;         // offset in the kernel's library; 0: unknown
+    uint64_t address;    // illegal addresses; 0: unknown
+    int32_t thread;
+    int32_t size;        // bytes accessed; 0: unknown
+    int32_t in_shared;   // `address` is an offset in the block's shared memory
+    int32_t pc_is_exact; // else it is where a call would have returned to
+    char text[1024];
+};
+
+enum class StopReason : int32_t { none, cancelled, hang };
+
+class Worker;
+
+struct Launch {
+    explicit Launch(const Request& given);
+
+    const Request request;
+    std::vector<int64_t> arguments;
+    std::vector<Array> arrays, variables;
+    uintptr_t library_base;      // of the kernel's shared library
+    std::vector<Record> records;
+
+    // Workers take blocks in ascending order, so when one faults all lower ones have been taken;
+    // they run to their end, and the fault of the lowest block is reported: always the same one.
+    std::atomic<uint64_t> next_block;
+    std::atomic<bool> faulted{false};
+    std::atomic<StopReason> stop{StopReason::none};
+
+    std::mutex mutex;
+    std::condition_variable all_done;
+    std::vector<std::thread> threads;
+    std::vector<Worker*> workers;   // null once that OS thread is done
+    int running = 0;
+    uint64_t finished_before = 0;   // CUDA threads that workers now gone had finished
+    Fault fault{};
+
+    void report(const Fault& found);
+};
+
+}  // namespace emulator
+
+EMULATOR_API emulator::Launch* emulator_start(const emulator::Request* request);
+// Waits at most `seconds`; whether all is done.
+EMULATOR_API int emulator_wait(emulator::Launch* launch, double seconds);
+// CUDA threads that have finished so far.
+EMULATOR_API uint64_t emulator_progress(emulator::Launch* launch);
+EMULATOR_API void emulator_stop(emulator::Launch* launch, emulator::StopReason reason);
+EMULATOR_API const emulator::Fault* emulator_fault(emulator::Launch* launch);
+EMULATOR_API const emulator::Record* emulator_records(emulator::Launch* launch, uint64_t* count);
+// Joins the OS threads: call it after emulator_wait has said that all is done.
+EMULATOR_API void emulator_finish(emulator::Launch* launch);

@@ -1,0 +1,384 @@
+// Blocks, barriers, shuffles and votes: who runs, who waits, who goes on.
+#include <cstring>
+
+#include "worker.h"
+
+#if defined(__linux__)
+#include <link.h>
+#endif
+
+namespace emulator {
+
+__thread Worker* current_worker = nullptr;
+
+// ---- which threads can go on
+
+void ReadySet::clear(int warps) {
+    words_ = (warps + 63) / 64;
+    memset(lanes_, 0, warps * sizeof *lanes_);
+    memset(warps_, 0, words_ * sizeof *warps_);
+}
+
+void ReadySet::add(int warp, uint32_t lanes) {
+    lanes_[warp] |= lanes;
+    if (lanes_[warp]) warps_[warp / 64] |= uint64_t(1) << warp % 64;
+}
+
+int ReadySet::take(int warp, int lane_bits) {
+    if (!lanes_[warp]) warp = next_warp(warp);
+    if (warp < 0) return -1;
+    int lane = __builtin_ctz(lanes_[warp]);
+    lanes_[warp] &= lanes_[warp] - 1;
+    if (!lanes_[warp]) warps_[warp / 64] &= ~(uint64_t(1) << warp % 64);
+    return (warp << lane_bits) + lane;
+}
+
+int ReadySet::next_warp(int warp) const {
+    uint64_t above = ~uint64_t(0) << warp % 64;
+    for (int i = 0; i <= words_; i++) {  // the first word twice: it wraps around
+        int word = (warp / 64 + i) % words_;
+        uint64_t found = warps_[word] & (i == 0 ? above : ~uint64_t(0));
+        if (found) return word * 64 + __builtin_ctzll(found);
+    }
+    return -1;
+}
+
+// ---- a block's shared memory: the thread-local variables of the kernel's library
+
+#if defined(__linux__)
+static int find_segments(dl_phdr_info* info, size_t, void* searcher) {
+    Worker& worker = *static_cast<Worker*>(searcher);
+    if (info->dlpi_addr != worker.launch->library_base) return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const auto& segment = info->dlpi_phdr[i];
+        if (segment.p_type == PT_TLS && info->dlpi_tls_data) {
+            worker.shared_low = static_cast<char*>(info->dlpi_tls_data);
+            worker.shared_bytes = segment.p_memsz;
+        } else if (segment.p_type == PT_LOAD) {
+            worker.library_bytes = segment.p_vaddr + segment.p_memsz;
+        }
+    }
+    return 1;
+}
+#endif
+
+static void find_shared_memory(Worker& worker) {
+    worker.shared_low = nullptr;
+    worker.shared_bytes = worker.library_bytes = 0;
+#if defined(__linux__)
+    worker.launch->request.shared_memory();  // this OS thread gets its copy with the first use
+    dl_iterate_phdr(find_segments, &worker);
+#endif
+}
+
+// ---- running blocks
+
+Worker::Worker() : stacks(fiber_main), signal_stack(64 << 10), rescue_stack(256 << 10) {}
+
+void Worker::run(Launch& given) {
+    launch = &given;
+    const Request& request = given.request;
+    thread_count = request.block_size;
+    warp_size = request.warp_size;
+    lane_bits = __builtin_ctz(static_cast<unsigned>(warp_size));
+    if (threads.size() < static_cast<size_t>(thread_count)) threads.resize(thread_count);
+    find_shared_memory(*this);
+    uint64_t end = request.first_block + request.blocks;
+    while (!given.faulted && given.stop == StopReason::none) {
+        uint64_t taken = given.next_block.fetch_add(1);
+        if (taken >= end) break;
+        run_block(taken);
+    }
+}
+
+void Worker::run_block(uint64_t number) {
+    block = number;
+    start_block();
+    running = &threads[ready_.take(0, lane_bits)];
+    running->stack = stacks.take();
+    emulator_switch(&main_stack_pointer_, running->stack->parked);
+    running = nullptr;
+}
+
+void Worker::start_block() {
+    // What no thread of this block wrote reads as NaN, in every block alike.
+    if (shared_low) memset(shared_low, 0xff, shared_bytes);
+    int warps = (thread_count + warp_size - 1) >> lane_bits;
+    ready_.clear(warps);
+    memset(waiting_lanes_, 0, warps * sizeof *waiting_lanes_);
+    for (int i = 0; i < thread_count; i++) {
+        Thread& thread = threads[i];
+        thread.index = i;
+        thread.state = State::not_started;
+        thread.call_record = thread.store_record = NO_RECORD;
+    }
+    for (int warp = 0; warp < warps; warp++) ready_.add(warp, existing_lanes(warp));
+    exited_ = arrived_ = predicates_ = 0;
+    first_arrived_ = nullptr;
+    same_barrier_ = true;
+}
+
+// The bottom of every stack. It takes the worker from the OS thread once: a parked fiber may be
+// resumed by another OS thread, in a later launch, and must not look at the old one's variables.
+void Worker::fiber_main() { current_worker->run_threads(); }
+
+void Worker::run_threads() {
+    for (;;) {
+        Thread& thread = *running;
+        thread.state = State::running;
+        in_runtime = false;
+        launch->request.entry(launch->arguments.data());
+        enter_runtime(nullptr);
+        thread_exited(thread);
+
+        Stack* stack = thread.stack;
+        int next = ready_.take(warp_of(thread), lane_bits);
+        if (next >= 0 && threads[next].state == State::not_started) {
+            // The next thread starts on this very stack: kernels without barriers never switch.
+            running = &threads[next];
+            running->stack = stack;
+            continue;
+        }
+        if (next < 0 && exited_ < thread_count) stalled();
+        stacks.give_back(stack);
+        if (next < 0) {
+            emulator_switch(&stack->parked, main_stack_pointer_);
+        } else {
+            running = &threads[next];
+            emulator_switch(&stack->parked, running->stack_pointer);
+        }
+    }
+}
+
+void Worker::thread_exited(Thread& thread) {
+    if (launch->request.traced) trace_settle_store(*this, thread);
+    thread.state = State::exited;
+    exited_++;
+    finished.store(finished.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+void Worker::yield(Thread& thread, int next_warp) {
+    int next = ready_.take(next_warp, lane_bits);
+    if (next < 0) stalled();
+    if (next == thread.index) return;
+    resume(threads[next], &thread.stack_pointer);
+}
+
+void Worker::resume(Thread& next, void** save) {
+    running = &next;
+    if (next.state == State::not_started) {
+        next.stack = stacks.take();
+        next.stack_pointer = next.stack->parked;
+    }
+    emulator_switch(save, next.stack_pointer);
+}
+
+void Worker::stalled() { abandon(describe_stall(*this)); }
+
+void Worker::abandon(const Fault& fault) {
+    launch->report(fault);
+    leave_block();
+}
+
+void Worker::leave_block() {
+    in_runtime = true;
+    stacks.reset();
+    void* never_resumed;
+    emulator_switch(&never_resumed, main_stack_pointer_);
+    __builtin_unreachable();
+}
+
+void Worker::enter_runtime(const void* pc) {
+    in_runtime = true;
+    if (__builtin_expect(launch->stop.load(std::memory_order_relaxed) != StopReason::none, 0)) {
+        stop_here(pc);
+    }
+}
+
+void Worker::stop_here(const void* pc) {
+    if (launch->stop == StopReason::hang) abandon(describe_hang(*this, pc));
+    leave_block();
+}
+
+unsigned Worker::existing_lanes(int warp) const {
+    int lanes = thread_count - (warp << lane_bits);
+    return lanes >= 32 && warp_size == 32 ? ~0u : (1u << (lanes < warp_size ? lanes : warp_size)) - 1;
+}
+
+// ---- barriers
+
+static bool same_place(const Thread& a, const Thread& b) {
+    return a.operation == b.operation && a.place.line == b.place.line &&
+           (a.place.file == b.place.file || strcmp(a.place.file, b.place.file) == 0);
+}
+
+int Worker::barrier(Operation operation, int predicate, Place place) {
+    Thread& thread = *running;
+    thread.operation = operation;
+    thread.place = place;
+    thread.state = State::at_barrier;
+    if (!first_arrived_) first_arrived_ = &thread;
+    same_barrier_ = same_barrier_ && same_place(*first_arrived_, thread);
+    predicates_ += predicate != 0;
+    bool complete = ++arrived_ == thread_count && same_barrier_;
+    if (complete) release_barrier();
+    yield(thread, complete ? 0 : warp_of(thread));  // released threads go on in their order
+    thread.state = State::running;
+    return barrier_result_;
+}
+
+void Worker::release_barrier() {
+    switch (first_arrived_->operation) {
+        case Operation::barrier_and: barrier_result_ = predicates_ == thread_count; break;
+        case Operation::barrier_or: barrier_result_ = predicates_ != 0; break;
+        default: barrier_result_ = predicates_;
+    }
+    arrived_ = predicates_ = 0;
+    first_arrived_ = nullptr;
+    for (int warp = 0; warp << lane_bits < thread_count; warp++) ready_.add(warp, existing_lanes(warp));
+}
+
+// ---- shuffles and votes
+
+uint64_t Worker::warp_call(const WarpCall& call, Place place) {
+    Thread& thread = *running;
+    int warp = warp_of(thread), lane = lane_of(thread);
+    if (!(call.mask >> lane & 1)) {
+        abandon(describe_failure(*this, "a lane calls a warp function whose mask leaves it out", place));
+    }
+    thread.operation = call.operation;
+    thread.call = call;
+    thread.place = place;
+    thread.state = State::in_warp_call;
+    waiting_lanes_[warp] |= 1u << lane;
+    complete_warp_call(warp, call.mask);
+    yield(thread, warp);
+    thread.state = State::running;
+    return thread.call.value;
+}
+
+// Lets the lanes of `mask` go on if all of them are here, at the same call. Lanes that the block
+// does not have are not waited for; lanes that have exited are, in vain.
+bool Worker::complete_warp_call(int warp, unsigned mask) {
+    unsigned lanes = mask & existing_lanes(warp);
+    if ((waiting_lanes_[warp] & lanes) != lanes) return false;
+    const Thread* warp_threads = &threads[warp << lane_bits];
+    const Thread& first = warp_threads[__builtin_ctz(lanes)];
+    for (unsigned rest = lanes; rest; rest &= rest - 1) {
+        const Thread& other = warp_threads[__builtin_ctz(rest)];
+        if (other.call.mask != mask || other.operation != first.operation) return false;
+    }
+    exchange(warp, lanes);
+    waiting_lanes_[warp] &= ~lanes;
+    ready_.add(warp, lanes);
+    return true;
+}
+
+// The lane that a shuffle reads. One outside of its segment is replaced by the caller's own.
+static int source_lane(const WarpCall& call, int lane, int warp_size) {
+    int width = static_cast<int>(call.width), argument = static_cast<int>(call.argument);
+    int segment = lane & ~(width - 1);
+    int source = lane;
+    switch (call.operation) {
+        case Operation::shuffle: return segment + (argument & (width - 1));
+        case Operation::shuffle_up: source = lane - argument; return source < segment ? lane : source;
+        case Operation::shuffle_down: source = lane + argument; break;
+        case Operation::shuffle_xor: source = lane ^ argument; break;
+        default: return lane;
+    }
+    return source >= segment + width || source >= warp_size || source < 0 ? lane : source;
+}
+
+static uint64_t vote(Operation operation, unsigned lanes, unsigned yes) {
+    switch (operation) {
+        case Operation::ballot: return yes;
+        case Operation::any: return yes != 0;
+        case Operation::all: return yes == lanes;
+        default: return 0;
+    }
+}
+
+void Worker::exchange(int warp, unsigned lanes) {
+    Thread* warp_threads = &threads[warp << lane_bits];
+    uint64_t given[32];
+    unsigned yes = 0;
+    for (unsigned rest = lanes; rest; rest &= rest - 1) {
+        int lane = __builtin_ctz(rest);
+        given[lane] = warp_threads[lane].call.value;
+        if (given[lane]) yes |= 1u << lane;
+    }
+    for (unsigned rest = lanes; rest; rest &= rest - 1) {
+        int lane = __builtin_ctz(rest);
+        WarpCall& call = warp_threads[lane].call;
+        int source = lane;
+        if (call.operation >= Operation::ballot || call.operation == Operation::syncwarp) {
+            call.value = vote(call.operation, lanes, yes);
+        } else {
+            source = source_lane(call, lane, warp_size);
+            if (!(lanes >> source & 1)) source = lane;  // a lane that takes no part: own value
+            call.value = given[source];
+        }
+        if (launch->request.traced) trace_received(*this, warp_threads[lane], source);
+    }
+}
+
+unsigned Worker::active_mask() const {
+    int warp = warp_of(*running);
+    unsigned lanes = existing_lanes(warp);
+    for (int lane = 0; lane < warp_size; lane++) {
+        if ((lanes >> lane & 1) && threads[(warp << lane_bits) + lane].state == State::exited) {
+            lanes &= ~(1u << lane);
+        }
+    }
+    return lanes;
+}
+
+}  // namespace emulator
+
+// ---- what kernels call
+
+using emulator::current_worker;
+
+emulator::Index3 emulator_thread_index() {
+    return {static_cast<unsigned>(current_worker->running->index), 0, 0};
+}
+
+emulator::Index3 emulator_block_index() { return {static_cast<unsigned>(current_worker->block), 0, 0}; }
+
+emulator::Index3 emulator_block_size() {
+    return {static_cast<unsigned>(current_worker->thread_count), 1, 1};
+}
+
+emulator::Index3 emulator_grid_size() {
+    return {static_cast<unsigned>(current_worker->launch->request.grid), 1, 1};
+}
+
+int emulator_barrier(emulator::Operation operation, int predicate, emulator::Place place) {
+    emulator::Worker& worker = *current_worker;
+    worker.enter_runtime(__builtin_return_address(0));
+    if (worker.launch->request.traced) {
+        emulator::trace_call(worker, operation, nullptr, __builtin_return_address(0));
+    }
+    int result = worker.barrier(operation, predicate, place);
+    worker.leave_runtime();
+    return result;
+}
+
+uint64_t emulator_warp_call(const emulator::WarpCall& call, emulator::Place place) {
+    emulator::Worker& worker = *current_worker;
+    worker.enter_runtime(__builtin_return_address(0));
+    if (worker.launch->request.traced) {
+        emulator::trace_call(worker, call.operation, &call, __builtin_return_address(0));
+    }
+    uint64_t result = worker.warp_call(call, place);
+    worker.leave_runtime();
+    return result;
+}
+
+unsigned emulator_active_mask() { return current_worker->active_mask(); }
+
+void emulator_fail(const char* what, emulator::Place place) {
+    emulator::Worker& worker = *current_worker;
+    worker.enter_runtime(__builtin_return_address(0));
+    worker.abandon(emulator::describe_failure(worker, what, place));
+}

@@ -1,0 +1,143 @@
+// Signals that workers get: faults of the hardware, and the interruption of an endless loop.
+//
+// A handler never leaves by itself. It changes where the interrupted code goes on, and returns:
+// so the system restores the signal mask and its idea of the signal stack.
+#include <pthread.h>
+#include <signal.h>
+#include <ucontext.h>
+
+#include <mutex>
+
+#include "worker.h"
+
+namespace emulator {
+
+// ---- registers of the interrupted code
+
+#if defined(__APPLE__) && defined(__x86_64__)
+#define REGISTER_PC(context) (context)->uc_mcontext->__ss.__rip
+#define REGISTER_SP(context) (context)->uc_mcontext->__ss.__rsp
+#elif defined(__APPLE__)
+#define REGISTER_PC(context) (context)->uc_mcontext->__ss.__pc
+#define REGISTER_SP(context) (context)->uc_mcontext->__ss.__sp
+#elif defined(__x86_64__)
+#define REGISTER_PC(context) (context)->uc_mcontext.gregs[REG_RIP]
+#define REGISTER_SP(context) (context)->uc_mcontext.gregs[REG_RSP]
+#else
+#define REGISTER_PC(context) (context)->uc_mcontext.pc
+#define REGISTER_SP(context) (context)->uc_mcontext.sp
+#endif
+
+static Access access_of(const ucontext_t* context) {
+#if defined(__linux__) && defined(__x86_64__)
+    constexpr greg_t page_fault = 14, is_write = 2;
+    if (context->uc_mcontext.gregs[REG_TRAPNO] != page_fault) return Access::unknown;
+    return context->uc_mcontext.gregs[REG_ERR] & is_write ? Access::store : Access::load;
+#else
+    (void)context;
+    return Access::unknown;
+#endif
+}
+
+// ---- handlers
+
+static void leave_after_handler() { current_worker->leave_after_signal(); }
+
+// The interrupted code goes on in leave_after_handler, on a stack of its own: the fiber's may be full.
+static void redirect(Worker& worker, ucontext_t* context) {
+    uintptr_t stack = reinterpret_cast<uintptr_t>(worker.rescue_stack.data()) + worker.rescue_stack.size();
+    stack &= ~uintptr_t(15);
+#if defined(__x86_64__)
+    stack -= 8;  // as after a call
+#endif
+    worker.interruption.pc = reinterpret_cast<const void*>(static_cast<uintptr_t>(REGISTER_PC(context)));
+    REGISTER_SP(context) = stack;
+    REGISTER_PC(context) = reinterpret_cast<uintptr_t>(leave_after_handler);
+}
+
+static struct sigaction previous[NSIG];
+
+// Not a kernel's doing: the handler that was there before gets it.
+static void pass_on(int signal, const siginfo_t* info) {
+    sigaction(signal, &previous[signal], nullptr);
+    if (info->si_code <= 0) raise(signal);  // sent by someone; a fault of the hardware comes again
+}
+
+static void on_hardware_fault(int signal, siginfo_t* info, void* context) {
+    Worker* worker = current_worker;
+    if (!worker || !worker->running || worker->in_runtime) {
+        pass_on(signal, info);
+        return;
+    }
+    worker->interruption.signal = signal;
+    worker->interruption.address = reinterpret_cast<uintptr_t>(info->si_addr);
+    worker->interruption.access = access_of(static_cast<ucontext_t*>(context));
+    redirect(*worker, static_cast<ucontext_t*>(context));
+}
+
+// A worker whose kernel never calls the runtime again would not notice that the launch was stopped.
+constexpr int KNOCK = SIGURG;  // ignored by default, so a late one does no harm
+
+static void on_knock(int, siginfo_t*, void* context) {
+    Worker* worker = current_worker;
+    if (!worker || !worker->running || worker->in_runtime) return;
+    if (worker->launch->stop == StopReason::none) return;
+    worker->interruption.signal = KNOCK;
+    redirect(*worker, static_cast<ucontext_t*>(context));
+}
+
+void interrupt(std::thread& thread) { pthread_kill(thread.native_handle(), KNOCK); }
+
+void Worker::leave_after_signal() {
+    in_runtime = true;
+    const Interruption& at = interruption;
+    if (at.signal == KNOCK) stop_here(at.pc);
+    if (at.signal == SIGFPE) abandon(describe_trap(*this, "integer division by zero", at.pc));
+    if (at.signal == SIGILL || at.signal == SIGTRAP) {
+        abandon(describe_trap(*this, "undefined behaviour, for which the compiler put a trap", at.pc));
+    }
+    if (stacks.is_guard(at.address)) {
+        abandon(describe_trap(*this, "the local arrays overflow the stack of 64 KiB", at.pc));
+    }
+    Fault fault = describe_access(*this, at.access, 0, at.address, at.pc);
+    fault.pc_is_exact = 1;
+    abandon(fault);
+}
+
+// ---- installing them: only while something is launched
+
+static const int handled[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, KNOCK};
+static std::mutex installing;
+static int users = 0;
+
+void install_signal_handlers() {
+    std::lock_guard<std::mutex> lock(installing);
+    if (users++) return;
+    for (int signal : handled) {
+        struct sigaction action {};
+        action.sa_sigaction = signal == KNOCK ? on_knock : on_hardware_fault;
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+        sigemptyset(&action.sa_mask);
+        sigaction(signal, &action, &previous[signal]);
+    }
+}
+
+void remove_signal_handlers() {
+    std::lock_guard<std::mutex> lock(installing);
+    if (--users) return;
+    for (int signal : handled) sigaction(signal, &previous[signal], nullptr);
+}
+
+// Everything else, Ctrl-C above all, goes to the threads of Python.
+void prepare_thread_for_signals(Worker& worker) {
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (int signal : handled) sigdelset(&blocked, signal);
+    pthread_sigmask(SIG_SETMASK, &blocked, nullptr);
+    stack_t stack{};
+    stack.ss_sp = worker.signal_stack.data();
+    stack.ss_size = worker.signal_stack.size();
+    sigaltstack(&stack, nullptr);
+}
+
+}  // namespace emulator

@@ -1,0 +1,232 @@
+// The hooks that -fsanitize=thread calls before each load and store, and the log they write.
+#include "trace.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "worker.h"
+
+namespace emulator {
+
+// ---- the log
+
+static uint64_t append(Worker& worker, const void* pc, const Record& filled) {
+    Launch& launch = *worker.launch;
+    if (launch.request.record_limit == 0) return NO_RECORD;
+    if (launch.records.size() >= launch.request.record_limit) {
+        Fault fault{};
+        fault.kind = FaultKind::record_limit;
+        fault.block = worker.block;
+        worker.abandon(fault);
+    }
+    Record record = filled;
+    record.site = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(pc) - launch.library_base);
+    record.block = static_cast<uint32_t>(worker.block);
+    record.thread = static_cast<uint16_t>(worker.running->index);
+    record.step = static_cast<uint8_t>(launch.request.step);
+    launch.records.push_back(record);
+    return launch.records.size() - 1;
+}
+
+void trace_settle_store(Worker& worker, Thread& thread) {
+    if (thread.store_record == NO_RECORD) return;
+    Record& record = worker.launch->records[thread.store_record];
+    memcpy(record.bytes, reinterpret_cast<const void*>(record.address), record.size);
+    thread.store_record = NO_RECORD;
+}
+
+void trace_call(Worker& worker, Operation operation, const WarpCall* call, const void* pc) {
+    Thread& thread = *worker.running;
+    trace_settle_store(worker, thread);
+    Record record{};
+    record.operation = operation;
+    if (call) {
+        record.address = call->mask;
+        record.exchange.given = call->value;
+        record.size = call->size;
+        record.type = call->type;
+        record.asked = static_cast<uint8_t>(call->argument);
+    }
+    thread.call_record = append(worker, pc, record);
+}
+
+void trace_received(Worker& worker, Thread& thread, int source_lane) {
+    if (thread.call_record == NO_RECORD) return;
+    Record& record = worker.launch->records[thread.call_record];
+    record.exchange.received = thread.call.value;
+    record.source_lane = static_cast<uint8_t>(source_lane);
+}
+
+// ---- accesses
+
+static bool lies_in(const std::vector<Array>& arrays, uint64_t address, unsigned size) {
+    for (const Array& array : arrays) {
+        uint64_t offset = address - array.address;
+        if (offset < array.bytes && offset + size <= array.bytes) return true;
+    }
+    return false;
+}
+
+// Constants and __device__ variables; what is read from there is not written down.
+static bool is_of_library(const Worker& worker, uintptr_t address) {
+    return address - worker.launch->library_base < worker.library_bytes;
+}
+
+static bool is_allowed(const Worker& worker, uintptr_t address, unsigned size) {
+    uintptr_t shared = address - reinterpret_cast<uintptr_t>(worker.shared_low);
+    if (shared < worker.shared_bytes) return lies_in(worker.launch->variables, shared, size);
+    return lies_in(worker.launch->arrays, address, size);
+}
+
+static void check(Worker& worker, Access access, uintptr_t address, unsigned size, const void* pc) {
+    if (!is_allowed(worker, address, size)) {
+        worker.abandon(describe_access(worker, access, size, address, pc));
+    }
+    if (address % size) {
+        Fault fault = describe_access(worker, access, size, address, pc);
+        snprintf(fault.text, sizeof fault.text, "misaligned");
+        worker.abandon(fault);
+    }
+}
+
+static void on_access(Operation operation, const void* pointer, unsigned size, const void* pc) {
+    Worker* worker = current_worker;
+    uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
+    if (!worker || worker->stacks.contains(address)) return;  // a thread's own variables
+    if (is_of_library(*worker, address)) return;
+    worker->enter_runtime(pc);
+    Thread& thread = *worker->running;
+    trace_settle_store(*worker, thread);
+    Access access = operation == Operation::load ? Access::load : Access::store;
+    check(*worker, access, address, size, pc);
+    Record record{};
+    record.address = address;
+    record.operation = operation;
+    record.size = static_cast<uint8_t>(size);
+    if (operation == Operation::load) memcpy(record.bytes, pointer, size);
+    uint64_t index = append(*worker, pc, record);
+    if (operation == Operation::store) thread.store_record = index;  // the value comes later
+    worker->leave_runtime();
+}
+
+static void before_atomic(Worker& worker, const void* pointer, int size, const void* pc) {
+    uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
+    if (is_of_library(worker, address)) return;
+    worker.enter_runtime(pc);
+    trace_settle_store(worker, *worker.running);
+    check(worker, Access::store, address, size, pc);
+    worker.leave_runtime();
+}
+
+static void after_atomic(Worker& worker, const void* pointer, int size, uint64_t before, uint64_t after,
+                         const void* pc) {
+    worker.enter_runtime(pc);
+    Record record{};
+    record.address = reinterpret_cast<uintptr_t>(pointer);
+    record.operation = Operation::atomic;
+    record.size = static_cast<uint8_t>(size);
+    record.exchange.given = after;
+    record.exchange.received = before;
+    append(worker, pc, record);
+    worker.leave_runtime();
+}
+
+}  // namespace emulator
+
+// ---- the hooks; the names and meanings are ThreadSanitizer's
+
+#define PC __builtin_return_address(0)
+#define HOOKS(size)                                                                                    \
+    EMULATOR_API void __tsan_read##size(void* a) { emulator::on_access(LOAD, a, size, PC); }           \
+    EMULATOR_API void __tsan_write##size(void* a) { emulator::on_access(STORE, a, size, PC); }         \
+    EMULATOR_API void __tsan_unaligned_read##size(void* a) { emulator::on_access(LOAD, a, size, PC); } \
+    EMULATOR_API void __tsan_unaligned_write##size(void* a) { emulator::on_access(STORE, a, size, PC); } \
+    EMULATOR_API void __tsan_read_write##size(void* a) {                                               \
+        emulator::on_access(LOAD, a, size, PC);                                                        \
+        emulator::on_access(STORE, a, size, PC);                                                       \
+    }                                                                                                  \
+    EMULATOR_API void __tsan_unaligned_read_write##size(void* a) {                                     \
+        emulator::on_access(LOAD, a, size, PC);                                                        \
+        emulator::on_access(STORE, a, size, PC);                                                       \
+    }
+
+static constexpr emulator::Operation LOAD = emulator::Operation::load;
+static constexpr emulator::Operation STORE = emulator::Operation::store;
+
+HOOKS(1)
+HOOKS(2)
+HOOKS(4)
+HOOKS(8)
+HOOKS(16)
+
+// Sizes without a hook of their own, such as a float3's: as many words.
+static void on_range(emulator::Operation operation, char* low, unsigned long bytes, const void* pc) {
+    for (unsigned long i = 0; i + 4 <= bytes; i += 4) emulator::on_access(operation, low + i, 4, pc);
+}
+EMULATOR_API void __tsan_read_range(char* low, unsigned long bytes) { on_range(LOAD, low, bytes, PC); }
+EMULATOR_API void __tsan_write_range(char* low, unsigned long bytes) { on_range(STORE, low, bytes, PC); }
+
+EMULATOR_API void* __tsan_memcpy(char* to, char* from, unsigned long bytes) {
+    on_range(LOAD, from, bytes, PC);
+    on_range(STORE, to, bytes, PC);
+    return memcpy(to, from, bytes);
+}
+EMULATOR_API void* __tsan_memmove(char* to, char* from, unsigned long bytes) {
+    on_range(LOAD, from, bytes, PC);
+    on_range(STORE, to, bytes, PC);
+    return memmove(to, from, bytes);
+}
+EMULATOR_API void* __tsan_memset(char* to, int value, unsigned long bytes) {
+    on_range(STORE, to, bytes, PC);
+    return memset(to, value, bytes);
+}
+EMULATOR_API void __tsan_init() {}
+EMULATOR_API void __tsan_func_entry(void*) {}
+EMULATOR_API void __tsan_func_exit() {}
+
+// ---- atomics, in all launches
+
+static uint64_t load_atomically(const void* address, int size) {
+    if (size == 4) return __atomic_load_n(static_cast<const uint32_t*>(address), __ATOMIC_RELAXED);
+    return __atomic_load_n(static_cast<const uint64_t*>(address), __ATOMIC_RELAXED);
+}
+
+static bool exchange_if(void* address, int size, uint64_t expected, uint64_t desired) {
+    if (size == 4) {
+        uint32_t before = static_cast<uint32_t>(expected);
+        return __atomic_compare_exchange_n(static_cast<uint32_t*>(address), &before,
+                                           static_cast<uint32_t>(desired), false, __ATOMIC_RELAXED,
+                                           __ATOMIC_RELAXED);
+    }
+    return __atomic_compare_exchange_n(static_cast<uint64_t*>(address), &expected, desired, false,
+                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+uint64_t emulator_atomic_load(const void* address, int size) {
+    emulator::Worker& worker = *emulator::current_worker;
+    if (worker.launch->request.traced) emulator::before_atomic(worker, address, size, PC);
+    return load_atomically(address, size);
+}
+
+bool emulator_atomic_exchange_if(void* address, int size, uint64_t expected, uint64_t desired) {
+    emulator::Worker& worker = *emulator::current_worker;
+    bool done = exchange_if(address, size, expected, desired);
+    if (done && worker.launch->request.traced) {
+        emulator::after_atomic(worker, address, size, expected, desired, PC);
+    }
+    return done;
+}
+
+// ---- printf, whose locks a signal must not find taken
+
+int emulator_print(const char* format, ...) {
+    emulator::Worker& worker = *emulator::current_worker;
+    worker.enter_runtime(PC);
+    va_list arguments;
+    va_start(arguments, format);
+    int printed = vprintf(format, arguments);
+    va_end(arguments);
+    worker.leave_runtime();
+    return printed;
+}

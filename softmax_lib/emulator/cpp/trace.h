@@ -1,0 +1,39 @@
+// Traced launches: every load and store of the kernel is checked, and written down.
+//
+// The kernel is compiled with -fsanitize=thread, which calls a hook before each access; no
+// ThreadSanitizer is linked, the hooks are ours (trace.cpp).
+#pragma once
+#include "kernel_interface.h"
+
+namespace emulator {
+
+class Worker;
+struct Thread;
+
+// One thing that one thread did; events.py has the same layout.
+struct Record {
+    uint64_t address;      // accesses: byte address; warp calls: lane mask; barriers: 0
+    union {
+        uint8_t bytes[16];                              // loads and stores: what was moved
+        struct { uint64_t given, received; } exchange;  // warp calls; atomics: after, before
+    };
+    uint32_t site;         // return address in the kernel's library, from its start
+    uint32_t block;
+    uint16_t thread;
+    Operation operation;
+    uint8_t size;          // bytes
+    uint8_t step;
+    ValueType type;        // warp calls
+    uint8_t source_lane;   // shuffles: the lane that `received` comes from
+    uint8_t asked;         // shuffles: the distance, lane or lane mask asked for
+};
+static_assert(sizeof(Record) == 40);
+
+// A barrier or warp call by the running thread, made from `pc`.
+void trace_call(Worker& worker, Operation operation, const WarpCall* call, const void* pc);
+// The value that a waiting thread's shuffle or vote gave it.
+void trace_received(Worker& worker, Thread& thread, int source_lane);
+// The running thread has gone on: what it stored last is in memory by now.
+void trace_settle_store(Worker& worker, Thread& thread);
+
+}  // namespace emulator

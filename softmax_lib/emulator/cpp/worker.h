@@ -1,0 +1,150 @@
+// A worker is an OS thread that runs blocks, one after the other: its CUDA threads are fibers.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fibers.h"
+#include "kernel_interface.h"
+#include "launch.h"
+
+namespace emulator {
+
+constexpr int MAX_BLOCK_SIZE = 1024;
+
+enum class State : uint8_t { not_started, running, at_barrier, in_warp_call, exited };
+
+constexpr uint64_t NO_RECORD = ~uint64_t(0);
+
+// One CUDA thread.
+struct Thread {
+    int index;
+    State state;
+    Stack* stack;
+    void* stack_pointer;      // where it goes on; valid while it waits
+    Place place;              // of the call it waits at
+    Operation operation;      // which call that is
+    WarpCall call;            // if it is a warp call
+    uint64_t call_record;     // traced: index of the record to be completed
+    uint64_t store_record;
+};
+
+// The threads that can go on, by warp and lane.
+class ReadySet {
+public:
+    void clear(int warps);
+    void add(int warp, uint32_t lanes);
+    // Takes the lowest ready lane of `warp`, else of the next warp that has one; -1 when none has.
+    // Staying in the warp keeps its stacks in the cache, and a trace readable.
+    int take(int warp, int lane_bits);
+
+private:
+    uint32_t lanes_[MAX_BLOCK_SIZE];
+    uint64_t warps_[MAX_BLOCK_SIZE / 64];
+    int words_ = 0;
+
+    int next_warp(int warp) const;
+};
+
+// What a signal handler saw.
+struct Interruption {
+    int signal;
+    const void* pc;
+    uintptr_t address;
+    Access access;
+};
+
+class Worker {
+public:
+    Worker();
+
+    // Runs blocks of `launch` until none is left.
+    void run(Launch& launch);
+
+    // What kernels call, through the functions at the end of scheduler.cpp.
+    int barrier(Operation operation, int predicate, Place place);
+    uint64_t warp_call(const WarpCall& call, Place place);
+    unsigned active_mask() const;
+
+    // Reports a fault and leaves the block, from any fiber.
+    [[noreturn]] void abandon(const Fault& fault);
+    // Leaves the block without a word: another one has the fault, or the launch was cancelled.
+    [[noreturn]] void leave_block();
+
+    // The launch was stopped while the running thread was at `pc`.
+    [[noreturn]] void stop_here(const void* pc);
+
+    // Where a signal handler lets the interrupted thread go on.
+    [[noreturn]] void leave_after_signal();
+
+    // Between these two the runtime's own data may be half changed: a signal must wait.
+    void enter_runtime(const void* pc);
+    void leave_runtime() { in_runtime = false; }
+
+    Launch* launch = nullptr;
+    Thread* running = nullptr;
+    uint64_t block = 0;
+    std::vector<Thread> threads;
+    int thread_count = 0;
+    int warp_size = 0, lane_bits = 0;
+    StackPool stacks;
+    char* shared_low = nullptr;   // the block's shared memory; null where the system cannot tell
+    size_t shared_bytes = 0;
+    size_t library_bytes = 0;     // mapped for the kernel's library, from its base
+    volatile bool in_runtime = true;
+    std::atomic<uint64_t> finished{0};  // CUDA threads, in this launch
+
+    Interruption interruption{};
+    std::vector<char> signal_stack, rescue_stack;
+
+    int warp_of(const Thread& thread) const { return thread.index >> lane_bits; }
+    int lane_of(const Thread& thread) const { return thread.index & (warp_size - 1); }
+
+    static void fiber_main();
+
+private:
+    void run_block(uint64_t block);
+    void start_block();
+    void run_threads();
+    void yield(Thread& thread, int next_warp);
+    void resume(Thread& next, void** save);
+    void thread_exited(Thread& thread);
+    [[noreturn]] void stalled();
+    void release_barrier();
+    bool complete_warp_call(int warp, unsigned mask);
+    void exchange(int warp, unsigned lanes);
+    unsigned existing_lanes(int warp) const;
+
+    ReadySet ready_;
+    void* main_stack_pointer_ = nullptr;
+    int exited_ = 0;
+
+    // the barrier that threads are arriving at
+    int arrived_ = 0;
+    const Thread* first_arrived_ = nullptr;
+    bool same_barrier_ = true;
+    int predicates_ = 0;          // of how many threads it held
+    int barrier_result_ = 0;
+
+    uint32_t waiting_lanes_[MAX_BLOCK_SIZE];   // by warp: lanes in a warp call
+};
+
+// The worker of this OS thread; null outside of launches. A plain pointer: a thread_local object
+// would be looked up, and checked for initialisation, at every barrier.
+extern __thread Worker* current_worker;
+
+// diagnosis.cpp: sentences about the block that a worker is in. A null `pc` is an unknown one.
+Fault describe_stall(const Worker& worker);
+Fault describe_hang(const Worker& worker, const void* pc);
+Fault describe_failure(const Worker& worker, const char* what, Place place);
+Fault describe_access(const Worker& worker, Access access, int size, uintptr_t address, const void* pc);
+Fault describe_trap(const Worker& worker, const char* what, const void* pc);
+
+// signals.cpp: faults of the hardware, and the knock on a spinning worker's door.
+void install_signal_handlers();
+void remove_signal_handlers();
+void prepare_thread_for_signals(Worker& worker);
+void interrupt(std::thread& thread);
+
+}  // namespace emulator

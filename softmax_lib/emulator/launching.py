@@ -1,0 +1,206 @@
+"""Launching: a kernel's steps on emulated arrays, awaited in slices so that Ctrl-C works."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+from softmax_lib.emulator import build, faults, native
+from softmax_lib.emulator.memory import EmulatedArray, check_spare_bytes, device_arrays
+from softmax_lib.errors import BadInput
+from softmax_lib.registry import Kernel, Step
+
+WATCHDOG_VARIABLE = "SOFTMAX_LIB_WATCHDOG_S"
+WATCHDOG_S = 10.0
+"""Seconds without any CUDA thread finishing after which a launch counts as hanging."""
+
+_SLICE_S = 0.05
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Which threads a launch has.
+
+    `grid` blocks of `block_size` threads in warps of `warp_size`; of them, `blocks` run from
+    `first_block` on (all, unless given), on `workers` OS threads (one a core, unless given).
+    """
+
+    grid: int
+    block_size: int
+    warp_size: int = 32
+    first_block: int = 0
+    blocks: int | None = None
+    workers: int | None = None
+
+
+@dataclass
+class Instruments:
+    """What a traced launch checks and records; see tracing.py."""
+
+    variables: Sequence[native.Array]
+    record_limit: int
+    step: int = 0
+    records: list[bytes] = field(default_factory=list)
+
+
+def execute(
+    kernel: Kernel,
+    x: torch.Tensor,
+    y: torch.Tensor,
+    block_size: int,
+    *,
+    warp_size: int = 32,
+    grid: int | None = None,
+) -> None:
+    """Run every step of `kernel` in the emulator: y = kernel(x).
+
+    `x` and `y` are contiguous float32 CPU tensors of shape (rows, cols); `y` may be `x`. `grid`
+    replaces the number of blocks that the kernel's launch facts give. When anything is raised
+    (`KernelFault`, `CompileError`, `NotAvailable`, `BadInput`), `y` is untouched.
+    """
+    if x.numel() == 0:
+        return
+    check_sizes(block_size, warp_size)
+    path = build.kernel_library(
+        kernel.program(block_size, x.shape[1]), kernel.steps, warp_size, False
+    )
+    with device_arrays(kernel, x, y) as arrays:
+        for step in kernel.steps:
+            blocks = step.blocks(*x.shape, block_size) if grid is None else grid
+            launch(path, step, Geometry(blocks, block_size, warp_size), arrays, *x.shape)
+        check_spare_bytes(list(arrays.values()))
+        arrays["y"].copy_to(y)
+
+
+def check_sizes(block_size: int, warp_size: int) -> None:
+    """Raises `BadInput` for a block or a warp that the emulator cannot have."""
+    if not 1 <= block_size <= 1024:
+        raise BadInput(f"A block has 1 to 1024 threads, not {block_size}.")
+    if warp_size not in (1, 2, 4, 8, 16, 32):
+        raise BadInput(f"A warp has 1, 2, 4, 8, 16 or 32 lanes here, not {warp_size}.")
+
+
+def launch(
+    path: Path,
+    step: Step,
+    geometry: Geometry,
+    arrays: Mapping[str, EmulatedArray],
+    rows: int,
+    cols: int,
+    instruments: Instruments | None = None,
+) -> None:
+    """Run one step of the library at `path` and wait for its end.
+
+    Raises `KernelFault` (`BarrierFault`, `Deadlock`, `IllegalAddress`, `Hang`), and on Ctrl-C
+    `KeyboardInterrupt`, once no thread of the launch runs any more.
+    """
+    native.load(path)
+    values = {name: array.address for name, array in arrays.items()} | {"rows": rows, "cols": cols}
+    arguments = [values[name] for name in step.arguments]
+    request = _request(path, step.entry, geometry, arguments, list(arrays.values()), instruments)
+    running = _Running(request)
+    try:
+        running.wait()
+        fault = running.fault()
+        if fault.kind:
+            raise faults.exception_for(fault, path, arrays, watchdog_s())
+        if instruments is not None:
+            instruments.records.append(running.records())
+    finally:
+        running.finish()
+
+
+def _request(
+    path: Path,
+    entry: str,
+    geometry: Geometry,
+    arguments: Sequence[int],
+    arrays: Sequence[EmulatedArray],
+    instruments: Instruments | None,
+) -> native.Request:
+    library = native.load(path)
+    variables = instruments.variables if instruments else ()
+    blocks = geometry.grid if geometry.blocks is None else geometry.blocks
+    return native.Request(
+        entry=native.address_of(library, f"emulator_call_{entry}"),
+        shared_memory=native.address_of(library, "emulator_shared"),
+        arguments=(ctypes.c_int64 * len(arguments))(*arguments),
+        argument_count=len(arguments),
+        arrays=(native.Array * len(arrays))(*[(a.address, a.bytes) for a in arrays]),
+        array_count=len(arrays),
+        variables=(native.Array * len(variables))(*variables),
+        variable_count=len(variables),
+        grid=geometry.grid,
+        first_block=geometry.first_block,
+        blocks=blocks,
+        block_size=geometry.block_size,
+        warp_size=geometry.warp_size,
+        workers=1 if instruments else geometry.workers or cores(),
+        traced=instruments is not None,
+        step=instruments.step if instruments else 0,
+        record_limit=instruments.record_limit if instruments else 0,
+    )
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def watchdog_s() -> float:
+    """Seconds until a launch counts as hanging: $SOFTMAX_LIB_WATCHDOG_S or 10."""
+    given = os.environ.get(WATCHDOG_VARIABLE, "")
+    try:
+        return float(given) if given else WATCHDOG_S
+    except ValueError:
+        raise BadInput(f"{WATCHDOG_VARIABLE} is {given!r}; it takes a number of seconds.") from None
+
+
+class _Running:
+    """A launch in progress."""
+
+    def __init__(self, request: native.Request):
+        self._runtime = native.runtime()
+        self._limit_s = watchdog_s()
+        self._launch = self._runtime.emulator_start(ctypes.byref(request))
+
+    def wait(self) -> None:
+        """Until all threads are done, or a watchdog or Ctrl-C has stopped them."""
+        quiet_s, finished = 0.0, -1
+        # Slices are counted, not the clock: a suspended process must not look like a hang.
+        while not self._runtime.emulator_wait(self._launch, _SLICE_S):
+            now = self._runtime.emulator_progress(self._launch)
+            quiet_s = quiet_s + _SLICE_S if now == finished else 0.0
+            finished = now
+            if quiet_s >= self._limit_s:
+                self._stop(native.STOP_HANG)
+                return
+
+    def _stop(self, reason: int) -> None:
+        # Again and again: a worker may not be where it can be interrupted.
+        self._runtime.emulator_stop(self._launch, reason)
+        while not self._runtime.emulator_wait(self._launch, _SLICE_S):
+            self._runtime.emulator_stop(self._launch, reason)
+
+    def fault(self) -> native.Fault:
+        """What stopped it; valid until `finish`."""
+        return self._runtime.emulator_fault(self._launch).contents
+
+    def records(self) -> bytes:
+        """The trace's records, copied."""
+        count = ctypes.c_uint64()
+        address = self._runtime.emulator_records(self._launch, ctypes.byref(count))
+        return ctypes.string_at(address, count.value * native.RECORD_BYTES) if count.value else b""
+
+    def finish(self) -> None:
+        """Stop what still runs and free everything."""
+        if not self._runtime.emulator_wait(self._launch, 0.0):
+            self._stop(native.STOP_CANCELLED)
+        self._runtime.emulator_finish(self._launch)

@@ -1,0 +1,125 @@
+"""Emulated device memory: arrays between guard zones, as aligned and misaligned as on a GPU."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+import torch
+
+from softmax_lib.emulator import native
+from softmax_lib.errors import IllegalAddress, NotAvailable
+from softmax_lib.registry import Kernel
+
+ALIGNMENT = 256
+"""Bytes that cudaMalloc aligns to."""
+
+FLOAT_BYTES = 4
+
+_UNTOUCHED = 0xFF
+"""Each byte that belongs to no array; four of them read as a NaN."""
+
+
+class EmulatedArray:
+    """`elements` float32 in emulated memory, zero at first; close it, or use it in a `with`.
+
+    `misalignment` is the address modulo 256, in bytes. Behind the last element come fewer than 256
+    spare bytes and then a zone that faults when touched; spare bytes are verified by `damage`.
+    Pages that nothing touches take no memory.
+    """
+
+    def __init__(self, name: str, elements: int, misalignment: int = 0):
+        self.name = name
+        self.elements = elements
+        self.bytes = elements * FLOAT_BYTES
+        self._runtime = native.runtime()
+        page = self._runtime.emulator_page_size()
+        self._mapped_bytes = -(-(self.bytes + ALIGNMENT + misalignment) // page) * page
+        guard = ctypes.c_uint64()
+        self._low = self._runtime.emulator_map(self._mapped_bytes, ctypes.byref(guard))
+        self.guard_bytes = guard.value
+        if not self._low:
+            raise NotAvailable(f"There is no memory for {name}, an array of {self.bytes} bytes.")
+        high = self._low + self._mapped_bytes
+        room = high - self.bytes - misalignment
+        self.address = room - room % ALIGNMENT + misalignment
+        for spare, length in self._spare():
+            ctypes.memset(spare, _UNTOUCHED, length)
+
+    def _spare(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        end = self.address + self.bytes
+        before = (self._low, self.address - self._low)
+        return before, (end, self._low + self._mapped_bytes - end)
+
+    def fill_with_nan(self) -> None:
+        """What nobody has written yet."""
+        ctypes.memset(self.address, _UNTOUCHED, self.bytes)
+
+    def copy_from(self, tensor: torch.Tensor) -> None:
+        """Take the content of a contiguous float32 CPU tensor of as many elements."""
+        ctypes.memmove(self.address, tensor.data_ptr(), self.bytes)
+
+    def copy_to(self, tensor: torch.Tensor) -> None:
+        """Write the content into a contiguous float32 CPU tensor of as many elements."""
+        ctypes.memmove(tensor.data_ptr(), self.address, self.bytes)
+
+    def damage(self) -> int | None:
+        """Index of an element outside of the array that a kernel has written, or None."""
+        for spare, length in self._spare():
+            content = ctypes.string_at(spare, length)
+            if content.count(_UNTOUCHED) != length:
+                at = next(i for i, byte in enumerate(content) if byte != _UNTOUCHED)
+                return (spare + at - self.address) // FLOAT_BYTES
+        return None
+
+    def close(self) -> None:
+        """Unmap the memory."""
+        if self._low:
+            self._runtime.emulator_unmap(self._low, self._mapped_bytes, self.guard_bytes)
+            self._low = 0
+
+    def __enter__(self) -> EmulatedArray:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@contextmanager
+def device_arrays(
+    kernel: Kernel, x: torch.Tensor, y: torch.Tensor
+) -> Iterator[dict[str, EmulatedArray]]:
+    """Arrays x, y and the kernel's scratch, by name, filled as the tensors are.
+
+    When y is x, they share one array.
+    """
+    with ExitStack() as stack:
+
+        def make(name: str, elements: int, offset: int = 0) -> EmulatedArray:
+            misalignment = offset * FLOAT_BYTES % ALIGNMENT
+            return stack.enter_context(EmulatedArray(name, elements, misalignment))
+
+        arrays = {"x": make("x", x.numel(), x.storage_offset())}
+        arrays["x"].copy_from(x)
+        if y.data_ptr() == x.data_ptr():
+            arrays["y"] = arrays["x"]
+        else:
+            arrays["y"] = make("y", y.numel(), y.storage_offset())
+            arrays["y"].copy_from(y)
+        for name in kernel.scratch:
+            arrays[name] = make(name, x.shape[0])
+            arrays[name].fill_with_nan()
+        yield arrays
+
+
+def check_spare_bytes(arrays: Sequence[EmulatedArray]) -> None:
+    """Raises `IllegalAddress` when a kernel has written next to an array."""
+    for array in arrays:
+        index = array.damage()
+        if index is not None:
+            side = "before its start" if index < 0 else "past its end"
+            raise IllegalAddress(
+                f"illegal address: a thread wrote {array.name}[{index}], {side} "
+                f"({array.elements} elements)."
+            )
