@@ -28,12 +28,16 @@ METRICS = {
     "global_load_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
     "global_store_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
     "global_store_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
-    "shared_load_requests": "smsp__inst_executed_op_shared_ld.sum",
+    "shared_load_requests": "smsp__sass_inst_executed_op_shared_ld.sum",
     "shared_load_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
-    "shared_store_requests": "smsp__inst_executed_op_shared_st.sum",
+    "shared_store_requests": "smsp__sass_inst_executed_op_shared_st.sum",
     "shared_store_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
 }
-"""Our names, which `xray` uses too, and ncu's."""
+"""Our names, which `xray` uses too, and ncu's.
+
+Shared requests are instructions with a thread that takes part (sass_inst): inst_executed would count
+the ones that every thread of a warp sits out too. Wavefronts carry some noise of the arbiter.
+"""
 
 
 @dataclass(frozen=True)

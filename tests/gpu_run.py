@@ -16,12 +16,13 @@ from softmax_lib.recording import gpu_facts, today, versions
 from softmax_lib.registry import rungs
 
 SUMMARY = Path(__file__).with_name("gpu_run.json")
+TESTS = ("tests/test_kernels.py", "tests/test_launch.py")
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 
 def run_pytest() -> dict[str, int]:
     """Run the tests marked `gpu`; how many ended in which way."""
-    command = [sys.executable, "-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", "tests"]
+    command = [sys.executable, "-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", *TESTS]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=SUMMARY.parent.parent)
     print(done.stdout[-3000:])
     counts = re.findall(r"(\d+) (passed|failed|skipped|errors?)", done.stdout.splitlines()[-1])

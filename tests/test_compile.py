@@ -25,7 +25,7 @@ def test_the_archs_reach_from_turing_to_hopper_and_on():
     assert {75, 80, 90} <= set(ARCHS)
 
 
-@pytest.mark.parametrize(("program", "block_size"), compilations())
+@pytest.mark.parametrize(("program", "block_size"), list(compilations()))
 def test_it_compiles_without_a_spill_and_a_block_fits(program, block_size, record_property):
     for arch in ARCHS:
         for found in resources(program, arch):

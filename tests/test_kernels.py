@@ -26,7 +26,7 @@ def cases():
                     yield pytest.param(name, block_size, cols, id=f"{name}-{block_size}-{cols}")
 
 
-@pytest.mark.parametrize(("name", "block_size", "cols"), cases())
+@pytest.mark.parametrize(("name", "block_size", "cols"), list(cases()))
 def test_adversarial_rows_match_float64(name, block_size, cols, device):
     result = check(name, device=device, block_size=block_size, lengths=(cols,))
     assert result.ok, "\n".join(result.failures)

@@ -55,7 +55,9 @@ class Address:
 
 def text_files(root: Path = ROOT) -> list[Path]:
     """Every file that a fork may have to change."""
-    listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, check=True, text=True)
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=root, capture_output=True, check=True, text=True
+    )
     kinds = {".cfg", ".css", ".html", ".ipynb", ".js", ".json", ".md", ".py", ".toml", ".yml"}
     return [root / name for name in listed.stdout.splitlines() if Path(name).suffix in kinds]
 
