@@ -1,0 +1,94 @@
+"""Execute notebooks on the CPU and save them so that doing it again gives the same bytes.
+
+`python book/publish/notebooks.py [NOTEBOOK ...]` does so for those given, or for all of the book.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import stable_widgets
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+
+BOOK = Path(__file__).parents[1]
+SECONDS_A_CELL = 120
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+
+
+class CpuClient(NotebookClient):
+    """Runs every cell but those that need a GPU, which keep the outputs that they have."""
+
+    async def async_execute_cell(
+        self, cell: NotebookNode, cell_index: int, **options: Any
+    ) -> NotebookNode:
+        if "gpu" in cell.metadata.get("tags", []):
+            return cell
+        return await super().async_execute_cell(cell, cell_index, **options)
+
+
+def chapters() -> list[Path]:
+    """Every notebook of the book, in order."""
+    return sorted(BOOK.glob("*.ipynb"))
+
+
+def execute(path: Path) -> str:
+    """The text of the notebook at `path` after a run in a new kernel without a GPU."""
+    notebook = nbformat.read(path, as_version=4)
+    notebook.metadata.kernelspec = KERNEL
+    notebook.metadata.pop("widgets", None)
+    client = CpuClient(
+        notebook,
+        timeout=SECONDS_A_CELL,
+        record_timing=False,
+        resources={"metadata": {"path": str(path.parent)}},
+    )
+    client.execute(env=os.environ | {"CUDA_VISIBLE_DEVICES": "", "PYTHONHASHSEED": "0"})
+    notebook.metadata.language_info.pop("version", None)
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+        if cell.cell_type == "code":
+            cell.outputs = merge_streams(cell.outputs)
+    return nbformat.writes(stable_widgets.rename(notebook, path.stem)).rstrip("\n") + "\n"
+
+
+def merge_streams(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Join what was printed: how it is cut into pieces depends on the machine's load."""
+    merged: list[NotebookNode] = []
+    for output in outputs:
+        same = merged and output.output_type == merged[-1].output_type == "stream"
+        if same and output.name == merged[-1].name:
+            merged[-1].text += output.text
+        else:
+            merged.append(output)
+    return merged
+
+
+def save(path: Path) -> str:
+    """Execute and write the notebook at `path`; returns a line that says how it went."""
+    begin, old = time.monotonic(), path.read_bytes()
+    new = execute(path).encode()
+    path.write_bytes(new)
+    said = "unchanged" if new == old else "changed"
+    return f"{path.name}: {said}, {time.monotonic() - begin:.1f} s, {len(new) // 1024} KiB"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "notebooks", nargs="*", type=Path, help="those of the book when none is given"
+    )
+    paths = parser.parse_args().notebooks or chapters()
+    with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
+        for line in pool.map(save, paths):
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

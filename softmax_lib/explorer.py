@@ -1,0 +1,107 @@
+"""Explorers: sliders that move through prepared views, with or without a kernel behind them."""
+
+from __future__ import annotations
+
+import html
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import ipywidgets as W
+
+from softmax_lib.errors import BadInput, SoftmaxLibError
+from softmax_lib.views import View, view
+from softmax_lib.widgets import Shown, slider, switch
+
+
+class Explorer(Shown):
+    """A slider an axis over prepared views; a live kernel may replace one by `replace`."""
+
+    def __init__(
+        self, axes: Mapping[str, Sequence[Any]], views: dict[tuple, View], start: tuple
+    ) -> None:
+        self.axes = {name: list(options) for name, options in axes.items()}
+        self.leaves = {choice: W.HTML(shown.html) for choice, shown in views.items()}
+        self.sliders = {
+            name: slider(name, options, value)
+            for (name, options), value in zip(self.axes.items(), start, strict=True)
+            if len(options) > 1
+        }
+        self.note = W.HTML()
+        body = self._nested(list(self.axes), ())
+        super().__init__(
+            [*self.sliders.values(), self.note, body], "explorer", views[start].fallback()
+        )
+
+    @property
+    def choice(self) -> tuple:
+        """The option picked on each axis."""
+        picked = {name: control.value for name, control in self.sliders.items()}
+        return tuple(picked.get(name, options[0]) for name, options in self.axes.items())
+
+    def replace(self, choice: tuple, content: Any, alt: str = "") -> None:
+        """Show `content` for `choice` from now on."""
+        self.leaves[choice].value = view(content, alt).html
+
+    def say(self, sentence: str) -> None:
+        """Tell the reader something, such as why what they asked for cannot be shown."""
+        self.note.value = f'<p class="worklog-note" role="status">{html.escape(sentence)}</p>'
+
+    def on_choice(self, act: Callable[[tuple], None]) -> None:
+        """Call `act(choice)` whenever the reader moves a slider; its error becomes a sentence."""
+
+        def moved(_: Any) -> None:
+            self.note.value = ""
+            try:
+                act(self.choice)
+            except SoftmaxLibError as error:
+                self.say(str(error))
+
+        for control in self.sliders.values():
+            control.observe(moved, "index")
+
+    def _nested(self, names: list[str], chosen: tuple) -> W.Widget:
+        if not names:
+            return self.leaves[chosen]
+        name, *others = names
+        inner = [self._nested(others, (*chosen, option)) for option in self.axes[name]]
+        return switch(self.sliders[name], inner) if name in self.sliders else inner[0]
+
+
+def explorer(
+    axes: Mapping[str, Sequence[Any]],
+    render: Callable[..., Any],
+    *,
+    start: Sequence[Any] | None = None,
+    alt: Callable[..., str] | None = None,
+) -> Explorer:
+    """Sliders over `axes`, {name: options}, that show `render(option, ...)`: a figure, HTML or a list.
+
+    `alt(option, ...)` gives the text alternative. An option for which `render` raises one of this
+    package's errors shows that sentence over the last good view. Raises `BadInput` without options.
+    """
+    if not all(axes.values()):
+        raise BadInput("An explorer needs at least one option on each axis.")
+    views: dict[tuple, View | str] = {}
+    for choice in itertools.product(*axes.values()):
+        words = ", ".join(f"{name} {option}" for name, option in zip(axes, choice, strict=True))
+        try:
+            views[choice] = view(render(*choice), alt(*choice) if alt else words)
+        except SoftmaxLibError as error:
+            views[choice] = str(error)
+    first = tuple(start) if start is not None else next(iter(views))
+    if first not in views:
+        raise BadInput(f"{first} is not among the options of this explorer.")
+    return Explorer(axes, _over_last_good(views), first)
+
+
+def _over_last_good(views: dict[tuple, View | str]) -> dict[tuple, View]:
+    good = [shown for shown in views.values() if isinstance(shown, View)]
+    last = good[0] if good else View("", "")
+    kept = {}
+    for choice, shown in views.items():
+        if isinstance(shown, View):
+            last = kept[choice] = shown
+        else:
+            kept[choice] = last.with_note(shown)
+    return kept

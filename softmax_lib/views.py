@@ -1,0 +1,79 @@
+"""A picture or a piece of HTML with a text alternative, the same bytes each time it is made."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+PIXELS_AN_INCH = 96
+PNG_DOTS_AN_INCH = 120
+
+
+@dataclass(frozen=True)
+class View:
+    """What a reader sees: HTML, the words that stand for it, and a PNG for places without HTML."""
+
+    html: str
+    text: str
+    png: bytes | None = None
+
+    def with_note(self, sentence: str) -> View:
+        """The same view under a sentence, such as why it is not the one that was asked for."""
+        note = f'<p class="worklog-note" role="status">{html.escape(sentence)}</p>'
+        return View(note + self.html, f"{sentence} {self.text}", self.png)
+
+    def fallback(self) -> dict[str, str]:
+        """Representations for a place that runs no widgets: a PNG, else the HTML."""
+        if self.png:
+            return {"image/png": base64.b64encode(self.png).decode(), "text/plain": self.text}
+        return {"text/html": self.html, "text/plain": self.text}
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {**self.fallback(), "text/html": self.html}
+
+
+def view(content: Any, alt: str = "") -> View:
+    """Make a `View` of a matplotlib figure, HTML, an object with `_repr_html_`, or a list of these.
+
+    `alt` is what a reader who cannot see the picture is told. A figure is closed, so that the
+    notebook does not show it a second time.
+    """
+    if isinstance(content, View):
+        return content
+    if hasattr(content, "savefig"):
+        return _picture(content, alt)
+    if isinstance(content, Sequence) and not isinstance(content, str):
+        parts = [view(part, alt) for part in content]
+        pictures = [part.png for part in parts if part.png]
+        return View("".join(part.html for part in parts), alt, pictures[0] if pictures else None)
+    return View(content if isinstance(content, str) else content._repr_html_(), alt)
+
+
+def _picture(figure: Any, alt: str) -> View:
+    svg = _drawn(figure, "svg", {"Date": None, "Creator": None}).decode()
+    svg = svg[svg.index("<svg") :].replace("\n", " ")
+    png = _drawn(figure, "png", {"Software": None})
+    width = round(figure.get_figwidth() * PIXELS_AN_INCH)
+    data = quote(svg, safe=" =:/;,()@!*$?+")  # compresses far better than base64
+    image = (
+        f'<img alt="{html.escape(alt)}" style="width:{width}px;max-width:100%;height:auto" '
+        f'src="data:image/svg+xml,{data}">'
+    )
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close(figure)
+    return View(image, alt, png)
+
+
+def _drawn(figure: Any, kind: str, metadata: dict[str, None]) -> bytes:
+    import matplotlib
+
+    out = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "softmax"}):
+        figure.savefig(out, format=kind, metadata=metadata, dpi=PNG_DOTS_AN_INCH)
+    return out.getvalue()
