@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,26 @@ from softmax_lib.errors import (
 from softmax_lib.source import Program, Source
 
 Grid = Literal["thread a row", "block a row", "thread an element"]
+
+Pattern = Literal[
+    "row a thread",
+    "strided",
+    "strided float4",
+    "chunk a thread",
+    "contiguous",
+    "same row",
+    "one a row",
+]
+"""How one pass over the matrix is spread over the lanes of a warp; `traffic` counts sectors from it.
+
+row a thread    lane i reads row i: neighbours are a whole row apart
+strided         lane i reads column i, i + block, ...: neighbours are next to each other
+strided float4  the same by 16 bytes, the ends of a row by single floats
+chunk a thread  lane i reads the i-th chunk of the row: neighbours are a chunk apart
+contiguous      lane i takes element i of the whole matrix
+same row        each element's thread reads its whole row: all lanes read one address
+one a row       each element's thread reads one scratch value of its row
+"""
 
 WARP_MULTIPLES = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 POWERS_OF_TWO = (32, 64, 128, 256, 512, 1024)
@@ -61,16 +81,17 @@ class Step:
 class Kernel:
     """A softmax kernel and all that launching and judging it needs.
 
-    `reads` and `writes` count accesses to global memory an element of the matrix; `per_thread` lists
-    how many floats a thread may hold where a kernel keeps its row on chip, one compilation for each.
+    `loads` and `stores` name the passes over the matrix in global memory; `per_thread` lists how many
+    floats a thread may hold where a kernel keeps its row on chip, one compilation for each; `flaw`
+    says which inputs a foil gets wrong on purpose.
     """
 
     name: str
     stem: str
     summary: str
     steps: tuple[Step, ...]
-    reads: int | Callable[[int], int]
-    writes: int = 1
+    loads: tuple[Pattern, ...]
+    stores: tuple[Pattern, ...]
     block_sizes: tuple[int, ...] = WARP_MULTIPLES
     default_block_size: int = 256
     per_thread: tuple[int, ...] = ()
@@ -114,7 +135,7 @@ class Kernel:
 
     def traffic(self, cols: int) -> tuple[int, int]:
         """Reads and writes of global memory an element, for rows of `cols` elements."""
-        return (self.reads(cols) if callable(self.reads) else self.reads), self.writes
+        return _accesses(self.loads, cols), _accesses(self.stores, cols)
 
     def largest_per_thread(self, block_size: int) -> int:
         """Floats that a thread holds at most: half of its registers, and 128 of the 255 it can name."""
@@ -187,40 +208,50 @@ class Kernel:
         )
 
 
+def _accesses(passes: tuple[Pattern, ...], cols: int) -> int:
+    an_element = {"same row": cols, "one a row": 0}
+    return sum(an_element.get(pattern, 1) for pattern in passes)
+
+
 def _one(entry: str, grid: Grid) -> tuple[Step, ...]:
     return (Step(f"softmax_{entry}", grid),)
 
 
 _ALL = (
-    Kernel("unsafe", "01_unsafe", "a thread a row, no maximum subtracted", _one("unsafe", "thread a row"),
-           reads=2, default_block_size=32, foil=True, flaw="exp overflows above 88.7 and underflows below -103"),
-    Kernel("naive", "03_naive", "a thread a row, three passes", _one("naive", "thread a row"),
-           reads=3, default_block_size=32),
+    Kernel("unsafe", "01_unsafe", "a thread a row, no maximum subtracted",
+           _one("unsafe", "thread a row"), 2 * ("row a thread",), ("row a thread",),
+           default_block_size=32, foil=True, flaw="exp overflows above 88.7 and underflows below -103"),
+    Kernel("naive", "03_naive", "a thread a row, three passes",
+           _one("naive", "thread a row"), 3 * ("row a thread",), ("row a thread",), default_block_size=32),
     Kernel("per_element", "03_per_element", "a thread an element, each recomputing its row",
-           _one("per_element", "thread an element"), reads=lambda cols: 2 * cols + 1, foil=True),
-    Kernel("online", "04_online", "a thread a row, running maximum and sum in one pass",
-           _one("online", "thread a row"), reads=2, default_block_size=32),
-    Kernel("max_from_zero", "04_max_from_zero", "a running maximum that starts at 0",
-           _one("max_from_zero", "thread a row"), reads=2, default_block_size=32, foil=True,
-           flaw="a row whose values all lie below -103 sums to 0"),
-    Kernel("shared", "05_shared", "a block a row, tree reduction in shared memory",
-           _one("shared", "block a row"), reads=2, block_sizes=POWERS_OF_TWO, default_block_size=1024),
-    Kernel("chunked", "05_chunked", "a block a row, one contiguous chunk a thread",
-           _one("chunked", "block a row"), reads=2, block_sizes=POWERS_OF_TWO, default_block_size=1024,
+           _one("per_element", "thread an element"), ("same row", "same row", "contiguous"), ("contiguous",),
            foil=True),
+    Kernel("online", "04_online", "a thread a row, running maximum and sum in one pass",
+           _one("online", "thread a row"), 2 * ("row a thread",), ("row a thread",), default_block_size=32),
+    Kernel("max_from_zero", "04_max_from_zero", "a running maximum that starts at 0",
+           _one("max_from_zero", "thread a row"), 2 * ("row a thread",), ("row a thread",),
+           default_block_size=32, foil=True, flaw="a row whose values all lie below -103 sums to 0"),
+    Kernel("shared", "05_shared", "a block a row, tree reduction in shared memory",
+           _one("shared", "block a row"), 2 * ("strided",), ("strided",),
+           block_sizes=POWERS_OF_TWO, default_block_size=1024),
+    Kernel("chunked", "05_chunked", "a block a row, one contiguous chunk a thread",
+           _one("chunked", "block a row"), 2 * ("chunk a thread",), ("chunk a thread",),
+           block_sizes=POWERS_OF_TWO, default_block_size=1024, foil=True),
     Kernel("shuffle", "06_shuffle", "a block a row, reduction by warp shuffles",
-           _one("shuffle", "block a row"), reads=2, default_block_size=1024),
-    Kernel("float4", "07_float4", "16-byte loads and stores", _one("float4", "block a row"),
-           reads=2, default_block_size=1024),
+           _one("shuffle", "block a row"), 2 * ("strided",), ("strided",), default_block_size=1024),
+    Kernel("float4", "07_float4", "16-byte loads and stores",
+           _one("float4", "block a row"), 2 * ("strided float4",), ("strided float4",),
+           default_block_size=1024),
     Kernel("fusion", "08_fusion", "the row stays in registers: one read, one write",
-           _one("fusion", "block a row"), reads=1, block_sizes=POWERS_OF_TWO, default_block_size=1024,
-           per_thread=FLOATS_A_THREAD, in_place=True),
+           _one("fusion", "block a row"), ("strided float4",), ("strided float4",),
+           block_sizes=POWERS_OF_TWO, per_thread=FLOATS_A_THREAD, in_place=True),
     Kernel("unfused", "08_unfused", "max, subtract and exp, sum, divide as four launches",
            (Step("softmax_unfused_max", "block a row", ("x", "row_max", "rows", "cols")),
             Step("softmax_unfused_exp", "thread an element", ("x", "row_max", "y", "rows", "cols")),
             Step("softmax_unfused_sum", "block a row", ("y", "row_sum", "rows", "cols")),
             Step("softmax_unfused_divide", "thread an element", ("row_sum", "y", "rows", "cols"))),
-           reads=4, writes=2, foil=True),
+           ("strided", "contiguous", "one a row", "strided", "contiguous", "one a row"), 2 * ("contiguous",),
+           foil=True),
 )  # fmt: skip
 
 kernels: Mapping[str, Kernel] = MappingProxyType({kernel.name: kernel for kernel in _ALL})
@@ -228,7 +259,8 @@ kernels: Mapping[str, Kernel] = MappingProxyType({kernel.name: kernel for kernel
 
 
 COPY = Kernel("copy", "02_copy", "y = x by 16-byte loads and stores",
-              (Step("copy_float4", "thread an element", elements_a_thread=4),), reads=1)  # fmt: skip
+              (Step("copy_float4", "thread an element", elements_a_thread=4),),
+              ("contiguous",), ("contiguous",))  # fmt: skip
 """No softmax, and so not among `kernels`: the floor that `benchmark` measures beside them."""
 
 
@@ -288,5 +320,5 @@ def _readers_kernel(given: Source, grid: Grid) -> Kernel:
     per_thread = FLOATS_A_THREAD if given.mentions("PER_THREAD") else ()
     return Kernel(
         given.file_name.removesuffix(".cu"), given.file_name.removesuffix(".cu"), "a reader's own kernel",
-        (Step(given.entries[0], grid),), reads=1, per_thread=per_thread, given_source=given,
+        (Step(given.entries[0], grid),), ("strided",), ("strided",), per_thread=per_thread, given_source=given,
     )  # fmt: skip

@@ -10,8 +10,11 @@ from pathlib import Path
 
 from softmax_lib.errors import BadInput
 
-PRELUDE = """\
-#define WARP 32
+WARP = 32
+"""Lanes of a warp, on every GPU so far."""
+
+PRELUDE = f"""\
+#define WARP {WARP}
 #define INFINITY __int_as_float(0x7f800000)
 """
 """What a GPU build puts before each source: NVRTC has no INFINITY, and a constant WARP lets shuffle loops unroll."""

@@ -46,7 +46,21 @@ def stepper(frames: Sequence[Any], *, label: str = "step", alts: Sequence[str] =
     play = W.Play(min=0, max=count - 1, interval=STEP_MILLISECONDS)
     W.jslink((play, "value"), (scrub, "index"))
     body = switch(scrub, [W.HTML(shown.html) for shown in views])
-    return Shown([W.HBox([play, scrub]), body], "stepper", views[0].fallback())
+    buttons = [_step_button(scrub, -1, "back"), play, _step_button(scrub, 1, "forward")]
+    return Shown([W.HBox([*buttons, scrub]), body], "stepper", views[0].fallback())
+
+
+def _step_button(scrub: W.SelectionSlider, distance: int, word: str) -> W.Button:
+    button = W.Button(
+        icon=f"step-{word}", tooltip=f"one step {word}", layout=W.Layout(width="36px")
+    )
+    button.add_class(f"worklog-{word}")
+
+    def move(_: W.Button) -> None:
+        scrub.index = min(max(scrub.index + distance, 0), len(scrub.options) - 1)
+
+    button.on_click(move)
+    return button
 
 
 def predict(

@@ -18,7 +18,9 @@ def compilations():
             largest_block[program.digest] = (block_size, bucket, program)
         for block_size, bucket, program in largest_block.values():
             size = f"-{block_size}" if program.defines else ""
-            yield pytest.param(program, block_size, id=kernel.name + size + (f"-{bucket}" if bucket else ""))
+            yield pytest.param(
+                program, block_size, id=kernel.name + size + (f"-{bucket}" if bucket else "")
+            )
 
 
 def test_the_archs_reach_from_turing_to_hopper_and_on():
@@ -29,13 +31,17 @@ def test_the_archs_reach_from_turing_to_hopper_and_on():
 def test_it_compiles_without_a_spill_and_a_block_fits(program, block_size, record_property):
     for arch in ARCHS:
         for found in resources(program, arch):
-            record_property(f"sm_{arch} {found.entry}", f"{found.registers} registers, {found.shared_bytes} B")
+            record_property(
+                f"sm_{arch} {found.entry}", f"{found.registers} registers, {found.shared_bytes} B"
+            )
             assert found.spill_bytes == found.stack_bytes == 0, (arch, found)
             assert found.registers * block_size <= REGISTERS_A_BLOCK, (arch, found)
             assert found.shared_bytes <= 48 * 1024, (arch, found)
 
 
-def test_a_cubin_is_a_whole_elf_file_and_comes_from_the_cache_the_second_time(tmp_path, monkeypatch):
+def test_a_cubin_is_a_whole_elf_file_and_comes_from_the_cache_the_second_time(
+    tmp_path, monkeypatch
+):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     program = kernels["fusion"].program(256, 1000)
     first = compile_cubin(program, 90)

@@ -54,7 +54,9 @@ def test_every_output_alignment(name, device):
     x = torch.randn(5, 1003, generator=torch.Generator().manual_seed(0))
     for x_offset in range(4):
         for y_offset in range(4):
-            given_x = torch.empty(x.numel() + 4, device=device)[x_offset:][: x.numel()].view(5, 1003)
+            given_x = torch.empty(x.numel() + 4, device=device)[x_offset:][: x.numel()].view(
+                5, 1003
+            )
             y = torch.full((x.numel() + 4,), math.nan, device=device)[y_offset:][: x.numel()]
             run(name, given_x.copy_(x), out=y.view(5, 1003))
             assert reference.judge(y.view(5, 1003), x)[1] is None
@@ -92,12 +94,19 @@ def test_shifting_a_row_changes_nothing(name, data):
 
 @pytest.mark.parametrize("name", RUNGS)
 @settings(max_examples=15, deadline=None)
-@given(rows=st.integers(1, 40), cols=st.integers(1, 600), scale=st.floats(0.01, 200), seed=st.integers(0, 2**31))
+@given(
+    rows=st.integers(1, 40),
+    cols=st.integers(1, 600),
+    scale=st.floats(0.01, 200),
+    seed=st.integers(0, 2**31),
+)
 def test_random_matrices_match_float64_and_sum_to_one(name, rows, cols, scale, seed):
     x = scale * torch.randn(rows, cols, generator=torch.Generator().manual_seed(seed))
     y = run(name, x)
     assert reference.judge(y, x)[1] is None
-    torch.testing.assert_close(y.double().sum(1), torch.ones(rows, dtype=torch.float64), rtol=1e-5, atol=0)
+    torch.testing.assert_close(
+        y.double().sum(1), torch.ones(rows, dtype=torch.float64), rtol=1e-5, atol=0
+    )
 
 
 @pytest.mark.parametrize("name", RUNGS)

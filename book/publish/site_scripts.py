@@ -6,6 +6,7 @@ manager. Without npm, pages load the same versions from a CDN. Versions stand in
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -40,7 +41,7 @@ def choose_scripts(app: Sphinx, config: Config) -> None:
         return f"https://cdn.jsdelivr.net/npm/{package}@{versions[package]}"
 
     config.mathjax_path = f"{base(MATHJAX)}/es5/tex-mml-chtml.js"
-    fonts = {} if is_installed() else {"data-base": f"{base(WIDGETS)}/dist/"}
+    fonts = {} if is_installed() else {"data-folder": f"{base(WIDGETS)}/dist/"}
     config.nb_ipywidgets_js = {
         f"{base(REQUIRE)}/require.js": {},
         "widget-fonts.js": fonts,
@@ -66,6 +67,12 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copy2(source, target)
 
 
+def notice_static_files(app: Sphinx, config: Config) -> None:
+    """Make a change of a style sheet or script count as a change of the pages that use it."""
+    files = sorted(path for path in (BOOK / "static").iterdir() if path.is_file())
+    config.static_digest = hashlib.sha256(b"".join(map(Path.read_bytes, files))).hexdigest()
+
+
 def describe_links(app: Sphinx, config: Config) -> None:
     """Give every page its canonical address, and shared links a picture."""
     address = Address.read()
@@ -76,6 +83,8 @@ def describe_links(app: Sphinx, config: Config) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the functions above to the build."""
+    app.add_config_value("static_digest", "", "html")
+    app.connect("config-inited", notice_static_files)
     app.connect("config-inited", choose_scripts)
     app.connect("config-inited", describe_links)
     app.connect("builder-inited", copy_scripts)

@@ -1,6 +1,14 @@
-// The widget bundle looks for its fonts at RequireJS's base address: let that be the bundle's folder.
+// Tells RequireJS in which folder the widget bundle lies: its modules look for their fonts there.
 (function () {
   const here = document.currentScript;
   const own = new URL("vendor/@jupyter-widgets/html-manager/dist/", here.src).href;
-  require.config({ baseUrl: here.dataset.base || own });
+  const folder = here.dataset.folder || own;
+  require.config({
+    paths: {
+      "@jupyter-widgets/base": folder + "base",
+      "@jupyter-widgets/controls": folder + "controls",
+      "@jupyter-widgets/html-manager": folder + "index",
+      "@jupyter-widgets/html-manager/dist": folder.replace(/\/$/, ""),
+    },
+  });
 })();

@@ -46,16 +46,12 @@
 
 // ---- 2. who am I
 
-#define threadIdx (::emulator::as_uint3(emulator_thread_index()))
-#define blockIdx (::emulator::as_uint3(emulator_block_index()))
-#define blockDim (::emulator::as_dim3(emulator_block_size()))
-#define gridDim (::emulator::as_dim3(emulator_grid_size()))
+// Blocks and grids have one dimension here.
+#define threadIdx (::uint3{emulator_thread_index(), 0, 0})
+#define blockIdx (::uint3{emulator_block_index(), 0, 0})
+#define blockDim (::dim3(emulator_block_size()))
+#define gridDim (::dim3(emulator_grid_size()))
 static constexpr int warpSize = WARP;
-
-namespace emulator {
-EMULATOR_INLINE uint3 as_uint3(Index3 index) { return {index.x, index.y, index.z}; }
-EMULATOR_INLINE dim3 as_dim3(Index3 index) { return dim3(index.x, index.y, index.z); }
-}  // namespace emulator
 
 // ---- 3. barriers
 

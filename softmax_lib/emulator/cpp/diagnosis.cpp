@@ -66,7 +66,7 @@ static std::string doing(const Thread& thread, bool many) {
     std::string mask;
     if (thread.state == State::in_warp_call) {
         char digits[32];
-        snprintf(digits, sizeof digits, " mask 0x%08x", thread.call.mask);
+        snprintf(digits, sizeof digits, " mask 0x%08x", thread.call->mask);
         mask = digits;
     }
     return std::string(many ? "wait at " : "waits at ") + name_of(thread.operation) + mask + " " +

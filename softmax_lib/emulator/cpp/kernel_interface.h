@@ -6,10 +6,6 @@
 
 namespace emulator {
 
-struct Index3 {
-    unsigned x, y, z;
-};
-
 // Where in the reader's source a thread waits.
 struct Place {
     const char* file;
@@ -45,7 +41,7 @@ struct WarpCall {
     unsigned mask;       // lanes that take part
     unsigned argument;   // shuffles: source lane, distance or lane mask
     unsigned width;      // shuffles: lanes a segment, a power of two
-    uint64_t value;      // given by this lane; after the call, received
+    uint64_t value;      // given by this lane
 };
 
 }  // namespace emulator
@@ -54,12 +50,15 @@ struct WarpCall {
 // each an address or an int.
 typedef void (*emulator_entry)(const int64_t* arguments);
 
-EMULATOR_API emulator::Index3 emulator_thread_index() __attribute__((const));
-EMULATOR_API emulator::Index3 emulator_block_index() __attribute__((const));
-EMULATOR_API emulator::Index3 emulator_block_size() __attribute__((const));
-EMULATOR_API emulator::Index3 emulator_grid_size() __attribute__((const));
-EMULATOR_API int emulator_barrier(emulator::Operation, int predicate, emulator::Place);
-EMULATOR_API uint64_t emulator_warp_call(const emulator::WarpCall&, emulator::Place);
+// Within one CUDA thread these never change, so the compiler may ask once.
+#define EMULATOR_CONSTANT __attribute__((const, nothrow, leaf))
+
+EMULATOR_API unsigned emulator_thread_index() EMULATOR_CONSTANT;
+EMULATOR_API unsigned emulator_block_index() EMULATOR_CONSTANT;
+EMULATOR_API unsigned emulator_block_size() EMULATOR_CONSTANT;
+EMULATOR_API unsigned emulator_grid_size() EMULATOR_CONSTANT;
+EMULATOR_API int emulator_barrier(emulator::Operation, int predicate, emulator::Place) noexcept;
+EMULATOR_API uint64_t emulator_warp_call(const emulator::WarpCall&, emulator::Place) noexcept;
 EMULATOR_API unsigned emulator_active_mask();
 EMULATOR_API uint64_t emulator_atomic_load(const void* address, int size);
 EMULATOR_API bool emulator_atomic_exchange_if(void* address, int size, uint64_t expected,

@@ -30,10 +30,11 @@ static uint64_t append(Worker& worker, const void* pc, const Record& filled) {
 }
 
 void trace_settle_store(Worker& worker, Thread& thread) {
-    if (thread.store_record == NO_RECORD) return;
-    Record& record = worker.launch->records[thread.store_record];
+    uint64_t& store = worker.open_records[thread.index].store;
+    if (store == NO_RECORD) return;
+    Record& record = worker.launch->records[store];
     memcpy(record.bytes, reinterpret_cast<const void*>(record.address), record.size);
-    thread.store_record = NO_RECORD;
+    store = NO_RECORD;
 }
 
 void trace_call(Worker& worker, Operation operation, const WarpCall* call, const void* pc) {
@@ -48,13 +49,14 @@ void trace_call(Worker& worker, Operation operation, const WarpCall* call, const
         record.type = call->type;
         record.asked = static_cast<uint8_t>(call->argument);
     }
-    thread.call_record = append(worker, pc, record);
+    worker.open_records[thread.index].call = append(worker, pc, record);
 }
 
 void trace_received(Worker& worker, Thread& thread, int source_lane) {
-    if (thread.call_record == NO_RECORD) return;
-    Record& record = worker.launch->records[thread.call_record];
-    record.exchange.received = thread.call.value;
+    uint64_t call = worker.open_records[thread.index].call;
+    if (call == NO_RECORD) return;
+    Record& record = worker.launch->records[call];
+    record.exchange.received = thread.received;
     record.source_lane = static_cast<uint8_t>(source_lane);
 }
 
@@ -106,7 +108,7 @@ static void on_access(Operation operation, const void* pointer, unsigned size, c
     record.size = static_cast<uint8_t>(size);
     if (operation == Operation::load) memcpy(record.bytes, pointer, size);
     uint64_t index = append(*worker, pc, record);
-    if (operation == Operation::store) thread.store_record = index;  // the value comes later
+    if (operation == Operation::store) worker->open_records[thread.index].store = index;  // the value comes later
     worker->leave_runtime();
 }
 

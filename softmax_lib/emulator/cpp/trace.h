@@ -29,11 +29,14 @@ struct Record {
 };
 static_assert(sizeof(Record) == 40);
 
+// Out of line: what they keep on the stack must not be in the frame of a fast barrier.
+#define EMULATOR_COLD __attribute__((noinline, cold))
+
 // A barrier or warp call by the running thread, made from `pc`.
-void trace_call(Worker& worker, Operation operation, const WarpCall* call, const void* pc);
+EMULATOR_COLD void trace_call(Worker& worker, Operation operation, const WarpCall* call, const void* pc);
 // The value that a waiting thread's shuffle or vote gave it.
-void trace_received(Worker& worker, Thread& thread, int source_lane);
+EMULATOR_COLD void trace_received(Worker& worker, Thread& thread, int source_lane);
 // The running thread has gone on: what it stored last is in memory by now.
-void trace_settle_store(Worker& worker, Thread& thread);
+EMULATOR_COLD void trace_settle_store(Worker& worker, Thread& thread);
 
 }  // namespace emulator

@@ -11,23 +11,32 @@
 
 namespace emulator {
 
-constexpr int MAX_BLOCK_SIZE = 1024;
+#define EMULATOR_HOT inline __attribute__((always_inline))
 
-enum class State : uint8_t { not_started, running, at_barrier, in_warp_call, exited };
+constexpr int MAX_BLOCK_SIZE = 1024;
 
 constexpr uint64_t NO_RECORD = ~uint64_t(0);
 
-// One CUDA thread.
-struct Thread {
+enum class State : uint8_t { not_started, running, at_barrier, in_warp_call, exited };
+
+// One CUDA thread. It fills one cache line: a barrier touches every thread of a block, and with a
+// thousand of them what they touch is what it costs.
+struct alignas(64) Thread {
     int index;
     State state;
+    Operation operation;      // the call it waits at,
+    Place place;              // where that is,
+    const WarpCall* call;     // if it is a warp call: in the frame of the caller, on its stack,
+    uint64_t received;        // and what the call gave it
     Stack* stack;
     void* stack_pointer;      // where it goes on; valid while it waits
-    Place place;              // of the call it waits at
-    Operation operation;      // which call that is
-    WarpCall call;            // if it is a warp call
-    uint64_t call_record;     // traced: index of the record to be completed
-    uint64_t store_record;
+};
+static_assert(sizeof(Thread) == 64);
+
+// Records of a traced thread that still miss something.
+struct OpenRecords {
+    uint64_t call = NO_RECORD;   // what the call gives
+    uint64_t store = NO_RECORD;  // the value stored
 };
 
 // The threads that can go on, by warp and lane.
@@ -37,14 +46,14 @@ public:
     void add(int warp, uint32_t lanes);
     // Takes the lowest ready lane of `warp`, else of the next warp that has one; -1 when none has.
     // Staying in the warp keeps its stacks in the cache, and a trace readable.
-    int take(int warp, int lane_bits);
+    EMULATOR_HOT int take(int warp, int lane_bits);
 
 private:
     uint32_t lanes_[MAX_BLOCK_SIZE];
     uint64_t warps_[MAX_BLOCK_SIZE / 64];
     int words_ = 0;
 
-    int next_warp(int warp) const;
+    EMULATOR_COLD int next_warp(int warp) const;
 };
 
 // What a signal handler saw.
@@ -62,8 +71,9 @@ public:
     // Runs blocks of `launch` until none is left.
     void run(Launch& launch);
 
-    // What kernels call, through the functions at the end of scheduler.cpp.
-    int barrier(Operation operation, int predicate, Place place);
+    // What kernels call, through the functions at the end of scheduler.cpp. Inline, and with what
+    // is rare kept out: a barrier's frames are on a thousand stacks at once.
+    EMULATOR_HOT int barrier(Operation operation, int predicate, Place place);
     uint64_t warp_call(const WarpCall& call, Place place);
     unsigned active_mask() const;
 
@@ -73,19 +83,20 @@ public:
     [[noreturn]] void leave_block();
 
     // The launch was stopped while the running thread was at `pc`.
-    [[noreturn]] void stop_here(const void* pc);
+    [[noreturn]] EMULATOR_COLD void stop_here(const void* pc);
 
     // Where a signal handler lets the interrupted thread go on.
     [[noreturn]] void leave_after_signal();
 
     // Between these two the runtime's own data may be half changed: a signal must wait.
-    void enter_runtime(const void* pc);
+    EMULATOR_HOT void enter_runtime(const void* pc);
     void leave_runtime() { in_runtime = false; }
 
     Launch* launch = nullptr;
     Thread* running = nullptr;
     uint64_t block = 0;
     std::vector<Thread> threads;
+    std::vector<OpenRecords> open_records;  // of each thread, in traced launches
     int thread_count = 0;
     int warp_size = 0, lane_bits = 0;
     StackPool stacks;
@@ -107,11 +118,12 @@ private:
     void run_block(uint64_t block);
     void start_block();
     void run_threads();
-    void yield(Thread& thread, int next_warp);
-    void resume(Thread& next, void** save);
+    EMULATOR_HOT void yield(Thread& thread, int next_warp);
+    EMULATOR_HOT void resume(Thread& next, void** save);
+    EMULATOR_HOT void prefetch_stack(int index) const;
     void thread_exited(Thread& thread);
-    [[noreturn]] void stalled();
-    void release_barrier();
+    [[noreturn]] EMULATOR_COLD void stalled();
+    EMULATOR_COLD void release_barrier();
     bool complete_warp_call(int warp, unsigned mask);
     void exchange(int warp, unsigned lanes);
     unsigned existing_lanes(int warp) const;
@@ -132,7 +144,8 @@ private:
 
 // The worker of this OS thread; null outside of launches. A plain pointer: a thread_local object
 // would be looked up, and checked for initialisation, at every barrier.
-extern __thread Worker* current_worker;
+#define EMULATOR_FAST_TLS __attribute__((tls_model("global-dynamic")))
+extern EMULATOR_FAST_TLS __thread Worker* current_worker;
 
 // diagnosis.cpp: sentences about the block that a worker is in. A null `pc` is an unknown one.
 Fault describe_stall(const Worker& worker);
