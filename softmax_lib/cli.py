@@ -9,13 +9,16 @@ import sys
 from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from softmax_lib.errors import SoftmaxLibError
+
+if TYPE_CHECKING:
+    from softmax_lib.ladder import Ladder
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -133,28 +136,33 @@ def _ladder(options: argparse.Namespace) -> int:
         ladder = climb(options.rows, options.cols, options.device, advance)
     if options.json:
         return _print_json(ladder.as_json())
-    table = Table(title=f"({ladder.rows}, {ladder.cols}) float32 on {ladder.device}")
+    _print_ladder(ladder)
+    return 0
+
+
+def _print_ladder(ladder: Ladder) -> None:
+    sources = dict.fromkeys(rung.source or "not measured at this shape" for rung in ladder.kernels)
+    table = Table(
+        title=f"softmax of ({ladder.rows}, {ladder.cols}) float32, run on {ladder.device}",
+        caption=f"times {'; '.join(sources)}",
+    )
     for heading in (
         "kernel",
         "block",
         "reads + writes",
-        "max error",
+        "worst error",
         "time",
         "GB/s",
         "of a copy",
-        "source",
     ):
-        table.add_column(heading, justify="left" if heading in ("kernel", "source") else "right")
+        table.add_column(heading, justify="left" if heading == "kernel" else "right")
     for rung in ladder.kernels:
         times = ("-", "-", "-")
         if rung.time_us is not None:
             times = (f"{rung.time_us:.1f} us", f"{rung.gb_per_s:.0f}", f"{rung.copy_share:.0%}")
-        table.add_row(
-            rung.name, str(rung.block_size), f"{rung.reads} + {rung.writes}", f"{rung.max_abs_error:.1e}",
-            *times, rung.source or "not measured",
-        )  # fmt: skip
+        block, traffic = str(rung.block_size), f"{rung.reads} + {rung.writes}"
+        table.add_row(rung.name, block, traffic, f"{rung.max_abs_error:.1e}", *times)
     Console().print(table)
-    return 0
 
 
 def _record(options: argparse.Namespace) -> int:

@@ -1,0 +1,131 @@
+"""What a person meets at the command line: answers, JSON, progress, and one line for bad input."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from softmax_lib.cli import main
+from softmax_lib.registry import kernels, rungs
+
+without_gpu = pytest.mark.skipif(
+    torch.cuda.is_available(), reason="says what a machine without a GPU says"
+)
+
+
+def run_json(capsys, *arguments):
+    assert main([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_info_names_compiler_and_what_runs_where(capsys):
+    found = run_json(capsys, "info")
+    assert found["torch"] == torch.__version__
+    assert found["cpp_compiler"]
+    assert "emulator" in found["runs"]
+    assert main(["info"]) == 0
+    assert "cpp compiler" in capsys.readouterr().out
+
+
+def test_info_warns_of_two_cupys(capsys, monkeypatch):
+    from importlib import metadata
+
+    both = {"cupy": ["cupy-cuda12x", "cupy-cuda13x"]}
+    monkeypatch.setattr(metadata, "packages_distributions", lambda: both)
+    monkeypatch.setattr(metadata, "version", lambda name: "14")
+    (warning,) = run_json(capsys, "info")["warnings"]
+    assert "cupy-cuda12x 14, cupy-cuda13x 14" in warning
+
+
+def test_the_ladder_has_a_line_a_rung_with_every_promised_field(capsys):
+    found = run_json(capsys, "ladder", "--rows", "3", "--cols", "70", "--device", "cpu")
+    assert (found["device"], found["rows"], found["cols"]) == ("cpu", 3, 70)
+    assert [line["name"] for line in found["kernels"]] == [kernel.name for kernel in rungs()]
+    for line in found["kernels"]:
+        assert 0 < line["max_abs_error"] < 1e-6
+        assert line["block_size"] in kernels[line["name"]].block_sizes
+        # this shape was never recorded, and an emulator's time is not a GPU's
+        assert line["time_us"] is line["gb_per_s"] is line["copy_share"] is line["source"] is None
+
+
+def test_the_ladder_replays_recorded_times_and_says_so(capsys):
+    found = run_json(capsys, "ladder", "--rows", "1024", "--cols", "512", "--device", "cpu")
+    for line in found["kernels"]:
+        assert line["time_us"] > 0
+        assert 0 < line["copy_share"] < 1.2
+        assert line["source"].startswith("recorded on NVIDIA")
+
+
+def test_the_ladder_leaves_out_rungs_that_cannot_take_the_row(capsys):
+    found = run_json(capsys, "ladder", "--rows", "1", "--cols", "32769", "--device", "cpu")
+    assert [line["name"] for line in found["kernels"]] == [
+        k.name for k in rungs() if k.name != "fusion"
+    ]
+
+
+def test_the_ladder_for_people_fits_a_terminal_of_80_columns(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["ladder", "--rows", "1024", "--cols", "512", "--device", "cpu"]) == 0
+    out = capsys.readouterr().out
+    assert "recorded on NVIDIA" in out
+    assert all(f" {kernel.name} " in out for kernel in rungs())
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_check_of_a_sound_and_a_flawed_kernel(capsys):
+    (result,) = run_json(capsys, "check", "shuffle", "--device", "cpu")
+    assert result["ok"]
+    assert result["launches"] > 20
+    assert main(["check", "unsafe", "--device", "cpu"]) == 0
+    assert "as it should: exp overflows" in capsys.readouterr().out
+
+
+def test_check_of_a_readers_broken_file_fails_with_status_1(capsys, tmp_path):
+    broken = kernels["naive"].source.text.replace("row_max = -INFINITY", "row_max = 0.0f")
+    path = tmp_path / "mine.cu"
+    path.write_text(broken)
+    assert main(["check", str(path), "--device", "cpu"]) == 1
+    assert "all very negative" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["check", "naiv"], "did you mean naive"),
+        (["check", "missing.cu"], "Cannot read the kernel file missing.cu"),
+        pytest.param(["check", "naive", "--device", "cuda"], "No GPU to run on", marks=without_gpu),
+        pytest.param(["record"], "No GPU to run on", marks=without_gpu),
+    ],
+)
+def test_bad_input_gets_one_line_and_status_2(arguments, words, capsys):
+    assert main(arguments) == 2
+    heard = capsys.readouterr()
+    assert words in heard.err.splitlines()[-1]
+    assert "Traceback" not in heard.err
+    assert heard.out == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["climb"],
+        ["ladder", "--rows", "0"],
+        ["ladder", "--rows", "x"],
+        ["check", "--device", "tpu"],
+    ],
+)
+def test_wrong_usage_gets_one_line_and_status_2(arguments, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_a_closed_pipe_is_no_error():
+    command = f"{sys.executable} -m softmax_lib.cli info | true"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, env={**os.environ})
+    assert "Traceback" not in done.stderr
