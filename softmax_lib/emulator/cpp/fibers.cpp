@@ -101,58 +101,64 @@ static size_t page_size() {
 }
 
 StackPool::~StackPool() {
-    for (Slab& slab : slabs_) munmap(slab.low, stacks_a_slab * bytes_a_stack);
+    for (Slab& slab : slabs_) munmap(slab.low, SLAB_BYTES);
 }
 
 Stack* StackPool::take() {
-    if (free_.empty()) map_more();
+    if (free_.empty()) map_slab();
     Stack* stack = free_.back();
     free_.pop_back();
     return stack;
 }
 
-void StackPool::map_more() {
-    void* low = mmap(nullptr, stacks_a_slab * bytes_a_stack, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (low == MAP_FAILED) throw std::bad_alloc();
-    slabs_.push_back({static_cast<char*>(low), std::vector<Stack>(stacks_a_slab)});
+// SLAB_BYTES at a multiple of SLAB_BYTES: maps twice as much and gives the ends back.
+static char* map_aligned() {
+    void* mapped = mmap(nullptr, 2 * SLAB_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED) throw std::bad_alloc();
+    uintptr_t low = reinterpret_cast<uintptr_t>(mapped);
+    uintptr_t aligned = (low + SLAB_BYTES - 1) & ~(SLAB_BYTES - 1);
+    if (aligned > low) munmap(mapped, aligned - low);
+    munmap(reinterpret_cast<void*>(aligned + SLAB_BYTES), low + SLAB_BYTES - aligned);
+    return reinterpret_cast<char*>(aligned);
+}
+
+void StackPool::map_slab() {
+    slabs_.push_back({map_aligned(), std::vector<Stack>(STACKS_A_SLAB - 1)});
     Slab& slab = slabs_.back();
-    for (int i = stacks_a_slab - 1; i >= 0; i--) {
-        Stack& stack = slab.stacks[i];
-        stack.low = slab.low + i * bytes_a_stack;
+    *reinterpret_cast<void**>(slab.low) = owner_;
+    for (size_t i = STACKS_A_SLAB - 1; i > 0; i--) {
+        Stack& stack = slab.stacks[i - 1];
+        stack.low = slab.low + i * STACK_BYTES;
         mprotect(stack.low, page_size(), PROT_NONE);
-        // Staggered: a thousand stacks at equal offsets would fight for the same few cache sets.
-        stack.top = stack.low + bytes_a_stack - (i % 31) * 64;
+        // Staggered by some lines: stacks at equal offsets would fight for the same few cache sets.
+        stack.top = stack.low + STACK_BYTES - i * 7 % 64 * 64;
         prime(stack);
         free_.push_back(&stack);
     }
 }
 
-void StackPool::prime(Stack& stack) { stack.parked = prepare(stack.top, fiber_main_); }
+void StackPool::prime(Stack& stack) const { stack.parked = prepare(stack.top, fiber_main_); }
 
 void StackPool::reset() {
     free_.clear();
     for (Slab& slab : slabs_) {
-        for (int i = stacks_a_slab - 1; i >= 0; i--) {
-            prime(slab.stacks[i]);
-            free_.push_back(&slab.stacks[i]);
+        for (Stack& stack : slab.stacks) {
+            prime(stack);
+            free_.push_back(&stack);
         }
     }
 }
 
-bool StackPool::contains(uintptr_t address) const { return offset_in_slab(address) >= 0; }
-
-bool StackPool::is_guard(uintptr_t address) const {
-    ptrdiff_t offset = offset_in_slab(address);
-    return offset >= 0 && offset % bytes_a_stack < page_size();
+bool StackPool::contains(uintptr_t address) const {
+    for (const Slab& slab : slabs_) {
+        if (address - reinterpret_cast<uintptr_t>(slab.low) < SLAB_BYTES) return true;
+    }
+    return false;
 }
 
-ptrdiff_t StackPool::offset_in_slab(uintptr_t address) const {
-    for (const Slab& slab : slabs_) {
-        uintptr_t offset = address - reinterpret_cast<uintptr_t>(slab.low);
-        if (offset < stacks_a_slab * bytes_a_stack) return static_cast<ptrdiff_t>(offset);
-    }
-    return -1;
+bool StackPool::is_guard(uintptr_t address) const {
+    return contains(address) && address % STACK_BYTES < page_size();
 }
 
 }  // namespace emulator

@@ -17,11 +17,26 @@ struct Stack {
     void* parked;      // for emulator_switch
 };
 
+constexpr size_t STACK_BYTES = 64 << 10;
+constexpr size_t STACKS_A_SLAB = 128;
+constexpr size_t SLAB_BYTES = STACKS_A_SLAB * STACK_BYTES;  // a power of two, as is its alignment
+
+// The owner of the pool that the stack in use belongs to: each slab starts with that pointer.
+inline void* owner_of_my_stack() {
+    uintptr_t stack_pointer;
+#if defined(__x86_64__)
+    asm("movq %%rsp, %0" : "=r"(stack_pointer));
+#else
+    asm("mov %0, sp" : "=r"(stack_pointer));
+#endif
+    return *reinterpret_cast<void**>(stack_pointer & ~(SLAB_BYTES - 1));
+}
+
 // The stacks of one worker. They stay mapped between blocks and launches: mapping a thousand
 // stacks takes longer than most launches do.
 class StackPool {
 public:
-    explicit StackPool(void (*fiber_main)()) : fiber_main_(fiber_main) {}
+    StackPool(void* owner, void (*fiber_main)()) : owner_(owner), fiber_main_(fiber_main) {}
     ~StackPool();
     StackPool(const StackPool&) = delete;
     StackPool& operator=(const StackPool&) = delete;
@@ -34,19 +49,17 @@ public:
     bool contains(uintptr_t address) const;
     bool is_guard(uintptr_t address) const;
 
-    static constexpr size_t bytes_a_stack = 64 << 10;
-
 private:
-    void map_more();
-    void prime(Stack& stack);
-    ptrdiff_t offset_in_slab(uintptr_t address) const;
+    void map_slab();
+    void prime(Stack& stack) const;
 
+    // The first stack's place holds the owner instead.
     struct Slab {
         char* low;
         std::vector<Stack> stacks;
     };
-    static constexpr int stacks_a_slab = 128;
 
+    void* owner_;
     void (*fiber_main_)();
     std::vector<Slab> slabs_;
     std::vector<Stack*> free_;

@@ -9,7 +9,7 @@
 
 namespace emulator {
 
-EMULATOR_FAST_TLS __thread Worker* current_worker = nullptr;
+__thread Worker* current_worker = nullptr;
 
 // ---- which threads can go on
 
@@ -73,7 +73,7 @@ static void find_shared_memory(Worker& worker) {
 
 // ---- running blocks
 
-Worker::Worker() : stacks(fiber_main), signal_stack(64 << 10), rescue_stack(256 << 10) {}
+Worker::Worker() : stacks(this, fiber_main), signal_stack(64 << 10), rescue_stack(256 << 10) {}
 
 void Worker::run(Launch& given) {
     launch = &given;
@@ -118,9 +118,9 @@ void Worker::start_block() {
     same_barrier_ = true;
 }
 
-// The bottom of every stack. It takes the worker from the OS thread once: a parked fiber may be
-// resumed by another OS thread, in a later launch, and must not look at the old one's variables.
-void Worker::fiber_main() { current_worker->run_threads(); }
+// The bottom of every stack. A parked fiber may be resumed by another OS thread, in a later launch,
+// so this and run_threads must not use thread-local variables.
+void Worker::fiber_main() { my_worker().run_threads(); }
 
 void Worker::run_threads() {
     for (;;) {
@@ -170,12 +170,11 @@ void Worker::resume(Thread& next, void** save) {
         next.stack = stacks.take();
         next.stack_pointer = next.stack->parked;
     }
-    prefetch_stack(next.index + 2);
     emulator_switch(save, next.stack_pointer);
 }
 
-// What costs in a switch is waiting for the lines at the top of the other stack. The thread after
-// the next one most often runs after the next one; if it does not, nothing is lost.
+// What costs in a barrier is waiting for the lines at the top of the next stack. After a barrier
+// threads mostly run in the order of their numbers; where they do not, nothing is lost.
 void Worker::prefetch_stack(int index) const {
     if (index >= thread_count) return;
     const char* top = static_cast<const char*>(threads[index].stack_pointer);
@@ -231,6 +230,7 @@ int Worker::barrier(Operation operation, int predicate, Place place) {
     predicates_ += predicate != 0;
     bool complete = ++arrived_ == thread_count && same_barrier_;
     if (complete) release_barrier();
+    prefetch_stack(thread.index + 3);
     yield(thread, complete ? 0 : warp_of(thread));  // released threads go on in their order
     thread.state = State::running;
     return barrier_result_;
@@ -347,18 +347,18 @@ unsigned Worker::active_mask() const {
 
 // ---- what kernels call
 
-using emulator::current_worker;
+using emulator::my_worker;
 
-unsigned emulator_thread_index() { return static_cast<unsigned>(current_worker->running->index); }
+unsigned emulator_thread_index() { return static_cast<unsigned>(my_worker().running->index); }
 
-unsigned emulator_block_index() { return static_cast<unsigned>(current_worker->block); }
+unsigned emulator_block_index() { return static_cast<unsigned>(my_worker().block); }
 
-unsigned emulator_block_size() { return static_cast<unsigned>(current_worker->thread_count); }
+unsigned emulator_block_size() { return static_cast<unsigned>(my_worker().thread_count); }
 
-unsigned emulator_grid_size() { return static_cast<unsigned>(current_worker->launch->request.grid); }
+unsigned emulator_grid_size() { return static_cast<unsigned>(my_worker().launch->request.grid); }
 
 int emulator_barrier(emulator::Operation operation, int predicate, emulator::Place place) noexcept {
-    emulator::Worker& worker = *current_worker;
+    emulator::Worker& worker = my_worker();
     worker.enter_runtime(__builtin_return_address(0));
     if (worker.launch->request.traced) {
         emulator::trace_call(worker, operation, nullptr, __builtin_return_address(0));
@@ -369,7 +369,7 @@ int emulator_barrier(emulator::Operation operation, int predicate, emulator::Pla
 }
 
 uint64_t emulator_warp_call(const emulator::WarpCall& call, emulator::Place place) noexcept {
-    emulator::Worker& worker = *current_worker;
+    emulator::Worker& worker = my_worker();
     worker.enter_runtime(__builtin_return_address(0));
     if (worker.launch->request.traced) {
         emulator::trace_call(worker, call.operation, &call, __builtin_return_address(0));
@@ -379,10 +379,10 @@ uint64_t emulator_warp_call(const emulator::WarpCall& call, emulator::Place plac
     return result;
 }
 
-unsigned emulator_active_mask() { return current_worker->active_mask(); }
+unsigned emulator_active_mask() { return my_worker().active_mask(); }
 
 void emulator_fail(const char* what, emulator::Place place) {
-    emulator::Worker& worker = *current_worker;
+    emulator::Worker& worker = my_worker();
     worker.enter_runtime(__builtin_return_address(0));
     worker.abandon(emulator::describe_failure(worker, what, place));
 }

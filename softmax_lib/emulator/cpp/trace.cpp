@@ -93,23 +93,23 @@ static void check(Worker& worker, Access access, uintptr_t address, unsigned siz
 }
 
 static void on_access(Operation operation, const void* pointer, unsigned size, const void* pc) {
-    Worker* worker = current_worker;
+    Worker& worker = my_worker();
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
-    if (!worker || worker->stacks.contains(address)) return;  // a thread's own variables
-    if (is_of_library(*worker, address)) return;
-    worker->enter_runtime(pc);
-    Thread& thread = *worker->running;
-    trace_settle_store(*worker, thread);
+    if (worker.stacks.contains(address)) return;  // a thread's own variables
+    if (is_of_library(worker, address)) return;
+    worker.enter_runtime(pc);
+    Thread& thread = *worker.running;
+    trace_settle_store(worker, thread);
     Access access = operation == Operation::load ? Access::load : Access::store;
-    check(*worker, access, address, size, pc);
+    check(worker, access, address, size, pc);
     Record record{};
     record.address = address;
     record.operation = operation;
     record.size = static_cast<uint8_t>(size);
     if (operation == Operation::load) memcpy(record.bytes, pointer, size);
-    uint64_t index = append(*worker, pc, record);
-    if (operation == Operation::store) worker->open_records[thread.index].store = index;  // the value comes later
-    worker->leave_runtime();
+    uint64_t index = append(worker, pc, record);
+    if (operation == Operation::store) worker.open_records[thread.index].store = index;  // the value comes later
+    worker.leave_runtime();
 }
 
 static void before_atomic(Worker& worker, const void* pointer, int size, const void* pc) {
@@ -206,13 +206,13 @@ static bool exchange_if(void* address, int size, uint64_t expected, uint64_t des
 }
 
 uint64_t emulator_atomic_load(const void* address, int size) {
-    emulator::Worker& worker = *emulator::current_worker;
+    emulator::Worker& worker = emulator::my_worker();
     if (worker.launch->request.traced) emulator::before_atomic(worker, address, size, PC);
     return load_atomically(address, size);
 }
 
 bool emulator_atomic_exchange_if(void* address, int size, uint64_t expected, uint64_t desired) {
-    emulator::Worker& worker = *emulator::current_worker;
+    emulator::Worker& worker = emulator::my_worker();
     bool done = exchange_if(address, size, expected, desired);
     if (done && worker.launch->request.traced) {
         emulator::after_atomic(worker, address, size, expected, desired, PC);
@@ -223,7 +223,7 @@ bool emulator_atomic_exchange_if(void* address, int size, uint64_t expected, uin
 // ---- printf, whose locks a signal must not find taken
 
 int emulator_print(const char* format, ...) {
-    emulator::Worker& worker = *emulator::current_worker;
+    emulator::Worker& worker = emulator::my_worker();
     worker.enter_runtime(PC);
     va_list arguments;
     va_start(arguments, format);

@@ -142,10 +142,11 @@ private:
     uint32_t waiting_lanes_[MAX_BLOCK_SIZE];   // by warp: lanes in a warp call
 };
 
-// The worker of this OS thread; null outside of launches. A plain pointer: a thread_local object
-// would be looked up, and checked for initialisation, at every barrier.
-#define EMULATOR_FAST_TLS __attribute__((tls_model("global-dynamic")))
-extern EMULATOR_FAST_TLS __thread Worker* current_worker;
+// The worker of this OS thread; null outside of launches.
+extern __thread Worker* current_worker;
+
+// The same, for what runs on a fiber, without the look-up of a thread-local variable.
+inline Worker& my_worker() { return *static_cast<Worker*>(owner_of_my_stack()); }
 
 // diagnosis.cpp: sentences about the block that a worker is in. A null `pc` is an unknown one.
 Fault describe_stall(const Worker& worker);
