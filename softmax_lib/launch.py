@@ -119,7 +119,14 @@ class _Prepared:
             self.launch_kernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, 0)
 
 
-_of_this_thread = threading.local()
+class _OfThisThread(threading.local):
+    """Addresses are written into the prepared arguments, so each thread has its own."""
+
+    def __init__(self) -> None:
+        self.prepared: dict[tuple, _Prepared] = {}
+
+
+_of_this_thread = _OfThisThread()
 _PREPARED_AT_MOST = 256
 
 
@@ -128,12 +135,11 @@ def _run_on_gpu(kernel: Kernel, x: Tensor, block_size: int | None, out: Tensor |
     if device != torch.cuda.current_device():
         with torch.cuda.device(device):
             return _run_on_gpu(kernel, x, block_size, out)
-    # addresses are written into the prepared arguments, so each thread has its own
-    table = _of_this_thread.__dict__
+    table = _of_this_thread.prepared
     key = (kernel.name, kernel.given_source, x.shape, block_size, device)
     prepared = table.get(key)
     if prepared is None:
-        prepared = _prepare(kernel, *x.shape, block_size, device)
+        prepared = _prepare(kernel, x.shape[0], x.shape[1], block_size, device)
         if len(table) >= _PREPARED_AT_MOST:
             table.clear()
         table[key] = prepared

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -59,7 +60,7 @@ def peer(name: str) -> Call:
 def try_once(name: str, call: Call, x: Tensor) -> None:
     """Run `call` once on `x` and compare with float64. Raises `NotAvailable` when it refuses or is wrong."""
     try:
-        got = call(x, torch.empty_like(x))
+        got = cast(Tensor, call(x, torch.empty_like(x)))
         torch.cuda.synchronize()
     except Exception as error:
         raise NotAvailable(f"{name} refuses {tuple(x.shape)}: {_first_line(error)}") from error

@@ -190,12 +190,14 @@ class Kernel:
 
     def programs(self) -> dict[tuple[int, int | None], Program]:
         """Every compilation the registry allows, by (block size, floats a thread)."""
-        return {
-            (size, bucket): self.program(size, size * (bucket or 1))
-            for size in self.block_sizes
-            for bucket in [n for n in self.per_thread if n <= self.largest_per_thread(size)]
-            or [None]
-        }
+        found: dict[tuple[int, int | None], Program] = {}
+        for size in self.block_sizes:
+            if not self.per_thread:
+                found[size, None] = self.program(size, 1)
+            for bucket in self.per_thread:
+                if size * bucket <= self.max_cols(size):
+                    found[size, bucket] = self.program(size, size * bucket)
+        return found
 
     def _bucket(self, block_size: int, cols: int) -> int:
         return min(n for n in self.per_thread if block_size * n >= cols)
