@@ -128,11 +128,18 @@ class CheckResult:
         """Largest distance from the float64 reference; every probability lies in 0 to 1."""
         return max(attempt.max_abs_error for attempt in self.attempts)
 
-    def __str__(self) -> str:
-        tried = f"{self.kernel} on {self.device}: {len(self.attempts)} launches"
-        if self.ok:
+    @property
+    def verdict(self) -> str:
+        """One sentence that is the same on every device: no error digits, no device."""
+        tried = f"{self.kernel}: {len(self.attempts)} launches"
+        wrong = [attempt for attempt in self.attempts if attempt.failure]
+        if not wrong:
             return f"{tried}, all within the bound of float32"
-        return f"{tried}, {len(self.failures)} wrong; first: {self.failures[0]}"
+        first = f"({wrong[0].rows}, {wrong[0].cols}) at {wrong[0].block_size} threads a block"
+        return f"{tried}, {len(wrong)} wrong, first {first}"
+
+    def __str__(self) -> str:
+        return f"{self.verdict} (on {self.device})" + "".join(f"; {f}" for f in self.failures[:1])
 
 
 def check(

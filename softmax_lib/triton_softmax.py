@@ -12,7 +12,7 @@ LONGEST_ROW = 65536
 
 
 @triton.jit
-def _softmax_tile(x, y, cols, TILE: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
+def _softmax_tile(x, y, cols, TILE: tl.constexpr):  # type: ignore[no-untyped-def]
     start = tl.program_id(0).to(tl.int64) * cols
     at = tl.arange(0, TILE)
     row = tl.load(x + start + at, mask=at < cols, other=-float("inf")).to(tl.float32)

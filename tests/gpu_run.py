@@ -1,6 +1,6 @@
 """Check everything that needs a GPU and write the summary, tests/gpu_run.json: `python tests/gpu_run.py`.
 
-Runs `pytest -m gpu`, and the rungs under each tool of compute-sanitizer. A test without a GPU then
+Runs the tests marked `gpu`, the compilations with that machine's NVRTC, and the rungs under each tool of compute-sanitizer. A test without a GPU then
 asserts that no kernel has changed since (tests/test_gpu_run.py). Wants two GPUs: with one, the tests
 of the second are skipped, and the summary says so.
 """
@@ -17,13 +17,13 @@ from softmax_lib.recording import gpu_facts, today, versions
 from softmax_lib.registry import rungs
 
 SUMMARY = Path(__file__).with_name("gpu_run.json")
-TESTS = ("tests/test_kernels.py", "tests/test_launch.py")
+TESTS = ("tests/test_kernels.py", "tests/test_launch.py", "tests/test_compile.py")
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 
 def run_pytest() -> dict[str, int]:
-    """Run the tests marked `gpu`; how many ended in which way."""
-    command = [sys.executable, "-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", *TESTS]
+    """Run the tests marked `gpu` or `nvrtc`; how many ended in which way."""
+    command = [sys.executable, "-m", "pytest", "-m", "gpu or nvrtc", "-q", "-p", "no:cacheprovider", *TESTS]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=SUMMARY.parent.parent)
     print(done.stdout[-3000:])
     counts = re.findall(r"(\d+) (passed|failed|skipped|errors?)", done.stdout.splitlines()[-1])

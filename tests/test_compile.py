@@ -1,14 +1,18 @@
 """Every compilation that the registry allows, for every arch that NVRTC lists, needs no GPU."""
 
+import sys
+
 import pytest
 
 from softmax_lib import kernels
-from softmax_lib.compile import compile_cubin, resources, supported_archs
-from softmax_lib.errors import CompileError
+from softmax_lib.compile import compile_cubin, nvrtc, resources, supported_archs
+from softmax_lib.errors import CompileError, NotAvailable
 from softmax_lib.registry import REGISTERS_A_BLOCK
 from softmax_lib.source import Program, Source
 
 ARCHS = supported_archs()
+
+pytestmark = pytest.mark.nvrtc
 
 
 def compilations():
@@ -30,10 +34,10 @@ def test_the_archs_reach_from_turing_to_hopper_and_on():
 @pytest.mark.parametrize(("program", "block_size"), list(compilations()))
 def test_it_compiles_without_a_spill_and_a_block_fits(program, block_size, record_property):
     for arch in ARCHS:
-        for found in resources(program, arch):
-            record_property(
-                f"sm_{arch} {found.entry}", f"{found.registers} registers, {found.shared_bytes} B"
-            )
+        entries = resources(program, arch)
+        shown = (f"{found.registers}/{found.shared_bytes}" for found in entries)
+        record_property(f"sm_{arch}", ",".join(shown))
+        for found in entries:
             assert found.spill_bytes == found.stack_bytes == 0, (arch, found)
             assert found.registers * block_size <= REGISTERS_A_BLOCK, (arch, found)
             assert found.shared_bytes <= 48 * 1024, (arch, found)
@@ -49,6 +53,14 @@ def test_a_cubin_is_a_whole_elf_file_and_comes_from_the_cache_the_second_time(
     (path,) = tmp_path.rglob("*.cubin")
     path.write_bytes(b"from the cache")
     assert compile_cubin(program, 90) == b"from the cache"
+
+
+def test_without_cupy_one_sentence_says_what_to_install(monkeypatch):
+    nvrtc.cache_clear()
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    monkeypatch.setitem(sys.modules, "cupy.cuda", None)
+    with pytest.raises(NotAvailable, match="pip install cupy-cuda12x"):
+        nvrtc()
 
 
 def test_the_prelude_shifts_no_line():
