@@ -1,8 +1,8 @@
 """Check everything that needs a GPU and write the summary, tests/gpu_run.json: `python tests/gpu_run.py`.
 
-Runs the tests marked `gpu`, the compilations with that machine's NVRTC, and the rungs under each tool of compute-sanitizer. A test without a GPU then
-asserts that no kernel has changed since (tests/test_gpu_run.py). Wants two GPUs: with one, the tests
-of the second are skipped, and the summary says so.
+Runs the tests marked `gpu`, the compilations with that machine's NVRTC, and the rungs under each
+tool of compute-sanitizer. A test without a GPU then asserts that no kernel has changed since
+(test_gpu_run.py). Wants two GPUs: with one, the tests of the second are counted as skipped.
 """
 
 import json
