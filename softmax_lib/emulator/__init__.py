@@ -4,7 +4,9 @@ The source is compiled, unmodified, by the machine's C++ compiler. It shows what
 where its threads wait and what they touch; its speed says nothing about a GPU's.
 """
 
+from softmax_lib.emulator.events import Event, Trace
 from softmax_lib.emulator.launching import execute
 from softmax_lib.emulator.toolchain import compiler
+from softmax_lib.emulator.tracing import trace
 
-__all__ = ["compiler", "execute"]
+__all__ = ["Event", "Trace", "compiler", "execute", "trace"]

@@ -131,7 +131,7 @@ def _with_entries(text: str, steps: Sequence[Step]) -> str:
     """The source, and after its last line the functions by which the runtime calls its kernels."""
     entries = dict.fromkeys((step.entry, step.arguments) for step in steps)
     calls = [_entry(name, arguments) for name, arguments in entries]
-    return "\n".join((text, *calls, "EMULATOR_SHARED_MEMORY", ""))
+    return "\n".join((text, *calls, ""))
 
 
 def _entry(name: str, arguments: Sequence[str]) -> str:

@@ -66,13 +66,12 @@ def execute(
     if x.numel() == 0:
         return
     check_sizes(block_size, warp_size)
-    path = build.kernel_library(
-        kernel.program(block_size, x.shape[1]), kernel.steps, warp_size, False
-    )
+    rows, cols = x.shape
+    path = build.kernel_library(kernel.program(block_size, cols), kernel.steps, warp_size, False)
     with device_arrays(kernel, x, y) as arrays:
         for step in kernel.steps:
-            blocks = step.blocks(*x.shape, block_size) if grid is None else grid
-            launch(path, step, Geometry(blocks, block_size, warp_size), arrays, *x.shape)
+            blocks = step.blocks(rows, cols, block_size) if grid is None else grid
+            launch(path, step, Geometry(blocks, block_size, warp_size), arrays, rows, cols)
         check_spare_bytes(list(arrays.values()))
         arrays["y"].copy_to(y)
 
@@ -128,10 +127,9 @@ def _request(
     blocks = geometry.grid if geometry.blocks is None else geometry.blocks
     return native.Request(
         entry=native.address_of(library, f"emulator_call_{entry}"),
-        shared_memory=native.address_of(library, "emulator_shared"),
         arguments=(ctypes.c_int64 * len(arguments))(*arguments),
         argument_count=len(arguments),
-        arrays=(native.Array * len(arrays))(*[(a.address, a.bytes) for a in arrays]),
+        arrays=(native.Array * len(arrays))(*[native.Array(a.address, a.bytes) for a in arrays]),
         array_count=len(arrays),
         variables=(native.Array * len(variables))(*variables),
         variable_count=len(variables),

@@ -100,12 +100,12 @@ def device_arrays(
             misalignment = offset * FLOAT_BYTES % ALIGNMENT
             return stack.enter_context(EmulatedArray(name, elements, misalignment))
 
-        arrays = {"x": make("x", x.numel(), x.storage_offset())}
+        arrays = {"x": make("x", x.numel(), int(x.storage_offset()))}
         arrays["x"].copy_from(x)
         if y.data_ptr() == x.data_ptr():
             arrays["y"] = arrays["x"]
         else:
-            arrays["y"] = make("y", y.numel(), y.storage_offset())
+            arrays["y"] = make("y", y.numel(), int(y.storage_offset()))
             arrays["y"].copy_from(y)
         for name in kernel.scratch:
             arrays[name] = make(name, x.shape[0])

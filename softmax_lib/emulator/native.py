@@ -32,7 +32,6 @@ class Request(Structure):
 
     _fields_ = (
         ("entry", c_void_p),
-        ("shared_memory", c_void_p),
         ("arguments", POINTER(c_int64)),
         ("arrays", POINTER(Array)),
         ("variables", POINTER(Array)),

@@ -1,12 +1,88 @@
-"""Placeholder until line tables are read."""
+"""What a kernel's library says of itself: the source line of each instruction, its shared variables.
+
+Read from the DWARF tables with pyelftools, once a library: the result is kept beside it.
+"""
 
 from __future__ import annotations
+
+import json
+import os
+from bisect import bisect_right
+from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
+
+from softmax_lib.emulator import dwarf
+from softmax_lib.emulator.dwarf import Variable
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """`starts[i]`, sorted, is the first address whose instructions belong to `places[i]`."""
+
+    starts: tuple[int, ...]
+    places: tuple[tuple[str, int], ...]
+    variables: tuple[Variable, ...]
+
+    def place(self, address: int) -> tuple[str, int]:
+        """File name and line of the instruction at `address`; ("", 0) when unknown."""
+        at = bisect_right(self.starts, address) - 1
+        return self.places[at] if at >= 0 else ("", 0)
 
 
 def place(path: Path, pc: int, exact: bool) -> str | None:
-    return None
+    """ "tree.cu:6" for the offset `pc` in the library; not `exact`: the call that returns to there."""
+    symbols = read(path)
+    file, line = symbols.place(pc if exact else pc - 1) if symbols else ("", 0)
+    return f"{file}:{line}" if line else None
 
 
-def nearest_variable(path, offset):
-    return None
+def nearest_variable(path: Path, offset: int) -> Variable | None:
+    """The last shared variable that starts at or before `offset`, else the first."""
+    symbols = read(path)
+    variables = sorted(symbols.variables, key=lambda v: v.offset) if symbols else []
+    before = [variable for variable in variables if variable.offset <= offset] or variables[:1]
+    return before[-1] if before else None
+
+
+@lru_cache(maxsize=256)
+def read(path: Path) -> Symbols | None:
+    """The symbols of the library at `path`; None where there is no ELF file or no pyelftools."""
+    kept = path.with_suffix(".json")
+    try:
+        return _from_json(kept.read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, TypeError):
+        symbols = _parse(path)
+    if symbols is not None:
+        _keep(kept, symbols)
+    return symbols
+
+
+def _from_json(text: str) -> Symbols:
+    content = json.loads(text)
+    places = tuple((file, line) for file, line in content["places"])
+    variables = tuple(Variable(**variable) for variable in content["variables"])
+    return Symbols(tuple(content["starts"]), places, variables)
+
+
+def _keep(path: Path, symbols: Symbols) -> None:
+    part = path.with_suffix(f".{os.getpid()}.part")
+    try:
+        part.write_text(json.dumps(asdict(symbols)), encoding="utf-8")
+        os.replace(part, path)
+    except OSError:
+        part.unlink(missing_ok=True)
+
+
+def _parse(path: Path) -> Symbols | None:
+    try:
+        from elftools.common.exceptions import ELFError
+        from elftools.elf.elffile import ELFFile
+    except ImportError:
+        return None
+    try:
+        with path.open("rb") as file:
+            rows, variables = dwarf.read(ELFFile(file).get_dwarf_info())
+    except ELFError:
+        return None
+    return Symbols(tuple(row[0] for row in rows), tuple(row[1:] for row in rows), tuple(variables))

@@ -211,13 +211,6 @@ EMULATOR_INLINE T atomicCAS(T* address, emulator::same<T> expected, emulator::sa
         kernel(__VA_ARGS__);                                                                  \
     }
 
-// An address in the block's shared memory: finding it makes the OS thread get its own copy.
-#define EMULATOR_SHARED_MEMORY                                                   \
-    static thread_local char emulator_shared_marker;                             \
-    EMULATOR_API __attribute__((no_sanitize("thread"))) void* emulator_shared() { \
-        return &emulator_shared_marker;                                          \
-    }
-
 namespace emulator {
 template <class... Parameters>
 constexpr int parameters_of(void (*)(Parameters...)) {

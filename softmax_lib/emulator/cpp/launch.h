@@ -20,7 +20,6 @@ struct Array {
 
 struct Request {
     emulator_entry entry;
-    void* (*shared_memory)();   // the library's emulator_shared
     const int64_t* arguments;   // what `entry` hands to the kernel
     // Traced launches, which check every access: all that the kernel may touch.
     const Array* arrays;

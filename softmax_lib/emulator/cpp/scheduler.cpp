@@ -46,13 +46,22 @@ int ReadySet::next_warp(int warp) const {
 // ---- a block's shared memory: the thread-local variables of the kernel's library
 
 #if defined(__linux__)
+
+// The system's own: where this OS thread has the thread-local variables of a library. It allocates
+// them with the first use.
+struct ThreadLocalIndex {
+    unsigned long module, offset;
+};
+extern "C" void* __tls_get_addr(ThreadLocalIndex*);
+
 static int find_segments(dl_phdr_info* info, size_t, void* searcher) {
     Worker& worker = *static_cast<Worker*>(searcher);
     if (info->dlpi_addr != worker.launch->library_base) return 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const auto& segment = info->dlpi_phdr[i];
-        if (segment.p_type == PT_TLS && info->dlpi_tls_data) {
-            worker.shared_low = static_cast<char*>(info->dlpi_tls_data);
+        if (segment.p_type == PT_TLS) {
+            ThreadLocalIndex start{info->dlpi_tls_modid, 0};
+            worker.shared_low = static_cast<char*>(__tls_get_addr(&start));
             worker.shared_bytes = segment.p_memsz;
         } else if (segment.p_type == PT_LOAD) {
             worker.library_bytes = segment.p_vaddr + segment.p_memsz;
@@ -60,13 +69,13 @@ static int find_segments(dl_phdr_info* info, size_t, void* searcher) {
     }
     return 1;
 }
+
 #endif
 
 static void find_shared_memory(Worker& worker) {
     worker.shared_low = nullptr;
     worker.shared_bytes = worker.library_bytes = 0;
 #if defined(__linux__)
-    worker.launch->request.shared_memory();  // this OS thread gets its copy with the first use
     dl_iterate_phdr(find_segments, &worker);
 #endif
 }
@@ -89,6 +98,7 @@ void Worker::run(Launch& given) {
         if (taken >= end) break;
         run_block(taken);
     }
+    if (request.traced) trace_relocate(*this);
 }
 
 void Worker::run_block(uint64_t number) {

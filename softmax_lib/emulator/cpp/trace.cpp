@@ -60,6 +60,15 @@ void trace_received(Worker& worker, Thread& thread, int source_lane) {
     record.source_lane = static_cast<uint8_t>(source_lane);
 }
 
+void trace_relocate(Worker& worker) {
+    uint64_t low = reinterpret_cast<uintptr_t>(worker.shared_low);
+    for (Record& record : worker.launch->records) {
+        if (record.operation <= Operation::atomic && record.address - low < worker.shared_bytes) {
+            record.address -= low;
+        }
+    }
+}
+
 // ---- accesses
 
 static bool lies_in(const std::vector<Array>& arrays, uint64_t address, unsigned size) {

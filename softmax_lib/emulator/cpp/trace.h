@@ -12,7 +12,8 @@ struct Thread;
 
 // One thing that one thread did; events.py has the same layout.
 struct Record {
-    uint64_t address;      // accesses: byte address; warp calls: lane mask; barriers: 0
+    uint64_t address;      // global accesses: of the byte; shared ones: offset in the block's
+                           // shared memory; warp calls: lane mask; barriers: 0
     union {
         uint8_t bytes[16];                              // loads and stores: what was moved
         struct { uint64_t given, received; } exchange;  // warp calls; atomics: after, before
@@ -38,5 +39,8 @@ EMULATOR_COLD void trace_call(Worker& worker, Operation operation, const WarpCal
 EMULATOR_COLD void trace_received(Worker& worker, Thread& thread, int source_lane);
 // The running thread has gone on: what it stored last is in memory by now.
 EMULATOR_COLD void trace_settle_store(Worker& worker, Thread& thread);
+
+// All blocks are done: addresses in this worker's shared memory become offsets.
+void trace_relocate(Worker& worker);
 
 }  // namespace emulator

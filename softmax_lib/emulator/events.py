@@ -1,0 +1,188 @@
+"""The trace of a launch: what every thread did, in order, compact and as small tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+OPERATIONS = (
+    "load", "store", "atomic",
+    "barrier", "barrier_and", "barrier_or", "barrier_count", "syncwarp",
+    "shuffle", "shuffle_up", "shuffle_down", "shuffle_xor", "ballot", "any", "all",
+)  # fmt: skip
+"""Names of cpp/kernel_interface.h's Operation, in its order."""
+
+LOAD, STORE, ATOMIC, BARRIER = range(4)
+SYNCWARP = OPERATIONS.index("syncwarp")
+SHUFFLE, LAST_SHUFFLE = OPERATIONS.index("shuffle"), OPERATIONS.index("shuffle_xor")
+
+RECORD = np.dtype(
+    [
+        ("address", "u8"),
+        ("value", "u1", 16),
+        ("site", "u4"),
+        ("block", "u4"),
+        ("thread", "u2"),
+        ("operation", "u1"),
+        ("size", "u1"),
+        ("step", "u1"),
+        ("type", "u1"),
+        ("source_lane", "u1"),
+        ("asked", "u1"),
+    ]
+)
+"""cpp/trace.h: Record, as the runtime writes it."""
+
+EVENT = np.dtype(
+    [*[(name, RECORD[name]) for name in RECORD.names or ()], ("line", "i4"), ("array", "i2")]
+)
+"""A record with its source line, and the array it touched as an index into `Trace.arrays`, or -1.
+
+The address of an access counts from the start of its array's memory space: see `Event.address`.
+"""
+
+VALUE_KINDS = ("f", "i", "u")
+"""numpy kinds of cpp/kernel_interface.h's ValueType."""
+
+Number = float | int
+
+_PIECE = 65536
+"""Events that iteration turns into Python objects at a time."""
+
+
+class Event(NamedTuple):
+    """One thing that one thread did.
+
+    `operation` is one of `OPERATIONS`. A load, store or atomic has `array` (x, y, a scratch array
+    or a shared variable), the index of the first `element` there, `size` bytes, and in `value` one
+    number an element moved: a float4 has four. `address` in bytes is made up but as aligned as on a
+    GPU: x, y and scratch arrays lie far apart, shared memory starts at 0; equal runs give equal
+    addresses. An atomic's `value` is what it left and `received` what it found.
+    A shuffle or vote has the `value` this lane gave, `received`, and a shuffle the `source_lane`
+    that it came from; for them `size` is the bytes of the value.
+    """
+
+    block: int
+    thread: int
+    line: int
+    operation: str
+    array: str | None = None
+    element: int | None = None
+    address: int | None = None
+    size: int = 0
+    value: tuple[Number, ...] = ()
+    source_lane: int | None = None
+    received: Number | None = None
+    step: int = 0
+
+
+class TracedArray(NamedTuple):
+    """An array that a trace names. `elements` is its length, `element_bytes` that of one."""
+
+    name: str
+    address: int
+    elements: int
+    element_bytes: int
+    kind: str
+    is_shared: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What every thread of a launch did, in the order in which it was done.
+
+    `events` is a numpy array of `EVENT`s for counting and drawing; iterating gives `Event`s.
+    `y` is the kernel's result, of shape (rows, cols). Threads of a block take turns at barriers and
+    warp calls only, so between those each thread's events stand together.
+    """
+
+    y: torch.Tensor
+    events: np.ndarray
+    arrays: tuple[TracedArray, ...]
+    steps: tuple[str, ...]
+    block_size: int
+    warp_size: int
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def __iter__(self) -> Iterator[Event]:
+        return self.iterate()
+
+    def iterate(self, chosen: np.ndarray | slice | None = None) -> Iterator[Event]:
+        """`Event`s for all events, or those of a mask, index array or slice of `events`."""
+        events = self.events if chosen is None else self.events[chosen]
+        for start in range(0, len(events), _PIECE):
+            yield from map(Event._make, _columns(events[start : start + _PIECE], self.arrays))
+
+
+def _columns(events: np.ndarray, arrays: Sequence[TracedArray]) -> Iterator[tuple]:
+    """The fields of an `Event` for each of `events`."""
+    is_access, is_call = events["array"] >= 0, events["operation"] >= SYNCWARP
+    is_shuffle = (events["operation"] >= SHUFFLE) & (events["operation"] <= LAST_SHUFFLE)
+    values, received = _numbers(events, arrays, is_access, is_call)
+    return zip(
+        events["block"].tolist(),
+        events["thread"].tolist(),
+        events["line"].tolist(),
+        np.array(OPERATIONS, object)[events["operation"]].tolist(),
+        np.array([*(array.name for array in arrays), None], object)[events["array"]].tolist(),
+        _optional(_elements(events, arrays), is_access),
+        _optional(events["address"], is_access),
+        events["size"].tolist(),
+        values,
+        _optional(events["source_lane"], is_shuffle),
+        received,
+        events["step"].tolist(),
+        strict=True,
+    )
+
+
+def _optional(column: np.ndarray, there: np.ndarray) -> list:
+    """`column` as a list, with None where it is not `there`."""
+    optional = column.astype(object)
+    optional[~there] = None
+    return optional.tolist()
+
+
+def _elements(events: np.ndarray, arrays: Sequence[TracedArray]) -> np.ndarray:
+    base = np.array([*(array.address for array in arrays), 0], np.uint64)[events["array"]]
+    size = np.array([*(array.element_bytes for array in arrays), 1], np.uint64)[events["array"]]
+    return (events["address"] - base) // size
+
+
+def _numbers(
+    events: np.ndarray, arrays: Sequence[TracedArray], is_access: np.ndarray, is_call: np.ndarray
+) -> tuple[list[tuple[Number, ...]], list[Number | None]]:
+    """What was moved or given, and what an atomic, shuffle or vote received."""
+    values: list[tuple[Number, ...]] = [()] * len(events)
+    received: list[Number | None] = [None] * len(events)
+    raw = np.ascontiguousarray(events["value"])
+    for number, array in enumerate(arrays):
+        for size in np.unique(events["size"][events["array"] == number]).tolist():
+            here = (events["array"] == number) & (events["size"] == size)
+            is_atomic = here & (events["operation"] == ATOMIC)
+            _fill(values, here, raw, array.kind, slice(0, max(1, size // array.element_bytes)))
+            _fill(received, is_atomic, raw[:, 8:], array.kind, 0)
+    for kind, size in np.unique(events[["type", "size"]][is_call]).tolist():
+        here = is_call & (events["type"] == kind) & (events["size"] == size)
+        _fill(values, here, raw, f"{VALUE_KINDS[kind]}{size}", slice(0, 1))
+        _fill(received, here, raw[:, 8:], f"{VALUE_KINDS[kind]}{size}", 0)
+    return values, received
+
+
+def _fill(column: list, here: np.ndarray, raw: np.ndarray, kind: str, taken: slice | int) -> None:
+    """Reads the bytes `raw` as numbers of `kind`, and puts those `taken` where `here` says."""
+    numbers = np.ascontiguousarray(raw[here]).view(kind)[:, taken]
+    items = numbers.tolist() if isinstance(taken, int) else zip(*numbers.T.tolist(), strict=True)
+    for at, item in zip(np.flatnonzero(here).tolist(), items, strict=True):
+        column[at] = item
+
+
+def join(parts: Sequence[bytes]) -> np.ndarray:
+    """The records that the runtime wrote, of all steps."""
+    return np.frombuffer(b"".join(parts), RECORD)
