@@ -34,15 +34,15 @@ define create_venv
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.12")'
 	rm -rf $(1)
 	$(PYTHON) -m venv $(1)
-	$(1)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(1)/bin/python -m pip install -qq --upgrade "pip>=25.1"
 endef
 
 $(BOOK_VENV)/ready: pyproject.toml constraints.txt
 	$(call create_venv,$(BOOK_VENV))
-	$(BOOK_VENV)/bin/pip install --quiet -c constraints.txt --group book
+	$(BOOK_VENV)/bin/pip install -qq -c constraints.txt --group book
 	touch $@
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(call create_venv,$(VENV))
-	$(VENV)/bin/pip install --quiet -c constraints.txt --editable ".[cuda12,notebook]" --group test
+	$(VENV)/bin/pip install -qq -c constraints.txt --editable ".[cuda12,notebook]" --group test
 	touch $@

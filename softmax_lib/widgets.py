@@ -46,7 +46,7 @@ def stepper(frames: Sequence[Any], *, label: str = "step", alts: Sequence[str] =
     play = W.Play(min=0, max=count - 1, interval=STEP_MILLISECONDS)
     W.jslink((play, "value"), (scrub, "index"))
     body = switch(scrub, [W.HTML(shown.html) for shown in views])
-    buttons = [_step_button(scrub, -1, "back"), play, _step_button(scrub, 1, "forward")]
+    buttons = [_step_button(scrub, -1, "backward"), play, _step_button(scrub, 1, "forward")]
     return Shown([W.HBox([*buttons, scrub]), body], "stepper", views[0].fallback())
 
 

@@ -1,0 +1,53 @@
+"""Every page of the site, at desktop and phone width, light and dark."""
+
+import json
+
+import pytest
+from playwright.sync_api import Page
+
+from .conftest import PACKAGES, SITE
+
+pytestmark = pytest.mark.site
+
+DESKTOP, PHONE = 1280, 390
+
+# The theme names its search and colour buttons other than the hidden words inside them.
+NOT_OURS = {"label-content-name-mismatch": {"enabled": False}}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_page_is_clean_fits_and_is_accessible(open_page, address, width, scheme):
+    page = open_page(address, width=width, scheme=scheme)
+    assert page.problems == []
+    assert overflow(page) == [], "wider than the screen"
+    assert violations(page) == []
+
+
+def test_chapters_describe_themselves(open_page, chapter):
+    page = open_page(chapter)
+    for selector in ('meta[name="description"]', 'meta[property="og:title"]'):
+        assert len(page.locator(selector).get_attribute("content")) > 10, selector
+    picture = page.locator('meta[property="og:image"]').get_attribute("content")
+    assert (SITE / "_static" / picture.rsplit("/", 1)[1]).is_file()
+
+
+def overflow(page: Page) -> list[str]:
+    """Elements that make the page scroll sideways."""
+    return page.evaluate("""() => {
+        const width = document.documentElement.clientWidth;
+        if (document.documentElement.scrollWidth <= width) return [];
+        return [...document.querySelectorAll("body *")]
+            .filter(element => element.getBoundingClientRect().right > width + 1)
+            .map(element => element.outerHTML.slice(0, 120));
+    }""")
+
+
+def violations(page: Page) -> list[str]:
+    """What axe-core finds against WCAG 2 A and AA, one line an element."""
+    script = PACKAGES / "axe-core" / "axe.min.js"
+    assert script.is_file(), "axe-core is not installed: npm ci --prefix book"
+    page.add_script_tag(path=script)
+    options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], "rules": NOT_OURS}
+    found = page.evaluate(f"axe.run(document, {json.dumps(options)})")["violations"]
+    return [f"{rule['id']}: {node['html'][:200]}" for rule in found for node in rule["nodes"]]

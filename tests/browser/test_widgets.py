@@ -1,0 +1,117 @@
+"""Sliders, steppers and questions of every page, with no kernel: by keyboard, mouse and touch."""
+
+import itertools
+
+import pytest
+from playwright.sync_api import Locator, Page
+
+pytestmark = pytest.mark.site
+
+DESKTOP, PHONE = 1280, 390
+MILLISECONDS_TO_GLIDE = 350  # a slider's handle glides to where the track was clicked
+
+SHOWN = """widget => [...widget.querySelectorAll("img, .widget-html-content")]
+    .filter(element => element.checkVisibility())
+    .map(element => element.src || element.innerHTML).join("\\n")"""
+
+
+def test_sliders_move_by_keyboard_through_every_position(open_page, interactive):
+    for widget, slider in sliders(open_page(interactive)):
+        handle = slider.locator(".noUi-handle")
+        handle.focus()
+        handle.press("Home")
+        seen = [look(widget, slider)]
+        for _ in range(positions(slider) - 1):
+            handle.press("ArrowRight")
+            seen.append(look(widget, slider))
+        assert_all_differ(seen)
+        handle.press("Home")
+        assert look(widget, slider) == seen[0]
+
+
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_sliders_move_by_pointer_to_every_position(open_page, interactive, width):
+    page = open_page(interactive, width=width)
+    for widget, slider in sliders(page):
+        seen = []
+        for position in reversed(range(positions(slider))):
+            point_at(page, slider, position, touch=width == PHONE)
+            seen.append(look(widget, slider))
+        assert_all_differ(seen)
+
+
+def test_steppers_step_and_play(open_page, interactive):
+    page = open_page(interactive)
+    for stepper in page.locator(".worklog-stepper:has(.noUi-handle)").all():
+        first = stepper.evaluate(SHOWN)
+        stepper.locator(".worklog-forward").click()
+        second = wait_for_change(page, stepper, first)
+        stepper.locator(".worklog-backward").click()
+        assert wait_for_change(page, stepper, second) == first
+        stepper.locator("button:has(.fa-play)").click()
+        assert wait_for_change(page, stepper, first) == second
+
+
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_questions_reveal_their_answer_after_a_guess_only(open_page, interactive, width):
+    page = open_page(interactive, width=width)
+    for question in page.locator(".worklog-predict").all():
+        verdict = question.locator(".worklog-verdict:visible")
+        assert verdict.count() == 0
+        for radio in question.locator("input[type=radio]").all():
+            radio.tap() if width == PHONE else radio.check()
+            said = radio.locator("xpath=..").inner_text().strip()
+            verdict.wait_for()
+            assert said in verdict.inner_text()
+        assert verdict.count() == 1
+
+
+def test_pictures_have_words_for_those_who_cannot_see_them(open_page, interactive):
+    page = open_page(interactive)
+    for image in page.locator("article img").all():
+        assert image.get_attribute("alt"), image.get_attribute("src")[:80]
+    for handle in page.locator(".noUi-handle").all():
+        assert handle.get_attribute("aria-label")
+
+
+def sliders(page: Page) -> list[tuple[Locator, Locator]]:
+    """Every slider with the widget that it is a part of."""
+    widgets = page.locator(".worklog-widget").all()
+    return [(w, s) for w in widgets for s in w.locator(".widget-slider").all()]
+
+
+def positions(slider: Locator) -> int:
+    """How many positions a slider has: they are numbered from 0."""
+    return int(float(slider.locator(".noUi-handle").get_attribute("aria-valuemax"))) + 1
+
+
+def look(widget: Locator, slider: Locator) -> tuple[str, str]:
+    """The number beside the slider, and what the widget shows."""
+    return slider.locator(".widget-readout").inner_text(), widget.evaluate(SHOWN)
+
+
+def assert_all_differ(seen: list[tuple[str, str]]) -> None:
+    """Each position has its own value, and every move changes what is shown."""
+    assert len({value for value, _ in seen}) == len(seen) > 1
+    pairs = itertools.pairwise(seen)
+    same = [f"{before[0]} and {after[0]}" for before, after in pairs if before[1] == after[1]]
+    assert same == [], "these look alike"
+
+
+def point_at(page: Page, slider: Locator, position: int, *, touch: bool) -> None:
+    """Click or tap the track where `position` lies."""
+    track = slider.locator(".noUi-base")
+    track.scroll_into_view_if_needed()
+    box = track.bounding_box()
+    x = box["x"] + 1 + (box["width"] - 2) * position / (positions(slider) - 1)
+    y = box["y"] + box["height"] / 2
+    page.touchscreen.tap(x, y) if touch else page.mouse.click(x, y)
+    page.wait_for_timeout(MILLISECONDS_TO_GLIDE)
+
+
+def wait_for_change(page: Page, widget: Locator, before: str) -> str:
+    """What `widget` shows as soon as that is something else than `before`."""
+    page.wait_for_function(
+        f"([widget, before]) => ({SHOWN})(widget) !== before", arg=[widget.element_handle(), before]
+    )
+    return widget.evaluate(SHOWN)
