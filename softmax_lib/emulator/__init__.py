@@ -5,7 +5,7 @@ where its threads wait and what they touch; its speed says nothing about a GPU's
 """
 
 from softmax_lib.emulator.events import Event, Trace
-from softmax_lib.emulator.launching import execute
+from softmax_lib.emulator.execution import execute
 from softmax_lib.emulator.toolchain import compiler
 from softmax_lib.emulator.tracing import trace
 

@@ -37,6 +37,9 @@ KERNEL_FLAGS = (
     "-fno-optimize-sibling-calls",  # a barrier in last place must return into its kernel
     "-gdwarf-4",
 )
+# Untraced kernels trap at a misaligned access; traced ones check it in the runtime.
+GCC_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-undefined-trap-on-error")
+CLANG_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-trap=alignment")
 TRACE_FLAGS = ("-fsanitize=thread", "-fno-tree-vectorize")
 GCC_TRACE_FLAGS = ("-fno-tree-loop-distribute-patterns",)
 CLANG_TRACE_FLAGS = (
@@ -75,7 +78,9 @@ def kernel_library(program: Program, steps: Sequence[Step], warp_size: int, trac
     def build(folder: Path, out: Path) -> None:
         for name, content in files.items():
             (folder / name).write_text(content, encoding="utf-8")
-        _build_kernel(tools, flags, folder, source.file_name, runtime, out)
+        command = [*tools.command, *flags, "-x", "c++", source.file_name]
+        _check(command, "kernel.o", folder, lambda: _why_not(command, program, steps, folder))
+        _check([*tools.command, "kernel.o", *link_flags(runtime)], str(out), folder)
 
     return _build_once(path, build)
 
@@ -85,12 +90,13 @@ def kernel_flags(
 ) -> tuple[str, ...]:
     """How a kernel is compiled: shim first, macros, and what tracing adds."""
     macros = (f"-D{name}={value}" for name, value in (("WARP", warp_size), *program.defines))
-    trace: tuple[str, ...] = ()
     if traced:
-        trace = (*TRACE_FLAGS, *(CLANG_TRACE_FLAGS if tools.is_clang else GCC_TRACE_FLAGS))
+        checks = (*TRACE_FLAGS, *(CLANG_TRACE_FLAGS if tools.is_clang else GCC_TRACE_FLAGS))
+    else:
+        checks = CLANG_CHECK_FLAGS if tools.is_clang else GCC_CHECK_FLAGS
     debug = "-g" if traced else "-g1"  # tracing also needs the types of shared variables
     includes = (f"-I{CPP_FOLDER / 'cuda'}", f"-I{CPP_FOLDER}", "-include", SHIM)
-    return (*COMMON_FLAGS, *KERNEL_FLAGS, debug, *trace, *macros, *includes)
+    return (*COMMON_FLAGS, *KERNEL_FLAGS, debug, *checks, *macros, *includes)
 
 
 def link_flags(runtime: Path) -> tuple[str, ...]:
@@ -109,15 +115,29 @@ def _build_runtime(tools: Toolchain, out: Path) -> None:
         raise NotAvailable(f"{tools.description} cannot build the emulator's runtime: {reason}")
 
 
-def _build_kernel(
-    tools: Toolchain, flags: tuple[str, ...], folder: Path, name: str, runtime: Path, out: Path
+def _check(
+    command: list[str], out: str, folder: Path, explain: Callable[[], str | None] = lambda: None
 ) -> None:
-    compile_kernel = [*tools.command, *flags, "-x", "c++", "-c", name, "-o", "kernel.o"]
-    link = [*tools.command, "kernel.o", *link_flags(runtime), "-o", str(out)]
-    for command in (compile_kernel, link):
-        done = _compile(command, folder)
-        if done.returncode:
-            raise CompileError(diagnostics.readable(done.stderr, folder, CPP_FOLDER))
+    compile_only = ["-c"] if out.endswith(".o") else []
+    done = _compile([*command, *compile_only, "-o", out], folder)
+    if done.returncode:
+        message = explain() or diagnostics.readable(done.stderr, folder, CPP_FOLDER)
+        raise CompileError(message)
+
+
+def _why_not(
+    command: list[str], program: Program, steps: Sequence[Step], folder: Path
+) -> str | None:
+    """The message for the source alone; if that compiles, its kernels take other arguments."""
+    (folder / program.source.file_name).write_text(program.source.text, encoding="utf-8")
+    alone = _compile([*command, "-fsyntax-only"], folder)
+    if alone.returncode:
+        return diagnostics.readable(alone.stderr, folder, CPP_FOLDER)
+    calls = ", ".join(f"{step.entry}({', '.join(step.arguments)})" for step in steps)
+    return (
+        f"{program.source.file_name} is launched as {calls}, with arrays of float and int sizes, "
+        "and its kernels take something else."
+    )
 
 
 def _compile(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:

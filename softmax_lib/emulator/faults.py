@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -58,6 +59,8 @@ def _illegal_address(
     verb = {native.ACCESS_LOAD: "loads", native.ACCESS_STORE: "stores"}.get(
         fault.access, "loads or stores"
     )
+    if text == "misaligned" and not fault.address:
+        return f"misaligned address: {_who(fault)} goes through a misaligned pointer{_at(fault, path)}."
     size = f" {fault.size} bytes" if fault.size else ""
     where = _shared_place(fault, path) if fault.in_shared else _global_place(fault, arrays)
     kind = "misaligned address" if text == "misaligned" else "illegal address"
@@ -65,8 +68,8 @@ def _illegal_address(
 
 
 def _global_place(fault: native.Fault, arrays: Mapping[str, EmulatedArray]) -> str:
-    if not fault.address:  # what x86-64 says of a vector access that is not aligned to its size
-        return "at an address that is misaligned or no address at all"
+    if not fault.address:
+        return "through a null pointer"
     for name, array in arrays.items():
         offset = fault.address - array.address
         if -array.guard_bytes <= offset < array.bytes + array.guard_bytes:
@@ -75,10 +78,11 @@ def _global_place(fault: native.Fault, arrays: Mapping[str, EmulatedArray]) -> s
 
 
 def _shared_place(fault: native.Fault, path: Path) -> str:
-    nearest = symbols.nearest_variable(path, fault.address)
+    address = ctypes.c_int64(fault.address).value  # counts from the start of shared memory
+    nearest = symbols.nearest_variable(path, address)
     if nearest is None:
-        return f"at byte {fault.address} of shared memory"
-    return f"at {_element(nearest.name, fault.address - nearest.offset, nearest.bytes)}"
+        return f"at byte {address} of shared memory"
+    return f"at {_element(nearest.name, address - nearest.offset, nearest.bytes)}"
 
 
 def _element(name: str, offset: int, length: int) -> str:

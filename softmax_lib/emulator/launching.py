@@ -5,15 +5,13 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import torch
-
-from softmax_lib.emulator import build, faults, native
-from softmax_lib.emulator.memory import EmulatedArray, check_spare_bytes, device_arrays
+from softmax_lib.emulator import native
+from softmax_lib.emulator.memory import EmulatedArray
 from softmax_lib.errors import BadInput
-from softmax_lib.registry import Kernel, Step
+from softmax_lib.registry import Step
 
 WATCHDOG_VARIABLE = "SOFTMAX_LIB_WATCHDOG_S"
 WATCHDOG_S = 10.0
@@ -37,6 +35,10 @@ class Geometry:
     blocks: int | None = None
     workers: int | None = None
 
+    def only(self, block: int) -> Geometry:
+        """The same, of which one block runs."""
+        return replace(self, first_block=block, blocks=1)
+
 
 @dataclass
 class Instruments:
@@ -46,34 +48,6 @@ class Instruments:
     record_limit: int
     step: int = 0
     records: list[bytes] = field(default_factory=list)
-
-
-def execute(
-    kernel: Kernel,
-    x: torch.Tensor,
-    y: torch.Tensor,
-    block_size: int,
-    *,
-    warp_size: int = 32,
-    grid: int | None = None,
-) -> None:
-    """Run every step of `kernel` in the emulator: y = kernel(x).
-
-    `x` and `y` are contiguous float32 CPU tensors of shape (rows, cols); `y` may be `x`. `grid`
-    replaces the number of blocks that the kernel's launch facts give. When anything is raised
-    (`KernelFault`, `CompileError`, `NotAvailable`, `BadInput`), `y` is untouched.
-    """
-    if x.numel() == 0:
-        return
-    check_sizes(block_size, warp_size)
-    rows, cols = x.shape
-    path = build.kernel_library(kernel.program(block_size, cols), kernel.steps, warp_size, False)
-    with device_arrays(kernel, x, y) as arrays:
-        for step in kernel.steps:
-            blocks = step.blocks(rows, cols, block_size) if grid is None else grid
-            launch(path, step, Geometry(blocks, block_size, warp_size), arrays, rows, cols)
-        check_spare_bytes(list(arrays.values()))
-        arrays["y"].copy_to(y)
 
 
 def check_sizes(block_size: int, warp_size: int) -> None:
@@ -92,24 +66,24 @@ def launch(
     rows: int,
     cols: int,
     instruments: Instruments | None = None,
-) -> None:
-    """Run one step of the library at `path` and wait for its end.
+) -> native.Fault | None:
+    """Run one step of the library at `path`, wait for its end, and return what stopped it, if anything.
 
-    Raises `KernelFault` (`BarrierFault`, `Deadlock`, `IllegalAddress`, `Hang`), and on Ctrl-C
-    `KeyboardInterrupt`, once no thread of the launch runs any more.
+    `arrays` has an emulated array for each name among the step's arguments. On Ctrl-C
+    `KeyboardInterrupt` is raised, once no thread of the launch runs any more.
     """
     native.load(path)
     values = {name: array.address for name, array in arrays.items()} | {"rows": rows, "cols": cols}
     arguments = [values[name] for name in step.arguments]
-    request = _request(path, step.entry, geometry, arguments, list(arrays.values()), instruments)
-    running = _Running(request)
+    running = _Running(
+        _request(path, step.entry, geometry, arguments, list(arrays.values()), instruments)
+    )
     try:
         running.wait()
         fault = running.fault()
-        if fault.kind:
-            raise faults.exception_for(fault, path, arrays, watchdog_s())
-        if instruments is not None:
+        if fault is None and instruments is not None:
             instruments.records.append(running.records())
+        return fault
     finally:
         running.finish()
 
@@ -187,9 +161,10 @@ class _Running:
         while not self._runtime.emulator_wait(self._launch, _SLICE_S):
             self._runtime.emulator_stop(self._launch, reason)
 
-    def fault(self) -> native.Fault:
-        """What stopped it; valid until `finish`."""
-        return self._runtime.emulator_fault(self._launch).contents
+    def fault(self) -> native.Fault | None:
+        """What stopped it, copied; None when it came to its end."""
+        fault = self._runtime.emulator_fault(self._launch).contents
+        return native.Fault.from_buffer_copy(fault) if fault.kind else None
 
     def records(self) -> bytes:
         """The trace's records, copied."""

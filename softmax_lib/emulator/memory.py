@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import torch
 
 from softmax_lib.emulator import native
-from softmax_lib.errors import IllegalAddress, NotAvailable
+from softmax_lib.errors import NotAvailable
 from softmax_lib.registry import Kernel
 
 ALIGNMENT = 256
@@ -111,15 +111,3 @@ def device_arrays(
             arrays[name] = make(name, x.shape[0])
             arrays[name].fill_with_nan()
         yield arrays
-
-
-def check_spare_bytes(arrays: Sequence[EmulatedArray]) -> None:
-    """Raises `IllegalAddress` when a kernel has written next to an array."""
-    for array in arrays:
-        index = array.damage()
-        if index is not None:
-            side = "before its start" if index < 0 else "past its end"
-            raise IllegalAddress(
-                f"illegal address: a thread wrote {array.name}[{index}], {side} "
-                f"({array.elements} elements)."
-            )

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 
 from softmax_lib import registry
-from softmax_lib.emulator import build, events, native, symbols
+from softmax_lib.emulator import build, events, faults, native, symbols
 from softmax_lib.emulator.dwarf import Variable
 from softmax_lib.emulator.events import EVENT, Trace, TracedArray
-from softmax_lib.emulator.launching import Geometry, Instruments, check_sizes, launch
+from softmax_lib.emulator.launching import Geometry, Instruments, check_sizes, launch, watchdog_s
 from softmax_lib.emulator.memory import ALIGNMENT, FLOAT_BYTES, EmulatedArray, device_arrays
-from softmax_lib.errors import NotAvailable
-from softmax_lib.registry import Kernel
+from softmax_lib.errors import CompileError, NotAvailable, SoftmaxLibError
+from softmax_lib.registry import Kernel, Step
 from softmax_lib.source import Source
 
 MOST_RECORDS = 20_000_000
@@ -45,7 +45,7 @@ def trace(
     path = _traced_library(kernel, block_size, x.shape[1], warp_size)
     y = torch.full_like(x, torch.nan)
     with device_arrays(kernel, x, y) as arrays:
-        records = _run(kernel, path, arrays, x.shape, (block_size, warp_size, grid), MOST_RECORDS)
+        records = _run(kernel, path, arrays, x.shape, (block_size, warp_size, grid))
         arrays["y"].copy_to(y)
         named, recorded = _named_arrays(path, arrays), events.join(records)
         addresses = [arrays[array.name].address for array in named if not array.is_shared]
@@ -55,16 +55,20 @@ def trace(
 
 def find_fault(
     kernel: Kernel,
-    x: torch.Tensor,
-    y: torch.Tensor,
-    block_size: int,
-    warp_size: int,
-    grid: int | None,
-) -> None:
-    """Run with every access checked and nothing recorded: raises what `trace` would."""
-    path = _traced_library(kernel, block_size, x.shape[1], warp_size)
-    with device_arrays(kernel, x, y) as arrays:
-        _run(kernel, path, arrays, x.shape, (block_size, warp_size, grid), 0)
+    step: Step,
+    geometry: Geometry,
+    arrays: Mapping[str, EmulatedArray],
+    rows: int,
+    cols: int,
+) -> SoftmaxLibError | None:
+    """What a launch with every access checked, and nothing recorded, stumbles over."""
+    try:
+        path = _traced_library(kernel, geometry.block_size, cols, geometry.warp_size)
+        instruments = Instruments(_shared_arrays(path), record_limit=0)
+    except (NotAvailable, CompileError):
+        return None
+    fault = launch(path, step, geometry, arrays, rows, cols, instruments)
+    return faults.exception_for(fault, path, arrays, watchdog_s()) if fault else None
 
 
 def _traced_library(kernel: Kernel, block_size: int, cols: int, warp_size: int) -> Path:
@@ -79,17 +83,17 @@ def _run(
     arrays: Mapping[str, EmulatedArray],
     shape: Sequence[int],
     sizes: tuple[int, int, int | None],
-    most_records: int,
 ) -> list[bytes]:
     block_size, warp_size, grid = sizes
     rows, cols = shape
-    shared = [native.Array(v.offset, v.bytes) for v in _variables(path)]
-    instruments = Instruments(shared, most_records)
+    instruments = Instruments(_shared_arrays(path), MOST_RECORDS)
     for number, step in enumerate(kernel.steps):
         instruments.step = number
         blocks = step.blocks(rows, cols, block_size) if grid is None else grid
         geometry = Geometry(blocks, block_size, warp_size)
-        launch(path, step, geometry, arrays, rows, cols, instruments)
+        fault = launch(path, step, geometry, arrays, rows, cols, instruments)
+        if fault is not None:
+            raise faults.exception_for(fault, path, arrays, watchdog_s())
     return instruments.records
 
 
@@ -98,6 +102,10 @@ def _variables(path: Path) -> tuple[Variable, ...]:
     if found is None:
         raise NotAvailable("Tracing needs the package pyelftools: `pip install pyelftools`.")
     return found.variables
+
+
+def _shared_arrays(path: Path) -> list[native.Array]:
+    return [native.Array(variable.offset, variable.bytes) for variable in _variables(path)]
 
 
 def _named_arrays(path: Path, arrays: Mapping[str, EmulatedArray]) -> tuple[TracedArray, ...]:

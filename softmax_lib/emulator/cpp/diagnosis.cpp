@@ -137,9 +137,20 @@ Fault describe_access(const Worker& worker, Access access, int size, uintptr_t a
     fault.access = access;
     fault.size = size;
     fault.pc = offset_of(worker, pc);
-    uintptr_t shared = address - reinterpret_cast<uintptr_t>(worker.shared_low);
-    fault.in_shared = worker.shared_low && shared < worker.shared_bytes;
-    fault.address = fault.in_shared ? shared : address;
+    // Near the block's shared memory, but in no array: it was meant to be there.
+    constexpr int64_t near = 64 << 10;
+    int64_t shared = static_cast<int64_t>(address - reinterpret_cast<uintptr_t>(worker.shared_low));
+    fault.in_shared = worker.shared_low && shared >= -near &&
+                      shared < static_cast<int64_t>(worker.shared_bytes) + near;
+    fault.address = fault.in_shared ? static_cast<uint64_t>(shared) : address;
+    return fault;
+}
+
+// The compiler puts a trap before each access that it was told to check (build.py), and nowhere else.
+Fault describe_misaligned(const Worker& worker, const void* pc) {
+    Fault fault = fault_of(worker, FaultKind::address, "misaligned");
+    fault.pc = offset_of(worker, pc);
+    fault.pc_is_exact = 1;
     return fault;
 }
 

@@ -93,9 +93,7 @@ void Worker::leave_after_signal() {
     const Interruption& at = interruption;
     if (at.signal == KNOCK) stop_here(at.pc);
     if (at.signal == SIGFPE) abandon(describe_trap(*this, "integer division by zero", at.pc));
-    if (at.signal == SIGILL || at.signal == SIGTRAP) {
-        abandon(describe_trap(*this, "undefined behaviour, for which the compiler put a trap", at.pc));
-    }
+    if (at.signal == SIGILL || at.signal == SIGTRAP) abandon(describe_misaligned(*this, at.pc));
     if (stacks.is_guard(at.address)) {
         abandon(describe_trap(*this, "the local arrays overflow the stack of 64 KiB", at.pc));
     }

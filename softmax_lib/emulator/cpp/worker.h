@@ -153,6 +153,7 @@ Fault describe_stall(const Worker& worker);
 Fault describe_hang(const Worker& worker, const void* pc);
 Fault describe_failure(const Worker& worker, const char* what, Place place);
 Fault describe_access(const Worker& worker, Access access, int size, uintptr_t address, const void* pc);
+Fault describe_misaligned(const Worker& worker, const void* pc);
 Fault describe_trap(const Worker& worker, const char* what, const void* pc);
 
 // signals.cpp: faults of the hardware, and the knock on a spinning worker's door.
