@@ -14,6 +14,17 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 _URL = re.compile(r"https://github\.com/([\w.-]+)/([\w.-]+?)(?:\.git)?/?")
 
+BOOTSTRAP = """\
+import sys
+
+if "google.colab" in sys.modules:
+    %pip install -q "git+{url}@main"
+    import torch
+
+    if not torch.cuda.is_available():
+        print("No GPU here: choose Runtime, Change runtime type, T4 GPU.")
+        print("Until then the kernels run on the emulator, and times are recorded ones.")"""
+
 
 @dataclass(frozen=True)
 class Address:
@@ -47,10 +58,15 @@ class Address:
         """Where GitHub Pages serves the book."""
         return f"https://{self.owner}.github.io/{self.name}/"
 
+    @property
+    def bootstrap(self) -> str:
+        """The first cell of every chapter: in Colab it installs the package, and moves nothing else."""
+        return BOOTSTRAP.format(url=self.url)
+
     def spellings(self) -> list[str]:
         """The ways in which files name the repository: links to GitHub or Colab, and the site."""
-        return [f"github.com/{self.owner}/{self.name}", f"github/{self.owner}/{self.name}",
-                f"{self.owner}.github.io/{self.name}"]  # fmt: skip
+        path = f"{self.owner}/{self.name}"
+        return [f"github.com/{path}", f"github/{path}", f"{self.owner}.github.io/{self.name}"]
 
 
 def text_files(root: Path = ROOT) -> list[Path]:

@@ -14,8 +14,10 @@ from typing import Any
 
 import nbformat
 import stable_widgets
+from address import Address
 from nbclient import NotebookClient
 from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
 
 BOOK = Path(__file__).parents[1]
 SECONDS_A_CELL = 120
@@ -40,9 +42,7 @@ def chapters() -> list[Path]:
 
 def execute(path: Path) -> str:
     """The text of the notebook at `path` after a run in a new kernel without a GPU."""
-    notebook = nbformat.read(path, as_version=4)
-    notebook.metadata.kernelspec = KERNEL
-    notebook.metadata.pop("widgets", None)
+    notebook = prepare(nbformat.read(path, as_version=4))
     client = CpuClient(
         notebook,
         timeout=SECONDS_A_CELL,
@@ -56,6 +56,17 @@ def execute(path: Path) -> str:
         if cell.cell_type == "code":
             cell.outputs = merge_streams(cell.outputs)
     return nbformat.writes(stable_widgets.rename(notebook, path.stem)).rstrip("\n") + "\n"
+
+
+def prepare(notebook: NotebookNode) -> NotebookNode:
+    """The notebook with what every chapter has: its kernel, Colab's wishes, the bootstrap cell."""
+    notebook.metadata.update(kernelspec=KERNEL, accelerator="GPU", colab={"gpuType": "T4"})
+    notebook.metadata.pop("widgets", None)
+    if not notebook.cells or notebook.cells[0].get("id") != "bootstrap":
+        tagged = {"tags": ["remove-cell"]}
+        notebook.cells.insert(0, new_code_cell(id="bootstrap", metadata=tagged))
+    notebook.cells[0].source = Address.read().bootstrap
+    return notebook
 
 
 def merge_streams(outputs: list[NotebookNode]) -> list[NotebookNode]:

@@ -1,0 +1,86 @@
+"""A chapter in an environment shaped like Colab's: torch and ipywidgets 7.7.1 are there already."""
+
+import json
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+from address import ROOT
+from notebooks import chapters
+
+pytestmark = pytest.mark.site
+
+COLAB_WIDGETS = ("ipywidgets==7.7.1", "ipython_genutils")
+
+LAUNCH = """\
+import ipywidgets, softmax_lib, torch
+from softmax_lib import source
+assert ipywidgets.__version__ == "7.7.1" and not hasattr(ipywidgets, "Stack")
+x = torch.randn(4, 8)
+torch.testing.assert_close(softmax_lib.run("naive", x), torch.softmax(x, -1))
+print(source.KERNEL_FOLDER)"""
+
+EXECUTE = """\
+import sys, nbclient, nbformat
+nbclient.NotebookClient(nbformat.read(sys.argv[1], 4), timeout=120).execute()"""
+
+
+def pip(python: Path, *arguments: str) -> str:
+    command = [sys.executable, "-m", "pip", "--python", str(python), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def versions(python: Path) -> dict[str, str]:
+    """Every installed package but this one, which is there before as a checkout."""
+    listed = json.loads(pip(python, "list", "--format=json"))
+    return {item["name"]: item["version"] for item in listed if item["name"] != "softmax-lib"}
+
+
+@pytest.fixture(scope="module")
+def colab(tmp_path_factory) -> Path:
+    """The Python of a new environment that sees this one's packages, but for older widgets."""
+    folder = tmp_path_factory.mktemp("colab")
+    venv.create(folder)
+    python = folder / "bin" / "python"
+    own = Path(sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)}))
+    (own / "preinstalled.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    pip(python, "install", "-qq", "--no-deps", *COLAB_WIDGETS)
+    return python
+
+
+@pytest.fixture(scope="module")
+def moved(colab, tmp_path_factory) -> set[str]:
+    """Names of the other packages that installing this one adds, changes or removes."""
+    checkout = tmp_path_factory.mktemp("checkout") / "source"
+    listed = subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True)
+    for name in filter(None, listed.split("\0")):
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, checkout / name)
+    before = versions(colab)
+    assert before["ipywidgets"] == "7.7.1"
+    pip(colab, "install", "-qq", str(checkout))
+    after = versions(colab)
+    return {name for name in before | after if before.get(name) != after.get(name)}
+
+
+def test_installing_moves_nothing_else(moved):
+    assert moved == set()
+
+
+def test_kernels_come_with_the_package(colab, moved, tmp_path):
+    printed = subprocess.check_output([colab, "-c", LAUNCH], cwd=tmp_path, text=True)
+    folder = Path(printed.strip())
+    assert folder.is_relative_to(colab.parents[1])
+    assert sorted(p.name for p in folder.glob("*.cu*")) == sorted(
+        p.name for p in (ROOT / "kernels").glob("*.cu*")
+    )
+
+
+@pytest.mark.parametrize("chapter", chapters()[:1], ids=lambda path: path.stem)
+def test_a_chapter_runs(colab, moved, chapter, tmp_path):
+    shutil.copy(chapter, tmp_path)
+    subprocess.run([colab, "-c", EXECUTE, chapter.name], cwd=tmp_path, check=True)

@@ -1,0 +1,83 @@
+"""How notebooks are executed and the repository's address is kept."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import nbformat
+import pytest
+from address import ROOT, Address, rewrite, text_files
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+from notebooks import chapters, execute
+
+WIDGETS = """\
+from softmax_lib.explorer import explorer
+import ipywidgets
+ipywidgets.HTML("not shown"), ipywidgets.Button()
+explorer({"size": [1, 2], "gpu": ["T4", "H200"]}, lambda size, gpu: f"{size} on {gpu}")"""
+
+
+def written(folder: Path, *cells: nbformat.NotebookNode) -> Path:
+    path = folder / "chapter.ipynb"
+    nbformat.write(new_notebook(cells=cells), path)
+    return path
+
+
+@pytest.mark.site
+@pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
+def test_chapter_reproduces_byte_for_byte(path):
+    assert execute(path) == path.read_text(encoding="utf-8")
+
+
+def test_executing_again_gives_the_same_bytes(tmp_path):
+    path = written(tmp_path, new_code_cell(WIDGETS, id="explore"), new_code_cell("1 + 1", id="sum"))
+    first = execute(path)
+    path.write_text(first)
+    assert execute(path) == first
+    state = nbformat.reads(first, 4).metadata.widgets["application/vnd.jupyter.widget-state+json"]
+    kinds = [model["model_name"] for model in state["state"].values()]
+    assert kinds.count("LinkModel") == 3
+    assert "ButtonModel" not in kinds
+
+
+def test_what_is_printed_stays_in_one_piece_and_gpu_cells_keep_their_outputs(tmp_path):
+    kept = new_output("stream", name="stdout", text="12 us\n")
+    on_gpu = new_code_cell("1 / 0", id="gpu", metadata={"tags": ["gpu"]}, outputs=[kept])
+    chatty = new_code_cell("for n in range(3): print(n, flush=True)", id="chatty")
+    _, ran, not_ran = nbformat.reads(execute(written(tmp_path, chatty, on_gpu)), 4).cells
+    assert [output.text for output in ran.outputs] == ["0\n1\n2\n"]
+    assert not_ran.outputs == [kept]
+
+
+@pytest.mark.parametrize("url", ["https://github.com/you/fork", "https://github.com/you/fork.git/"])
+def test_an_address_is_read_from_what_browsers_and_git_show(url):
+    assert Address.parse(url) == Address("you", "fork")
+
+
+def test_an_address_elsewhere_is_refused():
+    with pytest.raises(ValueError, match="OWNER/NAME"):
+        Address.parse("https://example.org/you/fork")
+
+
+def test_every_place_names_the_same_repository():
+    ours = Address.read()
+    link = re.compile(rf"github(?:\.com)?/([\w.-]+)/{re.escape(ours.name)}(?![\w-])")
+    named = {path: set(link.findall(path.read_text("utf-8"))) for path in text_files()}
+    assert {path.name for path, owners in named.items() if owners} >= {"_config.yml", "README.md"}
+    assert {path: owners for path, owners in named.items() if owners - {ours.owner}} == {}
+
+
+def test_a_fork_is_named_everywhere(tmp_path):
+    for path in text_files():
+        copy = tmp_path / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    subprocess.run(["git", "add", "."], cwd=tmp_path, check=True)
+    old, new = Address.read(), Address("someone", "their-fork")
+    rewrite(new, tmp_path)
+    assert Address.read(tmp_path) == new
+    assert new.site in (tmp_path / "README.md").read_text()
+    texts = {path: path.read_text("utf-8") for path in text_files(tmp_path)}
+    assert [p for p, text in texts.items() if any(s in text for s in old.spellings())] == []
