@@ -8,6 +8,7 @@ system gives. Host time: one eager call after another, without waiting for the d
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -23,6 +24,11 @@ from softmax_lib.registry import COPY
 L2 = Literal["cold", "hot"]
 Call = Callable[[Tensor, Tensor], object]
 """Computes softmax of its first argument, into the second where it can; a new tensor is returned."""
+
+Contender = tuple[str, int | None]
+"""Who is timed: a kernel and its block size, or a peer or a copy and None."""
+
+COPIES = ("torch copy", "copy")
 
 REPLAYS = 15
 COLD_BY = 10
@@ -53,12 +59,12 @@ def gb_per_s(rows: int, cols: int, itemsize: int, time_us: float) -> float:
     return 2 * rows * cols * itemsize / time_us / 1e3
 
 
-def copies(rows: int, cols: int, dtype: torch.dtype) -> dict[str, Call]:
+def copies(rows: int, cols: int, dtype: torch.dtype) -> dict[Contender, Call]:
     """The contenders for the floor: torch's copy and, where 16 bytes divide the matrix, our kernel."""
-    found: dict[str, Call] = {"torch copy": lambda x, y: y.copy_(x)}
-    words = rows * cols * dtype.itemsize // 4
-    if words % 4 == 0 and rows * cols * dtype.itemsize % 4 == 0:
-        found["copy"] = lambda x, y: run(COPY, _words(x), out=_words(y), block_size=256)
+    theirs, ours = ((name, None) for name in COPIES)
+    found: dict[Contender, Call] = {theirs: lambda x, y: y.copy_(x)}
+    if rows * cols * dtype.itemsize % 16 == 0:
+        found[ours] = lambda x, y: run(COPY, _words(x), out=_words(y), block_size=256)
     return found
 
 
@@ -67,23 +73,27 @@ def _words(tensor: Tensor) -> Tensor:
 
 
 def time_device(
-    calls: Mapping[str, Call],
+    calls: Mapping[Contender, Call],
     rows: int,
     cols: int,
     *,
     dtype: torch.dtype = torch.float32,
     l2: L2 = "cold",
     replays: int = REPLAYS,
-) -> dict[str, Timing]:
+) -> dict[Contender, Timing]:
     """Device time of each of `calls` on a (rows, cols) matrix, all taking turns in one run.
 
-    Needs a GPU with memory for the pairs. A call that raises is the caller's to catch beforehand.
+    A call for whose results the memory is too small is left out; raises torch's OutOfMemoryError
+    when the matrices do not fit. Any other error of a call is the caller's to catch beforehand.
     """
     xs, ys = _pairs(rows, cols, dtype, l2)
-    graphs = {name: _capture(call, xs, ys) for name, call in calls.items()}
+    graphs = {}
+    for name, call in calls.items():
+        with contextlib.suppress(torch.OutOfMemoryError):
+            graphs[name] = _capture(call, xs, ys)
     for graph, _, _ in graphs.values():
         graph.replay()
-    elapsed_ms: dict[str, list[float]] = {name: [] for name in calls}
+    elapsed_ms: dict[Contender, list[float]] = {name: [] for name in graphs}
     for _ in range(replays):
         marks = {
             name: _replay(graphs[name][0]) for name, ms in elapsed_ms.items() if not _is_enough(ms)

@@ -69,7 +69,10 @@ def _parser() -> argparse.ArgumentParser:
     record = verb("record", _record, "measure every rung and peer on this GPU and write the record")
     record.add_argument("--quick", action="store_true", help="two shapes only")
     record.add_argument(
-        "--output", type=Path, metavar="FILE", help="instead of book/measurements/<gpu>.json"
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="instead of book/measurements/<gpu>.json in a checkout, or a folder of your own",
     )
     return parser
 
@@ -141,7 +144,10 @@ def _ladder(options: argparse.Namespace) -> int:
 
 
 def _print_ladder(ladder: Ladder) -> None:
-    sources = dict.fromkeys(rung.source or "not measured at this shape" for rung in ladder.kernels)
+    sources = dict.fromkeys(
+        f"{rung.source or 'not measured at this shape'}{' (*)' if rung.stale else ''}"
+        for rung in ladder.kernels
+    )
     table = Table(
         title=f"softmax of ({ladder.rows}, {ladder.cols}) float32, run on {ladder.device}",
         caption=f"times {'; '.join(sources)}",
@@ -157,15 +163,18 @@ def _print_ladder(ladder: Ladder) -> None:
     ):
         table.add_column(heading, justify="left" if heading == "kernel" else "right")
     for rung in ladder.kernels:
-        times = ("-", "-", "-")
+        times = ["-", "-", "-"]
         if rung.time_us is not None:
-            times = (f"{rung.time_us:.1f} us", f"{rung.gb_per_s:.0f}", f"{rung.copy_share:.0%}")
+            mark = "*" if rung.stale else ""
+            shown = (f"{rung.time_us:.1f} us", f"{rung.gb_per_s:.0f}", f"{rung.copy_share:.0%}")
+            times = [f"{time}{mark}" for time in shown]
         block, traffic = str(rung.block_size), f"{rung.reads} + {rung.writes}"
         table.add_row(rung.name, block, traffic, f"{rung.max_abs_error:.1e}", *times)
     Console().print(table)
 
 
 def _record(options: argparse.Namespace) -> int:
+    from softmax_lib import records
     from softmax_lib.recording import record
 
     with _bar(options.json) as bar:
@@ -175,7 +184,15 @@ def _record(options: argparse.Namespace) -> int:
             bar.update(task, description=label, completed=done, total=total)
 
         path = record(options.output, quick=options.quick, progress=tell)
-    return _print_json({"path": str(path)}) if options.json else print(f"Wrote {path}.") or 0
+    made = records.load(path)
+    counts = {"times": len(made.table), "profiles": len(made.counters)}
+    skipped = made.content["skipped"]
+    if options.json:
+        return _print_json({"path": str(path), **counts, "skipped": skipped})
+    for what, reason in skipped.items():
+        print(f"Skipped {what}: {reason}")
+    print(f"Wrote {path}: {counts['times']} times, {counts['profiles']} hardware profiles.")
+    return 0
 
 
 def _bar(quiet: bool) -> Progress:

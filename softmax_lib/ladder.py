@@ -10,13 +10,17 @@ import torch
 from softmax_lib import reference
 from softmax_lib.errors import BadInput, SoftmaxLibError
 from softmax_lib.launch import run
-from softmax_lib.measurements import Measurement, recorded
+from softmax_lib.measurements import recorded
+from softmax_lib.records import Measurement
 from softmax_lib.registry import Kernel, rungs
 
 
 @dataclass(frozen=True)
 class Rung:
-    """One line of the ladder; times are None where nothing was measured, and `source` says where."""
+    """One line of the ladder; times are None where nothing was measured.
+
+    `source` says where they come from, `stale` that the kernel has changed since.
+    """
 
     name: str
     block_size: int
@@ -27,6 +31,7 @@ class Rung:
     gb_per_s: float | None = None
     copy_share: float | None = None
     source: str | None = None
+    stale: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ def climb(
 
 
 def _live(steps: list[Kernel], rows: int, cols: int) -> dict[str, Measurement]:
-    from softmax_lib.recording import time_shape
+    from softmax_lib.contest import time_shape
 
     contenders = [(kernel.name, kernel.choose_block_size(cols)) for kernel in steps]
     return {row.provider: row for row in time_shape(contenders, rows, cols)}
@@ -92,6 +97,5 @@ def _line(kernel: Kernel, cols: int, error: float, time: Measurement | None) -> 
     size, (reads, writes) = kernel.choose_block_size(cols), kernel.traffic(cols)
     if time is None:
         return Rung(kernel.name, size, reads, writes, error)
-    return Rung(
-        kernel.name, size, reads, writes, error, time.median_us, time.gb_per_s, time.copy_share, time.source
-    )  # fmt: skip
+    times = (time.median_us, time.gb_per_s, time.copy_share)
+    return Rung(kernel.name, size, reads, writes, error, *times, time.source, time.stale)

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from softmax_lib.benchmark import Call
-from softmax_lib.errors import NotAvailable
+from softmax_lib.errors import NotAvailable, UnknownKernel
+from softmax_lib.registry import kernels
 
 
 def _torch() -> Call:
@@ -50,7 +51,15 @@ PEERS: dict[str, Callable[[], Call]] = {
 
 
 def peer(name: str) -> Call:
-    """The call of one peer, made anew. Raises `NotAvailable` with the reason when it cannot be had."""
+    """The call of one peer, made anew.
+
+    Raises `NotAvailable` with the reason when it cannot be had, `UnknownKernel` for another name.
+    """
+    if name not in PEERS:
+        raise UnknownKernel(
+            f"There is no kernel or peer called {name!r}; the peers are {', '.join(PEERS)}, and "
+            f"the kernels {', '.join(kernels)}."
+        )
     try:
         return PEERS[name]()
     except Exception as error:  # a half-installed compiler stack fails in many ways
@@ -58,10 +67,15 @@ def peer(name: str) -> Call:
 
 
 def try_once(name: str, call: Call, x: Tensor) -> None:
-    """Run `call` once on `x` and compare with float64. Raises `NotAvailable` when it refuses or is wrong."""
+    """Run `call` once on `x` and compare with float64.
+
+    Raises `NotAvailable` when it refuses or is wrong, torch's OutOfMemoryError when that is all.
+    """
     try:
         got = cast(Tensor, call(x, torch.empty_like(x)))
         torch.cuda.synchronize()
+    except torch.OutOfMemoryError:
+        raise
     except Exception as error:
         raise NotAvailable(f"{name} refuses {tuple(x.shape)}: {_first_line(error)}") from error
     first = slice(0, 64)

@@ -1,0 +1,74 @@
+"""What a record must hold: checked when it is read, so that a damaged one is refused in one sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from softmax_lib.counters import METRICS
+
+SCHEMA = 1
+
+DTYPES = ("float32", "bfloat16", "float16")
+L2_STATES = ("cold", "hot")
+
+_CONTENT: dict[str, Any] = {
+    "schema": int, "gpu": dict, "date": str, "software": dict, "clocks": dict, "protocol": dict,
+    "kernels": dict, "skipped": dict, "rows": list, "counters": list,
+}  # fmt: skip
+_GPU: dict[str, Any] = {
+    "name": str, "compute_capability": str, "multiprocessors": int, "l2_bytes": int, "driver": str,
+}  # fmt: skip
+_ROW: dict[str, Any] = {
+    "provider": str, "rows": int, "cols": int, "dtype": str, "block_size": int | None, "l2": str,
+    "median_us": int | float, "low_us": int | float, "high_us": int | float, "copy_us": int | float,
+    "host_us": int | float | None,
+}  # fmt: skip
+_COUNTERS: dict[str, Any] = {
+    "kernel": str, "rows": int, "cols": int, "block_size": int, **dict.fromkeys(METRICS, int),
+}  # fmt: skip
+
+
+def find_fault(content: Any) -> str | None:
+    """The first thing wrong with a record's content, in words; None when there is nothing."""
+    if not isinstance(content, dict):
+        return "it is no JSON object"
+    return (
+        _mistyped(content, _CONTENT, "the record")
+        or _mistyped(content["gpu"], _GPU, "gpu")
+        or _first_fault(content["rows"], _ROW, "rows")
+        or _first_fault(content["counters"], _COUNTERS, "counters")
+    )
+
+
+def _first_fault(entries: list, wanted: Mapping[str, Any], name: str) -> str | None:
+    for index, entry in enumerate(entries):
+        where = f"{name}[{index}]"
+        fault = _mistyped(entry, wanted, where) or _impossible(entry, where)
+        if fault:
+            return fault
+    return None
+
+
+def _mistyped(entry: Any, wanted: Mapping[str, Any], where: str) -> str | None:
+    if not isinstance(entry, dict):
+        return f"{where} is no JSON object"
+    for name, kind in wanted.items():
+        if name not in entry:
+            return f"{where} lacks {name}"
+        if isinstance(entry[name], bool) or not isinstance(entry[name], kind):
+            return f"{name} of {where} is {entry[name]!r:.40}, which has the wrong type"
+    unknown = sorted(entry.keys() - wanted.keys())
+    return f"{where} has {unknown[0]}, which is not known here" if unknown else None
+
+
+def _impossible(entry: Mapping[str, Any], where: str) -> str | None:
+    for name, value in entry.items():
+        least = 0 if name in METRICS else 1e-9
+        if isinstance(value, int | float) and not (least <= value and math.isfinite(value)):
+            return f"{name} of {where} is {value}, which cannot be"
+    for name, options in (("dtype", DTYPES), ("l2", L2_STATES)):
+        if entry.get(name, options[0]) not in options:
+            return f"{name} of {where} is {entry[name]!r:.40} and not one of {', '.join(options)}"
+    return None
