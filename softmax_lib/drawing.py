@@ -1,0 +1,131 @@
+"""Small pictures for steppers: SVG that takes the page's own ink, so that it reads in light and dark."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+
+from softmax_lib.views import View
+
+WIDTH = 340
+"""Width of every drawing in its own units: about the pixels that a phone has for it."""
+
+TONES = {"plain": "", "blue": "#1F7FC4", "orange": "#D55E00", "green": "#009E73"}
+"""Outlines: three colours that are told apart by everyone, and on white as well as on black."""
+
+_DESKTOP_PIXELS = 520
+_WIDEST_PITCH, _WIDEST_GAP = 42, 6
+_NARROW = 28
+_HEAD = 6.0
+
+
+class Drawing:
+    """Boxes, words and arrows on `height` units; `words` say what a reader who cannot see it misses."""
+
+    def __init__(self, height: float, words: str) -> None:
+        self.height = height
+        self.words = words
+        self.parts: list[str] = []
+
+    def box(
+        self,
+        left: float,
+        top: float,
+        width: float,
+        height: float,
+        text: str = "",
+        *,
+        tone: str = "plain",
+        faint: bool = False,
+    ) -> None:
+        """A rectangle with `text` in its middle; a `tone` other than plain also thickens its edge."""
+        edge, stroke = (2, TONES[tone]) if TONES[tone] else (1, "currentColor")
+        fill = f'fill="{stroke}" fill-opacity=".18"' if TONES[tone] else 'fill="none"'
+        dashes = ' stroke-dasharray="3"' if faint else ""
+        self.parts.append(
+            f'<rect x="{_n(left)}" y="{_n(top)}" width="{_n(width)}" height="{_n(height)}" rx="3" '
+            f'{fill} stroke="{stroke}" stroke-width="{edge}"{dashes}/>'
+        )
+        if text:
+            narrow = width < _NARROW
+            size, bold = (11, False) if narrow else (14, bool(TONES[tone]))
+            self.text(left + width / 2, top + height / 2 + 5, text, size=size, bold=bold)
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        *,
+        anchor: str = "middle",
+        size: int = 14,
+        bold: bool = False,
+    ) -> None:
+        """`text` on the line at `y`, with `anchor` start, middle or end at `x`."""
+        weight = ' font-weight="700"' if bold else ""
+        self.parts.append(
+            f'<text x="{_n(x)}" y="{_n(y)}" text-anchor="{anchor}" font-size="{size}"{weight}>'
+            f"{html.escape(text)}</text>"
+        )
+
+    def line(self, points: Sequence[tuple[float, float]], *, dashed: bool = False) -> None:
+        """A thin line from point to point."""
+        path = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
+        dashes = ' stroke-dasharray="5 4"' if dashed else ""
+        self.parts.append(f'<polyline points="{path}" fill="none" stroke="currentColor"{dashes}/>')
+
+    def arrow(
+        self, start: tuple[float, float], end: tuple[float, float], *, tone: str = "blue"
+    ) -> None:
+        """A straight arrow; a plain one is thin and dashed: it happens, and nothing comes of it."""
+        (x0, y0), (x1, y1) = start, end
+        length = math.hypot(x1 - x0, y1 - y0) or 1.0
+        along, aside = ((x1 - x0) / length * _HEAD, (y1 - y0) / length * _HEAD), _HEAD * 0.45
+        back = (x1 - along[0], y1 - along[1])
+        side = (-along[1] / _HEAD * aside, along[0] / _HEAD * aside)
+        color = TONES[tone] or "currentColor"
+        stroke = 'stroke-width="1.75"' if TONES[tone] else 'stroke-dasharray="2 3"'
+        self.parts.append(
+            f'<path d="M{_n(x0)} {_n(y0)}L{_n(back[0])} {_n(back[1])}" stroke="{color}" '
+            f'{stroke}/><path fill="{color}" d="M{_n(x1)} {_n(y1)}'
+            f"L{_n(back[0] + side[0])} {_n(back[1] + side[1])}"
+            f'L{_n(back[0] - side[0])} {_n(back[1] - side[1])}z"/>'
+        )
+
+    def svg(self) -> str:
+        """The drawing as inline SVG."""
+        return (
+            f'<svg viewBox="0 0 {WIDTH} {_n(self.height)}" role="img" '
+            f'aria-label="{html.escape(self.words)}" fill="currentColor" '
+            f'style="display:block;width:100%;max-width:{_DESKTOP_PIXELS}px;height:auto">'
+            f"{''.join(self.parts)}</svg>"
+        )
+
+
+def places(count: int, left: float = 0, width: float = WIDTH) -> list[tuple[float, float]]:
+    """Left edge and width of `count` boxes that stand side by side in the middle of a stretch."""
+    pitch = min(_WIDEST_PITCH, width / count)
+    start = left + (width - pitch * count) / 2
+    gap = min(_WIDEST_GAP, pitch / 8)
+    return [(start + pitch * i + gap / 2, pitch - gap) for i in range(count)]
+
+
+def frame(drawing: Drawing, title: str, caption: str) -> View:
+    """A drawing under its title and over a caption that says in words what it shows."""
+    title_html = f"<p><strong>{html.escape(title)}</strong></p>"
+    caption_html = f"<p>{html.escape(caption)}</p>"
+    return View(title_html + drawing.svg() + caption_html, f"{title}: {caption}")
+
+
+def number(value: float) -> str:
+    """A value as it is written in a box: whole numbers bare, others to three places."""
+    if math.isinf(value):
+        return "−∞" if value < 0 else "∞"
+    if value == int(value):
+        return str(int(value)).replace("-", "−")
+    return (f"{value:.3f}" if abs(value) >= 0.001 else f"{value:.0e}").replace("-", "−")
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")

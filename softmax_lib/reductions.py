@@ -1,0 +1,127 @@
+"""What the threads of one block do to each other's values, step by step, read from a trace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from softmax_lib import emulator
+from softmax_lib.emulator import Event, Trace
+from softmax_lib.errors import BadInput
+from softmax_lib.launch import run
+from softmax_lib.registry import resolve
+from softmax_lib.source import Source
+
+
+@dataclass(frozen=True)
+class OnlineStep:
+    """The online recurrence once `value` has been read: maxima, sums and the correction factor.
+
+    `old_max` is -inf and `old_sum` 0 before the first value.
+    """
+
+    value: float
+    old_max: float
+    new_max: float
+    old_sum: float
+    new_sum: float
+
+    @property
+    def correction(self) -> float:
+        """What the old sum is multiplied by: exp(old_max - new_max), 0 before the first value."""
+        return math.exp(self.old_max - self.new_max)
+
+
+def online_steps(values: Sequence[float]) -> list[OnlineStep]:
+    """A step a value, from `online` run in the emulator on each prefix of the row.
+
+    The kernel keeps maximum and sum in registers; its output gives them away: the largest element
+    of softmax is exp(0) / sum.
+    """
+    row = _row(values)
+    steps, old_max, old_sum = [], -math.inf, 0.0
+    for end in range(1, row.shape[1] + 1):
+        prefix = row[:, :end].contiguous()
+        largest = int(run("online", prefix).argmax())
+        new_max, new_sum = prefix[0, largest].item(), 1.0 / run("online", prefix).max().item()
+        steps.append(OnlineStep(row[0, end - 1].item(), old_max, new_max, old_sum, new_sum))
+        old_max, old_sum = new_max, new_sum
+    return steps
+
+
+@dataclass(frozen=True)
+class SharedStep:
+    """Shared memory between two barriers: what it held, who read and wrote which element, what it holds.
+
+    `reads` and `writes` are indices by thread; an element that nobody has written yet is None.
+    """
+
+    before: tuple[float | None, ...]
+    after: tuple[float | None, ...]
+    reads: dict[int, tuple[int, ...]]
+    writes: dict[int, int]
+
+
+def shared_steps(trace: Trace) -> list[SharedStep]:
+    """A step for each stretch between barriers, to the first in which every thread reads one element.
+
+    That is the end of a block's first reduction. `trace` is of one block with one shared array.
+    """
+    (array,) = (array for array in trace.arrays if array.is_shared)
+    held: list[float | None] = [None] * array.elements
+    steps = []
+    for stretch in between_barriers(trace):
+        before = tuple(held)
+        reads: dict[int, tuple[int, ...]] = {}
+        writes: dict[int, int] = {}
+        for event in stretch:
+            if event.array != array.name or event.element is None:
+                continue
+            if event.operation == "store":
+                writes[event.thread] = event.element
+                held[event.element] = event.value[0]
+            else:
+                reads[event.thread] = (*reads.get(event.thread, ()), event.element)
+        steps.append(SharedStep(before, tuple(held), reads, writes))
+        if len(set(reads.values())) == 1 and len(reads) == trace.block_size:
+            return steps
+    raise BadInput("This kernel has no reduction whose result every thread reads.")
+
+
+def between_barriers(trace: Trace) -> list[list[Event]]:
+    """The first block's events, one list for each stretch between barriers of the block."""
+    stretches: list[list[Event]] = [[]]
+    passed = dict.fromkeys(range(trace.block_size), 0)
+    for event in trace:
+        if event.block == 0 and event.operation == "barrier":
+            passed[event.thread] += 1
+        elif event.block == 0:
+            while len(stretches) <= passed[event.thread]:
+                stretches.append([])
+            stretches[passed[event.thread]].append(event)
+    return stretches
+
+
+def trace_row(kernel_or_source: str | Source, values: Sequence[float], warp_size: int) -> Trace:
+    """Trace a kernel on one row, a thread a value, in warps of `warp_size` lanes.
+
+    Raises `BadInput` for a number of values that is no block of such warps, and what `trace` raises.
+    """
+    row, kernel = _row(values), resolve(kernel_or_source)
+    threads = row.shape[1]
+    warp_size = min(warp_size, threads)
+    if threads % warp_size:
+        raise BadInput(f"{threads} values, one a thread, do not fill warps of {warp_size} lanes.")
+    if kernel.needs_power_of_two and threads & (threads - 1):
+        raise BadInput(f"{kernel.name} halves its block: give it 2, 4 or 8 values, not {threads}.")
+    return emulator.trace(kernel, row, threads, warp_size)
+
+
+def _row(values: Sequence[float]) -> torch.Tensor:
+    row = torch.tensor([list(values)], dtype=torch.float32)
+    if not row.numel() or not row.isfinite().all():
+        raise BadInput("A stepper needs at least one value, and finite ones.")
+    return row

@@ -1,0 +1,86 @@
+"""Steppers over a tiny row: the online recurrence, the tree in shared memory, the warp shuffle.
+
+What they draw is what the kernels did in the emulator, and needs no kernel to be moved through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from softmax_lib.block_frames import (
+    read_frame,
+    reduction_frame,
+    shuffle_frame,
+    tree_frame,
+    write_frame,
+)
+from softmax_lib.errors import BadInput
+from softmax_lib.exchanges import exchanges
+from softmax_lib.online_frames import online_frame
+from softmax_lib.reductions import between_barriers, online_steps, shared_steps, trace_row
+from softmax_lib.source import Source
+from softmax_lib.widgets import Shown, stepper
+
+MOST_CELLS = 8
+"""Values that stand side by side and can still be read on a phone."""
+
+
+def online(values: Sequence[float]) -> Shown:
+    """Step through a row of up to 8 values as `online` does: running maximum, running sum, correction."""
+    _check_length(values, MOST_CELLS)
+    steps = online_steps(values)
+    return stepper([online_frame(values, step, i) for i, step in enumerate(steps)])
+
+
+def tree(values: Sequence[float], warp_size: int = 8) -> Shown:
+    """Step through the maximum of up to 8 values as `shared` finds it: a tree in shared memory.
+
+    There are as many threads as values, a power of two, in warps of `warp_size` lanes.
+    """
+    _check_length(values, MOST_CELLS)
+    trace = trace_row("shared", values, warp_size)
+    first, *middle, last = shared_steps(trace)
+    return stepper([write_frame(first), *map(tree_frame, middle), read_frame(last)])
+
+
+def shuffle(values: Sequence[float], warp_size: int = 4) -> Shown:
+    """Step through the maximum of a block as `shuffle` finds it: in each warp, then across warps."""
+    _check_length(values, 2 * MOST_CELLS)
+    _check_warp(warp_size)
+    trace = trace_row("shuffle", values, warp_size)
+    stretches, steps = between_barriers(trace), shared_steps(trace)
+    frames = []
+    for stretch, step in zip(stretches, steps, strict=False):
+        if step.reads:
+            frames.append(read_frame(step))
+        frames += [
+            reduction_frame(exchange, warp_size) for exchange in exchanges(stretch, warp_size)
+        ]
+        if step.writes:
+            frames.append(write_frame(step))
+    return stepper(frames)
+
+
+def shift(source: str | Source, values: Sequence[float], warp_size: int = 8) -> Shown:
+    """What each lane gives and receives in the shuffles of a reader's own kernel, a thread a value.
+
+    `source` is the text of one `extern "C" __global__` kernel (const float* x, float* y, int rows,
+    int cols).
+    """
+    _check_length(values, 2 * MOST_CELLS)
+    _check_warp(warp_size)
+    stretch = between_barriers(trace_row(source, values, warp_size))[0]
+    found = exchanges(stretch, warp_size)
+    if not found:
+        raise BadInput("This kernel has no shuffle to show before its first barrier.")
+    return stepper([shuffle_frame(exchange, warp_size) for exchange in found], label="shuffle")
+
+
+def _check_length(values: Sequence[float], most: int) -> None:
+    if len(values) > most:
+        raise BadInput(f"This stepper draws up to {most} values, and was given {len(values)}.")
+
+
+def _check_warp(warp_size: int) -> None:
+    if warp_size not in (2, 4, MOST_CELLS):
+        raise BadInput(f"This stepper draws warps of 2, 4 or 8 lanes, and not of {warp_size}.")
