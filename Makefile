@@ -15,7 +15,7 @@ test: $(VENV)/ready  ## lint, types, unit tests and every notebook
 	$(VENV)/bin/python -m pytest --nbval -n 2 --dist loadfile -m "not site"
 
 test-book: $(VENV)/ready book  ## the site in a browser, notebooks reproduced, Colab's environment
-	$(VENV)/bin/python -m pytest tests -n 2 --dist loadscope -m site
+	$(VENV)/bin/python -m pytest tests -n 2 -m site
 
 lab: $(VENV)/ready  ## JupyterLab on the book
 	$(VENV)/bin/jupyter lab book
