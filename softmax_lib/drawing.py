@@ -52,6 +52,21 @@ class Drawing:
             size, bold = (11, False) if narrow else (14, bool(TONES[tone]))
             self.text(left + width / 2, top + height / 2 + 5, text, size=size, bold=bold)
 
+    def boxes(
+        self,
+        rectangles: Sequence[tuple[float, float, float, float]],
+        tone: str,
+        solid: bool = False,
+    ) -> None:
+        """Many rectangles (left, top, width, height) of one tone, without words, in few bytes."""
+        if not rectangles:
+            return
+        color = TONES[tone] or "currentColor"
+        path = "".join(f"M{_n(x)} {_n(y)}h{_n(w)}v{_n(h)}h{_n(-w)}z" for x, y, w, h in rectangles)
+        opacity = "" if solid else f' fill-opacity="{0.18 if TONES[tone] else 0}"'
+        edge = "" if solid else f' stroke="{color}" stroke-opacity="{1 if TONES[tone] else 0.6}"'
+        self.parts.append(f'<path d="{path}" fill="{color}"{opacity}{edge}/>')
+
     def text(
         self,
         x: float,
@@ -64,8 +79,9 @@ class Drawing:
     ) -> None:
         """`text` on the line at `y`, with `anchor` start, middle or end at `x`."""
         weight = ' font-weight="700"' if bold else ""
+        at = "" if anchor == "start" else f' text-anchor="{anchor}"'
         self.parts.append(
-            f'<text x="{_n(x)}" y="{_n(y)}" text-anchor="{anchor}" font-size="{size}"{weight}>'
+            f'<text x="{_n(x)}" y="{_n(y)}"{at} font-size="{size}"{weight}>'
             f"{html.escape(text)}</text>"
         )
 

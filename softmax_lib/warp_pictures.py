@@ -1,0 +1,131 @@
+"""Pictures of what a warp touches: its addresses over 32-byte sectors and 128-byte lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from softmax_lib.drawing import WIDTH, Drawing, frame
+from softmax_lib.load_requests import LINE_BYTES, Request, warp_requests
+from softmax_lib.registry import resolve
+from softmax_lib.source import WARP
+from softmax_lib.traffic import SECTOR_BYTES
+from softmax_lib.views import View
+from softmax_lib.widgets import Shown, stepper
+
+MOST_REQUESTS = 8
+"""Frames of a stepper: by then a reader has seen how the warp moves on."""
+
+Box = tuple[float, float, float, float]
+"""Left, top, width and height."""
+
+_TONES = {"orange": "asked for", "blue": "moves with it", "plain": "stays behind"}
+_WIDE_LINES = 4
+_LABEL, _SMALL, _GAP = 14, 11, 6
+_LEGEND = 24
+_NARROWEST = 2
+
+
+def warp_addresses(
+    kernel_or_source: str, rows: int, cols: int, block_size: int, load: int = 0
+) -> Shown:
+    """Step through a warp's first load requests: the sectors each of them touches, from the trace.
+
+    `load` says which load of the kernel, counted as they stand in its source. The first block runs
+    in the emulator on (rows, cols) elements. Raises `UnknownKernel` and what `run` raises, and
+    `BadInput` for a load that is not there.
+    """
+    requests = warp_requests(resolve(kernel_or_source), rows, cols, block_size, load)
+    return stepper([request_frame(r) for r in requests[:MOST_REQUESTS]], label="request")
+
+
+def request_frame(request: Request) -> View:
+    """One request: each line that it touches, its sectors, and what the lanes ask for in them."""
+    return frame(draw_request(request), title(request), in_words(request))
+
+
+def title(request: Request) -> str:
+    """Such as "Request 1 of 128: 4 sectors for 32 lanes"."""
+    return (
+        f"Request {request.number} of {request.count}: {_count(len(request.sectors), 'sector')} "
+        f"for {_count(len(request.addresses), 'lane')}"
+    )
+
+
+def in_words(request: Request) -> str:
+    """What is asked for, what moves, and how much of that is of use."""
+    asked, moved = request.asked_bytes, request.moved_bytes
+    of_use = "all of them asked for" if asked == moved else f"{asked / moved:.1%} of them asked for"
+    return (
+        f"The lanes ask for {asked} bytes, {request.size} each. They lie in "
+        f"{_count(len(request.sectors), 'sector')} on {_count(len(request.lines), 'line')}: "
+        f"{moved} bytes move, {of_use}."
+    )
+
+
+def draw_request(request: Request) -> Drawing:
+    """The lines that a request touches: up to 4 one under the other, more of them four abreast."""
+    columns = 1 if len(request.lines) <= _WIDE_LINES else _WIDE_LINES
+    width = (WIDTH - _GAP * (columns - 1)) // columns // 4 * 4  # whole numbers take fewer bytes
+    high = 22 if columns == 1 else 14
+    row = _LABEL + high + _GAP
+    height = -(-len(request.lines) // columns) * row + _LEGEND
+    drawing = Drawing(height, f"{title(request)}, line by line")
+    boxes: dict[str, list[Box]] = {tone: [] for tone in _TONES}
+    for place, line in enumerate(request.lines):
+        down, across = divmod(place, columns)
+        left, top = across * (width + _GAP), down * row
+        label = _lanes(request, line)
+        if columns == 1:
+            label = f"bytes {line * LINE_BYTES} to {(line + 1) * LINE_BYTES - 1}: {label}"
+        drawing.text(left, top + _LABEL - 3, label, anchor="start", size=_SMALL)
+        room = (left, top + _LABEL, width, high)
+        for tone, added in _sector_boxes(request, line, room).items():
+            boxes[tone] += added
+    for tone in reversed(_TONES):  # what is asked for goes on top
+        drawing.boxes(boxes[tone], tone, solid=tone == "orange")
+    _draw_legend(drawing, height - 6)
+    return drawing
+
+
+def _sector_boxes(request: Request, line: int, room: Box) -> dict[str, list[Box]]:
+    """The line's sectors that stay (plain) and move (blue), and the bytes asked for (orange)."""
+    left, top, width, height = room
+    boxes: dict[str, list[Box]] = {tone: [] for tone in _TONES}
+    sectors = LINE_BYTES // SECTOR_BYTES
+    for place in range(sectors):
+        tone = "blue" if line * sectors + place in request.sectors else "plain"
+        wide = width / sectors
+        boxes[tone].append((left + wide * place + 1, top, wide - 2, height))
+    a_byte = width / LINE_BYTES
+    asked = max(request.size * a_byte - 1.5, _NARROWEST)
+    for offset in sorted(_offsets(request, line).values()):
+        boxes["orange"].append((left + offset * a_byte + 1, top + 3, asked, height - 6))
+    return boxes
+
+
+def _draw_legend(drawing: Drawing, line: float) -> None:
+    for left, (tone, words) in zip((0, 104, 230), _TONES.items(), strict=True):
+        drawing.boxes([(left + 1, line - 10, 14, 10)], tone, solid=tone == "orange")
+        drawing.text(left + 22, line, words, anchor="start", size=12)
+
+
+def _offsets(request: Request, line: int) -> dict[int, int]:
+    start = line * LINE_BYTES
+    return {
+        lane: address - start
+        for lane, address in request.addresses.items()
+        if start <= address < start + LINE_BYTES
+    }
+
+
+def _lanes(request: Request, line: int) -> str:
+    lanes: Sequence[int] = sorted(_offsets(request, line))
+    if len(lanes) <= 1:
+        return f"lane {lanes[0]}" if lanes else ""
+    if len(lanes) == WARP:
+        return "all lanes"
+    return f"lanes {lanes[0]} to {lanes[-1]}"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
