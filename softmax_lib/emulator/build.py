@@ -34,6 +34,7 @@ COMMON_FLAGS = (
 )
 KERNEL_FLAGS = (
     "-fno-finite-loops",  # an endless loop is a hang to report, not something to remove
+    "-fwrapv",  # as on a GPU: an int that is too small ends at a wrong address, not anywhere
     "-fno-optimize-sibling-calls",  # a barrier in last place must return into its kernel
     "-gdwarf-4",
 )
@@ -94,9 +95,12 @@ def kernel_flags(
         checks = (*TRACE_FLAGS, *(CLANG_TRACE_FLAGS if tools.is_clang else GCC_TRACE_FLAGS))
     else:
         checks = CLANG_CHECK_FLAGS if tools.is_clang else GCC_CHECK_FLAGS
-    debug = "-g" if traced else "-g1"  # tracing also needs the types of shared variables
+    # Lines are enough, but for tracing, which needs the types of shared variables.
+    debug = ["-g" if traced else "-g1"]
+    if not tools.is_clang:
+        debug.append("-gstatement-frontiers")  # without it an empty loop has no line
     includes = (f"-I{CPP_FOLDER / 'cuda'}", f"-I{CPP_FOLDER}", "-include", SHIM)
-    return (*COMMON_FLAGS, *KERNEL_FLAGS, debug, *checks, *macros, *includes)
+    return (*COMMON_FLAGS, *KERNEL_FLAGS, *debug, *checks, *macros, *includes)
 
 
 def link_flags(runtime: Path) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -42,12 +42,15 @@ class Geometry:
 
 @dataclass
 class Instruments:
-    """What a traced launch checks and records; see tracing.py."""
+    """What a traced launch checks and records; with `lines` it is metered. See tracing.py, metering.py."""
 
     variables: Sequence[native.Array]
     record_limit: int
+    lines: Sequence[native.Line] = ()
     step: int = 0
     records: list[bytes] = field(default_factory=list)
+    counts: list[bytes] = field(default_factory=list)
+    hazards: list[bytes] = field(default_factory=list)
 
 
 def check_sizes(block_size: int, warp_size: int) -> None:
@@ -83,6 +86,9 @@ def launch(
         fault = running.fault()
         if fault is None and instruments is not None:
             instruments.records.append(running.records())
+        if instruments is not None and instruments.lines:
+            instruments.counts.append(running.counts())
+            instruments.hazards.append(running.hazards())
         return fault
     finally:
         running.finish()
@@ -98,6 +104,7 @@ def _request(
 ) -> native.Request:
     library = native.load(path)
     variables = instruments.variables if instruments else ()
+    lines = instruments.lines if instruments else ()
     blocks = geometry.grid if geometry.blocks is None else geometry.blocks
     return native.Request(
         entry=native.address_of(library, f"emulator_call_{entry}"),
@@ -116,6 +123,9 @@ def _request(
         traced=instruments is not None,
         step=instruments.step if instruments else 0,
         record_limit=instruments.record_limit if instruments else 0,
+        lines=(native.Line * len(lines))(*lines),
+        line_count=len(lines),
+        metered=bool(lines),
     )
 
 
@@ -168,9 +178,20 @@ class _Running:
 
     def records(self) -> bytes:
         """The trace's records, copied."""
+        return self._copy(self._runtime.emulator_records, native.RECORD_BYTES)
+
+    def counts(self) -> bytes:
+        """A metered launch's counts, copied."""
+        return self._copy(self._runtime.emulator_counts, native.COUNTS_BYTES)
+
+    def hazards(self) -> bytes:
+        """A metered launch's hazards, copied."""
+        return self._copy(self._runtime.emulator_hazards, native.HAZARD_BYTES)
+
+    def _copy(self, function: Callable[..., int], item_bytes: int) -> bytes:
         count = ctypes.c_uint64()
-        address = self._runtime.emulator_records(self._launch, ctypes.byref(count))
-        return ctypes.string_at(address, count.value * native.RECORD_BYTES) if count.value else b""
+        address = function(self._launch, ctypes.byref(count))
+        return ctypes.string_at(address, count.value * item_bytes) if count.value else b""
 
     def finish(self) -> None:
         """Stop what still runs and free everything."""

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from ctypes import POINTER, Structure, c_char, c_double, c_int32, c_int64, c_uint64, c_void_p
+from ctypes import (
+    POINTER,
+    Structure,
+    c_char,
+    c_double,
+    c_int32,
+    c_int64,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from functools import cache
 from pathlib import Path
 
@@ -19,12 +29,20 @@ STOP_CANCELLED, STOP_HANG = 1, 2
 
 RECORD_BYTES = 40
 """cpp/trace.h: Record; events.py names its fields."""
+COUNTS_BYTES, HAZARD_BYTES = 56, 56
+"""cpp/meter.h: LineCounts, Hazard; metering.py names their fields."""
 
 
 class Array(Structure):
     """A stretch of emulated memory: address and length in bytes."""
 
     _fields_ = (("address", c_uint64), ("bytes", c_uint64))
+
+
+class Line(Structure):
+    """Where the instructions of a place in the source begin."""
+
+    _fields_ = (("start", c_uint64), ("place", c_uint32), ("unused", c_uint32))
 
 
 class Request(Structure):
@@ -47,6 +65,9 @@ class Request(Structure):
         ("step", c_int32),
         ("argument_count", c_int32),
         ("record_limit", c_uint64),
+        ("lines", POINTER(Line)),
+        ("line_count", c_int32),
+        ("metered", c_int32),
     )
 
 
@@ -83,6 +104,8 @@ def _load_runtime(path: Path) -> ctypes.CDLL:
         "stop": (None, [c_void_p, c_int32]),
         "fault": (POINTER(Fault), [c_void_p]),
         "records": (c_void_p, [c_void_p, POINTER(c_uint64)]),
+        "counts": (c_void_p, [c_void_p, POINTER(c_uint64)]),
+        "hazards": (c_void_p, [c_void_p, POINTER(c_uint64)]),
         "finish": (None, [c_void_p]),
         "page_size": (c_uint64, []),
         "map": (c_uint64, [c_uint64, POINTER(c_uint64)]),

@@ -42,7 +42,7 @@ def trace(
     """
     kernel = registry.resolve(kernel_or_source)
     check_sizes(block_size, warp_size)
-    path = _traced_library(kernel, block_size, x.shape[1], warp_size)
+    path = traced_library(kernel, block_size, x.shape[1], warp_size)
     y = torch.full_like(x, torch.nan)
     with device_arrays(kernel, x, y) as arrays:
         records = _run(kernel, path, arrays, x.shape, (block_size, warp_size, grid))
@@ -63,15 +63,16 @@ def find_fault(
 ) -> SoftmaxLibError | None:
     """What a launch with every access checked, and nothing recorded, stumbles over."""
     try:
-        path = _traced_library(kernel, geometry.block_size, cols, geometry.warp_size)
-        instruments = Instruments(_shared_arrays(path), record_limit=0)
+        path = traced_library(kernel, geometry.block_size, cols, geometry.warp_size)
+        instruments = Instruments(shared_arrays(path), record_limit=0)
     except (NotAvailable, CompileError):
         return None
     fault = launch(path, step, geometry, arrays, rows, cols, instruments)
     return faults.exception_for(fault, path, arrays, watchdog_s()) if fault else None
 
 
-def _traced_library(kernel: Kernel, block_size: int, cols: int, warp_size: int) -> Path:
+def traced_library(kernel: Kernel, block_size: int, cols: int, warp_size: int) -> Path:
+    """The library with every access hooked. Raises as `build.kernel_library`, `NotAvailable` on macOS."""
     if sys.platform == "darwin":
         raise NotAvailable("Tracing reads ELF tables, so it runs under Linux only.")
     return build.kernel_library(kernel.program(block_size, cols), kernel.steps, warp_size, True)
@@ -86,7 +87,7 @@ def _run(
 ) -> list[bytes]:
     block_size, warp_size, grid = sizes
     rows, cols = shape
-    instruments = Instruments(_shared_arrays(path), MOST_RECORDS)
+    instruments = Instruments(shared_arrays(path), MOST_RECORDS)
     for number, step in enumerate(kernel.steps):
         instruments.step = number
         blocks = step.blocks(rows, cols, block_size) if grid is None else grid
@@ -104,7 +105,8 @@ def _variables(path: Path) -> tuple[Variable, ...]:
     return found.variables
 
 
-def _shared_arrays(path: Path) -> list[native.Array]:
+def shared_arrays(path: Path) -> list[native.Array]:
+    """Where the shared variables of a traced library lie in a block's shared memory."""
     return [native.Array(variable.offset, variable.bytes) for variable in _variables(path)]
 
 

@@ -122,9 +122,10 @@ Fault describe_stall(const Worker& worker) {
 }
 
 // The text is what the others do; faults.py says where the running thread is, and for how long.
-Fault describe_hang(const Worker& worker, const void* pc) {
+Fault describe_hang(const Worker& worker, const void* pc, bool pc_is_exact) {
     Fault fault = fault_of(worker, FaultKind::hang, census(worker, worker.running));
     fault.pc = offset_of(worker, pc);
+    fault.pc_is_exact = pc_is_exact;
     return fault;
 }
 

@@ -2,12 +2,14 @@
 #pragma once
 #include <atomic>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "kernel_interface.h"
+#include "meter.h"
 #include "trace.h"
 
 namespace emulator {
@@ -36,6 +38,9 @@ struct Request {
     int32_t step;               // written into each record
     int32_t argument_count;
     uint64_t record_limit;      // 0: check, but keep no records
+    const Line* lines;          // of the library, for metered launches
+    int32_t line_count;
+    int32_t metered;            // counts requests and watches for hazards; traced ones only
 };
 
 enum class FaultKind : int32_t { none, barrier, deadlock, address, hang, other, record_limit };
@@ -69,6 +74,7 @@ struct Launch {
     std::vector<Array> arrays, variables;
     uintptr_t library_base;      // of the kernel's shared library
     std::vector<Record> records;
+    std::unique_ptr<Meter> meter;
 
     // Workers take blocks in ascending order, so when one faults all lower ones have been taken;
     // they run to their end, and the fault of the lowest block is reported: always the same one.
@@ -97,5 +103,8 @@ EMULATOR_API uint64_t emulator_progress(emulator::Launch* launch);
 EMULATOR_API void emulator_stop(emulator::Launch* launch, emulator::StopReason reason);
 EMULATOR_API const emulator::Fault* emulator_fault(emulator::Launch* launch);
 EMULATOR_API const emulator::Record* emulator_records(emulator::Launch* launch, uint64_t* count);
+// What a metered launch counted and found.
+EMULATOR_API const emulator::LineCounts* emulator_counts(emulator::Launch* launch, uint64_t* count);
+EMULATOR_API const emulator::Hazard* emulator_hazards(emulator::Launch* launch, uint64_t* count);
 // Joins the OS threads: call it after emulator_wait has said that all is done.
 EMULATOR_API void emulator_finish(emulator::Launch* launch);

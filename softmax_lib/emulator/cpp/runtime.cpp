@@ -3,6 +3,7 @@
 #include "diagnosis.cpp"
 #include "scheduler.cpp"
 #include "signals.cpp"
+#include "meter.cpp"
 #include "trace.cpp"
 #include "memory.cpp"
 #include "launch.cpp"

@@ -92,6 +92,10 @@ void Worker::run(Launch& given) {
     lane_bits = __builtin_ctz(static_cast<unsigned>(warp_size));
     if (threads.size() < static_cast<size_t>(thread_count)) threads.resize(thread_count);
     find_shared_memory(*this);
+    if (request.metered) {
+        std::vector<Line> lines(request.lines, request.lines + request.line_count);
+        given.meter = std::make_unique<Meter>(given.arrays, lines, shared_bytes, thread_count, warp_size);
+    }
     uint64_t end = request.first_block + request.blocks;
     while (!given.faulted && given.stop == StopReason::none) {
         uint64_t taken = given.next_block.fetch_add(1);
@@ -108,6 +112,7 @@ void Worker::run_block(uint64_t number) {
     running->stack = stacks.take();
     emulator_switch(&main_stack_pointer_, running->stack->parked);
     running = nullptr;
+    if (launch->meter) launch->meter->end_block();
 }
 
 void Worker::start_block() {
@@ -121,6 +126,7 @@ void Worker::start_block() {
         thread.index = i;
         thread.state = State::not_started;
     }
+    if (launch->meter) launch->meter->start_block(block);
     if (launch->request.traced) open_records.assign(thread_count, OpenRecords());
     for (int warp = 0; warp < warps; warp++) ready_.add(warp, existing_lanes(warp));
     exited_ = arrived_ = predicates_ = 0;
@@ -209,12 +215,12 @@ void Worker::leave_block() {
 void Worker::enter_runtime(const void* pc) {
     in_runtime = true;
     if (__builtin_expect(launch->stop.load(std::memory_order_relaxed) != StopReason::none, 0)) {
-        stop_here(pc);
+        stop_here(pc, false);
     }
 }
 
-void Worker::stop_here(const void* pc) {
-    if (launch->stop == StopReason::hang) abandon(describe_hang(*this, pc));
+void Worker::stop_here(const void* pc, bool pc_is_exact) {
+    if (launch->stop == StopReason::hang) abandon(describe_hang(*this, pc, pc_is_exact));
     leave_block();
 }
 
@@ -252,6 +258,7 @@ void Worker::release_barrier() {
         case Operation::barrier_or: barrier_result_ = predicates_ != 0; break;
         default: barrier_result_ = predicates_;
     }
+    if (launch->meter) launch->meter->meet_block();
     arrived_ = predicates_ = 0;
     first_arrived_ = nullptr;
     for (int warp = 0; warp << lane_bits < thread_count; warp++) ready_.add(warp, existing_lanes(warp));
@@ -288,6 +295,7 @@ bool Worker::complete_warp_call(int warp, unsigned mask) {
         if (other.call->mask != mask || other.operation != first.operation) return false;
     }
     exchange(warp, lanes);
+    if (launch->meter && lanes == existing_lanes(warp)) launch->meter->meet_warp(warp);
     waiting_lanes_[warp] &= ~lanes;
     ready_.add(warp, lanes);
     return true;
@@ -340,6 +348,12 @@ void Worker::exchange(int warp, unsigned lanes) {
         }
         if (launch->request.traced) trace_received(*this, thread, source);
     }
+}
+
+bool Worker::speaks_for(const Thread& thread, const WarpCall* call) const {
+    if (!call) return thread.index == 0;
+    unsigned lanes = call->mask & existing_lanes(warp_of(thread));
+    return lane_of(thread) == __builtin_ctz(lanes);
 }
 
 unsigned Worker::active_mask() const {

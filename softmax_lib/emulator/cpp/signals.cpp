@@ -91,7 +91,7 @@ void interrupt(std::thread& thread) { pthread_kill(thread.native_handle(), KNOCK
 void Worker::leave_after_signal() {
     in_runtime = true;
     const Interruption& at = interruption;
-    if (at.signal == KNOCK) stop_here(at.pc);
+    if (at.signal == KNOCK) stop_here(at.pc, true);
     if (at.signal == SIGFPE) abandon(describe_trap(*this, "integer division by zero", at.pc));
     if (at.signal == SIGILL || at.signal == SIGTRAP) abandon(describe_misaligned(*this, at.pc));
     if (stacks.is_guard(at.address)) {

@@ -11,6 +11,10 @@ namespace emulator {
 
 // ---- the log
 
+static uint32_t site_of(const Launch& launch, const void* pc) {
+    return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(pc) - launch.library_base);
+}
+
 static uint64_t append(Worker& worker, const void* pc, const Record& filled) {
     Launch& launch = *worker.launch;
     if (launch.request.record_limit == 0) return NO_RECORD;
@@ -21,7 +25,7 @@ static uint64_t append(Worker& worker, const void* pc, const Record& filled) {
         worker.abandon(fault);
     }
     Record record = filled;
-    record.site = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(pc) - launch.library_base);
+    record.site = site_of(launch, pc);
     record.block = static_cast<uint32_t>(worker.block);
     record.thread = static_cast<uint16_t>(worker.running->index);
     record.step = static_cast<uint8_t>(launch.request.step);
@@ -50,6 +54,10 @@ void trace_call(Worker& worker, Operation operation, const WarpCall* call, const
         record.asked = static_cast<uint8_t>(call->argument);
     }
     worker.open_records[thread.index].call = append(worker, pc, record);
+    if (worker.launch->meter && worker.speaks_for(thread, call)) {
+        Meter& meter = *worker.launch->meter;
+        meter.call(meter.place_of(site_of(*worker.launch, pc)), operation);
+    }
 }
 
 void trace_received(Worker& worker, Thread& thread, int source_lane) {
@@ -101,6 +109,14 @@ static void check(Worker& worker, Access access, uintptr_t address, unsigned siz
     }
 }
 
+static void measure(Worker& worker, Operation operation, uintptr_t address, unsigned size, const void* pc) {
+    uintptr_t offset = address - reinterpret_cast<uintptr_t>(worker.shared_low);
+    bool is_shared = offset < worker.shared_bytes;
+    Meter& meter = *worker.launch->meter;
+    uint32_t place = meter.place_of(site_of(*worker.launch, pc));
+    meter.access({worker.running->index, operation, is_shared, is_shared ? offset : address, size, place});
+}
+
 static void on_access(Operation operation, const void* pointer, unsigned size, const void* pc) {
     Worker& worker = my_worker();
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
@@ -111,6 +127,7 @@ static void on_access(Operation operation, const void* pointer, unsigned size, c
     trace_settle_store(worker, thread);
     Access access = operation == Operation::load ? Access::load : Access::store;
     check(worker, access, address, size, pc);
+    if (worker.launch->meter) measure(worker, operation, address, size, pc);
     Record record{};
     record.address = address;
     record.operation = operation;

@@ -82,8 +82,9 @@ public:
     // Leaves the block without a word: another one has the fault, or the launch was cancelled.
     [[noreturn]] void leave_block();
 
-    // The launch was stopped while the running thread was at `pc`.
-    [[noreturn]] EMULATOR_COLD void stop_here(const void* pc);
+    // The launch was stopped while the running thread was at `pc`: at that very instruction, or in a
+    // call that would return to there.
+    [[noreturn]] EMULATOR_COLD void stop_here(const void* pc, bool pc_is_exact);
 
     // Where a signal handler lets the interrupted thread go on.
     [[noreturn]] void leave_after_signal();
@@ -108,6 +109,9 @@ public:
 
     Interruption interruption{};
     std::vector<char> signal_stack, rescue_stack;
+
+    // One thread of those that make a call together: the block's first, or the first of the lanes.
+    bool speaks_for(const Thread& thread, const WarpCall* call) const;
 
     int warp_of(const Thread& thread) const { return thread.index >> lane_bits; }
     int lane_of(const Thread& thread) const { return thread.index & (warp_size - 1); }
@@ -150,7 +154,7 @@ inline Worker& my_worker() { return *static_cast<Worker*>(owner_of_my_stack()); 
 
 // diagnosis.cpp: sentences about the block that a worker is in. A null `pc` is an unknown one.
 Fault describe_stall(const Worker& worker);
-Fault describe_hang(const Worker& worker, const void* pc);
+Fault describe_hang(const Worker& worker, const void* pc, bool pc_is_exact);
 Fault describe_failure(const Worker& worker, const char* what, Place place);
 Fault describe_access(const Worker& worker, Access access, int size, uintptr_t address, const void* pc);
 Fault describe_misaligned(const Worker& worker, const void* pc);

@@ -1,0 +1,236 @@
+// Requests, sectors and wavefronts of warps; races and reads of uninitialised shared memory.
+#include "meter.h"
+
+#include <algorithm>
+
+#include "launch.h"
+
+namespace emulator {
+
+constexpr unsigned SECTOR_BYTES = 32, WORD_BYTES = 4, BANKS = 32;
+constexpr size_t MOST_HAZARDS = 1000;
+
+Meter::Meter(const std::vector<Array>& arrays, const std::vector<Line>& lines, size_t shared_bytes,
+             int block_size, int warp_size)
+    : lines_(lines),
+      warp_size_(warp_size),
+      shared_(shared_bytes / WORD_BYTES + 1),
+      pending_((block_size + warp_size - 1) / warp_size),
+      warp_epochs_(pending_.size(), 1) {
+    for (const Array& array : arrays) {
+        arrays_.push_back({array.address, array.bytes, std::vector<Word>(array.bytes / WORD_BYTES + 1)});
+    }
+}
+
+uint32_t Meter::place_of(uint32_t site) {
+    if (site >= place_of_.size()) place_of_.resize(site + 1, -1);
+    int64_t& place = place_of_[site];
+    if (place < 0) {
+        auto after = [](uint64_t pc, const Line& line) { return pc < line.start; };
+        auto next = std::upper_bound(lines_.begin(), lines_.end(), uint64_t(site) - 1, after);
+        place = next == lines_.begin() ? 0 : (next - 1)->place;
+    }
+    return static_cast<uint32_t>(place);
+}
+
+void Meter::start_block(uint64_t block) {
+    block_ = static_cast<int>(block);
+    block_epoch_ = barrier_epoch_ = ++epoch_;
+    std::fill(warp_epochs_.begin(), warp_epochs_.end(), epoch_);
+}
+
+void Meter::end_block() {
+    for (size_t warp = 0; warp < pending_.size(); warp++) close_requests(static_cast<int>(warp));
+}
+
+void Meter::meet_block() {
+    end_block();
+    barrier_epoch_ = ++epoch_;
+}
+
+void Meter::meet_warp(int warp) {
+    close_requests(warp);
+    warp_epochs_[warp] = ++epoch_;
+}
+
+// ---- requests
+
+static uint64_t key_of(uint32_t place, Operation operation, bool is_shared, unsigned size) {
+    return uint64_t(place) << 16 | uint64_t(size) << 8 | uint64_t(is_shared) << 7 | uint64_t(operation);
+}
+
+uint32_t Meter::index_of(uint64_t key, uint32_t place, Operation operation, bool is_shared, unsigned size) {
+    auto [found, is_new] = index_of_.try_emplace(key, counts.size());
+    if (is_new) {
+        LineCounts fresh{};
+        fresh.place = place;
+        fresh.operation = static_cast<int32_t>(operation);
+        fresh.is_shared = is_shared;
+        fresh.size = static_cast<int32_t>(size);
+        counts.push_back(fresh);
+    }
+    return found->second;
+}
+
+void Meter::call(uint32_t place, Operation operation) {
+    counts[index_of(key_of(place, operation, false, 0), place, operation, false, 0)].requests++;
+}
+
+Meter::Pending& Meter::pending_of(int warp, const WarpAccess& access) {
+    uint64_t key = key_of(access.place, access.operation, access.is_shared, access.size);
+    for (Pending& pending : pending_[warp]) {
+        if (pending.key == key) return pending;
+    }
+    uint32_t index = index_of(key, access.place, access.operation, access.is_shared, access.size);
+    pending_[warp].push_back({key, index, {}, {}, {}});
+    return pending_[warp].back();
+}
+
+void Meter::access(const WarpAccess& access) {
+    Pending& pending = pending_of(warp_of(access.thread), access);
+    int lane = access.thread % warp_size_;
+    uint32_t request = pending.times[lane]++;
+    if (request == pending.lanes.size()) {
+        pending.lanes.push_back(0);
+        pending.addresses.resize(pending.addresses.size() + 32);
+    }
+    pending.lanes[request] |= 1u << lane;
+    pending.addresses[size_t(request) * 32 + lane] = access.address;
+    watch(access);
+}
+
+void Meter::close_requests(int warp) {
+    for (Pending& pending : pending_[warp]) {
+        if (pending.lanes.empty()) continue;
+        for (size_t request = 0; request < pending.lanes.size(); request++) {
+            uint64_t addresses[32];
+            int lanes = 0;
+            for (uint32_t rest = pending.lanes[request]; rest; rest &= rest - 1) {
+                addresses[lanes++] = pending.addresses[request * 32 + __builtin_ctz(rest)];
+            }
+            count_request(counts[pending.index], addresses, lanes);
+        }
+        pending.lanes.clear();
+        pending.addresses.clear();
+        std::fill(std::begin(pending.times), std::end(pending.times), 0);
+    }
+}
+
+static int count_sectors(const uint64_t* addresses, int lanes, unsigned size) {
+    uint64_t sectors[64];
+    int count = 0;
+    for (int lane = 0; lane < lanes; lane++) {
+        uint64_t first = addresses[lane] / SECTOR_BYTES;
+        uint64_t last = (addresses[lane] + size - 1) / SECTOR_BYTES;
+        for (uint64_t sector = first; sector <= last; sector++) {
+            int i = count;  // neighbours mostly share a sector: look at the newest first
+            while (i > 0 && sectors[i - 1] != sector) i--;
+            if (i == 0) sectors[count++] = sector;
+        }
+    }
+    return count;
+}
+
+// Each bank serves one word a pass; lanes that want the same word share it. 8 bytes a lane go by
+// half warps, 16 by quarters.
+static int count_wavefronts(const uint64_t* addresses, int lanes, unsigned size) {
+    int words = size > WORD_BYTES ? static_cast<int>(size / WORD_BYTES) : 1;
+    int group = static_cast<int>(BANKS) / words, passes = 0;
+    for (int start = 0; start < lanes; start += group) {
+        uint64_t of_bank[BANKS][32];
+        uint8_t count[BANKS] = {}, most = 0;
+        for (int lane = start; lane < std::min(start + group, lanes); lane++) {
+            for (int i = 0; i < words; i++) {
+                uint64_t word = addresses[lane] / WORD_BYTES + i;
+                int bank = static_cast<int>(word % BANKS), seen = 0;
+                while (seen < count[bank] && of_bank[bank][seen] != word) seen++;
+                if (seen == count[bank]) of_bank[bank][count[bank]++] = word;
+                most = std::max(most, count[bank]);
+            }
+        }
+        passes += most;
+    }
+    return passes;
+}
+
+void Meter::count_request(LineCounts& line, const uint64_t* addresses, int lanes) {
+    line.requests++;
+    line.lanes += lanes;
+    if (line.is_shared) {
+        line.wavefronts += count_wavefronts(addresses, lanes, line.size);
+        line.ideal += (lanes * line.size + BANKS * WORD_BYTES - 1) / (BANKS * WORD_BYTES);
+    } else {
+        line.sectors += count_sectors(addresses, lanes, line.size);
+    }
+}
+
+// ---- hazards
+
+void Meter::watch(const WarpAccess& access) {
+    if (access.is_shared) {
+        for (uint64_t at = access.address; at < access.address + access.size; at += WORD_BYTES) {
+            watch_word(shared_[at / WORD_BYTES], access, at);
+        }
+        return;
+    }
+    for (Stretch& array : arrays_) {
+        uint64_t offset = access.address - array.address;
+        if (offset >= array.bytes) continue;
+        for (uint64_t at = offset; at < offset + access.size; at += WORD_BYTES) {
+            watch_word(array.words[at / WORD_BYTES], access, array.address + at);
+        }
+        return;
+    }
+}
+
+// Shared memory starts anew with each block.
+bool Meter::is_current(const Touch& touch, bool is_shared) const {
+    return touch.epoch && (!is_shared || touch.epoch >= block_epoch_);
+}
+
+// Whether an access made before comes before one that thread `now` makes now.
+bool Meter::is_ordered(const Touch& before, int now) const {
+    if (before.epoch < block_epoch_) return false;  // by another block
+    int thread = static_cast<int>(before.thread);
+    if (thread == now || before.epoch < barrier_epoch_) return true;
+    return warp_of(thread) == warp_of(now) && before.epoch < warp_epochs_[warp_of(now)];
+}
+
+void Meter::watch_word(Word& word, const WarpAccess& access, uint64_t address) {
+    bool is_store = access.operation == Operation::store;
+    auto is_race = [&](const Touch& touch) {
+        return is_current(touch, access.is_shared) && !is_ordered(touch, access.thread);
+    };
+    if (is_race(word.write)) {
+        report(HazardKind::race, access, address, word.write, true);
+    } else if (is_store && is_race(word.read)) {
+        report(HazardKind::race, access, address, word.read, false);
+    } else if (is_store && is_race(word.other_read)) {
+        report(HazardKind::race, access, address, word.other_read, false);
+    } else if (!is_store && access.is_shared && !is_current(word.write, true)) {
+        report(HazardKind::uninitialised, access, address, Touch(), false);
+    }
+    Touch touch{epoch_, access.place, static_cast<uint32_t>(access.thread)};
+    if (is_store) {
+        word.write = touch;
+        return;
+    }
+    if (word.read.thread != touch.thread || word.read.epoch < block_epoch_) word.other_read = word.read;
+    word.read = touch;
+}
+
+void Meter::report(HazardKind kind, const WarpAccess& access, uint64_t address, const Touch& other,
+                   bool other_is_store) {
+    auto [found, is_new] = hazard_of_.try_emplace({kind, access.place, other.place}, hazards.size());
+    if (!is_new) {
+        hazards[found->second].times++;
+    } else if (hazards.size() < MOST_HAZARDS) {
+        hazards.push_back({address, 1, kind, access.place, other.place, access.thread,
+                           static_cast<int32_t>(other.thread), block_, access.is_shared,
+                           access.operation == Operation::store, other_is_store, 0});
+    } else {
+        hazard_of_.erase(found);
+    }
+}
+
+}  // namespace emulator
