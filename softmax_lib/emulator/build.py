@@ -50,6 +50,7 @@ CLANG_TRACE_FLAGS = (
     "-mllvm",
     "-tsan-instrument-read-before-write=1",  # clang leaves those reads out
 )
+GAP_BYTES = 128
 LIBRARY_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
 
 _builds: dict[Path, threading.Lock] = {}
@@ -80,8 +81,11 @@ def kernel_library(program: Program, steps: Sequence[Step], warp_size: int, trac
         for name, content in files.items():
             (folder / name).write_text(content, encoding="utf-8")
         command = [*tools.command, *flags, "-x", "c++", source.file_name]
-        _check(command, "kernel.o", folder, lambda: _why_not(command, program, steps, folder))
-        _check([*tools.command, "kernel.o", *link_flags(runtime)], str(out), folder)
+        compiled = "kernel.s" if traced else "kernel.o"
+        _check(command, compiled, folder, lambda: _why_not(command, program, steps, folder))
+        if traced:
+            _part_shared_arrays(folder / compiled)
+        _check([*tools.command, compiled, *link_flags(runtime)], str(out), folder)
 
     return _build_once(path, build)
 
@@ -122,11 +126,28 @@ def _build_runtime(tools: Toolchain, out: Path) -> None:
 def _check(
     command: list[str], out: str, folder: Path, explain: Callable[[], str | None] = lambda: None
 ) -> None:
-    compile_only = ["-c"] if out.endswith(".o") else []
+    compile_only = {".o": ["-c"], ".s": ["-S"]}.get(Path(out).suffix, [])
     done = _compile([*command, *compile_only, "-o", out], folder)
     if done.returncode:
         message = explain() or diagnostics.readable(done.stderr, folder, CPP_FOLDER)
         raise CompileError(message)
+
+
+def _part_shared_arrays(assembly: Path) -> None:
+    """Leave a gap behind each shared array: what runs over the end of one must not meet the next.
+
+    Shared arrays are the thread-local variables, which lie in sections called .tbss. The gap is one
+    turn of the 32 banks, so that each array keeps its place among them.
+    """
+    lines, in_tbss = [], False
+    for line in assembly.read_text(encoding="utf-8").splitlines():
+        words = line.split()
+        if words and words[0] in (".section", ".text", ".data", ".bss"):
+            in_tbss = words[0] == ".section" and words[1].startswith(".tbss")
+        lines.append(line)
+        if in_tbss and words and words[0] == ".zero":
+            lines.append(f"\t.zero\t{GAP_BYTES}")
+    assembly.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _why_not(
