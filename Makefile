@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BOOK_VENV := .venv-book
 
-.PHONY: book test test-book lab notebooks fork clean
+.PHONY: book test test-book lab notebooks readme fork clean
 
 book: $(BOOK_VENV)/ready  ## the site, in _build/html; warnings are errors
 	$(BOOK_VENV)/bin/jupyter-book build . --warningiserror --keep-going --quiet
@@ -22,6 +22,9 @@ lab: $(VENV)/ready  ## JupyterLab on the book
 
 notebooks: $(VENV)/ready  ## execute every notebook on the CPU, reproducibly, and save it
 	$(VENV)/bin/python book/publish/notebooks.py
+
+readme: $(VENV)/ready  ## results in the README, from the recorded measurements
+	$(VENV)/bin/python -m softmax_lib.readme
 
 fork: ## point every link at another repository: make fork URL=https://github.com/you/fork
 	$(PYTHON) book/publish/address.py $(URL)

@@ -49,6 +49,9 @@ PEERS: dict[str, Callable[[], Call]] = {
 }
 """How to get each peer's call, by name; the import fails where the peer is not installed."""
 
+LABELS = {"triton": "Triton tutorial", "liger": "Liger", "quack": "QuACK"}
+"""What a table or picture calls a peer, where that is not its name."""
+
 
 def peer(name: str) -> Call:
     """The call of one peer, made anew.

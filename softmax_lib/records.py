@@ -67,6 +67,11 @@ class Measurement:
         """Speed as a share of a copy of the same size in the same run: 1.0 is the speed of light."""
         return self.copy_us / self.median_us
 
+    @property
+    def copy_gb_per_s(self) -> float:
+        """Bandwidth of that copy, in 10^9 bytes a second."""
+        return self.gb_per_s / self.copy_share
+
 
 _ROW_FIELDS = [name for name in Measurement.__dataclass_fields__ if name not in ("source", "stale")]
 
@@ -127,6 +132,20 @@ class Record:
             for row in self.table.values()
             if all(getattr(row, name) == value for name, value in wanted.items())
         ]
+
+    def times(
+        self, rows: int, cols: int, dtype: str = "float32", l2: L2 = "cold"
+    ) -> dict[str, Measurement]:
+        """Who was timed on this shape, by name: kernels at the block size they choose, then peers."""
+        found = {
+            row.provider: row
+            for row in self.select(rows=rows, cols=cols, dtype=dtype, l2=l2)
+            if row.block_size is None
+            or row.block_size == kernels[row.provider].choose_block_size(cols)
+        }
+        in_order = [name for name in kernels if name in found]
+        in_order += [name for name in found if name not in kernels]
+        return {name: found[name] for name in in_order}
 
     def save(self, path: Path) -> None:
         """Write to a temporary file first, so that a failure leaves the old record whole.

@@ -41,13 +41,14 @@ class View:
 def view(content: Any, alt: str = "") -> View:
     """Make a `View` of a matplotlib figure, HTML, an object with `_repr_html_`, or a list of these.
 
-    `alt` is what a reader who cannot see the picture is told. A figure is closed, so that the
+    `alt` is what a reader who cannot see the picture is told; a figure that has a text alternative,
+    such as those of `figures`, keeps its own. A figure is closed, so that the
     notebook does not show it a second time.
     """
     if isinstance(content, View):
         return content
     if hasattr(content, "savefig"):
-        return _picture(content, alt)
+        return _picture(content, getattr(content, "alt", "") or alt)
     if isinstance(content, Sequence) and not isinstance(content, str):
         parts = [view(part, alt) for part in content]
         pictures = [part.png for part in parts if part.png]
@@ -56,9 +57,9 @@ def view(content: Any, alt: str = "") -> View:
 
 
 def _picture(figure: Any, alt: str) -> View:
-    svg = _drawn(figure, "svg", {"Date": None, "Creator": None}).decode()
+    svg = draw(figure, "svg", {"Date": None, "Creator": None}).decode()
     svg = svg[svg.index("<svg") :].replace("\n", " ")
-    png = _drawn(figure, "png", {"Software": None})
+    png = draw(figure, "png", {"Software": None})
     width = round(figure.get_figwidth() * PIXELS_AN_INCH)
     data = quote(svg, safe=" =:/;,()@!*$?+")  # compresses far better than base64
     image = (
@@ -70,7 +71,8 @@ def _picture(figure: Any, alt: str) -> View:
     return View(image, alt, png)
 
 
-def _drawn(figure: Any, kind: str, metadata: dict[str, None]) -> bytes:
+def draw(figure: Any, kind: str, metadata: dict[str, None]) -> bytes:
+    """The bytes of a matplotlib figure in this format, the same each time; None drops a metadatum."""
     import matplotlib
 
     out = io.BytesIO()

@@ -1,0 +1,42 @@
+"""Numbers of others, each with where it stands; what this book measured itself is in its records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class CitedTimes:
+    """Milliseconds of one call that somebody published, by the name that the kernel has here."""
+
+    gpu: str
+    rows: int
+    cols: int
+    source: str
+    ms: dict[str, float]
+
+
+ORIGINAL_WORKLOG = CitedTimes(
+    "GTX 1050 Ti", 1024, 32768,
+    "Maharshi Pandya, Optimizing softmax in CUDA, a worklog, 2025; float4 from its repository cudacodes",
+    {"naive": 124.10, "online": 88.15, "shared": 6.612, "shuffle": 5.174, "float4": 4.110, "torch": 7.226},
+)  # fmt: skip
+"""The worklog that this book grew from: one launch of each kernel, in float32."""
+
+
+@dataclass(frozen=True)
+class CitedPeak:
+    """Floating-point operations a second that a maker states for a GPU."""
+
+    flops: float
+    source: str
+
+
+FLOAT32_PEAKS = {
+    "nvidia-h200": CitedPeak(67e12, "NVIDIA's H200 datasheet, FP32"),
+    "nvidia-l4": CitedPeak(30.3e12, "NVIDIA's L4 datasheet, FP32"),
+    "nvidia-a100-sxm4-40gb": CitedPeak(19.5e12, "NVIDIA's A100 datasheet, FP32"),
+    "nvidia-a100-sxm4-80gb": CitedPeak(19.5e12, "NVIDIA's A100 datasheet, FP32"),
+    "tesla-t4": CitedPeak(8.1e12, "NVIDIA's T4 datasheet, FP32"),
+}
+"""By the name of a GPU's record; arithmetic outside of the tensor cores."""

@@ -1,0 +1,102 @@
+"""The traffic ledger: bytes that a kernel should move, bytes that it moved, and the least."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from softmax_lib.errors import BadInput
+from softmax_lib.figures.picture import (
+    BLUE,
+    GREY,
+    INK,
+    ORANGE,
+    Picture,
+    drawn,
+    finish,
+    legend,
+    note,
+    start,
+)
+from softmax_lib.measurements import DEFAULT_GPU, recorded
+from softmax_lib.records import Record
+from softmax_lib.registry import kernels
+from softmax_lib.traffic import SECTOR_BYTES, predict
+
+
+@drawn
+def traffic_ledger(
+    rows: int = 1024,
+    cols: int = 32768,
+    *,
+    names: Sequence[str] | None = None,
+    gpu: str = DEFAULT_GPU,
+) -> Picture:
+    """Bytes of each kernel, in matrices of (rows, cols) floats read and written once: predicted from
+    how its lanes lie, counted between the multiprocessors and L2, and counted at DRAM.
+
+    `names` defaults to all that were profiled on this shape. Raises `BadInput` when none was.
+    """
+    record = recorded(gpu)
+    profiles = {p["kernel"]: p for p in record.counters if (p["rows"], p["cols"]) == (rows, cols)}
+    chosen = [name for name in kernels if name in (names or profiles) and name in profiles]
+    if not chosen:
+        shapes = sorted({(p["rows"], p["cols"]) for p in record.counters})
+        raise BadInput(
+            f"ncu profiled none of these on ({rows}, {cols}) on {record.gpu}; it did on "
+            f"{', '.join(map(str, shapes)) or 'no shape'}."
+        )
+    table = {name: _bytes(profiles[name]) for name in chosen}
+    figure = start(f"Bytes moved, {rows} × {cols} floats", 2.4 + 0.7 * len(chosen))
+    axes = figure.subplots()
+    _bars(axes, record, table)
+    legend(axes, 1)
+    told = [
+        f"{name} {', '.join(f'{what} {share:.2f}' for what, share in shares.items())}"
+        for name, shares in table.items()
+    ]
+    alt = (
+        f"Bytes as multiples of one read and one write of {rows} × {cols} floats: {'; '.join(told)}"
+    )
+    stale = any(record.is_stale(name) for name in chosen)
+    changed = "* before this kernel changed" if stale else ""
+    return finish(figure, alt, f"counted by ncu on {record.where}", changed)
+
+
+_LEDGER = {
+    "predicted, to and from L2": (BLUE, ""),
+    "ncu, to and from L2": (ORANGE, "//"),
+    "ncu, to and from DRAM": (GREY, ""),
+}
+
+
+def _bytes(profile: dict) -> dict[str, float]:
+    """Predicted and counted bytes as multiples of the floor, in the order of the legend."""
+    shape = (profile["rows"], profile["cols"], profile["block_size"])
+    expected = predict(kernels[profile["kernel"]], *shape)
+    sectors = profile["global_load_sectors"] + profile["global_store_sectors"]
+    dram = profile["dram_read_bytes"] + profile["dram_write_bytes"]
+    counted = (expected.sector_bytes, SECTOR_BYTES * sectors, dram)
+    return {
+        name: value / expected.floor_bytes for name, value in zip(_LEDGER, counted, strict=True)
+    }
+
+
+def _bars(axes: Axes, record: Record, table: dict[str, dict[str, float]]) -> None:
+    for offset, (what, (color, hatch)) in enumerate(_LEDGER.items()):
+        places = [at + 0.27 * (offset - 1) for at in range(len(table))]
+        values = [shares[what] for shares in table.values()]
+        axes.barh(places, values, 0.25, color=color, hatch=hatch, edgecolor="white", label=what)
+        for at in zip(values, places, strict=True):
+            note(axes, f"{at[0]:.2f}", at, (4, 0))
+    names = [f"{name}*" if record.is_stale(name) else name for name in table]
+    axes.set_yticks(range(len(table)), names)
+    axes.set_ylim(len(table) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.axvline(1, color=INK, linestyle="--", zorder=0.9, label="the least: one read, one write")
+    axes.margins(x=0.16)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("bytes, as a multiple of the least")
+    axes.grid(visible=False, axis="y")

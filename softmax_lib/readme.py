@@ -1,0 +1,103 @@
+"""The README's results, from the record: `python -m softmax_lib.readme` writes the table and the chart."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from softmax_lib.errors import BadInput, SoftmaxLibError
+from softmax_lib.measurements import recorded
+from softmax_lib.peers import LABELS
+from softmax_lib.plan import WORKLOG
+from softmax_lib.records import Measurement, Record
+from softmax_lib.registry import kernels, rungs
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+CHART = ROOT / "book" / "static" / "ladder.svg"
+
+BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
+
+
+def results(record: Record) -> str:
+    """Chart, table and provenance as Markdown: rungs and peers on the worklog's shape."""
+    from softmax_lib.figures import ladder
+
+    rows, cols = WORKLOG
+    times = record.times(rows, cols)
+    shown = [times[kernel.name] for kernel in rungs() if kernel.name in times]
+    peers = [row for name, row in times.items() if name not in kernels]
+    shown += sorted(peers, key=lambda row: -row.median_us)
+    alt = ladder(rows, cols, gpu=record.gpu).alt
+    lines = [
+        f"![{alt}]({CHART.relative_to(ROOT).as_posix()})",
+        "",
+        f"Softmax over the rows of a {rows} × {cols} float32 matrix:",
+        "",
+        "| | time | GB/s | share of a copy's speed | times as fast as naive |",
+        "|---|---:|---:|---:|---:|",
+        *(_line(row, times["naive"]) for row in shown),
+        _copy_line(shown[0], times["naive"]),
+        "",
+        f"{_sources(shown)}. GB/s counts one read and one write of the matrix; L2 cold; median of "
+        "CUDA graph replays. Made by `make readme` from `book/measurements`.",
+    ]
+    return "\n".join(lines)
+
+
+def _line(row: Measurement, naive: Measurement) -> str:
+    name = LABELS.get(row.provider, row.provider)
+    name = f"**{name}**" if row.provider in kernels else name
+    name += " \\*" if row.stale else ""
+    return (
+        f"| {name} | {row.median_us:.1f} µs | {row.gb_per_s:.0f} | {row.copy_share:.0%} | "
+        f"{naive.median_us / row.median_us:.1f} |"
+    )
+
+
+def _copy_line(row: Measurement, naive: Measurement) -> str:
+    return (
+        f"| a copy | {row.copy_us:.1f} µs | {row.copy_gb_per_s:.0f} | 100% | "
+        f"{naive.median_us / row.copy_us:.1f} |"
+    )
+
+
+def _sources(shown: list[Measurement]) -> str:
+    sources = {row.source: row.stale for row in shown}
+    words = "; ".join(f"\\* {source}" if stale else source for source, stale in sources.items())
+    return words[:1].upper() + words[1:]
+
+
+def rewrite(text: str, block: str) -> str:
+    """`text` with `block` between the two marks. Raises `BadInput` when a mark is missing."""
+    if text.count(BEGIN) != 1 or text.count(END) != 1:
+        raise BadInput(f"The README needs the lines {BEGIN} and {END}, once each.")
+    before, rest = text.split(BEGIN)
+    return f"{before}{BEGIN}\n{block}\n{END}{rest.split(END)[1]}"
+
+
+def chart(record: Record) -> str:
+    """The ladder as the text of an SVG file."""
+    from softmax_lib.figures import ladder
+    from softmax_lib.views import draw
+
+    picture = ladder(*WORKLOG, gpu=record.gpu)
+    svg = draw(picture, "svg", {"Date": None, "Creator": None}).decode()
+    return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
+
+
+def main() -> int:
+    """Rewrite README.md and the chart. Status 2 with one line on stderr when that cannot be done."""
+    try:
+        record = recorded()
+        README.write_text(rewrite(README.read_text(encoding="utf-8"), results(record)), "utf-8")
+        CHART.write_text(chart(record), encoding="utf-8")
+    except (OSError, SoftmaxLibError) as error:
+        print(f"readme: {error}", file=sys.stderr)
+        return 2
+    print(f"Wrote {README.name} and {CHART.relative_to(ROOT)}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
