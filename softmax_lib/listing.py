@@ -1,0 +1,147 @@
+"""A kernel's text in the book, as it stands in kernels/: whole, a numbered phase, or what a rung changes."""
+
+from __future__ import annotations
+
+import difflib
+import html
+import itertools
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from softmax_lib.errors import BadInput
+from softmax_lib.registry import find_kernel
+from softmax_lib.source import KERNEL_FOLDER, Source
+from softmax_lib.views import View
+
+Part = int | str
+"""A phase by its number, or "header", "helpers", "setup"."""
+
+_PHASE = re.compile(r"(\s*)// (\d+)\. ")
+_CONTEXT_LINES = 1
+
+# Where no theme colours code (JupyterLab, Colab); :where() lets the book's own theme win.
+_STYLE = """<style>
+.worklog-code pre{font-size:.8em;line-height:1.5;overflow-x:auto;white-space:pre}
+.worklog-code.highlight pre .linenos{padding:0 1em 0 0;user-select:none}
+:where(.worklog-code .c1){color:var(--jp-mirror-editor-comment-color,#5f7f5f)}
+:where(.worklog-code :is(.k,.kt,.kr,.cp)){color:var(--jp-mirror-editor-keyword-color,#1f7fc4)}
+:where(.worklog-code :is(.mf,.mi,.mh)){color:var(--jp-mirror-editor-number-color,#b4600c)}
+.worklog-code code{display:inline-block;min-width:100%;padding:0;border:0;background:none;color:inherit;font-size:inherit}
+.worklog-code :is(ins,del,i){display:block;padding-left:.5em;border-left:4px solid transparent;font-style:normal;text-decoration:none}
+.worklog-code ins{border-color:#1f7fc4;background:rgb(31 127 196/.15)}
+.worklog-code del{border-color:#d55e00;background:rgb(213 94 0/.15)}
+</style>
+"""
+
+
+def show(name: str, phase: Part | None = None) -> View:
+    """The text of a kernel, or of a shared header such as "block_reduce.cuh", with its line numbers.
+
+    `phase` picks one phase by its number, or "header" (the facts on top), "helpers" (what stands
+    before the kernel) or "setup" (the kernel before its first phase). Raises `UnknownKernel`, and
+    `BadInput` for a phase that is not there.
+    """
+    source = _read(name)
+    lines = source.text.splitlines()
+    start, end = (0, len(lines)) if phase is None else _find(source, phase)
+    chosen = textwrap.dedent("\n".join(lines[start:end]))
+    numbered = [f"{start + i:3} {line}" for i, line in enumerate(chosen.splitlines(), 1)]
+    return View(_STYLE + _highlight(chosen, start + 1), "\n".join(numbered))
+
+
+def parts(source: Source) -> dict[Part, tuple[int, int]]:
+    """Where each part of a kernel's text begins and ends: indices of its first line and of the next."""
+    lines = source.text.splitlines()
+    header = next((i for i, line in enumerate(lines) if not line.startswith("//")), len(lines))
+    phases = {
+        int(m[2]): i for i, line in enumerate(lines) if (m := _PHASE.match(line)) and i > header
+    }
+    kernel = next((i for i, line in enumerate(lines) if line.startswith('extern "C"')), len(lines))
+    first = min([kernel, *phases.values()])
+    found: dict[Part, tuple[int, int]] = {"header": (0, header), "helpers": (header, first)}
+    if phases and kernel < min(phases.values()):
+        found["setup"] = (kernel, min(phases.values()))
+    stops = [*list(phases.values())[1:], len(lines)]
+    for (number, start), stop in zip(phases.items(), stops, strict=True):
+        indented = lines[start].startswith(" ")
+        ends = (i for i in range(start, stop) if indented and lines[i] == "}")
+        found[number] = (start, next(ends, stop))
+    trimmed = {part: _without_blank_ends(lines, *span) for part, span in found.items()}
+    return {part: (start, end) for part, (start, end) in trimmed.items() if start < end}
+
+
+def show_diff(old: str, new: str, phase: Part | None = None) -> View:
+    """What changes from one kernel to another: lines that go, lines that come, and one line around them.
+
+    The comments on top are left out; `phase` picks a part that both kernels have, as for `show`.
+    Raises `UnknownKernel`, and `BadInput` for a part that is not there.
+    """
+    sources = [_read(name) for name in (old, new)]
+    before, after = (_chosen(source, phase) for source in sources)
+    hunks = list(_changes(before, after)) or ["  nothing changes"]
+    names = [f"- {sources[0].file_name}", f"+ {sources[1].file_name}"]
+    marked = "".join(map(_marked, names + hunks))
+    return View(_STYLE + _preformatted(f"<code>{marked}</code>"), "\n".join(names + hunks))
+
+
+def _read(name: str) -> Source:
+    header = KERNEL_FOLDER / name
+    if name.endswith(".cuh") and header.is_file():
+        return Source.read(header)
+    return find_kernel(name).source
+
+
+def _find(source: Source, phase: Part) -> tuple[int, int]:
+    found = parts(source)
+    if phase not in found:
+        there = ", ".join(map(str, found))
+        raise BadInput(f"{source.file_name} has no part {phase!r}; it has {there}.")
+    return found[phase]
+
+
+def _without_blank_ends(lines: Sequence[str], start: int, end: int) -> tuple[int, int]:
+    while start < end and not lines[start].strip():
+        start += 1
+    while start < end and not lines[end - 1].strip():
+        end -= 1
+    return start, end
+
+
+def _highlight(text: str, first_number: int) -> str:
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import CudaLexer
+
+    formatter = HtmlFormatter(linenos="inline", linenostart=first_number, wrapcode=False)
+    marked_up = highlight(text, CudaLexer(stripnl=False), formatter)
+    inside = marked_up[marked_up.index("<pre>") + len("<pre>") : marked_up.rindex("</pre>")]
+    return _preformatted(inside)
+
+
+def _preformatted(inside: str) -> str:
+    # what scrolls sideways has to be reachable by keyboard
+    return f'<div class="worklog-code highlight"><pre tabindex="0">{inside}</pre></div>'
+
+
+def _chosen(source: Source, phase: Part | None) -> list[str]:
+    lines = source.text.splitlines()
+    if phase is None:
+        return lines[parts(source)["header"][1] :]
+    start, end = _find(source, phase)
+    return textwrap.dedent("\n".join(lines[start:end])).splitlines()
+
+
+def _changes(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
+    """Lines after "- ", "+ " or two spaces; "..." stands where equal lines were left out."""
+    compared = difflib.unified_diff(before, after, n=_CONTEXT_LINES, lineterm="")
+    for line in itertools.islice(compared, 3, None):  # after two file names and the first place
+        if line.startswith("@@"):
+            yield "  ..."
+        elif line[1:].strip():
+            yield f"{line[0]} {line[1:]}"
+
+
+def _marked(line: str) -> str:
+    tag = {"+": "ins", "-": "del"}.get(line[:1], "i")
+    return f"<{tag}>{html.escape(line.replace('-', '−', 1) if tag == 'del' else line)}</{tag}>"
