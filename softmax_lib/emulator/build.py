@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,7 @@ from softmax_lib.emulator import diagnostics
 from softmax_lib.emulator.toolchain import Toolchain, toolchain
 from softmax_lib.errors import CompileError, NotAvailable
 from softmax_lib.registry import Step
-from softmax_lib.source import Program
+from softmax_lib.source import Program, Source
 
 CPP_FOLDER = Path(__file__).parent / "cpp"
 SHIM = "cuda_shim.h"
@@ -53,6 +54,9 @@ CLANG_TRACE_FLAGS = (
 GAP_BYTES = 128
 LIBRARY_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
 
+_DYNAMIC = re.compile(r"extern\s+__shared__\s[^;\[]*?(\w+)\s*\[\s*\]")
+"""The name in `extern __shared__ float tile[];`."""
+
 _builds: dict[Path, threading.Lock] = {}
 
 
@@ -70,7 +74,7 @@ def kernel_library(program: Program, steps: Sequence[Step], warp_size: int, trac
     """
     tools = toolchain()
     runtime = runtime_library()
-    text = _with_entries(program.source.text, steps)
+    text = _with_entries(program.source, steps)
     flags = kernel_flags(tools, program, warp_size, traced)
     source = program.source
     key = (tools, flags, link_flags(runtime), source.file_name, text, source.headers, _cpp_digest())
@@ -172,11 +176,12 @@ def _compile(command: list[str], folder: Path) -> subprocess.CompletedProcess[st
     )
 
 
-def _with_entries(text: str, steps: Sequence[Step]) -> str:
-    """The source, and after its last line the functions by which the runtime calls its kernels."""
+def _with_entries(source: Source, steps: Sequence[Step]) -> str:
+    """The source, and after its last line what the runtime needs: ways to call its kernels."""
     entries = dict.fromkeys((step.entry, step.arguments) for step in steps)
     calls = [_entry(name, arguments) for name, arguments in entries]
-    return "\n".join((text, *calls, ""))
+    dynamic = [f"EMULATOR_DYNAMIC({name})" for name in dict.fromkeys(_DYNAMIC.findall(source.code))]
+    return "\n".join((source.text, *calls, *dynamic, ""))
 
 
 def _entry(name: str, arguments: Sequence[str]) -> str:

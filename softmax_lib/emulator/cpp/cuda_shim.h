@@ -211,6 +211,14 @@ EMULATOR_INLINE T atomicCAS(T* address, emulator::same<T> expected, emulator::sa
         kernel(__VA_ARGS__);                                                                  \
     }
 
+// `extern __shared__ float tile[];` inside a function declares a variable of another file, so it
+// gets one under that symbol: the 48 KiB that a launch may have without asking for more.
+#define EMULATOR_TEXT_(...) #__VA_ARGS__
+#define EMULATOR_TEXT(...) EMULATOR_TEXT_(__VA_ARGS__)
+#define EMULATOR_DYNAMIC(name)                                                    \
+    __attribute__((used)) alignas(128) thread_local float emulator_dynamic_##name[12288] \
+        __asm__(EMULATOR_TEXT(__USER_LABEL_PREFIX__) #name);
+
 namespace emulator {
 template <class... Parameters>
 constexpr int parameters_of(void (*)(Parameters...)) {

@@ -219,6 +219,11 @@ void Meter::watch_word(Word& word, const WarpAccess& access, uint64_t address) {
     word.read = touch;
 }
 
+void Meter::absent_lane(uint32_t place, int thread, int lane) {
+    WarpAccess call{thread, Operation::shuffle, false, 0, 0, place};
+    report(HazardKind::absent_lane, call, static_cast<uint64_t>(lane), Touch(), false);
+}
+
 void Meter::report(HazardKind kind, const WarpAccess& access, uint64_t address, const Touch& other,
                    bool other_is_store) {
     auto [found, is_new] = hazard_of_.try_emplace({kind, access.place, other.place}, hazards.size());

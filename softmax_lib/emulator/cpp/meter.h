@@ -38,11 +38,12 @@ struct LineCounts {
 };
 static_assert(sizeof(LineCounts) == 56);
 
-enum class HazardKind : int32_t { race, uninitialised };
+enum class HazardKind : int32_t { race, uninitialised, absent_lane };
 
-// Two accesses that nothing orders, or a read of what nobody wrote; the first of `times`.
+// Two accesses that nothing orders, a read of what nobody wrote, or a shuffle from a lane that takes
+// no part; the first of `times`.
 struct Hazard {
-    uint64_t address;     // global: of the byte; shared: offset in the block's shared memory
+    uint64_t address;     // global: of the byte; shared: offset in the block's shared memory; or the lane
     uint64_t times;
     HazardKind kind;
     uint32_t place, other_place;
@@ -74,6 +75,7 @@ public:
     void start_block(uint64_t block);
     void access(const WarpAccess& access);
     void call(uint32_t place, Operation operation);  // a barrier by a block, a warp call by a warp
+    void absent_lane(uint32_t place, int thread, int lane);
     void meet_block();           // all threads have reached a barrier
     void meet_warp(int warp);    // all lanes of a warp have reached a warp call
     void end_block();

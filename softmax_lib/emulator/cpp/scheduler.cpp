@@ -343,7 +343,10 @@ void Worker::exchange(int warp, unsigned lanes) {
             thread.received = vote(call.operation, lanes, yes);
         } else {
             source = source_lane(call, lane, warp_size);
-            if (!(lanes >> source & 1)) source = lane;  // a lane that takes no part: own value
+            if (!(lanes >> source & 1)) {  // a lane that takes no part: own value
+                if (launch->meter) launch->meter->absent_lane(open_records[thread.index].place, thread.index, source);
+                source = lane;
+            }
             thread.received = given[source];
         }
         if (launch->request.traced) trace_received(*this, thread, source);

@@ -54,10 +54,10 @@ void trace_call(Worker& worker, Operation operation, const WarpCall* call, const
         record.asked = static_cast<uint8_t>(call->argument);
     }
     worker.open_records[thread.index].call = append(worker, pc, record);
-    if (worker.launch->meter && worker.speaks_for(thread, call)) {
-        Meter& meter = *worker.launch->meter;
-        meter.call(meter.place_of(site_of(*worker.launch, pc)), operation);
-    }
+    if (!worker.launch->meter) return;
+    Meter& meter = *worker.launch->meter;
+    uint32_t place = worker.open_records[thread.index].place = meter.place_of(site_of(*worker.launch, pc));
+    if (worker.speaks_for(thread, call)) meter.call(place, operation);
 }
 
 void trace_received(Worker& worker, Thread& thread, int source_lane) {

@@ -37,6 +37,7 @@ static_assert(sizeof(Thread) == 64);
 struct OpenRecords {
     uint64_t call = NO_RECORD;   // what the call gives
     uint64_t store = NO_RECORD;  // the value stored
+    uint32_t place = 0;          // metered launches: of the call
 };
 
 // The threads that can go on, by warp and lane.

@@ -1,0 +1,122 @@
+"""What the compiler made of a kernel, per arch: registers, shared memory, spills, widths, occupancy."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from softmax_lib.compile import compile_cubin, resources, supported_archs
+from softmax_lib.registry import REGISTERS_A_BLOCK
+from softmax_lib.source import WARP, Program
+
+SHOWN_ARCHS = (75, 80, 90)
+
+# CUDA C++ Programming Guide, technical specifications per compute capability
+_THREADS = {75: 1024, 86: 1536, 87: 1536, 89: 1536, 120: 1536, 121: 1536}
+_BLOCKS = {75: 16, 86: 16, 87: 16, 89: 24, 120: 24, 121: 24}
+_SHARED_KIB = {75: 64, 80: 164, 86: 100, 87: 164, 89: 100, 120: 100, 121: 100}
+
+_ACCESS = re.compile(r"\b(LDG|STG|LDS|STS|LDL|STL)((?:\.\w+)*)")
+_FUNCTION = re.compile(r"^\s*\.text\.(\w+):|^\.section\s+\.text\.(\w+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """One entry compiled for one arch.
+
+    `accesses` counts instructions by name and width in bits, {"LDG 128": 3}; it is empty without
+    nvdisasm. `blocks_a_multiprocessor` is how many fit at once, and `limit` what keeps more out.
+    """
+
+    entry: str
+    arch: int
+    registers: int
+    shared_bytes: int
+    spill_bytes: int
+    accesses: dict[str, int]
+    blocks_a_multiprocessor: int
+    limit: str
+
+
+def inspect(
+    program: Program, block_size: int, archs: Sequence[int] = SHOWN_ARCHS
+) -> tuple[MachineCode, ...]:
+    """Compile `program` for each of `archs` that this NVRTC knows and read what came out.
+
+    Needs no GPU. Raises `NotAvailable` without NVRTC and `CompileError`.
+    """
+    found = []
+    for arch in (arch for arch in archs if arch in supported_archs()):
+        widths = _accesses(compile_cubin(program, arch))
+        for entry in resources(program, arch):
+            blocks, limit = occupancy(arch, block_size, entry.registers, entry.shared_bytes)
+            found.append(
+                MachineCode(
+                    entry.entry,
+                    arch,
+                    entry.registers,
+                    entry.shared_bytes,
+                    entry.spill_bytes,
+                    widths.get(entry.entry, {}),
+                    blocks,
+                    limit,
+                )  # fmt: skip
+            )
+    return tuple(found)
+
+
+def occupancy(arch: int, block_size: int, registers: int, shared_bytes: int) -> tuple[int, str]:
+    """Blocks of `block_size` threads that one multiprocessor holds, and what sets that limit.
+
+    Registers are given to warps by 256, and shared memory has 1 KiB a block for the system from
+    sm_80 on (CUDA C++ Programming Guide).
+    """
+    warps = -(-block_size // WARP)
+    registers_a_warp = -(-registers * WARP // 256) * 256
+    system_bytes = 1024 if arch >= 80 else 0
+    limits = {
+        "threads": _THREADS.get(arch, 2048) // (warps * WARP),
+        "blocks": _BLOCKS.get(arch, 32),
+        "registers": REGISTERS_A_BLOCK // (registers_a_warp * warps),
+        "shared memory": _SHARED_KIB.get(arch, 228) * 1024 // max(1, shared_bytes + system_bytes),
+    }
+    limit = min(limits, key=lambda name: limits[name])
+    return limits[limit], limit
+
+
+@cache
+def disassembler() -> Path | None:
+    """Where the package nvidia-cuda-nvdisasm has put its program; None without it."""
+    try:
+        files = metadata.files("nvidia-cuda-nvdisasm") or []
+    except metadata.PackageNotFoundError:
+        return None
+    return next((Path(str(f.locate())) for f in files if f.stem == "nvdisasm"), None)
+
+
+def _accesses(cubin: bytes) -> dict[str, dict[str, int]]:
+    """By entry: how many memory instructions of each name and width its machine code has."""
+    program = disassembler()
+    if program is None:
+        return {}
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        done = subprocess.run([program, file.name], capture_output=True, text=True, check=False)
+    pieces = _FUNCTION.split(done.stdout)
+    found: dict[str, Counter[str]] = {}
+    for colon, section, text in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
+        widths = (f"{name} {_bits(suffix)}" for name, suffix in _ACCESS.findall(text))
+        found.setdefault(colon or section, Counter()).update(widths)
+    return {entry: dict(sorted(counts.items())) for entry, counts in found.items()}
+
+
+def _bits(suffix: str) -> int:
+    return next((bits for bits in (128, 64, 16, 8) if f".{bits}" in suffix), 32)
