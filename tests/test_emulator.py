@@ -1,0 +1,317 @@
+"""The emulator runs the unmodified .cu files: right, repeatably, and without touching anything else."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from softmax_lib import emulator, registry
+from softmax_lib.emulator import build, launching, memory
+from softmax_lib.errors import BadInput, IllegalAddress
+
+HEAD = 'extern "C" __global__ void run(const float* x, float* y, int rows, int cols) {\n'
+"""Of a kernel with one block a row."""
+
+
+def execute(source, x, block_size, **how):
+    y = torch.full_like(x, torch.nan)
+    emulator.execute(registry.resolve(source), x, y, block_size, **how)
+    return y
+
+
+def softmax(x):
+    return torch.softmax(x.double(), dim=1).float()
+
+
+SHARED_SUM = (
+    HEAD
+    + """
+    __shared__ float partial[BLOCK];
+    int tid = threadIdx.x;
+    float sum = 0.0f;
+    for (int col = tid; col < cols; col += blockDim.x) sum += x[blockIdx.x * cols + col];
+    partial[tid] = sum;
+    __syncthreads();
+    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        if (tid < stride) partial[tid] += partial[tid + stride];
+        __syncthreads();
+    }
+    for (int col = tid; col < cols; col += blockDim.x) y[blockIdx.x * cols + col] = partial[0];
+}
+"""
+)
+
+
+# One worker, as many as there are cores, and more than there are blocks.
+@pytest.mark.parametrize("workers", [1, 2, 3, 100])
+@pytest.mark.parametrize("name", ["naive", "shared", "shuffle", "float4", "fusion"])
+def test_results_have_the_same_bits_on_any_number_of_os_threads(name, workers):
+    kernel, x = registry.kernels[name], torch.randn(37, 333) * 4
+    expected = torch.full_like(x, torch.nan)
+    emulator.execute(kernel, x, expected, 64)
+    path = build.kernel_library(kernel.program(64, 333), kernel.steps, 32, False)
+    y = torch.full_like(x, torch.nan)
+    with memory.device_arrays(kernel, x, y) as arrays:
+        blocks = kernel.steps[0].blocks(37, 333, 64)
+        geometry = launching.Geometry(blocks, 64, workers=workers)
+        assert launching.launch(path, kernel.steps[0], geometry, arrays, 37, 333) is None
+        arrays["y"].copy_to(y)
+    assert torch.equal(y, expected)
+    torch.testing.assert_close(y, softmax(x))
+
+
+# 4 lanes a warp and 8 or 16 threads are the worked examples of chapters 5 and 6; the kernel takes
+# as many warps as a warp has lanes.
+@pytest.mark.parametrize(
+    ("warp_size", "block_size"),
+    [(1, 1), (2, 4), (4, 8), (4, 16), (8, 8), (8, 64), (16, 256), (32, 32), (32, 1024)],
+)
+def test_warps_and_blocks_can_be_small(warp_size, block_size):
+    x = torch.randn(3, 50)
+    y = torch.full_like(x, torch.nan)
+    kernel = registry.kernels["shuffle"]
+    emulator.execute(kernel, x, y, block_size, warp_size=warp_size)
+    torch.testing.assert_close(y, softmax(x))
+
+
+def test_each_block_has_its_own_shared_memory():
+    x = torch.randn(200, 70)
+    y = execute(SHARED_SUM, x, 64)
+    torch.testing.assert_close(y, x.sum(dim=1, keepdim=True).expand_as(y), rtol=1e-4, atol=1e-4)
+
+
+def test_shared_memory_that_no_thread_of_the_block_wrote_reads_as_nan():
+    source = (
+        HEAD
+        + """
+    __shared__ float once[64];
+    y[blockIdx.x * cols + threadIdx.x] = once[threadIdx.x];
+    once[threadIdx.x] = 1.0f;
+}
+"""
+    )
+    assert execute(source, torch.zeros(50, 64), 64).isnan().all()
+
+
+def test_two_block_sizes_of_a_template_do_not_share_its_shared_memory():
+    # g++ would merge such variables of two libraries into one, of the size that came first
+    source = """
+template <int THREADS> __device__ void reverse(const float* x, float* y) {
+    __shared__ float row[THREADS * 8];
+    for (int i = threadIdx.x; i < THREADS * 8; i += THREADS) row[i] = x[i];
+    __syncthreads();
+    for (int i = threadIdx.x; i < THREADS * 8; i += THREADS) y[i] = row[THREADS * 8 - 1 - i];
+}
+extern "C" __global__ void run(const float* x, float* y, int rows, int cols) {
+    reverse<BLOCK>(x, y);
+}
+"""
+    for block_size in (32, 1024, 64):
+        x = torch.randn(1, 8 * block_size)
+        assert torch.equal(execute(source, x, block_size), x.flip(1))
+
+
+def test_y_may_be_x():
+    x = torch.randn(9, 100)
+    expected = softmax(x)
+    emulator.execute(registry.kernels["fusion"], x, x, 32)
+    torch.testing.assert_close(x, expected)
+
+
+def test_a_view_is_as_misaligned_as_on_a_gpu():
+    source = HEAD + "y[threadIdx.x] = (float)((unsigned long long)(x + threadIdx.x) % 256);\n}\n"
+    whole = torch.zeros(300)
+    for offset in (0, 1, 3, 63, 64, 100):
+        x = whole[offset : offset + 32].view(1, 32)
+        y = execute(source, x, 32)
+        assert y[0].tolist() == [(offset + lane) * 4 % 256 for lane in range(32)]
+
+
+def test_what_y_held_is_there_for_the_kernel_to_read():
+    x, y = torch.ones(1, 32), torch.arange(32.0).view(1, 32).clone()
+    emulator.execute(registry.resolve(HEAD + "y[threadIdx.x] += x[threadIdx.x];\n}\n"), x, y, 32)
+    assert y[0].tolist() == [1.0 + i for i in range(32)]
+
+
+def test_the_grid_can_be_chosen():
+    source = HEAD + "if (threadIdx.x == 0) y[blockIdx.x] = gridDim.x;\n}\n"
+    y = torch.zeros(1, 8)
+    emulator.execute(registry.resolve(source), torch.zeros(1, 8), y, 32, grid=5)
+    assert y[0].tolist() == [5.0] * 5 + [0.0] * 3
+
+
+def test_several_steps_hand_on_their_scratch_arrays():
+    x = torch.randn(20, 100)
+    y = torch.full_like(x, torch.nan)
+    emulator.execute(registry.kernels["unfused"], x, y, 64)
+    torch.testing.assert_close(y, softmax(x))
+
+
+@pytest.mark.parametrize(("block_size", "warp_size"), [(0, 32), (1025, 32), (64, 3), (64, 64)])
+def test_impossible_sizes_are_refused(block_size, warp_size):
+    with pytest.raises(BadInput, match=r"A (block|warp) has"):
+        execute(SHARED_SUM, torch.zeros(1, 8), block_size, warp_size=warp_size)
+
+
+def test_an_empty_matrix_is_no_launch():
+    for shape in ((0, 5), (5, 0)):
+        assert execute(SHARED_SUM, torch.empty(shape), 32).shape == shape
+
+
+def test_threads_of_python_can_launch_at_once():
+    jobs = [(name, size) for name in ("shared", "shuffle", "naive") for size in (32, 64, 128)]
+    x = torch.randn(40, 200)
+    wrong = []
+
+    def launch(name, block_size):
+        for _ in range(5):
+            y = torch.full_like(x, torch.nan)
+            emulator.execute(registry.kernels[name], x, y, block_size)
+            if not torch.allclose(y, softmax(x)):
+                wrong.append((name, block_size))
+
+    threads = [threading.Thread(target=launch, args=job) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+# 131101 x 16381 is the smallest product of two primes above 2^31. Only the pages of the last rows
+# are ever touched; the others take no memory.
+FAR_ROWS, FAR_COLS = 131101, 16381
+
+
+def launch_last_blocks(kernel, block_size):
+    """Runs the last block; returns x and y of its rows, and the fault."""
+    step = kernel.steps[0]
+    path = build.kernel_library(kernel.program(block_size, FAR_COLS), kernel.steps, 32, False)
+    grid = step.blocks(FAR_ROWS, FAR_COLS, block_size)
+    rows = FAR_ROWS - (grid - 1) * block_size if step.grid == "thread a row" else 1
+    with (
+        memory.EmulatedArray("x", FAR_ROWS * FAR_COLS) as x,
+        memory.EmulatedArray("y", FAR_ROWS * FAR_COLS) as y,
+    ):
+        x_rows, y_rows = last_rows(x, rows), last_rows(y, rows)
+        x_rows[:] = np.random.default_rng(0).standard_normal(x_rows.shape)
+        y_rows[:] = np.nan
+        geometry = launching.Geometry(grid, block_size, first_block=grid - 1, blocks=1)
+        arrays = {"x": x, "y": y}
+        fault = launching.launch(path, step, geometry, arrays, FAR_ROWS, FAR_COLS)
+        return torch.tensor(x_rows), torch.tensor(y_rows), fault
+
+
+def last_rows(array, rows):
+    import ctypes
+
+    address = array.address + array.bytes - 4 * rows * FAR_COLS
+    content = (ctypes.c_float * (rows * FAR_COLS)).from_address(address)
+    return np.frombuffer(content, np.float32).reshape(rows, FAR_COLS)
+
+
+@pytest.mark.parametrize(
+    ("name", "block_size"),
+    [
+        ("naive", 32),
+        ("online", 32),
+        ("shared", 64),
+        ("shuffle", 64),
+        ("float4", 64),
+        ("fusion", 256),
+    ],
+)
+def test_rows_beyond_two_to_the_31_elements_are_right(name, block_size):
+    x, y, fault = launch_last_blocks(registry.kernels[name], block_size)
+    assert fault is None
+    torch.testing.assert_close(y, softmax(x), rtol=2e-5, atol=1e-7)
+
+
+def test_an_offset_that_overflows_an_int_is_found():
+    source = (
+        HEAD
+        + """
+    int row = blockIdx.x;
+    for (int col = threadIdx.x; col < cols; col += blockDim.x) y[row * cols + col] = x[row * cols + col];
+}
+"""
+    )
+    _, y, fault = launch_last_blocks(registry.resolve(source), 64)
+    assert fault is not None
+    assert y.isnan().all()
+
+
+WAITS_FOR_CTRL_C = """
+import os, sys, torch
+from softmax_lib import emulator, registry
+
+kernel = registry.resolve(sys.argv[1])
+def run(value):
+    y = torch.zeros(2, 32)
+    emulator.execute(kernel, torch.full((2, 32), value), y, 32)
+    return y
+
+run(0.0)
+threads = len(os.listdir("/proc/self/task"))
+try:
+    print("ready", flush=True)
+    run(1.0)
+except KeyboardInterrupt:
+    assert len(os.listdir("/proc/self/task")) == threads, "a worker is left"
+    assert (run(0.0) == 2).all()
+    print("interrupted", flush=True)
+"""
+
+SPINS = (
+    HEAD
+    + """
+    while (((const volatile float*)x)[threadIdx.x] == 1.0f) { }
+    y[blockIdx.x * cols + threadIdx.x] = 2.0f;
+}
+"""
+)
+LOOPS_THROUGH_BARRIERS = (
+    HEAD
+    + """
+    while (((const volatile float*)x)[threadIdx.x] == 1.0f) __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = 2.0f;
+}
+"""
+)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="counts threads in /proc")
+@pytest.mark.parametrize("source", [SPINS, LOOPS_THROUGH_BARRIERS])
+def test_ctrl_c_stops_a_launch_and_leaves_nothing_behind(source):
+    command = [sys.executable, "-c", WAITS_FOR_CTRL_C, source]
+    environment = {**os.environ, "SOFTMAX_LIB_WATCHDOG_S": "100"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.3)  # it is in the endless loop by now; if not, it is interrupted all the same
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60)[0] == "interrupted\n"
+
+
+def test_the_signal_handlers_of_others_are_back_after_a_launch():
+    # faulthandler, as pytest uses it, has handlers of its own; a crash elsewhere must reach them
+    code = (
+        "import ctypes, faulthandler, torch; from softmax_lib import run;"
+        "faulthandler.enable(); run('naive', torch.zeros(1, 1)); ctypes.string_at(0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == -signal.SIGSEGV
+    assert "Fatal Python error: Segmentation fault" in done.stderr
+
+
+def test_a_store_next_to_an_array_leaves_y_untouched():
+    source = HEAD + "y[threadIdx.x + 1] = x[threadIdx.x];\n}\n"
+    x, y = torch.ones(1, 32), torch.full((1, 32), 7.0)
+    with pytest.raises(IllegalAddress, match=r"y\[32\], past the end of its 32 elements"):
+        emulator.execute(registry.resolve(source), x, y, 32)
+    assert (y == 7.0).all()

@@ -1,0 +1,240 @@
+"""Building: the reader's own lines in every message, one build for all, a cache that may fail."""
+
+import json
+import shutil
+import subprocess
+import sys
+import warnings
+
+import pytest
+import torch
+
+from softmax_lib import emulator, registry
+from softmax_lib.cache import cache_folder
+from softmax_lib.emulator import build, symbols, toolchain
+from softmax_lib.errors import CompileError, NotAvailable
+from softmax_lib.source import Source
+
+HEAD = 'extern "C" __global__ void built(const float* x, float* y, int rows, int cols) {\n'
+COPY = HEAD + "    y[threadIdx.x] = x[threadIdx.x];\n}\n"
+
+
+def execute(source, x=None):
+    x = torch.ones(1, 32) if x is None else x
+    y = torch.full_like(x, torch.nan)
+    emulator.execute(registry.resolve(source), x, y, 32)
+    return y
+
+
+def message_of(text, file_name="mine.cu"):
+    with pytest.raises(CompileError) as caught:
+        execute(Source(file_name, text))
+    return str(caught.value)
+
+
+# ---- messages
+
+
+def test_an_error_is_at_the_readers_own_line():
+    text = message_of(HEAD + "    int n = cols;\n    y[0] = n + missing;\n}\n")
+    assert "mine.cu:3:" in text
+    assert "missing" in text
+    for hidden in ("/tmp", str(build.CPP_FOLDER), "shim", "EMULATOR", "launcher"):
+        assert hidden not in text
+
+
+def test_an_error_in_an_included_header_names_that_header():
+    text = message_of('#define fmaxf missing\n#include "block_reduce.cuh"\n' + COPY)
+    assert "block_reduce.cuh:" in text
+    assert "missing" in text
+
+
+def test_a_missing_brace_is_not_blamed_on_the_emulator():
+    text = message_of(HEAD + "    y[0] = x[0];\n")
+    assert "mine.cu:2:" in text
+    assert "EMULATOR" not in text
+
+
+def test_a_kernel_that_takes_other_arguments():
+    text = message_of('extern "C" __global__ void built(const float* x, float* y, int cols) {\n}\n')
+    assert text == (
+        "mine.cu is launched as built(x, y, rows, cols), with arrays of float and int sizes, and "
+        "its kernels take something else."
+    )
+
+
+def test_a_file_name_with_spaces():
+    assert "my own kernel.cu:2:" in message_of(HEAD + "    oops;\n}\n", "my own kernel.cu")
+    assert (execute(Source("my own kernel.cu", COPY)) == 1).all()
+
+
+# ---- compilers
+
+COMPILERS = [
+    pytest.param(name, marks=pytest.mark.skipif(not shutil.which(name), reason=f"no {name} here"))
+    for name in ("g++", "clang++")
+]
+
+
+@pytest.mark.parametrize("command", COMPILERS)
+def test_each_compiler_builds_runs_and_traces(monkeypatch, command):
+    monkeypatch.setenv("CXX", command)
+    assert emulator.compiler()[0] == [command]
+    for name in ("shuffle", "float4"):
+        x = torch.randn(4, 100)
+        traced = emulator.trace(name, x, 32)
+        torch.testing.assert_close(execute_kernel(name, x), torch.softmax(x.double(), 1).float())
+        # float4: a row of 100 floats is read twice, 25 vectors each time; else every float by itself
+        loads = traced.events[(traced.events["operation"] == 0) & (traced.events["block"] == 0)]
+        of_x = loads[loads["array"] == 0]
+        assert of_x["size"].sum() == 2 * 100 * 4
+        assert set(of_x["size"].tolist()) == ({16} if name == "float4" else {4})
+
+
+def execute_kernel(name, x):
+    y = torch.full_like(x, torch.nan)
+    emulator.execute(registry.kernels[name], x, y, 32)
+    return y
+
+
+@pytest.mark.skipif(not (shutil.which("g++") and shutil.which("clang++")), reason="needs both")
+def test_compilers_agree_in_every_bit(monkeypatch):
+    x, results = torch.randn(20, 333) * 5, []
+    for command in ("g++", "clang++"):
+        monkeypatch.setenv("CXX", command)
+        results.append([execute_kernel(name, x) for name in ("naive", "shared", "fusion")])
+    for first, second in zip(*results, strict=True):
+        assert torch.equal(first, second)
+
+
+def test_the_environment_chooses_the_compiler(monkeypatch):
+    monkeypatch.setenv("CXX", "nonexistent-c++ -flag")
+    with pytest.raises(
+        NotAvailable, match="CXX is 'nonexistent-c\\+\\+ -flag', which does not run"
+    ):
+        emulator.compiler()
+
+
+def test_a_compiler_may_come_with_flags(monkeypatch):
+    plain = emulator.compiler()[0]
+    monkeypatch.setenv("CXX", f"{plain[0]} -DFROM_CXX=3")
+    source = HEAD + "    y[threadIdx.x] = FROM_CXX;\n}\n"
+    assert (execute(source) == 3).all()
+
+
+def test_without_a_compiler_one_sentence_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(toolchain.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(NotAvailable, match=r"needs a C\+\+ compiler.*install g\+\+") as caught:
+        execute(COPY)
+    assert str(caught.value).count(".") == 1 + str(caught.value).count("g++.")
+
+
+def test_another_kind_of_machine_is_named(monkeypatch):
+    monkeypatch.setattr(toolchain.platform, "machine", lambda: "riscv64")
+    monkeypatch.setenv("CXX", "a-compiler-not-asked-before")
+    with pytest.raises(NotAvailable, match="on riscv64"):
+        emulator.compiler()
+
+
+# ---- the cache
+
+
+@pytest.fixture
+def empty_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "softmax_lib" / "emulator"
+
+
+def libraries(folder):
+    return sorted(path.name for path in folder.glob("*.so"))
+
+
+def test_a_kernel_is_built_once(empty_cache):
+    execute(Source("once.cu", COPY))
+    built = libraries(empty_cache)
+    times = {name: (empty_cache / name).stat().st_mtime_ns for name in built}
+    execute(Source("once.cu", COPY))
+    assert [name.partition("-")[0] for name in built] == ["once", "runtime"]
+    assert times == {
+        name: (empty_cache / name).stat().st_mtime_ns for name in libraries(empty_cache)
+    }
+
+
+def test_all_that_goes_into_a_build_is_in_its_name(monkeypatch):
+    monkeypatch.setattr(build, "_build_once", lambda path, build: path)
+
+    def path(text=COPY, file_name="a.cu", warp_size=32, traced=False, block=64):
+        kernel = registry.resolve(Source(file_name, text))
+        return build.kernel_library(kernel.program(block, 32), kernel.steps, warp_size, traced)
+
+    wide = COPY.replace("}\n", "    // BLOCK threads\n    (void)BLOCK;\n}\n")
+    paths = [
+        path(),
+        path(COPY + "\n"),
+        path(file_name="b.cu"),
+        path(warp_size=4),
+        path(traced=True),
+        path(wide, block=64),
+        path(wide, block=128),
+    ]
+    monkeypatch.setattr(build, "COMMON_FLAGS", (*build.COMMON_FLAGS, "-DANOTHER"))
+    paths.append(path())
+    monkeypatch.setenv("CXX", f"{emulator.compiler()[0][0]} -DYET_ANOTHER")
+    paths.append(path())
+    assert len(set(paths)) == len(paths)
+
+
+def test_two_processes_can_build_at_once(empty_cache):
+    code = (
+        "import sys, torch; from softmax_lib import emulator, registry;"
+        "x = torch.randn(3, 70); y = torch.empty_like(x);"
+        "emulator.execute(registry.kernels['shuffle'], x, y, 64);"
+        "torch.testing.assert_close(y, torch.softmax(x, 1))"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
+    assert [process.wait(timeout=300) for process in running] == [0, 0]
+    assert len(libraries(empty_cache)) == 2
+    assert list(empty_cache.glob("building-*")) == []
+
+
+def test_a_build_that_fails_leaves_nothing_behind(empty_cache):
+    message_of(HEAD + "oops;\n}\n")
+    assert [path.name.partition("-")[0] for path in empty_cache.iterdir()] == ["runtime"]
+
+
+def test_a_cache_folder_that_cannot_be_written(monkeypatch, tmp_path):
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(in_the_way))
+    with pytest.warns(UserWarning, match=f"cannot be kept in {in_the_way}/softmax_lib/emulator"):
+        assert (execute(COPY) == 1).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # it warns once
+        assert (execute(COPY) == 1).all()
+
+
+def test_the_cache_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "given"))
+    assert cache_folder("cuda") == tmp_path / "given" / "softmax_lib" / "cuda"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative/paths/are/ignored")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert cache_folder("cuda") == tmp_path / ".cache" / "softmax_lib" / "cuda"
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert cache_folder("cuda") == tmp_path / "Library" / "Caches" / "softmax_lib" / "cuda"
+    assert cache_folder("cuda").is_dir()
+
+
+def test_line_tables_are_read_once_and_kept(empty_cache):
+    kernel = registry.resolve(Source("lines.cu", COPY))
+    path = build.kernel_library(kernel.program(32, 32), kernel.steps, 32, True)
+    found = symbols.read(path)
+    kept = path.with_suffix(".json")
+    assert {line for file, line in found.places if file == "lines.cu"} >= {1, 2, 3}
+    symbols.read.cache_clear()
+    assert symbols.read(path) == found
+    kept.write_text(json.dumps({"half": "a file"}))  # whatever happened to it, it is made anew
+    symbols.read.cache_clear()
+    assert symbols.read(path) == found

@@ -1,0 +1,366 @@
+"""A trace is the exact log of what every thread did: the worked examples, event by event."""
+
+import numpy as np
+import pytest
+import torch
+
+from softmax_lib import emulator, registry
+from softmax_lib.emulator.events import EVENT
+from softmax_lib.source import Source
+
+HEAD = 'extern "C" __global__ void traced(const float* x, float* y, int rows, int cols) {\n'
+"""Line 1 of each kernel; its body starts on line 2."""
+
+
+def trace(body, x, block_size, warp_size=32):
+    source = Source("traced.cu", HEAD + body + "}\n")
+    return emulator.trace(source, torch.tensor([x], dtype=torch.float32), block_size, warp_size)
+
+
+def short(trace):
+    """(thread, line, operation) and then: array, element and value, or value, lane and received."""
+    for e in trace:
+        if e.array is not None:
+            yield e.thread, e.line, e.operation, e.array, e.element, *e.value
+        elif e.source_lane is not None:
+            yield e.thread, e.line, e.operation, *e.value, e.source_lane, e.received
+        else:
+            yield e.thread, e.line, e.operation
+
+
+# ---- chapter 5's tree over 8 threads
+
+TREE = """\
+    __shared__ float partial[8];
+    int tid = threadIdx.x;
+    partial[tid] = x[tid];
+    __syncthreads();
+    for (int stride = 4; stride > 0; stride /= 2) {
+        if (tid < stride) partial[tid] = fmaxf(partial[tid], partial[tid + stride]);
+        __syncthreads();
+    }
+    y[tid] = partial[0];
+"""
+TREE_ROW = [3, 7, 2, 8, 6, 4, 5, 1]
+
+
+def expected_tree():
+    partial = list(TREE_ROW)
+    for thread in range(8):
+        yield thread, 4, "load", "x", thread, partial[thread]
+        yield thread, 4, "store", "partial", thread, partial[thread]
+        yield thread, 5, "barrier"
+    for stride in (4, 2, 1):
+        for thread in range(8):
+            if thread < stride:
+                other = thread + stride
+                # the order of a statement's two loads is the compiler's: sorted in the test
+                yield thread, 7, "load", "partial", thread, partial[thread]
+                yield thread, 7, "load", "partial", other, partial[other]
+                partial[thread] = max(partial[thread], partial[other])
+                yield thread, 7, "store", "partial", thread, partial[thread]
+            yield thread, 8, "barrier"
+    for thread in range(8):
+        yield thread, 10, "load", "partial", 0, 8
+        yield thread, 10, "store", "y", thread, 8
+
+
+def with_loads_sorted(events):
+    """Adjacent loads of one thread on one line, by element."""
+    events = list(events)
+    for i in range(len(events) - 1):
+        pair = events[i : i + 2]
+        if pair[0][:3] == pair[1][:3] and pair[0][2] == "load":
+            events[i : i + 2] = sorted(pair)
+    return events
+
+
+def test_the_tree_over_8_threads():
+    traced = trace(TREE, TREE_ROW, 8)
+    assert with_loads_sorted(short(traced)) == with_loads_sorted(expected_tree())
+    assert traced.y.tolist() == [[8.0] * 8]
+
+
+# ---- chapter 6's reduction over 4 warps of 4 lanes
+
+SHUFFLES = """\
+    __shared__ float smem[WARP];
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    float value = x[threadIdx.x];
+    for (int offset = WARP / 2; offset > 0; offset /= 2) {
+        float other = __shfl_down_sync(0xffffffff, value, offset);
+        value = fmaxf(value, other);
+    }
+    if (lane == 0) smem[warp] = value;
+    __syncthreads();
+    if (warp == 0) {
+        value = smem[lane];
+        for (int offset = WARP / 2; offset > 0; offset /= 2) {
+            float other = __shfl_down_sync(0xffffffff, value, offset);
+            value = fmaxf(value, other);
+        }
+        if (lane == 0) smem[0] = value;
+    }
+    __syncthreads();
+    y[threadIdx.x] = smem[0];
+"""
+SHUFFLE_ROW = [3, 7, 2, 9, 4, 1, 8, 5, 10, 6, 12, 11, 13, 14, 15, 16]
+
+
+def reduce_warp(values, first_thread, line):
+    """Events of a max over 4 lanes by shuffles down; changes `values`."""
+    for offset in (2, 1):
+        given = list(values)
+        for lane in range(4):
+            source = lane + offset if lane + offset < 4 else lane
+            yield first_thread + lane, line, "shuffle_down", given[lane], source, given[source]
+            values[lane] = max(given[lane], given[source])
+
+
+def expected_shuffles():
+    smem = []
+    for warp in range(4):
+        threads = range(4 * warp, 4 * warp + 4)
+        values = SHUFFLE_ROW[4 * warp : 4 * warp + 4]
+        rounds = list(reduce_warp(values, 4 * warp, 6))
+        smem.append(values[0])
+        for lane, thread in enumerate(threads):
+            yield thread, 4, "load", "x", thread, SHUFFLE_ROW[thread]
+            yield rounds[lane]
+        yield from rounds[4:]
+        for lane, thread in enumerate(threads):
+            if lane == 0:
+                yield thread, 9, "store", "smem", warp, values[0]
+            yield thread, 10, "barrier"
+    for lane, value in enumerate(smem):
+        yield lane, 12, "load", "smem", lane, value
+    yield from reduce_warp(smem, 0, 14)
+    yield 0, 17, "store", "smem", 0, 16
+    for thread in range(16):
+        yield thread, 19, "barrier"
+    for thread in range(16):
+        yield thread, 20, "load", "smem", 0, 16
+        yield thread, 20, "store", "y", thread, 16
+
+
+def by_thread(events):
+    """Each thread's own events in order: how the threads' logs interleave is another test's affair."""
+    return sorted(events, key=lambda event: event[0])
+
+
+def test_the_shuffle_reduction_over_4_warps_of_4():
+    traced = trace(SHUFFLES, SHUFFLE_ROW, 16, warp_size=4)
+    assert by_thread(short(traced)) == by_thread(expected_shuffles())
+    assert traced.y.tolist() == [[16.0] * 16]
+    assert (traced.block_size, traced.warp_size) == (16, 4)
+
+
+def test_a_shuffle_down_by_one():
+    body = """\
+    int val = threadIdx.x;
+    int shifted_val = __shfl_down_sync(0xFFFFFFFF, val, 1);
+    y[threadIdx.x] = shifted_val;
+"""
+    traced = trace(body, [0.0] * 32, 32)
+    shuffles = [e for e in traced if e.operation == "shuffle_down"]
+    # the last lane has no neighbour and keeps its own value
+    assert [(e.thread, e.line, e.value, e.source_lane, e.received) for e in shuffles] == [
+        (lane, 3, (lane,), min(lane + 1, 31), min(lane + 1, 31)) for lane in range(32)
+    ]
+    assert traced.y[0].tolist() == [*range(1, 32), 31]
+
+
+# ---- order
+
+
+def test_threads_take_turns_at_barriers_in_the_order_of_their_numbers():
+    traced = trace(TREE, TREE_ROW, 8)
+    threads = [e.thread for e in traced if e.operation == "barrier"]
+    assert threads == list(range(8)) * 4
+
+
+def test_two_traces_are_the_same():
+    x = torch.randn(3, 40)
+    first, second = (emulator.trace("shuffle", x, 64) for _ in range(2))
+    assert first.events.tobytes() == second.events.tobytes()
+    assert list(first) == list(second)
+
+
+def test_blocks_come_one_after_the_other():
+    blocks = emulator.trace("shared", torch.randn(4, 40), 32).events["block"]
+    assert (np.diff(blocks.astype(int)) >= 0).all()
+    assert set(blocks.tolist()) == {0, 1, 2, 3}
+
+
+# ---- what an event says
+
+
+def test_a_float4_is_one_access_with_four_values():
+    body = """\
+    const float4* from = reinterpret_cast<const float4*>(x);
+    float4* to = reinterpret_cast<float4*>(y);
+    to[threadIdx.x] = from[threadIdx.x];
+"""
+    row = [float(i) for i in range(32)]
+    expected = [
+        (thread, 4, operation, array, 4 * thread, *row[4 * thread : 4 * thread + 4])
+        for thread in range(8)
+        for operation, array in (("load", "x"), ("store", "y"))
+    ]
+    traced = trace(body, row, 8)
+    assert list(short(traced)) == expected
+    assert {e.size for e in traced} == {16}
+
+
+def test_a_float2_is_one_access_with_two_values():
+    body = """\
+    float2 pair = reinterpret_cast<const float2*>(x)[threadIdx.x];
+    reinterpret_cast<float2*>(y)[threadIdx.x] = make_float2(pair.y, pair.x);
+"""
+    traced = trace(body, [1.0, 2.0, 3.0, 4.0], 2)
+    assert list(short(traced)) == [
+        (0, 2, "load", "x", 0, 1.0, 2.0),
+        (0, 3, "store", "y", 0, 2.0, 1.0),
+        (1, 2, "load", "x", 2, 3.0, 4.0),
+        (1, 3, "store", "y", 2, 4.0, 3.0),
+    ]
+
+
+def test_a_store_shows_the_value_written_even_if_it_is_read_and_written_again():
+    body = """\
+    y[0] = x[0];
+    y[0] += 1.0f;
+    y[0] = y[0] * 2.0f;
+"""
+    # a compiler may merge these stores; what each event shows is what was there after it
+    stores = [e.value for e in trace(body, [5.0], 1) if e.operation == "store"]
+    assert stores[-1] == (12.0,)
+    assert set(stores) <= {(5.0,), (6.0,), (12.0,)}
+
+
+def test_shared_variables_have_their_own_names_types_and_elements():
+    body = """\
+    __shared__ int count;
+    __shared__ double sums[4];
+    __shared__ float tile[2][8];
+    if (threadIdx.x == 0) count = 7;
+    sums[threadIdx.x] = 0.5;
+    tile[1][threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    y[threadIdx.x] = tile[1][threadIdx.x] + (float)sums[threadIdx.x] + count;
+"""
+    traced = trace(body, [1.0, 2.0, 3.0, 4.0], 4)
+    stores = [event[1:] for event in short(traced) if event[0] == 2 and event[2] == "store"]
+    assert stores == [
+        (6, "store", "sums", 2, 0.5),
+        (7, "store", "tile", 10, 3.0),
+        (9, "store", "y", 2, 10.5),
+    ]
+    assert (0, 5, "store", "count", 0, 7) in list(short(traced))
+    shared = {a.name: (a.elements, a.element_bytes) for a in traced.arrays if a.is_shared}
+    assert shared == {"count": (1, 4), "sums": (4, 8), "tile": (16, 4)}
+
+
+def test_an_atomic_shows_what_it_found_and_what_it_left():
+    body = "    atomicAdd(y, x[threadIdx.x]);\n"
+    traced = trace("    if (threadIdx.x == 0) y[0] = 0.0f;\n" + body, [1.0, 2.0, 3.0, 4.0], 4)
+    atomics = [(e.thread, e.line, e.value, e.received) for e in traced if e.operation == "atomic"]
+    assert atomics == [
+        (0, 3, (1.0,), 0.0),
+        (1, 3, (3.0,), 1.0),
+        (2, 3, (6.0,), 3.0),
+        (3, 3, (10.0,), 6.0),
+    ]
+
+
+def test_votes_show_what_was_asked_and_answered():
+    body = """\
+    unsigned even = __ballot_sync(0xffffffff, threadIdx.x % 2 == 0);
+    y[threadIdx.x] = even;
+"""
+    traced = trace(body, [0.0] * 4, 4, warp_size=4)
+    votes = [(e.thread, e.value, e.received) for e in traced if e.operation == "ballot"]
+    assert votes == [(0, (1,), 5), (1, (0,), 5), (2, (1,), 5), (3, (0,), 5)]
+
+
+def test_addresses_are_those_of_a_gpu_modulo_256_and_never_change():
+    whole = torch.zeros(100)
+    source = Source("traced.cu", HEAD + "    y[threadIdx.x] = x[threadIdx.x];\n}\n")
+    traced = emulator.trace(source, whole[3:35].view(1, 32), 32)
+    loads = [e.address for e in traced if e.operation == "load"]
+    stores = [e.address for e in traced if e.operation == "store"]
+    assert [address % 256 for address in loads] == [12 + 4 * lane for lane in range(32)]
+    assert [address % 256 for address in stores] == [4 * lane for lane in range(32)]
+
+
+def test_lines_are_those_of_the_file_in_which_the_access_stands():
+    source = """\
+__device__ float twice(const float* at) {
+    return *at
+         * 2.0f;
+}
+
+extern "C" __global__ void traced(const float* x, float* y, int rows, int cols) {
+    y[threadIdx.x] =
+        twice(x + threadIdx.x);
+}
+"""
+    traced = emulator.trace(Source("traced.cu", source), torch.ones(1, 1), 1)
+    assert [(e.line, e.operation) for e in traced] == [(2, "load"), (7, "store")]
+
+
+def test_a_loop_shows_each_load_of_each_thread():
+    traced = emulator.trace("naive", torch.randn(2, 50), 32)
+    loads = traced.events[traced.events["operation"] == 0]
+    # three passes over its own row by each of two threads
+    assert np.bincount(loads["thread"]).tolist() == [150, 150]
+    assert [e.element for e in traced if e.thread == 1 and e.operation == "store"] == [
+        *range(50, 100)
+    ]
+
+
+def test_threads_without_a_row_do_nothing():
+    assert set(emulator.trace("naive", torch.randn(2, 5), 32).events["thread"].tolist()) == {0, 1}
+
+
+def test_steps_of_a_sequence_are_told_apart():
+    traced = emulator.trace("unfused", torch.randn(2, 40), 32)
+    steps = traced.events["step"]
+    assert (np.diff(steps.astype(int)) >= 0).all()
+    assert [traced.steps[step] for step in np.unique(steps)] == [
+        step.entry for step in registry.kernels["unfused"].steps
+    ]
+
+
+def test_events_can_be_chosen_before_they_become_tuples():
+    traced = trace(TREE, TREE_ROW, 8)
+    everything = list(traced)
+    mask = traced.events["thread"] == 3
+    assert list(traced.iterate(mask)) == [e for e in everything if e.thread == 3]
+    assert list(traced.iterate(slice(5, 9))) == everything[5:9]
+    assert len(traced) == len(everything)
+    assert traced.events.dtype == EVENT
+
+
+def test_more_events_than_one_piece_of_the_iteration():
+    traced = emulator.trace("naive", torch.randn(32, 1000), 32)
+    assert len(traced) == 32 * 1000 * 4
+    assert sum(e.operation == "load" for e in traced) == 32 * 1000 * 3
+
+
+@pytest.mark.parametrize(("name", "block_size"), [("naive", 32), ("float4", 64), ("fusion", 32)])
+def test_a_traced_run_computes_the_same_bits(name, block_size):
+    x = torch.randn(5, 77)
+    y = torch.full_like(x, torch.nan)
+    emulator.execute(registry.kernels[name], x, y, block_size)
+    assert torch.equal(emulator.trace(name, x, block_size).y, y)
+
+
+# 4 sectors of 32 bytes for a warp that reads neighbours, 32 for one that reads a column: what an
+# H200's counters say
+@pytest.mark.parametrize(("name", "block_size", "sectors"), [("naive", 32, 32), ("shared", 32, 4)])
+def test_the_sectors_of_a_warps_first_load(name, block_size, sectors):
+    events = emulator.trace(name, torch.zeros(32, 4096), block_size).events
+    loads = events[(events["operation"] == 0) & (events["block"] == 0)]
+    first = [loads[loads["thread"] == lane]["address"][0] for lane in range(32)]
+    assert len({int(address) // 32 for address in first}) == sectors
