@@ -243,7 +243,7 @@ def test_shared_variables_have_their_own_names_types_and_elements():
     __shared__ int count;
     __shared__ double sums[4];
     __shared__ float tile[2][8];
-    if (threadIdx.x == 0) count = 7;
+    if (threadIdx.x == 0) count = cols + 3;
     sums[threadIdx.x] = 0.5;
     tile[1][threadIdx.x] = x[threadIdx.x];
     __syncthreads();

@@ -48,6 +48,7 @@ CLANG_TRACE_FLAGS = (
     "-fno-slp-vectorize",
     "-fno-builtin-memcpy",
     "-fno-builtin-memset",
+    "-DEMULATOR_OPAQUE_COPIES",  # clang would narrow a vector's load to the members in use
     "-mllvm",
     "-tsan-instrument-read-before-write=1",  # clang leaves those reads out
 )
@@ -144,14 +145,14 @@ def _part_shared_arrays(assembly: Path) -> None:
     turn of the 32 banks, so that each array keeps its place among them.
     """
     lines, in_tbss = [], False
-    for line in assembly.read_text(encoding="utf-8").splitlines():
+    for line in assembly.read_text(encoding="latin-1").splitlines():
         words = line.split()
         if words and words[0] in (".section", ".text", ".data", ".bss"):
             in_tbss = words[0] == ".section" and words[1].startswith(".tbss")
         lines.append(line)
         if in_tbss and words and words[0] == ".zero":
             lines.append(f"\t.zero\t{GAP_BYTES}")
-    assembly.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assembly.write_text("\n".join(lines) + "\n", encoding="latin-1")
 
 
 def _why_not(
@@ -180,7 +181,8 @@ def _with_entries(source: Source, steps: Sequence[Step]) -> str:
     """The source, and after its last line what the runtime needs: ways to call its kernels."""
     entries = dict.fromkeys((step.entry, step.arguments) for step in steps)
     calls = [_entry(name, arguments) for name, arguments in entries]
-    dynamic = [f"EMULATOR_DYNAMIC({name})" for name in dict.fromkeys(_DYNAMIC.findall(source.code))]
+    names = dict.fromkeys(_DYNAMIC.findall(source.code))
+    dynamic = [f"EMULATOR_DYNAMIC({name}, _ZTH{len(name)}{name})" for name in names]
     return "\n".join((source.text, *calls, *dynamic, ""))
 
 

@@ -108,16 +108,10 @@ class _Unit:
             if die.tag != "DW_TAG_variable" or not location or not isinstance(location.value, list):
                 continue
             code = bytes(location.value)
-            name = self._name(die)
-            if (
-                len(code) in (6, 10)
-                and code[-1] in _TLS_OPERATIONS
-                and not name.startswith("emulator_")
-            ):
-                length, element, is_float = self._layout(die)
-                yield Variable(
-                    name, int.from_bytes(code[1:-1], "little"), length, element, is_float
-                )
+            if len(code) in (6, 10) and code[-1] in _TLS_OPERATIONS:
+                name = self._name(die).removeprefix("emulator_dynamic_")  # of cpp/cuda_shim.h
+                offset = int.from_bytes(code[1:-1], "little")
+                yield Variable(name, offset, *self._layout(die))
 
     def _name(self, die: Any) -> str:
         origin = self._described(die, "DW_AT_name")

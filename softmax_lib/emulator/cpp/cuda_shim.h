@@ -212,11 +212,13 @@ EMULATOR_INLINE T atomicCAS(T* address, emulator::same<T> expected, emulator::sa
     }
 
 // `extern __shared__ float tile[];` inside a function declares a variable of another file, so it
-// gets one under that symbol: the 48 KiB that a launch may have without asking for more.
+// gets one under that symbol: the 48 KiB that a launch may have without asking for more. `initialise`
+// is what the compilers would call the function that sets its first values: it has none to set.
 #define EMULATOR_TEXT_(...) #__VA_ARGS__
 #define EMULATOR_TEXT(...) EMULATOR_TEXT_(__VA_ARGS__)
-#define EMULATOR_DYNAMIC(name)                                                    \
-    __attribute__((used)) alignas(128) thread_local float emulator_dynamic_##name[12288] \
+#define EMULATOR_DYNAMIC(name, initialise)                                        \
+    extern "C" void initialise() {}                                               \
+    alignas(128) __attribute__((used)) thread_local float emulator_dynamic_##name[12288] \
         __asm__(EMULATOR_TEXT(__USER_LABEL_PREFIX__) #name);
 
 namespace emulator {

@@ -11,6 +11,15 @@ template <int bytes> struct CopyUnit;
 template <> struct CopyUnit<8> { typedef Bits64 type; };
 template <> struct CopyUnit<16> { typedef Bits128 type; };
 
+// Keeps the compiler from looking through a copy.
+#if !defined(EMULATOR_OPAQUE_COPIES)
+#define EMULATOR_OPAQUE(unit)
+#elif defined(__x86_64__)
+#define EMULATOR_OPAQUE(unit) asm("" : "+x"(unit))
+#else
+#define EMULATOR_OPAQUE(unit) asm("" : "+w"(unit))
+#endif
+
 }  // namespace emulator
 
 #define EMULATOR_COPY_WHOLE(name)                                                                   \
@@ -18,7 +27,9 @@ template <> struct CopyUnit<16> { typedef Bits128 type; };
     __attribute__((always_inline)) name(const name& from) { *this = from; }                         \
     __attribute__((always_inline)) name& operator=(const name& from) {                              \
         typedef ::emulator::CopyUnit<sizeof(name)>::type Unit;                                      \
-        *reinterpret_cast<Unit*>(this) = *reinterpret_cast<const Unit*>(&from);                     \
+        Unit unit = *reinterpret_cast<const Unit*>(&from);                                          \
+        EMULATOR_OPAQUE(unit);                                                                      \
+        *reinterpret_cast<Unit*>(this) = unit;                                                      \
         return *this;                                                                               \
     }
 
