@@ -4,9 +4,20 @@ Importing this package needs torch and numpy, takes no GPU and starts no compile
 and ipywidgets load when something first needs them.
 """
 
+from typing import Any
+
 from softmax_lib.launch import run
+from softmax_lib.measurements import measure
 from softmax_lib.reference import check
 from softmax_lib.registry import kernels
 
-__all__ = ["check", "kernels", "run"]
+__all__ = ["check", "explore", "kernels", "measure", "run"]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name == "explore":
+        from softmax_lib.block_size_explorer import explore
+
+        return explore
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

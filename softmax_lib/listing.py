@@ -23,7 +23,7 @@ _CONTEXT_LINES = 1
 # Where no theme colours code (JupyterLab, Colab); :where() lets the book's own theme win.
 _STYLE = """<style>
 .worklog-code pre{font-size:.8em;line-height:1.5;overflow-x:auto;white-space:pre}
-.worklog-code.highlight pre .linenos{padding:0 1em 0 0;user-select:none}
+.worklog-code.highlight pre span.linenos{padding:0 1em 0 0;user-select:none}
 :where(.worklog-code .c1){color:var(--jp-mirror-editor-comment-color,#5f7f5f)}
 :where(.worklog-code :is(.k,.kt,.kr,.cp)){color:var(--jp-mirror-editor-keyword-color,#1f7fc4)}
 :where(.worklog-code :is(.mf,.mi,.mh)){color:var(--jp-mirror-editor-number-color,#b4600c)}
