@@ -213,13 +213,16 @@ EMULATOR_INLINE T atomicCAS(T* address, emulator::same<T> expected, emulator::sa
 
 // `extern __shared__ float tile[];` inside a function declares a variable of another file, so it
 // gets one under that symbol: the 48 KiB that a launch may have without asking for more. `initialise`
-// is what the compilers would call the function that sets its first values: it has none to set.
+// is what the compilers call the function that sets its first values: it has none to set.
 #define EMULATOR_TEXT_(...) #__VA_ARGS__
 #define EMULATOR_TEXT(...) EMULATOR_TEXT_(__VA_ARGS__)
-#define EMULATOR_DYNAMIC(name, initialise)                                        \
-    extern "C" void initialise() {}                                               \
-    alignas(128) __attribute__((used)) thread_local float emulator_dynamic_##name[12288] \
-        __asm__(EMULATOR_TEXT(__USER_LABEL_PREFIX__) #name);
+#define EMULATOR_SYMBOL(name) EMULATOR_TEXT(__USER_LABEL_PREFIX__) name
+#define EMULATOR_DYNAMIC(name, initialise)                                                 \
+    alignas(128) __attribute__((used)) thread_local float emulator_dynamic_##name[12288]   \
+        __asm__(EMULATOR_SYMBOL(#name));                                                   \
+    extern "C" __attribute__((used)) void emulator_initialise_##name() {}                  \
+    __asm__(".globl " EMULATOR_SYMBOL(#initialise) "\n"                                    \
+            ".set " EMULATOR_SYMBOL(#initialise) ", " EMULATOR_SYMBOL("emulator_initialise_" #name));
 
 namespace emulator {
 template <class... Parameters>
