@@ -35,7 +35,7 @@ def traffic_ledger(
     gpu: str = DEFAULT_GPU,
 ) -> Picture:
     """Bytes of each kernel, in matrices of (rows, cols) floats read and written once: predicted from
-    how its lanes lie, counted between the multiprocessors and L2, and counted at DRAM.
+    how its lanes lie, counted where L1 looks its sectors up (hits too), and counted at DRAM.
 
     `names` defaults to all that were profiled on this shape. Raises `BadInput` when none was.
     """
@@ -66,9 +66,9 @@ def traffic_ledger(
 
 
 _LEDGER = {
-    "predicted, to and from L2": (BLUE, ""),
-    "ncu, to and from L2": (ORANGE, "//"),
-    "ncu, to and from DRAM": (GREY, ""),
+    "predicted, at L1": (BLUE, ""),
+    "ncu, at L1": (ORANGE, "//"),
+    "ncu, at DRAM": (GREY, ""),
 }
 
 
