@@ -34,7 +34,7 @@ class Traffic:
 
 
 def predict(kernel: Kernel, rows: int, cols: int, block_size: int) -> Traffic:
-    """Bytes between the multiprocessors and the L2 cache for a (rows, cols) float32 matrix.
+    """Bytes that the multiprocessors ask of L1, hits included, for a (rows, cols) float32 matrix.
 
     Takes an x and a y that start at a multiple of 32 bytes. `floor_bytes` is one read and one write.
     """
@@ -52,8 +52,8 @@ def predict(kernel: Kernel, rows: int, cols: int, block_size: int) -> Traffic:
 def _sectors(pattern: Pattern, rows: int, cols: int, block_size: int) -> int:
     elements = rows * cols
     match pattern:
-        case "row a thread":  # no two lanes share a sector once a row is as long as one
-            return elements * min(cols, _FLOATS) // _FLOATS
+        case "row a thread":
+            return _down_rows(rows, cols)
         case "contiguous":
             return -(-elements // _FLOATS)
         case "one a row":  # a warp's elements lie in one row, but for the warps across its end
@@ -66,6 +66,16 @@ def _sectors(pattern: Pattern, rows: int, cols: int, block_size: int) -> int:
             return _along_rows(rows, cols, lane_floats=4)
         case "chunk a thread":
             return _chunks(rows, cols, -(-cols // block_size))
+
+
+def _down_rows(rows: int, cols: int) -> int:
+    """A warp takes one column of 32 rows; lanes share a sector only where rows are shorter than one."""
+    if cols >= _FLOATS:
+        return rows * cols
+    first = np.arange(0, rows, WARP, dtype=np.int64)
+    last = np.minimum(first + WARP, rows) - 1
+    columns = np.arange(cols)[:, None]
+    return int(((last * cols + columns) // _FLOATS - (first * cols + columns) // _FLOATS + 1).sum())
 
 
 def _along_rows(rows: int, cols: int, lane_floats: int) -> int:
