@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import functools
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, ParamSpec
 
 import matplotlib
@@ -39,6 +40,7 @@ _STYLE: Any = {
     "legend.handlelength": 2.2, "axes.spines.top": False, "axes.spines.right": False,
     "axes.axisbelow": True, "axes.grid": True, "grid.color": "#DDDDDD", "lines.linewidth": 1.8,
     "lines.markersize": 7, "figure.facecolor": "white", "savefig.facecolor": "white",
+    "svg.hashsalt": "softmax",
 }  # fmt: skip
 _RUNG_COLORS = (VERMILION, ORANGE, SKY, BLUE, GREEN, PURPLE)
 _RUNG_MARKERS = "osv^DP*Xph<>"
@@ -46,10 +48,24 @@ _PEER_COLORS = (INK, GREY, VERMILION, BLUE, GREEN)
 _PEER_MARKERS = "os^vD"
 
 
+@contextmanager
+def _look() -> Iterator[None]:
+    """The look of this book, whatever the reader has set."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
+        yield
+
+
 class Picture(Figure):
     """A matplotlib figure that knows its text alternative, `alt`, and shows itself in a notebook."""
 
     alt = ""
+
+    def draw(self, renderer: Any) -> None:
+        """Draw in this book's look: matplotlib makes ticks no sooner than now."""
+        with _look():
+            super().draw(renderer)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return view(self)._repr_mimebundle_()
@@ -59,13 +75,11 @@ _Arguments = ParamSpec("_Arguments")
 
 
 def drawn(function: Callable[_Arguments, Picture]) -> Callable[_Arguments, Picture]:
-    """Make `function` draw in the look of this book, whatever the reader has set."""
+    """Make `function` draw in the look of this book."""
 
     @functools.wraps(function)
     def styled(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Picture:
-        with matplotlib.rc_context():
-            matplotlib.rcdefaults()
-            matplotlib.rcParams.update(_STYLE)
+        with _look():
             return function(*args, **kwargs)
 
     return styled

@@ -1,0 +1,56 @@
+"""The README's results are those of the record: `make readme` makes them anew."""
+
+import re
+from importlib import metadata
+
+import pytest
+
+from softmax_lib import readme
+from softmax_lib.errors import BadInput
+from softmax_lib.measurements import recorded
+from softmax_lib.peers import PEERS
+from softmax_lib.plan import WORKLOG
+from softmax_lib.registry import rungs
+
+STALE = "the README's results are stale: run `make readme`"
+
+
+def test_the_readmes_table_is_that_of_the_record():
+    text = readme.README.read_text(encoding="utf-8")
+    assert readme.rewrite(text, readme.results(recorded())) == text, STALE
+
+
+def test_the_readmes_chart_is_that_of_the_record():
+    constraints = (readme.ROOT / "constraints.txt").read_text(encoding="utf-8")
+    pinned = re.search(r"^matplotlib==(\S+)$", constraints, re.MULTILINE)[1]
+    if metadata.version("matplotlib") != pinned:
+        pytest.skip(f"the chart was drawn by matplotlib {pinned}; another one draws other bytes")
+    assert readme.CHART.read_text(encoding="utf-8") == readme.chart(recorded()), STALE
+
+
+def test_the_table_has_every_rung_and_peer_and_a_copy():
+    lines = readme.results(recorded()).splitlines()
+    times = recorded().times(*WORKLOG)
+    rows = [line.split(" | ") for line in lines if line.startswith("| ")][1:]
+    assert len(rows) == len(rungs()) + len(PEERS) + 1
+    assert [row[0] for row in rows[: len(rungs())]] == [
+        f"| **{kernel.name}**" for kernel in rungs()
+    ]
+    assert rows[0][1] == f"{times['naive'].median_us:.1f} µs"
+    assert rows[0][4] == "1.0 |"
+    assert rows[-1][3] == "100%"
+
+
+def test_the_table_says_where_its_numbers_come_from():
+    assert f"Recorded on {recorded().where}." in readme.results(recorded())
+
+
+@pytest.mark.parametrize("text", ["no marks", f"{readme.BEGIN} only", f"{readme.END}{readme.END}"])
+def test_a_readme_without_its_marks_is_left_alone(text):
+    with pytest.raises(BadInput, match="results:begin"):
+        readme.rewrite(text, "new")
+
+
+def test_rewriting_touches_only_what_lies_between_the_marks():
+    text = f"before {readme.BEGIN}\nold\n{readme.END} after"
+    assert readme.rewrite(text, "new") == f"before {readme.BEGIN}\nnew\n{readme.END} after"

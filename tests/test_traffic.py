@@ -1,0 +1,74 @@
+"""The traffic ledger: sectors predicted from how lanes lie are those that a GPU counts."""
+
+import pytest
+
+from softmax_lib.measurements import recorded
+from softmax_lib.plan import WORKLOG
+from softmax_lib.registry import COPY, kernels, rungs
+from softmax_lib.traffic import SECTOR_BYTES, predict
+
+PROFILES = recorded().counters
+
+
+def shape(profile):
+    return profile["rows"], profile["cols"], profile["block_size"]
+
+
+@pytest.mark.parametrize(
+    "profile", PROFILES, ids=lambda p: f"{p['kernel']}-{p['rows']}x{p['cols']}"
+)
+def test_predicted_sectors_are_those_that_ncu_counts(profile):
+    expected = predict(kernels[profile["kernel"]], *shape(profile))
+    counted = (profile["global_load_sectors"], profile["global_store_sectors"])
+    predicted = (expected.load_sector_bytes, expected.store_sector_bytes)
+    for sectors, sector_bytes in zip(counted, predicted, strict=True):
+        assert sector_bytes == pytest.approx(SECTOR_BYTES * sectors, rel=0.03)
+
+
+def test_every_kernel_was_profiled_and_every_rung_on_the_worklogs_shape():
+    assert {p["kernel"] for p in PROFILES} == set(kernels)
+    assert {p["kernel"] for p in PROFILES if shape(p)[:2] == WORKLOG} == {k.name for k in rungs()}
+
+
+@pytest.mark.parametrize("kernel", kernels.values(), ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize(("rows", "cols"), [(1, 1), (3, 7), (33, 31), (5, 4097), (64, 4096)])
+def test_sectors_cover_what_is_asked_for_and_the_floor_is_one_read_and_one_write(
+    kernel, rows, cols
+):
+    got = predict(kernel, rows, cols, kernel.choose_block_size(cols))
+    reads, writes = kernel.traffic(cols)
+    assert got.floor_bytes == 8 * rows * cols
+    assert (got.load_bytes, got.store_bytes) == (4 * rows * cols * reads, 4 * rows * cols * writes)
+    assert got.sector_bytes == got.load_sector_bytes + got.store_sector_bytes
+    # what lanes of one warp read together moves once
+    if "same row" not in kernel.loads:
+        assert got.load_sector_bytes >= got.load_bytes
+    assert got.store_sector_bytes >= got.store_bytes
+
+
+def test_rows_shorter_than_a_sector_share_it_between_neighbouring_lanes():
+    got = predict(kernels["naive"], 64, 2, 32)
+    # 32 rows of 2 floats fill 8 sectors; a warp touches them once for each of its 2 columns
+    assert got.store_sector_bytes == 2 * 2 * 8 * SECTOR_BYTES
+
+
+def test_a_thread_a_row_moves_a_whole_sector_for_each_float():
+    got = predict(kernels["naive"], 1024, 32768, 32)
+    assert got.sector_bytes == 8 * (got.load_bytes + got.store_bytes)
+
+
+def test_a_row_that_starts_inside_a_sector_costs_more():
+    aligned = predict(kernels["shared"], 100, 1000, 256).sector_bytes / (100 * 1000)
+    odd = predict(kernels["shared"], 100, 1001, 256).sector_bytes / (100 * 1001)
+    assert odd > 1.1 * aligned
+
+
+def test_smaller_chunks_waste_less():
+    by_block = [predict(kernels["chunked"], 64, 4096, size).sector_bytes for size in (512, 1024)]
+    assert by_block[0] == 2 * by_block[1]
+
+
+def test_a_copy_and_fusion_are_at_the_floor_when_rows_are_aligned():
+    for kernel in (COPY, kernels["fusion"]):
+        got = predict(kernel, 64, 4096, 256)
+        assert got.sector_bytes == got.floor_bytes
