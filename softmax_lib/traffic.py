@@ -19,7 +19,7 @@ _FLOATS = SECTOR_BYTES // 4
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes that a kernel asks for, and bytes of the sectors that move for it."""
+    """Bytes that a kernel asks for, and bytes of the sectors that its warps touch."""
 
     load_bytes: int
     store_bytes: int
