@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +152,7 @@ class Record:
 
         Raises `BadInput` when it cannot be written.
         """
-        rows = [{name: asdict(row)[name] for name in _ROW_FIELDS} for row in self.table.values()]
+        rows = [{name: getattr(row, name) for name in _ROW_FIELDS} for row in self.table.values()]
         text = _dump({**self.content, "rows": rows})
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
