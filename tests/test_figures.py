@@ -103,7 +103,7 @@ def test_another_gpu_can_be_drawn_and_what_changed_since_is_starred(draw, other_
     picture = draw(gpu="tesla-t4")
     drawn = " ".join(texts(picture)).replace("\n", " ")
     assert "Tesla T4" in drawn
-    assert ("before this kernel changed" in drawn) == ("shared" in drawn)
+    assert ("before this kernel changed" in drawn) == ("shared" in drawn) == ("shared*" in drawn)
     assert "*" not in " ".join(texts(draw()))
 
 

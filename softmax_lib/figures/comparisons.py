@@ -108,11 +108,16 @@ def worklog_comparison(gpus: Sequence[str] = (DEFAULT_GPU,)) -> Picture:
             raise BadInput(f"naive and torch were not both recorded on {shape} on {gpu}.")
         series[recorded(gpu).gpu] = {name: row.median_us for name, row in times.items()}
         shown += [row for name, row in times.items() if name in (*_names(), "torch")]
-    figure = start("Speed-up in the original worklog and here", 3.2 + 0.75 * len(_names()))
+    stale = {row.provider for row in shown if row.stale}
+    height = 3.2 + 0.38 * len(series) * len(_names())
+    figure = start("Speed-up in the original worklog and here", height)
     panels = figure.subplots(2)
     told = [
         _ratios(axes, series, base) for axes, base in zip(panels, ("naive", "torch"), strict=True)
     ]
+    for axes in panels:
+        names = [f"{name}*" if name in stale else name for name in _names()]
+        axes.set_yticks(range(len(names)), names)
     legend(panels[0], 1)
     alt = f"Speed on {shape[0]} × {shape[1]} floats. {'. '.join(told)}"
     cited = f"{ORIGINAL_WORKLOG.gpu}: {ORIGINAL_WORKLOG.source}"
@@ -129,7 +134,7 @@ def _ratios(axes: Axes, series: dict[str, dict[str, float]], base: str) -> str:
     for number, (where, times) in enumerate(series.items()):
         names = [name for name in _names() if name in times]
         ratios = [times[base] / times[name] for name in names]
-        lift = 0.36 * number / max(1, len(series) - 1) - 0.18
+        lift = 0.8 * ((number + 0.5) / len(series) - 0.5)
         places = [_names().index(name) + lift for name in names]
         axes.plot(ratios, places, _MARKERS[number % 5], color=_COLORS[number % 5], label=where)
         for at in zip(ratios, places, strict=True):
@@ -141,6 +146,5 @@ def _ratios(axes: Axes, series: dict[str, dict[str, float]], base: str) -> str:
     logarithmic(axes, "x")
     axes.margins(x=0.12)
     axes.set(xlabel=f"times as fast as {base}", ylim=(len(_names()) - 0.5, -0.5))
-    axes.set_yticks(range(len(_names())), _names())
     axes.grid(visible=False, axis="y")
     return f"Times as fast as {base}: {'; '.join(told)}"
