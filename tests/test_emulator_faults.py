@@ -237,6 +237,17 @@ def test_a_thread_that_waits_for_memory_to_change(launch):
     assert "thread 0 of block (0,0,0) runs at broken.cu:3;" in text
 
 
+@pytest.mark.usefixtures("patience")
+def test_a_loop_that_spends_its_time_in_a_function_of_the_system():
+    body = """\
+    float value = x[threadIdx.x];
+    while (value != 0.0f)
+        value = 1.0f + fabsf(tanf(atanf(expf(sinf(value)))));
+    y[threadIdx.x] = value;
+"""
+    assert "thread 0 of block (0,0,0) runs at broken.cu:4;" in message(Hang, body)
+
+
 @both
 @pytest.mark.usefixtures("patience")
 def test_a_loop_through_a_barrier(launch):

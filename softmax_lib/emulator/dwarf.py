@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from softmax_lib.emulator.build import CPP_FOLDER
@@ -13,7 +14,7 @@ Row = tuple[int, str, int]
 """First address of some instructions, and the file and line they come from."""
 
 _OWN_FILES = frozenset(path.name for path in CPP_FOLDER.glob("*.h"))
-_TLS_OPERATIONS = (0x9B, 0xE0)  # DW_OP_form_tls_address, DW_OP_GNU_push_tls_address
+_DYNAMIC_PREFIX = "emulator_dynamic_"  # of EMULATOR_DYNAMIC in cpp/cuda_shim.h
 _FLOAT_ENCODING = 4  # DW_ATE_float
 
 
@@ -28,11 +29,32 @@ class Variable:
     is_float: bool
 
 
-def read(tables: Any) -> tuple[list[Row], list[Variable]]:
-    """Rows sorted by address, and variables, of a library's `DWARFInfo`."""
-    units = [_Unit(unit) for unit in tables.iter_CUs()]
+def read(library: Any) -> tuple[list[Row], list[Variable]]:
+    """Rows sorted by address, and variables, of a library opened as an `ELFFile`."""
+    units = [_Unit(unit) for unit in library.get_dwarf_info().iter_CUs()]
     rows = sorted((row for unit in units for row in unit.rows()), key=lambda row: row[0])
-    return rows, [variable for unit in units for variable in unit.variables()]
+    return rows, list(_shared_variables(library, units))
+
+
+def _shared_variables(library: Any, units: list[_Unit]) -> Iterator[Variable]:
+    """The thread-local variables: those that the source calls `__shared__`.
+
+    Where they lie is in the symbol table, since not every compiler tells DWARF; their types are
+    in DWARF, whose names the symbols end in.
+    """
+    declared = [variable for unit in units for variable in unit.declared()]
+    for symbol in library.get_section_by_name(".symtab").iter_symbols():
+        if symbol["st_info"]["type"] == "STT_TLS" and symbol["st_size"]:
+            length = symbol["st_size"]
+            fitting = [v for v in declared if v.bytes == length and _names(symbol.name, v.name)]
+            kind = max(fitting, key=lambda v: len(v.name), default=None)
+            if kind is not None:
+                yield replace(kind, offset=symbol["st_value"])
+
+
+def _names(symbol: str, name: str) -> bool:
+    """Whether `symbol` is the mangled form of a variable called `name`, in whatever function."""
+    return symbol == name or re.search(rf"{len(name)}{name}(_+\d+_?|_)?$", symbol) is not None
 
 
 class _Unit:
@@ -101,17 +123,13 @@ class _Unit:
             low, high = attributes["DW_AT_low_pc"].value, attributes["DW_AT_high_pc"]
             yield low, high.value if high.form == "DW_FORM_addr" else low + high.value
 
-    def variables(self) -> Iterator[Variable]:
-        """The thread-local variables: those that the source calls `__shared__`."""
+    def declared(self) -> Iterator[Variable]:
+        """All variables that have a type, at offset 0."""
         for die in self.dies:
-            location = die.attributes.get("DW_AT_location")
-            if die.tag != "DW_TAG_variable" or not location or not isinstance(location.value, list):
-                continue
-            code = bytes(location.value)
-            if len(code) in (6, 10) and code[-1] in _TLS_OPERATIONS:
-                name = self._name(die).removeprefix("emulator_dynamic_")  # of cpp/cuda_shim.h
-                offset = int.from_bytes(code[1:-1], "little")
-                yield Variable(name, offset, *self._layout(die))
+            if die.tag == "DW_TAG_variable" and self._described(die, "DW_AT_type"):
+                layout = self._layout(die)
+                if layout:
+                    yield Variable(self._name(die).removeprefix(_DYNAMIC_PREFIX), 0, *layout)
 
     def _name(self, die: Any) -> str:
         origin = self._described(die, "DW_AT_name")
@@ -131,7 +149,7 @@ class _Unit:
             die = die.get_DIE_from_attribute(link) if link else None
         return die
 
-    def _layout(self, die: Any) -> tuple[int, int, bool]:
+    def _layout(self, die: Any) -> tuple[int, int, bool] | None:
         """Bytes of the variable, bytes of an element of it, whether that is a float."""
         owner = self._described(die, "DW_AT_type")
         kind = owner.get_DIE_from_attribute("DW_AT_type")
@@ -139,6 +157,8 @@ class _Unit:
         while "DW_AT_byte_size" not in kind.attributes or kind.tag == "DW_TAG_array_type":
             if kind.tag == "DW_TAG_array_type":
                 count *= _elements(kind)
+            if "DW_AT_type" not in kind.attributes:
+                return None
             kind = kind.get_DIE_from_attribute("DW_AT_type")
         size = kind.attributes["DW_AT_byte_size"].value
         encoding = kind.attributes.get("DW_AT_encoding")

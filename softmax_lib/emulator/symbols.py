@@ -82,7 +82,7 @@ def _parse(path: Path) -> Symbols | None:
         return None
     try:
         with path.open("rb") as file:
-            rows, variables = dwarf.read(ELFFile(file).get_dwarf_info())
+            rows, variables = dwarf.read(ELFFile(file))
     except ELFError:
         return None
     return Symbols(tuple(row[0] for row in rows), tuple(row[1:] for row in rows), tuple(variables))

@@ -148,17 +148,17 @@ Fault describe_access(const Worker& worker, Access access, int size, uintptr_t a
 }
 
 // The compiler puts a trap before each access that it was told to check (build.py), and nowhere else.
-Fault describe_misaligned(const Worker& worker, const void* pc) {
+Fault describe_misaligned(const Worker& worker) {
     Fault fault = fault_of(worker, FaultKind::address, "misaligned");
-    fault.pc = offset_of(worker, pc);
-    fault.pc_is_exact = 1;
+    fault.pc = offset_of(worker, worker.interruption.pc);
+    fault.pc_is_exact = worker.interruption.pc_is_exact;
     return fault;
 }
 
-Fault describe_trap(const Worker& worker, const char* what, const void* pc) {
+Fault describe_trap(const Worker& worker, const char* what) {
     Fault fault = fault_of(worker, FaultKind::other, what);
-    fault.pc = offset_of(worker, pc);
-    fault.pc_is_exact = 1;
+    fault.pc = offset_of(worker, worker.interruption.pc);
+    fault.pc_is_exact = worker.interruption.pc_is_exact;
     return fault;
 }
 

@@ -17,15 +17,19 @@ namespace emulator {
 #if defined(__APPLE__) && defined(__x86_64__)
 #define REGISTER_PC(context) (context)->uc_mcontext->__ss.__rip
 #define REGISTER_SP(context) (context)->uc_mcontext->__ss.__rsp
+#define REGISTER_LINK(context) 0
 #elif defined(__APPLE__)
 #define REGISTER_PC(context) (context)->uc_mcontext->__ss.__pc
 #define REGISTER_SP(context) (context)->uc_mcontext->__ss.__sp
+#define REGISTER_LINK(context) (context)->uc_mcontext->__ss.__lr
 #elif defined(__x86_64__)
 #define REGISTER_PC(context) (context)->uc_mcontext.gregs[REG_RIP]
 #define REGISTER_SP(context) (context)->uc_mcontext.gregs[REG_RSP]
+#define REGISTER_LINK(context) 0
 #else
 #define REGISTER_PC(context) (context)->uc_mcontext.pc
 #define REGISTER_SP(context) (context)->uc_mcontext.sp
+#define REGISTER_LINK(context) (context)->uc_mcontext.regs[30]
 #endif
 
 static Access access_of(const ucontext_t* context) {
@@ -41,6 +45,23 @@ static Access access_of(const ucontext_t* context) {
 
 // ---- handlers
 
+// The interrupted instruction; if it is in a function that the kernel has called, such as expf, the
+// place of that call: the first address in the kernel's library among those it can return to.
+static void find_place(Worker& worker, ucontext_t* context) {
+    uintptr_t pc = REGISTER_PC(context), link = REGISTER_LINK(context), stack = REGISTER_SP(context);
+    auto is_kernels = [&](uintptr_t code) {
+        return code - worker.launch->library_base < worker.library_bytes;
+    };
+    worker.interruption.pc_is_exact = is_kernels(pc);
+    if (!is_kernels(pc) && is_kernels(link)) pc = link;
+    auto is_on_stack = [&] { return worker.stacks.contains(stack) && !worker.stacks.is_guard(stack); };
+    for (; !is_kernels(pc) && is_on_stack(); stack += sizeof(uintptr_t)) {
+        uintptr_t word = *reinterpret_cast<const uintptr_t*>(stack);
+        if (is_kernels(word)) pc = word;
+    }
+    worker.interruption.pc = reinterpret_cast<const void*>(pc);
+}
+
 static void leave_after_handler() { current_worker->leave_after_signal(); }
 
 // The interrupted code goes on in leave_after_handler, on a stack of its own: the fiber's may be full.
@@ -50,7 +71,7 @@ static void redirect(Worker& worker, ucontext_t* context) {
 #if defined(__x86_64__)
     stack -= 8;  // as after a call
 #endif
-    worker.interruption.pc = reinterpret_cast<const void*>(static_cast<uintptr_t>(REGISTER_PC(context)));
+    find_place(worker, context);
     REGISTER_SP(context) = stack;
     REGISTER_PC(context) = reinterpret_cast<uintptr_t>(leave_after_handler);
 }
@@ -91,14 +112,14 @@ void interrupt(std::thread& thread) { pthread_kill(thread.native_handle(), KNOCK
 void Worker::leave_after_signal() {
     in_runtime = true;
     const Interruption& at = interruption;
-    if (at.signal == KNOCK) stop_here(at.pc, true);
-    if (at.signal == SIGFPE) abandon(describe_trap(*this, "integer division by zero", at.pc));
-    if (at.signal == SIGILL || at.signal == SIGTRAP) abandon(describe_misaligned(*this, at.pc));
+    if (at.signal == KNOCK) stop_here(at.pc, at.pc_is_exact);
+    if (at.signal == SIGFPE) abandon(describe_trap(*this, "integer division by zero"));
+    if (at.signal == SIGILL || at.signal == SIGTRAP) abandon(describe_misaligned(*this));
     if (stacks.is_guard(at.address)) {
-        abandon(describe_trap(*this, "the local arrays overflow the stack of 64 KiB", at.pc));
+        abandon(describe_trap(*this, "the local arrays overflow the stack of 64 KiB"));
     }
     Fault fault = describe_access(*this, at.access, 0, at.address, at.pc);
-    fault.pc_is_exact = 1;
+    fault.pc_is_exact = at.pc_is_exact;
     abandon(fault);
 }
 

@@ -60,7 +60,8 @@ private:
 // What a signal handler saw.
 struct Interruption {
     int signal;
-    const void* pc;
+    const void* pc;        // in the kernel's library, or where a call from there would return to
+    bool pc_is_exact;
     uintptr_t address;
     Access access;
 };
@@ -158,8 +159,8 @@ Fault describe_stall(const Worker& worker);
 Fault describe_hang(const Worker& worker, const void* pc, bool pc_is_exact);
 Fault describe_failure(const Worker& worker, const char* what, Place place);
 Fault describe_access(const Worker& worker, Access access, int size, uintptr_t address, const void* pc);
-Fault describe_misaligned(const Worker& worker, const void* pc);
-Fault describe_trap(const Worker& worker, const char* what, const void* pc);
+Fault describe_misaligned(const Worker& worker);           // these two: where the worker
+Fault describe_trap(const Worker& worker, const char* what);  // was interrupted
 
 // signals.cpp: faults of the hardware, and the knock on a spinning worker's door.
 void install_signal_handlers();
