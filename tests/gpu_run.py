@@ -17,23 +17,14 @@ from softmax_lib.provenance import gpu_facts, today, versions
 from softmax_lib.registry import rungs
 
 SUMMARY = Path(__file__).with_name("gpu_run.json")
-TESTS = ("tests/test_kernels.py", "tests/test_launch.py", "tests/test_compile.py")
+TESTS = ("kernels", "launch", "compile", "benchmark", "block_size_explorer")
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 
 def run_pytest() -> dict[str, int]:
     """Run the tests marked `gpu` or `nvrtc`; how many ended in which way."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-m",
-        "gpu or nvrtc",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        *TESTS,
-    ]
+    command = [sys.executable, "-m", "pytest", "-m", "gpu or nvrtc", "-q", "-p", "no:cacheprovider"]
+    command += [f"tests/test_{name}.py" for name in TESTS]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=SUMMARY.parent.parent)
     print(done.stdout[-3000:])
     counts = re.findall(r"(\d+) (passed|failed|skipped|errors?)", done.stdout.splitlines()[-1])
