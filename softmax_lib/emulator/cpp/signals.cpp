@@ -71,6 +71,7 @@ static void redirect(Worker& worker, ucontext_t* context) {
 #if defined(__x86_64__)
     stack -= 8;  // as after a call
 #endif
+    worker.in_runtime = true;  // from here on: the next signal must not change where this one was
     find_place(worker, context);
     REGISTER_SP(context) = stack;
     REGISTER_PC(context) = reinterpret_cast<uintptr_t>(leave_after_handler);
@@ -110,7 +111,6 @@ static void on_knock(int, siginfo_t*, void* context) {
 void interrupt(std::thread& thread) { pthread_kill(thread.native_handle(), KNOCK); }
 
 void Worker::leave_after_signal() {
-    in_runtime = true;
     const Interruption& at = interruption;
     if (at.signal == KNOCK) stop_here(at.pc, at.pc_is_exact);
     if (at.signal == SIGFPE) abandon(describe_trap(*this, "integer division by zero"));
