@@ -68,7 +68,7 @@ def draw_times(times: dict[int, Measurement], chosen: int) -> Drawing:
     scale = _HIGHEST / max(copy_us, *(row.median_us for row in times.values()))
     for (size, row), (left, width) in zip(times.items(), places(len(times)), strict=True):
         high = row.median_us * scale
-        tone = "orange" if size == chosen else "green" if row.source == "live" else "blue"
+        tone = "orange" if size == chosen else "green" if row.is_live else "blue"
         drawing.boxes([(left, _BASE - high, width, high)], tone, solid=size == chosen)
         if size == chosen:
             time = time_in_words(row.median_us)
@@ -103,7 +103,7 @@ def _grid(sizes: BlockSizes, block_size: int) -> str:
 
 
 def _provenance(row: Measurement, sizes: BlockSizes) -> str:
-    if row.source == "live":
+    if row.is_live:
         others = f" The other bars were recorded on {recorded(sizes.gpu).where}."
         return f"Measured here, live.{others if len(sizes.known) > len(sizes.live) else ''}"
     stale = " The kernel has changed since." if row.stale else ""

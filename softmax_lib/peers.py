@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import cast
 
@@ -89,4 +90,5 @@ def try_once(name: str, call: Call, x: Tensor) -> None:
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    plain = re.sub(r"\x1b\[[\d;]*m", "", str(error))  # some compilers colour their errors
+    return (plain.strip().splitlines() or [type(error).__name__])[0]

@@ -58,6 +58,11 @@ class Measurement:
         return self.provider, self.rows, self.cols, self.dtype, self.block_size, self.l2
 
     @property
+    def is_live(self) -> bool:
+        """Whether it was taken here and now."""
+        return self.source.startswith("live")
+
+    @property
     def gb_per_s(self) -> float:
         """Bandwidth that one read and one write of the matrix make, in 10^9 bytes a second."""
         return gb_per_s(self.rows, self.cols, getattr(torch, self.dtype).itemsize, self.median_us)

@@ -32,7 +32,7 @@ def live_us(monkeypatch):
     def measure(name, rows, cols, *, block_size):
         any_row = measurements.recorded().select(provider=name)[0]
         facts = {"rows": rows, "cols": cols, "block_size": block_size, "median_us": 50.0}
-        return dataclasses.replace(any_row, **facts, source="live")
+        return dataclasses.replace(any_row, **facts, source="live on Test GPU, 2030-01-01")
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA T4")
