@@ -37,6 +37,7 @@ KERNEL_FLAGS = (
     "-fno-finite-loops",  # an endless loop is a hang to report, not something to remove
     "-fwrapv",  # as on a GPU: an int that is too small ends at a wrong address, not anywhere
     "-fno-optimize-sibling-calls",  # a barrier in last place must return into its kernel
+    "-fno-plt",  # the stubs that it would call through have no lines
     "-gdwarf-4",
 )
 # Untraced kernels trap at a misaligned access; traced ones check it in the runtime.

@@ -65,6 +65,10 @@ static int find_segments(dl_phdr_info* info, size_t, void* searcher) {
             worker.shared_bytes = segment.p_memsz;
         } else if (segment.p_type == PT_LOAD) {
             worker.library_bytes = segment.p_vaddr + segment.p_memsz;
+            if (segment.p_flags & PF_X) {
+                worker.code_low = info->dlpi_addr + segment.p_vaddr;
+                worker.code_bytes = segment.p_memsz;
+            }
         }
     }
     return 1;
@@ -74,7 +78,7 @@ static int find_segments(dl_phdr_info* info, size_t, void* searcher) {
 
 static void find_shared_memory(Worker& worker) {
     worker.shared_low = nullptr;
-    worker.shared_bytes = worker.library_bytes = 0;
+    worker.shared_bytes = worker.library_bytes = worker.code_bytes = 0;
 #if defined(__linux__)
     dl_iterate_phdr(find_segments, &worker);
 #endif
@@ -90,6 +94,7 @@ void Worker::run(Launch& given) {
     thread_count = request.block_size;
     warp_size = request.warp_size;
     lane_bits = __builtin_ctz(static_cast<unsigned>(warp_size));
+    all_lanes_ = ~0u >> (32 - warp_size);
     if (threads.size() < static_cast<size_t>(thread_count)) threads.resize(thread_count);
     find_shared_memory(*this);
     if (request.metered) {
@@ -225,8 +230,8 @@ void Worker::stop_here(const void* pc, bool pc_is_exact) {
 }
 
 unsigned Worker::existing_lanes(int warp) const {
-    int lanes = thread_count - (warp << lane_bits);
-    return lanes >= 32 && warp_size == 32 ? ~0u : (1u << (lanes < warp_size ? lanes : warp_size)) - 1;
+    int missing = ((warp + 1) << lane_bits) - thread_count;  // in the last warp
+    return all_lanes_ >> (missing > 0 ? missing : 0);
 }
 
 // ---- barriers
@@ -277,28 +282,26 @@ uint64_t Worker::warp_call(const WarpCall& call, Place place) {
     thread.place = place;
     thread.state = State::in_warp_call;
     waiting_lanes_[warp] |= 1u << lane;
-    complete_warp_call(warp, call.mask);
+    // Lanes that the block does not have are not waited for; lanes that have exited are, in vain.
+    unsigned lanes = call.mask & existing_lanes(warp);
+    if ((waiting_lanes_[warp] & lanes) == lanes) complete_warp_call(warp, lanes);
     yield(thread, warp);
     thread.state = State::running;
     return thread.received;
 }
 
-// Lets the lanes of `mask` go on if all of them are here, at the same call. Lanes that the block
-// does not have are not waited for; lanes that have exited are, in vain.
-bool Worker::complete_warp_call(int warp, unsigned mask) {
-    unsigned lanes = mask & existing_lanes(warp);
-    if ((waiting_lanes_[warp] & lanes) != lanes) return false;
+// All `lanes` are waiting: lets them go on if they wait at the same call.
+void Worker::complete_warp_call(int warp, unsigned lanes) {
     const Thread* warp_threads = &threads[warp << lane_bits];
     const Thread& first = warp_threads[__builtin_ctz(lanes)];
     for (unsigned rest = lanes; rest; rest &= rest - 1) {
         const Thread& other = warp_threads[__builtin_ctz(rest)];
-        if (other.call->mask != mask || other.operation != first.operation) return false;
+        if (other.call->mask != first.call->mask || other.operation != first.operation) return;
     }
     exchange(warp, lanes);
     if (launch->meter && lanes == existing_lanes(warp)) launch->meter->meet_warp(warp);
     waiting_lanes_[warp] &= ~lanes;
     ready_.add(warp, lanes);
-    return true;
 }
 
 // The lane that a shuffle reads. One outside of its segment is replaced by the caller's own.

@@ -76,7 +76,7 @@ public:
     // What kernels call, through the functions at the end of scheduler.cpp. Inline, and with what
     // is rare kept out: a barrier's frames are on a thousand stacks at once.
     EMULATOR_HOT int barrier(Operation operation, int predicate, Place place);
-    uint64_t warp_call(const WarpCall& call, Place place);
+    EMULATOR_HOT uint64_t warp_call(const WarpCall& call, Place place);
     unsigned active_mask() const;
 
     // Reports a fault and leaves the block, from any fiber.
@@ -106,6 +106,8 @@ public:
     char* shared_low = nullptr;   // the block's shared memory; null where the system cannot tell
     size_t shared_bytes = 0;
     size_t library_bytes = 0;     // mapped for the kernel's library, from its base
+    uintptr_t code_low = 0;       // of that, what can be executed
+    size_t code_bytes = 0;
     volatile bool in_runtime = true;
     std::atomic<uint64_t> finished{0};  // CUDA threads, in this launch
 
@@ -130,11 +132,12 @@ private:
     void thread_exited(Thread& thread);
     [[noreturn]] EMULATOR_COLD void stalled();
     EMULATOR_COLD void release_barrier();
-    bool complete_warp_call(int warp, unsigned mask);
+    EMULATOR_COLD void complete_warp_call(int warp, unsigned lanes);
     void exchange(int warp, unsigned lanes);
-    unsigned existing_lanes(int warp) const;
+    EMULATOR_HOT unsigned existing_lanes(int warp) const;
 
     ReadySet ready_;
+    unsigned all_lanes_ = 0;      // of a whole warp
     void* main_stack_pointer_ = nullptr;
     int exited_ = 0;
 
