@@ -1,6 +1,7 @@
 """Building: the reader's own lines in every message, one build for all, a cache that may fail."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -136,6 +137,12 @@ def test_another_kind_of_machine_is_named(monkeypatch):
     monkeypatch.setenv("CXX", "a-compiler-not-asked-before")
     with pytest.raises(NotAvailable, match="on riscv64"):
         emulator.compiler()
+
+
+def test_importing_starts_no_compiler_and_reads_no_tables():
+    code = "import sys, softmax_lib.emulator; assert 'elftools' not in sys.modules"
+    environment = {**os.environ, "CXX": "nonexistent-c++"}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
 
 
 # ---- the cache

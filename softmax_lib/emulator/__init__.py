@@ -2,6 +2,14 @@
 
 The source is compiled, unmodified, by the machine's C++ compiler. It shows what a kernel computes,
 where its threads wait and what they touch; its speed says nothing about a GPU's.
+
+Proven on x86-64 Linux with g++, clang++ and the ziglang wheel (g++ 10 or newer), and on 64-bit ARM
+Linux under qemu. Written for macOS and not tried there: no tracing, and faults without a line.
+
+What it lacks: blocks and grids of more than one dimension, half precision, inline PTX, clusters and
+bulk copies. A thread that spins until another one writes never lets that one run: it counts as a
+hang, as on a GPU before Volta. Lanes of a mask must not have exited, and a thread that has exited
+counts as missing at a barrier: both stricter than most GPUs.
 """
 
 from softmax_lib.emulator.events import Event, Trace
