@@ -57,18 +57,9 @@ def inspect(
         widths = _accesses(compile_cubin(program, arch))
         for entry in resources(program, arch):
             blocks, limit = occupancy(arch, block_size, entry.registers, entry.shared_bytes)
-            found.append(
-                MachineCode(
-                    entry.entry,
-                    arch,
-                    entry.registers,
-                    entry.shared_bytes,
-                    entry.spill_bytes,
-                    widths.get(entry.entry, {}),
-                    blocks,
-                    limit,
-                )  # fmt: skip
-            )
+            sizes = (entry.registers, entry.shared_bytes, entry.spill_bytes)
+            accesses = widths.get(entry.entry, {})
+            found.append(MachineCode(entry.entry, arch, *sizes, accesses, blocks, limit))
     return tuple(found)
 
 

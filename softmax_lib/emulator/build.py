@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from softmax_lib.cache import cache_folder
-from softmax_lib.emulator import diagnostics
+from softmax_lib.emulator import diagnostics, missing
 from softmax_lib.emulator.toolchain import Toolchain, toolchain
 from softmax_lib.errors import CompileError, NotAvailable
 from softmax_lib.registry import Step
@@ -88,10 +88,17 @@ def kernel_library(program: Program, steps: Sequence[Step], warp_size: int, trac
             (folder / name).write_text(content, encoding="utf-8")
         command = [*tools.command, *flags, "-x", "c++", source.file_name]
         compiled = "kernel.s" if traced else "kernel.o"
-        _check(command, compiled, folder, lambda: _why_not(command, program, steps, folder))
+        _check(
+            command, compiled, folder, lambda said: _why_not(command, program, steps, folder, said)
+        )
         if traced:
             _part_shared_arrays(folder / compiled)
-        _check([*tools.command, compiled, *link_flags(runtime)], str(out), folder)
+        _check(
+            [*tools.command, compiled, *link_flags(runtime)],
+            str(out),
+            folder,
+            lambda said: _refuse_missing(source, said),
+        )
 
     return _build_once(path, build)
 
@@ -130,13 +137,13 @@ def _build_runtime(tools: Toolchain, out: Path) -> None:
 
 
 def _check(
-    command: list[str], out: str, folder: Path, explain: Callable[[], str | None] = lambda: None
+    command: list[str], out: str, folder: Path, explain: Callable[[str], str | None]
 ) -> None:
     compile_only = {".o": ["-c"], ".s": ["-S"]}.get(Path(out).suffix, [])
     done = _compile([*command, *compile_only, "-o", out], folder)
     if done.returncode:
-        message = explain() or diagnostics.readable(done.stderr, folder, CPP_FOLDER)
-        raise CompileError(message)
+        message = diagnostics.readable(done.stderr, folder, CPP_FOLDER)
+        raise CompileError(explain(message) or message)
 
 
 def _part_shared_arrays(assembly: Path) -> None:
@@ -157,9 +164,10 @@ def _part_shared_arrays(assembly: Path) -> None:
 
 
 def _why_not(
-    command: list[str], program: Program, steps: Sequence[Step], folder: Path
+    command: list[str], program: Program, steps: Sequence[Step], folder: Path, said: str
 ) -> str | None:
     """The message for the source alone; if that compiles, its kernels take other arguments."""
+    _refuse_missing(program.source, said)
     (folder / program.source.file_name).write_text(program.source.text, encoding="utf-8")
     alone = _compile([*command, "-fsyntax-only"], folder)
     if alone.returncode:
@@ -169,6 +177,13 @@ def _why_not(
         f"{program.source.file_name} is launched as {calls}, with arrays of float and int sizes, "
         "and its kernels take something else."
     )
+
+
+def _refuse_missing(source: Source, said: str) -> None:
+    """Raises `NotAvailable` when what the compiler `said` is about something the emulator lacks."""
+    lacking = missing.name_missing(source, said)
+    if lacking:
+        raise NotAvailable(lacking)
 
 
 def _compile(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:

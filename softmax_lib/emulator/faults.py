@@ -33,7 +33,7 @@ def exception_for(
     if fault.kind == native.FAULT_ADDRESS:
         return IllegalAddress(_illegal_address(fault, text, path, arrays))
     if fault.kind == native.FAULT_RECORD_LIMIT:
-        return BadInput("This trace has too many events to keep; trace a smaller x.")
+        return BadInput("This launch has too many events to keep; take a smaller x.")
     return KernelFault(f"{_who(fault)}{_at(fault, path)}: {text}.")
 
 

@@ -42,11 +42,15 @@ class Geometry:
 
 @dataclass
 class Instruments:
-    """What a traced launch checks and records; with `lines` it is metered. See tracing.py, metering.py."""
+    """What a traced launch checks and records; with `lines` it is metered. See tracing.py, metering.py.
+
+    The first `inputs` of its arrays are only to be read.
+    """
 
     variables: Sequence[native.Array]
     record_limit: int
     lines: Sequence[native.Line] = ()
+    inputs: int = 0
     step: int = 0
     records: list[bytes] = field(default_factory=list)
     counts: list[bytes] = field(default_factory=list)
@@ -126,6 +130,7 @@ def _request(
         lines=(native.Line * len(lines))(*lines),
         line_count=len(lines),
         metered=bool(lines),
+        input_count=instruments.inputs if instruments else 0,
     )
 
 

@@ -11,9 +11,9 @@ import torch
 
 from softmax_lib.emulator import faults, native, symbols
 from softmax_lib.emulator.launching import Geometry, Instruments, check_sizes, launch, watchdog_s
-from softmax_lib.emulator.memory import EmulatedArray, device_arrays
+from softmax_lib.emulator.memory import FLOAT_BYTES, EmulatedArray, device_arrays
 from softmax_lib.emulator.tracing import shared_arrays, traced_library
-from softmax_lib.errors import SoftmaxLibError
+from softmax_lib.errors import BadInput, SoftmaxLibError
 from softmax_lib.registry import Kernel
 
 COUNTS = np.dtype(
@@ -44,12 +44,13 @@ HAZARD = np.dtype(
         ("is_shared", "i4"),
         ("is_store", "i4"),
         ("other_is_store", "i4"),
-        ("unused", "i4"),
+        ("other_is_elsewhere", "i4"),
     ]
 )
 """cpp/meter.h: Hazard."""
 
-RACE, UNINITIALISED = range(2)
+RACE, UNINITIALISED, ABSENT_LANE, INPUT_WRITTEN = range(4)
+"""cpp/meter.h: HazardKind."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,27 +69,40 @@ class Metered:
     library: Path
     arrays: tuple[tuple[str, int, int], ...]
 
+    def merged_counts(self) -> list[dict[str, int]]:
+        """The counts as numbers by name, with those of equal lines in several steps added up."""
+        facts = ("place", "operation", "is_shared", "size")
+        found: dict[tuple, dict[str, int]] = {}
+        for row in self.counts:
+            numbers = {name: int(row[name]) for name in COUNTS.names or ()}
+            key = tuple(numbers[name] for name in facts)
+            before = found.get(key, {})
+            added = {name: n + before.get(name, 0) for name, n in numbers.items()}
+            found[key] = added | {name: numbers[name] for name in facts}
+        return list(found.values())
+
     def element(self, hazard: np.void) -> str:
         """The word that a hazard is about: "partial[3]"."""
         address = int(hazard["address"])
         if hazard["is_shared"]:
             variable = symbols.nearest_variable(self.library, address)
-            name, low = (variable.name, variable.offset) if variable else ("shared memory", 0)
-            return f"{name}[{(address - low) // 4}]"
+            if variable is None:
+                return f"byte {address} of shared memory"
+            return f"{variable.name}[{(address - variable.offset) // variable.element_bytes}]"
         name, low, _ = next(a for a in self.arrays if 0 <= address - a[1] < a[2])
-        return f"{name}[{(address - low) // 4}]"
+        return f"{name}[{(address - low) // FLOAT_BYTES}]"
 
 
 def meter(kernel: Kernel, x: torch.Tensor, block_size: int, grid: int | None = None) -> Metered:
     """Run `kernel` on `x`, a contiguous float32 CPU tensor of shape (rows, cols), with all counted.
 
-    Raises as `execute` does for what keeps the kernel from starting; a fault of a running kernel
-    is in the result.
+    Raises as `execute` does for what keeps the kernel from starting, and `BadInput` when a line
+    is gone through too often to be counted; a fault of a running kernel is in the result.
     """
     check_sizes(block_size, 32)
     path = traced_library(kernel, block_size, x.shape[1], 32)
     places, lines = _lines(path)
-    instruments = Instruments(shared_arrays(path), record_limit=0, lines=lines)
+    instruments = Instruments(shared_arrays(path), record_limit=0, lines=lines, inputs=1)
     with device_arrays(kernel, x, torch.full_like(x, torch.nan)) as arrays:
         fault = _run(kernel, path, arrays, x, Geometry(grid or 0, block_size), instruments)
         named = tuple((name, array.address, array.bytes) for name, array in arrays.items())
@@ -121,5 +135,8 @@ def _run(
         geometry = Geometry(blocks, asked.block_size)
         fault = launch(path, step, geometry, arrays, rows, cols, instruments)
         if fault is not None:
-            return faults.exception_for(fault, path, arrays, watchdog_s())
+            found = faults.exception_for(fault, path, arrays, watchdog_s())
+            if isinstance(found, BadInput):
+                raise found
+            return found
     return None

@@ -68,6 +68,8 @@ class Request(Structure):
         ("lines", POINTER(Line)),
         ("line_count", c_int32),
         ("metered", c_int32),
+        ("input_count", c_int32),
+        ("unused", c_int32),
     )
 
 

@@ -27,7 +27,13 @@
 #define __managed__
 #define __grid_constant__
 #define __launch_bounds__(...)
-#define __shared__ thread_local  // inside a function that implies static
+// Inside a function thread_local implies static. Without constinit g++ guards a float4's by a flag,
+// which a trace would take for shared memory.
+#ifdef __clang__
+#define __shared__ thread_local
+#else
+#define __shared__ __constinit thread_local
+#endif
 #define __noinline__ __attribute__((noinline))
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(bytes) __attribute__((aligned(bytes)))

@@ -41,6 +41,8 @@ struct Request {
     const Line* lines;          // of the library, for metered launches
     int32_t line_count;
     int32_t metered;            // counts requests and watches for hazards; traced ones only
+    int32_t input_count;        // the first so many arrays are only to be read
+    int32_t unused;
 };
 
 enum class FaultKind : int32_t { none, barrier, deadlock, address, hang, other, record_limit };

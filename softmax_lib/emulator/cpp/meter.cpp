@@ -9,28 +9,29 @@ namespace emulator {
 
 constexpr unsigned SECTOR_BYTES = 32, WORD_BYTES = 4, BANKS = 32;
 constexpr size_t MOST_HAZARDS = 1000;
+// Accesses of a warp at one line between two meetings; an endless loop comes here.
+constexpr size_t MOST_PENDING = size_t(1) << 23;
 
-Meter::Meter(const std::vector<Array>& arrays, const std::vector<Line>& lines, size_t shared_bytes,
-             int block_size, int warp_size)
+Meter::Meter(const std::vector<Array>& arrays, int inputs, const std::vector<Line>& lines,
+             size_t shared_bytes, int block_size, int warp_size)
     : lines_(lines),
       warp_size_(warp_size),
       shared_(shared_bytes / WORD_BYTES + 1),
       pending_((block_size + warp_size - 1) / warp_size),
       warp_epochs_(pending_.size(), 1) {
     for (const Array& array : arrays) {
-        arrays_.push_back({array.address, array.bytes, std::vector<Word>(array.bytes / WORD_BYTES + 1)});
+        bool is_input = arrays_.size() < static_cast<size_t>(inputs);
+        std::vector<Word> words(array.bytes / WORD_BYTES + 1);
+        arrays_.push_back({array.address, array.bytes, is_input, std::move(words)});
     }
 }
 
-uint32_t Meter::place_of(uint32_t site) {
-    if (site >= place_of_.size()) place_of_.resize(site + 1, -1);
-    int64_t& place = place_of_[site];
-    if (place < 0) {
-        auto after = [](uint64_t pc, const Line& line) { return pc < line.start; };
-        auto next = std::upper_bound(lines_.begin(), lines_.end(), uint64_t(site) - 1, after);
-        place = next == lines_.begin() ? 0 : (next - 1)->place;
-    }
-    return static_cast<uint32_t>(place);
+Meter::Known& Meter::look_up(uint32_t site) {
+    if (site >= known_.size()) known_.resize(site + 1);
+    auto after = [](uint64_t pc, const Line& line) { return pc < line.start; };
+    auto next = std::upper_bound(lines_.begin(), lines_.end(), uint64_t(site) - 1, after);
+    known_[site].place = next == lines_.begin() ? 0 : static_cast<int32_t>((next - 1)->place);
+    return known_[site];
 }
 
 void Meter::start_block(uint64_t block) {
@@ -55,11 +56,9 @@ void Meter::meet_warp(int warp) {
 
 // ---- requests
 
-static uint64_t key_of(uint32_t place, Operation operation, bool is_shared, unsigned size) {
-    return uint64_t(place) << 16 | uint64_t(size) << 8 | uint64_t(is_shared) << 7 | uint64_t(operation);
-}
-
-uint32_t Meter::index_of(uint64_t key, uint32_t place, Operation operation, bool is_shared, unsigned size) {
+uint32_t Meter::index_of(uint32_t place, Operation operation, bool is_shared, unsigned size) {
+    uint64_t key = uint64_t(place) << 16 | uint64_t(size) << 8 | uint64_t(is_shared) << 7 |
+                   uint64_t(operation);
     auto [found, is_new] = index_of_.try_emplace(key, counts.size());
     if (is_new) {
         LineCounts fresh{};
@@ -73,59 +72,90 @@ uint32_t Meter::index_of(uint64_t key, uint32_t place, Operation operation, bool
 }
 
 void Meter::call(uint32_t place, Operation operation) {
-    counts[index_of(key_of(place, operation, false, 0), place, operation, false, 0)].requests++;
+    counts[index_of(place, operation, false, 0)].requests++;
 }
 
-Meter::Pending& Meter::pending_of(int warp, const WarpAccess& access) {
-    uint64_t key = key_of(access.place, access.operation, access.is_shared, access.size);
-    for (Pending& pending : pending_[warp]) {
-        if (pending.key == key) return pending;
+void Meter::access(WarpAccess access) {
+    Known& site = known(access.site);
+    access.place = static_cast<uint32_t>(site.place);
+    int32_t& index = site.index[static_cast<int>(access.operation)][access.is_shared];
+    if (index < 0) {
+        index = static_cast<int32_t>(index_of(access.place, access.operation, access.is_shared, access.size));
     }
-    uint32_t index = index_of(key, access.place, access.operation, access.is_shared, access.size);
-    pending_[warp].push_back({key, index, {}, {}, {}});
-    return pending_[warp].back();
-}
-
-void Meter::access(const WarpAccess& access) {
-    Pending& pending = pending_of(warp_of(access.thread), access);
-    int lane = access.thread % warp_size_;
-    uint32_t request = pending.times[lane]++;
-    if (request == pending.lanes.size()) {
-        pending.lanes.push_back(0);
-        pending.addresses.resize(pending.addresses.size() + 32);
+    Pending& pending = pending_of(warp_of(access.thread), static_cast<uint32_t>(index));
+    uint32_t lane = static_cast<uint32_t>(access.thread % warp_size_);
+    size_t start = pending.addresses.size();
+    if (start == MOST_PENDING) {
+        is_complete = false;
+        return;
     }
-    pending.lanes[request] |= 1u << lane;
-    pending.addresses[size_t(request) * 32 + lane] = access.address;
+    if (pending.runs.empty() || pending.runs.back().lane != lane) {
+        pending.runs.push_back({lane, static_cast<uint32_t>(start)});
+    }
+    pending.addresses.push_back(access.address);
     watch(access);
 }
 
 void Meter::close_requests(int warp) {
-    for (Pending& pending : pending_[warp]) {
-        if (pending.lanes.empty()) continue;
-        for (size_t request = 0; request < pending.lanes.size(); request++) {
-            uint64_t addresses[32];
-            int lanes = 0;
-            for (uint32_t rest = pending.lanes[request]; rest; rest &= rest - 1) {
-                addresses[lanes++] = pending.addresses[request * 32 + __builtin_ctz(rest)];
-            }
-            count_request(counts[pending.index], addresses, lanes);
-        }
-        pending.lanes.clear();
-        pending.addresses.clear();
-        std::fill(std::begin(pending.times), std::end(pending.times), 0);
+    for (size_t index = 0; index < pending_[warp].size(); index++) {
+        Pending& pending = pending_[warp][index];
+        if (!pending.runs.empty()) close_line(counts[index], pending);
     }
 }
 
+// The n-th accesses of all lanes are one request. A lane has several runs only when it waited for
+// some of the others in between.
+void Meter::close_line(LineCounts& line, Pending& pending) {
+    std::vector<uint64_t> of_lane[32];
+    const uint64_t *at[32], *end[32];
+    int lanes = 0;
+    size_t runs = pending.runs.size();
+    pending.runs.push_back({0, static_cast<uint32_t>(pending.addresses.size())});
+    uint32_t seen = 0, twice = 0;
+    for (size_t i = 0; i < runs; i++) {
+        twice |= seen & 1u << pending.runs[i].lane;
+        seen |= 1u << pending.runs[i].lane;
+    }
+    for (size_t i = 0; i < runs; i++) {
+        const Run& run = pending.runs[i];
+        const uint64_t* first = pending.addresses.data() + run.start;
+        const uint64_t* last = pending.addresses.data() + pending.runs[i + 1].start;
+        if (twice) {
+            of_lane[run.lane].insert(of_lane[run.lane].end(), first, last);
+        } else {
+            at[lanes] = first;
+            end[lanes++] = last;
+        }
+    }
+    for (const std::vector<uint64_t>& accesses : of_lane) {
+        if (accesses.empty()) continue;
+        at[lanes] = accesses.data();
+        end[lanes++] = accesses.data() + accesses.size();
+    }
+    for (;;) {
+        uint64_t addresses[32];
+        int taking_part = 0;
+        for (int i = 0; i < lanes; i++) {
+            if (at[i] < end[i]) addresses[taking_part++] = *at[i]++;
+        }
+        if (!taking_part) break;
+        count_request(line, addresses, taking_part);
+    }
+    pending.addresses.clear();
+    pending.runs.clear();
+}
+
 static int count_sectors(const uint64_t* addresses, int lanes, unsigned size) {
-    uint64_t sectors[64];
+    uint64_t sectors[64], highest = 0;
     int count = 0;
     for (int lane = 0; lane < lanes; lane++) {
         uint64_t first = addresses[lane] / SECTOR_BYTES;
         uint64_t last = (addresses[lane] + size - 1) / SECTOR_BYTES;
         for (uint64_t sector = first; sector <= last; sector++) {
-            int i = count;  // neighbours mostly share a sector: look at the newest first
+            int i = sector > highest ? 0 : count;  // mostly they rise
             while (i > 0 && sectors[i - 1] != sector) i--;
             if (i == 0) sectors[count++] = sector;
+            highest = std::max(highest, sector);
         }
     }
     return count;
@@ -176,6 +206,9 @@ void Meter::watch(const WarpAccess& access) {
     for (Stretch& array : arrays_) {
         uint64_t offset = access.address - array.address;
         if (offset >= array.bytes) continue;
+        if (array.is_input && access.operation != Operation::load) {
+            report(HazardKind::input_written, access, access.address, Touch(), false);
+        }
         for (uint64_t at = offset; at < offset + access.size; at += WORD_BYTES) {
             watch_word(array.words[at / WORD_BYTES], access, array.address + at);
         }
@@ -197,21 +230,22 @@ bool Meter::is_ordered(const Touch& before, int now) const {
 }
 
 void Meter::watch_word(Word& word, const WarpAccess& access, uint64_t address) {
-    bool is_store = access.operation == Operation::store;
+    bool is_load = access.operation == Operation::load, is_atomic = access.operation == Operation::atomic;
     auto is_race = [&](const Touch& touch) {
-        return is_current(touch, access.is_shared) && !is_ordered(touch, access.thread);
+        return is_current(touch, access.is_shared) && !is_ordered(touch, access.thread) &&
+               !(is_atomic && touch.is_atomic);
     };
     if (is_race(word.write)) {
         report(HazardKind::race, access, address, word.write, true);
-    } else if (is_store && is_race(word.read)) {
+    } else if (!is_load && is_race(word.read)) {
         report(HazardKind::race, access, address, word.read, false);
-    } else if (is_store && is_race(word.other_read)) {
+    } else if (!is_load && is_race(word.other_read)) {
         report(HazardKind::race, access, address, word.other_read, false);
-    } else if (!is_store && access.is_shared && !is_current(word.write, true)) {
+    } else if ((is_load || is_atomic) && access.is_shared && !is_current(word.write, true)) {
         report(HazardKind::uninitialised, access, address, Touch(), false);
     }
-    Touch touch{epoch_, access.place, static_cast<uint32_t>(access.thread)};
-    if (is_store) {
+    Touch touch(epoch_, access);
+    if (!is_load) {
         word.write = touch;
         return;
     }
@@ -220,7 +254,7 @@ void Meter::watch_word(Word& word, const WarpAccess& access, uint64_t address) {
 }
 
 void Meter::absent_lane(uint32_t place, int thread, int lane) {
-    WarpAccess call{thread, Operation::shuffle, false, 0, 0, place};
+    WarpAccess call{thread, Operation::shuffle, false, 0, 0, 0, place};
     report(HazardKind::absent_lane, call, static_cast<uint64_t>(lane), Touch(), false);
 }
 
@@ -232,7 +266,8 @@ void Meter::report(HazardKind kind, const WarpAccess& access, uint64_t address, 
     } else if (hazards.size() < MOST_HAZARDS) {
         hazards.push_back({address, 1, kind, access.place, other.place, access.thread,
                            static_cast<int32_t>(other.thread), block_, access.is_shared,
-                           access.operation == Operation::store, other_is_store, 0});
+                           access.operation != Operation::load, other_is_store,
+                           other.epoch != 0 && other.epoch < block_epoch_});
     } else {
         hazard_of_.erase(found);
     }

@@ -99,13 +99,19 @@ void Worker::run(Launch& given) {
     find_shared_memory(*this);
     if (request.metered) {
         std::vector<Line> lines(request.lines, request.lines + request.line_count);
-        given.meter = std::make_unique<Meter>(given.arrays, lines, shared_bytes, thread_count, warp_size);
+        given.meter = std::make_unique<Meter>(given.arrays, request.input_count, lines, shared_bytes,
+                                              thread_count, warp_size);
     }
     uint64_t end = request.first_block + request.blocks;
     while (!given.faulted && given.stop == StopReason::none) {
         uint64_t taken = given.next_block.fetch_add(1);
         if (taken >= end) break;
         run_block(taken);
+    }
+    if (given.meter && !given.meter->is_complete && !given.faulted) {
+        Fault fault{};
+        fault.kind = FaultKind::record_limit;
+        given.report(fault);
     }
     if (request.traced) trace_relocate(*this);
 }

@@ -41,7 +41,7 @@ void trace_settle_store(Worker& worker, Thread& thread) {
     store = NO_RECORD;
 }
 
-void trace_call(Worker& worker, Operation operation, const WarpCall* call, const void* pc) {
+static void log_call(Worker& worker, Operation operation, const WarpCall* call, const void* pc) {
     Thread& thread = *worker.running;
     trace_settle_store(worker, thread);
     Record record{};
@@ -54,7 +54,12 @@ void trace_call(Worker& worker, Operation operation, const WarpCall* call, const
         record.asked = static_cast<uint8_t>(call->argument);
     }
     worker.open_records[thread.index].call = append(worker, pc, record);
+}
+
+void trace_call(Worker& worker, Operation operation, const WarpCall* call, const void* pc) {
+    if (worker.launch->request.record_limit) log_call(worker, operation, call, pc);
     if (!worker.launch->meter) return;
+    Thread& thread = *worker.running;
     Meter& meter = *worker.launch->meter;
     uint32_t place = worker.open_records[thread.index].place = meter.place_of(site_of(*worker.launch, pc));
     if (worker.speaks_for(thread, call)) meter.call(place, operation);
@@ -113,8 +118,19 @@ static void measure(Worker& worker, Operation operation, uintptr_t address, unsi
     uintptr_t offset = address - reinterpret_cast<uintptr_t>(worker.shared_low);
     bool is_shared = offset < worker.shared_bytes;
     Meter& meter = *worker.launch->meter;
-    uint32_t place = meter.place_of(site_of(*worker.launch, pc));
-    meter.access({worker.running->index, operation, is_shared, is_shared ? offset : address, size, place});
+    uint32_t site = site_of(*worker.launch, pc);
+    meter.access({worker.running->index, operation, is_shared, is_shared ? offset : address, size, site, 0});
+}
+
+static void log_access(Worker& worker, Operation operation, const void* pointer, unsigned size, const void* pc) {
+    trace_settle_store(worker, *worker.running);
+    Record record{};
+    record.address = reinterpret_cast<uintptr_t>(pointer);
+    record.operation = operation;
+    record.size = static_cast<uint8_t>(size);
+    if (operation == Operation::load) memcpy(record.bytes, pointer, size);
+    uint64_t index = append(worker, pc, record);
+    if (operation == Operation::store) worker.open_records[worker.running->index].store = index;  // the value comes later
 }
 
 static void on_access(Operation operation, const void* pointer, unsigned size, const void* pc) {
@@ -123,18 +139,10 @@ static void on_access(Operation operation, const void* pointer, unsigned size, c
     if (worker.stacks.contains(address)) return;  // a thread's own variables
     if (is_of_library(worker, address)) return;
     worker.enter_runtime(pc);
-    Thread& thread = *worker.running;
-    trace_settle_store(worker, thread);
     Access access = operation == Operation::load ? Access::load : Access::store;
     check(worker, access, address, size, pc);
     if (worker.launch->meter) measure(worker, operation, address, size, pc);
-    Record record{};
-    record.address = address;
-    record.operation = operation;
-    record.size = static_cast<uint8_t>(size);
-    if (operation == Operation::load) memcpy(record.bytes, pointer, size);
-    uint64_t index = append(worker, pc, record);
-    if (operation == Operation::store) worker.open_records[thread.index].store = index;  // the value comes later
+    if (worker.launch->request.record_limit) log_access(worker, operation, pointer, size, pc);
     worker.leave_runtime();
 }
 
@@ -157,6 +165,9 @@ static void after_atomic(Worker& worker, const void* pointer, int size, uint64_t
     record.exchange.given = after;
     record.exchange.received = before;
     append(worker, pc, record);
+    if (worker.launch->meter) {
+        measure(worker, Operation::atomic, record.address, static_cast<unsigned>(size), pc);
+    }
     worker.leave_runtime();
 }
 
@@ -209,6 +220,8 @@ EMULATOR_API void* __tsan_memset(char* to, int value, unsigned long bytes) {
     on_range(STORE, to, bytes, PC);
     return memset(to, value, bytes);
 }
+// Blocks run one after the other in traced launches, and in order.
+EMULATOR_API void __tsan_atomic_thread_fence(int) {}
 EMULATOR_API void __tsan_init() {}
 EMULATOR_API void __tsan_func_entry(void*) {}
 EMULATOR_API void __tsan_func_exit() {}

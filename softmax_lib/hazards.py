@@ -1,0 +1,111 @@
+"""What an x-ray finds wrong with a kernel, in sentences that name file, line and threads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from softmax_lib.emulator.metering import ABSENT_LANE, INPUT_WRITTEN, RACE, UNINITIALISED, Metered
+from softmax_lib.errors import BarrierFault, Deadlock, Hang, IllegalAddress, SoftmaxLibError
+
+_PLACE = re.compile(r"([\w.-]+\.cuh?):(\d+)")
+
+
+@dataclass(frozen=True)
+class Hazard:
+    """Something wrong at a line of the source.
+
+    `kind` is one of: race, uninitialised, out of bounds, misaligned, input written, absent lane,
+    barrier, deadlock, hang, fault.
+    """
+
+    kind: str
+    file: str
+    line: int
+    message: str
+
+
+def read_hazards(metered: Metered) -> tuple[Hazard, ...]:
+    """What stopped the launch, if anything did, and what went wrong before, from line to line."""
+    stopped = [] if metered.fault is None else [_of_fault(metered.fault)]
+    found = sorted(_watched(metered), key=lambda hazard: (hazard.file, hazard.line))
+    return tuple(dict.fromkeys((*stopped, *found)))
+
+
+def _of_fault(fault: SoftmaxLibError) -> Hazard:
+    place = _PLACE.search(str(fault))
+    file, line = (place[1], int(place[2])) if place else ("", 0)
+    return Hazard(_kind_of(fault), file, line, str(fault))
+
+
+def _kind_of(fault: SoftmaxLibError) -> str:
+    match fault:
+        case IllegalAddress():
+            return "misaligned" if str(fault).startswith("misaligned") else "out of bounds"
+        case BarrierFault():
+            return "barrier"
+        case Deadlock():
+            return "deadlock"
+        case Hang():
+            return "hang"
+    return "fault"
+
+
+def _watched(metered: Metered) -> Iterator[Hazard]:
+    sentences = {
+        RACE: ("race", _race),
+        UNINITIALISED: ("uninitialised", _uninitialised),
+        ABSENT_LANE: ("absent lane", _absent_lane),
+        INPUT_WRITTEN: ("input written", _input_written),
+    }
+    for row in metered.hazards:
+        kind, sentence = sentences[int(row["kind"])]
+        file, line = metered.places[row["place"]]
+        times = f" ({row['times']} times)" if row["times"] > 1 else ""
+        yield Hazard(kind, file, line, f"{sentence(metered, row)}{times}.")
+
+
+def _race(metered: Metered, row: np.void) -> str:
+    other = f"thread {row['other_thread']}"
+    if row["other_is_elsewhere"]:
+        other += " of another block"
+    return (
+        f"race on {metered.element(row)}: {_who(row)} {_verb(row['is_store'])} it at "
+        f"{_at(metered, row['place'])}, {other} {_verb(row['other_is_store'])} it at "
+        f"{_at(metered, row['other_place'])}, and nothing orders the two"
+    )
+
+
+def _uninitialised(metered: Metered, row: np.void) -> str:
+    place = _at(metered, row["place"])
+    return (
+        f"{_who(row)} reads {metered.element(row)} at {place}, which no thread of its block wrote"
+    )
+
+
+def _absent_lane(metered: Metered, row: np.void) -> str:
+    place = _at(metered, row["place"])
+    return (
+        f"{_who(row)} shuffles from lane {row['address']} at {place}, which is not in the call's "
+        "mask: on a GPU the value is undefined"
+    )
+
+
+def _input_written(metered: Metered, row: np.void) -> str:
+    return f"{_who(row)} writes into the input, {metered.element(row)}, at {_at(metered, row['place'])}"
+
+
+def _who(row: np.void) -> str:
+    return f"thread {row['thread']} of block {row['block']}"
+
+
+def _at(metered: Metered, place: int) -> str:
+    file, line = metered.places[place]
+    return f"{file}:{line}"
+
+
+def _verb(is_store: int) -> str:
+    return "writes" if is_store else "reads"

@@ -1,0 +1,98 @@
+"""What each source line of a kernel asks of memory, as an x-ray counts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+
+from softmax_lib.emulator.events import OPERATIONS
+from softmax_lib.emulator.metering import Metered
+from softmax_lib.traffic import SECTOR_BYTES
+
+ACCESSES = ("load", "store", "atomic")
+
+
+@dataclass(frozen=True)
+class LineCounters:
+    """What one source line asked for, by space ("global", "shared", "") and operation.
+
+    `requests` are a warp's; of a barrier, a block's. `lanes` took part in all of them, `size` bytes
+    each. Sectors are those of global memory; wavefronts and `bank_conflicts` (wavefronts that an
+    access without conflict would not need) those of shared memory.
+    """
+
+    file: str
+    line: int
+    space: str
+    operation: str
+    size: int
+    requests: int
+    lanes: int
+    sectors: int
+    wavefronts: int
+    bank_conflicts: int
+
+    @property
+    def bytes_asked(self) -> int:
+        """Bytes that the lanes asked for."""
+        return self.lanes * self.size
+
+    @property
+    def bytes_moved(self) -> int:
+        """Bytes of the sectors that moved for them (global memory)."""
+        return self.sectors * SECTOR_BYTES
+
+    @property
+    def bytes_wasted(self) -> int:
+        """Bytes that moved and no lane of the request had asked for."""
+        return max(0, self.bytes_moved - self.bytes_asked)
+
+    @property
+    def sectors_a_request(self) -> float:
+        """4 for 32 neighbouring floats, 32 when no two lanes share a sector."""
+        return self.sectors / self.requests
+
+    @property
+    def lanes_a_request(self) -> float:
+        """32 when every lane of each warp takes part, fewer where they diverge; 0 for a barrier."""
+        return self.lanes / self.requests
+
+    def as_json(self) -> dict:
+        """The fields, and what follows from them."""
+        more = ("bytes_asked", "bytes_moved", "sectors_a_request", "lanes_a_request")
+        return {**asdict(self), **{name: getattr(self, name) for name in more}}
+
+
+def read_lines(metered: Metered) -> tuple[LineCounters, ...]:
+    """One entry a line, space, operation and size, from the first line to the last."""
+    found = (_line(row, *metered.places[row["place"]]) for row in metered.merged_counts())
+    return tuple(sorted(found, key=lambda line: (line.file, line.line)))
+
+
+def _line(row: dict[str, int], file: str, line: int) -> LineCounters:
+    operation = OPERATIONS[row["operation"]]
+    space = "" if operation not in ACCESSES else "shared" if row["is_shared"] else "global"
+    kept = {name: row[name] for name in ("size", "requests", "lanes", "sectors", "wavefronts")}
+    conflicts = row["wavefronts"] - row["ideal"]
+    return LineCounters(file, line, space, operation, **kept, bank_conflicts=conflicts)
+
+
+def add_up(lines: Iterable[LineCounters]) -> dict[str, int]:
+    """Counters of all lines, under the names that `counters.METRICS` gives ncu's, and a few more."""
+    kept = list(lines)
+    found = {}
+    for space, unit in (("global", "sectors"), ("shared", "wavefronts")):
+        for operation in ("load", "store"):
+            rows = [row for row in kept if (row.space, row.operation) == (space, operation)]
+            found[f"{space}_{operation}_requests"] = sum(row.requests for row in rows)
+            found[f"{space}_{operation}_{unit}"] = sum(getattr(row, unit) for row in rows)
+    found["shuffles"] = sum(row.requests for row in _calls(kept, "shuffle"))
+    found["barriers"] = sum(row.requests for row in _calls(kept, "barrier"))
+    found["bank_conflicts"] = sum(row.bank_conflicts for row in kept)
+    found["bytes_asked"] = sum(row.bytes_asked for row in kept if row.space == "global")
+    found["bytes_moved"] = sum(row.bytes_moved for row in kept)
+    return found
+
+
+def _calls(lines: Iterable[LineCounters], prefix: str) -> Iterator[LineCounters]:
+    return (row for row in lines if row.operation.startswith(prefix))
