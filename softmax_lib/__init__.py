@@ -11,7 +11,7 @@ from softmax_lib.measurements import measure
 from softmax_lib.reference import check
 from softmax_lib.registry import kernels
 
-__all__ = ["check", "explore", "kernels", "measure", "run"]
+__all__ = ["check", "explore", "kernels", "measure", "run", "xray"]
 __version__ = "0.1.0"
 
 
@@ -20,4 +20,8 @@ def __getattr__(name: str) -> Any:
         from softmax_lib.block_size_explorer import explore
 
         return explore
+    if name == "xray":
+        from softmax_lib.xrays import xray
+
+        return xray
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

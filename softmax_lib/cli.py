@@ -1,4 +1,4 @@
-"""The command line: `softmax-lib info | check | ladder | record`."""
+"""The command line: `softmax-lib info | check | ladder | record | xray`."""
 
 from __future__ import annotations
 
@@ -74,13 +74,29 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="instead of book/measurements/<gpu>.json in a checkout, or a folder of your own",
     )
+    _add_xray_options(
+        verb("xray", _xray, "count what a kernel asks of memory, and find hazards, with no GPU")
+    )
     return parser
+
+
+def _add_xray_options(made: argparse.ArgumentParser) -> None:
+    made.description = (
+        "Count requests, sectors and bank conflicts of each source line in the emulator, and report "
+        "races, addresses outside of arrays, uninitialised reads and the like: status 1 when there "
+        "are any. A kernel of which no thread finishes for 10 s ($SOFTMAX_LIB_WATCHDOG_S) hangs."
+    )
+    made.add_argument("name", metavar="NAME", help="a kernel or a .cu file")
+    made.add_argument("--rows", type=_count, default=64)
+    made.add_argument("--cols", type=_count, default=4096)
+    made.add_argument("--block-size", type=_count, help="threads a block; the kernel's own choice")
+    made.add_argument("--grid", type=_count, help="blocks; for a .cu file, one a row")
 
 
 def _count(text: str) -> int:
     number = int(text) if text.isdecimal() else 0
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no number of rows or columns from 1 up")
+        raise argparse.ArgumentTypeError(f"{text} is no whole number from 1 up")
     return number
 
 
@@ -193,6 +209,19 @@ def _record(options: argparse.Namespace) -> int:
         print(f"Skipped {what}: {reason}")
     print(f"Wrote {path}: {counts['times']} times, {counts['profiles']} hardware profiles.")
     return 0
+
+
+def _xray(options: argparse.Namespace) -> int:
+    from softmax_lib.xrays import xray
+
+    found = xray(options.name, options.rows, options.cols, options.block_size, grid=options.grid)
+    if options.json:
+        _print_json(found.as_json())
+    else:
+        from softmax_lib.xray_table import print_xray
+
+        print_xray(found)
+    return int(bool(found.hazards))
 
 
 def _bar(quiet: bool) -> Progress:

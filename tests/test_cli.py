@@ -91,10 +91,46 @@ def test_check_of_a_readers_broken_file_fails_with_status_1(capsys, tmp_path):
     assert "all very negative" in capsys.readouterr().out
 
 
+def test_xray_prints_counters_by_line_and_as_json(capsys, monkeypatch):
+    found = run_json(capsys, "xray", "naive", "--rows", "32", "--cols", "64")
+    assert (found["kernel"], found["rows"], found["cols"], found["block_size"]) == (
+        "naive",
+        32,
+        64,
+        32,
+    )
+    assert (found["blocks"], found["warps"], found["threads"]) == (1, 1, 32)
+    assert found["total"]["global_load_sectors"] == 32 * found["total"]["global_load_requests"]
+    assert {line["file"] for line in found["lines"]} == {"03_naive.cu"}
+    assert found["hazards"] == []
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["xray", "float4", "--rows", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "block_reduce.cuh" in out
+    assert "No hazard found." in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_xray_of_a_broken_file_names_the_hazard_and_fails_with_status_1(capsys, tmp_path):
+    path = tmp_path / "mine.cu"
+    path.write_text(kernels["naive"].source.text.replace("col < cols", "col <= cols"))
+    assert (
+        main(["xray", str(path), "--rows", "4", "--cols", "8", "--block-size", "32", "--json"]) == 1
+    )
+    hazard = json.loads(capsys.readouterr().out)["hazards"][0]
+    assert (hazard["kind"], hazard["line"]) == ("out of bounds", 18)
+    assert main(["xray", str(path), "--rows", "4", "--cols", "8", "--grid", "1"]) == 1
+    assert "out of bounds: illegal address: thread" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["check", "naiv"], "did you mean naive"),
+        (["xray", "naiv"], "did you mean naive"),
+        (["xray", "missing.cu"], "Cannot read the kernel file missing.cu"),
+        (["xray", "naive", "--block-size", "33"], "not built for 33"),
+        (["xray", "naive", "--rows", "5000", "--cols", "5000"], "a smaller one shows"),
         (["check", "missing.cu"], "Cannot read the kernel file missing.cu"),
         pytest.param(["check", "naive", "--device", "cuda"], "No GPU to run on", marks=without_gpu),
         pytest.param(["record"], "No GPU to run on", marks=without_gpu),
@@ -114,6 +150,8 @@ def test_bad_input_gets_one_line_and_status_2(arguments, words, capsys):
         [],
         ["climb"],
         ["ladder", "--rows", "0"],
+        ["xray"],
+        ["xray", "naive", "--grid", "-1"],
         ["ladder", "--rows", "x"],
         ["check", "--device", "tpu"],
     ],

@@ -1,0 +1,70 @@
+"""An x-ray as tables in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from softmax_lib.line_counters import LineCounters
+from softmax_lib.xrays import XRay
+
+_HEADINGS = ("line", "what", "requests", "lanes", "moved", "each", "conflicts")
+_MACHINE_HEADINGS = ("entry", "arch", "registers", "shared", "spilled", "blocks an SM", "limit")
+
+
+def print_xray(found: XRay) -> None:
+    """Counters by line, what the compiler made of the kernel, and hazards, one a line."""
+    console = Console()
+    blocks = f"{found.blocks} blocks of {found.block_size} threads"
+    console.print(f"{found.kernel} on ({found.rows}, {found.cols}), {blocks}", highlight=False)
+    for file in dict.fromkeys(row.file for row in found.lines):
+        console.print(_counters(file, [row for row in found.lines if row.file == file]))
+    if found.machine_code:
+        console.print(_machine_code(found))
+    for hazard in found.hazards:
+        console.print(Text(f"{hazard.kind}: {hazard.message}"), soft_wrap=True)
+    if not found.hazards:
+        console.print("No hazard found.")
+
+
+def _table(title: str, headings: Sequence[str]) -> Table:
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in headings:
+        is_text = heading in ("what", "entry", "limit")
+        table.add_column(heading, justify="left" if is_text else "right", no_wrap=True)
+    return table
+
+
+def _counters(file: str, rows: Sequence[LineCounters]) -> Table:
+    table = _table(file, _HEADINGS)
+    for row in rows:
+        table.add_row(*_cells(row))
+    return table
+
+
+def _cells(row: LineCounters) -> tuple[str, ...]:
+    what = f"{row.space} {row.operation}".strip().replace("_", " ")
+    cells = [str(row.line), what, str(row.requests)]
+    if row.space:
+        cells.append(f"{row.lanes_a_request:.3g}")
+    if row.space == "global":
+        cells += [f"{row.sectors} sectors", f"{row.sectors_a_request:.3g}"]
+    elif row.space == "shared":
+        each = row.wavefronts / row.requests
+        cells += [f"{row.wavefronts} wavefronts", f"{each:.3g}", str(row.bank_conflicts)]
+    return tuple(cells)
+
+
+def _machine_code(found: XRay) -> Table:
+    table = _table("as NVRTC compiles it", _MACHINE_HEADINGS)
+    for code in found.machine_code:
+        sizes = (f"{code.shared_bytes} B", f"{code.spill_bytes} B")
+        blocks = str(code.blocks_a_multiprocessor)
+        table.add_row(
+            code.entry, f"sm_{code.arch}", str(code.registers), *sizes, blocks, code.limit
+        )
+    return table
