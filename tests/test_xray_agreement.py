@@ -1,0 +1,147 @@
+"""X-ray against Nsight Compute on an H200, and against counting by hand on tiny kernels."""
+
+import pytest
+
+from softmax_lib import xray
+from softmax_lib.agreement import ARBITER_SHARE, Comparison, compare_profile, profiles
+from softmax_lib.registry import kernels
+from softmax_lib.source import Source
+
+# 64x4096: rows of whole sectors, one or two blocks a thread-a-row kernel. 1000x1001: each row starts
+# elsewhere in a sector, and the last warp and the last sector are ragged.
+SHAPES = {(64, 4096), (1000, 1001)}
+PROFILES = {f"{p['kernel']}-{p['rows']}x{p['cols']}": p for p in profiles()}
+
+
+def test_every_kernel_was_profiled_on_both_shapes():
+    found = {(p["kernel"], p["rows"], p["cols"]) for p in PROFILES.values()}
+    wanted = {(name, *shape) for name in kernels for shape in SHAPES if name != "per_element"}
+    assert wanted | {("per_element", 8, 512)} <= found
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_counters_are_those_of_an_h200(name):
+    found = compare_profile(PROFILES[name])
+    assert found.unexplained == {}
+    if not name.endswith("1000x1001"):
+        assert found.differences == {}  # too little going on for noise
+
+
+def test_noise_is_forgiven_upwards_and_only_in_wavefronts():
+    ours = dict.fromkeys(PROFILES["shared-64x4096"], 1000)
+
+    def verdict(name, ncus):
+        return Comparison("shared", 1, 1, 32, ours, ours | {name: ncus}).verdict
+
+    most = int(1000 * (1 + ARBITER_SHARE))
+    assert verdict("shared_load_wavefronts", 1000) == "equal"
+    assert verdict("shared_load_wavefronts", most) == "equal but for the arbiter"
+    assert verdict("shared_load_wavefronts", most + 1) == "differs: shared_load_wavefronts"
+    assert verdict("shared_load_wavefronts", 999) == "differs: shared_load_wavefronts"
+    assert verdict("shared_load_requests", 1001) == "differs: shared_load_requests"
+
+
+HEAD = 'extern "C" __global__ void mine(const float* x, float* y, int rows, int cols) {\n'
+
+
+def count(body, cols=4096, block_size=32):
+    """Counters by (space, operation) of one block that runs this body; lines that stand alone."""
+    found = xray(Source("mine.cu", f"{HEAD}{body}}}\n"), 1, cols, block_size)
+    assert found.hazards == ()
+    return {(line.space, line.operation): line for line in found.lines}
+
+
+@pytest.mark.parametrize(
+    ("index", "sectors"),
+    [
+        ("threadIdx.x", 4),  # 128 bytes in a row
+        ("threadIdx.x + 1", 5),  # the same, 4 bytes later
+        ("threadIdx.x * 2", 8),
+        ("threadIdx.x * 8", 32),  # a sector each
+        ("threadIdx.x * 33", 32),
+        ("31 - threadIdx.x", 4),  # backwards
+        ("threadIdx.x / 8 * 8", 4),  # eight lanes at the same address
+        ("0", 1),  # a broadcast
+        ("threadIdx.x % 2 * 1024", 2),
+    ],
+)
+def test_sectors_of_a_load(index, sectors):
+    load = count(f"    y[threadIdx.x] = x[{index}];\n")["global", "load"]
+    assert (load.requests, load.lanes, load.sectors) == (1, 32, sectors)
+    assert load.bytes_asked == 128
+    assert load.bytes_moved == 32 * sectors
+
+
+@pytest.mark.parametrize(("vector", "stride", "sectors"), [
+    ("float2", 1, 8), ("float2", 2, 16), ("float2", 4, 32),
+    ("float4", 1, 16), ("float4", 2, 32), ("float4", 8, 32),
+])  # fmt: skip
+def test_sectors_of_a_vector_load(vector, stride, sectors):
+    body = (
+        f"    {vector} v = reinterpret_cast<const {vector}*>(x)[threadIdx.x * {stride}];\n"
+        f"    reinterpret_cast<{vector}*>(y)[threadIdx.x] = v;\n"
+    )
+    load = count(body)["global", "load"]
+    assert (load.requests, load.sectors, load.size) == (1, sectors, int(vector[-1]) * 4)
+
+
+def test_lanes_that_take_no_part_ask_for_nothing():
+    load = count("    if (threadIdx.x % 4 == 0) y[threadIdx.x] = x[threadIdx.x];\n")[
+        "global", "load"
+    ]
+    assert (load.requests, load.lanes, load.sectors, load.lanes_a_request) == (1, 8, 4, 8)
+    assert load.bytes_wasted == 3 * 32
+
+
+def test_warps_ask_one_by_one():
+    load = count("    y[threadIdx.x] = x[threadIdx.x];\n", block_size=96)["global", "load"]
+    assert (load.requests, load.sectors) == (3, 12)
+
+
+@pytest.mark.parametrize(
+    ("index", "wavefronts"),
+    [
+        ("threadIdx.x", 1),
+        ("threadIdx.x * 2", 2),
+        ("threadIdx.x * 4", 4),
+        ("threadIdx.x * 32", 32),
+        ("threadIdx.x * 33", 1),  # one column of padding spreads a column over the banks
+        ("threadIdx.x ^ 5", 1),
+        ("7", 1),  # a broadcast
+        ("threadIdx.x / 2", 1),
+        ("threadIdx.x % 2 * 32", 2),  # two words of one bank, many lanes each
+    ],
+)
+def test_wavefronts_of_a_shared_load(index, wavefronts):
+    body = (
+        "    __shared__ float tile[1056];\n"
+        "    for (int i = threadIdx.x; i < 1056; i += 32) tile[i] = 0.0f;\n    __syncthreads();\n"
+        f"    y[threadIdx.x] = tile[{index}];\n"
+    )
+    load = count(body)["shared", "load"]
+    assert (load.requests, load.wavefronts, load.bank_conflicts) == (1, wavefronts, wavefronts - 1)
+
+
+@pytest.mark.parametrize(("vector", "stride", "wavefronts"), [
+    ("float2", 1, 2), ("float2", 2, 4), ("float4", 1, 4), ("float4", 2, 8), ("float4", 8, 32),
+])  # fmt: skip
+def test_wavefronts_of_a_vector_load_go_by_parts_of_the_warp(vector, stride, wavefronts):
+    body = (
+        f"    __shared__ {vector} tile[256];\n"
+        f"    for (int i = threadIdx.x; i < 256; i += 32) tile[i] = {vector}();\n    __syncthreads();\n"
+        f"    {vector} v = tile[threadIdx.x * {stride}];\n    y[threadIdx.x] = v.x + v.y;\n"
+    )
+    load = count(body)["shared", "load"]
+    least = 32 * int(vector[-1]) * 4 // 128
+    assert (load.requests, load.wavefronts) == (1, wavefronts)
+    assert load.bank_conflicts == wavefronts - least
+
+
+def test_shuffles_and_barriers_are_counted_by_warp_and_by_block():
+    body = (
+        "    float v = x[threadIdx.x];\n    v += __shfl_xor_sync(0xffffffff, v, 1);\n"
+        "    __syncthreads();\n    y[threadIdx.x] = v;\n"
+    )
+    found = xray(Source("mine.cu", f"{HEAD}{body}}}\n"), 1, 4096, 96)
+    assert (found.total["shuffles"], found.total["barriers"]) == (3, 1)
+    assert (found.blocks, found.warps, found.threads) == (1, 3, 96)

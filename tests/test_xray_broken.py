@@ -1,0 +1,269 @@
+"""Broken kernels: what x-ray or check finds in each, and at which line; and nothing in good ones.
+
+Those of `MUTATIONS` are rungs with one line changed, `OWN` are a reader's own. A mutation that computes
+something wrong without doing anything illegal is for `check` to find.
+"""
+
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+from softmax_lib import check, run, xray
+from softmax_lib.errors import BadInput, CompileError, KernelFault, NotAvailable
+from softmax_lib.registry import kernels
+from softmax_lib.source import KERNEL_FOLDER, Source
+
+HEAD = 'extern "C" __global__ void mine(const float* x, float* y, int rows, int cols) {\n'
+"""Line 1 of each kernel in `OWN`; its body starts on line 2."""
+
+LENGTHS = (1, 31, 100, 1024)
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch):
+    monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", "0.5")
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A rung with `old` replaced by `new` where it stands first.
+
+    x-ray must find hazards of `kinds` and one of the first kind at the line with `at`, in the
+    kernel or in the header `file`; without kinds, check must find the kernel wrong.
+    """
+
+    name: str
+    rung: str
+    old: str
+    new: str
+    kinds: tuple[str, ...] = ()
+    at: str = ""
+    file: str = ""
+    rows: int = 64
+    cols: int = 512
+    block_size: int | None = None
+
+    @property
+    def source(self) -> Source:
+        text = kernels[self.rung].source.text
+        assert self.old in text, f"{self.rung} has no {self.old!r} any more"
+        return Source(f"{self.rung}.cu", text.replace(self.old, self.new, 1))
+
+    @property
+    def line(self) -> int:
+        text = (KERNEL_FOLDER / self.file).read_text() if self.file else self.source.text
+        return next(i for i, line in enumerate(text.splitlines(), 1) if self.at in line)
+
+
+TREE_STEP = "if (tid < stride) partial[tid] = fmaxf(partial[tid], partial[tid + stride]);"
+MAX_LOAD = "row_max = fmaxf(row_max, x_row[col])"
+FIRST_LANE_WRITES = "if (lane == 0) partial[warp] = value;"
+
+MUTATIONS = [
+    # guards and bounds
+    Mutation("no guard for the last block", "naive", "if (row >= rows) return;", "",
+             ("out of bounds",), MAX_LOAD, rows=40),
+    Mutation("guard one too late", "naive", "row >= rows", "row > rows",
+             ("out of bounds",), MAX_LOAD, rows=40),
+    Mutation("one column too many", "naive", "col < cols", "col <= cols", ("out of bounds",), MAX_LOAD),
+    Mutation("the next row", "naive", "x + (long long)row * cols", "x + (long long)(row + 1) * cols",
+             ("out of bounds",), MAX_LOAD),
+    Mutation("two rows into one", "naive", "y + (long long)row * cols", "y + (long long)(row / 2) * cols",
+             ("race",), "y_row[col] ="),
+    Mutation("last chunk not cut", "chunked", "min((tid + 1) * chunk, (long long)cols)",
+             "(tid + 1) * chunk", ("out of bounds", "race"), "float value = x_row[col]", cols=1000),
+    Mutation("vector behind the row", "fusion", "at < vectors ? x_body", "at <= vectors ? x_body",
+             ("out of bounds",), "at <= vectors", cols=516),
+    Mutation("edges not guarded", "fusion", "tid < edges ? x_row[edge] : -INFINITY", "x_row[edge]",
+             ("out of bounds",), "edge_value = x_row[edge]", cols=513),
+    # defects of the sources (the seeds and peers)
+    Mutation("writes into its input", "online", "y_row[col] = expf", "const_cast<float*>(x_row)[col] = expf",
+             ("input written",), "const_cast"),
+    Mutation("maximum starts at 0", "online", "row_max = -INFINITY", "row_max = 0.0f"),
+    Mutation("no tail when cols is no multiple of 4", "float4", "int edges = cols - 4 * vectors;",
+             "int edges = head;"),
+    Mutation("float4 misaligned from row 1 on", "float4", "min(floats_to_boundary(x_row), cols)", "0",
+             ("misaligned",), "float4 v = x_body[i]", cols=513),
+    Mutation("maximum never reduced across threads", "float4", "block_max(thread_max, maxima)", "thread_max"),
+    Mutation("sum never reduced across threads", "shuffle", "value = warp_sum(thread_sum *",
+             "value = (thread_sum *"),
+    Mutation("result taken from a lane that shuffled out of range", "shuffle", FIRST_LANE_WRITES,
+             "if (lane == WARP - 1) partial[warp] = value;"),
+    # the tree
+    Mutation("no barrier before the tree", "shared", "    __syncthreads();\n    for", "    for",
+             ("race", "uninitialised"), "partial[tid] = thread_max"),
+    Mutation("no barrier in the tree", "shared", f"{TREE_STEP}\n        __syncthreads();", TREE_STEP,
+             ("race",), TREE_STEP),
+    Mutation("no barrier before partial is used again", "shared",
+             "    __syncthreads();  // everyone has read partial[0] before it is overwritten\n", "",
+             ("race",), "partial[tid] = thread_sum"),
+    Mutation("barrier inside of the guard", "shared", f"{TREE_STEP}\n        __syncthreads();",
+             TREE_STEP.replace("partial[tid] =", "{ partial[tid] =") + " __syncthreads(); }",
+             ("barrier", "race"), "__syncthreads(); }"),
+    Mutation("return before a barrier", "shared", "int tid = threadIdx.x;",
+             "int tid = threadIdx.x; if (tid >= cols) return;", ("barrier",), "__syncthreads()", cols=100),
+    Mutation("half of the shared memory", "shared", "partial[BLOCK]", "partial[BLOCK / 2]",
+             ("out of bounds",), "partial[tid] = thread_max"),
+    Mutation("stride starts at the whole block", "shared", "stride = blockDim.x / 2", "stride = blockDim.x",
+             ("out of bounds",), TREE_STEP),
+    Mutation("threads without columns write nothing", "shared", "    partial[tid] = thread_max;",
+             "    if (tid < cols) partial[tid] = thread_max;", ("uninitialised",), TREE_STEP, cols=100),
+    Mutation("tree without an end", "shared", "stride > 0; stride /= 2", "stride >= 0; stride /= 2",
+             ("hang",), "        __syncthreads();"),
+    # shuffles
+    Mutation("every lane writes for its warp", "shuffle", FIRST_LANE_WRITES, "partial[warp] = value;",
+             ("race",), "partial[warp] = value;"),
+    Mutation("no barrier between warps", "shuffle", f"{FIRST_LANE_WRITES}\n    __syncthreads();",
+             FIRST_LANE_WRITES, ("race", "uninitialised"), FIRST_LANE_WRITES),
+    Mutation("lanes without a warp read on", "shuffle", "lane < WARPS ? partial[lane] : -INFINITY",
+             "partial[lane]", ("out of bounds",), "warp_max(partial[lane])", block_size=256),
+    Mutation("half a warp at a shuffle of all lanes", "shuffle", "if (warp == 0) {", "if (tid < 16) {",
+             ("deadlock",), "__shfl_down_sync(ALL_LANES, value, delta))", block_size=256),
+    Mutation("mask without the upper lanes", "shuffle", "ALL_LANES = 0xffffffff", "ALL_LANES = 0x0000ffff",
+             ("fault", "absent lane"), "__shfl_down_sync(ALL_LANES, value, delta))"),
+    Mutation("one scratch array for two reductions", "float4", "(thread_max - row_max), sums)",
+             "(thread_max - row_max), maxima)", ("race",), "return warp_max(lane", "block_reduce.cuh"),
+    Mutation("a scratch array one warp short", "float4", "maxima[WARPS], sums", "maxima[WARPS - 1], sums",
+             ("out of bounds",), "if (lane == 0) partial[warp] = value;", "block_reduce.cuh"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("broken", [m for m in MUTATIONS if m.kinds], ids=lambda m: m.name)
+def test_xray_finds_what_a_changed_line_breaks(broken):
+    found = xray(broken.source, broken.rows, broken.cols, broken.block_size)
+    assert {hazard.kind for hazard in found.hazards} == set(broken.kinds)
+    of_kind = [hazard for hazard in found.hazards if hazard.kind == broken.kinds[0]]
+    file = broken.file or f"{broken.rung}.cu"
+    assert all("thread" in hazard.message for hazard in found.hazards)
+    assert any(f"{file}:{broken.line}" in hazard.message for hazard in of_kind), of_kind
+
+
+@pytest.mark.parametrize("broken", [m for m in MUTATIONS if not m.kinds], ids=lambda m: m.name)
+def test_check_finds_what_a_changed_line_computes_wrong(broken):
+    assert not check(broken.source, device="cpu", lengths=LENGTHS, block_size=64).ok
+
+
+def test_check_stops_at_a_store_that_is_aligned_otherwise_than_the_load():
+    old, new = "floats_to_boundary(y_row + head) == 0", "true"
+    broken = Mutation("y taken to be as aligned as x", "float4", old, new)
+    with pytest.raises(KernelFault, match=r"misaligned address: .* y\[\d+\] at float4\.cu:71\."):
+        check(broken.source, device="cpu", lengths=LENGTHS)
+
+
+OWN = {
+    "a fence used as a barrier of the grid": (
+        "    if (threadIdx.x == 0) y[blockIdx.x] = x[blockIdx.x];\n    __threadfence();\n"
+        "    if (threadIdx.x == 1 && blockIdx.x) y[cols + blockIdx.x] = y[blockIdx.x - 1];\n",
+        "race", 4),
+    "a row that is longer than its array": (
+        "    __shared__ float row[1024];\n"
+        "    for (int col = threadIdx.x; col < cols; col += blockDim.x) row[col] = x[col];\n"
+        "    __syncthreads();\n    if (blockIdx.x == 0) y[threadIdx.x] = row[threadIdx.x];\n",
+        "out of bounds", 3),
+    "from one shared array into its neighbour": (
+        "    __shared__ float a[256], b[256];\n    a[threadIdx.x] = b[threadIdx.x] = 1.0f;\n"
+        "    __syncthreads();\n    if (blockIdx.x == 0) y[threadIdx.x] = a[threadIdx.x + 1];\n",
+        "out of bounds", 5),
+    "a shuffle from lanes outside of its mask": (
+        "    float v = x[threadIdx.x];\n"
+        "    if (threadIdx.x < 16) v += __shfl_xor_sync(0x0000ffff, v, 16);\n"
+        "    if (blockIdx.x == 0) y[threadIdx.x] = v;\n",
+        "absent lane", 3),
+    "a counter that nobody set to 0": (
+        "    __shared__ int count;\n    atomicAdd(&count, 1);\n    __syncthreads();\n"
+        "    if (blockIdx.x == 0) y[threadIdx.x] = count;\n",
+        "uninitialised", 3),
+    "a counter read while others still count": (
+        "    __shared__ int count;\n    if (threadIdx.x == 0) count = 0;\n    __syncthreads();\n"
+        "    atomicAdd(&count, 1);\n    if (blockIdx.x == 0) y[threadIdx.x] = count;\n",
+        "race", 5),
+    "a float2 at an odd float": (
+        "    float2 v = reinterpret_cast<const float2*>(x + 1)[threadIdx.x];\n"
+        "    if (blockIdx.x == 0) y[threadIdx.x] = v.x;\n",
+        "misaligned", 2),
+    "a neighbour's element that it is writing": (
+        "    if (blockIdx.x == 0) y[threadIdx.x] = y[threadIdx.x ^ 1];\n", "race", 2),
+    "a wait for memory that never changes": ("    while (x[0] == x[0]) { }\n", "hang", 2),
+    "a failed assertion": ("    assert(cols < 64);\n", "fault", 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_xray_finds_what_a_readers_kernel_does_wrong(name):
+    body, kind, line = OWN[name]
+    found = xray(Source("mine.cu", f"{HEAD}{body}}}\n"), 4, 2048, 256)
+    assert [(hazard.kind, hazard.line) for hazard in found.hazards] == [(kind, line)]
+    assert f"mine.cu:{line}" in found.hazards[0].message
+    assert "thread" in found.hazards[0].message
+
+
+def test_counts_up_to_a_fault_are_kept():
+    found = xray(MUTATIONS[0].source, rows=40, cols=512)
+    assert found.total["global_load_requests"] >= 3 * 512  # the first block came to its end
+
+
+def test_atomics_of_many_threads_on_one_word_are_no_race():
+    body = (
+        "    __shared__ int count;\n    if (threadIdx.x == 0) count = 0;\n    __syncthreads();\n"
+        "    atomicAdd(&count, 1);\n    __syncthreads();\n    if (blockIdx.x == 0) y[threadIdx.x] = count;\n"
+    )
+    found = xray(Source("mine.cu", f"{HEAD}{body}}}\n"), 4, 256, 256)
+    assert found.hazards == ()
+    assert [line.requests for line in found.lines if line.operation == "atomic"] == [4 * 8]
+
+
+GOOD = [(name, size) for name, kernel in kernels.items() for size in kernel.block_sizes]
+
+
+@pytest.mark.parametrize(("name", "block_size"), GOOD)
+def test_a_good_kernel_has_no_hazard_at_any_block_size(name, block_size):
+    # 257 columns: every row starts and ends elsewhere in a sector; 70 rows: two warps and a bit
+    for rows, cols in ((70, 257), (3, 1024)) if name != "per_element" else ((5, 129), (2, 128)):
+        assert xray(name, rows, cols, block_size).hazards == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (HEAD + '    int lane;\n    asm("mov.u32 %0, %%laneid;" : "=r"(lane));\n    y[0] = lane;\n}\n',
+         "mine.cu:3 uses inline PTX"),
+        ("#include <mma.h>\n" + HEAD + "}\n", "mine.cu:1 uses tensor cores"),
+        ("#include <cooperative_groups.h>\n" + HEAD + "}\n", "mine.cu:1 uses cooperative groups"),
+        ("#include <cuda/barrier>\n" + HEAD + "}\n", "mine.cu:1 uses asynchronous and bulk copies"),
+        (HEAD.replace("void", "void __cluster_dims__(2, 1, 1)") + "}\n", "mine.cu:1 uses cooperative"),
+        ("#include <cuda_fp16.h>\n" + HEAD + "}\n", "mine.cu:1 uses 16-bit"),
+    ],
+)  # fmt: skip
+def test_what_the_emulator_lacks_is_named_at_its_line(text, words):
+    import torch
+
+    for launch in (lambda s: xray(s, 1, 32, 32), lambda s: run(s, torch.zeros(1, 32))):
+        with pytest.raises(NotAvailable, match=words) as caught:
+            launch(Source("mine.cu", text))
+        assert "\n" not in str(caught.value)
+
+
+def test_a_source_that_does_not_compile_gets_the_compilers_message_at_its_own_line():
+    with pytest.raises(CompileError, match=r"mine\.cu:2:\d+: error: .*row_max"):
+        xray(Source("mine.cu", HEAD + "    y[0] = row_max;\n}\n"), 1, 32)
+
+
+def test_elsewhere_than_on_linux_one_sentence_says_so(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(NotAvailable, match=r"^[^\n]*Linux[^\n]*\.$"):
+        xray("naive", 1, 32)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"rows": 0}, "1 to 4194304 elements"),
+        ({"rows": 4096, "cols": 4096}, "a smaller one shows"),
+        ({"grid": 0}, "at least one block"),
+        ({"block_size": 33}, "not built for 33"),
+    ],
+)
+def test_bad_input_gets_a_sentence(arguments, words):
+    with pytest.raises(BadInput, match=words):
+        xray("naive", **arguments)
