@@ -53,7 +53,7 @@ CLANG_TRACE_FLAGS = (
     "-mllvm",
     "-tsan-instrument-read-before-write=1",  # clang leaves those reads out
 )
-GAP_BYTES = 128
+GAP_BYTES = 4096
 LIBRARY_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
 
 _DYNAMIC = re.compile(r"extern\s+__shared__\s[^;\[]*?(\w+)\s*\[\s*\]")
@@ -87,12 +87,11 @@ def kernel_library(program: Program, steps: Sequence[Step], warp_size: int, trac
         for name, content in files.items():
             (folder / name).write_text(content, encoding="utf-8")
         command = [*tools.command, *flags, "-x", "c++", source.file_name]
-        compiled = "kernel.s" if traced else "kernel.o"
+        compiled = "kernel.s"
         _check(
             command, compiled, folder, lambda said: _why_not(command, program, steps, folder, said)
         )
-        if traced:
-            _part_shared_arrays(folder / compiled)
+        _part_shared_arrays(folder / compiled)
         _check(
             [*tools.command, compiled, *link_flags(runtime)],
             str(out),
@@ -149,8 +148,9 @@ def _check(
 def _part_shared_arrays(assembly: Path) -> None:
     """Leave a gap behind each shared array: what runs over the end of one must not meet the next.
 
-    Shared arrays are the thread-local variables, which lie in sections called .tbss. The gap is one
-    turn of the 32 banks, so that each array keeps its place among them.
+    A trace names it; a plain run, which does not look, must at least not hit what is Python's.
+    Shared arrays are the thread-local variables, which lie in sections called .tbss. The gap is a
+    multiple of the 32 banks, so that each array keeps its place among them.
     """
     lines, in_tbss = [], False
     for line in assembly.read_text(encoding="latin-1").splitlines():
