@@ -21,7 +21,7 @@ _PHASE = re.compile(r"(\s*)// (\d+)\. ")
 _CONTEXT_LINES = 1
 
 # Where no theme colours code (JupyterLab, Colab); :where() lets the book's own theme win.
-_STYLE = """<style>
+STYLE = """<style>
 .worklog-code pre{font-size:.8em;line-height:1.5;overflow-x:auto;white-space:pre}
 .worklog-code.highlight pre span.linenos{padding:0 1em 0 0;user-select:none}
 :where(.worklog-code .c1){color:var(--jp-mirror-editor-comment-color,#5f7f5f)}
@@ -44,10 +44,10 @@ def show(name: str, phase: Part | None = None) -> View:
     """
     source = _read(name)
     lines = source.text.splitlines()
-    start, end = (0, len(lines)) if phase is None else _find(source, phase)
+    start, end = (0, len(lines)) if phase is None else find_part(source, phase)
     chosen = textwrap.dedent("\n".join(lines[start:end]))
     numbered = [f"{start + i:3} {line}" for i, line in enumerate(chosen.splitlines(), 1)]
-    return View(_STYLE + _highlight(chosen, start + 1), "\n".join(numbered))
+    return View(STYLE + _highlight(chosen, start + 1), "\n".join(numbered))
 
 
 def parts(source: Source) -> dict[Part, tuple[int, int]]:
@@ -82,7 +82,7 @@ def show_diff(old: str, new: str, phase: Part | None = None) -> View:
     hunks = list(_changes(before, after)) or ["  nothing changes"]
     names = [f"- {sources[0].file_name}", f"+ {sources[1].file_name}"]
     marked = "".join(map(_marked, names + hunks))
-    return View(_STYLE + _preformatted(f"<code>{marked}</code>"), "\n".join(names + hunks))
+    return View(STYLE + _preformatted(f"<code>{marked}</code>"), "\n".join(names + hunks))
 
 
 def _read(name: str) -> Source:
@@ -92,7 +92,8 @@ def _read(name: str) -> Source:
     return find_kernel(name).source
 
 
-def _find(source: Source, phase: Part) -> tuple[int, int]:
+def find_part(source: Source, phase: Part) -> tuple[int, int]:
+    """Where one part begins and ends, as in `parts`. Raises `BadInput` when it is not there."""
     found = parts(source)
     if phase not in found:
         there = ", ".join(map(str, found))
@@ -106,6 +107,16 @@ def _without_blank_ends(lines: Sequence[str], start: int, end: int) -> tuple[int
     while start < end and not lines[end - 1].strip():
         end -= 1
     return start, end
+
+
+def highlight_lines(text: str) -> list[str]:
+    """The lines of CUDA text as HTML, their words in spans that STYLE and the book's theme colour."""
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import CudaLexer
+
+    marked_up = highlight(text, CudaLexer(stripnl=False), HtmlFormatter(nowrap=True))
+    return marked_up.split("\n")[: len(text.splitlines())]
 
 
 def _highlight(text: str, first_number: int) -> str:
@@ -128,7 +139,7 @@ def _chosen(source: Source, phase: Part | None) -> list[str]:
     lines = source.text.splitlines()
     if phase is None:
         return lines[parts(source)["header"][1] :]
-    start, end = _find(source, phase)
+    start, end = find_part(source, phase)
     return textwrap.dedent("\n".join(lines[start:end])).splitlines()
 
 

@@ -73,7 +73,7 @@ def warp_requests(
     lines = np.unique(lanes["line"])
     if not 0 <= load < len(lines):
         raise BadInput(f"{kernel.name} has {len(lines)} loads from global memory, numbered from 0.")
-    return _in_step(trace, lanes[lanes["line"] == lines[load]])
+    return in_step(trace, lanes[lanes["line"] == lines[load]])
 
 
 def _global_loads(trace: Trace) -> np.ndarray:
@@ -84,8 +84,8 @@ def _global_loads(trace: Trace) -> np.ndarray:
     return events[first_warp & loads & (events["step"] == 0)]
 
 
-def _in_step(trace: Trace, events: np.ndarray) -> list[Request]:
-    """A warp's lanes go through a loop together: the n-th time of each lane makes one request."""
+def in_step(trace: Trace, events: np.ndarray) -> list[Request]:
+    """The requests that accesses of one line make: the n-th time of each lane belongs together."""
     array = trace.arrays[int(events["array"][0])]
     bytes_from_start = events["address"].astype(np.int64) - array.address // 256 * 256
     together: list[dict[int, int]] = []

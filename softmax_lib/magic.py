@@ -1,0 +1,110 @@
+"""The cell magic %%cuda: a kernel in a cell, checked and x-rayed when the cell runs.
+
+`import softmax_lib.magic` or `%load_ext softmax_lib.magic` registers it. What it shows is the same
+on every machine: verdicts and counts, no times and no error digits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from typing import Any
+
+import torch
+
+from softmax_lib import reference
+from softmax_lib.errors import BadInput, KernelFault, NotAvailable, SoftmaxLibError
+from softmax_lib.registry import resolve
+from softmax_lib.source import Source
+from softmax_lib.xray_views import annotated
+from softmax_lib.xrays import XRay, xray
+
+CHECKED_LENGTHS = (1, 31, 127, 1000, 4096)
+"""Row lengths that `check` tries: one, short of a warp, odd, ragged, and the usual one."""
+
+
+class _Options(argparse.ArgumentParser):
+    def error(self, message: str) -> Any:
+        raise BadInput(f"%%cuda: {message}.")
+
+
+def _parser() -> _Options:
+    options = _Options(prog="%%cuda", add_help=False)
+    options.add_argument("--rows", type=int, default=64)
+    options.add_argument("--cols", type=int, default=4096)
+    options.add_argument("--block-size", type=int)
+    options.add_argument("--name", default="kernel")
+    return options
+
+
+def cuda(line: str, cell: str) -> None:
+    """%%cuda [--rows R --cols C --block-size B --name NAME]: check and x-ray the kernel in this cell.
+
+    It is one `extern "C" __global__` kernel (const float* x, float* y, int rows, int cols), which
+    gets a block a row, or the launch of the book's kernel that it is named like. It is checked in
+    the emulator, and on the GPU too when there is one. Errors are printed, not raised.
+    """
+    try:
+        given = _parser().parse_args(shlex.split(line))
+        _report(Source(f"{given.name}.cu", cell), given)
+    except (SoftmaxLibError, ValueError) as error:
+        print(error)
+
+
+def _report(source: Source, given: argparse.Namespace) -> None:
+    from IPython.display import display
+
+    resolve(source)
+    found: XRay | None = None
+    try:
+        found = xray(source, given.rows, given.cols, given.block_size)
+    except NotAvailable as error:  # a GPU may run what the emulator cannot
+        print(error)
+    for verdict in _verdicts(source, given.block_size, found):
+        print(verdict)
+    if found is not None:
+        print("\n".join(_hazards(found)))
+        display(annotated(found, source))
+
+
+def _hazards(found: XRay) -> list[str]:
+    return [f"{h.kind}: {h.message}" for h in found.hazards] or ["no hazard found"]
+
+
+def _verdicts(source: Source, block_size: int | None, found: XRay | None) -> dict[str, None]:
+    """What `check` says in the emulator, and on the GPU if it says something else there.
+
+    A kernel with hazards stays away from the GPU: a fault there ends every later cell.
+    """
+    devices = [] if found is None else ["cpu"]
+    if torch.cuda.is_available() and (found is None or not found.hazards):
+        devices.append("cuda")
+    return dict.fromkeys(_verdict(source, block_size, device) for device in devices)
+
+
+def _verdict(source: Source, block_size: int | None, device: str) -> str:
+    try:
+        found = reference.check(
+            source, device=device, block_size=block_size, lengths=CHECKED_LENGTHS
+        )
+    except KernelFault:
+        return "check: a launch did not come to its end"
+    return found.verdict
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Register %%cuda with this IPython."""
+    shell.register_magic_function(cuda, "cell", "cuda")
+
+
+def _register() -> None:
+    try:
+        from IPython import get_ipython
+    except ImportError:
+        return
+    shell = get_ipython()
+    if shell is not None:
+        load_ipython_extension(shell)
+
+
+_register()
