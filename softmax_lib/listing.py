@@ -62,7 +62,7 @@ def parts(source: Source) -> dict[Part, tuple[int, int]]:
     found: dict[Part, tuple[int, int]] = {"header": (0, header), "helpers": (header, first)}
     if phases and kernel < min(phases.values()):
         found["setup"] = (kernel, min(phases.values()))
-    stops = [*list(phases.values())[1:], len(lines)]
+    stops = [*list(phases.values())[1:], len(lines)][: len(phases)]  # there may be none
     for (number, start), stop in zip(phases.items(), stops, strict=True):
         indented = lines[start].startswith(" ")
         ends = (i for i in range(start, stop) if indented and lines[i] == "}")

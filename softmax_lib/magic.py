@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import textwrap
 from typing import Any
 
 import torch
@@ -21,6 +22,9 @@ from softmax_lib.xrays import XRay, xray
 
 CHECKED_LENGTHS = (1, 31, 127, 1000, 4096)
 """Row lengths that `check` tries: one, short of a warp, odd, ragged, and the usual one."""
+
+WIDTH = 72
+"""Characters of a line that a page shows whole."""
 
 
 class _Options(argparse.ArgumentParser):
@@ -68,7 +72,8 @@ def _report(source: Source, given: argparse.Namespace) -> None:
 
 
 def _hazards(found: XRay) -> list[str]:
-    return [f"{h.kind}: {h.message}" for h in found.hazards] or ["no hazard found"]
+    sentences = [f"{hazard.kind}: {hazard.message}" for hazard in found.hazards]
+    return [textwrap.fill(one, WIDTH) for one in sentences] or ["no hazard found"]
 
 
 def _verdicts(source: Source, block_size: int | None, found: XRay | None) -> dict[str, None]:

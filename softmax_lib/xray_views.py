@@ -15,7 +15,7 @@ from softmax_lib.source import Source
 from softmax_lib.views import View
 from softmax_lib.xrays import XRay, xray
 
-_STYLE = """<style>
+STYLE = """<style>
 .worklog-xray{overflow-x:auto;margin:.5rem 0 1rem}
 .worklog-xray table{border-collapse:collapse;font-size:.8em;line-height:1.5;margin:0;width:auto}
 .worklog-xray :is(th,td){padding:0 .6em;border:0;text-align:right;white-space:nowrap;vertical-align:top;background:none}
@@ -60,7 +60,7 @@ def annotated(found: XRay, source: Source, phase: Part | None = None) -> View:
     if phase is None:
         for name, content in source.headers.items():
             body += _header_rows(name, content, _of_file(found, name), most)
-    return View(listing.STYLE + _STYLE + _table(found, body), in_words(found))
+    return View(listing.STYLE + STYLE + _table(found, body), in_words(found))
 
 
 def in_words(found: XRay) -> str:
@@ -171,7 +171,7 @@ def totals(*names: str, rows: int = 64, cols: int = 4096) -> View:
         f'<table><thead><tr><th scope="col">{words}</th>{heads}</tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table></div>"
     )
-    return View(_STYLE + shown, "\n".join(map(in_words, found)))
+    return View(STYLE + shown, "\n".join(map(in_words, found)))
 
 
 def _total_row(label: str, numbers: Sequence[int]) -> str:

@@ -60,6 +60,11 @@ def test_code_is_escaped_and_every_line_is_there():
     assert str(len(text)) in rows_of(shown)
 
 
+def test_a_kernel_without_phases_and_comments_has_its_margin_too():
+    shown = views.annotate(Source("column.cu", COLUMN.replace("WIDTH", "33")), 1, 32, 32)
+    assert rows_of(shown)["3"][:4] == ["32", "32", "1 sector", "1 wavefront"]
+
+
 def test_kernels_stand_side_by_side():
     shown = views.totals("shared", "shuffle", rows=2, cols=1024)
     cells = {row[0]: row[1:] for row in
@@ -115,7 +120,7 @@ def test_a_broken_cell_gets_its_hazard_with_its_line(shell, capsys):
     text = kernels["naive"].source.text.replace("col < cols", "col <= cols")
     out = run_cell(shell, capsys, "--rows 4 --cols 64 --block-size 32 --name mine", text)
     assert "a launch did not come to its end" in out
-    assert "past the end of its 256 elements at mine.cu:18." in out
+    assert "past the end of its 256 elements at mine.cu:18." in out.replace("\n", " ")
 
 
 @pytest.mark.parametrize(
