@@ -75,6 +75,7 @@ def roofline(
         )
     logarithmic(axes, "x")
     logarithmic(axes, "y")
+    axes.margins(y=0.12)  # room for the words under the lowest point
     axes.set(xlim=(_LEFT, _RIGHT), xlabel=f"FLOP per byte {what}", ylabel="GFLOP/s")
     legend(axes, 3)
     product = f"{MATRIX_PRODUCT} × {MATRIX_PRODUCT} matrix product at {matrix_product_flop_per_byte():.0f}"
@@ -113,7 +114,7 @@ def _roof(axes: Axes, copy_gb_per_s: float, stem: str) -> str:
     product = matrix_product_flop_per_byte()
     axes.axvline(product, color=GREY, linestyle=":")
     words = f"matrix product\n{MATRIX_PRODUCT} × {MATRIX_PRODUCT}"
-    axes.annotate(words, (product, 0.06), (-6, 0), xycoords=("data", "axes fraction"),
+    axes.annotate(words, (product, 0.3), (-6, 0), xycoords=("data", "axes fraction"),
                   textcoords="offset points", ha="right", fontsize=10, color=GREY)  # fmt: skip
     if peak:
         return f"flat: {peak.flops / 1e12:g} TFLOP/s, from {peak.source}, not measured"
