@@ -5,9 +5,14 @@ import itertools
 import pytest
 from playwright.sync_api import Locator, Page
 
+from softmax_lib.block_sizes import time_in_words
+from softmax_lib.measurements import recorded
+from softmax_lib.registry import rungs
+
 pytestmark = pytest.mark.site
 
 DESKTOP, PHONE = 1280, 390
+NO_BREAK = "\N{NO-BREAK SPACE}"
 MILLISECONDS_TO_GLIDE = 350  # a slider's handle glides to where the track was clicked
 
 SHOWN = """widget => [...widget.querySelectorAll("img, .widget-html-content")]
@@ -38,6 +43,21 @@ def test_sliders_move_by_pointer_to_every_position(open_page, interactive, width
             point_at(page, slider, position, touch=width == PHONE)
             seen.append(look(widget, slider))
         assert_all_differ(seen)
+
+
+@pytest.mark.parametrize("kernel", rungs(), ids=lambda kernel: kernel.name)
+def test_block_size_sliders_show_the_recorded_times(open_page, kernel):
+    page = open_page(f"book/{kernel.stem}.html")
+    rows = recorded().select(provider=kernel.name, rows=1024, cols=32768, l2="cold")
+    times = {str(row.block_size): time_in_words(row.median_us) for row in rows}
+    ((widget, slider),) = [pair for pair in sliders(page) if "block size" in pair[1].inner_text()]
+    slider.locator(".noUi-handle").press("Home")
+    for _ in range(positions(slider)):
+        size, shown = look(widget, slider)
+        assert f"{size} threads a block: {times.pop(size)}" in shown.replace("&nbsp;", NO_BREAK)
+        assert f"ecorded on {recorded().where}" in shown
+        slider.locator(".noUi-handle").press("ArrowRight")
+    assert times == {}
 
 
 def test_steppers_step_and_play(open_page, interactive):
