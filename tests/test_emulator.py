@@ -248,8 +248,11 @@ def test_an_offset_that_overflows_an_int_is_found():
 
 
 WAITS_FOR_CTRL_C = """
-import os, sys, torch
+import os, signal, sys, torch
 from softmax_lib import emulator, registry
+
+# a shell's background job, and all that it starts, ignores Ctrl-C until told otherwise
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 kernel = registry.resolve(sys.argv[1])
 def run(value):
