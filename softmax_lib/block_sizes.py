@@ -9,7 +9,7 @@ from softmax_lib.drawing import WIDTH, Drawing, places
 from softmax_lib.errors import SoftmaxLibError
 from softmax_lib.load_requests import Request, warp_requests
 from softmax_lib.measurements import recorded
-from softmax_lib.records import Measurement
+from softmax_lib.records.record import Measurement
 from softmax_lib.registry import Kernel
 from softmax_lib.source import WARP
 from softmax_lib.views import View

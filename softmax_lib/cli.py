@@ -190,8 +190,8 @@ def _print_ladder(ladder: Ladder) -> None:
 
 
 def _record(options: argparse.Namespace) -> int:
-    from softmax_lib import records
     from softmax_lib.recording import record
+    from softmax_lib.records import record as records
 
     with _bar(options.json) as bar:
         task = bar.add_task("preparing", total=None)

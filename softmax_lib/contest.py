@@ -11,7 +11,7 @@ from softmax_lib.benchmark import COPIES, L2, Call, Contender, Timing
 from softmax_lib.errors import NotAvailable
 from softmax_lib.launch import run
 from softmax_lib.provenance import today
-from softmax_lib.records import Measurement
+from softmax_lib.records.record import Measurement
 from softmax_lib.registry import kernels
 
 Skipped = Callable[[str, str], None]

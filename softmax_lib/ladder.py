@@ -11,7 +11,7 @@ from softmax_lib import reference
 from softmax_lib.errors import BadInput, SoftmaxLibError
 from softmax_lib.launch import run
 from softmax_lib.measurements import recorded
-from softmax_lib.records import Measurement
+from softmax_lib.records.record import Measurement
 from softmax_lib.registry import Kernel, rungs
 
 

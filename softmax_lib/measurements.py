@@ -13,7 +13,7 @@ import torch
 
 from softmax_lib.benchmark import L2
 from softmax_lib.errors import BadInput, NotAvailable
-from softmax_lib.records import Measurement, Record, load
+from softmax_lib.records.record import Measurement, Record, load
 from softmax_lib.registry import kernels
 
 DEFAULT_GPU = "nvidia-h200"

@@ -9,7 +9,7 @@ from softmax_lib.errors import BadInput, SoftmaxLibError
 from softmax_lib.measurements import recorded
 from softmax_lib.peers import LABELS
 from softmax_lib.plan import WORKLOG
-from softmax_lib.records import Measurement, Record
+from softmax_lib.records.record import Measurement, Record
 from softmax_lib.registry import kernels, rungs
 
 ROOT = Path(__file__).parent.parent

@@ -6,13 +6,14 @@ import pytest
 import torch
 from records_for_tests import BOOK, content, write
 
-from softmax_lib import measurements, recording, records
+from softmax_lib import measurements, recording
 from softmax_lib.cli import main
 from softmax_lib.errors import BadInput, NotAvailable
 from softmax_lib.measurements import recorded
 from softmax_lib.peers import PEERS
 from softmax_lib.plan import PEER_SHAPES, QUICK_SHAPES, ROW_SWEEP, WORKLOG, plan, profiles
-from softmax_lib.records import Measurement
+from softmax_lib.records import record as records
+from softmax_lib.records.record import Measurement
 from softmax_lib.registry import kernels, rungs
 
 # --- the plan --------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from typing import Literal
 
 from matplotlib.axes import Axes
 
-from softmax_lib.cited import ORIGINAL_WORKLOG
 from softmax_lib.errors import BadInput
 from softmax_lib.figures.picture import (
     BLUE,
@@ -28,7 +27,8 @@ from softmax_lib.figures.picture import (
     start,
 )
 from softmax_lib.measurements import DEFAULT_GPU, recorded
-from softmax_lib.records import Measurement
+from softmax_lib.records.cited import ORIGINAL_WORKLOG
+from softmax_lib.records.record import Measurement
 from softmax_lib.registry import kernels, rungs
 
 Shape = tuple[int, int]

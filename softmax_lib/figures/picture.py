@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
 from softmax_lib.peers import LABELS, PEERS
-from softmax_lib.records import Measurement
+from softmax_lib.records.record import Measurement
 from softmax_lib.registry import rungs
 from softmax_lib.views import view
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from matplotlib.axes import Axes
 
-from softmax_lib.cited import FLOAT32_PEAKS
 from softmax_lib.errors import BadInput
 from softmax_lib.figures.picture import (
     GREY,
@@ -21,7 +20,8 @@ from softmax_lib.figures.picture import (
     start,
 )
 from softmax_lib.measurements import DEFAULT_GPU, file_stem, recorded
-from softmax_lib.records import Measurement, Record
+from softmax_lib.records.cited import FLOAT32_PEAKS
+from softmax_lib.records.record import Measurement, Record
 from softmax_lib.registry import kernels
 
 FLOPS_AN_ELEMENT = 5

@@ -26,7 +26,7 @@ from softmax_lib.figures.picture import (
 )
 from softmax_lib.measurements import DEFAULT_GPU, recorded
 from softmax_lib.peers import PEERS
-from softmax_lib.records import Measurement, Record
+from softmax_lib.records.record import Measurement, Record
 from softmax_lib.registry import find_kernel, kernels, rungs
 
 

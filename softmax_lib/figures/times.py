@@ -28,7 +28,7 @@ from softmax_lib.figures.picture import (
 )
 from softmax_lib.measurements import DEFAULT_GPU, recorded
 from softmax_lib.peers import PEERS
-from softmax_lib.records import Measurement
+from softmax_lib.records.record import Measurement
 from softmax_lib.registry import rungs
 
 

@@ -26,8 +26,8 @@ import torch
 
 from softmax_lib.benchmark import L2, gb_per_s
 from softmax_lib.errors import BadInput
+from softmax_lib.records.schema import SCHEMA, find_fault
 from softmax_lib.registry import COPY, Kernel, kernels
-from softmax_lib.schema import SCHEMA, find_fault
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""What was measured, with its provenance: kept in book/measurements/<gpu>.json."""
