@@ -9,8 +9,8 @@ import torch
 from softmax_lib import benchmark, peers
 from softmax_lib.benchmark import COPIES, L2, Call, Contender, Timing
 from softmax_lib.errors import NotAvailable
+from softmax_lib.gpu.facts import today
 from softmax_lib.launch import run
-from softmax_lib.provenance import today
 from softmax_lib.records.record import Measurement
 from softmax_lib.registry import kernels
 

@@ -6,8 +6,9 @@ from importlib import metadata
 
 import torch
 
-from softmax_lib import __version__, compile, emulator, measurements
+from softmax_lib import __version__, emulator, measurements
 from softmax_lib.errors import NotAvailable, SoftmaxLibError
+from softmax_lib.gpu import compile
 
 
 def gather() -> dict[str, object]:

@@ -87,7 +87,7 @@ class _Prepared:
     def __init__(self, kernel: Kernel, rows: int, cols: int, block_size: int, device: int):
         import cupy
 
-        from softmax_lib import compile
+        from softmax_lib.gpu import compile
 
         module = compile.load(kernel.program(block_size, cols), device)
         self.pointers = {name: ctypes.c_void_p() for name in ("x", "y", *kernel.scratch)}

@@ -11,8 +11,8 @@ import torch
 from softmax_lib import benchmark, counters, measurements
 from softmax_lib.contest import time_shape
 from softmax_lib.errors import BadInput, NotAvailable
+from softmax_lib.gpu.facts import clocks, gpu_facts, today, versions
 from softmax_lib.plan import Job, plan, profiles
-from softmax_lib.provenance import clocks, gpu_facts, today, versions
 from softmax_lib.records import record as records
 from softmax_lib.records.record import Record
 from softmax_lib.records.schema import SCHEMA

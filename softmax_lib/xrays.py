@@ -17,9 +17,9 @@ import torch
 
 from softmax_lib.emulator.metering import meter
 from softmax_lib.errors import BadInput, CompileError, NotAvailable
+from softmax_lib.gpu.machine_code import MachineCode, inspect
 from softmax_lib.hazards import Hazard, read_hazards
 from softmax_lib.line_counters import LineCounters, add_up, read_lines
-from softmax_lib.machine_code import MachineCode, inspect
 from softmax_lib.registry import Kernel, resolve
 from softmax_lib.source import WARP, Program, Source
 

@@ -13,7 +13,7 @@ from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 from softmax_lib import kernels
-from softmax_lib.provenance import gpu_facts, today, versions
+from softmax_lib.gpu.facts import gpu_facts, today, versions
 from softmax_lib.registry import rungs
 
 SUMMARY = Path(__file__).with_name("gpu_run.json")

@@ -29,7 +29,7 @@ def today() -> str:
 
 def versions() -> dict[str, str]:
     """Versions of Python, the driver's CUDA, NVRTC, and every package that takes part."""
-    from softmax_lib.compile import nvrtc
+    from softmax_lib.gpu.compile import nvrtc
 
     found = {"python": platform.python_version(), "cuda": str(torch.version.cuda)}
     found["nvrtc"] = ".".join(map(str, nvrtc().getVersion()))

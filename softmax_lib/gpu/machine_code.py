@@ -12,7 +12,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from softmax_lib.compile import compile_cubin, resources, supported_archs
+from softmax_lib.gpu.compile import compile_cubin, resources, supported_archs
 from softmax_lib.registry import REGISTERS_A_BLOCK
 from softmax_lib.source import WARP, Program
 

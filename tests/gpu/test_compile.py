@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from softmax_lib import kernels
-from softmax_lib.compile import compile_cubin, nvrtc, resources, supported_archs
 from softmax_lib.errors import CompileError, NotAvailable
+from softmax_lib.gpu.compile import compile_cubin, nvrtc, resources, supported_archs
 from softmax_lib.registry import REGISTERS_A_BLOCK
 from softmax_lib.source import Program, Source
 

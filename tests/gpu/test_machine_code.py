@@ -3,7 +3,7 @@
 import pytest
 
 from softmax_lib import kernels
-from softmax_lib.machine_code import inspect, occupancy
+from softmax_lib.gpu.machine_code import inspect, occupancy
 
 pytestmark = pytest.mark.nvrtc
 

@@ -1,0 +1,1 @@
+"""The GPU: compiling for it, launching on it, and the facts about it."""
