@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from softmax_lib.counters import METRICS
+from softmax_lib.bench.ncu import METRICS
 from softmax_lib.measurements import DEFAULT_GPU, recorded
 from softmax_lib.xrays import MOST_ELEMENTS, xray
 

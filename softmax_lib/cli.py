@@ -190,7 +190,7 @@ def _print_ladder(ladder: Ladder) -> None:
 
 
 def _record(options: argparse.Namespace) -> int:
-    from softmax_lib.recording import record
+    from softmax_lib.bench.recording import record
     from softmax_lib.records import record as records
 
     with _bar(options.json) as bar:

@@ -76,7 +76,7 @@ def climb(
 
 
 def _live(steps: list[Kernel], rows: int, cols: int) -> dict[str, Measurement]:
-    from softmax_lib.contest import time_shape
+    from softmax_lib.bench.contest import time_shape
 
     contenders = [(kernel.name, kernel.choose_block_size(cols)) for kernel in steps]
     return {row.provider: row for row in time_shape(contenders, rows, cols)}

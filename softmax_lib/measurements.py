@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from softmax_lib.benchmark import L2
+from softmax_lib.bench.timing import L2
 from softmax_lib.errors import BadInput, NotAvailable
 from softmax_lib.records.record import Measurement, Record, load
 from softmax_lib.registry import kernels
@@ -100,7 +100,7 @@ def measure(
 def _live(
     kernel_or_peer: str, rows: int, cols: int, dtype: str, block_size: int | None, l2: L2
 ) -> Measurement:
-    from softmax_lib.contest import time_shape
+    from softmax_lib.bench.contest import time_shape
 
     reasons: list[str] = []
     rows_found = time_shape(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from softmax_lib.bench.peers import LABELS
+from softmax_lib.bench.plan import WORKLOG
 from softmax_lib.errors import BadInput, SoftmaxLibError
 from softmax_lib.measurements import recorded
-from softmax_lib.peers import LABELS
-from softmax_lib.plan import WORKLOG
 from softmax_lib.records.record import Measurement, Record
 from softmax_lib.registry import kernels, rungs
 

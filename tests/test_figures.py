@@ -10,12 +10,12 @@ import pytest
 from records_for_tests import content, write
 
 from softmax_lib import figures
+from softmax_lib.bench.peers import PEERS
+from softmax_lib.bench.plan import WORKLOG
 from softmax_lib.errors import BadInput, UnknownKernel
 from softmax_lib.figures.picture import _LETTERS_A_LINE, short, time_in_words
 from softmax_lib.figures.roofs import matrix_product_flop_per_byte
 from softmax_lib.measurements import recorded
-from softmax_lib.peers import PEERS
-from softmax_lib.plan import WORKLOG
 from softmax_lib.records.cited import ORIGINAL_WORKLOG
 from softmax_lib.registry import kernels, rungs
 from softmax_lib.views import draw as draw_as

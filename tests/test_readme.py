@@ -6,10 +6,10 @@ from importlib import metadata
 import pytest
 
 from softmax_lib import readme
+from softmax_lib.bench.peers import PEERS
+from softmax_lib.bench.plan import WORKLOG
 from softmax_lib.errors import BadInput
 from softmax_lib.measurements import recorded
-from softmax_lib.peers import PEERS
-from softmax_lib.plan import WORKLOG
 from softmax_lib.registry import rungs
 
 STALE = "the README's results are stale: run `make readme`"

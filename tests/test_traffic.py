@@ -2,8 +2,8 @@
 
 import pytest
 
+from softmax_lib.bench.plan import WORKLOG
 from softmax_lib.measurements import recorded
-from softmax_lib.plan import WORKLOG
 from softmax_lib.registry import COPY, kernels, rungs
 from softmax_lib.traffic import SECTOR_BYTES, predict
 

@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
-from softmax_lib.peers import LABELS, PEERS
+from softmax_lib.bench.peers import LABELS, PEERS
 from softmax_lib.records.record import Measurement
 from softmax_lib.registry import rungs
 from softmax_lib.views import view

@@ -7,6 +7,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
+from softmax_lib.bench.peers import PEERS
 from softmax_lib.errors import BadInput
 from softmax_lib.figures.picture import (
     INK,
@@ -25,7 +26,6 @@ from softmax_lib.figures.picture import (
     time_in_words,
 )
 from softmax_lib.measurements import DEFAULT_GPU, recorded
-from softmax_lib.peers import PEERS
 from softmax_lib.records.record import Measurement, Record
 from softmax_lib.registry import find_kernel, kernels, rungs
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
+from softmax_lib.bench.peers import PEERS
 from softmax_lib.errors import BadInput
 from softmax_lib.figures.picture import (
     BLUE,
@@ -27,7 +28,6 @@ from softmax_lib.figures.picture import (
     time_in_words,
 )
 from softmax_lib.measurements import DEFAULT_GPU, recorded
-from softmax_lib.peers import PEERS
 from softmax_lib.records.record import Measurement
 from softmax_lib.registry import rungs
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 
-from softmax_lib.benchmark import L2, gb_per_s
+from softmax_lib.bench.timing import L2, gb_per_s
 from softmax_lib.errors import BadInput
 from softmax_lib.records.schema import SCHEMA, find_fault
 from softmax_lib.registry import COPY, Kernel, kernels

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from softmax_lib.counters import METRICS
+from softmax_lib.bench.ncu import METRICS
 
 SCHEMA = 1
 

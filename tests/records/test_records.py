@@ -9,10 +9,10 @@ import torch
 from records_for_tests import BOOK, content, write
 
 from softmax_lib import measurements
+from softmax_lib.bench.peers import PEERS
+from softmax_lib.bench.plan import WORKLOG
 from softmax_lib.errors import BadInput, BlockSizeNotAllowed, SoftmaxLibError
 from softmax_lib.measurements import measure, recorded
-from softmax_lib.peers import PEERS
-from softmax_lib.plan import WORKLOG
 from softmax_lib.records import record as records
 from softmax_lib.registry import kernels, rungs
 

@@ -9,8 +9,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from softmax_lib import benchmark, contest, counters, peers
-from softmax_lib.benchmark import Timing
+from softmax_lib.bench import contest, peers
+from softmax_lib.bench import ncu as counters
+from softmax_lib.bench import timing as benchmark
+from softmax_lib.bench.timing import Timing
 from softmax_lib.errors import NotAvailable, UnknownKernel
 from softmax_lib.registry import kernels
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from softmax_lib import peers
-from softmax_lib.benchmark import L2, Contender
-from softmax_lib.counters import Launch
+from softmax_lib.bench import peers
+from softmax_lib.bench.ncu import Launch
+from softmax_lib.bench.timing import L2, Contender
 from softmax_lib.registry import Kernel, kernels, rungs
 
 WORKLOG = (1024, 32768)

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import torch
 
-from softmax_lib import benchmark, counters, measurements
-from softmax_lib.contest import time_shape
+from softmax_lib import measurements
+from softmax_lib.bench import ncu as counters
+from softmax_lib.bench import timing as benchmark
+from softmax_lib.bench.contest import time_shape
+from softmax_lib.bench.plan import Job, plan, profiles
 from softmax_lib.errors import BadInput, NotAvailable
 from softmax_lib.gpu.facts import clocks, gpu_facts, today, versions
-from softmax_lib.plan import Job, plan, profiles
 from softmax_lib.records import record as records
 from softmax_lib.records.record import Record
 from softmax_lib.records.schema import SCHEMA

@@ -6,12 +6,13 @@ import pytest
 import torch
 from records_for_tests import BOOK, content, write
 
-from softmax_lib import measurements, recording
+from softmax_lib import measurements
+from softmax_lib.bench import recording
+from softmax_lib.bench.peers import PEERS
+from softmax_lib.bench.plan import PEER_SHAPES, QUICK_SHAPES, ROW_SWEEP, WORKLOG, plan, profiles
 from softmax_lib.cli import main
 from softmax_lib.errors import BadInput, NotAvailable
 from softmax_lib.measurements import recorded
-from softmax_lib.peers import PEERS
-from softmax_lib.plan import PEER_SHAPES, QUICK_SHAPES, ROW_SWEEP, WORKLOG, plan, profiles
 from softmax_lib.records import record as records
 from softmax_lib.records.record import Measurement
 from softmax_lib.registry import kernels, rungs

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from softmax_lib import benchmark, peers
-from softmax_lib.benchmark import COPIES, L2, Call, Contender, Timing
+from softmax_lib.bench import peers
+from softmax_lib.bench import timing as benchmark
+from softmax_lib.bench.timing import COPIES, L2, Call, Contender, Timing
 from softmax_lib.errors import NotAvailable
 from softmax_lib.gpu.facts import today
 from softmax_lib.launch import run

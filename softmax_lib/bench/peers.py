@@ -9,7 +9,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from softmax_lib.benchmark import Call
+from softmax_lib.bench.timing import Call
 from softmax_lib.errors import NotAvailable, UnknownKernel
 from softmax_lib.registry import kernels
 
@@ -24,7 +24,7 @@ def _compiled() -> Call:
 
 
 def _triton() -> Call:
-    from softmax_lib.triton_softmax import softmax_triton
+    from softmax_lib.bench.triton_softmax import softmax_triton
 
     return softmax_triton
 
