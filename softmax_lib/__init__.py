@@ -21,7 +21,7 @@ def __getattr__(name: str) -> Any:
 
         return explore
     if name == "xray":
-        from softmax_lib.xrays import xray
+        from softmax_lib.xrays.xray import xray
 
         return xray
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
-from softmax_lib.agreement import COUNTERS, Comparison
 from softmax_lib.views import View
 from softmax_lib.xray_views import STYLE
+from softmax_lib.xrays.agreement import COUNTERS, Comparison
 
 
 def show_agreement(comparisons: Sequence[Comparison]) -> View:

@@ -9,12 +9,12 @@ from softmax_lib import emulator
 from softmax_lib.drawing import WIDTH, Drawing, frame
 from softmax_lib.emulator.events import LOAD, STORE
 from softmax_lib.errors import BadInput
-from softmax_lib.load_requests import Request, in_step
 from softmax_lib.registry import resolve
 from softmax_lib.source import WARP, Source
 from softmax_lib.views import View
 from softmax_lib.warp_pictures import MOST_REQUESTS, Box
 from softmax_lib.widgets import Shown, stepper
+from softmax_lib.xrays.requests import Request, in_step
 
 BANKS, WORD_BYTES = 32, 4
 _TOP, _HIGH, _LEGEND = 14, 12, 42

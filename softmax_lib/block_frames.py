@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from softmax_lib.drawing import WIDTH, Drawing, frame, number, places
-from softmax_lib.exchanges import Exchange
-from softmax_lib.reductions import SharedStep
 from softmax_lib.views import View
+from softmax_lib.xrays.exchanges import Exchange
+from softmax_lib.xrays.reductions import SharedStep
 
 _BOX = 32
 _TOP, _BOTTOM = 18, 98

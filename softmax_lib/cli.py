@@ -212,7 +212,7 @@ def _record(options: argparse.Namespace) -> int:
 
 
 def _xray(options: argparse.Namespace) -> int:
-    from softmax_lib.xrays import xray
+    from softmax_lib.xrays.xray import xray
 
     found = xray(options.name, options.rows, options.cols, options.block_size, grid=options.grid)
     if options.json:

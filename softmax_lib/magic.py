@@ -18,7 +18,7 @@ from softmax_lib.errors import BadInput, KernelFault, NotAvailable, SoftmaxLibEr
 from softmax_lib.registry import resolve
 from softmax_lib.source import Source
 from softmax_lib.xray_views import annotated
-from softmax_lib.xrays import XRay, xray
+from softmax_lib.xrays.xray import XRay, xray
 
 CHECKED_LENGTHS = (1, 31, 127, 1000, 4096)
 """Row lengths that `check` tries: one, short of a warp, odd, ragged, and the usual one."""

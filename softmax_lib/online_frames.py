@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from softmax_lib.drawing import Drawing, frame, number, places
-from softmax_lib.reductions import OnlineStep
 from softmax_lib.views import View
+from softmax_lib.xrays.reductions import OnlineStep
 
 _BOX = 32
 _BEFORE, _AFTER, _WIDTH = 96, 246, 84

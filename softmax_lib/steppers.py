@@ -15,11 +15,11 @@ from softmax_lib.block_frames import (
     write_frame,
 )
 from softmax_lib.errors import BadInput
-from softmax_lib.exchanges import exchanges
 from softmax_lib.online_frames import online_frame
-from softmax_lib.reductions import between_barriers, online_steps, shared_steps, trace_row
 from softmax_lib.source import Source
 from softmax_lib.widgets import Shown, stepper
+from softmax_lib.xrays.exchanges import exchanges
+from softmax_lib.xrays.reductions import between_barriers, online_steps, shared_steps, trace_row
 
 MOST_CELLS = 8
 """Values that stand side by side and can still be read on a phone."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from softmax_lib.drawing import WIDTH, Drawing, frame
-from softmax_lib.load_requests import LINE_BYTES, Request, warp_requests
 from softmax_lib.registry import resolve
 from softmax_lib.source import WARP
-from softmax_lib.traffic import SECTOR_BYTES
 from softmax_lib.views import View
 from softmax_lib.widgets import Shown, stepper
+from softmax_lib.xrays.prediction import SECTOR_BYTES
+from softmax_lib.xrays.requests import LINE_BYTES, Request, warp_requests
 
 MOST_REQUESTS = 8
 """Frames of a stepper: by then a reader has seen how the warp moves on."""

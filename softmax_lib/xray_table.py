@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from softmax_lib.line_counters import LineCounters
-from softmax_lib.xrays import XRay
+from softmax_lib.xrays.lines import LineCounters
+from softmax_lib.xrays.xray import XRay
 
 _HEADINGS = ("line", "what", "requests", "lanes", "moved", "each", "conflicts")
 _MACHINE_HEADINGS = ("entry", "arch", "registers", "shared", "spilled", "blocks an SM", "limit")

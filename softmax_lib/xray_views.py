@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from softmax_lib import listing
-from softmax_lib.line_counters import LineCounters
 from softmax_lib.listing import Part
 from softmax_lib.registry import Kernel, resolve
 from softmax_lib.source import Source
 from softmax_lib.views import View
-from softmax_lib.xrays import XRay, xray
+from softmax_lib.xrays.lines import LineCounters
+from softmax_lib.xrays.xray import XRay, xray
 
 STYLE = """<style>
 .worklog-xray{overflow-x:auto;margin:.5rem 0 1rem}

@@ -6,8 +6,8 @@ import math
 import pytest
 
 from softmax_lib.errors import BadInput
-from softmax_lib.exchanges import exchanges
-from softmax_lib.reductions import between_barriers, online_steps, shared_steps, trace_row
+from softmax_lib.xrays.exchanges import exchanges
+from softmax_lib.xrays.reductions import between_barriers, online_steps, shared_steps, trace_row
 
 W = pytest.importorskip("ipywidgets")
 steppers = pytest.importorskip("softmax_lib.steppers")

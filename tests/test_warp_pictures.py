@@ -2,9 +2,10 @@
 
 import pytest
 
-from softmax_lib import kernels, traffic
+from softmax_lib import kernels
 from softmax_lib.errors import BadInput, BlockSizeNotAllowed, UnknownKernel
-from softmax_lib.load_requests import warp_requests
+from softmax_lib.xrays import prediction as traffic
+from softmax_lib.xrays.requests import warp_requests
 
 pytest.importorskip("ipywidgets")
 pictures = pytest.importorskip("softmax_lib.warp_pictures")

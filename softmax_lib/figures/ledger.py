@@ -23,7 +23,7 @@ from softmax_lib.figures.picture import (
 from softmax_lib.measurements import DEFAULT_GPU, recorded
 from softmax_lib.records.record import Record
 from softmax_lib.registry import kernels
-from softmax_lib.traffic import SECTOR_BYTES, predict
+from softmax_lib.xrays.prediction import SECTOR_BYTES, predict
 
 
 @drawn

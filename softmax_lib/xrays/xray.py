@@ -18,10 +18,10 @@ import torch
 from softmax_lib.emulator.metering import meter
 from softmax_lib.errors import BadInput, CompileError, NotAvailable
 from softmax_lib.gpu.machine_code import MachineCode, inspect
-from softmax_lib.hazards import Hazard, read_hazards
-from softmax_lib.line_counters import LineCounters, add_up, read_lines
 from softmax_lib.registry import Kernel, resolve
 from softmax_lib.source import WARP, Program, Source
+from softmax_lib.xrays.hazards import Hazard, read_hazards
+from softmax_lib.xrays.lines import LineCounters, add_up, read_lines
 
 MOST_ELEMENTS = 1 << 22
 """Elements of the matrix at most: each word has a history of 24 bytes."""

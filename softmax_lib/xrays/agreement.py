@@ -8,7 +8,7 @@ from typing import Any
 
 from softmax_lib.bench.ncu import METRICS
 from softmax_lib.measurements import DEFAULT_GPU, recorded
-from softmax_lib.xrays import MOST_ELEMENTS, xray
+from softmax_lib.xrays.xray import MOST_ELEMENTS, xray
 
 COUNTERS = tuple(name for name in METRICS if not name.startswith("dram"))
 """What both count: memory behind the caches is not emulated."""

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from softmax_lib.emulator.events import OPERATIONS
 from softmax_lib.emulator.metering import Metered
-from softmax_lib.traffic import SECTOR_BYTES
+from softmax_lib.xrays.prediction import SECTOR_BYTES
 
 ACCESSES = ("load", "store", "atomic")
 

@@ -13,7 +13,7 @@ from softmax_lib.emulator.events import LOAD
 from softmax_lib.errors import BadInput
 from softmax_lib.registry import Kernel
 from softmax_lib.source import WARP
-from softmax_lib.traffic import SECTOR_BYTES
+from softmax_lib.xrays.prediction import SECTOR_BYTES
 
 LINE_BYTES = 128
 """A cache line: four sectors, fetched one by one as they are asked for."""

@@ -5,7 +5,7 @@ import pytest
 from softmax_lib.bench.plan import WORKLOG
 from softmax_lib.measurements import recorded
 from softmax_lib.registry import COPY, kernels, rungs
-from softmax_lib.traffic import SECTOR_BYTES, predict
+from softmax_lib.xrays.prediction import SECTOR_BYTES, predict
 
 PROFILES = recorded().counters
 

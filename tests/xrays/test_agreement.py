@@ -3,9 +3,9 @@
 import pytest
 
 from softmax_lib import xray
-from softmax_lib.agreement import ARBITER_SHARE, Comparison, compare_profile, profiles
 from softmax_lib.registry import kernels
 from softmax_lib.source import Source
+from softmax_lib.xrays.agreement import ARBITER_SHARE, Comparison, compare_profile, profiles
 
 # 64x4096: rows of whole sectors, one or two blocks a thread-a-row kernel. 1000x1001: each row starts
 # elsewhere in a sector, and the last warp and the last sector are ragged.
