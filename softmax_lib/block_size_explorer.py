@@ -7,12 +7,12 @@ import torch
 
 from softmax_lib.block_sizes import BlockSizes, choices
 from softmax_lib.errors import SoftmaxLibError
-from softmax_lib.explorer import Explorer, explorer
 from softmax_lib.measurements import DEFAULT_GPU, available, measure, recorded
 from softmax_lib.reference import check
 from softmax_lib.registry import Kernel, find_kernel
-from softmax_lib.views import View
-from softmax_lib.widgets import Shown
+from softmax_lib.widgets.explorers import Explorer, explorer
+from softmax_lib.widgets.stepping import Shown
+from softmax_lib.widgets.views import View
 
 GPU, BLOCK_SIZE = "GPU", "block size"
 

@@ -11,8 +11,8 @@ from softmax_lib.measurements import recorded
 from softmax_lib.records.record import Measurement
 from softmax_lib.registry import Kernel
 from softmax_lib.source import WARP
-from softmax_lib.views import View
 from softmax_lib.warp_pictures import draw_request, in_words
+from softmax_lib.widgets.views import View
 from softmax_lib.xrays.requests import Request, warp_requests
 
 _BASE, _HIGHEST = 118, 96

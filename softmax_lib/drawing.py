@@ -6,7 +6,7 @@ import html
 import math
 from collections.abc import Sequence
 
-from softmax_lib.views import View
+from softmax_lib.widgets.views import View
 
 WIDTH = 340
 """Width of every drawing in its own units: about the pixels that a phone has for it."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from softmax_lib.errors import BadInput
 from softmax_lib.registry import find_kernel
 from softmax_lib.source import KERNEL_FOLDER, Source
-from softmax_lib.views import View
+from softmax_lib.widgets.views import View
 
 Part = int | str
 """A phase by its number, or "header", "helpers", "setup"."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from softmax_lib.drawing import Drawing, frame, number, places
-from softmax_lib.views import View
+from softmax_lib.widgets.views import View
 from softmax_lib.xrays.reductions import OnlineStep
 
 _BOX = 32

@@ -79,7 +79,7 @@ def rewrite(text: str, block: str) -> str:
 def chart(record: Record) -> str:
     """The ladder as the text of an SVG file."""
     from softmax_lib.figures import ladder
-    from softmax_lib.views import draw
+    from softmax_lib.widgets.views import draw
 
     picture = ladder(*WORKLOG, gpu=record.gpu)
     svg = draw(picture, "svg", {"Date": None, "Creator": None}).decode()

@@ -17,7 +17,7 @@ from softmax_lib.block_frames import (
 from softmax_lib.errors import BadInput
 from softmax_lib.online_frames import online_frame
 from softmax_lib.source import Source
-from softmax_lib.widgets import Shown, stepper
+from softmax_lib.widgets.stepping import Shown, stepper
 from softmax_lib.xrays.exchanges import exchanges
 from softmax_lib.xrays.reductions import between_barriers, online_steps, shared_steps, trace_row
 

@@ -13,7 +13,7 @@ from softmax_lib.emulator import Trace
 from softmax_lib.emulator.events import ATOMIC, BARRIER, SHUFFLE, SYNCWARP
 from softmax_lib.registry import resolve
 from softmax_lib.source import WARP, Source
-from softmax_lib.views import View
+from softmax_lib.widgets.views import View
 
 _LEFT, _TOP, _LEGEND = 30, 16, 44
 _TONES = {"blue": "global memory", "orange": "shared memory", "green": "shuffles"}

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from softmax_lib.drawing import WIDTH, Drawing, frame
 from softmax_lib.registry import resolve
 from softmax_lib.source import WARP
-from softmax_lib.views import View
-from softmax_lib.widgets import Shown, stepper
+from softmax_lib.widgets.stepping import Shown, stepper
+from softmax_lib.widgets.views import View
 from softmax_lib.xrays.prediction import SECTOR_BYTES
 from softmax_lib.xrays.requests import LINE_BYTES, Request, warp_requests
 

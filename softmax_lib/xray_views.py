@@ -11,7 +11,7 @@ from softmax_lib import listing
 from softmax_lib.listing import Part
 from softmax_lib.registry import Kernel, resolve
 from softmax_lib.source import Source
-from softmax_lib.views import View
+from softmax_lib.widgets.views import View
 from softmax_lib.xrays.lines import LineCounters
 from softmax_lib.xrays.xray import XRay, xray
 

@@ -18,8 +18,8 @@ from softmax_lib.figures.roofs import matrix_product_flop_per_byte
 from softmax_lib.measurements import recorded
 from softmax_lib.records.cited import ORIGINAL_WORKLOG
 from softmax_lib.registry import kernels, rungs
-from softmax_lib.views import draw as draw_as
-from softmax_lib.views import view
+from softmax_lib.widgets.views import draw as draw_as
+from softmax_lib.widgets.views import view
 
 PICTURES = {
     "ladder": figures.ladder,

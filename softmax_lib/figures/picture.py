@@ -21,7 +21,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 from softmax_lib.bench.peers import LABELS, PEERS
 from softmax_lib.records.record import Measurement
 from softmax_lib.registry import rungs
-from softmax_lib.views import view
+from softmax_lib.widgets.views import view
 
 WIDTH_INCHES = 5.2
 _LETTERS_A_LINE = 68

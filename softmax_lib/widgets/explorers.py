@@ -10,8 +10,8 @@ from typing import Any
 import ipywidgets as W
 
 from softmax_lib.errors import BadInput, SoftmaxLibError
-from softmax_lib.views import View, view
-from softmax_lib.widgets import Shown, slider, switch
+from softmax_lib.widgets.stepping import Shown, slider, switch
+from softmax_lib.widgets.views import View, view
 
 
 class Explorer(Shown):

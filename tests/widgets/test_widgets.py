@@ -7,9 +7,9 @@ import matplotlib.pyplot as plt
 import pytest
 
 from softmax_lib.errors import BadInput
-from softmax_lib.explorer import explorer
-from softmax_lib.views import view
-from softmax_lib.widgets import predict, stepper
+from softmax_lib.widgets.explorers import explorer
+from softmax_lib.widgets.stepping import predict, stepper
+from softmax_lib.widgets.views import view
 
 
 def plot(height=2.0):

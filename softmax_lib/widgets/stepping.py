@@ -13,7 +13,7 @@ from typing import Any
 import ipywidgets as W
 
 from softmax_lib.errors import BadInput
-from softmax_lib.views import view
+from softmax_lib.widgets.views import view
 
 STEP_MILLISECONDS = 1200
 
