@@ -5,13 +5,13 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass, field
 
-from softmax_lib.drawing import WIDTH, Drawing, places
+from softmax_lib.drawings.drawing import WIDTH, Drawing, places
+from softmax_lib.drawings.sectors import draw_request, in_words
 from softmax_lib.errors import SoftmaxLibError
 from softmax_lib.measurements import recorded
 from softmax_lib.records.record import Measurement
 from softmax_lib.registry import Kernel
 from softmax_lib.source import WARP
-from softmax_lib.warp_pictures import draw_request, in_words
 from softmax_lib.widgets.views import View
 from softmax_lib.xrays.requests import Request, warp_requests
 

@@ -14,10 +14,10 @@ from typing import Any
 import torch
 
 from softmax_lib import reference
+from softmax_lib.drawings.margins import annotated
 from softmax_lib.errors import BadInput, KernelFault, NotAvailable, SoftmaxLibError
 from softmax_lib.registry import resolve
 from softmax_lib.source import Source
-from softmax_lib.xray_views import annotated
 from softmax_lib.xrays.xray import XRay, xray
 
 CHECKED_LENGTHS = (1, 31, 127, 1000, 4096)

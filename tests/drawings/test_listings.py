@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from softmax_lib import kernels, listing
+from softmax_lib import kernels
+from softmax_lib.drawings import listings as listing
 from softmax_lib.errors import BadInput, UnknownKernel
 from softmax_lib.registry import rungs
 from softmax_lib.source import KERNEL_FOLDER

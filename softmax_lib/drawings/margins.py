@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from softmax_lib import listing
-from softmax_lib.listing import Part
+from softmax_lib.drawings import listings as listing
+from softmax_lib.drawings.listings import Part
 from softmax_lib.registry import Kernel, resolve
 from softmax_lib.source import Source
 from softmax_lib.widgets.views import View

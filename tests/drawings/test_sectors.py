@@ -8,7 +8,7 @@ from softmax_lib.xrays import prediction as traffic
 from softmax_lib.xrays.requests import warp_requests
 
 pytest.importorskip("ipywidgets")
-pictures = pytest.importorskip("softmax_lib.warp_pictures")
+pictures = pytest.importorskip("softmax_lib.drawings.sectors")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from softmax_lib.xrays.exchanges import exchanges
 from softmax_lib.xrays.reductions import between_barriers, online_steps, shared_steps, trace_row
 
 W = pytest.importorskip("ipywidgets")
-steppers = pytest.importorskip("softmax_lib.steppers")
+steppers = pytest.importorskip("softmax_lib.drawings.steppers")
 
 ONLINE = [3, 2, 5, 1]
 TREE = [3, 7, 2, 8, 6, 4, 5, 1]

@@ -8,9 +8,9 @@ from softmax_lib.registry import kernels
 from softmax_lib.source import Source
 
 pytest.importorskip("ipywidgets")
-views = pytest.importorskip("softmax_lib.xray_views")
-banks = pytest.importorskip("softmax_lib.bank_pictures")
-timelines = pytest.importorskip("softmax_lib.timelines")
+views = pytest.importorskip("softmax_lib.drawings.margins")
+banks = pytest.importorskip("softmax_lib.drawings.wavefronts")
+timelines = pytest.importorskip("softmax_lib.drawings.timelines")
 shell_module = pytest.importorskip("IPython.core.interactiveshell")
 
 COLUMN = """extern "C" __global__ void column(const float* x, float* y, int rows, int cols) {

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from softmax_lib import emulator
-from softmax_lib.drawing import WIDTH, Drawing, frame
+from softmax_lib.drawings.drawing import WIDTH, Drawing, frame
 from softmax_lib.emulator import Trace
 from softmax_lib.emulator.events import ATOMIC, BARRIER, SHUFFLE, SYNCWARP
 from softmax_lib.registry import resolve

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from softmax_lib.drawing import WIDTH, Drawing, frame
+from softmax_lib.drawings.drawing import WIDTH, Drawing, frame
 from softmax_lib.registry import resolve
 from softmax_lib.source import WARP
 from softmax_lib.widgets.stepping import Shown, stepper

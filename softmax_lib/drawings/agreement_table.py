@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
+from softmax_lib.drawings.margins import STYLE
 from softmax_lib.widgets.views import View
-from softmax_lib.xray_views import STYLE
 from softmax_lib.xrays.agreement import COUNTERS, Comparison
 
 

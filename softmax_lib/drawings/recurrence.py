@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from softmax_lib.drawing import Drawing, frame, number, places
+from softmax_lib.drawings.drawing import Drawing, frame, number, places
 from softmax_lib.widgets.views import View
 from softmax_lib.xrays.reductions import OnlineStep
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from softmax_lib.drawing import WIDTH, Drawing, frame, number, places
+from softmax_lib.drawings.drawing import WIDTH, Drawing, frame, number, places
 from softmax_lib.widgets.views import View
 from softmax_lib.xrays.exchanges import Exchange
 from softmax_lib.xrays.reductions import SharedStep

@@ -6,12 +6,12 @@ import numpy as np
 import torch
 
 from softmax_lib import emulator
-from softmax_lib.drawing import WIDTH, Drawing, frame
+from softmax_lib.drawings.drawing import WIDTH, Drawing, frame
+from softmax_lib.drawings.sectors import MOST_REQUESTS, Box
 from softmax_lib.emulator.events import LOAD, STORE
 from softmax_lib.errors import BadInput
 from softmax_lib.registry import resolve
 from softmax_lib.source import WARP, Source
-from softmax_lib.warp_pictures import MOST_REQUESTS, Box
 from softmax_lib.widgets.stepping import Shown, stepper
 from softmax_lib.widgets.views import View
 from softmax_lib.xrays.requests import Request, in_step

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from softmax_lib.block_frames import (
+from softmax_lib.drawings.blocks import (
     read_frame,
     reduction_frame,
     shuffle_frame,
     tree_frame,
     write_frame,
 )
+from softmax_lib.drawings.recurrence import online_frame
 from softmax_lib.errors import BadInput
-from softmax_lib.online_frames import online_frame
 from softmax_lib.source import Source
 from softmax_lib.widgets.stepping import Shown, stepper
 from softmax_lib.xrays.exchanges import exchanges

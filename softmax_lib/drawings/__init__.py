@@ -1,0 +1,1 @@
+"""Pictures of what emulated kernels did, drawn as SVG: listings, margins, requests, timelines, steppers."""
