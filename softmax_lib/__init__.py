@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str) -> Any:
     if name == "explore":
-        from softmax_lib.block_size_explorer import explore
+        from softmax_lib.live.block_size_explorer import explore
 
         return explore
     if name == "xray":

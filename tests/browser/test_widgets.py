@@ -5,7 +5,7 @@ import itertools
 import pytest
 from playwright.sync_api import Locator, Page
 
-from softmax_lib.block_sizes import time_in_words
+from softmax_lib.live.block_sizes import time_in_words
 from softmax_lib.measurements import recorded
 from softmax_lib.registry import rungs
 

@@ -102,7 +102,7 @@ def shell():
 
 
 def run_cell(shell, capsys, line, text):
-    shell.run_line_magic("load_ext", "softmax_lib.magic")
+    shell.run_line_magic("load_ext", "softmax_lib.live.cuda_cell")
     capsys.readouterr()
     shell.run_cell_magic("cuda", line, text)
     return capsys.readouterr().out

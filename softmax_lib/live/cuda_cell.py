@@ -1,6 +1,6 @@
 """The cell magic %%cuda: a kernel in a cell, checked and x-rayed when the cell runs.
 
-`import softmax_lib.magic` or `%load_ext softmax_lib.magic` registers it. What it shows is the same
+`import softmax_lib.live.cuda_cell` or `%load_ext softmax_lib.live.cuda_cell` registers it. What it shows is the same
 on every machine: verdicts and counts, no times and no error digits.
 """
 

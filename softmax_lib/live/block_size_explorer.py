@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipywidgets as W
 import torch
 
-from softmax_lib.block_sizes import BlockSizes, choices
 from softmax_lib.errors import SoftmaxLibError
+from softmax_lib.live.block_sizes import BlockSizes, choices
 from softmax_lib.measurements import DEFAULT_GPU, available, measure, recorded
 from softmax_lib.reference import check
 from softmax_lib.registry import Kernel, find_kernel

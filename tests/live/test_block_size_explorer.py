@@ -13,8 +13,8 @@ from softmax_lib.errors import NotAvailable, UnknownKernel
 from softmax_lib.registry import rungs
 
 W = pytest.importorskip("ipywidgets")
-explorers = pytest.importorskip("softmax_lib.block_size_explorer")
-block_sizes = pytest.importorskip("softmax_lib.block_sizes")
+explorers = pytest.importorskip("softmax_lib.live.block_size_explorer")
+block_sizes = pytest.importorskip("softmax_lib.live.block_sizes")
 
 H200 = "NVIDIA H200"
 ROWS, COLS = 1024, 32768

@@ -1,0 +1,1 @@
+"""What needs a running kernel behind the page: the block-size explorer and %%cuda cells."""
