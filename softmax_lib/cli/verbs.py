@@ -18,7 +18,7 @@ from rich.table import Table
 from softmax_lib.errors import SoftmaxLibError
 
 if TYPE_CHECKING:
-    from softmax_lib.ladder import Ladder
+    from softmax_lib.cli.ladder import Ladder
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -101,7 +101,7 @@ def _count(text: str) -> int:
 
 
 def _info(options: argparse.Namespace) -> int:
-    from softmax_lib.information import gather
+    from softmax_lib.cli.information import gather
 
     found = gather()
     if options.json:
@@ -148,7 +148,7 @@ def _result_as_json(result: Any) -> dict:
 
 
 def _ladder(options: argparse.Namespace) -> int:
-    from softmax_lib.ladder import climb
+    from softmax_lib.cli.ladder import climb
     from softmax_lib.registry import rungs
 
     with _progress(len(rungs()) + 1, options.json) as advance:
@@ -218,7 +218,7 @@ def _xray(options: argparse.Namespace) -> int:
     if options.json:
         _print_json(found.as_json())
     else:
-        from softmax_lib.xray_table import print_xray
+        from softmax_lib.cli.xray_table import print_xray
 
         print_xray(found)
     return int(bool(found.hazards))
@@ -245,7 +245,3 @@ def _progress(total: int, quiet: bool) -> Any:
 def _print_json(found: object) -> int:
     print(json.dumps(found, indent=1))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,7 @@
+"""`python -m softmax_lib.cli`: the same as `softmax-lib`."""
+
+import sys
+
+from softmax_lib.cli import main
+
+sys.exit(main())
