@@ -24,7 +24,7 @@ notebooks: $(VENV)/ready  ## execute every notebook on the CPU, reproducibly, an
 	$(VENV)/bin/python book/publish/notebooks.py
 
 readme: $(VENV)/ready  ## results in the README, from the recorded measurements
-	$(VENV)/bin/python -m softmax_lib.readme
+	$(VENV)/bin/python book/publish/readme.py
 
 fork: ## point every link at another repository: make fork URL=https://github.com/you/fork
 	$(PYTHON) book/publish/address.py $(URL)

@@ -1,4 +1,4 @@
-"""The README's results, from the record: `python -m softmax_lib.readme` writes the table and the chart."""
+"""The README's results, from the record: `make readme` writes the table and the chart."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from softmax_lib.measurements import recorded
 from softmax_lib.records.record import Measurement, Record
 from softmax_lib.registry import kernels, rungs
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 CHART = ROOT / "book" / "static" / "ladder.svg"
 

@@ -4,8 +4,8 @@ import re
 from importlib import metadata
 
 import pytest
+import readme
 
-from softmax_lib import readme
 from softmax_lib.bench.peers import PEERS
 from softmax_lib.bench.plan import WORKLOG
 from softmax_lib.errors import BadInput
