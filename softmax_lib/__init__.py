@@ -1,27 +1,24 @@
 """Softmax kernels from naive to the speed of light: run them on a GPU or in the emulator.
 
-Importing this package needs torch and numpy, takes no GPU and starts no compiler; CuPy, matplotlib
-and ipywidgets load when something first needs them.
+Importing this package takes no GPU, starts no compiler and loads nothing: what is named in
+`__init__.pyi` is loaded when it is first used.
 """
 
 from typing import Any
 
-from softmax_lib.launch import run
-from softmax_lib.measurements import measure
-from softmax_lib.reference import check
-from softmax_lib.registry import kernels
+import lazy_loader
 
-__all__ = ["check", "explore", "kernels", "measure", "run", "xray"]
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    if name == "explore":
-        from softmax_lib.live.block_size_explorer import explore
+    value = globals()[name] = _load(name)  # kept: the next look-up does not come here
+    return value
 
-        return explore
-    if name == "xray":
-        from softmax_lib.xrays.xray import xray
 
-        return xray
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext softmax_lib`: register the cell magic %%cuda."""
+    from softmax_lib.live.cuda_cell import register
+
+    register(shell)

@@ -34,7 +34,27 @@ class CompileError(SoftmaxLibError, RuntimeError):
 
 
 class KernelFault(SoftmaxLibError, RuntimeError):
-    """The emulator stopped a kernel; the message names block, threads and file:line."""
+    """The emulator stopped a kernel: in which thread of which block, and at which line of the source.
+
+    `kind` is that of a hazard, such as "out of bounds" or "deadlock"; `line` is 0 where none is
+    known. The message is made of these: `what`, in which "{at}" stands for the place.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        kind: str = "fault",
+        file: str = "",
+        line: int = 0,
+        block: tuple[int, int, int] = (0, 0, 0),
+        thread: int | None = None,
+    ) -> None:
+        super().__init__(what, kind, file, line, block, thread)
+        self.what, self.kind, self.file, self.line = what, kind, file, line
+        self.block, self.thread = block, thread
+
+    def __str__(self) -> str:
+        return self.what.replace("{at}", f" at {self.file}:{self.line}" if self.line else "")
 
 
 class BarrierFault(KernelFault):

@@ -1,62 +1,73 @@
-"""What is right: softmax in float64, rows that break careless kernels, and `check`."""
+"""What is right: softmax in float64, how far off float32 may be, and rows that break careless kernels."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
-import torch
-from torch import Tensor
-
-from softmax_lib.errors import NotAvailable
-from softmax_lib.launch import run
-from softmax_lib.registry import Kernel, resolve
-from softmax_lib.source import Source
-
-LENGTHS = (1, 2, 3, 5, 31, 32, 33, 127, 1000, 1001, 4099)
-"""Row lengths that `check` tries: one element, less than a float4, around a warp, around multiples
-of 4 and of a block, and one that every block size walks through more than once."""
-
-GUARD = 64
-"""Elements behind the output that no kernel may touch."""
+import numpy as np
+from numpy import ndarray
 
 
-def softmax(x: Tensor) -> Tensor:
-    """Softmax over the last dimension by torch in float64, where `x` lies. `x` has any shape."""
-    return torch.softmax(x.detach().double(), dim=-1)
+def softmax(x: Any) -> ndarray:
+    """Softmax over the last dimension in float64, as a numpy array of the shape of `x`.
+
+    `x` is a numpy array or a torch tensor of any shape, wherever it lies. A row without a largest
+    number (all -inf, or with a NaN or +inf) is all NaN, as torch has it.
+    """
+    x = as_numpy(x).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # -inf - -inf
+        power = np.exp(x - x.max(axis=-1, keepdims=True, initial=-math.inf))
+        return power / power.sum(axis=-1, keepdims=True)
 
 
-def relative_tolerance(cols: int) -> float:
+def as_numpy(array: Any) -> ndarray:
+    """The numbers of a numpy array or torch tensor, copied only if they lie on a GPU."""
+    if hasattr(array, "detach"):
+        array = array.detach().cpu()
+        array = array.float() if str(array.dtype) == "torch.bfloat16" else array  # numpy has none
+    return np.asarray(array)
+
+
+ROUNDING = {"float32": 0.0, "bfloat16": 2.0**-8, "float16": 2.0**-10}
+"""One unit in the last place of the dtype that a result is rounded to, relative to it."""
+
+SMALLEST = {"float32": 1e-37, "bfloat16": 1e-37, "float16": 2.0**-24}
+"""About the smallest step of each dtype: what lies below may be lost."""
+
+
+def relative_tolerance(cols: int, dtype: str = "float32") -> float:
     """Error that float32 arithmetic may leave in a row of `cols` elements, relative to each of them.
 
     exp turns the rounding of its argument, at most 104 in size before the result vanishes, into a
     relative error of 104 * 2**-24; a sum of n positive terms in any order is off by at most
     (n - 1) * 2**-24 of itself (Higham, Accuracy and Stability of Numerical Algorithms, chapter 4).
+    A result in another `dtype` is rounded once more.
     """
-    return 1e-5 + cols * 2.0**-24
+    return 1e-5 + cols * 2.0**-24 + ROUNDING[dtype]
 
 
 @dataclass(frozen=True)
 class Row:
-    """One kind of row: a name and a function that fills a (cols,) float32 tensor of normal noise."""
+    """One kind of row: a name, and a function that makes it of a (cols,) array of normal noise."""
 
     name: str
-    fill: Callable[[Tensor], Tensor]
+    fill: Callable[[ndarray], ndarray]
 
 
-def _set(index: int, value: float) -> Callable[[Tensor], Tensor]:
-    def fill(noise: Tensor) -> Tensor:
+def _set(index: int, value: float) -> Callable[[ndarray], ndarray]:
+    def fill(noise: ndarray) -> ndarray:
         noise[index % len(noise)] = value
         return noise
 
     return fill
 
 
-def _mask(keep: slice) -> Callable[[Tensor], Tensor]:
-    def fill(noise: Tensor) -> Tensor:
-        row = torch.full_like(noise, -math.inf)
+def _mask(keep: slice) -> Callable[[ndarray], ndarray]:
+    def fill(noise: ndarray) -> ndarray:
+        row = np.full_like(noise, -math.inf)
         row[keep] = noise[keep]
         return row
 
@@ -66,13 +77,13 @@ def _mask(keep: slice) -> Callable[[Tensor], Tensor]:
 ROWS = (
     Row("normal", lambda noise: noise),
     Row("wide", lambda noise: 30 * noise),
-    Row("equal", lambda noise: torch.full_like(noise, 0.1)),
+    Row("equal", lambda noise: np.full_like(noise, 0.1)),
     Row("shifted up", lambda noise: noise + 1e4),
     Row("all very negative", lambda noise: noise - 1e4),
-    Row("all near -3e38", lambda noise: -3e38 + 1e37 * noise.clamp(-3, 3)),
-    Row("both ends of float32", lambda noise: 3e38 * noise.sign()),
-    Row("rising", lambda noise: noise.sort().values),
-    Row("falling", lambda noise: noise.sort(descending=True).values),
+    Row("all near -3e38", lambda noise: -3e38 + 1e37 * noise.clip(-3, 3)),
+    Row("both ends of float32", lambda noise: 3e38 * np.sign(noise)),
+    Row("rising", lambda noise: np.sort(noise)),
+    Row("falling", lambda noise: np.sort(noise)[::-1]),
     Row("outlier first", _set(0, 80.0)),
     Row("outlier last", _set(-1, 80.0)),
     Row("-inf first", _set(0, -math.inf)),
@@ -86,146 +97,58 @@ ROWS = (
 """Rows that a careless kernel gets wrong; a matrix of them also fills part of a block and of a grid."""
 
 
-def adversarial(cols: int, seed: int = 0) -> Tensor:
-    """One row of each kind in `ROWS`: a float32 tensor of shape (len(ROWS), cols) on the CPU."""
-    generator = torch.Generator().manual_seed(seed + cols)
-    noise = torch.randn(len(ROWS), cols, generator=generator)
-    return torch.stack([row.fill(noise[i].clone()) for i, row in enumerate(ROWS)])
+def noise(rows: int, cols: int, seed: int = 0) -> ndarray:
+    """Normal noise of mean 0 and deviation 1: a (rows, cols) float32 array, the same on every machine."""
+    return np.random.default_rng(seed).standard_normal((rows, cols), np.float32)
+
+
+SEED = 24
+"""Of the adversarial rows; any would do, and with this one the book prints what it always did."""
+
+
+def adversarial(cols: int, seed: int = SEED) -> ndarray:
+    """One row of each kind in `ROWS`: a float32 array of shape (len(ROWS), cols)."""
+    plain = noise(len(ROWS), cols, seed + cols)
+    return np.stack([row.fill(plain[i].copy()) for i, row in enumerate(ROWS)]).astype(np.float32)
 
 
 @dataclass(frozen=True)
-class Attempt:
-    """One launch on one matrix: what was asked, how far off it was, and what was wrong if anything."""
+class Judgement:
+    """How far off a result is, and of its first wrong element the place, the value and what was due.
 
-    rows: int
-    cols: int
-    block_size: int
-    offset: int
-    max_abs_error: float
-    failure: str | None
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    """What `check` tried of a kernel; `ok` says whether all of it was right."""
-
-    kernel: str
-    device: str
-    attempts: tuple[Attempt, ...]
-
-    @property
-    def failures(self) -> tuple[str, ...]:
-        """One sentence for each launch that went wrong."""
-        return tuple(attempt.failure for attempt in self.attempts if attempt.failure)
-
-    @property
-    def ok(self) -> bool:
-        """Whether every launch was right."""
-        return not self.failures
-
-    @property
-    def max_abs_error(self) -> float:
-        """Largest distance from the float64 reference; every probability lies in 0 to 1."""
-        return max(attempt.max_abs_error for attempt in self.attempts)
-
-    @property
-    def verdict(self) -> str:
-        """One sentence that is the same on every device: no error digits, no device."""
-        tried = f"{self.kernel}: {len(self.attempts)} launches"
-        wrong = [attempt for attempt in self.attempts if attempt.failure]
-        if not wrong:
-            return f"{tried}, all within the bound of float32"
-        first = f"({wrong[0].rows}, {wrong[0].cols}) at {wrong[0].block_size} threads a block"
-        return f"{tried}, {len(wrong)} wrong, first {first}"
-
-    def __str__(self) -> str:
-        return f"{self.verdict} (on {self.device})" + "".join(f"; {f}" for f in self.failures[:1])
-
-
-def check(
-    kernel_or_source: str | Path | Source | Kernel,
-    *,
-    device: str = "auto",
-    block_size: int | None = None,
-    lengths: tuple[int, ...] = LENGTHS,
-    progress: Callable[[Attempt], None] = lambda attempt: None,
-) -> CheckResult:
-    """Compare a kernel with float64 softmax over adversarial rows of several lengths.
-
-    `device` is "cuda", "cpu" (the emulator) or "auto"; without `block_size` the kernel's smallest,
-    default and largest are tried. Every launch writes into a NaN-filled view with guard elements
-    behind it; some read a view at an odd offset. Raises what `run` raises, but a wrong result is
-    no error: it is in the `CheckResult`.
+    `row_name` is that row's kind where the matrix is one of `ROWS`. All but the error are None, or
+    empty, where nothing is wrong.
     """
-    kernel = resolve(kernel_or_source)
-    device = choose_device(device)
-    attempts = []
-    for cols, size, offset in _plan(kernel, block_size, lengths):
-        attempts.append(_attempt(kernel, adversarial(cols), size, offset, device))
-        progress(attempts[-1])
-    return CheckResult(kernel.name, device, tuple(attempts))
 
+    max_abs_error: float
+    row: int | None = None
+    column: int | None = None
+    value: float | None = None
+    due: float | None = None
+    row_name: str = ""
 
-def count_attempts(
-    kernel: Kernel, block_size: int | None = None, lengths: tuple[int, ...] = LENGTHS
-) -> int:
-    """How many launches `check` makes, for a progress bar."""
-    return sum(1 for _ in _plan(kernel, block_size, lengths))
-
-
-def choose_device(device: str) -> str:
-    """Where to run for "auto": "cuda" or "cpu". Raises `NotAvailable` when CUDA is asked for and there is none."""
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if device == "cuda" and not torch.cuda.is_available():
-        reason = (
-            "torch sees no CUDA GPU" if torch.version.cuda else "this torch is built without CUDA"
+    @property
+    def mistake(self) -> str | None:
+        """The first wrong element in words."""
+        if self.row is None:
+            return None
+        kind = f" ({self.row_name})" if self.row_name else ""
+        return (
+            f"row {self.row}{kind}, column {self.column} is {self.value:.6g} "
+            f"and should be {self.due:.6g}"
         )
-        raise NotAvailable(f"No GPU to run on: {reason}; use --device cpu for the emulator.")
-    return device
 
 
-def _plan(
-    kernel: Kernel, block_size: int | None, lengths: tuple[int, ...]
-) -> Iterator[tuple[int, int, int]]:
-    sizes = kernel.block_sizes
-    tried = {block_size} if block_size else {sizes[0], kernel.default_block_size, sizes[-1]}
-    for cols in lengths:
-        for size in sorted(tried):
-            if cols <= kernel.max_cols(size):
-                yield cols, size, 0
-        if cols <= kernel.max_cols(max(tried)):
-            yield cols, max(tried), 1
-
-
-def _attempt(kernel: Kernel, matrix: Tensor, block_size: int, offset: int, device: str) -> Attempt:
-    rows, cols = matrix.shape
-    count = matrix.numel()
-    x = torch.empty(count + offset, device=device)[offset:].view(rows, cols).copy_(matrix)
-    padded = torch.full((count + GUARD,), math.nan, device=device)
-    y = padded[:count].view(rows, cols)
-    run(kernel, x, block_size=block_size, out=y)
-    error, failure = judge(y, matrix)
-    if failure is None and not padded[count:].isnan().all():
-        failure = "it wrote behind the end of y"
-    if failure:
-        failure = (
-            f"({rows}, {cols}) at {block_size} threads a block, x {offset} floats off: {failure}"
-        )
-    return Attempt(rows, cols, block_size, offset, error, failure)
-
-
-def judge(y: Tensor, x: Tensor) -> tuple[float, str | None]:
-    """Largest absolute error of `y` as softmax of `x` (ROWS, cols), and the first wrong row in words."""
-    wanted = softmax(x.to(y.device))
-    got = y.detach().double()
-    distance = (got - wanted).abs()
-    within = distance <= relative_tolerance(x.shape[1]) * wanted + 1e-37
-    right = within | (got.isnan() & wanted.isnan())
-    worst = distance.nan_to_num(0.0).max().item() if distance.numel() else 0.0
+def judge(y: Any, x: Any, dtype: str = "float32") -> Judgement:
+    """Hold `y` of `dtype` against softmax of `x`, both (rows, cols) numpy arrays or torch tensors."""
+    due, got = softmax(x), as_numpy(y).astype(np.float64)
+    distance = np.abs(got - due)
+    right = distance <= relative_tolerance(due.shape[1], dtype) * due + SMALLEST[dtype]
+    right |= np.isnan(got) & np.isnan(due)
+    worst = float(np.nan_to_num(distance, nan=0.0).max(initial=0.0))
     if right.all():
-        return worst, None
-    row, col = (~right).nonzero()[0].tolist()
-    kind = f" ({ROWS[row].name})" if len(x) == len(ROWS) else ""
-    value, due = got[row, col].item(), wanted[row, col].item()
-    return worst, f"row {row}{kind}, column {col} is {value:.6g} and should be {due:.6g}"
+        return Judgement(worst)
+    row, column = (int(index) for index in np.argwhere(~right)[0])
+    name = ROWS[row].name if len(due) == len(ROWS) else ""
+    value, due_there = float(got[row, column]), float(due[row, column])
+    return Judgement(worst, row, column, value, due_there, name)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from softmax_lib.errors import BadInput
+from softmax_lib.files import shipped_folder
 
 WARP = 32
 """Lanes of a warp, on every GPU so far."""
@@ -22,8 +24,7 @@ PRELUDE = f"""\
 FLAGS = ("--std=c++17",)
 """What NVRTC is told for every kernel, beside the arch and the macros."""
 
-_HERE = Path(__file__).parent
-KERNEL_FOLDER = _HERE / "_cuda" if (_HERE / "_cuda").is_dir() else _HERE.parent / "kernels"
+KERNEL_FOLDER = shipped_folder("_cuda", "kernels")
 """The .cu files: `softmax_lib/_cuda` when installed, `kernels` in a checkout."""
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
@@ -90,5 +91,10 @@ class Program:
     @cached_property
     def digest(self) -> str:
         """Hexadecimal SHA-256 of code, prelude, flags and macros: changes whenever the machine code may."""
-        parts = repr((self.source.code, PRELUDE, FLAGS, self.defines))
-        return hashlib.sha256(parts.encode()).hexdigest()
+        parts = {
+            "code": self.source.code,
+            "prelude": PRELUDE,
+            "flags": FLAGS,
+            "defines": dict(self.defines),
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

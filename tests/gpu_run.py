@@ -9,26 +9,42 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
+from xml.etree import ElementTree
 
 from softmax_lib import kernels
 from softmax_lib.gpu.facts import gpu_facts, today, versions
 from softmax_lib.registry import rungs
 
-SUMMARY = Path(__file__).with_name("gpu_run.json")
-TESTS = ("kernels", "launch", "compile", "benchmark", "block_size_explorer")
+TESTS = Path(__file__).parent
+SUMMARY = TESTS / "gpu_run.json"
+GPU_TESTS = ("test_kernels.py", "test_launch.py", "bench", "gpu", "live")
+"""Where tests marked `gpu` or `nvrtc` are; the others need packages that a machine with a GPU may lack."""
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 
-def run_pytest() -> dict[str, int]:
-    """Run the tests marked `gpu` or `nvrtc`; how many ended in which way."""
-    command = [sys.executable, "-m", "pytest", "-m", "gpu or nvrtc", "-q", "-p", "no:cacheprovider"]
-    command += [f"tests/test_{name}.py" for name in TESTS]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=SUMMARY.parent.parent)
-    print(done.stdout[-3000:])
-    counts = re.findall(r"(\d+) (passed|failed|skipped|errors?)", done.stdout.splitlines()[-1])
-    return {outcome: int(number) for number, outcome in counts}
+def run_pytest(*arguments: str) -> dict[str, int]:
+    """Run tests; how many passed, failed, had errors and were skipped, by pytest's own report."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        command += [f"--junit-xml={report}", *arguments]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=TESTS.parent)
+        print(done.stdout[-3000:])
+        return count_outcomes(report)
+
+
+def count_outcomes(report: Path) -> dict[str, int]:
+    """Outcomes in a JUnit report; raises where there is none, as when pytest itself did not start."""
+    suites = list(ElementTree.parse(report).getroot().iter("testsuite"))
+    total, failed, errors, skipped = (
+        sum(int(suite.get(name, 0)) for suite in suites)
+        for name in ("tests", "failures", "errors", "skipped")
+    )
+    passed = total - failed - errors - skipped
+    return {"passed": passed, "failed": failed, "errors": errors, "skipped": skipped}
 
 
 def run_sanitizer(tool: str) -> int:
@@ -51,7 +67,7 @@ def main() -> None:
         "gpu": gpu_facts(),
         "date": today(),
         "software": versions(),
-        "pytest": run_pytest(),
+        "pytest": run_pytest("-m", "gpu or nvrtc", *(f"tests/{name}" for name in GPU_TESTS)),
         "sanitizer_errors": dict(zip(TOOLS, ThreadPool().map(run_sanitizer, TOOLS), strict=True)),
         "kernels": {name: kernel.digest for name, kernel in kernels.items()},
     }

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from gpu_run import SUMMARY, TOOLS
+from gpu_run import SUMMARY, TOOLS, run_pytest
 
 from softmax_lib import kernels
 
@@ -22,5 +22,29 @@ def test_no_kernel_has_changed_since_the_gpu_run(name, summary):
 
 def test_everything_passed_there(summary):
     assert summary["pytest"]["passed"] > 500
-    assert summary["pytest"].get("failed", 0) == summary["pytest"].get("error", 0) == 0
+    assert summary["pytest"]["failed"] == summary["pytest"]["errors"] == 0
     assert summary["sanitizer_errors"] == dict.fromkeys(TOOLS, 0)
+
+
+OUTCOMES = """\
+import pytest
+
+@pytest.fixture
+def broken():
+    raise RuntimeError
+
+def test_passes(): pass
+def test_passes_too(): pass
+def test_fails(): assert False
+@pytest.mark.skip
+def test_skipped(): pass
+def test_has_an_error(broken): pass
+def test_has_an_error_too(broken): pass
+"""
+
+
+def test_errors_and_failures_are_counted_each_by_its_name(tmp_path):
+    path = tmp_path / "test_outcomes.py"
+    path.write_text(OUTCOMES)
+    counts = run_pytest("--rootdir", str(tmp_path), "-c", "/dev/null", str(path))
+    assert counts == {"passed": 2, "failed": 1, "errors": 2, "skipped": 1}

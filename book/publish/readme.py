@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from softmax_lib.bench.peers import LABELS
 from softmax_lib.bench.plan import WORKLOG
 from softmax_lib.errors import BadInput, SoftmaxLibError
-from softmax_lib.measurements import recorded
-from softmax_lib.records.record import Measurement, Record
+from softmax_lib.figures import ladder
+from softmax_lib.files import replace_file
+from softmax_lib.records.measurement import LABELS, Measurement
+from softmax_lib.records.record import Record
+from softmax_lib.records.shelf import recorded
 from softmax_lib.registry import kernels, rungs
+from softmax_lib.widgets.views import draw
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -21,13 +24,11 @@ BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 
 def results(record: Record) -> str:
     """Chart, table and provenance as Markdown: rungs and peers on the worklog's shape."""
-    from softmax_lib.figures import ladder
-
     rows, cols = WORKLOG
     times = record.times(rows, cols)
     shown = [times[kernel.name] for kernel in rungs() if kernel.name in times]
-    peers = [row for name, row in times.items() if name not in kernels]
-    shown += sorted(peers, key=lambda row: -row.median_us)
+    peers = [timing for name, timing in times.items() if name not in kernels]
+    shown += sorted(peers, key=lambda timing: -timing.median_us)
     alt = ladder(rows, cols, gpu=record.gpu).alt
     lines = [
         f"![{alt}]({CHART.relative_to(ROOT).as_posix()})",
@@ -36,7 +37,7 @@ def results(record: Record) -> str:
         "",
         "| | time | GB/s | share of a copy's speed | times as fast as naive |",
         "|---|---:|---:|---:|---:|",
-        *(_line(row, times["naive"]) for row in shown),
+        *(_line(timing, times["naive"]) for timing in shown),
         _copy_line(shown[0], times["naive"]),
         "",
         f"{_sources(shown)}. GB/s counts one read and one write of the matrix; L2 cold; median of "
@@ -45,25 +46,25 @@ def results(record: Record) -> str:
     return "\n".join(lines)
 
 
-def _line(row: Measurement, naive: Measurement) -> str:
-    name = LABELS.get(row.provider, row.provider)
-    name = f"**{name}**" if row.provider in kernels else name
-    name += " \\*" if row.stale else ""
+def _line(timing: Measurement, naive: Measurement) -> str:
+    provider = timing.case.provider
+    name = f"**{provider}**" if provider in kernels else LABELS.get(provider, provider)
+    name += " \\*" if timing.stale else ""
     return (
-        f"| {name} | {row.median_us:.1f} µs | {row.gb_per_s:.0f} | {row.copy_share:.0%} | "
-        f"{naive.median_us / row.median_us:.1f} |"
+        f"| {name} | {timing.median_us:.1f} µs | {timing.gb_per_s:.0f} | {timing.copy_share:.0%} | "
+        f"{naive.median_us / timing.median_us:.1f} |"
     )
 
 
-def _copy_line(row: Measurement, naive: Measurement) -> str:
+def _copy_line(timing: Measurement, naive: Measurement) -> str:
     return (
-        f"| a copy | {row.copy_us:.1f} µs | {row.copy_gb_per_s:.0f} | 100% | "
-        f"{naive.median_us / row.copy_us:.1f} |"
+        f"| a copy | {timing.copy_us:.1f} µs | {timing.copy_gb_per_s:.0f} | 100% | "
+        f"{naive.median_us / timing.copy_us:.1f} |"
     )
 
 
 def _sources(shown: list[Measurement]) -> str:
-    sources = {row.source: row.stale for row in shown}
+    sources = {timing.source: timing.stale for timing in shown}
     words = "; ".join(f"\\* {source}" if stale else source for source, stale in sources.items())
     return words[:1].upper() + words[1:]
 
@@ -78,11 +79,7 @@ def rewrite(text: str, block: str) -> str:
 
 def chart(record: Record) -> str:
     """The ladder as the text of an SVG file."""
-    from softmax_lib.figures import ladder
-    from softmax_lib.widgets.views import draw
-
-    picture = ladder(*WORKLOG, gpu=record.gpu)
-    svg = draw(picture, "svg", {"Date": None, "Creator": None}).decode()
+    svg = draw(ladder(*WORKLOG, gpu=record.gpu), "svg", {"Date": None, "Creator": None}).decode()
     return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
 
 
@@ -90,8 +87,9 @@ def main() -> int:
     """Rewrite README.md and the chart. Status 2 with one line on stderr when that cannot be done."""
     try:
         record = recorded()
-        README.write_text(rewrite(README.read_text(encoding="utf-8"), results(record)), "utf-8")
-        CHART.write_text(chart(record), encoding="utf-8")
+        text = rewrite(README.read_text(encoding="utf-8"), results(record))
+        replace_file(CHART, chart(record).encode())
+        replace_file(README, text.encode())
     except (OSError, SoftmaxLibError) as error:
         print(f"readme: {error}", file=sys.stderr)
         return 2

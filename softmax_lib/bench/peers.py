@@ -11,6 +11,7 @@ from torch import Tensor
 
 from softmax_lib.bench.timing import Call
 from softmax_lib.errors import NotAvailable, UnknownKernel
+from softmax_lib.reference import judge
 from softmax_lib.registry import kernels
 
 
@@ -41,17 +42,16 @@ def _quack() -> Call:
     return lambda x, y: softmax(x)
 
 
-PEERS: dict[str, Callable[[], Call]] = {
+CALLS: dict[str, Callable[[], Call]] = {
     "torch": _torch,
     "torch.compile": _compiled,
     "triton": _triton,
     "liger": _liger,
     "quack": _quack,
 }
-"""How to get each peer's call, by name; the import fails where the peer is not installed."""
+"""How to get the call of each of `records.measurement.PEERS`; the import fails where one is not installed."""
 
-LABELS = {"triton": "Triton tutorial", "liger": "Liger", "quack": "QuACK"}
-"""What a table or picture calls a peer, where that is not its name."""
+ROWS_JUDGED = 64
 
 
 def peer(name: str) -> Call:
@@ -59,33 +59,31 @@ def peer(name: str) -> Call:
 
     Raises `NotAvailable` with the reason when it cannot be had, `UnknownKernel` for another name.
     """
-    if name not in PEERS:
+    if name not in CALLS:
         raise UnknownKernel(
-            f"There is no kernel or peer called {name!r}; the peers are {', '.join(PEERS)}, and "
+            f"There is no kernel or peer called {name!r}; the peers are {', '.join(CALLS)}, and "
             f"the kernels {', '.join(kernels)}."
         )
     try:
-        return PEERS[name]()
+        return CALLS[name]()
     except Exception as error:  # a half-installed compiler stack fails in many ways
         raise NotAvailable(f"{name} cannot be had: {_first_line(error)}") from error
 
 
 def try_once(name: str, call: Call, x: Tensor) -> None:
-    """Run `call` once on `x` and compare with float64.
+    """Run `call` once on `x` and judge its first rows.
 
     Raises `NotAvailable` when it refuses or is wrong, torch's OutOfMemoryError when that is all.
     """
     try:
-        got = cast(Tensor, call(x, torch.empty_like(x)))
+        y = cast(Tensor, call(x, torch.empty_like(x)))
         torch.cuda.synchronize()
     except torch.OutOfMemoryError:
         raise
     except Exception as error:
         raise NotAvailable(f"{name} refuses {tuple(x.shape)}: {_first_line(error)}") from error
-    first = slice(0, 64)
-    wanted = torch.softmax(x[first].double(), -1)
-    loose = {torch.float32: 1e-4, torch.bfloat16: 2e-2, torch.float16: 4e-3}[x.dtype]
-    if not torch.allclose(got[first].double(), wanted, rtol=loose, atol=1e-7):
+    dtype = str(x.dtype).removeprefix("torch.")
+    if judge(y[:ROWS_JUDGED], x[:ROWS_JUDGED], dtype).mistake:
         raise NotAvailable(f"{name} gives a wrong result for {tuple(x.shape)}")
 
 

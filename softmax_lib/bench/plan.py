@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from softmax_lib.bench import peers
-from softmax_lib.bench.ncu import Launch
-from softmax_lib.bench.timing import L2, Contender
-from softmax_lib.registry import Kernel, kernels, rungs
+from softmax_lib.kernel import Kernel
+from softmax_lib.records.cited import ORIGINAL_WORKLOG
+from softmax_lib.records.measurement import PEERS, Case
+from softmax_lib.registry import kernels, rungs
 
-WORKLOG = (1024, 32768)
+Shape = tuple[int, int]
+
+WORKLOG = ORIGINAL_WORKLOG.shape
 """Rows and columns of the worklog this book grows from."""
 
-PEER_SHAPES = {
+HOST_SHAPE = (128, 96)
+"""So small that a call takes the host longer than the device: here the host is timed too."""
+
+PEER_SHAPES: dict[str, tuple[Shape, ...]] = {
     "float32": (
-        WORKLOG, (128, 96), (32768, 128), (32768, 256), (4096, 1024), (8192, 1000), (32768, 1024),
+        WORKLOG, HOST_SHAPE, (32768, 128), (32768, 256), (4096, 1024), (8192, 1000), (32768, 1024),
         (8192, 4096), (4096, 8192), (4096, 16384), (4096, 32768), (2048, 65536), (1024, 131072),
         (1024, 262144), (8192, 50257), (128, 50257), (64, 131072), (16, 262144), (8, 131072), (1, 1048576),
     ),
@@ -31,67 +36,81 @@ ROW_SWEEP = tuple((1024, 2**power) for power in range(9, 18))
 
 OTHER_SHAPES = ((32768, 256), (8192, 1000), (8192, 50257))
 
+HOT_SHAPE = (256, 4096)
+"""Fits into the L2 cache of every GPU with x and y."""
+
 QUICK_SHAPES = (WORKLOG, (8192, 1000))
+
+PROFILED_SHAPES = ((64, 4096), (1000, 1001))
+"""Rows of whole sectors; and rows that each start elsewhere in one, with a ragged end."""
+
+TIMED_ON: dict[str, Shape] = {"per_element": (1024, 4096)}
+PROFILED_ON: dict[str, tuple[Shape, ...]] = {"per_element": ((8, 512),)}
+"""For a kernel that reads its row once an element, and would take minutes on what the others get."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One shape and who is timed on it, all in one run with a copy."""
+    """Cases that differ in provider and block size only, timed in one run with a copy."""
 
-    rows: int
-    cols: int
-    dtype: str
-    l2: L2
-    contenders: tuple[Contender, ...]
+    cases: tuple[Case, ...]
+
+    @property
+    def matrix(self) -> Case:
+        """Any of them: for what all have in common."""
+        return self.cases[0]
+
+    @property
+    def times_host(self) -> bool:
+        """Whether eager calls on the host are timed too."""
+        return self.matrix.shape == HOST_SHAPE
 
     @property
     def label(self) -> str:
         """In words, for the progress bar."""
-        return f"({self.rows}, {self.cols}) {self.dtype}, {self.l2} L2"
+        return f"{self.matrix.shape} {self.matrix.dtype}, {self.matrix.l2} L2"
 
 
 def plan(quick: bool = False) -> list[Job]:
     """Every timing of a record, one job a shape, dtype and L2 state; `quick` keeps two shapes."""
-    wanted: dict[tuple[int, int, str, L2], dict[Contender, None]] = {}
-    for rows, cols, dtype, l2, contender in _timings():
-        if not quick or (rows, cols) in QUICK_SHAPES:
-            wanted.setdefault((rows, cols, dtype, l2), {})[contender] = None
-    return [Job(*shape, tuple(contenders)) for shape, contenders in wanted.items()]
+    jobs: dict[Case, dict[Case, None]] = {}
+    for case in _timed():
+        if not quick or case.shape in QUICK_SHAPES:
+            jobs.setdefault(replace(case, provider="", block_size=None), {})[case] = None
+    return [Job(tuple(cases)) for cases in jobs.values()]
 
 
-def _timings() -> Iterator[tuple[int, int, str, L2, Contender]]:
+def _timed() -> Iterator[Case]:
     for kernel in rungs():
         for size in kernel.legal_block_sizes(WORKLOG[1]):
-            yield *WORKLOG, "float32", "cold", (kernel.name, size)
-        yield 256, 4096, "float32", "hot", (kernel.name, kernel.choose_block_size(4096))
-        for rows, cols in (*ROW_SWEEP, *OTHER_SHAPES):
-            if kernel.legal_block_sizes(cols):
-                yield rows, cols, "float32", "cold", (kernel.name, kernel.choose_block_size(cols))
+            yield Case(kernel.name, *WORKLOG, block_size=size)
+        yield replace(_own(kernel, HOT_SHAPE), l2="hot")
+        yield from _where_it_can(kernel, (*ROW_SWEEP, *OTHER_SHAPES))
     for kernel in rungs()[-2:]:  # the fastest two, for the map of who wins where
-        for rows, cols in PEER_SHAPES["float32"]:
-            if kernel.legal_block_sizes(cols):
-                yield rows, cols, "float32", "cold", (kernel.name, kernel.choose_block_size(cols))
+        yield from _where_it_can(kernel, PEER_SHAPES["float32"])
     for kernel in kernels.values():
         if kernel.foil:
-            rows, cols = (1024, 4096) if kernel.name == "per_element" else WORKLOG
-            yield rows, cols, "float32", "cold", (kernel.name, kernel.choose_block_size(cols))
+            yield _own(kernel, TIMED_ON.get(kernel.name, WORKLOG))
     for dtype, shapes in PEER_SHAPES.items():
-        for (rows, cols), name in ((shape, name) for shape in shapes for name in peers.PEERS):
-            yield rows, cols, dtype, "cold", (name, None)
-    for (rows, cols), name in ((shape, name) for shape in ROW_SWEEP for name in peers.PEERS):
-        yield rows, cols, "float32", "cold", (name, None)
+        yield from (Case(name, *shape, dtype) for shape in shapes for name in PEERS)
+    yield from (Case(name, *shape) for shape in ROW_SWEEP for name in PEERS)
 
 
-def profiles(quick: bool = False) -> list[Launch]:
+def _where_it_can(kernel: Kernel, shapes: tuple[Shape, ...]) -> Iterator[Case]:
+    return (_own(kernel, shape) for shape in shapes if kernel.legal_block_sizes(shape[1]))
+
+
+def _own(kernel: Kernel, shape: Shape) -> Case:
+    """The kernel at the block size that it chooses itself."""
+    return Case(kernel.name, *shape, block_size=kernel.choose_block_size(shape[1]))
+
+
+def profiled(quick: bool = False) -> list[Case]:
     """Every ncu profile of a record."""
-    launches = []
+    cases = []
     for kernel in kernels.values():
-        shapes = [(8, 512)] if kernel.name == "per_element" else [(64, 4096), (1000, 1001)]
+        shapes = PROFILED_ON.get(kernel.name, PROFILED_SHAPES)
         if not kernel.foil and not quick:
-            shapes.append(WORKLOG)
-        launches += [_profile(kernel, rows, cols) for rows, cols in shapes]
-    return launches
-
-
-def _profile(kernel: Kernel, rows: int, cols: int) -> Launch:
-    return Launch(kernel.name, rows, cols, kernel.choose_block_size(cols))
+            shapes = (*shapes, WORKLOG)
+        cases += [_own(kernel, shape) for shape in shapes]
+    return cases

@@ -8,18 +8,21 @@ from pathlib import Path
 
 import torch
 
-from softmax_lib import measurements
-from softmax_lib.bench import ncu as counters
-from softmax_lib.bench import timing as benchmark
-from softmax_lib.bench.contest import time_shape
-from softmax_lib.bench.plan import Job, plan, profiles
+from softmax_lib.bench import ncu, timing
+from softmax_lib.bench.contest import time_together
+from softmax_lib.bench.plan import Job, plan, profiled
+from softmax_lib.checking import choose_device
 from softmax_lib.errors import BadInput, NotAvailable
 from softmax_lib.gpu.facts import clocks, gpu_facts, today, versions
-from softmax_lib.records import record as records
-from softmax_lib.records.record import Record
+from softmax_lib.records.measurement import Case
+from softmax_lib.records.record import Record, load
 from softmax_lib.records.schema import SCHEMA
-from softmax_lib.reference import choose_device
-from softmax_lib.registry import COPY, kernels
+from softmax_lib.records.shelf import file_stem, folders
+from softmax_lib.records.skips import skipped_case
+from softmax_lib.registry import with_copy
+
+NCU = "ncu"
+"""What `skipped` has where no hardware counters could be read."""
 
 
 def record(
@@ -36,19 +39,20 @@ def record(
     """
     choose_device("cuda")
     if path is None:
-        stem = measurements.file_stem(torch.cuda.get_device_name())
-        path = measurements.folders()[0] / f"{stem}.json"
+        path = folders()[0] / f"{file_stem(torch.cuda.get_device_name())}.json"
     unfinished = path.with_name(f"{path.name}.part")
     kept = _resume(path, unfinished, quick)
     kept.save(unfinished)
-    jobs = [left for job in plan(quick) if (left := _left_to_do(job, kept)).contenders]
+    jobs = [left for job in plan(quick) if (left := _left_to_do(job, kept)).cases]
     for done, job in enumerate(jobs):
         progress(job.label, done, len(jobs) + 1)
-        _do(job, kept)
+        skip = kept.skipped.__setitem__
+        for measured in time_together(job.cases, host=job.times_host, skipped=skip):
+            kept.add(measured)
         kept.save(unfinished)
         torch.cuda.empty_cache()
     progress("hardware counters", len(jobs), len(jobs) + 1)
-    _profile(kept, profiles(quick))
+    _profile(kept, profiled(quick))
     kept.content["clocks"]["after"] = clocks()
     kept.save(path)
     unfinished.unlink()
@@ -57,9 +61,9 @@ def record(
 
 
 def _resume(path: Path, unfinished: Path, quick: bool) -> Record:
-    """What was measured here today by the same means, in rows that still hold."""
+    """What was measured here today by the same means, in timings that still hold."""
     fresh = Record(_provenance())
-    old = [records.load(file) for file in (unfinished, path) if file.exists()]
+    old = [load(file) for file in (unfinished, path) if file.exists()]
     same = [record for record in old if _is_same(record, fresh)]
     if quick and path.exists() and not _is_same(old[-1], fresh):
         raise BadInput(
@@ -77,45 +81,34 @@ def _is_same(old: Record, fresh: Record) -> bool:
 
 
 def _take_over(old: Record, fresh: Record) -> None:
-    for row in old.table.values():
-        if not old.is_stale(row.provider):
-            fresh.add(replace(row))
-    fresh.content["counters"] = [p for p in old.counters if not old.is_stale(p["kernel"])]
+    for timing_ in old.timings.values():
+        if not timing_.stale:
+            fresh.add(timing_)
+    fresh.profiles = [p for p in old.profiles if not old.is_stale(p.case.provider)]
     fresh.content["clocks"]["before"] = old.content["clocks"].get("before")
-    fresh.content["skipped"] = dict(old.content["skipped"])
+    fresh.skipped = dict(old.skipped)
 
 
 def _left_to_do(job: Job, kept: Record) -> Job:
-    """The job without contenders that were timed already, or that have given a reason not to be."""
-    skipped = kept.content["skipped"]
+    """The job without what was timed already, or has given a reason not to be."""
     left = [
-        (name, block_size)
-        for name, block_size in job.contenders
-        if (name, job.rows, job.cols, job.dtype, block_size, job.l2) not in kept.table
-        and name not in skipped
-        and f"{name} ({job.rows}, {job.cols}) {job.dtype}" not in skipped
+        case
+        for case in job.cases
+        if case not in kept.timings
+        and case.provider not in kept.skipped
+        and skipped_case(case) not in kept.skipped
     ]
-    return replace(job, contenders=tuple(left))
+    return replace(job, cases=tuple(left))
 
 
-def _do(job: Job, kept: Record) -> None:
-    host = (job.rows, job.cols) == (128, 96)
-    skip = kept.content["skipped"].__setitem__
-    found = time_shape(
-        job.contenders, job.rows, job.cols, dtype=job.dtype, l2=job.l2, host=host, skipped=skip
-    )
-    for row in found:
-        kept.add(row)
-
-
-def _profile(kept: Record, launches: list[counters.Launch]) -> None:
-    profiled = [{name: p[name] for name in vars(launches[0])} for p in kept.counters]
-    missing = [launch for launch in launches if vars(launch) not in profiled]
+def _profile(kept: Record, cases: list[Case]) -> None:
+    there = {profile.case for profile in kept.profiles}
+    missing = [case for case in cases if case not in there]
     try:
-        kept.counters.extend(counters.profile(missing) if missing else [])
-        kept.content["skipped"].pop("ncu", None)
+        kept.profiles += ncu.profile(missing) if missing else []
+        kept.skipped.pop(NCU, None)
     except NotAvailable as error:
-        kept.content["skipped"]["ncu"] = str(error)
+        kept.skipped[NCU] = str(error)
 
 
 def _provenance() -> dict:
@@ -126,12 +119,12 @@ def _provenance() -> dict:
         "software": versions(),
         "clocks": {"before": clocks()},
         "protocol": {
-            "replays": benchmark.REPLAYS,
-            "cold_by": benchmark.COLD_BY,
+            "replays": timing.REPLAYS,
+            "cold_by": timing.COLD_BY,
             "time": "median of CUDA graph replays between two events, contenders taking turns",
             "copy": "faster of torch's copy and a float4 copy kernel, in the same run",
         },
-        "kernels": {name: kernel.digest for name, kernel in {**kernels, COPY.name: COPY}.items()},
+        "kernels": {name: kernel.digest for name, kernel in with_copy.items()},
         "skipped": {},
         "rows": [],
         "counters": [],

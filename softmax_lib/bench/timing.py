@@ -12,29 +12,28 @@ import contextlib
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from softmax_lib.launch import run
+from softmax_lib.records.measurement import L2, Case
 from softmax_lib.registry import COPY
 
-L2 = Literal["cold", "hot"]
 Call = Callable[[Tensor, Tensor], object]
 """Computes softmax of its first argument, into the second where it can; a new tensor is returned."""
 
-Contender = tuple[str, int | None]
-"""Who is timed: a kernel and its block size, or a peer or a copy and None."""
-
-COPIES = ("torch copy", "copy")
+COPIES = ("torch copy", COPY.name)
 
 REPLAYS = 15
 COLD_BY = 10
 """Pairs fill this many times the L2 cache before one of them is used again."""
 LONG_ENOUGH_US = 1000.0
 """A graph holds about this much work, so that the events' own cost vanishes."""
+MOST_ROUNDS = 200
+"""Walks through all pairs that a graph holds at most."""
 ENOUGH_MS = 400.0
 """A contender that has been timed for so long, and five times, sits out the remaining replays."""
 HOST_CALLS = 300
@@ -48,22 +47,12 @@ class Timing:
     low_us: float
     high_us: float
 
-    @property
-    def spread(self) -> float:
-        """Distance of the quartiles as a share of the median."""
-        return (self.high_us - self.low_us) / self.median_us
 
-
-def gb_per_s(rows: int, cols: int, itemsize: int, time_us: float) -> float:
-    """Bandwidth that one read and one write of the matrix make in `time_us`, in 10^9 bytes a second."""
-    return 2 * rows * cols * itemsize / time_us / 1e3
-
-
-def copies(rows: int, cols: int, dtype: torch.dtype) -> dict[Contender, Call]:
-    """The contenders for the floor: torch's copy and, where 16 bytes divide the matrix, our kernel."""
-    theirs, ours = ((name, None) for name in COPIES)
-    found: dict[Contender, Call] = {theirs: lambda x, y: y.copy_(x)}
-    if rows * cols * dtype.itemsize % 16 == 0:
+def copies(case: Case) -> dict[Case, Call]:
+    """What `case` is compared with: torch's copy and, where 16 bytes divide the matrix, our kernel."""
+    theirs, ours = (replace(case, provider=name, block_size=None) for name in COPIES)
+    found: dict[Case, Call] = {theirs: lambda x, y: y.copy_(x)}
+    if case.matrix_bytes % 16 == 0:
         found[ours] = lambda x, y: run(COPY, _words(x), out=_words(y), block_size=256)
     return found
 
@@ -72,41 +61,26 @@ def _words(tensor: Tensor) -> Tensor:
     return tensor.view(-1).view(torch.float32).view(1, -1)
 
 
-def time_device(
-    calls: Mapping[Contender, Call],
-    rows: int,
-    cols: int,
-    *,
-    dtype: torch.dtype = torch.float32,
-    l2: L2 = "cold",
-    replays: int = REPLAYS,
-) -> dict[Contender, Timing]:
-    """Device time of each of `calls` on a (rows, cols) matrix, all taking turns in one run.
+def time_device(calls: Mapping[Case, Call], replays: int = REPLAYS) -> dict[Case, Timing]:
+    """Device time of each of `calls`, all on one matrix and taking turns in one run.
 
     A call for whose results the memory is too small is left out; raises torch's OutOfMemoryError
     when the matrices do not fit. Any other error of a call is the caller's to catch beforehand.
     """
-    xs, ys = _pairs(rows, cols, dtype, l2)
+    xs, ys = _matrices(next(iter(calls)))
     graphs = {}
-    for name, call in calls.items():
+    for case, call in calls.items():
         with contextlib.suppress(torch.OutOfMemoryError):
-            graphs[name] = _capture(call, xs, ys)
-    for graph, _, _ in graphs.values():
+            graphs[case] = _capture(call, xs, ys)
+    for graph in graphs.values():
         graph.replay()
-    elapsed_ms: dict[Contender, list[float]] = {name: [] for name in graphs}
-    for _ in range(replays):
-        marks = {
-            name: _replay(graphs[name][0]) for name, ms in elapsed_ms.items() if not _is_enough(ms)
-        }
-        torch.cuda.synchronize()
-        for name, (start, end) in marks.items():
-            elapsed_ms[name].append(start.elapsed_time(end))
-    return {name: _summary(ms, graphs[name][1]) for name, ms in elapsed_ms.items()}
+    elapsed_ms = take_turns(graphs, replays, torch.cuda.synchronize)
+    return {case: summary(ms, graphs[case].calls) for case, ms in elapsed_ms.items()}
 
 
-def time_host(call: Call, rows: int, cols: int, dtype: torch.dtype = torch.float32) -> float:
+def time_host(call: Call, case: Case) -> float:
     """Microseconds that the host spends on one eager `call`, the device kept from falling behind."""
-    x = torch.randn(rows, cols, device="cuda").to(dtype)
+    x = torch.randn(case.shape, device="cuda").to(getattr(torch, case.dtype))
     y = torch.empty_like(x)
     spent = []
     for _ in range(5):
@@ -119,39 +93,97 @@ def time_host(call: Call, rows: int, cols: int, dtype: torch.dtype = torch.float
     return statistics.median(spent)
 
 
-def _pairs(rows: int, cols: int, dtype: torch.dtype, l2: L2) -> tuple[list[Tensor], list[Tensor]]:
-    count = 1
-    if l2 == "cold":
-        cache = torch.cuda.get_device_properties().L2_cache_size
-        count = -(-COLD_BY * cache // (2 * rows * cols * dtype.itemsize))
-    # each matrix starts at a multiple of 512 bytes, as an allocation of its own would
-    stride = -(-rows * cols * dtype.itemsize // 512) * 512 // dtype.itemsize
+# ---- how much, how often, in what order: arithmetic that needs no GPU
+
+
+def pairs_needed(matrix_bytes: int, l2_bytes: int, l2: L2) -> int:
+    """Pairs of an input and an output: one for a hot cache, else enough to push each other out of it."""
+    return 1 if l2 == "hot" else -(-COLD_BY * l2_bytes // (2 * matrix_bytes))
+
+
+def rounds_needed(round_us: float) -> int:
+    """Walks through all pairs that make a graph long enough, where one takes `round_us`."""
+    return max(1, min(MOST_ROUNDS, round(LONG_ENOUGH_US / round_us)))
+
+
+def take_turns(
+    contenders: Mapping[Case, Any], replays: int, wait: Callable[[], None]
+) -> dict[Case, list[float]]:
+    """Milliseconds of every replay: each contender once, then `wait`, then each once more.
+
+    A contender's `replay()` gives two events around what it has queued. One that has been timed for
+    `ENOUGH_MS`, and five times, sits out.
+    """
+    elapsed_ms: dict[Case, list[float]] = {case: [] for case in contenders}
+    for _ in range(replays):
+        marks = {
+            case: contenders[case].replay() for case, ms in elapsed_ms.items() if not _is_enough(ms)
+        }
+        wait()
+        for case, (start, end) in marks.items():
+            elapsed_ms[case].append(start.elapsed_time(end))
+    return elapsed_ms
+
+
+def _is_enough(elapsed_ms: list[float]) -> bool:
+    return len(elapsed_ms) >= 5 and sum(elapsed_ms) > ENOUGH_MS
+
+
+def summary(elapsed_ms: list[float], calls: int) -> Timing:
+    """Median and quartiles of one call, where a replay has `calls` of them."""
+    low, median, high = (1e3 * ms / calls for ms in statistics.quantiles(elapsed_ms, n=4))
+    return Timing(median, low, high)
+
+
+# ---- on the GPU
+
+
+def _matrices(case: Case) -> tuple[list[Tensor], list[Tensor]]:
+    """Inputs of normal noise and outputs, each at a multiple of 512 bytes, as by an allocation of its own."""
+    dtype = getattr(torch, case.dtype)
+    l2_bytes = torch.cuda.get_device_properties().L2_cache_size
+    count = pairs_needed(case.matrix_bytes, l2_bytes, case.l2)
+    stride = -(-case.matrix_bytes // 512) * 512 // dtype.itemsize
     both = torch.empty(2, count, stride, device="cuda", dtype=dtype)
     both[0].normal_(generator=torch.Generator("cuda").manual_seed(0))
-    matrices = both[:, :, : rows * cols].unflatten(2, (rows, cols))
+    matrices = both[:, :, : case.rows * case.cols].unflatten(2, case.shape)
     return list(matrices[0]), list(matrices[1])
 
 
-def _capture(
-    call: Call, xs: list[Tensor], ys: list[Tensor]
-) -> tuple[torch.cuda.CUDAGraph, int, list]:
-    """A graph of calls over all pairs, how many calls it holds, and the results it must keep alive."""
+@dataclass(frozen=True)
+class _Graph:
+    """A graph of `calls` calls; `results` are kept alive, since what reused their memory would hit L2."""
+
+    graph: torch.cuda.CUDAGraph
+    calls: int
+    results: list
+
+    def replay(self) -> tuple[torch.cuda.Event, torch.cuda.Event]:
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        self.graph.replay()
+        end.record()
+        return start, end
+
+
+def _capture(call: Call, xs: list[Tensor], ys: list[Tensor]) -> _Graph:
+    """A graph of calls over all pairs, as many times as make it long enough."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         call(xs[0], ys[0])
-        rounds = _rounds(call, xs, ys)
+        rounds = rounds_needed(_time_round(call, xs, ys))
     torch.cuda.current_stream().wait_stream(side)
     torch.cuda.synchronize()
     graph, results = torch.cuda.CUDAGraph(), []
     with torch.cuda.graph(graph):
         for _ in range(rounds):
-            # a result that was dropped would have its memory, still in L2, used by the next call
             results += [call(x, y) for x, y in zip(xs, ys, strict=True)]
-    return graph, rounds * len(xs), results
+    return _Graph(graph, rounds * len(xs), results)
 
 
-def _rounds(call: Call, xs: list[Tensor], ys: list[Tensor]) -> int:
+def _time_round(call: Call, xs: list[Tensor], ys: list[Tensor]) -> float:
+    """About how many microseconds one walk through all pairs takes, from up to 100 of them."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     pairs = list(zip(xs, ys, strict=True))[:100]
     start.record()
@@ -159,22 +191,4 @@ def _rounds(call: Call, xs: list[Tensor], ys: list[Tensor]) -> int:
         call(x, y)
     end.record()
     end.synchronize()
-    graph_us = 1e3 * start.elapsed_time(end) / len(pairs) * len(xs)
-    return max(1, min(200, round(LONG_ENOUGH_US / graph_us)))
-
-
-def _replay(graph: torch.cuda.CUDAGraph) -> tuple[torch.cuda.Event, torch.cuda.Event]:
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    graph.replay()
-    end.record()
-    return start, end
-
-
-def _is_enough(elapsed_ms: list[float]) -> bool:
-    return len(elapsed_ms) >= 5 and sum(elapsed_ms) > ENOUGH_MS
-
-
-def _summary(elapsed_ms: list[float], calls: int) -> Timing:
-    low, median, high = (1e3 * ms / calls for ms in statistics.quantiles(elapsed_ms, n=4))
-    return Timing(median, low, high)
+    return 1e3 * start.elapsed_time(end) / len(pairs) * len(xs)

@@ -4,27 +4,37 @@ from __future__ import annotations
 
 from importlib import metadata
 
-import torch
-
-from softmax_lib import __version__, emulator, measurements
+from softmax_lib import __version__, emulator
 from softmax_lib.errors import NotAvailable, SoftmaxLibError
 from softmax_lib.gpu import compile
+from softmax_lib.records.shelf import available
 
 
 def gather() -> dict[str, object]:
     """GPU, versions, C++ compiler, records, and a sentence on where kernels run; None for what is missing."""
-    found: dict[str, object] = {
+    torch_version, gpus = _torch()
+    cupys = _cupys()
+    facts: dict[str, object] = {
         "softmax_lib": __version__,
-        "torch": torch.__version__,
-        "gpus": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())],
-        "cupy": _cupys(),
+        "torch": torch_version,
+        "gpus": gpus,
+        "cupy": cupys,
         "nvrtc": _nvrtc(),
         "cpp_compiler": _cpp_compiler(),
-        "records": list(measurements.available()),
+        "records": list(available()),
+        "warnings": _warnings(cupys),
     }
-    found["warnings"] = _warnings(found)
-    found["runs"] = _runs(found)
-    return found
+    return {**facts, "runs": _runs(facts)}
+
+
+def _torch() -> tuple[str | None, list[str]]:
+    """Its version, and the GPUs that it sees."""
+    try:
+        import torch
+    except ImportError:
+        return None, []
+    names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    return torch.__version__, names
 
 
 def _cupys() -> list[str]:
@@ -48,21 +58,20 @@ def _cpp_compiler() -> str | None:
         return None
 
 
-def _warnings(found: dict[str, object]) -> list[str]:
-    cupys = found["cupy"]
-    if isinstance(cupys, list) and len(cupys) > 1:
-        return [
-            f"Two CuPys are installed ({', '.join(cupys)}) and break each other: uninstall one of them."
-        ]
-    return []
+def _warnings(cupys: list[str]) -> list[str]:
+    if len(cupys) < 2:
+        return []
+    return [
+        f"Two CuPys are installed ({', '.join(cupys)}) and break each other: uninstall one of them."
+    ]
 
 
-def _runs(found: dict[str, object]) -> str:
-    if found["gpus"] and found["nvrtc"]:
+def _runs(facts: dict[str, object]) -> str:
+    if facts["gpus"] and facts["nvrtc"]:
         return "CUDA tensors run on the GPU, CPU tensors in the emulator."
-    if found["gpus"]:
+    if facts["gpus"]:
         return f"There is a GPU, but {_missing_nvrtc()}"
-    if found["cpp_compiler"]:
+    if facts["cpp_compiler"]:
         return (
             "No GPU here: kernels run in the emulator, and times are those recorded on other GPUs."
         )

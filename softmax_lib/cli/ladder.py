@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-import torch
-
-from softmax_lib import reference
-from softmax_lib.errors import BadInput, SoftmaxLibError
-from softmax_lib.launch import run
-from softmax_lib.measurements import recorded
-from softmax_lib.records.record import Measurement
-from softmax_lib.registry import Kernel, rungs
+from softmax_lib.checking import check, choose_device
+from softmax_lib.errors import BadInput
+from softmax_lib.kernel import Kernel
+from softmax_lib.records.measurement import Case, Measurement
+from softmax_lib.records.shelf import recorded
+from softmax_lib.reference import noise
+from softmax_lib.registry import rungs
 
 
 @dataclass(frozen=True)
@@ -59,43 +58,38 @@ def climb(
     On a GPU all are timed in one run with a copy; without one, times are those recorded for this
     shape, if any. Raises `BadInput` for a shape without elements, `NotAvailable` without the device.
     """
-    device = reference.choose_device(device)
+    device = choose_device(device)
     if rows < 1 or cols < 1:
         raise BadInput(f"A ladder needs at least one row and one column, not ({rows}, {cols}).")
-    steps = [kernel for kernel in rungs() if kernel.legal_block_sizes(cols)]
-    x = torch.randn(rows, cols, generator=torch.Generator().manual_seed(0)).to(device)
+    able = [kernel for kernel in rungs() if kernel.legal_block_sizes(cols)]
+    x = noise(rows, cols)
     errors = {}
-    for kernel in steps:
+    for kernel in able:
         progress(kernel.name)
-        errors[kernel.name] = reference.judge(run(kernel, x), x)[0]
+        errors[kernel.name] = check(kernel, x, device=device).max_abs_error
     if device == "cuda":
         progress("timing")
-    times = _live(steps, rows, cols) if device == "cuda" else _recorded(steps, rows, cols)
-    lines = (_line(kernel, cols, errors[kernel.name], times.get(kernel.name)) for kernel in steps)
+    cases = [Case(k.name, rows, cols, block_size=k.choose_block_size(cols)) for k in able]
+    times = _live(cases) if device == "cuda" else _recorded(cases)
+    lines = (_line(kernel, cols, errors[kernel.name], times.get(kernel.name)) for kernel in able)
     return Ladder(device, rows, cols, tuple(lines))
 
 
-def _live(steps: list[Kernel], rows: int, cols: int) -> dict[str, Measurement]:
-    from softmax_lib.bench.contest import time_shape
+def _live(cases: Sequence[Case]) -> dict[str, Measurement]:
+    from softmax_lib.bench.contest import time_together
 
-    contenders = [(kernel.name, kernel.choose_block_size(cols)) for kernel in steps]
-    return {row.provider: row for row in time_shape(contenders, rows, cols)}
-
-
-def _recorded(steps: list[Kernel], rows: int, cols: int) -> dict[str, Measurement]:
-    found = {}
-    for kernel in steps:
-        try:
-            size = kernel.choose_block_size(cols)
-            found[kernel.name] = recorded().find(kernel.name, rows, cols, "float32", size, "cold")
-        except SoftmaxLibError:
-            continue  # never recorded: the line says so by an empty time
-    return found
+    return {timing.case.provider: timing for timing in time_together(cases)}
 
 
-def _line(kernel: Kernel, cols: int, error: float, time: Measurement | None) -> Rung:
+def _recorded(cases: Sequence[Case]) -> dict[str, Measurement]:
+    """Those that were recorded; a line without one says so by an empty time."""
+    timings = recorded().timings
+    return {case.provider: timings[case] for case in cases if case in timings}
+
+
+def _line(kernel: Kernel, cols: int, error: float, timing: Measurement | None) -> Rung:
     size, (reads, writes) = kernel.choose_block_size(cols), kernel.traffic(cols)
-    if time is None:
+    if timing is None:
         return Rung(kernel.name, size, reads, writes, error)
-    times = (time.median_us, time.gb_per_s, time.copy_share)
-    return Rung(kernel.name, size, reads, writes, error, *times, time.source, time.stale)
+    times = (timing.median_us, timing.gb_per_s, timing.copy_share)
+    return Rung(kernel.name, size, reads, writes, error, *times, timing.source, timing.stale)

@@ -115,17 +115,17 @@ def _info(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from softmax_lib import reference
+    from softmax_lib.checking import check, choose_device, count_attempts
     from softmax_lib.registry import kernels, resolve
 
     chosen = [resolve(name) for name in options.names] or list(kernels.values())
-    device = reference.choose_device(options.device)
-    total = sum(reference.count_attempts(kernel) for kernel in chosen)
+    device = choose_device(options.device)
+    total = sum(count_attempts(kernel) for kernel in chosen)
     results = []
     with _progress(total, options.json) as advance:
         for kernel in chosen:
             tell = lambda attempt, name=kernel.name: advance(name)  # noqa: E731
-            results.append(reference.check(kernel, device=device, progress=tell))
+            results.append(check(kernel, device=device, progress=tell))
     expected = {kernel.name for kernel in chosen if kernel.flaw}
     if options.json:
         _print_json([_result_as_json(result) for result in results])
@@ -190,8 +190,11 @@ def _print_ladder(ladder: Ladder) -> None:
 
 
 def _record(options: argparse.Namespace) -> int:
-    from softmax_lib.bench.recording import record
-    from softmax_lib.records import record as records
+    from softmax_lib.checking import choose_device
+    from softmax_lib.records.record import load
+
+    choose_device("cuda")
+    from softmax_lib.bench.recording import record  # which needs torch, and so comes after
 
     with _bar(options.json) as bar:
         task = bar.add_task("preparing", total=None)
@@ -200,8 +203,8 @@ def _record(options: argparse.Namespace) -> int:
             bar.update(task, description=label, completed=done, total=total)
 
         path = record(options.output, quick=options.quick, progress=tell)
-    made = records.load(path)
-    counts = {"times": len(made.table), "profiles": len(made.counters)}
+    made = load(path)
+    counts = {"times": len(made.timings), "profiles": len(made.profiles)}
     skipped = made.content["skipped"]
     if options.json:
         return _print_json({"path": str(path), **counts, "skipped": skipped})

@@ -76,7 +76,7 @@ def reduction_frame(exchange: Exchange, warp_size: int) -> View:
 
     Thin arrows carry what the result does not depend on.
     """
-    drawing = _warps(exchange, warp_size, exchange.kept, exchange.counts, keeps_own=True)
+    drawing = _warps(exchange, warp_size)
     kept = [
         f"t{t}: {number(exchange.given[t])} and {number(exchange.received[t])}, "
         f"keeps {number(exchange.kept[t])}"
@@ -85,27 +85,11 @@ def reduction_frame(exchange: Exchange, warp_size: int) -> View:
     return frame(drawing, f"Shuffle by {_distance(exchange)}: no barrier", _sentence(kept))
 
 
-def shuffle_frame(exchange: Exchange, warp_size: int) -> View:
-    """One shuffle alone: lanes receive a value; without a lane to receive from, their own."""
-    drawing = _warps(
-        exchange, warp_size, exchange.received, frozenset(exchange.given), keeps_own=False
-    )
-    received = [
-        f"t{t} keeps its own {number(value)}"
-        if exchange.sources[t] == t
-        else f"t{t} receives {number(value)}"
-        for t, value in exchange.received.items()
-    ]
-    return frame(drawing, f"Shuffle by {_distance(exchange)}", _sentence(received))
-
-
 def _distance(exchange: Exchange) -> int:
     return max(abs(source - thread) for thread, source in exchange.sources.items())
 
 
-def _warps(
-    exchange: Exchange, warp_size: int, below: Values, counts: frozenset[int], *, keeps_own: bool
-) -> Drawing:
+def _warps(exchange: Exchange, warp_size: int) -> Drawing:
     warps = sorted({thread // warp_size for thread in exchange.given})
     columns = 2 if warp_size <= 4 and len(warps) > 1 else 1
     width, height = WIDTH / columns, _BOTTOM + _BOX + _WARP_GAP
@@ -117,11 +101,11 @@ def _warps(
         lanes = {t: v for t, v in exchange.given.items() if t // warp_size == warp}
         left, top = column * width, line * height
         begins = _row(drawing, top + _TOP, lanes, "t{}", top + _TOP - 6, left=left, width=width)
-        tones = dict.fromkeys(counts, "orange")
+        tones = dict.fromkeys(exchange.counts, "orange")
         ends = _row(
             drawing,
             top + _BOTTOM,
-            {t: below.get(t) for t in lanes},
+            {t: exchange.kept.get(t) for t in lanes},
             "",
             0,
             tones,
@@ -129,8 +113,8 @@ def _warps(
             width=width,
         )
         for thread in lanes:
-            tone, source = "blue" if thread in counts else "plain", exchange.sources[thread]
-            for start in sorted({source, thread} if keeps_own else {source}):
+            tone = "blue" if thread in exchange.counts else "plain"
+            for start in sorted({exchange.sources[thread], thread}):
                 _arrow(drawing, begins[start], ends[thread], tone, top)
     return drawing
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Sequence
 
+from markupsafe import Markup, escape
+
+from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import View
 
 WIDTH = 340
@@ -18,6 +20,8 @@ _DESKTOP_PIXELS = 520
 _WIDEST_PITCH, _WIDEST_GAP = 42, 6
 _NARROW = 28
 _HEAD = 6.0
+
+_FRAME = "<p><strong>{{ title }}</strong></p>{{ svg }}<p>{{ caption }}</p>"
 
 
 class Drawing:
@@ -81,8 +85,7 @@ class Drawing:
         weight = ' font-weight="700"' if bold else ""
         at = "" if anchor == "start" else f' text-anchor="{anchor}"'
         self.parts.append(
-            f'<text x="{_n(x)}" y="{_n(y)}"{at} font-size="{size}"{weight}>'
-            f"{html.escape(text)}</text>"
+            f'<text x="{_n(x)}" y="{_n(y)}"{at} font-size="{size}"{weight}>{escape(text)}</text>'
         )
 
     def line(self, points: Sequence[tuple[float, float]], *, dashed: bool = False) -> None:
@@ -113,7 +116,7 @@ class Drawing:
         """The drawing as inline SVG."""
         return (
             f'<svg viewBox="0 0 {WIDTH} {_n(self.height)}" role="img" '
-            f'aria-label="{html.escape(self.words)}" fill="currentColor" '
+            f'aria-label="{escape(self.words)}" fill="currentColor" '
             f'style="display:block;width:100%;max-width:{_DESKTOP_PIXELS}px;height:auto">'
             f"{''.join(self.parts)}</svg>"
         )
@@ -129,9 +132,8 @@ def places(count: int, left: float = 0, width: float = WIDTH) -> list[tuple[floa
 
 def frame(drawing: Drawing, title: str, caption: str) -> View:
     """A drawing under its title and over a caption that says in words what it shows."""
-    title_html = f"<p><strong>{html.escape(title)}</strong></p>"
-    caption_html = f"<p>{html.escape(caption)}</p>"
-    return View(title_html + drawing.svg() + caption_html, f"{title}: {caption}")
+    html = render(_FRAME, title=title, svg=Markup(drawing.svg()), caption=caption)
+    return View(str(html), f"{title}: {caption}")
 
 
 def number(value: float) -> str:

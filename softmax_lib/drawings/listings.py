@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import difflib
-import html
 import itertools
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from markupsafe import Markup
+
 from softmax_lib.errors import BadInput
 from softmax_lib.registry import find_kernel
 from softmax_lib.source import KERNEL_FOLDER, Source
+from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import View
 
 Part = int | str
@@ -34,25 +36,34 @@ STYLE = """<style>
 </style>
 """
 
+# what scrolls sideways has to be reachable by keyboard
+_CODE = '<div class="worklog-code highlight"><pre tabindex="0">{{ inside }}</pre></div>'
 
-def show(name: str, phase: Part | None = None) -> View:
+_TAGS = {"+": "ins", "-": "del"}
+_DIFF = """\
+<code>{% for tag, line in lines %}<{{ tag }}>\
+{{ line.replace("-", "\N{MINUS SIGN}", 1) if tag == "del" else line }}</{{ tag }}>\
+{% endfor %}</code>"""
+
+
+def source(name: str, phase: Part | None = None) -> View:
     """The text of a kernel, or of a shared header such as "block_reduce.cuh", with its line numbers.
 
     `phase` picks one phase by its number, or "header" (the facts on top), "helpers" (what stands
     before the kernel) or "setup" (the kernel before its first phase). Raises `UnknownKernel`, and
     `BadInput` for a phase that is not there.
     """
-    source = _read(name)
-    lines = source.text.splitlines()
-    start, end = (0, len(lines)) if phase is None else find_part(source, phase)
+    given = _read(name)
+    lines = given.text.splitlines()
+    start, end = (0, len(lines)) if phase is None else find_part(given, phase)
     chosen = textwrap.dedent("\n".join(lines[start:end]))
     numbered = [f"{start + i:3} {line}" for i, line in enumerate(chosen.splitlines(), 1)]
     return View(STYLE + _highlight(chosen, start + 1), "\n".join(numbered))
 
 
-def parts(source: Source) -> dict[Part, tuple[int, int]]:
+def parts(given: Source) -> dict[Part, tuple[int, int]]:
     """Where each part of a kernel's text begins and ends: indices of its first line and of the next."""
-    lines = source.text.splitlines()
+    lines = given.text.splitlines()
     header = next((i for i, line in enumerate(lines) if not line.startswith("//")), len(lines))
     phases = {
         int(m[2]): i for i, line in enumerate(lines) if (m := _PHASE.match(line)) and i > header
@@ -71,18 +82,18 @@ def parts(source: Source) -> dict[Part, tuple[int, int]]:
     return {part: (start, end) for part, (start, end) in trimmed.items() if start < end}
 
 
-def show_diff(old: str, new: str, phase: Part | None = None) -> View:
+def diff(old: str, new: str, phase: Part | None = None) -> View:
     """What changes from one kernel to another: lines that go, lines that come, and one line around them.
 
-    The comments on top are left out; `phase` picks a part that both kernels have, as for `show`.
+    The comments on top are left out; `phase` picks a part that both kernels have, as for `source`.
     Raises `UnknownKernel`, and `BadInput` for a part that is not there.
     """
     sources = [_read(name) for name in (old, new)]
-    before, after = (_chosen(source, phase) for source in sources)
+    before, after = (_chosen(given, phase) for given in sources)
     hunks = list(_changes(before, after)) or ["  nothing changes"]
     names = [f"- {sources[0].file_name}", f"+ {sources[1].file_name}"]
-    marked = "".join(map(_marked, names + hunks))
-    return View(STYLE + _preformatted(f"<code>{marked}</code>"), "\n".join(names + hunks))
+    lines = [(_TAGS.get(line[:1], "i"), line) for line in names + hunks]
+    return View(STYLE + _preformatted(render(_DIFF, lines=lines)), "\n".join(names + hunks))
 
 
 def _read(name: str) -> Source:
@@ -92,12 +103,12 @@ def _read(name: str) -> Source:
     return find_kernel(name).source
 
 
-def find_part(source: Source, phase: Part) -> tuple[int, int]:
+def find_part(given: Source, phase: Part) -> tuple[int, int]:
     """Where one part begins and ends, as in `parts`. Raises `BadInput` when it is not there."""
-    found = parts(source)
+    found = parts(given)
     if phase not in found:
         there = ", ".join(map(str, found))
-        raise BadInput(f"{source.file_name} has no part {phase!r}; it has {there}.")
+        raise BadInput(f"{given.file_name} has no part {phase!r}; it has {there}.")
     return found[phase]
 
 
@@ -127,19 +138,18 @@ def _highlight(text: str, first_number: int) -> str:
     formatter = HtmlFormatter(linenos="inline", linenostart=first_number, wrapcode=False)
     marked_up = highlight(text, CudaLexer(stripnl=False), formatter)
     inside = marked_up[marked_up.index("<pre>") + len("<pre>") : marked_up.rindex("</pre>")]
-    return _preformatted(inside)
+    return _preformatted(Markup(inside))
 
 
-def _preformatted(inside: str) -> str:
-    # what scrolls sideways has to be reachable by keyboard
-    return f'<div class="worklog-code highlight"><pre tabindex="0">{inside}</pre></div>'
+def _preformatted(inside: Markup) -> str:
+    return str(render(_CODE, inside=inside))
 
 
-def _chosen(source: Source, phase: Part | None) -> list[str]:
-    lines = source.text.splitlines()
+def _chosen(given: Source, phase: Part | None) -> list[str]:
+    lines = given.text.splitlines()
     if phase is None:
-        return lines[parts(source)["header"][1] :]
-    start, end = find_part(source, phase)
+        return lines[parts(given)["header"][1] :]
+    start, end = find_part(given, phase)
     return textwrap.dedent("\n".join(lines[start:end])).splitlines()
 
 
@@ -151,8 +161,3 @@ def _changes(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
             yield "  ..."
         elif line[1:].strip():
             yield f"{line[0]} {line[1:]}"
-
-
-def _marked(line: str) -> str:
-    tag = {"+": "ins", "-": "del"}.get(line[:1], "i")
-    return f"<{tag}>{html.escape(line.replace('-', '−', 1) if tag == 'del' else line)}</{tag}>"

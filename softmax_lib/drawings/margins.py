@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import html
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from softmax_lib.drawings import listings as listing
+from markupsafe import Markup
+
+from softmax_lib.drawings import listings
 from softmax_lib.drawings.listings import Part
-from softmax_lib.registry import Kernel, resolve
+from softmax_lib.kernel import Kernel
+from softmax_lib.registry import resolve
 from softmax_lib.source import Source
+from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import View
 from softmax_lib.xrays.lines import LineCounters
 from softmax_lib.xrays.xray import XRay, xray
@@ -27,10 +31,38 @@ STYLE = """<style>
 @media (max-width:600px){.worklog-xray table{font-size:.7em}.worklog-xray :is(th,td){padding:0 .3em}}
 </style>
 """
-_HEADINGS = ("line", "requests", "each takes", "wasted")
+
+_MARGIN = """\
+<p>{{ words }}</p><div class="worklog-xray worklog-code" tabindex="0" role="region" \
+aria-label="{{ kernel }} with its counters"><table><thead><tr>\
+{% for name in ("line", "requests", "each takes", "wasted", "code") %}<th scope="col">{{ name }}</th>{% endfor %}\
+</tr></thead><tbody>\
+{% for file, lines in parts %}\
+{% if file %}<tr><th colspan="4"></th><th scope="rowgroup">{{ file }}</th></tr>{% endif %}\
+{% for line in lines %}<tr><th scope="row">{{ line.number }}</th>\
+<td>{% for one in line.counted %}<div>{{ one.requests }}</div>{% endfor %}</td>\
+<td>{% for one in line.counted %}<div>{{ one.takes }}</div>{% endfor %}</td>\
+<td>{% for one in line.counted %}<div>{{ one.wasted }}\
+{% if one.heat %}<span class="worklog-heat" style="width:{{ one.heat }}em"></span>{% endif %}</div>{% endfor %}</td>\
+<td><pre class="highlight">{{ line.code or " " }}</pre></td></tr>{% endfor %}{% endfor %}\
+</tbody></table></div>"""
+
+_TOTALS = """\
+<div class="worklog-xray worklog-totals" tabindex="0" role="region" aria-label="{{ words }}">\
+<table><thead><tr><th scope="col">{{ words }}</th>\
+{% for one in xrays %}<th scope="col">{{ one.kernel }}</th>{% endfor %}</tr></thead><tbody>\
+{% for label, counter in counters.items() %}<tr><th scope="row">{{ label }}</th>\
+{% for one in xrays %}<td>{{ "{:,}".format(one.total[counter]) }}</td>{% endfor %}</tr>{% endfor %}\
+</tbody></table></div>"""
+
+_COUNTERS = {
+    "load requests": "global_load_requests", "sectors loaded": "global_load_sectors",
+    "store requests": "global_store_requests", "sectors stored": "global_store_sectors",
+    "shared wavefronts": "shared_load_wavefronts", "shuffles": "shuffles", "barriers": "barriers",
+}  # fmt: skip
 
 
-def annotate(
+def margin(
     name_or_source: str | Path | Kernel | Source,
     rows: int = 64,
     cols: int = 4096,
@@ -40,27 +72,27 @@ def annotate(
 ) -> View:
     """A kernel's text with what each line asks of memory in the margin, counted on (rows, cols).
 
-    `phase` picks a part of the text as `listing.show` does; lines of headers that ask for something
-    follow. Raises what `xray` raises, and `BadInput` for a part that is not there.
+    `phase` picks a part of the text as `listings.source` does; lines of headers that ask for
+    something follow. Raises what `xray` raises, and `BadInput` for a part that is not there.
     """
     kernel = resolve(name_or_source)
-    return annotated(xray(kernel, rows, cols, block_size), kernel.source, phase)
+    return margin_of(xray(kernel, rows, cols, block_size), kernel.source, phase)
 
 
-def annotated(found: XRay, source: Source, phase: Part | None = None) -> View:
+def margin_of(found: XRay, source: Source, phase: Part | None = None) -> View:
     """The same of an x-ray that is there already, of the kernel in `source`."""
-    found_parts = listing.parts(source)
-    start, end = found_parts.get("header", (0, 0))[1], len(source.text.splitlines())
+    start, end = listings.parts(source).get("header", (0, 0))[1], len(source.text.splitlines())
     if phase is not None:
-        start, end = listing.find_part(source, phase)
-    most = max((row.bytes_moved for row in found.lines), default=0) or 1
-    text = source.text.splitlines()[start:end]
-    shown = [(start + 1 + i, line) for i, line in enumerate(text)]
-    body = _rows(_without_blank_ends(shown), _of_file(found, source.file_name), most)
+        start, end = listings.find_part(source, phase)
+    shown = list(enumerate(source.text.splitlines()[start:end], start + 1))
+    parts = [("", _lines(found, source.file_name, _without_blank_start(shown)))]
     if phase is None:
-        for name, content in source.headers.items():
-            body += _header_rows(name, content, _of_file(found, name), most)
-    return View(listing.STYLE + STYLE + _table(found, body), in_words(found))
+        parts += [(name, _touched(found, name, text)) for name, text in source.headers.items()]
+    words = in_words(found)
+    body = render(
+        _MARGIN, words=words, kernel=found.kernel, parts=[part for part in parts if part[1]]
+    )
+    return View(listings.STYLE + STYLE + str(body), words)
 
 
 def in_words(found: XRay) -> str:
@@ -74,87 +106,58 @@ def in_words(found: XRay) -> str:
     )
 
 
-def _of_file(found: XRay, file: str) -> dict[int, list[LineCounters]]:
-    lines: dict[int, list[LineCounters]] = {}
-    for row in found.lines:
-        if row.file == file:
-            lines.setdefault(row.line, []).append(row)
-    return lines
-
-
-def _without_blank_ends(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+def _without_blank_start(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
     while lines and not lines[0][1].strip():
         lines = lines[1:]
     return lines
 
 
-def _header_rows(
-    name: str, content: str, counted: dict[int, list[LineCounters]], most: int
-) -> list[str]:
-    if not counted:
-        return []
-    lines = content.splitlines()
-    title = f'<tr><th colspan="4"></th><th scope="rowgroup">{html.escape(name)}</th></tr>'
-    return [title, *_rows([(number, lines[number - 1]) for number in counted], counted, most)]
+def _touched(found: XRay, file: str, text: str) -> list[dict[str, Any]]:
+    """The lines of a header that ask for something."""
+    lines = text.splitlines()
+    numbers = dict.fromkeys(counters.line for counters in found.lines if counters.file == file)
+    return _lines(found, file, [(number, lines[number - 1]) for number in numbers])
 
 
-def _rows(
-    lines: Sequence[tuple[int, str]], counted: dict[int, list[LineCounters]], most: int
-) -> list[str]:
-    code = listing.highlight_lines(textwrap.dedent("\n".join(line for _, line in lines)) + "\n")
-    rows = []
-    for (number, _), marked_up in zip(lines, code, strict=True):
-        cells = _margin(counted.get(number, []), most)
-        rows.append(
-            f'<tr><th scope="row">{number}</th>{cells}'
-            f'<td><pre class="highlight">{marked_up or " "}</pre></td></tr>'
-        )
-    return rows
+def _lines(found: XRay, file: str, lines: Sequence[tuple[int, str]]) -> list[dict[str, Any]]:
+    """What the template has for each line: number, code as HTML, and what was counted there."""
+    most = max((counters.bytes_moved for counters in found.lines), default=0) or 1
+    code = listings.highlight_lines(textwrap.dedent("\n".join(line for _, line in lines)) + "\n")
+    return [
+        {
+            "number": number,
+            "code": Markup(marked_up),
+            "counted": [
+                _cells(counters, most)
+                for counters in found.lines
+                if (counters.file, counters.line) == (file, number)
+            ],
+        }
+        for (number, _), marked_up in zip(lines, code, strict=True)
+    ]
 
 
-def _margin(counted: Sequence[LineCounters], most: int) -> str:
-    requests = (f"{row.requests:,}" for row in counted)
-    wasted = (_wasted(row, most) if row.space == "global" else "" for row in counted)
-    columns = (requests, (_takes(row) for row in counted), wasted)
-    divided = ("".join(f"<div>{cell}</div>" for cell in column) for column in columns)
-    return "".join(f"<td>{cells}</td>" for cells in divided)
+def _cells(counters: LineCounters, most: int) -> dict[str, str]:
+    """Requests, what each takes, and the share wasted with a bar, `most` bytes at its longest."""
+    cells = {"requests": f"{counters.requests:,}", "takes": _takes(counters)}
+    if counters.space != "global":
+        return {**cells, "wasted": "", "heat": ""}
+    wasted, moved = counters.bytes_wasted, counters.bytes_moved
+    heat = f"{4 * wasted / most:.2g}" if wasted else ""
+    return {**cells, "wasted": f"{wasted / moved if moved else 0:.0%}", "heat": heat}
 
 
-def _takes(row: LineCounters) -> str:
-    if row.space == "global":
-        return _count(row.sectors_a_request, "sector")
-    if row.space == "shared":
-        return _count(row.wavefronts / row.requests, "wavefront")
-    return row.operation.replace("_", " ")
+def _takes(counters: LineCounters) -> str:
+    if counters.space == "global":
+        return _share(counters.sectors_a_request, "sector")
+    if counters.space == "shared":
+        return _share(counters.wavefronts / counters.requests, "wavefront")
+    return counters.operation.replace("_", " ")
 
 
-def _wasted(row: LineCounters, most: int) -> str:
-    share = row.bytes_wasted / row.bytes_moved if row.bytes_moved else 0
-    width = 4 * row.bytes_wasted / most
-    bar = f'<span class="worklog-heat" style="width:{width:.2g}em"></span>' if width else ""
-    return f"{share:.0%}{bar}"
-
-
-def _count(number: float, thing: str) -> str:
+def _share(number: float, thing: str) -> str:
     text = f"{number:.3g}"
     return f"{text} {thing}" if text == "1" else f"{text} {thing}s"
-
-
-def _table(found: XRay, body: Iterable[str]) -> str:
-    heads = "".join(f'<th scope="col">{name}</th>' for name in _HEADINGS)
-    words = html.escape(in_words(found))
-    return (
-        f'<p>{words}</p><div class="worklog-xray worklog-code" tabindex="0" role="region" '
-        f'aria-label="{html.escape(found.kernel)} with its counters"><table><thead><tr>{heads}'
-        f'<th scope="col">code</th></tr></thead><tbody>{"".join(body)}</tbody></table></div>'
-    )
-
-
-_TOTALS = {
-    "load requests": "global_load_requests", "sectors loaded": "global_load_sectors",
-    "store requests": "global_store_requests", "sectors stored": "global_store_sectors",
-    "shared wavefronts": "shared_load_wavefronts", "shuffles": "shuffles", "barriers": "barriers",
-}  # fmt: skip
 
 
 def totals(*names: str, rows: int = 64, cols: int = 4096) -> View:
@@ -162,18 +165,7 @@ def totals(*names: str, rows: int = 64, cols: int = 4096) -> View:
 
     Raises what `xray` raises.
     """
-    found = [xray(name, rows, cols) for name in names]
-    heads = "".join(f'<th scope="col">{html.escape(one.kernel)}</th>' for one in found)
-    body = [_total_row(label, [one.total[key] for one in found]) for label, key in _TOTALS.items()]
+    xrays = [xray(name, rows, cols) for name in names]
     words = f"counted on ({rows}, {cols})"
-    shown = (
-        f'<div class="worklog-xray worklog-totals" tabindex="0" role="region" aria-label="{words}">'
-        f'<table><thead><tr><th scope="col">{words}</th>{heads}</tr></thead>'
-        f"<tbody>{''.join(body)}</tbody></table></div>"
-    )
-    return View(STYLE + shown, "\n".join(map(in_words, found)))
-
-
-def _total_row(label: str, numbers: Sequence[int]) -> str:
-    cells = "".join(f"<td>{number:,}</td>" for number in numbers)
-    return f'<tr><th scope="row">{label}</th>{cells}</tr>'
+    body = render(_TOTALS, words=words, xrays=xrays, counters=_COUNTERS)
+    return View(STYLE + str(body), "\n".join(map(in_words, xrays)))

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from softmax_lib.drawings.drawing import WIDTH, Drawing, frame
 from softmax_lib.registry import resolve
-from softmax_lib.source import WARP
+from softmax_lib.source import WARP, Source
 from softmax_lib.widgets.stepping import Shown, stepper
 from softmax_lib.widgets.views import View
+from softmax_lib.words import count
 from softmax_lib.xrays.prediction import SECTOR_BYTES
-from softmax_lib.xrays.requests import LINE_BYTES, Request, warp_requests
+from softmax_lib.xrays.requests import LINE_BYTES, Request, global_requests
 
 MOST_REQUESTS = 8
 """Frames of a stepper: by then a reader has seen how the warp moves on."""
@@ -25,8 +26,12 @@ _LEGEND = 24
 _NARROWEST = 2
 
 
-def warp_addresses(
-    kernel_or_source: str, rows: int, cols: int, block_size: int, load: int = 0
+def requests(
+    kernel_or_source: str | Source,
+    rows: int,
+    cols: int,
+    block_size: int | None = None,
+    load: int = 0,
 ) -> Shown:
     """Step through a warp's first load requests: the sectors each of them touches, from the trace.
 
@@ -34,8 +39,15 @@ def warp_addresses(
     in the emulator on (rows, cols) elements. Raises `UnknownKernel` and what `run` raises, and
     `BadInput` for a load that is not there.
     """
-    requests = warp_requests(resolve(kernel_or_source), rows, cols, block_size, load)
-    return stepper([request_frame(r) for r in requests[:MOST_REQUESTS]], label="request")
+    found = global_requests(resolve(kernel_or_source), rows, cols, block_size, load)
+    return stepper([request_frame(request) for request in found[:MOST_REQUESTS]], label="request")
+
+
+def first_request(
+    kernel_or_source: str | Source, rows: int, cols: int, block_size: int | None = None
+) -> View:
+    """The first of them alone. Raises as `requests` does."""
+    return request_frame(global_requests(resolve(kernel_or_source), rows, cols, block_size)[0])
 
 
 def request_frame(request: Request) -> View:
@@ -46,8 +58,8 @@ def request_frame(request: Request) -> View:
 def title(request: Request) -> str:
     """Such as "Request 1 of 128: 4 sectors for 32 lanes"."""
     return (
-        f"Request {request.number} of {request.count}: {_count(len(request.sectors), 'sector')} "
-        f"for {_count(len(request.addresses), 'lane')}"
+        f"Request {request.number} of {request.count}: {count(len(request.sectors), 'sector')} "
+        f"for {count(len(request.addresses), 'lane')}"
     )
 
 
@@ -57,7 +69,7 @@ def in_words(request: Request) -> str:
     of_use = "all of them asked for" if asked == moved else f"{asked / moved:.1%} of them asked for"
     return (
         f"The lanes ask for {asked} bytes, {request.size} each. They lie in "
-        f"{_count(len(request.sectors), 'sector')} on {_count(len(request.lines), 'line')}: "
+        f"{count(len(request.sectors), 'sector')} on {count(len(request.lines), 'line')}: "
         f"{moved} bytes move, {of_use}."
     )
 
@@ -125,7 +137,3 @@ def _lanes(request: Request, line: int) -> str:
     if len(lanes) == WARP:
         return "all lanes"
     return f"lanes {lanes[0]} to {lanes[-1]}"
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

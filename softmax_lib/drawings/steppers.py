@@ -7,16 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from softmax_lib.drawings.blocks import (
-    read_frame,
-    reduction_frame,
-    shuffle_frame,
-    tree_frame,
-    write_frame,
-)
+from softmax_lib.drawings.blocks import read_frame, reduction_frame, tree_frame, write_frame
 from softmax_lib.drawings.recurrence import online_frame
 from softmax_lib.errors import BadInput
-from softmax_lib.source import Source
 from softmax_lib.widgets.stepping import Shown, stepper
 from softmax_lib.xrays.exchanges import exchanges
 from softmax_lib.xrays.reductions import between_barriers, online_steps, shared_steps, trace_row
@@ -59,21 +52,6 @@ def shuffle(values: Sequence[float], warp_size: int = 4) -> Shown:
         if step.writes:
             frames.append(write_frame(step))
     return stepper(frames)
-
-
-def shift(source: str | Source, values: Sequence[float], warp_size: int = 8) -> Shown:
-    """What each lane gives and receives in the shuffles of a reader's own kernel, a thread a value.
-
-    `source` is the text of one `extern "C" __global__` kernel (const float* x, float* y, int rows,
-    int cols).
-    """
-    _check_length(values, 2 * MOST_CELLS)
-    _check_warp(warp_size)
-    stretch = between_barriers(trace_row(source, values, warp_size))[0]
-    found = exchanges(stretch, warp_size)
-    if not found:
-        raise BadInput("This kernel has no shuffle to show before its first barrier.")
-    return stepper([shuffle_frame(exchange, warp_size) for exchange in found], label="shuffle")
 
 
 def _check_length(values: Sequence[float], most: int) -> None:

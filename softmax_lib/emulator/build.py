@@ -13,46 +13,14 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
-from softmax_lib.cache import cache_folder
-from softmax_lib.emulator import diagnostics, missing
+from softmax_lib.emulator import flags, messages
+from softmax_lib.emulator.flags import CPP_FOLDER
 from softmax_lib.emulator.toolchain import Toolchain, toolchain
 from softmax_lib.errors import CompileError, NotAvailable
-from softmax_lib.registry import Step
+from softmax_lib.files import cache_folder
+from softmax_lib.kernel import Step
 from softmax_lib.source import Program, Source
 
-CPP_FOLDER = Path(__file__).parent / "cpp"
-SHIM = "cuda_shim.h"
-
-COMMON_FLAGS = (
-    "-std=c++17",
-    "-O2",
-    "-fPIC",
-    # Hidden also keeps g++ from merging a template's __shared__ variables across libraries.
-    "-fvisibility=hidden",
-    "-fno-strict-aliasing",
-    "-ffp-contract=off",  # the same bits on every machine
-    "-w",
-)
-KERNEL_FLAGS = (
-    "-fno-finite-loops",  # an endless loop is a hang to report, not something to remove
-    "-fwrapv",  # as on a GPU: an int that is too small ends at a wrong address, not anywhere
-    "-fno-optimize-sibling-calls",  # a barrier in last place must return into its kernel
-    "-fno-plt",  # the stubs that it would call through have no lines
-    "-gdwarf-4",
-)
-# Untraced kernels trap at a misaligned access; traced ones check it in the runtime.
-GCC_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-undefined-trap-on-error")
-CLANG_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-trap=alignment")
-TRACE_FLAGS = ("-fsanitize=thread", "-fno-tree-vectorize")
-GCC_TRACE_FLAGS = ("-fno-tree-loop-distribute-patterns",)
-CLANG_TRACE_FLAGS = (
-    "-fno-slp-vectorize",
-    "-fno-builtin-memcpy",
-    "-fno-builtin-memset",
-    "-DEMULATOR_OPAQUE_COPIES",  # clang would narrow a vector's load to the members in use
-    "-mllvm",
-    "-tsan-instrument-read-before-write=1",  # clang leaves those reads out
-)
 GAP_BYTES = 4096
 LIBRARY_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
 
@@ -65,7 +33,7 @@ _builds: dict[Path, threading.Lock] = {}
 def runtime_library() -> Path:
     """The emulator's runtime, built if it is not there. Raises `NotAvailable` if it does not build."""
     tools = toolchain()
-    path = _place("runtime", (tools, COMMON_FLAGS, _cpp_digest()))
+    path = _place("runtime", (tools, flags.runtime_flags(""), _cpp_digest()))
     return _build_once(path, lambda folder, out: _build_runtime(tools, out))
 
 
@@ -77,61 +45,37 @@ def kernel_library(program: Program, steps: Sequence[Step], warp_size: int, trac
     tools = toolchain()
     runtime = runtime_library()
     text = _with_entries(program.source, steps)
-    flags = kernel_flags(tools, program, warp_size, traced)
+    compiling = flags.kernel_flags(tools, program, warp_size, traced)
+    linking = flags.link_flags(runtime)
     source = program.source
-    key = (tools, flags, link_flags(runtime), source.file_name, text, source.headers, _cpp_digest())
+    key = (tools, compiling, linking, source.file_name, text, source.headers, _cpp_digest())
     path = _place(Path(source.file_name).stem, key)
     files = {**source.headers, source.file_name: text}
 
     def build(folder: Path, out: Path) -> None:
         for name, content in files.items():
             (folder / name).write_text(content, encoding="utf-8")
-        command = [*tools.command, *flags, "-x", "c++", source.file_name]
+        command = [*tools.command, *compiling, "-x", "c++", source.file_name]
         compiled = "kernel.s"
         _check(
             command, compiled, folder, lambda said: _why_not(command, program, steps, folder, said)
         )
         _part_shared_arrays(folder / compiled)
         _check(
-            [*tools.command, compiled, *link_flags(runtime)],
+            [*tools.command, compiled, *linking],
             str(out),
             folder,
-            lambda said: _refuse_missing(source, said),
+            lambda said: _refuse_lacking(source, said),
         )
 
     return _build_once(path, build)
 
 
-def kernel_flags(
-    tools: Toolchain, program: Program, warp_size: int, traced: bool
-) -> tuple[str, ...]:
-    """How a kernel is compiled: shim first, macros, and what tracing adds."""
-    macros = (f"-D{name}={value}" for name, value in (("WARP", warp_size), *program.defines))
-    if traced:
-        checks = (*TRACE_FLAGS, *(CLANG_TRACE_FLAGS if tools.is_clang else GCC_TRACE_FLAGS))
-    else:
-        checks = CLANG_CHECK_FLAGS if tools.is_clang else GCC_CHECK_FLAGS
-    # Lines are enough, but for tracing, which needs the types of shared variables.
-    debug = ["-g" if traced else "-g1"]
-    if not tools.is_clang:
-        debug.append("-gstatement-frontiers")  # without it an empty loop has no line
-    includes = (f"-I{CPP_FOLDER / 'cuda'}", f"-I{CPP_FOLDER}", "-include", SHIM)
-    return (*COMMON_FLAGS, *KERNEL_FLAGS, *debug, *checks, *macros, *includes)
-
-
-def link_flags(runtime: Path) -> tuple[str, ...]:
-    """How a kernel's library finds the runtime, which Python loads first."""
-    if sys.platform == "darwin":
-        return ("-shared", "-Wl,-undefined,dynamic_lookup")
-    return ("-shared", "-Wl,-z,defs", "-Wl,-z,now", str(runtime), "-lm")
-
-
 def _build_runtime(tools: Toolchain, out: Path) -> None:
-    name = () if sys.platform == "darwin" else (f"-Wl,-soname,{out.name}",)
-    command = [*tools.command, *COMMON_FLAGS, "-shared", "-pthread", *name]
-    done = _compile([*command, str(CPP_FOLDER / "runtime.cpp"), "-o", str(out)], CPP_FOLDER)
+    command = [*tools.command, *flags.runtime_flags(out.name), str(CPP_FOLDER / "runtime.cpp")]
+    done = _compile([*command, "-o", str(out)], CPP_FOLDER)
     if done.returncode:
-        reason = diagnostics.first_error(done.stderr)
+        reason = messages.first_error(done.stderr)
         raise NotAvailable(f"{tools.description} cannot build the emulator's runtime: {reason}")
 
 
@@ -141,7 +85,7 @@ def _check(
     compile_only = {".o": ["-c"], ".s": ["-S"]}.get(Path(out).suffix, [])
     done = _compile([*command, *compile_only, "-o", out], folder)
     if done.returncode:
-        message = diagnostics.readable(done.stderr, folder, CPP_FOLDER)
+        message = messages.readable(done.stderr, folder, CPP_FOLDER)
         raise CompileError(explain(message) or message)
 
 
@@ -167,11 +111,11 @@ def _why_not(
     command: list[str], program: Program, steps: Sequence[Step], folder: Path, said: str
 ) -> str | None:
     """The message for the source alone; if that compiles, its kernels take other arguments."""
-    _refuse_missing(program.source, said)
+    _refuse_lacking(program.source, said)
     (folder / program.source.file_name).write_text(program.source.text, encoding="utf-8")
     alone = _compile([*command, "-fsyntax-only"], folder)
     if alone.returncode:
-        return diagnostics.readable(alone.stderr, folder, CPP_FOLDER)
+        return messages.readable(alone.stderr, folder, CPP_FOLDER)
     calls = ", ".join(f"{step.entry}({', '.join(step.arguments)})" for step in steps)
     return (
         f"{program.source.file_name} is launched as {calls}, with arrays of float and int sizes, "
@@ -179,9 +123,9 @@ def _why_not(
     )
 
 
-def _refuse_missing(source: Source, said: str) -> None:
+def _refuse_lacking(source: Source, said: str) -> None:
     """Raises `NotAvailable` when what the compiler `said` is about something the emulator lacks."""
-    lacking = missing.name_missing(source, said)
+    lacking = messages.name_lacking(source, said)
     if lacking:
         raise NotAvailable(lacking)
 

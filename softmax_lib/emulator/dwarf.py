@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from softmax_lib.emulator.build import CPP_FOLDER
+from softmax_lib.emulator.flags import CPP_FOLDER
 
 Row = tuple[int, str, int]
 """First address of some instructions, and the file and line they come from."""

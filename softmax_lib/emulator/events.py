@@ -7,35 +7,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
-OPERATIONS = (
-    "load", "store", "atomic",
-    "barrier", "barrier_and", "barrier_or", "barrier_count", "syncwarp",
-    "shuffle", "shuffle_up", "shuffle_down", "shuffle_xor", "ballot", "any", "all",
-)  # fmt: skip
-"""Names of cpp/kernel_interface.h's Operation, in its order."""
+from softmax_lib.arrays import Matrix
+from softmax_lib.emulator.native import RECORD, Operation, ValueType
 
-LOAD, STORE, ATOMIC, BARRIER = range(4)
-SYNCWARP = OPERATIONS.index("syncwarp")
-SHUFFLE, LAST_SHUFFLE = OPERATIONS.index("shuffle"), OPERATIONS.index("shuffle_xor")
-
-RECORD = np.dtype(
-    [
-        ("address", "u8"),
-        ("value", "u1", 16),
-        ("site", "u4"),
-        ("block", "u4"),
-        ("thread", "u2"),
-        ("operation", "u1"),
-        ("size", "u1"),
-        ("step", "u1"),
-        ("type", "u1"),
-        ("source_lane", "u1"),
-        ("asked", "u1"),
-    ]
-)
-"""cpp/trace.h: Record, as the runtime writes it."""
+OPERATIONS = tuple(operation.name.lower() for operation in Operation)
+"""What an event can be, by its number in `EVENT`."""
 
 EVENT = np.dtype(
     [*[(name, RECORD[name]) for name in RECORD.names or ()], ("line", "i4"), ("array", "i2")]
@@ -45,8 +22,8 @@ EVENT = np.dtype(
 The address of an access counts from the start of its array's memory space: see `Event.address`.
 """
 
-VALUE_KINDS = ("f", "i", "u")
-"""numpy kinds of cpp/kernel_interface.h's ValueType."""
+_KINDS = {ValueType.FLOATING: "f", ValueType.INTEGER: "i", ValueType.UNSIGNED_INTEGER: "u"}
+"""As numpy calls them."""
 
 Number = float | int
 
@@ -96,11 +73,12 @@ class Trace:
     """What every thread of a launch did, in the order in which it was done.
 
     `events` is a numpy array of `EVENT`s for counting and drawing; iterating gives `Event`s.
-    `y` is the kernel's result, of shape (rows, cols). Threads of a block take turns at barriers and
-    warp calls only, so between those each thread's events stand together.
+    `y` is the kernel's result, of shape (rows, cols), and what x was: numpy array or tensor. Threads
+    of a block take turns at barriers and warp calls only, so between those each thread's events stand
+    together.
     """
 
-    y: torch.Tensor
+    y: Matrix
     events: np.ndarray
     arrays: tuple[TracedArray, ...]
     steps: tuple[str, ...]
@@ -111,19 +89,16 @@ class Trace:
         return len(self.events)
 
     def __iter__(self) -> Iterator[Event]:
-        return self.iterate()
-
-    def iterate(self, chosen: np.ndarray | slice | None = None) -> Iterator[Event]:
-        """`Event`s for all events, or those of a mask, index array or slice of `events`."""
-        events = self.events if chosen is None else self.events[chosen]
-        for start in range(0, len(events), _PIECE):
-            yield from map(Event._make, _columns(events[start : start + _PIECE], self.arrays))
+        for start in range(0, len(self.events), _PIECE):
+            piece = self.events[start : start + _PIECE]
+            yield from map(Event._make, _columns(piece, self.arrays))
 
 
 def _columns(events: np.ndarray, arrays: Sequence[TracedArray]) -> Iterator[tuple]:
     """The fields of an `Event` for each of `events`."""
-    is_access, is_call = events["array"] >= 0, events["operation"] >= SYNCWARP
-    is_shuffle = (events["operation"] >= SHUFFLE) & (events["operation"] <= LAST_SHUFFLE)
+    is_access, is_call = events["array"] >= 0, events["operation"] >= Operation.SYNCWARP
+    is_shuffle = events["operation"] >= Operation.SHUFFLE
+    is_shuffle &= events["operation"] <= Operation.SHUFFLE_XOR
     values, received = _numbers(events, arrays, is_access, is_call)
     return zip(
         events["block"].tolist(),
@@ -165,13 +140,13 @@ def _numbers(
     for number, array in enumerate(arrays):
         for size in np.unique(events["size"][events["array"] == number]).tolist():
             here = (events["array"] == number) & (events["size"] == size)
-            is_atomic = here & (events["operation"] == ATOMIC)
+            is_atomic = here & (events["operation"] == Operation.ATOMIC)
             _fill(values, here, raw, array.kind, slice(0, max(1, size // array.element_bytes)))
             _fill(received, is_atomic, raw[:, 8:], array.kind, 0)
     for kind, size in np.unique(events[["type", "size"]][is_call]).tolist():
         here = is_call & (events["type"] == kind) & (events["size"] == size)
-        _fill(values, here, raw, f"{VALUE_KINDS[kind]}{size}", slice(0, 1))
-        _fill(received, here, raw[:, 8:], f"{VALUE_KINDS[kind]}{size}", 0)
+        _fill(values, here, raw, f"{_KINDS[ValueType(kind)]}{size}", slice(0, 1))
+        _fill(received, here, raw[:, 8:], f"{_KINDS[ValueType(kind)]}{size}", 0)
     return values, received
 
 
@@ -181,8 +156,3 @@ def _fill(column: list, here: np.ndarray, raw: np.ndarray, kind: str, taken: sli
     items = numbers.tolist() if isinstance(taken, int) else zip(*numbers.T.tolist(), strict=True)
     for at, item in zip(np.flatnonzero(here).tolist(), items, strict=True):
         column[at] = item
-
-
-def join(parts: Sequence[bytes]) -> np.ndarray:
-    """The records that the runtime wrote, of all steps."""
-    return np.frombuffer(b"".join(parts), RECORD)

@@ -1,17 +1,19 @@
-"""Launching: a kernel's steps on emulated arrays, awaited in slices so that Ctrl-C works."""
+"""Launching one step of a kernel on emulated arrays, awaited in slices so that Ctrl-C works."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from softmax_lib.emulator import native
 from softmax_lib.emulator.memory import EmulatedArray
+from softmax_lib.emulator.native import HAZARD, LINE_COUNTS, RECORD, StopReason
 from softmax_lib.errors import BadInput
-from softmax_lib.registry import Step
+from softmax_lib.kernel import Step
+from softmax_lib.source import WARP
 
 WATCHDOG_VARIABLE = "SOFTMAX_LIB_WATCHDOG_S"
 WATCHDOG_S = 10.0
@@ -22,47 +24,47 @@ _SLICE_S = 0.05
 
 @dataclass(frozen=True)
 class Geometry:
-    """Which threads a launch has.
+    """Which threads a launch has: `grid` blocks of `block_size` threads in warps of `warp_size`.
 
-    `grid` blocks of `block_size` threads in warps of `warp_size`; of them, `blocks` run from
-    `first_block` on (all, unless given), on `workers` OS threads (one a core, unless given).
+    Of the blocks, `blocks` run from `first_block` on; all, unless given.
     """
 
     grid: int
     block_size: int
-    warp_size: int = 32
+    warp_size: int = WARP
     first_block: int = 0
     blocks: int | None = None
-    workers: int | None = None
 
     def only(self, block: int) -> Geometry:
         """The same, of which one block runs."""
         return replace(self, first_block=block, blocks=1)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Instruments:
-    """What a traced launch checks and records; with `lines` it is metered. See tracing.py, metering.py.
+    """What a traced launch checks and writes down.
 
-    The first `inputs` of its arrays are only to be read.
+    Accesses to shared memory must lie in `variables`. Up to `record_limit` records are kept; with
+    `lines` the launch is metered, and the first `inputs` of its arrays are only to be read.
     """
 
-    variables: Sequence[native.Array]
-    record_limit: int
+    variables: Sequence[native.Array] = ()
+    record_limit: int = 0
     lines: Sequence[native.Line] = ()
     inputs: int = 0
-    step: int = 0
-    records: list[bytes] = field(default_factory=list)
-    counts: list[bytes] = field(default_factory=list)
-    hazards: list[bytes] = field(default_factory=list)
 
 
-def check_sizes(block_size: int, warp_size: int) -> None:
-    """Raises `BadInput` for a block or a warp that the emulator cannot have."""
-    if not 1 <= block_size <= 1024:
-        raise BadInput(f"A block has 1 to 1024 threads, not {block_size}.")
-    if warp_size not in (1, 2, 4, 8, 16, 32):
-        raise BadInput(f"A warp has 1, 2, 4, 8, 16 or 32 lanes here, not {warp_size}.")
+@dataclass(frozen=True)
+class Outcome:
+    """How a step ended: what stopped it, if anything, and what its instruments wrote down.
+
+    `records` are `RECORD`s, `counts` `LINE_COUNTS`, `hazards` `HAZARD`s, as bytes.
+    """
+
+    fault: native.Fault | None = None
+    records: bytes = b""
+    counts: bytes = b""
+    hazards: bytes = b""
 
 
 def launch(
@@ -70,30 +72,25 @@ def launch(
     step: Step,
     geometry: Geometry,
     arrays: Mapping[str, EmulatedArray],
-    rows: int,
-    cols: int,
+    shape: tuple[int, int],
     instruments: Instruments | None = None,
-) -> native.Fault | None:
-    """Run one step of the library at `path`, wait for its end, and return what stopped it, if anything.
+    number: int = 0,
+) -> Outcome:
+    """Run one step, the kernel's `number`th, of the library at `path`, and wait for its end.
 
-    `arrays` has an emulated array for each name among the step's arguments. On Ctrl-C
-    `KeyboardInterrupt` is raised, once no thread of the launch runs any more.
+    `arrays` has an emulated array for each name among the step's arguments, and `shape` is (rows,
+    cols). On Ctrl-C `KeyboardInterrupt` is raised, once no thread of the launch runs any more.
     """
-    native.load(path)
-    values = {name: array.address for name, array in arrays.items()} | {"rows": rows, "cols": cols}
+    sizes = dict(zip(("rows", "cols"), shape, strict=True))
+    values = {name: array.address for name, array in arrays.items()} | sizes
     arguments = [values[name] for name in step.arguments]
-    running = _Running(
-        _request(path, step.entry, geometry, arguments, list(arrays.values()), instruments)
-    )
+    request = _request(path, step.entry, geometry, arguments, list(arrays.values()))
+    if instruments is not None:
+        _equip(request, instruments, number)
+    running = _Running(request)
     try:
         running.wait()
-        fault = running.fault()
-        if fault is None and instruments is not None:
-            instruments.records.append(running.records())
-        if instruments is not None and instruments.lines:
-            instruments.counts.append(running.counts())
-            instruments.hazards.append(running.hazards())
-        return fault
+        return running.outcome()
     finally:
         running.finish()
 
@@ -104,34 +101,33 @@ def _request(
     geometry: Geometry,
     arguments: Sequence[int],
     arrays: Sequence[EmulatedArray],
-    instruments: Instruments | None,
 ) -> native.Request:
     library = native.load(path)
-    variables = instruments.variables if instruments else ()
-    lines = instruments.lines if instruments else ()
-    blocks = geometry.grid if geometry.blocks is None else geometry.blocks
     return native.Request(
         entry=native.address_of(library, f"emulator_call_{entry}"),
         arguments=(ctypes.c_int64 * len(arguments))(*arguments),
         argument_count=len(arguments),
         arrays=(native.Array * len(arrays))(*[native.Array(a.address, a.bytes) for a in arrays]),
         array_count=len(arrays),
-        variables=(native.Array * len(variables))(*variables),
-        variable_count=len(variables),
         grid=geometry.grid,
         first_block=geometry.first_block,
-        blocks=blocks,
+        blocks=geometry.grid if geometry.blocks is None else geometry.blocks,
         block_size=geometry.block_size,
         warp_size=geometry.warp_size,
-        workers=1 if instruments else geometry.workers or cores(),
-        traced=instruments is not None,
-        step=instruments.step if instruments else 0,
-        record_limit=instruments.record_limit if instruments else 0,
-        lines=(native.Line * len(lines))(*lines),
-        line_count=len(lines),
-        metered=bool(lines),
-        input_count=instruments.inputs if instruments else 0,
+        workers=cores(),
     )
+
+
+def _equip(request: native.Request, instruments: Instruments, number: int) -> None:
+    """What is watched runs on one OS thread, so that everything has an order."""
+    variables, lines = instruments.variables, instruments.lines
+    request.traced, request.workers, request.step = True, 1, number
+    request.variables = (native.Array * len(variables))(*variables)
+    request.variable_count = len(variables)
+    request.record_limit = instruments.record_limit
+    request.lines = (native.Line * len(lines))(*lines)
+    request.line_count, request.metered = len(lines), bool(lines)
+    request.input_count = instruments.inputs
 
 
 def cores() -> int:
@@ -167,39 +163,32 @@ class _Running:
             quiet_s = quiet_s + _SLICE_S if now == finished else 0.0
             finished = now
             if quiet_s >= self._limit_s:
-                self._stop(native.STOP_HANG)
+                self._stop(StopReason.HANG)
                 return
 
-    def _stop(self, reason: int) -> None:
+    def _stop(self, reason: StopReason) -> None:
         # Again and again: a worker may not be where it can be interrupted.
         self._runtime.emulator_stop(self._launch, reason)
         while not self._runtime.emulator_wait(self._launch, _SLICE_S):
             self._runtime.emulator_stop(self._launch, reason)
 
-    def fault(self) -> native.Fault | None:
-        """What stopped it, copied; None when it came to its end."""
+    def outcome(self) -> Outcome:
+        """How it ended, copied; records only of a launch that came to its end."""
         fault = self._runtime.emulator_fault(self._launch).contents
-        return native.Fault.from_buffer_copy(fault) if fault.kind else None
-
-    def records(self) -> bytes:
-        """The trace's records, copied."""
-        return self._copy(self._runtime.emulator_records, native.RECORD_BYTES)
-
-    def counts(self) -> bytes:
-        """A metered launch's counts, copied."""
-        return self._copy(self._runtime.emulator_counts, native.COUNTS_BYTES)
-
-    def hazards(self) -> bytes:
-        """A metered launch's hazards, copied."""
-        return self._copy(self._runtime.emulator_hazards, native.HAZARD_BYTES)
+        return Outcome(
+            native.Fault.from_buffer_copy(fault) if fault.kind else None,
+            b"" if fault.kind else self._copy(self._runtime.emulator_records, RECORD.itemsize),
+            self._copy(self._runtime.emulator_counts, LINE_COUNTS.itemsize),
+            self._copy(self._runtime.emulator_hazards, HAZARD.itemsize),
+        )
 
     def _copy(self, function: Callable[..., int], item_bytes: int) -> bytes:
         count = ctypes.c_uint64()
-        address = function(self._launch, ctypes.byref(count))
-        return ctypes.string_at(address, count.value * item_bytes) if count.value else b""
+        start = function(self._launch, ctypes.byref(count))
+        return ctypes.string_at(start, count.value * item_bytes) if count.value else b""
 
     def finish(self) -> None:
         """Stop what still runs and free everything."""
         if not self._runtime.emulator_wait(self._launch, 0.0):
-            self._stop(native.STOP_CANCELLED)
+            self._stop(StopReason.CANCELLED)
         self._runtime.emulator_finish(self._launch)

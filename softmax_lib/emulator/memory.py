@@ -6,11 +6,12 @@ import ctypes
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-import torch
+import numpy as np
 
+from softmax_lib.arrays import address, offset
 from softmax_lib.emulator import native
 from softmax_lib.errors import NotAvailable
-from softmax_lib.registry import Kernel
+from softmax_lib.kernel import Kernel
 
 ALIGNMENT = 256
 """Bytes that cudaMalloc aligns to."""
@@ -56,13 +57,13 @@ class EmulatedArray:
         """What nobody has written yet."""
         ctypes.memset(self.address, _UNTOUCHED, self.bytes)
 
-    def copy_from(self, tensor: torch.Tensor) -> None:
-        """Take the content of a contiguous float32 CPU tensor of as many elements."""
-        ctypes.memmove(self.address, tensor.data_ptr(), self.bytes)
+    def copy_from(self, matrix: np.ndarray) -> None:
+        """Take the content of a contiguous float32 array of as many elements."""
+        ctypes.memmove(self.address, address(matrix), self.bytes)
 
-    def copy_to(self, tensor: torch.Tensor) -> None:
-        """Write the content into a contiguous float32 CPU tensor of as many elements."""
-        ctypes.memmove(tensor.data_ptr(), self.address, self.bytes)
+    def copy_to(self, matrix: np.ndarray) -> None:
+        """Write the content into a contiguous float32 array of as many elements."""
+        ctypes.memmove(address(matrix), self.address, self.bytes)
 
     def damage(self) -> int | None:
         """Index of an element outside of the array that a kernel has written, or None."""
@@ -88,24 +89,24 @@ class EmulatedArray:
 
 @contextmanager
 def device_arrays(
-    kernel: Kernel, x: torch.Tensor, y: torch.Tensor
+    kernel: Kernel, x: np.ndarray, y: np.ndarray
 ) -> Iterator[dict[str, EmulatedArray]]:
-    """Arrays x, y and the kernel's scratch, by name, filled as the tensors are.
+    """Arrays x, y and the kernel's scratch, by name, filled as the host's matrices are.
 
     When y is x, they share one array.
     """
     with ExitStack() as stack:
 
-        def make(name: str, elements: int, offset: int = 0) -> EmulatedArray:
-            misalignment = offset * FLOAT_BYTES % ALIGNMENT
+        def make(name: str, elements: int, floats_off: int = 0) -> EmulatedArray:
+            misalignment = floats_off * FLOAT_BYTES % ALIGNMENT
             return stack.enter_context(EmulatedArray(name, elements, misalignment))
 
-        arrays = {"x": make("x", x.numel(), int(x.storage_offset()))}
+        arrays = {"x": make("x", x.size, offset(x))}
         arrays["x"].copy_from(x)
-        if y.data_ptr() == x.data_ptr():
+        if address(y) == address(x):
             arrays["y"] = arrays["x"]
         else:
-            arrays["y"] = make("y", y.numel(), int(y.storage_offset()))
+            arrays["y"] = make("y", y.size, offset(y))
             arrays["y"].copy_from(y)
         for name in kernel.scratch:
             arrays[name] = make(name, x.shape[0])

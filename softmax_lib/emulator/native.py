@@ -1,13 +1,15 @@
-"""The runtime's C interface: cpp/launch.h and cpp/memory.cpp, as ctypes sees them."""
+"""The runtime's C interface: structs, records and enums of cpp/, held against the runtime when it is loaded."""
 
 from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Iterator
 from ctypes import (
     POINTER,
     Structure,
     c_char,
+    c_char_p,
     c_double,
     c_int32,
     c_int64,
@@ -15,22 +17,58 @@ from ctypes import (
     c_uint64,
     c_void_p,
 )
+from enum import IntEnum
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 from softmax_lib.emulator.build import runtime_library
 
-# cpp/launch.h: FaultKind, Access, StopReason
-FAULT_BARRIER, FAULT_DEADLOCK, FAULT_ADDRESS, FAULT_HANG, FAULT_OTHER, FAULT_RECORD_LIMIT = range(
-    1, 7
-)
-ACCESS_LOAD, ACCESS_STORE = 1, 2
-STOP_CANCELLED, STOP_HANG = 1, 2
+# ---- enums: of launch.h, kernel_interface.h and meter.h
 
-RECORD_BYTES = 40
-"""cpp/trace.h: Record; events.py names its fields."""
-COUNTS_BYTES, HAZARD_BYTES = 56, 56
-"""cpp/meter.h: LineCounts, Hazard; metering.py names their fields."""
+
+class FaultKind(IntEnum):
+    """What stopped a launch."""
+
+    NONE, BARRIER, DEADLOCK, ADDRESS, HANG, OTHER, RECORD_LIMIT = range(7)
+
+
+class Access(IntEnum):
+    """What a thread did at an illegal address."""
+
+    UNKNOWN, LOAD, STORE = range(3)
+
+
+class StopReason(IntEnum):
+    """Why Python stops a launch."""
+
+    NONE, CANCELLED, HANG = range(3)
+
+
+class Operation(IntEnum):
+    """What a thread can wait at, or what a record of the trace is about."""
+
+    LOAD, STORE, ATOMIC = range(3)
+    BARRIER, BARRIER_AND, BARRIER_OR, BARRIER_COUNT, SYNCWARP = range(3, 8)
+    SHUFFLE, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR, BALLOT, ANY, ALL = range(8, 15)
+
+
+class ValueType(IntEnum):
+    """How the bytes of a shuffled value are to be read."""
+
+    FLOATING, INTEGER, UNSIGNED_INTEGER = range(3)
+
+
+class HazardKind(IntEnum):
+    """What a metered launch can find wrong."""
+
+    RACE, UNINITIALISED, ABSENT_LANE, INPUT_WRITTEN = range(4)
+
+
+ENUMS = (FaultKind, Access, StopReason, Operation, ValueType, HazardKind)
+
+# ---- structs that Python hands over or reads: of launch.h and meter.h
 
 
 class Array(Structure):
@@ -74,7 +112,7 @@ class Request(Structure):
 
 
 class Fault(Structure):
-    """What stopped a launch; `kind` is 0 when nothing did."""
+    """What stopped a launch; `kind` is 0 when nothing did. `line` is 0 where the runtime knows none."""
 
     _fields_ = (
         ("kind", c_int32),
@@ -86,8 +124,92 @@ class Fault(Structure):
         ("size", c_int32),
         ("in_shared", c_int32),
         ("pc_is_exact", c_int32),
+        ("is_misaligned", c_int32),
+        ("line", c_int32),
+        ("file", c_char * 256),
         ("text", c_char * 1024),
     )
+
+
+class LayoutEntry(Structure):
+    """One fact of the layout as the runtime was compiled: see `layout`."""
+
+    _fields_ = (("name", c_char_p), ("value", c_uint64))
+
+
+STRUCTS = (Array, Line, Request, Fault)
+
+# ---- what the runtime writes many of: of trace.h and meter.h
+
+RECORD = np.dtype(
+    [
+        ("address", "u8"),
+        ("value", "u1", 16),
+        ("site", "u4"),
+        ("block", "u4"),
+        ("thread", "u2"),
+        ("operation", "u1"),
+        ("size", "u1"),
+        ("step", "u1"),
+        ("type", "u1"),
+        ("source_lane", "u1"),
+        ("asked", "u1"),
+    ]
+)
+"""One thing that one thread did."""
+
+LINE_COUNTS = np.dtype(
+    [
+        ("requests", "u8"),
+        ("lanes", "u8"),
+        ("sectors", "u8"),
+        ("wavefronts", "u8"),
+        ("ideal", "u8"),
+        ("place", "u4"),
+        ("operation", "i4"),
+        ("is_shared", "i4"),
+        ("size", "i4"),
+    ]
+)
+"""What one line asked for in all."""
+
+HAZARD = np.dtype(
+    [
+        ("address", "u8"),
+        ("times", "u8"),
+        ("kind", "i4"),
+        ("place", "u4"),
+        ("other_place", "u4"),
+        ("thread", "i4"),
+        ("other_thread", "i4"),
+        ("block", "i4"),
+        ("is_shared", "i4"),
+        ("is_store", "i4"),
+        ("other_is_store", "i4"),
+        ("other_is_elsewhere", "i4"),
+    ]
+)
+"""Something wrong, the first of `times`."""
+
+RECORDS = {"Record": RECORD, "LineCounts": LINE_COUNTS, "Hazard": HAZARD}
+
+
+# ---- the runtime
+
+
+def layout() -> Iterator[tuple[str, int]]:
+    """Size of each struct, offset of each field, value of each enumerator, as this module has them."""
+    for struct in STRUCTS:
+        yield struct.__name__, ctypes.sizeof(struct)
+        for name, *_ in struct._fields_:
+            yield f"{struct.__name__}.{name}", getattr(struct, name).offset
+    for title, dtype in RECORDS.items():
+        yield title, dtype.itemsize
+        for name, (_, offset, *_) in (dtype.fields or {}).items():
+            yield f"{title}.{name}", offset
+    for enum in ENUMS:
+        for member in enum:
+            yield f"{enum.__name__}.{member.name.lower()}", member.value
 
 
 def runtime() -> ctypes.CDLL:
@@ -100,6 +222,7 @@ def _load_runtime(path: Path) -> ctypes.CDLL:
     mode = ctypes.RTLD_GLOBAL if sys.platform == "darwin" else ctypes.RTLD_LOCAL
     library = ctypes.CDLL(str(path), mode=mode)
     signatures = {
+        "layout": (POINTER(LayoutEntry), [POINTER(c_uint64)]),
         "start": (c_void_p, [POINTER(Request)]),
         "wait": (c_int32, [c_void_p, c_double]),
         "progress": (c_uint64, [c_void_p]),
@@ -116,7 +239,27 @@ def _load_runtime(path: Path) -> ctypes.CDLL:
     for name, (result, arguments) in signatures.items():
         function = getattr(library, f"emulator_{name}")
         function.restype, function.argtypes = result, arguments
+    check_layout(compiled_layout(library))
     return library
+
+
+def compiled_layout(library: ctypes.CDLL) -> dict[str, int]:
+    """The same as `layout`, as the runtime in `library` was compiled: cpp/layout.cpp."""
+    count = c_uint64()
+    entries = library.emulator_layout(ctypes.byref(count))
+    return {entries[i].name.decode(): entries[i].value for i in range(count.value)}
+
+
+def check_layout(compiled: dict[str, int]) -> None:
+    """Raises RuntimeError, naming where Python and C++ differ: then one of them has been changed alone."""
+    ours = dict(layout())
+    differ = [name for name in ours | compiled if ours.get(name) != compiled.get(name)]
+    if differ:
+        name = differ[0]
+        raise RuntimeError(
+            f"native.py and cpp/layout.cpp disagree about {name}: "
+            f"{ours.get(name, 'not there')} and {compiled.get(name, 'not there')}."
+        )
 
 
 def load(path: Path) -> ctypes.CDLL:

@@ -6,14 +6,15 @@ Read from the DWARF tables with pyelftools, once a library: the result is kept b
 from __future__ import annotations
 
 import json
-import os
 from bisect import bisect_right
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from softmax_lib.emulator import dwarf
 from softmax_lib.emulator.dwarf import Variable
+from softmax_lib.files import replace_file
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,13 @@ class Symbols:
         return self.places[at] if at >= 0 else ("", 0)
 
 
-def place(path: Path, pc: int, exact: bool) -> str | None:
-    """ "tree.cu:6" for the offset `pc` in the library; not `exact`: the call that returns to there."""
+def place(path: Path, pc: int, exact: bool) -> tuple[str, int]:
+    """File and line of the offset `pc` in the library; not `exact`: of the call that returns to there.
+
+    ("", 0) where that is not known.
+    """
     symbols = read(path)
-    file, line = symbols.place(pc if exact else pc - 1) if symbols else ("", 0)
-    return f"{file}:{line}" if line else None
+    return symbols.place(pc if exact else pc - 1) if symbols else ("", 0)
 
 
 def nearest_variable(path: Path, offset: int) -> Variable | None:
@@ -66,12 +69,8 @@ def _from_json(text: str) -> Symbols:
 
 
 def _keep(path: Path, symbols: Symbols) -> None:
-    part = path.with_suffix(f".{os.getpid()}.part")
-    try:
-        part.write_text(json.dumps(asdict(symbols)), encoding="utf-8")
-        os.replace(part, path)
-    except OSError:
-        part.unlink(missing_ok=True)
+    with suppress(OSError):  # a full disk: the tables are read again the next time
+        replace_file(path, json.dumps(asdict(symbols)).encode())
 
 
 def _parse(path: Path) -> Symbols | None:

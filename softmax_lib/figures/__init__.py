@@ -1,18 +1,18 @@
-"""Pictures of what was measured, drawn by matplotlib; each says where its numbers come from.
+"""Figures of what was measured, drawn by matplotlib; each says where its numbers come from.
 
-Every function here returns a `Picture`: a matplotlib figure with a text alternative in `.alt`, which
+Every function here returns a `Figure`: a matplotlib figure with a text alternative in `.alt`, which
 shows itself in a notebook and is drawn the same, byte for byte, each time.
 """
 
 from softmax_lib.figures.comparisons import crossover, worklog_comparison
 from softmax_lib.figures.ledger import traffic_ledger
-from softmax_lib.figures.picture import Picture
+from softmax_lib.figures.look import Figure
 from softmax_lib.figures.roofs import roofline
 from softmax_lib.figures.sweeps import bandwidth_by_cols, time_by_block_size
 from softmax_lib.figures.times import ladder
 
 __all__ = [
-    "Picture",
+    "Figure",
     "bandwidth_by_cols",
     "crossover",
     "ladder",

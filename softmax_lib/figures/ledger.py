@@ -8,20 +8,21 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from softmax_lib.errors import BadInput
-from softmax_lib.figures.picture import (
+from softmax_lib.figures.look import (
     BLUE,
     GREY,
     INK,
     ORANGE,
-    Picture,
+    Figure,
     drawn,
     finish,
     legend,
     note,
     start,
 )
-from softmax_lib.measurements import DEFAULT_GPU, recorded
+from softmax_lib.records.measurement import Profile
 from softmax_lib.records.record import Record
+from softmax_lib.records.shelf import DEFAULT_GPU, recorded
 from softmax_lib.registry import kernels
 from softmax_lib.xrays.prediction import SECTOR_BYTES, predict
 
@@ -33,17 +34,18 @@ def traffic_ledger(
     *,
     names: Sequence[str] | None = None,
     gpu: str = DEFAULT_GPU,
-) -> Picture:
+) -> Figure:
     """Bytes of each kernel, in matrices of (rows, cols) floats read and written once: predicted from
     how its lanes lie, counted where L1 looks its sectors up (hits too), and counted at DRAM.
 
     `names` defaults to all that were profiled on this shape. Raises `BadInput` when none was.
     """
     record = recorded(gpu)
-    profiles = {p["kernel"]: p for p in record.counters if (p["rows"], p["cols"]) == (rows, cols)}
+    on_shape = [p for p in record.profiles if p.case.shape == (rows, cols)]
+    profiles = {p.case.provider: p for p in on_shape}
     chosen = [name for name in kernels if name in (names or profiles) and name in profiles]
     if not chosen:
-        shapes = sorted({(p["rows"], p["cols"]) for p in record.counters})
+        shapes = sorted({p.case.shape for p in record.profiles})
         raise BadInput(
             f"ncu profiled none of these on ({rows}, {cols}) on {record.gpu}; it did on "
             f"{', '.join(map(str, shapes)) or 'no shape'}."
@@ -72,12 +74,13 @@ _LEDGER = {
 }
 
 
-def _bytes(profile: dict) -> dict[str, float]:
+def _bytes(profile: Profile) -> dict[str, float]:
     """Predicted and counted bytes as multiples of the floor, in the order of the legend."""
-    shape = (profile["rows"], profile["cols"], profile["block_size"])
-    expected = predict(kernels[profile["kernel"]], *shape)
-    sectors = profile["global_load_sectors"] + profile["global_store_sectors"]
-    dram = profile["dram_read_bytes"] + profile["dram_write_bytes"]
+    case, counters = profile.case, profile.counters
+    kernel = kernels[case.provider]
+    expected = predict(kernel, *case.shape, kernel.settle_block_size(case.block_size, case.cols))
+    sectors = counters["global_load_sectors"] + counters["global_store_sectors"]
+    dram = counters["dram_read_bytes"] + counters["dram_write_bytes"]
     counted = (expected.sector_bytes, SECTOR_BYTES * sectors, dram)
     return {
         name: value / expected.floor_bytes for name, value in zip(_LEDGER, counted, strict=True)

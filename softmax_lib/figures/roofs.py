@@ -5,13 +5,12 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 
 from softmax_lib.errors import BadInput
-from softmax_lib.figures.picture import (
+from softmax_lib.figures.look import (
     GREY,
     INK,
-    Picture,
+    Figure,
     drawn,
     finish,
-    label,
     legend,
     logarithmic,
     mark,
@@ -19,9 +18,10 @@ from softmax_lib.figures.picture import (
     provenance,
     start,
 )
-from softmax_lib.measurements import DEFAULT_GPU, file_stem, recorded
 from softmax_lib.records.cited import FLOAT32_PEAKS
-from softmax_lib.records.record import Measurement, Record
+from softmax_lib.records.measurement import Measurement
+from softmax_lib.records.record import Record
+from softmax_lib.records.shelf import DEFAULT_GPU, file_stem, recorded
 from softmax_lib.registry import kernels
 
 FLOPS_AN_ELEMENT = 5
@@ -45,7 +45,7 @@ def roofline(
     *,
     highlight: str | None = None,
     gpu: str = DEFAULT_GPU,
-) -> Picture:
+) -> Figure:
     """Each rung by its FLOP per byte and its FLOP a second, under the roof of this GPU.
 
     The slope is a copy as measured, the flat part the maker's figure, where it is known. With
@@ -55,24 +55,24 @@ def roofline(
     record = recorded(gpu)
     times = record.times(rows, cols)
     wanted = [k.name for k in kernels.values() if not k.foil or k.name == highlight]
-    steps = [times[name] for name in wanted if name in times]
-    if not steps or highlight not in (None, *(row.provider for row in steps)):
-        raise BadInput(
-            f"{highlight or 'No rung'} was not recorded on ({rows}, {cols}) on {record.gpu}."
-        )
-    copy_gb_per_s = steps[0].copy_gb_per_s
-    moved, what = _bytes_an_element(record, steps)
-    points = {row: (FLOPS_AN_ELEMENT / moved[row.provider], _gflops(row)) for row in steps}
+    shown = [times[name] for name in wanted if name in times]
+    where = f"on ({rows}, {cols}) on {record.gpu}"
+    if not shown:
+        raise BadInput(f"No rung was recorded {where}.")
+    if highlight not in (None, *(timing.case.provider for timing in shown)):
+        raise BadInput(f"{highlight} was not recorded {where}.")
+    copy_gb_per_s = shown[0].copy_gb_per_s
+    moved, what = _bytes_an_element(record, shown)
     figure = start(f"Roofline, {rows} × {cols} floats", 4.8)
     axes = figure.subplots()
     cited = _roof(axes, copy_gb_per_s, file_stem(record.gpu))
     told = []
-    for row, (flop_per_byte, gflops) in points.items():
-        share = f"{gflops / (flop_per_byte * copy_gb_per_s):.0%} of the roof"
-        _point(axes, row, points[row], highlight, share)
-        told.append(
-            f"{label(row)} {flop_per_byte:.2f} FLOP per byte, {gflops:.0f} GFLOP/s, {share}"
-        )
+    for timing in shown:
+        flop_per_byte = FLOPS_AN_ELEMENT / moved[timing.case.provider]
+        point = (flop_per_byte, _gflops(timing))
+        share = f"{point[1] / (flop_per_byte * copy_gb_per_s):.0%} of the roof"
+        _point(axes, timing, point, highlight, share)
+        told.append(f"{timing.label} {point[0]:.2f} FLOP per byte, {point[1]:.0f} GFLOP/s, {share}")
     logarithmic(axes, "x")
     logarithmic(axes, "y")
     axes.margins(y=0.12)  # room for the words under the lowest point
@@ -81,27 +81,27 @@ def roofline(
     product = f"{MATRIX_PRODUCT} × {MATRIX_PRODUCT} matrix product at {matrix_product_flop_per_byte():.0f}"
     alt = f"Roofline, by FLOP per byte {what}: {'; '.join(told)}; a {product} FLOP per byte"
     slope = f"slope: a copy in the same run, {copy_gb_per_s:.0f} GB/s"
-    return finish(figure, alt, f"{provenance(steps)}; {slope}", cited)
+    return finish(figure, alt, f"{provenance(shown)}; {slope}", cited)
 
 
-def _bytes_an_element(record: Record, steps: list[Measurement]) -> tuple[dict[str, float], str]:
+def _bytes_an_element(record: Record, shown: list[Measurement]) -> tuple[dict[str, float], str]:
     """Bytes that each rung moves for an element, and in words where they were counted.
 
     At DRAM, by ncu, where all were profiled, and at least one read and one write: of what a single
     launch has written, some is still in L2 when counting ends. Otherwise what the kernels ask for.
     """
-    rows, cols = steps[0].rows, steps[0].cols
-    least = 2 * 4 * rows * cols
+    case = shown[0].case
+    elements = case.rows * case.cols
+    least = 2 * case.matrix_bytes
+    counted = {p.case.provider: p.counters for p in record.profiles if p.case.shape == case.shape}
     at_dram = {
-        p["kernel"]: max(least, p["dram_read_bytes"] + p["dram_write_bytes"]) / (rows * cols)
-        for p in record.counters
-        if (p["rows"], p["cols"]) == (rows, cols)
+        name: max(least, counters["dram_read_bytes"] + counters["dram_write_bytes"]) / elements
+        for name, counters in counted.items()
     }
-    if all(row.provider in at_dram for row in steps):
+    names = [timing.case.provider for timing in shown]
+    if all(name in at_dram for name in names):
         return at_dram, "at DRAM"
-    return {
-        row.provider: 4.0 * sum(kernels[row.provider].traffic(cols)) for row in steps
-    }, "asked for"
+    return {name: 4.0 * sum(kernels[name].traffic(case.cols)) for name in names}, "asked for"
 
 
 def _roof(axes: Axes, copy_gb_per_s: float, stem: str) -> str:
@@ -122,15 +122,17 @@ def _roof(axes: Axes, copy_gb_per_s: float, stem: str) -> str:
 
 
 def _point(
-    axes: Axes, row: Measurement, at: tuple[float, float], highlight: str | None, share: str
+    axes: Axes, timing: Measurement, at: tuple[float, float], highlight: str | None, share: str
 ) -> None:
-    faint, bold = highlight not in (None, row.provider), row.provider == highlight
-    style = {**mark(row.provider), "linestyle": "", "markersize": 8}
-    axes.plot(*at, **style, alpha=0.35 if faint else 1, zorder=3 if bold else 2, label=label(row))
+    name = timing.case.provider
+    faint, bold = highlight not in (None, name), name == highlight
+    style = {**mark(name), "linestyle": "", "markersize": 8}
+    axes.plot(*at, **style, alpha=0.35 if faint else 1, zorder=3 if bold else 2, label=timing.label)
     if bold:
         axes.plot(*at, "o", markersize=19, markerfacecolor="none", color=INK, zorder=4)
-        note(axes, f"{label(row)}: {share}", at, (15, -9))
+        note(axes, f"{timing.label}: {share}", at, (15, -9))
 
 
-def _gflops(row: Measurement) -> float:
-    return FLOPS_AN_ELEMENT * row.rows * row.cols / row.median_us / 1e3
+def _gflops(timing: Measurement) -> float:
+    elements = timing.case.rows * timing.case.cols
+    return FLOPS_AN_ELEMENT * elements / timing.median_us / 1e3

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from matplotlib.axes import Axes
 
-from softmax_lib.bench.peers import PEERS
 from softmax_lib.errors import BadInput
-from softmax_lib.figures.picture import (
+from softmax_lib.figures.look import (
     INK,
-    LIVE,
-    Picture,
+    Figure,
     drawn,
     finish,
-    label,
     legend,
     logarithmic,
     mark,
@@ -23,21 +20,23 @@ from softmax_lib.figures.picture import (
     provenance,
     round_time,
     start,
-    time_in_words,
 )
-from softmax_lib.measurements import DEFAULT_GPU, recorded
-from softmax_lib.records.record import Measurement, Record
-from softmax_lib.registry import find_kernel, kernels, rungs
+from softmax_lib.records.measurement import PEERS, Measurement
+from softmax_lib.records.record import Record
+from softmax_lib.records.shelf import DEFAULT_GPU, recorded
+from softmax_lib.registry import kernels, rungs
+from softmax_lib.words import time_in_words
 
 
 @drawn
-def bandwidth_by_cols(rows: int = 1024, *, gpu: str = DEFAULT_GPU) -> Picture:
+def bandwidth_by_cols(rows: int = 1024, *, gpu: str = DEFAULT_GPU) -> Figure:
     """GB/s of rungs (above) and of the last rung and the peers (below) against the length of a row.
 
     Raises `BadInput` when no rung was recorded on two lengths of this many rows.
     """
     record = recorded(gpu)
-    lengths = sorted({row.cols for row in record.select(rows=rows, dtype="float32", l2="cold")})
+    on_rows = record.select(rows=rows, dtype="float32", l2="cold")
+    lengths = sorted({timing.case.cols for timing in on_rows})
     table = {cols: record.times(rows, cols) for cols in lengths}
     table = {cols: times for cols, times in table.items() if times.keys() & kernels.keys()}
     if len(table) < 2:
@@ -51,7 +50,7 @@ def bandwidth_by_cols(rows: int = 1024, *, gpu: str = DEFAULT_GPU) -> Picture:
     above.set_ylabel("GB/s, logarithmic")
     below.set(ylim=(0, None), ylabel="GB/s", xlabel="columns")
     powers_of_two(below, "x", list(table)[::2])
-    shown = [row for times in table.values() for row in times.values()]
+    shown = [timing for times in table.values() for timing in times.values()]
     alt = f"Bandwidth against row length, {rows} rows. From {lengths[0]} to {max(table)} columns: {told}"
     return finish(figure, alt, provenance(shown))
 
@@ -60,95 +59,66 @@ def _bandwidths(axes: Axes, table: dict[int, dict[str, Measurement]], names: Ite
     """One line a name, and the copy's; both ends of each in words."""
     copies = [next(iter(times.values())) for times in table.values()]
     told = []
-    axes.plot(list(table), [row.copy_gb_per_s for row in copies], color=INK, label="a copy")
+    axes.plot(list(table), [timing.copy_gb_per_s for timing in copies], color=INK, label="a copy")
     for name in names:
         points = [times[name] for times in table.values() if name in times]
         if not points:
             continue
-        axes.plot(
-            [row.cols for row in points],
-            [row.gb_per_s for row in points],
-            **mark(name),
-            label=label(points[0]),
-        )
-        told.append(
-            f"{label(points[0])} {points[0].gb_per_s:.0f} to {points[-1].gb_per_s:.0f} GB/s"
-        )
+        first, last = points[0], points[-1]
+        lengths = [timing.case.cols for timing in points]
+        speeds = [timing.gb_per_s for timing in points]
+        axes.plot(lengths, speeds, **mark(name), label=first.label)
+        told.append(f"{first.label} {first.gb_per_s:.0f} to {last.gb_per_s:.0f} GB/s")
     legend(axes, 3)
     return ", ".join(told)
 
 
 @drawn
-def time_by_block_size(
-    name: str | None = None,
-    *,
-    rows: int = 1024,
-    cols: int = 32768,
-    block_size: int | None = None,
-    gpu: str = DEFAULT_GPU,
-    live: Sequence[Measurement] = (),
-) -> Picture:
-    """Time against threads a block: of one kernel, or of every rung.
+def time_by_block_size(*, rows: int = 1024, cols: int = 32768, gpu: str = DEFAULT_GPU) -> Figure:
+    """Time of every rung against threads a block; a ring marks the block size that it chooses itself.
 
-    A ring marks `block_size`, or the one a kernel chooses itself; `live` measurements are stars.
-    Raises `BadInput` for a kernel or block size never recorded on this shape.
+    Raises `BadInput` for a shape on which no rung was recorded.
     """
     record = recorded(gpu)
-    wanted = [find_kernel(name).name] if name else [kernel.name for kernel in rungs()]
-    curves = {one: _by_block_size(record, one, rows, cols) for one in wanted}
-    curves = {one: points for one, points in curves.items() if points}
+    curves = {kernel.name: _by_block_size(record, kernel.name, rows, cols) for kernel in rungs()}
+    curves = {name: points for name, points in curves.items() if points}
     if not curves:
-        raise BadInput(f"{name or 'No rung'} was not recorded on ({rows}, {cols}) on {record.gpu}.")
-    figure = start(
-        f"{name or 'Every rung'} by block size, {rows} × {cols} floats", 3.9 if name else 5.2
-    )
+        raise BadInput(f"No rung was recorded on ({rows}, {cols}) on {record.gpu}.")
+    figure = start(f"Every rung by block size, {rows} × {cols} floats", 5.2)
     axes = figure.subplots()
-    for one, points in curves.items():
-        axes.plot([row.block_size or 0 for row in points], [row.median_us for row in points], **mark(one),
-                  label=label(points[0]))  # fmt: skip
-        _ring(
-            axes,
-            record.find(
-                one, rows, cols, "float32", _chosen(one, cols, block_size if name else None), "cold"
-            ),
-            bool(name),
+    for name, points in curves.items():
+        sizes, times = zip(
+            *((size, timing.median_us) for size, timing in points.items()), strict=True
         )
-    for row in live:
-        words = f"live {label(row)}: {time_in_words(row.median_us)}"
-        axes.plot(row.block_size or 0, row.median_us, **LIVE, label=words)
-    shown = [row for points in curves.values() for row in points]
+        own = kernels[name].choose_block_size(cols)
+        axes.plot(sizes, times, **mark(name), label=next(iter(points.values())).label)
+        if own in points:
+            axes.plot(own, points[own].median_us, **_RING)
+    shown = [timing for points in curves.values() for timing in points.values()]
     copy_us = shown[0].copy_us
     axes.axhline(copy_us, color=INK, label=f"a copy: {time_in_words(copy_us)}")
-    _scale(axes, shown, bool(name))
-    legend(axes, 2 if name else 3)
+    offered = sorted({size for points in curves.values() for size in points})
+    powers_of_two(axes, "x", [size for size in offered if size.bit_count() == 1])
+    axes.set_xlabel("threads a block")
+    logarithmic(axes, "y", round_time)
+    legend(axes, 3)
     told = [
-        f"{label(row)} {row.block_size} threads {time_in_words(row.median_us)}" for row in shown
+        f"{timing.label} {timing.case.block_size} threads {time_in_words(timing.median_us)}"
+        for timing in shown
     ]
     alt = f"Time against threads a block on {rows} × {cols} floats: {', '.join(told)}; a copy {time_in_words(copy_us)}"
-    return finish(figure, alt, provenance([*shown, *live]))
+    return finish(figure, alt, provenance(shown))
 
 
-def _by_block_size(record: Record, name: str, rows: int, cols: int) -> list[Measurement]:
+_RING: Any = {
+    "marker": "o", "markersize": 14, "markerfacecolor": "none", "linestyle": "", "color": INK,
+}  # fmt: skip
+
+
+def _by_block_size(record: Record, name: str, rows: int, cols: int) -> dict[int, Measurement]:
     points = record.select(provider=name, rows=rows, cols=cols, dtype="float32", l2="cold")
-    return sorted(points, key=lambda row: row.block_size or 0)
+    return {size: timing for timing in sorted(points, key=_size) if (size := _size(timing))}
 
 
-def _chosen(name: str, cols: int, block_size: int | None) -> int:
-    return kernels[name].settle_block_size(block_size, cols)
-
-
-def _ring(axes: Axes, row: Measurement, in_words: bool) -> None:
-    words = f"{row.block_size} threads: {time_in_words(row.median_us)}" if in_words else None
-    style: Any = {"marker": "o", "markersize": 14, "markerfacecolor": "none", "linestyle": ""}
-    axes.plot(row.block_size or 0, row.median_us, color=INK, label=words, **style)
-
-
-def _scale(axes: Axes, shown: list[Measurement], is_one: bool) -> None:
-    sizes = sorted({row.block_size or 0 for row in shown})
-    powers_of_two(axes, "x", [size for size in sizes if size.bit_count() == 1])
-    axes.set_xlabel("threads a block")
-    if is_one:
-        axes.set_ylim(0, 1.12 * max(row.median_us for row in shown))
-        axes.yaxis.set_major_formatter(lambda value, _: round_time(value))
-    else:
-        logarithmic(axes, "y", round_time)
+def _size(timing: Measurement) -> int:
+    return timing.case.block_size or 0

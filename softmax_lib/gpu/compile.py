@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import tempfile
 import threading
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from softmax_lib.errors import CompileError, NotAvailable
+from softmax_lib.files import cache_folder, replace_file
 from softmax_lib.source import FLAGS, Program
 
 if TYPE_CHECKING:
@@ -68,17 +67,12 @@ def compile_cubin(program: Program, arch: int) -> bytes:
 
     Raises `CompileError` with the compiler's message at the source's own lines.
     """
-    from softmax_lib.cache import cache_folder
-
     key = repr((program.digest, arch, nvrtc().getVersion()))
     path = cache_folder("nvrtc") / f"{hashlib.sha256(key.encode()).hexdigest()}.cubin"
     if path.is_file():
         return path.read_bytes()
     cubin, _ = _compile(program, arch, FLAGS)
-    handle, unfinished = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(cubin)
-    os.replace(unfinished, path)  # whole or not at all: another process may read it now
+    replace_file(path, cubin)  # whole or not at all: another process may read it now
     return cubin
 
 

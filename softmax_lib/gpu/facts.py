@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import datetime
 import platform
-import subprocess
+from collections.abc import Callable, Mapping
 from importlib import metadata
+from typing import Any
 
 import torch
+
+UNKNOWN = "unknown"
+"""What stands where the driver, or its Python package, does not answer."""
+
+PACKAGES = (
+    "torch",
+    "triton",
+    "cupy-cuda12x",
+    "cupy-cuda13x",
+    "liger-kernel",
+    "quack-kernels",
+    "softmax-lib",
+)
+"""What takes part in a measurement."""
 
 
 def gpu_facts() -> dict[str, str | int]:
     """The current GPU: name, compute capability, multiprocessors, bytes of L2 cache, driver."""
     device = torch.cuda.get_device_properties()
+    answers = _ask({"driver": lambda nvml, gpu: nvml.nvmlSystemGetDriverVersion()})
     return {
         "name": device.name,
         "compute_capability": f"{device.major}.{device.minor}",
         "multiprocessors": device.multi_processor_count,
         "l2_bytes": device.L2_cache_size,
-        "driver": _smi("driver_version"),
+        **answers,
     }
 
 
@@ -33,16 +49,7 @@ def versions() -> dict[str, str]:
 
     found = {"python": platform.python_version(), "cuda": str(torch.version.cuda)}
     found["nvrtc"] = ".".join(map(str, nvrtc().getVersion()))
-    names = (
-        "torch",
-        "triton",
-        "cupy-cuda12x",
-        "cupy-cuda13x",
-        "liger-kernel",
-        "quack-kernels",
-        "softmax-lib",
-    )
-    for name in names:
+    for name in PACKAGES:
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
@@ -51,25 +58,48 @@ def versions() -> dict[str, str]:
 
 
 def clocks() -> dict[str, str]:
-    """Clocks and power as the driver reports them now; nothing is set."""
-    names = (
-        "clocks.sm",
-        "clocks.mem",
-        "clocks_event_reasons.active",
-        "power.draw",
-        "temperature.gpu",
+    """Clocks and power of the current GPU as the driver reports them now; nothing is set."""
+    return _ask(
+        {
+            "clocks.sm": lambda nvml, gpu: _mhz(nvml, gpu, nvml.NVML_CLOCK_SM),
+            "clocks.mem": lambda nvml, gpu: _mhz(nvml, gpu, nvml.NVML_CLOCK_MEM),
+            "clocks_event_reasons.active": lambda nvml, gpu: (
+                f"0x{nvml.nvmlDeviceGetCurrentClocksEventReasons(gpu):016x}"
+            ),
+            "power.draw": lambda nvml, gpu: f"{nvml.nvmlDeviceGetPowerUsage(gpu) / 1000:.2f} W",
+            "temperature.gpu": lambda nvml, gpu: str(
+                nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)
+            ),
+        }
     )
-    return {name: _smi(name) for name in names}
 
 
-def _smi(query: str) -> str:
-    command = [
-        "nvidia-smi",
-        f"--query-gpu={query}",
-        "--format=csv,noheader",
-        f"--id={torch.cuda.current_device()}",
-    ]
+Question = Callable[[Any, Any], str]
+"""Takes the module pynvml and a handle of the current GPU, and gives one fact in words."""
+
+
+def _ask(questions: Mapping[str, Question]) -> dict[str, str]:
+    """The driver's answers, by name, about the GPU that torch uses now."""
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
+        import pynvml
+    except ImportError:
+        return dict.fromkeys(questions, UNKNOWN)
+    try:
+        pynvml.nvmlInit()
+        # by its identity: torch and the driver number GPUs differently under CUDA_VISIBLE_DEVICES
+        identity = f"GPU-{torch.cuda.get_device_properties().uuid}"
+        gpu = pynvml.nvmlDeviceGetHandleByUUID(identity)
+    except pynvml.NVMLError:
+        return dict.fromkeys(questions, UNKNOWN)
+    return {name: _answer(question, pynvml, gpu) for name, question in questions.items()}
+
+
+def _answer(question: Question, nvml: Any, gpu: Any) -> str:
+    try:
+        return question(nvml, gpu)
+    except nvml.NVMLError:  # a GPU that does not tell its power, say
+        return UNKNOWN
+
+
+def _mhz(nvml: Any, gpu: Any, clock: int) -> str:
+    return f"{nvml.nvmlDeviceGetClockInfo(gpu, clock)} MHz"

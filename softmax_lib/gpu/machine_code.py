@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 from softmax_lib.gpu.compile import compile_cubin, resources, supported_archs
-from softmax_lib.registry import REGISTERS_A_BLOCK
+from softmax_lib.kernel import REGISTERS_A_BLOCK
 from softmax_lib.source import WARP, Program
 
 SHOWN_ARCHS = (75, 80, 90)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import ipywidgets as W
-import torch
+from collections.abc import Callable
 
+import ipywidgets as W
+
+from softmax_lib.checking import check
 from softmax_lib.errors import SoftmaxLibError
-from softmax_lib.live.block_sizes import BlockSizes, choices
-from softmax_lib.measurements import DEFAULT_GPU, available, measure, recorded
-from softmax_lib.reference import check
-from softmax_lib.registry import Kernel, find_kernel
+from softmax_lib.gpu.presence import gpu_name
+from softmax_lib.kernel import Kernel
+from softmax_lib.live.block_size_views import show_block_size
+from softmax_lib.live.block_sizes import BlockSizes
+from softmax_lib.measurements import measure
+from softmax_lib.records.shelf import DEFAULT_GPU, available, recorded
+from softmax_lib.registry import find_kernel
+from softmax_lib.widgets.boxes import Shown
 from softmax_lib.widgets.explorers import Explorer, explorer
-from softmax_lib.widgets.stepping import Shown
 from softmax_lib.widgets.views import View
 
 GPU, BLOCK_SIZE = "GPU", "block size"
@@ -25,72 +30,59 @@ def explore(name: str, rows: int = 1024, cols: int = 32768) -> Shown:
     elsewhere "Check here" runs it in the emulator against float64, and times stay as recorded.
     Without a record for the shape it is one sentence. Raises `UnknownKernel`.
     """
-    kernel = find_kernel(name)
+    kernel, here = find_kernel(name), gpu_name()
     try:
         sweeps = _sweeps(kernel, rows, cols)
-        sizes = choices(next(iter(sweeps.values())), torch.cuda.is_available())
-        start = kernel.choose_block_size(cols)
+        sizes = next(iter(sweeps.values())).offered(launchable=bool(here))
+        own = kernel.choose_block_size(cols)
     except SoftmaxLibError as error:
         note = View("", "").with_note(str(error))
         return Shown([W.HTML(note.html)], "explorer", note.fallback())
-    here = _gpu_here()
-    first = here if here in sweeps else next(iter(sweeps))
+    button = W.Button(description="Measure here" if here else "Check here")
+    button.add_class("worklog-live")  # the static site, where nothing answers, hides it
     shown = explorer(
         {GPU: list(sweeps), BLOCK_SIZE: sizes},
-        lambda gpu, size: sweeps[gpu].view(size),
-        start=(first, start if start in sizes else sizes[0]),
+        lambda gpu, size: show_block_size(sweeps[gpu], size),
+        start=(here if here in sweeps else next(iter(sweeps)), own if own in sizes else sizes[0]),
+        extra=[button],
     )
-    _add_button(shown, kernel, sweeps)
+    act = (lambda: _measure(shown, sweeps, here)) if here else (lambda: _check(shown, kernel))
+    button.on_click(lambda _: _answer(button, shown, act))
     return shown
 
 
 def _sweeps(kernel: Kernel, rows: int, cols: int) -> dict[str, BlockSizes]:
     """By GPU: those with a record of this shape, or else the book's own."""
     live: dict = {}  # one measurement shows over every record
-    names = [recorded(gpu).gpu for gpu in (DEFAULT_GPU, *available())]
-    every = {gpu: BlockSizes(kernel, rows, cols, gpu, live) for gpu in dict.fromkeys(names)}
+    records = {record.gpu: record for record in map(recorded, (DEFAULT_GPU, *available()))}
+    every = {gpu: BlockSizes(kernel, rows, cols, record, live) for gpu, record in records.items()}
     with_record = {gpu: sizes for gpu, sizes in every.items() if sizes.known}
     return with_record or dict(list(every.items())[:1])
 
 
-def _gpu_here() -> str:
-    return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+def _answer(button: W.Button, shown: Explorer, act: Callable[[], str]) -> None:
+    """Do what the button is for, and say how it went."""
+    button.disabled = True
+    try:
+        shown.say(act())
+    except SoftmaxLibError as error:
+        shown.say(str(error))
+    finally:
+        button.disabled = False
 
 
-def _add_button(shown: Explorer, kernel: Kernel, sweeps: dict[str, BlockSizes]) -> None:
-    """Put a button under the sliders; the static site, where nothing answers, hides it by its class."""
-    has_gpu = torch.cuda.is_available()
-    button = W.Button(description="Measure here" if has_gpu else "Check here")
-    button.add_class("worklog-live")
-    act = _measure if has_gpu else _check
-
-    def clicked(_: W.Button) -> None:
-        button.disabled = True
-        try:
-            act(shown, kernel, sweeps)
-        except SoftmaxLibError as error:
-            shown.say(str(error))
-        finally:
-            button.disabled = False
-
-    button.on_click(clicked)
-    sliders = len(shown.sliders)
-    shown.children = (*shown.children[:sliders], button, *shown.children[sliders:])
-    shown.on_choice(lambda choice: None)  # a move takes the last sentence away
-
-
-def _measure(shown: Explorer, kernel: Kernel, sweeps: dict[str, BlockSizes]) -> None:
+def _measure(shown: Explorer, sweeps: dict[str, BlockSizes], here: str) -> str:
     gpu, size = shown.choice
     sizes = sweeps[gpu]
-    sizes.live[size] = measure(kernel.name, sizes.rows, sizes.cols, block_size=size)
+    sizes.live[size] = measure(sizes.kernel.name, sizes.rows, sizes.cols, block_size=size)
     for choice in shown.leaves:
         try:
-            shown.replace(choice, sweeps[choice[0]].view(choice[1]))
+            shown.replace(choice, show_block_size(sweeps[choice[0]], choice[1]))
         except SoftmaxLibError:
             continue  # impossible, or not measured yet: it says so already
-    shown.say(f"Measured on {_gpu_here()} at {size} threads a block.")
+    return f"Measured on {here} at {size} threads a block."
 
 
-def _check(shown: Explorer, kernel: Kernel, sweeps: dict[str, BlockSizes]) -> None:
+def _check(shown: Explorer, kernel: Kernel) -> str:
     _, size = shown.choice
-    shown.say(f"{check(kernel, device='cpu', block_size=size)}. Times stay as recorded.")
+    return f"{check(kernel, device='cpu', block_size=size)}. Times stay as recorded."

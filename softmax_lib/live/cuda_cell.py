@@ -1,7 +1,7 @@
 """The cell magic %%cuda: a kernel in a cell, checked and x-rayed when the cell runs.
 
-`import softmax_lib.live.cuda_cell` or `%load_ext softmax_lib.live.cuda_cell` registers it. What it shows is the same
-on every machine: verdicts and counts, no times and no error digits.
+`%load_ext softmax_lib` registers it. What it shows is the same on every machine: verdicts and
+counts, no times and no error digits.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ import shlex
 import textwrap
 from typing import Any
 
-import torch
-
-from softmax_lib import reference
-from softmax_lib.drawings.margins import annotated
+from softmax_lib.checking import check
+from softmax_lib.drawings.margins import margin_of
 from softmax_lib.errors import BadInput, KernelFault, NotAvailable, SoftmaxLibError
+from softmax_lib.gpu.presence import has_gpu
 from softmax_lib.registry import resolve
 from softmax_lib.source import Source
 from softmax_lib.xrays.xray import XRay, xray
@@ -68,7 +67,7 @@ def _report(source: Source, given: argparse.Namespace) -> None:
         print(verdict)
     if found is not None:
         print("\n".join(_hazards(found)))
-        display(annotated(found, source))
+        display(margin_of(found, source))
 
 
 def _hazards(found: XRay) -> list[str]:
@@ -82,34 +81,19 @@ def _verdicts(source: Source, block_size: int | None, found: XRay | None) -> dic
     A kernel with hazards stays away from the GPU: a fault there ends every later cell.
     """
     devices = [] if found is None else ["cpu"]
-    if torch.cuda.is_available() and (found is None or not found.hazards):
+    if has_gpu() and (found is None or not found.hazards):
         devices.append("cuda")
     return dict.fromkeys(_verdict(source, block_size, device) for device in devices)
 
 
 def _verdict(source: Source, block_size: int | None, device: str) -> str:
     try:
-        found = reference.check(
-            source, device=device, block_size=block_size, lengths=CHECKED_LENGTHS
-        )
+        result = check(source, device=device, block_size=block_size, lengths=CHECKED_LENGTHS)
     except KernelFault:
         return "check: a launch did not come to its end"
-    return found.verdict
+    return result.verdict
 
 
-def load_ipython_extension(shell: Any) -> None:
+def register(shell: Any) -> None:
     """Register %%cuda with this IPython."""
     shell.register_magic_function(cuda, "cell", "cuda")
-
-
-def _register() -> None:
-    try:
-        from IPython import get_ipython
-    except ImportError:
-        return
-    shell = get_ipython()
-    if shell is not None:
-        load_ipython_extension(shell)
-
-
-_register()

@@ -15,6 +15,11 @@ class CitedTimes:
     source: str
     ms: dict[str, float]
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.rows, self.cols
+
 
 ORIGINAL_WORKLOG = CitedTimes(
     "GTX 1050 Ti", 1024, 32768,

@@ -16,80 +16,40 @@ counters    one ncu profile each: kernel, rows, cols, block_size, and its counte
 from __future__ import annotations
 
 import json
-import os
-import tempfile
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from softmax_lib.bench.timing import L2, gb_per_s
 from softmax_lib.errors import BadInput
+from softmax_lib.files import replace_file
+from softmax_lib.records import skips
+from softmax_lib.records.measurement import L2, Case, Measurement, Profile
 from softmax_lib.records.schema import SCHEMA, find_fault
-from softmax_lib.registry import COPY, Kernel, kernels
+from softmax_lib.records.skips import Refusal, Skipped
+from softmax_lib.registry import kernels, with_copy
 
-
-@dataclass(frozen=True)
-class Measurement:
-    """Time of one provider (a kernel or a peer) on one (rows, cols) matrix, and where it comes from.
-
-    `source` says in words whether it is live or recorded, on which GPU and when; `stale` that the
-    kernel has changed since.
-    """
-
-    provider: str
-    rows: int
-    cols: int
-    dtype: str
-    block_size: int | None
-    l2: L2
-    median_us: float
-    low_us: float
-    high_us: float
-    copy_us: float
-    host_us: float | None = None
-    source: str = "live"
-    stale: bool = False
-
-    @property
-    def key(self) -> tuple:
-        """What distinguishes this row in a record."""
-        return self.provider, self.rows, self.cols, self.dtype, self.block_size, self.l2
-
-    @property
-    def is_live(self) -> bool:
-        """Whether it was taken here and now."""
-        return self.source.startswith("live")
-
-    @property
-    def gb_per_s(self) -> float:
-        """Bandwidth that one read and one write of the matrix make, in 10^9 bytes a second."""
-        return gb_per_s(self.rows, self.cols, getattr(torch, self.dtype).itemsize, self.median_us)
-
-    @property
-    def copy_share(self) -> float:
-        """Speed as a share of a copy of the same size in the same run: 1.0 is the speed of light."""
-        return self.copy_us / self.median_us
-
-    @property
-    def copy_gb_per_s(self) -> float:
-        """Bandwidth of that copy, in 10^9 bytes a second."""
-        return self.gb_per_s / self.copy_share
-
-
-_ROW_FIELDS = [name for name in Measurement.__dataclass_fields__ if name not in ("source", "stale")]
+_CASE_FIELDS = [field.name for field in fields(Case)]
 
 
 @dataclass
 class Record:
-    """All that was measured on one GPU."""
+    """All that was measured on one GPU.
+
+    `content` is what the file holds; in `timings`, `profiles` and `skipped` it is read.
+    """
 
     content: dict[str, Any]
-    table: dict[tuple, Measurement] = field(init=False)
+    timings: dict[Case, Measurement] = field(init=False)
+    profiles: list[Profile] = field(init=False)
+    skipped: Skipped = field(init=False)
 
     def __post_init__(self) -> None:
-        self.table = {row.key: row for row in map(self._measurement, self.content["rows"])}
+        read = map(self._timing, self.content["rows"])
+        self.timings = {timing.case: timing for timing in read}
+        self.profiles = [_profile(entry) for entry in self.content["counters"]]
+        self.skipped = skips.read(self.content["skipped"])
+
+    # ---- where it comes from
 
     @property
     def gpu(self) -> str:
@@ -97,45 +57,70 @@ class Record:
         return self.content["gpu"]["name"]
 
     @property
+    def multiprocessors(self) -> int:
+        """How many multiprocessors that GPU has."""
+        return self.content["gpu"]["multiprocessors"]
+
+    @property
+    def l2_bytes(self) -> int:
+        """Bytes of its L2 cache."""
+        return self.content["gpu"]["l2_bytes"]
+
+    @property
+    def clock_mhz(self) -> float:
+        """Clock of its multiprocessors as the driver reported it when all was measured, in MHz."""
+        return float(self.content["clocks"]["after"]["clocks.sm"].split()[0])
+
+    @property
     def where(self) -> str:
         """In words, for a caption: "NVIDIA H200, 2026-11-21"."""
         return f"{self.gpu}, {self.content['date']}"
 
     @property
-    def providers(self) -> set[str]:
-        """Names of all kernels and peers in the record."""
-        return {row.provider for row in self.table.values()}
+    def facts(self) -> dict[str, str]:
+        """All that says where the numbers come from: GPU, versions, protocol, clocks, date, counts."""
+        content = self.content
+        told = {**content["gpu"], **content["software"], **content["protocol"]}
+        for when, clocks in content["clocks"].items():
+            told[f"clocks {when}"] = f"{clocks['clocks.sm']} SM, {clocks['clocks.mem']} memory"
+        told["date"] = content["date"]
+        told["timings, profiles"] = f"{len(self.timings)}, {len(self.profiles)}"
+        return {name: str(value) for name, value in told.items()}
 
     @property
-    def counters(self) -> list[dict[str, Any]]:
-        """The ncu profiles: kernel, rows, cols, block_size and a number for each counter."""
-        return self.content["counters"]
+    def refusals(self) -> list[Refusal]:
+        """Who was not timed on which shapes, by the reason that they gave."""
+        return skips.refusals(self.skipped)
 
     def is_stale(self, provider: str) -> bool:
         """Whether the kernel of this name has changed since it was measured."""
-        known: dict[str, Kernel] = {**kernels, COPY.name: COPY}
         measured = self.content["kernels"].get(provider)
-        return provider in known and measured != known[provider].digest
+        return provider in with_copy and measured != with_copy[provider].digest
 
-    def add(self, row: Measurement) -> None:
-        """Put in one row, in place of an older one with the same key."""
-        self.table[row.key] = row
+    # ---- what was measured
 
-    def find(
-        self, provider: str, rows: int, cols: int, dtype: str, block_size: int | None, l2: L2
-    ) -> Measurement:
-        """The recorded row. Raises `BadInput`, saying what is there, for a key never recorded."""
-        found = self.table.get((provider, rows, cols, dtype, block_size, l2))
+    @property
+    def providers(self) -> set[str]:
+        """Names of all kernels and peers in the record."""
+        return {case.provider for case in self.timings}
+
+    def add(self, timing: Measurement) -> None:
+        """Put in one timing, in place of an older one of the same case."""
+        self.timings[timing.case] = timing
+
+    def find(self, case: Case) -> Measurement:
+        """The recorded time. Raises `BadInput`, saying what is there, for a case never recorded."""
+        found = self.timings.get(case)
         if found is None:
-            raise BadInput(self._missing(provider, rows, cols, dtype, block_size, l2))
+            raise BadInput(self._missing(case))
         return found
 
     def select(self, **wanted: Any) -> list[Measurement]:
-        """Rows whose named fields have these values, in the order they were recorded."""
+        """Timings of the cases whose named fields have these values, in the order of recording."""
         return [
-            row
-            for row in self.table.values()
-            if all(getattr(row, name) == value for name, value in wanted.items())
+            timing
+            for case, timing in self.timings.items()
+            if all(getattr(case, name) == value for name, value in wanted.items())
         ]
 
     def times(
@@ -143,61 +128,70 @@ class Record:
     ) -> dict[str, Measurement]:
         """Who was timed on this shape, by name: kernels at the block size they choose, then peers."""
         found = {
-            row.provider: row
-            for row in self.select(rows=rows, cols=cols, dtype=dtype, l2=l2)
-            if row.block_size is None
-            or row.block_size == kernels[row.provider].choose_block_size(cols)
+            timing.case.provider: timing
+            for timing in self.select(rows=rows, cols=cols, dtype=dtype, l2=l2)
+            if timing.case.block_size in (None, _own_block_size(timing.case))
         }
         in_order = [name for name in kernels if name in found]
         in_order += [name for name in found if name not in kernels]
         return {name: found[name] for name in in_order}
 
-    def save(self, path: Path) -> None:
-        """Write to a temporary file first, so that a failure leaves the old record whole.
+    # ---- the file
 
-        Raises `BadInput` when it cannot be written.
-        """
-        rows = [{name: getattr(row, name) for name in _ROW_FIELDS} for row in self.table.values()]
-        text = _dump({**self.content, "rows": rows})
+    def save(self, path: Path) -> None:
+        """Write the file whole, or leave the old one. Raises `BadInput` when it cannot be written."""
+        content = {
+            **self.content,
+            "skipped": skips.write(self.skipped),
+            "rows": [_as_row(timing) for timing in self.timings.values()],
+            "counters": [_as_counters(profile) for profile in self.profiles],
+        }
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _replace(path, text)
+            replace_file(path, _dump(content).encode())
         except OSError as error:
             raise BadInput(f"Cannot write the record {path}: {error.strerror}.") from None
 
-    def _measurement(self, row: dict[str, Any]) -> Measurement:
-        stale = self.is_stale(row["provider"])
+    def _timing(self, row: dict[str, Any]) -> Measurement:
+        case = Case(**{name: row[name] for name in _CASE_FIELDS})
+        times = {name: value for name, value in row.items() if name not in _CASE_FIELDS}
+        stale = self.is_stale(case.provider)
         changed = ", before this kernel changed" if stale else ""
-        return Measurement(**row, source=f"recorded on {self.where}{changed}", stale=stale)
+        return Measurement(case, **times, source=f"recorded on {self.where}{changed}", stale=stale)
 
-    def _missing(
-        self, provider: str, rows: int, cols: int, dtype: str, block_size: int | None, l2: L2
-    ) -> str:
-        threads = "" if block_size is None else f" at {block_size} threads a block"
-        asked = f"{provider} on ({rows}, {cols}) {dtype}{threads}, {l2} L2"
-        there = self.select(provider=provider)
+    def _missing(self, case: Case) -> str:
+        there = [timing.case for timing in self.select(provider=case.provider)]
         if not there:
             found = ", ".join(sorted(self.providers)) or "nothing"
-            return f"{asked} was never recorded; {self.where} has {found}."
-        same = [r for r in there if (r.rows, r.cols, r.dtype, r.l2) == (rows, cols, dtype, l2)]
+            return f"{case} was never recorded; {self.where} has {found}."
+        same = [c for c in there if (c.shape, c.dtype, c.l2) == (case.shape, case.dtype, case.l2)]
         if same:
-            sizes = ", ".join(str(row.block_size) for row in same)
-            return f"{asked} was never recorded; at this shape there are block sizes {sizes}."
-        shapes = dict.fromkeys(f"({r.rows}, {r.cols}) {r.dtype} {r.l2}" for r in there)
-        return f"{asked} was never recorded; there are {', '.join(shapes)}."
+            sizes = ", ".join(str(other.block_size) for other in same)
+            return f"{case} was never recorded; at this shape there are block sizes {sizes}."
+        shapes = dict.fromkeys(f"{other.shape} {other.dtype} {other.l2}" for other in there)
+        return f"{case} was never recorded; there are {', '.join(shapes)}."
 
 
-def _replace(path: Path, text: str) -> None:
-    """Write `text` beside `path` and rename it; whatever stops this leaves only `path` behind."""
-    handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(unfinished, 0o644)
-        os.replace(unfinished, path)
-    except BaseException:
-        Path(unfinished).unlink(missing_ok=True)
-        raise
+def _own_block_size(case: Case) -> int | None:
+    kernel = kernels.get(case.provider)
+    return kernel.choose_block_size(case.cols) if kernel else None
+
+
+def _as_row(timing: Measurement) -> dict[str, Any]:
+    times = ("median_us", "low_us", "high_us", "copy_us", "host_us")
+    return {**asdict(timing.case), **{name: getattr(timing, name) for name in times}}
+
+
+def _profile(entry: dict[str, Any]) -> Profile:
+    counters = dict(entry)
+    facts = {name: counters.pop(name) for name in ("rows", "cols", "block_size")}
+    return Profile(Case(counters.pop("kernel"), **facts), counters)
+
+
+def _as_counters(profile: Profile) -> dict[str, Any]:
+    case = profile.case
+    facts = {"kernel": case.provider, "rows": case.rows, "cols": case.cols}
+    return {**facts, "block_size": case.block_size, **profile.counters}
 
 
 def _dump(content: dict[str, Any]) -> str:

@@ -4,14 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
-from softmax_lib.bench.ncu import METRICS
+from softmax_lib.records.measurement import ITEM_BYTES, L2
 
 SCHEMA = 1
 
-DTYPES = ("float32", "bfloat16", "float16")
-L2_STATES = ("cold", "hot")
+METRICS = {
+    "dram_read_bytes": "dram__bytes_read.sum",
+    "dram_write_bytes": "dram__bytes_write.sum",
+    "global_load_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "global_load_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "global_store_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
+    "global_store_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+    "shared_load_requests": "smsp__sass_inst_executed_op_shared_ld.sum",
+    "shared_load_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "shared_store_requests": "smsp__sass_inst_executed_op_shared_st.sum",
+    "shared_store_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+}
+"""Hardware counters: our names, which `xray` uses too, and ncu's.
+
+Shared requests are instructions with a thread that takes part (sass_inst): inst_executed would count
+the ones that every thread of a warp sits out too. Wavefronts carry some noise of the arbiter.
+"""
+
+_OPTIONS = {"dtype": tuple(ITEM_BYTES), "l2": get_args(L2)}
 
 _CONTENT: dict[str, Any] = {
     "schema": int, "gpu": dict, "date": str, "software": dict, "clocks": dict, "protocol": dict,
@@ -68,7 +85,7 @@ def _impossible(entry: Mapping[str, Any], where: str) -> str | None:
         least = 0 if name in METRICS else 1e-9
         if isinstance(value, int | float) and not (least <= value and math.isfinite(value)):
             return f"{name} of {where} is {value}, which cannot be"
-    for name, options in (("dtype", DTYPES), ("l2", L2_STATES)):
+    for name, options in _OPTIONS.items():
         if entry.get(name, options[0]) not in options:
             return f"{name} of {where} is {entry[name]!r:.40} and not one of {', '.join(options)}"
     return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,15 +9,22 @@ from typing import Any
 import ipywidgets as W
 
 from softmax_lib.errors import BadInput, SoftmaxLibError
-from softmax_lib.widgets.stepping import Shown, slider, switch
-from softmax_lib.widgets.views import View, view
+from softmax_lib.widgets.boxes import Shown, slider, switch
+from softmax_lib.widgets.views import View, note, view
 
 
 class Explorer(Shown):
-    """A slider an axis over prepared views; a live kernel may replace one by `replace`."""
+    """A slider an axis over prepared views, and below them `extra` widgets, such as a button.
+
+    A live kernel may replace a view, or say something until the reader moves a slider.
+    """
 
     def __init__(
-        self, axes: Mapping[str, Sequence[Any]], views: dict[tuple, View], start: tuple
+        self,
+        axes: Mapping[str, Sequence[Any]],
+        views: dict[tuple, View],
+        start: tuple,
+        extra: Sequence[W.Widget] = (),
     ) -> None:
         self.axes = {name: list(options) for name, options in axes.items()}
         self.leaves = {choice: W.HTML(shown.html) for choice, shown in views.items()}
@@ -28,10 +34,11 @@ class Explorer(Shown):
             if len(options) > 1
         }
         self.note = W.HTML()
+        for control in self.sliders.values():
+            control.observe(lambda _: self.say(""), "index")
         body = self._nested(list(self.axes), ())
-        super().__init__(
-            [*self.sliders.values(), self.note, body], "explorer", views[start].fallback()
-        )
+        children = [*self.sliders.values(), *extra, self.note, body]
+        super().__init__(children, "explorer", views[start].fallback())
 
     @property
     def choice(self) -> tuple:
@@ -44,21 +51,8 @@ class Explorer(Shown):
         self.leaves[choice].value = view(content, alt).html
 
     def say(self, sentence: str) -> None:
-        """Tell the reader something, such as why what they asked for cannot be shown."""
-        self.note.value = f'<p class="worklog-note" role="status">{html.escape(sentence)}</p>'
-
-    def on_choice(self, act: Callable[[tuple], None]) -> None:
-        """Call `act(choice)` whenever the reader moves a slider; its error becomes a sentence."""
-
-        def moved(_: Any) -> None:
-            self.note.value = ""
-            try:
-                act(self.choice)
-            except SoftmaxLibError as error:
-                self.say(str(error))
-
-        for control in self.sliders.values():
-            control.observe(moved, "index")
+        """Tell the reader something, such as why what they asked for cannot be shown; "" ends it."""
+        self.note.value = note(sentence) if sentence else ""
 
     def _nested(self, names: list[str], chosen: tuple) -> W.Widget:
         if not names:
@@ -74,8 +68,9 @@ def explorer(
     *,
     start: Sequence[Any] | None = None,
     alt: Callable[..., str] | None = None,
+    extra: Sequence[W.Widget] = (),
 ) -> Explorer:
-    """Sliders over `axes`, {name: options}, that show `render(option, ...)`: a figure, HTML or a list.
+    """Sliders over `axes`, {name: options}, that show `render(option, ...)`: what `views.view` takes.
 
     `alt(option, ...)` gives the text alternative. An option for which `render` raises one of this
     package's errors shows that sentence over the last good view. Raises `BadInput` without options.
@@ -92,7 +87,7 @@ def explorer(
     first = tuple(start) if start is not None else next(iter(views))
     if first not in views:
         raise BadInput(f"{first} is not among the options of this explorer.")
-    return Explorer(axes, _over_last_good(views), first)
+    return Explorer(axes, _over_last_good(views), first, extra)
 
 
 def _over_last_good(views: dict[tuple, View | str]) -> dict[tuple, View]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 import io
 import sys
 from collections.abc import Sequence
@@ -11,8 +10,18 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from markupsafe import Markup
+
+from softmax_lib.widgets.markup import markdown, render
+
 PIXELS_AN_INCH = 96
 PNG_DOTS_AN_INCH = 120
+
+_NOTE = '<p class="worklog-note" role="status">{{ sentence }}</p>'
+_IMAGE = (
+    '<img alt="{{ alt }}" style="width:{{ width }}px;max-width:100%;height:auto" '
+    'src="data:image/svg+xml,{{ data }}">'
+)
 
 
 @dataclass(frozen=True)
@@ -25,8 +34,7 @@ class View:
 
     def with_note(self, sentence: str) -> View:
         """The same view under a sentence, such as why it is not the one that was asked for."""
-        note = f'<p class="worklog-note" role="status">{html.escape(sentence)}</p>'
-        return View(note + self.html, f"{sentence} {self.text}", self.png)
+        return View(note(sentence) + self.html, f"{sentence} {self.text}", self.png)
 
     def fallback(self) -> dict[str, str]:
         """Representations for a place that runs no widgets: a PNG, else the HTML."""
@@ -39,11 +47,11 @@ class View:
 
 
 def view(content: Any, alt: str = "") -> View:
-    """Make a `View` of a matplotlib figure, HTML, an object with `_repr_html_`, or a list of these.
+    """Make a `View` of a matplotlib figure, a text in Markdown, or a list of these and of views.
 
     `alt` is what a reader who cannot see the picture is told; a figure that has a text alternative,
-    such as those of `figures`, keeps its own. A figure is closed, so that the
-    notebook does not show it a second time.
+    such as those of `figures`, keeps its own. A figure is closed, so that the notebook does not show
+    it a second time.
     """
     if isinstance(content, View):
         return content
@@ -53,7 +61,12 @@ def view(content: Any, alt: str = "") -> View:
         parts = [view(part, alt) for part in content]
         pictures = [part.png for part in parts if part.png]
         return View("".join(part.html for part in parts), alt, pictures[0] if pictures else None)
-    return View(content if isinstance(content, str) else content._repr_html_(), alt)
+    return View(str(markdown(content)), alt)
+
+
+def note(sentence: str) -> str:
+    """HTML of a sentence that a screen reader says when it appears."""
+    return str(render(_NOTE, sentence=sentence))
 
 
 def _picture(figure: Any, alt: str) -> View:
@@ -62,13 +75,9 @@ def _picture(figure: Any, alt: str) -> View:
     png = draw(figure, "png", {"Software": None})
     width = round(figure.get_figwidth() * PIXELS_AN_INCH)
     data = quote(svg, safe=" =:/;,()@!*$?+")  # compresses far better than base64
-    image = (
-        f'<img alt="{html.escape(alt)}" style="width:{width}px;max-width:100%;height:auto" '
-        f'src="data:image/svg+xml,{data}">'
-    )
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close(figure)
-    return View(image, alt, png)
+    return View(str(render(_IMAGE, alt=alt, width=width, data=Markup(data))), alt, png)
 
 
 def draw(figure: Any, kind: str, metadata: dict[str, None]) -> bytes:

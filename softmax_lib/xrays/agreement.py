@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from softmax_lib.bench.ncu import METRICS
-from softmax_lib.measurements import DEFAULT_GPU, recorded
+from softmax_lib.records.measurement import Case, Profile
+from softmax_lib.records.schema import METRICS
+from softmax_lib.records.shelf import DEFAULT_GPU, recorded
 from softmax_lib.xrays.xray import MOST_ELEMENTS, xray
 
 COUNTERS = tuple(name for name in METRICS if not name.startswith("dram"))
@@ -24,12 +23,9 @@ from run to run; seen so far: 0 at 64 rows, up to 0.7 % at 1000.
 
 @dataclass(frozen=True)
 class Comparison:
-    """One kernel on one shape: our counts and ncu's, by the names in `COUNTERS`."""
+    """One kernel on one matrix: our counts and ncu's, by the names in `COUNTERS`."""
 
-    kernel: str
-    rows: int
-    cols: int
-    block_size: int
+    case: Case
     ours: dict[str, int]
     ncus: dict[str, int]
 
@@ -56,25 +52,26 @@ class Comparison:
         return "equal but for the arbiter" if self.differences else "equal"
 
 
-def compare(rows: int, cols: int, gpu: str = DEFAULT_GPU) -> list[Comparison]:
-    """X-ray every kernel that `gpu`'s record has a profile of on a (rows, cols) matrix.
+def compare(rows: int, cols: int, *names: str, gpu: str = DEFAULT_GPU) -> list[Comparison]:
+    """X-ray every kernel that `gpu`'s record has a profile of on a (rows, cols) matrix, or those named.
 
     Raises `BadInput` without a record of that GPU.
     """
-    return [compare_profile(p) for p in profiles(gpu) if (p["rows"], p["cols"]) == (rows, cols)]
+    on_shape = [p for p in profiles(gpu) if p.case.shape == (rows, cols)]
+    return [compare_profile(p) for p in on_shape if not names or p.case.provider in names]
 
 
-def profiles(gpu: str = DEFAULT_GPU) -> Sequence[dict[str, Any]]:
+def profiles(gpu: str = DEFAULT_GPU) -> list[Profile]:
     """The recorded profiles that are small enough to be x-rayed."""
-    return [p for p in recorded(gpu).counters if p["rows"] * p["cols"] <= MOST_ELEMENTS]
+    return [p for p in recorded(gpu).profiles if p.case.rows * p.case.cols <= MOST_ELEMENTS]
 
 
-def compare_profile(profile: dict[str, Any]) -> Comparison:
+def compare_profile(profile: Profile) -> Comparison:
     """X-ray what was profiled, and set the counts side by side."""
-    launch = (profile["kernel"], profile["rows"], profile["cols"], profile["block_size"])
-    total = xray(*launch).total
-    ours, ncus = ({name: counts[name] for name in COUNTERS} for counts in (total, profile))
-    return Comparison(*launch, ours, ncus)
+    case = profile.case
+    total = xray(case.provider, case.rows, case.cols, case.block_size).total
+    ours, ncus = ({name: counts[name] for name in COUNTERS} for counts in (total, profile.counters))
+    return Comparison(case, ours, ncus)
 
 
 def _is_noisy(counter: str) -> bool:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from softmax_lib.emulator.metering import ABSENT_LANE, INPUT_WRITTEN, RACE, UNINITIALISED, Metered
-from softmax_lib.errors import BarrierFault, Deadlock, Hang, IllegalAddress, SoftmaxLibError
-
-_PLACE = re.compile(r"([\w.-]+\.cuh?):(\d+)")
+from softmax_lib.emulator.metering import Metered
+from softmax_lib.emulator.native import HazardKind
 
 
 @dataclass(frozen=True)
@@ -30,39 +27,21 @@ class Hazard:
 
 def read_hazards(metered: Metered) -> tuple[Hazard, ...]:
     """What stopped the launch, if anything did, and what went wrong before, from line to line."""
-    stopped = [] if metered.fault is None else [_of_fault(metered.fault)]
-    found = sorted(_watched(metered), key=lambda hazard: (hazard.file, hazard.line))
-    return tuple(dict.fromkeys((*stopped, *found)))
-
-
-def _of_fault(fault: SoftmaxLibError) -> Hazard:
-    place = _PLACE.search(str(fault))
-    file, line = (place[1], int(place[2])) if place else ("", 0)
-    return Hazard(_kind_of(fault), file, line, str(fault))
-
-
-def _kind_of(fault: SoftmaxLibError) -> str:
-    match fault:
-        case IllegalAddress():
-            return "misaligned" if str(fault).startswith("misaligned") else "out of bounds"
-        case BarrierFault():
-            return "barrier"
-        case Deadlock():
-            return "deadlock"
-        case Hang():
-            return "hang"
-    return "fault"
+    fault = metered.fault
+    stopped = [Hazard(fault.kind, fault.file, fault.line, str(fault))] if fault else []
+    watched = sorted(_watched(metered), key=lambda hazard: (hazard.file, hazard.line))
+    return tuple(dict.fromkeys((*stopped, *watched)))
 
 
 def _watched(metered: Metered) -> Iterator[Hazard]:
     sentences = {
-        RACE: ("race", _race),
-        UNINITIALISED: ("uninitialised", _uninitialised),
-        ABSENT_LANE: ("absent lane", _absent_lane),
-        INPUT_WRITTEN: ("input written", _input_written),
+        HazardKind.RACE: ("race", _race),
+        HazardKind.UNINITIALISED: ("uninitialised", _uninitialised),
+        HazardKind.ABSENT_LANE: ("absent lane", _absent_lane),
+        HazardKind.INPUT_WRITTEN: ("input written", _input_written),
     }
     for row in metered.hazards:
-        kind, sentence = sentences[int(row["kind"])]
+        kind, sentence = sentences[HazardKind(row["kind"])]
         file, line = metered.places[row["place"]]
         times = f" ({row['times']} times)" if row["times"] > 1 else ""
         yield Hazard(kind, file, line, f"{sentence(metered, row)}{times}.")

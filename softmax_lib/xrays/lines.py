@@ -65,34 +65,34 @@ class LineCounters:
 
 def read_lines(metered: Metered) -> tuple[LineCounters, ...]:
     """One entry a line, space, operation and size, from the first line to the last."""
-    found = (_line(row, *metered.places[row["place"]]) for row in metered.merged_counts())
-    return tuple(sorted(found, key=lambda line: (line.file, line.line)))
+    lines = (_line(counts, *metered.places[counts["place"]]) for counts in metered.merged_counts())
+    return tuple(sorted(lines, key=lambda line: (line.file, line.line)))
 
 
-def _line(row: dict[str, int], file: str, line: int) -> LineCounters:
-    operation = OPERATIONS[row["operation"]]
-    space = "" if operation not in ACCESSES else "shared" if row["is_shared"] else "global"
-    kept = {name: row[name] for name in ("size", "requests", "lanes", "sectors", "wavefronts")}
-    conflicts = row["wavefronts"] - row["ideal"]
+def _line(counts: dict[str, int], file: str, line: int) -> LineCounters:
+    operation = OPERATIONS[counts["operation"]]
+    space = "" if operation not in ACCESSES else "shared" if counts["is_shared"] else "global"
+    kept = {name: counts[name] for name in ("size", "requests", "lanes", "sectors", "wavefronts")}
+    conflicts = counts["wavefronts"] - counts["ideal"]
     return LineCounters(file, line, space, operation, **kept, bank_conflicts=conflicts)
 
 
 def add_up(lines: Iterable[LineCounters]) -> dict[str, int]:
-    """Counters of all lines, under the names that `counters.METRICS` gives ncu's, and a few more."""
-    kept = list(lines)
-    found = {}
+    """Counters of all lines, under the names that `schema.METRICS` gives ncu's, and a few more."""
+    every = list(lines)
+    total = {}
     for space, unit in (("global", "sectors"), ("shared", "wavefronts")):
         for operation in ("load", "store"):
-            rows = [row for row in kept if (row.space, row.operation) == (space, operation)]
-            found[f"{space}_{operation}_requests"] = sum(row.requests for row in rows)
-            found[f"{space}_{operation}_{unit}"] = sum(getattr(row, unit) for row in rows)
-    found["shuffles"] = sum(row.requests for row in _calls(kept, "shuffle"))
-    found["barriers"] = sum(row.requests for row in _calls(kept, "barrier"))
-    found["bank_conflicts"] = sum(row.bank_conflicts for row in kept)
-    found["bytes_asked"] = sum(row.bytes_asked for row in kept if row.space == "global")
-    found["bytes_moved"] = sum(row.bytes_moved for row in kept)
-    return found
+            kind = [line for line in every if (line.space, line.operation) == (space, operation)]
+            total[f"{space}_{operation}_requests"] = sum(line.requests for line in kind)
+            total[f"{space}_{operation}_{unit}"] = sum(getattr(line, unit) for line in kind)
+    total["shuffles"] = sum(line.requests for line in _calls(every, "shuffle"))
+    total["barriers"] = sum(line.requests for line in _calls(every, "barrier"))
+    total["bank_conflicts"] = sum(line.bank_conflicts for line in every)
+    total["bytes_asked"] = sum(line.bytes_asked for line in every if line.space == "global")
+    total["bytes_moved"] = sum(line.bytes_moved for line in every)
+    return total
 
 
 def _calls(lines: Iterable[LineCounters], prefix: str) -> Iterator[LineCounters]:
-    return (row for row in lines if row.operation.startswith(prefix))
+    return (line for line in lines if line.operation.startswith(prefix))

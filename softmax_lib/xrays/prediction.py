@@ -7,10 +7,11 @@ touches, however few of the 32 bytes they asked for.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from softmax_lib.registry import Kernel, Pattern
+from softmax_lib.kernel import Kernel, Pattern
 from softmax_lib.source import WARP
 
 SECTOR_BYTES = 32
@@ -50,22 +51,28 @@ def predict(kernel: Kernel, rows: int, cols: int, block_size: int) -> Traffic:
 
 
 def _sectors(pattern: Pattern, rows: int, cols: int, block_size: int) -> int:
+    """Sectors that all warps touch in one pass over the matrix, request by request."""
     elements = rows * cols
     match pattern:
         case "row a thread":
             return _down_rows(rows, cols)
         case "contiguous":
-            return -(-elements // _FLOATS)
+            return _blocks_of(_FLOATS, elements)
         case "one a row":  # a warp's elements lie in one row, but for the warps across its end
-            return -(-elements // WARP)
-        case "same row":
-            return cols * -(-elements // WARP)
+            return _blocks_of(WARP, elements)
+        case "same row":  # at each of the row's columns, one sector for all lanes of a warp
+            return cols * _blocks_of(WARP, elements)
         case "strided":
             return _along_rows(rows, cols, lane_floats=1)
         case "strided float4":
             return _along_rows(rows, cols, lane_floats=4)
         case "chunk a thread":
-            return _chunks(rows, cols, -(-cols // block_size))
+            return _chunks(rows, cols, _blocks_of(block_size, cols))
+
+
+def _blocks_of(size: Any, count: Any) -> Any:
+    """Blocks of `size` that `count` things fill or begin: numbers, or arrays of them."""
+    return -(-count // size)
 
 
 def _down_rows(rows: int, cols: int) -> int:
@@ -75,32 +82,38 @@ def _down_rows(rows: int, cols: int) -> int:
     first = np.arange(0, rows, WARP, dtype=np.int64)
     last = np.minimum(first + WARP, rows) - 1
     columns = np.arange(cols)[:, None]
-    return int(((last * cols + columns) // _FLOATS - (first * cols + columns) // _FLOATS + 1).sum())
+    # each of the sectors between a warp's first and last lane is touched: no gap is as long as one
+    lowest, highest = ((row * cols + columns) // _FLOATS for row in (first, last))
+    return int((highest - lowest + 1).sum())
 
 
 def _along_rows(rows: int, cols: int, lane_floats: int) -> int:
-    """A warp takes 32 * `lane_floats` neighbouring floats; a row may start anywhere in a sector."""
+    """A warp takes 32 * `lane_floats` neighbouring floats; a row may start anywhere in a sector.
+
+    Where lanes take four floats, single ones come before the first boundary of 16 bytes and after
+    the last: one request each, and each within one sector.
+    """
     starts = np.arange(rows, dtype=np.int64) * cols
     heads = np.minimum(-starts % lane_floats, cols)
     vectors = (cols - heads) // lane_floats
-    bodies = (starts + heads) % _FLOATS
+    tails = cols - heads - vectors * lane_floats
+    into_sector = (starts + heads) % _FLOATS
     request = WARP * lane_floats
     full, rest = np.divmod(vectors * lane_floats, request)
-    tails = cols - heads - vectors * lane_floats
-    sectors = full * -(-(bodies + request) // _FLOATS)
-    sectors += np.where(rest > 0, -(-(bodies + rest) // _FLOATS), 0)
+    sectors = full * _blocks_of(_FLOATS, into_sector + request)
+    sectors += np.where(rest > 0, _blocks_of(_FLOATS, into_sector + rest), 0)
     return int((sectors + (heads > 0) + (tails > 0)).sum())
 
 
 def _chunks(rows: int, cols: int, chunk: int) -> int:
-    """Lanes are `chunk` floats apart and take their chunks in step."""
+    """Lanes are `chunk` floats apart and take their chunks in step, so `chunk` requests each."""
     if chunk >= _FLOATS:
         return rows * cols
-    starts = np.arange(rows, dtype=np.int64) * cols % _FLOATS
-    threads = -(-cols // chunk)
-    full, rest = divmod(threads, WARP)
+    into_sector = np.arange(rows, dtype=np.int64) * cols % _FLOATS
+    full, rest = divmod(_blocks_of(chunk, cols), WARP)
+    # from the first lane's float to the last lane's
     span, rest_span = (WARP - 1) * chunk + 1, (rest - 1) * chunk + 1
-    sectors = full * -(-(starts + span) // _FLOATS)
+    sectors = full * _blocks_of(_FLOATS, into_sector + span)
     if rest:
-        sectors = sectors + -(-(starts + rest_span) // _FLOATS)
+        sectors = sectors + _blocks_of(_FLOATS, into_sector + rest_span)
     return int(sectors.sum()) * chunk

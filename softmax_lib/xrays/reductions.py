@@ -6,12 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
+import numpy as np
 
-from softmax_lib import emulator
 from softmax_lib.emulator import Event, Trace
 from softmax_lib.errors import BadInput
-from softmax_lib.launch import run
+from softmax_lib.launch import run, trace
 from softmax_lib.registry import resolve
 from softmax_lib.source import Source
 
@@ -44,10 +43,10 @@ def online_steps(values: Sequence[float]) -> list[OnlineStep]:
     row = _row(values)
     steps, old_max, old_sum = [], -math.inf, 0.0
     for end in range(1, row.shape[1] + 1):
-        prefix = row[:, :end].contiguous()
-        largest = int(run("online", prefix).argmax())
-        new_max, new_sum = prefix[0, largest].item(), 1.0 / run("online", prefix).max().item()
-        steps.append(OnlineStep(row[0, end - 1].item(), old_max, new_max, old_sum, new_sum))
+        prefix = np.ascontiguousarray(row[:, :end])
+        y = run("online", prefix)[0]
+        new_max, new_sum = float(prefix[0, y.argmax()]), 1.0 / float(y.max())
+        steps.append(OnlineStep(float(row[0, end - 1]), old_max, new_max, old_sum, new_sum))
         old_max, old_sum = new_max, new_sum
     return steps
 
@@ -65,15 +64,15 @@ class SharedStep:
     writes: dict[int, int]
 
 
-def shared_steps(trace: Trace) -> list[SharedStep]:
+def shared_steps(traced: Trace) -> list[SharedStep]:
     """A step for each stretch between barriers, to the first in which every thread reads one element.
 
-    That is the end of a block's first reduction. `trace` is of one block with one shared array.
+    That is the end of a block's first reduction. `traced` is of one block with one shared array.
     """
-    (array,) = (array for array in trace.arrays if array.is_shared)
+    (array,) = (array for array in traced.arrays if array.is_shared)
     held: list[float | None] = [None] * array.elements
     steps = []
-    for stretch in between_barriers(trace):
+    for stretch in between_barriers(traced):
         before = tuple(held)
         reads: dict[int, tuple[int, ...]] = {}
         writes: dict[int, int] = {}
@@ -86,16 +85,16 @@ def shared_steps(trace: Trace) -> list[SharedStep]:
             else:
                 reads[event.thread] = (*reads.get(event.thread, ()), event.element)
         steps.append(SharedStep(before, tuple(held), reads, writes))
-        if len(set(reads.values())) == 1 and len(reads) == trace.block_size:
+        if len(set(reads.values())) == 1 and len(reads) == traced.block_size:
             return steps
     raise BadInput("This kernel has no reduction whose result every thread reads.")
 
 
-def between_barriers(trace: Trace) -> list[list[Event]]:
+def between_barriers(traced: Trace) -> list[list[Event]]:
     """The first block's events, one list for each stretch between barriers of the block."""
     stretches: list[list[Event]] = [[]]
-    passed = dict.fromkeys(range(trace.block_size), 0)
-    for event in trace:
+    passed = dict.fromkeys(range(traced.block_size), 0)
+    for event in traced:
         if event.block == 0 and event.operation == "barrier":
             passed[event.thread] += 1
         elif event.block == 0:
@@ -117,11 +116,11 @@ def trace_row(kernel_or_source: str | Source, values: Sequence[float], warp_size
         raise BadInput(f"{threads} values, one a thread, do not fill warps of {warp_size} lanes.")
     if kernel.needs_power_of_two and threads & (threads - 1):
         raise BadInput(f"{kernel.name} halves its block: give it 2, 4 or 8 values, not {threads}.")
-    return emulator.trace(kernel, row, threads, warp_size)
+    return trace(kernel, row, threads, warp_size)
 
 
-def _row(values: Sequence[float]) -> torch.Tensor:
-    row = torch.tensor([list(values)], dtype=torch.float32)
-    if not row.numel() or not row.isfinite().all():
+def _row(values: Sequence[float]) -> np.ndarray:
+    row = np.array([list(values)], np.float32)
+    if not row.size or not np.isfinite(row).all():
         raise BadInput("A stepper needs at least one value, and finite ones.")
     return row

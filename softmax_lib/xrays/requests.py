@@ -1,27 +1,35 @@
-"""What one warp asks memory for: the addresses of each load request, read from a trace."""
+"""What one warp asks memory for: the addresses of each request, read from a trace.
+
+Global memory answers in sectors of 32 bytes on lines of 128; shared memory in wavefronts, in which
+each of its 32 banks serves one word.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
-from softmax_lib import emulator
 from softmax_lib.emulator import Trace
-from softmax_lib.emulator.events import LOAD
+from softmax_lib.emulator.native import Operation
 from softmax_lib.errors import BadInput
-from softmax_lib.registry import Kernel
+from softmax_lib.kernel import Kernel
+from softmax_lib.launch import trace
 from softmax_lib.source import WARP
 from softmax_lib.xrays.prediction import SECTOR_BYTES
 
 LINE_BYTES = 128
 """A cache line: four sectors, fetched one by one as they are asked for."""
 
+BANKS, WORD_BYTES = 32, 4
+
+Wavefront = dict[int, list[int]]
+"""The lanes that each bank serves in one pass, by the number of the bank."""
+
 
 @dataclass(frozen=True)
 class Request:
-    """One load by the lanes of a warp: the first byte each lane asks for, and how many.
+    """One access by the lanes of a warp: the first byte each lane asks for, and how many.
 
     `addresses` are by lane, in bytes from the start of `array` as cudaMalloc aligns it; `number`
     counts from 1 up to `count`, the requests that this line of the source makes.
@@ -57,36 +65,83 @@ class Request:
         """Bytes of the sectors that move."""
         return SECTOR_BYTES * len(self.sectors)
 
+    @property
+    def wavefronts(self) -> list[Wavefront]:
+        """What each pass of shared memory serves. 8 bytes a lane go by halves of the warp, 16 by quarters."""
+        words = max(1, self.size // WORD_BYTES)
+        lanes = sorted(self.addresses)
+        group = WARP // words
+        groups = (lanes[start : start + group] for start in range(0, len(lanes), group))
+        return [wave for some in groups for wave in self._wavefronts_of(some, words)]
 
-def warp_requests(
-    kernel: Kernel, rows: int, cols: int, block_size: int, load: int = 0
+    def _wavefronts_of(self, lanes: list[int], words: int) -> list[Wavefront]:
+        """A bank serves one word a pass, to all lanes that want it."""
+        wanted: dict[int, dict[int, list[int]]] = {}  # lanes by bank and word
+        for lane in lanes:
+            first = self.addresses[lane] // WORD_BYTES
+            for word in range(first, first + words):
+                wanted.setdefault(word % BANKS, {}).setdefault(word, []).append(lane)
+        passes = max(len(by_word) for by_word in wanted.values())
+        return [
+            {
+                bank: list(by_word.values())[i]
+                for bank, by_word in wanted.items()
+                if i < len(by_word)
+            }
+            for i in range(passes)
+        ]
+
+
+def global_requests(
+    kernel: Kernel, rows: int, cols: int, block_size: int | None = None, load: int = 0
 ) -> list[Request]:
-    """The requests of the first warp's load number `load`, counted as they stand in the source.
+    """The requests of the first warp's load number `load` from global memory, as counted in the source.
 
     The kernel runs in the emulator on (rows, cols) zeros; of them, the first block is traced.
-    Raises `BadInput` when there is no such load, and what `run` and `trace` raise.
+    Raises `BadInput` when there is no such load, and what `trace` raises.
     """
-    block_size = kernel.settle_block_size(block_size, cols)
-    x = torch.zeros(min(rows, WARP), cols)
-    trace = emulator.trace(kernel, x, block_size, grid=1)
-    lanes = _global_loads(trace)
-    lines = np.unique(lanes["line"])
+    traced = _trace_zeros(kernel, min(rows, WARP), cols, block_size)
+    events = _first_warps(traced, is_shared=False)
+    loads = events[(events["operation"] == Operation.LOAD) & (events["step"] == 0)]
+    lines = np.unique(loads["line"])
     if not 0 <= load < len(lines):
         raise BadInput(f"{kernel.name} has {len(lines)} loads from global memory, numbered from 0.")
-    return in_step(trace, lanes[lanes["line"] == lines[load]])
+    return _in_step(traced, loads[loads["line"] == lines[load]])
 
 
-def _global_loads(trace: Trace) -> np.ndarray:
-    events = trace.events
-    shared = [i for i, array in enumerate(trace.arrays) if array.is_shared]
-    first_warp = (events["block"] == 0) & (events["thread"] < trace.warp_size)
-    loads = (events["operation"] == LOAD) & ~np.isin(events["array"], shared)
-    return events[first_warp & loads & (events["step"] == 0)]
+def shared_requests(
+    kernel: Kernel, cols: int, block_size: int | None = None, access: int = 0
+) -> list[Request]:
+    """The first warp's requests of shared memory at the line number `access`, loads before stores.
+
+    One row of `cols` zeros runs in the emulator. Raises `BadInput` when there is no such access, and
+    what `trace` raises.
+    """
+    traced = _trace_zeros(kernel, 1, cols, block_size)
+    events = _first_warps(traced, is_shared=True)
+    events = events[np.isin(events["operation"], (Operation.LOAD, Operation.STORE))]
+    kinds = np.unique(events[["line", "operation"]])
+    if not 0 <= access < len(kinds):
+        raise BadInput(f"{kernel.name} has {len(kinds)} accesses to shared memory, from 0 on.")
+    return _in_step(traced, events[events[["line", "operation"]] == kinds[access]])
 
 
-def in_step(trace: Trace, events: np.ndarray) -> list[Request]:
+def _trace_zeros(kernel: Kernel, rows: int, cols: int, block_size: int | None) -> Trace:
+    block_size = kernel.settle_block_size(block_size, cols)
+    return trace(kernel, np.zeros((rows, cols), np.float32), block_size, grid=1)
+
+
+def _first_warps(traced: Trace, is_shared: bool) -> np.ndarray:
+    """What the first warp did to shared arrays, or to the others."""
+    events = traced.events
+    wanted = [i for i, array in enumerate(traced.arrays) if array.is_shared == is_shared]
+    first_warp = (events["block"] == 0) & (events["thread"] < traced.warp_size)
+    return events[first_warp & np.isin(events["array"], wanted)]
+
+
+def _in_step(traced: Trace, events: np.ndarray) -> list[Request]:
     """The requests that accesses of one line make: the n-th time of each lane belongs together."""
-    array = trace.arrays[int(events["array"][0])]
+    array = traced.arrays[int(events["array"][0])]
     bytes_from_start = events["address"].astype(np.int64) - array.address // 256 * 256
     together: list[dict[int, int]] = []
     times: dict[int, int] = {}

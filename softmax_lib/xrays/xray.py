@@ -8,17 +8,16 @@ barriers and warp calls, but not fences and atomics, for what puts two accesses 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-import torch
-
 from softmax_lib.emulator.metering import meter
 from softmax_lib.errors import BadInput, CompileError, NotAvailable
 from softmax_lib.gpu.machine_code import MachineCode, inspect
-from softmax_lib.registry import Kernel, resolve
+from softmax_lib.kernel import Kernel
+from softmax_lib.reference import noise
+from softmax_lib.registry import resolve
 from softmax_lib.source import WARP, Program, Source
 from softmax_lib.xrays.hazards import Hazard, read_hazards
 from softmax_lib.xrays.lines import LineCounters, add_up, read_lines
@@ -42,7 +41,7 @@ class XRay:
 
     @property
     def total(self) -> dict[str, int]:
-        """Counters of all lines, under the names that `counters.METRICS` gives ncu's, and a few more."""
+        """Counters of all lines, under the names that `schema.METRICS` gives ncu's, and a few more."""
         return add_up(self.lines)
 
     @property
@@ -73,9 +72,6 @@ class XRay:
             "machine_code": [asdict(code) for code in self.machine_code],
         }
 
-    def __str__(self) -> str:
-        return "\n".join(_describe(self))
-
 
 def xray(
     name_or_source: str | Path | Kernel | Source,
@@ -94,12 +90,11 @@ def xray(
     kernel = resolve(name_or_source)
     _check_shape(rows, cols, grid)
     block_size = kernel.settle_block_size(block_size, cols)
-    x = torch.randn(rows, cols, generator=torch.Generator().manual_seed(0))
-    metered = meter(kernel, x, block_size, grid)
+    metered = meter(kernel, noise(rows, cols), block_size, grid)
     blocks = grid or sum(step.blocks(rows, cols, block_size) for step in kernel.steps)
     program = kernel.program(block_size, cols)
-    found = read_lines(metered), read_hazards(metered)
-    return XRay(kernel.name, rows, cols, block_size, blocks, *found, program)
+    lines, hazards = read_lines(metered), read_hazards(metered)
+    return XRay(kernel.name, rows, cols, block_size, blocks, lines, hazards, program)
 
 
 def _check_shape(rows: int, cols: int, grid: int | None) -> None:
@@ -110,22 +105,3 @@ def _check_shape(rows: int, cols: int, grid: int | None) -> None:
         )
     if grid is not None and grid < 1:
         raise BadInput(f"A grid has at least one block, not {grid}.")
-
-
-def _describe(found: XRay) -> Iterator[str]:
-    shape = f"({found.rows}, {found.cols})"
-    yield f"{found.kernel} on {shape}, {found.blocks} blocks of {found.block_size} threads"
-    for row in found.lines:
-        name = f"{row.space} {row.operation}".strip()
-        yield f"  {row.file}:{row.line}  {name}: {row.requests} requests{_detail(row)}"
-    yield from (f"  {hazard.kind}: {hazard.message}" for hazard in found.hazards)
-    if not found.hazards:
-        yield "  no hazard found"
-
-
-def _detail(row: LineCounters) -> str:
-    if row.space == "global":
-        return f", {row.sectors} sectors ({row.sectors_a_request:.1f} a request)"
-    if row.space == "shared":
-        return f", {row.wavefronts} wavefronts, {row.bank_conflicts} of them for bank conflicts"
-    return ""

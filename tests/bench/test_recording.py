@@ -1,102 +1,32 @@
-"""Recording: what it covers, how it resumes, what it never mixes or destroys; the timing is faked."""
+"""Recording: how it resumes, what it never mixes or destroys; the timing is faked."""
 
 import json
 
 import pytest
 import torch
-from records_for_tests import BOOK, content, write
+from sample_records import BOOK, content, write
 
-from softmax_lib import measurements
+from softmax_lib import checking
 from softmax_lib.bench import recording
-from softmax_lib.bench.peers import PEERS
-from softmax_lib.bench.plan import PEER_SHAPES, QUICK_SHAPES, ROW_SWEEP, WORKLOG, plan, profiles
+from softmax_lib.bench.plan import HOST_SHAPE, plan, profiled
 from softmax_lib.cli import main
 from softmax_lib.errors import BadInput, NotAvailable
-from softmax_lib.measurements import recorded
-from softmax_lib.records import record as records
-from softmax_lib.records.record import Measurement
-from softmax_lib.registry import kernels, rungs
-
-# --- the plan --------------------------------------------------------------------------------
+from softmax_lib.files import NAME
+from softmax_lib.records import shelf
+from softmax_lib.records.measurement import PEERS, Measurement, Profile
+from softmax_lib.records.record import load
+from softmax_lib.records.schema import METRICS
+from softmax_lib.records.shelf import recorded
+from softmax_lib.registry import kernels
 
 
 def planned(quick=False):
-    """Every timing of the plan: provider, rows, cols, dtype, block size, L2."""
-    return {
-        (name, job.rows, job.cols, job.dtype, block_size, job.l2)
-        for job in plan(quick)
-        for name, block_size in job.contenders
-    }
+    """Every timing of the plan."""
+    return {case for job in plan(quick) for case in job.cases}
 
 
-def test_the_plan_has_every_rung_on_the_worklogs_shape_at_every_block_size():
-    for kernel in rungs():
-        sizes = {key[4] for key in planned() if key[:4] == (kernel.name, *WORKLOG, "float32")}
-        assert sizes == set(kernel.legal_block_sizes(WORKLOG[1]))
-
-
-def test_the_plan_has_every_foil_at_its_own_block_size():
-    for kernel in kernels.values():
-        if kernel.foil:
-            rows, cols = (1024, 4096) if kernel.name == "per_element" else WORKLOG
-            size = kernel.choose_block_size(cols)
-            assert {key for key in planned() if key[0] == kernel.name} == {
-                (kernel.name, rows, cols, "float32", size, "cold")
-            }
-
-
-def test_the_plan_has_every_rung_along_the_row_lengths_it_can_take():
-    assert set(ROW_SWEEP) == {(1024, 2**n) for n in range(9, 18)}
-    for kernel in rungs():
-        for rows, cols in (*ROW_SWEEP, (32768, 256), (8192, 1000), (8192, 50257)):
-            if kernel.legal_block_sizes(cols):
-                size = kernel.choose_block_size(cols)
-                assert (kernel.name, rows, cols, "float32", size, "cold") in planned()
-    assert not [key for key in planned() if key[0] == "fusion" and key[2] > 32768]
-
-
-def test_the_plan_has_the_peers_over_the_whole_grid_and_the_row_lengths():
-    # the 20 shapes of float32 and the 10 of bfloat16: all latency, odd, longer than a block can hold
-    assert {dtype: len(set(shapes)) for dtype, shapes in PEER_SHAPES.items()} == {
-        "float32": 20, "bfloat16": 10
-    }  # fmt: skip
-    wanted = {(*shape, dtype) for dtype, shapes in PEER_SHAPES.items() for shape in shapes}
-    wanted |= {(*shape, "float32") for shape in ROW_SWEEP}
-    for name in PEERS:
-        assert {key[1:4] for key in planned() if key[0] == name} == wanted
-
-
-def test_the_plan_has_a_hot_cache_too_in_jobs_of_its_own():
-    assert {job.l2 for job in plan()} == {"cold", "hot"}
-    shapes = [(job.rows, job.cols, job.dtype, job.l2) for job in plan()]
-    assert len(shapes) == len(set(shapes))
-
-
-def test_the_quick_plan_is_the_part_of_the_whole_on_two_shapes():
-    assert planned(quick=True) < planned()
-    assert {key[1:3] for key in planned(quick=True)} == set(QUICK_SHAPES)
-
-
-def test_the_profiles_are_the_ones_that_the_ledger_needs():
-    shapes = {kernel: set() for kernel in kernels}
-    for launch in profiles():
-        shapes[launch.kernel].add((launch.rows, launch.cols))
-    assert shapes.pop("per_element") == {(8, 512)}
-    for name, found in shapes.items():
-        extra = set() if kernels[name].foil else {WORKLOG}
-        assert found == {(64, 4096), (1000, 1001)} | extra
-
-
-def test_the_book_has_recorded_the_whole_plan_or_says_why_not():
-    skipped = recorded().content["skipped"]
-    for name, rows, cols, dtype, block_size, l2 in planned() - recorded().table.keys():
-        assert block_size is None, f"{name} ({rows}, {cols}) was not recorded"
-        assert skipped[f"{name} ({rows}, {cols}) {dtype}"], l2
-    launches = [
-        {name: p[name] for name in ("kernel", "rows", "cols", "block_size")}
-        for p in recorded().counters
-    ]
-    assert launches == [vars(launch) for launch in profiles()]
+def shapes(cases):
+    return {(case.shape, case.dtype, case.l2) for case in cases}
 
 
 # --- a GPU that is not there -----------------------------------------------------------------
@@ -113,34 +43,32 @@ class FakeGpu:
         }  # fmt: skip
         self.versions, self.date, self.ncu = {"torch": "1"}, "2030-01-01", True
 
-    def time_shape(self, contenders, rows, cols, *, dtype, l2, host, skipped):
+    def time_together(self, cases, *, host, skipped):
         if len(self.jobs) == self.stop_after:
             raise KeyboardInterrupt
-        self.jobs.append((rows, cols, dtype, l2))
-        for name, _ in contenders:
-            if name in self.refuses:
-                skipped(name, f"{name} cannot be had")
+        self.jobs.append((cases[0].shape, cases[0].dtype, cases[0].l2))
+        for case in cases:
+            if case.provider in self.refuses:
+                skipped(case.provider, f"{case.provider} cannot be had")
         return [
-            Measurement(
-                name, rows, cols, dtype, size, l2, 2.0, 1.9, 2.1, 1.0, 5.0 if host else None
-            )
-            for name, size in contenders
-            if name not in self.refuses
+            Measurement(case, 2.0, 1.9, 2.1, 1.0, 5.0 if host else None)
+            for case in cases
+            if case.provider not in self.refuses
         ]
 
-    def profile(self, launches):
+    def profile(self, cases):
         if not self.ncu:
             raise NotAvailable("ncu may not count.")
-        self.profiled += launches
-        return [{**vars(l), **dict.fromkeys(recording.counters.METRICS, 7)} for l in launches]  # noqa: E741
+        self.profiled += cases
+        return [Profile(case, dict.fromkeys(METRICS, 7)) for case in cases]
 
 
 @pytest.fixture
 def gpu(monkeypatch):
     fake = FakeGpu()
-    monkeypatch.setattr(recording, "choose_device", lambda device: device)
-    monkeypatch.setattr(recording, "time_shape", fake.time_shape)
-    monkeypatch.setattr(recording.counters, "profile", fake.profile)
+    monkeypatch.setattr(checking, "why_no_gpu", lambda: None)
+    monkeypatch.setattr(recording, "time_together", fake.time_together)
+    monkeypatch.setattr(recording.ncu, "profile", fake.profile)
     monkeypatch.setattr(recording, "gpu_facts", lambda: dict(fake.facts))
     monkeypatch.setattr(recording, "versions", lambda: dict(fake.versions))
     monkeypatch.setattr(recording, "today", lambda: fake.date)
@@ -170,13 +98,13 @@ def interrupt(gpu, path, jobs):
 
 def test_a_recording_is_whole_valid_and_tells_how_far_it_is(gpu, path):
     heard = record(path)
-    made = records.load(path)
-    assert made.table.keys() == planned()
-    assert len(made.counters) == len(profiles())
+    made = load(path)
+    assert made.timings.keys() == planned()
+    assert [profile.case for profile in made.profiles] == profiled()
     assert made.content["clocks"].keys() == {"before", "after"}
     assert made.content["kernels"]["naive"] == kernels["naive"].digest
-    assert {row.key for row in made.table.values() if row.host_us} == {
-        key for key in planned() if key[1:3] == (128, 96)
+    assert {case for case, timing in made.timings.items() if timing.host_us} == {
+        case for case in planned() if case.shape == HOST_SHAPE
     }
     assert [done for _, done, _ in heard] == list(range(len(plan()) + 2))
     assert {total for *_, total in heard} == {len(plan()) + 1}
@@ -186,11 +114,11 @@ def test_a_recording_is_whole_valid_and_tells_how_far_it_is(gpu, path):
 def test_an_interrupted_recording_keeps_what_is_done_and_goes_on_there(gpu, path):
     interrupt(gpu, path, jobs=3)
     assert not path.exists()
-    kept = records.load(path.with_name("test-gpu.json.part"))
-    assert {key[1:4] + key[5:] for key in kept.table} == set(gpu.jobs)
+    kept = load(path.with_name("test-gpu.json.part"))
+    assert shapes(kept.timings) == set(gpu.jobs)
     record(path)
     assert len(gpu.jobs) == len(plan())  # none was done twice
-    assert records.load(path).table.keys() == planned()
+    assert load(path).timings.keys() == planned()
     assert not path.with_name("test-gpu.json.part").exists()
 
 
@@ -201,7 +129,7 @@ def test_an_interruption_leaves_an_older_record_whole(gpu, path):
     interrupt(gpu, path, jobs=1)
     assert path.read_text() == old
     record(path)
-    assert records.load(path).content["date"] == "2030-01-02"
+    assert load(path).content["date"] == "2030-01-02"
 
 
 def test_recording_again_on_the_same_day_measures_nothing_twice(gpu, path):
@@ -209,7 +137,7 @@ def test_recording_again_on_the_same_day_measures_nothing_twice(gpu, path):
     gpu.jobs, gpu.profiled = [], []
     record(path)
     assert gpu.jobs == gpu.profiled == []
-    assert records.load(path).table.keys() == planned()
+    assert load(path).timings.keys() == planned()
 
 
 @pytest.mark.parametrize(
@@ -234,18 +162,16 @@ def test_a_kernel_that_changed_is_measured_and_profiled_again_and_only_it(gpu, p
     write(path, changed)
     gpu.jobs, gpu.profiled = [], []
     record(path)
-    assert {(rows, cols) for rows, cols, *_ in gpu.jobs} == {
-        key[1:3] for key in planned() if key[0] == "shared"
-    }
-    assert {launch.kernel for launch in gpu.profiled} == {"shared"}
-    assert not records.load(path).is_stale("shared")
+    assert set(gpu.jobs) == shapes(case for case in planned() if case.provider == "shared")
+    assert {case.provider for case in gpu.profiled} == {"shared"}
+    assert not load(path).is_stale("shared")
 
 
 def test_a_peer_that_is_missing_is_skipped_by_name_and_not_tried_again(gpu, path):
     gpu.refuses = {"liger"}
     record(path)
-    made = records.load(path)
-    assert made.content["skipped"] == {"liger": "liger cannot be had"}
+    made = load(path)
+    assert made.skipped == {"liger": "liger cannot be had"}
     assert made.providers == (set(kernels) | set(PEERS)) - {"liger"}
     jobs = len(gpu.jobs)
     record(path)
@@ -255,13 +181,13 @@ def test_a_peer_that_is_missing_is_skipped_by_name_and_not_tried_again(gpu, path
 def test_without_counters_a_recording_says_why_and_loses_none_that_it_has(gpu, path):
     gpu.ncu = False
     record(path)
-    assert records.load(path).content["skipped"] == {"ncu": "ncu may not count."}
+    assert load(path).skipped == {"ncu": "ncu may not count."}
     gpu.ncu = True
     record(path)
-    assert not records.load(path).content["skipped"]
+    assert load(path).skipped == {}
     gpu.ncu = False
     record(path)
-    assert len(records.load(path).counters) == len(profiles())
+    assert len(load(path).profiles) == len(profiled())
 
 
 def test_a_quick_recording_does_not_replace_another_days_record(gpu, path):
@@ -271,7 +197,7 @@ def test_a_quick_recording_does_not_replace_another_days_record(gpu, path):
         record(path, quick=True)
     assert path.read_text() == old
     record(path.with_name("quick.json"), quick=True)
-    assert records.load(path.with_name("quick.json")).table.keys() == planned(quick=True)
+    assert load(path.with_name("quick.json")).timings.keys() == planned(quick=True)
 
 
 def test_a_damaged_record_is_left_alone(gpu, path):
@@ -293,10 +219,10 @@ def test_without_a_name_the_record_goes_where_records_are_looked_for(
     gpu, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    monkeypatch.setattr(measurements, "IS_INSTALLED", True)
+    monkeypatch.setattr(shelf, "FOLDER", shelf.FOLDER.with_name("_measurements"))
     assert main(["record", "--quick", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["path"] == str(tmp_path / "softmax_lib" / "measurements" / "test-gpu.json")
+    assert told["path"] == str(tmp_path / NAME / "measurements" / "test-gpu.json")
     assert told["times"] == len(planned(quick=True))
     assert recorded("Test GPU").gpu == "Test GPU"
 
@@ -320,4 +246,4 @@ def test_without_a_gpu_nothing_is_touched(tmp_path, capsys):
     write(tmp_path / "x.json", content())
     assert main(["record", "--output", str(tmp_path / "x.json")]) == 2
     assert "No GPU" in capsys.readouterr().err
-    assert records.load(tmp_path / "x.json") == records.load(BOOK)
+    assert load(tmp_path / "x.json") == load(BOOK)

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from softmax_lib import kernels
-from softmax_lib.drawings import listings as listing
+from softmax_lib import drawings, kernels
+from softmax_lib.drawings import listings
 from softmax_lib.errors import BadInput, UnknownKernel
 from softmax_lib.registry import rungs
 from softmax_lib.source import KERNEL_FOLDER
@@ -30,7 +30,7 @@ def without_numbers(view):
 
 @pytest.mark.parametrize("name", kernels)
 def test_whole_listing_is_the_file(name):
-    shown = listing.show(name)
+    shown = drawings.source(name)
     assert without_numbers(shown) == kernels[name].path.read_text().splitlines()
     marked_up = re.sub(r'<span class="linenos">[^<]*</span>', "", shown.html)
     again = visible(type(shown)(marked_up, ""))
@@ -40,7 +40,7 @@ def test_whole_listing_is_the_file(name):
 @pytest.mark.parametrize("name", kernels)
 def test_parts_follow_each_other_and_hold_every_line_of_code(name):
     source = kernels[name].source
-    spans = list(listing.parts(source).values())
+    spans = list(listings.parts(source).values())
     lines = source.text.splitlines()
     left_out = set(range(len(lines))).difference(*(range(*span) for span in spans))
     assert spans == sorted(spans)
@@ -49,7 +49,7 @@ def test_parts_follow_each_other_and_hold_every_line_of_code(name):
 
 
 def test_a_phase_stands_at_the_margin_under_its_own_line_numbers():
-    shown = listing.show("shared", 3)
+    shown = drawings.source("shared", 3)
     first, *_, last = shown.text.splitlines()
     numbers = [
         i
@@ -62,17 +62,19 @@ def test_a_phase_stands_at_the_margin_under_its_own_line_numbers():
 
 
 def test_header_helpers_and_shared_files_can_be_shown():
-    assert all(line.startswith("//") for line in without_numbers(listing.show("shuffle", "header")))
-    helpers = without_numbers(listing.show("shuffle", "helpers"))
+    assert all(
+        line.startswith("//") for line in without_numbers(drawings.source("shuffle", "header"))
+    )
+    helpers = without_numbers(drawings.source("shuffle", "helpers"))
     assert any("__shfl_down_sync" in line for line in helpers)
     assert not any("__global__" in line for line in helpers)
-    shared = listing.show("block_reduce.cuh")
+    shared = drawings.source("block_reduce.cuh")
     assert without_numbers(shared) == (KERNEL_FOLDER / "block_reduce.cuh").read_text().splitlines()
 
 
 @pytest.mark.parametrize(("old", "new"), list(itertools.pairwise(LADDER)))
 def test_a_diff_turns_one_rung_into_the_next(old, new):
-    lines = listing.show_diff(old, new).text.splitlines()[2:]
+    lines = drawings.diff(old, new).text.splitlines()[2:]
     before, after = (kernels[name].source.text.splitlines() for name in (old, new))
     gone = {line[2:] for line in lines if line.startswith("- ")}
     come = {line[2:] for line in lines if line.startswith("+ ")}
@@ -80,27 +82,31 @@ def test_a_diff_turns_one_rung_into_the_next(old, new):
     assert come
     assert gone <= set(before)
     assert come <= set(after)
-    changed = set(after[listing.parts(kernels[new].source)["header"][1] :]) - set(before)
+    changed = set(after[listings.parts(kernels[new].source)["header"][1] :]) - set(before)
     assert {line for line in changed if line.strip()} <= come
 
 
 def test_a_diff_is_marked_by_more_than_colour():
-    shown = listing.show_diff("shared", "shuffle", 2)
+    shown = drawings.diff("shared", "shuffle", 2)
     assert re.search(r"<ins>\+ .*warp_max\(thread_max\)", shown.html)
     assert re.search(r"<del>− .*partial\[tid\] = thread_max", shown.html)
 
 
 def test_a_diff_with_itself_says_so():
-    assert "nothing changes" in listing.show_diff("naive", "naive").text
+    assert "nothing changes" in drawings.diff("naive", "naive").text
 
 
 @pytest.mark.parametrize(
     ("ask", "error", "words"),
     [
-        (lambda: listing.show("naiv"), UnknownKernel, "did you mean naive"),
-        (lambda: listing.show("naive", 7), BadInput, r"no part 7; it has header, setup, 1, 2, 3\."),
-        (lambda: listing.show("no_such.cuh"), UnknownKernel, "no kernel called"),
-        (lambda: listing.show_diff("naive", "online", 3), BadInput, "04_online.cu has no part 3"),
+        (lambda: drawings.source("naiv"), UnknownKernel, "did you mean naive"),
+        (
+            lambda: drawings.source("naive", 7),
+            BadInput,
+            r"no part 7; it has header, setup, 1, 2, 3\.",
+        ),
+        (lambda: drawings.source("no_such.cuh"), UnknownKernel, "no kernel called"),
+        (lambda: drawings.diff("naive", "online", 3), BadInput, "04_online.cu has no part 3"),
     ],
 )
 def test_bad_input_gets_one_sentence(ask, error, words):

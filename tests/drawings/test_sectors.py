@@ -1,84 +1,86 @@
-"""What a warp touches, from the trace, is what the ledger of traffic and the worklog say."""
+"""Pictures of requests: every lane and every bank is there, and the words say what is drawn."""
 
 import pytest
+from emulated import kernel_of
 
-from softmax_lib import kernels
-from softmax_lib.errors import BadInput, BlockSizeNotAllowed, UnknownKernel
-from softmax_lib.xrays import prediction as traffic
-from softmax_lib.xrays.requests import warp_requests
+from softmax_lib import drawings, kernels
+from softmax_lib.drawings.sectors import in_words, request_frame, title
+from softmax_lib.drawings.wavefronts import bank_frame
+from softmax_lib.errors import BadInput, UnknownKernel
+from softmax_lib.registry import resolve
+from softmax_lib.xrays.requests import global_requests, shared_requests
 
 pytest.importorskip("ipywidgets")
-pictures = pytest.importorskip("softmax_lib.drawings.sectors")
+
+COLUMN = """\
+    __shared__ float tile[32 * WIDTH];
+    for (int i = 0; i < 32; i++) tile[i * WIDTH + threadIdx.x] = x[i];
+    __syncthreads();
+    y[threadIdx.x] = tile[threadIdx.x * WIDTH];
+"""
 
 
-@pytest.mark.parametrize(
-    ("name", "cols", "block_size", "sectors", "lines", "asked"),
-    [
-        ("naive", 4096, 32, 32, 32, 128),
-        ("shared", 4096, 256, 4, 1, 128),
-        ("float4", 4096, 256, 16, 4, 512),
-        ("chunked", 4096, 1024, 16, 4, 128),  # chunks of 4 floats: two lanes share a sector
-        ("chunked", 32768, 1024, 32, 32, 128),  # chunks of a whole line
-        ("shared", 1001, 32, 4, 1, 128),
-    ],
-)
-def test_first_request_touches_what_the_chapters_say(name, cols, block_size, sectors, lines, asked):
-    first, *_ = warp_requests(kernels[name], 64, cols, block_size)
-    assert (len(first.sectors), len(first.lines), first.asked_bytes) == (sectors, lines, asked)
-    assert first.moved_bytes == 32 * sectors
-    said = pictures.in_words(first)
-    assert f"{sectors} sectors" in said
-    assert f"{first.moved_bytes} bytes move" in said
+def test_a_request_is_said_in_words():
+    first = global_requests(kernels["naive"], 64, 4096, 32)[0]
+    assert title(first) == "Request 1 of 4096: 32 sectors for 32 lanes"
+    assert in_words(first) == (
+        "The lanes ask for 128 bytes, 4 each. They lie in 32 sectors on 32 lines: 1024 bytes move, "
+        "12.5% of them asked for."
+    )
+    last = global_requests(kernels["shared"], 64, 1001, 32)[-1]
+    assert "for 9 lanes" in title(last)
 
 
-@pytest.mark.parametrize("name", ["naive", "shared", "float4", "chunked"])
-def test_requests_of_all_loops_add_up_to_the_predicted_traffic(name):
-    rows, cols, block_size = (
-        32,
-        2048,
-        32,
-    )  # one warp holds all rows of naive, and one row of the others
-    kernel = kernels[name]
-    loops = [
-        warp_requests(kernel, rows, cols, block_size, load) for load in range(len(kernel.loads))
-    ]
-    moved = sum(request.moved_bytes for loop in loops for request in loop)
-    whole = rows if kernel.steps[0].grid == "block a row" else 1
-    assert whole * moved == traffic.predict(kernel, rows, cols, block_size).load_sector_bytes
-
-
-def test_a_block_strides_over_the_row_and_a_thread_steps_along_it():
-    shared = warp_requests(kernels["shared"], 64, 4096, 256)
-    naive = warp_requests(kernels["naive"], 64, 4096, 32)
-    assert [r.addresses[0] for r in shared[:3]] == [0, 1024, 2048]
-    assert [r.addresses[1] for r in naive[:3]] == [4 * 4096, 4 * 4097, 4 * 4098]
-    assert (len(shared), len(naive)) == (4096 // 256, 4096)
-
-
-def test_ragged_rows_leave_lanes_out():
-    last = warp_requests(kernels["shared"], 64, 1001, 32)[-1]
-    assert len(last.addresses) == 1001 % 32
-    assert "for 9 lanes" in pictures.title(last)
-
-
-def test_frames_hold_the_first_requests_and_say_them_in_words():
-    stepper = pictures.warp_addresses("naive", 64, 4096, 32)
+def test_a_stepper_holds_the_first_requests():
+    stepper = drawings.requests("naive", 64, 4096, 32)
     assert stepper.fallback["text/plain"].startswith("Request 1 of 4096: 32 sectors for 32 lanes")
-    frame = pictures.request_frame(warp_requests(kernels["naive"], 64, 4096, 32)[1])
+    first = drawings.first_request("naive", 64, 4096, 32)
+    assert first.text == stepper.fallback["text/plain"]
+
+
+def test_every_lane_is_named_and_the_picture_is_small():
+    frame = request_frame(global_requests(kernels["naive"], 64, 4096, 32)[1])
     assert [f">lane {lane}<" in frame.html for lane in range(32)] == [True] * 32
     assert len(frame.html) < 8000
 
 
+@pytest.mark.parametrize(("width", "wavefronts"), [(32, 32), (33, 1), (34, 2)])
+def test_a_row_of_banks_is_drawn_for_each_wavefront(width, wavefronts):
+    source = kernel_of(COLUMN.replace("WIDTH", str(width)))
+    (request,) = shared_requests(resolve(source), 32, 32, 1)
+    shown = bank_frame(request)
+    word = "wavefront" if wavefronts == 1 else "wavefronts"
+    assert f"{wavefronts} {word} for 32 lanes" in shown.text
+    assert ("only for bank conflicts" in shown.text) == (wavefronts > 1)
+    assert drawings.banks(source, 32, 32, 1).fallback["text/html"] == shown.html
+
+
+def test_a_timeline_says_how_many_warps_work():
+    assert drawings.timeline("shuffle", 256, 256).text == (
+        "shuffle: 8 warps, 5 barriers: From barrier to barrier 8, 1, 8, 8, 1, 8 warps do something; "
+        "the others only wait."
+    )
+
+
+def test_threads_without_a_row_are_named_below_the_matrix():
+    shown = drawings.threads("naive", rows=6, cols=3, block_size=4)
+    assert shown.fallback["text/plain"] == (
+        "Pass 1: every thread reads column 0 of its row: "
+        "Thread 2 of block 1 and thread 3 of block 1 found no row and left."
+    )
+    full = drawings.threads("naive", rows=4, cols=2, block_size=4)
+    assert full.fallback["text/plain"].endswith("Every thread has a row.")
+
+
 @pytest.mark.parametrize(
-    ("arguments", "error", "words"),
+    ("draw", "error", "words"),
     [
-        (("naiv", 64, 64, 32), UnknownKernel, "did you mean naive"),
-        (("shared", 64, 64, 96), BlockSizeNotAllowed, "not built for 96"),
-        (("shared", 64, 64, 32, 2), BadInput, "has 2 loads from global memory, numbered from 0"),
-        (("shared", 64, 64, 32, -1), BadInput, "numbered from 0"),
+        (lambda: drawings.requests("naiv", 64, 64), UnknownKernel, "did you mean naive"),
+        (lambda: drawings.requests("shared", 64, 64, 32, 2), BadInput, "has 2 loads from global memory"),
+        (lambda: drawings.banks("naive", 64), BadInput, "naive has 0 accesses to shared memory"),
     ],
-)
-def test_bad_input_gets_one_sentence(arguments, error, words):
+)  # fmt: skip
+def test_what_cannot_be_drawn_gets_one_sentence(draw, error, words):
     with pytest.raises(error, match=words) as caught:
-        pictures.warp_addresses(*arguments)
+        draw()
     assert "\n" not in str(caught.value)

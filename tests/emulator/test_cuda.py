@@ -4,20 +4,17 @@ import math
 
 import numpy as np
 import pytest
-import torch
+from emulated import execute, kernel_of, ones, trace, zeros
 
 from softmax_lib import emulator, registry
 
-HEAD = 'extern "C" __global__ void run(const float* x, float* y, int rows, int cols) {\n'
 LANE = "int lane = threadIdx.x % WARP;\n"
 
 
 def run(body, x, block_size, before="", **how):
     """One row of y, as floats, for one row x."""
-    x = torch.tensor([x], dtype=torch.float32)
-    y = torch.full_like(x, torch.nan)
-    emulator.execute(registry.resolve(before + HEAD + body + "\n}\n"), x, y, block_size, **how)
-    return y[0].tolist()
+    source = kernel_of(f"{body}\n", before=before)
+    return execute(source, np.array([x], np.float32), block_size, **how)[0].tolist()
 
 
 def each_thread(expression, block_size=32, *, before="", **how):
@@ -142,7 +139,7 @@ def test_shared_memory_declared_extern():
     __syncthreads();
     y[threadIdx.x] = tile[12000 + blockDim.x - 1 - threadIdx.x] + offset;"""
     assert run(body, range(64), 64) == [63.5 - i for i in range(64)]
-    traced = emulator.trace(HEAD + body + "\n}\n", torch.ones(1, 64), 64)
+    traced = trace(kernel_of(f"{body}\n"), ones(1, 64), 64)
     stores = [(e.array, e.element) for e in traced if e.operation == "store" and e.array != "y"]
     assert stores == [("tile", 12000), ("offset", 0), *[("tile", 12000 + i) for i in range(1, 64)]]
 
@@ -151,9 +148,9 @@ def test_shared_memory_declared_extern():
 
 
 def test_atomics_lose_nothing():
-    source = HEAD + "atomicAdd(y, 1.0f);\n}\n"
-    y = torch.zeros(1, 1)
-    emulator.execute(registry.resolve(source), torch.zeros(1, 1), y, 256, grid=500)
+    counting = registry.resolve(kernel_of("atomicAdd(y, 1.0f);\n"))
+    y = zeros(1, 1)
+    emulator.execute(counting, zeros(1, 1), y, 256, grid=500)
     assert y.item() == 128000
 
 

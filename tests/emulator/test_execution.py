@@ -9,29 +9,13 @@ import time
 
 import numpy as np
 import pytest
-import torch
+from emulated import HEAD, execute, kernel_of, noise, ones, softmax, zeros
 
 from softmax_lib import emulator, registry
 from softmax_lib.emulator import build, launching, memory
 from softmax_lib.errors import BadInput, IllegalAddress
 
-HEAD = 'extern "C" __global__ void run(const float* x, float* y, int rows, int cols) {\n'
-"""Of a kernel with one block a row."""
-
-
-def execute(source, x, block_size, **how):
-    y = torch.full_like(x, torch.nan)
-    emulator.execute(registry.resolve(source), x, y, block_size, **how)
-    return y
-
-
-def softmax(x):
-    return torch.softmax(x.double(), dim=1).float()
-
-
-SHARED_SUM = (
-    HEAD
-    + """
+SHARED_SUM = kernel_of("""\
     __shared__ float partial[BLOCK];
     int tid = threadIdx.x;
     float sum = 0.0f;
@@ -43,27 +27,19 @@ SHARED_SUM = (
         __syncthreads();
     }
     for (int col = tid; col < cols; col += blockDim.x) y[blockIdx.x * cols + col] = partial[0];
-}
-"""
-)
+""")
 
 
 # One worker, as many as there are cores, and more than there are blocks.
 @pytest.mark.parametrize("workers", [1, 2, 3, 100])
 @pytest.mark.parametrize("name", ["naive", "shared", "shuffle", "float4", "fusion"])
-def test_results_have_the_same_bits_on_any_number_of_os_threads(name, workers):
-    kernel, x = registry.kernels[name], torch.randn(37, 333) * 4
-    expected = torch.full_like(x, torch.nan)
-    emulator.execute(kernel, x, expected, 64)
-    path = build.kernel_library(kernel.program(64, 333), kernel.steps, 32, False)
-    y = torch.full_like(x, torch.nan)
-    with memory.device_arrays(kernel, x, y) as arrays:
-        blocks = kernel.steps[0].blocks(37, 333, 64)
-        geometry = launching.Geometry(blocks, 64, workers=workers)
-        assert launching.launch(path, kernel.steps[0], geometry, arrays, 37, 333) is None
-        arrays["y"].copy_to(y)
-    assert torch.equal(y, expected)
-    torch.testing.assert_close(y, softmax(x))
+def test_results_have_the_same_bits_on_any_number_of_os_threads(name, workers, monkeypatch):
+    x = noise(37, 333, scale=4)
+    expected = execute(name, x, 64)
+    monkeypatch.setattr(launching, "cores", lambda: workers)
+    y = execute(name, x, 64)
+    assert (y == expected).all()
+    np.testing.assert_allclose(y, softmax(x), rtol=1e-5, atol=1e-7)
 
 
 # 4 lanes a warp and 8 or 16 threads are the worked examples of chapters 5 and 6; the kernel takes
@@ -73,30 +49,25 @@ def test_results_have_the_same_bits_on_any_number_of_os_threads(name, workers):
     [(1, 1), (2, 4), (4, 8), (4, 16), (8, 8), (8, 64), (16, 256), (32, 32), (32, 1024)],
 )
 def test_warps_and_blocks_can_be_small(warp_size, block_size):
-    x = torch.randn(3, 50)
-    y = torch.full_like(x, torch.nan)
-    kernel = registry.kernels["shuffle"]
-    emulator.execute(kernel, x, y, block_size, warp_size=warp_size)
-    torch.testing.assert_close(y, softmax(x))
+    x = noise(3, 50)
+    y = execute("shuffle", x, block_size, warp_size=warp_size)
+    np.testing.assert_allclose(y, softmax(x), rtol=1e-5)
 
 
 def test_each_block_has_its_own_shared_memory():
-    x = torch.randn(200, 70)
+    x = noise(200, 70)
     y = execute(SHARED_SUM, x, 64)
-    torch.testing.assert_close(y, x.sum(dim=1, keepdim=True).expand_as(y), rtol=1e-4, atol=1e-4)
+    sums = np.broadcast_to(x.sum(axis=1, keepdims=True), y.shape)
+    np.testing.assert_allclose(y, sums, rtol=1e-4, atol=1e-4)
 
 
 def test_shared_memory_that_no_thread_of_the_block_wrote_reads_as_nan():
-    source = (
-        HEAD
-        + """
+    source = kernel_of("""\
     __shared__ float once[64];
     y[blockIdx.x * cols + threadIdx.x] = once[threadIdx.x];
     once[threadIdx.x] = 1.0f;
-}
-"""
-    )
-    assert execute(source, torch.zeros(50, 64), 64).isnan().all()
+""")
+    assert np.isnan(execute(source, zeros(50, 64), 64)).all()
 
 
 def test_two_block_sizes_of_a_template_do_not_share_its_shared_memory():
@@ -113,67 +84,64 @@ extern "C" __global__ void run(const float* x, float* y, int rows, int cols) {
 }
 """
     for block_size in (32, 1024, 64):
-        x = torch.randn(1, 8 * block_size)
-        assert torch.equal(execute(source, x, block_size), x.flip(1))
+        x = noise(1, 8 * block_size)
+        assert (execute(source, x, block_size) == x[:, ::-1]).all()
 
 
 def test_y_may_be_x():
-    x = torch.randn(9, 100)
+    x = noise(9, 100)
     expected = softmax(x)
     emulator.execute(registry.kernels["fusion"], x, x, 32)
-    torch.testing.assert_close(x, expected)
+    np.testing.assert_allclose(x, expected, rtol=1e-5)
 
 
 def test_a_view_is_as_misaligned_as_on_a_gpu():
-    source = HEAD + "y[threadIdx.x] = (float)((unsigned long long)(x + threadIdx.x) % 256);\n}\n"
-    whole = torch.zeros(300)
+    source = kernel_of("y[threadIdx.x] = (float)((unsigned long long)(x + threadIdx.x) % 256);\n")
+    whole = zeros(300)
     for offset in (0, 1, 3, 63, 64, 100):
-        x = whole[offset : offset + 32].view(1, 32)
+        x = whole[offset : offset + 32].reshape(1, 32)
         y = execute(source, x, 32)
         assert y[0].tolist() == [(offset + lane) * 4 % 256 for lane in range(32)]
 
 
 def test_what_y_held_is_there_for_the_kernel_to_read():
-    x, y = torch.ones(1, 32), torch.arange(32.0).view(1, 32).clone()
-    emulator.execute(registry.resolve(HEAD + "y[threadIdx.x] += x[threadIdx.x];\n}\n"), x, y, 32)
+    y = np.arange(32, dtype=np.float32).reshape(1, 32)
+    adding = registry.resolve(kernel_of("y[threadIdx.x] += x[threadIdx.x];\n"))
+    emulator.execute(adding, ones(1, 32), y, 32)
     assert y[0].tolist() == [1.0 + i for i in range(32)]
 
 
 def test_the_grid_can_be_chosen():
-    source = HEAD + "if (threadIdx.x == 0) y[blockIdx.x] = gridDim.x;\n}\n"
-    y = torch.zeros(1, 8)
-    emulator.execute(registry.resolve(source), torch.zeros(1, 8), y, 32, grid=5)
+    source = kernel_of("if (threadIdx.x == 0) y[blockIdx.x] = gridDim.x;\n")
+    y = zeros(1, 8)
+    emulator.execute(registry.resolve(source), zeros(1, 8), y, 32, grid=5)
     assert y[0].tolist() == [5.0] * 5 + [0.0] * 3
 
 
 def test_several_steps_hand_on_their_scratch_arrays():
-    x = torch.randn(20, 100)
-    y = torch.full_like(x, torch.nan)
-    emulator.execute(registry.kernels["unfused"], x, y, 64)
-    torch.testing.assert_close(y, softmax(x))
+    x = noise(20, 100)
+    np.testing.assert_allclose(execute("unfused", x, 64), softmax(x), rtol=1e-5)
 
 
 @pytest.mark.parametrize(("block_size", "warp_size"), [(0, 32), (1025, 32), (64, 3), (64, 64)])
 def test_impossible_sizes_are_refused(block_size, warp_size):
     with pytest.raises(BadInput, match=r"A (block|warp) has"):
-        execute(SHARED_SUM, torch.zeros(1, 8), block_size, warp_size=warp_size)
+        execute(SHARED_SUM, zeros(1, 8), block_size, warp_size=warp_size)
 
 
 def test_an_empty_matrix_is_no_launch():
     for shape in ((0, 5), (5, 0)):
-        assert execute(SHARED_SUM, torch.empty(shape), 32).shape == shape
+        assert execute(SHARED_SUM, zeros(*shape), 32).shape == shape
 
 
 def test_threads_of_python_can_launch_at_once():
     jobs = [(name, size) for name in ("shared", "shuffle", "naive") for size in (32, 64, 128)]
-    x = torch.randn(40, 200)
+    x = noise(40, 200)
     wrong = []
 
     def launch(name, block_size):
         for _ in range(5):
-            y = torch.full_like(x, torch.nan)
-            emulator.execute(registry.kernels[name], x, y, block_size)
-            if not torch.allclose(y, softmax(x)):
+            if not np.allclose(execute(name, x, block_size), softmax(x), rtol=1e-5):
                 wrong.append((name, block_size))
 
     threads = [threading.Thread(target=launch, args=job) for job in jobs]
@@ -204,8 +172,8 @@ def launch_last_blocks(kernel, block_size):
         y_rows[:] = np.nan
         geometry = launching.Geometry(grid, block_size, first_block=grid - 1, blocks=1)
         arrays = {"x": x, "y": y}
-        fault = launching.launch(path, step, geometry, arrays, FAR_ROWS, FAR_COLS)
-        return torch.tensor(x_rows), torch.tensor(y_rows), fault
+        outcome = launching.launch(path, step, geometry, arrays, (FAR_ROWS, FAR_COLS))
+        return x_rows.copy(), y_rows.copy(), outcome.fault
 
 
 def last_rows(array, rows):
@@ -230,25 +198,22 @@ def last_rows(array, rows):
 def test_rows_beyond_two_to_the_31_elements_are_right(name, block_size):
     x, y, fault = launch_last_blocks(registry.kernels[name], block_size)
     assert fault is None
-    torch.testing.assert_close(y, softmax(x), rtol=2e-5, atol=1e-7)
+    np.testing.assert_allclose(y, softmax(x), rtol=2e-5, atol=1e-7)
 
 
 def test_an_offset_that_overflows_an_int_is_found():
-    source = (
-        HEAD
-        + """
+    source = kernel_of("""\
     int row = blockIdx.x;
     for (int col = threadIdx.x; col < cols; col += blockDim.x) y[row * cols + col] = x[row * cols + col];
-}
-"""
-    )
+""")
     _, y, fault = launch_last_blocks(registry.resolve(source), 64)
     assert fault is not None
-    assert y.isnan().all()
+    assert np.isnan(y).all()
 
 
 WAITS_FOR_CTRL_C = """
-import os, signal, sys, torch
+import os, signal, sys
+import numpy as np
 from softmax_lib import emulator, registry
 
 # a shell's background job, and all that it starts, ignores Ctrl-C until told otherwise
@@ -256,8 +221,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 kernel = registry.resolve(sys.argv[1])
 def run(value):
-    y = torch.zeros(2, 32)
-    emulator.execute(kernel, torch.full((2, 32), value), y, 32)
+    y = np.zeros((2, 32), np.float32)
+    emulator.execute(kernel, np.full_like(y, value), y, 32)
     return y
 
 run(0.0)
@@ -304,8 +269,8 @@ def test_ctrl_c_stops_a_launch_and_leaves_nothing_behind(source):
 def test_the_signal_handlers_of_others_are_back_after_a_launch():
     # faulthandler, as pytest uses it, has handlers of its own; a crash elsewhere must reach them
     code = (
-        "import ctypes, faulthandler, torch; from softmax_lib import run;"
-        "faulthandler.enable(); run('naive', torch.zeros(1, 1)); ctypes.string_at(0)"
+        "import ctypes, faulthandler; import numpy as np; from softmax_lib import run;"
+        "faulthandler.enable(); run('naive', np.zeros((1, 1), 'f4')); ctypes.string_at(0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == -signal.SIGSEGV
@@ -313,8 +278,8 @@ def test_the_signal_handlers_of_others_are_back_after_a_launch():
 
 
 def test_a_store_next_to_an_array_leaves_y_untouched():
-    source = HEAD + "y[threadIdx.x + 1] = x[threadIdx.x];\n}\n"
-    x, y = torch.ones(1, 32), torch.full((1, 32), 7.0)
+    source = kernel_of("y[threadIdx.x + 1] = x[threadIdx.x];\n")
+    y = 7 * ones(1, 32)
     with pytest.raises(IllegalAddress, match=r"y\[32\], past the end of its 32 elements"):
-        emulator.execute(registry.resolve(source), x, y, 32)
+        emulator.execute(registry.resolve(source), ones(1, 32), y, 32)
     assert (y == 7.0).all()

@@ -1,21 +1,23 @@
 """Broken kernels: what the emulator says of them, with block, threads and file:line."""
 
+import pickle
 import re
 
+import numpy as np
 import pytest
-import torch
+from emulated import execute as run
+from emulated import kernel_of, ones, zeros
+from emulated import trace as run_traced
 
 from softmax_lib import emulator, registry
-from softmax_lib.emulator import launching, native
+from softmax_lib.emulator import launching
+from softmax_lib.emulator.native import Request, StopReason
 from softmax_lib.errors import BadInput, BarrierFault, Deadlock, Hang, IllegalAddress, KernelFault
 from softmax_lib.source import Source
 
-HEAD = 'extern "C" __global__ void broken(const float* x, float* y, int rows, int cols) {\n'
-"""Line 1 of each kernel; its body starts on line 2."""
-
 
 def execute(x, source, block_size):
-    y = torch.full_like(x, 7.0)
+    y = np.full_like(x, 7.0)
     try:
         emulator.execute(registry.resolve(source), x, y, block_size)
     finally:
@@ -23,16 +25,21 @@ def execute(x, source, block_size):
 
 
 def trace(x, source, block_size):
-    emulator.trace(source, x, block_size)
+    run_traced(source, x, block_size)
 
 
-def message(fault, body, *, launch=execute, block_size=64, cols=64, rows=1):
-    """The message of the `fault` that the kernel with this body must raise."""
-    source = Source("broken.cu", HEAD + body + "}\n")
-    with pytest.raises(fault) as caught:
-        launch(torch.arange(1.0, rows * cols + 1).view(rows, cols), source, block_size)
-    assert type(caught.value) is fault
-    return str(caught.value)
+def caught(fault, body, *, launch=execute, block_size=64, cols=64, rows=1):
+    """The `fault` that the kernel with this body must raise."""
+    x = np.arange(1, rows * cols + 1, dtype=np.float32).reshape(rows, cols)
+    with pytest.raises(fault) as stopped:
+        launch(x, kernel_of(body, "broken.cu"), block_size)
+    assert type(stopped.value) is fault
+    return stopped.value
+
+
+def message(fault, body, **how):
+    """What it says."""
+    return str(caught(fault, body, **how))
 
 
 both = pytest.mark.parametrize("launch", [execute, trace])
@@ -202,7 +209,7 @@ extern "C" __global__ void broken(const float* x, float* y, int rows, int cols) 
 }
 """
     with pytest.raises(IllegalAddress, match=r"x\[100000\].* at inlined\.cu:2\.$"):
-        execute(torch.zeros(1, 8), Source("inlined.cu", source), 8)
+        execute(zeros(1, 8), Source("inlined.cu", source), 8)
 
 
 # ---- loops without an end
@@ -294,18 +301,20 @@ class RuntimeThatTakes:
         self.stopped = reason
 
 
-@pytest.mark.parametrize(("threads_a_slice", "stopped"), [(1, 0), (0, native.STOP_HANG)])
+@pytest.mark.parametrize(
+    ("threads_a_slice", "stopped"), [(1, StopReason.NONE), (0, StopReason.HANG)]
+)
 def test_a_long_launch_is_a_hang_only_if_no_thread_finishes(monkeypatch, threads_a_slice, stopped):
     runtime = RuntimeThatTakes(100_000, threads_a_slice)
-    monkeypatch.setattr(native, "runtime", lambda: runtime)
-    launching._Running(native.Request()).wait()
+    monkeypatch.setattr(launching.native, "runtime", lambda: runtime)
+    launching._Running(Request()).wait()
     assert runtime.stopped == stopped
 
 
 def test_the_watchdog_takes_a_number(monkeypatch):
     monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", "soon")
     with pytest.raises(BadInput, match="SOFTMAX_LIB_WATCHDOG_S is 'soon'; it takes a number"):
-        execute(torch.zeros(1, 8), HEAD + "}\n", 8)
+        execute(zeros(1, 8), kernel_of(""), 8)
 
 
 # ---- what a thread does to itself
@@ -339,7 +348,33 @@ def test_local_arrays_that_are_too_large():
 def test_a_good_kernel_runs_after_every_kind_of_fault():
     for body in ("    if (threadIdx.x) __syncthreads();\n", "    y[1 << 28] = 1.0f;\n"):
         message(BarrierFault if "sync" in body else IllegalAddress, body)
-        y = torch.zeros(1, 64)
-        good = HEAD + "    __syncthreads();\n    y[threadIdx.x] = x[threadIdx.x];\n}\n"
-        emulator.execute(registry.resolve(good), torch.ones(1, 64), y, 64)
-        assert (y == 1.0).all()
+        good = kernel_of("    __syncthreads();\n    y[threadIdx.x] = x[threadIdx.x];\n")
+        assert (run(good, ones(1, 64), 64) == 1.0).all()
+
+
+# ---- the fault itself: what the sentence is made of
+
+
+@both
+@pytest.mark.parametrize(
+    ("fault", "body", "kind", "line", "thread"),
+    [
+        (BarrierFault, "    if (threadIdx.x != 3)\n        __syncthreads();\n", "barrier", 3, None),
+        (Deadlock, "    if (threadIdx.x < 9) __syncwarp();\n", "deadlock", 2, None),
+        (IllegalAddress, "    int at = threadIdx.x + 2;\n    y[at] = 1.0f;\n", "out of bounds", 3, 62),
+        (IllegalAddress, "    ((float2*)(y + 1))[threadIdx.x] = make_float2(1, 2);\n", "misaligned", 2, 0),
+        (KernelFault, "    assert(threadIdx.x != 7);\n", "fault", 2, 7),
+        (KernelFault, "    int none = rows - 1;\n    y[threadIdx.x] = 12 / none;\n", "fault", 3, 0),
+    ],
+)  # fmt: skip
+def test_a_fault_knows_its_kind_line_block_and_thread(launch, fault, body, kind, line, thread):
+    found = caught(fault, body, launch=launch)
+    assert (found.kind, found.file, found.line, found.block) == (kind, "broken.cu", line, (0, 0, 0))
+    assert thread in (None, found.thread)
+    assert f"broken.cu:{line}" in str(found)
+
+
+def test_a_fault_survives_being_sent_to_another_process():
+    found = caught(IllegalAddress, "    y[threadIdx.x + 2] = 1.0f;\n")
+    again = pickle.loads(pickle.dumps(found))
+    assert (type(again), str(again), vars(again)) == (type(found), str(found), vars(found))

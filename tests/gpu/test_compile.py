@@ -7,7 +7,7 @@ import pytest
 from softmax_lib import kernels
 from softmax_lib.errors import CompileError, NotAvailable
 from softmax_lib.gpu.compile import compile_cubin, nvrtc, resources, supported_archs
-from softmax_lib.registry import REGISTERS_A_BLOCK
+from softmax_lib.kernel import REGISTERS_A_BLOCK
 from softmax_lib.source import Program, Source
 
 ARCHS = supported_archs()
@@ -16,15 +16,18 @@ pytestmark = pytest.mark.nvrtc
 
 
 def compilations():
+    """Every program that the registry allows, once, with the largest block that it is launched with."""
     for kernel in kernels.values():
-        largest_block: dict[str, tuple] = {}
-        for (block_size, bucket), program in kernel.programs().items():
-            largest_block[program.digest] = (block_size, bucket, program)
-        for block_size, bucket, program in largest_block.values():
-            size = f"-{block_size}" if program.defines else ""
-            yield pytest.param(
-                program, block_size, id=kernel.name + size + (f"-{bucket}" if bucket else "")
-            )
+        programs = {}
+        for size in kernel.block_sizes:
+            lengths = [size * floats for floats in kernel.per_thread] or [1]
+            for cols in lengths:
+                if cols <= kernel.max_cols(size):
+                    program = kernel.program(size, cols)
+                    programs[program.digest] = (program, size)
+        for program, size in programs.values():
+            values = "-".join(str(value) for _, value in program.defines)
+            yield pytest.param(program, size, id=f"{kernel.name}-{values}".rstrip("-"))
 
 
 def test_the_archs_reach_from_turing_to_hopper_and_on():

@@ -1,28 +1,31 @@
 """`explore` shows what is recorded, puts live numbers in their place, and says why where it cannot."""
 
 import dataclasses
-import subprocess
-import sys
 
 import pytest
 import torch
+from sample_records import content
 
-import softmax_lib
-from softmax_lib import kernels, measurements
+from softmax_lib import explore, kernels, recorded
 from softmax_lib.errors import NotAvailable, UnknownKernel
+from softmax_lib.gpu import presence
+from softmax_lib.records.measurement import Case
+from softmax_lib.records.record import Record
 from softmax_lib.registry import rungs
+from softmax_lib.words import time_in_words
 
 W = pytest.importorskip("ipywidgets")
 explorers = pytest.importorskip("softmax_lib.live.block_size_explorer")
-block_sizes = pytest.importorskip("softmax_lib.live.block_sizes")
+views = pytest.importorskip("softmax_lib.live.block_size_views")
 
 H200 = "NVIDIA H200"
+NO_BREAK = "\N{NO-BREAK SPACE}"
 ROWS, COLS = 1024, 32768
 
 
 @pytest.fixture
 def no_gpu(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(presence, "why_no_gpu", lambda: "there is none in this test")
 
 
 @pytest.fixture
@@ -30,11 +33,12 @@ def live_us(monkeypatch):
     """A GPU that takes 50 us for anything, as far as explorers can tell."""
 
     def measure(name, rows, cols, *, block_size):
-        any_row = measurements.recorded().select(provider=name)[0]
-        facts = {"rows": rows, "cols": cols, "block_size": block_size, "median_us": 50.0}
-        return dataclasses.replace(any_row, **facts, source="live on Test GPU, 2030-01-01")
+        any_timing = recorded.select(provider=name)[0]
+        case = Case(name, rows, cols, block_size=block_size)
+        source = "live on Test GPU, 2030-01-01"
+        return dataclasses.replace(any_timing, case=case, median_us=50.0, source=source)
 
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(presence, "why_no_gpu", lambda: None)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA T4")
     monkeypatch.setattr(explorers, "measure", measure)
     return 50.0
@@ -43,6 +47,11 @@ def live_us(monkeypatch):
 def shown(explorer, size):
     """What the explorer shows at a block size."""
     return explorer.leaves[H200, size].value
+
+
+def written(time_us):
+    """A time as the explorer writes it."""
+    return time_in_words(time_us).replace(" ", NO_BREAK)
 
 
 def button(explorer):
@@ -57,22 +66,22 @@ def note(explorer):
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("name", [kernel.name for kernel in rungs()])
 def test_every_recorded_time_is_shown(name):
-    explorer = softmax_lib.explore(name)
-    rows = measurements.recorded().select(provider=name, rows=ROWS, cols=COLS)
-    assert {row.block_size for row in rows} <= {size for _, size in explorer.leaves}
-    for row in rows:
-        view = shown(explorer, row.block_size)
-        assert f"<strong>{row.block_size} threads a block: " in view
-        assert block_sizes.time_in_words(row.median_us) in view
-        assert f"{row.gb_per_s:.0f}\N{NO-BREAK SPACE}GB/s, {row.copy_share:.0%} of" in view
-        assert f"Recorded on {measurements.recorded().where}." in view
+    explorer = explore(name)
+    timings = recorded.select(provider=name, rows=ROWS, cols=COLS)
+    assert {t.case.block_size for t in timings} <= {size for _, size in explorer.leaves}
+    for timing in timings:
+        view = shown(explorer, timing.case.block_size)
+        assert f"<strong>{timing.case.block_size} threads a block: " in view
+        assert written(timing.median_us) in view
+        assert f"{timing.gb_per_s:.0f}{NO_BREAK}GB/s, {timing.copy_share:.0%} of" in view
+        assert f"Recorded on {recorded.where}." in view
         assert view.count('font-weight="700"') >= 2  # its own bar is marked
     assert sum(map(len, (leaf.value for leaf in explorer.leaves.values()))) < 100_000
 
 
 @pytest.mark.usefixtures("no_gpu")
 def test_explorer_starts_where_the_kernel_would():
-    explorer = softmax_lib.explore("shared")
+    explorer = explore("shared")
     assert explorer.choice == (H200, kernels["shared"].choose_block_size(COLS))
     assert "1024 blocks of 32 warps" in shown(explorer, 1024)
     assert "4 sectors on 1 line" in explorer.fallback["text/plain"]
@@ -80,20 +89,18 @@ def test_explorer_starts_where_the_kernel_would():
 
 @pytest.mark.usefixtures("no_gpu")
 def test_bars_are_as_high_as_times():
-    times = {
-        row.block_size: row
-        for row in measurements.recorded().select(provider="shared", rows=ROWS, cols=COLS)
-    }
-    drawing = block_sizes.draw_times(dict(sorted(times.items())), 32)
+    timings = recorded.select(provider="shared", rows=ROWS, cols=COLS)
+    times = {timing.case.block_size: timing for timing in timings}
+    drawing = views.draw_times(dict(sorted(times.items())), 32)
     heights = [float(part.split("v")[1].split("h")[0]) for part in drawing.parts if "<path" in part]
-    slowest = max(row.median_us for row in times.values())
+    slowest = max(timing.median_us for timing in times.values())
     expected = [times[size].median_us / slowest * max(heights) for size in sorted(times)]
     assert heights == pytest.approx(expected, abs=0.1)
 
 
 @pytest.mark.usefixtures("no_gpu")
 def test_an_impossible_block_size_says_why_over_the_last_good_view():
-    explorer = softmax_lib.explore("fusion")
+    explorer = explore("fusion")
     view = shown(explorer, 64)
     assert "A row of 32768 elements is too long for fusion at 64 threads a block" in view
     assert "256 threads a block: " in view
@@ -109,7 +116,7 @@ def test_an_impossible_block_size_says_why_over_the_last_good_view():
     ],
 )
 def test_a_missing_record_is_one_sentence(arguments, words):
-    told = softmax_lib.explore(*arguments)
+    told = explore(*arguments)
     assert words in told.fallback["text/plain"]
     assert words in told.children[0].value
     assert "\n" not in told.fallback["text/plain"]
@@ -117,25 +124,20 @@ def test_a_missing_record_is_one_sentence(arguments, words):
 
 def test_an_unknown_kernel_is_an_error():
     with pytest.raises(UnknownKernel, match="did you mean shared"):
-        softmax_lib.explore("share")
+        explore("share")
 
 
 @pytest.mark.usefixtures("no_gpu")
 def test_a_stale_record_says_so(monkeypatch):
-    monkeypatch.setattr(
-        explorers, "_sweeps", lambda kernel, rows, cols: {H200: _Stale(kernel, rows, cols, H200)}
-    )
-    assert "The kernel has changed since." in shown(softmax_lib.explore("shared"), 512)
-
-
-class _Stale(block_sizes.BlockSizes):
-    def at(self, block_size):
-        return dataclasses.replace(super().at(block_size), stale=True)
+    changed = content()
+    changed["kernels"]["shared"] = "0" * 64
+    monkeypatch.setattr(explorers, "recorded", lambda gpu: Record(changed))
+    assert "The kernel has changed since." in shown(explore("shared"), 512)
 
 
 @pytest.mark.usefixtures("no_gpu")
 def test_without_a_gpu_the_button_checks_in_the_emulator_and_keeps_the_times():
-    explorer = softmax_lib.explore("shared")
+    explorer = explore("shared")
     before = shown(explorer, 64)
     explorer.sliders["block size"].index = 1
     assert button(explorer).description == "Check here"
@@ -148,12 +150,12 @@ def test_without_a_gpu_the_button_checks_in_the_emulator_and_keeps_the_times():
 
 
 def test_on_a_gpu_the_button_measures_and_marks_the_point_live(live_us):
-    explorer = softmax_lib.explore("shared")
+    explorer = explore("shared")
     other = shown(explorer, 64)
     explorer.sliders["block size"].value = 128
     button(explorer).click()
     view = shown(explorer, 128)
-    assert f"128 threads a block: {block_sizes.time_in_words(live_us)}" in view
+    assert f"128 threads a block: {written(live_us)}" in view
     assert "Measured here, live. The other bars were recorded on NVIDIA H200" in view
     assert shown(explorer, 64) != other  # its chart has the live bar
     assert "Measured on NVIDIA T4 at 128 threads a block." in note(explorer)
@@ -161,7 +163,7 @@ def test_on_a_gpu_the_button_measures_and_marks_the_point_live(live_us):
 
 @pytest.mark.usefixtures("live_us")
 def test_on_a_gpu_a_shape_without_a_record_can_be_measured():
-    explorer = softmax_lib.explore("shared", 8, 4096)
+    explorer = explore("shared", 8, 4096)
     assert "was never recorded" in shown(explorer, 1024)
     button(explorer).click()
     assert "Measured here, live.<" in shown(explorer, 1024)
@@ -173,7 +175,7 @@ def test_a_launch_that_fails_says_why_and_keeps_the_view(monkeypatch):
         raise NotAvailable("CuPy is not installed.")
 
     monkeypatch.setattr(explorers, "measure", fail)
-    explorer = softmax_lib.explore("shared")
+    explorer = explore("shared")
     before = shown(explorer, 1024)
     button(explorer).click()
     assert "CuPy is not installed." in note(explorer)
@@ -183,21 +185,16 @@ def test_a_launch_that_fails_says_why_and_keeps_the_view(monkeypatch):
 
 @pytest.mark.gpu
 def test_a_real_launch_replaces_a_recorded_point():
-    explorer = softmax_lib.explore("shared")
+    explorer = explore("shared")
     button(explorer).click()
     _, size = explorer.choice
     assert "Measured here, live." in explorer.leaves[explorer.choice].value, note(explorer)
     assert f"at {size} threads a block" in note(explorer)
 
 
-def test_importing_the_package_loads_no_widgets():
-    script = "import softmax_lib, sys; sys.exit('ipywidgets' in sys.modules)"
-    subprocess.run([sys.executable, "-c", script], check=True)
-
-
 @pytest.mark.usefixtures("no_gpu")
 def test_exploring_twice_gives_the_same_bytes():
-    first, second = (softmax_lib.explore("online") for _ in range(2))
+    first, second = (explore("online") for _ in range(2))
     assert [leaf.value for leaf in first.leaves.values()] == [
         leaf.value for leaf in second.leaves.values()
     ]

@@ -5,9 +5,9 @@ import itertools
 import pytest
 from playwright.sync_api import Locator, Page
 
-from softmax_lib.live.block_sizes import time_in_words
-from softmax_lib.measurements import recorded
+from softmax_lib import recorded
 from softmax_lib.registry import rungs
+from softmax_lib.words import time_in_words
 
 pytestmark = pytest.mark.site
 
@@ -48,8 +48,10 @@ def test_sliders_move_by_pointer_to_every_position(open_page, interactive, width
 @pytest.mark.parametrize("kernel", rungs(), ids=lambda kernel: kernel.name)
 def test_block_size_sliders_show_the_recorded_times(open_page, kernel):
     page = open_page(f"book/{kernel.stem}.html")
-    rows = recorded().select(provider=kernel.name, rows=1024, cols=32768, l2="cold")
-    times = {str(row.block_size): time_in_words(row.median_us) for row in rows}
+    timings = recorded.select(provider=kernel.name, rows=1024, cols=32768, l2="cold")
+    times = {
+        str(t.case.block_size): time_in_words(t.median_us).replace(" ", NO_BREAK) for t in timings
+    }
     ((widget, slider),) = [pair for pair in sliders(page) if "block size" in pair[1].inner_text()]
     slider.locator(".noUi-handle").press("Home")
     for _ in range(positions(slider)):
@@ -57,7 +59,7 @@ def test_block_size_sliders_show_the_recorded_times(open_page, kernel):
         if int(size) in kernel.legal_block_sizes(32768):
             words = f"{size} threads a block: {times.pop(size)}"
             assert words in shown.replace("&nbsp;", NO_BREAK)
-            assert f"ecorded on {recorded().where}" in shown
+            assert f"ecorded on {recorded.where}" in shown
         else:
             assert f"too long for {kernel.name} at {size} threads a block" in shown
         slider.locator(".noUi-handle").press("ArrowRight")

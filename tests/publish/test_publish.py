@@ -12,7 +12,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from notebooks import chapters, execute
 
 WIDGETS = """\
-from softmax_lib.explorer import explorer
+from softmax_lib.widgets import explorer
 import ipywidgets
 ipywidgets.HTML("not shown"), ipywidgets.Button()
 explorer({"size": [1, 2], "gpu": ["T4", "H200"]}, lambda size, gpu: f"{size} on {gpu}")"""

@@ -6,10 +6,10 @@ from importlib import metadata
 import pytest
 import readme
 
-from softmax_lib.bench.peers import PEERS
+from softmax_lib import recorded
 from softmax_lib.bench.plan import WORKLOG
 from softmax_lib.errors import BadInput
-from softmax_lib.measurements import recorded
+from softmax_lib.records.measurement import PEERS
 from softmax_lib.registry import rungs
 
 STALE = "the README's results are stale: run `make readme`"
@@ -30,7 +30,7 @@ def test_the_readmes_chart_is_that_of_the_record():
 
 def test_the_table_has_every_rung_and_peer_and_a_copy():
     lines = readme.results(recorded()).splitlines()
-    times = recorded().times(*WORKLOG)
+    times = recorded.times(*WORKLOG)
     rows = [line.split(" | ") for line in lines if line.startswith("| ")][1:]
     assert len(rows) == len(rungs()) + len(PEERS) + 1
     assert [row[0] for row in rows[: len(rungs())]] == [
@@ -42,7 +42,7 @@ def test_the_table_has_every_rung_and_peer_and_a_copy():
 
 
 def test_the_table_says_where_its_numbers_come_from():
-    assert f"Recorded on {recorded().where}." in readme.results(recorded())
+    assert f"Recorded on {recorded.where}." in readme.results(recorded())
 
 
 @pytest.mark.parametrize("text", ["no marks", f"{readme.BEGIN} only", f"{readme.END}{readme.END}"])
@@ -54,3 +54,30 @@ def test_a_readme_without_its_marks_is_left_alone(text):
 def test_rewriting_touches_only_what_lies_between_the_marks():
     text = f"before {readme.BEGIN}\nold\n{readme.END} after"
     assert readme.rewrite(text, "new") == f"before {readme.BEGIN}\nnew\n{readme.END} after"
+
+
+@pytest.fixture
+def copy_of_both(tmp_path, monkeypatch):
+    """A README and a chart that may be written."""
+    monkeypatch.setattr(readme, "ROOT", tmp_path)
+    monkeypatch.setattr(readme, "README", tmp_path / "README.md")
+    monkeypatch.setattr(readme, "CHART", tmp_path / "ladder.svg")
+    return tmp_path
+
+
+def test_it_is_written_with_its_chart_and_one_line_says_so(copy_of_both, capsys):
+    (copy_of_both / "README.md").write_text(f"before {readme.BEGIN}{readme.END} after")
+    assert readme.main() == 0
+    assert capsys.readouterr().out == "Wrote README.md and ladder.svg.\n"
+    written = (copy_of_both / "README.md").read_text()
+    assert written.startswith("before ")
+    assert "| **naive** |" in written
+    assert (copy_of_both / "ladder.svg").read_text().startswith("<?xml")
+
+
+def test_what_cannot_be_written_gets_one_line_and_status_2(copy_of_both, capsys):
+    (copy_of_both / "README.md").write_text("without marks")
+    assert readme.main() == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert (copy_of_both / "README.md").read_text() == "without marks"
+    assert not (copy_of_both / "ladder.svg").exists()

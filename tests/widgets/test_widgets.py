@@ -6,10 +6,10 @@ import ipywidgets
 import matplotlib.pyplot as plt
 import pytest
 
+from softmax_lib import predict, widgets
 from softmax_lib.errors import BadInput
-from softmax_lib.widgets.explorers import explorer
-from softmax_lib.widgets.stepping import predict, stepper
-from softmax_lib.widgets.views import view
+from softmax_lib.widgets import explorer, stepper
+from softmax_lib.widgets.views import View, view
 
 
 def plot(height=2.0):
@@ -19,7 +19,7 @@ def plot(height=2.0):
 
 
 def words(choice):
-    return f"<p>{choice}</p>"
+    return f"{choice}"
 
 
 def shown(explored):
@@ -32,22 +32,29 @@ def test_a_figure_becomes_the_same_svg_each_time_and_is_closed():
     assert plt.get_fignums() == []
 
 
+def test_a_view_is_itself():
+    given = View("<p>a</p>", "a")
+    assert view(given, "other words") is given
+
+
 def test_a_picture_carries_its_words_escaped():
     picture = view(plot(), 'below "1" & <2>')
-    assert 'alt="below &quot;1&quot; &amp; &lt;2&gt;"' in picture.html
+    assert 'alt="below &#34;1&#34; &amp; &lt;2&gt;"' in picture.html
     assert picture.fallback()["text/plain"] == 'below "1" & <2>'
     assert picture.fallback().keys() == {"image/png", "text/plain"}
 
 
 def test_html_and_pictures_join_in_order():
-    both = view([plot(), "<p>4 sectors</p>"], "sectors")
+    both = view([plot(), "4 sectors"], "sectors")
     assert re.fullmatch(r"<img .*><p>4 sectors</p>", both.html)
     assert both.png is not None
 
 
 def test_an_explorer_prepares_every_combination():
     explored = explorer({"block": [32, 64], "gpu": ["T4", "H200"]}, lambda b, g: f"{b} on {g}")
-    assert shown(explored) == ["32 on T4", "32 on H200", "64 on T4", "64 on H200"]
+    assert shown(explored) == [
+        "<p>32 on T4</p>", "<p>32 on H200</p>", "<p>64 on T4</p>", "<p>64 on H200</p>"
+    ]  # fmt: skip
     assert list(explored.sliders) == ["block", "gpu"]
 
 
@@ -61,7 +68,7 @@ def test_an_impossible_option_says_why_over_the_last_good_view():
     def render(size):
         if size == 3:
             raise BadInput("3 is <odd>.")
-        return f"<p>{size}</p>"
+        return f"{size}"
 
     explored = explorer({"size": [1, 2, 3]}, render)
     assert (
@@ -69,19 +76,14 @@ def test_an_impossible_option_says_why_over_the_last_good_view():
     )
 
 
-def test_a_live_kernel_replaces_a_view_and_its_error_becomes_a_sentence():
-    explored = explorer({"size": [1, 2, 3]}, words)
-
-    def launch(choice):
-        if choice == (3,):
-            raise BadInput("No GPU to run on.")
-        explored.replace(choice, "<p>measured</p>")
-
-    explored.on_choice(launch)
-    explored.sliders["size"].index = 1
+def test_a_live_kernel_replaces_a_view_and_a_move_of_the_slider_ends_what_it_said():
+    button = ipywidgets.Button()
+    explored = explorer({"size": [1, 2, 3]}, words, extra=[button])
+    assert list(explored.children)[:2] == [explored.sliders["size"], button]
+    explored.replace((2,), "measured")
+    explored.say("No GPU to <run> on.")
     assert shown(explored) == ["<p>1</p>", "<p>measured</p>", "<p>3</p>"]
-    explored.sliders["size"].index = 2
-    assert "No GPU to run on." in explored.note.value
+    assert "No GPU to &lt;run&gt; on." in explored.note.value
     explored.sliders["size"].index = 1
     assert explored.note.value == ""
 
@@ -96,8 +98,8 @@ def test_an_explorer_refuses_what_it_cannot_show():
 def test_widgets_leave_a_view_behind_where_none_can_run():
     for widget, said in (
         (explorer({"size": [1, 2]}, words, start=[2], alt=lambda s: f"size {s}"), "size 2"),
-        (stepper(["<p>a</p>", "<p>b</p>"]), "step 1 of 2"),
-        (predict("Which?", ["a", "b"], "a", "<p>why</p>"), "Which? (a / b)"),
+        (stepper(["a", "b"]), "step 1 of 2"),
+        (predict("Which?", ["a", "b"], "a", "why"), "Which? (a / b)"),
     ):
         bundle = widget._repr_mimebundle_()
         assert bundle["text/plain"] == said
@@ -106,8 +108,91 @@ def test_widgets_leave_a_view_behind_where_none_can_run():
 
 
 def test_a_question_needs_its_answer_among_the_choices():
-    with pytest.raises(BadInput, match="not among the choices"):
-        predict("Which?", ["a", "b"], "c", "")
+    for answers in (["a", "b"], {"a": 1.0, "b": 2.0}):
+        with pytest.raises(BadInput, match="'c' is not among the choices: a, b"):
+            predict("Which?", answers, "c", "")
+
+
+@pytest.mark.parametrize(
+    ("truth", "right"), [(1.0, "as fast"), (1.49, "as fast"), (1.51, "twice"), (100.0, "thrice")]
+)
+def test_of_answers_that_stand_for_numbers_the_nearest_to_what_was_measured_is_right(truth, right):
+    answers = {"as fast": 1, "twice": 2, "thrice": 3}
+    asked = predict("How fast?", answers, truth, "why")
+    assert f"<summary>Answer</summary><p>{right}</p>" in asked.fallback["text/html"]
+    assert asked.children[1].options == tuple(answers)
+
+
+def test_question_answers_and_words_are_escaped():
+    asked = predict("Is 1 < 2?", ["<yes>", "no"], "<yes>", "`a < b`")
+    html = asked.fallback["text/html"]
+    assert "Is 1 &lt; 2?" in html
+    assert "<li>&lt;yes&gt;</li>" in html
+    assert "<code>a &lt; b</code>" in html
+    assert "You said &lt;yes&gt;: right." in verdicts(asked)[0]
+    assert "You said no; it is &lt;yes&gt;." in verdicts(asked)[1]
+
+
+def verdicts(asked):
+    """What each choice is answered."""
+    return [outcome.children[0].value for outcome in asked.children[2].children]
+
+
+# --- text -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("4 sectors", "<p>4 sectors</p>"),
+        ("**4** of `x`", "<p><strong>4</strong> of <code>x</code></p>"),
+        ("<script>alert(1)</script>", "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>"),
+        ("max_from_zero takes 1 * 2 * 3", "<p>max_from_zero takes 1 * 2 * 3</p>"),
+    ],
+)
+def test_text_is_markdown_without_html_in_it(text, html):
+    assert view(text).html == html
+
+
+# --- tables -----------------------------------------------------------------------------------
+
+
+def cells(shown):
+    """The table's cells, line by line."""
+    body = re.sub(r"<style>.*?</style>", "", shown.html, flags=re.DOTALL)
+    lines = re.findall(r"<tr>(.*?)</tr>", body)
+    return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line) for line in lines]
+
+
+def test_a_table_has_headings_names_and_cells():
+    shown = widgets.table(["size", "ms"], [(32, "1.5"), ("<64>", 2)], caption="naive & co")
+    assert cells(shown) == [["size", "ms"], ["32", "1.5"], ["&lt;64&gt;", "2"]]
+    assert shown.html.count('scope="row"') == shown.html.count('scope="col"') == 2
+    assert "<caption>naive &amp; co</caption>" in shown.html
+    assert shown.text == "naive & co: 32 1.5; <64> 2"
+
+
+def test_a_table_without_headings_is_its_lines():
+    assert cells(widgets.table([], [["y", 0.5, 0.5]])) == [["y", "0.5", "0.5"]]
+
+
+def test_a_heading_without_words_is_no_heading():
+    assert '<td></td><th scope="col">ms</th>' in widgets.table(["", "ms"], [("a", 1)]).html
+
+
+def test_bars_reach_as_far_as_their_share_and_no_further():
+    shown = widgets.table(["", "share"], [("a", "50%"), ("b", "120%")], [0.5, 1.2])
+    ends = re.findall(r"#0072b255 (\d+)%,transparent (\d+)%", shown.html)
+    assert ends == [("50", "50"), ("100", "100")]
+
+
+@pytest.mark.parametrize(
+    ("rows", "bars", "words"),
+    [([("a",)], None, "needs 2 cells"), ([("a", 1)], [0.1, 0.2], "2 bars do not fit 1 rows")],
+)
+def test_a_table_that_does_not_fit_is_refused(rows, bars, words):
+    with pytest.raises(BadInput, match=words):
+        widgets.table(["", "ms"], rows, bars)
 
 
 def test_a_stepper_steps_between_its_first_and_last_frame():
@@ -133,7 +218,7 @@ def test_without_a_stack_the_kernel_switches_views(without_stack):
 
 
 def test_without_a_stack_a_question_still_waits_for_the_guess(without_stack):
-    asked = predict("Which?", ["a", "b"], "a", "<p>why</p>")
+    asked = predict("Which?", ["a", "b"], "a", "why")
     _, pick, outcome = asked.children
     assert outcome.children == ()
     pick.index = 1

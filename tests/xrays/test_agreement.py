@@ -1,20 +1,28 @@
 """X-ray against Nsight Compute on an H200, and against counting by hand on tiny kernels."""
 
 import pytest
+from emulated import kernel_of
 
 from softmax_lib import xray
+from softmax_lib.records.measurement import Case
 from softmax_lib.registry import kernels
-from softmax_lib.source import Source
-from softmax_lib.xrays.agreement import ARBITER_SHARE, Comparison, compare_profile, profiles
+from softmax_lib.xrays.agreement import (
+    ARBITER_SHARE,
+    COUNTERS,
+    Comparison,
+    compare,
+    compare_profile,
+    profiles,
+)
 
 # 64x4096: rows of whole sectors, one or two blocks a thread-a-row kernel. 1000x1001: each row starts
 # elsewhere in a sector, and the last warp and the last sector are ragged.
 SHAPES = {(64, 4096), (1000, 1001)}
-PROFILES = {f"{p['kernel']}-{p['rows']}x{p['cols']}": p for p in profiles()}
+PROFILES = {f"{p.case.provider}-{p.case.rows}x{p.case.cols}": p for p in profiles()}
 
 
 def test_every_kernel_was_profiled_on_both_shapes():
-    found = {(p["kernel"], p["rows"], p["cols"]) for p in PROFILES.values()}
+    found = {(p.case.provider, *p.case.shape) for p in PROFILES.values()}
     wanted = {(name, *shape) for name in kernels for shape in SHAPES if name != "per_element"}
     assert wanted | {("per_element", 8, 512)} <= found
 
@@ -27,11 +35,19 @@ def test_counters_are_those_of_an_h200(name):
         assert found.differences == {}  # too little going on for noise
 
 
+def test_a_comparison_is_of_the_kernels_that_were_profiled_on_the_shape_or_of_those_named():
+    on_shape = [p.case.provider for p in profiles() if p.case.shape == (8, 512)]
+    assert [found.case.provider for found in compare(8, 512)] == on_shape
+    (found,) = compare(64, 4096, "naive")
+    assert (found.case.provider, found.verdict) == ("naive", "equal")
+    assert compare(3, 5) == []
+
+
 def test_noise_is_forgiven_upwards_and_only_in_wavefronts():
-    ours = dict.fromkeys(PROFILES["shared-64x4096"], 1000)
+    ours = dict.fromkeys(COUNTERS, 1000)
 
     def verdict(name, ncus):
-        return Comparison("shared", 1, 1, 32, ours, ours | {name: ncus}).verdict
+        return Comparison(Case("shared", 1, 1, block_size=32), ours, ours | {name: ncus}).verdict
 
     most = int(1000 * (1 + ARBITER_SHARE))
     assert verdict("shared_load_wavefronts", 1000) == "equal"
@@ -41,12 +57,9 @@ def test_noise_is_forgiven_upwards_and_only_in_wavefronts():
     assert verdict("shared_load_requests", 1001) == "differs: shared_load_requests"
 
 
-HEAD = 'extern "C" __global__ void mine(const float* x, float* y, int rows, int cols) {\n'
-
-
 def count(body, cols=4096, block_size=32):
     """Counters by (space, operation) of one block that runs this body; lines that stand alone."""
-    found = xray(Source("mine.cu", f"{HEAD}{body}}}\n"), 1, cols, block_size)
+    found = xray(kernel_of(body), 1, cols, block_size)
     assert found.hazards == ()
     return {(line.space, line.operation): line for line in found.lines}
 
@@ -142,6 +155,6 @@ def test_shuffles_and_barriers_are_counted_by_warp_and_by_block():
         "    float v = x[threadIdx.x];\n    v += __shfl_xor_sync(0xffffffff, v, 1);\n"
         "    __syncthreads();\n    y[threadIdx.x] = v;\n"
     )
-    found = xray(Source("mine.cu", f"{HEAD}{body}}}\n"), 1, 4096, 96)
+    found = xray(kernel_of(body), 1, 4096, 96)
     assert (found.total["shuffles"], found.total["barriers"]) == (3, 1)
     assert (found.blocks, found.warps, found.threads) == (1, 3, 96)

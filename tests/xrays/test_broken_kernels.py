@@ -8,14 +8,12 @@ import sys
 from dataclasses import dataclass
 
 import pytest
+from emulated import HEAD, kernel_of, zeros
 
 from softmax_lib import check, run, xray
 from softmax_lib.errors import BadInput, CompileError, KernelFault, NotAvailable
 from softmax_lib.registry import kernels
 from softmax_lib.source import KERNEL_FOLDER, Source
-
-HEAD = 'extern "C" __global__ void mine(const float* x, float* y, int rows, int cols) {\n'
-"""Line 1 of each kernel in `OWN`; its body starts on line 2."""
 
 LENGTHS = (1, 31, 100, 1024)
 
@@ -192,7 +190,7 @@ OWN = {
 @pytest.mark.parametrize("name", OWN)
 def test_xray_finds_what_a_readers_kernel_does_wrong(name):
     body, kind, line = OWN[name]
-    found = xray(Source("mine.cu", f"{HEAD}{body}}}\n"), 4, 2048, 256)
+    found = xray(kernel_of(body), 4, 2048, 256)
     assert [(hazard.kind, hazard.line) for hazard in found.hazards] == [(kind, line)]
     assert f"mine.cu:{line}" in found.hazards[0].message
     assert "thread" in found.hazards[0].message
@@ -208,7 +206,7 @@ def test_atomics_of_many_threads_on_one_word_are_no_race():
         "    __shared__ int count;\n    if (threadIdx.x == 0) count = 0;\n    __syncthreads();\n"
         "    atomicAdd(&count, 1);\n    __syncthreads();\n    if (blockIdx.x == 0) y[threadIdx.x] = count;\n"
     )
-    found = xray(Source("mine.cu", f"{HEAD}{body}}}\n"), 4, 256, 256)
+    found = xray(kernel_of(body), 4, 256, 256)
     assert found.hazards == ()
     assert [line.requests for line in found.lines if line.operation == "atomic"] == [4 * 8]
 
@@ -236,9 +234,7 @@ def test_a_good_kernel_has_no_hazard_at_any_block_size(name, block_size):
     ],
 )  # fmt: skip
 def test_what_the_emulator_lacks_is_named_at_its_line(text, words):
-    import torch
-
-    for launch in (lambda s: xray(s, 1, 32, 32), lambda s: run(s, torch.zeros(1, 32))):
+    for launch in (lambda s: xray(s, 1, 32, 32), lambda s: run(s, zeros(1, 32))):
         with pytest.raises(NotAvailable, match=words) as caught:
             launch(Source("mine.cu", text))
         assert "\n" not in str(caught.value)
@@ -246,7 +242,7 @@ def test_what_the_emulator_lacks_is_named_at_its_line(text, words):
 
 def test_a_source_that_does_not_compile_gets_the_compilers_message_at_its_own_line():
     with pytest.raises(CompileError, match=r"mine\.cu:2:\d+: error: .*row_max"):
-        xray(Source("mine.cu", HEAD + "    y[0] = row_max;\n}\n"), 1, 32)
+        xray(kernel_of("    y[0] = row_max;\n"), 1, 32)
 
 
 def test_elsewhere_than_on_linux_one_sentence_says_so(monkeypatch):

@@ -27,9 +27,13 @@ static const char* name_of(Operation operation) {
     }
 }
 
-static std::string in_words(Place place) {
+static const char* file_name(Place place) {
     const char* slash = strrchr(place.file, '/');
-    return std::string(slash ? slash + 1 : place.file) + ":" + std::to_string(place.line);
+    return slash ? slash + 1 : place.file;
+}
+
+static std::string in_words(Place place) {
+    return std::string(file_name(place)) + ":" + std::to_string(place.line);
 }
 
 static std::string block_name(const Worker& worker) {
@@ -105,10 +109,19 @@ static Fault fault_of(const Worker& worker, FaultKind kind, const std::string& t
 }
 
 static uint64_t offset_of(const Worker& worker, const void* pc) {
-    return pc ? reinterpret_cast<uintptr_t>(pc) - worker.launch->library_base : 0;
+    return pc ? worker.launch->library.site_of(pc) : 0;
 }
 
-Fault describe_stall(const Worker& worker) {
+static void set_place(Fault& fault, Place place) {
+    fault.line = place.line;
+    snprintf(fault.file, sizeof fault.file, "%s", file_name(place));
+}
+
+static bool waits(const Thread& thread) {
+    return thread.state == State::at_barrier || thread.state == State::in_warp_call;
+}
+
+static Fault describe_waiting(const Worker& worker) {
     bool all_at_barriers = true, some_exited = false;
     for (int i = 0; i < worker.thread_count; i++) {
         some_exited = some_exited || worker.threads[i].state == State::exited;
@@ -121,6 +134,15 @@ Fault describe_stall(const Worker& worker) {
                                 : "threads of " + block + " wait at different barriers: " + who);
 }
 
+// Its place is where the first thread waits that the text names.
+Fault describe_stall(const Worker& worker) {
+    Fault fault = describe_waiting(worker);
+    for (int i = 0; i < worker.thread_count && !fault.line; i++) {
+        if (waits(worker.threads[i])) set_place(fault, worker.threads[i].place);
+    }
+    return fault;
+}
+
 // The text is what the others do; faults.py says where the running thread is, and for how long.
 Fault describe_hang(const Worker& worker, const void* pc, bool pc_is_exact) {
     Fault fault = fault_of(worker, FaultKind::hang, census(worker, worker.running));
@@ -130,7 +152,9 @@ Fault describe_hang(const Worker& worker, const void* pc, bool pc_is_exact) {
 }
 
 Fault describe_failure(const Worker& worker, const char* what, Place place) {
-    return fault_of(worker, FaultKind::other, std::string(what) + " at " + in_words(place));
+    Fault fault = fault_of(worker, FaultKind::other, what);
+    set_place(fault, place);
+    return fault;
 }
 
 Fault describe_access(const Worker& worker, Access access, int size, uintptr_t address, const void* pc) {
@@ -142,14 +166,15 @@ Fault describe_access(const Worker& worker, Access access, int size, uintptr_t a
     constexpr int64_t near = 64 << 10;
     int64_t shared = static_cast<int64_t>(address - reinterpret_cast<uintptr_t>(worker.shared_low));
     fault.in_shared = worker.shared_low && shared >= -near &&
-                      shared < static_cast<int64_t>(worker.shared_bytes) + near;
+                      shared < static_cast<int64_t>(worker.launch->library.shared_bytes) + near;
     fault.address = fault.in_shared ? static_cast<uint64_t>(shared) : address;
     return fault;
 }
 
 // The compiler puts a trap before each access that it was told to check (build.py), and nowhere else.
 Fault describe_misaligned(const Worker& worker) {
-    Fault fault = fault_of(worker, FaultKind::address, "misaligned");
+    Fault fault = fault_of(worker, FaultKind::address, "");
+    fault.is_misaligned = true;
     fault.pc = offset_of(worker, worker.interruption.pc);
     fault.pc_is_exact = worker.interruption.pc_is_exact;
     return fault;

@@ -3,6 +3,10 @@
 
 #include <dlfcn.h>
 
+#if defined(__linux__)
+#include <link.h>
+#endif
+
 #include <chrono>
 #include <memory>
 
@@ -10,10 +14,40 @@
 
 namespace emulator {
 
-static uintptr_t base_of_library(const void* symbol) {
-    Dl_info info{};
-    return dladdr(symbol, &info) ? reinterpret_cast<uintptr_t>(info.dli_fbase) : 0;
+// ---- the kernel's library
+
+#if defined(__linux__)
+
+static int find_segments(dl_phdr_info* info, size_t, void* searcher) {
+    Library& library = *static_cast<Library*>(searcher);
+    if (info->dlpi_addr != library.base) return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const auto& segment = info->dlpi_phdr[i];
+        if (segment.p_type == PT_TLS) {
+            library.thread_local_module = info->dlpi_tls_modid;
+            library.shared_bytes = segment.p_memsz;
+        } else if (segment.p_type == PT_LOAD) {
+            library.bytes = segment.p_vaddr + segment.p_memsz;
+            if (segment.p_flags & PF_X) {
+                library.code_low = info->dlpi_addr + segment.p_vaddr;
+                library.code_bytes = segment.p_memsz;
+            }
+        }
+    }
+    return 1;
 }
+
+#endif
+
+Library::Library(const void* symbol) {
+    Dl_info info{};
+    if (dladdr(symbol, &info)) base = reinterpret_cast<uintptr_t>(info.dli_fbase);
+#if defined(__linux__)
+    dl_iterate_phdr(find_segments, this);
+#endif
+}
+
+// ---- launches
 
 static std::vector<Array> copy_of(const Array* arrays, int count) {
     return std::vector<Array>(arrays, arrays + count);
@@ -24,8 +58,13 @@ Launch::Launch(const Request& given)
       arguments(given.arguments, given.arguments + given.argument_count),
       arrays(copy_of(given.arrays, given.array_count)),
       variables(copy_of(given.variables, given.variable_count)),
-      library_base(base_of_library(reinterpret_cast<const void*>(given.entry))),
-      next_block(given.first_block) {}
+      library(reinterpret_cast<const void*>(given.entry)),
+      next_block(given.first_block) {
+    if (!given.metered) return;
+    std::vector<Line> lines(given.lines, given.lines + given.line_count);
+    meter = std::make_unique<Meter>(arrays, given.input_count, lines, library.shared_bytes,
+                                    given.block_size, given.warp_size);
+}
 
 void Launch::report(const Fault& found) {
     std::lock_guard<std::mutex> lock(mutex);

@@ -50,7 +50,7 @@ enum class FaultKind : int32_t { none, barrier, deadlock, address, hang, other, 
 enum class Access : int32_t { unknown, load, store };
 
 // What stopped the launch. `text` is what can be said here; faults.py adds the names that Python
-// knows: of the source line at `pc`, and of the array near `address`.
+// knows: of the source line at `pc`, where `line` is 0, and of the array near `address`.
 struct Fault {
     FaultKind kind;
     Access access;
@@ -61,6 +61,9 @@ struct Fault {
     int32_t size;        // bytes accessed; 0: unknown
     int32_t in_shared;   // `address` is an offset in the block's shared memory
     int32_t pc_is_exact; // else it is where a call would have returned to
+    int32_t is_misaligned;
+    int32_t line;        // in `file`; 0: unknown
+    char file[256];
     char text[1024];
 };
 
@@ -68,13 +71,28 @@ enum class StopReason : int32_t { none, cancelled, hang };
 
 class Worker;
 
+// A kernel's shared library in memory.
+struct Library {
+    uintptr_t base = 0;
+    size_t bytes = 0;             // mapped, from its base
+    uintptr_t code_low = 0;       // of that, what can be executed
+    size_t code_bytes = 0;
+    size_t shared_bytes = 0;      // of its thread-local variables: a block's shared memory
+    unsigned long thread_local_module = 0;  // their number for the system; 0 where it cannot tell
+
+    explicit Library(const void* symbol);
+    uint32_t site_of(const void* pc) const {
+        return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(pc) - base);
+    }
+};
+
 struct Launch {
     explicit Launch(const Request& given);
 
     const Request request;
     std::vector<int64_t> arguments;
     std::vector<Array> arrays, variables;
-    uintptr_t library_base;      // of the kernel's shared library
+    Library library;             // the kernel's
     std::vector<Record> records;
     std::unique_ptr<Meter> meter;
 

@@ -103,35 +103,38 @@ void Meter::close_requests(int warp) {
     }
 }
 
-// The n-th accesses of all lanes are one request. A lane has several runs only when it waited for
-// some of the others in between.
-void Meter::close_line(LineCounts& line, Pending& pending) {
+// A lane that waited for others in between has several runs: makes them one.
+void Meter::gather(Pending& pending) {
     std::vector<uint64_t> of_lane[32];
-    const uint64_t *at[32], *end[32];
-    int lanes = 0;
-    size_t runs = pending.runs.size();
-    pending.runs.push_back({0, static_cast<uint32_t>(pending.addresses.size())});
+    for (size_t i = 0; i < pending.runs.size(); i++) {
+        size_t start = pending.runs[i].start;
+        size_t end = i + 1 < pending.runs.size() ? pending.runs[i + 1].start : pending.addresses.size();
+        auto first = pending.addresses.begin();
+        std::vector<uint64_t>& lane = of_lane[pending.runs[i].lane];
+        lane.insert(lane.end(), first + start, first + end);
+    }
+    pending.addresses.clear();
+    pending.runs.clear();
+    for (uint32_t lane = 0; lane < 32; lane++) {
+        if (of_lane[lane].empty()) continue;
+        pending.runs.push_back({lane, static_cast<uint32_t>(pending.addresses.size())});
+        pending.addresses.insert(pending.addresses.end(), of_lane[lane].begin(), of_lane[lane].end());
+    }
+}
+
+// The n-th accesses of all lanes are one request.
+void Meter::close_line(LineCounts& line, Pending& pending) {
     uint32_t seen = 0, twice = 0;
-    for (size_t i = 0; i < runs; i++) {
-        twice |= seen & 1u << pending.runs[i].lane;
-        seen |= 1u << pending.runs[i].lane;
+    for (const Run& run : pending.runs) {
+        twice |= seen & 1u << run.lane;
+        seen |= 1u << run.lane;
     }
-    for (size_t i = 0; i < runs; i++) {
-        const Run& run = pending.runs[i];
-        const uint64_t* first = pending.addresses.data() + run.start;
-        const uint64_t* last = pending.addresses.data() + pending.runs[i + 1].start;
-        if (twice) {
-            of_lane[run.lane].insert(of_lane[run.lane].end(), first, last);
-        } else {
-            at[lanes] = first;
-            end[lanes++] = last;
-        }
-    }
-    for (const std::vector<uint64_t>& accesses : of_lane) {
-        if (accesses.empty()) continue;
-        at[lanes] = accesses.data();
-        end[lanes++] = accesses.data() + accesses.size();
-    }
+    if (twice) gather(pending);
+    const uint64_t *at[32], *end[32];
+    int lanes = static_cast<int>(pending.runs.size());
+    for (int i = 0; i < lanes; i++) at[i] = pending.addresses.data() + pending.runs[i].start;
+    for (int i = 0; i + 1 < lanes; i++) end[i] = at[i + 1];
+    end[lanes - 1] = pending.addresses.data() + pending.addresses.size();
     for (;;) {
         uint64_t addresses[32];
         int taking_part = 0;

@@ -24,7 +24,7 @@ struct Line {
     uint32_t unused;
 };
 
-// What one line asked for in all; metering.py has the same layout.
+// What one line asked for in all.
 struct LineCounts {
     uint64_t requests;    // by warps; of barriers: by blocks
     uint64_t lanes;       // that took part
@@ -139,6 +139,7 @@ private:
     }
     void close_requests(int warp);
     static void close_line(LineCounts& line, Pending& pending);
+    static void gather(Pending& pending);
     static void count_request(LineCounts& line, const uint64_t* addresses, int lanes);
     void watch(const WarpAccess& access);
     void watch_word(Word& word, const WarpAccess& access, uint64_t address);

@@ -5,5 +5,7 @@
 #include "signals.cpp"
 #include "meter.cpp"
 #include "trace.cpp"
+#include "device_functions.cpp"
 #include "memory.cpp"
 #include "launch.cpp"
+#include "layout.cpp"

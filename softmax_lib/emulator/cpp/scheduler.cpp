@@ -3,10 +3,6 @@
 
 #include "worker.h"
 
-#if defined(__linux__)
-#include <link.h>
-#endif
-
 namespace emulator {
 
 __thread Worker* current_worker = nullptr;
@@ -54,33 +50,13 @@ struct ThreadLocalIndex {
 };
 extern "C" void* __tls_get_addr(ThreadLocalIndex*);
 
-static int find_segments(dl_phdr_info* info, size_t, void* searcher) {
-    Worker& worker = *static_cast<Worker*>(searcher);
-    if (info->dlpi_addr != worker.launch->library_base) return 0;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const auto& segment = info->dlpi_phdr[i];
-        if (segment.p_type == PT_TLS) {
-            ThreadLocalIndex start{info->dlpi_tls_modid, 0};
-            worker.shared_low = static_cast<char*>(__tls_get_addr(&start));
-            worker.shared_bytes = segment.p_memsz;
-        } else if (segment.p_type == PT_LOAD) {
-            worker.library_bytes = segment.p_vaddr + segment.p_memsz;
-            if (segment.p_flags & PF_X) {
-                worker.code_low = info->dlpi_addr + segment.p_vaddr;
-                worker.code_bytes = segment.p_memsz;
-            }
-        }
-    }
-    return 1;
-}
-
 #endif
 
-static void find_shared_memory(Worker& worker) {
-    worker.shared_low = nullptr;
-    worker.shared_bytes = worker.library_bytes = worker.code_bytes = 0;
+void Worker::find_shared_memory() {
+    shared_low = nullptr;
 #if defined(__linux__)
-    dl_iterate_phdr(find_segments, &worker);
+    ThreadLocalIndex start{launch->library.thread_local_module, 0};
+    if (start.module) shared_low = static_cast<char*>(__tls_get_addr(&start));
 #endif
 }
 
@@ -96,12 +72,7 @@ void Worker::run(Launch& given) {
     lane_bits = __builtin_ctz(static_cast<unsigned>(warp_size));
     all_lanes_ = ~0u >> (32 - warp_size);
     if (threads.size() < static_cast<size_t>(thread_count)) threads.resize(thread_count);
-    find_shared_memory(*this);
-    if (request.metered) {
-        std::vector<Line> lines(request.lines, request.lines + request.line_count);
-        given.meter = std::make_unique<Meter>(given.arrays, request.input_count, lines, shared_bytes,
-                                              thread_count, warp_size);
-    }
+    find_shared_memory();
     uint64_t end = request.first_block + request.blocks;
     while (!given.faulted && given.stop == StopReason::none) {
         uint64_t taken = given.next_block.fetch_add(1);
@@ -128,7 +99,7 @@ void Worker::run_block(uint64_t number) {
 
 void Worker::start_block() {
     // What no thread of this block wrote reads as NaN, in every block alike.
-    if (shared_low) memset(shared_low, 0xff, shared_bytes);
+    if (shared_low) memset(shared_low, 0xff, launch->library.shared_bytes);
     int warps = (thread_count + warp_size - 1) >> lane_bits;
     ready_.clear(warps);
     memset(waiting_lanes_, 0, warps * sizeof *waiting_lanes_);

@@ -49,7 +49,8 @@ static Access access_of(const ucontext_t* context) {
 // place of that call: the first address in the kernel's library among those it can return to.
 static void find_place(Worker& worker, ucontext_t* context) {
     uintptr_t pc = REGISTER_PC(context), link = REGISTER_LINK(context), stack = REGISTER_SP(context);
-    auto is_kernels = [&](uintptr_t code) { return code - worker.code_low < worker.code_bytes; };
+    const Library& library = worker.launch->library;
+    auto is_kernels = [&](uintptr_t code) { return code - library.code_low < library.code_bytes; };
     worker.interruption.pc_is_exact = is_kernels(pc);
     if (!is_kernels(pc) && is_kernels(link)) pc = link;
     auto is_on_stack = [&] { return worker.stacks.contains(stack) && !worker.stacks.is_guard(stack); };

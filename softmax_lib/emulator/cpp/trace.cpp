@@ -1,8 +1,6 @@
 // The hooks that -fsanitize=thread calls before each load and store, and the log they write.
 #include "trace.h"
 
-#include <cstdarg>
-#include <cstdio>
 #include <cstring>
 
 #include "worker.h"
@@ -10,10 +8,6 @@
 namespace emulator {
 
 // ---- the log
-
-static uint32_t site_of(const Launch& launch, const void* pc) {
-    return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(pc) - launch.library_base);
-}
 
 static uint64_t append(Worker& worker, const void* pc, const Record& filled) {
     Launch& launch = *worker.launch;
@@ -25,7 +19,7 @@ static uint64_t append(Worker& worker, const void* pc, const Record& filled) {
         worker.abandon(fault);
     }
     Record record = filled;
-    record.site = site_of(launch, pc);
+    record.site = launch.library.site_of(pc);
     record.block = static_cast<uint32_t>(worker.block);
     record.thread = static_cast<uint16_t>(worker.running->index);
     record.step = static_cast<uint8_t>(launch.request.step);
@@ -37,7 +31,7 @@ void trace_settle_store(Worker& worker, Thread& thread) {
     uint64_t& store = worker.open_records[thread.index].store;
     if (store == NO_RECORD) return;
     Record& record = worker.launch->records[store];
-    memcpy(record.bytes, reinterpret_cast<const void*>(record.address), record.size);
+    memcpy(record.value, reinterpret_cast<const void*>(record.address), record.size);
     store = NO_RECORD;
 }
 
@@ -61,7 +55,7 @@ void trace_call(Worker& worker, Operation operation, const WarpCall* call, const
     if (!worker.launch->meter) return;
     Thread& thread = *worker.running;
     Meter& meter = *worker.launch->meter;
-    uint32_t place = worker.open_records[thread.index].place = meter.place_of(site_of(*worker.launch, pc));
+    uint32_t place = worker.open_records[thread.index].place = meter.place_of(worker.launch->library.site_of(pc));
     if (worker.speaks_for(thread, call)) meter.call(place, operation);
 }
 
@@ -76,7 +70,7 @@ void trace_received(Worker& worker, Thread& thread, int source_lane) {
 void trace_relocate(Worker& worker) {
     uint64_t low = reinterpret_cast<uintptr_t>(worker.shared_low);
     for (Record& record : worker.launch->records) {
-        if (record.operation <= Operation::atomic && record.address - low < worker.shared_bytes) {
+        if (record.operation <= Operation::atomic && record.address - low < worker.launch->library.shared_bytes) {
             record.address -= low;
         }
     }
@@ -94,12 +88,13 @@ static bool lies_in(const std::vector<Array>& arrays, uint64_t address, unsigned
 
 // Constants and __device__ variables; what is read from there is not written down.
 static bool is_of_library(const Worker& worker, uintptr_t address) {
-    return address - worker.launch->library_base < worker.library_bytes;
+    const Library& library = worker.launch->library;
+    return address - library.base < library.bytes;
 }
 
 static bool is_allowed(const Worker& worker, uintptr_t address, unsigned size) {
     uintptr_t shared = address - reinterpret_cast<uintptr_t>(worker.shared_low);
-    if (shared < worker.shared_bytes) return lies_in(worker.launch->variables, shared, size);
+    if (shared < worker.launch->library.shared_bytes) return lies_in(worker.launch->variables, shared, size);
     return lies_in(worker.launch->arrays, address, size);
 }
 
@@ -109,16 +104,16 @@ static void check(Worker& worker, Access access, uintptr_t address, unsigned siz
     }
     if (address % size) {
         Fault fault = describe_access(worker, access, size, address, pc);
-        snprintf(fault.text, sizeof fault.text, "misaligned");
+        fault.is_misaligned = true;
         worker.abandon(fault);
     }
 }
 
 static void measure(Worker& worker, Operation operation, uintptr_t address, unsigned size, const void* pc) {
     uintptr_t offset = address - reinterpret_cast<uintptr_t>(worker.shared_low);
-    bool is_shared = offset < worker.shared_bytes;
+    bool is_shared = offset < worker.launch->library.shared_bytes;
     Meter& meter = *worker.launch->meter;
-    uint32_t site = site_of(*worker.launch, pc);
+    uint32_t site = worker.launch->library.site_of(pc);
     meter.access({worker.running->index, operation, is_shared, is_shared ? offset : address, size, site, 0});
 }
 
@@ -128,7 +123,7 @@ static void log_access(Worker& worker, Operation operation, const void* pointer,
     record.address = reinterpret_cast<uintptr_t>(pointer);
     record.operation = operation;
     record.size = static_cast<uint8_t>(size);
-    if (operation == Operation::load) memcpy(record.bytes, pointer, size);
+    if (operation == Operation::load) memcpy(record.value, pointer, size);
     uint64_t index = append(worker, pc, record);
     if (operation == Operation::store) worker.open_records[worker.running->index].store = index;  // the value comes later
 }
@@ -146,7 +141,7 @@ static void on_access(Operation operation, const void* pointer, unsigned size, c
     worker.leave_runtime();
 }
 
-static void before_atomic(Worker& worker, const void* pointer, int size, const void* pc) {
+void trace_before_atomic(Worker& worker, const void* pointer, int size, const void* pc) {
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
     if (is_of_library(worker, address)) return;
     worker.enter_runtime(pc);
@@ -155,8 +150,8 @@ static void before_atomic(Worker& worker, const void* pointer, int size, const v
     worker.leave_runtime();
 }
 
-static void after_atomic(Worker& worker, const void* pointer, int size, uint64_t before, uint64_t after,
-                         const void* pc) {
+void trace_after_atomic(Worker& worker, const void* pointer, int size, uint64_t before, uint64_t after,
+                        const void* pc) {
     worker.enter_runtime(pc);
     Record record{};
     record.address = reinterpret_cast<uintptr_t>(pointer);
@@ -225,49 +220,3 @@ EMULATOR_API void __tsan_atomic_thread_fence(int) {}
 EMULATOR_API void __tsan_init() {}
 EMULATOR_API void __tsan_func_entry(void*) {}
 EMULATOR_API void __tsan_func_exit() {}
-
-// ---- atomics, in all launches
-
-static uint64_t load_atomically(const void* address, int size) {
-    if (size == 4) return __atomic_load_n(static_cast<const uint32_t*>(address), __ATOMIC_RELAXED);
-    return __atomic_load_n(static_cast<const uint64_t*>(address), __ATOMIC_RELAXED);
-}
-
-static bool exchange_if(void* address, int size, uint64_t expected, uint64_t desired) {
-    if (size == 4) {
-        uint32_t before = static_cast<uint32_t>(expected);
-        return __atomic_compare_exchange_n(static_cast<uint32_t*>(address), &before,
-                                           static_cast<uint32_t>(desired), false, __ATOMIC_RELAXED,
-                                           __ATOMIC_RELAXED);
-    }
-    return __atomic_compare_exchange_n(static_cast<uint64_t*>(address), &expected, desired, false,
-                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-}
-
-uint64_t emulator_atomic_load(const void* address, int size) {
-    emulator::Worker& worker = emulator::my_worker();
-    if (worker.launch->request.traced) emulator::before_atomic(worker, address, size, PC);
-    return load_atomically(address, size);
-}
-
-bool emulator_atomic_exchange_if(void* address, int size, uint64_t expected, uint64_t desired) {
-    emulator::Worker& worker = emulator::my_worker();
-    bool done = exchange_if(address, size, expected, desired);
-    if (done && worker.launch->request.traced) {
-        emulator::after_atomic(worker, address, size, expected, desired, PC);
-    }
-    return done;
-}
-
-// ---- printf, whose locks a signal must not find taken
-
-int emulator_print(const char* format, ...) {
-    emulator::Worker& worker = emulator::my_worker();
-    worker.enter_runtime(PC);
-    va_list arguments;
-    va_start(arguments, format);
-    int printed = vprintf(format, arguments);
-    va_end(arguments);
-    worker.leave_runtime();
-    return printed;
-}

@@ -3,6 +3,7 @@
 // The kernel is compiled with -fsanitize=thread, which calls a hook before each access; no
 // ThreadSanitizer is linked, the hooks are ours (trace.cpp).
 #pragma once
+#include "inlining.h"
 #include "kernel_interface.h"
 
 namespace emulator {
@@ -10,12 +11,12 @@ namespace emulator {
 class Worker;
 struct Thread;
 
-// One thing that one thread did; events.py has the same layout.
+// One thing that one thread did.
 struct Record {
     uint64_t address;      // global accesses: of the byte; shared ones: offset in the block's
                            // shared memory; warp calls: lane mask; barriers: 0
     union {
-        uint8_t bytes[16];                              // loads and stores: what was moved
+        uint8_t value[16];                              // loads and stores: what was moved
         struct { uint64_t given, received; } exchange;  // warp calls; atomics: after, before
     };
     uint32_t site;         // return address in the kernel's library, from its start
@@ -30,15 +31,17 @@ struct Record {
 };
 static_assert(sizeof(Record) == 40);
 
-// Out of line: what they keep on the stack must not be in the frame of a fast barrier.
-#define EMULATOR_COLD __attribute__((noinline, cold))
-
 // A barrier or warp call by the running thread, made from `pc`.
 EMULATOR_COLD void trace_call(Worker& worker, Operation operation, const WarpCall* call, const void* pc);
 // The value that a waiting thread's shuffle or vote gave it.
 EMULATOR_COLD void trace_received(Worker& worker, Thread& thread, int source_lane);
 // The running thread has gone on: what it stored last is in memory by now.
 EMULATOR_COLD void trace_settle_store(Worker& worker, Thread& thread);
+
+// An atomic of the running thread, before it and after: what it found and what it left.
+void trace_before_atomic(Worker& worker, const void* pointer, int size, const void* pc);
+void trace_after_atomic(Worker& worker, const void* pointer, int size, uint64_t before, uint64_t after,
+                        const void* pc);
 
 // All blocks are done: addresses in this worker's shared memory become offsets.
 void trace_relocate(Worker& worker);

@@ -6,12 +6,11 @@
 #include <vector>
 
 #include "fibers.h"
+#include "inlining.h"
 #include "kernel_interface.h"
 #include "launch.h"
 
 namespace emulator {
-
-#define EMULATOR_HOT inline __attribute__((always_inline))
 
 constexpr int MAX_BLOCK_SIZE = 1024;
 
@@ -104,10 +103,6 @@ public:
     int warp_size = 0, lane_bits = 0;
     StackPool stacks;
     char* shared_low = nullptr;   // the block's shared memory; null where the system cannot tell
-    size_t shared_bytes = 0;
-    size_t library_bytes = 0;     // mapped for the kernel's library, from its base
-    uintptr_t code_low = 0;       // of that, what can be executed
-    size_t code_bytes = 0;
     volatile bool in_runtime = true;
     std::atomic<uint64_t> finished{0};  // CUDA threads, in this launch
 
@@ -123,6 +118,7 @@ public:
     static void fiber_main();
 
 private:
+    void find_shared_memory();
     void run_block(uint64_t block);
     void start_block();
     void run_threads();

@@ -1,0 +1,19 @@
+from . import drawings as drawings
+from . import emulator as emulator
+from . import errors as errors
+from . import figures as figures
+from . import gpu as gpu
+from . import widgets as widgets
+from .checking import check as check
+from .launch import run as run
+from .launch import trace as trace
+from .live.block_size_explorer import explore as explore
+from .measurements import measure as measure
+from .records.shelf import recorded as recorded
+from .registry import kernels as kernels
+from .widgets.questions import predict as predict
+from .xrays.xray import xray as xray
+
+__version__: str
+
+def load_ipython_extension(shell: object) -> None: ...

@@ -1,0 +1,118 @@
+"""The matrices that a caller hands in: numpy arrays and torch tensors, told apart without importing torch."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from softmax_lib.errors import BadInput, WrongType
+from softmax_lib.kernel import MAX_COLS, MAX_ROWS, Kernel
+
+Matrix: TypeAlias = Any
+"""A contiguous float32 matrix of shape (rows, cols): a numpy array or a torch tensor."""
+
+_FLOAT32 = np.dtype("float32")
+
+
+def is_tensor(x: object) -> bool:
+    """Whether `x` is a torch tensor; where nobody has imported torch, nothing is one."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def is_on_gpu(x: Matrix) -> bool:
+    """Whether `x` is a CUDA tensor."""
+    return is_tensor(x) and x.is_cuda
+
+
+def host_view(x: Matrix) -> np.ndarray:
+    """A numpy view of `x`, which lies in the host's memory, in the place that it has in its storage.
+
+    Emulated arrays are as misaligned as that place says: see `offset`.
+    """
+    if not is_tensor(x):
+        return x
+    start = x.storage_offset()
+    whole = x.detach().as_strided((start + x.numel(),), (1,), 0).numpy()
+    return whole[start:].reshape(x.shape)
+
+
+def offset(x: np.ndarray) -> int:
+    """Elements between the start of the array that `x` is a view of and the start of `x`."""
+    owner = x
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    return (address(x) - address(owner)) // x.itemsize
+
+
+def address(x: Matrix) -> int:
+    """The address of the first element."""
+    return x.data_ptr() if is_tensor(x) else x.__array_interface__["data"][0]
+
+
+def empty_like(x: Matrix) -> Matrix:
+    """A new matrix of the same kind, shape and place."""
+    return x.new_empty(x.shape) if is_tensor(x) else np.empty_like(x)
+
+
+def like(x: Matrix, values: np.ndarray) -> Matrix:
+    """`values` as what `x` is: a numpy array as itself, for a tensor one that shares its memory."""
+    return sys.modules["torch"].from_numpy(values) if is_tensor(x) else values
+
+
+def check_x(x: Any, taker: str = "run") -> None:
+    """Raises `WrongType` or `BadInput`, in a sentence about `taker`, for what no kernel can take."""
+    tensor = is_tensor(x)
+    if not (tensor or isinstance(x, np.ndarray)):
+        raise WrongType(
+            f"x is a {type(x).__name__}; {taker} takes a torch.Tensor or a numpy array."
+        )
+    if x.dtype != _float32(tensor):
+        how = "x.float()" if tensor else 'x.astype("float32")'
+        raise WrongType(f"x is {x.dtype}; the kernels take {_float32(tensor)}, so pass {how}.")
+    if x.ndim != 2:
+        raise BadInput(f"x has {x.ndim} dimensions; {taker} takes a matrix of shape (rows, cols).")
+    if not _is_contiguous(x, tensor):
+        how = "x.contiguous()" if tensor else "np.ascontiguousarray(x)"
+        raise BadInput(f"The rows of x do not follow one another in memory; pass {how}.")
+    if tensor and not (x.is_cuda or x.device.type == "cpu"):
+        raise BadInput(f"x is on {x.device}; {taker} takes a CUDA tensor or a CPU tensor.")
+    if x.shape[0] > MAX_ROWS or x.shape[1] > MAX_COLS:
+        raise BadInput(
+            f"x has shape {tuple(x.shape)}; {taker} takes up to ({MAX_ROWS}, {MAX_COLS})."
+        )
+
+
+def check_out(kernel: Kernel, x: Matrix, out: Any) -> None:
+    """Raises `WrongType` or `BadInput` where `out` cannot take the result of `kernel` on `x`."""
+    tensor = is_tensor(out)
+    if not (tensor or isinstance(out, np.ndarray)):
+        raise WrongType(
+            f"out is a {type(out).__name__}; run takes a torch.Tensor or a numpy array."
+        )
+    if out.dtype != x.dtype:
+        raise WrongType(f"out is {out.dtype} and x is {x.dtype}; they must be the same.")
+    if out.shape != x.shape:
+        raise BadInput(f"out has shape {tuple(out.shape)} and x has {tuple(x.shape)}.")
+    if tensor and out.device != x.device:
+        raise BadInput(f"out is on {out.device} and x is on {x.device}.")
+    if not _is_contiguous(out, tensor):
+        raise BadInput(
+            "The rows of out do not follow one another in memory; pass a contiguous out."
+        )
+    if not tensor and not out.flags.writeable:
+        raise BadInput("out is read-only; pass an array that can be written.")
+    distance = abs(address(out) - address(x))
+    if distance < 4 * x.shape[0] * x.shape[1] and not (distance == 0 and kernel.in_place):
+        allowed = "out may be x itself, or else" if kernel.in_place else "out and x"
+        raise BadInput(f"out overlaps x in memory; for {kernel.name} {allowed} must lie apart.")
+
+
+def _float32(tensor: bool) -> Any:
+    return sys.modules["torch"].float32 if tensor else _FLOAT32
+
+
+def _is_contiguous(x: Matrix, tensor: bool) -> bool:
+    return x.is_contiguous() if tensor else x.flags.c_contiguous

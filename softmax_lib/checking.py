@@ -1,0 +1,178 @@
+"""`check`: a kernel against float64 over rows that break careless ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from softmax_lib.arrays import Matrix, check_x
+from softmax_lib.errors import NotAvailable
+from softmax_lib.gpu.presence import why_no_gpu
+from softmax_lib.kernel import Kernel
+from softmax_lib.launch import run
+from softmax_lib.reference import Judgement, adversarial, as_numpy, judge
+from softmax_lib.registry import resolve
+from softmax_lib.source import Source
+
+LENGTHS = (1, 2, 3, 5, 31, 32, 33, 127, 1000, 1001, 4099)
+"""Row lengths that `check` tries: one element, less than a float4, around a warp, around multiples
+of 4 and of a block, and one that every block size walks through more than once."""
+
+GUARD = 64
+"""Elements behind the output that no kernel may touch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt(Judgement):
+    """One launch on one (rows, cols) matrix, and the judgement of its result.
+
+    `offset` is how many floats x lies off the start of its array; `stray` says that something was
+    written behind the end of y.
+    """
+
+    rows: int
+    cols: int
+    block_size: int
+    offset: int
+    stray: bool
+
+    @property
+    def failure(self) -> str | None:
+        """What was asked and what went wrong, in a sentence; None when nothing did."""
+        mistake = self.mistake or ("it wrote behind the end of y" if self.stray else None)
+        if mistake is None:
+            return None
+        asked = f"({self.rows}, {self.cols}) at {self.block_size} threads a block"
+        return f"{asked}, x {self.offset} floats off: {mistake}"
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What `check` tried of a kernel; `ok` says whether all of it was right."""
+
+    kernel: str
+    device: str
+    attempts: tuple[Attempt, ...]
+
+    @property
+    def wrong(self) -> tuple[Attempt, ...]:
+        """The launches that went wrong."""
+        return tuple(attempt for attempt in self.attempts if attempt.failure)
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """One sentence for each of them."""
+        return tuple(attempt.failure for attempt in self.attempts if attempt.failure)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every launch was right."""
+        return not self.wrong
+
+    @property
+    def max_abs_error(self) -> float:
+        """Largest distance from the float64 reference; every probability lies in 0 to 1."""
+        return max(attempt.max_abs_error for attempt in self.attempts)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence that is the same on every device: no error digits, no device."""
+        tried = f"{self.kernel}: {len(self.attempts)} launches"
+        if self.ok:
+            return f"{tried}, all within the bound of float32"
+        first = self.wrong[0]
+        where = f"({first.rows}, {first.cols}) at {first.block_size} threads a block"
+        return f"{tried}, {len(self.wrong)} wrong, first {where}"
+
+    def __str__(self) -> str:
+        return f"{self.verdict} (on {self.device})" + "".join(f"; {f}" for f in self.failures[:1])
+
+
+def check(
+    kernel_or_source: str | Path | Source | Kernel,
+    x: Matrix | None = None,
+    *,
+    device: str = "auto",
+    block_size: int | None = None,
+    lengths: tuple[int, ...] = LENGTHS,
+    progress: Callable[[Attempt], None] = lambda attempt: None,
+) -> CheckResult:
+    """Compare a kernel with float64 softmax, on `x` or on adversarial rows of several `lengths`.
+
+    `x` is what `run` takes. `device` is "cuda", "cpu" (the emulator) or "auto"; without `block_size`
+    `x` meets the kernel's own choice, and adversarial rows its smallest, default and largest. Every
+    launch writes into a NaN-filled view with guard elements behind it; some read a view at an odd
+    offset. Raises what `run` raises, but a wrong result is no error: it is in the `CheckResult`.
+    """
+    kernel = resolve(kernel_or_source)
+    device = choose_device(device)
+    if x is not None:
+        check_x(x, "check")
+        matrix = as_numpy(x)
+        size = kernel.settle_block_size(block_size, matrix.shape[1])
+        return CheckResult(kernel.name, device, (_attempt(kernel, matrix, size, 0, device),))
+    attempts = []
+    for cols, size, offset in _plan(kernel, block_size, lengths):
+        attempts.append(_attempt(kernel, adversarial(cols), size, offset, device))
+        progress(attempts[-1])
+    return CheckResult(kernel.name, device, tuple(attempts))
+
+
+def count_attempts(
+    kernel: Kernel, block_size: int | None = None, lengths: tuple[int, ...] = LENGTHS
+) -> int:
+    """How many launches `check` makes, for a progress bar."""
+    return sum(1 for _ in _plan(kernel, block_size, lengths))
+
+
+def choose_device(device: str) -> str:
+    """Where to run for "auto": "cuda" or "cpu". Raises `NotAvailable` when CUDA is asked for and there is none."""
+    if device == "cpu":
+        return device
+    reason = why_no_gpu()
+    if device == "auto":
+        return "cpu" if reason else "cuda"
+    if reason:
+        raise NotAvailable(
+            f'No GPU to run on: {reason}; device "cpu" runs kernels in the emulator.'
+        )
+    return device
+
+
+def _plan(
+    kernel: Kernel, block_size: int | None, lengths: tuple[int, ...]
+) -> Iterator[tuple[int, int, int]]:
+    sizes = kernel.block_sizes
+    tried = {block_size} if block_size else {sizes[0], kernel.default_block_size, sizes[-1]}
+    for cols in lengths:
+        for size in sorted(tried):
+            if cols <= kernel.max_cols(size):
+                yield cols, size, 0
+        if cols <= kernel.max_cols(max(tried)):
+            yield cols, max(tried), 1
+
+
+def _attempt(
+    kernel: Kernel, matrix: np.ndarray, block_size: int, offset: int, device: str
+) -> Attempt:
+    rows, cols = matrix.shape
+    whole = np.empty(matrix.size + offset, np.float32)
+    whole[offset:] = matrix.reshape(-1)
+    padded = np.full(matrix.size + GUARD, np.nan, np.float32)
+    x_array, y_array = (_place(array, device) for array in (whole, padded))
+    x, y = x_array[offset:].reshape(rows, cols), y_array[: matrix.size].reshape(rows, cols)
+    run(kernel, x, block_size=block_size, out=y)
+    stray = not np.isnan(as_numpy(y_array[matrix.size :])).all()
+    asked = {"rows": rows, "cols": cols, "block_size": block_size, "offset": offset}
+    return Attempt(**asdict(judge(y, matrix)), **asked, stray=stray)
+
+
+def _place(array: np.ndarray, device: str) -> Matrix:
+    if device == "cpu":
+        return array
+    import torch
+
+    return torch.from_numpy(array).to(device)

@@ -1,0 +1,75 @@
+// Sizes, offsets and enumerators as they were compiled; native.py holds its own against them.
+#include <cstddef>
+
+#include "launch.h"
+
+namespace emulator {
+
+struct LayoutEntry {
+    const char* name;
+    uint64_t value;
+};
+
+#define SIZE(type) {#type, sizeof(type)}
+#define AT(type, field) {#type "." #field, offsetof(type, field)}
+#define IS(type, name) {#type "." #name, static_cast<uint64_t>(type::name)}
+
+static const LayoutEntry LAYOUT[] = {
+    SIZE(Array), AT(Array, address), AT(Array, bytes),
+
+    SIZE(Line), AT(Line, start), AT(Line, place), AT(Line, unused),
+
+    SIZE(Request), AT(Request, entry), AT(Request, arguments), AT(Request, arrays),
+    AT(Request, variables), AT(Request, grid), AT(Request, first_block), AT(Request, blocks),
+    AT(Request, array_count), AT(Request, variable_count), AT(Request, block_size),
+    AT(Request, warp_size), AT(Request, workers), AT(Request, traced), AT(Request, step),
+    AT(Request, argument_count), AT(Request, record_limit), AT(Request, lines),
+    AT(Request, line_count), AT(Request, metered), AT(Request, input_count), AT(Request, unused),
+
+    SIZE(Fault), AT(Fault, kind), AT(Fault, access), AT(Fault, block), AT(Fault, pc),
+    AT(Fault, address), AT(Fault, thread), AT(Fault, size), AT(Fault, in_shared),
+    AT(Fault, pc_is_exact), AT(Fault, is_misaligned), AT(Fault, line), AT(Fault, file),
+    AT(Fault, text),
+
+    SIZE(Record), AT(Record, address), AT(Record, value), AT(Record, site), AT(Record, block),
+    AT(Record, thread), AT(Record, operation), AT(Record, size), AT(Record, step),
+    AT(Record, type), AT(Record, source_lane), AT(Record, asked),
+
+    SIZE(LineCounts), AT(LineCounts, requests), AT(LineCounts, lanes), AT(LineCounts, sectors),
+    AT(LineCounts, wavefronts), AT(LineCounts, ideal), AT(LineCounts, place),
+    AT(LineCounts, operation), AT(LineCounts, is_shared), AT(LineCounts, size),
+
+    SIZE(Hazard), AT(Hazard, address), AT(Hazard, times), AT(Hazard, kind), AT(Hazard, place),
+    AT(Hazard, other_place), AT(Hazard, thread), AT(Hazard, other_thread), AT(Hazard, block),
+    AT(Hazard, is_shared), AT(Hazard, is_store), AT(Hazard, other_is_store),
+    AT(Hazard, other_is_elsewhere),
+
+    IS(FaultKind, none), IS(FaultKind, barrier), IS(FaultKind, deadlock), IS(FaultKind, address),
+    IS(FaultKind, hang), IS(FaultKind, other), IS(FaultKind, record_limit),
+
+    IS(Access, unknown), IS(Access, load), IS(Access, store),
+
+    IS(StopReason, none), IS(StopReason, cancelled), IS(StopReason, hang),
+
+    IS(Operation, load), IS(Operation, store), IS(Operation, atomic), IS(Operation, barrier),
+    IS(Operation, barrier_and), IS(Operation, barrier_or), IS(Operation, barrier_count),
+    IS(Operation, syncwarp), IS(Operation, shuffle), IS(Operation, shuffle_up),
+    IS(Operation, shuffle_down), IS(Operation, shuffle_xor), IS(Operation, ballot),
+    IS(Operation, any), IS(Operation, all),
+
+    IS(ValueType, floating), IS(ValueType, integer), IS(ValueType, unsigned_integer),
+
+    IS(HazardKind, race), IS(HazardKind, uninitialised), IS(HazardKind, absent_lane),
+    IS(HazardKind, input_written),
+};
+
+#undef SIZE
+#undef AT
+#undef IS
+
+}  // namespace emulator
+
+EMULATOR_API const emulator::LayoutEntry* emulator_layout(uint64_t* count) {
+    *count = sizeof emulator::LAYOUT / sizeof *emulator::LAYOUT;
+    return emulator::LAYOUT;
+}

@@ -1,0 +1,73 @@
+"""How kernels and the runtime are compiled and linked: the flags, and what each is there for."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from softmax_lib.emulator.toolchain import Toolchain
+from softmax_lib.source import Program
+
+CPP_FOLDER = Path(__file__).parent / "cpp"
+SHIM = "cuda_shim.h"
+
+COMMON_FLAGS = (
+    "-std=c++17",
+    "-O2",
+    "-fPIC",
+    # Hidden also keeps g++ from merging a template's __shared__ variables across libraries.
+    "-fvisibility=hidden",
+    "-fno-strict-aliasing",
+    "-ffp-contract=off",  # the same bits on every machine
+    "-w",
+)
+KERNEL_FLAGS = (
+    "-fno-finite-loops",  # an endless loop is a hang to report, not something to remove
+    "-fwrapv",  # as on a GPU: an int that is too small ends at a wrong address, not anywhere
+    "-fno-optimize-sibling-calls",  # a barrier in last place must return into its kernel
+    "-fno-plt",  # the stubs that it would call through have no lines
+    "-gdwarf-4",
+)
+# Untraced kernels trap at a misaligned access; traced ones check it in the runtime.
+GCC_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-undefined-trap-on-error")
+CLANG_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-trap=alignment")
+TRACE_FLAGS = ("-fsanitize=thread", "-fno-tree-vectorize")
+GCC_TRACE_FLAGS = ("-fno-tree-loop-distribute-patterns",)
+CLANG_TRACE_FLAGS = (
+    "-fno-slp-vectorize",
+    "-fno-builtin-memcpy",
+    "-fno-builtin-memset",
+    "-DEMULATOR_OPAQUE_COPIES",  # clang would narrow a vector's load to the members in use
+    "-mllvm",
+    "-tsan-instrument-read-before-write=1",  # clang leaves those reads out
+)
+
+
+def kernel_flags(
+    tools: Toolchain, program: Program, warp_size: int, traced: bool
+) -> tuple[str, ...]:
+    """How a kernel is compiled: shim first, macros, and what tracing adds."""
+    macros = (f"-D{name}={value}" for name, value in (("WARP", warp_size), *program.defines))
+    if traced:
+        checks = (*TRACE_FLAGS, *(CLANG_TRACE_FLAGS if tools.is_clang else GCC_TRACE_FLAGS))
+    else:
+        checks = CLANG_CHECK_FLAGS if tools.is_clang else GCC_CHECK_FLAGS
+    # Lines are enough, but for tracing, which needs the types of shared variables.
+    debug = ["-g" if traced else "-g1"]
+    if not tools.is_clang:
+        debug.append("-gstatement-frontiers")  # without it an empty loop has no line
+    includes = (f"-I{CPP_FOLDER / 'cuda'}", f"-I{CPP_FOLDER}", "-include", SHIM)
+    return (*COMMON_FLAGS, *KERNEL_FLAGS, *debug, *checks, *macros, *includes)
+
+
+def link_flags(runtime: Path) -> tuple[str, ...]:
+    """How a kernel's library finds the runtime, which Python loads first."""
+    if sys.platform == "darwin":
+        return ("-shared", "-Wl,-undefined,dynamic_lookup")
+    return ("-shared", "-Wl,-z,defs", "-Wl,-z,now", str(runtime), "-lm")
+
+
+def runtime_flags(name: str) -> tuple[str, ...]:
+    """How the runtime is compiled and linked into a library that is called `name`."""
+    soname = () if sys.platform == "darwin" else (f"-Wl,-soname,{name}",)
+    return (*COMMON_FLAGS, "-shared", "-pthread", *soname)

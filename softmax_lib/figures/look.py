@@ -1,0 +1,157 @@
+"""What all figures share: one look, one mark a provider, provenance below, a text alternative.
+
+They are drawn on white, which the site keeps as a card in its dark theme, and narrow, so that they
+can be read on a phone. Colours are Okabe and Ito's, told apart by everyone; no series is told by its
+colour alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal, ParamSpec
+
+import matplotlib.figure
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+
+from softmax_lib.records.measurement import PEERS, Measurement
+from softmax_lib.registry import rungs
+from softmax_lib.widgets.views import view
+
+WIDTH_INCHES = 5.2
+_LETTERS_A_LINE = 68
+
+BLUE, ORANGE, GREEN, VERMILION, SKY, PURPLE = (
+    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7",
+)  # fmt: skip
+INK, GREY = "#000000", "#595959"
+
+_STYLE: Any = {
+    "font.family": "DejaVu Sans", "font.size": 11, "axes.titlesize": 11, "axes.labelsize": 11,
+    "xtick.labelsize": 11, "ytick.labelsize": 11, "legend.fontsize": 10, "legend.frameon": False,
+    "legend.handlelength": 2.2, "axes.spines.top": False, "axes.spines.right": False,
+    "axes.axisbelow": True, "axes.grid": True, "grid.color": "#DDDDDD", "lines.linewidth": 1.8,
+    "lines.markersize": 7, "figure.facecolor": "white", "savefig.facecolor": "white",
+    "svg.hashsalt": "softmax",
+}  # fmt: skip
+_RUNG_COLORS = (VERMILION, ORANGE, SKY, BLUE, GREEN, PURPLE)
+_RUNG_MARKERS = "osv^DP*Xph<>"
+_PEER_COLORS = (INK, GREY, VERMILION, BLUE, GREEN)
+_PEER_MARKERS = "os^vD"
+
+
+@contextmanager
+def _look() -> Iterator[None]:
+    """The look of this book, whatever the reader has set."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
+        yield
+
+
+class Figure(matplotlib.figure.Figure):
+    """A matplotlib figure that knows its text alternative, `alt`, and shows itself in a notebook."""
+
+    alt = ""
+
+    def draw(self, renderer: Any) -> None:
+        """Draw in this book's look: matplotlib makes ticks no sooner than now."""
+        with _look():
+            super().draw(renderer)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return view(self)._repr_mimebundle_()
+
+
+_Arguments = ParamSpec("_Arguments")
+
+
+def drawn(function: Callable[_Arguments, Figure]) -> Callable[_Arguments, Figure]:
+    """Make `function` draw in the look of this book."""
+
+    @functools.wraps(function)
+    def styled(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Figure:
+        with _look():
+            return function(*args, **kwargs)
+
+    return styled
+
+
+def start(title: str, height: float) -> Figure:
+    """An empty figure, `height` inches high, under a title."""
+    figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
+    figure.suptitle(textwrap.fill(title, 48), x=0.02, ha="left", fontsize=12, fontweight="bold")
+    return figure
+
+
+def finish(figure: Figure, alt: str, *notes: str) -> Figure:
+    """Put the text alternative in, and the notes below: where the numbers come from."""
+    lines = [line for note in notes if note for line in textwrap.wrap(note, _LETTERS_A_LINE)]
+    figure.supxlabel("\n".join(lines), x=0.02, ha="left", fontsize=9.5, color=GREY)
+    figure.alt = " ".join(f"{part.rstrip('.')}." for part in (alt, *notes) if part)
+    return figure
+
+
+def provenance(measured: Iterable[Measurement]) -> str:
+    """Where these come from, in words; a star stands for a kernel that has changed since."""
+    sources = {timing.source: timing.stale for timing in measured}
+    return "; ".join(f"* {source}" if stale else source for source, stale in sources.items())
+
+
+def mark(provider: str) -> dict[str, Any]:
+    """Colour, marker and line of a provider: rungs filled and solid, peers hollow and dashed."""
+    if provider in PEERS:
+        at = PEERS.index(provider)
+        return {
+            "color": _PEER_COLORS[at], "marker": _PEER_MARKERS[at], "linestyle": "--",
+            "markerfacecolor": "white",
+        }  # fmt: skip
+    names = [kernel.name for kernel in rungs()]
+    at = names.index(provider) if provider in names else len(names)
+    color = _RUNG_COLORS[at % len(_RUNG_COLORS)]
+    return {"color": color, "marker": _RUNG_MARKERS[at % len(_RUNG_MARKERS)], "linestyle": "-"}
+
+
+def legend(axes: Axes, columns: int) -> None:
+    """The legend above the axes, out of the way of what is drawn."""
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, columnspacing=1.4)
+
+
+def note(axes: Axes, text: str, at: tuple[float, float], offset: tuple[float, float]) -> None:
+    """Words beside a point, `offset` in points of type, on white so that no line crosses them."""
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
+    axes.annotate(text, at, offset, textcoords="offset points", va="center", fontsize=10, bbox=box)
+
+
+def logarithmic(
+    axes: Axes, which: Literal["x", "y"], in_words: Callable[[float], str] = "{:g}".format
+) -> None:
+    """Make this axis logarithmic, its ticks plain numbers or what `in_words` makes of them."""
+    axes.set(**{f"{which}scale": "log"})
+    axis = getattr(axes, f"{which}axis")
+    axis.set_major_formatter(FuncFormatter(lambda value, _: in_words(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def round_time(time_us: float) -> str:
+    """A tick of a time axis: "100 µs", "10 ms"."""
+    return f"{time_us:g} µs" if time_us < 1000 else f"{time_us / 1000:g} ms"
+
+
+def powers_of_two(axes: Axes, which: Literal["x", "y"], ticks: Sequence[int]) -> None:
+    """Make this axis logarithmic, with just these ticks."""
+    axes.set(**{f"{which}scale": "log"})
+    axis = getattr(axes, f"{which}axis")
+    axis.set_ticks(ticks, [short(tick) for tick in ticks])
+    axis.set_minor_locator(NullLocator())
+
+
+def short(count: int) -> str:
+    """1024 as "1K", 2^20 as "1M", and 1000 as it is."""
+    for size, letter in ((1 << 20, "M"), (1 << 10, "K")):
+        if count % size == 0:
+            return f"{count // size}{letter}"
+    return str(count)

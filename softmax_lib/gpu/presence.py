@@ -1,0 +1,28 @@
+"""Whether there is a GPU to run on, asked without needing torch."""
+
+from __future__ import annotations
+
+
+def why_no_gpu() -> str | None:
+    """Why kernels cannot run on a GPU here, in words; None where they can."""
+    try:
+        import torch
+    except ImportError:
+        return "torch is not installed"
+    if torch.cuda.is_available():
+        return None
+    return "torch sees no CUDA GPU" if torch.version.cuda else "this torch is built without CUDA"
+
+
+def has_gpu() -> bool:
+    """Whether kernels can run on a GPU here."""
+    return why_no_gpu() is None
+
+
+def gpu_name() -> str:
+    """The name of the current GPU: "NVIDIA H200"; "" where there is none."""
+    if not has_gpu():
+        return ""
+    import torch
+
+    return torch.cuda.get_device_name()

@@ -1,0 +1,206 @@
+"""What a kernel is: its file, how it is launched, which block sizes and rows it takes, what it reads and writes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from softmax_lib import source
+from softmax_lib.errors import BlockSizeNotAllowed, RowTooLong
+from softmax_lib.source import Program, Source
+
+Grid = Literal["thread a row", "block a row", "thread an element"]
+
+Pattern = Literal[
+    "row a thread",
+    "strided",
+    "strided float4",
+    "chunk a thread",
+    "contiguous",
+    "same row",
+    "one a row",
+]
+"""How one pass over the matrix is spread over the lanes of a warp; `prediction` counts sectors from it.
+
+row a thread    lane i reads row i: neighbours are a whole row apart
+strided         lane i reads column i, i + block, ...: neighbours are next to each other
+strided float4  the same by 16 bytes, the ends of a row by single floats
+chunk a thread  lane i reads the i-th chunk of the row: neighbours are a chunk apart
+contiguous      lane i takes element i of the whole matrix
+same row        each element's thread reads its whole row: all lanes read one address
+one a row       each element's thread reads one scratch value of its row
+"""
+
+WARP_MULTIPLES = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+POWERS_OF_TWO = (32, 64, 128, 256, 512, 1024)
+
+MAX_ROWS = 2**31 - 1024
+"""Rows are counted in an int with room for the threads of the last block."""
+MAX_COLS = 2**31 - 4096
+"""Columns are counted in an int with room for one more stride of a block."""
+
+REGISTERS_A_BLOCK = 65536
+"""32-bit registers that one block can have, on every arch from sm_75 up."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One launch of a kernel's sequence: most kernels have one, an unfused one has several."""
+
+    entry: str
+    grid: Grid
+    arguments: tuple[str, ...] = ("x", "y", "rows", "cols")
+    elements_a_thread: int = 1
+
+    def blocks(self, rows: int, cols: int, block_size: int) -> int:
+        """Number of blocks of `block_size` threads for a (rows, cols) matrix."""
+        threads = {
+            "thread a row": rows,
+            "block a row": rows * block_size,
+            "thread an element": -(-rows * cols // self.elements_a_thread),
+        }
+        return -(-threads[self.grid] // block_size)
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What a digest is made of, by names that outlive those of the fields."""
+        return {
+            "entry": self.entry,
+            "grid": self.grid,
+            "arguments": self.arguments,
+            "elements_a_thread": self.elements_a_thread,
+        }
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A softmax kernel and all that launching and judging it needs.
+
+    `loads` and `stores` name the passes over the matrix in global memory; `per_thread` lists how many
+    floats a thread may hold where a kernel keeps its row on chip, one compilation for each; `flaw`
+    says which inputs a foil gets wrong on purpose.
+    """
+
+    name: str
+    stem: str
+    summary: str
+    steps: tuple[Step, ...]
+    loads: tuple[Pattern, ...]
+    stores: tuple[Pattern, ...]
+    block_sizes: tuple[int, ...] = WARP_MULTIPLES
+    default_block_size: int = 256
+    per_thread: tuple[int, ...] = ()
+    in_place: bool = False
+    foil: bool = False
+    flaw: str | None = None
+    given_source: Source | None = None
+
+    # ---- the source
+
+    @property
+    def path(self) -> Path:
+        """The .cu file."""
+        return source.KERNEL_FOLDER / f"{self.stem}.cu"
+
+    @cached_property
+    def source(self) -> Source:
+        """The .cu file, read."""
+        return self.given_source or Source.read(self.path)
+
+    @property
+    def digest(self) -> str:
+        """Hexadecimal SHA-256 of program and launch facts, by name: what was checked and measured."""
+        facts = {
+            "program": Program(self.source).digest,
+            "steps": [step.facts for step in self.steps],
+            "block_sizes": self.block_sizes,
+            "per_thread": self.per_thread,
+            "in_place": self.in_place,
+        }
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+    def program(self, block_size: int, cols: int) -> Program:
+        """What to compile for this launch: macros are defined only when the source names them."""
+        values = {"BLOCK": block_size}
+        if self.source.mentions("PER_THREAD"):
+            values["PER_THREAD"] = min(n for n in self.per_thread if block_size * n >= cols)
+        return Program(
+            self.source, tuple((k, v) for k, v in values.items() if self.source.mentions(k))
+        )
+
+    # ---- what it reads and writes
+
+    @property
+    def scratch(self) -> tuple[str, ...]:
+        """Names of the arrays of one float a row that the steps hand to each other."""
+        names = (name for step in self.steps for name in step.arguments)
+        return tuple(dict.fromkeys(n for n in names if n not in ("x", "y", "rows", "cols")))
+
+    def traffic(self, cols: int) -> tuple[int, int]:
+        """Reads and writes of global memory an element, for rows of `cols` elements."""
+        return _accesses(self.loads, cols), _accesses(self.stores, cols)
+
+    # ---- block sizes, and the rows that they take
+
+    @property
+    def needs_power_of_two(self) -> bool:
+        """Whether the algorithm halves the block, so that only powers of two are allowed."""
+        return self.block_sizes == POWERS_OF_TWO
+
+    def largest_per_thread(self, block_size: int) -> int:
+        """Floats that a thread holds at most: half of its registers, and 128 of the 255 it can name."""
+        return max(n for n in self.per_thread if n <= REGISTERS_A_BLOCK // 2 // block_size)
+
+    def max_cols(self, block_size: int) -> int:
+        """Longest row at this block size."""
+        if not self.per_thread:
+            return MAX_COLS
+        return block_size * self.largest_per_thread(block_size)
+
+    def legal_block_sizes(self, cols: int) -> tuple[int, ...]:
+        """Block sizes that take rows of `cols` elements."""
+        return tuple(size for size in self.block_sizes if cols <= self.max_cols(size))
+
+    def choose_block_size(self, cols: int) -> int:
+        """The default block size; where the row stays on chip, one that gives a thread 16 floats of it.
+
+        Raises `RowTooLong` when no block takes rows of `cols` elements.
+        """
+        if not self.per_thread:
+            return self.default_block_size
+        legal = self.legal_block_sizes(cols)
+        if not legal:
+            raise RowTooLong(self._too_long(cols, max(self.block_sizes, key=self.max_cols)))
+        return next((size for size in legal if size * 16 >= cols), legal[-1])
+
+    def settle_block_size(self, block_size: int | None, cols: int) -> int:
+        """`block_size` if the kernel takes it, its own choice for None.
+
+        Raises `BlockSizeNotAllowed` or `RowTooLong`.
+        """
+        if block_size is None:
+            return self.choose_block_size(cols)
+        if block_size not in self.block_sizes:
+            allowed = ", ".join(map(str, self.block_sizes))
+            raise BlockSizeNotAllowed(
+                f"{self.name} is not built for {block_size} threads a block; it takes {allowed}."
+            )
+        if cols > self.max_cols(block_size):
+            raise RowTooLong(self._too_long(cols, block_size))
+        return block_size
+
+    def _too_long(self, cols: int, block_size: int) -> str:
+        limit = self.max_cols(block_size)
+        return (
+            f"A row of {cols} elements is too long for {self.name} at {block_size} threads a block: "
+            f"it keeps the row in registers and takes at most {limit}; float4 takes rows of any length."
+        )
+
+
+def _accesses(passes: tuple[Pattern, ...], cols: int) -> int:
+    an_element = {"same row": cols, "one a row": 0}
+    return sum(an_element.get(pattern, 1) for pattern in passes)

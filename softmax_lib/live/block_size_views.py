@@ -1,0 +1,103 @@
+"""One block size of a kernel: its time as a chart and in words, and what a warp touches."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from softmax_lib.drawings.drawing import WIDTH, Drawing, places
+from softmax_lib.drawings.sectors import draw_request, in_words
+from softmax_lib.errors import SoftmaxLibError
+from softmax_lib.kernel import Kernel
+from softmax_lib.live.block_sizes import BlockSizes
+from softmax_lib.records.measurement import Measurement
+from softmax_lib.source import WARP
+from softmax_lib.widgets.markup import render
+from softmax_lib.widgets.views import View
+from softmax_lib.words import count, time_in_words
+from softmax_lib.xrays.requests import Request, global_requests
+
+_BASE, _HIGHEST = 118, 96
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+_COLS_TRACED = 1024
+"""Of a row that one thread walks along: its requests look alike from first to last."""
+
+_VIEW = "<p><strong>{{ numbers }}</strong></p>{{ chart }}<p>{{ where }}</p>{{ touched }}"
+_TOUCHED = "{{ picture }}<p>{{ words }}</p>"
+
+
+def show_block_size(sizes: BlockSizes, block_size: int) -> View:
+    """Numbers, chart and picture for `block_size`. Raises `BadInput` where nothing is known of it."""
+    timing = sizes.at(block_size)
+    numbers, where = _numbers(timing), f"{_grid(sizes, block_size)} {_provenance(timing, sizes)}"
+    touched = _touched(sizes.kernel, sizes.rows, sizes.cols, block_size)
+    chart = Markup(draw_times(sizes.known, block_size).svg())
+    html = render(_VIEW, numbers=numbers, chart=chart, where=where, touched=Markup(touched.html))
+    return View(str(html), f"{numbers} {where} {touched.text}")
+
+
+def draw_times(times: dict[int, Measurement], chosen: int) -> Drawing:
+    """A bar a block size, as high as its time; a dashed line at a copy's; the chosen one stands out."""
+    copy_us = times[chosen].copy_us
+    told = ", ".join(f"{size}: {_time(timing.median_us)}" for size, timing in times.items())
+    words = f"Time by block size; {told}. A copy takes {_time(copy_us)}."
+    drawing = Drawing(_BASE + 44, words)
+    scale = _HIGHEST / max(copy_us, *(timing.median_us for timing in times.values()))
+    for (size, timing), (left, width) in zip(times.items(), places(len(times)), strict=True):
+        high = timing.median_us * scale
+        tone = "orange" if size == chosen else "green" if timing.is_live else "blue"
+        drawing.boxes([(left, _BASE - high, width, high)], tone, solid=size == chosen)
+        if size == chosen:
+            middle = min(max(left + width / 2, 28), WIDTH - 28)
+            drawing.text(middle, _BASE - high - 6, _time(timing.median_us), bold=True, size=13)
+        drawing.text(left + width / 2, _BASE + 14, str(size), size=12, bold=size == chosen)
+    level = _BASE - copy_us * scale
+    drawing.line([(0, level), (WIDTH, level)], dashed=True)
+    caption = f"threads a block; dashed: a copy, {_time(copy_us)}"
+    drawing.text(WIDTH / 2, _BASE + 36, caption, size=12)
+    return drawing
+
+
+def _time(time_us: float) -> str:
+    return time_in_words(time_us).replace(" ", _NO_BREAK)
+
+
+def _numbers(timing: Measurement) -> str:
+    return (
+        f"{timing.case.block_size} threads a block: {_time(timing.median_us)}, "
+        f"{timing.gb_per_s:.0f}{_NO_BREAK}GB/s, {timing.copy_share:.0%} of the speed of a copy."
+    )
+
+
+def _grid(sizes: BlockSizes, block_size: int) -> str:
+    blocks = sizes.kernel.steps[0].blocks(sizes.rows, sizes.cols, block_size)
+    return f"The grid has {count(blocks, 'block')} of {count(block_size // WARP, 'warp')}."
+
+
+def _provenance(timing: Measurement, sizes: BlockSizes) -> str:
+    if timing.is_live:
+        others = f" The other bars were recorded on {sizes.record.where}."
+        return f"Measured here, live.{others if len(sizes.known) > len(sizes.live) else ''}"
+    stale = " The kernel has changed since." if timing.stale else ""
+    return f"{timing.source[0].upper()}{timing.source[1:]}.{stale}"
+
+
+def _touched(kernel: Kernel, rows: int, cols: int, block_size: int) -> View:
+    """A warp's first request, and where its next one lies; a sentence where nothing can be traced."""
+    walks = kernel.steps[0].grid == "thread a row"
+    traced_cols = min(cols, _COLS_TRACED) if walks else cols
+    try:
+        requests = global_requests(kernel, rows, traced_cols, block_size)
+    except SoftmaxLibError as error:
+        return View(str(render(_TOUCHED, picture="", words=str(error))), str(error))
+    words = f"A warp's first request. {in_words(requests[0])}{_next(requests)}"
+    if traced_cols < cols:
+        words += f" Traced on rows of {traced_cols} floats."
+    picture = Markup(draw_request(requests[0]).svg())
+    return View(str(render(_TOUCHED, picture=picture, words=words)), words)
+
+
+def _next(requests: list[Request]) -> str:
+    if len(requests) == 1:
+        return ""
+    first, second = (request.addresses[0] for request in requests[:2])
+    return f" The next one lies {second - first} bytes further on."

@@ -1,0 +1,102 @@
+"""One measured time: what was timed, how long it took beside a copy, and where that comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+L2 = Literal["cold", "hot"]
+
+ITEM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+"""Bytes of an element, by the dtypes that records know."""
+
+PEERS = ("torch", "torch.compile", "triton", "liger", "quack")
+"""The softmaxes of others, in the order in which tables and pictures have them."""
+
+LABELS = {"triton": "Triton tutorial", "liger": "Liger", "quack": "QuACK"}
+"""What a table or picture calls a peer, where that is not its name."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is timed: a provider (a kernel, a peer or a copy) on one matrix, with a cold or hot L2.
+
+    A kernel has a block size; a peer and a copy have none.
+    """
+
+    provider: str
+    rows: int
+    cols: int
+    dtype: str = "float32"
+    block_size: int | None = None
+    l2: L2 = "cold"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.rows, self.cols
+
+    @property
+    def matrix_bytes(self) -> int:
+        """Bytes of the matrix."""
+        return self.rows * self.cols * ITEM_BYTES[self.dtype]
+
+    def __str__(self) -> str:
+        threads = "" if self.block_size is None else f" at {self.block_size} threads a block"
+        return f"{self.provider} on {self.shape} {self.dtype}{threads}, {self.l2} L2"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Time of one case in microseconds: median and quartiles, and that of a copy in the same run.
+
+    `host_us` is one eager call on the host, where that was timed. `source` says in words whether it
+    is live or recorded, on which GPU and when; `stale` that the kernel has changed since.
+    """
+
+    case: Case
+    median_us: float
+    low_us: float
+    high_us: float
+    copy_us: float
+    host_us: float | None = None
+    source: str = "live"
+    stale: bool = False
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it was taken here and now."""
+        return self.source.startswith("live")
+
+    @property
+    def gb_per_s(self) -> float:
+        """Bandwidth that one read and one write of the matrix make, in 10^9 bytes a second."""
+        return gb_per_s(self.case.matrix_bytes, self.median_us)
+
+    @property
+    def copy_gb_per_s(self) -> float:
+        """Bandwidth of that copy, in 10^9 bytes a second."""
+        return gb_per_s(self.case.matrix_bytes, self.copy_us)
+
+    @property
+    def copy_share(self) -> float:
+        """Speed as a share of that copy's: 1.0 is as fast."""
+        return self.copy_us / self.median_us
+
+    @property
+    def label(self) -> str:
+        """What to call the provider; a star marks one whose kernel has changed since."""
+        return LABELS.get(self.case.provider, self.case.provider) + ("*" if self.stale else "")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Hardware counters of one launch, by the names in `schema.METRICS`; those of all steps added up."""
+
+    case: Case
+    counters: dict[str, int]
+
+
+def gb_per_s(matrix_bytes: int, time_us: float) -> float:
+    """Bandwidth that one read and one write of a matrix make in `time_us`, in 10^9 bytes a second."""
+    return 2 * matrix_bytes / time_us / 1e3

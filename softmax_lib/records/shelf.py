@@ -1,0 +1,75 @@
+"""Where records are kept and found: the book's, one a GPU, and a reader's own beside them."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from softmax_lib.errors import BadInput
+from softmax_lib.files import readers_folder, shipped_folder
+from softmax_lib.records.cited import ORIGINAL_WORKLOG, CitedTimes
+from softmax_lib.records.record import Record, load
+
+DEFAULT_GPU = "nvidia-h200"
+
+FOLDER = shipped_folder("_measurements", "book/measurements")
+"""The book's records: `softmax_lib/_measurements` when installed, `book/measurements` in a checkout."""
+
+
+def folders() -> tuple[Path, ...]:
+    """Where records are looked for, in this order; `softmax-lib record` writes into the first.
+
+    That is the checkout's, if it can be written, else the reader's own (see `readers_folder`).
+    """
+    own = readers_folder("measurements")
+    if FOLDER.name != "_measurements" and os.access(FOLDER, os.W_OK):
+        return FOLDER, own
+    return own, FOLDER
+
+
+class Shelf:
+    """All records. Called with a GPU's name it gives that one; its attributes are the book's own's."""
+
+    def __call__(self, gpu: str = DEFAULT_GPU) -> Record:
+        """The record of one GPU, by its file's name, "nvidia-h200", or its own, "NVIDIA H200".
+
+        Raises `BadInput`, naming the ones that there are, when there is none, or when it is damaged.
+        """
+        for folder in folders():
+            path = folder / f"{file_stem(gpu)}.json"
+            if path.is_file():
+                return _load_once(path, path.stat().st_mtime_ns)
+        there = ", ".join(available()) or "none"
+        raise BadInput(
+            f"There is no record of a GPU called {gpu}; there are {there}. On such a GPU, "
+            "`softmax-lib record` makes one."
+        )
+
+    @property
+    def cited(self) -> CitedTimes:
+        """What the worklog that this book grew from published."""
+        return ORIGINAL_WORKLOG
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self(), name)
+
+
+recorded = Shelf()
+"""`recorded.where`, `recorded("Tesla T4").where`: what was measured, in the book's record or another."""
+
+
+@lru_cache(maxsize=8)
+def _load_once(path: Path, changed_ns: int) -> Record:
+    return load(path)
+
+
+def available() -> tuple[str, ...]:
+    """Names of the GPUs that there are records of."""
+    return tuple(sorted({path.stem for folder in folders() for path in folder.glob("*.json")}))
+
+
+def file_stem(gpu_name: str) -> str:
+    """The record's file name for a GPU: nvidia-h200 for "NVIDIA H200"."""
+    return "-".join(gpu_name.lower().split())

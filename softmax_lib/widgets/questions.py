@@ -1,0 +1,61 @@
+"""Questions that a reader answers before being told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ipywidgets as W
+from markupsafe import Markup
+
+from softmax_lib.errors import BadInput
+from softmax_lib.widgets.boxes import Shown, switch
+from softmax_lib.widgets.markup import render
+from softmax_lib.widgets.views import view
+
+_QUESTION = '<p class="worklog-question">{{ question }}</p>'
+_VERDICT = """\
+<p class="worklog-verdict" role="status">You said {{ said }}\
+{% if said == right %}: right.{% else %}; it is {{ right }}.{% endif %}</p>"""
+_FOLDED = """\
+<ul>{% for answer in answers %}<li>{{ answer }}</li>{% endfor %}</ul>\
+<details><summary>Answer</summary><p>{{ right }}</p>{{ told }}</details>"""
+
+
+def predict(
+    question: str,
+    answers: Sequence[str] | Mapping[str, float],
+    truth: str | float,
+    reveal: Any,
+    *,
+    alt: str = "",
+) -> Shown:
+    """Ask before telling: `reveal`, which is what `views.view` takes, shows once the reader has picked.
+
+    `truth` is one of `answers`; or each answer stands for a number, as in {"twice": 2.0}, `truth` is
+    what was measured, and the answer nearest to it is right. Raises `BadInput` when `truth` is not
+    among the answers.
+    """
+    choices = list(answers)
+    right = _right(answers, truth)
+    told = view(reveal, alt)
+    shared = W.HTML(told.html)
+    verdicts = [str(render(_VERDICT, said=choice, right=right)) for choice in choices]
+    outcomes = [W.VBox([W.HTML(verdict), shared]) for verdict in verdicts]
+    pick = W.RadioButtons(options=choices, index=None, layout=W.Layout(width="auto"))
+    asked = render(_QUESTION, question=question)
+    folded = render(_FOLDED, answers=choices, right=right, told=Markup(told.html))
+    words = f"{question} ({' / '.join(choices)})"
+    return Shown(
+        [W.HTML(str(asked)), pick, switch(pick, outcomes)],
+        "predict",
+        {"text/html": str(asked + folded), "text/plain": words},
+    )
+
+
+def _right(answers: Sequence[str] | Mapping[str, float], truth: str | float) -> str:
+    if isinstance(answers, Mapping) and not isinstance(truth, str):
+        return min(answers, key=lambda answer: abs(answers[answer] - truth))
+    if truth not in answers:
+        raise BadInput(f"The answer {truth!r} is not among the choices: {', '.join(answers)}.")
+    return str(truth)

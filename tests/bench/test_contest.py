@@ -1,0 +1,143 @@
+"""Who takes part in a contest, and who is skipped with which words; without a GPU, timing replaced."""
+
+import pytest
+import torch
+
+from softmax_lib.bench import contest, peers, timing
+from softmax_lib.bench.timing import Timing
+from softmax_lib.errors import NotAvailable, UnknownKernel
+from softmax_lib.records.measurement import PEERS, Case
+from softmax_lib.registry import kernels
+
+SHARED, TORCH = Case("shared", 4, 32, block_size=64), Case("torch", 4, 32)
+
+
+@pytest.fixture
+def cpu(monkeypatch):
+    """Let a contest run on the CPU: its matrices lie there, and every call takes 2 µs, copies 1."""
+    randn = torch.randn
+    monkeypatch.setattr(torch, "randn", lambda shape, device: randn(shape))
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Test GPU")
+    timed = []
+
+    def time_device(calls):
+        timed.append([case.provider for case in calls])
+        times = {case: 1.0 if case.provider in timing.COPIES else 2.0 for case in calls}
+        return {case: Timing(us, us, us) for case, us in times.items()}
+
+    monkeypatch.setattr(timing, "time_device", time_device)
+    return timed
+
+
+def time_together(*cases):
+    """What was timed, and what was skipped and why."""
+    skipped = {}
+    return contest.time_together(cases, skipped=skipped.__setitem__), skipped
+
+
+def test_a_contest_times_who_runs_and_is_right_beside_the_copies(cpu):
+    found, skipped = time_together(SHARED, TORCH)
+    assert [(t.case, t.median_us, t.copy_us) for t in found] == [
+        (SHARED, 2.0, 1.0),
+        (TORCH, 2.0, 1.0),
+    ]
+    assert cpu == [["torch copy", "copy", "shared", "torch"]]
+    assert found[0].source.startswith("live on Test GPU, 2")
+    assert skipped == {}
+
+
+def test_who_is_missing_refuses_or_is_wrong_is_skipped_by_name(cpu, monkeypatch):
+    def refuse(x, y):
+        raise ValueError("rows are too long\nfor me")
+
+    monkeypatch.setitem(peers.CALLS, "liger", lambda: refuse)
+    monkeypatch.setitem(peers.CALLS, "quack", lambda: lambda x, y: x)
+    monkeypatch.setitem(peers.CALLS, "triton", lambda: 1 / 0)
+    asked = [Case(name, 4, 32) for name in ("liger", "quack", "triton", "torch")]
+    found, skipped = time_together(*asked)
+    assert [t.case.provider for t in found] == ["torch"]
+    assert skipped == {
+        Case("liger", 4, 32): "liger refuses (4, 32): rows are too long",
+        Case("quack", 4, 32): "quack gives a wrong result for (4, 32)",
+        "triton": "triton cannot be had: division by zero",
+    }
+
+
+def test_a_result_that_is_only_nearly_right_is_wrong(cpu, monkeypatch):
+    off = 1 + 1e-4  # ten times the bound for a row of 32 floats
+    monkeypatch.setitem(peers.CALLS, "liger", lambda: lambda x, y: off * torch.softmax(x, -1))
+    _, skipped = time_together(Case("liger", 4, 32))
+    assert skipped == {Case("liger", 4, 32): "liger gives a wrong result for (4, 32)"}
+
+
+def test_a_kernel_that_is_wrong_on_purpose_is_timed_all_the_same(cpu):
+    assert kernels["unsafe"].flaw
+    found, _ = time_together(Case("unsafe", 4, 32, block_size=32))
+    assert len(found) == 1
+
+
+def test_nothing_is_timed_when_nobody_can_run(cpu):
+    found, skipped = time_together(Case("liger", 4, 32))
+    assert found == cpu == []
+    assert list(skipped) == ["liger"]
+
+
+def test_one_whose_results_do_not_fit_is_skipped_and_the_others_timed(cpu, monkeypatch):
+    everyone = timing.time_device
+
+    def without_torch(calls):
+        return {case: t for case, t in everyone(calls).items() if case.provider != "torch"}
+
+    monkeypatch.setattr(timing, "time_device", without_torch)
+    found, skipped = time_together(SHARED, TORCH)
+    assert [t.case.provider for t in found] == ["shared"]
+    assert skipped == {TORCH: contest.TOO_LARGE}
+
+
+def test_a_shape_that_does_not_fit_at_all_is_skipped_by_name(cpu, monkeypatch):
+    def full(*args, **options):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(timing, "time_device", full)
+    found, skipped = time_together(SHARED, TORCH)
+    assert found == []
+    assert list(skipped) == [Case("shared", 4, 32), Case("torch", 4, 32)]
+
+
+@pytest.mark.gpu
+def test_a_matrix_larger_than_the_memory_is_skipped_on_a_gpu():
+    total = torch.cuda.get_device_properties().total_memory
+    cols = 1 << 20
+    rows = total // 4 // cols + 1
+    found, skipped = time_together(
+        Case("naive", rows, cols, block_size=32), Case("torch", rows, cols)
+    )
+    assert found == []
+    assert set(skipped.values()) == {contest.TOO_LARGE}
+    assert time_together(Case("shared", 64, 4096, block_size=1024))[0]  # and the GPU still works
+
+
+@pytest.mark.gpu
+def test_times_on_a_gpu_are_those_of_its_memory():
+    # a copy of 1 GiB from and to memory is far slower than any cache, and nothing beats it by much
+    cases = [Case("torch", 4096, 65536), Case("shared", 4096, 65536, block_size=1024)]
+    for found in time_together(*cases)[0]:
+        assert 0 < found.low_us <= found.median_us <= found.high_us < 2 * found.low_us
+        assert 0.1 < found.copy_share < 1.05
+        assert found.copy_gb_per_s > 100
+
+
+def test_every_peer_has_a_call():
+    assert tuple(peers.CALLS) == PEERS
+
+
+def test_a_peer_that_is_not_there_says_why(monkeypatch):
+    def missing():
+        raise ImportError("No module named 'quack'")
+
+    monkeypatch.setitem(peers.CALLS, "quack", missing)
+    with pytest.raises(NotAvailable, match="quack cannot be had: No module named 'quack'"):
+        peers.peer("quack")
+    with pytest.raises(UnknownKernel, match=r"'qack'; the peers are torch, torch\.compile"):
+        peers.peer("qack")

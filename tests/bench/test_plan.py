@@ -1,0 +1,79 @@
+"""What a record has to hold for the book's figures, tables and explorers to be drawn from it."""
+
+from softmax_lib.bench.plan import (
+    HOST_SHAPE,
+    PEER_SHAPES,
+    QUICK_SHAPES,
+    ROW_SWEEP,
+    WORKLOG,
+    plan,
+    profiled,
+)
+from softmax_lib.records.measurement import PEERS
+from softmax_lib.registry import kernels, rungs
+
+
+def planned(quick=False):
+    """Every timing of the plan."""
+    return {case for job in plan(quick) for case in job.cases}
+
+
+def test_an_explorer_finds_every_block_size_that_takes_the_worklogs_rows():
+    for kernel in rungs():
+        sizes = {
+            c.block_size for c in planned() if (c.provider, *c.shape) == (kernel.name, *WORKLOG)
+        }
+        assert sizes == set(kernel.legal_block_sizes(WORKLOG[1]))
+
+
+def test_every_kernel_and_every_peer_is_timed():
+    assert {case.provider for case in planned()} == {*kernels, *PEERS}
+
+
+def test_every_launch_of_the_plan_is_one_that_its_kernel_takes():
+    for case in planned():
+        if case.provider in kernels:
+            kernel = kernels[case.provider]
+            assert kernel.settle_block_size(case.block_size, case.cols) == case.block_size
+        else:
+            assert case.block_size is None
+
+
+def test_the_bandwidth_sweep_has_a_point_for_each_rung_and_peer_that_can_take_the_row():
+    cold = {(case.provider, case.shape) for case in planned() if case.l2 == "cold"}
+    for shape in ROW_SWEEP:
+        able = {kernel.name for kernel in rungs() if kernel.legal_block_sizes(shape[1])}
+        assert {(name, shape) for name in (*able, *PEERS)} <= cold
+
+
+# the 20 shapes of float32 and the 10 of bfloat16 that the peers were compared on before this book
+def test_the_map_of_who_wins_has_all_peers_on_every_shape():
+    assert {dtype: len(set(shapes)) for dtype, shapes in PEER_SHAPES.items()} == {
+        "float32": 20, "bfloat16": 10
+    }  # fmt: skip
+    for dtype, shapes in PEER_SHAPES.items():
+        for shape in shapes:
+            there = {c.provider for c in planned() if (c.dtype, c.shape) == (dtype, shape)}
+            assert there >= set(PEERS)
+
+
+def test_a_job_is_one_matrix_with_one_state_of_the_cache():
+    seen = set()
+    for job in plan():
+        (facts,) = {(case.shape, case.dtype, case.l2) for case in job.cases}
+        assert facts not in seen
+        seen.add(facts)
+        assert job.times_host == (facts[0] == HOST_SHAPE)
+    assert {l2 for _, _, l2 in seen} == {"cold", "hot"}
+
+
+def test_the_quick_plan_is_the_part_of_the_whole_on_two_shapes():
+    assert planned(quick=True) == {case for case in planned() if case.shape in QUICK_SHAPES}
+
+
+def test_profiles_are_of_every_kernel_and_of_every_rung_as_it_was_timed():
+    assert {case.provider for case in profiled()} == set(kernels)
+    timed = {case for case in profiled() if case.shape == WORKLOG}
+    assert timed <= planned()
+    assert {case.provider for case in timed} == {kernel.name for kernel in rungs()}
+    assert {case.shape for case in profiled(quick=True)}.isdisjoint({WORKLOG})

@@ -1,0 +1,96 @@
+"""The timing protocol, as far as it is arithmetic: how many pairs, how often, and in what order."""
+
+import pytest
+
+from softmax_lib.bench import timing
+from softmax_lib.bench.timing import (
+    COLD_BY,
+    ENOUGH_MS,
+    LONG_ENOUGH_US,
+    MOST_ROUNDS,
+    copies,
+    pairs_needed,
+    rounds_needed,
+    summary,
+    take_turns,
+)
+from softmax_lib.records.measurement import Case, gb_per_s
+
+L2 = 60 << 20
+
+
+def test_bandwidth_counts_one_read_and_one_write():
+    assert gb_per_s(4 * 1000 * 1000, time_us=1000.0) == 8.0
+
+
+# One element, less than the cache, as much as it, more than it, and far more than ten times it.
+@pytest.mark.parametrize("matrix_bytes", [4, 1 << 20, L2, 3 * L2, 1 << 34])
+def test_pairs_push_each_other_out_of_a_cold_cache_and_are_no_more_than_that_takes(matrix_bytes):
+    pairs = pairs_needed(matrix_bytes, L2, "cold")
+    between = 2 * matrix_bytes * pairs  # bytes that move until a pair comes round again
+    assert pairs >= 1
+    assert between >= COLD_BY * L2
+    assert pairs == 1 or between - 2 * matrix_bytes < COLD_BY * L2
+
+
+def test_a_hot_cache_has_one_pair():
+    assert pairs_needed(1 << 20, L2, "hot") == 1
+
+
+@pytest.mark.parametrize(("round_us", "rounds"), [
+    (LONG_ENOUGH_US, 1), (10 * LONG_ENOUGH_US, 1), (LONG_ENOUGH_US / 20, 20), (0.001, MOST_ROUNDS),
+])  # fmt: skip
+def test_a_graph_is_long_enough_and_bounded(round_us, rounds):
+    assert rounds_needed(round_us) == rounds
+
+
+class Contender:
+    """Its replays take `ms`; writes each into a log that all share."""
+
+    def __init__(self, name, ms, log):
+        self.name, self.ms, self.log = name, ms, log
+
+    def replay(self):
+        self.log.append(self.name)
+        return self, self
+
+    def elapsed_time(self, end):
+        assert self.log[-1] == "wait", "asked before the device was done"
+        return self.ms
+
+
+def turns(*milliseconds, replays):
+    """The log of a run of contenders a, b, ..., and how often each was timed."""
+    log = []
+    named = {
+        Case("abc"[i], 1, 1): Contender("abc"[i], ms, log) for i, ms in enumerate(milliseconds)
+    }
+    elapsed = take_turns(named, replays, lambda: log.append("wait"))
+    return log, {case.provider: len(times) for case, times in elapsed.items()}
+
+
+def test_contenders_take_turns_so_that_a_drift_meets_all_of_them():
+    log, times = turns(1.0, 2.0, 3.0, replays=4)
+    assert log == ["a", "b", "c", "wait"] * 4
+    assert times == {"a": 4, "b": 4, "c": 4}
+
+
+def test_who_has_been_timed_long_and_often_enough_sits_out_and_no_one_else():
+    log, times = turns(1.0, ENOUGH_MS, 0.3 * ENOUGH_MS, replays=8)
+    assert times == {"a": 8, "b": 5, "c": 5}  # five times at least, however long they take
+    assert log[-2:] == ["a", "wait"]
+
+
+def test_a_timing_is_the_median_and_its_quartiles_of_one_call():
+    found = summary([3.0, 1.0, 2.0, 4.0, 5.0], calls=10)
+    assert found.median_us == 300.0
+    assert found.low_us < 300.0 < found.high_us
+    assert summary([2.0] * 5, calls=1000) == timing.Timing(2.0, 2.0, 2.0)
+
+
+def test_the_float4_copy_takes_part_where_16_bytes_divide_the_matrix():
+    both, one = copies(Case("torch", 1, 8, "bfloat16")), copies(Case("shared", 1, 7, block_size=32))
+    assert [(case.provider, case.dtype) for case in both] == [
+        ("torch copy", "bfloat16"), ("copy", "bfloat16")
+    ]  # fmt: skip
+    assert list(one) == [Case("torch copy", 1, 7)]

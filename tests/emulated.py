@@ -1,0 +1,43 @@
+"""Kernels of a test's own, and the emulator on small matrices."""
+
+import numpy as np
+
+from softmax_lib import emulator
+from softmax_lib.reference import softmax as exact_softmax
+from softmax_lib.registry import resolve
+from softmax_lib.source import Source
+
+HEAD = 'extern "C" __global__ void mine(const float* x, float* y, int rows, int cols) {\n'
+"""Line 1 of each kernel that `kernel_of` makes; its body starts on line 2."""
+
+
+def kernel_of(body, file_name="mine.cu", before=""):
+    """The source of one kernel with this body, a block a row."""
+    return Source(file_name, f"{before}{HEAD}{body}}}\n")
+
+
+def ones(*shape):
+    return np.ones(shape, np.float32)
+
+
+def zeros(*shape):
+    return np.zeros(shape, np.float32)
+
+
+def noise(*shape, scale=1, seed=0):
+    return (scale * np.random.default_rng(seed).standard_normal(shape)).astype(np.float32)
+
+
+def softmax(x):
+    return exact_softmax(x).astype(np.float32)
+
+
+def execute(source, x, block_size, **how):
+    """What the emulator makes of x; an element that is not written is NaN."""
+    y = np.full_like(x, np.nan)
+    emulator.execute(resolve(source), x, y, block_size, **how)
+    return y
+
+
+def trace(source, x, block_size, warp_size=32):
+    return emulator.trace(resolve(source), x, block_size, warp_size)

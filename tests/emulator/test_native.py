@@ -1,0 +1,37 @@
+"""Structs, records and enums are the same in Python and in C++, and a difference is named when the runtime loads."""
+
+import pytest
+
+from softmax_lib.emulator import native
+
+
+def compiled():
+    return native.compiled_layout(native.runtime())
+
+
+def test_every_size_offset_and_enumerator_is_the_compilers():
+    assert compiled() == dict(native.layout())
+    native.check_layout(compiled())
+
+
+def test_the_layout_holds_all_that_crosses_over():
+    names = {name.partition(".")[0] for name, _ in native.layout()}
+    assert names == {
+        "Array", "Line", "Request", "Fault", "Record", "LineCounts", "Hazard",
+        "FaultKind", "Access", "StopReason", "Operation", "ValueType", "HazardKind",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["Record", "Record.site", "Fault.text", "Operation.shuffle_xor"])
+def test_a_change_on_one_side_alone_is_named(name):
+    shifted = compiled() | {name: compiled()[name] + 4}
+    with pytest.raises(RuntimeError, match=rf"disagree about {name}: \d+ and \d+"):
+        native.check_layout(shifted)
+    missing = {other: value for other, value in compiled().items() if other != name}
+    with pytest.raises(RuntimeError, match=f"{name}: .* and not there"):
+        native.check_layout(missing)
+
+
+def test_what_only_one_side_has_is_named_too():
+    with pytest.raises(RuntimeError, match=r"Record\.more: not there and 40"):
+        native.check_layout(compiled() | {"Record.more": 40})

@@ -1,0 +1,134 @@
+"""Provenance: what the driver says of the GPU in use, in the words that records have; unknown where it is silent."""
+
+import datetime
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+from sample_records import content
+
+from softmax_lib.gpu import facts, presence
+
+
+class NVMLError(Exception):
+    pass
+
+
+class Driver:
+    """Stands in for pynvml, on a machine whose GPU of identity GPU-7 draws 79.48 W."""
+
+    NVMLError = NVMLError
+    NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU = "sm", "mem", "core"
+
+    def nvmlInit(self):
+        pass
+
+    def nvmlDeviceGetHandleByUUID(self, identity):
+        if identity != "GPU-7":
+            raise NVMLError
+        return identity
+
+    def nvmlSystemGetDriverVersion(self):
+        return "580.159.04"
+
+    def nvmlDeviceGetClockInfo(self, gpu, clock):
+        return {"sm": 345, "mem": 3201}[clock]
+
+    def nvmlDeviceGetCurrentClocksEventReasons(self, gpu):
+        return 1
+
+    def nvmlDeviceGetPowerUsage(self, gpu):
+        return 79_480
+
+    def nvmlDeviceGetTemperature(self, gpu, sensor):
+        return {"core": 31}[sensor]
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """What torch says of its current GPU."""
+    found = SimpleNamespace(
+        name="Test GPU",
+        major=9,
+        minor=0,
+        multi_processor_count=132,
+        L2_cache_size=1 << 20,
+        uuid="7",
+    )
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda: found)
+    monkeypatch.setitem(sys.modules, "pynvml", Driver())
+    return found
+
+
+def test_clocks_are_in_the_words_of_the_records(gpu):
+    assert facts.clocks() == {
+        "clocks.sm": "345 MHz", "clocks.mem": "3201 MHz", "clocks_event_reasons.active": "0x0000000000000001",
+        "power.draw": "79.48 W", "temperature.gpu": "31",
+    }  # fmt: skip
+    assert facts.clocks().keys() == content()["clocks"]["before"].keys()
+
+
+def test_a_gpu_has_the_facts_that_a_record_needs(gpu):
+    found = facts.gpu_facts()
+    assert found == {
+        "name": "Test GPU", "compute_capability": "9.0", "multiprocessors": 132, "l2_bytes": 1 << 20,
+        "driver": "580.159.04",
+    }  # fmt: skip
+    assert found.keys() == content()["gpu"].keys()
+
+
+def test_the_driver_is_asked_about_the_gpu_that_torch_uses(gpu):
+    gpu.uuid = "8"  # not the one that the driver numbers first
+    assert set(facts.clocks().values()) == {"unknown"}
+
+
+def test_one_silent_sensor_leaves_the_others(gpu, monkeypatch):
+    def silent(self, gpu):
+        raise NVMLError
+
+    monkeypatch.setattr(Driver, "nvmlDeviceGetPowerUsage", silent)
+    assert facts.clocks()["power.draw"] == "unknown"
+    assert facts.clocks()["clocks.sm"] == "345 MHz"
+
+
+def test_without_the_drivers_package_all_is_unknown(gpu, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert set(facts.clocks().values()) == {"unknown"}
+    assert facts.gpu_facts()["driver"] == "unknown"
+    assert facts.gpu_facts()["multiprocessors"] == 132
+
+
+def test_versions_are_of_what_is_installed_and_a_date_is_a_date():
+    pytest.importorskip("cupy")
+    found = facts.versions()
+    assert (
+        found["torch"] == torch.__version__.partition("+")[0] or found["torch"] == torch.__version__
+    )
+    assert found["nvrtc"].count(".") == 1
+    assert "quack-kernels" not in found or found["quack-kernels"]
+    datetime.date.fromisoformat(facts.today())
+
+
+@pytest.mark.gpu
+def test_the_driver_answers_on_a_gpu():
+    assert "unknown" not in {*facts.gpu_facts().values(), *facts.clocks().values()}
+    assert float(facts.clocks()["clocks.mem"].split()[0]) > 0
+
+
+@pytest.mark.parametrize(
+    ("torch_there", "available", "cuda", "words"),
+    [
+        (False, False, None, "torch is not installed"),
+        (True, False, None, "this torch is built without CUDA"),
+        (True, False, "13.0", "torch sees no CUDA GPU"),
+        (True, True, "13.0", None),
+    ],
+)
+def test_a_missing_gpu_has_its_reason(monkeypatch, torch_there, available, cuda, words):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: available)
+    monkeypatch.setattr(torch.version, "cuda", cuda)
+    if not torch_there:
+        monkeypatch.setitem(sys.modules, "torch", None)
+    assert presence.why_no_gpu() == words
+    assert presence.has_gpu() == (words is None)

@@ -1,0 +1,46 @@
+"""The book's own record: every claim that its numbers have to bear out."""
+
+from softmax_lib import recorded
+from softmax_lib.bench.plan import WORKLOG, plan, profiled
+from softmax_lib.records.skips import skipped_case
+from softmax_lib.registry import kernels, rungs
+
+
+def test_no_kernel_has_changed_since_the_book_was_measured():
+    assert not [name for name in kernels if recorded.is_stale(name)], (
+        "measure again: `softmax-lib record` on a GPU"
+    )
+
+
+def test_each_rung_is_at_least_as_fast_as_the_one_before():
+    times = recorded.times(*WORKLOG)
+    ladder = [times[kernel.name].median_us for kernel in rungs()]
+    assert ladder == sorted(ladder, reverse=True)
+
+
+def test_the_ladder_pays():
+    times = {name: timing.median_us for name, timing in recorded.times(*WORKLOG).items()}
+    assert times["naive"] >= 30 * times["shared"]
+    assert times["torch"] >= 1.2 * times["fusion"]
+
+
+def test_nothing_beats_a_copy_by_more_than_l2_can_explain():
+    # y of 128 columns still fits into L2; elsewhere a share above 1 would be a wrong measurement
+    for case, timing in recorded.timings.items():
+        large = 2 * case.rows * case.cols * 4 > 4 * recorded.l2_bytes
+        assert timing.copy_share < (1.03 if large else 1.3), case
+        assert 0 < timing.low_us <= timing.median_us <= timing.high_us
+
+
+def test_replays_of_the_book_agree_within_a_few_percent():
+    spreads = sorted((t.high_us - t.low_us) / t.median_us for t in recorded.timings.values())
+    assert spreads[len(spreads) // 2] < 0.01
+    assert spreads[-1] < 0.1
+
+
+def test_the_book_has_recorded_the_whole_plan_or_says_why_not():
+    planned = {case for job in plan() for case in job.cases}
+    for case in planned - recorded.timings.keys():
+        assert case.block_size is None, f"{case} was not recorded"
+        assert recorded.skipped[skipped_case(case)]
+    assert [profile.case for profile in recorded.profiles] == profiled()

@@ -1,0 +1,155 @@
+"""One record: refused when damaged, written whole or not at all, and what it says of itself."""
+
+import json
+import os
+
+import pytest
+from sample_records import BOOK, content, write
+
+from softmax_lib.errors import BadInput
+from softmax_lib.records.measurement import Case
+from softmax_lib.records.record import load
+from softmax_lib.registry import kernels
+
+
+def a_row(**changes):
+    return {**content()["rows"][0], **changes}
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"schema": 2}, "has schema 2; this version reads schema 1"),
+        ({"schema": None}, "has schema None"),
+        ({"gpu": {"name": "NVIDIA X"}}, "gpu lacks compute_capability"),
+        ({"rows": {}}, "rows of the record is {}, which has the wrong type"),
+        ({"more": 1}, "the record has more, which is not known here"),
+        ({"rows": ["naive"]}, "rows[0] is no JSON object"),
+        ({"rows": [{"provider": "naive"}]}, "rows[0] lacks rows"),
+        ({"rows": [a_row(median_us="10")]}, "median_us of rows[0] is '10'"),
+        ({"rows": [a_row(rows=True)]}, "rows of rows[0] is True"),
+        ({"rows": [a_row(median_us=float("nan"))]}, "median_us of rows[0] is nan"),
+        ({"rows": [a_row(copy_us=0.0)]}, "copy_us of rows[0] is 0.0, which cannot be"),
+        ({"rows": [a_row(cols=-1)]}, "cols of rows[0] is -1"),
+        ({"rows": [a_row(dtype="float99")]}, "dtype of rows[0] is 'float99' and not one of float32"),
+        ({"rows": [a_row(l2="tepid")]}, "l2 of rows[0] is 'tepid'"),
+        ({"counters": [{"kernel": "naive"}]}, "counters[0] lacks rows"),
+    ],
+)  # fmt: skip
+def test_a_damaged_record_is_refused_in_one_sentence_and_left_alone(tmp_path, change, words):
+    path = tmp_path / "x.json"
+    text = write(path, {**content(), **change})
+    with pytest.raises(BadInput) as refused:
+        load(path)
+    assert words in str(refused.value)
+    assert str(path) in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize("field", sorted(content()))
+def test_a_record_that_lacks_a_field_is_refused(tmp_path, field):
+    damaged = content()
+    del damaged[field]
+    write(tmp_path / "x.json", damaged)
+    with pytest.raises(BadInput, match=field):
+        load(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"\xff\xfe", b"[]", b"3", BOOK.read_bytes()[:-100]])
+def test_what_is_no_record_is_refused(tmp_path, data):
+    (tmp_path / "x.json").write_bytes(data)
+    with pytest.raises(BadInput, match=r"is damaged|has schema"):
+        load(tmp_path / "x.json")
+
+
+def test_what_cannot_be_read_is_refused(tmp_path):
+    for path in (tmp_path / "missing.json", tmp_path):
+        with pytest.raises(BadInput, match=r"Cannot read the record .*: "):
+            load(path)
+
+
+# --- writing ---------------------------------------------------------------------------------
+
+
+def test_a_saved_record_reads_back_the_same(tmp_path):
+    book = load(BOOK)
+    book.save(tmp_path / "new" / "copy.json")
+    assert load(tmp_path / "new" / "copy.json") == book
+    assert (tmp_path / "new" / "copy.json").read_text() == BOOK.read_text()
+
+
+def test_a_full_disk_gets_one_sentence_and_leaves_the_old_record(tmp_path, monkeypatch):
+    def fail(*paths):
+        raise OSError(28, "No space left on device")
+
+    path = tmp_path / "x.json"
+    text = write(path, content())
+    book = load(path)
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(BadInput) as stopped:
+        book.save(path)
+    assert str(stopped.value) == f"Cannot write the record {path}: No space left on device."
+    assert path.read_text() == text
+
+
+def test_a_folder_that_cannot_be_written_gets_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadInput, match="Cannot write the record"):
+        load(BOOK).save(tmp_path / "file" / "x.json")
+
+
+def test_a_record_is_written_a_row_a_line():
+    lines = BOOK.read_text().splitlines()
+    assert sum('"provider"' in line for line in lines) == len(load(BOOK).timings)
+    assert json.loads("\n".join(lines))["schema"] == 1
+
+
+# --- what it says ----------------------------------------------------------------------------
+
+
+def test_a_record_says_where_its_numbers_come_from():
+    book = load(BOOK)
+    gpu = content()["gpu"]
+    assert (book.gpu, book.multiprocessors, book.l2_bytes) == (
+        gpu["name"], gpu["multiprocessors"], gpu["l2_bytes"]
+    )  # fmt: skip
+    assert book.clock_mhz == float(content()["clocks"]["after"]["clocks.sm"].split()[0])
+    told = book.facts
+    assert told["name"] == gpu["name"]
+    assert told["torch"] == content()["software"]["torch"]
+    assert told["replays"] == str(content()["protocol"]["replays"])
+    assert told["clocks after"].endswith(" MHz memory")
+    assert list(told)[-2:] == ["date", "timings, profiles"]
+
+
+def test_a_kernel_that_changed_since_is_stale_and_nothing_else_is(tmp_path):
+    changed = content()
+    changed["kernels"]["shared"] = "0" * 64
+    write(tmp_path / "x.json", changed)
+    record = load(tmp_path / "x.json")
+    assert {case.provider for case, timing in record.timings.items() if timing.stale} == {"shared"}
+    timing = record.find(Case("shared", 1024, 32768, block_size=1024))
+    assert timing.source == f"recorded on {record.where}, before this kernel changed"
+    assert timing.label == "shared*"
+
+
+def test_times_lists_kernels_at_their_own_block_size_then_peers():
+    times = load(BOOK).times(1024, 32768)
+    names = [name for name in times if name in kernels]
+    assert names == [name for name in kernels if name in times]
+    assert list(times)[len(names) :] == ["torch", "torch.compile", "triton", "liger", "quack"]
+    assert all(times[n].case.block_size == kernels[n].choose_block_size(32768) for n in names)
+
+
+def test_profiles_are_read_by_case():
+    profile = load(BOOK).profiles[0]
+    entry = content()["counters"][0]
+    facts = ("kernel", "rows", "cols", "block_size")
+    assert profile.case == Case(
+        entry["kernel"], entry["rows"], entry["cols"], block_size=entry["block_size"]
+    )
+    assert profile.counters == {name: n for name, n in entry.items() if name not in facts}

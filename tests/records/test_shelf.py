@@ -1,0 +1,60 @@
+"""Where records are found: the book's, and a reader's own beside them."""
+
+import os
+
+import pytest
+from sample_records import content, write
+
+from softmax_lib.errors import BadInput
+from softmax_lib.files import readers_folder
+from softmax_lib.records import shelf
+from softmax_lib.records.shelf import available, recorded
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """The folder of a reader's own records."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    return tmp_path / "softmax_lib" / "measurements"
+
+
+def test_a_readers_record_lies_beside_the_books(own):
+    other = content()
+    other["gpu"]["name"] = "Tesla T4"
+    write(own / "tesla-t4.json", other)
+    assert available() == ("nvidia-h200", "tesla-t4")
+    assert recorded("Tesla T4").gpu == recorded("tesla-t4").gpu == "Tesla T4"
+    assert recorded().gpu == "NVIDIA H200"
+
+
+def test_a_record_that_was_written_anew_is_read_anew(own):
+    other = content()
+    write(own / "x.json", other)
+    assert recorded("x") is recorded("x")
+    other["date"] = "2030-01-01"
+    write(own / "x.json", other)
+    os.utime(own / "x.json", (0, 0))  # whatever the resolution of the file system's clock
+    assert recorded("x").where == "NVIDIA H200, 2030-01-01"
+
+
+def test_an_unknown_gpu_is_told_which_there_are(own):
+    with pytest.raises(BadInput, match=r"called GTX 480; there are nvidia-h200\."):
+        recorded("GTX 480")
+
+
+def test_records_go_to_the_checkout_if_it_can_be_written_else_to_the_reader(own, monkeypatch):
+    assert shelf.folders() == (shelf.FOLDER, own)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert shelf.folders() == (own, shelf.FOLDER)
+    monkeypatch.undo()
+    installed = shelf.FOLDER.with_name("_measurements")
+    monkeypatch.setattr(shelf, "FOLDER", installed)
+    assert shelf.folders() == (readers_folder("measurements"), installed)
+
+
+def test_what_is_asked_of_the_shelf_itself_is_the_books():
+    assert recorded.where == recorded().where
+    assert recorded.times(1024, 32768) == recorded().times(1024, 32768)
+    assert recorded.cited.ms["naive"] > recorded.cited.ms["online"]
+    with pytest.raises(AttributeError, match="no_such_fact"):
+        recorded.no_such_fact  # noqa: B018

@@ -1,0 +1,183 @@
+"""Which part of the package may know which other, and what loads when: the house's plan, kept by a test."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import softmax_lib
+
+PACKAGE = Path(softmax_lib.__file__).parent
+
+TRUNK = {
+    "errors", "files", "words", "source", "kernel", "registry", "reference", "arrays", "launch",
+    "checking", "measurements",
+}  # fmt: skip
+
+# Each part, and the parts that it imports from: the lower ones come first, and nothing runs back up.
+MAY_IMPORT = {
+    "errors": set(),
+    "words": set(),
+    "reference": set(),
+    "files": set(),
+    "source": {"errors", "files"},
+    "kernel": {"errors", "source"},
+    "registry": {"errors", "kernel", "source"},
+    "arrays": {"errors", "kernel"},
+    "gpu": {"errors", "files", "source", "kernel"},
+    "emulator": {"errors", "files", "source", "kernel", "arrays"},
+    "launch": {"errors", "source", "kernel", "registry", "arrays", "gpu", "emulator"},
+    "checking": {"errors", "source", "kernel", "registry", "arrays", "reference", "gpu", "launch"},
+    "records": {"errors", "files", "registry"},
+    "bench": {"errors", "kernel", "registry", "reference", "gpu", "launch", "checking", "records"},
+    "measurements": {"errors", "registry", "gpu", "records", "bench"},
+    "xrays": {"errors", "source", "kernel", "registry", "reference", "gpu", "emulator", "launch", "records"},
+    "widgets": {"errors"},
+    "figures": {"errors", "words", "registry", "records", "xrays", "widgets"},
+    "drawings": {
+        "errors", "words", "source", "kernel", "registry", "emulator", "launch", "records", "xrays", "widgets",
+    },
+    "live": {
+        "errors", "words", "source", "kernel", "registry", "gpu", "checking", "records", "measurements", "xrays",
+        "widgets", "drawings",
+    },
+    "cli": {
+        "errors", "kernel", "registry", "reference", "gpu", "emulator", "checking", "records", "bench", "xrays",
+    },
+}  # fmt: skip
+
+# Whatever else changes in the table above: these never.
+NEVER = [
+    ("records", "bench"), ("figures", "bench"), ("widgets", "registry"), ("emulator", "records"),
+    ("reference", "errors"), ("launch", "checking"), ("gpu", "launch"), ("emulator", "launch"),
+]  # fmt: skip
+
+NO_TORCH = [*sorted(TRUNK), "emulator", "xrays", "records", "cli"]
+
+
+def part_of(path):
+    """The trunk's module, or the subpackage, that a file belongs to."""
+    inside = path.relative_to(PACKAGE)
+    return inside.parts[0] if len(inside.parts) > 1 else inside.stem
+
+
+def parts_imported(path):
+    """Parts that a file imports from, anywhere in it, also within functions."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module == "softmax_lib":
+            names = [f"softmax_lib.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            names = [node.module or ""]
+        for name in names:
+            first, _, rest = name.partition(".")
+            if first == "softmax_lib" and rest and not rest.startswith("__"):
+                yield rest.partition(".")[0]
+
+
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_file_imports_only_from_parts_below_its_own(path):
+    own = part_of(path)
+    assert set(parts_imported(path)) - {own} <= MAY_IMPORT[own]
+
+
+def test_every_part_is_in_the_plan_and_nothing_runs_back_up():
+    assert {part_of(path) for path in FILES} == MAY_IMPORT.keys()
+    built = set()
+    for part, below in MAY_IMPORT.items():
+        assert below <= built, f"{part} imports from what stands above it"
+        built.add(part)
+
+
+@pytest.mark.parametrize(("part", "other"), NEVER)
+def test_what_must_never_know_each_other_does_not(part, other):
+    assert other not in MAY_IMPORT[part]
+
+
+def test_no_module_has_the_name_of_a_function_beside_it():
+    # the module would take the function's place as soon as somebody imports it
+    for init in [PACKAGE / "__init__.pyi", *PACKAGE.glob("*/__init__.py")]:
+        tree = ast.parse(init.read_text(encoding="utf-8"))
+        taken = [alias.name for node in tree.body if isinstance(node, ast.ImportFrom) and node.module
+                 for alias in node.names]  # fmt: skip
+        modules = {path.stem for path in init.parent.iterdir()}
+        assert modules.isdisjoint(taken), init
+
+
+# ---- what is loaded
+
+
+def loaded_by(code, *names):
+    """Which of `names` are loaded once `code` has run in a new Python."""
+    told = f"import sys; {code}; print(*[n for n in {names!r} if n in sys.modules])"
+    return subprocess.check_output([sys.executable, "-c", told], text=True).split()
+
+
+def modules_of(part):
+    folder = PACKAGE / part
+    if not folder.is_dir():
+        return [f"softmax_lib.{part}"]
+    inside = [path for path in sorted(folder.rglob("*.py")) if path.stem != "__main__"]
+    dotted = [".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in inside]
+    return [name.removesuffix(".__init__") for name in dotted]
+
+
+def test_importing_the_package_loads_nothing_else():
+    heavy = ("torch", "numpy", "cupy", "matplotlib", "ipywidgets", "elftools", "rich", "jinja2")
+    assert loaded_by("import softmax_lib", *heavy, "softmax_lib.launch") == []
+
+
+@pytest.mark.parametrize("part", NO_TORCH)
+def test_torch_stays_at_the_edges(part):
+    # one that cannot be imported: whoever tries it fails
+    code = f"sys.modules['torch'] = None; import {', '.join(modules_of(part))}"
+    assert loaded_by(code, "cupy", "matplotlib", "ipywidgets", "triton") == []
+
+
+def test_the_command_line_answers_for_help_without_loading_numpy():
+    code = "sys.argv = ['softmax-lib', '--help']; from softmax_lib.cli import main"
+    code += "\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+    told = f"import sys, io; sys.stdout = io.StringIO(); {code}sys.stdout = sys.__stdout__\n"
+    told += "print('numpy' in sys.modules, 'torch' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", told], text=True).split() == ["False"] * 2
+
+
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None
+import numpy as np
+from softmax_lib import check, kernels, measure, recorded, run, trace, xray
+from softmax_lib.cli import main
+x = np.ones((3, 5), np.float32)
+assert (run("shared", x) == np.float32(0.2)).all()
+assert check("online", device="auto", lengths=(33,)).ok
+assert len(trace("naive", x)) == 60
+assert xray("naive", 4, 64).hazards == ()
+assert measure("shared", 1024, 32768) in recorded.select(provider="shared")
+assert main(["ladder", "--rows", "3", "--cols", "5", "--json"]) == 0
+assert main(["info"]) == main(["xray", "naive", "--cols", "64"]) == main(["check", "naive"]) == 0
+assert main(["record"]) == 2
+assert main(["check", "naive", "--device", "cuda"]) == 2
+"""
+
+
+def test_what_needs_no_gpu_works_where_torch_is_not_installed():
+    done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "No GPU to run on: torch is not installed" in done.stderr
+
+
+def test_names_of_the_package_are_found_when_they_are_asked_for():
+    for name in softmax_lib.__all__:
+        assert getattr(softmax_lib, name) is getattr(softmax_lib, name)
+        assert name in vars(softmax_lib)  # kept after the first time
+    with pytest.raises(AttributeError, match="no_such_name"):
+        softmax_lib.no_such_name  # noqa: B018

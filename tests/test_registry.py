@@ -1,0 +1,69 @@
+"""The registry: what a digest follows, and how kernels are found."""
+
+import dataclasses
+
+import pytest
+
+from softmax_lib import kernels
+from softmax_lib.errors import BadInput, UnknownKernel
+from softmax_lib.registry import COPY, resolve, rungs
+from softmax_lib.source import Source
+
+SHARED = kernels["shared"]
+(STEP,) = SHARED.steps
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"block_sizes": (32,)},
+        {"per_thread": (4,)},
+        {"in_place": True},
+        {"steps": (dataclasses.replace(STEP, grid="thread a row"),)},
+        {"steps": (dataclasses.replace(STEP, elements_a_thread=4),)},
+        {"steps": (dataclasses.replace(STEP, arguments=("y", "x", "rows", "cols")),)},
+        {"steps": (STEP, STEP)},
+        {"given_source": Source("05_shared.cu", SHARED.source.text + "int more;")},
+    ],
+)
+def test_a_digest_follows_code_and_launch_facts(changed):
+    assert dataclasses.replace(SHARED, **changed).digest != SHARED.digest
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"name": "another", "summary": "in other words"},
+        {"foil": True, "flaw": "none", "default_block_size": 64},
+        {"given_source": Source("mine.cu", "// a comment\n" + SHARED.source.text)},
+    ],
+)
+def test_a_digest_ignores_names_and_comments(changed):
+    assert dataclasses.replace(SHARED, **changed).digest == SHARED.digest
+
+
+def test_a_name_a_file_a_path_and_a_text_stand_for_a_kernel(tmp_path):
+    path = tmp_path / "mine.cu"
+    path.write_text(SHARED.source.text)
+    for given in (path, str(path), SHARED.source.text, Source("mine.cu", SHARED.source.text)):
+        assert resolve(given).steps == SHARED.steps
+    assert resolve("shared") is resolve(SHARED) is SHARED
+    assert resolve("copy") is COPY
+
+
+def test_the_copy_is_no_softmax():
+    assert COPY.name not in kernels
+    assert COPY not in rungs()
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ("shard", UnknownKernel, "did you mean shared"),
+        ("__global__ void f() {}", BadInput, "it has none"),
+        (SHARED.source.text + kernels["naive"].source.text, BadInput, "softmax_shared, softmax_naive"),
+    ],
+)  # fmt: skip
+def test_what_stands_for_no_kernel_gets_a_sentence(given, error, words):
+    with pytest.raises(error, match=words):
+        resolve(given)

@@ -1,0 +1,82 @@
+"""What a warp touches, from the trace, is what the prediction and the worklog say."""
+
+import pytest
+from emulated import kernel_of
+
+from softmax_lib import kernels
+from softmax_lib.errors import BadInput, BlockSizeNotAllowed
+from softmax_lib.registry import resolve
+from softmax_lib.xrays import prediction
+from softmax_lib.xrays.requests import global_requests, shared_requests
+
+COLUMN = """\
+    __shared__ float tile[32 * WIDTH];
+    for (int i = 0; i < 32; i++) tile[i * WIDTH + threadIdx.x] = x[i];
+    __syncthreads();
+    y[threadIdx.x] = tile[threadIdx.x * WIDTH];
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "cols", "block_size", "sectors", "lines", "asked"),
+    [
+        ("naive", 4096, 32, 32, 32, 128),
+        ("shared", 4096, 256, 4, 1, 128),
+        ("float4", 4096, 256, 16, 4, 512),
+        ("chunked", 4096, 1024, 16, 4, 128),  # chunks of 4 floats: two lanes share a sector
+        ("chunked", 32768, 1024, 32, 32, 128),  # chunks of a whole line
+        ("shared", 1001, 32, 4, 1, 128),
+    ],
+)
+def test_first_request_touches_what_the_chapters_say(name, cols, block_size, sectors, lines, asked):
+    first, *_ = global_requests(kernels[name], 64, cols, block_size)
+    assert (len(first.sectors), len(first.lines), first.asked_bytes) == (sectors, lines, asked)
+    assert first.moved_bytes == 32 * sectors
+
+
+# one warp holds all rows of naive, and one row of the others
+@pytest.mark.parametrize("name", ["naive", "shared", "float4", "chunked"])
+def test_requests_of_all_loops_add_up_to_the_predicted_traffic(name):
+    rows, cols, block_size = 32, 2048, 32
+    kernel = kernels[name]
+    loops = [
+        global_requests(kernel, rows, cols, block_size, load) for load in range(len(kernel.loads))
+    ]
+    moved = sum(request.moved_bytes for loop in loops for request in loop)
+    whole = rows if kernel.steps[0].grid == "block a row" else 1
+    assert whole * moved == prediction.predict(kernel, rows, cols, block_size).load_sector_bytes
+
+
+def test_a_block_strides_over_the_row_and_a_thread_steps_along_it():
+    shared = global_requests(kernels["shared"], 64, 4096, 256)
+    naive = global_requests(kernels["naive"], 64, 4096, 32)
+    assert [r.addresses[0] for r in shared[:3]] == [0, 1024, 2048]
+    assert [r.addresses[1] for r in naive[:3]] == [4 * 4096, 4 * 4097, 4 * 4098]
+    assert (len(shared), len(naive)) == (4096 // 256, 4096)
+
+
+def test_ragged_rows_leave_lanes_out():
+    assert len(global_requests(kernels["shared"], 64, 1001, 32)[-1].addresses) == 1001 % 32
+
+
+@pytest.mark.parametrize(("width", "wavefronts"), [(32, 32), (33, 1), (34, 2)])
+def test_a_column_of_a_tile_meets_one_bank_until_it_is_padded(width, wavefronts):
+    kernel = resolve(kernel_of(COLUMN.replace("WIDTH", str(width))))
+    (request,) = shared_requests(kernel, 32, 32, 1)
+    assert len(request.wavefronts) == wavefronts
+    served = [lane for wave in request.wavefronts for lanes in wave.values() for lane in lanes]
+    assert sorted(served) == list(range(32))
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "words"),
+    [
+        (lambda: global_requests(kernels["shared"], 64, 64, 96), BlockSizeNotAllowed, "not built for 96"),
+        (lambda: global_requests(kernels["shared"], 64, 64, 32, 2), BadInput, "has 2 loads from global memory"),
+        (lambda: global_requests(kernels["shared"], 64, 64, 32, -1), BadInput, "numbered from 0"),
+        (lambda: shared_requests(kernels["naive"], 64, 32), BadInput, "naive has 0 accesses to shared memory"),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_gets_a_sentence(ask, error, words):
+    with pytest.raises(error, match=words):
+        ask()

@@ -1,0 +1,16 @@
+"""Who works between barriers: fewer and fewer warps of the tree, all of them in the shuffle."""
+
+from softmax_lib import kernels
+from softmax_lib.xrays.timeline import read_timeline
+
+
+def test_fewer_and_fewer_warps_work_in_the_tree():
+    tree = read_timeline(kernels["shared"], 256, 256)
+    assert tree.working.tolist() == [8, 4, 2, 1, 1, 1, 1, 1, 1, 8, 8, 4, 2, 1, 1, 1, 1, 1, 1, 8]
+
+
+def test_all_lanes_shuffle_between_five_barriers():
+    shuffle = read_timeline(kernels["shuffle"], 256, 256)
+    assert shuffle.shape == (8, 6)
+    assert shuffle.lanes["shuffles"][:, 0].tolist() == [32] * 8
+    assert shuffle.lanes["global memory"][:, 1].tolist() == [0] * 8
