@@ -3,19 +3,33 @@ PYTHON ?= python3
 VENV := .venv
 BOOK_VENV := .venv-book
 
-.PHONY: book test test-book lab notebooks readme fork clean
+PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile
+SEED ?= $(shell date +%s)
+
+.PHONY: book check test test-book test-all lint set-up lab notebooks readme fork clean
 
 book: $(BOOK_VENV)/ready  ## the site, in _build/html; warnings are errors
 	$(BOOK_VENV)/bin/jupyter-book build . --warningiserror --keep-going --quiet
 
-test: $(VENV)/ready  ## lint, types, unit tests and every notebook
+check: lint  ## while you work: lint, types, imports, one shape a kernel
+	$(PYTEST) tests --tier check
+
+test: lint  ## lint, types, unit tests and every notebook
+	$(PYTEST) --nbval
+
+test-book: $(VENV)/ready book  ## the site in a browser, notebooks reproduced, Colab's environment
+	$(PYTEST) tests --tier book --dist load
+
+test-all: lint book  ## all of these with full tables, a new fuzz seed, and every kernel built anew
+	cache=$$(mktemp -d) && trap "rm -rf $$cache" EXIT && \
+	XDG_CACHE_HOME=$$cache $(PYTEST) --nbval --tier all --hypothesis-seed $(SEED)
+
+lint: $(VENV)/ready
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
-	$(VENV)/bin/python -m pytest --nbval -n 2 --dist loadfile -m "not site"
 
-test-book: $(VENV)/ready book  ## the site in a browser, notebooks reproduced, Colab's environment
-	$(VENV)/bin/python -m pytest tests -n 2 -m site
+set-up: $(VENV)/ready $(BOOK_VENV)/ready  ## both environments; every target sees to its own
 
 lab: $(VENV)/ready  ## JupyterLab on the book
 	$(VENV)/bin/jupyter lab book

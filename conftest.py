@@ -1,47 +1,77 @@
-"""What `pytest` needs to know of this repository: notebook cells and site tests."""
+"""What `pytest` needs to know of this repository: tiers of tests, cells of notebooks, GPUs, fuzz."""
 
 from __future__ import annotations
 
-import functools
-
 import pytest
 
+from softmax_lib.gpu.presence import why_no_gpu
+
+TIERS = ("check", "test", "book", "all")
 SECONDS_A_CELL = 120
+EVERYDAY_EXAMPLES, ALL_EXAMPLES = 15, 300
+"""Examples of each fuzz test: the same ones every day, others in each run of the whole."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """One option: which tests to run."""
+    said = (
+        "check: those marked quick; test: all but those marked site or full, and every notebook; "
+        "book: those marked site; all: everything. The Makefile's targets run each."
+    )
+    parser.addoption("--tier", choices=TIERS, default="test", help=said)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Set nbval's options where nbval is installed, so that plain `pytest --nbval` is enough."""
+    """Set nbval's and Hypothesis' options, so that plain `pytest --nbval` is enough."""
     option = config.option
-    if not hasattr(option, "nbval"):
-        return
-    if option.nbval_kernel_name is None:
-        option.nbval_current_env = True
-    option.nbval_cell_timeout = min(option.nbval_cell_timeout, SECONDS_A_CELL)
+    if hasattr(option, "nbval"):
+        if option.nbval_kernel_name is None:
+            option.nbval_current_env = True
+        option.nbval_cell_timeout = min(option.nbval_cell_timeout, SECONDS_A_CELL)
+    if config.pluginmanager.hasplugin("hypothesispytest"):
+        choose_examples(everyday=option.tier != "all")
+
+
+def choose_examples(everyday: bool) -> None:
+    """How many examples fuzz tests draw, and whether they are the same in every run."""
+    from hypothesis import settings
+
+    settings.register_profile(
+        "softmax",
+        max_examples=EVERYDAY_EXAMPLES if everyday else ALL_EXAMPLES,
+        derandomize=everyday,
+        deadline=None,
+        print_blob=True,
+    )
+    settings.load_profile("softmax")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Treat cells by their tags, and leave site tests to `-m site`."""
+    """Leave out what is not of the tier, skip what needs a GPU where there is none, and relax live cells."""
+    tier = config.option.tier
+    config.hook.pytest_deselected(items=[item for item in items if not is_in(tier, item)])
+    items[:] = [item for item in items if is_in(tier, item)]
+    reason = why_no_gpu()
     for item in items:
-        tags = cell_tags(item)
-        if "gpu" in tags and not has_gpu():
-            item.add_marker(pytest.mark.skip(reason="needs a CUDA GPU"))
-        elif tags & {"gpu", "live"}:
+        if reason and item.get_closest_marker("gpu"):
+            item.add_marker(pytest.mark.skip(reason=f"needs a CUDA GPU: {reason}"))
+        if "live" in cell_tags(item):
             item.options["check"] = False  # it has to run; another card prints other numbers
-    if "site" not in config.option.markexpr:
-        left_out = [item for item in items if item.get_closest_marker("site")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+
+
+def is_in(tier: str, item: pytest.Item) -> bool:
+    """Whether a tier runs this test or cell."""
+    marks = {mark.name for mark in item.iter_markers()}
+    by_tier = {
+        "check": "quick" in marks,
+        "test": not marks & {"site", "full"},
+        "book": "site" in marks,
+        "all": True,
+    }
+    return by_tier[tier]
 
 
 def cell_tags(item: pytest.Item) -> set[str]:
     """Tags of the notebook cell that nbval made `item` from; none for other tests."""
     cell = getattr(item, "cell", None)
     return set(cell.metadata.get("tags", [])) if cell else set()
-
-
-@functools.cache
-def has_gpu() -> bool:
-    """Whether torch sees a CUDA GPU."""
-    import torch
-
-    return torch.cuda.is_available()

@@ -67,7 +67,9 @@ def main() -> None:
         "gpu": gpu_facts(),
         "date": today(),
         "software": versions(),
-        "pytest": run_pytest("-m", "gpu or nvrtc", *(f"tests/{name}" for name in GPU_TESTS)),
+        "pytest": run_pytest(
+            "--tier", "all", "-m", "gpu or nvrtc", *(f"tests/{name}" for name in GPU_TESTS)
+        ),
         "sanitizer_errors": dict(zip(TOOLS, ThreadPool().map(run_sanitizer, TOOLS), strict=True)),
         "kernels": {name: kernel.digest for name, kernel in kernels.items()},
     }

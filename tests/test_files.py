@@ -8,6 +8,8 @@ from softmax_lib import source
 from softmax_lib.files import cache_folder, readers_folder, replace_file, shipped_folder
 from softmax_lib.records import shelf
 
+pytestmark = pytest.mark.quick
+
 
 def test_the_cache_and_a_readers_files_lie_where_the_system_keeps_such(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "given"))

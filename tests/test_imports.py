@@ -9,6 +9,8 @@ import pytest
 
 import softmax_lib
 
+pytestmark = pytest.mark.quick
+
 PACKAGE = Path(softmax_lib.__file__).parent
 
 TRUNK = {

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from softmax_lib import check, kernels, reference, run
@@ -17,13 +17,28 @@ RUNGS = [kernel.name for kernel in rungs()]
 # one over; and a length that the smaller blocks walk through many times.
 LENGTHS = (1, 3, 33, 1000, 1001, 4099)
 
+# Every length up to two warps of float4 and one more, and around each power of two after that.
+ALL_LENGTHS = (*range(1, 258), *(2**n + by for n in range(9, 14) for by in (-1, 0, 1)))
+
 
 def cases():
+    """Every block size; those between the smallest, the default and the largest in `make test-all`."""
     for name in SOUND:
-        for block_size in kernels[name].block_sizes:
+        sizes = kernels[name].block_sizes
+        everyday = {sizes[0], kernels[name].default_block_size, sizes[-1]}
+        for block_size in sizes:
+            marks = () if block_size in everyday else pytest.mark.full
             for cols in LENGTHS:
                 if cols <= kernels[name].max_cols(block_size):
-                    yield pytest.param(name, block_size, cols, id=f"{name}-{block_size}-{cols}")
+                    case = f"{name}-{block_size}-{cols}"
+                    yield pytest.param(name, block_size, cols, id=case, marks=marks)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name", SOUND)
+def test_one_shape_of_every_kernel(name):
+    result = check(name, reference.noise(5, 1001), device="cpu")
+    assert result.ok, "\n".join(result.failures)
 
 
 @pytest.mark.parametrize(("name", "block_size", "cols"), list(cases()))
@@ -31,6 +46,15 @@ def test_adversarial_rows_match_float64(name, block_size, cols, device):
     result = check(name, device=device, block_size=block_size, lengths=(cols,))
     assert result.ok, "\n".join(result.failures)
     assert {attempt.offset for attempt in result.attempts} == {0, 1}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", RUNGS)
+def test_every_length(name, device):
+    kernel = kernels[name]
+    lengths = tuple(cols for cols in ALL_LENGTHS if cols <= kernel.max_cols(kernel.block_sizes[0]))
+    result = check(name, device=device, lengths=lengths)
+    assert result.ok, "\n".join(result.failures)
 
 
 @pytest.mark.parametrize("name", ["unsafe", "max_from_zero"])
@@ -81,7 +105,6 @@ def test_rows_of_equal_values_are_uniform(name, device):
 
 
 @pytest.mark.parametrize("name", RUNGS)
-@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_shifting_a_row_changes_nothing(name, data):
     cols = data.draw(st.integers(1, 300))
@@ -93,16 +116,16 @@ def test_shifting_a_row_changes_nothing(name, data):
 
 
 @pytest.mark.parametrize("name", RUNGS)
-@settings(max_examples=15, deadline=None)
 @given(
+    data=st.data(),
     rows=st.integers(1, 40),
     cols=st.integers(1, 600),
     scale=st.floats(0.01, 200),
     seed=st.integers(0, 2**31),
 )
-def test_random_matrices_match_float64_and_sum_to_one(name, rows, cols, scale, seed):
+def test_random_matrices_match_float64_and_sum_to_one(name, data, rows, cols, scale, seed):
     x = scale * torch.randn(rows, cols, generator=torch.Generator().manual_seed(seed))
-    y = run(name, x)
+    y = run(name, x, block_size=data.draw(st.sampled_from(kernels[name].legal_block_sizes(cols))))
     assert reference.judge(y, x).mistake is None
     torch.testing.assert_close(
         y.double().sum(1), torch.ones(rows, dtype=torch.float64), rtol=1e-5, atol=0

@@ -9,6 +9,8 @@ from softmax_lib.errors import BadInput, UnknownKernel
 from softmax_lib.registry import COPY, resolve, rungs
 from softmax_lib.source import Source
 
+pytestmark = pytest.mark.quick
+
 SHARED = kernels["shared"]
 (STEP,) = SHARED.steps
 

@@ -4,6 +4,8 @@ import pytest
 
 from softmax_lib.words import count, time_in_words
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize(
     ("time_us", "words"),

@@ -10,7 +10,6 @@ import os
 import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import stable_widgets
@@ -24,17 +23,6 @@ SECONDS_A_CELL = 120
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
-class CpuClient(NotebookClient):
-    """Runs every cell but those that need a GPU, which keep the outputs that they have."""
-
-    async def async_execute_cell(
-        self, cell: NotebookNode, cell_index: int, **options: Any
-    ) -> NotebookNode:
-        if "gpu" in cell.metadata.get("tags", []):
-            return cell
-        return await super().async_execute_cell(cell, cell_index, **options)
-
-
 def chapters() -> list[Path]:
     """Every notebook of the book, in order."""
     return sorted(BOOK.glob("*.ipynb"))
@@ -43,7 +31,7 @@ def chapters() -> list[Path]:
 def execute(path: Path) -> str:
     """The text of the notebook at `path` after a run in a new kernel without a GPU."""
     notebook = prepare(nbformat.read(path, as_version=4))
-    client = CpuClient(
+    client = NotebookClient(
         notebook,
         timeout=SECONDS_A_CELL,
         record_timing=False,

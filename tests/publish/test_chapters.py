@@ -1,0 +1,64 @@
+"""What a chapter's cells may look like: the same two imports, short lines, no plumbing in sight."""
+
+import ast
+import re
+
+import nbformat
+import pytest
+from notebooks import chapters
+
+import softmax_lib
+
+pytestmark = pytest.mark.quick
+
+SURFACE = """\
+from softmax_lib import (check, explore, kernels, measure, predict,
+                         recorded, run, trace, xray)
+from softmax_lib import drawings, errors, figures, widgets"""
+NAMES = [alias.name for node in ast.parse(SURFACE).body for alias in node.names]
+MOST_CELLS, MOST_LINES, MOST_CHARACTERS = 24, 12, 72
+TAGS = {"hide-input", "hide-output", "remove-input", "remove-cell", "live"}
+
+CHAPTERS = {path.stem: nbformat.read(path, as_version=4) for path in chapters()}
+
+
+def code_cells(chapter):
+    """The reader's cells, without the first one, which gets a machine in the cloud ready."""
+    first, *cells = [cell for cell in CHAPTERS[chapter].cells if cell.cell_type == "code"]
+    assert first.id == "bootstrap"
+    return cells
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_chapter_imports_the_same_two_lines_and_nothing_else_of_ours(chapter):
+    first, *others = (cell.source for cell in code_cells(chapter))
+    assert first.count(SURFACE) == 1
+    assert "softmax_lib" not in first.replace(SURFACE, "").replace("%load_ext softmax_lib", "")
+    assert [source for source in others if "softmax_lib" in source] == []
+    assert [s for s in others if re.search(r"^\s*(import|from) ", s, re.MULTILINE)] == []
+
+
+def test_the_two_lines_name_what_the_package_offers():
+    assert set(NAMES) <= set(softmax_lib.__all__)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_cells_are_few_and_short(chapter):
+    assert len(CHAPTERS[chapter].cells) <= MOST_CELLS
+    for cell in code_cells(chapter):
+        lines = cell.source.splitlines()
+        assert len(lines) <= MOST_LINES, cell.id
+        assert [line for line in lines if len(line) > MOST_CHARACTERS] == [], cell.id
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_no_cell_builds_html_or_reaches_into_what_is_private(chapter):
+    for cell in code_cells(chapter):
+        assert not re.search(r"</|<br|HTML\(", cell.source), cell.id
+        assert not re.search(rf"\b({'|'.join(NAMES)})\b[\w.]*\._", cell.source), cell.id
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_every_tag_of_a_cell_means_something(chapter):
+    for cell in CHAPTERS[chapter].cells:
+        assert set(cell.metadata.get("tags", [])) <= TAGS
