@@ -153,8 +153,8 @@ RECORD = np.dtype(
         ("step", "u1"),
         ("type", "u1"),
         ("source_lane", "u1"),
-        ("asked", "u1"),
-    ]
+    ],
+    align=True,
 )
 """One thing that one thread did."""
 

@@ -33,7 +33,7 @@ static const LayoutEntry LAYOUT[] = {
 
     SIZE(Record), AT(Record, address), AT(Record, value), AT(Record, site), AT(Record, block),
     AT(Record, thread), AT(Record, operation), AT(Record, size), AT(Record, step),
-    AT(Record, type), AT(Record, source_lane), AT(Record, asked),
+    AT(Record, type), AT(Record, source_lane),
 
     SIZE(LineCounts), AT(LineCounts, requests), AT(LineCounts, lanes), AT(LineCounts, sectors),
     AT(LineCounts, wavefronts), AT(LineCounts, ideal), AT(LineCounts, place),

@@ -45,7 +45,6 @@ static void log_call(Worker& worker, Operation operation, const WarpCall* call, 
         record.exchange.given = call->value;
         record.size = call->size;
         record.type = call->type;
-        record.asked = static_cast<uint8_t>(call->argument);
     }
     worker.open_records[thread.index].call = append(worker, pc, record);
 }

@@ -27,7 +27,6 @@ struct Record {
     uint8_t step;
     ValueType type;        // warp calls
     uint8_t source_lane;   // shuffles: the lane that `received` comes from
-    uint8_t asked;         // shuffles: the distance, lane or lane mask asked for
 };
 static_assert(sizeof(Record) == 40);
 
