@@ -23,8 +23,8 @@ def is_tensor(x: object) -> bool:
 
 
 def is_on_gpu(x: Matrix) -> bool:
-    """Whether `x` is a CUDA tensor."""
-    return is_tensor(x) and x.is_cuda
+    """Whether `x`, an array or a tensor, is a CUDA tensor."""
+    return getattr(x, "is_cuda", False)
 
 
 def host_view(x: Matrix) -> np.ndarray:
@@ -69,9 +69,10 @@ def check_x(x: Any, taker: str = "run") -> None:
         raise WrongType(
             f"x is a {type(x).__name__}; {taker} takes a torch.Tensor or a numpy array."
         )
-    if x.dtype != _float32(tensor):
+    float32 = sys.modules["torch"].float32 if tensor else _FLOAT32
+    if x.dtype != float32:
         how = "x.float()" if tensor else 'x.astype("float32")'
-        raise WrongType(f"x is {x.dtype}; the kernels take {_float32(tensor)}, so pass {how}.")
+        raise WrongType(f"x is {x.dtype}; the kernels take {float32}, so pass {how}.")
     if x.ndim != 2:
         raise BadInput(f"x has {x.ndim} dimensions; {taker} takes a matrix of shape (rows, cols).")
     if not _is_contiguous(x, tensor):
@@ -79,9 +80,10 @@ def check_x(x: Any, taker: str = "run") -> None:
         raise BadInput(f"The rows of x do not follow one another in memory; pass {how}.")
     if tensor and not (x.is_cuda or x.device.type == "cpu"):
         raise BadInput(f"x is on {x.device}; {taker} takes a CUDA tensor or a CPU tensor.")
-    if x.shape[0] > MAX_ROWS or x.shape[1] > MAX_COLS:
+    rows, cols = x.shape
+    if rows > MAX_ROWS or cols > MAX_COLS:
         raise BadInput(
-            f"x has shape {tuple(x.shape)}; {taker} takes up to ({MAX_ROWS}, {MAX_COLS})."
+            f"x has shape {(rows, cols)}; {taker} takes up to ({MAX_ROWS}, {MAX_COLS})."
         )
 
 
@@ -104,14 +106,10 @@ def check_out(kernel: Kernel, x: Matrix, out: Any) -> None:
         )
     if not tensor and not out.flags.writeable:
         raise BadInput("out is read-only; pass an array that can be written.")
-    distance = abs(address(out) - address(x))
-    if distance < 4 * x.shape[0] * x.shape[1] and not (distance == 0 and kernel.in_place):
+    distance = out.data_ptr() - x.data_ptr() if tensor else address(out) - address(x)
+    if abs(distance) < x.nbytes and not (distance == 0 and kernel.in_place):
         allowed = "out may be x itself, or else" if kernel.in_place else "out and x"
         raise BadInput(f"out overlaps x in memory; for {kernel.name} {allowed} must lie apart.")
-
-
-def _float32(tensor: bool) -> Any:
-    return sys.modules["torch"].float32 if tensor else _FLOAT32
 
 
 def _is_contiguous(x: Matrix, tensor: bool) -> bool:

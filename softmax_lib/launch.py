@@ -39,12 +39,11 @@ def run(
     check_x(x)
     if out is not None:
         check_out(kernel, x, out)
-    is_empty = 0 in x.shape
-    if is_on_gpu(x) and not is_empty:
+    if is_on_gpu(x) and x.numel():
         return _gpu().run(kernel, x, block_size, out)
     block_size = kernel.settle_block_size(block_size, x.shape[1])
     y = empty_like(x) if out is None else out
-    if not is_empty:
+    if 0 not in x.shape:
         _emulator().execute(kernel, host_view(x), host_view(y), block_size)
     return y
 
