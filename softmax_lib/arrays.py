@@ -82,9 +82,7 @@ def check_x(x: Any, taker: str = "run") -> None:
         raise BadInput(f"x is on {x.device}; {taker} takes a CUDA tensor or a CPU tensor.")
     rows, cols = x.shape
     if rows > MAX_ROWS or cols > MAX_COLS:
-        raise BadInput(
-            f"x has shape {(rows, cols)}; {taker} takes up to ({MAX_ROWS}, {MAX_COLS})."
-        )
+        raise BadInput(f"x has shape {(rows, cols)}; {taker} takes up to ({MAX_ROWS}, {MAX_COLS}).")
 
 
 def check_out(kernel: Kernel, x: Matrix, out: Any) -> None:

@@ -30,7 +30,7 @@ def run_pytest(*arguments: str) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-        command += [f"--junit-xml={report}", *arguments]
+        command += [f"--junit-xml={report}", "-o", "junit_family=xunit1", *arguments]
         subprocess.run(command, cwd=TESTS.parent)
         return count_outcomes(report)
 

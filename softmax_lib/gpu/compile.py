@@ -78,7 +78,9 @@ def compile_cubin(program: Program, arch: int) -> bytes:
 
 def resources(program: Program, arch: int) -> tuple[Resources, ...]:
     """Registers, shared memory, stack and spills of each entry of `program` on sm_`arch`."""
-    _, log = _compile(program, arch, (*FLAGS, "--ptxas-options=-v"))
+    # NVRTC has a cache since 12.9, where there is a driver: what comes from it comes without a report
+    anew = ("--no-cache",) if nvrtc().getVersion() >= (12, 9) else ()
+    _, log = _compile(program, arch, (*FLAGS, "--ptxas-options=-v", *anew))
     found, entry, stack, spill = [], "", 0, 0
     for line in log.splitlines():
         if match := _FUNCTION.search(line):

@@ -67,6 +67,14 @@ def test_a_cubin_is_a_whole_elf_file_and_comes_from_the_cache_the_second_time(
     assert compile_cubin(program, 90) == b"from the cache"
 
 
+def test_what_was_compiled_before_still_has_its_report():
+    program = kernels["fusion"].program(256, 1000)
+    compile_cubin(program, 90)
+    first, again = resources(program, 90), resources(program, 90)
+    assert [entry.entry for entry in first] == ["softmax_fusion"]
+    assert again == first
+
+
 def test_without_cupy_one_sentence_says_what_to_install(monkeypatch):
     nvrtc.cache_clear()
     monkeypatch.setitem(sys.modules, "cupy", None)
