@@ -16,7 +16,8 @@ STYLE = Markup("""<style>
 .worklog-table caption{caption-side:top;text-align:left;padding:0 0 .4em}
 .worklog-table :is(th,td){text-align:right;padding:.1em .6em}
 .worklog-table :is(th,td):first-child{text-align:left}
-.worklog-table .worklog-bar{min-width:6em}
+.worklog-table td{white-space:nowrap}
+.worklog-table .worklog-bar{min-width:min(6em,15vw)}
 </style>
 """)
 
