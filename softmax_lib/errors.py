@@ -37,32 +37,44 @@ class KernelFault(SoftmaxLibError, RuntimeError):
     """The emulator stopped a kernel: in which thread of which block, and at which line of the source.
 
     `kind` is that of a hazard, such as "out of bounds" or "deadlock"; `line` is 0 where none is
-    known. The message is made of these: `what`, in which "{at}" stands for the place.
+    known, `block` and `thread` are None where no single one is to blame. The message is made of these: `what`
+    happened, at which line, and `more` about it.
     """
 
     def __init__(
         self,
+        kind: str,
+        file: str,
+        line: int,
+        block: tuple[int, int, int] | None,
+        thread: int | None,
         what: str,
-        kind: str = "fault",
-        file: str = "",
-        line: int = 0,
-        block: tuple[int, int, int] = (0, 0, 0),
-        thread: int | None = None,
+        more: str = "",
     ) -> None:
-        super().__init__(what, kind, file, line, block, thread)
-        self.what, self.kind, self.file, self.line = what, kind, file, line
+        super().__init__(kind, file, line, block, thread, what, more)
+        self.kind, self.file, self.line = kind, file, line
         self.block, self.thread = block, thread
+        self.what, self.more = what, more
+
+    @property
+    def place(self) -> str:
+        """Where, as the message says it; "" where it is not known or `what` names more than one."""
+        return f" at {self.file}:{self.line}" if self.line else ""
 
     def __str__(self) -> str:
-        return self.what.replace("{at}", f" at {self.file}:{self.line}" if self.line else "")
+        return f"{self.what}{self.place}{self.more}."
 
 
 class BarrierFault(KernelFault):
-    """A barrier that not every thread of the block reaches."""
+    """A barrier that not every thread of the block reaches; `what` says where the others are."""
+
+    place = ""
 
 
 class Deadlock(KernelFault):
-    """Threads wait for each other, or for a lane that never comes."""
+    """Threads wait for each other, or for a lane that never comes; `what` says where each waits."""
+
+    place = ""
 
 
 class IllegalAddress(KernelFault):

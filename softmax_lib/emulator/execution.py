@@ -10,7 +10,7 @@ from softmax_lib.emulator.launching import Geometry, Instruments
 from softmax_lib.emulator.memory import EmulatedArray
 from softmax_lib.emulator.native import Fault, FaultKind
 from softmax_lib.emulator.session import (
-    Asked,
+    LaunchConfig,
     Session,
     open_session,
     shared_arrays,
@@ -41,7 +41,7 @@ def execute(
     """
     if x.size == 0:
         return
-    with open_session(Asked(kernel, block_size, warp_size, grid), x, y) as session:
+    with open_session(LaunchConfig(kernel, block_size, warp_size, grid), x, y) as session:
         for step, outcome in session.run():
             if outcome.fault is not None:
                 raise _explain(session, step, outcome.fault)
@@ -66,17 +66,17 @@ def _explain_damage(session: Session, step: Step, array: EmulatedArray, element:
     if session.shape[0] * session.shape[1] <= _MOST_RECHECKED:
         exact = _recheck(session, step, session.geometry(step))
     side = "before the start" if element < 0 else "past the end"
-    return exact or IllegalAddress(
+    what = (
         f"illegal address: a thread stored at {array.name}[{element}], {side} of its "
-        f"{array.elements} elements.",
-        "out of bounds",
+        f"{array.elements} elements"
     )
+    return exact or IllegalAddress("out of bounds", "", 0, None, None, what)
 
 
 def _recheck(session: Session, step: Step, geometry: Geometry) -> SoftmaxLibError | None:
     """What the same step stumbles over with every access checked, and nothing recorded."""
     try:
-        path = session.asked.library(session.shape[1], traced=True)
+        path = session.config.library(session.shape[1], traced=True)
         instruments = Instruments(shared_arrays(traced_symbols(path).variables))
     except (NotAvailable, CompileError):
         return None

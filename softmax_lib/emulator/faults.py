@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from softmax_lib.emulator import symbols
 from softmax_lib.emulator.memory import FLOAT_BYTES, EmulatedArray
@@ -26,36 +25,36 @@ def exception_for(
 ) -> SoftmaxLibError:
     """The exception to raise for `fault` of a launch of the library at `path`."""
     text, who = fault.text.decode(), _who(fault)
-    where = _where(fault, path)
+    file, line = _place(fault, path)
+    block, thread = (fault.block, 0, 0), fault.thread
     match fault.kind:
         case FaultKind.BARRIER:
-            return BarrierFault(f"{text}.", "barrier", **where)
+            return BarrierFault("barrier", file, line, block, None, text)
         case FaultKind.DEADLOCK:
-            return Deadlock(f"{text}.", "deadlock", **where)
+            return Deadlock("deadlock", file, line, block, None, text)
         case FaultKind.HANG:
-            others = f"; {text}" if text else ""
-            what = f"hang: no thread finished for {limit_s:g} s: {who} runs{{at}}{others}."
-            return Hang(what, "hang", **where)
+            what = f"hang: no thread finished for {limit_s:g} s: {who} runs"
+            return Hang("hang", file, line, block, thread, what, f"; {text}" if text else "")
         case FaultKind.ADDRESS:
             kind = "misaligned" if fault.is_misaligned else "out of bounds"
-            return IllegalAddress(f"{_access(fault, path, arrays)}{{at}}.", kind, **where)
+            what = _access(fault, path, arrays)
+            return IllegalAddress(kind, file, line, block, thread, what)
         case FaultKind.RECORD_LIMIT:
-            return BadInput("This launch has too many events to keep; take a smaller x.")
+            return BadInput("This launch has more events than can be followed; take a smaller x.")
     # what the runtime says of a line follows the thread, what a signal interrupted is said of it
-    what = f"{who}: {text}{{at}}." if fault.line else f"{who}{{at}}: {text}."
-    return KernelFault(what, "fault", **where)
+    what, more = (f"{who}: {text}", "") if fault.line else (who, f": {text}")
+    return KernelFault("fault", file, line, block, thread, what, more)
 
 
 def _who(fault: Fault) -> str:
     return f"thread {fault.thread} of block ({fault.block},0,0)"
 
 
-def _where(fault: Fault, path: Path) -> dict[str, Any]:
-    """File and line, as the runtime says or as the library's tables have them; block and thread."""
-    file, line = fault.file.decode(), int(fault.line)
-    if not line and fault.pc:
-        file, line = symbols.place(path, fault.pc, bool(fault.pc_is_exact))
-    return {"file": file, "line": line, "block": (fault.block, 0, 0), "thread": fault.thread}
+def _place(fault: Fault, path: Path) -> tuple[str, int]:
+    """File and line, as the runtime says or as the library's tables have them."""
+    if fault.line or not fault.pc:
+        return fault.file.decode(), int(fault.line)
+    return symbols.place(path, fault.pc, bool(fault.pc_is_exact))
 
 
 def _access(fault: Fault, path: Path, arrays: Mapping[str, EmulatedArray]) -> str:
@@ -75,7 +74,7 @@ def _global_place(fault: Fault, arrays: Mapping[str, EmulatedArray]) -> str:
     for name, array in arrays.items():
         offset = fault.address - array.address
         if -array.guard_bytes <= offset < array.bytes + array.guard_bytes:
-            return f"at {_element(name, offset, array.bytes)}"
+            return f"at {_element(name, offset, array.bytes, FLOAT_BYTES)}"
     return f"at 0x{fault.address:x}, far from every array"
 
 
@@ -84,13 +83,14 @@ def _shared_place(fault: Fault, path: Path) -> str:
     nearest = symbols.nearest_variable(path, address)
     if nearest is None:
         return f"at byte {address} of shared memory"
-    return f"at {_element(nearest.name, address - nearest.offset, nearest.bytes)}"
+    offset = address - nearest.offset
+    return f"at {_element(nearest.name, offset, nearest.bytes, nearest.element_bytes)}"
 
 
-def _element(name: str, offset: int, length: int) -> str:
-    index, rest = divmod(offset, FLOAT_BYTES)
+def _element(name: str, offset: int, length: int, element_bytes: int) -> str:
+    index, rest = divmod(offset, element_bytes)
     inside = f" + {rest} bytes" if rest else ""
     if 0 <= offset < length:
         return f"{name}[{index}]{inside}"
     side = "before the start" if offset < 0 else "past the end"
-    return f"{name}[{index}]{inside}, {side} of its {length // FLOAT_BYTES} elements"
+    return f"{name}[{index}]{inside}, {side} of its {length // element_bytes} elements"

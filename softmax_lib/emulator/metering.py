@@ -11,7 +11,7 @@ from softmax_lib.emulator import native, symbols
 from softmax_lib.emulator.launching import Instruments
 from softmax_lib.emulator.memory import FLOAT_BYTES
 from softmax_lib.emulator.native import HAZARD, LINE_COUNTS
-from softmax_lib.emulator.session import Asked, open_session, shared_arrays, traced_symbols
+from softmax_lib.emulator.session import LaunchConfig, open_session, shared_arrays, traced_symbols
 from softmax_lib.emulator.symbols import Symbols
 from softmax_lib.errors import BadInput, KernelFault, SoftmaxLibError
 from softmax_lib.kernel import Kernel
@@ -67,7 +67,7 @@ def meter(kernel: Kernel, x: np.ndarray, block_size: int, grid: int | None = Non
     is gone through too often to be counted; a fault of a running kernel is in the result.
     """
     y = np.full_like(x, np.nan)
-    with open_session(Asked(kernel, block_size, grid=grid), x, y, traced=True) as session:
+    with open_session(LaunchConfig(kernel, block_size, grid=grid), x, y, traced=True) as session:
         found = traced_symbols(session.path)
         places, lines = _lines(found)
         instruments = Instruments(shared_arrays(found.variables), lines=lines, inputs=1)

@@ -21,8 +21,8 @@ from softmax_lib.source import WARP
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a launch is asked to be: a kernel at a block size, in warps of `warp_size` lanes.
+class LaunchConfig:
+    """What is launched and how: a kernel at a block size, in warps of `warp_size` lanes.
 
     `grid` replaces the number of blocks that the kernel's launch facts give. Raises `BadInput` for a
     block or a warp that the emulator cannot have.
@@ -54,14 +54,14 @@ class Asked:
 class Session:
     """Emulated arrays with the content of x and y, and the library that runs on them."""
 
-    asked: Asked
+    config: LaunchConfig
     path: Path
     arrays: Mapping[str, EmulatedArray]
     shape: tuple[int, int]
 
     def run(self, instruments: Instruments | None = None) -> Iterator[tuple[Step, Outcome]]:
         """Launch the kernel's steps in order, up to the first that does not come to its end."""
-        for number, step in enumerate(self.asked.kernel.steps):
+        for number, step in enumerate(self.config.kernel.steps):
             outcome = self.launch(step, self.geometry(step), instruments, number)
             yield step, outcome
             if outcome.fault is not None:
@@ -69,9 +69,9 @@ class Session:
 
     def geometry(self, step: Step) -> Geometry:
         """Which threads `step` has here."""
-        asked = self.asked
-        blocks = step.blocks(*self.shape, asked.block_size) if asked.grid is None else asked.grid
-        return Geometry(blocks, asked.block_size, asked.warp_size)
+        config = self.config
+        blocks = step.blocks(*self.shape, config.block_size) if config.grid is None else config.grid
+        return Geometry(blocks, config.block_size, config.warp_size)
 
     def launch(
         self,
@@ -90,16 +90,16 @@ class Session:
 
 @contextmanager
 def open_session(
-    asked: Asked, x: np.ndarray, y: np.ndarray, *, traced: bool = False
+    config: LaunchConfig, x: np.ndarray, y: np.ndarray, *, traced: bool = False
 ) -> Iterator[Session]:
     """A session on contiguous float32 arrays of shape (rows, cols); y may be x.
 
     Raises what keeps the kernel from starting: `BadInput`, `CompileError`, `NotAvailable`.
     """
     rows, cols = x.shape
-    path = asked.library(cols, traced)
-    with device_arrays(asked.kernel, x, y) as arrays:
-        yield Session(asked, path, arrays, (rows, cols))
+    path = config.library(cols, traced)
+    with device_arrays(config.kernel, x, y) as arrays:
+        yield Session(config, path, arrays, (rows, cols))
 
 
 def traced_symbols(path: Path) -> Symbols:

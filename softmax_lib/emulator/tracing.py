@@ -11,7 +11,7 @@ from softmax_lib.emulator.events import EVENT, Trace, TracedArray
 from softmax_lib.emulator.launching import Instruments
 from softmax_lib.emulator.memory import ALIGNMENT, FLOAT_BYTES, EmulatedArray
 from softmax_lib.emulator.native import RECORD, Operation
-from softmax_lib.emulator.session import Asked, open_session, shared_arrays, traced_symbols
+from softmax_lib.emulator.session import LaunchConfig, open_session, shared_arrays, traced_symbols
 from softmax_lib.emulator.symbols import Symbols
 from softmax_lib.kernel import Kernel
 from softmax_lib.source import WARP
@@ -38,7 +38,7 @@ def trace(
     are not ELF files (macOS).
     """
     y = np.full_like(x, np.nan)
-    with open_session(Asked(kernel, block_size, warp_size, grid), x, y, traced=True) as session:
+    with open_session(LaunchConfig(kernel, block_size, warp_size, grid), x, y, traced=True) as session:
         symbols = traced_symbols(session.path)
         instruments = Instruments(shared_arrays(symbols.variables), MOST_RECORDS)
         outcomes = [outcome for _, outcome in session.run(instruments)]

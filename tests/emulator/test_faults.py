@@ -186,6 +186,13 @@ def test_a_misaligned_store(launch):
     )
 
 
+def test_elements_of_a_shared_array_are_counted_in_its_own_type():
+    body = "    __shared__ double sums[4];\n    sums[threadIdx.x] = 0;\n    y[threadIdx.x] = sums[0];\n"
+    assert "sums[4], past the end of its 4 elements" in message(
+        IllegalAddress, body, launch=trace, block_size=32
+    )
+
+
 def test_a_trace_finds_what_leaves_a_shared_array():
     body = """\
     __shared__ float tile[64];
@@ -370,8 +377,14 @@ def test_a_good_kernel_runs_after_every_kind_of_fault():
 def test_a_fault_knows_its_kind_line_block_and_thread(launch, fault, body, kind, line, thread):
     found = caught(fault, body, launch=launch)
     assert (found.kind, found.file, found.line, found.block) == (kind, "broken.cu", line, (0, 0, 0))
-    assert thread in (None, found.thread)
+    assert found.thread == thread
     assert f"broken.cu:{line}" in str(found)
+
+
+def test_text_of_the_reader_stays_as_it_is_in_the_sentence():
+    said = message(KernelFault, '    assert(threadIdx.x != 7 && "{at}");\n')
+    assert '"{at}"' in said
+    assert said.count("broken.cu:2") == 1
 
 
 def test_a_fault_survives_being_sent_to_another_process():
