@@ -18,8 +18,8 @@ _FLOAT32 = np.dtype("float32")
 
 def is_tensor(x: object) -> bool:
     """Whether `x` is a torch tensor; where nobody has imported torch, nothing is one."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(x, torch.Tensor)
+    tensor = getattr(sys.modules.get("torch"), "Tensor", None)  # not while a thread imports it
+    return tensor is not None and isinstance(x, tensor)
 
 
 def is_on_gpu(x: Matrix) -> bool:
@@ -33,7 +33,7 @@ def host_view(x: Matrix) -> np.ndarray:
     Emulated arrays are as misaligned as that place says: see `offset`.
     """
     if not is_tensor(x):
-        return x
+        return np.asarray(x)
     start = x.storage_offset()
     whole = x.detach().as_strided((start + x.numel(),), (1,), 0).numpy()
     return whole[start:].reshape(x.shape)
@@ -54,7 +54,7 @@ def address(x: Matrix) -> int:
 
 def empty_like(x: Matrix) -> Matrix:
     """A new matrix of the same kind, shape and place."""
-    return x.new_empty(x.shape) if is_tensor(x) else np.empty_like(x)
+    return x.new_empty(x.shape) if is_tensor(x) else np.empty_like(x, subok=False)
 
 
 def like(x: Matrix, values: np.ndarray) -> Matrix:
@@ -69,6 +69,8 @@ def check_x(x: Any, taker: str = "run") -> None:
         raise WrongType(
             f"x is a {type(x).__name__}; {taker} takes a torch.Tensor or a numpy array."
         )
+    if isinstance(x, np.ma.MaskedArray):
+        raise WrongType("x is a masked array; kernels see no mask, so pass x.filled(-np.inf).")
     float32 = sys.modules["torch"].float32 if tensor else _FLOAT32
     if x.dtype != float32:
         how = "x.float()" if tensor else 'x.astype("float32")'

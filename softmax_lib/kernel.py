@@ -87,7 +87,6 @@ class Kernel:
 
     name: str
     stem: str
-    summary: str
     steps: tuple[Step, ...]
     loads: tuple[Pattern, ...]
     stores: tuple[Pattern, ...]

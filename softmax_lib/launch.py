@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from softmax_lib.arrays import Matrix, check_out, check_x, empty_like, host_view, is_on_gpu, like
+from softmax_lib.arrays import Matrix, check_out, check_x, empty_like, is_on_gpu
 from softmax_lib.errors import BadInput
 from softmax_lib.kernel import Kernel
 from softmax_lib.registry import resolve
@@ -44,7 +43,7 @@ def run(
     block_size = kernel.settle_block_size(block_size, x.shape[1])
     y = empty_like(x) if out is None else out
     if 0 not in x.shape:
-        _emulator().execute(kernel, host_view(x), host_view(y), block_size)
+        _emulator().execute(kernel, x, y, block_size)
     return y
 
 
@@ -69,8 +68,7 @@ def trace(
         raise BadInput(f"x is on {x.device}; trace runs in the emulator, so pass x.cpu().")
     if block_size is None:
         block_size = kernel.choose_block_size(x.shape[1])
-    traced = _emulator().trace(kernel, host_view(x), block_size, warp_size, grid=grid)
-    return replace(traced, y=like(x, traced.y))
+    return _emulator().trace(kernel, x, block_size, warp_size, grid=grid)
 
 
 @cache

@@ -21,34 +21,34 @@ def _one(entry: str, grid: Grid) -> tuple[Step, ...]:
 
 
 _ALL = (
-    Kernel("unsafe", "01_unsafe", "a thread a row, no maximum subtracted",
+    Kernel("unsafe", "01_unsafe",
            _one("unsafe", "thread a row"), 2 * ("row a thread",), ("row a thread",),
            default_block_size=32, foil=True, flaw="exp overflows above 88.7 and underflows below -103"),
-    Kernel("naive", "03_naive", "a thread a row, three passes",
+    Kernel("naive", "03_naive",
            _one("naive", "thread a row"), 3 * ("row a thread",), ("row a thread",), default_block_size=32),
-    Kernel("per_element", "03_per_element", "a thread an element, each recomputing its row",
+    Kernel("per_element", "03_per_element",
            _one("per_element", "thread an element"), ("same row", "same row", "contiguous"), ("contiguous",),
            foil=True),
-    Kernel("online", "04_online", "a thread a row, running maximum and sum in one pass",
+    Kernel("online", "04_online",
            _one("online", "thread a row"), 2 * ("row a thread",), ("row a thread",), default_block_size=32),
-    Kernel("max_from_zero", "04_max_from_zero", "a running maximum that starts at 0",
+    Kernel("max_from_zero", "04_max_from_zero",
            _one("max_from_zero", "thread a row"), 2 * ("row a thread",), ("row a thread",),
            default_block_size=32, foil=True, flaw="a row whose values all lie below -103 sums to 0"),
-    Kernel("shared", "05_shared", "a block a row, tree reduction in shared memory",
+    Kernel("shared", "05_shared",
            _one("shared", "block a row"), 2 * ("strided",), ("strided",),
            block_sizes=POWERS_OF_TWO, default_block_size=1024),
-    Kernel("chunked", "05_chunked", "a block a row, one contiguous chunk a thread",
+    Kernel("chunked", "05_chunked",
            _one("chunked", "block a row"), 2 * ("chunk a thread",), ("chunk a thread",),
            block_sizes=POWERS_OF_TWO, default_block_size=1024, foil=True),
-    Kernel("shuffle", "06_shuffle", "a block a row, reduction by warp shuffles",
+    Kernel("shuffle", "06_shuffle",
            _one("shuffle", "block a row"), 2 * ("strided",), ("strided",), default_block_size=1024),
-    Kernel("float4", "07_float4", "16-byte loads and stores",
+    Kernel("float4", "07_float4",
            _one("float4", "block a row"), 2 * ("strided float4",), ("strided float4",),
            default_block_size=1024),
-    Kernel("fusion", "08_fusion", "the row stays in registers: one read, one write",
+    Kernel("fusion", "08_fusion",
            _one("fusion", "block a row"), ("strided float4",), ("strided float4",),
            block_sizes=POWERS_OF_TWO, per_thread=FLOATS_A_THREAD, in_place=True),
-    Kernel("unfused", "08_unfused", "max, subtract and exp, sum, divide as four launches",
+    Kernel("unfused", "08_unfused",
            (Step("softmax_unfused_max", "block a row", ("x", "row_max", "rows", "cols")),
             Step("softmax_unfused_exp", "thread an element", ("x", "row_max", "y", "rows", "cols")),
             Step("softmax_unfused_sum", "block a row", ("y", "row_sum", "rows", "cols")),
@@ -61,13 +61,13 @@ kernels: Mapping[str, Kernel] = MappingProxyType({kernel.name: kernel for kernel
 """All kernels by name, rungs and foils, in the order of the chapters."""
 
 
-COPY = Kernel("copy", "02_copy", "y = x by 16-byte loads and stores",
+COPY = Kernel("copy", "02_copy",
               (Step("copy_float4", "thread an element", elements_a_thread=4),),
               ("contiguous",), ("contiguous",))  # fmt: skip
 """No softmax, and so not among `kernels`: what a measurement compares each of them with."""
 
 with_copy: Mapping[str, Kernel] = MappingProxyType({**kernels, COPY.name: COPY})
-"""All that can be run and measured by its name."""
+"""All that is measured and recorded by its name."""
 
 
 def rungs() -> tuple[Kernel, ...]:
@@ -84,18 +84,18 @@ def find_kernel(name: str) -> Kernel:
     raise UnknownKernel(f"There is no kernel called {name!r}; {hint}")
 
 
-def resolve(kernel_or_source: str | Path | Kernel | Source, grid: Grid = "block a row") -> Kernel:
+def resolve(kernel_or_source: str | Path | Kernel | Source) -> Kernel:
     """The kernel that a name, a .cu file, or CUDA text stands for.
 
     Text or a file needs exactly one `extern "C" __global__` kernel taking
     (const float* x, float* y, int rows, int cols). One that is named as a kernel of this registry,
-    `softmax_naive` say, is launched as that one is; any other as `grid` says.
-    Raises `UnknownKernel` or `BadInput`.
+    `softmax_naive` say, is launched as that one is; any other as a block a row.
+    Raises `UnknownKernel`, `WrongType` or `BadInput`.
     """
     given = kernel_or_source
     if isinstance(given, str):
-        if given in with_copy:
-            return with_copy[given]
+        if given in kernels:
+            return kernels[given]
         if "{" in given:
             given = Source("kernel.cu", given)
         elif given.endswith(".cu"):
@@ -105,7 +105,7 @@ def resolve(kernel_or_source: str | Path | Kernel | Source, grid: Grid = "block 
     if isinstance(given, Path):
         given = Source.read(given)
     if isinstance(given, Source):
-        return _readers_kernel(given, grid)
+        return _readers_kernel(given)
     if isinstance(given, Kernel):
         return given
     raise WrongType(
@@ -113,7 +113,7 @@ def resolve(kernel_or_source: str | Path | Kernel | Source, grid: Grid = "block 
     )
 
 
-def _readers_kernel(given: Source, grid: Grid) -> Kernel:
+def _readers_kernel(given: Source) -> Kernel:
     if len(given.entries) != 1:
         found = ", ".join(given.entries) or "none"
         raise BadInput(
@@ -124,7 +124,8 @@ def _readers_kernel(given: Source, grid: Grid) -> Kernel:
         if kernel.steps[0].entry == given.entries[0]:
             return replace(kernel, given_source=given, flaw=None)
     per_thread = FLOATS_A_THREAD if given.mentions("PER_THREAD") else ()
+    name = given.file_name.removesuffix(".cu")
+    steps = (Step(given.entries[0], "block a row"),)
     return Kernel(
-        given.file_name.removesuffix(".cu"), given.file_name.removesuffix(".cu"), "a reader's own kernel",
-        (Step(given.entries[0], grid),), ("strided",), ("strided",), per_thread=per_thread, given_source=given,
-    )  # fmt: skip
+        name, name, steps, ("strided",), ("strided",), per_thread=per_thread, given_source=given
+    )

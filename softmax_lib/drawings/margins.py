@@ -102,7 +102,7 @@ def in_words(found: XRay) -> str:
     return (
         f"{found.kernel} on ({found.rows}, {found.cols}), {found.blocks} blocks of {found.block_size} "
         f"threads: {total['bytes_asked']:,} bytes asked for, {total['bytes_moved']:,} moved, "
-        f"{min(share, 1):.1%} of use; {total['barriers'] / found.blocks:g} barriers a block."
+        f"{share:.1%} of use; {total['barriers'] / found.blocks:g} barriers a block."
     )
 
 

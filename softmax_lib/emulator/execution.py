@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
+from softmax_lib.arrays import Matrix, host_view
 from softmax_lib.emulator.launching import Geometry, Instruments
 from softmax_lib.emulator.memory import EmulatedArray
 from softmax_lib.emulator.native import Fault, FaultKind
@@ -26,8 +25,8 @@ _MOST_RECHECKED = 1 << 24
 
 def execute(
     kernel: Kernel,
-    x: np.ndarray,
-    y: np.ndarray,
+    x: Matrix,
+    y: Matrix,
     block_size: int,
     *,
     warp_size: int = WARP,
@@ -35,10 +34,11 @@ def execute(
 ) -> None:
     """Run every step of `kernel` in the emulator: y = kernel(x).
 
-    `x` and `y` are contiguous float32 arrays of shape (rows, cols); `y` may be `x`. `grid`
-    replaces the number of blocks that the kernel's launch facts give. When anything is raised
+    `x` and `y` are contiguous float32 arrays or CPU tensors of shape (rows, cols); `y` may be `x`.
+    `grid` replaces the number of blocks that the kernel's launch facts give. When anything is raised
     (`KernelFault`, `CompileError`, `NotAvailable`, `BadInput`), `y` is untouched.
     """
+    x, y = host_view(x), host_view(y)
     if x.size == 0:
         return
     with open_session(LaunchConfig(kernel, block_size, warp_size, grid), x, y) as session:

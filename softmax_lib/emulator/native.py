@@ -162,6 +162,7 @@ LINE_COUNTS = np.dtype(
     [
         ("requests", "u8"),
         ("lanes", "u8"),
+        ("bytes", "u8"),
         ("sectors", "u8"),
         ("wavefronts", "u8"),
         ("ideal", "u8"),

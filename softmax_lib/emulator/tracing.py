@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from softmax_lib.arrays import Matrix, host_view, like
 from softmax_lib.emulator.dwarf import Variable
 from softmax_lib.emulator.events import EVENT, Trace, TracedArray
 from softmax_lib.emulator.launching import Instruments
@@ -25,7 +26,7 @@ _ARRAY_SPACING = 1 << 40
 
 def trace(
     kernel: Kernel,
-    x: np.ndarray,
+    x: Matrix,
     block_size: int,
     warp_size: int = WARP,
     *,
@@ -33,12 +34,13 @@ def trace(
 ) -> Trace:
     """Run `kernel` on `x`, (rows, cols), and return what every thread did, in order.
 
-    `x` is a contiguous float32 array. Every access is checked, so that one outside of its array or
+    `x` is a contiguous float32 array or CPU tensor. Every access is checked, so that one outside of its array or
     misaligned raises `IllegalAddress`. Raises as `execute` does, and `NotAvailable` where programs
     are not ELF files (macOS).
     """
-    y = np.full_like(x, np.nan)
-    with open_session(LaunchConfig(kernel, block_size, warp_size, grid), x, y, traced=True) as session:
+    config = LaunchConfig(kernel, block_size, warp_size, grid)
+    y = np.full(x.shape, np.nan, np.float32)
+    with open_session(config, host_view(x), y, traced=True) as session:
         symbols = traced_symbols(session.path)
         instruments = Instruments(shared_arrays(symbols.variables), MOST_RECORDS)
         outcomes = [outcome for _, outcome in session.run(instruments)]
@@ -50,7 +52,7 @@ def trace(
     records = np.frombuffer(b"".join(outcome.records for outcome in outcomes), RECORD)
     steps = tuple(step.entry for step in kernel.steps)
     events = _resolve(records, symbols, named, addresses)
-    return Trace(y, events, named, steps, block_size, warp_size)
+    return Trace(like(x, y), events, named, steps, block_size, warp_size)
 
 
 def _named_arrays(

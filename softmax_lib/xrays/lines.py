@@ -17,8 +17,9 @@ class LineCounters:
     """What one source line asked for, by space ("global", "shared", "") and operation.
 
     `requests` are a warp's; of a barrier, a block's. `lanes` took part in all of them, `size` bytes
-    each. Sectors are those of global memory; wavefronts and `bank_conflicts` (wavefronts that an
-    access without conflict would not need) those of shared memory.
+    each; `bytes_asked` counts a byte that several lanes of a request asked for once. Sectors are
+    those of global memory; wavefronts and `bank_conflicts` (wavefronts that an access without
+    conflict would not need) those of shared memory.
     """
 
     file: str
@@ -28,14 +29,10 @@ class LineCounters:
     size: int
     requests: int
     lanes: int
+    bytes_asked: int
     sectors: int
     wavefronts: int
     bank_conflicts: int
-
-    @property
-    def bytes_asked(self) -> int:
-        """Bytes that the lanes asked for."""
-        return self.lanes * self.size
 
     @property
     def bytes_moved(self) -> int:
@@ -45,7 +42,7 @@ class LineCounters:
     @property
     def bytes_wasted(self) -> int:
         """Bytes that moved and no lane of the request had asked for."""
-        return max(0, self.bytes_moved - self.bytes_asked)
+        return self.bytes_moved - self.bytes_asked
 
     @property
     def sectors_a_request(self) -> float:
@@ -59,7 +56,7 @@ class LineCounters:
 
     def as_json(self) -> dict:
         """The fields, and what follows from them."""
-        more = ("bytes_asked", "bytes_moved", "sectors_a_request", "lanes_a_request")
+        more = ("bytes_moved", "sectors_a_request", "lanes_a_request")
         return {**asdict(self), **{name: getattr(self, name) for name in more}}
 
 
@@ -73,8 +70,11 @@ def _line(counts: dict[str, int], file: str, line: int) -> LineCounters:
     operation = OPERATIONS[counts["operation"]]
     space = "" if operation not in ACCESSES else "shared" if counts["is_shared"] else "global"
     kept = {name: counts[name] for name in ("size", "requests", "lanes", "sectors", "wavefronts")}
-    conflicts = counts["wavefronts"] - counts["ideal"]
-    return LineCounters(file, line, space, operation, **kept, bank_conflicts=conflicts)
+    more = {
+        "bytes_asked": counts["bytes"],
+        "bank_conflicts": counts["wavefronts"] - counts["ideal"],
+    }
+    return LineCounters(file, line, space, operation, **kept, **more)
 
 
 def add_up(lines: Iterable[LineCounters]) -> dict[str, int]:

@@ -35,8 +35,8 @@ static const LayoutEntry LAYOUT[] = {
     AT(Record, thread), AT(Record, operation), AT(Record, size), AT(Record, step),
     AT(Record, type), AT(Record, source_lane),
 
-    SIZE(LineCounts), AT(LineCounts, requests), AT(LineCounts, lanes), AT(LineCounts, sectors),
-    AT(LineCounts, wavefronts), AT(LineCounts, ideal), AT(LineCounts, place),
+    SIZE(LineCounts), AT(LineCounts, requests), AT(LineCounts, lanes), AT(LineCounts, bytes),
+    AT(LineCounts, sectors), AT(LineCounts, wavefronts), AT(LineCounts, ideal), AT(LineCounts, place),
     AT(LineCounts, operation), AT(LineCounts, is_shared), AT(LineCounts, size),
 
     SIZE(Hazard), AT(Hazard, address), AT(Hazard, times), AT(Hazard, kind), AT(Hazard, place),

@@ -148,20 +148,32 @@ void Meter::close_line(LineCounts& line, Pending& pending) {
     pending.runs.clear();
 }
 
-static int count_sectors(const uint64_t* addresses, int lanes, unsigned size) {
-    uint64_t sectors[64], highest = 0;
+// Different numbers among those of a request's lanes.
+struct Different {
+    uint64_t numbers[64], highest = 0;
     int count = 0;
-    for (int lane = 0; lane < lanes; lane++) {
-        uint64_t first = addresses[lane] / SECTOR_BYTES;
-        uint64_t last = (addresses[lane] + size - 1) / SECTOR_BYTES;
-        for (uint64_t sector = first; sector <= last; sector++) {
-            int i = sector > highest ? 0 : count;  // mostly they rise
-            while (i > 0 && sectors[i - 1] != sector) i--;
-            if (i == 0) sectors[count++] = sector;
-            highest = std::max(highest, sector);
-        }
+
+    void add(uint64_t number) {
+        int i = number > highest ? 0 : count;  // mostly they rise
+        while (i > 0 && numbers[i - 1] != number) i--;
+        if (i == 0) numbers[count++] = number;
+        highest = std::max(highest, number);
     }
-    return count;
+};
+
+static int count_addresses(const uint64_t* addresses, int lanes) {
+    Different different;
+    for (int lane = 0; lane < lanes; lane++) different.add(addresses[lane]);
+    return different.count;
+}
+
+static int count_sectors(const uint64_t* addresses, int lanes, unsigned size) {
+    Different sectors;
+    for (int lane = 0; lane < lanes; lane++) {
+        uint64_t last = (addresses[lane] + size - 1) / SECTOR_BYTES;
+        for (uint64_t sector = addresses[lane] / SECTOR_BYTES; sector <= last; sector++) sectors.add(sector);
+    }
+    return sectors.count;
 }
 
 // Each bank serves one word a pass; lanes that want the same word share it. 8 bytes a lane go by
@@ -189,6 +201,7 @@ static int count_wavefronts(const uint64_t* addresses, int lanes, unsigned size)
 void Meter::count_request(LineCounts& line, const uint64_t* addresses, int lanes) {
     line.requests++;
     line.lanes += lanes;
+    line.bytes += static_cast<uint64_t>(count_addresses(addresses, lanes)) * line.size;
     if (line.is_shared) {
         line.wavefronts += count_wavefronts(addresses, lanes, line.size);
         line.ideal += (lanes * line.size + BANKS * WORD_BYTES - 1) / (BANKS * WORD_BYTES);

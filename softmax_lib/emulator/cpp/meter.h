@@ -28,6 +28,7 @@ struct Line {
 struct LineCounts {
     uint64_t requests;    // by warps; of barriers: by blocks
     uint64_t lanes;       // that took part
+    uint64_t bytes;       // that they asked for, each once a request
     uint64_t sectors;     // global: 32-byte sectors touched
     uint64_t wavefronts;  // shared: passes that the banks need
     uint64_t ideal;       // shared: passes without a conflict
@@ -36,7 +37,7 @@ struct LineCounts {
     int32_t is_shared;
     int32_t size;         // bytes a lane
 };
-static_assert(sizeof(LineCounts) == 56);
+static_assert(sizeof(LineCounts) == 64);
 
 enum class HazardKind : int32_t { race, uninitialised, absent_lane, input_written };
 

@@ -151,16 +151,18 @@ void trace_before_atomic(Worker& worker, const void* pointer, int size, const vo
 
 void trace_after_atomic(Worker& worker, const void* pointer, int size, uint64_t before, uint64_t after,
                         const void* pc) {
+    uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
+    if (is_of_library(worker, address)) return;
     worker.enter_runtime(pc);
     Record record{};
-    record.address = reinterpret_cast<uintptr_t>(pointer);
+    record.address = address;
     record.operation = Operation::atomic;
     record.size = static_cast<uint8_t>(size);
     record.exchange.given = after;
     record.exchange.received = before;
     append(worker, pc, record);
     if (worker.launch->meter) {
-        measure(worker, Operation::atomic, record.address, static_cast<unsigned>(size), pc);
+        measure(worker, Operation::atomic, address, static_cast<unsigned>(size), pc);
     }
     worker.leave_runtime();
 }
