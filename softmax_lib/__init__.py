@@ -6,15 +6,12 @@ Importing this package takes no GPU, starts no compiler and loads nothing: what 
 
 from typing import Any
 
-import lazy_loader
+from softmax_lib.lazy import attach
 
-_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_NEEDS = {"explore": "ipywidgets", "figures": "matplotlib", "predict": "ipywidgets"}
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__, _NEEDS)
 __version__ = "0.1.0"
-
-
-def __getattr__(name: str) -> Any:
-    value = globals()[name] = _load(name)  # kept: the next look-up does not come here
-    return value
 
 
 def load_ipython_extension(shell: Any) -> None:

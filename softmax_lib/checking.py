@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from softmax_lib.arrays import Matrix, check_x
-from softmax_lib.errors import NotAvailable
+from softmax_lib.errors import BadInput, NotAvailable
 from softmax_lib.gpu.presence import why_no_gpu
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch import run
-from softmax_lib.reference import Judgement, adversarial, as_numpy, judge
+from softmax_lib.reference import ROWS, Judgement, adversarial, as_numpy, judge
 from softmax_lib.registry import resolve
 from softmax_lib.source import Source
 
@@ -105,7 +105,9 @@ def check(
     `x` is what `run` takes. `device` is "cuda", "cpu" (the emulator) or "auto"; without `block_size`
     `x` meets the kernel's own choice, and adversarial rows its smallest, default and largest. Every
     launch writes into a NaN-filled view with guard elements behind it; some read a view at an odd
-    offset. Raises what `run` raises, but a wrong result is no error: it is in the `CheckResult`.
+    offset. Lengths that a block size does not take are left out. Raises what `run` raises, `BadInput`
+    for a device that is none of these or where nothing would be launched, but a wrong result is no
+    error: it is in the `CheckResult`.
     """
     kernel = resolve(kernel_or_source)
     device = choose_device(device)
@@ -114,9 +116,13 @@ def check(
         matrix = as_numpy(x)
         size = kernel.settle_block_size(block_size, matrix.shape[1])
         return CheckResult(kernel.name, device, (_attempt(kernel, matrix, size, 0, device),))
+    if min(lengths, default=0) < 1:
+        raise BadInput(f"check takes row lengths from 1 up, not {lengths}.")
+    kernel.settle_block_size(block_size, min(lengths))
+    kinds = tuple(row.name for row in ROWS)
     attempts = []
     for cols, size, offset in _plan(kernel, block_size, lengths):
-        attempts.append(_attempt(kernel, adversarial(cols), size, offset, device))
+        attempts.append(_attempt(kernel, adversarial(cols), size, offset, device, kinds))
         progress(attempts[-1])
     return CheckResult(kernel.name, device, tuple(attempts))
 
@@ -129,16 +135,19 @@ def count_attempts(
 
 
 def choose_device(device: str) -> str:
-    """Where to run for "auto": "cuda" or "cpu". Raises `NotAvailable` when CUDA is asked for and there is none."""
+    """Where to run: "cuda" or "cpu", for "auto" the GPU where there is one.
+
+    Raises `NotAvailable` when CUDA is asked for and there is none, `BadInput` for another word.
+    """
+    if device not in ("auto", "cuda", "cpu"):
+        raise BadInput(f'device is "auto", "cuda" or "cpu", and not {device!r}.')
     if device == "cpu":
         return device
     reason = why_no_gpu()
     if device == "auto":
         return "cpu" if reason else "cuda"
     if reason:
-        raise NotAvailable(
-            f'No GPU to run on: {reason}; device "cpu" runs kernels in the emulator.'
-        )
+        raise NotAvailable(f"No GPU to run on: {reason}; on the CPU, kernels run in the emulator.")
     return device
 
 
@@ -146,7 +155,8 @@ def _plan(
     kernel: Kernel, block_size: int | None, lengths: tuple[int, ...]
 ) -> Iterator[tuple[int, int, int]]:
     sizes = kernel.block_sizes
-    tried = {block_size} if block_size else {sizes[0], kernel.default_block_size, sizes[-1]}
+    tried = {sizes[0], kernel.default_block_size, sizes[-1]}
+    tried = tried if block_size is None else {block_size}
     for cols in lengths:
         for size in sorted(tried):
             if cols <= kernel.max_cols(size):
@@ -156,7 +166,12 @@ def _plan(
 
 
 def _attempt(
-    kernel: Kernel, matrix: np.ndarray, block_size: int, offset: int, device: str
+    kernel: Kernel,
+    matrix: np.ndarray,
+    block_size: int,
+    offset: int,
+    device: str,
+    kinds: tuple[str, ...] = (),
 ) -> Attempt:
     rows, cols = matrix.shape
     whole = np.empty(matrix.size + offset, np.float32)
@@ -167,7 +182,7 @@ def _attempt(
     run(kernel, x, block_size=block_size, out=y)
     stray = not np.isnan(as_numpy(y_array[matrix.size :])).all()
     asked = {"rows": rows, "cols": cols, "block_size": block_size, "offset": offset}
-    return Attempt(**asdict(judge(y, matrix)), **asked, stray=stray)
+    return Attempt(**asdict(judge(y, matrix, kinds=kinds)), **asked, stray=stray)
 
 
 def _place(array: np.ndarray, device: str) -> Matrix:

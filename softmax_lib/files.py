@@ -29,7 +29,8 @@ def cache_folder(kind: str) -> Path:
     It is `softmax_lib/<kind>` inside the user's cache folder, which $XDG_CACHE_HOME moves. Where
     that cannot be written, warns once and gives a temporary folder that is removed when Python ends.
     """
-    return _usable_folder(platformdirs.user_cache_path(NAME, appauthor=False) / kind)
+    folder = platformdirs.user_cache_path(NAME, appauthor=False) / kind
+    return _usable_folder(folder.absolute())
 
 
 def readers_folder(kind: str) -> Path:

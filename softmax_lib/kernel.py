@@ -110,7 +110,7 @@ class Kernel:
         """The .cu file, read."""
         return self.given_source or Source.read(self.path)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Hexadecimal SHA-256 of program and launch facts, by name: what was checked and measured."""
         facts = {
@@ -123,7 +123,12 @@ class Kernel:
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     def program(self, block_size: int, cols: int) -> Program:
-        """What to compile for this launch: macros are defined only when the source names them."""
+        """What to compile for this launch: macros are defined only when the source names them.
+
+        Raises `RowTooLong`.
+        """
+        if cols > self.max_cols(block_size):
+            raise RowTooLong(self._too_long(cols, block_size))
         values = {"BLOCK": block_size}
         if self.source.mentions("PER_THREAD"):
             values["PER_THREAD"] = min(n for n in self.per_thread if block_size * n >= cols)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,7 +116,7 @@ def adversarial(cols: int, seed: int = SEED) -> ndarray:
 class Judgement:
     """How far off a result is, and of its first wrong element the place, the value and what was due.
 
-    `row_name` is that row's kind where the matrix is one of `ROWS`. All but the error are None, or
+    `row_name` is that row's kind where `judge` was told the kinds. All but the error are None, or
     empty, where nothing is wrong.
     """
 
@@ -139,8 +139,11 @@ class Judgement:
         )
 
 
-def judge(y: Any, x: Any, dtype: str = "float32") -> Judgement:
-    """Hold `y` of `dtype` against softmax of `x`, both (rows, cols) numpy arrays or torch tensors."""
+def judge(y: Any, x: Any, dtype: str = "float32", kinds: Sequence[str] = ()) -> Judgement:
+    """Hold `y` of `dtype` against softmax of `x`, both (rows, cols) numpy arrays or torch tensors.
+
+    `kinds` names what each row is, for the sentence about a wrong one.
+    """
     due, got = softmax(x), as_numpy(y).astype(np.float64)
     distance = np.abs(got - due)
     right = distance <= relative_tolerance(due.shape[1], dtype) * due + SMALLEST[dtype]
@@ -149,6 +152,6 @@ def judge(y: Any, x: Any, dtype: str = "float32") -> Judgement:
     if right.all():
         return Judgement(worst)
     row, column = (int(index) for index in np.argwhere(~right)[0])
-    name = ROWS[row].name if len(due) == len(ROWS) else ""
+    name = kinds[row] if kinds else ""
     value, due_there = float(got[row, column]), float(due[row, column])
     return Judgement(worst, row, column, value, due_there, name)

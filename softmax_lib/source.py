@@ -34,8 +34,13 @@ _ENTRY = re.compile(
 )
 
 
+def blank_comments(text: str) -> str:
+    """C++ with nothing in place of its comments, each line where it was."""
+    return _COMMENT.sub(lambda match: match[1] or " " + "\n" * match[0].count("\n"), text)
+
+
 def _strip(text: str) -> str:
-    bare = _COMMENT.sub(lambda match: match.group(1) or " ", text)
+    bare = blank_comments(text)
     return "\n".join(line.rstrip() for line in bare.splitlines() if line.strip())
 
 

@@ -1,4 +1,6 @@
-"""How numbers are written in sentences, pictures and tables."""
+"""How numbers and words are written in sentences, pictures and tables."""
+
+import re
 
 
 def count(number: int, thing: str) -> str:
@@ -8,5 +10,12 @@ def count(number: int, thing: str) -> str:
 
 def time_in_words(time_us: float) -> str:
     """Three digits and a unit: "65.1 µs", "10.4 ms"."""
-    value, unit = (time_us, "µs") if time_us < 1000 else (time_us / 1000, "ms")
-    return f"{value:.{max(0, 3 - len(str(int(value))))}f} {unit}"
+    rounded = float(f"{time_us:.3g}")
+    value, unit = (time_us, "µs") if rounded < 1000 else (time_us / 1000, "ms")
+    digits = len(str(int(float(f"{value:.3g}"))))
+    return f"{value:.{max(0, 3 - digits)}f} {unit}"
+
+
+def without_colours(text: str) -> str:
+    """`text` without the escape sequences by which a compiler colours it in a terminal."""
+    return re.sub(r"\x1b\[[\d;]*m", "", text)

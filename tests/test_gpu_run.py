@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from gpu_run import SUMMARY, TOOLS, run_pytest
+from gpu_run import GPU_TESTS, SUMMARY, TESTS, TOOLS, run_pytest
 
 from softmax_lib import kernels
 
@@ -24,6 +24,16 @@ def test_everything_passed_there(summary):
     assert summary["pytest"]["passed"] > 500
     assert summary["pytest"]["failed"] == summary["pytest"]["errors"] == 0
     assert summary["sanitizer_errors"] == dict.fromkeys(TOOLS, 0)
+
+
+def test_every_test_that_needs_a_gpu_is_run_there():
+    # those on the site's pages and their environments need packages that such a machine lacks
+    marked = {
+        path.relative_to(TESTS).parts[0]
+        for path in TESTS.rglob("test_*.py")
+        if "mark.gpu" in (text := path.read_text(encoding="utf-8")) or "mark.nvrtc" in text
+    }
+    assert marked - {"test_gpu_run.py"} <= set(GPU_TESTS)
 
 
 OUTCOMES = """\

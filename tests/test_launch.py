@@ -1,12 +1,14 @@
 """What `run` says to bad input, and that it launches right on streams, graphs, threads and devices."""
 
+import sys
 import threading
+import types
 
 import numpy as np
 import pytest
 import torch
 
-from softmax_lib import kernels, reference, run, trace
+from softmax_lib import emulator, kernels, reference, run, trace
 from softmax_lib.errors import (
     BadInput,
     BlockSizeNotAllowed,
@@ -32,9 +34,11 @@ X = torch.randn(6, 40, generator=torch.Generator().manual_seed(0))
         (("naive", X[:, :20]), BadInput, r"\.contiguous\(\)"),
         (("naive", X.to("meta")), BadInput, "CUDA tensor or a CPU tensor"),
         (("naive", X.numpy().astype("float64")), WrongType, r'float32.*x\.astype\("float32"\)'),
+        (("naive", np.ma.masked_less(X.numpy(), 0)), WrongType, r"x\.filled\(-np\.inf\)"),
         (("naive", X.numpy()[0]), BadInput, r"1 dimensions.*\(rows, cols\)"),
         (("naive", X.numpy().T), BadInput, r"np\.ascontiguousarray\(x\)"),
         (("naiv", X), UnknownKernel, "did you mean naive"),
+        (("copy", X), UnknownKernel, "no kernel called 'copy'"),
         (("zzzz", X), UnknownKernel, "there are unsafe, naive"),
         ((7, X), WrongType, "a name, a .cu file or CUDA text"),
         (("no_such_file.cu", X), BadInput, "Cannot read"),
@@ -83,6 +87,33 @@ def test_a_numpy_array_gives_a_numpy_array_of_the_same_bits():
     out = np.full_like(y, np.nan)
     assert run("shared", X.numpy(), out=out) is out
     assert (out == y).all()
+
+
+def test_a_kind_of_array_of_ones_own_gives_a_plain_one():
+    class Named(np.ndarray):
+        pass
+
+    y = run("shared", X.numpy().view(Named))
+    assert type(y) is np.ndarray
+    assert (y == run("shared", X.numpy())).all()
+
+
+def test_the_emulators_own_door_takes_arrays_and_tensors():
+    y, z = np.empty_like(X.numpy()), torch.empty_like(X)
+    emulator.execute(kernels["shared"], X.numpy(), y, 64)
+    emulator.execute(kernels["shared"], X, z, 64)
+    assert torch.equal(torch.from_numpy(y), z)
+    assert torch.equal(emulator.trace(kernels["shared"], X, 64).y, z)
+
+
+def test_arrays_are_taken_while_a_thread_imports_torch(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))  # as far as it is then
+    assert run("shared", X.numpy()).shape == X.shape
+
+
+def test_a_block_of_any_size_is_traced_only_as_far_as_it_can_hold_the_row():
+    with pytest.raises(RowTooLong, match=r"fusion at 8 threads a block.*at most 1024"):
+        trace("fusion", np.zeros((1, 4096), np.float32), 8)
 
 
 def test_a_trace_gives_back_what_it_was_given():

@@ -5,7 +5,7 @@ import torch
 
 from softmax_lib import measure, recorded
 from softmax_lib.errors import BadInput, BlockSizeNotAllowed
-from softmax_lib.records.measurement import Case
+from softmax_lib.records.measurement import Case, Measurement
 
 WORKLOG = recorded.cited.shape
 
@@ -22,13 +22,28 @@ def test_measure_replays_what_was_recorded_and_says_so():
     assert measure("float4", 256, 4096, l2="hot").case.l2 == "hot"
 
 
-def test_bandwidth_and_shares_follow_from_the_times():
-    timing = measure("float4", *WORKLOG, gpu="nvidia-h200")
-    assert timing.gb_per_s == pytest.approx(2 * 4 * 1024 * 32768 / (timing.median_us * 1e3))
-    assert timing.copy_gb_per_s == pytest.approx(2 * 4 * 1024 * 32768 / (timing.copy_us * 1e3))
-    assert timing.copy_share == pytest.approx(timing.gb_per_s / timing.copy_gb_per_s)
-    half = measure("quack", *WORKLOG, dtype="bfloat16", gpu="nvidia-h200")
-    assert half.gb_per_s == pytest.approx(2 * 2 * 1024 * 32768 / (half.median_us * 1e3))
+@pytest.mark.parametrize(("dtype", "gb_per_s"), [("float32", 2000), ("bfloat16", 1000)])
+def test_bandwidth_and_shares_follow_from_the_times(dtype, gb_per_s):
+    # 2.5 * 10^8 elements read and written in a millisecond, and in half of it by the copy
+    timing = Measurement(Case("torch", 250, 1000_000, dtype), 1000.0, 990.0, 1010.0, copy_us=500.0)
+    assert (timing.gb_per_s, timing.copy_gb_per_s, timing.copy_share) == (
+        gb_per_s,
+        2 * gb_per_s,
+        0.5,
+    )
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"rows": 0}, r"\(0, 5\) has nothing to time"),
+        ({"dtype": "float64"}, "dtype is one of float32, bfloat16, float16, and not 'float64'"),
+        ({"l2": "warm"}, "l2 is one of cold, hot, and not 'warm'"),
+    ],
+)
+def test_what_cannot_be_timed_gets_a_sentence(how, words):
+    with pytest.raises(BadInput, match=words):
+        measure("naive", **{"rows": 3, "cols": 5, **how})
 
 
 @pytest.mark.parametrize(

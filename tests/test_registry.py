@@ -35,7 +35,7 @@ def test_a_digest_follows_code_and_launch_facts(changed):
 @pytest.mark.parametrize(
     "changed",
     [
-        {"name": "another", "summary": "in other words"},
+        {"name": "another"},
         {"foil": True, "flaw": "none", "default_block_size": 64},
         {"given_source": Source("mine.cu", "// a comment\n" + SHARED.source.text)},
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import cast
 
@@ -13,6 +12,7 @@ from softmax_lib.bench.timing import Call
 from softmax_lib.errors import NotAvailable, UnknownKernel
 from softmax_lib.reference import judge
 from softmax_lib.registry import kernels
+from softmax_lib.words import without_colours
 
 
 def _torch() -> Call:
@@ -88,5 +88,4 @@ def try_once(name: str, call: Call, x: Tensor) -> None:
 
 
 def _first_line(error: Exception) -> str:
-    plain = re.sub(r"\x1b\[[\d;]*m", "", str(error))  # some compilers colour their errors
-    return (plain.strip().splitlines() or [type(error).__name__])[0]
+    return (without_colours(str(error)).strip().splitlines() or [type(error).__name__])[0]

@@ -86,7 +86,11 @@ def _take_over(old: Record, fresh: Record) -> None:
             fresh.add(timing_)
     fresh.profiles = [p for p in old.profiles if not old.is_stale(p.case.provider)]
     fresh.content["clocks"]["before"] = old.content["clocks"].get("before")
-    fresh.skipped = dict(old.skipped)
+    fresh.skipped = {
+        what: reason
+        for what, reason in old.skipped.items()
+        if not old.is_stale(what if isinstance(what, str) else what.provider)
+    }
 
 
 def _left_to_do(job: Job, kept: Record) -> Job:

@@ -61,7 +61,7 @@ def _words(tensor: Tensor) -> Tensor:
     return tensor.view(-1).view(torch.float32).view(1, -1)
 
 
-def time_device(calls: Mapping[Case, Call], replays: int = REPLAYS) -> dict[Case, Timing]:
+def time_device(calls: Mapping[Case, Call]) -> dict[Case, Timing]:
     """Device time of each of `calls`, all on one matrix and taking turns in one run.
 
     A call for whose results the memory is too small is left out; raises torch's OutOfMemoryError
@@ -74,7 +74,7 @@ def time_device(calls: Mapping[Case, Call], replays: int = REPLAYS) -> dict[Case
             graphs[case] = _capture(call, xs, ys)
     for graph in graphs.values():
         graph.replay()
-    elapsed_ms = take_turns(graphs, replays, torch.cuda.synchronize)
+    elapsed_ms = take_turns(graphs, REPLAYS, torch.cuda.synchronize)
     return {case: summary(ms, graphs[case].calls) for case, ms in elapsed_ms.items()}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from softmax_lib.checking import check, choose_device
 from softmax_lib.errors import BadInput
@@ -35,12 +35,13 @@ class Rung:
 
 @dataclass(frozen=True)
 class Ladder:
-    """All rungs that take rows of this length, slowest idea first."""
+    """All rungs that take rows of this length, slowest idea first; `skipped` says why one has no time."""
 
     device: str
     rows: int
     cols: int
     kernels: tuple[Rung, ...]
+    skipped: dict[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict:
         """The ladder as plain lists and dictionaries."""
@@ -51,11 +52,11 @@ def climb(
     rows: int,
     cols: int,
     device: str = "auto",
-    progress: Callable[[str], None] = lambda name: None,
+    progress: Callable[[str, int, int], None] = lambda label, done, total: None,
 ) -> Ladder:
-    """Run every rung on a (rows, cols) matrix of normal noise; `progress` hears each name first.
+    """Run every rung on a (rows, cols) matrix of normal noise.
 
-    On a GPU all are timed in one run with a copy; without one, times are those recorded for this
+    `progress` hears what comes next, how many parts are done, and how many there are. On a GPU all are timed in one run with a copy; without one, times are those recorded for this
     shape, if any. Raises `BadInput` for a shape without elements, `NotAvailable` without the device.
     """
     device = choose_device(device)
@@ -64,21 +65,27 @@ def climb(
     able = [kernel for kernel in rungs() if kernel.legal_block_sizes(cols)]
     x = noise(rows, cols)
     errors = {}
-    for kernel in able:
-        progress(kernel.name)
+    for done, kernel in enumerate(able):
+        progress(kernel.name, done, len(able) + 1)
         errors[kernel.name] = check(kernel, x, device=device).max_abs_error
-    if device == "cuda":
-        progress("timing")
+    progress("times", len(able), len(able) + 1)
     cases = [Case(k.name, rows, cols, block_size=k.choose_block_size(cols)) for k in able]
-    times = _live(cases) if device == "cuda" else _recorded(cases)
+    times, skipped = _live(cases) if device == "cuda" else (_recorded(cases), {})
+    progress("done", len(able) + 1, len(able) + 1)
     lines = (_line(kernel, cols, errors[kernel.name], times.get(kernel.name)) for kernel in able)
-    return Ladder(device, rows, cols, tuple(lines))
+    return Ladder(device, rows, cols, tuple(lines), skipped)
 
 
-def _live(cases: Sequence[Case]) -> dict[str, Measurement]:
+def _live(cases: Sequence[Case]) -> tuple[dict[str, Measurement], dict[str, str]]:
+    """Times by kernel, and the reasons of those that could not be timed."""
     from softmax_lib.bench.contest import time_together
 
-    return {timing.case.provider: timing for timing in time_together(cases)}
+    reasons: dict[str, str] = {}
+
+    def skip(what: Case | str, reason: str) -> None:
+        reasons[what if isinstance(what, str) else what.provider] = reason
+
+    return {timing.case.provider: timing for timing in time_together(cases, skipped=skip)}, reasons
 
 
 def _recorded(cases: Sequence[Case]) -> dict[str, Measurement]:

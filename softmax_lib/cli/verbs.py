@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from softmax_lib.errors import SoftmaxLibError
-
-if TYPE_CHECKING:
-    from softmax_lib.cli.ladder import Ladder
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -121,11 +119,11 @@ def _check(options: argparse.Namespace) -> int:
     chosen = [resolve(name) for name in options.names] or list(kernels.values())
     device = choose_device(options.device)
     total = sum(count_attempts(kernel) for kernel in chosen)
-    results = []
-    with _progress(total, options.json) as advance:
+    results, done = [], itertools.count(1)
+    with _parts(options.json) as tell:
         for kernel in chosen:
-            tell = lambda attempt, name=kernel.name: advance(name)  # noqa: E731
-            results.append(check(kernel, device=device, progress=tell))
+            heard = lambda attempt, name=kernel.name: tell(name, next(done), total)  # noqa: E731
+            results.append(check(kernel, device=device, progress=heard))
     expected = {kernel.name for kernel in chosen if kernel.flaw}
     if options.json:
         _print_json([_result_as_json(result) for result in results])
@@ -149,44 +147,14 @@ def _result_as_json(result: Any) -> dict:
 
 def _ladder(options: argparse.Namespace) -> int:
     from softmax_lib.cli.ladder import climb
-    from softmax_lib.registry import rungs
+    from softmax_lib.cli.ladder_table import print_ladder
 
-    with _progress(len(rungs()) + 1, options.json) as advance:
-        ladder = climb(options.rows, options.cols, options.device, advance)
+    with _parts(options.json) as tell:
+        ladder = climb(options.rows, options.cols, options.device, tell)
     if options.json:
         return _print_json(ladder.as_json())
-    _print_ladder(ladder)
+    print_ladder(ladder)
     return 0
-
-
-def _print_ladder(ladder: Ladder) -> None:
-    sources = dict.fromkeys(
-        f"{rung.source or 'not measured at this shape'}{' (*)' if rung.stale else ''}"
-        for rung in ladder.kernels
-    )
-    table = Table(
-        title=f"softmax of ({ladder.rows}, {ladder.cols}) float32, run on {ladder.device}",
-        caption=f"times {'; '.join(sources)}",
-    )
-    for heading in (
-        "kernel",
-        "block",
-        "reads + writes",
-        "worst error",
-        "time",
-        "GB/s",
-        "of a copy",
-    ):
-        table.add_column(heading, justify="left" if heading == "kernel" else "right")
-    for rung in ladder.kernels:
-        times = ["-", "-", "-"]
-        if rung.time_us is not None:
-            mark = "*" if rung.stale else ""
-            shown = (f"{rung.time_us:.1f} us", f"{rung.gb_per_s:.0f}", f"{rung.copy_share:.0%}")
-            times = [f"{time}{mark}" for time in shown]
-        block, traffic = str(rung.block_size), f"{rung.reads} + {rung.writes}"
-        table.add_row(rung.name, block, traffic, f"{rung.max_abs_error:.1e}", *times)
-    Console().print(table)
 
 
 def _record(options: argparse.Namespace) -> int:
@@ -196,12 +164,7 @@ def _record(options: argparse.Namespace) -> int:
     choose_device("cuda")
     from softmax_lib.bench.recording import record  # which needs torch, and so comes after
 
-    with _bar(options.json) as bar:
-        task = bar.add_task("preparing", total=None)
-
-        def tell(label: str, done: int, total: int) -> None:
-            bar.update(task, description=label, completed=done, total=total)
-
+    with _parts(options.json) as tell:
         path = record(options.output, quick=options.quick, progress=tell)
     made = load(path)
     counts = {"times": len(made.timings), "profiles": len(made.profiles)}
@@ -227,22 +190,20 @@ def _xray(options: argparse.Namespace) -> int:
     return int(bool(found.hazards))
 
 
-def _bar(quiet: bool) -> Progress:
+@contextmanager
+def _parts(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on stderr; yields what hears a label, how many parts are done, and how many there are."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    return Progress(*columns, console=Console(stderr=True), disable=quiet)
-
-
-@contextmanager
-def _progress(total: int, quiet: bool) -> Any:
-    """A bar on stderr; yields a function that takes the name of what comes next."""
-    with _bar(quiet) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda label: bar.update(task, description=label, advance=1)
+    with Progress(*columns, console=Console(stderr=True), disable=quiet) as bar:
+        task = bar.add_task("preparing", total=None)
+        yield lambda label, done, total: bar.update(
+            task, description=label, completed=done, total=total
+        )
 
 
 def _print_json(found: object) -> int:

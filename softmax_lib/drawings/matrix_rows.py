@@ -6,6 +6,7 @@ import numpy as np
 
 from softmax_lib.drawings.drawing import Drawing, frame
 from softmax_lib.emulator import Trace
+from softmax_lib.errors import BadInput
 from softmax_lib.launch import trace
 from softmax_lib.source import Source
 from softmax_lib.widgets.stepping import Shown, stepper
@@ -24,13 +25,19 @@ Element = tuple[int, int]
 def threads(kernel_or_source: str | Source, rows: int, cols: int, block_size: int) -> Shown:
     """Step through the loads of a kernel that gives each thread a row, on a small (rows, cols) matrix.
 
-    The colours are for two blocks of `block_size` threads. Raises what `trace` raises.
+    The colours are for two blocks of `block_size` threads. Raises what `trace` raises, and `BadInput`
+    for a matrix without elements or a kernel whose threads do not each load whole rows.
     """
     traced = trace(kernel_or_source, np.zeros((rows, cols), np.float32), block_size)
     loads = _loads(traced, cols)
     every = {(b, t) for b in range(-(-rows // block_size)) for t in range(block_size)}
     spare = sorted(every - loads.keys())
-    steps = len(next(iter(loads.values())))
+    counts = {len(elements) for elements in loads.values()}
+    if len(counts) != 1 or any(len({row for row, _ in of}) != 1 for of in loads.values()):
+        raise BadInput(
+            "Only a kernel that gives each thread a row of its own can be shown like this."
+        )
+    (steps,) = counts
     return stepper(
         [
             _frame({who: elements[i] for who, elements in loads.items()}, spare, i, (rows, cols))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from softmax_lib.source import Source
+from softmax_lib.source import Source, blank_comments
 
 _MOST_LINES = 40
 
@@ -29,7 +29,6 @@ LACKING = (
 
 _NOISE = re.compile(r"(In file included from|\s+from) (<command-line>|<built-in>|cuda_shim\.h)")
 _AT = re.compile(r"^([\w.-]+):(\d+):", re.MULTILINE)
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 def readable(message: str, folder: Path, shim_folder: Path) -> str:
@@ -54,8 +53,7 @@ def name_lacking(source: Source, complaint: str) -> str | None:
     Of what fails in the assembler no line is told: there any inline PTX of the source is it.
     """
     blamed = {int(line) for file, line in _AT.findall(complaint) if file == source.file_name}
-    bare = _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), source.text)
-    for number, line in enumerate(bare.splitlines(), 1):
+    for number, line in enumerate(blank_comments(source.text).splitlines(), 1):
         for words, pattern in LACKING:
             is_blamed = number in blamed or (not blamed and words.startswith("inline PTX"))
             if is_blamed and re.search(pattern, line):

@@ -192,7 +192,7 @@ HAZARD = np.dtype(
 )
 """Something wrong, the first of `times`."""
 
-RECORDS = {"Record": RECORD, "LineCounts": LINE_COUNTS, "Hazard": HAZARD}
+DTYPES = {"Record": RECORD, "LineCounts": LINE_COUNTS, "Hazard": HAZARD}
 
 
 # ---- the runtime
@@ -204,7 +204,7 @@ def layout() -> Iterator[tuple[str, int]]:
         yield struct.__name__, ctypes.sizeof(struct)
         for name, *_ in struct._fields_:
             yield f"{struct.__name__}.{name}", getattr(struct, name).offset
-    for title, dtype in RECORDS.items():
+    for title, dtype in DTYPES.items():
         yield title, dtype.itemsize
         for name, (_, offset, *_) in (dtype.fields or {}).items():
             yield f"{title}.{name}", offset

@@ -24,7 +24,7 @@ from softmax_lib.records.measurement import Profile
 from softmax_lib.records.record import Record
 from softmax_lib.records.shelf import DEFAULT_GPU, recorded
 from softmax_lib.registry import kernels
-from softmax_lib.xrays.prediction import SECTOR_BYTES, predict
+from softmax_lib.xrays.prediction import SECTOR_BYTES, predict_traffic
 
 
 @drawn
@@ -78,7 +78,9 @@ def _bytes(profile: Profile) -> dict[str, float]:
     """Predicted and counted bytes as multiples of the floor, in the order of the legend."""
     case, counters = profile.case, profile.counters
     kernel = kernels[case.provider]
-    expected = predict(kernel, *case.shape, kernel.settle_block_size(case.block_size, case.cols))
+    expected = predict_traffic(
+        kernel, *case.shape, kernel.settle_block_size(case.block_size, case.cols)
+    )
     sectors = counters["global_load_sectors"] + counters["global_store_sectors"]
     dram = counters["dram_read_bytes"] + counters["dram_write_bytes"]
     counted = (expected.sector_bytes, SECTOR_BYTES * sectors, dram)

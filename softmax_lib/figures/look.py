@@ -106,9 +106,11 @@ def mark(provider: str) -> dict[str, Any]:
     if provider in PEERS:
         at = PEERS.index(provider)
         return {
-            "color": _PEER_COLORS[at], "marker": _PEER_MARKERS[at], "linestyle": "--",
+            "color": _PEER_COLORS[at % len(_PEER_COLORS)],
+            "marker": _PEER_MARKERS[at % len(_PEER_MARKERS)],
+            "linestyle": "--",
             "markerfacecolor": "white",
-        }  # fmt: skip
+        }
     names = [kernel.name for kernel in rungs()]
     at = names.index(provider) if provider in names else len(names)
     color = _RUNG_COLORS[at % len(_RUNG_COLORS)]

@@ -45,13 +45,13 @@ def bandwidth_by_cols(rows: int = 1024, *, gpu: str = DEFAULT_GPU) -> Figure:
     above, below = figure.subplots(2, sharex=True)
     names = [kernel.name for kernel in rungs()]
     told = _bandwidths(above, table, names)
-    _bandwidths(below, table, [names[-1], *PEERS])
+    told += f"; beside others, {_bandwidths(below, table, [names[-1], *PEERS])}"
     logarithmic(above, "y")
     above.set_ylabel("GB/s, logarithmic")
     below.set(ylim=(0, None), ylabel="GB/s", xlabel="columns")
     powers_of_two(below, "x", list(table)[::2])
     shown = [timing for times in table.values() for timing in times.values()]
-    alt = f"Bandwidth against row length, {rows} rows. From {lengths[0]} to {max(table)} columns: {told}"
+    alt = f"Bandwidth against row length, {rows} rows. From {min(table)} to {max(table)} columns: {told}"
     return finish(figure, alt, provenance(shown))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def why_no_gpu() -> str | None:
-    """Why kernels cannot run on a GPU here, in words; None where they can."""
+    """Why torch has no GPU here, in words; None where it has one."""
     try:
         import torch
     except ImportError:
@@ -15,7 +15,7 @@ def why_no_gpu() -> str | None:
 
 
 def has_gpu() -> bool:
-    """Whether kernels can run on a GPU here."""
+    """Whether torch has a GPU here; to launch kernels takes CuPy too, and `run` says so."""
     return why_no_gpu() is None
 
 

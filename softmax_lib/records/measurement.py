@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
+
+from softmax_lib.errors import BadInput
 
 L2 = Literal["cold", "hot"]
 
@@ -21,7 +23,8 @@ LABELS = {"triton": "Triton tutorial", "liger": "Liger", "quack": "QuACK"}
 class Case:
     """What is timed: a provider (a kernel, a peer or a copy) on one matrix, with a cold or hot L2.
 
-    A kernel has a block size; a peer and a copy have none.
+    A kernel has a block size; a peer and a copy have none. Raises `BadInput` for a matrix without
+    elements, or a dtype or L2 that is not known here.
     """
 
     provider: str
@@ -30,6 +33,16 @@ class Case:
     dtype: str = "float32"
     block_size: int | None = None
     l2: L2 = "cold"
+
+    def __post_init__(self) -> None:
+        if self.rows < 1 or self.cols < 1:
+            raise BadInput(f"A matrix of shape {self.shape} has nothing to time.")
+        for name, value, known in (
+            ("dtype", self.dtype, ITEM_BYTES),
+            ("l2", self.l2, get_args(L2)),
+        ):
+            if value not in known:
+                raise BadInput(f"{name} is one of {', '.join(known)}, and not {value!r}.")
 
     @property
     def shape(self) -> tuple[int, int]:

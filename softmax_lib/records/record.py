@@ -16,6 +16,7 @@ counters    one ncu profile each: kernel, rows, cols, block_size, and its counte
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -68,8 +69,15 @@ class Record:
 
     @property
     def clock_mhz(self) -> float:
-        """Clock of its multiprocessors as the driver reported it when all was measured, in MHz."""
-        return float(self.content["clocks"]["after"]["clocks.sm"].split()[0])
+        """Clock of its multiprocessors as the driver reported it when all was measured, in MHz.
+
+        Raises `BadInput` where the driver did not say.
+        """
+        told = self.content["clocks"].get("after", {}).get("clocks.sm", "")
+        match = re.fullmatch(r"(\d+) MHz", told)
+        if match is None:
+            raise BadInput(f"The record of {self.where} does not have the clock of the GPU.")
+        return float(match[1])
 
     @property
     def where(self) -> str:
@@ -82,7 +90,10 @@ class Record:
         content = self.content
         told = {**content["gpu"], **content["software"], **content["protocol"]}
         for when, clocks in content["clocks"].items():
-            told[f"clocks {when}"] = f"{clocks['clocks.sm']} SM, {clocks['clocks.mem']} memory"
+            multiprocessors, memory = (
+                clocks.get(f"clocks.{of}", "unknown") for of in ("sm", "mem")
+            )
+            told[f"clocks {when}"] = f"{multiprocessors} SM, {memory} memory"
         told["date"] = content["date"]
         told["timings, profiles"] = f"{len(self.timings)}, {len(self.profiles)}"
         return {name: str(value) for name, value in told.items()}

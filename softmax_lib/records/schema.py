@@ -54,9 +54,21 @@ def find_fault(content: Any) -> str | None:
     return (
         _mistyped(content, _CONTENT, "the record")
         or _mistyped(content["gpu"], _GPU, "gpu")
+        or _no_texts(content["skipped"], "skipped")
+        or next(
+            filter(None, (_no_texts(c, f"clocks {w}") for w, c in content["clocks"].items())), None
+        )
         or _first_fault(content["rows"], _ROW, "rows")
         or _first_fault(content["counters"], _COUNTERS, "counters")
     )
+
+
+def _no_texts(entry: Any, where: str) -> str | None:
+    """Whether something else than a text stands under one of its names."""
+    if not isinstance(entry, dict):
+        return f"{where} is no JSON object"
+    wrong = [name for name, value in entry.items() if not isinstance(value, str)]
+    return f"{wrong[0]:.40} of {where} is no text" if wrong else None
 
 
 def _first_fault(entries: list, wanted: Mapping[str, Any], name: str) -> str | None:

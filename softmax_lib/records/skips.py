@@ -6,13 +6,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from softmax_lib.records.measurement import Case
+from softmax_lib.records.measurement import ITEM_BYTES, PEERS, Case
+from softmax_lib.words import without_colours
 
 Skipped = dict[Case | str, str]
 """Why something was not measured: a case (at any block size, its L2 cold), or a whole peer or tool."""
 
-_KEY = re.compile(r"(.+) \((\d+), (\d+)\) (\w+)")
-_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+_SIZE = r"([1-9]\d{0,9})"
+_KEY = re.compile(rf"(.+) \({_SIZE}, {_SIZE}\) ({'|'.join(ITEM_BYTES)})")
 
 
 def skipped_case(case: Case) -> Case:
@@ -65,8 +66,8 @@ def refusals(skipped: Skipped) -> list[Refusal]:
 
 def _bare(said: str, what: Case | str) -> str:
     """The reason without its subject, which `Refusal` names, and without a compiler's colours."""
-    words = " ".join(_COLOUR.sub("", said).split())
+    words = " ".join(without_colours(said).split())
     if isinstance(what, str):
-        return words.removeprefix(f"{what} ")
+        return words.removeprefix(f"{what} ") if what in PEERS else words
     bare = words.removeprefix(f"{what.provider} ")
     return bare.removeprefix(f"refuses {what.shape}: ")

@@ -1,9 +1,7 @@
 """Explorers, steppers, questions and tables of stock ipywidgets, which work on a static page too."""
 
-from softmax_lib.widgets.explorers import Explorer, explorer
-from softmax_lib.widgets.questions import predict
-from softmax_lib.widgets.stepping import stepper
-from softmax_lib.widgets.tables import table
-from softmax_lib.widgets.views import View
+from softmax_lib.lazy import attach
 
-__all__ = ["Explorer", "View", "explorer", "predict", "stepper", "table"]
+_NEEDS = dict.fromkeys(("Explorer", "explorer", "predict", "stepper"), "ipywidgets")
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__, _NEEDS)

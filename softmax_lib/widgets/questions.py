@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,7 +35,7 @@ def predict(
 
     `truth` is one of `answers`; or each answer stands for a number, as in {"twice": 2.0}, `truth` is
     what was measured, and the answer nearest to it is right. Raises `BadInput` when `truth` is not
-    among the answers.
+    among the answers, or no number.
     """
     choices = list(answers)
     right = _right(answers, truth)
@@ -55,6 +56,10 @@ def predict(
 
 def _right(answers: Sequence[str] | Mapping[str, float], truth: str | float) -> str:
     if isinstance(answers, Mapping) and not isinstance(truth, str):
+        if not answers or math.isnan(truth):
+            raise BadInput(
+                f"The answer {truth!r} is near none of the choices: {', '.join(answers)}."
+            )
         return min(answers, key=lambda answer: abs(answers[answer] - truth))
     if truth not in answers:
         raise BadInput(f"The answer {truth!r} is not among the choices: {', '.join(answers)}.")

@@ -43,13 +43,18 @@ def table(
     """Cells under their headings; the first of each row is its name. Without `head` there are none.
 
     `bars` has a share, 0 to 1, for each row: so far reaches the bar behind its last cell. Raises
-    `BadInput` for rows that do not fit the headings, or bars that do not fit the rows.
+    `BadInput` for an empty row, rows that do not fit the headings, or bars that do not fit the rows
+    or are no shares.
     """
+    if any(len(row) == 0 for row in rows):
+        raise BadInput("Each row needs at least one cell.")
     if any(head and len(row) != len(head) for row in rows):
         raise BadInput(f"Each row needs {len(head)} cells, one under each heading.")
     if bars is not None and len(bars) != len(rows):
         raise BadInput(f"{len(bars)} bars do not fit {len(rows)} rows.")
-    ends = [f"{min(share, 1):.0%}" for share in bars] if bars else [""] * len(rows)
+    if bars is not None and not all(share >= 0 for share in bars):
+        raise BadInput(f"A bar is a share from 0 to 1, unlike one of {list(bars)}.")
+    ends = [""] * len(rows) if bars is None else [f"{min(share, 1):.0%}" for share in bars]
     lines = [([str(cell) for cell in row], end) for row, end in zip(rows, ends, strict=True)]
     html = render(_TABLE, head=head, rows=lines, caption=caption)
     words = "; ".join(" ".join(cells) for cells, _ in lines)

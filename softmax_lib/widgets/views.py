@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from softmax_lib.errors import WrongType
 from softmax_lib.widgets.markup import markdown, render
 
 PIXELS_AN_INCH = 96
@@ -51,7 +52,7 @@ def view(content: Any, alt: str = "") -> View:
 
     `alt` is what a reader who cannot see the picture is told; a figure that has a text alternative,
     such as those of `figures`, keeps its own. A figure is closed, so that the notebook does not show
-    it a second time.
+    it a second time. Raises `WrongType` for anything else.
     """
     if isinstance(content, View):
         return content
@@ -61,6 +62,10 @@ def view(content: Any, alt: str = "") -> View:
         parts = [view(part, alt) for part in content]
         pictures = [part.png for part in parts if part.png]
         return View("".join(part.html for part in parts), alt, pictures[0] if pictures else None)
+    if not isinstance(content, str):
+        raise WrongType(
+            f"A {type(content).__name__} cannot be shown here; pass a figure, a text or a view."
+        )
     return View(str(markdown(content)), alt)
 
 

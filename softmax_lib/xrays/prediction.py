@@ -20,10 +20,8 @@ _FLOATS = SECTOR_BYTES // 4
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes that a kernel asks for, and bytes of the sectors that its warps touch."""
+    """Bytes of the sectors that a kernel's warps touch, and of one read and one write of its matrix."""
 
-    load_bytes: int
-    store_bytes: int
     load_sector_bytes: int
     store_sector_bytes: int
     floor_bytes: int
@@ -34,19 +32,15 @@ class Traffic:
         return self.load_sector_bytes + self.store_sector_bytes
 
 
-def predict(kernel: Kernel, rows: int, cols: int, block_size: int) -> Traffic:
+def predict_traffic(kernel: Kernel, rows: int, cols: int, block_size: int) -> Traffic:
     """Bytes that the multiprocessors ask of L1, hits included, for a (rows, cols) float32 matrix.
 
     Takes an x and a y that start at a multiple of 32 bytes. `floor_bytes` is one read and one write.
     """
-    reads, writes = kernel.traffic(cols)
-    matrix_bytes = 4 * rows * cols
     return Traffic(
-        reads * matrix_bytes,
-        writes * matrix_bytes,
         SECTOR_BYTES * sum(_sectors(p, rows, cols, block_size) for p in kernel.loads),
         SECTOR_BYTES * sum(_sectors(p, rows, cols, block_size) for p in kernel.stores),
-        2 * matrix_bytes,
+        2 * 4 * rows * cols,
     )
 
 

@@ -167,6 +167,22 @@ def test_a_kernel_that_changed_is_measured_and_profiled_again_and_only_it(gpu, p
     assert not load(path).is_stale("shared")
 
 
+def test_a_kernel_that_changed_since_it_was_skipped_is_tried_again(gpu, path):
+    record(path)
+    mended = json.loads(path.read_text())
+    mended["kernels"]["shared"] = "0" * 64
+    rows = [row for row in mended["rows"] if row["provider"] == "shared"]
+    mended["rows"] = [row for row in mended["rows"] if row["provider"] != "shared"]
+    mended["skipped"] = {
+        f"shared ({row['rows']}, {row['cols']}) {row['dtype']}": "it was wrong" for row in rows
+    }
+    write(path, mended)
+    record(path)
+    made = load(path)
+    assert made.skipped == {}
+    assert made.timings.keys() == planned()
+
+
 def test_a_peer_that_is_missing_is_skipped_by_name_and_not_tried_again(gpu, path):
     gpu.refuses = {"liger"}
     record(path)

@@ -73,7 +73,7 @@ def test_kernels_stand_side_by_side():
     assert cells["shuffles"] == ["0", "660"]
 
 
-def test_counts_stand_over_ncus_and_what_differs_is_marked(monkeypatch):
+def test_counts_stand_over_ncus_and_what_differs_is_marked():
     shown = drawings.agreement((64, 4096), names=["naive", "shared"])
     assert shown.text == "naive (64, 4096): equal\nshared (64, 4096): equal"
     assert "<strong>" not in shown.html

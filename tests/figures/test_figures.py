@@ -9,9 +9,10 @@ from sample_records import content, write
 from softmax_lib import figures, recorded
 from softmax_lib.bench.plan import WORKLOG
 from softmax_lib.errors import BadInput
+from softmax_lib.figures import look
 from softmax_lib.figures.look import _LETTERS_A_LINE, short
 from softmax_lib.figures.roofs import matrix_product_flop_per_byte
-from softmax_lib.records.measurement import PEERS
+from softmax_lib.records.measurement import LABELS, PEERS
 from softmax_lib.registry import kernels, rungs
 from softmax_lib.widgets.views import draw as draw_as
 from softmax_lib.widgets.views import view
@@ -182,6 +183,17 @@ def test_ratios_to_the_original_worklog_are_computed_and_it_is_cited():
 def test_what_was_never_recorded_gets_one_sentence(draw, words):
     with pytest.raises(BadInput, match=words):
         draw()
+
+
+def test_both_panels_of_a_sweep_are_told():
+    told = figures.bandwidth_by_cols().alt
+    assert all(LABELS.get(name, name) in told for name in (*PEERS, "naive", "fusion"))
+
+
+def test_more_peers_than_colours_can_be_drawn(monkeypatch):
+    many = tuple(f"peer {number}" for number in range(12))
+    monkeypatch.setattr(look, "PEERS", many)
+    assert [look.mark(name)["linestyle"] for name in many] == ["--"] * 12
 
 
 def test_sizes_are_short_only_where_they_are_round():

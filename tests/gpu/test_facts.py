@@ -102,11 +102,8 @@ def test_without_the_drivers_package_all_is_unknown(gpu, monkeypatch):
 def test_versions_are_of_what_is_installed_and_a_date_is_a_date():
     pytest.importorskip("cupy")
     found = facts.versions()
-    assert (
-        found["torch"] == torch.__version__.partition("+")[0] or found["torch"] == torch.__version__
-    )
+    assert torch.__version__.startswith(found["torch"])
     assert found["nvrtc"].count(".") == 1
-    assert "quack-kernels" not in found or found["quack-kernels"]
     datetime.date.fromisoformat(facts.today())
 
 

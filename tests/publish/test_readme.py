@@ -56,6 +56,12 @@ def test_rewriting_touches_only_what_lies_between_the_marks():
     assert readme.rewrite(text, "new") == f"before {readme.BEGIN}\nnew\n{readme.END} after"
 
 
+def test_the_readme_has_a_line_for_every_room_of_the_package():
+    text = readme.README.read_text(encoding="utf-8")
+    rooms = [path.parent.name for path in (readme.ROOT / "softmax_lib").glob("*/__init__.py")]
+    assert [room for room in rooms if f"`{room}/`" not in text] == []
+
+
 @pytest.fixture
 def copy_of_both(tmp_path, monkeypatch):
     """A README and a chart that may be written."""

@@ -34,4 +34,4 @@ def test_results_can_be_told_without_torch_compile_and_hardware_counters(
     told = results_on(record, tmp_path, monkeypatch, capsys)
     assert "torch.compile: cannot be had: no C compiler\n" in told
     assert "torch.compile: backend='inductor' raised\n    (8, 512)\n" in told
-    assert "ncu: (Nsight Compute) is not on the PATH" in told
+    assert "ncu: ncu (Nsight Compute) is not on the PATH" in told

@@ -37,6 +37,9 @@ def a_row(**changes):
         ({"rows": [a_row(dtype="float99")]}, "dtype of rows[0] is 'float99' and not one of float32"),
         ({"rows": [a_row(l2="tepid")]}, "l2 of rows[0] is 'tepid'"),
         ({"counters": [{"kernel": "naive"}]}, "counters[0] lacks rows"),
+        ({"skipped": {"liger": 7}}, "liger of skipped is no text"),
+        ({"clocks": {"after": []}}, "clocks after is no JSON object"),
+        ({"clocks": {"after": {"clocks.sm": 7}}}, "clocks.sm of clocks after is no text"),
     ],
 )  # fmt: skip
 def test_a_damaged_record_is_refused_in_one_sentence_and_left_alone(tmp_path, change, words):
@@ -124,6 +127,15 @@ def test_a_record_says_where_its_numbers_come_from():
     assert told["replays"] == str(content()["protocol"]["replays"])
     assert told["clocks after"].endswith(" MHz memory")
     assert list(told)[-2:] == ["date", "timings, profiles"]
+
+
+@pytest.mark.parametrize("clocks", [{}, {"after": {}}, {"after": {"clocks.sm": "unknown"}}])
+def test_a_clock_that_the_driver_did_not_tell_is_asked_for_in_vain(tmp_path, clocks):
+    write(tmp_path / "x.json", content(clocks=clocks))
+    record = load(tmp_path / "x.json")
+    assert record.facts.get("clocks after", "unknown SM").startswith("unknown SM")
+    with pytest.raises(BadInput, match="does not have the clock"):
+        _ = record.clock_mhz
 
 
 def test_a_kernel_that_changed_since_is_stale_and_nothing_else_is(tmp_path):

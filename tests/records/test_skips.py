@@ -16,6 +16,9 @@ KEYS = {
     "torch.compile": "torch.compile",
     "ncu": "ncu",
     "a peer (of mine)": "a peer (of mine)",
+    "quack (0, 5) float32": "quack (0, 5) float32",
+    "quack (4, 5) float99": "quack (4, 5) float99",
+    f"quack ({'9' * 5000}, 5) float32": f"quack ({'9' * 5000}, 5) float32",
 }
 
 
@@ -36,14 +39,15 @@ def test_a_reason_holds_at_every_block_size():
     [
         ("quack (8, 5) float32", "quack refuses (8, 5): N 5 is odd",
          Refusal("quack", "N 5 is odd", ((8, 5),))),
-        ("torch.compile (4, 32) float32", "torch.compile refuses (4, 32): out of\\n  luck",
-         Refusal("torch.compile", "out of\\n luck", ((4, 32),))),
+        ("torch.compile (4, 32) float32", "torch.compile refuses (4, 32): out of\n  luck",
+         Refusal("torch.compile", "out of luck", ((4, 32),))),
         ("quack (4, 32) float32", "quack gives a wrong result for (4, 32)",
          Refusal("quack", "gives a wrong result for (4, 32)", ((4, 32),))),
         ("shared (4, 32) float32", TOO_LARGE, Refusal("shared", TOO_LARGE, ((4, 32),))),
         ("liger", "liger cannot be had: No module named 'liger_kernel'",
          Refusal("liger", "cannot be had: No module named 'liger_kernel'", ())),
-        ("ncu", "ncu read no counters: ERR_NVGPUCTRPERM", Refusal("ncu", "read no counters: ERR_NVGPUCTRPERM", ())),
+        ("ncu", "ncu read no counters: ERR_NVGPUCTRPERM",
+         Refusal("ncu", "ncu read no counters: ERR_NVGPUCTRPERM", ())),
         ("quack (1, 9) float32", "quack refuses (1, 9): \x1b[31merror\x1b[0m:\n  bad",
          Refusal("quack", "error: bad", ((1, 9),))),
     ],

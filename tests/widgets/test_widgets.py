@@ -1,13 +1,15 @@
 """What explorers, steppers, questions and pictures are made of, without a browser."""
 
+import math
 import re
 
 import ipywidgets
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
 from softmax_lib import predict, widgets
-from softmax_lib.errors import BadInput
+from softmax_lib.errors import BadInput, WrongType
 from softmax_lib.widgets import explorer, stepper
 from softmax_lib.widgets.views import View, view
 
@@ -30,6 +32,11 @@ def test_a_figure_becomes_the_same_svg_each_time_and_is_closed():
     first, second = view(plot(), "a line"), view(plot(), "a line")
     assert first == second
     assert plt.get_fignums() == []
+
+
+def test_what_is_no_text_figure_or_view_is_refused():
+    with pytest.raises(WrongType, match="A dict cannot be shown here"):
+        view({"a": 1})
 
 
 def test_a_view_is_itself():
@@ -113,6 +120,12 @@ def test_a_question_needs_its_answer_among_the_choices():
             predict("Which?", answers, "c", "")
 
 
+@pytest.mark.parametrize(("answers", "truth"), [({}, 1.0), ({"a": 1.0, "b": 2.0}, math.nan)])
+def test_a_number_that_is_near_no_answer_is_refused(answers, truth):
+    with pytest.raises(BadInput, match="near none of the choices"):
+        predict("Which?", answers, truth, "")
+
+
 @pytest.mark.parametrize(
     ("truth", "right"), [(1.0, "as fast"), (1.49, "as fast"), (1.51, "twice"), (100.0, "thrice")]
 )
@@ -187,12 +200,22 @@ def test_bars_reach_as_far_as_their_share_and_no_further():
 
 
 @pytest.mark.parametrize(
-    ("rows", "bars", "words"),
-    [([("a",)], None, "needs 2 cells"), ([("a", 1)], [0.1, 0.2], "2 bars do not fit 1 rows")],
+    ("head", "rows", "bars", "words"),
+    [
+        (["", "ms"], [("a",)], None, "needs 2 cells"),
+        (["", "ms"], [("a", 1)], [0.1, 0.2], "2 bars do not fit 1 rows"),
+        (["", "ms"], [("a", 1)], [math.nan], "share from 0 to 1"),
+        (["", "ms"], [("a", 1)], [-0.1], "share from 0 to 1"),
+        ([], [()], None, "at least one cell"),
+    ],
 )
-def test_a_table_that_does_not_fit_is_refused(rows, bars, words):
+def test_a_table_that_does_not_fit_is_refused(head, rows, bars, words):
     with pytest.raises(BadInput, match=words):
-        widgets.table(["", "ms"], rows, bars)
+        widgets.table(head, rows, bars)
+
+
+def test_bars_may_be_an_array():
+    assert "#0072b255 50%" in widgets.table(["", "ms"], [("a", 1)], np.array([0.5])).html
 
 
 def test_a_stepper_steps_between_its_first_and_last_frame():

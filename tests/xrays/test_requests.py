@@ -3,7 +3,7 @@
 import pytest
 from emulated import kernel_of
 
-from softmax_lib import kernels
+from softmax_lib import kernels, xray
 from softmax_lib.errors import BadInput, BlockSizeNotAllowed
 from softmax_lib.registry import resolve
 from softmax_lib.xrays import prediction
@@ -44,7 +44,10 @@ def test_requests_of_all_loops_add_up_to_the_predicted_traffic(name):
     ]
     moved = sum(request.moved_bytes for loop in loops for request in loop)
     whole = rows if kernel.steps[0].grid == "block a row" else 1
-    assert whole * moved == prediction.predict(kernel, rows, cols, block_size).load_sector_bytes
+    assert (
+        whole * moved
+        == prediction.predict_traffic(kernel, rows, cols, block_size).load_sector_bytes
+    )
 
 
 def test_a_block_strides_over_the_row_and_a_thread_steps_along_it():
@@ -66,6 +69,34 @@ def test_a_column_of_a_tile_meets_one_bank_until_it_is_padded(width, wavefronts)
     assert len(request.wavefronts) == wavefronts
     served = [lane for wave in request.wavefronts for lanes in wave.values() for lane in lanes]
     assert sorted(served) == list(range(32))
+
+
+VECTORS = """\
+    __shared__ float4 tile[32];
+    tile[threadIdx.x * 5 % 32] = reinterpret_cast<const float4*>(x)[threadIdx.x % 7 * 3];
+    __syncthreads();
+    y[threadIdx.x] = tile[threadIdx.x / 2 * 2].x;
+"""
+
+
+@pytest.mark.parametrize(
+    "body", [*(COLUMN.replace("WIDTH", width) for width in ("32", "33", "34")), VECTORS]
+)
+def test_a_trace_and_a_meter_count_a_request_alike(body):
+    kernel = resolve(kernel_of(body))
+    found = xray(kernel, 1, 128, 32)
+    assert found.hazards == ()
+    shared = {(c.line, c.operation): c.wavefronts for c in found.lines if c.space == "shared"}
+    for access in range(len(shared)):
+        requests = shared_requests(kernel, 128, 32, access)
+        operation = "load" if access else "store"
+        counted = sum(len(request.wavefronts) for request in requests)
+        assert shared.pop((requests[0].source_line, operation)) == counted
+    assert shared == {}
+    (load,) = (c for c in found.lines if (c.space, c.operation) == ("global", "load"))
+    requests = global_requests(kernel, 1, 128, 32)
+    assert load.sectors == sum(len(request.sectors) for request in requests)
+    assert load.bytes_asked == sum(request.asked_bytes for request in requests)
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ Fault describe_access(const Worker& worker, Access access, int size, uintptr_t a
     return fault;
 }
 
-// The compiler puts a trap before each access that it was told to check (build.py), and nowhere else.
+// The compiler puts a trap before each access that it was told to check (flags.py), and nowhere else.
 Fault describe_misaligned(const Worker& worker) {
     Fault fault = fault_of(worker, FaultKind::address, "");
     fault.is_misaligned = true;

@@ -1,0 +1,13 @@
+from .agreement_table import agreement as agreement
+from .listings import diff as diff
+from .listings import source as source
+from .margins import margin as margin
+from .margins import totals as totals
+from .matrix_rows import threads as threads
+from .sectors import first_request as first_request
+from .sectors import requests as requests
+from .steppers import online as online
+from .steppers import shuffle as shuffle
+from .steppers import tree as tree
+from .timelines import timeline as timeline
+from .wavefronts import banks as banks

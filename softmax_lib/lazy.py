@@ -1,0 +1,28 @@
+"""Loading what a package names in its `__init__.pyi` when it is first used, and not before."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from typing import Any
+
+import lazy_loader
+
+
+def attach(
+    package: str, file: str, needs: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of the package whose `__init__.py` is `file`.
+
+    `needs` says which names take an optional library: where that is not installed they are not
+    listed, and who asks for one is told which library is missing, by its ModuleNotFoundError.
+    """
+    load, _, names = lazy_loader.attach_stub(package, file)
+    listed = [name for name in names if name not in needs or find_spec(needs[name])]
+
+    def look_up(name: str) -> Any:
+        value = vars(sys.modules[package])[name] = load(name)  # kept: the next does not come here
+        return value
+
+    return look_up, lambda: listed, listed

@@ -1,0 +1,6 @@
+from .explorers import Explorer as Explorer
+from .explorers import explorer as explorer
+from .questions import predict as predict
+from .stepping import stepper as stepper
+from .tables import table as table
+from .views import View as View
