@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from softmax_lib.arrays import Matrix, check_out, check_x, empty_like, is_on_gpu
 from softmax_lib.errors import BadInput
 from softmax_lib.kernel import Kernel
-from softmax_lib.registry import resolve
+from softmax_lib.registry import resolve, with_copy
 from softmax_lib.source import WARP, Source
 
 if TYPE_CHECKING:
@@ -27,14 +27,15 @@ def run(
     """Softmax of each row of `x` by one kernel: on the GPU for a CUDA tensor, else in the emulator.
 
     `x` is a contiguous float32 numpy array or torch tensor of shape (rows, cols), and so is the
-    result. `kernel_or_source` is a name from `kernels`, the path of a .cu file, or CUDA text. `out`,
-    of the kind, shape, dtype and device of `x`, takes the result; without it a new matrix does. A
-    CUDA launch goes to torch's current stream and returns before it has finished.
+    result. `kernel_or_source` is a name from `kernels`, "copy" (y = x, with which times are compared),
+    the path of a .cu file, or CUDA text. `out`, of the kind, shape, dtype and device of `x`, takes
+    the result; without it a new matrix does. A CUDA launch goes to torch's current stream and
+    returns before it has finished.
 
     Raises `UnknownKernel`, `WrongType`, `BadInput` (and its kinds `BlockSizeNotAllowed` and
     `RowTooLong`), `NotAvailable`, `CompileError`, and on the CPU `KernelFault`; `out` is then untouched.
     """
-    kernel = resolve(kernel_or_source)
+    kernel = resolve(kernel_or_source, with_copy)
     check_x(x)
     if out is not None:
         check_out(kernel, x, out)

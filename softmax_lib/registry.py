@@ -67,7 +67,7 @@ COPY = Kernel("copy", "02_copy",
 """No softmax, and so not among `kernels`: what a measurement compares each of them with."""
 
 with_copy: Mapping[str, Kernel] = MappingProxyType({**kernels, COPY.name: COPY})
-"""All that is measured and recorded by its name."""
+"""All that can be run, and is recorded, by its name."""
 
 
 def rungs() -> tuple[Kernel, ...]:
@@ -84,8 +84,10 @@ def find_kernel(name: str) -> Kernel:
     raise UnknownKernel(f"There is no kernel called {name!r}; {hint}")
 
 
-def resolve(kernel_or_source: str | Path | Kernel | Source) -> Kernel:
-    """The kernel that a name, a .cu file, or CUDA text stands for.
+def resolve(
+    kernel_or_source: str | Path | Kernel | Source, named: Mapping[str, Kernel] = kernels
+) -> Kernel:
+    """The kernel that a name among `named`, a .cu file, or CUDA text stands for.
 
     Text or a file needs exactly one `extern "C" __global__` kernel taking
     (const float* x, float* y, int rows, int cols). One that is named as a kernel of this registry,
@@ -94,8 +96,8 @@ def resolve(kernel_or_source: str | Path | Kernel | Source) -> Kernel:
     """
     given = kernel_or_source
     if isinstance(given, str):
-        if given in kernels:
-            return kernels[given]
+        if given in named:
+            return named[given]
         if "{" in given:
             given = Source("kernel.cu", given)
         elif given.endswith(".cu"):

@@ -38,7 +38,6 @@ X = torch.randn(6, 40, generator=torch.Generator().manual_seed(0))
         (("naive", X.numpy()[0]), BadInput, r"1 dimensions.*\(rows, cols\)"),
         (("naive", X.numpy().T), BadInput, r"np\.ascontiguousarray\(x\)"),
         (("naiv", X), UnknownKernel, "did you mean naive"),
-        (("copy", X), UnknownKernel, "no kernel called 'copy'"),
         (("zzzz", X), UnknownKernel, "there are unsafe, naive"),
         ((7, X), WrongType, "a name, a .cu file or CUDA text"),
         (("no_such_file.cu", X), BadInput, "Cannot read"),

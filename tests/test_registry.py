@@ -2,9 +2,10 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
-from softmax_lib import kernels
+from softmax_lib import check, kernels, run, xray
 from softmax_lib.errors import BadInput, UnknownKernel
 from softmax_lib.registry import COPY, resolve, rungs
 from softmax_lib.source import Source
@@ -55,8 +56,11 @@ def test_a_name_a_file_a_path_and_a_text_stand_for_a_kernel(tmp_path):
 def test_the_copy_is_no_softmax():
     assert COPY.name not in kernels
     assert COPY not in rungs()
-    with pytest.raises(UnknownKernel):
-        resolve("copy")
+    for of in (resolve, check, xray):
+        with pytest.raises(UnknownKernel):
+            of("copy")
+    x = np.ones((2, 32), np.float32)
+    assert (run("copy", x) == x).all()
 
 
 @pytest.mark.parametrize(
