@@ -69,7 +69,7 @@ def check_x(x: Any, taker: str = "run") -> None:
         raise WrongType(
             f"x is a {type(x).__name__}; {taker} takes a torch.Tensor or a numpy array."
         )
-    if isinstance(x, np.ma.MaskedArray):
+    if not tensor and isinstance(x, np.ma.MaskedArray):
         raise WrongType("x is a masked array; kernels see no mask, so pass x.filled(-np.inf).")
     float32 = sys.modules["torch"].float32 if tensor else _FLOAT32
     if x.dtype != float32:
