@@ -97,7 +97,7 @@ def test_compilers_agree_in_every_bit(monkeypatch, name):
         results = []
         for command in ("g++", "clang++"):
             monkeypatch.setenv("CXX", command)
-            results.append(execute_on(name, x, block_size).tobytes())
+            results.append(execute_on(kernel, x, block_size).tobytes())
         assert results[0] == results[1], block_size
 
 
