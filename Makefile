@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BOOK_VENV := .venv-book
+SCRIPTS := book/node_modules/.package-lock.json
 
 PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile
 SEED ?= $(shell date +%s)
@@ -17,10 +18,10 @@ check: lint  ## while you work: lint, types, imports, one shape a kernel
 test: lint  ## lint, types, unit tests and every notebook
 	$(PYTEST) --nbval
 
-test-book: $(VENV)/ready book  ## the site in a browser, notebooks reproduced, Colab's environment
+test-book: $(VENV)/ready $(SCRIPTS) book  ## the site in a browser, notebooks reproduced, Colab's environment
 	$(PYTEST) tests --tier book --dist load
 
-test-all: lint book  ## all of these with full tables, a new fuzz seed, and every kernel built anew
+test-all: lint $(SCRIPTS) book  ## all of these with full tables, a new fuzz seed, and every kernel built anew
 	cache=$$(mktemp -d) && trap "rm -rf $$cache" EXIT && \
 	XDG_CACHE_HOME=$$cache $(PYTEST) --nbval --tier all --hypothesis-seed $(SEED)
 
@@ -29,7 +30,7 @@ lint: $(VENV)/ready
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-set-up: $(VENV)/ready $(BOOK_VENV)/ready  ## both environments; every target sees to its own
+set-up: $(VENV)/ready $(BOOK_VENV)/ready $(SCRIPTS)  ## all three; every target sees to its own
 
 lab: $(VENV)/ready  ## JupyterLab on the book
 	$(VENV)/bin/jupyter lab book
@@ -62,4 +63,9 @@ $(BOOK_VENV)/ready: pyproject.toml constraints.txt
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(call create_venv,$(VENV))
 	$(VENV)/bin/pip install -qq -c constraints.txt --editable ".[cuda12,notebook]" --group test
+	touch $@
+
+# What the site's pages load from elsewhere, for a browser that asks no other machine.
+$(SCRIPTS): book/package-lock.json
+	npm ci --prefix book --ignore-scripts --no-audit --no-fund
 	touch $@
