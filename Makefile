@@ -7,10 +7,12 @@ SCRIPTS := book/node_modules/.package-lock.json
 PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile
 SEED ?= $(shell date +%s)
 
-.PHONY: book check test test-book test-all lint set-up lab notebooks readme fork clean
+.PHONY: book scripts check test test-book test-all lint set-up lab notebooks readme fork clean
 
 book: $(BOOK_VENV)/ready  ## the site, in _build/html; warnings are errors
 	$(BOOK_VENV)/bin/jupyter-book build . --warningiserror --keep-going --quiet
+
+scripts: $(SCRIPTS)  ## what the site serves itself instead of from a CDN, once npm has it
 
 check: lint  ## while you work: lint, types, imports, one shape a kernel
 	$(PYTEST) tests --tier check

@@ -155,8 +155,8 @@ def _plan(
     kernel: Kernel, block_size: int | None, lengths: tuple[int, ...]
 ) -> Iterator[tuple[int, int, int]]:
     sizes = kernel.block_sizes
-    tried = {sizes[0], kernel.default_block_size, sizes[-1]}
-    tried = tried if block_size is None else {block_size}
+    usual = {sizes[0], kernel.default_block_size, sizes[-1]}
+    tried = usual if block_size is None else {block_size}
     for cols in lengths:
         for size in sorted(tried):
             if cols <= kernel.max_cols(size):

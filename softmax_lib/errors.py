@@ -37,8 +37,8 @@ class KernelFault(SoftmaxLibError, RuntimeError):
     """The emulator stopped a kernel: in which thread of which block, and at which line of the source.
 
     `kind` is that of a hazard, such as "out of bounds" or "deadlock"; `line` is 0 where none is
-    known, `block` and `thread` are None where no single one is to blame. The message is made of these: `what`
-    happened, at which line, and `more` about it.
+    known, `block` and `thread` are None where no single one is to blame. The message is made of
+    these: `what` happened, at which line, and `more` about it.
     """
 
     def __init__(

@@ -127,8 +127,7 @@ class Kernel:
 
         Raises `RowTooLong`.
         """
-        if cols > self.max_cols(block_size):
-            raise RowTooLong(self._too_long(cols, block_size))
+        self._check_length(block_size, cols)
         values = {"BLOCK": block_size}
         if self.source.mentions("PER_THREAD"):
             values["PER_THREAD"] = min(n for n in self.per_thread if block_size * n >= cols)
@@ -176,9 +175,8 @@ class Kernel:
         """
         if not self.per_thread:
             return self.default_block_size
+        self._check_length(max(self.block_sizes, key=self.max_cols), cols)
         legal = self.legal_block_sizes(cols)
-        if not legal:
-            raise RowTooLong(self._too_long(cols, max(self.block_sizes, key=self.max_cols)))
         return next((size for size in legal if size * 16 >= cols), legal[-1])
 
     def settle_block_size(self, block_size: int | None, cols: int) -> int:
@@ -193,16 +191,16 @@ class Kernel:
             raise BlockSizeNotAllowed(
                 f"{self.name} is not built for {block_size} threads a block; it takes {allowed}."
             )
-        if cols > self.max_cols(block_size):
-            raise RowTooLong(self._too_long(cols, block_size))
+        self._check_length(block_size, cols)
         return block_size
 
-    def _too_long(self, cols: int, block_size: int) -> str:
+    def _check_length(self, block_size: int, cols: int) -> None:
         limit = self.max_cols(block_size)
-        return (
-            f"A row of {cols} elements is too long for {self.name} at {block_size} threads a block: "
-            f"it keeps the row in registers and takes at most {limit}; float4 takes rows of any length."
-        )
+        if cols > limit:
+            raise RowTooLong(
+                f"A row of {cols} elements is too long for {self.name} at {block_size} threads a block: "
+                f"it keeps the row in registers and takes at most {limit}; float4 takes rows of any length."
+            )
 
 
 def _accesses(passes: tuple[Pattern, ...], cols: int) -> int:

@@ -19,7 +19,8 @@ def attach(
     listed, and who asks for one is told which library is missing, by its ModuleNotFoundError.
     """
     load, _, names = lazy_loader.attach_stub(package, file)
-    listed = [name for name in names if name not in needs or find_spec(needs[name])]
+    missing = {library for library in set(needs.values()) if find_spec(library) is None}
+    listed = [name for name in names if needs.get(name) not in missing]
 
     def look_up(name: str) -> Any:
         value = vars(sys.modules[package])[name] = load(name)  # kept: the next does not come here

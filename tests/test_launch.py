@@ -3,10 +3,12 @@
 import sys
 import threading
 import types
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from emulated import kernel_of
 
 from softmax_lib import emulator, kernels, reference, run, trace
 from softmax_lib.errors import (
@@ -17,7 +19,7 @@ from softmax_lib.errors import (
     UnknownKernel,
     WrongType,
 )
-from softmax_lib.registry import rungs
+from softmax_lib.registry import resolve, rungs
 from softmax_lib.source import Source
 
 X = torch.randn(6, 40, generator=torch.Generator().manual_seed(0))
@@ -174,6 +176,15 @@ extern "C" __global__ void uniform(const float* x, float* y, int rows, int cols)
 """
     y = run(text, X.to(device), block_size=64)
     assert torch.equal(y.cpu(), torch.full_like(X, 1 / 40))
+
+
+def test_kernels_that_differ_in_launch_facts_alone_share_no_launch(device):
+    first = resolve(kernel_of("    if (threadIdx.x == 0) y[blockIdx.x * cols] = blockDim.x;\n"))
+    smaller = replace(first, default_block_size=64)
+    fewer = replace(first, steps=(replace(first.steps[0], grid="thread a row"),))
+    x = torch.zeros(3, 32, device=device)
+    seen = [run(kernel, x, out=x - 1)[:, 0].tolist() for kernel in (first, smaller, fewer)]
+    assert seen == [[256] * 3, [64] * 3, [256, -1, -1]]
 
 
 def test_a_compile_error_stands_at_the_readers_own_line(device):

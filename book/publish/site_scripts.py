@@ -1,6 +1,6 @@
 """Sphinx extension: where the site finds its scripts, and what a shared link to it shows.
 
-After `npm ci --prefix book` the site serves its own copies of MathJax, RequireJS and the widget
+After `make scripts` the site serves its own copies of MathJax, RequireJS and the widget
 manager. Without npm, pages load the same versions from a CDN. Versions stand in package.json.
 """
 

@@ -18,7 +18,7 @@ from softmax_lib.records.measurement import Case
 from softmax_lib.records.record import Record, load
 from softmax_lib.records.schema import SCHEMA
 from softmax_lib.records.shelf import file_stem, folders
-from softmax_lib.records.skips import skipped_case
+from softmax_lib.records.skips import provider_of, skipped_case
 from softmax_lib.registry import with_copy
 
 NCU = "ncu"
@@ -87,9 +87,7 @@ def _take_over(old: Record, fresh: Record) -> None:
     fresh.profiles = [p for p in old.profiles if not old.is_stale(p.case.provider)]
     fresh.content["clocks"]["before"] = old.content["clocks"].get("before")
     fresh.skipped = {
-        what: reason
-        for what, reason in old.skipped.items()
-        if not old.is_stale(what if isinstance(what, str) else what.provider)
+        what: reason for what, reason in old.skipped.items() if not old.is_stale(provider_of(what))
     }
 
 

@@ -10,6 +10,7 @@ from softmax_lib.errors import BadInput
 from softmax_lib.kernel import Kernel
 from softmax_lib.records.measurement import Case, Measurement
 from softmax_lib.records.shelf import recorded
+from softmax_lib.records.skips import provider_of
 from softmax_lib.reference import noise
 from softmax_lib.registry import rungs
 
@@ -56,8 +57,9 @@ def climb(
 ) -> Ladder:
     """Run every rung on a (rows, cols) matrix of normal noise.
 
-    `progress` hears what comes next, how many parts are done, and how many there are. On a GPU all are timed in one run with a copy; without one, times are those recorded for this
-    shape, if any. Raises `BadInput` for a shape without elements, `NotAvailable` without the device.
+    `progress` hears what comes next, how many parts are done, and how many there are. On a GPU all
+    are timed in one run with a copy; without one, times are those recorded for this shape, if any.
+    Raises `BadInput` for a shape without elements, `NotAvailable` without the device.
     """
     device = choose_device(device)
     if rows < 1 or cols < 1:
@@ -83,7 +85,7 @@ def _live(cases: Sequence[Case]) -> tuple[dict[str, Measurement], dict[str, str]
     reasons: dict[str, str] = {}
 
     def skip(what: Case | str, reason: str) -> None:
-        reasons[what if isinstance(what, str) else what.provider] = reason
+        reasons[provider_of(what)] = reason
 
     return {timing.case.provider: timing for timing in time_together(cases, skipped=skip)}, reasons
 

@@ -34,9 +34,9 @@ def trace(
 ) -> Trace:
     """Run `kernel` on `x`, (rows, cols), and return what every thread did, in order.
 
-    `x` is a contiguous float32 array or CPU tensor. Every access is checked, so that one outside of its array or
-    misaligned raises `IllegalAddress`. Raises as `execute` does, and `NotAvailable` where programs
-    are not ELF files (macOS).
+    `x` is a contiguous float32 array or CPU tensor. Every access is checked, so that one outside of
+    its array or misaligned raises `IllegalAddress`. Raises as `execute` does, and `NotAvailable`
+    where programs are not ELF files (macOS).
     """
     config = LaunchConfig(kernel, block_size, warp_size, grid)
     y = np.full(x.shape, np.nan, np.float32)

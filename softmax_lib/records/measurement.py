@@ -12,6 +12,9 @@ L2 = Literal["cold", "hot"]
 ITEM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 """Bytes of an element, by the dtypes that records know."""
 
+KNOWN = {"dtype": tuple(ITEM_BYTES), "l2": get_args(L2)}
+"""What a case may have there."""
+
 PEERS = ("torch", "torch.compile", "triton", "liger", "quack")
 """The softmaxes of others, in the order in which tables and pictures have them."""
 
@@ -37,10 +40,8 @@ class Case:
     def __post_init__(self) -> None:
         if self.rows < 1 or self.cols < 1:
             raise BadInput(f"A matrix of shape {self.shape} has nothing to time.")
-        for name, value, known in (
-            ("dtype", self.dtype, ITEM_BYTES),
-            ("l2", self.l2, get_args(L2)),
-        ):
+        for name, known in KNOWN.items():
+            value = getattr(self, name)
             if value not in known:
                 raise BadInput(f"{name} is one of {', '.join(known)}, and not {value!r}.")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
-from softmax_lib.records.measurement import ITEM_BYTES, L2
+from softmax_lib.records.measurement import KNOWN
 
 SCHEMA = 1
 
@@ -27,8 +27,6 @@ METRICS = {
 Shared requests are instructions with a thread that takes part (sass_inst): inst_executed would count
 the ones that every thread of a warp sits out too. Wavefronts carry some noise of the arbiter.
 """
-
-_OPTIONS = {"dtype": tuple(ITEM_BYTES), "l2": get_args(L2)}
 
 _CONTENT: dict[str, Any] = {
     "schema": int, "gpu": dict, "date": str, "software": dict, "clocks": dict, "protocol": dict,
@@ -54,21 +52,22 @@ def find_fault(content: Any) -> str | None:
     return (
         _mistyped(content, _CONTENT, "the record")
         or _mistyped(content["gpu"], _GPU, "gpu")
-        or _no_texts(content["skipped"], "skipped")
-        or next(
-            filter(None, (_no_texts(c, f"clocks {w}") for w, c in content["clocks"].items())), None
-        )
+        or _first_no_text(content)
         or _first_fault(content["rows"], _ROW, "rows")
         or _first_fault(content["counters"], _COUNTERS, "counters")
     )
 
 
-def _no_texts(entry: Any, where: str) -> str | None:
-    """Whether something else than a text stands under one of its names."""
-    if not isinstance(entry, dict):
-        return f"{where} is no JSON object"
-    wrong = [name for name, value in entry.items() if not isinstance(value, str)]
-    return f"{wrong[0]:.40} of {where} is no text" if wrong else None
+def _first_no_text(content: Mapping[str, Any]) -> str | None:
+    """The first reason of `skipped`, or answer of the driver among `clocks`, that is no text."""
+    clocks = {f"clocks {when}": told for when, told in content["clocks"].items()}
+    for where, entry in {"skipped": content["skipped"], **clocks}.items():
+        if not isinstance(entry, dict):
+            return f"{where} is no JSON object"
+        for name, value in entry.items():
+            if not isinstance(value, str):
+                return f"{name:.40} of {where} is no text"
+    return None
 
 
 def _first_fault(entries: list, wanted: Mapping[str, Any], name: str) -> str | None:
@@ -97,7 +96,7 @@ def _impossible(entry: Mapping[str, Any], where: str) -> str | None:
         least = 0 if name in METRICS else 1e-9
         if isinstance(value, int | float) and not (least <= value and math.isfinite(value)):
             return f"{name} of {where} is {value}, which cannot be"
-    for name, options in _OPTIONS.items():
+    for name, options in KNOWN.items():
         if entry.get(name, options[0]) not in options:
             return f"{name} of {where} is {entry[name]!r:.40} and not one of {', '.join(options)}"
     return None

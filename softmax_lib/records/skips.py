@@ -21,6 +21,11 @@ def skipped_case(case: Case) -> Case:
     return Case(case.provider, case.rows, case.cols, case.dtype)
 
 
+def provider_of(what: Case | str) -> str:
+    """The peer, kernel or tool that something left out is about."""
+    return what if isinstance(what, str) else what.provider
+
+
 def read(content: Mapping[str, str]) -> Skipped:
     """The file's part, {"quack (8, 50257) float32": reason, "ncu": reason}, in memory."""
     return {_read_key(key): reason for key, reason in content.items()}
@@ -54,9 +59,8 @@ def refusals(skipped: Skipped) -> list[Refusal]:
     reasons: dict[tuple[str, str], str] = {}
     shapes: dict[tuple[str, str], dict[tuple[int, int], None]] = {}
     for what, said in skipped.items():
-        provider = what if isinstance(what, str) else what.provider
         reason = _bare(said, what)
-        kind = provider, re.sub(r"\d+", "", reason)
+        kind = provider_of(what), re.sub(r"\d+", "", reason)
         reasons.setdefault(kind, reason)
         on = shapes.setdefault(kind, {})
         if isinstance(what, Case):

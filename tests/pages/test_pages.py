@@ -46,7 +46,7 @@ def overflow(page: Page) -> list[str]:
 def violations(page: Page) -> list[str]:
     """What axe-core finds against WCAG 2 A and AA, one line an element."""
     script = PACKAGES / "axe-core" / "axe.min.js"
-    assert script.is_file(), "axe-core is not installed: npm ci --prefix book"
+    assert script.is_file(), "axe-core is not installed: run `make scripts`"
     page.add_script_tag(path=script)
     options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], "rules": NOT_OURS}
     found = page.evaluate(f"axe.run(document, {json.dumps(options)})")["violations"]
