@@ -1,4 +1,4 @@
-// copy: y = x and nothing else, the floor under every kernel that reads and writes a matrix once.
+// copy: y = x and nothing else, the reference for every kernel that reads and writes a matrix once.
 //   x, y     (rows, cols) float32, row-major, 16-byte aligned
 //   grid     one thread per 4 elements    block   any size
 //   shared   none                         needs   rows * cols a multiple of 4

@@ -21,6 +21,7 @@ extern "C" __global__ void softmax_naive(const float* __restrict__ x, float* __r
     float row_sum = 0.0f;
     for (int col = 0; col < cols; col++) row_sum += expf(x_row[col] - row_max);
 
-    // 3. write
-    for (int col = 0; col < cols; col++) y_row[col] = expf(x_row[col] - row_max) / row_sum;
+    // 3. write; one division per row, and a multiplication per element
+    float scale = 1.0f / row_sum;
+    for (int col = 0; col < cols; col++) y_row[col] = expf(x_row[col] - row_max) * scale;
 }

@@ -24,5 +24,6 @@ extern "C" __global__ void softmax_max_from_zero(const float* __restrict__ x,
     }
 
     // 2. write
-    for (int col = 0; col < cols; col++) y_row[col] = expf(x_row[col] - row_max) / row_sum;
+    float scale = 1.0f / row_sum;
+    for (int col = 0; col < cols; col++) y_row[col] = expf(x_row[col] - row_max) * scale;
 }

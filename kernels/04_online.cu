@@ -25,5 +25,6 @@ extern "C" __global__ void softmax_online(const float* __restrict__ x, float* __
     }
 
     // 2. write
-    for (int col = 0; col < cols; col++) y_row[col] = expf(x_row[col] - row_max) / row_sum;
+    float scale = 1.0f / row_sum;
+    for (int col = 0; col < cols; col++) y_row[col] = expf(x_row[col] - row_max) * scale;
 }

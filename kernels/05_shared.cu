@@ -40,10 +40,10 @@ extern "C" __global__ void softmax_shared(const float* __restrict__ x, float* __
         if (tid < stride) partial[tid] += partial[tid + stride];
         __syncthreads();
     }
-    float row_sum = partial[0];
+    float scale = 1.0f / partial[0];
 
     // 4. write
     for (int col = tid; col < cols; col += blockDim.x) {
-        y_row[col] = expf(x_row[col] - row_max) / row_sum;
+        y_row[col] = expf(x_row[col] - row_max) * scale;
     }
 }

@@ -1,30 +1,32 @@
-// shuffle: one block per row; lanes of a warp meet in registers, warps in shared memory.
+// shuffle: one block per row; lanes of a warp meet in registers, warps once in shared memory.
 //   x, y     (rows, cols) float32, row-major
-//   grid     rows          block   BLOCK threads, a multiple of WARP
-//   shared   1 float a warp  needs   any cols >= 1
+//   grid     rows                 block   BLOCK threads, a multiple of WARP
+//   shared   2 floats per warp    needs   any cols >= 1
 //   traffic  2 reads + 1 write per element (least: 1 + 1)
-//   next     each load moves 4 bytes a thread -> 07_float4
+//   next     a thread waits for one load before it asks for the next -> 07_float4
 
 constexpr unsigned ALL_LANES = 0xffffffff;
 constexpr int WARPS = BLOCK / WARP;
 
+// Each lane takes in the value of the lane whose number differs from its own by one bit, for each
+// of the five bits; then all 32 lanes hold the same result.
 __device__ float warp_max(float value) {
-    for (int delta = WARP / 2; delta > 0; delta /= 2) {
-        value = fmaxf(value, __shfl_down_sync(ALL_LANES, value, delta));
+    for (int bit = WARP / 2; bit > 0; bit /= 2) {
+        value = fmaxf(value, __shfl_xor_sync(ALL_LANES, value, bit));
     }
-    return value;  // right in lane 0 alone: the others keep what they had when no lane was left
+    return value;
 }
 
 __device__ float warp_sum(float value) {
-    for (int delta = WARP / 2; delta > 0; delta /= 2) {
-        value += __shfl_down_sync(ALL_LANES, value, delta);
+    for (int bit = WARP / 2; bit > 0; bit /= 2) {
+        value += __shfl_xor_sync(ALL_LANES, value, bit);
     }
     return value;
 }
 
 extern "C" __global__ void softmax_shuffle(const float* __restrict__ x, float* __restrict__ y,
                                            int rows, int cols) {
-    __shared__ float partial[WARPS];
+    __shared__ float maxima[WARPS], sums[WARPS];
     int tid = threadIdx.x, lane = tid % WARP, warp = tid / WARP;
     const float* x_row = x + (long long)blockIdx.x * cols;
     float* y_row = y + (long long)blockIdx.x * cols;
@@ -40,31 +42,20 @@ extern "C" __global__ void softmax_shuffle(const float* __restrict__ x, float* _
         if (value != -INFINITY) thread_sum += expf(value - thread_max);
     }
 
-    // 2. max of the row: one value a warp, then the first warp reduces those
-    float value = warp_max(thread_max);
-    if (lane == 0) partial[warp] = value;
+    // 2. max of the row: one value per warp, from which every warp finishes by itself
+    float warp_value = warp_max(thread_max);
+    if (lane == 0) maxima[warp] = warp_value;
     __syncthreads();
-    if (warp == 0) {
-        value = warp_max(lane < WARPS ? partial[lane] : -INFINITY);
-        if (lane == 0) partial[0] = value;
-    }
-    __syncthreads();
-    float row_max = partial[0];
-    __syncthreads();  // everyone has read partial[0] before it is overwritten
+    float row_max = warp_max(lane < WARPS ? maxima[lane] : -INFINITY);
 
-    // 3. sum of the row
-    value = warp_sum(thread_sum * expf(thread_max - row_max));
-    if (lane == 0) partial[warp] = value;
+    // 3. sum of the row, in an array of its own, so that nothing in use is overwritten
+    warp_value = warp_sum(thread_sum * expf(thread_max - row_max));
+    if (lane == 0) sums[warp] = warp_value;
     __syncthreads();
-    if (warp == 0) {
-        value = warp_sum(lane < WARPS ? partial[lane] : 0.0f);
-        if (lane == 0) partial[0] = value;
-    }
-    __syncthreads();
-    float row_sum = partial[0];
+    float scale = 1.0f / warp_sum(lane < WARPS ? sums[lane] : 0.0f);
 
     // 4. write
     for (int col = tid; col < cols; col += blockDim.x) {
-        y_row[col] = expf(x_row[col] - row_max) / row_sum;
+        y_row[col] = expf(x_row[col] - row_max) * scale;
     }
 }

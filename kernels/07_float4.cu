@@ -1,16 +1,22 @@
-// float4: 06_shuffle with 16 bytes a load and a store.
+// float4: 06_shuffle with 4 loads of 16 bytes in flight per thread.
 //   x, y     (rows, cols) float32, row-major
-//   grid     rows               block   BLOCK threads, a multiple of WARP
-//   shared   2 floats a warp    needs   any cols >= 1, any 4-byte aligned address
+//   grid     rows                 block   BLOCK threads, a multiple of WARP
+//   shared   2 floats per warp    needs   any cols >= 1, any 4-byte aligned address
 //   traffic  2 reads + 1 write per element (least: 1 + 1)
 //   next     the row is read twice -> 08_fusion
 
 #include "block_reduce.cuh"
 
+constexpr int IN_FLIGHT = 4;  // vectors that a thread asks for before it uses the first
+
 // How many floats lie before the next 16-byte boundary.
 __device__ int floats_to_boundary(const float* address) {
     return (4 - (int)((unsigned long long)address / 4 % 4)) % 4;
 }
+
+__device__ float4 load4(const float* address) { return *reinterpret_cast<const float4*>(address); }
+
+__device__ void store4(float* address, float4 v) { *reinterpret_cast<float4*>(address) = v; }
 
 __device__ float max4(float4 v) { return fmaxf(fmaxf(v.x, v.y), fmaxf(v.z, v.w)); }
 
@@ -22,6 +28,16 @@ __device__ float4 exp4(float4 v, float shift) {
 
 __device__ float4 scale4(float4 v, float scale) {
     return make_float4(v.x * scale, v.y * scale, v.z * scale, v.w * scale);
+}
+
+// This thread's next vectors of the row, BLOCK apart; what lies behind the end is -inf.
+__device__ void load_vectors(float4 (&v)[IN_FLIGHT], const float* body, int first, int vectors) {
+#pragma unroll
+    for (int i = 0; i < IN_FLIGHT; i++) {
+        int at = first + i * BLOCK;
+        v[i] = at < vectors ? load4(body + 4 * at)
+                            : make_float4(-INFINITY, -INFINITY, -INFINITY, -INFINITY);
+    }
 }
 
 extern "C" __global__ void softmax_float4(const float* __restrict__ x, float* __restrict__ y,
@@ -37,20 +53,24 @@ extern "C" __global__ void softmax_float4(const float* __restrict__ x, float* __
     int vectors = (cols - head) / 4;
     int edges = cols - 4 * vectors;
     int edge = tid < head ? tid : 4 * vectors + tid;
-    const float4* x_body = reinterpret_cast<const float4*>(x_row + head);
+    float4 v[IN_FLIGHT];
 
-    // 1. max and sum of this thread's columns, rescaled once a vector
+    // 1. max and sum of this thread's columns, rescaled once for all vectors in flight
     float thread_max = -INFINITY, thread_sum = 0.0f;
     if (tid < edges && x_row[edge] != -INFINITY) {
         thread_max = fmaxf(thread_max, x_row[edge]);
         thread_sum = expf(x_row[edge] - thread_max);
     }
-    for (int i = tid; i < vectors; i += blockDim.x) {
-        float4 v = x_body[i];
-        float new_max = fmaxf(thread_max, max4(v));
+    for (int first = tid; first < vectors; first += IN_FLIGHT * BLOCK) {
+        load_vectors(v, x_row + head, first, vectors);
+        float new_max = thread_max;
+#pragma unroll
+        for (int i = 0; i < IN_FLIGHT; i++) new_max = fmaxf(new_max, max4(v[i]));
         // as long as all is -inf, subtract 0: -inf - -inf would be NaN
         float shift = new_max == -INFINITY ? 0.0f : new_max;
-        thread_sum = thread_sum * expf(thread_max - shift) + sum4(exp4(v, shift));
+        thread_sum *= expf(thread_max - shift);
+#pragma unroll
+        for (int i = 0; i < IN_FLIGHT; i++) thread_sum += sum4(exp4(v[i], shift));
         thread_max = new_max;
     }
 
@@ -58,19 +78,24 @@ extern "C" __global__ void softmax_float4(const float* __restrict__ x, float* __
     float row_max = block_max(thread_max, maxima);
 
     // 3. sum of the row
-    float row_sum = block_sum(thread_sum * expf(thread_max - row_max), sums);
-    float scale = 1.0f / row_sum;
+    float scale = 1.0f / block_sum(thread_sum * expf(thread_max - row_max), sums);
 
     // 4. write; a y that is aligned otherwise than x takes single floats
     if (tid < edges) y_row[edge] = expf(x_row[edge] - row_max) * scale;
     bool y_is_aligned = floats_to_boundary(y_row + head) == 0;
-    for (int i = tid; i < vectors; i += blockDim.x) {
-        float4 p = scale4(exp4(x_body[i], row_max), scale);
-        float* to = y_row + head + 4 * i;
-        if (y_is_aligned) {
-            *reinterpret_cast<float4*>(to) = p;
-        } else {
-            to[0] = p.x, to[1] = p.y, to[2] = p.z, to[3] = p.w;
+    for (int first = tid; first < vectors; first += IN_FLIGHT * BLOCK) {
+        load_vectors(v, x_row + head, first, vectors);
+#pragma unroll
+        for (int i = 0; i < IN_FLIGHT; i++) {
+            int at = first + i * BLOCK;
+            if (at >= vectors) continue;
+            float4 p = scale4(exp4(v[i], row_max), scale);
+            float* to = y_row + head + 4 * at;
+            if (y_is_aligned) {
+                store4(to, p);
+            } else {
+                to[0] = p.x, to[1] = p.y, to[2] = p.z, to[3] = p.w;
+            }
         }
     }
 }

@@ -1,31 +1,31 @@
-// fusion: 07_float4 with the row kept in registers between its one read and its one write.
+// fusion: 07_float4 with the row kept in registers, and one barrier per row.
 //   x, y     (rows, cols) float32, row-major; y may be x
-//   grid     rows               block   BLOCK threads, a power of two
-//   shared   2 floats a warp    needs   cols <= BLOCK * PER_THREAD, any 4-byte aligned address
-//   traffic  1 read + 1 write per element (least: 1 + 1)
-//   next     nothing is moved twice; what is left is time in which nothing moves -> 09_unroll
+//   grid     rows                 block   BLOCK threads, a power of two
+//   shared   2 floats per warp    needs   cols <= BLOCK * PER_THREAD, any 4-byte aligned address
+//   traffic  1 read + 1 write per element (the least)
+//   next     the loop over a row unrolled by other factors -> 09_unroll
 
 #include "block_reduce.cuh"
 #include "float4.cuh"
 
-// The row stays in registers and not in shared memory, because that measured faster on an H200 at
-// every length: shared memory costs two more trips of 16 bytes a vector between the phases, and a
-// row of 32768 floats would not fit in the 64 KB that a block has on sm_75.
 constexpr int VECTORS = PER_THREAD / 4;
 
-// No __restrict__: each block has read all of its row before it writes, so y may be x.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-softmax_fusion(const float* x, float* y, int rows, int cols) {
-    __shared__ float maxima[WARPS], sums[WARPS];
-    int tid = threadIdx.x;
-    const float* x_row = x + (long long)blockIdx.x * cols;
-    float* y_row = y + (long long)blockIdx.x * cols;
+// The exponential of the GPU itself: shorter than expf, and less exact in its last digits.
+__device__ float4 fast_exp4(float4 v, float shift) {
+    return make_float4(__expf(v.x - shift), __expf(v.y - shift), __expf(v.z - shift),
+                       __expf(v.w - shift));
+}
 
-    int head = min(floats_to_boundary(x_row), cols);
-    int vectors = (cols - head) / 4;
-    int edges = cols - 4 * vectors;
+// FULL: the row starts at 16 bytes and fills every register that is there for it, so that nothing
+// has to be looked at twice. Any other row has up to 6 floats around its vectors, or too few of them.
+template <bool FULL>
+__device__ void softmax_row(const float* x_row, float* y_row, int cols) {
+    __shared__ float maxima[WARPS], sums[WARPS];
+    int tid = threadIdx.x, lane = tid % WARP, warp = tid / WARP;
+    int head = FULL ? 0 : min(floats_to_boundary(x_row), cols);
+    int vectors = FULL ? VECTORS * BLOCK : (cols - head) / 4;
+    int edges = FULL ? 0 : cols - 4 * vectors;
     int edge = tid < head ? tid : 4 * vectors + tid;
-    const float4* x_body = reinterpret_cast<const float4*>(x_row + head);
 
     // 1. read: all loads leave before the first value is needed; what is not there is -inf
     float edge_value = tid < edges ? x_row[edge] : -INFINITY;
@@ -33,38 +33,62 @@ softmax_fusion(const float* x, float* y, int rows, int cols) {
 #pragma unroll
     for (int i = 0; i < VECTORS; i++) {
         int at = tid + i * BLOCK;
-        v[i] = at < vectors ? x_body[at] : make_float4(-INFINITY, -INFINITY, -INFINITY, -INFINITY);
+        v[i] = FULL || at < vectors ? load4(x_row + head + 4 * at)
+                                    : make_float4(-INFINITY, -INFINITY, -INFINITY, -INFINITY);
     }
 
-    // 2. max
+    // 2. max, exp and sum of this warp's columns: nothing here waits for another warp
     float thread_max = fmaxf(-INFINITY, edge_value);
 #pragma unroll
     for (int i = 0; i < VECTORS; i++) thread_max = fmaxf(thread_max, max4(v[i]));
-    float row_max = block_max(thread_max, maxima);
-
-    // 3. exp, once an element, in place; sum
-    edge_value = expf(edge_value - row_max);
+    float top = warp_max(thread_max);
+    // a warp that has seen nothing but -inf subtracts 0: -inf - -inf would be NaN
+    float shift = top == -INFINITY ? 0.0f : top;
+    edge_value = FULL ? 0.0f : __expf(edge_value - shift);
     float thread_sum = edge_value;
 #pragma unroll
     for (int i = 0; i < VECTORS; i++) {
-        v[i] = exp4(v[i], row_max);
+        v[i] = fast_exp4(v[i], shift);
         thread_sum += sum4(v[i]);
     }
-    float scale = 1.0f / block_sum(thread_sum, sums);
+    float total = warp_sum(thread_sum);
 
-    // 4. write; a y that is aligned otherwise than x takes single floats
+    // 3. the warps meet once; each merges all pairs (max, sum) by itself
+    if (lane == 0) maxima[warp] = top, sums[warp] = total;
+    __syncthreads();
+    float other_max = lane < WARPS ? maxima[lane] : -INFINITY;
+    float other_sum = lane < WARPS ? sums[lane] : 0.0f;
+    float row_max = warp_max(other_max);
+    float row_sum = warp_sum(other_sum * __expf(other_max - row_max));
+
+    // 4. write, each value brought from its warp's maximum to the row's;
+    //    a y that is aligned otherwise than x takes single floats
+    float scale = __expf(top - row_max) / row_sum;
     if (tid < edges) y_row[edge] = edge_value * scale;
-    bool y_is_aligned = floats_to_boundary(y_row + head) == 0;
+    bool y_is_aligned = FULL || floats_to_boundary(y_row + head) == 0;
 #pragma unroll
     for (int i = 0; i < VECTORS; i++) {
         int at = tid + i * BLOCK;
-        if (at >= vectors) continue;
+        if (!FULL && at >= vectors) continue;
         float4 p = scale4(v[i], scale);
         float* to = y_row + head + 4 * at;
         if (y_is_aligned) {
-            *reinterpret_cast<float4*>(to) = p;
+            store4(to, p);
         } else {
             to[0] = p.x, to[1] = p.y, to[2] = p.z, to[3] = p.w;
         }
+    }
+}
+
+// No __restrict__: each block has read all of its row before it writes, so y may be x.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+softmax_fusion(const float* x, float* y, int rows, int cols) {
+    const float* x_row = x + (long long)blockIdx.x * cols;
+    float* y_row = y + (long long)blockIdx.x * cols;
+    bool aligned = floats_to_boundary(x_row) + floats_to_boundary(y_row) == 0;
+    if (aligned && cols == BLOCK * PER_THREAD) {
+        softmax_row<true>(x_row, y_row, cols);
+    } else {
+        softmax_row<false>(x_row, y_row, cols);
     }
 }

@@ -1,21 +1,18 @@
 // block_reduce: what 06_shuffle taught, for the kernels after it.
-// Two things differ from there. The xor shuffle leaves the result in every lane, so each warp
-// finishes the block's reduction by itself and one barrier is enough. And each reduction brings
-// its own `partial`, so nothing has to wait until it may be overwritten.
 
 constexpr unsigned ALL_LANES = 0xffffffff;
 constexpr int WARPS = BLOCK / WARP;
 
 __device__ inline float warp_max(float value) {
-    for (int lanes = WARP / 2; lanes > 0; lanes /= 2) {
-        value = fmaxf(value, __shfl_xor_sync(ALL_LANES, value, lanes));
+    for (int bit = WARP / 2; bit > 0; bit /= 2) {
+        value = fmaxf(value, __shfl_xor_sync(ALL_LANES, value, bit));
     }
     return value;
 }
 
 __device__ inline float warp_sum(float value) {
-    for (int lanes = WARP / 2; lanes > 0; lanes /= 2) {
-        value += __shfl_xor_sync(ALL_LANES, value, lanes);
+    for (int bit = WARP / 2; bit > 0; bit /= 2) {
+        value += __shfl_xor_sync(ALL_LANES, value, bit);
     }
     return value;
 }

@@ -29,6 +29,10 @@ class NotAvailable(SoftmaxLibError, RuntimeError):
     """This machine lacks something: a GPU, CuPy, a C++ compiler."""
 
 
+class Unfinished(SoftmaxLibError, RuntimeError):
+    """A recording came to the end of its time; what it has done is kept."""
+
+
 class CompileError(SoftmaxLibError, RuntimeError):
     """The kernel's source does not compile; the message is the compiler's, at the source's own lines."""
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from softmax_lib import source
 from softmax_lib.errors import BlockSizeNotAllowed, RowTooLong
-from softmax_lib.source import Program, Source
+from softmax_lib.source import Edit, Program, Source
 
 Grid = Literal["thread a row", "block a row", "thread an element"]
 
@@ -80,9 +80,11 @@ class Step:
 class Kernel:
     """A softmax kernel and all that launching and judging it needs.
 
-    `loads` and `stores` name the passes over the matrix in global memory; `per_thread` lists how many
-    floats a thread may hold where a kernel keeps its row on chip, one compilation for each; `flaw`
-    says which inputs a foil gets wrong on purpose.
+    `loads` and `stores` name the passes over the matrix in global memory; `thread_share` is how many
+    floats of its row each thread should get, by which the kernel chooses its block size;
+    `per_thread` lists how many floats a thread may hold where a kernel keeps its row on chip, one
+    compilation for each; `edits` make a control of the file's text, and `changes` says in words what
+    they change; `flaw` says which inputs a foil gets wrong on purpose.
     """
 
     name: str
@@ -92,10 +94,14 @@ class Kernel:
     stores: tuple[Pattern, ...]
     block_sizes: tuple[int, ...] = WARP_MULTIPLES
     default_block_size: int = 256
+    thread_share: int | None = None
     per_thread: tuple[int, ...] = ()
     in_place: bool = False
     foil: bool = False
     flaw: str | None = None
+    of: str | None = None
+    changes: str = ""
+    edits: tuple[Edit, ...] = ()
     given_source: Source | None = None
 
     # ---- the source
@@ -107,8 +113,11 @@ class Kernel:
 
     @cached_property
     def source(self) -> Source:
-        """The .cu file, read."""
-        return self.given_source or Source.read(self.path)
+        """The .cu file, read, and for a control edited."""
+        if self.given_source:
+            return self.given_source
+        text = Source.read(self.path)
+        return text.edited(f"{self.name}.cu", self.edits) if self.edits else text
 
     @cached_property
     def digest(self) -> str:
@@ -169,15 +178,16 @@ class Kernel:
         return tuple(size for size in self.block_sizes if cols <= self.max_cols(size))
 
     def choose_block_size(self, cols: int) -> int:
-        """The default block size; where the row stays on chip, one that gives a thread 16 floats of it.
+        """The smallest block that gives no thread more than `thread_share`, else the largest.
 
-        Raises `RowTooLong` when no block takes rows of `cols` elements.
+        A kernel that does not go by the length of its rows has one default. Raises `RowTooLong` when
+        no block takes rows of `cols` elements.
         """
-        if not self.per_thread:
+        if self.thread_share is None:
             return self.default_block_size
         self._check_length(max(self.block_sizes, key=self.max_cols), cols)
         legal = self.legal_block_sizes(cols)
-        return next((size for size in legal if size * 16 >= cols), legal[-1])
+        return next((s for s in legal if s * self.thread_share >= cols), legal[-1])
 
     def settle_block_size(self, block_size: int | None, cols: int) -> int:
         """`block_size` if the kernel takes it, its own choice for None.

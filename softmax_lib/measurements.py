@@ -21,13 +21,14 @@ def measure(
 ) -> Measurement:
     """Time of a kernel or peer on a (rows, cols) matrix: live on a GPU, else as recorded.
 
-    `block_size` defaults to the kernel's own choice; peers have none. `gpu` asks for what was
-    recorded on that one. The result's `source` says where it comes from. Raises `BadInput` for a
+    Without `block_size` a kernel meets its own choice live, and the best one recorded; peers have
+    none. `gpu` asks for what was recorded on that one. The result's `source` says where it comes from. Raises `BadInput` for a
     case that was never recorded, `NotAvailable` when a peer is missing or the matrix does not fit,
     and what `run` raises for a launch that the kernel does not take.
     """
     if kernel_or_peer in kernels:
-        block_size = kernels[kernel_or_peer].settle_block_size(block_size, cols)
+        own = kernels[kernel_or_peer].settle_block_size(block_size, cols)
+        block_size = own if gpu is None and has_gpu() else block_size
     case = Case(kernel_or_peer, rows, cols, dtype, block_size, l2)
     if gpu is None and has_gpu():
         return _live(case)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
 from softmax_lib.errors import BadInput, UnknownKernel, WrongType
 from softmax_lib.kernel import POWERS_OF_TWO, Grid, Kernel, Step
-from softmax_lib.source import Source
+from softmax_lib.source import KERNEL_FOLDER, Edit, Source
 
 FLOATS_A_THREAD = (4, 8, 16, 32, 64, 128)
 """How many floats of its row a thread may keep: one compilation for each."""
@@ -20,7 +21,7 @@ def _one(entry: str, grid: Grid) -> tuple[Step, ...]:
     return (Step(f"softmax_{entry}", grid),)
 
 
-_ALL = (
+_FILES = (
     Kernel("unsafe", "01_unsafe",
            _one("unsafe", "thread a row"), 2 * ("row a thread",), ("row a thread",),
            default_block_size=32, foil=True, flaw="exp overflows above 88.7 and underflows below -103"),
@@ -29,36 +30,69 @@ _ALL = (
     Kernel("per_element", "03_per_element",
            _one("per_element", "thread an element"), ("same row", "same row", "contiguous"), ("contiguous",),
            foil=True),
+    Kernel("naive_passes", "03_passes",
+           (Step("softmax_passes_max", "thread a row", ("x", "row_max", "rows", "cols")),
+            Step("softmax_passes_sum", "thread a row", ("x", "row_max", "row_sum", "rows", "cols")),
+            Step("softmax_passes_write", "thread a row", ("x", "row_max", "row_sum", "y", "rows", "cols"))),
+           3 * ("row a thread",), ("row a thread",), default_block_size=32, foil=True),
     Kernel("online", "04_online",
            _one("online", "thread a row"), 2 * ("row a thread",), ("row a thread",), default_block_size=32),
     Kernel("max_from_zero", "04_max_from_zero",
            _one("max_from_zero", "thread a row"), 2 * ("row a thread",), ("row a thread",),
            default_block_size=32, foil=True, flaw="a row whose values all lie below -103 sums to 0"),
+    Kernel("online_passes", "04_passes",
+           (Step("softmax_passes_online", "thread a row", ("x", "row_max", "row_sum", "rows", "cols")),
+            Step("softmax_passes_write", "thread a row", ("x", "row_max", "row_sum", "y", "rows", "cols"))),
+           2 * ("row a thread",), ("row a thread",), default_block_size=32, foil=True),
     Kernel("shared", "05_shared",
            _one("shared", "block a row"), 2 * ("strided",), ("strided",),
-           block_sizes=POWERS_OF_TWO, default_block_size=1024),
+           block_sizes=POWERS_OF_TWO, thread_share=8),
     Kernel("chunked", "05_chunked",
            _one("chunked", "block a row"), 2 * ("chunk a thread",), ("chunk a thread",),
-           block_sizes=POWERS_OF_TWO, default_block_size=1024, foil=True),
+           block_sizes=POWERS_OF_TWO, thread_share=8, foil=True),
+    Kernel("textbook", "06_textbook",
+           _one("textbook", "block a row"), 2 * ("strided",), ("strided",), thread_share=4, foil=True),
     Kernel("shuffle", "06_shuffle",
-           _one("shuffle", "block a row"), 2 * ("strided",), ("strided",), default_block_size=1024),
+           _one("shuffle", "block a row"), 2 * ("strided",), ("strided",), thread_share=4),
     Kernel("float4", "07_float4",
-           _one("float4", "block a row"), 2 * ("strided float4",), ("strided float4",),
-           default_block_size=1024),
+           _one("float4", "block a row"), 2 * ("strided float4",), ("strided float4",), thread_share=16),
     Kernel("fusion", "08_fusion",
            _one("fusion", "block a row"), ("strided float4",), ("strided float4",),
-           block_sizes=POWERS_OF_TWO, per_thread=FLOATS_A_THREAD, in_place=True),
+           block_sizes=POWERS_OF_TWO, thread_share=16, per_thread=FLOATS_A_THREAD, in_place=True),
     Kernel("unfused", "08_unfused",
            (Step("softmax_unfused_max", "block a row", ("x", "row_max", "rows", "cols")),
-            Step("softmax_unfused_exp", "thread an element", ("x", "row_max", "y", "rows", "cols")),
+            Step("softmax_unfused_exp", "block a row", ("x", "row_max", "y", "rows", "cols")),
             Step("softmax_unfused_sum", "block a row", ("y", "row_sum", "rows", "cols")),
-            Step("softmax_unfused_divide", "thread an element", ("row_sum", "y", "rows", "cols"))),
-           ("strided", "contiguous", "one a row", "strided", "contiguous", "one a row"), 2 * ("contiguous",),
-           foil=True),
+            Step("softmax_unfused_divide", "block a row", ("row_sum", "y", "rows", "cols"))),
+           4 * ("strided",), 2 * ("strided",), thread_share=4, foil=True),
 )  # fmt: skip
+"""One kernel a .cu file; a control, which is a file with something changed, comes after the last of these."""
+
+
+def _controls(files: tuple[Kernel, ...]) -> Iterator[Kernel]:
+    """The controls of controls.toml, each with the launch facts of the kernel it is made of."""
+    known = {kernel.name: kernel for kernel in files}
+    text = (KERNEL_FOLDER / "controls.toml").read_text(encoding="utf-8")
+    for name, entry in tomllib.loads(text).items():
+        base = known[entry["of"]]
+        known[name] = replace(
+            base,
+            name=name,
+            of=entry["of"],
+            changes=entry["changes"],
+            edits=base.edits + tuple(Edit(**edit) for edit in entry["edit"]),
+            loads=tuple(entry.get("loads", base.loads)),
+            stores=tuple(entry.get("stores", base.stores)),
+            flaw=entry.get("flaw"),
+            foil=True,
+        )
+        yield known[name]
+
+
+_ALL = (*_FILES, *_controls(_FILES))
 
 kernels: Mapping[str, Kernel] = MappingProxyType({kernel.name: kernel for kernel in _ALL})
-"""All kernels by name, rungs and foils, in the order of the chapters."""
+"""All kernels by name: rungs and foils in the order of the chapters, then the controls."""
 
 
 COPY = Kernel("copy", "02_copy",

@@ -45,6 +45,15 @@ def _strip(text: str) -> str:
 
 
 @dataclass(frozen=True)
+class Edit:
+    """One change of a source's text: `old`, which stands there in `places` places, becomes `new`."""
+
+    old: str
+    new: str
+    places: int = 1
+
+
+@dataclass(frozen=True)
 class Source:
     """CUDA C++ text and the file name that diagnostics show for it."""
 
@@ -58,6 +67,22 @@ class Source:
             return cls(Path(path).name, Path(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             raise BadInput(f"Cannot read the kernel file {path}: {error}.") from None
+
+    def edited(self, file_name: str, edits: tuple[Edit, ...]) -> Source:
+        """The text with all `edits` made, one after the other, under another name.
+
+        Raises `BadInput` when one does not find what it replaces as often as it says.
+        """
+        text = self.text
+        for edit in edits:
+            found = text.count(edit.old)
+            if found != edit.places:
+                raise BadInput(
+                    f"{file_name} replaces {edit.old.strip()!r} in {edit.places} place(s) of "
+                    f"{self.file_name}, where it stands {found} times."
+                )
+            text = text.replace(edit.old, edit.new)
+        return Source(file_name, text)
 
     @cached_property
     def headers(self) -> dict[str, str]:

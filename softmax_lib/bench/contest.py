@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import torch
 
@@ -20,19 +21,27 @@ Skip = Callable[[Case | str, str], None]
 
 TOO_LARGE = "this shape does not fit into the memory of this GPU"
 
+FAR_OFF = 3.0
+"""In a search, a block size whose first call takes so many times the kernel's best is not timed."""
+
 
 def time_together(
-    cases: Sequence[Case], *, host: bool = False, skipped: Skip = lambda what, reason: None
+    cases: Sequence[Case],
+    *,
+    host: bool = False,
+    search: bool = False,
+    skipped: Skip = lambda what, reason: None,
 ) -> list[Measurement]:
-    """Time `cases`, which differ in provider and block size only, and a copy in one run.
+    """Time `cases`, which differ in provider, step and block size only, and a copy in one run.
 
     Each is checked first; who cannot run goes to `skipped`. `host` times an eager call on the host
-    too.
+    too. `search` looks for each kernel's best block size, and leaves out those that are far from it.
     """
     calls = _calls(cases, skipped)
     timings: dict[Case, Timing] = {}
     try:
         calls = _sound(calls, skipped)
+        calls = _near_the_best(calls) if search else calls
         timings = _timings(calls)
     except torch.OutOfMemoryError:
         torch.cuda.empty_cache()
@@ -63,21 +72,24 @@ def _calls(cases: Sequence[Case], skipped: Skip) -> dict[Case, Call]:
 
 
 def _call(case: Case) -> Call:
-    if case.provider in kernels:
-        return lambda x, y: run(case.provider, x, out=y, block_size=case.block_size)
-    return peers.peer(case.provider)
+    if case.provider not in kernels:
+        return peers.peer(case.provider)
+    kernel = kernels[case.provider]
+    if case.step:
+        kernel = replace(kernel, steps=tuple(s for s in kernel.steps if s.entry == case.step))
+    return lambda x, y: run(kernel, x, out=y, block_size=case.block_size)
 
 
 def _sound(calls: dict[Case, Call], skipped: Skip) -> dict[Case, Call]:
-    """Those of `calls` that run and are right; a kernel that is wrong on purpose need not be."""
+    """Those of `calls` that run and are right; a step, or a kernel wrong on purpose, need not be."""
     if not calls:
         return {}
-    matrix = next(iter(calls))
-    sample = torch.randn(matrix.shape, device="cuda").to(getattr(torch, matrix.dtype))
+    sample = timing.sample(next(iter(calls)))
     sound = {}
     for case, call in calls.items():
         try:
-            if case.provider not in kernels or kernels[case.provider].flaw is None:
+            kernel = kernels.get(case.provider)
+            if kernel is None or (kernel.flaw is None and not case.step):
                 peers.try_once(case.provider, call, sample)
             sound[case] = call
         except NotAvailable as error:
@@ -85,6 +97,23 @@ def _sound(calls: dict[Case, Call], skipped: Skip) -> dict[Case, Call]:
         except torch.OutOfMemoryError:
             skipped(skipped_case(case), TOO_LARGE)
     return sound
+
+
+def _near_the_best(calls: dict[Case, Call]) -> dict[Case, Call]:
+    """Those of `calls` that are a peer's, or at a block size that one call shows to be worth timing."""
+    if not calls:
+        return {}
+    sample = timing.sample(next(iter(calls)))
+    once = {case: timing.time_once(call, sample) for case, call in calls.items()}
+    best: dict[tuple[str, str], float] = {}
+    for case, time_us in once.items():
+        of = case.provider, case.step
+        best[of] = min(time_us, best.get(of, time_us))
+    return {
+        case: call
+        for case, call in calls.items()
+        if once[case] <= FAR_OFF * best[case.provider, case.step]
+    }
 
 
 def _timings(calls: dict[Case, Call]) -> dict[Case, Timing]:

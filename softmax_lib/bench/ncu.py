@@ -12,30 +12,50 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
 from softmax_lib.errors import NotAvailable
 from softmax_lib.launch import run
 from softmax_lib.records.measurement import Case, Profile
-from softmax_lib.records.schema import METRICS
+from softmax_lib.records.schema import EXECUTION, METRICS
 from softmax_lib.registry import kernels
-
-_OURS = {theirs: ours for ours, theirs in METRICS.items()}
 
 
 def profile(cases: Sequence[Case]) -> list[Profile]:
     """Counters of each case, a kernel on a float32 matrix.
 
-    Raises `NotAvailable` when ncu is not there or may not read the counters.
+    ncu empties the caches before each launch; where the launches of a kernel feed each other it
+    leaves them. How a kernel ran is missing where ncu counts only what it asked of memory. Raises
+    `NotAvailable` when ncu is not there or may not read the counters.
     """
     if shutil.which("ncu") is None:
         raise NotAvailable(
             "ncu (Nsight Compute) is not on the PATH, so no hardware counters are read."
         )
+    alone = [case for case in cases if len(kernels[case.provider].steps) == 1]
+    fed = [case for case in cases if case not in alone]
+    found = {p.case: p for p in (*_profile(alone), *_profile(fed, "--cache-control", "none"))}
+    return [found[case] for case in cases]
+
+
+def _profile(cases: Sequence[Case], *options: str) -> list[Profile]:
+    if not cases:
+        return []
+    memory = _count(cases, METRICS, *options)
+    try:
+        execution = _count(cases, EXECUTION, *options)
+    except NotAvailable:  # an older GPU has other names for these
+        return memory
+    pairs = zip(memory, execution, strict=True)
+    return [Profile(one.case, one.counters | other.counters) for one, other in pairs]
+
+
+def _count(cases: Sequence[Case], metrics: Mapping[str, str], *options: str) -> list[Profile]:
+    """One run of ncu. Raises `NotAvailable` with its own complaint."""
     launches = json.dumps([asdict(case) for case in cases])
-    command = ["ncu", "--clock-control", "none", "--csv", "--print-units", "base"]
-    command += ["--kernel-name", "regex:^softmax_", "--metrics", ",".join(METRICS.values())]
+    command = ["ncu", "--clock-control", "none", "--csv", "--print-units", "base", *options]
+    command += ["--kernel-name", "regex:^softmax_", "--metrics", ",".join(metrics.values())]
     command += [sys.executable, "-m", __spec__.name, launches]
     done = subprocess.run(command, capture_output=True, text=True)
     table = done.stdout[done.stdout.find('"ID"') :]
@@ -44,16 +64,25 @@ def profile(cases: Sequence[Case]) -> list[Profile]:
             (line for line in done.stdout.splitlines() if "ERROR" in line), done.stderr.strip()
         )
         raise NotAvailable(f"ncu read no counters: {complaint.removeprefix('==ERROR== ')}")
-    return add_up(cases, csv.DictReader(io.StringIO(table)))
+    return add_up(cases, csv.DictReader(io.StringIO(table)), metrics)
 
 
-def add_up(cases: Sequence[Case], lines: Iterable[dict[str, str]]) -> list[Profile]:
-    """ncu numbers the launches from 0; a case is as many of them as its kernel has steps."""
+def add_up(
+    cases: Sequence[Case], lines: Iterable[dict[str, str]], metrics: Mapping[str, str] = METRICS
+) -> list[Profile]:
+    """ncu numbers the launches from 0; a case is as many of them as its kernel has steps.
+
+    Raises `NotAvailable` for a metric that this GPU does not have.
+    """
+    ours = {theirs: name for name, theirs in metrics.items()}
     owner = [index for index, case in enumerate(cases) for _ in kernels[case.provider].steps]
-    sums: dict[int, dict[str, int]] = defaultdict(lambda: dict.fromkeys(METRICS, 0))
+    sums: dict[int, dict[str, int]] = defaultdict(lambda: dict.fromkeys(metrics, 0))
     for line in lines:
-        value = round(float(line["Metric Value"].replace(",", "")))
-        sums[owner[int(line["ID"])]][_OURS[line["Metric Name"]]] += value
+        try:
+            value = round(float(line["Metric Value"].replace(",", "")))
+        except ValueError:
+            raise NotAvailable(f"ncu has no {line['Metric Name']} on this GPU.") from None
+        sums[owner[int(line["ID"])]][ours[line["Metric Name"]]] += value
     return [Profile(case, sums[index]) for index, case in enumerate(cases)]
 
 

@@ -25,9 +25,15 @@ def _compiled() -> Call:
 
 
 def _triton() -> Call:
-    from softmax_lib.bench.triton_softmax import softmax_triton
+    from softmax_lib.bench.triton_softmax import softmax_persistent
 
-    return softmax_triton
+    return softmax_persistent
+
+
+def _triton_tile() -> Call:
+    from softmax_lib.bench.triton_softmax import softmax_tile
+
+    return softmax_tile
 
 
 def _liger() -> Call:
@@ -42,12 +48,20 @@ def _quack() -> Call:
     return lambda x, y: softmax(x)
 
 
+def _helion() -> Call:
+    from softmax_lib.bench.helion_softmax import softmax_helion
+
+    return lambda x, y: softmax_helion(x)
+
+
 CALLS: dict[str, Callable[[], Call]] = {
     "torch": _torch,
     "torch.compile": _compiled,
     "triton": _triton,
+    "triton-tile": _triton_tile,
     "liger": _liger,
     "quack": _quack,
+    "helion": _helion,
 }
 """How to get the call of each of `records.measurement.PEERS`; the import fails where one is not installed."""
 

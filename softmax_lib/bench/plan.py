@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from softmax_lib.kernel import Kernel
 from softmax_lib.records.cited import ORIGINAL_WORKLOG
-from softmax_lib.records.measurement import PEERS, Case
+from softmax_lib.records.measurement import PEERS, Case, Data
 from softmax_lib.registry import kernels, rungs
 
 Shape = tuple[int, int]
@@ -34,7 +34,18 @@ PEER_SHAPES: dict[str, tuple[Shape, ...]] = {
 ROW_SWEEP = tuple((1024, 2**power) for power in range(9, 18))
 """Shapes that show where each rung falls behind as its rows grow."""
 
-OTHER_SHAPES = ((32768, 256), (8192, 1000), (8192, 50257))
+ODD_SHAPES = ((1024, 32769), (1024, 32776))
+"""One column more than the worklog's, so that rows start anywhere in a sector; and eight more."""
+
+READERS_SHAPES = ((1024, 2048), (1024, 131072))
+"""Those that the worklog's own readers asked about."""
+
+WAVES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 31)
+"""Rows for each multiprocessor, of which each holds one at a time: time against these is a line."""
+
+DATA: tuple[Data, ...] = ("spread", "masked")
+DATA_FOILS = ("naive_divide", "textbook", "shuffle_divide")
+"""Foils that are timed beside the rungs on other data than normal noise."""
 
 HOT_SHAPE = (256, 4096)
 """Fits into the L2 cache of every GPU with x and y."""
@@ -44,14 +55,22 @@ QUICK_SHAPES = (WORKLOG, (8192, 1000))
 PROFILED_SHAPES = ((64, 4096), (1000, 1001))
 """Rows of whole sectors; and rows that each start elsewhere in one, with a ragged end."""
 
+MULTIPROCESSORS = 132
+"""Of an H200: what the plan of the book's record is made for."""
+
 TIMED_ON: dict[str, Shape] = {"per_element": (1024, 4096)}
-PROFILED_ON: dict[str, tuple[Shape, ...]] = {"per_element": ((8, 512),)}
-"""For a kernel that reads its row once an element, and would take minutes on what the others get."""
+"""For a kernel that reads its row once per element, and would take minutes on what the others get."""
+
+PROFILED_ON: dict[str, tuple[Shape, ...]] = {
+    "per_element": ((8, 512),),
+    "unfused": ((64, 4096), WORKLOG),
+}
+"""The same; and one whose ragged loops the compiler unrolls, so that nobody can predict their requests."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """Cases that differ in provider and block size only, timed in one run with a copy."""
+    """Cases that differ in provider, step and block size only, timed in one run with a copy."""
 
     cases: tuple[Case, ...]
 
@@ -66,38 +85,53 @@ class Job:
         return self.matrix.shape == HOST_SHAPE
 
     @property
+    def is_search(self) -> bool:
+        """Whether block sizes far from the best may be left out; the explorers want all of them."""
+        return self.matrix.shape != WORKLOG
+
+    @property
     def label(self) -> str:
         """In words, for the progress bar."""
-        return f"{self.matrix.shape} {self.matrix.dtype}, {self.matrix.l2} L2"
+        return f"{self.matrix.shape} {self.matrix.dtype} {self.matrix.data}, {self.matrix.l2} L2"
 
 
-def plan(quick: bool = False) -> list[Job]:
-    """Every timing of a record, one job a shape, dtype and L2 state; `quick` keeps two shapes."""
+def plan(quick: bool = False, multiprocessors: int = MULTIPROCESSORS) -> list[Job]:
+    """Every timing of a record, one job per matrix and L2 state; `quick` keeps two shapes."""
     jobs: dict[Case, dict[Case, None]] = {}
-    for case in _timed():
+    for case in _timed(multiprocessors):
         if not quick or case.shape in QUICK_SHAPES:
-            jobs.setdefault(replace(case, provider="", block_size=None), {})[case] = None
+            jobs.setdefault(replace(case, provider="", block_size=None, step=""), {})[case] = None
     return [Job(tuple(cases)) for cases in jobs.values()]
 
 
-def _timed() -> Iterator[Case]:
+def _timed(multiprocessors: int) -> Iterator[Case]:
     for kernel in rungs():
-        for size in kernel.legal_block_sizes(WORKLOG[1]):
-            yield Case(kernel.name, *WORKLOG, block_size=size)
+        for shape in (*PEER_SHAPES["float32"], *ROW_SWEEP, *ODD_SHAPES):
+            yield from _at_every_size(kernel, shape)
         yield replace(_own(kernel, HOT_SHAPE), l2="hot")
-        yield from _where_it_can(kernel, (*ROW_SWEEP, *OTHER_SHAPES))
-    for kernel in rungs()[-2:]:  # the fastest two, for the map of who wins where
-        yield from _where_it_can(kernel, PEER_SHAPES["float32"])
     for kernel in kernels.values():
         if kernel.foil:
             yield _own(kernel, TIMED_ON.get(kernel.name, WORKLOG))
+        if len(kernel.steps) > 1:
+            yield from (replace(_own(kernel, WORKLOG), step=step.entry) for step in kernel.steps)
+        if not kernel.foil or kernel.name in DATA_FOILS:
+            yield from (replace(_own(kernel, WORKLOG), data=data) for data in DATA)
+    for name in ("fusion", "fusion_two_barriers"):
+        rows = [multiprocessors * waves for waves in WAVES]
+        for count in (*rows, multiprocessors * 8 + 1):  # and one row in a wave of its own
+            yield _own(kernels[name], (count, WORKLOG[1]))
     for dtype, shapes in PEER_SHAPES.items():
         yield from (Case(name, *shape, dtype) for shape in shapes for name in PEERS)
     yield from (Case(name, *shape) for shape in ROW_SWEEP for name in PEERS)
 
 
-def _where_it_can(kernel: Kernel, shapes: tuple[Shape, ...]) -> Iterator[Case]:
-    return (_own(kernel, shape) for shape in shapes if kernel.legal_block_sizes(shape[1]))
+def _at_every_size(kernel: Kernel, shape: Shape) -> Iterator[Case]:
+    """All block sizes that take such rows; of those with more threads than rows, the smallest."""
+    rows, cols = shape
+    sizes = kernel.legal_block_sizes(cols)
+    for size in sizes:
+        if kernel.steps[0].grid != "thread a row" or size < 2 * rows or size == sizes[0]:
+            yield Case(kernel.name, rows, cols, block_size=size)
 
 
 def _own(kernel: Kernel, shape: Shape) -> Case:
@@ -110,7 +144,11 @@ def profiled(quick: bool = False) -> list[Case]:
     cases = []
     for kernel in kernels.values():
         shapes = PROFILED_ON.get(kernel.name, PROFILED_SHAPES)
-        if not kernel.foil and not quick:
+        if kernel.of:
+            shapes = (WORKLOG,)
+        elif kernel.name not in PROFILED_ON and not quick:
             shapes = (*shapes, WORKLOG)
+        if not kernel.foil and not quick:
+            shapes += tuple(s for s in READERS_SHAPES if kernel.legal_block_sizes(s[1]))
         cases += [_own(kernel, shape) for shape in shapes]
     return cases

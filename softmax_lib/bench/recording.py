@@ -2,62 +2,113 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import torch
 
 from softmax_lib.bench import ncu, timing
-from softmax_lib.bench.contest import time_together
+from softmax_lib.bench.contest import FAR_OFF, time_together
 from softmax_lib.bench.plan import Job, plan, profiled
+from softmax_lib.bench.probes import probe_all
 from softmax_lib.checking import choose_device
-from softmax_lib.errors import BadInput, NotAvailable
-from softmax_lib.gpu.facts import clocks, gpu_facts, today, versions
+from softmax_lib.errors import BadInput, NotAvailable, Unfinished
+from softmax_lib.gpu.facts import busy, clocks, gpu_facts, slowed, today, versions
 from softmax_lib.records.measurement import Case
 from softmax_lib.records.record import Record, load
 from softmax_lib.records.schema import SCHEMA
 from softmax_lib.records.shelf import file_stem, folders
 from softmax_lib.records.skips import provider_of, skipped_case
-from softmax_lib.registry import with_copy
+from softmax_lib.registry import kernels, with_copy
+
+PROFILES_A_PART = 16
+"""Kernels that one start of ncu profiles; each takes some seconds."""
 
 NCU = "ncu"
 """What `skipped` has where no hardware counters could be read."""
 
 
 def record(
-    path: Path | None = None, *, quick: bool = False, progress: Callable[[str, int, int], None]
+    path: Path | None = None,
+    *,
+    quick: bool = False,
+    minutes: float | None = None,
+    progress: Callable[[str, int, int], None],
 ) -> Path:
     """Measure everything on this GPU and write the record; where it was written.
 
-    `progress` hears a label, how many jobs are done, and how many there are. The work is kept
-    after every job in <path>.part and becomes the record at the end, so an interruption loses one
-    job and leaves an older record whole; the next call goes on from there, if GPU, software, day
-    and kernels are still the same. Raises `NotAvailable` without a GPU, `BadInput` when `path`
-    holds something that is no record, or a full one that a quick one would replace, or cannot be
-    written.
+    `progress` hears a label, how many parts are done, and how many there are. The work is kept
+    after every part in <path>.part and becomes the record at the end, so an interruption loses one
+    part and leaves an older record whole; the next call goes on from there, if GPU, software, day
+    and kernels are still the same. Raises `NotAvailable` without a GPU, `Unfinished` when `minutes`
+    are over before all is done, `BadInput` when `path` holds something that is no record, or a full
+    one that a quick one would replace, or cannot be written.
     """
+    ends_s = time.monotonic() + 60 * (math.inf if minutes is None else minutes)
     choose_device("cuda")
     if path is None:
         path = folders()[0] / f"{file_stem(torch.cuda.get_device_name())}.json"
     unfinished = path.with_name(f"{path.name}.part")
     kept = _resume(path, unfinished, quick)
+    _take_notes(kept, [*busy(), *slowed()])
     kept.save(unfinished)
-    jobs = [left for job in plan(quick) if (left := _left_to_do(job, kept)).cases]
-    for done, job in enumerate(jobs):
-        progress(job.label, done, len(jobs) + 1)
-        skip = kept.skipped.__setitem__
-        for measured in time_together(job.cases, host=job.times_host, skipped=skip):
-            kept.add(measured)
+    parts = _parts(kept, quick)
+    for done, (label, work) in enumerate(parts):
+        if time.monotonic() > ends_s:
+            raise Unfinished(
+                f"{done} of {len(parts)} parts are done and kept in {unfinished}; "
+                "call it again to go on."
+            )
+        progress(label, done, len(parts))
+        work()
+        _take_notes(kept, slowed())
         kept.save(unfinished)
         torch.cuda.empty_cache()
-    progress("hardware counters", len(jobs), len(jobs) + 1)
-    _profile(kept, profiled(quick))
     kept.content["clocks"]["after"] = clocks()
     kept.save(path)
     unfinished.unlink()
-    progress("done", len(jobs) + 1, len(jobs) + 1)
+    progress("done", len(parts), len(parts))
     return path
+
+
+Part = tuple[str, Callable[[], None]]
+"""A label, and a piece of work whose result is kept whole."""
+
+
+def _parts(kept: Record, quick: bool) -> list[Part]:
+    """What is left to do, in order: probes, one job after the other, and hardware counters by kernel."""
+    parts: list[Part] = [] if quick or kept.probes else [("probes", partial(_probe, kept))]
+    for job in plan(quick, kept.multiprocessors):
+        left = _left_to_do(job, kept)
+        if left.cases:
+            parts.append((left.label, partial(_time, kept, left)))
+    there = {profile.case for profile in kept.profiles}
+    missing = [case for case in profiled(quick) if case not in there]
+    for start in range(0, len(missing), PROFILES_A_PART):
+        some = missing[start : start + PROFILES_A_PART]
+        parts.append(("hardware counters", partial(_profile, kept, some)))
+    return parts
+
+
+def _time(kept: Record, job: Job) -> None:
+    skip = kept.skipped.__setitem__
+    options = {"host": job.times_host, "search": job.is_search}
+    for measured in time_together(job.cases, **options, skipped=skip):
+        kept.add(measured)
+
+
+def _probe(kept: Record) -> None:
+    kept.probes = list(probe_all())
+
+
+def _take_notes(kept: Record, told: list[str]) -> None:
+    """What disturbs the measurement, each thing once."""
+    notes = kept.content["notes"]
+    notes += [note for note in told if note not in notes]
 
 
 def _resume(path: Path, unfinished: Path, quick: bool) -> Record:
@@ -84,6 +135,8 @@ def _take_over(old: Record, fresh: Record) -> None:
     for timing_ in old.timings.values():
         if not timing_.stale:
             fresh.add(timing_)
+    fresh.probes = old.probes
+    fresh.content["notes"] = list(old.content["notes"])
     fresh.profiles = [p for p in old.profiles if not old.is_stale(p.case.provider)]
     fresh.content["clocks"]["before"] = old.content["clocks"].get("before")
     fresh.skipped = {
@@ -92,11 +145,21 @@ def _take_over(old: Record, fresh: Record) -> None:
 
 
 def _left_to_do(job: Job, kept: Record) -> Job:
-    """The job without what was timed already, or has given a reason not to be."""
+    """The job without what was timed already, or has given a reason not to be.
+
+    A kernel's search is whole once one block size has a time: the others were far from the best.
+    """
+
+    def is_done(case: Case) -> bool:
+        if job.is_search and case.provider in kernels and not case.step:
+            case = replace(case, block_size=None)
+            return kept.has(case)
+        return case in kept.timings
+
     left = [
         case
         for case in job.cases
-        if case not in kept.timings
+        if not is_done(case)
         and case.provider not in kept.skipped
         and skipped_case(case) not in kept.skipped
     ]
@@ -104,10 +167,8 @@ def _left_to_do(job: Job, kept: Record) -> Job:
 
 
 def _profile(kept: Record, cases: list[Case]) -> None:
-    there = {profile.case for profile in kept.profiles}
-    missing = [case for case in cases if case not in there]
     try:
-        kept.profiles += ncu.profile(missing) if missing else []
+        kept.profiles += ncu.profile(cases)
         kept.skipped.pop(NCU, None)
     except NotAvailable as error:
         kept.skipped[NCU] = str(error)
@@ -120,9 +181,14 @@ def _provenance() -> dict:
         "date": today(),
         "software": versions(),
         "clocks": {"before": clocks()},
+        "notes": [],
         "protocol": {
             "replays": timing.REPLAYS,
             "cold_by": timing.COLD_BY,
+            "alone_us": timing.LONG_CALL_US,
+            "search": f"every block size within {FAR_OFF:g} times the kernel's best in one call",
+            "masked": "each element is -inf with probability 1/2",
+            "spread": f"normal noise times {timing.SPREAD:g}",
             "time": "median of CUDA graph replays between two events, contenders taking turns",
             "copy": "faster of torch's copy and a float4 copy kernel, in the same run",
         },
@@ -130,4 +196,5 @@ def _provenance() -> dict:
         "skipped": {},
         "rows": [],
         "counters": [],
+        "probes": [],
     }

@@ -3,7 +3,8 @@
 Device time: a CUDA graph walks through enough input and output pairs to leave the L2 cache cold,
 and is replayed between two events; the contenders of one shape take turns, so that a drift of the
 clocks meets all of them. A copy of the same size runs among them: what it takes is what the memory
-system gives. Host time: one eager call after another, without waiting for the device.
+system gives. A call that takes long is timed by itself, after a copy of all pairs has emptied L2 of
+its matrices. Host time: one eager call after another, without waiting for the device.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import torch
 from torch import Tensor
 
 from softmax_lib.launch import run
-from softmax_lib.records.measurement import L2, Case
+from softmax_lib.records.measurement import L2, Case, Data
 from softmax_lib.registry import COPY
 
 Call = Callable[[Tensor, Tensor], object]
@@ -32,6 +33,8 @@ COLD_BY = 10
 """Pairs fill this many times the L2 cache before one of them is used again."""
 LONG_ENOUGH_US = 1000.0
 """A graph holds about this much work, so that the events' own cost vanishes."""
+LONG_CALL_US = 5000.0
+"""A call that takes so long is timed alone: in a graph it would walk through its pairs for seconds."""
 MOST_ROUNDS = 200
 """Walks through all pairs that a graph holds at most."""
 ENOUGH_MS = 400.0
@@ -50,7 +53,7 @@ class Timing:
 
 def copies(case: Case) -> dict[Case, Call]:
     """What `case` is compared with: torch's copy and, where 16 bytes divide the matrix, our kernel."""
-    theirs, ours = (replace(case, provider=name, block_size=None) for name in COPIES)
+    theirs, ours = (replace(case, provider=name, block_size=None, step="") for name in COPIES)
     found: dict[Case, Call] = {theirs: lambda x, y: y.copy_(x)}
     if case.matrix_bytes % 16 == 0:
         found[ours] = lambda x, y: run(COPY, _words(x), out=_words(y), block_size=256)
@@ -67,20 +70,37 @@ def time_device(calls: Mapping[Case, Call]) -> dict[Case, Timing]:
     A call for whose results the memory is too small is left out; raises torch's OutOfMemoryError
     when the matrices do not fit. Any other error of a call is the caller's to catch beforehand.
     """
-    xs, ys = _matrices(next(iter(calls)))
+    pairs = _Pairs(next(iter(calls)))
     graphs = {}
     for case, call in calls.items():
         with contextlib.suppress(torch.OutOfMemoryError):
-            graphs[case] = _capture(call, xs, ys)
+            graphs[case] = _capture(call, pairs)
     for graph in graphs.values():
         graph.replay()
     elapsed_ms = take_turns(graphs, REPLAYS, torch.cuda.synchronize)
     return {case: summary(ms, graphs[case].calls) for case, ms in elapsed_ms.items()}
 
 
+def sample(case: Case) -> Tensor:
+    """A matrix on the GPU such as `case` is about."""
+    x = torch.empty(case.shape, device="cuda", dtype=getattr(torch, case.dtype))
+    return _fill(x, case.data)
+
+
+def time_once(call: Call, x: Tensor) -> float:
+    """Microseconds of one `call` on the device, which has been called before."""
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    y = torch.empty_like(x)
+    start.record()
+    call(x, y)
+    end.record()
+    end.synchronize()
+    return 1e3 * start.elapsed_time(end)
+
+
 def time_host(call: Call, case: Case) -> float:
     """Microseconds that the host spends on one eager `call`, the device kept from falling behind."""
-    x = torch.randn(case.shape, device="cuda").to(getattr(torch, case.dtype))
+    x = sample(case)
     y = torch.empty_like(x)
     spent = []
     for _ in range(5):
@@ -138,16 +158,36 @@ def summary(elapsed_ms: list[float], calls: int) -> Timing:
 # ---- on the GPU
 
 
-def _matrices(case: Case) -> tuple[list[Tensor], list[Tensor]]:
-    """Inputs of normal noise and outputs, each at a multiple of 512 bytes, as by an allocation of its own."""
-    dtype = getattr(torch, case.dtype)
-    l2_bytes = torch.cuda.get_device_properties().L2_cache_size
-    count = pairs_needed(case.matrix_bytes, l2_bytes, case.l2)
-    stride = -(-case.matrix_bytes // 512) * 512 // dtype.itemsize
-    both = torch.empty(2, count, stride, device="cuda", dtype=dtype)
-    both[0].normal_(generator=torch.Generator("cuda").manual_seed(0))
-    matrices = both[:, :, : case.rows * case.cols].unflatten(2, case.shape)
-    return list(matrices[0]), list(matrices[1])
+SPREAD = 60.0
+
+
+def _fill(x: Tensor, data: Data) -> Tensor:
+    """Put into `x` what `data` says, from a seed."""
+    seeded = torch.Generator("cuda").manual_seed(0)
+    x.normal_(0, SPREAD if data == "spread" else 1, generator=seeded)
+    if data == "masked":
+        mask = torch.empty(x.shape, device="cuda", dtype=torch.bool)
+        x.masked_fill_(mask.bernoulli_(0.5, generator=seeded), -torch.inf)
+    return x
+
+
+class _Pairs:
+    """Inputs and outputs of a case, each at a multiple of 512 bytes, as by an allocation of its own."""
+
+    def __init__(self, case: Case) -> None:
+        dtype = getattr(torch, case.dtype)
+        l2_bytes = torch.cuda.get_device_properties().L2_cache_size
+        count = pairs_needed(case.matrix_bytes, l2_bytes, case.l2)
+        stride = -(-case.matrix_bytes // 512) * 512 // dtype.itemsize
+        self._both = torch.empty(2, count, stride, device="cuda", dtype=dtype)
+        _fill(self._both[0], case.data)
+        matrices = self._both[:, :, : case.rows * case.cols].unflatten(2, case.shape)
+        self.xs, self.ys = list(matrices[0]), list(matrices[1])
+
+    def empty_l2(self) -> None:
+        """Copy all inputs, the first one first: then L2 holds the last ones."""
+        if len(self.xs) > 1:
+            self._both[1].copy_(self._both[0])
 
 
 @dataclass(frozen=True)
@@ -157,28 +197,35 @@ class _Graph:
     graph: torch.cuda.CUDAGraph
     calls: int
     results: list
+    prepare: Callable[[], None] = lambda: None
 
     def replay(self) -> tuple[torch.cuda.Event, torch.cuda.Event]:
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self.prepare()
         start.record()
         self.graph.replay()
         end.record()
         return start, end
 
 
-def _capture(call: Call, xs: list[Tensor], ys: list[Tensor]) -> _Graph:
-    """A graph of calls over all pairs, as many times as make it long enough."""
+def _capture(call: Call, pairs: _Pairs) -> _Graph:
+    """A graph of calls over all pairs, as many times as make it long enough; or of one long call."""
+    xs, ys = pairs.xs, pairs.ys
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         call(xs[0], ys[0])
-        rounds = rounds_needed(_time_round(call, xs, ys))
+        is_long = time_once(call, xs[0]) > LONG_CALL_US
+        rounds = 1 if is_long else rounds_needed(_time_round(call, xs, ys))
     torch.cuda.current_stream().wait_stream(side)
     torch.cuda.synchronize()
+    walk = list(zip(xs, ys, strict=True))[: 1 if is_long else None]
     graph, results = torch.cuda.CUDAGraph(), []
     with torch.cuda.graph(graph):
         for _ in range(rounds):
-            results += [call(x, y) for x, y in zip(xs, ys, strict=True)]
+            results += [call(x, y) for x, y in walk]
+    if is_long:
+        return _Graph(graph, 1, results, pairs.empty_l2)
     return _Graph(graph, rounds * len(xs), results)
 
 

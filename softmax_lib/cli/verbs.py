@@ -67,6 +67,12 @@ def _parser() -> argparse.ArgumentParser:
     record = verb("record", _record, "measure every rung and peer on this GPU and write the record")
     record.add_argument("--quick", action="store_true", help="two shapes only")
     record.add_argument(
+        "--minutes",
+        type=float,
+        metavar="N",
+        help="stop after about N; the next call goes on from there",
+    )
+    record.add_argument(
         "--output",
         type=Path,
         metavar="FILE",
@@ -165,14 +171,18 @@ def _record(options: argparse.Namespace) -> int:
     from softmax_lib.bench.recording import record  # which needs torch, and so comes after
 
     with _parts(options.json) as tell:
-        path = record(options.output, quick=options.quick, progress=tell)
+        path = record(options.output, quick=options.quick, minutes=options.minutes, progress=tell)
     made = load(path)
     counts = {"times": len(made.timings), "profiles": len(made.profiles)}
     skipped = made.content["skipped"]
     if options.json:
-        return _print_json({"path": str(path), **counts, "skipped": skipped})
+        return _print_json(
+            {"path": str(path), **counts, "skipped": skipped, "notes": made.content["notes"]}
+        )
     for what, reason in skipped.items():
         print(f"Skipped {what}: {reason}")
+    for note in made.content["notes"]:
+        print(f"Note: {note}")
     print(f"Wrote {path}: {counts['times']} times, {counts['profiles']} hardware profiles.")
     return 0
 

@@ -20,13 +20,14 @@ PACKAGES = (
     "cupy-cuda13x",
     "liger-kernel",
     "quack-kernels",
+    "helion",
     "softmax-lib",
 )
 """What takes part in a measurement."""
 
 
 def gpu_facts() -> dict[str, str | int]:
-    """The current GPU: name, compute capability, multiprocessors, bytes of L2 cache, driver."""
+    """The current GPU: name, compute capability, multiprocessors, bytes of L2 and of memory, driver."""
     device = torch.cuda.get_device_properties()
     answers = _ask({"driver": lambda nvml, gpu: nvml.nvmlSystemGetDriverVersion()})
     return {
@@ -34,6 +35,7 @@ def gpu_facts() -> dict[str, str | int]:
         "compute_capability": f"{device.major}.{device.minor}",
         "multiprocessors": device.multi_processor_count,
         "l2_bytes": device.L2_cache_size,
+        "memory_bytes": device.total_memory,
         **answers,
     }
 
@@ -72,6 +74,31 @@ def clocks() -> dict[str, str]:
             ),
         }
     )
+
+
+BUSY_PERCENT = 5
+"""Other work that keeps the GPU busy for more of the last second than this is worth a note."""
+
+SLOWED_BY = {0x8: "the hardware", 0x20: "heat, by the driver", 0x40: "heat, by the hardware", 0x80: "its power supply"}  # fmt: skip
+"""Bits of the driver's clock event reasons that say that the clock is held down (NVML's documentation)."""
+
+
+def busy() -> list[str]:
+    """A sentence where other work keeps the GPU busy; to be asked before any work of one's own."""
+    (percent,) = _ask(
+        {"": lambda nvml, gpu: str(nvml.nvmlDeviceGetUtilizationRates(gpu).gpu)}
+    ).values()
+    if percent == UNKNOWN or int(percent) <= BUSY_PERCENT:
+        return []
+    return [f"Other work kept the GPU busy for {percent} % of the time before."]
+
+
+def slowed() -> list[str]:
+    """A sentence for each reason for which the driver holds the clock down now."""
+    ask = {"": lambda nvml, gpu: str(nvml.nvmlDeviceGetCurrentClocksEventReasons(gpu))}
+    (reasons,) = _ask(ask).values()
+    bits = 0 if reasons == UNKNOWN else int(reasons)
+    return [f"The clock was held down by {by}." for bit, by in SLOWED_BY.items() if bits & bit]
 
 
 Question = Callable[[Any, Any], str]

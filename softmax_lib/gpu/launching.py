@@ -27,7 +27,8 @@ def run(kernel: Kernel, x: Tensor, block_size: int | None, out: Tensor | None) -
         with torch.cuda.device(device):
             return run(kernel, x, block_size, out)
     table = _of_this_thread.prepared
-    key = (kernel.digest, kernel.default_block_size, x.shape, block_size, device)
+    chosen_by = (kernel.default_block_size, kernel.thread_share)
+    key = (kernel.digest, chosen_by, x.shape, block_size, device)
     prepared = table.get(key)
     if prepared is None:
         prepared = _prepare(kernel, x.shape[0], x.shape[1], block_size, device)

@@ -8,17 +8,22 @@ from typing import Literal, get_args
 from softmax_lib.errors import BadInput
 
 L2 = Literal["cold", "hot"]
+Data = Literal["normal", "spread", "masked"]
+"""What the matrix holds: normal noise, the same times 60, or noise of which half is -inf."""
 
 ITEM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 """Bytes of an element, by the dtypes that records know."""
 
-KNOWN = {"dtype": tuple(ITEM_BYTES), "l2": get_args(L2)}
+KNOWN = {"dtype": tuple(ITEM_BYTES), "l2": get_args(L2), "data": get_args(Data)}
 """What a case may have there."""
 
-PEERS = ("torch", "torch.compile", "triton", "liger", "quack")
+PEERS = ("torch", "torch.compile", "triton", "triton-tile", "liger", "quack", "helion")
 """The softmaxes of others, in the order in which tables and pictures have them."""
 
-LABELS = {"triton": "Triton tutorial", "liger": "Liger", "quack": "QuACK"}
+LABELS = {
+    "triton": "Triton tutorial", "triton-tile": "Triton, a program per row", "liger": "Liger", "quack": "QuACK",
+    "helion": "Helion, not tuned",
+}  # fmt: skip
 """What a table or picture calls a peer, where that is not its name."""
 
 
@@ -26,8 +31,9 @@ LABELS = {"triton": "Triton tutorial", "liger": "Liger", "quack": "QuACK"}
 class Case:
     """What is timed: a provider (a kernel, a peer or a copy) on one matrix, with a cold or hot L2.
 
-    A kernel has a block size; a peer and a copy have none. Raises `BadInput` for a matrix without
-    elements, or a dtype or L2 that is not known here.
+    A kernel has a block size; a peer and a copy have none. `step` is the entry of the one launch of
+    a kernel that is timed alone, "" for the whole. Raises `BadInput` for a matrix without elements,
+    or a dtype, L2 or data that is not known here.
     """
 
     provider: str
@@ -36,6 +42,8 @@ class Case:
     dtype: str = "float32"
     block_size: int | None = None
     l2: L2 = "cold"
+    data: Data = "normal"
+    step: str = ""
 
     def __post_init__(self) -> None:
         if self.rows < 1 or self.cols < 1:
@@ -57,7 +65,9 @@ class Case:
 
     def __str__(self) -> str:
         threads = "" if self.block_size is None else f" at {self.block_size} threads a block"
-        return f"{self.provider} on {self.shape} {self.dtype}{threads}, {self.l2} L2"
+        data = "" if self.data == "normal" else f" of {self.data} values"
+        of = f"{self.step} of " if self.step else ""
+        return f"{of}{self.provider} on {self.shape} {self.dtype}{data}{threads}, {self.l2} L2"
 
 
 @dataclass(frozen=True)
@@ -105,10 +115,49 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Profile:
-    """Hardware counters of one launch, by the names in `schema.METRICS`; those of all steps added up."""
+    """Hardware counters of one launch, by the names in `schema.METRICS`; those of all steps added up.
+
+    Those of `schema.EXECUTION` are missing where ncu could not read them.
+    """
 
     case: Case
     counters: dict[str, int]
+
+    @property
+    def instructions_per_element(self) -> float:
+        """Instructions that the threads executed for each element of the matrix."""
+        return 32 * self.counters["instructions"] / (self.case.rows * self.case.cols)
+
+    @property
+    def issue_share(self) -> float:
+        """Issue slots used: instructions issued in each cycle of a scheduler, which can issue one."""
+        return self.counters["instructions_issued"] / self.counters["scheduler_cycles"]
+
+    @property
+    def warps_per_multiprocessor(self) -> float:
+        """Warps that a multiprocessor held, on average over the cycles in which it held any."""
+        return self.counters["warp_cycles"] / self.counters["multiprocessor_cycles"]
+
+    @property
+    def l1_hit_share(self) -> float:
+        """Of the sectors that loads asked L1 for, the share that it had."""
+        return self.counters["global_load_hit_sectors"] / self.counters["global_load_sectors"]
+
+    @property
+    def stalls(self) -> dict[str, float]:
+        """What warps waited for, as shares of all their cycles, by ncu's reasons, largest first."""
+        found = {n: v for n, v in self.counters.items() if n.startswith("stalled_")}
+        in_order = sorted(found, key=lambda name: -found[name])
+        return {n.removeprefix("stalled_"): found[n] / sum(found.values()) for n in in_order}
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a probe of the GPU found, by its unit, `at` certain settings: 39.9 {"cycles"} at {"kib": 4}."""
+
+    name: str
+    at: dict[str, int]
+    found: dict[str, float]
 
 
 def gb_per_s(matrix_bytes: int, time_us: float) -> float:

@@ -1,30 +1,33 @@
 """A record: all that was measured on one GPU, read from and written to book/measurements/<gpu>.json.
 
-schema      1
-gpu         name, compute_capability, multiprocessors, l2_bytes, driver
+schema      2
+gpu         name, compute_capability, multiprocessors, l2_bytes, memory_bytes, driver
 date        YYYY-MM-DD
 software    version of everything that took part, by name
 clocks      as found: what the driver reported before and after
+notes       what else was going on: other work on the GPU, a lowered clock
 protocol    how it was timed
 kernels     digest of each kernel when it was measured, by name
 skipped     what was not measured, and why
-rows        one timing each: provider, rows, cols, dtype, block_size, l2, median_us, low_us, high_us,
-            copy_us (a copy of the same size in the same run), host_us (one eager call) or null
+rows        one timing each: provider, rows, cols, dtype, block_size, l2, data, step, median_us, low_us,
+            high_us, copy_us (a copy of the same size in the same run), host_us (one eager call) or null
 counters    one ncu profile each: kernel, rows, cols, block_size, and its counters by name
+probes      what was found of the GPU itself, one each: name, at (its settings), found (values by unit)
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from softmax_lib.errors import BadInput
 from softmax_lib.files import replace_file
 from softmax_lib.records import skips
-from softmax_lib.records.measurement import L2, Case, Measurement, Profile
+from softmax_lib.records.measurement import L2, Case, Measurement, Probe, Profile
 from softmax_lib.records.schema import SCHEMA, find_fault
 from softmax_lib.records.skips import Refusal, Skipped
 from softmax_lib.registry import kernels, with_copy
@@ -36,18 +39,20 @@ _CASE_FIELDS = [field.name for field in fields(Case)]
 class Record:
     """All that was measured on one GPU.
 
-    `content` is what the file holds; in `timings`, `profiles` and `skipped` it is read.
+    `content` is what the file holds; in `timings`, `profiles`, `probes` and `skipped` it is read.
     """
 
     content: dict[str, Any]
     timings: dict[Case, Measurement] = field(init=False)
     profiles: list[Profile] = field(init=False)
+    probes: list[Probe] = field(init=False)
     skipped: Skipped = field(init=False)
 
     def __post_init__(self) -> None:
         read = map(self._timing, self.content["rows"])
         self.timings = {timing.case: timing for timing in read}
         self.profiles = [_profile(entry) for entry in self.content["counters"]]
+        self.probes = [Probe(**entry) for entry in self.content["probes"]]
         self.skipped = skips.read(self.content["skipped"])
 
     # ---- where it comes from
@@ -96,6 +101,7 @@ class Record:
             told[f"clocks {when}"] = f"{multiprocessors} SM, {memory} memory"
         told["date"] = content["date"]
         told["timings, profiles"] = f"{len(self.timings)}, {len(self.profiles)}"
+        told["notes"] = "; ".join(content["notes"]) or "none"
         return {name: str(value) for name, value in told.items()}
 
     @property
@@ -118,16 +124,53 @@ class Record:
     def add(self, timing: Measurement) -> None:
         """Put in one timing, in place of an older one of the same case."""
         self.timings[timing.case] = timing
+        self.__dict__.pop("_best", None)
+
+    @cached_property
+    def _best(self) -> dict[Case, Measurement]:
+        """The fastest timing of each case, whatever its block size."""
+        best: dict[Case, Measurement] = {}
+        for case, timing in self.timings.items():
+            any_size = replace(case, block_size=None)
+            if any_size not in best or timing.median_us < best[any_size].median_us:
+                best[any_size] = timing
+        return best
+
+    def profile(self, name: str, rows: int, cols: int) -> Profile:
+        """The hardware counters of a kernel on this shape. Raises `BadInput` when there are none."""
+        for profile in self.profiles:
+            if (profile.case.provider, profile.case.shape) == (name, (rows, cols)):
+                return profile
+        raise BadInput(f"{name} was not profiled on ({rows}, {cols}) on {self.where}.")
+
+    def probed(self, name: str, **at: int) -> list[Probe]:
+        """What the probe of this name found where its settings have these values."""
+        return [
+            probe
+            for probe in self.probes
+            if probe.name == name and all(probe.at.get(key) == at[key] for key in at)
+        ]
+
+    def has(self, case: Case) -> bool:
+        """Whether `find` would find it."""
+        return case in self.timings or case in self._best
 
     def find(self, case: Case) -> Measurement:
-        """The recorded time. Raises `BadInput`, saying what is there, for a case never recorded."""
-        found = self.timings.get(case)
+        """The recorded time, for a kernel without a block size at its best one.
+
+        Raises `BadInput`, saying what is there, for a case never recorded.
+        """
+        found = self.timings.get(case) or self._best.get(case)
         if found is None:
             raise BadInput(self._missing(case))
         return found
 
     def select(self, **wanted: Any) -> list[Measurement]:
-        """Timings of the cases whose named fields have these values, in the order of recording."""
+        """Timings of the cases whose named fields have these values, in the order of recording.
+
+        Unless asked for otherwise they are of normal noise and of whole kernels.
+        """
+        wanted = {"data": "normal", "step": "", **wanted}
         return [
             timing
             for case, timing in self.timings.items()
@@ -137,11 +180,11 @@ class Record:
     def times(
         self, rows: int, cols: int, dtype: str = "float32", l2: L2 = "cold"
     ) -> dict[str, Measurement]:
-        """Who was timed on this shape, by name: kernels at the block size they choose, then peers."""
+        """Who was timed on this shape, by name: kernels at their best block size, then peers."""
+        on_shape = self.select(rows=rows, cols=cols, dtype=dtype, l2=l2)
         found = {
-            timing.case.provider: timing
-            for timing in self.select(rows=rows, cols=cols, dtype=dtype, l2=l2)
-            if timing.case.block_size in (None, _own_block_size(timing.case))
+            timing.case.provider: self._best[replace(timing.case, block_size=None)]
+            for timing in on_shape
         }
         in_order = [name for name in kernels if name in found]
         in_order += [name for name in found if name not in kernels]
@@ -156,6 +199,7 @@ class Record:
             "skipped": skips.write(self.skipped),
             "rows": [_as_row(timing) for timing in self.timings.values()],
             "counters": [_as_counters(profile) for profile in self.profiles],
+            "probes": [asdict(probe) for probe in self.probes],
         }
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -181,11 +225,6 @@ class Record:
             return f"{case} was never recorded; at this shape there are block sizes {sizes}."
         shapes = dict.fromkeys(f"{other.shape} {other.dtype} {other.l2}" for other in there)
         return f"{case} was never recorded; there are {', '.join(shapes)}."
-
-
-def _own_block_size(case: Case) -> int | None:
-    kernel = kernels.get(case.provider)
-    return kernel.choose_block_size(case.cols) if kernel else None
 
 
 def _as_row(timing: Measurement) -> dict[str, Any]:

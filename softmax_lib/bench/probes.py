@@ -1,0 +1,138 @@
+"""Probes of the GPU itself: what a load waits for, what keeps memory busy, what a scattered request costs.
+
+Each launches a small kernel of `kernels/probes` that does one thing; none computes a softmax.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import torch
+
+from softmax_lib.gpu.compile import load
+from softmax_lib.records.measurement import Probe
+from softmax_lib.source import KERNEL_FOLDER, Program, Source
+
+LATENCY_KIB = tuple(4 * 2**power for power in range(19))
+"""Sizes of the array that a chain of loads runs through: from well inside L1 to 1 GiB."""
+
+LINE_WORDS = 32
+"""Words of a cache line: the chain takes each line once, in random order."""
+
+HOPS = 1 << 16
+
+READ_BYTES = 1 << 30
+IN_FLIGHT = tuple(
+    (block, loads, width)
+    for width in (4, 16)
+    for block, loads in (
+        (32, 1), (64, 1), (128, 1), (256, 1), (512, 1), (1024, 1),
+        (256, 4), (512, 4), (1024, 2), (1024, 4), (1024, 8), (1024, 16),
+    )
+    if block * loads * width <= 128 * 1024
+)  # fmt: skip
+"""Threads per block, loads per thread and bytes per load; one block per multiprocessor."""
+
+LINES = (1, 2, 4, 8, 16, 32)
+TIMES = 4096
+BLOCKS = 32768
+
+
+def probe_all() -> Iterator[Probe]:
+    """Every probe of a record, in order."""
+    yield from latencies()
+    yield from read_bandwidths()
+    yield from scattered_requests()
+    yield from empty_blocks()
+
+
+def latencies() -> Iterator[Probe]:
+    """Cycles and nanoseconds of one load that the next one waits for, by the size of the array."""
+    run = _function("latency", "probe_latency")
+    for kib in LATENCY_KIB:
+        chain = _chain(kib * 1024 // (4 * LINE_WORDS))
+        spent = torch.zeros(3, device="cuda", dtype=torch.int64)
+        run(1, 1, chain, spent, HOPS)
+        cycles, ns, _ = spent.tolist()
+        yield Probe("latency", {"kib": kib}, {"cycles": cycles / HOPS, "ns": ns / HOPS})
+
+
+def _chain(lines: int) -> torch.Tensor:
+    """Where to go from each line, so that all of them make one round in random order."""
+    order = torch.randperm(lines, device="cuda", generator=torch.Generator("cuda").manual_seed(0))
+    chain = torch.zeros(lines * LINE_WORDS, device="cuda", dtype=torch.int32)
+    chain[order * LINE_WORDS] = (order.roll(-1) * LINE_WORDS).int()
+    return chain
+
+
+def read_bandwidths() -> Iterator[Probe]:
+    """GB/s of reading 1 GiB, by how many bytes each multiprocessor has asked for at a time."""
+    x = torch.zeros(READ_BYTES // 4, device="cuda")
+    sink = torch.zeros(1, device="cuda")
+    for block, loads, width in IN_FLIGHT:
+        defines = (("BLOCK", block), ("LOADS", loads), ("WIDTH", width))
+        run = _function("in_flight", "probe_in_flight", defines)
+        time_us = _time_us(partial(run, _multiprocessors(), block, x, sink, READ_BYTES // width))
+        at = {"threads": block, "loads": loads, "width": width, "bytes": block * loads * width}
+        yield Probe("read bandwidth", at, {"gb_per_s": READ_BYTES / time_us / 1e3})
+
+
+def scattered_requests() -> Iterator[Probe]:
+    """Cycles that a multiprocessor spends on one request of a warp, by the cache lines it touches."""
+    for stores in (0, 1):
+        for lines in LINES:
+            defines = (("BLOCK", 1024), ("LINES", lines), ("STORES", stores))
+            run = _function("scatter", "probe_scatter", defines)
+            x = torch.zeros(8192, device="cuda")
+            spent = torch.zeros(1, device="cuda", dtype=torch.int64)
+            for _ in range(2):  # the first brings x into L1
+                run(1, 1024, x, spent, TIMES)
+            cycles = spent.item() / (1024 // 32 * TIMES)
+            at = {"lines": lines, "stores": stores}
+            yield Probe("scattered request", at, {"cycles": cycles})
+
+
+def empty_blocks() -> Iterator[Probe]:
+    """Microseconds of a launch of 32768 blocks that do nothing, by the threads of a block."""
+    run = _function("blocks", "probe_blocks")
+    for threads in (32, 64, 128, 256, 512, 1024):
+        at = {"threads": threads, "blocks": BLOCKS}
+        yield Probe("empty blocks", at, {"us": _time_us(partial(run, BLOCKS, threads))})
+
+
+def _function(
+    name: str, entry: str, defines: tuple[tuple[str, int], ...] = ()
+) -> Callable[..., None]:
+    """A probe's kernel, to be called with blocks, threads and its arguments."""
+    source = Source.read(KERNEL_FOLDER / "probes" / f"{name}.cu")
+    function = load(Program(source, defines), torch.cuda.current_device()).get_function(entry)
+
+    def launch(blocks: int, threads: int, *arguments: Any) -> None:
+        import cupy
+
+        given = [a.data_ptr() if isinstance(a, torch.Tensor) else cupy.int32(a) for a in arguments]
+        stream = cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream)
+        with stream:
+            function((blocks,), (threads,), tuple(given))
+
+    return launch
+
+
+def _multiprocessors() -> int:
+    return torch.cuda.get_device_properties().multi_processor_count
+
+
+def _time_us(call: Callable[[], None], times: int = 9) -> float:
+    """Median microseconds of one call on the device, from several that follow one another."""
+    marks = [torch.cuda.Event(enable_timing=True) for _ in range(times + 1)]
+    call()
+    for mark in marks[:-1]:
+        mark.record()
+        call()
+    marks[-1].record()
+    torch.cuda.synchronize()
+    return 1e3 * statistics.median(a.elapsed_time(b) for a, b in pairwise(marks))
