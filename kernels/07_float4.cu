@@ -18,6 +18,8 @@ __device__ float4 load4(const float* address) { return *reinterpret_cast<const f
 
 __device__ void store4(float* address, float4 v) { *reinterpret_cast<float4*>(address) = v; }
 
+__device__ float4 fill4(float value) { return make_float4(value, value, value, value); }
+
 __device__ float max4(float4 v) { return fmaxf(fmaxf(v.x, v.y), fmaxf(v.z, v.w)); }
 
 __device__ float sum4(float4 v) { return (v.x + v.y) + (v.z + v.w); }
@@ -28,16 +30,6 @@ __device__ float4 exp4(float4 v, float shift) {
 
 __device__ float4 scale4(float4 v, float scale) {
     return make_float4(v.x * scale, v.y * scale, v.z * scale, v.w * scale);
-}
-
-// This thread's next vectors of the row, BLOCK apart; what lies behind the end is -inf.
-__device__ void load_vectors(float4 (&v)[IN_FLIGHT], const float* body, int first, int vectors) {
-#pragma unroll
-    for (int i = 0; i < IN_FLIGHT; i++) {
-        int at = first + i * BLOCK;
-        v[i] = at < vectors ? load4(body + 4 * at)
-                            : make_float4(-INFINITY, -INFINITY, -INFINITY, -INFINITY);
-    }
 }
 
 extern "C" __global__ void softmax_float4(const float* __restrict__ x, float* __restrict__ y,
@@ -53,6 +45,7 @@ extern "C" __global__ void softmax_float4(const float* __restrict__ x, float* __
     int vectors = (cols - head) / 4;
     int edges = cols - 4 * vectors;
     int edge = tid < head ? tid : 4 * vectors + tid;
+    const float* x_body = x_row + head;
     float4 v[IN_FLIGHT];
 
     // 1. max and sum of this thread's columns, rescaled once for all vectors in flight
@@ -62,7 +55,11 @@ extern "C" __global__ void softmax_float4(const float* __restrict__ x, float* __
         thread_sum = expf(x_row[edge] - thread_max);
     }
     for (int first = tid; first < vectors; first += IN_FLIGHT * BLOCK) {
-        load_vectors(v, x_row + head, first, vectors);
+#pragma unroll
+        for (int i = 0; i < IN_FLIGHT; i++) {  // what lies behind the end is -inf
+            int at = first + i * BLOCK;
+            v[i] = at < vectors ? load4(x_body + 4 * at) : fill4(-INFINITY);
+        }
         float new_max = thread_max;
 #pragma unroll
         for (int i = 0; i < IN_FLIGHT; i++) new_max = fmaxf(new_max, max4(v[i]));
@@ -84,7 +81,11 @@ extern "C" __global__ void softmax_float4(const float* __restrict__ x, float* __
     if (tid < edges) y_row[edge] = expf(x_row[edge] - row_max) * scale;
     bool y_is_aligned = floats_to_boundary(y_row + head) == 0;
     for (int first = tid; first < vectors; first += IN_FLIGHT * BLOCK) {
-        load_vectors(v, x_row + head, first, vectors);
+#pragma unroll
+        for (int i = 0; i < IN_FLIGHT; i++) {
+            int at = first + i * BLOCK;
+            v[i] = at < vectors ? load4(x_body + 4 * at) : fill4(-INFINITY);
+        }
 #pragma unroll
         for (int i = 0; i < IN_FLIGHT; i++) {
             int at = first + i * BLOCK;

@@ -22,7 +22,7 @@ Pattern = Literal[
     "chunk a thread",
     "contiguous",
     "same row",
-    "one a row",
+    "value of the row",
 ]
 """How one pass over the matrix is spread over the lanes of a warp; `prediction` counts sectors from it.
 
@@ -32,7 +32,7 @@ strided float4  the same by 16 bytes, the ends of a row by single floats
 chunk a thread  lane i reads the i-th chunk of the row: neighbours are a chunk apart
 contiguous      lane i takes element i of the whole matrix
 same row        each element's thread reads its whole row: all lanes read one address
-one a row       each element's thread reads one scratch value of its row
+value of the row  each thread of a row's block reads one scratch value of it
 """
 
 WARP_MULTIPLES = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
@@ -214,5 +214,5 @@ class Kernel:
 
 
 def _accesses(passes: tuple[Pattern, ...], cols: int) -> int:
-    an_element = {"same row": cols, "one a row": 0}
+    an_element = {"same row": cols, "value of the row": 0}
     return sum(an_element.get(pattern, 1) for pattern in passes)

@@ -49,7 +49,7 @@ _FILES = (
            block_sizes=POWERS_OF_TWO, thread_share=8),
     Kernel("chunked", "05_chunked",
            _one("chunked", "block a row"), 2 * ("chunk a thread",), ("chunk a thread",),
-           block_sizes=POWERS_OF_TWO, thread_share=8, foil=True),
+           block_sizes=POWERS_OF_TWO, default_block_size=1024, foil=True),
     Kernel("textbook", "06_textbook",
            _one("textbook", "block a row"), 2 * ("strided",), ("strided",), thread_share=4, foil=True),
     Kernel("shuffle", "06_shuffle",
@@ -64,7 +64,8 @@ _FILES = (
             Step("softmax_unfused_exp", "block a row", ("x", "row_max", "y", "rows", "cols")),
             Step("softmax_unfused_sum", "block a row", ("y", "row_sum", "rows", "cols")),
             Step("softmax_unfused_divide", "block a row", ("row_sum", "y", "rows", "cols"))),
-           4 * ("strided",), 2 * ("strided",), thread_share=4, foil=True),
+           ("strided", "strided", "value of the row", "strided", "strided", "value of the row"), 2 * ("strided",),
+           thread_share=4, foil=True),
 )  # fmt: skip
 """One kernel a .cu file; a control, which is a file with something changed, comes after the last of these."""
 

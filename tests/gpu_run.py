@@ -1,7 +1,7 @@
 """Check everything that needs a GPU and write the summary, tests/gpu_run.json: `python tests/gpu_run.py`.
 
-Runs the tests marked `gpu`, the compilations with that machine's NVRTC, and the rungs under each
-tool of compute-sanitizer. A test without a GPU then asserts that no kernel has changed since
+Runs the tests marked `gpu`, the compilations with that machine's NVRTC, and every kernel without a
+flaw under each tool of compute-sanitizer. A test without a GPU then asserts that no kernel has changed since
 (test_gpu_run.py). Wants two GPUs: with one, the tests of the second are counted as skipped.
 """
 
@@ -14,14 +14,15 @@ from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from xml.etree import ElementTree
 
-from softmax_lib import kernels
+from softmax_lib import check, kernels
 from softmax_lib.gpu.facts import gpu_facts, today, versions
-from softmax_lib.registry import rungs
 
 TESTS = Path(__file__).parent
 SUMMARY = TESTS / "gpu_run.json"
 GPU_TESTS = ("test_kernels.py", "test_launch.py", "bench", "gpu", "live")
 """Where tests marked `gpu` or `nvrtc` are; the others need packages that a machine with a GPU may lack."""
+SANITIZED = (3, 33, 1001, 4099)
+"""Row lengths that each tool sees: less than a float4, a ragged warp, no multiple of 4, several turns."""
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 
@@ -47,17 +48,23 @@ def count_outcomes(report: Path) -> dict[str, int]:
 
 
 def run_sanitizer(tool: str) -> int:
-    """Check every rung under one tool of compute-sanitizer; how many errors it reports."""
+    """Check all sound kernels under one tool of compute-sanitizer; how many errors it reports."""
     # initcheck has to see torch's kernels too, which fill the matrices
     ours = [] if tool == "initcheck" else ["--kernel-name", "kernel_substring=softmax_"]
-    check = [sys.executable, "-m", "softmax_lib.cli", "check", "--device", "cuda"]
-    command = ["compute-sanitizer", "--tool", tool, *ours, *check, *(k.name for k in rungs())]
+    command = ["compute-sanitizer", "--tool", tool, *ours, sys.executable, __file__, "sanitized"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     errors = re.search(r"SUMMARY: (\d+) (errors?|hazards?)", done.stdout)
     if done.returncode or not errors:
         raise SystemExit(f"compute-sanitizer --tool {tool} did not finish:\n{done.stdout[-3000:]}")
     print(tool, done.stdout[:2000] if int(errors[1]) else "found nothing")
     return int(errors[1])
+
+
+def check_sanitized() -> None:
+    """What a sanitizer watches: each sound kernel on adversarial rows, none of them wrong."""
+    for kernel in kernels.values():
+        if kernel.flaw is None:
+            assert check(kernel, device="cuda", lengths=SANITIZED).ok, kernel.name
 
 
 def main() -> None:
@@ -77,4 +84,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    check_sanitized() if "sanitized" in sys.argv else main()

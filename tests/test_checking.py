@@ -20,7 +20,7 @@ def test_an_attempt_says_what_was_asked_and_what_was_wrong():
 
 def test_a_verdict_has_no_digit_that_depends_on_the_machine():
     result = check("shared", device="cpu", lengths=(33,))
-    assert result.verdict == "shared: 3 launches, all within the bound of float32"
+    assert result.verdict == "shared: 4 launches, all within the bound of float32"
     assert str(result) == f"{result.verdict} (on cpu)"
     assert len(result.attempts) == count_attempts(kernels["shared"], lengths=(33,))
     assert result.wrong == result.failures == ()

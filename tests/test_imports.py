@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "checking": {"errors", "source", "kernel", "registry", "arrays", "reference", "gpu", "launch"},
     "records": {"errors", "words", "files", "registry"},
     "bench": {
-        "errors", "words", "kernel", "registry", "reference", "gpu", "launch", "checking", "records",
+        "errors", "words", "source", "kernel", "registry", "reference", "gpu", "launch", "checking", "records",
     },
     "measurements": {"errors", "registry", "gpu", "records", "bench"},
     "xrays": {"errors", "source", "kernel", "registry", "reference", "gpu", "emulator", "launch", "records"},

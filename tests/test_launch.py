@@ -23,6 +23,7 @@ from softmax_lib.registry import resolve, rungs
 from softmax_lib.source import Source
 
 X = torch.randn(6, 40, generator=torch.Generator().manual_seed(0))
+SOUND = [kernel.name for kernel in kernels.values() if kernel.flaw is None]
 
 
 @pytest.mark.parametrize(
@@ -208,7 +209,7 @@ def test_a_launch_goes_to_the_current_stream_without_synchronising():
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", list(kernels))
+@pytest.mark.parametrize("name", SOUND)
 def test_a_cuda_graph_replays_the_launch_even_when_it_is_the_first(name):
     x = torch.randn(33, 517, device="cuda")
     y = torch.zeros_like(x)
@@ -243,7 +244,7 @@ def test_threads_and_streams_do_not_mix_their_arguments():
 
 @pytest.mark.gpu
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
-@pytest.mark.parametrize("name", list(kernels))
+@pytest.mark.parametrize("name", SOUND)
 def test_the_second_gpu_is_as_good_as_the_first(name):
     x = torch.randn(33, 517)
     y = run(name, x.to("cuda:1"))

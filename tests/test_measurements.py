@@ -15,7 +15,8 @@ without_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU measur
 @without_gpu
 def test_measure_replays_what_was_recorded_and_says_so():
     timing = measure("shared", *WORKLOG)
-    assert timing == recorded.find(Case("shared", *WORKLOG, block_size=1024))
+    tried = recorded.select(provider="shared", rows=WORKLOG[0], cols=WORKLOG[1])
+    assert timing == min(tried, key=lambda timing: timing.median_us)
     assert timing.source == f"recorded on {recorded.where}"
     assert measure("shared", *WORKLOG, block_size=64).case.block_size == 64
     assert measure("quack", *WORKLOG, dtype="bfloat16").case.dtype == "bfloat16"
@@ -49,9 +50,9 @@ def test_what_cannot_be_timed_gets_a_sentence(how, words):
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (("naive", 3, 5), "naive on (3, 5) float32 at 32 threads a block, cold L2 was never recorded; "
+        (("naive", 3, 5), "naive on (3, 5) float32, cold L2 was never recorded; "
                           "there are (1024, 32768) float32 cold"),
-        (("softmin", 3, 5), "2026-11-21 has chunked, float4"),
+        (("softmin", 3, 5), "2026-11-21 has chunked, constant_stride"),
         (("chunked", 1024, 32768, "float32", 64), "there are block sizes 1024"),
         (("shared", 1024, 32768, "bfloat16"), "(256, 4096) float32 hot"),
     ],

@@ -17,7 +17,7 @@ from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import View
 
 Part = int | str
-"""A phase by its number, or "header", "helpers", "setup"."""
+"""A phase by its number, or "header", "helpers", "setup", "entry"."""
 
 _PHASE = re.compile(r"(\s*)// (\d+)\. ")
 _CONTEXT_LINES = 1
@@ -50,8 +50,9 @@ def source(name: str, phase: Part | None = None) -> View:
     """The text of a kernel, or of a shared header such as "block_reduce.cuh", with its line numbers.
 
     `phase` picks one phase by its number, or "header" (the facts on top), "helpers" (what stands
-    before the kernel) or "setup" (the kernel before its first phase). Raises `UnknownKernel`, and
-    `BadInput` for a phase that is not there.
+    before the kernel), "setup" (the kernel before its first phase) or "entry" (the kernel, where the
+    phases are in a function that it calls). Raises `UnknownKernel`, and `BadInput` for a phase that
+    is not there.
     """
     given = _read(name)
     lines = given.text.splitlines()
@@ -78,6 +79,8 @@ def parts(given: Source) -> dict[Part, tuple[int, int]]:
         indented = lines[start].startswith(" ")
         ends = (i for i in range(start, stop) if indented and lines[i] == "}")
         found[number] = (start, next(ends, stop))
+    if phases and kernel > max(phases.values()):
+        found["entry"] = (found[max(phases)][1] + 1, len(lines))
     trimmed = {part: _without_blank_ends(lines, *span) for part, span in found.items()}
     return {part: (start, end) for part, (start, end) in trimmed.items() if start < end}
 

@@ -39,19 +39,21 @@ def tree(values: Sequence[float], warp_size: int = 8) -> Shown:
 def shuffle(values: Sequence[float], warp_size: int = 4) -> Shown:
     """Step through the maximum of a block as `shuffle` finds it: in each warp, then across warps."""
     _check_length(values, 2 * MOST_CELLS)
-    _check_warp(warp_size)
+    _check_warp(warp_size, len(values))
     trace = trace_row("shuffle", values, warp_size)
-    stretches, steps = between_barriers(trace), shared_steps(trace)
-    frames = []
-    for stretch, step in zip(stretches, steps, strict=False):
-        if step.reads:
-            frames.append(read_frame(step))
-        frames += [
-            reduction_frame(exchange, warp_size) for exchange in exchanges(stretch, warp_size)
+    in_warps, across_warps = between_barriers(trace)[:2]
+    write, read = shared_steps(trace)
+    rounds = warp_size.bit_length() - 1
+    first = exchanges(in_warps, warp_size)
+    second = exchanges(across_warps, warp_size, rounds, max)
+    return stepper(
+        [
+            *(reduction_frame(exchange, warp_size) for exchange in first),
+            write_frame(write),
+            read_frame(read),
+            *(reduction_frame(exchange, warp_size) for exchange in second),
         ]
-        if step.writes:
-            frames.append(write_frame(step))
-    return stepper(frames)
+    )
 
 
 def _check_length(values: Sequence[float], most: int) -> None:
@@ -59,6 +61,10 @@ def _check_length(values: Sequence[float], most: int) -> None:
         raise BadInput(f"This stepper draws up to {most} values, and was given {len(values)}.")
 
 
-def _check_warp(warp_size: int) -> None:
+def _check_warp(warp_size: int, threads: int) -> None:
     if warp_size not in (2, 4, MOST_CELLS):
         raise BadInput(f"This stepper draws warps of 2, 4 or 8 lanes, and not of {warp_size}.")
+    if threads > warp_size**2:
+        raise BadInput(
+            f"{threads} threads make more warps of {warp_size} lanes than one warp can read from."
+        )

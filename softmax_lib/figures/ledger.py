@@ -38,12 +38,14 @@ def traffic_ledger(
     """Bytes of each kernel, in matrices of (rows, cols) floats read and written once: predicted from
     how its lanes lie, counted where L1 looks its sectors up (hits too), and counted at DRAM.
 
-    `names` defaults to all that were profiled on this shape. Raises `BadInput` when none was.
+    `names` defaults to all but the controls that were profiled on this shape. Raises `BadInput` when
+    none was.
     """
     record = recorded(gpu)
     on_shape = [p for p in record.profiles if p.case.shape == (rows, cols)]
     profiles = {p.case.provider: p for p in on_shape}
-    chosen = [name for name in kernels if name in (names or profiles) and name in profiles]
+    wanted = names or [kernel.name for kernel in kernels.values() if not kernel.of]
+    chosen = [name for name in kernels if name in wanted and name in profiles]
     if not chosen:
         shapes = sorted({p.case.shape for p in record.profiles})
         raise BadInput(

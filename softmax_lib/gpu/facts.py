@@ -79,7 +79,10 @@ def clocks() -> dict[str, str]:
 BUSY_PERCENT = 5
 """Other work that keeps the GPU busy for more of the last second than this is worth a note."""
 
-SLOWED_BY = {0x8: "the hardware", 0x20: "heat, by the driver", 0x40: "heat, by the hardware", 0x80: "its power supply"}  # fmt: skip
+SLOWED_BY = {
+    0x8: "the hardware", 0x20: "the driver, for heat", 0x40: "the hardware, for heat",
+    0x80: "the hardware, for power",
+}  # fmt: skip
 """Bits of the driver's clock event reasons that say that the clock is held down (NVML's documentation)."""
 
 

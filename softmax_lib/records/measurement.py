@@ -21,8 +21,8 @@ PEERS = ("torch", "torch.compile", "triton", "triton-tile", "liger", "quack", "h
 """The softmaxes of others, in the order in which tables and pictures have them."""
 
 LABELS = {
-    "triton": "Triton tutorial", "triton-tile": "Triton, a program per row", "liger": "Liger", "quack": "QuACK",
-    "helion": "Helion, not tuned",
+    "triton": "Triton tutorial", "triton-tile": "Triton, simple", "liger": "Liger", "quack": "QuACK",
+    "helion": "Helion",
 }  # fmt: skip
 """What a table or picture calls a peer, where that is not its name."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from softmax_lib.emulator import Event
 
@@ -12,8 +12,8 @@ from softmax_lib.emulator import Event
 class Exchange:
     """One shuffle of each warp, by thread: what a lane gave, from which thread it received what.
 
-    `kept` is what the lane has afterwards, where the trace shows it: given in the next shuffle, or
-    stored. `counts` are the threads whose `kept` the result depends on.
+    `kept` is what the lane has afterwards, where the trace shows it (given in the next shuffle, or
+    stored) or it can be told. `counts` are the threads whose `kept` the result depends on.
     """
 
     given: dict[int, float]
@@ -23,14 +23,27 @@ class Exchange:
     counts: frozenset[int]
 
 
-def exchanges(stretch: Sequence[Event], warp_size: int) -> list[Exchange]:
-    """The shuffles of all warps between two barriers, in order."""
-    rounds = _rounds(stretch)
+def exchanges(
+    stretch: Sequence[Event],
+    warp_size: int,
+    first: int | None = None,
+    combine: Callable[[float, float], float] | None = None,
+) -> list[Exchange]:
+    """The shuffles of all warps between two barriers, in order; of them the `first` ones, if told.
+
+    `combine` says what each lane makes of its own value and the one received in the last of these,
+    where it stays in a register and no trace shows it; all of them count then.
+    """
+    rounds = _rounds(stretch)[:first]
     found: list[Exchange] = []
     counts: frozenset[int] = frozenset()
-    for pairs in reversed(
-        rounds
-    ):  # what counts is known from the end: what was stored, and its sources
+    if combine is not None:
+        last = _exchange(rounds.pop(), warp_size, counts)
+        kept = {t: combine(own, last.received[t]) for t, own in last.given.items()}
+        counts = frozenset(kept)
+        found = [replace(last, kept=kept, counts=counts)]
+    # what counts is known from the end: what was stored, and its sources
+    for pairs in reversed(rounds):
         exchange = _exchange(pairs, warp_size, counts)
         counts = exchange.counts | {exchange.sources[thread] for thread in exchange.counts}
         found.insert(0, exchange)

@@ -52,8 +52,8 @@ def _sectors(pattern: Pattern, rows: int, cols: int, block_size: int) -> int:
             return _down_rows(rows, cols)
         case "contiguous":
             return _blocks_of(_FLOATS, elements)
-        case "one a row":  # a warp's elements lie in one row, but for the warps across its end
-            return _blocks_of(WARP, elements)
+        case "value of the row":
+            return rows * _blocks_of(WARP, block_size)
         case "same row":  # at each of the row's columns, one sector for all lanes of a warp
             return cols * _blocks_of(WARP, elements)
         case "strided":

@@ -65,11 +65,15 @@ class SharedStep:
 
 
 def shared_steps(traced: Trace) -> list[SharedStep]:
-    """A step for each stretch between barriers, to the first in which every thread reads one element.
+    """What happens to the first shared array, a step for each stretch between barriers.
 
-    That is the end of a block's first reduction. `traced` is of one block with one shared array.
+    The last one is the first in which all warps read it and none writes: the end of a block's first
+    reduction. `traced` is of one block. Raises `BadInput` where there is none.
     """
-    (array,) = (array for array in traced.arrays if array.is_shared)
+    array = next((array for array in traced.arrays if array.is_shared), None)
+    if array is None:
+        raise BadInput("This kernel has no array in shared memory.")
+    every_warp = set(range(-(-traced.block_size // traced.warp_size)))
     held: list[float | None] = [None] * array.elements
     steps = []
     for stretch in between_barriers(traced):
@@ -85,9 +89,9 @@ def shared_steps(traced: Trace) -> list[SharedStep]:
             else:
                 reads[event.thread] = (*reads.get(event.thread, ()), event.element)
         steps.append(SharedStep(before, tuple(held), reads, writes))
-        if len(set(reads.values())) == 1 and len(reads) == traced.block_size:
+        if not writes and {thread // traced.warp_size for thread in reads} == every_warp:
             return steps
-    raise BadInput("This kernel has no reduction whose result every thread reads.")
+    raise BadInput("This kernel has no reduction whose result every warp reads.")
 
 
 def between_barriers(traced: Trace) -> list[list[Event]]:

@@ -15,8 +15,7 @@ SHARED, TORCH = Case("shared", 4, 32, block_size=64), Case("torch", 4, 32)
 @pytest.fixture
 def cpu(monkeypatch):
     """Let a contest run on the CPU: its matrices lie there, and every call takes 2 µs, copies 1."""
-    randn = torch.randn
-    monkeypatch.setattr(torch, "randn", lambda shape, device: randn(shape))
+    monkeypatch.setattr(timing, "sample", lambda case: torch.randn(case.shape))
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Test GPU")
     timed = []
@@ -30,10 +29,10 @@ def cpu(monkeypatch):
     return timed
 
 
-def time_together(*cases):
+def time_together(*cases, search=False):
     """What was timed, and what was skipped and why."""
     skipped = {}
-    return contest.time_together(cases, skipped=skipped.__setitem__), skipped
+    return contest.time_together(cases, search=search, skipped=skipped.__setitem__), skipped
 
 
 def test_a_contest_times_who_runs_and_is_right_beside_the_copies(cpu):
@@ -75,6 +74,25 @@ def test_a_kernel_that_is_wrong_on_purpose_is_timed_all_the_same(cpu):
     assert kernels["unsafe"].flaw
     found, _ = time_together(Case("unsafe", 4, 32, block_size=32))
     assert len(found) == 1
+
+
+def test_a_step_is_timed_alone_though_it_is_no_softmax(cpu):
+    step = kernels["unfused"].steps[1].entry
+    case = Case("unfused", 4, 32, block_size=32, step=step)
+    found, skipped = time_together(case)
+    assert ([t.case for t in found], skipped) == ([case], {})
+
+
+def test_a_search_leaves_out_block_sizes_far_from_the_kernels_best_and_no_peer(cpu, monkeypatch):
+    sizes = {32: 10.0, 64: 4.0, 128: 12.0, 256: 12.1}
+    cases = [Case("shared", 4, 32, block_size=size) for size in sizes]
+    once = dict(zip([*cases, TORCH], [*sizes.values(), 99.0], strict=True))
+    asked = iter(once.values())
+    monkeypatch.setattr(timing, "time_once", lambda call, x: next(asked))
+    found, skipped = time_together(*cases, TORCH, search=True)
+    assert [t.case.block_size for t in found] == [32, 64, 128, None]
+    assert skipped == {}
+    assert len(time_together(*cases)[0]) == len(sizes)
 
 
 def test_nothing_is_timed_when_nobody_can_run(cpu):

@@ -8,8 +8,8 @@ import pytest
 
 from softmax_lib.bench import ncu
 from softmax_lib.errors import NotAvailable
-from softmax_lib.records.measurement import Case
-from softmax_lib.records.schema import METRICS
+from softmax_lib.records.measurement import Case, Profile
+from softmax_lib.records.schema import EXECUTION, METRICS
 from softmax_lib.registry import kernels
 
 NAIVE, UNFUSED = Case("naive", 8, 8, block_size=32), Case("unfused", 8, 8, block_size=256)
@@ -26,6 +26,34 @@ def test_counters_of_a_kernel_of_several_steps_are_added_up():
     assert (naive.case, unfused.case) == (NAIVE, UNFUSED)
     assert naive.counters == dict.fromkeys(METRICS, 1000)
     assert unfused.counters == dict.fromkeys(METRICS, 1000 * STEPS)
+
+
+def test_a_metric_that_a_gpu_lacks_is_no_number():
+    lines = [{"ID": "0", "Metric Name": "smsp__inst_executed.sum", "Metric Value": "n/a"}]
+    with pytest.raises(NotAvailable, match=r"ncu has no smsp__inst_executed\.sum on this GPU"):
+        ncu.add_up([NAIVE], lines, EXECUTION)
+
+
+@pytest.mark.parametrize("has_execution", [True, False])
+def test_launches_that_feed_each_other_keep_their_caches_and_what_cannot_be_counted_is_missing(
+    monkeypatch, has_execution
+):
+    asked = []
+
+    def count(cases, metrics, *options):
+        if metrics is EXECUTION and not has_execution:
+            raise NotAvailable("ncu has no such metric on this GPU.")
+        asked.append(([case.provider for case in cases], options))
+        return [Profile(case, dict.fromkeys(metrics, 1)) for case in cases]
+
+    monkeypatch.setattr(shutil, "which", lambda name: "/bin/ncu")
+    monkeypatch.setattr(ncu, "_count", count)
+    found = ncu.profile([UNFUSED, NAIVE])
+    assert [profile.case for profile in found] == [UNFUSED, NAIVE]
+    assert all(("instructions" in p.counters) == has_execution for p in found)
+    assert (["naive"], ()) in asked
+    assert (["unfused"], ("--cache-control", "none")) in asked
+    assert all(METRICS.keys() <= p.counters.keys() for p in found)
 
 
 def test_without_ncu_there_is_one_sentence(monkeypatch):

@@ -5,6 +5,7 @@ from softmax_lib.bench.plan import (
     PEER_SHAPES,
     QUICK_SHAPES,
     ROW_SWEEP,
+    WAVES,
     WORKLOG,
     plan,
     profiled,
@@ -60,20 +61,54 @@ def test_the_map_of_who_wins_has_all_peers_on_every_shape():
 def test_a_job_is_one_matrix_with_one_state_of_the_cache():
     seen = set()
     for job in plan():
-        (facts,) = {(case.shape, case.dtype, case.l2) for case in job.cases}
+        (facts,) = {(case.shape, case.dtype, case.l2, case.data) for case in job.cases}
         assert facts not in seen
         seen.add(facts)
         assert job.times_host == (facts[0] == HOST_SHAPE)
-    assert {l2 for _, _, l2 in seen} == {"cold", "hot"}
+    assert {(l2, data) for *_, l2, data in seen} == {
+        ("cold", "normal"), ("hot", "normal"), ("cold", "spread"), ("cold", "masked"),
+    }  # fmt: skip
 
 
 def test_the_quick_plan_is_the_part_of_the_whole_on_two_shapes():
     assert planned(quick=True) == {case for case in planned() if case.shape in QUICK_SHAPES}
 
 
-def test_profiles_are_of_every_kernel_and_of_every_rung_as_it_was_timed():
+def test_profiles_are_of_every_kernel_as_it_was_timed_but_for_one_that_takes_minutes():
     assert {case.provider for case in profiled()} == set(kernels)
     timed = {case for case in profiled() if case.shape == WORKLOG}
     assert timed <= planned()
-    assert {case.provider for case in timed} == {kernel.name for kernel in rungs()}
-    assert {case.shape for case in profiled(quick=True)}.isdisjoint({WORKLOG})
+    assert {case.provider for case in timed} == set(kernels) - {"per_element"}
+
+
+def test_every_rung_is_searched_on_every_shape_that_peers_are_timed_on():
+    for kernel in rungs():
+        for rows, cols in PEER_SHAPES["float32"]:
+            sizes = {
+                c.block_size
+                for c in planned()
+                if (c.provider, c.shape) == (kernel.name, (rows, cols))
+            }
+            assert bool(sizes) == bool(kernel.legal_block_sizes(cols))
+            if kernel.steps[0].grid == "block a row":
+                assert sizes == set(kernel.legal_block_sizes(cols))
+
+
+def test_a_block_with_more_threads_than_rows_is_tried_once():
+    sizes = {c.block_size for c in planned() if (c.provider, c.shape) == ("naive", (1, 1048576))}
+    assert sizes == {32}
+
+
+def test_every_step_of_a_kernel_of_several_is_timed_alone():
+    steps = {(c.provider, c.step) for c in planned() if c.step}
+    assert steps == {
+        (k.name, s.entry) for k in kernels.values() if len(k.steps) > 1 for s in k.steps
+    }
+
+
+def test_rows_that_come_in_whole_waves_follow_the_gpu():
+    def rows(multiprocessors):
+        cases = {c for job in plan(multiprocessors=multiprocessors) for c in job.cases}
+        return {c.rows for c in cases if c.provider == "fusion_two_barriers" and c.shape != WORKLOG}
+
+    assert rows(40) == {*(40 * waves for waves in WAVES), 321}

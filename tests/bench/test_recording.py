@@ -1,6 +1,8 @@
 """Recording: how it resumes, what it never mixes or destroys; the timing is faked."""
 
+import itertools
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,10 +12,10 @@ from softmax_lib import checking
 from softmax_lib.bench import recording
 from softmax_lib.bench.plan import HOST_SHAPE, plan, profiled
 from softmax_lib.cli import main
-from softmax_lib.errors import BadInput, NotAvailable
+from softmax_lib.errors import BadInput, NotAvailable, Unfinished
 from softmax_lib.files import NAME
 from softmax_lib.records import shelf
-from softmax_lib.records.measurement import PEERS, Measurement, Profile
+from softmax_lib.records.measurement import PEERS, Measurement, Probe, Profile
 from softmax_lib.records.record import load
 from softmax_lib.records.schema import METRICS
 from softmax_lib.records.shelf import recorded
@@ -26,7 +28,7 @@ def planned(quick=False):
 
 
 def shapes(cases):
-    return {(case.shape, case.dtype, case.l2) for case in cases}
+    return {(case.shape, case.dtype, case.l2, case.data) for case in cases}
 
 
 # --- a GPU that is not there -----------------------------------------------------------------
@@ -39,14 +41,19 @@ class FakeGpu:
         self.jobs, self.profiled = [], []
         self.stop_after, self.refuses = None, set()
         self.facts = {
-            "name": "Test GPU", "compute_capability": "9.9", "multiprocessors": 1, "l2_bytes": 1, "driver": "1",
+            "name": "Test GPU", "compute_capability": "9.9", "multiprocessors": 132, "l2_bytes": 1,
+            "memory_bytes": 1, "driver": "1",
         }  # fmt: skip
         self.versions, self.date, self.ncu = {"torch": "1"}, "2030-01-01", True
+        self.busy, self.slowed, self.probes = [], [], [Probe("latency", {"kib": 4}, {"ns": 20.0})]
 
-    def time_together(self, cases, *, host, skipped):
+    def time_together(self, cases, *, host, search, skipped):
         if len(self.jobs) == self.stop_after:
             raise KeyboardInterrupt
-        self.jobs.append((cases[0].shape, cases[0].dtype, cases[0].l2))
+        self.jobs.append((cases[0].shape, cases[0].dtype, cases[0].l2, cases[0].data))
+        if search:  # as if the first block size were far better than the others
+            first = {case.provider: case for case in reversed(cases) if case.block_size}
+            cases = [c for c in cases if c.step or first.get(c.provider, c) in (c, None)]
         for case in cases:
             if case.provider in self.refuses:
                 skipped(case.provider, f"{case.provider} cannot be had")
@@ -73,6 +80,9 @@ def gpu(monkeypatch):
     monkeypatch.setattr(recording, "versions", lambda: dict(fake.versions))
     monkeypatch.setattr(recording, "today", lambda: fake.date)
     monkeypatch.setattr(recording, "clocks", lambda: {"clocks.sm": "1 MHz"})
+    monkeypatch.setattr(recording, "busy", lambda: fake.busy)
+    monkeypatch.setattr(recording, "slowed", lambda: fake.slowed)
+    monkeypatch.setattr(recording, "probe_all", lambda: fake.probes)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: fake.facts["name"])
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     return fake
@@ -89,6 +99,11 @@ def record(path, **options):
     return heard
 
 
+def keys(cases):
+    """Who was timed on what, whatever the block size."""
+    return {replace(case, block_size=None) for case in cases}
+
+
 def interrupt(gpu, path, jobs):
     gpu.stop_after = len(gpu.jobs) + jobs
     with pytest.raises(KeyboardInterrupt):
@@ -99,15 +114,16 @@ def interrupt(gpu, path, jobs):
 def test_a_recording_is_whole_valid_and_tells_how_far_it_is(gpu, path):
     heard = record(path)
     made = load(path)
-    assert made.timings.keys() == planned()
+    assert keys(made.timings) == keys(planned())
     assert [profile.case for profile in made.profiles] == profiled()
+    assert made.probes == gpu.probes
     assert made.content["clocks"].keys() == {"before", "after"}
     assert made.content["kernels"]["naive"] == kernels["naive"].digest
-    assert {case for case, timing in made.timings.items() if timing.host_us} == {
-        case for case in planned() if case.shape == HOST_SHAPE
-    }
-    assert [done for _, done, _ in heard] == list(range(len(plan()) + 2))
-    assert {total for *_, total in heard} == {len(plan()) + 1}
+    with_host = {case for case, timing in made.timings.items() if timing.host_us}
+    assert keys(with_host) == keys(case for case in planned() if case.shape == HOST_SHAPE)
+    (total,) = {total for *_, total in heard}
+    assert [done for _, done, _ in heard] == list(range(total + 1))
+    assert total > len(plan())
     assert [file.name for file in path.parent.iterdir()] == ["test-gpu.json"]
 
 
@@ -118,7 +134,7 @@ def test_an_interrupted_recording_keeps_what_is_done_and_goes_on_there(gpu, path
     assert shapes(kept.timings) == set(gpu.jobs)
     record(path)
     assert len(gpu.jobs) == len(plan())  # none was done twice
-    assert load(path).timings.keys() == planned()
+    assert keys(load(path).timings) == keys(planned())
     assert not path.with_name("test-gpu.json.part").exists()
 
 
@@ -137,7 +153,7 @@ def test_recording_again_on_the_same_day_measures_nothing_twice(gpu, path):
     gpu.jobs, gpu.profiled = [], []
     record(path)
     assert gpu.jobs == gpu.profiled == []
-    assert load(path).timings.keys() == planned()
+    assert keys(load(path).timings) == keys(planned())
 
 
 @pytest.mark.parametrize(
@@ -180,7 +196,7 @@ def test_a_kernel_that_changed_since_it_was_skipped_is_tried_again(gpu, path):
     record(path)
     made = load(path)
     assert made.skipped == {}
-    assert made.timings.keys() == planned()
+    assert keys(made.timings) == keys(planned())
 
 
 def test_a_peer_that_is_missing_is_skipped_by_name_and_not_tried_again(gpu, path):
@@ -206,6 +222,29 @@ def test_without_counters_a_recording_says_why_and_loses_none_that_it_has(gpu, p
     assert len(load(path).profiles) == len(profiled())
 
 
+def test_a_recording_out_of_time_keeps_what_is_done_and_says_how_to_go_on(gpu, path, monkeypatch):
+    clock = itertools.count(0, 60)
+    monkeypatch.setattr(recording.time, "monotonic", lambda: next(clock))
+    with pytest.raises(Unfinished, match=r"^4 of \d+ parts are done .*\.part; call it again"):
+        record(path, minutes=4.5)
+    assert not path.exists()
+    assert len(gpu.jobs) == 3  # and the probes
+    monkeypatch.undo()
+
+
+def test_the_command_line_takes_minutes(gpu, path, capsys):
+    assert main(["record", "--quick", "--minutes", "0", "--output", str(path)]) == 2
+    assert "0 of" in capsys.readouterr().err
+    assert main(["record", "--quick", "--minutes", "60", "--output", str(path)]) == 0
+
+
+def test_what_disturbs_a_recording_is_noted_once_and_told(gpu, path, capsys):
+    gpu.busy, gpu.slowed = ["Other work kept the GPU busy."], ["The clock was held down."]
+    assert main(["record", "--quick", "--output", str(path)]) == 0
+    assert load(path).content["notes"] == [*gpu.busy, *gpu.slowed]
+    assert "Note: The clock was held down." in capsys.readouterr().out
+
+
 def test_a_quick_recording_does_not_replace_another_days_record(gpu, path):
     record(path)
     old, gpu.date = path.read_text(), "2030-01-02"
@@ -213,7 +252,9 @@ def test_a_quick_recording_does_not_replace_another_days_record(gpu, path):
         record(path, quick=True)
     assert path.read_text() == old
     record(path.with_name("quick.json"), quick=True)
-    assert load(path.with_name("quick.json")).timings.keys() == planned(quick=True)
+    quick = load(path.with_name("quick.json"))
+    assert keys(quick.timings) == keys(planned(quick=True))
+    assert quick.probes == []
 
 
 def test_a_damaged_record_is_left_alone(gpu, path):
@@ -239,7 +280,8 @@ def test_without_a_name_the_record_goes_where_records_are_looked_for(
     assert main(["record", "--quick", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["path"] == str(tmp_path / NAME / "measurements" / "test-gpu.json")
-    assert told["times"] == len(planned(quick=True))
+    assert told["times"] == len(recorded("Test GPU").timings)
+    assert told["notes"] == []
     assert recorded("Test GPU").gpu == "Test GPU"
 
 

@@ -57,7 +57,7 @@ def test_a_row_of_banks_is_drawn_for_each_wavefront(width, wavefronts):
 
 def test_a_timeline_says_how_many_warps_work():
     assert drawings.timeline("shuffle", 256, 256).text == (
-        "shuffle: 8 warps, 5 barriers: From barrier to barrier 8, 1, 8, 8, 1, 8 warps do something; "
+        "shuffle: 8 warps, 2 barriers: From barrier to barrier 8, 8, 8 warps do something; "
         "the others only wait."
     )
 

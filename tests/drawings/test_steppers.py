@@ -37,10 +37,11 @@ def test_tree_frames_name_the_threads_that_work(warp_size):
 
 def test_shuffle_frames_follow_the_value_to_every_thread():
     shown = frames(drawings.shuffle(WARPS))
-    assert len(shown) == 8
+    assert len(shown) == 6
     assert "t0: 3 and 2, keeps 3; t1: 7 and 9, keeps 9" in shown[0]
     assert "t0 writes 9; t4 writes 8; t8 writes 12; t12 writes 16." in shown[2]
-    assert "16 threads read the result" in shown[7]
+    assert "t0 reads 9; t1 reads 8; t2 reads 12; t3 reads 16; t4 reads 9" in shown[3]
+    assert "t14: 12 and 16, keeps 16; t15: 16 and 12, keeps 16." in shown[5]
 
 
 @pytest.mark.parametrize(
@@ -48,6 +49,7 @@ def test_shuffle_frames_follow_the_value_to_every_thread():
     [
         (lambda: drawings.online(range(9)), "up to 8 values, and was given 9"),
         (lambda: drawings.shuffle(range(16), 16), "2, 4 or 8 lanes"),
+        (lambda: drawings.shuffle(range(16), 2), "more warps of 2 lanes than one warp"),
         (lambda: drawings.threads("naive", 0, 8, 4), "gives each thread a row"),
         (lambda: drawings.threads("shared", 2, 8, 4), "gives each thread a row"),
     ],

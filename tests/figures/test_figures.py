@@ -117,7 +117,7 @@ def test_the_ladder_shows_every_rung_torch_the_best_peer_and_a_copy():
     for kernel in rungs():
         assert kernel.name in words
         assert time_in_words(times[kernel.name].median_us) in words
-    best = min((times[name] for name in PEERS), key=lambda timing: timing.median_us)
+    best = min((times[n] for n in PEERS if n in times), key=lambda timing: timing.median_us)
     for time_us in (best.median_us, times["torch"].median_us, best.copy_us):
         assert time_in_words(time_us) in words
 
@@ -151,8 +151,13 @@ def test_a_matrix_product_has_far_more_arithmetic_for_a_byte():
 
 def test_the_crossover_has_every_shape_that_two_were_timed_on():
     alt = figures.crossover().alt
-    for rows, cols in {t.case.shape for t in recorded.select(dtype="float32", l2="cold")}:
-        assert f"{rows} × {cols} " in alt
+    raced: dict = {}
+    for timing in recorded.select(dtype="float32", l2="cold"):
+        name = timing.case.provider
+        if name not in kernels or not kernels[name].foil:
+            raced.setdefault(timing.case.shape, set()).add(name)
+    for (rows, cols), names in raced.items():
+        assert (f"{rows} × {cols} " in alt) == (len(names) > 1)
     assert "fusion" in alt
     assert not any(kernel.name in alt for kernel in kernels.values() if kernel.foil)
 
@@ -187,7 +192,9 @@ def test_what_was_never_recorded_gets_one_sentence(draw, words):
 
 def test_both_panels_of_a_sweep_are_told():
     told = figures.bandwidth_by_cols().alt
-    assert all(LABELS.get(name, name) in told for name in (*PEERS, "naive", "fusion"))
+    there = {t.case.provider for t in recorded.select(rows=1024, dtype="float32")} & set(PEERS)
+    assert len(there) >= 5
+    assert all(LABELS.get(name, name) in told for name in (*there, "naive", "fusion"))
 
 
 def test_more_peers_than_colours_can_be_drawn(monkeypatch):

@@ -20,6 +20,8 @@ pytestmark = pytest.mark.nvrtc
 def compilations():
     """Every program that the registry allows, once, with the largest block that it is launched with."""
     for kernel in kernels.values():
+        if kernel.of:
+            continue
         programs = {}
         for size in kernel.block_sizes:
             lengths = [size * floats for floats in kernel.per_thread] or [1]
@@ -53,6 +55,17 @@ def test_it_compiles_without_a_spill_and_a_block_fits(program, block_size, archs
             assert found.spill_bytes == found.stack_bytes == 0, (arch, found)
             assert found.registers * block_size <= REGISTERS_A_BLOCK, (arch, found)
             assert found.shared_bytes <= 48 * 1024, (arch, found)
+
+
+CONTROLS = [kernel for kernel in kernels.values() if kernel.of]
+
+
+@pytest.mark.parametrize("control", CONTROLS, ids=lambda kernel: kernel.name)
+def test_a_control_takes_no_more_registers_than_a_block_has_where_it_was_measured(control):
+    block_size = control.choose_block_size(32768)
+    for found in resources(control.program(block_size, 32768), 90):
+        assert found.spill_bytes == 0
+        assert found.registers * block_size <= REGISTERS_A_BLOCK
 
 
 def test_a_cubin_is_a_whole_elf_file_and_comes_from_the_cache_the_second_time(

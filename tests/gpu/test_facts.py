@@ -36,7 +36,10 @@ class Driver:
         return {"sm": 345, "mem": 3201}[clock]
 
     def nvmlDeviceGetCurrentClocksEventReasons(self, gpu):
-        return 1
+        return 1  # idle
+
+    def nvmlDeviceGetUtilizationRates(self, gpu):
+        return SimpleNamespace(gpu=3)
 
     def nvmlDeviceGetPowerUsage(self, gpu):
         return 79_480
@@ -54,6 +57,7 @@ def gpu(monkeypatch):
         minor=0,
         multi_processor_count=132,
         L2_cache_size=1 << 20,
+        total_memory=1 << 33,
         uuid="7",
     )
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda: found)
@@ -73,7 +77,7 @@ def test_a_gpu_has_the_facts_that_a_record_needs(gpu):
     found = facts.gpu_facts()
     assert found == {
         "name": "Test GPU", "compute_capability": "9.0", "multiprocessors": 132, "l2_bytes": 1 << 20,
-        "driver": "580.159.04",
+        "memory_bytes": 1 << 33, "driver": "580.159.04",
     }  # fmt: skip
     assert found.keys() == content()["gpu"].keys()
 
@@ -92,9 +96,25 @@ def test_one_silent_sensor_leaves_the_others(gpu, monkeypatch):
     assert facts.clocks()["clocks.sm"] == "345 MHz"
 
 
+def test_a_gpu_at_rest_and_at_its_own_clock_is_not_worth_a_note(gpu):
+    assert facts.busy() == facts.slowed() == []
+
+
+def test_other_work_and_a_clock_held_down_are_noted(gpu, monkeypatch):
+    rates, reasons = SimpleNamespace(gpu=97), 0x1 | 0x20 | 0x80
+    monkeypatch.setattr(Driver, "nvmlDeviceGetUtilizationRates", lambda self, gpu: rates)
+    monkeypatch.setattr(Driver, "nvmlDeviceGetCurrentClocksEventReasons", lambda self, gpu: reasons)
+    assert facts.busy() == ["Other work kept the GPU busy for 97 % of the time before."]
+    assert facts.slowed() == [
+        "The clock was held down by the driver, for heat.",
+        "The clock was held down by the hardware, for power.",
+    ]
+
+
 def test_without_the_drivers_package_all_is_unknown(gpu, monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", None)
     assert set(facts.clocks().values()) == {"unknown"}
+    assert facts.busy() == facts.slowed() == []
     assert facts.gpu_facts()["driver"] == "unknown"
     assert facts.gpu_facts()["multiprocessors"] == 132
 

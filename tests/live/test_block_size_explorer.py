@@ -164,9 +164,10 @@ def test_on_a_gpu_the_button_measures_and_marks_the_point_live(live_us):
 @pytest.mark.usefixtures("live_us")
 def test_on_a_gpu_a_shape_without_a_record_can_be_measured():
     explorer = explore("shared", 8, 4096)
-    assert "was never recorded" in shown(explorer, 1024)
+    own = kernels["shared"].choose_block_size(4096)
+    assert "was never recorded" in shown(explorer, own)
     button(explorer).click()
-    assert "Measured here, live.<" in shown(explorer, 1024)
+    assert "Measured here, live.<" in shown(explorer, own)
 
 
 @pytest.mark.usefixtures("live_us")

@@ -2,12 +2,13 @@
 
 import json
 import os
+from dataclasses import replace
 
 import pytest
 from sample_records import BOOK, content, write
 
 from softmax_lib.errors import BadInput
-from softmax_lib.records.measurement import Case
+from softmax_lib.records.measurement import PEERS, Case, Measurement, Profile
 from softmax_lib.records.record import load
 from softmax_lib.registry import kernels
 
@@ -22,7 +23,7 @@ def a_row(**changes):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"schema": 2}, "has schema 2; this version reads schema 1"),
+        ({"schema": 1}, "has schema 1; this version reads schema 2"),
         ({"schema": None}, "has schema None"),
         ({"gpu": {"name": "NVIDIA X"}}, "gpu lacks compute_capability"),
         ({"rows": {}}, "rows of the record is {}, which has the wrong type"),
@@ -37,6 +38,12 @@ def a_row(**changes):
         ({"rows": [a_row(dtype="float99")]}, "dtype of rows[0] is 'float99' and not one of float32"),
         ({"rows": [a_row(l2="tepid")]}, "l2 of rows[0] is 'tepid'"),
         ({"counters": [{"kernel": "naive"}]}, "counters[0] lacks rows"),
+        ({"counters": [{**content()["counters"][0], "warp_cycles": None}]}, "warp_cycles of counters[0] is None"),
+        ({"rows": [a_row(data="odd")]}, "data of rows[0] is 'odd' and not one of normal"),
+        ({"probes": [{"name": "latency", "at": {}}]}, "probes[0] lacks found"),
+        ({"probes": [{"name": "latency", "at": {}, "found": {"ns": "1"}}]}, "ns of probes[0] is '1', which cannot be"),
+        ({"probes": [{"name": "latency", "at": {"kib": -1}, "found": {}}]}, "kib of probes[0] is -1"),
+        ({"notes": [7]}, "notes[0] is no text"),
         ({"skipped": {"liger": 7}}, "liger of skipped is no text"),
         ({"clocks": {"after": []}}, "clocks after is no JSON object"),
         ({"clocks": {"after": {"clocks.sm": 7}}}, "clocks.sm of clocks after is no text"),
@@ -108,7 +115,7 @@ def test_a_folder_that_cannot_be_written_gets_one_sentence(tmp_path):
 def test_a_record_is_written_a_row_a_line():
     lines = BOOK.read_text().splitlines()
     assert sum('"provider"' in line for line in lines) == len(load(BOOK).timings)
-    assert json.loads("\n".join(lines))["schema"] == 1
+    assert json.loads("\n".join(lines))["schema"] == 2
 
 
 # --- what it says ----------------------------------------------------------------------------
@@ -126,7 +133,7 @@ def test_a_record_says_where_its_numbers_come_from():
     assert told["torch"] == content()["software"]["torch"]
     assert told["replays"] == str(content()["protocol"]["replays"])
     assert told["clocks after"].endswith(" MHz memory")
-    assert list(told)[-2:] == ["date", "timings, profiles"]
+    assert list(told)[-3:] == ["date", "timings, profiles", "notes"]
 
 
 @pytest.mark.parametrize("clocks", [{}, {"after": {}}, {"after": {"clocks.sm": "unknown"}}])
@@ -149,12 +156,58 @@ def test_a_kernel_that_changed_since_is_stale_and_nothing_else_is(tmp_path):
     assert timing.label == "shared*"
 
 
-def test_times_lists_kernels_at_their_own_block_size_then_peers():
-    times = load(BOOK).times(1024, 32768)
+def test_times_lists_kernels_at_their_best_block_size_then_peers():
+    book = load(BOOK)
+    times = book.times(1024, 2048)
     names = [name for name in times if name in kernels]
     assert names == [name for name in kernels if name in times]
-    assert list(times)[len(names) :] == ["torch", "torch.compile", "triton", "liger", "quack"]
-    assert all(times[n].case.block_size == kernels[n].choose_block_size(32768) for n in names)
+    there = {timing.case.provider for timing in book.select(rows=1024, cols=2048)}
+    assert list(times)[len(names) :] == [name for name in PEERS if name in there]
+    for name in names:
+        tried = book.select(provider=name, rows=1024, cols=2048)
+        assert times[name].median_us == min(timing.median_us for timing in tried)
+        assert book.find(Case(name, 1024, 2048)) == times[name]
+
+
+def test_a_record_that_grows_finds_its_new_best(tmp_path):
+    book = load(BOOK)
+    old = book.find(Case("shared", 1024, 2048))
+    faster = Measurement(replace(old.case, block_size=32), 1.0, 1.0, 1.0, 1.0)
+    book.add(faster)
+    assert book.find(Case("shared", 1024, 2048)) == faster
+    assert book.has(Case("shared", 1024, 2048))
+    assert not book.has(Case("shared", 3, 5))
+
+
+def test_timings_of_steps_and_of_other_data_are_found_when_asked_for():
+    book = load(BOOK)
+    plain = book.select(provider="naive_passes")
+    assert {(timing.case.data, timing.case.step) for timing in plain} == {("normal", "")}
+    steps = book.select(provider="naive_passes", step="softmax_passes_sum")
+    assert [timing.case.step for timing in steps] == ["softmax_passes_sum"]
+    assert book.select(provider="naive", data="masked")
+
+
+def test_probes_and_profiles_are_found_by_name():
+    book = load(BOOK)
+    (small,) = book.probed("latency", kib=4)
+    assert small.found["cycles"] == pytest.approx(40, abs=1)
+    assert len(book.probed("latency")) > 10
+    assert book.probed("weight") == []
+    assert book.profile("naive", 64, 4096).case.block_size == 32
+    with pytest.raises(BadInput, match=r"naive was not profiled on \(3, 5\)"):
+        book.profile("naive", 3, 5)
+
+
+def test_what_a_profile_says_follows_from_its_counters():
+    ran = {"instructions": 64, "instructions_issued": 66, "scheduler_cycles": 132, "warp_cycles": 90,
+           "multiprocessor_cycles": 30, "global_load_hit_sectors": 3, "global_load_sectors": 4,
+           "stalled_barrier": 1, "stalled_wait": 3}  # fmt: skip
+    profile = Profile(Case("naive", 8, 16, block_size=32), ran)
+    assert profile.instructions_per_element == 16
+    assert (profile.issue_share, profile.warps_per_multiprocessor) == (0.5, 3)
+    assert profile.l1_hit_share == 0.75
+    assert list(profile.stalls.items()) == [("wait", 0.75), ("barrier", 0.25)]
 
 
 def test_profiles_are_read_by_case():

@@ -13,11 +13,12 @@ from softmax_lib.xrays.reductions import between_barriers, online_steps, shared_
 ONLINE = [3, 2, 5, 1]
 TREE = [3, 7, 2, 8, 6, 4, 5, 1]
 WARPS = [3, 7, 2, 9, 4, 1, 8, 5, 10, 6, 12, 11, 13, 14, 15, 16]
-REVERSE = kernel_of("""\
+KEPT = kernel_of("""\
     __shared__ float row[8];
     row[threadIdx.x] = x[threadIdx.x];
     __syncthreads();
-    y[threadIdx.x] = row[7 - threadIdx.x];
+    y[threadIdx.x] = x[threadIdx.x];
+    if (threadIdx.x > 9) y[0] = row[0];  // or the compiler would leave the array out
 """)
 SHIFT = kernel_of("    y[threadIdx.x] = __shfl_down_sync(0xffffffff, x[threadIdx.x], 1);\n")
 
@@ -48,17 +49,26 @@ def test_the_tree_halves_the_values_between_barriers():
 
 def test_a_warp_reduces_by_shuffles_and_hands_one_value_to_shared_memory():
     trace = trace_row("shuffle", WARPS, 4)
-    in_warps, across_warps, _ = between_barriers(trace)[:3]
+    in_warps, across_warps = between_barriers(trace)[:2]
     first, second = exchanges(in_warps, 4)
     assert {t: first.kept[t] for t in first.counts} == {
         0: 3, 1: 9, 4: 8, 5: 5, 8: 12, 9: 11, 12: 15, 13: 16,
     }  # fmt: skip
     assert {t: second.kept[t] for t in second.counts} == {0: 9, 4: 8, 8: 12, 12: 16}
-    stored, reduced, read = shared_steps(trace)
+    stored, read = shared_steps(trace)
     assert stored.after == (9, 8, 12, 16)
-    assert [exchange.kept[0] for exchange in exchanges(across_warps, 4)] == [12, 16]
-    assert reduced.after[0] == 16
-    assert len(read.reads) == 16
+    assert read.reads == {thread: (thread % 4,) for thread in range(16)}
+    halved, last = exchanges(across_warps, 4, 2, max)
+    assert {t: halved.kept[t] for t in range(4)} == {0: 12, 1: 16, 2: 12, 3: 16}
+    assert set(last.kept.values()) == {16}
+    assert last.counts == frozenset(range(16))
+
+
+def test_what_a_lane_keeps_is_the_larger_value_wherever_the_trace_shows_it():
+    for stretch in between_barriers(trace_row("shuffle", WARPS, 4))[:1]:
+        for exchange in exchanges(stretch, 4):
+            for thread, kept in exchange.kept.items():
+                assert kept == max(exchange.given[thread], exchange.received[thread])
 
 
 def test_a_lane_without_a_source_receives_its_own_value():
@@ -75,7 +85,8 @@ def test_a_lane_without_a_source_receives_its_own_value():
         (lambda: trace_row("shared", [1, 2, 3], 1), "2, 4 or 8 values, not 3"),
         (lambda: trace_row("shared", [1, 2, 3, 4], 3), "do not fill warps of 3 lanes"),
         (lambda: trace_row("shuffle", [1, 2, 3], 2), "do not fill warps of 2 lanes"),
-        (lambda: shared_steps(trace_row(REVERSE, TREE, 8)), "no reduction whose result every thread"),
+        (lambda: shared_steps(trace_row(SHIFT, TREE, 8)), "no array in shared memory"),
+        (lambda: shared_steps(trace_row(KEPT, TREE, 8)), "no reduction whose result every warp"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_gets_a_sentence(ask, words):

@@ -9,8 +9,8 @@ def test_fewer_and_fewer_warps_work_in_the_tree():
     assert tree.working.tolist() == [8, 4, 2, 1, 1, 1, 1, 1, 1, 8, 8, 4, 2, 1, 1, 1, 1, 1, 1, 8]
 
 
-def test_all_lanes_shuffle_between_five_barriers():
+def test_all_lanes_shuffle_before_and_after_each_of_two_barriers():
     shuffle = read_timeline(kernels["shuffle"], 256, 256)
-    assert shuffle.shape == (8, 6)
-    assert shuffle.lanes["shuffles"][:, 0].tolist() == [32] * 8
+    assert shuffle.shape == (8, 3)
+    assert shuffle.lanes["shuffles"].tolist() == [[32] * 3] * 8
     assert shuffle.lanes["global memory"][:, 1].tolist() == [0] * 8
