@@ -86,8 +86,10 @@ def _parts(kept: Record, quick: bool) -> list[Part]:
         left = _left_to_do(job, kept)
         if left.cases:
             parts.append((left.label, partial(_time, kept, left)))
+    wanted = profiled(quick)
+    kept.profiles = [profile for profile in kept.profiles if profile.case in wanted]
     there = {profile.case for profile in kept.profiles}
-    missing = [case for case in profiled(quick) if case not in there]
+    missing = [case for case in wanted if case not in there]
     for start in range(0, len(missing), PROFILES_A_PART):
         some = missing[start : start + PROFILES_A_PART]
         parts.append(("hardware counters", partial(_profile, kept, some)))
