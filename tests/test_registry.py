@@ -1,6 +1,7 @@
 """The registry: what a digest follows, and how kernels are found."""
 
 import dataclasses
+import difflib
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from softmax_lib import check, kernels, run, xray
 from softmax_lib.errors import BadInput, UnknownKernel
 from softmax_lib.registry import COPY, resolve, rungs
-from softmax_lib.source import Source
+from softmax_lib.source import Edit, Source
 
 pytestmark = pytest.mark.quick
 
@@ -43,6 +44,27 @@ def test_a_digest_follows_code_and_launch_facts(changed):
 )
 def test_a_digest_ignores_names_and_comments(changed):
     assert dataclasses.replace(SHARED, **changed).digest == SHARED.digest
+
+
+CONTROLS = [kernel for kernel in kernels.values() if kernel.of]
+
+
+@pytest.mark.parametrize("control", CONTROLS, ids=lambda kernel: kernel.name)
+def test_a_control_changes_a_few_lines_of_its_kernel_and_says_what(control):
+    before, after = (kernels[name].source.text.splitlines() for name in (control.of, control.name))
+    changed = [line for line in difflib.ndiff(before, after) if line[0] in "+-"]
+    assert 1 <= len(changed) <= 32
+    assert control.source.entries == kernels[control.of].source.entries
+    assert control.digest != kernels[control.of].digest
+    assert control.foil
+    assert control.changes
+
+
+def test_a_control_whose_text_is_gone_is_refused_in_a_sentence():
+    with pytest.raises(BadInput, match=r"x\.cu replaces 'nowhere' in 1 place\(s\) of 05_shared"):
+        SHARED.source.edited("x.cu", (Edit("nowhere", "here"),))
+    with pytest.raises(BadInput, match="where it stands 1 times"):
+        SHARED.source.edited("x.cu", (Edit("float partial[BLOCK];", "", places=2),))
 
 
 def test_a_name_a_file_a_path_and_a_text_stand_for_a_kernel(tmp_path):

@@ -39,7 +39,6 @@ IN_FLIGHT = tuple(
 
 LINES = (1, 2, 4, 8, 16, 32)
 TIMES = 4096
-BLOCKS = 32768
 
 
 def probe_all() -> Iterator[Probe]:
@@ -47,7 +46,6 @@ def probe_all() -> Iterator[Probe]:
     yield from latencies()
     yield from read_bandwidths()
     yield from scattered_requests()
-    yield from empty_blocks()
 
 
 def latencies() -> Iterator[Probe]:
@@ -96,14 +94,6 @@ def scattered_requests() -> Iterator[Probe]:
             yield Probe("scattered request", at, {"cycles": cycles})
 
 
-def empty_blocks() -> Iterator[Probe]:
-    """Microseconds of a launch of 32768 blocks that do nothing, by the threads of a block."""
-    run = _function("blocks", "probe_blocks")
-    for threads in (32, 64, 128, 256, 512, 1024):
-        at = {"threads": threads, "blocks": BLOCKS}
-        yield Probe("empty blocks", at, {"us": _time_us(partial(run, BLOCKS, threads))})
-
-
 def _function(
     name: str, entry: str, defines: tuple[tuple[str, int], ...] = ()
 ) -> Callable[..., None]:
@@ -127,7 +117,7 @@ def _multiprocessors() -> int:
 
 
 def _time_us(call: Callable[[], None], times: int = 9) -> float:
-    """Median microseconds of one call on the device, from several that follow one another."""
+    """Median microseconds of one call on the device, which takes far longer than its launch."""
     marks = [torch.cuda.Event(enable_timing=True) for _ in range(times + 1)]
     call()
     for mark in marks[:-1]:

@@ -54,7 +54,7 @@ def _softmax_persistent(x, y, rows, cols, TILE: tl.constexpr, STAGES: tl.constex
 
 WARPS = 8
 _resident: dict[tuple, tuple[int, int]] = {}
-"""Programs that a multiprocessor holds at once, and stages, by tile, dtype and device."""
+"""Programs that the whole GPU holds at once, and stages, by tile, dtype and device: asked for once."""
 
 
 def softmax_persistent(x: Tensor, out: Tensor) -> Tensor:
@@ -71,14 +71,13 @@ def softmax_persistent(x: Tensor, out: Tensor) -> Tensor:
         if key not in _resident:
             _resident[key] = _occupancy(x, out, tile)
         programs, stages = _resident[key]
-        facts = driver.active.utils.get_device_properties(x.device.index)
-        grid = (min(rows, programs * facts["multiprocessor_count"]),)
+        grid = (min(rows, programs),)
         _softmax_persistent[grid](x, out, rows, cols, TILE=tile, STAGES=stages, num_warps=WARPS)
     return out
 
 
 def _occupancy(x: Tensor, out: Tensor, tile: int) -> tuple[int, int]:
-    """Programs for each multiprocessor and stages, by the tutorial's rules."""
+    """Programs at once and stages, by the tutorial's rules."""
     facts = driver.active.utils.get_device_properties(x.device.index)
     stages = 4 if facts["max_shared_mem"] > 200_000 else 2
     compiled: Any = _softmax_persistent.warmup(
@@ -87,4 +86,4 @@ def _occupancy(x: Tensor, out: Tensor, tile: int) -> tuple[int, int]:
     compiled._init_handles()
     by_registers = facts["max_num_regs"] // (compiled.n_regs * facts["warpSize"] * WARPS)
     by_shared = facts["max_shared_mem"] // max(1, compiled.metadata.shared)
-    return max(1, min(by_registers, by_shared)), stages
+    return max(1, min(by_registers, by_shared)) * facts["multiprocessor_count"], stages

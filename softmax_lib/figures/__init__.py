@@ -5,6 +5,7 @@ shows itself in a notebook and is drawn the same, byte for byte, each time.
 """
 
 from softmax_lib.figures.comparisons import crossover, worklog_comparison
+from softmax_lib.figures.controls import bytes_in_flight, gains, time_by_rows
 from softmax_lib.figures.ledger import traffic_ledger
 from softmax_lib.figures.look import Figure
 from softmax_lib.figures.roofs import roofline
@@ -14,10 +15,13 @@ from softmax_lib.figures.times import ladder
 __all__ = [
     "Figure",
     "bandwidth_by_cols",
+    "bytes_in_flight",
     "crossover",
+    "gains",
     "ladder",
     "roofline",
     "time_by_block_size",
+    "time_by_rows",
     "traffic_ledger",
     "worklog_comparison",
 ]

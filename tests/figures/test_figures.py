@@ -29,6 +29,9 @@ FIGURES = {
     "block sizes": figures.time_by_block_size,
     "crossover": figures.crossover,
     "worklog": figures.worklog_comparison,
+    "gains": lambda **k: figures.gains({"shuffle": "one load", "float4": "four loads"}, **k),
+    "rows": figures.time_by_rows,
+    "bytes in flight": figures.bytes_in_flight,
 }  # fmt: skip
 
 every_figure = pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
@@ -122,6 +125,28 @@ def test_the_ladder_shows_every_rung_torch_the_best_peer_and_a_copy():
         assert time_in_words(time_us) in words
 
 
+def test_each_change_is_told_with_its_time_and_its_gain():
+    old, new = (recorded.times(*WORKLOG)[name].median_us for name in ("shuffle", "float4"))
+    alt = figures.gains({"shuffle": "one load", "float4": "four"}).alt
+    assert f"one load: {time_in_words(old)}; four: {time_in_words(new)}, {old / new:.2f}×" in alt
+
+
+def test_the_line_through_the_waves_is_that_of_the_record():
+    first, last = (recorded.select(provider="fusion", rows=132 * n)[0].median_us for n in (8, 31))
+    told = figures.time_by_rows(["fusion"]).alt
+    slope = float(re.search(r"fusion ([\d.]+) µs for each", told)[1])
+    assert slope == pytest.approx((last - first) / 23, rel=0.01)
+
+
+def test_bytes_in_flight_are_a_line_for_each_width_with_its_best_points():
+    told = figures.bytes_in_flight().alt
+    for width in (4, 16):
+        best = max(
+            p.found["gb_per_s"] for p in recorded.probed("read bandwidth", width=width, bytes=16384)
+        )
+        assert f"16 KiB {best:.0f}" in told[told.index(f"loads of {width} bytes") :]
+
+
 def test_the_ledger_shows_prediction_count_and_floor():
     figure = figures.traffic_ledger()
     assert "naive predicted, at L1 16.00, ncu, at L1 16.00" in figure.alt
@@ -182,6 +207,9 @@ def test_ratios_to_the_original_worklog_are_computed_and_it_is_cited():
         (lambda: figures.bandwidth_by_cols(3), "No sweep over row lengths"),
         (lambda: figures.time_by_block_size(rows=3), r"^No rung was recorded on \(3, 32768\)"),
         (lambda: figures.crossover(dtype="float16"), "Nothing was recorded in float16"),
+        (lambda: figures.gains({"torch": "", "naiv": ""}), r"^naiv was not recorded on"),
+        (lambda: figures.gains({}), "^An empty list of kernels was"),
+        (lambda: figures.time_by_rows(["naive"]), "^naive was not recorded on whole waves"),
         (lambda: figures.ladder(gpu="GTX 480"), "no record of a GPU called GTX 480"),
     ],
 )

@@ -32,7 +32,9 @@ def test_the_table_has_every_rung_and_peer_and_a_copy():
     lines = readme.results(recorded()).splitlines()
     times = recorded.times(*WORKLOG)
     rows = [line.split(" | ") for line in lines if line.startswith("| ")][1:]
-    assert len(rows) == len(rungs()) + len(PEERS) + 1
+    there = [name for name in PEERS if name in times]
+    assert len(there) >= 5
+    assert len(rows) == len(rungs()) + len(there) + 1
     assert [row[0] for row in rows[: len(rungs())]] == [
         f"| **{kernel.name}**" for kernel in rungs()
     ]

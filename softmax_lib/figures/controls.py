@@ -1,0 +1,164 @@
+"""What one change is worth: kernels that differ in one thing, and curves of one quantity."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from softmax_lib.errors import BadInput
+from softmax_lib.figures.look import (
+    BLUE,
+    GREY,
+    INK,
+    ORANGE,
+    Figure,
+    drawn,
+    finish,
+    legend,
+    logarithmic,
+    mark,
+    note,
+    powers_of_two,
+    provenance,
+    start,
+)
+from softmax_lib.records.measurement import Measurement
+from softmax_lib.records.shelf import DEFAULT_GPU, recorded
+from softmax_lib.words import time_in_words
+
+_LETTERS = 34
+_STEADY_WAVES = 8
+
+
+@drawn
+def gains(
+    steps: Mapping[str, str], rows: int = 1024, cols: int = 32768, *, gpu: str = DEFAULT_GPU
+) -> Figure:
+    """Time of each kernel of `steps`, {name: what it changes}, and how many times as fast as the one before.
+
+    Raises `BadInput` for a kernel that was never recorded on this shape.
+    """
+    times = recorded(gpu).times(rows, cols)
+    missing = [name for name in steps if name not in times]
+    if missing or not steps:
+        what = ", ".join(missing) or "An empty list of kernels"
+        raise BadInput(f"{what} was not recorded on ({rows}, {cols}).")
+    shown = [times[name] for name in steps]
+    figure = start(f"One change at a time, {rows} × {cols} floats", 1.6 + 0.62 * len(shown))
+    axes = figure.subplots()
+    labels, told = [], []
+    before: Measurement | None = None
+    for at, (timing, words) in enumerate(zip(shown, steps.values(), strict=True)):
+        gain = "" if before is None else f", {before.median_us / timing.median_us:.2f}×"
+        axes.barh(at, timing.median_us, 0.5, color=BLUE)
+        note(axes, f"{time_in_words(timing.median_us)}{gain}", (timing.median_us, at), (5, 0))
+        labels.append(textwrap.fill(words, _LETTERS))
+        told.append(f"{words}: {time_in_words(timing.median_us)}{gain}")
+        before = timing
+    axes.set_yticks(range(len(shown)), labels)
+    axes.set_ylim(len(shown) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    axes.axvline(shown[-1].copy_us, color=INK, linestyle="--", zorder=0.9)
+    axes.set_xlim(0, 1.55 * max(timing.median_us for timing in shown))
+    axes.set_xlabel("µs; dashed: a copy")
+    axes.grid(visible=False, axis="y")
+    alt = f"Times on {rows} × {cols} floats, each after one more change: {'; '.join(told)}"
+    return finish(figure, alt, provenance(shown))
+
+
+@drawn
+def time_by_rows(
+    names: Sequence[str] = ("fusion", "fusion_two_barriers"),
+    cols: int = 32768,
+    *,
+    gpu: str = DEFAULT_GPU,
+) -> Figure:
+    """How much longer than a copy `names` take, against the rows that each multiprocessor gets in turn.
+
+    The note has the line through the points from 8 rows on: what one more row for all costs, and what
+    is left without any. Raises `BadInput` where fewer than two such points were recorded.
+    """
+    record = recorded(gpu)
+    figure = start(f"Time beyond a copy's, against rows of {cols} floats", 4.2)
+    axes = figure.subplots()
+    told: list[str] = []
+    shown: list[Measurement] = []
+    for name in names:
+        timings = _waves(record.select(provider=name, cols=cols, l2="cold"), record.multiprocessors)
+        if len([waves for waves in timings if waves >= _STEADY_WAVES]) < 2:
+            raise BadInput(f"{name} was not recorded on whole waves of rows on {record.gpu}.")
+        beyond = [timing.median_us - timing.copy_us for timing in timings.values()]
+        axes.plot(list(timings), beyond, **mark(name), label=name)
+        told.append(_line(name, {waves: t.median_us for waves, t in timings.items()}))
+        shown += timings.values()
+        copies = {waves: timing.copy_us for waves, timing in timings.items()}
+    told.append(_line("a copy", copies))
+    axes.set(
+        xlabel="rows for each multiprocessor",
+        ylabel="µs more than a copy",
+        xlim=(0, None),
+        ylim=(0, None),
+    )
+    legend(axes, 1)
+    lines = "; ".join(told)
+    return finish(
+        figure, f"Time against rows for each multiprocessor: {lines}", lines, provenance(shown)
+    )
+
+
+def _waves(timings: Sequence[Measurement], multiprocessors: int) -> dict[int, Measurement]:
+    """Those on whole waves, by how many rows each multiprocessor gets, at their best block size."""
+    found: dict[int, Measurement] = {}
+    for timing in sorted(timings, key=lambda timing: (timing.case.rows, -timing.median_us)):
+        waves, rest = divmod(timing.case.rows, multiprocessors)
+        if not rest:
+            found[waves] = timing
+    return found
+
+
+def _line(name: str, times_us: Mapping[int, float]) -> str:
+    waves = [at for at in times_us if at >= _STEADY_WAVES]
+    slope, intercept = np.polyfit(waves, [times_us[at] for at in waves], 1)
+    return f"{name} {slope:.2f} µs for each, {intercept:.1f} µs beside"
+
+
+@drawn
+def bytes_in_flight(*, gpu: str = DEFAULT_GPU) -> Figure:
+    """Read bandwidth against the bytes that each multiprocessor has asked for at a time, as probed.
+
+    One line for loads of 4 bytes and one for loads of 16. Raises `BadInput` without such a probe.
+    """
+    record = recorded(gpu)
+    if not record.probed("read bandwidth"):
+        raise BadInput(f"The read bandwidth of {record.gpu} was not probed.")
+    figure = start("Bandwidth against bytes in flight", 4.6)
+    axes = figure.subplots()
+    told = []
+    for width, color, marker in ((4, BLUE, "o"), (16, ORANGE, "s")):
+        points = {
+            probe.at["bytes"]: probe.found["gb_per_s"]
+            for probe in sorted(
+                record.probed("read bandwidth", width=width),
+                key=lambda probe: (probe.at["bytes"], probe.found["gb_per_s"]),
+            )
+        }  # of several ways to have as many bytes in flight the fastest
+        axes.plot(
+            list(points), list(points.values()), color=color, marker=marker,
+            label=f"loads of {width} bytes",
+        )  # fmt: skip
+        told.append(
+            f"loads of {width} bytes: "
+            + ", ".join(f"{size / 1024:g} KiB {speed:.0f}" for size, speed in points.items())
+        )
+    sizes = sorted({probe.at["bytes"] for probe in record.probed("read bandwidth")})
+    powers_of_two(axes, "x", sizes[::2])
+    logarithmic(axes, "y")
+    axes.set(xlabel="bytes in flight on each multiprocessor", ylabel="GB/s read")
+    axes.axhline(
+        max(p.found["gb_per_s"] for p in record.probed("read bandwidth")), color=GREY, ls=":"
+    )
+    legend(axes, 1)
+    alt = f"GB/s read by bytes in flight on each multiprocessor, {'; '.join(told)}"
+    return finish(figure, alt, f"probed on {record.where}")
