@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from matplotlib.axes import Axes
 
@@ -22,7 +22,7 @@ from softmax_lib.figures.look import (
     start,
 )
 from softmax_lib.records.cited import ORIGINAL_WORKLOG
-from softmax_lib.records.measurement import Measurement
+from softmax_lib.records.measurement import TIE, Measurement
 from softmax_lib.records.shelf import DEFAULT_GPU, recorded
 from softmax_lib.registry import kernels, rungs
 
@@ -33,24 +33,37 @@ Shape = tuple[int, int]
 def crossover(*, dtype: str = "float32", gpu: str = DEFAULT_GPU) -> Figure:
     """Which rung or peer is fastest on each (rows, cols) that was recorded for more than one of them.
 
-    Where no rung was timed the mark is small: there the peers were only among themselves. Raises
-    `BadInput` for a dtype never recorded.
+    Within two per cent first and second tie. Where no rung was timed the mark is small: there the
+    peers were only among themselves. Raises `BadInput` for a dtype never recorded.
     """
     record = recorded(gpu)
     shapes = dict.fromkeys(timing.case.shape for timing in record.select(dtype=dtype, l2="cold"))
     table = {shape: _in_the_race(record.times(*shape, dtype)) for shape in shapes}
-    table = {shape: times for shape, times in table.items() if len(times) > 1}
+    table = {shape: times for shape, times in table.items() if _is_contest(times)}
     if not table:
         raise BadInput(f"Nothing was recorded in {dtype} on {record.gpu}.")
-    winners = {shape: min(times, key=lambda t: t.median_us) for shape, times in table.items()}
+    ranked = {shape: sorted(ts, key=lambda t: t.median_us) for shape, ts in table.items()}
+    winners = {shape: first for shape, (first, *_) in ranked.items()}
+    ties = {
+        shape: second
+        for shape, (first, second, *_) in ranked.items()
+        if second.median_us < TIE * first.median_us
+    }
     figure = start(f"The fastest softmax by shape, {dtype}", 5.4)
     axes = figure.subplots()
-    for name in dict.fromkeys(timing.case.provider for timing in winners.values()):
-        won = [shape for shape, timing in winners.items() if timing.case.provider == name]
-        _wins(axes, won, winners[won[0]], [_has_rung(table[shape]) for shape in won])
+    alone = {shape: timing for shape, timing in winners.items() if shape not in ties}
+    for name in dict.fromkeys(timing.case.provider for timing in alone.values()):
+        won = [shape for shape, timing in alone.items() if timing.case.provider == name]
+        style = {**mark(name), "markeredgewidth": 2}
+        _wins(axes, won, style, alone[won[0]].label, [_has_rung(table[shape]) for shape in won])
+    tied = {"color": GREY, "marker": "_", "markeredgewidth": 4}
+    _wins(axes, list(ties), tied, "a tie", [_has_rung(table[shape]) for shape in ties])
     _shape_axes(axes, list(table))
     legend(axes, 3)
-    told = [f"{rows} × {cols} {timing.label}" for (rows, cols), timing in sorted(winners.items())]
+    told = [
+        f"{rows} × {cols} {timing.label}{_with(ties.get((rows, cols)))}"
+        for (rows, cols), timing in sorted(winners.items())
+    ]
     small = "small marks: peers only" if not all(map(_has_rung, table.values())) else ""
     alt = f"The fastest by rows × columns, {dtype}: {', '.join(told)}"
     return finish(figure, alt, provenance(winners.values()), small)
@@ -62,19 +75,31 @@ def _in_the_race(times: dict[str, Measurement]) -> list[Measurement]:
     ]
 
 
+def _is_contest(times: list[Measurement]) -> bool:
+    """Whether more than one took part, and a peer among them."""
+    return len(times) > 1 and any(timing.case.provider not in kernels for timing in times)
+
+
+def _with(second: Measurement | None) -> str:
+    return f" = {second.label}" if second else ""
+
+
 def _has_rung(times: list[Measurement]) -> bool:
     return any(timing.case.provider in kernels for timing in times)
 
 
-def _wins(axes: Axes, shapes: list[Shape], winner: Measurement, with_rungs: list[bool]) -> None:
-    style = {**mark(winner.case.provider), "linestyle": "", "markeredgewidth": 2}
+def _wins(
+    axes: Axes, shapes: list[Shape], mark: dict[str, Any], label: str, with_rungs: list[bool]
+) -> None:
+    style = {**mark, "linestyle": ""}
     for size in (11, 7):
         some = [
             shape for shape, rung in zip(shapes, with_rungs, strict=True) if rung == (size == 11)
         ]
         if some:
             axes.plot([c for _, c in some], [r for r, _ in some], **style, markersize=size)
-    axes.plot([], [], **style, markersize=9, label=winner.label)
+    if shapes:
+        axes.plot([], [], **style, markersize=9, label=label)
 
 
 def _shape_axes(axes: Axes, shapes: list[Shape]) -> None:

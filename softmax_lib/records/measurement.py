@@ -21,7 +21,7 @@ PEERS = ("torch", "torch.compile", "triton", "triton-tile", "liger", "quack", "h
 """The softmaxes of others, in the order in which tables and pictures have them."""
 
 LABELS = {
-    "triton": "Triton tutorial", "triton-tile": "Triton, simple", "liger": "Liger", "quack": "QuACK",
+    "triton": "Triton tutorial", "triton-tile": "simple Triton", "liger": "Liger", "quack": "QuACK",
     "helion": "Helion",
 }  # fmt: skip
 """What a table or picture calls a peer, where that is not its name."""
@@ -111,6 +111,10 @@ class Measurement:
     def label(self) -> str:
         """What to call the provider; a star marks one whose kernel has changed since."""
         return LABELS.get(self.case.provider, self.case.provider) + ("*" if self.stale else "")
+
+
+TIE = 1.02
+"""Times that differ by less than this factor are a tie: so much do two recordings of a case differ."""
 
 
 @dataclass(frozen=True)

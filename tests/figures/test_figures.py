@@ -182,9 +182,22 @@ def test_the_crossover_has_every_shape_that_two_were_timed_on():
         if name not in kernels or not kernels[name].foil:
             raced.setdefault(timing.case.shape, set()).add(name)
     for (rows, cols), names in raced.items():
-        assert (f"{rows} × {cols} " in alt) == (len(names) > 1)
+        contest = len(names) > 1 and bool(names & set(PEERS))
+        assert (f"{rows} × {cols} " in alt) == contest
     assert "fusion" in alt
     assert not any(kernel.name in alt for kernel in kernels.values() if kernel.foil)
+
+
+@pytest.mark.parametrize("shape", [(1024, 32768), (1, 1048576), (8192, 50257)])
+def test_a_win_by_less_than_two_per_cent_is_a_tie(shape):
+    times = [
+        t for n, t in recorded.times(*shape).items() if n not in kernels or not kernels[n].foil
+    ]
+    first, second = sorted(times, key=lambda timing: timing.median_us)[:2]
+    said = re.search(
+        rf"{shape[0]} × {shape[1]} ([^,.]*)", figures.crossover().alt
+    )[1]
+    assert (" = " in said) == (second.median_us < 1.02 * first.median_us)
 
 
 def test_ratios_to_the_original_worklog_are_computed_and_it_is_cited():
