@@ -13,7 +13,7 @@ from softmax_lib.kernel import Kernel
 from softmax_lib.live.block_size_views import show_block_size
 from softmax_lib.live.block_sizes import BlockSizes
 from softmax_lib.measurements import measure
-from softmax_lib.records.shelf import DEFAULT_GPU, available, recorded
+from softmax_lib.records.shelf import readable
 from softmax_lib.registry import find_kernel
 from softmax_lib.widgets.boxes import Shown
 from softmax_lib.widgets.explorers import Explorer, explorer
@@ -54,7 +54,7 @@ def explore(name: str, rows: int = 1024, cols: int = 32768) -> Shown:
 def _sweeps(kernel: Kernel, rows: int, cols: int) -> dict[str, BlockSizes]:
     """By GPU: those with a record of this shape, or else the book's own."""
     live: dict = {}  # one measurement shows over every record
-    records = {record.gpu: record for record in map(recorded, (DEFAULT_GPU, *available()))}
+    records = {record.gpu: record for record in readable()}
     every = {gpu: BlockSizes(kernel, rows, cols, record, live) for gpu, record in records.items()}
     with_record = {gpu: sizes for gpu, sizes in every.items() if sizes.known}
     return with_record or dict(list(every.items())[:1])

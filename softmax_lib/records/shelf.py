@@ -70,6 +70,17 @@ def available() -> tuple[str, ...]:
     return tuple(sorted({path.stem for folder in folders() for path in folder.glob("*.json")}))
 
 
+def readable() -> list[Record]:
+    """All records that this version can read, the book's own first; older ones are left where they are."""
+    found: dict[str, Record] = {}
+    for name in (DEFAULT_GPU, *available()):
+        try:
+            found.setdefault(name, recorded(name))
+        except BadInput:
+            continue
+    return list(found.values())
+
+
 def file_stem(gpu_name: str) -> str:
     """The record's file name for a GPU: nvidia-h200 for "NVIDIA H200"."""
     return "-".join(gpu_name.lower().split())

@@ -194,9 +194,7 @@ def test_a_win_by_less_than_two_per_cent_is_a_tie(shape):
         t for n, t in recorded.times(*shape).items() if n not in kernels or not kernels[n].foil
     ]
     first, second = sorted(times, key=lambda timing: timing.median_us)[:2]
-    said = re.search(
-        rf"{shape[0]} × {shape[1]} ([^,.]*)", figures.crossover().alt
-    )[1]
+    said = re.search(rf"{shape[0]} × {shape[1]} ([^,.]*)", figures.crossover().alt)[1]
     assert (" = " in said) == (second.median_us < 1.02 * first.median_us)
 
 

@@ -131,7 +131,7 @@ def test_an_unknown_kernel_is_an_error():
 def test_a_stale_record_says_so(monkeypatch):
     changed = content()
     changed["kernels"]["shared"] = "0" * 64
-    monkeypatch.setattr(explorers, "recorded", lambda gpu: Record(changed))
+    monkeypatch.setattr(explorers, "readable", lambda: [Record(changed)])
     assert "The kernel has changed since." in shown(explore("shared"), 512)
 
 

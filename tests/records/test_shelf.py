@@ -8,7 +8,7 @@ from sample_records import content, write
 from softmax_lib.errors import BadInput
 from softmax_lib.files import readers_folder
 from softmax_lib.records import shelf
-from softmax_lib.records.shelf import available, recorded
+from softmax_lib.records.shelf import available, readable, recorded
 
 
 @pytest.fixture
@@ -35,6 +35,16 @@ def test_a_record_that_was_written_anew_is_read_anew(own):
     write(own / "x.json", other)
     os.utime(own / "x.json", (0, 0))  # whatever the resolution of the file system's clock
     assert recorded("x").where == "NVIDIA H200, 2030-01-01"
+
+
+def test_a_record_of_an_older_schema_is_left_alone_and_hides_no_other(own):
+    write(own / "gtx-480.json", {**content(), "schema": 1})
+    other = content()
+    other["gpu"]["name"] = "Tesla T4"
+    write(own / "tesla-t4.json", other)
+    assert [record.gpu for record in readable()] == ["NVIDIA H200", "Tesla T4"]
+    with pytest.raises(BadInput, match="has schema 1; this version reads schema 2"):
+        recorded("gtx-480")
 
 
 def test_an_unknown_gpu_is_told_which_there_are(own):
