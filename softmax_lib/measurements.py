@@ -26,11 +26,12 @@ def measure(
     case that was never recorded, `NotAvailable` when a peer is missing or the matrix does not fit,
     and what `run` raises for a launch that the kernel does not take.
     """
+    is_live = gpu is None and has_gpu()
     if kernel_or_peer in kernels:
         own = kernels[kernel_or_peer].settle_block_size(block_size, cols)
-        block_size = own if gpu is None and has_gpu() else block_size
+        block_size = own if is_live else block_size
     case = Case(kernel_or_peer, rows, cols, dtype, block_size, l2)
-    if gpu is None and has_gpu():
+    if is_live:
         return _live(case)
     return recorded(gpu or DEFAULT_GPU).find(case)
 

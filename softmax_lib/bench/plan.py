@@ -140,15 +140,13 @@ def _own(kernel: Kernel, shape: Shape) -> Case:
 
 
 def profiled(quick: bool = False) -> list[Case]:
-    """Every ncu profile of a record."""
+    """Every ncu profile of a record; `quick` leaves out the large matrices."""
     cases = []
     for kernel in kernels.values():
-        shapes = PROFILED_ON.get(kernel.name, PROFILED_SHAPES)
-        if kernel.of:
-            shapes = (WORKLOG,)
-        elif kernel.name not in PROFILED_ON and not quick:
-            shapes = (*shapes, WORKLOG)
-        if not kernel.foil and not quick:
+        usual = (WORKLOG,) if kernel.of else (*PROFILED_SHAPES, WORKLOG)
+        shapes = PROFILED_ON.get(kernel.name, usual)
+        if not kernel.foil:
             shapes += tuple(s for s in READERS_SHAPES if kernel.legal_block_sizes(s[1]))
-        cases += [_own(kernel, shape) for shape in shapes]
+        large = (WORKLOG, *READERS_SHAPES) if quick else ()
+        cases += [_own(kernel, shape) for shape in shapes if shape not in large]
     return cases

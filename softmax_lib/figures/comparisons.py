@@ -22,7 +22,7 @@ from softmax_lib.figures.look import (
     start,
 )
 from softmax_lib.records.cited import ORIGINAL_WORKLOG
-from softmax_lib.records.measurement import TIE, Measurement
+from softmax_lib.records.measurement import Measurement
 from softmax_lib.records.shelf import DEFAULT_GPU, recorded
 from softmax_lib.registry import kernels, rungs
 
@@ -44,11 +44,7 @@ def crossover(*, dtype: str = "float32", gpu: str = DEFAULT_GPU) -> Figure:
         raise BadInput(f"Nothing was recorded in {dtype} on {record.gpu}.")
     ranked = {shape: sorted(ts, key=lambda t: t.median_us) for shape, ts in table.items()}
     winners = {shape: first for shape, (first, *_) in ranked.items()}
-    ties = {
-        shape: second
-        for shape, (first, second, *_) in ranked.items()
-        if second.median_us < TIE * first.median_us
-    }
+    ties = {shape: second for shape, (first, second, *_) in ranked.items() if second.ties(first)}
     figure = start(f"The fastest softmax by shape, {dtype}", 5.4)
     axes = figure.subplots()
     alone = {shape: timing for shape, timing in winners.items() if shape not in ties}
@@ -89,9 +85,9 @@ def _has_rung(times: list[Measurement]) -> bool:
 
 
 def _wins(
-    axes: Axes, shapes: list[Shape], mark: dict[str, Any], label: str, with_rungs: list[bool]
+    axes: Axes, shapes: list[Shape], look: dict[str, Any], label: str, with_rungs: list[bool]
 ) -> None:
-    style = {**mark, "linestyle": ""}
+    style = {**look, "linestyle": ""}
     for size in (11, 7):
         some = [
             shape for shape, rung in zip(shapes, with_rungs, strict=True) if rung == (size == 11)

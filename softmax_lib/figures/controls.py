@@ -49,14 +49,12 @@ def gains(
     figure = start(f"One change at a time, {rows} × {cols} floats", 1.6 + 0.62 * len(shown))
     axes = figure.subplots()
     labels, told = [], []
-    before: Measurement | None = None
     for at, (timing, words) in enumerate(zip(shown, steps.values(), strict=True)):
-        gain = "" if before is None else f", {before.median_us / timing.median_us:.2f}×"
+        gain = f", {shown[at - 1].median_us / timing.median_us:.2f}×" if at else ""
         axes.barh(at, timing.median_us, 0.5, color=BLUE)
         note(axes, f"{time_in_words(timing.median_us)}{gain}", (timing.median_us, at), (5, 0))
         labels.append(textwrap.fill(words, _LETTERS))
         told.append(f"{words}: {time_in_words(timing.median_us)}{gain}")
-        before = timing
     axes.set_yticks(range(len(shown)), labels)
     axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
@@ -81,6 +79,8 @@ def time_by_rows(
     is left without any. Raises `BadInput` where fewer than two such points were recorded.
     """
     record = recorded(gpu)
+    if not names:
+        raise BadInput("An empty list of kernels has no times.")
     figure = start(f"Time beyond a copy's, against rows of {cols} floats", 4.2)
     axes = figure.subplots()
     told: list[str] = []
@@ -131,7 +131,11 @@ def bytes_in_flight(*, gpu: str = DEFAULT_GPU) -> Figure:
     One line for loads of 4 bytes and one for loads of 16. Raises `BadInput` without such a probe.
     """
     record = recorded(gpu)
-    if not record.probed("read bandwidth"):
+    probes = sorted(
+        record.probed("read bandwidth"),
+        key=lambda probe: (probe.at["bytes"], probe.found["gb_per_s"]),
+    )
+    if not probes:
         raise BadInput(f"The read bandwidth of {record.gpu} was not probed.")
     figure = start("Bandwidth against bytes in flight", 4.6)
     axes = figure.subplots()
@@ -139,10 +143,8 @@ def bytes_in_flight(*, gpu: str = DEFAULT_GPU) -> Figure:
     for width, color, marker in ((4, BLUE, "o"), (16, ORANGE, "s")):
         points = {
             probe.at["bytes"]: probe.found["gb_per_s"]
-            for probe in sorted(
-                record.probed("read bandwidth", width=width),
-                key=lambda probe: (probe.at["bytes"], probe.found["gb_per_s"]),
-            )
+            for probe in probes
+            if probe.at["width"] == width
         }  # of several ways to have as many bytes in flight the fastest
         axes.plot(
             list(points), list(points.values()), color=color, marker=marker,
@@ -152,13 +154,10 @@ def bytes_in_flight(*, gpu: str = DEFAULT_GPU) -> Figure:
             f"loads of {width} bytes: "
             + ", ".join(f"{size / 1024:g} KiB {speed:.0f}" for size, speed in points.items())
         )
-    sizes = sorted({probe.at["bytes"] for probe in record.probed("read bandwidth")})
-    powers_of_two(axes, "x", sizes[::2])
+    powers_of_two(axes, "x", sorted({probe.at["bytes"] for probe in probes})[::2])
     logarithmic(axes, "y")
     axes.set(xlabel="bytes in flight on each multiprocessor", ylabel="GB/s read")
-    axes.axhline(
-        max(p.found["gb_per_s"] for p in record.probed("read bandwidth")), color=GREY, ls=":"
-    )
+    axes.axhline(max(probe.found["gb_per_s"] for probe in probes), color=GREY, ls=":")
     legend(axes, 1)
     alt = f"GB/s read by bytes in flight on each multiprocessor, {'; '.join(told)}"
     return finish(figure, alt, f"probed on {record.where}")

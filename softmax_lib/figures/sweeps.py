@@ -38,8 +38,8 @@ def bandwidth_by_cols(rows: int = 1024, *, gpu: str = DEFAULT_GPU) -> Figure:
     on_rows = record.select(rows=rows, dtype="float32", l2="cold")
     lengths = sorted({timing.case.cols for timing in on_rows})
     table = {cols: record.times(rows, cols) for cols in lengths}
-    # a sweep is where rungs and peers were timed
-    table = {c: times for c, times in table.items() if all(times.keys() & of for of in _BOTH)}
+    both = (kernels.keys(), set(PEERS))  # a sweep is where kernels and peers were timed
+    table = {c: times for c, times in table.items() if all(times.keys() & of for of in both)}
     if len(table) < 2:
         raise BadInput(f"No sweep over row lengths was recorded for {rows} rows on {record.gpu}.")
     figure = start(f"Bandwidth of {rows} rows by their length", 7.4)
@@ -54,9 +54,6 @@ def bandwidth_by_cols(rows: int = 1024, *, gpu: str = DEFAULT_GPU) -> Figure:
     shown = [timing for times in table.values() for timing in times.values()]
     alt = f"Bandwidth against row length, {rows} rows. From {min(table)} to {max(table)} columns: {told}"
     return finish(figure, alt, provenance(shown))
-
-
-_BOTH = (kernels.keys(), set(PEERS))
 
 
 def _bandwidths(axes: Axes, table: dict[int, dict[str, Measurement]], names: Iterable[str]) -> str:

@@ -70,6 +70,10 @@ class Case:
         return f"{of}{self.provider} on {self.shape} {self.dtype}{data}{threads}, {self.l2} L2"
 
 
+TIE = 1.02
+"""Times that differ by less than this factor are a tie: so much do two recordings of a case differ."""
+
+
 @dataclass(frozen=True)
 class Measurement:
     """Time of one case in microseconds: median and quartiles, and that of a copy in the same run.
@@ -107,14 +111,14 @@ class Measurement:
         """Speed as a share of that copy's: 1.0 is as fast."""
         return self.copy_us / self.median_us
 
+    def ties(self, other: Measurement) -> bool:
+        """Whether the two times differ by less than two recordings of one case do."""
+        return max(self.median_us, other.median_us) < TIE * min(self.median_us, other.median_us)
+
     @property
     def label(self) -> str:
         """What to call the provider; a star marks one whose kernel has changed since."""
         return LABELS.get(self.case.provider, self.case.provider) + ("*" if self.stale else "")
-
-
-TIE = 1.02
-"""Times that differ by less than this factor are a tie: so much do two recordings of a case differ."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from functools import lru_cache
 from pathlib import Path
@@ -71,14 +72,16 @@ def available() -> tuple[str, ...]:
 
 
 def readable() -> list[Record]:
-    """All records that this version can read, the book's own first; older ones are left where they are."""
-    found: dict[str, Record] = {}
-    for name in (DEFAULT_GPU, *available()):
-        try:
-            found.setdefault(name, recorded(name))
-        except BadInput:
-            continue
-    return list(found.values())
+    """The book's own record, and all others that this version can read; the rest are left alone.
+
+    Raises `BadInput` when the book's own cannot be read.
+    """
+    found = [recorded()]
+    for name in available():
+        with contextlib.suppress(BadInput):
+            if name != DEFAULT_GPU:
+                found.append(recorded(name))
+    return found
 
 
 def file_stem(gpu_name: str) -> str:

@@ -79,6 +79,7 @@ def test_profiles_are_of_every_kernel_as_it_was_timed_but_for_one_that_takes_min
     timed = {case for case in profiled() if case.shape == WORKLOG}
     assert timed <= planned()
     assert {case.provider for case in timed} == set(kernels) - {"per_element"}
+    assert {case.shape for case in profiled(quick=True)}.isdisjoint({WORKLOG})
 
 
 def test_every_rung_is_searched_on_every_shape_that_peers_are_timed_on():

@@ -229,7 +229,6 @@ def test_a_recording_out_of_time_keeps_what_is_done_and_says_how_to_go_on(gpu, p
         record(path, minutes=4.5)
     assert not path.exists()
     assert len(gpu.jobs) == 3  # and the probes
-    monkeypatch.undo()
 
 
 def test_the_command_line_takes_minutes(gpu, path, capsys):

@@ -220,6 +220,7 @@ def test_ratios_to_the_original_worklog_are_computed_and_it_is_cited():
         (lambda: figures.crossover(dtype="float16"), "Nothing was recorded in float16"),
         (lambda: figures.gains({"torch": "", "naiv": ""}), r"^naiv was not recorded on"),
         (lambda: figures.gains({}), "^An empty list of kernels was"),
+        (lambda: figures.time_by_rows([]), "^An empty list of kernels has no times"),
         (lambda: figures.time_by_rows(["naive"]), "^naive was not recorded on whole waves"),
         (lambda: figures.ladder(gpu="GTX 480"), "no record of a GPU called GTX 480"),
     ],

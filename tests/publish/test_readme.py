@@ -34,6 +34,8 @@ def test_the_table_has_every_rung_and_peer_and_a_copy():
     rows = [line.split(" | ") for line in lines if line.startswith("| ")][1:]
     there = [name for name in PEERS if name in times]
     assert len(there) >= 5
+    refused = {refusal.provider for refusal in recorded.refusals}
+    assert set(PEERS) - set(there) <= refused
     assert len(rows) == len(rungs()) + len(there) + 1
     assert [row[0] for row in rows[: len(rungs())]] == [
         f"| **{kernel.name}**" for kernel in rungs()

@@ -55,7 +55,7 @@ def test_the_book_has_recorded_the_whole_plan_or_says_why_not():
             assert recorded.has(replace(case, block_size=None)), f"{case} was not recorded"
         else:
             assert case.provider in recorded.skipped or recorded.skipped[skipped_case(case)]
-    assert {profile.case for profile in recorded.profiles} == set(profiled())
+    assert [profile.case for profile in recorded.profiles] == profiled()
     assert all("instructions" in profile.counters for profile in recorded.profiles)
     probes = {probe.name for probe in recorded.probes}
     assert probes == {"latency", "read bandwidth", "scattered request"}

@@ -47,6 +47,13 @@ def test_a_record_of_an_older_schema_is_left_alone_and_hides_no_other(own):
         recorded("gtx-480")
 
 
+def test_a_damaged_record_of_the_book_itself_says_so(tmp_path, monkeypatch):
+    write(tmp_path / "nvidia-h200.json", {**content(), "schema": 1})
+    monkeypatch.setattr(shelf, "FOLDER", tmp_path)
+    with pytest.raises(BadInput, match="has schema 1"):
+        readable()
+
+
 def test_an_unknown_gpu_is_told_which_there_are(own):
     with pytest.raises(BadInput, match=r"called GTX 480; there are nvidia-h200\."):
         recorded("GTX 480")

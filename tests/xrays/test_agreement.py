@@ -33,7 +33,7 @@ def test_every_kernel_was_profiled_on_both_shapes():
 def test_counters_are_those_of_an_h200(name):
     found = compare_profile(PROFILES[name])
     assert found.unexplained == {}
-    if name.endswith("64x4096"):
+    if not name.endswith(("1000x1001", "1024x2048")):
         assert found.differences == {}  # too little going on for noise
 
 
