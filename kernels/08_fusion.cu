@@ -10,24 +10,25 @@
 
 constexpr int VECTORS = PER_THREAD / 4;
 
-// The exponential of the GPU itself: shorter than expf, and less exact in its last digits.
+// The exponential of the GPU itself: shorter than expf, and less exact in its last digits; so is
+// __fdividef, its division.
 __device__ float4 fast_exp4(float4 v, float shift) {
     return make_float4(__expf(v.x - shift), __expf(v.y - shift), __expf(v.z - shift),
                        __expf(v.w - shift));
 }
 
-// FULL: the row starts at 16 bytes and fills every register that is there for it, so that nothing
-// has to be looked at twice. Any other row has up to 6 floats around its vectors, or too few of them.
+// FULL: the row starts at 16 bytes and fills every register that is there for it, so that nothing has
+// to be looked at twice. Any other row has up to 6 floats around its vectors, or too few of them.
 template <bool FULL>
 __device__ void softmax_row(const float* x_row, float* y_row, int cols) {
-    __shared__ float maxima[WARPS], sums[WARPS];
+    __shared__ float2 pairs[WARPS];  // of each warp: its maximum, and its sum under that
     int tid = threadIdx.x, lane = tid % WARP, warp = tid / WARP;
     int head = FULL ? 0 : min(floats_to_boundary(x_row), cols);
     int vectors = FULL ? VECTORS * BLOCK : (cols - head) / 4;
     int edges = FULL ? 0 : cols - 4 * vectors;
     int edge = tid < head ? tid : 4 * vectors + tid;
 
-    // 1. read: all loads leave before the first value is needed; what is not there is -inf
+    // 1. read: no load waits for what another one brings; what is not there is -inf
     float edge_value = tid < edges ? x_row[edge] : -INFINITY;
     float4 v[VECTORS];
 #pragma unroll
@@ -54,16 +55,15 @@ __device__ void softmax_row(const float* x_row, float* y_row, int cols) {
     float total = warp_sum(thread_sum);
 
     // 3. the warps meet once; each merges all pairs (max, sum) by itself
-    if (lane == 0) maxima[warp] = top, sums[warp] = total;
+    if (lane == 0) pairs[warp] = make_float2(top, total);
     __syncthreads();
-    float other_max = lane < WARPS ? maxima[lane] : -INFINITY;
-    float other_sum = lane < WARPS ? sums[lane] : 0.0f;
-    float row_max = warp_max(other_max);
-    float row_sum = warp_sum(other_sum * __expf(other_max - row_max));
+    float2 other = lane < WARPS ? pairs[lane] : make_float2(-INFINITY, 0.0f);
+    float row_max = warp_max(other.x);
+    float row_sum = warp_sum(other.y * __expf(other.x - row_max));
 
     // 4. write, each value brought from its warp's maximum to the row's;
     //    a y that is aligned otherwise than x takes single floats
-    float scale = __expf(top - row_max) / row_sum;
+    float scale = __fdividef(__expf(top - row_max), row_sum);
     if (tid < edges) y_row[edge] = edge_value * scale;
     bool y_is_aligned = FULL || floats_to_boundary(y_row + head) == 0;
 #pragma unroll

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from softmax_lib.errors import BadInput, UnknownKernel, WrongType
 from softmax_lib.kernel import POWERS_OF_TWO, Grid, Kernel, Step
-from softmax_lib.source import KERNEL_FOLDER, Edit, Source
+from softmax_lib.source import KERNEL_FOLDER, Edit, Program, Source
 
 FLOATS_A_THREAD = (4, 8, 16, 32, 64, 128)
 """How many floats of its row a thread may keep: one compilation for each."""
@@ -103,6 +103,12 @@ COPY = Kernel("copy", "02_copy",
 
 with_copy: Mapping[str, Kernel] = MappingProxyType({**kernels, COPY.name: COPY})
 """All that can be run, and is recorded, by its name."""
+
+
+def probe_digests() -> dict[str, str]:
+    """What identifies each probe of the GPU itself, by the name that a record has for it."""
+    files = sorted((KERNEL_FOLDER / "probes").glob("*.cu"))
+    return {f"probes/{path.stem}": Program(Source.read(path)).digest for path in files}
 
 
 def rungs() -> tuple[Kernel, ...]:

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 
 from softmax_lib.errors import NotAvailable
@@ -22,12 +22,16 @@ from softmax_lib.records.schema import EXECUTION, METRICS
 from softmax_lib.registry import kernels
 
 
-def profile(cases: Sequence[Case]) -> list[Profile]:
+Note = Callable[[str], None]
+"""Hears a sentence about what could not be counted."""
+
+
+def profile(cases: Sequence[Case], note: Note) -> list[Profile]:
     """Counters of each case, a kernel on a float32 matrix.
 
     ncu empties the caches before each launch; where the launches of a kernel feed each other it
-    leaves them. How a kernel ran is missing where ncu counts only what it asked of memory. Raises
-    `NotAvailable` when ncu is not there or may not read the counters.
+    leaves them. Where ncu counts only what a kernel asked of memory, `note` hears that, and how it
+    ran is missing. Raises `NotAvailable` when ncu is not there or may not read the counters.
     """
     if shutil.which("ncu") is None:
         raise NotAvailable(
@@ -35,17 +39,19 @@ def profile(cases: Sequence[Case]) -> list[Profile]:
         )
     alone = [case for case in cases if len(kernels[case.provider].steps) == 1]
     fed = [case for case in cases if case not in alone]
-    found = {p.case: p for p in (*_profile(alone), *_profile(fed, "--cache-control", "none"))}
+    profiles = _profile(alone, note) + _profile(fed, note, "--cache-control", "none")
+    found = {profile.case: profile for profile in profiles}
     return [found[case] for case in cases]
 
 
-def _profile(cases: Sequence[Case], *options: str) -> list[Profile]:
+def _profile(cases: Sequence[Case], note: Note, *options: str) -> list[Profile]:
     if not cases:
         return []
     memory = _count(cases, METRICS, *options)
     try:
         execution = _count(cases, EXECUTION, *options)
-    except NotAvailable:  # an older GPU has other names for these
+    except NotAvailable as error:  # an older GPU has other names for these
+        note(f"how kernels ran was not counted: {error}")
         return memory
     pairs = zip(memory, execution, strict=True)
     return [Profile(one.case, one.counters | other.counters) for one, other in pairs]

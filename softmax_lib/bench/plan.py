@@ -37,6 +37,9 @@ ROW_SWEEP = tuple((1024, 2**power) for power in range(9, 18))
 ODD_SHAPES = ((1024, 32769), (1024, 32776))
 """One column more than the worklog's, so that rows start anywhere in a sector; and eight more."""
 
+ALIGNED_SHAPES = tuple((1024, cols) for cols in (8192, 32769, 32770, 32772, 32776, 32800))
+"""Rows that start on a cache line, a sector, 16 bytes, 8 or anywhere: for one thread per row."""
+
 READERS_SHAPES = ((1024, 2048), (1024, 131072))
 """Those that the worklog's own readers asked about."""
 
@@ -113,9 +116,13 @@ def _timed(multiprocessors: int) -> Iterator[Case]:
         if kernel.foil:
             yield _own(kernel, TIMED_ON.get(kernel.name, WORKLOG))
         if len(kernel.steps) > 1:
-            yield from (replace(_own(kernel, WORKLOG), step=step.entry) for step in kernel.steps)
+            yield from _steps(kernel, WORKLOG)
         if not kernel.foil or kernel.name in DATA_FOILS:
             yield from (replace(_own(kernel, WORKLOG), data=data) for data in DATA)
+    for shape in ALIGNED_SHAPES:
+        yield from (_own(kernels[name], shape) for name in ("naive", "online"))
+        for name in ("naive_passes", "online_passes"):
+            yield from _steps(kernels[name], shape)
     for name in ("fusion", "fusion_two_barriers"):
         rows = [multiprocessors * waves for waves in WAVES]
         for count in (*rows, multiprocessors * 8 + 1):  # and one row in a wave of its own
@@ -134,6 +141,11 @@ def _at_every_size(kernel: Kernel, shape: Shape) -> Iterator[Case]:
             yield Case(kernel.name, rows, cols, block_size=size)
 
 
+def _steps(kernel: Kernel, shape: Shape) -> Iterator[Case]:
+    """Each of its launches alone."""
+    yield from (replace(_own(kernel, shape), step=step.entry) for step in kernel.steps)
+
+
 def _own(kernel: Kernel, shape: Shape) -> Case:
     """The kernel at the block size that it chooses itself."""
     return Case(kernel.name, *shape, block_size=kernel.choose_block_size(shape[1]))
@@ -149,4 +161,11 @@ def profiled(quick: bool = False) -> list[Case]:
             shapes += tuple(s for s in READERS_SHAPES if kernel.legal_block_sizes(s[1]))
         large = (WORKLOG, *READERS_SHAPES) if quick else ()
         cases += [_own(kernel, shape) for shape in shapes if shape not in large]
-    return cases
+    return cases if quick else [*cases, *_profiled_too()]
+
+
+def _profiled_too() -> Iterator[Case]:
+    """What a chapter asks of one kernel alone."""
+    yield replace(_own(kernels["float4"], WORKLOG), block_size=512)  # two blocks per multiprocessor
+    for cols in (8192, 32769):
+        yield from (_own(kernels[name], (1024, cols)) for name in ("naive", "online"))

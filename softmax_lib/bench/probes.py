@@ -40,12 +40,18 @@ IN_FLIGHT = tuple(
 LINES = (1, 2, 4, 8, 16, 32)
 TIMES = 4096
 
+BLOCKS = (132, 1056, 4096, 8192, 16384, 32768, 65536)
+BLOCK_THREADS = (32, 128, 256, 1024)
+LAUNCHES = 20
+""" of a kernel that does nothing, in one graph: so none of them waits for the host."""
+
 
 def probe_all() -> Iterator[Probe]:
     """Every probe of a record, in order."""
     yield from latencies()
     yield from read_bandwidths()
     yield from scattered_requests()
+    yield from block_starts()
 
 
 def latencies() -> Iterator[Probe]:
@@ -92,6 +98,22 @@ def scattered_requests() -> Iterator[Probe]:
             cycles = spent.item() / (1024 // 32 * TIMES)
             at = {"lines": lines, "stores": stores}
             yield Probe("scattered request", at, {"cycles": cycles})
+
+
+def block_starts() -> Iterator[Probe]:
+    """Microseconds of a launch that does nothing, by its blocks and their threads."""
+    run = _function("blocks", "probe_blocks")
+    sink = torch.zeros(1, device="cuda")
+    for threads in BLOCK_THREADS:
+        for blocks in BLOCKS:
+            launch = partial(run, blocks, threads, sink, blocks)
+            launch()
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                for _ in range(LAUNCHES):
+                    launch()
+            time_us = _time_us(graph.replay) / LAUNCHES
+            yield Probe("block starts", {"blocks": blocks, "threads": threads}, {"us": time_us})
 
 
 def _function(

@@ -23,7 +23,7 @@ from softmax_lib.records.record import Record, load
 from softmax_lib.records.schema import SCHEMA
 from softmax_lib.records.shelf import file_stem, folders
 from softmax_lib.records.skips import provider_of, skipped_case
-from softmax_lib.registry import kernels, with_copy
+from softmax_lib.registry import kernels, probe_digests, with_copy
 
 PROFILES_A_PART = 16
 """Kernels that one start of ncu profiles; each takes some seconds."""
@@ -54,7 +54,8 @@ def record(
         path = folders()[0] / f"{file_stem(torch.cuda.get_device_name())}.json"
     unfinished = path.with_name(f"{path.name}.part")
     kept = _resume(path, unfinished, quick)
-    _take_notes(kept, [*busy(), *slowed()])
+    for told in (*busy(), *slowed()):
+        _take_note(kept, told)
     kept.save(unfinished)
     parts = _parts(kept, quick)
     for done, (label, work) in enumerate(parts):
@@ -65,7 +66,8 @@ def record(
             )
         progress(label, done, len(parts))
         work()
-        _take_notes(kept, slowed())
+        for told in slowed():
+            _take_note(kept, told)
         kept.save(unfinished)
         torch.cuda.empty_cache()
     kept.content["clocks"]["after"] = clocks()
@@ -107,10 +109,10 @@ def _probe(kept: Record) -> None:
     kept.probes = list(probe_all())
 
 
-def _take_notes(kept: Record, told: list[str]) -> None:
-    """What disturbs the measurement, each thing once."""
-    notes = kept.content["notes"]
-    notes += [note for note in told if note not in notes]
+def _take_note(kept: Record, told: str) -> None:
+    """What disturbs the measurement, or is missing from it, each thing once."""
+    if told not in kept.content["notes"]:
+        kept.content["notes"].append(told)
 
 
 def _resume(path: Path, unfinished: Path, quick: bool) -> Record:
@@ -137,7 +139,8 @@ def _take_over(old: Record, fresh: Record) -> None:
     for timing_ in old.timings.values():
         if not timing_.stale:
             fresh.add(timing_)
-    fresh.probes = old.probes
+    if old.content["kernels"].items() >= probe_digests().items():
+        fresh.probes = old.probes
     fresh.content["notes"] = list(old.content["notes"])
     fresh.profiles = [p for p in old.profiles if not old.is_stale(p.case.provider)]
     fresh.content["clocks"]["before"] = old.content["clocks"].get("before")
@@ -170,7 +173,7 @@ def _left_to_do(job: Job, kept: Record) -> Job:
 
 def _profile(kept: Record, cases: list[Case]) -> None:
     try:
-        kept.profiles += ncu.profile(cases)
+        kept.profiles += ncu.profile(cases, partial(_take_note, kept))
         kept.skipped.pop(NCU, None)
     except NotAvailable as error:
         kept.skipped[NCU] = str(error)
@@ -194,7 +197,7 @@ def _provenance() -> dict:
             "time": "median of CUDA graph replays between two events, contenders taking turns",
             "copy": "faster of torch's copy and a float4 copy kernel, in the same run",
         },
-        "kernels": {name: kernel.digest for name, kernel in with_copy.items()},
+        "kernels": {name: kernel.digest for name, kernel in with_copy.items()} | probe_digests(),
         "skipped": {},
         "rows": [],
         "counters": [],

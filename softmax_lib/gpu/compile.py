@@ -62,16 +62,18 @@ def supported_archs() -> tuple[int, ...]:
     return tuple(arch for arch in nvrtc().getSupportedArchs() if arch >= OLDEST_ARCH)
 
 
-def compile_cubin(program: Program, arch: int) -> bytes:
+def compile_cubin(program: Program, arch: int, *, lines: bool = False) -> bytes:
     """Machine code of `program` for sm_`arch`, from the disk cache when it is there.
 
-    Raises `CompileError` with the compiler's message at the source's own lines.
+    With `lines` it knows the line of the source that each instruction comes from. Raises
+    `CompileError` with the compiler's message at the source's own lines.
     """
-    key = repr((program.digest, arch, nvrtc().getVersion()))
+    flags = (*FLAGS, "--generate-line-info") if lines else FLAGS
+    key = repr((program.digest, arch, nvrtc().getVersion(), *flags[len(FLAGS) :]))
     path = cache_folder("nvrtc") / f"{hashlib.sha256(key.encode()).hexdigest()}.cubin"
     if path.is_file():
         return path.read_bytes()
-    cubin, _ = _compile(program, arch, FLAGS)
+    cubin, _ = _compile(program, arch, flags)
     replace_file(path, cubin)  # whole or not at all: another process may read it now
     return cubin
 

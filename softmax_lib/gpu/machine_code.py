@@ -104,10 +104,11 @@ def _accesses(cubin: bytes) -> dict[str, dict[str, int]]:
     pieces = _FUNCTION.split(done.stdout)
     found: dict[str, Counter[str]] = {}
     for colon, section, text in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
-        widths = (f"{name} {_bits(suffix)}" for name, suffix in _ACCESS.findall(text))
+        widths = (f"{name} {access_bits(suffix)}" for name, suffix in _ACCESS.findall(text))
         found.setdefault(colon or section, Counter()).update(widths)
     return {entry: dict(sorted(counts.items())) for entry, counts in found.items()}
 
 
-def _bits(suffix: str) -> int:
-    return next((bits for bits in (128, 64, 16, 8) if f".{bits}" in suffix), 32)
+def access_bits(name: str) -> int:
+    """Width of a memory instruction by its name, such as 128 for LDG.E.128."""
+    return next((bits for bits in (128, 64, 16, 8) if f".{bits}" in name), 32)

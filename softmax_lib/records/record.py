@@ -7,7 +7,7 @@ software    version of everything that took part, by name
 clocks      as found: what the driver reported before and after
 notes       what else was going on: other work on the GPU, a lowered clock
 protocol    how it was timed
-kernels     digest of each kernel when it was measured, by name
+kernels     digest of each kernel and probe when it was measured, by name
 skipped     what was not measured, and why
 rows        one timing each: provider, rows, cols, dtype, block_size, l2, data, step, median_us, low_us,
             high_us, copy_us (a copy of the same size in the same run), host_us (one eager call) or null
@@ -136,11 +136,16 @@ class Record:
                 best[any_size] = timing
         return best
 
-    def profile(self, name: str, rows: int, cols: int) -> Profile:
-        """The hardware counters of a kernel on this shape. Raises `BadInput` when there are none."""
+    def profile(self, name: str, rows: int, cols: int, block_size: int | None = None) -> Profile:
+        """The hardware counters of a kernel on this shape, at the first block size unless told which.
+
+        Raises `BadInput` when there are none.
+        """
         for profile in self.profiles:
-            if (profile.case.provider, profile.case.shape) == (name, (rows, cols)):
-                return profile
+            case = profile.case
+            if (case.provider, case.shape) == (name, (rows, cols)):
+                if block_size in (None, case.block_size):
+                    return profile
         raise BadInput(f"{name} was not profiled on ({rows}, {cols}) on {self.where}.")
 
     def probed(self, name: str, **at: int) -> list[Probe]:

@@ -48,7 +48,9 @@ def test_launches_that_feed_each_other_keep_their_caches_and_what_cannot_be_coun
 
     monkeypatch.setattr(shutil, "which", lambda name: "/bin/ncu")
     monkeypatch.setattr(ncu, "_count", count)
-    found = ncu.profile([UNFUSED, NAIVE])
+    said = []
+    found = ncu.profile([UNFUSED, NAIVE], said.append)
+    assert bool(said) != has_execution
     assert [profile.case for profile in found] == [UNFUSED, NAIVE]
     assert all(("instructions" in p.counters) == has_execution for p in found)
     assert (["naive"], ()) in asked
@@ -59,7 +61,7 @@ def test_launches_that_feed_each_other_keep_their_caches_and_what_cannot_be_coun
 def test_without_ncu_there_is_one_sentence(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(NotAvailable, match=r"ncu .* is not on the PATH"):
-        ncu.profile([NAIVE])
+        ncu.profile([NAIVE], print)
 
 
 def test_an_ncu_that_may_not_count_says_so_in_its_own_words(monkeypatch):
@@ -68,4 +70,4 @@ def test_an_ncu_that_may_not_count_says_so_in_its_own_words(monkeypatch):
     answer = SimpleNamespace(returncode=1, stdout=f"==PROF== hello\n{complaint}\n", stderr="")
     monkeypatch.setattr(subprocess, "run", lambda *args, **options: answer)
     with pytest.raises(NotAvailable, match="ncu read no counters: ERR_NVGPUCTRPERM"):
-        ncu.profile([NAIVE])
+        ncu.profile([NAIVE], print)

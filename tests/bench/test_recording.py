@@ -63,7 +63,7 @@ class FakeGpu:
             if case.provider not in self.refuses
         ]
 
-    def profile(self, cases):
+    def profile(self, cases, note):
         if not self.ncu:
             raise NotAvailable("ncu may not count.")
         self.profiled += cases

@@ -6,13 +6,13 @@ from softmax_lib import recorded
 from softmax_lib.bench.plan import WORKLOG, plan, profiled
 from softmax_lib.records.measurement import Case
 from softmax_lib.records.skips import skipped_case
-from softmax_lib.registry import kernels, rungs
+from softmax_lib.registry import kernels, probe_digests, rungs
 
 
 def test_no_kernel_has_changed_since_the_book_was_measured():
-    assert not [name for name in kernels if recorded.is_stale(name)], (
-        "measure again: `softmax-lib record` on a GPU"
-    )
+    changed = [name for name in kernels if recorded.is_stale(name)]
+    changed += probe_digests().items() - recorded.content["kernels"].items()
+    assert not changed, "measure again: `softmax-lib record` on a GPU"
 
 
 FAR_FROM_BEST = 1.6
@@ -58,7 +58,7 @@ def test_the_book_has_recorded_the_whole_plan_or_says_why_not():
     assert [profile.case for profile in recorded.profiles] == profiled()
     assert all("instructions" in profile.counters for profile in recorded.profiles)
     probes = {probe.name for probe in recorded.probes}
-    assert probes == {"latency", "read bandwidth", "scattered request"}
+    assert probes == {"latency", "read bandwidth", "scattered request", "block starts"}
 
 
 def test_the_explorers_have_every_block_size_of_the_worklogs_shape():

@@ -1,0 +1,207 @@
+"""How a kernel reads its matrix in machine code: how many loads leave before the first is needed.
+
+A thread waits where it uses what a load brings. All loads that come before that use are on their way
+together, so their bytes are what Little's law calls in flight.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from softmax_lib.errors import NotAvailable
+from softmax_lib.gpu.compile import compile_cubin
+from softmax_lib.gpu.machine_code import access_bits, disassembler
+from softmax_lib.kernel import Kernel
+from softmax_lib.source import Program
+
+_PLACE = re.compile(r'//## File "(?:[^"]*/)?([^"/]+)", line (\d+)')
+_LABEL = re.compile(r"^(\.L_\w+):")
+_INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)\s*([^;]*);")
+_FUNCTION = re.compile(r"^\.text\.(\w+):", re.MULTILINE)
+_REGISTER = re.compile(r"\bR(\d+)\b")
+_TARGET = re.compile(r"`\((\.L_\w+)\)")
+
+
+@dataclass(frozen=True)
+class Read:
+    """Loads from global memory by one piece of the source, as compiled for one arch.
+
+    `lines` are the lines of the kernel's file that they come from, the innermost first: a helper's,
+    then that of its call. `loads` of together `bytes_` leave before the first of them is needed.
+    `instructions` stand in the machine code for each float that is loaded, from the start of the
+    loop to its end, or without one from the first load to the end of the kernel; `calls` of them
+    are calls, such as the slow path of a division.
+    """
+
+    lines: tuple[int, ...]
+    loads: int
+    bytes_: int
+    instructions: float
+    calls: int
+    in_loop: bool
+
+
+@dataclass
+class _Instruction:
+    name: str
+    operands: str
+    lines: tuple[int, ...]
+
+    @property
+    def is_load(self) -> bool:
+        return self.name.startswith("LDG")
+
+    @property
+    def bytes_(self) -> int:
+        return access_bits(self.name) // 8
+
+    @property
+    def registers(self) -> list[int]:
+        """Those named in its operands, the one that it writes first."""
+        return [int(number) for number in _REGISTER.findall(self.operands)]
+
+    @property
+    def loaded(self) -> range:
+        """Registers that a load fills."""
+        return range(self.registers[0], self.registers[0] + max(1, self.bytes_ // 4))
+
+    def uses(self, registers: set[int]) -> bool:
+        """Whether it needs one of these; a store needs the first of its operands too."""
+        read = self.registers if self.name.startswith(("ST", "BRA")) else self.registers[1:]
+        first = self.operands.split(",")[0]
+        if self.name.startswith(("FSETP", "ISETP")) or "R" not in first:
+            read = self.registers
+        return not registers.isdisjoint(read)
+
+
+def reads(kernel: Kernel, block_size: int, cols: int, arch: int) -> tuple[Read, ...]:
+    """Every piece of a kernel's source that reads global memory, in the order of the machine code.
+
+    Where the compiler made several loops of one, the one that asks for most before it waits counts.
+    Needs no GPU. Raises `NotAvailable` without NVRTC or nvdisasm, and `CompileError`.
+    """
+    text = _disassemble(kernel.program(block_size, cols), arch)
+    found: dict[tuple[int, ...], Read] = {}
+    for body in _functions(text):
+        for read in _reads(_parse(body, kernel.source.file_name)):
+            best = found.get(read.lines)
+            if best is None or (read.in_loop, read.bytes_) > (best.in_loop, best.bytes_):
+                found[read.lines] = read
+    return tuple(found.values())
+
+
+def bytes_in_flight(found: Sequence[Read]) -> float:
+    """Bytes that a thread has on their way, on average over the loops by which it reads its row.
+
+    Loops that read equally much take times that their bytes in flight divide, so the mean is the
+    harmonic one. Without a loop the largest of `found` is all there is. Raises `ValueError` on none.
+    """
+    loops = [read.bytes_ for read in found if read.in_loop]
+    if not loops:
+        return float(max(read.bytes_ for read in found))
+    return len(loops) / sum(1 / size for size in loops)
+
+
+@cache
+def _disassemble(program: Program, arch: int) -> str:
+    """What nvdisasm prints, with the source's lines."""
+    program_path = disassembler()
+    if program_path is None:
+        raise NotAvailable(
+            "nvdisasm is missing; install it with `pip install nvidia-cuda-nvdisasm`."
+        )
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(compile_cubin(program, arch, lines=True))
+        file.flush()
+        command = [program_path, "--print-line-info-inline", file.name]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+def _functions(text: str) -> Iterator[str]:
+    """The machine code of each entry."""
+    pieces = _FUNCTION.split(text)
+    yield from (body.partition("\n//-----")[0] for body in pieces[2::2])
+
+
+def _parse(body: str, file_name: str) -> list[_Instruction | str]:
+    """Instructions, and labels as texts; each instruction with the lines of `file_name` it is from."""
+    found: list[_Instruction | str] = []
+    chain: list[int] = []
+    fresh = True
+    for line in body.splitlines():
+        if place := _PLACE.search(line):
+            chain = [] if fresh else chain
+            fresh = False
+            if place[1] == file_name:
+                chain.append(int(place[2]))
+        elif label := _LABEL.match(line):
+            found.append(label[1])
+        elif match := _INSTRUCTION.match(line):
+            found.append(_Instruction(match[1], match[2], tuple(chain)))
+            fresh = True
+    return found
+
+
+def _reads(code: list[_Instruction | str]) -> Iterator[Read]:
+    """What each innermost loop reads, and what is read outside of loops."""
+    loops = list(_innermost_loops(code))
+    for start, stop in loops:
+        yield from _of(code[start:stop], in_loop=True)
+    inside = {at for start, stop in loops for at in range(start, stop)}
+    yield from _of([one for at, one in enumerate(code) if at not in inside], in_loop=False)
+
+
+def _innermost_loops(code: list[_Instruction | str]) -> Iterator[tuple[int, int]]:
+    """Where loops begin and end: from a label to a branch back to it, and no other loop between."""
+    labels = {one: at for at, one in enumerate(code) if isinstance(one, str)}
+    spans = []
+    for at, one in enumerate(code):
+        if isinstance(one, _Instruction) and one.name.startswith("BRA"):
+            target = _TARGET.search(one.operands)
+            start = labels.get(target[1], at + 1) if target else at + 1
+            if start < at and any(
+                isinstance(i, _Instruction) and i.is_load for i in code[start:at]
+            ):
+                spans.append((start, at + 1))
+    for start, stop in spans:
+        if not any(start <= a and b <= stop and (a, b) != (start, stop) for a, b in spans):
+            yield start, stop
+
+
+def _of(part: Sequence[_Instruction | str], in_loop: bool) -> Iterator[Read]:
+    """The batches of loads of one stretch of code: each ends where one of its registers is needed."""
+    instructions = [one for one in part if isinstance(one, _Instruction)]
+    for start, batch in _batches(instructions, by_line=not in_loop):
+        span = instructions if in_loop else _up_to_exit(instructions[start:])
+        floats = sum(one.bytes_ for one in span if one.is_load) / 4
+        calls = sum(one.name.startswith("CALL") for one in span)
+        size = sum(load.bytes_ for load in batch)
+        yield Read(batch[0].lines, len(batch), size, len(span) / floats, calls, in_loop)
+
+
+def _batches(
+    instructions: Sequence[_Instruction], by_line: bool
+) -> Iterator[tuple[int, list[_Instruction]]]:
+    """Loads that leave before any of them is needed, and where the first is; `by_line` of one line."""
+    start, batch, waited = 0, [], set[int]()
+    for at, one in enumerate(instructions):
+        elsewhere = by_line and one.is_load and batch and one.lines != batch[0].lines
+        if batch and (elsewhere or one.uses(waited)):
+            yield start, batch
+            batch, waited = [], set()
+        if one.is_load:
+            start = start if batch else at
+            batch = [*batch, one]
+            waited.update(one.loaded)
+    if batch:
+        yield start, batch
+
+
+def _up_to_exit(instructions: Sequence[_Instruction]) -> Sequence[_Instruction]:
+    ends = (at + 1 for at, one in enumerate(instructions) if one.name == "EXIT")
+    return instructions[: next(ends, len(instructions))]
