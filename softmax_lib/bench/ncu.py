@@ -21,7 +21,6 @@ from softmax_lib.records.measurement import Case, Profile
 from softmax_lib.records.schema import EXECUTION, METRICS
 from softmax_lib.registry import kernels
 
-
 Note = Callable[[str], None]
 """Hears a sentence about what could not be counted."""
 

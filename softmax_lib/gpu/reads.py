@@ -118,7 +118,7 @@ def _disassemble(program: Program, arch: int) -> str:
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(compile_cubin(program, arch, lines=True))
         file.flush()
-        command = [program_path, "--print-line-info-inline", file.name]
+        command = [str(program_path), "--print-line-info-inline", file.name]
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
@@ -188,7 +188,9 @@ def _batches(
     instructions: Sequence[_Instruction], by_line: bool
 ) -> Iterator[tuple[int, list[_Instruction]]]:
     """Loads that leave before any of them is needed, and where the first is; `by_line` of one line."""
-    start, batch, waited = 0, [], set[int]()
+    start = 0
+    batch: list[_Instruction] = []
+    waited: set[int] = set()
     for at, one in enumerate(instructions):
         elsewhere = by_line and one.is_load and batch and one.lines != batch[0].lines
         if batch and (elsewhere or one.uses(waited)):

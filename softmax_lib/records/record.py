@@ -143,9 +143,9 @@ class Record:
         """
         for profile in self.profiles:
             case = profile.case
-            if (case.provider, case.shape) == (name, (rows, cols)):
-                if block_size in (None, case.block_size):
-                    return profile
+            is_it = (case.provider, case.shape) == (name, (rows, cols))
+            if is_it and block_size in (None, case.block_size):
+                return profile
         raise BadInput(f"{name} was not profiled on ({rows}, {cols}) on {self.where}.")
 
     def probed(self, name: str, **at: int) -> list[Probe]:
