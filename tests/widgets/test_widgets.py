@@ -83,6 +83,19 @@ def test_an_impossible_option_says_why_over_the_last_good_view():
     )
 
 
+def test_of_two_axes_the_last_good_view_is_one_of_the_last():
+    def render(gpu, size):
+        if gpu == "T4" or size == 3:
+            raise BadInput("no.")
+        return f"{size} on {gpu}"
+
+    explored = explorer({"gpu": ["H200", "T4", "L4"], "size": [2, 3]}, render)
+    told = [re.sub("<p class.*no.</p>", "no: ", html) for html in shown(explored)]
+    assert told == [
+        "<p>2 on H200</p>", "no: <p>2 on H200</p>", "no: ", "no: ", "<p>2 on L4</p>", "no: <p>2 on L4</p>"
+    ]  # fmt: skip
+
+
 def test_a_live_kernel_replaces_a_view_and_a_move_of_the_slider_ends_what_it_said():
     button = ipywidgets.Button()
     explored = explorer({"size": [1, 2, 3]}, words, extra=[button])
