@@ -180,6 +180,18 @@ def test_text_is_markdown_without_html_in_it(text, html):
     assert view(text).html == html
 
 
+def test_a_text_is_its_own_words_unless_it_is_given_others():
+    assert view("4 *sectors*").text == "4 *sectors*"
+    assert view([view("4"), "sectors"]).text == "4 sectors"
+    assert view("4", "four").text == view(["4"], "four").text == "four"
+
+
+def test_plain_text_is_shown_as_it_is_escaped():
+    told = widgets.plain("*4* of\n    __init__ <b>")
+    assert "*4* of\n    __init__ &lt;b&gt;</div>" in told.html
+    assert told.text == "*4* of\n    __init__ <b>"
+
+
 # --- tables -----------------------------------------------------------------------------------
 
 
