@@ -1,4 +1,4 @@
-"""Records that tests may damage, and how to write one down."""
+"""Records that tests may damage, one of another GPU, and how to write one down."""
 
 import copy
 import json
@@ -13,6 +13,19 @@ def content(**changes):
     return {**copy.deepcopy(_CONTENT), **changes}
 
 
+def of_another_gpu():
+    """A shorter record than the book's: an L4, four times as slow, 1024 float32 rows, no profiles."""
+    another = content(date="2030-01-01", counters=[], probes=[], notes=["made up"])
+    another["gpu"]["name"] = "NVIDIA L4"
+    another["skipped"] = {"helion": "helion was never asked"}
+    another["rows"] = [
+        {**row, **{name: 4 * row[name] for name in _TIMES}}
+        for row in another["rows"]
+        if (row["rows"], row["dtype"]) == (1024, "float32")
+    ]
+    return another
+
+
 def write(path, changed):
     """Write this content as a record, and give back its text."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -20,4 +33,5 @@ def write(path, changed):
     return path.read_text(encoding="utf-8")
 
 
+_TIMES = ("median_us", "low_us", "high_us", "copy_us")
 _CONTENT = json.loads(BOOK.read_text(encoding="utf-8"))

@@ -1,11 +1,13 @@
 """Figures of what was measured, drawn by matplotlib; each says where its numbers come from.
 
-Every function here returns a `Figure`: a matplotlib figure with a text alternative in `.alt`, which
-shows itself in a notebook and is drawn the same, byte for byte, each time.
+Every function here but `over_records`, which shows what they draw for every GPU with a record,
+returns a `Figure`: a matplotlib figure with a text alternative in `.alt`, which shows itself in a
+notebook and is drawn the same, byte for byte, each time.
 """
 
 from softmax_lib.figures.comparisons import crossover, worklog_comparison
 from softmax_lib.figures.controls import bytes_in_flight, gains, time_by_rows
+from softmax_lib.figures.gpu_switch import over_records
 from softmax_lib.figures.ledger import traffic_ledger
 from softmax_lib.figures.look import Figure
 from softmax_lib.figures.roofs import roofline
@@ -19,6 +21,7 @@ __all__ = [
     "crossover",
     "gains",
     "ladder",
+    "over_records",
     "roofline",
     "time_by_block_size",
     "time_by_rows",

@@ -34,17 +34,21 @@ def crossover(*, dtype: str = "float32", gpu: str = DEFAULT_GPU) -> Figure:
     """Which rung or peer is fastest on each (rows, cols) that was recorded for more than one of them.
 
     Within two per cent first and second tie. Where no rung was timed the mark is small: there the
-    peers were only among themselves. Raises `BadInput` for a dtype never recorded.
+    peers were only among themselves. A note counts where the best rung is ahead of the best peer.
+    Raises `BadInput` for a dtype never recorded.
     """
     record = recorded(gpu)
-    shapes = dict.fromkeys(timing.case.shape for timing in record.select(dtype=dtype, l2="cold"))
-    table = {shape: _in_the_race(record.times(*shape, dtype)) for shape in shapes}
-    table = {shape: times for shape, times in table.items() if _is_contest(times)}
+    shapes = dict.fromkeys(
+        timing.case.shape
+        for timing in record.select(dtype=dtype, l2="cold")
+        if timing.case.provider not in kernels
+    )
+    table = {shape: record.race(*shape, dtype) for shape in shapes}
+    table = {shape: times for shape, times in table.items() if len(times) > 1}
     if not table:
         raise BadInput(f"Nothing was recorded in {dtype} on {record.gpu}.")
-    ranked = {shape: sorted(ts, key=lambda t: t.median_us) for shape, ts in table.items()}
-    winners = {shape: first for shape, (first, *_) in ranked.items()}
-    ties = {shape: second for shape, (first, second, *_) in ranked.items() if second.ties(first)}
+    winners = {shape: first for shape, (first, *_) in table.items()}
+    ties = {shape: second for shape, (first, second, *_) in table.items() if second.ties(first)}
     figure = start(f"The fastest softmax by shape, {dtype}", 5.4)
     axes = figure.subplots()
     alone = {shape: timing for shape, timing in winners.items() if shape not in ties}
@@ -62,18 +66,19 @@ def crossover(*, dtype: str = "float32", gpu: str = DEFAULT_GPU) -> Figure:
     ]
     small = "small marks: peers only" if not all(map(_has_rung, table.values())) else ""
     alt = f"The fastest by rows × columns, {dtype}: {', '.join(told)}"
-    return finish(figure, alt, provenance(winners.values()), small)
+    return finish(figure, alt, _score(table), provenance(winners.values()), small)
 
 
-def _in_the_race(times: dict[str, Measurement]) -> list[Measurement]:
-    return [
-        timing for name, timing in times.items() if name not in kernels or not kernels[name].foil
-    ]
-
-
-def _is_contest(times: list[Measurement]) -> bool:
-    """Whether more than one took part, and a peer among them."""
-    return len(times) > 1 and any(timing.case.provider not in kernels for timing in times)
+def _score(table: dict[Shape, list[Measurement]]) -> str:
+    """On how many shapes the best rung is ahead of the best peer, ties with it, or is behind."""
+    counts = dict.fromkeys(("ahead", "tied", "behind"), 0)
+    for times in filter(_has_rung, table.values()):
+        rung = next(timing for timing in times if timing.case.provider in kernels)
+        peer = next(timing for timing in times if timing.case.provider not in kernels)
+        ahead = "ahead" if rung is times[0] else "behind"
+        counts["tied" if rung.ties(peer) else ahead] += 1
+    told = ", ".join(f"{how} on {number}" for how, number in counts.items())
+    return f"best rung against best peer: {told}" if any(counts.values()) else ""
 
 
 def _with(second: Measurement | None) -> str:

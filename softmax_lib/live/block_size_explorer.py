@@ -33,7 +33,8 @@ def explore(name: str, rows: int = 1024, cols: int = 32768) -> Shown:
     kernel, here = find_kernel(name), gpu_name()
     try:
         sweeps = _sweeps(kernel, rows, cols)
-        sizes = next(iter(sweeps.values())).offered(launchable=bool(here))
+        offered = {size for sweep in sweeps.values() for size in sweep.offered(bool(here))}
+        sizes = sorted(offered)
         own = kernel.choose_block_size(cols)
     except SoftmaxLibError as error:
         note = View("", "").with_note(str(error))
@@ -54,8 +55,7 @@ def explore(name: str, rows: int = 1024, cols: int = 32768) -> Shown:
 def _sweeps(kernel: Kernel, rows: int, cols: int) -> dict[str, BlockSizes]:
     """By GPU: those with a record of this shape, or else the book's own."""
     live: dict = {}  # one measurement shows over every record
-    records = {record.gpu: record for record in readable()}
-    every = {gpu: BlockSizes(kernel, rows, cols, record, live) for gpu, record in records.items()}
+    every = {g: BlockSizes(kernel, rows, cols, record, live) for g, record in readable().items()}
     with_record = {gpu: sizes for gpu, sizes in every.items() if sizes.known}
     return with_record or dict(list(every.items())[:1])
 

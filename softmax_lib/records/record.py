@@ -195,6 +195,21 @@ class Record:
         in_order += [name for name in found if name not in kernels]
         return {name: found[name] for name in in_order}
 
+    def race(self, rows: int, cols: int, dtype: str = "float32") -> list[Measurement]:
+        """Rungs, each at its best block size, and peers on this shape, the fastest first.
+
+        Raises `BadInput` when none of them was timed on it.
+        """
+        times = self.times(rows, cols, dtype)
+        racing = [
+            timing
+            for name, timing in times.items()
+            if name not in kernels or not kernels[name].foil
+        ]
+        if not racing:
+            raise BadInput(f"Nothing was timed on ({rows}, {cols}) {dtype} on {self.where}.")
+        return sorted(racing, key=lambda timing: timing.median_us)
+
     # ---- the file
 
     def save(self, path: Path) -> None:

@@ -71,17 +71,20 @@ def available() -> tuple[str, ...]:
     return tuple(sorted({path.stem for folder in folders() for path in folder.glob("*.json")}))
 
 
-def readable() -> list[Record]:
-    """The book's own record, and all others that this version can read; the rest are left alone.
+def readable() -> dict[str, Record]:
+    """The book's own record first, then all others that this version can read; the rest are left alone.
 
-    Raises `BadInput` when the book's own cannot be read.
+    Each stands under a name that `recorded` takes: its GPU's, or that of a file that is called
+    otherwise. Raises `BadInput` when the book's own cannot be read.
     """
-    found = [recorded()]
-    for name in available():
+    found = {DEFAULT_GPU: recorded()}
+    for stem in available():
         with contextlib.suppress(BadInput):
-            if name != DEFAULT_GPU:
-                found.append(recorded(name))
-    return found
+            found[stem] = recorded(stem)
+    return {
+        record.gpu if file_stem(record.gpu) == stem else stem: record
+        for stem, record in found.items()
+    }
 
 
 def file_stem(gpu_name: str) -> str:

@@ -4,3 +4,4 @@ from .questions import predict as predict
 from .stepping import stepper as stepper
 from .tables import table as table
 from .views import View as View
+from .views import plain as plain

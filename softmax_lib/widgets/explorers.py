@@ -72,8 +72,8 @@ def explorer(
 ) -> Explorer:
     """Sliders over `axes`, {name: options}, that show `render(option, ...)`: what `views.view` takes.
 
-    `alt(option, ...)` gives the text alternative. An option for which `render` raises one of this
-    package's errors shows that sentence over the last good view. Raises `BadInput` without options.
+    `alt(option, ...)` gives the text alternative. Where `render` raises one of this package's errors,
+    that sentence stands over the last good view on the last axis. Raises `BadInput` without options.
     """
     if not all(axes.values()):
         raise BadInput("An explorer needs at least one option on each axis.")
@@ -91,12 +91,13 @@ def explorer(
 
 
 def _over_last_good(views: dict[tuple, View | str]) -> dict[tuple, View]:
-    good = [shown for shown in views.values() if isinstance(shown, View)]
-    last = good[0] if good else View("", "")
     kept = {}
-    for choice, shown in views.items():
-        if isinstance(shown, View):
-            last = kept[choice] = shown
-        else:
-            kept[choice] = last.with_note(shown)
+    for _, along_last_axis in itertools.groupby(views.items(), key=lambda item: item[0][:-1]):
+        line = dict(along_last_axis)
+        last = next((shown for shown in line.values() if isinstance(shown, View)), View("", ""))
+        for choice, shown in line.items():
+            if isinstance(shown, View):
+                last = kept[choice] = shown
+            else:
+                kept[choice] = last.with_note(shown)
     return kept

@@ -19,6 +19,10 @@ PIXELS_AN_INCH = 96
 PNG_DOTS_AN_INCH = 120
 
 _NOTE = '<p class="worklog-note" role="status">{{ sentence }}</p>'
+_PLAIN = (
+    '<div style="font:0.875em/1.4 monospace;white-space:pre-wrap;overflow-wrap:anywhere">'
+    "{{ text }}</div>"
+)
 _IMAGE = (
     '<img alt="{{ alt }}" style="width:{{ width }}px;max-width:100%;height:auto" '
     'src="data:image/svg+xml,{{ data }}">'
@@ -51,8 +55,8 @@ def view(content: Any, alt: str = "") -> View:
     """Make a `View` of a matplotlib figure, a text in Markdown, or a list of these and of views.
 
     `alt` is what a reader who cannot see the picture is told; a figure that has a text alternative,
-    such as those of `figures`, keeps its own. A figure is closed, so that the notebook does not show
-    it a second time. Raises `WrongType` for anything else.
+    such as those of `figures`, keeps its own, and a text without any tells itself. A figure is closed,
+    so that the notebook does not show it a second time. Raises `WrongType` for anything else.
     """
     if isinstance(content, View):
         return content
@@ -61,12 +65,18 @@ def view(content: Any, alt: str = "") -> View:
     if isinstance(content, Sequence) and not isinstance(content, str):
         parts = [view(part, alt) for part in content]
         pictures = [part.png for part in parts if part.png]
-        return View("".join(part.html for part in parts), alt, pictures[0] if pictures else None)
+        words = alt or " ".join(part.text for part in parts)
+        return View("".join(part.html for part in parts), words, pictures[0] if pictures else None)
     if not isinstance(content, str):
         raise WrongType(
             f"A {type(content).__name__} cannot be shown here; pass a figure, a text or a view."
         )
-    return View(str(markdown(content)), alt)
+    return View(str(markdown(content)), alt or content)
+
+
+def plain(text: str) -> View:
+    """Text as it is, in letters of one width: its lines are kept, and wrap where a screen is narrow."""
+    return View(str(render(_PLAIN, text=text)), text)
 
 
 def note(sentence: str) -> str:

@@ -190,12 +190,24 @@ def test_the_crossover_has_every_shape_that_two_were_timed_on():
 
 @pytest.mark.parametrize("shape", [(1024, 32768), (1, 1048576), (8192, 50257)])
 def test_a_win_by_less_than_two_per_cent_is_a_tie(shape):
-    times = [
-        t for n, t in recorded.times(*shape).items() if n not in kernels or not kernels[n].foil
-    ]
-    first, second = sorted(times, key=lambda timing: timing.median_us)[:2]
+    first, second = recorded.race(*shape)[:2]
     said = re.search(rf"{shape[0]} × {shape[1]} ([^,.]*)", figures.crossover().alt)[1]
     assert (" = " in said) == (second.median_us < 1.02 * first.median_us)
+
+
+def test_the_crossover_counts_where_the_best_rung_is_ahead_of_the_best_peer():
+    counts = {"ahead": 0, "tied": 0, "behind": 0}
+    names = {kernel.name for kernel in rungs()}
+    for shape in {timing.case.shape for timing in recorded.select(provider="torch")}:
+        times = {name: timing.median_us for name, timing in recorded.times(*shape).items()}
+        if times.keys() & names:
+            rung = min(time for name, time in times.items() if name in names)
+            peer = min(time for name, time in times.items() if name not in kernels)
+            tied = max(rung, peer) < 1.02 * min(rung, peer)
+            counts["tied" if tied else "ahead" if rung < peer else "behind"] += 1
+    told = ", ".join(f"{how} on {number}" for how, number in counts.items())
+    assert f"best rung against best peer: {told}." in figures.crossover().alt
+    assert "best rung" not in figures.crossover(dtype="bfloat16").alt
 
 
 def test_ratios_to_the_original_worklog_are_computed_and_it_is_cited():

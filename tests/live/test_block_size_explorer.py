@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 import torch
-from sample_records import content
+from sample_records import content, of_another_gpu
 
 from softmax_lib import explore, kernels, recorded
 from softmax_lib.errors import NotAvailable, UnknownKernel
@@ -131,8 +131,25 @@ def test_an_unknown_kernel_is_an_error():
 def test_a_stale_record_says_so(monkeypatch):
     changed = content()
     changed["kernels"]["shared"] = "0" * 64
-    monkeypatch.setattr(explorers, "readable", lambda: [Record(changed)])
+    monkeypatch.setattr(explorers, "readable", lambda: {H200: Record(changed)})
     assert "The kernel has changed since." in shown(explore("shared"), 512)
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_a_second_record_shows_what_it_has_and_nothing_of_the_first(monkeypatch):
+    other = Record(of_another_gpu())
+    for case in [case for case in other.timings if case.block_size == 64]:
+        del other.timings[case]
+    records = {H200: recorded(), "NVIDIA L4": other}
+    monkeypatch.setattr(explorers, "readable", lambda: records)
+    explorer = explore("shared")
+    time = other.select(provider="shared", rows=ROWS, cols=COLS, block_size=128)[0].median_us
+    assert f"128 threads a block: {written(time)}" in explorer.leaves["NVIDIA L4", 128].value
+    assert "at 64 threads a block, cold L2 was never" in explorer.leaves["NVIDIA L4", 64].value
+    leaves = explorer.leaves.items()
+    assert [leaf for (gpu, _), leaf in leaves if gpu != H200 and H200 in leaf.value] == []
+    records = dict(reversed(records.items()))
+    assert (H200, 64) in explore("shared").leaves
 
 
 @pytest.mark.usefixtures("no_gpu")

@@ -51,15 +51,22 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[str]:
-    """Address at which the site is served."""
-    assert CHAPTERS, "the site is not built: run `make book`"
-    handler = functools.partial(_Handler, directory=SITE)
+@contextlib.contextmanager
+def serve(folder: Path) -> Iterator[str]:
+    """Address at which a folder is served."""
+    handler = functools.partial(_Handler, directory=folder)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as served:
         threading.Thread(target=served.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{served.server_port}/"
         served.shutdown()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """Address at which the site is served."""
+    assert CHAPTERS, "the site is not built: run `make book`"
+    with serve(SITE) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

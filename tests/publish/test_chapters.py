@@ -59,6 +59,14 @@ def test_no_cell_builds_html_or_reaches_into_what_is_private(chapter):
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
+def test_rooflines_follow_every_record_and_the_books_own_lacks_nothing(chapter):
+    for cell in code_cells(chapter):
+        assert "figures.roofline(" not in cell.source, cell.id
+        if "over_records" in cell.source:
+            assert "worklog-note" not in str(cell.outputs), cell.id
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
 def test_every_tag_of_a_cell_means_something(chapter):
     for cell in CHAPTERS[chapter].cells:
         assert set(cell.metadata.get("tags", [])) <= TAGS

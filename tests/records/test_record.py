@@ -169,6 +169,16 @@ def test_times_lists_kernels_at_their_best_block_size_then_peers():
         assert book.find(Case(name, 1024, 2048)) == times[name]
 
 
+def test_a_race_has_rungs_and_peers_without_foils_the_fastest_first():
+    book = load(BOOK)
+    race, times = book.race(1024, 32768), book.times(1024, 32768)
+    assert [timing.median_us for timing in race] == sorted(timing.median_us for timing in race)
+    left_out = times.keys() - {timing.case.provider for timing in race}
+    assert left_out == {name for name in times if name in kernels and kernels[name].foil} != set()
+    with pytest.raises(BadInput, match=r"Nothing was timed on \(3, 5\) float32 on NVIDIA H200"):
+        book.race(3, 5)
+
+
 def test_a_record_that_grows_finds_its_new_best(tmp_path):
     book = load(BOOK)
     old = book.find(Case("shared", 1024, 2048))

@@ -42,9 +42,15 @@ def test_a_record_of_an_older_schema_is_left_alone_and_hides_no_other(own):
     other = content()
     other["gpu"]["name"] = "Tesla T4"
     write(own / "tesla-t4.json", other)
-    assert [record.gpu for record in readable()] == ["NVIDIA H200", "Tesla T4"]
+    assert list(readable()) == ["NVIDIA H200", "Tesla T4"]
     with pytest.raises(BadInput, match="has schema 1; this version reads schema 2"):
         recorded("gtx-480")
+
+
+def test_a_record_under_another_name_is_found_under_that(own):
+    write(own / "before.json", content())
+    assert list(readable()) == ["NVIDIA H200", "before"]
+    assert all(recorded(name) is record for name, record in readable().items())
 
 
 def test_a_damaged_record_of_the_book_itself_says_so(tmp_path, monkeypatch):

@@ -83,6 +83,19 @@ def test_an_impossible_option_says_why_over_the_last_good_view():
     )
 
 
+def test_of_two_axes_the_last_good_view_is_one_of_the_last():
+    def render(gpu, size):
+        if gpu == "T4" or size == 3:
+            raise BadInput("no.")
+        return f"{size} on {gpu}"
+
+    explored = explorer({"gpu": ["H200", "T4", "L4"], "size": [2, 3]}, render)
+    told = [re.sub("<p class.*no.</p>", "no: ", html) for html in shown(explored)]
+    assert told == [
+        "<p>2 on H200</p>", "no: <p>2 on H200</p>", "no: ", "no: ", "<p>2 on L4</p>", "no: <p>2 on L4</p>"
+    ]  # fmt: skip
+
+
 def test_a_live_kernel_replaces_a_view_and_a_move_of_the_slider_ends_what_it_said():
     button = ipywidgets.Button()
     explored = explorer({"size": [1, 2, 3]}, words, extra=[button])
@@ -165,6 +178,18 @@ def verdicts(asked):
 )
 def test_text_is_markdown_without_html_in_it(text, html):
     assert view(text).html == html
+
+
+def test_a_text_is_its_own_words_unless_it_is_given_others():
+    assert view("4 *sectors*").text == "4 *sectors*"
+    assert view([view("4"), "sectors"]).text == "4 sectors"
+    assert view("4", "four").text == view(["4"], "four").text == "four"
+
+
+def test_plain_text_is_shown_as_it_is_escaped():
+    told = widgets.plain("*4* of\n    __init__ <b>")
+    assert "*4* of\n    __init__ &lt;b&gt;</div>" in told.html
+    assert told.text == "*4* of\n    __init__ <b>"
 
 
 # --- tables -----------------------------------------------------------------------------------

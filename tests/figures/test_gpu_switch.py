@@ -1,0 +1,103 @@
+"""`over_records`: the view alone beside one record, and a slider over GPUs beside several."""
+
+import pytest
+from sample_records import content, of_another_gpu, write
+
+from softmax_lib import figures, recorded
+from softmax_lib.errors import BadInput
+from softmax_lib.figures import over_records
+from softmax_lib.records import shelf
+from softmax_lib.widgets.views import View
+
+H200, L4 = "NVIDIA H200", "NVIDIA L4"
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """The folder of a reader's own records."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    return tmp_path / "softmax_lib" / "measurements"
+
+
+@pytest.fixture
+def an_l4(own):
+    """A reader's own record beside the book's."""
+    write(own / "nvidia-l4.json", of_another_gpu())
+
+
+def shown(explored):
+    return {choice: leaf.value for choice, leaf in explored.leaves.items()}
+
+
+@pytest.mark.usefixtures("own")
+def test_beside_one_record_it_is_the_figure_and_no_widget():
+    alone = over_records(figures.roofline, highlight="naive")
+    assert isinstance(alone, View)
+    own_look = figures.roofline(highlight="naive")._repr_mimebundle_()
+    assert alone._repr_mimebundle_() == own_look
+
+
+@pytest.mark.usefixtures("own")
+def test_beside_one_record_other_axes_keep_their_sliders():
+    explored = over_records(lambda gpu, dtype: f"{dtype} on {gpu}", axes={"dtype": ["a", "b"]})
+    assert list(explored.sliders) == ["dtype"]
+
+
+@pytest.mark.usefixtures("an_l4")
+def test_beside_a_second_record_a_slider_starts_at_the_books_and_goes_to_it():
+    explored = over_records(figures.roofline, highlight="naive")
+    assert explored.sliders["GPU"].options == ((H200, H200), (L4, L4))
+    assert explored.choice == (H200,)
+    assert figures.roofline(highlight="naive").alt == explored.fallback["text/plain"]
+    assert f"recorded on {recorded(L4).where}" in shown(explored)[L4,]
+    assert H200 not in shown(explored)[L4,]
+
+
+@pytest.mark.usefixtures("an_l4")
+def test_other_axes_are_arguments_and_start_where_they_are_told():
+    explored = over_records(
+        lambda gpu, dtype, rows: f"{rows} {dtype} on {gpu}",
+        axes={"dtype": ["float32", "bfloat16"]},
+        start=["bfloat16"],
+        rows=8,
+    )
+    assert explored.choice == (H200, "bfloat16")
+    assert shown(explored)[L4, "float32"] == "<p>8 float32 on NVIDIA L4</p>"
+
+
+@pytest.mark.usefixtures("an_l4")
+def test_what_a_record_lacks_is_a_sentence_and_no_view_of_another_gpu():
+    explored = over_records(figures.crossover, dtype="bfloat16")
+    assert "<img" in shown(explored)[H200,]
+    assert shown(explored)[L4,] == (
+        '<p class="worklog-note" role="status">Nothing was recorded in bfloat16 on NVIDIA L4.</p>'
+    )
+
+
+@pytest.mark.usefixtures("own")
+def test_what_the_only_record_lacks_is_a_sentence_too():
+    alone = over_records(figures.ladder, rows=3, cols=5)
+    assert "No rung was recorded on (3, 5)" in alone.text
+
+
+def test_a_record_that_cannot_be_read_is_left_out(own):
+    write(own / "gtx-480.json", {**content(), "schema": 1})
+    assert isinstance(over_records(lambda gpu: gpu), View)
+
+
+@pytest.mark.usefixtures("own")
+def test_what_is_no_error_of_ours_is_none_of_a_record():
+    with pytest.raises(TypeError):
+        over_records(figures.ladder, no_such_argument=1)
+
+
+@pytest.mark.usefixtures("an_l4")
+def test_what_cannot_be_switched_is_refused(tmp_path, monkeypatch):
+    with pytest.raises(BadInput, match="at least one option"):
+        over_records(figures.crossover, axes={"dtype": []})
+    with pytest.raises(BadInput, match="not among the options"):
+        over_records(figures.crossover, axes={"dtype": ["float32"]}, start=["float16"])
+    write(tmp_path / "nvidia-h200.json", {**content(), "schema": 1})
+    monkeypatch.setattr(shelf, "FOLDER", tmp_path)
+    with pytest.raises(BadInput, match="has schema 1"):
+        over_records(figures.ladder)

@@ -1,0 +1,115 @@
+"""Pages made where a reader has a record of another GPU: their sliders go to it from the book's, and back."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from notebooks import BOOK
+from playwright.sync_api import Locator, Page
+from sample_records import of_another_gpu, write
+
+from softmax_lib.records.record import Record
+from softmax_lib.words import time_in_words
+
+from .conftest import ROOT, serve
+from .test_pages import DESKTOP, PHONE, overflow, violations
+from .test_widgets import NO_BREAK, look, sliders
+
+pytestmark = pytest.mark.site
+
+OTHER = Record(of_another_gpu())
+NAIVE, ONLINE = (OTHER.times(1024, 32768)[name] for name in ("naive", "online"))
+SHORTEST, *_, LONGEST = sorted(
+    OTHER.select(provider="torch", l2="cold"), key=lambda timing: timing.case.cols
+)
+
+# What each widget with a slider of GPUs shows of the reader's own, in the order of the page.
+PAGES = {
+    "results": [
+        f"naive {time_in_words(NAIVE.median_us)}, ",
+        "; NVIDIA L4: naive 1, ",
+        f"{NAIVE.median_us:.1f} µs",
+        f"torch {SHORTEST.gb_per_s:.0f} to {LONGEST.gb_per_s:.0f} GB/s",
+        f"naive {NAIVE.case.block_size} threads {time_in_words(NAIVE.median_us)}, ",
+        f"1024 × 32768 {OTHER.race(1024, 32768)[0].label}",
+        "2030-01-01",
+        "helion: was never asked",
+    ],
+    "04_online": [
+        f"{5 * 1024 * 32768 / NAIVE.median_us / 1e3:.0f} GFLOP/s",
+        f"{ONLINE.case.block_size} threads a block: {time_in_words(ONLINE.median_us)}",
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """Address of a site of these pages, whose notebooks ran beside a reader's record of an L4."""
+    folder = tmp_path_factory.mktemp("site")
+    write(folder / "data" / "softmax_lib" / "measurements" / "nvidia-l4.json", of_another_gpu())
+    beside = {**os.environ, "XDG_DATA_HOME": str(folder / "data")}
+    execute = [sys.executable, BOOK / "publish" / "notebooks.py", *lay_out(folder)]
+    subprocess.run(execute, env=beside, check=True)
+    jupyter_book = ROOT / ".venv-book" / "bin" / "jupyter-book"
+    subprocess.run([jupyter_book, "build", folder, "--quiet"], check=True)
+    with serve(folder / "_build" / "html") as address:
+        yield address
+
+
+def lay_out(folder: Path) -> list[Path]:
+    """Make a book with no other pages in `folder`; gives their notebooks."""
+    pages = folder / "book"
+    pages.mkdir()
+    for path in BOOK.iterdir():
+        if path.stem in PAGES:
+            (pages / path.name).write_bytes(path.read_bytes())
+        elif path.suffix != ".ipynb":
+            (pages / path.name).symlink_to(path)
+    (folder / "_config.yml").symlink_to(ROOT / "_config.yml")
+    first, *others = (f"book/{name}" for name in PAGES)
+    chapters = "".join(f"- file: {name}\n" for name in others)
+    (folder / "_toc.yml").write_text(f"format: jb-book\nroot: {first}\nchapters:\n{chapters}")
+    return sorted(pages.glob("*.ipynb"))
+
+
+def test_all_that_is_read_from_a_record_can_be_a_readers_own(open_page):
+    for name, expected in PAGES.items():
+        page = open_page(f"book/{name}.html", width=DESKTOP)
+        for (widget, slider), words in zip(gpu_sliders(page), expected, strict=True):
+            first = move(widget, slider, "Home")
+            assert first[0] == "NVIDIA H200"
+            gpu, shown = move(widget, slider, "ArrowRight")
+            assert gpu == "NVIDIA L4"
+            assert words in shown
+            assert "NVIDIA H200" not in shown
+            assert move(widget, slider, "Home") == first
+        assert page.problems == []
+
+
+def test_what_a_readers_record_lacks_is_one_sentence_and_no_picture_of_another_gpu(open_page):
+    page = open_page("book/results.html", width=PHONE)
+    for widget, slider in gpu_sliders(page):
+        move(widget, slider, "ArrowRight")
+        for other in widget.locator(".widget-slider").all()[1:]:
+            _, shown = move(widget, other, "End")
+            assert "Nothing was" in shown
+            assert "NVIDIA L4" in shown
+            assert "<img" not in shown
+            assert "<table" not in shown
+    assert overflow(page) == []
+    assert violations(page) == []
+    assert page.problems == []
+
+
+def gpu_sliders(page: Page) -> list[tuple[Locator, Locator]]:
+    """Every slider of GPUs with its widget."""
+    return [(w, s) for w, s in sliders(page) if s.locator(".widget-label").inner_text() == "GPU"]
+
+
+def move(widget: Locator, slider: Locator, key: str) -> tuple[str, str]:
+    """What is beside the slider, and what its widget shows, once this key is pressed."""
+    slider.locator(".noUi-handle").press(key)
+    value, shown = look(widget, slider)
+    return value, shown.replace("&nbsp;", " ").replace(NO_BREAK, " ")
