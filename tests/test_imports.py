@@ -40,9 +40,10 @@ MAY_IMPORT = {
     "measurements": {"errors", "registry", "gpu", "records", "bench"},
     "xrays": {"errors", "source", "kernel", "registry", "reference", "gpu", "emulator", "launch", "records"},
     "widgets": {"lazy", "errors"},
-    "figures": {"errors", "words", "registry", "records", "xrays", "widgets"},
+    "figures": {"errors", "words", "source", "registry", "gpu", "records", "xrays", "widgets"},
     "drawings": {
-        "lazy", "errors", "words", "source", "kernel", "registry", "emulator", "launch", "records", "xrays", "widgets",
+        "lazy", "errors", "words", "source", "kernel", "registry", "gpu", "emulator", "launch", "records", "xrays",
+        "widgets",
     },
     "live": {
         "errors", "words", "source", "kernel", "registry", "gpu", "checking", "records", "measurements", "xrays",

@@ -4,6 +4,7 @@ from .listings import source as source
 from .margins import margin as margin
 from .margins import totals as totals
 from .matrix_rows import threads as threads
+from .read_table import reads as reads
 from .sectors import first_request as first_request
 from .sectors import requests as requests
 from .steppers import online as online

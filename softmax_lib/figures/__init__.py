@@ -6,8 +6,9 @@ notebook and is drawn the same, byte for byte, each time.
 """
 
 from softmax_lib.figures.comparisons import crossover, worklog_comparison
-from softmax_lib.figures.controls import bytes_in_flight, gains, time_by_rows
+from softmax_lib.figures.controls import gains, time_by_rows
 from softmax_lib.figures.gpu_switch import over_records
+from softmax_lib.figures.in_flight import bytes_in_flight
 from softmax_lib.figures.ledger import traffic_ledger
 from softmax_lib.figures.look import Figure
 from softmax_lib.figures.roofs import roofline

@@ -1,4 +1,4 @@
-"""What one change is worth: kernels that differ in one thing, and curves of one quantity."""
+"""What one change is worth: kernels that differ in one thing, and times against rows."""
 
 from __future__ import annotations
 
@@ -10,17 +10,13 @@ import numpy as np
 from softmax_lib.errors import BadInput
 from softmax_lib.figures.look import (
     BLUE,
-    GREY,
     INK,
-    ORANGE,
     Figure,
     drawn,
     finish,
     legend,
-    logarithmic,
     mark,
     note,
-    powers_of_two,
     provenance,
     start,
 )
@@ -122,42 +118,3 @@ def _line(name: str, times_us: Mapping[int, float]) -> str:
     waves = [at for at in times_us if at >= _STEADY_WAVES]
     slope, intercept = np.polyfit(waves, [times_us[at] for at in waves], 1)
     return f"{name} {slope:.2f} µs for each, {intercept:.1f} µs beside"
-
-
-@drawn
-def bytes_in_flight(*, gpu: str = DEFAULT_GPU) -> Figure:
-    """Read bandwidth against the bytes that each multiprocessor has asked for at a time, as probed.
-
-    One line for loads of 4 bytes and one for loads of 16. Raises `BadInput` without such a probe.
-    """
-    record = recorded(gpu)
-    probes = sorted(
-        record.probed("read bandwidth"),
-        key=lambda probe: (probe.at["bytes"], probe.found["gb_per_s"]),
-    )
-    if not probes:
-        raise BadInput(f"The read bandwidth of {record.gpu} was not probed.")
-    figure = start("Bandwidth against bytes in flight", 4.6)
-    axes = figure.subplots()
-    told = []
-    for width, color, marker in ((4, BLUE, "o"), (16, ORANGE, "s")):
-        points = {
-            probe.at["bytes"]: probe.found["gb_per_s"]
-            for probe in probes
-            if probe.at["width"] == width
-        }  # of several ways to have as many bytes in flight the fastest
-        axes.plot(
-            list(points), list(points.values()), color=color, marker=marker,
-            label=f"loads of {width} bytes",
-        )  # fmt: skip
-        told.append(
-            f"loads of {width} bytes: "
-            + ", ".join(f"{size / 1024:g} KiB {speed:.0f}" for size, speed in points.items())
-        )
-    powers_of_two(axes, "x", sorted({probe.at["bytes"] for probe in probes})[::2])
-    logarithmic(axes, "y")
-    axes.set(xlabel="bytes in flight on each multiprocessor", ylabel="GB/s read")
-    axes.axhline(max(probe.found["gb_per_s"] for probe in probes), color=GREY, ls=":")
-    legend(axes, 1)
-    alt = f"GB/s read by bytes in flight on each multiprocessor, {'; '.join(told)}"
-    return finish(figure, alt, f"probed on {record.where}")

@@ -95,16 +95,24 @@ def reads(kernel: Kernel, block_size: int, cols: int, arch: int) -> tuple[Read, 
     return tuple(found.values())
 
 
-def bytes_in_flight(found: Sequence[Read]) -> float:
+def row_reads(found: Sequence[Read]) -> list[Read]:
+    """Those of `found` that read a row: in loops, or where there are none by the widest loads."""
+    loops = [read for read in found if read.in_loop]
+    widest = max((read.bytes_ // read.loads for read in found), default=0)
+    return loops or [read for read in found if read.bytes_ // read.loads == widest]
+
+
+def in_flight_per_thread(found: Sequence[Read]) -> float:
     """Bytes that a thread has on their way, on average over the loops by which it reads its row.
 
     Loops that read equally much take times that their bytes in flight divide, so the mean is the
-    harmonic one. Without a loop the largest of `found` is all there is. Raises `ValueError` on none.
+    harmonic one. Without loops there are several ways through the kernel, and the one that asks for
+    least counts. Raises `ValueError` where nothing reads.
     """
-    loops = [read.bytes_ for read in found if read.in_loop]
-    if not loops:
-        return float(max(read.bytes_ for read in found))
-    return len(loops) / sum(1 / size for size in loops)
+    sizes = [read.bytes_ for read in row_reads(found)]
+    if any(read.in_loop for read in found):
+        return len(sizes) / sum(1 / size for size in sizes)
+    return float(min(sizes))
 
 
 @cache

@@ -132,6 +132,11 @@ class Profile:
     counters: dict[str, int]
 
     @property
+    def has_execution(self) -> bool:
+        """Whether it knows how the kernel ran: without that, what follows cannot be had."""
+        return "warp_cycles" in self.counters
+
+    @property
     def instructions_per_element(self) -> float:
         """Instructions that the threads executed for each element of the matrix."""
         return 32 * self.counters["instructions"] / (self.case.rows * self.case.cols)

@@ -8,11 +8,12 @@ from sample_records import content, write
 
 from softmax_lib import figures, recorded
 from softmax_lib.bench.plan import WORKLOG
-from softmax_lib.errors import BadInput
-from softmax_lib.figures import look
+from softmax_lib.errors import BadInput, NotAvailable
+from softmax_lib.figures import in_flight, look
+from softmax_lib.figures.in_flight import kernel_in_flight
 from softmax_lib.figures.look import _LETTERS_A_LINE, short
 from softmax_lib.figures.roofs import matrix_product_flop_per_byte
-from softmax_lib.records.measurement import LABELS, PEERS
+from softmax_lib.records.measurement import LABELS, PEERS, Case
 from softmax_lib.registry import kernels, rungs
 from softmax_lib.widgets.views import draw as draw_as
 from softmax_lib.widgets.views import view
@@ -144,7 +145,27 @@ def test_bytes_in_flight_are_a_line_for_each_width_with_its_best_points():
         best = max(
             p.found["gb_per_s"] for p in recorded.probed("read bandwidth", width=width, bytes=16384)
         )
-        assert f"16 KiB {best:.0f}" in told[told.index(f"loads of {width} bytes") :]
+        assert f"16 KiB {best:.0f}" in told[told.index(f"reads by {width} bytes") :]
+
+
+@pytest.mark.nvrtc
+def test_a_kernels_mark_is_its_warps_times_what_its_threads_ask_for_and_all_its_bytes_over_its_time():
+    flying, gb_per_s = kernel_in_flight(recorded(), recorded.profile("float4", *WORKLOG))
+    assert flying == pytest.approx(1024 * 4 * 16, rel=0.1)  # one block, four vectors a thread
+    float4_us = recorded.find(Case("float4", *WORKLOG, block_size=1024)).median_us
+    assert gb_per_s == pytest.approx(3 * 4 * 1024 * 32768 / float4_us / 1e3)
+    naive, _ = kernel_in_flight(recorded(), recorded.profile("naive", *WORKLOG))
+    assert naive == pytest.approx(1024 / 132 * 64 / 3, rel=0.02)  # 16, 4 and 4 floats at a time
+
+
+def test_without_a_compiler_kernels_have_no_mark_and_a_note_says_why(monkeypatch):
+    def missing(*_):
+        raise NotAvailable("CuPy cannot be imported.")
+
+    monkeypatch.setattr(in_flight, "reads", missing)
+    told = figures.bytes_in_flight().alt
+    assert "no marks for kernels: CuPy cannot be imported." in told
+    assert "reads by 16 bytes" in told
 
 
 def test_the_ledger_shows_prediction_count_and_floor():

@@ -1,0 +1,90 @@
+"""Reads in machine code: how many loads leave before the first is needed, line by line and arch by arch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from softmax_lib.drawings import listings, margins
+from softmax_lib.errors import NotAvailable
+from softmax_lib.gpu.compile import nvrtc, supported_archs
+from softmax_lib.gpu.machine_code import SHOWN_ARCHS
+from softmax_lib.gpu.reads import Read, row_reads
+from softmax_lib.gpu.reads import reads as find_reads
+from softmax_lib.kernel import Kernel
+from softmax_lib.registry import find_kernel
+from softmax_lib.widgets.markup import render
+from softmax_lib.widgets.views import View
+
+_TABLE = """\
+<p>{{ words }}</p><div class="worklog-xray worklog-code" tabindex="0" role="region" \
+aria-label="reads in machine code"><table><thead><tr><th scope="col">line</th>\
+{% for arch in archs %}<th scope="col">sm_{{ arch }}</th>{% endfor %}\
+<th scope="col">instructions</th><th scope="col">calls</th><th scope="col">code</th></tr></thead><tbody>\
+{% for name, rows in parts %}\
+<tr><th colspan="{{ archs|length + 3 }}"></th><th scope="rowgroup">{{ name }}</th></tr>\
+{% for row in rows %}<tr><th scope="row">{{ row.line }}</th>\
+{% for cell in row.loads %}<td>{{ cell }}</td>{% endfor %}\
+<td>{{ row.instructions }}</td><td>{{ row.calls }}</td>\
+<td><pre class="highlight">{{ row.code }}</pre></td></tr>{% endfor %}{% endfor %}\
+</tbody></table></div>"""
+
+
+def reads(*names: str, cols: int = 32768, archs: Sequence[int] = SHOWN_ARCHS) -> View:
+    """For each line by which a kernel reads its row: how many loads leave before the first is needed.
+
+    "4 × 16 B" are four loads of 16 bytes. Instructions per float and calls are those of the loop that
+    reads, on the last of `archs`. From NVRTC and nvdisasm, which need no GPU; where one is missing,
+    or knows none of `archs`, it is one sentence. Raises `UnknownKernel` and `RowTooLong`.
+    """
+    chosen = [find_kernel(name) for name in names]
+    try:
+        known = [arch for arch in archs if arch in supported_archs()]
+        if not known:
+            raise NotAvailable("This NVRTC compiles for none of these GPUs.")
+        parts = [(kernel.name, list(_rows(kernel, cols, known))) for kernel in chosen]
+    except NotAvailable as error:
+        return View("", "").with_note(str(error))
+    version = ".".join(map(str, nvrtc().getVersion()))
+    words = (
+        "Loads that leave before the first of them is needed, × bytes of each; instructions per float "
+        f"and calls in that loop, or without one to the end, on sm_{known[-1]}. As NVRTC {version} "
+        f"compiles it for rows of {cols} floats."
+    )
+    told = [
+        f"{name} line {row['line']}: {', '.join(row['loads'])}"
+        for name, rows in parts
+        for row in rows
+    ]
+    body = render(_TABLE, words=words, archs=known, parts=parts)
+    return View(listings.STYLE + margins.STYLE + str(body), "\n".join([words, *told]))
+
+
+def _rows(kernel: Kernel, cols: int, archs: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """What the template has for each piece of source that reads the row."""
+    block_size = kernel.choose_block_size(cols)
+    by_arch = [
+        {read.lines: read for read in row_reads(find_reads(kernel, block_size, cols, arch))}
+        for arch in archs
+    ]
+    text = kernel.source.text.splitlines()
+    where = listings.parts(kernel.source)
+    _, helpers_end = where.get("helpers", where["header"])
+    for lines in sorted(by_arch[-1], key=lambda lines: lines[::-1]):
+        of = [found.get(lines) for found in by_arch]
+        last = by_arch[-1][lines]
+        at = next((line for line in lines if line > helpers_end), lines[-1])
+        (code,) = listings.highlight_lines(text[at - 1].strip() + "\n")
+        yield {
+            "line": str(at) if at == lines[-1] else f"{lines[-1]} › {at}",
+            "loads": [_loads(read) for read in of],
+            "instructions": f"{last.instructions:.0f}",
+            "calls": str(last.calls or ""),
+            "code": Markup(code),
+        }
+
+
+def _loads(read: Read | None) -> str:
+    return f"{read.loads} × {read.bytes_ // read.loads} B" if read else ""

@@ -1,0 +1,104 @@
+"""How many loads leave before the first is needed, as found in machine code."""
+
+import pytest
+
+from softmax_lib import kernels
+from softmax_lib.errors import NotAvailable
+from softmax_lib.gpu import reads as module
+from softmax_lib.gpu.reads import Read, in_flight_per_thread, reads, row_reads
+
+LISTING = """\
+.text.softmax_made_up:
+	//## File "/tmp/made_up.cu", line 9
+        /*0000*/                   S2R R0, SR_TID.X ;
+	//## File "/tmp/made_up.cu", line 10
+        /*0010*/                   LDG.E R4, desc[UR4][R2.64] ;
+        /*0020*/                   FADD R4, R4, 1 ;
+.L_x_1:
+	//## File "/tmp/made_up.cu", line 3 inlined at "/tmp/made_up.cu", line 12
+	//## File "/tmp/made_up.cu", line 12
+        /*0030*/              @!P0 LDG.E.128.CONSTANT R4, desc[UR4][R2.64] ;
+        /*0040*/                   IADD3 R2, P1, R2, 0x10, RZ ;
+        /*0050*/              @!P0 LDG.E.128.CONSTANT R8, desc[UR4][R2.64] ;
+	//## File "/tmp/made_up.cu", line 13
+        /*0060*/                   FADD R12, R11, R12 ;
+        /*0070*/                   CALL.REL.NOINC `($slow) ;
+        /*0080*/               @P0 BRA `(.L_x_1) ;
+        /*0090*/                   EXIT ;
+"""
+
+
+def read_listing(monkeypatch, text):
+    monkeypatch.setattr(module, "_disassemble", lambda program, arch: text)
+    return reads(kernels["naive"], 32, 100, 90)
+
+
+def test_a_batch_ends_where_one_of_its_registers_is_needed(monkeypatch):
+    text = LISTING.replace("made_up.cu", "03_naive.cu")
+    loop, alone = read_listing(monkeypatch, text)
+    assert loop == Read((3, 12), 2, 32, pytest.approx(6 / 8), 1, True)  # 11 is the last of 8 to 11
+    assert (alone.lines, alone.loads, alone.in_loop) == ((10,), 1, False)
+    sooner = text.replace("FADD R12, R11, R12", "MOV R13, R14").replace(
+        "IADD3 R2, P1, R2", "FADD R2, R7"
+    )
+    loop, *_ = read_listing(monkeypatch, sooner)
+    assert (loop.loads, loop.bytes_) == (1, 16)
+
+
+def test_loops_count_before_straight_code_and_by_the_harmonic_mean():
+    loops = [Read((1,), 16, 64, 1.0, 0, True), Read((2,), 4, 16, 1.0, 0, True)]
+    edge, way, other = (
+        Read((n,), loads, 4 * n * loads, 1.0, 0, False) for n, loads in ((1, 1), (4, 8), (4, 5))
+    )
+    assert row_reads([*loops, edge]) == loops
+    assert in_flight_per_thread([*loops, edge]) == pytest.approx(2 / (1 / 64 + 1 / 16))
+    assert in_flight_per_thread([edge, way, other]) == 80  # the way that asks for least
+
+
+def batches(name, arch):
+    """Loads and bytes of each loop of a kernel, or way through it, in the order of its lines."""
+    kernel = kernels[name]
+    found = row_reads(reads(kernel, kernel.choose_block_size(32768), 32768, arch))
+    return [(read.loads, read.bytes_) for read in sorted(found, key=lambda read: read.lines[::-1])]
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("arch", [75, 80, 90])
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("naive", [(16, 64), (4, 16), (4, 16)]),
+        ("shuffle", [(1, 4), (1, 4)]),
+        ("constant_stride", [(4, 16), (4, 16)]),
+        ("constant_stride_divide", [(4, 16), (1, 4)]),
+        ("float4", [(4, 64), (4, 64)]),
+        ("float4_scalar", [(16, 64), (16, 64)]),
+        ("float4_one", [(1, 16), (1, 16)]),
+    ],
+)
+def test_kernels_ask_for_as_much_as_the_chapters_say(name, wanted, arch):
+    assert batches(name, arch) == wanted
+
+
+@pytest.mark.nvrtc
+def test_a_division_is_a_call_in_the_loop_that_writes():
+    def calls(name):
+        kernel = kernels[name]
+        return [r.calls for r in row_reads(reads(kernel, 1024, 32768, 90))]
+
+    assert calls("shuffle") == [0, 0]
+    assert calls("shuffle_divide") == [0, 1]
+
+
+@pytest.mark.nvrtc
+def test_a_second_read_that_may_not_pass_a_store_goes_one_by_one():
+    assert min(loads for loads, _ in batches("fusion_reads_twice", 90)) == 1
+    again = [loads for loads, _ in batches("fusion_reads_twice_apart", 90)]
+    assert sorted(again)[-1] == 8
+
+
+def test_without_nvdisasm_it_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(module, "disassembler", lambda: None)
+    module._disassemble.cache_clear()
+    with pytest.raises(NotAvailable, match="pip install nvidia-cuda-nvdisasm"):
+        reads(kernels["naive"], 32, 100, 90)
