@@ -62,9 +62,10 @@ def bytes_in_flight(
     told = [f"reads by {width} bytes: {_in_words(line.items())}" for width, line in lines.items()]
     told += [f"{name} {_in_words([at])}" for name, at in marks.items()]
     alt = f"GB/s by bytes in flight on each multiprocessor, {'; '.join(told)}"
-    stale = "; * has changed since" if any(map(record.is_stale, marks)) else ""
-    of = f"marks: kernels on {rows} × {cols} floats{stale}" if marks else ""
-    return finish(figure, alt, f"lines: reads alone, probed on {record.where}", of, missing)
+    notes = [f"lines: reads alone, probed on {record.where}", missing]
+    notes += [f"marks: kernels on {rows} × {cols} floats"] if marks else []
+    notes += ["* before this kernel changed"] if any(map(record.is_stale, marks)) else []
+    return finish(figure, alt, *notes)
 
 
 def kernel_in_flight(record: Record, profile: Profile) -> tuple[float, float]:
@@ -88,9 +89,8 @@ def _marks(
     record: Record, names: Sequence[str], rows: int, cols: int
 ) -> tuple[Mapping[str, tuple[float, float]], str]:
     """Where each kernel's mark is; and why there are none, or ""."""
-    of_shape = [profile for profile in record.profiles if profile.case.shape == (rows, cols)]
-    first = {profile.case.provider: profile for profile in reversed(of_shape)}
-    counted = [first[name] for name in names if name in first and first[name].has_execution]
+    there = record.profiles_on(rows, cols)
+    counted = [there[name] for name in names if name in there and there[name].has_execution]
     try:
         return {p.case.provider: kernel_in_flight(record, p) for p in counted}, ""
     except (NotAvailable, CompileError) as error:

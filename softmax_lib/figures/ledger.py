@@ -42,8 +42,7 @@ def traffic_ledger(
     none was.
     """
     record = recorded(gpu)
-    on_shape = [p for p in record.profiles if p.case.shape == (rows, cols)]
-    profiles = {p.case.provider: p for p in on_shape}
+    profiles = record.profiles_on(rows, cols)
     wanted = names or [kernel.name for kernel in kernels.values() if not kernel.of]
     chosen = [name for name in kernels if name in wanted and name in profiles]
     if not chosen:

@@ -93,7 +93,7 @@ def _bytes_an_element(record: Record, shown: list[Measurement]) -> tuple[dict[st
     case = shown[0].case
     elements = case.rows * case.cols
     least = 2 * case.matrix_bytes
-    counted = {p.case.provider: p.counters for p in record.profiles if p.case.shape == case.shape}
+    counted = {name: p.counters for name, p in record.profiles_on(*case.shape).items()}
     at_dram = {
         name: max(least, counters["dram_read_bytes"] + counters["dram_write_bytes"]) / elements
         for name, counters in counted.items()

@@ -136,8 +136,16 @@ class Record:
                 best[any_size] = timing
         return best
 
+    def profiles_on(self, rows: int, cols: int) -> dict[str, Profile]:
+        """The hardware counters of each kernel that was profiled on this shape, by name.
+
+        Of several block sizes the one that the kernel chooses itself, which was profiled first.
+        """
+        there = [profile for profile in self.profiles if profile.case.shape == (rows, cols)]
+        return {profile.case.provider: profile for profile in reversed(there)}
+
     def profile(self, name: str, rows: int, cols: int, block_size: int | None = None) -> Profile:
-        """The hardware counters of a kernel on this shape, at the first block size unless told which.
+        """The hardware counters of a kernel on this shape, at its own block size unless told which.
 
         Raises `BadInput` when there are none.
         """
