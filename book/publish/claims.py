@@ -33,7 +33,7 @@ RELATIONS = ROOT / "tests" / "claims"
 PLAIN = ("counting", "definition", "guess")
 KINDS = ("relation", "cell", "cites", *PLAIN)
 HEDGE = re.compile(r"\b(guess|perhaps|may|might|likely)\b", re.IGNORECASE)
-RECORD = ("recorded", "measure(", "figures.", "explore(")
+RECORD = ("recorded", "measure(", "figures.", "explore(", "agreement(")
 """What a cell writes when it reads the record: its output changes with it."""
 
 
@@ -99,8 +99,12 @@ def wrong_with_cell(name: str, page: Page) -> str | None:
     if name not in page.cells:
         return f"The page has no code cell {name}."
     source = page.cells[name]
-    if "assert" not in source and any(word in source for word in RECORD):
+    if "assert" in source:
+        return None
+    if any(word in source for word in RECORD):
         return f"Cell {name} reads the record and asserts nothing: a relation has to show it."
+    if name in page.live:
+        return f"Cell {name} is live and asserts nothing: what it prints is compared with nothing."
     return None
 
 

@@ -20,11 +20,15 @@ FEWEST_WORDS = 6
 
 @dataclass(frozen=True)
 class Page:
-    """A page's name, its sentences, and the sources of its code cells by their ids."""
+    """A page's name, its sentences, and the sources of its code cells by their ids.
+
+    What the cells in `live` print is their machine's own, and compared with nothing.
+    """
 
     stem: str
     sentences: list[Sentence]
     cells: dict[str, str]
+    live: frozenset[str] = frozenset()
 
 
 def pages() -> list[Path]:
@@ -38,7 +42,9 @@ def read(path: Path) -> Page:
         return Page(path.stem, sentences(path.read_text(encoding="utf-8"), "text"), {})
     cells = nbformat.read(path, as_version=4).cells
     found = [sentence for cell in cells for sentence in of_cell(cell)]
-    return Page(path.stem, found, {c.id: c.source for c in cells if c.cell_type == "code"})
+    code = {cell.id: cell.source for cell in cells if cell.cell_type == "code"}
+    live = frozenset(cell.id for cell in cells if "live" in cell.metadata.get("tags", []))
+    return Page(path.stem, found, code, live)
 
 
 def of_cell(cell: NotebookNode) -> list[Sentence]:

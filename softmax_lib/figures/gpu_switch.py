@@ -41,9 +41,8 @@ def over_records(
 
     if len(gpus) == 1 and not axes:
         return view(show(gpus[0]))
-    from softmax_lib.widgets.explorers import (
-        explorer,
-    )  # loads ipywidgets, which a lone view needs not
+    # loads ipywidgets, which a view alone can do without
+    from softmax_lib.widgets.explorers import explorer
 
     first = [options[0] for options in axes.values() if options] if start is None else start
     return explorer({GPU: gpus, **axes}, show, start=[gpus[0], *first])

@@ -221,12 +221,14 @@ CELLS = {
     "counts": "print(2 + 2)",
     "reads": 'print(recorded.times(8, 8)["naive"])',
     "asserts": 'times = measure("naive", 8, 8)\nassert times',
+    "prints": "print(device)",
 }
+LIVE = frozenset(["asserts", "prints"])
 
 
 def faults_of(markdown):
     """The faults of a page called 03_naive with this text, without where they are."""
-    return faults(Page("03_naive", sentences(markdown, "cell why"), CELLS))
+    return faults(Page("03_naive", sentences(markdown, "cell why"), CELLS, LIVE))
 
 
 @pytest.mark.parametrize(
@@ -260,6 +262,7 @@ def test_a_guess_says_that_it_is_one():
         ("It is faster.<!-- shown by: -->", "test_claims_03_naive.py has no test_."),
         ("It is faster.<!-- shown by: cell:gone -->", "The page has no code cell gone."),
         ("It is faster.<!-- shown by: cell:reads -->", "Cell reads reads the record and asserts"),
+        ("It is faster.<!-- shown by: cell:prints -->", "Cell prints is live and asserts nothing"),
         ("It is faster.<!-- shown by: cites:nobody -->", "references.bib has no entry nobody."),
         ("It is faster.<!-- shown by: hearsay:me -->", "hearsay: is no kind of evidence"),
         ("It runs.<!-- shown by: counting -->", "It is without a word of the list"),
