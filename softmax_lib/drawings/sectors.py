@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from softmax_lib.drawings.drawing import WIDTH, Drawing, frame
 from softmax_lib.registry import resolve
@@ -19,7 +19,9 @@ MOST_REQUESTS = 8
 Box = tuple[float, float, float, float]
 """Left, top, width and height."""
 
-_TONES = {"orange": "asked for", "blue": "moves with it", "plain": "stays behind"}
+_TONES = {
+    "orange": "asked for", "blue": "moves with it", "green": "came before", "plain": "stays behind",
+}  # fmt: skip
 _WIDE_LINES = 4
 _LABEL, _SMALL, _GAP = 14, 11, 6
 _LEGEND = 24
@@ -35,12 +37,17 @@ def requests(
 ) -> Shown:
     """Step through a warp's first load requests: the sectors each of them touches, from the trace.
 
+    Sectors that a request before it has brought stand out: L1 may have them still.
     `load` says which load of the kernel, counted as they stand in its source. The first block runs
     in the emulator on (rows, cols) elements. Raises `UnknownKernel` and what `run` raises, and
     `BadInput` for a load that is not there.
     """
     found = global_requests(resolve(kernel_or_source), rows, cols, block_size, load)
-    return stepper([request_frame(request) for request in found[:MOST_REQUESTS]], label="request")
+    frames, known = [], frozenset[int]()
+    for request in found[:MOST_REQUESTS]:
+        frames.append(request_frame(request, known))
+        known |= set(request.sectors)
+    return stepper(frames, label="request")
 
 
 def first_request(
@@ -50,9 +57,12 @@ def first_request(
     return request_frame(global_requests(resolve(kernel_or_source), rows, cols, block_size)[0])
 
 
-def request_frame(request: Request) -> View:
-    """One request: each line that it touches, its sectors, and what the lanes ask for in them."""
-    return frame(draw_request(request), title(request), in_words(request))
+def request_frame(request: Request, known: Set[int] = frozenset()) -> View:
+    """One request: each line that it touches, its sectors, and what the lanes ask for in them.
+
+    `known` are the numbers of sectors that requests before it have brought.
+    """
+    return frame(draw_request(request, known), title(request), in_words(request, known))
 
 
 def title(request: Request) -> str:
@@ -63,18 +73,25 @@ def title(request: Request) -> str:
     )
 
 
-def in_words(request: Request) -> str:
-    """What is asked for, what moves, and how much of that is of use."""
+def in_words(request: Request, known: Set[int] = frozenset()) -> str:
+    """What is asked for, what moves, how much of that is of use, and how much came before."""
     asked, moved = request.asked_bytes, request.moved_bytes
     of_use = "all of them asked for" if asked == moved else f"{asked / moved:.1%} of them asked for"
+    old = len(known & set(request.sectors))
+    hits = f" {_hits(old, len(request.sectors))}" if old else ""
     return (
         f"The lanes ask for {asked} bytes, {request.size} each. They lie in "
         f"{count(len(request.sectors), 'sector')} on {count(len(request.lines), 'line')}: "
-        f"{moved} bytes move, {of_use}."
+        f"{moved} bytes move, {of_use}.{hits}"
     )
 
 
-def draw_request(request: Request) -> Drawing:
+def _hits(old: int, all_of_them: int) -> str:
+    which = "All of these sectors" if old == all_of_them else f"{old} of these sectors"
+    return f"{which} came with a request before: if L1 has them still, memory is not asked."
+
+
+def draw_request(request: Request, known: Set[int] = frozenset()) -> Drawing:
     """The lines that a request touches: up to 4 one under the other, more of them four abreast."""
     columns = 1 if len(request.lines) <= _WIDE_LINES else _WIDE_LINES
     width = (WIDTH - _GAP * (columns - 1)) // columns // 4 * 4  # whole numbers take fewer bytes
@@ -91,21 +108,23 @@ def draw_request(request: Request) -> Drawing:
             label = f"bytes {line * LINE_BYTES} to {(line + 1) * LINE_BYTES - 1}: {label}"
         drawing.text(left, top + _LABEL - 3, label, anchor="start", size=_SMALL)
         room = (left, top + _LABEL, width, high)
-        for tone, added in _sector_boxes(request, line, room).items():
+        for tone, added in _sector_boxes(request, line, room, known).items():
             boxes[tone] += added
     for tone in reversed(_TONES):  # what is asked for goes on top
         drawing.boxes(boxes[tone], tone, solid=tone == "orange")
-    _draw_legend(drawing, height - 6)
+    _draw_legend(drawing, height - 6, [tone for tone in _TONES if boxes[tone]])
     return drawing
 
 
-def _sector_boxes(request: Request, line: int, room: Box) -> dict[str, list[Box]]:
-    """The line's sectors that stay (plain) and move (blue), and the bytes asked for (orange)."""
+def _sector_boxes(request: Request, line: int, room: Box, known: Set[int]) -> dict[str, list[Box]]:
+    """The line's sectors that stay (plain), move (blue) or came before (green); bytes asked for (orange)."""
     left, top, width, height = room
     boxes: dict[str, list[Box]] = {tone: [] for tone in _TONES}
     sectors = LINE_BYTES // SECTOR_BYTES
     for place in range(sectors):
-        tone = "blue" if line * sectors + place in request.sectors else "plain"
+        sector = line * sectors + place
+        moves = "green" if sector in known else "blue"
+        tone = moves if sector in request.sectors else "plain"
         wide = width / sectors
         boxes[tone].append((left + wide * place + 1, top, wide - 2, height))
     a_byte = width / LINE_BYTES
@@ -115,10 +134,11 @@ def _sector_boxes(request: Request, line: int, room: Box) -> dict[str, list[Box]
     return boxes
 
 
-def _draw_legend(drawing: Drawing, line: float) -> None:
-    for left, (tone, words) in zip((0, 104, 230), _TONES.items(), strict=True):
+def _draw_legend(drawing: Drawing, line: float, tones: Sequence[str]) -> None:
+    places = (0, 104, 230) if len(tones) < 4 else (0, 82, 178, 272)
+    for left, tone in zip(places, tones, strict=False):
         drawing.boxes([(left + 1, line - 10, 14, 10)], tone, solid=tone == "orange")
-        drawing.text(left + 22, line, words, anchor="start", size=12)
+        drawing.text(left + 22, line, _TONES[tone], anchor="start", size=12)
 
 
 def _offsets(request: Request, line: int) -> dict[int, int]:

@@ -31,6 +31,17 @@ def test_a_request_is_said_in_words():
     assert "for 9 lanes" in title(last)
 
 
+def test_sectors_that_came_before_are_said_and_drawn():
+    first, second = global_requests(kernels["naive"], 64, 4096, 32)[:2]
+    shown = request_frame(second, set(first.sectors))
+    assert "All of these sectors came with a request before" in shown.text
+    assert "came before" in shown.html
+    assert "moves with it" not in shown.html
+    some = request_frame(second, set(first.sectors[:5]))
+    assert "5 of these sectors came with a request before" in some.text
+    assert "came before" not in request_frame(second).html
+
+
 def test_a_stepper_holds_the_first_requests():
     stepper = drawings.requests("naive", 64, 4096, 32)
     assert stepper.fallback["text/plain"].startswith("Request 1 of 4096: 32 sectors for 32 lanes")
