@@ -20,7 +20,7 @@ Box = tuple[float, float, float, float]
 """Left, top, width and height."""
 
 _TONES = {
-    "orange": "asked for", "blue": "moves with it", "green": "came before", "plain": "stays behind",
+    "orange": "asked for", "blue": "moves with it", "green": "came before", "plain": "stays",
 }  # fmt: skip
 _WIDE_LINES = 4
 _LABEL, _SMALL, _GAP = 14, 11, 6
@@ -135,7 +135,7 @@ def _sector_boxes(request: Request, line: int, room: Box, known: Set[int]) -> di
 
 
 def _draw_legend(drawing: Drawing, line: float, tones: Sequence[str]) -> None:
-    places = (0, 104, 230) if len(tones) < 4 else (0, 82, 178, 272)
+    places = (0, 104, 230) if len(tones) < 4 else (0, 84, 182, 282)
     for left, tone in zip(places, tones, strict=False):
         drawing.boxes([(left + 1, line - 10, 14, 10)], tone, solid=tone == "orange")
         drawing.text(left + 22, line, _TONES[tone], anchor="start", size=12)
