@@ -1,0 +1,67 @@
+"""What the x-ray page claims, of the emulator as it is and of the book's record."""
+
+import pytest
+from recorded_facts import us
+
+from softmax_lib import xray
+from softmax_lib.xrays.agreement import ARBITER_SHARE, COUNTERS
+
+KERNEL = 'extern "C" __global__ void own(const float* x, float* y, int, int) {\n%s\n}'
+SHARED = """
+    __shared__ float4 s[32];
+    int t = threadIdx.x;
+    s[t] = make_float4(x[t], 0, 0, 0);
+    __syncwarp();
+    float4 v = make_float4(0, 0, 0, 0);
+"""
+
+
+def asked(body, space, operation="load"):
+    """What a kernel with this body asks of global or shared memory in one warp, line by line."""
+    found = xray(KERNEL % body, 1, 1024, 32)
+    return [line for line in found.lines if (line.space, line.operation) == (space, operation)]
+
+
+def test_arbiter():
+    """Tests allow three per cent more shared wavefronts on the GPU."""
+    assert ARBITER_SHARE == 0.03
+
+
+def test_equal_counters():
+    """shuffle and constant_stride have equal counters, and one takes half as long again."""
+    slow, fast = (xray(name).total for name in ("shuffle", "constant_stride"))
+    assert [slow[name] for name in COUNTERS] == [fast[name] for name in COUNTERS]
+    assert us("shuffle") / us("constant_stride") == pytest.approx(1.5, abs=0.1)
+
+
+def test_a_line_is_one_request():
+    """Two branches on one line that each load for half of the lanes count as one request."""
+    branches = "int t = threadIdx.x; float v;\nif (t < 16) { v = x[t]; } else { v = 2 * x[t + 512]; }\ny[t] = v;"
+    (load,) = asked(branches, "global")
+    assert (load.requests, load.lanes) == (1, 32)
+
+
+def test_active_lanes_are_packed():
+    """Lanes 0, 8, 16 and 24, of four quarters of a warp, are one group: on one bank they conflict."""
+    (load,) = asked(SHARED + "if (t % 8 == 0)\n    v = s[t];\ny[t] = v.x;", "shared")
+    assert (load.requests, load.wavefronts, load.bank_conflicts) == (1, 4, 3)
+
+
+def test_groups_are_not_merged():
+    """All lanes reading the same 16 bytes take four wavefronts."""
+    (load,) = asked(SHARED + "v = s[0];\ny[t] = v.x + v.y + v.z + v.w;", "shared")
+    assert (load.requests, load.wavefronts) == (1, 4)
+
+
+def test_local_arrays_are_absent():
+    """An array of a thread's own, indexed by what only the run knows, asks for nothing."""
+    local = """
+    int t = threadIdx.x;
+    float own[64];
+    for (int i = 0; i < 64; i++)
+        own[i] = x[i + t];
+    int at = (int)(x[t] * 1e-9f) & 63;
+    y[t] = own[(at + t) & 63];"""
+    found = xray(KERNEL % local, 1, 1024, 32)
+    assert [line.line for line in found.lines] == [6, 7, 8]
+    assert sum(line.requests for line in found.lines) == 64 + 1 + 1
