@@ -108,6 +108,7 @@ def test_rereading_is_free_in_l2():
         assert read_share(name, SHORT) == pytest.approx(1, abs=0.05)
         counters = recorded.profile(name, *SHORT).counters
         assert counters["dram_write_bytes"] < 0.1 * 4 * SHORT[0] * SHORT[1]
+    assert read_share("naive", (1024, 8192)) < 1.6  # of three passes
 
 
 def test_online_pays_in_arithmetic():
