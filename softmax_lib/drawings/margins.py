@@ -121,6 +121,8 @@ def _touched(found: XRay, file: str, text: str) -> list[dict[str, Any]]:
 
 def _lines(found: XRay, file: str, lines: Sequence[tuple[int, str]]) -> list[dict[str, Any]]:
     """What the template has for each line: number, code as HTML, and what was counted there."""
+    if not lines:
+        return []
     most = max((counters.bytes_moved for counters in found.lines), default=0) or 1
     code = listings.highlight_lines(textwrap.dedent("\n".join(line for _, line in lines)) + "\n")
     return [

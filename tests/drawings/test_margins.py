@@ -46,6 +46,12 @@ def test_lines_of_headers_follow_the_kernel():
     assert "2 barriers a block" in shown.text
 
 
+def test_a_header_that_asks_for_nothing_is_left_out():
+    margin = drawings.margin("fusion")
+    assert "block_reduce.cuh</th>" in margin.html
+    assert "float4.cuh</th>" not in margin.html
+
+
 def test_a_view_has_the_same_bytes_each_time_and_can_be_reached_by_keyboard():
     first, again = (drawings.margin("shared", 4, 256).html for _ in range(2))
     assert first == again
