@@ -133,6 +133,8 @@ def test_peers_fall_at_the_cliff():
         before, behind = (recorded.times(1024, cols)[name].copy_share for cols in (32768, 65536))
         assert before == pytest.approx(0.9, abs=0.025)
         assert 0.57 < behind < 0.67
+    quack = [recorded.times(1024, cols)["quack"].copy_share for cols in (32768, 65536)]
+    assert quack[1] > 0.97 * quack[0]
 
 
 def test_torch_stays_below():
