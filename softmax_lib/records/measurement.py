@@ -125,7 +125,8 @@ class Measurement:
 class Profile:
     """Hardware counters of one launch, by the names in `schema.METRICS`; those of all steps added up.
 
-    Those of `schema.EXECUTION` are missing where ncu could not read them.
+    Those of `schema.EXECUTION` are missing where ncu could not read them; what is made of them
+    raises `BadInput` then.
     """
 
     case: Case
@@ -139,29 +140,36 @@ class Profile:
     @property
     def instructions_per_element(self) -> float:
         """Instructions that the threads executed for each element of the matrix."""
-        return 32 * self.counters["instructions"] / (self.case.rows * self.case.cols)
+        return 32 * self._ran("instructions") / (self.case.rows * self.case.cols)
 
     @property
     def issue_share(self) -> float:
         """Issue slots used: instructions issued in each cycle of a scheduler, which can issue one."""
-        return self.counters["instructions_issued"] / self.counters["scheduler_cycles"]
+        return self._ran("instructions_issued") / self._ran("scheduler_cycles")
 
     @property
     def warps_per_multiprocessor(self) -> float:
         """Warps that a multiprocessor held, on average over the cycles in which it held any."""
-        return self.counters["warp_cycles"] / self.counters["multiprocessor_cycles"]
+        return self._ran("warp_cycles") / self._ran("multiprocessor_cycles")
 
     @property
     def l1_hit_share(self) -> float:
         """Of the sectors that loads asked L1 for, the share that it had."""
-        return self.counters["global_load_hit_sectors"] / self.counters["global_load_sectors"]
+        return self._ran("global_load_hit_sectors") / self.counters["global_load_sectors"]
 
     @property
     def stalls(self) -> dict[str, float]:
         """What warps waited for, as shares of all their cycles, by ncu's reasons, largest first."""
+        self._ran("warp_cycles")
         found = {n: v for n, v in self.counters.items() if n.startswith("stalled_")}
         in_order = sorted(found, key=lambda name: -found[name])
         return {n.removeprefix("stalled_"): found[n] / sum(found.values()) for n in in_order}
+
+    def _ran(self, name: str) -> int:
+        """A counter of how the kernel ran. Raises `BadInput` where ncu could not read it."""
+        if not self.has_execution:
+            raise BadInput(f"How {self.case.provider} ran on {self.case.shape} was not counted.")
+        return self.counters[name]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,9 @@ from recorded_facts import COLS, MATRIX_BYTES, ROWS, counted, step_us, us
 
 from softmax_lib import recorded
 from softmax_lib.bench.plan import WAVES, WORKLOG
+from softmax_lib.gpu.reads import in_flight_per_thread, reads
 from softmax_lib.records.measurement import TIE
+from softmax_lib.registry import kernels
 
 LEAST = 2 * MATRIX_BYTES
 """Bytes of one read and one write of the worklog's matrix."""
@@ -144,8 +146,16 @@ def test_block_sizes_hardly_differ():
     assert max(times) < 1.045 * min(times)
 
 
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("block_size", [256, 512, 1024])
+def test_most_of_the_row_is_in_flight(block_size):
+    """A block of fusion asks for more than half of a row before it waits, by its machine code."""
+    found = reads(kernels["fusion"], block_size, COLS, 90)
+    assert block_size * in_flight_per_thread(found) > 4 * COLS / 2
+
+
 def test_a_quarter_keeps_memory_busy():
-    """32 KiB in flight on a multiprocessor, a quarter of what a block of fusion asks for, are enough."""
+    """32 KiB in flight on a multiprocessor, a quarter of a row, are enough."""
     found = recorded.probed("read bandwidth")
     there = [p.found["gb_per_s"] for p in found if p.at["bytes"] == 32 * 1024]
     assert max(there) > 0.96 * max(probe.found["gb_per_s"] for probe in found)

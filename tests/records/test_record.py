@@ -207,6 +207,16 @@ def test_probes_and_profiles_are_found_by_name():
     assert book.profile("naive", 64, 4096).case.block_size == 32
     with pytest.raises(BadInput, match=r"naive was not profiled on \(3, 5\)"):
         book.profile("naive", 3, 5)
+    sizes = [book.profile("float4", 1024, 32768, size).case.block_size for size in (None, 512)]
+    assert sizes == [1024, 512]
+    assert book.profiles_on(1024, 32768)["float4"].case.block_size == 1024
+
+
+def test_how_a_kernel_ran_is_refused_where_it_was_not_counted():
+    profile = Profile(Case("naive", 8, 8, block_size=32), dict.fromkeys(METRICS, 7))
+    for ask in ("stalls", "issue_share", "l1_hit_share", "warps_per_multiprocessor"):
+        with pytest.raises(BadInput, match=r"How naive ran on \(8, 8\) was not counted"):
+            getattr(profile, ask)
 
 
 def test_what_a_profile_says_follows_from_its_counters():
