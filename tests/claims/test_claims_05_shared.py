@@ -1,7 +1,79 @@
 """What chapter 5 claims, as relations that the book's record has to bear out."""
 
+import itertools
+
 import pytest
-from recorded_facts import counted, us
+from recorded_facts import COLS, ROWS, counted, scattered_cycles, us
+
+from softmax_lib import recorded
+from softmax_lib.bench.plan import WORKLOG
+from softmax_lib.gpu.reads import reads
+from softmax_lib.registry import kernels
+
+
+def l1_us():
+    """Microseconds that L1 takes for what chunked asks, by the cycles that a probe found."""
+    load, store = scattered_cycles()
+    requests = ROWS * COLS / 32 / recorded.multiprocessors  # of each pass, on each multiprocessor
+    return requests * (2 * load + store) / recorded.clock_mhz
+
+
+def dram_bytes(name):
+    """Bytes that DRAM read and wrote for a kernel."""
+    counters = counted(name).counters
+    return counters["dram_read_bytes"] + counters["dram_write_bytes"]
+
+
+def test_far_from_a_copy():
+    """online takes more than a hundred times as long as a copy."""
+    assert us("online") > 100 * recorded.times(*WORKLOG)["online"].copy_us
+
+
+def test_lone_warp_waits():
+    """A multiprocessor has one warp of online, which waits for memory most of its time."""
+    online = counted("online")
+    assert online.warps_per_multiprocessor == pytest.approx(1, abs=0.02)
+    assert online.stalls["long_scoreboard"] > 0.5
+
+
+@pytest.mark.parametrize("name", ["chunked", "shared"])
+def test_two_blocks(name):
+    """A multiprocessor holds two blocks of 1024 threads, nearly sixty warps on average."""
+    assert 55 < counted(name).warps_per_multiprocessor < 64
+
+
+def test_shared_gains():
+    """shared is more than thirty times as fast as online."""
+    assert us("online") > 30 * us("shared", block_size=1024)
+
+
+def test_warps_gain_ten():
+    """From online to chunked, which has warps enough, the time falls to less than a tenth."""
+    assert us("online") > 10 * us("chunked")
+
+
+def test_addresses_gain_four():
+    """From chunked to shared, whose lanes are neighbours, it falls to less than a quarter."""
+    assert us("chunked") > 4 * us("shared", block_size=1024)
+
+
+def test_lines_take_most():
+    """What L1 takes for the lines of chunked is two thirds of its time, and most of the gap."""
+    gap = us("chunked") - us("shared", block_size=1024)
+    assert 2 / 3 * us("chunked") < l1_us() < us("chunked")
+    assert l1_us() > 0.5 * gap
+
+
+def test_queue_is_full():
+    """What warps of chunked wait for above all is room in the queue for loads and stores."""
+    assert next(iter(counted("chunked").stalls)) == "lg_throttle"
+
+
+def test_bytes_take_little():
+    """A copy would move the extra bytes of DRAM in less than a tenth of the time of chunked."""
+    extra = dram_bytes("chunked") - dram_bytes("shared")
+    gb_per_s = recorded.times(*WORKLOG)["chunked"].copy_gb_per_s
+    assert 0 < extra / gb_per_s / 1e3 < 0.1 * us("chunked")
 
 
 def test_chunks_lose_lines():
@@ -10,6 +82,14 @@ def test_chunks_lose_lines():
     assert chunked.l1_hit_share < 0.82  # seven of eight would be 0.875
     for name in ("dram_read_bytes", "dram_write_bytes"):
         assert chunked.counters[name] > 1.3 * shared.counters[name]
+
+
+@pytest.mark.parametrize("arch", [75, 80, 90])
+def test_chunks_ask_for_more(arch):
+    """A thread of chunked has four loads of 4 bytes on their way, one of shared a single one."""
+    for name, loads in (("chunked", 4), ("shared", 1)):
+        found = reads(kernels[name], 1024, COLS, arch)
+        assert [(read.loads, read.bytes_) for read in found] == 2 * [(loads, 4 * loads)]
 
 
 def test_idle_lanes_take_requests():
@@ -31,3 +111,16 @@ def test_bank_conflicts_take_wavefronts():
 def test_other_trees_are_slower():
     """Queues at banks make a tree slower, and idle lanes slower still."""
     assert us("shared") < us("neighbours_compacted") < us("neighbours_first")
+
+
+def test_flat_from_256():
+    """From 256 threads per block on shared takes the same time, within three per cent."""
+    times = [us("shared", block_size=size) for size in (256, 512, 1024)]
+    assert max(times) < 1.03 * min(times)
+
+
+def test_small_blocks_wait():
+    """Up to 256 threads shared gets faster with each doubling, to a fifth of the time in all."""
+    times = [us("shared", block_size=size) for size in (32, 64, 128, 256)]
+    assert all(after < 0.7 * before for before, after in itertools.pairwise(times))
+    assert times[-1] / times[0] == pytest.approx(1 / 5, rel=0.15)

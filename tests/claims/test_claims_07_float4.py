@@ -2,10 +2,12 @@
 
 import itertools
 
+import numpy as np
 import pytest
-from recorded_facts import COLS, MATRIX_BYTES, counted, us
+from recorded_facts import COLS, MATRIX_BYTES, ROWS, counted, us
 
 from softmax_lib import recorded
+from softmax_lib.gpu.reads import bytes_in_flight, reads
 from softmax_lib.registry import kernels, rungs
 
 
@@ -13,6 +15,30 @@ def best_gb_per_s(width, size):
     """The most that a probe read, by loads of `width` bytes with `size` bytes in flight."""
     probes = recorded.probed("read bandwidth", width=width, bytes=size)
     return max(probe.found["gb_per_s"] for probe in probes)
+
+
+def curve(size):
+    """Bytes per ns that loads of 4 bytes bring with so many in flight, between the probe's points."""
+    sizes = sorted({probe.at["bytes"] for probe in recorded.probed("read bandwidth", width=4)})
+    speeds = [best_gb_per_s(4, of) for of in sizes]
+    return np.exp(np.interp(np.log(size), np.log(sizes), np.log(speeds)))
+
+
+def above_curve(name, block_size=None):
+    """Bytes that a kernel asks for over its time, and over what the curve has for those in flight."""
+    size = block_size or counted(name).case.block_size
+    held = recorded.profile(name, ROWS, COLS, size).counters
+    warps = held["warp_cycles"] / held["multiprocessor_cycles"]
+    busy = min(1, kernels[name].steps[0].blocks(ROWS, COLS, size) / recorded.multiprocessors)
+    flying = 32 * warps * busy * bytes_in_flight(reads(kernels[name], size, COLS, 90))
+    asked = sum(kernels[name].traffic(COLS)) * MATRIX_BYTES
+    return asked / us(name, block_size=size) / 1e3 / curve(flying)
+
+
+def in_loops(name, arch):
+    """Loads that leave before the first is needed, their bytes and calls, of each loop of a kernel."""
+    found = reads(kernels[name], 1024, COLS, arch)
+    return [(read.loads, read.bytes_, read.calls) for read in found if read.in_loop]
 
 
 def slowed_by(name, data):
@@ -39,35 +65,141 @@ def test_width_hardly_matters(kib):
     assert best_gb_per_s(4, size) == pytest.approx(best_gb_per_s(16, size), rel=0.1)
 
 
-def test_bytes_in_flight_give_bandwidth():
-    """Bandwidth grows with the bytes in flight."""
-    assert best_gb_per_s(4, 65536) > 5 * best_gb_per_s(4, 2048)
+@pytest.mark.parametrize("width", [4, 16])
+@pytest.mark.parametrize("kib", [1, 2, 4])
+def test_law_holds_at_first(width, kib):
+    """Bytes in flight over the latency of idle memory are the bandwidth, within a fifth, to 4 KiB."""
+    (idle,) = recorded.probed("latency", kib=262144)
+    law = recorded.multiprocessors * 1024 * kib / idle.found["ns"]
+    assert best_gb_per_s(width, 1024 * kib) == pytest.approx(law, rel=0.2)
+
+
+@pytest.mark.parametrize("width", [4, 16])
+def test_memory_is_full(width):
+    """From 4 to 32 KiB in flight bandwidth lags behind the law, and beyond it grows hardly at all."""
+    assert best_gb_per_s(width, 32768) < 0.5 * 8 * best_gb_per_s(width, 4096)
+    assert best_gb_per_s(width, 65536) < 1.06 * best_gb_per_s(width, 32768)
+
+
+@pytest.mark.parametrize("arch", [75, 80, 90])
+def test_stride_unrolls(arch):
+    """A stride that is a constant lets four loads leave in place of one, and saves instructions."""
+    assert in_loops("shuffle", arch) == 2 * [(1, 4, 0)]
+    assert in_loops("constant_stride", arch) == 2 * [(4, 16, 0)]
+    constant, plain = (counted(name) for name in ("constant_stride", "shuffle"))
+    assert constant.instructions_per_element < plain.instructions_per_element
+
+
+def test_slots_were_free():
+    """shuffle uses half of the slots in which an instruction could be issued."""
+    assert counted("shuffle").issue_share == pytest.approx(0.5, abs=0.05)
+
+
+def test_room_for_one_block():
+    """A multiprocessor holds one block of 1024 threads of float4, and two of shuffle."""
+    assert counted("float4").warps_per_multiprocessor < 32.5
+    assert counted("shuffle").warps_per_multiprocessor > 50
+
+
+def test_float4_gains():
+    """float4 takes half the time of shuffle: near to what the curve says, and less than a copy's trips."""
+    found = recorded.times(ROWS, COLS)["float4"]
+    gain = us("shuffle") / us("float4")
+    assert gain == pytest.approx(2, rel=0.05)
+    assert best_gb_per_s(4, 65536) / best_gb_per_s(4, 8192) == pytest.approx(2, rel=0.05)
+    assert us("shuffle") / (1.5 * found.copy_us) < 0.85 * gain
+
+
+@pytest.mark.parametrize("name", ["naive", "online", "shared", "shuffle", "constant_stride"])
+def test_marks_near_curve(name):
+    """A kernel that waits for its loads asks for as many bytes as the curve has, within a quarter."""
+    assert above_curve(name) == pytest.approx(1, abs=0.25)
+
+
+def test_float4_above_curve():
+    """float4 is above the curve while L2 serves its second read, and not when DRAM does."""
+    assert above_curve("float4", 1024) > 1.1
+    assert above_curve("float4", 512) < 1
+
+
+def test_fusion_below_curve():
+    """fusion asks for less than its bytes in flight could bring."""
+    assert above_curve("fusion") < 0.95
 
 
 def test_stride_gains_most():
-    """The gain is the stride's, then that of more loads, then that of their width."""
-    ladder = [
-        "textbook",
-        "textbook_reciprocal",
-        "shuffle",
-        "constant_stride",
-        "float4_scalar",
-        "float4",
-    ]
+    """A reciprocal and fewer barriers are worth less than a twentieth each, the stride a third."""
+    ladder = ["textbook", "textbook_reciprocal", "shuffle", "constant_stride", "float4_scalar"]
     times = [us(name) for name in ladder]
-    reciprocal, barriers, stride, more, width = (a / b for a, b in itertools.pairwise(times))
-    assert 1 < reciprocal < 1.05
-    assert barriers == pytest.approx(1, abs=0.02)
-    assert stride > 1.4
-    assert 1.1 < more < stride
-    assert 1.02 < width < more
+    reciprocal, barriers, stride, more = (1 - b / a for a, b in itertools.pairwise(times))
+    assert abs(reciprocal) < 0.05
+    assert abs(barriers) < 0.05
+    assert stride == pytest.approx(1 / 3, abs=0.04)
+    assert more < stride - 0.05
+
+
+def test_width_gains_little():
+    """Loads of 16 bytes in place of four of 4 are worth a twentieth, and save instructions."""
+    assert us("float4_scalar") / us("float4") == pytest.approx(1.05, abs=0.02)
+    scalar, wide = (counted(name) for name in ("float4_scalar", "float4"))
+    assert scalar.instructions_per_element > wide.instructions_per_element
+
+
+def test_one_block_gains():
+    """With blocks of 512 threads float4 takes a quarter longer than with blocks of 1024."""
+    assert us("float4", block_size=512) / us("float4", block_size=1024) == pytest.approx(
+        1.25, abs=0.06
+    )
+
+
+def test_one_block_reads_once():
+    """float4 reads its matrix from DRAM once while one block is on each multiprocessor."""
+    alone = recorded.profile("float4", ROWS, COLS, 1024)
+    assert 25 < alone.warps_per_multiprocessor < 32.5
+    assert alone.counters["dram_read_bytes"] == pytest.approx(MATRIX_BYTES, rel=0.02)
+
+
+def test_small_blocks_read_twice():
+    """Three blocks of 512 threads on each are more warps, and DRAM reads nearly twice the matrix."""
+    small = recorded.profile("float4", ROWS, COLS, 512)
+    assert 2 < small.warps_per_multiprocessor / 16 < 3
+    assert small.warps_per_multiprocessor > 1.3 * counted("float4").warps_per_multiprocessor
+    assert small.counters["dram_read_bytes"] > 1.8 * MATRIX_BYTES
+
+
+def test_small_blocks_gain_little():
+    """With blocks of 512 threads float4 is hardly faster than a constant stride alone."""
+    assert 0.95 < us("float4", block_size=512) / us("constant_stride") < 1
+
+
+def test_long_rows_read_twice():
+    """float4 reads rows of 131072 floats from DRAM about twice."""
+    found = counted("float4", 131072).counters["dram_read_bytes"]
+    assert found > 1.8 * 4 * ROWS * 131072
+
+
+def test_shuffle_needs_threads():
+    """With 32 threads per block shuffle takes more than five times as long as at its best."""
+    assert us("shuffle", block_size=32) > 5 * us("shuffle")
+
+
+def test_few_threads_do():
+    """64 to 512 threads of float4 are an eighth apart at most, and 32 are faster than any shuffle."""
+    times = [us("float4", block_size=size) for size in (64, 96, 128, 192, 256, 384, 512)]
+    assert max(times) < 9 / 8 * min(times)
+    assert us("float4", block_size=32) < us("shuffle")
 
 
 def test_division_costs_in_flight():
-    """A division costs more once loads are in flight than while warps wait."""
-    waiting = us("textbook") / us("textbook_reciprocal")
-    flying = us("constant_stride_divide") / us("constant_stride")
-    assert flying > 1.15 > 1.05 > waiting
+    """A division costs little while warps wait, and a fifth once loads are in flight."""
+    assert us("textbook") / us("textbook_reciprocal") < 1.05
+    assert us("constant_stride_divide") / us("constant_stride") == pytest.approx(1.2, abs=0.03)
+
+
+@pytest.mark.parametrize("arch", [75, 80, 90])
+def test_division_stops_loads(arch):
+    """With a division in the loop that writes, and its call, one load leaves at a time."""
+    assert in_loops("constant_stride_divide", arch) == [(4, 16, 0), (1, 4, 1)]
 
 
 @pytest.mark.parametrize("data", ["spread", "masked"])
@@ -82,11 +214,3 @@ def test_data_move_no_rung(data):
 def test_data_move_a_division(name, data):
     """Scores that are spread out or masked slow a kernel that divides per element."""
     assert slowed_by(name, data) > 1.15
-
-
-def test_one_block_reads_once():
-    """float4 reads its row from memory once while one block fills a multiprocessor; two do not."""
-    alone, two = counted("float4"), counted("float4_one")
-    assert alone.warps_per_multiprocessor < 32.5 < 50 < two.warps_per_multiprocessor
-    assert alone.counters["dram_read_bytes"] == pytest.approx(MATRIX_BYTES, rel=0.02)
-    assert two.counters["dram_read_bytes"] > 1.5 * MATRIX_BYTES
