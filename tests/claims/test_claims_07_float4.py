@@ -145,6 +145,15 @@ def test_width_gains_little():
     assert scalar.instructions_per_element > wide.instructions_per_element
 
 
+def test_shares_of_the_gain():
+    """Of what shuffle takes longer than float4 the stride is seven tenths, and the width a little."""
+    shuffle, stride, scalar, wide = map(
+        us, ("shuffle", "constant_stride", "float4_scalar", "float4")
+    )
+    assert (shuffle - stride) / (shuffle - wide) == pytest.approx(0.7, abs=0.05)
+    assert (scalar - wide) / (shuffle - wide) < 0.1
+
+
 def test_one_block_gains():
     """With blocks of 512 threads float4 takes a quarter longer than with blocks of 1024."""
     assert us("float4", block_size=512) / us("float4", block_size=1024) == pytest.approx(
