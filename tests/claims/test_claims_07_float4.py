@@ -7,7 +7,8 @@ import pytest
 from recorded_facts import COLS, MATRIX_BYTES, ROWS, counted, us
 
 from softmax_lib import recorded
-from softmax_lib.gpu.reads import bytes_in_flight, reads
+from softmax_lib.figures.in_flight import kernel_in_flight
+from softmax_lib.gpu.reads import reads
 from softmax_lib.registry import kernels, rungs
 
 
@@ -18,21 +19,17 @@ def best_gb_per_s(width, size):
 
 
 def curve(size):
-    """Bytes per ns that loads of 4 bytes bring with so many in flight, between the probe's points."""
+    """GB/s that loads of 4 bytes reach with so many in flight, between the points of the probe."""
     sizes = sorted({probe.at["bytes"] for probe in recorded.probed("read bandwidth", width=4)})
     speeds = [best_gb_per_s(4, of) for of in sizes]
     return np.exp(np.interp(np.log(size), np.log(sizes), np.log(speeds)))
 
 
 def above_curve(name, block_size=None):
-    """Bytes that a kernel asks for over its time, and over what the curve has for those in flight."""
-    size = block_size or counted(name).case.block_size
-    held = recorded.profile(name, ROWS, COLS, size).counters
-    warps = held["warp_cycles"] / held["multiprocessor_cycles"]
-    busy = min(1, kernels[name].steps[0].blocks(ROWS, COLS, size) / recorded.multiprocessors)
-    flying = 32 * warps * busy * bytes_in_flight(reads(kernels[name], size, COLS, 90))
-    asked = sum(kernels[name].traffic(COLS)) * MATRIX_BYTES
-    return asked / us(name, block_size=size) / 1e3 / curve(flying)
+    """How high a kernel's mark is in the figure, over what the curve has for as many in flight."""
+    profile = recorded.profile(name, ROWS, COLS, block_size)
+    flying, gb_per_s = kernel_in_flight(recorded(), profile)
+    return gb_per_s / curve(flying)
 
 
 def in_loops(name, arch):
@@ -136,6 +133,13 @@ def test_stride_gains_most():
     assert abs(barriers) < 0.05
     assert stride == pytest.approx(1 / 3, abs=0.04)
     assert more < stride - 0.05
+
+
+def test_one_vector_gains_little():
+    """One load of 16 bytes in place of four of 4 makes a thread of two blocks a tenth faster at most."""
+    assert in_loops("float4_one", 90) == 2 * [(1, 16, 0)]
+    assert counted("float4_one").warps_per_multiprocessor > 50
+    assert 1 < us("constant_stride") / us("float4_one") < 1.1
 
 
 def test_width_gains_little():
