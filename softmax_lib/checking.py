@@ -45,7 +45,7 @@ class Attempt(Judgement):
         mistake = self.mistake or ("it wrote behind the end of y" if self.stray else None)
         if mistake is None:
             return None
-        asked = f"({self.rows}, {self.cols}) at {self.block_size} threads a block"
+        asked = f"({self.rows}, {self.cols}) at {self.block_size} threads per block"
         return f"{asked}, x {self.offset} floats off: {mistake}"
 
 
@@ -84,7 +84,7 @@ class CheckResult:
         if self.ok:
             return f"{tried}, all within the bound of float32"
         first = self.wrong[0]
-        where = f"({first.rows}, {first.cols}) at {first.block_size} threads a block"
+        where = f"({first.rows}, {first.cols}) at {first.block_size} threads per block"
         return f"{tried}, {len(self.wrong)} wrong, first {where}"
 
     def __str__(self) -> str:

@@ -18,7 +18,7 @@ class UnknownKernel(SoftmaxLibError, LookupError):
 
 
 class BlockSizeNotAllowed(BadInput):
-    """The kernel is not built for this number of threads a block."""
+    """The kernel is not built for this number of threads per block."""
 
 
 class RowTooLong(BadInput):

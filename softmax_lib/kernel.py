@@ -148,7 +148,7 @@ class Kernel:
 
     @property
     def scratch(self) -> tuple[str, ...]:
-        """Names of the arrays of one float a row that the steps hand to each other."""
+        """Names of the arrays of one float per row that the steps hand to each other."""
         names = (name for step in self.steps for name in step.arguments)
         return tuple(dict.fromkeys(n for n in names if n not in ("x", "y", "rows", "cols")))
 
@@ -199,7 +199,7 @@ class Kernel:
         if block_size not in self.block_sizes:
             allowed = ", ".join(map(str, self.block_sizes))
             raise BlockSizeNotAllowed(
-                f"{self.name} is not built for {block_size} threads a block; it takes {allowed}."
+                f"{self.name} is not built for {block_size} threads per block; it takes {allowed}."
             )
         self._check_length(block_size, cols)
         return block_size
@@ -208,7 +208,7 @@ class Kernel:
         limit = self.max_cols(block_size)
         if cols > limit:
             raise RowTooLong(
-                f"A row of {cols} elements is too long for {self.name} at {block_size} threads a block: "
+                f"A row of {cols} elements is too long for {self.name} at {block_size} threads per block: "
                 f"it keeps the row in registers and takes at most {limit}; float4 takes rows of any length."
             )
 

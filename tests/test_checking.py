@@ -15,7 +15,9 @@ def test_an_attempt_says_what_was_asked_and_what_was_wrong():
     assert (attempt.row, attempt.row_name, attempt.column) == (4, "all very negative", 0)
     assert np.isnan(attempt.value)
     assert 0 < attempt.due < 1
-    assert attempt.failure.startswith("(18, 33) at 32 threads a block, x 0 floats off: row 4 (all")
+    assert attempt.failure.startswith(
+        "(18, 33) at 32 threads per block, x 0 floats off: row 4 (all"
+    )
 
 
 def test_a_verdict_has_no_digit_that_depends_on_the_machine():

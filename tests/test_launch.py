@@ -114,7 +114,7 @@ def test_arrays_are_taken_while_a_thread_imports_torch(monkeypatch):
 
 
 def test_a_block_of_any_size_is_traced_only_as_far_as_it_can_hold_the_row():
-    with pytest.raises(RowTooLong, match=r"fusion at 8 threads a block.*at most 1024"):
+    with pytest.raises(RowTooLong, match=r"fusion at 8 threads per block.*at most 1024"):
         trace("fusion", np.zeros((1, 4096), np.float32), 8)
 
 

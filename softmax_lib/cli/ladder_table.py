@@ -9,7 +9,7 @@ from softmax_lib.cli.ladder import Ladder
 
 
 def print_ladder(ladder: Ladder) -> None:
-    """A line a rung, where the times come from, and why one has none."""
+    """A line per rung, where the times come from, and why one has none."""
     sources = dict.fromkeys(
         f"{rung.source or 'not measured at this shape'}{' (*)' if rung.stale else ''}"
         for rung in ladder.kernels

@@ -93,8 +93,10 @@ def _add_xray_options(made: argparse.ArgumentParser) -> None:
     made.add_argument("name", metavar="NAME", help="a kernel or a .cu file")
     made.add_argument("--rows", type=_count, default=64)
     made.add_argument("--cols", type=_count, default=4096)
-    made.add_argument("--block-size", type=_count, help="threads a block; the kernel's own choice")
-    made.add_argument("--grid", type=_count, help="blocks; for a .cu file, one a row")
+    made.add_argument(
+        "--block-size", type=_count, help="threads per block; the kernel's own choice"
+    )
+    made.add_argument("--grid", type=_count, help="blocks; for a .cu file, one per row")
 
 
 def _count(text: str) -> int:

@@ -13,11 +13,11 @@ from softmax_lib.xrays.lines import LineCounters
 from softmax_lib.xrays.xray import XRay
 
 _HEADINGS = ("line", "what", "requests", "lanes", "moved", "each", "conflicts")
-_MACHINE_HEADINGS = ("entry", "arch", "registers", "shared", "spilled", "blocks an SM", "limit")
+_MACHINE_HEADINGS = ("entry", "arch", "registers", "shared", "spilled", "blocks per SM", "limit")
 
 
 def print_xray(found: XRay) -> None:
-    """Counters by line, what the compiler made of the kernel, and hazards, one a line."""
+    """Counters by line, what the compiler made of the kernel, and hazards, one per line."""
     console = Console()
     blocks = f"{found.blocks} blocks of {found.block_size} threads"
     console.print(f"{found.kernel} on ({found.rows}, {found.cols}), {blocks}", highlight=False)

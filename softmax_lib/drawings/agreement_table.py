@@ -32,7 +32,7 @@ def agreement(*shapes: tuple[int, int], names: Sequence[str] = (), gpu: str = DE
 
 
 def agreement_of(comparisons: Sequence[Comparison]) -> View:
-    """A row a kernel: each counter as x-ray has it, and under it as ncu has it, where they differ marked."""
+    """A row per kernel: each counter as x-ray has it, and under it as ncu has it, where they differ marked."""
     words = (f"{one.case.provider} {one.case.shape}: {one.verdict}" for one in comparisons)
     body = render(_TABLE, comparisons=comparisons, counters=COUNTERS)
     return View(STYLE + str(body), "\n".join(words))

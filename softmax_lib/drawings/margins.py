@@ -98,11 +98,12 @@ def margin_of(found: XRay, source: Source, phase: Part | None = None) -> View:
 def in_words(found: XRay) -> str:
     """Such as "naive on (64, 4096), 2 blocks of 32 threads: 4194304 bytes asked for, ..."."""
     total = found.total
+    barriers = total["barriers"] / found.blocks
     share = total["bytes_asked"] / total["bytes_moved"] if total["bytes_moved"] else 1
     return (
         f"{found.kernel} on ({found.rows}, {found.cols}), {found.blocks} blocks of {found.block_size} "
         f"threads: {total['bytes_asked']:,} bytes asked for, {total['bytes_moved']:,} moved, "
-        f"{share:.1%} of use; {total['barriers'] / found.blocks:g} barriers a block."
+        f"{share:.1%} of use; {barriers:g} {'barrier' if barriers == 1 else 'barriers'} per block."
     )
 
 

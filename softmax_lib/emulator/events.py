@@ -36,7 +36,7 @@ class Event(NamedTuple):
 
     `operation` is one of `OPERATIONS`. A load, store or atomic has `array` (x, y, a scratch array
     or a shared variable), the index of the first `element` there, `size` bytes, and in `value` one
-    number an element moved: a float4 has four. `address` in bytes is made up but as aligned as on a
+    number per element moved: a float4 has four. `address` in bytes is made up but as aligned as on a
     GPU: x, y and scratch arrays lie far apart, shared memory starts at 0; equal runs give equal
     addresses. An atomic's `value` is what it left and `received` what it found.
     A shuffle or vote has the `value` this lane gave, `received`, and a shuffle the `source_lane`

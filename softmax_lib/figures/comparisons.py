@@ -146,7 +146,7 @@ def _names() -> list[str]:
 
 
 def _ratios(axes: Axes, series: dict[str, dict[str, float]], base: str) -> str:
-    """One mark a rung and GPU at the time of `base` over its own; the same in words."""
+    """One mark per rung and GPU at the time of `base` over its own; the same in words."""
     told = []
     looks = ((GREY, "s", -0.2), (BLUE, "D", 0.2))
     for (where, times), (color, marker, lift) in zip(series.items(), looks, strict=True):

@@ -34,7 +34,7 @@ _LEFT, _RIGHT = 0.1, 1000.0
 
 
 def matrix_product_flop_per_byte(size: int = MATRIX_PRODUCT) -> float:
-    """FLOP a byte of a square float32 product whose three matrices move once."""
+    """FLOP per byte of a square float32 product whose three matrices move once."""
     return 2 * size**3 / (3 * 4 * size**2)
 
 
@@ -46,7 +46,7 @@ def roofline(
     highlight: str | None = None,
     gpu: str = DEFAULT_GPU,
 ) -> Figure:
-    """Each rung by its FLOP per byte and its FLOP a second, under the roof of this GPU.
+    """Each rung by its FLOP per byte and its FLOP per second, under the roof of this GPU.
 
     The slope is a copy as measured, the flat part the maker's figure, where it is known. With
     `highlight` one rung or foil is ringed and named. Raises `BadInput` for a shape or kernel never

@@ -57,7 +57,7 @@ def bandwidth_by_cols(rows: int = 1024, *, gpu: str = DEFAULT_GPU) -> Figure:
 
 
 def _bandwidths(axes: Axes, table: dict[int, dict[str, Measurement]], names: Iterable[str]) -> str:
-    """One line a name, and the copy's; both ends of each in words."""
+    """One line per name, and the copy's; both ends of each in words."""
     copies = [next(iter(times.values())) for times in table.values()]
     told = []
     axes.plot(list(table), [timing.copy_gb_per_s for timing in copies], color=INK, label="a copy")
@@ -76,7 +76,7 @@ def _bandwidths(axes: Axes, table: dict[int, dict[str, Measurement]], names: Ite
 
 @drawn
 def time_by_block_size(*, rows: int = 1024, cols: int = 32768, gpu: str = DEFAULT_GPU) -> Figure:
-    """Time of every rung against threads a block; a ring marks the block size that it chooses itself.
+    """Time of every rung against threads per block; a ring marks the block size that it chooses itself.
 
     Raises `BadInput` for a shape on which no rung was recorded.
     """
@@ -100,14 +100,14 @@ def time_by_block_size(*, rows: int = 1024, cols: int = 32768, gpu: str = DEFAUL
     axes.axhline(copy_us, color=INK, label=f"a copy: {time_in_words(copy_us)}")
     offered = sorted({size for points in curves.values() for size in points})
     powers_of_two(axes, "x", [size for size in offered if size.bit_count() == 1])
-    axes.set_xlabel("threads a block")
+    axes.set_xlabel("threads per block")
     logarithmic(axes, "y", round_time)
     legend(axes, 3)
     told = [
         f"{timing.label} {timing.case.block_size} threads {time_in_words(timing.median_us)}"
         for timing in shown
     ]
-    alt = f"Time against threads a block on {rows} × {cols} floats: {', '.join(told)}; a copy {time_in_words(copy_us)}"
+    alt = f"Time against threads per block on {rows} × {cols} floats: {', '.join(told)}; a copy {time_in_words(copy_us)}"
     return finish(figure, alt, provenance(shown))
 
 

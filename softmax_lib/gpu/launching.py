@@ -14,7 +14,7 @@ from softmax_lib.gpu.compile import load
 from softmax_lib.kernel import Kernel, Step
 
 PREPARED_AT_MOST = 256
-"""Launches that a thread keeps prepared: one a kernel, shape, block size and device."""
+"""Launches that a thread keeps prepared: one per kernel, shape, block size and device."""
 
 
 def run(kernel: Kernel, x: Tensor, block_size: int | None, out: Tensor | None) -> Tensor:

@@ -80,7 +80,7 @@ def _measure(shown: Explorer, sweeps: dict[str, BlockSizes], here: str) -> str:
             shown.replace(choice, show_block_size(sweeps[choice[0]], choice[1]))
         except SoftmaxLibError:
             continue  # impossible, or not measured yet: it says so already
-    return f"Measured on {here} at {size} threads a block."
+    return f"Measured on {here} at {size} threads per block."
 
 
 def _check(shown: Explorer, kernel: Kernel) -> str:

@@ -36,7 +36,7 @@ def show_block_size(sizes: BlockSizes, block_size: int) -> View:
 
 
 def draw_times(times: dict[int, Measurement], chosen: int) -> Drawing:
-    """A bar a block size, as high as its time; a dashed line at a copy's; the chosen one stands out."""
+    """A bar per block size, as high as its time; a dashed line at a copy's; the chosen one stands out."""
     copy_us = times[chosen].copy_us
     told = ", ".join(f"{size}: {_time(timing.median_us)}" for size, timing in times.items())
     words = f"Time by block size; {told}. A copy takes {_time(copy_us)}."
@@ -52,7 +52,7 @@ def draw_times(times: dict[int, Measurement], chosen: int) -> Drawing:
         drawing.text(left + width / 2, _BASE + 14, str(size), size=12, bold=size == chosen)
     level = _BASE - copy_us * scale
     drawing.line([(0, level), (WIDTH, level)], dashed=True)
-    caption = f"threads a block; dashed: a copy, {_time(copy_us)}"
+    caption = f"threads per block; dashed: a copy, {_time(copy_us)}"
     drawing.text(WIDTH / 2, _BASE + 36, caption, size=12)
     return drawing
 
@@ -63,7 +63,7 @@ def _time(time_us: float) -> str:
 
 def _numbers(timing: Measurement) -> str:
     return (
-        f"{timing.case.block_size} threads a block: {_time(timing.median_us)}, "
+        f"{timing.case.block_size} threads per block: {_time(timing.median_us)}, "
         f"{timing.gb_per_s:.0f}{_NO_BREAK}GB/s, {timing.copy_share:.0%} of the speed of a copy."
     )
 

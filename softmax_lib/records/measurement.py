@@ -64,7 +64,7 @@ class Case:
         return self.rows * self.cols * ITEM_BYTES[self.dtype]
 
     def __str__(self) -> str:
-        threads = "" if self.block_size is None else f" at {self.block_size} threads a block"
+        threads = "" if self.block_size is None else f" at {self.block_size} threads per block"
         data = "" if self.data == "normal" else f" of {self.data} values"
         of = f"{self.step} of " if self.step else ""
         return f"{of}{self.provider} on {self.shape} {self.dtype}{data}{threads}, {self.l2} L2"

@@ -273,7 +273,7 @@ def _as_counters(profile: Profile) -> dict[str, Any]:
 
 
 def _dump(content: dict[str, Any]) -> str:
-    """JSON with one line a row, so that a diff of two records can be read."""
+    """JSON with one line per row, so that a diff of two records can be read."""
     lines = []
     for name, value in content.items():
         if isinstance(value, list):

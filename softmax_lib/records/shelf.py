@@ -1,4 +1,4 @@
-"""Where records are kept and found: the book's, one a GPU, and a reader's own beside them."""
+"""Where records are kept and found: the book's, one per GPU, and a reader's own beside them."""
 
 from __future__ import annotations
 

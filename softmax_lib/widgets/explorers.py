@@ -14,7 +14,7 @@ from softmax_lib.widgets.views import View, note, view
 
 
 class Explorer(Shown):
-    """A slider an axis over prepared views, and below them `extra` widgets, such as a button.
+    """A slider per axis over prepared views, and below them `extra` widgets, such as a button.
 
     A live kernel may replace a view, or say something until the reader moves a slider.
     """

@@ -15,7 +15,7 @@ STEP_MILLISECONDS = 1200
 
 
 def stepper(frames: Sequence[Any], *, label: str = "step", alts: Sequence[str] = ()) -> Shown:
-    """Play, step through and scrub over `frames`: what `views.view` takes, one a step."""
+    """Play, step through and scrub over `frames`: what `views.view` takes, one per step."""
     if not frames:
         raise BadInput("A stepper needs at least one frame.")
     count = len(frames)

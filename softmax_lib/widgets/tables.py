@@ -1,4 +1,4 @@
-"""Tables: a heading a column, a row a line, and where wanted a bar behind its last number."""
+"""Tables: a heading per column, a row per line, and where wanted a bar behind its last number."""
 
 from __future__ import annotations
 

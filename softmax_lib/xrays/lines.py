@@ -61,7 +61,7 @@ class LineCounters:
 
 
 def read_lines(metered: Metered) -> tuple[LineCounters, ...]:
-    """One entry a line, space, operation and size, from the first line to the last."""
+    """One entry per line, space, operation and size, from the first line to the last."""
     lines = (_line(counts, *metered.places[counts["place"]]) for counts in metered.merged_counts())
     return tuple(sorted(lines, key=lambda line: (line.file, line.line)))
 

@@ -117,7 +117,7 @@ def trace_row(kernel_or_source: str | Source, values: Sequence[float], warp_size
     threads = row.shape[1]
     warp_size = min(warp_size, threads)
     if threads % warp_size:
-        raise BadInput(f"{threads} values, one a thread, do not fill warps of {warp_size} lanes.")
+        raise BadInput(f"{threads} values, one per thread, do not fill warps of {warp_size} lanes.")
     if kernel.needs_power_of_two and threads & (threads - 1):
         raise BadInput(f"{kernel.name} halves its block: give it 2, 4 or 8 values, not {threads}.")
     return trace(kernel, row, threads, warp_size)

@@ -67,7 +67,7 @@ class Request:
 
     @property
     def wavefronts(self) -> list[Wavefront]:
-        """What each pass of shared memory serves. 8 bytes a lane go by halves of the warp, 16 by quarters."""
+        """What each pass of shared memory serves. 8 bytes per lane go by halves of the warp, 16 by quarters."""
         words = max(1, self.size // WORD_BYTES)
         lanes = sorted(self.addresses)
         group = WARP // words
@@ -75,7 +75,7 @@ class Request:
         return [wave for some in groups for wave in self._wavefronts_of(some, words)]
 
     def _wavefronts_of(self, lanes: list[int], words: int) -> list[Wavefront]:
-        """A bank serves one word a pass, to all lanes that want it."""
+        """A bank serves one word per pass, to all lanes that want it."""
         wanted: dict[int, dict[int, list[int]]] = {}  # lanes by bank and word
         for lane in lanes:
             first = self.addresses[lane] // WORD_BYTES

@@ -83,7 +83,7 @@ def xray(
 ) -> XRay:
     """Count what `name_or_source` asks of memory on a (rows, cols) matrix of normal noise.
 
-    `grid` replaces the number of blocks; a reader's own source has one a row. A fault of the
+    `grid` replaces the number of blocks; a reader's own source has one per row. A fault of the
     running kernel is a hazard in the result. Raises what `run` raises for bad input, `CompileError`,
     and `NotAvailable` without a C++ compiler, outside Linux, or for a feature that the emulator lacks.
     """

@@ -43,7 +43,7 @@ def test_lines_of_headers_follow_the_kernel():
     shown = drawings.margin("float4", 2, 1024)
     assert "block_reduce.cuh" in shown.html
     assert "shuffle xor" in shown.html
-    assert "2 barriers a block" in shown.text
+    assert "2 barriers per block" in shown.text
 
 
 def test_a_header_that_asks_for_nothing_is_left_out():

@@ -71,7 +71,7 @@ def test_every_recorded_time_is_shown(name):
     assert {t.case.block_size for t in timings} <= {size for _, size in explorer.leaves}
     for timing in timings:
         view = shown(explorer, timing.case.block_size)
-        assert f"<strong>{timing.case.block_size} threads a block: " in view
+        assert f"<strong>{timing.case.block_size} threads per block: " in view
         assert written(timing.median_us) in view
         assert f"{timing.gb_per_s:.0f}{NO_BREAK}GB/s, {timing.copy_share:.0%} of" in view
         assert f"Recorded on {recorded.where}." in view
@@ -102,8 +102,8 @@ def test_bars_are_as_high_as_times():
 def test_an_impossible_block_size_says_why_over_the_last_good_view():
     explorer = explore("fusion")
     view = shown(explorer, 64)
-    assert "A row of 32768 elements is too long for fusion at 64 threads a block" in view
-    assert "256 threads a block: " in view
+    assert "A row of 32768 elements is too long for fusion at 64 threads per block" in view
+    assert "256 threads per block: " in view
 
 
 @pytest.mark.usefixtures("no_gpu")
@@ -144,8 +144,8 @@ def test_a_second_record_shows_what_it_has_and_nothing_of_the_first(monkeypatch)
     monkeypatch.setattr(explorers, "readable", lambda: records)
     explorer = explore("shared")
     time = other.select(provider="shared", rows=ROWS, cols=COLS, block_size=128)[0].median_us
-    assert f"128 threads a block: {written(time)}" in explorer.leaves["NVIDIA L4", 128].value
-    assert "at 64 threads a block, cold L2 was never" in explorer.leaves["NVIDIA L4", 64].value
+    assert f"128 threads per block: {written(time)}" in explorer.leaves["NVIDIA L4", 128].value
+    assert "at 64 threads per block, cold L2 was never" in explorer.leaves["NVIDIA L4", 64].value
     leaves = explorer.leaves.items()
     assert [leaf for (gpu, _), leaf in leaves if gpu != H200 and H200 in leaf.value] == []
     records = dict(reversed(records.items()))
@@ -172,10 +172,10 @@ def test_on_a_gpu_the_button_measures_and_marks_the_point_live(live_us):
     explorer.sliders["block size"].value = 128
     button(explorer).click()
     view = shown(explorer, 128)
-    assert f"128 threads a block: {written(live_us)}" in view
+    assert f"128 threads per block: {written(live_us)}" in view
     assert "Measured here, live. The other bars were recorded on NVIDIA H200" in view
     assert shown(explorer, 64) != other  # its chart has the live bar
-    assert "Measured on NVIDIA T4 at 128 threads a block." in note(explorer)
+    assert "Measured on NVIDIA T4 at 128 threads per block." in note(explorer)
 
 
 @pytest.mark.usefixtures("live_us")
@@ -207,7 +207,7 @@ def test_a_real_launch_replaces_a_recorded_point():
     button(explorer).click()
     _, size = explorer.choice
     assert "Measured here, live." in explorer.leaves[explorer.choice].value, note(explorer)
-    assert f"at {size} threads a block" in note(explorer)
+    assert f"at {size} threads per block" in note(explorer)
 
 
 @pytest.mark.usefixtures("no_gpu")

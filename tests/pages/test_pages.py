@@ -44,7 +44,7 @@ def overflow(page: Page) -> list[str]:
 
 
 def violations(page: Page) -> list[str]:
-    """What axe-core finds against WCAG 2 A and AA, one line an element."""
+    """What axe-core finds against WCAG 2 A and AA, one line per element."""
     script = PACKAGES / "axe-core" / "axe.min.js"
     assert script.is_file(), "axe-core is not installed: run `make scripts`"
     page.add_script_tag(path=script)

@@ -57,11 +57,11 @@ def test_block_size_sliders_show_the_recorded_times(open_page, kernel):
     for _ in range(positions(slider)):
         size, shown = look(widget, slider)
         if int(size) in kernel.legal_block_sizes(32768):
-            words = f"{size} threads a block: {times.pop(size)}"
+            words = f"{size} threads per block: {times.pop(size)}"
             assert words in shown.replace("&nbsp;", NO_BREAK)
             assert f"ecorded on {recorded.where}" in shown
         else:
-            assert f"too long for {kernel.name} at {size} threads a block" in shown
+            assert f"too long for {kernel.name} at {size} threads per block" in shown
         slider.locator(".noUi-handle").press("ArrowRight")
     assert times == {}
 

@@ -10,6 +10,7 @@ from sample_records import BOOK, content, write
 from softmax_lib.errors import BadInput
 from softmax_lib.records.measurement import PEERS, Case, Measurement, Profile
 from softmax_lib.records.record import load
+from softmax_lib.records.schema import METRICS
 from softmax_lib.registry import kernels
 
 
