@@ -146,7 +146,6 @@ def test_block_sizes_hardly_differ():
     assert max(times) < 1.045 * min(times)
 
 
-@pytest.mark.nvrtc
 @pytest.mark.parametrize("block_size", [256, 512, 1024])
 def test_most_of_the_row_is_in_flight(block_size):
     """A block of fusion asks for more than half of a row before it waits, by its machine code."""

@@ -9,7 +9,6 @@ from softmax_lib.errors import NotAvailable, UnknownKernel
 pytest.importorskip("pygments")
 
 
-@pytest.mark.nvrtc
 def test_each_line_that_reads_the_row_is_there_with_its_loads_on_each_gpu():
     shown = drawings.reads("shuffle", "constant_stride")
     assert "shuffle line 37: 1 × 4 B, 1 × 4 B, 1 × 4 B" in shown.text
@@ -18,7 +17,6 @@ def test_each_line_that_reads_the_row_is_there_with_its_loads_on_each_gpu():
     assert "w&quot;" not in shown.html  # words are coloured, and no tag is cut in two
 
 
-@pytest.mark.nvrtc
 def test_a_line_of_a_function_has_the_line_of_its_call_before_it():
     assert "fusion line 90 › 37:" in drawings.reads("fusion", archs=[90]).text
     assert "float4 line 61:" in drawings.reads("float4", archs=[90]).text  # and no helper's

@@ -148,7 +148,6 @@ def test_bytes_in_flight_are_a_line_for_each_width_with_its_best_points():
         assert f"16 KiB {best:.0f}" in told[told.index(f"reads by {width} bytes") :]
 
 
-@pytest.mark.nvrtc
 def test_a_kernels_mark_is_its_warps_times_what_its_threads_ask_for_and_all_its_bytes_over_its_time():
     flying, gb_per_s = kernel_in_flight(recorded(), recorded.profile("float4", *WORKLOG))
     assert flying == pytest.approx(1024 * 4 * 16, rel=0.1)  # one block, four vectors a thread
