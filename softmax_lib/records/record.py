@@ -141,8 +141,11 @@ class Record:
 
         Of several block sizes the one that the kernel chooses itself, which was profiled first.
         """
-        there = [profile for profile in self.profiles if profile.case.shape == (rows, cols)]
-        return {profile.case.provider: profile for profile in reversed(there)}
+        found: dict[str, Profile] = {}
+        for profile in self.profiles:
+            if profile.case.shape == (rows, cols):
+                found.setdefault(profile.case.provider, profile)
+        return found
 
     def profile(self, name: str, rows: int, cols: int, block_size: int | None = None) -> Profile:
         """The hardware counters of a kernel on this shape, at its own block size unless told which.
