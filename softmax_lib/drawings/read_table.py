@@ -87,4 +87,4 @@ def _rows(kernel: Kernel, cols: int, archs: Sequence[int]) -> Iterator[dict[str,
 
 
 def _loads(read: Read | None) -> str:
-    return f"{read.loads} × {read.bytes_ // read.loads} B" if read else ""
+    return f"{read.loads} × {read.asked_bytes // read.loads} B" if read else ""

@@ -32,7 +32,7 @@ class Read:
     """Loads from global memory by one piece of the source, as compiled for one arch.
 
     `lines` are the lines of the kernel's file that they come from, the innermost first: a helper's,
-    then that of its call. `loads` of together `bytes_` leave before the first of them is needed.
+    then that of its call. `loads` of together `asked_bytes` leave before the first of them is needed.
     `instructions` stand in the machine code for each float that is loaded, from the start of the
     loop to its end, or without one from the first load to the end of the kernel; `calls` of them
     are calls, such as the slow path of a division.
@@ -40,7 +40,7 @@ class Read:
 
     lines: tuple[int, ...]
     loads: int
-    bytes_: int
+    asked_bytes: int
     instructions: float
     calls: int
     in_loop: bool
@@ -57,7 +57,8 @@ class _Instruction:
         return self.name.startswith("LDG")
 
     @property
-    def bytes_(self) -> int:
+    def width_bytes(self) -> int:
+        """Bytes that a memory instruction moves per thread."""
         return access_bits(self.name) // 8
 
     @property
@@ -68,15 +69,12 @@ class _Instruction:
     @property
     def loaded(self) -> range:
         """Registers that a load fills."""
-        return range(self.registers[0], self.registers[0] + max(1, self.bytes_ // 4))
+        return range(self.registers[0], self.registers[0] + max(1, self.width_bytes // 4))
 
     def uses(self, registers: set[int]) -> bool:
-        """Whether it needs one of these; a store needs the first of its operands too."""
-        read = self.registers if self.name.startswith(("ST", "BRA")) else self.registers[1:]
-        first = self.operands.split(",")[0]
-        if self.name.startswith(("FSETP", "ISETP")) or "R" not in first:
-            read = self.registers
-        return not registers.isdisjoint(read)
+        """Whether it needs one of these: all that it names, but for one that it begins with and writes."""
+        writes = _REGISTER.match(self.operands) is not None
+        return not registers.isdisjoint(self.registers[writes:])
 
 
 def reads(kernel: Kernel, block_size: int, cols: int, arch: int) -> tuple[Read, ...]:
@@ -90,7 +88,7 @@ def reads(kernel: Kernel, block_size: int, cols: int, arch: int) -> tuple[Read, 
     for body in _functions(text):
         for read in _reads(_parse(body, kernel.source.file_name)):
             best = found.get(read.lines)
-            if best is None or (read.in_loop, read.bytes_) > (best.in_loop, best.bytes_):
+            if best is None or (read.in_loop, read.asked_bytes) > (best.in_loop, best.asked_bytes):
                 found[read.lines] = read
     return tuple(found.values())
 
@@ -98,8 +96,8 @@ def reads(kernel: Kernel, block_size: int, cols: int, arch: int) -> tuple[Read, 
 def row_reads(found: Sequence[Read]) -> list[Read]:
     """Those of `found` that read a row: in loops, or where there are none by the widest loads."""
     loops = [read for read in found if read.in_loop]
-    widest = max((read.bytes_ // read.loads for read in found), default=0)
-    return loops or [read for read in found if read.bytes_ // read.loads == widest]
+    widest = max((read.asked_bytes // read.loads for read in found), default=0)
+    return loops or [read for read in found if read.asked_bytes // read.loads == widest]
 
 
 def in_flight_per_thread(found: Sequence[Read]) -> float:
@@ -109,7 +107,7 @@ def in_flight_per_thread(found: Sequence[Read]) -> float:
     harmonic one. Without loops there are several ways through the kernel, and the one that asks for
     least counts. Raises `ValueError` where nothing reads.
     """
-    sizes = [read.bytes_ for read in row_reads(found)]
+    sizes = [read.asked_bytes for read in row_reads(found)]
     if any(read.in_loop for read in found):
         return len(sizes) / sum(1 / size for size in sizes)
     return float(min(sizes))
@@ -186,9 +184,9 @@ def _of(part: Sequence[_Instruction | str], in_loop: bool) -> Iterator[Read]:
     instructions = [one for one in part if isinstance(one, _Instruction)]
     for start, batch in _batches(instructions, by_line=not in_loop):
         span = instructions if in_loop else _up_to_exit(instructions[start:])
-        floats = sum(one.bytes_ for one in span if one.is_load) / 4
+        floats = sum(one.width_bytes for one in span if one.is_load) / 4
         calls = sum(one.name.startswith("CALL") for one in span)
-        size = sum(load.bytes_ for load in batch)
+        size = sum(load.width_bytes for load in batch)
         yield Read(batch[0].lines, len(batch), size, len(span) / floats, calls, in_loop)
 
 

@@ -89,7 +89,7 @@ def test_chunks_ask_for_more(arch):
     """A thread of chunked has four loads of 4 bytes on their way, one of shared a single one."""
     for name, loads in (("chunked", 4), ("shared", 1)):
         found = reads(kernels[name], 1024, COLS, arch)
-        assert [(read.loads, read.bytes_) for read in found] == 2 * [(loads, 4 * loads)]
+        assert [(read.loads, read.asked_bytes) for read in found] == 2 * [(loads, 4 * loads)]
 
 
 def test_idle_lanes_take_requests():

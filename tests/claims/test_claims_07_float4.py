@@ -35,7 +35,7 @@ def above_curve(name, block_size=None):
 def in_loops(name, arch):
     """Loads that leave before the first is needed, their bytes and calls, of each loop of a kernel."""
     found = reads(kernels[name], 1024, COLS, arch)
-    return [(read.loads, read.bytes_, read.calls) for read in found if read.in_loop]
+    return [(read.loads, read.asked_bytes, read.calls) for read in found if read.in_loop]
 
 
 def slowed_by(name, data):

@@ -42,7 +42,7 @@ def test_a_batch_ends_where_one_of_its_registers_is_needed(monkeypatch):
         "IADD3 R2, P1, R2", "FADD R2, R7"
     )
     loop, *_ = read_listing(monkeypatch, sooner)
-    assert (loop.loads, loop.bytes_) == (1, 16)
+    assert (loop.loads, loop.asked_bytes) == (1, 16)
 
 
 def test_loops_count_before_straight_code_and_by_the_harmonic_mean():
@@ -59,7 +59,9 @@ def batches(name, arch):
     """Loads and bytes of each loop of a kernel, or way through it, in the order of its lines."""
     kernel = kernels[name]
     found = row_reads(reads(kernel, kernel.choose_block_size(32768), 32768, arch))
-    return [(read.loads, read.bytes_) for read in sorted(found, key=lambda read: read.lines[::-1])]
+    return [
+        (read.loads, read.asked_bytes) for read in sorted(found, key=lambda read: read.lines[::-1])
+    ]
 
 
 @pytest.mark.nvrtc
