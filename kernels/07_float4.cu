@@ -77,7 +77,7 @@ extern "C" __global__ void softmax_float4(const float* __restrict__ x, float* __
     // 3. sum of the row
     float scale = 1.0f / block_sum(thread_sum * expf(thread_max - row_max), sums);
 
-    // 4. write; a y that is aligned otherwise than x takes single floats
+    // 4. write; a y that is aligned differently from x takes single floats
     if (tid < edges) y_row[edge] = expf(x_row[edge] - row_max) * scale;
     bool y_is_aligned = floats_to_boundary(y_row + head) == 0;
     for (int first = tid; first < vectors; first += IN_FLIGHT * BLOCK) {

@@ -62,7 +62,7 @@ __device__ void softmax_row(const float* x_row, float* y_row, int cols) {
     float row_sum = warp_sum(other.y * __expf(other.x - row_max));
 
     // 4. write, each value brought from its warp's maximum to the row's;
-    //    a y that is aligned otherwise than x takes single floats
+    //    a y that is aligned differently from x takes single floats
     float scale = __fdividef(__expf(top - row_max), row_sum);
     if (tid < edges) y_row[edge] = edge_value * scale;
     bool y_is_aligned = FULL || floats_to_boundary(y_row + head) == 0;

@@ -1,7 +1,10 @@
 """What the tests of the book's claims ask its record: times and counts on the worklog's rows."""
 
+import numpy as np
+
 from softmax_lib import recorded
 from softmax_lib.bench.plan import WORKLOG
+from softmax_lib.figures.in_flight import kernel_in_flight
 from softmax_lib.registry import kernels
 
 ROWS, COLS = WORKLOG
@@ -29,3 +32,23 @@ def step_us(name, number):
 def scattered_cycles():
     """Cycles that L1 takes for a load and for a store of 32 lines, as a probe found."""
     return [probe.found["cycles"] for probe in recorded.probed("scattered request", lines=32)]
+
+
+def best_gb_per_s(width, size):
+    """The most that a probe read, by loads of `width` bytes with `size` bytes in flight."""
+    probes = recorded.probed("read bandwidth", width=width, bytes=size)
+    return max(probe.found["gb_per_s"] for probe in probes)
+
+
+def curve(size):
+    """GB/s that loads of 4 bytes reach with so many in flight, between the points of the probe."""
+    sizes = sorted({probe.at["bytes"] for probe in recorded.probed("read bandwidth", width=4)})
+    speeds = [best_gb_per_s(4, of) for of in sizes]
+    return np.exp(np.interp(np.log(size), np.log(sizes), np.log(speeds)))
+
+
+def over_curve(name, block_size=None):
+    """How high a kernel's mark is in the figure, over what the curve has for as many in flight."""
+    profile = recorded.profile(name, ROWS, COLS, block_size)
+    flying, gb_per_s = kernel_in_flight(recorded(), profile)
+    return gb_per_s / curve(flying)

@@ -11,6 +11,7 @@ A marker, `<!-- shown by: NAME, NAME -->` directly behind its sentence, may name
   counting                 arithmetic that the reader can redo from the page or the kernel
   definition               what a word means, or how CUDA is specified
   guess                    nothing yet: the sentence itself says that it guesses
+A sentence without a word of the list may have one too, and then it is held to it.
 A code cell's strings have the same names in the cell's metadata, under `shown_by`.
 """
 
@@ -112,13 +113,10 @@ def wrong_with(sentence: Sentence, page: Page) -> list[str]:
     """All that is wrong with a sentence's evidence, in words."""
     if sentence.misplaced:
         return ["A marker stands directly behind a sentence, without a space and only there."]
-    if is_claim(sentence):
-        if not sentence.shown_by:
-            return [f"Nothing shows it ({', '.join(claim_words(sentence.words))})."]
-        found = (wrong_with_name(name, sentence, page) for name in sentence.shown_by)
-        return [fault for fault in found if fault]
-    why = "a question" if sentence.is_question else "without a word of the list"
-    return [f"It is {why}, and needs no marker."] if sentence.shown_by else []
+    if is_claim(sentence) and not sentence.shown_by:
+        return [f"Nothing shows it ({', '.join(claim_words(sentence.words))})."]
+    found = (wrong_with_name(name, sentence, page) for name in sentence.shown_by)
+    return [fault for fault in found if fault]
 
 
 def faults(page: Page) -> list[str]:
@@ -135,7 +133,9 @@ def table(read_pages: list[Page]) -> list[str]:
     heads = ("claims", *KINDS, "nothing")
     lines = ["".join([f"{'page':12}", *(f"{head:>11}" for head in heads)])]
     for page in read_pages:
-        claims = [sentence for sentence in page.sentences if is_claim(sentence)]
+        claims = [
+            sentence for sentence in page.sentences if is_claim(sentence) or sentence.shown_by
+        ]
         count = Counter(of for s in claims for of in {kind(name) for name in s.shown_by})
         count.update(claims=len(claims), nothing=sum(not s.shown_by for s in claims))
         lines.append("".join([f"{page.stem:12}", *(f"{count[head]:11}" for head in heads)]))

@@ -117,4 +117,4 @@ def _waves(timings: Sequence[Measurement], multiprocessors: int) -> dict[int, Me
 def _line(name: str, times_us: Mapping[int, float]) -> str:
     waves = [at for at in times_us if at >= _STEADY_WAVES]
     slope, intercept = np.polyfit(waves, [times_us[at] for at in waves], 1)
-    return f"{name} {slope:.2f} µs for each, {intercept:.1f} µs beside"
+    return f"{name} {slope:.2f} µs per row, plus {intercept:.1f} µs per launch"

@@ -35,8 +35,8 @@ def bytes_in_flight(
 ) -> Figure:
     """Bandwidth against the bytes that each multiprocessor has asked for at a time, measured.
 
-    One line for loads of 4 bytes and one for loads of 16, as probed: they only read. And a mark for
-    each of `names` that was profiled on a (rows, cols) matrix, where `kernel_in_flight` puts it;
+    One line for loads of 4 bytes and one for loads of 16, as probed, by kernels that only read. And a
+    mark for each of `names` that was profiled on a (rows, cols) matrix, where `kernel_in_flight` puts it;
     without NVRTC and nvdisasm the marks are missing, and a note says so. Raises `BadInput` without
     such a probe.
     """
@@ -57,11 +57,11 @@ def bytes_in_flight(
     low, high = (math.floor(math.log2(end(reach))) for end in (min, max))
     powers_of_two(axes, "x", [2**power for power in range(low, high + 1, 2)])
     logarithmic(axes, "y")
-    axes.set(xlabel="bytes in flight on each multiprocessor", ylabel="GB/s")
+    axes.set(xlabel="bytes in flight on each multiprocessor", ylabel="GB/s read")
     legend(axes, 2)
     told = [f"reads by {width} bytes: {_in_words(line.items())}" for width, line in lines.items()]
     told += [f"{name} {_in_words([at])}" for name, at in marks.items()]
-    alt = f"GB/s by bytes in flight on each multiprocessor, {'; '.join(told)}"
+    alt = f"GB/s read by bytes in flight on each multiprocessor, {'; '.join(told)}"
     notes = [f"lines: reads alone, probed on {record.where}", missing]
     notes += [f"marks: kernels on {rows} × {cols} floats"] if marks else []
     notes += ["* before this kernel changed"] if any(map(record.is_stale, marks)) else []
@@ -69,7 +69,7 @@ def bytes_in_flight(
 
 
 def kernel_in_flight(record: Record, profile: Profile) -> tuple[float, float]:
-    """Bytes that a kernel has in flight on each multiprocessor, and GB/s of all that it asks for.
+    """Bytes that a kernel has in flight on each multiprocessor, and the GB/s that it reads.
 
     The bytes are its warps, as ncu counted them, times what a thread asks for before it waits, as
     its machine code for that GPU has it. Raises `NotAvailable` without NVRTC or nvdisasm,
@@ -81,8 +81,8 @@ def kernel_in_flight(record: Record, profile: Profile) -> tuple[float, float]:
     a_thread = in_flight_per_thread(reads(kernel, size, case.cols, arch))
     launched = kernel.steps[0].blocks(*case.shape, size) * size / WARP / record.multiprocessors
     warps = min(profile.warps_per_multiprocessor, launched)
-    asked = case.matrix_bytes * sum(kernel.traffic(case.cols))
-    return warps * WARP * a_thread, asked / record.find(case).median_us / 1e3
+    read_bytes = case.matrix_bytes * kernel.traffic(case.cols)[0]
+    return warps * WARP * a_thread, read_bytes / record.find(case).median_us / 1e3
 
 
 def _marks(

@@ -72,5 +72,5 @@ def test_bfloat16_halves_some_times():
     ratio = {
         name: half[name].median_us / full[name].median_us for name in ("torch", "quack", "liger")
     }
-    assert ratio["torch"] > 0.98  # a tie
+    assert ratio["torch"] == pytest.approx(1, abs=0.02)
     assert max(ratio["quack"], ratio["liger"]) < 0.55

@@ -134,6 +134,26 @@ def test_anywhere_slows_batches_of_four():
     assert us("naive", 32769) / us("naive") == pytest.approx(6 / 5, abs=0.03)
 
 
+def test_anywhere_adds_waits():
+    """Nearly all of the time that one column more takes is waiting for loads, by the profiler."""
+    short, long_ = (counted("naive", cols) for cols in (32768, 32769))
+    waited = [p.counters["duration_ns"] * p.stalls["long_scoreboard"] for p in (short, long_)]
+    taken = [profile.counters["duration_ns"] for profile in (short, long_)]
+    assert waited[1] - waited[0] > 0.9 * (taken[1] - taken[0])
+
+
+def test_loads_take_the_probes_cycles():
+    """With many warps three loads and a store of naive, less online's two and one, are a probed load."""
+    load, store = scattered_cycles()
+    for size in (384, 512, 768, 1024):
+        naive, online = (
+            us(name, block_size=size) * recorded.clock_mhz / (size / 32 * COLS)
+            for name in ("naive", "online")
+        )
+        assert naive - online == pytest.approx(load, rel=0.03)
+        assert naive - 3 * load < 0.9 * store
+
+
 def test_anywhere_is_alike():
     """Where every batch of four has a new sector, its passes take the same time to within 3 %."""
     for number in (1, 2):

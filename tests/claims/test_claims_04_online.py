@@ -4,6 +4,7 @@ import pytest
 from recorded_facts import COLS, ROWS, counted, us
 
 from softmax_lib import recorded
+from softmax_lib.gpu.reads import reads
 from softmax_lib.registry import kernels
 
 ANYWHERE = (32769, 32770, 32772)
@@ -61,9 +62,16 @@ def test_write_is_longest():
     assert alone("online", 1) == pytest.approx(alone("naive", 2), rel=0.02)
 
 
+def batches(name):
+    """Loads that leave together in each loop of a kernel, by its machine code."""
+    found = reads(kernels[name], 32, COLS, 90)
+    return [read.loads for read in sorted(found, key=lambda read: read.lines)]
+
+
 def test_maximum_is_cheapest():
-    """The maximum is the shortest of naive's passes by far."""
+    """The maximum is the shortest of naive's passes by far, and alone has 16 loads on their way."""
     assert alone("naive", 0) < 0.6 * min(alone("naive", 1), alone("naive", 2))
+    assert batches("naive") == [16, 4, 4]
 
 
 def test_fused_pass_costs_almost_two():
@@ -72,9 +80,10 @@ def test_fused_pass_costs_almost_two():
 
 
 def test_online_executes_more():
-    """online executes more instructions for each element than naive."""
+    """online executes more instructions for each element than naive, and asks for 4 floats at a time."""
     online, naive = (counted(name).instructions_per_element for name in ("online", "naive"))
     assert online > 1.2 * naive
+    assert batches("online") == [4, 4]
 
 
 def test_online_waits_for_results():
@@ -125,6 +134,14 @@ def test_sum_is_cheap_from_l2():
     total = us("naive", 8192) - alone("naive", 0, 8192) - write
     assert total / alone("naive", 1, 8192) == pytest.approx(2 / 3, abs=0.05)
     assert total < alone("online", 0, 8192) - alone("naive", 0, 8192)
+
+
+def test_online_reads_no_less_on_short_rows():
+    """With 8192 columns online reads no less of the matrix from memory than naive."""
+    online, naive = (
+        counted(name, 8192).counters["dram_read_bytes"] for name in ("online", "naive")
+    )
+    assert online > 0.98 * naive
 
 
 def test_both_together():

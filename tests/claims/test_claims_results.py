@@ -1,5 +1,6 @@
 """What the results page claims, as relations that the book's record has to bear out."""
 
+import numpy as np
 import pytest
 from recorded_facts import COLS, MATRIX_BYTES, ROWS, counted, us
 
@@ -103,12 +104,12 @@ def test_naive_ahead_only_in_l2():
 
 
 def test_rereading_is_free_in_l2():
-    """DRAM reads 1024 x 2048 once for every rung, and hardly gets any of what it writes."""
+    """DRAM reads 2048 columns once for every rung, gets hardly a write, and reads 8192 no less for online."""
     for name in RUNGS:
         assert read_share(name, SHORT) == pytest.approx(1, abs=0.05)
         counters = recorded.profile(name, *SHORT).counters
         assert counters["dram_write_bytes"] < 0.1 * 4 * SHORT[0] * SHORT[1]
-    assert read_share("naive", (1024, 8192)) < 1.6  # of three passes
+    assert read_share("online", (1024, 8192)) > 0.98 * read_share("naive", (1024, 8192))
 
 
 def test_online_pays_in_arithmetic():
@@ -185,11 +186,11 @@ def test_reading_once_gains_little():
 
 
 def test_short_rows_issue():
-    """There shuffle and shared wait as float4 does, with 2.5 times its instructions."""
+    """There shuffle and shared wait about as much as float4, with 2.5 times its instructions."""
     float4 = recorded.profile("float4", *SHORT)
     for name in ("shuffle", "shared"):
         profile = recorded.profile(name, *SHORT)
-        assert waits(name, SHORT) < waits("float4", SHORT) + 0.03
+        assert waits(name, SHORT) == pytest.approx(waits("float4", SHORT), abs=0.03)
         more = profile.counters["instructions"] / float4.counters["instructions"]
         assert more == pytest.approx(2.5, abs=0.15)
         assert profile.issue_share == pytest.approx(0.7, abs=0.05)
@@ -209,6 +210,26 @@ def test_small_copies_are_slow():
     assert small / large == pytest.approx(0.7, abs=0.04)
 
 
+def test_copies_have_two_us_beside():
+    """A line through the copies of whole waves has two us beside the bytes, and fits the small copy."""
+    found = {
+        timing.case.rows: timing.copy_us
+        for timing in recorded.select(provider="fusion", cols=COLS)
+        if timing.case.rows % recorded.multiprocessors == 0
+    }
+    slope, beside_us = np.polyfit(list(found), list(found.values()), 1)
+    assert beside_us == pytest.approx(2, abs=0.4)
+    small_us = recorded.times(*SHORT)["naive"].copy_us
+    assert beside_us + slope * SHORT[0] * SHORT[1] / COLS == pytest.approx(small_us, rel=0.06)
+
+
+@pytest.mark.parametrize("cols", [128, 256])
+@pytest.mark.parametrize("name", ["fusion", "float4", "shuffle", "shared", "triton-tile", "liger"])
+def test_one_block_per_row_waits_for_starts(name, cols):
+    """Who has one block per row takes longer on 32768 rows than as many empty blocks."""
+    assert recorded.times(32768, cols)[name].median_us > empty_blocks_us(32768)
+
+
 def test_one_thread_per_row_wants_small_blocks():
     """From 32 to 1024 threads per block, naive and online take several times as long."""
     for name in ("naive", "online"):
@@ -216,10 +237,10 @@ def test_one_thread_per_row_wants_small_blocks():
 
 
 def test_one_block_per_row_wants_large_ones():
-    """shared and shuffle take five times as long with 32 threads as with 256, then they are flat."""
+    """shared and shuffle take over five times as long with 32 threads as with 256, then are flat."""
     for name in ("shared", "shuffle"):
         times = {size: us(name, block_size=size) for size in (32, 256, 512, 1024)}
-        assert times.pop(32) / times[256] == pytest.approx(5, rel=0.15)
+        assert 5 < times.pop(32) / times[256] < 6
         assert max(times.values()) < 1.05 * min(times.values())
 
 
@@ -262,8 +283,8 @@ def test_fusion_is_near_everywhere_between():
 
 
 def test_float4_leads_at_odd_lengths():
-    """float4 is ahead of all peers on rows of 50257."""
+    """float4 is ahead of all peers that take rows of 50257, the only odd length of long rows."""
     odd = {shape: times for shape, times in contests().items() if shape[1] % 2 and shape[1] > 1}
-    assert len(odd) >= 2
+    assert {cols for _, cols in odd} == {50257}
     for times in odd.values():
         assert TIE * times["float4"].median_us < best(times, PEERS).median_us
