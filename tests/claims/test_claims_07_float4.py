@@ -104,8 +104,10 @@ def test_float4_has_a_cache():
 
 
 def test_fusion_below_curve():
-    """fusion reads less than half of what its bytes in flight could bring."""
+    """fusion reads less than half of what its bytes in flight could bring, and so does a copy."""
     assert over_curve("fusion") < 0.5
+    copy_reads = recorded.times(ROWS, COLS)["fusion"].copy_gb_per_s / 2
+    assert copy_reads < 0.5 * curve(32768)
 
 
 def test_law_takes_off_as_much():
