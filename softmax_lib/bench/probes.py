@@ -43,7 +43,7 @@ TIMES = 4096
 BLOCKS = (132, 1056, 4096, 8192, 16384, 32768, 65536)
 BLOCK_THREADS = (32, 128, 256, 1024)
 LAUNCHES = 20
-""" of a kernel that does nothing, in one graph: so none of them waits for the host."""
+"""Launches of a kernel that does nothing, in one graph: so none of them waits for the host."""
 
 
 def probe_all() -> Iterator[Probe]:

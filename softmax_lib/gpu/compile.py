@@ -69,7 +69,7 @@ def compile_cubin(program: Program, arch: int, *, lines: bool = False) -> bytes:
     `CompileError` with the compiler's message at the source's own lines.
     """
     flags = (*FLAGS, "--generate-line-info") if lines else FLAGS
-    key = repr((program.digest, arch, nvrtc().getVersion(), *flags[len(FLAGS) :]))
+    key = repr((program.digest, arch, nvrtc().getVersion(), flags))
     path = cache_folder("nvrtc") / f"{hashlib.sha256(key.encode()).hexdigest()}.cubin"
     if path.is_file():
         return path.read_bytes()
