@@ -115,7 +115,7 @@ def in_flight_per_thread(found: Sequence[Read]) -> float:
 
 @cache
 def _disassemble(program: Program, arch: int) -> str:
-    """What nvdisasm prints, with the source's lines."""
+    """What nvdisasm prints, with the source's lines. Raises `NotAvailable` when it cannot."""
     program_path = disassembler()
     if program_path is None:
         raise NotAvailable(
@@ -125,7 +125,10 @@ def _disassemble(program: Program, arch: int) -> str:
         file.write(compile_cubin(program, arch, lines=True))
         file.flush()
         command = [str(program_path), "--print-line-info-inline", file.name]
-        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise NotAvailable(f"nvdisasm cannot read code for sm_{arch}: {done.stderr.strip()}")
+    return done.stdout
 
 
 def _functions(text: str) -> Iterator[str]:

@@ -1,5 +1,8 @@
 """How many loads leave before the first is needed, as found in machine code."""
 
+import subprocess
+from types import SimpleNamespace
+
 import pytest
 
 from softmax_lib import kernels
@@ -97,6 +100,18 @@ def test_a_second_read_that_may_not_pass_a_store_goes_one_by_one():
     assert min(loads for loads, _ in batches("fusion_reads_twice", 90)) == 1
     again = [loads for loads, _ in batches("fusion_reads_twice_apart", 90)]
     assert sorted(again)[-1] == 8
+
+
+def test_an_nvdisasm_that_cannot_read_the_code_says_so(monkeypatch):
+    answer = SimpleNamespace(returncode=1, stdout="", stderr="nvdisasm fatal: unknown arch\n")
+    monkeypatch.setattr(module, "disassembler", lambda: "nvdisasm")
+    monkeypatch.setattr(module, "compile_cubin", lambda *_, **__: b"")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: answer)
+    module._disassemble.cache_clear()
+    with pytest.raises(
+        NotAvailable, match="cannot read code for sm_90: nvdisasm fatal: unknown arch"
+    ):
+        reads(kernels["naive"], 32, 100, 90)
 
 
 def test_without_nvdisasm_it_says_what_to_install(monkeypatch):
