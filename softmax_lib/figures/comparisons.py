@@ -66,7 +66,8 @@ def crossover(*, dtype: str = "float32", gpu: str = DEFAULT_GPU) -> Figure:
     ]
     small = "small marks: peers only" if not all(map(_has_rung, table.values())) else ""
     alt = f"The fastest by rows × columns, {dtype}: {', '.join(told)}"
-    return finish(figure, alt, _score(table), provenance(winners.values()), small)
+    versions = record.versions(t.case.provider for times in table.values() for t in times)
+    return finish(figure, alt, _score(table), provenance(winners.values()), versions, small)
 
 
 def _score(table: dict[Shape, list[Measurement]]) -> str:
@@ -138,7 +139,7 @@ def worklog_comparison(*, gpu: str = DEFAULT_GPU) -> Figure:
     legend(panels[0], 1)
     alt = f"Speed on {rows} × {cols} floats. {'. '.join(told)}"
     cited = f"{ORIGINAL_WORKLOG.gpu}: {ORIGINAL_WORKLOG.source}"
-    return finish(figure, alt, provenance(shown), cited)
+    return finish(figure, alt, provenance(shown), recorded(gpu).versions(["torch"]), cited)
 
 
 def _names() -> list[str]:

@@ -53,7 +53,8 @@ def bandwidth_by_cols(rows: int = 1024, *, gpu: str = DEFAULT_GPU) -> Figure:
     powers_of_two(below, "x", list(table)[::2])
     shown = [timing for times in table.values() for timing in times.values()]
     alt = f"Bandwidth against row length, {rows} rows. From {min(table)} to {max(table)} columns: {told}"
-    return finish(figure, alt, provenance(shown))
+    versions = record.versions(timing.case.provider for timing in shown)
+    return finish(figure, alt, provenance(shown), versions)
 
 
 def _bandwidths(axes: Axes, table: dict[int, dict[str, Measurement]], names: Iterable[str]) -> str:

@@ -47,7 +47,7 @@ def ladder(rows: int = 1024, cols: int = 32768, *, gpu: str = DEFAULT_GPU) -> Fi
     told = [f"{timing.label} {time_in_words(timing.median_us)}" for timing in shown]
     told += [f"{name} {time_in_words(time_us)}" for name, time_us in lines.items()]
     alt = f"Times for {rows} × {cols} floats: {', '.join(told)}"
-    return finish(figure, alt, provenance(times.values()))
+    return finish(figure, alt, provenance(times.values()), recorded(gpu).versions(times))
 
 
 def _dots(axes: Axes, shown: list[Measurement]) -> None:

@@ -27,6 +27,13 @@ LABELS = {
 """What a table or picture calls a peer, where that is not its name."""
 
 
+PACKAGES = {
+    "torch": "torch", "torch.compile": "torch", "triton": "triton", "triton-tile": "triton",
+    "liger": "liger-kernel", "quack": "quack-kernels", "helion": "helion",
+}  # fmt: skip
+"""The package that each peer is a part of, or made with."""
+
+
 @dataclass(frozen=True)
 class Case:
     """What is timed: a provider (a kernel, a peer or a copy) on one matrix, with a cold or hot L2.

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +28,15 @@ from typing import Any
 from softmax_lib.errors import BadInput
 from softmax_lib.files import replace_file
 from softmax_lib.records import skips
-from softmax_lib.records.measurement import L2, Case, Measurement, Probe, Profile
+from softmax_lib.records.measurement import (
+    L2,
+    PACKAGES,
+    PEERS,
+    Case,
+    Measurement,
+    Probe,
+    Profile,
+)
 from softmax_lib.records.schema import SCHEMA, find_fault
 from softmax_lib.records.skips import Refusal, Skipped
 from softmax_lib.registry import kernels, with_copy
@@ -88,6 +97,13 @@ class Record:
     def where(self) -> str:
         """In words, for a caption: "NVIDIA H200, 2026-11-21"."""
         return f"{self.gpu}, {self.content['date']}"
+
+    def versions(self, providers: Iterable[str]) -> str:
+        """The packages of those among `providers` that are peers: "torch 2.11.0, triton 3.6.0"."""
+        there = set(providers)
+        packages = dict.fromkeys(PACKAGES[peer] for peer in PEERS if peer in there)
+        software = self.content["software"]
+        return ", ".join(f"{name} {software[name]}" for name in packages if name in software)
 
     @property
     def facts(self) -> dict[str, str]:

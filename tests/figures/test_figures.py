@@ -126,6 +126,13 @@ def test_the_ladder_shows_every_rung_torch_the_best_peer_and_a_copy():
         assert time_in_words(time_us) in words
 
 
+@pytest.mark.parametrize("draw", [figures.ladder, figures.bandwidth_by_cols, figures.crossover])
+def test_a_figure_with_peers_names_their_versions(draw):
+    software = recorded.content["software"]
+    for package in ("torch", "triton", "liger-kernel", "quack-kernels"):
+        assert f"{package} {software[package]}" in draw().alt
+
+
 def test_each_change_is_told_with_its_time_and_its_gain():
     old, new = (recorded.times(*WORKLOG)[name].median_us for name in ("shuffle", "float4"))
     alt = figures.gains({"shuffle": "one load", "float4": "four"}).alt

@@ -46,7 +46,9 @@ def test_the_table_has_every_rung_and_peer_and_a_copy():
 
 
 def test_the_table_says_where_its_numbers_come_from():
-    assert f"Recorded on {recorded.where}." in readme.results(recorded())
+    made_with = recorded.versions(PEERS)
+    assert f"Recorded on {recorded.where}, with {made_with}." in readme.results(recorded())
+    assert "torch 2." in made_with
 
 
 @pytest.mark.parametrize("text", ["no marks", f"{readme.BEGIN} only", f"{readme.END}{readme.END}"])

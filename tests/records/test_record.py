@@ -9,7 +9,7 @@ from sample_records import BOOK, content, write
 
 from softmax_lib.errors import BadInput
 from softmax_lib.records.measurement import PEERS, Case, Measurement, Profile
-from softmax_lib.records.record import load
+from softmax_lib.records.record import Record, load
 from softmax_lib.records.schema import METRICS
 from softmax_lib.registry import kernels
 
@@ -211,6 +211,16 @@ def test_probes_and_profiles_are_found_by_name():
     sizes = [book.profile("float4", 1024, 32768, size).case.block_size for size in (None, 512)]
     assert sizes == [1024, 512]
     assert book.profiles_on(1024, 32768)["float4"].case.block_size == 1024
+
+
+def test_versions_are_those_of_the_peers_among_the_names():
+    software = {"torch": "2.11.0", "triton": "3.6.0", "numpy": "2.0"}
+    book = Record(content(software=software))
+    assert (
+        book.versions(["naive", "triton-tile", "torch.compile", "torch"])
+        == "torch 2.11.0, triton 3.6.0"
+    )
+    assert book.versions(["quack", "fusion"]) == ""  # it was not there
 
 
 def test_how_a_kernel_ran_is_refused_where_it_was_not_counted():
