@@ -89,11 +89,11 @@ def _marks(
     record: Record, names: Sequence[str], rows: int, cols: int
 ) -> tuple[Mapping[str, tuple[float, float]], str]:
     """Where each kernel's mark is; and why there are none, or ""."""
-    there = record.profiles_on(rows, cols)
-    counted = [there[name] for name in names if name in there and there[name].has_execution]
     try:
-        return {p.case.provider: kernel_in_flight(record, p) for p in counted}, ""
-    except (NotAvailable, CompileError) as error:
+        there = record.profiles_on(rows, cols)
+        found = [there[name] for name in names if name in there]
+        return {p.case.provider: kernel_in_flight(record, p) for p in found}, ""
+    except (BadInput, NotAvailable, CompileError) as error:
         return {}, f"no marks for kernels: {error}"
 
 

@@ -46,10 +46,9 @@ def traffic_ledger(
     wanted = names or [kernel.name for kernel in kernels.values() if not kernel.of]
     chosen = [name for name in kernels if name in wanted and name in profiles]
     if not chosen:
-        shapes = sorted({p.case.shape for p in record.profiles})
+        there = ", ".join(profiles)
         raise BadInput(
-            f"ncu profiled none of these on ({rows}, {cols}) on {record.gpu}; it did on "
-            f"{', '.join(map(str, shapes)) or 'no shape'}."
+            f"On ({rows}, {cols}) ncu profiled none of these on {record.gpu}, but {there}."
         )
     table = {name: _bytes(profiles[name]) for name in chosen}
     figure = start(f"Bytes moved, {rows} × {cols} floats", 2.4 + 0.7 * len(chosen))

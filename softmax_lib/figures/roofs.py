@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from matplotlib.axes import Axes
 
 from softmax_lib.errors import BadInput
@@ -93,11 +95,11 @@ def _bytes_an_element(record: Record, shown: list[Measurement]) -> tuple[dict[st
     case = shown[0].case
     elements = case.rows * case.cols
     least = 2 * case.matrix_bytes
-    counted = {name: p.counters for name, p in record.profiles_on(*case.shape).items()}
-    at_dram = {
-        name: max(least, counters["dram_read_bytes"] + counters["dram_write_bytes"]) / elements
-        for name, counters in counted.items()
-    }
+    at_dram = {}
+    with contextlib.suppress(BadInput):  # not profiled
+        for name, profile in record.profiles_on(*case.shape).items():
+            moved = profile.counters["dram_read_bytes"] + profile.counters["dram_write_bytes"]
+            at_dram[name] = max(least, moved) / elements
     names = [timing.case.provider for timing in shown]
     if all(name in at_dram for name in names):
         return at_dram, "at DRAM"

@@ -156,11 +156,18 @@ class Record:
         """The hardware counters of each kernel that was profiled on this shape, by name.
 
         Of several block sizes the one that the kernel chooses itself, which was profiled first.
+        Raises `BadInput`, saying what is there, when there are none.
         """
         found: dict[str, Profile] = {}
         for profile in self.profiles:
             if profile.case.shape == (rows, cols):
                 found.setdefault(profile.case.provider, profile)
+        if not found:
+            shapes = sorted({profile.case.shape for profile in self.profiles})
+            raise BadInput(
+                f"ncu profiled nothing on ({rows}, {cols}) on {self.where}; it did on "
+                f"{', '.join(map(str, shapes)) or 'no shape'}."
+            )
         return found
 
     def profile(self, name: str, rows: int, cols: int, block_size: int | None = None) -> Profile:

@@ -18,10 +18,15 @@ STYLE = Markup("""<style>
 .worklog-table :is(th,td):first-child{text-align:left}
 .worklog-table td{white-space:nowrap}
 .worklog-table .worklog-bar{min-width:min(6em,15vw)}
+.worklog-wide{overflow-x:auto}
 </style>
 """)
 
+_MOST_ON_A_PHONE = 5
+"""Columns: a wider table scrolls by itself, and so has to be reachable by keyboard."""
+
 _TABLE = """\
+{% if wide %}<div class="worklog-wide" tabindex="0" role="region" aria-label="{{ caption or head[0] }}">{% endif %}\
 <table class="worklog-table">\
 {% if caption %}<caption>{{ caption }}</caption>{% endif %}\
 {% if head %}<thead><tr>\
@@ -30,7 +35,7 @@ _TABLE = """\
 {% for cells, end in rows %}<tr><th scope="row">{{ cells[0] }}</th>\
 {% for cell in cells[1:] %}<td{% if end and loop.last %} class="worklog-bar" \
 style="background:linear-gradient(90deg,#0072b255 {{ end }},transparent {{ end }})"\
-{% endif %}>{{ cell }}</td>{% endfor %}</tr>{% endfor %}</tbody></table>"""
+{% endif %}>{{ cell }}</td>{% endfor %}</tr>{% endfor %}</tbody></table>{% if wide %}</div>{% endif %}"""
 
 
 def table(
@@ -56,6 +61,7 @@ def table(
         raise BadInput(f"A bar is a share from 0 to 1, unlike one of {list(bars)}.")
     ends = [""] * len(rows) if bars is None else [f"{min(share, 1):.0%}" for share in bars]
     lines = [([str(cell) for cell in row], end) for row, end in zip(rows, ends, strict=True)]
-    html = render(_TABLE, head=head, rows=lines, caption=caption)
+    wide = len(head) > _MOST_ON_A_PHONE
+    html = render(_TABLE, head=head, rows=lines, caption=caption, wide=wide)
     words = "; ".join(" ".join(cells) for cells, _ in lines)
     return View(str(STYLE + html), f"{caption}: {words}" if caption else words)

@@ -211,6 +211,10 @@ def test_probes_and_profiles_are_found_by_name():
     sizes = [book.profile("float4", 1024, 32768, size).case.block_size for size in (None, 512)]
     assert sizes == [1024, 512]
     assert book.profiles_on(1024, 32768)["float4"].case.block_size == 1024
+    with pytest.raises(
+        BadInput, match=r"ncu profiled nothing on \(3, 5\) .* it did on \(8, 512\), "
+    ):
+        book.profiles_on(3, 5)
 
 
 def test_versions_are_those_of_the_peers_among_the_names():

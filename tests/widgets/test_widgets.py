@@ -218,6 +218,12 @@ def test_a_heading_without_words_is_no_heading():
     assert '<td></td><th scope="col">ms</th>' in widgets.table(["", "ms"], [("a", 1)]).html
 
 
+def test_a_table_too_wide_for_a_phone_scrolls_by_itself_and_can_be_reached_by_keyboard():
+    wide = widgets.table(["size", *"abcde"], [(32, *range(5))], caption="naive & co").html
+    assert 'tabindex="0" role="region" aria-label="naive &amp; co"' in wide
+    assert "tabindex" not in widgets.table(["size", *"abcd"], [(32, *range(4))]).html
+
+
 def test_bars_reach_as_far_as_their_share_and_no_further():
     shown = widgets.table(["", "share"], [("a", "50%"), ("b", "120%")], [0.5, 1.2])
     ends = re.findall(r"#0072b255 (\d+)%,transparent (\d+)%", shown.html)
