@@ -92,6 +92,14 @@ def test_questions_reveal_their_answer_after_a_guess_only(open_page, interactive
         assert verdict.count() == 1
 
 
+def test_answers_of_two_lines_have_room_on_a_phone(open_page, interactive):
+    page = open_page(interactive, width=PHONE)
+    for answer in page.locator(".worklog-predict label").all():
+        assert answer.evaluate("label => label.scrollHeight <= label.clientHeight"), (
+            answer.inner_text()
+        )
+
+
 def test_pictures_have_words_for_those_who_cannot_see_them(open_page, interactive):
     page = open_page(interactive)
     for image in page.locator("article img").all():
