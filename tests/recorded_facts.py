@@ -29,6 +29,12 @@ def step_us(name, number):
     return us(name, step=kernels[name].steps[number].entry)
 
 
+def latency(kib):
+    """Cycles of a load from a chain of so many KiB."""
+    (probe,) = recorded.probed("latency", kib=kib)
+    return probe.found["cycles"]
+
+
 def scattered_cycles():
     """Cycles that L1 takes for a load and for a store of 32 lines, as a probe found."""
     return [probe.found["cycles"] for probe in recorded.probed("scattered request", lines=32)]

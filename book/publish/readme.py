@@ -40,8 +40,8 @@ def results(record: Record) -> str:
         *(_line(timing, times["naive"]) for timing in shown),
         _copy_line(shown[0], times["naive"]),
         "",
-        f"{_sources(shown)}, with {record.versions(times)}. GB/s counts one read and one write of the matrix; L2 cold; median of "
-        "CUDA graph replays. Made by `make readme` from `book/measurements`.",
+        f"{_sources(shown)}, with {record.versions(times)}. GB/s counts one read and one write of the "
+        "matrix; L2 cold; median of CUDA graph replays. Made by `make readme` from `book/measurements`.",
     ]
     return "\n".join(lines)
 

@@ -166,8 +166,7 @@ def profiled(quick: bool = False) -> list[Case]:
 
 def _profiled_too() -> Iterator[Case]:
     """What a chapter asks of one kernel alone."""
-    yield replace(
-        _own(kernels["float4"], WORKLOG), block_size=512
-    )  # more blocks per multiprocessor
+    more_blocks_at_once = 512
+    yield replace(_own(kernels["float4"], WORKLOG), block_size=more_blocks_at_once)
     for cols in (8192, 32769):
         yield from (_own(kernels[name], (1024, cols)) for name in ("naive", "online"))

@@ -12,6 +12,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+from softmax_lib.errors import NotAvailable
 from softmax_lib.gpu.compile import compile_cubin, resources, supported_archs
 from softmax_lib.kernel import REGISTERS_A_BLOCK
 from softmax_lib.source import WARP, Program
@@ -54,7 +55,7 @@ def inspect(
     """
     found = []
     for arch in (arch for arch in archs if arch in supported_archs()):
-        widths = _accesses(compile_cubin(program, arch))
+        widths = _accesses(compile_cubin(program, arch), arch)
         for entry in resources(program, arch):
             blocks, limit = occupancy(arch, block_size, entry.registers, entry.shared_bytes)
             sizes = (entry.registers, entry.shared_bytes, entry.spill_bytes)
@@ -92,16 +93,29 @@ def disassembler() -> Path | None:
     return next((Path(str(f.locate())) for f in files if f.stem == "nvdisasm"), None)
 
 
-def _accesses(cubin: bytes) -> dict[str, dict[str, int]]:
-    """By entry: how many memory instructions of each name and width its machine code has."""
+def disassemble(cubin: bytes, arch: int, *options: str) -> str:
+    """What nvdisasm prints of code for sm_`arch`. Raises `NotAvailable` when it is missing or cannot."""
     program = disassembler()
     if program is None:
-        return {}
+        raise NotAvailable(
+            "nvdisasm is missing; install it with `pip install nvidia-cuda-nvdisasm`."
+        )
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
-        done = subprocess.run([program, file.name], capture_output=True, text=True, check=False)
-    pieces = _FUNCTION.split(done.stdout)
+        command = [str(program), *options, file.name]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise NotAvailable(f"nvdisasm cannot read code for sm_{arch}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def _accesses(cubin: bytes, arch: int) -> dict[str, dict[str, int]]:
+    """By entry: how many memory instructions of each name and width; nothing where nvdisasm cannot say."""
+    try:
+        pieces = _FUNCTION.split(disassemble(cubin, arch))
+    except NotAvailable:
+        return {}
     found: dict[str, Counter[str]] = {}
     for colon, section, text in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
         widths = (f"{name} {access_bits(suffix)}" for name, suffix in _ACCESS.findall(text))

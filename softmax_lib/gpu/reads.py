@@ -7,15 +7,12 @@ together, so their bytes are what Little's law calls in flight.
 from __future__ import annotations
 
 import re
-import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from softmax_lib.errors import NotAvailable
 from softmax_lib.gpu.compile import compile_cubin
-from softmax_lib.gpu.machine_code import access_bits, disassembler
+from softmax_lib.gpu.machine_code import access_bits, disassemble
 from softmax_lib.kernel import Kernel
 from softmax_lib.source import Program
 
@@ -115,20 +112,8 @@ def in_flight_per_thread(found: Sequence[Read]) -> float:
 
 @cache
 def _disassemble(program: Program, arch: int) -> str:
-    """What nvdisasm prints, with the source's lines. Raises `NotAvailable` when it cannot."""
-    program_path = disassembler()
-    if program_path is None:
-        raise NotAvailable(
-            "nvdisasm is missing; install it with `pip install nvidia-cuda-nvdisasm`."
-        )
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(compile_cubin(program, arch, lines=True))
-        file.flush()
-        command = [str(program_path), "--print-line-info-inline", file.name]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise NotAvailable(f"nvdisasm cannot read code for sm_{arch}: {done.stderr.strip()}")
-    return done.stdout
+    """What nvdisasm prints, with the source's lines."""
+    return disassemble(compile_cubin(program, arch, lines=True), arch, "--print-line-info-inline")
 
 
 def _functions(text: str) -> Iterator[str]:

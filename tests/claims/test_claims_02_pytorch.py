@@ -1,7 +1,7 @@
 """What chapter 2 claims, as relations that the book's record has to bear out."""
 
 import pytest
-from recorded_facts import COLS, MATRIX_BYTES, ROWS, counted
+from recorded_facts import COLS, MATRIX_BYTES, ROWS, counted, latency
 
 from softmax_lib import recorded
 from softmax_lib.records.cited import FLOAT32_PEAKS
@@ -13,12 +13,6 @@ def copies(name, cols=COLS):
     """Time of a softmax as a multiple of a copy's."""
     timing = recorded.times(ROWS, cols)[name]
     return timing.median_us / timing.copy_us
-
-
-def latency(kib):
-    """Cycles of a load from a chain of so many KiB."""
-    (probe,) = recorded.probed("latency", kib=kib)
-    return probe.found["cycles"]
 
 
 def test_host_outlasts_device():

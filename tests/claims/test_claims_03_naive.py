@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from recorded_facts import COLS, MATRIX_BYTES, ROWS, counted, scattered_cycles, us
+from recorded_facts import COLS, MATRIX_BYTES, ROWS, counted, latency, scattered_cycles, us
 
 from softmax_lib import recorded
 from softmax_lib.registry import kernels
@@ -16,12 +16,6 @@ ANYWHERE = (32769, 32770, 32772)
 def pass_us(number, cols=COLS):
     """Microseconds of one of naive's three passes in a launch of its own."""
     return us("naive_passes", cols, step=kernels["naive_passes"].steps[number].entry)
-
-
-def latency(kib):
-    """Cycles of a load from a chain of so many KiB."""
-    (probe,) = recorded.probed("latency", kib=kib)
-    return probe.found["cycles"]
 
 
 # --- where the time does not go -----------------------------------------------------------------

@@ -3,7 +3,17 @@
 import itertools
 
 import pytest
-from recorded_facts import COLS, MATRIX_BYTES, ROWS, best_gb_per_s, counted, curve, over_curve, us
+from recorded_facts import (
+    COLS,
+    MATRIX_BYTES,
+    ROWS,
+    best_gb_per_s,
+    counted,
+    curve,
+    latency,
+    over_curve,
+    us,
+)
 
 from softmax_lib import recorded
 from softmax_lib.figures.in_flight import kernel_in_flight
@@ -27,7 +37,7 @@ def slowed_by(name, data):
 
 def test_three_latencies():
     """L1, L2 and DRAM answer after about 40, 285 and 660 cycles."""
-    cycles = [recorded.probed("latency", kib=kib)[0].found["cycles"] for kib in (16, 4096, 262144)]
+    cycles = [latency(kib) for kib in (16, 4096, 262144)]
     assert cycles == [
         pytest.approx(40, abs=2),
         pytest.approx(285, abs=15),

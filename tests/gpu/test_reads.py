@@ -7,6 +7,7 @@ import pytest
 
 from softmax_lib import kernels
 from softmax_lib.errors import NotAvailable
+from softmax_lib.gpu import machine_code
 from softmax_lib.gpu import reads as module
 from softmax_lib.gpu.reads import Read, in_flight_per_thread, reads, row_reads
 
@@ -104,7 +105,7 @@ def test_a_second_read_that_may_not_pass_a_store_goes_one_by_one():
 
 def test_an_nvdisasm_that_cannot_read_the_code_says_so(monkeypatch):
     answer = SimpleNamespace(returncode=1, stdout="", stderr="nvdisasm fatal: unknown arch\n")
-    monkeypatch.setattr(module, "disassembler", lambda: "nvdisasm")
+    monkeypatch.setattr(machine_code, "disassembler", lambda: "nvdisasm")
     monkeypatch.setattr(module, "compile_cubin", lambda *_, **__: b"")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: answer)
     module._disassemble.cache_clear()
@@ -115,7 +116,7 @@ def test_an_nvdisasm_that_cannot_read_the_code_says_so(monkeypatch):
 
 
 def test_without_nvdisasm_it_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(module, "disassembler", lambda: None)
+    monkeypatch.setattr(machine_code, "disassembler", lambda: None)
     module._disassemble.cache_clear()
     with pytest.raises(NotAvailable, match="pip install nvidia-cuda-nvdisasm"):
         reads(kernels["naive"], 32, 100, 90)
