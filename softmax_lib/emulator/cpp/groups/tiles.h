@@ -76,23 +76,23 @@ public:
     }
     static __forceinline__ int any(int predicate, EMULATOR_PLACE) {
         uint64_t all[emulator::MOST_SEATS];
-        give_warps((uint64_t)__any_sync(emulator::ALL_LANES, predicate, file, line), all, {file, line});
+        give_warps((uint64_t)__any_sync(emulator::ALL_LANES, predicate, file, line), true, all, {file, line});
         int found = 0;
         for (unsigned warp = 0; warp < warps; warp++) found |= (int)all[warp];
         return found;
     }
     static __forceinline__ int all(int predicate, EMULATOR_PLACE) {
         uint64_t all[emulator::MOST_SEATS];
-        give_warps((uint64_t)__all_sync(emulator::ALL_LANES, predicate, file, line), all, {file, line});
+        give_warps((uint64_t)__all_sync(emulator::ALL_LANES, predicate, file, line), true, all, {file, line});
         int found = 1;
         for (unsigned warp = 0; warp < warps; warp++) found &= (int)all[warp];
         return found;
     }
 
-    // What each warp gives, by its rank in the tile: `all` has room for MOST_SEATS.
+    // What each warp's speaker gives, by the warp's rank in the tile: `all` has room for MOST_SEATS.
     template <class T>
-    static __forceinline__ void give_warps(const T& value, uint64_t* all, emulator::Place place) {
-        meet((int)warp_rank(), bits_of(value), all, place);
+    static __forceinline__ void give_warps(const T& value, bool speaks, uint64_t* all, emulator::Place place) {
+        meet(speaks ? (int)warp_rank() : emulator::NO_SEAT, bits_of(value), all, place);
     }
     static __forceinline__ unsigned warp_rank() { return emulator::thread_of_block() % Size / WARP; }
 
