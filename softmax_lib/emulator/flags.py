@@ -32,7 +32,8 @@ KERNEL_FLAGS = (
 GCC_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-undefined-trap-on-error")
 CLANG_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-trap=alignment")
 TRACE_FLAGS = ("-fsanitize=thread", "-fno-tree-vectorize")
-GCC_TRACE_FLAGS = ("-fno-tree-loop-distribute-patterns",)
+# Who waits reads a volatile word again and again: those reads have hooks of their own.
+GCC_TRACE_FLAGS = ("-fno-tree-loop-distribute-patterns", "--param=tsan-distinguish-volatile=1")
 CLANG_TRACE_FLAGS = (
     "-fno-slp-vectorize",
     "-fno-builtin-memcpy",
@@ -40,6 +41,8 @@ CLANG_TRACE_FLAGS = (
     "-DEMULATOR_OPAQUE_COPIES",  # clang would narrow a vector's load to the members in use
     "-mllvm",
     "-tsan-instrument-read-before-write=1",  # clang leaves those reads out
+    "-mllvm",
+    "-tsan-distinguish-volatile=1",
 )
 
 
@@ -56,7 +59,8 @@ def kernel_flags(
     debug = ["-g" if traced else "-g1"]
     if not tools.is_clang:
         debug.append("-gstatement-frontiers")  # without it an empty loop has no line
-    includes = (f"-I{CPP_FOLDER / 'cuda'}", f"-I{CPP_FOLDER}", "-include", SHIM)
+    beside = (f"-iquote{folder}" for folder in program.source.include_folders)
+    includes = (*beside, f"-I{CPP_FOLDER / 'cuda'}", f"-I{CPP_FOLDER}", "-include", SHIM)
     return (*COMMON_FLAGS, *KERNEL_FLAGS, *debug, *checks, *macros, *includes)
 
 
