@@ -39,8 +39,9 @@ def exception_for(
         case FaultKind.DEADLOCK:
             return Deadlock("deadlock", file, line, block, None, text)
         case FaultKind.WAITING:
-            what = _waiting(fault, geometry, path, arrays)
-            return Waiting("waiting", file, line, block, thread, what, f": {text}")
+            what = f"{who} waits{_waited_for(fault, path, arrays)}"
+            more = f"{_why_in_vain(geometry)} ({text})"
+            return Waiting("waiting", file, line, block, thread, what, more)
         case FaultKind.HANG:
             what = f"hang: no thread finished for {limit_s:g} s: {who} runs"
             return Hang("hang", file, line, block, thread, what, f"; {text}" if text else "")
@@ -62,24 +63,20 @@ def _who(fault: Fault, geometry: Geometry) -> str:
     return f"thread {in_block} of block ({block})"
 
 
-def _waiting(
-    fault: Fault, geometry: Geometry, path: Path, arrays: Mapping[str, EmulatedArray]
-) -> str:
-    """Who waits for what, and for whom it can only be."""
-    what = f" for {_waited_for(fault, path, arrays)}" if fault.address else ""
-    if geometry.cooperative:
-        why = "no thread can write it any more"
-    else:
-        why = (
-            "no thread of its own or an earlier block can write it any more, and a plain launch does "
-            "not promise that a later block runs beside it: launch it as a cooperative one"
-        )
-    return f"{_who(fault, geometry)} waits{what}, and {why}"
-
-
 def _waited_for(fault: Fault, path: Path, arrays: Mapping[str, EmulatedArray]) -> str:
+    if not fault.address:
+        return ""
     place = _shared_place(fault, path) if fault.in_shared else _global_place(fault, arrays)
-    return place.removeprefix("at ")
+    return f" for {place.removeprefix('at ')}"
+
+
+def _why_in_vain(geometry: Geometry) -> str:
+    if geometry.cooperative:
+        return ", which no thread that can still run writes"
+    return (
+        ", which no thread of its own or an earlier block can write any more; later blocks need not "
+        "run beside it unless the launch is cooperative"
+    )
 
 
 def _place(fault: Fault, path: Path) -> tuple[str, int]:

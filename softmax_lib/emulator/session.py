@@ -138,8 +138,9 @@ class LaunchConfig:
 
     def library(self, cols: int) -> Library:
         """The library with its kernels."""
-        entries = tuple(dict.fromkeys(step.entry for step in self.kernel.steps))
-        return Library(self.kernel.program(self.block_size, cols), entries, self.warp_size)
+        return Library(
+            self.kernel.program(self.block_size, cols), self.kernel.entries, self.warp_size
+        )
 
     def call(self, step: Step, number: int, shape: tuple[int, int]) -> Call:
         """The launch of `step`, entry `number`, for a matrix of this shape."""
