@@ -32,7 +32,11 @@ KERNEL_FLAGS = (
 GCC_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-undefined-trap-on-error")
 CLANG_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-trap=alignment")
 TRACE_FLAGS = ("-fsanitize=thread", "-fno-tree-vectorize")
-GCC_TRACE_FLAGS = ("-fno-tree-loop-distribute-patterns",)
+GCC_TRACE_FLAGS = (
+    "-fno-tree-loop-distribute-patterns",
+    "-fno-tree-sra",  # a struct is copied by one access, as on a GPU
+    "-fno-ipa-sra",
+)
 CLANG_TRACE_FLAGS = (
     "-fno-slp-vectorize",
     "-fno-builtin-memcpy",

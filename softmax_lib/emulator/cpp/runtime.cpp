@@ -9,3 +9,4 @@
 #include "memory.cpp"
 #include "launch.cpp"
 #include "layout.cpp"
+#include "special_functions.cpp"
