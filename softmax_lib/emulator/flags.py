@@ -32,12 +32,11 @@ KERNEL_FLAGS = (
 GCC_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-undefined-trap-on-error")
 CLANG_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-trap=alignment")
 TRACE_FLAGS = ("-fsanitize=thread", "-fno-tree-vectorize")
-# Who waits reads a volatile word again and again: those reads have hooks of their own.
 GCC_TRACE_FLAGS = (
     "-fno-tree-loop-distribute-patterns",
     "-fno-tree-sra",  # a struct is copied by one access, as on a GPU
     "-fno-ipa-sra",
-    "--param=tsan-distinguish-volatile=1",
+    "--param=tsan-distinguish-volatile=1",  # who waits reads a volatile word again and again
 )
 CLANG_TRACE_FLAGS = (
     "-fno-slp-vectorize",

@@ -4,6 +4,7 @@
 // thread_local ones and every barrier, shuffle and vote is a call that may switch fibers.
 // WARP, lanes a warp, comes from the command line.
 #pragma once
+#include <fenv.h>
 #include <float.h>
 #include <limits.h>
 #include <math.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #include <cmath>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -49,7 +51,11 @@
 
 #include "vector_types.h"
 
-#include "device_math.h"
+#include "rounding.h"
+#include "conversions.h"
+#include "float_math.h"
+#include "fast_math.h"
+#include "integer_functions.h"
 
 // ---- 2. who am I
 

@@ -13,3 +13,4 @@
 #include "memory.cpp"
 #include "launch.cpp"
 #include "layout.cpp"
+#include "special_functions.cpp"

@@ -1,10 +1,12 @@
 // CUDA's vector types: aggregates with CUDA's members, sizes and alignments.
 //
-// A copy is ONE load and ONE store, as on the GPU, and a trace has to see it so. g++ keeps it whole
-// when it is told not to take structs apart (-fno-tree-sra, see flags.py), and user's structs and
-// unions with it. clang has no such switch: there the types get constructors that copy in units.
+// A copy is ONE load and ONE store on the GPU, and a trace has to see it so. When g++ traces, it is
+// told to leave structs whole (-fno-tree-sra in flags.py), and an assignment loads before it stores:
+// of `*to = *from` g++ would report the store first, and of `*to = float4{...}` four stores. clang
+// takes structs apart whatever it is told, so there copies are opaque to it.
 #pragma once
 
+#if defined(EMULATOR_OPAQUE_COPIES) || defined(__SANITIZE_THREAD__)
 namespace emulator {
 
 typedef uint16_t Bits16 __attribute__((may_alias));
@@ -17,43 +19,42 @@ template <> struct CopyUnit<2> { typedef Bits16 type; };
 template <> struct CopyUnit<4> { typedef Bits32 type; };
 template <> struct CopyUnit<8> { typedef Bits64 type; };
 
+#if !defined(EMULATOR_OPAQUE_COPIES)
+#define EMULATOR_OPAQUE(unit)
+#elif defined(__x86_64__)
+#define EMULATOR_OPAQUE(unit) asm("" : "+x"(unit))
+#else
+#define EMULATOR_OPAQUE(unit) asm("" : "+w"(unit))
+#endif
+
 template <class Vector>
 EMULATOR_INLINE void copy_whole(Vector& to, const Vector& from) {
     typedef typename CopyUnit<sizeof(Vector)>::type Unit;
     for (unsigned i = 0; i < sizeof(Vector) / sizeof(Unit); i++) {
         Unit unit = reinterpret_cast<const Unit*>(&from)[i];
-#if defined(__x86_64__)
-        asm("" : "+x"(unit));  // clang would load only the members in use
-#else
-        asm("" : "+w"(unit));
-#endif
+        EMULATOR_OPAQUE(unit);
         reinterpret_cast<Unit*>(&to)[i] = unit;
     }
 }
 
-// As large as a load may be, 16 bytes, if all of a vector fits.
-constexpr int vector_alignment(int bytes) { return bytes < 16 ? bytes : 16; }
-
 }  // namespace emulator
+#define EMULATOR_ASSIGN_WHOLE(name)                                    \
+    __attribute__((always_inline)) name& operator=(const name& from) { \
+        ::emulator::copy_whole(*this, from);                           \
+        return *this;                                                  \
+    }
+#else
+#define EMULATOR_ASSIGN_WHOLE(name)
+#endif
 
 #if defined(EMULATOR_OPAQUE_COPIES)
-#define EMULATOR_COPY_WHOLE(name, T, parameters, ...)                                             \
-    name() = default;                                                                             \
+#define EMULATOR_COPY_WHOLE(name, parameters, ...)                                                 \
+    EMULATOR_ASSIGN_WHOLE(name)                                                                    \
+    name() = default;                                                                              \
     __attribute__((always_inline)) name(const name& from) { ::emulator::copy_whole(*this, from); } \
-    __attribute__((always_inline)) name& operator=(const name& from) {                            \
-        ::emulator::copy_whole(*this, from);                                                      \
-        return *this;                                                                             \
-    }                                                                                             \
     constexpr __attribute__((always_inline)) name parameters : __VA_ARGS__ {}
 #else
-// `*to = float4{a, b, c, d}` would write the members one by one. A template is no special member, so
-// the types stay trivial; it is preferred for what is not yet in memory, and stores that whole.
-#define EMULATOR_COPY_WHOLE(name, T, parameters, ...)                                             \
-    name& operator=(const name&) = default;                                                       \
-    template <class = void>                                                                       \
-    __attribute__((always_inline)) constexpr name& operator=(name&& from) {                       \
-        return *this = static_cast<const name&>(from);                                            \
-    }
+#define EMULATOR_COPY_WHOLE(name, ...) EMULATOR_ASSIGN_WHOLE(name)
 #endif
 
 #define EMULATOR_VECTOR1(T, name)                                           \
@@ -62,7 +63,7 @@ constexpr int vector_alignment(int bytes) { return bytes < 16 ? bytes : 16; }
 #define EMULATOR_VECTOR2(T, name)                                           \
     struct alignas(2 * sizeof(T)) name {                                    \
         T x, y;                                                             \
-        EMULATOR_COPY_WHOLE(name, T, (T x, T y = 0), x(x), y(y))            \
+        EMULATOR_COPY_WHOLE(name, (T x, T y = 0), x(x), y(y))            \
     };                                                                      \
     EMULATOR_INLINE constexpr name make_##name(T x, T y) { return name{x, y}; }
 #define EMULATOR_VECTOR3(T, name)                                           \
@@ -71,11 +72,11 @@ constexpr int vector_alignment(int bytes) { return bytes < 16 ? bytes : 16; }
 #define EMULATOR_VECTOR4_ALIGNED(T, name, alignment)                        \
     struct alignas(alignment) name {                                        \
         T x, y, z, w;                                                       \
-        EMULATOR_COPY_WHOLE(name, T, (T x, T y = 0, T z = 0, T w = 0), x(x), y(y), z(z), w(w)) \
+        EMULATOR_COPY_WHOLE(name, (T x, T y = 0, T z = 0, T w = 0), x(x), y(y), z(z), w(w)) \
     };                                                                      \
     EMULATOR_INLINE constexpr name make_##name(T x, T y, T z, T w) { return name{x, y, z, w}; }
 #define EMULATOR_VECTOR4(T, name) \
-    EMULATOR_VECTOR4_ALIGNED(T, name, ::emulator::vector_alignment(4 * sizeof(T)))
+    EMULATOR_VECTOR4_ALIGNED(T, name, (4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16))
 
 #define EMULATOR_VECTORS(T, name)                               \
     EMULATOR_VECTOR1(T, name##1) EMULATOR_VECTOR2(T, name##2)   \
