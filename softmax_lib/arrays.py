@@ -52,6 +52,53 @@ def address(x: Matrix) -> int:
     return x.data_ptr() if is_tensor(x) else x.__array_interface__["data"][0]
 
 
+def is_array(x: object) -> bool:
+    """Whether `x` is a numpy array or a torch tensor."""
+    return isinstance(x, np.ndarray) or is_tensor(x)
+
+
+def is_writable(x: Any) -> bool:
+    """Whether a kernel may write into the array or tensor `x`."""
+    return is_tensor(x) or bool(x.flags.writeable)
+
+
+def element_code(x: Any) -> str:
+    """What the elements are, as numpy codes it: "f4", "i8", "b1", "c8", "V12"; "bf2" for bfloat16."""
+    name = str(x.dtype).removeprefix("torch.")
+    if name == "bfloat16":
+        return "bf2"
+    if is_tensor(x):
+        return "V1" if name.startswith("float8") else np.dtype(name).str[1:]
+    return x.dtype.str[1:]
+
+
+def check_array(what: str, x: Any) -> None:
+    """Raises `WrongType` or `BadInput` for an array or tensor whose bytes no kernel can take."""
+    tensor = is_tensor(x)
+    if not tensor and isinstance(x, np.ma.MaskedArray):
+        raise WrongType(f"{what} is a masked array; kernels see no mask, so pass x.filled(...).")
+    if not tensor and (x.dtype.hasobject or x.dtype.kind in "USmM"):
+        raise WrongType(f"{what} is an array of {x.dtype}, which no kernel can take.")
+    if not tensor and not x.dtype.isnative:
+        raise WrongType(f"{what} has bytes in the other order; pass x.astype(x.dtype.newbyteorder()).")
+    if not _is_contiguous(x, tensor):
+        how = "x.contiguous()" if tensor else "np.ascontiguousarray(x)"
+        raise BadInput(
+            f"{what} has strides: its elements do not follow one another in memory; pass {how}."
+        )
+
+
+def host_bytes(x: Any) -> np.ndarray:
+    """The bytes of `x`, an array or CPU tensor, as uint8 that share its memory, at its place in its storage."""
+    if not is_tensor(x):
+        owner = x.reshape(-1)
+        return owner.view(np.uint8) if x.size else np.empty(0, np.uint8)
+    torch = sys.modules["torch"]
+    start, flat = x.storage_offset(), x.detach()
+    whole = flat.as_strided((start + x.numel(),), (1,), 0).view(torch.uint8).numpy()
+    return whole[start * x.element_size() :]
+
+
 def empty_like(x: Matrix) -> Matrix:
     """A new matrix of the same kind, shape and place."""
     return x.new_empty(x.shape) if is_tensor(x) else np.empty_like(x, subok=False)

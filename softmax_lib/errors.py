@@ -81,6 +81,10 @@ class Deadlock(KernelFault):
     place = ""
 
 
+class Waiting(KernelFault):
+    """A thread waits for what no other can write any more; `more` says what each does."""
+
+
 class IllegalAddress(KernelFault):
     """A load or store outside of every array, or misaligned."""
 

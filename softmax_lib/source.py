@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from softmax_lib.declarations import Declaration, find_kernels, find_variables
 from softmax_lib.errors import BadInput
 from softmax_lib.files import shipped_folder
 
@@ -29,9 +30,6 @@ KERNEL_FOLDER = shipped_folder("_cuda", "kernels")
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_ENTRY = re.compile(
-    r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s+)?(\w+)\s*\('
-)
 
 
 def blank_comments(text: str) -> str:
@@ -55,16 +53,17 @@ class Edit:
 
 @dataclass(frozen=True)
 class Source:
-    """CUDA C++ text and the file name that diagnostics show for it."""
+    """CUDA C++ text, the file name that diagnostics show for it, and the folder that its headers lie in."""
 
     file_name: str
     text: str
+    folder: Path | None = None
 
     @classmethod
     def read(cls, path: str | Path) -> Source:
         """Read a .cu file. Raises `BadInput` when it cannot be read."""
         try:
-            return cls(Path(path).name, Path(path).read_text(encoding="utf-8"))
+            return cls(Path(path).name, Path(path).read_text(encoding="utf-8"), Path(path).resolve().parent)
         except (OSError, UnicodeDecodeError) as error:
             raise BadInput(f"Cannot read the kernel file {path}: {error}.") from None
 
@@ -82,15 +81,27 @@ class Source:
                     f"{self.file_name}, where it stands {found} times."
                 )
             text = text.replace(edit.old, edit.new)
-        return Source(file_name, text)
+        return Source(file_name, text, self.folder)
+
+    @cached_property
+    def include_folders(self) -> tuple[Path, ...]:
+        """Where `#include "name"` looks: beside the source, then among the kernels."""
+        return tuple(dict.fromkeys((self.folder or Path().resolve(), KERNEL_FOLDER)))
 
     @cached_property
     def headers(self) -> dict[str, str]:
-        """Text of each `#include "name"` that lies among the kernels, by name; headers include none."""
-        paths = {name: KERNEL_FOLDER / name for name in _INCLUDE.findall(self.text)}
-        return {
-            name: path.read_text(encoding="utf-8") for name, path in paths.items() if path.is_file()
-        }
+        """Text of each header that the source, or one of its headers, includes as "name", by that name."""
+        found: dict[str, str] = {}
+        waiting: list[tuple[str, tuple[Path, ...]]]
+        waiting = [(name, ()) for name in _INCLUDE.findall(self.text)]
+        for name, beside in waiting:
+            folders = (*beside, *self.include_folders)
+            path = next((f / name for f in folders if (f / name).is_file()), None)
+            if path is None or name in found:
+                continue
+            found[name] = path.read_text(encoding="utf-8")
+            waiting += [(more, (path.parent,)) for more in _INCLUDE.findall(found[name])]
+        return found
 
     @cached_property
     def code(self) -> str:
@@ -98,9 +109,27 @@ class Source:
         return "\n".join(_strip(text) for text in (*self.headers.values(), self.text))
 
     @cached_property
+    def kernels(self) -> tuple[Declaration, ...]:
+        """The kernels of the text, in its order, and then those of its headers."""
+        texts = (self.text, *self.headers.values())
+        found = {kernel.name: kernel for text in reversed(texts) for kernel in find_kernels(text)}
+        return tuple(dict.fromkeys((*find_kernels(self.text), *found.values())))
+
+    @cached_property
+    def variables(self) -> dict[str, bool]:
+        """Names of the `__device__` and `__constant__` variables, and whether one is a constant."""
+        texts = (*self.headers.values(), self.text)
+        return {name: kind for text in texts for name, kind in find_variables(text).items()}
+
+    @cached_property
     def entries(self) -> tuple[str, ...]:
-        """Names of the `extern "C" __global__` kernels, in the order of the file."""
-        return tuple(_ENTRY.findall(self.code))
+        """Names of the text's own kernels, in its order."""
+        return tuple(kernel.name for kernel in find_kernels(self.text))
+
+    def kernel(self, expression: str) -> Declaration | None:
+        """The declaration behind a name expression, such as "softmax<float, 256>", if it is seen."""
+        name = expression.partition("<")[0].strip().removeprefix("::")
+        return next((kernel for kernel in self.kernels if kernel.name == name), None)
 
     def mentions(self, macro: str) -> bool:
         """Whether the code names `macro`, so that a build has to define it."""

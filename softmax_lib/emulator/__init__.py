@@ -6,15 +6,14 @@ where its threads wait and what they touch; its speed says nothing about a GPU's
 Proven on x86-64 Linux with g++, clang++ and the ziglang wheel (g++ 10 or newer), and on 64-bit ARM
 Linux under qemu. Written for macOS and not tried there: no tracing, and faults without a line.
 
-What it lacks: blocks and grids of more than one dimension, half precision, inline PTX, clusters and
-bulk copies. A thread that spins until another one writes never lets that one run: it counts as a
-hang, as on a GPU before Volta. Lanes of a mask must not have exited, and a thread that has exited
-counts as missing at a barrier: both stricter than most GPUs.
+What it lacks: inline PTX, textures and tensor cores. Threads that wait for a word of memory let the
+others run, those of their own block and, in a cooperative launch, of every block. Lanes of a mask must
+not have exited, and a thread that has exited counts as missing at a barrier: both stricter than most GPUs.
 """
 
 from softmax_lib.emulator.events import Event, Trace
-from softmax_lib.emulator.execution import execute
+from softmax_lib.emulator.execution import execute, execute_spec, launch
 from softmax_lib.emulator.toolchain import compiler
-from softmax_lib.emulator.tracing import trace
+from softmax_lib.emulator.tracing import trace, trace_spec
 
-__all__ = ["Event", "Trace", "compiler", "execute", "trace"]
+__all__ = ["Event", "Trace", "compiler", "execute", "execute_spec", "launch", "trace", "trace_spec"]

@@ -16,16 +16,21 @@ from pathlib import Path
 from softmax_lib.emulator import flags, messages
 from softmax_lib.emulator.flags import CPP_FOLDER
 from softmax_lib.emulator.toolchain import Toolchain, toolchain
-from softmax_lib.errors import CompileError, NotAvailable
+from softmax_lib.errors import CompileError, NotAvailable, UnknownKernel
 from softmax_lib.files import cache_folder
-from softmax_lib.kernel import Step
+from softmax_lib.signature import HEADER as SIGNATURE_HEADER
 from softmax_lib.source import Program, Source
 
 GAP_BYTES = 4096
 LIBRARY_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
 
-_DYNAMIC = re.compile(r"extern\s+__shared__\s[^;\[]*?(\w+)\s*\[\s*\]")
-"""The name in `extern __shared__ float tile[];`."""
+DYNAMIC = "emulator_dynamic"
+"""The symbol of a launch's dynamic shared memory, which each `extern __shared__` array is a name of."""
+
+_THREAD_LOCAL = re.compile(
+    r"\b(?!_ZTH|_ZTW)([\w.$]+)@(?:tlsgd|tlsld|dtpoff|gottpoff|tpoff|tlsdesc)\b|:(?:tlsdesc|gottprel)[\w]*:([\w.$]+)"
+)
+_DEFINED = re.compile(r"^([\w.$]+):", re.MULTILINE)
 
 _builds: dict[Path, threading.Lock] = {}
 
@@ -37,30 +42,35 @@ def runtime_library() -> Path:
     return _build_once(path, lambda folder, out: _build_runtime(tools, out))
 
 
-def kernel_library(program: Program, steps: Sequence[Step], warp_size: int, traced: bool) -> Path:
-    """The library with the kernels that `steps` launch, built if it is not there.
+def kernel_library(
+    program: Program,
+    entries: Sequence[str],
+    warp_size: int,
+    traced: bool,
+    shared_bytes: int = 0,
+) -> Path:
+    """The library with the kernels `entries`, name expressions each, built if it is not there.
 
-    Raises `CompileError` with the compiler's message at the source's own lines, or `NotAvailable`.
+    A launch of it has `shared_bytes` of dynamic shared memory. Raises `CompileError` with the
+    compiler's message at the source's own lines, `UnknownKernel` or `NotAvailable`.
     """
     tools = toolchain()
     runtime = runtime_library()
-    text = _with_entries(program.source, steps)
+    text = _with_entries(program.source, entries)
     compiling = flags.kernel_flags(tools, program, warp_size, traced)
     linking = flags.link_flags(runtime)
     source = program.source
-    key = (tools, compiling, linking, source.file_name, text, source.headers, _cpp_digest())
-    path = _place(Path(source.file_name).stem, key)
-    files = {**source.headers, source.file_name: text}
+    key = (tools, compiling, linking, source.file_name, text, source.headers, shared_bytes)
+    path = _place(Path(source.file_name).stem, (key, _cpp_digest()))
 
     def build(folder: Path, out: Path) -> None:
-        for name, content in files.items():
-            (folder / name).write_text(content, encoding="utf-8")
+        (folder / source.file_name).write_text(text, encoding="utf-8")
         command = [*tools.command, *compiling, "-x", "c++", source.file_name]
         compiled = "kernel.s"
         _check(
-            command, compiled, folder, lambda said: _why_not(command, program, steps, folder, said)
+            command, compiled, folder, lambda said: _why_not(command, program, entries, folder, said)
         )
-        _part_shared_arrays(folder / compiled)
+        _lay_out_shared_memory(folder / compiled, shared_bytes)
         _check(
             [*tools.command, compiled, *linking],
             str(out),
@@ -89,37 +99,63 @@ def _check(
         raise CompileError(explain(message) or message)
 
 
-def _part_shared_arrays(assembly: Path) -> None:
-    """Leave a gap behind each shared array: what runs over the end of one must not meet the next.
+def _lay_out_shared_memory(assembly: Path, dynamic_bytes: int) -> None:
+    """Leave a gap behind each shared array, and give the dynamic one its place.
 
-    A trace names it; a plain run, which does not look, must at least not hit what is Python's.
-    Shared arrays are the thread-local variables, which lie in sections called .tbss. The gap is a
-    multiple of the 32 banks, so that each array keeps its place among them.
+    What runs over the end of one array must not meet the next: a trace names it; a plain run, which
+    does not look, must at least not hit what is Python's. Shared arrays are the thread-local
+    variables, which lie in sections called .tbss. The gap is a multiple of the 32 banks, so that
+    each array keeps its place among them.
     """
+    text = assembly.read_text(encoding="latin-1")
     lines, in_tbss = [], False
-    for line in assembly.read_text(encoding="latin-1").splitlines():
+    for line in text.splitlines():
         words = line.split()
         if words and words[0] in (".section", ".text", ".data", ".bss"):
             in_tbss = words[0] == ".section" and words[1].startswith(".tbss")
         lines.append(line)
         if in_tbss and words and words[0] == ".zero":
             lines.append(f"\t.zero\t{GAP_BYTES}")
+    lines += _dynamic_array(_undefined_thread_locals(text), dynamic_bytes)
     assembly.write_text("\n".join(lines) + "\n", encoding="latin-1")
 
 
+def _undefined_thread_locals(text: str) -> list[str]:
+    """What an `extern __shared__` array is called in the assembly: used, and defined nowhere."""
+    used = dict.fromkeys(first or second for first, second in _THREAD_LOCAL.findall(text))
+    defined = set(_DEFINED.findall(text))
+    return [name for name in used if name not in defined]
+
+
+def _dynamic_array(names: Sequence[str], length: int) -> list[str]:
+    """All of `names` are one array of `length` bytes. Compilers call _ZTH to give it first values: none."""
+    if not names:
+        return []
+    size = max(length, 1)
+    lines = ['\t.section\t.tbss.dynamic,"awT",%nobits', "\t.balign\t1024", f"{DYNAMIC}:",
+             f"\t.zero\t{size + GAP_BYTES}"]  # fmt: skip
+    for name in (DYNAMIC, *names):
+        lines += [f"\t.type\t{name}, %tls_object", f"\t.size\t{name}, {length}"]
+    for name in names:
+        stem = name.removeprefix("_Z") if name.startswith("_Z") else f"{len(name)}{name}"
+        lines += [f"\t.globl\t{name}", f"\t.hidden\t{name}", f"\t.set\t{name}, {DYNAMIC}"]
+        lines += ["\t.text", f"\t.globl\t_ZTH{stem}", f"_ZTH{stem}:", "\tret"]
+    return lines
+
+
 def _why_not(
-    command: list[str], program: Program, steps: Sequence[Step], folder: Path, said: str
+    command: list[str], program: Program, entries: Sequence[str], folder: Path, said: str
 ) -> str | None:
-    """The message for the source alone; if that compiles, its kernels take other arguments."""
-    _refuse_lacking(program.source, said)
-    (folder / program.source.file_name).write_text(program.source.text, encoding="utf-8")
+    """The message for the source alone; if that compiles, there is no such kernel to be launched."""
+    source = program.source
+    _refuse_lacking(source, said)
+    (folder / source.file_name).write_text(source.text, encoding="utf-8")
     alone = _compile([*command, "-fsyntax-only"], folder)
     if alone.returncode:
         return messages.readable(alone.stderr, folder, CPP_FOLDER)
-    calls = ", ".join(f"{step.entry}({', '.join(step.arguments)})" for step in steps)
-    return (
-        f"{program.source.file_name} is launched as {calls}, with arrays of float and int sizes, "
-        "and its kernels take something else."
+    there = ", ".join(kernel.name for kernel in source.kernels) or "none"
+    raise UnknownKernel(
+        f"{source.file_name} has no kernel {' or '.join(entries)} to launch; it has {there}."
     )
 
 
@@ -137,19 +173,10 @@ def _compile(command: list[str], folder: Path) -> subprocess.CompletedProcess[st
     )
 
 
-def _with_entries(source: Source, steps: Sequence[Step]) -> str:
-    """The source, and after its last line what the runtime needs: ways to call its kernels."""
-    entries = dict.fromkeys((step.entry, step.arguments) for step in steps)
-    calls = [_entry(name, arguments) for name, arguments in entries]
-    names = dict.fromkeys(_DYNAMIC.findall(source.code))
-    dynamic = [f"EMULATOR_DYNAMIC({name}, _ZTH{len(name)}{name})" for name in names]
-    return "\n".join((source.text, *calls, *dynamic, ""))
-
-
-def _entry(name: str, arguments: Sequence[str]) -> str:
-    kinds = ("int" if argument in ("rows", "cols") else "float*" for argument in arguments)
-    values = ", ".join(f"({kind})a[{i}]" for i, kind in enumerate(kinds))
-    return f"EMULATOR_ENTRY({name}, {len(arguments)}, {values})"
+def _with_entries(source: Source, entries: Sequence[str]) -> str:
+    """The source, and after its last line what the runtime needs: how to call its kernels, what they take."""
+    calls = [f"EMULATOR_ENTRY({number}, {name})" for number, name in enumerate(entries)]
+    return "\n".join((source.text, SIGNATURE_HEADER, *calls, ""))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Reading DWARF tables through pyelftools: source lines and `__shared__` variables."""
+"""Reading DWARF tables through pyelftools: source lines, `__shared__` and `__device__` variables."""
 
 from __future__ import annotations
 
@@ -13,43 +13,74 @@ from softmax_lib.emulator.flags import CPP_FOLDER
 Row = tuple[int, str, int]
 """First address of some instructions, and the file and line they come from."""
 
-_OWN_FILES = frozenset(path.name for path in CPP_FOLDER.glob("*.h"))
-_DYNAMIC_PREFIX = "emulator_dynamic_"  # of EMULATOR_DYNAMIC in cpp/cuda_shim.h
-_FLOAT_ENCODING = 4  # DW_ATE_float
+_OWN_FILES = frozenset(path.name for path in CPP_FOLDER.rglob("*") if path.is_file())
+_OWN_SYMBOLS = ("emulator_", "_ZN8emulator", "_ZN9signature", "_ZZN8emulator")
+_ENCODINGS = {2: "b", 4: "f", 5: "i", 6: "i", 7: "u", 8: "u", 16: "u"}  # DW_ATE_*, as numpy codes them
+_SIXTEEN_BITS = {"__half": "f2", "__nv_bfloat16": "bf2"}
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A `__shared__` variable: its bytes in the block's shared memory, and what an element is."""
+    """A variable of the kernel's source: a `__shared__` one, with its offset in the block's shared
+    memory, or a `__device__` or `__constant__` one, with its offset in the library. `code` says what
+    an element is, as `arrays.element_code` does.
+    """
 
     name: str
     offset: int
     bytes: int
-    element_bytes: int
-    is_float: bool
+    code: str
+    is_shared: bool
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of an element."""
+        return int(self.code.lstrip("bfiucV"))
 
 
 def read(library: Any) -> tuple[list[Row], list[Variable]]:
     """Rows sorted by address, and variables, of a library opened as an `ELFFile`."""
     units = [_Unit(unit) for unit in library.get_dwarf_info().iter_CUs()]
     rows = sorted((row for unit in units for row in unit.rows()), key=lambda row: row[0])
-    return rows, list(_shared_variables(library, units))
+    at = {(v.is_shared, v.offset, v.bytes): v for v in _variables(library, units)}
+    return rows, list(at.values())
 
 
-def _shared_variables(library: Any, units: list[_Unit]) -> Iterator[Variable]:
-    """The thread-local variables: those that the source calls `__shared__`.
+def _variables(library: Any, units: list[_Unit]) -> Iterator[Variable]:
+    """The thread-local variables, which the source calls `__shared__`, and those of the whole file.
 
     Where they lie is in the symbol table, since not every compiler tells DWARF; their types are
     in DWARF, whose names the symbols end in.
     """
     declared = [variable for unit in units for variable in unit.declared()]
     for symbol in library.get_section_by_name(".symtab").iter_symbols():
-        if symbol["st_info"]["type"] == "STT_TLS" and symbol["st_size"]:
-            length = symbol["st_size"]
-            fitting = [v for v in declared if v.bytes == length and _names(symbol.name, v.name)]
-            kind = max(fitting, key=lambda v: len(v.name), default=None)
-            if kind is not None:
-                yield replace(kind, offset=symbol["st_value"])
+        kind, section = symbol["st_info"]["type"], symbol["st_shndx"]
+        if kind not in ("STT_TLS", "STT_OBJECT") or symbol.name.startswith(_OWN_SYMBOLS):
+            continue
+        if section == "SHN_UNDEF":
+            continue
+        length = symbol["st_size"]
+        fitting = [v for v in declared if v.bytes in (length, 0) and _names(symbol.name, v.name)]
+        found = max(fitting, key=lambda v: len(v.name), default=None)
+        if found is None and not _is_writable(library, section):
+            continue
+        found = found or Variable(_plain(symbol.name), 0, 0, "u1", is_shared=False)
+        is_shared = kind == "STT_TLS"
+        yield replace(found, offset=symbol["st_value"], bytes=length, is_shared=is_shared)
+
+
+def _is_writable(library: Any, section: int) -> bool:
+    found = library.get_section(section)
+    return bool(found["sh_flags"] & 1) and not found.name.startswith(".data.rel.ro")
+
+
+def _plain(symbol: str) -> str:
+    """The name at the end of a mangled one: "tile" of "_ZZ1kPfE4tile"."""
+    if not symbol.startswith("_Z"):
+        return symbol
+    ends = (match for match in re.finditer(r"(\d+)([A-Za-z_]\w*)", symbol))
+    names = [match[2][: int(match[1])] for match in ends if len(match[2]) >= int(match[1])]
+    return names[-1] if names else symbol
 
 
 def _names(symbol: str, name: str) -> bool:
@@ -124,12 +155,12 @@ class _Unit:
             yield low, high.value if high.form == "DW_FORM_addr" else low + high.value
 
     def declared(self) -> Iterator[Variable]:
-        """All variables that have a type, at offset 0."""
+        """All variables that have a type, at offset 0; of an array without a length, 0 bytes."""
         for die in self.dies:
             if die.tag == "DW_TAG_variable" and self._described(die, "DW_AT_type"):
                 layout = self._layout(die)
                 if layout:
-                    yield Variable(self._name(die).removeprefix(_DYNAMIC_PREFIX), 0, *layout)
+                    yield Variable(self._name(die), 0, *layout, is_shared=False)
 
     def _name(self, die: Any) -> str:
         origin = self._described(die, "DW_AT_name")
@@ -149,10 +180,9 @@ class _Unit:
             die = die.get_DIE_from_attribute(link) if link else None
         return die
 
-    def _layout(self, die: Any) -> tuple[int, int, bool] | None:
-        """Bytes of the variable, bytes of an element of it, whether that is a float."""
-        owner = self._described(die, "DW_AT_type")
-        kind = owner.get_DIE_from_attribute("DW_AT_type")
+    def _layout(self, die: Any) -> tuple[int, str] | None:
+        """Bytes of the variable, and what an element of it is."""
+        kind = self._described(die, "DW_AT_type").get_DIE_from_attribute("DW_AT_type")
         count = 1
         while "DW_AT_byte_size" not in kind.attributes or kind.tag == "DW_TAG_array_type":
             if kind.tag == "DW_TAG_array_type":
@@ -160,17 +190,40 @@ class _Unit:
             if "DW_AT_type" not in kind.attributes:
                 return None
             kind = kind.get_DIE_from_attribute("DW_AT_type")
-        size = kind.attributes["DW_AT_byte_size"].value
-        encoding = kind.attributes.get("DW_AT_encoding")
-        is_float = encoding.value == _FLOAT_ENCODING if encoding else True
-        return count * size, size if encoding else 4, is_float
+        return count * kind.attributes["DW_AT_byte_size"].value, _code(kind)
+
+
+def _code(kind: Any) -> str:
+    """Of a number; of a structure, what all its members are, else its bytes."""
+    size = kind.attributes["DW_AT_byte_size"].value
+    if "DW_AT_encoding" in kind.attributes:
+        return f"{_ENCODINGS.get(kind.attributes['DW_AT_encoding'].value, 'u')}{size}"
+    name = kind.attributes.get("DW_AT_name")
+    if name is not None and name.value.decode() in _SIXTEEN_BITS:
+        return _SIXTEEN_BITS[name.value.decode()]
+    codes = {_code(member) for member in _member_types(kind)}
+    return codes.pop() if len(codes) == 1 else f"V{size}"
+
+
+def _member_types(structure: Any) -> Iterator[Any]:
+    for member in structure.iter_children():
+        if member.tag != "DW_TAG_member" or "DW_AT_type" not in member.attributes:
+            continue
+        kind = member.get_DIE_from_attribute("DW_AT_type")
+        while "DW_AT_byte_size" not in kind.attributes and "DW_AT_type" in kind.attributes:
+            kind = kind.get_DIE_from_attribute("DW_AT_type")
+        if "DW_AT_byte_size" in kind.attributes:
+            yield kind
 
 
 def _elements(array: Any) -> int:
+    """How many an array has; 0 where that is left open."""
     count = 1
     for dimension in array.iter_children():
         if "DW_AT_count" in dimension.attributes:
             count *= dimension.attributes["DW_AT_count"].value
         elif "DW_AT_upper_bound" in dimension.attributes:
             count *= dimension.attributes["DW_AT_upper_bound"].value + 1
+        elif dimension.tag == "DW_TAG_subrange_type":
+            count = 0
     return count

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from softmax_lib.arrays import Matrix
+from softmax_lib.emulator.launching import Geometry
 from softmax_lib.emulator.native import RECORD, Operation, ValueType
 
 OPERATIONS = tuple(operation.name.lower() for operation in Operation)
@@ -58,14 +59,18 @@ class Event(NamedTuple):
 
 
 class TracedArray(NamedTuple):
-    """An array that a trace names. `elements` is its length, `element_bytes` that of one."""
+    """An array that a trace names. `elements` is its length, `code` what one is: see `arrays.element_code`."""
 
     name: str
     address: int
     elements: int
-    element_bytes: int
-    kind: str
+    code: str
     is_shared: bool
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of an element."""
+        return max(1, int(self.code.lstrip("bfiucV")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,17 +78,19 @@ class Trace:
     """What every thread of a launch did, in the order in which it was done.
 
     `events` is a numpy array of `EVENT`s for counting and drawing; iterating gives `Event`s.
-    `y` is the kernel's result, of shape (rows, cols), and what x was: numpy array or tensor. Threads
-    of a block take turns at barriers and warp calls only, so between those each thread's events stand
-    together.
+    `y` is the kernel's result, of shape (rows, cols), and what x was: numpy array or tensor; None of
+    a kernel that takes something else. Threads of a block take turns at barriers, warp calls and
+    where they wait only, so between those each thread's events stand together. Blocks and threads
+    are numbered along x first; `geometry` has the axes.
     """
 
-    y: Matrix
+    y: Matrix | None
     events: np.ndarray
     arrays: tuple[TracedArray, ...]
     steps: tuple[str, ...]
     block_size: int
     warp_size: int
+    geometry: Geometry
 
     def __len__(self) -> int:
         return len(self.events)
@@ -141,8 +148,9 @@ def _numbers(
         for size in np.unique(events["size"][events["array"] == number]).tolist():
             here = (events["array"] == number) & (events["size"] == size)
             is_atomic = here & (events["operation"] == Operation.ATOMIC)
-            _fill(values, here, raw, array.kind, slice(0, max(1, size // array.element_bytes)))
-            _fill(received, is_atomic, raw[:, 8:], array.kind, 0)
+            code = _moved(array.code, size)
+            _fill(values, here, raw, code, slice(0, size // int(code.lstrip("bfiuc"))))
+            _fill(received, is_atomic, raw[:, 8:], code, 0)
     for kind, size in np.unique(events[["type", "size"]][is_call]).tolist():
         here = is_call & (events["type"] == kind) & (events["size"] == size)
         _fill(values, here, raw, f"{_KINDS[ValueType(kind)]}{size}", slice(0, 1))
@@ -150,9 +158,20 @@ def _numbers(
     return values, received
 
 
+def _moved(code: str, size: int) -> str:
+    """What an access of `size` bytes to an array of such elements moves."""
+    if code[0] in "Vc" or size < int(code.lstrip("bfiuc")):
+        parts = int(code.lstrip("V")) if code[0] == "V" else int(code[1:]) // 2
+        return f"f{parts}" if code[0] == "c" and size >= parts else f"u{min(size, 8)}"
+    return code
+
+
 def _fill(column: list, here: np.ndarray, raw: np.ndarray, kind: str, taken: slice | int) -> None:
     """Reads the bytes `raw` as numbers of `kind`, and puts those `taken` where `here` says."""
-    numbers = np.ascontiguousarray(raw[here]).view(kind)[:, taken]
+    numbers = np.ascontiguousarray(raw[here]).view(kind.replace("bf2", "u2"))
+    if kind == "bf2":  # the upper half of a float32
+        numbers = (numbers.astype(np.uint32) << 16).view(np.float32)
+    numbers = numbers[:, taken]
     items = numbers.tolist() if isinstance(taken, int) else zip(*numbers.T.tolist(), strict=True)
     for at, item in zip(np.flatnonzero(here).tolist(), items, strict=True):
         column[at] = item

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from softmax_lib.emulator import symbols
-from softmax_lib.emulator.memory import FLOAT_BYTES, EmulatedArray
+from softmax_lib.emulator.launching import Geometry
+from softmax_lib.emulator.memory import EmulatedArray
 from softmax_lib.emulator.native import Access, Fault, FaultKind
 from softmax_lib.errors import (
     BadInput,
@@ -17,27 +18,36 @@ from softmax_lib.errors import (
     IllegalAddress,
     KernelFault,
     SoftmaxLibError,
+    Waiting,
 )
 
 
 def exception_for(
-    fault: Fault, path: Path, arrays: Mapping[str, EmulatedArray], limit_s: float
+    fault: Fault,
+    path: Path,
+    geometry: Geometry,
+    arrays: Mapping[str, EmulatedArray],
+    limit_s: float,
 ) -> SoftmaxLibError:
-    """The exception to raise for `fault` of a launch of the library at `path`."""
-    text, who = fault.text.decode(), _who(fault)
+    """The exception to raise for `fault` of a launch, with this geometry, of the library at `path`."""
+    text, who = fault.text.decode(), _who(fault, geometry)
     file, line = _place(fault, path)
-    block, thread = (fault.block, 0, 0), fault.thread
+    block, thread = geometry.block_axes(fault.block), fault.thread
     match fault.kind:
         case FaultKind.BARRIER:
             return BarrierFault("barrier", file, line, block, None, text)
         case FaultKind.DEADLOCK:
             return Deadlock("deadlock", file, line, block, None, text)
+        case FaultKind.WAITING:
+            what = f"{who} waits{_waited_for(fault, path, arrays)}"
+            more = f"{_why_in_vain(geometry)} ({text})"
+            return Waiting("waiting", file, line, block, thread, what, more)
         case FaultKind.HANG:
             what = f"hang: no thread finished for {limit_s:g} s: {who} runs"
             return Hang("hang", file, line, block, thread, what, f"; {text}" if text else "")
         case FaultKind.ADDRESS:
             kind = "misaligned" if fault.is_misaligned else "out of bounds"
-            what = _access(fault, path, arrays)
+            what = _access(fault, who, path, arrays)
             return IllegalAddress(kind, file, line, block, thread, what)
         case FaultKind.RECORD_LIMIT:
             return BadInput("This launch has more events than can be followed; take a smaller x.")
@@ -46,8 +56,27 @@ def exception_for(
     return KernelFault("fault", file, line, block, thread, what, more)
 
 
-def _who(fault: Fault) -> str:
-    return f"thread {fault.thread} of block ({fault.block},0,0)"
+def _who(fault: Fault, geometry: Geometry) -> str:
+    block = ",".join(map(str, geometry.block_axes(fault.block)))
+    axes = geometry.thread_axes(fault.thread)
+    in_block = f"{fault.thread} {axes}".replace(", ", ",") if any(axes[1:]) else f"{fault.thread}"
+    return f"thread {in_block} of block ({block})"
+
+
+def _waited_for(fault: Fault, path: Path, arrays: Mapping[str, EmulatedArray]) -> str:
+    if not fault.address:
+        return ""
+    place = _shared_place(fault, path) if fault.in_shared else _global_place(fault, arrays)
+    return f" for {place.removeprefix('at ')}"
+
+
+def _why_in_vain(geometry: Geometry) -> str:
+    if geometry.cooperative:
+        return ", which no thread that can still run writes"
+    return (
+        ", which no thread of its own or an earlier block can write any more; later blocks need not "
+        "run beside it unless the launch is cooperative"
+    )
 
 
 def _place(fault: Fault, path: Path) -> tuple[str, int]:
@@ -57,15 +86,15 @@ def _place(fault: Fault, path: Path) -> tuple[str, int]:
     return symbols.place(path, fault.pc, bool(fault.pc_is_exact))
 
 
-def _access(fault: Fault, path: Path, arrays: Mapping[str, EmulatedArray]) -> str:
+def _access(fault: Fault, who: str, path: Path, arrays: Mapping[str, EmulatedArray]) -> str:
     """Such as "illegal address: thread 3 of block (0,0,0) loads 4 bytes at x[64], past the end ..."."""
     if fault.is_misaligned and not fault.address:
-        return f"misaligned address: {_who(fault)} goes through a misaligned pointer"
+        return f"misaligned address: {who} goes through a misaligned pointer"
     verb = {Access.LOAD: "loads", Access.STORE: "stores"}.get(fault.access, "loads or stores")
     size = f" {fault.size} bytes" if fault.size else ""
     element = _shared_place(fault, path) if fault.in_shared else _global_place(fault, arrays)
     lead = "misaligned address" if fault.is_misaligned else "illegal address"
-    return f"{lead}: {_who(fault)} {verb}{size} {element}"
+    return f"{lead}: {who} {verb}{size} {element}"
 
 
 def _global_place(fault: Fault, arrays: Mapping[str, EmulatedArray]) -> str:
@@ -74,7 +103,7 @@ def _global_place(fault: Fault, arrays: Mapping[str, EmulatedArray]) -> str:
     for name, array in arrays.items():
         offset = fault.address - array.address
         if -array.guard_bytes <= offset < array.bytes + array.guard_bytes:
-            return f"at {_element(name, offset, array.bytes, FLOAT_BYTES)}"
+            return f"at {_element(name, offset, array.bytes, array.element_bytes)}"
     return f"at 0x{fault.address:x}, far from every array"
 
 

@@ -32,7 +32,12 @@ KERNEL_FLAGS = (
 GCC_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-undefined-trap-on-error")
 CLANG_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-trap=alignment")
 TRACE_FLAGS = ("-fsanitize=thread", "-fno-tree-vectorize")
-GCC_TRACE_FLAGS = ("-fno-tree-loop-distribute-patterns",)
+GCC_TRACE_FLAGS = (
+    "-fno-tree-loop-distribute-patterns",
+    "-fno-tree-sra",  # a struct is copied by one access, as on a GPU
+    "-fno-ipa-sra",
+    "--param=tsan-distinguish-volatile=1",  # who waits reads a volatile word again and again
+)
 CLANG_TRACE_FLAGS = (
     "-fno-slp-vectorize",
     "-fno-builtin-memcpy",
@@ -40,6 +45,8 @@ CLANG_TRACE_FLAGS = (
     "-DEMULATOR_OPAQUE_COPIES",  # clang would narrow a vector's load to the members in use
     "-mllvm",
     "-tsan-instrument-read-before-write=1",  # clang leaves those reads out
+    "-mllvm",
+    "-tsan-distinguish-volatile=1",
 )
 
 
@@ -56,7 +63,8 @@ def kernel_flags(
     debug = ["-g" if traced else "-g1"]
     if not tools.is_clang:
         debug.append("-gstatement-frontiers")  # without it an empty loop has no line
-    includes = (f"-I{CPP_FOLDER / 'cuda'}", f"-I{CPP_FOLDER}", "-include", SHIM)
+    beside = (f"-iquote{folder}" for folder in program.source.include_folders)
+    includes = (*beside, f"-I{CPP_FOLDER / 'cuda'}", f"-I{CPP_FOLDER}", "-include", SHIM)
     return (*COMMON_FLAGS, *KERNEL_FLAGS, *debug, *checks, *macros, *includes)
 
 

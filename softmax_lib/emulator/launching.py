@@ -1,18 +1,19 @@
-"""Launching one step of a kernel on emulated arrays, awaited in slices so that Ctrl-C works."""
+"""Launching a kernel on emulated arrays, awaited in slices so that Ctrl-C works."""
 
 from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 
 from softmax_lib.emulator import native
 from softmax_lib.emulator.memory import EmulatedArray
 from softmax_lib.emulator.native import HAZARD, LINE_COUNTS, RECORD, StopReason
 from softmax_lib.errors import BadInput
-from softmax_lib.kernel import Step
+from softmax_lib.grids import Axes
 from softmax_lib.source import WARP
 
 WATCHDOG_VARIABLE = "SOFTMAX_LIB_WATCHDOG_S"
@@ -21,42 +22,79 @@ WATCHDOG_S = 10.0
 
 _SLICE_S = 0.05
 
+_MOST_ALIGNMENT = 128
+"""Bytes that a value among the arguments may be aligned to."""
+
 
 @dataclass(frozen=True)
 class Geometry:
-    """Which threads a launch has: `grid` blocks of `block_size` threads in warps of `warp_size`.
+    """Which threads a launch has: `grid` blocks of `block` threads, in warps of `warp_size`.
 
-    Of the blocks, `blocks` run from `first_block` on; all, unless given.
+    Of the blocks, `blocks` run from `first_block` on; all, unless given. The blocks of a cluster take
+    turns, and all blocks of a `cooperative` launch do.
     """
 
-    grid: int
-    block_size: int
+    grid: Axes
+    block: Axes
     warp_size: int = WARP
+    cluster: Axes = (1, 1, 1)
+    cooperative: bool = False
     first_block: int = 0
     blocks: int | None = None
 
     def only(self, block: int) -> Geometry:
-        """The same, of which one block runs."""
+        """The same, of which one block runs; all, where blocks take turns."""
+        if self.cooperative or self.cluster != (1, 1, 1):
+            return self
         return replace(self, first_block=block, blocks=1)
+
+    def block_axes(self, number: int) -> Axes:
+        """blockIdx of the block with this number: x first, then y, then z."""
+        return _axes_of(number, self.grid)
+
+    def thread_axes(self, number: int) -> Axes:
+        """threadIdx of the thread with this number in its block."""
+        return _axes_of(number, self.block)
+
+
+def _axes_of(number: int, wide: Axes) -> Axes:
+    x, y, _ = wide
+    return number % x, number // x % y, number // (x * y)
+
+
+Argument = str | bytes | None
+"""What a kernel is given: the name of an array, the bytes of a value, or a null pointer."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One kernel launch: the entry `number` of a library, called `name`, on threads, with arguments."""
+
+    name: str
+    number: int
+    geometry: Geometry
+    arguments: tuple[Argument, ...]
 
 
 @dataclass(frozen=True)
 class Instruments:
     """What a traced launch checks and writes down.
 
-    Accesses to shared memory must lie in `variables`. Up to `record_limit` records are kept; with
-    `lines` the launch is metered, and the first `inputs` of its arrays are only to be read.
+    Accesses to shared memory must lie in `variables`, to global memory in the arrays or in `globals`
+    of the library. Up to `record_limit` records are kept; with `lines` the launch is metered, and
+    arrays among `inputs` are only to be read.
     """
 
     variables: Sequence[native.Array] = ()
+    globals: Sequence[native.Array] = ()
     record_limit: int = 0
     lines: Sequence[native.Line] = ()
-    inputs: int = 0
+    inputs: Collection[str] = ()
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a step ended: what stopped it, if anything, and what its instruments wrote down.
+    """How a call ended: what stopped it, if anything, and what its instruments wrote down.
 
     `records` are `RECORD`s, `counts` `LINE_COUNTS`, `hazards` `HAZARD`s, as bytes.
     """
@@ -69,24 +107,19 @@ class Outcome:
 
 def launch(
     path: Path,
-    step: Step,
-    geometry: Geometry,
+    call: Call,
     arrays: Mapping[str, EmulatedArray],
-    shape: tuple[int, int],
     instruments: Instruments | None = None,
-    number: int = 0,
+    step: int = 0,
 ) -> Outcome:
-    """Run one step, the kernel's `number`th, of the library at `path`, and wait for its end.
+    """Run one call, a kernel's `step`th, in the library at `path`, and wait for its end.
 
-    `arrays` has an emulated array for each name among the step's arguments, and `shape` is (rows,
-    cols). On Ctrl-C `KeyboardInterrupt` is raised, once no thread of the launch runs any more.
+    `arrays` has an emulated array for each name among the call's arguments. On Ctrl-C
+    `KeyboardInterrupt` is raised, once no thread of the launch runs any more.
     """
-    sizes = dict(zip(("rows", "cols"), shape, strict=True))
-    values = {name: array.address for name, array in arrays.items()} | sizes
-    arguments = [values[name] for name in step.arguments]
-    request = _request(path, step.entry, geometry, arguments, list(arrays.values()))
+    request = _request(path, call, arrays)
     if instruments is not None:
-        _equip(request, instruments, number)
+        _equip(request, arrays, instruments, step)
     running = _Running(request)
     try:
         running.wait()
@@ -95,39 +128,59 @@ def launch(
         running.finish()
 
 
-def _request(
-    path: Path,
-    entry: str,
-    geometry: Geometry,
-    arguments: Sequence[int],
-    arrays: Sequence[EmulatedArray],
-) -> native.Request:
-    library = native.load(path)
+def _request(path: Path, call: Call, arrays: Mapping[str, EmulatedArray]) -> native.Request:
+    geometry = call.geometry
     return native.Request(
-        entry=native.address_of(library, f"emulator_call_{entry}"),
-        arguments=(ctypes.c_int64 * len(arguments))(*arguments),
-        argument_count=len(arguments),
-        arrays=(native.Array * len(arrays))(*[native.Array(a.address, a.bytes) for a in arrays]),
-        array_count=len(arrays),
+        entry=native.address_of(native.load(path), f"emulator_call_{call.number}"),
+        arguments=_arguments(call.arguments, arrays),
         grid=geometry.grid,
+        cluster=geometry.cluster,
+        block=geometry.block,
         first_block=geometry.first_block,
-        blocks=geometry.grid if geometry.blocks is None else geometry.blocks,
-        block_size=geometry.block_size,
+        blocks=prod(geometry.grid) if geometry.blocks is None else geometry.blocks,
         warp_size=geometry.warp_size,
+        cooperative=geometry.cooperative,
         workers=cores(),
     )
 
 
-def _equip(request: native.Request, instruments: Instruments, number: int) -> None:
+def _arguments(
+    arguments: Sequence[Argument], arrays: Mapping[str, EmulatedArray]
+) -> ctypes.Array[ctypes.c_void_p]:
+    """The address of each argument's bytes; ctypes keeps those alive as long as this array."""
+    addresses = (ctypes.c_void_p * len(arguments))()
+    keep = []
+    for i, argument in enumerate(arguments):
+        if not isinstance(argument, bytes):
+            address = arrays[argument].address if argument is not None else 0
+            argument = address.to_bytes(8, "little")
+        room = ctypes.create_string_buffer(len(argument) + _MOST_ALIGNMENT)
+        start = ctypes.addressof(room)
+        start += -start % _MOST_ALIGNMENT
+        ctypes.memmove(start, argument, len(argument))
+        addresses[i] = start
+        keep.append(room)
+    addresses.keep = keep  # type: ignore[attr-defined]
+    return addresses
+
+
+def _equip(
+    request: native.Request,
+    arrays: Mapping[str, EmulatedArray],
+    instruments: Instruments,
+    step: int,
+) -> None:
     """What is watched runs on one OS thread, so that everything has an order."""
+    known = [native.Array(a.address, a.bytes, name in instruments.inputs) for name, a in arrays.items()]
+    known += instruments.globals
+    request.arrays, request.array_count = (native.Array * len(known))(*known), len(known)
     variables, lines = instruments.variables, instruments.lines
-    request.traced, request.workers, request.step = True, 1, number
+    request.traced, request.workers, request.step = True, 1, step
     request.variables = (native.Array * len(variables))(*variables)
     request.variable_count = len(variables)
     request.record_limit = instruments.record_limit
     request.lines = (native.Line * len(lines))(*lines)
     request.line_count, request.metered = len(lines), bool(lines)
-    request.input_count = instruments.inputs
 
 
 def cores() -> int:
@@ -152,13 +205,14 @@ class _Running:
     def __init__(self, request: native.Request):
         self._runtime = native.runtime()
         self._limit_s = watchdog_s()
+        self._request = request  # which the launch reads as long as it runs
         self._launch = self._runtime.emulator_start(ctypes.byref(request))
 
     def wait(self) -> None:
         """Until all threads are done, or a watchdog or Ctrl-C has stopped them."""
         quiet_s, finished = 0.0, -1
         # Slices are counted, not the clock: a suspended process must not look like a hang.
-        while not self._runtime.emulator_wait(self._launch, _SLICE_S):
+        while not self._runtime.emulator_await(self._launch, _SLICE_S):
             now = self._runtime.emulator_progress(self._launch)
             quiet_s = quiet_s + _SLICE_S if now == finished else 0.0
             finished = now
@@ -169,7 +223,7 @@ class _Running:
     def _stop(self, reason: StopReason) -> None:
         # Again and again: a worker may not be where it can be interrupted.
         self._runtime.emulator_stop(self._launch, reason)
-        while not self._runtime.emulator_wait(self._launch, _SLICE_S):
+        while not self._runtime.emulator_await(self._launch, _SLICE_S):
             self._runtime.emulator_stop(self._launch, reason)
 
     def outcome(self) -> Outcome:
@@ -189,6 +243,6 @@ class _Running:
 
     def finish(self) -> None:
         """Stop what still runs and free everything."""
-        if not self._runtime.emulator_wait(self._launch, 0.0):
+        if not self._runtime.emulator_await(self._launch, 0.0):
             self._stop(StopReason.CANCELLED)
         self._runtime.emulator_finish(self._launch)

@@ -16,24 +16,22 @@ from softmax_lib.kernel import Kernel
 ALIGNMENT = 256
 """Bytes that cudaMalloc aligns to."""
 
-FLOAT_BYTES = 4
-
 _UNTOUCHED = 0xFF
 """Each byte that belongs to no array; four of them read as a NaN."""
 
 
 class EmulatedArray:
-    """`elements` float32 in emulated memory, zero at first; close it, or use it in a `with`.
+    """`elements` in emulated memory, zero at first; close it, or use it in a `with`.
 
-    `misalignment` is the address modulo 256, in bytes. Behind the last element come fewer than 256
-    spare bytes and then a zone that faults when touched; spare bytes are verified by `damage`.
-    Pages that nothing touches take no memory.
+    `code` says what an element is, as `arrays.element_code` does; `misalignment` is the address
+    modulo 256, in bytes. Behind the last element come fewer than 256 spare bytes and then a zone that
+    faults when touched; spare bytes are verified by `damage`. Pages that nothing touches take no memory.
     """
 
-    def __init__(self, name: str, elements: int, misalignment: int = 0):
-        self.name = name
-        self.elements = elements
-        self.bytes = elements * FLOAT_BYTES
+    def __init__(self, name: str, elements: int, misalignment: int = 0, code: str = "f4"):
+        self.name, self.elements, self.code = name, elements, code
+        self.element_bytes = int(code.lstrip("bfiucVU"))
+        self.bytes = elements * self.element_bytes
         self._runtime = native.runtime()
         page = self._runtime.emulator_page_size()
         self._mapped_bytes = -(-(self.bytes + ALIGNMENT + misalignment) // page) * page
@@ -57,13 +55,13 @@ class EmulatedArray:
         """What nobody has written yet."""
         ctypes.memset(self.address, _UNTOUCHED, self.bytes)
 
-    def copy_from(self, matrix: np.ndarray) -> None:
-        """Take the content of a contiguous float32 array of as many elements."""
-        ctypes.memmove(self.address, address(matrix), self.bytes)
+    def copy_from(self, host: np.ndarray) -> None:
+        """Take the content of a contiguous array of as many bytes."""
+        ctypes.memmove(self.address, address(host), self.bytes)
 
-    def copy_to(self, matrix: np.ndarray) -> None:
-        """Write the content into a contiguous float32 array of as many elements."""
-        ctypes.memmove(address(matrix), self.address, self.bytes)
+    def copy_to(self, host: np.ndarray) -> None:
+        """Write the content into a contiguous array of as many bytes."""
+        ctypes.memmove(address(host), self.address, self.bytes)
 
     def damage(self) -> int | None:
         """Index of an element outside of the array that a kernel has written, or None."""
@@ -71,7 +69,7 @@ class EmulatedArray:
             content = ctypes.string_at(spare, length)
             if content.count(_UNTOUCHED) != length:
                 at = next(i for i, byte in enumerate(content) if byte != _UNTOUCHED)
-                return (spare + at - self.address) // FLOAT_BYTES
+                return (spare + at - self.address) // self.element_bytes
         return None
 
     def close(self) -> None:
@@ -98,7 +96,7 @@ def device_arrays(
     with ExitStack() as stack:
 
         def make(name: str, elements: int, floats_off: int = 0) -> EmulatedArray:
-            misalignment = floats_off * FLOAT_BYTES % ALIGNMENT
+            misalignment = floats_off * x.itemsize % ALIGNMENT
             return stack.enter_context(EmulatedArray(name, elements, misalignment))
 
         arrays = {"x": make("x", x.size, offset(x))}

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from softmax_lib.emulator import native, symbols
-from softmax_lib.emulator.launching import Instruments
-from softmax_lib.emulator.memory import FLOAT_BYTES
+from softmax_lib.emulator import native
+from softmax_lib.emulator.calls import open_call
+from softmax_lib.emulator.launching import Geometry
 from softmax_lib.emulator.native import HAZARD, LINE_COUNTS
-from softmax_lib.emulator.session import LaunchConfig, open_session, shared_arrays, traced_symbols
+from softmax_lib.emulator.session import LaunchConfig, Session, open_session, traced_symbols
 from softmax_lib.emulator.symbols import Symbols
 from softmax_lib.errors import BadInput, KernelFault, SoftmaxLibError
 from softmax_lib.kernel import Kernel
+from softmax_lib.launch_spec import LaunchSpec
 
 Place = tuple[str, int]
 """A file and a line of it."""
+
+
+class MeteredArray(NamedTuple):
+    """An array that counts and hazards are of: shared ones lie at offsets in a block's shared memory."""
+
+    name: str
+    address: int
+    bytes: int
+    element_bytes: int
+    is_shared: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,20 +37,20 @@ class Metered:
     """What a launch asked of memory: `counts` and `hazards` are arrays of `LINE_COUNTS` and `HAZARD`.
 
     Their places are indices into `places`. `fault` is what stopped the launch early, if anything
-    did; the counts then end there. `arrays` gives name, first address and bytes of every global
-    array.
+    did; the counts then end there. `arrays` are the global ones and then the shared variables: name,
+    first address (of shared ones in the block's shared memory) and bytes of an element and of all.
     """
 
     counts: np.ndarray
     hazards: np.ndarray
     places: tuple[Place, ...]
     fault: KernelFault | None
-    library: Path
-    arrays: tuple[tuple[str, int, int], ...]
+    arrays: tuple[MeteredArray, ...]
+    geometry: Geometry
 
     def merged_counts(self) -> list[dict[str, int]]:
         """The counts as numbers by name, with those of equal lines in several steps added up."""
-        facts = ("place", "operation", "is_shared", "size")
+        facts = ("place", "operation", "is_shared", "size", "array")
         merged: dict[tuple, dict[str, int]] = {}
         for row in self.counts:
             numbers = {name: int(row[name]) for name in LINE_COUNTS.names or ()}
@@ -50,14 +62,11 @@ class Metered:
 
     def element(self, hazard: np.void) -> str:
         """The word that a hazard is about: "partial[3]"."""
-        address = int(hazard["address"])
-        if hazard["is_shared"]:
-            variable = symbols.nearest_variable(self.library, address)
-            if variable is None:
-                return f"byte {address} of shared memory"
-            return f"{variable.name}[{(address - variable.offset) // variable.element_bytes}]"
-        name, low, _ = next(a for a in self.arrays if 0 <= address - a[1] < a[2])
-        return f"{name}[{(address - low) // FLOAT_BYTES}]"
+        address, is_shared = int(hazard["address"]), bool(hazard["is_shared"])
+        for array in self.arrays:
+            if array.is_shared == is_shared and 0 <= address - array.address < array.bytes:
+                return f"{array.name}[{(address - array.address) // array.element_bytes}]"
+        return f"byte {address} of shared memory"
 
 
 def meter(kernel: Kernel, x: np.ndarray, block_size: int, grid: int | None = None) -> Metered:
@@ -68,16 +77,39 @@ def meter(kernel: Kernel, x: np.ndarray, block_size: int, grid: int | None = Non
     """
     y = np.full_like(x, np.nan)
     with open_session(LaunchConfig(kernel, block_size, grid=grid), x, y, traced=True) as session:
-        found = traced_symbols(session.path)
-        places, lines = _lines(found)
-        instruments = Instruments(shared_arrays(found.variables), lines=lines, inputs=1)
-        outcomes = [outcome for _, outcome in session.run(instruments)]
-        fault = outcomes[-1].fault
-        stopped = session.exception(fault) if fault is not None else None
-        arrays = tuple((name, a.address, a.bytes) for name, a in session.arrays.items())
-    counts = np.frombuffer(b"".join(outcome.counts for outcome in outcomes), LINE_COUNTS)
-    hazards = np.frombuffer(b"".join(outcome.hazards for outcome in outcomes), HAZARD)
-    return Metered(counts, hazards, places, _of_kernel(stopped), session.path, arrays)
+        return _meter(session)
+
+
+def meter_spec(spec: LaunchSpec) -> Metered:
+    """Run any kernel with all counted; the arrays among its arguments are written in place unless it faults.
+
+    Raises as `meter` does, and `WrongType`.
+    """
+    with open_call(spec, traced=True) as session:
+        metered = _meter(session)
+        if metered.fault is None:
+            session.give_back(spec)
+    return metered
+
+
+def _meter(session: Session) -> Metered:
+    places, lines = _lines(traced_symbols(session.path))
+    outcomes = list(session.run(session.instruments(lines=lines)))
+    call, last = outcomes[-1]
+    stopped = session.exception(call, last.fault) if last.fault is not None else None
+    counts = np.frombuffer(b"".join(outcome.counts for _, outcome in outcomes), LINE_COUNTS)
+    hazards = np.frombuffer(b"".join(outcome.hazards for _, outcome in outcomes), HAZARD)
+    arrays = tuple(_arrays(session))
+    return Metered(counts, hazards, places, _of_kernel(stopped), arrays, call.geometry)
+
+
+def _arrays(session: Session) -> Iterator[MeteredArray]:
+    for name, array in session.arrays.items():
+        yield MeteredArray(name, array.address, array.bytes, array.element_bytes, is_shared=False)
+    for v, at in session.globals():
+        yield MeteredArray(v.name, at, v.bytes, v.element_bytes, is_shared=False)
+    for v in traced_symbols(session.path).shared:
+        yield MeteredArray(v.name, v.offset, v.bytes, v.element_bytes, is_shared=True)
 
 
 def _of_kernel(stopped: SoftmaxLibError | None) -> KernelFault | None:

@@ -12,7 +12,6 @@ from ctypes import (
     c_char_p,
     c_double,
     c_int32,
-    c_int64,
     c_uint32,
     c_uint64,
     c_void_p,
@@ -31,7 +30,7 @@ from softmax_lib.emulator.build import runtime_library
 class FaultKind(IntEnum):
     """What stopped a launch."""
 
-    NONE, BARRIER, DEADLOCK, ADDRESS, HANG, OTHER, RECORD_LIMIT = range(7)
+    NONE, BARRIER, DEADLOCK, WAITING, ADDRESS, HANG, OTHER, RECORD_LIMIT = range(8)
 
 
 class Access(IntEnum):
@@ -50,8 +49,10 @@ class Operation(IntEnum):
     """What a thread can wait at, or what a record of the trace is about."""
 
     LOAD, STORE, ATOMIC = range(3)
-    BARRIER, BARRIER_AND, BARRIER_OR, BARRIER_COUNT, SYNCWARP = range(3, 8)
-    SHUFFLE, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR, BALLOT, ANY, ALL = range(8, 15)
+    BARRIER, BARRIER_AND, BARRIER_OR, BARRIER_COUNT, CLUSTER_BARRIER, GRID_BARRIER = range(3, 9)
+    SYNCWARP, SHUFFLE, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR, BALLOT, ANY, ALL = range(9, 17)
+    MATCH_ANY, MATCH_ALL, REDUCE_ADD, REDUCE_MIN, REDUCE_MAX = range(17, 22)
+    REDUCE_AND, REDUCE_OR, REDUCE_XOR, POLL = range(22, 26)
 
 
 class ValueType(IntEnum):
@@ -72,9 +73,14 @@ ENUMS = (FaultKind, Access, StopReason, Operation, ValueType, HazardKind)
 
 
 class Array(Structure):
-    """A stretch of emulated memory: address and length in bytes."""
+    """A stretch of emulated memory: address, length in bytes, and whether it is only to be read."""
 
-    _fields_ = (("address", c_uint64), ("bytes", c_uint64))
+    _fields_ = (
+        ("address", c_uint64),
+        ("bytes", c_uint64),
+        ("is_input", c_int32),
+        ("unused", c_int32),
+    )
 
 
 class Line(Structure):
@@ -88,26 +94,25 @@ class Request(Structure):
 
     _fields_ = (
         ("entry", c_void_p),
-        ("arguments", POINTER(c_int64)),
+        ("arguments", POINTER(c_void_p)),
         ("arrays", POINTER(Array)),
         ("variables", POINTER(Array)),
-        ("grid", c_uint64),
+        ("lines", POINTER(Line)),
         ("first_block", c_uint64),
         ("blocks", c_uint64),
+        ("record_limit", c_uint64),
+        ("grid", c_uint32 * 3),
+        ("cluster", c_uint32 * 3),
+        ("block", c_uint32 * 3),
+        ("warp_size", c_int32),
+        ("cooperative", c_int32),
         ("array_count", c_int32),
         ("variable_count", c_int32),
-        ("block_size", c_int32),
-        ("warp_size", c_int32),
+        ("line_count", c_int32),
         ("workers", c_int32),
         ("traced", c_int32),
-        ("step", c_int32),
-        ("argument_count", c_int32),
-        ("record_limit", c_uint64),
-        ("lines", POINTER(Line)),
-        ("line_count", c_int32),
         ("metered", c_int32),
-        ("input_count", c_int32),
-        ("unused", c_int32),
+        ("step", c_int32),
     )
 
 
@@ -170,24 +175,27 @@ LINE_COUNTS = np.dtype(
         ("operation", "i4"),
         ("is_shared", "i4"),
         ("size", "i4"),
+        ("array", "i4"),
+        ("unused", "i4"),
     ]
 )
-"""What one line asked for in all."""
+"""What one line asked for in all, of one array: global ones are counted first, then shared variables."""
 
 HAZARD = np.dtype(
     [
         ("address", "u8"),
         ("times", "u8"),
+        ("block", "u8"),
         ("kind", "i4"),
         ("place", "u4"),
         ("other_place", "u4"),
         ("thread", "i4"),
         ("other_thread", "i4"),
-        ("block", "i4"),
         ("is_shared", "i4"),
         ("is_store", "i4"),
         ("other_is_store", "i4"),
         ("other_is_elsewhere", "i4"),
+        ("unused", "i4"),
     ]
 )
 """Something wrong, the first of `times`."""
@@ -225,7 +233,7 @@ def _load_runtime(path: Path) -> ctypes.CDLL:
     signatures = {
         "layout": (POINTER(LayoutEntry), [POINTER(c_uint64)]),
         "start": (c_void_p, [POINTER(Request)]),
-        "wait": (c_int32, [c_void_p, c_double]),
+        "await": (c_int32, [c_void_p, c_double]),
         "progress": (c_uint64, [c_void_p]),
         "stop": (None, [c_void_p, c_int32]),
         "fault": (POINTER(Fault), [c_void_p]),
@@ -233,6 +241,7 @@ def _load_runtime(path: Path) -> ctypes.CDLL:
         "counts": (c_void_p, [c_void_p, POINTER(c_uint64)]),
         "hazards": (c_void_p, [c_void_p, POINTER(c_uint64)]),
         "finish": (None, [c_void_p]),
+        "base_of": (c_uint64, [c_void_p]),
         "page_size": (c_uint64, []),
         "map": (c_uint64, [c_uint64, POINTER(c_uint64)]),
         "unmap": (None, [c_uint64, c_uint64, c_uint64]),
@@ -277,3 +286,4 @@ def _load_kernel(path: Path) -> ctypes.CDLL:
 def address_of(library: ctypes.CDLL, symbol: str) -> int:
     """The address of a function of `library`."""
     return ctypes.cast(getattr(library, symbol), c_void_p).value or 0
+

@@ -1,23 +1,120 @@
-"""A kernel on one pair of matrices: built, its arrays laid out, its steps launched one after the other."""
+"""A library of kernels and arrays in emulated memory: what launches one after the other work on."""
 
 from __future__ import annotations
 
+import ctypes
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-from softmax_lib.emulator import build, faults, native, symbols
+from softmax_lib.emulator import build, faults, native, symbols, variables
 from softmax_lib.emulator.dwarf import Variable
-from softmax_lib.emulator.launching import Geometry, Instruments, Outcome, launch, watchdog_s
+from softmax_lib.emulator.launching import Call, Geometry, Instruments, Outcome, launch, watchdog_s
 from softmax_lib.emulator.memory import EmulatedArray, device_arrays
 from softmax_lib.emulator.symbols import Symbols
-from softmax_lib.errors import BadInput, NotAvailable, SoftmaxLibError
+from softmax_lib.errors import BadInput, CompileError, NotAvailable, SoftmaxLibError
 from softmax_lib.kernel import Kernel, Step
-from softmax_lib.source import WARP
+from softmax_lib.signature import ROW, Kind, Signature, read_signature
+from softmax_lib.source import WARP, Program
+
+
+@dataclass(frozen=True)
+class Library:
+    """What is compiled: kernels of a program, by name expressions, with so much dynamic shared memory."""
+
+    program: Program
+    entries: tuple[str, ...]
+    warp_size: int = WARP
+    shared_bytes: int = 0
+
+    def path(self, traced: bool) -> Path:
+        """The library, built if it is not there; traced, with every access hooked.
+
+        Raises as `build.kernel_library` does, and `NotAvailable` for a traced one on macOS.
+        """
+        if traced and sys.platform == "darwin":
+            raise NotAvailable("Tracing reads ELF tables, so it runs under Linux only.")
+        return build.kernel_library(
+            self.program, self.entries, self.warp_size, traced, self.shared_bytes
+        )
+
+    def signature(self, path: Path, number: int) -> Signature:
+        """What the entry `number` of the library at `path` takes."""
+        name = self.entries[number]
+        declared = self.program.source.kernel(name)
+        written = (declared.parameters, declared.parameter_names) if declared else ((), ())
+        return read_signature(name, *written, _signature_rows(path, number))
+
+
+@cache
+def _signature_rows(path: Path, number: int) -> np.ndarray:
+    library = native.load(path)
+    count = ctypes.c_int.in_dll(library, f"emulator_parameters_{number}").value
+    rows = (ctypes.c_int * ((count + 1) * ROW)).in_dll(library, f"emulator_signature_{number}")
+    return np.array(rows, int).reshape(count + 1, ROW)
+
+
+@dataclass(frozen=True)
+class Session:
+    """Emulated arrays by name, and the calls that work on them, in order."""
+
+    library: Library
+    path: Path
+    arrays: Mapping[str, EmulatedArray]
+    calls: Sequence[Call]
+    inputs: frozenset[str]
+
+    def run(self, instruments: Instruments | None = None) -> Iterator[tuple[Call, Outcome]]:
+        """Launch the calls in order, up to the first that does not come to its end."""
+        for step, call in enumerate(self.calls):
+            outcome = self.launch(call, instruments, step)
+            yield call, outcome
+            if outcome.fault is not None:
+                return
+
+    def launch(self, call: Call, instruments: Instruments | None = None, step: int = 0) -> Outcome:
+        """Launch one of them on the arrays as they are now."""
+        return launch(self.path, call, self.arrays, instruments, step)
+
+    def exception(self, call: Call, fault: native.Fault) -> SoftmaxLibError:
+        """What to raise for a fault of one of these launches."""
+        return faults.exception_for(fault, self.path, call.geometry, self.arrays, watchdog_s())
+
+    def traced(self) -> Session:
+        """The same on the library that has every access hooked."""
+        return replace(self, path=self.library.path(traced=True))
+
+    def instruments(self, record_limit: int = 0, lines: Sequence[native.Line] = ()) -> Instruments:
+        """What watches a launch of this traced session. Raises `NotAvailable` without pyelftools."""
+        found = traced_symbols(self.path)
+        shared = [native.Array(v.offset, v.bytes) for v in found.shared]
+        in_library = [native.Array(at, v.bytes) for v, at in self.globals()]
+        return Instruments(shared, in_library, record_limit, lines, self.inputs)
+
+    def globals(self) -> list[tuple[Variable, int]]:
+        """The `__device__` variables, and where they lie now. Those that are constants are no arrays."""
+        told = self.library.program.source.variables
+        if not told:
+            return []
+        found = traced_symbols(self.path).variables
+        base = variables.base_of(self.path)
+        return [(v, base + v.offset) for v in found if not v.is_shared and not told.get(v.name)]
+
+
+def traced_symbols(path: Path) -> Symbols:
+    """What a traced library says of itself. Raises `NotAvailable` without pyelftools."""
+    found = symbols.read(path)
+    if found is None:
+        raise NotAvailable("Tracing needs the package pyelftools: `pip install pyelftools`.")
+    return found
+
+
+# ---- sessions of a kernel of the registry
 
 
 @dataclass(frozen=True)
@@ -39,53 +136,18 @@ class LaunchConfig:
         if self.warp_size not in (1, 2, 4, 8, 16, 32):
             raise BadInput(f"A warp has 1, 2, 4, 8, 16 or 32 lanes here, not {self.warp_size}.")
 
-    def library(self, cols: int, traced: bool) -> Path:
-        """The library with its kernels; traced, with every access hooked.
+    def library(self, cols: int) -> Library:
+        """The library with its kernels."""
+        return Library(
+            self.kernel.program(self.block_size, cols), self.kernel.entries, self.warp_size
+        )
 
-        Raises as `build.kernel_library` does, and `NotAvailable` for a traced one on macOS.
-        """
-        if traced and sys.platform == "darwin":
-            raise NotAvailable("Tracing reads ELF tables, so it runs under Linux only.")
-        program = self.kernel.program(self.block_size, cols)
-        return build.kernel_library(program, self.kernel.steps, self.warp_size, traced)
-
-
-@dataclass(frozen=True)
-class Session:
-    """Emulated arrays with the content of x and y, and the library that runs on them."""
-
-    config: LaunchConfig
-    path: Path
-    arrays: Mapping[str, EmulatedArray]
-    shape: tuple[int, int]
-
-    def run(self, instruments: Instruments | None = None) -> Iterator[tuple[Step, Outcome]]:
-        """Launch the kernel's steps in order, up to the first that does not come to its end."""
-        for number, step in enumerate(self.config.kernel.steps):
-            outcome = self.launch(step, self.geometry(step), instruments, number)
-            yield step, outcome
-            if outcome.fault is not None:
-                return
-
-    def geometry(self, step: Step) -> Geometry:
-        """Which threads `step` has here."""
-        config = self.config
-        blocks = step.blocks(*self.shape, config.block_size) if config.grid is None else config.grid
-        return Geometry(blocks, config.block_size, config.warp_size)
-
-    def launch(
-        self,
-        step: Step,
-        geometry: Geometry,
-        instruments: Instruments | None = None,
-        number: int = 0,
-    ) -> Outcome:
-        """Launch one step on the arrays as they are now."""
-        return launch(self.path, step, geometry, self.arrays, self.shape, instruments, number)
-
-    def exception(self, fault: native.Fault) -> SoftmaxLibError:
-        """What to raise for a fault of one of these launches."""
-        return faults.exception_for(fault, self.path, self.arrays, watchdog_s())
+    def call(self, step: Step, number: int, shape: tuple[int, int]) -> Call:
+        """The launch of `step`, entry `number`, for a matrix of this shape."""
+        blocks = step.blocks(*shape, self.block_size) if self.grid is None else self.grid
+        geometry = Geometry((blocks, 1, 1), (self.block_size, 1, 1), self.warp_size)
+        sizes = {name: size.to_bytes(4, "little") for name, size in zip(("rows", "cols"), shape, strict=True)}
+        return Call(step.entry, number, geometry, tuple(sizes.get(n, n) for n in step.arguments))
 
 
 @contextmanager
@@ -96,20 +158,26 @@ def open_session(
 
     Raises what keeps the kernel from starting: `BadInput`, `CompileError`, `NotAvailable`.
     """
-    rows, cols = x.shape
-    path = config.library(cols, traced)
+    library = config.library(x.shape[1])
+    path = library.path(traced)
+    _check_steps(config.kernel, library, path)
+    calls = [
+        config.call(step, library.entries.index(step.entry), x.shape)
+        for step in config.kernel.steps
+    ]
+    variables.restore(path, library.program.source)
     with device_arrays(config.kernel, x, y) as arrays:
-        yield Session(config, path, arrays, (rows, cols))
+        yield Session(library, path, arrays, calls, frozenset({"x"}))
 
 
-def traced_symbols(path: Path) -> Symbols:
-    """What a traced library says of itself. Raises `NotAvailable` without pyelftools."""
-    found = symbols.read(path)
-    if found is None:
-        raise NotAvailable("Tracing needs the package pyelftools: `pip install pyelftools`.")
-    return found
-
-
-def shared_arrays(variables: tuple[Variable, ...]) -> list[native.Array]:
-    """Where shared variables lie in a block's shared memory, as the runtime takes them."""
-    return [native.Array(variable.offset, variable.bytes) for variable in variables]
+def _check_steps(kernel: Kernel, library: Library, path: Path) -> None:
+    """Raises `CompileError` where the kernels take something else than arrays of float and int sizes."""
+    for step in kernel.steps:
+        taken = library.signature(path, library.entries.index(step.entry)).parameters
+        expected = [(0, Kind.SIGNED) if n in ("rows", "cols") else (1, Kind.FLOATING) for n in step.arguments]
+        if [(p.depth, p.kind) for p in taken] != expected or any(p.size != 4 for p in taken):
+            calls = ", ".join(f"{step.entry}({', '.join(step.arguments)})" for step in kernel.steps)
+            raise CompileError(
+                f"{kernel.source.file_name} is launched as {calls}, with arrays of float and int sizes, "
+                "and its kernels take something else."
+            )

@@ -1,4 +1,4 @@
-"""What a kernel's library says of itself: the source line of each instruction, its shared variables.
+"""What a kernel's library says of itself: the source line of each instruction, its variables.
 
 Read from the DWARF tables with pyelftools, once a library: the result is kept beside it.
 """
@@ -25,6 +25,11 @@ class Symbols:
     places: tuple[tuple[str, int], ...]
     variables: tuple[Variable, ...]
 
+    @property
+    def shared(self) -> tuple[Variable, ...]:
+        """The `__shared__` variables."""
+        return tuple(v for v in self.variables if v.is_shared)
+
     def place(self, address: int) -> tuple[str, int]:
         """File name and line of the instruction at `address`; ("", 0) when unknown."""
         at = bisect_right(self.starts, address) - 1
@@ -43,7 +48,7 @@ def place(path: Path, pc: int, exact: bool) -> tuple[str, int]:
 def nearest_variable(path: Path, offset: int) -> Variable | None:
     """The last shared variable that starts at or before `offset`, else the first."""
     symbols = read(path)
-    variables = sorted(symbols.variables, key=lambda v: v.offset) if symbols else []
+    variables = sorted(symbols.shared, key=lambda v: v.offset) if symbols else []
     before = [variable for variable in variables if variable.offset <= offset] or variables[:1]
     return before[-1] if before else None
 

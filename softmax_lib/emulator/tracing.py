@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
 
 import numpy as np
 
 from softmax_lib.arrays import Matrix, host_view, like
-from softmax_lib.emulator.dwarf import Variable
+from softmax_lib.emulator.calls import open_call
 from softmax_lib.emulator.events import EVENT, Trace, TracedArray
-from softmax_lib.emulator.launching import Instruments
-from softmax_lib.emulator.memory import ALIGNMENT, FLOAT_BYTES, EmulatedArray
+from softmax_lib.emulator.memory import ALIGNMENT
 from softmax_lib.emulator.native import RECORD, Operation
-from softmax_lib.emulator.session import LaunchConfig, open_session, shared_arrays, traced_symbols
+from softmax_lib.emulator.session import LaunchConfig, Session, open_session, traced_symbols
 from softmax_lib.emulator.symbols import Symbols
 from softmax_lib.kernel import Kernel
+from softmax_lib.launch_spec import LaunchSpec
 from softmax_lib.source import WARP
 
 MOST_RECORDS = 20_000_000
@@ -41,47 +43,54 @@ def trace(
     config = LaunchConfig(kernel, block_size, warp_size, grid)
     y = np.full(x.shape, np.nan, np.float32)
     with open_session(config, host_view(x), y, traced=True) as session:
-        symbols = traced_symbols(session.path)
-        instruments = Instruments(shared_arrays(symbols.variables), MOST_RECORDS)
-        outcomes = [outcome for _, outcome in session.run(instruments)]
-        if outcomes[-1].fault is not None:
-            raise session.exception(outcomes[-1].fault)
+        traced = _trace(session)
         session.arrays["y"].copy_to(y)
-        named = _named_arrays(session.arrays, symbols.variables)
-        addresses = [array.address for array in session.arrays.values()]
-    records = np.frombuffer(b"".join(outcome.records for outcome in outcomes), RECORD)
-    steps = tuple(step.entry for step in kernel.steps)
-    events = _resolve(records, symbols, named, addresses)
-    return Trace(like(x, y), events, named, steps, block_size, warp_size)
+    return replace(traced, y=like(x, y))
 
 
-def _named_arrays(
-    arrays: Mapping[str, EmulatedArray], variables: Sequence[Variable]
-) -> tuple[TracedArray, ...]:
-    """Global arrays at made-up addresses as far off 256 bytes as the real ones, then shared ones."""
-    in_global = [
-        TracedArray(
-            name,
-            (number + 1) * _ARRAY_SPACING + array.address % ALIGNMENT,
-            array.elements,
-            FLOAT_BYTES,
-            "f4",
-            is_shared=False,
-        )
-        for number, (name, array) in enumerate(arrays.items())
+def trace_spec(spec: LaunchSpec) -> Trace:
+    """Run any kernel and return what every thread did; the arrays among its arguments are written in place.
+
+    Raises as `trace` does, and `WrongType`.
+    """
+    with open_call(spec, traced=True) as session:
+        traced = _trace(session)
+        session.give_back(spec)
+    return traced
+
+
+def _trace(session: Session) -> Trace:
+    outcomes = list(session.run(session.instruments(MOST_RECORDS)))
+    call, last = outcomes[-1]
+    if last.fault is not None:
+        raise session.exception(call, last.fault)
+    records = np.frombuffer(b"".join(outcome.records for _, outcome in outcomes), RECORD)
+    named, addresses = _named_arrays(session)
+    events = _resolve(records, traced_symbols(session.path), named, addresses)
+    steps = tuple(call.name for call in session.calls)
+    geometry = call.geometry
+    return Trace(None, events, named, steps, prod(geometry.block), geometry.warp_size, geometry)
+
+
+def _named_arrays(session: Session) -> tuple[tuple[TracedArray, ...], list[int]]:
+    """Global arrays at made-up addresses as far off 256 bytes as the real ones, then shared ones.
+
+    And the address at which each lies in truth.
+    """
+    in_global = [(name, a.address, a.elements, a.code) for name, a in session.arrays.items()]
+    in_global += [
+        (v.name, at, v.bytes // v.element_bytes, v.code) for v, at in session.globals()
     ]
     in_shared = [
-        TracedArray(
-            variable.name,
-            variable.offset,
-            variable.bytes // variable.element_bytes,
-            variable.element_bytes,
-            f"{'f' if variable.is_float else 'i'}{variable.element_bytes}",
-            is_shared=True,
-        )
-        for variable in variables
+        (v.name, v.offset, v.bytes // v.element_bytes, v.code)
+        for v in traced_symbols(session.path).shared
     ]
-    return (*in_global, *in_shared)
+    named = [
+        TracedArray(name, (i + 1) * _ARRAY_SPACING + at % ALIGNMENT, count, code, is_shared=False)
+        for i, (name, at, count, code) in enumerate(in_global)
+    ]
+    named += [TracedArray(*variable, is_shared=True) for variable in in_shared]
+    return tuple(named), [at for _, at, _, _ in (*in_global, *in_shared)]
 
 
 def _resolve(
@@ -102,8 +111,7 @@ def _resolve(
     resolved["array"] = -1
     accesses = records["operation"] <= Operation.ATOMIC
     for number, array in enumerate(named):
-        low = array.address if array.is_shared else addresses[number]
-        offset = records["address"] - np.uint64(low)
+        offset = records["address"] - np.uint64(addresses[number])
         hit = accesses & (offset < array.elements * array.element_bytes)
         resolved["array"][hit] = number
         resolved["address"][hit] = offset[hit] + np.uint64(array.address)

@@ -4,6 +4,7 @@
 // thread_local ones and every barrier, shuffle and vote is a call that may switch fibers.
 // WARP, lanes a warp, comes from the command line.
 #pragma once
+#include <fenv.h>
 #include <float.h>
 #include <limits.h>
 #include <math.h>
@@ -14,7 +15,9 @@
 #include <string.h>
 
 #include <cmath>
+#include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "kernel_interface.h"
 
@@ -48,15 +51,19 @@
 
 #include "vector_types.h"
 
-#include "device_math.h"
+#include "rounding.h"
+#include "conversions.h"
+#include "float_math.h"
+#include "fast_math.h"
+#include "integer_functions.h"
 
 // ---- 2. who am I
 
-// Blocks and grids have one dimension here.
-#define threadIdx (::uint3{emulator_thread_index(), 0, 0})
-#define blockIdx (::uint3{emulator_block_index(), 0, 0})
-#define blockDim (::dim3(emulator_block_size()))
-#define gridDim (::dim3(emulator_grid_size()))
+#define EMULATOR_AXES(function) function(0), function(1), function(2)
+#define threadIdx (::uint3{EMULATOR_AXES(emulator_thread_index)})
+#define blockIdx (::uint3{EMULATOR_AXES(emulator_block_index)})
+#define blockDim (::dim3(EMULATOR_AXES(emulator_block_size)))
+#define gridDim (::dim3(EMULATOR_AXES(emulator_grid_size)))
 static constexpr int warpSize = WARP;
 
 // ---- 3. threads together, memory, atomics
@@ -75,27 +82,23 @@ static constexpr int warpSize = WARP;
 
 // ---- 5. the generated end of each translation unit
 
-// EMULATOR_ENTRY(softmax_naive, 4, (float*)a[0], (float*)a[1], (int)a[2], (int)a[3])
-#define EMULATOR_ENTRY(kernel, parameters, ...)                                               \
-    static_assert(emulator::parameters_of(kernel) == parameters,                              \
-                  #kernel " is launched with " #parameters " arguments and takes another number"); \
-    EMULATOR_API __attribute__((no_sanitize("thread"))) void emulator_call_##kernel(const int64_t* a) { \
-        kernel(__VA_ARGS__);                                                                  \
-    }
-
-// `extern __shared__ float tile[];` inside a function declares a variable of another file, so it
-// gets one under that symbol: the 48 KiB that a launch may have without asking for more. `initialise`
-// is what the compilers call the function that sets its first values: it has none to set.
-#define EMULATOR_DYNAMIC(name, initialise)                                                 \
-    alignas(128) __attribute__((used)) thread_local float emulator_dynamic_##name[12288]   \
-        __asm__(EMULATOR_SYMBOL(#name));                                                   \
-    extern "C" __attribute__((used)) void emulator_initialise_##name() {}                  \
-    __asm__(".globl " EMULATOR_SYMBOL(#initialise) "\n"                                    \
-            ".set " EMULATOR_SYMBOL(#initialise) ", " EMULATOR_SYMBOL("emulator_initialise_" #name));
-
 namespace emulator {
-template <class... Parameters>
-constexpr int parameters_of(void (*)(Parameters...)) {
-    return sizeof...(Parameters);
+// Neither the wrapper nor what it reads is the kernel's.
+template <class... Parameters, size_t... i>
+__attribute__((noinline, no_sanitize("thread"))) void call(void (*kernel)(Parameters...), void* const* arguments,
+                                                          std::index_sequence<i...>) {
+    kernel(*static_cast<Parameters*>(arguments[i])...);
 }
+template <class... Parameters>
+constexpr std::index_sequence_for<Parameters...> indices_of(void (*)(Parameters...)) { return {}; }
+template <class... Parameters>
+constexpr int parameters_of(void (*)(Parameters...)) { return sizeof...(Parameters); }
 }  // namespace emulator
+
+// EMULATOR_ENTRY(0, softmax<float, 256>): how the runtime calls the kernel, and what it takes.
+#define EMULATOR_ENTRY(number, ...)                                                                     \
+    EMULATOR_API __attribute__((no_sanitize("thread"))) void emulator_call_##number(void* const* arguments) { \
+        emulator::call(__VA_ARGS__, arguments, emulator::indices_of(__VA_ARGS__));                      \
+    }                                                                                                   \
+    EMULATOR_API const int emulator_parameters_##number = emulator::parameters_of(__VA_ARGS__);         \
+    EMULATOR_API const auto emulator_signature_##number = signature::Of<decltype(&__VA_ARGS__)>::table;

@@ -15,6 +15,8 @@ static const char* name_of(Operation operation) {
         case Operation::barrier_and: return "__syncthreads_and()";
         case Operation::barrier_or: return "__syncthreads_or()";
         case Operation::barrier_count: return "__syncthreads_count()";
+        case Operation::cluster_barrier: return "the cluster's barrier";
+        case Operation::grid_barrier: return "the grid's barrier";
         case Operation::syncwarp: return "__syncwarp()";
         case Operation::shuffle: return "__shfl_sync()";
         case Operation::shuffle_up: return "__shfl_up_sync()";
@@ -23,6 +25,15 @@ static const char* name_of(Operation operation) {
         case Operation::ballot: return "__ballot_sync()";
         case Operation::any: return "__any_sync()";
         case Operation::all: return "__all_sync()";
+        case Operation::match_any: return "__match_any_sync()";
+        case Operation::match_all: return "__match_all_sync()";
+        case Operation::reduce_add: return "__reduce_add_sync()";
+        case Operation::reduce_min: return "__reduce_min_sync()";
+        case Operation::reduce_max: return "__reduce_max_sync()";
+        case Operation::reduce_and: return "__reduce_and_sync()";
+        case Operation::reduce_or: return "__reduce_or_sync()";
+        case Operation::reduce_xor: return "__reduce_xor_sync()";
+        case Operation::poll: return "a word of memory";
         default: return "a memory access";
     }
 }
@@ -37,7 +48,8 @@ static std::string in_words(Place place) {
 }
 
 static std::string block_name(const Worker& worker) {
-    return "block (" + std::to_string(worker.block) + ",0,0)";
+    const unsigned* axes = worker.block->axes;
+    return "block (" + std::to_string(axes[0]) + "," + std::to_string(axes[1]) + "," + std::to_string(axes[2]) + ")";
 }
 
 // "thread 3", "threads 0-2,4-63", "threads 0,2,4,6,8,10,..."
@@ -73,15 +85,16 @@ static std::string doing(const Thread& thread, bool many) {
         snprintf(digits, sizeof digits, " mask 0x%08x", thread.call->mask);
         mask = digits;
     }
-    return std::string(many ? "wait at " : "waits at ") + name_of(thread.operation) + mask + " " +
-           in_words(thread.place);
+    std::string verb = thread.state == State::polling ? (many ? "wait for " : "waits for ") : (many ? "wait at " : "waits at ");
+    std::string where = thread.place.file ? " " + in_words(thread.place) : "";
+    return verb + name_of(thread.operation) + mask + where;
 }
 
 // Who does what: "thread 3 exited; threads 0-2,4-63 wait at __syncthreads() tree.cu:6".
 static std::string census(const Worker& worker, const Thread* leave_out) {
     std::vector<std::pair<std::string, std::vector<int>>> groups;
-    for (int i = 0; i < worker.thread_count; i++) {
-        const Thread& thread = worker.threads[i];
+    for (int i = 0; i < worker.shape.threads; i++) {
+        const Thread& thread = worker.block->threads[i];
         if (&thread == leave_out) continue;
         std::string key = doing(thread, true);
         size_t at = 0;
@@ -91,7 +104,7 @@ static std::string census(const Worker& worker, const Thread* leave_out) {
     }
     std::string exited, others;
     for (const auto& [key, threads] : groups) {
-        const Thread& first = worker.threads[threads[0]];
+        const Thread& first = worker.block->threads[threads[0]];
         std::string clause = in_words(threads) + " " + doing(first, threads.size() > 1);
         std::string& list = first.state == State::exited ? exited : others;
         list += (list.empty() ? "" : "; ") + clause;
@@ -102,7 +115,7 @@ static std::string census(const Worker& worker, const Thread* leave_out) {
 static Fault fault_of(const Worker& worker, FaultKind kind, const std::string& text) {
     Fault fault{};
     fault.kind = kind;
-    fault.block = worker.block;
+    fault.block = worker.block->number;
     fault.thread = worker.running ? worker.running->index : 0;
     snprintf(fault.text, sizeof fault.text, "%s", text.c_str());
     return fault;
@@ -117,28 +130,71 @@ static void set_place(Fault& fault, Place place) {
     snprintf(fault.file, sizeof fault.file, "%s", file_name(place));
 }
 
+static void set_address(const Worker& worker, Fault& fault, uintptr_t address) {
+    // Near the block's shared memory, but in no array: it was meant to be there.
+    constexpr int64_t near = 64 << 10;
+    uintptr_t offset;
+    bool is_elsewhere = worker.shared_owner(address, offset) && offset != address - reinterpret_cast<uintptr_t>(worker.shared_low);
+    int64_t shared = static_cast<int64_t>(is_elsewhere ? offset : address - reinterpret_cast<uintptr_t>(worker.shared_low));
+    fault.in_shared = worker.shared_low && shared >= -near &&
+                      shared < static_cast<int64_t>(worker.launch->library.shared_bytes) + near;
+    fault.address = fault.in_shared ? static_cast<uint64_t>(shared) : address;
+}
+
 static bool waits(const Thread& thread) {
-    return thread.state == State::at_barrier || thread.state == State::in_warp_call;
+    return thread.state != State::exited && thread.state != State::running && thread.state != State::not_started;
 }
 
-static Fault describe_waiting(const Worker& worker) {
-    bool all_at_barriers = true, some_exited = false;
-    for (int i = 0; i < worker.thread_count; i++) {
-        some_exited = some_exited || worker.threads[i].state == State::exited;
-        all_at_barriers = all_at_barriers && worker.threads[i].state != State::in_warp_call;
+// The first block whose threads wait: what is said is said of that one.
+static void choose_block(Worker& worker) {
+    for (size_t i = 0; i < worker.live_blocks; i++) {
+        if (worker.blocks[i].exited == worker.shape.threads) continue;
+        worker.block = &worker.blocks[i];
+        return;
     }
-    std::string block = block_name(worker), who = census(worker, nullptr);
-    if (!all_at_barriers) return fault_of(worker, FaultKind::deadlock, "deadlock in " + block + ": " + who);
-    return fault_of(worker, FaultKind::barrier,
-                    some_exited ? "barrier not reached by every thread of " + block + ": " + who
-                                : "threads of " + block + " wait at different barriers: " + who);
 }
 
-// Its place is where the first thread waits that the text names.
-Fault describe_stall(const Worker& worker) {
-    Fault fault = describe_waiting(worker);
-    for (int i = 0; i < worker.thread_count && !fault.line; i++) {
-        if (waits(worker.threads[i])) set_place(fault, worker.threads[i].place);
+// How many threads of the block are in each state.
+struct Tally {
+    int of[static_cast<int>(State::exited) + 1] = {};
+
+    explicit Tally(const Worker& worker) {
+        for (int i = 0; i < worker.shape.threads; i++) of[static_cast<int>(worker.block->threads[i].state)]++;
+    }
+    int operator()(State state) const { return of[static_cast<int>(state)]; }
+};
+
+static FaultKind kind_of_stall(const Tally& tally) {
+    if (tally(State::polling)) return FaultKind::waiting;
+    return tally(State::in_warp_call) ? FaultKind::deadlock : FaultKind::barrier;
+}
+
+static std::string lead_of_stall(const Worker& worker, const Tally& tally) {
+    std::string block = block_name(worker);
+    switch (kind_of_stall(tally)) {
+        case FaultKind::waiting: return "in " + block + " ";
+        case FaultKind::deadlock: return "deadlock in " + block + ": ";
+        default: break;
+    }
+    if (tally(State::at_wide_barrier)) return "not every thread reaches the barrier that " + block + " waits at: ";
+    if (tally(State::exited)) return "barrier not reached by every thread of " + block + ": ";
+    return "threads of " + block + " wait at different barriers: ";
+}
+
+// Its place is where the first thread waits that the text names; of one that polls, if any does.
+Fault describe_stall(Worker& worker) {
+    choose_block(worker);
+    Tally tally(worker);
+    Fault fault = fault_of(worker, kind_of_stall(tally), lead_of_stall(worker, tally) + census(worker, nullptr));
+    bool polls = fault.kind == FaultKind::waiting;
+    for (int i = 0; i < worker.shape.threads; i++) {
+        const Thread& thread = worker.block->threads[i];
+        if (!waits(thread) || (polls && thread.state != State::polling)) continue;
+        fault.thread = i;
+        if (polls) set_address(worker, fault, thread.received);
+        if (thread.place.file) set_place(fault, thread.place);
+        else fault.pc = static_cast<uint64_t>(thread.place.line);
+        break;
     }
     return fault;
 }
@@ -162,12 +218,7 @@ Fault describe_access(const Worker& worker, Access access, int size, uintptr_t a
     fault.access = access;
     fault.size = size;
     fault.pc = offset_of(worker, pc);
-    // Near the block's shared memory, but in no array: it was meant to be there.
-    constexpr int64_t near = 64 << 10;
-    int64_t shared = static_cast<int64_t>(address - reinterpret_cast<uintptr_t>(worker.shared_low));
-    fault.in_shared = worker.shared_low && shared >= -near &&
-                      shared < static_cast<int64_t>(worker.launch->library.shared_bytes) + near;
-    fault.address = fault.in_shared ? static_cast<uint64_t>(shared) : address;
+    set_address(worker, fault, address);
     return fault;
 }
 

@@ -21,6 +21,8 @@ enum class Operation : uint8_t {
     barrier_and,
     barrier_or,
     barrier_count,
+    cluster_barrier,
+    grid_barrier,
     syncwarp,
     shuffle,
     shuffle_up,
@@ -29,6 +31,15 @@ enum class Operation : uint8_t {
     ballot,
     any,
     all,
+    match_any,
+    match_all,
+    reduce_add,
+    reduce_min,
+    reduce_max,
+    reduce_and,
+    reduce_or,
+    reduce_xor,
+    poll,
 };
 
 // How the bytes of a shuffled value are to be read.
@@ -46,21 +57,48 @@ struct WarpCall {
 
 }  // namespace emulator
 
-// The generated end of every kernel's translation unit calls the kernel with these arguments,
-// each an address or an int.
-typedef void (*emulator_entry)(const int64_t* arguments);
+// The generated end of every kernel's translation unit calls the kernel with these arguments: the
+// address of each, as the driver's own launch takes them.
+typedef void (*emulator_entry)(void* const* arguments);
 
 // Within one CUDA thread these never change, so the compiler may ask once.
 #define EMULATOR_CONSTANT __attribute__((const, nothrow, leaf))
 
-EMULATOR_API unsigned emulator_thread_index() EMULATOR_CONSTANT;
-EMULATOR_API unsigned emulator_block_index() EMULATOR_CONSTANT;
-EMULATOR_API unsigned emulator_block_size() EMULATOR_CONSTANT;
-EMULATOR_API unsigned emulator_grid_size() EMULATOR_CONSTANT;
+// Along an axis: 0 is x.
+EMULATOR_API unsigned emulator_thread_index(int axis) EMULATOR_CONSTANT;
+EMULATOR_API unsigned emulator_block_index(int axis) EMULATOR_CONSTANT;
+EMULATOR_API unsigned emulator_block_size(int axis) EMULATOR_CONSTANT;
+EMULATOR_API unsigned emulator_grid_size(int axis) EMULATOR_CONSTANT;
+EMULATOR_API unsigned emulator_cluster_size(int axis) EMULATOR_CONSTANT;
+// Whether the launch is cooperative: all its blocks take turns, and it may have grid barriers.
+EMULATOR_API bool emulator_is_cooperative() EMULATOR_CONSTANT;
+
 EMULATOR_API int emulator_barrier(emulator::Operation, int predicate, emulator::Place) noexcept;
 EMULATOR_API uint64_t emulator_warp_call(const emulator::WarpCall&, emulator::Place) noexcept;
 EMULATOR_API unsigned emulator_active_mask();
-EMULATOR_API uint64_t emulator_atomic_load(const void* address, int size);
+
+// A barrier of all threads of a cluster or of a cooperative grid, in halves: what `emulator_arrive`
+// returns goes into `emulator_wait`. Not to be mixed up within a launch.
+EMULATOR_API uint64_t emulator_arrive(emulator::Operation, emulator::Place) noexcept;
+EMULATOR_API void emulator_wait(emulator::Operation, uint64_t arrival, emulator::Place) noexcept;
+
+// The thread finds that it has to wait for what another one does to memory: lets others run, those
+// of its block first. Call it in a loop around a condition that only reads memory.
+EMULATOR_API void emulator_poll(emulator::Place) noexcept;
+
+// Grows with every call; no time.
+EMULATOR_API uint64_t emulator_clock();
+
+// Shared memory of another block of the cluster, by its rank: where `pointer`, into this block's own,
+// is there. Null where the block is not of the cluster.
+EMULATOR_API void* emulator_map_shared(const void* pointer, unsigned rank);
+// The rank of the block whose shared memory `pointer` points into; its own for any other pointer.
+EMULATOR_API unsigned emulator_shared_rank(const void* pointer);
+EMULATOR_API bool emulator_is_shared(const void* pointer);
+
+// Sizes are 1, 2, 4 or 8 bytes.
+EMULATOR_API uint64_t emulator_atomic_load(const void* address, int size);  // an update begins so
+EMULATOR_API uint64_t emulator_atomic_read(const void* address, int size);  // nothing follows
 EMULATOR_API bool emulator_atomic_exchange_if(void* address, int size, uint64_t expected,
                                               uint64_t desired);
 EMULATOR_API int emulator_print(const char* format, ...) __attribute__((format(printf, 1, 2)));

@@ -50,26 +50,51 @@ Library::Library(const void* symbol) {
 // ---- launches
 
 static std::vector<Array> copy_of(const Array* arrays, int count) {
-    return std::vector<Array>(arrays, arrays + count);
+    return {arrays, arrays + count};
 }
+
+static BlockShape shape_of(const Request& request) {
+    BlockShape shape;
+    shape.threads = 1;
+    for (int axis = 0; axis < 3; axis++) {
+        shape.axes[axis] = request.block[axis];
+        shape.threads *= static_cast<int>(request.block[axis]);
+    }
+    shape.warp_size = request.warp_size;
+    shape.lane_bits = __builtin_ctz(static_cast<unsigned>(request.warp_size));
+    return shape;
+}
+
+static uint64_t product(const uint32_t (&axes)[3]) { return uint64_t(axes[0]) * axes[1] * axes[2]; }
 
 Launch::Launch(const Request& given)
     : request(given),
-      arguments(given.arguments, given.arguments + given.argument_count),
+      shape(shape_of(given)),
+      blocks_a_cluster(product(given.cluster)),
+      blocks_a_group(given.cooperative ? product(given.grid) : blocks_a_cluster),
       arrays(copy_of(given.arrays, given.array_count)),
       variables(copy_of(given.variables, given.variable_count)),
       library(reinterpret_cast<const void*>(given.entry)),
-      next_block(given.first_block) {
+      next_group(given.first_block / blocks_a_group) {
     if (!given.metered) return;
     std::vector<Line> lines(given.lines, given.lines + given.line_count);
-    meter = std::make_unique<Meter>(arrays, given.input_count, lines, library.shared_bytes,
-                                    given.block_size, given.warp_size);
+    meter = std::make_unique<Meter>(arrays, variables, lines, library.shared_bytes, shape.threads,
+                                    shape.warp_size);
 }
 
 void Launch::report(const Fault& found) {
     std::lock_guard<std::mutex> lock(mutex);
     if (fault.kind == FaultKind::none || found.block < fault.block) fault = found;
     faulted = true;
+}
+
+bool Launch::may_be_helped(uint64_t block) {
+    std::this_thread::yield();
+    std::lock_guard<std::mutex> lock(mutex);
+    for (const Worker* worker : workers) {
+        if (worker && worker->live_blocks && worker->first_block < block) return true;
+    }
+    return false;
 }
 
 // Workers are kept between launches, for their stacks.
@@ -115,10 +140,13 @@ static void work(Launch& launch, int number) {
 
 using namespace emulator;
 
+uint64_t emulator_base_of(const void* symbol) { return Library(symbol).base; }
+
 Launch* emulator_start(const Request* request) {
     auto launch = std::make_unique<Launch>(*request);
     int count = request->workers;
-    if (request->blocks < static_cast<uint64_t>(count)) count = static_cast<int>(request->blocks);
+    uint64_t groups = request->blocks / launch->blocks_a_group;
+    if (groups < static_cast<uint64_t>(count)) count = static_cast<int>(groups);
     launch->workers.resize(count);
     launch->running = count;
     install_signal_handlers();
@@ -126,7 +154,7 @@ Launch* emulator_start(const Request* request) {
     return launch.release();
 }
 
-int emulator_wait(Launch* launch, double seconds) {
+int emulator_await(Launch* launch, double seconds) {
     std::unique_lock<std::mutex> lock(launch->mutex);
     return launch->all_done.wait_for(lock, std::chrono::duration<double>(seconds),
                                      [launch] { return launch->running == 0; });
@@ -157,13 +185,13 @@ const Record* emulator_records(Launch* launch, uint64_t* count) {
 }
 
 const LineCounts* emulator_counts(Launch* launch, uint64_t* count) {
-    *count = launch->meter ? launch->meter->counts.size() : 0;
-    return launch->meter ? launch->meter->counts.data() : nullptr;
+    *count = launch->meter ? launch->meter->requests.counts.size() : 0;
+    return launch->meter ? launch->meter->requests.counts.data() : nullptr;
 }
 
 const Hazard* emulator_hazards(Launch* launch, uint64_t* count) {
-    *count = launch->meter ? launch->meter->hazards.size() : 0;
-    return launch->meter ? launch->meter->hazards.data() : nullptr;
+    *count = launch->meter ? launch->meter->hazards.found.size() : 0;
+    return launch->meter ? launch->meter->hazards.found.data() : nullptr;
 }
 
 void emulator_finish(Launch* launch) {

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "block.h"
 #include "kernel_interface.h"
 #include "meter.h"
 #include "trace.h"
@@ -18,34 +19,35 @@ namespace emulator {
 struct Array {
     uint64_t address;
     uint64_t bytes;
+    int32_t is_input;    // only to be read
+    int32_t unused;
 };
 
 struct Request {
     emulator_entry entry;
-    const int64_t* arguments;   // what `entry` hands to the kernel
+    void* const* arguments;     // the address of each of the kernel's arguments
     // Traced launches, which check every access: all that the kernel may touch.
     const Array* arrays;
     const Array* variables;     // the block's shared ones; addresses count from their segment
-    uint64_t grid;              // gridDim.x
+    const Line* lines;          // of the library, for metered launches
     uint64_t first_block;       // blocks first_block .. first_block + blocks - 1 run
     uint64_t blocks;
+    uint64_t record_limit;      // 0: check, but keep no records
+    uint32_t grid[3];           // blocks, by axis
+    uint32_t cluster[3];        // blocks of a cluster; 1 without clusters
+    uint32_t block[3];          // threads of a block
+    int32_t warp_size;
+    int32_t cooperative;        // all blocks take turns, so that one can wait for any other
     int32_t array_count;
     int32_t variable_count;
-    int32_t block_size;
-    int32_t warp_size;
+    int32_t line_count;
     int32_t workers;            // OS threads
     int32_t traced;             // checks every access; one worker
-    int32_t step;               // written into each record
-    int32_t argument_count;
-    uint64_t record_limit;      // 0: check, but keep no records
-    const Line* lines;          // of the library, for metered launches
-    int32_t line_count;
     int32_t metered;            // counts requests and watches for hazards; traced ones only
-    int32_t input_count;        // the first so many arrays are only to be read
-    int32_t unused;
+    int32_t step;               // written into each record
 };
 
-enum class FaultKind : int32_t { none, barrier, deadlock, address, hang, other, record_limit };
+enum class FaultKind : int32_t { none, barrier, deadlock, waiting, address, hang, other, record_limit };
 
 enum class Access : int32_t { unknown, load, store };
 
@@ -56,8 +58,8 @@ struct Fault {
     Access access;
     uint64_t block;
     uint64_t pc;         // offset in the kernel's library; 0: unknown
-    uint64_t address;    // illegal addresses; 0: unknown
-    int32_t thread;
+    uint64_t address;    // illegal addresses, and what is waited for; 0: unknown
+    int32_t thread;      // x first, then y, then z
     int32_t size;        // bytes accessed; 0: unknown
     int32_t in_shared;   // `address` is an offset in the block's shared memory
     int32_t pc_is_exact; // else it is where a call would have returned to
@@ -90,15 +92,17 @@ struct Launch {
     explicit Launch(const Request& given);
 
     const Request request;
-    std::vector<int64_t> arguments;
+    BlockShape shape;
+    uint64_t blocks_a_cluster;
+    uint64_t blocks_a_group;     // those that take turns: one, a cluster, or the grid
     std::vector<Array> arrays, variables;
     Library library;             // the kernel's
     std::vector<Record> records;
     std::unique_ptr<Meter> meter;
 
-    // Workers take blocks in ascending order, so when one faults all lower ones have been taken;
-    // they run to their end, and the fault of the lowest block is reported: always the same one.
-    std::atomic<uint64_t> next_block;
+    // Workers take groups of blocks in ascending order, so when one faults all lower ones have been
+    // taken; they run to their end, and the fault of the lowest is reported: always the same one.
+    std::atomic<uint64_t> next_group;
     std::atomic<bool> faulted{false};
     std::atomic<StopReason> stop{StopReason::none};
 
@@ -111,13 +115,17 @@ struct Launch {
     Fault fault{};
 
     void report(const Fault& found);
+    // Whether a block that only waits can hope for a lower one, which still runs.
+    bool may_be_helped(uint64_t block);
 };
 
 }  // namespace emulator
 
+// Where the library that `symbol` is in was loaded.
+EMULATOR_API uint64_t emulator_base_of(const void* symbol);
 EMULATOR_API emulator::Launch* emulator_start(const emulator::Request* request);
 // Waits at most `seconds`; whether all is done.
-EMULATOR_API int emulator_wait(emulator::Launch* launch, double seconds);
+EMULATOR_API int emulator_await(emulator::Launch* launch, double seconds);
 // CUDA threads that have finished so far.
 EMULATOR_API uint64_t emulator_progress(emulator::Launch* launch);
 EMULATOR_API void emulator_stop(emulator::Launch* launch, emulator::StopReason reason);
@@ -126,5 +134,5 @@ EMULATOR_API const emulator::Record* emulator_records(emulator::Launch* launch, 
 // What a metered launch counted and found.
 EMULATOR_API const emulator::LineCounts* emulator_counts(emulator::Launch* launch, uint64_t* count);
 EMULATOR_API const emulator::Hazard* emulator_hazards(emulator::Launch* launch, uint64_t* count);
-// Joins the OS threads: call it after emulator_wait has said that all is done.
+// Joins the OS threads: call it after emulator_await has said that all is done.
 EMULATOR_API void emulator_finish(emulator::Launch* launch);

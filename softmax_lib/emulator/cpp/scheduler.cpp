@@ -1,43 +1,13 @@
-// Blocks, barriers, shuffles and votes: who runs, who waits, who goes on.
+// Who runs, who waits, who goes on: threads of a block, and blocks that take turns.
+#include <algorithm>
 #include <cstring>
 
+#include "warp_calls.h"
 #include "worker.h"
 
 namespace emulator {
 
 __thread Worker* current_worker = nullptr;
-
-// ---- which threads can go on
-
-void ReadySet::clear(int warps) {
-    words_ = (warps + 63) / 64;
-    memset(lanes_, 0, warps * sizeof *lanes_);
-    memset(warps_, 0, words_ * sizeof *warps_);
-}
-
-void ReadySet::add(int warp, uint32_t lanes) {
-    lanes_[warp] |= lanes;
-    if (lanes_[warp]) warps_[warp / 64] |= uint64_t(1) << warp % 64;
-}
-
-int ReadySet::take(int warp, int lane_bits) {
-    if (!lanes_[warp]) warp = next_warp(warp);
-    if (warp < 0) return -1;
-    int lane = __builtin_ctz(lanes_[warp]);
-    lanes_[warp] &= lanes_[warp] - 1;
-    if (!lanes_[warp]) warps_[warp / 64] &= ~(uint64_t(1) << warp % 64);
-    return (warp << lane_bits) + lane;
-}
-
-int ReadySet::next_warp(int warp) const {
-    uint64_t above = ~uint64_t(0) << warp % 64;
-    for (int i = 0; i <= words_; i++) {  // the first word twice: it wraps around
-        int word = (warp / 64 + i) % words_;
-        uint64_t found = warps_[word] & (i == 0 ? above : ~uint64_t(0));
-        if (found) return word * 64 + __builtin_ctzll(found);
-    }
-    return -1;
-}
 
 // ---- a block's shared memory: the thread-local variables of the kernel's library
 
@@ -60,60 +30,99 @@ void Worker::find_shared_memory() {
 #endif
 }
 
+void* Worker::map_shared(const void* pointer, unsigned rank) {
+    uintptr_t offset = reinterpret_cast<uintptr_t>(pointer) - reinterpret_cast<uintptr_t>(shared_low);
+    if (offset >= launch->library.shared_bytes) return nullptr;
+    for (size_t i = 0; i < live_blocks; i++) {
+        Block& other = blocks[i];
+        if (other.cluster != block->cluster || other.rank != rank) continue;
+        return (&other == block ? shared_low : other.shared.data()) + offset;
+    }
+    return nullptr;
+}
+
+const Block* Worker::shared_owner(uintptr_t address, uintptr_t& offset) const {
+    offset = address - reinterpret_cast<uintptr_t>(shared_low);
+    if (offset < launch->library.shared_bytes) return block;
+    for (size_t i = 0; live_blocks > 1 && i < live_blocks; i++) {
+        offset = address - reinterpret_cast<uintptr_t>(blocks[i].shared.data());
+        if (offset < blocks[i].shared.size()) return &blocks[i];
+    }
+    return nullptr;
+}
+
 // ---- running blocks
 
 Worker::Worker() : stacks(this, fiber_main), signal_stack(64 << 10), rescue_stack(256 << 10) {}
 
 void Worker::run(Launch& given) {
     launch = &given;
-    const Request& request = given.request;
-    thread_count = request.block_size;
-    warp_size = request.warp_size;
-    lane_bits = __builtin_ctz(static_cast<unsigned>(warp_size));
-    all_lanes_ = ~0u >> (32 - warp_size);
-    if (threads.size() < static_cast<size_t>(thread_count)) threads.resize(thread_count);
+    shape = given.shape;
+    blocks.resize(std::max(blocks.size(), static_cast<size_t>(given.blocks_a_group)));
     find_shared_memory();
-    uint64_t end = request.first_block + request.blocks;
+    const Request& request = given.request;
+    uint64_t end = (request.first_block + request.blocks) / given.blocks_a_group;
     while (!given.faulted && given.stop == StopReason::none) {
-        uint64_t taken = given.next_block.fetch_add(1);
+        uint64_t taken = given.next_group.fetch_add(1);
         if (taken >= end) break;
-        run_block(taken);
+        run_group(taken);
     }
-    if (given.meter && !given.meter->is_complete && !given.faulted) {
+    if (given.meter && !given.meter->requests.is_complete && !given.faulted) {
         Fault fault{};
         fault.kind = FaultKind::record_limit;
         given.report(fault);
     }
     if (request.traced) trace_relocate(*this);
+    live_blocks = 0;
 }
 
-void Worker::run_block(uint64_t number) {
-    block = number;
-    start_block();
-    running = &threads[ready_.take(0, lane_bits)];
+void Worker::run_group(uint64_t group) {
+    live_blocks = launch->blocks_a_group;
+    place_blocks(group);
+    first_block = blocks[0].number;
+    idle_ = {};
+    idle_polls_ = 0;
+    block = &blocks[0];
+    // What no thread of a block wrote reads as NaN, in every block alike.
+    size_t bytes = launch->library.shared_bytes;
+    if (shared_low) memset(shared_low, 0xff, bytes);
+    for (size_t i = 0; i < live_blocks; i++) {
+        if (live_blocks > 1) blocks[i].shared.assign(bytes, static_cast<char>(0xff));
+        blocks[i].start(shape, launch->request.traced);
+        if (launch->meter) launch->meter->start_block(i, blocks[i].number, blocks[i].cluster);
+    }
+    if (launch->meter) launch->meter->enter_block(0);
+    running = next_thread(0);
     running->stack = stacks.take();
     emulator_switch(&main_stack_pointer_, running->stack->parked);
     running = nullptr;
-    if (launch->meter) launch->meter->end_block();
+    if (launch->meter) launch->meter->end_blocks();
 }
 
-void Worker::start_block() {
-    // What no thread of this block wrote reads as NaN, in every block alike.
-    if (shared_low) memset(shared_low, 0xff, launch->library.shared_bytes);
-    int warps = (thread_count + warp_size - 1) >> lane_bits;
-    ready_.clear(warps);
-    memset(waiting_lanes_, 0, warps * sizeof *waiting_lanes_);
-    for (int i = 0; i < thread_count; i++) {
-        Thread& thread = threads[i];
-        thread.index = i;
-        thread.state = State::not_started;
+// Which blocks of the grid take turns now, and the barriers they can meet at.
+void Worker::place_blocks(uint64_t group) {
+    const Request& request = launch->request;
+    uint64_t a_cluster = launch->blocks_a_cluster;
+    for (size_t i = 0; i < live_blocks; i++) {
+        uint64_t at = group * live_blocks + i;
+        Block& here = blocks[i];
+        here.rank = static_cast<unsigned>(at % a_cluster);
+        here.cluster = static_cast<unsigned>(i / a_cluster);
+        uint64_t cluster = at / a_cluster, rank = here.rank;
+        uint64_t below = 1;
+        here.number = 0;
+        for (int axis = 0; axis < 3; axis++) {
+            uint64_t wide = request.cluster[axis], clusters = request.grid[axis] / wide;
+            here.axes[axis] = static_cast<unsigned>(cluster % clusters * wide + rank % wide);
+            here.number += here.axes[axis] * below;
+            below *= request.grid[axis];
+            cluster /= clusters;
+            rank /= wide;
+        }
     }
-    if (launch->meter) launch->meter->start_block(block);
-    if (launch->request.traced) open_records.assign(thread_count, OpenRecords());
-    for (int warp = 0; warp < warps; warp++) ready_.add(warp, existing_lanes(warp));
-    exited_ = arrived_ = predicates_ = 0;
-    first_arrived_ = nullptr;
-    same_barrier_ = true;
+    uint64_t threads = static_cast<uint64_t>(shape.threads);
+    grid_barrier_ = {live_blocks * threads, 0, 0};
+    cluster_barriers_.assign(live_blocks / a_cluster, {a_cluster * threads, 0, 0});
 }
 
 // The bottom of every stack. A parked fiber may be resumed by another OS thread, in a later launch,
@@ -125,24 +134,23 @@ void Worker::run_threads() {
         Thread& thread = *running;
         thread.state = State::running;
         in_runtime = false;
-        launch->request.entry(launch->arguments.data());
+        launch->request.entry(launch->request.arguments);
         enter_runtime(nullptr);
         thread_exited(thread);
 
         Stack* stack = thread.stack;
-        int next = ready_.take(warp_of(thread), lane_bits);
-        if (next >= 0 && threads[next].state == State::not_started) {
+        Thread* next = next_thread(shape.warp_of(thread));
+        if (next && next->state == State::not_started) {
             // The next thread starts on this very stack: kernels without barriers never switch.
-            running = &threads[next];
+            running = next;
             running->stack = stack;
             continue;
         }
-        if (next < 0 && exited_ < thread_count) stalled();
         stacks.give_back(stack);
-        if (next < 0) {
+        if (!next) {
             emulator_switch(&stack->parked, main_stack_pointer_);
         } else {
-            running = &threads[next];
+            running = next;
             emulator_switch(&stack->parked, running->stack_pointer);
         }
     }
@@ -151,15 +159,60 @@ void Worker::run_threads() {
 void Worker::thread_exited(Thread& thread) {
     if (launch->request.traced) trace_settle_store(*this, thread);
     thread.state = State::exited;
-    exited_++;
+    block->exited++;
+    idle_polls_ = 0;
     finished.store(finished.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
+// The next of this block that can go on, else of another; null when all have exited.
+Thread* Worker::next_thread(int warp) {
+    int next = block->ready.take(warp, shape.lane_bits);
+    return next >= 0 ? &block->threads[next] : next_elsewhere();
+}
+
+Thread* Worker::next_elsewhere() {
+    size_t here = static_cast<size_t>(block - blocks.data());
+    int exited = 0;
+    for (size_t i = 1; i <= live_blocks; i++) {
+        Block& other = blocks[(here + i) % live_blocks];
+        exited += other.exited == shape.threads;
+        if (other.ready.is_empty()) continue;
+        enter_block(other);
+        return &other.threads[other.ready.take(0, shape.lane_bits)];
+    }
+    if (exited == static_cast<int>(live_blocks)) return nullptr;
+    if (!wake_pollers()) stalled();
+    return next_elsewhere();
+}
+
+// Nobody else can go on: those that poll look again.
+bool Worker::wake_pollers() {
+    constexpr uint64_t most_idle_polls = 1 << 19;
+    bool is_any = false;
+    for (size_t i = 0; i < live_blocks; i++) {
+        Block& other = blocks[i];
+        for (int index; (index = other.polling.take(0, shape.lane_bits)) >= 0; is_any = true) {
+            other.ready.add(index >> shape.lane_bits, 1u << (index & (shape.warp_size - 1)));
+        }
+    }
+    return is_any && (idle_polls_ < most_idle_polls || launch->may_be_helped(blocks[0].number));
+}
+
+void Worker::enter_block(Block& next) {
+    if (&next == block) return;
+    size_t bytes = launch->library.shared_bytes;
+    if (shared_low) {
+        memcpy(block->shared.data(), shared_low, bytes);
+        memcpy(shared_low, next.shared.data(), bytes);
+    }
+    block = &next;
+    if (launch->meter) launch->meter->enter_block(static_cast<size_t>(block - blocks.data()));
+}
+
 void Worker::yield(Thread& thread, int next_warp) {
-    int next = ready_.take(next_warp, lane_bits);
-    if (next < 0) stalled();
-    if (next == thread.index) return;
-    resume(threads[next], &thread.stack_pointer);
+    Thread* next = next_thread(next_warp);
+    if (next == &thread) return;
+    resume(*next, &thread.stack_pointer);
 }
 
 void Worker::resume(Thread& next, void** save) {
@@ -174,8 +227,8 @@ void Worker::resume(Thread& next, void** save) {
 // What costs in a barrier is waiting for the lines at the top of the next stack. After a barrier
 // threads mostly run in the order of their numbers; where they do not, nothing is lost.
 void Worker::prefetch_stack(int index) const {
-    if (index >= thread_count) return;
-    const char* top = static_cast<const char*>(threads[index].stack_pointer);
+    if (index >= shape.threads) return;
+    const char* top = static_cast<const char*>(block->threads[index].stack_pointer);
     for (int line = 0; line < 4; line++) __builtin_prefetch(top + line * 64, 1);
 }
 
@@ -206,51 +259,95 @@ void Worker::stop_here(const void* pc, bool pc_is_exact) {
     leave_block();
 }
 
-unsigned Worker::existing_lanes(int warp) const {
-    int missing = ((warp + 1) << lane_bits) - thread_count;  // in the last warp
-    return all_lanes_ >> (missing > 0 ? missing : 0);
-}
-
 // ---- barriers
-
-static bool same_place(const Thread& a, const Thread& b) {
-    return a.operation == b.operation && a.place.line == b.place.line &&
-           (a.place.file == b.place.file || strcmp(a.place.file, b.place.file) == 0);
-}
 
 int Worker::barrier(Operation operation, int predicate, Place place) {
     Thread& thread = *running;
-    thread.operation = operation;
-    thread.place = place;
-    thread.state = State::at_barrier;
-    if (!first_arrived_) first_arrived_ = &thread;
-    same_barrier_ = same_barrier_ && same_place(*first_arrived_, thread);
-    predicates_ += predicate != 0;
-    bool complete = ++arrived_ == thread_count && same_barrier_;
+    block->arrive(thread, operation, predicate, place);
+    bool complete = block->arrived == shape.threads && block->same_barrier;
     if (complete) release_barrier();
     prefetch_stack(thread.index + 3);
-    yield(thread, complete ? 0 : warp_of(thread));  // released threads go on in their order
+    yield(thread, complete ? 0 : shape.warp_of(thread));  // released threads go on in their order
     thread.state = State::running;
-    return barrier_result_;
+    return block->barrier_result;
 }
 
 void Worker::release_barrier() {
-    switch (first_arrived_->operation) {
-        case Operation::barrier_and: barrier_result_ = predicates_ == thread_count; break;
-        case Operation::barrier_or: barrier_result_ = predicates_ != 0; break;
-        default: barrier_result_ = predicates_;
-    }
+    block->complete_barrier();
+    idle_polls_ = 0;
     if (launch->meter) launch->meter->meet_block();
-    arrived_ = predicates_ = 0;
-    first_arrived_ = nullptr;
-    for (int warp = 0; warp << lane_bits < thread_count; warp++) ready_.add(warp, existing_lanes(warp));
+    for (int warp = 0; warp < shape.warps(); warp++) block->ready.add(warp, shape.lanes_of(warp));
+}
+
+WideBarrier& Worker::wide_barrier(Operation operation) {
+    return operation == Operation::grid_barrier ? grid_barrier_ : cluster_barriers_[block->cluster];
+}
+
+uint64_t Worker::arrive(Operation operation, Place place) {
+    if (operation == Operation::grid_barrier && !launch->request.cooperative) {
+        abandon(describe_failure(*this, "a barrier of the whole grid needs a cooperative launch", place));
+    }
+    WideBarrier& barrier = wide_barrier(operation);
+    uint64_t phase = barrier.phase;
+    idle_polls_ = 0;
+    if (++barrier.arrived == barrier.expected) release_wide_barrier(operation, barrier);
+    return phase;
+}
+
+void Worker::release_wide_barrier(Operation operation, WideBarrier& barrier) {
+    barrier.arrived = 0;
+    barrier.phase++;
+    if (launch->meter) launch->meter->meet_blocks(operation);
+    for (size_t i = 0; i < live_blocks; i++) {
+        Block& other = blocks[i];
+        if (operation == Operation::cluster_barrier && other.cluster != block->cluster) continue;
+        for (int index = 0; index < shape.threads; index++) {
+            Thread& thread = other.threads[index];
+            if (thread.state != State::at_wide_barrier || thread.operation != operation) continue;
+            thread.state = State::at_barrier;
+            other.ready.add(shape.warp_of(thread), 1u << shape.lane_of(thread));
+        }
+    }
+}
+
+void Worker::wait(Operation operation, uint64_t arrival, Place place) {
+    Thread& thread = *running;
+    if (wide_barrier(operation).phase != arrival) return;
+    thread.operation = operation;
+    thread.place = place;
+    thread.state = State::at_wide_barrier;
+    if (launch->request.traced) trace_settle_store(*this, thread);
+    yield(thread, shape.warp_of(thread));
+    thread.state = State::running;
+}
+
+// ---- waiting for what another thread writes
+
+void Worker::poll(Place place, const void* address) {
+    Thread& thread = *running;
+    thread.operation = Operation::poll;
+    thread.place = place;
+    thread.received = reinterpret_cast<uintptr_t>(address);
+    thread.state = State::polling;
+    idle_polls_++;
+    if (launch->request.traced) trace_settle_store(*this, thread);
+    block->polling.add(shape.warp_of(thread), 1u << shape.lane_of(thread));
+    yield(thread, shape.warp_of(thread));
+    thread.state = State::running;
+}
+
+void Worker::look_again(const void* address, int patience, const void* pc) {
+    if (idle_.thread != running || idle_.address != address) idle_ = {running, address, 0};
+    if (++idle_.times < patience) return;
+    idle_ = {};
+    poll({nullptr, static_cast<int>(launch->library.site_of(pc))}, address);
 }
 
 // ---- shuffles and votes
 
 uint64_t Worker::warp_call(const WarpCall& call, Place place) {
     Thread& thread = *running;
-    int warp = warp_of(thread), lane = lane_of(thread);
+    int warp = shape.warp_of(thread), lane = shape.lane_of(thread);
     if (!(call.mask >> lane & 1)) {
         abandon(describe_failure(*this, "a lane calls a warp function whose mask leaves it out", place));
     }
@@ -258,92 +355,46 @@ uint64_t Worker::warp_call(const WarpCall& call, Place place) {
     thread.call = &call;
     thread.place = place;
     thread.state = State::in_warp_call;
-    waiting_lanes_[warp] |= 1u << lane;
-    // Lanes that the block does not have are not waited for; lanes that have exited are, in vain.
-    unsigned lanes = call.mask & existing_lanes(warp);
-    if ((waiting_lanes_[warp] & lanes) == lanes) complete_warp_call(warp, lanes);
+    block->waiting_lanes[warp] |= 1u << lane;
+    unsigned lanes = block->complete_lanes(shape, warp, call.mask);
+    if (lanes) complete_warp_call(warp, lanes);
     yield(thread, warp);
     thread.state = State::running;
     return thread.received;
 }
 
-// All `lanes` are waiting: lets them go on if they wait at the same call.
 void Worker::complete_warp_call(int warp, unsigned lanes) {
-    const Thread* warp_threads = &threads[warp << lane_bits];
-    const Thread& first = warp_threads[__builtin_ctz(lanes)];
-    for (unsigned rest = lanes; rest; rest &= rest - 1) {
-        const Thread& other = warp_threads[__builtin_ctz(rest)];
-        if (other.call->mask != first.call->mask || other.operation != first.operation) return;
-    }
-    exchange(warp, lanes);
-    if (launch->meter && lanes == existing_lanes(warp)) launch->meter->meet_warp(warp);
-    waiting_lanes_[warp] &= ~lanes;
-    ready_.add(warp, lanes);
-}
-
-// The lane that a shuffle reads. One outside of its segment is replaced by the caller's own.
-static int source_lane(const WarpCall& call, int lane, int warp_size) {
-    int width = static_cast<int>(call.width), argument = static_cast<int>(call.argument);
-    int segment = lane & ~(width - 1);
-    int source = lane;
-    switch (call.operation) {
-        case Operation::shuffle: return segment + (argument & (width - 1));
-        case Operation::shuffle_up: source = lane - argument; return source < segment ? lane : source;
-        case Operation::shuffle_down: source = lane + argument; break;
-        case Operation::shuffle_xor: source = lane ^ argument; break;
-        default: return lane;
-    }
-    return source >= segment + width || source >= warp_size || source < 0 ? lane : source;
-}
-
-static uint64_t vote(Operation operation, unsigned lanes, unsigned yes) {
-    switch (operation) {
-        case Operation::ballot: return yes;
-        case Operation::any: return yes != 0;
-        case Operation::all: return yes == lanes;
-        default: return 0;
-    }
-}
-
-void Worker::exchange(int warp, unsigned lanes) {
-    Thread* warp_threads = &threads[warp << lane_bits];
-    uint64_t given[32];
-    unsigned yes = 0;
+    Thread* threads = &block->threads[warp << shape.lane_bits];
+    Exchange made;
+    exchange(made, threads, lanes, shape.warp_size);
     for (unsigned rest = lanes; rest; rest &= rest - 1) {
         int lane = __builtin_ctz(rest);
-        given[lane] = warp_threads[lane].call->value;
-        if (given[lane]) yes |= 1u << lane;
-    }
-    for (unsigned rest = lanes; rest; rest &= rest - 1) {
-        int lane = __builtin_ctz(rest);
-        Thread& thread = warp_threads[lane];
-        const WarpCall& call = *thread.call;
-        int source = lane;
-        if (call.operation >= Operation::ballot || call.operation == Operation::syncwarp) {
-            thread.received = vote(call.operation, lanes, yes);
-        } else {
-            source = source_lane(call, lane, warp_size);
-            if (!(lanes >> source & 1)) {  // a lane that takes no part: own value
-                if (launch->meter) launch->meter->absent_lane(open_records[thread.index].place, thread.index, source);
-                source = lane;
-            }
-            thread.received = given[source];
+        Thread& thread = threads[lane];
+        thread.received = made.received[lane];
+        int source = made.source[lane];
+        if (!(lanes >> source & 1)) {  // a lane that takes no part: own value
+            if (launch->meter) launch->meter->absent_lane(block->open_records[thread.index].place, thread.index, source);
+            source = lane;
         }
         if (launch->request.traced) trace_received(*this, thread, source);
     }
+    idle_polls_ = 0;
+    if (launch->meter && lanes == shape.lanes_of(warp)) launch->meter->meet_warp(warp);
+    block->waiting_lanes[warp] &= ~lanes;
+    block->ready.add(warp, lanes);
 }
 
 bool Worker::speaks_for(const Thread& thread, const WarpCall* call) const {
     if (!call) return thread.index == 0;
-    unsigned lanes = call->mask & existing_lanes(warp_of(thread));
-    return lane_of(thread) == __builtin_ctz(lanes);
+    unsigned lanes = call->mask & shape.lanes_of(shape.warp_of(thread));
+    return shape.lane_of(thread) == __builtin_ctz(lanes);
 }
 
 unsigned Worker::active_mask() const {
-    int warp = warp_of(*running);
-    unsigned lanes = existing_lanes(warp);
-    for (int lane = 0; lane < warp_size; lane++) {
-        if ((lanes >> lane & 1) && threads[(warp << lane_bits) + lane].state == State::exited) {
+    int warp = shape.warp_of(*running);
+    unsigned lanes = shape.lanes_of(warp);
+    for (int lane = 0; lane < shape.warp_size; lane++) {
+        if ((lanes >> lane & 1) && block->threads[(warp << shape.lane_bits) + lane].state == State::exited) {
             lanes &= ~(1u << lane);
         }
     }
@@ -351,45 +402,3 @@ unsigned Worker::active_mask() const {
 }
 
 }  // namespace emulator
-
-// ---- what kernels call
-
-using emulator::my_worker;
-
-unsigned emulator_thread_index() { return static_cast<unsigned>(my_worker().running->index); }
-
-unsigned emulator_block_index() { return static_cast<unsigned>(my_worker().block); }
-
-unsigned emulator_block_size() { return static_cast<unsigned>(my_worker().thread_count); }
-
-unsigned emulator_grid_size() { return static_cast<unsigned>(my_worker().launch->request.grid); }
-
-int emulator_barrier(emulator::Operation operation, int predicate, emulator::Place place) noexcept {
-    emulator::Worker& worker = my_worker();
-    worker.enter_runtime(__builtin_return_address(0));
-    if (worker.launch->request.traced) {
-        emulator::trace_call(worker, operation, nullptr, __builtin_return_address(0));
-    }
-    int result = worker.barrier(operation, predicate, place);
-    worker.leave_runtime();
-    return result;
-}
-
-uint64_t emulator_warp_call(const emulator::WarpCall& call, emulator::Place place) noexcept {
-    emulator::Worker& worker = my_worker();
-    worker.enter_runtime(__builtin_return_address(0));
-    if (worker.launch->request.traced) {
-        emulator::trace_call(worker, call.operation, &call, __builtin_return_address(0));
-    }
-    uint64_t result = worker.warp_call(call, place);
-    worker.leave_runtime();
-    return result;
-}
-
-unsigned emulator_active_mask() { return my_worker().active_mask(); }
-
-void emulator_fail(const char* what, emulator::Place place) {
-    emulator::Worker& worker = my_worker();
-    worker.enter_runtime(__builtin_return_address(0));
-    worker.abandon(emulator::describe_failure(worker, what, place));
-}

@@ -15,12 +15,12 @@ static uint64_t append(Worker& worker, const void* pc, const Record& filled) {
     if (launch.records.size() >= launch.request.record_limit) {
         Fault fault{};
         fault.kind = FaultKind::record_limit;
-        fault.block = worker.block;
+        fault.block = worker.block->number;
         worker.abandon(fault);
     }
     Record record = filled;
     record.site = launch.library.site_of(pc);
-    record.block = static_cast<uint32_t>(worker.block);
+    record.block = static_cast<uint32_t>(worker.block->number);
     record.thread = static_cast<uint16_t>(worker.running->index);
     record.step = static_cast<uint8_t>(launch.request.step);
     launch.records.push_back(record);
@@ -28,7 +28,7 @@ static uint64_t append(Worker& worker, const void* pc, const Record& filled) {
 }
 
 void trace_settle_store(Worker& worker, Thread& thread) {
-    uint64_t& store = worker.open_records[thread.index].store;
+    uint64_t& store = worker.block->open_records[thread.index].store;
     if (store == NO_RECORD) return;
     Record& record = worker.launch->records[store];
     memcpy(record.value, reinterpret_cast<const void*>(record.address), record.size);
@@ -46,7 +46,7 @@ static void log_call(Worker& worker, Operation operation, const WarpCall* call, 
         record.size = call->size;
         record.type = call->type;
     }
-    worker.open_records[thread.index].call = append(worker, pc, record);
+    worker.block->open_records[thread.index].call = append(worker, pc, record);
 }
 
 void trace_call(Worker& worker, Operation operation, const WarpCall* call, const void* pc) {
@@ -54,12 +54,12 @@ void trace_call(Worker& worker, Operation operation, const WarpCall* call, const
     if (!worker.launch->meter) return;
     Thread& thread = *worker.running;
     Meter& meter = *worker.launch->meter;
-    uint32_t place = worker.open_records[thread.index].place = meter.place_of(worker.launch->library.site_of(pc));
+    uint32_t place = worker.block->open_records[thread.index].place = meter.place_of(worker.launch->library.site_of(pc));
     if (worker.speaks_for(thread, call)) meter.call(place, operation);
 }
 
 void trace_received(Worker& worker, Thread& thread, int source_lane) {
-    uint64_t call = worker.open_records[thread.index].call;
+    uint64_t call = worker.block->open_records[thread.index].call;
     if (call == NO_RECORD) return;
     Record& record = worker.launch->records[call];
     record.exchange.received = thread.received;
@@ -67,10 +67,10 @@ void trace_received(Worker& worker, Thread& thread, int source_lane) {
 }
 
 void trace_relocate(Worker& worker) {
-    uint64_t low = reinterpret_cast<uintptr_t>(worker.shared_low);
     for (Record& record : worker.launch->records) {
-        if (record.operation <= Operation::atomic && record.address - low < worker.launch->library.shared_bytes) {
-            record.address -= low;
+        uintptr_t offset;
+        if (record.operation <= Operation::atomic && worker.shared_owner(record.address, offset)) {
+            record.address = offset;
         }
     }
 }
@@ -85,15 +85,14 @@ static bool lies_in(const std::vector<Array>& arrays, uint64_t address, unsigned
     return false;
 }
 
-// Constants and __device__ variables; what is read from there is not written down.
 static bool is_of_library(const Worker& worker, uintptr_t address) {
     const Library& library = worker.launch->library;
     return address - library.base < library.bytes;
 }
 
 static bool is_allowed(const Worker& worker, uintptr_t address, unsigned size) {
-    uintptr_t shared = address - reinterpret_cast<uintptr_t>(worker.shared_low);
-    if (shared < worker.launch->library.shared_bytes) return lies_in(worker.launch->variables, shared, size);
+    uintptr_t offset;
+    if (worker.shared_owner(address, offset)) return lies_in(worker.launch->variables, offset, size);
     return lies_in(worker.launch->arrays, address, size);
 }
 
@@ -108,12 +107,19 @@ static void check(Worker& worker, Access access, uintptr_t address, unsigned siz
     }
 }
 
-static void measure(Worker& worker, Operation operation, uintptr_t address, unsigned size, const void* pc) {
-    uintptr_t offset = address - reinterpret_cast<uintptr_t>(worker.shared_low);
-    bool is_shared = offset < worker.launch->library.shared_bytes;
-    Meter& meter = *worker.launch->meter;
-    uint32_t site = worker.launch->library.site_of(pc);
-    meter.access({worker.running->index, operation, is_shared, is_shared ? offset : address, size, site, 0});
+static void measure(Worker& worker, Operation operation, bool is_strong, uintptr_t address, unsigned size,
+                    const void* pc) {
+    uintptr_t offset;
+    const Block* owner = worker.shared_owner(address, offset);
+    ThreadAccess access{};
+    access.thread = worker.running->index;
+    access.operation = operation;
+    access.is_shared = owner != nullptr;
+    access.is_strong = is_strong;
+    access.address = owner ? offset : address;
+    access.size = size;
+    access.site = worker.launch->library.site_of(pc);
+    worker.launch->meter->access(access, owner ? static_cast<size_t>(owner - worker.blocks.data()) : 0);
 }
 
 static void log_access(Worker& worker, Operation operation, const void* pointer, unsigned size, const void* pc) {
@@ -124,35 +130,70 @@ static void log_access(Worker& worker, Operation operation, const void* pointer,
     record.size = static_cast<uint8_t>(size);
     if (operation == Operation::load) memcpy(record.value, pointer, size);
     uint64_t index = append(worker, pc, record);
-    if (operation == Operation::store) worker.open_records[worker.running->index].store = index;  // the value comes later
+    if (operation == Operation::store) worker.block->open_records[worker.running->index].store = index;  // the value comes later
 }
 
-static void on_access(Operation operation, const void* pointer, unsigned size, const void* pc) {
-    Worker& worker = my_worker();
+// Constants lie in the kernel's library; what is read from there is not written down.
+static bool is_constant(const Worker& worker, uintptr_t address, unsigned size) {
+    return is_of_library(worker, address) && !lies_in(worker.launch->arrays, address, size);
+}
+
+static void watch_access(Worker& worker, Operation operation, bool is_strong, const void* pointer, unsigned size,
+                         const void* pc) {
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
-    if (worker.stacks.contains(address)) return;  // a thread's own variables
-    if (is_of_library(worker, address)) return;
     worker.enter_runtime(pc);
     Access access = operation == Operation::load ? Access::load : Access::store;
     check(worker, access, address, size, pc);
-    if (worker.launch->meter) measure(worker, operation, address, size, pc);
+    if (worker.launch->meter) measure(worker, operation, is_strong, address, size, pc);
     if (worker.launch->request.record_limit) log_access(worker, operation, pointer, size, pc);
     worker.leave_runtime();
 }
 
+static void on_access(Operation operation, const void* pointer, unsigned size, const void* pc) {
+    Worker& worker = my_worker();
+    if (operation == Operation::store) worker.note_change();
+    if (!worker.launch->request.traced) return;
+    uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
+    if (worker.stacks.contains(address)) return;  // a thread's own variables
+    if (is_constant(worker, address, size)) return;
+    watch_access(worker, operation, false, pointer, size, pc);
+}
+
+// One that waits reads a volatile word again and again: then the others get their turn.
+static void on_volatile(Operation operation, const void* pointer, unsigned size, const void* pc) {
+    Worker& worker = my_worker();
+    uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
+    if (worker.stacks.contains(address)) return;
+    constexpr int patience = 3;
+    if (operation == Operation::store) {
+        worker.note_change();
+    } else {
+        worker.enter_runtime(pc);
+        worker.look_again(pointer, patience, pc);
+        worker.leave_runtime();
+    }
+    if (!worker.launch->request.traced || is_constant(worker, address, size)) return;
+    watch_access(worker, operation, true, pointer, size, pc);
+}
+
+void trace_read(Worker& worker, const void* pointer, int size, const void* pc) {
+    if (is_constant(worker, reinterpret_cast<uintptr_t>(pointer), static_cast<unsigned>(size))) return;
+    watch_access(worker, Operation::load, true, pointer, static_cast<unsigned>(size), pc);
+}
+
 void trace_before_atomic(Worker& worker, const void* pointer, int size, const void* pc) {
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
-    if (is_of_library(worker, address)) return;
+    if (is_constant(worker, address, static_cast<unsigned>(size))) return;
     worker.enter_runtime(pc);
     trace_settle_store(worker, *worker.running);
-    check(worker, Access::store, address, size, pc);
+    check(worker, Access::store, address, static_cast<unsigned>(size), pc);
     worker.leave_runtime();
 }
 
 void trace_after_atomic(Worker& worker, const void* pointer, int size, uint64_t before, uint64_t after,
                         const void* pc) {
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
-    if (is_of_library(worker, address)) return;
+    if (is_constant(worker, address, static_cast<unsigned>(size))) return;
     worker.enter_runtime(pc);
     Record record{};
     record.address = address;
@@ -162,7 +203,7 @@ void trace_after_atomic(Worker& worker, const void* pointer, int size, uint64_t 
     record.exchange.received = before;
     append(worker, pc, record);
     if (worker.launch->meter) {
-        measure(worker, Operation::atomic, address, static_cast<unsigned>(size), pc);
+        measure(worker, Operation::atomic, true, address, static_cast<unsigned>(size), pc);
     }
     worker.leave_runtime();
 }
@@ -184,7 +225,11 @@ void trace_after_atomic(Worker& worker, const void* pointer, int size, uint64_t 
     EMULATOR_API void __tsan_unaligned_read_write##size(void* a) {                                     \
         emulator::on_access(LOAD, a, size, PC);                                                        \
         emulator::on_access(STORE, a, size, PC);                                                       \
-    }
+    }                                                                                                  \
+    EMULATOR_API void __tsan_volatile_read##size(void* a) { emulator::on_volatile(LOAD, a, size, PC); } \
+    EMULATOR_API void __tsan_volatile_write##size(void* a) { emulator::on_volatile(STORE, a, size, PC); } \
+    EMULATOR_API void __tsan_unaligned_volatile_read##size(void* a) { emulator::on_volatile(LOAD, a, size, PC); } \
+    EMULATOR_API void __tsan_unaligned_volatile_write##size(void* a) { emulator::on_volatile(STORE, a, size, PC); }
 
 static constexpr emulator::Operation LOAD = emulator::Operation::load;
 static constexpr emulator::Operation STORE = emulator::Operation::store;
@@ -195,9 +240,11 @@ HOOKS(4)
 HOOKS(8)
 HOOKS(16)
 
-// Sizes without a hook of their own, such as a float3's: as many words.
+// Sizes without a hook of their own, such as a float3's: as many words as it is aligned for.
 static void on_range(emulator::Operation operation, char* low, unsigned long bytes, const void* pc) {
-    for (unsigned long i = 0; i + 4 <= bytes; i += 4) emulator::on_access(operation, low + i, 4, pc);
+    unsigned long odd = reinterpret_cast<uintptr_t>(low) | bytes;
+    unsigned unit = odd % 4 == 0 ? 4 : odd % 2 == 0 ? 2 : 1;
+    for (unsigned long i = 0; i < bytes; i += unit) emulator::on_access(operation, low + i, unit, pc);
 }
 EMULATOR_API void __tsan_read_range(char* low, unsigned long bytes) { on_range(LOAD, low, bytes, PC); }
 EMULATOR_API void __tsan_write_range(char* low, unsigned long bytes) { on_range(STORE, low, bytes, PC); }
@@ -216,8 +263,11 @@ EMULATOR_API void* __tsan_memset(char* to, int value, unsigned long bytes) {
     on_range(STORE, to, bytes, PC);
     return memset(to, value, bytes);
 }
-// Blocks run one after the other in traced launches, and in order.
-EMULATOR_API void __tsan_atomic_thread_fence(int) {}
+// Blocks run on one OS thread in traced launches, and in order; the fence is for the hazards.
+EMULATOR_API void __tsan_atomic_thread_fence(int) {
+    emulator::Worker& worker = emulator::my_worker();
+    if (worker.launch->meter) worker.launch->meter->hazards.fence();
+}
 EMULATOR_API void __tsan_init() {}
 EMULATOR_API void __tsan_func_entry(void*) {}
 EMULATOR_API void __tsan_func_exit() {}

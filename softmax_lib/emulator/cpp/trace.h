@@ -37,12 +37,14 @@ EMULATOR_COLD void trace_received(Worker& worker, Thread& thread, int source_lan
 // The running thread has gone on: what it stored last is in memory by now.
 EMULATOR_COLD void trace_settle_store(Worker& worker, Thread& thread);
 
+// A read by the running thread that an atomic variable was asked for.
+void trace_read(Worker& worker, const void* pointer, int size, const void* pc);
 // An atomic of the running thread, before it and after: what it found and what it left.
 void trace_before_atomic(Worker& worker, const void* pointer, int size, const void* pc);
 void trace_after_atomic(Worker& worker, const void* pointer, int size, uint64_t before, uint64_t after,
                         const void* pc);
 
-// All blocks are done: addresses in this worker's shared memory become offsets.
+// All blocks are done: addresses in shared memory become offsets in it.
 void trace_relocate(Worker& worker);
 
 }  // namespace emulator

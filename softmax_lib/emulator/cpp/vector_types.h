@@ -1,17 +1,24 @@
-// CUDA's vector types. Those of 8 and 16 bytes copy themselves as ONE load and ONE store, as the
-// GPU does: a plain struct would be split into its members, and a trace would show them.
+// CUDA's vector types: aggregates with CUDA's members, sizes and alignments.
+//
+// A copy is ONE load and ONE store on the GPU, and a trace has to see it so. When g++ traces, it is
+// told to leave structs whole (-fno-tree-sra in flags.py), and an assignment loads before it stores:
+// of `*to = *from` g++ would report the store first, and of `*to = float4{...}` four stores. clang
+// takes structs apart whatever it is told, so there copies are opaque to it.
 #pragma once
 
+#if defined(EMULATOR_OPAQUE_COPIES) || defined(__SANITIZE_THREAD__)
 namespace emulator {
 
+typedef uint16_t Bits16 __attribute__((may_alias));
+typedef uint32_t Bits32 __attribute__((may_alias));
 typedef uint64_t Bits64 __attribute__((may_alias));
 typedef uint32_t Bits128 __attribute__((vector_size(16), may_alias));
 
-template <int bytes> struct CopyUnit;
+template <int bytes> struct CopyUnit { typedef Bits128 type; };  // 32 bytes: two of these
+template <> struct CopyUnit<2> { typedef Bits16 type; };
+template <> struct CopyUnit<4> { typedef Bits32 type; };
 template <> struct CopyUnit<8> { typedef Bits64 type; };
-template <> struct CopyUnit<16> { typedef Bits128 type; };
 
-// Keeps the compiler from looking through a copy.
 #if !defined(EMULATOR_OPAQUE_COPIES)
 #define EMULATOR_OPAQUE(unit)
 #elif defined(__x86_64__)
@@ -20,65 +27,79 @@ template <> struct CopyUnit<16> { typedef Bits128 type; };
 #define EMULATOR_OPAQUE(unit) asm("" : "+w"(unit))
 #endif
 
-}  // namespace emulator
-
-#define EMULATOR_COPY_WHOLE(name)                                                                   \
-    name() = default;                                                                               \
-    __attribute__((always_inline)) name(const name& from) { *this = from; }                         \
-    __attribute__((always_inline)) name& operator=(const name& from) {                              \
-        typedef ::emulator::CopyUnit<sizeof(name)>::type Unit;                                      \
-        Unit unit = *reinterpret_cast<const Unit*>(&from);                                          \
-        EMULATOR_OPAQUE(unit);                                                                      \
-        *reinterpret_cast<Unit*>(this) = unit;                                                      \
-        return *this;                                                                               \
+template <class Vector>
+EMULATOR_INLINE void copy_whole(Vector& to, const Vector& from) {
+    typedef typename CopyUnit<sizeof(Vector)>::type Unit;
+    for (unsigned i = 0; i < sizeof(Vector) / sizeof(Unit); i++) {
+        Unit unit = reinterpret_cast<const Unit*>(&from)[i];
+        EMULATOR_OPAQUE(unit);
+        reinterpret_cast<Unit*>(&to)[i] = unit;
     }
+}
 
-#define EMULATOR_VECTOR1(T, name)   \
-    struct name { T x; };           \
-    EMULATOR_INLINE name make_##name(T x) { return name{x}; }
+}  // namespace emulator
+#define EMULATOR_ASSIGN_WHOLE(name)                                    \
+    __attribute__((always_inline)) name& operator=(const name& from) { \
+        ::emulator::copy_whole(*this, from);                           \
+        return *this;                                                  \
+    }
+#else
+#define EMULATOR_ASSIGN_WHOLE(name)
+#endif
 
-#define EMULATOR_VECTOR2(T, name)                                \
-    struct alignas(2 * sizeof(T)) name { T x, y; };              \
-    EMULATOR_INLINE name make_##name(T x, T y) { return name{x, y}; }
+#if defined(EMULATOR_OPAQUE_COPIES)
+#define EMULATOR_COPY_WHOLE(name, parameters, ...)                                                 \
+    EMULATOR_ASSIGN_WHOLE(name)                                                                    \
+    name() = default;                                                                              \
+    __attribute__((always_inline)) name(const name& from) { ::emulator::copy_whole(*this, from); } \
+    constexpr __attribute__((always_inline)) name parameters : __VA_ARGS__ {}
+#else
+#define EMULATOR_COPY_WHOLE(name, ...) EMULATOR_ASSIGN_WHOLE(name)
+#endif
 
-#define EMULATOR_VECTOR2_WHOLE(T, name)                                                          \
-    struct alignas(2 * sizeof(T)) name {                                                         \
-        T x, y;                                                                                  \
-        EMULATOR_COPY_WHOLE(name)                                                                \
-        constexpr __attribute__((always_inline)) name(T x, T y) : x(x), y(y) {}                  \
-    };                                                                                           \
-    EMULATOR_INLINE name make_##name(T x, T y) { return name(x, y); }
+#define EMULATOR_VECTOR1(T, name)                                           \
+    struct name { T x; };                                                   \
+    EMULATOR_INLINE constexpr name make_##name(T x) { return name{x}; }
+#define EMULATOR_VECTOR2(T, name)                                           \
+    struct alignas(2 * sizeof(T)) name {                                    \
+        T x, y;                                                             \
+        EMULATOR_COPY_WHOLE(name, (T x, T y = 0), x(x), y(y))            \
+    };                                                                      \
+    EMULATOR_INLINE constexpr name make_##name(T x, T y) { return name{x, y}; }
+#define EMULATOR_VECTOR3(T, name)                                           \
+    struct name { T x, y, z; };                                             \
+    EMULATOR_INLINE constexpr name make_##name(T x, T y, T z) { return name{x, y, z}; }
+#define EMULATOR_VECTOR4_ALIGNED(T, name, alignment)                        \
+    struct alignas(alignment) name {                                        \
+        T x, y, z, w;                                                       \
+        EMULATOR_COPY_WHOLE(name, (T x, T y = 0, T z = 0, T w = 0), x(x), y(y), z(z), w(w)) \
+    };                                                                      \
+    EMULATOR_INLINE constexpr name make_##name(T x, T y, T z, T w) { return name{x, y, z, w}; }
+#define EMULATOR_VECTOR4(T, name) \
+    EMULATOR_VECTOR4_ALIGNED(T, name, (4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16))
 
-#define EMULATOR_VECTOR3(T, name)   \
-    struct name { T x, y, z; };     \
-    EMULATOR_INLINE name make_##name(T x, T y, T z) { return name{x, y, z}; }
+#define EMULATOR_VECTORS(T, name)                               \
+    EMULATOR_VECTOR1(T, name##1) EMULATOR_VECTOR2(T, name##2)   \
+    EMULATOR_VECTOR3(T, name##3) EMULATOR_VECTOR4(T, name##4)
 
-#define EMULATOR_VECTOR4(T, name)                                      \
-    struct alignas(4 * sizeof(T)) name { T x, y, z, w; };              \
-    EMULATOR_INLINE name make_##name(T x, T y, T z, T w) { return name{x, y, z, w}; }
+EMULATOR_VECTORS(signed char, char) EMULATOR_VECTORS(unsigned char, uchar)
+EMULATOR_VECTORS(short, short) EMULATOR_VECTORS(unsigned short, ushort)
+EMULATOR_VECTORS(int, int) EMULATOR_VECTORS(unsigned int, uint)
+EMULATOR_VECTORS(long, long) EMULATOR_VECTORS(unsigned long, ulong)
+EMULATOR_VECTORS(long long, longlong) EMULATOR_VECTORS(unsigned long long, ulonglong)
+EMULATOR_VECTORS(float, float) EMULATOR_VECTORS(double, double)
 
-#define EMULATOR_VECTOR4_WHOLE(T, name)                                                          \
-    struct alignas(4 * sizeof(T)) name {                                                         \
-        T x, y, z, w;                                                                            \
-        EMULATOR_COPY_WHOLE(name)                                                                \
-        constexpr __attribute__((always_inline)) name(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {} \
-    };                                                                                           \
-    EMULATOR_INLINE name make_##name(T x, T y, T z, T w) { return name(x, y, z, w); }
-
-EMULATOR_VECTOR1(float, float1) EMULATOR_VECTOR2_WHOLE(float, float2)
-EMULATOR_VECTOR3(float, float3) EMULATOR_VECTOR4_WHOLE(float, float4)
-EMULATOR_VECTOR1(int, int1) EMULATOR_VECTOR2_WHOLE(int, int2)
-EMULATOR_VECTOR3(int, int3) EMULATOR_VECTOR4_WHOLE(int, int4)
-EMULATOR_VECTOR1(unsigned, uint1) EMULATOR_VECTOR2_WHOLE(unsigned, uint2)
-EMULATOR_VECTOR3(unsigned, uint3) EMULATOR_VECTOR4_WHOLE(unsigned, uint4)
-EMULATOR_VECTOR2_WHOLE(double, double2) EMULATOR_VECTOR2_WHOLE(long long, longlong2)
-EMULATOR_VECTOR2(short, short2) EMULATOR_VECTOR4_WHOLE(short, short4)
-EMULATOR_VECTOR2(unsigned short, ushort2) EMULATOR_VECTOR4_WHOLE(unsigned short, ushort4)
-EMULATOR_VECTOR2(char, char2) EMULATOR_VECTOR4(char, char4)
-EMULATOR_VECTOR2(unsigned char, uchar2) EMULATOR_VECTOR4(unsigned char, uchar4)
+// CUDA 13 names the alignment of those of 32 bytes.
+#define EMULATOR_VECTOR4_OF_32_BYTES(T, name) \
+    EMULATOR_VECTOR4_ALIGNED(T, name##4_16a, 16) EMULATOR_VECTOR4_ALIGNED(T, name##4_32a, 32)
+EMULATOR_VECTOR4_OF_32_BYTES(long, long) EMULATOR_VECTOR4_OF_32_BYTES(unsigned long, ulong)
+EMULATOR_VECTOR4_OF_32_BYTES(long long, longlong)
+EMULATOR_VECTOR4_OF_32_BYTES(unsigned long long, ulonglong)
+EMULATOR_VECTOR4_OF_32_BYTES(double, double)
 
 struct dim3 {
     unsigned x, y, z;
     constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
     constexpr dim3(uint3 index) : x(index.x), y(index.y), z(index.z) {}
+    constexpr operator uint3() const { return uint3{x, y, z}; }
 };

@@ -1,60 +1,17 @@
-// A worker is an OS thread that runs blocks, one after the other: its CUDA threads are fibers.
+// A worker is an OS thread that runs blocks: their CUDA threads are fibers. Blocks of a plain launch
+// come one after the other; those of a cluster, or of a cooperative grid, take turns.
 #pragma once
 #include <atomic>
 #include <cstdint>
-#include <string>
 #include <vector>
 
+#include "block.h"
 #include "fibers.h"
 #include "inlining.h"
 #include "kernel_interface.h"
 #include "launch.h"
 
 namespace emulator {
-
-constexpr int MAX_BLOCK_SIZE = 1024;
-
-constexpr uint64_t NO_RECORD = ~uint64_t(0);
-
-enum class State : uint8_t { not_started, running, at_barrier, in_warp_call, exited };
-
-// One CUDA thread. It fills one cache line: a barrier touches every thread of a block, and with a
-// thousand of them what they touch is what it costs.
-struct alignas(64) Thread {
-    int index;
-    State state;
-    Operation operation;      // the call it waits at,
-    Place place;              // where that is,
-    const WarpCall* call;     // if it is a warp call: in the frame of the caller, on its stack,
-    uint64_t received;        // and what the call gave it
-    Stack* stack;
-    void* stack_pointer;      // where it goes on; valid while it waits
-};
-static_assert(sizeof(Thread) == 64);
-
-// Records of a traced thread that still miss something.
-struct OpenRecords {
-    uint64_t call = NO_RECORD;   // what the call gives
-    uint64_t store = NO_RECORD;  // the value stored
-    uint32_t place = 0;          // metered launches: of the call
-};
-
-// The threads that can go on, by warp and lane.
-class ReadySet {
-public:
-    void clear(int warps);
-    void add(int warp, uint32_t lanes);
-    // Takes the lowest ready lane of `warp`, else of the next warp that has one; -1 when none has.
-    // Staying in the warp keeps its stacks in the cache, and a trace readable.
-    EMULATOR_HOT int take(int warp, int lane_bits);
-
-private:
-    uint32_t lanes_[MAX_BLOCK_SIZE];
-    uint64_t warps_[MAX_BLOCK_SIZE / 64];
-    int words_ = 0;
-
-    EMULATOR_COLD int next_warp(int warp) const;
-};
 
 // What a signal handler saw.
 struct Interruption {
@@ -65,6 +22,13 @@ struct Interruption {
     Access access;
 };
 
+// What the running thread looked at again and again without anything having changed.
+struct IdleLook {
+    const Thread* thread;
+    const void* address;
+    int times;
+};
+
 class Worker {
 public:
     Worker();
@@ -72,11 +36,23 @@ public:
     // Runs blocks of `launch` until none is left.
     void run(Launch& launch);
 
-    // What kernels call, through the functions at the end of scheduler.cpp. Inline, and with what
-    // is rare kept out: a barrier's frames are on a thousand stacks at once.
+    // What kernels call, through kernel_calls.cpp. Inline, and with what is rare kept out: a
+    // barrier's frames are on a thousand stacks at once.
     EMULATOR_HOT int barrier(Operation operation, int predicate, Place place);
     EMULATOR_HOT uint64_t warp_call(const WarpCall& call, Place place);
+    EMULATOR_COLD uint64_t arrive(Operation operation, Place place);
+    EMULATOR_COLD void wait(Operation operation, uint64_t arrival, Place place);
+    // Lets every thread run that can, before this one looks again at what it waits for.
+    EMULATOR_COLD void poll(Place place, const void* address);
+    // The running thread found at `address` what it had found there before. Soon it has to poll.
+    void look_again(const void* address, int patience, const void* pc);
+    void note_change() { idle_polls_ = 0; }
     unsigned active_mask() const;
+
+    // Where `pointer` into this block's shared memory is in that of another block of the cluster.
+    void* map_shared(const void* pointer, unsigned rank);
+    // The block whose shared memory an address lies in, and the offset there; null outside of any.
+    const Block* shared_owner(uintptr_t address, uintptr_t& offset) const;
 
     // Reports a fault and leaves the block, from any fiber.
     [[noreturn]] void abandon(const Fault& fault);
@@ -96,15 +72,16 @@ public:
 
     Launch* launch = nullptr;
     Thread* running = nullptr;
-    uint64_t block = 0;
-    std::vector<Thread> threads;
-    std::vector<OpenRecords> open_records;  // of each thread, in traced launches
-    int thread_count = 0;
-    int warp_size = 0, lane_bits = 0;
+    Block* block = nullptr;       // the running thread's
+    std::vector<Block> blocks;    // those that take turns; `live_blocks` of them in this launch
+    std::atomic<size_t> live_blocks{0};
+    std::atomic<uint64_t> first_block{0};  // number of the first of them
+    BlockShape shape;
     StackPool stacks;
-    char* shared_low = nullptr;   // the block's shared memory; null where the system cannot tell
+    char* shared_low = nullptr;   // shared memory of `block`; null where the system cannot tell
     volatile bool in_runtime = true;
     std::atomic<uint64_t> finished{0};  // CUDA threads, in this launch
+    uint64_t clock = 0;
 
     Interruption interruption{};
     std::vector<char> signal_stack, rescue_stack;
@@ -112,16 +89,17 @@ public:
     // One thread of those that make a call together: the block's first, or the first of the lanes.
     bool speaks_for(const Thread& thread, const WarpCall* call) const;
 
-    int warp_of(const Thread& thread) const { return thread.index >> lane_bits; }
-    int lane_of(const Thread& thread) const { return thread.index & (warp_size - 1); }
-
     static void fiber_main();
 
 private:
     void find_shared_memory();
-    void run_block(uint64_t block);
-    void start_block();
+    void run_group(uint64_t first_block);
+    void place_blocks(uint64_t group);
     void run_threads();
+    EMULATOR_HOT Thread* next_thread(int warp);
+    EMULATOR_COLD Thread* next_elsewhere();
+    EMULATOR_COLD bool wake_pollers();
+    void enter_block(Block& next);
     EMULATOR_HOT void yield(Thread& thread, int next_warp);
     EMULATOR_HOT void resume(Thread& next, void** save);
     EMULATOR_HOT void prefetch_stack(int index) const;
@@ -129,22 +107,14 @@ private:
     [[noreturn]] EMULATOR_COLD void stalled();
     EMULATOR_COLD void release_barrier();
     EMULATOR_COLD void complete_warp_call(int warp, unsigned lanes);
-    void exchange(int warp, unsigned lanes);
-    EMULATOR_HOT unsigned existing_lanes(int warp) const;
+    WideBarrier& wide_barrier(Operation operation);
+    void release_wide_barrier(Operation operation, WideBarrier& barrier);
 
-    ReadySet ready_;
-    unsigned all_lanes_ = 0;      // of a whole warp
+    WideBarrier grid_barrier_;
+    std::vector<WideBarrier> cluster_barriers_;
     void* main_stack_pointer_ = nullptr;
-    int exited_ = 0;
-
-    // the barrier that threads are arriving at
-    int arrived_ = 0;
-    const Thread* first_arrived_ = nullptr;
-    bool same_barrier_ = true;
-    int predicates_ = 0;          // of how many threads it held
-    int barrier_result_ = 0;
-
-    uint32_t waiting_lanes_[MAX_BLOCK_SIZE];   // by warp: lanes in a warp call
+    IdleLook idle_{};
+    uint64_t idle_polls_ = 0;     // since any thread did something else
 };
 
 // The worker of this OS thread; null outside of launches.
@@ -154,7 +124,7 @@ extern __thread Worker* current_worker;
 inline Worker& my_worker() { return *static_cast<Worker*>(owner_of_my_stack()); }
 
 // diagnosis.cpp: sentences about the block that a worker is in. A null `pc` is an unknown one.
-Fault describe_stall(const Worker& worker);
+Fault describe_stall(Worker& worker);
 Fault describe_hang(const Worker& worker, const void* pc, bool pc_is_exact);
 Fault describe_failure(const Worker& worker, const char* what, Place place);
 Fault describe_access(const Worker& worker, Access access, int size, uintptr_t address, const void* pc);

@@ -1,0 +1,156 @@
+// The functions of the CUDA guide's tables, where the C library lacks one, is less exact than the
+// guide promises, or differs at the edges. All others are <math.h>'s.
+#pragma once
+
+#include "special_functions.h"
+
+// ---- 1. one argument
+
+#define EMULATOR_OF_DOUBLE(name) \
+    EMULATOR_C double name(double x) EMULATOR_NOEXCEPT { return emulator_##name(x); }
+#define EMULATOR_OF_FLOAT(name) \
+    EMULATOR_C float name##f(float x) EMULATOR_NOEXCEPT { return (float)name((double)x); }
+#define EMULATOR_OVERLOAD(name) \
+    EMULATOR_INLINE float name(float x) { return name##f(x); }
+EMULATOR_OF_ONE(EMULATOR_OF_DOUBLE)
+EMULATOR_C double rsqrt(double x) EMULATOR_NOEXCEPT {
+    double near = 1.0 / __builtin_sqrt(x), product = x * near;
+    double rest = __builtin_fma(-product, near, 1.0) - __builtin_fma(x, near, -product) * near;
+    return rest == rest ? __builtin_fma(near * 0.5, rest, near) : near;  // no number at 0 and infinity
+}
+#define EMULATOR_ONLY_CUDA(DO)                                                              \
+    DO(rcbrt) DO(exp10) DO(sinpi) DO(cospi) DO(erfinv) DO(erfcinv) DO(erfcx) DO(normcdf)    \
+    DO(normcdfinv) DO(j0) DO(j1) DO(y0) DO(y1) DO(cyl_bessel_i0) DO(cyl_bessel_i1) DO(rsqrt)
+EMULATOR_ONLY_CUDA(EMULATOR_OF_FLOAT)
+EMULATOR_ONLY_CUDA(EMULATOR_OVERLOAD)
+EMULATOR_OF_FLOAT(erfc) EMULATOR_OF_FLOAT(lgamma) EMULATOR_OF_FLOAT(tgamma)
+
+// ---- 2. several
+
+EMULATOR_C double jn(int n, double x) EMULATOR_NOEXCEPT { return emulator_jn(n, x); }
+EMULATOR_C double yn(int n, double x) EMULATOR_NOEXCEPT { return emulator_yn(n, x); }
+EMULATOR_C float jnf(int n, float x) EMULATOR_NOEXCEPT { return (float)emulator_jn(n, x); }
+EMULATOR_C float ynf(int n, float x) EMULATOR_NOEXCEPT { return (float)emulator_yn(n, x); }
+EMULATOR_INLINE float jn(int n, float x) { return jnf(n, x); }
+EMULATOR_INLINE float yn(int n, float x) { return ynf(n, x); }
+
+EMULATOR_C double rhypot(double a, double b) EMULATOR_NOEXCEPT { return emulator_rnorm(a, b, 0, 0); }
+EMULATOR_C float rhypotf(float a, float b) EMULATOR_NOEXCEPT { return (float)emulator_rnorm(a, b, 0, 0); }
+#define EMULATOR_NORM(r)                                                                         \
+    EMULATOR_INLINE double r##norm3d(double a, double b, double c) {                             \
+        return emulator_##r##norm(a, b, c, 0);                                                   \
+    }                                                                                            \
+    EMULATOR_INLINE double r##norm4d(double a, double b, double c, double d) {                   \
+        return emulator_##r##norm(a, b, c, d);                                                   \
+    }                                                                                            \
+    EMULATOR_INLINE float r##norm3df(float a, float b, float c) { return (float)r##norm3d(a, b, c); } \
+    EMULATOR_INLINE float r##norm4df(float a, float b, float c, float d) {                       \
+        return (float)r##norm4d(a, b, c, d);                                                     \
+    }                                                                                            \
+    EMULATOR_INLINE double r##norm(int dim, const double* p) {                                   \
+        double length = 0;                                                                       \
+        for (int i = 0; i < dim; i++) length = emulator_norm(length, p[i], 0, 0);                \
+        return emulator_##r##norm(length, 0, 0, 0);                                              \
+    }                                                                                            \
+    EMULATOR_INLINE float r##normf(int dim, const float* p) {                                    \
+        double length = 0;                                                                       \
+        for (int i = 0; i < dim; i++) length = emulator_norm(length, p[i], 0, 0);                \
+        return (float)emulator_##r##norm(length, 0, 0, 0);                                       \
+    }
+EMULATOR_NORM() EMULATOR_NORM(r)
+
+EMULATOR_INLINE float fdividef(float a, float b) { return a / b; }
+EMULATOR_INLINE double fdivide(double a, double b) { return a / b; }
+EMULATOR_C float powif(float x, int n) { return __builtin_powif(x, n); }
+EMULATOR_C double powi(double x, int n) { return __builtin_powi(x, n); }
+
+// ---- 3. results through pointers: the kernel writes them, so that a trace sees it
+
+#define EMULATOR_TWO_RESULTS(T, f)                                                    \
+    EMULATOR_C_OVER T frexp##f(T x, int* exponent) EMULATOR_NOEXCEPT {                \
+        int found = 0;                                                                \
+        T fraction = __builtin_frexp##f(x, &found);                                   \
+        *exponent = found;                                                            \
+        return fraction;                                                              \
+    }                                                                                 \
+    EMULATOR_C_OVER T modf##f(T x, T* whole) EMULATOR_NOEXCEPT {                      \
+        T found;                                                                      \
+        T fraction = __builtin_modf##f(x, &found);                                    \
+        *whole = found;                                                               \
+        return fraction;                                                              \
+    }                                                                                 \
+    EMULATOR_C_OVER T remquo##f(T x, T y, int* quotient) EMULATOR_NOEXCEPT {          \
+        int found = 0;                                                                \
+        T rest = __builtin_remquo##f(x, y, &found);                                   \
+        *quotient = found;                                                            \
+        return rest;                                                                  \
+    }                                                                                 \
+    EMULATOR_C_OVER void sincos##f(T x, T* sine, T* cosine) EMULATOR_NOEXCEPT {       \
+        T s = __builtin_sin##f(x), c = __builtin_cos##f(x);                           \
+        *sine = s;                                                                    \
+        *cosine = c;                                                                  \
+    }                                                                                 \
+    EMULATOR_C void sincospi##f(T x, T* sine, T* cosine) EMULATOR_NOEXCEPT {          \
+        *sine = sinpi##f(x);                                                          \
+        *cosine = cospi##f(x);                                                        \
+    }
+EMULATOR_TWO_RESULTS(float, f) EMULATOR_TWO_RESULTS(double, )
+EMULATOR_INLINE void sincos(float x, float* sine, float* cosine) { sincosf(x, sine, cosine); }
+EMULATOR_INLINE void sincospi(float x, float* sine, float* cosine) { sincospif(x, sine, cosine); }
+
+// ---- 4. integers out of floats, which end where the type does
+
+#define EMULATOR_ROUND_TO(T, prefix, Float, f)                                 \
+    EMULATOR_C T prefix##rint##f(Float x) EMULATOR_NOEXCEPT {                  \
+        return emulator::saturate<T>(__builtin_nearbyint##f(x));               \
+    }                                                                          \
+    EMULATOR_C T prefix##round##f(Float x) EMULATOR_NOEXCEPT {                 \
+        return emulator::saturate<T>(__builtin_round##f(x));                   \
+    }
+EMULATOR_ROUND_TO(long, l, float, f) EMULATOR_ROUND_TO(long long, ll, float, f)
+EMULATOR_ROUND_TO(long, l, double, ) EMULATOR_ROUND_TO(long long, ll, double, )
+
+// ---- 5. the larger and the smaller
+
+namespace emulator {
+
+// A NaN loses against a number, -0 against 0.
+template <class T>
+EMULATOR_INLINE T larger(T a, T b) {
+    return a > b || b != b || (a == b && __builtin_signbit(b)) ? a : b;
+}
+template <class T>
+EMULATOR_INLINE T smaller(T a, T b) {
+    return a < b || b != b || (a == b && __builtin_signbit(a)) ? a : b;
+}
+
+}  // namespace emulator
+
+EMULATOR_C float fmaxf(float a, float b) EMULATOR_NOEXCEPT { return emulator::larger(a, b); }
+EMULATOR_C float fminf(float a, float b) EMULATOR_NOEXCEPT { return emulator::smaller(a, b); }
+EMULATOR_C double fmax(double a, double b) EMULATOR_NOEXCEPT { return emulator::larger(a, b); }
+EMULATOR_C double fmin(double a, double b) EMULATOR_NOEXCEPT { return emulator::smaller(a, b); }
+
+// Each pair of types that CUDA has; of others, such as max(1.0f, 2), it says that they are ambiguous.
+#define EMULATOR_LARGER(A, B, C)                                                     \
+    EMULATOR_INLINE constexpr C max(A a, B b) { return (C)a < (C)b ? (C)b : (C)a; }  \
+    EMULATOR_INLINE constexpr C min(A a, B b) { return (C)b < (C)a ? (C)b : (C)a; }
+#define EMULATOR_LARGER_INTEGERS(T, U) \
+    EMULATOR_LARGER(T, T, T) EMULATOR_LARGER(U, U, U) EMULATOR_LARGER(T, U, U) EMULATOR_LARGER(U, T, U)
+EMULATOR_LARGER_INTEGERS(int, unsigned)
+EMULATOR_LARGER_INTEGERS(long, unsigned long)
+EMULATOR_LARGER_INTEGERS(long long, unsigned long long)
+EMULATOR_INLINE float max(float a, float b) { return emulator::larger(a, b); }
+EMULATOR_INLINE float min(float a, float b) { return emulator::smaller(a, b); }
+#define EMULATOR_LARGER_DOUBLES(A, B)                                                      \
+    EMULATOR_INLINE double max(A a, B b) { return emulator::larger<double>(a, b); }        \
+    EMULATOR_INLINE double min(A a, B b) { return emulator::smaller<double>(a, b); }
+EMULATOR_LARGER_DOUBLES(double, double)
+EMULATOR_LARGER_DOUBLES(float, double)
+EMULATOR_LARGER_DOUBLES(double, float)
+EMULATOR_INLINE unsigned umax(unsigned a, unsigned b) { return max(a, b); }
+EMULATOR_INLINE unsigned umin(unsigned a, unsigned b) { return min(a, b); }
+EMULATOR_INLINE long long llmax(long long a, long long b) { return max(a, b); }
+EMULATOR_INLINE long long llmin(long long a, long long b) { return min(a, b); }
+EMULATOR_INLINE unsigned long long ullmax(unsigned long long a, unsigned long long b) { return max(a, b); }
+EMULATOR_INLINE unsigned long long ullmin(unsigned long long a, unsigned long long b) { return min(a, b); }

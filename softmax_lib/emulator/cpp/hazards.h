@@ -1,0 +1,116 @@
+// Races, reads of what nobody wrote, writes into what is only to be read.
+//
+// Each word remembers who touched it last. Two touches are in order when a barrier or a warp call
+// lies between them; between blocks, a barrier of the cluster or the grid, or a fence and then an
+// atomic or volatile access that the other block has seen.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "requests.h"
+
+namespace emulator {
+
+enum class HazardKind : int32_t { race, uninitialised, absent_lane, input_written };
+
+// Two accesses that nothing orders, a read of what nobody wrote, a shuffle from a lane that takes no
+// part, or a write into an array that is only to be read; the first of `times`.
+struct Hazard {
+    uint64_t address;     // global: of the byte; shared: offset in the block's shared memory; or the lane
+    uint64_t times;
+    uint64_t block;
+    HazardKind kind;
+    uint32_t place, other_place;
+    int32_t thread, other_thread;
+    int32_t is_shared;
+    int32_t is_store, other_is_store;
+    int32_t other_is_elsewhere;   // in another block
+    int32_t unused;
+};
+static_assert(sizeof(Hazard) == 64);
+
+// Bytes whose touches are remembered.
+struct WatchedBytes {
+    uint64_t bytes;
+    bool is_input;
+};
+
+class Hazards {
+public:
+    Hazards(const std::vector<WatchedBytes>& arrays, size_t shared_bytes, int block_size, int warp_size);
+
+    void start_block(size_t slot, uint64_t number, unsigned cluster);
+    void enter_block(size_t slot) { here_ = slot; }
+    void access(const ThreadAccess& access, size_t owner);  // of shared memory: whose it is
+    void absent_lane(uint32_t place, int thread, int lane);
+    void fence();
+    void meet_block();
+    void meet_warp(int warp);
+    void meet_cluster();
+    void meet_grid();
+
+    std::vector<Hazard> found;
+
+private:
+    // When, where and by whom a word was touched. Epochs count meetings; 0 is never.
+    struct Touch {
+        uint32_t epoch = 0;
+        uint32_t place : 31, is_strong : 1;
+        uint32_t thread = 0;   // in the grid
+
+        Touch() : place(0), is_strong(0) {}
+        Touch(uint32_t epoch, const ThreadAccess& access, uint32_t thread)
+            : epoch(epoch), place(access.place), is_strong(access.is_strong), thread(thread) {}
+    };
+    // The last write, the last read, and the last read by somebody else than that reader: whoever
+    // writes next differs from one of the two.
+    struct Word {
+        Touch write, read, other_read;
+    };
+    // Words are 4 bytes until a thread touches fewer.
+    struct Stretch {
+        unsigned word_bytes = 4;
+        bool is_input = false;
+        std::vector<Word> words;
+
+        explicit Stretch(uint64_t bytes) : words(bytes / word_bytes + 1) {}
+        void refine(unsigned bytes);
+    };
+    // By number of block: what that block did before this epoch is over.
+    typedef std::unordered_map<uint64_t, uint32_t> Knowledge;
+    struct BlockState {
+        uint64_t number = 0;
+        unsigned cluster = 0;
+        uint32_t start = 1, barrier = 1, fence = 0;   // epochs
+        std::vector<uint32_t> warps;
+        Knowledge known;
+        Stretch shared{0};
+    };
+
+    void watch(Stretch& stretch, const ThreadAccess& access, uint64_t offset);
+    void watch_word(Word& word, const ThreadAccess& access, uint64_t address);
+    void hand_over(const ThreadAccess& access);
+    bool is_current(const Touch& touch, const ThreadAccess& access) const;
+    bool is_ordered(const Touch& before, int now) const;
+    bool is_ordered_between_blocks(uint64_t before_block, uint32_t epoch) const;
+    void report(HazardKind kind, const ThreadAccess& access, uint64_t address, const Touch& other,
+                bool other_is_store);
+    uint32_t in_grid(int thread) const { return static_cast<uint32_t>(here().number * block_size_ + thread); }
+    BlockState& here() { return blocks_[here_]; }
+    const BlockState& here() const { return blocks_[here_]; }
+
+    uint64_t block_size_;
+    int warp_size_;
+    size_t shared_bytes_, here_ = 0;
+    std::vector<Stretch> arrays_;
+    std::vector<BlockState> blocks_;                    // those that take turns
+    std::unordered_map<uint64_t, Knowledge> handed_;    // by address of an atomic or volatile word
+    uint32_t epoch_ = 1, grid_epoch_ = 0;
+    std::map<unsigned, uint32_t> cluster_epochs_;
+    std::map<std::tuple<HazardKind, uint32_t, uint32_t>, size_t> index_of_;
+};
+
+}  // namespace emulator

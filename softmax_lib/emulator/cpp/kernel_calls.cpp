@@ -1,0 +1,178 @@
+// What kernels call: who a thread is, barriers, warp calls, atomics, printing.
+#include <cstdarg>
+#include <cstdio>
+
+#include "trace.h"
+#include "worker.h"
+
+using emulator::my_worker;
+using emulator::Operation;
+using emulator::Place;
+using emulator::Worker;
+
+#define CALLER __builtin_return_address(0)
+
+// ---- who am I
+
+unsigned emulator_thread_index(int axis) { return my_worker().running->axes[axis]; }
+
+unsigned emulator_block_index(int axis) { return my_worker().block->axes[axis]; }
+
+unsigned emulator_block_size(int axis) { return my_worker().shape.axes[axis]; }
+
+unsigned emulator_grid_size(int axis) { return my_worker().launch->request.grid[axis]; }
+
+unsigned emulator_cluster_size(int axis) { return my_worker().launch->request.cluster[axis]; }
+
+bool emulator_is_cooperative() { return my_worker().launch->request.cooperative; }
+
+uint64_t emulator_clock() {
+    Worker& worker = my_worker();
+    worker.note_change();  // who waits for a time to come does not wait in vain
+    return worker.clock += 16;
+}
+
+// ---- barriers, shuffles and votes
+
+int emulator_barrier(Operation operation, int predicate, Place place) noexcept {
+    Worker& worker = my_worker();
+    worker.enter_runtime(CALLER);
+    if (worker.launch->request.traced) emulator::trace_call(worker, operation, nullptr, CALLER);
+    int result = worker.barrier(operation, predicate, place);
+    worker.leave_runtime();
+    return result;
+}
+
+uint64_t emulator_warp_call(const emulator::WarpCall& call, Place place) noexcept {
+    Worker& worker = my_worker();
+    worker.enter_runtime(CALLER);
+    if (worker.launch->request.traced) emulator::trace_call(worker, call.operation, &call, CALLER);
+    uint64_t result = worker.warp_call(call, place);
+    worker.leave_runtime();
+    return result;
+}
+
+unsigned emulator_active_mask() { return my_worker().active_mask(); }
+
+uint64_t emulator_arrive(Operation operation, Place place) noexcept {
+    Worker& worker = my_worker();
+    worker.enter_runtime(CALLER);
+    if (worker.launch->request.traced) emulator::trace_call(worker, operation, nullptr, CALLER);
+    uint64_t arrival = worker.arrive(operation, place);
+    worker.leave_runtime();
+    return arrival;
+}
+
+void emulator_wait(Operation operation, uint64_t arrival, Place place) noexcept {
+    Worker& worker = my_worker();
+    worker.enter_runtime(CALLER);
+    worker.wait(operation, arrival, place);
+    worker.leave_runtime();
+}
+
+void emulator_poll(Place place) noexcept {
+    Worker& worker = my_worker();
+    worker.enter_runtime(CALLER);
+    worker.poll(place, nullptr);
+    worker.leave_runtime();
+}
+
+// ---- shared memory of a cluster
+
+void* emulator_map_shared(const void* pointer, unsigned rank) { return my_worker().map_shared(pointer, rank); }
+
+unsigned emulator_shared_rank(const void* pointer) {
+    const Worker& worker = my_worker();
+    uintptr_t offset;
+    const emulator::Block* owner = worker.shared_owner(reinterpret_cast<uintptr_t>(pointer), offset);
+    return (owner ? owner : worker.block)->rank;
+}
+
+bool emulator_is_shared(const void* pointer) {
+    uintptr_t offset;
+    return my_worker().shared_owner(reinterpret_cast<uintptr_t>(pointer), offset) != nullptr;
+}
+
+// ---- atomics
+
+template <class T>
+static uint64_t load_atomically(const void* address) {
+    return __atomic_load_n(static_cast<const T*>(address), __ATOMIC_RELAXED);
+}
+
+static uint64_t load_atomically(const void* address, int size) {
+    switch (size) {
+        case 1: return load_atomically<uint8_t>(address);
+        case 2: return load_atomically<uint16_t>(address);
+        case 4: return load_atomically<uint32_t>(address);
+        default: return load_atomically<uint64_t>(address);
+    }
+}
+
+template <class T>
+static bool exchange_if(void* address, uint64_t expected, uint64_t desired) {
+    T before = static_cast<T>(expected);
+    return __atomic_compare_exchange_n(static_cast<T*>(address), &before, static_cast<T>(desired), false,
+                                       __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+static bool exchange_if(void* address, int size, uint64_t expected, uint64_t desired) {
+    switch (size) {
+        case 1: return exchange_if<uint8_t>(address, expected, desired);
+        case 2: return exchange_if<uint16_t>(address, expected, desired);
+        case 4: return exchange_if<uint32_t>(address, expected, desired);
+        default: return exchange_if<uint64_t>(address, expected, desired);
+    }
+}
+
+// Times that a thread finds the same by atomics before others get their turn.
+constexpr int PATIENCE = 16;
+
+uint64_t emulator_atomic_load(const void* address, int size) {
+    Worker& worker = my_worker();
+    if (worker.launch->request.traced) emulator::trace_before_atomic(worker, address, size, CALLER);
+    return load_atomically(address, size);
+}
+
+uint64_t emulator_atomic_read(const void* address, int size) {
+    Worker& worker = my_worker();
+    if (worker.launch->request.traced) emulator::trace_read(worker, address, size, CALLER);
+    worker.enter_runtime(CALLER);
+    worker.look_again(address, PATIENCE, CALLER);
+    worker.leave_runtime();
+    return load_atomically(address, size);
+}
+
+bool emulator_atomic_exchange_if(void* address, int size, uint64_t expected, uint64_t desired) {
+    Worker& worker = my_worker();
+    bool done = exchange_if(address, size, expected, desired);
+    if (!done) return false;
+    if (worker.launch->request.traced) emulator::trace_after_atomic(worker, address, size, expected, desired, CALLER);
+    if (expected != desired) {
+        worker.note_change();
+    } else {
+        worker.enter_runtime(CALLER);
+        worker.look_again(address, PATIENCE, CALLER);
+        worker.leave_runtime();
+    }
+    return true;
+}
+
+// ---- printf, whose locks a signal must not find taken; and stopping
+
+int emulator_print(const char* format, ...) {
+    Worker& worker = my_worker();
+    worker.enter_runtime(CALLER);
+    va_list arguments;
+    va_start(arguments, format);
+    int printed = vprintf(format, arguments);
+    va_end(arguments);
+    worker.leave_runtime();
+    return printed;
+}
+
+void emulator_fail(const char* what, Place place) {
+    Worker& worker = my_worker();
+    worker.enter_runtime(CALLER);
+    worker.abandon(emulator::describe_failure(worker, what, place));
+}

@@ -1,0 +1,123 @@
+"""What a caller wants launched: any kernel of a source, on threads, with arguments. The same for both places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from softmax_lib.arrays import check_array, is_array
+from softmax_lib.errors import BadInput, UnknownKernel, WrongType
+from softmax_lib.grids import Axes, axes_of, check_block, check_cluster, check_grid, check_shared_bytes
+from softmax_lib.source import Program, Source
+
+
+@dataclass(frozen=True)
+class LaunchSpec:
+    """One launch of `kernel`, a name expression such as "softmax<float, 256>", of `source`.
+
+    `symbols` are arrays by the name of the `__constant__` or `__device__` variable that they fill.
+    """
+
+    source: Source
+    kernel: str
+    grid: Axes
+    block: Axes
+    arguments: tuple[Any, ...]
+    shared_bytes: int = 0
+    cooperative: bool = False
+    cluster: Axes = (1, 1, 1)
+    symbols: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def program(self) -> Program:
+        """What to compile."""
+        return Program(self.source)
+
+
+def specify(
+    source: str | Path | Source,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    arguments: Sequence[Any],
+    *,
+    shared_bytes: int = 0,
+    kernel: str | None = None,
+    cooperative: bool = False,
+    cluster: int | Sequence[int] | None = None,
+    symbols: Mapping[str, Any] | None = None,
+) -> LaunchSpec:
+    """A launch that a GPU could take, as far as that can be told without compiling.
+
+    Raises `WrongType`, `BadInput` or `UnknownKernel`.
+    """
+    read = read_source(source)
+    name = _choose(read, kernel)
+    declared = read.kernel(name)
+    on_grid, on_block = axes_of(grid, "grid"), axes_of(block, "block")
+    check_grid(on_grid)
+    check_block(on_block)
+    most = declared.most_threads if declared else None
+    if most is not None and prod(on_block) > most:
+        raise BadInput(
+            f"The block has {prod(on_block)} threads; {name} says __launch_bounds__({most})."
+        )
+    clusters = cluster if cluster is not None else (declared and declared.cluster) or 1
+    of_blocks = axes_of(clusters, "cluster")
+    check_cluster(of_blocks, on_grid)
+    check_shared_bytes(shared_bytes)
+    if isinstance(arguments, (str, bytes, Mapping)) or not isinstance(arguments, Sequence):
+        raise WrongType(
+            f"args is a {type(arguments).__name__}; it takes a list of the kernel's arguments."
+        )
+    filled = _check_symbols(read, dict(symbols or {}))
+    return LaunchSpec(
+        read, name, on_grid, on_block, tuple(arguments), int(shared_bytes), bool(cooperative), of_blocks, filled
+    )  # fmt: skip
+
+
+def read_source(given: str | Path | Source) -> Source:
+    """CUDA text, the path of a .cu file, or a source as it is. Raises `WrongType` or `BadInput`."""
+    if isinstance(given, Source):
+        return given
+    if isinstance(given, str) and ("{" in given or "\n" in given):
+        return Source("kernel.cu", given)
+    if isinstance(given, (str, Path)):
+        return Source.read(given)
+    raise WrongType(f"A source is CUDA text or the path of a .cu file, not a {type(given).__name__}.")
+
+
+def _choose(source: Source, kernel: str | None) -> str:
+    names = [declared.name for declared in source.kernels]
+    if kernel is not None:
+        stem = kernel.partition("<")[0].strip().removeprefix("::").rpartition("::")[2]
+        if stem not in source.code:
+            there = f"it has {', '.join(names)}" if names else "it has none"
+            raise UnknownKernel(f"There is no kernel {kernel!r} in {source.file_name}; {there}.")
+        return kernel
+    if not names:
+        raise UnknownKernel(f"{source.file_name} has no `__global__` kernel.")
+    if len(names) > 1:
+        raise BadInput(
+            f"{source.file_name} has {len(names)} kernels; name one with kernel=: {', '.join(names)}."
+        )
+    if source.kernels[0].is_template:
+        raise BadInput(
+            f"{names[0]} is a template; name it with its arguments, as in kernel=\"{names[0]}<float>\"."
+        )
+    return names[0]
+
+
+def _check_symbols(source: Source, symbols: Mapping[str, Any]) -> Mapping[str, Any]:
+    for name, array in symbols.items():
+        if name not in source.variables:
+            there = ", ".join(source.variables) or "none"
+            raise BadInput(
+                f"{source.file_name} has no __device__ or __constant__ variable {name}; it has {there}."
+            )
+        if not is_array(array):
+            raise WrongType(f"The symbol {name} is a {type(array).__name__}; it takes an array.")
+        check_array(f"The symbol {name}", array)
+    return symbols
