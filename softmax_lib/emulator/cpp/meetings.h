@@ -52,6 +52,7 @@ struct Waiting {
 struct BlockState {
     uint64_t mark;
     Waiting* meetings;                  // the last who came to each
+    unsigned gatherings[1024 / WARP];   // of lanes, that are over, by warp
     uint64_t phase;                     // of the barrier that threads arrive at and wait for apart
     unsigned arrived;
     // What a thread waits for at the barrier of its cluster: the runtime's number of it. At most two
@@ -124,13 +125,31 @@ EMULATOR_INLINE void meet(MeetingKind kind, unsigned number, unsigned expected, 
     while (!mine.is_over) emulator_poll(place);
 }
 
+// Lets the lanes go that are at the line of `mine`, unless others of the warp wait at an earlier one,
+// or have just been let go and may come here.
+EMULATOR_UNSEEN void end_gathering(Waiting& mine, unsigned seen) {
+    BlockState& state = block_state();
+    if (state.gatherings[mine.number] != seen) return;
+    for (const Waiting* other = state.meetings; other; other = other->next) {
+        if (other->kind == mine.kind && other->number == mine.number && other->place.line < mine.place.line) return;
+    }
+    state.gatherings[mine.number]++;
+    end_meeting(mine);
+}
+
+EMULATOR_UNSEEN unsigned gatherings_of(unsigned warp) { return block_state().gatherings[warp]; }
+
 // The lanes of the warp that come to this line before they have to wait for something else. A poll
-// lets all others run as far as they can: whoever is here then belongs to it.
+// lets all others run as far as they can. Then those at the first line go on, as the hardware lets
+// the branches of an if end before it goes on behind it.
 EMULATOR_INLINE unsigned gather_lanes(Place place) {
     Waiting mine{MeetingKind::lanes, thread_of_block() / WARP, 0, place, lane_of_warp()};
     join(mine);
-    emulator_poll(place);
-    if (!mine.is_over) end_meeting(mine);
+    while (!mine.is_over) {
+        unsigned seen = gatherings_of(mine.number);
+        emulator_poll(place);
+        if (!mine.is_over) end_gathering(mine, seen);
+    }
     return mine.lanes;
 }
 

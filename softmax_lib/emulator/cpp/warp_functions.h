@@ -149,17 +149,6 @@ EMULATOR_REDUCTION(reduce_xor, unsigned)
 // mostly gives the same: lanes that took the same branch.
 EMULATOR_INLINE unsigned __activemask(EMULATOR_PLACE) { return emulator::gather_lanes({file, line}); }
 
-// The place of the |offset|-th set bit of `mask`, counted up or down from bit `base`, which counts;
-// at offset 0 that bit itself, if it is set. All ones when there is none.
-EMULATOR_INLINE unsigned __fns(unsigned mask, unsigned base, int offset) {
-    if (offset == 0) return mask >> base & 1 ? base : 0xffffffff;
-    int step = offset > 0 ? 1 : -1, left = offset * step;
-    for (int bit = (int)base; bit >= 0 && bit < 32; bit += step) {
-        if ((mask >> bit & 1) && --left == 0) return (unsigned)bit;
-    }
-    return 0xffffffff;
-}
-
 // ---- time, which the emulator has none of: it passes with every look
 
 // Another name for the same function, so that clock() is the GPU's also behind <ctime>.
