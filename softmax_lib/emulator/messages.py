@@ -60,14 +60,13 @@ def _refusals(lines: list[str], shim_folder: Path) -> list[str]:
         error = _ERROR.match(line)
         if error is None:
             continue
-        assertion = _ASSERTION.match(error[4])
-        if assertion and (shim_folder / error[1]).is_file():
-            asked = _asking(lines, i, shim_folder)
-            if asked:
-                errors.append(f"{asked}: error: {assertion[1]}")
-                refused = True
-                continue
-        errors.append(line)
+        if not (shim_folder / error[1]).is_file():
+            errors.append(line)
+            continue
+        assertion, asked = _ASSERTION.match(error[4]), _asking(lines, i, shim_folder)
+        if assertion and asked:
+            errors.append(f"{asked}: error: {assertion[1]}")
+            refused = True
     return list(dict.fromkeys(errors)) if refused else []
 
 
