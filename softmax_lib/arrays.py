@@ -80,7 +80,9 @@ def check_array(what: str, x: Any) -> None:
     if not tensor and (x.dtype.hasobject or x.dtype.kind in "USmM"):
         raise WrongType(f"{what} is an array of {x.dtype}, which no kernel can take.")
     if not tensor and not x.dtype.isnative:
-        raise WrongType(f"{what} has bytes in the other order; pass x.astype(x.dtype.newbyteorder()).")
+        raise WrongType(
+            f"{what} has bytes in the other order; pass x.astype(x.dtype.newbyteorder())."
+        )
     if not _is_contiguous(x, tensor):
         how = "x.contiguous()" if tensor else "np.ascontiguousarray(x)"
         raise BadInput(

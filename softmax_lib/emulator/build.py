@@ -65,7 +65,10 @@ def kernel_library(
         command = [*tools.command, *compiling, "-x", "c++", source.file_name]
         compiled = "kernel.s"
         _check(
-            command, compiled, folder, lambda said: _why_not(command, program, entries, folder, said)
+            command,
+            compiled,
+            folder,
+            lambda said: _why_not(command, program, entries, folder, said),
         )
         _lay_out_shared_memory(folder / compiled, shared_bytes)
         _check(

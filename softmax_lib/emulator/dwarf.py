@@ -18,7 +18,15 @@ Row = tuple[int, str, int]
 
 _OWN_FILES = frozenset(path.name for path in CPP_FOLDER.rglob("*") if path.is_file())
 _OWN_SYMBOLS = ("emulator_", "_ZN8emulator", "_ZN9signature", "_ZZN8emulator")
-_ENCODINGS = {2: "b", 4: "f", 5: "i", 6: "i", 7: "u", 8: "u", 16: "u"}  # DW_ATE_*, as numpy codes them
+_ENCODINGS = {
+    2: "b",
+    4: "f",
+    5: "i",
+    6: "i",
+    7: "u",
+    8: "u",
+    16: "u",
+}  # DW_ATE_*, as numpy codes them
 _SIXTEEN_BITS = {"__half": "f2", "__nv_bfloat16": "bf2"}
 
 

@@ -88,9 +88,7 @@ def _named_arrays(session: Session) -> tuple[tuple[TracedArray, ...], list[int]]
     And the address at which each lies in truth.
     """
     in_global = [(name, a.address, a.elements, a.code) for name, a in session.arrays.items()]
-    in_global += [
-        (v.name, at, v.bytes // v.element_bytes, v.code) for v, at in session.globals()
-    ]
+    in_global += [(v.name, at, v.bytes // v.element_bytes, v.code) for v, at in session.globals()]
     in_shared = [
         (v.name, v.offset, v.bytes // v.element_bytes, v.code)
         for v in traced_symbols(session.path).shared

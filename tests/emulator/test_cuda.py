@@ -140,7 +140,7 @@ def test_shared_memory_declared_extern():
     __syncthreads();
     y[threadIdx.x] = tile[12000 + blockDim.x - 1 - threadIdx.x] + offset;"""
     x, y = np.arange(64, dtype=np.float32), zeros(64)
-    how = dict(shared_bytes=4 * 12064)
+    how = {"shared_bytes": 4 * 12064}
     emulator.launch(kernel_of(body), 1, 64, [x, y, 1, 64], **how)
     assert y.tolist() == [63.5 - i for i in range(64)]
     traced = emulator.trace_launch(kernel_of(f"{body}\n"), 1, 64, [x, y, 1, 64], **how)
@@ -150,7 +150,9 @@ def test_shared_memory_declared_extern():
 
 def test_dynamic_shared_memory_that_a_launch_does_not_ask_for_is_not_there():
     body = "    extern __shared__ float tile[];\n    tile[threadIdx.x] = 1;\n    y[0] = tile[0];\n"
-    with pytest.raises(IllegalAddress, match=r"at tile\[0\], past the end of its 0 elements at mine"):
+    with pytest.raises(
+        IllegalAddress, match=r"at tile\[0\], past the end of its 0 elements at mine"
+    ):
         trace(kernel_of(body), ones(1, 64), 64)
 
 
