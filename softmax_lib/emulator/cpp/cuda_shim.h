@@ -56,6 +56,7 @@
 #include "float_math.h"
 #include "fast_math.h"
 #include "integer_functions.h"
+#include "video_instructions.h"
 
 // ---- 2. who am I
 
