@@ -16,7 +16,7 @@ from softmax_lib.arrays import check_array, element_code, is_array, is_writable
 from softmax_lib.errors import BadInput, WrongType
 
 HEADER = Path(__file__).with_name("signature.h").read_text(encoding="utf-8")
-"""C++ that goes behind a kernel's source: `signature::Of<decltype(&kernel)>::table` are its `rows`."""
+"""C++ that goes behind a kernel's source: `kernel_signature::Of<decltype(&kernel)>::table` are its `rows`."""
 
 ROW = 6
 """Numbers a parameter."""

@@ -17,7 +17,7 @@ Row = tuple[int, str, int]
 """First address of some instructions, and the file and line they come from."""
 
 _OWN_FILES = frozenset(path.name for path in CPP_FOLDER.rglob("*") if path.is_file())
-_OWN_SYMBOLS = ("emulator_", "_ZN8emulator", "_ZN9signature", "_ZZN8emulator")
+_OWN_SYMBOLS = ("emulator_", "_ZN8emulator", "_ZN16kernel_signature", "_ZZN8emulator")
 _ENCODINGS = {
     2: "b",
     4: "f",
