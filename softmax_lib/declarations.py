@@ -81,7 +81,10 @@ def find_kernels(text: str) -> tuple[Declaration, ...]:
 def find_variables(text: str) -> dict[str, bool]:
     """The `__device__`, `__constant__` and `__managed__` variables by name, and whether one is a constant."""
     code = _without_dead_lines(_blank(text))
-    return {name: word == "constant" for word, name in _VARIABLE.findall(code)}
+    return {
+        "::".join((*_scopes(code, match.start()), match[2])): match[1] == "constant"
+        for match in _VARIABLE.finditer(code)
+    }
 
 
 def _blank(text: str) -> str:

@@ -119,7 +119,7 @@ class Source:
 
     @cached_property
     def variables(self) -> dict[str, bool]:
-        """Names of the `__device__` and `__constant__` variables, and whether one is a constant."""
+        """The `__device__` and `__constant__` variables by name, "mine::count", and whether one is a constant."""
         texts = (*self.headers.values(), self.text)
         return {name: kind for text in texts for name, kind in find_variables(text).items()}
 

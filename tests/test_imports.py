@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "launch_spec": {"arrays", "errors", "grids", "source"},
     "launch_options": set(),
     "launch_words": {"errors", "source"},
-    "gpu": {"arrays", "errors", "files", "kernel", "launch_spec", "signature", "source"},
+    "gpu": {"arrays", "errors", "files", "grids", "kernel", "launch_spec", "signature", "source"},
     "emulator": {
         "arrays", "errors", "files", "grids", "kernel", "launch_spec", "signature", "source",
     },

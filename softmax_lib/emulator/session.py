@@ -59,6 +59,11 @@ def _signature_rows(path: Path, number: int) -> np.ndarray:
     return np.array(rows, int).reshape(count + 1, ROW)
 
 
+def plain_names(variables: Mapping[str, bool]) -> dict[str, bool]:
+    """The same without their namespaces, as a library's tables have them."""
+    return {name.rpartition("::")[2]: is_constant for name, is_constant in variables.items()}
+
+
 @dataclass(frozen=True)
 class Session:
     """Emulated arrays by name, and the calls that work on them, in order."""
@@ -99,7 +104,7 @@ class Session:
 
     def globals(self) -> list[tuple[Variable, int]]:
         """The `__device__` variables, and where they lie now. Those that are constants are no arrays."""
-        told = self.library.program.source.variables
+        told = plain_names(self.library.program.source.variables)
         if not told:
             return []
         found = traced_symbols(self.path).variables
