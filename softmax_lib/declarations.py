@@ -12,7 +12,9 @@ _OPAQUE = re.compile(
 """Comments, strings and characters, whatever they hold."""
 
 _LEFT_OUT = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)$")
-_ATTRIBUTES = re.compile(r"\b(__launch_bounds__|__cluster_dims__|__attribute__|__maxnreg__|alignas)\s*\(")
+_ATTRIBUTES = re.compile(
+    r"\b(__launch_bounds__|__cluster_dims__|__attribute__|__maxnreg__|alignas)\s*\("
+)
 _KERNEL = re.compile(r"\b__global__\b")
 _HEAD = re.compile(r"[^;{}()]*?\b(\w+)\s*\(")
 _CLUSTER = re.compile(r"__cluster_dims__\s*\(([\d\s,]+)\)")
@@ -143,7 +145,9 @@ def _split(parameters: str) -> list[str]:
     """At commas outside of brackets."""
     parts, depth, start = [], 0, 0
     for at, character in enumerate(parameters):
-        depth += {"(": 1, "<": 1, "[": 1, "{": 1, ")": -1, ">": -1, "]": -1, "}": -1}.get(character, 0)
+        depth += {"(": 1, "<": 1, "[": 1, "{": 1, ")": -1, ">": -1, "]": -1, "}": -1}.get(
+            character, 0
+        )
         if character == "," and depth == 0:
             parts.append(parameters[start:at])
             start = at + 1

@@ -144,6 +144,11 @@ class Kernel:
             self.source, tuple((k, v) for k, v in values.items() if self.source.mentions(k))
         )
 
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Names of the source's kernels that are launched, each once."""
+        return tuple(dict.fromkeys(step.entry for step in self.steps))
+
     # ---- what it reads and writes
 
     @property

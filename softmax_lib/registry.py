@@ -130,7 +130,7 @@ def resolve(
 ) -> Kernel:
     """The kernel that a name among `named`, a .cu file, or CUDA text stands for.
 
-    Text or a file needs exactly one `extern "C" __global__` kernel taking
+    Text or a file needs exactly one `__global__` kernel taking
     (const float* x, float* y, int rows, int cols). One that is named as a kernel of this registry,
     `softmax_naive` say, is launched as that one is; any other as a block a row.
     Raises `UnknownKernel`, `WrongType` or `BadInput`.
@@ -160,7 +160,7 @@ def _readers_kernel(given: Source) -> Kernel:
     if len(given.entries) != 1:
         found = ", ".join(given.entries) or "none"
         raise BadInput(
-            f'{given.file_name} needs exactly one extern "C" __global__ kernel taking '
+            f"{given.file_name} needs exactly one __global__ kernel taking "
             f"(const float* x, float* y, int rows, int cols); it has {found}."
         )
     for kernel in _ALL:

@@ -63,7 +63,9 @@ class Source:
     def read(cls, path: str | Path) -> Source:
         """Read a .cu file. Raises `BadInput` when it cannot be read."""
         try:
-            return cls(Path(path).name, Path(path).read_text(encoding="utf-8"), Path(path).resolve().parent)
+            return cls(
+                Path(path).name, Path(path).read_text(encoding="utf-8"), Path(path).resolve().parent
+            )
         except (OSError, UnicodeDecodeError) as error:
             raise BadInput(f"Cannot read the kernel file {path}: {error}.") from None
 

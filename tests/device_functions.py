@@ -49,14 +49,19 @@ def kernel_source(calls: Sequence[Function], include: str = "") -> str:
     """A kernel with a row of results for each of `calls`, which all take the same types."""
     taken = calls[0].arguments
     assert all(call.arguments == taken for call in calls)
-    parameters = [f"const {ELEMENT.get(kind, kind)}* of_{name}" for kind, name in zip(taken, "abcdef")]  # noqa: B905
-    parameters += [f"{ELEMENT.get(call.result, call.result)}* result{i}" for i, call in enumerate(calls)]
+    parameters = [
+        f"const {ELEMENT.get(kind, kind)}* of_{name}" for kind, name in zip(taken, "abcdef")
+    ]  # noqa: B905
+    parameters += [
+        f"{ELEMENT.get(call.result, call.result)}* result{i}" for i, call in enumerate(calls)
+    ]
     loads = [
         f"    {kind} {name} = reinterpret_cast<const {kind}*>(of_{name})[i];"
         for kind, name in zip(taken, "abcdef")  # noqa: B905
     ]
     stores = [
-        f"    reinterpret_cast<{call.result}*>(result{i})[i] = {call.value};" for i, call in enumerate(calls)
+        f"    reinterpret_cast<{call.result}*>(result{i})[i] = {call.value};"
+        for i, call in enumerate(calls)
     ]
     head = f'extern "C" __global__ void call_each({", ".join([*parameters, "int n"])}) {{'
     first = "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i >= n) return;"
@@ -79,7 +84,9 @@ def call_each(
     results = {}
     for start in range(0, len(calls), most):
         some = calls[start : start + most]
-        outputs = [np.zeros((n, 2) if call.result in ELEMENT else n, DTYPES[call.result]) for call in some]
+        outputs = [
+            np.zeros((n, 2) if call.result in ELEMENT else n, DTYPES[call.result]) for call in some
+        ]
         launch(kernel_source(some, include), -(-n // 256), 256, [*columns, *outputs, n])
         results |= {str(call): output for call, output in zip(some, outputs, strict=True)}
     return results

@@ -44,7 +44,7 @@ SOUND = [kernel.name for kernel in kernels.values() if kernel.flaw is None]
         (("zzzz", X), UnknownKernel, "there are unsafe, naive"),
         ((7, X), WrongType, "a name, a .cu file or CUDA text"),
         (("no_such_file.cu", X), BadInput, "Cannot read"),
-        (("__global__ void f() {}", X), BadInput, 'exactly one extern "C"'),
+        (("void f() {}", X), BadInput, "exactly one __global__ kernel"),
     ],
 )
 def test_bad_arguments_get_one_precise_sentence(arguments, error, words):

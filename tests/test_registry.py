@@ -89,7 +89,7 @@ def test_the_copy_is_no_softmax():
     ("given", "error", "words"),
     [
         ("shard", UnknownKernel, "did you mean shared"),
-        ("__global__ void f() {}", BadInput, "it has none"),
+        ("#if 0\n__global__ void f() {}\n#endif", BadInput, "it has none"),
         (SHARED.source.text + kernels["naive"].source.text, BadInput, "softmax_shared, softmax_naive"),
     ],
 )  # fmt: skip

@@ -44,7 +44,9 @@ def _first_values(path: Path) -> list[tuple[int, bytes]]:
 def _there(path: Path) -> list[Variable]:
     found = symbols.read(path)
     if found is None:
-        raise NotAvailable("Variables of a kernel need the package pyelftools: `pip install pyelftools`.")
+        raise NotAvailable(
+            "Variables of a kernel need the package pyelftools: `pip install pyelftools`."
+        )
     return [variable for variable in found.variables if not variable.is_shared]
 
 

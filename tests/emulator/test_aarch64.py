@@ -41,10 +41,10 @@ def driver(tmp_path_factory):
 def launch(driver, kernel, shape, block_size, warp_size=32, traced=False):
     """Fault kind, its thread and text, the number of records, and y."""
     path = build.kernel_library(
-        kernel.program(block_size, shape[1]), kernel.steps, warp_size, traced
+        kernel.program(block_size, shape[1]), kernel.entries, warp_size, traced
     )
     sizes = (*shape, block_size, warp_size, int(traced))
-    command = [MACHINE, driver, build.runtime_library(), path, kernel.steps[0].entry, *sizes]
+    command = [MACHINE, driver, build.runtime_library(), path, *sizes]
     environment = {**os.environ, "QEMU_LD_PREFIX": "/usr/aarch64-linux-gnu"}
     done = subprocess.run(
         [str(word) for word in command],
@@ -114,6 +114,6 @@ def test_what_the_hardware_or_the_watchdog_finds(driver, body, kind):
 
 def test_lines_and_shared_variables_are_found_in_its_tables():
     kernel = registry.kernels["shared"]
-    found = symbols.read(build.kernel_library(kernel.program(64, 64), kernel.steps, 32, True))
+    found = symbols.read(build.kernel_library(kernel.program(64, 64), kernel.entries, 32, True))
     assert {file for file, _ in found.places} >= {"05_shared.cu"}
     assert [(v.name, v.bytes, v.element_bytes) for v in found.variables] == [("partial", 256, 4)]

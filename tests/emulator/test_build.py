@@ -161,7 +161,7 @@ def test_all_that_goes_into_a_build_is_in_its_name(monkeypatch):
 
     def path(text=COPY, file_name="a.cu", warp_size=32, traced=False, block=64):
         kernel = registry.resolve(Source(file_name, text))
-        return build.kernel_library(kernel.program(block, 32), kernel.steps, warp_size, traced)
+        return build.kernel_library(kernel.program(block, 32), kernel.entries, warp_size, traced)
 
     wide = COPY.replace("}\n", "    // BLOCK threads\n    (void)BLOCK;\n}\n")
     paths = [
@@ -210,7 +210,7 @@ def test_a_cache_folder_that_cannot_be_written(monkeypatch, tmp_path):
 
 def test_line_tables_are_read_once_and_kept(empty_cache):
     kernel = registry.resolve(Source("lines.cu", COPY))
-    path = build.kernel_library(kernel.program(32, 32), kernel.steps, 32, True)
+    path = build.kernel_library(kernel.program(32, 32), kernel.entries, 32, True)
     found = symbols.read(path)
     kept = path.with_suffix(".json")
     assert {line for file, line in found.places if file == "lines.cu"} >= {1, 2, 3}

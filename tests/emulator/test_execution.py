@@ -6,13 +6,14 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from emulated import HEAD, execute, kernel_of, noise, ones, softmax, zeros
 
 from softmax_lib import emulator, registry
-from softmax_lib.emulator import build, launching, memory
+from softmax_lib.emulator import launching, memory, session
 from softmax_lib.errors import BadInput, IllegalAddress
 
 SHARED_SUM = kernel_of("""\
@@ -160,7 +161,8 @@ FAR_ROWS, FAR_COLS = 131101, 16381
 def launch_last_blocks(kernel, block_size):
     """Runs the last block; returns x and y of its rows, and the fault."""
     step = kernel.steps[0]
-    path = build.kernel_library(kernel.program(block_size, FAR_COLS), kernel.steps, 32, False)
+    config = session.LaunchConfig(kernel, block_size)
+    path = config.library(FAR_COLS).path(traced=False)
     grid = step.blocks(FAR_ROWS, FAR_COLS, block_size)
     rows = FAR_ROWS - (grid - 1) * block_size if step.grid == "thread a row" else 1
     with (
@@ -170,9 +172,9 @@ def launch_last_blocks(kernel, block_size):
         x_rows, y_rows = last_rows(x, rows), last_rows(y, rows)
         x_rows[:] = np.random.default_rng(0).standard_normal(x_rows.shape)
         y_rows[:] = np.nan
-        geometry = launching.Geometry(grid, block_size, first_block=grid - 1, blocks=1)
-        arrays = {"x": x, "y": y}
-        outcome = launching.launch(path, step, geometry, arrays, (FAR_ROWS, FAR_COLS))
+        call = config.call(step, 0, (FAR_ROWS, FAR_COLS))
+        last = replace(call, geometry=call.geometry.only(grid - 1))
+        outcome = launching.launch(path, last, {"x": x, "y": y})
         return x_rows.copy(), y_rows.copy(), outcome.fault
 
 

@@ -12,7 +12,15 @@ from emulated import trace as run_traced
 from softmax_lib import emulator, registry
 from softmax_lib.emulator import launching
 from softmax_lib.emulator.native import Request, StopReason
-from softmax_lib.errors import BadInput, BarrierFault, Deadlock, Hang, IllegalAddress, KernelFault
+from softmax_lib.errors import (
+    BadInput,
+    BarrierFault,
+    Deadlock,
+    Hang,
+    IllegalAddress,
+    KernelFault,
+    Waiting,
+)
 from softmax_lib.source import Source
 
 
@@ -249,8 +257,11 @@ def test_a_thread_that_waits_for_memory_to_change(launch):
     while (flag[0] == 1.0f) { }
     y[threadIdx.x] = 0.0f;
 """
-    text = message(Hang, body, launch=launch)
-    assert "thread 0 of block (0,0,0) runs at broken.cu:3;" in text
+    assert message(Waiting, body, launch=launch) == (
+        "thread 0 of block (0,0,0) waits for x[0] at broken.cu:3, which no thread of its own or an "
+        "earlier block can write any more; later blocks need not run beside it unless the launch is "
+        "cooperative (in block (0,0,0) threads 0-63 wait for a word of memory)."
+    )
 
 
 @pytest.mark.usefixtures("patience")
@@ -297,7 +308,7 @@ class RuntimeThatTakes:
     def emulator_start(self, _):
         return 1
 
-    def emulator_wait(self, _launch, _seconds):
+    def emulator_await(self, _launch, _seconds):
         self.waited += 1
         return self.waited >= self.slices or self.stopped
 

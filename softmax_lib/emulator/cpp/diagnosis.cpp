@@ -130,6 +130,17 @@ static void set_place(Fault& fault, Place place) {
     snprintf(fault.file, sizeof fault.file, "%s", file_name(place));
 }
 
+static void set_address(const Worker& worker, Fault& fault, uintptr_t address) {
+    // Near the block's shared memory, but in no array: it was meant to be there.
+    constexpr int64_t near = 64 << 10;
+    uintptr_t offset;
+    bool is_elsewhere = worker.shared_owner(address, offset) && offset != address - reinterpret_cast<uintptr_t>(worker.shared_low);
+    int64_t shared = static_cast<int64_t>(is_elsewhere ? offset : address - reinterpret_cast<uintptr_t>(worker.shared_low));
+    fault.in_shared = worker.shared_low && shared >= -near &&
+                      shared < static_cast<int64_t>(worker.launch->library.shared_bytes) + near;
+    fault.address = fault.in_shared ? static_cast<uint64_t>(shared) : address;
+}
+
 static bool waits(const Thread& thread) {
     return thread.state != State::exited && thread.state != State::running && thread.state != State::not_started;
 }
@@ -161,7 +172,7 @@ static FaultKind kind_of_stall(const Tally& tally) {
 static std::string lead_of_stall(const Worker& worker, const Tally& tally) {
     std::string block = block_name(worker);
     switch (kind_of_stall(tally)) {
-        case FaultKind::waiting: return block + " waits for what no other thread can write any more: ";
+        case FaultKind::waiting: return "in " + block + " ";
         case FaultKind::deadlock: return "deadlock in " + block + ": ";
         default: break;
     }
@@ -180,7 +191,7 @@ Fault describe_stall(Worker& worker) {
         const Thread& thread = worker.block->threads[i];
         if (!waits(thread) || (polls && thread.state != State::polling)) continue;
         fault.thread = i;
-        if (polls) fault.address = thread.received;
+        if (polls) set_address(worker, fault, thread.received);
         if (thread.place.file) set_place(fault, thread.place);
         else fault.pc = static_cast<uint64_t>(thread.place.line);
         break;
@@ -207,14 +218,7 @@ Fault describe_access(const Worker& worker, Access access, int size, uintptr_t a
     fault.access = access;
     fault.size = size;
     fault.pc = offset_of(worker, pc);
-    // Near the block's shared memory, but in no array: it was meant to be there.
-    constexpr int64_t near = 64 << 10;
-    uintptr_t offset;
-    bool is_elsewhere = worker.shared_owner(address, offset) && offset != address - reinterpret_cast<uintptr_t>(worker.shared_low);
-    int64_t shared = static_cast<int64_t>(is_elsewhere ? offset : address - reinterpret_cast<uintptr_t>(worker.shared_low));
-    fault.in_shared = worker.shared_low && shared >= -near &&
-                      shared < static_cast<int64_t>(worker.launch->library.shared_bytes) + near;
-    fault.address = fault.in_shared ? static_cast<uint64_t>(shared) : address;
+    set_address(worker, fault, address);
     return fault;
 }
 

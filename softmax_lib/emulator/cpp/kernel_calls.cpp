@@ -26,7 +26,11 @@ unsigned emulator_cluster_size(int axis) { return my_worker().launch->request.cl
 
 bool emulator_is_cooperative() { return my_worker().launch->request.cooperative; }
 
-uint64_t emulator_clock() { return my_worker().clock += 16; }
+uint64_t emulator_clock() {
+    Worker& worker = my_worker();
+    worker.note_change();  // who waits for a time to come does not wait in vain
+    return worker.clock += 16;
+}
 
 // ---- barriers, shuffles and votes
 

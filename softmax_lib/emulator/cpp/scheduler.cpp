@@ -187,7 +187,7 @@ Thread* Worker::next_elsewhere() {
 
 // Nobody else can go on: those that poll look again.
 bool Worker::wake_pollers() {
-    constexpr uint64_t most_idle_polls = 1 << 21;
+    constexpr uint64_t most_idle_polls = 1 << 19;
     bool is_any = false;
     for (size_t i = 0; i < live_blocks; i++) {
         Block& other = blocks[i];

@@ -1,6 +1,6 @@
 // Drives the emulator's runtime without Python, so that a cross-compiled one can be tried:
-//   drive_emulator RUNTIME KERNEL ENTRY ROWS COLS BLOCK_SIZE WARP_SIZE TRACED
-// Launches ENTRY with one block a row on x[i] = i % 7 and prints the fault, the number of records,
+//   drive_emulator RUNTIME KERNEL ROWS COLS BLOCK_SIZE WARP_SIZE TRACED
+// Launches its kernel with one block a row on x[i] = i % 7 and prints the fault, the number of records,
 // and y, one line each.
 #include <dlfcn.h>
 
@@ -30,38 +30,38 @@ static Array map(void* runtime, uint64_t elements) {
     uint64_t page = find<uint64_t()>(runtime, "emulator_page_size")(), guard;
     uint64_t bytes = (elements * 4 + page - 1) / page * page;
     uint64_t low = find<uint64_t(uint64_t, uint64_t*)>(runtime, "emulator_map")(bytes, &guard);
-    return {low + bytes - elements * 4, elements * 4};  // the end of the array is the guard's start
+    return {low + bytes - elements * 4, elements * 4, 0, 0};  // the end of the array is the guard's start
 }
 
 int main(int, char** argument) {
     void* runtime = open_or_exit(argument[1]);
     void* kernel = open_or_exit(argument[2]);
-    int rows = atoi(argument[4]), cols = atoi(argument[5]);
+    int rows = atoi(argument[3]), cols = atoi(argument[4]);
     std::vector<Array> arrays{map(runtime, rows * cols), map(runtime, rows * cols)};
     float* x = reinterpret_cast<float*>(arrays[0].address);
     float* y = reinterpret_cast<float*>(arrays[1].address);
     for (int i = 0; i < rows * cols; i++) x[i] = static_cast<float>(i % 7);
-    int64_t arguments[] = {static_cast<int64_t>(arrays[0].address),
-                           static_cast<int64_t>(arrays[1].address), rows, cols};
-    Array all_shared{0, 48 << 10};
+    void* arguments[] = {&x, &y, &rows, &cols};
+    Array all_shared{0, 48 << 10, 0, 0};
 
     Request request{};
-    request.entry = find<void(const int64_t*)>(kernel, std::string("emulator_call_") + argument[3]);
+    request.entry = find<void(void* const*)>(kernel, "emulator_call_0");
     request.arguments = arguments;
-    request.argument_count = 4;
     request.arrays = arrays.data();
     request.array_count = 2;
     request.variables = &all_shared;
     request.variable_count = 1;
-    request.grid = request.blocks = rows;
-    request.block_size = atoi(argument[6]);
-    request.warp_size = atoi(argument[7]);
-    request.traced = atoi(argument[8]);
+    request.grid[0] = static_cast<uint32_t>(request.blocks = rows);
+    request.block[0] = static_cast<uint32_t>(atoi(argument[5]));
+    request.grid[1] = request.grid[2] = request.block[1] = request.block[2] = 1;
+    request.cluster[0] = request.cluster[1] = request.cluster[2] = 1;
+    request.warp_size = atoi(argument[6]);
+    request.traced = atoi(argument[7]);
     request.workers = request.traced ? 1 : 2;
     request.record_limit = 1000000;
 
     Launch* launch = find<Launch*(const Request*)>(runtime, "emulator_start")(&request);
-    auto* wait = find<int(Launch*, double)>(runtime, "emulator_wait");
+    auto* wait = find<int(Launch*, double)>(runtime, "emulator_await");
     auto* stop = find<void(Launch*, StopReason)>(runtime, "emulator_stop");
     if (!wait(launch, 5.0)) {
         do stop(launch, StopReason::hang);

@@ -1,0 +1,3 @@
+// CUDA's cooperative groups, but for groups of several GPUs.
+#pragma once
+#include "../groups/invoke.h"

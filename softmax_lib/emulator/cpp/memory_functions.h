@@ -1,0 +1,115 @@
+// Loads and stores with hints, fences, and which memory an address belongs to.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel_interface.h"
+#include "meetings.h"
+
+namespace emulator {
+template <class T> struct Same { typedef T type; };
+template <class T> using same = typename Same<T>::type;  // keeps T from being deduced twice
+}  // namespace emulator
+
+// ---- cache hints change no value
+
+template <class T> EMULATOR_INLINE T __ldg(const T* address) { return *address; }
+template <class T> EMULATOR_INLINE T __ldca(const T* address) { return *address; }
+template <class T> EMULATOR_INLINE T __ldcg(const T* address) { return *address; }
+template <class T> EMULATOR_INLINE T __ldcs(const T* address) { return *address; }
+template <class T> EMULATOR_INLINE T __ldcv(const T* address) { return *address; }
+template <class T> EMULATOR_INLINE T __ldlu(const T* address) { return *address; }
+template <class T> EMULATOR_INLINE void __stwb(T* address, emulator::same<T> value) { *address = value; }
+template <class T> EMULATOR_INLINE void __stcg(T* address, emulator::same<T> value) { *address = value; }
+template <class T> EMULATOR_INLINE void __stcs(T* address, emulator::same<T> value) { *address = value; }
+template <class T> EMULATOR_INLINE void __stwt(T* address, emulator::same<T> value) { *address = value; }
+
+// ---- fences
+
+// On one OS thread a block's memory is always in order; between blocks the hardware's own is enough.
+EMULATOR_INLINE void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+EMULATOR_INLINE void __threadfence_cluster() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+EMULATOR_INLINE void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+EMULATOR_INLINE void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+
+// ---- whose memory; __isConstant() is not here, since constants lie among the other variables
+
+namespace emulator {
+
+// A thread's own variables: its stack is 64 KiB, and nothing else is as near.
+EMULATOR_INLINE bool is_local(const void* pointer) {
+    constexpr uintptr_t stack_bytes = 64 << 10;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    return (uintptr_t)pointer + stack_bytes - here < 2 * stack_bytes;
+}
+
+// Addresses of shared memory count from here: 32 bits are enough for them, as kernels expect.
+EMULATOR_UNSEEN char* shared_origin() {
+    alignas(128) static __shared__ char emulator_hidden_origin[128];
+    return emulator_hidden_origin;
+}
+
+}  // namespace emulator
+
+EMULATOR_INLINE unsigned __isShared(const void* pointer) { return emulator_is_shared(pointer); }
+EMULATOR_INLINE unsigned __isLocal(const void* pointer) { return emulator::is_local(pointer); }
+EMULATOR_INLINE unsigned __isGlobal(const void* pointer) {
+    return !emulator_is_shared(pointer) && !emulator::is_local(pointer);
+}
+
+EMULATOR_INLINE size_t __cvta_generic_to_shared(const void* pointer) {
+    return (uint32_t)((const char*)pointer - emulator::shared_origin());
+}
+EMULATOR_INLINE void* __cvta_shared_to_generic(size_t address) {
+    return emulator::shared_origin() + (int32_t)address;
+}
+EMULATOR_INLINE size_t __cvta_generic_to_global(const void* pointer) { return (size_t)pointer; }
+EMULATOR_INLINE void* __cvta_global_to_generic(size_t address) { return (void*)address; }
+EMULATOR_INLINE size_t __cvta_generic_to_local(const void* pointer) { return (size_t)pointer; }
+EMULATOR_INLINE void* __cvta_local_to_generic(size_t address) { return (void*)address; }
+
+// ---- clusters of blocks
+
+namespace emulator {
+EMULATOR_INLINE dim3 cluster_size() {
+    return dim3(emulator_cluster_size(0), emulator_cluster_size(1), emulator_cluster_size(2));
+}
+}  // namespace emulator
+
+EMULATOR_INLINE dim3 __clusterDim() { return emulator::cluster_size(); }
+EMULATOR_INLINE unsigned __clusterSizeInBlocks() {
+    dim3 size = emulator::cluster_size();
+    return size.x * size.y * size.z;
+}
+EMULATOR_INLINE dim3 __clusterRelativeBlockIdx() {
+    dim3 size = emulator::cluster_size();
+    return dim3(emulator_block_index(0) % size.x, emulator_block_index(1) % size.y, emulator_block_index(2) % size.z);
+}
+EMULATOR_INLINE unsigned __clusterRelativeBlockRank() {
+    dim3 size = emulator::cluster_size(), index = __clusterRelativeBlockIdx();
+    return index.x + size.x * (index.y + size.y * index.z);
+}
+EMULATOR_INLINE dim3 __clusterIdx() {
+    dim3 size = emulator::cluster_size();
+    return dim3(emulator_block_index(0) / size.x, emulator_block_index(1) / size.y, emulator_block_index(2) / size.z);
+}
+EMULATOR_INLINE dim3 __clusterGridDimInClusters() {
+    dim3 size = emulator::cluster_size();
+    return dim3(emulator_grid_size(0) / size.x, emulator_grid_size(1) / size.y, emulator_grid_size(2) / size.z);
+}
+EMULATOR_INLINE void __cluster_barrier_arrive(EMULATOR_PLACE) { emulator::arrive_at_cluster({file, line}); }
+EMULATOR_INLINE void __cluster_barrier_arrive_relaxed(EMULATOR_PLACE) { emulator::arrive_at_cluster({file, line}); }
+EMULATOR_INLINE void __cluster_barrier_wait(EMULATOR_PLACE) { emulator::wait_for_cluster({file, line}); }
+
+// The same place in the shared memory of another block of the cluster.
+EMULATOR_INLINE void* __cluster_map_shared_rank(const void* pointer, unsigned rank, EMULATOR_PLACE) {
+    if (!emulator_is_shared(pointer)) emulator_fail("only an address of shared memory can be mapped to another block", {file, line});
+    void* there = emulator_map_shared(pointer, rank);
+    if (!there) emulator_fail("the cluster has no block of this rank", {file, line});
+    return there;
+}
+EMULATOR_INLINE unsigned __cluster_query_shared_rank(const void* pointer) { return emulator_shared_rank(pointer); }
+EMULATOR_INLINE unsigned __isClusterShared(const void* pointer) { return emulator_is_shared(pointer); }
+EMULATOR_INLINE unsigned __isCtaShared(const void* pointer) {
+    return emulator_is_shared(pointer) && emulator_shared_rank(pointer) == __clusterRelativeBlockRank();
+}
