@@ -23,8 +23,8 @@ def is_tensor(x: object) -> bool:
 
 
 def is_on_gpu(x: Matrix) -> bool:
-    """Whether `x`, an array or a tensor, is a CUDA tensor."""
-    return getattr(x, "is_cuda", False)
+    """Whether `x`, an array or a tensor, is a CUDA tensor or a CuPy array."""
+    return bool(getattr(x, "is_cuda", False)) or _is_cupy(x)
 
 
 def host_view(x: Matrix) -> np.ndarray:
@@ -53,13 +53,17 @@ def address(x: Matrix) -> int:
 
 
 def is_array(x: object) -> bool:
-    """Whether `x` is a numpy array or a torch tensor."""
-    return isinstance(x, np.ndarray) or is_tensor(x)
+    """Whether `x` is a numpy array, a torch tensor or a CuPy array."""
+    return isinstance(x, np.ndarray) or is_tensor(x) or _is_cupy(x)
+
+
+def _is_cupy(x: object) -> bool:
+    return type(x).__module__.partition(".")[0] == "cupy" and hasattr(x, "dtype")
 
 
 def is_writable(x: Any) -> bool:
     """Whether a kernel may write into the array or tensor `x`."""
-    return is_tensor(x) or bool(x.flags.writeable)
+    return not isinstance(x, np.ndarray) or bool(x.flags.writeable)
 
 
 def element_code(x: Any) -> str:
@@ -80,7 +84,9 @@ def check_array(what: str, x: Any) -> None:
     if not tensor and (x.dtype.hasobject or x.dtype.kind in "USmM"):
         raise WrongType(f"{what} is an array of {x.dtype}, which no kernel can take.")
     if not tensor and not x.dtype.isnative:
-        raise WrongType(f"{what} has bytes in the other order; pass x.astype(x.dtype.newbyteorder()).")
+        raise WrongType(
+            f"{what} has bytes in the other order; pass x.astype(x.dtype.newbyteorder())."
+        )
     if not _is_contiguous(x, tensor):
         how = "x.contiguous()" if tensor else "np.ascontiguousarray(x)"
         raise BadInput(

@@ -12,7 +12,9 @@ _OPAQUE = re.compile(
 """Comments, strings and characters, whatever they hold."""
 
 _LEFT_OUT = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)$")
-_ATTRIBUTES = re.compile(r"\b(__launch_bounds__|__cluster_dims__|__attribute__|__maxnreg__|alignas)\s*\(")
+_ATTRIBUTES = re.compile(
+    r"\b(__launch_bounds__|__cluster_dims__|__attribute__|__maxnreg__|alignas)\s*\("
+)
 _KERNEL = re.compile(r"\b__global__\b")
 _HEAD = re.compile(r"[^;{}()]*?\b(\w+)\s*\(")
 _CLUSTER = re.compile(r"__cluster_dims__\s*\(([\d\s,]+)\)")
@@ -79,7 +81,10 @@ def find_kernels(text: str) -> tuple[Declaration, ...]:
 def find_variables(text: str) -> dict[str, bool]:
     """The `__device__`, `__constant__` and `__managed__` variables by name, and whether one is a constant."""
     code = _without_dead_lines(_blank(text))
-    return {name: word == "constant" for word, name in _VARIABLE.findall(code)}
+    return {
+        "::".join((*_scopes(code, match.start()), match[2])): match[1] == "constant"
+        for match in _VARIABLE.finditer(code)
+    }
 
 
 def _blank(text: str) -> str:
@@ -143,7 +148,9 @@ def _split(parameters: str) -> list[str]:
     """At commas outside of brackets."""
     parts, depth, start = [], 0, 0
     for at, character in enumerate(parameters):
-        depth += {"(": 1, "<": 1, "[": 1, "{": 1, ")": -1, ">": -1, "]": -1, "}": -1}.get(character, 0)
+        depth += {"(": 1, "<": 1, "[": 1, "{": 1, ")": -1, ">": -1, "]": -1, "}": -1}.get(
+            character, 0
+        )
         if character == "," and depth == 0:
             parts.append(parameters[start:at])
             start = at + 1

@@ -41,7 +41,9 @@ def check_block(block: Axes) -> None:
     """Raises `BadInput` for a block that no GPU takes."""
     for axis, threads, most in zip("xyz", block, MOST_THREADS, strict=True):
         if threads > most:
-            raise BadInput(f"The block has {threads} threads along {axis}; a GPU takes up to {most}.")
+            raise BadInput(
+                f"The block has {threads} threads along {axis}; a GPU takes up to {most}."
+            )
     if prod(block) > MOST_THREADS_A_BLOCK:
         raise BadInput(
             f"The block has {prod(block)} threads ({' x '.join(map(str, block))}); a GPU takes up "
@@ -52,9 +54,7 @@ def check_block(block: Axes) -> None:
 def check_cluster(cluster: Axes, grid: Axes) -> None:
     """Raises `BadInput` for clusters that do not divide the grid, or are too large."""
     if prod(cluster) > MOST_BLOCKS_A_CLUSTER:
-        raise BadInput(
-            f"A cluster has up to {MOST_BLOCKS_A_CLUSTER} blocks, not {prod(cluster)}."
-        )
+        raise BadInput(f"A cluster has up to {MOST_BLOCKS_A_CLUSTER} blocks, not {prod(cluster)}.")
     if any(blocks % each for blocks, each in zip(grid, cluster, strict=True)):
         raise BadInput(f"Clusters of {cluster} blocks do not divide a grid of {grid}.")
 

@@ -10,7 +10,14 @@ from typing import Any
 
 from softmax_lib.arrays import check_array, is_array
 from softmax_lib.errors import BadInput, UnknownKernel, WrongType
-from softmax_lib.grids import Axes, axes_of, check_block, check_cluster, check_grid, check_shared_bytes
+from softmax_lib.grids import (
+    Axes,
+    axes_of,
+    check_block,
+    check_cluster,
+    check_grid,
+    check_shared_bytes,
+)
 from softmax_lib.source import Program, Source
 
 
@@ -86,7 +93,9 @@ def read_source(given: str | Path | Source) -> Source:
         return Source("kernel.cu", given)
     if isinstance(given, (str, Path)):
         return Source.read(given)
-    raise WrongType(f"A source is CUDA text or the path of a .cu file, not a {type(given).__name__}.")
+    raise WrongType(
+        f"A source is CUDA text or the path of a .cu file, not a {type(given).__name__}."
+    )
 
 
 def _choose(source: Source, kernel: str | None) -> str:
@@ -105,7 +114,7 @@ def _choose(source: Source, kernel: str | None) -> str:
         )
     if source.kernels[0].is_template:
         raise BadInput(
-            f"{names[0]} is a template; name it with its arguments, as in kernel=\"{names[0]}<float>\"."
+            f'{names[0]} is a template; name it with its arguments, as in kernel="{names[0]}<float>".'
         )
     return names[0]
 

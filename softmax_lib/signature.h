@@ -4,7 +4,7 @@
 struct __half;
 struct __nv_bfloat16;
 
-namespace signature {
+namespace kernel_signature {
 
 enum Kind { structure, boolean, signed_integer, unsigned_integer, floating, half, bfloat, nothing };
 
@@ -64,4 +64,4 @@ template <class... P> struct Of<void (*)(P...)> {
           Parameter<P>::lanes, Parameter<P>::bytes}...}};
 };
 
-}  // namespace signature
+}  // namespace kernel_signature

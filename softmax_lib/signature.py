@@ -16,7 +16,7 @@ from softmax_lib.arrays import check_array, element_code, is_array, is_writable
 from softmax_lib.errors import BadInput, WrongType
 
 HEADER = Path(__file__).with_name("signature.h").read_text(encoding="utf-8")
-"""C++ that goes behind a kernel's source: `signature::Of<decltype(&kernel)>::table` are its `rows`."""
+"""C++ that goes behind a kernel's source: `kernel_signature::Of<decltype(&kernel)>::table` are its `rows`."""
 
 ROW = 6
 """Numbers a parameter."""
@@ -82,10 +82,14 @@ class Signature:
                 f"({', '.join(p.declared for p in self.parameters)}), and {len(arguments)} were given."
             )
         pairs = zip(self.parameters, arguments, strict=True)
-        return tuple(_bind(f"Argument {i} of {self.kernel}", *pair) for i, pair in enumerate(pairs, 1))
+        return tuple(
+            _bind(f"Argument {i} of {self.kernel}", *pair) for i, pair in enumerate(pairs, 1)
+        )
 
 
-def read_signature(kernel: str, declared: Sequence[str], names: Sequence[str], rows: np.ndarray) -> Signature:
+def read_signature(
+    kernel: str, declared: Sequence[str], names: Sequence[str], rows: np.ndarray
+) -> Signature:
     """The signature that `rows`, an array of shape (1 + parameters, 6) as signature.h has it, tells.
 
     `declared` and `names` are the parameters as the source writes them, where that is known.

@@ -63,7 +63,9 @@ class Source:
     def read(cls, path: str | Path) -> Source:
         """Read a .cu file. Raises `BadInput` when it cannot be read."""
         try:
-            return cls(Path(path).name, Path(path).read_text(encoding="utf-8"), Path(path).resolve().parent)
+            return cls(
+                Path(path).name, Path(path).read_text(encoding="utf-8"), Path(path).resolve().parent
+            )
         except (OSError, UnicodeDecodeError) as error:
             raise BadInput(f"Cannot read the kernel file {path}: {error}.") from None
 
@@ -117,7 +119,7 @@ class Source:
 
     @cached_property
     def variables(self) -> dict[str, bool]:
-        """Names of the `__device__` and `__constant__` variables, and whether one is a constant."""
+        """The `__device__` and `__constant__` variables by name, "mine::count", and whether one is a constant."""
         texts = (*self.headers.values(), self.text)
         return {name: kind for text in texts for name, kind in find_variables(text).items()}
 

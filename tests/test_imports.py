@@ -15,7 +15,8 @@ PACKAGE = Path(softmax_lib.__file__).parent
 
 TRUNK = {
     "errors", "files", "words", "source", "kernel", "registry", "reference", "arrays", "launch",
-    "checking", "measurements",
+    "checking", "measurements", "declarations", "grids", "signature", "launch_spec", "launch_options",
+    "launch_words",
 }  # fmt: skip
 
 # Each part, and the parts that it imports from: the lower ones come first, and nothing runs back up.
@@ -25,12 +26,20 @@ MAY_IMPORT = {
     "words": set(),
     "reference": set(),
     "files": set(),
-    "source": {"errors", "files"},
+    "declarations": set(),
+    "grids": {"errors"},
+    "source": {"declarations", "errors", "files"},
     "kernel": {"errors", "source"},
     "registry": {"errors", "kernel", "source"},
     "arrays": {"errors", "kernel"},
-    "gpu": {"errors", "files", "source", "kernel"},
-    "emulator": {"errors", "files", "source", "kernel", "arrays"},
+    "signature": {"arrays", "errors"},
+    "launch_spec": {"arrays", "errors", "grids", "source"},
+    "launch_options": set(),
+    "launch_words": {"errors", "source"},
+    "gpu": {"arrays", "errors", "files", "grids", "kernel", "launch_spec", "signature", "source"},
+    "emulator": {
+        "arrays", "errors", "files", "grids", "kernel", "launch_spec", "signature", "source",
+    },
     "launch": {"errors", "source", "kernel", "registry", "arrays", "gpu", "emulator"},
     "checking": {"errors", "source", "kernel", "registry", "arrays", "reference", "gpu", "launch"},
     "records": {"errors", "words", "files", "registry"},
@@ -38,7 +47,10 @@ MAY_IMPORT = {
         "errors", "words", "source", "kernel", "registry", "reference", "gpu", "launch", "checking", "records",
     },
     "measurements": {"errors", "registry", "gpu", "records", "bench"},
-    "xrays": {"errors", "source", "kernel", "registry", "reference", "gpu", "emulator", "launch", "records"},
+    "xrays": {
+        "arrays", "emulator", "errors", "gpu", "grids", "kernel", "launch", "launch_spec", "records",
+        "reference", "registry", "source",
+    },
     "widgets": {"lazy", "errors"},
     "figures": {"errors", "words", "source", "registry", "gpu", "records", "xrays", "widgets"},
     "drawings": {
@@ -50,7 +62,8 @@ MAY_IMPORT = {
         "widgets", "drawings",
     },
     "cli": {
-        "errors", "kernel", "registry", "reference", "gpu", "emulator", "checking", "records", "bench", "xrays",
+        "bench", "checking", "emulator", "errors", "gpu", "kernel", "launch_options", "launch_words",
+        "records", "reference", "registry", "source", "xrays",
     },
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The command line: `softmax-lib info | check | ladder | record | xray`."""
+"""The command line: `softmax-lib info | check | ladder | record | run-kernel | xray`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from softmax_lib.errors import SoftmaxLibError
+from softmax_lib.errors import BadInput, SoftmaxLibError
+from softmax_lib.launch_options import add_launch_words, is_any_kernel
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,10 +79,25 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="instead of book/measurements/<gpu>.json in a checkout, or a folder of your own",
     )
+    _add_run_options(
+        verb("run-kernel", _run_kernel, "launch any kernel of a .cu file in the emulator")
+    )
     _add_xray_options(
         verb("xray", _xray, "count what a kernel asks of memory, and find hazards, with no GPU")
     )
     return parser
+
+
+def _add_run_options(made: argparse.ArgumentParser) -> None:
+    made.description = (
+        "Launch any kernel of a .cu file in the emulator and tell what its arrays hold afterwards: "
+        "softmax-lib run-kernel add.cu --grid 4 --block 256 --arg a:f32:1024 --arg b:f32:1024:zeros "
+        "--arg 1024"
+    )
+    made.add_argument("name", metavar="FILE", help="a .cu file")
+    add_launch_words(made)
+    made.add_argument("--npz", type=Path, metavar="FILE", help="arrays to take, by name")
+    made.add_argument("--out", type=Path, metavar="FILE", help="write all arrays to this .npz file")
 
 
 def _add_xray_options(made: argparse.ArgumentParser) -> None:
@@ -91,12 +107,15 @@ def _add_xray_options(made: argparse.ArgumentParser) -> None:
         "are any. A kernel of which no thread finishes for 10 s ($SOFTMAX_LIB_WATCHDOG_S) hangs."
     )
     made.add_argument("name", metavar="NAME", help="a kernel or a .cu file")
+    any_kernel = made.add_argument_group(
+        "any kernel of a .cu file, such as", "--grid 8 --block 128 --arg x:f32:8x1024 --arg 1024"
+    )
+    add_launch_words(any_kernel)
     made.add_argument("--rows", type=_count, default=64)
     made.add_argument("--cols", type=_count, default=4096)
     made.add_argument(
         "--block-size", type=_count, help="threads per block; the kernel's own choice"
     )
-    made.add_argument("--grid", type=_count, help="blocks; for a .cu file, one per row")
 
 
 def _count(text: str) -> int:
@@ -104,6 +123,13 @@ def _count(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is no whole number from 1 up")
     return number
+
+
+def _count_or_none(text: str | None) -> int | None:
+    try:
+        return None if text is None else _count(text)
+    except argparse.ArgumentTypeError as error:
+        raise BadInput(f"--grid: {error}.") from None
 
 
 def _info(options: argparse.Namespace) -> int:
@@ -189,10 +215,26 @@ def _record(options: argparse.Namespace) -> int:
     return 0
 
 
+def _run_kernel(options: argparse.Namespace) -> int:
+    from softmax_lib.cli.any_kernel import print_arrays, run_kernel
+
+    arrays = run_kernel(options)
+    if options.json:
+        return _print_json([array.as_json() for array in arrays])
+    print_arrays(arrays)
+    return 0
+
+
 def _xray(options: argparse.Namespace) -> int:
     from softmax_lib.xrays.xray import xray
 
-    found = xray(options.name, options.rows, options.cols, options.block_size, grid=options.grid)
+    if is_any_kernel(options):
+        from softmax_lib.cli.any_kernel import xray_kernel
+
+        found = xray_kernel(options)
+    else:
+        grid = _count_or_none(options.grid)
+        found = xray(options.name, options.rows, options.cols, options.block_size, grid=grid)
     if options.json:
         _print_json(found.as_json())
     else:

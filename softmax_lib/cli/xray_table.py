@@ -19,8 +19,7 @@ _MACHINE_HEADINGS = ("entry", "arch", "registers", "shared", "spilled", "blocks 
 def print_xray(found: XRay) -> None:
     """Counters by line, what the compiler made of the kernel, and hazards, one per line."""
     console = Console()
-    blocks = f"{found.blocks} blocks of {found.block_size} threads"
-    console.print(f"{found.kernel} on ({found.rows}, {found.cols}), {blocks}", highlight=False)
+    console.print(found.words, highlight=False)
     for file in dict.fromkeys(row.file for row in found.lines):
         console.print(_counters(file, [row for row in found.lines if row.file == file]))
     if found.machine_code:
@@ -48,6 +47,7 @@ def _counters(file: str, rows: Sequence[LineCounters]) -> Table:
 
 def _cells(row: LineCounters) -> tuple[str, ...]:
     what = f"{row.space} {row.operation}".strip().replace("_", " ")
+    what = f"{what} {row.array}".strip()
     cells = [str(row.line), what, str(row.requests)]
     if row.space:
         cells.append(f"{row.lanes_a_request:.3g}")

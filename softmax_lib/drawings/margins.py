@@ -101,8 +101,7 @@ def in_words(found: XRay) -> str:
     barriers = total["barriers"] / found.blocks
     share = total["bytes_asked"] / total["bytes_moved"] if total["bytes_moved"] else 1
     return (
-        f"{found.kernel} on ({found.rows}, {found.cols}), {found.blocks} blocks of {found.block_size} "
-        f"threads: {total['bytes_asked']:,} bytes asked for, {total['bytes_moved']:,} moved, "
+        f"{found.words}: {total['bytes_asked']:,} bytes asked for, {total['bytes_moved']:,} moved, "
         f"{share:.1%} of use; {barriers:g} {'barrier' if barriers == 1 else 'barriers'} per block."
     )
 

@@ -12,8 +12,8 @@ not have exited, and a thread that has exited counts as missing at a barrier: bo
 """
 
 from softmax_lib.emulator.events import Event, Trace
-from softmax_lib.emulator.execution import execute, execute_spec, launch
+from softmax_lib.emulator.execution import execute, launch
 from softmax_lib.emulator.toolchain import compiler
-from softmax_lib.emulator.tracing import trace, trace_spec
+from softmax_lib.emulator.tracing import trace, trace_launch
 
-__all__ = ["Event", "Trace", "compiler", "execute", "execute_spec", "launch", "trace", "trace_spec"]
+__all__ = ["Event", "Trace", "compiler", "execute", "launch", "trace", "trace_launch"]

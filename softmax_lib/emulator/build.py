@@ -24,13 +24,10 @@ from softmax_lib.source import Program, Source
 GAP_BYTES = 4096
 LIBRARY_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
 
-DYNAMIC = "emulator_dynamic"
-"""The symbol of a launch's dynamic shared memory, which each `extern __shared__` array is a name of."""
-
 _THREAD_LOCAL = re.compile(
     r"\b(?!_ZTH|_ZTW)([\w.$]+)@(?:tlsgd|tlsld|dtpoff|gottpoff|tpoff|tlsdesc)\b|:(?:tlsdesc|gottprel)[\w]*:([\w.$]+)"
 )
-_DEFINED = re.compile(r"^([\w.$]+):", re.MULTILINE)
+_DEFINED = re.compile(r"^(?:([\w.$]+):|\s*\.set\s+([\w.$]+)\s*,)", re.MULTILINE)
 
 _builds: dict[Path, threading.Lock] = {}
 
@@ -68,7 +65,10 @@ def kernel_library(
         command = [*tools.command, *compiling, "-x", "c++", source.file_name]
         compiled = "kernel.s"
         _check(
-            command, compiled, folder, lambda said: _why_not(command, program, entries, folder, said)
+            command,
+            compiled,
+            folder,
+            lambda said: _why_not(command, program, entries, folder, said),
         )
         _lay_out_shared_memory(folder / compiled, shared_bytes)
         _check(
@@ -123,7 +123,7 @@ def _lay_out_shared_memory(assembly: Path, dynamic_bytes: int) -> None:
 def _undefined_thread_locals(text: str) -> list[str]:
     """What an `extern __shared__` array is called in the assembly: used, and defined nowhere."""
     used = dict.fromkeys(first or second for first, second in _THREAD_LOCAL.findall(text))
-    defined = set(_DEFINED.findall(text))
+    defined = {label or alias for label, alias in _DEFINED.findall(text)}
     return [name for name in used if name not in defined]
 
 
@@ -131,15 +131,14 @@ def _dynamic_array(names: Sequence[str], length: int) -> list[str]:
     """All of `names` are one array of `length` bytes. Compilers call _ZTH to give it first values: none."""
     if not names:
         return []
-    size = max(length, 1)
-    lines = ['\t.section\t.tbss.dynamic,"awT",%nobits', "\t.balign\t1024", f"{DYNAMIC}:",
-             f"\t.zero\t{size + GAP_BYTES}"]  # fmt: skip
-    for name in (DYNAMIC, *names):
-        lines += [f"\t.type\t{name}, %tls_object", f"\t.size\t{name}, {length}"]
+    lines = ['\t.section\t.tbss.dynamic,"awT",%nobits', "\t.balign\t1024"]
+    for name in names:
+        lines += [f"\t.globl\t{name}", f"\t.hidden\t{name}", f"\t.type\t{name}, %tls_object"]
+        lines += [f"\t.size\t{name}, {length}", f"{name}:"]
+    lines += [f"\t.zero\t{length + GAP_BYTES}", "\t.text"]
     for name in names:
         stem = name.removeprefix("_Z") if name.startswith("_Z") else f"{len(name)}{name}"
-        lines += [f"\t.globl\t{name}", f"\t.hidden\t{name}", f"\t.set\t{name}, {DYNAMIC}"]
-        lines += ["\t.text", f"\t.globl\t_ZTH{stem}", f"_ZTH{stem}:", "\tret"]
+        lines += [f"\t.globl\t_ZTH{stem}", f"_ZTH{stem}:", "\tret"]
     return lines
 
 

@@ -46,7 +46,9 @@ def open_call(spec: LaunchSpec, *, traced: bool = False) -> Iterator[Session]:
         memory = _Memory(stack)
         pairs = zip(signature.parameters, bound, strict=True)
         arguments = tuple(memory.lay_out(parameter, value) for parameter, value in pairs)
-        geometry = Geometry(spec.grid, spec.block, cluster=spec.cluster, cooperative=spec.cooperative)
+        geometry = Geometry(
+            spec.grid, spec.block, cluster=spec.cluster, cooperative=spec.cooperative
+        )
         call = Call(spec.kernel, 0, geometry, arguments)
         inputs = frozenset(memory.arrays) - frozenset(memory.written)
         yield CalledSession(library, path, memory.arrays, (call,), inputs, memory.hosts)
@@ -152,5 +154,3 @@ class _Memory:
         self.arrays[parameter.name] = self.stack.enter_context(table)
         table.copy_from(addresses)
         return parameter.name
-
-

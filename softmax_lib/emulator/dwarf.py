@@ -6,16 +6,27 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from softmax_lib.emulator.flags import CPP_FOLDER
+
+Place = tuple[str, int]
+"""A file and a line of it."""
 
 Row = tuple[int, str, int]
 """First address of some instructions, and the file and line they come from."""
 
 _OWN_FILES = frozenset(path.name for path in CPP_FOLDER.rglob("*") if path.is_file())
-_OWN_SYMBOLS = ("emulator_", "_ZN8emulator", "_ZN9signature", "_ZZN8emulator")
-_ENCODINGS = {2: "b", 4: "f", 5: "i", 6: "i", 7: "u", 8: "u", 16: "u"}  # DW_ATE_*, as numpy codes them
+_OWN_SYMBOLS = ("emulator_", "_ZN8emulator", "_ZN16kernel_signature", "_ZZN8emulator")
+_ENCODINGS = {
+    2: "b",
+    4: "f",
+    5: "i",
+    6: "i",
+    7: "u",
+    8: "u",
+    16: "u",
+}  # DW_ATE_*, as numpy codes them
 _SIXTEEN_BITS = {"__half": "f2", "__nv_bfloat16": "bf2"}
 
 
@@ -69,7 +80,9 @@ def _variables(library: Any, units: list[_Unit]) -> Iterator[Variable]:
         yield replace(found, offset=symbol["st_value"], bytes=length, is_shared=is_shared)
 
 
-def _is_writable(library: Any, section: int) -> bool:
+def _is_writable(library: Any, section: int | str) -> bool:
+    if isinstance(section, str):  # no section, but a number that is no address
+        return False
     found = library.get_section(section)
     return bool(found["sh_flags"] & 1) and not found.name.startswith(".data.rel.ro")
 
@@ -88,6 +101,20 @@ def _names(symbol: str, name: str) -> bool:
     return symbol == name or re.search(rf"{len(name)}{name}(_+\d+_?|_)?$", symbol) is not None
 
 
+def _is_own(place: Place) -> bool:
+    """Whether it is a line of the emulator's."""
+    return place[0] in _OWN_FILES
+
+
+class _InlinedCall(NamedTuple):
+    """The instructions of an inlined function from `low` up to `high`: where it is called and declared."""
+
+    low: int
+    high: int
+    place: Place
+    declared: Place
+
+
 class _Unit:
     """One compilation unit's tables."""
 
@@ -97,6 +124,7 @@ class _Unit:
         self.program = self.dwarf.line_program_for_CU(unit)
         self.dies = list(unit.iter_DIEs())
         self.calls = list(self._inlined_calls())
+        self.last_lines = self._last_lines()
 
     def file_name(self, number: int) -> str:
         """Of a file in the line program's table; DWARF 4 counts from 1, DWARF 5 from 0."""
@@ -106,34 +134,65 @@ class _Unit:
         return os.path.basename(entries[at].name.decode()) if 0 <= at < len(entries) else ""
 
     def rows(self) -> Iterator[Row]:
-        """(address, file, line) wherever the line changes; the emulator's own lines are the caller's."""
+        """(address, file, line) wherever the line changes, of the reader's code: see `_reading_place`."""
         before = None
-        for entry in self.program.get_entries():
-            state = entry.state
-            if state is None:
-                continue
-            file, line = ("", 0) if state.end_sequence else (self.file_name(state.file), state.line)
-            if file in _OWN_FILES:
-                file, line = self._caller(state.address) or (file, line)
+        for address, place in self._places():
+            file, line = self._reading_place(address, place)
             if (file, line) != before:
-                yield state.address, file, line
+                yield address, file, line
             before = (file, line)
 
-    def _caller(self, address: int) -> tuple[str, int] | None:
-        """Where the innermost call stands that leads from the reader's code to `address`."""
-        around = [call for call in self.calls if call[0] <= address < call[1]]
-        around.sort(key=lambda call: call[1] - call[0])
-        places = ((file, line) for _, _, file, line in around)
-        return next((place for place in places if place[0] not in _OWN_FILES), None)
+    def _places(self) -> Iterator[tuple[int, Place]]:
+        """Each address at which the line program has a place."""
+        for entry in self.program.get_entries():
+            state = entry.state
+            if state is not None:
+                end = state.end_sequence
+                yield state.address, ("", 0) if end else (self.file_name(state.file), state.line)
 
-    def _inlined_calls(self) -> Iterator[tuple[int, int, str, int]]:
-        """(first address, end, file and line of the call) of every inlined function."""
+    def _around(self, address: int) -> list[_InlinedCall]:
+        """The inlined functions that an instruction is of, the innermost first."""
+        around = [call for call in self.calls if call.low <= address < call.high]
+        return around[::-1]  # in the tables a function comes before those that are inlined into it
+
+    def _reading_place(self, address: int, place: Place) -> Place:
+        """Where a reader looks for it: what the emulator's own lines do is the caller's, and so is what a
+        function of a single line does, which is but a name for that.
+        """
+        for call in self._around(address):
+            is_own = _is_own(place) or _is_own(call.declared)
+            if not is_own and self.last_lines.get(call.declared, 0) > call.declared[1] + 1:
+                break
+            place = call.place
+        return place
+
+    def _last_lines(self) -> dict[Place, int]:
+        """The last line on which any instance of an inlined function of the reader's does something."""
+        last: dict[Place, int] = {}
+        for address, place in self._places():
+            for call in self._around(address):
+                if not (_is_own(place) or _is_own(call.declared)):
+                    last[call.declared] = max(place[1], last.get(call.declared, 0))
+                    break
+                place = call.place
+        return last
+
+    def _inlined_calls(self) -> Iterator[_InlinedCall]:
         for die in self.dies:
             if die.tag == "DW_TAG_inlined_subroutine" and "DW_AT_call_line" in die.attributes:
                 file = self.file_name(die.attributes["DW_AT_call_file"].value)
-                line = die.attributes["DW_AT_call_line"].value
+                place = (file, die.attributes["DW_AT_call_line"].value)
+                declared = self._declared_at(die)
                 for low, high in self._ranges(die):
-                    yield low, high, file, line
+                    yield _InlinedCall(low, high, place, declared)
+
+    def _declared_at(self, die: Any) -> Place:
+        """Where the function stands that `die` is an instance of."""
+        origin = self._described(die, "DW_AT_decl_line")
+        if origin is None:
+            return "", 0
+        file = self._described(die, "DW_AT_decl_file").attributes["DW_AT_decl_file"].value
+        return self.file_name(file), origin.attributes["DW_AT_decl_line"].value
 
     def _ranges(self, die: Any) -> Iterator[tuple[int, int]]:
         attributes = die.attributes

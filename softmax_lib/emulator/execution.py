@@ -15,7 +15,7 @@ from softmax_lib.emulator.native import Fault, FaultKind
 from softmax_lib.emulator.session import LaunchConfig, Session, open_session
 from softmax_lib.errors import CompileError, IllegalAddress, NotAvailable, SoftmaxLibError
 from softmax_lib.kernel import Kernel
-from softmax_lib.launch_spec import LaunchSpec, specify
+from softmax_lib.launch_spec import specify
 from softmax_lib.source import WARP, Source
 
 _MOST_RECHECKED = 1 << 26
@@ -45,16 +45,6 @@ def execute(
         session.arrays["y"].copy_to(y)
 
 
-def execute_spec(spec: LaunchSpec) -> None:
-    """Run any kernel in the emulator on the arrays among its arguments, which are written in place.
-
-    When anything is raised (as by `execute`, and `WrongType`), they are untouched.
-    """
-    with open_call(spec) as session:
-        _complete(session)
-        session.give_back(spec)
-
-
 def launch(
     source: str | Path | Source,
     grid: int | Sequence[int],
@@ -82,12 +72,13 @@ def launch(
     plain one come in order. Raises `WrongType`, `BadInput`, `UnknownKernel`, `CompileError`,
     `NotAvailable`, and `KernelFault` for what a thread does wrong; arrays are then untouched.
     """
-    execute_spec(
-        specify(
-            source, grid, block, args, shared_bytes=shared_bytes, kernel=kernel,
-            cooperative=cooperative, cluster=cluster, symbols=symbols,
-        )
+    spec = specify(
+        source, grid, block, args, shared_bytes=shared_bytes, kernel=kernel,
+        cooperative=cooperative, cluster=cluster, symbols=symbols,
     )  # fmt: skip
+    with open_call(spec) as session:
+        _complete(session)
+        session.give_back(spec)
 
 
 def _complete(session: Session) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 
 from softmax_lib.emulator import symbols
 from softmax_lib.emulator.launching import Geometry
-from softmax_lib.emulator.memory import EmulatedArray
 from softmax_lib.emulator.native import Access, Fault, FaultKind
 from softmax_lib.errors import (
     BadInput,
@@ -22,15 +22,24 @@ from softmax_lib.errors import (
 )
 
 
+class Stretch(Protocol):
+    """An array, as far as a sentence needs it."""
+
+    address: int
+    bytes: int
+    element_bytes: int
+    guard_bytes: int
+
+
 def exception_for(
     fault: Fault,
     path: Path,
     geometry: Geometry,
-    arrays: Mapping[str, EmulatedArray],
+    arrays: Mapping[str, Stretch],
     limit_s: float,
 ) -> SoftmaxLibError:
     """The exception to raise for `fault` of a launch, with this geometry, of the library at `path`."""
-    text, who = fault.text.decode(), _who(fault, geometry)
+    text, who = fault.text.decode(), geometry.who(fault.block, fault.thread)
     file, line = _place(fault, path)
     block, thread = geometry.block_axes(fault.block), fault.thread
     match fault.kind:
@@ -56,14 +65,7 @@ def exception_for(
     return KernelFault("fault", file, line, block, thread, what, more)
 
 
-def _who(fault: Fault, geometry: Geometry) -> str:
-    block = ",".join(map(str, geometry.block_axes(fault.block)))
-    axes = geometry.thread_axes(fault.thread)
-    in_block = f"{fault.thread} {axes}".replace(", ", ",") if any(axes[1:]) else f"{fault.thread}"
-    return f"thread {in_block} of block ({block})"
-
-
-def _waited_for(fault: Fault, path: Path, arrays: Mapping[str, EmulatedArray]) -> str:
+def _waited_for(fault: Fault, path: Path, arrays: Mapping[str, Stretch]) -> str:
     if not fault.address:
         return ""
     place = _shared_place(fault, path) if fault.in_shared else _global_place(fault, arrays)
@@ -86,7 +88,7 @@ def _place(fault: Fault, path: Path) -> tuple[str, int]:
     return symbols.place(path, fault.pc, bool(fault.pc_is_exact))
 
 
-def _access(fault: Fault, who: str, path: Path, arrays: Mapping[str, EmulatedArray]) -> str:
+def _access(fault: Fault, who: str, path: Path, arrays: Mapping[str, Stretch]) -> str:
     """Such as "illegal address: thread 3 of block (0,0,0) loads 4 bytes at x[64], past the end ..."."""
     if fault.is_misaligned and not fault.address:
         return f"misaligned address: {who} goes through a misaligned pointer"
@@ -97,7 +99,7 @@ def _access(fault: Fault, who: str, path: Path, arrays: Mapping[str, EmulatedArr
     return f"{lead}: {who} {verb}{size} {element}"
 
 
-def _global_place(fault: Fault, arrays: Mapping[str, EmulatedArray]) -> str:
+def _global_place(fault: Fault, arrays: Mapping[str, Stretch]) -> str:
     if not fault.address:
         return "through a null pointer"
     for name, array in arrays.items():

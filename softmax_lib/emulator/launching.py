@@ -56,6 +56,13 @@ class Geometry:
         """threadIdx of the thread with this number in its block."""
         return _axes_of(number, self.block)
 
+    def who(self, block: int, thread: int) -> str:
+        """Such as "thread 3 of block (0,0,0)"; in a block of several axes, "thread 35 (3,1,0) of ..."."""
+        axes = (
+            f" ({','.join(map(str, self.thread_axes(thread)))})" if max(self.block[1:]) > 1 else ""
+        )
+        return f"thread {thread}{axes} of block ({','.join(map(str, self.block_axes(block)))})"
+
 
 def _axes_of(number: int, wide: Axes) -> Axes:
     x, y, _ = wide
@@ -171,7 +178,9 @@ def _equip(
     step: int,
 ) -> None:
     """What is watched runs on one OS thread, so that everything has an order."""
-    known = [native.Array(a.address, a.bytes, name in instruments.inputs) for name, a in arrays.items()]
+    known = [
+        native.Array(a.address, a.bytes, name in instruments.inputs) for name, a in arrays.items()
+    ]
     known += instruments.globals
     request.arrays, request.array_count = (native.Array * len(known))(*known), len(known)
     variables, lines = instruments.variables, instruments.lines

@@ -21,7 +21,10 @@ LACKING = (
     ("floats of 8 bits and fewer", r"\bcuda_fp[864]\.h\b|\b__nv_fp[864]\w*"),
     ("CUB and Thrust", r"\b(cub|thrust)/[\w/.]+"),
     ("random numbers", r"\bcurand\w*(\.h\b)?"),
-    ("textures and surfaces", r"\bcudaTextureObject_t\b|\bcudaSurfaceObject_t\b|\b(tex|surf)[123]D\w*"),
+    (
+        "textures and surfaces",
+        r"\bcudaTextureObject_t\b|\bcudaSurfaceObject_t\b|\b(tex|surf)[123]D\w*",
+    ),
     ("graphs and launches from code", r"\bcudaGraph\w*|\bcudaLaunch\w*|<<<"),
     ("__isConstant()", r"\b__isConstant\b"),
     ("this part of CUDA's C++ library", r"\bcuda/[\w/]+|\bnv/target\b"),
@@ -32,8 +35,12 @@ _NOISE = re.compile(r"(In file included from|\s+from) (<command-line>|<built-in>
 _STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 _INCLUDE = re.compile(r"\s*#\s*include\b")
 _ERROR = re.compile(r"([^\s:][^:]*):(\d+):(\d+): (?:fatal )?error: (.*)")
-_REQUIRED = re.compile(r"([^\s:][^:]*:\d+:\d+): +(?:required from here|note: in instantiation of .* requested here)")
-_ASSERTION = re.compile(r"static[ _]assert(?:ion)? failed(?: due to requirement '.*?')?:? \"?(.*?)\"?$")
+_REQUIRED = re.compile(
+    r"([^\s:][^:]*:\d+:\d+): +(?:required from here|note: in instantiation of .* requested here)"
+)
+_ASSERTION = re.compile(
+    r"static[ _]assert(?:ion)? failed(?: due to requirement '.*?')?:? \"?(.*?)\"?$"
+)
 
 
 def readable(message: str, folder: Path, shim_folder: Path) -> str:

@@ -80,7 +80,7 @@ def meter(kernel: Kernel, x: np.ndarray, block_size: int, grid: int | None = Non
         return _meter(session)
 
 
-def meter_spec(spec: LaunchSpec) -> Metered:
+def meter_launch(spec: LaunchSpec) -> Metered:
     """Run any kernel with all counted; the arrays among its arguments are written in place unless it faults.
 
     Raises as `meter` does, and `WrongType`.

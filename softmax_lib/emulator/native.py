@@ -286,4 +286,3 @@ def _load_kernel(path: Path) -> ctypes.CDLL:
 def address_of(library: ctypes.CDLL, symbol: str) -> int:
     """The address of a function of `library`."""
     return ctypes.cast(getattr(library, symbol), c_void_p).value or 0
-

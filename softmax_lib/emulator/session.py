@@ -59,6 +59,11 @@ def _signature_rows(path: Path, number: int) -> np.ndarray:
     return np.array(rows, int).reshape(count + 1, ROW)
 
 
+def plain_names(variables: Mapping[str, bool]) -> dict[str, bool]:
+    """The same without their namespaces, as a library's tables have them."""
+    return {name.rpartition("::")[2]: is_constant for name, is_constant in variables.items()}
+
+
 @dataclass(frozen=True)
 class Session:
     """Emulated arrays by name, and the calls that work on them, in order."""
@@ -83,7 +88,8 @@ class Session:
 
     def exception(self, call: Call, fault: native.Fault) -> SoftmaxLibError:
         """What to raise for a fault of one of these launches."""
-        return faults.exception_for(fault, self.path, call.geometry, self.arrays, watchdog_s())
+        known = {**self.arrays, **{v.name: _InLibrary(at, v) for v, at in self.globals()}}
+        return faults.exception_for(fault, self.path, call.geometry, known, watchdog_s())
 
     def traced(self) -> Session:
         """The same on the library that has every access hooked."""
@@ -98,12 +104,22 @@ class Session:
 
     def globals(self) -> list[tuple[Variable, int]]:
         """The `__device__` variables, and where they lie now. Those that are constants are no arrays."""
-        told = self.library.program.source.variables
+        told = plain_names(self.library.program.source.variables)
         if not told:
             return []
         found = traced_symbols(self.path).variables
         base = variables.base_of(self.path)
         return [(v, base + v.offset) for v in found if not v.is_shared and not told.get(v.name)]
+
+
+class _InLibrary:
+    """A `__device__` variable as an array."""
+
+    guard_bytes = 0
+
+    def __init__(self, address: int, variable: Variable):
+        self.address, self.bytes = address, variable.bytes
+        self.element_bytes = variable.element_bytes
 
 
 def traced_symbols(path: Path) -> Symbols:
@@ -146,7 +162,10 @@ class LaunchConfig:
         """The launch of `step`, entry `number`, for a matrix of this shape."""
         blocks = step.blocks(*shape, self.block_size) if self.grid is None else self.grid
         geometry = Geometry((blocks, 1, 1), (self.block_size, 1, 1), self.warp_size)
-        sizes = {name: size.to_bytes(4, "little") for name, size in zip(("rows", "cols"), shape, strict=True)}
+        sizes = {
+            name: size.to_bytes(4, "little")
+            for name, size in zip(("rows", "cols"), shape, strict=True)
+        }
         return Call(step.entry, number, geometry, tuple(sizes.get(n, n) for n in step.arguments))
 
 
@@ -174,7 +193,10 @@ def _check_steps(kernel: Kernel, library: Library, path: Path) -> None:
     """Raises `CompileError` where the kernels take something else than arrays of float and int sizes."""
     for step in kernel.steps:
         taken = library.signature(path, library.entries.index(step.entry)).parameters
-        expected = [(0, Kind.SIGNED) if n in ("rows", "cols") else (1, Kind.FLOATING) for n in step.arguments]
+        expected = [
+            (0, Kind.SIGNED) if n in ("rows", "cols") else (1, Kind.FLOATING)
+            for n in step.arguments
+        ]
         if [(p.depth, p.kind) for p in taken] != expected or any(p.size != 4 for p in taken):
             calls = ", ".join(f"{step.entry}({', '.join(step.arguments)})" for step in kernel.steps)
             raise CompileError(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +18,8 @@ from softmax_lib.emulator.native import RECORD, Operation
 from softmax_lib.emulator.session import LaunchConfig, Session, open_session, traced_symbols
 from softmax_lib.emulator.symbols import Symbols
 from softmax_lib.kernel import Kernel
-from softmax_lib.launch_spec import LaunchSpec
-from softmax_lib.source import WARP
+from softmax_lib.launch_spec import specify
+from softmax_lib.source import WARP, Source
 
 MOST_RECORDS = 20_000_000
 """Events that a trace keeps at most: 0.8 GB."""
@@ -48,11 +50,19 @@ def trace(
     return replace(traced, y=like(x, y))
 
 
-def trace_spec(spec: LaunchSpec) -> Trace:
-    """Run any kernel and return what every thread did; the arrays among its arguments are written in place.
+def trace_launch(
+    source: str | Path | Source,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    args: Sequence[Any],
+    **how: Any,
+) -> Trace:
+    """Launch any kernel, by the words of `launch`, and return what every thread did, in order.
 
-    Raises as `trace` does, and `WrongType`.
+    The trace has no `y`: the arrays among `args` are written in place. Raises as `launch` does, and
+    `NotAvailable` where programs are not ELF files (macOS).
     """
+    spec = specify(source, grid, block, args, **how)
     with open_call(spec, traced=True) as session:
         traced = _trace(session)
         session.give_back(spec)
@@ -78,9 +88,7 @@ def _named_arrays(session: Session) -> tuple[tuple[TracedArray, ...], list[int]]
     And the address at which each lies in truth.
     """
     in_global = [(name, a.address, a.elements, a.code) for name, a in session.arrays.items()]
-    in_global += [
-        (v.name, at, v.bytes // v.element_bytes, v.code) for v, at in session.globals()
-    ]
+    in_global += [(v.name, at, v.bytes // v.element_bytes, v.code) for v, at in session.globals()]
     in_shared = [
         (v.name, v.offset, v.bytes // v.element_bytes, v.code)
         for v in traced_symbols(session.path).shared

@@ -44,7 +44,9 @@ def _first_values(path: Path) -> list[tuple[int, bytes]]:
 def _there(path: Path) -> list[Variable]:
     found = symbols.read(path)
     if found is None:
-        raise NotAvailable("Variables of a kernel need the package pyelftools: `pip install pyelftools`.")
+        raise NotAvailable(
+            "Variables of a kernel need the package pyelftools: `pip install pyelftools`."
+        )
     return [variable for variable in found.variables if not variable.is_shared]
 
 
@@ -61,7 +63,8 @@ def fetch(path: Path, name: str, array: np.ndarray) -> None:
 
 
 def _room(path: Path, name: str, array: np.ndarray) -> tuple[int, np.ndarray]:
-    variable = next(v for v in _there(path) if v.name == name)
+    plain = name.rpartition("::")[2]
+    variable = next(v for v in _there(path) if v.name == plain)
     content = host_bytes(array)
     if content.nbytes > variable.bytes:
         raise BadInput(

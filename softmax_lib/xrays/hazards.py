@@ -16,7 +16,7 @@ class Hazard:
     """Something wrong at a line of the source.
 
     `kind` is one of: race, uninitialised, out of bounds, misaligned, input written, absent lane,
-    barrier, deadlock, hang, fault.
+    barrier, deadlock, waiting, hang, fault.
     """
 
     kind: str
@@ -52,7 +52,7 @@ def _race(metered: Metered, row: np.void) -> str:
     if row["other_is_elsewhere"]:
         other += " of another block"
     return (
-        f"race on {metered.element(row)}: {_who(row)} {_verb(row['is_store'])} it at "
+        f"race on {metered.element(row)}: {_who(metered, row)} {_verb(row['is_store'])} it at "
         f"{_at(metered, row['place'])}, {other} {_verb(row['other_is_store'])} it at "
         f"{_at(metered, row['other_place'])}, and nothing orders the two"
     )
@@ -60,25 +60,23 @@ def _race(metered: Metered, row: np.void) -> str:
 
 def _uninitialised(metered: Metered, row: np.void) -> str:
     place = _at(metered, row["place"])
-    return (
-        f"{_who(row)} reads {metered.element(row)} at {place}, which no thread of its block wrote"
-    )
+    return f"{_who(metered, row)} reads {metered.element(row)} at {place}, which no thread of its block wrote"
 
 
 def _absent_lane(metered: Metered, row: np.void) -> str:
     place = _at(metered, row["place"])
     return (
-        f"{_who(row)} shuffles from lane {row['address']} at {place}, which is not in the call's "
+        f"{_who(metered, row)} shuffles from lane {row['address']} at {place}, which is not in the call's "
         "mask: on a GPU the value is undefined"
     )
 
 
 def _input_written(metered: Metered, row: np.void) -> str:
-    return f"{_who(row)} writes into the input, {metered.element(row)}, at {_at(metered, row['place'])}"
+    return f"{_who(metered, row)} writes into the input, {metered.element(row)}, at {_at(metered, row['place'])}"
 
 
-def _who(row: np.void) -> str:
-    return f"thread {row['thread']} of block {row['block']}"
+def _who(metered: Metered, row: np.void) -> str:
+    return metered.geometry.who(int(row["block"]), int(row["thread"]))
 
 
 def _at(metered: Metered, place: int) -> str:

@@ -14,7 +14,7 @@ ACCESSES = ("load", "store", "atomic")
 
 @dataclass(frozen=True)
 class LineCounters:
-    """What one source line asked for, by space ("global", "shared", "") and operation.
+    """What one source line asked for of one array, by space ("global", "shared", "") and operation.
 
     `requests` are a warp's; of a barrier, a block's. `lanes` took part in all of them, `size` bytes
     each; `bytes_asked` counts a byte that several lanes of a request asked for once. Sectors are
@@ -33,6 +33,7 @@ class LineCounters:
     sectors: int
     wavefronts: int
     bank_conflicts: int
+    array: str = ""
 
     @property
     def bytes_moved(self) -> int:
@@ -61,12 +62,20 @@ class LineCounters:
 
 
 def read_lines(metered: Metered) -> tuple[LineCounters, ...]:
-    """One entry per line, space, operation and size, from the first line to the last."""
-    lines = (_line(counts, *metered.places[counts["place"]]) for counts in metered.merged_counts())
+    """One entry per line, space, operation, size and array, from the first line to the last."""
+    names = [array.name for array in metered.arrays]
+    lines = (
+        _line(
+            counts,
+            *metered.places[counts["place"]],
+            names[counts["array"]] if counts["array"] >= 0 else "",
+        )
+        for counts in metered.merged_counts()
+    )
     return tuple(sorted(lines, key=lambda line: (line.file, line.line)))
 
 
-def _line(counts: dict[str, int], file: str, line: int) -> LineCounters:
+def _line(counts: dict[str, int], file: str, line: int, array: str) -> LineCounters:
     operation = OPERATIONS[counts["operation"]]
     space = "" if operation not in ACCESSES else "shared" if counts["is_shared"] else "global"
     kept = {name: counts[name] for name in ("size", "requests", "lanes", "sectors", "wavefronts")}
@@ -74,7 +83,7 @@ def _line(counts: dict[str, int], file: str, line: int) -> LineCounters:
         "bytes_asked": counts["bytes"],
         "bank_conflicts": counts["wavefronts"] - counts["ideal"],
     }
-    return LineCounters(file, line, space, operation, **kept, **more)
+    return LineCounters(file, line, space, operation, **kept, **more, array=array)
 
 
 def add_up(lines: Iterable[LineCounters]) -> dict[str, int]:

@@ -7,6 +7,7 @@ each of its 32 banks serves one word.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
@@ -71,8 +72,8 @@ class Request:
         words = max(1, self.size // WORD_BYTES)
         lanes = sorted(self.addresses)
         group = WARP // words
-        groups = (lanes[start : start + group] for start in range(0, len(lanes), group))
-        return [wave for some in groups for wave in self._wavefronts_of(some, words)]
+        groups = groupby(lanes, lambda lane: lane // group)
+        return [wave for _, some in groups for wave in self._wavefronts_of(list(some), words)]
 
     def _wavefronts_of(self, lanes: list[int], words: int) -> list[Wavefront]:
         """A bank serves one word per pass, to all lanes that want it."""

@@ -2,20 +2,27 @@
 
 The emulator runs the unmodified source and counts what each warp asks of memory, as Nsight Compute
 would. It knows no time, no cache and no occupancy; where the lanes of a warp run a loop a different
-number of times, the GPU's compiler may have unrolled it and issue more requests; and it takes
-barriers and warp calls, but not fences and atomics, for what puts two accesses in order.
+number of times, the GPU's compiler may have unrolled it and issue more requests. Two accesses are in
+order when a barrier or a warp call lies between them; those of two blocks, when one has passed a fence
+and then written an atomic or volatile word that the other has read.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from math import prod
 from pathlib import Path
+from typing import Any
 
-from softmax_lib.emulator.metering import meter
+from softmax_lib.arrays import is_array
+from softmax_lib.emulator.metering import Metered, meter, meter_launch
 from softmax_lib.errors import BadInput, CompileError, NotAvailable
 from softmax_lib.gpu.machine_code import MachineCode, inspect
+from softmax_lib.grids import Axes
 from softmax_lib.kernel import Kernel
+from softmax_lib.launch_spec import specify
 from softmax_lib.reference import noise
 from softmax_lib.registry import resolve
 from softmax_lib.source import WARP, Program, Source
@@ -23,21 +30,42 @@ from softmax_lib.xrays.hazards import Hazard, read_hazards
 from softmax_lib.xrays.lines import LineCounters, add_up, read_lines
 
 MOST_ELEMENTS = 1 << 22
-"""Elements of the matrix at most: each word has a history of 24 bytes."""
+"""Elements of the matrix at most: each word has a history of 36 bytes."""
+
+MOST_BYTES = 1 << 26
+"""Of all arrays together, for any kernel."""
 
 
 @dataclass(frozen=True)
 class XRay:
-    """Counters and hazards of one launch of `blocks` blocks; a fault ends the counts where it happened."""
+    """Counters and hazards of one launch of `blocks` blocks; a fault ends the counts where it happened.
+
+    `rows` and `cols` are those of the matrix that a softmax was launched on, None of any other
+    kernel; `grid` and `block` are of its last step.
+    """
 
     kernel: str
-    rows: int
-    cols: int
-    block_size: int
     blocks: int
+    grid: Axes
+    block: Axes
     lines: tuple[LineCounters, ...]
     hazards: tuple[Hazard, ...]
     program: Program = field(repr=False)
+    rows: int | None = None
+    cols: int | None = None
+
+    @property
+    def block_size(self) -> int:
+        """Threads of a block."""
+        return prod(self.block)
+
+    @property
+    def words(self) -> str:
+        """What was launched, such as "naive on (64, 4096), 2 blocks of 32 threads"."""
+        if self.rows is not None:
+            shape = f"({self.rows}, {self.cols})"
+            return f"{self.kernel} on {shape}, {self.blocks} blocks of {self.block_size} threads"
+        return f"{self.kernel}, {_by(self.grid)} blocks of {_by(self.block)} threads"
 
     @property
     def total(self) -> dict[str, int]:
@@ -64,7 +92,9 @@ class XRay:
 
     def as_json(self) -> dict:
         """Plain lists and dictionaries."""
-        facts = ("kernel", "rows", "cols", "block_size", "blocks", "warps", "threads", "total")
+        facts = (
+            "kernel", "rows", "cols", "grid", "block", "block_size", "blocks", "warps", "threads", "total",
+        )  # fmt: skip
         return {
             **{name: getattr(self, name) for name in facts},
             "lines": [line.as_json() for line in self.lines],
@@ -92,9 +122,47 @@ def xray(
     block_size = kernel.settle_block_size(block_size, cols)
     metered = meter(kernel, noise(rows, cols), block_size, grid)
     blocks = grid or sum(step.blocks(rows, cols, block_size) for step in kernel.steps)
-    program = kernel.program(block_size, cols)
-    lines, hazards = read_lines(metered), read_hazards(metered)
-    return XRay(kernel.name, rows, cols, block_size, blocks, lines, hazards, program)
+    return _read(kernel.name, blocks, metered, kernel.program(block_size, cols), rows, cols)
+
+
+def xray_launch(
+    source: str | Path | Source,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    args: Sequence[Any],
+    **how: Any,
+) -> XRay:
+    """Count what any kernel of `source` asks of memory, launched by the words of `emulator.launch`.
+
+    The arrays among `args` are written in place, unless the kernel faults: that is a hazard in the
+    result. Raises what `emulator.launch` raises for bad input, `CompileError`, and `NotAvailable`.
+    """
+    spec = specify(source, grid, block, args, **how)
+    bytes_ = sum(array.nbytes for array in spec.arguments if is_array(array))
+    if bytes_ > MOST_BYTES:
+        raise BadInput(
+            f"x-ray takes arrays of up to {MOST_BYTES} bytes in all, not {bytes_}; smaller ones show "
+            "the same pattern."
+        )
+    return _read(spec.kernel, prod(spec.grid), meter_launch(spec), spec.program)
+
+
+def _read(
+    name: str,
+    blocks: int,
+    metered: Metered,
+    program: Program,
+    rows: int | None = None,
+    cols: int | None = None,
+) -> XRay:
+    geometry, lines, hazards = metered.geometry, read_lines(metered), read_hazards(metered)
+    return XRay(name, blocks, geometry.grid, geometry.block, lines, hazards, program, rows, cols)
+
+
+def _by(axes: Axes) -> str:
+    """ "8", or "8 x 4" of more than one axis."""
+    used = axes[: max((i for i, length in enumerate(axes, 1) if length > 1), default=1)]
+    return " x ".join(map(str, used))
 
 
 def _check_shape(rows: int, cols: int, grid: int | None) -> None:

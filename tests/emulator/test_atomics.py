@@ -94,7 +94,9 @@ def test_an_exchange_hands_every_value_on_once():
         for p, kind in zip("abcd", kinds, strict=True)
     ]
     body = "    int thread = blockIdx.x * blockDim.x + threadIdx.x;\n" + "\n".join(lines)
-    for found in run(body, *(zeros(kind, 1 + len(MEMBERS)) for kind in kinds), grid=BLOCKS, block=THREADS):
+    for found in run(
+        body, *(zeros(kind, 1 + len(MEMBERS)) for kind in kinds), grid=BLOCKS, block=THREADS
+    ):
         # thread t took what came before it, and left t + 1: a chain from 0 to the last
         left = [found[0], *found[1:]]
         assert sorted(left) == list(range(len(MEMBERS) + 1))
@@ -192,18 +194,21 @@ def test_nan_and_infinity_add_as_floats_do():
 
 @pytest.mark.parametrize("kind", ["__half", "__nv_bfloat16"])
 def test_16_bit_floats_add_up(kind):
-    to, pair = {"__half": ("__float2half", "half"), "__nv_bfloat16": ("__float2bfloat16", "bfloat16")}[kind]
+    to, pair = {
+        "__half": ("__float2half", "half"),
+        "__nv_bfloat16": ("__float2bfloat16", "bfloat16"),
+    }[kind]
     two = "__half2" if kind == "__half" else "__nv_bfloat162"
     body = f"""
     __shared__ {kind} one;
     __shared__ {two} both;
     if (threadIdx.x == 0) {{
         one = {to}(0.0f);
-        both = __floats2{'half2' if kind == '__half' else 'bfloat162'}_rn(1.0f, 2.0f);
+        both = __floats2{"half2" if kind == "__half" else "bfloat162"}_rn(1.0f, 2.0f);
     }}
     __syncthreads();
     atomicAdd(&one, {to}(0.5f));
-    atomicAdd(&both, __floats2{'half2' if kind == '__half' else 'bfloat162'}_rn(0.25f, -0.5f));
+    atomicAdd(&both, __floats2{"half2" if kind == "__half" else "bfloat162"}_rn(0.25f, -0.5f));
     __syncthreads();
     a[0] = __{pair}2float(one); a[1] = __low2float(both); a[2] = __high2float(both);"""
     before = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"

@@ -91,12 +91,19 @@ NESTED = {
 
 @pytest.mark.parametrize("expression", NESTED)
 def test_a_tile_of_a_tile(expression):
-    prologue = "auto outer = cg::tiled_partition<16>(block);\nauto inner = cg::tiled_partition<4>(outer);"
+    prologue = (
+        "auto outer = cg::tiled_partition<16>(block);\nauto inner = cg::tiled_partition<4>(outer);"
+    )
     assert table(NESTED, prologue).results()[expression] == [NESTED[expression](t) for t in THREADS]
 
 
 def test_a_tile_that_the_block_does_not_fill():
-    expressions = ("tile.thread_rank()", "tile.meta_group_size()", "tile.ballot(1)", "tile.shfl_down(x[thread], 1)")
+    expressions = (
+        "tile.thread_rank()",
+        "tile.meta_group_size()",
+        "tile.ballot(1)",
+        "tile.shfl_down(x[thread], 1)",
+    )
     found = table(expressions, "auto tile = cg::tiled_partition<8>(block);", threads=12).results()
     assert list(found.values()) == [
         [0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3], [2] * 12, [255] * 8 + [15] * 4,
@@ -195,12 +202,16 @@ def tree(values):
 def doubling(values):
     distance = 1
     while distance < len(values):
-        values = [added(v, values[i - distance]) if i >= distance else v for i, v in enumerate(values)]
+        values = [
+            added(v, values[i - distance]) if i >= distance else v for i, v in enumerate(values)
+        ]
         distance *= 2
     return values
 
 
-NOISE = [f32(v) for v in np.random.default_rng(5).standard_normal(256) * 10.0 ** np.arange(256) ** 0.2]
+NOISE = [
+    f32(v) for v in np.random.default_rng(5).standard_normal(256) * 10.0 ** np.arange(256) ** 0.2
+]
 """Floats whose sum depends on the order."""
 
 
@@ -216,13 +227,17 @@ def test_floats_are_reduced_by_halves():
     b[512 + threadIdx.x] = cg::reduce(wide, v, cg::plus<float>());
     b[768 + threadIdx.x] = cg::inclusive_scan(warp, v, cg::plus<float>());
     b[1024 + threadIdx.x] = cg::reduce(warp, v, [](float p, float q) { return p + q; });"""
-    found = run(body, np.array(NOISE, np.float32), zeros("float", 5 * 256), block=256, before=BEFORE)[1]
+    found = run(
+        body, np.array(NOISE, np.float32), zeros("float", 5 * 256), block=256, before=BEFORE
+    )[1]
     warps = [NOISE[i : i + 32] for i in range(0, 256, 32)]
     sums = [tree(warp) for warp in warps]
     by_warp = [sums[t // 32] for t in range(256)]
     assert found[:256].tolist() == by_warp == found[1024:].tolist()
     assert found[256:512].tolist() == [tree(NOISE[t // 8 * 8 : t // 8 * 8 + 8]) for t in range(256)]
-    assert found[512:768].tolist() == [tree(sums[t // 128 * 4 : t // 128 * 4 + 4]) for t in range(256)]
+    assert found[512:768].tolist() == [
+        tree(sums[t // 128 * 4 : t // 128 * 4 + 4]) for t in range(256)
+    ]
     assert found[768:1024].tolist() == [v for warp in warps for v in doubling(warp)]
     assert sums != [doubling(warp)[-1] for warp in warps]  # else the order would not show
 
@@ -237,7 +252,9 @@ def test_floats_of_some_lanes_are_reduced_by_doubling():
         b[64 + threadIdx.x] = cg::exclusive_scan(some, v, cg::plus<float>());
     }
     b[96 + threadIdx.x] = cg::reduce(cg::coalesced_threads(), v, cg::plus<float>());"""
-    found = run(body, np.array(NOISE[:32], np.float32), zeros("float", 128), before=BEFORE)[1].reshape(4, 32)
+    found = run(body, np.array(NOISE[:32], np.float32), zeros("float", 128), before=BEFORE)[
+        1
+    ].reshape(4, 32)
     lanes = [lane for lane in range(32) if lane % 3 != 1]
     scanned = doubling([NOISE[lane] for lane in lanes])
     assert found[0, lanes].tolist() == [scanned[-1]] * len(lanes)
@@ -345,11 +362,24 @@ def test_a_block_knows_its_threads():
     found[0] = block.thread_rank(); found[1] = at.x; found[2] = at.y; found[3] = at.z;
     found[4] = size.x + 10 * size.y + 100 * size.z; found[5] = same.x == size.x && same.y == size.y && same.z == size.z;
     found[6] = block.size(); found[7] = block.num_threads(); found[8] = where.x; found[9] = where.y;"""
-    found = run(body, zeros("int", 10 * 24 * 6), grid=(2, 3), block=(4, 3, 2), before=BEFORE).reshape(3, 2, 24, 10)
+    found = run(
+        body, zeros("int", 10 * 24 * 6), grid=(2, 3), block=(4, 3, 2), before=BEFORE
+    ).reshape(3, 2, 24, 10)
     for y in range(3):
         for x in range(2):
             for t in range(24):
-                assert found[y, x, t].tolist() == [t, t % 4, t // 4 % 3, t // 12, 234, 1, 24, 24, x, y]
+                assert found[y, x, t].tolist() == [
+                    t,
+                    t % 4,
+                    t // 4 % 3,
+                    t // 12,
+                    234,
+                    1,
+                    24,
+                    24,
+                    x,
+                    y,
+                ]
 
 
 def test_a_block_arrives_first_and_waits_later():
@@ -371,11 +401,14 @@ def test_a_block_arrives_first_and_waits_later():
 
 
 def test_a_group_of_any_type():
-    before = BEFORE + """
+    before = (
+        BEFORE
+        + """
     __device__ int describe(cg::thread_group group) {
         group.sync();
         return (int)(group.thread_rank() + 1000 * group.size());
     }"""
+    )
     body = """
     auto block = cg::this_thread_block();
     auto eights = cg::tiled_partition(block, 8);
@@ -387,7 +420,9 @@ def test_a_group_of_any_type():
     a[192 + threadIdx.x] = describe(cg::coalesced_threads());
     a[256 + threadIdx.x] = describe(any) + cg::group_size(any) + cg::thread_rank(any);
     any = eights;"""
-    found = run(body, zeros("int", 320), block=64, before=before.replace("any = eights;", "")).reshape(5, 64)
+    found = run(
+        body, zeros("int", 320), block=64, before=before.replace("any = eights;", "")
+    ).reshape(5, 64)
     threads = np.arange(64)
     assert (found[0] == threads + 64000).all()
     assert (found[1] == threads % 8 + 8000).all()
@@ -403,7 +438,11 @@ def test_one_thread_of_a_group_is_asked():
     cg::invoke_one(block, [&] { atomicAdd(a, 1); });
     cg::invoke_one(quad, [&](int amount) { atomicAdd(a + 1, amount); }, 5);
     if (threadIdx.x % 2) cg::invoke_one(cg::coalesced_threads(), [&] { atomicAdd(a + 2, 1); });"""
-    assert run(body, zeros("int", 3), block=64, grid=2, before=BEFORE).tolist() == [2, 2 * 16 * 5, 4]
+    assert run(body, zeros("int", 3), block=64, grid=2, before=BEFORE).tolist() == [
+        2,
+        2 * 16 * 5,
+        4,
+    ]
 
 
 # ---- grids and clusters
@@ -422,7 +461,17 @@ def test_a_cooperative_grid_meets():
         grid.barrier_wait(static_cast<decltype(token)&&>(token));
     }
     b[me] = wrong + 100 * grid.is_valid();"""
-    assert set(run(body, zeros("int", 256), zeros("int", 256), grid=4, block=64, before=BEFORE, cooperative=True)[1]) == {100}
+    assert set(
+        run(
+            body,
+            zeros("int", 256),
+            zeros("int", 256),
+            grid=4,
+            block=64,
+            before=BEFORE,
+            cooperative=True,
+        )[1]
+    ) == {100}
 
 
 def test_a_grid_knows_its_blocks():
@@ -433,7 +482,9 @@ def test_a_grid_knows_its_blocks():
     found[0] = grid.thread_rank(); found[1] = grid.block_rank(); found[2] = grid.num_blocks(); found[3] = grid.num_threads();
     found[4] = blocks.x + 10 * blocks.y + 100 * blocks.z; found[5] = block.x + 10 * block.y + 100 * block.z;
     found[6] = at.x + 100 * at.y; found[7] = all.x + 100 * all.y + 10000 * grid.is_valid();"""
-    found = run(body, zeros("long long", 8 * 6 * 8), grid=(3, 2), block=(4, 2), before=BEFORE).reshape(2, 3, 2, 4, 8)
+    found = run(
+        body, zeros("long long", 8 * 6 * 8), grid=(3, 2), block=(4, 2), before=BEFORE
+    ).reshape(2, 3, 2, 4, 8)
     for by, bx, ty, tx in np.ndindex(2, 3, 2, 4):
         rank = (bx + 3 * by) * 8 + tx + 4 * ty
         at = bx * 4 + tx + 100 * (by * 2 + ty)
@@ -463,13 +514,28 @@ def test_a_cluster_shares_its_memory():
         (float)cluster.query_shared_rank(cluster.map_shared_rank(tile, 1)), (float)cg::this_grid().cluster_rank(),
         (float)cg::this_grid().num_clusters(), (float)cg::this_grid().dim_clusters().x};
     for (int i = 0; i < 12; i++) b[(blockIdx.x * 32 + threadIdx.x) * 12 + i] = values[i];"""
-    sums, facts = run(body, zeros("float", 256), zeros("float", 256 * 12), grid=8, before=BEFORE, cluster=4)
+    sums, facts = run(
+        body, zeros("float", 256), zeros("float", 256 * 12), grid=8, before=BEFORE, cluster=4
+    )
     threads = np.arange(256)
     firsts = threads // 128 * 4
     assert sums == pytest.approx(4 * firsts + 6 + 4 * 0.01 * (threads % 32), rel=1e-6)
     for thread, found in enumerate(facts.reshape(256, 12)):
         block, rank = thread // 32, thread // 32 % 4
-        assert found.tolist() == [rank, thread % 128, 128, 128, 4, rank, 128, thread % 128, 1, block // 4, 2, 2]
+        assert found.tolist() == [
+            rank,
+            thread % 128,
+            128,
+            128,
+            4,
+            rank,
+            128,
+            thread % 128,
+            1,
+            block // 4,
+            2,
+            2,
+        ]
 
 
 # ---- what is refused
@@ -486,7 +552,9 @@ def test_a_cluster_shares_its_memory():
      ("cg::invoke_one_broadcast(warp, [] {});", "what returns nothing is for invoke_one")],
 )  # fmt: skip
 def test_what_a_group_cannot_do_is_said_at_its_line(line, words):
-    body = f"auto block = cg::this_thread_block(); auto warp = cg::tiled_partition<32>(block);\n{line}"
+    body = (
+        f"auto block = cg::this_thread_block(); auto warp = cg::tiled_partition<32>(block);\n{line}"
+    )
     with pytest.raises(CompileError, match=rf"^kernel\.cu:8:\d+: error: {words}"):
         run(body, zeros("int", 1), before=BEFORE)
 

@@ -7,6 +7,7 @@ import pytest
 from emulated import execute, kernel_of, ones, trace, zeros
 
 from softmax_lib import emulator, registry
+from softmax_lib.errors import IllegalAddress
 
 LANE = "int lane = threadIdx.x % WARP;\n"
 
@@ -134,14 +135,25 @@ def test_shared_memory_declared_extern():
     body = """
     extern __shared__ float tile[];
     __shared__ float offset;
-    tile[threadIdx.x + 12000] = x[threadIdx.x];  // 48 KiB are there
+    tile[threadIdx.x + 12000] = x[threadIdx.x];
     if (threadIdx.x == 0) offset = 0.5f;
     __syncthreads();
     y[threadIdx.x] = tile[12000 + blockDim.x - 1 - threadIdx.x] + offset;"""
-    assert run(body, range(64), 64) == [63.5 - i for i in range(64)]
-    traced = trace(kernel_of(f"{body}\n"), ones(1, 64), 64)
+    x, y = np.arange(64, dtype=np.float32), zeros(64)
+    how = {"shared_bytes": 4 * 12064}
+    emulator.launch(kernel_of(body), 1, 64, [x, y, 1, 64], **how)
+    assert y.tolist() == [63.5 - i for i in range(64)]
+    traced = emulator.trace_launch(kernel_of(f"{body}\n"), 1, 64, [x, y, 1, 64], **how)
     stores = [(e.array, e.element) for e in traced if e.operation == "store" and e.array != "y"]
     assert stores == [("tile", 12000), ("offset", 0), *[("tile", 12000 + i) for i in range(1, 64)]]
+
+
+def test_dynamic_shared_memory_that_a_launch_does_not_ask_for_is_not_there():
+    body = "    extern __shared__ float tile[];\n    tile[threadIdx.x] = 1;\n    y[0] = tile[0];\n"
+    with pytest.raises(
+        IllegalAddress, match=r"at tile\[0\], past the end of its 0 elements at mine"
+    ):
+        trace(kernel_of(body), ones(1, 64), 64)
 
 
 # ---- atomics, over blocks that run on several OS threads
@@ -185,7 +197,7 @@ VALUES = {
     "fminf(NAN, 2.0f)": 2.0,
     "fminf(1.0f, 2.0f)": 1.0,
     "max(3, 4)": 4.0,
-    "max(-1.0f, 2)": 2.0,
+    "max(-1.0f, 2.0)": 2.0,
     "max(1.0f, NAN)": 1.0,
     "min(3u, 4u)": 3.0,
     "min(2.5, 2.0f)": 2.0,

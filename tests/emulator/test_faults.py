@@ -12,7 +12,15 @@ from emulated import trace as run_traced
 from softmax_lib import emulator, registry
 from softmax_lib.emulator import launching
 from softmax_lib.emulator.native import Request, StopReason
-from softmax_lib.errors import BadInput, BarrierFault, Deadlock, Hang, IllegalAddress, KernelFault
+from softmax_lib.errors import (
+    BadInput,
+    BarrierFault,
+    Deadlock,
+    Hang,
+    IllegalAddress,
+    KernelFault,
+    Waiting,
+)
 from softmax_lib.source import Source
 
 

@@ -8,7 +8,16 @@ from softmax_lib.errors import KernelFault
 
 LOADS = ("__ldg", "__ldca", "__ldcg", "__ldcs", "__ldcv", "__ldlu")
 STORES = ("__stwb", "__stcg", "__stcs", "__stwt")
-KINDS = ("float", "double", "int", "unsigned", "long long", "unsigned long long", "short", "unsigned char")
+KINDS = (
+    "float",
+    "double",
+    "int",
+    "unsigned",
+    "long long",
+    "unsigned long long",
+    "short",
+    "unsigned char",
+)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -81,7 +90,9 @@ def test_where_a_block_is_in_its_cluster():
     int found[] = {(int)size.x, (int)size.y, (int)__clusterSizeInBlocks(), (int)index.x, (int)index.y,
                    (int)__clusterRelativeBlockRank(), (int)cluster.x, (int)cluster.y, (int)clusters.x, (int)clusters.y};
     for (int i = 0; i < 10; i++) a[10 * block + i] = found[i];"""
-    found = run(body, zeros("int", 10 * 24), grid=(6, 4), block=(2, 2), cluster=(3, 2)).reshape(4, 6, 10)
+    found = run(body, zeros("int", 10 * 24), grid=(6, 4), block=(2, 2), cluster=(3, 2)).reshape(
+        4, 6, 10
+    )
     for y in range(4):
         for x in range(6):
             expected = [3, 2, 6, x % 3, y % 2, x % 3 + 3 * (y % 2), x // 3, y // 2, 2, 2]
@@ -105,8 +116,12 @@ def test_blocks_of_a_cluster_read_each_others_shared_memory():
     read, ranks = run(body, zeros("int", 8 * 32), zeros("int", 8 * 32), grid=8, block=32, cluster=4)
     for block in range(8):
         neighbour = block // 4 * 4 + (block + 1) % 4
-        assert read[32 * block : 32 * block + 32].tolist() == [100 * neighbour + t for t in range(32)]
-        assert set(ranks[32 * block : 32 * block + 32].tolist()) == {neighbour % 4 + 10 + 1000 + 10000}
+        assert read[32 * block : 32 * block + 32].tolist() == [
+            100 * neighbour + t for t in range(32)
+        ]
+        assert set(ranks[32 * block : 32 * block + 32].tolist()) == {
+            neighbour % 4 + 10 + 1000 + 10000
+        }
 
 
 def test_many_barriers_of_a_cluster_in_halves():

@@ -32,7 +32,9 @@ LACKING = [
 @pytest.mark.parametrize(("body", "include", "words"), LACKING)
 def test_what_the_emulator_lacks_is_named_at_its_line(body, include, words):
     number = 3 if body else 1
-    with pytest.raises(NotAvailable, match=rf"^kernel\.cu:{number} uses {words}, which the emulator"):
+    with pytest.raises(
+        NotAvailable, match=rf"^kernel\.cu:{number} uses {words}, which the emulator"
+    ):
         run(body, zeros("int", 1), before=include)
 
 
@@ -53,7 +55,7 @@ def test_a_mistake_beside_such_a_word_is_the_compilers_to_tell(body, words):
 
 
 def test_ptx_in_a_comment_or_a_string_is_none():
-    body = "const char* text = \"asm\"; // asm\na[0] = text[0];"
+    body = 'const char* text = "asm"; // asm\na[0] = text[0];'
     assert run(body, zeros("int", 1)).tolist() == [ord("a")]
 
 

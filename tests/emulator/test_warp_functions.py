@@ -75,7 +75,9 @@ REDUCTIONS = {
     f"__reduce_max_sync({FULL}, x[lane])": lambda lane: reduced(max),
     f"__reduce_min_sync({FULL}, (unsigned)x[lane])": lambda lane: min(wrapped(v) for v in X),
     f"__reduce_max_sync({FULL}, (unsigned)x[lane])": lambda lane: max(wrapped(v) for v in X),
-    f"__reduce_and_sync({FULL}, (unsigned)x[lane] | 8u)": lambda lane: bits_and(wrapped(v) | 8 for v in X),
+    f"__reduce_and_sync({FULL}, (unsigned)x[lane] | 8u)": lambda lane: bits_and(
+        wrapped(v) | 8 for v in X
+    ),
     f"__reduce_or_sync({FULL}, 1u << lane % 5)": lambda lane: 31,
     f"__reduce_xor_sync({FULL}, (unsigned)x[lane])": lambda lane: xor(wrapped(v) for v in X),
     f"__reduce_add_sync({ODD_MASK}, x[lane])": lambda lane: reduced(sum, odd_half(lane)),
@@ -97,7 +99,9 @@ SHUFFLES = {
     f"__shfl_sync({FULL}, (unsigned char)x[lane], lane ^ 3)": lambda lane: X[lane ^ 3] & 255,
     f"__shfl_up_sync({FULL}, x[lane] > 0, 1)": lambda lane: int(X[max(lane - 1, 0)] > 0),
     f"__shfl_xor_sync({FULL}, (long)x[lane] << 33, 5) >> 33": lambda lane: wrapped(X[lane ^ 5]),
-    f"__shfl_down_sync({FULL}, 0.5 * x[lane], 4, 8) * 2.0 + 100": lambda lane: X[lane + 4 if lane % 8 < 4 else lane] + 100,
+    f"__shfl_down_sync({FULL}, 0.5 * x[lane], 4, 8) * 2.0 + 100": lambda lane: (
+        X[lane + 4 if lane % 8 < 4 else lane] + 100
+    ),
     # the source counts within the segment, and wraps around
     f"__shfl_sync({FULL}, lane, 35)": lambda lane: 3,
     f"__shfl_sync({FULL}, lane, 9, 8)": lambda lane: lane // 8 * 8 + 1,
@@ -250,5 +254,7 @@ def test_a_deadlock_names_the_readers_line():
     from softmax_lib.errors import KernelFault
 
     body = "if (threadIdx.x < 8) a[0] = __match_any_sync(0xffff, 1);"
-    with pytest.raises(KernelFault, match=r"threads 0-7 wait at __match_any_sync\(\).*kernel\.cu:3"):
+    with pytest.raises(
+        KernelFault, match=r"threads 0-7 wait at __match_any_sync\(\).*kernel\.cu:3"
+    ):
         run(body, like("unsigned", 0))

@@ -56,6 +56,7 @@
 #include "float_math.h"
 #include "fast_math.h"
 #include "integer_functions.h"
+#include "video_instructions.h"
 
 // ---- 2. who am I
 
@@ -101,4 +102,4 @@ constexpr int parameters_of(void (*)(Parameters...)) { return sizeof...(Paramete
         emulator::call(__VA_ARGS__, arguments, emulator::indices_of(__VA_ARGS__));                      \
     }                                                                                                   \
     EMULATOR_API const int emulator_parameters_##number = emulator::parameters_of(__VA_ARGS__);         \
-    EMULATOR_API const auto emulator_signature_##number = signature::Of<decltype(&__VA_ARGS__)>::table;
+    EMULATOR_API const auto emulator_signature_##number = kernel_signature::Of<decltype(&__VA_ARGS__)>::table;

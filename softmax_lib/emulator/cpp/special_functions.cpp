@@ -125,7 +125,7 @@ double modified_bessel(int order, double x) {
             sum += term *= -(4 * order * order - Wide(2 * k - 1) * (2 * k - 1)) / (8 * k * size);
         }
         Wide half = std::exp(size / 2);  // in halves, as the exponential alone may be too large
-        sum *= half / std::sqrt(2 * PI * size) * half;
+        sum *= std::isinf(half) ? INFINITE : half / std::sqrt(2 * PI * size) * half;
     }
     return double(order == 1 ? std::copysign(sum, Wide(x)) : sum);
 }

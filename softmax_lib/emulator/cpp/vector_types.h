@@ -48,12 +48,15 @@ EMULATOR_INLINE void copy_whole(Vector& to, const Vector& from) {
 #endif
 
 #if defined(EMULATOR_OPAQUE_COPIES)
-#define EMULATOR_COPY_WHOLE(name, parameters, ...)                                                 \
-    EMULATOR_ASSIGN_WHOLE(name)                                                                    \
-    name() = default;                                                                              \
-    __attribute__((always_inline)) name(const name& from) { ::emulator::copy_whole(*this, from); } \
+#define EMULATOR_COPY_OPAQUELY(name) \
+    EMULATOR_ASSIGN_WHOLE(name)      \
+    __attribute__((always_inline)) name(const name& from) { ::emulator::copy_whole(*this, from); }
+#define EMULATOR_COPY_WHOLE(name, parameters, ...) \
+    EMULATOR_COPY_OPAQUELY(name)                   \
+    name() = default;                              \
     constexpr __attribute__((always_inline)) name parameters : __VA_ARGS__ {}
 #else
+#define EMULATOR_COPY_OPAQUELY(name)
 #define EMULATOR_COPY_WHOLE(name, ...) EMULATOR_ASSIGN_WHOLE(name)
 #endif
 

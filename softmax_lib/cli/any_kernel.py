@@ -1,0 +1,77 @@
+"""What the command line does with any kernel: launch it, count it, tell what its arrays hold."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from softmax_lib.emulator import launch
+from softmax_lib.errors import BadInput
+from softmax_lib.launch_words import read_launch, read_npz
+from softmax_lib.source import Source
+from softmax_lib.xrays.xray import XRay, xray_launch
+
+
+@dataclass(frozen=True)
+class Summary:
+    """An array after a launch. `least`, `most` and `mean` are of its numbers, None where it has none."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    least: float | None
+    most: float | None
+    mean: float | None
+    nans: int
+
+    def as_json(self) -> dict:
+        """Plain lists and dictionaries."""
+        return asdict(self)
+
+
+def run_kernel(options: argparse.Namespace) -> list[Summary]:
+    """Launch what `options` ask for, write the arrays where they say, and sum each up.
+
+    Raises what `emulator.launch` raises.
+    """
+    given = read_npz(options.npz) if options.npz else {}
+    words, arrays = read_launch(options, Source.read(options.name), given)
+    launch(**words)
+    if options.out:
+        try:
+            np.savez(options.out, **arrays)
+        except OSError as error:
+            raise BadInput(f"Cannot write {options.out}: {error}.") from None
+    return [_sum_up(name, array) for name, array in arrays.items()]
+
+
+def xray_kernel(options: argparse.Namespace) -> XRay:
+    """Count what the launch that `options` ask for does. Raises what `xray_launch` raises."""
+    words, _ = read_launch(options, Source.read(options.name))
+    return xray_launch(**words)
+
+
+def _sum_up(name: str, array: np.ndarray) -> Summary:
+    numbers = array[np.isfinite(array)] if array.dtype.kind != "c" else np.abs(array)
+    facts = (None, None, None)
+    if numbers.size:
+        facts = (float(numbers.min()), float(numbers.max()), float(numbers.mean(dtype=float)))
+    nans = int(np.isnan(array).sum()) if array.dtype.kind in "fc" else 0
+    return Summary(name, str(array.dtype), array.shape, *facts, nans)
+
+
+def print_arrays(arrays: list[Summary]) -> None:
+    """One line an array."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in ("array", "dtype", "shape", "least", "mean", "most", "NaNs"):
+        table.add_column(heading, justify="left" if heading in ("array", "dtype") else "right")
+    for array in arrays:
+        numbers = ["" if n is None else f"{n:.6g}" for n in (array.least, array.mean, array.most)]
+        shape = " x ".join(map(str, array.shape))
+        table.add_row(array.name, array.dtype, shape, *numbers, str(array.nans))
+    Console().print(table)

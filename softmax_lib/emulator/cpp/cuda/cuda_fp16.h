@@ -1,0 +1,44 @@
+// CUDA's half precision: __half, pairs of them, and their functions.
+#pragma once
+#include "sixteen_bits.h"
+
+struct __nv_bfloat16;
+
+#define NUMBER __half
+#define OTHER_NUMBER __nv_bfloat16
+#define PAIR __half2
+#define RAW __half_raw
+#define RAW_PAIR __half2_raw
+#define FORMAT ::emulator::HalfFormat
+#define WORD half
+#define TWICE __half2half2
+#if !defined(__CUDA_NO_HALF_CONVERSIONS__)
+#define CONVERSIONS 1
+#endif
+#if !defined(__CUDA_NO_HALF_OPERATORS__)
+#define OPERATORS_OF_NUMBERS 1
+#endif
+#if !defined(__CUDA_NO_HALF2_OPERATORS__)
+#define OPERATORS_OF_PAIRS 1
+#endif
+#include "sixteen_bit_functions.h"
+#include "sixteen_bit_names.h"
+
+#if !defined(CUDA_NO_HALF)
+typedef __half half;
+typedef __half2 half2;
+typedef __half nv_half;
+typedef __half2 nv_half2;
+typedef __half __nv_half;
+typedef __half2 __nv_half2;
+typedef __half_raw __nv_half_raw;
+typedef __half2_raw __nv_half2_raw;
+#endif
+
+#define CUDART_INF_FP16 __ushort_as_half((unsigned short)0x7c00)
+#define CUDART_NAN_FP16 __ushort_as_half((unsigned short)0x7fff)
+#define CUDART_MIN_DENORM_FP16 __ushort_as_half((unsigned short)0x0001)
+#define CUDART_MAX_NORMAL_FP16 __ushort_as_half((unsigned short)0x7bff)
+#define CUDART_NEG_ZERO_FP16 __ushort_as_half((unsigned short)0x8000)
+#define CUDART_ZERO_FP16 __ushort_as_half((unsigned short)0x0000)
+#define CUDART_ONE_FP16 __ushort_as_half((unsigned short)0x3c00)

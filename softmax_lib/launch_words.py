@@ -1,0 +1,128 @@
+"""A launch in words, for the command line and the cell magic: --grid 8,4 --block 256 --arg x:f32:64x4096 --arg 3.5."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from softmax_lib.errors import BadInput
+from softmax_lib.source import Source
+
+DTYPES = {
+    "bool": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
+    "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+    "f16": "float16", "bf16": "uint16", "f32": "float32", "f64": "float64", "c64": "complex64",
+}  # fmt: skip
+"""Words for dtypes. numpy has no bfloat16: such an array holds the bits."""
+
+FILLS = ("noise", "zeros", "ones", "arange", "nan")
+"""What an array holds at first: normal noise (integers: 0 to 99), unless told."""
+
+_ARRAY = re.compile(r"(\w+):(\w+):(\d+(?:x\d+)*)(?::(\w+))?")
+_SEED = 0
+
+
+def read_launch(
+    options: argparse.Namespace, source: Source, given: Mapping[str, np.ndarray] | None = None
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The arguments of `emulator.launch` that `options` ask for, and the arrays among them by name.
+
+    Bare names are those of arrays in `given`. Raises `BadInput`, naming the word.
+    """
+    if options.grid is None or options.block is None:
+        raise BadInput("A launch needs --grid and --block.")
+    arrays: dict[str, np.ndarray] = {}
+    args = [_read(word, arrays, given or {}) for word in options.args]
+    symbols: dict[str, np.ndarray] = {}
+    for word in options.symbols:
+        _read(word, symbols, given or {})
+    words = {
+        "source": source,
+        "grid": _axes(options.grid, "--grid"),
+        "block": _axes(options.block, "--block"),
+        "args": args,
+        "shared_bytes": options.shared_bytes,
+        "kernel": options.kernel,
+        "cooperative": options.cooperative,
+        "cluster": _axes(options.cluster, "--cluster") if options.cluster else None,
+        "symbols": symbols,
+    }
+    return words, {**arrays, **symbols}
+
+
+def _axes(text: str, option: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(number) for number in text.split(","))
+    except ValueError:
+        raise BadInput(f"{option} is {text!r}; it takes numbers, such as 8 or 8,4.") from None
+
+
+def _read(word: str, arrays: dict[str, np.ndarray], given: Mapping[str, np.ndarray]) -> Any:
+    """An array, kept among `arrays` by its name, or a number."""
+    if word in arrays:
+        return arrays[word]
+    if word in given:
+        arrays[word] = np.ascontiguousarray(given[word])
+        return arrays[word]
+    if match := _ARRAY.fullmatch(word):
+        name, dtype, shape, fill = match.groups()
+        arrays[name] = _make(word, dtype, tuple(map(int, shape.split("x"))), fill or "noise")
+        return arrays[name]
+    return _number(word)
+
+
+def _number(word: str) -> Any:
+    named = {"true": True, "false": False, "null": None}
+    if word.lower() in named:
+        return named[word.lower()]
+    for kind in (lambda text: int(text, 0), float):
+        try:
+            return kind(word)
+        except ValueError:
+            continue
+    raise BadInput(
+        f"--arg is {word!r}; it takes a number, an array such as x:f32:64x4096, or the name of one "
+        "that is there already."
+    )
+
+
+def _make(word: str, dtype: str, shape: tuple[int, ...], fill: str) -> np.ndarray:
+    if dtype not in DTYPES:
+        raise BadInput(f"--arg {word}: there is no dtype {dtype}; there are {', '.join(DTYPES)}.")
+    if fill not in FILLS:
+        raise BadInput(f"--arg {word}: arrays are filled with {', '.join(FILLS)}, not {fill}.")
+    values = _values(shape, fill, is_whole=dtype[0] in "iu")
+    if dtype == "bf16":
+        return _bfloat16_bits(values)
+    with np.errstate(invalid="ignore"):
+        return values.astype(DTYPES[dtype])
+
+
+def _values(shape: tuple[int, ...], fill: str, *, is_whole: bool) -> np.ndarray:
+    random = np.random.default_rng(_SEED)
+    if fill == "noise":
+        return random.integers(0, 100, shape) if is_whole else random.standard_normal(shape)
+    if fill == "arange":
+        return np.arange(int(np.prod(shape))).reshape(shape)
+    return np.full(shape, {"zeros": 0.0, "ones": 1.0, "nan": np.nan}[fill])
+
+
+def _bfloat16_bits(values: np.ndarray) -> np.ndarray:
+    """The nearest bfloat16 of each, ties to even, as bits."""
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32).astype(np.uint64)
+    rounded = bits + 0x7FFF + (bits >> 16 & 1)
+    return np.where(np.isnan(values), 0x7FC0, rounded >> 16).astype(np.uint16)
+
+
+def read_npz(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file, by name. Raises `BadInput`."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise BadInput(f"Cannot read the arrays of {path}: {error}.") from None

@@ -1,0 +1,445 @@
+"""Half precision and bfloat16, the headers cuda_fp16.h and cuda_bf16.h, against numpy's doubles rounded once."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from device_functions import DTYPES, Function, call_each
+from exact_rounding import FORMATS, MODES
+from hypothesis import given
+from hypothesis import strategies as st
+from sixteen_bit_tables import (
+    BFLOAT,
+    CHANGES,
+    COMPARISONS,
+    HALF,
+    NAN,
+    OF_ONE,
+    OF_TWO,
+    RELATIONS,
+    numbers_of,
+    pairs_of,
+)
+
+from softmax_lib.emulator import launch
+
+both_kinds = pytest.mark.parametrize("kind", [HALF, BFLOAT], ids=lambda kind: kind.word)
+ALL = np.arange(1 << 16, dtype=np.uint16)
+"""The bits of every number."""
+
+
+def edges(kind):
+    """Zeros, subnormals, ones, ends, infinities, and what is no number, of both signs."""
+    one = kind.nearest(1.0)
+    some = [0, 1, 2, 3, (1 << kind.fraction_bits) - 1, 1 << kind.fraction_bits, one - 1, one, one + 1,
+            kind.nearest(0.5), kind.nearest(2.0), kind.nearest(3.0), kind.infinity - 1, kind.infinity, NAN]  # fmt: skip
+    return [int(bits) | sign for bits in some for sign in (0, 0x8000)]
+
+
+def columns(kind, count):
+    """A strategy: rows of `count` numbers, all bits, or edges more often than by chance."""
+    number = st.integers(0, 0xFFFF) | st.sampled_from(edges(kind))
+    rows = st.lists(st.tuples(*[number] * count), min_size=100, max_size=400)
+    return rows.map(
+        lambda some: [np.array(column, np.uint16) for column in zip(*some, strict=True)]
+    )
+
+
+def run(kind, calls, *of_bits):
+    """Results of each call, as bits where they are numbers."""
+    given_ = [bits.view(DTYPES[kind.number]) for bits in of_bits]
+    results = call_each(launch, list(calls), *given_, include=kind.include)
+    return {
+        call: results[str(call)].view(np.uint16)
+        if call.result in (kind.number, kind.pair)
+        else results[str(call)]
+        for call in calls
+    }
+
+
+def meaning(kind, name, *bits):
+    table = {**OF_ONE, **OF_TWO}
+    with np.errstate(all="ignore"):
+        return kind.nearest(table[name](*(kind.values(each) for each in bits)))
+
+
+def assert_same(kind, call, found, expected, *bits):
+    """Equal bits; what is no number may have any sign."""
+    no_number = (expected & 0x7FFF) > kind.infinity
+    wrong = np.where(no_number, (found & 0x7FFF) <= kind.infinity, found != expected)
+    first = [[hex(each[i]) for each in (*bits, found, expected)] for i in np.flatnonzero(wrong)[:3]]
+    assert not wrong.any(), f"{call}: {first}"
+
+
+@both_kinds
+def test_every_number_is_a_float(kind):
+    to_float = Function(f"__{kind.word}2float", "float", (kind.number,))
+    implicit = Function("float", "float", (kind.number,), "a")
+    for call, found in run(kind, [to_float, implicit], ALL).items():
+        np.testing.assert_array_equal(found, kind.values(ALL), err_msg=str(call))
+        assert (np.signbit(found) == (ALL >> 15 == 1))[~np.isnan(found)].all()
+
+
+def between(kind):
+    """Floats on every number, on every middle of two, and close to either."""
+    on = kind.values(ALL)
+    on = np.unique(on[np.isfinite(on)])
+    middles = (on[:-1] + on[1:]) / 2
+    beyond = [kind.greatest + (on[-1] - on[-2]) / 2, 2 * kind.greatest, np.inf, np.nan]
+    some = np.concatenate([on, middles, beyond, [-x for x in beyond], [-0.0]])
+    with np.errstate(over="ignore"):
+        exact = some.astype(np.float32)
+        return np.concatenate(
+            [
+                exact,
+                np.nextafter(exact, np.float32(np.inf)),
+                np.nextafter(exact, -np.float32(np.inf)),
+            ]
+        )
+
+
+@both_kinds
+def test_floats_and_doubles_become_the_nearest_number(kind):
+    floats = between(kind)
+    from_float = [
+        Function(f"__float2{kind.word}", kind.number, ("float",)),
+        Function(f"__float2{kind.word}_rn", kind.number, ("float",)),
+        Function("construct", kind.number, ("float",), f"{kind.number}(a)"),
+    ]
+    from_double = [
+        Function(f"__double2{kind.word}", kind.number, ("double",)),
+        Function("construct", kind.number, ("double",), f"{kind.number}(a)"),
+    ]
+    wide = floats.astype(np.float64)
+    doubles = np.concatenate([wide, wide * (1 + 2.0**-40), wide * (1 - 2.0**-40)])
+    for calls, x in ((from_float, floats), (from_double, doubles)):
+        found = call_each(launch, calls, x, include=kind.include)
+        for call in calls:
+            assert_same(kind, call, found[str(call)].view(np.uint16), kind.nearest(x))
+
+
+@both_kinds
+def test_floats_become_numbers_in_each_mode(kind):
+    x = between(kind)
+    x = np.concatenate(
+        [x[np.isfinite(x)][:: len(x) // 3000], [-0.0, 0.0, 1e-45, -1e-45, 3e38, -3e38]]
+    ).astype(np.float32)
+    calls = [Function(f"__float2{kind.word}_{mode}", kind.number, ("float",)) for mode in MODES]
+    results = call_each(launch, calls, x, include=kind.include)
+    for call in calls:
+        exact = (
+            FORMATS[kind.word].round(Fraction(float(each)), call.name[-2:], np.signbit(each))
+            for each in x
+        )
+        assert_same(
+            kind, call, results[str(call)].view(np.uint16), kind.nearest(np.array(list(exact)))
+        )
+
+
+WORDS = {"short": "short", "ushort": "unsigned short", "int": "int", "uint": "unsigned", "ll": "long long",
+         "ull": "unsigned long long"}  # fmt: skip
+
+
+@both_kinds
+@pytest.mark.parametrize("word", WORDS)
+def test_integers_become_numbers_in_each_mode(kind, word):
+    integer = WORDS[word]
+    limits, rng = np.iinfo(DTYPES[integer]), np.random.default_rng(1)
+    sizes = rng.integers(0, 1 << 63, 1000, np.uint64) * 2 >> rng.integers(
+        64 - limits.bits, 64, 1000, np.uint64
+    )
+    edge = [0, 1, 255, 256, 257, 2049, 2051, limits.max, limits.max - 1, *([65519, 65520, 65504] * (limits.bits > 16)),
+            *([(1 << 62) + (1 << 54), (1 << 62) + (1 << 54) + 1] * (limits.bits == 64))]  # fmt: skip
+    x = np.concatenate(
+        [
+            sizes.astype(DTYPES[integer]),
+            np.array([each for each in edge if each <= limits.max], DTYPES[integer]),
+        ]
+    )
+    x = np.concatenate([x, -x]) if limits.min else x
+    calls = [Function(f"__{word}2{kind.word}_{mode}", kind.number, (integer,)) for mode in MODES]
+    results = call_each(launch, calls, x, include=kind.include)
+    for call in calls:
+        exact = [FORMATS[kind.word].round(Fraction(int(each)), call.name[-2:]) for each in x]
+        assert_same(kind, call, results[str(call)].view(np.uint16), kind.nearest(np.array(exact)))
+    made = Function("construct", kind.number, (integer,), f"{kind.number}(a)")
+    assert (call_each(launch, [made], x, include=kind.include)[str(made)].view(np.uint16)
+            == results[str(calls[0])].view(np.uint16)).all()  # fmt: skip
+
+
+@both_kinds
+def test_every_number_becomes_an_integer_in_each_mode(kind):
+    rounding = {"rn": np.rint, "rz": np.trunc, "ru": np.ceil, "rd": np.floor}
+    calls = {
+        Function(f"__{kind.word}2{word}_{mode}", integer, (kind.number,)): (integer, mode)
+        for word, integer in WORDS.items()
+        for mode in MODES
+    }
+    calls |= {Function(f"__{kind.word}2{word}_rz", integer, (kind.number,)): (integer, "rz")
+              for word, integer in (("char", "signed char"), ("uchar", "unsigned char"))}  # fmt: skip
+    calls |= {
+        Function(f"as {integer}", integer, (kind.number,), f"({integer})a"): (integer, "rz")
+        for integer in WORDS.values()
+    }
+    results, x = run(kind, calls, ALL), kind.values(ALL)
+    for call, (integer, mode) in calls.items():
+        limits = np.iinfo(DTYPES[integer])
+        no_number = 0 if limits.bits < 64 else limits.min or 1 << 63
+        is_number = ~np.isnan(x)
+        assert (results[call][~is_number] == no_number).all(), call
+        expected = [
+            int(max(limits.min, min(limits.max, each)))
+            for each in rounding[mode](x[is_number]).tolist()
+        ]
+        wrong = np.flatnonzero(results[call][is_number] != np.array(expected, DTYPES[integer]))
+        assert not len(wrong), (
+            f"{call}: {[(x[is_number][i], results[call][is_number][i]) for i in wrong[:3]]}"
+        )
+
+
+@both_kinds
+def test_functions_of_one_number(kind):
+    calls = numbers_of(kind, 1)
+    for call, found in run(kind, calls, ALL).items():
+        assert_same(kind, call, found, meaning(kind, calls[call], ALL), ALL)
+
+
+@both_kinds
+def test_the_tangent_that_is_approximate(kind):
+    call = Function("htanh_approx", kind.number, (kind.number,))
+    found, exact = kind.values(run(kind, [call], ALL)[call]), np.tanh(kind.values(ALL))
+    is_number = ~np.isnan(exact)
+    assert (np.abs(found - exact) <= 2.0**-10 * np.abs(exact) + 2.0**-24)[
+        is_number
+    ].all() or kind is BFLOAT
+    assert (np.abs(found - exact) <= 2.0**-7 * np.abs(exact) + 2.0**-133)[is_number].all()
+    assert np.isnan(found[~is_number]).all()
+
+
+@both_kinds
+def test_functions_of_two_numbers(kind):
+    calls = numbers_of(kind, 2)
+
+    @given(columns(kind, 2))
+    def check(of_two):
+        for call, found in run(kind, calls, *of_two).items():
+            assert_same(kind, call, found, meaning(kind, calls[call], *of_two), *of_two)
+
+    check()
+
+
+def fused(kind, a, b, c):
+    """a * b + c rounded once, one by one: no float of numpy's is wide enough for every bfloat16."""
+    x, y, z = (kind.values(each) for each in (a, b, c))
+    with np.errstate(all="ignore"):
+        result = x * y + z
+    for i in np.flatnonzero(np.isfinite(result)):
+        exact = Fraction(x[i]) * Fraction(y[i]) + Fraction(z[i])
+        if exact:
+            result[i] = FORMATS[kind.word].round(exact, "rn")
+    return result
+
+
+@both_kinds
+def test_fused_products(kind):
+    taken = (kind.number,) * 3
+    calls = [Function(name, kind.number, taken) for name in ("__hfma", "__hfma_sat", "__hfma_relu")]
+
+    @given(columns(kind, 3))
+    def check(of_three):
+        a, b, c = of_three
+        with np.errstate(invalid="ignore"):
+            c[::3] = kind.nearest(-kind.values(a) * kind.values(b))[
+                ::3
+            ]  # what rounding it loses is left
+        exact = fused(kind, a, b, c)
+        with np.errstate(invalid="ignore"):
+            expected = [
+                exact,
+                np.where(np.isnan(exact), 0, np.clip(exact, 0, 1)) + 0.0,
+                np.where(exact < 0, 0, exact) + 0.0,
+            ]
+        for (call, found), wanted in zip(run(kind, calls, a, b, c).items(), expected, strict=True):
+            assert_same(kind, call, found, kind.nearest(wanted), a, b, c)
+
+    check()
+
+
+@both_kinds
+def test_comparisons(kind):
+    two, pairs = (kind.number,) * 2, (kind.pair,) * 2
+    of_two = {Function(f"__h{name}", "bool", two): name for name in COMPARISONS}
+    of_two |= {
+        Function(f"a {sign} b", "bool", two, f"a {sign} b"): name
+        for sign, name in RELATIONS.items()
+    }
+    of_pairs = {}
+    for name in COMPARISONS:
+        of_pairs[Function(f"__h{name}2", kind.pair, pairs)] = name
+        of_pairs[Function(f"__h{name}2_mask", "unsigned", pairs)] = name
+        of_pairs[Function(f"__hb{name}2", "bool", pairs)] = name
+    of_pairs |= {
+        Function(f"a {sign} b", "bool", pairs, f"a {sign} b"): name
+        for sign, name in RELATIONS.items()
+    }
+
+    @given(columns(kind, 2))
+    def check(some):
+        a, b = (each[: len(each) // 2 * 2] for each in some)
+        b[::5] = a[::5]
+        true = {name: f(kind.values(a), kind.values(b)) for name, f in COMPARISONS.items()}
+        for call, found in run(kind, of_two, a, b).items():
+            assert (found == true[of_two[call]]).all(), call
+        for call, found in run(kind, of_pairs, a.reshape(-1, 2), b.reshape(-1, 2)).items():
+            low, high = true[of_pairs[call]].reshape(-1, 2).T
+            if call.result == "bool":
+                assert (found == (low & high)).all(), call
+            elif call.result == "unsigned":
+                assert (found == low * 0xFFFF + high * np.uint32(0xFFFF0000)).all(), call
+            else:
+                assert (kind.values(found) == np.stack([low, high], 1)).all(), call
+
+    check()
+
+
+@both_kinds
+def test_functions_of_pairs_do_the_same_to_both(kind):
+    for arity in (1, 2):
+        calls = pairs_of(kind, arity)
+        rng = np.random.default_rng(arity)
+        some = [np.concatenate([rng.integers(0, 1 << 16, 600), rng.choice(edges(kind), 200)]).astype(np.uint16)
+                for _ in range(arity)]  # fmt: skip
+        for each in some:
+            rng.shuffle(each)
+        for call, found in run(kind, calls, *(each.reshape(-1, 2) for each in some)).items():
+            assert_same(kind, call, found.ravel(), meaning(kind, calls[call], *some), *some)
+
+
+@both_kinds
+def test_fused_products_of_pairs_do_the_same_to_both(kind):
+    rng = np.random.default_rng(3)
+    numbers = [
+        np.concatenate([rng.integers(0, 1 << 16, 600), rng.choice(edges(kind), 200)]).astype(
+            np.uint16
+        )
+        for _ in range(3)
+    ]
+    for ending in ("", "_sat", "_relu"):
+        one = Function(f"__hfma{ending}", kind.number, (kind.number,) * 3)
+        two = Function(f"__hfma2{ending}", kind.pair, (kind.pair,) * 3)
+        of_numbers = run(kind, [one], *numbers)[one]
+        of_pairs = run(kind, [two], *(each.reshape(-1, 2) for each in numbers))[two]
+        assert (of_pairs.ravel() == of_numbers).all(), ending
+
+
+@both_kinds
+def test_pairs_as_complex_numbers(kind):
+    rng = np.random.default_rng(4)
+    a, b, c = (kind.nearest(rng.integers(-8, 9, (300, 2))) for _ in range(3))
+    call = Function("__hcmadd", kind.pair, (kind.pair,) * 3)
+    found = kind.values(run(kind, [call], a, b, c)[call])
+    x, y, z = (kind.values(each)[:, 0] + 1j * kind.values(each)[:, 1] for each in (a, b, c))
+    assert (found[:, 0] + 1j * found[:, 1] == x * y + z).all()
+
+
+@both_kinds
+def test_what_is_no_number_and_what_is_infinite(kind):
+    number, pair = (kind.number,), (kind.pair,)
+    x = kind.values(ALL)
+    calls = [
+        Function("__hisnan", "bool", number),
+        Function("__hisinf", "int", number),
+        Function("bool", "bool", number, "(bool)a"),
+    ]
+    is_nan, is_infinite, is_true = run(kind, calls, ALL).values()
+    assert (is_nan == np.isnan(x)).all()
+    assert (is_infinite == np.isposinf(x) * 1 - np.isneginf(x)).all()
+    assert (is_true == (ALL & 0x7FFF != 0)).all()
+    of_pairs = Function("__hisnan2", kind.pair, pair)
+    found = run(kind, [of_pairs], ALL.reshape(-1, 2))[of_pairs]
+    assert (kind.values(found).ravel() == np.isnan(x)).all()
+
+
+@both_kinds
+def test_signs_and_steps(kind):
+    one = f"__float2{kind.word}(1.0f)"
+    found = run(
+        kind,
+        [
+            Function(text, kind.number, (kind.number,), expression)
+            for change, same_as in CHANGES.items()
+            for text, expression in (
+                (
+                    change,
+                    f"[&] {{ {kind.number} c = a; {kind.number} d = {change.replace('a', 'c')}; return d; }}()",
+                ),
+                (f"{change} by name", f"[&] {{ {kind.number} one = {one}; return {same_as}; }}()"),
+            )
+        ],
+        ALL,
+    )
+    results = list(found.values())
+    for change, by_operator, by_name in zip(CHANGES, results[::2], results[1::2], strict=True):
+        assert (by_operator == by_name).all(), change
+    after = [
+        Function(
+            "after",
+            kind.number,
+            (kind.number,),
+            f"[&] {{ {kind.number} c = a; c{sign}; return c; }}()",
+        )
+        for sign in ("++", "--")
+    ]
+    for call, name in zip(after, ("__hadd", "__hsub"), strict=True):
+        expected = meaning(kind, name, ALL, np.full_like(ALL, kind.nearest(1.0)))
+        assert_same(kind, call, run(kind, [call], ALL)[call], expected, ALL)
+
+
+@both_kinds
+def test_pairs_are_put_together_and_taken_apart(kind):
+    word, number, pair = kind.word, kind.number, kind.pair
+    rng = np.random.default_rng(5)
+    a, b = (rng.integers(0, kind.infinity, (300, 2)).astype(np.uint16) for _ in range(2))
+    mixed = {
+        f"__low2{word}(a)": a[:, 0], f"__high2{word}(a)": a[:, 1],
+        f"__low2{word}2(a)": a[:, [0, 0]], f"__high2{word}2(a)": a[:, [1, 1]],
+        f"__lows2{word}2(a, b)": np.stack([a[:, 0], b[:, 0]], 1),
+        f"__highs2{word}2(a, b)": np.stack([a[:, 1], b[:, 1]], 1),
+        "__lowhigh2highlow(a)": a[:, ::-1],
+        f"__halves2{word}2(a.x, b.y)": np.stack([a[:, 0], b[:, 1]], 1),
+        f"make_{word}2(a.x, b.y)": np.stack([a[:, 0], b[:, 1]], 1),
+        f"__{word}2{word}2(a.y)": a[:, [1, 1]],
+        f"__floats2{word}2_rn(__low2float(a), __high2float(b))": np.stack([a[:, 0], b[:, 1]], 1),
+        f"__float2{word}2_rn(__high2float(b))": b[:, [1, 1]],
+        f"__float22{word}2_rn(__{word}22float2(b))": b,
+        f"{pair}(a.x, b.x)": np.stack([a[:, 0], b[:, 0]], 1),
+        f"{pair}({pair}_raw(a))": a,
+        f"__short_as_{word}(__{word}_as_short(a.y))": a[:, 1],
+        f"__ushort_as_{word}(__{word}_as_ushort(a.y))": a[:, 1],
+        f"{number}({number}_raw(a.y))": a[:, 1],
+    }  # fmt: skip
+    calls = {
+        Function(text, pair if bits.ndim == 2 else number, (pair, pair), text): bits
+        for text, bits in mixed.items()
+    }
+    for call, found in run(kind, calls, a, b).items():
+        assert (found == calls[call]).all(), call
+
+
+def test_each_becomes_the_other():
+    calls = [(HALF, BFLOAT), (BFLOAT, HALF)]
+    for source, target in calls:
+        call = Function("convert", target.number, (source.number,), f"{target.number}(a)")
+        column = ALL.view(DTYPES[source.number])
+        found = call_each(launch, [call], column, include=BFLOAT.include)[str(call)].view(np.uint16)
+        assert_same(target, call, found, target.nearest(source.values(ALL)), ALL)
+
+
+@both_kinds
+def test_constants(kind):
+    ending = {"half": "FP16", "bfloat16": "BF16"}[kind.word]
+    names = {"INF": kind.infinity, "NAN": NAN, "MIN_DENORM": 1, "MAX_NORMAL": kind.infinity - 1,
+             "NEG_ZERO": 0x8000, "ZERO": 0, "ONE": int(kind.nearest(1.0))}  # fmt: skip
+    calls = [Function(name, kind.number, ("int",), f"CUDART_{name}_{ending}") for name in names]
+    found = call_each(launch, calls, np.zeros(1, np.int32), include=kind.include).values()
+    assert [int(each.view(np.uint16)[0]) for each in found] == list(names.values())

@@ -1,0 +1,247 @@
+"""CUDA's integer functions by signature, each with its formula in plain Python."""
+
+from functools import partial
+
+
+def wrap(x, bits=32):
+    """x as an unsigned number of so many bits."""
+    return x & ((1 << bits) - 1)
+
+
+def sign(x, bits=32):
+    """The low bits of x as a signed number."""
+    x = wrap(x, bits)
+    return x - (1 << bits) if x >> (bits - 1) else x
+
+
+def clamp(x, low, high):
+    return max(low, min(high, x))
+
+
+# ---- bits and products
+
+
+def byte_perm(x, y, selector):
+    data = (wrap(y) << 32 | wrap(x)).to_bytes(8, "little")
+    digits = [selector >> 4 * i & 15 for i in range(4)]
+    picked = [data[d & 7] if d < 8 else 255 * (data[d & 7] >> 7) for d in digits]
+    return int.from_bytes(bytes(picked), "little")
+
+
+def find_nth_set(mask, base, offset):
+    base = wrap(base, 5)
+    if offset == 0:
+        return base if mask >> base & 1 else 0xFFFFFFFF
+    places = range(base, 32) if offset > 0 else range(base, -1, -1)
+    found = [place for place in places if mask >> place & 1]
+    return found[abs(offset) - 1] if len(found) >= abs(offset) else 0xFFFFFFFF
+
+
+def shift_left(low, high, shift, *, most):
+    return wrap((high << 32 | low) << (min(shift, 32) if most else shift % 32) >> 32)
+
+
+def shift_right(low, high, shift, *, most):
+    return wrap((high << 32 | low) >> (min(shift, 32) if most else shift % 32))
+
+
+def digits(x, bits, signed):
+    parts = [wrap(x >> place, bits) for place in range(0, 32, bits)]
+    return [sign(part, bits) for part in parts] if signed else parts
+
+
+def dot(a, b, c, *, bits, signed, first=0):
+    pairs = zip(digits(a, bits, signed), digits(b, 8, signed)[first:], strict=False)
+    return (sign if signed else wrap)(sum(x * y for x, y in pairs) + c)
+
+
+WORDS = {
+    "int(unsigned)": {"__popc": lambda x: x.bit_count()},
+    "int(unsigned long long)": {"__popcll": lambda x: x.bit_count()},
+    "int(int)": {
+        "__clz": lambda x: 32 - wrap(x).bit_length(),
+        "__ffs": lambda x: (wrap(x) & -wrap(x)).bit_length(),
+    },
+    "int(long long)": {
+        "__clzll": lambda x: 64 - wrap(x, 64).bit_length(),
+        "__ffsll": lambda x: (wrap(x, 64) & -wrap(x, 64)).bit_length(),
+    },
+    "unsigned(unsigned)": {
+        "__brev": lambda x: int(f"{x:032b}"[::-1], 2),
+        "__nv_bswap32": lambda x: int.from_bytes(x.to_bytes(4, "little"), "big"),
+    },
+    "unsigned long long(unsigned long long)": {
+        "__brevll": lambda x: int(f"{x:064b}"[::-1], 2),
+        "__nv_bswap64": lambda x: int.from_bytes(x.to_bytes(8, "little"), "big"),
+    },
+    "unsigned short(unsigned short)": {"__nv_bswap16": lambda x: x >> 8 | wrap(x, 8) << 8},
+    "unsigned(unsigned, unsigned, unsigned)": {
+        "__byte_perm": byte_perm,
+        "__usad": lambda x, y, z: wrap(abs(x - y) + z),
+        "__funnelshift_l": partial(shift_left, most=False),
+        "__funnelshift_lc": partial(shift_left, most=True),
+        "__funnelshift_r": partial(shift_right, most=False),
+        "__funnelshift_rc": partial(shift_right, most=True),
+        "__dp4a": partial(dot, bits=8, signed=False),
+        "__dp2a_lo": partial(dot, bits=16, signed=False),
+        "__dp2a_hi": partial(dot, bits=16, signed=False, first=2),
+    },
+    "int(int, int, int)": {
+        "__dp4a": partial(dot, bits=8, signed=True),
+        "__dp2a_lo": partial(dot, bits=16, signed=True),
+        "__dp2a_hi": partial(dot, bits=16, signed=True, first=2),
+    },
+    "unsigned(int, int, unsigned)": {"__sad": lambda x, y, z: wrap(abs(x - y) + z)},
+    "int(int, int)": {
+        "__hadd": lambda x, y: (x + y) >> 1,
+        "__rhadd": lambda x, y: (x + y + 1) >> 1,
+        "__mul24": lambda x, y: sign(sign(x, 24) * sign(y, 24)),
+        "__mulhi": lambda x, y: x * y >> 32,
+        "max": max,
+        "min": min,
+    },
+    "unsigned(unsigned, unsigned)": {
+        "__uhadd": lambda x, y: (x + y) >> 1,
+        "__urhadd": lambda x, y: (x + y + 1) >> 1,
+        "__umul24": lambda x, y: wrap(wrap(x, 24) * wrap(y, 24)),
+        "__umulhi": lambda x, y: x * y >> 32,
+        "umax": max,
+        "umin": min,
+    },
+    "unsigned(int, unsigned)": {
+        "max": lambda x, y: max(wrap(x), y),
+        "min": lambda x, y: min(wrap(x), y),
+    },
+    "unsigned(unsigned, int)": {
+        "max": lambda x, y: max(x, wrap(y)),
+        "min": lambda x, y: min(x, wrap(y)),
+    },
+    "long long(long long, long long)": {
+        "__mul64hi": lambda x, y: x * y >> 64,
+        "llmax": max,
+        "llmin": min,
+    },
+    "unsigned long long(unsigned long long, unsigned long long)": {
+        "__umul64hi": lambda x, y: x * y >> 64,
+        "ullmax": max,
+        "ullmin": min,
+    },
+    "unsigned long long(long long, unsigned long long)": {
+        "max": lambda x, y: max(wrap(x, 64), y),
+        "min": lambda x, y: min(wrap(x, 64), y),
+    },
+}
+"""Of whole words. `__fns` is apart, as it wants a base and an offset in their ranges."""
+
+
+# ---- words as two or four numbers
+
+
+def in_lanes(formula, bits, signed):
+    """The function of words that does `formula` to each number in them."""
+
+    def whole(*words):
+        lanes = zip(*(digits(word, bits, signed) for word in words), strict=True)
+        return sum(wrap(int(formula(*lane)), bits) << bits * i for i, lane in enumerate(lanes))
+
+    return whole
+
+
+def of_lanes(name, signed, formula):
+    """{name2: ..., name4: ...}; `formula` also takes the least and the most of its numbers."""
+    made = {}
+    for count, bits in ((2, 16), (4, 8)):
+        least = -(1 << (bits - 1)) if signed else 0
+        ends = (least, least + (1 << bits) - 1)
+        made[f"{name}{count}"] = in_lanes(
+            lambda *lane, ends=ends: formula(*lane, *ends), bits, signed
+        )
+    return made
+
+
+def either(name, formula):
+    return of_lanes(f"{name}s", True, formula) | of_lanes(f"{name}u", False, formula)
+
+
+def sum_of(formula, bits):
+    return lambda a, b: sum(digits(formula(a, b), bits, False))
+
+
+COMPARISONS = {
+    "eq": lambda x, y: x == y, "ne": lambda x, y: x != y, "gt": lambda x, y: x > y,
+    "ge": lambda x, y: x >= y, "lt": lambda x, y: x < y, "le": lambda x, y: x <= y,
+}  # fmt: skip
+
+
+def comparisons():
+    made = {}
+    for word, true in COMPARISONS.items():
+        kinds = partial(of_lanes, signed=True) if word in ("eq", "ne") else either
+        made |= kinds(f"__vcmp{word}", formula=lambda x, y, *_, true=true: -int(true(x, y)))
+        made |= kinds(f"__vset{word}", formula=lambda x, y, *_, true=true: int(true(x, y)))
+    return made
+
+
+LANES_OF_ONE = {
+    **of_lanes("__vabs", True, lambda x, *_: abs(x)),
+    **of_lanes("__vabsss", True, lambda x, low, high: clamp(abs(x), low, high)),
+    **of_lanes("__vneg", True, lambda x, *_: -x),
+    **of_lanes("__vnegss", True, lambda x, low, high: clamp(-x, low, high)),
+}
+LANES_OF_TWO = {
+    **of_lanes("__vadd", True, lambda x, y, *_: x + y),
+    **of_lanes("__vsub", True, lambda x, y, *_: x - y),
+    **of_lanes("__vaddss", True, lambda x, y, low, high: clamp(x + y, low, high)),
+    **of_lanes("__vsubss", True, lambda x, y, low, high: clamp(x - y, low, high)),
+    **of_lanes("__vaddus", False, lambda x, y, low, high: clamp(x + y, low, high)),
+    **of_lanes("__vsubus", False, lambda x, y, low, high: clamp(x - y, low, high)),
+    **of_lanes("__vhaddu", False, lambda x, y, *_: (x + y) >> 1),
+    **either("__vavg", lambda x, y, *_: (x + y + 1) >> 1),
+    **either("__vabsdiff", lambda x, y, *_: abs(x - y)),
+    **either("__vmax", lambda x, y, *_: max(x, y)),
+    **either("__vmin", lambda x, y, *_: min(x, y)),
+    **comparisons(),
+}
+LANES_OF_TWO |= {
+    f"__vsad{kind}{count}": sum_of(LANES_OF_TWO[f"__vabsdiff{kind}{count}"], bits)
+    for kind in "su"
+    for count, bits in ((2, 16), (4, 8))
+}
+
+
+# ---- minima and maxima of sums, and of three
+
+BEST = {"max": max, "min": min}
+
+
+def fused(bits, signed, relu):
+    """viaddmax, vimax3, ... of numbers of so many bits: {name: formula}."""
+    fit = sign if signed else wrap
+    floor = (lambda x: max(x, 0)) if relu else (lambda x: x)
+    made = {}
+    for word, best in BEST.items():
+        made[f"__viadd{word}"] = lambda x, y, z, best=best: floor(best(fit(x + y, bits), z))
+        made[f"__vi{word}3"] = lambda x, y, z, best=best: floor(best(x, y, z))
+    return made
+
+
+def fused_two(best):
+    return lambda x, y: max(best(x, y), 0)
+
+
+FUSED = {
+    "int(int, int, int)": {
+        **{f"{name}_s32": each for name, each in fused(32, True, False).items()},
+        **{f"{name}_s32_relu": each for name, each in fused(32, True, True).items()},
+    },
+    "int(int, int)": {f"__vi{word}_s32_relu": fused_two(best) for word, best in BEST.items()},
+    "unsigned(unsigned, unsigned, unsigned)": {
+        **{f"{name}_u32": each for name, each in fused(32, False, False).items()},
+        **{f"{name}_u16x2": in_lanes(each, 16, False) for name, each in fused(16, False, False).items()},
+        **{f"{name}_s16x2": in_lanes(each, 16, True) for name, each in fused(16, True, False).items()},
+        **{f"{name}_s16x2_relu": in_lanes(each, 16, True) for name, each in fused(16, True, True).items()},
+    },
+    "unsigned(unsigned, unsigned)": {
+        f"__vi{word}_s16x2_relu": in_lanes(fused_two(best), 16, True) for word, best in BEST.items()
+    },
+}  # fmt: skip

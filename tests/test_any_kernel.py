@@ -1,0 +1,99 @@
+"""Any kernel runs in both places by the same words, and what it leaves in its arrays is right."""
+
+import numpy as np
+import pytest
+from subjects import C_NAMES, CASES, REAL, read
+
+from softmax_lib import emulator, gpu
+from softmax_lib.xrays.xray import xray_launch
+
+IDS = [f"{subject.name}-{dtype}" for subject, dtype in CASES]
+
+
+def words_of(subject, dtype):
+    """What launches a subject, in the words of `launch`."""
+    name = subject.kernel.format(T=C_NAMES.get(dtype, dtype))
+    return {
+        "source": subject.text,
+        "grid": subject.grid,
+        "block": subject.block,
+        "kernel": name,
+        **subject.how,
+    }
+
+
+def launch_on(device, words, arguments):
+    """Launches, on copies of the arrays if it is a GPU, which are written back."""
+    if device == "cpu":
+        emulator.launch(args=arguments, **words)
+        return
+    import torch
+
+    def there(value):
+        if not isinstance(value, np.ndarray):
+            return value
+        signed = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}.get(str(value.dtype))
+        moved = torch.from_numpy(value.view(signed) if signed else value).cuda()
+        return moved.view(getattr(torch, str(value.dtype))) if signed else moved
+
+    on_gpu = [there(value) for value in arguments]
+    symbols = {name: there(array) for name, array in words.get("symbols", {}).items()}
+    gpu.launch(args=on_gpu, **words | {"symbols": symbols})
+    torch.cuda.synchronize()
+    for host, moved in zip(arguments, on_gpu, strict=True):
+        if isinstance(host, np.ndarray):
+            host[...] = moved.view(torch.uint8).cpu().numpy().view(host.dtype).reshape(host.shape)
+
+
+def assert_right(subject, dtype, before, after):
+    for was, is_now, expected in zip(before, after, subject.expected(dtype, *before), strict=False):
+        if expected is ...:
+            continue
+        if expected is None:
+            np.testing.assert_array_equal(is_now.view(np.uint8), was.view(np.uint8))
+            continue
+        own = dtype if is_now.dtype == was.dtype and dtype in REAL else str(is_now.dtype)
+        found = read(
+            is_now,
+            "bfloat16" if own == "bfloat16" and is_now.dtype == np.uint16 else str(is_now.dtype),
+        )
+        tolerance = subject.tolerance.get(dtype, 0)
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(("subject", "dtype"), CASES, ids=IDS)
+def test_a_kernel_leaves_what_its_formula_says(subject, dtype, device):
+    arguments = subject.arguments(dtype)
+    before = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+    launch_on(device, words_of(subject, dtype), arguments)
+    assert_right(subject, dtype, before, arguments)
+
+
+@pytest.mark.parametrize(("subject", "dtype"), CASES, ids=IDS)
+def test_an_xray_of_it_finds_no_hazard_and_leaves_the_same(subject, dtype):
+    arguments = subject.arguments(dtype)
+    before = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+    found = xray_launch(args=arguments, **words_of(subject, dtype))
+    assert found.hazards == ()
+    assert_right(subject, dtype, before, arguments)
+    asked = {line.array for line in found.lines if line.space == "global"}
+    assert {name for name in asked if name} == asked
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("subject", "dtype"), CASES, ids=IDS)
+def test_emulator_and_gpu_leave_the_same(subject, dtype):
+    results = []
+    for device in ("cpu", "cuda"):
+        arguments = subject.arguments(dtype)
+        launch_on(device, words_of(subject, dtype), arguments)
+        results.append([a for a in arguments if isinstance(a, np.ndarray)])
+    for ours, theirs in zip(*results, strict=True):
+        if ours.dtype.kind in "iub" and dtype not in REAL:
+            np.testing.assert_array_equal(ours, theirs)
+        tolerance = subject.tolerance.get(dtype, 0)
+        ours, theirs = (
+            read(a, "bfloat16" if dtype == "bfloat16" and a.dtype == np.uint16 else str(a.dtype))
+            for a in (ours, theirs)
+        )
+        np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
