@@ -272,11 +272,12 @@ def test_barriers_as_plain_functions():
     (void)__mbarrier_arrive(&bar);
     while (!__mbarrier_test_wait_parity(&bar, phase)) { }
     a[threadIdx.x] += 1000;
-    if (threadIdx.x == 0) b[0] = __mbarrier_maximum_count();"""
-    read, pending = run(body, zeros("int", 64), zeros("int", 64), block=64, before=before)
+    if (threadIdx.x == 0) b[64] = __mbarrier_maximum_count();"""
+    read, pending = run(body, zeros("int", 64), zeros("int", 65), block=64, before=before)
     assert read.tolist() == [63 - t + 1000 * (t < 32) for t in range(64)]
-    assert sorted(pending[1:].tolist() + [pending[0]])[-1] == (1 << 20) - 1
-    assert set(pending[1:].tolist()) <= set(range(1, 65))
+    assert pending[64] == (1 << 14) - 1
+    assert pending[:64].max() == 64  # how many were missing
+    assert pending[:64].min() >= 1
 
 
 def test_barriers_as_an_older_class():

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from launched import Table, run, zeros
+from emulated import execute, kernel_of
+from launched import Table, like, run, zeros
 
 from softmax_lib.errors import CompileError, KernelFault
 
@@ -47,7 +48,7 @@ TILE = {
     "tile.shfl(x[thread], 3)": lambda t, n: X[t // n * n + 3 % n],
     "tile.shfl_up(x[thread], 1)": lambda t, n: shifted(t, n, -1),
     "tile.shfl_down(x[thread], 3)": lambda t, n: shifted(t, n, 3),
-    "tile.shfl_xor(x[thread], 1)": lambda t, n: X[t ^ 1] if n > 1 else X[t],
+    "tile.shfl_xor(x[thread], tile.size() / 2)": lambda t, n: X[t ^ n // 2],
     "tile.any(x[thread] > 8)": lambda t, n: int(any(X[o] > 8 for o in tile_of(t, n))),
     "tile.all(x[thread] > -6)": lambda t, n: int(all(X[o] > -6 for o in tile_of(t, n))),
     "tile.ballot(x[thread] > 0)": lambda t, n: ballot(t, n, lambda o: X[o] > 0),
@@ -102,12 +103,12 @@ def test_a_tile_that_the_block_does_not_fill():
         "tile.thread_rank()",
         "tile.meta_group_size()",
         "tile.ballot(1)",
-        "tile.shfl_down(x[thread], 1)",
+        "tile.shfl_up(x[thread], 1)",
     )
     found = table(expressions, "auto tile = cg::tiled_partition<8>(block);", threads=12).results()
     assert list(found.values()) == [
         [0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3], [2] * 12, [255] * 8 + [15] * 4,
-        [*X[1:8], X[7], *X[9:12], X[11]],
+        [X[0], *X[:7], X[8], *X[8:11]],
     ]  # fmt: skip
 
 
@@ -178,6 +179,23 @@ def test_tiles_of_several_warps_wait_for_their_own_threads_only():
     }
     a[threadIdx.x] = wrong;"""
     assert not run(body, np.ones(256, np.int32), block=256, before=BEFORE).any()
+
+
+@pytest.mark.parametrize("warp_size", [4, 8, 32])
+def test_warps_of_any_size(warp_size):
+    body = """
+    auto block = cg::this_thread_block();
+    auto tile = cg::tiled_partition<8>(block);
+    auto pair = cg::tiled_partition<2>(tile);
+    float value = x[threadIdx.x];
+    y[threadIdx.x] = cg::reduce(tile, value, cg::plus<float>()) + 1000 * pair.shfl(value, 1)
+        + 100000 * tile.shfl(value, 5);
+    """
+    x = np.arange(32, dtype=np.float32)[None]
+    y = execute(kernel_of(body, before=BEFORE), x, 32, warp_size=warp_size)
+    threads = np.arange(32)
+    tiles = threads // 8 * 8
+    assert (y[0] == 8 * tiles + 28 + 1000 * (threads | 1) + 100000 * (tiles + 5)).all()
 
 
 # ---- the order of additions
@@ -418,11 +436,8 @@ def test_a_group_of_any_type():
     a[64 + threadIdx.x] = describe(eights);
     a[128 + threadIdx.x] = describe(pairs);
     a[192 + threadIdx.x] = describe(cg::coalesced_threads());
-    a[256 + threadIdx.x] = describe(any) + cg::group_size(any) + cg::thread_rank(any);
-    any = eights;"""
-    found = run(
-        body, zeros("int", 320), block=64, before=before.replace("any = eights;", "")
-    ).reshape(5, 64)
+    a[256 + threadIdx.x] = describe(any) + any.size() + cg::thread_rank(any);"""
+    found = run(body, zeros("int", 320), block=64, before=before).reshape(5, 64)
     threads = np.arange(64)
     assert (found[0] == threads + 64000).all()
     assert (found[1] == threads % 8 + 8000).all()
@@ -481,7 +496,7 @@ def test_a_grid_knows_its_blocks():
     long long* found = a + 8 * grid.thread_rank();
     found[0] = grid.thread_rank(); found[1] = grid.block_rank(); found[2] = grid.num_blocks(); found[3] = grid.num_threads();
     found[4] = blocks.x + 10 * blocks.y + 100 * blocks.z; found[5] = block.x + 10 * block.y + 100 * block.z;
-    found[6] = at.x + 100 * at.y; found[7] = all.x + 100 * all.y + 10000 * grid.is_valid();"""
+    found[6] = at.x + 100 * at.y; found[7] = all.x + 100 * all.y;"""
     found = run(
         body, zeros("long long", 8 * 6 * 8), grid=(3, 2), block=(4, 2), before=BEFORE
     ).reshape(2, 3, 2, 4, 8)
@@ -493,6 +508,7 @@ def test_a_grid_knows_its_blocks():
 
 
 def test_a_grid_that_is_not_cooperative_cannot_meet():
+    assert run("a[0] = cg::this_grid().is_valid();", like("int", 7), before=BEFORE)[0] == 0
     with pytest.raises(KernelFault, match=r"needs a cooperative launch.*kernel\.cu:8"):
         run("\ncg::this_grid().sync();", zeros("int", 1), before=BEFORE)
 
@@ -547,6 +563,7 @@ def test_a_cluster_shares_its_memory():
      ("cg::reduce(block, 1, cg::plus<int>());", "a tile or a coalesced_group is reduced or scanned"),
      ("cg::reduce(warp, 1, cg::plus<float>());", "the operator is for another type than the value's"),
      ("cg::tiled_partition<32>(cg::tiled_partition<16>(block));", "a part has fewer threads than the whole"),
+     ("cg::thread_group any = block; any = warp;", ".*operator=|.*is protected|.*no match for"),
      ("cg::labeled_partition(warp, 1.5f);", "a label is an integer or a pointer"),
      ("struct Big { char c[40]; }; warp.shfl(Big(), 1);", "a group exchanges values of at most 32 bytes"),
      ("cg::invoke_one_broadcast(warp, [] {});", "what returns nothing is for invoke_one")],

@@ -222,7 +222,7 @@ VALUES = {
     "cuda::std::pair<int, float>(3, 0.5f).first + cuda::std::make_pair(1, 0.5f).second": 3.5,
     "cuda::std::plus<float>()(1, 2) + cuda::std::multiplies<>()(3, 4) + cuda::std::less<int>()(1, 2)": 16,
     "cuda::maximum<float>()(3, 8) + cuda::minimum<>()(1.5f, 2)": 9.5,
-    "cuda::proclaim_return_type<int>([](float v) { return v; })(3.75f)": 3,
+    "cuda::proclaim_return_type<int>([](float v) { return (int)v; })(3.75f)": 3,
     "cuda::std::optional<int>(7).value_or(3) + cuda::std::optional<int>().value_or(3)": 10,
     "cuda::std::popcount(0xf0u) + 10 * cuda::std::countl_zero(1u) + 1000 * cuda::std::countr_zero(8u)": 3314,
     "cuda::std::bit_ceil(100u) + cuda::std::bit_floor(100u) + cuda::std::bit_width(100u)": 128 + 64 + 7,

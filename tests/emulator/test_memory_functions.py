@@ -110,7 +110,7 @@ def test_blocks_of_a_cluster_read_each_others_shared_memory():
     int* own = (int*)__cluster_map_shared_rank(tile, rank);
     a[blockIdx.x * 32 + threadIdx.x] = next[threadIdx.x];
     b[blockIdx.x * 32 + threadIdx.x] = __cluster_query_shared_rank(next) + 10 * __isClusterShared(next)
-        + 100 * (__isCtaShared(next) != 0) + 1000 * (__isCtaShared(own) != 0) + 10000 * (__isShared(next) != 0);
+        + 100 * (__isCtaShared(next) != 0) + 1000 * (__isCtaShared(own) != 0) + 10000 * (__isShared(next) != 0) + 20000 * (__isShared(own) != 0);
     __cluster_barrier_arrive_relaxed();
     __cluster_barrier_wait();"""
     read, ranks = run(body, zeros("int", 8 * 32), zeros("int", 8 * 32), grid=8, block=32, cluster=4)
@@ -120,7 +120,7 @@ def test_blocks_of_a_cluster_read_each_others_shared_memory():
             100 * neighbour + t for t in range(32)
         ]
         assert set(ranks[32 * block : 32 * block + 32].tolist()) == {
-            neighbour % 4 + 10 + 1000 + 10000
+            neighbour % 4 + 10 + 1000 + 20000
         }
 
 

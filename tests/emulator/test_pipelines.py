@@ -235,7 +235,7 @@ def test_a_misaligned_copy_faults_at_its_line():
      ("cg::memcpy_async(block, (float2*)tile, (const float2*)a, 256);", {8}),
      ("cg::memcpy_async(block, (void*)tile, (const void*)a, 256);", {16}),
      ("cg::memcpy_async(block, (char*)tile + 1, (const char*)a + 2, 63);", {1}),
-     ("if (threadIdx.x < 16) __pipeline_memcpy_async(tile + 4 * threadIdx.x, a + 4 * threadIdx.x, 16);", {16})],
+     ("if (threadIdx.x < 16) __pipeline_memcpy_async(tile + 4 * threadIdx.x, a + 4 * threadIdx.x, 16); __pipeline_commit();", {16})],
 )  # fmt: skip
 def test_copies_are_accesses_of_the_readers_line(line, sizes):
     source = f"""{BEFORE}extern "C" __global__ void copy(const float* a, float* y) {{

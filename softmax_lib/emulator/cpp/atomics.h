@@ -30,11 +30,14 @@ EMULATOR_INLINE float flushed(float value) {
     return __builtin_fabsf(value) < FLT_MIN ? __builtin_copysignf(0.0f, value) : value;
 }
 
-// Atomic additions of floats flush subnormals in global memory, and keep them in shared memory.
+// Atomic additions of floats flush subnormals in global memory, and keep them in shared memory. Of all
+// NaNs they give one.
 template <class T>
 EMULATOR_INLINE T add_at(const void* address, T old, T value) {
     if constexpr (std::is_same_v<T, float>) {
-        if (!emulator_is_shared(address)) return flushed(flushed(old) + flushed(value));
+        bool is_kept = emulator_is_shared(address);
+        float sum = is_kept ? old + value : flushed(flushed(old) + flushed(value));
+        return sum != sum ? from_bits<float>(0x7fffffff) : sum;
     }
     return old + value;
 }
