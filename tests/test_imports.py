@@ -58,7 +58,7 @@ MAY_IMPORT = {
         "widgets",
     },
     "live": {
-        "errors", "words", "source", "kernel", "registry", "gpu", "checking", "records", "measurements", "xrays",
+        "launch_options", "launch_words", "errors", "words", "source", "kernel", "registry", "gpu", "checking", "records", "measurements", "xrays",
         "widgets", "drawings",
     },
     "cli": {

@@ -30,6 +30,8 @@
 #define __managed__
 #define __grid_constant__
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)
+#define __maxnreg__(...)
 // Inside a function thread_local implies static. Without constinit g++ guards a float4's by a flag,
 // which a trace would take for shared memory.
 #ifdef __clang__
