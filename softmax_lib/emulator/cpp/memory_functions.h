@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <new>  // a kernel can construct something in place without it
+
 #include "kernel_interface.h"
 #include "meetings.h"
 
