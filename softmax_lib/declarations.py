@@ -52,7 +52,7 @@ def find_kernels(text: str) -> tuple[Declaration, ...]:
 
     What is in comments, strings or behind `#if 0` does not count; kernels that macros make are not seen.
     """
-    whole = _without_dead_lines(_blank(text))
+    whole = _without_dead_lines(blank_opaque(text))
     code = _without_attributes(whole)
     found: dict[str, Declaration] = {}
     for at in _KERNEL.finditer(code):
@@ -80,11 +80,11 @@ def find_kernels(text: str) -> tuple[Declaration, ...]:
 
 def find_variables(text: str) -> dict[str, bool]:
     """The `__device__`, `__constant__` and `__managed__` variables by name, and whether one is a constant."""
-    code = _without_dead_lines(_blank(text))
+    code = _without_dead_lines(blank_opaque(text))
     return {name: word == "constant" for word, name in _VARIABLE.findall(code)}
 
 
-def _blank(text: str) -> str:
+def blank_opaque(text: str) -> str:
     """Spaces in place of comments and of what is in quotes, each line where it was."""
 
     def blanked(match: re.Match) -> str:
