@@ -16,7 +16,7 @@ PACKAGE = Path(softmax_lib.__file__).parent
 TRUNK = {
     "errors", "files", "words", "source", "kernel", "registry", "reference", "arrays", "launch",
     "checking", "measurements", "declarations", "grids", "signature", "launch_spec", "launch_options",
-    "launch_words",
+    "launch_words", "host_code",
 }  # fmt: skip
 
 # Each part, and the parts that it imports from: the lower ones come first, and nothing runs back up.
@@ -28,7 +28,8 @@ MAY_IMPORT = {
     "files": set(),
     "declarations": set(),
     "grids": {"errors"},
-    "source": {"declarations", "errors", "files"},
+    "host_code": {"declarations"},
+    "source": {"declarations", "errors", "files", "host_code"},
     "kernel": {"errors", "source"},
     "registry": {"errors", "kernel", "source"},
     "arrays": {"errors", "kernel"},

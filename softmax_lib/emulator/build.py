@@ -22,6 +22,8 @@ from softmax_lib.signature import HEADER as SIGNATURE_HEADER
 from softmax_lib.source import Program, Source
 
 GAP_BYTES = 4096
+_DEPTH = 6
+"""Folders that a header's name can lead up."""
 LIBRARY_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
 
 _THREAD_LOCAL = re.compile(
@@ -57,12 +59,13 @@ def kernel_library(
     compiling = flags.kernel_flags(tools, program, warp_size, traced)
     linking = flags.link_flags(runtime)
     source = program.source
-    key = (tools, compiling, linking, source.file_name, text, source.headers, shared_bytes)
+    key = (tools, compiling, linking, source.file_name, text, source.device_headers, shared_bytes)
     path = _place(Path(source.file_name).stem, (key, _cpp_digest()))
 
     def build(folder: Path, out: Path) -> None:
-        (folder / source.file_name).write_text(text, encoding="utf-8")
-        command = [*tools.command, *compiling, "-x", "c++", source.file_name]
+        folder = _lay_out_files(source, text, folder)
+        own = (f"-iquote{folder}", f"-ffile-prefix-map={folder}/=")
+        command = [*tools.command, *own, *compiling, "-x", "c++", source.file_name]
         compiled = "kernel.s"
         _check(
             command,
@@ -79,6 +82,21 @@ def kernel_library(
         )
 
     return _build_once(path, build)
+
+
+def _lay_out_files(source: Source, text: str, folder: Path) -> Path:
+    """Write the source and its headers as they are compiled; the folder of the source, below `folder`.
+
+    Each header lies where its name leads from there: "../common.h" is above, and still within.
+    """
+    here = folder.joinpath(*_DEPTH * ["in"])
+    here.mkdir(parents=True)
+    for name, content in {**source.device_headers, source.file_name: text}.items():
+        path = Path(os.path.normpath(here / name))
+        if path.is_relative_to(folder):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+    return here
 
 
 def _build_runtime(tools: Toolchain, out: Path) -> None:
@@ -148,7 +166,7 @@ def _why_not(
     """The message for the source alone; if that compiles, there is no such kernel to be launched."""
     source = program.source
     _refuse_lacking(source, said)
-    (folder / source.file_name).write_text(source.text, encoding="utf-8")
+    (folder / source.file_name).write_text(source.device_text, encoding="utf-8")
     alone = _compile([*command, "-fsyntax-only"], folder)
     if alone.returncode:
         return messages.readable(alone.stderr, folder, CPP_FOLDER)
@@ -175,7 +193,7 @@ def _compile(command: list[str], folder: Path) -> subprocess.CompletedProcess[st
 def _with_entries(source: Source, entries: Sequence[str]) -> str:
     """The source, and after its last line what the runtime needs: how to call its kernels, what they take."""
     calls = [f"EMULATOR_ENTRY({number}, {name})" for number, name in enumerate(entries)]
-    return "\n".join((source.text, SIGNATURE_HEADER, *calls, ""))
+    return "\n".join((source.device_text, SIGNATURE_HEADER, *calls, ""))
 
 
 @cache
