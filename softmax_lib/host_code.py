@@ -23,7 +23,9 @@ _CONDITIONAL = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b(.*
 _BRACKET = re.compile(r"[][(){}]")
 _MARK = re.compile(r"[;{}([]")
 _LABEL = re.compile(r"\s*(?:(?:public|private|protected)\s*:(?!:)\s*)*")
-_ATTRIBUTE = re.compile(r"\b(__launch_bounds__|__cluster_dims__|__attribute__|__align__|alignas)\s*\(")
+_ATTRIBUTE = re.compile(
+    r"\b(__launch_bounds__|__cluster_dims__|__attribute__|__align__|alignas)\s*\("
+)
 _TEMPLATE = re.compile(r"\btemplate\s*<")
 _SCOPE = re.compile(r"\b(namespace|extern\s*\")")
 _TYPE = re.compile(r"\b(class|struct|union|enum)\b")
@@ -208,9 +210,7 @@ def _goes_on(code: str, start: int, opening: int, close: int) -> bool:
     return is_list and re.match(r"\s*[,{]", code[close:]) is not None
 
 
-def _host_function(
-    code: str, start: int, opening: int, end: int, is_member: bool
-) -> HostFunction:
+def _host_function(code: str, start: int, opening: int, end: int, is_member: bool) -> HostFunction:
     start = _LABEL.match(code, start).end()  # type: ignore[union-attr]
     head = code[start:opening]
     plain = _without_groups(head)

@@ -44,23 +44,16 @@ def read_launch(
         _read(word, symbols, given or {})
     words = {
         "source": source,
-        "grid": _axes(options.grid, "--grid"),
-        "block": _axes(options.block, "--block"),
+        "grid": options.grid,
+        "block": options.block,
         "args": args,
         "shared_bytes": options.shared_bytes,
         "kernel": options.kernel,
         "cooperative": options.cooperative,
-        "cluster": _axes(options.cluster, "--cluster") if options.cluster else None,
+        "cluster": options.cluster,
         "symbols": symbols,
     }
     return words, {**arrays, **symbols}
-
-
-def _axes(text: str, option: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(number) for number in text.split(","))
-    except ValueError:
-        raise BadInput(f"{option} is {text!r}; it takes numbers, such as 8 or 8,4.") from None
 
 
 def _read(word: str, arrays: dict[str, np.ndarray], given: Mapping[str, np.ndarray]) -> Any:

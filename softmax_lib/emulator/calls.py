@@ -26,7 +26,7 @@ MOST_THREADS_AT_ONCE = 24576
 
 
 @contextmanager
-def open_call(spec: LaunchSpec, *, traced: bool = False) -> Iterator[Session]:
+def open_call(spec: LaunchSpec, *, traced: bool = False) -> Iterator[CalledSession]:
     """A session with one call, on emulated copies of its arrays; `give_back` writes them back.
 
     A cooperative launch runs in the library that hooks every access, where waiting threads can be seen.

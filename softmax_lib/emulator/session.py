@@ -88,7 +88,8 @@ class Session:
 
     def exception(self, call: Call, fault: native.Fault) -> SoftmaxLibError:
         """What to raise for a fault of one of these launches."""
-        known = {**self.arrays, **{v.name: _InLibrary(at, v) for v, at in self.globals()}}
+        known: dict[str, faults.Stretch] = {**self.arrays}
+        known |= {v.name: _InLibrary(at, v) for v, at in self.globals()}
         return faults.exception_for(fault, self.path, call.geometry, known, watchdog_s())
 
     def traced(self) -> Session:

@@ -78,8 +78,7 @@ def _device(spec: LaunchSpec) -> int:
 
     for array in spec.arguments:
         if is_on_gpu(array):
-            device = array.device
-            return int(getattr(device, "index", None) or getattr(device, "id", 0))
+            return array.get_device() if is_tensor(array) else array.device.id
     return torch.cuda.current_device()
 
 

@@ -81,20 +81,26 @@ def test_warps_hand_work_on_without_waiting_for_each_other():
 
 
 def test_a_thread_arrives_for_several():
-    body = START + """
+    body = (
+        START
+        + """
     __shared__ int sum;
     if (threadIdx.x == 0) { sum = 7; (void)bar.arrive(blockDim.x - 1); bar.arrive_and_wait(); a[0] = sum; }"""
+    )
     assert launched(body, zeros("int", 1), block=48)[0] == 7
 
 
 def test_a_thread_that_drops_out_is_not_waited_for():
-    body = START + """
+    body = (
+        START
+        + """
     if (threadIdx.x >= 60) {
         bar.arrive_and_drop();
         return;
     }
     for (int i = 0; i < 3; i++) bar.arrive_and_wait();
     a[threadIdx.x] = 1;"""
+    )
     assert launched(body, zeros("int", 64), block=64).sum() == 60
 
 
@@ -134,7 +140,9 @@ def test_a_barrier_in_global_memory_joins_blocks():
     b[cg::this_grid().thread_rank()] = 1;
     bar->arrive_and_wait();
     b[cg::this_grid().size() + cg::this_grid().thread_rank()] = b[(cg::this_grid().thread_rank() + 77) % 128];"""
-    found = launched(body, zeros("long long", 1), zeros("int", 256), grid=4, block=32, cooperative=True)[1]
+    found = launched(
+        body, zeros("long long", 1), zeros("int", 256), grid=4, block=32, cooperative=True
+    )[1]
     assert found.tolist() == [1] * 256
 
 
@@ -142,7 +150,9 @@ def test_a_barrier_in_global_memory_joins_blocks():
 
 
 def test_a_group_copies_before_a_barrier():
-    body = START + """
+    body = (
+        START
+        + """
     alignas(16) __shared__ float tile[512];
     auto block = cg::this_thread_block();
     cuda::memcpy_async(block, tile, a, sizeof(tile), bar);
@@ -154,6 +164,7 @@ def test_a_group_copies_before_a_barrier():
     bar.arrive_and_wait();
     b[128 + threadIdx.x] = tile[2 * threadIdx.x];
     b[256 + threadIdx.x] = tile[300 + 127 - threadIdx.x];"""
+    )
     x = np.arange(512, dtype=np.float32) ** 2
     found = launched(body, x, zeros("float", 384), block=128)[1]
     threads = np.arange(128)
@@ -168,8 +179,13 @@ def test_a_bulk_copy_is_counted_in_bytes(first):
         "copy": "COPY token = cuda::device::barrier_arrive_tx(bar, 1, sizeof(tile));",
         "arrive": "token = cuda::device::barrier_arrive_tx(bar, 1, sizeof(tile)); COPY",
         "expect": "cuda::device::barrier_expect_tx(bar, sizeof(tile)); COPY token = bar.arrive();",
-    }[first].replace("COPY", "cuda::device::memcpy_async_tx(tile, a + i * 256, cuda::aligned_size_t<16>(sizeof(tile)), bar);")
-    body = START + """
+    }[first].replace(
+        "COPY",
+        "cuda::device::memcpy_async_tx(tile, a + i * 256, cuda::aligned_size_t<16>(sizeof(tile)), bar);",
+    )
+    body = (
+        START
+        + """
     alignas(128) __shared__ float tile[256];
     for (int i = 0; i < 4; i++) {
         barrier::arrival_token token;
@@ -182,13 +198,16 @@ def test_a_bulk_copy_is_counted_in_bytes(first):
         b[i * 256 + threadIdx.x] = tile[255 - threadIdx.x];
         __syncthreads();
     }""".replace("STEPS", steps)
+    )
     x = np.arange(1024, dtype=np.float32)
     found = launched(body, x, zeros("float", 1024), block=256)[1]
     assert (found.reshape(4, 256) == x.reshape(4, 256)[:, ::-1]).all()
 
 
 def test_threads_wait_for_bytes_that_were_announced():
-    body = START + """
+    body = (
+        START
+        + """
     alignas(16) __shared__ float tile[4];
     __shared__ volatile int has_copied;
     if (threadIdx.x == 0) has_copied = 0;
@@ -205,6 +224,7 @@ def test_threads_wait_for_bytes_that_were_announced():
         bar.arrive_and_wait();
         if (threadIdx.x < 5) a[3 + threadIdx.x] = tile[threadIdx.x - 1];
     }"""
+    )
     found = launched(body, np.array([5, 6, 7, 8, 0, 0, 0, 0, 0], np.float32), block=64)
     assert found.tolist() == [5, 6, 7, 8, 5, 6, 7, 8, 1]
 

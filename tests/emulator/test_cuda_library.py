@@ -75,7 +75,28 @@ def test_what_a_change_returns():
     b[19] = one.is_lock_free() + 10 * decltype(one)::is_always_lock_free;
     one.store(3, cuda::memory_order_release);"""
     after, found = launched(body, like("int", 10), zeros("int", 20), block=1)
-    assert found.tolist() == [10, 12, 14, 19, 19, 40, 38, 37, 37, 50, 11, 9, 8, 77, 77, 77, 0, 77, 1, 11]
+    assert found.tolist() == [
+        10,
+        12,
+        14,
+        19,
+        19,
+        40,
+        38,
+        37,
+        37,
+        50,
+        11,
+        9,
+        8,
+        77,
+        77,
+        77,
+        0,
+        77,
+        1,
+        11,
+    ]
     assert after[0] == 3
 
 
@@ -98,7 +119,9 @@ def test_an_atomic_in_shared_memory_and_one_of_the_whole_device():
     __syncthreads();
     a[blockIdx.x * 64 + threadIdx.x] = count + 1000 * sizeof(count);
     if (total.load() == 100 + 2 * 64) b[0] = 1;"""
-    counts, done = launched(body, zeros("int", 128), zeros("int", 1), grid=2, block=64, before=before)
+    counts, done = launched(
+        body, zeros("int", 128), zeros("int", 1), grid=2, block=64, before=before
+    )
     assert counts.tolist() == [4067] * 128
     assert done[0] == 1
 
@@ -160,7 +183,10 @@ def test_atomics_of_the_standard_librarys_names():
 
 def test_more_than_8_bytes_are_refused_at_their_line():
     body = "struct Big { double v[2]; };\ncuda::atomic_ref<Big> big(*(Big*)a); big.load();"
-    with pytest.raises(CompileError, match=r"^kernel\.cu:6:\d+: error: the emulator has atomics on 1, 2, 4 and 8 bytes"):
+    with pytest.raises(
+        CompileError,
+        match=r"^kernel\.cu:6:\d+: error: the emulator has atomics on 1, 2, 4 and 8 bytes",
+    ):
         launched(body, zeros("double", 2))
 
 

@@ -189,7 +189,11 @@ def test_what_a_copy_leaves_out_becomes_zeros(size):
     found = launched(body, given, zeros("unsigned char", 17 * 16), block=17)[1].reshape(17, 16)
     for left_out in range(size + 1):
         kept = size - left_out
-        assert found[left_out].tolist() == [*range(1, kept + 1), *[0] * left_out, *[255] * (16 - size)]
+        assert found[left_out].tolist() == [
+            *range(1, kept + 1),
+            *[0] * left_out,
+            *[255] * (16 - size),
+        ]
 
 
 def test_segments_of_an_older_class_end_in_zeros():
@@ -201,12 +205,19 @@ def test_segments_of_an_older_class_end_in_zeros():
     pipe.commit();
     pipe.wait_prior<0>();
     b[0] = tile.x; b[1] = tile.y; b[2] = tile.z; b[3] = tile.w;"""
-    assert launched(body, like("int", 5, 6, 7, 8), like("int", 9, 9, 9, 9), block=1)[1].tolist() == [5, 6, 7, 0]
+    assert launched(body, like("int", 5, 6, 7, 8), like("int", 9, 9, 9, 9), block=1)[
+        1
+    ].tolist() == [5, 6, 7, 0]
 
 
 def test_a_copy_of_another_size_is_refused_at_its_line():
-    with pytest.raises(KernelFault, match=r"__pipeline_memcpy_async\(\) copies 4, 8 or 16 bytes.* at kernel\.cu:12"):
-        launched("\n\n__shared__ float tile[8];\n__pipeline_memcpy_async(tile, a, 12);", zeros("float", 8))
+    with pytest.raises(
+        KernelFault, match=r"__pipeline_memcpy_async\(\) copies 4, 8 or 16 bytes.* at kernel\.cu:12"
+    ):
+        launched(
+            "\n\n__shared__ float tile[8];\n__pipeline_memcpy_async(tile, a, 12);",
+            zeros("float", 8),
+        )
 
 
 def test_a_misaligned_copy_faults_at_its_line():
