@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "launch_words": {"errors", "source"},
     "gpu": {"arrays", "errors", "files", "grids", "kernel", "launch_spec", "signature", "source"},
     "emulator": {
-        "arrays", "errors", "files", "grids", "kernel", "launch_spec", "signature", "source",
+        "arrays", "errors", "files", "grids", "host_code", "kernel", "launch_spec", "signature", "source",
     },
     "launch": {"errors", "source", "kernel", "registry", "arrays", "gpu", "emulator"},
     "checking": {"errors", "source", "kernel", "registry", "arrays", "reference", "gpu", "launch"},

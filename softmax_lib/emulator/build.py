@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from softmax_lib.emulator import flags, messages
+from softmax_lib.emulator.dialect import translate
 from softmax_lib.emulator.flags import CPP_FOLDER
 from softmax_lib.emulator.toolchain import Toolchain, toolchain
 from softmax_lib.errors import CompileError, NotAvailable, UnknownKernel
@@ -78,7 +79,7 @@ def kernel_library(
             [*tools.command, compiled, *linking],
             str(out),
             folder,
-            lambda said: _refuse_lacking(source, said),
+            lambda said: _refuse(source, said),
         )
 
     return _build_once(path, build)
@@ -95,7 +96,7 @@ def _lay_out_files(source: Source, text: str, folder: Path) -> Path:
         path = Path(os.path.normpath(here / name))
         if path.is_relative_to(folder):
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content, encoding="utf-8")
+            path.write_text(translate(content), encoding="utf-8")
     return here
 
 
@@ -165,8 +166,10 @@ def _why_not(
 ) -> str | None:
     """The message for the source alone; if that compiles, there is no such kernel to be launched."""
     source = program.source
-    _refuse_lacking(source, said)
-    (folder / source.file_name).write_text(source.device_text, encoding="utf-8")
+    refused = _refuse(source, said)
+    if refused:
+        return refused
+    (folder / source.file_name).write_text(translate(source.device_text), encoding="utf-8")
     alone = _compile([*command, "-fsyntax-only"], folder)
     if alone.returncode:
         return messages.readable(alone.stderr, folder, CPP_FOLDER)
@@ -176,11 +179,15 @@ def _why_not(
     )
 
 
-def _refuse_lacking(source: Source, said: str) -> None:
-    """Raises `NotAvailable` when what the compiler `said` is about something the emulator lacks."""
+def _refuse(source: Source, said: str) -> str | None:
+    """What to say of functions of the host that kernels call.
+
+    Raises `NotAvailable` when what the compiler `said` is about something that the emulator lacks.
+    """
     lacking = messages.name_lacking(source, said)
     if lacking:
         raise NotAvailable(lacking)
+    return messages.name_host_call(source, said)
 
 
 def _compile(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:

@@ -23,6 +23,14 @@
 
 // ---- 1. words of the language
 
+// What NVIDIA's compilers define: a kernel is compiled as for an H100 or H200.
+#define __CUDACC__ 1
+#define __CUDA_ARCH__ 900
+#define __CUDACC_VER_MAJOR__ 13
+#define __CUDACC_VER_MINOR__ 0
+#define CUDART_VERSION 13000
+#define CUDA_VERSION 13000
+
 #define __global__ __attribute__((noinline, used))
 #define __device__
 #define __host__
@@ -74,6 +82,8 @@ static constexpr int warpSize = WARP;
 #include "atomics.h"
 #include "memory_functions.h"
 #include "warp_functions.h"
+#include "host_types.h"
+#include "textures.h"
 
 // ---- 4. stopping, and printing
 
