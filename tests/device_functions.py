@@ -51,7 +51,7 @@ def kernel_source(calls: Sequence[Function], include: str = "") -> str:
     assert all(call.arguments == taken for call in calls)
     parameters = [
         f"const {ELEMENT.get(kind, kind)}* of_{name}" for kind, name in zip(taken, "abcdef")
-    ]  # noqa: B905
+    ]
     parameters += [
         f"{ELEMENT.get(call.result, call.result)}* result{i}" for i, call in enumerate(calls)
     ]

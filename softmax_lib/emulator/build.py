@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -16,21 +15,16 @@ from pathlib import Path
 from softmax_lib.emulator import flags, messages
 from softmax_lib.emulator.dialect import translate
 from softmax_lib.emulator.flags import CPP_FOLDER
+from softmax_lib.emulator.shared_memory import lay_out_shared_memory
 from softmax_lib.emulator.toolchain import Toolchain, toolchain
 from softmax_lib.errors import CompileError, NotAvailable, UnknownKernel
 from softmax_lib.files import cache_folder
 from softmax_lib.signature import HEADER as SIGNATURE_HEADER
 from softmax_lib.source import Program, Source
 
-GAP_BYTES = 4096
 _DEPTH = 6
 """Folders that a header's name can lead up."""
 LIBRARY_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
-
-_THREAD_LOCAL = re.compile(
-    r"\b(?!_ZTH|_ZTW)([\w.$]+)@(?:tlsgd|tlsld|dtpoff|gottpoff|tpoff|tlsdesc)\b|:(?:tlsdesc|gottprel)[\w]*:([\w.$]+)"
-)
-_DEFINED = re.compile(r"^(?:([\w.$]+):|\s*\.set\s+([\w.$]+)\s*,)", re.MULTILINE)
 
 _builds: dict[Path, threading.Lock] = {}
 
@@ -74,7 +68,7 @@ def kernel_library(
             folder,
             lambda said: _why_not(command, program, entries, folder, said),
         )
-        _lay_out_shared_memory(folder / compiled, shared_bytes)
+        lay_out_shared_memory(folder / compiled, shared_bytes)
         _check(
             [*tools.command, compiled, *linking],
             str(out),
@@ -116,49 +110,6 @@ def _check(
     if done.returncode:
         message = messages.readable(done.stderr, folder, CPP_FOLDER)
         raise CompileError(explain(message) or message)
-
-
-def _lay_out_shared_memory(assembly: Path, dynamic_bytes: int) -> None:
-    """Leave a gap behind each shared array, and give the dynamic one its place.
-
-    What runs over the end of one array must not meet the next: a trace names it; a plain run, which
-    does not look, must at least not hit what is Python's. Shared arrays are the thread-local
-    variables, which lie in sections called .tbss. The gap is a multiple of the 32 banks, so that
-    each array keeps its place among them.
-    """
-    text = assembly.read_text(encoding="latin-1")
-    lines, in_tbss = [], False
-    for line in text.splitlines():
-        words = line.split()
-        if words and words[0] in (".section", ".text", ".data", ".bss"):
-            in_tbss = words[0] == ".section" and words[1].startswith(".tbss")
-        lines.append(line)
-        if in_tbss and words and words[0] == ".zero":
-            lines.append(f"\t.zero\t{GAP_BYTES}")
-    lines += _dynamic_array(_undefined_thread_locals(text), dynamic_bytes)
-    assembly.write_text("\n".join(lines) + "\n", encoding="latin-1")
-
-
-def _undefined_thread_locals(text: str) -> list[str]:
-    """What an `extern __shared__` array is called in the assembly: used, and defined nowhere."""
-    used = dict.fromkeys(first or second for first, second in _THREAD_LOCAL.findall(text))
-    defined = {label or alias for label, alias in _DEFINED.findall(text)}
-    return [name for name in used if name not in defined]
-
-
-def _dynamic_array(names: Sequence[str], length: int) -> list[str]:
-    """All of `names` are one array of `length` bytes. Compilers call _ZTH to give it first values: none."""
-    if not names:
-        return []
-    lines = ['\t.section\t.tbss.dynamic,"awT",%nobits', "\t.balign\t1024"]
-    for name in names:
-        lines += [f"\t.globl\t{name}", f"\t.hidden\t{name}", f"\t.type\t{name}, %tls_object"]
-        lines += [f"\t.size\t{name}, {length}", f"{name}:"]
-    lines += [f"\t.zero\t{length + GAP_BYTES}", "\t.text"]
-    for name in names:
-        stem = name.removeprefix("_Z") if name.startswith("_Z") else f"{len(name)}{name}"
-        lines += [f"\t.globl\t_ZTH{stem}", f"_ZTH{stem}:", "\tret"]
-    return lines
 
 
 def _why_not(
