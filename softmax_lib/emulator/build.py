@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -30,6 +30,7 @@ LIBRARY_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
 _THREAD_LOCAL = re.compile(
     r"\b(?!_ZTH|_ZTW)([\w.$]+)@(?:tlsgd|tlsld|dtpoff|gottpoff|tpoff|tlsdesc)\b|:(?:tlsdesc|gottprel)[\w]*:([\w.$]+)"
 )
+_CONSTRUCTORS = re.compile(r"^\s*\.section\s+\.init_array\b.*$", re.MULTILINE)
 _DEFINED = re.compile(r"^(?:([\w.$]+):|\s*\.set\s+([\w.$]+)\s*,)", re.MULTILINE)
 
 _builds: dict[Path, threading.Lock] = {}
@@ -74,7 +75,7 @@ def kernel_library(
             folder,
             lambda said: _why_not(command, program, entries, folder, said),
         )
-        _lay_out_shared_memory(folder / compiled, shared_bytes)
+        _settle_assembly(folder / compiled, shared_bytes)
         _check(
             [*tools.command, compiled, *linking],
             str(out),
@@ -118,25 +119,33 @@ def _check(
         raise CompileError(explain(message) or message)
 
 
-def _lay_out_shared_memory(assembly: Path, dynamic_bytes: int) -> None:
-    """Leave a gap behind each shared array, and give the dynamic one its place.
+def _settle_assembly(assembly: Path, dynamic_bytes: int) -> None:
+    """Give shared memory its places, and let nothing of the source run when the library is loaded.
+
+    On a GPU no variable has a first value that takes code; such a one is the host's.
+    """
+    text = assembly.read_text(encoding="latin-1")
+    lines = list(_with_gaps(_CONSTRUCTORS.sub('\t.section\t.never_run,"aw"', text).splitlines()))
+    lines += _dynamic_array(_undefined_thread_locals(text), dynamic_bytes)
+    assembly.write_text("\n".join(lines) + "\n", encoding="latin-1")
+
+
+def _with_gaps(lines: Iterable[str]) -> Iterator[str]:
+    """Leave a gap behind each shared array.
 
     What runs over the end of one array must not meet the next: a trace names it; a plain run, which
     does not look, must at least not hit what is Python's. Shared arrays are the thread-local
     variables, which lie in sections called .tbss. The gap is a multiple of the 32 banks, so that
     each array keeps its place among them.
     """
-    text = assembly.read_text(encoding="latin-1")
-    lines, in_tbss = [], False
-    for line in text.splitlines():
+    in_tbss = False
+    for line in lines:
         words = line.split()
         if words and words[0] in (".section", ".text", ".data", ".bss"):
             in_tbss = words[0] == ".section" and words[1].startswith(".tbss")
-        lines.append(line)
+        yield line
         if in_tbss and words and words[0] == ".zero":
-            lines.append(f"\t.zero\t{GAP_BYTES}")
-    lines += _dynamic_array(_undefined_thread_locals(text), dynamic_bytes)
-    assembly.write_text("\n".join(lines) + "\n", encoding="latin-1")
+            yield f"\t.zero\t{GAP_BYTES}"
 
 
 def _undefined_thread_locals(text: str) -> list[str]:
