@@ -18,7 +18,7 @@ _ATTRIBUTES = re.compile(
 _KERNEL = re.compile(r"\b__global__\b")
 _HEAD = re.compile(r"[^;{}()]*?\b(\w+)\s*\(")
 _CLUSTER = re.compile(r"__cluster_dims__\s*\(([\d\s,]+)\)")
-_BOUNDS = re.compile(r"__launch_bounds__\s*\(\s*(\d+)\b")
+_BOUNDS = re.compile(r"__launch_bounds__\s*\(\s*(\d+)\s*[,)]")
 _VARIABLE = re.compile(
     r"__(device|constant|managed)__(?:\s*(?:__align__|alignas)\s*\([^)]*\)|[^;{}()])*?\b(\w+)\s*(?:\[[^;{}()]*\]\s*)*[;={]"
 )

@@ -93,7 +93,9 @@ def _make(word: str, dtype: str, shape: tuple[int, ...], fill: str) -> np.ndarra
         values = _values(shape, fill, seed, is_whole=dtype[0] in "iu")
     except ValueError:
         fills = ", ".join(FILLS)
-        raise BadInput(f"--arg {word}: an array is filled with {fills} or a number.") from None
+        raise BadInput(
+            f"--arg {word}: arrays are filled with {fills} or a number, not {fill}."
+        ) from None
     if dtype == "bf16":
         return _bfloat16_bits(values)
     with np.errstate(invalid="ignore"):

@@ -103,9 +103,9 @@ def _fits(parameter: Parameter, code: str, itemsize: int, nbytes: int) -> bool:
         own = code[0] == "V" or kind == Kind.STRUCTURE or (kind == Kind.FLOATING and lanes == 2)
         return own and itemsize == size
     if kind == Kind.BFLOAT:
-        return code in ("bf2", "u2")
+        return code in ("bf2", "u2") and nbytes % size == 0
     if kind == Kind.HALF:
-        return code in ("f2", "u2")
+        return code in ("f2", "u2") and nbytes % size == 0
     if size == 1 and itemsize == 1:  # char is text, flags and raw bytes alike
         return code[0] in "biu"
     return _CODES.get(code[0]) == kind and itemsize == size // lanes and nbytes % size == 0

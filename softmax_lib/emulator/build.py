@@ -13,9 +13,9 @@ from functools import cache
 from pathlib import Path
 
 from softmax_lib.emulator import flags, messages
+from softmax_lib.emulator.assembly import settle_assembly
 from softmax_lib.emulator.dialect import translate
 from softmax_lib.emulator.flags import CPP_FOLDER
-from softmax_lib.emulator.shared_memory import lay_out_shared_memory
 from softmax_lib.emulator.toolchain import Toolchain, toolchain
 from softmax_lib.errors import CompileError, NotAvailable, UnknownKernel
 from softmax_lib.files import cache_folder
@@ -68,7 +68,7 @@ def kernel_library(
             folder,
             lambda said: _why_not(command, program, entries, folder, said),
         )
-        lay_out_shared_memory(folder / compiled, shared_bytes)
+        settle_assembly(folder / compiled, shared_bytes)
         _check(
             [*tools.command, compiled, *linking],
             str(out),

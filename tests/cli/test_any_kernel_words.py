@@ -84,7 +84,7 @@ def test_symbols_and_16_bit_arrays_in_words(file, capsys):
     [
         (SCALE[:2], "A launch needs --grid and --block."),
         ([*SCALE[:6], "--arg", "x:f31:8"], "--arg x:f31:8: there is no dtype f31; there are bool, i8,"),
-        ([*SCALE[:6], "--arg", "x:f32:8:full"], "--arg x:f32:8:full: arrays are filled with noise, zeros, ones, arange, nan, not full."),
+        ([*SCALE[:6], "--arg", "x:f32:8:full"], "--arg x:f32:8:full: arrays are filled with noise, uniform, arange, zeros, ones, nan or a number, not full."),
         ([*SCALE[:6], "--arg", "what"], "--arg is 'what'; it takes a number, an array such as x:f32:64x4096"),
         ([*SCALE[:6], "--arg", "x:f64:300", *SCALE[8:]], "Argument 1 of scale<float> is an array of float64; `const T* x` takes an array of float32."),
         (["--kernel", "scal", *SCALE[2:]], "There is no kernel 'scal' in mine.cu; it has scale, add."),

@@ -1,9 +1,9 @@
-"""Where a block's shared arrays lie: the compiler's assembly, changed before it becomes a library."""
+"""The compiler's assembly, changed before it becomes a library: where a block's shared arrays lie, what may run."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 GAP_BYTES = 4096
@@ -12,27 +12,36 @@ _THREAD_LOCAL = re.compile(
     r"\b(?!_ZTH|_ZTW)([\w.$]+)@(?:tlsgd|tlsld|dtpoff|gottpoff|tpoff|tlsdesc)\b|:(?:tlsdesc|gottprel)[\w]*:([\w.$]+)"
 )
 _DEFINED = re.compile(r"^(?:([\w.$]+):|\s*\.set\s+([\w.$]+)\s*,)", re.MULTILINE)
+_CONSTRUCTORS = re.compile(r"^\s*\.section\s+\.init_array\b.*$", re.MULTILINE)
 
 
-def lay_out_shared_memory(assembly: Path, dynamic_bytes: int) -> None:
-    """Leave a gap behind each shared array, and give the dynamic one its place.
+def settle_assembly(assembly: Path, dynamic_bytes: int) -> None:
+    """Give shared memory its places, and let nothing of the source run when the library is loaded.
+
+    On a GPU no variable has a first value that takes code; such a one is the host's.
+    """
+    text = assembly.read_text(encoding="latin-1")
+    lines = list(_with_gaps(_CONSTRUCTORS.sub('\t.section\t.never_run,"aw"', text).splitlines()))
+    lines += _dynamic_array(_undefined_thread_locals(text), dynamic_bytes)
+    assembly.write_text("\n".join(lines) + "\n", encoding="latin-1")
+
+
+def _with_gaps(lines: Iterable[str]) -> Iterator[str]:
+    """Leave a gap behind each shared array.
 
     What runs over the end of one array must not meet the next: a trace names it; a plain run, which
     does not look, must at least not hit what is Python's. Shared arrays are the thread-local
     variables, which lie in sections called .tbss. The gap is a multiple of the 32 banks, so that
     each array keeps its place among them.
     """
-    text = assembly.read_text(encoding="latin-1")
-    lines, in_tbss = [], False
-    for line in text.splitlines():
+    in_tbss = False
+    for line in lines:
         words = line.split()
         if words and words[0] in (".section", ".text", ".data", ".bss"):
             in_tbss = words[0] == ".section" and words[1].startswith(".tbss")
-        lines.append(line)
+        yield line
         if in_tbss and words and words[0] == ".zero":
-            lines.append(f"\t.zero\t{GAP_BYTES}")
-    lines += _dynamic_array(_undefined_thread_locals(text), dynamic_bytes)
-    assembly.write_text("\n".join(lines) + "\n", encoding="latin-1")
+            yield f"\t.zero\t{GAP_BYTES}"
 
 
 def _undefined_thread_locals(text: str) -> list[str]:
