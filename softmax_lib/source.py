@@ -12,6 +12,7 @@ from pathlib import Path
 from softmax_lib.declarations import Declaration, find_kernels, find_variables
 from softmax_lib.errors import BadInput
 from softmax_lib.files import shipped_folder
+from softmax_lib.host_code import find_annotations, without_host_code
 
 WARP = 32
 """Lanes of a warp, on every GPU so far."""
@@ -106,9 +107,26 @@ class Source:
         return found
 
     @cached_property
+    def annotations(self) -> frozenset[str]:
+        """The words that make a function a GPU's, macros of the text and its headers among them."""
+        return find_annotations((*self.headers.values(), self.text))
+
+    @cached_property
+    def device_text(self) -> str:
+        """The text without what only the host runs: what is compiled. Each line is where it was."""
+        return without_host_code(self.text, self.annotations)
+
+    @cached_property
+    def device_headers(self) -> dict[str, str]:
+        """The same of each header, by the name that it is included by."""
+        return {
+            name: without_host_code(text, self.annotations) for name, text in self.headers.items()
+        }
+
+    @cached_property
     def code(self) -> str:
         """Headers and text without comments and blank lines: what a compiled kernel depends on."""
-        return "\n".join(_strip(text) for text in (*self.headers.values(), self.text))
+        return "\n".join(map(_strip, (*self.device_headers.values(), self.device_text)))
 
     @cached_property
     def kernels(self) -> tuple[Declaration, ...]:
@@ -139,7 +157,7 @@ class Source:
 
     def with_prelude(self) -> str:
         """The text as NVRTC gets it: prelude first, line numbers unchanged."""
-        return f'{PRELUDE}#line 1 "{self.file_name}"\n{self.text}'
+        return f'{PRELUDE}#line 1 "{self.file_name}"\n{self.device_text}'
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+from softmax_lib.host_code import find_host_functions
 from softmax_lib.source import Source, blank_comments
 
 _MOST_LINES = 40
@@ -35,6 +37,11 @@ _NOISE = re.compile(r"(In file included from|\s+from) (<command-line>|<built-in>
 _STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 _INCLUDE = re.compile(r"\s*#\s*include\b")
 _ERROR = re.compile(r"([^\s:][^:]*):(\d+):(\d+): (?:fatal )?error: (.*)")
+_UNDEFINED = re.compile(r"(?:.*[:/])?([^\s:/][^:/]*):(\d+): undefined reference to [`'](.*)'")
+_MISSING = re.compile(
+    r"'(~?\w+)' was not declared|undeclared identifier '(\w+)'|no arguments to '(\w+)'|\b(~?\w+)\("
+)
+"""How compilers and linkers name a function that is not there."""
 _REQUIRED = re.compile(
     r"([^\s:][^:]*:\d+:\d+): +(?:required from here|note: in instantiation of .* requested here)"
 )
@@ -58,23 +65,24 @@ def readable(message: str, folder: Path, shim_folder: Path) -> str:
 
 
 def _refusals(lines: list[str], shim_folder: Path) -> list[str]:
-    """All errors, a line each, if a header of the emulator refuses something; else none.
+    """All errors, a line each and by line, if a header of the emulator refuses something; else none.
 
     g++ tells the line that asked for it before the error, clang++ behind it.
     """
-    errors, refused = [], False
+    errors: list[tuple[int, str]] = []
+    refused = False
     for i, line in enumerate(lines):
         error = _ERROR.match(line)
         if error is None:
             continue
         if not (shim_folder / error[1]).is_file():
-            errors.append(line)
+            errors.append((int(error[2]), line))
             continue
         assertion, asked = _ASSERTION.match(error[4]), _asking(lines, i, shim_folder)
         if assertion and asked:
-            errors.append(f"{asked}: error: {assertion[1]}")
+            errors.append((int(asked.split(":")[1]), f"{asked}: error: {assertion[1]}"))
             refused = True
-    return list(dict.fromkeys(errors)) if refused else []
+    return [line for _, line in sorted(dict.fromkeys(errors))] if refused else []
 
 
 def _asking(lines: list[str], at: int, shim_folder: Path) -> str | None:
@@ -104,20 +112,59 @@ def name_lacking(source: Source, complaint: str) -> str | None:
     It has to complain about those very words. Of what fails in the assembler no line is told: there
     any inline PTX of the source is it.
     """
-    lines = [_code(line) for line in blank_comments(source.text).splitlines()]
-    told = [error for error in map(_ERROR.match, complaint.splitlines()) if error]
+    texts = _code_of(source)
+    told = list(_complaints(complaint))
     if not told:
-        found = (i for i, line in enumerate(lines, 1) if re.search(LACKING[0][1], line))
-        number = next(found, None)
-        return _sentence(source, number, _PTX) if number else None
-    for error in told:
-        number = int(error[2])
-        if error[1] != source.file_name or number > len(lines):
-            continue
+        found = (
+            (file, i)
+            for file, lines in texts.items()
+            for i, line in enumerate(lines, 1)
+            if re.search(LACKING[0][1], line)
+        )
+        first = next(found, None)
+        return _sentence(*first, _PTX) if first else None
+    for file, number, what in told:
+        line = "".join(texts.get(file, [])[number - 1 : number])
         for words, pattern in LACKING:
-            if any(_names(error[4], found[0]) for found in re.finditer(pattern, lines[number - 1])):
-                return _sentence(source, number, words)
+            if any(_names(what, found[0]) for found in re.finditer(pattern, line)):
+                return _sentence(file, number, words)
     return None
+
+
+def name_host_call(source: Source, complaint: str) -> str | None:
+    """A sentence, if the compiler misses a function of the host, which was left out of what it was given."""
+    texts = {source.file_name: source.text, **source.headers}
+    left_out = {
+        function.name: f"{file}:{function.line}"
+        for file, text in texts.items()
+        for function in find_host_functions(text, source.annotations)
+    }
+    for file, number, what in _complaints(complaint):
+        missing = _MISSING.search(what)
+        name = missing[missing.lastindex or 0] if missing else ""
+        if file in texts and name in left_out:
+            return (
+                f"{file}:{number} calls {name}(), which {left_out[name]} defines for the host alone; "
+                "put __device__ in front of it."
+            )
+    return None
+
+
+def _complaints(said: str) -> Iterator[tuple[str, int, str]]:
+    """File, line and words of each error of the compiler, or of the linker, which tells no column."""
+    for line in said.splitlines():
+        error = _ERROR.match(line) or _UNDEFINED.match(line)
+        if error:
+            yield error[1], int(error[2]), error[error.lastindex or 0]
+
+
+def _code_of(source: Source) -> dict[str, list[str]]:
+    """Lines of code, without comments and what stands in strings, by file."""
+    texts = {source.file_name: source.device_text, **source.device_headers}
+    return {
+        file: [_code(line) for line in blank_comments(text).splitlines()]
+        for file, text in texts.items()
+    }
 
 
 def _code(line: str) -> str:
@@ -131,8 +178,7 @@ def _names(complaint: str, words: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", complaint) is not None
 
 
-def _sentence(source: Source, number: int, words: str) -> str:
+def _sentence(file: str, number: int, words: str) -> str:
     return (
-        f"{source.file_name}:{number} uses {words}, which the emulator does not have; "
-        "run this kernel on a GPU."
+        f"{file}:{number} uses {words}, which the emulator does not have; run this kernel on a GPU."
     )

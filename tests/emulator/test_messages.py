@@ -65,8 +65,8 @@ def test_a_refusal_is_told_beside_other_errors():
         run(body, zeros("int", 1))
     lines = str(caught.value).splitlines()
     assert [line.split(" ")[0].rpartition(":")[0].rpartition(":")[0] for line in lines] == [
-        "kernel.cu:4",
         "kernel.cu:3",
+        "kernel.cu:4",
         "kernel.cu:5",
     ]
     assert all("error: " in line for line in lines)

@@ -2,36 +2,20 @@
 // or the same bits read anew.
 #pragma once
 
-namespace emulator {
-
-// What no number of type T is becomes, as cvt does it: zero, but 1 in the highest place where
-// T has 64 bits or the float has.
-template <class T, class Float>
-constexpr T not_a_number = sizeof(T) == 8 || sizeof(Float) == 8 ? T(1) << (8 * sizeof(T) - 1) : T(0);
-
-template <class T, class Float>
-EMULATOR_INLINE T saturate(Float integral) {
-    constexpr T lowest = std::numeric_limits<T>::min(), highest = std::numeric_limits<T>::max();
-    constexpr Float end = Float(highest / 2 + 1) * 2;  // one more than the highest
-    if (integral != integral) return not_a_number<T, Float>;
-    if (integral >= end) return highest;
-    return integral < Float(lowest) ? lowest : T(integral);
-}
-
-}  // namespace emulator
+#include "saturation.h"
 
 #define EMULATOR_TO_INTEGER(Float, float_word, f, T, word)                                   \
     EMULATOR_INLINE T __##float_word##2##word##_rn(Float x) { return emulator::saturate<T>(__builtin_nearbyint##f(x)); } \
     EMULATOR_INLINE T __##float_word##2##word##_rz(Float x) { return emulator::saturate<T>(__builtin_trunc##f(x)); } \
     EMULATOR_INLINE T __##float_word##2##word##_ru(Float x) { return emulator::saturate<T>(__builtin_ceil##f(x)); } \
     EMULATOR_INLINE T __##float_word##2##word##_rd(Float x) { return emulator::saturate<T>(__builtin_floor##f(x)); }
-#define EMULATOR_TO_INTEGERS(Float, word, f)                    \
+#define EMULATOR_TO_EACH_INTEGER(Float, word, f)                    \
     EMULATOR_TO_INTEGER(Float, word, f, int, int)               \
     EMULATOR_TO_INTEGER(Float, word, f, unsigned, uint)         \
     EMULATOR_TO_INTEGER(Float, word, f, long long, ll)          \
     EMULATOR_TO_INTEGER(Float, word, f, unsigned long long, ull)
-EMULATOR_TO_INTEGERS(float, float, f)
-EMULATOR_TO_INTEGERS(double, double, )
+EMULATOR_TO_EACH_INTEGER(float, float, f)
+EMULATOR_TO_EACH_INTEGER(double, double, )
 
 EMULATOR_IN_EACH_MODE(float, __int2float, (int x), (hide(x)), (float)x)
 EMULATOR_IN_EACH_MODE(float, __uint2float, (unsigned x), (hide(x)), (float)x)

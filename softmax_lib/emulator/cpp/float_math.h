@@ -6,24 +6,25 @@
 
 // ---- 1. one argument
 
-#define EMULATOR_OF_DOUBLE(name) \
-    EMULATOR_C double name(double x) EMULATOR_NOEXCEPT { return emulator_##name(x); }
-#define EMULATOR_OF_FLOAT(name) \
-    EMULATOR_C float name##f(float x) EMULATOR_NOEXCEPT { return (float)name((double)x); }
-#define EMULATOR_OVERLOAD(name) \
+#define EMULATOR_OF_EITHER(name)                                                                 \
+    EMULATOR_C double name(double x) EMULATOR_NOEXCEPT { return emulator_##name(x); }            \
+    EMULATOR_C float name##f(float x) EMULATOR_NOEXCEPT { return (float)emulator_##name(x); }    \
     EMULATOR_INLINE float name(float x) { return name##f(x); }
-EMULATOR_OF_ONE(EMULATOR_OF_DOUBLE)
+EMULATOR_ONLY_CUDA(EMULATOR_OF_EITHER)
 EMULATOR_C double rsqrt(double x) EMULATOR_NOEXCEPT {
     double near = 1.0 / __builtin_sqrt(x), product = x * near;
     double rest = __builtin_fma(-product, near, 1.0) - __builtin_fma(x, near, -product) * near;
     return rest == rest ? __builtin_fma(near * 0.5, rest, near) : near;  // no number at 0 and infinity
 }
-#define EMULATOR_ONLY_CUDA(DO)                                                              \
-    DO(rcbrt) DO(exp10) DO(sinpi) DO(cospi) DO(erfinv) DO(erfcinv) DO(erfcx) DO(normcdf)    \
-    DO(normcdfinv) DO(j0) DO(j1) DO(y0) DO(y1) DO(cyl_bessel_i0) DO(cyl_bessel_i1) DO(rsqrt)
-EMULATOR_ONLY_CUDA(EMULATOR_OF_FLOAT)
-EMULATOR_ONLY_CUDA(EMULATOR_OVERLOAD)
-EMULATOR_OF_FLOAT(erfc) EMULATOR_OF_FLOAT(lgamma) EMULATOR_OF_FLOAT(tgamma)
+EMULATOR_C float rsqrtf(float x) EMULATOR_NOEXCEPT { return (float)(1.0 / __builtin_sqrt(x)); }
+EMULATOR_INLINE float rsqrt(float x) { return rsqrtf(x); }
+
+// Whatever in a kernel calls these, <cmath> too, gets the runtime's instead of the C library's.
+#if defined(__ELF__)
+#define EMULATOR_REPLACE(name) __asm__(".set " #name ", emulator_" #name);
+#define EMULATOR_REPLACE_TO(T, name, Float) EMULATOR_REPLACE(name)
+EMULATOR_OF_DOUBLE(EMULATOR_REPLACE) EMULATOR_OF_FLOAT(EMULATOR_REPLACE) EMULATOR_TO_INTEGER_TYPES(EMULATOR_REPLACE_TO)
+#endif
 
 // ---- 2. several
 
@@ -98,19 +99,7 @@ EMULATOR_TWO_RESULTS(float, f) EMULATOR_TWO_RESULTS(double, )
 EMULATOR_INLINE void sincos(float x, float* sine, float* cosine) { sincosf(x, sine, cosine); }
 EMULATOR_INLINE void sincospi(float x, float* sine, float* cosine) { sincospif(x, sine, cosine); }
 
-// ---- 4. integers out of floats, which end where the type does
-
-#define EMULATOR_ROUND_TO(T, prefix, Float, f)                                 \
-    EMULATOR_C T prefix##rint##f(Float x) EMULATOR_NOEXCEPT {                  \
-        return emulator::saturate<T>(__builtin_nearbyint##f(x));               \
-    }                                                                          \
-    EMULATOR_C T prefix##round##f(Float x) EMULATOR_NOEXCEPT {                 \
-        return emulator::saturate<T>(__builtin_round##f(x));                   \
-    }
-EMULATOR_ROUND_TO(long, l, float, f) EMULATOR_ROUND_TO(long long, ll, float, f)
-EMULATOR_ROUND_TO(long, l, double, ) EMULATOR_ROUND_TO(long long, ll, double, )
-
-// ---- 5. the larger and the smaller
+// ---- 4. the larger and the smaller
 
 namespace emulator {
 

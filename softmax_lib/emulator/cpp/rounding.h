@@ -1,14 +1,14 @@
 // Arithmetic under another rounding mode, and a function of each mode: rn, rz, ru and rd.
 #pragma once
 
-// A name that some C library may declare already, and then as its own: that is no second function.
+// A function that some C library declares as its own, as which it has to be defined here.
 #if defined(__APPLE__)
 #define EMULATOR_NOEXCEPT
 #else
 #define EMULATOR_NOEXCEPT noexcept
 #endif
 #define EMULATOR_C extern "C" inline __attribute__((always_inline))
-// The same for one whose body calls the C library's: it must never stand on its own.
+// The same for one that calls what it replaces: it must never stand on its own.
 #define EMULATOR_C_OVER extern "C" inline __attribute__((always_inline, gnu_inline))
 
 namespace emulator {

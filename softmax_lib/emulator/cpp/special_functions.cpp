@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "kernel_interface.h"
+#include "saturation.h"
 #include "special_functions.h"
 
 namespace {
@@ -172,3 +173,14 @@ double emulator_y0(double x) { return bessel(::y0l, Y0, 0, x); }
 double emulator_y1(double x) { return bessel(::y1l, Y1, 1, x); }
 double emulator_jn(int n, double x) { return double(::jnl(n, x)); }
 double emulator_yn(int n, double x) { return double(::ynl(n, x)); }
+float emulator_erfcf(float x) { return float(std::erfc(double(x))); }
+float emulator_tgammaf(float x) { return float(emulator_tgamma(x)); }
+float emulator_lgammaf(float x) { return float(emulator_lgamma(x)); }
+
+#define DEFINE_TO(T, name, Float, of_double) \
+    T emulator_##name(Float x) { return emulator::saturate<T, double>(of_double); }
+DEFINE_TO(long, lrintf, float, std::nearbyint(double(x))) DEFINE_TO(long, lrint, double, std::nearbyint(x))
+DEFINE_TO(long long, llrintf, float, std::nearbyint(double(x))) DEFINE_TO(long long, llrint, double, std::nearbyint(x))
+DEFINE_TO(long, lroundf, float, std::round(double(x))) DEFINE_TO(long, lround, double, std::round(x))
+DEFINE_TO(long long, llroundf, float, std::round(double(x))) DEFINE_TO(long long, llround, double, std::round(x))
+DEFINE_TO(int, ilogbf, float, std::logb(double(x))) DEFINE_TO(int, ilogb, double, std::logb(x))

@@ -45,6 +45,8 @@ public:
     }
 
     static __forceinline__ unsigned get_mask() { return ~0u >> (32 - Size) << first(); }
+    // To be passed where any group is taken.
+    __forceinline__ operator thread_group() const { return coalesced_group::of(get_mask(), 0, 1, true); }
 
 private:
     static __forceinline__ unsigned first() { return emulator::lane_of_warp() & ~(Size - 1); }
