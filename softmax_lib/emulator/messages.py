@@ -42,9 +42,10 @@ _MISSING = re.compile(
     r"'(~?\w+)' was not declared|undeclared identifier '(\w+)'|no arguments to '(\w+)'|\b(~?\w+)\("
 )
 """How compilers and linkers name a function that is not there."""
-_REQUIRED = re.compile(
-    r"([^\s:][^:]*:\d+:\d+): +(?:required from here|note: in instantiation of .* requested here)"
-)
+_UP_AGAIN = re.compile(r"\b(?!\.\.)[\w.]+/\.\./")
+_AT = r"([^\s:][^:]*:\d+:\d+): +"
+_REQUIRED = re.compile(_AT + "required from here")
+_REQUESTED = re.compile(_AT + "note: in instantiation of .* requested here")
 _ASSERTION = re.compile(
     r"static[ _]assert(?:ion)? failed(?: due to requirement '.*?')?:? \"?(.*?)\"?$"
 )
@@ -57,6 +58,7 @@ def readable(message: str, folder: Path, shim_folder: Path) -> str:
     """
     for path in (folder, shim_folder):
         message = message.replace(f"{path}/", "")
+    message = _UP_AGAIN.sub("", message)
     lines = [line for line in message.splitlines() if not _NOISE.match(line)]
     lines = _refusals(lines, shim_folder) or lines
     if len(lines) > _MOST_LINES:
@@ -88,16 +90,16 @@ def _refusals(lines: list[str], shim_folder: Path) -> list[str]:
 def _asking(lines: list[str], at: int, shim_folder: Path) -> str | None:
     """File, line and column of the reader's that led to the error in line `at`."""
 
-    def readers(around: list[str]) -> str | None:
+    def readers(around: list[str], pattern: re.Pattern[str]) -> str | None:
         for line in around:
             if _ERROR.match(line):
                 return None
-            required = _REQUIRED.match(line)
-            if required and not (shim_folder / required[1].partition(":")[0]).is_file():
-                return required[1]
+            found = pattern.match(line)
+            if found and not (shim_folder / found[1].partition(":")[0]).is_file():
+                return found[1]
         return None
 
-    return readers(lines[:at][::-1]) or readers(lines[at + 1 :])
+    return readers(lines[:at][::-1], _REQUIRED) or readers(lines[at + 1 :], _REQUESTED)
 
 
 def first_error(message: str) -> str:
@@ -114,7 +116,7 @@ def name_lacking(source: Source, complaint: str) -> str | None:
     """
     texts = _code_of(source)
     told = list(_complaints(complaint))
-    if not told:
+    if not told or "<inline asm>" in complaint:  # clang++ assembles while it compiles
         found = (
             (file, i)
             for file, lines in texts.items()

@@ -563,7 +563,6 @@ def test_a_cluster_shares_its_memory():
      ("cg::reduce(block, 1, cg::plus<int>());", "a tile or a coalesced_group is reduced or scanned"),
      ("cg::reduce(warp, 1, cg::plus<float>());", "the operator is for another type than the value's"),
      ("cg::tiled_partition<32>(cg::tiled_partition<16>(block));", "a part has fewer threads than the whole"),
-     ("cg::thread_group any = block; any = block;", ".*protected"),
      ("cg::labeled_partition(warp, 1.5f);", "a label is an integer or a pointer"),
      ("struct Big { char c[40]; }; warp.shfl(Big(), 1);", "a group exchanges values of at most 32 bytes"),
      ("cg::invoke_one_broadcast(warp, [] {});", "what returns nothing is for invoke_one")],
@@ -573,6 +572,12 @@ def test_what_a_group_cannot_do_is_said_at_its_line(line, words):
         f"auto block = cg::this_thread_block(); auto warp = cg::tiled_partition<32>(block);\n{line}"
     )
     with pytest.raises(CompileError, match=rf"^kernel\.cu:8:\d+: error: {words}"):
+        run(body, zeros("int", 1), before=BEFORE)
+
+
+def test_a_group_of_any_type_keeps_its_first_group():
+    body = "auto block = cg::this_thread_block();\ncg::thread_group any = block; any = block;"
+    with pytest.raises(CompileError, match=r"kernel\.cu:8:\d+: error: .*protected"):
         run(body, zeros("int", 1), before=BEFORE)
 
 

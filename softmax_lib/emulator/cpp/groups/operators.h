@@ -66,7 +66,7 @@ __forceinline__ void check_collective() {
     static_assert(is_tile_or_lanes<Group>, "a tile or a coalesced_group is reduced or scanned, and no other group");
     static_assert(takes<Op, T>, "the operator is for another type than the value's");
     typedef std::decay_t<decltype(std::declval<Op>()(std::declval<T>(), std::declval<T>()))> Result;
-    static_assert(std::is_same_v<Result, T>, "the operator gives another type than it takes");
+    static_assert(std::is_same_v<Result, T> || !takes<Op, T>, "the operator gives another type than it takes");
 }
 
 }  // namespace details
