@@ -63,5 +63,5 @@ def _dynamic_array(names: Sequence[str], length: int) -> list[str]:
     lines += [f"\t.zero\t{length + GAP_BYTES}", "\t.text"]
     for name in names:
         stem = name.removeprefix("_Z") if name.startswith("_Z") else f"{len(name)}{name}"
-        lines += [f"\t.globl\t_ZTH{stem}", f"_ZTH{stem}:", "\tret"]
+        lines += [f"\t.weak\t_ZTH{stem}", f"_ZTH{stem}:", "\tret"]
     return lines
