@@ -195,9 +195,9 @@ def _without_groups(head: str) -> str:
     return head
 
 
-def _angle_closing(head: str, at: int) -> int:
+def _angle_closing(head: str, start: int) -> int:
     depth = 1
-    for at in range(at, len(head)):
+    for at in range(start, len(head)):
         depth += {"<": 1, ">": -1}.get(head[at], 0)
         if depth == 0:
             return at + 1

@@ -1,5 +1,6 @@
 """CUDA's integer functions by signature, each with its formula in plain Python."""
 
+import math
 from functools import partial
 
 
@@ -22,10 +23,8 @@ def clamp(x, low, high):
 
 
 def byte_perm(x, y, selector):
-    data = (wrap(y) << 32 | wrap(x)).to_bytes(8, "little")
-    digits = [selector >> 4 * i & 15 for i in range(4)]
-    picked = [data[d & 7] if d < 8 else 255 * (data[d & 7] >> 7) for d in digits]
-    return int.from_bytes(bytes(picked), "little")
+    data = (y << 32 | x).to_bytes(8, "little")
+    return int.from_bytes(bytes(data[selector >> 4 * i & 7] for i in range(4)), "little")
 
 
 def find_nth_set(mask, base, offset):
@@ -196,7 +195,7 @@ LANES_OF_TWO = {
     **of_lanes("__vaddus", False, lambda x, y, low, high: clamp(x + y, low, high)),
     **of_lanes("__vsubus", False, lambda x, y, low, high: clamp(x - y, low, high)),
     **of_lanes("__vhaddu", False, lambda x, y, *_: (x + y) >> 1),
-    **either("__vavg", lambda x, y, *_: (x + y + 1) >> 1),
+    **either("__vavg", lambda x, y, *_: int(math.copysign((abs(x + y) + 1) // 2, x + y))),
     **either("__vabsdiff", lambda x, y, *_: abs(x - y)),
     **either("__vmax", lambda x, y, *_: max(x, y)),
     **either("__vmin", lambda x, y, *_: min(x, y)),

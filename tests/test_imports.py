@@ -15,7 +15,7 @@ PACKAGE = Path(softmax_lib.__file__).parent
 
 TRUNK = {
     "errors", "files", "words", "source", "kernel", "registry", "reference", "arrays", "launch",
-    "checking", "measurements", "declarations", "grids", "signature", "launch_spec", "launch_options",
+    "checking", "measurements", "declarations", "grids", "parameters", "signature", "launch_spec", "launch_options",
     "launch_words", "host_code",
 }  # fmt: skip
 
@@ -33,13 +33,14 @@ MAY_IMPORT = {
     "kernel": {"errors", "source"},
     "registry": {"errors", "kernel", "source"},
     "arrays": {"errors", "kernel"},
-    "signature": {"arrays", "errors"},
+    "parameters": {"arrays", "errors"},
+    "signature": {"arrays", "errors", "parameters"},
     "launch_spec": {"arrays", "errors", "grids", "source"},
     "launch_options": set(),
     "launch_words": {"errors", "source"},
     "gpu": {"arrays", "errors", "files", "grids", "kernel", "launch_spec", "signature", "source"},
     "emulator": {
-        "arrays", "errors", "files", "grids", "host_code", "kernel", "launch_spec", "signature", "source",
+        "arrays", "errors", "files", "grids", "host_code", "kernel", "launch_spec", "parameters", "signature", "source",
     },
     "launch": {"errors", "source", "kernel", "registry", "arrays", "gpu", "emulator"},
     "checking": {"errors", "source", "kernel", "registry", "arrays", "reference", "gpu", "launch"},

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
 from softmax_lib.emulator import flags, messages
+from softmax_lib.emulator.assembly import settle_assembly
 from softmax_lib.emulator.dialect import translate
 from softmax_lib.emulator.flags import CPP_FOLDER
 from softmax_lib.emulator.toolchain import Toolchain, toolchain
@@ -22,16 +22,9 @@ from softmax_lib.files import cache_folder
 from softmax_lib.signature import HEADER as SIGNATURE_HEADER
 from softmax_lib.source import Program, Source
 
-GAP_BYTES = 4096
 _DEPTH = 6
 """Folders that a header's name can lead up."""
 LIBRARY_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
-
-_THREAD_LOCAL = re.compile(
-    r"\b(?!_ZTH|_ZTW)([\w.$]+)@(?:tlsgd|tlsld|dtpoff|gottpoff|tpoff|tlsdesc)\b|:(?:tlsdesc|gottprel)[\w]*:([\w.$]+)"
-)
-_CONSTRUCTORS = re.compile(r"^\s*\.section\s+\.init_array\b.*$", re.MULTILINE)
-_DEFINED = re.compile(r"^(?:([\w.$]+):|\s*\.set\s+([\w.$]+)\s*,)", re.MULTILINE)
 
 _builds: dict[Path, threading.Lock] = {}
 
@@ -75,7 +68,7 @@ def kernel_library(
             folder,
             lambda said: _why_not(command, program, entries, folder, said),
         )
-        _settle_assembly(folder / compiled, shared_bytes)
+        settle_assembly(folder / compiled, shared_bytes)
         _check(
             [*tools.command, compiled, *linking],
             str(out),
@@ -117,57 +110,6 @@ def _check(
     if done.returncode:
         message = messages.readable(done.stderr, folder, CPP_FOLDER)
         raise CompileError(explain(message) or message)
-
-
-def _settle_assembly(assembly: Path, dynamic_bytes: int) -> None:
-    """Give shared memory its places, and let nothing of the source run when the library is loaded.
-
-    On a GPU no variable has a first value that takes code; such a one is the host's.
-    """
-    text = assembly.read_text(encoding="latin-1")
-    lines = list(_with_gaps(_CONSTRUCTORS.sub('\t.section\t.never_run,"aw"', text).splitlines()))
-    lines += _dynamic_array(_undefined_thread_locals(text), dynamic_bytes)
-    assembly.write_text("\n".join(lines) + "\n", encoding="latin-1")
-
-
-def _with_gaps(lines: Iterable[str]) -> Iterator[str]:
-    """Leave a gap behind each shared array.
-
-    What runs over the end of one array must not meet the next: a trace names it; a plain run, which
-    does not look, must at least not hit what is Python's. Shared arrays are the thread-local
-    variables, which lie in sections called .tbss. The gap is a multiple of the 32 banks, so that
-    each array keeps its place among them.
-    """
-    in_tbss = False
-    for line in lines:
-        words = line.split()
-        if words and words[0] in (".section", ".text", ".data", ".bss"):
-            in_tbss = words[0] == ".section" and words[1].startswith(".tbss")
-        yield line
-        if in_tbss and words and words[0] == ".zero":
-            yield f"\t.zero\t{GAP_BYTES}"
-
-
-def _undefined_thread_locals(text: str) -> list[str]:
-    """What an `extern __shared__` array is called in the assembly: used, and defined nowhere."""
-    used = dict.fromkeys(first or second for first, second in _THREAD_LOCAL.findall(text))
-    defined = {label or alias for label, alias in _DEFINED.findall(text)}
-    return [name for name in used if name not in defined]
-
-
-def _dynamic_array(names: Sequence[str], length: int) -> list[str]:
-    """All of `names` are one array of `length` bytes. Compilers call _ZTH to give it first values: none."""
-    if not names:
-        return []
-    lines = ['\t.section\t.tbss.dynamic,"awT",%nobits', "\t.balign\t1024"]
-    for name in names:
-        lines += [f"\t.globl\t{name}", f"\t.hidden\t{name}", f"\t.type\t{name}, %tls_object"]
-        lines += [f"\t.size\t{name}, {length}", f"{name}:"]
-    lines += [f"\t.zero\t{length + GAP_BYTES}", "\t.text"]
-    for name in names:
-        stem = name.removeprefix("_Z") if name.startswith("_Z") else f"{len(name)}{name}"
-        lines += [f"\t.globl\t_ZTH{stem}", f"_ZTH{stem}:", "\tret"]
-    return lines
 
 
 def _why_not(

@@ -178,4 +178,6 @@ def _names(complaint: str, words: str) -> bool:
 
 
 def _sentence(file: str, number: int, words: str) -> str:
-    return f"{file}:{number} uses {words}, which the emulator does not have; run this kernel on a GPU."
+    return (
+        f"{file}:{number} uses {words}, which the emulator does not have; run this kernel on a GPU."
+    )

@@ -12,7 +12,7 @@ from itertools import groupby
 import numpy as np
 
 from softmax_lib.emulator import Trace
-from softmax_lib.emulator.native import Operation
+from softmax_lib.emulator.structs import Operation
 from softmax_lib.errors import BadInput
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch import trace

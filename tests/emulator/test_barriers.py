@@ -275,7 +275,7 @@ def test_barriers_as_plain_functions():
     if (threadIdx.x == 0) b[0] = __mbarrier_maximum_count();"""
     read, pending = run(body, zeros("int", 64), zeros("int", 64), block=64, before=before)
     assert read.tolist() == [63 - t + 1000 * (t < 32) for t in range(64)]
-    assert sorted(pending[1:].tolist() + [pending[0]])[-1] == (1 << 20) - 1
+    assert sorted([*pending[1:].tolist(), pending[0]])[-1] == (1 << 20) - 1
     assert set(pending[1:].tolist()) <= set(range(1, 65))
 
 

@@ -55,10 +55,7 @@ def zero_is_negative(name, mode, a, b=0.0, c=None):
 
 def expect(kind, name, mode, *values):
     exact = [exactly(x) for x in values]
-    if name == "fma":
-        result = exact[0] * exact[1] + exact[2]
-    else:
-        result = ARITHMETIC[name](*exact)
+    result = exact[0] * exact[1] + exact[2] if name == "fma" else ARITHMETIC[name](*exact)
     return FORMATS[kind].round(result, mode, zero_is_negative(name, mode, *values))
 
 

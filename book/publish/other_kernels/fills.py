@@ -35,6 +35,10 @@ def tridiagonal(arrays: Arrays) -> None:
 
 def options(arrays: Arrays) -> None:
     """The sample's: prices 5 to 30, strikes 1 to 100, terms of 0.25 to 10 years, all equally likely."""
-    for name, low, high in (("StockPrice", 5, 30), ("OptionStrike", 1, 100), ("OptionYears", 0.25, 10)):
+    for name, low, high in (
+        ("StockPrice", 5, 30),
+        ("OptionStrike", 1, 100),
+        ("OptionYears", 0.25, 10),
+    ):
         array = arrays[f"d_{name}"]
         array[...] = low + (high - low) * array

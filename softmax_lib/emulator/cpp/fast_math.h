@@ -15,8 +15,8 @@ EMULATOR_C float __tanhf(float x) EMULATOR_NOEXCEPT { return tanhf(x); }
 EMULATOR_C void __sincosf(float x, float* sine, float* cosine) EMULATOR_NOEXCEPT {
     sincosf(x, sine, cosine);
 }
-// Beyond 2 to the 126 the GPU's reciprocal of the divisor has become zero.
+// Beyond 2 to the 126 the GPU takes the divisor for infinite.
 EMULATOR_INLINE float __fdividef(float a, float b) {
-    return a * (__builtin_fabsf(b) > 0x1p126f ? __builtin_copysignf(0.0f, b) : 1.0f / b);
+    return __builtin_fabsf(b) > 0x1p126f ? a * __builtin_copysignf(0.0f, b) : a / b;
 }
 EMULATOR_INLINE float __saturatef(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }

@@ -25,15 +25,13 @@ EMULATOR_INLINE unsigned __fns(unsigned mask, unsigned base, int offset) {
     return 0xffffffffu;
 }
 
-// Each of the low four digits of `selector` picks a byte of the eight of y and x; its highest bit
-// asks for that byte's sign instead.
+// Each of the low four digits of `selector` picks one of the eight bytes of y and x.
 EMULATOR_INLINE unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
     unsigned long long bytes = (unsigned long long)y << 32 | x;
     unsigned result = 0;
     for (int i = 0; i < 4; i++) {
-        unsigned digit = selector >> 4 * i & 15;
-        int byte = (signed char)(bytes >> 8 * (digit & 7));
-        result |= (unsigned)(unsigned char)(digit & 8 ? byte >> 7 : byte) << 8 * i;
+        unsigned which = selector >> 4 * i & 7;
+        result |= (unsigned)(bytes >> 8 * which & 0xff) << 8 * i;
     }
     return result;
 }

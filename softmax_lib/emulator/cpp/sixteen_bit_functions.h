@@ -129,7 +129,8 @@ EMULATOR_INLINE NUMBER sum(NUMBER a, NUMBER b) {
     return NAME(float_to_, )(to_float<FORMAT>(RAW(a).x) + to_float<FORMAT>(RAW(b).x));
 }
 EMULATOR_INLINE NUMBER with_sign(NUMBER a, unsigned kept, unsigned turned) {
-    return RAW{(unsigned short)((RAW(a).x & kept) ^ turned)};
+    unsigned bits = RAW(a).x;
+    return RAW{(unsigned short)((bits & 0x7fff) > FORMAT::infinity ? FORMAT::nan : (bits & kept) ^ turned)};
 }
 EMULATOR_INLINE NUMBER at_least_zero(NUMBER a) { return wide(a) <= 0 ? NUMBER(RAW{0}) : a; }
 EMULATOR_INLINE NUMBER from_0_to_1(NUMBER a) {

@@ -55,7 +55,8 @@ template <class F>
 EMULATOR_INLINE float to_float(uint16_t bits) {
     if constexpr (F::fraction == 7) return __uint_as_float((uint32_t)bits << 16);
     uint32_t sign = (uint32_t)(bits & 0x8000) << 16, rest = (uint32_t)(bits & 0x7fff) << 13;
-    if (rest >= 0x0f800000) return __uint_as_float(sign | rest | 0x70000000);  // no number, or infinite
+    if (rest > 0x0f800000) return __uint_as_float(0x7fffffff);  // no number
+    if (rest == 0x0f800000) return __uint_as_float(sign | 0x7f800000);
     return __uint_as_float(sign | __float_as_uint(__uint_as_float(rest) * 0x1p112f));
 }
 

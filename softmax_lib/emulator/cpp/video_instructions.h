@@ -46,7 +46,7 @@ EMULATOR_SIGNED(2, __vsubss, clamp(x - y, least, most))
 EMULATOR_UNSIGNED(2, __vaddus, clamp(x + y, least, most))
 EMULATOR_UNSIGNED(2, __vsubus, clamp(x - y, least, most))
 EMULATOR_UNSIGNED(2, __vhaddu, (x + y) >> 1)
-EMULATOR_BOTH(__vavg, (x + y + 1) >> 1)
+EMULATOR_BOTH(__vavg, (x + y + (x + y >= 0)) >> 1)  // halves away from zero
 EMULATOR_BOTH(__vabsdiff, size_of(x - y))
 EMULATOR_BOTH(__vmax, x > y ? x : y)
 EMULATOR_BOTH(__vmin, x < y ? x : y)
