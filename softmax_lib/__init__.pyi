@@ -13,6 +13,7 @@ from .records.shelf import recorded as recorded
 from .registry import kernels as kernels
 from .widgets.questions import predict as predict
 from .xrays.xray import xray as xray
+from .xrays.xray import xray_launch as xray_launch
 
 __version__: str
 

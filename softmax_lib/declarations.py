@@ -18,7 +18,7 @@ _ATTRIBUTES = re.compile(
 _KERNEL = re.compile(r"\b__global__\b")
 _HEAD = re.compile(r"[^;{}()]*?\b(\w+)\s*\(")
 _CLUSTER = re.compile(r"__cluster_dims__\s*\(([\d\s,]+)\)")
-_BOUNDS = re.compile(r"__launch_bounds__\s*\(\s*(\d+)\b")
+_BOUNDS = re.compile(r"__launch_bounds__\s*\(\s*(\d+)\s*[,)]")
 _VARIABLE = re.compile(
     r"__(device|constant|managed)__(?:\s*(?:__align__|alignas)\s*\([^)]*\)|[^;{}()])*?\b(\w+)\s*(?:\[[^;{}()]*\]\s*)*[;={]"
 )
@@ -52,7 +52,7 @@ def find_kernels(text: str) -> tuple[Declaration, ...]:
 
     What is in comments, strings or behind `#if 0` does not count; kernels that macros make are not seen.
     """
-    whole = _without_dead_lines(_blank(text))
+    whole = _without_dead_lines(blank_opaque(text))
     code = _without_attributes(whole)
     found: dict[str, Declaration] = {}
     for at in _KERNEL.finditer(code):
@@ -80,11 +80,14 @@ def find_kernels(text: str) -> tuple[Declaration, ...]:
 
 def find_variables(text: str) -> dict[str, bool]:
     """The `__device__`, `__constant__` and `__managed__` variables by name, and whether one is a constant."""
-    code = _without_dead_lines(_blank(text))
-    return {name: word == "constant" for word, name in _VARIABLE.findall(code)}
+    code = _without_dead_lines(blank_opaque(text))
+    return {
+        "::".join((*_scopes(code, match.start()), match[2])): match[1] == "constant"
+        for match in _VARIABLE.finditer(code)
+    }
 
 
-def _blank(text: str) -> str:
+def blank_opaque(text: str) -> str:
     """Spaces in place of comments and of what is in quotes, each line where it was."""
 
     def blanked(match: re.Match) -> str:

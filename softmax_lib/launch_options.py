@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 
-def add_launch_words(parser: argparse.ArgumentParser) -> None:
+def add_launch_words(parser: argparse._ActionsContainer) -> None:
     """The options that say how any kernel is launched."""
     add = parser.add_argument
     add(
@@ -16,16 +16,23 @@ def add_launch_words(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help='which kernel of the file, or "name<float, 4>" of a template',
     )
-    add("--grid", metavar="X[,Y[,Z]]", help="blocks")
-    add("--block", metavar="X[,Y[,Z]]", help="threads of a block")
+    add("--grid", type=_axes, metavar="X[,Y[,Z]]", help="blocks")
+    add("--block", type=_axes, metavar="X[,Y[,Z]]", help="threads of a block")
     add("--arg", action="append", default=[], metavar="ARG", dest="args",
         help="in order: NAME:DTYPE:SHAPE[:FILL] makes an array, such as x:f32:64x4096 or n:i32:8:zeros; "
              "NAME takes one of --npz; anything else is a number")  # fmt: skip
     add("--symbol", action="append", default=[], metavar="NAME:DTYPE:SHAPE[:FILL]", dest="symbols",
         help="an array for a __constant__ or __device__ variable")  # fmt: skip
     add("--shared-bytes", type=int, default=0, metavar="N", help="dynamic shared memory")
-    add("--cluster", metavar="X[,Y[,Z]]", help="blocks of a cluster")
+    add("--cluster", type=_axes, metavar="X[,Y[,Z]]", help="blocks of a cluster")
     add("--cooperative", action="store_true", help="blocks may wait for each other")
+
+
+def _axes(text: str) -> tuple[int, ...]:
+    numbers = tuple(int(part) if part.isdecimal() else 0 for part in text.split(","))
+    if not 1 <= len(numbers) <= 3 or min(numbers) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not one to three whole numbers from 1 up")
+    return numbers
 
 
 def is_any_kernel(options: argparse.Namespace) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -102,7 +103,7 @@ def _choose(source: Source, kernel: str | None) -> str:
     names = [declared.name for declared in source.kernels]
     if kernel is not None:
         stem = kernel.partition("<")[0].strip().removeprefix("::").rpartition("::")[2]
-        if stem not in source.code:
+        if not re.search(rf"\b{re.escape(stem)}\b", source.code):
             there = f"it has {', '.join(names)}" if names else "it has none"
             raise UnknownKernel(f"There is no kernel {kernel!r} in {source.file_name}; {there}.")
         return kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,11 @@ DTYPES = {
 }  # fmt: skip
 """Words for dtypes. numpy has no bfloat16: such an array holds the bits."""
 
-FILLS = ("noise", "zeros", "ones", "arange", "nan")
-"""What an array holds at first: normal noise (integers: 0 to 99), unless told."""
+FILLS = ("noise", "uniform", "arange", "zeros", "ones", "nan")
+"""What an array holds at first, unless it is one number: normal noise (integers: 0 to 99) without a
+word, "uniform" from 0 to 1. Arrays of different names get different noise."""
 
-_ARRAY = re.compile(r"(\w+):(\w+):(\d+(?:x\d+)*)(?::(\w+))?")
-_SEED = 0
+_ARRAY = re.compile(r"(\w+):(\w+):(\d+(?:x\d+)*)(?::([^:]+))?")
 
 
 def read_launch(
@@ -43,23 +44,16 @@ def read_launch(
         _read(word, symbols, given or {})
     words = {
         "source": source,
-        "grid": _axes(options.grid, "--grid"),
-        "block": _axes(options.block, "--block"),
+        "grid": options.grid,
+        "block": options.block,
         "args": args,
         "shared_bytes": options.shared_bytes,
         "kernel": options.kernel,
         "cooperative": options.cooperative,
-        "cluster": _axes(options.cluster, "--cluster") if options.cluster else None,
+        "cluster": options.cluster,
         "symbols": symbols,
     }
     return words, {**arrays, **symbols}
-
-
-def _axes(text: str, option: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(number) for number in text.split(","))
-    except ValueError:
-        raise BadInput(f"{option} is {text!r}; it takes numbers, such as 8 or 8,4.") from None
 
 
 def _read(word: str, arrays: dict[str, np.ndarray], given: Mapping[str, np.ndarray]) -> Any:
@@ -94,22 +88,29 @@ def _number(word: str) -> Any:
 def _make(word: str, dtype: str, shape: tuple[int, ...], fill: str) -> np.ndarray:
     if dtype not in DTYPES:
         raise BadInput(f"--arg {word}: there is no dtype {dtype}; there are {', '.join(DTYPES)}.")
-    if fill not in FILLS:
-        raise BadInput(f"--arg {word}: arrays are filled with {', '.join(FILLS)}, not {fill}.")
-    values = _values(shape, fill, is_whole=dtype[0] in "iu")
+    seed = zlib.crc32(word.partition(":")[0].encode())
+    try:
+        values = _values(shape, fill, seed, is_whole=dtype[0] in "iu")
+    except ValueError:
+        fills = ", ".join(FILLS)
+        raise BadInput(
+            f"--arg {word}: arrays are filled with {fills} or a number, not {fill}."
+        ) from None
     if dtype == "bf16":
         return _bfloat16_bits(values)
     with np.errstate(invalid="ignore"):
         return values.astype(DTYPES[dtype])
 
 
-def _values(shape: tuple[int, ...], fill: str, *, is_whole: bool) -> np.ndarray:
-    random = np.random.default_rng(_SEED)
+def _values(shape: tuple[int, ...], fill: str, seed: int, *, is_whole: bool) -> np.ndarray:
+    random = np.random.default_rng(seed)
     if fill == "noise":
         return random.integers(0, 100, shape) if is_whole else random.standard_normal(shape)
+    if fill == "uniform":
+        return random.random(shape)
     if fill == "arange":
         return np.arange(int(np.prod(shape))).reshape(shape)
-    return np.full(shape, {"zeros": 0.0, "ones": 1.0, "nan": np.nan}[fill])
+    return np.full(shape, float({"zeros": "0", "ones": "1"}.get(fill, fill)))
 
 
 def _bfloat16_bits(values: np.ndarray) -> np.ndarray:

@@ -2,7 +2,9 @@
 // emulator, and NVRTC for a GPU. Put behind a kernel's source; needs no header.
 
 struct __half;
+struct __half2;
 struct __nv_bfloat16;
+struct __nv_bfloat162;
 
 namespace kernel_signature {
 
@@ -41,7 +43,9 @@ SIGNATURE_VECTORS(int, signed_integer) SIGNATURE_VECTORS(uint, unsigned_integer)
 SIGNATURE_VECTORS(longlong, signed_integer) SIGNATURE_VECTORS(ulonglong, unsigned_integer)
 SIGNATURE_VECTORS(float, floating) SIGNATURE_VECTORS(double, floating)
 template <> struct Element<::__half, false> { static constexpr int kind = half, size = 2, lanes = 1; };
+template <> struct Element<::__half2, false> { static constexpr int kind = half, size = 4, lanes = 2; };
 template <> struct Element<::__nv_bfloat16, false> { static constexpr int kind = bfloat, size = 2, lanes = 1; };
+template <> struct Element<::__nv_bfloat162, false> { static constexpr int kind = bfloat, size = 4, lanes = 2; };
 template <> struct Element<void, false> { static constexpr int kind = nothing, size = 1, lanes = 1; };
 
 // Depth counts the pointers, and `is_const` is of what the last one points to.

@@ -12,6 +12,7 @@ from pathlib import Path
 from softmax_lib.declarations import Declaration, find_kernels, find_variables
 from softmax_lib.errors import BadInput
 from softmax_lib.files import shipped_folder
+from softmax_lib.host_code import find_annotations, without_host_code
 
 WARP = 32
 """Lanes of a warp, on every GPU so far."""
@@ -29,6 +30,7 @@ KERNEL_FOLDER = shipped_folder("_cuda", "kernels")
 """The .cu files: `softmax_lib/_cuda` when installed, `kernels` in a checkout."""
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+_DECLARES_WARP = re.compile(r"\b\w+\s+WARP\s*[={;(]|#\s*define\s+WARP\b")
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
@@ -106,9 +108,26 @@ class Source:
         return found
 
     @cached_property
+    def annotations(self) -> frozenset[str]:
+        """The words that make a function a GPU's, macros of the text and its headers among them."""
+        return find_annotations((*self.headers.values(), self.text))
+
+    @cached_property
+    def device_text(self) -> str:
+        """The text without what only the host runs: what is compiled. Each line is where it was."""
+        return without_host_code(self.text, self.annotations)
+
+    @cached_property
+    def device_headers(self) -> dict[str, str]:
+        """The same of each header, by the name that it is included by."""
+        return {
+            name: without_host_code(text, self.annotations) for name, text in self.headers.items()
+        }
+
+    @cached_property
     def code(self) -> str:
         """Headers and text without comments and blank lines: what a compiled kernel depends on."""
-        return "\n".join(_strip(text) for text in (*self.headers.values(), self.text))
+        return "\n".join(map(_strip, (*self.device_headers.values(), self.device_text)))
 
     @cached_property
     def kernels(self) -> tuple[Declaration, ...]:
@@ -119,7 +138,7 @@ class Source:
 
     @cached_property
     def variables(self) -> dict[str, bool]:
-        """Names of the `__device__` and `__constant__` variables, and whether one is a constant."""
+        """The `__device__` and `__constant__` variables by name, "mine::count", and whether one is a constant."""
         texts = (*self.headers.values(), self.text)
         return {name: kind for text in texts for name, kind in find_variables(text).items()}
 
@@ -133,13 +152,18 @@ class Source:
         name = expression.partition("<")[0].strip().removeprefix("::")
         return next((kernel for kernel in self.kernels if kernel.name == name), None)
 
+    @property
+    def declares_warp(self) -> bool:
+        """Whether the source has a WARP of its own, so that no build may define one."""
+        return _DECLARES_WARP.search(self.code) is not None
+
     def mentions(self, macro: str) -> bool:
         """Whether the code names `macro`, so that a build has to define it."""
         return re.search(rf"\b{macro}\b", self.code) is not None
 
     def with_prelude(self) -> str:
         """The text as NVRTC gets it: prelude first, line numbers unchanged."""
-        return f'{PRELUDE}#line 1 "{self.file_name}"\n{self.text}'
+        return f'{PRELUDE}#line 1 "{self.file_name}"\n{self.device_text}'
 
 
 @dataclass(frozen=True)

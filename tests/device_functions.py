@@ -50,14 +50,15 @@ def kernel_source(calls: Sequence[Function], include: str = "") -> str:
     taken = calls[0].arguments
     assert all(call.arguments == taken for call in calls)
     parameters = [
-        f"const {ELEMENT.get(kind, kind)}* of_{name}" for kind, name in zip(taken, "abcdef")
-    ]  # noqa: B905
+        f"const {ELEMENT.get(kind, kind)}* of_{name}"
+        for kind, name in zip(taken, "abcdef", strict=False)
+    ]
     parameters += [
         f"{ELEMENT.get(call.result, call.result)}* result{i}" for i, call in enumerate(calls)
     ]
     loads = [
         f"    {kind} {name} = reinterpret_cast<const {kind}*>(of_{name})[i];"
-        for kind, name in zip(taken, "abcdef")  # noqa: B905
+        for kind, name in zip(taken, "abcdef", strict=False)
     ]
     stores = [
         f"    reinterpret_cast<{call.result}*>(result{i})[i] = {call.value};"

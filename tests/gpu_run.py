@@ -20,7 +20,7 @@ from softmax_lib.gpu.facts import gpu_facts, today, versions
 
 TESTS = Path(__file__).parent
 SUMMARY = TESTS / "gpu_run.json"
-GPU_TESTS = ("test_kernels.py", "test_launch.py", "bench", "gpu", "live")
+GPU_TESTS = ("test_any_kernel.py", "test_kernels.py", "test_launch.py", "bench", "gpu", "live")
 """Where tests marked `gpu` or `nvrtc` are; the others need packages that a machine with a GPU may lack."""
 SANITIZED = (3, 33, 1001, 4099)
 """Row lengths on which foils are watched: less than a float4, a ragged warp, no multiple of 4, several turns."""

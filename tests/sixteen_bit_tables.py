@@ -55,12 +55,18 @@ class Kind:
 
 
 HALF = Kind("half", "__half", 10, -24, 65504.0, "#include <cuda_fp16.h>")
-BFLOAT = Kind("bfloat16", "__nv_bfloat16", 7, -133, float.fromhex("0x1.fep127"), "#include <cuda_bf16.h>")
+BFLOAT = Kind(
+    "bfloat16", "__nv_bfloat16", 7, -133, float.fromhex("0x1.fep127"), "#include <cuda_bf16.h>"
+)
 
 
 def larger(a, b):
     """A NaN loses, and 0 is more than -0."""
-    return np.where(np.isnan(a), b, np.where(np.isnan(b), a, np.where((a > b) | ((a == b) & ~np.signbit(a)), a, b)))
+    return np.where(
+        np.isnan(a),
+        b,
+        np.where(np.isnan(b), a, np.where((a > b) | ((a == b) & ~np.signbit(a)), a, b)),
+    )
 
 
 def smaller(a, b):
@@ -101,11 +107,21 @@ ORDERED = {
 }  # fmt: skip
 COMPARISONS = {
     **ORDERED,
-    **{f"{name}u": lambda a, b, f=f: np.isnan(a) | np.isnan(b) | f(a, b) for name, f in ORDERED.items()},
+    **{
+        f"{name}u": lambda a, b, f=f: np.isnan(a) | np.isnan(b) | f(a, b)
+        for name, f in ORDERED.items()
+    },
 }
 OPERATORS = {"+": "__hadd", "-": "__hsub", "*": "__hmul", "/": "__hdiv"}
 RELATIONS = {"==": "eq", "!=": "neu", ">": "gt", "<": "lt", ">=": "ge", "<=": "le"}
-CHANGES = {"a++": "a", "a--": "a", "++a": "__hadd(a, one)", "--a": "__hsub(a, one)", "+a": "a", "-a": "__hneg(a)"}
+CHANGES = {
+    "a++": "a",
+    "a--": "a",
+    "++a": "__hadd(a, one)",
+    "--a": "__hsub(a, one)",
+    "+a": "a",
+    "-a": "__hneg(a)",
+}
 
 
 def pair_name(name: str) -> str:
@@ -124,9 +140,17 @@ def numbers_of(kind: Kind, arity: int) -> dict[Function, str]:
     table = {1: OF_ONE, 2: OF_TWO}[arity]
     calls = {Function(name, kind.number, taken): name for name in table}
     if arity == 2:
-        calls |= {Function(f"a {sign} b", kind.number, taken, f"a {sign} b"): name for sign, name in OPERATORS.items()}
         calls |= {
-            Function(f"a {sign}= b", kind.number, taken, f"[&] {{ {kind.number} c = a; c {sign}= b; return c; }}()"): name
+            Function(f"a {sign} b", kind.number, taken, f"a {sign} b"): name
+            for sign, name in OPERATORS.items()
+        }
+        calls |= {
+            Function(
+                f"a {sign}= b",
+                kind.number,
+                taken,
+                f"[&] {{ {kind.number} c = a; c {sign}= b; return c; }}()",
+            ): name
             for sign, name in OPERATORS.items()
         }
     return calls
@@ -138,5 +162,8 @@ def pairs_of(kind: Kind, arity: int) -> dict[Function, str]:
     table = {1: OF_ONE, 2: OF_TWO}[arity]
     calls = {Function(pair_name(name), kind.pair, taken): name for name in table}
     if arity == 2:
-        calls |= {Function(f"a {sign} b", kind.pair, taken, f"a {sign} b"): name for sign, name in OPERATORS.items()}
+        calls |= {
+            Function(f"a {sign} b", kind.pair, taken, f"a {sign} b"): name
+            for sign, name in OPERATORS.items()
+        }
     return calls

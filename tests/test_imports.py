@@ -15,8 +15,8 @@ PACKAGE = Path(softmax_lib.__file__).parent
 
 TRUNK = {
     "errors", "files", "words", "source", "kernel", "registry", "reference", "arrays", "launch",
-    "checking", "measurements", "declarations", "grids", "signature", "launch_spec", "launch_options",
-    "launch_words",
+    "checking", "measurements", "declarations", "grids", "parameters", "signature", "launch_spec", "launch_options",
+    "launch_words", "host_code",
 }  # fmt: skip
 
 # Each part, and the parts that it imports from: the lower ones come first, and nothing runs back up.
@@ -28,17 +28,19 @@ MAY_IMPORT = {
     "files": set(),
     "declarations": set(),
     "grids": {"errors"},
-    "source": {"declarations", "errors", "files"},
+    "host_code": {"declarations"},
+    "source": {"declarations", "errors", "files", "host_code"},
     "kernel": {"errors", "source"},
     "registry": {"errors", "kernel", "source"},
     "arrays": {"errors", "kernel"},
-    "signature": {"arrays", "errors"},
+    "parameters": {"arrays", "errors"},
+    "signature": {"arrays", "errors", "parameters"},
     "launch_spec": {"arrays", "errors", "grids", "source"},
     "launch_options": set(),
     "launch_words": {"errors", "source"},
-    "gpu": {"arrays", "errors", "files", "kernel", "launch_spec", "signature", "source"},
+    "gpu": {"arrays", "errors", "files", "grids", "kernel", "launch_spec", "signature", "source"},
     "emulator": {
-        "arrays", "errors", "files", "grids", "kernel", "launch_spec", "signature", "source",
+        "arrays", "errors", "files", "grids", "host_code", "kernel", "launch_spec", "parameters", "signature", "source",
     },
     "launch": {"errors", "source", "kernel", "registry", "arrays", "gpu", "emulator"},
     "checking": {"errors", "source", "kernel", "registry", "arrays", "reference", "gpu", "launch"},
@@ -58,7 +60,7 @@ MAY_IMPORT = {
         "widgets",
     },
     "live": {
-        "errors", "words", "source", "kernel", "registry", "gpu", "checking", "records", "measurements", "xrays",
+        "launch_options", "launch_words", "errors", "words", "source", "kernel", "registry", "gpu", "checking", "records", "measurements", "xrays",
         "widgets", "drawings",
     },
     "cli": {

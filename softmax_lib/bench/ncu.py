@@ -59,17 +59,28 @@ def _profile(cases: Sequence[Case], note: Note, *options: str) -> list[Profile]:
 def _count(cases: Sequence[Case], metrics: Mapping[str, str], *options: str) -> list[Profile]:
     """One run of ncu. Raises `NotAvailable` with its own complaint."""
     launches = json.dumps([asdict(case) for case in cases])
-    command = ["ncu", "--clock-control", "none", "--csv", "--print-units", "base", *options]
-    command += ["--kernel-name", "regex:^softmax_", "--metrics", ",".join(metrics.values())]
-    command += [sys.executable, "-m", __spec__.name, launches]
-    done = subprocess.run(command, capture_output=True, text=True)
+    command = [sys.executable, "-m", __spec__.name, launches]
+    return add_up(cases, read_counters(command, "^softmax_", metrics, *options), metrics)
+
+
+def read_counters(
+    command: Sequence[str], kernels_like: str, metrics: Mapping[str, str], *options: str
+) -> list[dict[str, str]]:
+    """What ncu prints while it watches `command`: a line for each launch and metric.
+
+    Kernels are those whose name fits the regular expression `kernels_like`. Raises `NotAvailable`
+    with ncu's own complaint.
+    """
+    told = ["ncu", "--clock-control", "none", "--csv", "--print-units", "base", *options]
+    told += ["--kernel-name", f"regex:{kernels_like}", "--metrics", ",".join(metrics.values())]
+    done = subprocess.run([*told, *command], capture_output=True, text=True)
     table = done.stdout[done.stdout.find('"ID"') :]
     if done.returncode or not table.startswith('"ID"'):
         complaint = next(
             (line for line in done.stdout.splitlines() if "ERROR" in line), done.stderr.strip()
         )
         raise NotAvailable(f"ncu read no counters: {complaint.removeprefix('==ERROR== ')}")
-    return add_up(cases, csv.DictReader(io.StringIO(table)), metrics)
+    return list(csv.DictReader(io.StringIO(table)))
 
 
 def add_up(

@@ -44,7 +44,7 @@ def run_kernel(options: argparse.Namespace) -> list[Summary]:
     launch(**words)
     if options.out:
         try:
-            np.savez(options.out, **arrays)
+            np.savez(options.out, allow_pickle=False, **arrays)
         except OSError as error:
             raise BadInput(f"Cannot write {options.out}: {error}.") from None
     return [_sum_up(name, array) for name, array in arrays.items()]
@@ -58,11 +58,11 @@ def xray_kernel(options: argparse.Namespace) -> XRay:
 
 def _sum_up(name: str, array: np.ndarray) -> Summary:
     numbers = array[np.isfinite(array)] if array.dtype.kind != "c" else np.abs(array)
-    facts = (None, None, None)
-    if numbers.size:
-        facts = (float(numbers.min()), float(numbers.max()), float(numbers.mean(dtype=float)))
     nans = int(np.isnan(array).sum()) if array.dtype.kind in "fc" else 0
-    return Summary(name, str(array.dtype), array.shape, *facts, nans)
+    if not numbers.size:
+        return Summary(name, str(array.dtype), array.shape, None, None, None, nans)
+    least, most, mean = float(numbers.min()), float(numbers.max()), float(numbers.mean(dtype=float))
+    return Summary(name, str(array.dtype), array.shape, least, most, mean, nans)
 
 
 def print_arrays(arrays: list[Summary]) -> None:

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from softmax_lib.errors import BadInput, SoftmaxLibError
+from softmax_lib.errors import SoftmaxLibError
 from softmax_lib.launch_options import add_launch_words, is_any_kernel
 
 
@@ -125,13 +126,6 @@ def _count(text: str) -> int:
     return number
 
 
-def _count_or_none(text: str | None) -> int | None:
-    try:
-        return None if text is None else _count(text)
-    except argparse.ArgumentTypeError as error:
-        raise BadInput(f"--grid: {error}.") from None
-
-
 def _info(options: argparse.Namespace) -> int:
     from softmax_lib.cli.information import gather
 
@@ -233,7 +227,7 @@ def _xray(options: argparse.Namespace) -> int:
 
         found = xray_kernel(options)
     else:
-        grid = _count_or_none(options.grid)
+        grid = prod(options.grid) if options.grid else None
         found = xray(options.name, options.rows, options.cols, options.block_size, grid=grid)
     if options.json:
         _print_json(found.as_json())

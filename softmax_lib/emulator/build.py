@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,8 @@ from functools import cache
 from pathlib import Path
 
 from softmax_lib.emulator import flags, messages
+from softmax_lib.emulator.assembly import settle_assembly
+from softmax_lib.emulator.dialect import translate
 from softmax_lib.emulator.flags import CPP_FOLDER
 from softmax_lib.emulator.toolchain import Toolchain, toolchain
 from softmax_lib.errors import CompileError, NotAvailable, UnknownKernel
@@ -21,13 +22,9 @@ from softmax_lib.files import cache_folder
 from softmax_lib.signature import HEADER as SIGNATURE_HEADER
 from softmax_lib.source import Program, Source
 
-GAP_BYTES = 4096
+_DEPTH = 6
+"""Folders that a header's name can lead up."""
 LIBRARY_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
-
-_THREAD_LOCAL = re.compile(
-    r"\b(?!_ZTH|_ZTW)([\w.$]+)@(?:tlsgd|tlsld|dtpoff|gottpoff|tpoff|tlsdesc)\b|:(?:tlsdesc|gottprel)[\w]*:([\w.$]+)"
-)
-_DEFINED = re.compile(r"^(?:([\w.$]+):|\s*\.set\s+([\w.$]+)\s*,)", re.MULTILINE)
 
 _builds: dict[Path, threading.Lock] = {}
 
@@ -57,12 +54,13 @@ def kernel_library(
     compiling = flags.kernel_flags(tools, program, warp_size, traced)
     linking = flags.link_flags(runtime)
     source = program.source
-    key = (tools, compiling, linking, source.file_name, text, source.headers, shared_bytes)
+    key = (tools, compiling, linking, source.file_name, text, source.device_headers, shared_bytes)
     path = _place(Path(source.file_name).stem, (key, _cpp_digest()))
 
     def build(folder: Path, out: Path) -> None:
-        (folder / source.file_name).write_text(text, encoding="utf-8")
-        command = [*tools.command, *compiling, "-x", "c++", source.file_name]
+        folder = _lay_out_files(source, text, folder)
+        own = (f"-iquote{folder}", f"-ffile-prefix-map={folder}/=")
+        command = [*tools.command, *own, *compiling, "-x", "c++", source.file_name]
         compiled = "kernel.s"
         _check(
             command,
@@ -70,15 +68,30 @@ def kernel_library(
             folder,
             lambda said: _why_not(command, program, entries, folder, said),
         )
-        _lay_out_shared_memory(folder / compiled, shared_bytes)
+        settle_assembly(folder / compiled, shared_bytes)
         _check(
             [*tools.command, compiled, *linking],
             str(out),
             folder,
-            lambda said: _refuse_lacking(source, said),
+            lambda said: _refuse(source, said),
         )
 
     return _build_once(path, build)
+
+
+def _lay_out_files(source: Source, text: str, folder: Path) -> Path:
+    """Write the source and its headers as they are compiled; the folder of the source, below `folder`.
+
+    Each header lies where its name leads from there: "../common.h" is above, and still within.
+    """
+    here = folder.joinpath(*_DEPTH * ["in"])
+    here.mkdir(parents=True)
+    for name, content in {**source.device_headers, source.file_name: text}.items():
+        path = Path(os.path.normpath(here / name))
+        if path.is_relative_to(folder):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(translate(content), encoding="utf-8")
+    return here
 
 
 def _build_runtime(tools: Toolchain, out: Path) -> None:
@@ -99,56 +112,15 @@ def _check(
         raise CompileError(explain(message) or message)
 
 
-def _lay_out_shared_memory(assembly: Path, dynamic_bytes: int) -> None:
-    """Leave a gap behind each shared array, and give the dynamic one its place.
-
-    What runs over the end of one array must not meet the next: a trace names it; a plain run, which
-    does not look, must at least not hit what is Python's. Shared arrays are the thread-local
-    variables, which lie in sections called .tbss. The gap is a multiple of the 32 banks, so that
-    each array keeps its place among them.
-    """
-    text = assembly.read_text(encoding="latin-1")
-    lines, in_tbss = [], False
-    for line in text.splitlines():
-        words = line.split()
-        if words and words[0] in (".section", ".text", ".data", ".bss"):
-            in_tbss = words[0] == ".section" and words[1].startswith(".tbss")
-        lines.append(line)
-        if in_tbss and words and words[0] == ".zero":
-            lines.append(f"\t.zero\t{GAP_BYTES}")
-    lines += _dynamic_array(_undefined_thread_locals(text), dynamic_bytes)
-    assembly.write_text("\n".join(lines) + "\n", encoding="latin-1")
-
-
-def _undefined_thread_locals(text: str) -> list[str]:
-    """What an `extern __shared__` array is called in the assembly: used, and defined nowhere."""
-    used = dict.fromkeys(first or second for first, second in _THREAD_LOCAL.findall(text))
-    defined = {label or alias for label, alias in _DEFINED.findall(text)}
-    return [name for name in used if name not in defined]
-
-
-def _dynamic_array(names: Sequence[str], length: int) -> list[str]:
-    """All of `names` are one array of `length` bytes. Compilers call _ZTH to give it first values: none."""
-    if not names:
-        return []
-    lines = ['\t.section\t.tbss.dynamic,"awT",%nobits', "\t.balign\t1024"]
-    for name in names:
-        lines += [f"\t.globl\t{name}", f"\t.hidden\t{name}", f"\t.type\t{name}, %tls_object"]
-        lines += [f"\t.size\t{name}, {length}", f"{name}:"]
-    lines += [f"\t.zero\t{length + GAP_BYTES}", "\t.text"]
-    for name in names:
-        stem = name.removeprefix("_Z") if name.startswith("_Z") else f"{len(name)}{name}"
-        lines += [f"\t.globl\t_ZTH{stem}", f"_ZTH{stem}:", "\tret"]
-    return lines
-
-
 def _why_not(
     command: list[str], program: Program, entries: Sequence[str], folder: Path, said: str
 ) -> str | None:
     """The message for the source alone; if that compiles, there is no such kernel to be launched."""
     source = program.source
-    _refuse_lacking(source, said)
-    (folder / source.file_name).write_text(source.text, encoding="utf-8")
+    refused = _refuse(source, said)
+    if refused:
+        return refused
+    (folder / source.file_name).write_text(translate(source.device_text), encoding="utf-8")
     alone = _compile([*command, "-fsyntax-only"], folder)
     if alone.returncode:
         return messages.readable(alone.stderr, folder, CPP_FOLDER)
@@ -158,11 +130,15 @@ def _why_not(
     )
 
 
-def _refuse_lacking(source: Source, said: str) -> None:
-    """Raises `NotAvailable` when what the compiler `said` is about something the emulator lacks."""
+def _refuse(source: Source, said: str) -> str | None:
+    """What to say of functions of the host that kernels call.
+
+    Raises `NotAvailable` when what the compiler `said` is about something that the emulator lacks.
+    """
     lacking = messages.name_lacking(source, said)
     if lacking:
         raise NotAvailable(lacking)
+    return messages.name_host_call(source, said)
 
 
 def _compile(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
@@ -175,7 +151,7 @@ def _compile(command: list[str], folder: Path) -> subprocess.CompletedProcess[st
 def _with_entries(source: Source, entries: Sequence[str]) -> str:
     """The source, and after its last line what the runtime needs: how to call its kernels, what they take."""
     calls = [f"EMULATOR_ENTRY({number}, {name})" for number, name in enumerate(entries)]
-    return "\n".join((source.text, SIGNATURE_HEADER, *calls, ""))
+    return "\n".join((source.device_text, SIGNATURE_HEADER, *calls, ""))
 
 
 @cache

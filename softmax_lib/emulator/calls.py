@@ -13,20 +13,20 @@ import numpy as np
 
 from softmax_lib.arrays import address, element_code, host_bytes, is_on_gpu, offset
 from softmax_lib.emulator import symbols, variables
-from softmax_lib.emulator.launching import Argument, Call, Geometry
+from softmax_lib.emulator.geometry import Argument, Call, Geometry
 from softmax_lib.emulator.memory import ALIGNMENT, EmulatedArray
 from softmax_lib.emulator.session import Library, Session
 from softmax_lib.errors import BadInput
 from softmax_lib.grids import MOST_SHARED_BYTES, MOST_STATIC_SHARED_BYTES
 from softmax_lib.launch_spec import LaunchSpec
-from softmax_lib.signature import Parameter
+from softmax_lib.parameters import Parameter
 
 MOST_THREADS_AT_ONCE = 24576
 """Threads whose stacks a process may have at once: the system allows 65530 stretches of memory."""
 
 
 @contextmanager
-def open_call(spec: LaunchSpec, *, traced: bool = False) -> Iterator[Session]:
+def open_call(spec: LaunchSpec, *, traced: bool = False) -> Iterator[CalledSession]:
     """A session with one call, on emulated copies of its arrays; `give_back` writes them back.
 
     A cooperative launch runs in the library that hooks every access, where waiting threads can be seen.

@@ -27,6 +27,7 @@ _ENCODINGS = {
     8: "u",
     16: "u",
 }  # DW_ATE_*, as numpy codes them
+_POINTERS = ("DW_TAG_pointer_type", "DW_TAG_reference_type", "DW_TAG_rvalue_reference_type")
 _SIXTEEN_BITS = {"__half": "f2", "__nv_bfloat16": "bf2"}
 
 
@@ -244,6 +245,8 @@ class _Unit:
         kind = self._described(die, "DW_AT_type").get_DIE_from_attribute("DW_AT_type")
         count = 1
         while "DW_AT_byte_size" not in kind.attributes or kind.tag == "DW_TAG_array_type":
+            if kind.tag in _POINTERS:
+                return count * 8, "u8"
             if kind.tag == "DW_TAG_array_type":
                 count *= _elements(kind)
             if "DW_AT_type" not in kind.attributes:
@@ -254,6 +257,8 @@ class _Unit:
 
 def _code(kind: Any) -> str:
     """Of a number; of a structure, what all its members are, else its bytes."""
+    if kind.tag in _POINTERS:  # and not of what it points to, which may be the structure it is in
+        return "u8"
     size = kind.attributes["DW_AT_byte_size"].value
     if "DW_AT_encoding" in kind.attributes:
         return f"{_ENCODINGS.get(kind.attributes['DW_AT_encoding'].value, 'u')}{size}"
@@ -269,9 +274,13 @@ def _member_types(structure: Any) -> Iterator[Any]:
         if member.tag != "DW_TAG_member" or "DW_AT_type" not in member.attributes:
             continue
         kind = member.get_DIE_from_attribute("DW_AT_type")
-        while "DW_AT_byte_size" not in kind.attributes and "DW_AT_type" in kind.attributes:
+        while (
+            kind.tag not in _POINTERS
+            and "DW_AT_byte_size" not in kind.attributes
+            and "DW_AT_type" in kind.attributes
+        ):
             kind = kind.get_DIE_from_attribute("DW_AT_type")
-        if "DW_AT_byte_size" in kind.attributes:
+        if kind.tag in _POINTERS or "DW_AT_byte_size" in kind.attributes:
             yield kind
 
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from softmax_lib.arrays import Matrix
-from softmax_lib.emulator.launching import Geometry
-from softmax_lib.emulator.native import RECORD, Operation, ValueType
+from softmax_lib.emulator.geometry import Geometry
+from softmax_lib.emulator.structs import RECORD, Operation, ValueType
 
 OPERATIONS = tuple(operation.name.lower() for operation in Operation)
 """What an event can be, by its number in `EVENT`."""

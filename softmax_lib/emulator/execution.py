@@ -9,10 +9,10 @@ from typing import Any
 
 from softmax_lib.arrays import Matrix, host_view
 from softmax_lib.emulator.calls import open_call
-from softmax_lib.emulator.launching import Call
+from softmax_lib.emulator.geometry import Call
 from softmax_lib.emulator.memory import EmulatedArray
-from softmax_lib.emulator.native import Fault, FaultKind
 from softmax_lib.emulator.session import LaunchConfig, Session, open_session
+from softmax_lib.emulator.structs import Fault, FaultKind
 from softmax_lib.errors import CompileError, IllegalAddress, NotAvailable, SoftmaxLibError
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch_spec import specify

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 from softmax_lib.emulator import symbols
-from softmax_lib.emulator.launching import Geometry
-from softmax_lib.emulator.native import Access, Fault, FaultKind
+from softmax_lib.emulator.geometry import Geometry
+from softmax_lib.emulator.structs import Access, Fault, FaultKind
 from softmax_lib.errors import (
     BadInput,
     BarrierFault,

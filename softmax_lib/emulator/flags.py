@@ -27,6 +27,10 @@ KERNEL_FLAGS = (
     "-fno-optimize-sibling-calls",  # a barrier in last place must return into its kernel
     "-fno-plt",  # the stubs that it would call through have no lines
     "-gdwarf-4",
+    # So that the linker can leave out what the launched kernels do not reach: others of the file
+    # may call what the emulator lacks, and have shared memory of their own.
+    "-ffunction-sections",
+    "-fdata-sections",
 )
 # Untraced kernels trap at a misaligned access; traced ones check it in the runtime.
 GCC_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-undefined-trap-on-error")
@@ -54,7 +58,10 @@ def kernel_flags(
     tools: Toolchain, program: Program, warp_size: int, traced: bool
 ) -> tuple[str, ...]:
     """How a kernel is compiled: shim first, macros, and what tracing adds."""
-    macros = (f"-D{name}={value}" for name, value in (("WARP", warp_size), *program.defines))
+    warp = {"EMULATOR_WARP": warp_size} | (
+        {} if program.source.declares_warp else {"WARP": warp_size}
+    )
+    macros = (f"-D{name}={value}" for name, value in (*warp.items(), *program.defines))
     if traced:
         checks = (*TRACE_FLAGS, *(CLANG_TRACE_FLAGS if tools.is_clang else GCC_TRACE_FLAGS))
     else:
@@ -72,7 +79,7 @@ def link_flags(runtime: Path) -> tuple[str, ...]:
     """How a kernel's library finds the runtime, which Python loads first."""
     if sys.platform == "darwin":
         return ("-shared", "-Wl,-undefined,dynamic_lookup")
-    return ("-shared", "-Wl,-z,defs", "-Wl,-z,now", str(runtime), "-lm")
+    return ("-shared", "-Wl,-z,defs", "-Wl,-z,now", "-Wl,--gc-sections", str(runtime), "-lm")
 
 
 def runtime_flags(name: str) -> tuple[str, ...]:

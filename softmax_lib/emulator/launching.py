@@ -5,16 +5,15 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
-from softmax_lib.emulator import native
+from softmax_lib.emulator import native, structs
+from softmax_lib.emulator.geometry import Argument, Call
 from softmax_lib.emulator.memory import EmulatedArray
-from softmax_lib.emulator.native import HAZARD, LINE_COUNTS, RECORD, StopReason
+from softmax_lib.emulator.structs import HAZARD, LINE_COUNTS, RECORD, StopReason
 from softmax_lib.errors import BadInput
-from softmax_lib.grids import Axes
-from softmax_lib.source import WARP
 
 WATCHDOG_VARIABLE = "SOFTMAX_LIB_WATCHDOG_S"
 WATCHDOG_S = 10.0
@@ -27,63 +26,6 @@ _MOST_ALIGNMENT = 128
 
 
 @dataclass(frozen=True)
-class Geometry:
-    """Which threads a launch has: `grid` blocks of `block` threads, in warps of `warp_size`.
-
-    Of the blocks, `blocks` run from `first_block` on; all, unless given. The blocks of a cluster take
-    turns, and all blocks of a `cooperative` launch do.
-    """
-
-    grid: Axes
-    block: Axes
-    warp_size: int = WARP
-    cluster: Axes = (1, 1, 1)
-    cooperative: bool = False
-    first_block: int = 0
-    blocks: int | None = None
-
-    def only(self, block: int) -> Geometry:
-        """The same, of which one block runs; all, where blocks take turns."""
-        if self.cooperative or self.cluster != (1, 1, 1):
-            return self
-        return replace(self, first_block=block, blocks=1)
-
-    def block_axes(self, number: int) -> Axes:
-        """blockIdx of the block with this number: x first, then y, then z."""
-        return _axes_of(number, self.grid)
-
-    def thread_axes(self, number: int) -> Axes:
-        """threadIdx of the thread with this number in its block."""
-        return _axes_of(number, self.block)
-
-    def who(self, block: int, thread: int) -> str:
-        """Such as "thread 3 of block (0,0,0)"; in a block of several axes, "thread 35 (3,1,0) of ..."."""
-        axes = (
-            f" ({','.join(map(str, self.thread_axes(thread)))})" if max(self.block[1:]) > 1 else ""
-        )
-        return f"thread {thread}{axes} of block ({','.join(map(str, self.block_axes(block)))})"
-
-
-def _axes_of(number: int, wide: Axes) -> Axes:
-    x, y, _ = wide
-    return number % x, number // x % y, number // (x * y)
-
-
-Argument = str | bytes | None
-"""What a kernel is given: the name of an array, the bytes of a value, or a null pointer."""
-
-
-@dataclass(frozen=True)
-class Call:
-    """One kernel launch: the entry `number` of a library, called `name`, on threads, with arguments."""
-
-    name: str
-    number: int
-    geometry: Geometry
-    arguments: tuple[Argument, ...]
-
-
-@dataclass(frozen=True)
 class Instruments:
     """What a traced launch checks and writes down.
 
@@ -92,10 +34,10 @@ class Instruments:
     arrays among `inputs` are only to be read.
     """
 
-    variables: Sequence[native.Array] = ()
-    globals: Sequence[native.Array] = ()
+    variables: Sequence[structs.Array] = ()
+    globals: Sequence[structs.Array] = ()
     record_limit: int = 0
-    lines: Sequence[native.Line] = ()
+    lines: Sequence[structs.Line] = ()
     inputs: Collection[str] = ()
 
 
@@ -106,7 +48,7 @@ class Outcome:
     `records` are `RECORD`s, `counts` `LINE_COUNTS`, `hazards` `HAZARD`s, as bytes.
     """
 
-    fault: native.Fault | None = None
+    fault: structs.Fault | None = None
     records: bytes = b""
     counts: bytes = b""
     hazards: bytes = b""
@@ -135,9 +77,9 @@ def launch(
         running.finish()
 
 
-def _request(path: Path, call: Call, arrays: Mapping[str, EmulatedArray]) -> native.Request:
+def _request(path: Path, call: Call, arrays: Mapping[str, EmulatedArray]) -> structs.Request:
     geometry = call.geometry
-    return native.Request(
+    return structs.Request(
         entry=native.address_of(native.load(path), f"emulator_call_{call.number}"),
         arguments=_arguments(call.arguments, arrays),
         grid=geometry.grid,
@@ -172,23 +114,23 @@ def _arguments(
 
 
 def _equip(
-    request: native.Request,
+    request: structs.Request,
     arrays: Mapping[str, EmulatedArray],
     instruments: Instruments,
     step: int,
 ) -> None:
     """What is watched runs on one OS thread, so that everything has an order."""
     known = [
-        native.Array(a.address, a.bytes, name in instruments.inputs) for name, a in arrays.items()
+        structs.Array(a.address, a.bytes, name in instruments.inputs) for name, a in arrays.items()
     ]
     known += instruments.globals
-    request.arrays, request.array_count = (native.Array * len(known))(*known), len(known)
+    request.arrays, request.array_count = (structs.Array * len(known))(*known), len(known)
     variables, lines = instruments.variables, instruments.lines
     request.traced, request.workers, request.step = True, 1, step
-    request.variables = (native.Array * len(variables))(*variables)
+    request.variables = (structs.Array * len(variables))(*variables)
     request.variable_count = len(variables)
     request.record_limit = instruments.record_limit
-    request.lines = (native.Line * len(lines))(*lines)
+    request.lines = (structs.Line * len(lines))(*lines)
     request.line_count, request.metered = len(lines), bool(lines)
 
 
@@ -211,7 +153,7 @@ def watchdog_s() -> float:
 class _Running:
     """A launch in progress."""
 
-    def __init__(self, request: native.Request):
+    def __init__(self, request: structs.Request):
         self._runtime = native.runtime()
         self._limit_s = watchdog_s()
         self._request = request  # which the launch reads as long as it runs
@@ -239,7 +181,7 @@ class _Running:
         """How it ended, copied; records only of a launch that came to its end."""
         fault = self._runtime.emulator_fault(self._launch).contents
         return Outcome(
-            native.Fault.from_buffer_copy(fault) if fault.kind else None,
+            structs.Fault.from_buffer_copy(fault) if fault.kind else None,
             b"" if fault.kind else self._copy(self._runtime.emulator_records, RECORD.itemsize),
             self._copy(self._runtime.emulator_counts, LINE_COUNTS.itemsize),
             self._copy(self._runtime.emulator_hazards, HAZARD.itemsize),

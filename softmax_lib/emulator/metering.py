@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softmax_lib.emulator import native
+from softmax_lib.emulator import structs
 from softmax_lib.emulator.calls import open_call
-from softmax_lib.emulator.launching import Geometry
-from softmax_lib.emulator.native import HAZARD, LINE_COUNTS
+from softmax_lib.emulator.geometry import Geometry
 from softmax_lib.emulator.session import LaunchConfig, Session, open_session, traced_symbols
+from softmax_lib.emulator.structs import HAZARD, LINE_COUNTS
 from softmax_lib.emulator.symbols import Symbols
 from softmax_lib.errors import BadInput, KernelFault, SoftmaxLibError
 from softmax_lib.kernel import Kernel
@@ -120,9 +120,9 @@ def _of_kernel(stopped: SoftmaxLibError | None) -> KernelFault | None:
     return stopped
 
 
-def _lines(found: Symbols) -> tuple[tuple[Place, ...], list[native.Line]]:
+def _lines(found: Symbols) -> tuple[tuple[Place, ...], list[structs.Line]]:
     """The places of a library, each once, and where the instructions of each begin."""
     places = tuple(dict.fromkeys([("", 0), *found.places]))
     number = {place: index for index, place in enumerate(places)}
     starts = zip(found.starts, found.places, strict=True)
-    return places, [native.Line(start, number[place]) for start, place in starts]
+    return places, [structs.Line(start, number[place]) for start, place in starts]

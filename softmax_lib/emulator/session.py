@@ -12,14 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
-from softmax_lib.emulator import build, faults, native, symbols, variables
+from softmax_lib.emulator import build, faults, native, structs, symbols, variables
 from softmax_lib.emulator.dwarf import Variable
-from softmax_lib.emulator.launching import Call, Geometry, Instruments, Outcome, launch, watchdog_s
+from softmax_lib.emulator.geometry import Call, Geometry
+from softmax_lib.emulator.launching import Instruments, Outcome, launch, watchdog_s
 from softmax_lib.emulator.memory import EmulatedArray, device_arrays
 from softmax_lib.emulator.symbols import Symbols
 from softmax_lib.errors import BadInput, CompileError, NotAvailable, SoftmaxLibError
 from softmax_lib.kernel import Kernel, Step
-from softmax_lib.signature import ROW, Kind, Signature, read_signature
+from softmax_lib.parameters import Kind
+from softmax_lib.signature import ROW, Signature, read_signature
 from softmax_lib.source import WARP, Program
 
 
@@ -59,6 +61,11 @@ def _signature_rows(path: Path, number: int) -> np.ndarray:
     return np.array(rows, int).reshape(count + 1, ROW)
 
 
+def plain_names(variables: Mapping[str, bool]) -> dict[str, bool]:
+    """The same without their namespaces, as a library's tables have them."""
+    return {name.rpartition("::")[2]: is_constant for name, is_constant in variables.items()}
+
+
 @dataclass(frozen=True)
 class Session:
     """Emulated arrays by name, and the calls that work on them, in order."""
@@ -81,25 +88,26 @@ class Session:
         """Launch one of them on the arrays as they are now."""
         return launch(self.path, call, self.arrays, instruments, step)
 
-    def exception(self, call: Call, fault: native.Fault) -> SoftmaxLibError:
+    def exception(self, call: Call, fault: structs.Fault) -> SoftmaxLibError:
         """What to raise for a fault of one of these launches."""
-        known = {**self.arrays, **{v.name: _InLibrary(at, v) for v, at in self.globals()}}
+        known: dict[str, faults.Stretch] = {**self.arrays}
+        known |= {v.name: _InLibrary(at, v) for v, at in self.globals()}
         return faults.exception_for(fault, self.path, call.geometry, known, watchdog_s())
 
     def traced(self) -> Session:
         """The same on the library that has every access hooked."""
         return replace(self, path=self.library.path(traced=True))
 
-    def instruments(self, record_limit: int = 0, lines: Sequence[native.Line] = ()) -> Instruments:
+    def instruments(self, record_limit: int = 0, lines: Sequence[structs.Line] = ()) -> Instruments:
         """What watches a launch of this traced session. Raises `NotAvailable` without pyelftools."""
         found = traced_symbols(self.path)
-        shared = [native.Array(v.offset, v.bytes) for v in found.shared]
-        in_library = [native.Array(at, v.bytes) for v, at in self.globals()]
+        shared = [structs.Array(v.offset, v.bytes) for v in found.shared]
+        in_library = [structs.Array(at, v.bytes) for v, at in self.globals()]
         return Instruments(shared, in_library, record_limit, lines, self.inputs)
 
     def globals(self) -> list[tuple[Variable, int]]:
         """The `__device__` variables, and where they lie now. Those that are constants are no arrays."""
-        told = self.library.program.source.variables
+        told = plain_names(self.library.program.source.variables)
         if not told:
             return []
         found = traced_symbols(self.path).variables

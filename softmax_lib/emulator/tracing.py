@@ -14,8 +14,8 @@ from softmax_lib.arrays import Matrix, host_view, like
 from softmax_lib.emulator.calls import open_call
 from softmax_lib.emulator.events import EVENT, Trace, TracedArray
 from softmax_lib.emulator.memory import ALIGNMENT
-from softmax_lib.emulator.native import RECORD, Operation
 from softmax_lib.emulator.session import LaunchConfig, Session, open_session, traced_symbols
+from softmax_lib.emulator.structs import RECORD, Operation
 from softmax_lib.emulator.symbols import Symbols
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch_spec import specify

@@ -63,7 +63,8 @@ def fetch(path: Path, name: str, array: np.ndarray) -> None:
 
 
 def _room(path: Path, name: str, array: np.ndarray) -> tuple[int, np.ndarray]:
-    variable = next(v for v in _there(path) if v.name == name)
+    plain = name.rpartition("::")[2]
+    variable = next(v for v in _there(path) if v.name == plain)
     content = host_bytes(array)
     if content.nbytes > variable.bytes:
         raise BadInput(

@@ -99,7 +99,7 @@ def resources(program: Program, arch: int) -> tuple[Resources, ...]:
 
 def _compile(program: Program, arch: int, flags: tuple[str, ...]) -> tuple[bytes, str]:
     source = program.source
-    headers = {name.encode(): text.encode() for name, text in source.headers.items()}
+    headers = {name.encode(): text.encode() for name, text in source.device_headers.items()}
     handle = nvrtc().createProgram(
         source.with_prelude(), source.file_name, list(headers.values()), list(headers)
     )

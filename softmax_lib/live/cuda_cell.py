@@ -15,9 +15,11 @@ from softmax_lib.checking import check
 from softmax_lib.drawings.margins import margin_of
 from softmax_lib.errors import BadInput, KernelFault, NotAvailable, SoftmaxLibError
 from softmax_lib.gpu.presence import has_gpu
+from softmax_lib.launch_options import add_launch_words, is_any_kernel
+from softmax_lib.launch_words import read_launch
 from softmax_lib.registry import resolve
 from softmax_lib.source import Source
-from softmax_lib.xrays.xray import XRay, xray
+from softmax_lib.xrays.xray import XRay, xray, xray_launch
 
 CHECKED_LENGTHS = (1, 31, 127, 1000, 4096)
 """Row lengths that `check` tries: one, short of a warp, odd, ragged, and the usual one."""
@@ -37,19 +39,22 @@ def _parser() -> _Options:
     options.add_argument("--cols", type=int, default=4096)
     options.add_argument("--block-size", type=int)
     options.add_argument("--name", default="kernel")
+    add_launch_words(options)
     return options
 
 
 def cuda(line: str, cell: str) -> None:
     """%%cuda [--rows R --cols C --block-size B --name NAME]: check and x-ray the kernel in this cell.
 
-    It is one `extern "C" __global__` kernel (const float* x, float* y, int rows, int cols), which
-    gets a block a row, or the launch of the book's kernel that it is named like. It is checked in
-    the emulator, and on the GPU too when there is one. Errors are printed, not raised.
+    It is one `__global__` kernel (const float* x, float* y, int rows, int cols), which gets a block a
+    row, or the launch of the book's kernel that it is named like. It is checked in the emulator, and
+    on the GPU too when there is one. Any other kernel is x-rayed as it is launched in words, such as
+    `%%cuda --grid 4 --block 256 --arg x:f32:1024 --arg 1024`. Errors are printed, not raised.
     """
     try:
         given = _parser().parse_args(shlex.split(line))
-        _report(Source(f"{given.name}.cu", cell), given)
+        report = _report_launch if is_any_kernel(given) else _report
+        report(Source(f"{given.name}.cu", cell), given)
     except (SoftmaxLibError, ValueError) as error:
         print(error)
 
@@ -68,6 +73,19 @@ def _report(source: Source, given: argparse.Namespace) -> None:
     if found is not None:
         print("\n".join(_hazards(found)))
         display(margin_of(found, source))
+
+
+def _report_launch(source: Source, given: argparse.Namespace) -> None:
+    """What an x-ray of the launch finds, and whether a GPU leaves the same in the arrays."""
+    from IPython.display import display
+
+    words, arrays = read_launch(given, source)
+    before = {name: array.copy() for name, array in arrays.items()}
+    found = xray_launch(**words)
+    print("\n".join(_hazards(found)))
+    if has_gpu() and not found.hazards:
+        print("\n".join(_differences(words, before, arrays)))
+    display(margin_of(found, source))
 
 
 def _hazards(found: XRay) -> list[str]:
@@ -92,6 +110,25 @@ def _verdict(source: Source, block_size: int | None, device: str) -> str:
     except KernelFault:
         return "check: a launch did not come to its end"
     return result.verdict
+
+
+def _differences(words: dict, before: dict, after: dict) -> list[str]:
+    """The arrays that a GPU leaves otherwise than the emulator did: none, but for rounding."""
+    import numpy as np
+    import torch
+
+    from softmax_lib import gpu
+
+    names = {id(array): name for name, array in after.items()}
+    there = {name: torch.from_numpy(array).cuda() for name, array in before.items()}
+    moved = [there[names[id(arg)]] if id(arg) in names else arg for arg in words["args"]]
+    symbols = {name: there[name] for name in words["symbols"]}
+    gpu.launch(**words | {"args": moved, "symbols": symbols})
+    return [
+        f"on the GPU {name} is another"
+        for name, array in after.items()
+        if not np.allclose(there[name].cpu().numpy(), array, rtol=1e-3, atol=1e-5, equal_nan=True)
+    ]
 
 
 def register(shell: Any) -> None:

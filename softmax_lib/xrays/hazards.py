@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from softmax_lib.emulator.metering import Metered
-from softmax_lib.emulator.native import HazardKind
+from softmax_lib.emulator.structs import HazardKind
 
 
 @dataclass(frozen=True)

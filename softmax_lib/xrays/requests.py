@@ -7,11 +7,12 @@ each of its 32 banks serves one word.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
 from softmax_lib.emulator import Trace
-from softmax_lib.emulator.native import Operation
+from softmax_lib.emulator.structs import Operation
 from softmax_lib.errors import BadInput
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch import trace
@@ -71,8 +72,8 @@ class Request:
         words = max(1, self.size // WORD_BYTES)
         lanes = sorted(self.addresses)
         group = WARP // words
-        groups = (lanes[start : start + group] for start in range(0, len(lanes), group))
-        return [wave for some in groups for wave in self._wavefronts_of(some, words)]
+        groups = groupby(lanes, lambda lane: lane // group)
+        return [wave for _, some in groups for wave in self._wavefronts_of(list(some), words)]
 
     def _wavefronts_of(self, lanes: list[int], words: int) -> list[Wavefront]:
         """A bank serves one word per pass, to all lanes that want it."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from softmax_lib.emulator import Trace
-from softmax_lib.emulator.native import Operation
+from softmax_lib.emulator.structs import Operation
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch import trace
 from softmax_lib.source import WARP

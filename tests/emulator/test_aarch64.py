@@ -14,7 +14,7 @@ from emulated import kernel_of, softmax
 
 from softmax_lib import registry
 from softmax_lib.emulator import build, flags, symbols
-from softmax_lib.emulator.native import FaultKind
+from softmax_lib.emulator.structs import FaultKind
 
 COMPILER, MACHINE = "aarch64-linux-gnu-g++", "qemu-aarch64-static"
 

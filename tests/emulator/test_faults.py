@@ -11,7 +11,7 @@ from emulated import trace as run_traced
 
 from softmax_lib import emulator, registry
 from softmax_lib.emulator import launching
-from softmax_lib.emulator.native import Request, StopReason
+from softmax_lib.emulator.structs import Request, StopReason
 from softmax_lib.errors import (
     BadInput,
     BarrierFault,

@@ -37,7 +37,11 @@ def check(signature, formulas, columns):
     arguments = list(zip(*(each.tolist() for each in columns), strict=True))
     for call in calls:
         expected = [formulas[call.name](*each) for each in arguments]
-        wrong = [(a, y, e) for a, y, e in zip(arguments, found[str(call)].tolist(), expected, strict=True) if y != e]
+        wrong = [
+            (a, y, e)
+            for a, y, e in zip(arguments, found[str(call)].tolist(), expected, strict=True)
+            if y != e
+        ]
         assert not wrong, f"{call}: {wrong[:3]}"
 
 
@@ -72,17 +76,29 @@ def test_every_shift_of_a_pair_of_words():
 def test_the_nth_set_bit():
     masks = [0, 1, 0x80000000, 0xFFFFFFFF, 0xF0F0F0F0, 0x12345678]
     all_ = np.array(list(itertools.product(masks, range(32), range(-33, 34))), np.int64)
-    columns = [all_[:, 0].astype(np.uint32), all_[:, 1].astype(np.uint32), all_[:, 2].astype(np.int32)]
+    columns = [
+        all_[:, 0].astype(np.uint32),
+        all_[:, 1].astype(np.uint32),
+        all_[:, 2].astype(np.int32),
+    ]
     check("unsigned(unsigned, unsigned, int)", {"__fns": find_nth_set}, columns)
 
 
 @pytest.mark.parametrize(("kind", "best"), [("s32", "int"), ("u32", "unsigned")])
 def test_choices_say_which_it_was(kind, best):
     x, y = column(best, 400, 1), column(best, 400, 2)
-    for word, first, chosen in (("max", x >= y, np.maximum(x, y)), ("min", x <= y, np.minimum(x, y))):
-        body = f"[&] {{ bool is_first; {best} z = __vib{word}_{kind}(a, b, &is_first); return z; }}()"
+    for word, first, chosen in (
+        ("max", x >= y, np.maximum(x, y)),
+        ("min", x <= y, np.minimum(x, y)),
+    ):
+        body = (
+            f"[&] {{ bool is_first; {best} z = __vib{word}_{kind}(a, b, &is_first); return z; }}()"
+        )
         which = f"[&] {{ bool is_first; __vib{word}_{kind}(a, b, &is_first); return is_first; }}()"
-        calls = [Function(word, best, (best, best), body), Function(f"{word} is", "bool", (best, best), which)]
+        calls = [
+            Function(word, best, (best, best), body),
+            Function(f"{word} is", "bool", (best, best), which),
+        ]
         value, is_first = call_each(launch, calls, x, y).values()
         assert (value == chosen).all()
         assert (is_first == first).all()
@@ -91,7 +107,10 @@ def test_choices_say_which_it_was(kind, best):
 @pytest.mark.parametrize(("kind", "half"), [("s16x2", np.int16), ("u16x2", np.uint16)])
 def test_choices_of_pairs_say_which_they_were(kind, half):
     x, y = column("unsigned", 400, 1), column("unsigned", 400, 2)
-    for word, is_better, best in (("max", np.greater_equal, np.maximum), ("min", np.less_equal, np.minimum)):
+    for word, is_better, best in (
+        ("max", np.greater_equal, np.maximum),
+        ("min", np.less_equal, np.minimum),
+    ):
         call = f"__vib{word}_{kind}(a, b, &high, &low)"
         calls = [
             Function(name, "unsigned", ("unsigned", "unsigned"),
@@ -113,7 +132,9 @@ def test_vector_types_take_part_in_dot_products():
              ("short2", "char4", "__dp2a_hi", "int"), ("ushort2", "uchar4", "__dp2a_hi", "unsigned")]  # fmt: skip
     calls = []
     for of_a, of_b, name, word in pairs:
-        vectors = f"{name}(*reinterpret_cast<{of_a}*>(&a), *reinterpret_cast<{of_b}*>(&b), ({word})c)"
+        vectors = (
+            f"{name}(*reinterpret_cast<{of_a}*>(&a), *reinterpret_cast<{of_b}*>(&b), ({word})c)"
+        )
         calls += [Function(f"{name} {of_a}", word, types, vectors),
                   Function(f"{name} {word}", word, types, f"{name}(({word})a, ({word})b, ({word})c)")]  # fmt: skip
     found = list(call_each(launch, calls, a, b, c).values())

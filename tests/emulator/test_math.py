@@ -81,7 +81,14 @@ PROMISES = [
     Promise("erfcx", scaled_erfc, -26.6, 1e300, 4, 4),
     Promise("normcdf", mp.ncdf, -38.4, 9, 5, 5),
     Promise("normcdfinv", lambda p: -mp.sqrt(2) * inverse_erfc(2 * p), TINY, 1 - 1e-15, 5, 8),
-    Promise("lgamma", lambda x: mp.log(abs(mp.gamma(x))) if x < 1e5 else mp.loggamma(x), -2.2, 1e300, 6, 4),
+    Promise(
+        "lgamma",
+        lambda x: mp.log(abs(mp.gamma(x))) if x < 1e5 else mp.loggamma(x),
+        -2.2,
+        1e300,
+        6,
+        4,
+    ),
     Promise("tgamma", mp.gamma, -150, 171, 5, 10),
     Promise("j0", lambda x: mp.besselj(0, x), -8, 8, 9, 7),
     Promise("j1", lambda x: mp.besselj(1, x), -8, 8, 9, 7),
@@ -109,7 +116,9 @@ def arguments(promise, kind, count=24, seed=0):
     dtype = np.dtype(DTYPES[kind])
     limits, rng = np.finfo(dtype), np.random.default_rng(seed)
     low, high = max(promise.low, -float(limits.max)), min(promise.high, float(limits.max))
-    sizes = np.exp2(rng.uniform(np.log2(float(limits.smallest_subnormal)), np.log2(max(-low, high)), 2 * count))
+    sizes = np.exp2(
+        rng.uniform(np.log2(float(limits.smallest_subnormal)), np.log2(max(-low, high)), 2 * count)
+    )
     near = np.exp2(-rng.uniform(1, limits.nmant, count))
     planted = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 10.0, 100.0, float(limits.tiny), float(limits.eps)]
     some = np.concatenate([
@@ -131,7 +140,9 @@ def most_ulps(promise, kind, x, found):
     exact = rounded((promise.meaning(mpf(float(each))) for each in x), found.dtype)
     apart = np.abs(ordinals(found) - ordinals(exact))
     worst = int(np.argmax(apart))
-    return apart[worst], f"{promise.name}({x[worst]!r}) = {found[worst]!r}, exactly {exact[worst]!r}"
+    return apart[
+        worst
+    ], f"{promise.name}({x[worst]!r}) = {found[worst]!r}, exactly {exact[worst]!r}"
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.name)
@@ -190,7 +201,10 @@ def many_arguments(kind, count, name):
         return [x.astype(dtype), y.astype(dtype)]
     if name in ("fmod", "remainder"):
         x, y = np.exp2(rng.uniform(-9, 90, 150)), np.exp2(rng.uniform(-9, 9, 150))
-        return [(x * rng.choice([-1, 1], 150)).astype(dtype), (y * rng.choice([-1, 1], 150)).astype(dtype)]
+        return [
+            (x * rng.choice([-1, 1], 150)).astype(dtype),
+            (y * rng.choice([-1, 1], 150)).astype(dtype),
+        ]
     size = np.exp2(rng.uniform(*SPREAD[kind], 150) / (3 if name == "fma" else 1))
     scale = np.exp2(rng.uniform(-30, 0, (count, 150)) * rng.choice([0, 1], 150))
     return list((size * scale * rng.uniform(-2, 2, (count, 150))).astype(dtype))
@@ -199,18 +213,27 @@ def many_arguments(kind, count, name):
 @pytest.mark.parametrize("kind", ["float", "double"])
 @pytest.mark.parametrize(("name", "meaning", "of_float", "of_double"), OF_TWO + OF_THREE + OF_FOUR)
 def test_functions_of_several_arguments(kind, name, meaning, of_float, of_double):
-    some = next(table for table in (OF_TWO, OF_THREE, OF_FOUR) if any(name == row[0] for row in table))
+    some = next(
+        table for table in (OF_TWO, OF_THREE, OF_FOUR) if any(name == row[0] for row in table)
+    )
     suffix = {"float": "f", "double": ""}[kind]
     count = 2 if some is OF_TWO else 3 if some is OF_THREE else 4
-    calls = functions(f"{kind}({', '.join([kind] * count)})", " ".join(f"{row[0]}{suffix}" for row in some))
+    calls = functions(
+        f"{kind}({', '.join([kind] * count)})", " ".join(f"{row[0]}{suffix}" for row in some)
+    )
     columns = many_arguments(kind, count, name)
     results = call_each(launch, calls, *columns)
     found = next(results[str(call)] for call in calls if call.name == f"{name}{suffix}")
     with mp.workprec(2200):  # the quotient of the largest by the smallest, exactly
-        exact = rounded((meaning(*map(mpf, row)) for row in zip(*(c.tolist() for c in columns), strict=True)), found.dtype)
+        exact = rounded(
+            (meaning(*map(mpf, row)) for row in zip(*(c.tolist() for c in columns), strict=True)),
+            found.dtype,
+        )
     apart = np.abs(ordinals(found + 0.0) - ordinals(exact + 0.0))
     worst = int(np.argmax(apart))
-    assert apart[worst] <= {"float": of_float, "double": of_double}[kind], [float(c[worst]) for c in columns]
+    assert apart[worst] <= {"float": of_float, "double": of_double}[kind], [
+        float(c[worst]) for c in columns
+    ]
 
 
 @pytest.mark.parametrize("kind", ["float", "double"])
@@ -218,15 +241,29 @@ def test_bessel_functions_of_any_order(kind):
     """The guide bounds their absolute errors; yn's below its order, where it is large, by ulps."""
     dtype, suffix = DTYPES[kind], {"float": "f", "double": ""}[kind]
     bound, eps = {"float": 2.2e-6, "double": 5e-12}[kind], float(np.finfo(DTYPES[kind]).eps)
-    orders, x = (each.ravel() for each in np.meshgrid([0, 1, 2, 5, 20, 128], [0.5, 7.0, 15.0, 40.5, 150.0, 900.0]))
+    orders, x = (
+        each.ravel()
+        for each in np.meshgrid([0, 1, 2, 5, 20, 128], [0.5, 7.0, 15.0, 40.5, 150.0, 900.0])
+    )
     n, x = orders.astype(np.int32), x.astype(dtype)
     found = call_each(launch, functions(f"{kind}(int, {kind})", f"jn{suffix} yn{suffix}"), n, x)
-    for order, at, got in zip(n.tolist(), x.tolist(), found[f"jn{suffix}(int, {kind})"].tolist(), strict=True):
+    for order, at, got in zip(
+        n.tolist(), x.tolist(), found[f"jn{suffix}(int, {kind})"].tolist(), strict=True
+    ):
         assert abs(got - float(mp.besselj(order, mpf(at)))) <= bound, (order, at)
-    for order, at, got in zip(n.tolist(), x.tolist(), found[f"yn{suffix}(int, {kind})"].tolist(), strict=True):
+    for order, at, got in zip(
+        n.tolist(), x.tolist(), found[f"yn{suffix}(int, {kind})"].tolist(), strict=True
+    ):
         exact = rounded([mp.bessely(order, mpf(at))], dtype)[0]
-        relative = {"float": (2 + 2.5 * order) * eps, "double": 1e-11}[kind]  # nothing is promised of doubles
-        assert got == exact or abs(got - exact) <= max(bound, abs(exact) * relative), (order, at, got, exact)
+        relative = {"float": (2 + 2.5 * order) * eps, "double": 1e-11}[
+            kind
+        ]  # nothing is promised of doubles
+        assert got == exact or abs(got - exact) <= max(bound, abs(exact) * relative), (
+            order,
+            at,
+            got,
+            exact,
+        )
 
 
 @pytest.mark.parametrize("kind", ["float", "double"])
@@ -297,7 +334,9 @@ def test_scaling_by_powers_of_two(kind):
     n = rng.integers(-1200, 1200, 300).astype(np.int32) // (1 if kind == "double" else 7)
     names = f"ldexp{f} scalbn{f}"
     found = call_each(launch, functions(f"{kind}({kind}, int)", names), x, n)
-    longs = call_each(launch, functions(f"{kind}({kind}, long)", f"scalbln{f}"), x, n.astype(np.int64))
+    longs = call_each(
+        launch, functions(f"{kind}({kind}, long)", f"scalbln{f}"), x, n.astype(np.int64)
+    )
     with np.errstate(over="ignore", under="ignore"):
         expected = np.ldexp(x, n)
     for results in (*found.values(), *longs.values()):
@@ -314,7 +353,13 @@ def test_quotients_beside_remainders(kind):
              Function("quotient", "int", (kind, kind), f"[&] {{ int q; {call}; return q; }}()")]  # fmt: skip
     rest, quotient = call_each(launch, calls, x, y).values()
     whole = np.array([round(mpf(a) / mpf(b)) for a, b in zip(x.tolist(), y.tolist(), strict=True)])
-    assert rest == pytest.approx([float(mpf(a) - mpf(b) * int(q)) for a, b, q in zip(x.tolist(), y.tolist(), whole, strict=True)], abs=0)
+    assert rest == pytest.approx(
+        [
+            float(mpf(a) - mpf(b) * int(q))
+            for a, b, q in zip(x.tolist(), y.tolist(), whole, strict=True)
+        ],
+        abs=0,
+    )
     assert (np.abs(quotient) % 8 == np.abs(whole) % 8).all()
     assert ((quotient < 0) == (whole < 0))[quotient != 0].all()
 
@@ -322,17 +367,33 @@ def test_quotients_beside_remainders(kind):
 @pytest.mark.parametrize("kind", ["float", "double"])
 def test_integers_out_of_floats_end_where_their_type_does(kind):
     f = {"float": "f", "double": ""}[kind]
-    x = np.array([0.5, 1.5, 2.5, -0.5, -1.5, 1e6 + 0.5, 2.0**40, 1e30, -1e30, np.inf, -np.inf, np.nan], DTYPES[kind])
+    x = np.array(
+        [0.5, 1.5, 2.5, -0.5, -1.5, 1e6 + 0.5, 2.0**40, 1e30, -1e30, np.inf, -np.inf, np.nan],
+        DTYPES[kind],
+    )
     least, most = -(1 << 63), (1 << 63) - 1
     even = [0, 2, 2, 0, -2, 1000000, 1 << 40, most, least, most, least, least]
     away = [1, 2, 3, -1, -2, 1000001, 1 << 40, most, least, most, least, least]
     for result in ("long", "long long"):
         prefix = {"long": "l", "long long": "ll"}[result]
-        found = call_each(launch, functions(f"{result}({kind})", f"{prefix}rint{f} {prefix}round{f}"), x)
+        found = call_each(
+            launch, functions(f"{result}({kind})", f"{prefix}rint{f} {prefix}round{f}"), x
+        )
         assert found[f"{prefix}rint{f}({kind})"].tolist() == even
         assert found[f"{prefix}round{f}({kind})"].tolist() == away
-    exponent = call_each(launch, functions(f"int({kind})", f"ilogb{f}"), np.array([1, 0.75, 2.0**100, 0, np.inf, np.nan], x.dtype))
-    assert next(iter(exponent.values())).tolist() == [0, -1, 100, -(1 << 31), (1 << 31) - 1, -(1 << 31)]
+    exponent = call_each(
+        launch,
+        functions(f"int({kind})", f"ilogb{f}"),
+        np.array([1, 0.75, 2.0**100, 0, np.inf, np.nan], x.dtype),
+    )
+    assert next(iter(exponent.values())).tolist() == [
+        0,
+        -1,
+        100,
+        -(1 << 31),
+        (1 << 31) - 1,
+        -(1 << 31),
+    ]
 
 
 # ---- special values, and which function a name stands for
@@ -368,8 +429,13 @@ VALUES = {
 
 def test_special_values():
     calls = [Function(text, "double", ("int",), text) for text in VALUES]
-    include = "#include <math_constants.h>\n#define NAN CUDART_NAN_F\n#define INFINITY CUDART_INF_F\n"
-    found = [float(each[0]) for each in call_each(launch, calls, np.zeros(1, np.int32), include=include).values()]
+    include = (
+        "#include <math_constants.h>\n#define NAN CUDART_NAN_F\n#define INFINITY CUDART_INF_F\n"
+    )
+    found = [
+        float(each[0])
+        for each in call_each(launch, calls, np.zeros(1, np.int32), include=include).values()
+    ]
     wrong = {
         text: got
         for (text, wanted), got in zip(VALUES.items(), found, strict=True)
@@ -382,9 +448,13 @@ def test_special_values():
 @pytest.mark.parametrize("kind", ["float", "double"])
 def test_minus_zero_is_less_than_zero(kind):
     f = {"float": "f", "double": ""}[kind]
-    x, y = np.array([[0.0, -0.0, 0.0, -0.0, -3.0, np.nan], [-0.0, 0.0, 0.0, -0.0, -3.0, -0.0]], DTYPES[kind])
+    x, y = np.array(
+        [[0.0, -0.0, 0.0, -0.0, -3.0, np.nan], [-0.0, 0.0, 0.0, -0.0, -3.0, -0.0]], DTYPES[kind]
+    )
     for larger, smaller in ((f"fmax{f}", f"fmin{f}"), ("max", "min")):
-        high, low = call_each(launch, functions(f"{kind}({kind}, {kind})", f"{larger} {smaller}"), x, y).values()
+        high, low = call_each(
+            launch, functions(f"{kind}({kind}, {kind})", f"{larger} {smaller}"), x, y
+        ).values()
         assert high.tolist() == low.tolist() == [0, 0, 0, 0, -3, 0]
         assert np.signbit(high).tolist() == [False, False, False, True, True, True]
         assert np.signbit(low).tolist() == [True, True, False, True, True, True]
@@ -411,10 +481,30 @@ def test_a_name_without_an_ending_takes_either_type():
 
 FAST = {
     "__expf": (np.exp, -80, 80, lambda x, y: (2 + np.floor(np.abs(1.173 * x))) * ulp(y)),
-    "__exp10f": (lambda x: np.power(10.0, x), -36, 36, lambda x, y: (2 + np.floor(np.abs(2.97 * x))) * ulp(y)),
-    "__logf": (np.log, 1e-38, 1e38, lambda x, y: np.where((x >= 0.5) & (x <= 2), 2**-21.41, 3 * ulp(y))),
-    "__log2f": (np.log2, 1e-38, 1e38, lambda x, y: np.where((x >= 0.5) & (x <= 2), 2**-22, 2 * ulp(y))),
-    "__log10f": (np.log10, 1e-38, 1e38, lambda x, y: np.where((x >= 0.5) & (x <= 2), 2**-24, 3 * ulp(y))),
+    "__exp10f": (
+        lambda x: np.power(10.0, x),
+        -36,
+        36,
+        lambda x, y: (2 + np.floor(np.abs(2.97 * x))) * ulp(y),
+    ),
+    "__logf": (
+        np.log,
+        1e-38,
+        1e38,
+        lambda x, y: np.where((x >= 0.5) & (x <= 2), 2**-21.41, 3 * ulp(y)),
+    ),
+    "__log2f": (
+        np.log2,
+        1e-38,
+        1e38,
+        lambda x, y: np.where((x >= 0.5) & (x <= 2), 2**-22, 2 * ulp(y)),
+    ),
+    "__log10f": (
+        np.log10,
+        1e-38,
+        1e38,
+        lambda x, y: np.where((x >= 0.5) & (x <= 2), 2**-24, 3 * ulp(y)),
+    ),
     "__sinf": (np.sin, -math.pi, math.pi, lambda x, y: 2**-21.3),
     "__cosf": (np.cos, -math.pi, math.pi, lambda x, y: 2**-21.3),
     "__tanf": (np.tan, -1.5, 1.5, lambda x, y: 2**-20 * (1 + y * y)),
@@ -434,17 +524,29 @@ def test_fast_functions_are_as_close_as_a_gpus():
         rng = np.random.default_rng(7)
         uniform = rng.uniform(max(low, -80), min(high, 80), 2000)
         sizes = np.exp(rng.uniform(np.log(low), np.log(high), 2000)) if low > 0 else uniform
-        x = np.concatenate([uniform, sizes, rng.uniform(0.5, 2, 500) if low > 0 else [0.0]]).astype(np.float32)
+        x = np.concatenate([uniform, sizes, rng.uniform(0.5, 2, 500) if low > 0 else [0.0]]).astype(
+            np.float32
+        )
         found = call_each(launch, functions("float(float)", name), x)[f"{name}(float)"]
         exact = meaning(x.astype(np.float64))
         error = np.abs(found - exact) - bound(x.astype(np.float64), exact)
         worst = int(np.argmax(error))
-        assert error[worst] <= 0, f"{name}({x[worst]!r}) = {found[worst]!r}, exactly {exact[worst]!r}"
+        assert error[worst] <= 0, (
+            f"{name}({x[worst]!r}) = {found[worst]!r}, exactly {exact[worst]!r}"
+        )
 
 
 def test_fast_sine_and_cosine_together():
     x = np.linspace(-3.1, 3.1, 500, dtype=np.float32)
-    calls = [Function(name, "float", ("float",), f"[&] {{ float s, c; __sincosf(a, &s, &c); return {name}; }}()") for name in "sc"]
+    calls = [
+        Function(
+            name,
+            "float",
+            ("float",),
+            f"[&] {{ float s, c; __sincosf(a, &s, &c); return {name}; }}()",
+        )
+        for name in "sc"
+    ]
     s, c = call_each(launch, calls, x).values()
     assert np.abs(s - np.sin(x.astype(np.float64))).max() <= 2**-21.3
     assert np.abs(c - np.cos(x.astype(np.float64))).max() <= 2**-21.3
@@ -453,10 +555,17 @@ def test_fast_sine_and_cosine_together():
 def test_fast_quotients_and_powers():
     rng = np.random.default_rng(8)
     x, y = (np.exp2(rng.uniform(-60, 60, 1000)).astype(np.float32) for _ in range(2))
-    found = call_each(launch, functions("float(float, float)", "__fdividef"), x, y)["__fdividef(float, float)"]
+    found = call_each(launch, functions("float(float, float)", "__fdividef"), x, y)[
+        "__fdividef(float, float)"
+    ]
     exact = x.astype(np.float64) / y
     assert (np.abs(found - exact) <= 2.5 * ulp(exact)).all()
-    base, power = rng.uniform(0.5, 4, 1000).astype(np.float32), rng.uniform(-9, 9, 1000).astype(np.float32)
-    found = call_each(launch, functions("float(float, float)", "__powf"), base, power)["__powf(float, float)"]
+    base, power = (
+        rng.uniform(0.5, 4, 1000).astype(np.float32),
+        rng.uniform(-9, 9, 1000).astype(np.float32),
+    )
+    found = call_each(launch, functions("float(float, float)", "__powf"), base, power)[
+        "__powf(float, float)"
+    ]
     exact = np.power(base.astype(np.float64), power)
     assert (np.abs(found / exact - 1) <= 2.0**-21 + np.abs(power) * 2.0**-21).all()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from softmax_lib.emulator import native
+from softmax_lib.emulator import native, structs
 
 
 def compiled():
@@ -10,12 +10,12 @@ def compiled():
 
 
 def test_every_size_offset_and_enumerator_is_the_compilers():
-    assert compiled() == dict(native.layout())
+    assert compiled() == dict(structs.layout())
     native.check_layout(compiled())
 
 
 def test_the_layout_holds_all_that_crosses_over():
-    names = {name.partition(".")[0] for name, _ in native.layout()}
+    names = {name.partition(".")[0] for name, _ in structs.layout()}
     assert names == {
         "Array", "Line", "Request", "Fault", "Record", "LineCounts", "Hazard",
         "FaultKind", "Access", "StopReason", "Operation", "ValueType", "HazardKind",

@@ -55,10 +55,7 @@ def zero_is_negative(name, mode, a, b=0.0, c=None):
 
 def expect(kind, name, mode, *values):
     exact = [exactly(x) for x in values]
-    if name == "fma":
-        result = exact[0] * exact[1] + exact[2]
-    else:
-        result = ARITHMETIC[name](*exact)
+    result = exact[0] * exact[1] + exact[2] if name == "fma" else ARITHMETIC[name](*exact)
     return FORMATS[kind].round(result, mode, zero_is_negative(name, mode, *values))
 
 
@@ -72,14 +69,20 @@ def check_arithmetic(kind, names, columns):
     fma = {"float": "__fmaf", "double": "__fma"}[kind]
     calls = functions(
         f"{kind}({taken})",
-        " ".join(f"{fma if name == 'fma' else f'__{letter}{name}'}_{mode}" for name in names for mode in MODES),
+        " ".join(
+            f"{fma if name == 'fma' else f'__{letter}{name}'}_{mode}"
+            for name in names
+            for mode in MODES
+        ),
     )
     results = call_each(launch, calls, *columns)
     arguments = list(zip(*(column.tolist() for column in columns), strict=True))
     for call, (name, mode) in zip(calls, ((n, m) for n in names for m in MODES), strict=True):
         found = results[str(call)].tolist()
         expected = [expect(kind, name, mode, *each) for each in arguments]
-        wrong = [(a, y, e) for a, y, e in zip(arguments, found, expected, strict=True) if not same(y, e)]
+        wrong = [
+            (a, y, e) for a, y, e in zip(arguments, found, expected, strict=True) if not same(y, e)
+        ]
         assert not wrong, f"{call}: {wrong[:3]}"
 
 
@@ -115,12 +118,17 @@ def test_fused_products_are_rounded_once(kind):
 def test_infinities_and_what_is_no_number_pass_through_every_mode(kind):
     special = np.array([np.inf, -np.inf, np.nan, 0.0, -1.0], DTYPES[kind])
     a, b = (x.ravel() for x in np.meshgrid(special, special))
-    calls = functions(f"{kind}({kind}, {kind})", " ".join(f"__{kind[0]}add_{m} __{kind[0]}mul_{m} __{kind[0]}div_{m}" for m in MODES))
+    calls = functions(
+        f"{kind}({kind}, {kind})",
+        " ".join(f"__{kind[0]}add_{m} __{kind[0]}mul_{m} __{kind[0]}div_{m}" for m in MODES),
+    )
     results = call_each(launch, calls, a, b)
     with np.errstate(all="ignore"):
         expected = {"add": a + b, "mul": a * b, "div": a / b}
     for call in calls:
-        np.testing.assert_array_equal(results[str(call)], expected[call.name[3:6]], err_msg=str(call))
+        np.testing.assert_array_equal(
+            results[str(call)], expected[call.name[3:6]], err_msg=str(call)
+        )
 
 
 def test_a_reciprocal_root_is_rounded_once():
@@ -151,7 +159,10 @@ def to_integer(x, mode, kind, source):
 
 @pytest.mark.parametrize("source", ["float", "double"])
 def test_floats_become_integers_as_they_say(source):
-    special = np.array([np.nan, np.inf, -np.inf, 2**31 - 0.5, 2**31 - 1, -(2**31) - 0.5, -0.5, 0.5, 1.5, 2.5], DTYPES[source])
+    special = np.array(
+        [np.nan, np.inf, -np.inf, 2**31 - 0.5, 2**31 - 1, -(2**31) - 0.5, -0.5, 0.5, 1.5, 2.5],
+        DTYPES[source],
+    )
     x = np.concatenate([floats(source, 400, 10), special])
     calls = {
         Function(f"__{source}2{word}_{mode}", kind, (source,)): (kind, mode)
@@ -161,7 +172,11 @@ def test_floats_become_integers_as_they_say(source):
     results = call_each(launch, list(calls), x)
     for call, (kind, mode) in calls.items():
         expected = [to_integer(float(each), mode, kind, source) for each in x]
-        wrong = [(a, y, e) for a, y, e in zip(x, results[str(call)].tolist(), expected, strict=True) if y != e]
+        wrong = [
+            (a, y, e)
+            for a, y, e in zip(x, results[str(call)].tolist(), expected, strict=True)
+            if y != e
+        ]
         assert not wrong, f"{call}: {wrong[:3]}"
 
 
@@ -169,8 +184,15 @@ def test_floats_become_integers_as_they_say(source):
 def test_integers_become_floats_as_they_say(word):
     kind = INTEGERS[word]
     rng, bits = np.random.default_rng(11), np.iinfo(DTYPES[kind]).bits
-    x = (rng.integers(0, 1 << 63, 500, np.uint64) * 2 >> rng.integers(64 - bits, 64, 500, np.uint64)).astype(DTYPES[kind])
-    ties = [(1 << 24) + 1, (1 << 24) + 3, (1 << 31) - 1, *([(1 << 53) + 1, (1 << 53) + 3, (1 << 63) - 1, (1 << 62) + (1 << 38) + 1] * (bits == 64))]
+    x = (
+        rng.integers(0, 1 << 63, 500, np.uint64) * 2 >> rng.integers(64 - bits, 64, 500, np.uint64)
+    ).astype(DTYPES[kind])
+    ties = [
+        (1 << 24) + 1,
+        (1 << 24) + 3,
+        (1 << 31) - 1,
+        *([(1 << 53) + 1, (1 << 53) + 3, (1 << 63) - 1, (1 << 62) + (1 << 38) + 1] * (bits == 64)),
+    ]
     x = np.concatenate([x, np.array([*ties, 0], x.dtype)])
     calls = [Function(f"__{word}2float_{mode}", "float", (kind,)) for mode in MODES]
     if bits == 64:
@@ -184,11 +206,16 @@ def test_integers_become_floats_as_they_say(word):
 
 
 def test_doubles_become_floats_as_they_say():
-    x = np.concatenate([floats("double", 300, 12), floats("float", 300, 13).astype(np.float64) * (1 + 2.0**-25)])
+    x = np.concatenate(
+        [floats("double", 300, 12), floats("float", 300, 13).astype(np.float64) * (1 + 2.0**-25)]
+    )
     calls = [Function(f"__double2float_{mode}", "float", ("double",)) for mode in MODES]
     results = call_each(launch, calls, x)
     for call in calls:
-        expected = [FORMATS["float"].round(exactly(each), call.name[-2:], math.copysign(1, each) < 0) for each in x]
+        expected = [
+            FORMATS["float"].round(exactly(each), call.name[-2:], math.copysign(1, each) < 0)
+            for each in x
+        ]
         assert results[str(call)].tolist() == expected, call
 
 
@@ -198,7 +225,10 @@ def test_the_same_bits_read_anew():
     x, n = bits.view(np.float32), bits.view(np.int32)
     of_float = call_each(
         launch,
-        [*functions("int(float)", "__float_as_int"), *functions("unsigned(float)", "__float_as_uint")],
+        [
+            *functions("int(float)", "__float_as_int"),
+            *functions("unsigned(float)", "__float_as_uint"),
+        ],
         x,
     )
     assert (of_float["__float_as_int(float)"] == n).all()

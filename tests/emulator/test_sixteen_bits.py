@@ -40,7 +40,9 @@ def columns(kind, count):
     """A strategy: rows of `count` numbers, all bits, or edges more often than by chance."""
     number = st.integers(0, 0xFFFF) | st.sampled_from(edges(kind))
     rows = st.lists(st.tuples(*[number] * count), min_size=100, max_size=400)
-    return rows.map(lambda some: [np.array(column, np.uint16) for column in zip(*some, strict=True)])
+    return rows.map(
+        lambda some: [np.array(column, np.uint16) for column in zip(*some, strict=True)]
+    )
 
 
 def run(kind, calls, *of_bits):
@@ -48,7 +50,9 @@ def run(kind, calls, *of_bits):
     given_ = [bits.view(DTYPES[kind.number]) for bits in of_bits]
     results = call_each(launch, list(calls), *given_, include=kind.include)
     return {
-        call: results[str(call)].view(np.uint16) if call.result in (kind.number, kind.pair) else results[str(call)]
+        call: results[str(call)].view(np.uint16)
+        if call.result in (kind.number, kind.pair)
+        else results[str(call)]
         for call in calls
     }
 
@@ -62,7 +66,9 @@ def meaning(kind, name, *bits):
 def assert_same(call, found, expected, *bits):
     """Equal bits; so there is one NaN."""
     wrong = np.flatnonzero(found != expected)
-    assert not len(wrong), f"{call}: {[[hex(each[i]) for each in (*bits, found, expected)] for i in wrong[:3]]}"
+    assert not len(wrong), (
+        f"{call}: {[[hex(each[i]) for each in (*bits, found, expected)] for i in wrong[:3]]}"
+    )
 
 
 @both_kinds
@@ -83,7 +89,13 @@ def between(kind):
     some = np.concatenate([on, middles, beyond, [-x for x in beyond], [-0.0]])
     with np.errstate(over="ignore"):
         exact = some.astype(np.float32)
-        return np.concatenate([exact, np.nextafter(exact, np.float32(np.inf)), np.nextafter(exact, -np.float32(np.inf))])
+        return np.concatenate(
+            [
+                exact,
+                np.nextafter(exact, np.float32(np.inf)),
+                np.nextafter(exact, -np.float32(np.inf)),
+            ]
+        )
 
 
 @both_kinds
@@ -109,11 +121,16 @@ def test_floats_and_doubles_become_the_nearest_number(kind):
 @both_kinds
 def test_floats_become_numbers_in_each_mode(kind):
     x = between(kind)
-    x = np.concatenate([x[np.isfinite(x)][:: len(x) // 3000], [-0.0, 0.0, 1e-45, -1e-45, 3e38, -3e38]]).astype(np.float32)
+    x = np.concatenate(
+        [x[np.isfinite(x)][:: len(x) // 3000], [-0.0, 0.0, 1e-45, -1e-45, 3e38, -3e38]]
+    ).astype(np.float32)
     calls = [Function(f"__float2{kind.word}_{mode}", kind.number, ("float",)) for mode in MODES]
     results = call_each(launch, calls, x, include=kind.include)
     for call in calls:
-        exact = (FORMATS[kind.word].round(Fraction(float(each)), call.name[-2:], np.signbit(each)) for each in x)
+        exact = (
+            FORMATS[kind.word].round(Fraction(float(each)), call.name[-2:], np.signbit(each))
+            for each in x
+        )
         assert_same(call, results[str(call)].view(np.uint16), kind.nearest(np.array(list(exact))))
 
 
@@ -126,10 +143,17 @@ WORDS = {"short": "short", "ushort": "unsigned short", "int": "int", "uint": "un
 def test_integers_become_numbers_in_each_mode(kind, word):
     integer = WORDS[word]
     limits, rng = np.iinfo(DTYPES[integer]), np.random.default_rng(1)
-    sizes = rng.integers(0, 1 << 63, 1000, np.uint64) * 2 >> rng.integers(64 - limits.bits, 64, 1000, np.uint64)
+    sizes = rng.integers(0, 1 << 63, 1000, np.uint64) * 2 >> rng.integers(
+        64 - limits.bits, 64, 1000, np.uint64
+    )
     edge = [0, 1, 255, 256, 257, 2049, 2051, limits.max, limits.max - 1, *([65519, 65520, 65504] * (limits.bits > 16)),
             *([(1 << 62) + (1 << 54), (1 << 62) + (1 << 54) + 1] * (limits.bits == 64))]  # fmt: skip
-    x = np.concatenate([sizes.astype(DTYPES[integer]), np.array([each for each in edge if each <= limits.max], DTYPES[integer])])
+    x = np.concatenate(
+        [
+            sizes.astype(DTYPES[integer]),
+            np.array([each for each in edge if each <= limits.max], DTYPES[integer]),
+        ]
+    )
     x = np.concatenate([x, -x]) if limits.min else x
     calls = [Function(f"__{word}2{kind.word}_{mode}", kind.number, (integer,)) for mode in MODES]
     results = call_each(launch, calls, x, include=kind.include)
@@ -151,16 +175,24 @@ def test_every_number_becomes_an_integer_in_each_mode(kind):
     }
     calls |= {Function(f"__{kind.word}2{word}_rz", integer, (kind.number,)): (integer, "rz")
               for word, integer in (("char", "signed char"), ("uchar", "unsigned char"))}  # fmt: skip
-    calls |= {Function(f"as {integer}", integer, (kind.number,), f"({integer})a"): (integer, "rz") for integer in WORDS.values()}
+    calls |= {
+        Function(f"as {integer}", integer, (kind.number,), f"({integer})a"): (integer, "rz")
+        for integer in WORDS.values()
+    }
     results, x = run(kind, calls, ALL), kind.values(ALL)
     for call, (integer, mode) in calls.items():
         limits = np.iinfo(DTYPES[integer])
         no_number = 0 if limits.bits < 64 else limits.min or 1 << 63
         is_number = ~np.isnan(x)
         assert (results[call][~is_number] == no_number).all(), call
-        expected = [int(max(limits.min, min(limits.max, each))) for each in rounding[mode](x[is_number]).tolist()]
+        expected = [
+            int(max(limits.min, min(limits.max, each)))
+            for each in rounding[mode](x[is_number]).tolist()
+        ]
         wrong = np.flatnonzero(results[call][is_number] != np.array(expected, DTYPES[integer]))
-        assert not len(wrong), f"{call}: {[(x[is_number][i], results[call][is_number][i]) for i in wrong[:3]]}"
+        assert not len(wrong), (
+            f"{call}: {[(x[is_number][i], results[call][is_number][i]) for i in wrong[:3]]}"
+        )
 
 
 @both_kinds
@@ -175,7 +207,9 @@ def test_the_tangent_that_is_approximate(kind):
     call = Function("htanh_approx", kind.number, (kind.number,))
     found, exact = kind.values(run(kind, [call], ALL)[call]), np.tanh(kind.values(ALL))
     is_number = ~np.isnan(exact)
-    assert (np.abs(found - exact) <= 2.0**-10 * np.abs(exact) + 2.0**-24)[is_number].all() or kind is BFLOAT
+    assert (np.abs(found - exact) <= 2.0**-10 * np.abs(exact) + 2.0**-24)[
+        is_number
+    ].all() or kind is BFLOAT
     assert (np.abs(found - exact) <= 2.0**-7 * np.abs(exact) + 2.0**-133)[is_number].all()
     assert np.isnan(found[~is_number]).all()
 
@@ -213,10 +247,16 @@ def test_fused_products(kind):
     def check(of_three):
         a, b, c = of_three
         with np.errstate(invalid="ignore"):
-            c[::3] = kind.nearest(-kind.values(a) * kind.values(b))[::3]  # what rounding it loses is left
+            c[::3] = kind.nearest(-kind.values(a) * kind.values(b))[
+                ::3
+            ]  # what rounding it loses is left
         exact = fused(kind, a, b, c)
         with np.errstate(invalid="ignore"):
-            expected = [exact, np.where(np.isnan(exact), 0, np.clip(exact, 0, 1)) + 0.0, np.where(exact < 0, 0, exact) + 0.0]
+            expected = [
+                exact,
+                np.where(np.isnan(exact), 0, np.clip(exact, 0, 1)) + 0.0,
+                np.where(exact < 0, 0, exact) + 0.0,
+            ]
         for (call, found), wanted in zip(run(kind, calls, a, b, c).items(), expected, strict=True):
             assert_same(call, found, kind.nearest(wanted), a, b, c)
 
@@ -227,13 +267,19 @@ def test_fused_products(kind):
 def test_comparisons(kind):
     two, pairs = (kind.number,) * 2, (kind.pair,) * 2
     of_two = {Function(f"__h{name}", "bool", two): name for name in COMPARISONS}
-    of_two |= {Function(f"a {sign} b", "bool", two, f"a {sign} b"): name for sign, name in RELATIONS.items()}
+    of_two |= {
+        Function(f"a {sign} b", "bool", two, f"a {sign} b"): name
+        for sign, name in RELATIONS.items()
+    }
     of_pairs = {}
     for name in COMPARISONS:
         of_pairs[Function(f"__h{name}2", kind.pair, pairs)] = name
         of_pairs[Function(f"__h{name}2_mask", "unsigned", pairs)] = name
         of_pairs[Function(f"__hb{name}2", "bool", pairs)] = name
-    of_pairs |= {Function(f"a {sign} b", "bool", pairs, f"a {sign} b"): name for sign, name in RELATIONS.items()}
+    of_pairs |= {
+        Function(f"a {sign} b", "bool", pairs, f"a {sign} b"): name
+        for sign, name in RELATIONS.items()
+    }
 
     @given(columns(kind, 2))
     def check(some):
@@ -270,7 +316,12 @@ def test_functions_of_pairs_do_the_same_to_both(kind):
 @both_kinds
 def test_fused_products_of_pairs_do_the_same_to_both(kind):
     rng = np.random.default_rng(3)
-    numbers = [np.concatenate([rng.integers(0, 1 << 16, 600), rng.choice(edges(kind), 200)]).astype(np.uint16) for _ in range(3)]
+    numbers = [
+        np.concatenate([rng.integers(0, 1 << 16, 600), rng.choice(edges(kind), 200)]).astype(
+            np.uint16
+        )
+        for _ in range(3)
+    ]
     for ending in ("", "_sat", "_relu"):
         one = Function(f"__hfma{ending}", kind.number, (kind.number,) * 3)
         two = Function(f"__hfma2{ending}", kind.pair, (kind.pair,) * 3)
@@ -293,7 +344,11 @@ def test_pairs_as_complex_numbers(kind):
 def test_what_is_no_number_and_what_is_infinite(kind):
     number, pair = (kind.number,), (kind.pair,)
     x = kind.values(ALL)
-    calls = [Function("__hisnan", "bool", number), Function("__hisinf", "int", number), Function("bool", "bool", number, "(bool)a")]
+    calls = [
+        Function("__hisnan", "bool", number),
+        Function("__hisinf", "int", number),
+        Function("bool", "bool", number, "(bool)a"),
+    ]
     is_nan, is_infinite, is_true = run(kind, calls, ALL).values()
     assert (is_nan == np.isnan(x)).all()
     assert (is_infinite == np.isposinf(x) * 1 - np.isneginf(x)).all()
@@ -312,7 +367,10 @@ def test_signs_and_steps(kind):
             Function(text, kind.number, (kind.number,), expression)
             for change, same_as in CHANGES.items()
             for text, expression in (
-                (change, f"[&] {{ {kind.number} c = a; {kind.number} d = {change.replace('a', 'c')}; return d; }}()"),
+                (
+                    change,
+                    f"[&] {{ {kind.number} c = a; {kind.number} d = {change.replace('a', 'c')}; return d; }}()",
+                ),
                 (f"{change} by name", f"[&] {{ {kind.number} one = {one}; return {same_as}; }}()"),
             )
         ],
@@ -321,7 +379,15 @@ def test_signs_and_steps(kind):
     results = list(found.values())
     for change, by_operator, by_name in zip(CHANGES, results[::2], results[1::2], strict=True):
         assert (by_operator == by_name).all(), change
-    after = [Function("after", kind.number, (kind.number,), f"[&] {{ {kind.number} c = a; c{sign}; return c; }}()") for sign in ("++", "--")]
+    after = [
+        Function(
+            "after",
+            kind.number,
+            (kind.number,),
+            f"[&] {{ {kind.number} c = a; c{sign}; return c; }}()",
+        )
+        for sign in ("++", "--")
+    ]
     for call, name in zip(after, ("__hadd", "__hsub"), strict=True):
         expected = meaning(kind, name, ALL, np.full_like(ALL, kind.nearest(1.0)))
         assert_same(call, run(kind, [call], ALL)[call], expected, ALL)
@@ -350,7 +416,10 @@ def test_pairs_are_put_together_and_taken_apart(kind):
         f"__ushort_as_{word}(__{word}_as_ushort(a.y))": a[:, 1],
         f"{number}({number}_raw(a.y))": a[:, 1],
     }  # fmt: skip
-    calls = {Function(text, pair if bits.ndim == 2 else number, (pair, pair), text): bits for text, bits in mixed.items()}
+    calls = {
+        Function(text, pair if bits.ndim == 2 else number, (pair, pair), text): bits
+        for text, bits in mixed.items()
+    }
     for call, found in run(kind, calls, a, b).items():
         assert (found == calls[call]).all(), call
 

@@ -42,7 +42,7 @@ def test_a_broken_cell_gets_its_hazard_with_its_line(shell, capsys):
 @pytest.mark.parametrize(
     ("line", "text", "words"),
     [
-        ("", "float sum;", "kernel.cu needs exactly one extern"),
+        ("", "float sum;", "kernel.cu needs exactly one __global__"),
         ("--rows many", "float sum;", "%%cuda: argument --rows: invalid int value"),
         ("--name mine", kernels["naive"].source.text.replace("row_max = ", "row_man = ", 1),
          "mine.cu:18:"),
@@ -53,3 +53,16 @@ def test_what_cannot_run_is_said_in_words_and_not_raised(shell, capsys, line, te
     out = run_cell(shell, capsys, line, text)
     assert words in out
     assert "Traceback" not in out
+
+
+def test_any_kernel_is_launched_in_words(shell, capsys):
+    text = "__global__ void fill(int* n, int by) {\n    n[blockIdx.x * blockDim.x + threadIdx.x] = by;\n}"
+    out = run_cell(shell, capsys, "--grid 2 --block 32 --arg n:i32:64 --arg 7", text)
+    assert out.startswith("no hazard found\n")
+    assert "fill, 2 blocks of 32 threads: 256 bytes asked for, 256 moved" in out
+    out = run_cell(shell, capsys, "--grid 3 --block 32 --arg n:i32:64 --arg 7 --name mine", text)
+    assert "past the end of its 64 elements at mine.cu:2." in out.replace("\n", " ")
+    out = run_cell(shell, capsys, "--grid 3 --block 32 --arg n:f32:64 --arg 7", text)
+    assert out.startswith(
+        "Argument 1 of fill is an array of float32; `int* n` takes an array of int32."
+    )

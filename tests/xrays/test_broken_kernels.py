@@ -239,10 +239,8 @@ def test_a_good_kernel_has_no_hazard_at_any_block_size(name, block_size):
         (HEAD + '    int lane;\n    asm("mov.u32 %0, %%laneid;" : "=r"(lane));\n    y[0] = lane;\n}\n',
          "mine.cu:3 uses inline PTX"),
         ("#include <mma.h>\n" + HEAD + "}\n", "mine.cu:1 uses tensor cores"),
-        ("#include <cooperative_groups.h>\n" + HEAD + "}\n", "mine.cu:1 uses cooperative groups"),
-        ("#include <cuda/barrier>\n" + HEAD + "}\n", "mine.cu:1 uses asynchronous and bulk copies"),
-        (HEAD.replace("void", "void __cluster_dims__(2, 1, 1)") + "}\n", "mine.cu:1 uses cooperative"),
-        ("#include <cuda_fp16.h>\n" + HEAD + "}\n", "mine.cu:1 uses 16-bit"),
+        ("#include <cuda/ptx>\n" + HEAD + "}\n", "mine.cu:1 uses PTX as functions"),
+        (HEAD + "    tex1Dfetch<float>(0, 1);\n}\n", "mine.cu:2 uses textures"),
     ],
 )  # fmt: skip
 def test_what_the_emulator_lacks_is_named_at_its_line(text, words):

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include <type_traits>
+#include <utility>
 
 #include "kernel_interface.h"
 #include "memory_functions.h"
@@ -30,11 +31,14 @@ EMULATOR_INLINE float flushed(float value) {
     return __builtin_fabsf(value) < FLT_MIN ? __builtin_copysignf(0.0f, value) : value;
 }
 
-// Atomic additions of floats flush subnormals in global memory, and keep them in shared memory.
+// Atomic additions of floats flush subnormals in global memory, and keep them in shared memory. Of all
+// NaNs they give one.
 template <class T>
 EMULATOR_INLINE T add_at(const void* address, T old, T value) {
     if constexpr (std::is_same_v<T, float>) {
-        if (!emulator_is_shared(address)) return flushed(flushed(old) + flushed(value));
+        bool is_kept = emulator_is_shared(address);
+        float sum = is_kept ? old + value : flushed(flushed(old) + flushed(value));
+        return sum != sum ? from_bits<float>(0x7fffffff) : sum;
     }
     return old + value;
 }
@@ -46,6 +50,10 @@ constexpr bool is_16_bit_float = is_one_of<T, __half, __half2, __nv_bfloat16, __
 template <class T>
 constexpr bool never = false;
 
+struct NoAtomic {};
+template <class Result>
+using atomic_result = std::enable_if_t<!std::is_same_v<Result, NoAtomic>, Result>;
+
 }  // namespace emulator
 
 // Overloads rather than one template, so that a kernel can add its own, such as a float's maximum.
@@ -56,19 +64,24 @@ constexpr bool never = false;
 
 // What no other overload takes comes here. The scope says who else takes part; here every atomic is
 // one for all.
-#define EMULATOR_NO_OTHER_ATOMIC(name, types)                                                     \
-    template <class T>                                                                            \
-    EMULATOR_INLINE T name(T*, ...) {                                                             \
-        static_assert(emulator::never<T>, "CUDA has no " #name "() on this type, but on " types); \
-    }                                                                                             \
-    template <class T, class... Values>                                                           \
-    EMULATOR_INLINE auto name##_block(T* address, Values... values) {                             \
-        return name(address, values...);                                                          \
-    }                                                                                             \
-    template <class T, class... Values>                                                           \
-    EMULATOR_INLINE auto name##_system(T* address, Values... values) {                            \
-        return name(address, values...);                                                          \
+#define EMULATOR_REFUSED_ATOMIC(name, plain, types)                                                \
+    template <class T>                                                                             \
+    EMULATOR_INLINE emulator::NoAtomic name(T*, ...) {                                             \
+        static_assert(emulator::never<T>, "CUDA has no " #plain "() on this type, but on " types); \
+        return {};                                                                                 \
     }
+#define EMULATOR_ATOMIC_OF_SCOPE(name, plain)                                                               \
+    template <class T, class... Values>                                                                     \
+    EMULATOR_INLINE emulator::atomic_result<decltype(plain(std::declval<T*>(), std::declval<Values>()...))> \
+    name(T* address, Values... values) {                                                                    \
+        return plain(address, values...);                                                                   \
+    }
+#define EMULATOR_NO_OTHER_ATOMIC(name, types)             \
+    EMULATOR_REFUSED_ATOMIC(name, name, types)            \
+    EMULATOR_REFUSED_ATOMIC(name##_block, name, types)    \
+    EMULATOR_REFUSED_ATOMIC(name##_system, name, types)   \
+    EMULATOR_ATOMIC_OF_SCOPE(name##_block, name)          \
+    EMULATOR_ATOMIC_OF_SCOPE(name##_system, name)
 
 EMULATOR_ATOMIC(atomicAdd, int, old + value)
 EMULATOR_ATOMIC(atomicAdd, unsigned, old + value)
@@ -150,3 +163,5 @@ EMULATOR_INLINE T atomicAdd(T* address, emulator::same<T> value) {
 #undef EMULATOR_BITWISE_ATOMIC
 #undef EMULATOR_CAS
 #undef EMULATOR_NO_OTHER_ATOMIC
+#undef EMULATOR_REFUSED_ATOMIC
+#undef EMULATOR_ATOMIC_OF_SCOPE

@@ -2,7 +2,7 @@
 //
 // A CUDA thread is a fiber and a block runs on one OS thread, so __shared__ variables are
 // thread_local ones and every barrier, shuffle and vote is a call that may switch fibers.
-// WARP, lanes a warp, comes from the command line.
+// EMULATOR_WARP, lanes a warp, comes from the command line.
 #pragma once
 #include <fenv.h>
 #include <float.h>
@@ -23,6 +23,14 @@
 
 // ---- 1. words of the language
 
+// What NVIDIA's compilers define: a kernel is compiled as for an H100 or H200.
+#define __CUDACC__ 1
+#define __CUDA_ARCH__ 900
+#define __CUDACC_VER_MAJOR__ 13
+#define __CUDACC_VER_MINOR__ 0
+#define CUDART_VERSION 13000
+#define CUDA_VERSION 13000
+
 #define __global__ __attribute__((noinline, used))
 #define __device__
 #define __host__
@@ -30,6 +38,8 @@
 #define __managed__
 #define __grid_constant__
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)
+#define __maxnreg__(...)
 // Inside a function thread_local implies static. Without constinit g++ guards a float4's by a flag,
 // which a trace would take for shared memory.
 #ifdef __clang__
@@ -65,13 +75,15 @@
 #define blockIdx (::uint3{EMULATOR_AXES(emulator_block_index)})
 #define blockDim (::dim3(EMULATOR_AXES(emulator_block_size)))
 #define gridDim (::dim3(EMULATOR_AXES(emulator_grid_size)))
-static constexpr int warpSize = WARP;
+static constexpr int warpSize = EMULATOR_WARP;
 
 // ---- 3. threads together, memory, atomics
 
 #include "atomics.h"
 #include "memory_functions.h"
 #include "warp_functions.h"
+#include "host_types.h"
+#include "textures.h"
 
 // ---- 4. stopping, and printing
 

@@ -1,4 +1,4 @@
-// Sizes, offsets and enumerators as they were compiled; native.py holds its own against them.
+// Sizes, offsets and enumerators as they were compiled; structs.py holds its own against them.
 #include <cstddef>
 
 #include "launch.h"

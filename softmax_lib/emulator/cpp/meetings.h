@@ -21,11 +21,11 @@ EMULATOR_INLINE unsigned thread_of_block() {
 EMULATOR_INLINE unsigned block_threads() {
     return emulator_block_size(0) * emulator_block_size(1) * emulator_block_size(2);
 }
-EMULATOR_INLINE unsigned lane_of_warp() { return thread_of_block() % WARP; }
+EMULATOR_INLINE unsigned lane_of_warp() { return thread_of_block() % EMULATOR_WARP; }
 
 enum class MeetingKind : uint8_t { barrier, tile, lanes };
 
-constexpr unsigned ALL_LANES = ~0u >> (32 - WARP);
+constexpr unsigned ALL_LANES = ~0u >> (32 - EMULATOR_WARP);
 constexpr int MOST_SEATS = 32;  // a tile has at most as many warps
 constexpr int NO_SEAT = -1;
 
@@ -52,7 +52,7 @@ struct Waiting {
 struct BlockState {
     uint64_t mark;
     Waiting* meetings;                  // the last who came to each
-    unsigned gatherings[1024 / WARP];   // of lanes, that are over, by warp
+    unsigned gatherings[1024 / EMULATOR_WARP];   // of lanes, that are over, by warp
     uint64_t phase;                     // of the barrier that threads arrive at and wait for apart
     unsigned arrived;
     // What a thread waits for at the barrier of its cluster: the runtime's number of it. At most two
@@ -143,7 +143,7 @@ EMULATOR_UNSEEN unsigned gatherings_of(unsigned warp) { return block_state().gat
 // lets all others run as far as they can. Then those at the first line go on, as the hardware lets
 // the branches of an if end before it goes on behind it.
 EMULATOR_INLINE unsigned gather_lanes(Place place) {
-    Waiting mine{MeetingKind::lanes, thread_of_block() / WARP, 0, place, lane_of_warp()};
+    Waiting mine{MeetingKind::lanes, thread_of_block() / EMULATOR_WARP, 0, place, lane_of_warp()};
     join(mine);
     while (!mine.is_over) {
         unsigned seen = gatherings_of(mine.number);

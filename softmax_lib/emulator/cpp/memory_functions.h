@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <new>  // a kernel can construct something in place without it
+
 #include "kernel_interface.h"
 #include "meetings.h"
 
@@ -51,7 +53,6 @@ EMULATOR_UNSEEN char* shared_origin() {
 
 }  // namespace emulator
 
-EMULATOR_INLINE unsigned __isShared(const void* pointer) { return emulator_is_shared(pointer); }
 EMULATOR_INLINE unsigned __isLocal(const void* pointer) { return emulator::is_local(pointer); }
 EMULATOR_INLINE unsigned __isGlobal(const void* pointer) {
     return !emulator_is_shared(pointer) && !emulator::is_local(pointer);
@@ -110,6 +111,8 @@ EMULATOR_INLINE void* __cluster_map_shared_rank(const void* pointer, unsigned ra
 }
 EMULATOR_INLINE unsigned __cluster_query_shared_rank(const void* pointer) { return emulator_shared_rank(pointer); }
 EMULATOR_INLINE unsigned __isClusterShared(const void* pointer) { return emulator_is_shared(pointer); }
+// The block's own, and no other block's of the cluster.
 EMULATOR_INLINE unsigned __isCtaShared(const void* pointer) {
     return emulator_is_shared(pointer) && emulator_shared_rank(pointer) == __clusterRelativeBlockRank();
 }
+EMULATOR_INLINE unsigned __isShared(const void* pointer) { return __isCtaShared(pointer); }

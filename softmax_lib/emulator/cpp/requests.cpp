@@ -74,7 +74,7 @@ void Requests::close_all(size_t slot) {
     for (size_t warp = 0; warp < warps_; warp++) close(slot, static_cast<int>(warp));
 }
 
-// A lane that waited for others in between has several runs: makes them one.
+// A lane that waited for others in between has several runs: makes them one, and lanes rise.
 void Requests::gather(Pending& pending) {
     std::vector<uint64_t> of_lane[32];
     for (size_t i = 0; i < pending.runs.size(); i++) {
@@ -95,12 +95,11 @@ void Requests::gather(Pending& pending) {
 
 // The n-th accesses of all lanes are one request.
 void Requests::close_line(LineCounts& line, Pending& pending) {
-    uint32_t seen = 0, twice = 0;
-    for (const Run& run : pending.runs) {
-        twice |= seen & 1u << run.lane;
-        seen |= 1u << run.lane;
+    bool is_rising = true;
+    for (size_t i = 1; i < pending.runs.size(); i++) {
+        is_rising = is_rising && pending.runs[i - 1].lane < pending.runs[i].lane;
     }
-    if (twice) gather(pending);
+    if (!is_rising) gather(pending);
     const uint64_t *at[32], *end[32];
     int lanes = static_cast<int>(pending.runs.size());
     for (int i = 0; i < lanes; i++) at[i] = pending.addresses.data() + pending.runs[i].start;
@@ -108,12 +107,15 @@ void Requests::close_line(LineCounts& line, Pending& pending) {
     end[lanes - 1] = pending.addresses.data() + pending.addresses.size();
     for (;;) {
         uint64_t addresses[32];
+        uint8_t lane_of[32];
         int taking_part = 0;
         for (int i = 0; i < lanes; i++) {
-            if (at[i] < end[i]) addresses[taking_part++] = *at[i]++;
+            if (at[i] == end[i]) continue;
+            lane_of[taking_part] = static_cast<uint8_t>(pending.runs[i].lane);
+            addresses[taking_part++] = *at[i]++;
         }
         if (!taking_part) break;
-        count_request(line, addresses, taking_part);
+        count_request(line, addresses, lane_of, taking_part);
     }
     pending.addresses.clear();
     pending.runs.clear();
@@ -149,15 +151,15 @@ static int count_sectors(const uint64_t* addresses, int lanes, unsigned size) {
 
 // Each bank serves one word a pass; lanes that want the same word share it. 8 bytes a lane go by
 // half warps, 16 by quarters.
-static int count_wavefronts(const uint64_t* addresses, int lanes, unsigned size) {
+static int count_wavefronts(const uint64_t* addresses, const uint8_t* lane_of, int lanes, unsigned size) {
     int words = size > BANK_BYTES ? static_cast<int>(size / BANK_BYTES) : 1;
     int group = static_cast<int>(BANKS) / words, passes = 0;
-    for (int start = 0; start < lanes; start += group) {
+    for (int at = 0; at < lanes;) {
         uint64_t of_bank[BANKS][32];
         uint8_t count[BANKS] = {}, most = 0;
-        for (int lane = start; lane < std::min(start + group, lanes); lane++) {
+        for (int part = lane_of[at] / group; at < lanes && lane_of[at] / group == part; at++) {
             for (int i = 0; i < words; i++) {
-                uint64_t word = addresses[lane] / BANK_BYTES + i;
+                uint64_t word = addresses[at] / BANK_BYTES + i;
                 int bank = static_cast<int>(word % BANKS), seen = 0;
                 while (seen < count[bank] && of_bank[bank][seen] != word) seen++;
                 if (seen == count[bank]) of_bank[bank][count[bank]++] = word;
@@ -169,12 +171,12 @@ static int count_wavefronts(const uint64_t* addresses, int lanes, unsigned size)
     return passes;
 }
 
-void Requests::count_request(LineCounts& line, const uint64_t* addresses, int lanes) {
+void Requests::count_request(LineCounts& line, const uint64_t* addresses, const uint8_t* lane_of, int lanes) {
     line.requests++;
     line.lanes += lanes;
     line.bytes += static_cast<uint64_t>(count_addresses(addresses, lanes)) * line.size;
     if (line.is_shared) {
-        line.wavefronts += count_wavefronts(addresses, lanes, line.size);
+        line.wavefronts += count_wavefronts(addresses, lane_of, lanes, line.size);
         line.ideal += (lanes * line.size + BANKS * BANK_BYTES - 1) / (BANKS * BANK_BYTES);
     } else {
         line.sectors += count_sectors(addresses, lanes, line.size);

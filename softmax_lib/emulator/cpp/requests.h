@@ -76,7 +76,7 @@ private:
     uint32_t index_of(const ThreadAccess& access);
     static void close_line(LineCounts& line, Pending& pending);
     static void gather(Pending& pending);
-    static void count_request(LineCounts& line, const uint64_t* addresses, int lanes);
+    static void count_request(LineCounts& line, const uint64_t* addresses, const uint8_t* lane_of, int lanes);
 
     size_t warps_;
     int warp_size_;

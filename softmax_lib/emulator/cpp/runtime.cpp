@@ -3,6 +3,7 @@
 #include "block.cpp"
 #include "warp_calls.cpp"
 #include "diagnosis.cpp"
+#include "waiting.cpp"
 #include "scheduler.cpp"
 #include "signals.cpp"
 #include "requests.cpp"

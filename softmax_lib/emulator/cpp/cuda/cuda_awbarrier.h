@@ -41,7 +41,7 @@ public:
     __forceinline__ bool try_wait_parity(bool is_odd, uint32_t, EMULATOR_PLACE) {
         return __mbarrier_test_wait_parity(&word_, is_odd, file, line);
     }
-    static constexpr __forceinline__ uint32_t max() { return emulator::MBARRIER_MOST; }
+    static constexpr __forceinline__ uint32_t max() { return __mbarrier_maximum_count(); }
 
 private:
     uint64_t word_;

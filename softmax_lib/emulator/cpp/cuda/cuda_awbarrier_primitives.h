@@ -5,7 +5,7 @@
 typedef uint64_t __mbarrier_t;
 typedef uint64_t __mbarrier_token_t;
 
-EMULATOR_INLINE uint32_t __mbarrier_maximum_count() { return emulator::MBARRIER_MOST; }
+EMULATOR_INLINE constexpr uint32_t __mbarrier_maximum_count() { return (1u << 14) - 1; }
 EMULATOR_INLINE void __mbarrier_init(__mbarrier_t* barrier, uint32_t expected) {
     *barrier = emulator::new_mbarrier(expected);
 }
@@ -28,7 +28,8 @@ EMULATOR_INLINE bool __mbarrier_try_wait(__mbarrier_t* barrier, __mbarrier_token
 EMULATOR_INLINE bool __mbarrier_try_wait_parity(__mbarrier_t* barrier, bool is_odd, uint32_t, EMULATOR_PLACE) {
     return emulator::is_over_soon(barrier, is_odd, {file, line});
 }
-// How many were missing when the token's thread arrived, itself among them.
+// How many were missing when the token's thread arrived, itself among them. The lanes of a GPU's warp
+// arrive together, and those of the emulator one after the other.
 EMULATOR_INLINE uint32_t __mbarrier_token_pending_count(__mbarrier_token_t token) {
     return emulator::unpack(token).missing;
 }

@@ -51,7 +51,7 @@ private:
 
     template <class T>
     __forceinline__ T from_lane(const T& value, unsigned lane, emulator::Place place) const {
-        return emulator::shuffle_any(emulator::Operation::shuffle, lanes_.mask, value, lane, WARP, place);
+        return emulator::shuffle_any(emulator::Operation::shuffle, lanes_.mask, value, lane, EMULATOR_WARP, place);
     }
     template <class T>
     __forceinline__ T from_rank(const T& value, unsigned rank, emulator::Place place) const {
@@ -67,6 +67,8 @@ private:
     friend coalesced_group tiled_partition(const coalesced_group& parent, unsigned size, const char*, int);
     friend thread_group tiled_partition(const thread_group& parent, unsigned size, const char*, int);
     friend class partitions;
+    template <unsigned Size, bool is_in_one_warp>
+    friend class lanes_of_tile;
 };
 
 // The lanes that come to this line before they have to wait for others: on a GPU it is up to the

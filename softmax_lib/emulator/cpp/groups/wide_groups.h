@@ -35,7 +35,11 @@ public:
     }
     __forceinline__ unsigned long long size() const { return num_threads(); }
 
+    thread_group(const thread_group&) = default;
+
 protected:
+    thread_group& operator=(const thread_group&) = default;  // nobody else's, as in CUDA
+
     enum class Kind : uint8_t { grid, cluster, block, lanes };
 
     // Lanes of one warp, which are one of several such groups. Those of a tile lie side by side.
@@ -171,6 +175,7 @@ public:
         uint64_t arrival;
     };
 
+    // Whether its blocks can meet. An H200 says so of a launch that is not cooperative, too.
     static __forceinline__ bool is_valid() { return emulator_is_cooperative(); }
     static __forceinline__ void sync(EMULATOR_PLACE) {
         sync_blocks(emulator::Operation::grid_barrier, {file, line});

@@ -1,0 +1,106 @@
+"""References of the layers of a transformer, in float64: after their papers and llm.c's own CPU code."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from other_kernels.arrays import Arrays
+
+EPSILON = 1e-5
+"""Of llm.c's layernorm."""
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    """Along the last axis."""
+    exponentials = np.exp(x - x.max(-1, keepdims=True))
+    return exponentials / exponentials.sum(-1, keepdims=True)
+
+
+def causal(scores: np.ndarray) -> np.ndarray:
+    """Scores of shape (..., queries, keys) with -inf for keys behind their query."""
+    return np.where(np.tri(scores.shape[-1], dtype=bool), scores, -np.inf)
+
+
+def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, is_causal: bool) -> np.ndarray:
+    """Scaled dot product attention of arrays of shape (..., rows, d)."""
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    return softmax(causal(scores) if is_causal else scores) @ v
+
+
+# ---- attention
+
+
+def attention_forward(a: Arrays) -> Arrays:
+    """Queries, keys and values in one array of shape (B, T, 3, heads, d)."""
+    q, k, v = np.moveaxis(a["inp"], (2, 3), (0, 2))
+    out = attend(q, k, v, is_causal=True)
+    return {"out": out.swapaxes(1, 2).reshape(a["out"].shape)}
+
+
+def flash_attention_causal(a: Arrays) -> Arrays:
+    """O, and the row's maximum and sum, which a backward pass needs."""
+    scores = causal(a["Q"] @ a["K"].swapaxes(-1, -2) / np.sqrt(a["Q"].shape[-1]))
+    largest = scores.max(-1)
+    return {
+        "O": attend(a["Q"], a["K"], a["V"], is_causal=True),
+        "m": largest,
+        "l": np.exp(scores - largest[..., None]).sum(-1),
+    }
+
+
+def flash_attention(a: Arrays) -> Arrays:
+    """The same without a mask."""
+    scores = a["Q"] @ a["K"].swapaxes(-1, -2) / np.sqrt(a["Q"].shape[-1])
+    largest = scores.max(-1)
+    return {
+        "O": attend(a["Q"], a["K"], a["V"], is_causal=False),
+        "m": largest,
+        "l": np.exp(scores - largest[..., None]).sum(-1),
+    }
+
+
+def attention_backward(a: Arrays) -> Arrays:
+    """Through a causal softmax whose result is `att`: what lies above the diagonal stays as it was."""
+    att, datt = np.tril(a["att"]), np.tril(a["datt"])
+    inner = (att * datt).sum(-1, keepdims=True)
+    return {"dpreatt": a["scale"] * np.tril(att * (datt - inner))}
+
+
+def trimat_forward(a: Arrays) -> Arrays:
+    """Scores of queries and keys; above the diagonal, where tiles of 8 x 8 end, anything may stand."""
+    q, k, _ = np.moveaxis(a["inp"], (2, 3), (0, 2))
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    return {"out": np.where(np.tri(scores.shape[-1], dtype=bool), scores, np.nan)}
+
+
+# ---- matrix products and layers
+
+
+def matmul_forward(a: Arrays) -> Arrays:
+    """inp @ weight.T + bias"""
+    return {"out": a["inp"] @ a["weight"].T + a["bias"]}
+
+
+def matmul_backward_bias(a: Arrays) -> Arrays:
+    """The gradient of a bias is the sum over all rows."""
+    return {"dbias": a["dbias"] + a["dout"].sum(0)}
+
+
+def layernorm_forward(a: Arrays) -> Arrays:
+    """Ba, Kiros and Hinton 2016."""
+    x = a["inp"]
+    mean, rstd = x.mean(-1), 1 / np.sqrt(x.var(-1) + EPSILON)
+    normed = (x - mean[:, None]) * rstd[:, None]
+    return {"out": normed * a["weight"] + a["bias"], "mean": mean, "rstd": rstd}
+
+
+def layernorm_backward(a: Arrays) -> Arrays:
+    """Gradients are added to what is there."""
+    mean, rstd = (a[name].reshape(*a["inp"].shape[:2], 1) for name in ("mean", "rstd"))
+    normed, dnormed = (a["inp"] - mean) * rstd, a["dout"] * a["weight"]
+    rest = dnormed.mean(-1, keepdims=True) + normed * (dnormed * normed).mean(-1, keepdims=True)
+    return {
+        "dinp": a["dinp"] + (dnormed - rest) * rstd,
+        "dweight": a["dweight"] + (a["dout"] * normed).sum((0, 1)),
+        "dbias": a["dbias"] + a["dout"].sum((0, 1)),
+    }

@@ -1,0 +1,66 @@
+"""The compiler's assembly, changed before it becomes a library: where a block's shared arrays lie, what may run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+GAP_BYTES = 4096
+
+_THREAD_LOCAL = re.compile(
+    r"\b(?!_ZTH|_ZTW)([\w.$]+)@(?:tlsgd|tlsld|dtpoff|gottpoff|tpoff|tlsdesc)\b|:(?:tlsdesc|gottprel)[\w]*:([\w.$]+)"
+)
+_DEFINED = re.compile(r"^(?:([\w.$]+):|\s*\.set\s+([\w.$]+)\s*,)", re.MULTILINE)
+_CONSTRUCTORS = re.compile(r"^\s*\.section\s+\.init_array\b.*$", re.MULTILINE)
+
+
+def settle_assembly(assembly: Path, dynamic_bytes: int) -> None:
+    """Give shared memory its places, and let nothing of the source run when the library is loaded.
+
+    On a GPU no variable has a first value that takes code; such a one is the host's.
+    """
+    text = assembly.read_text(encoding="latin-1")
+    lines = list(_with_gaps(_CONSTRUCTORS.sub('\t.section\t.never_run,"aw"', text).splitlines()))
+    lines += _dynamic_array(_undefined_thread_locals(text), dynamic_bytes)
+    assembly.write_text("\n".join(lines) + "\n", encoding="latin-1")
+
+
+def _with_gaps(lines: Iterable[str]) -> Iterator[str]:
+    """Leave a gap behind each shared array.
+
+    What runs over the end of one array must not meet the next: a trace names it; a plain run, which
+    does not look, must at least not hit what is Python's. Shared arrays are the thread-local
+    variables, which lie in sections called .tbss. The gap is a multiple of the 32 banks, so that
+    each array keeps its place among them.
+    """
+    in_tbss = False
+    for line in lines:
+        words = line.split()
+        if words and words[0] in (".section", ".text", ".data", ".bss"):
+            in_tbss = words[0] == ".section" and words[1].startswith(".tbss")
+        yield line
+        if in_tbss and words and words[0] == ".zero":
+            yield f"\t.zero\t{GAP_BYTES}"
+
+
+def _undefined_thread_locals(text: str) -> list[str]:
+    """What an `extern __shared__` array is called in the assembly: used, and defined nowhere."""
+    used = dict.fromkeys(first or second for first, second in _THREAD_LOCAL.findall(text))
+    defined = {label or alias for label, alias in _DEFINED.findall(text)}
+    return [name for name in used if name not in defined]
+
+
+def _dynamic_array(names: Sequence[str], length: int) -> list[str]:
+    """All of `names` are one array of `length` bytes. Compilers call _ZTH to give it first values: none."""
+    if not names:
+        return []
+    lines = ['\t.section\t.tbss.dynamic,"awT",%nobits', "\t.balign\t1024"]
+    for name in names:
+        lines += [f"\t.globl\t{name}", f"\t.hidden\t{name}", f"\t.type\t{name}, %tls_object"]
+        lines += [f"\t.size\t{name}, {length}", f"{name}:"]
+    lines += [f"\t.zero\t{length + GAP_BYTES}", "\t.text"]
+    for name in names:
+        stem = name.removeprefix("_Z") if name.startswith("_Z") else f"{len(name)}{name}"
+        lines += [f"\t.globl\t_ZTH{stem}", f"_ZTH{stem}:", "\tret"]
+    return lines

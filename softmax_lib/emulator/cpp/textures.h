@@ -1,0 +1,19 @@
+// Textures and surfaces, declared so that a file may have kernels that read some. Nothing defines these
+// functions: a kernel that calls one is refused when it is linked.
+#pragma once
+
+typedef unsigned long long cudaTextureObject_t;
+typedef unsigned long long cudaSurfaceObject_t;
+enum cudaSurfaceBoundaryMode { cudaBoundaryModeZero, cudaBoundaryModeClamp, cudaBoundaryModeTrap };
+
+#define EMULATOR_TEXTURE(name) \
+    template <class T, class... Where> T name(cudaTextureObject_t, Where...);
+EMULATOR_TEXTURE(tex1D) EMULATOR_TEXTURE(tex1Dfetch) EMULATOR_TEXTURE(tex1DLod) EMULATOR_TEXTURE(tex1DGrad)
+EMULATOR_TEXTURE(tex1DLayered) EMULATOR_TEXTURE(tex2D) EMULATOR_TEXTURE(tex2DLod) EMULATOR_TEXTURE(tex2DGrad)
+EMULATOR_TEXTURE(tex2DLayered) EMULATOR_TEXTURE(tex2Dgather) EMULATOR_TEXTURE(tex3D) EMULATOR_TEXTURE(tex3DLod)
+EMULATOR_TEXTURE(tex3DGrad) EMULATOR_TEXTURE(texCubemap) EMULATOR_TEXTURE(texCubemapLod)
+EMULATOR_TEXTURE(texCubemapLayered)
+EMULATOR_TEXTURE(surf1Dread) EMULATOR_TEXTURE(surf2Dread) EMULATOR_TEXTURE(surf3Dread)
+#define EMULATOR_SURFACE(name) \
+    template <class T, class... Where> void name(T, cudaSurfaceObject_t, Where...);
+EMULATOR_SURFACE(surf1Dwrite) EMULATOR_SURFACE(surf2Dwrite) EMULATOR_SURFACE(surf3Dwrite)

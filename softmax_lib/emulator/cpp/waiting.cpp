@@ -1,0 +1,149 @@
+// What threads wait at: barriers of a block, a cluster or the grid, warp calls, words of memory.
+#include "warp_calls.h"
+#include "worker.h"
+
+namespace emulator {
+
+// ---- barriers
+
+int Worker::barrier(Operation operation, int predicate, Place place) {
+    Thread& thread = *running;
+    block->arrive(thread, operation, predicate, place);
+    bool complete = block->arrived == shape.threads && block->same_barrier;
+    if (complete) release_barrier();
+    prefetch_stack(thread.index + 3);
+    yield(thread, complete ? 0 : shape.warp_of(thread));  // released threads go on in their order
+    thread.state = State::running;
+    return block->barrier_result;
+}
+
+void Worker::release_barrier() {
+    block->complete_barrier();
+    idle_polls_ = 0;
+    if (launch->meter) launch->meter->meet_block();
+    for (int warp = 0; warp < shape.warps(); warp++) block->ready.add(warp, shape.lanes_of(warp));
+}
+
+WideBarrier& Worker::wide_barrier(Operation operation) {
+    return operation == Operation::grid_barrier ? grid_barrier_ : cluster_barriers_[block->cluster];
+}
+
+uint64_t Worker::arrive(Operation operation, Place place) {
+    if (operation == Operation::grid_barrier && !launch->request.cooperative) {
+        abandon(describe_failure(*this, "a barrier of the whole grid needs a cooperative launch", place));
+    }
+    WideBarrier& barrier = wide_barrier(operation);
+    uint64_t phase = barrier.phase;
+    idle_polls_ = 0;
+    if (++barrier.arrived == barrier.expected) release_wide_barrier(operation, barrier);
+    return phase;
+}
+
+void Worker::release_wide_barrier(Operation operation, WideBarrier& barrier) {
+    barrier.arrived = 0;
+    barrier.phase++;
+    if (launch->meter) launch->meter->meet_blocks(operation);
+    for (size_t i = 0; i < live_blocks; i++) {
+        Block& other = blocks[i];
+        if (operation == Operation::cluster_barrier && other.cluster != block->cluster) continue;
+        for (int index = 0; index < shape.threads; index++) {
+            Thread& thread = other.threads[index];
+            if (thread.state != State::at_wide_barrier || thread.operation != operation) continue;
+            thread.state = State::at_barrier;
+            other.ready.add(shape.warp_of(thread), 1u << shape.lane_of(thread));
+        }
+    }
+}
+
+void Worker::wait(Operation operation, uint64_t arrival, Place place) {
+    Thread& thread = *running;
+    if (wide_barrier(operation).phase != arrival) return;
+    thread.operation = operation;
+    thread.place = place;
+    thread.state = State::at_wide_barrier;
+    if (launch->request.traced) trace_settle_store(*this, thread);
+    yield(thread, shape.warp_of(thread));
+    thread.state = State::running;
+}
+
+// ---- waiting for what another thread writes
+
+void Worker::poll(Place place, const void* address) {
+    Thread& thread = *running;
+    thread.operation = Operation::poll;
+    thread.place = place;
+    thread.received = reinterpret_cast<uintptr_t>(address);
+    thread.state = State::polling;
+    idle_polls_++;
+    if (launch->request.traced) trace_settle_store(*this, thread);
+    block->polling.add(shape.warp_of(thread), 1u << shape.lane_of(thread));
+    yield(thread, shape.warp_of(thread));
+    thread.state = State::running;
+}
+
+void Worker::look_again(const void* address, int patience, const void* pc) {
+    if (idle_.thread != running || idle_.address != address) idle_ = {running, address, 0};
+    if (++idle_.times < patience) return;
+    idle_ = {};
+    poll({nullptr, static_cast<int>(launch->library.site_of(pc))}, address);
+}
+
+// ---- shuffles and votes
+
+uint64_t Worker::warp_call(const WarpCall& call, Place place) {
+    Thread& thread = *running;
+    int warp = shape.warp_of(thread), lane = shape.lane_of(thread);
+    if (!(call.mask >> lane & 1)) {
+        abandon(describe_failure(*this, "a lane calls a warp function whose mask leaves it out", place));
+    }
+    thread.operation = call.operation;
+    thread.call = &call;
+    thread.place = place;
+    thread.state = State::in_warp_call;
+    block->waiting_lanes[warp] |= 1u << lane;
+    unsigned lanes = block->complete_lanes(shape, warp, call.mask);
+    if (lanes) complete_warp_call(warp, lanes);
+    yield(thread, warp);
+    thread.state = State::running;
+    return thread.received;
+}
+
+void Worker::complete_warp_call(int warp, unsigned lanes) {
+    Thread* threads = &block->threads[warp << shape.lane_bits];
+    Exchange made;
+    exchange(made, threads, lanes, shape.warp_size);
+    for (unsigned rest = lanes; rest; rest &= rest - 1) {
+        int lane = __builtin_ctz(rest);
+        Thread& thread = threads[lane];
+        thread.received = made.received[lane];
+        int source = made.source[lane];
+        if (!(lanes >> source & 1)) {  // a lane that takes no part: own value
+            if (launch->meter) launch->meter->absent_lane(block->open_records[thread.index].place, thread.index, source);
+            source = lane;
+        }
+        if (launch->request.traced) trace_received(*this, thread, source);
+    }
+    idle_polls_ = 0;
+    if (launch->meter && lanes == shape.lanes_of(warp)) launch->meter->meet_warp(warp);
+    block->waiting_lanes[warp] &= ~lanes;
+    block->ready.add(warp, lanes);
+}
+
+bool Worker::speaks_for(const Thread& thread, const WarpCall* call) const {
+    if (!call) return thread.index == 0;
+    unsigned lanes = call->mask & shape.lanes_of(shape.warp_of(thread));
+    return shape.lane_of(thread) == __builtin_ctz(lanes);
+}
+
+unsigned Worker::active_mask() const {
+    int warp = shape.warp_of(*running);
+    unsigned lanes = shape.lanes_of(warp);
+    for (int lane = 0; lane < shape.warp_size; lane++) {
+        if ((lanes >> lane & 1) && block->threads[(warp << shape.lane_bits) + lane].state == State::exited) {
+            lanes &= ~(1u << lane);
+        }
+    }
+    return lanes;
+}
+
+}  // namespace emulator

@@ -1,0 +1,485 @@
+"""emulator.launch: arguments of every kind, grids of three axes, variables, blocks that wait for each other."""
+
+import ctypes
+
+import numpy as np
+import pytest
+import torch
+from emulated import noise, zeros
+
+from softmax_lib import emulator
+from softmax_lib.emulator import launch
+from softmax_lib.errors import (
+    BadInput,
+    CompileError,
+    IllegalAddress,
+    KernelFault,
+    UnknownKernel,
+    Waiting,
+    WrongType,
+)
+from softmax_lib.source import Source
+from softmax_lib.xrays.xray import xray_launch
+
+TWICE = "__global__ void twice(const float* x, float* y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = 2 * x[i]; }"
+
+
+def test_arrays_and_tensors_are_written_in_place_and_inputs_are_not():
+    x, y = noise(100), zeros(100)
+    launch(TWICE, 2, 64, [x, y, 100])
+    assert (y == 2 * x).all()
+    x, y = torch.arange(100.0), torch.zeros(100)
+    launch(TWICE, (2, 1), (64,), (x, y, np.int64(100)))
+    assert (y == 2 * x).all()
+
+
+def test_the_same_array_twice_is_one_array():
+    x = noise(64)
+    before = x.copy()
+    launch(TWICE, 1, 64, [x, x, 64])
+    assert (x == 2 * before).all()
+
+
+def test_a_part_of_an_array_is_as_misaligned_as_it_is():
+    whole, y = noise(101), zeros(100)
+    launch(TWICE, 2, 64, [whole[1:], y, 100])
+    assert (y == 2 * whole[1:]).all()
+    text = "__global__ void k(const float4* x, float* y) { y[0] = x[0].x; }"
+    with pytest.raises(
+        IllegalAddress, match=r"misaligned address: thread 0 .* pointer at kernel\.cu:1"
+    ):
+        launch(text, 1, 1, [whole[1:], y])
+
+
+def test_every_axis_is_its_own():
+    text = """
+__global__ void where(int* out) {
+    int thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    int block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    int* own = out + 6 * (block * blockDim.x * blockDim.y * blockDim.z + thread);
+    own[0] = threadIdx.x, own[1] = threadIdx.y, own[2] = threadIdx.z;
+    own[3] = blockIdx.x, own[4] = blockIdx.y, own[5] = blockIdx.z;
+}"""
+    out = np.zeros((2, 3, 4, 3, 2, 5, 6), np.int32)
+    launch(text, (4, 3, 2), (5, 2, 3), [out])
+    expected = np.stack(np.indices(out.shape[:-1])[::-1], axis=-1)
+    np.testing.assert_array_equal(out, expected)
+
+
+class Params(ctypes.Structure):
+    _fields_ = (("scale", ctypes.c_double), ("n", ctypes.c_int), ("shift", ctypes.c_float))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        Params(2.0, 3, 0.5),
+        np.array([(2.0, 3, 0.5)], [("scale", "f8"), ("n", "i4"), ("shift", "f4")])[0],
+        (np.float64(2), np.int32(3), np.float32(0.5)),
+    ],
+)
+def test_structures_by_value(given):
+    text = """
+struct Params { double scale; int n; float shift; };
+__global__ void k(Params p, float* y) { y[threadIdx.x] = threadIdx.x < p.n ? p.scale + p.shift : 0; }"""
+    y = zeros(4)
+    launch(text, 1, 4, [given, y])
+    assert y.tolist() == [2.5, 2.5, 2.5, 0]
+
+
+def test_pointers_to_pointers_and_to_nothing():
+    text = """
+__global__ void sum(const float* const* parts, int count, float* y, const int* none) {
+    float sum = 0;
+    for (int i = 0; i < count; i++) sum += parts[i][threadIdx.x];
+    y[threadIdx.x] = none ? -1 : sum;
+}"""
+    parts, y = [noise(8, seed=i) for i in range(3)], zeros(8)
+    launch(text, 1, 8, [parts, 3, y, None])
+    np.testing.assert_allclose(y, sum(parts), rtol=1e-6)
+
+
+def test_bfloat16_tensors_and_their_bits():
+    text = """#include <cuda_bf16.h>
+__global__ void k(const __nv_bfloat16* x, __nv_bfloat16* y, __nv_bfloat16 by) { y[threadIdx.x] = x[threadIdx.x] * by; }"""
+    x, y = torch.arange(8, dtype=torch.bfloat16), torch.zeros(8, dtype=torch.bfloat16)
+    launch(text, 1, 8, [x, y, 1.5])
+    assert (y == 1.5 * x).all()
+    bits = np.zeros(8, np.uint16)
+    launch(text, 1, 8, [x.view(torch.uint16).numpy(), bits, 1.5])
+    assert (bits == y.view(torch.uint16).numpy()).all()
+
+
+# ---- choosing a kernel
+
+
+TWO = "__global__ void a(int* x) { x[0] = 1; }\ntemplate <int N> __global__ void b(int* x) { x[0] = N; }"
+
+
+def test_a_kernel_is_chosen_by_its_name_or_a_name_expression():
+    x = np.zeros(1, np.int32)
+    launch(TWO, 1, 1, [x], kernel="a")
+    assert x[0] == 1
+    launch(TWO, 1, 1, [x], kernel="b<7>")
+    assert x[0] == 7
+
+
+def test_kernels_of_headers_in_the_readers_folder(tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "value.h").write_text("constexpr int VALUE = 11;")
+    (tmp_path / "helper.cuh").write_text(
+        '#pragma once\n#include "inner/value.h"\n__device__ int value() { return VALUE; }\n'
+        "__global__ void store(int* x) { x[0] = value(); }"
+    )
+    (tmp_path / "main.cu").write_text('#include "helper.cuh"\n')
+    x = np.zeros(1, np.int32)
+    launch(tmp_path / "main.cu", 1, 1, [x])
+    assert x[0] == 11
+    (tmp_path / "inner" / "value.h").write_text("constexpr int VALUE = 12;")
+    launch(str(tmp_path / "main.cu"), 1, 1, [x])
+    assert x[0] == 12
+
+
+@pytest.mark.parametrize(
+    ("source", "how", "error", "words"),
+    [
+        (TWO, {}, BadInput, r"kernel\.cu has 2 kernels; name one with kernel=: a, b\."),
+        (TWO, {"kernel": "c"}, UnknownKernel, r"no kernel 'c' in kernel\.cu; it has a, b\."),
+        (TWO, {"kernel": "N"}, UnknownKernel, r"has no kernel N to launch; it has a, b\."),
+        ("template <int N> __global__ void b(int* x) { x[0] = N; }", {}, BadInput, 'b is a template; .*kernel="b<float>"'),
+        ("void f() { }", {}, UnknownKernel, "has no `__global__` kernel"),
+        (17, {}, WrongType, "CUDA text or the path of a .cu file, not a int"),
+        ("nowhere.cu", {}, BadInput, "Cannot read the kernel file nowhere.cu"),
+        ("__global__ void k(int* x) { x[0] = typo; }", {}, CompileError, "kernel.cu:1.*\n.*typo|typo"),
+    ],
+)  # fmt: skip
+def test_what_is_no_kernel_gets_a_sentence(source, how, error, words):
+    with pytest.raises(error, match=words):
+        launch(source, 1, 1, [np.zeros(1, np.int32)], **how)
+
+
+# ---- arguments that do not fit
+
+
+@pytest.mark.parametrize(
+    ("args", "error", "words"),
+    [
+        ([1, 2], BadInput, "twice takes 3 arguments (const float* x, float* y, int n), and 2 were given."),
+        ([zeros(4).astype("f8"), zeros(4), 4], WrongType, "Argument 1 of twice is an array of float64; `const float* x` takes an array of float32."),
+        ([zeros(4), [1, 2], 4], WrongType, "Argument 2 of twice is a list; `float* y` takes an array of float32."),
+        ([zeros(4), zeros(4), 4.0], WrongType, "Argument 3 of twice is a float; `int n` takes one int32."),
+        ([zeros(4), zeros(4), 2**31], BadInput, "Argument 3 of twice is 2147483648; `int n` takes -2147483648 to 2147483647."),
+        ([zeros(4), zeros(4), zeros(4)], WrongType, "Argument 3 of twice is an array of float32; `int n` takes one int32."),
+        ([zeros(8)[::2], zeros(4), 4], BadInput, "Argument 1 of twice has strides: its elements do not follow one another in memory; pass np.ascontiguousarray(x)."),
+        ([torch.zeros(2, 2).T, zeros(4), 4], BadInput, "Argument 1 of twice has strides: its elements do not follow one another in memory; pass x.contiguous()."),
+        ("xyz", WrongType, "args is a str; it takes a list of the kernel's arguments."),
+    ],
+)  # fmt: skip
+def test_an_argument_that_does_not_fit_is_named_with_what_is_expected(args, error, words):
+    with pytest.raises(error) as caught:
+        launch(TWICE, 1, 4, args)
+    assert str(caught.value) == words
+
+
+def test_an_array_that_may_not_be_written():
+    y = zeros(4)
+    y.flags.writeable = False
+    with pytest.raises(
+        BadInput, match="Argument 2 of twice is read-only, and `float\\* y` may be written"
+    ):
+        launch(TWICE, 1, 4, [zeros(4), y, 4])
+    launch(TWICE, 1, 4, [y, zeros(4), 4])  # it may be read
+
+
+def test_arrays_that_overlap_in_part():
+    whole = zeros(10)
+    with pytest.raises(BadInput, match="y and x overlap in memory"):
+        launch(TWICE, 1, 4, [whole[:6], whole[2:8], 4])
+    launch(TWICE, 1, 4, [whole[:4], whole[4:8], 4])
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "how", "words"),
+    [
+        (0, 1, {}, "grid is 0; it takes one to three numbers, from 1 up"),
+        ((1, 2, 3, 4), 1, {}, "grid is (1, 2, 3, 4)"),
+        (2**31, 1, {}, "2147483648 blocks along x; a GPU takes up to 2147483647"),
+        ((1, 70000), 1, {}, "70000 blocks along y; a GPU takes up to 65535"),
+        (1, (32, 33), {}, "1056 threads (32 x 33 x 1); a GPU takes up to 1024"),
+        (1, (1, 1, 65), {}, "65 threads along z; a GPU takes up to 64"),
+        (1, 1, {"shared_bytes": 300000}, "shared_bytes is 300000; a block has 0 to 232448"),
+        (5, 1, {"cluster": 2}, "Clusters of (2, 1, 1) blocks do not divide a grid of (5, 1, 1)"),
+        (64, 1, {"cluster": 32}, "A cluster has up to 16 blocks, not 32"),
+        (30, 1024, {"cooperative": True}, "room for 24576 threads at once"),
+    ],
+)  # fmt: skip
+def test_a_launch_that_no_gpu_takes_is_refused(grid, block, how, words):
+    with pytest.raises(BadInput) as caught:
+        launch(TWICE, grid, block, [zeros(4), zeros(4), 4], **how)
+    assert words in str(caught.value)
+
+
+def test_launch_bounds_and_shared_memory_are_limits():
+    text = "__global__ void __launch_bounds__(64) k(float* y) { __shared__ float s[13000]; s[threadIdx.x] = 1; y[0] = s[0]; }"
+    with pytest.raises(BadInput, match=r"has 65 threads; k says __launch_bounds__\(64\)"):
+        launch(text, 1, 65, [zeros(1)])
+    with pytest.raises(
+        BadInput, match="k declares 52000 bytes of shared memory; a kernel can declare 49152"
+    ):
+        launch(text, 1, 64, [zeros(1)])
+
+
+# ---- variables of the module
+
+
+COUNTS = "__device__ int count = 5;\n__constant__ int step[2];\n__global__ void k(int* y) { count += step[1]; y[0] = count; }"
+
+
+def test_variables_begin_each_launch_as_the_source_says():
+    for _ in range(2):
+        y = np.zeros(1, np.int32)
+        launch(COUNTS, 1, 1, [y], symbols={"step": np.array([0, 3], np.int32)})
+        assert y[0] == 8
+
+
+def test_a_device_variable_can_be_set_and_read_back():
+    y, count = np.zeros(1, np.int32), np.array([40], np.int32)
+    launch(COUNTS, 1, 1, [y], symbols={"step": np.array([0, 2], np.int32), "count": count})
+    assert (y[0], count[0]) == (42, 42)
+
+
+def test_symbols_that_are_not_there_or_too_small():
+    y = np.zeros(1, np.int32)
+    with pytest.raises(BadInput, match="variable steps; it has count, step"):
+        launch(COUNTS, 1, 1, [y], symbols={"steps": y})
+    with pytest.raises(BadInput, match="The symbol step is given 12 bytes; it has 8"):
+        launch(COUNTS, 1, 1, [y], symbols={"step": np.zeros(3, np.int32)})
+
+
+def test_reads_of_device_variables_are_requests_and_those_of_constants_are_not():
+    text = "__device__ float from[64];\n__constant__ float by[1];\n__global__ void k(float* y) { y[threadIdx.x] = from[threadIdx.x] * by[0]; }"
+    found = xray_launch(text, 1, 64, [zeros(64)])
+    asked = [(line.array, line.operation, line.requests) for line in found.lines]
+    assert sorted(asked) == [("from", "load", 2), ("y", "store", 2)]
+
+
+# ---- blocks that wait for each other
+
+
+MEETING = """
+__device__ volatile int arrived[64];
+__global__ void meet(int* out, int rounds) {
+    for (int round = 1; round <= rounds; round++) {
+        if (threadIdx.x == 0) {
+            out[blockIdx.x] += blockIdx.x;
+            __threadfence();
+            arrived[blockIdx.x] = round;
+            for (int i = 0; i < gridDim.x; i++) while (arrived[i] < round) { }
+            __threadfence();
+        }
+        __syncthreads();
+        int sum = 0;
+        for (int i = 0; i < gridDim.x; i++) sum += out[i];
+        if (sum != round * gridDim.x * (gridDim.x - 1) / 2) out[0] = -1000000;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            __threadfence();
+            arrived[blockIdx.x + 32] = round;
+            for (int i = 0; i < gridDim.x; i++) while (arrived[i + 32] < round) { }
+            __threadfence();
+        }
+        __syncthreads();
+    }
+}"""
+
+
+def test_blocks_of_a_cooperative_launch_take_turns():
+    out = np.zeros(20, np.int32)
+    launch(MEETING, 20, 64, [out, 5], cooperative=True)
+    assert out.tolist() == [5 * i for i in range(20)]
+
+
+def test_flags_between_blocks_put_their_accesses_in_order():
+    assert xray_launch(MEETING, 6, 64, [np.zeros(6, np.int32), 2], cooperative=True).hazards == ()
+    careless = MEETING.replace("__threadfence();", "")
+    found = xray_launch(careless, 6, 64, [np.zeros(6, np.int32), 2], cooperative=True).hazards
+    assert {hazard.kind for hazard in found} == {"race"}
+    assert any("race on out[" in hazard.message for hazard in found)
+
+
+def test_a_plain_launch_that_waits_for_a_later_block_is_named_as_that():
+    out = np.zeros(20, np.int32)
+    with pytest.raises(Waiting) as caught:
+        launch(MEETING, 20, 64, [out, 1])
+    assert str(caught.value).startswith("thread 0 of block (0,0,0) waits for arrived[")
+    assert (
+        "at kernel.cu:9, which no thread of its own or an earlier block can write any more; later blocks need not run beside it unless the launch is cooperative"
+        in str(caught.value)
+    )
+    assert (out == 0).all(), "arrays were touched"
+    (hazard,) = xray_launch(MEETING, 20, 64, [out, 1]).hazards[:1]
+    assert (hazard.kind, hazard.line) == ("waiting", 9)
+
+
+def test_blocks_in_order_may_wait_for_earlier_ones():
+    text = """
+__device__ volatile int done;
+__global__ void chain(int* y) {
+    if (threadIdx.x == 0) {
+        while (done < blockIdx.x) { }
+        y[blockIdx.x] = blockIdx.x ? y[blockIdx.x - 1] + 1 : 1;
+        __threadfence();
+        done = blockIdx.x + 1;
+    }
+}"""
+    y = np.zeros(50, np.int32)
+    launch(text, 50, 32, [y])
+    assert y.tolist() == list(range(1, 51))
+
+
+def test_threads_of_a_block_may_wait_for_each_other():
+    text = """
+__global__ void hand_over(int* y) {
+    __shared__ volatile int turn;
+    if (threadIdx.x == 0) turn = 0;
+    __syncthreads();
+    while (atomicAdd((int*)&turn, 0) != threadIdx.x) { }
+    y[threadIdx.x] = turn;
+    atomicExch((int*)&turn, threadIdx.x + 1);
+}"""
+    y = np.zeros(70, np.int32)
+    launch(
+        text.replace("!= threadIdx.x", "!= 69 - threadIdx.x").replace(
+            "threadIdx.x + 1", "70 - threadIdx.x"
+        ),
+        1,
+        70,
+        [y],
+    )
+    assert y.tolist() == list(range(69, -1, -1))
+
+
+def test_a_lock_that_nobody_gives_back():
+    text = "__global__ void k(int* lock) { while (atomicCAS(lock, 0, 1) != 0) { } }"
+    with pytest.raises(
+        Waiting, match=r"thread 1 of block \(0,0,0\) waits for lock\[0\] at kernel\.cu:1"
+    ):
+        launch(text, 1, 2, [np.zeros(1, np.int32)])
+
+
+def test_shared_memory_is_each_blocks_own_while_they_take_turns():
+    text = """
+#include <cooperative_groups.h>
+__global__ void k(int* y) {
+    __shared__ int own[32];
+    extern __shared__ int more[];
+    own[threadIdx.x] = blockIdx.x * 100 + threadIdx.x;
+    more[threadIdx.x] = -own[threadIdx.x];
+    for (int i = 0; i < 3; i++) cooperative_groups::this_grid().sync();
+    y[blockIdx.x * 32 + threadIdx.x] = own[31 - threadIdx.x] + more[threadIdx.x];
+}"""
+    y = np.zeros((7, 32), np.int32)
+    launch(text, 7, 32, [y], cooperative=True, shared_bytes=128)
+    assert (y == 31 - 2 * np.arange(32)).all()
+
+
+def test_a_grid_barrier_needs_a_cooperative_launch():
+    text = "#include <cooperative_groups.h>\n__global__ void k() {\n    cooperative_groups::this_grid().sync();\n}"
+    with pytest.raises(
+        KernelFault,
+        match=r"needs a cooperative launch at kernel\.cu:3",
+    ):
+        launch(text, 2, 32, [])
+
+
+def test_blocks_of_a_cluster_read_each_others_shared_memory():
+    text = """
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void __cluster_dims__(4) k(int* y) {
+    __shared__ int own;
+    cg::cluster_group cluster = cg::this_cluster();
+    if (threadIdx.x == 0) own = blockIdx.x * 10;
+    cluster.sync();
+    int next = (cluster.block_rank() + 1) % cluster.num_blocks();
+    y[blockIdx.x * 32 + threadIdx.x] = *cluster.map_shared_rank(&own, next);
+    cluster.sync();
+}"""
+    y = np.zeros((8, 32), np.int32)
+    launch(text, 8, 32, [y])
+    assert y[:, 0].tolist() == [10, 20, 30, 0, 50, 60, 70, 40]
+    assert xray_launch(text, 8, 32, [y]).hazards == ()
+
+
+# ---- what a trace and an x-ray show
+
+
+def test_a_trace_names_arrays_and_reads_their_values():
+    text = """#include <cuda_fp16.h>
+__global__ void k(const __half* h, const short* s, double* d) { d[threadIdx.x] = (double)h[threadIdx.x] + s[threadIdx.x]; }"""
+    h, s, d = np.array([0.5, 1.5], np.float16), np.array([3, -4], np.int16), np.zeros(2)
+    events = [
+        (e.array, e.element, e.operation, e.value)
+        for e in emulator.trace_launch(text, 1, 2, [h, s, d])
+    ]
+    assert events == [
+        ("h", 0, "load", (0.5,)), ("s", 0, "load", (3,)), ("d", 0, "store", (3.5,)),
+        ("h", 1, "load", (1.5,)), ("s", 1, "load", (-4,)), ("d", 1, "store", (-2.5,)),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["bool", "char", "short"])
+def test_neighbours_in_one_word_are_no_race(kind):
+    text = f"""
+__global__ void k({kind}* y) {{
+    __shared__ {kind} flags[64];
+    flags[threadIdx.x] = 1;
+    __syncthreads();
+    y[threadIdx.x] = flags[63 - threadIdx.x];
+}}"""
+    y = np.zeros(64, {"bool": bool, "char": np.int8, "short": np.int16}[kind])
+    assert xray_launch(text, 1, 64, [y]).hazards == ()
+    assert y.all()
+    racy = text.replace("__syncthreads();", "")
+    assert {h.kind for h in xray_launch(racy, 1, 64, [y]).hazards} == {"race", "uninitialised"}
+
+
+def test_threads_of_a_block_with_several_axes_are_named_by_them():
+    text = "__global__ void k(float* y) { y[threadIdx.y == 3 && threadIdx.x == 1 ? 100 : 0] = 1; }"
+    with pytest.raises(
+        IllegalAddress, match=r"thread 13 \(1,3,0\) of block \(1,2,0\) stores 4 bytes at y\[100\]"
+    ):
+        launch(
+            text.replace(
+                "threadIdx.y == 3", "blockIdx.x == 1 && blockIdx.y == 2 && threadIdx.y == 3"
+            ),
+            (2, 3),
+            (4, 4),
+            [zeros(50)],
+        )
+
+
+def test_a_launch_is_counted_by_array():
+    found = xray_launch(TWICE, 4, 64, [noise(200), zeros(200), 200])
+    assert {(line.array, line.operation, line.requests, line.sectors) for line in found.lines} == {
+        ("x", "load", 7, 25), ("y", "store", 7, 25),
+    }  # fmt: skip
+    assert found.words == "twice, 4 blocks of 64 threads"
+    assert found.as_json()["grid"] == (4, 1, 1)
+
+
+def test_the_name_of_a_file_stands_in_its_sentences():
+    source = Source("mine.cu", "__global__ void k(float* y) {\n    y[threadIdx.x] = 1;\n}")
+    with pytest.raises(
+        IllegalAddress, match=r"y\[8\], past the end of its 8 elements at mine\.cu:2"
+    ):
+        launch(source, 1, 9, [zeros(8)])
+
+
+@pytest.mark.parametrize(
+    "own", ["constexpr int WARP = 8;", "enum { A = 1 }; const int WARP{8};", "#define WARP 8"]
+)
+def test_a_source_may_have_a_warp_of_its_own(own):
+    x = zeros(1)
+    launch(f"{own}\n__global__ void k(float* x) {{ x[0] = WARP; }}", 1, 1, [x])
+    assert x[0] == 8

@@ -1,0 +1,585 @@
+"""Cooperative groups against plain Python: who is in which group, and what its members exchange."""
+
+import numpy as np
+import pytest
+from emulated import execute, kernel_of
+from launched import Table, like, run, zeros
+
+from softmax_lib.errors import CompileError, KernelFault
+
+THREADS = range(96)
+X = tuple((11 * t * t + 5) % 17 - 6 for t in THREADS)
+BEFORE = """#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include <cooperative_groups/scan.h>
+namespace cg = cooperative_groups;
+"""
+BLOCK = "    auto block = cg::this_thread_block();\n"
+
+
+def table(expressions, prologue, threads=96, to="int", **how):
+    return Table(tuple(expressions), threads, BEFORE, BLOCK + prologue, X[:threads], to=to, **how)
+
+
+def tile_of(thread, size):
+    """The threads of its tile."""
+    return range(thread // size * size, thread // size * size + size)
+
+
+# ---- tiles of one warp
+
+SIZES = (1, 2, 4, 8, 16, 32)
+
+
+def ballot(thread, size, holds):
+    return sum(1 << rank for rank, t in enumerate(tile_of(thread, size)) if holds(t))
+
+
+def shifted(thread, size, distance):
+    source = thread + distance
+    return X[source if source in tile_of(thread, size) else thread]
+
+
+TILE = {
+    "tile.thread_rank()": lambda t, n: t % n,
+    "tile.size() + 100 * tile.num_threads()": lambda t, n: 101 * n,
+    "tile.meta_group_rank()": lambda t, n: t // n,
+    "tile.meta_group_size()": lambda t, n: 96 // n,
+    "tile.shfl(x[thread], 3)": lambda t, n: X[t // n * n + 3 % n],
+    "tile.shfl_up(x[thread], 1)": lambda t, n: shifted(t, n, -1),
+    "tile.shfl_down(x[thread], 3)": lambda t, n: shifted(t, n, 3),
+    "tile.shfl_xor(x[thread], tile.size() / 2)": lambda t, n: X[t ^ n // 2],
+    "tile.any(x[thread] > 8)": lambda t, n: int(any(X[o] > 8 for o in tile_of(t, n))),
+    "tile.all(x[thread] > -6)": lambda t, n: int(all(X[o] > -6 for o in tile_of(t, n))),
+    "tile.ballot(x[thread] > 0)": lambda t, n: ballot(t, n, lambda o: X[o] > 0),
+    "tile.match_any(x[thread])": lambda t, n: ballot(t, n, lambda o: X[o] == X[t]),
+    "tile.match_all(x[thread] / 100, same) == tile.ballot(1) && same": lambda t, n: 1,
+    "(tile.sync(), cg::sync(tile), cg::thread_rank(tile) + 100 * cg::group_size(tile))": lambda t, n: t % n + 100 * n,
+    "forgotten.meta_group_rank() + 1000 * forgotten.meta_group_size()": lambda t, n: t // n + 1000 * (96 // n),
+    "cg::reduce(tile, x[thread], cg::plus<int>())": lambda t, n: sum(X[o] for o in tile_of(t, n)),
+    "cg::reduce(tile, x[thread], cg::less<int>())": lambda t, n: min(X[o] for o in tile_of(t, n)),
+    "cg::reduce(tile, x[thread], cg::greater<int>())": lambda t, n: max(X[o] for o in tile_of(t, n)),
+    "cg::inclusive_scan(tile, x[thread])": lambda t, n: sum(X[t // n * n : t + 1]),
+    "cg::exclusive_scan(tile, x[thread])": lambda t, n: sum(X[t // n * n : t]),
+    "cg::inclusive_scan(tile, x[thread], cg::greater<int>())": lambda t, n: max(X[t // n * n : t + 1]),
+    "cg::exclusive_scan(tile, x[thread], cg::greater<int>())": lambda t, n: max(X[t // n * n : t], default=0),
+    "cg::invoke_one_broadcast(tile, [&] { return x[thread]; })": lambda t, n: X[t // n * n],
+    "cg::invoke_one_broadcast(tile, [&](int a, int b) { return a + b; }, 3, 4)": lambda t, n: 7,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("expression", TILE)
+def test_a_tile(expression, size):
+    prologue = f"""
+    int same;
+    auto tile = cg::tiled_partition<{size}>(block);
+    cg::thread_block_tile<{size}> forgotten = tile;"""
+    found = table(TILE, prologue).results()[expression]
+    wrapped = [TILE[expression](t, size) for t in THREADS]
+    assert found == [v - (1 << 32) if v >= 1 << 31 else v for v in wrapped]
+
+
+NESTED = {
+    "inner.meta_group_rank()": lambda t: t % 16 // 4,
+    "inner.meta_group_size()": lambda t: 4,
+    "inner.thread_rank()": lambda t: t % 4,
+    "inner.shfl(x[thread], 0)": lambda t: X[t // 4 * 4],
+    "cg::this_thread().size() + 10 * cg::this_thread().thread_rank()": lambda t: 1,
+    "cg::this_thread().meta_group_rank() + 10 * cg::this_thread().meta_group_size()": lambda t: 10,
+}
+
+
+@pytest.mark.parametrize("expression", NESTED)
+def test_a_tile_of_a_tile(expression):
+    prologue = (
+        "auto outer = cg::tiled_partition<16>(block);\nauto inner = cg::tiled_partition<4>(outer);"
+    )
+    assert table(NESTED, prologue).results()[expression] == [NESTED[expression](t) for t in THREADS]
+
+
+def test_a_tile_that_the_block_does_not_fill():
+    expressions = (
+        "tile.thread_rank()",
+        "tile.meta_group_size()",
+        "tile.ballot(1)",
+        "tile.shfl_up(x[thread], 1)",
+    )
+    found = table(expressions, "auto tile = cg::tiled_partition<8>(block);", threads=12).results()
+    assert list(found.values()) == [
+        [0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3], [2] * 12, [255] * 8 + [15] * 4,
+        [X[0], *X[:7], X[8], *X[8:11]],
+    ]  # fmt: skip
+
+
+def test_structures_go_through_a_group_word_by_word():
+    before = BEFORE + "struct Best { float value; int index; double weight; short tag; };\n"
+    body = """
+    auto tile = cg::tiled_partition<32>(cg::this_thread_block());
+    Best best = {1.5f * threadIdx.x, (int)threadIdx.x, 0.25 * threadIdx.x, (short)-threadIdx.x};
+    Best from = tile.shfl(best, 5);
+    Best up = tile.shfl_up(best, 1);
+    float4 four = tile.shfl_xor(make_float4(threadIdx.x, 1, 2, 3), 4);
+    a[threadIdx.x] = from.value + from.index + from.weight + from.tag;
+    a[32 + threadIdx.x] = up.index;
+    a[64 + threadIdx.x] = four.x + four.w;"""
+    found = run(body, zeros("float", 96), before=before)
+    assert found[:32].tolist() == [7.5 + 5 + 1.25 - 5] * 32
+    assert found[32:64].tolist() == [max(t - 1, 0) for t in range(32)]
+    assert found[64:].tolist() == [(t ^ 4) + 3 for t in range(32)]
+
+
+# ---- tiles of several warps
+
+
+def wide_scan(thread, size, stop):
+    return sum(W[thread // size * size : stop])
+
+
+W = tuple((7 * t * t + 3) % 13 - 5 for t in range(256))
+WIDE = {
+    "tile.thread_rank()": lambda t, n: t % n,
+    "tile.size()": lambda t, n: n,
+    "tile.meta_group_rank() + 100 * tile.meta_group_size()": lambda t, n: t // n + 100 * (256 // n),
+    "tile.shfl(x[thread], 37)": lambda t, n: W[t // n * n + 37],
+    "tile.any(x[thread] == 7 && thread < 128)": lambda t, n: int(any(W[o] == 7 and o < 128 for o in tile_of(t, n))),
+    "tile.all(thread < 128)": lambda t, n: int(all(o < 128 for o in tile_of(t, n))),
+    "cg::reduce(tile, x[thread], cg::plus<int>())": lambda t, n: sum(W[o] for o in tile_of(t, n)),
+    "cg::reduce(tile, x[thread], cg::less<int>())": lambda t, n: min(W[o] for o in tile_of(t, n)),
+    "cg::reduce(tile, 0.5 * x[thread], cg::plus<double>())": lambda t, n: int(sum(W[o] for o in tile_of(t, n)) / 2),
+    "cg::inclusive_scan(tile, x[thread])": lambda t, n: wide_scan(t, n, t + 1),
+    "cg::exclusive_scan(tile, x[thread])": lambda t, n: wide_scan(t, n, t),
+    "cg::inclusive_scan(tile, x[thread], cg::greater<int>())": lambda t, n: max(W[t // n * n : t + 1]),
+    "cg::exclusive_scan(tile, x[thread], cg::greater<int>())": lambda t, n: max(W[t // n * n : t], default=0)
+        if t % n % 32 or not t % n // 32 else max(W[t // n * n : t]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [64, 128, 256])
+@pytest.mark.parametrize("expression", WIDE)
+def test_a_tile_of_several_warps(expression, size):
+    prologue = f"""
+    __shared__ cg::block_tile_memory<256> memory;
+    auto tile = cg::tiled_partition<{size}>(cg::this_thread_block(memory));"""
+    wide = Table(tuple(WIDE), 256, BEFORE, prologue, W, to="int")
+    assert wide.results()[expression] == [WIDE[expression](t, size) for t in range(256)]
+
+
+def test_tiles_of_several_warps_wait_for_their_own_threads_only():
+    body = """
+    __shared__ int box[256];
+    auto tile = cg::tiled_partition<64>(cg::this_thread_block());
+    int first = threadIdx.x / 64 * 64, wrong = 0;
+    for (int round = 1; round <= 2 + threadIdx.x / 64; round++) {  // another number for each tile
+        box[threadIdx.x] = round * 1000 + threadIdx.x;
+        tile.sync();
+        int other = first + (threadIdx.x + 32) % 64;
+        wrong += box[other] != round * 1000 + other;
+        tile.sync();
+    }
+    a[threadIdx.x] = wrong;"""
+    assert not run(body, np.ones(256, np.int32), block=256, before=BEFORE).any()
+
+
+@pytest.mark.parametrize("warp_size", [4, 8, 32])
+def test_warps_of_any_size(warp_size):
+    body = """
+    auto block = cg::this_thread_block();
+    auto tile = cg::tiled_partition<8>(block);
+    auto pair = cg::tiled_partition<2>(tile);
+    float value = x[threadIdx.x];
+    y[threadIdx.x] = cg::reduce(tile, value, cg::plus<float>()) + 1000 * pair.shfl(value, 1)
+        + 100000 * tile.shfl(value, 5);
+    """
+    x = np.arange(32, dtype=np.float32)[None]
+    y = execute(kernel_of(body, before=BEFORE), x, 32, warp_size=warp_size)
+    threads = np.arange(32)
+    tiles = threads // 8 * 8
+    assert (y[0] == 8 * tiles + 28 + 1000 * (threads | 1) + 100000 * (tiles + 5)).all()
+
+
+# ---- the order of additions
+
+
+def f32(value):
+    return float(np.float32(value))
+
+
+def added(a, b):
+    return f32(np.float32(a) + np.float32(b))
+
+
+def tree(values):
+    """By halves: what each thread ends up with is the same."""
+    while len(values) > 1:
+        half = len(values) // 2
+        values = [added(a, b) for a, b in zip(values[:half], values[half:], strict=True)]
+    return values[0]
+
+
+def doubling(values):
+    distance = 1
+    while distance < len(values):
+        values = [
+            added(v, values[i - distance]) if i >= distance else v for i, v in enumerate(values)
+        ]
+        distance *= 2
+    return values
+
+
+NOISE = [
+    f32(v) for v in np.random.default_rng(5).standard_normal(256) * 10.0 ** np.arange(256) ** 0.2
+]
+"""Floats whose sum depends on the order."""
+
+
+def test_floats_are_reduced_by_halves():
+    body = """
+    auto block = cg::this_thread_block();
+    auto warp = cg::tiled_partition<32>(block);
+    auto eight = cg::tiled_partition<8>(block);
+    auto wide = cg::tiled_partition<128>(block);
+    float v = a[threadIdx.x];
+    b[threadIdx.x] = cg::reduce(warp, v, cg::plus<float>());
+    b[256 + threadIdx.x] = cg::reduce(eight, v, cg::plus<float>());
+    b[512 + threadIdx.x] = cg::reduce(wide, v, cg::plus<float>());
+    b[768 + threadIdx.x] = cg::inclusive_scan(warp, v, cg::plus<float>());
+    b[1024 + threadIdx.x] = cg::reduce(warp, v, [](float p, float q) { return p + q; });"""
+    found = run(
+        body, np.array(NOISE, np.float32), zeros("float", 5 * 256), block=256, before=BEFORE
+    )[1]
+    warps = [NOISE[i : i + 32] for i in range(0, 256, 32)]
+    sums = [tree(warp) for warp in warps]
+    by_warp = [sums[t // 32] for t in range(256)]
+    assert found[:256].tolist() == by_warp == found[1024:].tolist()
+    assert found[256:512].tolist() == [tree(NOISE[t // 8 * 8 : t // 8 * 8 + 8]) for t in range(256)]
+    assert found[512:768].tolist() == [
+        tree(sums[t // 128 * 4 : t // 128 * 4 + 4]) for t in range(256)
+    ]
+    assert found[768:1024].tolist() == [v for warp in warps for v in doubling(warp)]
+    assert sums != [doubling(warp)[-1] for warp in warps]  # else the order would not show
+
+
+def test_floats_of_some_lanes_are_reduced_by_doubling():
+    body = """
+    float v = a[threadIdx.x];
+    if (threadIdx.x % 3 != 1) {
+        auto some = cg::coalesced_threads();
+        b[threadIdx.x] = cg::reduce(some, v, cg::plus<float>());
+        b[32 + threadIdx.x] = cg::inclusive_scan(some, v, cg::plus<float>());
+        b[64 + threadIdx.x] = cg::exclusive_scan(some, v, cg::plus<float>());
+    }
+    b[96 + threadIdx.x] = cg::reduce(cg::coalesced_threads(), v, cg::plus<float>());"""
+    found = run(body, np.array(NOISE[:32], np.float32), zeros("float", 128), before=BEFORE)[
+        1
+    ].reshape(4, 32)
+    lanes = [lane for lane in range(32) if lane % 3 != 1]
+    scanned = doubling([NOISE[lane] for lane in lanes])
+    assert found[0, lanes].tolist() == [scanned[-1]] * len(lanes)
+    assert found[1, lanes].tolist() == scanned
+    assert found[2, lanes].tolist() == [0, *scanned[:-1]]
+    assert found[3].tolist() == [tree(NOISE[:32])] * 32
+
+
+# ---- lanes that happen to be together
+
+CHOSEN = [lane for lane in range(32) if lane % 3 == 1 or lane > 27]
+RANK = {lane: rank for rank, lane in enumerate(CHOSEN)}
+
+
+def by_rank(holds):
+    return sum(1 << rank for lane, rank in RANK.items() if holds(lane))
+
+
+def of_rank(lane, distance):
+    rank = RANK[lane] + distance
+    return X[CHOSEN[rank] if 0 <= rank < len(CHOSEN) else lane]
+
+
+COALESCED = {
+    "some.size() + 100 * some.num_threads()": lambda t: 101 * len(CHOSEN),
+    "some.thread_rank()": lambda t: RANK[t],
+    "some.meta_group_rank() + 10 * some.meta_group_size()": lambda t: 10,
+    "some.shfl(x[thread], 2)": lambda t: X[CHOSEN[2]],
+    "some.shfl_up(x[thread], 2)": lambda t: of_rank(t, -2),
+    "some.shfl_down(x[thread], 3)": lambda t: of_rank(t, 3),
+    "some.any(x[thread] > 8)": lambda t: int(any(X[o] > 8 for o in CHOSEN)),
+    "some.all(x[thread] > -6)": lambda t: int(all(X[o] > -6 for o in CHOSEN)),
+    "some.ballot(x[thread] > 0)": lambda t: by_rank(lambda o: X[o] > 0),
+    "some.match_any(x[thread])": lambda t: by_rank(lambda o: X[o] == X[t]),
+    "some.match_all(4, same) + same": lambda t: (1 << len(CHOSEN)),
+    "(some.sync(), cg::reduce(some, x[thread], cg::plus<int>()))": lambda t: sum(X[o] for o in CHOSEN),
+    "cg::reduce(some, (unsigned)x[thread], cg::bit_xor<unsigned>()) == xored": lambda t: 1,
+    "cg::inclusive_scan(some, x[thread])": lambda t: sum(X[o] for o in CHOSEN if o <= t),
+    "cg::exclusive_scan(some, x[thread])": lambda t: sum(X[o] for o in CHOSEN if o < t),
+    "cg::invoke_one_broadcast(some, [&] { return x[thread]; })": lambda t: X[CHOSEN[0]],
+    "quads.thread_rank() + 10 * quads.size()": lambda t: RANK[t] % 4 + 10 * len(CHOSEN[RANK[t] // 4 * 4 :][:4]),
+    "quads.meta_group_rank() + 10 * quads.meta_group_size()": lambda t: RANK[t] // 4 + 10 * -(-len(CHOSEN) // 4),
+    "quads.shfl(x[thread], 0)": lambda t: X[CHOSEN[RANK[t] // 4 * 4]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", COALESCED)
+def test_lanes_that_are_together(expression):
+    xored = 0
+    for lane in CHOSEN:
+        xored ^= X[lane] & 0xFFFFFFFF
+    prologue = f"""
+    int same; unsigned xored = {xored}u; (void)xored; (void)same;
+    if (lane % 3 != 1 && lane <= 27) return;
+    auto some = cg::coalesced_threads();
+    auto quads = cg::tiled_partition(some, 4);"""
+    found = table(COALESCED, prologue, threads=32).results()[expression]
+    assert [found[lane] for lane in CHOSEN] == [COALESCED[expression](lane) for lane in CHOSEN]
+    assert {found[lane] for lane in range(32) if lane not in CHOSEN} == {0}
+
+
+PARTS = {
+    "labels.size()": lambda t, same, labels: len(same),
+    "labels.thread_rank()": lambda t, same, labels: same.index(t),
+    "labels.meta_group_rank() + 100 * labels.meta_group_size()": lambda t, same, labels: labels.index(X[t]) + 100 * len(labels),
+    "cg::reduce(labels, (int)thread, cg::plus<int>())": lambda t, same, labels: sum(same),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", PARTS)
+def test_parts_by_a_label(expression):
+    prologue = "auto labels = cg::labeled_partition(cg::tiled_partition<16>(block), x[thread]);"
+    found = table(PARTS, prologue, threads=32).results()[expression]
+    for thread in range(32):
+        tile = tile_of(thread, 16)
+        same = [t for t in tile if X[t] == X[thread]]
+        labels = list(dict.fromkeys(X[t] for t in tile))
+        assert found[thread] == PARTS[expression](thread, same, labels)
+
+
+def test_parts_by_a_predicate():
+    expressions = (
+        "part.size()", "part.thread_rank()", "part.meta_group_rank() + 10 * part.meta_group_size()",
+        "whole.size() + 100 * whole.meta_group_size()", "pointers.size()",
+    )  # fmt: skip
+    prologue = """
+    auto warp = cg::tiled_partition<32>(block);
+    auto part = cg::binary_partition(warp, lane < 5);
+    auto whole = cg::binary_partition(cg::coalesced_threads(), lane < 99);
+    auto pointers = cg::labeled_partition(warp, x + lane / 8);"""
+    found = table(expressions, prologue, threads=32).results()
+    assert list(found.values()) == [
+        [5] * 5 + [27] * 27, [*range(5), *range(27)], [21] * 5 + [20] * 27, [132] * 32, [8] * 32,
+    ]  # fmt: skip
+
+
+# ---- blocks, and a group of any type
+
+
+def test_a_block_knows_its_threads():
+    body = """
+    auto block = cg::this_thread_block();
+    dim3 at = block.thread_index(), size = block.group_dim(), same = block.dim_threads(), where = block.group_index();
+    int* found = a + 10 * (block.thread_rank() + 24 * (where.x + 2 * where.y));
+    found[0] = block.thread_rank(); found[1] = at.x; found[2] = at.y; found[3] = at.z;
+    found[4] = size.x + 10 * size.y + 100 * size.z; found[5] = same.x == size.x && same.y == size.y && same.z == size.z;
+    found[6] = block.size(); found[7] = block.num_threads(); found[8] = where.x; found[9] = where.y;"""
+    found = run(
+        body, zeros("int", 10 * 24 * 6), grid=(2, 3), block=(4, 3, 2), before=BEFORE
+    ).reshape(3, 2, 24, 10)
+    for y in range(3):
+        for x in range(2):
+            for t in range(24):
+                assert found[y, x, t].tolist() == [
+                    t,
+                    t % 4,
+                    t // 4 % 3,
+                    t // 12,
+                    234,
+                    1,
+                    24,
+                    24,
+                    x,
+                    y,
+                ]
+
+
+def test_a_block_arrives_first_and_waits_later():
+    body = """
+    __shared__ int box[128];
+    auto block = cg::this_thread_block();
+    int wrong = 0;
+    for (int round = 0; round < 4; round++) {
+        box[threadIdx.x] = round * 1000 + threadIdx.x;
+        auto token = block.barrier_arrive();
+        int own = threadIdx.x * round;  // meanwhile
+        block.barrier_wait(static_cast<decltype(token)&&>(token));
+        int other = (threadIdx.x + 77) % 128;
+        wrong += box[other] != round * 1000 + other || own != threadIdx.x * round;
+        block.sync();
+    }
+    a[threadIdx.x] = wrong;"""
+    assert not run(body, np.ones(128, np.int32), block=128, before=BEFORE).any()
+
+
+def test_a_group_of_any_type():
+    before = (
+        BEFORE
+        + """
+    __device__ int describe(cg::thread_group group) {
+        group.sync();
+        return (int)(group.thread_rank() + 1000 * group.size());
+    }"""
+    )
+    body = """
+    auto block = cg::this_thread_block();
+    auto eights = cg::tiled_partition(block, 8);
+    auto pairs = cg::tiled_partition(eights, 2);
+    cg::thread_group any = block;
+    a[threadIdx.x] = describe(block);
+    a[64 + threadIdx.x] = describe(eights);
+    a[128 + threadIdx.x] = describe(pairs);
+    a[192 + threadIdx.x] = describe(cg::coalesced_threads());
+    a[256 + threadIdx.x] = describe(any) + any.size() + cg::thread_rank(any);"""
+    found = run(body, zeros("int", 320), block=64, before=before).reshape(5, 64)
+    threads = np.arange(64)
+    assert (found[0] == threads + 64000).all()
+    assert (found[1] == threads % 8 + 8000).all()
+    assert (found[2] == threads % 2 + 2000).all()
+    assert (found[3] == threads % 32 + 32000).all()
+    assert (found[4] == 2 * threads + 64064).all()
+
+
+def test_one_thread_of_a_group_is_asked():
+    body = """
+    auto block = cg::this_thread_block();
+    auto quad = cg::tiled_partition<4>(block);
+    cg::invoke_one(block, [&] { atomicAdd(a, 1); });
+    cg::invoke_one(quad, [&](int amount) { atomicAdd(a + 1, amount); }, 5);
+    if (threadIdx.x % 2) cg::invoke_one(cg::coalesced_threads(), [&] { atomicAdd(a + 2, 1); });"""
+    assert run(body, zeros("int", 3), block=64, grid=2, before=BEFORE).tolist() == [
+        2,
+        2 * 16 * 5,
+        4,
+    ]
+
+
+# ---- grids and clusters
+
+
+def test_a_cooperative_grid_meets():
+    body = """
+    auto grid = cg::this_grid();
+    int wrong = 0, threads = grid.size(), me = grid.thread_rank();
+    for (int round = 1; round <= 3; round++) {
+        a[me] = round * 10000 + me;
+        grid.sync();
+        int other = (me + threads / 2 + 1) % threads;
+        wrong += a[other] != round * 10000 + other;
+        auto token = grid.barrier_arrive();
+        grid.barrier_wait(static_cast<decltype(token)&&>(token));
+    }
+    b[me] = wrong + 100 * grid.is_valid();"""
+    assert set(
+        run(
+            body,
+            zeros("int", 256),
+            zeros("int", 256),
+            grid=4,
+            block=64,
+            before=BEFORE,
+            cooperative=True,
+        )[1]
+    ) == {100}
+
+
+def test_a_grid_knows_its_blocks():
+    body = """
+    auto grid = cg::this_grid();
+    dim3 blocks = grid.dim_blocks(), block = grid.block_index(), at = grid.thread_index(), all = grid.dim_threads();
+    long long* found = a + 8 * grid.thread_rank();
+    found[0] = grid.thread_rank(); found[1] = grid.block_rank(); found[2] = grid.num_blocks(); found[3] = grid.num_threads();
+    found[4] = blocks.x + 10 * blocks.y + 100 * blocks.z; found[5] = block.x + 10 * block.y + 100 * block.z;
+    found[6] = at.x + 100 * at.y; found[7] = all.x + 100 * all.y;"""
+    found = run(
+        body, zeros("long long", 8 * 6 * 8), grid=(3, 2), block=(4, 2), before=BEFORE
+    ).reshape(2, 3, 2, 4, 8)
+    for by, bx, ty, tx in np.ndindex(2, 3, 2, 4):
+        rank = (bx + 3 * by) * 8 + tx + 4 * ty
+        at = bx * 4 + tx + 100 * (by * 2 + ty)
+        expected = [rank, bx + 3 * by, 6, 48, 123, bx + 10 * by, at, 12 + 400]
+        assert found.reshape(-1, 8)[rank].tolist() == expected
+
+
+def test_a_grid_that_is_not_cooperative_cannot_meet():
+    assert run("a[0] = cg::this_grid().is_valid();", like("int", 7), before=BEFORE)[0] == 0
+    with pytest.raises(KernelFault, match=r"needs a cooperative launch.*kernel\.cu:8"):
+        run("\ncg::this_grid().sync();", zeros("int", 1), before=BEFORE)
+
+
+def test_a_cluster_shares_its_memory():
+    body = """
+    auto cluster = cg::this_cluster();
+    __shared__ float tile[32];
+    tile[threadIdx.x] = blockIdx.x + 0.01f * threadIdx.x;
+    cluster.sync();
+    float sum = 0;
+    for (int rank = 0; rank < cluster.num_blocks(); rank++) sum += cluster.map_shared_rank(tile, rank)[threadIdx.x];
+    auto token = cluster.barrier_arrive();
+    a[blockIdx.x * 32 + threadIdx.x] = sum;
+    cluster.barrier_wait(static_cast<decltype(token)&&>(token));
+    dim3 blocks = cluster.dim_blocks(), at = cluster.block_index(), threads = cluster.dim_threads(), me = cluster.thread_index();
+    float values[] = {(float)cluster.block_rank(), (float)cluster.thread_rank(), (float)cluster.num_threads(), (float)cluster.size(),
+        (float)blocks.x, (float)at.x, (float)threads.x, (float)me.x,
+        (float)cluster.query_shared_rank(cluster.map_shared_rank(tile, 1)), (float)cg::this_grid().cluster_rank(),
+        (float)cg::this_grid().num_clusters(), (float)cg::this_grid().dim_clusters().x};
+    for (int i = 0; i < 12; i++) b[(blockIdx.x * 32 + threadIdx.x) * 12 + i] = values[i];"""
+    sums, facts = run(
+        body, zeros("float", 256), zeros("float", 256 * 12), grid=8, before=BEFORE, cluster=4
+    )
+    threads = np.arange(256)
+    firsts = threads // 128 * 4
+    assert sums == pytest.approx(4 * firsts + 6 + 4 * 0.01 * (threads % 32), rel=1e-6)
+    for thread, found in enumerate(facts.reshape(256, 12)):
+        block, rank = thread // 32, thread // 32 % 4
+        assert found.tolist() == [
+            rank,
+            thread % 128,
+            128,
+            128,
+            4,
+            rank,
+            128,
+            thread % 128,
+            1,
+            block // 4,
+            2,
+            2,
+        ]
+
+
+# ---- what is refused
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [("cg::tiled_partition<3>(block).sync();", "a tile has 1, 2, 4, 8, ... or 1024 threads"),
+     ("cg::reduce(block, 1, cg::plus<int>());", "a tile or a coalesced_group is reduced or scanned"),
+     ("cg::reduce(warp, 1, cg::plus<float>());", "the operator is for another type than the value's"),
+     ("cg::tiled_partition<32>(cg::tiled_partition<16>(block));", "a part has fewer threads than the whole"),
+     ("cg::thread_group any = block; any = block;", ".*protected"),
+     ("cg::labeled_partition(warp, 1.5f);", "a label is an integer or a pointer"),
+     ("struct Big { char c[40]; }; warp.shfl(Big(), 1);", "a group exchanges values of at most 32 bytes"),
+     ("cg::invoke_one_broadcast(warp, [] {});", "what returns nothing is for invoke_one")],
+)  # fmt: skip
+def test_what_a_group_cannot_do_is_said_at_its_line(line, words):
+    body = (
+        f"auto block = cg::this_thread_block(); auto warp = cg::tiled_partition<32>(block);\n{line}"
+    )
+    with pytest.raises(CompileError, match=rf"^kernel\.cu:8:\d+: error: {words}"):
+        run(body, zeros("int", 1), before=BEFORE)
+
+
+def test_a_deadlock_within_a_tile_names_the_readers_line():
+    body = """
+    auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+    if (threadIdx.x != 3) tile.sync();
+    a[0] = tile.any(1);"""
+    with pytest.raises(KernelFault, match=r"__syncwarp\(\) mask 0x0000ffff kernel\.cu:9"):
+        run(body, zeros("int", 1), before=BEFORE)

@@ -1,0 +1,152 @@
+"""Loads and stores with hints, address spaces, clusters."""
+
+import numpy as np
+import pytest
+from launched import TYPES, like, run, zeros
+
+from softmax_lib.errors import KernelFault
+
+LOADS = ("__ldg", "__ldca", "__ldcg", "__ldcs", "__ldcv", "__ldlu")
+STORES = ("__stwb", "__stcg", "__stcs", "__stwt")
+KINDS = (
+    "float",
+    "double",
+    "int",
+    "unsigned",
+    "long long",
+    "unsigned long long",
+    "short",
+    "unsigned char",
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_hints_change_no_value(kind):
+    loads = "\n".join(f"b[{i}] = {load}(a + {i});" for i, load in enumerate(LOADS))
+    stores = "\n".join(f"{store}(b + {6 + i}, a[{i}]);" for i, store in enumerate(STORES))
+    given = np.arange(3, 9).astype(TYPES[kind])
+    _, found = run(f"{loads}\n{stores}", given, zeros(kind, 10), block=1)
+    assert found.tolist() == [3, 4, 5, 6, 7, 8, 3, 4, 5, 6]
+
+
+def test_vectors_are_loaded_and_stored_whole():
+    body = """
+    float4 four = __ldg((const float4*)a);
+    float2 two = __ldcs((const float2*)a + 2);
+    __stcs((float4*)b, make_float4(four.w, four.z, four.y, four.x));
+    __stcg((float2*)b + 2, make_float2(two.y, two.x));
+    __stwt(b + 6, 7);"""
+    _, found = run(body, like("float", 1, 2, 3, 4, 5, 6), zeros("float", 7), block=1)
+    assert found.tolist() == [4, 3, 2, 1, 6, 5, 7]
+
+
+def test_each_address_is_of_one_memory():
+    before = "__device__ int variable;\n"
+    body = """
+    __shared__ int tile[4];
+    extern __shared__ int dynamic[];
+    volatile int own = 3;
+    int many[100]; many[threadIdx.x] = own;
+    const void* pointers[] = {a, &variable, tile, tile + 3, dynamic, (int*)&own, many, many + 99};
+    for (int i = 0; i < 8; i++) {
+        a[i] = 4 * (__isGlobal(pointers[i]) != 0) + 2 * (__isShared(pointers[i]) != 0) + (__isLocal(pointers[i]) != 0);
+    }"""
+    found = run(body, zeros("int", 8), block=1, before=before, shared_bytes=64)
+    assert found.tolist() == [4, 4, 2, 2, 2, 1, 1, 1]
+
+
+def test_an_address_of_shared_memory_comes_back_from_32_bits():
+    body = """
+    __shared__ int first[8];
+    __shared__ int second[8];
+    unsigned at = (unsigned)__cvta_generic_to_shared(second + threadIdx.x);
+    int* there = (int*)__cvta_shared_to_generic(at);
+    first[threadIdx.x] = 0;
+    *there = 10 + threadIdx.x;
+    a[threadIdx.x] = second[threadIdx.x];
+    a[8 + threadIdx.x] = at - (unsigned)__cvta_generic_to_shared(second);
+    a[16] = (there == second + threadIdx.x) + 2 * (__cvta_global_to_generic(__cvta_generic_to_global(a)) == a);"""
+    found = run(body, zeros("int", 17), block=8)
+    assert found.tolist() == [*range(10, 18), *range(0, 32, 4), 3]
+
+
+def test_memory_of_a_size_known_later():
+    body = """
+    int* own = (int*)alloca(4 * (threadIdx.x + 1));
+    for (int i = 0; i <= threadIdx.x; i++) own[i] = i;
+    a[threadIdx.x] = own[threadIdx.x];"""
+    assert run(body, zeros("int", 8), block=8).tolist() == list(range(8))
+
+
+# ---- clusters
+
+
+def test_where_a_block_is_in_its_cluster():
+    body = """
+    if (threadIdx.x + threadIdx.y) return;
+    dim3 size = __clusterDim(), index = __clusterRelativeBlockIdx(), cluster = __clusterIdx(),
+         clusters = __clusterGridDimInClusters();
+    int block = blockIdx.x + gridDim.x * blockIdx.y;
+    int found[] = {(int)size.x, (int)size.y, (int)__clusterSizeInBlocks(), (int)index.x, (int)index.y,
+                   (int)__clusterRelativeBlockRank(), (int)cluster.x, (int)cluster.y, (int)clusters.x, (int)clusters.y};
+    for (int i = 0; i < 10; i++) a[10 * block + i] = found[i];"""
+    found = run(body, zeros("int", 10 * 24), grid=(6, 4), block=(2, 2), cluster=(3, 2)).reshape(
+        4, 6, 10
+    )
+    for y in range(4):
+        for x in range(6):
+            expected = [3, 2, 6, x % 3, y % 2, x % 3 + 3 * (y % 2), x // 3, y // 2, 2, 2]
+            assert found[y, x].tolist() == expected
+
+
+def test_blocks_of_a_cluster_read_each_others_shared_memory():
+    body = """
+    __shared__ int tile[32];
+    unsigned rank = __clusterRelativeBlockRank(), size = __clusterSizeInBlocks();
+    tile[threadIdx.x] = 100 * blockIdx.x + threadIdx.x;
+    __cluster_barrier_arrive();
+    __cluster_barrier_wait();
+    int* next = (int*)__cluster_map_shared_rank(tile, (rank + 1) % size);
+    int* own = (int*)__cluster_map_shared_rank(tile, rank);
+    a[blockIdx.x * 32 + threadIdx.x] = next[threadIdx.x];
+    b[blockIdx.x * 32 + threadIdx.x] = __cluster_query_shared_rank(next) + 10 * __isClusterShared(next)
+        + 100 * (__isCtaShared(next) != 0) + 1000 * (__isCtaShared(own) != 0) + 10000 * (__isShared(next) != 0) + 20000 * (__isShared(own) != 0);
+    __cluster_barrier_arrive_relaxed();
+    __cluster_barrier_wait();"""
+    read, ranks = run(body, zeros("int", 8 * 32), zeros("int", 8 * 32), grid=8, block=32, cluster=4)
+    for block in range(8):
+        neighbour = block // 4 * 4 + (block + 1) % 4
+        assert read[32 * block : 32 * block + 32].tolist() == [
+            100 * neighbour + t for t in range(32)
+        ]
+        assert set(ranks[32 * block : 32 * block + 32].tolist()) == {
+            neighbour % 4 + 10 + 1000 + 20000
+        }
+
+
+def test_many_barriers_of_a_cluster_in_halves():
+    body = """
+    __shared__ int round;
+    unsigned rank = __clusterRelativeBlockRank();
+    int wrong = 0;
+    for (int i = 1; i <= 5; i++) {
+        if (threadIdx.x == 0) round = i;
+        __cluster_barrier_arrive();
+        __cluster_barrier_wait();
+        wrong += *(int*)__cluster_map_shared_rank(&round, rank ^ 1) != i;
+        __cluster_barrier_arrive();
+        __cluster_barrier_wait();
+    }
+    a[blockIdx.x * 64 + threadIdx.x] = wrong;"""
+    assert not run(body, np.ones(128, np.int32), grid=2, block=64, cluster=2).any()
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [("__cluster_map_shared_rank(tile, 2)", "the cluster has no block of this rank"),
+     ("__cluster_map_shared_rank(a, 1)", "only an address of shared memory can be mapped")],
+)  # fmt: skip
+def test_what_cannot_be_mapped_is_said_at_its_line(call, words):
+    body = f"__shared__ int tile[32];\na[0] = *(int*){call};"
+    with pytest.raises(KernelFault, match=rf"{words}.* at kernel\.cu:4|{words}.*kernel\.cu:4"):
+        run(body, zeros("int", 1), grid=2, cluster=2)

@@ -1,0 +1,40 @@
+"""The counters of the kernels in subjects.py are those that ncu read on an H200: tests/subjects_on_gpu.json."""
+
+import json
+
+import pytest
+from subjects import CASES
+from subjects_on_gpu import SUMMARY, digest
+from test_any_kernel import words_of
+
+from softmax_lib.xrays.xray import xray_launch
+
+RECORDED = json.loads(SUMMARY.read_text(encoding="utf-8"))["cases"]
+
+# What an x-ray does not know, each with what it changes: all other counters are equal.
+UNKNOWN = {
+    "matmul": {  # NVRTC loads neighbours in a tile at once
+        "shared_load_requests", "shared_load_wavefronts",
+    },
+    "stencil": {"global_load_sectors"},  # lanes at the edge leave out loads of a line that others make
+    "last block": {  # g++ looks at the thread's number before it reads the flag
+        "shared_load_requests", "shared_load_wavefronts",
+    },
+    "row across blocks": {"global_load_requests", "global_load_sectors"},  # turns of a waiting loop
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("case", "recorded"), zip(CASES, RECORDED, strict=True),
+    ids=[f"{subject.name}-{dtype}" for subject, dtype in CASES],
+)  # fmt: skip
+def test_counters_are_those_of_an_h200(case, recorded):
+    subject, dtype = case
+    assert recorded["digest"] == digest(subject), "record it again: tests/subjects_on_gpu.py"
+    total = xray_launch(args=subject.arguments(dtype), **words_of(subject, dtype)).total
+    differ = {name for name, count in recorded["counters"].items() if total[name] != count}
+    assert differ <= UNKNOWN.get(subject.name, set())
+
+
+def test_ten_subjects_are_counted_to_the_last_request():
+    assert len({subject.name for subject, _ in CASES} - UNKNOWN.keys()) >= 10
