@@ -130,7 +130,9 @@ def test_branches_that_each_open_a_brace(text):
 
 
 def test_functions_are_told_with_their_lines():
-    text = '\n// int no() {}\nint one() { return 1; }\n\n\nvoid Class::two(const char* s = "{") {\n}\n'
+    text = (
+        '\n// int no() {}\nint one() { return 1; }\n\n\nvoid Class::two(const char* s = "{") {\n}\n'
+    )
     assert [(f.name, f.line) for f in find_host_functions(text)] == [("one", 3), ("two", 6)]
 
 

@@ -62,7 +62,10 @@ def try_all(entries: list[Entry], checkouts: Path) -> list[tuple[Entry, Found]]:
         start = time.perf_counter()
         found = try_kernel(entry, checkouts)
         seconds = time.perf_counter() - start
-        print(f"{number:2}/{len(entries)} {entry.name:30} {summary(found)}, {seconds:.1f} s", flush=True)
+        print(
+            f"{number:2}/{len(entries)} {entry.name:30} {summary(found)}, {seconds:.1f} s",
+            flush=True,
+        )
         tried.append((entry, found))
     print(f"{sum(found.taken for _, found in tried)} of {len(tried)} taken")
     return tried
