@@ -30,6 +30,7 @@ KERNEL_FOLDER = shipped_folder("_cuda", "kernels")
 """The .cu files: `softmax_lib/_cuda` when installed, `kernels` in a checkout."""
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+_DECLARES_WARP = re.compile(r"\b\w+\s+WARP\s*[={;(]|#\s*define\s+WARP\b")
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
@@ -150,6 +151,11 @@ class Source:
         """The declaration behind a name expression, such as "softmax<float, 256>", if it is seen."""
         name = expression.partition("<")[0].strip().removeprefix("::")
         return next((kernel for kernel in self.kernels if kernel.name == name), None)
+
+    @property
+    def declares_warp(self) -> bool:
+        """Whether the source has a WARP of its own, so that no build may define one."""
+        return _DECLARES_WARP.search(self.code) is not None
 
     def mentions(self, macro: str) -> bool:
         """Whether the code names `macro`, so that a build has to define it."""

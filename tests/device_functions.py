@@ -58,7 +58,7 @@ def kernel_source(calls: Sequence[Function], include: str = "") -> str:
     ]
     loads = [
         f"    {kind} {name} = reinterpret_cast<const {kind}*>(of_{name})[i];"
-        for kind, name in zip(taken, "abcdef", strict=False)  # noqa: B905
+        for kind, name in zip(taken, "abcdef", strict=False)
     ]
     stores = [
         f"    reinterpret_cast<{call.result}*>(result{i})[i] = {call.value};"

@@ -58,7 +58,10 @@ def kernel_flags(
     tools: Toolchain, program: Program, warp_size: int, traced: bool
 ) -> tuple[str, ...]:
     """How a kernel is compiled: shim first, macros, and what tracing adds."""
-    macros = (f"-D{name}={value}" for name, value in (("WARP", warp_size), *program.defines))
+    warp = {"EMULATOR_WARP": warp_size} | (
+        {} if program.source.declares_warp else {"WARP": warp_size}
+    )
+    macros = (f"-D{name}={value}" for name, value in (*warp.items(), *program.defines))
     if traced:
         checks = (*TRACE_FLAGS, *(CLANG_TRACE_FLAGS if tools.is_clang else GCC_TRACE_FLAGS))
     else:

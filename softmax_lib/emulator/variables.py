@@ -51,21 +51,28 @@ def _there(path: Path) -> list[Variable]:
 
 
 def fill(path: Path, name: str, array: np.ndarray) -> None:
-    """Copy `array`, or a tensor, into the variable called `name`. Raises `BadInput` where it does not fit."""
+    """Copy `array`, or a tensor, into the variable called `name`. Raises `BadInput` where it does not fit.
+
+    One that no launched kernel reaches is not in the library, and left alone.
+    """
     start, content = _room(path, name, array)
-    ctypes.memmove(start, address(content), content.nbytes)
+    if start:
+        ctypes.memmove(start, address(content), content.nbytes)
 
 
 def fetch(path: Path, name: str, array: np.ndarray) -> None:
     """Copy the variable called `name` into `array`, or a tensor."""
     start, content = _room(path, name, array)
-    ctypes.memmove(address(content), start, content.nbytes)
+    if start:
+        ctypes.memmove(address(content), start, content.nbytes)
 
 
 def _room(path: Path, name: str, array: np.ndarray) -> tuple[int, np.ndarray]:
     plain = name.rpartition("::")[2]
-    variable = next(v for v in _there(path) if v.name == plain)
+    variable = next((v for v in _there(path) if v.name == plain), None)
     content = host_bytes(array)
+    if variable is None:
+        return 0, content
     if content.nbytes > variable.bytes:
         raise BadInput(
             f"The symbol {name} is given {content.nbytes} bytes; it has {variable.bytes}."

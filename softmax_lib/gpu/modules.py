@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,8 +26,6 @@ extern "C" __device__ unsigned long long softmax_lib_sizes[] = {{{sizes}0}};
 """What Python asks a module for: what the kernel takes, and where the source's variables lie."""
 
 _TO_DEVICE, _TO_HOST, _ON_DEVICE = 1, 2, 3  # cudaMemcpyKind
-
-_DECLARES_WARP = re.compile(r"\b(?:\w+\s+WARP\s*[={;(]|#\s*define\s+WARP\b)")
 
 
 @dataclass(frozen=True)
@@ -127,7 +124,7 @@ def _compile(source: Source, digest: str, kernel: str, cooperative: bool) -> Any
 def _prelude(source: Source) -> str:
     """What NVRTC lacks of what kernels here use, and the source's own line numbers."""
     lines = ["#ifndef INFINITY", "#define INFINITY __int_as_float(0x7f800000)", "#endif"]
-    if source.mentions("WARP") and not _DECLARES_WARP.search(source.code):
+    if source.mentions("WARP") and not source.declares_warp:
         lines.append(f"#define WARP {WARP}")
     return "\n".join((*lines, f'#line 1 "{source.file_name}"', ""))
 

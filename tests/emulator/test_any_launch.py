@@ -474,3 +474,12 @@ def test_the_name_of_a_file_stands_in_its_sentences():
         IllegalAddress, match=r"y\[8\], past the end of its 8 elements at mine\.cu:2"
     ):
         launch(source, 1, 9, [zeros(8)])
+
+
+@pytest.mark.parametrize(
+    "own", ["constexpr int WARP = 8;", "enum { A = 1 }; const int WARP{8};", "#define WARP 8"]
+)
+def test_a_source_may_have_a_warp_of_its_own(own):
+    x = zeros(1)
+    launch(f"{own}\n__global__ void k(float* x) {{ x[0] = WARP; }}", 1, 1, [x])
+    assert x[0] == 8

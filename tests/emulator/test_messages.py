@@ -20,7 +20,7 @@ LACKING = [
     ("", "#include <cub/cub.cuh>", "CUB and Thrust"),
     ("", "#include <thrust/device_vector.h>", "CUB and Thrust"),
     ("", "#include <curand_kernel.h>", "random numbers"),
-    ("a[0] = tex1Dfetch<float>(0, 1);", "", "textures and surfaces"),
+    ("surf2Dwrite(1, cudaSurfaceObject_t(), 0, 0);", "", "textures and surfaces"),
     ("a[0] = tex2D<float>(0, 1, 2);", "", "textures and surfaces"),
     ("body<<<1, 1>>>(a);", "", "graphs and launches from code"),
     ("a[0] = __isConstant(a);", "", "__isConstant\\(\\)"),

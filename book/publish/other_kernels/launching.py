@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,19 +14,22 @@ from other_kernels.arrays import Arrays, make_launch, read_numbers
 from other_kernels.printing import numbers_in, printed
 from other_kernels.table import Entry
 from softmax_lib import emulator
+from softmax_lib.emulator.session import Library
 from softmax_lib.errors import SoftmaxLibError
-from softmax_lib.source import Source
+from softmax_lib.source import Program, Source
 from softmax_lib.xrays.xray import XRay, xray_launch
 
 
 @dataclass(frozen=True)
 class Found:
-    """What became of an entry: `sentence` says why it was not taken, and is None where it was.
+    """What became of an entry: it is `taken` when it left what its reference says.
 
+    Where it was not, `sentence` says why: what refused it, or the first hazard that an x-ray found.
     `error` is the greatest of all arrays over the greatest element there, `hazards` counts those of
-    an x-ray by kind, and `counters_s` are the seconds that this took, without building.
+    the x-ray by kind, and `counters_s` are the seconds that this took, without building.
     """
 
+    taken: bool
     sentence: str | None = None
     error: float | None = None
     counters_s: float | None = None
@@ -40,14 +43,18 @@ def try_kernel(entry: Entry, checkouts: Path) -> Found:
     try:
         error = compare(entry, source)
     except SoftmaxLibError as refused:
-        return Found(str(refused))
+        return Found(taken=False, sentence=str(refused))
     counted, seconds = count(entry, source)
     kinds = [hazard.kind for hazard in counted.hazards]
+    messages = tuple(hazard.message for hazard in counted.hazards)
+    taken = error <= entry.tolerance
     return Found(
+        taken=taken,
+        sentence=None if taken else next(iter(messages), None),
         error=error,
         counters_s=seconds,
         hazards={kind: kinds.count(kind) for kind in sorted(set(kinds))},
-        messages=tuple(hazard.message for hazard in counted.hazards),
+        messages=messages,
     )
 
 
@@ -68,6 +75,8 @@ def compare(entry: Entry, source: Source) -> float:
 def _error(found: np.ndarray, expected: np.ndarray) -> float:
     found, expected = (array.reshape(-1).astype(np.float64) for array in (found, expected))
     asked = ~np.isnan(expected)
+    if found.shape != expected.shape:
+        return float("inf")
     apart = np.abs(found - expected)[asked]
     apart[found[asked] == expected[asked]] = 0  # infinities
     error = apart.max() / max(np.abs(expected[asked & np.isfinite(expected)]).max(), 1e-30)
@@ -82,9 +91,23 @@ def find_reference(name: str) -> Callable[[Arrays], Arrays]:
 
 def count(entry: Entry, source: Source) -> tuple[XRay, float]:
     """An x-ray of the launch, and the seconds it takes once the kernel is built."""
-    words, _ = make_launch(entry, source)
-    xray_launch(**words)
-    words, _ = make_launch(entry, source)
-    start = time.perf_counter()
-    counted = xray_launch(**words)
-    return counted, time.perf_counter() - start
+    for words, _ in (make_launch(entry, source), make_launch(entry, source)):
+        start = time.perf_counter()
+        with printed():
+            counted = xray_launch(**words)
+        seconds = time.perf_counter() - start
+    return counted, seconds
+
+
+def build_seconds(entry: Entry, checkouts: Path) -> dict[str, float]:
+    """Seconds that building takes the first time, and once more."""
+    seconds = {}
+    source = Source.read(checkouts / entry.checkout / entry.path)
+    # a text of its own, which nobody has built before
+    source = replace(source, text=f"{source.text}\n// {time.time()}\n")
+    for name in ("cold_s", "cached_s"):
+        start = time.perf_counter()
+        program = Program(replace(source))
+        Library(program, (entry.kernel,), shared_bytes=entry.shared_bytes).path(traced=False)
+        seconds[name] = round(time.perf_counter() - start, 3)
+    return seconds

@@ -105,7 +105,7 @@ def simpleCooperativeGroups(a: Arrays) -> Arrays:
     """The numbers of what is printed: threads, sums found and expected, by the block and by tiles of 16."""
     last, tiles = a["threads"] - 1, a["threads"] // 16
     whole = last * a["threads"] // 2
-    return {"printed": [0, last, whole, whole, tiles, 16, *tiles * [0, 15, 16, 120, 120]]}
+    return {"printed": [0, last, whole, whole, tiles, 16, *tiles * [0, 15, 120, 120]]}
 
 
 def binaryPartitionCG(a: Arrays) -> Arrays:

@@ -4,16 +4,19 @@
 
 #include "saturation.h"
 
-#define EMULATOR_TO_INTEGER(Float, float_word, f, T, word)                                   \
-    EMULATOR_INLINE T __##float_word##2##word##_rn(Float x) { return emulator::saturate<T>(__builtin_nearbyint##f(x)); } \
-    EMULATOR_INLINE T __##float_word##2##word##_rz(Float x) { return emulator::saturate<T>(__builtin_trunc##f(x)); } \
-    EMULATOR_INLINE T __##float_word##2##word##_ru(Float x) { return emulator::saturate<T>(__builtin_ceil##f(x)); } \
-    EMULATOR_INLINE T __##float_word##2##word##_rd(Float x) { return emulator::saturate<T>(__builtin_floor##f(x)); }
-#define EMULATOR_TO_EACH_INTEGER(Float, word, f)                    \
-    EMULATOR_TO_INTEGER(Float, word, f, int, int)               \
-    EMULATOR_TO_INTEGER(Float, word, f, unsigned, uint)         \
-    EMULATOR_TO_INTEGER(Float, word, f, long long, ll)          \
-    EMULATOR_TO_INTEGER(Float, word, f, unsigned long long, ull)
+// (float, float, f, int, int) makes __float2int_rn, __float2int_rz, ...
+#define EMULATOR_TO_INTEGER(Float, from, f, T, to)                                                             \
+    EMULATOR_INLINE T __##from##2##to##_rn(Float x) {                                                \
+        return emulator::saturate<T>(__builtin_nearbyint##f(x));                                               \
+    }                                                                                                          \
+    EMULATOR_INLINE T __##from##2##to##_rz(Float x) { return emulator::saturate<T>(__builtin_trunc##f(x)); }   \
+    EMULATOR_INLINE T __##from##2##to##_ru(Float x) { return emulator::saturate<T>(__builtin_ceil##f(x)); }    \
+    EMULATOR_INLINE T __##from##2##to##_rd(Float x) { return emulator::saturate<T>(__builtin_floor##f(x)); }
+#define EMULATOR_TO_EACH_INTEGER(Float, from, f)               \
+    EMULATOR_TO_INTEGER(Float, from, f, int, int)              \
+    EMULATOR_TO_INTEGER(Float, from, f, unsigned, uint)        \
+    EMULATOR_TO_INTEGER(Float, from, f, long long, ll)         \
+    EMULATOR_TO_INTEGER(Float, from, f, unsigned long long, ull)
 EMULATOR_TO_EACH_INTEGER(float, float, f)
 EMULATOR_TO_EACH_INTEGER(double, double, )
 

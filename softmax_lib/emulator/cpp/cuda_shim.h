@@ -2,7 +2,7 @@
 //
 // A CUDA thread is a fiber and a block runs on one OS thread, so __shared__ variables are
 // thread_local ones and every barrier, shuffle and vote is a call that may switch fibers.
-// WARP, lanes a warp, comes from the command line.
+// EMULATOR_WARP, lanes a warp, comes from the command line.
 #pragma once
 #include <fenv.h>
 #include <float.h>
@@ -75,7 +75,7 @@
 #define blockIdx (::uint3{EMULATOR_AXES(emulator_block_index)})
 #define blockDim (::dim3(EMULATOR_AXES(emulator_block_size)))
 #define gridDim (::dim3(EMULATOR_AXES(emulator_grid_size)))
-static constexpr int warpSize = WARP;
+static constexpr int warpSize = EMULATOR_WARP;
 
 // ---- 3. threads together, memory, atomics
 

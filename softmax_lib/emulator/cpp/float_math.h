@@ -23,7 +23,8 @@ EMULATOR_INLINE float rsqrt(float x) { return rsqrtf(x); }
 #if defined(__ELF__)
 #define EMULATOR_REPLACE(name) __asm__(".set " #name ", emulator_" #name);
 #define EMULATOR_REPLACE_TO(T, name, Float) EMULATOR_REPLACE(name)
-EMULATOR_OF_DOUBLE(EMULATOR_REPLACE) EMULATOR_OF_FLOAT(EMULATOR_REPLACE) EMULATOR_TO_INTEGER_TYPES(EMULATOR_REPLACE_TO)
+EMULATOR_OF_DOUBLE(EMULATOR_REPLACE) EMULATOR_OF_FLOAT(EMULATOR_REPLACE)
+EMULATOR_TO_INTEGER_TYPES(EMULATOR_REPLACE_TO)
 #endif
 
 // ---- 2. several
@@ -115,10 +116,10 @@ EMULATOR_INLINE T smaller(T a, T b) {
 
 }  // namespace emulator
 
-EMULATOR_C float fmaxf(float a, float b) EMULATOR_NOEXCEPT { return emulator::larger(a, b); }
-EMULATOR_C float fminf(float a, float b) EMULATOR_NOEXCEPT { return emulator::smaller(a, b); }
-EMULATOR_C double fmax(double a, double b) EMULATOR_NOEXCEPT { return emulator::larger(a, b); }
-EMULATOR_C double fmin(double a, double b) EMULATOR_NOEXCEPT { return emulator::smaller(a, b); }
+EMULATOR_C_OVER float fmaxf(float a, float b) EMULATOR_NOEXCEPT { return emulator::larger(a, b); }
+EMULATOR_C_OVER float fminf(float a, float b) EMULATOR_NOEXCEPT { return emulator::smaller(a, b); }
+EMULATOR_C_OVER double fmax(double a, double b) EMULATOR_NOEXCEPT { return emulator::larger(a, b); }
+EMULATOR_C_OVER double fmin(double a, double b) EMULATOR_NOEXCEPT { return emulator::smaller(a, b); }
 
 // Each pair of types that CUDA has; of others, such as max(1.0f, 2), it says that they are ambiguous.
 #define EMULATOR_LARGER(A, B, C)                                                     \

@@ -1,6 +1,7 @@
 #include "hazards.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace emulator {
 
@@ -35,6 +36,9 @@ void Hazards::start_block(size_t slot, uint64_t number, unsigned cluster) {
     block.start = block.barrier = epoch;
     block.fence = 0;
     block.warps.assign(warps, epoch);
+    block.lanes.assign(warps, Acquaintance());
+    block.of_warps = Acquaintance();
+    block.words.clear();
     block.known.clear();
     // Shared memory starts anew with each block, and what it remembers is older than `start`.
     if (block.shared.words.size() < shared_bytes_ / 4 + 1) block.shared = Stretch(shared_bytes_);
@@ -43,6 +47,16 @@ void Hazards::start_block(size_t slot, uint64_t number, unsigned cluster) {
 void Hazards::meet_block() { here().barrier = ++epoch_; }
 
 void Hazards::meet_warp(int warp) { here().warps[static_cast<size_t>(warp)] = ++epoch_; }
+
+void Hazards::meet_lanes(int warp, unsigned lanes) { here().lanes[static_cast<size_t>(warp)].meet(lanes, ++epoch_); }
+
+void Hazards::meet_warps(uint32_t warps) {
+    BlockState& block = here();
+    block.of_warps.meet(warps, ++epoch_);
+    for (size_t warp = 0; warp < block.warps.size(); warp++) {
+        if (warps >> warp & 1) block.warps[warp] = epoch_;
+    }
+}
 
 void Hazards::meet_cluster() {
     cluster_epochs_[here().cluster] = ++epoch_;
@@ -63,9 +77,32 @@ static void learn(std::unordered_map<uint64_t, uint32_t>& known, uint64_t block,
     before = std::max(before, epoch);
 }
 
+void Hazards::hand_over(int thread, uint64_t word, size_t owner) {
+    WordKnowledge& handed = blocks_[owner].words[word];
+    unsigned warp = warp_of(thread);
+    epoch_++;
+    for (const auto& [number, epoch] : here().known) learn(handed.blocks, number, epoch);
+    learn(handed.blocks, here().number, epoch_);
+    if (owner != here_) return;
+    learn(handed.warps, here().of_warps.of(warp));
+    handed.warps[warp] = epoch_;
+}
+
+void Hazards::take_over(int thread, uint64_t word, size_t owner) {
+    const WordKnowledge& handed = blocks_[owner].words[word];
+    BlockState& block = here();
+    unsigned warp = warp_of(thread);
+    for (const auto& [number, epoch] : handed.blocks) {
+        if (number != block.number) learn(block.known, number, epoch);
+    }
+    if (owner != here_) return;
+    learn(block.of_warps.of(warp), handed.warps);
+    block.warps[warp] = std::max(block.warps[warp], handed.warps[warp]);
+}
+
 // An atomic or volatile access: what the block had done before its last fence is over for all that
 // see it, and what others had done before theirs is over for this block.
-void Hazards::hand_over(const ThreadAccess& access) {
+void Hazards::exchange_with_blocks(const ThreadAccess& access) {
     Knowledge& handed = handed_[access.address];
     BlockState& block = here();
     if (access.operation != Operation::store) {
@@ -98,15 +135,19 @@ bool Hazards::is_ordered(const Touch& before, int now) const {
     const BlockState& block = here();
     uint64_t before_block = before.thread / block_size_;
     if (before_block != block.number) return is_ordered_between_blocks(before_block, before.epoch);
-    int thread = static_cast<int>(before.thread % block_size_), warp = now / warp_size_;
+    int thread = static_cast<int>(before.thread % block_size_);
     if (thread == now || before.epoch < block.barrier) return true;
-    return thread / warp_size_ == warp && before.epoch < block.warps[static_cast<size_t>(warp)];
+    unsigned other = warp_of(thread), warp = warp_of(now);
+    if (other != warp) return block.of_warps.is_over(warp, other, before.epoch);
+    return before.epoch < block.warps[warp] ||
+           block.lanes[warp].is_over(now % warp_size_, thread % warp_size_, before.epoch);
 }
 
 // ---- accesses
 
 void Hazards::access(const ThreadAccess& access, size_t owner) {
-    if (access.is_strong && !access.is_shared) hand_over(access);
+    settle();
+    if (access.is_strong && !access.is_shared) exchange_with_blocks(access);
     if (access.is_shared) {
         watch(blocks_[owner].shared, access, access.address);
         return;
@@ -131,7 +172,11 @@ void Hazards::watch_word(Word& word, const ThreadAccess& access, uint64_t addres
         return is_current(touch, access) && !is_ordered(touch, access.thread) &&
                !(access.is_strong && touch.is_strong);
     };
-    if (is_race(word.write)) {
+    if (is_race(word.write) && access.operation == Operation::store) {
+        auto pointer = static_cast<const char*>(access.pointer) + (address - access.address);
+        Hazard hazard = describe(HazardKind::race, access, address, word.write, true);
+        report_if_it_changes(hazard, pointer, std::min(access.size, 4u));
+    } else if (is_race(word.write)) {
         report(HazardKind::race, access, address, word.write, true);
     } else if (!is_load && is_race(word.read)) {
         report(HazardKind::race, access, address, word.read, false);
@@ -157,17 +202,8 @@ void Hazards::absent_lane(uint32_t place, int thread, int lane) {
     report(HazardKind::absent_lane, call, static_cast<uint64_t>(lane), Touch(), false);
 }
 
-void Hazards::report(HazardKind kind, const ThreadAccess& access, uint64_t address, const Touch& other,
-                     bool other_is_store) {
-    auto [at, is_new] = index_of_.try_emplace({kind, access.place, other.place}, found.size());
-    if (!is_new) {
-        found[at->second].times++;
-        return;
-    }
-    if (found.size() == MOST_HAZARDS) {
-        index_of_.erase(at);
-        return;
-    }
+Hazard Hazards::describe(HazardKind kind, const ThreadAccess& access, uint64_t address, const Touch& other,
+                         bool other_is_store) const {
     Hazard hazard{};
     hazard.address = address;
     hazard.times = 1;
@@ -181,7 +217,31 @@ void Hazards::report(HazardKind kind, const ThreadAccess& access, uint64_t addre
     hazard.is_store = access.operation != Operation::load;
     hazard.other_is_store = other_is_store;
     hazard.other_is_elsewhere = other.epoch != 0 && other.thread / block_size_ != here().number;
-    found.push_back(hazard);
+    return hazard;
+}
+
+void Hazards::keep(const Hazard& hazard) {
+    auto [at, is_new] = index_of_.try_emplace({hazard.kind, hazard.place, hazard.other_place}, found.size());
+    if (!is_new) {
+        found[at->second].times++;
+    } else if (found.size() == MOST_HAZARDS) {
+        index_of_.erase(at);
+    } else {
+        found.push_back(hazard);
+    }
+}
+
+void Hazards::report_if_it_changes(const Hazard& hazard, const void* pointer, unsigned bytes) {
+    Pending pending{hazard, pointer, bytes, {}};
+    memcpy(pending.before, pointer, bytes);
+    pending_.push_back(pending);
+}
+
+void Hazards::settle() {
+    for (const Pending& pending : pending_) {
+        if (memcmp(pending.before, pending.pointer, pending.bytes) != 0) keep(pending.hazard);
+    }
+    pending_.clear();
 }
 
 }  // namespace emulator

@@ -1,8 +1,9 @@
 // Races, reads of what nobody wrote, writes into what is only to be read.
 //
 // Each word remembers who touched it last. Two touches are in order when a barrier or a warp call
-// lies between them; between blocks, a barrier of the cluster or the grid, or a fence and then an
-// atomic or volatile access that the other block has seen.
+// lies between them, or a word in shared memory at which one warp has arrived and the other waited;
+// between blocks, a barrier of the cluster or the grid, such a word, or a fence and then an atomic or
+// volatile access that the other block has seen. Whoever writes what is there already does no harm.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -10,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "acquaintance.h"
 #include "requests.h"
 
 namespace emulator {
@@ -44,11 +46,18 @@ public:
 
     void start_block(size_t slot, uint64_t number, unsigned cluster);
     void enter_block(size_t slot) { here_ = slot; }
+    void settle();               // what waits for a store to be made; before memory changes its place
     void access(const ThreadAccess& access, size_t owner);  // of shared memory: whose it is
     void absent_lane(uint32_t place, int thread, int lane);
     void fence();
     void meet_block();
     void meet_warp(int warp);
+    void meet_lanes(int warp, unsigned lanes);      // some of them
+    void meet_warps(uint32_t warps);                // all lanes of some warps
+    // Through a word of the shared memory of block `owner`: what the thread's warp did before is over
+    // for those that take it over.
+    void hand_over(int thread, uint64_t word, size_t owner);
+    void take_over(int thread, uint64_t word, size_t owner);
     void meet_cluster();
     void meet_grid();
 
@@ -81,26 +90,49 @@ private:
     };
     // By number of block: what that block did before this epoch is over.
     typedef std::unordered_map<uint64_t, uint32_t> Knowledge;
+    // What a word hands over: by warp of the block that it is of, and of other blocks.
+    struct WordKnowledge {
+        Over warps{};
+        Knowledge blocks;
+    };
     struct BlockState {
         uint64_t number = 0;
         unsigned cluster = 0;
         uint32_t start = 1, barrier = 1, fence = 0;   // epochs
         std::vector<uint32_t> warps;
+        std::vector<Acquaintance> lanes;              // by warp
+        Acquaintance of_warps;
+        std::unordered_map<uint64_t, WordKnowledge> words;   // by offset in shared memory
         Knowledge known;
         Stretch shared{0};
     };
 
     void watch(Stretch& stretch, const ThreadAccess& access, uint64_t offset);
     void watch_word(Word& word, const ThreadAccess& access, uint64_t address);
-    void hand_over(const ThreadAccess& access);
+    void exchange_with_blocks(const ThreadAccess& access);
     bool is_current(const Touch& touch, const ThreadAccess& access) const;
     bool is_ordered(const Touch& before, int now) const;
     bool is_ordered_between_blocks(uint64_t before_block, uint32_t epoch) const;
+    Hazard describe(HazardKind kind, const ThreadAccess& access, uint64_t address, const Touch& other,
+                    bool other_is_store) const;
+    void keep(const Hazard& hazard);
     void report(HazardKind kind, const ThreadAccess& access, uint64_t address, const Touch& other,
-                bool other_is_store);
+                bool other_is_store) {
+        keep(describe(kind, access, address, other, other_is_store));
+    }
+    void report_if_it_changes(const Hazard& hazard, const void* pointer, unsigned bytes);
+    unsigned warp_of(int thread) const { return static_cast<unsigned>(thread / warp_size_); }
     uint32_t in_grid(int thread) const { return static_cast<uint32_t>(here().number * block_size_ + thread); }
     BlockState& here() { return blocks_[here_]; }
     const BlockState& here() const { return blocks_[here_]; }
+
+    // A store that races with a store, before it is made.
+    struct Pending {
+        Hazard hazard;
+        const void* pointer;
+        unsigned bytes;
+        char before[4];
+    };
 
     uint64_t block_size_;
     int warp_size_;
@@ -111,6 +143,7 @@ private:
     uint32_t epoch_ = 1, grid_epoch_ = 0;
     std::map<unsigned, uint32_t> cluster_epochs_;
     std::map<std::tuple<HazardKind, uint32_t, uint32_t>, size_t> index_of_;
+    std::vector<Pending> pending_;
 };
 
 }  // namespace emulator

@@ -77,6 +77,39 @@ void emulator_poll(Place place) noexcept {
     worker.leave_runtime();
 }
 
+// ---- order that an x-ray is told of
+
+// Where `word` is in the shared memory of one of the blocks that take turns.
+static bool find_word(Worker& worker, const void* word, uint64_t& offset, size_t& owner) {
+    uintptr_t found;
+    const emulator::Block* block = worker.shared_owner(reinterpret_cast<uintptr_t>(word), found);
+    if (!worker.launch->meter || !block) return false;
+    offset = found;
+    owner = static_cast<size_t>(block - worker.blocks.data());
+    return true;
+}
+
+void emulator_hand_over(const void* word) noexcept {
+    Worker& worker = my_worker();
+    uint64_t offset;
+    size_t owner;
+    if (!find_word(worker, word, offset, owner)) return;
+    worker.launch->meter->hazards.hand_over(worker.running->index, offset, owner);
+}
+
+void emulator_take_over(const void* word) noexcept {
+    Worker& worker = my_worker();
+    uint64_t offset;
+    size_t owner;
+    if (!find_word(worker, word, offset, owner)) return;
+    worker.launch->meter->hazards.take_over(worker.running->index, offset, owner);
+}
+
+void emulator_meet_warps(unsigned warps) noexcept {
+    Worker& worker = my_worker();
+    if (worker.launch->meter) worker.launch->meter->hazards.meet_warps(warps);
+}
+
 // ---- shared memory of a cluster
 
 void* emulator_map_shared(const void* pointer, unsigned rank) { return my_worker().map_shared(pointer, rank); }

@@ -86,6 +86,12 @@ EMULATOR_API void emulator_wait(emulator::Operation, uint64_t arrival, emulator:
 // of its block first. Call it in a loop around a condition that only reads memory.
 EMULATOR_API void emulator_poll(emulator::Place) noexcept;
 
+// What the thread did before is over for the threads that take it over from the same word of shared
+// memory; and all lanes of some warps have met. An x-ray is told, nobody waits.
+EMULATOR_API void emulator_hand_over(const void* word) noexcept;
+EMULATOR_API void emulator_take_over(const void* word) noexcept;
+EMULATOR_API void emulator_meet_warps(unsigned warps) noexcept;
+
 // Grows with every call; no time.
 EMULATOR_API uint64_t emulator_clock();
 

@@ -54,15 +54,18 @@ EMULATOR_INLINE uint64_t arrive(uint64_t* word, unsigned threads, unsigned dropp
         barrier.expected -= dropped;
         barrier.bytes += bytes;
         if (is_complete(barrier) && !is_done) {  // all others have arrived and wait
+            emulator_take_over(word);
             completion();
             is_done = true;
         }
+        emulator_hand_over(word);
         if (emulator_atomic_exchange_if(word, 8, before, settled(barrier))) return before;
     }
 }
 
 // Bytes that are announced (more than 0), or have come (less).
 EMULATOR_INLINE void expect_bytes(uint64_t* word, int bytes) {
+    emulator_hand_over(word);
     update(word, [=](uint64_t before) {
         Mbarrier barrier = unpack(before);
         barrier.bytes += bytes;
@@ -71,7 +74,9 @@ EMULATOR_INLINE void expect_bytes(uint64_t* word, int bytes) {
 }
 
 EMULATOR_INLINE bool is_over(const uint64_t* word, bool was_odd) {
-    return unpack(emulator_atomic_read(word, 8)).is_odd != was_odd;
+    bool is_next = unpack(emulator_atomic_read(word, 8)).is_odd != was_odd;
+    if (is_next) emulator_take_over(word);
+    return is_next;
 }
 // Looks, and looks again when others have had their turn.
 EMULATOR_INLINE bool is_over_soon(const uint64_t* word, bool was_odd, Place place) {

@@ -21,11 +21,11 @@ EMULATOR_INLINE unsigned thread_of_block() {
 EMULATOR_INLINE unsigned block_threads() {
     return emulator_block_size(0) * emulator_block_size(1) * emulator_block_size(2);
 }
-EMULATOR_INLINE unsigned lane_of_warp() { return thread_of_block() % WARP; }
+EMULATOR_INLINE unsigned lane_of_warp() { return thread_of_block() % EMULATOR_WARP; }
 
 enum class MeetingKind : uint8_t { barrier, tile, lanes };
 
-constexpr unsigned ALL_LANES = ~0u >> (32 - WARP);
+constexpr unsigned ALL_LANES = ~0u >> (32 - EMULATOR_WARP);
 constexpr int MOST_SEATS = 32;  // a tile has at most as many warps
 constexpr int NO_SEAT = -1;
 
@@ -36,7 +36,7 @@ struct Waiting {
     unsigned number;
     unsigned expected;     // threads
     Place place;
-    unsigned lane;
+    unsigned thread;
     int seat = NO_SEAT;    // where what it gives goes in everybody's `all`
     uint64_t given = 0;
     uint64_t* all = nullptr;
@@ -52,7 +52,7 @@ struct Waiting {
 struct BlockState {
     uint64_t mark;
     Waiting* meetings;                  // the last who came to each
-    unsigned gatherings[1024 / WARP];   // of lanes, that are over, by warp
+    unsigned gatherings[1024 / EMULATOR_WARP];   // of lanes, that are over, by warp
     uint64_t phase;                     // of the barrier that threads arrive at and wait for apart
     unsigned arrived;
     // What a thread waits for at the barrier of its cluster: the runtime's number of it. At most two
@@ -92,10 +92,11 @@ EMULATOR_UNSEEN void end_meeting(const Waiting& mine) {
     Waiting** link = find_meeting(mine);
     Waiting* last = *link;
     *link = last->next;
-    unsigned lanes = 0;
+    unsigned lanes = 0, warps = 0;
     uint64_t all[MOST_SEATS];
     for (const Waiting* one = last; one; one = one->before) {
-        lanes |= 1u << one->lane;
+        lanes |= 1u << one->thread % EMULATOR_WARP;
+        warps |= 1u << one->thread / EMULATOR_WARP;
         if (one->seat != NO_SEAT) all[one->seat] = one->given;
     }
     for (Waiting* one = last; one; one = one->before) {
@@ -103,6 +104,7 @@ EMULATOR_UNSEEN void end_meeting(const Waiting& mine) {
         if (one->all) __builtin_memcpy(one->all, all, sizeof all);
         one->is_over = true;
     }
+    if (mine.kind != MeetingKind::lanes) emulator_meet_warps(warps);
 }
 
 EMULATOR_UNSEEN void join(Waiting& mine) {
@@ -120,7 +122,7 @@ EMULATOR_UNSEEN void join(Waiting& mine) {
 // has MOST_SEATS places.
 EMULATOR_INLINE void meet(MeetingKind kind, unsigned number, unsigned expected, Place place,
                           int seat = NO_SEAT, uint64_t given = 0, uint64_t* all = nullptr) {
-    Waiting mine{kind, number, expected, place, lane_of_warp(), seat, given, all};
+    Waiting mine{kind, number, expected, place, thread_of_block(), seat, given, all};
     join(mine);
     while (!mine.is_over) emulator_poll(place);
 }
@@ -143,7 +145,7 @@ EMULATOR_UNSEEN unsigned gatherings_of(unsigned warp) { return block_state().gat
 // lets all others run as far as they can. Then those at the first line go on, as the hardware lets
 // the branches of an if end before it goes on behind it.
 EMULATOR_INLINE unsigned gather_lanes(Place place) {
-    Waiting mine{MeetingKind::lanes, thread_of_block() / WARP, 0, place, lane_of_warp()};
+    Waiting mine{MeetingKind::lanes, thread_of_block() / EMULATOR_WARP, 0, place, thread_of_block()};
     join(mine);
     while (!mine.is_over) {
         unsigned seen = gatherings_of(mine.number);
@@ -157,6 +159,7 @@ EMULATOR_INLINE unsigned gather_lanes(Place place) {
 
 EMULATOR_UNSEEN uint64_t arrive_at_block(unsigned threads) {
     BlockState& state = block_state();
+    emulator_hand_over(&state);
     uint64_t phase = state.phase;
     if (++state.arrived == threads) {
         state.arrived = 0;
@@ -165,7 +168,10 @@ EMULATOR_UNSEEN uint64_t arrive_at_block(unsigned threads) {
     return phase;
 }
 
-EMULATOR_UNSEEN uint64_t phase_of_block() { return block_state().phase; }
+EMULATOR_UNSEEN uint64_t phase_of_block() {
+    emulator_take_over(&block_state());
+    return block_state().phase;
+}
 
 // ---- the cluster's
 

@@ -42,6 +42,7 @@ void Meter::enter_block(size_t slot) {
 }
 
 void Meter::end_blocks() {
+    hazards.settle();
     for (size_t slot = 0; slot < blocks_; slot++) requests.close_all(slot);
 }
 
@@ -50,7 +51,8 @@ void Meter::meet_block() {
     hazards.meet_block();
 }
 
-void Meter::meet_warp(int warp) {
+void Meter::meet_warp(int warp, unsigned lanes, bool are_all) {
+    if (!are_all) return hazards.meet_lanes(warp, lanes);
     requests.close(here_, warp);
     hazards.meet_warp(warp);
 }

@@ -32,7 +32,7 @@ public:
     void call(uint32_t place, Operation operation) { requests.call(place, operation); }
     void absent_lane(uint32_t place, int thread, int lane) { hazards.absent_lane(place, thread, lane); }
     void meet_block();           // all threads have reached a barrier
-    void meet_warp(int warp);    // all lanes of a warp have reached a warp call
+    void meet_warp(int warp, unsigned lanes, bool are_all);  // lanes of a warp have reached a warp call
     void meet_blocks(Operation operation);  // all blocks of a cluster or grid have reached a barrier
     void end_blocks();
 

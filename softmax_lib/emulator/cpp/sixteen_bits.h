@@ -64,7 +64,8 @@ EMULATOR_INLINE float to_float(uint16_t bits) {
 template <class Integer>
 EMULATOR_INLINE double for_rounding(Integer x) {
     uint64_t size = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
-    double rounds_so = (double)(size >> 53 ? (size & ~uint64_t(0xfff)) | uint64_t((size & 0xfff) != 0) << 11 : size);
+    if (size >> 53) size = (size & ~uint64_t(0xfff)) | uint64_t((size & 0xfff) != 0) << 11;
+    double rounds_so = (double)size;
     return x < 0 ? -rounds_so : rounds_so;
 }
 
@@ -82,8 +83,8 @@ inline double fused(double a, double b, double c) {
 
 }  // namespace emulator
 
-// How sixteen_bit_functions.h makes the names of functions.
+// How sixteen_bit_types.h makes the names of functions.
 #define EMULATOR_JOIN_(a, b, c) a##b##c
 #define EMULATOR_JOIN(a, b, c) EMULATOR_JOIN_(a, b, c)
-#define NAME(before, after) EMULATOR_JOIN(before, WORD, after)
-#define NAME2(before, after) EMULATOR_JOIN(before, WORD, 2##after)
+#define NAME_(before, after) EMULATOR_JOIN(before, WORD_, after)
+#define PAIR_NAME_(before, after) EMULATOR_JOIN(before, WORD_, 2##after)

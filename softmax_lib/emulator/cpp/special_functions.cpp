@@ -177,10 +177,10 @@ float emulator_erfcf(float x) { return float(std::erfc(double(x))); }
 float emulator_tgammaf(float x) { return float(emulator_tgamma(x)); }
 float emulator_lgammaf(float x) { return float(emulator_lgamma(x)); }
 
-#define DEFINE_TO(T, name, Float, of_double) \
-    T emulator_##name(Float x) { return emulator::saturate<T, double>(of_double); }
-DEFINE_TO(long, lrintf, float, std::nearbyint(double(x))) DEFINE_TO(long, lrint, double, std::nearbyint(x))
-DEFINE_TO(long long, llrintf, float, std::nearbyint(double(x))) DEFINE_TO(long long, llrint, double, std::nearbyint(x))
-DEFINE_TO(long, lroundf, float, std::round(double(x))) DEFINE_TO(long, lround, double, std::round(x))
-DEFINE_TO(long long, llroundf, float, std::round(double(x))) DEFINE_TO(long long, llround, double, std::round(x))
-DEFINE_TO(int, ilogbf, float, std::logb(double(x))) DEFINE_TO(int, ilogb, double, std::logb(x))
+#define DEFINE_TO(T, name, Float, whole) \
+    T emulator_##name(Float x) { return emulator::saturate<T>(whole(double(x))); }
+DEFINE_TO(long, lrintf, float, std::nearbyint) DEFINE_TO(long, lrint, double, std::nearbyint)
+DEFINE_TO(long long, llrintf, float, std::nearbyint) DEFINE_TO(long long, llrint, double, std::nearbyint)
+DEFINE_TO(long, lroundf, float, std::round) DEFINE_TO(long, lround, double, std::round)
+DEFINE_TO(long long, llroundf, float, std::round) DEFINE_TO(long long, llround, double, std::round)
+DEFINE_TO(int, ilogbf, float, std::logb) DEFINE_TO(int, ilogb, double, std::logb)

@@ -19,12 +19,18 @@ template <> struct CopyUnit<2> { typedef Bits16 type; };
 template <> struct CopyUnit<4> { typedef Bits32 type; };
 template <> struct CopyUnit<8> { typedef Bits64 type; };
 
-#if !defined(EMULATOR_OPAQUE_COPIES)
-#define EMULATOR_OPAQUE(unit)
-#elif defined(__x86_64__)
-#define EMULATOR_OPAQUE(unit) asm("" : "+x"(unit))
+#if defined(EMULATOR_OPAQUE_COPIES)
+// Structs of users are copied by these, which then tell of it.
+__asm__(".set memcpy, __tsan_memcpy\n.set memmove, __tsan_memmove\n.set memset, __tsan_memset");
+
+template <class Unit> EMULATOR_INLINE void look_elsewhere(Unit& unit) { asm("" : "+r"(unit)); }
+#if defined(__x86_64__)
+EMULATOR_INLINE void look_elsewhere(Bits128& unit) { asm("" : "+x"(unit)); }
 #else
-#define EMULATOR_OPAQUE(unit) asm("" : "+w"(unit))
+EMULATOR_INLINE void look_elsewhere(Bits128& unit) { asm("" : "+w"(unit)); }
+#endif
+#else
+template <class Unit> EMULATOR_INLINE void look_elsewhere(Unit&) {}
 #endif
 
 template <class Vector>
@@ -32,7 +38,7 @@ EMULATOR_INLINE void copy_whole(Vector& to, const Vector& from) {
     typedef typename CopyUnit<sizeof(Vector)>::type Unit;
     for (unsigned i = 0; i < sizeof(Vector) / sizeof(Unit); i++) {
         Unit unit = reinterpret_cast<const Unit*>(&from)[i];
-        EMULATOR_OPAQUE(unit);
+        look_elsewhere(unit);
         reinterpret_cast<Unit*>(&to)[i] = unit;
     }
 }

@@ -84,9 +84,11 @@ EMULATOR_SUM(__vsadu2, __vabsdiffu2, 16) EMULATOR_SUM(__vsadu4, __vabsdiffu4, 8)
 #define EMULATOR_BEST_RELU(words, name, value)                    \
     EMULATOR_WORDS##words(name##_s32_relu, int, max(value, 0))    \
     EMULATOR_LANES##words(name##_s16x2_relu, short, max(value, 0))
-#define EMULATOR_BEST(name, value) \
-    EMULATOR_SIGNED_BEST(3, name, value) EMULATOR_UNSIGNED_BEST(3, name, value) EMULATOR_BEST_RELU(3, name, value)
-EMULATOR_BEST(__viaddmax, max((Number)(x + y), (Number)z)) EMULATOR_BEST(__viaddmin, min((Number)(x + y), (Number)z))
+#define EMULATOR_BEST(name, value)                                                  \
+    EMULATOR_SIGNED_BEST(3, name, value) EMULATOR_UNSIGNED_BEST(3, name, value)     \
+    EMULATOR_BEST_RELU(3, name, value)
+EMULATOR_BEST(__viaddmax, max((Number)(x + y), (Number)z))
+EMULATOR_BEST(__viaddmin, min((Number)(x + y), (Number)z))
 EMULATOR_BEST(__vimax3, max(max(x, y), z)) EMULATOR_BEST(__vimin3, min(min(x, y), z))
 EMULATOR_BEST_RELU(2, __vimax, max(x, y)) EMULATOR_BEST_RELU(2, __vimin, min(x, y))
 
@@ -104,5 +106,7 @@ EMULATOR_BEST_RELU(2, __vimax, max(x, y)) EMULATOR_BEST_RELU(2, __vimin, min(x, 
     }
 EMULATOR_CHOICE(__vibmax_s32, int, >=) EMULATOR_CHOICE(__vibmax_u32, unsigned, >=)
 EMULATOR_CHOICE(__vibmin_s32, int, <=) EMULATOR_CHOICE(__vibmin_u32, unsigned, <=)
-EMULATOR_CHOICES(__vibmax_s16x2, __vmaxs2, short, >=) EMULATOR_CHOICES(__vibmax_u16x2, __vmaxu2, unsigned short, >=)
-EMULATOR_CHOICES(__vibmin_s16x2, __vmins2, short, <=) EMULATOR_CHOICES(__vibmin_u16x2, __vminu2, unsigned short, <=)
+EMULATOR_CHOICES(__vibmax_s16x2, __vmaxs2, short, >=)
+EMULATOR_CHOICES(__vibmax_u16x2, __vmaxu2, unsigned short, >=)
+EMULATOR_CHOICES(__vibmin_s16x2, __vmins2, short, <=)
+EMULATOR_CHOICES(__vibmin_u16x2, __vminu2, unsigned short, <=)

@@ -124,7 +124,7 @@ void Worker::complete_warp_call(int warp, unsigned lanes) {
         if (launch->request.traced) trace_received(*this, thread, source);
     }
     idle_polls_ = 0;
-    if (launch->meter && lanes == shape.lanes_of(warp)) launch->meter->meet_warp(warp);
+    if (launch->meter) launch->meter->meet_warp(warp, lanes, lanes == shape.lanes_of(warp));
     block->waiting_lanes[warp] &= ~lanes;
     block->ready.add(warp, lanes);
 }

@@ -61,7 +61,7 @@ EMULATOR_INLINE T shuffle(Operation operation, unsigned mask, const T& value, un
 }
 
 EMULATOR_INLINE unsigned vote(Operation operation, unsigned mask, bool predicate, Place place) {
-    WarpCall call{operation, ValueType::unsigned_integer, 4, mask, 0, WARP, predicate};
+    WarpCall call{operation, ValueType::unsigned_integer, 4, mask, 0, EMULATOR_WARP, predicate};
     return (unsigned)emulator_warp_call(call, place);
 }
 
@@ -72,33 +72,33 @@ EMULATOR_INLINE unsigned match(Operation operation, unsigned mask, T value, Plac
     if constexpr (sizeof(T) < 4) {
         return match(operation, mask, (int)value, place);
     } else {
-        WarpCall call{operation, value_type<T>, sizeof(T), mask, 0, WARP, to_bits(value)};
+        WarpCall call{operation, value_type<T>, sizeof(T), mask, 0, EMULATOR_WARP, to_bits(value)};
         return (unsigned)emulator_warp_call(call, place);
     }
 }
 
 template <class T>
 EMULATOR_INLINE T reduce(Operation operation, unsigned mask, T value, Place place) {
-    WarpCall call{operation, value_type<T>, sizeof(T), mask, 0, WARP, to_bits(value)};
+    WarpCall call{operation, value_type<T>, sizeof(T), mask, 0, EMULATOR_WARP, to_bits(value)};
     return from_bits<T>(emulator_warp_call(call, place));
 }
 
 }  // namespace emulator
 
 template <class T>
-EMULATOR_INLINE T __shfl_sync(unsigned mask, T value, int source_lane, int width = WARP, EMULATOR_PLACE) {
+EMULATOR_INLINE T __shfl_sync(unsigned mask, T value, int source_lane, int width = EMULATOR_WARP, EMULATOR_PLACE) {
     return emulator::shuffle(emulator::Operation::shuffle, mask, value, source_lane, width, {file, line});
 }
 template <class T>
-EMULATOR_INLINE T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = WARP, EMULATOR_PLACE) {
+EMULATOR_INLINE T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = EMULATOR_WARP, EMULATOR_PLACE) {
     return emulator::shuffle(emulator::Operation::shuffle_up, mask, value, delta, width, {file, line});
 }
 template <class T>
-EMULATOR_INLINE T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = WARP, EMULATOR_PLACE) {
+EMULATOR_INLINE T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = EMULATOR_WARP, EMULATOR_PLACE) {
     return emulator::shuffle(emulator::Operation::shuffle_down, mask, value, delta, width, {file, line});
 }
 template <class T>
-EMULATOR_INLINE T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = WARP, EMULATOR_PLACE) {
+EMULATOR_INLINE T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = EMULATOR_WARP, EMULATOR_PLACE) {
     return emulator::shuffle(emulator::Operation::shuffle_xor, mask, value, lane_mask, width, {file, line});
 }
 EMULATOR_INLINE unsigned __ballot_sync(unsigned mask, int predicate, EMULATOR_PLACE) {

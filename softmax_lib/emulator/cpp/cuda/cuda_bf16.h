@@ -2,25 +2,26 @@
 #pragma once
 #include "cuda_fp16.h"
 
-#define NUMBER __nv_bfloat16
-#define OTHER_NUMBER __half
-#define PAIR __nv_bfloat162
-#define RAW __nv_bfloat16_raw
-#define RAW_PAIR __nv_bfloat162_raw
-#define FORMAT ::emulator::BfloatFormat
-#define WORD bfloat16
-#define TWICE __bfloat162bfloat162
+#define NUMBER_ __nv_bfloat16
+#define OTHER_ __half
+#define PAIR_ __nv_bfloat162
+#define RAW_ __nv_bfloat16_raw
+#define RAW_PAIR_ __nv_bfloat162_raw
+#define FORMAT_ ::emulator::BfloatFormat
+#define WORD_ bfloat16
+#define TWICE_ __bfloat162bfloat162
 #if !defined(__CUDA_NO_BFLOAT16_CONVERSIONS__)
-#define CONVERSIONS 1
+#define CONVERSIONS_ 1
 #endif
 #if !defined(__CUDA_NO_BFLOAT16_OPERATORS__)
-#define OPERATORS_OF_NUMBERS 1
+#define OPERATORS_OF_NUMBERS_ 1
 #endif
 #if !defined(__CUDA_NO_BFLOAT162_OPERATORS__)
-#define OPERATORS_OF_PAIRS 1
+#define OPERATORS_OF_PAIRS_ 1
 #endif
+#include "sixteen_bit_types.h"
+
 #include "sixteen_bit_functions.h"
-#include "sixteen_bit_names.h"
 
 #if !defined(__CUDA_NO_HALF_CONVERSIONS__)
 inline __half::__half(__nv_bfloat16 x) : __half(__bfloat162float(x)) {}

@@ -4,25 +4,26 @@
 
 struct __nv_bfloat16;
 
-#define NUMBER __half
-#define OTHER_NUMBER __nv_bfloat16
-#define PAIR __half2
-#define RAW __half_raw
-#define RAW_PAIR __half2_raw
-#define FORMAT ::emulator::HalfFormat
-#define WORD half
-#define TWICE __half2half2
+#define NUMBER_ __half
+#define OTHER_ __nv_bfloat16
+#define PAIR_ __half2
+#define RAW_ __half_raw
+#define RAW_PAIR_ __half2_raw
+#define FORMAT_ ::emulator::HalfFormat
+#define WORD_ half
+#define TWICE_ __half2half2
 #if !defined(__CUDA_NO_HALF_CONVERSIONS__)
-#define CONVERSIONS 1
+#define CONVERSIONS_ 1
 #endif
 #if !defined(__CUDA_NO_HALF_OPERATORS__)
-#define OPERATORS_OF_NUMBERS 1
+#define OPERATORS_OF_NUMBERS_ 1
 #endif
 #if !defined(__CUDA_NO_HALF2_OPERATORS__)
-#define OPERATORS_OF_PAIRS 1
+#define OPERATORS_OF_PAIRS_ 1
 #endif
+#include "sixteen_bit_types.h"
+
 #include "sixteen_bit_functions.h"
-#include "sixteen_bit_names.h"
 
 #if !defined(CUDA_NO_HALF)
 typedef __half half;

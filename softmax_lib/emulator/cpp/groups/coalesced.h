@@ -51,7 +51,7 @@ private:
 
     template <class T>
     __forceinline__ T from_lane(const T& value, unsigned lane, emulator::Place place) const {
-        return emulator::shuffle_any(emulator::Operation::shuffle, lanes_.mask, value, lane, WARP, place);
+        return emulator::shuffle_any(emulator::Operation::shuffle, lanes_.mask, value, lane, EMULATOR_WARP, place);
     }
     template <class T>
     __forceinline__ T from_rank(const T& value, unsigned rank, emulator::Place place) const {

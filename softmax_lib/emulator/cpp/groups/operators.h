@@ -48,7 +48,7 @@ __forceinline__ T reduce_by_instruction(unsigned mask, T value, emulator::Place 
 template <class Group> constexpr bool is_tile = false;
 template <unsigned Size, class Parent> constexpr bool is_tile<thread_block_tile<Size, Parent>> = true;
 template <class Group> constexpr bool is_wide_tile = false;
-template <unsigned Size, class Parent> constexpr bool is_wide_tile<thread_block_tile<Size, Parent>> = (Size > WARP);
+template <unsigned Size, class Parent> constexpr bool is_wide_tile<thread_block_tile<Size, Parent>> = (Size > EMULATOR_WARP);
 template <class Group>
 constexpr bool is_tile_or_lanes = is_tile<Group> || std::is_same_v<Group, coalesced_group>;
 

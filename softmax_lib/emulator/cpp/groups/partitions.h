@@ -52,7 +52,7 @@ __forceinline__ thread_block_tile<1> this_thread() {
 }
 
 __forceinline__ void check_tile_size(unsigned size, emulator::Place place) {
-    if (size == 0 || size > WARP || (size & (size - 1))) {
+    if (size == 0 || size > EMULATOR_WARP || (size & (size - 1))) {
         emulator_fail("tiled_partition() takes a power of two up to the size of a warp", place);
     }
 }
@@ -93,7 +93,7 @@ __forceinline__ coalesced_group labeled_partition(const coalesced_group& group, 
 template <class Label, unsigned Size, class Parent>
 __forceinline__ coalesced_group labeled_partition(const thread_block_tile<Size, Parent>& tile, Label label,
                                                   EMULATOR_PLACE) {
-    static_assert(Size <= WARP, "labeled_partition() takes a tile of one warp");
+    static_assert(Size <= EMULATOR_WARP, "labeled_partition() takes a tile of one warp");
     return partitions::by(tile.get_mask(), label, {file, line});
 }
 __forceinline__ coalesced_group binary_partition(const coalesced_group& group, bool predicate, EMULATOR_PLACE) {
@@ -102,7 +102,7 @@ __forceinline__ coalesced_group binary_partition(const coalesced_group& group, b
 template <unsigned Size, class Parent>
 __forceinline__ coalesced_group binary_partition(const thread_block_tile<Size, Parent>& tile, bool predicate,
                                                  EMULATOR_PLACE) {
-    static_assert(Size <= WARP, "binary_partition() takes a tile of one warp");
+    static_assert(Size <= EMULATOR_WARP, "binary_partition() takes a tile of one warp");
     return partitions::by_predicate(tile.get_mask(), predicate, {file, line});
 }
 

@@ -46,7 +46,7 @@ template <bool inclusive, class Group, class T, class Op>
 __forceinline__ T scan_group(const Group& group, T value, Op& op, emulator::Place place) {
     typedef std::decay_t<Op> Operator;
     if constexpr (is_wide_tile<Group>) {
-        auto warp = partitions::tile<WARP, Group>();
+        auto warp = partitions::tile<EMULATOR_WARP, Group>();
         T scanned = scan_by_doubling(warp, value, op, place);
         uint64_t all[emulator::MOST_SEATS];
         bool is_last = warp.thread_rank() + 1 == warp.size();

@@ -7,7 +7,7 @@
 
 namespace cooperative_groups {
 
-template <unsigned Size, bool is_in_one_warp = (Size <= WARP)>
+template <unsigned Size, bool is_in_one_warp = (Size <= EMULATOR_WARP)>
 class lanes_of_tile {
 public:
     static __forceinline__ void sync(EMULATOR_PLACE) { __syncwarp(get_mask(), file, line); }
@@ -60,10 +60,10 @@ private:
 
 template <unsigned Size>
 class lanes_of_tile<Size, false> {
-    static_assert(Size / WARP <= emulator::MOST_SEATS, "a tile has at most 32 warps");
+    static_assert(Size / EMULATOR_WARP <= emulator::MOST_SEATS, "a tile has at most 32 warps");
 
 public:
-    static constexpr unsigned warps = Size / WARP;
+    static constexpr unsigned warps = Size / EMULATOR_WARP;
 
     static __forceinline__ void sync(EMULATOR_PLACE) {
         uint64_t all[emulator::MOST_SEATS];
@@ -96,7 +96,7 @@ public:
     static __forceinline__ void give_warps(const T& value, bool speaks, uint64_t* all, emulator::Place place) {
         meet(speaks ? (int)warp_rank() : emulator::NO_SEAT, bits_of(value), all, place);
     }
-    static __forceinline__ unsigned warp_rank() { return emulator::thread_of_block() % Size / WARP; }
+    static __forceinline__ unsigned warp_rank() { return emulator::thread_of_block() % Size / EMULATOR_WARP; }
 
 private:
     template <class T>

@@ -31,8 +31,8 @@ __forceinline__ T reduce_warps(const uint64_t* given, unsigned warps, unsigned r
 
 template <unsigned Size, class Parent, class T, class Op>
 __forceinline__ T reduce_group(const thread_block_tile<Size, Parent>& tile, T value, Op& op, emulator::Place place) {
-    if constexpr (Size > WARP) {
-        auto warp = partitions::tile<WARP, thread_block_tile<Size, Parent>>();
+    if constexpr (Size > EMULATOR_WARP) {
+        auto warp = partitions::tile<EMULATOR_WARP, thread_block_tile<Size, Parent>>();
         value = reduce_group(warp, value, op, place);
         uint64_t all[emulator::MOST_SEATS];
         tile.give_warps(value, true, all, place);
@@ -49,7 +49,7 @@ __forceinline__ T reduce_group(const coalesced_group& group, T value, Op& op, em
     if constexpr (has_instruction<std::decay_t<Op>, T>) {
         return reduce_by_instruction<std::decay_t<Op>>(group.get_mask(), value, place);
     } else {
-        if (group.size() == WARP) return reduce_by_halves(partitions::tile<WARP, thread_block>(), value, op, place);
+        if (group.size() == EMULATOR_WARP) return reduce_by_halves(partitions::tile<EMULATOR_WARP, thread_block>(), value, op, place);
         T scanned = scan_by_doubling(group, value, op, place);
         return group.shfl(scanned, (int)group.size() - 1, place.file, place.line);
     }

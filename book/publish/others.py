@@ -1,0 +1,115 @@
+"""Kernels of other people's repositories in the emulator: launched, compared with a formula, counted.
+
+`python book/publish/others.py CHECKOUTS` takes a folder with checkouts of the repositories that
+`other_kernels/*.toml` name; with `--write` the result goes into book/measurements/others.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from other_kernels.launching import Found, build_seconds, try_kernel
+from other_kernels.table import Entry, read_table
+
+from softmax_lib.errors import BadInput, SoftmaxLibError
+from softmax_lib.files import replace_file
+
+RECORD = Path(__file__).parents[1] / "measurements" / "others.json"
+TYPICAL = "layernorm_forward"
+"""Whose build is timed."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """What the command line asks for; the status is 1 where a kernel is wrong without a word."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("checkouts", type=Path, help="the folder with the checkouts")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="these entries alone")
+    parser.add_argument("--write", action="store_true", help=f"write {RECORD.name}")
+    options = parser.parse_args(arguments)
+    table = read_table()
+    chosen = [entry for name, entry in table.items() if name in (options.only or table)]
+    try:
+        commits = {e.repository: read_commit(options.checkouts / e.checkout) for e in chosen}
+        found = try_all(chosen, options.checkouts)
+    except SoftmaxLibError as error:
+        print(error, file=sys.stderr)
+        return 2
+    if options.write:
+        build = build_seconds(table[TYPICAL], options.checkouts)
+        replace_file(RECORD, record(found, commits, build).encode())
+    return int(any(is_silently_wrong(*pair) for pair in found))
+
+
+def read_commit(checkout: Path) -> str:
+    """The commit that is checked out. Raises `BadInput`."""
+    command = ["git", "-C", str(checkout), "rev-parse", "HEAD"]
+    asked = subprocess.run(command, capture_output=True, text=True, check=False)
+    if asked.returncode:
+        raise BadInput(f"{checkout} is no checkout: {asked.stderr.strip()}")
+    return asked.stdout.strip()
+
+
+def try_all(entries: list[Entry], checkouts: Path) -> list[tuple[Entry, Found]]:
+    """Try each, and say so in a line."""
+    tried = []
+    for number, entry in enumerate(entries, 1):
+        start = time.perf_counter()
+        found = try_kernel(entry, checkouts)
+        seconds = time.perf_counter() - start
+        print(
+            f"{number:2}/{len(entries)} {entry.name:30} {summary(found)}, {seconds:.1f} s",
+            flush=True,
+        )
+        tried.append((entry, found))
+    print(f"{sum(found.taken for _, found in tried)} of {len(tried)} taken")
+    return tried
+
+
+def summary(found: Found) -> str:
+    """What a line says of it."""
+    if found.sentence:
+        return f"not taken: {found.sentence}"
+    hazards = ", ".join(f"{count} x {kind}" for kind, count in found.hazards.items())
+    return f"error {found.error:.1e}, {hazards or 'no hazard'}, counters {found.counters_s:.2f} s"
+
+
+def is_silently_wrong(entry: Entry, found: Found) -> bool:
+    """Whether the result is wrong, and nothing says why."""
+    return not found.taken and not found.sentence
+
+
+def record(
+    found: list[tuple[Entry, Found]], commits: dict[str, str], build: dict[str, float]
+) -> str:
+    """The JSON: commits, seconds of a build, and what became of each kernel."""
+    content: dict[str, Any] = {
+        "repositories": commits,
+        "build": {"kernel": TYPICAL, **build},
+        "kernels": [_facts(*pair) for pair in found],
+    }
+    return json.dumps(content, indent=1) + "\n"
+
+
+def _facts(entry: Entry, found: Found) -> dict[str, Any]:
+    error = None if found.error is None else float(f"{found.error:.2g}")
+    seconds = None if found.counters_s is None else round(found.counters_s, 3)
+    return {
+        "name": entry.name,
+        "subject": entry.subject,
+        "repository": entry.repository,
+        "taken": found.taken,
+        "sentence": found.sentence,
+        "error": error,
+        "counters_s": seconds,
+        "hazards": found.hazards,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,230 @@
+"""A file is taken whole: with main(), launches, libraries of the host, and headers that have some."""
+
+import numpy as np
+import pytest
+
+from softmax_lib import emulator
+from softmax_lib.errors import CompileError, NotAvailable
+from softmax_lib.xrays.xray import xray_launch
+
+WHOLE = """#include <cuda_runtime.h>
+#include <cublas_v2.h>
+#include <helper_cuda.h>
+#include <helper_functions.h>
+#include <cstdio>
+#include <vector>
+#include "own/sizes.h"
+
+static std::vector<float> kept(N, 1.0f);
+cublasHandle_t handle;
+extern cudaDeviceProp properties;
+StopWatchInterface* timer;
+
+__constant__ float factors[N];
+__device__ unsigned calls;
+
+template <class T>
+__global__ void scale(T* x) {
+    x[threadIdx.x] = twice(x[threadIdx.x]) * factors[threadIdx.x];
+    if (threadIdx.x == 0) atomicAdd(&calls, 1u);
+}
+
+template <class T>
+void run(T* x, cudaStream_t stream) {
+    checkCudaErrors(cudaMemcpyToSymbol(factors, kept.data(), sizeof(T) * N));
+    scale<T><<<1, N, 0, stream>>>(x);
+}
+template void run<float>(float*, cudaStream_t);
+
+int main(int argc, char** argv) {
+    float *x, one = 1;
+    cudaMalloc(&x, N * sizeof(float));
+    run(x, 0);
+    cublasSscal(handle, N, &one, x, 1);
+    printf("%d\\n", argc);
+    return 0;
+}
+"""
+SIZES = """#pragma once
+#include "../above.h"
+#define N 32
+inline void check(cudaError_t error) { if (error) exit(1); }
+"""
+ABOVE = "#pragma once\n__host__ __device__ inline float twice(float x) { return 2 * x; }\nint host() { return 1; }\n"
+
+
+@pytest.fixture
+def whole(tmp_path):
+    (tmp_path / "project" / "own").mkdir(parents=True)
+    (tmp_path / "project" / "whole.cu").write_text(WHOLE)
+    (tmp_path / "project" / "own" / "sizes.h").write_text(SIZES)
+    (tmp_path / "project" / "above.h").write_text(ABOVE)
+    return tmp_path / "project" / "whole.cu"
+
+
+@pytest.mark.parametrize("start", [emulator.launch, xray_launch])
+def test_a_whole_file_with_its_headers_is_launched(whole, start):
+    x, calls = np.arange(32, dtype=np.float32), np.zeros(1, np.uint32)
+    factors = np.full(32, 0.5, np.float32)
+    start(whole, 1, 32, [x], kernel="scale<float>", symbols={"factors": factors, "calls": calls})
+    np.testing.assert_array_equal(x, np.arange(32))
+    assert calls == 1
+
+
+def test_an_error_behind_what_is_left_out_is_at_its_own_line(whole):
+    whole.write_text(WHOLE.replace("x[threadIdx.x] = ", "x[threadIdx.x] = missing + "))
+    with pytest.raises(CompileError, match=r"whole\.cu:19:\d+: error: 'missing' was not declared"):
+        emulator.launch(whole, 1, 32, [np.zeros(32, np.float32)], kernel="scale<float>")
+
+
+def test_an_error_in_a_header_above_names_it(whole):
+    (whole.parent / "above.h").write_text(ABOVE.replace("2 * x", "2 * y"))
+    with pytest.raises(CompileError, match=r"above\.h:2:\d+: error: 'y'") as caught:
+        emulator.launch(whole, 1, 32, [np.zeros(32, np.float32)], kernel="scale<float>")
+    assert "/in/" not in str(caught.value)
+
+
+def test_no_code_of_a_source_runs_when_it_is_loaded():
+    text = (
+        "__host__ __device__ int start() { return *(volatile int*)8; }\n"
+        "int host = start();\n"
+        "__global__ void k(int* x) { x[0] = 7; }\n"
+    )
+    x = np.zeros(1, np.int32)
+    emulator.launch(text, 1, 1, [x])
+    xray_launch(text, 1, 1, [x])
+    assert x == 7
+
+
+# ---- what other kernels of the file need is not in the way
+
+OTHERS = """__global__ void reads(float* y, cudaTextureObject_t texture) {
+    y[0] = tex2D<float>(texture, 0.5f, 0.5f);
+}
+__global__ void large(float* y) {
+    __shared__ float kept[10000];
+    kept[threadIdx.x] = y[0];
+    y[0] = kept[0];
+}
+__device__ float unused[4];
+__global__ void plain(float* y) {
+    __shared__ float kept[10000];
+    kept[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    y[threadIdx.x] = kept[threadIdx.x ^ 1];
+}
+"""
+
+
+def test_a_kernel_runs_beside_others_that_cannot():
+    y = np.zeros(32, np.float32)
+    emulator.launch(OTHERS, 1, 32, [y], kernel="plain", symbols={"unused": np.ones(4, np.float32)})
+    np.testing.assert_array_equal(y, np.arange(32) ^ 1)
+
+
+def test_a_kernel_that_reads_a_texture_is_refused_at_its_line():
+    words = r"kernel\.cu:2 uses textures and surfaces, which the emulator does not have"
+    with pytest.raises(NotAvailable, match=words):
+        emulator.launch(OTHERS, 1, 1, [np.zeros(1, np.float32), 0], kernel="reads")
+
+
+# ---- functions of the host that kernels call
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("float half_of(float x) { return x / 2; }\n__global__ void k(float* y) {\n y[0] = half_of(y[0]); }",
+         "kernel.cu:3 calls half_of(), which kernel.cu:1 defines for the host alone; put __device__ in front of it."),
+        ("float f(float);\n__global__ void k(float* y) {\n y[0] = f(y[0]); }\nfloat f(float x) { return x; }",
+         "kernel.cu:3 calls f(), which kernel.cu:4 defines for the host alone; put __device__ in front of it."),
+        ("struct S {\n float twice(float v) { return 2 * v; } };\n__global__ void k(float* y) {\n y[0] = S().twice(1); }",
+         "kernel.cu:4 calls twice(), which kernel.cu:2 defines for the host alone; put __device__ in front of it."),
+        ("template <class T> T id(T x) { return x; }\ntemplate <class T> __device__ T own(T x) {\n return id(x); }\n"
+         "__global__ void k(float* y) { y[0] = own(y[0]); }",
+         "kernel.cu:3 calls id(), which kernel.cu:1 defines for the host alone; put __device__ in front of it."),
+    ],
+)  # fmt: skip
+def test_a_call_of_the_host_is_named_at_its_line(text, sentence):
+    with pytest.raises(CompileError) as caught:
+        emulator.launch(text, 1, 1, [np.zeros(1, np.float32)])
+    assert str(caught.value) == sentence
+
+
+# ---- what CUDA's compilers take and others do not
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "__shared__ alignas(16) float kept[32];",
+        "__shared__ alignas(alignof(float4)) float kept[32];",
+        "static __shared__ volatile alignas(8) float kept[32];",
+        "extern __shared__ alignas(16) float kept[];",
+    ],
+)
+def test_shared_arrays_are_aligned_behind_their_word(declared):
+    text = f"__global__ void k(float* y) {{\n    {declared}\n    kept[threadIdx.x] = threadIdx.x;\n    y[threadIdx.x] = kept[threadIdx.x] + ((size_t)kept % 8 != 0); }}"
+    y = np.zeros(32, np.float32)
+    emulator.launch(text, 1, 32, [y], shared_bytes=128)
+    np.testing.assert_array_equal(y, np.arange(32))
+
+
+def test_a_source_is_compiled_as_for_an_h200():
+    text = """
+#if !defined(__CUDACC__) || __CUDACC_VER_MAJOR__ < 12 || CUDART_VERSION < 12000
+#error this is no CUDA
+#endif
+__global__ void k(int* y) {
+#if __CUDA_ARCH__ >= 700
+    y[0] = __CUDA_ARCH__;
+#endif
+}
+"""
+    y = np.zeros(1, np.int32)
+    emulator.launch(text, 1, 1, [y])
+    assert y == 900
+
+
+def test_bounds_that_are_an_expression_are_none():
+    text = "__global__ void __launch_bounds__(16 * 16) k(int* y) { y[threadIdx.x] = 1; }"
+    y = np.zeros(256, np.int32)
+    emulator.launch(text, 1, 256, [y])
+    assert y.sum() == 256
+
+
+@pytest.mark.parametrize("kind", ["__half2", "const half2", "__nv_bfloat162"])
+def test_pairs_of_16_bits_take_arrays_of_halves(kind):
+    text = f"#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n__global__ void k({kind}* x, float* y) {{ y[threadIdx.x] = (float)x[threadIdx.x].y; }}"
+    x = np.array([0, 0x3F80, 0, 0x4000], np.uint16)  # bfloat16: 1 and 2
+    expected = [1, 2]
+    if "half" in kind:
+        x, expected = np.array([0, 1.5, 0, -2], np.float16), [1.5, -2]
+    y = np.zeros(2, np.float32)
+    emulator.launch(text, 1, 2, [x, y])
+    np.testing.assert_array_equal(y, expected)
+
+
+def test_a_tile_is_passed_where_any_group_is_taken():
+    text = """#include <cooperative_groups.h>
+using namespace cooperative_groups;
+__device__ int sum(thread_group group, int* kept, int value) {
+    for (int i = group.size() / 2; i > 0; i /= 2) {
+        kept[group.thread_rank()] = value;
+        group.sync();
+        if (group.thread_rank() < i) value += kept[group.thread_rank() + i];
+        group.sync();
+    }
+    return value;
+}
+__global__ void k(int* y) {
+    __shared__ int kept[64];
+    thread_block_tile<16> tile = tiled_partition<16>(this_thread_block());
+    int found = sum(tile, kept + threadIdx.x / 16 * 16, threadIdx.x);
+    if (tile.thread_rank() == 0) y[threadIdx.x / 16] = found;
+}
+"""
+    y = np.zeros(4, np.int32)
+    counted = xray_launch(text, 1, 64, [y])
+    np.testing.assert_array_equal(y, np.arange(64).reshape(4, 16).sum(1))
+    assert counted.hazards == ()

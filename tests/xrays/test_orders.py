@@ -1,0 +1,137 @@
+"""What orders two accesses is no race, and without it the same kernel has a hazard."""
+
+import numpy as np
+import pytest
+
+from softmax_lib.xrays.xray import xray_launch
+
+GROUPS = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
+BARRIER = "#include <cuda/barrier>\n"
+PIPELINE = GROUPS + "#include <cuda/pipeline>\n"
+
+
+def kinds(before, body, threads=64):
+    """The hazards of a kernel with this body, by kind: it may read x and write y."""
+    text = f"{before}__global__ void k(const int* x, int* y) {{\n__shared__ int kept[256];\nint t = threadIdx.x;\n{body}\n}}\n"
+    x, y = np.arange(256, dtype=np.int32), np.zeros(256, np.int32)
+    return {hazard.kind for hazard in xray_launch(text, 1, threads, [x, y]).hazards}
+
+
+# Each body has what puts its accesses in order marked by @...@.
+ORDERED = {
+    "lanes of a mask": ("", """
+        kept[t] = x[t];
+        if (t % 32 < 8) @__syncwarp(0xff);@
+        if (t % 32 < 8) y[t] = kept[t ^ 5];"""),
+    "lanes of two masks, one after the other": ("", """
+        int lane = t % 32;
+        if (lane == 0) kept[t] = 1;
+        if (lane < 2) __syncwarp(0x3);
+        if (lane == 1 || lane == 2) @__syncwarp(0x6);@
+        if (lane == 2) y[t] = kept[t - 2];"""),
+    "a tile": (GROUPS, """
+        auto tile = cg::tiled_partition<8>(cg::this_thread_block());
+        kept[t] = x[t];
+        @tile.sync();@
+        y[t] = kept[t ^ 7];"""),
+    "a tile of two warps": (GROUPS, """
+        auto tile = cg::tiled_partition<64>(cg::this_thread_block());
+        kept[t] = x[t];
+        @tile.sync();@
+        y[t] = kept[t ^ 33];"""),
+    "a numbered barrier of two of four warps": ("", """
+        if (t < 64) {
+            kept[t] = x[t];
+            @__barrier_sync_count(1, 64);@
+            y[t] = kept[t ^ 33];
+        }"""),
+    "the block's barrier in halves": (GROUPS, """
+        auto block = cg::this_thread_block();
+        kept[t] = x[t];
+        @block.barrier_wait(block.barrier_arrive());@
+        y[t] = kept[t ^ 33];"""),
+    "a barrier in memory": (BARRIER, """
+        __shared__ cuda::barrier<cuda::thread_scope_block> bar;
+        if (t == 0) init(&bar, blockDim.x);
+        __syncthreads();
+        kept[t] = x[t];
+        @bar.arrive_and_wait();@
+        y[t] = kept[t ^ 33];"""),
+    "a barrier where one warp arrives and the other waits": (BARRIER, """
+        __shared__ cuda::barrier<cuda::thread_scope_block> bar;
+        if (t == 0) init(&bar, blockDim.x);
+        __syncthreads();
+        if (t < 32) kept[t] = x[t];
+        auto token = bar.arrive();
+        @bar.wait(std::move(token));@
+        if (t >= 32) y[t] = kept[t - 32];"""),
+    "a pipeline's stages": (PIPELINE, """
+        __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+        auto block = cg::this_thread_block();
+        auto pipe = cuda::make_pipeline(block, &state);
+        for (int i = 0; i < 4; i++) {
+            pipe.producer_acquire();
+            kept[i % 2 * 64 + t] = x[t] + i;
+            pipe.producer_commit();
+            @pipe.consumer_wait();@
+            y[t] += kept[i % 2 * 64 + (t ^ 33)];
+            pipe.consumer_release();
+        }"""),
+}  # fmt: skip
+THREADS = {"a numbered barrier of two of four warps": 128}
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_what_orders_two_accesses_is_no_race(name):
+    before, body = ORDERED[name]
+    assert kinds(before, body.replace("@", ""), THREADS.get(name, 64)) == set()
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_without_it_the_same_kernel_has_a_hazard(name):
+    before, body = ORDERED[name]
+    head, _, tail = body.split("@")
+    found = kinds(before, f"{head};{tail}", THREADS.get(name, 64))
+    assert found & {"race", "uninitialised"}  # who reads in vain has been too early
+
+
+def test_lanes_that_met_others_are_not_in_order():
+    body = """
+        int lane = t % 32;
+        if (lane == 0) kept[t] = 1;
+        if (lane < 2) __syncwarp(0x3);
+        if (lane == 2 || lane == 3) __syncwarp(0xc);
+        if (lane == 2) y[t] = kept[t - 2];"""
+    assert kinds("", body) == {"race"}
+
+
+def test_a_barrier_of_two_warps_orders_no_third():
+    body = """
+        if (t < 32) kept[t] = x[t];
+        if (t < 64) __barrier_sync_count(1, 64);
+        if (t >= 64) y[t] = kept[t - 64];"""
+    assert "race" in kinds("", body, 128)
+
+
+# ---- whoever writes what is there already does no harm
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [("blockDim.x", set()), ("t", {"race"}), ("x[5]", set()), ("t / 32", {"race"})],
+)
+def test_writes_of_one_value_are_no_race(value, found):
+    assert kinds("", f"kept[0] = {value};\n__syncthreads();\ny[t] = kept[0];") == found
+
+
+@pytest.mark.parametrize(("value", "found"), [("7", set()), ("blockIdx.x", {"race"})])
+def test_blocks_that_write_one_value_are_no_race(value, found):
+    text = f"__global__ void k(int* y) {{ if (threadIdx.x == 0) y[0] = {value}; }}"
+    hazards = xray_launch(text, 3, 32, [np.full(1, 9, np.int32)]).hazards
+    assert {hazard.kind for hazard in hazards} == found
+
+
+def test_a_read_beside_such_writes_is_one():
+    assert kinds("", "kept[t] = 0;\n__syncthreads();\nif (t) kept[0] = 3;\ny[t] = kept[0];") == {
+        "race"
+    }
