@@ -17,6 +17,8 @@ Row = tuple[int, str, int]
 """First address of some instructions, and the file and line they come from."""
 
 _OWN_FILES = frozenset(path.name for path in CPP_FOLDER.rglob("*") if path.is_file())
+_LIBRARY = re.compile(r"/(c\+\+|libcxx|gcc)/")
+_LIBRARY_FILE = "<standard library>"
 _OWN_SYMBOLS = ("emulator_", "_ZN8emulator", "_ZN16kernel_signature", "_ZZN8emulator")
 _ENCODINGS = {
     2: "b",
@@ -103,8 +105,8 @@ def _names(symbol: str, name: str) -> bool:
 
 
 def _is_own(place: Place) -> bool:
-    """Whether it is a line of the emulator's."""
-    return place[0] in _OWN_FILES
+    """Whether it is a line of the emulator's, or of the standard library's."""
+    return place[0] in _OWN_FILES or place[0] == _LIBRARY_FILE
 
 
 class _InlinedCall(NamedTuple):
@@ -132,7 +134,14 @@ class _Unit:
         first = 1 if self.program.header.version < 5 else 0
         entries = self.program.header.file_entry
         at = number - first
-        return os.path.basename(entries[at].name.decode()) if 0 <= at < len(entries) else ""
+        if not 0 <= at < len(entries):
+            return ""
+        name = entries[at].name.decode()
+        folders = self.program.header.include_directory
+        folder_at = entries[at].dir_index - first
+        folder = folders[folder_at].decode() if 0 <= folder_at < len(folders) else ""
+        is_library = _LIBRARY.search(os.path.join(folder, name)) is not None
+        return _LIBRARY_FILE if is_library else os.path.basename(name)
 
     def rows(self) -> Iterator[Row]:
         """(address, file, line) wherever the line changes, of the reader's code: see `_reading_place`."""

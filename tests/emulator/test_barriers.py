@@ -57,6 +57,27 @@ def test_threads_meet_at_a_barrier(how):
     assert not launched(body, np.ones(96, np.int32), block=96).any()
 
 
+OFTEN = {
+    "in halves": "auto token = block.barrier_arrive(); block.barrier_wait(cuda::std::move(token));",
+    "by number": "__barrier_sync_count(1, 1024);",
+    "in tiles": "cg::tiled_partition<64>(block).sync();",
+    "in memory": "bar.arrive_and_wait();",
+    "by chance": "sum += __activemask() == 0xffffffff;",
+}
+
+
+@pytest.mark.parametrize("how", OFTEN)
+def test_threads_may_meet_as_often_as_they_like(how):
+    """Millions of times that a thread finds nothing to do are no deadlock, as long as some thread goes on."""
+    body = f"""{START}
+    auto block = cg::this_thread_block(); (void)block;
+    int sum = 0;
+    for (int i = 0; i < 3000; i++) {{ {OFTEN[how]} }}
+    a[threadIdx.x] = 1 + sum;"""
+    expected = 3001 if how == "by chance" else 1
+    assert launched(body, zeros("int", 1024), block=1024).tolist() == [expected] * 1024
+
+
 def test_warps_hand_work_on_without_waiting_for_each_other():
     body = """
     __shared__ barrier full, empty;

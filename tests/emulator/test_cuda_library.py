@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from launched import TYPES, Table, like, run, zeros
 
+from softmax_lib import emulator
 from softmax_lib.errors import CompileError
 
 ATOMIC = """#include <cuda/atomic>
@@ -261,6 +262,23 @@ HEADERS = [
 def test_all_headers_go_together_twice():
     both = "".join(f"#include <{name}>\n" for name in [*HEADERS, *reversed(HEADERS)])
     assert run("a[0] = 1;", zeros("int", 1), block=1, before=both)[0] == 1
+
+
+def test_what_the_library_reads_is_read_at_the_readers_line():
+    source = """#include <algorithm>
+#include <cuda/std/array>
+extern "C" __global__ void largest(const float* x, float* y) {
+    float least = x[0];
+    least = std::min(least, x[threadIdx.x]);
+    least = cuda::std::min(least, x[threadIdx.x + 1]);
+    y[threadIdx.x] = least;
+}
+"""
+    x = np.arange(33, 0, -1).astype(np.float32)
+    y = np.zeros(32, np.float32)
+    events = emulator.trace_launch(source, 1, 32, [x, y]).events
+    assert sorted(set(events["line"].tolist())) == [4, 5, 6, 7]
+    assert (y == x[1:]).all()
 
 
 WITH_STREAMS = {f"cuda/std/{name}" for name in ("bitset", "chrono", "iterator", "numeric")}

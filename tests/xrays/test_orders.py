@@ -77,6 +77,34 @@ ORDERED = {
             y[t] += kept[i % 2 * 64 + (t ^ 33)];
             pipe.consumer_release();
         }"""),
+    "an atomic flag": ("#include <cuda/atomic>\n", """
+        __shared__ cuda::atomic<int, cuda::thread_scope_block> flag;
+        if (t == 0) flag.store(0);
+        __syncthreads();
+        if (t == 40) {
+            kept[0] = 7;
+            flag.store(1, cuda::memory_order_release);
+        }
+        if (t == 3) {
+            @while (flag.load(cuda::memory_order_acquire) == 0) { }@
+            y[t] = kept[0];
+        }"""),
+    "a latch": ("#include <cuda/latch>\n", """
+        alignas(8) __shared__ char room[sizeof(cuda::latch<cuda::thread_scope_block>)];
+        auto* latch = (cuda::latch<cuda::thread_scope_block>*)room;
+        if (t == 0) new (latch) cuda::latch<cuda::thread_scope_block>(64);
+        __syncthreads();
+        kept[t] = x[t];
+        @latch->arrive_and_wait();@
+        y[t] = kept[t ^ 33];"""),
+    "a semaphore": ("#include <cuda/semaphore>\n", """
+        alignas(8) __shared__ char room[sizeof(cuda::binary_semaphore<cuda::thread_scope_block>)];
+        auto* gate = (cuda::binary_semaphore<cuda::thread_scope_block>*)room;
+        if (t == 0) { new (gate) cuda::binary_semaphore<cuda::thread_scope_block>(1); kept[0] = 0; }
+        __syncthreads();
+        @gate->acquire();@
+        kept[0] += t;
+        gate->release();"""),
 }  # fmt: skip
 THREADS = {"a numbered barrier of two of four warps": 128}
 
@@ -93,6 +121,12 @@ def test_without_it_the_same_kernel_has_a_hazard(name):
     head, _, tail = body.split("@")
     found = kinds(before, f"{head};{tail}", THREADS.get(name, 64))
     assert found & {"race", "uninitialised"}  # who reads in vain has been too early
+
+
+def test_a_relaxed_flag_orders_nothing():
+    before, body = ORDERED["an atomic flag"]
+    relaxed = body.replace("@", "").replace("_release", "_relaxed").replace("_acquire", "_relaxed")
+    assert kinds(before, relaxed) == {"race"}
 
 
 def test_lanes_that_met_others_are_not_in_order():

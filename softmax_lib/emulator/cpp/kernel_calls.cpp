@@ -89,8 +89,10 @@ static bool find_word(Worker& worker, const void* word, uint64_t& offset, size_t
     return true;
 }
 
+// Each of these also is a step forward, which whoever polls may have waited for.
 void emulator_hand_over(const void* word) noexcept {
     Worker& worker = my_worker();
+    worker.note_change();
     uint64_t offset;
     size_t owner;
     if (!find_word(worker, word, offset, owner)) return;
@@ -107,6 +109,7 @@ void emulator_take_over(const void* word) noexcept {
 
 void emulator_meet_warps(unsigned warps) noexcept {
     Worker& worker = my_worker();
+    worker.note_change();
     if (worker.launch->meter) worker.launch->meter->hazards.meet_warps(warps);
 }
 
