@@ -149,12 +149,7 @@ COPIES = [
 
 
 @pytest.mark.parametrize(
-<<<<<<< HEAD
-    "name",
-    ["char2", "short2", "float2", "double2", "char4", "ushort4", "int4", "float4", "ulonglong2"],
-=======
     "name", ["char2", "short2", "float2", "double2", "char4", "ushort4", "float4"]
->>>>>>> b2a459f59bf6906da3385b8a946b360a5ff63909
 )
 def test_a_copy_is_one_load_and_one_store(name):
     size, count = SIZES[name[:-1]], int(name[-1])
