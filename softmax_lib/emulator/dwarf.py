@@ -90,7 +90,7 @@ def _is_writable(library: Any, section: int | str) -> bool:
 
 def _is_named(symbol: str) -> bool:
     """Whether a source can have called it so; what the linker adds has other names."""
-    return not symbol.startswith(("__", "_TLS_")) and "." not in symbol
+    return symbol.isidentifier() and not symbol.startswith(("__", "_TLS_"))
 
 
 def _plain(symbol: str) -> str:
