@@ -1,7 +1,7 @@
 """Kernels of other people's repositories in the emulator: launched, compared with a formula, counted.
 
 `python book/publish/others.py CHECKOUTS` takes a folder with checkouts of the repositories that
-`other_kernels/*.toml` name; with `--write` the result goes into book/measurements/others.json.
+`other_kernels/*.toml` name; with `--write` the result goes into others.json beside it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from other_kernels.table import Entry, read_table
 from softmax_lib.errors import BadInput, SoftmaxLibError
 from softmax_lib.files import replace_file
 
-RECORD = Path(__file__).parents[1] / "measurements" / "others.json"
+RECORD = Path(__file__).with_name("others.json")
 TYPICAL = "layernorm_forward"
 """Whose build is timed."""
 

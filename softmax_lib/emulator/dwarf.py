@@ -76,7 +76,7 @@ def _variables(library: Any, units: list[_Unit]) -> Iterator[Variable]:
         length = symbol["st_size"]
         fitting = [v for v in declared if v.bytes in (length, 0) and _names(symbol.name, v.name)]
         found = max(fitting, key=lambda v: len(v.name), default=None)
-        if found is None and not _is_writable(library, section):
+        if found is None and not (_is_writable(library, section) and _is_named(symbol.name)):
             continue
         found = found or Variable(_plain(symbol.name), 0, 0, "u1", is_shared=False)
         is_shared = kind == "STT_TLS"
@@ -88,6 +88,11 @@ def _is_writable(library: Any, section: int | str) -> bool:
         return False
     found = library.get_section(section)
     return bool(found["sh_flags"] & 1) and not found.name.startswith(".data.rel.ro")
+
+
+def _is_named(symbol: str) -> bool:
+    """Whether a source can have called it so; what the linker adds has other names."""
+    return symbol.isidentifier() and not symbol.startswith(("__", "_TLS_"))
 
 
 def _plain(symbol: str) -> str:

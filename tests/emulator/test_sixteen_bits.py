@@ -322,12 +322,13 @@ def test_fused_products_of_pairs_do_the_same_to_both(kind):
         )
         for _ in range(3)
     ]
-    for ending in ("", "_sat", "_relu"):
-        one = Function(f"__hfma{ending}", kind.number, (kind.number,) * 3)
-        two = Function(f"__hfma2{ending}", kind.pair, (kind.pair,) * 3)
-        of_numbers = run(kind, [one], *numbers)[one]
-        of_pairs = run(kind, [two], *(each.reshape(-1, 2) for each in numbers))[two]
-        assert (of_pairs.ravel() == of_numbers).all(), ending
+    endings = ("", "_sat", "_relu")
+    of_one = [Function(f"__hfma{ending}", kind.number, (kind.number,) * 3) for ending in endings]
+    of_two = [Function(f"__hfma2{ending}", kind.pair, (kind.pair,) * 3) for ending in endings]
+    results = run(kind, of_one, *numbers)
+    of_pairs = run(kind, of_two, *(each.reshape(-1, 2) for each in numbers))
+    for one, two in zip(of_one, of_two, strict=True):
+        assert (of_pairs[two].ravel() == results[one]).all(), two
 
 
 @both_kinds
@@ -381,16 +382,17 @@ def test_signs_and_steps(kind):
         assert (by_operator == by_name).all(), change
     after = [
         Function(
-            "after",
+            f"a{sign}",
             kind.number,
             (kind.number,),
             f"[&] {{ {kind.number} c = a; c{sign}; return c; }}()",
         )
         for sign in ("++", "--")
     ]
+    results = run(kind, after, ALL)
     for call, name in zip(after, ("__hadd", "__hsub"), strict=True):
         expected = meaning(kind, name, ALL, np.full_like(ALL, kind.nearest(1.0)))
-        assert_same(call, run(kind, [call], ALL)[call], expected, ALL)
+        assert_same(call, results[call], expected, ALL)
 
 
 @both_kinds

@@ -137,29 +137,27 @@ def accesses(body, x, y, before="", parameters="const float* x, float* y"):
     return [(event.operation, event.array, event.size) for event in traced]
 
 
-COPIES = {
-    "to[0] = from[0];": None,
-    "V v = from[0]; to[0] = v;": None,
-    "V v = from[0]; v.x += v.y; to[0] = v;": None,
-    "V v = __ldg(from); v.y = 3; __stcs(to, v);": None,
-    "V v; v = *from; V w = v; *to = w;": None,
-    "V v[2]; for (int i = 0; i < 1; i++) v[i] = from[i]; for (int i = 0; i < 1; i++) to[i] = v[i];": None,
-}
+COPIES = [
+    "to[{0}] = from[{0}];",
+    "V v = from[{0}]; to[{0}] = v;",
+    "V v = from[{0}]; v.x += v.y; to[{0}] = v;",
+    "V v = __ldg(from + {0}); v.y = 3; __stcs(to + {0}, v);",
+    "V v; v = *(from + {0}); V w = v; *(to + {0}) = w;",
+    "V v[2]; for (int i = 0; i < 1; i++) v[i] = from[i + {0}]; for (int i = 0; i < 1; i++) to[i + {0}] = v[i];",
+]
 """Each is one load and one store, of the whole."""
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["char2", "short2", "float2", "double2", "char4", "ushort4", "int4", "float4", "ulonglong2"],
+    "name", ["char2", "short2", "float2", "double2", "char4", "ushort4", "float4"]
 )
 def test_a_copy_is_one_load_and_one_store(name):
     size, count = SIZES[name[:-1]], int(name[-1])
-    x, y = np.zeros(64, np.uint8), np.zeros(64, np.uint8)
+    x, y = np.zeros(128, np.uint8), np.zeros(128, np.uint8)
     head = f"typedef {name} V; const V* from = reinterpret_cast<const V*>(x); V* to = reinterpret_cast<V*>(y);"
-    kinds = "const unsigned char* x, unsigned char* y"
-    for body in COPIES:
-        found = accesses(f"{head} {body}", x, y, parameters=kinds)
-        assert found == [("load", "x", size * count), ("store", "y", size * count)], body
+    body = "\n".join(f"{{ {copy.format(i)} }}" for i, copy in enumerate(COPIES))
+    found = accesses(f"{head}\n{body}", x, y, parameters="const unsigned char* x, unsigned char* y")
+    assert found == [("load", "x", size * count), ("store", "y", size * count)] * len(COPIES)
 
 
 @pytest.mark.parametrize("name", ["double4", "longlong4"])

@@ -1,7 +1,6 @@
 #include "hazards.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace emulator {
 
@@ -146,7 +145,6 @@ bool Hazards::is_ordered(const Touch& before, int now) const {
 // ---- accesses
 
 void Hazards::access(const ThreadAccess& access, size_t owner) {
-    settle();
     if (access.is_strong && !access.is_shared) exchange_with_blocks(access);
     if (access.is_shared) {
         watch(blocks_[owner].shared, access, access.address);
@@ -172,11 +170,7 @@ void Hazards::watch_word(Word& word, const ThreadAccess& access, uint64_t addres
         return is_current(touch, access) && !is_ordered(touch, access.thread) &&
                !(access.is_strong && touch.is_strong);
     };
-    if (is_race(word.write) && access.operation == Operation::store) {
-        auto pointer = static_cast<const char*>(access.pointer) + (address - access.address);
-        Hazard hazard = describe(HazardKind::race, access, address, word.write, true);
-        report_if_it_changes(hazard, pointer, std::min(access.size, 4u));
-    } else if (is_race(word.write)) {
+    if (is_race(word.write)) {
         report(HazardKind::race, access, address, word.write, true);
     } else if (!is_load && is_race(word.read)) {
         report(HazardKind::race, access, address, word.read, false);
@@ -229,19 +223,6 @@ void Hazards::keep(const Hazard& hazard) {
     } else {
         found.push_back(hazard);
     }
-}
-
-void Hazards::report_if_it_changes(const Hazard& hazard, const void* pointer, unsigned bytes) {
-    Pending pending{hazard, pointer, bytes, {}};
-    memcpy(pending.before, pointer, bytes);
-    pending_.push_back(pending);
-}
-
-void Hazards::settle() {
-    for (const Pending& pending : pending_) {
-        if (memcmp(pending.before, pending.pointer, pending.bytes) != 0) keep(pending.hazard);
-    }
-    pending_.clear();
 }
 
 }  // namespace emulator

@@ -3,7 +3,7 @@
 // Each word remembers who touched it last. Two touches are in order when a barrier or a warp call
 // lies between them, or a word in shared memory at which one warp has arrived and the other waited;
 // between blocks, a barrier of the cluster or the grid, such a word, or a fence and then an atomic or
-// volatile access that the other block has seen. Whoever writes what is there already does no harm.
+// volatile access that the other block has seen.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -46,7 +46,6 @@ public:
 
     void start_block(size_t slot, uint64_t number, unsigned cluster);
     void enter_block(size_t slot) { here_ = slot; }
-    void settle();               // what waits for a store to be made; before memory changes its place
     void access(const ThreadAccess& access, size_t owner);  // of shared memory: whose it is
     void absent_lane(uint32_t place, int thread, int lane);
     void fence();
@@ -120,19 +119,10 @@ private:
                 bool other_is_store) {
         keep(describe(kind, access, address, other, other_is_store));
     }
-    void report_if_it_changes(const Hazard& hazard, const void* pointer, unsigned bytes);
     unsigned warp_of(int thread) const { return static_cast<unsigned>(thread / warp_size_); }
     uint32_t in_grid(int thread) const { return static_cast<uint32_t>(here().number * block_size_ + thread); }
     BlockState& here() { return blocks_[here_]; }
     const BlockState& here() const { return blocks_[here_]; }
-
-    // A store that races with a store, before it is made.
-    struct Pending {
-        Hazard hazard;
-        const void* pointer;
-        unsigned bytes;
-        char before[4];
-    };
 
     uint64_t block_size_;
     int warp_size_;
@@ -143,7 +133,6 @@ private:
     uint32_t epoch_ = 1, grid_epoch_ = 0;
     std::map<unsigned, uint32_t> cluster_epochs_;
     std::map<std::tuple<HazardKind, uint32_t, uint32_t>, size_t> index_of_;
-    std::vector<Pending> pending_;
 };
 
 }  // namespace emulator

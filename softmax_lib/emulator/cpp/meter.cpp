@@ -42,7 +42,6 @@ void Meter::enter_block(size_t slot) {
 }
 
 void Meter::end_blocks() {
-    hazards.settle();
     for (size_t slot = 0; slot < blocks_; slot++) requests.close_all(slot);
 }
 

@@ -36,7 +36,6 @@ struct ThreadAccess {
     bool is_shared;
     bool is_strong;    // volatile, or an atomic: it races with none of its kind
     uint64_t address;  // shared: offset in the block's shared memory
-    const void* pointer;
     unsigned size;
     uint32_t site;     // of the instruction
     uint32_t place;    // these three are filled in by the meter

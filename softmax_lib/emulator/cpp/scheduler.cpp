@@ -199,7 +199,6 @@ bool Worker::wake_pollers() {
 
 void Worker::enter_block(Block& next) {
     if (&next == block) return;
-    if (launch->meter) launch->meter->hazards.settle();
     size_t bytes = launch->library.shared_bytes;
     if (shared_low) {
         memcpy(block->shared.data(), shared_low, bytes);

@@ -117,7 +117,6 @@ static void measure(Worker& worker, Operation operation, bool is_strong, uintptr
     access.is_shared = owner != nullptr;
     access.is_strong = is_strong;
     access.address = owner ? offset : address;
-    access.pointer = reinterpret_cast<const void*>(address);
     access.size = size;
     access.site = worker.launch->library.site_of(pc);
     worker.launch->meter->access(access, owner ? static_cast<size_t>(owner - worker.blocks.data()) : 0);
