@@ -124,6 +124,11 @@ class Source:
             name: without_host_code(text, self.annotations) for name, text in self.headers.items()
         }
 
+    @property
+    def has_host_code(self) -> bool:
+        """Whether something was left out."""
+        return self.device_text != self.text or self.device_headers != self.headers
+
     @cached_property
     def code(self) -> str:
         """Headers and text without comments and blank lines: what a compiled kernel depends on."""

@@ -38,7 +38,9 @@ MAY_IMPORT = {
     "launch_spec": {"arrays", "errors", "grids", "source"},
     "launch_options": set(),
     "launch_words": {"errors", "source"},
-    "gpu": {"arrays", "errors", "files", "grids", "kernel", "launch_spec", "signature", "source"},
+    "gpu": {
+        "arrays", "errors", "files", "grids", "host_code", "kernel", "launch_spec", "signature", "source",
+    },
     "emulator": {
         "arrays", "errors", "files", "grids", "host_code", "kernel", "launch_spec", "parameters", "signature", "source",
     },

@@ -19,6 +19,7 @@ from softmax_lib.emulator.flags import CPP_FOLDER
 from softmax_lib.emulator.toolchain import Toolchain, toolchain
 from softmax_lib.errors import CompileError, NotAvailable, UnknownKernel
 from softmax_lib.files import cache_folder
+from softmax_lib.host_code import HOST_HEADERS
 from softmax_lib.signature import HEADER as SIGNATURE_HEADER
 from softmax_lib.source import Program, Source
 
@@ -156,9 +157,10 @@ def _with_entries(source: Source, entries: Sequence[str]) -> str:
 
 @cache
 def _cpp_digest() -> str:
-    files = sorted(path for path in CPP_FOLDER.rglob("*") if path.is_file())
     texts = [
-        (str(path.relative_to(CPP_FOLDER)), path.read_text(encoding="utf-8")) for path in files
+        (str(path.relative_to(folder)), path.read_text(encoding="utf-8"))
+        for folder in (CPP_FOLDER, HOST_HEADERS)
+        for path in sorted(path for path in folder.rglob("*") if path.is_file())
     ]
     return hashlib.sha256(repr(texts).encode()).hexdigest()
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from softmax_lib.emulator.toolchain import Toolchain
+from softmax_lib.host_code import HOST_HEADERS
 from softmax_lib.source import Program
 
 CPP_FOLDER = Path(__file__).parent / "cpp"
@@ -71,7 +72,14 @@ def kernel_flags(
     if not tools.is_clang:
         debug.append("-gstatement-frontiers")  # without it an empty loop has no line
     beside = (f"-iquote{folder}" for folder in program.source.include_folders)
-    includes = (*beside, f"-I{CPP_FOLDER / 'cuda'}", f"-I{CPP_FOLDER}", "-include", SHIM)
+    includes = (
+        *beside,
+        f"-I{CPP_FOLDER / 'cuda'}",
+        f"-I{HOST_HEADERS}",
+        f"-I{CPP_FOLDER}",
+        "-include",
+        SHIM,
+    )
     return (*COMMON_FLAGS, *KERNEL_FLAGS, *debug, *checks, *macros, *includes)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from softmax_lib.errors import CompileError, NotAvailable
 from softmax_lib.files import cache_folder, replace_file
+from softmax_lib.gpu.headers import options_for, read_headers
 from softmax_lib.source import FLAGS, Program
 
 if TYPE_CHECKING:
@@ -99,11 +100,11 @@ def resources(program: Program, arch: int) -> tuple[Resources, ...]:
 
 def _compile(program: Program, arch: int, flags: tuple[str, ...]) -> tuple[bytes, str]:
     source = program.source
-    headers = {name.encode(): text.encode() for name, text in source.device_headers.items()}
+    headers = {name.encode(): text.encode() for name, text in read_headers(source).items()}
     handle = nvrtc().createProgram(
         source.with_prelude(), source.file_name, list(headers.values()), list(headers)
     )
-    options = [*flags, f"--gpu-architecture=sm_{arch}"]
+    options = [*flags, f"--gpu-architecture=sm_{arch}", *options_for(source)]
     options += [f"--define-macro={name}={value}" for name, value in program.defines]
     try:
         nvrtc().compileProgram(handle, options)

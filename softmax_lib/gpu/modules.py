@@ -12,6 +12,7 @@ import numpy as np
 
 from softmax_lib.errors import BadInput, CompileError
 from softmax_lib.gpu.compile import nvrtc
+from softmax_lib.gpu.headers import lay_out_headers, options_for
 from softmax_lib.launch_spec import LaunchSpec
 from softmax_lib.signature import HEADER, ROW, Signature, read_signature
 from softmax_lib.source import FLAGS, WARP, Program, Source
@@ -101,7 +102,8 @@ def _compile(source: Source, digest: str, kernel: str, cooperative: bool) -> Any
     nvrtc()  # says what to install when CuPy is missing
     import cupy
 
-    options = (*FLAGS, *(f"-I{folder}" for folder in source.include_folders))
+    folders = (lay_out_headers(source), *source.include_folders)
+    options = (*FLAGS, *options_for(source), *(f"-I{folder}" for folder in folders))
     facts = _FACTS.format(
         kernel=kernel,
         count=len(source.variables),
@@ -109,7 +111,7 @@ def _compile(source: Source, digest: str, kernel: str, cooperative: bool) -> Any
         sizes="".join(f"sizeof({name}), " for name in source.variables),
     )
     module = cupy.RawModule(
-        code=f"{_prelude(source)}{source.text}\n{HEADER}{facts}// {digest}\n",
+        code=f"{_prelude(source)}{source.device_text}\n{HEADER}{facts}// {digest}\n",
         options=options,
         name_expressions=[kernel],
         enable_cooperative_groups=cooperative,

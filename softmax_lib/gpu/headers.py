@@ -1,0 +1,92 @@
+"""Headers for NVRTC: those of a source, and stand-ins for libraries of the host, whose calls are left out.
+
+NVRTC knows none of the C and C++ library's headers; what kernels use of them is built in, or CUDA's own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from softmax_lib.files import cache_folder, replace_file
+from softmax_lib.host_code import HOST_HEADERS
+from softmax_lib.source import Source
+
+_LIMITS = """\
+#pragma once
+#define FLT_MAX 3.402823466e+38F
+#define FLT_MIN 1.175494351e-38F
+#define FLT_EPSILON 1.192092896e-07F
+#define DBL_MAX 1.7976931348623158e+308
+#define DBL_MIN 2.2250738585072014e-308
+#define DBL_EPSILON 2.2204460492503131e-16
+#define INT_MAX 0x7fffffff
+#define INT_MIN (-INT_MAX - 1)
+#define UINT_MAX 0xffffffffu
+"""
+_STD = """\
+#pragma once
+#include <cuda/std/{0}>
+namespace std {{ using namespace cuda::std; }}
+"""
+_HOST = """\
+#pragma once
+#ifndef NULL
+#define NULL 0
+#endif
+typedef unsigned int uint;
+typedef unsigned short ushort;
+typedef unsigned char uchar;
+"""
+_MATH = """\
+#pragma once
+#define M_E 2.71828182845904523536
+#define M_LOG2E 1.44269504088896340736
+#define M_LN2 0.69314718055994530942
+#define M_PI 3.14159265358979323846
+#define M_PI_2 1.57079632679489661923
+#define M_1_PI 0.31830988618379067154
+#define M_2_SQRTPI 1.12837916709551257390
+#define M_SQRT2 1.41421356237309504880
+#define M_SQRT1_2 0.70710678118654752440
+"""
+_NAMED = "#pragma once\nnamespace std {{ class {0}; }}\n"
+_EMPTY = (
+    "algorithm", "cassert", "chrono", "cstdio", "cstdlib", "cstring", "ctime", "fstream", "iomanip",
+    "iostream", "map", "memory", "numeric", "omp.h", "random", "sstream", "strings.h", "sys/time.h",
+    "thread", "time.h", "unistd.h", "vector", "assert.h", "stdio.h", "string.h",
+    "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h",
+)  # fmt: skip
+
+
+def read_headers(source: Source) -> dict[str, str]:
+    """Text of each header by the name that it is included by; the source's own come first."""
+    found = dict.fromkeys(_EMPTY, "#pragma once\n")
+    found |= dict.fromkeys(("float.h", "cfloat", "limits.h", "climits"), _LIMITS)
+    found |= {name: _STD.format(name) for name in ("type_traits", "utility", "limits")}
+    found |= {"math.h": _MATH, "cmath": _MATH, "string": _NAMED.format("string")}
+    found |= {"stdlib.h": _HOST, "stdint.h": _STD.format("cstdint")}
+    for path in HOST_HEADERS.rglob("*.h"):
+        found[path.relative_to(HOST_HEADERS).as_posix()] = path.read_text(encoding="utf-8")
+    return {**found, **source.device_headers}
+
+
+def lay_out_headers(source: Source) -> Path:
+    """A folder with `read_headers`, each where its name leads from there."""
+    headers = read_headers(source)
+    digest = hashlib.sha256(repr(sorted(headers.items())).encode()).hexdigest()[:24]
+    folder = cache_folder("headers") / digest
+    for name, text in headers.items():
+        path = folder / name
+        if not path.is_file():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(path, text.encode())
+    return folder
+
+
+def options_for(source: Source) -> tuple[str, ...]:
+    """What NVRTC is told of a source that had functions of the host: what else is there is the GPU's."""
+    if not source.has_host_code:
+        return ()
+    # nvcc puts these two in front of every source
+    return ("--device-as-default-execution-space", "--pre-include=math.h", "--pre-include=stdlib.h")

@@ -1,0 +1,75 @@
+"""NVRTC compiles whole files as well: without what the host runs, and with stand-ins for its libraries."""
+
+import pytest
+
+from softmax_lib.errors import CompileError
+from softmax_lib.gpu.compile import compile_cubin
+from softmax_lib.gpu.headers import lay_out_headers, options_for, read_headers
+from softmax_lib.registry import kernels
+from softmax_lib.source import Program, Source
+
+pytestmark = pytest.mark.nvrtc
+
+WHOLE = """#include <cuda_runtime.h>
+#include <helper_functions.h>
+#include <curand.h>
+#include <cstdio>
+#include <float.h>
+#include <iostream>
+#include <math.h>
+#include <string>
+#include <vector>
+#include "own/sizes.h"
+
+const char* title = "whole";
+StopWatchInterface* timer;
+static int count = 3;
+
+__global__ void scale(float* x) { x[threadIdx.x] = twice(x[threadIdx.x]) + FLT_MAX * M_PI; }
+
+void say(const std::string& what) { std::cout << what; }
+
+int main() {
+    std::vector<float> kept(N);
+    scale<<<1, N>>>(kept.data());
+    printf("%d\\n", count);
+}
+"""
+SIZES = "#define N 32\n__device__ inline float twice(float x) { return 2 * x; }\ninline int host() { return rand(); }\n"
+
+
+@pytest.fixture
+def whole(tmp_path):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "sizes.h").write_text(SIZES)
+    (tmp_path / "whole.cu").write_text(WHOLE)
+    return tmp_path / "whole.cu"
+
+
+def test_a_whole_file_compiles(whole):
+    assert compile_cubin(Program(Source.read(whole)), 90).startswith(b"\x7fELF")
+
+
+def test_a_mistake_in_it_is_told_at_its_line(whole):
+    whole.write_text(WHOLE.replace("FLT_MAX", "missing"))
+    with pytest.raises(CompileError, match=r'whole\.cu\(16\): error: identifier "missing"'):
+        compile_cubin(Program(Source.read(whole)), 90)
+
+
+def test_its_headers_lie_where_their_names_lead(whole):
+    folder = lay_out_headers(Source.read(whole))
+    assert (folder / "own" / "sizes.h").read_text().count("\n") == SIZES.count("\n")
+    assert "rand" not in (folder / "own" / "sizes.h").read_text()
+    assert (folder / "torch" / "types.h").is_file()
+    (whole.parent / "own" / "sizes.h").write_text(SIZES.replace("32", "64"))
+    assert lay_out_headers(Source.read(whole)) != folder
+
+
+def test_a_header_of_the_source_comes_before_a_stand_in(tmp_path):
+    (tmp_path / "math.h").write_text("#define OWN 1\n")
+    (tmp_path / "own.cu").write_text('#include "math.h"\n')
+    assert read_headers(Source.read(tmp_path / "own.cu"))["math.h"] == "#define OWN 1\n"
+
+
+def test_a_kernel_of_the_book_is_compiled_as_before():
+    assert options_for(kernels["fusion"].source) == ()
