@@ -6,6 +6,7 @@ flaw under each tool of compute-sanitizer. A test without a GPU then asserts tha
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -22,18 +23,20 @@ TESTS = Path(__file__).parent
 SUMMARY = TESTS / "gpu_run.json"
 GPU_TESTS = ("test_any_kernel.py", "test_kernels.py", "test_launch.py", "bench", "gpu", "live")
 """Where tests marked `gpu` or `nvrtc` are; the others need packages that a machine with a GPU may lack."""
+FUNCTION_TESTS = ("integer_functions", "math", "rounding", "sixteen_bits", "vector_types")
+"""Tests of what CUDA's functions return, in emulator/: here they run on the GPU, which they have to be true of."""
 SANITIZED = (3, 33, 1001, 4099)
 """Row lengths on which foils are watched: less than a float4, a ragged warp, no multiple of 4, several turns."""
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 
-def run_pytest(*arguments: str) -> dict[str, int]:
+def run_pytest(*arguments: str, **environment: str) -> dict[str, int]:
     """Run tests; how many passed, failed, had errors and were skipped, by pytest's own report."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
         command += [f"--junit-xml={report}", "-o", "junit_family=xunit1", *arguments]
-        subprocess.run(command, cwd=TESTS.parent)
+        subprocess.run(command, cwd=TESTS.parent, env=os.environ | environment)
         return count_outcomes(report)
 
 
@@ -77,6 +80,12 @@ def main() -> None:
         "software": versions(),
         "pytest": run_pytest(
             "--tier", "all", "-m", "gpu or nvrtc", *(f"tests/{name}" for name in GPU_TESTS)
+        ),
+        "functions": run_pytest(
+            "--tier",
+            "all",
+            *(f"tests/emulator/test_{name}.py" for name in FUNCTION_TESTS),
+            FUNCTIONS_ON="cuda",
         ),
         "sanitizer_errors": dict(zip(TOOLS, ThreadPool().map(run_sanitizer, TOOLS), strict=True)),
         "kernels": {name: kernel.digest for name, kernel in kernels.items()},

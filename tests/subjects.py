@@ -423,9 +423,73 @@ __global__ void product(const float2* a, const float2* b, float2* c, int n, floa
     dtypes=("complex64",), tolerance={"complex64": 1e-5},
 )  # fmt: skip
 
+# ---- 15. a few lanes of each quarter of a warp, sixteen bytes each
+
+QUARTERS = Subject(
+    "quarters", """
+__global__ void quarters(const float4* x, float4* y) {
+    __shared__ float4 held[32];
+    int tid = threadIdx.x, packed = tid / 8 * 2 + tid % 8;
+    held[tid] = x[tid];
+    __syncthreads();
+    if (tid % 8 < 2) y[packed] = held[packed];
+}""",
+    "quarters", 1, 32,
+    lambda _: [random(32, 4).astype("float32"), np.zeros((8, 4), np.float32)],
+    lambda _, x, *__: [None, x[:8]],
+)  # fmt: skip
+
+# ---- 16. arrays of several lengths by a list of pointers
+
+LISTS = Subject(
+    "lists", """
+__global__ void scale(const float* const* xs, float* y, const int* lengths, int width, float by) {
+    const float* x = xs[blockIdx.x];
+    for (int i = threadIdx.x; i < width; i += blockDim.x)
+        y[blockIdx.x * width + i] = i < lengths[blockIdx.x] ? by * x[i] : 0.0f;
+}""",
+    "scale", 3, 64,
+    lambda _: [
+        [random(n, seed=n).astype("float32") for n in (100, 64, 1)],
+        np.full((3, 100), np.nan, np.float32), np.array([100, 64, 1], np.int32), 100, 2.0,
+    ],
+    lambda _, xs, *__: [..., np.array([[*(2 * x), *[0] * (100 - len(x))] for x in xs])],
+)  # fmt: skip
+
+# ---- 17. a row over the blocks of a cluster, which read each other's shared memory
+
+CLUSTER = Subject(
+    "cluster", """
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void centre(const float* x, float* y, int cols) {
+    __shared__ float total[128], own;
+    cg::cluster_group cluster = cg::this_cluster();
+    int tid = threadIdx.x, ranks = cluster.num_blocks(), row = blockIdx.x / ranks;
+    float sum = 0;
+    for (int i = cluster.block_rank() * 128 + tid; i < cols; i += ranks * 128) sum += x[row * cols + i];
+    total[tid] = sum;
+    for (int step = 64; step; step /= 2) {
+        __syncthreads();
+        if (tid < step) total[tid] += total[tid + step];
+    }
+    if (tid == 0) own = total[0];
+    cluster.sync();
+    sum = 0;
+    for (int rank = 0; rank < ranks; rank++) sum += *cluster.map_shared_rank(&own, rank);
+    cluster.sync();
+    for (int i = cluster.block_rank() * 128 + tid; i < cols; i += ranks * 128)
+        y[row * cols + i] = x[row * cols + i] - sum / cols;
+}""",
+    "centre", 8, 128,
+    lambda _: [random(2, 1000).astype("float32"), np.zeros((2, 1000), np.float32), 1000],
+    lambda _, x, *__: [None, x - x.astype(float).mean(axis=1, keepdims=True)],
+    tolerance={"float32": 1e-5}, how={"cluster": 4},
+)  # fmt: skip
+
 SUBJECTS = (
     ADD, TRANSPOSE, MATMUL, SCAN, HISTOGRAM, LAYERNORM, BACKWARD, SORT, STENCIL, LAST_BLOCK,
-    ACROSS_BLOCKS, ADAM, GATHER, COMPLEX,
+    ACROSS_BLOCKS, ADAM, GATHER, COMPLEX, QUARTERS, LISTS, CLUSTER,
 )  # fmt: skip
 
 CASES = [(subject, dtype) for subject in SUBJECTS for dtype in subject.dtypes]

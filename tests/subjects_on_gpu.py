@@ -9,8 +9,9 @@ import json
 import sys
 from pathlib import Path
 
+from launch_on import launch_on
 from subjects import CASES
-from test_any_kernel import launch_on, words_of
+from test_any_kernel import words_of
 
 from softmax_lib.bench.ncu import read_counters
 from softmax_lib.gpu.facts import gpu_facts, today, versions

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from launch_on import launch_on
 from subjects import C_NAMES, CASES, REAL, read
 
-from softmax_lib import emulator, gpu
 from softmax_lib.xrays.xray import xray_launch
 
 IDS = [f"{subject.name}-{dtype}" for subject, dtype in CASES]
@@ -20,29 +20,6 @@ def words_of(subject, dtype):
         "kernel": name,
         **subject.how,
     }
-
-
-def launch_on(device, words, arguments):
-    """Launches, on copies of the arrays if it is a GPU, which are written back."""
-    if device == "cpu":
-        emulator.launch(args=arguments, **words)
-        return
-    import torch
-
-    def there(value):
-        if not isinstance(value, np.ndarray):
-            return value
-        signed = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}.get(str(value.dtype))
-        moved = torch.from_numpy(value.view(signed) if signed else value).cuda()
-        return moved.view(getattr(torch, str(value.dtype))) if signed else moved
-
-    on_gpu = [there(value) for value in arguments]
-    symbols = {name: there(array) for name, array in words.get("symbols", {}).items()}
-    gpu.launch(args=on_gpu, **words | {"symbols": symbols})
-    torch.cuda.synchronize()
-    for host, moved in zip(arguments, on_gpu, strict=True):
-        if isinstance(host, np.ndarray):
-            host[...] = moved.view(torch.uint8).cpu().numpy().view(host.dtype).reshape(host.shape)
 
 
 def assert_right(subject, dtype, before, after):

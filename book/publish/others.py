@@ -1,19 +1,26 @@
 """Kernels of other people's repositories in the emulator: launched, compared with a formula, counted.
 
 `python book/publish/others.py CHECKOUTS` takes a folder with checkouts of the repositories that
-`other_kernels/*.toml` name; with `--write` the result goes into others.json beside it.
+`other_kernels/*.toml` name; with `--write` the result goes into others.json beside it, and from there
+into the table of the x-ray page.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import platform
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import nbformat
+from marks import rewrite
+from notebooks import BOOK
 from other_kernels.launching import Found, build_seconds, try_kernel
 from other_kernels.table import Entry, read_table
 
@@ -21,6 +28,7 @@ from softmax_lib.errors import BadInput, SoftmaxLibError
 from softmax_lib.files import replace_file
 
 RECORD = Path(__file__).with_name("others.json")
+PAGE, CELL = BOOK / "xray.ipynb", "limits"
 TYPICAL = "layernorm_forward"
 """Whose build is timed."""
 
@@ -43,6 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.write:
         build = build_seconds(table[TYPICAL], options.checkouts)
         replace_file(RECORD, record(found, commits, build).encode())
+        write_page(json.loads(RECORD.read_text(encoding="utf-8")))
     return int(any(is_silently_wrong(*pair) for pair in found))
 
 
@@ -90,6 +99,7 @@ def record(
     """The JSON: commits, seconds of a build, and what became of each kernel."""
     content: dict[str, Any] = {
         "repositories": commits,
+        "cpu": cpu(),
         "build": {"kernel": TYPICAL, **build},
         "kernels": [_facts(*pair) for pair in found],
     }
@@ -103,12 +113,63 @@ def _facts(entry: Entry, found: Found) -> dict[str, Any]:
         "name": entry.name,
         "subject": entry.subject,
         "repository": entry.repository,
+        "grid": entry.grid,
+        "block": entry.block,
         "taken": found.taken,
         "sentence": found.sentence,
         "error": error,
         "counters_s": seconds,
         "hazards": found.hazards,
     }
+
+
+def cpu() -> str:
+    """What the seconds are of, such as "2 cores of an Intel(R) Xeon(R) Processor"."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        text = ""
+    model = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)
+    return f"{os.cpu_count()} cores of {model[1] if model else platform.machine()}"
+
+
+def write_page(content: dict[str, Any]) -> None:
+    """Put the table into the x-ray page. Raises `BadInput` where the page has no place for it."""
+    page = nbformat.read(PAGE, as_version=4)
+    (cell,) = (cell for cell in page.cells if cell.id == CELL)
+    cell.source = rewrite(cell.source, "others", table(content))
+    replace_file(PAGE, (nbformat.writes(page).rstrip("\n") + "\n").encode())
+
+
+def table(content: dict[str, Any]) -> str:
+    """A record as Markdown: what it says in all, and a line for each kernel, folded."""
+    found = content["kernels"]
+    taken = [one for one in found if one["taken"]]
+    repositories = ", ".join(
+        f"[{name.split('/')[1]}](https://github.com/{name}/tree/{commit})"
+        for name, commit in content["repositories"].items()
+    )
+    slowest = max(one["counters_s"] for one in found if one["counters_s"] is not None)
+    return "\n".join(
+        [
+            f"**Kernels of others.** {len(taken)} of {len(found)} kernels of {repositories} left what a "
+            "formula in float64, or the file's own reference, says; each of the others was stopped with "
+            f"a sentence. Counters took {slowest:.1f} s at most, on {content['cpu']}.",
+            "",
+            f":::{{dropdown}} All {len(found)} kernels",
+            "| kernel | blocks × threads | what became of it | counters took |",
+            "|---|---|---|---:|",
+            *(_line(one) for one in found),
+            ":::",
+        ]
+    )
+
+
+def _line(one: dict[str, Any]) -> str:
+    sizes = " × ".join(f"({', '.join(map(str, one[axes]))})" for axes in ("grid", "block"))
+    became = one["sentence"] or f"taken, error {one['error']:.1g}"
+    took = "" if one["counters_s"] is None else f"{one['counters_s'] * 1e3:.0f} ms"
+    return f"| `{one['name']}`: {one['subject']} | {sizes} | {became.replace('|', chr(92) + '|')} | {took} |"
 
 
 if __name__ == "__main__":

@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from marks import rewrite
+
 from softmax_lib.bench.plan import WORKLOG
-from softmax_lib.errors import BadInput, SoftmaxLibError
+from softmax_lib.errors import SoftmaxLibError
 from softmax_lib.figures import ladder
 from softmax_lib.files import replace_file
 from softmax_lib.records.measurement import LABELS, Measurement
@@ -18,8 +20,6 @@ from softmax_lib.widgets.views import draw
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 CHART = ROOT / "book" / "static" / "ladder.svg"
-
-BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 
 
 def results(record: Record) -> str:
@@ -69,14 +69,6 @@ def _sources(shown: list[Measurement]) -> str:
     return words[:1].upper() + words[1:]
 
 
-def rewrite(text: str, block: str) -> str:
-    """`text` with `block` between the two marks. Raises `BadInput` when a mark is missing."""
-    if text.count(BEGIN) != 1 or text.count(END) != 1:
-        raise BadInput(f"The README needs the lines {BEGIN} and {END}, once each.")
-    before, rest = text.split(BEGIN)
-    return f"{before}{BEGIN}\n{block}\n{END}{rest.split(END)[1]}"
-
-
 def chart(record: Record) -> str:
     """The ladder as the text of an SVG file."""
     svg = draw(ladder(*WORKLOG, gpu=record.gpu), "svg", {"Date": None, "Creator": None}).decode()
@@ -87,7 +79,7 @@ def main() -> int:
     """Rewrite README.md and the chart. Status 2 with one line on stderr when that cannot be done."""
     try:
         record = recorded()
-        text = rewrite(README.read_text(encoding="utf-8"), results(record))
+        text = rewrite(README.read_text(encoding="utf-8"), "results", results(record))
         replace_file(CHART, chart(record).encode())
         replace_file(README, text.encode())
     except (OSError, SoftmaxLibError) as error:

@@ -9,6 +9,7 @@ from typing import Any
 
 from softmax_lib.arrays import address, is_on_gpu, is_tensor
 from softmax_lib.errors import BadInput, NotAvailable
+from softmax_lib.gpu.driver import launch_function
 from softmax_lib.gpu.modules import load_module
 from softmax_lib.gpu.presence import why_no_gpu
 from softmax_lib.grids import MOST_STATIC_SHARED_BYTES
@@ -32,7 +33,7 @@ def launch(
 
     The words are those of `emulator.launch`, with CUDA tensors or CuPy arrays in place of numpy's; so a
     kernel that runs there runs here unchanged. The launch goes to torch's current stream and returns
-    before it has finished; with `symbols` it waits. Clusters have to be declared, by `__cluster_dims__`.
+    before it has finished; with `symbols` it waits.
 
     Raises `WrongType`, `BadInput`, `UnknownKernel`, `CompileError`, and `NotAvailable` without a GPU.
     """
@@ -43,8 +44,6 @@ def launch(
     missing = why_no_gpu()
     if missing:
         raise NotAvailable(f"No GPU to launch on: {missing}; emulator.launch takes the same words.")
-    if cluster is not None:
-        raise BadInput("On a GPU a kernel declares its clusters: write __cluster_dims__(x, y, z).")
     import cupy
     import torch
 
@@ -64,8 +63,6 @@ def _device(spec: LaunchSpec) -> int:
 
 
 def _launch(spec: LaunchSpec, stream: int) -> None:
-    from cupy.cuda import driver
-
     module = load_module(spec)
     bound = module.signature.bind(spec.arguments)
     module.restore(stream)
@@ -73,23 +70,25 @@ def _launch(spec: LaunchSpec, stream: int) -> None:
         module.copy(name, _address(array), array.nbytes, into=True)
     if spec.shared_bytes > MOST_STATIC_SHARED_BYTES:
         module.function.max_dynamic_shared_size_bytes = spec.shared_bytes
-    keep = [_bytes(argument, spec.kernel) for argument in bound]
-    addresses = (ctypes.c_void_p * len(keep))(*(ctypes.addressof(value) for value in keep))
-    start = driver.launchCooperativeKernel if spec.cooperative else driver.launchKernel
-    last = () if spec.cooperative else (0,)
-    start(
-        module.function.kernel.ptr, *spec.grid, *spec.block, spec.shared_bytes, stream,
-        ctypes.addressof(addresses), *last,
-    )  # fmt: skip
+    placed = [_place(argument) for argument in bound]
+    launch_function(module.function.kernel.ptr, spec, stream, [_bytes(one) for one in placed])
     for name, array in spec.symbols.items():
         if not spec.source.variables[name]:
             module.copy(name, _address(array), array.nbytes, into=False)
 
 
-def _bytes(argument: Any, kernel: str) -> ctypes.Array[ctypes.c_char]:
+def _place(argument: Any) -> Any:
+    """What an argument is on the GPU: of a list of arrays, an array of their addresses."""
+    if not isinstance(argument, list):
+        return argument
+    import torch
+
+    # torch keeps its memory, once it is given back, for what comes later on this stream
+    return torch.tensor([_address(array) for array in argument], dtype=torch.int64, device="cuda")
+
+
+def _bytes(argument: Any) -> ctypes.Array[ctypes.c_char]:
     """What the driver copies for one argument: a value's bytes, or an address."""
-    if isinstance(argument, list):
-        raise BadInput(f"{kernel} takes pointers to pointers; on a GPU pass their addresses.")
     if not isinstance(argument, bytes):
         argument = (0 if argument is None else _address(argument)).to_bytes(8, "little")
     return ctypes.create_string_buffer(argument, max(1, len(argument)))

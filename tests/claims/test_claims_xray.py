@@ -1,10 +1,17 @@
 """What the x-ray page claims, of the emulator as it is and of the book's record."""
 
+import json
+
 import pytest
 from recorded_facts import us
+from subjects import CASES
+from subjects_on_gpu import SUMMARY
+from test_any_kernel import words_of
 
-from softmax_lib import xray
+from softmax_lib import xray, xray_launch
+from softmax_lib.errors import NotAvailable
 from softmax_lib.records.measurement import Case
+from softmax_lib.source import Source
 from softmax_lib.xrays.agreement import COUNTERS, Comparison, compare
 
 KERNEL = 'extern "C" __global__ void own(const float* x, float* y, int, int) {\n%s\n}'
@@ -21,6 +28,14 @@ def asked(body, space, operation="load"):
     """What a kernel with this body asks of global or shared memory in one warp, line by line."""
     found = xray(KERNEL % body, 1, 1024, 32)
     return [line for line in found.lines if (line.space, line.operation) == (space, operation)]
+
+
+def counters_of(name):
+    """Of the first case of a subject in subjects.py: the x-ray's counters, and those that ncu read on an H200."""
+    at = [subject.name for subject, _ in CASES].index(name)
+    subject, dtype = CASES[at]
+    counted = xray_launch(args=subject.arguments(dtype), **words_of(subject, dtype)).total
+    return counted, json.loads(SUMMARY.read_text(encoding="utf-8"))["cases"][at]["counters"]
 
 
 def test_arbiter():
@@ -55,10 +70,11 @@ def test_a_line_is_one_request():
     assert (load.requests, load.lanes) == (1, 32)
 
 
-def test_active_lanes_are_packed():
-    """Lanes 0, 8, 16 and 24, of four quarters of a warp, are one group: on one bank they conflict."""
-    (load,) = asked(SHARED + "if (t % 8 == 0)\n    v = s[t];\ny[t] = v.x;", "shared")
-    assert (load.requests, load.wavefronts, load.bank_conflicts) == (1, 4, 3)
+def test_groups_go_by_lane():
+    """Eight lanes, two of each quarter, that want 32 words of 32 banks: four wavefronts, as an H200 counts."""
+    counted, recorded = counters_of("quarters")
+    assert counted["shared_load_requests"] == 1
+    assert counted["shared_load_wavefronts"] == recorded["shared_load_wavefronts"] == 4
 
 
 def test_groups_are_not_merged():
@@ -79,3 +95,21 @@ def test_local_arrays_are_absent():
     found = xray(KERNEL % local, 1, 1024, 32)
     assert [line.line for line in found.lines] == [6, 7, 8]
     assert sum(line.requests for line in found.lines) == 64 + 1 + 1
+
+
+def test_waiting_loads():
+    """Of a row across blocks that wait for each other, only how often the waiting word is read differs."""
+    counted, recorded = counters_of("row across blocks")
+    differ = {name for name, count in recorded.items() if counted[name] != count}
+    assert differ == {"global_load_requests", "global_load_sectors"}
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [('asm("mov.u32 %0, %laneid;" : "=r"(rows));', "inline PTX"), ("wmma::mma_sync(a, b, c, d);", "tensor cores"),
+     ("y[0] = tex2D<float>(cols, 0, 0);", "textures")],
+)  # fmt: skip
+def test_refused_at_their_line(line, what):
+    text = KERNEL.replace("int, int", "int rows, int cols") % f"    {line}"
+    with pytest.raises(NotAvailable, match=rf"own\.cu:2 uses .*{what}"):
+        xray(Source("own.cu", text), 1, 32, 32)

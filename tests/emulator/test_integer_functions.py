@@ -13,8 +13,7 @@ from integer_tables import (
     find_nth_set,
     shift_left,
 )
-
-from softmax_lib.emulator import launch
+from launch_on import launch
 
 EDGES = [0, 1, 2, 3, -1, -2, 24, 31, 32, 33, 63, 64, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x800000,
          0x7FFFFFFF, 0x80000000, 0x80008000, 0x7FFF8000, 0x80807F7F, 0x00FF00FF, 0x01010101, 0xFEDCBA98,

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from device_functions import DTYPES, Function, call_each, functions
+from launch_on import launch
 from mpmath import mp, mpf
-
-from softmax_lib.emulator import launch
 
 mp.prec = 160
 

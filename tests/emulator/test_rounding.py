@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from device_functions import DTYPES, Function, call_each, functions
 from exact_rounding import FORMATS, MODES, root
-
-from softmax_lib.emulator import launch
+from launch_on import launch
 
 INTEGERS = {"int": "int", "uint": "unsigned", "ll": "long long", "ull": "unsigned long long"}
 

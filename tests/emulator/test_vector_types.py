@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from device_functions import Function, call_each
+from launch_on import launch
 
-from softmax_lib.emulator import launch, trace_launch
+from softmax_lib.emulator import trace_launch
 from softmax_lib.emulator.toolchain import toolchain
 
 SIZES = {"char": 1, "uchar": 1, "short": 2, "ushort": 2, "int": 4, "uint": 4, "long": 8, "ulong": 8,

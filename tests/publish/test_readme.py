@@ -5,6 +5,7 @@ from importlib import metadata
 
 import pytest
 import readme
+from marks import rewrite
 
 from softmax_lib import recorded
 from softmax_lib.bench.plan import WORKLOG
@@ -17,7 +18,7 @@ STALE = "the README's results are stale: run `make readme`"
 
 def test_the_readmes_table_is_that_of_the_record():
     text = readme.README.read_text(encoding="utf-8")
-    assert readme.rewrite(text, readme.results(recorded())) == text, STALE
+    assert rewrite(text, "results", readme.results(recorded())) == text, STALE
 
 
 def test_the_readmes_chart_is_that_of_the_record():

@@ -24,7 +24,8 @@ from softmax_lib.xrays.xray import XRay, xray_launch
 class Found:
     """What became of an entry: it is `taken` when it left what its reference says.
 
-    Where it was not, `sentence` says why: what refused it, or the first hazard that an x-ray found.
+    Where it was not, `sentence` says why: what refused it, or the first hazard that an x-ray found in
+    which something is read, and without one the first.
     `error` is the greatest of all arrays over the greatest element there, `hazards` counts those of
     the x-ray by kind, and `counters_s` are the seconds that this took, without building.
     """
@@ -50,12 +51,17 @@ def try_kernel(entry: Entry, checkouts: Path) -> Found:
     taken = error <= entry.tolerance
     return Found(
         taken=taken,
-        sentence=None if taken else next(iter(messages), None),
+        sentence=None if taken else min(messages, key=_is_of_writes_alone, default=None),
         error=error,
         counters_s=seconds,
         hazards={kind: kinds.count(kind) for kind in sorted(set(kinds))},
         messages=messages,
     )
+
+
+def _is_of_writes_alone(message: str) -> bool:
+    """Of two that write, both may write the same."""
+    return " reads it at " not in message
 
 
 def compare(entry: Entry, source: Source) -> float:
