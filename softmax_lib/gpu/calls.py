@@ -12,7 +12,6 @@ from softmax_lib.errors import BadInput, NotAvailable
 from softmax_lib.gpu.driver import launch_function
 from softmax_lib.gpu.modules import load_module
 from softmax_lib.gpu.presence import why_no_gpu
-from softmax_lib.grids import MOST_STATIC_SHARED_BYTES
 from softmax_lib.launch_spec import LaunchSpec, specify
 from softmax_lib.source import Source
 
@@ -68,10 +67,8 @@ def _launch(spec: LaunchSpec, stream: int) -> None:
     module.restore(stream)
     for name, array in spec.symbols.items():
         module.copy(name, _address(array), array.nbytes, into=True)
-    if spec.shared_bytes > MOST_STATIC_SHARED_BYTES:
-        module.function.max_dynamic_shared_size_bytes = spec.shared_bytes
     placed = [_place(argument) for argument in bound]
-    launch_function(module.function.kernel.ptr, spec, stream, [_bytes(one) for one in placed])
+    launch_function(module.function, spec, stream, [_bytes(one) for one in placed])
     for name, array in spec.symbols.items():
         if not spec.source.variables[name]:
             module.copy(name, _address(array), array.nbytes, into=False)

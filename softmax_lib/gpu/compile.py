@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -100,16 +101,34 @@ def resources(program: Program, arch: int) -> tuple[Resources, ...]:
 
 def _compile(program: Program, arch: int, flags: tuple[str, ...]) -> tuple[bytes, str]:
     source = program.source
-    headers = {name.encode(): text.encode() for name, text in read_headers(source).items()}
-    handle = nvrtc().createProgram(
-        source.with_prelude(), source.file_name, list(headers.values()), list(headers)
-    )
     options = [*flags, f"--gpu-architecture=sm_{arch}", *options_for(source)]
     options += [f"--define-macro={name}={value}" for name, value in program.defines]
+    text, headers = source.with_prelude(), read_headers(source)
+    cubin, log, _ = run_nvrtc(text, source.file_name, options, headers=headers)
+    return cubin, log
+
+
+def run_nvrtc(
+    text: str,
+    file_name: str,
+    options: Sequence[str],
+    *,
+    headers: Mapping[str, str] | None = None,
+    entry: str | None = None,
+) -> tuple[bytes, str, str]:
+    """Machine code of a text, the compiler's log, and the name in the machine code of the C++ name `entry`.
+
+    Raises `CompileError`, and `NotAvailable` without CuPy or NVRTC.
+    """
+    named = {name.encode(): held.encode() for name, held in (headers or {}).items()}
+    handle = nvrtc().createProgram(text, file_name, list(named.values()), list(named))
     try:
-        nvrtc().compileProgram(handle, options)
+        if entry is not None:
+            nvrtc().addNameExpression(handle, entry)
+        nvrtc().compileProgram(handle, list(options))
+        lowered = "" if entry is None else nvrtc().getLoweredName(handle, entry)
         # CuPy cuts off the last byte, which ends the ELF file
-        return nvrtc().getCUBIN(handle) + b"\0", nvrtc().getProgramLog(handle)
+        return nvrtc().getCUBIN(handle) + b"\0", nvrtc().getProgramLog(handle), lowered
     except nvrtc().NVRTCError:
         raise CompileError(nvrtc().getProgramLog(handle).strip()) from None
     finally:
@@ -133,12 +152,19 @@ def _load(program: Program, device: int) -> Module:
     nvrtc()  # says what to install when CuPy is missing
     import cupy
 
-    major_minor = int(cupy.cuda.Device(device).compute_capability)
-    if major_minor < OLDEST_ARCH:
+    arch = arch_of(device)
+    if arch < OLDEST_ARCH:
         raise NotAvailable(
-            f"GPU {device} has compute capability {major_minor / 10}; the kernels need 7.5 or more."
+            f"GPU {device} has compute capability {arch / 10}; the kernels need 7.5 or more."
         )
     with cupy.cuda.Device(device):
         module = cupy.cuda.function.Module()
-        module.load(compile_cubin(program, major_minor))
+        module.load(compile_cubin(program, arch))
     return module
+
+
+def arch_of(device: int) -> int:
+    """Of CUDA device number `device`: 90 for sm_90."""
+    import cupy
+
+    return int(cupy.cuda.Device(device).compute_capability)

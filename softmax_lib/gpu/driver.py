@@ -9,11 +9,12 @@ from functools import cache
 from math import prod
 
 from softmax_lib.errors import BadInput
+from softmax_lib.grids import MOST_STATIC_SHARED_BYTES
 from softmax_lib.launch_spec import LaunchSpec
 
-# From cuda.h: launch attributes, an attribute of functions, and what the driver says of a launch.
+# From cuda.h: launch attributes, two attributes of functions, and what the driver says of a launch.
 _COOPERATIVE, _CLUSTER = 2, 4
-_ALLOWS_LARGE_CLUSTERS = 14
+_MOST_SHARED_BYTES, _ALLOWS_LARGE_CLUSTERS = 8, 14
 _PORTABLE_BLOCKS_A_CLUSTER = 8
 _REFUSALS = frozenset({1, 701, 720, 912})  # impossible values, resources, cooperative grid, cluster
 
@@ -44,6 +45,9 @@ def launch_function(
     attributes = _attributes(spec)
     config = _Config(spec.grid, spec.block, spec.shared_bytes, stream, attributes, len(attributes))
     driver = _driver()
+    if spec.shared_bytes > MOST_STATIC_SHARED_BYTES:
+        most = (ctypes.c_void_p(function), _MOST_SHARED_BYTES, spec.shared_bytes)
+        _check(driver.cuFuncSetAttribute(*most), spec)
     if prod(spec.cluster) > _PORTABLE_BLOCKS_A_CLUSTER:
         _check(
             driver.cuFuncSetAttribute(ctypes.c_void_p(function), _ALLOWS_LARGE_CLUSTERS, 1), spec

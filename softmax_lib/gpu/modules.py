@@ -1,4 +1,4 @@
-"""Kernels of any source on a GPU: compiled and loaded by CuPy, with their signature and their variables."""
+"""Kernels of any source on a GPU: loaded by CuPy, with their signature and their variables."""
 
 from __future__ import annotations
 
@@ -10,21 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from softmax_lib.errors import BadInput, CompileError
-from softmax_lib.gpu.compile import nvrtc
-from softmax_lib.gpu.headers import lay_out_headers, options_for
+from softmax_lib.errors import BadInput
+from softmax_lib.gpu.compile import arch_of, nvrtc
+from softmax_lib.gpu.compile_kernel import compile_kernel
 from softmax_lib.launch_spec import LaunchSpec
-from softmax_lib.signature import HEADER, ROW, Signature, read_signature
-from softmax_lib.source import FLAGS, WARP, Program, Source
-
-_FACTS = """
-extern "C" __device__ kernel_signature::Of<decltype(&{kernel})>::Table softmax_lib_signature =
-    kernel_signature::Of<decltype(&{kernel})>::table;
-extern "C" __device__ int softmax_lib_counts[] = {{sizeof(softmax_lib_signature) / sizeof(int), {count}}};
-extern "C" __device__ void* softmax_lib_variables[] = {{{addresses}nullptr}};
-extern "C" __device__ unsigned long long softmax_lib_sizes[] = {{{sizes}0}};
-"""
-"""What Python asks a module for: what the kernel takes, and where the source's variables lie."""
+from softmax_lib.signature import ROW, Signature, read_signature
+from softmax_lib.source import Source
 
 _TO_DEVICE, _TO_HOST, _ON_DEVICE = 1, 2, 3  # cudaMemcpyKind
 
@@ -39,9 +30,10 @@ class _Variable:
 
 @dataclass(frozen=True)
 class Module:
-    """A kernel on one GPU."""
+    """A kernel on one GPU: `function` is its address, `loaded` what keeps it there."""
 
-    function: Any
+    loaded: Any
+    function: int
     signature: Signature
     variables: Mapping[str, _Variable]
 
@@ -71,22 +63,21 @@ class Module:
 
 def load_module(spec: LaunchSpec) -> Module:
     """The kernel of `spec` on the current GPU. Raises `CompileError`, or `NotAvailable` without CuPy."""
+    nvrtc()  # says what to install when CuPy is missing
     import cupy
 
     device = cupy.cuda.Device().id
-    return _load_once(spec.program, spec.program.digest, spec.kernel, spec.cooperative, device)
+    return _load_once(spec.source, spec.program.digest, spec.kernel, device)
 
 
 @lru_cache(maxsize=64)
-def _load_once(
-    program: Program, digest: str, kernel: str, cooperative: bool, device: int
-) -> Module:
-    """A kernel, compiled for the current GPU; CuPy keeps the machine code on disk.
+def _load_once(source: Source, digest: str, kernel: str, device: int) -> Module:
+    """A kernel on one GPU. The digest is also that of headers, which may have been changed."""
+    import cupy
 
-    The digest is also that of headers, which may have been changed.
-    """
-    source = program.source
-    module = _compile(source, digest, kernel, cooperative)
+    cubin, entry = compile_kernel(source, digest, kernel, arch_of(device))
+    module = cupy.cuda.function.Module()
+    module.load(cubin)
     numbers, variables = (int(n) for n in _fetch(module, "softmax_lib_counts", np.int32, 2))
     rows = _fetch(module, "softmax_lib_signature", np.int32, numbers).reshape(-1, ROW)
     declared = source.kernel(kernel)
@@ -95,45 +86,14 @@ def _load_once(
     sizes = _fetch(module, "softmax_lib_sizes", np.uint64, variables).tolist()
     first = [_Variable(at, _read(at, size)) for at, size in zip(addresses, sizes, strict=True)]
     named = dict(zip(source.variables, first, strict=True))
-    return Module(module.get_function(kernel), read_signature(kernel, *written, rows), named)
-
-
-def _compile(source: Source, digest: str, kernel: str, cooperative: bool) -> Any:
-    nvrtc()  # says what to install when CuPy is missing
-    import cupy
-
-    folders = (lay_out_headers(source), *source.include_folders)
-    options = (*FLAGS, *options_for(source), *(f"-I{folder}" for folder in folders))
-    facts = _FACTS.format(
-        kernel=kernel,
-        count=len(source.variables),
-        addresses="".join(f"(void*)&{name}, " for name in source.variables),
-        sizes="".join(f"sizeof({name}), " for name in source.variables),
+    return Module(
+        module, module.get_function(entry).ptr, read_signature(kernel, *written, rows), named
     )
-    module = cupy.RawModule(
-        code=f"{_prelude(source)}{source.device_text}\n{HEADER}{facts}// {digest}\n",
-        options=options,
-        name_expressions=[kernel],
-        enable_cooperative_groups=cooperative,
-    )
-    try:
-        module.compile()
-    except cupy.cuda.compiler.CompileException as error:
-        raise CompileError(str(error).strip()) from None
-    return module
-
-
-def _prelude(source: Source) -> str:
-    """What NVRTC lacks of what kernels here use, and the source's own line numbers."""
-    lines = ["#ifndef INFINITY", "#define INFINITY __int_as_float(0x7f800000)", "#endif"]
-    if source.mentions("WARP") and not source.declares_warp:
-        lines.append(f"#define WARP {WARP}")
-    return "\n".join((*lines, f'#line 1 "{source.file_name}"', ""))
 
 
 def _fetch(module: Any, name: str, dtype: Any, count: int) -> np.ndarray:
     """The first `count` numbers of a variable of the module."""
-    content = _read(module.get_global(name).ptr, count * np.dtype(dtype).itemsize)
+    content = _read(module.get_global_var(name), count * np.dtype(dtype).itemsize)
     return np.frombuffer(content, dtype)
 
 

@@ -70,11 +70,12 @@ def test_a_line_is_one_request():
     assert (load.requests, load.lanes) == (1, 32)
 
 
-def test_groups_go_by_lane():
-    """Eight lanes, two of each quarter, that want 32 words of 32 banks: four wavefronts, as an H200 counts."""
+def test_quarters_are_merged_on_a_gpu():
+    """Eight lanes, two of each quarter, that want 32 words of 32 banks: four wavefronts, two on an H200."""
     counted, recorded = counters_of("quarters")
-    assert counted["shared_load_requests"] == 1
-    assert counted["shared_load_wavefronts"] == recorded["shared_load_wavefronts"] == 4
+    assert counted["shared_load_requests"] == recorded["shared_load_requests"] == 1
+    assert counted["shared_load_wavefronts"] == 4
+    assert recorded["shared_load_wavefronts"] == 2
 
 
 def test_groups_are_not_merged():
@@ -104,9 +105,16 @@ def test_waiting_loads():
     assert differ == {"global_load_requests", "global_load_sectors"}
 
 
+def test_remote_shared_memory_is_counted():
+    """Each of 4 warps of 8 blocks reads a word of each of the 3 other blocks of its cluster."""
+    counted, recorded = counters_of("cluster")
+    for name in ("shared_load_requests", "shared_load_wavefronts"):
+        assert counted[name] - recorded[name] == 4 * 8 * 3
+
+
 @pytest.mark.parametrize(
     ("line", "what"),
-    [('asm("mov.u32 %0, %laneid;" : "=r"(rows));', "inline PTX"), ("wmma::mma_sync(a, b, c, d);", "tensor cores"),
+    [('asm("mov.u32 %0, %laneid;" : "=r"(rows)); y[0] = rows;', "inline PTX"), ("wmma::mma_sync(a, b, c, d);", "tensor cores"),
      ("y[0] = tex2D<float>(cols, 0, 0);", "textures")],
 )  # fmt: skip
 def test_refused_at_their_line(line, what):

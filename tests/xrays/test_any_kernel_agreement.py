@@ -20,6 +20,10 @@ UNKNOWN = {
     "last block": {  # g++ looks at the thread's number before it reads the flag
         "shared_load_requests", "shared_load_wavefronts",
     },
+    "quarters": {"shared_load_wavefronts"},  # quarters with few lanes are served together
+    "cluster": {  # what a block reads of another's shared memory is counted elsewhere
+        "shared_load_requests", "shared_load_wavefronts",
+    },
     "row across blocks": {"global_load_requests", "global_load_sectors"},  # turns of a waiting loop
 }  # fmt: skip
 

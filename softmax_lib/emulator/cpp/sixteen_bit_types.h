@@ -13,6 +13,12 @@ namespace emulator {
 EMULATOR_INLINE RAW_ NAME_(to_, )(double x, Rounding rounding = Rounding::nearest) {
     return RAW_{round_to<FORMAT_>(x, rounding)};
 }
+// A double that is no number keeps its sign.
+EMULATOR_INLINE RAW_ NAME_(of_double_, )(double x) {
+    constexpr unsigned quiet = FORMAT_::infinity | 1u << (FORMAT_::fraction - 1);
+    if (x == x) return NAME_(to_, )(x);
+    return RAW_{(unsigned short)(__double_as_longlong(x) < 0 ? 0x8000 | quiet : quiet)};
+}
 EMULATOR_INLINE RAW_ NAME_(to_, )(float x) { return RAW_{round_float<FORMAT_>(x)}; }
 
 }  // namespace emulator
@@ -32,7 +38,7 @@ struct alignas(2) NUMBER_ {
 #if CONVERSIONS_
     explicit NUMBER_(OTHER_ x);
     NUMBER_(float x) : NUMBER_(emulator::NAME_(to_, )(x)) {}
-    NUMBER_(double x) : NUMBER_(emulator::NAME_(to_, )(x)) {}
+    NUMBER_(double x) : NUMBER_(emulator::NAME_(of_double_, )(x)) {}
     operator float() const { return emulator::to_float<FORMAT_>(__x); }
     constexpr operator bool() const { return (__x & 0x7fff) != 0; }
     NUMBER_& operator=(float x) { return *this = NUMBER_(x); }
@@ -68,7 +74,7 @@ struct alignas(4) PAIR_ {
 EMULATOR_INLINE float NAME_(__, 2float)(NUMBER_ a) { return emulator::to_float<FORMAT_>(RAW_(a).x); }
 EMULATOR_INLINE NUMBER_ NAME_(__float2, )(float x) { return emulator::NAME_(to_, )(x); }
 EMULATOR_INLINE NUMBER_ NAME_(__float2, _rn)(float x) { return emulator::NAME_(to_, )(x); }
-EMULATOR_INLINE NUMBER_ NAME_(__double2, )(double x) { return emulator::NAME_(to_, )(x); }
+EMULATOR_INLINE NUMBER_ NAME_(__double2, )(double x) { return emulator::NAME_(of_double_, )(x); }
 
 #define IN_MODE_(T, word, suffix, mode, value)                                          \
     EMULATOR_INLINE NUMBER_ NAME_(__##word##2, suffix)(T x) {                           \

@@ -1,0 +1,53 @@
+"""One kernel of any source, by its C++ name, through NVRTC, which needs no GPU."""
+
+import pytest
+
+from softmax_lib.errors import CompileError
+from softmax_lib.gpu import compile_kernel as compiling
+from softmax_lib.gpu.compile_kernel import compile_kernel
+from softmax_lib.gpu.machine_code import disassemble
+from softmax_lib.source import Source
+
+pytestmark = pytest.mark.nvrtc
+
+TEXT = """#include <cooperative_groups.h>
+#include <cuda_fp16.h>
+namespace own {
+__device__ float offset = 1.0f;
+template <class T> __global__ void scale(T* x, float by) {
+    auto block = cooperative_groups::this_thread_block();
+    x[block.thread_rank()] = T(float(x[block.thread_rank()]) * by + offset);
+}
+}
+"""
+
+
+@pytest.mark.parametrize("element", ["float", "__half", "int"])
+def test_a_template_is_found_by_its_name(element):
+    source = Source("own.cu", TEXT)
+    cubin, entry = compile_kernel(source, source.file_name, f"own::scale<{element}>", 90)
+    assert cubin.startswith(b"\x7fELF")
+    assert entry.startswith("_ZN3own5scale")
+    assert entry.encode() in cubin
+    assert b"softmax_lib_signature" in cubin
+
+
+def test_it_is_compiled_once(monkeypatch):
+    source = Source("own.cu", TEXT)
+    first = compile_kernel(source, "once", "own::scale<float>", 90)
+    monkeypatch.setattr(compiling, "run_nvrtc", None)
+    assert compile_kernel(source, "once", "own::scale<float>", 90) == first
+
+
+def test_small_numbers_stay_what_they_are():
+    source = Source("own.cu", TEXT)
+    cubin, _ = compile_kernel(source, "small", "own::scale<float>", 90)
+    instructions = disassemble(cubin, 90)
+    assert "FFMA" in instructions
+    assert ".FTZ" not in instructions
+
+
+def test_a_kernel_that_is_not_there_is_told():
+    source = Source("own.cu", TEXT)
+    with pytest.raises(CompileError, match="missing"):
+        compile_kernel(source, "missing", "missing<float>", 90)
