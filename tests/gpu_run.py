@@ -64,6 +64,21 @@ def run_sanitizer(tool: str) -> int:
     return int(errors[1])
 
 
+def run_functions(name: str) -> dict[str, int]:
+    """The tests of some of CUDA's functions, with the functions on the GPU."""
+    return run_pytest("--tier", "all", f"tests/emulator/test_{name}.py", FUNCTIONS_ON="cuda")
+
+
+def check_side_by_side() -> dict[str, dict[str, int]]:
+    """CUDA's functions and the sanitizers, which leave most of a machine idle when they run alone."""
+    with ThreadPool(len(FUNCTION_TESTS) + len(TOOLS)) as pool:
+        functions = pool.map_async(run_functions, FUNCTION_TESTS)
+        errors = dict(zip(TOOLS, pool.map(run_sanitizer, TOOLS), strict=True))
+        counts = functions.get()
+    total = {outcome: sum(one[outcome] for one in counts) for outcome in counts[0]}
+    return {"functions": total, "sanitizer_errors": errors}
+
+
 def check_sanitized() -> None:
     """What a sanitizer watches: each sound kernel on adversarial rows, rungs of every length, none wrong."""
     for kernel in kernels.values():
@@ -81,13 +96,7 @@ def main() -> None:
         "pytest": run_pytest(
             "--tier", "all", "-m", "gpu or nvrtc", *(f"tests/{name}" for name in GPU_TESTS)
         ),
-        "functions": run_pytest(
-            "--tier",
-            "all",
-            *(f"tests/emulator/test_{name}.py" for name in FUNCTION_TESTS),
-            FUNCTIONS_ON="cuda",
-        ),
-        "sanitizer_errors": dict(zip(TOOLS, ThreadPool().map(run_sanitizer, TOOLS), strict=True)),
+        **check_side_by_side(),
         "kernels": {name: kernel.digest for name, kernel in kernels.items()},
     }
     SUMMARY.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")

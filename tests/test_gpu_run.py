@@ -23,6 +23,8 @@ def test_no_kernel_has_changed_since_the_gpu_run(name, summary):
 def test_everything_passed_there(summary):
     assert summary["pytest"]["passed"] > 500
     assert summary["pytest"]["failed"] == summary["pytest"]["errors"] == 0
+    assert summary["functions"]["passed"] > 150
+    assert summary["functions"]["failed"] == summary["functions"]["errors"] == 0
     assert summary["sanitizer_errors"] == dict.fromkeys(TOOLS, 0)
 
 
