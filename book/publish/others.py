@@ -18,17 +18,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-import nbformat
-from marks import rewrite
-from notebooks import BOOK
 from other_kernels.launching import Found, build_seconds, try_kernel
 from other_kernels.table import Entry, read_table
+from others_page import write_page
 
 from softmax_lib.errors import BadInput, SoftmaxLibError
 from softmax_lib.files import replace_file
 
 RECORD = Path(__file__).with_name("others.json")
-PAGE, CELL = BOOK / "xray.ipynb", "limits"
 TYPICAL = "layernorm_forward"
 """Whose build is timed."""
 
@@ -131,45 +128,6 @@ def cpu() -> str:
         text = ""
     model = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)
     return f"{os.cpu_count()} cores of {model[1] if model else platform.machine()}"
-
-
-def write_page(content: dict[str, Any]) -> None:
-    """Put the table into the x-ray page. Raises `BadInput` where the page has no place for it."""
-    page = nbformat.read(PAGE, as_version=4)
-    (cell,) = (cell for cell in page.cells if cell.id == CELL)
-    cell.source = rewrite(cell.source, "others", table(content))
-    replace_file(PAGE, (nbformat.writes(page).rstrip("\n") + "\n").encode())
-
-
-def table(content: dict[str, Any]) -> str:
-    """A record as Markdown: what it says in all, and a line for each kernel, folded."""
-    found = content["kernels"]
-    taken = [one for one in found if one["taken"]]
-    repositories = ", ".join(
-        f"[{name.split('/')[1]}](https://github.com/{name}/tree/{commit})"
-        for name, commit in content["repositories"].items()
-    )
-    slowest = max(one["counters_s"] for one in found if one["counters_s"] is not None)
-    return "\n".join(
-        [
-            f"**Kernels of others.** {len(taken)} of {len(found)} kernels of {repositories} left what a "
-            "formula in float64, or the file's own reference, says; each of the others was stopped with "
-            f"a sentence. Counters took {slowest:.1f} s at most, on {content['cpu']}.",
-            "",
-            f":::{{dropdown}} All {len(found)} kernels",
-            "| kernel | blocks × threads | what became of it | counters took |",
-            "|---|---|---|---:|",
-            *(_line(one) for one in found),
-            ":::",
-        ]
-    )
-
-
-def _line(one: dict[str, Any]) -> str:
-    sizes = " × ".join(f"({', '.join(map(str, one[axes]))})" for axes in ("grid", "block"))
-    became = one["sentence"] or f"taken, error {one['error']:.1g}"
-    took = "" if one["counters_s"] is None else f"{one['counters_s'] * 1e3:.0f} ms"
-    return f"| `{one['name']}`: {one['subject']} | {sizes} | {became.replace('|', chr(92) + '|')} | {took} |"
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from marks import without_blocks
+
 MARKER = re.compile(r"<!--\s*shown by:\s*(.*?)\s*-->")
 
 _LISTED = "tableofcontents|bibliography|math|code|code-block|code-cell|figure|image"
@@ -53,8 +55,12 @@ class Sentence:
 
 
 def sentences(markdown: str, where: str = "") -> list[Sentence]:
-    """The sentences of paragraphs, headings, list items, table rows and definitions, in order."""
-    return [_marked(raw, where) for unit in units(markdown) for raw in split(visible(unit))]
+    """The sentences of paragraphs, headings, list items, table rows and definitions, in order.
+
+    What a script writes between two marks is a record's, and tested as that.
+    """
+    by_hand = without_blocks(markdown)
+    return [_marked(raw, where) for unit in units(by_hand) for raw in split(visible(unit))]
 
 
 def names(marker: str) -> tuple[str, ...]:

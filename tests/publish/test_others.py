@@ -4,8 +4,11 @@ import json
 import re
 from dataclasses import replace
 
+import nbformat
 import others
+import others_page
 import pytest
+from marks import rewrite
 from other_kernels import fills
 from other_kernels.launching import find_reference, try_kernel
 from other_kernels.table import Entry, read_table
@@ -52,6 +55,15 @@ def test_the_record_says_of_which_commits_it_is():
 def test_a_readers_kernel_builds_while_they_wait():
     assert RECORD["build"]["cold_s"] < 2
     assert RECORD["build"]["cached_s"] < 0.1
+
+
+def test_the_page_has_the_records_table():
+    (cell,) = (
+        cell for cell in nbformat.read(others_page.PAGE, 4).cells if cell.id == others_page.CELL
+    )
+    block = others_page.table(RECORD)
+    assert rewrite(cell.source, "others", block) == cell.source, "run others.py with --write"
+    assert block.count("\n| `") == len(TABLE)
 
 
 # ---- the table

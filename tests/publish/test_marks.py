@@ -1,0 +1,24 @@
+"""Text between two marks is a script's, and all around it people's."""
+
+import pytest
+from marks import rewrite, without_blocks
+
+from softmax_lib.errors import BadInput
+
+BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
+
+
+@pytest.mark.parametrize("text", ["no marks", f"{BEGIN} only", f"{END}{END}"])
+def test_a_page_without_its_marks_is_left_alone(text):
+    with pytest.raises(BadInput, match="results:begin"):
+        rewrite(text, "results", "new")
+
+
+def test_rewriting_touches_only_what_lies_between_the_marks():
+    text = f"before {BEGIN}\nold\n{END} after"
+    assert rewrite(text, "results", "new") == f"before {BEGIN}\nnew\n{END} after"
+
+
+def test_what_people_write_is_what_lies_around_the_marks():
+    text = f"before\n\n{BEGIN}\nold\n{END}\n\nafter <!-- others:begin -->"
+    assert without_blocks(text) == "before\n\n\nafter <!-- others:begin -->"
