@@ -1,0 +1,74 @@
+"""What the CUDA driver is told of a launch, by a driver that only takes notes."""
+
+import ctypes
+
+import pytest
+
+from softmax_lib.errors import BadInput
+from softmax_lib.gpu import driver
+from softmax_lib.launch_spec import specify
+
+TEXT = "__global__ void own(int n) {}"
+
+
+class Notes:
+    """Answers each launch with `status`, and each status with a word."""
+
+    def __init__(self, status=0):
+        self.status = status
+        self.attributes = {}
+        self.config = None
+
+    def cuFuncSetAttribute(self, function, attribute, value):
+        self.attributes[attribute] = value
+        return 0
+
+    def cuLaunchKernelEx(self, config, function, addresses, extra):
+        self.config = config._obj
+        self.first = ctypes.c_int.from_address(addresses[0]).value
+        return self.status
+
+    def cuGetErrorString(self, status, text):
+        text._obj.value = b"too many blocks"
+        return 0
+
+
+def launch(monkeypatch, notes, grid=4, **words):
+    monkeypatch.setattr(driver, "_driver", lambda: notes)
+    spec = specify(TEXT, grid, (32, 2), [7], **words)
+    seven = ctypes.create_string_buffer((7).to_bytes(4, "little"), 4)
+    driver.launch_function(1, spec, 2, [seven])
+    return notes
+
+
+def test_the_structures_are_as_large_as_cudas():
+    assert ctypes.sizeof(driver._Config) == 56
+    assert ctypes.sizeof(driver._Attribute) == 72
+
+
+def test_a_plain_launch_has_its_sizes_and_arguments_and_no_attribute(monkeypatch):
+    notes = launch(monkeypatch, Notes(), shared_bytes=100)
+    config = notes.config
+    assert (list(config.grid), list(config.block)) == ([4, 1, 1], [32, 2, 1])
+    assert (config.shared_bytes, config.stream, config.count) == (100, 2, 0)
+    assert notes.first == 7
+    assert notes.attributes == {}
+
+
+def test_what_is_more_is_said_by_attributes(monkeypatch):
+    config = launch(monkeypatch, Notes(), cooperative=True, cluster=(2, 1, 1)).config
+    said = {config.attributes[i].id: list(config.attributes[i].value[:3]) for i in range(2)}
+    assert config.count == 2
+    assert said == {2: [1, 0, 0], 4: [2, 1, 1]}
+
+
+def test_much_shared_memory_and_large_clusters_are_asked_for(monkeypatch):
+    notes = launch(monkeypatch, Notes(), grid=16, shared_bytes=100_000, cluster=16)
+    assert notes.attributes == {8: 100_000, 14: 1}
+    assert launch(monkeypatch, Notes(), grid=16, shared_bytes=48 * 1024, cluster=8).attributes == {}
+
+
+@pytest.mark.parametrize("status", [1, 701, 720, 912])
+def test_a_launch_that_this_gpu_does_not_take_is_told_in_the_drivers_words(monkeypatch, status):
+    with pytest.raises(BadInput, match=rf"launch of own: too many blocks \({status}\)"):
+        launch(monkeypatch, Notes(status))
