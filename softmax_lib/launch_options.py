@@ -7,6 +7,17 @@ from __future__ import annotations
 
 import argparse
 
+DTYPES = {
+    "bool": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
+    "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+    "f16": "float16", "bf16": "uint16", "f32": "float32", "f64": "float64", "c64": "complex64",
+}  # fmt: skip
+"""Words for dtypes. numpy has no bfloat16: such an array holds the bits."""
+
+FILLS = ("noise", "uniform", "arange", "zeros", "ones", "nan")
+"""What an array holds at first, unless it is one number: normal noise (integers: 0 to 99) without a
+word, "uniform" from 0 to 1. Arrays of different names get different noise."""
+
 
 def add_launch_words(parser: argparse._ActionsContainer) -> None:
     """The options that say how any kernel is launched."""
@@ -19,8 +30,10 @@ def add_launch_words(parser: argparse._ActionsContainer) -> None:
     add("--grid", type=_axes, metavar="X[,Y[,Z]]", help="blocks")
     add("--block", type=_axes, metavar="X[,Y[,Z]]", help="threads of a block")
     add("--arg", action="append", default=[], metavar="ARG", dest="args",
-        help="in order: NAME:DTYPE:SHAPE[:FILL] makes an array, such as x:f32:64x4096 or n:i32:8:zeros; "
-             "NAME takes one of --npz; anything else is a number")  # fmt: skip
+        help="in the kernel's order: NAME:DTYPE:SHAPE[:FILL] makes an array, such as x:f32:64x4096 or "
+             "n:i32:8:zeros; NAME is one that is there already, or in --npz; else a number, true, false or "
+             f"null. DTYPE: {', '.join(DTYPES)}. FILL: {', '.join(FILLS)}, or a number; noise without one, "
+             "of mean 0 and deviation 1 (whole numbers: 0 to 99)")  # fmt: skip
     add("--symbol", action="append", default=[], metavar="NAME:DTYPE:SHAPE[:FILL]", dest="symbols",
         help="an array for a __constant__ or __device__ variable")  # fmt: skip
     add("--shared-bytes", type=int, default=0, metavar="N", help="dynamic shared memory")

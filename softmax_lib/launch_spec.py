@@ -42,7 +42,7 @@ class LaunchSpec:
     @property
     def program(self) -> Program:
         """What to compile."""
-        return Program(self.source)
+        return Program(self.source, entry=self.kernel)
 
 
 def specify(
@@ -111,11 +111,11 @@ def _choose(source: Source, kernel: str | None) -> str:
         raise UnknownKernel(f"{source.file_name} has no `__global__` kernel.")
     if len(names) > 1:
         raise BadInput(
-            f"{source.file_name} has {len(names)} kernels; name one with kernel=: {', '.join(names)}."
+            f"{source.file_name} has {len(names)} kernels; say which `kernel`: {', '.join(names)}."
         )
     if source.kernels[0].is_template:
         raise BadInput(
-            f'{names[0]} is a template; name it with its arguments, as in kernel="{names[0]}<float>".'
+            f'{names[0]} is a template; say which `kernel`, such as "{names[0]}<float>".'
         )
     return names[0]
 

@@ -12,18 +12,8 @@ from typing import Any
 import numpy as np
 
 from softmax_lib.errors import BadInput
+from softmax_lib.launch_options import DTYPES, FILLS
 from softmax_lib.source import Source
-
-DTYPES = {
-    "bool": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
-    "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
-    "f16": "float16", "bf16": "uint16", "f32": "float32", "f64": "float64", "c64": "complex64",
-}  # fmt: skip
-"""Words for dtypes. numpy has no bfloat16: such an array holds the bits."""
-
-FILLS = ("noise", "uniform", "arange", "zeros", "ones", "nan")
-"""What an array holds at first, unless it is one number: normal noise (integers: 0 to 99) without a
-word, "uniform" from 0 to 1. Arrays of different names get different noise."""
 
 _ARRAY = re.compile(r"(\w+):(\w+):(\d+(?:x\d+)*)(?::([^:]+))?")
 
@@ -65,6 +55,10 @@ def _read(word: str, arrays: dict[str, np.ndarray], given: Mapping[str, np.ndarr
         return arrays[word]
     if match := _ARRAY.fullmatch(word):
         name, dtype, shape, fill = match.groups()
+        if name in arrays:
+            raise BadInput(
+                f"--arg {word}: there is a {name} already; to pass it again, write {name}."
+            )
         arrays[name] = _make(word, dtype, tuple(map(int, shape.split("x"))), fill or "noise")
         return arrays[name]
     return _number(word)

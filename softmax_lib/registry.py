@@ -161,7 +161,8 @@ def _readers_kernel(given: Source) -> Kernel:
         found = ", ".join(given.entries) or "none"
         raise BadInput(
             f"{given.file_name} needs exactly one __global__ kernel taking "
-            f"(const float* x, float* y, int rows, int cols); it has {found}."
+            f"(const float* x, float* y, int rows, int cols); it has {found}; any other "
+            "kernel is launched by its own words: xray_launch, or --grid, --block and --arg."
         )
     for kernel in _ALL:
         if kernel.steps[0].entry == given.entries[0]:

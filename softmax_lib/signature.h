@@ -1,5 +1,5 @@
 // What a kernel takes, as numbers that Python reads: the C++ compiler works them out for the
-// emulator, and NVRTC for a GPU. Put behind a kernel's source; needs no header.
+// emulator, and NVRTC for a GPU. Put in front of a kernel's source, whose macros may have any name.
 
 struct __half;
 struct __half2;
@@ -59,10 +59,10 @@ template <class T> struct Pointee<T*> : Pointee<T> { static constexpr int depth 
 template <class T> struct Pointee<T* const> : Pointee<T*> {};
 template <class T> struct Parameter<T*> : Pointee<T> { static constexpr int bytes = sizeof(T*); };
 
-template <class Kernel> struct Of;
-template <class... P> struct Of<void (*)(P...)> {
-    struct Table { int rows[sizeof...(P) + 1][6]; };
-    static constexpr Table table = {
+template <class Kernel> struct SignatureOf;
+template <class... P> struct SignatureOf<void (*)(P...)> {
+    struct SignatureTable { int rows[sizeof...(P) + 1][6]; };
+    static constexpr SignatureTable signature_table = {
         {{sizeof...(P)},
          {Parameter<P>::depth, Parameter<P>::is_const, Parameter<P>::kind, Parameter<P>::size,
           Parameter<P>::lanes, Parameter<P>::bytes}...}};

@@ -13,8 +13,8 @@ from softmax_lib.arrays import check_array, element_code, is_array, is_writable
 from softmax_lib.errors import BadInput, WrongType
 from softmax_lib.parameters import Kind, Parameter, mismatch, pack
 
-HEADER = Path(__file__).with_name("signature.h").read_text(encoding="utf-8")
-"""C++ that goes behind a kernel's source: `kernel_signature::Of<decltype(&kernel)>::table` are its `rows`."""
+HEADER = Path(__file__).with_name("signature.h")
+"""C++ for in front of a source: `kernel_signature::SignatureOf<decltype(&kernel)>::signature_table` has `rows`."""
 
 ROW = 6
 """Numbers a parameter."""

@@ -68,6 +68,8 @@ class Source:
             return cls(
                 Path(path).name, Path(path).read_text(encoding="utf-8"), Path(path).resolve().parent
             )
+        except FileNotFoundError:
+            raise BadInput(f"There is no file {path}.") from None
         except (OSError, UnicodeDecodeError) as error:
             raise BadInput(f"Cannot read the kernel file {path}: {error}.") from None
 
@@ -173,10 +175,14 @@ class Source:
 
 @dataclass(frozen=True)
 class Program:
-    """One compilation: a source and the macros defined for it, such as (("BLOCK", 256),)."""
+    """One compilation: a source and the macros defined for it, such as (("BLOCK", 256),).
+
+    With `entry`, a name expression such as "scale<float>", it is of that kernel alone.
+    """
 
     source: Source
     defines: tuple[tuple[str, int], ...] = ()
+    entry: str = ""
 
     @cached_property
     def digest(self) -> str:
@@ -187,4 +193,6 @@ class Program:
             "flags": FLAGS,
             "defines": dict(self.defines),
         }
+        if self.entry:
+            parts["entry"] = self.entry
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

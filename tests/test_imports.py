@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "signature": {"arrays", "errors", "parameters"},
     "launch_spec": {"arrays", "errors", "grids", "source"},
     "launch_options": set(),
-    "launch_words": {"errors", "source"},
+    "launch_words": {"errors", "launch_options", "source"},
     "gpu": {
         "arrays", "errors", "files", "grids", "host_code", "kernel", "launch_spec", "signature", "source",
     },

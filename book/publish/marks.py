@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
 from softmax_lib.errors import BadInput
-
-_BLOCK = re.compile(r"<!-- (?P<name>\w+):begin -->\n.*?<!-- (?P=name):end -->\n?", re.DOTALL)
 
 
 def rewrite(text: str, name: str, block: str) -> str:
@@ -19,8 +15,3 @@ def rewrite(text: str, name: str, block: str) -> str:
         raise BadInput(f"The page needs the lines {begin} and {end}, once each.")
     before, rest = text.split(begin)
     return f"{before}{begin}\n{block}\n{end}{rest.split(end)[1]}"
-
-
-def without_blocks(text: str) -> str:
-    """`text` without what stands between two marks."""
-    return _BLOCK.sub("", text)

@@ -108,6 +108,7 @@ def _facts(entry: Entry, found: Found) -> dict[str, Any]:
     seconds = None if found.counters_s is None else round(found.counters_s, 3)
     return {
         "name": entry.name,
+        "kernel": entry.kernel,
         "subject": entry.subject,
         "repository": entry.repository,
         "grid": entry.grid,

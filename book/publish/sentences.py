@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from marks import without_blocks
-
+_BLOCK = re.compile(r"<!-- (?P<name>\w+):begin -->\n.*?<!-- (?P=name):end -->\n?", re.DOTALL)
 MARKER = re.compile(r"<!--\s*shown by:\s*(.*?)\s*-->")
 
 _LISTED = "tableofcontents|bibliography|math|code|code-block|code-cell|figure|image"
@@ -59,7 +58,7 @@ def sentences(markdown: str, where: str = "") -> list[Sentence]:
 
     What a script writes between two marks is a record's, and tested as that.
     """
-    by_hand = without_blocks(markdown)
+    by_hand = _BLOCK.sub("", markdown)
     return [_marked(raw, where) for unit in units(by_hand) for raw in split(visible(unit))]
 
 

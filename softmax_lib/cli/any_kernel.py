@@ -52,7 +52,8 @@ def run_kernel(options: argparse.Namespace) -> list[Summary]:
 
 def xray_kernel(options: argparse.Namespace) -> XRay:
     """Count what the launch that `options` ask for does. Raises what `xray_launch` raises."""
-    words, _ = read_launch(options, Source.read(options.name))
+    given = read_npz(options.npz) if options.npz else {}
+    words, _ = read_launch(options, Source.read(options.name), given)
     return xray_launch(**words)
 
 

@@ -107,11 +107,17 @@ def _add_xray_options(made: argparse.ArgumentParser) -> None:
         "races, addresses outside of arrays, uninitialised reads and the like: status 1 when there "
         "are any. A kernel of which no thread finishes for 10 s ($SOFTMAX_LIB_WATCHDOG_S) hangs."
     )
+    made.epilog = (
+        "The table: lanes are the threads of a warp that take part in a request, on average; each is what "
+        "a request takes, sectors of 32 bytes or wavefronts of shared memory; conflicts are wavefronts "
+        "beyond the fewest that these bytes need; limit is what keeps more blocks off a multiprocessor (SM)."
+    )
     made.add_argument("name", metavar="NAME", help="a kernel or a .cu file")
     any_kernel = made.add_argument_group(
         "any kernel of a .cu file, such as", "--grid 8 --block 128 --arg x:f32:8x1024 --arg 1024"
     )
     add_launch_words(any_kernel)
+    any_kernel.add_argument("--npz", type=Path, metavar="FILE", help="arrays to take, by name")
     made.add_argument("--rows", type=_count, default=64)
     made.add_argument("--cols", type=_count, default=4096)
     made.add_argument(

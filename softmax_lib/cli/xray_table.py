@@ -25,7 +25,7 @@ def print_xray(found: XRay) -> None:
     if found.machine_code:
         console.print(_machine_code(found))
     for hazard in found.hazards:
-        console.print(Text(f"{hazard.kind}: {hazard.message}"), soft_wrap=True)
+        console.print(Text(hazard.words), soft_wrap=True)
     if not found.hazards:
         console.print("No hazard found.")
 
@@ -52,11 +52,15 @@ def _cells(row: LineCounters) -> tuple[str, ...]:
     if row.space:
         cells.append(f"{row.lanes_a_request:.3g}")
     if row.space == "global":
-        cells += [f"{row.sectors} sectors", f"{row.sectors_a_request:.3g}"]
+        cells += [_counted(row.sectors, "sector"), f"{row.sectors_a_request:.3g}"]
     elif row.space == "shared":
         each = row.wavefronts / row.requests
-        cells += [f"{row.wavefronts} wavefronts", f"{each:.3g}", str(row.bank_conflicts)]
+        cells += [_counted(row.wavefronts, "wavefront"), f"{each:.3g}", str(row.bank_conflicts)]
     return tuple(cells)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _machine_code(found: XRay) -> Table:

@@ -125,9 +125,11 @@ def _why_not(
     alone = _compile([*command, "-fsyntax-only"], folder)
     if alone.returncode:
         return messages.readable(alone.stderr, folder, CPP_FOLDER)
-    there = ", ".join(kernel.name for kernel in source.kernels) or "none"
+    names = [kernel.name for kernel in source.kernels]
+    why = messages.first_error(said).partition("error: ")[2]
     raise UnknownKernel(
-        f"{source.file_name} has no kernel {' or '.join(entries)} to launch; it has {there}."
+        f"{source.file_name} has no kernel {' or '.join(entries)} to launch; it has "
+        f"{', '.join(names) or 'none'} ({why})."
     )
 
 
@@ -150,18 +152,16 @@ def _compile(command: list[str], folder: Path) -> subprocess.CompletedProcess[st
 
 
 def _with_entries(source: Source, entries: Sequence[str]) -> str:
-    """The source, and after its last line what the runtime needs: how to call its kernels, what they take."""
+    """The source, and after its last line what the runtime needs: how to call its kernels, and what they take."""
     calls = [f"EMULATOR_ENTRY({number}, {name})" for number, name in enumerate(entries)]
-    return "\n".join((source.device_text, SIGNATURE_HEADER, *calls, ""))
+    return "\n".join((source.device_text, *calls, ""))
 
 
 @cache
 def _cpp_digest() -> str:
-    texts = [
-        (str(path.relative_to(folder)), path.read_text(encoding="utf-8"))
-        for folder in (CPP_FOLDER, HOST_HEADERS)
-        for path in sorted(path for path in folder.rglob("*") if path.is_file())
-    ]
+    folders = (CPP_FOLDER, HOST_HEADERS)
+    paths = sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
+    texts = [(str(path), path.read_text(encoding="utf-8")) for path in (*paths, SIGNATURE_HEADER)]
     return hashlib.sha256(repr(texts).encode()).hexdigest()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from softmax_lib.emulator.toolchain import Toolchain
 from softmax_lib.host_code import HOST_HEADERS
+from softmax_lib.signature import HEADER as SIGNATURE_HEADER
 from softmax_lib.source import Program
 
 CPP_FOLDER = Path(__file__).parent / "cpp"
@@ -79,6 +80,8 @@ def kernel_flags(
         f"-I{CPP_FOLDER}",
         "-include",
         SHIM,
+        "-include",
+        str(SIGNATURE_HEADER),
     )
     return (*COMMON_FLAGS, *KERNEL_FLAGS, *debug, *checks, *macros, *includes)
 

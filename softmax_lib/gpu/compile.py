@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from softmax_lib.errors import CompileError, NotAvailable
 from softmax_lib.files import cache_folder, replace_file
-from softmax_lib.gpu.headers import options_for, read_headers
+from softmax_lib.gpu.headers import cuda_headers, options_for, read_headers
 from softmax_lib.source import FLAGS, Program
 
 if TYPE_CHECKING:
@@ -75,16 +75,16 @@ def compile_cubin(program: Program, arch: int, *, lines: bool = False) -> bytes:
     path = cache_folder("nvrtc") / f"{hashlib.sha256(key.encode()).hexdigest()}.cubin"
     if path.is_file():
         return path.read_bytes()
-    cubin, _ = _compile(program, arch, flags)
+    cubin, _, _ = _compile(program, arch, flags)
     replace_file(path, cubin)  # whole or not at all: another process may read it now
     return cubin
 
 
 def resources(program: Program, arch: int) -> tuple[Resources, ...]:
-    """Registers, shared memory, stack and spills of each entry of `program` on sm_`arch`."""
+    """Registers, shared memory, stack and spills of each entry of `program`, or of its own, on sm_`arch`."""
     # NVRTC has a cache since 12.9, where there is a driver: what comes from it comes without a report
     anew = ("--no-cache",) if nvrtc().getVersion() >= (12, 9) else ()
-    _, log = _compile(program, arch, (*FLAGS, "--ptxas-options=-v", *anew))
+    _, log, only = _compile(program, arch, (*FLAGS, "--ptxas-options=-v", *anew))
     found, entry, stack, spill = [], "", 0, 0
     for line in log.splitlines():
         if match := _FUNCTION.search(line):
@@ -96,16 +96,15 @@ def resources(program: Program, arch: int) -> tuple[Resources, ...]:
             found.append(
                 Resources(entry, int(match[1]), int(shared[1]) if shared else 0, stack, spill)
             )
-    return tuple(found)
+    return tuple(one for one in found if only in ("", one.entry))
 
 
-def _compile(program: Program, arch: int, flags: tuple[str, ...]) -> tuple[bytes, str]:
+def _compile(program: Program, arch: int, flags: tuple[str, ...]) -> tuple[bytes, str, str]:
     source = program.source
-    options = [*flags, f"--gpu-architecture=sm_{arch}", *options_for(source)]
+    options = [*flags, f"--gpu-architecture=sm_{arch}", *options_for(source), *cuda_headers()]
     options += [f"--define-macro={name}={value}" for name, value in program.defines]
     text, headers = source.with_prelude(), read_headers(source)
-    cubin, log, _ = run_nvrtc(text, source.file_name, options, headers=headers)
-    return cubin, log
+    return run_nvrtc(text, source.file_name, options, headers=headers, entry=program.entry)
 
 
 def run_nvrtc(
@@ -114,7 +113,7 @@ def run_nvrtc(
     options: Sequence[str],
     *,
     headers: Mapping[str, str] | None = None,
-    entry: str | None = None,
+    entry: str = "",
 ) -> tuple[bytes, str, str]:
     """Machine code of a text, the compiler's log, and the name in the machine code of the C++ name `entry`.
 
@@ -123,10 +122,10 @@ def run_nvrtc(
     named = {name.encode(): held.encode() for name, held in (headers or {}).items()}
     handle = nvrtc().createProgram(text, file_name, list(named.values()), list(named))
     try:
-        if entry is not None:
+        if entry:
             nvrtc().addNameExpression(handle, entry)
         nvrtc().compileProgram(handle, list(options))
-        lowered = "" if entry is None else nvrtc().getLoweredName(handle, entry)
+        lowered = nvrtc().getLoweredName(handle, entry) if entry else ""
         # CuPy cuts off the last byte, which ends the ELF file
         return nvrtc().getCUBIN(handle) + b"\0", nvrtc().getProgramLog(handle), lowered
     except nvrtc().NVRTCError:

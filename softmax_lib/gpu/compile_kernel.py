@@ -6,13 +6,13 @@ import hashlib
 
 from softmax_lib.files import cache_folder, replace_file
 from softmax_lib.gpu.compile import nvrtc, run_nvrtc
-from softmax_lib.gpu.headers import lay_out_headers, options_for
+from softmax_lib.gpu.headers import cuda_headers, lay_out_headers, options_for
 from softmax_lib.signature import HEADER
 from softmax_lib.source import FLAGS, WARP, Source
 
 _FACTS = """
-extern "C" __device__ kernel_signature::Of<decltype(&{kernel})>::Table softmax_lib_signature =
-    kernel_signature::Of<decltype(&{kernel})>::table;
+extern "C" __device__ kernel_signature::SignatureOf<decltype(&{kernel})>::SignatureTable softmax_lib_signature =
+    kernel_signature::SignatureOf<decltype(&{kernel})>::signature_table;
 extern "C" __device__ int softmax_lib_counts[] = {{sizeof(softmax_lib_signature) / sizeof(int), {count}}};
 extern "C" __device__ void* softmax_lib_variables[] = {{{addresses}nullptr}};
 extern "C" __device__ unsigned long long softmax_lib_sizes[] = {{{sizes}0}};
@@ -26,10 +26,11 @@ def compile_kernel(source: Source, digest: str, kernel: str, arch: int) -> tuple
     `kernel` is a name expression such as "softmax<float, 256>"; `digest` is that of source and headers.
     Raises `CompileError`, and `NotAvailable` without CuPy or NVRTC.
     """
-    text = f"{_prelude(source)}{source.device_text}\n{HEADER}{_facts(source, kernel)}"
+    signature = HEADER.read_text(encoding="utf-8")
+    text = f"{signature}{_prelude(source)}{source.device_text}\n{_facts(source, kernel)}"
     folders = (lay_out_headers(source), *source.include_folders)
     options = [*FLAGS, f"--gpu-architecture=sm_{arch}", *options_for(source)]
-    options += [*(f"-I{folder}" for folder in folders), *_cuda_headers()]
+    options += [*(f"-I{folder}" for folder in folders), *cuda_headers()]
     key = hashlib.sha256(repr((text, digest, options, nvrtc().getVersion())).encode()).hexdigest()
     path = cache_folder("nvrtc") / f"{key}.kernel"
     if not path.is_file():
@@ -37,17 +38,6 @@ def compile_kernel(source: Source, digest: str, kernel: str, arch: int) -> tuple
         replace_file(path, name.encode() + b"\n" + cubin)
     held, _, cubin = path.read_bytes().partition(b"\n")
     return cubin, held.decode()
-
-
-def _cuda_headers() -> tuple[str, ...]:
-    """Options by which CuPy lets NVRTC find CUDA's own headers.
-
-    `cupy.RawModule` would have added them, and -ftz=true behind them: small numbers as zeros, which
-    neither nvcc nor the emulator does.
-    """
-    from cupy._core.core import assemble_cupy_compiler_options
-
-    return tuple(one for one in assemble_cupy_compiler_options(()) if one.startswith("-I"))
 
 
 def _facts(source: Source, kernel: str) -> str:

@@ -90,3 +90,14 @@ def options_for(source: Source) -> tuple[str, ...]:
         return ()
     # nvcc puts these two in front of every source
     return ("--device-as-default-execution-space", "--pre-include=math.h", "--pre-include=stdlib.h")
+
+
+def cuda_headers() -> tuple[str, ...]:
+    """Options by which CuPy lets NVRTC find CUDA's own headers.
+
+    `cupy.RawModule` would have added them, and -ftz=true behind them: small numbers as zeros, which
+    neither nvcc nor the emulator does.
+    """
+    from cupy._core.core import assemble_cupy_compiler_options
+
+    return tuple(one for one in assemble_cupy_compiler_options(()) if one.startswith("-I"))

@@ -25,6 +25,7 @@ _BLOCKS = {75: 16, 86: 16, 87: 16, 89: 24, 120: 24, 121: 24}
 _SHARED_KIB = {75: 64, 80: 164, 86: 100, 87: 164, 89: 100, 120: 100, 121: 100}
 
 _ACCESS = re.compile(r"\b(LDG|STG|LDS|STS|LDL|STL)((?:\.\w+)*)")
+_BITS = re.compile(r"\.[US]?(128|64|16|8)\b")
 _FUNCTION = re.compile(r"^\s*\.text\.(\w+):|^\.section\s+\.text\.(\w+)", re.MULTILINE)
 
 
@@ -59,8 +60,8 @@ def inspect(
         for entry in resources(program, arch):
             blocks, limit = occupancy(arch, block_size, entry.registers, entry.shared_bytes)
             sizes = (entry.registers, entry.shared_bytes, entry.spill_bytes)
-            accesses = widths.get(entry.entry, {})
-            found.append(MachineCode(entry.entry, arch, *sizes, accesses, blocks, limit))
+            accesses, name = widths.get(entry.entry, {}), program.entry or entry.entry
+            found.append(MachineCode(name, arch, *sizes, accesses, blocks, limit))
     return tuple(found)
 
 
@@ -124,5 +125,6 @@ def _accesses(cubin: bytes, arch: int) -> dict[str, dict[str, int]]:
 
 
 def access_bits(name: str) -> int:
-    """Width of a memory instruction by its name, such as 128 for LDG.E.128."""
-    return next((bits for bits in (128, 64, 16, 8) if f".{bits}" in name), 32)
+    """Width of a memory instruction by its name: 128 for LDG.E.128, 16 for LDG.E.U16."""
+    said = _BITS.search(name)
+    return int(said[1]) if said else 32

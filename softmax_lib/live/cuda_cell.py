@@ -89,7 +89,7 @@ def _report_launch(source: Source, given: argparse.Namespace) -> None:
 
 
 def _hazards(found: XRay) -> list[str]:
-    sentences = [f"{hazard.kind}: {hazard.message}" for hazard in found.hazards]
+    sentences = [hazard.words for hazard in found.hazards]
     return [textwrap.fill(one, WIDTH) for one in sentences] or ["no hazard found"]
 
 

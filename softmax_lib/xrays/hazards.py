@@ -24,6 +24,12 @@ class Hazard:
     line: int
     message: str
 
+    @property
+    def words(self) -> str:
+        """The message, behind its kind where it does not begin with it."""
+        begins_with_it = self.message.startswith(f"{self.kind} ")
+        return self.message if begins_with_it else f"{self.kind}: {self.message}"
+
 
 def read_hazards(metered: Metered) -> tuple[Hazard, ...]:
     """What stopped the launch, if anything did, and what went wrong before, from line to line."""

@@ -65,7 +65,8 @@ class XRay:
         if self.rows is not None:
             shape = f"({self.rows}, {self.cols})"
             return f"{self.kernel} on {shape}, {self.blocks} blocks of {self.block_size} threads"
-        return f"{self.kernel}, {_by(self.grid)} blocks of {_by(self.block)} threads"
+        blocks = "1 block" if self.blocks == 1 else f"{_by(self.grid)} blocks"
+        return f"{self.kernel}, {blocks} of {_by(self.block)} threads"
 
     @property
     def total(self) -> dict[str, int]:

@@ -105,6 +105,28 @@ def test_waiting_loads():
     assert differ == {"global_load_requests", "global_load_sectors"}
 
 
+def test_constants_are_not_counted():
+    """Lanes that read four words of a __constant__ array: only the store is counted."""
+    text = (
+        "__constant__ float taps[4] = {1, 2, 3, 4};\n"
+        + KERNEL % "y[threadIdx.x] = taps[threadIdx.x % 4];"
+    )
+    assert [(line.space, line.operation) for line in xray(text, 1, 32, 32).lines] == [
+        ("global", "store")
+    ]
+
+
+def test_returned_threads_are_missed():
+    """A warp that has returned before a barrier ends the launch."""
+    text = (
+        KERNEL
+        % "if (threadIdx.x >= 32) return;\n__syncthreads();\ny[threadIdx.x] = x[threadIdx.x];"
+    )
+    (hazard,) = xray(text, 1, 64, 64).hazards
+    assert hazard.kind == "barrier"
+    assert "threads 32-63 exited" in hazard.message
+
+
 def test_remote_shared_memory_is_counted():
     """Each of 4 warps of 8 blocks reads a word of each of the 3 other blocks of its cluster."""
     counted, recorded = counters_of("cluster")

@@ -54,8 +54,27 @@ def test_a_launch_in_words_sums_its_arrays_up_and_writes_them(file, capsys, tmp_
     with np.load(out) as written:
         np.testing.assert_array_equal(written["y"], np.float32(2.5) * written["x"])
     again = [*SCALE[:6], "--arg", "x", "--arg", "y", *SCALE[-4:], "--npz", str(out)]
-    assert main(["run-kernel", file, *again]) == 0
+    for verb in ("run-kernel", "xray"):
+        assert main([verb, file, *again]) == 0
     assert "float32" in capsys.readouterr().out
+
+
+@pytest.mark.nvrtc
+def test_an_instance_of_a_template_is_compiled_for_gpus_too(file, capsys):
+    half = [word.replace("float", "__half").replace("f32", "f16") for word in SCALE]
+    assert main(["xray", file, *half, "--json"]) == 0
+    codes = json.loads(capsys.readouterr().out)["machine_code"]
+    assert {code["entry"] for code in codes} == {"scale<__half>"}
+    assert {"LDG 16", "STG 16"} <= codes[-1]["accesses"].keys()
+
+
+def test_what_is_counted_once_is_counted_in_the_singular(tmp_path, capsys):
+    path = tmp_path / "one.cu"
+    path.write_text("__global__ void one(float* x) { x[0] = 1; }")
+    assert main(["xray", str(path), "--grid", "1", "--block", "1", "--arg", "x:f32:1"]) == 0
+    out = capsys.readouterr().out
+    assert "one, 1 block of 1 threads" in out
+    assert "1 sector " in out
 
 
 def test_symbols_and_16_bit_arrays_in_words(file, capsys):
@@ -87,8 +106,10 @@ def test_symbols_and_16_bit_arrays_in_words(file, capsys):
         ([*SCALE[:6], "--arg", "x:f32:8:full"], "--arg x:f32:8:full: arrays are filled with noise, uniform, arange, zeros, ones, nan or a number, not full."),
         ([*SCALE[:6], "--arg", "what"], "--arg is 'what'; it takes a number, an array such as x:f32:64x4096"),
         ([*SCALE[:6], "--arg", "x:f64:300", *SCALE[8:]], "Argument 1 of scale<float> is an array of float64; `const T* x` takes an array of float32."),
+        ([*SCALE[:6], "--arg", "x:f32:8", "--arg", "x:f32:9"], "--arg x:f32:9: there is a x already; to pass it again, write x."),
+        (["--kernel", "scale<flot>", *SCALE[2:]], "mine.cu has no kernel scale<flot> to launch; it has scale, add ("),
         (["--kernel", "scal", *SCALE[2:]], "There is no kernel 'scal' in mine.cu; it has scale, add."),
-        (SCALE[2:], "mine.cu has 2 kernels; name one with kernel=: scale, add."),
+        (SCALE[2:], "mine.cu has 2 kernels; say which `kernel`: scale, add."),
     ],
 )  # fmt: skip
 def test_bad_words_get_one_sentence_and_status_2(file, capsys, words, said):

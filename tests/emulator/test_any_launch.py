@@ -143,19 +143,27 @@ def test_kernels_of_headers_in_the_readers_folder(tmp_path):
 @pytest.mark.parametrize(
     ("source", "how", "error", "words"),
     [
-        (TWO, {}, BadInput, r"kernel\.cu has 2 kernels; name one with kernel=: a, b\."),
+        (TWO, {}, BadInput, r"kernel\.cu has 2 kernels; say which `kernel`: a, b\."),
         (TWO, {"kernel": "c"}, UnknownKernel, r"no kernel 'c' in kernel\.cu; it has a, b\."),
-        (TWO, {"kernel": "N"}, UnknownKernel, r"has no kernel N to launch; it has a, b\."),
-        ("template <int N> __global__ void b(int* x) { x[0] = N; }", {}, BadInput, 'b is a template; .*kernel="b<float>"'),
+        (TWO, {"kernel": "N"}, UnknownKernel, r"has no kernel N to launch; it has a, b \(.*N.*\)\."),
+        ("template <int N> __global__ void b(int* x) { x[0] = N; }", {}, BadInput, 'b is a template; say which `kernel`, such as "b<float>"'),
         ("void f() { }", {}, UnknownKernel, "has no `__global__` kernel"),
         (17, {}, WrongType, "CUDA text or the path of a .cu file, not a int"),
-        ("nowhere.cu", {}, BadInput, "Cannot read the kernel file nowhere.cu"),
+        ("nowhere.cu", {}, BadInput, "There is no file nowhere.cu."),
         ("__global__ void k(int* x) { x[0] = typo; }", {}, CompileError, "kernel.cu:1.*\n.*typo|typo"),
     ],
 )  # fmt: skip
 def test_what_is_no_kernel_gets_a_sentence(source, how, error, words):
     with pytest.raises(error, match=words):
         launch(source, 1, 1, [np.zeros(1, np.int32)], **how)
+
+
+def test_macros_of_a_source_may_have_any_name():
+    names = "T P T1 value type size kind lanes bytes rows table arguments Kernel Element Parameter".split()
+    macros = "\n".join(f"#define {name} 1" for name in names)
+    x = np.zeros(1, np.float32)
+    launch(f"{macros}\n__global__ void k(float* x) {{ x[0] = T + P + value; }}", 1, 1, [x])
+    assert x[0] == 3
 
 
 # ---- arguments that do not fit

@@ -1,7 +1,8 @@
 """Text between two marks is a script's, and all around it people's."""
 
 import pytest
-from marks import rewrite, without_blocks
+from marks import rewrite
+from sentences import sentences
 
 from softmax_lib.errors import BadInput
 
@@ -19,6 +20,6 @@ def test_rewriting_touches_only_what_lies_between_the_marks():
     assert rewrite(text, "results", "new") == f"before {BEGIN}\nnew\n{END} after"
 
 
-def test_what_people_write_is_what_lies_around_the_marks():
-    text = f"before\n\n{BEGIN}\nold\n{END}\n\nafter <!-- others:begin -->"
-    assert without_blocks(text) == "before\n\n\nafter <!-- others:begin -->"
+def test_sentences_are_what_people_write_around_the_marks():
+    text = f"Before.\n\n{BEGIN}\nOld.\n{END}\n\nAfter."
+    assert [sentence.text for sentence in sentences(text)] == ["Before.", "After."]

@@ -67,7 +67,9 @@ def copy_of_both(tmp_path, monkeypatch):
 
 
 def test_it_is_written_with_its_chart_and_one_line_says_so(copy_of_both, capsys):
-    (copy_of_both / "README.md").write_text("before <!-- results:begin --><!-- results:end --> after")
+    (copy_of_both / "README.md").write_text(
+        "before <!-- results:begin --><!-- results:end --> after"
+    )
     assert readme.main() == 0
     assert capsys.readouterr().out == "Wrote README.md and ladder.svg.\n"
     written = (copy_of_both / "README.md").read_text()

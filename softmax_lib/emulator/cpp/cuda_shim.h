@@ -41,11 +41,12 @@
 #define __cluster_dims__(...)
 #define __maxnreg__(...)
 // Inside a function thread_local implies static. Without constinit g++ guards a float4's by a flag,
-// which a trace would take for shared memory.
+// which a trace would take for shared memory. And what nobody writes is used, or it would be zeros
+// that nobody reads.
 #ifdef __clang__
-#define __shared__ thread_local
+#define __shared__ __attribute__((used)) thread_local
 #else
-#define __shared__ __constinit thread_local
+#define __shared__ __attribute__((used)) __constinit thread_local
 #endif
 #define __noinline__ __attribute__((noinline))
 #define __forceinline__ inline __attribute__((always_inline))
@@ -110,8 +111,8 @@ constexpr int parameters_of(void (*)(Parameters...)) { return sizeof...(Paramete
 
 // EMULATOR_ENTRY(0, softmax<float, 256>): how the runtime calls the kernel, and what it takes.
 #define EMULATOR_ENTRY(number, ...)                                                                     \
-    EMULATOR_API __attribute__((no_sanitize("thread"))) void emulator_call_##number(void* const* arguments) { \
-        emulator::call(__VA_ARGS__, arguments, emulator::indices_of(__VA_ARGS__));                      \
+    EMULATOR_API __attribute__((no_sanitize("thread"))) void emulator_call_##number(void* const* emulator_arguments) { \
+        emulator::call(__VA_ARGS__, emulator_arguments, emulator::indices_of(__VA_ARGS__));                      \
     }                                                                                                   \
     EMULATOR_API const int emulator_parameters_##number = emulator::parameters_of(__VA_ARGS__);         \
-    EMULATOR_API const auto emulator_signature_##number = kernel_signature::Of<decltype(&__VA_ARGS__)>::table;
+    EMULATOR_API const auto emulator_signature_##number = kernel_signature::SignatureOf<decltype(&__VA_ARGS__)>::signature_table;
