@@ -25,17 +25,18 @@ def table(content: dict[str, Any]) -> str:
     """A record as Markdown: what it says in all, who was not taken and why, and a line for each, folded."""
     found = content["kernels"]
     refused = [one for one in found if not one["taken"]]
-    repositories = ", ".join(
+    *others, last = (
         f"[{_short(name)}](https://github.com/{name}/tree/{commit})"
         for name, commit in content["repositories"].items()
     )
+    repositories = f"{', '.join(others)} and {last}"
     seconds = [one["counters_s"] for one in found if one["counters_s"] is not None]
     lines = [
         f"**Kernels of others.** {len(found)} kernels of {repositories} were launched here as their files "
         f"launch them, on smaller arrays. {len(found) - len(refused)} left the right result, which is that "
         f"of a formula in float64, or of the file itself. Counting took {min(seconds) * 1e3:.0f} to "
         f"{max(seconds) * 1e3:.0f} ms each, on {content['cpu']}. The other {len(refused)} were told what the "
-        "emulator lacks, or what is wrong with them:",
+        "emulator lacks, or what it finds in them:",
         "",
         *(
             f"- `{one['kernel']}` ({_short(one['repository'])}): {one['sentence']}"
