@@ -21,7 +21,15 @@ from softmax_lib.gpu.facts import gpu_facts, today, versions
 
 TESTS = Path(__file__).parent
 SUMMARY = TESTS / "gpu_run.json"
-GPU_TESTS = ("test_any_kernel.py", "test_kernels.py", "test_launch.py", "bench", "gpu", "live")
+GPU_TESTS = (
+    "test_any_kernel.py",
+    "test_kernels.py",
+    "test_launch.py",
+    "bench",
+    "gpu",
+    "live",
+    "cli",
+)
 """Where tests marked `gpu` or `nvrtc` are; the others need packages that a machine with a GPU may lack."""
 FUNCTION_TESTS = ("integer_functions", "math", "rounding", "sixteen_bits", "vector_types")
 """Tests of what CUDA's functions return, in emulator/: here they run on the GPU, which they have to be true of."""

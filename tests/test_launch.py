@@ -43,7 +43,7 @@ SOUND = [kernel.name for kernel in kernels.values() if kernel.flaw is None]
         (("naiv", X), UnknownKernel, "did you mean naive"),
         (("zzzz", X), UnknownKernel, "there are unsafe, naive"),
         ((7, X), WrongType, "a name, a .cu file or CUDA text"),
-        (("no_such_file.cu", X), BadInput, "Cannot read"),
+        (("no_such_file.cu", X), BadInput, "There is no file no_such_file.cu."),
         (("void f() {}", X), BadInput, "exactly one __global__ kernel"),
     ],
 )
