@@ -17,10 +17,8 @@ from softmax_lib.host_code import find_annotations, without_host_code
 WARP = 32
 """Lanes of a warp, on every GPU so far."""
 
-PRELUDE = f"""\
-#define WARP {WARP}
-#define INFINITY __int_as_float(0x7f800000)
-"""
+_INFINITY = "#define INFINITY __int_as_float(0x7f800000)\n"
+PRELUDE = f"#define WARP {WARP}\n{_INFINITY}"
 """What a GPU build puts before each source: NVRTC has no INFINITY, and a constant WARP lets shuffle loops unroll."""
 
 FLAGS = ("--std=c++17",)
@@ -169,8 +167,9 @@ class Source:
         return re.search(rf"\b{macro}\b", self.code) is not None
 
     def with_prelude(self) -> str:
-        """The text as NVRTC gets it: prelude first, line numbers unchanged."""
-        return f'{PRELUDE}#line 1 "{self.file_name}"\n{self.device_text}'
+        """The text as NVRTC gets it: prelude first, less a WARP that it declares, line numbers unchanged."""
+        prelude = _INFINITY if self.declares_warp else PRELUDE
+        return f'{prelude}#line 1 "{self.file_name}"\n{self.device_text}'
 
 
 @dataclass(frozen=True)

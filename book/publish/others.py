@@ -47,8 +47,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     if options.write:
         build = build_seconds(table[TYPICAL], options.checkouts)
-        replace_file(RECORD, record(found, commits, build).encode())
-        write_page(json.loads(RECORD.read_text(encoding="utf-8")))
+        content = record(found, commits, build)
+        replace_file(RECORD, content.encode())
+        write_page(json.loads(content))
     return int(any(is_silently_wrong(*pair) for pair in found))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from rich import box
@@ -39,8 +40,7 @@ def run_kernel(options: argparse.Namespace) -> list[Summary]:
 
     Raises what `emulator.launch` raises.
     """
-    given = read_npz(options.npz) if options.npz else {}
-    words, arrays = read_launch(options, Source.read(options.name), given)
+    words, arrays = _read(options)
     launch(**words)
     if options.out:
         try:
@@ -52,9 +52,13 @@ def run_kernel(options: argparse.Namespace) -> list[Summary]:
 
 def xray_kernel(options: argparse.Namespace) -> XRay:
     """Count what the launch that `options` ask for does. Raises what `xray_launch` raises."""
-    given = read_npz(options.npz) if options.npz else {}
-    words, _ = read_launch(options, Source.read(options.name), given)
+    words, _ = _read(options)
     return xray_launch(**words)
+
+
+def _read(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    given = read_npz(options.npz) if options.npz else {}
+    return read_launch(options, Source.read(options.name), given)
 
 
 def _sum_up(name: str, array: np.ndarray) -> Summary:

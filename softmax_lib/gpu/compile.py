@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from softmax_lib.errors import CompileError, NotAvailable
 from softmax_lib.files import cache_folder, replace_file
-from softmax_lib.gpu.headers import cuda_headers, options_for, read_headers
-from softmax_lib.source import FLAGS, Program
+from softmax_lib.gpu.headers import folders_for, options_for, read_headers
+from softmax_lib.source import FLAGS, Program, Source
 
 if TYPE_CHECKING:
     from cupy.cuda.function import Module
@@ -100,31 +100,26 @@ def resources(program: Program, arch: int) -> tuple[Resources, ...]:
 
 
 def _compile(program: Program, arch: int, flags: tuple[str, ...]) -> tuple[bytes, str, str]:
-    source = program.source
-    options = [*flags, f"--gpu-architecture=sm_{arch}", *options_for(source), *cuda_headers()]
-    options += [f"--define-macro={name}={value}" for name, value in program.defines]
-    text, headers = source.with_prelude(), read_headers(source)
-    return run_nvrtc(text, source.file_name, options, headers=headers, entry=program.entry)
+    macros = (f"--define-macro={name}={value}" for name, value in program.defines)
+    text = program.source.with_prelude()
+    return run_nvrtc(program.source, text, arch, (*flags, *macros), program.entry)
 
 
 def run_nvrtc(
-    text: str,
-    file_name: str,
-    options: Sequence[str],
-    *,
-    headers: Mapping[str, str] | None = None,
-    entry: str = "",
+    source: Source, text: str, arch: int, flags: Sequence[str], entry: str = ""
 ) -> tuple[bytes, str, str]:
-    """Machine code of a text, the compiler's log, and the name in the machine code of the C++ name `entry`.
+    """Machine code of `text`, which is made of `source`, the compiler's log, and what `entry` is called there.
 
-    Raises `CompileError`, and `NotAvailable` without CuPy or NVRTC.
+    `entry` is a C++ name. Raises `CompileError`, and `NotAvailable` without CuPy or NVRTC.
     """
-    named = {name.encode(): held.encode() for name, held in (headers or {}).items()}
-    handle = nvrtc().createProgram(text, file_name, list(named.values()), list(named))
+    headers = {name.encode(): held.encode() for name, held in read_headers(source).items()}
+    options = [*flags, f"--gpu-architecture=sm_{arch}"]
+    options += [*options_for(source), *folders_for(source)]
+    handle = nvrtc().createProgram(text, source.file_name, list(headers.values()), list(headers))
     try:
         if entry:
             nvrtc().addNameExpression(handle, entry)
-        nvrtc().compileProgram(handle, list(options))
+        nvrtc().compileProgram(handle, options)
         lowered = nvrtc().getLoweredName(handle, entry) if entry else ""
         # CuPy cuts off the last byte, which ends the ELF file
         return nvrtc().getCUBIN(handle) + b"\0", nvrtc().getProgramLog(handle), lowered

@@ -6,9 +6,9 @@ import hashlib
 
 from softmax_lib.files import cache_folder, replace_file
 from softmax_lib.gpu.compile import nvrtc, run_nvrtc
-from softmax_lib.gpu.headers import cuda_headers, lay_out_headers, options_for
+from softmax_lib.gpu.headers import read_headers
 from softmax_lib.signature import HEADER
-from softmax_lib.source import FLAGS, WARP, Source
+from softmax_lib.source import FLAGS, Source
 
 _FACTS = """
 extern "C" __device__ kernel_signature::SignatureOf<decltype(&{kernel})>::SignatureTable softmax_lib_signature =
@@ -20,21 +20,18 @@ extern "C" __device__ unsigned long long softmax_lib_sizes[] = {{{sizes}0}};
 """What Python asks a module for: what the kernel takes, and where the source's variables lie."""
 
 
-def compile_kernel(source: Source, digest: str, kernel: str, arch: int) -> tuple[bytes, str]:
+def compile_kernel(source: Source, kernel: str, arch: int) -> tuple[bytes, str]:
     """Machine code for sm_`arch`, and the kernel's name in it; from the disk cache when it is there.
 
-    `kernel` is a name expression such as "softmax<float, 256>"; `digest` is that of source and headers.
-    Raises `CompileError`, and `NotAvailable` without CuPy or NVRTC.
+    `kernel` is a name expression such as "softmax<float, 256>". Raises `CompileError`, and
+    `NotAvailable` without CuPy or NVRTC.
     """
     signature = HEADER.read_text(encoding="utf-8")
-    text = f"{signature}{_prelude(source)}{source.device_text}\n{_facts(source, kernel)}"
-    folders = (lay_out_headers(source), *source.include_folders)
-    options = [*FLAGS, f"--gpu-architecture=sm_{arch}", *options_for(source)]
-    options += [*(f"-I{folder}" for folder in folders), *cuda_headers()]
-    key = hashlib.sha256(repr((text, digest, options, nvrtc().getVersion())).encode()).hexdigest()
-    path = cache_folder("nvrtc") / f"{key}.kernel"
+    text = f"{signature}{source.with_prelude()}\n{_facts(source, kernel)}"
+    key = repr((text, read_headers(source), kernel, arch, FLAGS, nvrtc().getVersion()))
+    path = cache_folder("nvrtc") / f"{hashlib.sha256(key.encode()).hexdigest()}.kernel"
     if not path.is_file():
-        cubin, _, name = run_nvrtc(text, source.file_name, options, entry=kernel)
+        cubin, _, name = run_nvrtc(source, text, arch, FLAGS, kernel)
         replace_file(path, name.encode() + b"\n" + cubin)
     held, _, cubin = path.read_bytes().partition(b"\n")
     return cubin, held.decode()
@@ -47,11 +44,3 @@ def _facts(source: Source, kernel: str) -> str:
         addresses="".join(f"(void*)&{name}, " for name in source.variables),
         sizes="".join(f"sizeof({name}), " for name in source.variables),
     )
-
-
-def _prelude(source: Source) -> str:
-    """What NVRTC lacks of what kernels here use, and the source's own line numbers."""
-    lines = ["#ifndef INFINITY", "#define INFINITY __int_as_float(0x7f800000)", "#endif"]
-    if source.mentions("WARP") and not source.declares_warp:
-        lines.append(f"#define WARP {WARP}")
-    return "\n".join((*lines, f'#line 1 "{source.file_name}"', ""))

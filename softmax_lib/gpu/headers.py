@@ -5,10 +5,6 @@ NVRTC knows none of the C and C++ library's headers; what kernels use of them is
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
-
-from softmax_lib.files import cache_folder, replace_file
 from softmax_lib.host_code import HOST_HEADERS
 from softmax_lib.source import Source
 
@@ -71,19 +67,6 @@ def read_headers(source: Source) -> dict[str, str]:
     return {**found, **source.device_headers}
 
 
-def lay_out_headers(source: Source) -> Path:
-    """A folder with `read_headers`, each where its name leads from there."""
-    headers = read_headers(source)
-    digest = hashlib.sha256(repr(sorted(headers.items())).encode()).hexdigest()[:24]
-    folder = cache_folder("headers") / digest
-    for name, text in headers.items():
-        path = folder / name
-        if not path.is_file():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(path, text.encode())
-    return folder
-
-
 def options_for(source: Source) -> tuple[str, ...]:
     """What NVRTC is told of a source that had functions of the host: what else is there is the GPU's."""
     if not source.has_host_code:
@@ -92,12 +75,14 @@ def options_for(source: Source) -> tuple[str, ...]:
     return ("--device-as-default-execution-space", "--pre-include=math.h", "--pre-include=stdlib.h")
 
 
-def cuda_headers() -> tuple[str, ...]:
-    """Options by which CuPy lets NVRTC find CUDA's own headers.
+def folders_for(source: Source) -> tuple[str, ...]:
+    """Options by which NVRTC finds what is beside a source, and CUDA's own headers where CuPy finds them.
 
-    `cupy.RawModule` would have added them, and -ftz=true behind them: small numbers as zeros, which
-    neither nvcc nor the emulator does.
+    `cupy.RawModule` would have added the latter, and -ftz=true behind them: small numbers as zeros,
+    which neither nvcc nor the emulator does.
     """
     from cupy._core.core import assemble_cupy_compiler_options
 
-    return tuple(one for one in assemble_cupy_compiler_options(()) if one.startswith("-I"))
+    beside = (f"-I{folder}" for folder in source.include_folders)
+    cudas = (one for one in assemble_cupy_compiler_options(()) if one.startswith("-I"))
+    return (*beside, *cudas)

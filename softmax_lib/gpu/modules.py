@@ -75,7 +75,7 @@ def _load_once(source: Source, digest: str, kernel: str, device: int) -> Module:
     """A kernel on one GPU. The digest is also that of headers, which may have been changed."""
     import cupy
 
-    cubin, entry = compile_kernel(source, digest, kernel, arch_of(device))
+    cubin, entry = compile_kernel(source, kernel, arch_of(device))
     module = cupy.cuda.function.Module()
     module.load(cubin)
     numbers, variables = (int(n) for n in _fetch(module, "softmax_lib_counts", np.int32, 2))
