@@ -1,4 +1,4 @@
-"""Launching any kernel on a GPU, by the words of `emulator.launch`: compiled and launched by CuPy."""
+"""Launching any kernel on a GPU, by the words of `emulator.launch`, through NVRTC and the driver."""
 
 from __future__ import annotations
 

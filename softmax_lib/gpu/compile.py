@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -71,13 +71,19 @@ def compile_cubin(program: Program, arch: int, *, lines: bool = False) -> bytes:
     `CompileError` with the compiler's message at the source's own lines.
     """
     flags = (*FLAGS, "--generate-line-info") if lines else FLAGS
-    key = repr((program.digest, arch, nvrtc().getVersion(), flags))
-    path = cache_folder("nvrtc") / f"{hashlib.sha256(key.encode()).hexdigest()}.cubin"
+    key = (program.digest, arch, flags)
+    return compile_once("cubin", key, lambda: _compile(program, arch, flags)[0])
+
+
+def compile_once(kind: str, key: tuple[object, ...], make: Callable[[], bytes]) -> bytes:
+    """What this NVRTC makes of `key`, from the disk cache when it is there."""
+    digest = hashlib.sha256(repr((*key, nvrtc().getVersion())).encode()).hexdigest()
+    path = cache_folder("nvrtc") / f"{digest}.{kind}"
     if path.is_file():
         return path.read_bytes()
-    cubin, _, _ = _compile(program, arch, flags)
-    replace_file(path, cubin)  # whole or not at all: another process may read it now
-    return cubin
+    made = make()
+    replace_file(path, made)  # whole or not at all: another process may read it now
+    return made
 
 
 def resources(program: Program, arch: int) -> tuple[Resources, ...]:

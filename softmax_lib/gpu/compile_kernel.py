@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-
-from softmax_lib.files import cache_folder, replace_file
-from softmax_lib.gpu.compile import nvrtc, run_nvrtc
+from softmax_lib.gpu.compile import compile_once, run_nvrtc
 from softmax_lib.gpu.headers import read_headers
 from softmax_lib.signature import HEADER
 from softmax_lib.source import FLAGS, Source
@@ -28,13 +25,14 @@ def compile_kernel(source: Source, kernel: str, arch: int) -> tuple[bytes, str]:
     """
     signature = HEADER.read_text(encoding="utf-8")
     text = f"{signature}{source.with_prelude()}\n{_facts(source, kernel)}"
-    key = repr((text, read_headers(source), kernel, arch, FLAGS, nvrtc().getVersion()))
-    path = cache_folder("nvrtc") / f"{hashlib.sha256(key.encode()).hexdigest()}.kernel"
-    if not path.is_file():
+
+    def make() -> bytes:
         cubin, _, name = run_nvrtc(source, text, arch, FLAGS, kernel)
-        replace_file(path, name.encode() + b"\n" + cubin)
-    held, _, cubin = path.read_bytes().partition(b"\n")
-    return cubin, held.decode()
+        return name.encode() + b"\n" + cubin
+
+    held = compile_once("kernel", (text, read_headers(source), kernel, arch, FLAGS), make)
+    name, _, cubin = held.partition(b"\n")
+    return cubin, name.decode()
 
 
 def _facts(source: Source, kernel: str) -> str:
