@@ -24,6 +24,14 @@ def test_page_is_clean_fits_and_is_accessible(open_page, address, width, scheme)
     assert violations(page) == []
 
 
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_an_option_in_the_text_stays_in_one_piece(open_page, address, width):
+    broken = """all => all.filter(one => one.textContent.startsWith("--"))
+        .flatMap(one => [one, ...one.querySelectorAll(".pre")])
+        .filter(one => one.getClientRects().length > 1).map(one => one.textContent)"""
+    assert open_page(address, width=width).locator("code.literal").evaluate_all(broken) == []
+
+
 def test_chapters_describe_themselves(open_page, chapter):
     page = open_page(chapter)
     for selector in ('meta[name="description"]', 'meta[property="og:title"]'):
