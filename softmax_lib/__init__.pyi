@@ -9,6 +9,8 @@ from .launch import run as run
 from .launch import trace as trace
 from .live.block_size_explorer import explore as explore
 from .measurements import measure as measure
+from .ops.functional import log_softmax as log_softmax
+from .ops.functional import softmax as softmax
 from .records.shelf import recorded as recorded
 from .registry import kernels as kernels
 from .widgets.questions import predict as predict

@@ -21,6 +21,10 @@ class BlockSizeNotAllowed(BadInput):
     """The kernel is not built for this number of threads per block."""
 
 
+class NoSuchDimension(BadInput, IndexError):
+    """A tensor has no dimension of this number."""
+
+
 class RowTooLong(BadInput):
     """The row does not fit on the chip in the way this kernel keeps it there."""
 

@@ -18,6 +18,8 @@ from xml.etree import ElementTree
 from softmax_lib import check, kernels
 from softmax_lib.checking import LENGTHS
 from softmax_lib.gpu.facts import gpu_facts, today, versions
+from softmax_lib.ops.binaries import FOLDER
+from softmax_lib.source import Program, Source
 
 TESTS = Path(__file__).parent
 SUMMARY = TESTS / "gpu_run.json"
@@ -29,10 +31,16 @@ GPU_TESTS = (
     "gpu",
     "live",
     "cli",
+    "ops",
 )
 """Where tests marked `gpu` or `nvrtc` are; the others need packages that a machine with a GPU may lack."""
 FUNCTION_TESTS = ("integer_functions", "math", "rounding", "sixteen_bits", "vector_types")
 """Tests of what CUDA's functions return, in emulator/: here they run on the GPU, which they have to be true of."""
+FAST_SANITIZED = (
+    (5, 3), (5, 96), (5, 97), (3, 1000), (3, 4099), (3, 16_384), (2, 40_001), (2, 131_072), (1, 300_001), (3, 1 << 20),
+    (2, 37, 7), (2, 300, 64),
+)  # fmt: skip
+"""Shapes on which `softmax()` is watched along its second dimension: each regime, with edges and without."""
 SANITIZED = (3, 33, 1001, 4099)
 """Row lengths on which foils are watched: less than a float4, a ragged warp, no multiple of 4, several turns."""
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -77,14 +85,25 @@ def run_functions(name: str) -> dict[str, int]:
     return run_pytest("--tier", "all", f"tests/emulator/test_{name}.py", FUNCTIONS_ON="cuda")
 
 
+def run_gpu_tests(*names: str) -> dict[str, int]:
+    """The tests of these files and folders that need a GPU or its NVRTC."""
+    return run_pytest("--tier", "all", "-m", "gpu or nvrtc", *(f"tests/{name}" for name in names))
+
+
+def digest_fast_kernels() -> dict[str, str]:
+    """Of each file of kernels/fast that has a kernel, with what it includes."""
+    return {path.stem: Program(Source.read(path)).digest for path in sorted(FOLDER.glob("*.cu"))}
+
+
 def check_side_by_side() -> dict[str, dict[str, int]]:
-    """CUDA's functions and the sanitizers, which leave most of a machine idle when they run alone."""
-    with ThreadPool(len(FUNCTION_TESTS) + len(TOOLS)) as pool:
+    """CUDA's functions, `softmax()` and the sanitizers, which leave most of a machine idle when they run alone."""
+    with ThreadPool(1 + len(FUNCTION_TESTS) + len(TOOLS)) as pool:
+        ops = pool.apply_async(run_gpu_tests, ("ops",))
         functions = pool.map_async(run_functions, FUNCTION_TESTS)
         errors = dict(zip(TOOLS, pool.map(run_sanitizer, TOOLS), strict=True))
         counts = functions.get()
     total = {outcome: sum(one[outcome] for one in counts) for outcome in counts[0]}
-    return {"functions": total, "sanitizer_errors": errors}
+    return {"functions": total, "ops": ops.get(), "sanitizer_errors": errors}
 
 
 def check_sanitized() -> None:
@@ -93,6 +112,21 @@ def check_sanitized() -> None:
         if kernel.flaw is None:
             lengths = SANITIZED if kernel.foil else LENGTHS
             assert check(kernel, device="cuda", lengths=lengths).ok, kernel.name
+    check_fast_kernels()
+
+
+def check_fast_kernels() -> None:
+    """What a sanitizer watches of `softmax()`: a forward and a backward pass in each regime, in 32 and 16 bits."""
+    import torch
+
+    from softmax_lib import softmax
+
+    for shape in FAST_SANITIZED:
+        for dtype in (torch.float32, torch.bfloat16):
+            x = torch.randn(shape, device="cuda").to(dtype).requires_grad_()
+            y = softmax(x, 1)
+            y.backward(x.detach())
+            torch.testing.assert_close(y, torch.softmax(x, 1))
 
 
 def main() -> None:
@@ -101,11 +135,10 @@ def main() -> None:
         "gpu": gpu_facts(),
         "date": today(),
         "software": versions(),
-        "pytest": run_pytest(
-            "--tier", "all", "-m", "gpu or nvrtc", *(f"tests/{name}" for name in GPU_TESTS)
-        ),
+        "pytest": run_gpu_tests(*(name for name in GPU_TESTS if name != "ops")),
         **check_side_by_side(),
         "kernels": {name: kernel.digest for name, kernel in kernels.items()},
+        "fast_kernels": digest_fast_kernels(),
     }
     SUMMARY.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(summary, indent=1))

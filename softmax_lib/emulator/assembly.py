@@ -13,6 +13,8 @@ _THREAD_LOCAL = re.compile(
     re.IGNORECASE,  # clang++ writes these in capitals
 )
 _DEFINED = re.compile(r"^(?:([\w.$]+):|\s*\.set\s+([\w.$]+)\s*,)", re.MULTILINE)
+_FIRST_VALUES = re.compile(r"\b(_ZTH[\w.$]+)")
+_DEFINED_HERE = re.compile(r"^(?:\s*\.set\s+)?(_ZTH[\w.$]+)[:,]", re.MULTILINE)
 _CONSTRUCTORS = re.compile(r"^\s*\.section\s+\.init_array\b.*$", re.MULTILINE)
 
 
@@ -24,6 +26,7 @@ def settle_assembly(assembly: Path, dynamic_bytes: int) -> None:
     text = assembly.read_text(encoding="latin-1")
     lines = list(_with_gaps(_CONSTRUCTORS.sub('\t.section\t.never_run,"aw"', text).splitlines()))
     lines += _dynamic_array(_undefined_thread_locals(text), dynamic_bytes)
+    lines += _first_values(text)
     assembly.write_text("\n".join(lines) + "\n", encoding="latin-1")
 
 
@@ -53,15 +56,20 @@ def _undefined_thread_locals(text: str) -> list[str]:
 
 
 def _dynamic_array(names: Sequence[str], length: int) -> list[str]:
-    """All of `names` are one array of `length` bytes. Compilers call _ZTH to give it first values: none."""
+    """All of `names` are one array of `length` bytes."""
     if not names:
         return []
     lines = ['\t.section\t.tbss.dynamic,"awT",%nobits', "\t.balign\t1024"]
     for name in names:
         lines += [f"\t.globl\t{name}", f"\t.hidden\t{name}", f"\t.type\t{name}, %tls_object"]
         lines += [f"\t.size\t{name}, {length}", f"{name}:"]
-    lines += [f"\t.zero\t{length + GAP_BYTES}", "\t.text"]
-    for name in names:
-        stem = name.removeprefix("_Z") if name.startswith("_Z") else f"{len(name)}{name}"
-        lines += [f"\t.weak\t_ZTH{stem}", f"_ZTH{stem}:", "\tret"]
+    return [*lines, f"\t.zero\t{length + GAP_BYTES}"]
+
+
+def _first_values(text: str) -> list[str]:
+    """What gives an `extern __shared__` array its first values, which are none: called where it is
+    declared, also where nothing of it is used."""
+    lines = ["\t.text"]
+    for name in sorted(set(_FIRST_VALUES.findall(text)) - set(_DEFINED_HERE.findall(text))):
+        lines += [f"\t.weak\t{name}", f"{name}:", "\tret"]
     return lines

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
-from softmax_lib.emulator import flags, messages
+from softmax_lib.emulator import assembly, flags, messages
 from softmax_lib.emulator.assembly import settle_assembly
 from softmax_lib.emulator.dialect import translate
 from softmax_lib.emulator.flags import CPP_FOLDER
@@ -161,7 +161,8 @@ def _with_entries(source: Source, entries: Sequence[str]) -> str:
 def _cpp_digest() -> str:
     folders = (CPP_FOLDER, HOST_HEADERS)
     paths = sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
-    texts = [(str(path), path.read_text(encoding="utf-8")) for path in (*paths, SIGNATURE_HEADER)]
+    makers = (SIGNATURE_HEADER, Path(assembly.__file__))
+    texts = [(str(path), path.read_text(encoding="utf-8")) for path in (*paths, *makers)]
     return hashlib.sha256(repr(texts).encode()).hexdigest()
 
 

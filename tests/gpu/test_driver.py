@@ -5,7 +5,7 @@ import ctypes
 import pytest
 
 from softmax_lib.errors import BadInput
-from softmax_lib.gpu import driver
+from softmax_lib.gpu import driver, driver_api
 from softmax_lib.launch_spec import specify
 
 TEXT = "__global__ void own(int n) {}"
@@ -34,7 +34,8 @@ class Notes:
 
 
 def launch(monkeypatch, notes, grid=4, **words):
-    monkeypatch.setattr(driver, "_driver", lambda: notes)
+    for module in (driver, driver_api):
+        monkeypatch.setattr(module, "driver", lambda: notes)
     spec = specify(TEXT, grid, (32, 2), [7], **words)
     seven = ctypes.create_string_buffer((7).to_bytes(4, "little"), 4)
     driver.launch_function(1, spec, 2, [seven])
@@ -42,8 +43,8 @@ def launch(monkeypatch, notes, grid=4, **words):
 
 
 def test_the_structures_are_as_large_as_cudas():
-    assert ctypes.sizeof(driver._Config) == 56
-    assert ctypes.sizeof(driver._Attribute) == 72
+    assert ctypes.sizeof(driver_api.Config) == 56
+    assert ctypes.sizeof(driver_api.Attribute) == 72
 
 
 def test_a_plain_launch_has_its_sizes_and_arguments_and_no_attribute(monkeypatch):

@@ -8,21 +8,14 @@
 #include <stdint.h>
 
 #include "kernel_interface.h"
+#include "memory_functions.h"
 
 namespace emulator {
-
-template <size_t bytes> struct UnitOf;
-template <> struct UnitOf<1> { typedef uint8_t type; };
-template <> struct UnitOf<2> { typedef uint16_t type; };
-template <> struct UnitOf<4> { typedef uint32_t type; };
-template <> struct UnitOf<8> { typedef uint64_t type; };
-template <> struct UnitOf<16> { typedef uint32_t type __attribute__((vector_size(16))); };
 
 // One load and one store.
 template <size_t bytes>
 EMULATOR_INLINE void copy_unit(char* to, const char* from) {
-    typedef typename UnitOf<bytes>::type Unit;
-    *reinterpret_cast<Unit*>(to) = *reinterpret_cast<const Unit*>(from);
+    *reinterpret_cast<Unit<bytes>*>(to) = *reinterpret_cast<const Unit<bytes>*>(from);
 }
 
 // Every `threads`-th unit from the `rank`-th on.

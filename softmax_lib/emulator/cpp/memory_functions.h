@@ -11,6 +11,16 @@
 namespace emulator {
 template <class T> struct Same { typedef T type; };
 template <class T> using same = typename Same<T>::type;  // keeps T from being deduced twice
+
+// What one access moves.
+template <size_t bytes> struct UnitOf;
+template <> struct UnitOf<1> { typedef uint8_t type; };
+template <> struct UnitOf<2> { typedef uint16_t type; };
+template <> struct UnitOf<4> { typedef uint32_t type; };
+template <> struct UnitOf<8> { typedef uint64_t type; };
+template <> struct UnitOf<16> { typedef uint32_t type __attribute__((vector_size(16))); };
+template <size_t bytes> using Unit = typename UnitOf<bytes>::type;
+
 }  // namespace emulator
 
 // ---- cache hints change no value
@@ -19,12 +29,23 @@ template <class T> EMULATOR_INLINE T __ldg(const T* address) { return *address; 
 template <class T> EMULATOR_INLINE T __ldca(const T* address) { return *address; }
 template <class T> EMULATOR_INLINE T __ldcg(const T* address) { return *address; }
 template <class T> EMULATOR_INLINE T __ldcs(const T* address) { return *address; }
-template <class T> EMULATOR_INLINE T __ldcv(const T* address) { return *address; }
 template <class T> EMULATOR_INLINE T __ldlu(const T* address) { return *address; }
 template <class T> EMULATOR_INLINE void __stwb(T* address, emulator::same<T> value) { *address = value; }
 template <class T> EMULATOR_INLINE void __stcg(T* address, emulator::same<T> value) { *address = value; }
 template <class T> EMULATOR_INLINE void __stcs(T* address, emulator::same<T> value) { *address = value; }
-template <class T> EMULATOR_INLINE void __stwt(T* address, emulator::same<T> value) { *address = value; }
+
+// These two pass every cache by, as volatile accesses do: by them threads wait for one another.
+template <class T> EMULATOR_INLINE T __ldcv(const T* address) {
+    emulator::Unit<sizeof(T)> unit = *reinterpret_cast<const volatile emulator::Unit<sizeof(T)>*>(address);
+    T value;
+    __builtin_memcpy(&value, &unit, sizeof(T));
+    return value;
+}
+template <class T> EMULATOR_INLINE void __stwt(T* address, emulator::same<T> value) {
+    emulator::Unit<sizeof(T)> unit;
+    __builtin_memcpy(&unit, &value, sizeof(T));
+    *reinterpret_cast<volatile emulator::Unit<sizeof(T)>*>(address) = unit;
+}
 
 // ---- fences
 

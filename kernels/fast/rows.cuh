@@ -1,0 +1,16 @@
+// The kinds of rows that a kernel of this folder is made for. Each has
+//   Row(first, second, result, cols, thread, rank, blocks, shared)   its share, for one thread
+//   load()           ask for it
+//   reduce<LANES>()  the Pair of what LANES threads hold
+//   write(mine, row) the result, from that Pair and the row's
+#pragma once
+
+#include "backward.cuh"
+#include "forward.cuh"
+#include "streamed.cuh"
+
+// A pass with one input is given no second one.
+inline __device__ const void* behind(const void*, long long) { return nullptr; }
+template <typename T> __device__ const T* behind(const T* second, long long numbers) {
+    return second + numbers;
+}

@@ -1,0 +1,51 @@
+"""CUDA's driver, as far as CuPy has no words for it: the structures of a launch, and calls by name."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Mapping
+from functools import cache
+
+COOPERATIVE, CLUSTER, CLUSTER_POLICY = 2, 4, 5
+"""Attributes of a launch, as cuda.h counts them."""
+BALANCED = 2
+"""A cluster policy: blocks of a cluster go where there is most room."""
+MOST_SHARED_BYTES, ALLOWS_LARGE_CLUSTERS = 8, 14
+"""Attributes of a function."""
+MOST_SHARED_BYTES_A_BLOCK = 97
+"""An attribute of a device."""
+PORTABLE_BLOCKS_A_CLUSTER = 8
+
+
+class Attribute(ctypes.Structure):
+    _fields_ = (("id", ctypes.c_int), ("padding", ctypes.c_int), ("value", ctypes.c_uint * 16))
+
+
+class Config(ctypes.Structure):
+    _fields_ = (
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("shared_bytes", ctypes.c_uint),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.POINTER(Attribute)),
+        ("count", ctypes.c_uint),
+    )
+
+
+def attributes(values: Mapping[int, tuple[int, ...]]) -> ctypes.Array[Attribute]:
+    """What a launch says beside its sizes, by attribute."""
+    return (Attribute * len(values))(*(Attribute(name, 0, value) for name, value in values.items()))
+
+
+@cache
+def driver() -> ctypes.CDLL:
+    """The driver's library. Raises `OSError` where there is none."""
+    return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+
+
+def meaning(status: int) -> str:
+    """A status of the driver in its own words: "invalid argument (1)"."""
+    text = ctypes.c_char_p()
+    driver().cuGetErrorString(status, ctypes.byref(text))
+    return f"{(text.value or b'unknown error').decode()} ({status})"

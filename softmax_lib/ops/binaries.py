@@ -1,0 +1,129 @@
+"""Machine code of the kernels in kernels/fast: from the disk, or compiled, and loaded by the driver."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import logging
+import threading
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+import torch
+
+from softmax_lib.errors import NotAvailable
+from softmax_lib.files import cache_folder, replace_file
+from softmax_lib.gpu.driver_api import driver, meaning
+from softmax_lib.source import FLAGS, KERNEL_FOLDER, PRELUDE, Source
+
+FOLDER = KERNEL_FOLDER / "fast"
+
+_log = logging.getLogger("softmax_lib")
+_loading = threading.RLock()
+_functions: dict[tuple[Build, int], int] = {}
+_said: set[int] = set()
+
+
+@dataclass(frozen=True)
+class Build:
+    """A kernel of kernels/fast/<stem>.cu by its C++ name, and what the compiler is told beside FLAGS."""
+
+    stem: str
+    expression: str
+    flags: tuple[str, ...] = ()
+
+    @cached_property
+    def source(self) -> Source:
+        return _read(self.stem)
+
+    def path(self, arch: int) -> Path:
+        """Where its machine code for sm_`arch` is kept."""
+        parts = (self.source.code, PRELUDE, FLAGS, self.flags, self.expression, arch)
+        digest = hashlib.sha256(repr(parts).encode()).hexdigest()
+        return cache_folder("fast") / f"{self.stem}-sm_{arch}-{digest[:32]}.cubin"
+
+
+def function(build: Build, device: int) -> int:
+    """Where a kernel lies on this GPU.
+
+    It is compiled once for a kind of GPU, which the log tells, and then kept on disk. Raises
+    `NotAvailable` where it would have to be compiled and cannot be.
+    """
+    key = (build, device)
+    found = _functions.get(key)
+    if found is None:
+        with _loading:
+            found = _functions.get(key) or _load(build, device)
+            _functions[key] = found
+    return found
+
+
+@cache
+def arch_of(device: int) -> int:
+    """Of CUDA device number `device`: 90 for sm_90."""
+    major, minor = torch.cuda.get_device_capability(device)
+    return 10 * major + minor
+
+
+def cubin(build: Build, arch: int) -> tuple[bytes, str]:
+    """Machine code for sm_`arch`, and the kernel's name in it; from the disk when it is there.
+
+    Whichever NVRTC made it: a later one makes it anew when the cache is cleared, or a source changed.
+    """
+    path = build.path(arch)
+    try:
+        held = path.read_bytes()
+    except OSError:
+        _tell(arch, path.parent)
+        held = _compile(build, arch)
+        replace_file(path, held)  # whole or not at all: another process may read it now
+    name, _, code = held.partition(b"\n")
+    return code, name.decode()
+
+
+def _compile(build: Build, arch: int) -> bytes:
+    """The kernel's name in the machine code, a line feed, and the machine code."""
+    from softmax_lib.gpu.compile import run_nvrtc
+
+    text, flags = build.source.with_prelude(), (*FLAGS, *build.flags)
+    code, _, name = run_nvrtc(build.source, text, arch, flags, build.expression)
+    return name.encode() + b"\n" + code
+
+
+@cache
+def _read(stem: str) -> Source:
+    return Source.read(FOLDER / f"{stem}.cu")
+
+
+def _tell(arch: int, folder: Path) -> None:
+    """Once for a kind of GPU: something takes a moment now, and will not the next time."""
+    if arch not in _said:
+        _said.add(arch)
+        _log.warning(
+            "softmax_lib compiles kernels for sm_%s, once; they are kept in %s.", arch, folder
+        )
+
+
+def _load(build: Build, device: int) -> int:
+    arch = arch_of(device)
+    torch.cuda.set_device(device)  # a new thread has no CUDA context until it asks for one
+    try:
+        return _function(*cubin(build, arch))
+    except NotAvailable:
+        if not build.path(arch).is_file():
+            raise
+        build.path(arch).unlink()  # it was damaged
+        return _function(*cubin(build, arch))
+
+
+def _function(code: bytes, name: str) -> int:
+    module, found = ctypes.c_void_p(), ctypes.c_void_p()
+    _check(driver().cuModuleLoadData(ctypes.byref(module), code))
+    _check(driver().cuModuleGetFunction(ctypes.byref(found), module, name.encode()))
+    return found.value or 0
+
+
+def _check(status: int) -> None:
+    if status:
+        raise NotAvailable(f"The driver does not load a kernel: {meaning(status)}.")

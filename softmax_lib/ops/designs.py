@@ -1,0 +1,169 @@
+"""How a row is shared among the threads of a GPU, and the kernel that this makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+CHUNK_BYTES = 16
+"""What one load or store of a thread moves; numbers of a row that make no chunk are its edges."""
+LINE_BYTES = 128
+REGISTERS_AN_SM = 65536
+SHARED_BYTES_AN_SM = 227 * 1024
+THREADS_AN_SM = 2048
+BLOCKS_AN_SM = 32
+
+_CUDA_TYPES = {"float32": "float", "float16": "__half", "bfloat16": "__nv_bfloat16"}
+_SIZES = {"float32": 4, "float16": 2, "bfloat16": 2}
+
+Regime = Literal["warp", "block", "cluster", "grid"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be computed: rows of `cols` numbers of dtype `of`, into numbers of dtype `to`.
+
+    `backward` takes the result of the forward pass and its gradient, both of dtype `of`. With `edges` rows
+    may begin anywhere and have any length; without, each begins at 16 bytes and is a multiple of them.
+    """
+
+    rows: int
+    cols: int
+    of: str
+    to: str
+    backward: bool = False
+    log: bool = False
+    edges: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes of a number that is read."""
+        return _SIZES[self.of]
+
+    @property
+    def row_bytes(self) -> int:
+        return self.cols * self.size
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """For the compiler: results of 16 bits need no floats below 1e-38, whose care takes instructions."""
+        return ("-ftz=true",) if _SIZES[self.to] == 2 else ()
+
+    @property
+    def types(self) -> str:
+        """As C++ has them."""
+        return f"{_CUDA_TYPES[self.of]}, {_CUDA_TYPES[self.to]}"
+
+
+@dataclass(frozen=True)
+class Design:
+    """`team` threads of a warp for each row, or `team` blocks of `threads`.
+
+    A thread holds up to `registers` chunks of 16 bytes in registers and `shared` more in shared memory; a
+    row that this cannot hold is read twice, `streamed`. `stores` says how stores treat the caches;
+    `balanced` asks for clusters to be dealt out evenly rather than near one another.
+    """
+
+    regime: Regime
+    team: int
+    threads: int
+    registers: int = 8
+    shared: int = 0
+    stores: Literal["PLAIN", "L2", "STREAMING"] = "PLAIN"
+    balanced: bool = False
+    streamed: bool = False
+
+    def fit(self, task: Task) -> Design | None:
+        """The same for this task, with as many chunks a thread as its rows need; None when they do not fit."""
+        if self.regime == "warp" and task.edges and self.team < 2 * CHUNK_BYTES // task.size:
+            return None  # there is a thread for each edge
+        if self.streamed:
+            return self
+        unit = (
+            LINE_BYTES // CHUNK_BYTES if self.blocks_a_row > 1 else 1
+        )  # as share.cuh shares a row out
+        chunks = -(-task.row_bytes // CHUNK_BYTES // self.blocks_a_row)
+        needed = -(-max(1, -(-chunks // unit) * unit) // self.threads_a_share)
+        if needed > self.registers + (0 if task.backward else self.shared):
+            return None
+        registers = min(needed, self.registers)
+        return replace(self, registers=registers, shared=needed - registers)
+
+    @property
+    def blocks_a_row(self) -> int:
+        """Blocks among which a row is shared out."""
+        return self.team if self.regime in ("cluster", "grid") else 1
+
+    @property
+    def threads_a_share(self) -> int:
+        """Threads that hold a row, or a block's share of it."""
+        return self.team if self.regime == "warp" else self.threads
+
+    @property
+    def shared_bytes(self) -> int:
+        """Of dynamic shared memory, a block."""
+        return CHUNK_BYTES * self.shared * self.threads
+
+    def blocks(self, rows: int) -> int:
+        """Of a launch; a grid's are those of as many rows as are under way at once."""
+        if self.regime == "warp":
+            return -(-rows * self.team // self.threads)
+        return rows * self.blocks_a_row
+
+    def expression(self, task: Task) -> str:
+        """The kernel's C++ name, such as "softmax_block<Forward<float, float, ...>, 256, 4>"."""
+        team = () if self.regime == "block" else (self.team,)
+        numbers = (*team, self.threads, self.blocks_an_sm(task))
+        return f"softmax_{self.regime}<{self.row(task)}, {', '.join(map(str, numbers))}>"
+
+    def row(self, task: Task) -> str:
+        """What the kernel is made for, one of rows.cuh."""
+        kind = "Backward" if task.backward else "Forward"
+        log = str(task.log).lower()
+        if self.streamed:
+            return f"Streamed{kind}<{task.types}, {self.threads_a_share}, {log}>"
+        held = f"{self.registers}" if task.backward else f"{self.registers}, {self.shared}"
+        edges = str(task.edges).lower()
+        return (
+            f"{kind}<{task.types}, {self.threads_a_share}, {held}, {edges}, {log}, {self.stores}>"
+        )
+
+    def blocks_an_sm(self, task: Task) -> int:
+        """How many should fit on a multiprocessor (SM): the compiler gets the registers that this leaves.
+
+        Those for what a thread holds, and some 30 for its way through the kernel; streamed rows take 80.
+        """
+        held = CHUNK_BYTES // 4 * self.registers * (2 if task.backward else 1)
+        needed = held + (30 if task.size == 4 else 34) + (8 if task.edges and held > 32 else 0)
+        registers = 80 if self.streamed else min(128, -(-needed // 8) * 8)
+        by_registers = REGISTERS_AN_SM // (self.threads * registers)
+        by_shared = SHARED_BYTES_AN_SM // (self.shared_bytes + 1024)
+        return max(1, min(by_registers, by_shared, THREADS_AN_SM // self.threads, BLOCKS_AN_SM))
+
+
+@dataclass(frozen=True)
+class Strided:
+    """For rows along another dimension than the last: `lanes` threads a block beside one another, `team` times.
+
+    A thread has `count` rows, and of each up to `held` numbers; where `held` is 0 it reads them twice.
+    """
+
+    count: int
+    lanes: int
+    team: int
+    held: int
+
+    @property
+    def threads(self) -> int:
+        """A block."""
+        return self.lanes * self.team
+
+    def blocks(self, outer: int, inner: int) -> int:
+        """Of a launch for (outer, cols, inner)."""
+        return outer * -(-inner // (self.lanes * self.count))
+
+    def expression(self, task: Task) -> str:
+        """The kernel's C++ name."""
+        kind = "BackwardColumns" if task.backward else "ForwardColumns"
+        columns = f"{kind}<{task.types}, {self.count}, {str(task.log).lower()}>"
+        return f"softmax_strided<{columns}, {self.lanes}, {self.team}, {self.held}>"

@@ -1,0 +1,192 @@
+"""Launches of the fast kernels, prepared once for a shape: a call writes addresses and asks the driver."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+import torch
+
+from softmax_lib.errors import NotAvailable
+from softmax_lib.gpu.driver_api import (
+    ALLOWS_LARGE_CLUSTERS,
+    BALANCED,
+    CLUSTER,
+    CLUSTER_POLICY,
+    COOPERATIVE,
+    MOST_SHARED_BYTES,
+    MOST_SHARED_BYTES_A_BLOCK,
+    PORTABLE_BLOCKS_A_CLUSTER,
+    Config,
+    attributes,
+    driver,
+    meaning,
+)
+from softmax_lib.ops import slots
+from softmax_lib.ops.binaries import Build, arch_of, function
+from softmax_lib.ops.designs import Design, Strided, Task
+from softmax_lib.ops.tables import strided_design, table_for
+
+STATIC_SHARED_BYTES = 48 * 1024
+"""Dynamic shared memory that a kernel may have without saying so."""
+
+_NO_CONTEXT = frozenset({201, 709})  # of this thread, or one that is gone
+
+
+class Launch:
+    """One kernel with its grid and all but the addresses of its arguments. One thread at a time."""
+
+    def __init__(
+        self,
+        kernel: int,
+        blocks: int,
+        threads: int,
+        numbers: Sequence[int],
+        device: int,
+        shared_bytes: int = 0,
+        said: Mapping[int, tuple[int, ...]] | None = None,
+    ) -> None:
+        self.device = device
+        self._values = (ctypes.c_uint64 * (3 + len(numbers)))(0, 0, 0, *numbers)
+        at = ctypes.addressof(self._values)
+        self._addresses = (ctypes.c_void_p * len(self._values))(
+            *(at + 8 * i for i in range(len(self._values)))
+        )
+        self._attributes = attributes(said or {})
+        self.config = Config(
+            (blocks, 1, 1),
+            (threads, 1, 1),
+            shared_bytes,
+            None,
+            self._attributes,
+            len(self._attributes),
+        )
+        self._kernel = ctypes.c_void_p(kernel)
+        self._call = driver().cuLaunchKernelEx
+        self._arguments = (ctypes.byref(self.config), self._kernel, self._addresses, None)
+
+    def __call__(self, first: int, second: int, result: int) -> None:
+        """Launch on the current stream of the GPU that the addresses are of, the current one.
+
+        Raises `NotAvailable` when the driver refuses.
+        """
+        values = self._values
+        values[0], values[1], values[2] = first, second, result
+        self.config.stream = torch._C._cuda_getCurrentRawStream(self.device)
+        status = self._call(*self._arguments)
+        if status:
+            self._again(status)
+
+    def _again(self, status: int) -> None:
+        if status in _NO_CONTEXT:
+            torch.cuda.set_device(self.device)  # a new thread has none until it asks for one
+            status = self._call(*self._arguments)
+        if status:
+            raise NotAvailable(f"The GPU does not take a launch: {meaning(status)}.")
+
+
+class GridLaunch(Launch):
+    """One whose blocks write to each other: its last argument is the place where."""
+
+    team: int
+
+    def __call__(self, first: int, second: int, result: int) -> None:
+        self._values[-1] = slots.address(self.device, self.team, self.config.grid[0])
+        super().__call__(first, second, result)
+
+
+def prepare(task: Task, strides: Sequence[int], device: int) -> Launch:
+    """The launch for rows with these strides (of first, second and result, in numbers)."""
+    for design in table_for(arch_of(device)).designs(task):
+        launch = _prepare(design, task, strides, device)
+        if launch:
+            return launch
+    raise NotAvailable(f"This GPU takes no kernel for rows of {task.cols} numbers.")
+
+
+def prepare_strided(task: Task, outer: int, inner: int, device: int) -> Launch:
+    """The launch for a contiguous (outer, cols, inner) tensor."""
+    design: Strided = strided_design(task, inner)
+    kernel = function(Build("strided", design.expression(task), task.flags), device)
+    numbers = (task.cols, inner)
+    return Launch(kernel, design.blocks(outer, inner), design.threads, numbers, device)
+
+
+def _prepare(design: Design, task: Task, strides: Sequence[int], device: int) -> Launch | None:
+    """None where this GPU has no room for as many blocks at once as the design needs."""
+    if design.shared_bytes > _most_shared_bytes(device):
+        return None
+    kernel = function(Build(design.regime, design.expression(task), task.flags), device)
+    handle = ctypes.c_void_p(kernel)
+    if design.shared_bytes > STATIC_SHARED_BYTES:
+        _check(driver().cuFuncSetAttribute(handle, MOST_SHARED_BYTES, design.shared_bytes))
+    numbers = (task.rows, task.cols, *strides)
+    if design.regime == "cluster":
+        return _prepare_cluster(design, task.rows, kernel, numbers, device)
+    if design.regime == "grid":
+        return _prepare_grid(design, task.rows, kernel, numbers, device)
+    return Launch(
+        kernel, design.blocks(task.rows), design.threads, numbers, device, design.shared_bytes
+    )
+
+
+def _prepare_cluster(
+    design: Design, rows: int, kernel: int, numbers: Sequence[int], device: int
+) -> Launch | None:
+    if arch_of(device) < 90:
+        return None
+    if design.team > PORTABLE_BLOCKS_A_CLUSTER:
+        _check(driver().cuFuncSetAttribute(ctypes.c_void_p(kernel), ALLOWS_LARGE_CLUSTERS, 1))
+    said: dict[int, tuple[int, ...]] = {CLUSTER: (design.team, 1, 1)}
+    if design.balanced:
+        said[CLUSTER_POLICY] = (BALANCED,)
+    launch = Launch(
+        kernel, design.blocks(rows), design.threads, numbers, device, design.shared_bytes, said
+    )
+    count = ctypes.c_int()
+    status = driver().cuOccupancyMaxActiveClusters(
+        ctypes.byref(count), ctypes.c_void_p(kernel), ctypes.byref(launch.config)
+    )
+    return launch if not status and count.value else None
+
+
+def _prepare_grid(
+    design: Design, rows: int, kernel: int, numbers: Sequence[int], device: int
+) -> Launch | None:
+    a_multiprocessor = ctypes.c_int()
+    _check(
+        driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            ctypes.byref(a_multiprocessor),
+            ctypes.c_void_p(kernel),
+            design.threads,
+            ctypes.c_size_t(design.shared_bytes),
+        )
+    )
+    at_once = a_multiprocessor.value * _multiprocessors(device) // design.team
+    if not at_once:
+        return None
+    blocks = design.blocks(min(rows, at_once))
+    said = {COOPERATIVE: (1,)}
+    launch = GridLaunch(
+        kernel, blocks, design.threads, (*numbers, 0), device, design.shared_bytes, said
+    )
+    launch.team = design.team
+    return launch
+
+
+@cache
+def _multiprocessors(device: int) -> int:
+    return torch.cuda.get_device_properties(device).multi_processor_count
+
+
+@cache
+def _most_shared_bytes(device: int) -> int:
+    found = ctypes.c_int()
+    _check(driver().cuDeviceGetAttribute(ctypes.byref(found), MOST_SHARED_BYTES_A_BLOCK, device))
+    return found.value
+
+
+def _check(status: int) -> None:
+    if status:
+        raise NotAvailable(f"The driver does not prepare a kernel: {meaning(status)}.")

@@ -1,0 +1,144 @@
+"""The kernels as torch knows them: operators for torch.compile, functions for autograd and torch.func.
+
+An operator of `torch.library` costs 40 µs a call and autograd's functions 10, so that eager calls go
+by the latter.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softmax_lib.ops.plans import compute, positive
+
+
+def apply(x: Tensor, dim: int, log: bool, dtype: torch.dtype) -> Tensor:
+    """Softmax along `dim`, or its logarithm, as `dtype`: that of x, or float32 where x has 16 bits."""
+    return (softmax_operator if is_traced() else _Softmax.apply)(x, dim, log, dtype)
+
+
+def is_traced() -> bool:
+    """Whether a call is only looked at, by torch.compile or by a mode that takes every operator."""
+    return torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() > 0
+
+
+def _forward(x: Tensor, dim: int, log: bool, dtype: torch.dtype) -> Tensor:
+    y = _result_like(x, dim, dtype)
+    compute(x, None, y, dim, log)
+    return y
+
+
+def _backward(y: Tensor, grad: Tensor, dim: int, log: bool, dtype: torch.dtype) -> Tensor:
+    """The gradient of x, as `dtype`, from that of its softmax y (or the logarithm of it), both of one dtype.
+
+    Of softmax it is y * (grad - sum(y * grad)), of its logarithm grad - exp(y) * sum(grad).
+    """
+    made = _result_like(y, dim, dtype)
+    compute(y, grad, made, dim, log)
+    return made
+
+
+def _result_like(x: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
+    positive(dim, x.dim())
+    return torch.empty_like(x, dtype=dtype, memory_format=torch.contiguous_format)
+
+
+# ---- gradients
+
+
+def _save(ctx: Any, inputs: tuple, output: Tensor) -> None:
+    x, ctx.dim, ctx.log, _ = inputs
+    ctx.dtype = x.dtype
+    ctx.save_for_backward(output)
+
+
+def _gradient(ctx: Any, grad: Tensor) -> tuple:
+    (y,) = ctx.saved_tensors
+    function = gradient_operator if is_traced() else _Gradient.apply
+    return function(y, grad, ctx.dim, ctx.log, ctx.dtype), None, None, None
+
+
+def _save_both(ctx: Any, inputs: tuple, output: Tensor) -> None:
+    y, grad, ctx.dim, ctx.log, _ = inputs
+    ctx.save_for_backward(y, grad)
+
+
+def _second_gradient(ctx: Any, v: Tensor) -> tuple:
+    """Of the gradient, with respect to y and to grad, in torch's own words; v is that of the result."""
+    y, grad = ctx.saved_tensors
+    v = v.to(y.dtype)
+    if ctx.log:
+        p = y.exp()
+        of_y = -v * p * grad.sum(ctx.dim, keepdim=True)
+        return of_y, v - (v * p).sum(ctx.dim, keepdim=True), None, None, None
+    with_y = (v * y).sum(ctx.dim, keepdim=True)
+    of_y = v * (grad - (y * grad).sum(ctx.dim, keepdim=True)) - grad * with_y
+    return of_y, y * (v - with_y), None, None, None
+
+
+# ---- torch.func.vmap: one more dimension, in front
+
+
+def _batched(function: Any) -> Any:
+    """A function of tensors, dim, log and dtype, for tensors of which some have one more dimension."""
+
+    def run(info: Any, in_dims: tuple, *arguments: Any) -> tuple[Tensor, int]:
+        *tensors, dim, log, dtype = arguments
+        moved = [
+            one.expand(info.batch_size, *one.shape) if at is None else one.movedim(at, 0)
+            for one, at in zip(tensors, in_dims, strict=False)
+        ]
+        dims = moved[0].dim() - 1
+        if not dims:  # each number is a row
+            return function(*(one[:, None] for one in moved), 1, log, dtype)[:, 0], 0
+        return function(*moved, 1 + positive(dim, dims), log, dtype), 0
+
+    return run
+
+
+class _Softmax(torch.autograd.Function):
+    forward = staticmethod(_forward)
+    setup_context = staticmethod(_save)
+    backward = staticmethod(_gradient)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple, *arguments: Any) -> tuple[Tensor, int]:
+        return _batched(_Softmax.apply)(info, in_dims, *arguments)
+
+
+class _Gradient(torch.autograd.Function):
+    forward = staticmethod(_backward)
+    setup_context = staticmethod(_save_both)
+    backward = staticmethod(_second_gradient)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple, *arguments: Any) -> tuple[Tensor, int]:
+        return _batched(_Gradient.apply)(info, in_dims, *arguments)
+
+
+# ---- for torch.compile
+
+softmax_operator = torch.library.custom_op(
+    "softmax_lib::softmax", _forward, mutates_args=(), device_types="cuda"
+)
+gradient_operator = torch.library.custom_op(
+    "softmax_lib::softmax_gradient", _backward, mutates_args=(), device_types="cuda"
+)
+
+
+@softmax_operator.register_fake
+def _(x: Tensor, dim: int, log: bool, dtype: torch.dtype) -> Tensor:
+    return _result_like(x, dim, dtype)
+
+
+@gradient_operator.register_fake
+def _(y: Tensor, grad: Tensor, dim: int, log: bool, dtype: torch.dtype) -> Tensor:
+    return _result_like(y, dim, dtype)
+
+
+softmax_operator.register_autograd(_gradient, setup_context=_save)
+gradient_operator.register_autograd(_second_gradient, setup_context=_save_both)
+softmax_operator.register_vmap(_batched(softmax_operator))
+gradient_operator.register_vmap(_batched(gradient_operator))

@@ -1,0 +1,182 @@
+"""From a tensor to a launch: how its rows lie in memory, and what that needs. Plans are kept by shape."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import prod
+
+import torch
+from torch import Tensor
+
+from softmax_lib.errors import NoSuchDimension
+from softmax_lib.ops.designs import CHUNK_BYTES, Task
+from softmax_lib.ops.launches import Launch, prepare, prepare_strided
+from softmax_lib.source import WARP
+
+KEPT_AT_MOST = 512
+"""Plans that a thread keeps: one for each (shape, strides, dtype, GPU) and way of asking."""
+
+FEW_BLOCKS = 64
+"""A strided kernel of so few blocks leaves most of a GPU idle: then moving the dimension is faster."""
+
+Plan = Callable[[Tensor, "Tensor | None", Tensor], object]
+"""Computes from one tensor, or from a result and its gradient, into the last one."""
+
+
+class _OfThisThread(threading.local):
+    """Addresses are written into prepared launches, so each thread has its own."""
+
+    def __init__(self) -> None:
+        self.plans: dict[tuple, Plan] = {}
+
+
+_of_this_thread = _OfThisThread()
+
+
+def compute(first: Tensor, second: Tensor | None, result: Tensor, dim: int, log: bool) -> None:
+    """Softmax along `dim` of `first` into `result`; with `second`, the gradient for a result `first`.
+
+    All are of one shape on one GPU. What is launched goes to the GPU's current stream. Raises
+    `NoSuchDimension`, `NotAvailable`, and `CompileError`.
+    """
+    device = first.get_device()
+    if device != torch._C._cuda_getDevice():
+        with torch.cuda.device(device):
+            return compute(first, second, result, dim, log)
+    key: tuple = (
+        dim, log, device, first.shape, first.dtype, first.stride(), first.data_ptr() % CHUNK_BYTES,
+        result.dtype, result.stride(), result.data_ptr() % CHUNK_BYTES,
+    )  # fmt: skip
+    if second is not None:
+        key = (*key, second.stride(), second.data_ptr() % CHUNK_BYTES)
+    plans = _of_this_thread.plans
+    plan = plans.get(key)
+    if plan is None:
+        plan = _plan(first, second, result, positive(dim, first.dim()), log)
+        if len(plans) >= KEPT_AT_MOST:
+            plans.clear()
+        plans[key] = plan
+    plan(first, second, result)
+
+
+def positive(dim: int, dims: int) -> int:
+    """`dim` counted from the front, of a tensor of so many dimensions; one of none counts as of one.
+
+    Raises `NoSuchDimension`.
+    """
+    most = max(dims, 1)
+    if not -most <= dim < most:
+        raise NoSuchDimension(
+            f"dim is {dim}; a tensor of {dims} dimension{'s' * (dims != 1)} takes {-most} to {most - 1}."
+        )
+    return dim % most
+
+
+def _plan(first: Tensor, second: Tensor | None, result: Tensor, dim: int, log: bool) -> Plan:
+    if not first.numel():
+        return lambda first, second, result: None
+    if not result.is_contiguous():
+        return _plan_elsewhere(dim, log)
+    inputs = [
+        one.reshape(1) if not one.dim() else one for one in (first, second) if one is not None
+    ]
+    shape = inputs[0].shape
+    inner = prod(shape[dim + 1 :])
+    task = _task(first, second, result, shape[dim], log)
+    if inner == 1:
+        strides = [_row_stride(one, dim) for one in inputs]
+        if None in strides:
+            return _plan_copied(dim, log)
+        return _plan_rows(task, first, second, result, strides)
+    if not all(one.is_contiguous() for one in inputs):
+        return _plan_copied(dim, log)
+    outer = prod(shape[:dim])
+    if outer * -(-inner // WARP) < FEW_BLOCKS:
+        return _plan_moved(dim, log)
+    tensors = (first, result) if second is None else (first, result, second)
+    edges = inner * task.size % CHUNK_BYTES or any(one.data_ptr() % CHUNK_BYTES for one in tensors)
+    task = replace(task, edges=bool(edges))
+    return _launching(prepare_strided(task, outer, inner, first.get_device()), second)
+
+
+def _row_stride(x: Tensor, dim: int) -> int | None:
+    """Numbers from one row of `x` to the next; None where that differs, or a row is not in one piece."""
+    if x.shape[dim] > 1 and x.stride(dim) != 1:
+        return None
+    found, whole = 0, None
+    for size, step in reversed([*zip(x.shape[:dim], x.stride()[:dim], strict=True)]):
+        if size == 1:
+            continue
+        if whole is None:
+            found = step
+        elif step != whole:
+            return None
+        whole = step * size
+    return found
+
+
+def _task(first: Tensor, second: Tensor | None, result: Tensor, cols: int, log: bool) -> Task:
+    rows = first.numel() // cols
+    return Task(rows, cols, _name(first), _name(result), second is not None, log)
+
+
+def _name(x: Tensor) -> str:
+    """Of its dtype: "bfloat16"."""
+    return str(x.dtype).removeprefix("torch.")
+
+
+def _plan_rows(
+    task: Task, first: Tensor, second: Tensor | None, result: Tensor, strides: Sequence[int | None]
+) -> Plan:
+    steps = [(first, strides[0] or 0), (result, task.cols)]
+    if second is not None:
+        steps.append((second, strides[1] or 0))
+    edges = task.row_bytes % CHUNK_BYTES or any(
+        one.data_ptr() % CHUNK_BYTES or step * one.itemsize % CHUNK_BYTES for one, step in steps
+    )
+    numbers = (strides[0] or 0, 0 if second is None else strides[1] or 0, task.cols)
+    launch = prepare(replace(task, edges=bool(edges)), numbers, first.get_device())
+    return _launching(launch, second)
+
+
+def _launching(launch: Launch, second: Tensor | None) -> Plan:
+    if second is None:
+        return lambda first, second, result: launch(first.data_ptr(), 0, result.data_ptr())
+    return lambda first, second, result: launch(
+        first.data_ptr(),
+        second.data_ptr(),  # type: ignore[union-attr]
+        result.data_ptr(),
+    )
+
+
+def _plan_elsewhere(dim: int, log: bool) -> Plan:
+    """For a result that is not in one piece: it is computed in one, and copied."""
+
+    def run(first: Tensor, second: Tensor | None, result: Tensor) -> None:
+        made = torch.empty_like(result, memory_format=torch.contiguous_format)
+        compute(first, second, made, dim, log)
+        result.copy_(made)
+
+    return run
+
+
+def _plan_copied(dim: int, log: bool) -> Plan:
+    """For tensors whose rows lie in no order that a kernel takes."""
+    return lambda first, second, result: compute(
+        first.contiguous(), second if second is None else second.contiguous(), result, dim, log
+    )
+
+
+def _plan_moved(dim: int, log: bool) -> Plan:
+    """For few rows that are not in one piece: they are put into one first."""
+
+    def run(first: Tensor, second: Tensor | None, result: Tensor) -> None:
+        rows = first.movedim(dim, -1).contiguous()
+        others = None if second is None else second.movedim(dim, -1).contiguous()
+        made = torch.empty_like(rows, dtype=result.dtype)
+        compute(rows, others, made, -1, log)
+        result.movedim(dim, -1).copy_(made)
+
+    return run

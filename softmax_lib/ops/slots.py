@@ -1,0 +1,62 @@
+"""Memory by which the blocks of kernels/fast/grid.cu write to each other.
+
+A slot has 16 bytes and begins as zeros; kernels count their turns in it and never reset it. Launches
+on one stream follow one another and share their slots. A launch that is captured into a graph may run
+beside any other, so that each has slots of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import torch
+from torch import Tensor
+
+SLOT_BYTES = 16
+SETS = 2
+"""Sets of slots that a row's blocks use by turns."""
+BLOCKS_AT_ONCE = 16384
+"""More blocks than any GPU runs at once."""
+RESERVED_BYTES = 4 << 20
+"""Slots kept for launches that are captured; one takes 4 KB to 64 KB."""
+
+_lock = threading.Lock()
+_of_streams: dict[tuple[int, int, int], Tensor] = {}
+_reserved: dict[int, tuple[Tensor, int]] = {}
+
+
+def address(device: int, team: int, blocks: int) -> int:
+    """Where a launch of `blocks`, `team` to a row, on the current stream of a GPU finds its slots."""
+    if torch.cuda.is_current_stream_capturing():
+        return _for_graph(device, SETS * SLOT_BYTES * blocks)
+    key = (device, torch._C._cuda_getCurrentRawStream(device), team)
+    held = _of_streams.get(key)
+    if held is None:
+        held = _for_stream(key)
+    return held.data_ptr()
+
+
+def _for_stream(key: tuple[int, int, int]) -> Tensor:
+    with _lock:
+        device = key[0]
+        if device not in _reserved:  # a capture could not make it
+            _reserved[device] = (_zeros(device, RESERVED_BYTES), 0)
+            torch.cuda.synchronize(device)
+        if key not in _of_streams:
+            _of_streams[key] = _zeros(device, SETS * SLOT_BYTES * BLOCKS_AT_ONCE)
+        return _of_streams[key]
+
+
+def _for_graph(device: int, size: int) -> int:
+    with _lock:
+        memory, used = _reserved.get(device, (None, 0))
+        if memory is not None and used + size <= memory.numel():
+            _reserved[device] = (memory, used + size)
+            return memory.data_ptr() + used
+    # The graph sets these to zero each time it runs. What is captured behind the launch may have the
+    # memory after it.
+    return _zeros(device, size).data_ptr()
+
+
+def _zeros(device: int, size: int) -> Tensor:
+    return torch.zeros(size, dtype=torch.uint8, device=f"cuda:{device}")

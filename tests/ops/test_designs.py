@@ -1,0 +1,125 @@
+"""Which design takes which rows: every row is held or streamed whole, every line of a table is used and compiles."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from softmax_lib.errors import NotAvailable
+from softmax_lib.gpu.compile import resources
+from softmax_lib.ops import tables
+from softmax_lib.ops.binaries import Build
+from softmax_lib.ops.designs import CHUNK_BYTES, LINE_BYTES, Design, Task
+from softmax_lib.ops.tables import strided_design, table_for
+from softmax_lib.source import Program
+
+ARCHS = (75, 80, 90)
+
+tasks = st.builds(
+    Task,
+    rows=st.sampled_from((1, 8, 64, 132, 133, 1024, 100_000)),
+    cols=st.integers(1, 1 << 23) | st.integers(1, 5000),
+    of=st.sampled_from(("float32", "float16", "bfloat16")),
+    to=st.just("float32"),
+    backward=st.booleans(),
+    edges=st.booleans(),
+)
+
+
+def held_chunks(design, task):
+    """Chunks of 16 bytes that all threads of a row hold, less what the sharing out may leave unused."""
+    each = design.registers + design.shared
+    unused = (LINE_BYTES // CHUNK_BYTES - 1) * (design.blocks_a_row > 1)
+    return design.blocks_a_row * (design.threads_a_share * each - unused)
+
+
+@given(task=tasks, arch=st.sampled_from(ARCHS))
+def test_every_row_has_a_design_that_holds_or_streams_it(task, arch):
+    found = list(table_for(arch).designs(task))
+    assert found[-1].streamed
+    for design in found:
+        whole = -(-task.row_bytes // CHUNK_BYTES)
+        assert design.streamed or held_chunks(design, task) >= whole - design.blocks_a_row * 7
+        edges = 2 * (CHUNK_BYTES // task.size) - 2
+        assert not task.edges or design.threads_a_share > edges
+        assert not (task.backward and design.shared)
+
+
+def test_a_design_holds_as_little_as_its_rows_need():
+    task = Task(8192, 50257, "float32", "float32", edges=True)
+    design = Design("cluster", 8, 128, registers=8, shared=5)
+    assert design.fit(task) == design
+    assert design.fit(replace(task, cols=4096)) == replace(design, registers=1, shared=0)
+    assert design.fit(replace(task, cols=60_000)) is None
+    assert design.fit(replace(task, backward=True)) is None  # which holds nothing in shared memory
+
+
+def test_groups_too_small_for_their_edges_are_left_out():
+    odd = Task(100, 5, "bfloat16", "bfloat16", edges=True)
+    assert Design("warp", 8, 64).fit(odd) is None
+    assert Design("warp", 16, 64).fit(odd)
+    assert Design("warp", 8, 64).fit(replace(odd, edges=False, cols=8))
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_every_line_of_a_table_is_the_first_choice_of_some_rows(arch):
+    for (backward, size), lines in table_for(arch).lines.items():
+        of = "float32" if size == 4 else "float16"
+        used = set()
+        limits = {line.row_bytes for line in lines} | {1 << 26}
+        for row_bytes in sorted(one for one in limits if one != float("inf")):
+            for rows in (1, 17, 133, 1 << 20):
+                for cols in (row_bytes // size, row_bytes // size - 15):
+                    task = Task(rows, cols, of, of, backward, edges=cols % 8 != 0)
+                    used.add(
+                        next(i for i, x in enumerate(lines) if x.takes(task) and x.design.fit(task))
+                    )
+        assert used == set(range(len(lines))), (backward, size)
+
+
+def test_the_table_is_that_of_the_newest_gpu_that_is_no_newer():
+    assert table_for(90) == table_for(120) != table_for(86)
+    assert table_for(86) == table_for(89) == table_for(80)
+    with pytest.raises(NotAvailable, match=r"compute capability 7\.0"):
+        table_for(70)
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_what_needs_hopper_stands_in_no_older_table(arch):
+    content = json.loads((tables.FOLDER / f"sm_{arch}.json").read_text())
+    lines = [line for name, lines in content.items() if isinstance(lines, list) for line in lines]
+    assert ("cluster" in {line["regime"] for line in lines}) == (arch == 90)
+    assert arch != 75 or not any(line.get("shared") for line in lines)
+
+
+def all_kernels(arch):
+    """Each kernel that a table launches, at the longest rows of its line."""
+    for (backward, size), lines in table_for(arch).lines.items():
+        for number, line in enumerate(lines):
+            for of in ("float32",) if size == 4 else ("float16", "bfloat16"):
+                row_bytes = min(line.row_bytes, 1 << 26)
+                # rows that begin anywhere have the larger kernel
+                cols = row_bytes // size - (line.edges is not False)
+                task = Task(1, cols, of, of, backward, edges=line.edges is not False)
+                design = line.design.fit(task)
+                name = f"{'backward' if backward else 'forward'}-{of}-{number}"
+                yield pytest.param(
+                    arch, design.regime, design.expression(task), id=f"sm_{arch}-{name}"
+                )
+    for backward in (False, True):
+        for of in ("float32", "float16", "bfloat16"):
+            for cols, edges in ((3, True), (1000, False), (100_000, False)):
+                task = Task(1, cols, of, of, backward, edges=edges)
+                expression = strided_design(task, 4096).expression(task)
+                yield pytest.param(arch, "strided", expression, id=f"sm_{arch}-{expression}")
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize(
+    ("arch", "stem", "expression"), [one for arch in ARCHS for one in all_kernels(arch)]
+)
+def test_every_kernel_of_a_table_compiles_and_spills_nothing(arch, stem, expression):
+    (found,) = resources(Program(Build(stem, expression).source, (), expression), arch)
+    assert found.spill_bytes == found.stack_bytes == 0

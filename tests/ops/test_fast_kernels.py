@@ -1,0 +1,151 @@
+"""The fast kernels on the emulator, but for those of clusters, whose PTX it has no words for: values and hazards."""
+
+import pytest
+import torch
+
+from softmax_lib.ops.binaries import FOLDER
+from softmax_lib.ops.designs import Design, Strided, Task
+from softmax_lib.ops.slots import SETS
+from softmax_lib.xrays.xray import xray_launch
+
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+ROUNDING = {torch.float32: 1e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}
+"""Of a result: relative to the largest, for a probability and for a gradient of order 1."""
+
+DESIGNS = (
+    Design("warp", 8, 64),
+    Design("warp", 16, 64),
+    Design("warp", 32, 64),
+    Design("block", 1, 64, stores="L2"),
+    Design("block", 1, 64, registers=1, shared=4, stores="STREAMING"),
+    Design("block", 1, 64, streamed=True),
+    Design("grid", 3, 64, registers=2, shared=2),
+    Design("grid", 2, 64, streamed=True),
+)
+
+
+def name_of(dtype):
+    return str(dtype).removeprefix("torch.")
+
+
+def rows_like(shape, dtype, offset):
+    """Noise, and behind it NaN; `offset` numbers from where memory begins."""
+    numbers = torch.full((shape.numel() + offset + 9,), torch.nan, dtype=dtype)
+    rows = numbers[offset : offset + shape.numel()].view(shape)
+    rows.copy_(torch.randn(shape, generator=torch.Generator().manual_seed(7)) * 3)
+    return rows, numbers
+
+
+def expected(first, grad, log):
+    if grad is None:
+        return torch.log_softmax(first.double(), -1) if log else torch.softmax(first.double(), -1)
+    y, g = first.double(), grad.double()
+    return g - y.exp() * g.sum(-1, keepdim=True) if log else y * (g - (y * g).sum(-1, keepdim=True))
+
+
+def launch(design, task, first, grad, result):
+    rows, cols = first.shape
+    arguments = [first, grad, result, rows, cols, cols, cols if grad is not None else 0, cols]
+    blocks = design.blocks(rows)
+    if design.regime == "grid":
+        blocks = design.blocks(2)  # two rows at once; each team takes several
+        arguments.append(torch.zeros(SETS * blocks, 2, dtype=torch.int64).numpy().view("uint64"))
+    return xray_launch(
+        FOLDER / f"{design.regime}.cu", blocks, design.threads, arguments, kernel=design.expression(task),
+        shared_bytes=design.shared_bytes, cooperative=design.regime == "grid",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=str)
+@pytest.mark.parametrize("backward", [False, True], ids=["forward", "backward"])
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+@pytest.mark.parametrize(("cols", "offset", "log"), [(96, 0, False), (203, 1, True), (5, 3, False)])
+def test_a_design_is_right_and_has_no_hazard(design, backward, dtype, cols, offset, log):
+    edges = bool(offset)
+    task = Task(5, cols, name_of(dtype), name_of(dtype), backward, log, edges)
+    design = design.fit(task)
+    if design is None:
+        pytest.skip("these rows do not fit")
+    shape = torch.Size((5, cols))
+    first, _ = rows_like(shape, dtype, offset)
+    if backward:
+        first.copy_(expected(first, None, log))
+    grad = rows_like(shape, dtype, offset)[0].flip(0).contiguous() if backward else None
+    result, around = rows_like(shape, dtype, offset)
+    result.fill_(torch.nan)
+    found = launch(design, task, first, grad, result)
+    # where the first half of a word is one block's and the second another's, hazards see one word
+    halves = design.regime == "grid" and offset % 2 and dtype.itemsize == 2
+    assert [one for one in found.hazards if not (halves and one.kind == "race")] == []
+    wanted = expected(first, grad, log)
+    worst = (result.double() - wanted).abs().max() / wanted.abs().max()
+    assert worst <= ROUNDING[dtype]
+    assert torch.isnan(around[:offset]).all()
+    assert torch.isnan(around[offset + shape.numel() :]).all()
+
+
+def test_sixteen_bits_become_float32_on_the_way():
+    task = Task(3, 200, "bfloat16", "float32")
+    first, _ = rows_like(torch.Size((3, 200)), torch.bfloat16, 0)
+    result = torch.full((3, 200), torch.nan)
+    launch(Design("block", 1, 64).fit(task), task, first, None, result)
+    torch.testing.assert_close(result.double(), expected(first, None, False), rtol=1e-5, atol=1e-8)
+    task = Task(3, 200, "float32", "bfloat16", backward=True)
+    made = torch.full((3, 200), torch.nan, dtype=torch.bfloat16)
+    grad = rows_like(torch.Size((3, 200)), torch.float32, 0)[0].flip(0).contiguous()
+    launch(Design("block", 1, 64).fit(task), task, result, grad, made)
+    torch.testing.assert_close(made.double(), expected(result, grad, False), rtol=1e-2, atol=1e-4)
+
+
+SPECIAL = {
+    "nothing but -inf": [-torch.inf] * 200,
+    "a half of -inf": [-torch.inf] * 100 + [1.0] * 100,
+    "one NaN": [1.0] * 150 + [torch.nan] + [1.0] * 49,
+    "an inf": [1.0] * 10 + [torch.inf] + [1.0] * 189,
+    "the largest beside the smallest": [3e38, -3e38] * 100,
+    "far below zero": [-1e30] * 200,
+}
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=str)
+@pytest.mark.parametrize("log", [False, True], ids=["softmax", "log_softmax"])
+def test_infinities_and_nans_are_torchs(design, log):
+    x = torch.tensor([*SPECIAL.values()])
+    task = Task(*x.shape, "float32", "float32", log=log)
+    result = torch.empty_like(x)
+    design = design.fit(task)
+    if design is None:
+        pytest.skip("these rows do not fit")
+    launch(design, task, x, None, result)
+    function = torch.log_softmax if log else torch.softmax
+    torch.testing.assert_close(result, function(x, -1), equal_nan=True)
+
+
+@pytest.mark.parametrize("backward", [False, True], ids=["forward", "backward"])
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+@pytest.mark.parametrize(
+    ("inner", "design"),
+    [
+        (37, Strided(1, 32, 2, 0)), (5, Strided(1, 8, 8, 8)), (40, Strided(8, 4, 16, 4)), (40, Strided(8, 8, 4, 0)),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_rows_along_another_dimension(inner, design, dtype, backward):
+    if design.count > 1:
+        design = Strided(16 // dtype.itemsize, *list(vars(design).values())[1:])
+    shape = torch.Size((2, 43, inner))
+    first, _ = rows_like(shape, dtype, 0)
+    turned = lambda x: x.movedim(1, -1)  # noqa: E731
+    if backward:
+        first.copy_(torch.softmax(first.double(), 1))
+    grad = rows_like(shape, dtype, 0)[0].flip(0).contiguous() if backward else None
+    result = torch.full(shape, torch.nan, dtype=dtype)
+    task = Task(2 * inner, 43, name_of(dtype), name_of(dtype), backward, edges=design.count == 1)
+    found = xray_launch(
+        FOLDER / "strided.cu", design.blocks(2, inner), design.threads, [first, grad, result, 43, inner],
+        kernel=design.expression(task),
+    )  # fmt: skip
+    assert found.hazards == ()
+    wanted = expected(turned(first), None if grad is None else turned(grad), False)
+    worst = (turned(result).double() - wanted).abs().max() / wanted.abs().max()
+    assert worst <= ROUNDING[dtype]

@@ -1,0 +1,44 @@
+"""softmax() and log_softmax() where there is no GPU, and what they say of bad input anywhere."""
+
+import pytest
+import torch
+
+from softmax_lib import log_softmax, softmax
+from softmax_lib.errors import NoSuchDimension, SoftmaxLibError, WrongType
+from softmax_lib.ops.plans import positive
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [(softmax, torch.softmax), (log_softmax, torch.log_softmax)]
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_tensors_on_the_cpu_are_torchs(ours, theirs, dtype):
+    x = torch.randn(3, 5, dtype=dtype, requires_grad=True)
+    y = ours(x, 0)
+    assert torch.equal(y, theirs(x, 0))
+    y.sum().backward()
+    assert x.grad is not None
+    assert torch.equal(ours(x, dtype=torch.float64), theirs(x, -1, dtype=torch.float64))
+    out = torch.empty_like(x, requires_grad=False)
+    assert ours(x.detach(), 1, out=out) is out
+    assert torch.equal(out, theirs(x, 1))
+
+
+def test_what_is_no_tensor_is_refused():
+    with pytest.raises(WrongType, match=r"x is a list; softmax takes a torch\.Tensor"):
+        softmax([1.0])
+
+
+@pytest.mark.parametrize(
+    ("dim", "dims", "at"), [(0, 2, 0), (-1, 2, 1), (-2, 2, 0), (0, 0, 0), (-1, 0, 0)]
+)
+def test_dimensions_count_from_either_end(dim, dims, at):
+    assert positive(dim, dims) == at
+
+
+@pytest.mark.parametrize(("dim", "dims"), [(2, 2), (-3, 2), (1, 0)])
+def test_a_dimension_that_is_not_there_is_an_index_error_of_ours(dim, dims):
+    with pytest.raises(NoSuchDimension, match=f"dim is {dim}; a tensor of {dims} dimension"):
+        positive(dim, dims)
+    assert issubclass(NoSuchDimension, (IndexError, ValueError))
+    assert issubclass(NoSuchDimension, SoftmaxLibError)

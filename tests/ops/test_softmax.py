@@ -1,0 +1,577 @@
+"""softmax() on a GPU: torch's results in every regime, its gradients, and its ways of being called."""
+
+import itertools
+import random
+import threading
+import time
+
+import pytest
+import torch
+
+from softmax_lib import log_softmax, softmax
+from softmax_lib.errors import BadInput, NoSuchDimension, WrongType
+from softmax_lib.ops import operators, plans, slots
+from softmax_lib.ops.designs import Task
+from softmax_lib.ops.tables import table_for
+
+pytestmark = pytest.mark.gpu
+
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+FUNCTIONS = ((softmax, torch.softmax), (log_softmax, torch.log_softmax))
+
+# Row lengths on both sides of each limit of the tables, with and without numbers at the edges; then rows
+# that are longer than a GPU holds. The numbers of rows are those of a wave and more, of one, of few.
+LENGTHS = (
+    (1, 1000), (2, 1000), (3, 1000), (96, 128), (128, 4096), (129, 300), (257, 300), (500, 300), (1000, 200), (1024, 5000),
+    (2047, 300), (4096, 300), (4097, 200), (8192, 150), (16384, 140), (16387, 140), (32768, 200), (32769, 140), (50257, 300),
+    (50257, 128), (65536, 140), (65539, 8), (131072, 64), (131073, 140), (131072, 3), (262144, 40), (262147, 8), (400_001, 140),
+    (1 << 20, 1), (1 << 20, 9), (3_000_001, 3), (4_200_000, 2), (9_000_001, 2), (5_000_000, 133),
+)  # fmt: skip
+
+
+def name_of(dtype):
+    return str(dtype).removeprefix("torch.")
+
+
+def noise(*shape, dtype=torch.float32, scale=3.0, seed=0):
+    generator = torch.Generator("cuda").manual_seed(seed)
+    return torch.randn(*shape, device="cuda", generator=generator).mul_(scale).to(dtype)
+
+
+def error(found, wanted):
+    """The largest error of probabilities, each as a share of its own; of logarithms, as a share of the largest."""
+    least = torch.finfo(found.dtype).tiny  # below it there is less than half a rounding
+    found, wanted = found.double(), wanted.double()
+    size = wanted.abs().max() if wanted.min() < 0 else wanted + 1e-6 * wanted.max()
+    return ((found - wanted).abs() / (size + least)).max().item()
+
+
+def assert_as_good(ours, theirs, exact):
+    """At most twice torch's error against float64, or two roundings where torch happens to have less."""
+    two_roundings = 2 * torch.finfo(ours.dtype).eps
+    assert error(ours, exact) <= 2 * max(error(theirs, exact), two_roundings)
+
+
+def assert_gradient_as_good(ours, theirs, exact, grad):
+    """The same of gradients; they are differences, so that the largest numbers say what rounding may change."""
+    size = exact.abs().max() + exact.abs().mean() + grad.abs().max().double() * 1e-3
+    worst, torchs = ((one.double() - exact).abs().max() / size for one in (ours, theirs))
+    assert worst <= 2 * max(torchs, 2 * torch.finfo(ours.dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+@pytest.mark.parametrize(("cols", "rows"), LENGTHS)
+def test_rows_of_every_length_are_as_good_as_torchs(cols, rows, dtype):
+    if rows * cols > 3e8 and dtype is torch.float32:
+        rows //= 2
+    x = noise(rows, cols, dtype=dtype)
+    sample = torch.unique(
+        torch.tensor([0, 1, rows // 2, rows - 2, rows - 1], device="cuda").clamp(0, rows - 1)
+    )
+    for ours, theirs in FUNCTIONS:
+        out = torch.full((rows * cols + 64,), torch.nan, device="cuda", dtype=dtype)
+        y = ours(x, out=out[32 : 32 + rows * cols].view(rows, cols))
+        assert not torch.isnan(y).any()
+        assert torch.isnan(out[:32]).all()
+        assert torch.isnan(out[32 + rows * cols :]).all()
+        assert_as_good(y[sample], theirs(x[sample], -1), theirs(x[sample].double(), -1))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+@pytest.mark.parametrize(("cols", "rows"), LENGTHS)
+def test_gradients_are_as_good_as_torchs(cols, rows, dtype):
+    rows = max(1, min(rows, int(1e8) // cols))
+    x = noise(rows, cols, dtype=dtype)
+    grad = noise(rows, cols, dtype=dtype, seed=1)
+    for (_, theirs), log in zip(FUNCTIONS, (False, True), strict=True):
+        y = theirs(x, -1)
+        found = operators._backward(y, grad, -1, log, dtype)
+        backward = torch._log_softmax_backward_data if log else torch._softmax_backward_data
+        exact = backward(grad.double(), y.double(), -1, torch.float64)
+        assert_gradient_as_good(found, backward(grad, y, -1, dtype), exact, grad)
+
+
+SHAPES = (
+    (), (1,), (7,), (0,), (0, 5), (5, 0), (3, 1), (1, 3), (2, 3, 4), (4, 1, 6), (2, 37, 64), (2, 40, 8), (3, 1000, 7), (64, 300, 128),
+    (2, 3, 4, 5, 6), (2, 5000, 64), (4096, 512), (100, 3000, 40),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_every_dimension_is_as_good_as_torchs(shape, dtype):
+    x = noise(*shape, dtype=dtype) if shape else torch.tensor(2.0, device="cuda", dtype=dtype)
+    for dim in range(-max(1, len(shape)), max(1, len(shape))):
+        for ours, theirs in FUNCTIONS:
+            leaf, reference, exact = (
+                one.detach().clone().requires_grad_() for one in (x, x, x.double())
+            )
+            y = ours(leaf, dim)
+            made = theirs(reference, dim), theirs(exact, dim)
+            assert y.shape == x.shape
+            assert y.is_contiguous()
+            grad = torch.randn_like(y)
+            for one in (y, *made):
+                one.backward(grad.to(one.dtype))
+            if not x.numel():
+                continue
+            assert_as_good(y, *made)
+            assert_gradient_as_good(leaf.grad, reference.grad, exact.grad, grad)
+
+
+@pytest.mark.parametrize(
+    "cols", [5, 200, 1000, 4099, 40_000, 131_072, 300_001, 1_100_000, 9_000_001]
+)
+def test_infinities_and_nans_are_torchs(cols):
+    x = noise(8, cols)
+    x[0] = -torch.inf
+    x[1, : cols // 2] = -torch.inf
+    x[2, cols // 3] = torch.nan
+    x[3, -1] = torch.inf
+    x[4, ::2], x[4, 1::2] = 3e38, -3e38
+    x[5] = -1e30
+    x[6] -= 1e6
+    x[7, 1:] = -torch.inf
+    for dtype in DTYPES:
+        for ours, theirs in FUNCTIONS:
+            made = theirs(x.to(dtype), -1)
+            torch.testing.assert_close(ours(x.to(dtype)), made, equal_nan=True)
+            # in float32 for comparison: a log of many is near 16
+            assert torch.equal(ours(x.to(dtype)).isnan(), made.isnan())
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+def test_torchs_own_samples(dtype):
+    invocations = pytest.importorskip("torch.testing._internal.common_methods_invocations")
+    found = [op for op in invocations.op_db if op.name in ("softmax", "log_softmax")]
+    assert len(found) >= 4
+    for op in found:
+        ours = softmax if op.name == "softmax" else log_softmax
+        for sample in op.sample_inputs("cuda", dtype, requires_grad=dtype is torch.float32):
+            theirs = op(sample.input, *sample.args, **sample.kwargs)
+            made = ours(sample.input, *sample.args, **sample.kwargs)
+            torch.testing.assert_close(made, theirs)
+            if made.requires_grad and made.numel():
+                grad = torch.randn_like(made)
+                pairs = (torch.autograd.grad(one, sample.input, grad) for one in (made, theirs))
+                torch.testing.assert_close(*pairs)
+
+
+def test_gradients_of_gradients():
+    for ours, theirs in FUNCTIONS:
+        for dim in (0, 1):
+            x = noise(4, 33).requires_grad_()
+            v = noise(4, 33, seed=1).requires_grad_()
+            w = noise(4, 33, seed=2)
+            found = []
+            for function, made in ((ours, x), (theirs, x.double())):
+                (first,) = torch.autograd.grad(
+                    function(made, dim), made, v.to(made.dtype), create_graph=True
+                )
+                found.append(torch.autograd.grad(first, (x, v), w.to(made.dtype)))
+            torch.testing.assert_close(*found, rtol=1e-4, atol=1e-5)
+
+
+def test_gradcheck_against_differences():
+    x = noise(3, 7).double().requires_grad_()
+    for ours, _ in FUNCTIONS:
+        as_double = lambda one, ours=ours: ours(one.float()).double()  # noqa: E731
+        assert torch.autograd.gradcheck(as_double, x, eps=1e-2, atol=1e-2)
+        assert torch.autograd.gradgradcheck(as_double, x, eps=1e-2, atol=2e-2)
+
+
+def test_a_graph_that_was_freed_says_so():
+    x = noise(3, 4).requires_grad_()
+    y = softmax(x).sum()
+    y.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        y.backward()
+
+
+# ---- memory
+
+
+def layouts(x):
+    """Tensors of other strides and offsets with x's numbers, by what they are called."""
+    rows, cols = x.shape
+    wide = torch.zeros(rows, cols + 3, dtype=x.dtype, device="cuda")
+    wide[:, 1 : cols + 1] = x
+    yield "a slice", wide[:, 1 : cols + 1]
+    yield "transposed", x.t().contiguous().t()
+    apart = torch.zeros(rows, cols, 2, dtype=x.dtype, device="cuda")
+    apart[..., 1] = x
+    yield "every other", apart[..., 1]
+    for offset in (1, 2, 3, 8, 33):
+        buffer = torch.zeros(x.numel() + offset, dtype=x.dtype, device="cuda")
+        buffer[offset:] = x.flatten()
+        yield f"{offset} behind", buffer[offset:].view(rows, cols)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+@pytest.mark.parametrize(
+    "shape", [(300, 5), (300, 96), (200, 1000), (20, 4099), (9, 40_000), (2, 600_000)]
+)
+def test_strides_and_offsets_change_nothing(shape, dtype):
+    x = noise(*shape, dtype=dtype)
+    for ours, theirs in FUNCTIONS:
+        exact, made = theirs(x.double(), -1), theirs(x, -1)
+        grad = noise(*shape, dtype=dtype, seed=1)
+        for name, other in layouts(x):
+            assert_as_good(ours(other), made, exact)
+            leaf = other.detach().requires_grad_()
+            ours(leaf).backward(dict(layouts(grad))[name])
+            reference, double = (one.detach().clone().requires_grad_() for one in (x, x.double()))
+            theirs(reference, -1).backward(grad)
+            theirs(double, -1).backward(grad.double())
+            assert_gradient_as_good(leaf.grad, reference.grad, double.grad, grad)
+
+
+def test_many_dimensions_in_any_order():
+    x = noise(3, 4, 5, 6, dtype=torch.bfloat16)
+    for order in itertools.permutations(range(4)):
+        for dim in range(4):
+            made = softmax(x.permute(order), dim)
+            torch.testing.assert_close(made, torch.softmax(x.permute(order), dim))
+            assert made.is_contiguous()
+    expanded = noise(1, 7, 40).expand(5, 7, 40)
+    torch.testing.assert_close(softmax(expanded), torch.softmax(expanded, -1))
+
+
+@pytest.mark.parametrize(
+    "shape", [(100, 96), (50, 1000), (9, 40_001), (2, 1 << 20), (1, 9_000_001)]
+)
+def test_in_place(shape):
+    x = noise(*shape)
+    wanted = torch.softmax(x, -1)
+    assert softmax(x, out=x) is x
+    torch.testing.assert_close(x, wanted)
+    x = noise(*shape)
+    wanted = torch.softmax(x, 0)
+    softmax(x, 0, out=x)
+    torch.testing.assert_close(x, wanted)
+
+
+def test_an_out_that_is_not_in_one_piece():
+    x = noise(30, 40)
+    out = torch.zeros(40, 30, device="cuda").t()
+    assert softmax(x, out=out) is out
+    torch.testing.assert_close(out, torch.softmax(x, -1))
+
+
+def test_other_dtypes_on_the_way():
+    x = noise(20, 1000, dtype=torch.bfloat16)
+    for ours, theirs in FUNCTIONS:
+        for to in (torch.float32, torch.float16, torch.float64, torch.bfloat16):
+            torch.testing.assert_close(ours(x, dtype=to), theirs(x, -1, dtype=to))
+        whole = torch.arange(12, device="cuda").view(3, 4)
+        torch.testing.assert_close(
+            ours(whole, dtype=torch.float32), theirs(whole, -1, dtype=torch.float32)
+        )
+        out = torch.empty(20, 1000, device="cuda")
+        torch.testing.assert_close(ours(x, dtype=torch.float32, out=out), theirs(x.float(), -1))
+        assert ours(x.double()).dtype == torch.float64
+        leaves = [x.detach().clone().requires_grad_() for _ in range(2)]
+        for function, leaf in zip((ours, theirs), leaves, strict=True):
+            function(leaf, -1, dtype=torch.float32).square().sum().backward()
+        torch.testing.assert_close(leaves[0].grad, leaves[1].grad)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("shape", "dim"),
+    [
+        ((40_000, 60_000), 1),
+        ((2_200_000_000, 1), 1),
+        ((1, 2_200_000_000), 1),
+        ((3, 30_000, 30_000), 1),
+    ],
+    ids=str,
+)
+def test_more_than_two_to_the_31_elements(shape, dim):
+    x = torch.empty(shape, dtype=torch.bfloat16, device="cuda")
+    for part in x.view(-1).split(1 << 30):
+        part.normal_()
+    y = softmax(x, dim)
+    # the last row, in parts: torch's own stops at a row of 2^31
+    first, made = (one.movedim(dim, -1).flatten(0, -2)[-1] for one in (x, y))
+    whole = sum(part.double().exp().sum() for part in first.split(1 << 26))
+    for part, of in ((first[:1000], made[:1000]), (first[-1000:], made[-1000:])):
+        torch.testing.assert_close(of.double(), part.double().exp() / whole, rtol=8e-3, atol=0)
+
+
+# ---- ways of being called
+
+
+def test_a_compiled_function_has_no_break_and_a_gradient():
+    for ours, theirs in FUNCTIONS:
+        torch._dynamo.reset()
+        function = torch.compile(lambda x, ours=ours: ours(x * 2, 1) + 1, fullgraph=True)
+        x = noise(8, 300).requires_grad_()
+        y = function(x)
+        torch.testing.assert_close(y, theirs(x * 2, 1) + 1)
+        grad = noise(8, 300, seed=1)
+        wanted = torch.autograd.grad(theirs(x * 2, 1), x, grad)
+        torch.testing.assert_close(torch.autograd.grad(y, x, grad), wanted, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(function(noise(9, 301)), theirs(noise(9, 301) * 2, 1) + 1)
+
+
+def test_the_operators_are_what_torch_asks_of_operators():
+    for log in (False, True):
+        x = noise(4, 33).requires_grad_()
+        torch.library.opcheck(operators.softmax_operator, (x, -1, log, torch.float32))
+        y = (log_softmax if log else softmax)(x).detach().requires_grad_()
+        grad = noise(4, 33, seed=1).requires_grad_()
+        torch.library.opcheck(operators.gradient_operator, (y, grad, -1, log, torch.float32))
+
+
+@pytest.mark.parametrize(
+    ("rows", "cols"), [(128, 96), (64, 4096), (8, 131_072), (16, 262_144), (2, 1 << 20)]
+)
+def test_a_graph_replays_on_new_numbers(rows, cols):
+    x = noise(rows, cols)
+    softmax(x)
+    graph = torch.cuda.CUDAGraph()
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph):
+        y = softmax(x)
+        z = softmax(y * cols)
+    for seed in range(5):
+        x.copy_(noise(rows, cols, seed=seed))
+        graph.replay()
+        eager = softmax(x)  # beside the graph's own, on the same stream
+        torch.testing.assert_close(y, torch.softmax(x, -1))
+        assert torch.equal(y, eager)
+        torch.testing.assert_close(z, torch.softmax(y * cols, -1))
+
+
+def test_a_graph_captured_before_anything_else_has_slots_of_its_own(monkeypatch):
+    x = noise(1, 1 << 20)
+    softmax(x)
+    monkeypatch.setattr(slots, "_reserved", {})
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = softmax(x)
+    for seed in range(3):
+        x.copy_(noise(1, 1 << 20, seed=seed))
+        graph.replay()
+        torch.testing.assert_close(y, torch.softmax(x, -1))
+
+
+def test_it_runs_on_the_current_stream():
+    x = torch.zeros(4096, 4096, device="cuda")
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(20_000_000)
+        x.fill_(1.0)
+        x[:, 0] = 5.0
+        y = softmax(x)
+    stream.synchronize()
+    torch.testing.assert_close(y, torch.softmax(x, -1))
+
+
+def test_vmap_and_jacobians():
+    x = noise(5, 6, 7)
+    for ours, theirs in FUNCTIONS:
+        for in_dim in range(3):
+            for dim in (0, 1, -1):
+                made, wanted = (
+                    torch.func.vmap(lambda one, f=f, d=dim: f(one, d), in_dims=in_dim)(x)
+                    for f in (ours, theirs)
+                )
+                torch.testing.assert_close(made, wanted)
+        torch.testing.assert_close(torch.func.vmap(ours)(x), theirs(x, -1))
+        made, wanted = (
+            torch.func.jacrev(lambda one, f=f: f(one, -1))(x[0, 0]) for f in (ours, theirs)
+        )
+        torch.testing.assert_close(made, wanted)
+        made, wanted = (
+            torch.func.hessian(lambda one, f=f: f(one, -1)[0])(x[0, 0]) for f in (ours, theirs)
+        )
+        torch.testing.assert_close(made, wanted)
+        both = torch.func.vmap(torch.func.grad(lambda one, f=ours: f(one, -1).square().sum()))
+        other = torch.func.vmap(torch.func.grad(lambda one, f=theirs: f(one, -1).square().sum()))
+        torch.testing.assert_close(both(x[0]), other(x[0]))
+        scalars = torch.func.vmap(torch.func.vmap(lambda one, f=ours: f(one, 0)))(x[0])
+        torch.testing.assert_close(scalars, theirs(x[0][..., None], -1)[..., 0])
+
+
+def test_forward_derivatives_are_torchs():
+    x, t = noise(3, 5), noise(3, 5, seed=1)
+    for ours, theirs in FUNCTIONS:
+        made = torch.func.jvp(lambda one, f=ours: f(one, -1), (x,), (t,))
+        torch.testing.assert_close(
+            made, torch.func.jvp(lambda one, f=theirs: f(one, -1), (x,), (t,))
+        )
+
+
+def test_autocast_makes_it_float32_as_torchs():
+    x = noise(30, 1000, dtype=torch.bfloat16)
+    with torch.autocast("cuda", torch.bfloat16):
+        for ours, theirs in FUNCTIONS:
+            made = ours(x)
+            assert made.dtype == theirs(x, -1).dtype == torch.float32
+            torch.testing.assert_close(made, theirs(x, -1))
+
+
+def test_fake_tensors_and_subclasses():
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        x = torch.empty(4, 5, 6, device="cuda", dtype=torch.bfloat16)
+        assert softmax(x, 1).shape == (4, 5, 6)
+        assert softmax(x, 1, dtype=torch.float32).dtype == torch.float32
+    weight = torch.nn.Parameter(noise(3, 5))
+    assert softmax(weight).requires_grad
+    with torch.inference_mode():
+        torch.testing.assert_close(softmax(weight), torch.softmax(weight, -1))
+
+
+# ---- again and again
+
+
+@pytest.mark.parametrize(
+    ("rows", "cols"),
+    [(1000, 96), (64, 4099), (300, 50_257), (64, 131_072), (16, 262_144), (1, 1 << 20)],
+)
+def test_it_gives_the_same_bits_each_time(rows, cols):
+    for dtype in DTYPES:
+        x = noise(rows, cols, dtype=dtype)
+        y, dx = softmax(x), operators._backward(x, x, -1, False, dtype)
+        for _ in range(20):
+            assert torch.equal(softmax(x), y)
+            assert torch.equal(operators._backward(x, x, -1, False, dtype), dx)
+
+
+def test_plans_are_bounded_and_found_again(monkeypatch):
+    monkeypatch.setattr(plans, "KEPT_AT_MOST", 8)
+    for _ in range(2):
+        for cols in range(1, 30):
+            x = noise(3, cols)
+            torch.testing.assert_close(softmax(x), torch.softmax(x, -1))
+            assert len(plans._of_this_thread.plans) <= 8
+
+
+def work(seed, until, failures):
+    """In a thread with a stream of its own: random shapes, each checked."""
+    chosen = random.Random(seed)
+    shapes = (
+        (128, 96),
+        (40, 1000),
+        (64, 4097),
+        (5, 50_257),
+        (8, 131_072),
+        (16, 262_144),
+        (1, 1 << 20),
+        (3, 1 << 20),
+        (20, 30, 40),
+    )
+    try:
+        with torch.cuda.stream(torch.cuda.Stream()):
+            while time.monotonic() < until:
+                shape = chosen.choice(shapes)
+                x = torch.randn(shape, device="cuda", dtype=chosen.choice(DTYPES))
+                dim = chosen.randrange(-1, x.dim() - 1)
+                y, wanted = softmax(x, dim), torch.softmax(x.float(), dim)
+                assert (y.float() - wanted).abs().max() <= 0.01, (shape, dim)
+    except BaseException as failure:
+        failures.append(failure)
+
+
+@pytest.mark.parametrize("seconds", [5, pytest.param(60, marks=pytest.mark.full)])
+def test_eight_threads_on_eight_streams(seconds):
+    failures = []
+    until = time.monotonic() + seconds
+    threads = [threading.Thread(target=work, args=(seed, until, failures)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(seconds + 120)
+    assert failures == []
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def random_case(chosen):
+    """A tensor of random shape, strides, dtype and offset, and a dimension."""
+    dims = chosen.choice((1, 2, 2, 2, 3, 4))
+    longest = chosen.choice((8, 64, 300, 5000, 70_000))
+    shape = [chosen.choice((1, 2, 3, 5, chosen.randint(1, 40))) for _ in range(dims)]
+    shape[chosen.randrange(dims)] = chosen.randint(1, longest)
+    dtype = chosen.choice(DTYPES)
+    steps = [chosen.choice((1, 1, 1, 2)) for _ in shape]
+    offset = chosen.choice((0, 0, 1, 3, 8, 17))
+    whole = [
+        size * step + chosen.choice((0, 0, 1, 4)) for size, step in zip(shape, steps, strict=True)
+    ]
+    numbers = torch.randn(torch.Size(whole).numel() + offset, device="cuda").mul_(4).to(dtype)
+    order = list(range(dims))
+    if chosen.random() < 0.3:
+        chosen.shuffle(order)
+    x = numbers[offset:].view(whole)
+    for axis, (size, step) in enumerate(zip(shape, steps, strict=True)):
+        x = x.narrow(axis, 0, size * step)
+        x = x[(slice(None),) * axis + (slice(None, None, step),)]
+    return x.permute(order), chosen.randrange(-dims, dims)
+
+
+@pytest.mark.parametrize("cases", [200, pytest.param(5000, marks=pytest.mark.full)])
+def test_random_tensors(cases):
+    chosen = random.Random(cases)
+    for number in range(cases):
+        x, dim = random_case(chosen)
+        log = chosen.random() < 0.5
+        ours, theirs = FUNCTIONS[log]
+        leaf = x.detach().clone(memory_format=torch.preserve_format).requires_grad_()
+        exact = x.double().requires_grad_()
+        y, wanted = ours(leaf, dim), theirs(exact, dim)
+        grad = torch.randn_like(y)
+        y.backward(grad)
+        wanted.backward(grad.double())
+        rough = 2e-5 if x.dtype is torch.float32 else 2e-2
+        told = f"case {number}: {x.shape} {x.stride()} {x.dtype} dim {dim} log {log}"
+        assert error(y.detach(), wanted.detach()) <= rough, told
+        assert error(ours(x, dim), wanted.detach()) <= rough, told
+        size = exact.grad.abs().max() + 1
+        if log:  # of rounded logarithms, exponentials are as far off as those are long
+            size = size * (1 + wanted.detach().abs().max() * grad.sum(dim).abs().max())
+        assert (leaf.grad.double() - exact.grad).abs().max() <= rough * size, told
+
+
+# ---- bad input
+
+
+def test_bad_input_is_told_in_a_sentence():
+    x = noise(3, 4)
+    with pytest.raises(NoSuchDimension, match="dim is 2; a tensor of 2 dimensions takes -2 to 1"):
+        softmax(x, 2)
+    with pytest.raises(NoSuchDimension):
+        softmax(x.requires_grad_(), -3)
+    x = x.detach()
+    with pytest.raises(WrongType, match=r"x is torch\.int64; softmax takes floating-point numbers"):
+        softmax(torch.ones(3, 4, dtype=torch.int64, device="cuda"))
+    with pytest.raises(WrongType, match=r"out is torch\.float64; the result is torch\.float32"):
+        softmax(x, out=torch.empty(3, 4, dtype=torch.float64, device="cuda"))
+    with pytest.raises(BadInput, match=r"out has shape \(4, 3\) and x has \(3, 4\)"):
+        softmax(x, out=torch.empty(4, 3, device="cuda"))
+    with pytest.raises(BadInput, match="out is on cpu"):
+        softmax(x, out=torch.empty(3, 4))
+    with pytest.raises(WrongType, match="out is a list"):
+        softmax(x, out=[])
+    numbers = noise(100)
+    with pytest.raises(BadInput, match="overlaps"):
+        softmax(numbers[:50], out=numbers[10:60])
+    with pytest.raises(BadInput, match="overlaps"):
+        softmax(numbers[:16].view(4, 4), out=numbers[:16].view(4, 4).t())
+    with pytest.raises(BadInput, match="has no gradient"):
+        softmax(x.clone().requires_grad_(), out=torch.empty_like(x))
+    with pytest.raises(RuntimeError, match="not implemented"):
+        softmax(x.to(torch.complex64))
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_this_gpus_table_takes_what_the_tests_ask(direction):
+    arch = 10 * torch.cuda.get_device_capability()[0] + torch.cuda.get_device_capability()[1]
+    regimes = set()
+    for cols, rows in LENGTHS:
+        task = Task(rows, cols, "float32", "float32", direction == "backward", edges=cols % 4 != 0)
+        regimes.add(next(table_for(arch).designs(task)).regime)
+    assert regimes >= {"warp", "block", "grid"}
