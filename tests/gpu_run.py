@@ -96,14 +96,13 @@ def digest_fast_kernels() -> dict[str, str]:
 
 
 def check_side_by_side() -> dict[str, dict[str, int]]:
-    """CUDA's functions, `softmax()` and the sanitizers, which leave most of a machine idle when they run alone."""
-    with ThreadPool(1 + len(FUNCTION_TESTS) + len(TOOLS)) as pool:
-        ops = pool.apply_async(run_gpu_tests, ("ops",))
+    """CUDA's functions and the sanitizers, which leave most of a machine idle when they run alone."""
+    with ThreadPool(len(FUNCTION_TESTS) + len(TOOLS)) as pool:
         functions = pool.map_async(run_functions, FUNCTION_TESTS)
         errors = dict(zip(TOOLS, pool.map(run_sanitizer, TOOLS), strict=True))
         counts = functions.get()
     total = {outcome: sum(one[outcome] for one in counts) for outcome in counts[0]}
-    return {"functions": total, "ops": ops.get(), "sanitizer_errors": errors}
+    return {"functions": total, "sanitizer_errors": errors}
 
 
 def check_sanitized() -> None:
@@ -130,16 +129,19 @@ def check_fast_kernels() -> None:
 
 
 def main() -> None:
-    """Run all of it and write the summary."""
-    summary = {
-        "gpu": gpu_facts(),
-        "date": today(),
-        "software": versions(),
-        "pytest": run_gpu_tests(*(name for name in GPU_TESTS if name != "ops")),
-        **check_side_by_side(),
-        "kernels": {name: kernel.digest for name, kernel in kernels.items()},
-        "fast_kernels": digest_fast_kernels(),
-    }
+    """Run all of it, `softmax()` beside the others, and write the summary."""
+    with ThreadPool(1) as pool:
+        ops = pool.apply_async(run_gpu_tests, ("ops",))
+        summary = {
+            "gpu": gpu_facts(),
+            "date": today(),
+            "software": versions(),
+            "pytest": run_gpu_tests(*(name for name in GPU_TESTS if name != "ops")),
+            **check_side_by_side(),
+            "ops": ops.get(),
+            "kernels": {name: kernel.digest for name, kernel in kernels.items()},
+            "fast_kernels": digest_fast_kernels(),
+        }
     SUMMARY.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(summary, indent=1))
 

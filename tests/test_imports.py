@@ -44,6 +44,7 @@ MAY_IMPORT = {
     "emulator": {
         "arrays", "errors", "files", "grids", "host_code", "kernel", "launch_spec", "parameters", "signature", "source",
     },
+    "ops": {"errors", "files", "gpu", "source"},
     "launch": {"errors", "source", "kernel", "registry", "arrays", "gpu", "emulator"},
     "checking": {"errors", "source", "kernel", "registry", "arrays", "reference", "gpu", "launch"},
     "records": {"errors", "words", "files", "registry"},
@@ -75,6 +76,7 @@ MAY_IMPORT = {
 NEVER = [
     ("records", "bench"), ("figures", "bench"), ("widgets", "registry"), ("emulator", "records"),
     ("reference", "errors"), ("launch", "checking"), ("gpu", "launch"), ("emulator", "launch"),
+    ("ops", "registry"),
 ]  # fmt: skip
 
 NO_TORCH = [*sorted(TRUNK), "emulator", "xrays", "records", "cli"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import logging
@@ -77,7 +78,8 @@ def cubin(build: Build, arch: int) -> tuple[bytes, str]:
     except OSError:
         _tell(arch, path.parent)
         held = _compile(build, arch)
-        replace_file(path, held)  # whole or not at all: another process may read it now
+        with contextlib.suppress(OSError):  # a full disk keeps nothing, and stops nobody
+            replace_file(path, held)  # whole or not at all: another process may read it now
     name, _, code = held.partition(b"\n")
     return code, name.decode()
 

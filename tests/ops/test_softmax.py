@@ -369,6 +369,17 @@ def test_it_runs_on_the_current_stream():
     torch.testing.assert_close(y, torch.softmax(x, -1))
 
 
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
+def test_a_tensor_on_another_gpu_than_the_current_one():
+    for shape in ((30, 1000), (1, 1 << 20), (4, 40, 64)):
+        x = noise(*shape).to("cuda:1").requires_grad_()
+        y = softmax(x, 1)
+        assert y.device == x.device
+        torch.testing.assert_close(y, torch.softmax(x, 1))
+        y.square().sum().backward()
+        assert torch.cuda.current_device() == 0
+
+
 def test_vmap_and_jacobians():
     x = noise(5, 6, 7)
     for ours, theirs in FUNCTIONS:

@@ -1,0 +1,113 @@
+"""Machine code of the fast kernels: compiled once, kept on disk, whatever happens to processes and disks."""
+
+import logging
+import os
+import subprocess
+import sys
+
+import pytest
+
+from softmax_lib.errors import NotAvailable
+from softmax_lib.ops import binaries
+from softmax_lib.ops.binaries import Build, cubin
+
+pytestmark = pytest.mark.nvrtc
+
+SMALL = Build("warp", "softmax_warp<Forward<float, float, 8, 1, 0, false, false, PLAIN>, 8, 64, 4>")
+
+CALL = f"""
+import sys
+from softmax_lib.ops.binaries import Build, cubin
+code, name = cubin({SMALL!r}, 75)
+print(len(code), name, "cupy" in sys.modules)
+"""
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(binaries, "_said", set())
+    return tmp_path / "softmax_lib" / "fast"
+
+
+def start(**environment):
+    """A process that asks for the kernel."""
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", CALL], env=os.environ | environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def test_it_is_compiled_once_and_says_so_once(cache, caplog):
+    with caplog.at_level(logging.WARNING, "softmax_lib"):
+        made = cubin(SMALL, 75)
+        cubin(Build("warp", SMALL.expression.replace("64, 4", "128, 4")), 75)
+        assert cubin(SMALL, 75) == made
+    (said,) = caplog.messages
+    assert said == f"softmax_lib compiles kernels for sm_75, once; they are kept in {cache}."
+    code, name = made
+    assert code.startswith(b"\x7fELF")
+    assert name.startswith("_Z12softmax_warp")
+
+
+def test_what_lies_on_disk_needs_no_compiler(cache):
+    first, second = start().communicate()[0], start().communicate()[0]
+    assert first.split()[:2] == second.split()[:2]
+    assert (first.split()[2], second.split()[2]) == ("True", "False")
+
+
+def test_flags_and_archs_are_kept_apart(cache):
+    other = Build(SMALL.stem, SMALL.expression, ("-ftz=true",))
+    paths = {SMALL.path(75), SMALL.path(90), other.path(75)}
+    assert len(paths) == 3
+
+
+def test_eight_processes_at_once_agree(cache):
+    processes = [start() for _ in range(8)]
+    said = {process.communicate()[0].rpartition(" ")[0] for process in processes}
+    assert [process.returncode for process in processes] == [0] * 8
+    assert len(said) == 1
+    assert list(cache.iterdir()) == [SMALL.path(75)]
+
+
+def test_a_compilation_that_was_killed_leaves_it_working(cache):
+    cache.mkdir(parents=True)
+    (cache / f"{SMALL.path(75).name}x1b2c3").write_bytes(b"half of")  # as replace_file names it
+    assert cubin(SMALL, 75)[0].startswith(b"\x7fELF")
+
+
+def test_a_home_that_cannot_be_written_leaves_it_working(tmp_path):
+    (tmp_path / "file").write_text("")
+    process = start(XDG_CACHE_HOME=str(tmp_path / "file" / "below"), PYTHONWARNINGS="ignore")
+    process.communicate()
+    assert process.returncode == 1  # a warning, which `-W error` makes an error
+    done = subprocess.run(
+        [sys.executable, "-c", CALL], env=os.environ | {"XDG_CACHE_HOME": str(tmp_path / "file" / "below")},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert "are built anew each time" in done.stderr
+
+
+def test_a_full_disk_leaves_it_working(cache, monkeypatch):
+    def fail(path, content):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(binaries, "replace_file", fail)
+    assert cubin(SMALL, 75)[0].startswith(b"\x7fELF")
+    assert not SMALL.path(75).exists()
+
+
+def test_a_damaged_file_is_made_anew(cache, monkeypatch):
+    def load(code, name):
+        if not code.startswith(b"\x7fELF"):
+            raise NotAvailable("The driver does not load a kernel.")
+        return 7
+
+    monkeypatch.setattr(binaries, "_function", load)
+    monkeypatch.setattr(binaries, "arch_of", lambda device: 75)
+    monkeypatch.setattr(binaries.torch.cuda, "set_device", lambda device: None)
+    cubin(SMALL, 75)
+    SMALL.path(75).write_bytes(b"softmax_warp\nnothing that a driver loads")
+    assert binaries.function(SMALL, 1234) == 7
+    assert cubin(SMALL, 75)[0].startswith(b"\x7fELF")
