@@ -40,6 +40,30 @@ def test_vectors_are_loaded_and_stored_whole():
     assert found.tolist() == [4, 3, 2, 1, 6, 5, 7]
 
 
+def test_blocks_wait_for_one_another_by_words_that_no_cache_keeps():
+    body = """
+    ulonglong2* said = (ulonglong2*)a;
+    if (threadIdx.x == 0) __stwt(&said[blockIdx.x], make_ulonglong2(1, 10 * blockIdx.x));
+    ulonglong2 heard = __ldcv(&said[threadIdx.x]);
+    while (heard.x != 1) heard = __ldcv(&said[threadIdx.x]);
+    b[4 * blockIdx.x + threadIdx.x] = heard.y;"""
+    given = zeros("unsigned long long", 8)
+    _, found = run(body, given, zeros("unsigned long long", 16), grid=4, block=4, cooperative=True)
+    assert found.tolist() == [0, 10, 20, 30] * 4
+
+
+def test_shared_memory_that_is_only_named_needs_no_bytes():
+    before = """
+    struct Row { const int* x; __device__ Row(const int* x, uint4*) : x(x) {} };
+    template <typename R> __device__ int first(const int* x) {
+        extern __shared__ uint4 chunks[];
+        R row(x, chunks);
+        return row.x[0];
+    }\n"""
+    body = "a[threadIdx.x] = first<Row>(a) + 1;"
+    assert run(body, like("int", 7), block=1, before=before).tolist() == [8]
+
+
 def test_each_address_is_of_one_memory():
     before = "__device__ int variable;\n"
     body = """
