@@ -68,7 +68,7 @@ MAY_IMPORT = {
     },
     "cli": {
         "bench", "checking", "emulator", "errors", "gpu", "kernel", "launch_options", "launch_words",
-        "records", "reference", "registry", "source", "xrays",
+        "ops", "records", "reference", "registry", "source", "xrays",
     },
 }  # fmt: skip
 

@@ -4,7 +4,7 @@
 //   shared   16 * SHARED * BLOCK bytes of the row, and a Pair per warp
 //   needs    rows that a block holds; any length where Row is streamed
 //   traffic  each input read once, the result written once; streamed inputs twice
-//   next     one block per SM holds a quarter of its registers' worth of row -> cluster
+//   next     a block has 64 K registers, and longer rows need more -> cluster
 #include "rows.cuh"
 
 template <typename Row, int BLOCK, int BLOCKS_AN_SM>

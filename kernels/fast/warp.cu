@@ -1,7 +1,7 @@
 // warp: LANES neighbouring threads per row, 1 to 32 of a warp; no shared memory, no barrier.
 //   first, second, result   (rows, cols), each with a stride between its rows, in numbers
 //   grid     rows * LANES / BLOCK, rounded up      block   BLOCK threads
-//   needs    rows that LANES threads hold: up to 8 KB
+//   needs    rows that LANES threads hold: up to 4 KB
 //   traffic  each input read once, the result written once
 //   next     longer rows need more threads -> block
 #include "rows.cuh"

@@ -20,6 +20,7 @@ def gather() -> dict[str, object]:
         "gpus": gpus,
         "cupy": cupys,
         "nvrtc": _nvrtc(),
+        "softmax_table": _softmax_table() if gpus else None,
         "cpp_compiler": _cpp_compiler(),
         "records": list(available()),
         "warnings": _warnings(cupys),
@@ -49,6 +50,20 @@ def _nvrtc() -> str | None:
     except SoftmaxLibError:
         return None
     return f"{version}, for sm_{archs[0]} to sm_{archs[-1]}"
+
+
+def _softmax_table() -> str:
+    """Where it is written which kernel `softmax()` takes on the current GPU, and who measured it."""
+    import torch
+
+    from softmax_lib.ops.tables import table_for
+
+    major, minor = torch.cuda.get_device_capability()
+    try:
+        table = table_for(10 * major + minor)
+    except NotAvailable as error:
+        return str(error)
+    return f"{table.name}, {f'measured on {table.measured_on}' if table.measured_on else 'not measured'}"
 
 
 def _cpp_compiler() -> str | None:

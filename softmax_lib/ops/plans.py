@@ -19,7 +19,7 @@ KEPT_AT_MOST = 512
 """Plans that a thread keeps: one for each (shape, strides, dtype, GPU) and way of asking."""
 
 FEW_BLOCKS = 64
-"""A strided kernel of so few blocks leaves most of a GPU idle: then moving the dimension is faster."""
+"""A strided kernel of fewer blocks would leave most of a GPU idle: the dimension is moved instead."""
 
 Plan = Callable[[Tensor, "Tensor | None", Tensor], object]
 """Computes from one tensor, or from a result and its gradient, into the last one."""

@@ -38,6 +38,7 @@ class Line:
 class Table:
     """Lines by direction and bytes of a number, and the GPU that they were measured on, if they were."""
 
+    name: str
     measured_on: str | None
     lines: dict[tuple[bool, int], tuple[Line, ...]]
 
@@ -74,11 +75,11 @@ def table_for(arch: int) -> Table:
         raise NotAvailable(
             f"This GPU has compute capability {arch / 10}; the kernels need 7.5 or more."
         )
-    return _read((FOLDER / f"sm_{older[-1]}.json").read_text(encoding="utf-8"))
+    return _read(FOLDER / f"sm_{older[-1]}.json")
 
 
-def _read(text: str) -> Table:
-    content = json.loads(text)
+def _read(path: Path) -> Table:
+    content = json.loads(path.read_text(encoding="utf-8"))
     lines = {
         (direction == "backward", size): tuple(
             _line(line) for line in content[f"{direction} {size}"]
@@ -86,7 +87,7 @@ def _read(text: str) -> Table:
         for direction in ("forward", "backward")
         for size in (4, 2)
     }
-    return Table(content["measured_on"], lines)
+    return Table(path.stem, content["measured_on"], lines)
 
 
 def _line(written: dict[str, Any]) -> Line:

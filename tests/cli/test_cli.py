@@ -30,6 +30,21 @@ def test_info_names_compiler_and_what_runs_where(capsys):
     assert "cpp compiler" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("capability", "said"),
+    [
+        ((9, 0), "sm_90, measured on NVIDIA H200"),
+        ((7, 5), "sm_75, not measured"),
+        ((7, 0), "compute capability 7.0"),
+    ],
+)
+def test_info_tells_whose_choice_of_kernels_softmax_goes_by(capsys, monkeypatch, capability, said):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda index: "a GPU")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
+    assert said in run_json(capsys, "info")["softmax_table"]
+
+
 def test_info_warns_of_two_cupys(capsys, monkeypatch):
     from importlib import metadata
 
