@@ -9,8 +9,11 @@ from .launch import run as run
 from .launch import trace as trace
 from .live.block_size_explorer import explore as explore
 from .measurements import measure as measure
+from .ops.adoption import patch_torch as patch_torch
 from .ops.functional import log_softmax as log_softmax
 from .ops.functional import softmax as softmax
+from .ops.modules import LogSoftmax as LogSoftmax
+from .ops.modules import Softmax as Softmax
 from .records.shelf import recorded as recorded
 from .registry import kernels as kernels
 from .widgets.questions import predict as predict

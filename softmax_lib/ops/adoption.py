@@ -1,0 +1,126 @@
+"""Adopting the kernels in a line: torch's own softmax replaced wherever the kernels take a call."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softmax_lib.errors import NotAvailable
+from softmax_lib.ops.functional import DTYPES, log_softmax, softmax
+
+_PLACES = (torch, torch.special, torch.nn.functional, Tensor)
+_FUNCTIONS = {"softmax": softmax, "log_softmax": log_softmax}
+
+_log = logging.getLogger("softmax_lib")
+_patches: list[Patch] = []
+
+
+class Patch:
+    """What `patch_torch` has replaced. `undo()` puts it back, as does leaving a `with` block."""
+
+    def __init__(self) -> None:
+        self._originals: list[tuple[Any, str, Any, bool]] = []
+        for place in _PLACES:
+            for name, ours in _FUNCTIONS.items():
+                original, is_own = getattr(place, name), name in vars(place)
+                self._originals.append((place, name, original, is_own))
+                setattr(place, name, _replacement(original, ours))
+
+    def undo(self) -> None:
+        """Put torch's own functions back; does nothing the second time."""
+        for place, name, original, is_own in self._originals:
+            if is_own:
+                setattr(place, name, original)
+            else:
+                delattr(place, name)  # a tensor has it from its base
+        self._originals = []
+        _patches.clear()
+
+    def __enter__(self) -> Patch:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.undo()
+
+
+def patch_torch() -> Patch:
+    """Let `torch.softmax`, `F.softmax`, `x.softmax()` and their logarithms call our kernels on a GPU.
+
+    So do modules and functions of torch that call these. What the kernels do not take falls through
+    to torch: tensors elsewhere, other dtypes, layouts and subclasses with functions of their own.
+    Returns what undoes it; when torch is patched already, the same again.
+    """
+    if not _patches:
+        _patches.append(Patch())
+    return _patches[0]
+
+
+def _replacement(original: Callable[..., Tensor], ours: Callable[..., Tensor]) -> Callable:
+    @functools.wraps(original)
+    def function(*arguments: Any, **words: Any) -> Tensor:
+        call = _read_call(arguments, words)
+        if call is None:
+            return original(*arguments, **words)
+        try:
+            return ours(call["input"], call["dim"], dtype=call["dtype"], out=call["out"])
+        except NotAvailable as error:
+            _tell(str(error))
+            return original(*arguments, **words)
+
+    return function
+
+
+def _read_call(arguments: Sequence[Any], words: dict[str, Any]) -> dict[str, Any] | None:
+    """A call of torch's functions or methods by the names of its arguments; None where it is not ours."""
+    call: dict[str, Any] = {"input": None, "dim": None, "dtype": None, "out": None}
+    call.update(zip(("input", "dim"), arguments, strict=False))
+    for more in arguments[2:]:
+        if isinstance(more, torch.dtype):
+            call["dtype"] = more
+        elif not isinstance(more, (int, type(None))):  # F.softmax has a number there: where to warn
+            return None
+    for name, value in words.items():
+        if name != "_stacklevel":
+            if name not in call:
+                return None
+            call[name] = value
+    return call if _is_ours(**call) else None
+
+
+def _is_ours(input: Any, dim: Any, dtype: Any, out: Any) -> bool:
+    """Whether the kernels take such a call, and torch would not do something else with it."""
+    if not isinstance(input, Tensor) or not isinstance(dim, int) or isinstance(dim, bool):
+        return False
+    if not input.is_cuda or input.layout is not torch.strided or input.is_nested:
+        return False
+    if (dtype or input.dtype) not in DTYPES or any(input.names):  # type: ignore[attr-defined]
+        return False
+    if torch.overrides.has_torch_function_unary(input):
+        return False
+    if not -max(1, input.dim()) <= dim < max(1, input.dim()):
+        return False  # torch's own words are expected
+    return out is None or _fits(input, dtype, out)
+
+
+def _fits(x: Tensor, dtype: Any, out: Any) -> bool:
+    """Whether our functions take this `out`; torch may resize it, or say what is wrong."""
+    if not isinstance(out, Tensor) or out.requires_grad or x.requires_grad:
+        return False
+    apart = out.untyped_storage().data_ptr() != x.untyped_storage().data_ptr() or out is x
+    return (
+        apart
+        and out.shape == x.shape
+        and out.dtype is (dtype or x.dtype)
+        and out.device == x.device
+    )
+
+
+@functools.cache
+def _tell(reason: str) -> None:
+    """Once for a reason."""
+    _log.warning("softmax_lib leaves a softmax to torch: %s", reason)
