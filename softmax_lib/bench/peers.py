@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -65,10 +65,51 @@ CALLS: dict[str, Callable[[], Call]] = {
 }
 """How to get the call of each of `records.measurement.PEERS`; the import fails where one is not installed."""
 
+
+def _torch_backward() -> Call:
+    out = torch.ops.aten._softmax_backward_data.out
+    return lambda x, y: out(x[1], x[0], -1, y.dtype, grad_input=y)
+
+
+def _compiled_backward() -> Call:
+    torch._dynamo.reset()
+    gradient = torch.compile(
+        lambda y, grad: torch._softmax_backward_data(grad, y, -1, y.dtype), dynamic=False
+    )
+    return lambda x, y: gradient(x[0], x[1])
+
+
+def _liger_backward() -> Call:
+    from liger_kernel.ops.softmax import _softmax_backward, _softmax_forward
+
+    chosen: list[Any] = []
+
+    def run(x: Tensor, y: Tensor) -> Tensor:
+        if not chosen:  # how it launches on rows of this length
+            chosen.extend(_softmax_forward(x[0])[1:])
+        return _softmax_backward(x[1], x[0], *chosen)
+
+    return run
+
+
+def _quack_backward() -> Call:
+    from quack.softmax import softmax_bwd
+
+    return lambda x, y: softmax_bwd(x[1], x[0])
+
+
+BACKWARD: dict[str, Callable[[], Call]] = {
+    "torch": _torch_backward,
+    "torch.compile": _compiled_backward,
+    "liger": _liger_backward,
+    "quack": _quack_backward,
+}
+"""The same of those that have a backward pass: of (2, rows, cols), a result and its gradient."""
+
 ROWS_JUDGED = 64
 
 
-def peer(name: str) -> Call:
+def peer(name: str, backward: bool = False) -> Call:
     """The call of one peer, made anew.
 
     Raises `NotAvailable` with the reason when it cannot be had, `UnknownKernel` for another name.
@@ -79,7 +120,7 @@ def peer(name: str) -> Call:
             f"the kernels {', '.join(kernels)}."
         )
     try:
-        return CALLS[name]()
+        return (BACKWARD if backward else CALLS)[name]()
     except Exception as error:  # a half-installed compiler stack fails in many ways
         raise NotAvailable(f"{name} cannot be had: {_first_line(error)}") from error
 

@@ -31,6 +31,12 @@ PEER_SHAPES: dict[str, tuple[Shape, ...]] = {
 }  # fmt: skip
 """From a launch that is all latency to rows longer than a block can hold, with odd lengths between."""
 
+BACKWARD_SHAPES: dict[str, tuple[Shape, ...]] = {
+    "float32": ((32768, 1024), WORKLOG, (8192, 50257)),
+    "bfloat16": ((8192, 4096), (2048, 65536)),
+}
+"""A row a block, a row a cluster, rows that begin anywhere."""
+
 ROW_SWEEP = tuple((1024, 2**power) for power in range(9, 18))
 """Shapes that show where each rung falls behind as its rows grow."""
 

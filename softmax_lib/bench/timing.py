@@ -64,13 +64,14 @@ def _words(tensor: Tensor) -> Tensor:
     return tensor.view(-1).view(torch.float32).view(1, -1)
 
 
-def time_device(calls: Mapping[Case, Call]) -> dict[Case, Timing]:
+def time_device(calls: Mapping[Case, Call], inputs: int = 1) -> dict[Case, Timing]:
     """Device time of each of `calls`, all on one matrix and taking turns in one run.
 
-    A call for whose results the memory is too small is left out; raises torch's OutOfMemoryError
+    With several `inputs` a call's first argument is that many matrices, one above the other. A call
+    for whose results the memory is too small is left out; raises torch's OutOfMemoryError
     when the matrices do not fit. Any other error of a call is the caller's to catch beforehand.
     """
-    pairs = _Pairs(next(iter(calls)))
+    pairs = _Pairs(next(iter(calls)), inputs)
     graphs = {}
     for case, call in calls.items():
         with contextlib.suppress(torch.OutOfMemoryError):
@@ -174,20 +175,21 @@ def _fill(x: Tensor, data: Data) -> Tensor:
 class _Pairs:
     """Inputs and outputs of a case, each at a multiple of 512 bytes, as by an allocation of its own."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, inputs: int) -> None:
         dtype = getattr(torch, case.dtype)
         l2_bytes = torch.cuda.get_device_properties().L2_cache_size
-        count = pairs_needed(case.matrix_bytes, l2_bytes, case.l2)
+        count = pairs_needed(case.matrix_bytes * (inputs + 1) // 2, l2_bytes, case.l2)
         stride = -(-case.matrix_bytes // 512) * 512 // dtype.itemsize
-        self._both = torch.empty(2, count, stride, device="cuda", dtype=dtype)
-        _fill(self._both[0], case.data)
-        matrices = self._both[:, :, : case.rows * case.cols].unflatten(2, case.shape)
-        self.xs, self.ys = list(matrices[0]), list(matrices[1])
+        self._all = torch.empty(inputs + 1, count, stride, device="cuda", dtype=dtype)
+        _fill(self._all[:-1], case.data)
+        matrices = self._all[:, :, : case.rows * case.cols].unflatten(2, case.shape)
+        self.ys = list(matrices[-1])
+        self.xs = list(matrices[0] if inputs == 1 else matrices[:-1].transpose(0, 1))
 
     def empty_l2(self) -> None:
         """Copy all inputs, the first one first: then L2 holds the last ones."""
         if len(self.xs) > 1:
-            self._both[1].copy_(self._both[0])
+            self._all[-1].copy_(self._all[0])
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The command line: `softmax-lib info | check | ladder | record | run-kernel | xray`."""
+"""The command line: `softmax-lib info | check | ladder | record | bench | run-kernel | xray`."""
 
 from __future__ import annotations
 
@@ -80,6 +80,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="instead of book/measurements/<gpu>.json in a checkout, or a folder of your own",
     )
+    bench = verb("bench", _bench, "softmax() beside the softmaxes of others on this GPU")
+    bench.add_argument(
+        "--suite", choices=("peers",), default="peers", help="every peer installed here"
+    )
+    bench.add_argument("--output", type=Path, metavar="FILE", help="write the JSON there too")
     _add_run_options(
         verb("run-kernel", _run_kernel, "launch any kernel of a .cu file in the emulator")
     )
@@ -212,6 +217,24 @@ def _record(options: argparse.Namespace) -> int:
     for note in made.content["notes"]:
         print(f"Note: {note}")
     print(f"Wrote {path}: {counts['times']} times, {counts['profiles']} hardware profiles.")
+    return 0
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from softmax_lib.checking import choose_device
+
+    choose_device("cuda")
+    from softmax_lib.bench.suite import run_suite, save  # which needs torch, and so comes after
+
+    with _parts(options.json) as tell:
+        found = run_suite(tell)
+    if options.output:
+        save(options.output, found)
+    if options.json:
+        return _print_json(found)
+    from softmax_lib.cli.suite_table import print_suite
+
+    print_suite(found)
     return 0
 
 

@@ -1,0 +1,163 @@
+"""`softmax()` beside every peer that is installed and a copy, cell by cell, each cell in one run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from math import exp, log
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import torch
+from torch import Tensor
+
+from softmax_lib.bench import peers, timing
+from softmax_lib.bench.plan import BACKWARD_SHAPES, PEER_SHAPES
+from softmax_lib.bench.timing import COPIES, Call
+from softmax_lib.errors import BadInput, NotAvailable
+from softmax_lib.files import replace_file
+from softmax_lib.gpu.facts import busy, gpu_facts, slowed, today, versions
+from softmax_lib.ops.functional import softmax
+from softmax_lib.ops.operators import gradient_into
+from softmax_lib.records.measurement import PEERS, Case
+
+OURS = "softmax_lib"
+
+PROTOCOL = (
+    "Microseconds of one call: median of CUDA graph replays, L2 cold; every contender of a cell takes "
+    "its turn in one run and writes to outputs of its own. copy_us is the fastest copy of one matrix."
+)
+
+GRADIENT_ROUGHNESS = {"float32": 1e-5, "bfloat16": 2e-2, "float16": 4e-3}
+"""How far off a gradient may be, relative to the largest of it."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One matrix, and whether its softmax is computed or the gradient of that."""
+
+    rows: int
+    cols: int
+    dtype: str
+    direction: Literal["forward", "backward"]
+
+    @property
+    def case(self) -> Case:
+        """As the timing protocol has it; the provider is ours."""
+        return Case(OURS, self.rows, self.cols, self.dtype)
+
+    def __str__(self) -> str:
+        return f"{self.rows}x{self.cols} {self.dtype} {self.direction}"
+
+
+def cells() -> Iterator[Cell]:
+    """All that the suite times."""
+    for direction, shapes in (("forward", PEER_SHAPES), ("backward", BACKWARD_SHAPES)):
+        for dtype, of_dtype in shapes.items():
+            for rows, cols in of_dtype:
+                yield Cell(rows, cols, dtype, cast(Any, direction))
+
+
+def run_suite(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
+    """Every cell timed on this GPU, as JSON has it.
+
+    `rows` has for each cell `{"rows", "cols", "dtype", "direction", "ours_us", "copy_us", "peers":
+    {name: us}}`; `gain` is the best peer's time over ours, in geometric mean over the cells of a
+    direction; `skipped` says who is missing or refuses what. `progress` hears a label, how many cells
+    are done, and how many there are. Raises `NotAvailable` where the kernels cannot be compiled.
+    """
+    skipped: dict[str, str] = {}
+    rows, notes = [], [*busy(), *slowed()]
+    todo = list(cells())
+    for done, cell in enumerate(todo):
+        progress(str(cell), done, len(todo))
+        rows.append(time_cell(cell, skipped))
+        notes += [told for told in slowed() if told not in notes]
+        torch.cuda.empty_cache()
+    progress("done", len(todo), len(todo))
+    gain = {
+        direction: round(geometric_mean_of_gains(of), 4)
+        for direction in ("forward", "backward")
+        if (of := [row for row in rows if row["direction"] == direction])
+    }
+    return {
+        "gpu": gpu_facts(), "date": today(), "software": versions(), "protocol": PROTOCOL, "rows": rows, "gain": gain,
+        "skipped": skipped, "notes": notes,
+    }  # fmt: skip
+
+
+def save(path: Path, found: dict[str, Any]) -> None:
+    """Write what `run_suite` found as JSON. Raises `BadInput` where the file cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, (json.dumps(found, indent=1) + "\n").encode())
+    except OSError as error:
+        raise BadInput(f"Cannot write {path}: {error.strerror}.") from None
+
+
+def time_cell(cell: Cell, skipped: dict[str, str]) -> dict[str, Any]:
+    """One row of the suite; whoever cannot run is told to `skipped`. Raises `NotAvailable` if we cannot."""
+    backward = cell.direction == "backward"
+    given = _sample(cell)
+    calls = {OURS: _ours(backward)}
+    _try_once(OURS, calls[OURS], given, cell)
+    for name in peers.BACKWARD if backward else PEERS:
+        try:
+            call = peers.peer(name, backward)
+            _try_once(name, call, given, cell)
+            calls[name] = call
+        except NotAvailable as error:
+            skipped[name if "cannot be had" in str(error) else f"{name} on {cell}"] = str(error)
+    del given
+    timed = {replace(cell.case, provider=name): call for name, call in calls.items()}
+    copies = timing.copies(cell.case)
+    if backward:
+        copies = {case: _of_first(call) for case, call in copies.items()}
+    times = timing.time_device({**copies, **timed}, inputs=2 if backward else 1)
+    us = {case.provider: round(found.median_us, 3) for case, found in times.items()}
+    return {
+        **vars(cell), "ours_us": us[OURS], "copy_us": min(us[name] for name in COPIES if name in us),
+        "peers": {name: us[name] for name in calls if name != OURS and name in us},
+    }  # fmt: skip
+
+
+def geometric_mean_of_gains(rows: list[dict[str, Any]]) -> float:
+    """By how much we are faster than the best peer of each cell, over all cells that have one."""
+    gains = [min(row["peers"].values()) / row["ours_us"] for row in rows if row["peers"]]
+    return exp(sum(map(log, gains)) / len(gains)) if gains else float("nan")
+
+
+def _ours(backward: bool) -> Call:
+    if backward:
+        return lambda x, y: gradient_into(x[0], x[1], y)
+    return lambda x, y: softmax(x, out=y)
+
+
+def _of_first(call: Call) -> Call:
+    return lambda x, y: call(x[0], y)
+
+
+def _sample(cell: Cell) -> Tensor:
+    """What a call of this cell is given: noise; for a backward pass its softmax, and noise."""
+    x = timing.sample(cell.case)
+    return x if cell.direction == "forward" else torch.stack((torch.softmax(x, -1), x))
+
+
+def _try_once(name: str, call: Call, given: Tensor, cell: Cell) -> None:
+    """Run `call` once and judge it. Raises `NotAvailable` when it refuses, is wrong or has no memory."""
+    if cell.direction == "forward":
+        try:
+            return peers.try_once(name, call, given)
+        except torch.OutOfMemoryError as error:
+            raise NotAvailable(f"{name} has too little memory for {cell}") from error
+    try:
+        found = cast(Tensor, call(given, torch.empty_like(given[1])))
+        torch.cuda.synchronize()
+    except Exception as error:
+        raise NotAvailable(f"{name} refuses {cell}: {str(error).splitlines()[:1]}") from error
+    y, grad = given[:, : peers.ROWS_JUDGED].double()
+    exact = y * (grad - (y * grad).sum(-1, keepdim=True))
+    worst = (found[: peers.ROWS_JUDGED].double() - exact).abs().max() / exact.abs().max()
+    if not worst <= GRADIENT_ROUGHNESS[cell.dtype]:
+        raise NotAvailable(f"{name} gives a wrong result for {cell}")

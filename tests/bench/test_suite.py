@@ -1,0 +1,137 @@
+"""The suite of peers: which cells, who takes part, what a row holds; without a GPU, timing replaced."""
+
+import json
+import math
+
+import pytest
+import torch
+
+from softmax_lib.bench import peers, suite, timing
+from softmax_lib.bench.suite import OURS, Cell, cells, geometric_mean_of_gains, time_cell
+from softmax_lib.bench.timing import Timing
+from softmax_lib.cli import main
+from softmax_lib.cli.suite_table import print_suite
+from softmax_lib.errors import NotAvailable
+
+TIMES = {OURS: 2.0, "torch": 3.0, "torch.compile": 2.5}
+
+
+def gradient(y, grad, dx):
+    return dx.copy_(torch._softmax_backward_data(grad, y, -1, y.dtype))
+
+
+@pytest.fixture
+def cpu(monkeypatch):
+    """Let a cell be timed on the CPU: others than torch are missing, and copies take 1 µs."""
+    monkeypatch.setattr(timing, "sample", lambda case: torch.randn(case.shape))
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(suite, "gradient_into", gradient)
+    calls = {"torch": lambda: lambda x, y: torch.softmax(x, -1)}
+    monkeypatch.setattr(peers, "CALLS", {**dict.fromkeys(peers.CALLS, lambda: 1 / 0), **calls})
+    backward = {"torch": lambda: lambda x, y: gradient(x[0], x[1], y)}
+    monkeypatch.setattr(
+        peers, "BACKWARD", {**dict.fromkeys(peers.BACKWARD, lambda: 1 / 0), **backward}
+    )
+    given = []
+
+    def time_device(calls, inputs):
+        given.append(inputs)
+        x = torch.randn(inputs, 4, 32) if inputs > 1 else torch.randn(4, 32)
+        for case, call in calls.items():
+            if case.provider == "torch copy":
+                call(x, torch.empty(4, 32))  # of one matrix, also where there are two
+        return {case: Timing(*[TIMES.get(case.provider, 1.0)] * 3) for case in calls}
+
+    monkeypatch.setattr(timing, "time_device", time_device)
+    return given
+
+
+def test_the_cells_are_those_of_the_record_and_some_backward():
+    found = list(cells())
+    assert len(found) == len(set(found)) > 30
+    assert {cell.direction for cell in found} == {"forward", "backward"}
+    assert Cell(1024, 32768, "float32", "forward") in found
+    assert Cell(8192, 4096, "bfloat16", "backward") in found
+
+
+@pytest.mark.parametrize(("direction", "inputs"), [("forward", 1), ("backward", 2)])
+def test_a_row_has_our_time_the_copys_and_every_peers(cpu, direction, inputs):
+    skipped = {}
+    row = time_cell(Cell(4, 32, "float32", direction), skipped)
+    assert row == {
+        "rows": 4, "cols": 32, "dtype": "float32", "direction": direction, "ours_us": 2.0, "copy_us": 1.0,
+        "peers": {"torch": 3.0},
+    }  # fmt: skip
+    assert cpu == [inputs]
+    assert "quack cannot be had: division by zero" in skipped["quack"]
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_who_is_wrong_or_refuses_is_skipped_and_we_must_not_be(cpu, monkeypatch, direction):
+    cell = Cell(4, 32, "float32", direction)
+    table = peers.BACKWARD if direction == "backward" else peers.CALLS
+    monkeypatch.setitem(table, "torch", lambda: lambda x, y: y.zero_())
+
+    def refuse(x, y):
+        raise ValueError("too long")
+
+    monkeypatch.setitem(table, "quack", lambda: refuse)
+    skipped = {}
+    assert time_cell(cell, skipped)["peers"] == {}
+    assert "wrong" in skipped[f"torch on {cell}"]
+    assert "too long" in skipped[f"quack on {cell}"]
+    monkeypatch.setattr(suite, "gradient_into", lambda y, grad, dx: dx.zero_())
+    monkeypatch.setattr(suite, "softmax", lambda x, out: out.zero_())
+    with pytest.raises(NotAvailable, match=f"{OURS} gives a wrong result"):
+        time_cell(cell, {})
+
+
+def test_the_gain_is_over_the_best_peer_of_each_cell():
+    rows = [{"ours_us": 1.0, "peers": {"a": 2.0, "b": 4.0}}, {"ours_us": 1.0, "peers": {"b": 8.0}}]
+    assert geometric_mean_of_gains([*rows, {"ours_us": 1.0, "peers": {}}]) == pytest.approx(4.0)
+    assert math.isnan(geometric_mean_of_gains([]))
+
+
+FOUND = {
+    "gpu": {"name": "Test GPU"}, "date": "2026-01-01", "software": {}, "protocol": "", "notes": ["it was warm"],
+    "skipped": {"quack": "quack cannot be had: no wheel"}, "gain": {"forward": 1.25},
+    "rows": [
+        {"rows": 4, "cols": 32, "dtype": "float32", "direction": "forward", "ours_us": 2.0, "copy_us": 1.0, "peers": {"torch": 3.0, "liger": 2.5}},
+        {"rows": 4, "cols": 32, "dtype": "float32", "direction": "backward", "ours_us": 2.0, "copy_us": 1.0, "peers": {}},
+    ],
+}  # fmt: skip
+
+
+def test_the_table_names_the_best_peer_and_who_is_missing(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    print_suite(FOUND)
+    said = capsys.readouterr().out
+    for part in ("Test GPU", "liger", "1.250", "50%", "no wheel", "it was warm"):
+        assert part in said
+
+
+def test_the_command_prints_and_writes_json(capsys, monkeypatch, tmp_path):
+    from softmax_lib import checking
+
+    monkeypatch.setattr(checking, "choose_device", lambda device: device)
+    monkeypatch.setattr(suite, "run_suite", lambda tell: FOUND)
+    path = tmp_path / "folder" / "found.json"
+    assert main(["bench", "--suite", "peers", "--json", "--output", str(path)]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(path.read_text()) == FOUND
+    assert main(["bench", "--output", str(path / "below")]) == 2
+    assert "Cannot write" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="says what a machine without a GPU says")
+def test_without_a_gpu_it_says_so(capsys):
+    assert main(["bench"]) == 2
+    assert "GPU" in capsys.readouterr().err
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_a_cell_is_timed_on_a_gpu(direction):
+    row = time_cell(Cell(512, 1000, "bfloat16", direction), {})
+    assert row["ours_us"] > 0
+    assert row["copy_us"] > 0
+    assert {"torch", "torch.compile"} <= row["peers"].keys()
