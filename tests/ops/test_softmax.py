@@ -35,7 +35,7 @@ def name_of(dtype):
 
 def noise(*shape, dtype=torch.float32, scale=3.0, seed=0):
     generator = torch.Generator("cuda").manual_seed(seed)
-    return torch.randn(*shape, device="cuda", generator=generator).mul_(scale).to(dtype)
+    return torch.randn(shape, device="cuda", generator=generator).mul_(scale).to(dtype)
 
 
 def error(found, wanted):
@@ -53,10 +53,13 @@ def assert_as_good(ours, theirs, exact):
 
 
 def assert_gradient_as_good(ours, theirs, exact, grad):
-    """The same of gradients; they are differences, so that the largest numbers say what rounding may change."""
+    """The same of gradients, with four roundings: two kernels follow one another.
+
+    They are differences, so that the largest numbers say what rounding may change.
+    """
     size = exact.abs().max() + exact.abs().mean() + grad.abs().max().double() * 1e-3
     worst, torchs = ((one.double() - exact).abs().max() / size for one in (ours, theirs))
-    assert worst <= 2 * max(torchs, 2 * torch.finfo(ours.dtype).eps)
+    assert worst <= 2 * max(torchs, 4 * torch.finfo(ours.dtype).eps)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
@@ -100,7 +103,7 @@ SHAPES = (
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_every_dimension_is_as_good_as_torchs(shape, dtype):
-    x = noise(*shape, dtype=dtype) if shape else torch.tensor(2.0, device="cuda", dtype=dtype)
+    x = noise(*shape, dtype=dtype)
     for dim in range(-max(1, len(shape)), max(1, len(shape))):
         for ours, theirs in FUNCTIONS:
             leaf, reference, exact = (
@@ -110,7 +113,7 @@ def test_every_dimension_is_as_good_as_torchs(shape, dtype):
             made = theirs(reference, dim), theirs(exact, dim)
             assert y.shape == x.shape
             assert y.is_contiguous()
-            grad = torch.randn_like(y)
+            grad = noise(*shape, dtype=dtype, scale=1.0, seed=1)
             for one in (y, *made):
                 one.backward(grad.to(one.dtype))
             if not x.numel():
@@ -527,6 +530,7 @@ def random_case(chosen):
 @pytest.mark.parametrize("cases", [200, pytest.param(5000, marks=pytest.mark.full)])
 def test_random_tensors(cases):
     chosen = random.Random(cases)
+    torch.manual_seed(cases)
     for number in range(cases):
         x, dim = random_case(chosen)
         log = chosen.random() < 0.5
