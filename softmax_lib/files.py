@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import shutil
 import tempfile
 import warnings
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
@@ -57,6 +59,17 @@ def _usable_folder(wanted: Path) -> Path:
         stacklevel=3,
     )
     return folder
+
+
+def read_or_make(path: Path, make: Callable[[], bytes]) -> bytes:
+    """What `path` holds, or what `make` gives, which is then kept there; a full disk keeps nothing."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        made = make()
+        with contextlib.suppress(OSError):
+            replace_file(path, made)  # whole or not at all: another process may read it now
+        return made
 
 
 def replace_file(path: Path, content: bytes) -> None:

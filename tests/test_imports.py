@@ -49,7 +49,7 @@ MAY_IMPORT = {
     "checking": {"errors", "source", "kernel", "registry", "arrays", "reference", "gpu", "launch"},
     "records": {"errors", "words", "files", "registry"},
     "bench": {
-        "errors", "files", "words", "source", "kernel", "registry", "reference", "gpu", "launch", "ops", "checking", "records",
+        "errors", "words", "source", "kernel", "registry", "reference", "gpu", "launch", "ops", "checking", "records",
     },
     "measurements": {"errors", "registry", "gpu", "records", "bench"},
     "xrays": {

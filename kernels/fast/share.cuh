@@ -9,7 +9,7 @@
 // each of the first threads of the row's first block.
 template <typename T, int THREADS, bool EDGES> struct Share {
     static constexpr int N = Chunk<T>::NUMBERS;
-    // bytes; of 128 there are up to 144 at the edges, and each number of them needs a thread
+    // in bytes; with 128, up to 144 lie at the edges, and each number there needs a thread
     static constexpr int BOUNDARY = THREADS * (int)sizeof(T) >= 144 ? 128 : 16;
     static constexpr int LINE = 8;  // chunks
 

@@ -106,6 +106,9 @@ BACKWARD: dict[str, Callable[[], Call]] = {
 }
 """The same of those that have a backward pass: of (2, rows, cols), a result and its gradient."""
 
+GRADIENT_ROUGHNESS = {torch.float32: 1e-5, torch.bfloat16: 2e-2, torch.float16: 4e-3}
+"""How far off a gradient may be, relative to the largest of it."""
+
 ROWS_JUDGED = 64
 
 
@@ -125,21 +128,34 @@ def peer(name: str, backward: bool = False) -> Call:
         raise NotAvailable(f"{name} cannot be had: {_first_line(error)}") from error
 
 
-def try_once(name: str, call: Call, x: Tensor) -> None:
-    """Run `call` once on `x` and judge its first rows.
+def try_once(name: str, call: Call, x: Tensor, backward: bool = False) -> None:
+    """Run `call` once on `x` and judge its first rows; of a `backward` one x is a result and its gradient.
 
     Raises `NotAvailable` when it refuses or is wrong, torch's OutOfMemoryError when that is all.
     """
+    shape = tuple(x.shape[-2:])
     try:
-        y = cast(Tensor, call(x, torch.empty_like(x)))
+        y = cast(Tensor, call(x, torch.empty_like(x[0] if backward else x)))
         torch.cuda.synchronize()
     except torch.OutOfMemoryError:
         raise
     except Exception as error:
-        raise NotAvailable(f"{name} refuses {tuple(x.shape)}: {_first_line(error)}") from error
-    dtype = str(x.dtype).removeprefix("torch.")
-    if judge(y[:ROWS_JUDGED], x[:ROWS_JUDGED], dtype).mistake:
-        raise NotAvailable(f"{name} gives a wrong result for {tuple(x.shape)}")
+        raise NotAvailable(f"{name} refuses {shape}: {_first_line(error)}") from error
+    first = x[..., :ROWS_JUDGED, :]
+    if not (_is_gradient if backward else _is_softmax)(y[:ROWS_JUDGED], first):
+        raise NotAvailable(f"{name} gives a wrong result for {shape}")
+
+
+def _is_softmax(y: Tensor, x: Tensor) -> bool:
+    return not judge(y, x, str(x.dtype).removeprefix("torch.")).mistake
+
+
+def _is_gradient(dx: Tensor, of: Tensor) -> bool:
+    """Whether `dx` is the gradient where `of` is a softmax and its gradient; a difference, judged by the largest."""
+    y, grad = of.double()
+    exact = y * (grad - (y * grad).sum(-1, keepdim=True))
+    worst = (dx.double() - exact).abs().max() / exact.abs().max()
+    return bool(worst <= GRADIENT_ROUGHNESS[of.dtype])
 
 
 def _first_line(error: Exception) -> str:

@@ -222,14 +222,15 @@ def _record(options: argparse.Namespace) -> int:
 
 def _bench(options: argparse.Namespace) -> int:
     from softmax_lib.checking import choose_device
+    from softmax_lib.records.record import write
 
     choose_device("cuda")
-    from softmax_lib.bench.suite import run_suite, save  # which needs torch, and so comes after
+    from softmax_lib.bench.suite import run_suite  # which needs torch, and so comes after
 
     with _parts(options.json) as tell:
         found = run_suite(tell)
     if options.output:
-        save(options.output, found)
+        write(options.output, found)
     if options.json:
         return _print_json(found)
     from softmax_lib.cli.suite_table import print_suite

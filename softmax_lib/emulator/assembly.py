@@ -14,7 +14,6 @@ _THREAD_LOCAL = re.compile(
 )
 _DEFINED = re.compile(r"^(?:([\w.$]+):|\s*\.set\s+([\w.$]+)\s*,)", re.MULTILINE)
 _FIRST_VALUES = re.compile(r"\b(_ZTH[\w.$]+)")
-_DEFINED_HERE = re.compile(r"^(?:\s*\.set\s+)?(_ZTH[\w.$]+)[:,]", re.MULTILINE)
 _CONSTRUCTORS = re.compile(r"^\s*\.section\s+\.init_array\b.*$", re.MULTILINE)
 
 
@@ -51,8 +50,13 @@ def _with_gaps(lines: Iterable[str]) -> Iterator[str]:
 def _undefined_thread_locals(text: str) -> list[str]:
     """What an `extern __shared__` array is called in the assembly: used, and defined nowhere."""
     used = dict.fromkeys(first or second for first, second in _THREAD_LOCAL.findall(text))
-    defined = {label or alias for label, alias in _DEFINED.findall(text)}
+    defined = _defined(text)
     return [name for name in used if name not in defined]
+
+
+def _defined(text: str) -> set[str]:
+    """What has a place in the assembly, by a label or as another's name."""
+    return {label or alias for label, alias in _DEFINED.findall(text)}
 
 
 def _dynamic_array(names: Sequence[str], length: int) -> list[str]:
@@ -70,6 +74,6 @@ def _first_values(text: str) -> list[str]:
     """What gives an `extern __shared__` array its first values, which are none: called where it is
     declared, also where nothing of it is used."""
     lines = ["\t.text"]
-    for name in sorted(set(_FIRST_VALUES.findall(text)) - set(_DEFINED_HERE.findall(text))):
+    for name in sorted(set(_FIRST_VALUES.findall(text)) - _defined(text)):
         lines += [f"\t.weak\t{name}", f"{name}:", "\tret"]
     return lines

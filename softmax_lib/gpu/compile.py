@@ -11,8 +11,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from softmax_lib.errors import CompileError, NotAvailable
-from softmax_lib.files import cache_folder, replace_file
+from softmax_lib.files import cache_folder, read_or_make
 from softmax_lib.gpu.headers import folders_for, options_for, read_headers
+from softmax_lib.gpu.presence import arch_of
 from softmax_lib.source import FLAGS, Program, Source
 
 if TYPE_CHECKING:
@@ -78,12 +79,7 @@ def compile_cubin(program: Program, arch: int, *, lines: bool = False) -> bytes:
 def compile_once(kind: str, key: tuple[object, ...], make: Callable[[], bytes]) -> bytes:
     """What this NVRTC makes of `key`, from the disk cache when it is there."""
     digest = hashlib.sha256(repr((*key, nvrtc().getVersion())).encode()).hexdigest()
-    path = cache_folder("nvrtc") / f"{digest}.{kind}"
-    if path.is_file():
-        return path.read_bytes()
-    made = make()
-    replace_file(path, made)  # whole or not at all: another process may read it now
-    return made
+    return read_or_make(cache_folder("nvrtc") / f"{digest}.{kind}", make)
 
 
 def resources(program: Program, arch: int) -> tuple[Resources, ...]:
@@ -135,6 +131,18 @@ def run_nvrtc(
         nvrtc().destroyProgram(handle)
 
 
+def compile_named(source: Source, text: str, arch: int, flags: Sequence[str], entry: str) -> bytes:
+    """What `entry` is called in the machine code of `text`, a line feed, and the machine code."""
+    cubin, _, name = run_nvrtc(source, text, arch, flags, entry)
+    return name.encode() + b"\n" + cubin
+
+
+def split_name(held: bytes) -> tuple[bytes, str]:
+    """Machine code that `compile_named` made, and the kernel's name in it."""
+    name, _, cubin = held.partition(b"\n")
+    return cubin, name.decode()
+
+
 _modules: dict[tuple[str, int], Module] = {}
 _loading = threading.Lock()
 
@@ -161,10 +169,3 @@ def _load(program: Program, device: int) -> Module:
         module = cupy.cuda.function.Module()
         module.load(compile_cubin(program, arch))
     return module
-
-
-def arch_of(device: int) -> int:
-    """Of CUDA device number `device`: 90 for sm_90."""
-    import cupy
-
-    return int(cupy.cuda.Device(device).compute_capability)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from softmax_lib.gpu.compile import compile_once, run_nvrtc
+from softmax_lib.gpu.compile import compile_named, compile_once, split_name
 from softmax_lib.gpu.headers import read_headers
 from softmax_lib.signature import HEADER
 from softmax_lib.source import FLAGS, Source
@@ -26,13 +26,12 @@ def compile_kernel(source: Source, kernel: str, arch: int) -> tuple[bytes, str]:
     signature = HEADER.read_text(encoding="utf-8")
     text = f"{signature}{source.with_prelude()}\n{_facts(source, kernel)}"
 
-    def make() -> bytes:
-        cubin, _, name = run_nvrtc(source, text, arch, FLAGS, kernel)
-        return name.encode() + b"\n" + cubin
-
-    held = compile_once("kernel", (text, read_headers(source), kernel, arch, FLAGS), make)
-    name, _, cubin = held.partition(b"\n")
-    return cubin, name.decode()
+    held = compile_once(
+        "kernel",
+        (text, read_headers(source), kernel, arch, FLAGS),
+        lambda: compile_named(source, text, arch, FLAGS, kernel),
+    )
+    return split_name(held)
 
 
 def _facts(source: Source, kernel: str) -> str:

@@ -8,18 +8,15 @@ from math import prod
 
 from softmax_lib.errors import BadInput
 from softmax_lib.gpu.driver_api import (
-    ALLOWS_LARGE_CLUSTERS,
     CLUSTER,
     COOPERATIVE,
-    MOST_SHARED_BYTES,
-    PORTABLE_BLOCKS_A_CLUSTER,
     Attribute,
     Config,
     attributes,
     driver,
     meaning,
+    permit,
 )
-from softmax_lib.grids import MOST_STATIC_SHARED_BYTES
 from softmax_lib.launch_spec import LaunchSpec
 
 _REFUSALS = frozenset({1, 701, 720, 912})  # impossible values, resources, cooperative grid, cluster
@@ -35,14 +32,9 @@ def launch_function(
     addresses = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
     said = _attributes(spec)
     config = Config(spec.grid, spec.block, spec.shared_bytes, stream, said, len(said))
-    cuda = driver()
-    if spec.shared_bytes > MOST_STATIC_SHARED_BYTES:
-        most = (ctypes.c_void_p(function), MOST_SHARED_BYTES, spec.shared_bytes)
-        _check(cuda.cuFuncSetAttribute(*most), spec)
-    if prod(spec.cluster) > PORTABLE_BLOCKS_A_CLUSTER:
-        _check(cuda.cuFuncSetAttribute(ctypes.c_void_p(function), ALLOWS_LARGE_CLUSTERS, 1), spec)
+    _check(permit(function, spec.shared_bytes, prod(spec.cluster)), spec)
     call = (ctypes.byref(config), ctypes.c_void_p(function), addresses, None)
-    _check(cuda.cuLaunchKernelEx(*call), spec)
+    _check(driver().cuLaunchKernelEx(*call), spec)
 
 
 def _attributes(spec: LaunchSpec) -> ctypes.Array[Attribute]:

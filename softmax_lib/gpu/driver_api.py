@@ -7,6 +7,9 @@ import sys
 from collections.abc import Mapping
 from functools import cache
 
+from softmax_lib.errors import NotAvailable
+from softmax_lib.grids import MOST_STATIC_SHARED_BYTES
+
 COOPERATIVE, CLUSTER, CLUSTER_POLICY = 2, 4, 5
 """Attributes of a launch, as cuda.h counts them."""
 BALANCED = 2
@@ -42,6 +45,22 @@ def attributes(values: Mapping[int, tuple[int, ...]]) -> ctypes.Array[Attribute]
 def driver() -> ctypes.CDLL:
     """The driver's library. Raises `OSError` where there is none."""
     return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+
+
+def permit(function: int, shared_bytes: int, blocks_a_cluster: int) -> int:
+    """Let a function have more dynamic shared memory, or larger clusters, than any may; the driver's status."""
+    status, handle = 0, ctypes.c_void_p(function)
+    if shared_bytes > MOST_STATIC_SHARED_BYTES:
+        status = driver().cuFuncSetAttribute(handle, MOST_SHARED_BYTES, shared_bytes)
+    if not status and blocks_a_cluster > PORTABLE_BLOCKS_A_CLUSTER:
+        status = driver().cuFuncSetAttribute(handle, ALLOWS_LARGE_CLUSTERS, 1)
+    return status
+
+
+def require(status: int, doing: str) -> None:
+    """Raise `NotAvailable` unless the driver's `status` says that it did: "load a kernel"."""
+    if status:
+        raise NotAvailable(f"The driver does not {doing}: {meaning(status)}.")
 
 
 def meaning(status: int) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ import torch
 from torch import Tensor
 
 from softmax_lib.gpu.compile import load
+from softmax_lib.gpu.prepared import OfThisThread
 from softmax_lib.kernel import Kernel, Step
 
 PREPARED_AT_MOST = 256
@@ -26,15 +26,12 @@ def run(kernel: Kernel, x: Tensor, block_size: int | None, out: Tensor | None) -
     if device != torch.cuda.current_device():
         with torch.cuda.device(device):
             return run(kernel, x, block_size, out)
-    table = _of_this_thread.prepared
     chosen_by = (kernel.default_block_size, kernel.thread_share)
     key = (kernel.digest, chosen_by, x.shape, block_size, device)
-    prepared = table.get(key)
+    prepared = _of_this_thread.table.get(key)
     if prepared is None:
         prepared = _prepare(kernel, x.shape[0], x.shape[1], block_size, device)
-        if len(table) >= PREPARED_AT_MOST:
-            table.clear()
-        table[key] = prepared
+        _of_this_thread.keep(key, prepared, PREPARED_AT_MOST)
     y = torch.empty_like(x) if out is None else out
     prepared.launch(x, y, torch.cuda.current_stream(device).cuda_stream)
     return y
@@ -100,11 +97,4 @@ def _lay_out(step: Step, module: Any, values: dict, blocks: int, threads: int) -
     return _Launch(function.ptr, blocks, threads, ctypes.addressof(addresses), keep)
 
 
-class _OfThisThread(threading.local):
-    """Addresses are written into the prepared arguments, so each thread has its own."""
-
-    def __init__(self) -> None:
-        self.prepared: dict[tuple, _Prepared] = {}
-
-
-_of_this_thread = _OfThisThread()
+_of_this_thread: OfThisThread[_Prepared] = OfThisThread()

@@ -26,3 +26,11 @@ def gpu_name() -> str:
     import torch
 
     return torch.cuda.get_device_name()
+
+
+def arch_of(device: int | None = None) -> int:
+    """Of CUDA device number `device`, or of the current one: 90 for sm_90."""
+    import torch
+
+    major, minor = torch.cuda.get_device_capability(device)
+    return 10 * major + minor

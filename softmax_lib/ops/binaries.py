@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import hashlib
 import logging
@@ -14,8 +13,10 @@ from pathlib import Path
 import torch
 
 from softmax_lib.errors import NotAvailable
-from softmax_lib.files import cache_folder, replace_file
-from softmax_lib.gpu.driver_api import driver, meaning
+from softmax_lib.files import cache_folder, read_or_make
+from softmax_lib.gpu.compile import compile_named, split_name
+from softmax_lib.gpu.driver_api import driver, require
+from softmax_lib.gpu.presence import arch_of
 from softmax_lib.source import FLAGS, KERNEL_FOLDER, PRELUDE, Source
 
 FOLDER = KERNEL_FOLDER / "fast"
@@ -60,37 +61,19 @@ def function(build: Build, device: int) -> int:
     return found
 
 
-@cache
-def arch_of(device: int) -> int:
-    """Of CUDA device number `device`: 90 for sm_90."""
-    major, minor = torch.cuda.get_device_capability(device)
-    return 10 * major + minor
-
-
 def cubin(build: Build, arch: int) -> tuple[bytes, str]:
     """Machine code for sm_`arch`, and the kernel's name in it; from the disk when it is there.
 
     Whichever NVRTC made it: a later one makes it anew when the cache is cleared, or a source changed.
     """
     path = build.path(arch)
-    try:
-        held = path.read_bytes()
-    except OSError:
+
+    def make() -> bytes:
         _tell(arch, path.parent)
-        held = _compile(build, arch)
-        with contextlib.suppress(OSError):  # a full disk keeps nothing, and stops nobody
-            replace_file(path, held)  # whole or not at all: another process may read it now
-    name, _, code = held.partition(b"\n")
-    return code, name.decode()
+        text, flags = build.source.with_prelude(), (*FLAGS, *build.flags)
+        return compile_named(build.source, text, arch, flags, build.expression)
 
-
-def _compile(build: Build, arch: int) -> bytes:
-    """The kernel's name in the machine code, a line feed, and the machine code."""
-    from softmax_lib.gpu.compile import run_nvrtc
-
-    text, flags = build.source.with_prelude(), (*FLAGS, *build.flags)
-    code, _, name = run_nvrtc(build.source, text, arch, flags, build.expression)
-    return name.encode() + b"\n" + code
+    return split_name(read_or_make(path, make))
 
 
 @cache
@@ -121,11 +104,8 @@ def _load(build: Build, device: int) -> int:
 
 def _function(code: bytes, name: str) -> int:
     module, found = ctypes.c_void_p(), ctypes.c_void_p()
-    _check(driver().cuModuleLoadData(ctypes.byref(module), code))
-    _check(driver().cuModuleGetFunction(ctypes.byref(found), module, name.encode()))
+    require(driver().cuModuleLoadData(ctypes.byref(module), code), "load a kernel")
+    require(
+        driver().cuModuleGetFunction(ctypes.byref(found), module, name.encode()), "find a kernel"
+    )
     return found.value or 0
-
-
-def _check(status: int) -> None:
-    if status:
-        raise NotAvailable(f"The driver does not load a kernel: {meaning(status)}.")

@@ -79,9 +79,8 @@ class Design:
             return None  # there is a thread for each edge
         if self.streamed:
             return self
-        unit = (
-            LINE_BYTES // CHUNK_BYTES if self.blocks_a_row > 1 else 1
-        )  # as share.cuh shares a row out
+        # as share.cuh shares a row out: blocks get whole lines
+        unit = LINE_BYTES // CHUNK_BYTES if self.blocks_a_row > 1 else 1
         chunks = -(-task.row_bytes // CHUNK_BYTES // self.blocks_a_row)
         needed = -(-max(1, -(-chunks // unit) * unit) // self.threads_a_share)
         if needed > self.registers + (0 if task.backward else self.shared):

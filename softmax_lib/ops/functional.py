@@ -77,10 +77,8 @@ def _apply_any(
         return _by_torch(x, dim, log, dtype, out)
     if out is None:
         return operators.apply(x.to(_taken(x.dtype, to)), dim, log, to)
-    if torch.is_grad_enabled() and (x.requires_grad or out.requires_grad):
-        raise BadInput(
-            "A call with out= has no gradient, and x or out requires one; leave out= away."
-        )
+    if torch.is_grad_enabled() and x.requires_grad:
+        raise BadInput("A call with out= has no gradient, and x requires one; leave out= away.")
     _check_out(x, to, out)
     compute(x.detach().to(_taken(x.dtype, to)), None, out.detach(), dim, log)
     return out

@@ -10,26 +10,23 @@ import torch
 
 from softmax_lib.errors import NotAvailable
 from softmax_lib.gpu.driver_api import (
-    ALLOWS_LARGE_CLUSTERS,
     BALANCED,
     CLUSTER,
     CLUSTER_POLICY,
     COOPERATIVE,
-    MOST_SHARED_BYTES,
     MOST_SHARED_BYTES_A_BLOCK,
-    PORTABLE_BLOCKS_A_CLUSTER,
     Config,
     attributes,
     driver,
     meaning,
+    permit,
+    require,
 )
+from softmax_lib.gpu.presence import arch_of
 from softmax_lib.ops import slots
-from softmax_lib.ops.binaries import Build, arch_of, function
+from softmax_lib.ops.binaries import Build, function
 from softmax_lib.ops.designs import Design, Strided, Task
 from softmax_lib.ops.tables import strided_design, table_for
-
-STATIC_SHARED_BYTES = 48 * 1024
-"""Dynamic shared memory that a kernel may have without saying so."""
 
 _NO_CONTEXT = frozenset({201, 709})  # of this thread, or one that is gone
 
@@ -117,10 +114,11 @@ def _prepare(design: Design, task: Task, strides: Sequence[int], device: int) ->
     """None where this GPU has no room for as many blocks at once as the design needs."""
     if design.shared_bytes > _most_shared_bytes(device):
         return None
+    if design.regime == "cluster" and arch_of(device) < 90:
+        return None
     kernel = function(Build(design.regime, design.expression(task), task.flags), device)
-    handle = ctypes.c_void_p(kernel)
-    if design.shared_bytes > STATIC_SHARED_BYTES:
-        _check(driver().cuFuncSetAttribute(handle, MOST_SHARED_BYTES, design.shared_bytes))
+    blocks_a_cluster = design.team if design.regime == "cluster" else 1
+    require(permit(kernel, design.shared_bytes, blocks_a_cluster), "prepare a kernel")
     numbers = (task.rows, task.cols, *strides)
     if design.regime == "cluster":
         return _prepare_cluster(design, task.rows, kernel, numbers, device)
@@ -134,10 +132,6 @@ def _prepare(design: Design, task: Task, strides: Sequence[int], device: int) ->
 def _prepare_cluster(
     design: Design, rows: int, kernel: int, numbers: Sequence[int], device: int
 ) -> Launch | None:
-    if arch_of(device) < 90:
-        return None
-    if design.team > PORTABLE_BLOCKS_A_CLUSTER:
-        _check(driver().cuFuncSetAttribute(ctypes.c_void_p(kernel), ALLOWS_LARGE_CLUSTERS, 1))
     said: dict[int, tuple[int, ...]] = {CLUSTER: (design.team, 1, 1)}
     if design.balanced:
         said[CLUSTER_POLICY] = (BALANCED,)
@@ -155,14 +149,13 @@ def _prepare_grid(
     design: Design, rows: int, kernel: int, numbers: Sequence[int], device: int
 ) -> Launch | None:
     a_multiprocessor = ctypes.c_int()
-    _check(
-        driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
-            ctypes.byref(a_multiprocessor),
-            ctypes.c_void_p(kernel),
-            design.threads,
-            ctypes.c_size_t(design.shared_bytes),
-        )
+    status = driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        ctypes.byref(a_multiprocessor),
+        ctypes.c_void_p(kernel),
+        design.threads,
+        ctypes.c_size_t(design.shared_bytes),
     )
+    require(status, "prepare a kernel")
     at_once = a_multiprocessor.value * _multiprocessors(device) // design.team
     if not at_once:
         return None
@@ -183,10 +176,6 @@ def _multiprocessors(device: int) -> int:
 @cache
 def _most_shared_bytes(device: int) -> int:
     found = ctypes.c_int()
-    _check(driver().cuDeviceGetAttribute(ctypes.byref(found), MOST_SHARED_BYTES_A_BLOCK, device))
+    asked = (ctypes.byref(found), MOST_SHARED_BYTES_A_BLOCK, device)
+    require(driver().cuDeviceGetAttribute(*asked), "tell of its shared memory")
     return found.value
-
-
-def _check(status: int) -> None:
-    if status:
-        raise NotAvailable(f"The driver does not prepare a kernel: {meaning(status)}.")

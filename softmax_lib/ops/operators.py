@@ -110,24 +110,22 @@ def _batched(function: Any) -> Any:
     return run
 
 
-class _Softmax(torch.autograd.Function):
+class _Function(torch.autograd.Function):
+    @classmethod
+    def vmap(cls, info: Any, in_dims: tuple, *arguments: Any) -> tuple[Tensor, int]:
+        return _batched(cls.apply)(info, in_dims, *arguments)
+
+
+class _Softmax(_Function):
     forward = staticmethod(_forward)
     setup_context = staticmethod(_save)
     backward = staticmethod(_gradient)
 
-    @staticmethod
-    def vmap(info: Any, in_dims: tuple, *arguments: Any) -> tuple[Tensor, int]:
-        return _batched(_Softmax.apply)(info, in_dims, *arguments)
 
-
-class _Gradient(torch.autograd.Function):
+class _Gradient(_Function):
     forward = staticmethod(_backward)
     setup_context = staticmethod(_save_both)
     backward = staticmethod(_second_gradient)
-
-    @staticmethod
-    def vmap(info: Any, in_dims: tuple, *arguments: Any) -> tuple[Tensor, int]:
-        return _batched(_Gradient.apply)(info, in_dims, *arguments)
 
 
 # ---- for torch.compile

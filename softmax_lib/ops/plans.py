@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
@@ -11,6 +10,7 @@ import torch
 from torch import Tensor
 
 from softmax_lib.errors import NoSuchDimension
+from softmax_lib.gpu.prepared import OfThisThread
 from softmax_lib.ops.designs import CHUNK_BYTES, Task
 from softmax_lib.ops.launches import Launch, prepare, prepare_strided
 from softmax_lib.source import WARP
@@ -25,14 +25,7 @@ Plan = Callable[[Tensor, "Tensor | None", Tensor], object]
 """Computes from one tensor, or from a result and its gradient, into the last one."""
 
 
-class _OfThisThread(threading.local):
-    """Addresses are written into prepared launches, so each thread has its own."""
-
-    def __init__(self) -> None:
-        self.plans: dict[tuple, Plan] = {}
-
-
-_of_this_thread = _OfThisThread()
+_of_this_thread: OfThisThread[Plan] = OfThisThread()
 
 
 def compute(first: Tensor, second: Tensor | None, result: Tensor, dim: int, log: bool) -> None:
@@ -51,13 +44,10 @@ def compute(first: Tensor, second: Tensor | None, result: Tensor, dim: int, log:
     )  # fmt: skip
     if second is not None:
         key = (*key, second.stride(), second.data_ptr() % CHUNK_BYTES)
-    plans = _of_this_thread.plans
-    plan = plans.get(key)
+    plan = _of_this_thread.table.get(key)
     if plan is None:
         plan = _plan(first, second, result, positive(dim, first.dim()), log)
-        if len(plans) >= KEPT_AT_MOST:
-            plans.clear()
-        plans[key] = plan
+        _of_this_thread.keep(key, plan, KEPT_AT_MOST)
     plan(first, second, result)
 
 

@@ -255,11 +255,7 @@ class Record:
             "counters": [_as_counters(profile) for profile in self.profiles],
             "probes": [asdict(probe) for probe in self.probes],
         }
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(path, _dump(content).encode())
-        except OSError as error:
-            raise BadInput(f"Cannot write the record {path}: {error.strerror}.") from None
+        write(path, content)
 
     def _timing(self, row: dict[str, Any]) -> Measurement:
         case = Case(**{name: row[name] for name in _CASE_FIELDS})
@@ -296,6 +292,15 @@ def _as_counters(profile: Profile) -> dict[str, Any]:
     case = profile.case
     facts = {"kernel": case.provider, "rows": case.rows, "cols": case.cols}
     return {**facts, "block_size": case.block_size, **profile.counters}
+
+
+def write(path: Path, content: dict[str, Any]) -> None:
+    """Write what was measured whole, or leave the old file. Raises `BadInput` when that cannot be done."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, _dump(content).encode())
+    except OSError as error:
+        raise BadInput(f"Cannot write the record {path}: {error.strerror}.") from None
 
 
 def _dump(content: dict[str, Any]) -> str:

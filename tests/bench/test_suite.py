@@ -86,6 +86,26 @@ def test_who_is_wrong_or_refuses_is_skipped_and_we_must_not_be(cpu, monkeypatch,
         time_cell(cell, {})
 
 
+def test_a_cell_that_does_not_fit_is_skipped_and_the_others_are_timed(monkeypatch):
+    def time_cell(cell, skipped):
+        if cell.cols > 100_000:
+            raise torch.OutOfMemoryError
+        return {**vars(cell), "ours_us": 1.0, "copy_us": 1.0, "peers": {"torch": 2.0}}
+
+    monkeypatch.setattr(suite, "time_cell", time_cell)
+    for name in ("gpu_facts", "versions"):
+        monkeypatch.setattr(suite, name, dict)
+    for name in ("busy", "slowed"):
+        monkeypatch.setattr(suite, name, list)
+    heard = []
+    found = suite.run_suite(lambda *told: heard.append(told))
+    large = [cell for cell in cells() if cell.cols > 100_000]
+    assert list(found["skipped"]) == [str(cell) for cell in large]
+    assert len(found["rows"]) == len(list(cells())) - len(large)
+    assert found["gain"] == {"forward": 2.0, "backward": 2.0}
+    assert heard[-1] == ("done", len(list(cells())), len(list(cells())))
+
+
 def test_the_gain_is_over_the_best_peer_of_each_cell():
     rows = [{"ours_us": 1.0, "peers": {"a": 2.0, "b": 4.0}}, {"ours_us": 1.0, "peers": {"b": 8.0}}]
     assert geometric_mean_of_gains([*rows, {"ours_us": 1.0, "peers": {}}]) == pytest.approx(4.0)

@@ -41,7 +41,7 @@ def test_info_names_compiler_and_what_runs_where(capsys):
 def test_info_tells_whose_choice_of_kernels_softmax_goes_by(capsys, monkeypatch, capability, said):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda index: "a GPU")
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
     assert said in run_json(capsys, "info")["softmax_table"]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from softmax_lib.errors import CompileError
-from softmax_lib.gpu import compile_kernel as compiling
+from softmax_lib.gpu import compile
 from softmax_lib.gpu.compile import compile_cubin
 from softmax_lib.gpu.compile_kernel import compile_kernel
 from softmax_lib.gpu.machine_code import disassemble
@@ -36,7 +36,7 @@ def test_a_template_is_found_by_its_name(element):
 def test_it_is_compiled_once(monkeypatch):
     source = Source("own.cu", TEXT)
     first = compile_kernel(source, "own::scale<float>", 90)
-    monkeypatch.setattr(compiling, "run_nvrtc", None)
+    monkeypatch.setattr(compile, "run_nvrtc", None)
     assert compile_kernel(source, "own::scale<float>", 90) == first
 
 

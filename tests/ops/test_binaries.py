@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from softmax_lib import files
 from softmax_lib.errors import NotAvailable
 from softmax_lib.ops import binaries
 from softmax_lib.ops.binaries import Build, cubin
@@ -93,7 +94,7 @@ def test_a_full_disk_leaves_it_working(cache, monkeypatch):
     def fail(path, content):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(binaries, "replace_file", fail)
+    monkeypatch.setattr(files, "replace_file", fail)
     assert cubin(SMALL, 75)[0].startswith(b"\x7fELF")
     assert not SMALL.path(75).exists()
 

@@ -462,7 +462,7 @@ def test_plans_are_bounded_and_found_again(monkeypatch):
         for cols in range(1, 30):
             x = noise(3, cols)
             torch.testing.assert_close(softmax(x), torch.softmax(x, -1))
-            assert len(plans._of_this_thread.plans) <= 8
+            assert len(plans._of_this_thread.table) <= 8
 
 
 def work(seed, until, failures):

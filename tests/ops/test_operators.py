@@ -1,0 +1,69 @@
+"""What autograd, torch.func and torch.compile know of the kernels, with torch in the kernels' place: no GPU is needed."""
+
+import pytest
+import torch
+
+from softmax_lib.errors import WrongType
+from softmax_lib.ops import operators
+
+THEIRS = {False: torch.softmax, True: torch.log_softmax}
+
+
+@pytest.fixture(autouse=True)
+def by_torch(monkeypatch):
+    """Let torch compute what the kernels would."""
+
+    def compute(first, second, result, dim, log):
+        if second is None:
+            result.copy_(THEIRS[log](first.to(result.dtype), dim))
+        else:
+            backward = torch._log_softmax_backward_data if log else torch._softmax_backward_data
+            result.copy_(backward(second, first, dim, first.dtype))
+
+    monkeypatch.setattr(operators, "compute", compute)
+
+
+def ours(x, dim=-1, log=False, dtype=None):
+    return operators.apply(x, dim, log, dtype or x.dtype)
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_gradients_of_both_orders(log, dim):
+    x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: ours(x, dim, log), x)
+    assert torch.autograd.gradgradcheck(lambda x: ours(x, dim, log), x)
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_a_gradient_has_the_dtype_of_its_input(log):
+    x = torch.randn(3, 4, dtype=torch.bfloat16, requires_grad=True)
+    y = ours(x, log=log, dtype=torch.float32)
+    assert y.dtype == torch.float32
+    y.square().sum().backward()
+    assert x.grad.dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_vmap_jacobians_and_hessians(log):
+    x = torch.randn(2, 3, 4, dtype=torch.float64)
+    theirs = THEIRS[log]
+    for in_dim in range(3):
+        for dim in (0, 1, -1):
+            made = torch.func.vmap(lambda one, d=dim: ours(one, d, log), in_dims=in_dim)(x)
+            wanted = torch.func.vmap(lambda one, d=dim: theirs(one, d), in_dims=in_dim)(x)
+            torch.testing.assert_close(made, wanted)
+    for transform in (torch.func.jacrev, lambda f: torch.func.jacrev(torch.func.jacrev(f))):
+        made = torch.func.vmap(transform(lambda one: ours(one, 0, log)))(x[0])
+        torch.testing.assert_close(
+            made, torch.func.vmap(transform(lambda one: theirs(one, 0)))(x[0])
+        )
+    scalars = torch.func.vmap(torch.func.vmap(lambda one: ours(one, 0, log)))(x[0])
+    torch.testing.assert_close(scalars, theirs(x[0][..., None], -1)[..., 0])
+
+
+def test_a_gradient_of_another_dtype_or_shape_is_refused():
+    y = torch.randn(3, 4)
+    for grad in (torch.randn(3, 4).double(), torch.randn(4, 3)):
+        with pytest.raises(WrongType, match="they must be the same"):
+            operators._Gradient.apply(y, grad, -1, False, torch.float32)
