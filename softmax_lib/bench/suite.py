@@ -16,6 +16,7 @@ from softmax_lib.bench.plan import BACKWARD_SHAPES, PEER_SHAPES
 from softmax_lib.bench.timing import COPIES, Call
 from softmax_lib.errors import NotAvailable
 from softmax_lib.gpu.facts import busy, gpu_facts, slowed, today, versions
+from softmax_lib.ops.designs import CHUNK_BYTES, Task
 from softmax_lib.ops.functional import softmax
 from softmax_lib.ops.operators import gradient_into
 from softmax_lib.records.measurement import PEERS, Case
@@ -41,6 +42,13 @@ class Cell:
     def case(self) -> Case:
         """As the timing protocol has it; the provider is ours."""
         return Case(OURS, self.rows, self.cols, self.dtype)
+
+    @property
+    def task(self) -> Task:
+        """What our kernels are asked for."""
+        backward = self.direction == "backward"
+        task = Task(self.rows, self.cols, self.dtype, self.dtype, backward)
+        return replace(task, edges=task.row_bytes % CHUNK_BYTES != 0)
 
     def __str__(self) -> str:
         return f"{self.rows}x{self.cols} {self.dtype} {self.direction}"
@@ -88,7 +96,7 @@ def run_suite(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
 def time_cell(cell: Cell, skipped: dict[str, str]) -> dict[str, Any]:
     """One row of the suite; whoever cannot run is told to `skipped`. Raises `NotAvailable` if we cannot."""
     backward = cell.direction == "backward"
-    given = _sample(cell)
+    given = sample(cell)
     calls = {OURS: _ours(backward)}
     peers.try_once(OURS, calls[OURS], given, backward)
     for name in peers.BACKWARD if backward else PEERS:
@@ -108,7 +116,7 @@ def time_cell(cell: Cell, skipped: dict[str, str]) -> dict[str, Any]:
     timed = {replace(cell.case, provider=name): call for name, call in calls.items()}
     copies = timing.copies(cell.case)
     if backward:
-        copies = {case: _of_first(call) for case, call in copies.items()}
+        copies = {case: of_first(call) for case, call in copies.items()}
     times = timing.time_device({**copies, **timed}, inputs=2 if backward else 1)
     us = {case.provider: round(found.median_us, 3) for case, found in times.items()}
     return {
@@ -129,11 +137,12 @@ def _ours(backward: bool) -> Call:
     return lambda x, y: softmax(x, out=y)
 
 
-def _of_first(call: Call) -> Call:
+def of_first(call: Call) -> Call:
+    """The same of the first of two matrices."""
     return lambda x, y: call(x[0], y)
 
 
-def _sample(cell: Cell) -> Tensor:
+def sample(cell: Cell) -> Tensor:
     """What a call of this cell is given: noise; for a backward pass its softmax, and noise."""
     x = timing.sample(cell.case)
     return x if cell.direction == "forward" else torch.stack((torch.softmax(x, -1), x))

@@ -7,7 +7,6 @@ from importlib import metadata
 from softmax_lib import __version__, emulator
 from softmax_lib.errors import NotAvailable, SoftmaxLibError
 from softmax_lib.gpu import compile
-from softmax_lib.gpu.presence import arch_of
 from softmax_lib.records.shelf import available
 
 
@@ -55,10 +54,10 @@ def _nvrtc() -> str | None:
 
 def _softmax_table() -> str:
     """Where it is written which kernel `softmax()` takes on the current GPU, and who measured it."""
-    from softmax_lib.ops.tables import table_for
+    from softmax_lib.ops.tables import table_of
 
     try:
-        table = table_for(arch_of())
+        table = table_of(0)
     except NotAvailable as error:
         return str(error)
     return f"{table.name}, {f'measured on {table.measured_on}' if table.measured_on else 'not measured'}"

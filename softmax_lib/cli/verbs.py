@@ -1,4 +1,4 @@
-"""The command line: `softmax-lib info | check | ladder | record | bench | run-kernel | xray`."""
+"""The command line: `softmax-lib info | check | ladder | record | bench | tune | run-kernel | xray`."""
 
 from __future__ import annotations
 
@@ -85,6 +85,12 @@ def _parser() -> argparse.ArgumentParser:
         "--suite", choices=("peers",), default="peers", help="every peer installed here"
     )
     bench.add_argument("--output", type=Path, metavar="FILE", help="write the JSON there too")
+    tune = verb(
+        "tune", _tune, "measure which kernels softmax() should take on this GPU, and keep it"
+    )
+    tune.add_argument(
+        "--output", type=Path, metavar="FILE", help="instead of where softmax() looks for it"
+    )
     _add_run_options(
         verb("run-kernel", _run_kernel, "launch any kernel of a .cu file in the emulator")
     )
@@ -236,6 +242,27 @@ def _bench(options: argparse.Namespace) -> int:
     from softmax_lib.cli.suite_table import print_suite
 
     print_suite(found)
+    return 0
+
+
+def _tune(options: argparse.Namespace) -> int:
+    from softmax_lib.checking import choose_device
+    from softmax_lib.records.record import write
+
+    choose_device("cuda")
+    from softmax_lib.bench.tuning import tune  # which needs torch, and so comes after
+    from softmax_lib.ops.tables import tuned_path
+
+    with _parts(options.json) as tell:
+        found, trials = tune(tell)
+    path = options.output or tuned_path(found["measured_on"])
+    write(path, found)
+    if options.json:
+        return _print_json({"path": str(path), "trials": [trial.as_json() for trial in trials]})
+    from softmax_lib.cli.tuning_table import print_trials
+
+    print_trials(trials)
+    print(f"Wrote {path}; softmax() goes by it from the next start of Python on.")
     return 0
 
 

@@ -19,13 +19,13 @@ def has_gpu() -> bool:
     return why_no_gpu() is None
 
 
-def gpu_name() -> str:
-    """The name of the current GPU: "NVIDIA H200"; "" where there is none."""
+def gpu_name(device: int | None = None) -> str:
+    """The name of CUDA device number `device`, or of the current one: "NVIDIA H200"; "" where there is none."""
     if not has_gpu():
         return ""
     import torch
 
-    return torch.cuda.get_device_name()
+    return torch.cuda.get_device_name(device)
 
 
 def arch_of(device: int | None = None) -> int:

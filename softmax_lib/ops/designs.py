@@ -73,6 +73,14 @@ class Design:
     balanced: bool = False
     streamed: bool = False
 
+    def __str__(self) -> str:
+        """In short: "cluster: 8 x 256 threads, 8 + 5 chunks, l2"."""
+        team = {"warp": f"{self.team} of ", "block": ""}.get(self.regime, f"{self.team} x ")
+        held = "streamed" if self.streamed else f"{self.registers} + {self.shared} chunks"
+        words = [f"{self.regime}: {team}{self.threads} threads", held]
+        words += [] if self.stores == "PLAIN" else [self.stores.lower()]
+        return ", ".join([*words, "balanced"] if self.balanced else words)
+
     def fit(self, task: Task) -> Design | None:
         """The same for this task, with as many chunks a thread as its rows need; None when they do not fit."""
         if self.regime == "warp" and task.edges and self.team < 2 * CHUNK_BYTES // task.size:

@@ -9,6 +9,7 @@ from torch.autograd import forward_ad
 
 from softmax_lib.errors import BadInput, WrongType
 from softmax_lib.ops import operators
+from softmax_lib.ops.direct import way
 from softmax_lib.ops.plans import compute
 
 DTYPES = frozenset({torch.float32, torch.float16, torch.bfloat16})
@@ -30,6 +31,10 @@ def softmax(
     `BadInput` for an `out` that does not fit or overlaps x in part, and `NotAvailable` where a
     kernel has to be compiled and CuPy is missing. Source: Milakov and Gimelshein, arXiv:1805.02867.
     """
+    if dtype is None and not torch.compiler.is_compiling():
+        made = way.run(x, out, dim, False)
+        if made is not None:
+            return made
     return _apply(x, dim, False, dtype, out)
 
 
@@ -37,6 +42,10 @@ def log_softmax(
     x: Tensor, dim: int = -1, *, dtype: torch.dtype | None = None, out: Tensor | None = None
 ) -> Tensor:
     """x - max - log(sum(exp(x - max))) along `dim`, as `torch.log_softmax` has it; see `softmax`."""
+    if dtype is None and not torch.compiler.is_compiling():
+        made = way.run(x, out, dim, True)
+        if made is not None:
+            return made
     return _apply(x, dim, True, dtype, out)
 
 
@@ -44,11 +53,14 @@ def _apply(x: Tensor, dim: int, log: bool, dtype: torch.dtype | None, out: Tenso
     if torch.compiler.is_compiling() or dtype is not None or not _is_plain(x):
         return _apply_any(x, dim, log, dtype, out)
     if out is None:
-        out = torch.empty_like(x) if x.is_contiguous() else x.new_empty(x.shape)
+        result = torch.empty_like(x) if x.is_contiguous() else x.new_empty(x.shape)
     else:
         _check_out(x, x.dtype, out)
-    compute(x, None, out, dim, log)
-    return out
+        result = out
+    launch = compute(x, None, result, dim, log)
+    if launch:
+        way.keep(x, out, dim, log, launch)
+    return result
 
 
 def _is_plain(x: Tensor) -> bool:

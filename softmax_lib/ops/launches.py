@@ -26,7 +26,7 @@ from softmax_lib.gpu.presence import arch_of
 from softmax_lib.ops import slots
 from softmax_lib.ops.binaries import Build, function
 from softmax_lib.ops.designs import Design, Strided, Task
-from softmax_lib.ops.tables import strided_design, table_for
+from softmax_lib.ops.tables import strided_design, table_of
 
 _NO_CONTEXT = frozenset({201, 709})  # of this thread, or one that is gone
 
@@ -59,6 +59,7 @@ class Launch:
             self._attributes,
             len(self._attributes),
         )
+        self.told = (kernel, blocks, threads, shared_bytes, bytes(self._attributes), tuple(numbers))
         self._kernel = ctypes.c_void_p(kernel)
         self._call = driver().cuLaunchKernelEx
         self._arguments = (ctypes.byref(self.config), self._kernel, self._addresses, None)
@@ -95,8 +96,8 @@ class GridLaunch(Launch):
 
 def prepare(task: Task, strides: Sequence[int], device: int) -> Launch:
     """The launch for rows with these strides (of first, second and result, in numbers)."""
-    for design in table_for(arch_of(device)).designs(task):
-        launch = _prepare(design, task, strides, device)
+    for design in table_of(device).designs(task):
+        launch = prepare_design(design, task, strides, device)
         if launch:
             return launch
     raise NotAvailable(f"This GPU takes no kernel for rows of {task.cols} numbers.")
@@ -110,13 +111,15 @@ def prepare_strided(task: Task, outer: int, inner: int, device: int) -> Launch:
     return Launch(kernel, design.blocks(outer, inner), design.threads, numbers, device)
 
 
-def _prepare(design: Design, task: Task, strides: Sequence[int], device: int) -> Launch | None:
-    """None where this GPU has no room for as many blocks at once as the design needs."""
+def prepare_design(
+    design: Design, task: Task, strides: Sequence[int], device: int
+) -> Launch | None:
+    """The launch by this design, which fits; None where the GPU has no room for as many blocks at once."""
     if design.shared_bytes > _most_shared_bytes(device):
         return None
     if design.regime == "cluster" and arch_of(device) < 90:
         return None
-    kernel = function(Build(design.regime, design.expression(task), task.flags), device)
+    kernel = function(build_of(design, task), device)
     blocks_a_cluster = design.team if design.regime == "cluster" else 1
     require(permit(kernel, design.shared_bytes, blocks_a_cluster), "prepare a kernel")
     numbers = (task.rows, task.cols, *strides)
@@ -127,6 +130,11 @@ def _prepare(design: Design, task: Task, strides: Sequence[int], device: int) ->
     return Launch(
         kernel, design.blocks(task.rows), design.threads, numbers, device, design.shared_bytes
     )
+
+
+def build_of(design: Design, task: Task) -> Build:
+    """The kernel of a design that fits."""
+    return Build(design.regime, design.expression(task), task.flags)
 
 
 def _prepare_cluster(

@@ -21,18 +21,21 @@ KEPT_AT_MOST = 512
 FEW_BLOCKS = 64
 """A strided kernel of fewer blocks would leave most of a GPU idle: the dimension is moved instead."""
 
-Plan = Callable[[Tensor, "Tensor | None", Tensor], object]
-"""Computes from one tensor, or from a result and its gradient, into the last one."""
+Plan = Callable[[Tensor, "Tensor | None", Tensor], "Launch | None"]
+"""Computes from one tensor, or from a result and its gradient, into the last one; by which one launch, if by one."""
 
 
 _of_this_thread: OfThisThread[Plan] = OfThisThread()
 
 
-def compute(first: Tensor, second: Tensor | None, result: Tensor, dim: int, log: bool) -> None:
+def compute(
+    first: Tensor, second: Tensor | None, result: Tensor, dim: int, log: bool
+) -> Launch | None:
     """Softmax along `dim` of `first` into `result`; with `second`, the gradient for a result `first`.
 
-    All are of one shape on one GPU. What is launched goes to the GPU's current stream. Raises
-    `NoSuchDimension`, `NotAvailable`, and `CompileError`.
+    All are of one shape on one GPU. What is launched goes to the GPU's current stream; where that is
+    one launch and nothing else, it is returned. Raises `NoSuchDimension`, `NotAvailable`, and
+    `CompileError`.
     """
     device = first.get_device()
     if device != torch._C._cuda_getDevice():
@@ -48,7 +51,7 @@ def compute(first: Tensor, second: Tensor | None, result: Tensor, dim: int, log:
     if plan is None:
         plan = _plan(first, second, result, positive(dim, first.dim()), log)
         _of_this_thread.keep(key, plan, KEPT_AT_MOST)
-    plan(first, second, result)
+    return plan(first, second, result)
 
 
 def positive(dim: int, dims: int) -> int:
@@ -88,7 +91,7 @@ def _plan(first: Tensor, second: Tensor | None, result: Tensor, dim: int, log: b
     tensors = (first, result) if second is None else (first, result, second)
     edges = inner * task.size % CHUNK_BYTES or any(one.data_ptr() % CHUNK_BYTES for one in tensors)
     task = replace(task, edges=bool(edges))
-    return _launching(prepare_strided(task, outer, inner, first.get_device()), second)
+    return _launching(prepare_strided(task, outer, inner, first.get_device()))
 
 
 def _row_stride(x: Tensor, dim: int) -> int | None:
@@ -128,17 +131,15 @@ def _plan_rows(
     )
     numbers = (strides[0] or 0, 0 if second is None else strides[1] or 0, task.cols)
     launch = prepare(replace(task, edges=bool(edges)), numbers, first.get_device())
-    return _launching(launch, second)
+    return _launching(launch)
 
 
-def _launching(launch: Launch, second: Tensor | None) -> Plan:
-    if second is None:
-        return lambda first, second, result: launch(first.data_ptr(), 0, result.data_ptr())
-    return lambda first, second, result: launch(
-        first.data_ptr(),
-        second.data_ptr(),  # type: ignore[union-attr]
-        result.data_ptr(),
-    )
+def _launching(launch: Launch) -> Plan:
+    def run(first: Tensor, second: Tensor | None, result: Tensor) -> Launch:
+        launch(first.data_ptr(), 0 if second is None else second.data_ptr(), result.data_ptr())
+        return launch
+
+    return run
 
 
 def _plan_elsewhere(dim: int, log: bool) -> Plan:
@@ -154,9 +155,12 @@ def _plan_elsewhere(dim: int, log: bool) -> Plan:
 
 def _plan_copied(dim: int, log: bool) -> Plan:
     """For tensors whose rows lie in no order that a kernel takes."""
-    return lambda first, second, result: compute(
-        first.contiguous(), second if second is None else second.contiguous(), result, dim, log
-    )
+
+    def run(first: Tensor, second: Tensor | None, result: Tensor) -> None:
+        others = None if second is None else second.contiguous()
+        compute(first.contiguous(), others, result, dim, log)
+
+    return run
 
 
 def _plan_moved(dim: int, log: bool) -> Plan:

@@ -1,8 +1,15 @@
-"""Which design takes which rows: a table for each kind of GPU, in the order in which its lines are tried."""
+"""Which design takes which rows: a table for each kind of GPU, in the order in which its lines are tried.
+
+A table is a JSON file: `measured_on`, the GPU's name or null; and for each direction and bytes of a number
+("forward 4") its lines. A line has the limits of the rows that it takes (`row_bytes`, `rows`, `edges`),
+`like`, the [rows, cols] that it was measured on, and the fields of its `Design`.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -10,21 +17,29 @@ from pathlib import Path
 from typing import Any
 
 from softmax_lib.errors import NotAvailable
+from softmax_lib.files import readers_folder
+from softmax_lib.gpu.presence import arch_of, gpu_name
 from softmax_lib.ops.designs import CHUNK_BYTES, LINE_BYTES, Design, Strided, Task
 from softmax_lib.source import WARP
 
 FOLDER = Path(__file__).with_name("tables")
 """The tables that come along: sm_90.json is for compute capability 9.0 and all above that have none."""
 
+_log = logging.getLogger("softmax_lib")
+
 
 @dataclass(frozen=True)
 class Line:
-    """A design, and the tasks it is for: rows of at most `row_bytes`, at most `rows` of them, with `edges`."""
+    """A design, and the tasks it is for: rows of at most `row_bytes`, at most `rows` of them, with `edges`.
+
+    It was chosen on a matrix `like` (rows, cols); a streamed design, which is for what is left, on none.
+    """
 
     design: Design
     row_bytes: float
     rows: float
     edges: bool | None
+    like: tuple[int, int] | None
 
     def takes(self, task: Task) -> bool:
         return (
@@ -66,8 +81,38 @@ def _power_of_two(least: int) -> int:
     return 1 << (least - 1).bit_length()
 
 
+def table_of(device: int) -> Table:
+    """The table that a GPU's own times made, where they did, else the one for its kind. Raises `NotAvailable`."""
+    return _table_of(gpu_name(device), arch_of(device))
+
+
+def tuned_path(gpu: str) -> Path:
+    """Where the table of a GPU of this name is kept, which need not be there."""
+    return readers_folder("tables") / f"{re.sub('[^a-z0-9]+', '-', gpu.lower()).strip('-')}.json"
+
+
+@cache
+def _table_of(gpu: str, arch: int) -> Table:
+    path = tuned_path(gpu)
+    try:
+        return _read(path, json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        _log.warning(
+            "The table %s cannot be read (%s); `softmax-lib tune` makes it anew.", path, error
+        )
+    return table_for(arch)
+
+
 @cache
 def table_for(arch: int) -> Table:
+    """The table that comes along for sm_`arch`. Raises `NotAvailable` below 7.5."""
+    path = shipped_path(arch)
+    return _read(path, json.loads(path.read_text(encoding="utf-8")))
+
+
+def shipped_path(arch: int) -> Path:
     """The table of the newest kind of GPU that is no newer than sm_`arch`. Raises `NotAvailable` below 7.5."""
     known = sorted(int(path.stem.removeprefix("sm_")) for path in FOLDER.glob("sm_*.json"))
     older = [one for one in known if one <= arch]
@@ -75,22 +120,22 @@ def table_for(arch: int) -> Table:
         raise NotAvailable(
             f"This GPU has compute capability {arch / 10}; the kernels need 7.5 or more."
         )
-    return _read(FOLDER / f"sm_{older[-1]}.json")
+    return FOLDER / f"sm_{older[-1]}.json"
 
 
-def _read(path: Path) -> Table:
-    content = json.loads(path.read_text(encoding="utf-8"))
+def _read(path: Path, content: dict[str, Any]) -> Table:
     lines = {
-        (direction == "backward", size): tuple(
-            _line(line) for line in content[f"{direction} {size}"]
-        )
+        (direction == "backward", size): tuple(map(read_line, content[f"{direction} {size}"]))
         for direction in ("forward", "backward")
         for size in (4, 2)
     }
     return Table(path.stem, content["measured_on"], lines)
 
 
-def _line(written: dict[str, Any]) -> Line:
+def read_line(written: dict[str, Any]) -> Line:
+    """A line as the JSON has it. Raises `TypeError` where it has other fields."""
     written = dict(written)
     limits = {name: written.pop(name, float("inf")) for name in ("row_bytes", "rows")}
-    return Line(edges=written.pop("edges", None), design=Design(**{"team": 1, **written}), **limits)
+    edges, like = written.pop("edges", None), written.pop("like", None)
+    design = Design(**{"team": 1, **written})
+    return Line(design, edges=edges, like=like and tuple(like), **limits)

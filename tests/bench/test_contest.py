@@ -88,7 +88,7 @@ def test_a_search_leaves_out_block_sizes_far_from_the_kernels_best_and_no_peer(c
     cases = [Case("shared", 4, 32, block_size=size) for size in sizes]
     once = dict(zip([*cases, TORCH], [*sizes.values(), 99.0], strict=True))
     asked = iter(once.values())
-    monkeypatch.setattr(timing, "time_once", lambda call, x: next(asked))
+    monkeypatch.setattr(timing, "time_once", lambda call, x, y: next(asked))
     found, skipped = time_together(*cases, TORCH, search=True)
     assert [t.case.block_size for t in found] == [32, 64, 128, None]
     assert skipped == {}

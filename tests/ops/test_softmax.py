@@ -10,7 +10,7 @@ import torch
 
 from softmax_lib import log_softmax, softmax
 from softmax_lib.errors import BadInput, NoSuchDimension, WrongType
-from softmax_lib.ops import operators, plans, slots
+from softmax_lib.ops import direct, operators, plans, slots
 from softmax_lib.ops.designs import Task
 from softmax_lib.ops.tables import table_for
 
@@ -358,6 +358,97 @@ def test_a_graph_captured_before_anything_else_has_slots_of_its_own(monkeypatch)
         x.copy_(noise(1, 1 << 20, seed=seed))
         graph.replay()
         torch.testing.assert_close(y, torch.softmax(x, -1))
+
+
+def test_graphs_that_run_at_once_have_slots_of_their_own():
+    inputs = [noise(1, 1 << 20, seed=seed) for seed in range(4)]
+    softmax(inputs[0])
+    graphs, results = [torch.cuda.CUDAGraph() for _ in inputs], []
+    for graph, x in zip(graphs, inputs, strict=True):
+        with torch.cuda.graph(graph):
+            results.append([softmax(x) for _ in range(20)])
+    streams = [torch.cuda.Stream() for _ in graphs]
+    torch.cuda.synchronize()
+    for _ in range(10):
+        for graph, stream in zip(graphs, streams, strict=True):
+            with torch.cuda.stream(stream):
+                graph.replay()
+    torch.cuda.synchronize()
+    for x, of_graph in zip(inputs, results, strict=True):
+        wanted = torch.softmax(x, -1)
+        for y in of_graph:
+            torch.testing.assert_close(y, wanted)
+
+
+def test_launches_captured_into_one_graph_share_their_slots():
+    x = noise(1, 1 << 20)
+    softmax(x)
+    before = len(slots._of_captures)
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        for _ in range(50):
+            softmax(x)
+    assert len(slots._of_captures) == before + 1
+
+
+kept = pytest.mark.skipif(
+    not torch.cuda.is_available() or direct._calls() is None, reason="no calls in C here"
+)
+
+
+@kept
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+@pytest.mark.parametrize("shape", [(128, 96), (64, 4097), (8, 50257), (3, 131_072), (4, 300, 64)])
+def test_a_call_by_a_kept_launch_gives_the_same_bits(shape, dtype):
+    for ours, _ in FUNCTIONS:
+        x, log = noise(*shape, dtype=dtype), ours is log_softmax
+        first = ours(x, 1)
+        again = direct.way.run(x, None, 1, log)
+        assert again is not None
+        assert torch.equal(first, again)
+        out = torch.full_like(x, torch.nan)
+        assert ours(x, 1, out=out) is out
+        out.fill_(torch.nan)
+        assert direct.way.run(x, out, 1, log) is out
+        assert torch.equal(first, out)
+        ours(x, 1, out=x)
+        x = noise(*shape, dtype=dtype)
+        assert direct.way.run(x, x, 1, log) is x
+        assert torch.equal(first, x)
+
+
+@kept
+def test_a_kept_launch_leaves_gradients_casts_and_transformations_alone():
+    x = noise(128, 96)
+    wanted, half = softmax(x), x.half()
+    softmax(half)
+    y = softmax(x.requires_grad_())
+    assert y.requires_grad
+    with torch.no_grad():
+        assert torch.equal(softmax(x), wanted)
+    x = x.detach()
+    with torch.autocast("cuda", torch.float16):
+        assert softmax(half).dtype is torch.float32
+    rows = noise(5, 128, 96)
+    made = torch.func.vmap(softmax)(rows)
+    torch.testing.assert_close(made, torch.softmax(rows, -1))
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(x, torch.ones_like(x))
+        tangent = torch.autograd.forward_ad.unpack_dual(softmax(dual)).tangent
+    torch.testing.assert_close(tangent, torch.zeros_like(x), atol=1e-6, rtol=0)
+
+
+@kept
+def test_a_kept_launch_goes_to_the_current_stream():
+    x = torch.zeros(4096, 4096, device="cuda")
+    softmax(x)
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(20_000_000)
+        x.fill_(1.0)
+        x[:, 0] = 5.0
+        y = direct.way.run(x, None, -1, False)
+    stream.synchronize()
+    torch.testing.assert_close(y, torch.softmax(x, -1))
 
 
 def test_it_runs_on_the_current_stream():

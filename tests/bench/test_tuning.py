@@ -1,0 +1,134 @@
+"""Tuning without a GPU: which designs are tried, and that the fastest is kept; times are made up."""
+
+import json
+from math import inf
+
+import pytest
+import torch
+
+from softmax_lib.bench import tuning
+from softmax_lib.bench.tuning import _cell, is_possible, tune, variations
+from softmax_lib.cli import main
+from softmax_lib.ops import tables
+from softmax_lib.ops.designs import Design
+from softmax_lib.ops.tables import read_line, shipped_path
+
+ARCHS = (75, 80, 90)
+
+
+def lines_of(arch):
+    content = json.loads(shipped_path(arch).read_text())
+    for where, lines in content.items():
+        for written in lines if isinstance(lines, list) else []:
+            if "like" in written:
+                yield where, written
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_every_line_takes_the_matrix_it_is_like_and_has_other_designs_to_try(arch):
+    for where, written in lines_of(arch):
+        line, cell = read_line(written), _cell(where, written)
+        assert line.takes(cell.task), written
+        assert is_possible(line.design, line, cell, arch), written
+        others = {one for one in variations(line.design) if is_possible(one, line, cell, arch)}
+        assert len(others - {line.design}) >= 2, written
+
+
+def test_no_design_is_tried_that_cannot_hold_the_rows_of_its_line():
+    where, written = next(
+        one for one in lines_of(90) if one[1]["regime"] == "cluster" and one[1]["team"] == 16
+    )
+    line, cell = read_line(written), _cell(where, written)
+    for one in variations(line.design):
+        if is_possible(one, line, cell, 90):
+            assert one.fit(cell.task)
+            assert 32 <= one.threads <= 1024
+            assert one.regime != "cluster" or one.team <= 16
+    assert not is_possible(Design("block", 1, 32), line, cell, 90)
+    assert not is_possible(line.design, line, cell, 80)  # which has no clusters
+
+
+@pytest.fixture
+def made_up(monkeypatch):
+    """A GPU with which a design's time depends on how it treats the caches; one has no room for it."""
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    monkeypatch.setattr(tuning, "arch_of", lambda device: 80)
+    monkeypatch.setattr(tuning, "gpu_facts", lambda: {"name": "Made Up 1000"})
+    speed = {"PLAIN": 3.0, "L2": 1.0, "STREAMING": 2.0}
+
+    def time(designs, cell, arch):
+        if cell.cols == 128:
+            raise torch.OutOfMemoryError
+        room = [design for design in designs if design.threads < 1024]
+        return {design: speed[design.stores] for design in room}, 0.5
+
+    monkeypatch.setattr(tuning, "_time", time)
+
+
+def test_the_fastest_design_is_kept_and_the_table_reads_as_any(made_up):
+    heard = []
+    content, trials = tune(lambda *told: heard.append(told))
+    assert {trial.after.stores for trial in trials if trial.after_us < inf} == {"L2"}
+    assert any(trial.before_us == inf for trial in trials)  # threads of which there are too many
+    assert heard[-1] == ("done", len(heard) - 1, len(heard) - 1)
+    before = json.loads(shipped_path(80).read_text())
+    for where, lines in before.items():
+        if isinstance(lines, list):
+            for old, new in zip(lines, content[where], strict=True):
+                limits = ("row_bytes", "rows", "edges", "like")
+                assert {k: old.get(k) for k in limits} == {k: new.get(k) for k in limits}
+                kept = old.get("streamed") or old["like"][1] == 128
+                assert (read_line(new).design == read_line(old).design) >= bool(kept)
+    assert content["measured_on"] == "Made Up 1000"
+
+
+def test_a_difference_within_the_noise_changes_nothing(made_up, monkeypatch):
+    monkeypatch.setattr(
+        tuning,
+        "_time",
+        lambda designs, cell, arch: (
+            {one: 1.0 + 0.001 * (one.stores == "PLAIN") for one in designs},
+            0.5,
+        ),
+    )
+    _, trials = tune(lambda *told: None)
+    assert all(trial.after == trial.before for trial in trials)
+
+
+@pytest.fixture
+def gpu(monkeypatch, tmp_path):
+    monkeypatch.setattr(tables, "readers_folder", lambda kind: tmp_path / kind)
+    monkeypatch.setattr(tables, "gpu_name", lambda device: "Made Up 1000")
+    monkeypatch.setattr(tables, "arch_of", lambda device: 80)
+    tables._table_of.cache_clear()
+    yield tmp_path / "tables" / "made-up-1000.json"
+    tables._table_of.cache_clear()
+
+
+def test_the_verb_writes_a_table_that_softmax_goes_by(made_up, gpu, monkeypatch, capsys):
+    monkeypatch.setattr("softmax_lib.checking.choose_device", lambda device: device)
+    assert tables.table_of(0).name == "sm_80"
+    tables._table_of.cache_clear()
+    assert main(["tune"]) == 0
+    told = capsys.readouterr().out
+    assert "Made Up" not in told.splitlines()[0]
+    assert str(gpu) in told.replace("\n", "")
+    table = tables.table_of(0)
+    assert (table.name, table.measured_on) == ("made-up-1000", "Made Up 1000")
+    assert main(["tune", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["path"] == str(gpu)
+    assert {"rows", "cols", "dtype", "direction", "before", "after", "before_us", "after_us", "copy_us"} == set(
+        found["trials"][0]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"measured_on": "x", "forward 4": 3}'])
+def test_a_damaged_table_is_told_of_and_the_usual_one_taken(gpu, caplog, content):
+    gpu.parent.mkdir()
+    gpu.write_text(content)
+    assert tables.table_of(0).name == "sm_80"
+    (told,) = caplog.messages
+    assert str(gpu) in told
+    assert "softmax-lib tune" in told

@@ -1,0 +1,223 @@
+"""Calls of prepared launches in C, on a computer without a GPU: tensors of the CPU, and a driver that notes."""
+
+import ctypes
+
+import pytest
+import torch
+
+from softmax_lib.gpu.driver_api import Config, attributes
+from softmax_lib.ops import direct
+
+_calls = pytest.importorskip("softmax_lib.ops._calls")
+
+EXCHANGE = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
+pytestmark = pytest.mark.skipif(EXCHANGE is None, reason="this torch has no tensors for C")
+
+KERNEL = 0xDEADBEEF
+CPU = 1
+
+
+class Driver:
+    """Takes launches as CUDA's driver does, and notes them."""
+
+    def __init__(self):
+        self.launches, self.status, self.device = [], 0, 0
+        self.launch = ctypes.CFUNCTYPE(
+            ctypes.c_int,
+            ctypes.POINTER(Config),
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.POINTER(ctypes.c_uint64)),
+            ctypes.c_void_p,
+        )(self._launch)
+        self.current = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int))(self._current)
+
+    def _launch(self, config, kernel, arguments, extra):
+        asked = config.contents
+        said = [(one.id, one.value[0]) for one in asked.attributes[: asked.count]]
+        numbers = [arguments[i].contents.value for i in range(5)]
+        self.launches.append(
+            (kernel, asked.grid[0], asked.block[0], asked.shared_bytes, said, numbers)
+        )
+        return self.status
+
+    def _current(self, device):
+        device[0] = self.device
+        return 0
+
+
+@pytest.fixture
+def driver():
+    return Driver()
+
+
+@pytest.fixture
+def idle():
+    """What the modes of torch answer, to be changed."""
+    return {"modes": 0, "autocast": False}
+
+
+@pytest.fixture
+def calls(driver, idle):
+    addresses = (ctypes.cast(one, ctypes.c_void_p).value for one in (driver.launch, driver.current))
+    modes, autocast = ((lambda: idle["modes"], 0),), ((lambda: idle["autocast"], False),)
+    made = (torch.Tensor, torch.empty_like)
+    return _calls.Calls(EXCHANGE, *addresses, CPU, *made, modes, autocast, 3)
+
+
+def keep(calls, x, out=None, dim=-1, log=False):
+    calls.keep(x, out, dim, log, KERNEL, 7, 256, 4096, bytes(attributes({4: (8, 1, 1)})), (11, 12))
+
+
+def test_a_call_queues_what_was_kept_with_the_addresses_of_its_own_tensors(calls, driver):
+    first, x, y = torch.randn(3, 5, 96)
+    keep(calls, first, torch.empty(5, 96))
+    assert calls.run(x, y, -1, False) is y
+    numbers = [x.data_ptr(), 0, y.data_ptr(), 11, 12]
+    assert driver.launches == [(KERNEL, 7, 256, 4096, [(4, 8)], numbers)]
+
+
+def test_a_result_is_made_where_none_is_given(calls, driver):
+    x = torch.randn(5, 96)
+    keep(calls, x)
+    y = calls.run(x, None, -1, False)
+    assert y.shape == x.shape
+    assert y.dtype is x.dtype
+    assert driver.launches[0][-1][:3] == [x.data_ptr(), 0, y.data_ptr()]
+
+
+def wide(*shape):
+    return torch.randn(*shape[:-1], shape[-1] + 1)[..., :-1]
+
+
+@pytest.mark.parametrize(
+    ("x", "out", "dim", "log"),
+    [
+        (torch.randn(5, 97), None, -1, False),
+        (torch.randn(6, 96), None, -1, False),
+        (torch.randn(5, 96, 1), None, -1, False),
+        (torch.randn(5, 96).half(), None, -1, False),
+        (torch.randn(5, 96).bfloat16(), None, -1, False),
+        (torch.randn(5, 96).double(), None, -1, False),
+        (torch.randn(5, 96), None, 0, False),
+        (torch.randn(5, 96), None, 1, False),
+        (torch.randn(5, 96), None, -1, True),
+        (torch.randn(5, 96), torch.empty(5, 96), -1, False),
+        (wide(5, 96), None, -1, False),
+        (torch.randn(5 * 96 + 1)[1:].view(5, 96), None, -1, False),
+        (torch.randn(5, 96, requires_grad=True), None, -1, False),
+        (torch.nn.Parameter(torch.randn(5, 96), requires_grad=False), None, -1, False),
+        (torch.randn(5, 96), torch.empty(5, 97), -1, False),
+        (torch.randn(5, 96), torch.empty(5, 96).half(), -1, False),
+        (torch.randn(5, 96), torch.empty(5, 96, requires_grad=True), -1, False),
+        (torch.randn(5, 96), "out", -1, False),
+        ("x", None, -1, False),
+        (torch.randn(5, 96), None, None, False),
+        (torch.randn(5, 96), None, 1 << 70, False),
+        (torch.randn(5, 96), None, "rows", False),
+    ],
+)
+def test_whatever_else_is_asked_for_is_left_to_python(calls, driver, x, out, dim, log):
+    keep(calls, torch.randn(5, 96))
+    assert calls.run(x, out, dim, log) is None
+    assert driver.launches == []
+
+
+def test_strides_and_alignment_of_the_result_tell_calls_apart(calls, driver):
+    x = torch.randn(5, 96)
+    keep(calls, x, torch.empty(5, 96))
+    assert calls.run(x, wide(5, 96), -1, False) is None
+    assert calls.run(x, torch.empty(5 * 96 + 1)[1:].view(5, 96), -1, False) is None
+    assert calls.run(x, torch.empty(5, 96), -1, False) is not None
+    assert len(driver.launches) == 1
+
+
+@pytest.mark.parametrize("behind", [-95, -1, 1, 96, 479])
+def test_a_result_that_overlaps_the_input_in_part_is_left_to_python(calls, driver, behind):
+    memory = torch.zeros(3 * 480)
+    x = memory[480:960].view(5, 96)
+    out = memory[480 + behind : 960 + behind].view(5, 96)
+    for misaligned in range(0, 16, 4):  # whichever it is
+        given = torch.zeros(484)[misaligned // 4 :][:480].view(5, 96)
+        keep(calls, x, given)
+    assert calls.run(x, out, -1, False) is None
+    assert driver.launches == []
+
+
+def test_in_place_and_side_by_side_are_no_overlap(calls, driver):
+    memory = torch.zeros(2 * 480)
+    x, out = memory.view(2, 5, 96)
+    keep(calls, x, out)
+    assert calls.run(x, x, -1, False) is x
+    assert calls.run(x, out, -1, False) is out
+    assert calls.run(out, x, -1, False) is x
+    assert len(driver.launches) == 3
+
+
+def test_a_mode_of_torch_another_current_gpu_and_a_refusal_are_left_to_python(calls, driver, idle):
+    x = torch.randn(5, 96)
+    keep(calls, x)
+    idle["modes"] = 1
+    assert calls.run(x, None, -1, False) is None
+    idle["modes"], driver.device = 0, 1
+    assert calls.run(x, None, -1, False) is None
+    assert driver.launches == []
+    driver.device, driver.status = 0, 201
+    assert calls.run(x, None, -1, False) is None
+    driver.status = 0
+    assert calls.run(x, None, -1, False) is not None
+
+
+def test_autocast_matters_to_16_bits_alone(calls, idle):
+    x, half = torch.randn(5, 96), torch.randn(5, 96).half()
+    keep(calls, x)
+    keep(calls, half)
+    idle["autocast"] = True
+    assert calls.run(x, None, -1, False) is not None
+    assert calls.run(half, None, -1, False) is None
+
+
+def test_calls_by_turns_each_find_their_own_launch(calls, driver):
+    for cols in (3, 4):
+        numbers = (cols,) * 2
+        calls.keep(torch.randn(2, cols), None, -1, False, cols, 1, 32, 0, b"", numbers)
+    for cols in (3, 4, 4, 3):
+        calls.run(torch.randn(2, cols), None, -1, False)
+    assert [launch[0] for launch in driver.launches] == [3, 4, 4, 3]
+    calls.keep(torch.randn(2, 3), None, -1, False, 5, 1, 32, 0, b"", (3, 3))
+    calls.run(torch.randn(2, 3), None, -1, False)
+    assert driver.launches[-1][0] == 5
+
+
+def test_no_more_are_kept_than_was_said(calls):
+    for cols in range(1, 10):
+        keep(calls, torch.randn(2, cols))
+        assert 1 <= len(calls) <= 3
+    assert calls.run(torch.randn(2, 9), None, -1, False) is not None
+
+
+def test_what_no_launch_has_room_for_is_refused(calls):
+    x = torch.randn(2, 3)
+    with pytest.raises(ValueError, match="too many"):
+        calls.keep(x, None, -1, False, KERNEL, 1, 1, 0, b"", tuple(range(9)))
+    with pytest.raises(ValueError, match="too many"):
+        calls.keep(x, None, -1, False, KERNEL, 1, 1, 0, bytes(71), ())
+
+
+def test_many_calls_leave_no_tensor_behind(calls):
+    import sys
+
+    x, out = torch.randn(2, 5, 96)
+    keep(calls, x, out)
+    before = sys.getrefcount(x), sys.getrefcount(out)
+    for _ in range(1000):
+        calls.run(x, out, -1, False)
+        calls.run(x, None, -1, False)
+    assert (sys.getrefcount(x), sys.getrefcount(out)) == before
+
+
+def test_every_mode_of_torch_is_idle_now():
+    assert all(function() is answer for function, answer in (*direct.IDLE, *direct.IDLE_16))
+
+
+def test_a_tensor_of_the_cpu_never_asks_for_a_gpu():
+    assert direct.way.run(torch.randn(2, 3), None, -1, False) is None
