@@ -2,7 +2,8 @@
 
 Runs the tests marked `gpu`, the compilations with that machine's NVRTC, and every kernel without a
 flaw under each tool of compute-sanitizer. A test without a GPU then asserts that no kernel has changed since
-(test_gpu_run.py). Wants two GPUs: with one, the tests of the second are counted as skipped.
+(test_gpu_run.py). Wants two GPUs: with one, the tests of the second are counted as skipped. Where no kernel
+has changed since, `python tests/gpu_run.py ops` repeats the tests of `softmax()` alone.
 """
 
 import json
@@ -90,6 +91,17 @@ def run_gpu_tests(*names: str) -> dict[str, int]:
     return run_pytest("--tier", "all", "-m", "gpu or nvrtc", *(f"tests/{name}" for name in names))
 
 
+def run_ops_tests() -> dict[str, int]:
+    """The tests of `softmax()`, a process for each file: the longest one takes some minutes."""
+    files = [f"ops/{path.name}" for path in sorted((TESTS / "ops").glob("test_*.py"))]
+    with ThreadPool(len(files)) as pool:
+        return total(pool.map(run_gpu_tests, files))
+
+
+def total(counts: list[dict[str, int]]) -> dict[str, int]:
+    return {outcome: sum(one[outcome] for one in counts) for outcome in counts[0]}
+
+
 def digest_fast_kernels() -> dict[str, str]:
     """Of each file of kernels/fast that has a kernel, with what it includes."""
     return {path.stem: Program(Source.read(path)).digest for path in sorted(FOLDER.glob("*.cu"))}
@@ -100,9 +112,7 @@ def check_side_by_side() -> dict[str, dict[str, int]]:
     with ThreadPool(len(FUNCTION_TESTS) + len(TOOLS)) as pool:
         functions = pool.map_async(run_functions, FUNCTION_TESTS)
         errors = dict(zip(TOOLS, pool.map(run_sanitizer, TOOLS), strict=True))
-        counts = functions.get()
-    total = {outcome: sum(one[outcome] for one in counts) for outcome in counts[0]}
-    return {"functions": total, "sanitizer_errors": errors}
+        return {"functions": total(functions.get()), "sanitizer_errors": errors}
 
 
 def check_sanitized() -> None:
@@ -131,7 +141,7 @@ def check_fast_kernels() -> None:
 def main() -> None:
     """Run all of it, `softmax()` beside the others, and write the summary."""
     with ThreadPool(1) as pool:
-        ops = pool.apply_async(run_gpu_tests, ("ops",))
+        ops = pool.apply_async(run_ops_tests)
         summary = {
             "gpu": gpu_facts(),
             "date": today(),
@@ -142,9 +152,21 @@ def main() -> None:
             "kernels": {name: kernel.digest for name, kernel in kernels.items()},
             "fast_kernels": digest_fast_kernels(),
         }
+    write(summary)
+
+
+def repeat_ops_tests() -> None:
+    """Put a new run of the tests of `softmax()` into the summary of the same kernels."""
+    summary = json.loads(SUMMARY.read_text(encoding="utf-8"))
+    if summary["fast_kernels"] != digest_fast_kernels():
+        raise SystemExit("A file of kernels/fast has changed: run all of it.")
+    write(summary | {"ops": run_ops_tests()})
+
+
+def write(summary: dict) -> None:
     SUMMARY.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(summary, indent=1))
 
 
 if __name__ == "__main__":
-    check_sanitized() if "sanitized" in sys.argv else main()
+    {"sanitized": check_sanitized, "ops": repeat_ops_tests}.get(sys.argv[-1], main)()

@@ -125,7 +125,7 @@ def peer(name: str, backward: bool = False) -> Call:
     try:
         return (BACKWARD if backward else CALLS)[name]()
     except Exception as error:  # a half-installed compiler stack fails in many ways
-        raise NotAvailable(f"{name} cannot be had: {_first_line(error)}") from error
+        raise NotAvailable(f"{name} cannot be had: {first_line(error)}") from error
 
 
 def try_once(name: str, call: Call, x: Tensor, backward: bool = False) -> None:
@@ -140,7 +140,7 @@ def try_once(name: str, call: Call, x: Tensor, backward: bool = False) -> None:
     except torch.OutOfMemoryError:
         raise
     except Exception as error:
-        raise NotAvailable(f"{name} refuses {shape}: {_first_line(error)}") from error
+        raise NotAvailable(f"{name} refuses {shape}: {first_line(error)}") from error
     first = x[..., :ROWS_JUDGED, :]
     if not (_is_gradient if backward else _is_softmax)(y[:ROWS_JUDGED], first):
         raise NotAvailable(f"{name} gives a wrong result for {shape}")
@@ -158,5 +158,6 @@ def _is_gradient(dx: Tensor, of: Tensor) -> bool:
     return bool(worst <= GRADIENT_ROUGHNESS[of.dtype])
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What an error says, in one line, or its kind where it says nothing."""
     return (without_colours(str(error)).strip().splitlines() or [type(error).__name__])[0]

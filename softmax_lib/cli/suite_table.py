@@ -1,4 +1,4 @@
-"""The suite of peers as a table in a terminal."""
+"""The suites of `softmax-lib bench` as tables in a terminal."""
 
 from __future__ import annotations
 
@@ -38,6 +38,31 @@ def print_suite(found: dict[str, Any]) -> None:
     for direction, gain in found["gain"].items():
         told = "times as fast as the best peer of each cell, in geometric mean"
         console.print(f"{direction}: {gain:.3f} {told}")
+    _print_remarks(console, found)
+
+
+def print_model(found: dict[str, Any]) -> None:
+    """A line per text: tokens per second of each contender, and our gain over torch."""
+    names = list(dict.fromkeys(name for row in found["rows"] for name in row["tokens_per_s"]))
+    model = found["model"]
+    table = Table(
+        title=f"A transformer of {model['layers']} layers and {model['vocabulary']} words on "
+        f"{found['gpu']['name']}, {found['date']}; tokens per second"
+    )
+    for heading in ("batch x length", "dtype", *names, "gain"):
+        table.add_column(heading, justify="left" if heading == "dtype" else "right")
+    for row in found["rows"]:
+        speeds = (row["tokens_per_s"].get(name) for name in names)
+        shown = ("" if speed is None else f"{speed:,}" for speed in speeds)
+        table.add_row(
+            f"{row['batch']} x {row['length']}", row["dtype"], *shown, f"{row['gain']:.3f}"
+        )
+    console = Console()
+    console.print(table)
+    _print_remarks(console, found)
+
+
+def _print_remarks(console: Console, found: dict[str, Any]) -> None:
     for reason in found["skipped"].values():
         console.print(f"Skipped: {reason}", markup=False, soft_wrap=True)
     for note in found["notes"]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
-from softmax_lib.bench.tuning import Trial
+if TYPE_CHECKING:
+    from softmax_lib.bench.tuning import Trial
 
 
 def print_trials(trials: Sequence[Trial]) -> None:

@@ -82,7 +82,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     bench = verb("bench", _bench, "softmax() beside the softmaxes of others on this GPU")
     bench.add_argument(
-        "--suite", choices=("peers",), default="peers", help="every peer installed here"
+        "--suite",
+        choices=("peers", "model"),
+        default="peers",
+        help="every peer installed here, matrix by matrix; or a small transformer with torch's and ours",
     )
     bench.add_argument("--output", type=Path, metavar="FILE", help="write the JSON there too")
     tune = verb(
@@ -232,16 +235,17 @@ def _bench(options: argparse.Namespace) -> int:
 
     choose_device("cuda")
     from softmax_lib.bench.suite import run_suite  # which needs torch, and so comes after
+    from softmax_lib.bench.transformer import compare
 
     with _parts(options.json) as tell:
-        found = run_suite(tell)
+        found = (run_suite if options.suite == "peers" else compare)(tell)
     if options.output:
         write(options.output, found)
     if options.json:
         return _print_json(found)
-    from softmax_lib.cli.suite_table import print_suite
+    from softmax_lib.cli.suite_table import print_model, print_suite
 
-    print_suite(found)
+    (print_suite if options.suite == "peers" else print_model)(found)
     return 0
 
 

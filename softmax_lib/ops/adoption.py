@@ -12,6 +12,7 @@ from torch import Tensor
 
 from softmax_lib.errors import NotAvailable
 from softmax_lib.ops.functional import DTYPES, log_softmax, softmax
+from softmax_lib.ops.operators import is_traced
 
 _PLACES = (torch, torch.special, torch.nn.functional, Tensor)
 _FUNCTIONS = {"softmax": softmax, "log_softmax": log_softmax}
@@ -98,7 +99,9 @@ def _is_ours(input: Any, dim: Any, dtype: Any, out: Any) -> bool:
         return False
     if not input.is_cuda or input.layout is not torch.strided or input.is_nested:
         return False
-    if (dtype or input.dtype) not in DTYPES or any(input.names):  # type: ignore[attr-defined]
+    if (dtype or input.dtype) not in DTYPES:
+        return False
+    if not is_traced() and any(input.names):  # type: ignore[attr-defined]
         return False
     if torch.overrides.has_torch_function_unary(input):
         return False

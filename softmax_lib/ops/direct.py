@@ -79,7 +79,7 @@ def _calls() -> Calls | None:
             exchange, launch, current_device, CUDA,
             Tensor, torch.empty_like, IDLE, IDLE_16, KEPT_AT_MOST,
         )  # fmt: skip
-    except (ImportError, OSError, ValueError):
+    except (ImportError, OSError, AttributeError, ValueError):
         return None
 
 

@@ -15,6 +15,9 @@ from softmax_lib.ops.plans import compute
 DTYPES = frozenset({torch.float32, torch.float16, torch.bfloat16})
 """What the kernels take; exponentials and sums are float32 in all of them."""
 
+_TORCHS = {False: torch.softmax, True: torch.log_softmax}
+"""By whether it is the logarithm; torch's own also where `patch_torch` has replaced them."""
+
 
 def softmax(
     x: Tensor, dim: int = -1, *, dtype: torch.dtype | None = None, out: Tensor | None = None
@@ -103,7 +106,7 @@ def _by_torch(
         raise WrongType(
             f"x is {x.dtype}; softmax takes floating-point numbers, or a dtype to convert to."
         )
-    function = torch.log_softmax if log else torch.softmax
+    function = _TORCHS[log]
     return function(x, dim, dtype=dtype) if out is None else function(x, dim, dtype=dtype, out=out)
 
 

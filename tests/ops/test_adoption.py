@@ -2,11 +2,13 @@
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional as F
 
 from softmax_lib import LogSoftmax, Softmax, patch_torch, softmax
 from softmax_lib.errors import NotAvailable
 from softmax_lib.ops import adoption, functional
+from softmax_lib.ops.direct import Way
 
 PLACES = [
     (place, name) for place in (torch, torch.special, F) for name in ("softmax", "log_softmax")
@@ -29,6 +31,8 @@ def heard(monkeypatch):
     """Counts the calls that reach our functions, which are those of `functional`."""
     calls = []
     apply = functional._apply
+    monkeypatch.setattr(functional, "way", Way())
+    monkeypatch.setattr(functional.way, "run", lambda *call: None)
 
     def listen(x, dim, log, dtype, out):
         calls.append((dim, log))
@@ -63,7 +67,7 @@ def test_the_kernels_get_every_way_of_calling(device, x, patch, heard):
     )  # fmt: skip
     for way in ways:
         made = way()
-        patch.undo()
+        adoption.patch_torch().undo()
         torch.testing.assert_close(made, way())
         adoption.patch_torch()
     expected = 0 if device == "cpu" else len(ways)
@@ -78,6 +82,7 @@ def test_what_the_kernels_do_not_take_is_torchs(device, x, patch, heard):
     assert torch.softmax(x, 1, dtype=torch.float64).dtype == torch.float64
     with pytest.warns(UserWarning, match="Implicit dimension"):
         F.softmax(x)
+    heard.clear()  # once torch has chosen a dimension, it calls x.softmax, which is ours
     with pytest.raises(IndexError, match="Dimension out of range"):
         torch.softmax(x, 2)
     with pytest.warns(UserWarning, match="resized"):
@@ -108,7 +113,7 @@ def test_without_a_compiler_torch_takes_over_and_it_is_said_once(monkeypatch, pa
 
     adoption._tell.cache_clear()
     monkeypatch.setattr(functional, "compute", refuse)
-    x = torch.randn(3, 4, device="cuda")
+    x = torch.randn(3, 43, device="cuda")
     for _ in range(2):
         torch.testing.assert_close(torch.softmax(x, 1).sum(1), torch.ones(3, device="cuda"))
     assert caplog.messages == ["softmax_lib leaves a softmax to torch: CuPy is missing."]
@@ -116,12 +121,32 @@ def test_without_a_compiler_torch_takes_over_and_it_is_said_once(monkeypatch, pa
         softmax(x)
 
 
-@pytest.mark.gpu
-def test_a_compiled_model_uses_them(patch):
-    model = torch.nn.Sequential(torch.nn.Linear(40, 30), torch.nn.Softmax(-1)).cuda()
-    x = torch.randn(6, 40, device="cuda")
-    compiled = torch.compile(model, fullgraph=True)(x)
-    torch.testing.assert_close(compiled, model(x))
+def test_a_compiled_model_uses_them(device, patch):
+    model = torch.nn.Sequential(torch.nn.Linear(40, 30), torch.nn.Softmax(-1)).to(device)
+    x = torch.randn(6, 40, device=device)
+    backend = "inductor" if device == "cuda" else "aot_eager"
+    compiled = torch.compile(model, fullgraph=True, backend=backend)
+    torch.testing.assert_close(compiled(x), model(x))
+    compiled(x).square().sum().backward()
+    found = model[0].weight.grad.clone()
+    model.zero_grad()
+    model(x).square().sum().backward()
+    torch.testing.assert_close(found, model[0].weight.grad)
+
+
+def test_derivatives_that_we_leave_to_torch_are_torchs_own_while_it_is_patched(device, x, patch):
+    given, tangent = (x.clone(), torch.ones_like(x))
+    for function in (torch.softmax, softmax):
+        made, along = torch.func.jvp(lambda one, f=function: f(one, -1), (given,), (tangent,))
+        torch.testing.assert_close(made.sum(-1), torch.ones(6, device=device))
+        torch.testing.assert_close(along, torch.zeros_like(x), atol=1e-6, rtol=0)
+
+
+def test_a_tensor_that_is_only_looked_at_may_be_ours():
+    with FakeTensorMode():
+        x = torch.empty(6, 40, device="cuda")
+        assert adoption._is_ours(x, -1, None, None)
+        assert not adoption._is_ours(x.double(), -1, None, None)
 
 
 def test_modules_take_the_place_of_torchs(device, x):

@@ -1,6 +1,8 @@
 """Calls of prepared launches in C, on a computer without a GPU: tensors of the CPU, and a driver that notes."""
 
 import ctypes
+import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -204,8 +206,6 @@ def test_what_no_launch_has_room_for_is_refused(calls):
 
 
 def test_many_calls_leave_no_tensor_behind(calls):
-    import sys
-
     x, out = torch.randn(2, 5, 96)
     keep(calls, x, out)
     before = sys.getrefcount(x), sys.getrefcount(out)
@@ -213,6 +213,24 @@ def test_many_calls_leave_no_tensor_behind(calls):
         calls.run(x, out, -1, False)
         calls.run(x, None, -1, False)
     assert (sys.getrefcount(x), sys.getrefcount(out)) == before
+
+
+@pytest.mark.parametrize("missing", ["driver", "function", "module", "tensors"])
+def test_without_one_of_its_parts_there_is_no_such_way(monkeypatch, missing):
+    def no_driver():
+        raise OSError("no libcuda.so.1")
+
+    some = ctypes.pythonapi.Py_IsInitialized
+    functions = {"cuCtxGetDevice": some, "cuLaunchKernelEx": some}
+    if missing == "function":
+        del functions["cuLaunchKernelEx"]  # as in a driver of CUDA 11
+    found = no_driver if missing == "driver" else lambda: SimpleNamespace(**functions)
+    monkeypatch.setattr(direct, "driver", found)
+    if missing == "module":
+        monkeypatch.setitem(sys.modules, "softmax_lib.ops._calls", None)
+    if missing == "tensors":
+        monkeypatch.delattr(torch.Tensor, "__dlpack_c_exchange_api__")
+    assert direct._calls.__wrapped__() is None
 
 
 def test_every_mode_of_torch_is_idle_now():

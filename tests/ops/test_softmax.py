@@ -397,7 +397,7 @@ kept = pytest.mark.skipif(
 
 @kept
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
-@pytest.mark.parametrize("shape", [(128, 96), (64, 4097), (8, 50257), (3, 131_072), (4, 300, 64)])
+@pytest.mark.parametrize("shape", [(128, 96), (64, 4097), (8, 50257), (3, 131_072), (64, 300, 64)])
 def test_a_call_by_a_kept_launch_gives_the_same_bits(shape, dtype):
     for ours, _ in FUNCTIONS:
         x, log = noise(*shape, dtype=dtype), ours is log_softmax

@@ -1,0 +1,126 @@
+"""The small transformer: what it computes, and the suite around it; on the CPU, with times made up."""
+
+import json
+
+import pytest
+import torch
+
+from softmax_lib.bench import transformer
+from softmax_lib.bench.transformer import (
+    COMPILED,
+    OURS,
+    THEIRS,
+    Size,
+    Transformer,
+    compare,
+    make,
+    with_ours,
+)
+from softmax_lib.cli import main
+
+SMALL = Size(layers=2, width=16, heads=2, vocabulary=31)
+MS = {THEIRS: 3.0, OURS: 2.0, COMPILED: 1.0}
+
+
+@pytest.fixture
+def read(device):
+    """The model, and six tokens of two texts."""
+    return make(SMALL, 2, 6, "float32")
+
+
+def test_it_gives_probabilities_of_every_next_token(read):
+    model, tokens = read
+    found = model(tokens)
+    assert found.shape == (2, 6, 31)
+    torch.testing.assert_close(found.sum(-1), torch.ones_like(found[..., 0]))
+
+
+def test_no_token_knows_of_those_behind_it(read):
+    model, tokens = read
+    other = tokens.clone()
+    other[:, 3] = (other[:, 3] + 1) % 31
+    before, after = model(tokens), model(other)
+    torch.testing.assert_close(before[:, :3], after[:, :3])
+    assert (before[:, 3:] - after[:, 3:]).abs().amax((0, 2)).min() > 1e-6
+
+
+def test_its_numbers_are_the_same_each_time_and_leave_others_alone(read):
+    model, tokens = read
+    state = torch.get_rng_state()
+    again, same = make(SMALL, 2, 6, "float32")
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.equal(tokens, same)
+    assert torch.equal(model(tokens), again(same))
+
+
+@pytest.mark.gpu
+def test_with_our_kernels_it_computes_the_same():
+    for dtype, most in (("float32", 1e-5), ("bfloat16", 0.02)):
+        model, tokens = make(SMALL, 2, 60, dtype)
+        with torch.no_grad():
+            theirs, ours = model(tokens), with_ours(model, tokens)
+        torch.testing.assert_close(ours, theirs, atol=most, rtol=most)
+        assert not torch.equal(ours, torch.zeros_like(ours))
+
+
+@pytest.fixture
+def made_up(monkeypatch):
+    """A suite on the CPU: times are made up, and the compiler of models is the model."""
+    monkeypatch.setattr(transformer, "TEXTS", ((2, 6, "float32"), (1, 5, "bfloat16")))
+    monkeypatch.setattr(
+        transformer, "_time", lambda contenders: {name: MS[name] for name in contenders}
+    )
+    monkeypatch.setattr(transformer, "gpu_facts", lambda: {"name": "Made Up 1000"})
+    monkeypatch.setattr(transformer, "busy", list)
+    monkeypatch.setattr(transformer, "slowed", list)
+    monkeypatch.setattr(transformer, "Size", lambda: SMALL)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    monkeypatch.setattr(torch, "compile", lambda model, dynamic: model)
+    monkeypatch.setattr("softmax_lib.checking.choose_device", lambda device: device)
+
+
+def test_a_row_has_the_tokens_per_second_of_every_contender(made_up):
+    heard = []
+    found = compare(lambda *told: heard.append(told))
+    first, second = found["rows"]
+    assert first["tokens_per_s"] == {THEIRS: 4000, OURS: 6000, COMPILED: 12000}
+    assert second["tokens_per_s"][THEIRS] == 1667
+    assert first["gain"] == 1.5
+    assert 0 <= first["largest_difference"] < 1e-5
+    assert heard[-1] == ("done", 2, 2)
+    assert found["model"]["vocabulary"] == 31
+
+
+def test_who_cannot_take_part_is_told_by_name(made_up, monkeypatch):
+    def refuse(model, dynamic):
+        raise ImportError("Triton is missing.\nAnd more.")
+
+    monkeypatch.setattr(torch, "compile", refuse)
+    found = compare(lambda *told: None)
+    assert found["skipped"] == {COMPILED: "torch.compile cannot be had: Triton is missing."}
+    assert set(found["rows"][0]["tokens_per_s"]) == {THEIRS, OURS}
+
+
+def test_a_text_that_is_too_large_is_left_out(made_up, monkeypatch):
+    forward = Transformer.forward
+
+    def fill(self, tokens):
+        if tokens.shape == (2, 6):
+            raise torch.OutOfMemoryError
+        return forward(self, tokens)
+
+    monkeypatch.setattr(Transformer, "forward", fill)
+    found = compare(lambda *told: None)
+    assert [row["length"] for row in found["rows"]] == [5]
+    assert list(found["skipped"]) == ["2 x 6 float32"]
+
+
+def test_the_verb_prints_and_writes_it(made_up, capsys, tmp_path):
+    path = tmp_path / "model.json"
+    assert main(["bench", "--suite", "model", "--output", str(path)]) == 0
+    told = capsys.readouterr().out
+    assert "Made Up 1000" in told
+    assert "6,000" in told
+    assert "1.500" in told
+    assert main(["bench", "--suite", "model", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == json.loads(path.read_text())["rows"]
