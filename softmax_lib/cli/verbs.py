@@ -231,12 +231,14 @@ def _record(options: argparse.Namespace) -> int:
 
 def _bench(options: argparse.Namespace) -> int:
     from softmax_lib.checking import choose_device
-    from softmax_lib.records.record import write
+    from softmax_lib.records.record import require_writable, write
 
     choose_device("cuda")
     from softmax_lib.bench.suite import run_suite  # which needs torch, and so comes after
     from softmax_lib.bench.transformer import compare
 
+    if options.output:
+        require_writable(options.output)
     with _parts(options.json) as tell:
         found = (run_suite if options.suite == "peers" else compare)(tell)
     if options.output:
@@ -251,15 +253,17 @@ def _bench(options: argparse.Namespace) -> int:
 
 def _tune(options: argparse.Namespace) -> int:
     from softmax_lib.checking import choose_device
-    from softmax_lib.records.record import write
+    from softmax_lib.records.record import require_writable, write
 
     choose_device("cuda")
     from softmax_lib.bench.tuning import tune  # which needs torch, and so comes after
+    from softmax_lib.gpu.presence import gpu_name
     from softmax_lib.ops.tables import tuned_path
 
+    path = options.output or tuned_path(gpu_name())
+    require_writable(path)
     with _parts(options.json) as tell:
         found, trials = tune(tell)
-    path = options.output or tuned_path(found["measured_on"])
     write(path, found)
     if options.json:
         return _print_json({"path": str(path), "trials": [trial.as_json() for trial in trials]})

@@ -11,6 +11,8 @@ class Calls:
         device_type: int,
         tensor: type,
         empty_like: Callable[[Tensor], Tensor],
+        wrote: Callable[[tuple[Tensor]], object],
+        wants_gradients: Callable[[], bool],
         idle: tuple[tuple[Callable[[], object], object], ...],
         idle_16: tuple[tuple[Callable[[], object], object], ...],
         at_most: int,

@@ -1,12 +1,15 @@
-// Calls of prepared launches, in C: from torch's tensors to CUDA's driver without Python between them.
+// Calls of prepared launches, in C: from torch's tensors to CUDA's driver without Python between.
 //
-//   Calls(exchange, launch, current_device, device_type, tensor, empty_like, idle, idle_16, at_most)
-//       idle       pairs of a function and what it returns while no mode of torch wants to hear of calls
-//       idle_16    more of them, for 16 bits
+//   Calls(exchange, launch, current_device, device_type, tensor, empty_like, wrote,
+//         wants_gradients, idle, idle_16, at_most)
+//       wrote             is told of a tuple of tensors that were written to: torch counts versions
+//       wants_gradients   says whether torch follows what is computed of tensors that require it
+//       idle              pairs of a function and its answer while no mode of torch wants to hear
+//       idle_16           more of them, for 16 bits
 //   calls.run(x, out, dim, log)    the result; None where Python has to see to the call
 //   calls.keep(x, out, dim, log, kernel, blocks, threads, shared_bytes, attributes, numbers)
 //
-// A launch is kept for what `Key` says of x and out, and serves every call of which it says the same.
+// A launch is kept for what `Key` says of x and out, and serves every call of which it says so.
 // Tensors are read by the functions that torch offers for this (DLPack's exchange API, version 1.3:
 // github.com/dmlc/dlpack), so that nothing of torch is needed to compile this file.
 #define PY_SSIZE_T_CLEAN
@@ -81,7 +84,8 @@ typedef struct {
     CurrentDevice current_device;
     int device_type;
     Py_ssize_t at_most;
-    PyObject *capsule, *tensor, *empty_like, *idle, *idle_16, *requires_grad, *launches;
+    PyObject *capsule, *tensor, *empty_like, *wrote, *wants_gradients, *idle, *idle_16;
+    PyObject *requires_grad, *launches;
     Key last_key;  // of the launch that was asked for last, which most often is asked for again
     Launch last;
 } Calls;
@@ -119,12 +123,20 @@ static int overlap(const DLTensor* x, const DLTensor* out) {
     return -span_bytes(out) < distance && distance < span_bytes(x);
 }
 
-// A plain tensor of ours without a gradient. Never leaves an exception behind.
+// Whether torch has to follow what is computed of a tensor.
+static int needs_gradient(const Calls* calls, PyObject* object) {
+    PyObject* answer = PyObject_GetAttr(object, calls->requires_grad);
+    Py_XDECREF(answer);  // True and False stay
+    if (answer == Py_False) return 0;
+    answer = PyObject_CallNoArgs(calls->wants_gradients);
+    Py_XDECREF(answer);
+    return answer != Py_False;
+}
+
+// A plain tensor of ours, of which torch follows nothing. Never leaves an exception behind.
 static int read_tensor(const Calls* calls, PyObject* object, DLTensor* x) {
     if ((PyObject*)Py_TYPE(object) != calls->tensor) return 0;
-    PyObject* requires_grad = PyObject_GetAttr(object, calls->requires_grad);
-    Py_XDECREF(requires_grad);  // True and False stay
-    if (requires_grad != Py_False || calls->exchange->read(object, x)) {
+    if (needs_gradient(calls, object) || calls->exchange->read(object, x)) {
         PyErr_Clear();
         return 0;
     }
@@ -188,7 +200,7 @@ static int find(Calls* calls, const Key* key, Launch* launch) {
         Py_XDECREF(name);
         if (!kept) return 0;
         memcpy(&calls->last, PyBytes_AS_STRING(kept), sizeof calls->last);
-        calls->last_key = *key;
+        memcpy(&calls->last_key, key, sizeof *key);
     }
     *launch = calls->last;
     return 1;
@@ -214,6 +226,14 @@ static int queue(const Calls* calls, Launch* launch, const DLTensor* x, int64_t 
     return status;
 }
 
+static int tell_of(const Calls* calls, PyObject* written) {
+    PyObject* tensors = PyTuple_Pack(1, written);
+    PyObject* answer = tensors ? PyObject_CallOneArg(calls->wrote, tensors) : NULL;
+    Py_XDECREF(tensors);
+    Py_XDECREF(answer);
+    return answer ? 0 : -1;
+}
+
 static PyObject* run(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
     Calls* calls = (Calls*)self;
     if (count != 4 || !PyLong_CheckExact(arguments[2])) Py_RETURN_NONE;
@@ -236,16 +256,16 @@ static PyObject* run(PyObject* self, PyObject* const* arguments, Py_ssize_t coun
         Py_RETURN_NONE;
     }
     if (result != Py_None) {
-        Py_INCREF(result);
-    } else {
-        result = PyObject_CallOneArg(calls->empty_like, object);
-        if (!result) return NULL;
-        if (calls->exchange->read(result, &out)) {
-            Py_DECREF(result);
-            return NULL;
-        }
+        if (queue(calls, &launch, &x, address(&out))) Py_RETURN_NONE;  // Python says what is wrong
+        return tell_of(calls, result) ? NULL : Py_NewRef(result);
     }
-    if (queue(calls, &launch, &x, address(&out))) {  // Python tries again, and says what is wrong
+    result = PyObject_CallOneArg(calls->empty_like, object);
+    if (!result) return NULL;
+    if (calls->exchange->read(result, &out)) {
+        Py_DECREF(result);
+        return NULL;
+    }
+    if (queue(calls, &launch, &x, address(&out))) {
         Py_DECREF(result);
         Py_RETURN_NONE;
     }
@@ -268,7 +288,8 @@ static PyObject* keep(PyObject* self, PyObject* arguments) {
                PyTuple_GET_SIZE(numbers) <= MOST_NUMBERS;
     if (fits) memcpy(launch.attributes, attributes.buf, bytes);
     PyBuffer_Release(&attributes);
-    if (!fits) return PyErr_Format(PyExc_ValueError, "A launch has too many attributes or numbers.");
+    if (!fits)
+        return PyErr_Format(PyExc_ValueError, "A launch has too many attributes or numbers.");
     launch.kernel = (void*)(uintptr_t)kernel;
     launch.attribute_count = (unsigned)(bytes / ATTRIBUTE_BYTES);
     launch.number_count = (unsigned)PyTuple_GET_SIZE(numbers);
@@ -303,12 +324,12 @@ static int are_pairs(PyObject* tuple) {
 static int init(PyObject* self, PyObject* arguments, PyObject* words) {
     Calls* calls = (Calls*)self;
     unsigned long long launch, current_device;
-    PyObject *capsule, *tensor, *empty_like, *idle, *idle_16;
+    PyObject *capsule, *tensor, *empty_like, *wrote, *wants_gradients, *idle, *idle_16;
     if (calls->capsule || words)
-        return PyErr_Format(PyExc_TypeError, "Calls takes nine arguments, once."), -1;
-    if (!PyArg_ParseTuple(arguments, "OKKiOOO!O!n", &capsule, &launch, &current_device,
-                          &calls->device_type, &tensor, &empty_like, &PyTuple_Type, &idle,
-                          &PyTuple_Type, &idle_16, &calls->at_most))
+        return PyErr_Format(PyExc_TypeError, "Calls takes eleven arguments, once."), -1;
+    if (!PyArg_ParseTuple(arguments, "OKKiOOOOO!O!n", &capsule, &launch, &current_device,
+                          &calls->device_type, &tensor, &empty_like, &wrote, &wants_gradients,
+                          &PyTuple_Type, &idle, &PyTuple_Type, &idle_16, &calls->at_most))
         return -1;
     if (!are_pairs(idle) || !are_pairs(idle_16))
         return PyErr_Format(PyExc_TypeError, "idle and idle_16 have pairs."), -1;
@@ -321,6 +342,8 @@ static int init(PyObject* self, PyObject* arguments, PyObject* words) {
     calls->capsule = Py_NewRef(capsule);
     calls->tensor = Py_NewRef(tensor);
     calls->empty_like = Py_NewRef(empty_like);
+    calls->wrote = Py_NewRef(wrote);
+    calls->wants_gradients = Py_NewRef(wants_gradients);
     calls->idle = Py_NewRef(idle);
     calls->idle_16 = Py_NewRef(idle_16);
     calls->requires_grad = PyUnicode_InternFromString("requires_grad");
@@ -333,6 +356,8 @@ static void dealloc(PyObject* self) {
     Py_XDECREF(calls->capsule);
     Py_XDECREF(calls->tensor);
     Py_XDECREF(calls->empty_like);
+    Py_XDECREF(calls->wrote);
+    Py_XDECREF(calls->wants_gradients);
     Py_XDECREF(calls->idle);
     Py_XDECREF(calls->idle_16);
     Py_XDECREF(calls->requires_grad);

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch._C._functorch import peek_interpreter_stack
 from torch.autograd import forward_ad
+from torch.autograd.graph import increment_version
 
 from softmax_lib.gpu.driver_api import driver
 from softmax_lib.ops.launches import Launch
@@ -77,7 +78,8 @@ def _calls() -> Calls | None:
         launch, current_device = (_address(function) for function in functions)
         return Calls(
             exchange, launch, current_device, CUDA,
-            Tensor, torch.empty_like, IDLE, IDLE_16, KEPT_AT_MOST,
+            Tensor, torch.empty_like, increment_version, torch.is_grad_enabled,
+            IDLE, IDLE_16, KEPT_AT_MOST,
         )  # fmt: skip
     except (ImportError, OSError, AttributeError, ValueError):
         return None

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch._C._functorch import peek_interpreter_stack
 from torch.autograd import forward_ad
+from torch.autograd.graph import increment_version
 
 from softmax_lib.errors import BadInput, WrongType
 from softmax_lib.ops import operators
@@ -63,6 +64,8 @@ def _apply(x: Tensor, dim: int, log: bool, dtype: torch.dtype | None, out: Tenso
     launch = compute(x, None, result, dim, log)
     if launch:
         way.keep(x, out, dim, log, launch)
+    if out is not None:
+        increment_version(out)
     return result
 
 
@@ -96,6 +99,7 @@ def _apply_any(
         raise BadInput("A call with out= has no gradient, and x requires one; leave out= away.")
     _check_out(x, to, out)
     compute(x.detach().to(_taken(x.dtype, to)), None, out.detach(), dim, log)
+    increment_version(out)
     return out
 
 

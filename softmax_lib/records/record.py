@@ -17,8 +17,11 @@ probes      what was found of the GPU itself, one each: name, at (its settings),
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
+import tempfile
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
@@ -300,7 +303,23 @@ def write(path: Path, content: dict[str, Any]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, _dump(content).encode())
     except OSError as error:
-        raise BadInput(f"Cannot write the record {path}: {error.strerror}.") from None
+        raise _not_written(path, error) from None
+
+
+def require_writable(path: Path) -> None:
+    """Raise `BadInput` where `write` would: asked before what takes minutes to measure."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    except OSError as error:
+        raise _not_written(path, error) from None
+
+
+def _not_written(path: Path, error: OSError) -> BadInput:
+    return BadInput(f"Cannot write the record {path}: {error.strerror}.")
 
 
 def _dump(content: dict[str, Any]) -> str:

@@ -1,12 +1,13 @@
 """Tuning without a GPU: which designs are tried, and that the fastest is kept; times are made up."""
 
 import json
+import re
 from math import inf
 
 import pytest
 import torch
 
-from softmax_lib.bench import tuning
+from softmax_lib.bench import suite, tuning
 from softmax_lib.bench.tuning import _cell, is_possible, tune, variations
 from softmax_lib.cli import main
 from softmax_lib.ops import tables
@@ -100,6 +101,7 @@ def test_a_difference_within_the_noise_changes_nothing(made_up, monkeypatch):
 def gpu(monkeypatch, tmp_path):
     monkeypatch.setattr(tables, "readers_folder", lambda kind: tmp_path / kind)
     monkeypatch.setattr(tables, "gpu_name", lambda device: "Made Up 1000")
+    monkeypatch.setattr("softmax_lib.gpu.presence.gpu_name", lambda: "Made Up 1000")
     monkeypatch.setattr(tables, "arch_of", lambda device: 80)
     tables._table_of.cache_clear()
     yield tmp_path / "tables" / "made-up-1000.json"
@@ -122,6 +124,21 @@ def test_the_verb_writes_a_table_that_softmax_goes_by(made_up, gpu, monkeypatch,
     assert {"rows", "cols", "dtype", "direction", "before", "after", "before_us", "after_us", "copy_us"} == set(
         found["trials"][0]
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", ["tune", "bench"])
+def test_where_nothing_can_be_written_nothing_is_measured(monkeypatch, capsys, tmp_path, verb):
+    monkeypatch.setattr("softmax_lib.checking.choose_device", lambda device: device)
+    monkeypatch.setattr(tuning, "tune", lambda progress: pytest.fail("it is measured"))
+    monkeypatch.setattr(suite, "run_suite", lambda progress: pytest.fail("it is measured"))
+    (tmp_path / "file").touch()
+    for path, reason in (
+        (tmp_path, "Is a directory"),
+        (tmp_path / "file" / "x", "exists|Not a dir"),
+    ):
+        assert main([verb, "--output", str(path)]) == 2
+        told = capsys.readouterr().err
+        assert re.fullmatch(rf"softmax-lib: Cannot write .*({reason}).*\n", told)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"measured_on": "x", "forward 4": 3}'])

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from torch.autograd.graph import increment_version
 
 from softmax_lib.gpu.driver_api import Config, attributes
 from softmax_lib.ops import direct
@@ -62,7 +63,7 @@ def idle():
 def calls(driver, idle):
     addresses = (ctypes.cast(one, ctypes.c_void_p).value for one in (driver.launch, driver.current))
     modes, autocast = ((lambda: idle["modes"], 0),), ((lambda: idle["autocast"], False),)
-    made = (torch.Tensor, torch.empty_like)
+    made = (torch.Tensor, torch.empty_like, increment_version, torch.is_grad_enabled)
     return _calls.Calls(EXCHANGE, *addresses, CPU, *made, modes, autocast, 3)
 
 
@@ -167,6 +168,30 @@ def test_a_mode_of_torch_another_current_gpu_and_a_refusal_are_left_to_python(ca
     assert calls.run(x, None, -1, False) is None
     driver.status = 0
     assert calls.run(x, None, -1, False) is not None
+
+
+def test_autograd_hears_of_a_result_that_is_written_over(calls):
+    x, out = torch.randn(5, 96), torch.ones(5, 96)
+    keep(calls, x, out)
+    weight = torch.ones(5, 96, requires_grad=True)
+    loss = (weight * out).sum()
+    calls.run(x, out, -1, False)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+    with torch.inference_mode():  # such tensors have no versions
+        x, out = torch.randn(2, 5, 96)
+        assert calls.run(x, out, -1, False) is out
+
+
+def test_a_tensor_that_requires_a_gradient_is_taken_where_none_is_wanted(calls):
+    x, out = (torch.randn(5, 96).requires_grad_() for _ in range(2))
+    keep(calls, x.detach())
+    keep(calls, x.detach(), out.detach())
+    assert calls.run(x, None, -1, False) is None
+    with torch.no_grad():
+        y = calls.run(x, None, -1, False)
+        assert not y.requires_grad
+        assert calls.run(x, out, -1, False) is out
 
 
 def test_autocast_matters_to_16_bits_alone(calls, idle):

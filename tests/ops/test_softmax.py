@@ -437,6 +437,15 @@ def test_a_kept_launch_leaves_gradients_casts_and_transformations_alone():
     torch.testing.assert_close(tangent, torch.zeros_like(x), atol=1e-6, rtol=0)
 
 
+def test_autograd_hears_of_a_result_that_is_written_over():
+    for x in (noise(128, 96), noise(128, 96).requires_grad_()):
+        out = torch.empty_like(x)
+        for times in range(3):
+            with torch.no_grad():
+                softmax(x, out=out)
+            assert out._version == times + 1
+
+
 @kept
 def test_a_kept_launch_goes_to_the_current_stream():
     x = torch.zeros(4096, 4096, device="cuda")
