@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -15,19 +16,28 @@ if TYPE_CHECKING:
 def print_trials(trials: Sequence[Trial]) -> None:
     """A line per matrix: the design that softmax() takes now, its time, and what that gained."""
     table = Table(title="softmax() on this GPU; times in microseconds")
-    for heading in ("rows x cols", "dtype", "direction", "design", "time", "of a copy", "gain"):
-        numeric = heading in ("rows x cols", "time", "of a copy", "gain")
-        table.add_column(heading, justify="right" if numeric else "left")
+    table.add_column("matrix", no_wrap=True)
+    table.add_column("design")
+    for heading in ("time", "of a copy", "gain"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for trial in trials:
-        cell = trial.cell
-        is_new = trial.after != trial.before
-        table.add_row(
-            f"{cell.rows} x {cell.cols}",
-            cell.dtype,
-            cell.direction,
-            str(trial.after),
-            f"{trial.after_us:.2f}",
-            f"{trial.copy_us / trial.after_us:.0%}" if cell.direction == "forward" else "",
-            f"{trial.before_us / trial.after_us:.3f}" if is_new else "",
-        )
-    Console().print(table)
+        table.add_row(*_cells(trial))
+    console = Console()
+    console.print(table)
+    console.print(
+        "A design: threads of a warp, or blocks x threads, for each row; chunks of 16 bytes that a "
+        "thread holds in registers + in shared memory; how it stores."
+    )
+
+
+def _cells(trial: Trial) -> tuple[str, ...]:
+    us, is_timed = trial.after_us, trial.after_us < inf
+    is_forward = trial.cell.direction == "forward"
+    gained = trial.after != trial.before and trial.before_us < inf
+    return (
+        str(trial.cell),
+        str(trial.after),
+        f"{us:.2f}" if is_timed else "no room",
+        f"{trial.copy_us / us:.0%}" if is_timed and is_forward else "",
+        f"{trial.before_us / us:.3f}" if gained else "",
+    )

@@ -101,7 +101,7 @@ def _is_ours(input: Any, dim: Any, dtype: Any, out: Any) -> bool:
         return False
     if (dtype or input.dtype) not in DTYPES:
         return False
-    if not is_traced() and any(input.names):  # type: ignore[attr-defined]
+    if not is_traced() and any(getattr(input, "names", ())):  # which torch 2.13 has no more
         return False
     if torch.overrides.has_torch_function_unary(input):
         return False

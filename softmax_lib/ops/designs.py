@@ -74,11 +74,11 @@ class Design:
     streamed: bool = False
 
     def __str__(self) -> str:
-        """In short: "cluster: 8 x 256 threads, 8 + 5 chunks, l2"."""
+        """In short: "cluster 8 x 256, 8 + 5, STREAMING, balanced"."""
         team = {"warp": f"{self.team} of ", "block": ""}.get(self.regime, f"{self.team} x ")
-        held = "streamed" if self.streamed else f"{self.registers} + {self.shared} chunks"
-        words = [f"{self.regime}: {team}{self.threads} threads", held]
-        words += [] if self.stores == "PLAIN" else [self.stores.lower()]
+        held = "streamed" if self.streamed else f"{self.registers} + {self.shared}"
+        words = [f"{self.regime} {team}{self.threads}", held]
+        words += [] if self.stores == "PLAIN" else [self.stores]
         return ", ".join([*words, "balanced"] if self.balanced else words)
 
     def fit(self, task: Task) -> Design | None:

@@ -114,7 +114,8 @@ def test_the_verb_writes_a_table_that_softmax_goes_by(made_up, gpu, monkeypatch,
     tables._table_of.cache_clear()
     assert main(["tune"]) == 0
     told = capsys.readouterr().out
-    assert "Made Up" not in told.splitlines()[0]
+    assert "L2" in told
+    assert "no room" in told
     assert str(gpu) in told.replace("\n", "")
     table = tables.table_of(0)
     assert (table.name, table.measured_on) == ("made-up-1000", "Made Up 1000")

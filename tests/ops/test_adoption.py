@@ -149,6 +149,13 @@ def test_a_tensor_that_is_only_looked_at_may_be_ours():
         assert not adoption._is_ours(x.double(), -1, None, None)
 
 
+@pytest.mark.skipif(hasattr(torch.Tensor, "names"), reason="this torch has named tensors")
+def test_without_named_tensors_none_is_looked_for(monkeypatch):
+    monkeypatch.setattr(adoption, "is_traced", lambda: False)
+    with FakeTensorMode():
+        assert adoption._is_ours(torch.empty(6, 40, device="cuda"), -1, None, None)
+
+
 def test_modules_take_the_place_of_torchs(device, x):
     for ours, theirs in ((Softmax, torch.nn.Softmax), (LogSoftmax, torch.nn.LogSoftmax)):
         for dim in (0, -1):
