@@ -1,7 +1,7 @@
 """The shortest way of a call: from tensors to the driver in C, for shapes that were seen before.
 
-It is there where softmax_lib was installed with a C compiler and torch offers its tensors to C
-(torch 2.10 and newer). Elsewhere `plans` does the same, some microseconds slower.
+It is there where softmax_lib was installed with a C compiler and torch offers its tensors to C, as
+2.11 does (`__dlpack_c_exchange_api__`). Elsewhere `plans` does the same, some microseconds slower.
 """
 
 from __future__ import annotations
