@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -86,13 +87,21 @@ def note(sentence: str) -> str:
 
 def _picture(figure: Any, alt: str) -> View:
     svg = draw(figure, "svg", {"Date": None, "Creator": None}).decode()
-    svg = svg[svg.index("<svg") :].replace("\n", " ")
+    svg = _with_numbered_names(svg[svg.index("<svg") :].replace("\n", " "))
     png = draw(figure, "png", {"Software": None})
     width = round(figure.get_figwidth() * PIXELS_AN_INCH)
     data = quote(svg, safe=" =:/;,()@!*$?+")  # compresses far better than base64
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close(figure)
     return View(str(render(_IMAGE, alt=alt, width=width, data=Markup(data))), alt, png)
+
+
+def _with_numbered_names(svg: str) -> str:
+    """Parts named in their order. matplotlib names some after the last bits of coordinates, in which
+    processors differ."""
+    names = dict.fromkeys(re.findall(r'id="([a-z][0-9a-f]{10})"', svg))
+    numbered = {name: f"{name[0]}{number}" for number, name in enumerate(names, 1)}
+    return re.sub(r"\b[a-z][0-9a-f]{10}\b", lambda found: numbered.get(found[0], found[0]), svg)
 
 
 def draw(figure: Any, kind: str, metadata: dict[str, None]) -> bytes:

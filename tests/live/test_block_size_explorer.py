@@ -39,7 +39,7 @@ def live_us(monkeypatch):
         return dataclasses.replace(any_timing, case=case, median_us=50.0, source=source)
 
     monkeypatch.setattr(presence, "why_no_gpu", lambda: None)
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA T4")
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device=None: "NVIDIA T4")
     monkeypatch.setattr(explorers, "measure", measure)
     return 50.0
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from urllib.parse import unquote
 
 import ipywidgets
 import matplotlib.pyplot as plt
@@ -32,6 +33,21 @@ def test_a_figure_becomes_the_same_svg_each_time_and_is_closed():
     first, second = view(plot(), "a line"), view(plot(), "a line")
     assert first == second
     assert plt.get_fignums() == []
+
+
+def test_the_last_bits_of_coordinates_which_processors_differ_in_change_nothing():
+    pictures = []
+    for last_bits in (0, 1e-15):
+        figure, axes = plt.subplots()
+        axes.plot([1, 2], [1, 3 * (1 + last_bits)])
+        axes.set_axis_off()
+        figure.set_figwidth(6 + 4 * last_bits)
+        pictures.append(unquote(view(figure, "a line").html))
+    assert pictures[0] == pictures[1]
+    named = set(re.findall(r'id="([^"]+)"', pictures[0]))
+    asked = re.findall(r'(?:url\(|href=")#([^")]+)', pictures[0])
+    assert asked
+    assert set(asked) <= named
 
 
 def test_what_is_no_text_figure_or_view_is_refused():
