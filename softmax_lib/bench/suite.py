@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import exp, log
 from typing import Any, Literal, cast
@@ -113,16 +113,23 @@ def time_cell(cell: Cell, skipped: dict[str, str]) -> dict[str, Any]:
         except torch.OutOfMemoryError:
             skipped[f"{name} on {cell}"] = TOO_LARGE
     del given
+    found, copy_us = time_beside_copies(cell, calls)
+    us = {name: round(time, 3) for name, time in found.items()}
+    ours_us = us.pop(OURS)
+    return {**vars(cell), "ours_us": ours_us, "copy_us": round(copy_us, 3), "peers": us}
+
+
+def time_beside_copies(cell: Cell, calls: Mapping[str, Call]) -> tuple[dict[str, float], float]:
+    """Microseconds of each call that the memory is large enough for, and of the fastest copy, in one run."""
+    backward = cell.direction == "backward"
     timed = {replace(cell.case, provider=name): call for name, call in calls.items()}
     copies = timing.copies(cell.case)
     if backward:
-        copies = {case: of_first(call) for case, call in copies.items()}
+        copies = {case: _of_first(call) for case, call in copies.items()}
     times = timing.time_device({**copies, **timed}, inputs=2 if backward else 1)
-    us = {case.provider: round(found.median_us, 3) for case, found in times.items()}
-    return {
-        **vars(cell), "ours_us": us[OURS], "copy_us": min(us[name] for name in COPIES if name in us),
-        "peers": {name: us[name] for name in calls if name != OURS and name in us},
-    }  # fmt: skip
+    us = {case.provider: found.median_us for case, found in times.items()}
+    copy_us = min(us.pop(name) for name in COPIES if name in us)
+    return us, copy_us
 
 
 def geometric_mean_of_gains(rows: list[dict[str, Any]]) -> float:
@@ -137,8 +144,7 @@ def _ours(backward: bool) -> Call:
     return lambda x, y: softmax(x, out=y)
 
 
-def of_first(call: Call) -> Call:
-    """The same of the first of two matrices."""
+def _of_first(call: Call) -> Call:
     return lambda x, y: call(x[0], y)
 
 

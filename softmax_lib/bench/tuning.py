@@ -19,9 +19,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from softmax_lib.bench import peers, timing
-from softmax_lib.bench.suite import Cell, of_first, sample
-from softmax_lib.bench.timing import COPIES, Call
+from softmax_lib.bench import peers
+from softmax_lib.bench.suite import Cell, sample, time_beside_copies
+from softmax_lib.bench.timing import Call
 from softmax_lib.errors import CompileError, NotAvailable
 from softmax_lib.gpu.facts import gpu_facts, today, versions
 from softmax_lib.gpu.presence import arch_of
@@ -70,13 +70,17 @@ def tune(progress: Callable[[str, int, int], None]) -> tuple[dict[str, Any], lis
     content = json.loads(shipped_path(arch).read_text(encoding="utf-8"))
     gpu = gpu_facts()
     content |= {"measured_on": gpu["name"], "gpu": gpu, "date": today(), "software": versions()}
-    todo = [(where, line) for where in content for line in _lines(content[where]) if "like" in line]
+    todo = [
+        (_cell(where, line), line, written)
+        for where in content
+        for written in _lines(content[where])
+        if (line := read_line(written)).like
+    ]
     trials = []
-    for done, (where, written) in enumerate(todo):
-        cell = _cell(where, written)
+    for done, (cell, line, written) in enumerate(todo):
         progress(str(cell), done, len(todo))
         try:
-            trials.append(_try_line(cell, read_line(written), arch))
+            trials.append(_try_line(cell, line, arch))
         except torch.OutOfMemoryError:
             continue
         finally:
@@ -90,9 +94,9 @@ def _lines(value: object) -> list[dict[str, Any]]:
     return value if isinstance(value, list) else []
 
 
-def _cell(where: str, written: dict[str, Any]) -> Cell:
+def _cell(where: str, line: Line) -> Cell:
     direction, size = where.split()
-    rows, cols = written["like"]
+    rows, cols = cast(tuple[int, int], line.like)
     return Cell(rows, cols, _DTYPES[size], cast(Any, direction))
 
 
@@ -159,13 +163,14 @@ def _try_line(cell: Cell, line: Line, arch: int) -> Trial:
     for _ in range(ROUNDS):
         others = {one for one in variations(best) if is_possible(one, line, cell, arch)} - tried
         tried |= others
-        us, _ = _time([best, *others], cell, arch)
+        us, copy_us = _time([best, *others], cell, arch)
         fastest = _faster(best, us)
         if fastest == best:
             break
         best = fastest
-    us, copy_us = _time([line.design, best], cell, arch)
-    best = _faster(line.design, us)
+    if best != line.design:
+        us, copy_us = _time([line.design, best], cell, arch)
+        best = _faster(line.design, us)
     return Trial(cell, line.design, best, us.get(line.design, inf), us.get(best, inf), copy_us)
 
 
@@ -177,7 +182,7 @@ def _faster(design: Design, us: dict[Design, float]) -> Design:
 
 def _time(designs: Iterable[Design], cell: Cell, arch: int) -> tuple[dict[Design, float], float]:
     """Microseconds of each design that this GPU takes, and of the faster copy, all in one run."""
-    backward, task = cell.direction == "backward", cell.task
+    task = cell.task
     fitting: dict[Design, Design] = {}
     for design in designs:
         fitted = design.fit(task)
@@ -185,19 +190,13 @@ def _time(designs: Iterable[Design], cell: Cell, arch: int) -> tuple[dict[Design
             fitting.setdefault(fitted, design)  # on these rows several are one
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(partial(_compile, task=task, arch=arch), fitting))
-    given, calls, of_case = sample(cell), {}, {}
-    for number, (fitted, design) in enumerate(fitting.items()):
+    given, calls = sample(cell), {}
+    for fitted, design in fitting.items():
         with contextlib.suppress(CompileError, NotAvailable):
-            case = replace(cell.case, provider=f"design {number}")
-            calls[case] = _prepare(fitted, task, given)
-            of_case[case] = design
+            calls[design] = _prepare(fitted, task, given)
     del given
-    copies = timing.copies(cell.case)
-    if backward:
-        copies = {case: of_first(call) for case, call in copies.items()}
-    times = timing.time_device({**copies, **calls}, inputs=2 if backward else 1)
-    us = {of_case[case]: found.median_us for case, found in times.items() if case in of_case}
-    return us, min(found.median_us for case, found in times.items() if case.provider in COPIES)
+    us, copy_us = time_beside_copies(cell, {repr(design): calls[design] for design in calls})
+    return {design: us[repr(design)] for design in calls if repr(design) in us}, copy_us
 
 
 def _compile(design: Design, task: Task, arch: int) -> None:

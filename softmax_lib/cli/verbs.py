@@ -236,18 +236,19 @@ def _bench(options: argparse.Namespace) -> int:
     choose_device("cuda")
     from softmax_lib.bench.suite import run_suite  # which needs torch, and so comes after
     from softmax_lib.bench.transformer import compare
+    from softmax_lib.cli.suite_table import print_model, print_suite
 
+    suites = {"peers": (run_suite, print_suite), "model": (compare, print_model)}
+    measure, show = suites[options.suite]
     if options.output:
         require_writable(options.output)
     with _parts(options.json) as tell:
-        found = (run_suite if options.suite == "peers" else compare)(tell)
+        found = measure(tell)
     if options.output:
         write(options.output, found)
     if options.json:
         return _print_json(found)
-    from softmax_lib.cli.suite_table import print_model, print_suite
-
-    (print_suite if options.suite == "peers" else print_model)(found)
+    show(found)
     return 0
 
 

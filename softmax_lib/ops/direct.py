@@ -54,8 +54,10 @@ class Way:
             self.run = _refuse if calls is None else calls.run
         return None
 
-    def keep(self, x: Tensor, out: Tensor | None, dim: int, log: bool, launch: Launch) -> None:
-        """Let `run` take calls such as this one, which `launch` did; a grid's needs more than C knows."""
+    def keep(
+        self, x: Tensor, out: Tensor | None, dim: int, log: bool, launch: Launch | None
+    ) -> None:
+        """Let `run` take calls such as this one, if one `launch` did it; a grid's needs more than C knows."""
         calls = _calls()
         if calls is not None and type(launch) is Launch:
             calls.keep(x, out, dim, log, *launch.told)

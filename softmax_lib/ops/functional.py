@@ -35,10 +35,6 @@ def softmax(
     `BadInput` for an `out` that does not fit or overlaps x in part, and `NotAvailable` where a
     kernel has to be compiled and CuPy is missing. Source: Milakov and Gimelshein, arXiv:1805.02867.
     """
-    if dtype is None and not torch.compiler.is_compiling():
-        made = way.run(x, out, dim, False)
-        if made is not None:
-            return made
     return _apply(x, dim, False, dtype, out)
 
 
@@ -46,24 +42,23 @@ def log_softmax(
     x: Tensor, dim: int = -1, *, dtype: torch.dtype | None = None, out: Tensor | None = None
 ) -> Tensor:
     """x - max - log(sum(exp(x - max))) along `dim`, as `torch.log_softmax` has it; see `softmax`."""
-    if dtype is None and not torch.compiler.is_compiling():
-        made = way.run(x, out, dim, True)
-        if made is not None:
-            return made
     return _apply(x, dim, True, dtype, out)
 
 
 def _apply(x: Tensor, dim: int, log: bool, dtype: torch.dtype | None, out: Tensor | None) -> Tensor:
-    if torch.compiler.is_compiling() or dtype is not None or not _is_plain(x):
+    if dtype is not None or torch.compiler.is_compiling():
+        return _apply_any(x, dim, log, dtype, out)
+    made = way.run(x, out, dim, log)
+    if made is not None:
+        return made
+    if not _is_plain(x):
         return _apply_any(x, dim, log, dtype, out)
     if out is None:
         result = torch.empty_like(x) if x.is_contiguous() else x.new_empty(x.shape)
     else:
         _check_out(x, x.dtype, out)
         result = out
-    launch = compute(x, None, result, dim, log)
-    if launch:
-        way.keep(x, out, dim, log, launch)
+    way.keep(x, out, dim, log, compute(x, None, result, dim, log))
     if out is not None:
         increment_version(out)
     return result

@@ -33,7 +33,7 @@ def _forward(x: Tensor, dim: int, log: bool, dtype: torch.dtype) -> Tensor:
             return made
     y = _result_like(x, dim, dtype)
     launch = compute(x, None, y, dim, log)
-    if launch and dtype is x.dtype:
+    if dtype is x.dtype:
         way.keep(x, None, dim, log, launch)
     return y
 

@@ -95,7 +95,7 @@ def tuned_path(gpu: str) -> Path:
 def _table_of(gpu: str, arch: int) -> Table:
     path = tuned_path(gpu)
     try:
-        return _read(path, json.loads(path.read_text(encoding="utf-8")))
+        return _read(path)
     except FileNotFoundError:
         pass
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -108,8 +108,7 @@ def _table_of(gpu: str, arch: int) -> Table:
 @cache
 def table_for(arch: int) -> Table:
     """The table that comes along for sm_`arch`. Raises `NotAvailable` below 7.5."""
-    path = shipped_path(arch)
-    return _read(path, json.loads(path.read_text(encoding="utf-8")))
+    return _read(shipped_path(arch))
 
 
 def shipped_path(arch: int) -> Path:
@@ -123,7 +122,8 @@ def shipped_path(arch: int) -> Path:
     return FOLDER / f"sm_{older[-1]}.json"
 
 
-def _read(path: Path, content: dict[str, Any]) -> Table:
+def _read(path: Path) -> Table:
+    content = json.loads(path.read_text(encoding="utf-8"))
     lines = {
         (direction == "backward", size): tuple(map(read_line, content[f"{direction} {size}"]))
         for direction in ("forward", "backward")

@@ -28,7 +28,8 @@ def lines_of(arch):
 @pytest.mark.parametrize("arch", ARCHS)
 def test_every_line_takes_the_matrix_it_is_like_and_has_other_designs_to_try(arch):
     for where, written in lines_of(arch):
-        line, cell = read_line(written), _cell(where, written)
+        line = read_line(written)
+        cell = _cell(where, line)
         assert line.takes(cell.task), written
         assert is_possible(line.design, line, cell, arch), written
         others = {one for one in variations(line.design) if is_possible(one, line, cell, arch)}
@@ -39,7 +40,8 @@ def test_no_design_is_tried_that_cannot_hold_the_rows_of_its_line():
     where, written = next(
         one for one in lines_of(90) if one[1]["regime"] == "cluster" and one[1]["team"] == 16
     )
-    line, cell = read_line(written), _cell(where, written)
+    line = read_line(written)
+    cell = _cell(where, line)
     for one in variations(line.design):
         if is_possible(one, line, cell, 90):
             assert one.fit(cell.task)
