@@ -2,9 +2,11 @@
 // each read once, held by its threads, one sum, and the result written once.
 //   softmax      dx = y * (g - sum(y * g))
 //   logarithm    dx = g - exp(y) * sum(g)
+// and scale times that where the row was one of scores.
 #pragma once
 
 #include "pairs.cuh"
+#include "scaling.cuh"
 #include "share.cuh"
 
 template <typename In, typename Out, int THREADS, int REGISTERS, bool EDGES, bool LOG,
@@ -21,11 +23,11 @@ struct Backward {
     Share<In, THREADS, EDGES> share;
     bool g_aligned, dx_aligned;
     Held held_y[REGISTERS], held_g[REGISTERS];
-    float edge_y, edge_g;
+    float edge_y, edge_g, scale;
 
     __device__ Backward(const In* y, const In* g, Out* dx, long long cols, int thread, int rank,
-                        int blocks, uint4*)
-        : y(y), g(g), dx(dx), share(y, cols, thread, rank, blocks) {
+                        int blocks, uint4*, OfRow row = {1, 0, 0})
+        : y(y), g(g), dx(dx), share(y, cols, thread, rank, blocks), scale(row.scale) {
         g_aligned = !EDGES || is_aligned(g + share.first);
         dx_aligned = !EDGES || is_aligned(dx + share.first);
     }
@@ -58,7 +60,8 @@ struct Backward {
     }
 
     __device__ void write(Pair, Pair row) {
-        if (share.has_edge()) dx[share.edge()] = from_float<Out>(result(edge_y, edge_g, row.sum));
+        if (share.has_edge())
+            dx[share.edge()] = from_float<Out>(scale * result(edge_y, edge_g, row.sum));
 #pragma unroll
         for (int i = 0; i < REGISTERS; i++) {
             if (!share.has(i)) continue;
@@ -66,7 +69,7 @@ struct Backward {
             held_y[i].unpack_again(of_y);
             held_g[i].unpack_again(of_g);
 #pragma unroll
-            for (int j = 0; j < N; j++) of_y[j] = result(of_y[j], of_g[j], row.sum);
+            for (int j = 0; j < N; j++) of_y[j] = scale * result(of_y[j], of_g[j], row.sum);
             store<Out, POLICY>(dx + share.first + (long long)share.at(i) * N, of_y, dx_aligned);
         }
     }

@@ -7,16 +7,16 @@
 //   next     a block has 64 K registers, and longer rows need more -> cluster
 #include "rows.cuh"
 
-template <typename Row, int BLOCK, int BLOCKS_AN_SM>
+template <typename Row, int BLOCK, int BLOCKS_AN_SM, typename... More>
 __global__ void __launch_bounds__(BLOCK, BLOCKS_AN_SM)
 softmax_block(const typename Row::First* first, const typename Row::Second* second,
               typename Row::Result* result, long long rows, long long cols, long long first_stride,
-              long long second_stride, long long result_stride) {
+              long long second_stride, long long result_stride, More... more) {
     extern __shared__ uint4 chunks[];
     __shared__ Pair pairs[BLOCK / WARP];
     long long row = blockIdx.x;
     Row held(first + row * first_stride, behind(second, row * second_stride),
-             result + row * result_stride, cols, threadIdx.x, 0, 1, chunks);
+             result + row * result_stride, cols, threadIdx.x, 0, 1, chunks, more.of(row)...);
     held.load();
     Pair mine = held.template reduce<WARP>();
     if (threadIdx.x % WARP == 0) pairs[threadIdx.x / WARP] = mine;

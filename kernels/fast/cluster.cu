@@ -41,11 +41,12 @@ __device__ inline void wait(unsigned long long* barrier) {
                  : "memory");
 }
 
-template <typename Row, int CLUSTER, int BLOCK, int BLOCKS_AN_SM>
+template <typename Row, int CLUSTER, int BLOCK, int BLOCKS_AN_SM, typename... More>
 __global__ void __launch_bounds__(BLOCK, BLOCKS_AN_SM)
 softmax_cluster(const typename Row::First* first, const typename Row::Second* second,
                 typename Row::Result* result, long long rows, long long cols,
-                long long first_stride, long long second_stride, long long result_stride) {
+                long long first_stride, long long second_stride, long long result_stride,
+                More... more) {
     extern __shared__ uint4 chunks[];
     constexpr int WARPS = BLOCK / WARP;
     __shared__ Pair pairs[CLUSTER * WARPS];
@@ -58,7 +59,8 @@ softmax_cluster(const typename Row::First* first, const typename Row::Second* se
     // matters, and a release would be a fence of the whole GPU.
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
     Row held(first + row * first_stride, behind(second, row * second_stride),
-             result + row * result_stride, cols, threadIdx.x, rank, CLUSTER, chunks);
+             result + row * result_stride, cols, threadIdx.x, rank, CLUSTER, chunks,
+             more.of(row)...);
     held.load();
     Pair mine = held.template reduce<WARP>();
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");

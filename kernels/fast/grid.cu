@@ -15,11 +15,12 @@ __device__ inline ulonglong2 slot_of(Pair pair, unsigned turn) {
                            (unsigned long long)turn << 32 | __float_as_uint(pair.sum));
 }
 
-template <typename Row, int BLOCKS, int BLOCK, int BLOCKS_AN_SM>
+template <typename Row, int BLOCKS, int BLOCK, int BLOCKS_AN_SM, typename... More>
 __global__ void __launch_bounds__(BLOCK, BLOCKS_AN_SM)
 softmax_grid(const typename Row::First* first, const typename Row::Second* second,
              typename Row::Result* result, long long rows, long long cols, long long first_stride,
-             long long second_stride, long long result_stride, ulonglong2* slots) {
+             long long second_stride, long long result_stride, ulonglong2* slots,
+             More... more) {
     extern __shared__ uint4 chunks[];
     __shared__ Pair pairs[BLOCK / WARP];
     __shared__ Pair blocks[BLOCKS];
@@ -30,7 +31,8 @@ softmax_grid(const typename Row::First* first, const typename Row::Second* secon
     for (long long row = team; row < rows; row += teams) {
         unsigned turn = unsigned(__ldcv(&said[rank]).y >> 32) + 1;
         Row held(first + row * first_stride, behind(second, row * second_stride),
-                 result + row * result_stride, cols, threadIdx.x, rank, BLOCKS, chunks);
+                 result + row * result_stride, cols, threadIdx.x, rank, BLOCKS, chunks,
+                 more.of(row)...);
         held.load();
         Pair mine = held.template reduce<WARP>();
         if (threadIdx.x % WARP == 0) pairs[threadIdx.x / WARP] = mine;

@@ -1,5 +1,6 @@
 // The kinds of rows that a kernel of this folder is made for. Each has
-//   Row(first, second, result, cols, thread, rank, blocks, shared)   its share, for one thread
+//   Row(first, second, result, cols, thread, rank, blocks, shared, more...)
+//                    its share, for one thread; what more there is comes `of` the row
 //   load()           ask for it
 //   reduce<LANES>()  the Pair of what LANES threads hold
 //   write(mine, row) the result, from that Pair and the row's
@@ -7,6 +8,7 @@
 
 #include "backward.cuh"
 #include "forward.cuh"
+#include "scores.cuh"
 #include "streamed.cuh"
 
 // A pass with one input is given no second one.

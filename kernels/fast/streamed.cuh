@@ -95,10 +95,11 @@ template <typename In, typename Out, int THREADS, bool LOG> struct StreamedBackw
     Out* dx;
     Share<In, THREADS, true> share;
     bool g_aligned, dx_aligned;
+    float scale;
 
     __device__ StreamedBackward(const In* y, const In* g, Out* dx, long long cols, int thread,
-                                int rank, int blocks, uint4*)
-        : y(y), g(g), dx(dx), share(y, cols, thread, rank, blocks) {
+                                int rank, int blocks, uint4*, OfRow row = {1, 0, 0})
+        : y(y), g(g), dx(dx), share(y, cols, thread, rank, blocks), scale(row.scale) {
         g_aligned = is_aligned(g + share.first);
         dx_aligned = is_aligned(dx + share.first);
     }
@@ -128,7 +129,7 @@ template <typename In, typename Out, int THREADS, bool LOG> struct StreamedBackw
     __device__ void write(Pair, Pair row) {
         if (share.has_edge())
             dx[share.edge()] = from_float<Out>(
-                Sums::result(to_float(y[share.edge()]), to_float(g[share.edge()]), row.sum));
+                result(to_float(y[share.edge()]), to_float(g[share.edge()]), row.sum));
         for (int i = 0; share.has(i); i += ON_THE_WAY) {
             Held some_y[ON_THE_WAY], some_g[ON_THE_WAY];
             read(i, some_y, some_g);
@@ -139,7 +140,7 @@ template <typename In, typename Out, int THREADS, bool LOG> struct StreamedBackw
                 some_y[k].unpack(of_y);
                 some_g[k].unpack(of_g);
 #pragma unroll
-                for (int j = 0; j < N; j++) of_y[j] = Sums::result(of_y[j], of_g[j], row.sum);
+                for (int j = 0; j < N; j++) of_y[j] = result(of_y[j], of_g[j], row.sum);
                 store<Out, STREAMING>(dx + at(i + k), of_y, dx_aligned);
             }
         }
@@ -157,4 +158,8 @@ template <typename In, typename Out, int THREADS, bool LOG> struct StreamedBackw
     }
 
     __device__ long long at(int i) const { return share.first + (long long)share.at(i) * N; }
+
+    __device__ float result(float y, float g, float sum) const {
+        return scale * Sums::result(y, g, sum);
+    }
 };

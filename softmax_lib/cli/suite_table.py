@@ -1,39 +1,26 @@
-"""The suites of `softmax-lib bench` as tables in a terminal."""
+"""The suites of `softmax-lib bench` as tables in a terminal of 80 columns."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import groupby
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
 
 def print_suite(found: dict[str, Any]) -> None:
     """A line per cell: our time, its share of a copy's speed, the best peer and our gain over it."""
-    table = Table(
-        title=f"softmax() on {found['gpu']['name']}, {found['date']}; times in microseconds"
-    )
-    for heading in (
-        "rows x cols",
-        "dtype",
-        "direction",
-        "ours",
-        "of a copy",
-        "best peer",
-        "",
-        "gain",
-    ):
-        table.add_column(heading, justify="left" if heading in ("dtype", "direction") else "right")
-    for row in found["rows"]:
-        name, best = min(row["peers"].items(), key=lambda one: one[1], default=("none", None))
-        share = f"{row['copy_us'] / row['ours_us']:.0%}" if row["direction"] == "forward" else ""
-        gain = "" if best is None else f"{best / row['ours_us']:.3f}"
-        shape = f"{row['rows']} x {row['cols']}"
-        shown = "" if best is None else f"{best:.2f}"
-        table.add_row(
-            shape, row["dtype"], row["direction"], f"{row['ours_us']:.2f}", share, name, shown, gain
-        )
     console = Console()
+    title = f"softmax() on {found['gpu']['name']}, {found['date']}; times in microseconds"
+    table = _table(title, "matrix", "ours", "of copy", "best peer", "its time", "gain")
+    for direction, rows in groupby(found["rows"], key=lambda row: row["direction"]):
+        table.add_row(f"[b]{direction}[/b]")
+        for row in rows:
+            table.add_row(f"{row['rows']}x{row['cols']} {row['dtype']}", *_cell(row))
+        table.add_section()
     console.print(table)
     for direction, gain in found["gain"].items():
         told = "times as fast as the best peer of each cell, in geometric mean"
@@ -41,29 +28,59 @@ def print_suite(found: dict[str, Any]) -> None:
     _print_remarks(console, found)
 
 
+def _cell(row: dict[str, Any]) -> tuple[str, ...]:
+    share = f"{row['copy_us'] / row['ours_us']:.0%}" if row["direction"] == "forward" else ""
+    ours = f"{row['ours_us']:.2f}"
+    if not row["peers"]:
+        return ours, share, "none"
+    name, best = min(row["peers"].items(), key=lambda one: one[1])
+    return ours, share, name, f"{best:.2f}", f"{best / row['ours_us']:.3f}"
+
+
 def print_model(found: dict[str, Any]) -> None:
-    """A line per text: tokens per second of each contender, and our gain over torch."""
-    names = list(dict.fromkeys(name for row in found["rows"] for name in row["tokens_per_s"]))
-    model = found["model"]
-    table = Table(
-        title=f"A transformer of {model['layers']} layers and {model['vocabulary']} words on "
-        f"{found['gpu']['name']}, {found['date']}; tokens per second"
-    )
-    for heading in ("batch x length", "dtype", *names, "gain"):
-        table.add_column(heading, justify="left" if heading == "dtype" else "right")
-    for row in found["rows"]:
-        speeds = (row["tokens_per_s"].get(name) for name in names)
-        shown = ("" if speed is None else f"{speed:,}" for speed in speeds)
-        table.add_row(
-            f"{row['batch']} x {row['length']}", row["dtype"], *shown, f"{row['gain']:.3f}"
-        )
+    """For each text a line per contender: tokens per second, and how many times torch's."""
     console = Console()
+    model = found["model"]
+    title = (
+        f"A transformer of {model['layers']} layers and {model['vocabulary']} words on "
+        f"{found['gpu']['name']}, {found['date']}"
+    )
+    table = _table(title, "batch x length", "contender", "tokens per second", "gain")
+    for row in found["rows"]:
+        text = f"{row['batch']} x {row['length']} {row['dtype']}"
+        for name, speed in row["tokens_per_s"].items():
+            gain = row["gain"].get(name)
+            table.add_row(text, name, f"{speed:,}", "" if gain is None else f"{gain:.3f}")
+            text = ""
+        table.add_section()
     console.print(table)
     _print_remarks(console, found)
 
 
+def _table(title: str, first: str, *headings: str) -> Table:
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    table.add_column(first, no_wrap=True)
+    for heading in headings:
+        names = heading in ("best peer", "contender")
+        table.add_column(heading, justify="left" if names else "right", no_wrap=True)
+    return table
+
+
 def _print_remarks(console: Console, found: dict[str, Any]) -> None:
-    for reason in found["skipped"].values():
-        console.print(f"Skipped: {reason}", markup=False, soft_wrap=True)
+    for line in _skipped(found["skipped"].items()):
+        console.print(f"Skipped: {line}", markup=False, soft_wrap=True)
     for note in found["notes"]:
         console.print(f"Note: {note}", markup=False, soft_wrap=True)
+
+
+def _skipped(reasons: Iterable[tuple[str, str]]) -> Iterable[str]:
+    """One line for each that was skipped: its first reason, and on how many cells it has one."""
+    first: dict[str, str] = {}
+    count: dict[str, int] = {}
+    for what, reason in reasons:
+        name = what.partition(" on ")[0]
+        first.setdefault(name, reason)
+        count[name] = count.get(name, 0) + 1
+    for name, reason in first.items():
+        more = count[name] - 1
+        yield f"{reason}{f' (and {more} more)' * bool(more)}"

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from softmax_lib.errors import NotAvailable
-from softmax_lib.ops.functional import DTYPES, log_softmax, softmax
+from softmax_lib.ops.arguments import DTYPES
+from softmax_lib.ops.functional import log_softmax, softmax
 from softmax_lib.ops.operators import is_traced
 
 _PLACES = (torch, torch.special, torch.nn.functional, Tensor)

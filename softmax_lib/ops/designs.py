@@ -25,6 +25,7 @@ class Task:
 
     `backward` takes the result of the forward pass and its gradient, both of dtype `of`. With `edges` rows
     may begin anywhere and have any length; without, each begins at 16 bytes and is a multiple of them.
+    `scores` are multiplied with a scale, and perhaps seen in part; `masked`, something is added to them.
     """
 
     rows: int
@@ -34,6 +35,18 @@ class Task:
     backward: bool = False
     log: bool = False
     edges: bool = False
+    scores: bool = False
+    masked: bool = False
+
+    @property
+    def holds_two(self) -> bool:
+        """Whether a thread needs registers for two chunks to each one of a row: another input, or 16 bits as float32."""
+        return self.backward or self.masked or (self.scores and self.size == 2)
+
+    @property
+    def holds_in_shared(self) -> bool:
+        """Whether its kernels can hold a part of a row in shared memory."""
+        return not (self.backward or self.scores)
 
     @property
     def size(self) -> int:
@@ -86,15 +99,16 @@ class Design:
         if self.regime == "warp" and task.edges and self.team < 2 * CHUNK_BYTES // task.size:
             return None  # there is a thread for each edge
         if self.streamed:
-            return self
+            return self if task.backward or not task.scores else None
         # as share.cuh shares a row out: blocks get whole lines
         unit = LINE_BYTES // CHUNK_BYTES if self.blocks_a_row > 1 else 1
         chunks = -(-task.row_bytes // CHUNK_BYTES // self.blocks_a_row)
         needed = -(-max(1, -(-chunks // unit) * unit) // self.threads_a_share)
-        if needed > self.registers + (0 if task.backward else self.shared):
+        if needed > self.registers + (self.shared if task.holds_in_shared else 0):
             return None
         registers = min(needed, self.registers)
-        return replace(self, registers=registers, shared=needed - registers)
+        design = replace(self, registers=registers, shared=needed - registers)
+        return None if task.scores and design.spills(task) else design
 
     @property
     def blocks_a_row(self) -> int:
@@ -120,8 +134,9 @@ class Design:
     def expression(self, task: Task) -> str:
         """The kernel's C++ name, such as "softmax_block<Forward<float, float, ...>, 256, 4>"."""
         team = () if self.regime == "block" else (self.team,)
-        numbers = (*team, self.threads, self.blocks_an_sm(task))
-        return f"softmax_{self.regime}<{self.row(task)}, {', '.join(map(str, numbers))}>"
+        parts = (self.row(task), *team, self.threads, self.blocks_an_sm(task))
+        more = ("Scaling",) if task.scores else ()
+        return f"softmax_{self.regime}<{', '.join(map(str, (*parts, *more)))}>"
 
     def row(self, task: Task) -> str:
         """What the kernel is made for, one of rows.cuh."""
@@ -129,23 +144,31 @@ class Design:
         log = str(task.log).lower()
         if self.streamed:
             return f"Streamed{kind}<{task.types}, {self.threads_a_share}, {log}>"
-        held = f"{self.registers}" if task.backward else f"{self.registers}, {self.shared}"
         edges = str(task.edges).lower()
-        return (
-            f"{kind}<{task.types}, {self.threads_a_share}, {held}, {edges}, {log}, {self.stores}>"
-        )
+        held = f"{self.threads_a_share}, {self.registers}"
+        if task.holds_in_shared:
+            held += f", {self.shared}"
+        if task.scores and not task.backward:
+            kind, log = "Scores", f"{log}, {str(task.masked).lower()}"
+        return f"{kind}<{task.types}, {held}, {edges}, {log}, {self.stores}>"
 
     def blocks_an_sm(self, task: Task) -> int:
         """How many should fit on a multiprocessor (SM): the compiler gets the registers that this leaves.
 
         Those for what a thread holds, and some 30 for its way through the kernel; streamed rows take 80.
         """
-        held = CHUNK_BYTES // 4 * self.registers * (2 if task.backward else 1)
-        needed = held + (30 if task.size == 4 else 34) + (8 if task.edges and held > 32 else 0)
-        registers = 80 if self.streamed else min(128, -(-needed // 8) * 8)
+        registers = 80 if self.streamed else min(128, -(-self._registers(task) // 8) * 8)
         by_registers = REGISTERS_AN_SM // (self.threads * registers)
         by_shared = SHARED_BYTES_AN_SM // (self.shared_bytes + 1024)
         return max(1, min(by_registers, by_shared, THREADS_AN_SM // self.threads, BLOCKS_AN_SM))
+
+    def spills(self, task: Task) -> bool:
+        """Whether a thread needs more registers than it can have, for rows that its table was not measured on."""
+        return self._registers(task) > min(128, REGISTERS_AN_SM // self.threads)
+
+    def _registers(self, task: Task) -> int:
+        held = CHUNK_BYTES // 4 * self.registers * (2 if task.holds_two else 1)
+        return held + (30 if task.size == 4 else 34) + (8 if task.edges and held > 32 else 0)
 
 
 @dataclass(frozen=True)

@@ -10,18 +10,24 @@ from torch.autograd.graph import increment_version
 
 from softmax_lib.errors import BadInput, WrongType
 from softmax_lib.ops import operators
+from softmax_lib.ops.arguments import DTYPES, check_out, check_scores, overlap
 from softmax_lib.ops.direct import way
 from softmax_lib.ops.plans import compute
-
-DTYPES = frozenset({torch.float32, torch.float16, torch.bfloat16})
-"""What the kernels take; exponentials and sums are float32 in all of them."""
+from softmax_lib.ops.scores import added_up
 
 _TORCHS = {False: torch.softmax, True: torch.log_softmax}
 """By whether it is the logarithm; torch's own also where `patch_torch` has replaced them."""
 
 
 def softmax(
-    x: Tensor, dim: int = -1, *, dtype: torch.dtype | None = None, out: Tensor | None = None
+    x: Tensor,
+    dim: int = -1,
+    *,
+    dtype: torch.dtype | None = None,
+    out: Tensor | None = None,
+    scale: float | None = None,
+    mask: Tensor | None = None,
+    causal: bool = False,
 ) -> Tensor:
     """exp(x - max) / sum(exp(x - max)) along `dim`, as `torch.softmax` has it.
 
@@ -31,18 +37,36 @@ def softmax(
     graphs, `torch.func.vmap` and autocast treat it as torch's own. Tensors that are on no GPU, and
     those of float64, go to torch.
 
-    Raises `WrongType` for what is no floating-point tensor, `NoSuchDimension` (an `IndexError`),
-    `BadInput` for an `out` that does not fit or overlaps x in part, and `NotAvailable` where a
-    kernel has to be compiled and CuPy is missing. Source: Milakov and Gimelshein, arXiv:1805.02867.
+    For scores of attention, (..., queries, keys), it is the softmax of `scale * x + mask`, computed as
+    float32 in the same single pass. The mask is of x's dtype and a shape that broadcasts to x's; it is
+    added, so that -inf hides. With `causal` query i sees keys 0 to i only, and what it does not see is
+    not read. The mask gets a gradient where it requires one. Along another dimension than the last,
+    under `torch.func`, and for rows longer than the GPU's registers hold, x is added up first.
+
+    Raises `WrongType` for what is no floating-point tensor and for a mask of another dtype,
+    `NoSuchDimension` (an `IndexError`), `BadInput` for a mask or `out` that does not fit and for an
+    `out` that overlaps x in part or the mask, and `NotAvailable` where a kernel has to be compiled
+    and CuPy is missing. Source: Milakov and Gimelshein, arXiv:1805.02867.
     """
-    return _apply(x, dim, False, dtype, out)
+    if scale is None and mask is None and not causal:
+        return _apply(x, dim, False, dtype, out)
+    return _apply_scores(x, dim, False, dtype, out, scale, mask, causal)
 
 
 def log_softmax(
-    x: Tensor, dim: int = -1, *, dtype: torch.dtype | None = None, out: Tensor | None = None
+    x: Tensor,
+    dim: int = -1,
+    *,
+    dtype: torch.dtype | None = None,
+    out: Tensor | None = None,
+    scale: float | None = None,
+    mask: Tensor | None = None,
+    causal: bool = False,
 ) -> Tensor:
     """x - max - log(sum(exp(x - max))) along `dim`, as `torch.log_softmax` has it; see `softmax`."""
-    return _apply(x, dim, True, dtype, out)
+    if scale is None and mask is None and not causal:
+        return _apply(x, dim, True, dtype, out)
+    return _apply_scores(x, dim, True, dtype, out, scale, mask, causal)
 
 
 def _apply(x: Tensor, dim: int, log: bool, dtype: torch.dtype | None, out: Tensor | None) -> Tensor:
@@ -56,7 +80,7 @@ def _apply(x: Tensor, dim: int, log: bool, dtype: torch.dtype | None, out: Tenso
     if out is None:
         result = torch.empty_like(x) if x.is_contiguous() else x.new_empty(x.shape)
     else:
-        _check_out(x, x.dtype, out)
+        check_out(x, x.dtype, out)
         result = out
     way.keep(x, out, dim, log, compute(x, None, result, dim, log))
     if out is not None:
@@ -92,10 +116,53 @@ def _apply_any(
         return operators.apply(x.to(_taken(x.dtype, to)), dim, log, to)
     if torch.is_grad_enabled() and x.requires_grad:
         raise BadInput("A call with out= has no gradient, and x requires one; leave out= away.")
-    _check_out(x, to, out)
+    check_out(x, to, out)
     compute(x.detach().to(_taken(x.dtype, to)), None, out.detach(), dim, log)
     increment_version(out)
     return out
+
+
+def _apply_scores(
+    x: Tensor,
+    dim: int,
+    log: bool,
+    dtype: torch.dtype | None,
+    out: Tensor | None,
+    scale: float | None,
+    mask: Tensor | None,
+    causal: bool,
+) -> Tensor:
+    check_scores(x, dim, scale, mask, causal)
+    if dtype is None and x.dtype in DTYPES and x.is_cuda and torch.is_autocast_enabled("cuda"):
+        dtype = torch.float32
+    to = dtype or x.dtype
+    if out is not None:
+        check_out(x, to, out)
+        if mask is not None and overlap(mask, out):
+            raise BadInput("out overlaps the mask in memory; it has to lie apart.")
+        if torch.is_grad_enabled() and (
+            x.requires_grad or (mask is not None and mask.requires_grad)
+        ):
+            raise BadInput("A call with out= has no gradient, and x or the mask requires one.")
+    times = 1.0 if scale is None else float(scale)
+    if _takes_scores(x, dim, to):
+        return operators.apply_scores(x, mask, times, causal, log, to, out)
+    scores = added_up(x if to in DTYPES else x.to(to), mask, times, causal)
+    made = _apply(scores, dim, log, None, None).to(to)
+    return made if out is None else out.copy_(made)
+
+
+def _takes_scores(x: Tensor, dim: int, to: torch.dtype) -> bool:
+    """Whether the kernels take scores as they are; they are added up first elsewhere."""
+    return (
+        x.is_cuda
+        and x.dim() > 0
+        and dim in (-1, x.dim() - 1)
+        and x.dtype in DTYPES
+        and to in (x.dtype, torch.float32)
+        and forward_ad._current_level < 0
+        and (torch.compiler.is_compiling() or peek_interpreter_stack() is None)
+    )
 
 
 def _by_torch(
@@ -112,30 +179,3 @@ def _by_torch(
 def _taken(of: torch.dtype, to: torch.dtype) -> torch.dtype:
     """What x is converted to before the kernel, which itself turns 16 bits into float32."""
     return of if of == to or (of in DTYPES and to == torch.float32) else to
-
-
-def _check_out(x: Tensor, dtype: torch.dtype, out: Tensor) -> None:
-    """Raise `WrongType` or `BadInput` unless `out` can hold the result."""
-    if not isinstance(out, Tensor):
-        raise WrongType(f"out is a {type(out).__name__}; softmax takes a torch.Tensor.")
-    if out.dtype is not dtype:
-        raise WrongType(f"out is {out.dtype}; the result is {dtype}.")
-    if out.shape != x.shape:
-        raise BadInput(f"out has shape {tuple(out.shape)} and x has {tuple(x.shape)}.")
-    if out.get_device() != x.get_device():
-        raise BadInput(f"out is on {out.device} and x is on {x.device}.")
-    if out.requires_grad and torch.is_grad_enabled():
-        raise BadInput("out requires a gradient, which a call with out= does not have.")
-    distance = out.data_ptr() - x.data_ptr()
-    if not distance and x.stride() == out.stride() and x.dtype is dtype:
-        return  # in place: each number lies where its result goes
-    if -_span_bytes(out) < distance < _span_bytes(x):
-        raise BadInput("out overlaps x in memory; it may be x itself, or has to lie apart.")
-
-
-def _span_bytes(x: Tensor) -> int:
-    """From the first byte of a tensor's numbers to behind the last."""
-    if x.is_contiguous():
-        return x.nbytes
-    steps = zip(x.shape, x.stride(), strict=True)
-    return x.itemsize * (1 + sum((size - 1) * step for size, step in steps)) if x.numel() else 0

@@ -29,6 +29,8 @@ from softmax_lib.ops.designs import Design, Strided, Task
 from softmax_lib.ops.tables import strided_design, table_of
 
 _NO_CONTEXT = frozenset({201, 709})  # of this thread, or one that is gone
+SLOTS = 8
+"""Of a grid's arguments the one that says where its slots are."""
 
 
 class Launch:
@@ -85,19 +87,22 @@ class Launch:
 
 
 class GridLaunch(Launch):
-    """One whose blocks write to each other: its last argument is the place where."""
+    """One whose blocks write to each other."""
 
     team: int
 
     def __call__(self, first: int, second: int, result: int) -> None:
-        self._values[-1] = slots.address(self.device, self.team, self.config.grid[0])
+        self._values[SLOTS] = slots.address(self.device, self.team, self.config.grid[0])
         super().__call__(first, second, result)
 
 
-def prepare(task: Task, strides: Sequence[int], device: int) -> Launch:
-    """The launch for rows with these strides (of first, second and result, in numbers)."""
+def prepare(task: Task, strides: Sequence[int], device: int, scaling: Sequence[int] = ()) -> Launch:
+    """The launch for rows with these strides (of first, second and result, in numbers); for scores with a `scaling`.
+
+    Raises `NotAvailable` where no kernel takes them.
+    """
     for design in table_of(device).designs(task):
-        launch = prepare_design(design, task, strides, device)
+        launch = prepare_design(design, task, strides, device, scaling)
         if launch:
             return launch
     raise NotAvailable(f"This GPU takes no kernel for rows of {task.cols} numbers.")
@@ -112,7 +117,7 @@ def prepare_strided(task: Task, outer: int, inner: int, device: int) -> Launch:
 
 
 def prepare_design(
-    design: Design, task: Task, strides: Sequence[int], device: int
+    design: Design, task: Task, strides: Sequence[int], device: int, scaling: Sequence[int] = ()
 ) -> Launch | None:
     """The launch by this design, which fits; None where the GPU has no room for as many blocks at once."""
     if design.shared_bytes > _most_shared_bytes(device):
@@ -122,7 +127,8 @@ def prepare_design(
     kernel = function(build_of(design, task), device)
     blocks_a_cluster = design.team if design.regime == "cluster" else 1
     require(permit(kernel, design.shared_bytes, blocks_a_cluster), "prepare a kernel")
-    numbers = (task.rows, task.cols, *strides)
+    slots = (0,) if design.regime == "grid" else ()
+    numbers = (task.rows, task.cols, *strides, *slots, *scaling)
     if design.regime == "cluster":
         return _prepare_cluster(design, task.rows, kernel, numbers, device)
     if design.regime == "grid":
@@ -169,9 +175,7 @@ def _prepare_grid(
         return None
     blocks = design.blocks(min(rows, at_once))
     said = {COOPERATIVE: (1,)}
-    launch = GridLaunch(
-        kernel, blocks, design.threads, (*numbers, 0), device, design.shared_bytes, said
-    )
+    launch = GridLaunch(kernel, blocks, design.threads, numbers, device, design.shared_bytes, said)
     launch.team = design.team
     return launch
 

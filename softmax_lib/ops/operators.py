@@ -10,15 +10,38 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.graph import increment_version
 
 from softmax_lib.errors import WrongType
 from softmax_lib.ops.direct import way
 from softmax_lib.ops.plans import compute, positive
+from softmax_lib.ops.scores import compute_scores
 
 
 def apply(x: Tensor, dim: int, log: bool, dtype: torch.dtype) -> Tensor:
     """Softmax along `dim`, or its logarithm, as `dtype`: that of x, or float32 where x has 16 bits."""
     return (softmax_operator if is_traced() else _Softmax.apply)(x, dim, log, dtype)
+
+
+def apply_scores(
+    x: Tensor,
+    mask: Tensor | None,
+    scale: float,
+    causal: bool,
+    log: bool,
+    dtype: torch.dtype,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Softmax of `scale * x + mask` along the last dimension, as `dtype`; into `out`, without a gradient.
+
+    Raises `NotAvailable` as `scores.compute_scores` does.
+    """
+    if out is not None:
+        compute_scores(x.detach(), mask, out.detach(), scale, causal, log)
+        increment_version(out)
+        return out
+    function = scores_operator if is_traced() else _Scores.apply
+    return function(x, mask, scale, causal, log, dtype)
 
 
 def is_traced() -> bool:
@@ -38,10 +61,21 @@ def _forward(x: Tensor, dim: int, log: bool, dtype: torch.dtype) -> Tensor:
     return y
 
 
-def _backward(y: Tensor, grad: Tensor, dim: int, log: bool, dtype: torch.dtype) -> Tensor:
+def _of_scores(
+    x: Tensor, mask: Tensor | None, scale: float, causal: bool, log: bool, dtype: torch.dtype
+) -> Tensor:
+    y = _result_like(x, -1, dtype)
+    compute_scores(x, mask, y, scale, causal, log)
+    return y
+
+
+def _backward(
+    y: Tensor, grad: Tensor, dim: int, log: bool, dtype: torch.dtype, scale: float = 1.0
+) -> Tensor:
     """The gradient of x, as `dtype`, from that of its softmax y (or the logarithm of it), both of one dtype.
 
-    Of softmax it is y * (grad - sum(y * grad)), of its logarithm grad - exp(y) * sum(grad).
+    Of softmax it is y * (grad - sum(y * grad)), of its logarithm grad - exp(y) * sum(grad); and `scale`
+    times that of scores.
     """
     if grad.shape != y.shape or grad.dtype != y.dtype:
         raise WrongType(
@@ -49,7 +83,7 @@ def _backward(y: Tensor, grad: Tensor, dim: int, log: bool, dtype: torch.dtype) 
             f"{y.dtype} of shape {tuple(y.shape)}; they must be the same."
         )
     made = _result_like(y, dim, dtype)
-    compute(y, grad, made, dim, log)
+    compute(y, grad, made, dim, log, scale)
     return made
 
 
@@ -75,44 +109,63 @@ def _save(ctx: Any, inputs: tuple, output: Tensor) -> None:
 
 def _gradient(ctx: Any, grad: Tensor) -> tuple:
     (y,) = ctx.saved_tensors
-    function = gradient_operator if is_traced() else _Gradient.apply
-    return function(y, grad, ctx.dim, ctx.log, ctx.dtype), None, None, None
+    return _gradient_of(y, grad, ctx.dim, ctx.log, ctx.dtype, 1.0), None, None, None
+
+
+def _gradient_of(*arguments: Any) -> Tensor:
+    return (gradient_operator if is_traced() else _Gradient.apply)(*arguments)
+
+
+def _save_scores(ctx: Any, inputs: tuple, output: Tensor) -> None:
+    x, mask, ctx.scale, _, ctx.log, _ = inputs
+    ctx.dtype, ctx.mask_shape = x.dtype, None if mask is None else mask.shape
+    ctx.save_for_backward(output)
+
+
+def _gradients_of_scores(ctx: Any, grad: Tensor) -> tuple:
+    (y,) = ctx.saved_tensors
+    if not ctx.needs_input_grad[1]:
+        of_x = _gradient_of(y, grad, -1, ctx.log, ctx.dtype, ctx.scale)
+        return of_x, None, None, None, None, None
+    of_sum = _gradient_of(y, grad, -1, ctx.log, ctx.dtype, 1.0)
+    return of_sum * ctx.scale, of_sum.sum_to_size(ctx.mask_shape), None, None, None, None
 
 
 def _save_both(ctx: Any, inputs: tuple, output: Tensor) -> None:
-    y, grad, ctx.dim, ctx.log, _ = inputs
+    y, grad, ctx.dim, ctx.log, _, ctx.scale = inputs
     ctx.save_for_backward(y, grad)
 
 
 def _second_gradient(ctx: Any, v: Tensor) -> tuple:
     """Of the gradient, with respect to y and to grad, in torch's own words; v is that of the result."""
     y, grad = ctx.saved_tensors
-    v = v.to(y.dtype)
+    v = v.to(y.dtype) * ctx.scale
     if ctx.log:
         p = y.exp()
         of_y = -v * p * grad.sum(ctx.dim, keepdim=True)
-        return of_y, v - (v * p).sum(ctx.dim, keepdim=True), None, None, None
+        return of_y, v - (v * p).sum(ctx.dim, keepdim=True), None, None, None, None
     with_y = (v * y).sum(ctx.dim, keepdim=True)
     of_y = v * (grad - (y * grad).sum(ctx.dim, keepdim=True)) - grad * with_y
-    return of_y, y * (v - with_y), None, None, None
+    return of_y, y * (v - with_y), None, None, None, None
 
 
 # ---- torch.func.vmap: one more dimension, in front
 
 
 def _batched(function: Any) -> Any:
-    """A function of tensors, dim, log and dtype, for tensors of which some have one more dimension."""
+    """A function of tensors, dim, log and more, for tensors of which some have one more dimension."""
 
     def run(info: Any, in_dims: tuple, *arguments: Any) -> tuple[Tensor, int]:
-        *tensors, dim, log, dtype = arguments
+        tensors = [one for one in arguments if isinstance(one, Tensor)]
+        dim, log, *more = arguments[len(tensors) :]
         moved = [
             one.expand(info.batch_size, *one.shape) if at is None else one.movedim(at, 0)
             for one, at in zip(tensors, in_dims, strict=False)
         ]
         dims = moved[0].dim() - 1
         if not dims:  # each number is a row
-            return function(*(one[:, None] for one in moved), 1, log, dtype)[:, 0], 0
-        return function(*moved, 1 + positive(dim, dims), log, dtype), 0
+            return function(*(one[:, None] for one in moved), 1, log, *more)[:, 0], 0
+        return function(*moved, 1 + positive(dim, dims), log, *more), 0
 
     return run
 
@@ -136,6 +189,12 @@ class _Softmax(_Function):
     backward = staticmethod(_gradient)
 
 
+class _Scores(_Function):  # which nobody calls under torch.func
+    forward = staticmethod(_of_scores)
+    setup_context = staticmethod(_save_scores)
+    backward = staticmethod(_gradients_of_scores)
+
+
 class _Gradient(_Function):
     forward = staticmethod(_backward)
     setup_context = staticmethod(_save_both)
@@ -147,6 +206,9 @@ class _Gradient(_Function):
 softmax_operator = torch.library.custom_op(
     "softmax_lib::softmax", _forward, mutates_args=(), device_types="cuda"
 )
+scores_operator = torch.library.custom_op(
+    "softmax_lib::scores", _of_scores, mutates_args=(), device_types="cuda"
+)
 gradient_operator = torch.library.custom_op(
     "softmax_lib::softmax_gradient", _backward, mutates_args=(), device_types="cuda"
 )
@@ -157,12 +219,22 @@ def _(x: Tensor, dim: int, log: bool, dtype: torch.dtype) -> Tensor:
     return _result_like(x, dim, dtype)
 
 
+@scores_operator.register_fake
+def _(
+    x: Tensor, mask: Tensor | None, scale: float, causal: bool, log: bool, dtype: torch.dtype
+) -> Tensor:
+    return _result_like(x, -1, dtype)
+
+
 @gradient_operator.register_fake
-def _(y: Tensor, grad: Tensor, dim: int, log: bool, dtype: torch.dtype) -> Tensor:
+def _(
+    y: Tensor, grad: Tensor, dim: int, log: bool, dtype: torch.dtype, scale: float = 1.0
+) -> Tensor:
     return _result_like(y, dim, dtype)
 
 
 softmax_operator.register_autograd(_gradient, setup_context=_save)
+scores_operator.register_autograd(_gradients_of_scores, setup_context=_save_scores)
 gradient_operator.register_autograd(_second_gradient, setup_context=_save_both)
 softmax_operator.register_vmap(_batched(softmax_operator))
 gradient_operator.register_vmap(_batched(gradient_operator))

@@ -13,6 +13,7 @@ from softmax_lib.errors import NoSuchDimension
 from softmax_lib.gpu.prepared import OfThisThread
 from softmax_lib.ops.designs import CHUNK_BYTES, Task
 from softmax_lib.ops.launches import Launch, prepare, prepare_strided
+from softmax_lib.ops.scaling import Scaling
 from softmax_lib.source import WARP
 
 KEPT_AT_MOST = 512
@@ -29,9 +30,9 @@ _of_this_thread: OfThisThread[Plan] = OfThisThread()
 
 
 def compute(
-    first: Tensor, second: Tensor | None, result: Tensor, dim: int, log: bool
+    first: Tensor, second: Tensor | None, result: Tensor, dim: int, log: bool, scale: float = 1.0
 ) -> Launch | None:
-    """Softmax along `dim` of `first` into `result`; with `second`, the gradient for a result `first`.
+    """Softmax along `dim` of `first` into `result`; with `second`, `scale` times the gradient for a result `first`.
 
     All are of one shape on one GPU. What is launched goes to the GPU's current stream; where that is
     one launch and nothing else, it is returned. Raises `NoSuchDimension`, `NotAvailable`, and
@@ -40,16 +41,16 @@ def compute(
     device = first.get_device()
     if device != torch._C._cuda_getDevice():
         with torch.cuda.device(device):
-            return compute(first, second, result, dim, log)
+            return compute(first, second, result, dim, log, scale)
     key: tuple = (
         dim, log, device, first.shape, first.dtype, first.stride(), first.data_ptr() % CHUNK_BYTES,
         result.dtype, result.stride(), result.data_ptr() % CHUNK_BYTES,
     )  # fmt: skip
     if second is not None:
-        key = (*key, second.stride(), second.data_ptr() % CHUNK_BYTES)
+        key = (*key, second.stride(), second.data_ptr() % CHUNK_BYTES, scale)
     plan = _of_this_thread.table.get(key)
     if plan is None:
-        plan = _plan(first, second, result, positive(dim, first.dim()), log)
+        plan = _plan(first, second, result, positive(dim, first.dim()), log, scale)
         _of_this_thread.keep(key, plan, KEPT_AT_MOST)
     return plan(first, second, result)
 
@@ -67,34 +68,36 @@ def positive(dim: int, dims: int) -> int:
     return dim % most
 
 
-def _plan(first: Tensor, second: Tensor | None, result: Tensor, dim: int, log: bool) -> Plan:
+def _plan(
+    first: Tensor, second: Tensor | None, result: Tensor, dim: int, log: bool, scale: float
+) -> Plan:
     if not first.numel():
         return lambda first, second, result: None
     if not result.is_contiguous():
-        return _plan_elsewhere(dim, log)
+        return _plan_elsewhere(dim, log, scale)
     inputs = [
         one.reshape(1) if not one.dim() else one for one in (first, second) if one is not None
     ]
     shape = inputs[0].shape
     inner = prod(shape[dim + 1 :])
-    task = _task(first, second, result, shape[dim], log)
+    task = replace(task_of(first, second, result, shape[dim], log), scores=scale != 1)
     if inner == 1:
-        strides = [_row_stride(one, dim) for one in inputs]
+        strides = [row_stride(one, dim) for one in inputs]
         if None in strides:
-            return _plan_copied(dim, log)
-        return _plan_rows(task, first, second, result, strides)
+            return _plan_copied(dim, log, scale)
+        return _plan_rows(task, first, second, result, strides, scale)
     if not all(one.is_contiguous() for one in inputs):
-        return _plan_copied(dim, log)
+        return _plan_copied(dim, log, scale)
     outer = prod(shape[:dim])
-    if outer * -(-inner // WARP) < FEW_BLOCKS:
-        return _plan_moved(dim, log)
+    if outer * -(-inner // WARP) < FEW_BLOCKS or scale != 1:  # which strided kernels have none of
+        return _plan_moved(dim, log, scale)
     tensors = (first, result) if second is None else (first, result, second)
     edges = inner * task.size % CHUNK_BYTES or any(one.data_ptr() % CHUNK_BYTES for one in tensors)
     task = replace(task, edges=bool(edges))
     return _launching(prepare_strided(task, outer, inner, first.get_device()))
 
 
-def _row_stride(x: Tensor, dim: int) -> int | None:
+def row_stride(x: Tensor, dim: int) -> int | None:
     """Numbers from one row of `x` to the next; None where that differs, or a row is not in one piece."""
     if x.shape[dim] > 1 and x.stride(dim) != 1:
         return None
@@ -110,7 +113,8 @@ def _row_stride(x: Tensor, dim: int) -> int | None:
     return found
 
 
-def _task(first: Tensor, second: Tensor | None, result: Tensor, cols: int, log: bool) -> Task:
+def task_of(first: Tensor, second: Tensor | None, result: Tensor, cols: int, log: bool) -> Task:
+    """What is asked for, of rows that may begin anywhere."""
     rows = first.numel() // cols
     return Task(rows, cols, _name(first), _name(result), second is not None, log)
 
@@ -121,17 +125,27 @@ def _name(x: Tensor) -> str:
 
 
 def _plan_rows(
-    task: Task, first: Tensor, second: Tensor | None, result: Tensor, strides: Sequence[int | None]
+    task: Task,
+    first: Tensor,
+    second: Tensor | None,
+    result: Tensor,
+    strides: Sequence[int | None],
+    scale: float,
 ) -> Plan:
     steps = [(first, strides[0] or 0), (result, task.cols)]
     if second is not None:
         steps.append((second, strides[1] or 0))
-    edges = task.row_bytes % CHUNK_BYTES or any(
-        one.data_ptr() % CHUNK_BYTES or step * one.itemsize % CHUNK_BYTES for one, step in steps
-    )
+    task = replace(task, edges=needs_edges(task, steps))
     numbers = (strides[0] or 0, 0 if second is None else strides[1] or 0, task.cols)
-    launch = prepare(replace(task, edges=bool(edges)), numbers, first.get_device())
-    return _launching(launch)
+    scaling = Scaling(scale).words if task.scores else ()
+    return _launching(prepare(task, numbers, first.get_device(), scaling))
+
+
+def needs_edges(task: Task, rows: Sequence[tuple[Tensor, int]]) -> bool:
+    """Whether some row of these tensors, each so many numbers behind the last, begins or ends within 16 bytes."""
+    return bool(task.row_bytes % CHUNK_BYTES) or any(
+        one.data_ptr() % CHUNK_BYTES or step * one.itemsize % CHUNK_BYTES for one, step in rows
+    )
 
 
 def _launching(launch: Launch) -> Plan:
@@ -142,35 +156,35 @@ def _launching(launch: Launch) -> Plan:
     return run
 
 
-def _plan_elsewhere(dim: int, log: bool) -> Plan:
+def _plan_elsewhere(dim: int, log: bool, scale: float) -> Plan:
     """For a result that is not in one piece: it is computed in one, and copied."""
 
     def run(first: Tensor, second: Tensor | None, result: Tensor) -> None:
         made = torch.empty_like(result, memory_format=torch.contiguous_format)
-        compute(first, second, made, dim, log)
+        compute(first, second, made, dim, log, scale)
         result.copy_(made)
 
     return run
 
 
-def _plan_copied(dim: int, log: bool) -> Plan:
+def _plan_copied(dim: int, log: bool, scale: float) -> Plan:
     """For tensors whose rows lie in no order that a kernel takes."""
 
     def run(first: Tensor, second: Tensor | None, result: Tensor) -> None:
         others = None if second is None else second.contiguous()
-        compute(first.contiguous(), others, result, dim, log)
+        compute(first.contiguous(), others, result, dim, log, scale)
 
     return run
 
 
-def _plan_moved(dim: int, log: bool) -> Plan:
+def _plan_moved(dim: int, log: bool, scale: float) -> Plan:
     """For few rows that are not in one piece: they are put into one first."""
 
     def run(first: Tensor, second: Tensor | None, result: Tensor) -> None:
         rows = first.movedim(dim, -1).contiguous()
         others = None if second is None else second.movedim(dim, -1).contiguous()
         made = torch.empty_like(rows, dtype=result.dtype)
-        compute(rows, others, made, -1, log)
+        compute(rows, others, made, -1, log, scale)
         result.movedim(dim, -1).copy_(made)
 
     return run

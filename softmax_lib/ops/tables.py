@@ -58,13 +58,12 @@ class Table:
     lines: dict[tuple[bool, int], tuple[Line, ...]]
 
     def designs(self, task: Task) -> Iterator[Design]:
-        """Designs for `task`, the one to be used first; the last one takes any rows."""
-        for line in self.lines[task.backward, task.size]:
-            if line.takes(task):
-                fitting = line.design.fit(task)
-                if fitting:
-                    yield fitting
-        yield Design("block", 1, 512, streamed=True)
+        """Designs for `task`, the one to be used first; the last one takes any rows, but for scores."""
+        lines = (line.design for line in self.lines[task.backward, task.size] if line.takes(task))
+        for design in (*lines, Design("block", 1, 512, streamed=True)):
+            fitting = design.fit(task)
+            if fitting:
+                yield fitting
 
 
 def strided_design(task: Task, inner: int) -> Strided:

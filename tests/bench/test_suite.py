@@ -116,17 +116,17 @@ FOUND = {
     "gpu": {"name": "Test GPU"}, "date": "2026-01-01", "software": {}, "protocol": "", "notes": ["it was warm"],
     "skipped": {"quack": "quack cannot be had: no wheel"}, "gain": {"forward": 1.25},
     "rows": [
-        {"rows": 4, "cols": 32, "dtype": "float32", "direction": "forward", "ours_us": 2.0, "copy_us": 1.0, "peers": {"torch": 3.0, "liger": 2.5}},
+        {"rows": 1024, "cols": 131072, "dtype": "bfloat16", "direction": "forward", "ours_us": 2000.0, "copy_us": 1000.0, "peers": {"torch": 3000.0, "torch.compile": 2500.0}},
         {"rows": 4, "cols": 32, "dtype": "float32", "direction": "backward", "ours_us": 2.0, "copy_us": 1.0, "peers": {}},
     ],
 }  # fmt: skip
 
 
 def test_the_table_names_the_best_peer_and_who_is_missing(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setenv("COLUMNS", "80")
     print_suite(FOUND)
     said = capsys.readouterr().out
-    for part in ("Test GPU", "liger", "1.250", "50%", "no wheel", "it was warm"):
+    for part in ("Test GPU", "torch.compile", "2500.00", "1.250", "50%", "no wheel", "it was warm"):
         assert part in said
 
 

@@ -8,18 +8,20 @@ import torch
 from softmax_lib.bench import transformer
 from softmax_lib.bench.transformer import (
     COMPILED,
+    ONE_PASS,
     OURS,
     THEIRS,
     Size,
     Transformer,
     compare,
+    in_one_pass,
     make,
     with_ours,
 )
 from softmax_lib.cli import main
 
 SMALL = Size(layers=2, width=16, heads=2, vocabulary=31)
-MS = {THEIRS: 3.0, OURS: 2.0, COMPILED: 1.0}
+MS = {THEIRS: 3.0, OURS: 2.0, ONE_PASS: 1.5, COMPILED: 1.0}
 
 
 @pytest.fixture
@@ -44,6 +46,16 @@ def test_no_token_knows_of_those_behind_it(read):
     assert (before[:, 3:] - after[:, 3:]).abs().amax((0, 2)).min() > 1e-6
 
 
+def test_in_one_pass_attention_computes_the_same(read):
+    model, tokens = read
+    asked = []
+    for one in model.modules():
+        if hasattr(one, "in_one_pass"):
+            one.register_forward_hook(lambda one, *_: asked.append(one.in_one_pass))
+    torch.testing.assert_close(in_one_pass(model, tokens), model(tokens))
+    assert asked == [True, True, False, False]
+
+
 def test_its_numbers_are_the_same_each_time_and_leave_others_alone(read):
     model, tokens = read
     state = torch.get_rng_state()
@@ -58,9 +70,10 @@ def test_with_our_kernels_it_computes_the_same():
     for dtype, most in (("float32", 1e-5), ("bfloat16", 0.02)):
         model, tokens = make(SMALL, 2, 60, dtype)
         with torch.no_grad():
-            theirs, ours = model(tokens), with_ours(model, tokens)
-        torch.testing.assert_close(ours, theirs, atol=most, rtol=most)
-        assert not torch.equal(ours, torch.zeros_like(ours))
+            theirs = model(tokens)
+            for ours in (with_ours(model, tokens), in_one_pass(model, tokens)):
+                torch.testing.assert_close(ours, theirs, atol=most, rtol=most)
+                assert not torch.equal(ours, torch.zeros_like(ours))
 
 
 @pytest.fixture
@@ -83,9 +96,9 @@ def test_a_row_has_the_tokens_per_second_of_every_contender(made_up):
     heard = []
     found = compare(lambda *told: heard.append(told))
     first, second = found["rows"]
-    assert first["tokens_per_s"] == {THEIRS: 4000, OURS: 6000, COMPILED: 12000}
+    assert first["tokens_per_s"] == {THEIRS: 4000, OURS: 6000, ONE_PASS: 8000, COMPILED: 12000}
     assert second["tokens_per_s"][THEIRS] == 1667
-    assert first["gain"] == 1.5
+    assert first["gain"] == {OURS: 1.5, ONE_PASS: 2.0, COMPILED: 3.0}
     assert 0 <= first["largest_difference"] < 1e-5
     assert heard[-1] == ("done", 2, 2)
     assert found["model"]["vocabulary"] == 31
@@ -98,7 +111,7 @@ def test_who_cannot_take_part_is_told_by_name(made_up, monkeypatch):
     monkeypatch.setattr(torch, "compile", refuse)
     found = compare(lambda *told: None)
     assert found["skipped"] == {COMPILED: "torch.compile cannot be had: Triton is missing."}
-    assert set(found["rows"][0]["tokens_per_s"]) == {THEIRS, OURS}
+    assert set(found["rows"][0]["tokens_per_s"]) == {THEIRS, OURS, ONE_PASS}
 
 
 def test_a_text_that_is_too_large_is_left_out(made_up, monkeypatch):

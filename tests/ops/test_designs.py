@@ -35,6 +35,18 @@ def held_chunks(design, task):
     return design.blocks_a_row * (design.threads_a_share * each - unused)
 
 
+@given(task=tasks, arch=st.sampled_from(ARCHS), masked=st.booleans())
+def test_scores_are_held_in_registers_or_by_nobody(task, arch, masked):
+    scores = replace(task, backward=False, scores=True, masked=masked)
+    found = [*table_for(arch).designs(scores)]
+    whole = -(-scores.row_bytes // CHUNK_BYTES)
+    for design in found:
+        assert not design.streamed
+        assert not design.shared
+        assert held_chunks(design, scores) >= whole - design.blocks_a_row * 7
+    assert found or task.row_bytes > (1 << 19 if arch == 90 else 1 << 16)
+
+
 @given(task=tasks, arch=st.sampled_from(ARCHS))
 def test_every_row_has_a_design_that_holds_or_streams_it(task, arch):
     found = list(table_for(arch).designs(task))
@@ -103,11 +115,15 @@ def all_kernels(arch):
                 # rows that begin anywhere have the larger kernel
                 cols = row_bytes // size - (line.edges is not False)
                 task = Task(1, cols, of, of, backward, edges=line.edges is not False)
-                design = line.design.fit(task)
-                name = f"{'backward' if backward else 'forward'}-{of}-{number}"
-                yield pytest.param(
-                    arch, design.regime, design.expression(task), id=f"sm_{arch}-{name}"
-                )
+                scores = replace(task, scores=True)
+                kinds = {"backward" if backward else "forward": task, "scores": scores}
+                if not backward:
+                    kinds["masked"] = replace(scores, masked=True)
+                for kind, one in kinds.items():
+                    design = line.design.fit(one)
+                    if design:
+                        name = f"sm_{arch}-{kind}-{of}-{number}"
+                        yield pytest.param(arch, design.regime, design.expression(one), id=name)
     for backward in (False, True):
         for of in ("float32", "float16", "bfloat16"):
             for cols, edges in ((3, True), (1000, False), (100_000, False)):

@@ -1,10 +1,15 @@
 """The fast kernels on the emulator, but for those of clusters, whose PTX it has no words for: values and hazards."""
 
+import struct
+from dataclasses import replace
+
 import pytest
 import torch
 
 from softmax_lib.ops.binaries import FOLDER
 from softmax_lib.ops.designs import Design, Strided, Task
+from softmax_lib.ops.scaling import Scaling
+from softmax_lib.ops.scores import mask_steps
 from softmax_lib.ops.slots import SETS
 from softmax_lib.xrays.xray import xray_launch
 
@@ -43,13 +48,15 @@ def expected(first, grad, log):
     return g - y.exp() * g.sum(-1, keepdim=True) if log else y * (g - (y * g).sum(-1, keepdim=True))
 
 
-def launch(design, task, first, grad, result):
+def launch(design, task, first, second, result, scaling=None):
     rows, cols = first.shape
-    arguments = [first, grad, result, rows, cols, cols, cols if grad is not None else 0, cols]
+    arguments = [first, second, result, rows, cols, cols, cols if task.backward else 0, cols]
     blocks = design.blocks(rows)
     if design.regime == "grid":
         blocks = design.blocks(2)  # two rows at once; each team takes several
         arguments.append(torch.zeros(SETS * blocks, 2, dtype=torch.int64).numpy().view("uint64"))
+    if scaling:
+        arguments.append(struct.pack("<7Q", *scaling.words))
     return xray_launch(
         FOLDER / f"{design.regime}.cu", blocks, design.threads, arguments, kernel=design.expression(task),
         shared_bytes=design.shared_bytes, cooperative=design.regime == "grid",
@@ -95,6 +102,57 @@ def test_sixteen_bits_become_float32_on_the_way():
     grad = rows_like(torch.Size((3, 200)), torch.float32, 0)[0].flip(0).contiguous()
     launch(Design("block", 1, 64).fit(task), task, result, grad, made)
     torch.testing.assert_close(made.double(), expected(result, grad, False), rtol=1e-2, atol=1e-4)
+
+
+@pytest.mark.parametrize("design", [one for one in DESIGNS if not one.streamed], ids=str)
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+@pytest.mark.parametrize(
+    ("cols", "offset", "log", "masked", "queries"),
+    [
+        (96, 0, False, True, 0), (96, 0, True, False, 3), (203, 1, False, True, 3), (203, 3, True, True, 0),
+        (5, 3, False, False, 0), (5, 1, False, True, 2),
+    ],
+)  # fmt: skip
+def test_scores_are_scaled_masked_and_seen_in_part(
+    design, dtype, cols, offset, log, masked, queries
+):
+    task = Task(6, cols, name_of(dtype), name_of(dtype), log=log, edges=bool(offset))
+    task = replace(task, scores=True, masked=masked)
+    design = design.fit(task)
+    if design is None:
+        pytest.skip("these rows do not fit")
+    x, _ = rows_like(torch.Size((6, cols)), dtype, offset)
+    wanted, mask, steps = x.double() * 0.5, None, ()
+    if masked:  # of 2 x 3 rows the first three and the others have one each, another step apart
+        mask, _ = rows_like(torch.Size((2, 1, cols)), dtype, 2 * offset)
+        mask[0, 0, 1::2] = -torch.inf
+        steps = mask_steps(mask, torch.Size((2, 3, cols)))
+        wanted = (wanted.view(2, 3, cols) + mask.double()).view(6, cols)
+    if queries:
+        row, col = torch.arange(6)[:, None], torch.arange(cols)
+        x[col > row % queries] = torch.nan  # which nobody is to look at
+        wanted[col > row % queries] = -torch.inf
+    result, around = rows_like(torch.Size((6, cols)), dtype, offset)
+    result.fill_(torch.nan)
+    found = launch(design, task, x, mask, result, Scaling(0.5, queries, steps))
+    halves = design.regime == "grid" and offset % 2 and dtype.itemsize == 2
+    assert [one for one in found.hazards if not (halves and one.kind == "race")] == []
+    rough = ROUNDING[dtype]
+    torch.testing.assert_close(result.double(), expected(wanted, None, log), rtol=rough, atol=rough)
+    assert torch.isnan(around[:offset]).all()
+    assert torch.isnan(around[offset + result.numel() :]).all()
+
+
+@pytest.mark.parametrize("design", [DESIGNS[1], DESIGNS[4], *DESIGNS[-3:]], ids=str)
+def test_a_gradient_is_scaled_on_its_way(design):
+    task = Task(3, 203, "float32", "float32", backward=True, edges=True, scores=True)
+    y = torch.softmax(rows_like(torch.Size((3, 203)), torch.float32, 1)[0], -1)
+    grad = rows_like(torch.Size((3, 203)), torch.float32, 1)[0].flip(0).contiguous()
+    result = torch.full((3, 203), torch.nan)
+    launch(design.fit(task), task, y, grad, result, Scaling(0.25))
+    torch.testing.assert_close(
+        result.double(), 0.25 * expected(y, grad, False), rtol=1e-5, atol=1e-7
+    )
 
 
 SPECIAL = {

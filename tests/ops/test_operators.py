@@ -5,6 +5,7 @@ import torch
 
 from softmax_lib.errors import WrongType
 from softmax_lib.ops import operators
+from softmax_lib.ops.scores import added_up
 
 THEIRS = {False: torch.softmax, True: torch.log_softmax}
 
@@ -13,14 +14,18 @@ THEIRS = {False: torch.softmax, True: torch.log_softmax}
 def by_torch(monkeypatch):
     """Let torch compute what the kernels would."""
 
-    def compute(first, second, result, dim, log):
+    def compute(first, second, result, dim, log, scale=1.0):
         if second is None:
             result.copy_(THEIRS[log](first.to(result.dtype), dim))
         else:
             backward = torch._log_softmax_backward_data if log else torch._softmax_backward_data
-            result.copy_(backward(second, first, dim, first.dtype))
+            result.copy_(scale * backward(second, first, dim, first.dtype))
+
+    def compute_scores(x, mask, result, scale, causal, log):
+        result.copy_(THEIRS[log](added_up(x, mask, scale, causal).to(result.dtype), -1))
 
     monkeypatch.setattr(operators, "compute", compute)
+    monkeypatch.setattr(operators, "compute_scores", compute_scores)
 
 
 def ours(x, dim=-1, log=False, dtype=None):
@@ -66,4 +71,29 @@ def test_a_gradient_of_another_dtype_or_shape_is_refused():
     y = torch.randn(3, 4)
     for grad in (torch.randn(3, 4).double(), torch.randn(4, 3)):
         with pytest.raises(WrongType, match="they must be the same"):
-            operators._Gradient.apply(y, grad, -1, False, torch.float32)
+            operators._Gradient.apply(y, grad, -1, False, torch.float32, 1.0)
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("mask", [None, (4, 5), (2, 1, 1, 5), (2, 3, 4, 5)], ids=str)
+def test_gradients_of_scores_and_of_what_is_added_to_them(log, mask):
+    x = torch.randn(2, 3, 4, 5, dtype=torch.float64, requires_grad=True)
+    added = mask and torch.randn(mask, dtype=torch.float64, requires_grad=True)
+    for causal in (False, True):
+
+        def scores(x, added, causal=causal):
+            y = operators.apply_scores(x, added, 0.3, causal, log, x.dtype)
+            return y.where(y.isfinite(), 0)  # the logarithm of what is hidden
+
+        assert torch.autograd.gradcheck(scores, (x, added))
+        assert torch.autograd.gradgradcheck(scores, (x, added))
+
+
+def test_a_gradient_of_scores_has_the_dtype_of_its_input():
+    x = torch.randn(3, 4, dtype=torch.bfloat16, requires_grad=True)
+    mask = torch.randn(4, dtype=torch.bfloat16, requires_grad=True)
+    y = operators.apply_scores(x, mask, 2.0, True, False, torch.float32)
+    assert y.dtype == torch.float32
+    y.square().sum().backward()
+    assert x.grad.dtype == mask.grad.dtype == torch.bfloat16
+    assert mask.grad.shape == (4,)

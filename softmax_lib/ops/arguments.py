@@ -1,0 +1,78 @@
+"""What a call of `softmax` may be given."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from softmax_lib.errors import BadInput, WrongType
+from softmax_lib.ops.plans import positive
+
+DTYPES = frozenset({torch.float32, torch.float16, torch.bfloat16})
+"""What the kernels take; exponentials and sums are float32 in all of them."""
+
+LARGEST_SCALE = 3.4e38
+
+
+def check_out(x: Tensor, dtype: torch.dtype, out: Tensor) -> None:
+    """Raise `WrongType` or `BadInput` unless `out` can hold the result."""
+    if not isinstance(out, Tensor):
+        raise WrongType(f"out is a {type(out).__name__}; softmax takes a torch.Tensor.")
+    if out.dtype is not dtype:
+        raise WrongType(f"out is {out.dtype}; the result is {dtype}.")
+    if out.shape != x.shape:
+        raise BadInput(f"out has shape {tuple(out.shape)} and x has {tuple(x.shape)}.")
+    if out.get_device() != x.get_device():
+        raise BadInput(f"out is on {out.device} and x is on {x.device}.")
+    if out.requires_grad and torch.is_grad_enabled():
+        raise BadInput("out requires a gradient, which a call with out= does not have.")
+    if x.data_ptr() == out.data_ptr() and x.stride() == out.stride() and x.dtype is dtype:
+        return  # in place: each number lies where its result goes
+    if overlap(x, out):
+        raise BadInput("out overlaps x in memory; it may be x itself, or has to lie apart.")
+
+
+def overlap(x: Tensor, out: Tensor) -> bool:
+    """Whether two tensors share memory, or lie within one another."""
+    return -_span_bytes(out) < out.data_ptr() - x.data_ptr() < _span_bytes(x)
+
+
+def check_scores(
+    x: Tensor, dim: int, scale: float | None, mask: Tensor | None, causal: bool
+) -> None:
+    """Raise `WrongType`, `NoSuchDimension` or `BadInput` unless these go together."""
+    if not isinstance(x, Tensor):
+        raise WrongType(f"x is a {type(x).__name__}; softmax takes a torch.Tensor.")
+    if not x.is_floating_point():
+        raise WrongType(f"x is {x.dtype}; scores are floating-point numbers.")
+    last = positive(dim, x.dim()) == max(x.dim() - 1, 0)
+    if scale is not None and not (isinstance(scale, (int, float)) and abs(scale) < LARGEST_SCALE):
+        raise BadInput(f"scale is {scale!r}; it is a number that float32 has.")
+    if causal and (x.dim() < 2 or not last):
+        raise BadInput(
+            "causal=True is for scores (..., queries, keys) along their last dimension; x has shape "
+            f"{tuple(x.shape)} and dim is {dim}."
+        )
+    if mask is None:
+        return
+    if not isinstance(mask, Tensor) or mask.dtype is not x.dtype:
+        found = str(mask.dtype) if isinstance(mask, Tensor) else f"a {type(mask).__name__}"
+        raise WrongType(
+            f"mask is {found} and x is {x.dtype}; they are added, so that both have one dtype, and -inf "
+            "hides a number."
+        )
+    if mask.device != x.device:
+        raise BadInput(f"mask is on {mask.device} and x is on {x.device}.")
+    sizes = zip(reversed(mask.shape), reversed(x.shape), strict=False)
+    if mask.dim() > x.dim() or any(one not in (1, other) for one, other in sizes):
+        raise BadInput(
+            f"mask has shape {tuple(mask.shape)}, which does not broadcast to x's {tuple(x.shape)}."
+        )
+
+
+def _span_bytes(x: Tensor) -> int:
+    """From the first byte of a tensor's numbers to behind the last."""
+    if x.is_contiguous():
+        return x.nbytes
+    steps = zip(x.shape, x.stride(), strict=True)
+    return x.itemsize * (1 + sum((size - 1) * step for size, step in steps)) if x.numel() else 0
