@@ -46,10 +46,12 @@ struct Scores {
             float added[N];
             some_x[i].unpack(held[i]);
             some_mask[i].unpack(added);
-            int seen = share.has(i) ? (int)max(min(row.visible - at(i), (long long)N), 0LL) : 0;
+#pragma unroll
+            for (int j = 0; j < N; j++) held[i][j] = score(held[i][j], added[j]);
+            if (share.has(i) && at(i) + N <= row.visible) continue;
 #pragma unroll
             for (int j = 0; j < N; j++)
-                held[i][j] = j < seen ? score(held[i][j], added[j]) : -INFINITY;
+                if (!share.has(i) || at(i) + j >= row.visible) held[i][j] = -INFINITY;
         }
     }
 

@@ -40,7 +40,11 @@ def apply_scores(
         compute_scores(x.detach(), mask, out.detach(), scale, causal, log)
         increment_version(out)
         return out
-    function = scores_operator if is_traced() else _Scores.apply
+    if is_traced():
+        return scores_operator(x, mask, scale, causal, log, dtype)
+    given = (x,) if mask is None else (x, mask)
+    wants_gradients = torch.is_grad_enabled() and any(one.requires_grad for one in given)
+    function = _Scores.apply if wants_gradients else _of_scores
     return function(x, mask, scale, causal, log, dtype)
 
 
