@@ -38,7 +38,7 @@ GPU_TESTS = (
 FUNCTION_TESTS = ("integer_functions", "math", "rounding", "sixteen_bits", "vector_types")
 """Tests of what CUDA's functions return, in emulator/: here they run on the GPU, which they have to be true of."""
 FAST_SANITIZED = (
-    (5, 3), (5, 96), (5, 97), (3, 1000), (3, 4099), (3, 16_384), (2, 40_001), (2, 131_072), (1, 300_001), (3, 1 << 20),
+    (5, 3), (8200, 7), (5, 96), (5, 97), (3, 1000), (3, 4099), (3, 16_384), (2, 40_001), (2, 131_072), (1, 300_001), (3, 1 << 20),
     (2, 37, 7), (2, 300, 64),
 )  # fmt: skip
 """Shapes on which `softmax()` is watched along its second dimension: each regime, with edges and without."""
@@ -125,7 +125,7 @@ def check_sanitized() -> None:
 
 
 def check_fast_kernels() -> None:
-    """What a sanitizer watches of `softmax()`: a forward and a backward pass in each regime, in 32 and 16 bits."""
+    """What a sanitizer watches of `softmax()`: both passes in each regime, in 32 and 16 bits, and scores."""
     import torch
 
     from softmax_lib import softmax
@@ -136,6 +136,9 @@ def check_fast_kernels() -> None:
             y = softmax(x, 1)
             y.backward(x.detach())
             torch.testing.assert_close(y, torch.softmax(x, 1))
+            few = x.detach()[:3]
+            mask = torch.zeros_like(few[0])
+            torch.testing.assert_close(softmax(few, -1, scale=1, mask=mask), torch.softmax(few, -1))
 
 
 def main() -> None:

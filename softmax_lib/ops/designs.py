@@ -54,13 +54,18 @@ class Task:
         return _SIZES[self.of]
 
     @property
+    def result_size(self) -> int:
+        """Bytes of a number that is written."""
+        return _SIZES[self.to]
+
+    @property
     def row_bytes(self) -> int:
         return self.cols * self.size
 
     @property
     def flags(self) -> tuple[str, ...]:
         """For the compiler: results of 16 bits need no floats below 1e-38, whose care takes instructions."""
-        return ("-ftz=true",) if _SIZES[self.to] == 2 else ()
+        return ("-ftz=true",) if self.result_size == 2 else ()
 
     @property
     def types(self) -> str:
@@ -169,6 +174,34 @@ class Design:
     def _registers(self, task: Task) -> int:
         held = CHUNK_BYTES // 4 * self.registers * (2 if task.holds_two else 1)
         return held + (30 if task.size == 4 else 34) + (8 if task.edges and held > 32 else 0)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """For short rows that lie one behind another: `lanes` threads for each, of which the first has `held` numbers."""
+
+    lanes: int
+    held: int
+    threads: int = 128
+
+    def blocks(self, rows: int) -> int:
+        """Of a launch."""
+        return -(-rows * self.lanes // self.threads)
+
+    def shared_bytes(self, task: Task) -> int:
+        """Of dynamic shared memory, a block: its rows of each input, and of a result with another size."""
+        a_number = task.size * (2 if task.backward else 1)
+        if task.result_size != task.size:
+            a_number += task.result_size
+        return self.threads // self.lanes * task.cols * a_number
+
+    def expression(self, task: Task) -> str:
+        """The kernel's C++ name."""
+        kind = "BackwardTile" if task.backward else "ForwardTile"
+        row = f"{kind}<{task.types}, {self.held}, {str(task.log).lower()}>"
+        registers = max(40, -(-(self.held * (2 if task.backward else 1) + 30) // 8) * 8)
+        blocks_an_sm = min(THREADS_AN_SM, REGISTERS_AN_SM // registers) // self.threads
+        return f"softmax_tile<{row}, {self.lanes}, {self.threads}, {blocks_an_sm}>"
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from softmax_lib.gpu.driver_api import (
 from softmax_lib.gpu.presence import arch_of
 from softmax_lib.ops import slots
 from softmax_lib.ops.binaries import Build, function
-from softmax_lib.ops.designs import Design, Strided, Task
+from softmax_lib.ops.designs import Design, Strided, Task, Tile
 from softmax_lib.ops.tables import strided_design, table_of
 
 _NO_CONTEXT = frozenset({201, 709})  # of this thread, or one that is gone
@@ -114,6 +114,13 @@ def prepare_strided(task: Task, outer: int, inner: int, device: int) -> Launch:
     kernel = function(Build("strided", design.expression(task), task.flags), device)
     numbers = (task.cols, inner)
     return Launch(kernel, design.blocks(outer, inner), design.threads, numbers, device)
+
+
+def prepare_tile(design: Tile, task: Task, device: int) -> Launch:
+    """The launch for short rows, one behind another, whose tensors begin at 16 bytes."""
+    kernel = function(Build("tile", design.expression(task), task.flags), device)
+    blocks, shared_bytes = design.blocks(task.rows), design.shared_bytes(task)
+    return Launch(kernel, blocks, design.threads, (task.rows, task.cols), device, shared_bytes)
 
 
 def prepare_design(

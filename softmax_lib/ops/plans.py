@@ -12,8 +12,9 @@ from torch import Tensor
 from softmax_lib.errors import NoSuchDimension
 from softmax_lib.gpu.prepared import OfThisThread
 from softmax_lib.ops.designs import CHUNK_BYTES, Task
-from softmax_lib.ops.launches import Launch, prepare, prepare_strided
+from softmax_lib.ops.launches import Launch, prepare, prepare_strided, prepare_tile
 from softmax_lib.ops.scaling import Scaling
+from softmax_lib.ops.tables import tile_design
 from softmax_lib.source import WARP
 
 KEPT_AT_MOST = 512
@@ -136,6 +137,9 @@ def _plan_rows(
     if second is not None:
         steps.append((second, strides[1] or 0))
     task = replace(task, edges=needs_edges(task, steps))
+    tile = None if task.scores else tile_design(task)
+    if tile and all(step == task.cols and not one.data_ptr() % CHUNK_BYTES for one, step in steps):
+        return _launching(prepare_tile(tile, task, first.get_device()))
     numbers = (strides[0] or 0, 0 if second is None else strides[1] or 0, task.cols)
     scaling = Scaling(scale).words if task.scores else ()
     return _launching(prepare(task, numbers, first.get_device(), scaling))

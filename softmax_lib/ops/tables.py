@@ -19,11 +19,17 @@ from typing import Any
 from softmax_lib.errors import NotAvailable
 from softmax_lib.files import readers_folder
 from softmax_lib.gpu.presence import arch_of, gpu_name
-from softmax_lib.ops.designs import CHUNK_BYTES, LINE_BYTES, Design, Strided, Task
+from softmax_lib.ops.designs import CHUNK_BYTES, LINE_BYTES, Design, Strided, Task, Tile
 from softmax_lib.source import WARP
 
 FOLDER = Path(__file__).with_name("tables")
 """The tables that come along: sm_90.json is for compute capability 9.0 and all above that have none."""
+
+TILED_BYTES = 512
+TILED_ROWS = 8192
+"""Longer rows, and fewer, are as fast one by one."""
+HELD_OF_A_TILE = 32
+"""Numbers of a row that a thread holds at most, where rows are put into shared memory."""
 
 _log = logging.getLogger("softmax_lib")
 
@@ -64,6 +70,14 @@ class Table:
             fitting = design.fit(task)
             if fitting:
                 yield fitting
+
+
+def tile_design(task: Task) -> Tile | None:
+    """For rows one behind another that begin at 16 bytes only now and then; None unless they are short and many."""
+    if not task.edges or task.row_bytes > TILED_BYTES or task.rows < TILED_ROWS:
+        return None
+    lanes = max(1, _power_of_two(-(-task.cols // HELD_OF_A_TILE)))
+    return Tile(lanes, -(-task.cols // lanes))
 
 
 def strided_design(task: Task, inner: int) -> Strided:

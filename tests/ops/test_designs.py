@@ -12,7 +12,7 @@ from softmax_lib.gpu.compile import resources
 from softmax_lib.ops import tables
 from softmax_lib.ops.binaries import Build
 from softmax_lib.ops.designs import CHUNK_BYTES, LINE_BYTES, Design, Task
-from softmax_lib.ops.tables import strided_design, table_for
+from softmax_lib.ops.tables import strided_design, table_for, tile_design
 from softmax_lib.source import Program
 
 ARCHS = (75, 80, 90)
@@ -68,6 +68,18 @@ def test_a_design_holds_as_little_as_its_rows_need():
     assert design.fit(replace(task, backward=True)) is None  # which holds nothing in shared memory
 
 
+@given(task=tasks)
+def test_a_tile_holds_short_rows_and_leaves_others(task):
+    design = tile_design(task)
+    assert (design is not None) == (task.edges and task.row_bytes <= 512 and task.rows >= 8192)
+    if design:
+        assert design.lanes * design.held >= task.cols > design.lanes * (design.held - 1)
+        assert 32 % design.lanes == 0
+        # a block begins at 16 bytes, and has all the shared memory that any kernel may have
+        assert design.threads // design.lanes * task.size % CHUNK_BYTES == 0
+        assert design.shared_bytes(task) <= 48 * 1024
+
+
 def test_groups_too_small_for_their_edges_are_left_out():
     odd = Task(100, 5, "bfloat16", "bfloat16", edges=True)
     assert Design("warp", 8, 64).fit(odd) is None
@@ -83,8 +95,9 @@ def test_every_line_of_a_table_is_the_first_choice_of_some_rows(arch):
         limits = {line.row_bytes for line in lines} | {1 << 26}
         for row_bytes in sorted(one for one in limits if one != float("inf")):
             for rows in (1, 17, 133, 1 << 20):
-                for cols in (row_bytes // size, row_bytes // size - 15):
-                    task = Task(rows, cols, of, of, backward, edges=cols % 8 != 0)
+                for cols in (row_bytes // size, max(1, row_bytes // size - 15)):
+                    task = Task(rows, cols, of, of, backward)
+                    task = replace(task, edges=task.row_bytes % CHUNK_BYTES != 0)
                     used.add(
                         next(i for i, x in enumerate(lines) if x.takes(task) and x.design.fit(task))
                     )
@@ -130,6 +143,10 @@ def all_kernels(arch):
                 task = Task(1, cols, of, of, backward, edges=edges)
                 expression = strided_design(task, 4096).expression(task)
                 yield pytest.param(arch, "strided", expression, id=f"sm_{arch}-{expression}")
+            for cols in (1, 10, 33, 127):
+                task = Task(8192, cols, of, of, backward, edges=True)
+                expression = tile_design(task).expression(task)
+                yield pytest.param(arch, "tile", expression, id=f"sm_{arch}-{expression}")
 
 
 @pytest.mark.nvrtc

@@ -11,6 +11,7 @@ from softmax_lib.ops.designs import Design, Strided, Task
 from softmax_lib.ops.scaling import Scaling
 from softmax_lib.ops.scores import mask_steps
 from softmax_lib.ops.slots import SETS
+from softmax_lib.ops.tables import TILED_ROWS, tile_design
 from softmax_lib.xrays.xray import xray_launch
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
@@ -89,6 +90,50 @@ def test_a_design_is_right_and_has_no_hazard(design, backward, dtype, cols, offs
     assert worst <= ROUNDING[dtype]
     assert torch.isnan(around[:offset]).all()
     assert torch.isnan(around[offset + shape.numel() :]).all()
+
+
+@pytest.mark.parametrize("backward", [False, True], ids=["forward", "backward"])
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+@pytest.mark.parametrize(
+    ("rows", "cols", "log"), [(3, 1, False), (200, 3, True), (131, 10, False), (70, 33, True), (9, 127, False)]
+)  # fmt: skip
+def test_short_rows_lie_in_tiles(rows, cols, log, dtype, backward):
+    task = Task(rows, cols, name_of(dtype), name_of(dtype), backward, log, edges=True)
+    design = tile_design(replace(task, rows=TILED_ROWS))
+    shape = torch.Size((rows, cols))
+    first, _ = rows_like(shape, dtype, 0)
+    if backward:
+        first.copy_(expected(first, None, log))
+    grad = rows_like(shape, dtype, 0)[0].flip(0).contiguous() if backward else None
+    result, around = rows_like(shape, dtype, 0)
+    result.fill_(torch.nan)
+    found = launch_tile(design, task, first, grad, result)
+    # a word of two halves is two threads'
+    assert [one for one in found.hazards if dtype.itemsize == 4 or one.kind != "race"] == []
+    wanted = expected(first, grad, log)
+    worst = (result.double() - wanted).abs().max() / wanted.abs().max().clamp(min=1e-3)
+    assert worst <= ROUNDING[dtype]
+    assert torch.isnan(around[shape.numel() :]).all()
+
+
+def launch_tile(design, task, first, second, result):
+    return xray_launch(
+        FOLDER / "tile.cu", design.blocks(task.rows), design.threads, [first, second, result, *first.shape],
+        kernel=design.expression(task), shared_bytes=design.shared_bytes(task),
+    )  # fmt: skip
+
+
+def test_a_tile_turns_sixteen_bits_into_float32_and_back():
+    first, _ = rows_like(torch.Size((50, 7)), torch.float16, 0)
+    result = torch.full((50, 7), torch.nan)
+    task = Task(50, 7, "float16", "float32", edges=True)
+    launch_tile(tile_design(replace(task, rows=TILED_ROWS)), task, first, None, result)
+    torch.testing.assert_close(result.double(), expected(first, None, False), rtol=1e-5, atol=1e-8)
+    made = torch.full((50, 7), torch.nan, dtype=torch.float16)
+    task = Task(50, 7, "float32", "float16", backward=True, edges=True)
+    grad = rows_like(torch.Size((50, 7)), torch.float32, 0)[0].flip(0).contiguous()
+    launch_tile(tile_design(replace(task, rows=TILED_ROWS)), task, result, grad, made)
+    torch.testing.assert_close(made.double(), expected(result, grad, False), rtol=1e-2, atol=1e-3)
 
 
 def test_sixteen_bits_become_float32_on_the_way():
