@@ -10,8 +10,8 @@ struct OfRow {
 struct Scaling {
     float scale;
     long long queries;  // rows until the first query comes again; 0 where all rows see everything
-    // The rows as (outer, middle, inner), and numbers from one row of the mask to the next along each
-    // of the three: 0 where they share it.
+    // The rows as (outer, middle, inner), and numbers from one row of the mask to the next along
+    // each of the three: 0 where they share it.
     long long middle, inner;
     long long outer_step, middle_step, inner_step;
 

@@ -1,8 +1,8 @@
-// tile: short rows that lie one behind another. A block puts as many as it has into shared memory, so
-// that it loads and stores whole chunks, whatever the length of a row; LANES threads for each row.
+// tile: short rows that lie one behind another. A block puts its rows into shared memory, and so
+// loads and stores whole chunks, whatever the length of a row; LANES threads for each row.
 //   first, second, result   (rows, cols), contiguous, each at a multiple of 16 bytes
 //   grid     rows * LANES / BLOCK, rounded up      block   BLOCK threads
-//   shared   the block's rows of each input, and of the result where its numbers have another size
+//   shared   a block's rows of each input, and of the result where its numbers have another size
 //   needs    more than LANES * (HELD - 1) cols, and at most LANES * HELD
 //   traffic  each input read once, the result written once
 #include "backward.cuh"
@@ -46,21 +46,24 @@ template <typename In, typename Out, int HELD, bool LOG> struct BackwardTile {
     __device__ float result(int i) const { return Sums::result(y[i], g[i], sum); }
 };
 
-// From and to the GPU's memory, the last numbers one by one.
-template <int BLOCK, typename T> __device__ void fetch(const T* from, T* to, int count) {
+// So many numbers from one memory to another: whole chunks by `move`, the last numbers one by one.
+template <int BLOCK, typename T, typename Move>
+__device__ void move_all(const T* from, T* to, int count, Move move) {
     constexpr int N = Chunk<T>::NUMBERS;
-    for (int i = threadIdx.x; i < count / N; i += BLOCK)
-        __pipeline_memcpy_async(to + i * N, from + i * N, 16);
+    for (int i = threadIdx.x; i < count / N; i += BLOCK) move(from + i * N, to + i * N);
     int last = count / N * N + threadIdx.x;
     if (last < count) to[last] = from[last];
 }
 
+template <int BLOCK, typename T> __device__ void fetch(const T* from, T* to, int count) {
+    move_all<BLOCK>(from, to, count,
+                    [](const T* from, T* to) { __pipeline_memcpy_async(to, from, 16); });
+}
+
 template <int BLOCK, typename T> __device__ void put(const T* from, T* to, int count) {
-    constexpr int N = Chunk<T>::NUMBERS;
-    for (int i = threadIdx.x; i < count / N; i += BLOCK)
-        reinterpret_cast<uint4*>(to)[i] = reinterpret_cast<const uint4*>(from)[i];
-    int last = count / N * N + threadIdx.x;
-    if (last < count) to[last] = from[last];
+    move_all<BLOCK>(from, to, count, [](const T* from, T* to) {
+        *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
+    });
 }
 
 template <typename Row, int LANES, int BLOCK, int BLOCKS_AN_SM>

@@ -26,7 +26,7 @@ FOLDER = Path(__file__).with_name("tables")
 """The tables that come along: sm_90.json is for compute capability 9.0 and all above that have none."""
 
 TILED_BYTES = 512
-TILED_ROWS = 8192
+TILED_ROWS = 32768
 """Longer rows, and fewer, are as fast one by one."""
 HELD_OF_A_TILE = 32
 """Numbers of a row that a thread holds at most, where rows are put into shared memory."""

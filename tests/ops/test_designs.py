@@ -12,7 +12,7 @@ from softmax_lib.gpu.compile import resources
 from softmax_lib.ops import tables
 from softmax_lib.ops.binaries import Build
 from softmax_lib.ops.designs import CHUNK_BYTES, LINE_BYTES, Design, Task
-from softmax_lib.ops.tables import strided_design, table_for, tile_design
+from softmax_lib.ops.tables import TILED_ROWS, strided_design, table_for, tile_design
 from softmax_lib.source import Program
 
 ARCHS = (75, 80, 90)
@@ -71,7 +71,9 @@ def test_a_design_holds_as_little_as_its_rows_need():
 @given(task=tasks)
 def test_a_tile_holds_short_rows_and_leaves_others(task):
     design = tile_design(task)
-    assert (design is not None) == (task.edges and task.row_bytes <= 512 and task.rows >= 8192)
+    assert (design is not None) == (
+        task.edges and task.row_bytes <= 512 and task.rows >= TILED_ROWS
+    )
     if design:
         assert design.lanes * design.held >= task.cols > design.lanes * (design.held - 1)
         assert 32 % design.lanes == 0
@@ -144,7 +146,7 @@ def all_kernels(arch):
                 expression = strided_design(task, 4096).expression(task)
                 yield pytest.param(arch, "strided", expression, id=f"sm_{arch}-{expression}")
             for cols in (1, 10, 33, 127):
-                task = Task(8192, cols, of, of, backward, edges=True)
+                task = Task(TILED_ROWS, cols, of, of, backward, edges=True)
                 expression = tile_design(task).expression(task)
                 yield pytest.param(arch, "tile", expression, id=f"sm_{arch}-{expression}")
 

@@ -224,6 +224,16 @@ def test_infinities_and_nans_are_torchs(design, log):
     torch.testing.assert_close(result, function(x, -1), equal_nan=True)
 
 
+@pytest.mark.parametrize("log", [False, True], ids=["softmax", "log_softmax"])
+def test_in_tiles_infinities_and_nans_are_torchs_too(log):
+    x = torch.tensor([row[73:] for row in SPECIAL.values()])
+    task = Task(*x.shape, "float32", "float32", log=log, edges=True)
+    result = torch.empty_like(x)
+    launch_tile(tile_design(replace(task, rows=TILED_ROWS)), task, x, None, result)
+    function = torch.log_softmax if log else torch.softmax
+    torch.testing.assert_close(result, function(x, -1), equal_nan=True)
+
+
 @pytest.mark.parametrize("backward", [False, True], ids=["forward", "backward"])
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
 @pytest.mark.parametrize(
