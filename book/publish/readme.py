@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 from marks import rewrite
@@ -11,6 +12,7 @@ from softmax_lib.bench.plan import WORKLOG
 from softmax_lib.errors import SoftmaxLibError
 from softmax_lib.figures import ladder
 from softmax_lib.files import replace_file
+from softmax_lib.records.contests import Contest, contests, mean_gain
 from softmax_lib.records.measurement import LABELS, Measurement
 from softmax_lib.records.record import Record
 from softmax_lib.records.shelf import recorded
@@ -42,8 +44,25 @@ def results(record: Record) -> str:
         "",
         f"{_sources(shown)}, with {record.versions(times)}. GB/s counts one read and one write of the "
         "matrix; L2 cold; median of CUDA graph replays. Made by `make readme` from `book/measurements`.",
+        "",
+        _beside_peers(contests(record.gpu)),
     ]
     return "\n".join(lines)
+
+
+def _beside_peers(found: list[Contest]) -> str:
+    """How `softmax()` does on every matrix on which it was timed with its peers."""
+    count = Counter(one.verdict for one in found)
+    names = " and ".join(
+        f"{mean_gain([one for one in found if one.direction == direction]):.2f} times ({direction})"
+        for direction in ("forward", "backward")
+    )
+    return (
+        f"The package's own `softmax()` was timed with its peers on {len(found)} matrices, in "
+        f"{len(found[0].gains)} runs on the same GPU: ahead of the best peer of each on {count['ahead']}, "
+        f"within one per cent of it on {count['level']}, behind on {count['behind']}; in geometric mean "
+        f"{names} as fast."
+    )
 
 
 def _line(timing: Measurement, naive: Measurement) -> str:

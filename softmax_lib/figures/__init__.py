@@ -6,6 +6,7 @@ notebook and is drawn the same, byte for byte, each time.
 """
 
 from softmax_lib.figures.comparisons import crossover, worklog_comparison
+from softmax_lib.figures.contest import beside_peers
 from softmax_lib.figures.controls import gains, time_by_rows
 from softmax_lib.figures.gpu_switch import over_records
 from softmax_lib.figures.in_flight import bytes_in_flight
@@ -18,6 +19,7 @@ from softmax_lib.figures.times import ladder
 __all__ = [
     "Figure",
     "bandwidth_by_cols",
+    "beside_peers",
     "bytes_in_flight",
     "crossover",
     "gains",

@@ -6,6 +6,8 @@ from recorded_facts import COLS, MATRIX_BYTES, ROWS, counted, us
 
 from softmax_lib import recorded
 from softmax_lib.bench.plan import WORKLOG
+from softmax_lib.records.contests import contest_runs
+from softmax_lib.records.contests import contests as beside_peers
 from softmax_lib.records.measurement import PEERS, TIE
 from softmax_lib.registry import rungs
 
@@ -288,3 +290,28 @@ def test_float4_leads_at_odd_lengths():
     assert {cols for _, cols in odd} == {50257}
     for times in odd.values():
         assert TIE * times["float4"].median_us < best(times, PEERS).median_us
+
+
+def test_softmax_is_behind_once():
+    """On one matrix both runs have softmax() more than one per cent behind the best peer, and less than two."""
+    (behind,) = [one for one in beside_peers() if one.verdict == "behind"]
+    assert (behind.direction, behind.dtype) == ("backward", "bfloat16")
+    assert min(behind.gains) > 0.98
+    assert len(contest_runs()) == 2
+
+
+def test_softmax_gains_most_on_odd_and_on_few_rows():
+    """The largest gains over the best peer are all on rows of odd length, and on few long ones."""
+    largest = sorted(beside_peers(), key=lambda one: -one.gain)[:8]
+    assert all(one.cols % 2 or one.rows <= 64 for one in largest)
+    assert min(one.gain for one in largest) > 1.25
+
+
+def test_softmax_is_near_a_copy_but_on_small_matrices():
+    """It takes less than 1.1 copies where a copy takes more than 10 µs, and at most 1.75 elsewhere."""
+    rows = [row for run in contest_runs() for row in run["rows"] if row["direction"] == "forward"]
+    copies = {large: [] for large in (True, False)}
+    for row in rows:
+        copies[row["copy_us"] > 10].append(row["ours_us"] / row["copy_us"])
+    assert max(copies[True]) < 1.1
+    assert 1.65 < max(copies[False]) < 1.75

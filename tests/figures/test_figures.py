@@ -13,6 +13,7 @@ from softmax_lib.figures import in_flight, look
 from softmax_lib.figures.in_flight import kernel_in_flight
 from softmax_lib.figures.look import _LETTERS_A_LINE, short
 from softmax_lib.figures.roofs import matrix_product_flop_per_byte
+from softmax_lib.records.contests import contest_runs, contests, mean_gain
 from softmax_lib.records.measurement import LABELS, PEERS, Case
 from softmax_lib.registry import kernels, rungs
 from softmax_lib.widgets.views import draw as draw_as
@@ -35,7 +36,13 @@ FIGURES = {
     "bytes in flight": figures.bytes_in_flight,
 }  # fmt: skip
 
-every_figure = pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
+OF_RUNS = {"beside peers": figures.beside_peers}
+"""Drawn from runs of `softmax-lib bench`, not from a record."""
+
+of_a_record = pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
+every_figure = pytest.mark.parametrize(
+    "draw", [*FIGURES.values(), *OF_RUNS.values()], ids=[*FIGURES, *OF_RUNS]
+)
 
 
 @pytest.fixture
@@ -63,7 +70,7 @@ def svg(figure):
     return draw_as(figure, "svg", {"Date": None, "Creator": None})
 
 
-@every_figure
+@of_a_record
 def test_a_figure_says_where_its_numbers_come_from(draw):
     figure = draw()
     assert f"on {recorded.where}" in " ".join(texts(figure)).replace("\n", " ")
@@ -98,13 +105,27 @@ def test_a_figure_keeps_its_words_inside_and_large_enough_for_a_phone(draw):
     assert figure.get_figwidth() == 5.2
 
 
-@every_figure
+@of_a_record
 def test_another_gpu_can_be_drawn_and_what_changed_since_is_starred(draw, other_gpu):
     figure = draw(gpu="tesla-t4")
     drawn = " ".join(texts(figure)).replace("\n", " ")
     assert "Tesla T4" in drawn
     assert ("before this kernel changed" in drawn) == ("shared" in drawn) == ("shared*" in drawn)
     assert "*" not in " ".join(texts(draw()))
+
+
+def test_softmax_beside_its_peers_says_who_is_where_and_by_which_runs():
+    figure = figures.beside_peers()
+    told = " ".join(texts(figure)).replace("\n", " ")
+    found = contests()
+    for verdict in ("ahead", "level", "behind"):
+        assert f"{verdict} on {sum(one.verdict == verdict for one in found)}" in told
+    assert f"2 runs on NVIDIA H200, {contest_runs()[0]['date']}" in told
+    assert f"{mean_gain(found):.2f} times as fast as the best peer" in told
+    assert "8192 × 50257 float32 0.98, Liger 0.5" in figure.alt
+    assert len(figure.axes[0].get_yticks()) == len(found)
+    with pytest.raises(BadInput, match="was not measured beside its peers"):
+        figures.beside_peers(gpu="tesla-t4")
 
 
 def test_a_figure_shows_itself_with_its_own_alternative():

@@ -1,0 +1,68 @@
+"""`softmax()` and the best peer of each matrix, as shares of a copy's speed."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from softmax_lib.figures.look import BLUE, GREY, VERMILION, Figure, drawn, finish, legend, start
+from softmax_lib.records.contests import Contest, contest_runs, contests, mean_gain
+from softmax_lib.records.measurement import LABELS
+from softmax_lib.records.shelf import DEFAULT_GPU
+
+
+@drawn
+def beside_peers(*, gpu: str = DEFAULT_GPU) -> Figure:
+    """A line for each matrix of `softmax-lib bench`: `softmax()`, the best peer, and a copy on the right.
+
+    A note counts where `softmax()` is ahead, level within one per cent, or behind in every run. Raises
+    `BadInput` where that was never run on this GPU.
+    """
+    found = contests(gpu)
+    figure = start("softmax() and the best peer of each matrix", 2.4 + 0.23 * len(found))
+    axes = figure.subplots()
+    for at, one in enumerate(found):
+        ours = one.shares[0]
+        color = VERMILION if one.verdict == "behind" else BLUE
+        if one.peer_share is not None:
+            axes.plot([one.peer_share, ours], [at, at], color=color, alpha=0.5)
+            axes.plot(one.peer_share, at, "o", color=GREY, markerfacecolor="white")
+        axes.plot(ours, at, "D", color=color)
+    axes.plot([], [], "D", color=BLUE, label="softmax()")
+    axes.plot([], [], "o", color=GREY, markerfacecolor="white", label="the best peer")
+    axes.axvline(1, color=GREY, linestyle=":", label="a copy")
+    axes.set_yticks(range(len(found)), [_short(one) for one in found], fontsize=9.5)
+    axes.set_ylim(len(found) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.set(xlabel="share of a copy's speed", xlim=(0, 1.08))
+    legend(axes, 2)
+    told = "; ".join(_in_words(one) for one in found)
+    alt = f"softmax() and the best peer, as shares of a copy's speed: {told}"
+    return finish(figure, alt, _score(found), *_sources(gpu))
+
+
+def _short(one: Contest) -> str:
+    dtype = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}[one.dtype]
+    return f"{one.rows} × {one.cols} {dtype}{' grad' * (one.direction == 'backward')}"
+
+
+def _in_words(one: Contest) -> str:
+    peer = "" if one.peer is None else f", {LABELS.get(one.peer, one.peer)} {one.peer_share:.2f}"
+    return f"{one} {one.shares[0]:.2f}{peer}"
+
+
+def _score(found: list[Contest]) -> str:
+    count = Counter(one.verdict for one in found if one.gains)
+    told = ", ".join(f"{how} on {count[how]}" for how in ("ahead", "level", "behind"))
+    return f"{told}; in geometric mean {mean_gain(found):.2f} times as fast as the best peer"
+
+
+def _sources(gpu: str) -> tuple[str, str]:
+    runs = contest_runs(gpu)
+    first = runs[0]
+    dates = ", ".join(dict.fromkeys(run["date"] for run in runs))
+    ours = ("python", "cuda", "nvrtc", "cupy")
+    versions = first["software"].items()
+    shown = ", ".join(
+        f"{name} {version}" for name, version in versions if not name.startswith(ours)
+    )
+    return f"{len(runs)} runs on {first['gpu']['name']}, {dates}", shown

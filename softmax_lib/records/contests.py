@@ -1,0 +1,105 @@
+"""What `softmax-lib bench --suite peers` measured: `softmax()` beside its peers, kept in book/measurements/peers.
+
+A file is one run, <gpu>-<number>.json, as `bench.suite.run_suite` returns it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from math import exp, log
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from softmax_lib.errors import BadInput
+from softmax_lib.files import readers_folder
+from softmax_lib.records.shelf import DEFAULT_GPU, FOLDER, file_stem
+
+LEVEL = 0.01
+"""A peer that is ahead by no more than this in some run is level with us."""
+
+
+@dataclass(frozen=True)
+class Contest:
+    """One matrix in all runs: `gains` are the best peer's time over ours, `shares` a copy's over ours.
+
+    A gradient moves three matrices where a copy moves two; its share is of three halves of a copy.
+    `peer` is the best one's name and `peer_share` its share, both of the first run; None where nobody
+    took the matrix.
+    """
+
+    rows: int
+    cols: int
+    dtype: str
+    direction: str
+    gains: tuple[float, ...]
+    shares: tuple[float, ...]
+    peer: str | None
+    peer_share: float | None
+
+    def __str__(self) -> str:
+        gradient = ", its gradient" if self.direction == "backward" else ""
+        return f"{self.rows} × {self.cols} {self.dtype}{gradient}"
+
+    @property
+    def gain(self) -> float:
+        """The mean of `gains`."""
+        return mean(self.gains)
+
+    @property
+    def verdict(self) -> str:
+        """We are "ahead" by more than `LEVEL` in every run, "behind" by more in every run, or "level"."""
+        if min(self.gains) > 1 + LEVEL:
+            return "ahead"
+        return "behind" if max(self.gains) < 1 - LEVEL else "level"
+
+
+def contests(gpu: str = DEFAULT_GPU) -> list[Contest]:
+    """Every matrix that was measured on a GPU. Raises `BadInput` where none was, or a file is damaged."""
+    runs = [run["rows"] for run in contest_runs(gpu)]
+    return [_contest(*of_one) for of_one in zip(*runs, strict=True)]
+
+
+def contest_runs(gpu: str = DEFAULT_GPU) -> list[dict[str, Any]]:
+    """The runs on a GPU, each as it was written. Raises `BadInput`."""
+    stem = file_stem(gpu)
+    for folder in (FOLDER / "peers", readers_folder("measurements") / "peers"):
+        paths = sorted(folder.glob(f"{stem}-[0-9]*.json"))
+        if paths:
+            return [_read(path) for path in paths]
+    raise BadInput(
+        f"softmax() was not measured beside its peers on a GPU called {gpu}; on such a GPU, "
+        f"`softmax-lib bench --output book/measurements/peers/{stem}-1.json` does it."
+    )
+
+
+@cache
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return content
+    except ValueError as error:
+        raise BadInput(f"{path.name} is damaged: {error}") from error
+
+
+def _contest(*rows: dict[str, Any]) -> Contest:
+    first = rows[0]
+    peer = min(first["peers"], key=first["peers"].__getitem__, default=None)
+    moved = 1.5 if first["direction"] == "backward" else 1.0
+    return Contest(
+        rows=first["rows"],
+        cols=first["cols"],
+        dtype=first["dtype"],
+        direction=first["direction"],
+        gains=tuple(min(row["peers"].values()) / row["ours_us"] for row in rows if row["peers"]),
+        shares=tuple(moved * row["copy_us"] / row["ours_us"] for row in rows),
+        peer=peer,
+        peer_share=None if peer is None else moved * first["copy_us"] / first["peers"][peer],
+    )
+
+
+def mean_gain(found: list[Contest]) -> float:
+    """By how much we are faster than the best peer of each matrix, in geometric mean over these."""
+    return exp(mean(log(one.gain) for one in found if one.gains))

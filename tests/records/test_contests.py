@@ -1,0 +1,76 @@
+"""Runs of `softmax-lib bench`: what is made of them, and what is said of a GPU without one."""
+
+import json
+
+import pytest
+
+from softmax_lib.bench.suite import cells
+from softmax_lib.errors import BadInput
+from softmax_lib.records.contests import contest_runs, contests, mean_gain
+
+
+def row(ours_us, peers, direction="forward"):
+    found = {"rows": 4, "cols": 32, "dtype": "float32", "direction": direction}
+    return {**found, "ours_us": ours_us, "copy_us": 1.0, "peers": peers}
+
+
+@pytest.fixture
+def shelve(tmp_path, monkeypatch):
+    """Put runs on a reader's own shelf, under the name of a GPU that the book has none of."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    folder = tmp_path / "softmax_lib" / "measurements" / "peers"
+    folder.mkdir(parents=True)
+
+    def write(*runs):
+        for number, rows in enumerate(runs, 1):
+            (folder / f"tesla-t4-{number}.json").write_text(json.dumps({"rows": rows}))
+        return contests("Tesla T4")
+
+    return write
+
+
+def test_the_books_runs_have_every_cell_of_the_suite():
+    shapes = [(cell.rows, cell.cols, cell.dtype, cell.direction) for cell in cells()]
+    for run in contest_runs():
+        assert [
+            (row["rows"], row["cols"], row["dtype"], row["direction"]) for row in run["rows"]
+        ] == shapes
+        assert run["gpu"]["name"] == "NVIDIA H200"
+        assert not run["notes"]
+
+
+def test_gains_and_shares_are_those_of_every_run(shelve):
+    (one,) = shelve([row(2.0, {"torch": 3.0, "liger": 2.5})], [row(2.0, {"torch": 2.4})])
+    assert (one.gains, one.gain, one.verdict) == ((1.25, 1.2), pytest.approx(1.225), "ahead")
+    assert (one.shares, one.peer, one.peer_share) == ((0.5, 0.5), "liger", 0.4)
+    assert str(one) == "4 × 32 float32"
+
+
+@pytest.mark.parametrize(
+    ("times", "verdict"), [((0.97, 0.98), "behind"), ((0.97, 0.995), "level"), ((1.5, 1.005), "level")]
+)  # fmt: skip
+def test_who_is_ahead_is_so_in_every_run(shelve, times, verdict):
+    (one,) = shelve(*([row(1.0, {"torch": time})] for time in times))
+    assert one.verdict == verdict
+
+
+def test_a_gradient_moves_three_matrices(shelve):
+    alone, other = shelve([row(2.0, {}, "backward"), row(1.0, {"torch": 2.0})])
+    assert alone.shares == (0.75,)
+    assert (alone.gains, alone.peer) == ((), None)
+    assert str(alone) == "4 × 32 float32, its gradient"
+    assert mean_gain([alone, other]) == pytest.approx(2.0)
+
+
+def test_a_gpu_without_a_run_is_told_how_to_make_one():
+    with pytest.raises(BadInput, match=r"softmax-lib bench --output .*/no-such-1\.json"):
+        contests("No Such")
+
+
+def test_a_damaged_run_is_told_by_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    folder = tmp_path / "softmax_lib" / "measurements" / "peers"
+    folder.mkdir(parents=True)
+    (folder / "tesla-t4-1.json").write_text("{")
+    with pytest.raises(BadInput, match=r"tesla-t4-1\.json is damaged"):
+        contests("Tesla T4")
