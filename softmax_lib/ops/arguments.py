@@ -12,6 +12,7 @@ DTYPES = frozenset({torch.float32, torch.float16, torch.bfloat16})
 """What the kernels take; exponentials and sums are float32 in all of them."""
 
 LARGEST_SCALE = 3.4e38
+"""Of scores, which are scaled as float32."""
 
 
 def check_out(x: Tensor, dtype: torch.dtype, out: Tensor) -> None:

@@ -41,7 +41,7 @@ def softmax(
     float32 in the same single pass. The mask is of x's dtype and a shape that broadcasts to x's; it is
     added, so that -inf hides. With `causal` query i sees keys 0 to i only, and what it does not see is
     not read. The mask gets a gradient where it requires one. Along another dimension than the last,
-    under `torch.func`, and for rows longer than the GPU's registers hold, x is added up first.
+    under `torch.func`, and for rows longer than the GPU's registers hold, the sum is a pass of its own.
 
     Raises `WrongType` for what is no floating-point tensor and for a mask of another dtype,
     `NoSuchDimension` (an `IndexError`), `BadInput` for a mask or `out` that does not fit and for an
@@ -133,16 +133,15 @@ def _apply_scores(
     causal: bool,
 ) -> Tensor:
     check_scores(x, dim, scale, mask, causal)
-    if dtype is None and x.dtype in DTYPES and x.is_cuda and torch.is_autocast_enabled("cuda"):
-        dtype = torch.float32
+    if dtype is None and out is None and x.is_cuda and x.dtype in DTYPES:
+        dtype = torch.float32 if torch.is_autocast_enabled("cuda") else None
     to = dtype or x.dtype
     if out is not None:
         check_out(x, to, out)
+        given = (x,) if mask is None else (x, mask)
         if mask is not None and overlap(mask, out):
             raise BadInput("out overlaps the mask in memory; it has to lie apart.")
-        if torch.is_grad_enabled() and (
-            x.requires_grad or (mask is not None and mask.requires_grad)
-        ):
+        if torch.is_grad_enabled() and any(one.requires_grad for one in given):
             raise BadInput("A call with out= has no gradient, and x or the mask requires one.")
     times = 1.0 if scale is None else float(scale)
     if _takes_scores(x, dim, to):

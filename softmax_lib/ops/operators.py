@@ -15,7 +15,7 @@ from torch.autograd.graph import increment_version
 from softmax_lib.errors import WrongType
 from softmax_lib.ops.direct import way
 from softmax_lib.ops.plans import compute, positive
-from softmax_lib.ops.scores import compute_scores
+from softmax_lib.ops.scores import compute_scores, later_keys
 
 
 def apply(x: Tensor, dim: int, log: bool, dtype: torch.dtype) -> Tensor:
@@ -121,18 +121,20 @@ def _gradient_of(*arguments: Any) -> Tensor:
 
 
 def _save_scores(ctx: Any, inputs: tuple, output: Tensor) -> None:
-    x, mask, ctx.scale, _, ctx.log, _ = inputs
+    x, mask, ctx.scale, ctx.causal, ctx.log, _ = inputs
     ctx.dtype, ctx.mask_shape = x.dtype, None if mask is None else mask.shape
     ctx.save_for_backward(output)
 
 
 def _gradients_of_scores(ctx: Any, grad: Tensor) -> tuple:
     (y,) = ctx.saved_tensors
+    scale = 1.0 if ctx.needs_input_grad[1] else ctx.scale
+    made = _gradient_of(y, grad, -1, ctx.log, ctx.dtype, scale)
+    if ctx.causal and ctx.log:  # of softmax it is zero there as it is
+        made = made.masked_fill(later_keys(made), 0)
     if not ctx.needs_input_grad[1]:
-        of_x = _gradient_of(y, grad, -1, ctx.log, ctx.dtype, ctx.scale)
-        return of_x, None, None, None, None, None
-    of_sum = _gradient_of(y, grad, -1, ctx.log, ctx.dtype, 1.0)
-    return of_sum * ctx.scale, of_sum.sum_to_size(ctx.mask_shape), None, None, None, None
+        return made, None, None, None, None, None
+    return made * ctx.scale, made.sum_to_size(ctx.mask_shape), None, None, None, None
 
 
 def _save_both(ctx: Any, inputs: tuple, output: Tensor) -> None:

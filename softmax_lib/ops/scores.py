@@ -91,9 +91,12 @@ def _plan_copied(scale: float, causal: bool, log: bool) -> Plan:
     def run(x: Tensor, mask: Tensor | None, result: Tensor) -> None:
         if mask is not None and mask_steps(mask, x.shape) is None:
             mask = mask.expand(x.shape).contiguous()
-        made = torch.empty_like(result, memory_format=torch.contiguous_format)
+        made = result
+        if not result.is_contiguous():
+            made = torch.empty_like(result, memory_format=torch.contiguous_format)
         compute_scores(x.contiguous(), mask, made, scale, causal, log)
-        result.copy_(made)
+        if made is not result:
+            result.copy_(made)
 
     return run
 
@@ -108,7 +111,9 @@ def added_up(x: Tensor, mask: Tensor | None, scale: float, causal: bool) -> Tens
     scores = (x.float() if x.itemsize < 4 else x) * scale
     if mask is not None:
         scores = scores + mask
-    if causal:
-        hidden = torch.ones(x.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
-        scores = scores.masked_fill(hidden, -torch.inf)
-    return scores
+    return scores.masked_fill(later_keys(x), -torch.inf) if causal else scores
+
+
+def later_keys(x: Tensor) -> Tensor:
+    """What a query of these scores does not see, (queries, keys)."""
+    return torch.ones(x.shape[-2:], dtype=torch.bool, device=x.device).triu(1)

@@ -5,7 +5,7 @@ import torch
 
 from softmax_lib.errors import WrongType
 from softmax_lib.ops import operators
-from softmax_lib.ops.scores import added_up
+from softmax_lib.ops.scores import added_up, later_keys
 
 THEIRS = {False: torch.softmax, True: torch.log_softmax}
 
@@ -97,3 +97,18 @@ def test_a_gradient_of_scores_has_the_dtype_of_its_input():
     y.square().sum().backward()
     assert x.grad.dtype == mask.grad.dtype == torch.bfloat16
     assert mask.grad.shape == (4,)
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_what_a_query_does_not_see_has_no_gradient(log):
+    x, grad = torch.randn(2, 4, 5, dtype=torch.float64), torch.randn(2, 4, 5, dtype=torch.float64)
+    mask = torch.randn(4, 5, dtype=torch.float64)
+    made = []
+    for function in (
+        lambda x, mask: operators.apply_scores(x, mask, 0.3, True, log, x.dtype),
+        lambda x, mask: THEIRS[log](added_up(x, mask, 0.3, True), -1),
+    ):
+        leaves = [one.clone().requires_grad_() for one in (x, mask)]
+        made.append(torch.autograd.grad(function(*leaves), leaves, grad))
+    torch.testing.assert_close(*made)
+    assert not made[0][0][:, later_keys(x)].any()

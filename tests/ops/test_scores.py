@@ -256,6 +256,7 @@ def test_scores_in_place_elsewhere_and_as_another_dtype():
     )
     with torch.autocast("cuda"):
         assert softmax(few, scale=0.5).dtype == torch.float32
+        assert softmax(few, scale=0.5, out=torch.empty_like(few)).dtype == torch.bfloat16
     apart = torch.empty(500, 50, device="cuda").T
     softmax(few.float(), scale=0.5, out=apart)
     torch.testing.assert_close(apart, torch.softmax(0.5 * few.float(), -1))
