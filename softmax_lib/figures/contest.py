@@ -28,6 +28,8 @@ def beside_peers(*, gpu: str = DEFAULT_GPU) -> Figure:
             axes.plot(one.peer_share, at, "o", color=GREY, markerfacecolor="white")
         axes.plot(ours, at, "D", color=color)
     axes.plot([], [], "D", color=BLUE, label="softmax()")
+    if any(one.verdict == "behind" for one in found):
+        axes.plot([], [], "D", color=VERMILION, label="softmax(), behind")
     axes.plot([], [], "o", color=GREY, markerfacecolor="white", label="the best peer")
     axes.axvline(1, color=GREY, linestyle=":", label="a copy")
     axes.set_yticks(range(len(found)), [_short(one) for one in found], fontsize=9.5)
