@@ -59,9 +59,9 @@ def _beside_peers(found: list[Contest]) -> str:
     )
     return (
         f"The package's own `softmax()` was timed with its peers on {len(found)} matrices, in "
-        f"{len(found[0].gains)} runs on the same GPU: ahead of the best peer of each on {count['ahead']}, "
-        f"within one per cent of it on {count['level']}, behind on {count['behind']}; in geometric mean "
-        f"{names} as fast."
+        f"{len(found[0].shares)} runs on the same GPU: ahead of the best peer of each by more than one per "
+        f"cent in every run on {count['ahead']}, behind by more on {count['behind']}, level on "
+        f"{count['level']}; in geometric mean {names} as fast."
     )
 
 

@@ -83,4 +83,4 @@ def _skipped(reasons: Iterable[tuple[str, str]]) -> Iterable[str]:
         count[name] = count.get(name, 0) + 1
     for name, reason in first.items():
         more = count[name] - 1
-        yield f"{reason}{f' (and {more} more)' * bool(more)}"
+        yield f"{name}: {reason}{f' (and {more} more)' * bool(more)}"

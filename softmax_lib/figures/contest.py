@@ -14,8 +14,8 @@ from softmax_lib.records.shelf import DEFAULT_GPU
 def beside_peers(*, gpu: str = DEFAULT_GPU) -> Figure:
     """A line for each matrix of `softmax-lib bench`: `softmax()`, the best peer, and a copy on the right.
 
-    A note counts where `softmax()` is ahead, level within one per cent, or behind in every run. Raises
-    `BadInput` where that was never run on this GPU.
+    A note counts where `softmax()` is ahead by more than one per cent in every run, behind by more, or
+    level. Raises `BadInput` where that was never run on this GPU.
     """
     found = contests(gpu)
     figure = start("softmax() and the best peer of each matrix", 2.4 + 0.23 * len(found))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Real
+
 import torch
 from torch import Tensor
 
@@ -39,16 +41,28 @@ def overlap(x: Tensor, out: Tensor) -> bool:
 
 
 def check_scores(
-    x: Tensor, dim: int, scale: float | None, mask: Tensor | None, causal: bool
+    x: Tensor,
+    dim: int,
+    dtype: torch.dtype | None,
+    scale: float | None,
+    mask: Tensor | None,
+    causal: bool,
 ) -> None:
     """Raise `WrongType`, `NoSuchDimension` or `BadInput` unless these go together."""
     if not isinstance(x, Tensor):
         raise WrongType(f"x is a {type(x).__name__}; softmax takes a torch.Tensor.")
     if not x.is_floating_point():
         raise WrongType(f"x is {x.dtype}; scores are floating-point numbers.")
+    if dtype is not None and not dtype.is_floating_point:
+        raise WrongType(f"dtype is {dtype}; probabilities are floating-point numbers.")
     last = positive(dim, x.dim()) == max(x.dim() - 1, 0)
-    if scale is not None and not (isinstance(scale, (int, float)) and abs(scale) < LARGEST_SCALE):
-        raise BadInput(f"scale is {scale!r}; it is a number that float32 has.")
+    if scale is not None and not isinstance(scale, Real):
+        raise WrongType(
+            f"scale is a {type(scale).__name__}; it is a number, which has no gradient. Multiply x by a "
+            "tensor before."
+        )
+    if scale is not None and not abs(scale) < LARGEST_SCALE:
+        raise BadInput(f"scale is {scale:g}; it has to be finite as float32.")
     if causal and (x.dim() < 2 or not last):
         raise BadInput(
             "causal=True is for scores (..., queries, keys) along their last dimension; x has shape "

@@ -38,15 +38,18 @@ def softmax(
     those of float64, go to torch.
 
     For scores of attention, (..., queries, keys), it is the softmax of `scale * x + mask`, computed as
-    float32 in the same single pass. The mask is of x's dtype and a shape that broadcasts to x's; it is
-    added, so that -inf hides. With `causal` query i sees keys 0 to i only, and what it does not see is
-    not read. The mask gets a gradient where it requires one. Along another dimension than the last,
-    under `torch.func`, and for rows longer than the GPU's registers hold, the sum is a pass of its own.
+    float32 (float64 of float64) in the same single pass; x is floating-point, and `dtype` that of the
+    result. The mask is of x's dtype and a shape that broadcasts to x's; it is added, so that -inf
+    hides. With `causal` query i sees keys 0 to i only: what lies behind them changes nothing, and
+    most of it is not read. The mask gets a gradient where it requires one. Along another dimension
+    than the last, in eager calls under `torch.func`, and for rows longer than the GPU's registers
+    hold, the sum is a pass of its own.
 
-    Raises `WrongType` for what is no floating-point tensor and for a mask of another dtype,
-    `NoSuchDimension` (an `IndexError`), `BadInput` for a mask or `out` that does not fit and for an
-    `out` that overlaps x in part or the mask, and `NotAvailable` where a kernel has to be compiled
-    and CuPy is missing. Source: Milakov and Gimelshein, arXiv:1805.02867.
+    Raises `WrongType` for what is no floating-point tensor, for a mask of another dtype and a scale
+    that is no number; `NoSuchDimension` (an `IndexError`); `BadInput` for a scale that is not finite,
+    for `causal` with another dimension than the last of two or more, for a mask or `out` that does
+    not fit, and for an `out` that overlaps x in part or the mask; and `NotAvailable` where a kernel
+    has to be compiled and CuPy is missing. Source: Milakov and Gimelshein, arXiv:1805.02867.
     """
     if scale is None and mask is None and not causal:
         return _apply(x, dim, False, dtype, out)
@@ -132,14 +135,14 @@ def _apply_scores(
     mask: Tensor | None,
     causal: bool,
 ) -> Tensor:
-    check_scores(x, dim, scale, mask, causal)
+    check_scores(x, dim, dtype, scale, mask, causal)
     if dtype is None and out is None and x.is_cuda and x.dtype in DTYPES:
         dtype = torch.float32 if torch.is_autocast_enabled("cuda") else None
     to = dtype or x.dtype
     if out is not None:
         check_out(x, to, out)
         given = (x,) if mask is None else (x, mask)
-        if mask is not None and overlap(mask, out):
+        if mask is not None and not out.is_meta and overlap(mask, out):
             raise BadInput("out overlaps the mask in memory; it has to lie apart.")
         if torch.is_grad_enabled() and any(one.requires_grad for one in given):
             raise BadInput("A call with out= has no gradient, and x or the mask requires one.")

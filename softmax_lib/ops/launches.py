@@ -101,11 +101,21 @@ def prepare(task: Task, strides: Sequence[int], device: int, scaling: Sequence[i
 
     Raises `NotAvailable` where no kernel takes them.
     """
+    launch = prepare_if_held(task, strides, device, scaling)
+    if launch is None:
+        raise NotAvailable(f"This GPU takes no kernel for rows of {task.cols} numbers.")
+    return launch
+
+
+def prepare_if_held(
+    task: Task, strides: Sequence[int], device: int, scaling: Sequence[int] = ()
+) -> Launch | None:
+    """The same; None for scores that no kernel holds, which none reads twice."""
     for design in table_of(device).designs(task):
         launch = prepare_design(design, task, strides, device, scaling)
         if launch:
             return launch
-    raise NotAvailable(f"This GPU takes no kernel for rows of {task.cols} numbers.")
+    return None
 
 
 def prepare_strided(task: Task, outer: int, inner: int, device: int) -> Launch:

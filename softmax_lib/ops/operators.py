@@ -128,13 +128,16 @@ def _save_scores(ctx: Any, inputs: tuple, output: Tensor) -> None:
 
 def _gradients_of_scores(ctx: Any, grad: Tensor) -> tuple:
     (y,) = ctx.saved_tensors
-    scale = 1.0 if ctx.needs_input_grad[1] else ctx.scale
-    made = _gradient_of(y, grad, -1, ctx.log, ctx.dtype, scale)
+    scale, dtype = ctx.scale, ctx.dtype
+    if ctx.needs_input_grad[1]:  # what x and the mask share is rounded once, when each has its own
+        scale, dtype = 1.0, torch.promote_types(dtype, torch.float32)
+    made = _gradient_of(y, grad, -1, ctx.log, dtype, scale)
     if ctx.causal and ctx.log:  # of softmax it is zero there as it is
         made = made.masked_fill(later_keys(made), 0)
     if not ctx.needs_input_grad[1]:
         return made, None, None, None, None, None
-    return made * ctx.scale, made.sum_to_size(ctx.mask_shape), None, None, None, None
+    of_x, of_mask = made * ctx.scale, made.sum_to_size(ctx.mask_shape)
+    return of_x.to(ctx.dtype), of_mask.to(ctx.dtype), None, None, None, None
 
 
 def _save_both(ctx: Any, inputs: tuple, output: Tensor) -> None:
@@ -242,5 +245,19 @@ def _(
 softmax_operator.register_autograd(_gradient, setup_context=_save)
 scores_operator.register_autograd(_gradients_of_scores, setup_context=_save_scores)
 gradient_operator.register_autograd(_second_gradient, setup_context=_save_both)
+
+
+def batched_scores(
+    info: Any, in_dims: tuple, x: Tensor, mask: Tensor | None, *more: Any
+) -> tuple[Tensor, int]:
+    """Scores or a mask with one more dimension, in front."""
+    x = x.expand(info.batch_size, *x.shape) if in_dims[0] is None else x.movedim(in_dims[0], 0)
+    if mask is not None and in_dims[1] is not None:
+        mask = mask.movedim(in_dims[1], 0)
+        mask = mask[(slice(None), *(None,) * (x.dim() - mask.dim()))]
+    return scores_operator(x, mask, *more), 0
+
+
+scores_operator.register_vmap(batched_scores)
 softmax_operator.register_vmap(_batched(softmax_operator))
 gradient_operator.register_vmap(_batched(gradient_operator))

@@ -9,7 +9,7 @@ from math import prod
 import torch
 from torch import Tensor
 
-from softmax_lib.errors import NoSuchDimension
+from softmax_lib.errors import NoSuchDimension, WrongType
 from softmax_lib.gpu.prepared import OfThisThread
 from softmax_lib.ops.designs import CHUNK_BYTES, Task
 from softmax_lib.ops.launches import Launch, prepare, prepare_strided, prepare_tile
@@ -45,10 +45,10 @@ def compute(
             return compute(first, second, result, dim, log, scale)
     key: tuple = (
         dim, log, device, first.shape, first.dtype, first.stride(), first.data_ptr() % CHUNK_BYTES,
-        result.dtype, result.stride(), result.data_ptr() % CHUNK_BYTES,
+        result.dtype, result.stride(), result.data_ptr() % CHUNK_BYTES, scale,
     )  # fmt: skip
     if second is not None:
-        key = (*key, second.stride(), second.data_ptr() % CHUNK_BYTES, scale)
+        key = (*key, second.stride(), second.data_ptr() % CHUNK_BYTES)
     plan = _of_this_thread.table.get(key)
     if plan is None:
         plan = _plan(first, second, result, positive(dim, first.dim()), log, scale)
@@ -59,8 +59,10 @@ def compute(
 def positive(dim: int, dims: int) -> int:
     """`dim` counted from the front, of a tensor of so many dimensions; one of none counts as of one.
 
-    Raises `NoSuchDimension`.
+    Raises `NoSuchDimension`, and `WrongType` for what is no whole number.
     """
+    if not isinstance(dim, int):
+        raise WrongType(f"dim is a {type(dim).__name__}; it is a whole number.")
     most = max(dims, 1)
     if not -most <= dim < most:
         raise NoSuchDimension(

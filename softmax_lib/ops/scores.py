@@ -8,10 +8,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from softmax_lib.errors import NotAvailable
 from softmax_lib.gpu.prepared import OfThisThread
 from softmax_lib.ops.designs import CHUNK_BYTES
-from softmax_lib.ops.launches import prepare
+from softmax_lib.ops.launches import prepare_if_held
 from softmax_lib.ops.plans import KEPT_AT_MOST, compute, needs_edges, row_stride, task_of
 from softmax_lib.ops.scaling import Scaling
 
@@ -60,9 +59,8 @@ def _plan(
         rows += [(mask, step) for _, step in steps] or [(mask, 0)]
     task = replace(task, edges=needs_edges(task, rows))
     scaling = Scaling(scale, x.shape[-2] if causal else 0, steps)
-    try:
-        launch = prepare(task, (stride, 0, task.cols), x.get_device(), scaling.words)
-    except NotAvailable:
+    launch = prepare_if_held(task, (stride, 0, task.cols), x.get_device(), scaling.words)
+    if launch is None:
         return _plan_added_up(scale, causal, log)
     return lambda x, mask, result: launch(
         x.data_ptr(), 0 if mask is None else mask.data_ptr(), result.data_ptr()
@@ -70,7 +68,7 @@ def _plan(
 
 
 def mask_steps(mask: Tensor, shape: torch.Size) -> tuple[tuple[int, int], ...] | None:
-    """`Scaling.mask` of a mask for scores of this shape; None where it has more steps than three."""
+    """`Scaling.mask` of a mask for scores of this shape; None with more steps than three, or rows in pieces."""
     mask = mask.expand(shape)
     if shape[-1] > 1 and mask.stride(-1) != 1:
         return None

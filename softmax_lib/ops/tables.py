@@ -64,7 +64,7 @@ class Table:
     lines: dict[tuple[bool, int], tuple[Line, ...]]
 
     def designs(self, task: Task) -> Iterator[Design]:
-        """Designs for `task`, the one to be used first; the last one takes any rows, but for scores."""
+        """Designs for `task`, the one to be used first; the last one takes any rows, but for scores that are not a gradient's."""
         lines = (line.design for line in self.lines[task.backward, task.size] if line.takes(task))
         for design in (*lines, Design("block", 1, 512, streamed=True)):
             fitting = design.fit(task)

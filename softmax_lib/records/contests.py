@@ -8,17 +8,18 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cache
-from math import exp, log
+from math import exp, log, nan
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 from softmax_lib.errors import BadInput
-from softmax_lib.files import readers_folder
-from softmax_lib.records.shelf import DEFAULT_GPU, FOLDER, file_stem
+from softmax_lib.records.shelf import DEFAULT_GPU, file_stem, folders
 
 LEVEL = 0.01
-"""A peer that is ahead by no more than this in some run is level with us."""
+"""Who is ahead by more than this in every run is ahead; else we are level."""
+
+_MATRIX = ("rows", "cols", "dtype", "direction")
 
 
 @dataclass(frozen=True)
@@ -45,33 +46,38 @@ class Contest:
 
     @property
     def gain(self) -> float:
-        """The mean of `gains`."""
-        return mean(self.gains)
+        """The mean of `gains`; not a number where there are none."""
+        return mean(self.gains) if self.gains else nan
 
     @property
     def verdict(self) -> str:
-        """We are "ahead" by more than `LEVEL` in every run, "behind" by more in every run, or "level"."""
+        """We are "ahead" by more than `LEVEL` in every run, "behind" by more in every run, "level", or "alone"."""
+        if not self.gains:
+            return "alone"
         if min(self.gains) > 1 + LEVEL:
             return "ahead"
         return "behind" if max(self.gains) < 1 - LEVEL else "level"
 
 
 def contests(gpu: str = DEFAULT_GPU) -> list[Contest]:
-    """Every matrix that was measured on a GPU. Raises `BadInput` where none was, or a file is damaged."""
-    runs = [run["rows"] for run in contest_runs(gpu)]
-    return [_contest(*of_one) for of_one in zip(*runs, strict=True)]
+    """Every matrix that was measured on a GPU, in each run that has it. Raises `BadInput` as `contest_runs` does."""
+    of_one: dict[tuple, list[dict[str, Any]]] = {}
+    for run in contest_runs(gpu):
+        for row in run["rows"]:
+            of_one.setdefault(tuple(row[name] for name in _MATRIX), []).append(row)
+    return [_contest(rows) for rows in of_one.values()]
 
 
 def contest_runs(gpu: str = DEFAULT_GPU) -> list[dict[str, Any]]:
     """The runs on a GPU, each as it was written. Raises `BadInput`."""
     stem = file_stem(gpu)
-    for folder in (FOLDER / "peers", readers_folder("measurements") / "peers"):
-        paths = sorted(folder.glob(f"{stem}-[0-9]*.json"))
+    for folder in folders():
+        paths = sorted((folder / "peers").glob(f"{stem}-[0-9]*.json"))
         if paths:
             return [_read(path) for path in paths]
     raise BadInput(
         f"softmax() was not measured beside its peers on a GPU called {gpu}; on such a GPU, "
-        f"`softmax-lib bench --output book/measurements/peers/{stem}-1.json` does it."
+        f"`softmax-lib bench --output {folders()[0] / 'peers' / stem}-1.json` does it."
     )
 
 
@@ -79,12 +85,14 @@ def contest_runs(gpu: str = DEFAULT_GPU) -> list[dict[str, Any]]:
 def _read(path: Path) -> dict[str, Any]:
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return content
-    except ValueError as error:
-        raise BadInput(f"{path.name} is damaged: {error}") from error
+        for row in content["rows"]:
+            _contest([row])
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise BadInput(f"{path.name} is damaged: {error!r}") from error
+    return content
 
 
-def _contest(*rows: dict[str, Any]) -> Contest:
+def _contest(rows: list[dict[str, Any]]) -> Contest:
     first = rows[0]
     peer = min(first["peers"], key=first["peers"].__getitem__, default=None)
     moved = 1.5 if first["direction"] == "backward" else 1.0
@@ -102,4 +110,5 @@ def _contest(*rows: dict[str, Any]) -> Contest:
 
 def mean_gain(found: list[Contest]) -> float:
     """By how much we are faster than the best peer of each matrix, in geometric mean over these."""
-    return exp(mean(log(one.gain) for one in found if one.gains))
+    gains = [log(one.gain) for one in found if one.gains]
+    return exp(mean(gains)) if gains else nan

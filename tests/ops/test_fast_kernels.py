@@ -200,6 +200,17 @@ def test_a_gradient_is_scaled_on_its_way(design):
     )
 
 
+def test_the_gradient_that_scores_and_their_mask_share_is_float32():
+    task = Task(3, 203, "bfloat16", "float32", backward=True, edges=True)
+    y, _ = rows_like(torch.Size((3, 203)), torch.bfloat16, 1)
+    y.copy_(torch.softmax(y.float(), -1))
+    grad = rows_like(torch.Size((3, 203)), torch.bfloat16, 1)[0].flip(0).contiguous()
+    result = torch.full((3, 203), torch.nan)
+    for design in (Design("block", 1, 64), Design("grid", 2, 64, streamed=True)):
+        launch(design.fit(task), task, y, grad, result)
+        torch.testing.assert_close(result.double(), expected(y, grad, False), rtol=1e-5, atol=1e-7)
+
+
 SPECIAL = {
     "nothing but -inf": [-torch.inf] * 200,
     "a half of -inf": [-torch.inf] * 100 + [1.0] * 100,

@@ -1,5 +1,7 @@
 """What autograd, torch.func and torch.compile know of the kernels, with torch in the kernels' place: no GPU is needed."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -112,3 +114,42 @@ def test_what_a_query_does_not_see_has_no_gradient(log):
         made.append(torch.autograd.grad(function(*leaves), leaves, grad))
     torch.testing.assert_close(*made)
     assert not made[0][0][:, later_keys(x)].any()
+
+
+def test_scores_with_one_more_dimension(monkeypatch):
+    x, mask = torch.randn(5, 2, 3, 4), torch.randn(5, 4)
+    asked = []
+
+    def by_torch(x, mask, *more):
+        asked.append(x.shape)
+        return operators._of_scores(x, mask, *more)
+
+    monkeypatch.setattr(operators, "scores_operator", by_torch)
+    rule = operators.batched_scores
+    more = (0.5, True, False, torch.float32)
+    info = SimpleNamespace(batch_size=5)
+    for in_dims, given, own in (
+        ((0, 0), (x, mask), lambda i: (x[i], mask[i])),
+        ((0, None), (x, mask[0]), lambda i: (x[i], mask[0])),
+        ((None, 0), (x[0], mask), lambda i: (x[0], mask[i])),
+        ((1, None), (x.movedim(0, 1), None), lambda i: (x[i], None)),
+    ):
+        found, at = rule(info, in_dims, *given, *more)
+        assert at == 0
+        wanted = torch.stack([operators._of_scores(*own(i), *more) for i in range(5)])
+        torch.testing.assert_close(found, wanted)
+    assert asked == [x.shape] * 4
+
+
+def test_gradients_of_a_mask_of_sixteen_bits_are_rounded_once():
+    x, grad = (torch.randn(8, 64, 64).half() for _ in range(2))
+    mask = torch.randn(64).half()
+    made = {}
+    for dtype in (torch.float16, torch.float64):
+        leaves = [one.to(dtype).requires_grad_() for one in (x, mask)]
+        y = operators.apply_scores(
+            *leaves, 1e-3, False, False, torch.promote_types(dtype, torch.float32)
+        )
+        made[dtype] = torch.autograd.grad(y, leaves, grad.to(y.dtype))
+    for found, exact in zip(*made.values(), strict=True):
+        torch.testing.assert_close(found.double(), exact, rtol=1e-3, atol=6e-8)

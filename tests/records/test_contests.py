@@ -1,6 +1,7 @@
 """Runs of `softmax-lib bench`: what is made of them, and what is said of a GPU without one."""
 
 import json
+import math
 
 import pytest
 
@@ -57,9 +58,17 @@ def test_who_is_ahead_is_so_in_every_run(shelve, times, verdict):
 def test_a_gradient_moves_three_matrices(shelve):
     alone, other = shelve([row(2.0, {}, "backward"), row(1.0, {"torch": 2.0})])
     assert alone.shares == (0.75,)
-    assert (alone.gains, alone.peer) == ((), None)
+    assert (alone.gains, alone.peer, alone.verdict) == ((), None, "alone")
+    assert math.isnan(alone.gain)
+    assert math.isnan(mean_gain([alone]))
     assert str(alone) == "4 × 32 float32, its gradient"
     assert mean_gain([alone, other]) == pytest.approx(2.0)
+
+
+def test_runs_are_put_together_by_matrix(shelve):
+    first, second = row(1.0, {"torch": 2.0}), {**row(1.0, {"torch": 3.0}), "cols": 64}
+    found = shelve([first, second], [second])
+    assert [(one.cols, one.gains) for one in found] == [(32, (2.0,)), (64, (3.0, 3.0))]
 
 
 def test_a_gpu_without_a_run_is_told_how_to_make_one():
@@ -71,6 +80,7 @@ def test_a_damaged_run_is_told_by_name(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     folder = tmp_path / "softmax_lib" / "measurements" / "peers"
     folder.mkdir(parents=True)
-    (folder / "tesla-t4-1.json").write_text("{")
-    with pytest.raises(BadInput, match=r"tesla-t4-1\.json is damaged"):
-        contests("Tesla T4")
+    for number, text in enumerate(("{", "[]", '{"rows": [{"rows": 1}]}')):
+        (folder / f"gpu{number}-1.json").write_text(text)
+        with pytest.raises(BadInput, match=rf"gpu{number}-1\.json is damaged"):
+            contests(f"gpu{number}")
