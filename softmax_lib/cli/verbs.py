@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from softmax_lib.errors import SoftmaxLibError
+from softmax_lib.errors import BadInput, SoftmaxLibError
 from softmax_lib.launch_options import add_launch_words, is_any_kernel
 
 
@@ -88,6 +88,9 @@ def _parser() -> argparse.ArgumentParser:
         help="every peer installed here, matrix by matrix; or a small transformer with torch's and ours",
     )
     bench.add_argument("--output", type=Path, metavar="FILE", help="write the JSON there too")
+    bench.add_argument(
+        "--keep", action="store_true", help="keep the peers' run where the book's pages look for it"
+    )
     tune = verb(
         "tune", _tune, "measure which kernels softmax() should take on this GPU, and keep it"
     )
@@ -240,16 +243,28 @@ def _bench(options: argparse.Namespace) -> int:
 
     suites = {"peers": (run_suite, print_suite), "model": (compare, print_model)}
     measure, show = suites[options.suite]
-    if options.output:
-        require_writable(options.output)
+    paths = [options.output] if options.output else []
+    if options.keep:
+        paths.append(_kept(options.suite))
+    for path in paths:
+        require_writable(path)
     with _parts(options.json) as tell:
         found = measure(tell)
-    if options.output:
-        write(options.output, found)
+    for path in paths:
+        write(path, found)
     if options.json:
         return _print_json(found)
     show(found)
     return 0
+
+
+def _kept(suite: str) -> Path:
+    from softmax_lib.gpu.presence import gpu_name
+    from softmax_lib.records.contests import next_run
+
+    if suite != "peers":
+        raise BadInput("--keep is for the suite of peers; --output FILE writes any.")
+    return next_run(gpu_name())
 
 
 def _tune(options: argparse.Namespace) -> int:

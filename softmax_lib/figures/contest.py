@@ -67,4 +67,5 @@ def _sources(gpu: str) -> tuple[str, str]:
     shown = ", ".join(
         f"{name} {version}" for name, version in versions if not name.startswith(ours)
     )
-    return f"{len(runs)} runs on {first['gpu']['name']}, {dates}", shown
+    many = f"{len(runs)} runs" if len(runs) > 1 else "one run"
+    return f"{many} on {first['gpu']['name']}, {dates}", shown

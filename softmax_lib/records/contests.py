@@ -70,15 +70,29 @@ def contests(gpu: str = DEFAULT_GPU) -> list[Contest]:
 
 def contest_runs(gpu: str = DEFAULT_GPU) -> list[dict[str, Any]]:
     """The runs on a GPU, each as it was written. Raises `BadInput`."""
-    stem = file_stem(gpu)
     for folder in folders():
-        paths = sorted((folder / "peers").glob(f"{stem}-[0-9]*.json"))
-        if paths:
-            return [_read(path) for path in paths]
+        if numbers := _numbers(folder, gpu):
+            return [_read(_path(folder, gpu, number)) for number in numbers]
     raise BadInput(
         f"softmax() was not measured beside its peers on a GPU called {gpu}; on such a GPU, "
-        f"`softmax-lib bench --output {folders()[0] / 'peers' / stem}-1.json` does it."
+        "`softmax-lib bench --keep` does it."
     )
+
+
+def next_run(gpu: str) -> Path:
+    """Where the next run on a GPU is to be kept, so that `contest_runs` finds it."""
+    folder = folders()[0]
+    return _path(folder, gpu, max(_numbers(folder, gpu), default=0) + 1)
+
+
+def _numbers(folder: Path, gpu: str) -> list[int]:
+    names = (path.stem.rpartition("-") for path in (folder / "peers").glob("*.json"))
+    stem = file_stem(gpu)
+    return sorted(int(number) for name, _, number in names if name == stem and number.isdecimal())
+
+
+def _path(folder: Path, gpu: str, number: int) -> Path:
+    return folder / "peers" / f"{file_stem(gpu)}-{number}.json"
 
 
 @cache

@@ -12,6 +12,7 @@ from softmax_lib.bench.timing import Timing
 from softmax_lib.cli import main
 from softmax_lib.cli.suite_table import print_suite
 from softmax_lib.errors import NotAvailable
+from softmax_lib.records import contests
 
 TIMES = {OURS: 2.0, "torch": 3.0, "torch.compile": 2.5}
 
@@ -140,6 +141,22 @@ def test_the_command_prints_and_writes_json(capsys, monkeypatch, tmp_path):
     assert json.loads(capsys.readouterr().out) == json.loads(path.read_text()) == FOUND
     assert main(["bench", "--output", str(path / "below")]) == 2
     assert "Cannot write" in capsys.readouterr().err
+
+
+def test_a_run_is_kept_where_the_pages_look_for_it(monkeypatch, tmp_path, capsys):
+    from softmax_lib import checking
+    from softmax_lib.gpu import presence
+
+    monkeypatch.setattr(checking, "choose_device", lambda device: device)
+    monkeypatch.setattr(presence, "gpu_name", lambda: "Test GPU")
+    monkeypatch.setattr(suite, "run_suite", lambda tell: FOUND)
+    monkeypatch.setattr(contests, "folders", lambda: (tmp_path,))
+    for many in (1, 2):
+        assert main(["bench", "--keep", "--json"]) == 0
+        assert contests.contest_runs("Test GPU") == many * [FOUND]
+    capsys.readouterr()
+    assert main(["bench", "--suite", "model", "--keep"]) == 2
+    assert "--output FILE" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="says what a machine without a GPU says")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from notebooks import BOOK
 from playwright.sync_api import Locator, Page
-from sample_records import of_another_gpu, write
+from sample_records import of_another_gpu, run_of_another_gpu, write
 
 from softmax_lib.records.record import Record
 from softmax_lib.words import time_in_words
@@ -36,6 +36,7 @@ PAGES = {
         "ncu profiled nothing on (1024, 131072) on NVIDIA L4",
         f"naive {NAIVE.case.block_size} threads {time_in_words(NAIVE.median_us)}, ",
         f"1024 × 32768 {OTHER.race(1024, 32768)[0].label}",
+        "1024 × 32768 float32 0.50",
         "2030-01-01",
         "helion: was never asked",
     ],
@@ -50,7 +51,9 @@ PAGES = {
 def server(tmp_path_factory):
     """Address of a site of these pages, whose notebooks ran beside a reader's record of an L4."""
     folder = tmp_path_factory.mktemp("site")
-    write(folder / "data" / "softmax_lib" / "measurements" / "nvidia-l4.json", of_another_gpu())
+    shelf = folder / "data" / "softmax_lib" / "measurements"
+    write(shelf / "nvidia-l4.json", of_another_gpu())
+    write(shelf / "peers" / "nvidia-l4-1.json", run_of_another_gpu())
     beside = {**os.environ, "XDG_DATA_HOME": str(folder / "data")}
     execute = [sys.executable, BOOK / "publish" / "notebooks.py", *lay_out(folder)]
     subprocess.run(execute, env=beside, check=True)
