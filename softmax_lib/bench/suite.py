@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import exp, log
+from math import nan
+from statistics import geometric_mean
 from typing import Any, Literal, cast
 
 import torch
@@ -135,7 +136,7 @@ def time_beside_copies(cell: Cell, calls: Mapping[str, Call]) -> tuple[dict[str,
 def geometric_mean_of_gains(rows: list[dict[str, Any]]) -> float:
     """By how much we are faster than the best peer of each cell, over all cells that have one."""
     gains = [min(row["peers"].values()) / row["ours_us"] for row in rows if row["peers"]]
-    return exp(sum(map(log, gains)) / len(gains)) if gains else float("nan")
+    return geometric_mean(gains) if gains else nan
 
 
 def _ours(backward: bool) -> Call:

@@ -6,7 +6,7 @@ from collections import Counter
 
 from softmax_lib.figures.look import BLUE, GREY, VERMILION, Figure, drawn, finish, legend, start
 from softmax_lib.records.contests import Contest, contest_runs, contests, mean_gain
-from softmax_lib.records.measurement import LABELS
+from softmax_lib.records.measurement import LABELS, versions_of
 from softmax_lib.records.shelf import DEFAULT_GPU
 
 
@@ -62,10 +62,6 @@ def _sources(gpu: str) -> tuple[str, str]:
     runs = contest_runs(gpu)
     first = runs[0]
     dates = ", ".join(dict.fromkeys(run["date"] for run in runs))
-    ours = ("python", "cuda", "nvrtc", "cupy")
-    versions = first["software"].items()
-    shown = ", ".join(
-        f"{name} {version}" for name, version in versions if not name.startswith(ours)
-    )
+    peers = {name for row in first["rows"] for name in row["peers"]}
     many = f"{len(runs)} runs" if len(runs) > 1 else "one run"
-    return f"{many} on {first['gpu']['name']}, {dates}", shown
+    return f"{many} on {first['gpu']['name']}, {dates}", versions_of(peers, first["software"])

@@ -144,8 +144,8 @@ def prepare_design(
     kernel = function(build_of(design, task), device)
     blocks_a_cluster = design.team if design.regime == "cluster" else 1
     require(permit(kernel, design.shared_bytes, blocks_a_cluster), "prepare a kernel")
-    slots = (0,) if design.regime == "grid" else ()
-    numbers = (task.rows, task.cols, *strides, *slots, *scaling)
+    place_of_slots = (0,) if design.regime == "grid" else ()
+    numbers = (task.rows, task.cols, *strides, *place_of_slots, *scaling)
     if design.regime == "cluster":
         return _prepare_cluster(design, task.rows, kernel, numbers, device)
     if design.regime == "grid":

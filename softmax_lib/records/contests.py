@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cache
-from math import exp, log, nan
+from math import nan
 from pathlib import Path
-from statistics import mean
+from statistics import geometric_mean, mean
 from typing import Any
 
 from softmax_lib.errors import BadInput
@@ -124,5 +124,5 @@ def _contest(rows: list[dict[str, Any]]) -> Contest:
 
 def mean_gain(found: list[Contest]) -> float:
     """By how much we are faster than the best peer of each matrix, in geometric mean over these."""
-    gains = [log(one.gain) for one in found if one.gains]
-    return exp(mean(gains)) if gains else nan
+    gains = [one.gain for one in found if one.gains]
+    return geometric_mean(gains) if gains else nan

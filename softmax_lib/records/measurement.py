@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -32,6 +33,13 @@ PACKAGES = {
     "liger": "liger-kernel", "quack": "quack-kernels", "helion": "helion",
 }  # fmt: skip
 """The package that each peer is a part of, or made with."""
+
+
+def versions_of(providers: Iterable[str], software: Mapping[str, str]) -> str:
+    """The packages of those among `providers` that are peers: "torch 2.11.0, triton 3.6.0"."""
+    there = set(providers)
+    packages = dict.fromkeys(PACKAGES[peer] for peer in PEERS if peer in there)
+    return ", ".join(f"{name} {software[name]}" for name in packages if name in software)
 
 
 @dataclass(frozen=True)

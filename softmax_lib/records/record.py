@@ -33,12 +33,11 @@ from softmax_lib.files import replace_file
 from softmax_lib.records import skips
 from softmax_lib.records.measurement import (
     L2,
-    PACKAGES,
-    PEERS,
     Case,
     Measurement,
     Probe,
     Profile,
+    versions_of,
 )
 from softmax_lib.records.schema import SCHEMA, find_fault
 from softmax_lib.records.skips import Refusal, Skipped
@@ -102,11 +101,8 @@ class Record:
         return f"{self.gpu}, {self.content['date']}"
 
     def versions(self, providers: Iterable[str]) -> str:
-        """The packages of those among `providers` that are peers: "torch 2.11.0, triton 3.6.0"."""
-        there = set(providers)
-        packages = dict.fromkeys(PACKAGES[peer] for peer in PEERS if peer in there)
-        software = self.content["software"]
-        return ", ".join(f"{name} {software[name]}" for name in packages if name in software)
+        """As `versions_of` tells them."""
+        return versions_of(providers, self.content["software"])
 
     @property
     def facts(self) -> dict[str, str]:
