@@ -17,10 +17,15 @@ LARGEST_SCALE = 3.4e38
 """Of scores, which are scaled as float32."""
 
 
+def check_tensor(name: str, given: object) -> None:
+    """Raise `WrongType` unless the argument of this name is a tensor."""
+    if not isinstance(given, Tensor):
+        raise WrongType(f"{name} is a {type(given).__name__}; softmax takes a torch.Tensor.")
+
+
 def check_out(x: Tensor, dtype: torch.dtype, out: Tensor) -> None:
     """Raise `WrongType` or `BadInput` unless `out` can hold the result."""
-    if not isinstance(out, Tensor):
-        raise WrongType(f"out is a {type(out).__name__}; softmax takes a torch.Tensor.")
+    check_tensor("out", out)
     if out.dtype is not dtype:
         raise WrongType(f"out is {out.dtype}; the result is {dtype}.")
     if out.shape != x.shape:
@@ -49,8 +54,7 @@ def check_scores(
     causal: bool,
 ) -> None:
     """Raise `WrongType`, `NoSuchDimension` or `BadInput` unless these go together."""
-    if not isinstance(x, Tensor):
-        raise WrongType(f"x is a {type(x).__name__}; softmax takes a torch.Tensor.")
+    check_tensor("x", x)
     if not x.is_floating_point():
         raise WrongType(f"x is {x.dtype}; scores are floating-point numbers.")
     if dtype is not None and not dtype.is_floating_point:

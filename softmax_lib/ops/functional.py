@@ -10,10 +10,10 @@ from torch.autograd.graph import increment_version
 
 from softmax_lib.errors import BadInput, WrongType
 from softmax_lib.ops import operators
-from softmax_lib.ops.arguments import DTYPES, check_out, check_scores, overlap
+from softmax_lib.ops.arguments import DTYPES, check_out, check_scores, check_tensor, overlap
 from softmax_lib.ops.direct import way
 from softmax_lib.ops.plans import compute
-from softmax_lib.ops.scores import added_up
+from softmax_lib.ops.scores import added_up, compute_scores
 
 _TORCHS = {False: torch.softmax, True: torch.log_softmax}
 """By whether it is the logarithm; torch's own also where `patch_torch` has replaced them."""
@@ -108,10 +108,8 @@ def _is_plain(x: Tensor) -> bool:
 def _apply_any(
     x: Tensor, dim: int, log: bool, dtype: torch.dtype | None, out: Tensor | None
 ) -> Tensor:
-    if not isinstance(x, Tensor):
-        raise WrongType(f"x is a {type(x).__name__}; softmax takes a torch.Tensor.")
-    if dtype is None and out is None and x.dtype in DTYPES and torch.is_autocast_enabled("cuda"):
-        dtype = torch.float32  # as torch's own has it
+    check_tensor("x", x)
+    dtype = _asked(x, dtype, out)
     to = dtype or x.dtype
     if not x.is_cuda or to not in DTYPES or forward_ad._current_level >= 0:
         return _by_torch(x, dim, log, dtype, out)
@@ -136,9 +134,7 @@ def _apply_scores(
     causal: bool,
 ) -> Tensor:
     check_scores(x, dim, dtype, scale, mask, causal)
-    if dtype is None and out is None and x.is_cuda and x.dtype in DTYPES:
-        dtype = torch.float32 if torch.is_autocast_enabled("cuda") else None
-    to = dtype or x.dtype
+    to = _asked(x, dtype, out) or x.dtype
     if out is not None:
         check_out(x, to, out)
         given = (x,) if mask is None else (x, mask)
@@ -148,7 +144,11 @@ def _apply_scores(
             raise BadInput("A call with out= has no gradient, and x or the mask requires one.")
     times = 1.0 if scale is None else float(scale)
     if _takes_scores(x, dim, to):
-        return operators.apply_scores(x, mask, times, causal, log, to, out)
+        if out is None:
+            return operators.apply_scores(x, mask, times, causal, log, to)
+        compute_scores(x.detach(), mask, out.detach(), times, causal, log)
+        increment_version(out)
+        return out
     scores = added_up(x if to in DTYPES else x.to(to), mask, times, causal)
     made = _apply(scores, dim, log, None, None).to(to)
     return made if out is None else out.copy_(made)
@@ -176,6 +176,12 @@ def _by_torch(
         )
     function = _TORCHS[log]
     return function(x, dim, dtype=dtype) if out is None else function(x, dim, dtype=dtype, out=out)
+
+
+def _asked(x: Tensor, dtype: torch.dtype | None, out: Tensor | None) -> torch.dtype | None:
+    """`dtype`, or where autocast asks for one: float32, as torch's own has it."""
+    casts = x.is_cuda and x.dtype in DTYPES and torch.is_autocast_enabled("cuda")
+    return torch.float32 if casts and dtype is None and out is None else dtype
 
 
 def _taken(of: torch.dtype, to: torch.dtype) -> torch.dtype:

@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.graph import increment_version
 
 from softmax_lib.errors import WrongType
 from softmax_lib.ops.direct import way
@@ -30,16 +29,11 @@ def apply_scores(
     causal: bool,
     log: bool,
     dtype: torch.dtype,
-    out: Tensor | None = None,
 ) -> Tensor:
-    """Softmax of `scale * x + mask` along the last dimension, as `dtype`; into `out`, without a gradient.
+    """Softmax of `scale * x + mask` along the last dimension, as `dtype`.
 
     Raises `NotAvailable` as `scores.compute_scores` does.
     """
-    if out is not None:
-        compute_scores(x.detach(), mask, out.detach(), scale, causal, log)
-        increment_version(out)
-        return out
     if is_traced():
         return scores_operator(x, mask, scale, causal, log, dtype)
     given = (x,) if mask is None else (x, mask)

@@ -24,6 +24,15 @@ def test_tensors_on_the_cpu_are_torchs(ours, theirs, dtype):
     assert torch.equal(out, theirs(x, 1))
 
 
+def test_autocast_of_a_gpu_leaves_tensors_on_the_cpu_alone():
+    x = torch.randn(3, 4, dtype=torch.bfloat16)
+    torch.set_autocast_enabled("cuda", True)
+    try:
+        assert softmax(x).dtype == softmax(x, scale=2).dtype == torch.softmax(x, -1).dtype
+    finally:
+        torch.set_autocast_enabled("cuda", False)
+
+
 def test_what_is_no_tensor_is_refused():
     with pytest.raises(WrongType, match=r"x is a list; softmax takes a torch\.Tensor"):
         softmax([1.0])
