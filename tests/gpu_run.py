@@ -42,6 +42,8 @@ FAST_SANITIZED = (
     (2, 37, 7), (2, 300, 64),
 )  # fmt: skip
 """Shapes on which `softmax()` is watched along its second dimension: each regime, with edges and without."""
+LARGE_SANITIZED = ((5, 1024), (3, 4096), (3, 16_385), (2, 32_768), (2, 65_536))
+"""Shapes on which it is watched as if they were larger than L2."""
 SANITIZED = (3, 33, 1001, 4099)
 """Row lengths on which foils are watched: less than a float4, a ragged warp, no multiple of 4, several turns."""
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -129,8 +131,11 @@ def check_fast_kernels() -> None:
     import torch
 
     from softmax_lib import softmax
+    from softmax_lib.ops import designs
 
-    for shape in FAST_SANITIZED:
+    for shape in (*FAST_SANITIZED, *LARGE_SANITIZED):
+        if shape in LARGE_SANITIZED:
+            designs.L2_BYTES = 0
         for dtype in (torch.float32, torch.bfloat16):
             x = torch.randn(shape, device="cuda").to(dtype).requires_grad_()
             y = softmax(x, 1)

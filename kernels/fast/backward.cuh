@@ -10,13 +10,14 @@
 #include "share.cuh"
 
 template <typename In, typename Out, int THREADS, int REGISTERS, bool EDGES, bool LOG,
-          Policy POLICY>
+          Policy LOADS, Policy STORES>
 struct Backward {
     using First = In;
     using Second = In;
     using Result = Out;
     using Held = Chunk<In>;
     static constexpr int N = Held::NUMBERS;
+    static constexpr bool HAS_MAX = false;
 
     const In *y, *g;
     Out* dx;
@@ -38,11 +39,9 @@ struct Backward {
 #pragma unroll
         for (int i = 0; i < REGISTERS; i++) {
             long long at = share.first + (long long)share.at(i) * N;
-            held_y[i] = held_g[i] = {{0, 0, 0, 0}};
-            if (share.has(i)) {
-                held_y[i] = ::load(y + at, true);
-                held_g[i] = ::load(g + at, g_aligned);
-            }
+            Held nothing = {{0, 0, 0, 0}};
+            held_y[i] = load_if<LOADS>(share.has(i), y, at, true, nothing);
+            held_g[i] = load_if<LOADS>(share.has(i), g, at, g_aligned, nothing);
         }
     }
 
@@ -70,7 +69,7 @@ struct Backward {
             held_g[i].unpack_again(of_g);
 #pragma unroll
             for (int j = 0; j < N; j++) of_y[j] = scale * result(of_y[j], of_g[j], row.sum);
-            store<Out, POLICY>(dx + share.first + (long long)share.at(i) * N, of_y, dx_aligned);
+            store<Out, STORES>(dx + share.first + (long long)share.at(i) * N, of_y, dx_aligned);
         }
     }
 

@@ -21,5 +21,5 @@ softmax_block(const typename Row::First* first, const typename Row::Second* seco
     Pair mine = held.template reduce<WARP>();
     if (threadIdx.x % WARP == 0) pairs[threadIdx.x / WARP] = mine;
     __syncthreads();
-    held.write(mine, merge<BLOCK / WARP>(pairs));
+    held.write(mine, merge<BLOCK / WARP, Row::HAS_MAX>(pairs));
 }

@@ -7,10 +7,6 @@
 //   next     more than 16 blocks per row -> grid
 #include "rows.cuh"
 
-__device__ inline unsigned shared_address(const void* p) {
-    return (unsigned)__cvta_generic_to_shared(p);
-}
-
 // The same address in the shared memory of another block of the cluster.
 __device__ inline unsigned address_in(int block, const void* p) {
     unsigned found;
@@ -66,5 +62,5 @@ softmax_cluster(const typename Row::First* first, const typename Row::Second* se
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
     if (lane < CLUSTER) send(mine, &pairs[rank * WARPS + warp], &all_here, lane);
     wait(&all_here);
-    held.write(mine, merge<CLUSTER * WARPS>(pairs));
+    held.write(mine, merge<CLUSTER * WARPS, Row::HAS_MAX>(pairs));
 }

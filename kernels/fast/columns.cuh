@@ -64,7 +64,7 @@ template <typename In, typename Out, int NUMBERS, bool LOG> struct BackwardColum
     using First = In;
     using Second = In;
     using Result = Out;
-    using Sums = Backward<In, Out, WARP, 1, true, LOG, PLAIN>;
+    using Sums = Backward<In, Out, WARP, 1, true, LOG, PLAIN, PLAIN>;
     static constexpr int COUNT = NUMBERS;
     Piece<In, COUNT> y, g;
 

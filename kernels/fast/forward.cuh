@@ -6,10 +6,21 @@
 #include "pairs.cuh"
 #include "share.cuh"
 
+// A chunk to shared memory, which is there once it was waited for.
+template <Policy POLICY> __device__ void copy_async(uint4* to, const void* from) {
+    if constexpr (POLICY == EVICT_LAST)
+        asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(
+                         shared_address(to)),
+                     "l"(from), "l"(evict_last())
+                     : "memory");
+    else
+        __pipeline_memcpy_async(to, from, 16);
+}
+
 // REGISTERS chunks a thread in registers and SHARED more in shared memory. A float is replaced by
 // its exponential where it lies; 16 bits have no room for one, so that it is computed twice.
 template <typename In, typename Out, int THREADS, int REGISTERS, int SHARED, bool EDGES, bool LOG,
-          Policy POLICY>
+          Policy LOADS, Policy STORES>
 struct Forward {
     using First = In;
     using Second = void;
@@ -17,6 +28,7 @@ struct Forward {
     using Held = Chunk<In>;
     using W = Word<In>;
     static constexpr int N = Held::NUMBERS;
+    static constexpr bool HAS_MAX = true;
     static constexpr bool IN_PLACE = sizeof(In) == 4 && !LOG;
 
     const In* x;
@@ -38,14 +50,14 @@ struct Forward {
         const In* from = x + share.first;
 #pragma unroll
         for (int i = 0; i < REGISTERS; i++) {
-            held[i] = Held::lowest();
-            if (share.has(i)) held[i] = ::load(from + (long long)share.at(i) * N, true);
+            long long at = (long long)share.at(i) * N;
+            held[i] = load_if<LOADS>(share.has(i), from, at, true, Held::lowest());
         }
 #pragma unroll
         for (int i = 0; i < SHARED; i++)
             if (share.has(REGISTERS + i))
-                __pipeline_memcpy_async(shared + i * THREADS,
-                                        from + (long long)share.at(REGISTERS + i) * N, 16);
+                copy_async<LOADS>(shared + i * THREADS,
+                                  from + (long long)share.at(REGISTERS + i) * N);
         if constexpr (SHARED > 0) {
             __pipeline_commit();
             __syncwarp();  // all loads have left before any of them is waited for
@@ -140,6 +152,6 @@ struct Forward {
         some.unpack_again(numbers);
 #pragma unroll
         for (int j = 0; j < N; j++) numbers[j] = result(numbers[j], max, a);
-        store<Out, POLICY>(y + share.first + (long long)at * N, numbers, y_aligned);
+        store<Out, STORES>(y + share.first + (long long)at * N, numbers, y_aligned);
     }
 };

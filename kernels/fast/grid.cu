@@ -38,7 +38,7 @@ softmax_grid(const typename Row::First* first, const typename Row::Second* secon
         if (threadIdx.x % WARP == 0) pairs[threadIdx.x / WARP] = mine;
         __syncthreads();
         if (threadIdx.x < WARP) {
-            Pair whole = merge<BLOCK / WARP>(pairs);
+            Pair whole = merge<BLOCK / WARP, Row::HAS_MAX>(pairs);
             if (threadIdx.x == 0) __stwt(&said[rank], slot_of(whole, turn));
         }
         for (int i = threadIdx.x; i < BLOCKS; i += BLOCK) {
@@ -50,7 +50,7 @@ softmax_grid(const typename Row::First* first, const typename Row::Second* secon
             blocks[i] = {__uint_as_float((unsigned)heard.x), __uint_as_float((unsigned)heard.y)};
         }
         __syncthreads();
-        held.write(mine, merge<BLOCKS>(blocks));
+        held.write(mine, merge<BLOCKS, Row::HAS_MAX>(blocks));
         ulonglong2* next = other;
         other = said;
         said = next;

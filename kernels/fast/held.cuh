@@ -4,7 +4,7 @@
 #include "forward.cuh"
 
 template <typename Out, int COUNT, bool LOG> struct HeldNumbers {
-    using Row = Forward<float, Out, WARP, 1, 0, true, LOG, PLAIN>;
+    using Row = Forward<float, Out, WARP, 1, 0, true, LOG, PLAIN, PLAIN>;
     float numbers[COUNT];
     float max, a;
 

@@ -24,19 +24,28 @@ template <int LANES> __device__ float group_sum(float value) {
 // no number.
 __device__ inline float shift_of(float max) { return max == -INFINITY ? 0.0f : max; }
 
-// One pair of COUNT, by every warp that asks: in the same order each time.
-template <int COUNT> __device__ Pair merge(const Pair* pairs) {
-    constexpr int EACH = (COUNT + WARP - 1) / WARP;
-    int lane = threadIdx.x % WARP;
+// As many lanes as there are pairs, up to the next power of two and a whole warp.
+__device__ constexpr int lanes_for(int pairs) {
+    int lanes = 1;
+    while (lanes < pairs && lanes < WARP) lanes *= 2;
+    return lanes;
+}
+
+// One pair of COUNT, by every warp that asks: in the same order each time. The lanes of a warp do
+// it in groups, each group all of it. Pairs of a backward pass have no max.
+template <int COUNT, bool HAS_MAX> __device__ Pair merge(const Pair* pairs) {
+    constexpr int LANES = lanes_for(COUNT), EACH = (COUNT + LANES - 1) / LANES;
+    int lane = threadIdx.x % LANES;
     Pair some[EACH];
-    float max = -INFINITY, sum = 0;
+    float max = HAS_MAX ? -INFINITY : 0, sum = 0;
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
-        some[i] = lane + i * WARP < COUNT ? pairs[lane + i * WARP] : Pair{-INFINITY, 0};
-        max = fmaxf(max, some[i].max);
+        some[i] = lane + i * LANES < COUNT ? pairs[lane + i * LANES] : Pair{-INFINITY, 0};
+        if (HAS_MAX) max = fmaxf(max, some[i].max);
     }
-    max = group_max<WARP>(max);
+    if (HAS_MAX) max = group_max<LANES>(max);
 #pragma unroll
-    for (int i = 0; i < EACH; i++) sum += some[i].sum * expf(some[i].max - shift_of(max));
-    return {max, group_sum<WARP>(sum)};
+    for (int i = 0; i < EACH; i++)
+        sum += HAS_MAX ? some[i].sum * expf(some[i].max - shift_of(max)) : some[i].sum;
+    return {max, group_sum<LANES>(sum)};
 }

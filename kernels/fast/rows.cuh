@@ -3,6 +3,7 @@
 //                    its share, for one thread; what more there is comes `of` the row
 //   load()           ask for it
 //   reduce<LANES>()  the Pair of what LANES threads hold
+//   HAS_MAX          whether that has a max; in a backward pass it has none
 //   write(mine, row) the result, from that Pair and the row's
 #pragma once
 

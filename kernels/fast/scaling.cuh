@@ -4,7 +4,7 @@
 struct OfRow {
     float scale;
     long long mask;     // the number of the mask that belongs to the row's first
-    long long visible;  // numbers that take part; those behind them are not even read
+    long long visible;  // numbers that take part; of those behind, whole chunks are not even read
 };
 
 struct Scaling {

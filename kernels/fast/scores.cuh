@@ -6,13 +6,14 @@
 #include "scaling.cuh"
 
 template <typename In, typename Out, int THREADS, int REGISTERS, bool EDGES, bool LOG, bool MASKED,
-          Policy POLICY>
+          Policy LOADS, Policy STORES>
 struct Scores {
     using First = In;
     using Second = In;
     using Result = Out;
     static constexpr int EDGE = REGISTERS * Chunk<In>::NUMBERS;  // held behind the others
     static constexpr int N = Chunk<In>::NUMBERS;
+    static constexpr bool HAS_MAX = true;
 
     const In *x, *mask;
     Out* y;
@@ -39,7 +40,7 @@ struct Scores {
         for (int i = 0; i < REGISTERS; i++) {
             some_x[i] = some_mask[i] = {{0, 0, 0, 0}};
             if (!share.has(i) || at(i) >= row.visible) continue;
-            some_x[i] = ::load(x + at(i), true);
+            some_x[i] = load_if<LOADS>(true, x, at(i), true, some_x[i]);
             if (MASKED) some_mask[i] = ::load(mask + at(i), mask_aligned);
         }
 #pragma unroll
@@ -72,7 +73,7 @@ struct Scores {
             float numbers[N];
 #pragma unroll
             for (int j = 0; j < N; j++) numbers[j] = held.result(i * N + j);
-            store<Out, POLICY>(y + at(i), numbers, y_aligned);
+            store<Out, STORES>(y + at(i), numbers, y_aligned);
         }
     }
 

@@ -41,6 +41,20 @@ template <typename T> __device__ bool is_aligned(const T* at) {
     return (unsigned long long)at % 16 == 0;
 }
 
+// How loads and stores treat the caches: as ever; stores to L2 and no further, or as written and
+// not needed again; loads into lines of L2 that make room last.
+enum Policy { PLAIN, L2, STREAMING, EVICT_LAST };
+
+__device__ inline unsigned long long evict_last() {
+    unsigned long long policy;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
+__device__ inline unsigned shared_address(const void* p) {
+    return (unsigned)__cvta_generic_to_shared(p);
+}
+
 template <typename T> __device__ Chunk<T> load(const T* from, bool aligned) {
     if (aligned) return Chunk<T>::of(*reinterpret_cast<const uint4*>(from));
     Chunk<T> chunk;
@@ -55,8 +69,21 @@ template <typename T> __device__ Chunk<T> load(const T* from, bool aligned) {
     return chunk;
 }
 
-// How a store treats the caches: as ever; to L2 and no further; written and not needed again.
-enum Policy { PLAIN, L2, STREAMING };
+// The chunk at `from + at` where the row has it, else `other`. A branch around assembly would stay a
+// branch, and so it has a predicate.
+template <Policy POLICY, typename T>
+__device__ Chunk<T> load_if(bool has, const T* from, long long at, bool aligned, Chunk<T> other) {
+    if (POLICY == EVICT_LAST && aligned)
+        asm volatile("{ .reg .pred has;\n"
+                     "setp.ne.b32 has, %5, 0;\n"
+                     "@has ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %6; }"
+                     : "+r"(other.words[0]), "+r"(other.words[1]), "+r"(other.words[2]),
+                       "+r"(other.words[3])
+                     : "l"(from + at), "r"((int)has), "l"(evict_last()));
+    else if (has)
+        other = load(from + at, aligned);
+    return other;
+}
 
 template <Policy POLICY> __device__ void store_words(uint4* to, uint4 words) {
     if constexpr (POLICY == STREAMING)

@@ -13,6 +13,7 @@ template <typename In, typename Out, int THREADS, bool LOG> struct StreamedForwa
     using Result = Out;
     using Held = Chunk<In>;
     static constexpr int N = Held::NUMBERS;
+    static constexpr bool HAS_MAX = true;
 
     const In* x;
     Out* y;
@@ -88,8 +89,9 @@ template <typename In, typename Out, int THREADS, bool LOG> struct StreamedBackw
     using Second = In;
     using Result = Out;
     using Held = Chunk<In>;
-    using Sums = Backward<In, Out, THREADS, 1, true, LOG, STREAMING>;
+    using Sums = Backward<In, Out, THREADS, 1, true, LOG, PLAIN, STREAMING>;
     static constexpr int N = Held::NUMBERS;
+    static constexpr bool HAS_MAX = false;
 
     const In *y, *g;
     Out* dx;

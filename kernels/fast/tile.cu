@@ -28,7 +28,7 @@ template <typename In, typename Out, int HELD, bool LOG> struct BackwardTile {
     using First = In;
     using Second = In;
     using Result = Out;
-    using Sums = Backward<In, Out, WARP, 1, true, LOG, PLAIN>;
+    using Sums = Backward<In, Out, WARP, 1, true, LOG, PLAIN, PLAIN>;
     static constexpr int INPUTS = 2, COUNT = HELD;
     float y[HELD], g[HELD], sum;
 

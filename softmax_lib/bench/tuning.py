@@ -35,6 +35,8 @@ from softmax_lib.source import WARP
 ROUNDS = 4
 GAIN = 1.005
 """A design is better when it is faster than this; less is what two runs of one differ by."""
+NEARBY = (0.5, 0.75, 1.25, 1.5, 2)
+"""Numbers of threads and of blocks are varied by these factors."""
 
 _DTYPES = {"4": "float32", "2": "bfloat16"}
 
@@ -115,16 +117,18 @@ def _write_design(design: Design, line: dict[str, Any]) -> None:
 def variations(design: Design) -> Iterator[Design]:
     """Designs that differ in one thing: caches, threads, what a thread holds, blocks, regime."""
     threads, team = design.threads, design.team
+    for loads in ("PLAIN", "EVICT_LAST"):
+        yield replace(design, loads=loads)
     for stores in ("PLAIN", "L2", "STREAMING"):
         yield replace(design, stores=stores)
     for registers, shared in ((8, 0), (16, 0), (8, 8)):
         yield replace(design, registers=registers, shared=shared)
-    yield replace(design, threads=2 * threads)
-    yield replace(design, threads=threads // 2)
+    for factor in NEARBY:
+        yield replace(design, threads=_warps(factor * threads))
     if design.regime != "block":
-        for other in (2 * team, team // 2):
+        for other in (round(factor * team) for factor in NEARBY):
             yield replace(design, team=other)
-            yield replace(design, team=other, threads=threads * team // max(1, other))
+            yield replace(design, team=other, threads=_warps(threads * team / max(1, other)))
     if design.regime == "warp":
         yield replace(design, regime="block", team=1, threads=WARP)
     if design.regime == "block":
@@ -139,17 +143,23 @@ def variations(design: Design) -> Iterator[Design]:
         yield replace(design, regime="cluster", team=16)
 
 
+def _warps(threads: float) -> int:
+    """As many threads in whole warps."""
+    return round(threads / WARP) * WARP
+
+
 def is_possible(design: Design, line: Line, cell: Cell, arch: int) -> bool:
     """Whether sm_`arch` has such kernels, and they hold every row that `line` takes."""
     teams = {
-        "warp": range(1, WARP + 1),
+        "warp": (1, 2, 4, 8, 16, 32),
         "block": range(1, 2),
         "cluster": range(2, 17 if arch >= 90 else 2),
         "grid": range(8, 257),
     }
     whole_warps = design.threads in range(WARP, 1025, WARP)
     has_shared = not design.shared or (arch >= 80 and design.regime != "warp")
-    if not (whole_warps and has_shared and design.team in teams[design.regime]):
+    has_priorities = design.loads == "PLAIN" or arch >= 80
+    if not (whole_warps and has_shared and has_priorities and design.team in teams[design.regime]):
         return False
     longest = int(line.row_bytes) // ITEM_BYTES[cell.dtype]
     return design.fit(replace(cell.task, cols=longest, edges=line.edges is not False)) is not None

@@ -26,7 +26,7 @@ def print_trials(trials: Sequence[Trial]) -> None:
     console.print(table)
     console.print(
         "A design: threads of a warp, or blocks x threads, for each row; chunks of 16 bytes that a "
-        "thread holds in registers + in shared memory; how it stores."
+        "thread holds in registers + in shared memory; how it loads and stores."
     )
 
 

@@ -8,6 +8,8 @@ from typing import Literal
 CHUNK_BYTES = 16
 """What one load or store of a thread moves; numbers of a row that make no chunk are its edges."""
 LINE_BYTES = 128
+L2_BYTES = 64 * 2**20
+"""About the largest L2 cache so far; what comes after a smaller matrix may find its result there."""
 REGISTERS_AN_SM = 65536
 SHARED_BYTES_AN_SM = 227 * 1024
 THREADS_AN_SM = 2048
@@ -78,7 +80,7 @@ class Design:
     """`team` threads of a warp for each row, or `team` blocks of `threads`.
 
     A thread holds up to `registers` chunks of 16 bytes in registers and `shared` more in shared memory; a
-    row that this cannot hold is read twice, `streamed`. `stores` says how stores treat the caches;
+    row that this cannot hold is read twice, `streamed`. `loads` and `stores` say how those treat the caches;
     `balanced` asks for clusters to be dealt out evenly rather than near one another.
     """
 
@@ -87,16 +89,17 @@ class Design:
     threads: int
     registers: int = 8
     shared: int = 0
+    loads: Literal["PLAIN", "EVICT_LAST"] = "PLAIN"
     stores: Literal["PLAIN", "L2", "STREAMING"] = "PLAIN"
     balanced: bool = False
     streamed: bool = False
 
     def __str__(self) -> str:
-        """In short: "cluster 8 x 256, 8 + 5, STREAMING, balanced"."""
+        """In short: "cluster 8 x 256, 8 + 5, EVICT_LAST, STREAMING, balanced"."""
         team = {"warp": f"{self.team} of ", "block": ""}.get(self.regime, f"{self.team} x ")
         held = "streamed" if self.streamed else f"{self.registers} + {self.shared}"
         words = [f"{self.regime} {team}{self.threads}", held]
-        words += [] if self.stores == "PLAIN" else [self.stores]
+        words += [policy for policy in (self.loads, self.stores) if policy != "PLAIN"]
         return ", ".join([*words, "balanced"] if self.balanced else words)
 
     def fit(self, task: Task) -> Design | None:
@@ -112,7 +115,8 @@ class Design:
         if needed > self.registers + (self.shared if task.holds_in_shared else 0):
             return None
         registers = min(needed, self.registers)
-        design = replace(self, registers=registers, shared=needed - registers)
+        loads = self.loads if task.rows * task.row_bytes >= L2_BYTES else "PLAIN"
+        design = replace(self, registers=registers, shared=needed - registers, loads=loads)
         return None if task.scores and design.spills(task) else design
 
     @property
@@ -155,7 +159,7 @@ class Design:
             held += f", {self.shared}"
         if task.scores and not task.backward:
             kind, log = "Scores", f"{log}, {str(task.masked).lower()}"
-        return f"{kind}<{task.types}, {held}, {edges}, {log}, {self.stores}>"
+        return f"{kind}<{task.types}, {held}, {edges}, {log}, {self.loads}, {self.stores}>"
 
     def blocks_an_sm(self, task: Task) -> int:
         """How many should fit on a multiprocessor (SM): the compiler gets the registers that this leaves.

@@ -14,7 +14,9 @@ from softmax_lib.ops.binaries import Build, cubin
 
 pytestmark = pytest.mark.nvrtc
 
-SMALL = Build("warp", "softmax_warp<Forward<float, float, 8, 1, 0, false, false, PLAIN>, 8, 64, 4>")
+SMALL = Build(
+    "warp", "softmax_warp<Forward<float, float, 8, 1, 0, false, false, PLAIN, PLAIN>, 8, 64, 4>"
+)
 
 CALL = f"""
 import sys

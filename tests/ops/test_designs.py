@@ -11,7 +11,7 @@ from softmax_lib.errors import NotAvailable
 from softmax_lib.gpu.compile import resources
 from softmax_lib.ops import tables
 from softmax_lib.ops.binaries import Build
-from softmax_lib.ops.designs import CHUNK_BYTES, LINE_BYTES, Design, Task
+from softmax_lib.ops.designs import CHUNK_BYTES, L2_BYTES, LINE_BYTES, Design, Task
 from softmax_lib.ops.tables import TILED_ROWS, strided_design, table_for, tile_design
 from softmax_lib.source import Program
 
@@ -68,6 +68,13 @@ def test_a_design_holds_as_little_as_its_rows_need():
     assert design.fit(replace(task, backward=True)) is None  # which holds nothing in shared memory
 
 
+def test_only_a_matrix_larger_than_l2_is_loaded_so_as_to_stay_there():
+    task = Task(8192, 4096, "bfloat16", "bfloat16")
+    design = Design("block", 1, 256, registers=2, loads="EVICT_LAST")
+    assert design.fit(task) == design
+    assert design.fit(replace(task, rows=8191)) == replace(design, loads="PLAIN")
+
+
 @given(task=tasks)
 def test_a_tile_holds_short_rows_and_leaves_others(task):
     design = tile_design(task)
@@ -118,7 +125,7 @@ def test_what_needs_hopper_stands_in_no_older_table(arch):
     content = json.loads((tables.FOLDER / f"sm_{arch}.json").read_text())
     lines = [line for name, lines in content.items() if isinstance(lines, list) for line in lines]
     assert ("cluster" in {line["regime"] for line in lines}) == (arch == 90)
-    assert arch != 75 or not any(line.get("shared") for line in lines)
+    assert arch != 75 or not any(line.get("shared") or line.get("loads") for line in lines)
 
 
 def all_kernels(arch):
@@ -135,10 +142,11 @@ def all_kernels(arch):
                 if not backward:
                     kinds["masked"] = replace(scores, masked=True)
                 for kind, one in kinds.items():
-                    design = line.design.fit(one)
-                    if design:
-                        name = f"sm_{arch}-{kind}-{of}-{number}"
-                        yield pytest.param(arch, design.regime, design.expression(one), id=name)
+                    for matrix, rows in (("small", 1), ("large", L2_BYTES)):
+                        design = line.design.fit(replace(one, rows=rows))
+                        if design and (matrix == "small" or design.loads != "PLAIN"):
+                            name = f"sm_{arch}-{kind}-{of}-{number}-{matrix}"
+                            yield pytest.param(arch, design.regime, design.expression(one), id=name)
     for backward in (False, True):
         for of in ("float32", "float16", "bfloat16"):
             for cols, edges in ((3, True), (1000, False), (100_000, False)):

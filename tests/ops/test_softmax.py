@@ -11,7 +11,7 @@ from as_good_as import assert_as_good, assert_gradient_as_good, error, name_of, 
 
 from softmax_lib import log_softmax, softmax
 from softmax_lib.errors import BadInput, NoSuchDimension, WrongType
-from softmax_lib.ops import direct, operators, plans, slots
+from softmax_lib.ops import designs, direct, operators, plans, slots
 from softmax_lib.ops.designs import Task
 from softmax_lib.ops.tables import table_for
 
@@ -60,6 +60,17 @@ def test_gradients_are_as_good_as_torchs(cols, rows, dtype):
         backward = torch._log_softmax_backward_data if log else torch._softmax_backward_data
         exact = backward(grad.double(), y.double(), -1, torch.float64)
         assert_gradient_as_good(found, backward(grad, y, -1, dtype), exact, grad)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+@pytest.mark.parametrize(
+    "cols", [1021, 1024, 4096, 8191, 8192, 16384, 32767, 32768, 50257, 65535, 65536, 131071, 131072]
+)
+def test_matrices_larger_than_l2_are_as_good_as_torchs(cols, dtype, monkeypatch):
+    monkeypatch.setattr(designs, "L2_BYTES", 0)
+    # numbers of rows that no other test has, whose plans would be found again
+    test_rows_of_every_length_are_as_good_as_torchs(cols, 281, dtype)
+    test_gradients_are_as_good_as_torchs(cols, 283, dtype)
 
 
 SHAPES = (
