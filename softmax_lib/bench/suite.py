@@ -120,14 +120,16 @@ def time_cell(cell: Cell, skipped: dict[str, str]) -> dict[str, Any]:
     return {**vars(cell), "ours_us": ours_us, "copy_us": round(copy_us, 3), "peers": us}
 
 
-def time_beside_copies(cell: Cell, calls: Mapping[str, Call]) -> tuple[dict[str, float], float]:
+def time_beside_copies(
+    cell: Cell, calls: Mapping[str, Call], replays: int = timing.REPLAYS
+) -> tuple[dict[str, float], float]:
     """Microseconds of each call that the memory is large enough for, and of the fastest copy, in one run."""
     backward = cell.direction == "backward"
     timed = {replace(cell.case, provider=name): call for name, call in calls.items()}
     copies = timing.copies(cell.case)
     if backward:
         copies = {case: _of_first(call) for case, call in copies.items()}
-    times = timing.time_device({**copies, **timed}, inputs=2 if backward else 1)
+    times = timing.time_device({**copies, **timed}, 2 if backward else 1, replays)
     us = {case.provider: found.median_us for case, found in times.items()}
     copy_us = min(us.pop(name) for name in COPIES if name in us)
     return us, copy_us

@@ -64,8 +64,10 @@ def _words(tensor: Tensor) -> Tensor:
     return tensor.view(-1).view(torch.float32).view(1, -1)
 
 
-def time_device(calls: Mapping[Case, Call], inputs: int = 1) -> dict[Case, Timing]:
-    """Device time of each of `calls`, all on one matrix and taking turns in one run.
+def time_device(
+    calls: Mapping[Case, Call], inputs: int = 1, replays: int = REPLAYS
+) -> dict[Case, Timing]:
+    """Device time of each of `calls`, all on one matrix and taking turns in one run, `replays` of them.
 
     With several `inputs` a call's first argument is that many matrices, one above the other. A call
     for whose results the memory is too small is left out; raises torch's OutOfMemoryError
@@ -78,7 +80,7 @@ def time_device(calls: Mapping[Case, Call], inputs: int = 1) -> dict[Case, Timin
             graphs[case] = _capture(call, pairs)
     for graph in graphs.values():
         graph.replay()
-    elapsed_ms = take_turns(graphs, REPLAYS, torch.cuda.synchronize)
+    elapsed_ms = take_turns(graphs, replays, torch.cuda.synchronize)
     return {case: summary(ms, graphs[case].calls) for case, ms in elapsed_ms.items()}
 
 

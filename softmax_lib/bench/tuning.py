@@ -1,7 +1,8 @@
 """The table of designs for this GPU: each line's design against others that differ from it in one thing.
 
-A line is tried on the matrix that it is `like`. The fastest of a round is varied again, until none is
-faster by more than two runs of one design differ.
+A line is tried on the matrix that it is `like`, each design for a moment, and those that come near the
+fastest for as long as anything is timed. The fastest of a round is varied again, until none is faster by
+more than two runs of one design differ.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from torch import Tensor
 
 from softmax_lib.bench import peers
 from softmax_lib.bench.suite import Cell, sample, time_beside_copies
-from softmax_lib.bench.timing import Call
+from softmax_lib.bench.timing import REPLAYS, Call
 from softmax_lib.errors import CompileError, NotAvailable
 from softmax_lib.gpu.facts import gpu_facts, today, versions
 from softmax_lib.gpu.presence import arch_of
@@ -35,6 +36,8 @@ from softmax_lib.source import WARP
 ROUNDS = 4
 GAIN = 1.005
 """A design is better when it is faster than this; less is what two runs of one differ by."""
+NEAR, QUICK_REPLAYS = 1.02, 3
+"""After so many replays those stay in that take at most so many times what the fastest takes."""
 NEARBY = (0.5, 0.75, 1.25, 1.5, 2)
 """Numbers of threads and of blocks are varied by these factors."""
 
@@ -173,7 +176,10 @@ def _try_line(cell: Cell, line: Line, arch: int) -> Trial:
     for _ in range(ROUNDS):
         others = {one for one in variations(best) if is_possible(one, line, cell, arch)} - tried
         tried |= others
-        us, copy_us = _time([best, *others], cell, arch)
+        quick, _ = _time([best, *others], cell, arch, QUICK_REPLAYS)
+        at_most = NEAR * min(quick.values(), default=inf)
+        near = [one for one in others if quick.get(one, inf) <= at_most]
+        us, copy_us = _time([best, *near], cell, arch)
         fastest = _faster(best, us)
         if fastest == best:
             break
@@ -190,7 +196,9 @@ def _faster(design: Design, us: dict[Design, float]) -> Design:
     return fastest if us.get(fastest, inf) * GAIN < us.get(design, inf) else design
 
 
-def _time(designs: Iterable[Design], cell: Cell, arch: int) -> tuple[dict[Design, float], float]:
+def _time(
+    designs: Iterable[Design], cell: Cell, arch: int, replays: int = REPLAYS
+) -> tuple[dict[Design, float], float]:
     """Microseconds of each design that this GPU takes, and of the faster copy, all in one run."""
     task = cell.task
     fitting: dict[Design, Design] = {}
@@ -205,7 +213,8 @@ def _time(designs: Iterable[Design], cell: Cell, arch: int) -> tuple[dict[Design
         with contextlib.suppress(CompileError, NotAvailable):
             calls[design] = _prepare(fitted, task, given)
     del given
-    us, copy_us = time_beside_copies(cell, {repr(design): calls[design] for design in calls})
+    named = {repr(design): calls[design] for design in calls}
+    us, copy_us = time_beside_copies(cell, named, replays)
     return {design: us[repr(design)] for design in calls if repr(design) in us}, copy_us
 
 

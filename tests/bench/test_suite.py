@@ -35,7 +35,7 @@ def cpu(monkeypatch):
     )
     given = []
 
-    def time_device(calls, inputs):
+    def time_device(calls, inputs, replays):
         given.append(inputs)
         x = torch.randn(inputs, 4, 32) if inputs > 1 else torch.randn(4, 32)
         for case, call in calls.items():

@@ -2,13 +2,15 @@
 
 import json
 import re
+from dataclasses import replace
 from math import inf
 
 import pytest
 import torch
 
 from softmax_lib.bench import suite, tuning
-from softmax_lib.bench.tuning import _cell, is_possible, tune, variations
+from softmax_lib.bench.timing import REPLAYS
+from softmax_lib.bench.tuning import QUICK_REPLAYS, _cell, is_possible, tune, variations
 from softmax_lib.cli import main
 from softmax_lib.ops import tables
 from softmax_lib.ops.designs import Design
@@ -51,6 +53,15 @@ def test_no_design_is_tried_that_cannot_hold_the_rows_of_its_line():
     assert not is_possible(line.design, line, cell, 80)  # which has no clusters
 
 
+def test_numbers_of_threads_and_blocks_are_no_powers_of_two_alone():
+    design = Design("cluster", 8, 256, loads="EVICT_LAST", stores="L2")
+    tried = set(variations(design))
+    assert {one.threads for one in tried} >= {128, 192, 256, 320, 384, 512}
+    assert {one.team for one in tried if one.regime == "cluster"} == {4, 6, 8, 10, 12, 16}
+    assert replace(design, loads="PLAIN") in tried
+    assert all(one.threads % 32 == 0 for one in tried)
+
+
 @pytest.fixture
 def made_up(monkeypatch):
     """A GPU with which a design's time depends on how it treats the caches; one has no room for it."""
@@ -60,7 +71,7 @@ def made_up(monkeypatch):
     monkeypatch.setattr(tuning, "gpu_facts", lambda: {"name": "Made Up 1000"})
     speed = {"PLAIN": 3.0, "L2": 1.0, "STREAMING": 2.0}
 
-    def time(designs, cell, arch):
+    def time(designs, cell, arch, replays=REPLAYS):
         if cell.cols == 128:
             raise torch.OutOfMemoryError
         room = [design for design in designs if design.threads < 1024]
@@ -86,11 +97,25 @@ def test_the_fastest_design_is_kept_and_the_table_reads_as_any(made_up):
     assert content["measured_on"] == "Made Up 1000"
 
 
+def test_who_is_far_from_the_fastest_is_timed_for_a_moment_only(made_up, monkeypatch):
+    asked = []
+
+    def time(designs, cell, arch, replays=REPLAYS):
+        asked.append((replays, len(designs)))
+        return {one: 2.0 - (one.stores == "L2") for one in designs}, 0.5
+
+    monkeypatch.setattr(tuning, "_time", time)
+    tune(lambda *told: None)
+    quick, long = asked[:2]
+    assert quick[0] == QUICK_REPLAYS < REPLAYS == long[0]
+    assert 1 < long[1] < quick[1]
+
+
 def test_a_difference_within_the_noise_changes_nothing(made_up, monkeypatch):
     monkeypatch.setattr(
         tuning,
         "_time",
-        lambda designs, cell, arch: (
+        lambda designs, cell, arch, replays=REPLAYS: (
             {one: 1.0 + 0.001 * (one.stores == "PLAIN") for one in designs},
             0.5,
         ),
