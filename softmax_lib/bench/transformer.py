@@ -21,9 +21,7 @@ from softmax_lib.bench.peers import first_line
 from softmax_lib.gpu.facts import busy, gpu_facts, slowed, today, versions
 from softmax_lib.ops.adoption import patch_torch
 from softmax_lib.ops.functional import softmax
-
-OURS, ONE_PASS = "softmax_lib", "softmax_lib in one pass"
-THEIRS, COMPILED = "torch", "torch.compile"
+from softmax_lib.records.models import COMPILED, ONE_PASS, OURS, THEIRS
 
 TEXTS = ((8, 1024, "bfloat16"), (8, 1000, "bfloat16"), (8, 1024, "float32"), (1, 4096, "bfloat16"))
 """Batch, length and dtype of what the model reads."""

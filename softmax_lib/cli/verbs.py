@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from softmax_lib.errors import BadInput, SoftmaxLibError
+from softmax_lib.errors import SoftmaxLibError
 from softmax_lib.launch_options import add_launch_words, is_any_kernel
 
 
@@ -89,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     bench.add_argument("--output", type=Path, metavar="FILE", help="write the JSON there too")
     bench.add_argument(
-        "--keep", action="store_true", help="keep the peers' run where the book's pages look for it"
+        "--keep", action="store_true", help="keep the run where the book's pages look for it"
     )
     tune = verb(
         "tune", _tune, "measure which kernels softmax() should take on this GPU, and keep it"
@@ -240,12 +240,14 @@ def _bench(options: argparse.Namespace) -> int:
     from softmax_lib.bench.suite import run_suite  # which needs torch, and so comes after
     from softmax_lib.bench.transformer import compare
     from softmax_lib.cli.suite_table import print_model, print_suite
+    from softmax_lib.gpu.presence import gpu_name
+    from softmax_lib.records.kept import next_run
 
     suites = {"peers": (run_suite, print_suite), "model": (compare, print_model)}
     measure, show = suites[options.suite]
     paths = [options.output] if options.output else []
     if options.keep:
-        paths.append(_kept(options.suite))
+        paths.append(next_run(options.suite, gpu_name()))
     for path in paths:
         require_writable(path)
     with _parts(options.json) as tell:
@@ -256,15 +258,6 @@ def _bench(options: argparse.Namespace) -> int:
         return _print_json(found)
     show(found)
     return 0
-
-
-def _kept(suite: str) -> Path:
-    from softmax_lib.gpu.presence import gpu_name
-    from softmax_lib.records.contests import next_run
-
-    if suite != "peers":
-        raise BadInput("--keep is for the suite of peers; --output FILE writes any.")
-    return next_run(gpu_name())
 
 
 def _tune(options: argparse.Namespace) -> int:

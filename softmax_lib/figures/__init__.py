@@ -12,6 +12,7 @@ from softmax_lib.figures.gpu_switch import over_records
 from softmax_lib.figures.in_flight import bytes_in_flight
 from softmax_lib.figures.ledger import traffic_ledger
 from softmax_lib.figures.look import Figure
+from softmax_lib.figures.model import in_a_model
 from softmax_lib.figures.roofs import roofline
 from softmax_lib.figures.sweeps import bandwidth_by_cols, time_by_block_size
 from softmax_lib.figures.times import ladder
@@ -23,6 +24,7 @@ __all__ = [
     "bytes_in_flight",
     "crossover",
     "gains",
+    "in_a_model",
     "ladder",
     "over_records",
     "roofline",

@@ -1,20 +1,14 @@
-"""What `softmax-lib bench --suite peers` measured: `softmax()` beside its peers, kept in book/measurements/peers.
-
-A file is one run, <gpu>-<number>.json, as `bench.suite.run_suite` returns it.
-"""
+"""What `softmax-lib bench --suite peers` measured: `softmax()` beside its peers, each run as `bench.suite.run_suite` returns it."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from functools import cache
 from math import nan
-from pathlib import Path
 from statistics import geometric_mean, mean
 from typing import Any
 
-from softmax_lib.errors import BadInput
-from softmax_lib.records.shelf import DEFAULT_GPU, file_stem, folders
+from softmax_lib.records.kept import kept_runs
+from softmax_lib.records.shelf import DEFAULT_GPU
 
 LEVEL = 0.01
 """Who is ahead by more than this in every run is ahead; else we are level."""
@@ -69,41 +63,8 @@ def contests(gpu: str = DEFAULT_GPU) -> list[Contest]:
 
 
 def contest_runs(gpu: str = DEFAULT_GPU) -> list[dict[str, Any]]:
-    """The runs on a GPU, each as it was written. Raises `BadInput`."""
-    for folder in folders():
-        if numbers := _numbers(folder, gpu):
-            return [_read(_path(folder, gpu, number)) for number in numbers]
-    raise BadInput(
-        f"softmax() was not measured beside its peers on a GPU called {gpu}; on such a GPU, "
-        "`softmax-lib bench --keep` does it."
-    )
-
-
-def next_run(gpu: str) -> Path:
-    """Where the next run on a GPU is to be kept, so that `contest_runs` finds it."""
-    folder = folders()[0]
-    return _path(folder, gpu, max(_numbers(folder, gpu), default=0) + 1)
-
-
-def _numbers(folder: Path, gpu: str) -> list[int]:
-    names = (path.stem.rpartition("-") for path in (folder / "peers").glob("*.json"))
-    stem = file_stem(gpu)
-    return sorted(int(number) for name, _, number in names if name == stem and number.isdecimal())
-
-
-def _path(folder: Path, gpu: str, number: int) -> Path:
-    return folder / "peers" / f"{file_stem(gpu)}-{number}.json"
-
-
-@cache
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        for row in content["rows"]:
-            _contest([row])
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise BadInput(f"{path.name} is damaged: {error!r}") from error
-    return content
+    """The runs on a GPU, each as it was written. Raises `BadInput` as `kept_runs` does."""
+    return kept_runs("peers", gpu, lambda run: [_contest([row]) for row in run["rows"]])
 
 
 def _contest(rows: list[dict[str, Any]]) -> Contest:

@@ -72,7 +72,7 @@ def test_runs_are_put_together_by_matrix(shelve):
 
 
 def test_a_gpu_without_a_run_is_told_how_to_make_one():
-    with pytest.raises(BadInput, match="`softmax-lib bench --keep`"):
+    with pytest.raises(BadInput, match="`softmax-lib bench --suite peers --keep`"):
         contests("No Such")
 
 

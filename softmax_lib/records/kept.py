@@ -1,0 +1,58 @@
+"""Runs of `softmax-lib bench` that were kept, each as it was written: a file <suite>/<gpu>-<number>.json
+beside the records.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+from softmax_lib.errors import BadInput
+from softmax_lib.records.shelf import file_stem, folders
+
+Suite = Literal["peers", "model"]
+
+_MEASURED = {"peers": "beside its peers", "model": "in a whole model"}
+
+
+def kept_runs(
+    suite: Suite, gpu: str, check: Callable[[dict[str, Any]], object]
+) -> list[dict[str, Any]]:
+    """Every run of a suite on a GPU, by its record's name or its own, the first one first.
+
+    `check` raises for a run that lacks something. Raises `BadInput` where one does, and where there is none.
+    """
+    for folder in folders():
+        if numbers := _numbers(folder, suite, gpu):
+            return [_read(_path(folder, suite, gpu, number), check) for number in numbers]
+    raise BadInput(
+        f"softmax() was not measured {_MEASURED[suite]} on a GPU called {gpu}; on such a GPU, "
+        f"`softmax-lib bench --suite {suite} --keep` does it."
+    )
+
+
+def next_run(suite: Suite, gpu: str) -> Path:
+    """Where the next run on a GPU is to be kept, so that `kept_runs` finds it."""
+    folder = folders()[0]
+    return _path(folder, suite, gpu, max(_numbers(folder, suite, gpu), default=0) + 1)
+
+
+def _numbers(folder: Path, suite: Suite, gpu: str) -> list[int]:
+    names = (path.stem.rpartition("-") for path in (folder / suite).glob("*.json"))
+    stem = file_stem(gpu)
+    return sorted(int(number) for name, _, number in names if name == stem and number.isdecimal())
+
+
+def _path(folder: Path, suite: Suite, gpu: str, number: int) -> Path:
+    return folder / suite / f"{file_stem(gpu)}-{number}.json"
+
+
+def _read(path: Path, check: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        check(content)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise BadInput(f"{path.name} is damaged: {error!r}") from error
+    return content

@@ -1,0 +1,41 @@
+"""What `softmax-lib bench --suite model` measured: a small transformer with torch's softmax and with ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from softmax_lib.records.kept import kept_runs
+from softmax_lib.records.shelf import DEFAULT_GPU
+
+OURS, ONE_PASS = "softmax_lib", "softmax_lib in one pass"
+THEIRS, COMPILED = "torch", "torch.compile"
+
+
+@dataclass(frozen=True)
+class Text:
+    """What the model read, a batch of texts of one length; tokens per second of every contender, and gains over torch as it is."""
+
+    batch: int
+    length: int
+    dtype: str
+    tokens_per_s: dict[str, int]
+    gain: dict[str, float]
+
+    def __str__(self) -> str:
+        return f"{self.batch} × {self.length} {self.dtype}"
+
+
+def model_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
+    """The newest run on a GPU, as `bench.transformer.compare` returned it. Raises `BadInput` as `kept_runs` does."""
+    return kept_runs("model", gpu, _texts)[-1]
+
+
+def texts(gpu: str = DEFAULT_GPU) -> list[Text]:
+    """All that the model read in that run. Raises `BadInput` as `kept_runs` does."""
+    return _texts(model_run(gpu))
+
+
+def _texts(run: dict[str, Any]) -> list[Text]:
+    fields = ("batch", "length", "dtype", "tokens_per_s", "gain")
+    return [Text(*(row[name] for name in fields)) for row in run["rows"]]
