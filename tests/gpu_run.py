@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from xml.etree import ElementTree
@@ -42,10 +43,14 @@ FAST_SANITIZED = (
     (2, 37, 7), (2, 300, 64),
 )  # fmt: skip
 """Shapes on which `softmax()` is watched along its second dimension: each regime, with edges and without."""
-LARGE_SANITIZED = ((5, 1024), (3, 4096), (3, 16_385), (2, 32_768), (2, 65_536))
+LARGE_SANITIZED = (
+    (2051, 64), (5, 1024), (3, 4096), (3, 16_385), (2, 32_768), (2, 65_536), (17, 262_143),
+)  # fmt: skip
 """Shapes on which it is watched as if they were larger than L2."""
 SANITIZED = (3, 33, 1001, 4099)
 """Row lengths on which foils are watched: less than a float4, a ragged warp, no multiple of 4, several turns."""
+SEVERAL_AT_ONCE = ("-n", str(max(1, (os.cpu_count() or 1) // 2)), "--dist", "worksteal")
+"""Most of the time goes into compiling, which has a core to itself."""
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 
@@ -70,16 +75,20 @@ def count_outcomes(report: Path) -> dict[str, int]:
     return {"passed": passed, "failed": failed, "errors": errors, "skipped": skipped}
 
 
-def run_sanitizer(tool: str) -> int:
-    """Check all sound kernels under one tool of compute-sanitizer; how many errors it reports."""
+def run_sanitizer(tool: str, part: str) -> int:
+    """Check some sound kernels under one tool of compute-sanitizer; how many errors it reports."""
     # initcheck has to see torch's kernels too, which fill the matrices
     ours = [] if tool == "initcheck" else ["--kernel-name", "kernel_substring=softmax_"]
-    command = ["compute-sanitizer", "--tool", tool, *ours, sys.executable, __file__, "sanitized"]
+    command = ["compute-sanitizer", "--tool", tool, *ours, sys.executable, __file__, part]
+    begun = time.monotonic()
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     errors = re.search(r"SUMMARY: (\d+) (errors?|hazards?)", done.stdout)
     if done.returncode or not errors:
-        raise SystemExit(f"compute-sanitizer --tool {tool} did not finish:\n{done.stdout[-3000:]}")
-    print(tool, done.stdout[:2000] if int(errors[1]) else "found nothing")
+        raise RuntimeError(
+            f"compute-sanitizer --tool {tool} did not finish:\n{done.stdout[-3000:]}"
+        )
+    said = done.stdout[:2000] if int(errors[1]) else "found nothing"
+    print(f"{tool}, {part}: {said} in {time.monotonic() - begun:.0f} s", flush=True)
     return int(errors[1])
 
 
@@ -89,15 +98,9 @@ def run_functions(name: str) -> dict[str, int]:
 
 
 def run_gpu_tests(*names: str) -> dict[str, int]:
-    """The tests of these files and folders that need a GPU or its NVRTC."""
-    return run_pytest("--tier", "all", "-m", "gpu or nvrtc", *(f"tests/{name}" for name in names))
-
-
-def run_ops_tests() -> dict[str, int]:
-    """The tests of `softmax()`, a process for each file: the longest one takes some minutes."""
-    files = [f"ops/{path.name}" for path in sorted((TESTS / "ops").glob("test_*.py"))]
-    with ThreadPool(len(files)) as pool:
-        return total(pool.map(run_gpu_tests, files))
+    """The tests of these files and folders that need a GPU or its NVRTC, several at once."""
+    paths = [f"tests/{name}" for name in names]
+    return run_pytest("--tier", "all", "-m", "gpu or nvrtc", *SEVERAL_AT_ONCE, *paths)
 
 
 def total(counts: list[dict[str, int]]) -> dict[str, int]:
@@ -109,21 +112,29 @@ def digest_fast_kernels() -> dict[str, str]:
     return {path.stem: Program(Source.read(path)).digest for path in sorted(FOLDER.glob("*.cu"))}
 
 
-def check_side_by_side() -> dict[str, dict[str, int]]:
-    """CUDA's functions and the sanitizers, which leave most of a machine idle when they run alone."""
-    with ThreadPool(len(FUNCTION_TESTS) + len(TOOLS)) as pool:
-        functions = pool.map_async(run_functions, FUNCTION_TESTS)
-        errors = dict(zip(TOOLS, pool.map(run_sanitizer, TOOLS), strict=True))
-        return {"functions": total(functions.get()), "sanitizer_errors": errors}
+def run_sanitizers() -> dict[str, int]:
+    """Errors that each tool reports."""
+    runs = [(tool, part) for tool in TOOLS for part in PARTS]
+    with ThreadPool(len(runs)) as pool:
+        errors = pool.starmap(run_sanitizer, runs)
+    found = dict.fromkeys(TOOLS, 0)
+    for (tool, _), count in zip(runs, errors, strict=True):
+        found[tool] += count
+    return found
 
 
-def check_sanitized() -> None:
+def run_all_functions() -> dict[str, int]:
+    """The tests of all of CUDA's functions."""
+    with ThreadPool(len(FUNCTION_TESTS)) as pool:
+        return total(pool.map(run_functions, FUNCTION_TESTS))
+
+
+def check_rungs() -> None:
     """What a sanitizer watches: each sound kernel on adversarial rows, rungs of every length, none wrong."""
     for kernel in kernels.values():
         if kernel.flaw is None:
             lengths = SANITIZED if kernel.foil else LENGTHS
             assert check(kernel, device="cuda", lengths=lengths).ok, kernel.name
-    check_fast_kernels()
 
 
 def check_fast_kernels() -> None:
@@ -146,17 +157,25 @@ def check_fast_kernels() -> None:
             torch.testing.assert_close(softmax(few, -1, scale=1, mask=mask), torch.softmax(few, -1))
 
 
+PARTS = {"rungs": check_rungs, "fast": check_fast_kernels}
+"""What is checked under each tool, by what this file is called with."""
+
+
 def main() -> None:
-    """Run all of it, `softmax()` beside the others, and write the summary."""
-    with ThreadPool(1) as pool:
-        ops = pool.apply_async(run_ops_tests)
+    """Run all of it side by side, since most leaves most of a machine idle, and write the summary."""
+    others = [name for name in GPU_TESTS if name != "ops"]
+    with ThreadPool(4) as pool:
+        found = {
+            "pytest": pool.apply_async(run_gpu_tests, others),
+            "functions": pool.apply_async(run_all_functions),
+            "sanitizer_errors": pool.apply_async(run_sanitizers),
+            "ops": pool.apply_async(run_gpu_tests, ("ops",)),
+        }
         summary = {
             "gpu": gpu_facts(),
             "date": today(),
             "software": versions(),
-            "pytest": run_gpu_tests(*(name for name in GPU_TESTS if name != "ops")),
-            **check_side_by_side(),
-            "ops": ops.get(),
+            **{name: one.get() for name, one in found.items()},
             "kernels": {name: kernel.digest for name, kernel in kernels.items()},
             "fast_kernels": digest_fast_kernels(),
         }
@@ -168,7 +187,7 @@ def repeat_ops_tests() -> None:
     summary = json.loads(SUMMARY.read_text(encoding="utf-8"))
     if summary["fast_kernels"] != digest_fast_kernels():
         raise SystemExit("A file of kernels/fast has changed: run all of it.")
-    write(summary | {"ops": run_ops_tests()})
+    write(summary | {"ops": run_gpu_tests("ops")})
 
 
 def write(summary: dict) -> None:
@@ -177,4 +196,4 @@ def write(summary: dict) -> None:
 
 
 if __name__ == "__main__":
-    {"sanitized": check_sanitized, "ops": repeat_ops_tests}.get(sys.argv[-1], main)()
+    (PARTS | {"ops": repeat_ops_tests}).get(sys.argv[-1], main)()

@@ -118,16 +118,17 @@ def _write_design(design: Design, line: dict[str, Any]) -> None:
 
 
 def variations(design: Design) -> Iterator[Design]:
-    """Designs that differ in one thing: caches, threads, what a thread holds, blocks, regime."""
+    """Designs that differ in one thing: caches, threads and what each holds, blocks, regime."""
     threads, team = design.threads, design.team
     for loads in ("PLAIN", "EVICT_LAST"):
         yield replace(design, loads=loads)
     for stores in ("PLAIN", "L2", "STREAMING"):
         yield replace(design, stores=stores)
-    for registers, shared in ((8, 0), (16, 0), (8, 8)):
-        yield replace(design, registers=registers, shared=shared)
-    for factor in NEARBY:
-        yield replace(design, threads=_warps(factor * threads))
+    for factor in (1, *NEARBY):
+        others = replace(design, threads=_warps(factor * threads))
+        yield others
+        for registers, shared in ((8, 0), (16, 0), (8, 8)):
+            yield replace(others, registers=registers, shared=shared)
     if design.regime != "block":
         for other in (round(factor * team) for factor in NEARBY):
             yield replace(design, team=other)
