@@ -1,9 +1,9 @@
 """Check everything that needs a GPU and write the summary, tests/gpu_run.json: `python tests/gpu_run.py`.
 
 Runs the tests marked `gpu`, the compilations with that machine's NVRTC, and every kernel without a
-flaw under each tool of compute-sanitizer. A test without a GPU then asserts that no kernel has changed since
-(test_gpu_run.py). Wants two GPUs: with one, the tests of the second are counted as skipped. Where no kernel
-has changed since, `python tests/gpu_run.py ops` repeats the tests of `softmax()` alone.
+flaw under each tool of compute-sanitizer; needs pytest-xdist. A test without a GPU then asserts that no kernel
+has changed since (test_gpu_run.py). Wants two GPUs: with one, the tests of the second are counted as skipped.
+Where no kernel has changed since, `python tests/gpu_run.py ops` repeats the tests of `softmax()` alone.
 """
 
 import json
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import product
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from xml.etree import ElementTree
@@ -50,7 +51,7 @@ LARGE_SANITIZED = (
 SANITIZED = (3, 33, 1001, 4099)
 """Row lengths on which foils are watched: less than a float4, a ragged warp, no multiple of 4, several turns."""
 SEVERAL_AT_ONCE = ("-n", str(max(1, (os.cpu_count() or 1) // 2)), "--dist", "worksteal")
-"""Most of the time goes into compiling, which has a core to itself."""
+"""For pytest-xdist: half of the cores, since several such runs go side by side."""
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 
@@ -92,19 +93,16 @@ def run_sanitizer(tool: str, part: str) -> int:
     return int(errors[1])
 
 
-def run_functions(name: str) -> dict[str, int]:
-    """The tests of some of CUDA's functions, with the functions on the GPU."""
-    return run_pytest("--tier", "all", f"tests/emulator/test_{name}.py", FUNCTIONS_ON="cuda")
+def run_functions() -> dict[str, int]:
+    """The tests of CUDA's functions, with the functions on the GPU."""
+    paths = [f"tests/emulator/test_{name}.py" for name in FUNCTION_TESTS]
+    return run_pytest("--tier", "all", *SEVERAL_AT_ONCE, *paths, FUNCTIONS_ON="cuda")
 
 
 def run_gpu_tests(*names: str) -> dict[str, int]:
     """The tests of these files and folders that need a GPU or its NVRTC, several at once."""
     paths = [f"tests/{name}" for name in names]
     return run_pytest("--tier", "all", "-m", "gpu or nvrtc", *SEVERAL_AT_ONCE, *paths)
-
-
-def total(counts: list[dict[str, int]]) -> dict[str, int]:
-    return {outcome: sum(one[outcome] for one in counts) for outcome in counts[0]}
 
 
 def digest_fast_kernels() -> dict[str, str]:
@@ -114,19 +112,10 @@ def digest_fast_kernels() -> dict[str, str]:
 
 def run_sanitizers() -> dict[str, int]:
     """Errors that each tool reports."""
-    runs = [(tool, part) for tool in TOOLS for part in PARTS]
+    runs = list(product(TOOLS, PARTS))
     with ThreadPool(len(runs)) as pool:
-        errors = pool.starmap(run_sanitizer, runs)
-    found = dict.fromkeys(TOOLS, 0)
-    for (tool, _), count in zip(runs, errors, strict=True):
-        found[tool] += count
-    return found
-
-
-def run_all_functions() -> dict[str, int]:
-    """The tests of all of CUDA's functions."""
-    with ThreadPool(len(FUNCTION_TESTS)) as pool:
-        return total(pool.map(run_functions, FUNCTION_TESTS))
+        errors = dict(zip(runs, pool.starmap(run_sanitizer, runs), strict=True))
+    return {tool: sum(errors[tool, part] for part in PARTS) for tool in TOOLS}
 
 
 def check_rungs() -> None:
@@ -167,7 +156,7 @@ def main() -> None:
     with ThreadPool(4) as pool:
         found = {
             "pytest": pool.apply_async(run_gpu_tests, others),
-            "functions": pool.apply_async(run_all_functions),
+            "functions": pool.apply_async(run_functions),
             "sanitizer_errors": pool.apply_async(run_sanitizers),
             "ops": pool.apply_async(run_gpu_tests, ("ops",)),
         }

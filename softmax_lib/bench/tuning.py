@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
+from itertools import product
 from math import inf
 from typing import Any, cast
 
@@ -124,11 +125,9 @@ def variations(design: Design) -> Iterator[Design]:
         yield replace(design, loads=loads)
     for stores in ("PLAIN", "L2", "STREAMING"):
         yield replace(design, stores=stores)
-    for factor in (1, *NEARBY):
-        others = replace(design, threads=_warps(factor * threads))
-        yield others
-        for registers, shared in ((8, 0), (16, 0), (8, 8)):
-            yield replace(others, registers=registers, shared=shared)
+    held = ((design.registers, design.shared), (8, 0), (16, 0), (8, 8))
+    for factor, (registers, shared) in product((1, *NEARBY), held):
+        yield replace(design, threads=_warps(factor * threads), registers=registers, shared=shared)
     if design.regime != "block":
         for other in (round(factor * team) for factor in NEARBY):
             yield replace(design, team=other)

@@ -64,7 +64,7 @@ def test_numbers_of_threads_and_blocks_are_no_powers_of_two_alone():
 
 @pytest.fixture
 def made_up(monkeypatch):
-    """A GPU with which a design's time depends on how it treats the caches; one has no room for it."""
+    """A GPU with which a design's time depends on how it treats the caches; it has no room for grids."""
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     monkeypatch.setattr(tuning, "arch_of", lambda device: 80)
