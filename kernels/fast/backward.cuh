@@ -39,9 +39,10 @@ struct Backward {
 #pragma unroll
         for (int i = 0; i < REGISTERS; i++) {
             long long at = share.first + (long long)share.at(i) * N;
-            Held nothing = {{0, 0, 0, 0}};
-            held_y[i] = load_if<LOADS>(share.has(i), y, at, true, nothing);
-            held_g[i] = load_if<LOADS>(share.has(i), g, at, g_aligned, nothing);
+            held_y[i] = held_g[i] = {{0, 0, 0, 0}};
+            if (LOADS == PLAIN && !share.has(i)) continue;  // y and g in turns
+            held_y[i] = load_if<LOADS>(share.has(i), y, at, true, held_y[i]);
+            held_g[i] = load_if<LOADS>(share.has(i), g, at, g_aligned, held_g[i]);
         }
     }
 
