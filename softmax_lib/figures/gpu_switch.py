@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from softmax_lib.errors import SoftmaxLibError
+from softmax_lib.records.kept import Suite, gpus_with_runs
 from softmax_lib.records.shelf import readable
 from softmax_lib.widgets.views import View, view
 
@@ -21,17 +22,21 @@ def over_records(
     *,
     axes: Mapping[str, Sequence[Any]] = MappingProxyType({}),
     start: Sequence[Any] | None = None,
+    runs: Suite | None = None,
     **wanted: Any,
 ) -> View | Explorer:
     """`draw(gpu=..., **wanted)` for each GPU with a record, and a slider over them where there are several.
 
     `draw` gives what `views.view` takes: `over_records(roofline, highlight="naive")`. Each of `axes`,
-    {argument of `draw`: options}, is a slider more, at first at the option in `start`. Where `draw`
-    raises one of this package's errors, its sentence stands alone: a view of another GPU would mislead.
+    {argument of `draw`: options}, is a slider more, at first at the option in `start`. With `runs` the
+    GPUs on which that suite of `softmax-lib bench` was kept are there too. Where `draw` raises one of
+    this package's errors, its sentence stands alone: a view of another GPU would mislead.
     Raises `BadInput` when the book's own record cannot be read, for an axis without options, and for
     a `start` that is none of them.
     """
-    gpus = list(readable())
+    books, *others = readable()
+    timed = gpus_with_runs(runs) if runs else []
+    gpus = [books, *sorted({*others, *timed} - {books})]
 
     def show(gpu: str, *options: Any) -> Any:
         try:

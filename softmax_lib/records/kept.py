@@ -4,6 +4,7 @@ beside the records.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +32,20 @@ def kept_runs(
         f"softmax() was not measured {_MEASURED[suite]} on a GPU called {gpu}; on such a GPU, "
         f"`softmax-lib bench --suite {suite} --keep` does it."
     )
+
+
+def gpus_with_runs(suite: Suite) -> list[str]:
+    """Names of the GPUs on which a suite's runs were kept, but of runs that cannot be read."""
+    names = (
+        path.stem.rpartition("-")
+        for folder in folders()
+        for path in (folder / suite).glob("*.json")
+    )
+    found = []
+    for stem in sorted({name for name, _, number in names if number.isdecimal()}):
+        with contextlib.suppress(BadInput):
+            found.append(kept_runs(suite, stem, lambda run: run["gpu"]["name"])[-1]["gpu"]["name"])
+    return found
 
 
 def next_run(suite: Suite, gpu: str) -> Path:

@@ -122,7 +122,7 @@ def test_softmax_beside_its_peers_says_who_is_where_and_by_which_runs():
         assert f"{verdict} on {sum(one.verdict == verdict for one in found)}" in told
     assert f"2 runs on NVIDIA H200, {contest_runs()[0]['date']}" in told
     assert f"{mean_gain(found):.2f} times as fast as the best peer" in told
-    assert "8192 × 50257 float32 0.98, Liger 0.5" in figure.alt
+    assert "8192 × 50257 float32 1.01, Liger 0.5" in figure.alt
     assert len(figure.axes[0].get_yticks()) == len(found)
     with pytest.raises(BadInput, match="was not measured beside its peers"):
         figures.beside_peers(gpu="tesla-t4")

@@ -1,7 +1,7 @@
 """`over_records`: the view alone beside one record, and a slider over GPUs beside several."""
 
 import pytest
-from sample_records import content, of_another_gpu, write
+from sample_records import content, of_another_gpu, run_of_another_gpu, write
 
 from softmax_lib import figures, recorded
 from softmax_lib.errors import BadInput
@@ -72,6 +72,16 @@ def test_what_a_record_lacks_is_a_sentence_and_no_view_of_another_gpu():
     assert shown(explored)[L4,] == (
         '<p class="worklog-note" role="status">Nothing was recorded in bfloat16 on NVIDIA L4.</p>'
     )
+
+
+@pytest.mark.usefixtures("an_l4")
+def test_runs_bring_the_gpus_that_have_no_record(own):
+    run = {**run_of_another_gpu(), "gpu": {"name": "Tesla T4"}}
+    write(own / "peers" / "tesla-t4-1.json", run)
+    explored = over_records(figures.beside_peers, runs="peers")
+    assert [name for name, _ in explored.sliders["GPU"].options][-2:] == [L4, "Tesla T4"]
+    assert "on Tesla T4" in shown(explored)["Tesla T4",]
+    assert "was not measured beside its peers" in shown(explored)[L4,]
 
 
 @pytest.mark.usefixtures("own")

@@ -8,6 +8,7 @@ import pytest
 from softmax_lib.bench.suite import cells
 from softmax_lib.errors import BadInput
 from softmax_lib.records.contests import contest_runs, contests, mean_gain
+from softmax_lib.records.kept import gpus_with_runs
 
 
 def row(ours_us, peers, direction="forward"):
@@ -74,6 +75,19 @@ def test_runs_are_put_together_by_matrix(shelve):
 def test_a_gpu_without_a_run_is_told_how_to_make_one():
     with pytest.raises(BadInput, match="`softmax-lib bench --suite peers --keep`"):
         contests("No Such")
+
+
+def test_gpus_with_runs_are_found_but_damaged_ones(shelve, tmp_path):
+    shelve([row(1.0, {})], [row(1.0, {})])
+    folder = tmp_path / "softmax_lib" / "measurements" / "peers"
+    named = {"gpu": {"name": "Tesla T4"}, "rows": []}
+    (folder / "tesla-t4-10.json").write_text(json.dumps(named))
+    (folder / "tesla-t4-old.json").write_text("no run")
+    (folder / "nvidia-l4-1.json").write_text("{")
+    found = gpus_with_runs("peers")
+    assert "Tesla T4" in found
+    assert "NVIDIA H200" in found
+    assert not any("L4" in name or "l4" in name for name in found)
 
 
 def test_a_damaged_run_is_told_by_name(tmp_path, monkeypatch):
