@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from softmax_lib.figures.look import BLUE, GREY, VERMILION, Figure, drawn, finish, legend, start
 from softmax_lib.records.contests import Contest, contest_runs, contests, mean_gain
 from softmax_lib.records.measurement import LABELS, versions_of
 from softmax_lib.records.shelf import DEFAULT_GPU
+
+_PEER: dict[str, Any] = {"color": GREY, "markerfacecolor": "none", "markersize": 9, "zorder": 3}
+"""A ring around our mark where both are at one place."""
 
 
 @drawn
@@ -25,12 +29,12 @@ def beside_peers(*, gpu: str = DEFAULT_GPU) -> Figure:
         color = VERMILION if one.verdict == "behind" else BLUE
         if one.peer_share is not None:
             axes.plot([one.peer_share, ours], [at, at], color=color, alpha=0.5)
-            axes.plot(one.peer_share, at, "o", color=GREY, markerfacecolor="white")
+            axes.plot(one.peer_share, at, "o", **_PEER)
         axes.plot(ours, at, "D", color=color)
     axes.plot([], [], "D", color=BLUE, label="softmax()")
     if any(one.verdict == "behind" for one in found):
         axes.plot([], [], "D", color=VERMILION, label="softmax(), behind")
-    axes.plot([], [], "o", color=GREY, markerfacecolor="white", label="the best peer")
+    axes.plot([], [], "o", **_PEER, label="the best peer")
     axes.axvline(1, color=GREY, linestyle=":", label="a copy")
     axes.set_yticks(range(len(found)), [_short(one) for one in found], fontsize=9.5)
     axes.set_ylim(len(found) - 0.4, -0.6)

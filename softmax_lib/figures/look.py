@@ -40,7 +40,8 @@ _STYLE: Any = {
 _RUNG_COLORS = (VERMILION, ORANGE, SKY, BLUE, GREEN, PURPLE)
 _RUNG_MARKERS = "osv^DP*Xph<>"
 _PEER_COLORS = (INK, GREY, VERMILION, BLUE, GREEN)
-_PEER_MARKERS = "os^vD"
+_PEER_MARKERS = "os^vDPX"
+"""More than there are colours, and so a peer has one of the two for itself."""
 
 
 @contextmanager

@@ -319,18 +319,24 @@ def test_softmax_is_near_a_copy_but_on_small_matrices():
 
 
 def test_softmax_on_an_h100_loses_three():
-    """With the H200's table an H100 is behind the best peer on three matrices, by less than a twentieth."""
+    """With the H200's table an H100 is behind the best peer on three matrices, by less than a twentieth.
+
+    It is of the same generation, and its copies of large matrices take longer.
+    """
     behind = [one for one in beside_peers(H100) if one.verdict == "behind"]
     assert len(behind) == 3
     assert min(min(one.gains) for one in behind) > 0.95
-    assert all(run["gpu"]["compute_capability"] == "9.0" for run in contest_runs(H100))
+    (h100, *_), (h200, *_) = contest_runs(H100), contest_runs()
+    assert h100["gpu"]["compute_capability"] == h200["gpu"]["compute_capability"]
+    for theirs, ours in zip(h100["rows"], h200["rows"], strict=True):
+        assert theirs["copy_us"] > (1.3 if ours["copy_us"] > 20 else 1) * ours["copy_us"]
 
 
 def test_patching_a_model_gains():
-    """patch_torch() makes the model between a thirtieth and a quarter faster."""
+    """patch_torch() makes the model between a twenty-fifth and a quarter faster."""
     gains = [text.gain[OURS] for text in texts()]
     assert len(gains) >= 4
-    assert 1 + 1 / 30 < min(gains) < max(gains) < 1.25
+    assert 1 + 1 / 25 < min(gains) < max(gains) < 1.25
 
 
 def test_one_pass_gains_more():
@@ -341,7 +347,8 @@ def test_one_pass_gains_more():
 
 
 def test_compile_leads_in_bfloat16():
-    """torch.compile is ahead of one pass on each text in bfloat16, and on none in float32."""
+    """torch.compile is ahead of one pass on each text in bfloat16, and ties with it in float32."""
     for text in texts():
-        assert (text.gain[COMPILED] > TIE * text.gain[ONE_PASS]) == (text.dtype == "bfloat16")
+        lead = text.gain[COMPILED] / text.gain[ONE_PASS]
+        assert lead > TIE if text.dtype == "bfloat16" else 1 / TIE < lead < TIE
     assert {text.dtype for text in texts()} == {"bfloat16", "float32"}

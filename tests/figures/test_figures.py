@@ -301,6 +301,7 @@ def test_more_peers_than_colours_can_be_drawn(monkeypatch):
     many = tuple(f"peer {number}" for number in range(12))
     monkeypatch.setattr(look, "PEERS", many)
     assert [look.mark(name)["linestyle"] for name in many] == ["--"] * 12
+    assert len({(look.mark(name)["color"], look.mark(name)["marker"]) for name in many}) == 12
 
 
 def test_sizes_are_short_only_where_they_are_round():
