@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
@@ -138,11 +139,6 @@ def check_fast_kernels() -> None:
     check_large(LARGE_SANITIZED)
 
 
-def check_packed_clusters() -> None:
-    """What a sanitizer watches of clusters of which a multiprocessor has several blocks."""
-    check_large(PACKED_SANITIZED)
-
-
 def check_large(shapes: Sequence[tuple[int, ...]]) -> None:
     """Check `softmax()` as if each matrix were larger than L2."""
     from softmax_lib.ops import designs
@@ -168,7 +164,11 @@ def check_softmax(shapes: Sequence[tuple[int, ...]]) -> None:
             torch.testing.assert_close(softmax(few, -1, scale=1, mask=mask), torch.softmax(few, -1))
 
 
-PARTS = {"rungs": check_rungs, "fast": check_fast_kernels, "packed": check_packed_clusters}
+PARTS = {
+    "rungs": check_rungs,
+    "fast": check_fast_kernels,
+    "packed": partial(check_large, PACKED_SANITIZED),
+}
 """What is checked under each tool, by what this file is called with."""
 
 

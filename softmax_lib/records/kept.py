@@ -36,13 +36,9 @@ def kept_runs(
 
 def gpus_with_runs(suite: Suite) -> list[str]:
     """Names of the GPUs on which a suite's runs were kept, but of runs that cannot be read."""
-    names = (
-        path.stem.rpartition("-")
-        for folder in folders()
-        for path in (folder / suite).glob("*.json")
-    )
+    stems = {stem for folder in folders() for stem, _ in _kept(folder, suite)}
     found = []
-    for stem in sorted({name for name, _, number in names if number.isdecimal()}):
+    for stem in sorted(stems):
         with contextlib.suppress(BadInput):
             found.append(kept_runs(suite, stem, lambda run: run["gpu"]["name"])[-1]["gpu"]["name"])
     return found
@@ -55,9 +51,14 @@ def next_run(suite: Suite, gpu: str) -> Path:
 
 
 def _numbers(folder: Path, suite: Suite, gpu: str) -> list[int]:
+    wanted = file_stem(gpu)
+    return sorted(number for stem, number in _kept(folder, suite) if stem == wanted)
+
+
+def _kept(folder: Path, suite: Suite) -> list[tuple[str, int]]:
+    """Stem of the GPU's name and number of each run in a folder."""
     names = (path.stem.rpartition("-") for path in (folder / suite).glob("*.json"))
-    stem = file_stem(gpu)
-    return sorted(int(number) for name, _, number in names if name == stem and number.isdecimal())
+    return [(stem, int(number)) for stem, _, number in names if number.isdecimal()]
 
 
 def _path(folder: Path, suite: Suite, gpu: str, number: int) -> Path:
