@@ -14,6 +14,7 @@ from .ops.functional import log_softmax as log_softmax
 from .ops.functional import softmax as softmax
 from .ops.modules import LogSoftmax as LogSoftmax
 from .ops.modules import Softmax as Softmax
+from .ops.topk import softmax_topk as softmax_topk
 from .records.shelf import recorded as recorded
 from .registry import kernels as kernels
 from .widgets.questions import predict as predict

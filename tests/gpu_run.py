@@ -50,6 +50,15 @@ LARGE_SANITIZED = ((2051, 64), (5, 1024), (3, 4096), (3, 16_385), (2, 32_768), (
 """Shapes on which it is watched as if they were larger than L2."""
 PACKED_SANITIZED = ((17, 262_143),)
 """The same, where two blocks of a cluster of more than 8 share a multiprocessor."""
+TOPK_SANITIZED = (
+    (5, 100, 8),
+    (5, 101, 30),
+    (3, 5001, 5),
+    (600, 1500, 40),
+    (2, 40_003, 128),
+    (3, 250_000, 20),
+)
+"""Rows, lengths and k on which `softmax_topk()` is watched: short rows, a warp each, a block each, several blocks each."""
 SANITIZED = (3, 33, 1001, 4099)
 """Row lengths on which foils are watched: less than a float4, a ragged warp, no multiple of 4, several turns."""
 SEVERAL_AT_ONCE = ("-n", str(max(1, (os.cpu_count() or 1) // 2)), "--dist", "worksteal")
@@ -164,9 +173,23 @@ def check_softmax(shapes: Sequence[tuple[int, ...]]) -> None:
             torch.testing.assert_close(softmax(few, -1, scale=1, mask=mask), torch.softmax(few, -1))
 
 
+def check_topk() -> None:
+    """What a sanitizer watches of `softmax_topk()`."""
+    import torch
+
+    from softmax_lib import softmax_topk
+
+    for rows, cols, k in TOPK_SANITIZED:
+        for dtype in (torch.float32, torch.bfloat16):
+            x = torch.randn(rows, cols, device="cuda").to(dtype)
+            order = torch.sort(x, dim=-1, descending=True, stable=True)[1]
+            assert torch.equal(softmax_topk(x, k).indices, order[:, :k])
+
+
 PARTS = {
     "rungs": check_rungs,
     "fast": check_fast_kernels,
+    "topk": check_topk,
     "packed": partial(check_large, PACKED_SANITIZED),
 }
 """What is checked under each tool, by what this file is called with."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import nan
 from statistics import geometric_mean
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -23,6 +23,7 @@ from softmax_lib.ops.operators import gradient_into
 from softmax_lib.records.measurement import PEERS, Case
 
 OURS = "softmax_lib"
+AnyCell = TypeVar("AnyCell")
 
 PROTOCOL = (
     "Microseconds of one call: median of CUDA graph replays, L2 cold; every contender of a cell takes "
@@ -71,27 +72,34 @@ def run_suite(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
     direction; `skipped` says who is missing or refuses what. `progress` hears a label, how many cells
     are done, and how many there are. Raises `NotAvailable` where the kernels cannot be compiled.
     """
+    found = run_cells(list(cells()), time_cell, progress)
+    found["gain"] = {
+        direction: round(geometric_mean_of_gains(of), 4)
+        for direction in ("forward", "backward")
+        if (of := [row for row in found["rows"] if row["direction"] == direction])
+    }
+    return {"protocol": PROTOCOL, **found}
+
+
+def run_cells(
+    todo: Sequence[AnyCell],
+    time_one: Callable[[AnyCell, dict[str, str]], dict[str, Any]],
+    progress: Callable[[str, int, int], None],
+) -> dict[str, Any]:
+    """A row for each cell that the memory is large enough for, who was skipped, and where it was measured."""
     skipped: dict[str, str] = {}
     rows, notes = [], [*busy(), *slowed()]
-    todo = list(cells())
     for done, cell in enumerate(todo):
         progress(str(cell), done, len(todo))
         try:
-            rows.append(time_cell(cell, skipped))
+            rows.append(time_one(cell, skipped))
         except torch.OutOfMemoryError:
             skipped[str(cell)] = TOO_LARGE
         notes += [told for told in slowed() if told not in notes]
         torch.cuda.empty_cache()
     progress("done", len(todo), len(todo))
-    gain = {
-        direction: round(geometric_mean_of_gains(of), 4)
-        for direction in ("forward", "backward")
-        if (of := [row for row in rows if row["direction"] == direction])
-    }
-    return {
-        "gpu": gpu_facts(), "date": today(), "software": versions(), "protocol": PROTOCOL, "rows": rows, "gain": gain,
-        "skipped": skipped, "notes": notes,
-    }  # fmt: skip
+    where = {"gpu": gpu_facts(), "date": today(), "software": versions()}
+    return {**where, "rows": rows, "skipped": skipped, "notes": notes}
 
 
 def time_cell(cell: Cell, skipped: dict[str, str]) -> dict[str, Any]:

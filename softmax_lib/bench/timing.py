@@ -170,6 +170,12 @@ def _fill(x: Tensor, data: Data) -> Tensor:
     if data == "masked":
         mask = torch.empty(x.shape, device="cuda", dtype=torch.bool)
         x.masked_fill_(mask.bernoulli_(0.5, generator=seeded), -torch.inf)
+    elif data in ("ascending", "descending"):
+        x.copy_(torch.sort(x, dim=-1, descending=data == "descending")[0])
+    elif data == "equal":
+        x.fill_(1)
+    elif data == "in steps":
+        x.sigmoid_().add_(torch.arange(x.shape[-1], device="cuda") // 512)
     return x
 
 
@@ -182,8 +188,8 @@ class _Pairs:
         count = pairs_needed(case.matrix_bytes * (inputs + 1) // 2, l2_bytes, case.l2)
         stride = -(-case.matrix_bytes // 512) * 512 // dtype.itemsize
         self._all = torch.empty(inputs + 1, count, stride, device="cuda", dtype=dtype)
-        _fill(self._all[:-1], case.data)
         matrices = self._all[:, :, : case.rows * case.cols].unflatten(2, case.shape)
+        _fill(matrices[:-1], case.data)
         self.ys = list(matrices[-1])
         self.xs = list(matrices[0] if inputs == 1 else matrices[:-1].transpose(0, 1))
 

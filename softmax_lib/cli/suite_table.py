@@ -31,10 +31,29 @@ def print_suite(found: dict[str, Any]) -> None:
 def _cell(row: dict[str, Any]) -> tuple[str, ...]:
     share = f"{row['copy_us'] / row['ours_us']:.0%}" if row["direction"] == "forward" else ""
     ours = f"{row['ours_us']:.2f}"
+    return ours, share, *_best(row)
+
+
+def _best(row: dict[str, Any]) -> tuple[str, ...]:
+    """The best peer, its time, and our gain over it."""
     if not row["peers"]:
-        return ours, share, "none"
+        return ("none",)
     name, best = min(row["peers"].items(), key=lambda one: one[1])
-    return ours, share, name, f"{best:.2f}", f"{best / row['ours_us']:.3f}"
+    return name, f"{best:.2f}", f"{best / row['ours_us']:.3f}"
+
+
+def print_topk(found: dict[str, Any]) -> None:
+    """A line per cell: our time, its share of the speed at which a copy reads, the best peer and our gain."""
+    console = Console()
+    title = f"softmax_topk() on {found['gpu']['name']}, {found['date']}; times in microseconds"
+    table = _table(title, "rows, first", "ours", "of reading", "best peer", "its time", "gain")
+    for row in found["rows"]:
+        data = "" if row["data"] == "normal" else f" {row['data']}"
+        name = f"{row['rows']}x{row['cols']} {row['dtype']}{data}, {row['k']}"
+        read = f"{row['copy_us'] / 2 / row['ours_us']:.0%}"
+        table.add_row(name, f"{row['ours_us']:.2f}", read, *_best(row))
+    console.print(table)
+    _print_remarks(console, found)
 
 
 def print_model(found: dict[str, Any]) -> None:

@@ -83,9 +83,10 @@ def _parser() -> argparse.ArgumentParser:
     bench = verb("bench", _bench, "softmax() beside the softmaxes of others on this GPU")
     bench.add_argument(
         "--suite",
-        choices=("peers", "model"),
+        choices=("peers", "model", "topk"),
         default="peers",
-        help="every peer installed here, matrix by matrix; or a small transformer with torch's and ours",
+        help="every peer installed here, matrix by matrix; a small transformer with torch's softmax and "
+        "ours; or softmax_topk() beside torch's",
     )
     bench.add_argument("--output", type=Path, metavar="FILE", help="write the JSON there too")
     bench.add_argument(
@@ -238,12 +239,17 @@ def _bench(options: argparse.Namespace) -> int:
 
     choose_device("cuda")
     from softmax_lib.bench.suite import run_suite  # which needs torch, and so comes after
+    from softmax_lib.bench.topk import run_topk
     from softmax_lib.bench.transformer import compare
-    from softmax_lib.cli.suite_table import print_model, print_suite
+    from softmax_lib.cli.suite_table import print_model, print_suite, print_topk
     from softmax_lib.gpu.presence import gpu_name
     from softmax_lib.records.kept import next_run
 
-    suites = {"peers": (run_suite, print_suite), "model": (compare, print_model)}
+    suites = {
+        "peers": (run_suite, print_suite),
+        "model": (compare, print_model),
+        "topk": (run_topk, print_topk),
+    }
     measure, show = suites[options.suite]
     paths = [options.output] if options.output else []
     if options.keep:

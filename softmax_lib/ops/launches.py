@@ -187,7 +187,7 @@ def _prepare_grid(
         ctypes.c_size_t(design.shared_bytes),
     )
     require(status, "prepare a kernel")
-    at_once = a_multiprocessor.value * _multiprocessors(device) // design.team
+    at_once = a_multiprocessor.value * multiprocessors(device) // design.team
     if not at_once:
         return None
     blocks = design.blocks(min(rows, at_once))
@@ -198,7 +198,8 @@ def _prepare_grid(
 
 
 @cache
-def _multiprocessors(device: int) -> int:
+def multiprocessors(device: int) -> int:
+    """Of a GPU."""
     return torch.cuda.get_device_properties(device).multi_processor_count
 
 

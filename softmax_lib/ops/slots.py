@@ -1,6 +1,7 @@
-"""Memory by which the blocks of kernels/fast/grid.cu write to each other.
+"""Memory by which the blocks of kernels/fast/grid.cu write to each other, and those of topk.cu count each other.
 
-A slot has 16 bytes and begins as zeros; kernels count their turns in it and never reset it. Launches
+A slot has 16 bytes and begins as zeros; kernels count their turns in it and never reset it, or
+leave zeros. Launches
 on one stream follow one another and share their slots; so do those that are captured into one graph
 from one stream. A graph may run beside any other launch, and has slots of its own.
 """
@@ -18,6 +19,8 @@ from softmax_lib.gpu.driver_api import driver, require
 SLOT_BYTES = 16
 SETS = 2
 """Sets of slots that a row's blocks use by turns."""
+COUNTERS = 0
+"""What stands for the blocks to a row where a launch keeps counters in its slots, zeros at its end."""
 BLOCKS_AT_ONCE = 16384
 """More blocks than any GPU runs at once."""
 RESERVED_BYTES = 4 << 20

@@ -13,9 +13,13 @@ from typing import Any, Literal
 from softmax_lib.errors import BadInput
 from softmax_lib.records.shelf import file_stem, folders
 
-Suite = Literal["peers", "model"]
+Suite = Literal["peers", "model", "topk"]
 
-_MEASURED = {"peers": "beside its peers", "model": "in a whole model"}
+_MEASURED = {
+    "peers": "softmax() was not measured beside its peers",
+    "model": "softmax() was not measured in a whole model",
+    "topk": "softmax_topk() was not measured beside its peers",
+}
 
 
 def kept_runs(
@@ -29,7 +33,7 @@ def kept_runs(
         if numbers := _numbers(folder, suite, gpu):
             return [_read(_path(folder, suite, gpu, number), check) for number in numbers]
     raise BadInput(
-        f"softmax() was not measured {_MEASURED[suite]} on a GPU called {gpu}; on such a GPU, "
+        f"{_MEASURED[suite]} on a GPU called {gpu}; on such a GPU, "
         f"`softmax-lib bench --suite {suite} --keep` does it."
     )
 

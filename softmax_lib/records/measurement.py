@@ -9,8 +9,9 @@ from typing import Literal, get_args
 from softmax_lib.errors import BadInput
 
 L2 = Literal["cold", "hot"]
-Data = Literal["normal", "spread", "masked"]
-"""What the matrix holds: normal noise, the same times 60, or noise of which half is -inf."""
+Data = Literal["normal", "spread", "masked", "ascending", "descending", "equal", "in steps"]
+"""What the matrix holds: normal noise, the same times 60, or of which half is -inf; the same with its rows sorted;
+one number; or numbers that rise every 512 of a row and have no order among those."""
 
 ITEM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 """Bytes of an element, by the dtypes that records know."""

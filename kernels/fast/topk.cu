@@ -1,0 +1,294 @@
+// softmax_topk: a warp streams its part of a row once, past the k best so far; then the parts meet.
+//   x        (rows, cols), with a stride between its rows, in numbers
+//   values   (rows, k): the softmax of the k first    indices   (rows, k): their places
+//   pairs, lists, arrived   (rows, teams, WARPS), (rows, teams, k), (rows): by which a row's blocks
+//            meet; arrived is zeros at first and at the end. One team uses none of them
+//   grid     teams blocks for every BLOCK / 32 / WARPS rows
+//   block    BLOCK threads, WARPS * 32 of them to a row
+//   shared   the waiting keys of each warp    needs   1 <= k <= 32 * DEEP, k <= cols < 2^32
+//   traffic  x read once, k values and indices written
+#include "topk.cuh"
+
+// What a warp reads in one turn, CHUNKS chunks a lane.
+template <typename In, int CHUNKS> struct Tile {
+    using Held = Chunk<In>;
+    static constexpr int N = Held::NUMBERS;
+    Held held[CHUNKS];
+
+    __device__ void load(const In* from, int chunks, int lane) {
+        if (chunks >= CHUNKS * WARP) {
+#pragma unroll
+            for (int i = 0; i < CHUNKS; i++) held[i] = ::load(from + i * WARP * N, true);
+        } else {
+#pragma unroll
+            for (int i = 0; i < CHUNKS; i++)
+                held[i] = load_if<PLAIN>(i * WARP + lane < chunks, from, i * WARP * N, true,
+                                         Held::lowest());
+        }
+    }
+
+    // Of a lane's own numbers in a chunk; it passes over NaN.
+    __device__ float largest(int i) const {
+        float numbers[N], top = -INFINITY;
+        held[i].unpack(numbers);
+#pragma unroll
+        for (int j = 0; j < N; j++) top = fmaxf(top, numbers[j]);
+        return top;
+    }
+
+    // How many of a warp's numbers are not below `least`, NaN among them.
+    __device__ int count(float least) const {
+        unsigned found = 0;
+#pragma unroll
+        for (int i = 0; i < CHUNKS; i++) {
+            float numbers[N];
+            held[i].unpack(numbers);
+#pragma unroll
+            for (int j = 0; j < N; j++) found += !(numbers[j] < least);
+        }
+        return warp_sum(found);
+    }
+
+    // Of exp(number - shift), each by one multiplication and addition; these take shift * log2(e)
+    // rounded, and what that left, less than 1 for a shift below 10^7, is given back to the sum.
+    __device__ float sum(float shift) const {
+        float scaled = shift * LOG2_E, rest = fmaf(shift, LOG2_E, -scaled);
+        if (fabsf(shift) < 1e7f) return sum_of<true>(scaled) * exp2f(-rest);
+        return sum_of<false>(shift);
+    }
+
+    // Four sums by turns, so that none waits for the one before.
+    template <bool SCALED> __device__ float sum_of(float shift) const {
+        float sums[4] = {0, 0, 0, 0};
+#pragma unroll
+        for (int i = 0; i < CHUNKS; i++) {
+            float numbers[N];
+            held[i].unpack_again(numbers);
+#pragma unroll
+            for (int j = 0; j < N; j++)
+                sums[j % 4] += exp2_or_zero(SCALED ? fmaf(numbers[j], LOG2_E, -shift)
+                                                   : (numbers[j] - shift) * LOG2_E);
+        }
+        return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    }
+};
+
+// What the lanes of a warp know of a row, as one.
+__device__ inline Pair whole_of(Pair mine) {
+    float max = number_of(warp_max(ordered(mine.max)));
+    return {max, group_sum<WARP>(mine.sum * expf(mine.max - shift_of(max)))};
+}
+
+// What a warp knows of its part of a row: the best keys, those that wait to be merged into them,
+// and for each lane the max and sum of its numbers.
+template <typename In, typename Order, int CHUNKS, int DEEP> struct Search {
+    using Key = typename Order::Key;
+    static constexpr int N = Chunk<In>::NUMBERS;
+    static constexpr int PART = 16 / N < CHUNKS ? 16 / N : CHUNKS;  // of a tile, between two merges
+    static constexpr int ROOM = WARP * (1 + PART * N);
+    static constexpr int SPARE = 8;  // more numbers than k that the search for a bound ends with
+    static constexpr unsigned LOWEST = 0x00800000;  // ordered(-FLT_MAX)
+    static_assert(ROOM >= WARP * DEEP, "the best are written there, too");
+
+    Key* waiting;
+    int lane, k, waits = 0;
+    Best<Key, DEEP> best;
+    Key last = 0;                    // the k-th
+    float bound = Order::number(0);  // k numbers are not below it; NaN where that is not known
+    float top = -INFINITY, sum = 0;
+
+    __device__ Search(Key* waiting, int lane, int k) : waiting(waiting), lane(lane), k(k) {
+        best.clear();
+    }
+
+    // Places rise from tile to tile: a number that equals the k-th comes behind it.
+    __device__ void look(const Tile<In, CHUNKS>& tile, int chunks, unsigned place) {
+        float tops[CHUNKS], largest = -INFINITY;
+#pragma unroll
+        for (int i = 0; i < CHUNKS; i++) largest = fmaxf(largest, tops[i] = tile.largest(i));
+        float higher = fmaxf(top, largest), shift = shift_of(higher), more = tile.sum(shift);
+        sum = sum * exp2_or_zero((top - shift) * LOG2_E) + more;
+        top = higher;
+        bool has_nan = more != more;  // or infinity
+        unsigned callers = __ballot_sync(0xffffffff, !(largest <= bound) || has_nan);
+        if (!callers) return;
+        float here = bound;
+        if (__popc(callers) >= WARP / 2) here = raise(tile, largest);
+#pragma unroll
+        for (int i = 0; i < CHUNKS; i++) {
+            float numbers[N];
+            tile.held[i].unpack(numbers);
+            bool has = i * WARP + lane < chunks;
+            if (__any_sync(0xffffffff, has && (!(tops[i] <= here) || has_nan))) {
+#pragma unroll
+                for (int j = 0; j < N; j++)
+                    offer(has && !(numbers[j] <= here), numbers[j], place + i * WARP * N + j);
+            }
+            if ((i + 1) % PART == 0)
+                while (waits >= WARP) merge();
+        }
+        bound = fmaxf(bound, Order::number(last));
+    }
+
+    // Where many numbers call: one that k of them, or a few more, are not below. It is the bound
+    // from now on; that of this tile is less by two steps, since here an equal number may come
+    // first, and 0 is one step from -0.
+    __device__ float raise(const Tile<In, CHUNKS>& tile, float largest) {
+        unsigned low = LOWEST, high = warp_max(ordered(largest));
+        if (DEEP == 1)  // k lanes have one that is not below the k-th of the lanes' largest
+            low = max(low, __shfl_sync(0xffffffff, sort_up(ordered(largest), lane), WARP - k));
+        if (bound == bound) low = max(low, ordered(bound));
+        int above = tile.count(number_of(low));
+        if (above < k) return bound;
+        while (above > k + SPARE && low < high) {
+            unsigned middle = high - (high - low) / 2;
+            int some = tile.count(number_of(middle));
+            if (some >= k) {
+                low = middle;
+                above = some;
+            } else {
+                high = middle - 1;
+            }
+        }
+        bound = number_of(low);
+        return number_of(low - 2);
+    }
+
+    __device__ void offer(bool offers, float number, unsigned place) {
+        unsigned who = __ballot_sync(0xffffffff, offers);
+        if (!who) return;
+        if (offers) waiting[waits + __popc(who & ((1u << lane) - 1))] = Order::key(number, place);
+        waits += __popc(who);
+    }
+
+    // Up to 32 of those that wait.
+    __device__ void merge() {
+        __syncwarp();
+        int first = max(waits - WARP, 0);
+        Key more = first + lane < waits ? waiting[first + lane] : 0;
+        waits = first;
+        best.merge(sort_up(more, lane), lane);
+        last = best.at(k - 1);
+        __syncwarp();
+    }
+
+    // Numbers at the ends of a row, which no chunk has; the last to be looked at.
+    __device__ void look_at_edge(bool has, float number, unsigned place) {
+        if (!__any_sync(0xffffffff, has)) return;
+        offer(has, number, place);
+        if (!has) return;
+        float higher = fmaxf(top, number), shift = shift_of(higher);
+        sum = sum * expf(top - shift) + expf(number - shift);
+        top = higher;
+    }
+
+    __device__ Pair end() {
+        while (waits > 0) merge();
+        return whole_of({top, sum});
+    }
+};
+
+// What the first `some` of a row's warps found, to the first of them.
+template <int WARPS, typename Best, typename Rows>
+__device__ void meet(Best& best, Rows& written, int some, int warp, int lane) {
+    best.write(written[warp], lane);
+    __syncthreads();
+#pragma unroll
+    for (int step = WARPS / 2; step > 0; step /= 2) {
+        if (warp < step && warp + step < some) {
+            best.merge(written[warp + step], lane);
+            best.write(written[warp], lane);
+        }
+        __syncthreads();
+    }
+}
+
+template <typename In, typename Order, int CHUNKS, int DEEP, int WARPS, int BLOCK, int BLOCKS_AN_SM>
+__global__ void __launch_bounds__(BLOCK, BLOCKS_AN_SM)
+softmax_topk(const In* x, In* values, long long* indices, long long rows, long long cols,
+             long long stride, int k, int teams, Pair* pairs, typename Order::Key* lists,
+             unsigned* arrived) {
+    using Key = typename Order::Key;
+    using Searching = Search<In, Order, CHUNKS, DEEP>;
+    constexpr int N = Chunk<In>::NUMBERS, STEP = CHUNKS * WARP;
+    static_assert(WARPS == 1 || WARPS * WARP == BLOCK, "a row takes a warp or a block");
+    __shared__ Key waiting[BLOCK / WARP][Searching::ROOM];
+    __shared__ Pair of_warps[WARPS];
+    __shared__ bool is_last;
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, team = blockIdx.x % teams;
+    long long row = (long long)(blockIdx.x / teams) * (BLOCK / WARP / WARPS) + warp / WARPS;
+    if (row >= rows) return;  // a whole warp, and none of its block waits for it
+    x += row * stride;
+
+    // 1. search
+    Searching search(waiting[warp], lane, k);
+    Share<In, WARP, true> share(x, cols, lane, team * WARPS + warp % WARPS, teams * WARPS);
+    const In* from = x + share.first + lane * N;
+    unsigned place = (unsigned)share.first + lane * N;
+    Tile<In, CHUNKS> tile;
+    for (int chunks = share.chunks; chunks > 0; chunks -= STEP) {
+        tile.load(from, chunks, lane);
+        search.look(tile, chunks, place);
+        from += STEP * N;
+        place += STEP * N;
+    }
+    bool has = share.has_edge();
+    search.look_at_edge(has, has ? to_float(x[share.edge()]) : 0, (unsigned)share.edge());
+    Pair whole = search.end();
+    Best<Key, DEEP>& best = search.best;
+
+    // 2. meet
+    if constexpr (WARPS > 1) {
+        long long team_of_all = row * teams + team;
+        if (lane == 0) (teams > 1 ? pairs + team_of_all * WARPS : of_warps)[warp] = whole;
+        meet<WARPS>(best, waiting, WARPS, warp, lane);
+        if (teams == 1) {
+            whole = merge<WARPS, true>(of_warps);
+        } else {
+            if (warp == 0) {
+                Key* list = lists + team_of_all * k;
+#pragma unroll
+                for (int i = 0; i < DEEP; i++)
+                    if (i * WARP + lane < k) list[i * WARP + lane] = best.keys[i];
+                __threadfence();  // of the pairs, too, which the other warps wrote before they met
+                __syncwarp();
+                if (lane == 0) is_last = atomicAdd(&arrived[row], 1) == teams - 1;
+            }
+            __syncthreads();
+            if (!is_last) return;
+            __threadfence();
+            best.clear();
+            int keys = teams * k;
+            const Key* all = lists + row * keys;
+            for (int at = threadIdx.x; at - lane < keys; at += BLOCK) {
+                Key more = at < keys ? __ldcg(&all[at]) : 0;
+                best.merge(sort_up(more, lane), lane);
+            }
+            if (warp == WARPS - 1) {
+                whole = {-INFINITY, 0};
+                const Pair* others = pairs + row * teams * WARPS;
+                for (int i = lane; i < teams * WARPS; i += WARP) {
+                    float2 other = __ldcg(reinterpret_cast<const float2*>(&others[i]));
+                    float max = fmaxf(whole.max, other.x), shift = shift_of(max);
+                    whole = {max,
+                             whole.sum * expf(whole.max - shift) + other.y * expf(other.x - shift)};
+                }
+                whole = whole_of(whole);
+                if (lane == 0) of_warps[0] = whole, arrived[row] = 0;
+            }
+            meet<WARPS>(best, waiting, (keys + WARP - 1) / WARP, warp, lane);
+            whole = of_warps[0];
+        }
+    }
+
+    // 3. write
+    if (warp % WARPS > 0) return;
+#pragma unroll
+    for (int i = 0; i < DEEP; i++) {
+        int at = i * WARP + lane;
+        if (at >= k) continue;
+        float number = Order::number(best.keys[i]);
+        values[row * k + at] = from_float<In>(__fdividef(expf(number - whole.max), whole.sum));
+        indices[row * k + at] = Order::place(best.keys[i]);
+    }
+}

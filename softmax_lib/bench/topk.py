@@ -1,0 +1,151 @@
+"""`softmax_topk()` beside what else finds the first of each row, cell by cell, each cell in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softmax_lib.bench import timing
+from softmax_lib.bench.contest import TOO_LARGE
+from softmax_lib.bench.peers import first_line
+from softmax_lib.bench.suite import OURS, run_cells
+from softmax_lib.bench.timing import COPIES, Call
+from softmax_lib.errors import NotAvailable
+from softmax_lib.ops.topk import softmax_topk
+from softmax_lib.records.measurement import Case, Data
+
+PROTOCOL = (
+    "Microseconds of one call: median of CUDA graph replays, L2 cold; every contender of a cell takes "
+    "its turn in one run. copy_us is the fastest copy of the matrix, which reads and writes it; "
+    "flashinfer.top_k finds the first and computes no softmax."
+)
+PAPERS_K = 5
+PAPERS_LENGTHS = tuple(63 * 2**n for n in range(13))
+PAPERS_BATCHES = (4000, 10)
+"""The rows and lengths of arXiv:1805.02867, figures 3 and 4; its figure 5 has other k at one length."""
+ADVERSE: tuple[Data, ...] = ("ascending", "descending", "equal", "in steps")
+
+
+@dataclass(frozen=True)
+class TopkCell:
+    """The `k` first of each row of one matrix."""
+
+    rows: int
+    cols: int
+    dtype: str
+    k: int
+    data: Data = "normal"
+
+    @property
+    def case(self) -> Case:
+        """As the timing protocol has it; the provider is ours."""
+        return Case(OURS, self.rows, self.cols, self.dtype, data=self.data)
+
+    def __str__(self) -> str:
+        data = "" if self.data == "normal" else f" {self.data}"
+        return f"{self.rows}x{self.cols} {self.dtype}{data}, k = {self.k}"
+
+
+def cells() -> Iterator[TopkCell]:
+    """All that the suite times: the paper's, those where few or short rows are hard, and rows that mislead."""
+    for rows in PAPERS_BATCHES:
+        for cols in PAPERS_LENGTHS:
+            yield TopkCell(rows, cols, "float32", PAPERS_K)
+    for k in (5, 10, 15, 30, 128):
+        yield TopkCell(4000, 25200, "float32", k)
+    for data in ADVERSE:
+        for k in (5, 30):
+            yield TopkCell(4000, 25200, "float32", k, data)
+    for k in (5, 30):
+        yield TopkCell(10, 100_000, "float32", k)
+        yield TopkCell(1024, 131_072, "float32", k)
+        yield TopkCell(4000, 25200, "bfloat16", k)
+    yield TopkCell(16384, 256, "bfloat16", 8)
+    yield TopkCell(16384, 128, "float32", 8)
+
+
+def run_topk(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
+    """Every cell timed on this GPU, as JSON has it.
+
+    `rows` has for each cell `{"rows", "cols", "dtype", "k", "data", "ours_us", "copy_us", "peers": {name: us}}`;
+    the rest is as in `suite.run_suite`. Raises `NotAvailable` where the kernels cannot be compiled.
+    """
+    return {"protocol": PROTOCOL, **run_cells(list(cells()), time_cell, progress)}
+
+
+def time_cell(cell: TopkCell, skipped: dict[str, str]) -> dict[str, Any]:
+    """One row; whoever cannot run is told to `skipped`. Raises `NotAvailable` if we cannot, or are wrong."""
+    x = timing.sample(cell.case)
+    calls: dict[str, Call] = {}
+    for name, make in CONTENDERS.items():
+        try:
+            calls[name] = make(cell.k)
+            _try_once(name, calls[name], x, cell.k)
+        except torch.OutOfMemoryError:
+            skipped[f"{name} on {cell}"] = TOO_LARGE
+            calls.pop(name, None)
+        except NotAvailable as error:
+            if name == OURS:
+                raise
+            skipped[name if name not in calls else f"{name} on {cell}"] = str(error)
+            calls.pop(name, None)
+    del x
+    timed = {replace(cell.case, provider=name): call for name, call in calls.items()}
+    times = timing.time_device({**timing.copies(cell.case), **timed})
+    us = {case.provider: round(found.median_us, 3) for case, found in times.items()}
+    copy_us = min(us.pop(name) for name in COPIES if name in us)
+    ours_us = us.pop(OURS)
+    return {**vars(cell), "ours_us": ours_us, "copy_us": copy_us, "peers": us}
+
+
+def _ours(k: int) -> Call:
+    return lambda x, y: softmax_topk(x, k)
+
+
+def _of_softmax(k: int) -> Call:
+    return lambda x, y: torch.topk(torch.softmax(x, -1), k)
+
+
+def _beside_logsumexp(k: int) -> Call:
+    def run(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        values, indices = torch.topk(x, k)
+        return (values - torch.logsumexp(x, -1, keepdim=True)).exp(), indices
+
+    return run
+
+
+def _flashinfer(k: int) -> Call:
+    try:
+        from flashinfer import top_k
+    except Exception as error:  # a half-installed compiler stack fails in many ways
+        raise NotAvailable(f"flashinfer cannot be had: {first_line(error)}") from error
+    return lambda x, y: top_k(x, k)
+
+
+CONTENDERS: dict[str, Callable[[int], Call]] = {
+    OURS: _ours,
+    "topk(softmax)": _of_softmax,
+    "topk, logsumexp": _beside_logsumexp,
+    "flashinfer.top_k": _flashinfer,
+}
+"""How to get the call of each for a k."""
+
+
+def _try_once(name: str, call: Call, x: Tensor, k: int) -> None:
+    """Raises `NotAvailable` where `call` refuses, or finds other values than torch in float64 in the first rows."""
+    try:
+        values = call(x, x)[0][:64].double().sort(-1, descending=True)[0]  # type: ignore[index]
+        torch.cuda.synchronize()
+    except (torch.OutOfMemoryError, NotAvailable):
+        raise
+    except Exception as error:
+        raise NotAvailable(f"{name} refuses: {first_line(error)}") from error
+    some = x[:64].double()
+    wanted = (some if name == "flashinfer.top_k" else torch.softmax(some, -1)).topk(k)[0]
+    rough = 1e-4 if x.dtype == torch.float32 else 2e-2
+    if not torch.allclose(values, wanted, rtol=rough, atol=1e-9):
+        raise NotAvailable(f"{name} gives a wrong result")

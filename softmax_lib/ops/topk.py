@@ -1,0 +1,179 @@
+"""`softmax_topk`: the k largest probabilities of each row, without the others being written anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch._C._functorch import peek_interpreter_stack
+from torch.autograd import forward_ad
+
+from softmax_lib.errors import BadInput, RowTooLong, WrongType
+from softmax_lib.gpu.prepared import OfThisThread
+from softmax_lib.ops.arguments import DTYPES, check_tensor
+from softmax_lib.ops.designs import CHUNK_BYTES
+from softmax_lib.ops.functional import softmax
+from softmax_lib.ops.operators import is_traced
+from softmax_lib.ops.plans import KEPT_AT_MOST, positive, row_stride
+from softmax_lib.ops.topk_designs import MOST, TopkTask
+from softmax_lib.ops.topk_launches import prepare_topk
+
+
+class TopK(NamedTuple):
+    """What `softmax_topk` returns."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def softmax_topk(x: Tensor, k: int, dim: int = -1) -> TopK:
+    """The `k` largest of `softmax(x, dim)`, the largest first, and their places, as `torch.topk` has them.
+
+    Of an x of shape (..., n, ...) both results have k in the place of n along `dim`; values have x's
+    dtype, indices are int64. k goes from 1 to 128 and to n. NaN comes before any number, as torch.topk has
+    it, and equal numbers come in the order of their places, which torch leaves open. The order is that of x:
+    probabilities that round to one number, as to 0, stay apart.
+
+    A CUDA tensor of float32, float16 or bfloat16 is read once, and only the results are written; any
+    other is sorted by torch. Values have a gradient, and that has one; autocast, torch.compile, CUDA
+    graphs and torch.func treat it as they do `softmax`.
+
+    Raises `WrongType` for what is no floating-point tensor and for a k that is no whole number;
+    `NoSuchDimension` (an `IndexError`); `BadInput` for a k that is not among these; `RowTooLong` from 2^32
+    numbers on; and `NotAvailable` where a kernel has to be compiled and CuPy is missing. Source: Milakov
+    and Gimelshein, arXiv:1805.02867, algorithm 4.
+    """
+    check_tensor("x", x)
+    if not x.is_floating_point():
+        raise WrongType(f"x is {x.dtype}; softmax_topk takes floating-point numbers.")
+    dim = positive(dim, x.dim())
+    check_k(k, x.shape[dim] if x.dim() else 1)
+    if x.is_cuda and x.dtype in DTYPES and torch.is_autocast_enabled("cuda"):
+        x = x.float()
+    rows = x.reshape(1) if not x.dim() else x.movedim(dim, -1)
+    values, indices = _apply(rows, k)
+    if not x.dim():
+        return TopK(values.reshape(()), indices.reshape(()))
+    if dim == x.dim() - 1:
+        return TopK(values, indices)
+    return TopK(values.movedim(-1, dim).contiguous(), indices.movedim(-1, dim).contiguous())
+
+
+def check_k(k: object, cols: int) -> None:
+    """Raise `WrongType` or `BadInput` unless a row of `cols` numbers has a `k`-th, and the kernels find it."""
+    if not isinstance(k, int) or isinstance(k, bool):
+        raise WrongType(f"k is a {type(k).__name__}; it is a whole number.")
+    if not 1 <= k <= min(MOST, cols):
+        limit = f"rows have {cols}" if cols < MOST else f"softmax_topk finds up to {MOST}"
+        raise BadInput(f"k is {k}; it is at least 1, and {limit}.")
+    if cols >= 2**32:
+        raise RowTooLong(f"Rows have {cols} numbers; softmax_topk takes fewer than 2^32.")
+
+
+def _apply(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    if forward_ad._current_level >= 0:
+        return _sorted(x, k)
+    if is_traced():
+        return topk_operator(x, k)
+    plain = not (x.requires_grad and torch.is_grad_enabled()) and peek_interpreter_stack() is None
+    return find(x, k) if plain else _SoftmaxTopk.apply(x, k)
+
+
+def find(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Values and indices along the last dimension, (..., k) each."""
+    if not x.is_cuda or x.dtype not in DTYPES:
+        return _sorted(x, k)
+    values = x.new_empty((*x.shape[:-1], k))
+    indices = x.new_empty((*x.shape[:-1], k), dtype=torch.int64)
+    if values.numel():
+        _launch(x, values, indices, k)
+    return values, indices
+
+
+def _sorted(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    indices = torch.sort(x, dim=-1, descending=True, stable=True)[1][..., :k].contiguous()
+    return torch.softmax(x, -1).gather(-1, indices), indices
+
+
+# ---- launches
+
+Plan = Callable[[Tensor, Tensor, Tensor], None]
+
+_of_this_thread: OfThisThread[Plan] = OfThisThread()
+
+
+def _launch(x: Tensor, values: Tensor, indices: Tensor, k: int) -> None:
+    device = x.get_device()
+    if device != torch._C._cuda_getDevice():
+        with torch.cuda.device(device):
+            return _launch(x, values, indices, k)
+    key = (k, device, x.shape, x.dtype, x.stride(), x.data_ptr() % CHUNK_BYTES)
+    plan = _of_this_thread.table.get(key)
+    if plan is None:
+        plan = _plan(x, k)
+        _of_this_thread.keep(key, plan, KEPT_AT_MOST)
+    plan(x, values, indices)
+
+
+def _plan(x: Tensor, k: int) -> Plan:
+    stride = row_stride(x, x.dim() - 1)
+    if stride is None:
+        return lambda x, values, indices: _launch(x.contiguous(), values, indices, k)
+    cols = x.shape[-1]
+    offsets = (x.data_ptr(), stride * x.itemsize, cols * x.itemsize)
+    edges = any(offset % CHUNK_BYTES for offset in offsets)
+    dtype = str(x.dtype).removeprefix("torch.")
+    task = TopkTask(x.numel() // cols, cols, dtype, k, edges)
+    launch = prepare_topk(task, stride, x.get_device())
+    return lambda x, values, indices: launch(x.data_ptr(), values.data_ptr(), indices.data_ptr())
+
+
+# ---- gradients, torch.func and torch.compile
+
+
+def _save(ctx: Any, inputs: tuple, output: tuple[Tensor, Tensor]) -> None:
+    x, _ = inputs
+    ctx.mark_non_differentiable(output[1])
+    ctx.save_for_backward(x, output[1])
+
+
+def _gradient(ctx: Any, grad: Tensor, _: Tensor | None) -> tuple[Tensor, None]:
+    """Of x, in torch's own words, so that it has one: each value v draws v * grad to its own number, and
+    pushes it away from all in proportion to their probabilities."""
+    x, indices = ctx.saved_tensors
+    y = softmax(x, -1)
+    drawn = y.gather(-1, indices) * grad
+    pushed = -y * drawn.sum(-1, keepdim=True)
+    return pushed.scatter_add(-1, indices, drawn), None
+
+
+def _batched(info: Any, in_dims: tuple, x: Tensor, k: int) -> tuple[tuple, tuple[int, int]]:
+    made = _apply(x.movedim(in_dims[0], 0), k)
+    return tuple(made), (0, 0)
+
+
+class _SoftmaxTopk(torch.autograd.Function):
+    forward = staticmethod(find)
+    setup_context = staticmethod(_save)
+    backward = staticmethod(_gradient)
+    vmap = staticmethod(_batched)
+
+
+topk_operator = torch.library.custom_op(
+    "softmax_lib::softmax_topk",
+    find,
+    mutates_args=(),
+    schema="(Tensor x, int k) -> (Tensor, Tensor)",
+)
+
+
+@topk_operator.register_fake
+def _(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    shape = (*x.shape[:-1], k)
+    return x.new_empty(shape), x.new_empty(shape, dtype=torch.int64)
+
+
+topk_operator.register_autograd(_gradient, setup_context=_save)
+topk_operator.register_vmap(_batched)

@@ -1,0 +1,96 @@
+"""How the search for the k first of each row is shared among warps, and the kernel that this makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from softmax_lib.ops.binaries import Build
+from softmax_lib.ops.designs import CHUNK_BYTES
+from softmax_lib.source import WARP
+
+MOST = 128
+"""The largest k."""
+MOST_NARROW_COLS = 4096
+"""Rows of bfloat16 up to here are searched by keys of 32 bits; in longer ones 64 bits are as fast."""
+WARPS_AN_SM = 31
+"""Of those that a multiprocessor has registers for, 32, so many on each take one of all rows at once."""
+TEAMS_AN_SM = 2.5
+"""Blocks of 8 warps on each multiprocessor that share out long rows: more take longer to meet than they save."""
+
+_SIZES = {"float32": 4, "float16": 2, "bfloat16": 2}
+_CUDA_TYPES = {"float32": "float", "float16": "__half", "bfloat16": "__nv_bfloat16"}
+
+
+@dataclass(frozen=True)
+class TopkTask:
+    """The `k` first of `rows` rows of `cols` numbers; with `edges` rows begin and end anywhere."""
+
+    rows: int
+    cols: int
+    dtype: str
+    k: int
+    edges: bool
+
+    @property
+    def numbers_a_chunk(self) -> int:
+        return CHUNK_BYTES // _SIZES[self.dtype]
+
+    @property
+    def order(self) -> str:
+        """What topk.cuh makes keys of."""
+        fits = self.dtype == "bfloat16" and self.cols <= MOST_NARROW_COLS
+        return "Narrow" if fits else "Wide"
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the lanes of a warp hold a row, a chunk each."""
+        return self.cols <= WARP * self.numbers_a_chunk and self.k <= WARP
+
+
+@dataclass(frozen=True)
+class TopkDesign:
+    """`teams` blocks of `threads` for each row, `warps` warps of each; `chunks` of 16 bytes a lane and turn."""
+
+    chunks: int
+    warps: int
+    teams: int
+
+    @property
+    def threads(self) -> int:
+        return max(128, WARP * self.warps) if self.warps == 1 else WARP * self.warps
+
+    def blocks(self, rows: int) -> int:
+        """Of a launch."""
+        rows_a_block = self.threads // WARP // self.warps
+        return -(-rows // rows_a_block) * self.teams
+
+    def build(self, task: TopkTask) -> Build:
+        """The kernel."""
+        deep = next(deep for deep in (1, 2, 4) if task.k <= WARP * deep)
+        held = f"{_CUDA_TYPES[task.dtype]}, {task.order}, {self.chunks}, {deep}, {self.warps}"
+        return Build("topk", f"softmax_topk<{held}, {self.threads}, {1024 // self.threads}>")
+
+
+SHORT_THREADS = 128
+
+
+def short_build(task: TopkTask) -> Build:
+    """The kernel for rows that a warp holds."""
+    most, edges = 8 if task.k <= 8 else WARP, str(task.edges).lower()
+    held = f"{_CUDA_TYPES[task.dtype]}, {task.order}, {most}, {edges}"
+    return Build("topk_short", f"softmax_topk_short<{held}, {SHORT_THREADS}>")
+
+
+def topk_design(task: TopkTask, multiprocessors: int) -> TopkDesign:
+    """As many warps as the GPU runs at once, but none for less than a turn: one a row where there are rows enough."""
+    a_turn = 16 * WARP  # numbers
+    chunks = 16 // task.numbers_a_chunk
+    if task.cols <= a_turn // 2:
+        chunks, a_turn = chunks // 2, a_turn // 2
+    at_once = max(1, round(WARPS_AN_SM * multiprocessors / task.rows))
+    parts = min(at_once, -(-task.cols // a_turn))
+    if parts <= 8:
+        return TopkDesign(chunks, 1 << (parts.bit_length() - 1), 1)
+    most = 128 if task.k <= 16 else 64  # whose keys one block merges
+    teams = min(-(-parts // 8), most, int(TEAMS_AN_SM * multiprocessors / task.rows))
+    return TopkDesign(chunks, 8, max(1, teams))

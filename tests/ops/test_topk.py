@@ -1,0 +1,206 @@
+"""`softmax_topk`: results, errors, gradients and torch's transformations; on a GPU by the kernels, here by torch."""
+
+import pytest
+import torch
+from topk_rows import KINDS, assert_found, rows_of
+
+from softmax_lib import softmax_topk
+from softmax_lib.errors import BadInput, NoSuchDimension, RowTooLong, WrongType
+from softmax_lib.ops import slots
+from softmax_lib.ops.topk import check_k
+
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+DEVICES = ("cpu", pytest.param("cuda", marks=pytest.mark.gpu))
+
+
+def name_of(one):
+    return str(one).removeprefix("torch.")
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_places_are_a_stable_sorts_and_values_softmaxs(device, kind):
+    for dtype in (torch.float32, torch.bfloat16):
+        for shape, k in (((3, 100), 5), ((2, 4099), 30), ((2, 60_001), 128), ((700, 1500), 12)):
+            x = rows_of(kind, shape, dtype, device)
+            assert_found(x, k, *softmax_topk(x, k))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+@pytest.mark.parametrize("k", [1, 7, 8, 9, 31, 32, 33, 64, 65, 128])
+def test_each_k_in_rows_of_each_length(dtype, k):
+    for rows in (1, 3, 6000):
+        for cols in (1, 3, 31, 128, 129, 255, 256, 1000, 4096, 5001, 70_000):
+            if k <= cols and rows * cols < 5e7:
+                x = rows_of("noise", (rows, cols), dtype, "cuda")
+                assert_found(x, k, *softmax_topk(x, k))
+
+
+@pytest.mark.gpu
+def test_rows_of_a_million_and_rows_shared_by_every_number_of_blocks():
+    for rows in (1, 2, 5, 17, 60, 130, 400):
+        x = rows_of(
+            "few different", (rows, 1_000_003 if rows < 20 else 50_001), torch.float32, "cuda"
+        )
+        for k in (1, 30, 128):
+            assert_found(x, k, *softmax_topk(x, k))
+
+
+@pytest.mark.gpu
+def test_rows_behind_the_first_two_billion_numbers():
+    x = torch.zeros(70_000, 32_000, dtype=torch.bfloat16, device="cuda")
+    last = torch.arange(70_000, device="cuda") % 32_000
+    x[torch.arange(70_000, device="cuda"), last] = 1
+    values, indices = softmax_topk(x, 1)
+    assert torch.equal(indices[:, 0], last)
+    assert (values == values[0]).all()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_any_shape_strides_and_dimension(device):
+    x = rows_of("noise", (4, 5, 60), torch.float32, device)
+    for dim in range(-3, 3):
+        values, indices = softmax_topk(x, 3, dim)
+        moved = x.movedim(dim, -1)
+        assert values.is_contiguous()
+        assert_found(moved, 3, values.movedim(dim, -1), indices.movedim(dim, -1))
+    for other in (x.transpose(0, 1), x[:, 1:4, 3:55], x[..., ::2], x[:1].expand(7, 5, 60)):
+        assert_found(other, 4, *softmax_topk(other, 4))
+    values, indices = softmax_topk(torch.tensor(3.0, device=device), 1)
+    assert (values.item(), indices.item()) == (1.0, 0)
+    values, indices = softmax_topk(x[:0], 2)
+    assert values.shape == indices.shape == (0, 5, 2)
+
+
+def test_float64_is_torchs():
+    x = torch.randn(3, 50, dtype=torch.float64)
+    values = softmax_topk(x, 4).values
+    torch.testing.assert_close(values, torch.topk(torch.softmax(x, -1), 4)[0])
+
+
+def test_results_have_names():
+    found = softmax_topk(torch.randn(3, 50), 4)
+    assert found.values.shape == found.indices.shape == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("k", "shape", "said"),
+    [
+        (0, (3, 50), "k is 0; it is at least 1, and rows have 50."),
+        (51, (3, 50), "k is 51; it is at least 1, and rows have 50."),
+        (129, (3, 500), "k is 129; it is at least 1, and softmax_topk finds up to 128."),
+        (1, (3, 0), "k is 1; it is at least 1, and rows have 0."),
+    ],
+)  # fmt: skip
+def test_a_k_that_no_row_has(k, shape, said):
+    with pytest.raises(BadInput) as found:
+        softmax_topk(torch.zeros(shape), k)
+    assert str(found.value) == said
+
+
+def test_rows_that_have_more_places_than_a_key_holds():
+    check_k(5, 2**32 - 1)
+    with pytest.raises(RowTooLong, match="fewer than 2\\^32"):
+        check_k(5, 2**32)
+
+
+def test_what_is_no_tensor_of_numbers_no_whole_number_or_no_dimension():
+    x = torch.zeros(3, 5)
+    for wrong in (x.int(), x.to(torch.complex64), [1.0]):
+        with pytest.raises(WrongType):
+            softmax_topk(wrong, 1)
+    for wrong in (1.0, True, "5", None):
+        with pytest.raises(WrongType, match="it is a whole number"):
+            softmax_topk(x, wrong)
+    with pytest.raises(NoSuchDimension, match="dim is 2"):
+        softmax_topk(x, 1, 2)
+
+
+# ---- gradients and transformations
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_gradients_of_both_orders(device):
+    x = torch.randn(3, 9, dtype=torch.float64, device=device, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: softmax_topk(x, 4).values, x)
+    assert torch.autograd.gradgradcheck(lambda x: softmax_topk(x, 4).values, x)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_gradient_is_that_of_topk_of_softmax(device):
+    x = torch.randn(5, 300, device=device, requires_grad=True)
+    grad = torch.randn(5, 7, device=device)
+    (made,) = torch.autograd.grad(softmax_topk(x, 7).values, x, grad)
+    (wanted,) = torch.autograd.grad(torch.topk(torch.softmax(x, -1), 7)[0], x, grad)
+    torch.testing.assert_close(made, wanted)
+    assert not softmax_topk(x, 7).indices.requires_grad
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_vmap_jacobians_and_tangents(device):
+    x = torch.randn(2, 3, 8, device=device)
+    for in_dim in range(3):
+        values, indices = torch.func.vmap(lambda one: tuple(softmax_topk(one, 2)), in_dims=in_dim)(
+            x
+        )
+        assert_found(x.movedim(in_dim, 0), 2, values, indices)
+
+    def theirs(one):
+        return torch.topk(torch.softmax(one, -1), 2)[0]
+
+    def ours(one):
+        return softmax_topk(one, 2).values
+
+    for transform in (torch.func.jacrev, torch.func.jacfwd):
+        torch.testing.assert_close(transform(ours)(x[0]), transform(theirs)(x[0]))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_torch_compile_takes_it_whole(device):
+    compiled = torch.compile(lambda x: softmax_topk(x * 2, 3), fullgraph=True, backend="aot_eager")
+    x = torch.randn(4, 40, device=device, requires_grad=True)
+    values, indices = compiled(x)
+    assert_found(x.detach() * 2, 3, values.detach(), indices)
+    values.square().sum().backward()
+    (wanted,) = torch.autograd.grad(softmax_topk(x * 2, 3).values.square().sum(), x)
+    torch.testing.assert_close(x.grad, wanted)
+
+
+@pytest.mark.gpu
+def test_the_operator_is_what_torch_asks_of_one():
+    x = torch.randn(3, 50, device="cuda", requires_grad=True)
+    torch.library.opcheck(torch.ops.softmax_lib.softmax_topk, (x, 4))
+
+
+@pytest.mark.gpu
+def test_under_autocast_values_are_float32():
+    x = rows_of("noise", (3, 500), torch.float16, "cuda")
+    with torch.autocast("cuda"):
+        values, indices = softmax_topk(x, 5)
+    assert_found(x.float(), 5, values, indices)
+
+
+@pytest.mark.gpu
+def test_graphs_streams_and_a_counter_that_goes_back_to_zero():
+    x = rows_of("noise", (3, 200_000), torch.float32, "cuda")
+    softmax_topk(x, 9)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found = softmax_topk(x, 9)
+    streams = [torch.cuda.Stream() for _ in range(3)]
+    torch.cuda.synchronize()
+    for turn in range(20):
+        x.copy_(rows_of("noise", (3, 200_000), torch.float32, "cuda").roll(turn, -1))
+        torch.cuda.synchronize()
+        graph.replay()
+        others = []
+        for stream in streams:
+            with torch.cuda.stream(stream):
+                others.append(softmax_topk(x, 9))
+        torch.cuda.synchronize()
+        for one in (found, *others):
+            assert_found(x, 9, *one)
+    counters = [held for key, held in slots._of_streams.items() if key[-1] == slots.COUNTERS]
+    assert counters
+    assert not any(held.any() for held in counters)

@@ -1,0 +1,103 @@
+"""The kernels of `softmax_topk` on the emulator: what they find, what they leave alone, and hazards."""
+
+import numpy as np
+import pytest
+import torch
+from topk_rows import KINDS, assert_found, rows_of
+
+from softmax_lib.ops.binaries import FOLDER
+from softmax_lib.ops.topk_designs import (
+    SHORT_THREADS,
+    TopkDesign,
+    TopkTask,
+    short_build,
+    topk_design,
+)
+from softmax_lib.xrays.xray import xray_launch
+
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+DESIGNS = (TopkDesign(4, 1, 1), TopkDesign(4, 4, 1), TopkDesign(2, 2, 3))
+PAIR = np.dtype([("max", "f4"), ("sum", "f4")])
+
+
+def name_of(one):
+    return str(one).removeprefix("torch.")
+
+
+def search(x, k, design, offset=0):
+    """What a kernel finds in rows that begin `offset` numbers behind memory; `None` stands for short rows."""
+    rows, cols = x.shape
+    stride = cols + offset
+    task = TopkTask(rows, cols, name_of(x.dtype), k, bool(offset) or x.nbytes // rows % 16 > 0)
+    memory = torch.full((rows, stride), torch.nan, dtype=x.dtype)
+    memory[:, offset:] = x
+    values = torch.full((rows + 1, k), torch.nan, dtype=x.dtype)
+    indices = torch.full((rows + 1, k), -1)
+    given = [memory.view(-1)[offset:], values, indices, rows, cols, stride, k]
+    if design is None:
+        build, blocks, threads = short_build(task), -(-rows // (SHORT_THREADS // 32)), SHORT_THREADS
+    else:
+        build, blocks, threads = design.build(task), design.blocks(rows), design.threads
+        teams = rows * design.teams
+        key = np.uint32 if task.order == "Narrow" else np.uint64
+        arrived = np.zeros(rows, np.uint32)
+        given += [design.teams, np.zeros(teams * design.warps, PAIR), np.zeros(teams * k, key)]
+        given += [arrived]
+    found = xray_launch(
+        FOLDER / f"{build.stem}.cu", blocks, threads, given, kernel=build.expression
+    )
+    assert not found.hazards
+    if design is not None:
+        assert not arrived.any()
+    assert torch.isnan(values[rows:]).all()
+    assert (indices[rows:] == -1).all()
+    return values[:rows], indices[:rows]
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+@pytest.mark.parametrize(
+    ("cols", "k", "offset"), [(1, 1, 0), (130, 7, 1), (2600, 30, 0), (1300, 64, 3), (701, 128, 1)]
+)  # fmt: skip
+def test_a_design_finds_the_first_and_has_no_hazard(design, dtype, cols, k, offset):
+    x = rows_of("noise", (3, cols), dtype)
+    assert_found(x, k, *search(x, k, design, offset))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("design", [*DESIGNS, None], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=name_of)
+def test_no_kind_of_row_misleads_it(kind, design, dtype):
+    cols = 2105 if design else 128
+    for k in (5, 30):
+        x = rows_of(kind, (2, cols), dtype)
+        assert_found(x, k, *search(x, k, design))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+@pytest.mark.parametrize("offset", [0, 3])
+@pytest.mark.parametrize("k", [1, 8, 9, 32])
+def test_short_rows_are_held_by_a_warp(dtype, offset, k):
+    for cols in (k, 40, 512 // dtype.itemsize):
+        x = rows_of("few different", (5, max(k, cols)), dtype)
+        assert_found(x, k, *search(x, k, None, offset))
+
+
+# ---- how rows are shared out
+
+
+def test_many_rows_take_a_warp_each_and_few_the_whole_gpu():
+    found = {
+        rows: topk_design(TopkTask(rows, 100_000, "float32", 5, False), 132)
+        for rows in (4000, 1000, 500, 10)
+    }
+    assert {rows: (one.warps, one.teams) for rows, one in found.items()} == {
+        4000: (1, 1), 1000: (4, 1), 500: (8, 1), 10: (8, 25),
+    }  # fmt: skip
+
+
+def test_no_warp_has_less_than_a_turn():
+    for cols in (300, 1000, 10_000, 3_000_000):
+        for k in (1, 30, 128):
+            found = topk_design(TopkTask(1, cols, "float32", k, False), 132)
+            assert (found.warps * found.teams - 8) * 512 < cols
