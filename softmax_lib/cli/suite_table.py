@@ -43,15 +43,17 @@ def _best(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def print_topk(found: dict[str, Any]) -> None:
-    """A line per cell: our time, its share of the speed at which a copy reads, the best peer and our gain."""
+    """For each kind of data a line per cell: our time, its share of a copy's speed of reading, the best peer, our gain."""
     console = Console()
     title = f"softmax_topk() on {found['gpu']['name']}, {found['date']}; times in microseconds"
-    table = _table(title, "rows, first", "ours", "of reading", "best peer", "its time", "gain")
-    for row in found["rows"]:
-        data = "" if row["data"] == "normal" else f" {row['data']}"
-        name = f"{row['rows']}x{row['cols']} {row['dtype']}{data}, {row['k']}"
-        read = f"{row['copy_us'] / 2 / row['ours_us']:.0%}"
-        table.add_row(name, f"{row['ours_us']:.2f}", read, *_best(row))
+    table = _table(title, "matrix", "k", "ours", "of reading", "best peer", "its time", "gain")
+    for data, rows in groupby(found["rows"], key=lambda row: row["data"]):
+        table.add_row(f"[b]{data}[/b]")
+        for row in rows:
+            read = f"{row['copy_us'] / 2 / row['ours_us']:.0%}"
+            name = f"{row['rows']}x{row['cols']} {row['dtype']}"
+            table.add_row(name, str(row["k"]), f"{row['ours_us']:.2f}", read, *_best(row))
+        table.add_section()
     console.print(table)
     _print_remarks(console, found)
 

@@ -1,0 +1,133 @@
+"""The suite of `softmax_topk()`: which cells, who takes part, who is left out; without a GPU, timing replaced."""
+
+import pytest
+import torch
+
+from softmax_lib.bench import suite, timing, topk
+from softmax_lib.bench.suite import OURS
+from softmax_lib.bench.timing import Timing
+from softmax_lib.bench.topk import CONTENDERS, TopkCell, cells, time_cell
+from softmax_lib.cli import main
+from softmax_lib.cli.suite_table import print_topk
+from softmax_lib.errors import NotAvailable
+
+CELL = TopkCell(70, 500, "float32", 5)
+TIMES = {OURS: 2.0, "topk(softmax)": 8.0, "topk, logsumexp": 6.0, "torch copy": 3.0}
+
+
+@pytest.fixture
+def cpu(monkeypatch):
+    """Let a cell be timed on the CPU, each contender in a given time."""
+    monkeypatch.setattr(timing, "sample", lambda case: torch.randn(case.shape))
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(
+        timing,
+        "time_device",
+        lambda calls: {case: Timing(*[TIMES.get(case.provider, 3.5)] * 3) for case in calls},
+    )
+
+
+def test_the_cells_are_the_papers_and_those_that_are_hard():
+    found = list(cells())
+    assert len(found) == len(set(found))
+    assert TopkCell(4000, 25200, "float32", 5) in found
+    assert TopkCell(10, 100_000, "float32", 30) in found
+    assert TopkCell(16384, 256, "bfloat16", 8) in found
+    assert {cell.data for cell in found} == {"normal", *topk.ADVERSE}
+
+
+def test_a_row_has_our_time_the_copys_and_every_peers(cpu):
+    skipped = {}
+    assert time_cell(CELL, skipped) == {
+        "rows": 70, "cols": 500, "dtype": "float32", "k": 5, "data": "normal", "ours_us": 2.0, "copy_us": 3.0,
+        "peers": {"topk(softmax)": 8.0, "topk, logsumexp": 6.0},
+    }  # fmt: skip
+    assert "flashinfer cannot be had" in skipped["flashinfer.top_k"]
+
+
+def test_who_is_wrong_or_refuses_is_skipped_and_we_must_not_be(cpu, monkeypatch):
+    def refuse(x, y):
+        raise ValueError("too long")
+
+    monkeypatch.setitem(CONTENDERS, "topk(softmax)", lambda k: lambda x, y: torch.topk(x, k))
+    monkeypatch.setitem(CONTENDERS, "topk, logsumexp", lambda k: refuse)
+    skipped = {}
+    assert time_cell(CELL, skipped)["peers"] == {}
+    assert "wrong" in skipped[f"topk(softmax) on {CELL}"]
+    assert "too long" in skipped[f"topk, logsumexp on {CELL}"]
+    monkeypatch.setitem(CONTENDERS, OURS, lambda k: lambda x, y: torch.topk(x, k))
+    with pytest.raises(NotAvailable, match=f"{OURS} gives a wrong result"):
+        time_cell(CELL, {})
+
+
+FOUND = {
+    "gpu": {"name": "Test GPU"}, "date": "2026-01-01", "software": {}, "protocol": "", "notes": ["it was warm"],
+    "skipped": {"flashinfer.top_k": "flashinfer cannot be had"},
+    "rows": [
+        {"rows": 4000, "cols": 25200, "dtype": "float32", "k": 30, "data": "ascending", "ours_us": 200.0, "copy_us": 200.0, "peers": {"topk(softmax)": 3000.0}},
+        {"rows": 4, "cols": 32, "dtype": "bfloat16", "k": 5, "data": "normal", "ours_us": 2.0, "copy_us": 1.0, "peers": {}},
+    ],
+}  # fmt: skip
+
+
+def test_the_table_tells_rows_k_and_the_share_of_reading(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    print_topk(FOUND)
+    said = capsys.readouterr().out
+    for part in (
+        "Test GPU",
+        "ascending",
+        "4000x25200 float32",
+        "15.000",
+        "50%",
+        "none",
+        "flashinfer",
+        "it was warm",
+    ):
+        assert part in said
+
+
+def test_the_command_shows_it_and_keeps_it(capsys, monkeypatch, tmp_path):
+    from softmax_lib import checking
+    from softmax_lib.gpu import presence
+    from softmax_lib.records import kept
+
+    monkeypatch.setattr(checking, "choose_device", lambda device: device)
+    monkeypatch.setattr(presence, "gpu_name", lambda: "Test GPU")
+    monkeypatch.setattr(topk, "run_topk", lambda tell: FOUND)
+    monkeypatch.setattr(kept, "folders", lambda: (tmp_path,))
+    assert main(["bench", "--suite", "topk", "--keep"]) == 0
+    assert "softmax_topk()" in capsys.readouterr().out
+    assert kept.kept_runs("topk", "Test GPU", lambda run: run["rows"]) == [FOUND]
+
+
+def test_a_run_has_every_cell_and_where_it_was_measured(monkeypatch):
+    monkeypatch.setattr(topk, "time_cell", lambda cell, skipped: vars(cell))
+    for name in ("gpu_facts", "versions"):
+        monkeypatch.setattr(suite, name, dict)
+    for name in ("busy", "slowed"):
+        monkeypatch.setattr(suite, name, list)
+    found = topk.run_topk(lambda *told: None)
+    assert found["rows"] == [vars(cell) for cell in cells()]
+    assert set(found) == {"gpu", "date", "software", "protocol", "rows", "skipped", "notes"}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("data", ["normal", *topk.ADVERSE])
+def test_a_cell_is_timed_on_a_gpu(data):
+    row = time_cell(TopkCell(512, 5000, "float32", 5, data), {})
+    assert row["ours_us"] > 0
+    assert {"topk(softmax)", "topk, logsumexp"} <= set(row["peers"])
+
+
+@pytest.mark.gpu
+def test_each_kind_of_data_is_what_it_is_called():
+    def sample(data):
+        return timing.sample(TopkCell(3, 2000, "float32", 5, data).case)
+
+    assert (sample("ascending").diff(dim=-1) >= 0).all()
+    assert (sample("descending").diff(dim=-1) <= 0).all()
+    assert (sample("equal") == 1).all()
+    steps = sample("in steps")
+    assert (steps[:, 512:1024].min() > steps[:, :512].max()).item()
+    assert (steps[:, :512].diff(dim=-1) < 0).any()
