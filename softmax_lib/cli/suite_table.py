@@ -46,7 +46,7 @@ def print_topk(found: dict[str, Any]) -> None:
     """For each kind of data a line per cell: our time, its share of a copy's speed of reading, the best peer, our gain."""
     console = Console()
     title = f"softmax_topk() on {found['gpu']['name']}, {found['date']}; times in microseconds"
-    table = _table(title, "matrix", "k", "ours", "of reading", "best peer", "its time", "gain")
+    table = _table(title, "matrix", "k", "ours", "read", "best peer", "its time", "gain")
     for data, rows in groupby(found["rows"], key=lambda row: row["data"]):
         table.add_row(f"[b]{data}[/b]")
         for row in rows:
