@@ -101,7 +101,8 @@ template <typename In, typename Order, int CHUNKS, int DEEP> struct Search {
         best.clear();
     }
 
-    // Places rise from tile to tile: a number that equals the k-th comes behind it.
+    // Places rise from tile to tile: a number that equals the k-th comes behind it. (Those at the
+    // edges of a row do not; no bound is asked about them.)
     __device__ void look(const Tile<In, CHUNKS>& tile, int chunks, unsigned place) {
         float tops[CHUNKS], largest = -INFINITY;
 #pragma unroll
@@ -130,9 +131,9 @@ template <typename In, typename Order, int CHUNKS, int DEEP> struct Search {
         bound = fmaxf(bound, Order::number(last));
     }
 
-    // Where many numbers call: one that k of them, or a few more, are not below. It is the bound
-    // from now on; that of this tile is less by two steps, since here an equal number may come
-    // first, and 0 is one step from -0.
+    // Where many numbers call: finds a number `low` that at least k of this tile, and few more, are
+    // not below. From now on it is the bound, and what equals it comes too late. In this tile an
+    // equal number may come first: there the bound is less by two steps, since 0 is one from -0.
     __device__ float raise(const Tile<In, CHUNKS>& tile, float largest) {
         unsigned low = LOWEST, high = warp_max(ordered(largest));
         if (DEEP == 1)  // k lanes have one that is not below the k-th of the lanes' largest

@@ -3,8 +3,8 @@
 //   x        (rows, cols), with a stride between its rows, in numbers
 //   values   (rows, k): the softmax of the k first    indices   (rows, k): their places
 //   grid     one for every BLOCK / 32 rows    block   BLOCK threads
-//   needs    1 <= k <= MOST <= 32, k <= cols; rows of at most 32 chunks, and where Share has EDGES
-//            some less
+//   needs    1 <= k <= MOST <= 32, k <= cols; rows of at most the numbers of 32 chunks, with EDGES
+//            from any place on
 //   traffic  x read once, k values and indices written
 #include "topk.cuh"
 
@@ -68,6 +68,7 @@ softmax_topk_short(const In* x, In* values, long long* indices, long long rows, 
         if (i == 0) largest = next;
         if (lane == i) found = next;
         if (keys[0] != next) continue;
+        // the next one up; what more than MOST turns would need is not kept
 #pragma unroll
         for (int j = 0; j + 1 < N && i + j + 1 < MOST; j++) keys[j] = keys[j + 1];
         if (i + N < MOST) {

@@ -55,6 +55,7 @@ def print_topk(found: dict[str, Any]) -> None:
             table.add_row(name, str(row["k"]), f"{row['ours_us']:.2f}", read, *_best(row))
         table.add_section()
     console.print(table)
+    console.print("read: our share of the speed at which a copy reads")
     _print_remarks(console, found)
 
 

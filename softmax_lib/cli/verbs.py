@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=("peers", "model", "topk"),
         default="peers",
         help="every peer installed here, matrix by matrix; a small transformer with torch's softmax and "
-        "ours; or softmax_topk() beside torch's",
+        "ours; or softmax_topk() beside what else finds the first of each row",
     )
     bench.add_argument("--output", type=Path, metavar="FILE", help="write the JSON there too")
     bench.add_argument(

@@ -20,7 +20,7 @@ LARGEST_SCALE = 3.4e38
 def check_tensor(name: str, given: object) -> None:
     """Raise `WrongType` unless the argument of this name is a tensor."""
     if not isinstance(given, Tensor):
-        raise WrongType(f"{name} is a {type(given).__name__}; softmax takes a torch.Tensor.")
+        raise WrongType(f"{name} is a {type(given).__name__}; it has to be a torch.Tensor.")
 
 
 def check_out(x: Tensor, dtype: torch.dtype, out: Tensor) -> None:

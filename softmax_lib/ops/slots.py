@@ -1,9 +1,9 @@
-"""Memory by which the blocks of kernels/fast/grid.cu write to each other, and those of topk.cu count each other.
+"""Memory that kernels find as zeros when they begin, and share from launch to launch.
 
-A slot has 16 bytes and begins as zeros; kernels count their turns in it and never reset it, or
-leave zeros. Launches
-on one stream follow one another and share their slots; so do those that are captured into one graph
-from one stream. A graph may run beside any other launch, and has slots of its own.
+The blocks of kernels/fast/grid.cu write to each other in it: a slot of 16 bytes each, where they count
+their turns, and which they never reset. Those of topk.cu count in it who has arrived, 4 bytes a row, and
+leave zeros. Launches on one stream follow one another and share their slots; so do those that are captured
+into one graph from one stream. A graph may run beside any other launch, and has slots of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SLOT_BYTES = 16
 SETS = 2
 """Sets of slots that a row's blocks use by turns."""
 COUNTERS = 0
-"""What stands for the blocks to a row where a launch keeps counters in its slots, zeros at its end."""
+"""What stands for `team` where a launch counts in its slots; for its `blocks` stand rows, with a counter each."""
 BLOCKS_AT_ONCE = 16384
 """More blocks than any GPU runs at once."""
 RESERVED_BYTES = 4 << 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -31,14 +32,17 @@ class TopK(NamedTuple):
 def softmax_topk(x: Tensor, k: int, dim: int = -1) -> TopK:
     """The `k` largest of `softmax(x, dim)`, the largest first, and their places, as `torch.topk` has them.
 
-    Of an x of shape (..., n, ...) both results have k in the place of n along `dim`; values have x's
-    dtype, indices are int64. k goes from 1 to 128 and to n. NaN comes before any number, as torch.topk has
-    it, and equal numbers come in the order of their places, which torch leaves open. The order is that of x:
-    probabilities that round to one number, as to 0, stay apart.
+    Of an x of shape (..., n, ...) both results have k in the place of n along `dim`, 1 <= k <= min(n, 128);
+    values have x's dtype (float32 under autocast), indices are int64. NaN comes before any number, as
+    torch.topk has it, and equal numbers come in the order of their places, which torch leaves open. The
+    order is that of x: probabilities that round to one number, as to 0, stay apart, where topk(softmax(x))
+    may find others.
 
-    A CUDA tensor of float32, float16 or bfloat16 is read once, and only the results are written; any
-    other is sorted by torch. Values have a gradient, and that has one; autocast, torch.compile, CUDA
-    graphs and torch.func treat it as they do `softmax`.
+    A CUDA tensor of float32, float16 or bfloat16 whose rows lie in one piece is read once, and nothing of
+    its size is written; any other of these is copied first, and what is on no GPU, or float64, is sorted by
+    torch. Values have a gradient, and that has one; it is of x's size and takes softmax(x) anew, so that
+    x must not have been changed. Autocast, torch.compile, CUDA graphs and torch.func treat it as they do
+    `softmax`.
 
     Raises `WrongType` for what is no floating-point tensor and for a k that is no whole number;
     `NoSuchDimension` (an `IndexError`); `BadInput` for a k that is not among these; `RowTooLong` from 2^32
@@ -49,7 +53,7 @@ def softmax_topk(x: Tensor, k: int, dim: int = -1) -> TopK:
     if not x.is_floating_point():
         raise WrongType(f"x is {x.dtype}; softmax_topk takes floating-point numbers.")
     dim = positive(dim, x.dim())
-    check_k(k, x.shape[dim] if x.dim() else 1)
+    k = checked_k(k, x.shape[dim] if x.dim() else 1)
     if x.is_cuda and x.dtype in DTYPES and torch.is_autocast_enabled("cuda"):
         x = x.float()
     rows = x.reshape(1) if not x.dim() else x.movedim(dim, -1)
@@ -61,19 +65,24 @@ def softmax_topk(x: Tensor, k: int, dim: int = -1) -> TopK:
     return TopK(values.movedim(-1, dim).contiguous(), indices.movedim(-1, dim).contiguous())
 
 
-def check_k(k: object, cols: int) -> None:
-    """Raise `WrongType` or `BadInput` unless a row of `cols` numbers has a `k`-th, and the kernels find it."""
-    if not isinstance(k, int) or isinstance(k, bool):
-        raise WrongType(f"k is a {type(k).__name__}; it is a whole number.")
-    if not 1 <= k <= min(MOST, cols):
+def checked_k(k: object, cols: int) -> int:
+    """`k`; raise `WrongType`, `BadInput` or `RowTooLong` unless a row of `cols` numbers has so many, and few enough."""
+    try:
+        number = k if isinstance(k, int) else operator.index(k)  # type: ignore[arg-type]
+    except TypeError:
+        number = None
+    if number is None or isinstance(k, bool):
+        raise WrongType(f"k has to be a whole number, and is a {type(k).__name__}.")
+    if not 1 <= number <= min(MOST, cols):
         limit = f"rows have {cols}" if cols < MOST else f"softmax_topk finds up to {MOST}"
-        raise BadInput(f"k is {k}; it is at least 1, and {limit}.")
+        raise BadInput(f"k is {number}; it is at least 1, and {limit}.")
     if cols >= 2**32:
         raise RowTooLong(f"Rows have {cols} numbers; softmax_topk takes fewer than 2^32.")
+    return number
 
 
 def _apply(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    if forward_ad._current_level >= 0:
+    if not x.is_cuda or x.dtype not in DTYPES or forward_ad._current_level >= 0:
         return _sorted(x, k)
     if is_traced():
         return topk_operator(x, k)
@@ -149,16 +158,23 @@ def _gradient(ctx: Any, grad: Tensor, _: Tensor | None) -> tuple[Tensor, None]:
     return pushed.scatter_add(-1, indices, drawn), None
 
 
-def _batched(info: Any, in_dims: tuple, x: Tensor, k: int) -> tuple[tuple, tuple[int, int]]:
-    made = _apply(x.movedim(in_dims[0], 0), k)
-    return tuple(made), (0, 0)
+def _batched(function: Any) -> Any:
+    """A function of x and k, for an x with one more dimension."""
+
+    def run(info: Any, in_dims: tuple, x: Tensor, k: int) -> tuple[tuple, tuple[int, int]]:
+        return tuple(function(x.movedim(in_dims[0], 0), k)), (0, 0)
+
+    return run
 
 
 class _SoftmaxTopk(torch.autograd.Function):
     forward = staticmethod(find)
     setup_context = staticmethod(_save)
     backward = staticmethod(_gradient)
-    vmap = staticmethod(_batched)
+
+    @classmethod
+    def vmap(cls, *arguments: Any) -> tuple[tuple, tuple[int, int]]:
+        return _batched(cls.apply)(*arguments)
 
 
 topk_operator = torch.library.custom_op(
@@ -176,4 +192,4 @@ def _(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 topk_operator.register_autograd(_gradient, setup_context=_save)
-topk_operator.register_vmap(_batched)
+topk_operator.register_vmap(_batched(topk_operator))

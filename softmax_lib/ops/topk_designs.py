@@ -13,7 +13,8 @@ MOST = 128
 MOST_NARROW_COLS = 4096
 """Rows of bfloat16 up to here are searched by keys of 32 bits; in longer ones 64 bits are as fast."""
 WARPS_AN_SM = 31
-"""Of those that a multiprocessor has registers for, 32, so many on each take one of all rows at once."""
+"""Of the 32 that a multiprocessor has registers for, so many: all rows are under way at once. Where shared memory
+holds fewer (17 KB a block of 4), as before sm_90, some wait."""
 TEAMS_AN_SM = 2.5
 """Blocks of 8 warps on each multiprocessor that share out long rows: more take longer to meet than they save."""
 
@@ -49,7 +50,7 @@ class TopkTask:
 
 @dataclass(frozen=True)
 class TopkDesign:
-    """`teams` blocks of `threads` for each row, `warps` warps of each; `chunks` of 16 bytes a lane and turn."""
+    """`teams` blocks of `warps` warps for each row, or a block of four rows; `chunks` of 16 bytes a lane and turn."""
 
     chunks: int
     warps: int
@@ -57,7 +58,7 @@ class TopkDesign:
 
     @property
     def threads(self) -> int:
-        return max(128, WARP * self.warps) if self.warps == 1 else WARP * self.warps
+        return 128 if self.warps == 1 else WARP * self.warps
 
     def blocks(self, rows: int) -> int:
         """Of a launch."""

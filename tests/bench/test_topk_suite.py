@@ -55,8 +55,27 @@ def test_who_is_wrong_or_refuses_is_skipped_and_we_must_not_be(cpu, monkeypatch)
     assert time_cell(CELL, skipped)["peers"] == {}
     assert "wrong" in skipped[f"topk(softmax) on {CELL}"]
     assert "too long" in skipped[f"topk, logsumexp on {CELL}"]
-    monkeypatch.setitem(CONTENDERS, OURS, lambda k: lambda x, y: torch.topk(x, k))
-    with pytest.raises(NotAvailable, match=f"{OURS} gives a wrong result"):
+
+    def first_ones(x, y):
+        places = torch.arange(5).expand(70, 5)
+        return torch.topk(torch.softmax(x, -1), 5)[0], places
+
+    for wrong in (lambda x, y: torch.topk(x, 5), first_ones):
+        monkeypatch.setitem(CONTENDERS, OURS, lambda k, wrong=wrong: wrong)
+        with pytest.raises(NotAvailable, match=f"{OURS} gives a wrong result"):
+            time_cell(CELL, {})
+
+
+def test_where_we_do_not_fit_the_cell_is_left_to_the_suite(cpu, monkeypatch):
+    def too_large(x, y):
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setitem(CONTENDERS, "topk(softmax)", lambda k: too_large)
+    skipped = {}
+    assert "topk(softmax)" not in time_cell(CELL, skipped)["peers"]
+    assert "memory" in skipped[f"topk(softmax) on {CELL}"]
+    monkeypatch.setitem(CONTENDERS, OURS, lambda k: too_large)
+    with pytest.raises(torch.OutOfMemoryError):
         time_cell(CELL, {})
 
 

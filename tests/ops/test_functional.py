@@ -34,7 +34,7 @@ def test_autocast_of_a_gpu_leaves_tensors_on_the_cpu_alone():
 
 
 def test_what_is_no_tensor_is_refused():
-    with pytest.raises(WrongType, match=r"x is a list; softmax takes a torch\.Tensor"):
+    with pytest.raises(WrongType, match=r"x is a list; it has to be a torch\.Tensor"):
         softmax([1.0])
 
 

@@ -1,5 +1,6 @@
 """`softmax_topk`: results, errors, gradients and torch's transformations; on a GPU by the kernels, here by torch."""
 
+import numpy as np
 import pytest
 import torch
 from topk_rows import KINDS, assert_found, rows_of
@@ -7,7 +8,7 @@ from topk_rows import KINDS, assert_found, rows_of
 from softmax_lib import softmax_topk
 from softmax_lib.errors import BadInput, NoSuchDimension, RowTooLong, WrongType
 from softmax_lib.ops import slots
-from softmax_lib.ops.topk import check_k
+from softmax_lib.ops.topk import _SoftmaxTopk, checked_k, topk_operator
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 DEVICES = ("cpu", pytest.param("cuda", marks=pytest.mark.gpu))
@@ -100,9 +101,9 @@ def test_a_k_that_no_row_has(k, shape, said):
 
 
 def test_rows_that_have_more_places_than_a_key_holds():
-    check_k(5, 2**32 - 1)
+    checked_k(5, 2**32 - 1)
     with pytest.raises(RowTooLong, match="fewer than 2\\^32"):
-        check_k(5, 2**32)
+        checked_k(5, 2**32)
 
 
 def test_what_is_no_tensor_of_numbers_no_whole_number_or_no_dimension():
@@ -111,8 +112,10 @@ def test_what_is_no_tensor_of_numbers_no_whole_number_or_no_dimension():
         with pytest.raises(WrongType):
             softmax_topk(wrong, 1)
     for wrong in (1.0, True, "5", None):
-        with pytest.raises(WrongType, match="it is a whole number"):
+        with pytest.raises(WrongType, match="k has to be a whole number"):
             softmax_topk(x, wrong)
+    for right in (np.int64(2), torch.tensor(2)):
+        assert softmax_topk(x, right).values.shape == (3, 2)
     with pytest.raises(NoSuchDimension, match="dim is 2"):
         softmax_topk(x, 1, 2)
 
@@ -167,10 +170,31 @@ def test_torch_compile_takes_it_whole(device):
     torch.testing.assert_close(x.grad, wanted)
 
 
-@pytest.mark.gpu
-def test_the_operator_is_what_torch_asks_of_one():
-    x = torch.randn(3, 50, device="cuda", requires_grad=True)
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_operator_is_what_torch_asks_of_one(device):
+    x = torch.randn(3, 50, device=device, requires_grad=True)
     torch.library.opcheck(torch.ops.softmax_lib.softmax_topk, (x, 4))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("find", [topk_operator, _SoftmaxTopk.apply], ids=["operator", "function"])
+def test_operator_and_function_have_gradients_and_batches(device, find):
+    x = torch.randn(5, 12, dtype=torch.float64, device=device, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: find(x, 4)[0], x)
+    assert torch.autograd.gradgradcheck(lambda x: find(x, 4)[0], x)
+    given = x.detach().float()
+    for in_dim in (0, 1):
+        values, indices = torch.func.vmap(lambda one: tuple(find(one, 3)), in_dims=in_dim)(given)
+        assert_found(given.movedim(in_dim, 0), 3, values, indices)
+
+
+def test_without_a_gpu_gradients_may_be_taken_while_a_call_is_traced():
+    def loss(x):
+        return softmax_topk(x, 3).values.square().sum()
+
+    x = torch.randn(4, 40)
+    compiled = torch.compile(torch.func.grad(loss), fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(x), torch.func.grad(loss)(x))
 
 
 @pytest.mark.gpu
