@@ -103,7 +103,8 @@ def find(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 def _sorted(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     indices = torch.sort(x, dim=-1, descending=True, stable=True)[1][..., :k].contiguous()
-    return torch.softmax(x, -1).gather(-1, indices), indices
+    # the method: torch.softmax is unknown to torch.compile once it has looked while torch was patched
+    return x.softmax(-1).gather(-1, indices), indices
 
 
 # ---- launches

@@ -1,5 +1,8 @@
 """`softmax_topk`: results, errors, gradients and torch's transformations; on a GPU by the kernels, here by torch."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -168,6 +171,21 @@ def test_torch_compile_takes_it_whole(device):
     values.square().sum().backward()
     (wanted,) = torch.autograd.grad(softmax_topk(x * 2, 3).values.square().sum(), x)
     torch.testing.assert_close(x.grad, wanted)
+
+
+AFTER_A_PATCH = """
+import torch
+from softmax_lib import patch_torch, softmax_topk
+with patch_torch():
+    torch.compile(lambda x: x + 1, backend="eager")(torch.zeros(3))
+found = torch.compile(lambda x: softmax_topk(x, 2), fullgraph=True, backend="eager")(torch.zeros(3))
+print(found.indices.tolist())
+"""
+
+
+def test_torch_compile_takes_it_where_torch_was_patched_before():
+    said = subprocess.run([sys.executable, "-c", AFTER_A_PATCH], capture_output=True, text=True)
+    assert said.stdout == "[0, 1]\n", said.stderr[-2000:]
 
 
 @pytest.mark.parametrize("device", DEVICES)
