@@ -51,13 +51,8 @@ LARGE_SANITIZED = ((2051, 64), (5, 1024), (3, 4096), (3, 16_385), (2, 32_768), (
 PACKED_SANITIZED = ((17, 262_143),)
 """The same, where two blocks of a cluster of more than 8 share a multiprocessor."""
 TOPK_SANITIZED = (
-    (5, 100, 8),
-    (5, 101, 30),
-    (3, 5001, 5),
-    (600, 1500, 40),
-    (2, 40_003, 128),
-    (3, 250_000, 20),
-)
+    (5, 100, 8), (5, 101, 30), (3, 5001, 5), (600, 1500, 40), (2, 40_003, 128), (3, 250_000, 20),
+)  # fmt: skip
 """Rows, lengths and k on which `softmax_topk()` is watched: short rows, a warp each, a block each, several blocks each."""
 SANITIZED = (3, 33, 1001, 4099)
 """Row lengths on which foils are watched: less than a float4, a ragged warp, no multiple of 4, several turns."""

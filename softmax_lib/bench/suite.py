@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import nan
 from statistics import geometric_mean
 from typing import Any, Literal, TypeVar, cast
@@ -104,37 +105,63 @@ def run_cells(
 
 def time_cell(cell: Cell, skipped: dict[str, str]) -> dict[str, Any]:
     """One row of the suite; whoever cannot run is told to `skipped`. Raises `NotAvailable` if we cannot."""
-    backward = cell.direction == "backward"
-    given = sample(cell)
-    calls = {OURS: _ours(backward)}
-    peers.try_once(OURS, calls[OURS], given, backward)
-    for name in peers.BACKWARD if backward else PEERS:
+    calls = _sound_calls_of(cell, skipped)
+    return {**vars(cell), **times_of(cell.case, calls, cell.direction == "backward")}
+
+
+def _sound_calls_of(cell: Cell, skipped: dict[str, str]) -> dict[str, Call]:
+    backward, given = cell.direction == "backward", sample(cell)
+
+    def try_once(name: str, call: Call) -> None:
+        peers.try_once(name, call, given, backward)
+
+    ours = _ours(backward)
+    try_once(OURS, ours)
+    makes = {
+        name: partial(peers.peer, name, backward)
+        for name in (peers.BACKWARD if backward else PEERS)
+    }
+    return {OURS: ours, **sound_calls(makes, try_once, str(cell), skipped)}
+
+
+def sound_calls(
+    makes: Mapping[str, Callable[[], Call]],
+    try_once: Callable[[str, Call], None],
+    cell: str,
+    skipped: dict[str, str],
+) -> dict[str, Call]:
+    """The calls of all peers that can be had and that `try_once` takes; the others are told to `skipped`."""
+    calls = {}
+    for name, make in makes.items():
         try:
-            call = peers.peer(name, backward)
+            call = make()
         except NotAvailable as error:
             skipped[name] = str(error)
             continue
         try:
-            peers.try_once(name, call, given, backward)
+            try_once(name, call)
             calls[name] = call
         except NotAvailable as error:
             skipped[f"{name} on {cell}"] = str(error)
         except torch.OutOfMemoryError:
             skipped[f"{name} on {cell}"] = TOO_LARGE
-    del given
-    found, copy_us = time_beside_copies(cell, calls)
+    return calls
+
+
+def times_of(case: Case, calls: Mapping[str, Call], backward: bool = False) -> dict[str, Any]:
+    """What a row of a suite has of times: `{"ours_us", "copy_us", "peers"}`."""
+    found, copy_us = time_beside_copies(case, calls, backward)
     us = {name: round(time, 3) for name, time in found.items()}
     ours_us = us.pop(OURS)
-    return {**vars(cell), "ours_us": ours_us, "copy_us": round(copy_us, 3), "peers": us}
+    return {"ours_us": ours_us, "copy_us": round(copy_us, 3), "peers": us}
 
 
 def time_beside_copies(
-    cell: Cell, calls: Mapping[str, Call], replays: int = timing.REPLAYS
+    case: Case, calls: Mapping[str, Call], backward: bool = False, replays: int = timing.REPLAYS
 ) -> tuple[dict[str, float], float]:
     """Microseconds of each call that the memory is large enough for, and of the fastest copy, in one run."""
-    backward = cell.direction == "backward"
-    timed = {replace(cell.case, provider=name): call for name, call in calls.items()}
-    copies = timing.copies(cell.case)
+    timed = {replace(case, provider=name): call for name, call in calls.items()}
+    copies = timing.copies(case)
     if backward:
         copies = {case: _of_first(call) for case, call in copies.items()}
     times = timing.time_device({**copies, **timed}, 2 if backward else 1, replays)

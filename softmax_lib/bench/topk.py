@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 from softmax_lib.bench import timing
-from softmax_lib.bench.contest import TOO_LARGE
 from softmax_lib.bench.peers import first_line
-from softmax_lib.bench.suite import OURS, run_cells
-from softmax_lib.bench.timing import COPIES, Call
+from softmax_lib.bench.suite import OURS, run_cells, sound_calls, times_of
+from softmax_lib.bench.timing import Call
 from softmax_lib.errors import NotAvailable
 from softmax_lib.ops.topk import softmax_topk
 from softmax_lib.records.measurement import Case, Data
@@ -83,29 +83,19 @@ def time_cell(cell: TopkCell, skipped: dict[str, str]) -> dict[str, Any]:
 
     Raises `NotAvailable` if we cannot, or are wrong, and torch's OutOfMemoryError if we do not fit.
     """
+    return {**vars(cell), **times_of(cell.case, _sound_calls_of(cell, skipped))}
+
+
+def _sound_calls_of(cell: TopkCell, skipped: dict[str, str]) -> dict[str, Call]:
     x = timing.sample(cell.case)
-    calls: dict[str, Call] = {}
-    for name, make in CONTENDERS.items():
-        try:
-            calls[name] = make(cell.k)
-            _try_once(name, calls[name], x, cell.k)
-        except torch.OutOfMemoryError:
-            if name == OURS:
-                raise
-            skipped[f"{name} on {cell}"] = TOO_LARGE
-            calls.pop(name, None)
-        except NotAvailable as error:
-            if name == OURS:
-                raise
-            skipped[name if name not in calls else f"{name} on {cell}"] = str(error)
-            calls.pop(name, None)
-    del x
-    timed = {replace(cell.case, provider=name): call for name, call in calls.items()}
-    times = timing.time_device({**timing.copies(cell.case), **timed})
-    us = {case.provider: round(found.median_us, 3) for case, found in times.items()}
-    copy_us = min(us.pop(name) for name in COPIES if name in us)
-    ours_us = us.pop(OURS)
-    return {**vars(cell), "ours_us": ours_us, "copy_us": copy_us, "peers": us}
+
+    def try_once(name: str, call: Call) -> None:
+        _try_once(name, call, x, cell.k)
+
+    ours = _ours(cell.k)
+    try_once(OURS, ours)
+    makes = {name: partial(make, cell.k) for name, make in PEERS.items()}
+    return {OURS: ours, **sound_calls(makes, try_once, str(cell), skipped)}
 
 
 def _ours(k: int) -> Call:
@@ -132,13 +122,12 @@ def _flashinfer(k: int) -> Call:
     return lambda x, y: top_k(x, k)
 
 
-CONTENDERS: dict[str, Callable[[int], Call]] = {
-    OURS: _ours,
+PEERS: dict[str, Callable[[int], Call]] = {
     "topk(softmax)": _of_softmax,
     "topk, logsumexp": _beside_logsumexp,
     "flashinfer.top_k": _flashinfer,
 }
-"""How to get the call of each for a k."""
+"""How to get the call of each peer for a k."""
 
 
 def _try_once(name: str, call: Call, x: Tensor, k: int) -> None:

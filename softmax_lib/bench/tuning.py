@@ -214,7 +214,7 @@ def _time(
             calls[design] = _prepare(fitted, task, given)
     del given
     named = {repr(design): calls[design] for design in calls}
-    us, copy_us = time_beside_copies(cell, named, replays)
+    us, copy_us = time_beside_copies(cell.case, named, cell.direction == "backward", replays)
     return {design: us[repr(design)] for design in calls if repr(design) in us}, copy_us
 
 

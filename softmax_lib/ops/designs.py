@@ -15,8 +15,9 @@ SHARED_BYTES_AN_SM = 227 * 1024
 THREADS_AN_SM = 2048
 BLOCKS_AN_SM = 32
 
-_CUDA_TYPES = {"float32": "float", "float16": "__half", "bfloat16": "__nv_bfloat16"}
-_SIZES = {"float32": 4, "float16": 2, "bfloat16": 2}
+CUDA_TYPES = {"float32": "float", "float16": "__half", "bfloat16": "__nv_bfloat16"}
+SIZES = {"float32": 4, "float16": 2, "bfloat16": 2}
+"""Bytes of a number of each dtype that the kernels take, above it what C++ calls it."""
 
 Regime = Literal["warp", "block", "cluster", "grid"]
 
@@ -53,12 +54,12 @@ class Task:
     @property
     def size(self) -> int:
         """Bytes of a number that is read."""
-        return _SIZES[self.of]
+        return SIZES[self.of]
 
     @property
     def result_size(self) -> int:
         """Bytes of a number that is written."""
-        return _SIZES[self.to]
+        return SIZES[self.to]
 
     @property
     def row_bytes(self) -> int:
@@ -72,7 +73,7 @@ class Task:
     @property
     def types(self) -> str:
         """As C++ has them."""
-        return f"{_CUDA_TYPES[self.of]}, {_CUDA_TYPES[self.to]}"
+        return f"{CUDA_TYPES[self.of]}, {CUDA_TYPES[self.to]}"
 
 
 @dataclass(frozen=True)

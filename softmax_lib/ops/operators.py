@@ -173,7 +173,9 @@ def _batched(function: Any) -> Any:
     return run
 
 
-class _Function(torch.autograd.Function):
+class Function(torch.autograd.Function):
+    """An autograd function whose calls are as quick as torch allows; it takes tensors, dim, log and more."""
+
     @classmethod
     def apply(cls, *arguments: Any) -> Any:
         if torch._C._are_functorch_transforms_active():
@@ -182,23 +184,23 @@ class _Function(torch.autograd.Function):
         return super(torch.autograd.Function, cls).apply(*arguments)  # type: ignore[misc]
 
     @classmethod
-    def vmap(cls, info: Any, in_dims: tuple, *arguments: Any) -> tuple[Tensor, int]:
+    def vmap(cls, info: Any, in_dims: tuple, *arguments: Any) -> tuple[Any, Any]:
         return _batched(cls.apply)(info, in_dims, *arguments)
 
 
-class _Softmax(_Function):
+class _Softmax(Function):
     forward = staticmethod(_forward)
     setup_context = staticmethod(_save)
     backward = staticmethod(_gradient)
 
 
-class _Scores(_Function):  # which nobody calls under torch.func
+class _Scores(Function):  # which nobody calls under torch.func
     forward = staticmethod(_of_scores)
     setup_context = staticmethod(_save_scores)
     backward = staticmethod(_gradients_of_scores)
 
 
-class _Gradient(_Function):
+class _Gradient(Function):
     forward = staticmethod(_backward)
     setup_context = staticmethod(_save_both)
     backward = staticmethod(_second_gradient)

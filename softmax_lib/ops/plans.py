@@ -100,6 +100,11 @@ def _plan(
     return _launching(prepare_strided(task, outer, inner, first.get_device()))
 
 
+def layout(x: Tensor) -> tuple:
+    """What a plan for x depends on: tensors of one layout are launched alike."""
+    return x.shape, x.dtype, x.stride(), x.data_ptr() % CHUNK_BYTES
+
+
 def row_stride(x: Tensor, dim: int) -> int | None:
     """Numbers from one row of `x` to the next; None where that differs, or a row is not in one piece."""
     if x.shape[dim] > 1 and x.stride(dim) != 1:
@@ -119,11 +124,11 @@ def row_stride(x: Tensor, dim: int) -> int | None:
 def task_of(first: Tensor, second: Tensor | None, result: Tensor, cols: int, log: bool) -> Task:
     """What is asked for, of rows that may begin anywhere."""
     rows = first.numel() // cols
-    return Task(rows, cols, _name(first), _name(result), second is not None, log)
+    return Task(rows, cols, dtype_name(first), dtype_name(result), second is not None, log)
 
 
-def _name(x: Tensor) -> str:
-    """Of its dtype: "bfloat16"."""
+def dtype_name(x: Tensor) -> str:
+    """As tasks have it: "bfloat16"."""
     return str(x.dtype).removeprefix("torch.")
 
 
@@ -138,7 +143,7 @@ def _plan_rows(
     steps = [(first, strides[0] or 0), (result, task.cols)]
     if second is not None:
         steps.append((second, strides[1] or 0))
-    task = replace(task, edges=needs_edges(task, steps))
+    task = replace(task, edges=needs_edges(task.row_bytes, steps))
     tile = None if task.scores else tile_design(task)
     if tile and all(step == task.cols and not one.data_ptr() % CHUNK_BYTES for one, step in steps):
         return _launching(prepare_tile(tile, task, first.get_device()))
@@ -147,9 +152,9 @@ def _plan_rows(
     return _launching(prepare(task, numbers, first.get_device(), scaling))
 
 
-def needs_edges(task: Task, rows: Sequence[tuple[Tensor, int]]) -> bool:
+def needs_edges(row_bytes: int, rows: Sequence[tuple[Tensor, int]]) -> bool:
     """Whether some row of these tensors, each so many numbers behind the last, begins or ends within 16 bytes."""
-    return bool(task.row_bytes % CHUNK_BYTES) or any(
+    return bool(row_bytes % CHUNK_BYTES) or any(
         one.data_ptr() % CHUNK_BYTES or step * one.itemsize % CHUNK_BYTES for one, step in rows
     )
 

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from softmax_lib.gpu.prepared import OfThisThread
-from softmax_lib.ops.designs import CHUNK_BYTES
 from softmax_lib.ops.launches import prepare_if_held
-from softmax_lib.ops.plans import KEPT_AT_MOST, compute, needs_edges, row_stride, task_of
+from softmax_lib.ops.plans import KEPT_AT_MOST, compute, layout, needs_edges, row_stride, task_of
 from softmax_lib.ops.scaling import Scaling
 
 Plan = Callable[[Tensor, "Tensor | None", Tensor], object]
@@ -31,18 +30,14 @@ def compute_scores(
     if device != torch._C._cuda_getDevice():
         with torch.cuda.device(device):
             return compute_scores(x, mask, result, scale, causal, log)
-    key: tuple = (scale, causal, log, device, *_layout(x), *_layout(result))
+    key: tuple = (scale, causal, log, device, *layout(x), *layout(result))
     if mask is not None:
-        key += _layout(mask)
+        key += layout(mask)
     plan = _of_this_thread.table.get(key)
     if plan is None:
         plan = _plan(x, mask, result, scale, causal, log)
         _of_this_thread.keep(key, plan, KEPT_AT_MOST)
     plan(x, mask, result)
-
-
-def _layout(x: Tensor) -> tuple:
-    return x.shape, x.dtype, x.stride(), x.data_ptr() % CHUNK_BYTES
 
 
 def _plan(
@@ -57,7 +52,7 @@ def _plan(
     rows = [(x, stride), (result, task.cols)]
     if mask is not None:
         rows += [(mask, step) for _, step in steps] or [(mask, 0)]
-    task = replace(task, edges=needs_edges(task, rows))
+    task = replace(task, edges=needs_edges(task.row_bytes, rows))
     scaling = Scaling(scale, x.shape[-2] if causal else 0, steps)
     launch = prepare_if_held(task, (stride, 0, task.cols), x.get_device(), scaling.words)
     if launch is None:

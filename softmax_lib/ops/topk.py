@@ -14,10 +14,16 @@ from torch.autograd import forward_ad
 from softmax_lib.errors import BadInput, RowTooLong, WrongType
 from softmax_lib.gpu.prepared import OfThisThread
 from softmax_lib.ops.arguments import DTYPES, check_tensor
-from softmax_lib.ops.designs import CHUNK_BYTES
 from softmax_lib.ops.functional import softmax
-from softmax_lib.ops.operators import is_traced
-from softmax_lib.ops.plans import KEPT_AT_MOST, positive, row_stride
+from softmax_lib.ops.operators import Function, is_traced
+from softmax_lib.ops.plans import (
+    KEPT_AT_MOST,
+    dtype_name,
+    layout,
+    needs_edges,
+    positive,
+    row_stride,
+)
 from softmax_lib.ops.topk_designs import MOST, TopkTask
 from softmax_lib.ops.topk_launches import prepare_topk
 
@@ -54,7 +60,7 @@ def softmax_topk(x: Tensor, k: int, dim: int = -1) -> TopK:
         raise WrongType(f"x is {x.dtype}; softmax_topk takes floating-point numbers.")
     dim = positive(dim, x.dim())
     k = checked_k(k, x.shape[dim] if x.dim() else 1)
-    if x.is_cuda and x.dtype in DTYPES and torch.is_autocast_enabled("cuda"):
+    if _is_taken(x) and torch.is_autocast_enabled("cuda"):
         x = x.float()
     rows = x.reshape(1) if not x.dim() else x.movedim(dim, -1)
     values, indices = _apply(rows, k)
@@ -81,8 +87,13 @@ def checked_k(k: object, cols: int) -> int:
     return number
 
 
+def _is_taken(x: Tensor) -> bool:
+    """Whether the kernels take it."""
+    return x.is_cuda and x.dtype in DTYPES
+
+
 def _apply(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    if not x.is_cuda or x.dtype not in DTYPES or forward_ad._current_level >= 0:
+    if not _is_taken(x) or forward_ad._current_level >= 0:
         return _sorted(x, k)
     if is_traced():
         return topk_operator(x, k)
@@ -92,7 +103,7 @@ def _apply(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 def find(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Values and indices along the last dimension, (..., k) each."""
-    if not x.is_cuda or x.dtype not in DTYPES:
+    if not _is_taken(x):
         return _sorted(x, k)
     values = x.new_empty((*x.shape[:-1], k))
     indices = x.new_empty((*x.shape[:-1], k), dtype=torch.int64)
@@ -119,7 +130,7 @@ def _launch(x: Tensor, values: Tensor, indices: Tensor, k: int) -> None:
     if device != torch._C._cuda_getDevice():
         with torch.cuda.device(device):
             return _launch(x, values, indices, k)
-    key = (k, device, x.shape, x.dtype, x.stride(), x.data_ptr() % CHUNK_BYTES)
+    key = (k, device, *layout(x))
     plan = _of_this_thread.table.get(key)
     if plan is None:
         plan = _plan(x, k)
@@ -132,10 +143,8 @@ def _plan(x: Tensor, k: int) -> Plan:
     if stride is None:
         return lambda x, values, indices: _launch(x.contiguous(), values, indices, k)
     cols = x.shape[-1]
-    offsets = (x.data_ptr(), stride * x.itemsize, cols * x.itemsize)
-    edges = any(offset % CHUNK_BYTES for offset in offsets)
-    dtype = str(x.dtype).removeprefix("torch.")
-    task = TopkTask(x.numel() // cols, cols, dtype, k, edges)
+    edges = needs_edges(cols * x.itemsize, [(x, stride)])
+    task = TopkTask(x.numel() // cols, cols, dtype_name(x), k, edges)
     launch = prepare_topk(task, stride, x.get_device())
     return lambda x, values, indices: launch(x.data_ptr(), values.data_ptr(), indices.data_ptr())
 
@@ -168,14 +177,14 @@ def _batched(function: Any) -> Any:
     return run
 
 
-class _SoftmaxTopk(torch.autograd.Function):
+class _SoftmaxTopk(Function):
     forward = staticmethod(find)
     setup_context = staticmethod(_save)
     backward = staticmethod(_gradient)
 
     @classmethod
-    def vmap(cls, *arguments: Any) -> tuple[tuple, tuple[int, int]]:
-        return _batched(cls.apply)(*arguments)
+    def vmap(cls, info: Any, in_dims: tuple, *arguments: Any) -> tuple[Any, Any]:
+        return _batched(cls.apply)(info, in_dims, *arguments)
 
 
 topk_operator = torch.library.custom_op(

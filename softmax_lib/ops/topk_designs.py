@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from softmax_lib.ops.binaries import Build
-from softmax_lib.ops.designs import CHUNK_BYTES
+from softmax_lib.ops.designs import CHUNK_BYTES, CUDA_TYPES, SIZES
 from softmax_lib.source import WARP
 
 MOST = 128
@@ -17,9 +17,6 @@ WARPS_AN_SM = 31
 holds fewer (17 KB a block of 4), as before sm_90, some wait."""
 TEAMS_AN_SM = 2.5
 """Blocks of 8 warps on each multiprocessor that share out long rows: more take longer to meet than they save."""
-
-_SIZES = {"float32": 4, "float16": 2, "bfloat16": 2}
-_CUDA_TYPES = {"float32": "float", "float16": "__half", "bfloat16": "__nv_bfloat16"}
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,7 @@ class TopkTask:
 
     @property
     def numbers_a_chunk(self) -> int:
-        return CHUNK_BYTES // _SIZES[self.dtype]
+        return CHUNK_BYTES // SIZES[self.dtype]
 
     @property
     def order(self) -> str:
@@ -68,7 +65,7 @@ class TopkDesign:
     def build(self, task: TopkTask) -> Build:
         """The kernel."""
         deep = next(deep for deep in (1, 2, 4) if task.k <= WARP * deep)
-        held = f"{_CUDA_TYPES[task.dtype]}, {task.order}, {self.chunks}, {deep}, {self.warps}"
+        held = f"{CUDA_TYPES[task.dtype]}, {task.order}, {self.chunks}, {deep}, {self.warps}"
         return Build("topk", f"softmax_topk<{held}, {self.threads}, {1024 // self.threads}>")
 
 
@@ -78,7 +75,7 @@ SHORT_THREADS = 128
 def short_build(task: TopkTask) -> Build:
     """The kernel for rows that a warp holds."""
     most, edges = 8 if task.k <= 8 else WARP, str(task.edges).lower()
-    held = f"{_CUDA_TYPES[task.dtype]}, {task.order}, {most}, {edges}"
+    held = f"{CUDA_TYPES[task.dtype]}, {task.order}, {most}, {edges}"
     return Build("topk_short", f"softmax_topk_short<{held}, {SHORT_THREADS}>")
 
 

@@ -51,9 +51,9 @@ def prepare_design(design: TopkDesign, task: TopkTask, stride: int, device: int)
     """The launch by this design."""
     kernel = function(design.build(task), device)
     numbers = (task.rows, task.cols, stride, task.k, design.teams, 0, 0, 0)
-    kind = MeetingLaunch if design.teams > 1 else Launch
-    launch = kind(kernel, design.blocks(task.rows), design.threads, numbers, device)
-    if isinstance(launch, MeetingLaunch):
-        teams = task.rows * design.teams
-        launch.rows, launch.pairs, launch.keys = task.rows, teams * design.warps, teams * task.k
+    asked = (kernel, design.blocks(task.rows), design.threads, numbers, device)
+    if design.teams == 1:
+        return Launch(*asked)
+    launch, teams = MeetingLaunch(*asked), task.rows * design.teams
+    launch.rows, launch.pairs, launch.keys = task.rows, teams * design.warps, teams * task.k
     return launch

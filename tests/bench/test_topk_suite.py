@@ -6,7 +6,7 @@ import torch
 from softmax_lib.bench import suite, timing, topk
 from softmax_lib.bench.suite import OURS
 from softmax_lib.bench.timing import Timing
-from softmax_lib.bench.topk import CONTENDERS, TopkCell, cells, time_cell
+from softmax_lib.bench.topk import PEERS, TopkCell, cells, time_cell
 from softmax_lib.cli import main
 from softmax_lib.cli.suite_table import print_topk
 from softmax_lib.errors import NotAvailable
@@ -23,7 +23,9 @@ def cpu(monkeypatch):
     monkeypatch.setattr(
         timing,
         "time_device",
-        lambda calls: {case: Timing(*[TIMES.get(case.provider, 3.5)] * 3) for case in calls},
+        lambda calls, inputs, replays: {
+            case: Timing(*[TIMES.get(case.provider, 3.5)] * 3) for case in calls
+        },
     )
 
 
@@ -49,8 +51,8 @@ def test_who_is_wrong_or_refuses_is_skipped_and_we_must_not_be(cpu, monkeypatch)
     def refuse(x, y):
         raise ValueError("too long")
 
-    monkeypatch.setitem(CONTENDERS, "topk(softmax)", lambda k: lambda x, y: torch.topk(x, k))
-    monkeypatch.setitem(CONTENDERS, "topk, logsumexp", lambda k: refuse)
+    monkeypatch.setitem(PEERS, "topk(softmax)", lambda k: lambda x, y: torch.topk(x, k))
+    monkeypatch.setitem(PEERS, "topk, logsumexp", lambda k: refuse)
     skipped = {}
     assert time_cell(CELL, skipped)["peers"] == {}
     assert "wrong" in skipped[f"topk(softmax) on {CELL}"]
@@ -61,7 +63,7 @@ def test_who_is_wrong_or_refuses_is_skipped_and_we_must_not_be(cpu, monkeypatch)
         return torch.topk(torch.softmax(x, -1), 5)[0], places
 
     for wrong in (lambda x, y: torch.topk(x, 5), first_ones):
-        monkeypatch.setitem(CONTENDERS, OURS, lambda k, wrong=wrong: wrong)
+        monkeypatch.setattr(topk, "_ours", lambda k, wrong=wrong: wrong)
         with pytest.raises(NotAvailable, match=f"{OURS} gives a wrong result"):
             time_cell(CELL, {})
 
@@ -70,11 +72,11 @@ def test_where_we_do_not_fit_the_cell_is_left_to_the_suite(cpu, monkeypatch):
     def too_large(x, y):
         raise torch.OutOfMemoryError
 
-    monkeypatch.setitem(CONTENDERS, "topk(softmax)", lambda k: too_large)
+    monkeypatch.setitem(PEERS, "topk(softmax)", lambda k: too_large)
     skipped = {}
     assert "topk(softmax)" not in time_cell(CELL, skipped)["peers"]
     assert "memory" in skipped[f"topk(softmax) on {CELL}"]
-    monkeypatch.setitem(CONTENDERS, OURS, lambda k: too_large)
+    monkeypatch.setattr(topk, "_ours", lambda k: too_large)
     with pytest.raises(torch.OutOfMemoryError):
         time_cell(CELL, {})
 
