@@ -3,6 +3,7 @@ from . import emulator as emulator
 from . import errors as errors
 from . import figures as figures
 from . import gpu as gpu
+from . import selections as selections
 from . import widgets as widgets
 from .checking import check as check
 from .launch import run as run

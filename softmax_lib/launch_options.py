@@ -37,6 +37,14 @@ def add_launch_words(parser: argparse._ActionsContainer) -> None:
     add("--symbol", action="append", default=[], metavar="NAME:DTYPE:SHAPE[:FILL]", dest="symbols",
         help="an array for a __constant__ or __device__ variable")  # fmt: skip
     add("--shared-bytes", type=int, default=0, metavar="N", help="dynamic shared memory")
+    add(
+        "--define",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        dest="defines",
+        help="a macro of the file, such as BLOCK=256",
+    )
     add("--cluster", type=_axes, metavar="X[,Y[,Z]]", help="blocks of a cluster")
     add("--cooperative", action="store_true", help="blocks may wait for each other")
 

@@ -26,7 +26,8 @@ from softmax_lib.source import Program, Source
 class LaunchSpec:
     """One launch of `kernel`, a name expression such as "softmax<float, 256>", of `source`.
 
-    `symbols` are arrays by the name of the `__constant__` or `__device__` variable that they fill.
+    `symbols` are arrays by the name of the `__constant__` or `__device__` variable that they fill,
+    `defines` the macros that are defined for the source.
     """
 
     source: Source
@@ -38,11 +39,12 @@ class LaunchSpec:
     cooperative: bool = False
     cluster: Axes = (1, 1, 1)
     symbols: Mapping[str, Any] = field(default_factory=dict)
+    defines: tuple[tuple[str, int], ...] = ()
 
     @property
     def program(self) -> Program:
         """What to compile."""
-        return Program(self.source, entry=self.kernel)
+        return Program(self.source, self.defines, self.kernel)
 
 
 def specify(
@@ -56,6 +58,7 @@ def specify(
     cooperative: bool = False,
     cluster: int | Sequence[int] | None = None,
     symbols: Mapping[str, Any] | None = None,
+    defines: Mapping[str, int] | None = None,
 ) -> LaunchSpec:
     """A launch that a GPU could take, as far as that can be told without compiling.
 
@@ -81,8 +84,9 @@ def specify(
             f"args is a {type(arguments).__name__}; it takes a list of the kernel's arguments."
         )
     filled = _check_symbols(read, dict(symbols or {}))
+    macros = _check_defines(read, dict(defines or {}))
     return LaunchSpec(
-        read, name, on_grid, on_block, tuple(arguments), int(shared_bytes), bool(cooperative), of_blocks, filled
+        read, name, on_grid, on_block, tuple(arguments), int(shared_bytes), bool(cooperative), of_blocks, filled, macros
     )  # fmt: skip
 
 
@@ -118,6 +122,17 @@ def _choose(source: Source, kernel: str | None) -> str:
             f'{names[0]} is a template; say which `kernel`, such as "{names[0]}<float>".'
         )
     return names[0]
+
+
+def _check_defines(source: Source, defines: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    for name, value in defines.items():
+        if not hasattr(value, "__index__"):
+            raise WrongType(
+                f"The macro {name} is a {type(value).__name__}; it takes a whole number."
+            )
+        if not source.mentions(name):
+            raise BadInput(f"{source.file_name} does not name a macro {name}.")
+    return tuple((name, int(value)) for name, value in defines.items())
 
 
 def _check_symbols(source: Source, symbols: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -42,6 +42,7 @@ def read_launch(
         "cooperative": options.cooperative,
         "cluster": options.cluster,
         "symbols": symbols,
+        "defines": dict(map(_read_define, options.defines)),
     }
     return words, {**arrays, **symbols}
 
@@ -62,6 +63,16 @@ def _read(word: str, arrays: dict[str, np.ndarray], given: Mapping[str, np.ndarr
         arrays[name] = _make(word, dtype, tuple(map(int, shape.split("x"))), fill or "noise")
         return arrays[name]
     return _number(word)
+
+
+def _read_define(word: str) -> tuple[str, int]:
+    name, _, value = word.partition("=")
+    try:
+        return name, int(value, 0)
+    except ValueError:
+        raise BadInput(
+            f"--define {word}: it takes a macro and a whole number, such as BLOCK=256."
+        ) from None
 
 
 def _number(word: str) -> Any:

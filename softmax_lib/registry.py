@@ -70,10 +70,10 @@ _FILES = (
 """One kernel a .cu file; a control, which is a file with something changed, comes after the last of these."""
 
 
-def _controls(files: tuple[Kernel, ...]) -> Iterator[Kernel]:
-    """The controls of controls.toml, each with the launch facts of the kernel it is made of."""
+def controls(files: tuple[Kernel, ...], file_name: str = "controls.toml") -> Iterator[Kernel]:
+    """The controls of a file, each with the launch facts of the one among `files` that it is made of."""
     known = {kernel.name: kernel for kernel in files}
-    text = (KERNEL_FOLDER / "controls.toml").read_text(encoding="utf-8")
+    text = (KERNEL_FOLDER / file_name).read_text(encoding="utf-8")
     for name, entry in tomllib.loads(text).items():
         base = known[entry["of"]]
         known[name] = replace(
@@ -90,7 +90,7 @@ def _controls(files: tuple[Kernel, ...]) -> Iterator[Kernel]:
         yield known[name]
 
 
-_ALL = (*_FILES, *_controls(_FILES))
+_ALL = (*_FILES, *controls(_FILES))
 
 kernels: Mapping[str, Kernel] = MappingProxyType({kernel.name: kernel for kernel in _ALL})
 """All kernels by name: rungs and foils in the order of the chapters, then the controls."""

@@ -20,18 +20,21 @@ from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from xml.etree import ElementTree
 
-from softmax_lib import check, kernels
+from softmax_lib import check, kernels, selections
 from softmax_lib.checking import LENGTHS
 from softmax_lib.gpu.facts import gpu_facts, today, versions
 from softmax_lib.ops.binaries import FOLDER
 from softmax_lib.source import Program, Source
 
 TESTS = Path(__file__).parent
+CHECKED = {**kernels, **selections.kernels}
+"""All that a chapter launches, by name."""
 SUMMARY = TESTS / "gpu_run.json"
 GPU_TESTS = (
     "test_any_kernel.py",
     "test_kernels.py",
     "test_launch.py",
+    "test_selections.py",
     "bench",
     "gpu",
     "live",
@@ -169,11 +172,13 @@ def check_softmax(shapes: Sequence[tuple[int, ...]]) -> None:
 
 
 def check_topk() -> None:
-    """What a sanitizer watches of `softmax_topk()`."""
+    """What a sanitizer watches of `softmax_topk()`, and of the kernels of chapter 11 without a flaw."""
     import torch
 
-    from softmax_lib import softmax_topk
+    from softmax_lib import selections, softmax_topk
 
+    for name, kernel in selections.kernels.items():
+        assert kernel.flaw or selections.check(name, device="cuda").ok, name
     for rows, cols, k in TOPK_SANITIZED:
         for dtype in (torch.float32, torch.bfloat16):
             x = torch.randn(rows, cols, device="cuda").to(dtype)
@@ -205,7 +210,7 @@ def main() -> None:
             "date": today(),
             "software": versions(),
             **{name: one.get() for name, one in found.items()},
-            "kernels": {name: kernel.digest for name, kernel in kernels.items()},
+            "kernels": {name: kernel.digest for name, kernel in CHECKED.items()},
             "fast_kernels": digest_fast_kernels(),
         }
     write(summary)

@@ -5,6 +5,7 @@ import pytest
 from launch_on import launch_on
 from subjects import C_NAMES, CASES, REAL, read
 
+from softmax_lib.errors import BadInput, WrongType
 from softmax_lib.xrays.xray import xray_launch
 
 IDS = [f"{subject.name}-{dtype}" for subject, dtype in CASES]
@@ -44,6 +45,29 @@ def test_a_kernel_leaves_what_its_formula_says(subject, dtype, device):
     before = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
     launch_on(device, words_of(subject, dtype), arguments)
     assert_right(subject, dtype, before, arguments)
+
+
+def test_macros_are_defined_in_both_places(device):
+    text = "__global__ void fill(int* n) { if (threadIdx.x < SIZE) n[threadIdx.x] = VALUE; }"
+    words = {"source": text, "grid": 1, "block": 8, "defines": {"SIZE": 3, "VALUE": 7}}
+    n = np.zeros(4, np.int32)
+    launch_on(device, words, [n])
+    assert n.tolist() == [7, 7, 7, 0]
+    launch_on(device, words | {"defines": {"SIZE": 1, "VALUE": np.int64(-2)}}, [n])
+    assert n.tolist() == [-2, 7, 7, 0]
+
+
+@pytest.mark.parametrize(
+    ("defines", "error", "said"),
+    [
+        ({"SIZE": 1.5}, WrongType, "SIZE is a float"),
+        ({"SIZES": 1}, BadInput, "does not name a macro SIZES"),
+    ],
+)
+def test_a_macro_that_cannot_be_defined_is_told(defines, error, said):
+    text = "__global__ void fill(int* n) { n[0] = SIZE; }"
+    with pytest.raises(error, match=said):
+        xray_launch(text, 1, 1, [np.zeros(1, np.int32)], defines=defines)
 
 
 @pytest.mark.parametrize(("subject", "dtype"), CASES, ids=IDS)

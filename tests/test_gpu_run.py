@@ -3,9 +3,7 @@
 import json
 
 import pytest
-from gpu_run import GPU_TESTS, SUMMARY, TESTS, TOOLS, digest_fast_kernels, run_pytest
-
-from softmax_lib import kernels
+from gpu_run import CHECKED, GPU_TESTS, SUMMARY, TESTS, TOOLS, digest_fast_kernels, run_pytest
 
 
 @pytest.fixture(scope="module")
@@ -13,9 +11,9 @@ def summary():
     return json.loads(SUMMARY.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("name", list(kernels))
+@pytest.mark.parametrize("name", list(CHECKED))
 def test_no_kernel_has_changed_since_the_gpu_run(name, summary):
-    assert summary["kernels"].get(name) == kernels[name].digest, (
+    assert summary["kernels"].get(name) == CHECKED[name].digest, (
         f"{name} has changed since it was checked on a GPU: run `python tests/gpu_run.py` on one."
     )
 

@@ -16,7 +16,7 @@ PACKAGE = Path(softmax_lib.__file__).parent
 TRUNK = {
     "errors", "files", "words", "source", "kernel", "registry", "reference", "arrays", "launch",
     "checking", "measurements", "declarations", "grids", "parameters", "signature", "launch_spec", "launch_options",
-    "launch_words", "host_code",
+    "launch_words", "host_code", "selections",
 }  # fmt: skip
 
 # Each part, and the parts that it imports from: the lower ones come first, and nothing runs back up.
@@ -47,9 +47,11 @@ MAY_IMPORT = {
     "ops": {"errors", "files", "gpu", "source"},
     "launch": {"errors", "source", "kernel", "registry", "arrays", "gpu", "emulator"},
     "checking": {"errors", "source", "kernel", "registry", "arrays", "reference", "gpu", "launch"},
+    "selections": {"arrays", "checking", "emulator", "errors", "gpu", "kernel", "reference", "registry"},
     "records": {"errors", "words", "files", "registry"},
     "bench": {
         "errors", "words", "source", "kernel", "registry", "reference", "gpu", "launch", "ops", "checking", "records",
+        "selections",
     },
     "measurements": {"errors", "registry", "gpu", "records", "bench"},
     "xrays": {

@@ -251,13 +251,15 @@ softmax_topk(const In* x, In* values, long long* indices, long long rows, long l
 #pragma unroll
                 for (int i = 0; i < DEEP; i++)
                     if (i * WARP + lane < k) list[i * WARP + lane] = best.keys[i];
-                __threadfence();  // of the pairs, too, which the other warps wrote before they met
                 __syncwarp();
-                if (lane == 0) is_last = atomicAdd(&arrived[row], 1) == teams - 1;
+                if (lane == 0) {
+                    __threadfence();  // of all that the block wrote: its warps have met
+                    is_last = atomicAdd(&arrived[row], 1) == teams - 1;
+                    __threadfence();
+                }
             }
             __syncthreads();
             if (!is_last) return;
-            __threadfence();
             best.clear();
             int keys = teams * k;
             const Key* all = lists + row * keys;

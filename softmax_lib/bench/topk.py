@@ -10,9 +10,10 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from softmax_lib import gpu, selections
 from softmax_lib.bench import timing
 from softmax_lib.bench.peers import first_line
-from softmax_lib.bench.suite import OURS, run_cells, sound_calls, times_of
+from softmax_lib.bench.suite import OURS, run_cells, sound_calls, time_beside_copies, times_of
 from softmax_lib.bench.timing import Call
 from softmax_lib.errors import NotAvailable
 from softmax_lib.ops.topk import softmax_topk
@@ -23,10 +24,18 @@ PROTOCOL = (
     "its turn in one run. copy_us is the fastest copy of the matrix, which reads and writes it; "
     "flashinfer.top_k finds the first and computes no softmax."
 )
-PAPERS_K = 5
-PAPERS_LENGTHS = {4000: range(13), 10: range(4, 13)}
-"""Of arXiv:1805.02867, figures 3 and 4: for a batch the exponents n of lengths 63 * 2^n. A batch of 10 shorter rows
-would take 100 000 matrices to keep L2 cold."""
+PAPERS_K = (5, 10, 15, 30)
+PAPERS_LENGTHS = {4000: range(13), 10: range(6, 13)}
+"""Of arXiv:1805.02867, figures 1 to 4: for a batch the exponents n of lengths 63 * 2^n. A batch of 10 shorter rows
+would take thousands of matrices to keep L2 cold."""
+FORMS = ("topk_unfused", "topk_unfused_online", "topk_safe", "topk", "topk_warp")
+"""Kernels of chapter 11 that are timed on all of these: the paper's four, and ours with a list per warp."""
+SOFTMAXES = {"safe softmax": "topk_unfused", "online softmax": "topk_unfused_online"}
+"""Of two of these the first launch is timed alone, too."""
+SWEPT = ("topk_unfused", "topk", "topk_early_exit", "topk_warp")
+SWEPT_SIZES = (32, 64, 128, 256, 512, 1024)
+SWEPT_ON = (4000, 25200)
+"""What is timed at several block sizes, at these, and on what matrix; every other kernel there at its own size."""
 ROWS_JUDGED = 64
 ADVERSE: tuple[Data, ...] = ("ascending", "descending", "equal", "in steps")
 
@@ -53,11 +62,11 @@ class TopkCell:
 
 def cells() -> Iterator[TopkCell]:
     """All that the suite times: the paper's, those where few or short rows are hard, and rows that mislead."""
-    for rows, exponents in PAPERS_LENGTHS.items():
-        for n in exponents:
-            yield TopkCell(rows, 63 * 2**n, "float32", PAPERS_K)
-    for k in (5, 10, 15, 30, 128):
-        yield TopkCell(4000, 25200, "float32", k)
+    for k in PAPERS_K:
+        for rows, exponents in PAPERS_LENGTHS.items():
+            yield from (TopkCell(rows, 63 * 2**n, "float32", k) for n in exponents)
+        yield TopkCell(*SWEPT_ON, "float32", k)
+    yield TopkCell(*SWEPT_ON, "float32", 128)
     for data in ADVERSE:
         for k in (5, 30):
             yield TopkCell(4000, 25200, "float32", k, data)
@@ -72,10 +81,16 @@ def cells() -> Iterator[TopkCell]:
 def run_topk(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
     """Every cell timed on this GPU, as JSON has it.
 
-    `rows` has for each cell `{"rows", "cols", "dtype", "k", "data", "ours_us", "copy_us", "peers": {name: us}}`;
-    the rest is as in `suite.run_suite`. Raises `NotAvailable` where the kernels cannot be compiled.
+    `rows` has for each cell `{"rows", "cols", "dtype", "k", "data", "ours_us", "copy_us", "peers": {name: us},
+    "kernels": {name: us}}`, and `sweep` the kernels of chapter 11 at their block sizes, as `time_sizes` has them,
+    of which `digests` says what was compiled; the rest is as in `suite.run_suite`. Raises `NotAvailable` where
+    the kernels cannot be compiled.
     """
-    return {"protocol": PROTOCOL, **run_cells(list(cells()), time_cell, progress)}
+    _check_kernels()
+    found = run_cells(list(cells()), time_cell, progress)
+    sweep = [line for k in PAPERS_K for line in time_sizes(TopkCell(*SWEPT_ON, "float32", k))]
+    digests = {name: kernel.digest for name, kernel in selections.kernels.items()}
+    return {"protocol": PROTOCOL, **found, "sweep": sweep, "digests": digests}
 
 
 def time_cell(cell: TopkCell, skipped: dict[str, str]) -> dict[str, Any]:
@@ -83,7 +98,55 @@ def time_cell(cell: TopkCell, skipped: dict[str, str]) -> dict[str, Any]:
 
     Raises `NotAvailable` if we cannot, or are wrong, and torch's OutOfMemoryError if we do not fit.
     """
-    return {**vars(cell), **times_of(cell.case, _sound_calls_of(cell, skipped))}
+    kernels = _forms(cell.k) if _is_the_papers(cell) else {}
+    found = times_of(cell.case, _sound_calls_of(cell, skipped) | kernels)
+    of_kernels = {name: found["peers"].pop(name) for name in kernels if name in found["peers"]}
+    return {**vars(cell), **found, "kernels": of_kernels}
+
+
+def _check_kernels() -> None:
+    """Raises `NotAvailable` where a kernel of chapter 11 that has no flaw is wrong on this GPU."""
+    for name, kernel in selections.kernels.items():
+        if kernel.flaw is None and not (found := selections.check(name, device="cuda")).ok:
+            raise NotAvailable(found.verdict)
+
+
+def _is_the_papers(cell: TopkCell) -> bool:
+    ours = cell.data != "normal" or cell.dtype != "float32" or cell.k not in PAPERS_K
+    return not ours and cell.rows in PAPERS_LENGTHS and cell.cols % 63 == 0
+
+
+def _forms(k: int) -> dict[str, Call]:
+    forms = {name: _kernel(name, k) for name in FORMS}
+    return forms | {label: _first_launch(name, k) for label, name in SOFTMAXES.items()}
+
+
+def time_sizes(cell: TopkCell) -> list[dict[str, Any]]:
+    """Kernels of chapter 11 on one matrix in one run: `{"kernel", "rows", "cols", "k", "block_size", "us", "copy_us"}`."""
+    asked = [(name, size) for name in SWEPT for size in SWEPT_SIZES]
+    asked += [
+        (name, of.default_block_size)
+        for name, of in selections.kernels.items()
+        if name not in SWEPT
+    ]
+    calls = {f"{name} {size}": _kernel(name, cell.k, size) for name, size in asked}
+    us, copy_us = time_beside_copies(cell.case, calls)
+    shared = {"rows": cell.rows, "cols": cell.cols, "k": cell.k, "copy_us": round(copy_us, 3)}
+    return [
+        {"kernel": name, "block_size": size, **shared, "us": round(us[f"{name} {size}"], 3)}
+        for name, size in asked
+    ]
+
+
+def _kernel(name: str, k: int, block_size: int | None = None) -> Call:
+    return lambda x, y: selections.run(name, x, k, block_size=block_size)
+
+
+def _first_launch(name: str, k: int) -> Call:
+    def run(x: Tensor, y: Tensor) -> None:
+        gpu.launch(**selections.select(name, x, k).launches[0])
+
+    return run
 
 
 def _sound_calls_of(cell: TopkCell, skipped: dict[str, str]) -> dict[str, Call]:

@@ -56,6 +56,7 @@ def launch(
     cooperative: bool = False,
     cluster: int | Sequence[int] | None = None,
     symbols: Mapping[str, Any] | None = None,
+    defines: Mapping[str, int] | None = None,
 ) -> None:
     """Launch any kernel of `source`, CUDA text or the path of a .cu file, on the CPU.
 
@@ -66,7 +67,8 @@ def launch(
     structures. `kernel` is its name or a name expression, "softmax<float, 256>", where the source has
     several. `symbols` are arrays by the name of the `__device__` or `__constant__` variable that each
     fills, and a `__device__` one writes back; every launch begins with the values that the source gives
-    them. `shared_bytes` are those of dynamic shared memory, `cluster` the blocks of a cluster.
+    them. `shared_bytes` are those of dynamic shared memory, `cluster` the blocks of a cluster, `defines`
+    whole numbers by the names of macros that stand for them in the source.
 
     The blocks of a `cooperative` launch take turns, so that one can wait for any other; those of a
     plain one come in order. Raises `WrongType`, `BadInput`, `UnknownKernel`, `CompileError`,
@@ -74,7 +76,7 @@ def launch(
     """
     spec = specify(
         source, grid, block, args, shared_bytes=shared_bytes, kernel=kernel,
-        cooperative=cooperative, cluster=cluster, symbols=symbols,
+        cooperative=cooperative, cluster=cluster, symbols=symbols, defines=defines,
     )  # fmt: skip
     with open_call(spec) as session:
         _complete(session)

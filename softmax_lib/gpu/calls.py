@@ -27,6 +27,7 @@ def launch(
     cooperative: bool = False,
     cluster: int | Sequence[int] | None = None,
     symbols: Mapping[str, Any] | None = None,
+    defines: Mapping[str, int] | None = None,
 ) -> None:
     """Launch any kernel of `source` on the GPU that the arrays among `args` are on.
 
@@ -38,7 +39,7 @@ def launch(
     """
     spec = specify(
         source, grid, block, args, shared_bytes=shared_bytes, kernel=kernel,
-        cooperative=cooperative, cluster=cluster, symbols=symbols,
+        cooperative=cooperative, cluster=cluster, symbols=symbols, defines=defines,
     )  # fmt: skip
     missing = why_no_gpu()
     if missing:

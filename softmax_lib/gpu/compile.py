@@ -102,9 +102,13 @@ def resources(program: Program, arch: int) -> tuple[Resources, ...]:
 
 
 def _compile(program: Program, arch: int, flags: tuple[str, ...]) -> tuple[bytes, str, str]:
-    macros = (f"--define-macro={name}={value}" for name, value in program.defines)
     text = program.source.with_prelude()
-    return run_nvrtc(program.source, text, arch, (*flags, *macros), program.entry)
+    return run_nvrtc(program.source, text, arch, (*flags, *macro_flags(program)), program.entry)
+
+
+def macro_flags(program: Program) -> tuple[str, ...]:
+    """What tells NVRTC of the program's macros."""
+    return tuple(f"--define-macro={name}={value}" for name, value in program.defines)
 
 
 def run_nvrtc(

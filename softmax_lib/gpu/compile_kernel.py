@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from softmax_lib.gpu.compile import compile_named, compile_once, split_name
+from softmax_lib.gpu.compile import compile_named, compile_once, macro_flags, split_name
 from softmax_lib.gpu.headers import read_headers
 from softmax_lib.signature import HEADER
-from softmax_lib.source import FLAGS, Source
+from softmax_lib.source import FLAGS, Program, Source
 
 _FACTS = """
 extern "C" __device__ kernel_signature::SignatureOf<decltype(&{kernel})>::SignatureTable softmax_lib_signature =
@@ -17,19 +17,20 @@ extern "C" __device__ unsigned long long softmax_lib_sizes[] = {{{sizes}0}};
 """What Python asks a module for: what the kernel takes, and where the source's variables lie."""
 
 
-def compile_kernel(source: Source, kernel: str, arch: int) -> tuple[bytes, str]:
-    """Machine code for sm_`arch`, and the kernel's name in it; from the disk cache when it is there.
+def compile_kernel(program: Program, arch: int) -> tuple[bytes, str]:
+    """Machine code for sm_`arch` of the program's `entry`, and its name in it; from the disk cache when it is there.
 
-    `kernel` is a name expression such as "softmax<float, 256>". Raises `CompileError`, and
+    Raises `CompileError`, and
     `NotAvailable` without CuPy or NVRTC.
     """
     signature = HEADER.read_text(encoding="utf-8")
+    source, kernel = program.source, program.entry
     text = f"{signature}{source.with_prelude()}\n{_facts(source, kernel)}"
-
+    flags = (*FLAGS, *macro_flags(program))
     held = compile_once(
         "kernel",
-        (text, read_headers(source), kernel, arch, FLAGS),
-        lambda: compile_named(source, text, arch, FLAGS, kernel),
+        (text, read_headers(source), kernel, arch, flags),
+        lambda: compile_named(source, text, arch, flags, kernel),
     )
     return split_name(held)
 

@@ -16,7 +16,7 @@ from softmax_lib.gpu.compile_kernel import compile_kernel
 from softmax_lib.gpu.presence import arch_of
 from softmax_lib.launch_spec import LaunchSpec
 from softmax_lib.signature import ROW, Signature, read_signature
-from softmax_lib.source import Source
+from softmax_lib.source import Program
 
 _TO_DEVICE, _TO_HOST, _ON_DEVICE = 1, 2, 3  # cudaMemcpyKind
 
@@ -68,15 +68,16 @@ def load_module(spec: LaunchSpec) -> Module:
     import cupy
 
     device = cupy.cuda.Device().id
-    return _load_once(spec.source, spec.program.digest, spec.kernel, device)
+    return _load_once(spec.program, spec.program.digest, device)
 
 
 @lru_cache(maxsize=64)
-def _load_once(source: Source, digest: str, kernel: str, device: int) -> Module:
+def _load_once(program: Program, digest: str, device: int) -> Module:
     """A kernel on one GPU. The digest is also that of headers, which may have been changed."""
     import cupy
 
-    cubin, entry = compile_kernel(source, kernel, arch_of(device))
+    source, kernel = program.source, program.entry
+    cubin, entry = compile_kernel(program, arch_of(device))
     module = cupy.cuda.function.Module()
     module.load(cubin)
     numbers, variables = (int(n) for n in _fetch(module, "softmax_lib_counts", np.int32, 2))

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from softmax_lib import selections
 from softmax_lib.bench import suite, timing, topk
 from softmax_lib.bench.suite import OURS
 from softmax_lib.bench.timing import Timing
@@ -42,9 +43,38 @@ def test_a_row_has_our_time_the_copys_and_every_peers(cpu):
     skipped = {}
     assert time_cell(CELL, skipped) == {
         "rows": 70, "cols": 500, "dtype": "float32", "k": 5, "data": "normal", "ours_us": 2.0, "copy_us": 3.0,
-        "peers": {"topk(softmax)": 8.0, "topk, logsumexp": 6.0},
+        "peers": {"topk(softmax)": 8.0, "topk, logsumexp": 6.0}, "kernels": {},
     }  # fmt: skip
     assert "flashinfer cannot be had" in skipped["flashinfer.top_k"]
+
+
+def test_the_papers_cells_have_the_kernels_of_its_experiment(cpu):
+    row = time_cell(TopkCell(10, 63 * 64, "float32", 5), {})
+    assert set(row["kernels"]) == {*topk.FORMS, *topk.SOFTMAXES}
+    assert set(row["peers"]) == {"topk(softmax)", "topk, logsumexp"}
+    for other in (
+        TopkCell(10, 500, "float32", 5),
+        TopkCell(10, 630, "bfloat16", 5),
+        TopkCell(10, 630, "float32", 7),
+    ):
+        assert not time_cell(other, {})["kernels"]
+
+
+def test_kernels_are_timed_at_several_block_sizes_in_one_run(cpu):
+    lines = topk.time_sizes(TopkCell(70, 500, "float32", 5))
+    sizes = {(line["kernel"], line["block_size"]) for line in lines}
+    assert {("topk", size) for size in topk.SWEPT_SIZES} < sizes
+    assert {name for name, _ in sizes} == set(selections.kernels)
+    assert lines[0] == {
+        "kernel": "topk_unfused", "block_size": 32, "rows": 70, "cols": 500, "k": 5, "copy_us": 3.0, "us": 3.5,
+    }  # fmt: skip
+
+
+def test_a_kernel_that_is_wrong_is_not_timed(monkeypatch):
+    wrong = selections.TopkCheck("topk", 1, ("a row",))
+    monkeypatch.setattr(selections, "check", lambda name, device: wrong)
+    with pytest.raises(NotAvailable, match="1 wrong"):
+        topk.run_topk(lambda *told: None)
 
 
 def test_who_is_wrong_or_refuses_is_skipped_and_we_must_not_be(cpu, monkeypatch):
@@ -124,13 +154,27 @@ def test_the_command_shows_it_and_keeps_it(capsys, monkeypatch, tmp_path):
 
 def test_a_run_has_every_cell_and_where_it_was_measured(monkeypatch):
     monkeypatch.setattr(topk, "time_cell", lambda cell, skipped: vars(cell))
+    monkeypatch.setattr(topk, "time_sizes", lambda cell: [cell.k])
+    monkeypatch.setattr(topk, "_check_kernels", lambda: None)
     for name in ("gpu_facts", "versions"):
         monkeypatch.setattr(suite, name, dict)
     for name in ("busy", "slowed"):
         monkeypatch.setattr(suite, name, list)
     found = topk.run_topk(lambda *told: None)
     assert found["rows"] == [vars(cell) for cell in cells()]
-    assert set(found) == {"gpu", "date", "software", "protocol", "rows", "skipped", "notes"}
+    assert set(found) == {
+        "gpu",
+        "date",
+        "software",
+        "protocol",
+        "rows",
+        "skipped",
+        "notes",
+        "sweep",
+        "digests",
+    }
+    assert found["sweep"] == list(topk.PAPERS_K)
+    assert found["digests"]["topk"] == selections.kernels["topk"].digest
 
 
 @pytest.mark.gpu

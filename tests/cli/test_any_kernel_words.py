@@ -98,6 +98,17 @@ def test_symbols_and_16_bit_arrays_in_words(file, capsys):
     assert "float16" in capsys.readouterr().out
 
 
+def test_macros_in_words(tmp_path, capsys):
+    path = tmp_path / "fill.cu"
+    path.write_text("__global__ void fill(float* x) { x[threadIdx.x] = VALUE; }")
+    words = ["--grid", "1", "--block", "4", "--arg", "x:f32:4", "--define"]
+    assert main(["run-kernel", str(path), *words, "VALUE=0x10", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["mean"] == 16
+    for word in ("VALUE", "VALUE=1.5"):
+        assert main(["run-kernel", str(path), *words, word]) == 2
+        assert "such as BLOCK=256" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

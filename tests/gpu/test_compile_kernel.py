@@ -26,7 +26,7 @@ template <class T> __global__ void scale(T* x, float by) {
 @pytest.mark.parametrize("element", ["float", "__half", "int"])
 def test_a_template_is_found_by_its_name(element):
     source = Source("own.cu", TEXT)
-    cubin, entry = compile_kernel(source, f"own::scale<{element}>", 90)
+    cubin, entry = compile_kernel(Program(source, entry=f"own::scale<{element}>"), 90)
     assert cubin.startswith(b"\x7fELF")
     assert entry.startswith("_ZN3own5scale")
     assert entry.encode() in cubin
@@ -35,14 +35,14 @@ def test_a_template_is_found_by_its_name(element):
 
 def test_it_is_compiled_once(monkeypatch):
     source = Source("own.cu", TEXT)
-    first = compile_kernel(source, "own::scale<float>", 90)
+    first = compile_kernel(Program(source, entry="own::scale<float>"), 90)
     monkeypatch.setattr(compile, "run_nvrtc", None)
-    assert compile_kernel(source, "own::scale<float>", 90) == first
+    assert compile_kernel(Program(source, entry="own::scale<float>"), 90) == first
 
 
 def test_small_numbers_stay_what_they_are():
     source = Source("own.cu", TEXT)
-    cubin, _ = compile_kernel(source, "own::scale<float>", 90)
+    cubin, _ = compile_kernel(Program(source, entry="own::scale<float>"), 90)
     instructions = disassemble(cubin, 90)
     assert "FFMA" in instructions
     assert ".FTZ" not in instructions
@@ -51,7 +51,7 @@ def test_small_numbers_stay_what_they_are():
 def test_a_kernel_that_is_not_there_is_told():
     source = Source("own.cu", TEXT)
     with pytest.raises(CompileError, match="missing"):
-        compile_kernel(source, "missing<float>", 90)
+        compile_kernel(Program(source, entry="missing<float>"), 90)
 
 
 def test_headers_are_found_from_where_they_are_included(tmp_path):
@@ -63,11 +63,12 @@ def test_headers_are_found_from_where_they_are_included(tmp_path):
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert compile_kernel(Source.read(tmp_path / "nested.cu"), "k", 90)[1]
+    assert compile_kernel(Program(Source.read(tmp_path / "nested.cu"), entry="k"), 90)[1]
 
 
 def test_a_source_may_have_a_warp_of_its_own():
     text = "constexpr int WARP = 32;\n__global__ void k(float* x) { x[WARP] = 1; }"
     source = Source("own.cu", text)
-    assert compile_kernel(source, "k", 90)[1]
-    assert compile_cubin(Program(source, entry="k"), 90)
+    program = Program(source, entry="k")
+    assert compile_kernel(program, 90)[1]
+    assert compile_cubin(program, 90)

@@ -1,0 +1,206 @@
+"""Kernels that find the k largest of each row and their softmax: chapter 11's, which take more than x and y.
+
+Nothing of `kernels` is here and none of these is there: those give a matrix back, these two of k columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from softmax_lib import reference
+from softmax_lib.arrays import Matrix, check_x, empty_like, is_on_gpu, is_tensor
+from softmax_lib.checking import choose_device
+from softmax_lib.errors import BadInput, UnknownKernel, WrongType
+from softmax_lib.kernel import Kernel, Step
+from softmax_lib.registry import controls
+
+MOST_K = 32
+"""Elements of a list: one for each lane of a warp, or 64 of a thread's 255 registers."""
+
+_UNDERFLOW = "where probabilities round to the same number it takes them for equal"
+
+_FILES = (
+    Kernel("topk", "11_topk",
+           (Step("softmax_topk", "block a row", ("x", "values", "places", "rows", "cols")),),
+           ("strided",), ()),
+    Kernel("topk_warp", "11_topk_warp",
+           (Step("softmax_topk_warp", "block a row", ("x", "values", "places", "rows", "cols")),),
+           ("strided",), ()),
+    Kernel("topk_unfused", "11_unfused",
+           (Step("softmax_topk_probabilities", "block a row"),
+            Step("softmax_topk_select", "block a row", ("y", "values", "places", "rows", "cols"))),
+           4 * ("strided",), ("strided",), foil=True, flaw=_UNDERFLOW),
+)  # fmt: skip
+
+kernels: Mapping[str, Kernel] = MappingProxyType(
+    {kernel.name: kernel for kernel in (*_FILES, *controls(_FILES, "11_controls.toml"))}
+)
+"""By name: the two kernels of chapter 11, their foil, and what is made of them."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The launches of one kernel on one matrix: arrays by name, and the words of each launch."""
+
+    kernel: Kernel
+    k: int
+    block_size: int
+    arrays: Mapping[str, Any]
+
+    @cached_property
+    def launches(self) -> tuple[dict[str, Any], ...]:
+        """What `emulator.launch`, `gpu.launch` and `xray_launch` take, in order."""
+        return tuple(map(self._words, self.kernel.steps))
+
+    def _words(self, step: Step) -> dict[str, Any]:
+        rows, cols = self.arrays["x"].shape
+        return {
+            "source": self.kernel.source,
+            "kernel": step.entry,
+            "grid": step.blocks(rows, cols, self.block_size),
+            "block": self.block_size,
+            "args": [self.arrays[name] for name in step.arguments],
+            "defines": {"BLOCK": self.block_size, "K": self.k},
+        }
+
+    @property
+    def found(self) -> tuple[Matrix, Matrix]:
+        """Values and places, once everything has been launched."""
+        return self.arrays["values"], self.arrays["places"]
+
+
+def find(name: str) -> Kernel:
+    """The kernel called `name`. Raises `UnknownKernel`."""
+    if name not in kernels:
+        raise UnknownKernel(
+            f"No kernel called {name!r} finds the k largest; there are {', '.join(kernels)}."
+        )
+    return kernels[name]
+
+
+def select(name: str, x: Matrix, k: int, *, block_size: int | None = None) -> Selection:
+    """What to launch for the `k` largest of each row of `x` and their softmax.
+
+    `x` is what `run` takes, without NaN; `values`, float32, and `places`, int32, are new arrays of its kind
+    of shape (rows, k). Raises `UnknownKernel`, `WrongType` or `BadInput`.
+    """
+    kernel = find(name)
+    check_x(x, "select")
+    rows, cols = x.shape
+    if not hasattr(k, "__index__") or isinstance(k, bool):
+        raise WrongType(f"k is a {type(k).__name__}; it is a whole number.")
+    if not 1 <= k <= min(cols, MOST_K):
+        raise BadInput(
+            f"k is {k}; a row of {cols} has its 1 to {cols} largest, and a list here at most {MOST_K}: "
+            "softmax_topk() takes up to 128."
+        )
+    size = kernel.settle_block_size(block_size, cols)
+    arrays = {"x": x, "rows": rows, "cols": cols}
+    arrays |= {"values": _empty(x, (rows, k)), "places": _empty(x, (rows, k), whole=True)}
+    if len(kernel.steps) > 1:
+        arrays["y"] = empty_like(x)
+    return Selection(kernel, int(k), size, arrays)
+
+
+def _empty(x: Matrix, shape: tuple[int, int], *, whole: bool = False) -> Matrix:
+    if not is_tensor(x):
+        return np.empty(shape, np.int32 if whole else np.float32)
+    import torch
+
+    return x.new_empty(shape, dtype=torch.int32 if whole else torch.float32)
+
+
+def run(name: str, x: Matrix, k: int, *, block_size: int | None = None) -> tuple[Matrix, Matrix]:
+    """Values and places of the `k` largest of each row by one kernel: on the GPU for a CUDA tensor, else in the emulator.
+
+    Takes and raises what `select` does, and what launching raises.
+    """
+    selection = select(name, x, k, block_size=block_size)
+    if is_on_gpu(x):
+        from softmax_lib.gpu import launch
+    else:
+        from softmax_lib.emulator import launch
+    if x.shape[0]:
+        for words in selection.launches:
+            launch(**words)
+    return selection.found
+
+
+# ---- checking
+
+CHECKED = ((1, 1), (33, 5), (1001, 10), (4099, 30))
+"""Row lengths and k that `check` tries."""
+
+
+@dataclass(frozen=True)
+class TopkCheck:
+    """How many launches `check` tried of a kernel, and one sentence for each that was wrong."""
+
+    kernel: str
+    launches: int
+    failures: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every launch was right."""
+        return not self.failures
+
+    @property
+    def verdict(self) -> str:
+        """One sentence that is the same on every device."""
+        if self.ok:
+            return f"{self.kernel}: {self.launches} launches, all places right, all values within the bound of float32"
+        return f"{self.kernel}: {self.launches} launches, {len(self.failures)} wrong, first {self.failures[0]}"
+
+
+def check(name: str, *, device: str = "auto") -> TopkCheck:
+    """Compare a kernel with a stable sort and softmax in float64, on the rows of `reference.ROWS` without NaN.
+
+    At the smallest, the usual and the largest block size; `device` is as for `softmax_lib.check`. Raises what `run`
+    does; a wrong result is no error.
+    """
+    kernel, device = find(name), choose_device(device)
+    sizes = (kernel.block_sizes[0], kernel.default_block_size, kernel.block_sizes[-1])
+    tried = [(cols, k, size) for cols, k in CHECKED for size in sizes]
+    return TopkCheck(name, len(tried), tuple(_failures(name, tried, device)))
+
+
+def _failures(name: str, tried: list[tuple[int, int, int]], device: str) -> Iterator[str]:
+    for cols, k, size in tried:
+        kinds, x = _rows(cols)
+        values, places = run(name, _put(x, device), k, block_size=size)
+        row = _first_wrong(x, k, reference.as_numpy(values), reference.as_numpy(places))
+        if row is not None:
+            yield f'the row "{kinds[row]}" of {cols}, k = {k}, {size} threads per block'
+
+
+def _rows(cols: int) -> tuple[list[str], np.ndarray]:
+    """Rows without NaN, and what each is called."""
+    every = zip(reference.ROWS, reference.adversarial(cols), strict=True)
+    kept = {row.name: numbers for row, numbers in every if not np.isnan(numbers).any()}
+    return list(kept), np.stack(list(kept.values()))
+
+
+def _first_wrong(x: np.ndarray, k: int, values: np.ndarray, places: np.ndarray) -> int | None:
+    order = np.argsort(-x, axis=-1, kind="stable")[:, :k]
+    wanted = np.take_along_axis(reference.softmax(x), order, -1)
+    near = np.isclose(
+        values, wanted, rtol=reference.relative_tolerance(x.shape[1]), atol=reference.SMALLEST["float32"],
+        equal_nan=True,
+    )  # fmt: skip
+    wrong = ~(near & (places == order)).all(-1)
+    return int(wrong.argmax()) if wrong.any() else None
+
+
+def _put(x: np.ndarray, device: str) -> Matrix:
+    if device == "cpu":
+        return x
+    import torch
+
+    return torch.from_numpy(x).to(device)

@@ -1,0 +1,122 @@
+"""The kernels of chapter 11: the k largest of each row and their softmax, in both places, and what each was made for."""
+
+import numpy as np
+import pytest
+import torch
+
+from softmax_lib import selections
+from softmax_lib.errors import BadInput, UnknownKernel, WrongType
+from softmax_lib.registry import kernels
+from softmax_lib.xrays.xray import xray_launch
+
+SOUND = [name for name, kernel in selections.kernels.items() if kernel.flaw is None]
+FLAWED = [name for name in selections.kernels if name not in SOUND]
+MEMORY = {"topk": 1, "topk_warp": 1, "topk_safe": 2, "topk_unfused_online": 4, "topk_unfused": 5}
+"""Elements that each moves for one of x, as the paper counts them."""
+
+
+def rows_of(kind, shape=(3, 700)):
+    noise = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    return {
+        "noise": noise,
+        "equal": np.full_like(noise, 2),
+        "rising": np.sort(noise),
+        "falling": np.sort(noise)[:, ::-1].copy(),
+        "mostly -inf": np.where(noise > 2.5, noise, -np.inf).astype(np.float32),
+    }[kind]
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_a_sound_kernel_is_right_on_rows_that_break_careless_ones(name, device):
+    assert selections.check(name, device=device).ok
+
+
+@pytest.mark.parametrize("name", FLAWED)
+def test_the_check_finds_the_flaw_that_a_kernel_is_known_for(name, device):
+    found = selections.check(name, device=device)
+    assert not found.ok
+    assert "wrong" in found.verdict
+    assert selections.kernels[name].flaw
+
+
+@pytest.mark.parametrize("name", SOUND)
+@pytest.mark.parametrize("kind", ["noise", "equal", "rising", "falling", "mostly -inf"])
+@pytest.mark.parametrize(("k", "block_size"), [(1, 32), (7, 96), (32, 256)])
+def test_places_are_those_of_a_stable_sort(name, kind, k, block_size, device):
+    x = rows_of(kind)
+    given = x if device == "cpu" else torch.from_numpy(x).cuda()
+    values, places = selections.run(name, given, k, block_size=block_size)
+    order = np.argsort(-x, axis=-1, kind="stable")[:, :k]
+    assert np.array_equal(np.asarray(torch.as_tensor(places).cpu()), order)
+    wanted = torch.softmax(torch.from_numpy(x).double(), -1).gather(-1, torch.from_numpy(order))
+    torch.testing.assert_close(
+        torch.as_tensor(values).cpu().double(), wanted, rtol=1e-5, atol=1e-30
+    )
+
+
+def test_a_softmax_that_rounds_probabilities_to_zero_loses_their_order():
+    x = np.zeros((1, 64), np.float32)
+    x[0, [3, 9, 40]] = 300, 100, 150  # both of the latter have the probability 0
+    assert selections.run("topk_unfused", x, 3)[1].tolist() == [[3, 0, 1]]
+    assert selections.run("topk", x, 3)[1].tolist() == [[3, 40, 9]]
+
+
+@pytest.mark.parametrize("name", SOUND + [n for n in MEMORY if n not in SOUND])
+@pytest.mark.parametrize("block_size", [32, 256])
+def test_an_xray_finds_no_hazard_and_the_traffic_that_the_registry_tells(name, block_size):
+    x = rows_of("noise", (2, 1024))
+    selection = selections.select(name, x, 5, block_size=block_size)
+    loaded = stored = 0
+    for words in selection.launches:
+        found = xray_launch(**words)
+        assert not found.hazards
+        loaded += found.total["global_load_sectors"]
+        stored += sum(
+            line.bytes_asked
+            for line in found.lines
+            if line.array == "y" and "store" in line.operation
+        )
+    reads, writes = selection.kernel.traffic(1024)
+    assert loaded * 32 == reads * x.nbytes
+    assert stored == writes * x.nbytes
+    if name in MEMORY:
+        assert reads + writes == MEMORY[name]
+
+
+def test_tensors_are_given_back_for_tensors():
+    x = torch.from_numpy(rows_of("noise"))
+    values, places = selections.run("topk", x, 3)
+    assert values.dtype == torch.float32
+    assert places.dtype == torch.int32
+    assert torch.equal(places.long(), torch.topk(x, 3)[1])
+    assert selections.run("topk", x[:0], 3)[0].shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("k", "error", "said"),
+    [
+        (0, BadInput, "k is 0"),
+        (33, BadInput, "128"),
+        (2.0, WrongType, "whole"),
+        (True, WrongType, "bool"),
+    ],
+)
+def test_a_k_that_no_list_takes_is_one_sentence(k, error, said):
+    with pytest.raises(error, match=said):
+        selections.run("topk", rows_of("noise"), k)
+    with pytest.raises(BadInput, match="a row of 4"):
+        selections.run("topk", rows_of("noise", (1, 4)), 5)
+
+
+def test_other_bad_input_is_told():
+    x = rows_of("noise")
+    with pytest.raises(UnknownKernel, match="topk_warp"):
+        selections.run("top", x, 3)
+    with pytest.raises(BadInput, match="100 threads"):
+        selections.run("topk", x, 3, block_size=100)
+    with pytest.raises(WrongType):
+        selections.run("topk", x.astype(np.float64), 3)
+
+
+def test_no_name_is_in_both_registries():
+    assert not set(kernels) & set(selections.kernels)
