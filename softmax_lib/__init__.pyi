@@ -17,6 +17,8 @@ from .ops.modules import LogSoftmax as LogSoftmax
 from .ops.modules import Softmax as Softmax
 from .ops.topk import softmax_topk as softmax_topk
 from .records.shelf import recorded as recorded
+from .records.topks import topk_sizes as topk_sizes
+from .records.topks import topk_times as topk_times
 from .registry import kernels as kernels
 from .widgets.questions import predict as predict
 from .xrays.xray import xray as xray

@@ -17,8 +17,10 @@ from softmax_lib import reference
 from softmax_lib.arrays import Matrix, check_x, empty_like, is_on_gpu, is_tensor
 from softmax_lib.checking import choose_device
 from softmax_lib.errors import BadInput, UnknownKernel, WrongType
+from softmax_lib.gpu.machine_code import MachineCode, inspect
 from softmax_lib.kernel import Kernel, Step
 from softmax_lib.registry import controls
+from softmax_lib.source import Program
 
 MOST_K = 32
 """Elements of a list: one for each lane of a warp, or 64 of a thread's 255 registers."""
@@ -130,6 +132,12 @@ def run(name: str, x: Matrix, k: int, *, block_size: int | None = None) -> tuple
         for words in selection.launches:
             launch(**words)
     return selection.found
+
+
+def machine_code(name: str, k: int, *, block_size: int, arch: int = 90) -> MachineCode:
+    """What NVRTC makes of the kernel `name` for sm_`arch`. Raises `UnknownKernel`, `NotAvailable` or `CompileError`."""
+    program = Program(find(name).source, (("BLOCK", block_size), ("K", k)))
+    return inspect(program, block_size, [arch])[-1]
 
 
 # ---- checking

@@ -47,7 +47,7 @@ MAY_IMPORT = {
     "ops": {"errors", "files", "gpu", "source"},
     "launch": {"errors", "source", "kernel", "registry", "arrays", "gpu", "emulator"},
     "checking": {"errors", "source", "kernel", "registry", "arrays", "reference", "gpu", "launch"},
-    "selections": {"arrays", "checking", "emulator", "errors", "gpu", "kernel", "reference", "registry"},
+    "selections": {"arrays", "checking", "emulator", "errors", "gpu", "kernel", "reference", "registry", "source"},
     "records": {"errors", "words", "files", "registry"},
     "bench": {
         "errors", "words", "source", "kernel", "registry", "reference", "gpu", "launch", "ops", "checking", "records",
@@ -62,7 +62,7 @@ MAY_IMPORT = {
     "figures": {"errors", "words", "source", "registry", "gpu", "records", "xrays", "widgets"},
     "drawings": {
         "lazy", "errors", "words", "source", "kernel", "registry", "gpu", "emulator", "launch", "records", "xrays",
-        "widgets",
+        "widgets", "selections",
     },
     "live": {
         "launch_options", "launch_words", "errors", "words", "source", "kernel", "registry", "gpu", "checking", "records", "measurements", "xrays",

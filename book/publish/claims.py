@@ -34,7 +34,15 @@ RELATIONS = ROOT / "tests" / "claims"
 PLAIN = ("counting", "definition", "guess")
 KINDS = ("relation", "cell", "cites", *PLAIN)
 HEDGE = re.compile(r"\b(guess|perhaps|may|might|likely)\b", re.IGNORECASE)
-RECORD = ("recorded", "measure(", "figures.", "explore(", "agreement(")
+RECORD = (
+    "recorded",
+    "measure(",
+    "figures.",
+    "explore(",
+    "agreement(",
+    "topk_times(",
+    "topk_sizes(",
+)
 """What a cell writes when it reads the record: its output changes with it."""
 
 

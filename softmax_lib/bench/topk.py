@@ -25,7 +25,7 @@ PROTOCOL = (
     "flashinfer.top_k finds the first and computes no softmax."
 )
 PAPERS_K = (5, 10, 15, 30)
-PAPERS_LENGTHS = {4000: range(13), 10: range(6, 13)}
+PAPERS_LENGTHS = {4000: range(13), 10: range(9, 13)}
 """Of arXiv:1805.02867, figures 1 to 4: for a batch the exponents n of lengths 63 * 2^n. A batch of 10 shorter rows
 would take thousands of matrices to keep L2 cold."""
 FORMS = ("topk_unfused", "topk_unfused_online", "topk_safe", "topk", "topk_warp")
@@ -34,8 +34,8 @@ SOFTMAXES = {"safe softmax": "topk_unfused", "online softmax": "topk_unfused_onl
 """Of two of these the first launch is timed alone, too."""
 SWEPT = ("topk_unfused", "topk", "topk_early_exit", "topk_warp")
 SWEPT_SIZES = (32, 64, 128, 256, 512, 1024)
-SWEPT_ON = (4000, 25200)
-"""What is timed at several block sizes, at these, and on what matrix; every other kernel there at its own size."""
+SWEPT_COLS = 25200
+"""What is timed at several block sizes, at these, and on rows of which length; every other kernel there at its own size."""
 ROWS_JUDGED = 64
 ADVERSE: tuple[Data, ...] = ("ascending", "descending", "equal", "in steps")
 
@@ -65,8 +65,8 @@ def cells() -> Iterator[TopkCell]:
     for k in PAPERS_K:
         for rows, exponents in PAPERS_LENGTHS.items():
             yield from (TopkCell(rows, 63 * 2**n, "float32", k) for n in exponents)
-        yield TopkCell(*SWEPT_ON, "float32", k)
-    yield TopkCell(*SWEPT_ON, "float32", 128)
+        yield from swept(k)
+    yield TopkCell(4000, SWEPT_COLS, "float32", 128)
     for data in ADVERSE:
         for k in (5, 30):
             yield TopkCell(4000, 25200, "float32", k, data)
@@ -76,6 +76,11 @@ def cells() -> Iterator[TopkCell]:
         yield TopkCell(4000, 25200, "bfloat16", k)
     yield TopkCell(16384, 256, "bfloat16", 8)
     yield TopkCell(16384, 128, "float32", 8)
+
+
+def swept(k: int) -> Iterator[TopkCell]:
+    """The matrices on which kernels are timed at several block sizes."""
+    yield from (TopkCell(rows, SWEPT_COLS, "float32", k) for rows in PAPERS_LENGTHS)
 
 
 def run_topk(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
@@ -88,7 +93,7 @@ def run_topk(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
     """
     _check_kernels()
     found = run_cells(list(cells()), time_cell, progress)
-    sweep = [line for k in PAPERS_K for line in time_sizes(TopkCell(*SWEPT_ON, "float32", k))]
+    sweep = [line for k in PAPERS_K for cell in swept(k) for line in time_sizes(cell)]
     digests = {name: kernel.digest for name, kernel in selections.kernels.items()}
     return {"protocol": PROTOCOL, **found, "sweep": sweep, "digests": digests}
 

@@ -1,7 +1,9 @@
 from .agreement_table import agreement as agreement
+from .best_lists import lists as lists
 from .listings import diff as diff
 from .listings import source as source
 from .margins import margin as margin
+from .margins import margin_of as margin_of
 from .margins import totals as totals
 from .matrix_rows import threads as threads
 from .read_table import reads as reads

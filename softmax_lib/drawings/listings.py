@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
+from softmax_lib import selections
 from softmax_lib.errors import BadInput
 from softmax_lib.registry import find_kernel
 from softmax_lib.source import KERNEL_FOLDER, Source
@@ -103,7 +104,7 @@ def _read(name: str) -> Source:
     header = KERNEL_FOLDER / name
     if name.endswith(".cuh") and header.is_file():
         return Source.read(header)
-    return find_kernel(name).source
+    return (selections.kernels.get(name) or find_kernel(name)).source
 
 
 def find_part(given: Source, phase: Part) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from softmax_lib.figures.model import in_a_model
 from softmax_lib.figures.roofs import roofline
 from softmax_lib.figures.sweeps import bandwidth_by_cols, time_by_block_size
 from softmax_lib.figures.times import ladder
+from softmax_lib.figures.topk import fused_topk, topk_by_k
 
 __all__ = [
     "Figure",
@@ -23,6 +24,7 @@ __all__ = [
     "beside_peers",
     "bytes_in_flight",
     "crossover",
+    "fused_topk",
     "gains",
     "in_a_model",
     "ladder",
@@ -30,6 +32,7 @@ __all__ = [
     "roofline",
     "time_by_block_size",
     "time_by_rows",
+    "topk_by_k",
     "traffic_ledger",
     "worklog_comparison",
 ]

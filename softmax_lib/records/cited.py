@@ -45,3 +45,22 @@ FLOAT32_PEAKS = {
     "tesla-t4": CitedPeak(8.1e12, "NVIDIA's T4 datasheet, FP32"),
 }
 """By the name of a GPU's record; arithmetic outside of the tensor cores."""
+
+
+@dataclass(frozen=True)
+class CitedGains:
+    """How many times as fast fusing made softmax and top-k, by k, as somebody published it."""
+
+    gpu: str
+    batches: tuple[int, ...]
+    cols: int
+    source: str
+    gains: dict[int, float]
+
+
+FUSED_TOPK = CitedGains(
+    "V100", (4000,), 25000,
+    "Milakov and Gimelshein, Online normalizer calculation for softmax, 2018, arXiv:1805.02867",
+    {5: 5.0, 10: 3.5, 15: 2.0, 30: 1.4},
+)  # fmt: skip
+"""The paper whose algorithm 4 chapter 11 writes: fused and online over unfused and safe."""

@@ -63,3 +63,36 @@ def test_bad_input_gets_one_sentence(draw, words):
 def test_drawing_twice_gives_the_same_bytes():
     assert frames(drawings.shuffle(WARPS)) == frames(drawings.shuffle(WARPS))
     assert frames(drawings.online(ONLINE)) == frames(drawings.online(ONLINE))
+
+
+# ---- lists
+
+VALUES = [3, 8, 1, 6, 7, 2, 9, 4, 5, 12, 0, 3.5]
+
+
+def test_frames_tell_whose_list_changes_and_what_the_warp_keeps():
+    first, second, third = frames(drawings.lists(VALUES, k=2))
+    assert "lanes 0, 1, 2 and 3 change: the whole warp goes through 2 steps" in first
+    assert "8 and 6 enter" in first
+    assert "9 enters" in second
+    assert "The lists of lanes 0 and 1 change" in third
+    assert "12 enters" in third
+
+
+def test_nothing_may_change():
+    *_, last = frames(drawings.lists([9, 8, 7, 6, 1, 2, 3, 4], k=1))
+    assert "No lane's list changes. Into the warp's list nothing enters." in last.replace(
+        "&#39;", "'"
+    )
+    first, _ = frames(drawings.lists([9, 8, 7, 6, 10, 2, 3, 4], k=1))
+    assert "one step" in first
+
+
+@pytest.mark.parametrize(
+    ("values", "k"), [([], 2), ([1, 2, 3], 2), (list(range(24)), 2), (VALUES, 4), (VALUES, 0)]
+)
+def test_values_that_the_lists_do_not_take_are_told(values, k):
+    with pytest.raises(
+        BadInput, match=f"4 to 20 values, 4 a turn, and a k of 1 to 3, not {len(values)}"
+    ):
+        drawings.lists(values, k)

@@ -27,6 +27,7 @@ def make_launch(entry: Entry, source: Source) -> tuple[dict[str, Any], dict[str,
         shared_bytes=entry.shared_bytes,
         cooperative=entry.cooperative,
         cluster=None,
+        defines=[],
     )
     words, arrays = read_launch(options, source)
     if entry.prepare:

@@ -1,0 +1,75 @@
+"""What `softmax-lib bench --suite topk` measured: `softmax_topk()` beside its peers, and chapter 11's kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from softmax_lib.records.kept import kept_runs
+from softmax_lib.records.shelf import DEFAULT_GPU
+
+
+@dataclass(frozen=True)
+class TopkTimes:
+    """The `k` first of each row of one matrix: microseconds of `softmax_topk()`, of a copy, of each peer and kernel."""
+
+    rows: int
+    cols: int
+    dtype: str
+    k: int
+    data: str
+    ours_us: float
+    copy_us: float
+    peers: dict[str, float]
+    kernels: dict[str, float]
+
+    @property
+    def gain(self) -> float:
+        """The best peer's time over ours."""
+        return min(self.peers.values()) / self.ours_us
+
+
+@dataclass(frozen=True)
+class SizeTime:
+    """A kernel of chapter 11 at one block size, in microseconds, and a copy in the same run."""
+
+    kernel: str
+    block_size: int
+    rows: int
+    cols: int
+    k: int
+    copy_us: float
+    us: float
+
+
+def topk_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
+    """The newest run on a GPU, as `bench.topk.run_topk` returned it. Raises `BadInput` as `kept_runs` does."""
+    return kept_runs("topk", gpu, lambda run: (_rows(run), _sizes(run), run["digests"]))[-1]
+
+
+def topk_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[TopkTimes]:
+    """All cells of that run whose fields are as `wanted`: `topk_times(rows=4000, k=5)`. Raises `BadInput`."""
+    return [one for one in _rows(topk_run(gpu)) if _is(one, wanted)]
+
+
+def topk_sizes(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[SizeTime]:
+    """The kernels of chapter 11 at several block sizes, as `wanted`. Raises `BadInput`."""
+    return [one for one in _sizes(topk_run(gpu)) if _is(one, wanted)]
+
+
+def topk_source(gpu: str = DEFAULT_GPU) -> str:
+    """Where and when: "one run on NVIDIA H200, 2026-11-23". Raises `BadInput`."""
+    run = topk_run(gpu)
+    return f"one run on {run['gpu']['name']}, {run['date']}"
+
+
+def _is(one: Any, wanted: dict[str, Any]) -> bool:
+    return all(getattr(one, name) == value for name, value in wanted.items())
+
+
+def _rows(run: dict[str, Any]) -> list[TopkTimes]:
+    return [TopkTimes(*(row[f.name] for f in fields(TopkTimes))) for row in run["rows"]]
+
+
+def _sizes(run: dict[str, Any]) -> list[SizeTime]:
+    return [SizeTime(*(line[f.name] for f in fields(SizeTime))) for line in run["sweep"]]
