@@ -47,6 +47,7 @@ _LOOKS: dict[str, dict[str, Any]] = {
         "linestyle": "--",
     },
 }
+_TICKS = (0.5, 1, 2, 3, 5, 10, 20, 30)
 _FORMS = ("topk_unfused_online", "topk_safe", "topk", "topk_warp", "softmax_topk()")
 
 
@@ -82,6 +83,8 @@ def fused_topk(rows: int = 4000, k: int = 5, *, gpu: str = DEFAULT_GPU) -> Figur
         told.append(f"the paper {gain:g} at {FUSED_TOPK.cols} on a {FUSED_TOPK.gpu}")
     logarithmic(axes, "x")
     logarithmic(axes, "y")
+    low, high = axes.get_ylim()
+    axes.set_yticks([tick for tick in _TICKS if low < tick < high])
     axes.set(xlabel="columns", ylabel="times as fast")
     legend(axes, 2)
     lengths = ", ".join(map(str, cols))
