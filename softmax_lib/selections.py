@@ -25,7 +25,10 @@ from softmax_lib.source import Program
 MOST_K = 32
 """Elements of a list: one for each lane of a warp, or 64 of a thread's 255 registers."""
 
-_UNDERFLOW = "where probabilities round to the same number it takes them for equal"
+_FLAW = (
+    "where probabilities round to the same number it takes them for equal, "
+    "and of a row whose probabilities are NaN it finds no places"
+)
 
 _FILES = (
     Kernel("topk", "11_topk",
@@ -37,7 +40,7 @@ _FILES = (
     Kernel("topk_unfused", "11_unfused",
            (Step("softmax_topk_probabilities", "block a row"),
             Step("softmax_topk_select", "block a row", ("y", "values", "places", "rows", "cols"))),
-           4 * ("strided",), ("strided",), foil=True, flaw=_UNDERFLOW),
+           4 * ("strided",), ("strided",), foil=True, flaw=_FLAW),
 )  # fmt: skip
 
 kernels: Mapping[str, Kernel] = MappingProxyType(

@@ -49,7 +49,7 @@ def test_topk_takes_three_reads():
 
 
 def test_lists_take_most():
-    """The lists are more than half of the time at k = 5, nine tenths at k = 30; without them it is near reading."""
+    """Lists and meeting are more than half of the time at k = 5, nine tenths at k = 30; the rest is near reading."""
     share = {k: 1 - us("topk_no_lists", k) / us("topk", k) for k in KS}
     assert share[5] > 0.5
     assert share[30] == pytest.approx(0.92, abs=0.02)
@@ -126,18 +126,20 @@ def test_softmax_topk_beats_torch():
 
 
 def test_flashinfer_takes_longer():
-    """flashinfer.top_k takes more than three times as long on this matrix; it is level on one cell at worst."""
+    """flashinfer.top_k takes more than three times as long on this matrix; on long rows, ten, at k = 30 it is near."""
     assert min(cell(k).peers["flashinfer.top_k"] / cell(k).ours_us for k in KS) > 3
+    for one in topk_times(rows=10, k=30):
+        assert one.peers["flashinfer.top_k"] / one.ours_us == pytest.approx(1.05, abs=0.07)
     every = [one.peers["flashinfer.top_k"] / one.ours_us for one in topk_times()]
     assert min(every) > 1 / TIE
     assert sum(gain < 1 for gain in every) <= 1
 
 
 def test_gain_melts_with_k():
-    """Fusing gains less with every k, in the paper and here: from 2.2 to 1.2."""
+    """Fusing gains less with every k, in the paper and here: from 2.3 to 1.2."""
     gains = [cell(k).kernels["topk_unfused"] / cell(k).kernels["topk"] for k in KS]
     assert gains == sorted(gains, reverse=True)
-    assert (gains[0], gains[-1]) == (pytest.approx(2.2, abs=0.15), pytest.approx(1.2, abs=0.05))
+    assert (gains[0], gains[-1]) == (pytest.approx(2.25, abs=0.1), pytest.approx(1.2, abs=0.05))
     theirs = [FUSED_TOPK.gains[k] for k in KS]
     assert theirs == sorted(theirs, reverse=True)
 
@@ -147,6 +149,13 @@ def test_few_rows_lose(k):
     """On 10 rows the fused, online form takes longer than unfused; the safe one is ahead of both."""
     times = cell(k, rows=10).kernels
     assert times["topk_safe"] < times["topk_unfused"] < times["topk"]
+
+
+@pytest.mark.parametrize("k", KS)
+def test_few_rows_read_online_slowly(k):
+    """On 10 rows online softmax alone takes twice as long as the safe one."""
+    times = cell(k, rows=10).kernels
+    assert times["online softmax"] / times["safe softmax"] == pytest.approx(2.1, abs=0.2)
 
 
 @pytest.mark.parametrize("k", KS)
