@@ -177,7 +177,7 @@ def _attempt(
     whole = np.empty(matrix.size + offset, np.float32)
     whole[offset:] = matrix.reshape(-1)
     padded = np.full(matrix.size + GUARD, np.nan, np.float32)
-    x_array, y_array = (_place(array, device) for array in (whole, padded))
+    x_array, y_array = (place(array, device) for array in (whole, padded))
     x, y = x_array[offset:].reshape(rows, cols), y_array[: matrix.size].reshape(rows, cols)
     run(kernel, x, block_size=block_size, out=y)
     stray = not np.isnan(as_numpy(y_array[matrix.size :])).all()
@@ -185,7 +185,8 @@ def _attempt(
     return Attempt(**asdict(judge(y, matrix, kinds=kinds)), **asked, stray=stray)
 
 
-def _place(array: np.ndarray, device: str) -> Matrix:
+def place(array: np.ndarray, device: str) -> Matrix:
+    """The array itself for "cpu", for "cuda" a tensor there."""
     if device == "cpu":
         return array
     import torch

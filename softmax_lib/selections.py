@@ -15,7 +15,7 @@ import numpy as np
 
 from softmax_lib import reference
 from softmax_lib.arrays import Matrix, check_x, empty_like, is_on_gpu, is_tensor
-from softmax_lib.checking import choose_device
+from softmax_lib.checking import choose_device, place
 from softmax_lib.errors import BadInput, UnknownKernel, WrongType
 from softmax_lib.gpu.machine_code import MachineCode, inspect
 from softmax_lib.kernel import Kernel, Step
@@ -185,7 +185,7 @@ def check(name: str, *, device: str = "auto") -> TopkCheck:
 def _failures(name: str, tried: list[tuple[int, int, int]], device: str) -> Iterator[str]:
     for cols, k, size in tried:
         kinds, x = _rows(cols)
-        values, places = run(name, _put(x, device), k, block_size=size)
+        values, places = run(name, place(x, device), k, block_size=size)
         row = _first_wrong(x, k, reference.as_numpy(values), reference.as_numpy(places))
         if row is not None:
             yield f'the row "{kinds[row]}" of {cols}, k = {k}, {size} threads per block'
@@ -207,11 +207,3 @@ def _first_wrong(x: np.ndarray, k: int, values: np.ndarray, places: np.ndarray) 
     )  # fmt: skip
     wrong = ~(near & (places == order)).all(-1)
     return int(wrong.argmax()) if wrong.any() else None
-
-
-def _put(x: np.ndarray, device: str) -> Matrix:
-    if device == "cpu":
-        return x
-    import torch
-
-    return torch.from_numpy(x).to(device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -53,9 +54,17 @@ _FORMS = ("topk_unfused_online", "topk_safe", "topk", "topk_warp", "softmax_topk
 
 def _of_all(one: TopkTimes) -> dict[str, float]:
     """Microseconds of all that a picture may show."""
-    torchs = [us for name, us in one.peers.items() if name.startswith("topk")]
-    others = {name: us for name, us in one.peers.items() if not name.startswith("topk")}
-    return {**one.kernels, **others, "softmax_topk()": one.ours_us, "torch": min(torchs)}
+    return {**one.kernels, "softmax_topk()": one.ours_us, "torch": one.torch_us}
+
+
+def _with_kernels(
+    gpu: str, what: str, wanted: dict[str, Any], order: Callable[[TopkTimes], int]
+) -> list[TopkTimes]:
+    """The cells that are as `wanted` and have chapter 11's kernels, in order. Raises `BadInput` where none has."""
+    found = [one for one in topk_times(gpu, **wanted) if one.kernels]
+    if not found:
+        raise BadInput(f"The kernels of chapter 11 were never timed on {what}.")
+    return sorted(found, key=order)
 
 
 @drawn
@@ -65,10 +74,8 @@ def fused_topk(rows: int = 4000, k: int = 5, *, gpu: str = DEFAULT_GPU) -> Figur
     A dotted line is what the paper gained on a V100 with rows of about 25,000. Raises `BadInput` for what
     was never measured.
     """
-    found = [one for one in topk_times(gpu, rows=rows, k=k, data="normal") if one.kernels]
-    if not found:
-        raise BadInput(f"The kernels of chapter 11 were never timed on {rows} rows with k = {k}.")
-    found.sort(key=lambda one: one.cols)
+    wanted = {"rows": rows, "k": k, "data": "normal"}
+    found = _with_kernels(gpu, f"{rows} rows with k = {k}", wanted, lambda one: one.cols)
     figure = start(f"Times as fast as unfused: {rows} rows, k = {k}", 4.2)
     axes = figure.subplots()
     cols, told = [one.cols for one in found], []
@@ -98,10 +105,8 @@ def topk_by_k(rows: int = 4000, cols: int = 25200, *, gpu: str = DEFAULT_GPU) ->
 
     Raises `BadInput` for what was never measured.
     """
-    found = [one for one in topk_times(gpu, rows=rows, cols=cols, dtype="float32") if one.kernels]
-    if not found:
-        raise BadInput(f"The kernels of chapter 11 were never timed on {rows} × {cols}.")
-    found.sort(key=lambda one: one.k)
+    wanted = {"rows": rows, "cols": cols, "dtype": "float32"}
+    found = _with_kernels(gpu, f"{rows} × {cols}", wanted, lambda one: one.k)
     figure = start(f"Time by k, {rows} × {cols} floats", 4.2)
     axes = figure.subplots()
     ks = [one.k for one in found]

@@ -24,6 +24,11 @@ class TopkTimes:
     kernels: dict[str, float]
 
     @property
+    def torch_us(self) -> float:
+        """The time of the best of torch's forms, `topk(softmax(x))` and `topk(x)` with `logsumexp(x)`."""
+        return min(us for name, us in self.peers.items() if name.startswith("topk"))
+
+    @property
     def gain(self) -> float:
         """The best peer's time over ours."""
         return min(self.peers.values()) / self.ours_us
