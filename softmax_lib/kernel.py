@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from softmax_lib import source
-from softmax_lib.errors import BlockSizeNotAllowed, RowTooLong
+from softmax_lib.errors import BadInput, BlockSizeNotAllowed, RowTooLong
 from softmax_lib.source import Edit, Program, Source
 
 Grid = Literal["thread a row", "block a row", "thread an element"]
@@ -42,6 +42,9 @@ MAX_ROWS = 2**31 - 1024
 """Rows are counted in an int with room for the threads of the last block."""
 MAX_COLS = 2**31 - 4096
 """Columns are counted in an int with room for one more stride of a block."""
+
+Macros = tuple[tuple[str, int], ...]
+"""Names of macros, and the number that each is defined as."""
 
 REGISTERS_A_BLOCK = 65536
 """32-bit registers that one block can have, on every arch from sm_75 up."""
@@ -83,8 +86,10 @@ class Kernel:
     `loads` and `stores` name the passes over the matrix in global memory; `thread_share` is how many
     floats of its row each thread should get, by which the kernel chooses its block size;
     `per_thread` lists how many floats a thread may hold where a kernel keeps its row on chip, one
-    compilation for each; `edits` make a control of the file's text, and `changes` says in words what
-    they change; `flaw` says which inputs a foil gets wrong on purpose.
+    compilation for each; `macros` are what else its text leaves open, as it is compiled if nothing else
+    is said, and `choices` the numbers that each of them takes; `edits` make a control of the file's
+    text, and `changes` says in words what they change; `flaw` says which inputs a foil gets wrong on
+    purpose; `suite` is the suite of `softmax-lib bench` that times it, where `record` does not.
     """
 
     name: str
@@ -96,12 +101,15 @@ class Kernel:
     default_block_size: int = 256
     thread_share: int | None = None
     per_thread: tuple[int, ...] = ()
+    macros: Macros = ()
+    choices: tuple[int, ...] = ()
     in_place: bool = False
     foil: bool = False
     flaw: str | None = None
     of: str | None = None
     changes: str = ""
     edits: tuple[Edit, ...] = ()
+    suite: str = ""
     given_source: Source | None = None
 
     # ---- the source
@@ -129,6 +137,8 @@ class Kernel:
             "per_thread": self.per_thread,
             "in_place": self.in_place,
         }
+        if self.macros:
+            facts["macros"] = dict(self.macros)
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     def program(self, block_size: int, cols: int) -> Program:
@@ -137,12 +147,27 @@ class Kernel:
         Raises `RowTooLong`.
         """
         self._check_length(block_size, cols)
-        values = {"BLOCK": block_size}
+        values = {"BLOCK": block_size, **dict(self.macros)}
         if self.source.mentions("PER_THREAD"):
             values["PER_THREAD"] = min(n for n in self.per_thread if block_size * n >= cols)
         return Program(
             self.source, tuple((k, v) for k, v in values.items() if self.source.mentions(k))
         )
+
+    def setting(self, **macros: int) -> Kernel:
+        """The same kernel with other numbers for some of its macros: `kernels["unroll"].setting(UNROLL=8)`.
+
+        Raises `BadInput` for a macro that it has not, and for a number that is none of `choices`.
+        """
+        known = dict(self.macros)
+        for macro, number in macros.items():
+            if macro not in known:
+                has = " and ".join(known) or "none"
+                raise BadInput(f"{self.name} leaves no macro {macro} open; it has {has}.")
+            if number not in self.choices:
+                taken = ", ".join(map(str, self.choices))
+                raise BadInput(f"{macro} is {number!r}; {self.name} takes {taken}.")
+        return replace(self, macros=tuple((known | macros).items()))
 
     @property
     def entries(self) -> tuple[str, ...]:

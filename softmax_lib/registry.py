@@ -66,6 +66,9 @@ _FILES = (
             Step("softmax_unfused_divide", "block a row", ("row_sum", "y", "rows", "cols"))),
            ("strided", "strided", "value of the row", "strided", "strided", "value of the row"), 2 * ("strided",),
            thread_share=4, foil=True),
+    Kernel("unroll", "09_unroll",
+           _one("unroll", "block a row"), 2 * ("strided float4",), ("strided float4",), thread_share=16,
+           macros=(("UNROLL", 1), ("IN_FLIGHT", 4)), choices=(1, 2, 4, 8), foil=True, suite="unroll"),
 )  # fmt: skip
 """One kernel a .cu file; a control, which is a file with something changed, comes after the last of these."""
 

@@ -118,7 +118,7 @@ def _timed(multiprocessors: int) -> Iterator[Case]:
         for shape in (*PEER_SHAPES["float32"], *ROW_SWEEP, *ODD_SHAPES):
             yield from _at_every_size(kernel, shape)
         yield replace(_own(kernel, HOT_SHAPE), l2="hot")
-    for kernel in kernels.values():
+    for kernel in _recorded():
         if kernel.foil:
             yield _own(kernel, TIMED_ON.get(kernel.name, WORKLOG))
         if len(kernel.steps) > 1:
@@ -136,6 +136,11 @@ def _timed(multiprocessors: int) -> Iterator[Case]:
     for dtype, shapes in PEER_SHAPES.items():
         yield from (Case(name, *shape, dtype) for shape in shapes for name in PEERS)
     yield from (Case(name, *shape) for shape in ROW_SWEEP for name in PEERS)
+
+
+def _recorded() -> list[Kernel]:
+    """Those that no suite of `bench` times."""
+    return [kernel for kernel in kernels.values() if not kernel.suite]
 
 
 def _at_every_size(kernel: Kernel, shape: Shape) -> Iterator[Case]:
@@ -160,7 +165,7 @@ def _own(kernel: Kernel, shape: Shape) -> Case:
 def profiled(quick: bool = False) -> list[Case]:
     """Every ncu profile of a record; `quick` leaves out the large matrices."""
     cases = []
-    for kernel in kernels.values():
+    for kernel in _recorded():
         usual = (WORKLOG,) if kernel.of else (*PROFILED_SHAPES, WORKLOG)
         shapes = PROFILED_ON.get(kernel.name, usual)
         if not kernel.foil:

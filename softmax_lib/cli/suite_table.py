@@ -59,6 +59,24 @@ def print_topk(found: dict[str, Any]) -> None:
     _print_remarks(console, found)
 
 
+def print_unroll(found: dict[str, Any]) -> None:
+    """For each matrix a line: the best setting, its time and share of a copy's speed, and what it is compared with."""
+    console = Console()
+    title = f"unroll on {found['gpu']['name']}, {found['date']}; times in microseconds"
+    table = _table(
+        title, "matrix", "threads", "unrolled", "in flight", "its time", "of copy", "float4"
+    )
+    for row in found["rows"]:
+        ours = [time for time in row["times"] if time["kernel"] == "unroll"]
+        best = min(ours, key=lambda time: time["us"])
+        setting = (str(best[name]) for name in ("block_size", "unroll", "in_flight"))
+        share = f"{row['copy_us'] / best['us']:.0%}"
+        float4 = f"{row['others']['float4']:.2f}"
+        table.add_row(f"{row['rows']}x{row['cols']}", *setting, f"{best['us']:.2f}", share, float4)
+    console.print(table)
+    _print_remarks(console, found)
+
+
 def print_model(found: dict[str, Any]) -> None:
     """For each text a line per contender: tokens per second, and how many times torch's."""
     console = Console()

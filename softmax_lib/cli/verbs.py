@@ -83,10 +83,11 @@ def _parser() -> argparse.ArgumentParser:
     bench = verb("bench", _bench, "softmax() beside the softmaxes of others on this GPU")
     bench.add_argument(
         "--suite",
-        choices=("peers", "model", "topk"),
+        choices=("peers", "model", "topk", "unroll"),
         default="peers",
         help="every peer installed here, matrix by matrix; a small transformer with torch's softmax and "
-        "ours; or softmax_topk() beside what else finds the first of each row",
+        "ours; softmax_topk() beside what else finds the first of each row; or chapter 9's kernel, its loop "
+        "unrolled more and less",
     )
     bench.add_argument("--output", type=Path, metavar="FILE", help="write the JSON there too")
     bench.add_argument(
@@ -241,7 +242,8 @@ def _bench(options: argparse.Namespace) -> int:
     from softmax_lib.bench.suite import run_suite  # which needs torch, and so comes after
     from softmax_lib.bench.topk import run_topk
     from softmax_lib.bench.transformer import compare
-    from softmax_lib.cli.suite_table import print_model, print_suite, print_topk
+    from softmax_lib.bench.unrolling import run_unroll
+    from softmax_lib.cli.suite_table import print_model, print_suite, print_topk, print_unroll
     from softmax_lib.gpu.presence import gpu_name
     from softmax_lib.records.kept import next_run
 
@@ -249,6 +251,7 @@ def _bench(options: argparse.Namespace) -> int:
         "peers": (run_suite, print_suite),
         "model": (compare, print_model),
         "topk": (run_topk, print_topk),
+        "unroll": (run_unroll, print_unroll),
     }
     measure, show = suites[options.suite]
     paths = [options.output] if options.output else []

@@ -13,12 +13,13 @@ from typing import Any, Literal
 from softmax_lib.errors import BadInput
 from softmax_lib.records.shelf import file_stem, folders
 
-Suite = Literal["peers", "model", "topk"]
+Suite = Literal["peers", "model", "topk", "unroll"]
 
 _MEASURED = {
     "peers": "softmax() was not measured beside its peers",
     "model": "softmax() was not measured in a whole model",
     "topk": "softmax_topk() was not measured beside its peers",
+    "unroll": "the kernel of chapter 9 was not measured at all of its settings",
 }
 
 

@@ -10,7 +10,9 @@ from softmax_lib.registry import kernels, probe_digests, rungs
 
 
 def test_no_kernel_has_changed_since_the_book_was_measured():
-    changed = [name for name in kernels if recorded.is_stale(name)]
+    changed = [
+        name for name, kernel in kernels.items() if not kernel.suite and recorded.is_stale(name)
+    ]
     changed += probe_digests().items() - recorded.content["kernels"].items()
     assert not changed, "measure again: `softmax-lib record` on a GPU"
 

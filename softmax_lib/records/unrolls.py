@@ -1,0 +1,77 @@
+"""What `softmax-lib bench --suite unroll` measured: chapter 09's kernel at every setting of its macros and block size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from softmax_lib.records.kept import kept_runs
+from softmax_lib.records.shelf import DEFAULT_GPU
+
+
+@dataclass(frozen=True)
+class UnrollTime:
+    """A kernel at one setting on one matrix, in microseconds; a copy, and others by name, in the same run.
+
+    `registers`, and `spill_bytes` of memory in place of registers, are a thread's; `asked_bytes` is what it
+    asks for before it waits, on average over the loops that read; `blocks` fit a multiprocessor at once.
+    """
+
+    kernel: str
+    block_size: int
+    unroll: int
+    in_flight: int
+    rows: int
+    cols: int
+    us: float
+    copy_us: float
+    others: dict[str, float]
+    registers: int
+    spill_bytes: int
+    asked_bytes: float
+    instructions: float
+    blocks: int
+
+    @property
+    def asked_a_multiprocessor(self) -> float:
+        """Bytes that a multiprocessor full of such blocks has asked for at a time."""
+        return self.asked_bytes * self.block_size * self.blocks
+
+
+SETTING = ("kernel", "block_size", "unroll", "in_flight")
+"""What a setting is made of: by these a time finds its machine code."""
+
+
+def unroll_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
+    """The newest run on a GPU, as `bench.unrolling.run_unroll` returned it. Raises `BadInput` as `kept_runs` does."""
+    return kept_runs("unroll", gpu, lambda run: (times_of(run), run["digests"]))[-1]
+
+
+def unroll_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[UnrollTime]:
+    """All times of that run whose fields are as `wanted`, the fastest first: `unroll_times(rows=128, unroll=1)`.
+
+    Raises `BadInput` where no such run was kept.
+    """
+    found = [
+        one
+        for one in times_of(unroll_run(gpu))
+        if all(getattr(one, name) == value for name, value in wanted.items())
+    ]
+    return sorted(found, key=lambda one: one.us)
+
+
+def unroll_source(gpu: str = DEFAULT_GPU) -> str:
+    """Where and when: "one run on NVIDIA H200, 2026-11-24". Raises `BadInput`."""
+    run = unroll_run(gpu)
+    return f"one run on {run['gpu']['name']}, {run['date']}"
+
+
+def times_of(run: dict[str, Any]) -> list[UnrollTime]:
+    """Every time of a run, with the machine code that it belongs to."""
+    codes = {tuple(code[name] for name in SETTING): code for code in run["codes"]}
+    return [
+        UnrollTime(*(whole[field.name] for field in fields(UnrollTime)))
+        for row in run["rows"]
+        for line in row["times"]
+        for whole in [{**row, **codes[tuple(line[name] for name in SETTING)], **line}]
+    ]
