@@ -9,6 +9,7 @@ from .checking import check as check
 from .launch import run as run
 from .launch import trace as trace
 from .live.block_size_explorer import explore as explore
+from .live.unroll_search import search_unroll as search_unroll
 from .measurements import measure as measure
 from .ops.adoption import patch_torch as patch_torch
 from .ops.functional import log_softmax as log_softmax
@@ -19,6 +20,7 @@ from .ops.topk import softmax_topk as softmax_topk
 from .records.shelf import recorded as recorded
 from .records.topks import topk_sizes as topk_sizes
 from .records.topks import topk_times as topk_times
+from .records.unrolls import unroll_times as unroll_times
 from .registry import kernels as kernels
 from .widgets.questions import predict as predict
 from .xrays.xray import xray as xray

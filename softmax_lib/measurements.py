@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from softmax_lib.errors import NotAvailable
 from softmax_lib.gpu.presence import has_gpu
 from softmax_lib.records.measurement import L2, Case, Measurement
@@ -34,6 +37,18 @@ def measure(
     if is_live:
         return _live(case)
     return recorded(gpu or DEFAULT_GPU).find(case)
+
+
+def measure_unroll(rows: int, cols: int, sizes: Sequence[int]) -> dict[str, Any]:
+    """Time of `unroll` at every setting of its macros, in blocks of `sizes`, on a (rows, cols) matrix, live.
+
+    As `records.unrolls.times_of` reads it. Raises `NotAvailable` without a GPU, NVRTC or nvdisasm.
+    """
+    if not has_gpu():
+        raise NotAvailable("There is no GPU here; `unroll_times()` has what was recorded.")
+    from softmax_lib.bench.unrolling import search
+
+    return search(rows, cols, sizes)
 
 
 def _live(case: Case) -> Measurement:

@@ -66,7 +66,7 @@ MAY_IMPORT = {
     },
     "live": {
         "launch_options", "launch_words", "errors", "words", "source", "kernel", "registry", "gpu", "checking", "records", "measurements", "xrays",
-        "widgets", "drawings",
+        "widgets", "drawings", "figures",
     },
     "cli": {
         "bench", "checking", "emulator", "errors", "gpu", "kernel", "launch_options", "launch_words",

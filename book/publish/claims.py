@@ -42,6 +42,8 @@ RECORD = (
     "agreement(",
     "topk_times(",
     "topk_sizes(",
+    "unroll_times(",
+    "search_unroll(",
 )
 """What a cell writes when it reads the record: its output changes with it."""
 

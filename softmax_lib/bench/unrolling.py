@@ -74,19 +74,23 @@ class UnrollCell:
         return f"{self.rows}x{self.cols}, {len(self.settings)} settings"
 
 
-def grid(sizes: Sequence[int], unrolls: Sequence[int] | None = None) -> tuple[Setting, ...]:
-    """Every setting of chapter 09's kernel in blocks of these sizes."""
-    choices = kernels[NAME].choices
-    return tuple(Setting(NAME, *one) for one in product(sizes, unrolls or choices, choices))
+def grid(sizes: Sequence[int], name: str = NAME) -> tuple[Setting, ...]:
+    """Every setting of chapter 09's kernel, or of a control made of it, in blocks of these sizes."""
+    choices = kernels[name].choices
+    return tuple(Setting(name, *one) for one in product(sizes, choices, choices))
 
 
 def cells() -> Iterator[UnrollCell]:
     """All that the suite times: the worklog's matrix with the controls, and the seed's search."""
     controls = [name for name, kernel in kernels.items() if kernel.of == NAME]
-    both = product(controls, CONTROL_SIZES, (1,), kernels[NAME].choices)
-    yield UnrollCell(*WORKLOG, (*grid(SEARCHED_SIZES), *(Setting(*one) for one in both)))
+    settings = [one for name in (NAME, *controls) for one in grid(_sizes(name), name)]
+    yield UnrollCell(*WORKLOG, tuple(settings))
     for cols in SEEDS_LENGTHS:
         yield UnrollCell(SEEDS_ROWS, cols, grid(SEEDS_SIZES))
+
+
+def _sizes(name: str) -> tuple[int, ...]:
+    return SEARCHED_SIZES if name == NAME else CONTROL_SIZES
 
 
 def run_unroll(progress: Callable[[str, int, int], None]) -> dict[str, Any]:

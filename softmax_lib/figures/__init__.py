@@ -17,6 +17,7 @@ from softmax_lib.figures.roofs import roofline
 from softmax_lib.figures.sweeps import bandwidth_by_cols, time_by_block_size
 from softmax_lib.figures.times import ladder
 from softmax_lib.figures.topk import fused_topk, topk_by_k
+from softmax_lib.figures.unrolling import time_by_bytes_asked, unroll_map
 
 __all__ = [
     "Figure",
@@ -31,8 +32,10 @@ __all__ = [
     "over_records",
     "roofline",
     "time_by_block_size",
+    "time_by_bytes_asked",
     "time_by_rows",
     "topk_by_k",
     "traffic_ledger",
+    "unroll_map",
     "worklog_comparison",
 ]

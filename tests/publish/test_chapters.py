@@ -16,12 +16,16 @@ from softmax_lib import (check, explore, kernels, measure, predict,
                          recorded, run, trace, xray)
 from softmax_lib import drawings, errors, figures, widgets"""
 BEYOND = {
+    "09_unroll": """\
+from softmax_lib import (check, errors, kernels, predict, run,
+                         search_unroll, unroll_times)
+from softmax_lib import drawings, figures, widgets""",
     "11_topk": """\
 from softmax_lib import (predict, softmax_topk, topk_sizes, topk_times,
                          xray_launch)
-from softmax_lib import drawings, errors, figures, selections, widgets"""
+from softmax_lib import drawings, errors, figures, selections, widgets""",
 }
-"""What a chapter beyond the ladder imports instead: its kernels take more than x and y."""
+"""What a chapter beyond the ladder imports instead, for what was measured of its own."""
 NAMES = [
     alias.name
     for text in (SURFACE, *BEYOND.values())
