@@ -18,7 +18,7 @@ from softmax_lib import drawings, errors, figures, widgets"""
 BEYOND = {
     "09_unroll": """\
 from softmax_lib import (check, errors, kernels, predict, run,
-                         search_unroll, unroll_times)
+                         search_unroll, trace, unroll_times)
 from softmax_lib import drawings, figures, widgets""",
     "11_topk": """\
 from softmax_lib import (predict, softmax_topk, topk_sizes, topk_times,
