@@ -8,7 +8,12 @@ from typing import Any
 
 from softmax_lib.lazy import attach
 
-_NEEDS = {"explore": "ipywidgets", "figures": "matplotlib", "predict": "ipywidgets"}
+_NEEDS = {
+    "explore": "ipywidgets",
+    "figures": "matplotlib",
+    "predict": "ipywidgets",
+    "search_unroll": "ipywidgets",
+}
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__, _NEEDS)
 __version__ = "0.1.0"

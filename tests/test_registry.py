@@ -46,6 +46,26 @@ def test_a_digest_ignores_names_and_comments(changed):
     assert dataclasses.replace(SHARED, **changed).digest == SHARED.digest
 
 
+UNROLL = kernels["unroll"]
+
+
+def test_macros_are_set_one_by_one_and_the_digest_follows():
+    wide = UNROLL.setting(IN_FLIGHT=8)
+    assert dict(wide.macros) == {**dict(UNROLL.macros), "IN_FLIGHT": 8}
+    assert dict(wide.setting(UNROLL=2).macros) == {"UNROLL": 2, "IN_FLIGHT": 8}
+    assert wide.digest != UNROLL.digest
+    assert dict(wide.program(64, 5).defines) == {"BLOCK": 64, "UNROLL": 1, "IN_FLIGHT": 8}
+
+
+def test_a_macro_or_a_number_that_a_kernel_has_not_is_one_sentence():
+    with pytest.raises(BadInput, match="UNROLL is 3; unroll takes 1, 2, 4, 8"):
+        UNROLL.setting(UNROLL=3)
+    with pytest.raises(BadInput, match="no macro WIDTH open; it has UNROLL and IN_FLIGHT"):
+        UNROLL.setting(WIDTH=4)
+    with pytest.raises(BadInput, match="it has none"):
+        SHARED.setting(UNROLL=2)
+
+
 CONTROLS = [kernel for kernel in kernels.values() if kernel.of]
 
 

@@ -29,4 +29,4 @@ def search_unroll(rows: int = 1024, cols: int = 32768) -> View | Explorer:
     def show(threads: int) -> Any:
         return figures.unroll_map(rows, cols, threads, run=run)
 
-    return explorer({"threads": THREADS}, show, start=[1024])
+    return explorer({"threads": THREADS}, show, start=THREADS[-1:])
