@@ -32,11 +32,6 @@ class UnrollTime:
     instructions: float
     blocks: int
 
-    @property
-    def asked_a_multiprocessor(self) -> float:
-        """Bytes that a multiprocessor full of such blocks has asked for at a time."""
-        return self.asked_bytes * self.block_size * self.blocks
-
 
 SETTING = ("kernel", "block_size", "unroll", "in_flight")
 """What a setting is made of: by these a time finds its machine code."""
@@ -58,12 +53,6 @@ def unroll_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[UnrollTime]:
         if all(getattr(one, name) == value for name, value in wanted.items())
     ]
     return sorted(found, key=lambda one: one.us)
-
-
-def unroll_source(gpu: str = DEFAULT_GPU) -> str:
-    """Where and when: "one run on NVIDIA H200, 2026-11-24". Raises `BadInput`."""
-    run = unroll_run(gpu)
-    return f"one run on {run['gpu']['name']}, {run['date']}"
 
 
 def times_of(run: dict[str, Any]) -> list[UnrollTime]:
