@@ -90,12 +90,23 @@ def test_rows_at_once_sort_the_map():
     assert max(by_blocks[1]) < min(by_blocks[2]) <= max(by_blocks[2]) < min(by_blocks[3])
 
 
+def test_less_than_a_tenth_between_equals():
+    for blocks in (1, 2):
+        times = [found.us for found in every(block_size=1024, blocks=blocks)]
+        assert len(times) > 4
+        assert max(times) / min(times) < 1.08
+
+
+def test_few_threads_gain_a_third():
+    assert 0.63 < one(1, 8, 64).us / one(1, 1, 64).us < 0.69
+
+
 def test_one_at_a_time_costs_a_third():
     together, serial = one(1, 8), one(1, 8, kernel="unroll_one_after_another")
     assert serial.asked_bytes == VECTOR
     assert serial.blocks == together.blocks
-    assert 1.3 < serial.us / together.us < 1.42
-    assert serial.instructions / together.instructions < 1.2
+    assert 1.34 < serial.us / together.us < 1.42
+    assert serial.instructions / together.instructions < 7 / 6
 
 
 def test_correcting_each_holds_loads_back():
@@ -155,7 +166,7 @@ def test_threads_do_what_loads_do():
 def test_unrolled_stand_no_lower():
     found = every(rows=128, cols=LONGEST)
     for plain in (one for one in found if one.unroll == 1):
-        same = [one.us for one in found if one.unroll > 1 and one.in_flight > 1
+        same = [one.us for one in found if one.unroll > 1
                 and (one.asked_bytes, one.block_size) == (plain.asked_bytes, plain.block_size)]  # fmt: skip
         assert not same or min(same) > 0.95 * plain.us
 
