@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from softmax_lib.errors import NotAvailable
@@ -39,8 +38,8 @@ def measure(
     return recorded(gpu or DEFAULT_GPU).find(case)
 
 
-def measure_unroll(rows: int, cols: int, sizes: Sequence[int]) -> dict[str, Any]:
-    """Time of `unroll` at every setting of its macros, in blocks of `sizes`, on a (rows, cols) matrix, live.
+def measure_unroll(rows: int, cols: int) -> dict[str, Any]:
+    """Time of `unroll` at every setting of its macros and block size on a (rows, cols) matrix, live.
 
     As `records.unrolls.times_of` reads it. Raises `NotAvailable` without a GPU, NVRTC or nvdisasm.
     """
@@ -48,7 +47,7 @@ def measure_unroll(rows: int, cols: int, sizes: Sequence[int]) -> dict[str, Any]
         raise NotAvailable("There is no GPU here; `unroll_times()` has what was recorded.")
     from softmax_lib.bench.unrolling import search
 
-    return search(rows, cols, sizes)
+    return search(rows, cols)
 
 
 def _live(case: Case) -> Measurement:

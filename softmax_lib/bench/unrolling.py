@@ -151,8 +151,8 @@ def _code(setting: Setting, arch: int) -> dict[str, Any]:
     }
 
 
-def search(rows: int, cols: int, sizes: Sequence[int] = SEARCHED_SIZES) -> dict[str, Any]:
-    """The same run on one matrix alone, with every setting in blocks of `sizes`; raises what `run_unroll` does."""
-    cell = UnrollCell(rows, cols, grid(sizes))
+def search(rows: int, cols: int) -> dict[str, Any]:
+    """The same run with the kernel itself on one matrix alone; raises what `run_unroll` does."""
+    cell = UnrollCell(rows, cols, grid(SEARCHED_SIZES))
     codes = machine_codes(cell.settings)
     return {**run_cells([cell], time_cell, lambda *_: None), "codes": codes}

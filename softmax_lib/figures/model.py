@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from softmax_lib.figures.look import BLUE, GREEN, GREY, Figure, drawn, finish, legend, start
+from softmax_lib.records.kept import source_of
 from softmax_lib.records.measurement import versions_of
 from softmax_lib.records.models import COMPILED, ONE_PASS, OURS, THEIRS, Text, model_run, texts
 from softmax_lib.records.shelf import DEFAULT_GPU
@@ -44,7 +45,7 @@ def in_a_model(*, gpu: str = DEFAULT_GPU) -> Figure:
     legend(axes, 2)
     told = "; ".join(_in_words(text) for text in found)
     alt = f"{title}, tokens per second over torch's: {told}"
-    source = f"one run on {run['gpu']['name']}, {run['date']}"
+    source = source_of(run)
     return finish(figure, alt, source, versions_of({THEIRS}, run["software"]))
 
 

@@ -24,6 +24,7 @@ from softmax_lib.figures.look import (
     round_time,
     start,
 )
+from softmax_lib.records.kept import matching, source_of
 from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.records.unrolls import UnrollTime, times_of, unroll_run
 
@@ -50,7 +51,7 @@ def unroll_map(
     kept on `gpu`, or from `run`, as `bench.unrolling` returns it. Raises `BadInput` for what was not measured.
     """
     run = unroll_run(gpu) if run is None else run
-    found = _matching(run, kernel, rows, cols, threads)
+    found = _searched(run, kernel, rows, cols, block_size=threads)
     best = min(found, key=lambda one: one.us)
     unrolls, flights = (
         sorted({getattr(one, name) for one in found}) for name in ("unroll", "in_flight")
@@ -75,7 +76,7 @@ def unroll_map(
         f"UNROLL {one.unroll}, IN_FLIGHT {one.in_flight}: {_field(one)}" for one in found
     ).replace("\n", ", ")
     alt = f"Microseconds of {kernel} on {rows} × {cols} floats, {threads} threads per block: {told}"
-    return finish(figure, alt, f"framed: the best, {best.us:.1f} µs; a copy takes {best.copy_us:.1f} µs", _source(run))  # fmt: skip
+    return finish(figure, alt, f"framed: the best, {best.us:.1f} µs; a copy takes {best.copy_us:.1f} µs", source_of(run))  # fmt: skip
 
 
 def _field(one: UnrollTime) -> str:
@@ -107,7 +108,7 @@ def time_by_bytes_asked(
     unrolled. Raises `BadInput` for what was not measured.
     """
     run = unroll_run(gpu) if run is None else run
-    found = _matching(run, "unroll", rows, cols)
+    found = _searched(run, "unroll", rows, cols)
     figure = start(f"Time by bytes asked for, {rows} × {cols} floats", 4.6)
     axes = figure.subplots()
     share = math.ceil(rows / run["gpu"]["multiprocessors"])
@@ -135,23 +136,14 @@ def time_by_bytes_asked(
         for size, of_size in points.items()
     )
     alt = f"Microseconds by bytes asked for on each multiprocessor, {rows} × {cols} floats: {told}; a copy {found[0].copy_us:.1f}"
-    return finish(figure, alt, "filled: a loop that is not unrolled", _source(run))
+    return finish(figure, alt, "filled: a loop that is not unrolled", source_of(run))
 
 
-def _matching(
-    run: dict[str, Any], kernel: str, rows: int, cols: int, threads: int | None = None
+def _searched(
+    run: dict[str, Any], kernel: str, rows: int, cols: int, **wanted: int
 ) -> list[UnrollTime]:
-    found = [
-        one
-        for one in times_of(run)
-        if (one.kernel, one.rows, one.cols) == (kernel, rows, cols)
-        and threads in (None, one.block_size)
-    ]
+    found = matching(times_of(run), kernel=kernel, rows=rows, cols=cols, **wanted)
     if not found:
-        size = f" in blocks of {threads} threads" if threads else ""
+        size = f" in blocks of {wanted['block_size']} threads" if wanted else ""
         raise BadInput(f"{kernel} was not searched on {rows} × {cols}{size}.")
     return found
-
-
-def _source(run: dict[str, Any]) -> str:
-    return f"one run on {run['gpu']['name']}, {run['date']}"

@@ -5,28 +5,39 @@ from __future__ import annotations
 from typing import Any
 
 from softmax_lib import figures
+from softmax_lib.errors import BadInput
 from softmax_lib.gpu.presence import has_gpu
 from softmax_lib.measurements import measure_unroll
+from softmax_lib.records.kept import matching
+from softmax_lib.records.unrolls import times_of, unroll_run
 from softmax_lib.widgets.explorers import Explorer, explorer
 from softmax_lib.widgets.views import View
-
-THREADS = (64, 128, 256, 512, 1024)
 
 
 def search_unroll(rows: int = 1024, cols: int = 32768) -> View | Explorer:
     """`figures.unroll_map` with a slider over the threads of a block.
 
     With a GPU, `unroll` is timed on a (rows, cols) matrix at each of its settings there and then, which takes
-    some ten seconds; without one, and for each GPU with such a run, the map is of what was recorded. Raises what
-    `measure_unroll` raises.
+    up to half a minute on an H200; without one, and for each GPU with such a run, the map is of what was recorded. Raises what
+    `measure_unroll` raises, and `BadInput` for a matrix that was never recorded.
     """
     if not has_gpu():
+        threads = _block_sizes(unroll_run(), rows, cols)
         return figures.over_records(
-            figures.unroll_map, runs="unroll", axes={"threads": THREADS}, start=[1024], rows=rows, cols=cols,
+            figures.unroll_map, runs="unroll", axes={"threads": threads}, start=threads[-1:], rows=rows, cols=cols,
         )  # fmt: skip
-    run = measure_unroll(rows, cols, THREADS)
+    run = measure_unroll(rows, cols)
+    threads = _block_sizes(run, rows, cols)
 
     def show(threads: int) -> Any:
         return figures.unroll_map(rows, cols, threads, run=run)
 
-    return explorer({"threads": THREADS}, show, start=THREADS[-1:])
+    return explorer({"threads": threads}, show, start=threads[-1:])
+
+
+def _block_sizes(run: dict[str, Any], rows: int, cols: int) -> list[int]:
+    """Those that were searched on this matrix. Raises `BadInput` where none was."""
+    found = {one.block_size for one in matching(times_of(run), rows=rows, cols=cols)}
+    if not found:
+        raise BadInput(f"unroll was not searched on {rows} × {cols}.")
+    return sorted(found)

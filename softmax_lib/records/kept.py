@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from softmax_lib.errors import BadInput
 from softmax_lib.records.shelf import file_stem, folders
 
+One = TypeVar("One")
 Suite = Literal["peers", "model", "topk", "unroll"]
 
 _MEASURED = {
@@ -37,6 +38,18 @@ def kept_runs(
         f"{_MEASURED[suite]} on a GPU called {gpu}; on such a GPU, "
         f"`softmax-lib bench --suite {suite} --keep` does it."
     )
+
+
+def source_of(run: dict[str, Any]) -> str:
+    """Where and when one was measured: "one run on NVIDIA H200, 2026-11-23"."""
+    return f"one run on {run['gpu']['name']}, {run['date']}"
+
+
+def matching(found: Iterable[One], **wanted: Any) -> list[One]:
+    """Those of `found` whose fields are as `wanted`."""
+    return [
+        one for one in found if all(getattr(one, name) == value for name, value in wanted.items())
+    ]
 
 
 def gpus_with_runs(suite: Suite) -> list[str]:

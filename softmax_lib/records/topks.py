@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from softmax_lib.records.kept import kept_runs
+from softmax_lib.records.kept import kept_runs, matching, source_of
 from softmax_lib.records.shelf import DEFAULT_GPU
 
 
@@ -54,22 +54,17 @@ def topk_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
 
 def topk_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[TopkTimes]:
     """All cells of that run whose fields are as `wanted`: `topk_times(rows=4000, k=5)`. Raises `BadInput`."""
-    return [one for one in _rows(topk_run(gpu)) if _is(one, wanted)]
+    return matching(_rows(topk_run(gpu)), **wanted)
 
 
 def topk_sizes(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[SizeTime]:
     """The kernels of chapter 11 at several block sizes, as `wanted`. Raises `BadInput`."""
-    return [one for one in _sizes(topk_run(gpu)) if _is(one, wanted)]
+    return matching(_sizes(topk_run(gpu)), **wanted)
 
 
 def topk_source(gpu: str = DEFAULT_GPU) -> str:
     """Where and when: "one run on NVIDIA H200, 2026-11-23". Raises `BadInput`."""
-    run = topk_run(gpu)
-    return f"one run on {run['gpu']['name']}, {run['date']}"
-
-
-def _is(one: Any, wanted: dict[str, Any]) -> bool:
-    return all(getattr(one, name) == value for name, value in wanted.items())
+    return source_of(topk_run(gpu))
 
 
 def _rows(run: dict[str, Any]) -> list[TopkTimes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from softmax_lib.records.kept import kept_runs
+from softmax_lib.records.kept import kept_runs, matching
 from softmax_lib.records.shelf import DEFAULT_GPU
 
 
@@ -47,12 +47,7 @@ def unroll_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[UnrollTime]:
 
     Raises `BadInput` where no such run was kept.
     """
-    found = [
-        one
-        for one in times_of(unroll_run(gpu))
-        if all(getattr(one, name) == value for name, value in wanted.items())
-    ]
-    return sorted(found, key=lambda one: one.us)
+    return sorted(matching(times_of(unroll_run(gpu)), **wanted), key=lambda one: one.us)
 
 
 def times_of(run: dict[str, Any]) -> list[UnrollTime]:

@@ -88,11 +88,12 @@ def test_with_a_gpu_the_map_is_measured_and_without_one_recorded(monkeypatch):
     search = pytest.importorskip("softmax_lib.live.unroll_search")
     monkeypatch.setattr(presence, "why_no_gpu", lambda: "there is none in this test")
     with pytest.raises(NotAvailable, match="no GPU"):
-        measure_unroll(60, 512, (64,))
+        measure_unroll(60, 512)
     assert "NVIDIA H200" in str(search_unroll().leaves)
+    with pytest.raises(BadInput, match="not searched on 7 × 7"):
+        search_unroll(7, 7)
     monkeypatch.setattr(presence, "why_no_gpu", lambda: None)
-    monkeypatch.setattr(search, "THREADS", (64,))
-    monkeypatch.setattr(search, "measure_unroll", lambda rows, cols, sizes: RUN)
+    monkeypatch.setattr(search, "measure_unroll", lambda rows, cols: RUN)
     assert "Tesla T4" in str(search_unroll(60, 512).leaves)
 
 
