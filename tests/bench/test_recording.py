@@ -204,7 +204,8 @@ def test_a_peer_that_is_missing_is_skipped_by_name_and_not_tried_again(gpu, path
     record(path)
     made = load(path)
     assert made.skipped == {"liger": "liger cannot be had"}
-    assert made.providers == (set(kernels) | set(PEERS)) - {"liger"}
+    recorded = {name for name, kernel in kernels.items() if not kernel.suite}
+    assert made.providers == (recorded | set(PEERS)) - {"liger"}
     jobs = len(gpu.jobs)
     record(path)
     assert len(gpu.jobs) == jobs
