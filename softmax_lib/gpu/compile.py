@@ -87,6 +87,11 @@ def resources(program: Program, arch: int) -> tuple[Resources, ...]:
     # NVRTC has a cache since 12.9, where there is a driver: what comes from it comes without a report
     anew = ("--no-cache",) if nvrtc().getVersion() >= (12, 9) else ()
     _, log, only = _compile(program, arch, (*FLAGS, "--ptxas-options=-v", *anew))
+    return tuple(one for one in read_report(log) if only in ("", one.entry))
+
+
+def read_report(log: str) -> tuple[Resources, ...]:
+    """What the assembler's report, `-v`, says of each entry."""
     found, entry, stack, spill = [], "", 0, 0
     for line in log.splitlines():
         if match := _FUNCTION.search(line):
@@ -98,7 +103,7 @@ def resources(program: Program, arch: int) -> tuple[Resources, ...]:
             found.append(
                 Resources(entry, int(match[1]), int(shared[1]) if shared else 0, stack, spill)
             )
-    return tuple(one for one in found if only in ("", one.entry))
+    return tuple(found)
 
 
 def _compile(program: Program, arch: int, flags: tuple[str, ...]) -> tuple[bytes, str, str]:

@@ -1,0 +1,10 @@
+from .checks import TileCheck as TileCheck
+from .checks import check as check
+from .compiling import TileCode as TileCode
+from .compiling import compile_tile as compile_tile
+from .launching import run as run
+from .programs import TileKernel as TileKernel
+from .programs import find as find
+from .programs import kernels as kernels
+from .settings import Setting as Setting
+from .settings import seeds_warps as seeds_warps

@@ -1,0 +1,88 @@
+"""`check`: a Triton kernel against softmax in float64, on rows that break careless kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from softmax_lib.checking import choose_device, place
+from softmax_lib.reference import ROWS, adversarial, as_numpy, judge
+from softmax_lib.tiles.interpreter import interpret
+from softmax_lib.tiles.launching import GUARD, job, launch, padded_y
+from softmax_lib.tiles.programs import FULL_TILES, TileKernel, find, require_triton
+from softmax_lib.tiles.settings import Setting, settle
+
+LENGTHS = (1, 33, 1000, 1001, 4096, 4099)
+"""Rows that `check` tries: of one element, and around multiples of a warp, of 16 and of a tile."""
+WARPS = (1, 4, 32)
+
+
+@dataclass(frozen=True)
+class TileCheck:
+    """How many launches `check` tried of a kernel, and one sentence for each that was wrong."""
+
+    kernel: str
+    launches: int
+    failures: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every launch was right."""
+        return not self.failures
+
+    @property
+    def verdict(self) -> str:
+        """One sentence that is the same on every device."""
+        if self.ok:
+            return f"{self.kernel}: {self.launches} launches, all within the bound of float32"
+        return f"{self.kernel}: {self.launches} launches, {len(self.failures)} wrong, first {self.failures[0]}"
+
+
+def check(
+    kernel: str | TileKernel, *, device: str = "auto", lengths: Sequence[int] = LENGTHS
+) -> TileCheck:
+    """Compare a Triton kernel with float64 on `reference.ROWS` of several lengths, with few and many warps.
+
+    Every launch writes into a NaN-filled array that goes on for a tile behind its last row, with numbers to be kept. `kernel` is as
+    for `run`, `device` as for `softmax_lib.check`. Raises what `run` does; a wrong result is no error.
+    """
+    kernel, device = find(kernel), choose_device(device)
+    require_triton()
+    full = kernel.name in FULL_TILES or kernel.of in FULL_TILES
+    tried = [settled for cols in lengths for warps in WARPS
+             if (settled := (cols, settle(cols, num_warps=warps)))[1].tile == cols or not full]  # fmt: skip
+    xs = [adversarial(cols) for cols, _ in tried]
+    settings = [setting for _, setting in tried]
+    ys = (_interpreted if device == "cpu" else _on_gpu)(kernel, xs, settings)
+    return TileCheck(kernel.name, len(tried), tuple(_failures(xs, ys, settings)))
+
+
+def _interpreted(kernel: TileKernel, xs: list[np.ndarray], settings: list[Setting]) -> list[Any]:
+    jobs = [
+        job(kernel, x, setting, None if kernel.loops else len(x))
+        for x, setting in zip(xs, settings, strict=True)
+    ]
+    return interpret(jobs)
+
+
+def _on_gpu(kernel: TileKernel, xs: list[np.ndarray], settings: list[Setting]) -> list[Any]:
+    found = []
+    for x, setting in zip(xs, settings, strict=True):
+        padded = place(padded_y(x.size, setting.tile), "cuda")
+        y = padded[: x.size].view(x.shape)
+        launch(kernel, place(x, "cuda"), y, setting, None if kernel.loops else len(x))
+        found.append(as_numpy(padded))
+    return found
+
+
+def _failures(xs: list[np.ndarray], ys: list[np.ndarray], settings: list[Setting]) -> Iterator[str]:
+    kinds = [row.name for row in ROWS]
+    for x, y, setting in zip(xs, ys, settings, strict=True):
+        wrong = judge(y[: x.size].reshape(x.shape), x, kinds=kinds).mistake
+        if wrong is None and (y[x.size :] != GUARD).any():
+            wrong = "it wrote behind the end of y"
+        if wrong:
+            yield f"rows of {x.shape[1]} with {setting.num_warps} warps: {wrong}"

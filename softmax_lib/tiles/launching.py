@@ -1,0 +1,136 @@
+"""`run`: a Triton kernel on a matrix, by Triton's compiler on a GPU and by its interpreter without one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from softmax_lib.arrays import Matrix, check_x, host_view, is_on_gpu, is_tensor, like
+from softmax_lib.errors import BadInput, NotAvailable, WrongType
+from softmax_lib.tiles.interpreter import Job, interpret
+from softmax_lib.tiles.programs import FULL_TILES, TileKernel, find, require_triton
+from softmax_lib.tiles.settings import Setting, settle
+
+INTERPRETED_PROGRAMS = 4
+"""Programs of a persistent kernel in the interpreter: each goes through several rows."""
+
+
+GUARD = 7.0
+"""What lies behind a result: no share, and so nothing that a softmax writes."""
+
+
+def run(
+    kernel: str | TileKernel,
+    x: Matrix,
+    *,
+    tile: int | None = None,
+    num_warps: int | None = None,
+    num_stages: int | None = None,
+    programs: int | None = None,
+) -> Matrix:
+    """Softmax of each row of `x` by one Triton kernel: on the GPU for a CUDA tensor, else in the interpreter.
+
+    `x` is a contiguous float32 numpy array or torch tensor of shape (rows, cols), and so is the result.
+    `kernel` is a name from `tiles.kernels`, or the text of one. A tile is the least power of two from cols
+    up, the warps are by `seeds_warps`, the stages 2, unless they are given; `programs` is how many a
+    persistent kernel gets, without it as many as the GPU holds at once. The interpreter knows neither
+    warps nor stages. Raises `UnknownKernel`, `WrongType`, `BadInput`, `RowTooLong`, `NotAvailable` without
+    Triton, or where the stages need more shared memory than there is, and `CompileError`.
+    """
+    kernel = find(kernel)
+    check_x(x)
+    rows, cols = x.shape
+    setting = settle(cols, tile, num_warps, num_stages)
+    count = count_programs(kernel, rows, programs)
+    if kernel.name in FULL_TILES and setting.tile != cols:
+        raise BadInput(
+            f"{kernel.name} takes rows that fill their tile, and not {cols} in {setting.tile}."
+        )
+    require_triton()
+    if not rows or not cols:
+        return x.clone() if is_tensor(x) else x.copy()
+    if is_on_gpu(x):
+        y = x.new_empty(x.shape)
+        launch(kernel, x, y, setting, count)
+        return y
+    (padded,) = interpret([job(kernel, host_view(x), setting, count)])
+    return like(x, padded[: rows * cols].reshape(rows, cols))
+
+
+def count_programs(kernel: TileKernel, rows: int, programs: int | None) -> int | None:
+    """How many programs were asked for; None where that is the GPU's to say. Raises `WrongType` or `BadInput`."""
+    if not kernel.loops:
+        if programs not in (None, rows):
+            raise BadInput(f"{kernel.name} has one program per row: {rows}, and not {programs}.")
+        return rows
+    if programs is None:
+        return None
+    if not isinstance(programs, int) or isinstance(programs, bool):
+        raise WrongType(f"programs is a {type(programs).__name__}; it is a whole number.")
+    if programs < 1:
+        raise BadInput(f"programs is {programs}; it is 1 or more.")
+    return programs
+
+
+def job(kernel: TileKernel, x: np.ndarray, setting: Setting, programs: int | None) -> Job:
+    """A launch for the interpreter; its `x` and `y` lie flat, and go on for a tile: `x` with NaN, `y` with GUARD."""
+    beyond = np.full(setting.tile, np.nan, np.float32)
+    y = padded_y(x.size, setting.tile)
+    flat = np.concatenate((x.reshape(-1), beyond))
+    count = min(x.shape[0], INTERPRETED_PROGRAMS) if programs is None else programs
+    return Job(kernel, arguments(kernel, flat, y, x.shape, setting), count)
+
+
+def padded_y(size: int, tile: int) -> np.ndarray:
+    """NaN for a result of `size`, and behind it a tile of GUARD, which no kernel may write."""
+    return np.concatenate((np.full(size, np.nan, np.float32), np.full(tile, GUARD, np.float32)))
+
+
+def arguments(
+    kernel: TileKernel, x: Any, y: Any, shape: tuple[int, ...], setting: Setting
+) -> dict[str, Any]:
+    """What the kernel takes, by name."""
+    rows, cols = shape
+    known = {"x": x, "y": y, "rows": rows, "cols": cols}
+    known |= {"TILE": setting.tile, "STAGES": setting.num_stages}
+    return {name: known[name] for name in kernel.parameters}
+
+
+def launch(
+    kernel: TileKernel, x: Any, y: Any, setting: Setting, programs: int | None = None
+) -> None:
+    """Launch `kernel` on CUDA tensors of any float dtype; raises `NotAvailable` where the GPU lacks shared memory."""
+    import torch
+    from triton.runtime.errors import OutOfResources
+
+    given = arguments(kernel, x, y, x.shape, setting)
+    words = {"num_warps": setting.num_warps, "num_stages": setting.num_stages}
+    with torch.cuda.device(x.device):
+        try:
+            count = resident(kernel, x, y, setting) if programs is None else programs
+            kernel.function[(min(count, x.shape[0]),)](**given, **words)
+        except OutOfResources as error:
+            raise NotAvailable(f"{kernel.name} does not fit this GPU: {error}") from error
+
+
+_resident: dict[tuple, int] = {}
+"""Programs that a whole GPU holds at once, by kernel, setting, dtype and device: asked for once."""
+
+
+def resident(kernel: TileKernel, x: Any, y: Any, setting: Setting) -> int:
+    """Programs of `kernel` that the GPU of `x` holds at once, by registers and shared memory, as Triton's tutorial counts."""
+    key = (kernel.digest, setting, x.dtype, x.shape[1] % 16 == 0, x.device.index)
+    if key not in _resident:
+        from triton.runtime import driver
+
+        facts = driver.active.utils.get_device_properties(x.device.index)
+        given = arguments(kernel, x, y, x.shape, setting)
+        words = {"num_warps": setting.num_warps, "num_stages": setting.num_stages}
+        compiled = kernel.function.warmup(**given, **words, grid=(1,))
+        compiled._init_handles()
+        registers = compiled.n_regs * facts["warpSize"] * setting.num_warps
+        by_registers = facts["max_num_regs"] // registers
+        by_shared = facts["max_shared_mem"] // max(1, compiled.metadata.shared)
+        _resident[key] = max(1, min(by_registers, by_shared)) * facts["multiprocessor_count"]
+    return _resident[key]
