@@ -64,7 +64,7 @@ $(BOOK_VENV)/ready: pyproject.toml constraints.txt
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(call create_venv,$(VENV))
-	$(VENV)/bin/pip install -qq -c constraints.txt --editable ".[cuda12,notebook]" --group test
+	$(VENV)/bin/pip install -qq -c constraints.txt --editable ".[cuda12,notebook,triton]" --group test
 	touch $@
 
 # What the site's pages load from elsewhere, for a browser that asks no other machine.

@@ -4,6 +4,7 @@ from . import errors as errors
 from . import figures as figures
 from . import gpu as gpu
 from . import selections as selections
+from . import tiles as tiles
 from . import widgets as widgets
 from .checking import check as check
 from .launch import run as run
@@ -18,6 +19,7 @@ from .ops.modules import LogSoftmax as LogSoftmax
 from .ops.modules import Softmax as Softmax
 from .ops.topk import softmax_topk as softmax_topk
 from .records.shelf import recorded as recorded
+from .records.tile_times import tile_times as tile_times
 from .records.topks import topk_sizes as topk_sizes
 from .records.topks import topk_times as topk_times
 from .records.unrolls import unroll_times as unroll_times

@@ -77,6 +77,21 @@ def print_unroll(found: dict[str, Any]) -> None:
     _print_remarks(console, found)
 
 
+def print_tiles(found: dict[str, Any]) -> None:
+    """For each matrix a line: the best setting of a Triton kernel, its time and share of a copy's speed, and torch's time."""
+    console = Console()
+    title = f"Triton on {found['gpu']['name']}, {found['date']}; times in microseconds"
+    table = _table(title, "matrix", "contender", "warps", "stages", "its time", "of copy", "torch")
+    for row in found["rows"]:
+        best = min((time for time in row["times"] if time["tile"]), key=lambda time: time["us"])
+        torchs = [f"{time['us']:.2f}" for time in row["times"] if time["who"] == "torch"]
+        setting = (best["who"], str(best["num_warps"]), str(best["num_stages"]))
+        share = f"{row['copy_us'] / best['us']:.0%}"
+        table.add_row(f"{row['rows']}x{row['cols']}", *setting, f"{best['us']:.2f}", share, *torchs)
+    console.print(table)
+    _print_remarks(console, found)
+
+
 def print_model(found: dict[str, Any]) -> None:
     """For each text a line per contender: tokens per second, and how many times torch's."""
     console = Console()

@@ -83,11 +83,11 @@ def _parser() -> argparse.ArgumentParser:
     bench = verb("bench", _bench, "softmax() beside the softmaxes of others on this GPU")
     bench.add_argument(
         "--suite",
-        choices=("peers", "model", "topk", "unroll"),
+        choices=("peers", "model", "topk", "unroll", "triton"),
         default="peers",
         help="every peer installed here, matrix by matrix; a small transformer with torch's softmax and "
-        "ours; softmax_topk() beside what else finds the first of each row; or chapter 9's kernel, its loop "
-        "unrolled more and less",
+        "ours; softmax_topk() beside what else finds the first of each row; chapter 9's kernel, its loop "
+        "unrolled more and less; or chapter 12's in Triton, with more and fewer warps",
     )
     bench.add_argument("--output", type=Path, metavar="FILE", help="write the JSON there too")
     bench.add_argument(
@@ -240,10 +240,17 @@ def _bench(options: argparse.Namespace) -> int:
 
     choose_device("cuda")
     from softmax_lib.bench.suite import run_suite  # which needs torch, and so comes after
+    from softmax_lib.bench.tiles import run_tiles
     from softmax_lib.bench.topk import run_topk
     from softmax_lib.bench.transformer import compare
     from softmax_lib.bench.unrolling import run_unroll
-    from softmax_lib.cli.suite_table import print_model, print_suite, print_topk, print_unroll
+    from softmax_lib.cli.suite_table import (
+        print_model,
+        print_suite,
+        print_tiles,
+        print_topk,
+        print_unroll,
+    )
     from softmax_lib.gpu.presence import gpu_name
     from softmax_lib.records.kept import next_run
 
@@ -252,6 +259,7 @@ def _bench(options: argparse.Namespace) -> int:
         "model": (compare, print_model),
         "topk": (run_topk, print_topk),
         "unroll": (run_unroll, print_unroll),
+        "triton": (run_tiles, print_tiles),
     }
     measure, show = suites[options.suite]
     paths = [options.output] if options.output else []

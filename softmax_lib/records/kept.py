@@ -14,13 +14,14 @@ from softmax_lib.errors import BadInput
 from softmax_lib.records.shelf import file_stem, folders
 
 One = TypeVar("One")
-Suite = Literal["peers", "model", "topk", "unroll"]
+Suite = Literal["peers", "model", "topk", "unroll", "triton"]
 
 _MEASURED = {
     "peers": "softmax() was not measured beside its peers",
     "model": "softmax() was not measured in a whole model",
     "topk": "softmax_topk() was not measured beside its peers",
     "unroll": "the kernel of chapter 9 was not measured at all of its settings",
+    "triton": "the kernels of chapter 12 were not measured",
 }
 
 

@@ -78,6 +78,8 @@ def compile_tile(
 ) -> TileCode:
     """Compile a Triton kernel of float32 matrices for sm_`arch`, without a GPU; the same again is at hand.
 
+    16 divides the number of rows.
+
     `kernel` and the setting are as for `run`; `keywords` are of KEYWORDS, as Triton's launch takes them. Raises
     what `run` raises without a GPU, and `NotAvailable` where `TRITON_INTERPRET` has turned the compiler off.
     """
@@ -145,7 +147,8 @@ def _by_triton(
 
 
 def _is_told(parameter: Any, name: str, cols: int) -> bool:
-    return name == "cols" and cols % DIVISOR == 0 and not parameter.do_not_specialize
+    divided = name == "rows" or (name == "cols" and cols % DIVISOR == 0)
+    return divided and not parameter.do_not_specialize
 
 
 def _assemble(ptx: str, arch: int) -> str:
