@@ -48,10 +48,11 @@ MAY_IMPORT = {
     "launch": {"errors", "source", "kernel", "registry", "arrays", "gpu", "emulator"},
     "checking": {"errors", "source", "kernel", "registry", "arrays", "reference", "gpu", "launch"},
     "selections": {"arrays", "checking", "emulator", "errors", "gpu", "kernel", "reference", "registry", "source"},
+    "tiles": {"arrays", "checking", "errors", "gpu", "kernel", "lazy", "reference", "source"},
     "records": {"errors", "words", "files", "registry"},
     "bench": {
         "errors", "words", "source", "kernel", "registry", "reference", "gpu", "launch", "ops", "checking", "records",
-        "selections",
+        "selections", "tiles",
     },
     "measurements": {"errors", "registry", "gpu", "records", "bench"},
     "xrays": {
@@ -62,7 +63,7 @@ MAY_IMPORT = {
     "figures": {"errors", "words", "source", "registry", "gpu", "records", "xrays", "widgets"},
     "drawings": {
         "lazy", "errors", "words", "source", "kernel", "registry", "gpu", "emulator", "launch", "records", "xrays",
-        "widgets", "selections",
+        "widgets", "selections", "tiles",
     },
     "live": {
         "launch_options", "launch_words", "errors", "words", "source", "kernel", "registry", "gpu", "checking", "records", "measurements", "xrays",
@@ -81,7 +82,7 @@ NEVER = [
     ("ops", "registry"),
 ]  # fmt: skip
 
-NO_TORCH = [*sorted(TRUNK), "emulator", "xrays", "records", "cli"]
+NO_TORCH = [*sorted(TRUNK), "emulator", "xrays", "records", "cli", "tiles"]
 
 
 def part_of(path):

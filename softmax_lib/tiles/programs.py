@@ -52,7 +52,7 @@ class TileKernel:
         """Name of the function that is decorated with @triton.jit. Raises `BadInput` or `CompileError`."""
         return self._function.name
 
-    @property
+    @cached_property
     def parameters(self) -> tuple[str, ...]:
         """What it takes, in order: of x, y, rows, cols, TILE, STAGES. Raises `BadInput` for others."""
         names = tuple(argument.arg for argument in self._function.args.args)
@@ -75,7 +75,7 @@ class TileKernel:
         words = [t.string for t in tokenize.generate_tokens(read) if t.type not in _DROPPED]
         return hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
 
-    @property
+    @cached_property
     def function(self) -> Any:
         """What @triton.jit makes of it. Raises `NotAvailable` without Triton, and `CompileError`."""
         return load(self.source)[self.entry]
