@@ -48,7 +48,7 @@ MAY_IMPORT = {
     "launch": {"errors", "source", "kernel", "registry", "arrays", "gpu", "emulator"},
     "checking": {"errors", "source", "kernel", "registry", "arrays", "reference", "gpu", "launch"},
     "selections": {"arrays", "checking", "emulator", "errors", "gpu", "kernel", "reference", "registry", "source"},
-    "tiles": {"arrays", "checking", "errors", "gpu", "kernel", "lazy", "reference", "source"},
+    "tiles": {"arrays", "checking", "errors", "gpu", "kernel", "lazy", "reference", "registry", "source"},
     "records": {"errors", "words", "files", "registry"},
     "bench": {
         "errors", "words", "source", "kernel", "registry", "reference", "gpu", "launch", "ops", "checking", "records",
@@ -60,7 +60,7 @@ MAY_IMPORT = {
         "reference", "registry", "source",
     },
     "widgets": {"lazy", "errors"},
-    "figures": {"errors", "words", "source", "registry", "gpu", "records", "xrays", "widgets"},
+    "figures": {"errors", "words", "source", "registry", "gpu", "records", "tiles", "xrays", "widgets"},
     "drawings": {
         "lazy", "errors", "words", "source", "kernel", "registry", "gpu", "emulator", "launch", "records", "xrays",
         "widgets", "selections", "tiles",

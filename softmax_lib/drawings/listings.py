@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
-from softmax_lib import selections
+from softmax_lib import selections, tiles
 from softmax_lib.errors import BadInput
 from softmax_lib.registry import find_kernel
 from softmax_lib.source import KERNEL_FOLDER, Source
@@ -48,7 +48,7 @@ _DIFF = """\
 
 
 def source(name: str, phase: Part | None = None) -> View:
-    """The text of a kernel, or of a shared header such as "block_reduce.cuh", with its line numbers.
+    """The text of a kernel, in CUDA or Triton, or of a header such as "block_reduce.cuh", with its line numbers.
 
     `phase` picks one phase by its number, or "header" (the facts on top), "helpers" (what stands
     before the kernel), "setup" (the kernel before its first phase) or "entry" (the kernel, where the
@@ -60,7 +60,8 @@ def source(name: str, phase: Part | None = None) -> View:
     start, end = (0, len(lines)) if phase is None else find_part(given, phase)
     chosen = textwrap.dedent("\n".join(lines[start:end]))
     numbered = [f"{start + i:3} {line}" for i, line in enumerate(chosen.splitlines(), 1)]
-    return View(STYLE + _highlight(chosen, start + 1), "\n".join(numbered))
+    python = given.file_name.endswith(".py")
+    return View(STYLE + _highlight(chosen, start + 1, python), "\n".join(numbered))
 
 
 def parts(given: Source) -> dict[Part, tuple[int, int]]:
@@ -104,6 +105,8 @@ def _read(name: str) -> Source:
     header = KERNEL_FOLDER / name
     if name.endswith(".cuh") and header.is_file():
         return Source.read(header)
+    if name in tiles.kernels:
+        return tiles.kernels[name].source
     return (selections.kernels.get(name) or find_kernel(name)).source
 
 
@@ -134,13 +137,14 @@ def highlight_lines(text: str) -> list[str]:
     return marked_up.split("\n")[: len(text.splitlines())]
 
 
-def _highlight(text: str, first_number: int) -> str:
+def _highlight(text: str, first_number: int, python: bool = False) -> str:
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
-    from pygments.lexers import CudaLexer
+    from pygments.lexers import CudaLexer, PythonLexer
 
     formatter = HtmlFormatter(linenos="inline", linenostart=first_number, wrapcode=False)
-    marked_up = highlight(text, CudaLexer(stripnl=False), formatter)
+    lexer = PythonLexer(stripnl=False) if python else CudaLexer(stripnl=False)
+    marked_up = highlight(text, lexer, formatter)
     inside = marked_up[marked_up.index("<pre>") + len("<pre>") : marked_up.rindex("</pre>")]
     return _preformatted(Markup(inside))
 

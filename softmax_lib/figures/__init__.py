@@ -15,6 +15,7 @@ from softmax_lib.figures.look import Figure
 from softmax_lib.figures.model import in_a_model
 from softmax_lib.figures.roofs import roofline
 from softmax_lib.figures.sweeps import bandwidth_by_cols, time_by_block_size
+from softmax_lib.figures.tiles import tiles_by_cols
 from softmax_lib.figures.times import ladder
 from softmax_lib.figures.topk import fused_topk, topk_by_k
 from softmax_lib.figures.unrolling import time_by_bytes_asked, unroll_map
@@ -33,6 +34,7 @@ __all__ = [
     "roofline",
     "time_by_block_size",
     "time_by_bytes_asked",
+    "tiles_by_cols",
     "time_by_rows",
     "topk_by_k",
     "traffic_ledger",

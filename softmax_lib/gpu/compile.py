@@ -76,6 +76,17 @@ def compile_cubin(program: Program, arch: int, *, lines: bool = False) -> bytes:
     return compile_once("cubin", key, lambda: _compile(program, arch, flags)[0])
 
 
+def compile_ptx(program: Program, arch: int) -> str:
+    """PTX of `program` for sm_`arch`, from the disk cache when it is there; raises as `compile_cubin` does."""
+
+    def make() -> bytes:
+        text = program.source.with_prelude()
+        flags = (*FLAGS, *macro_flags(program))
+        return run_nvrtc(program.source, text, arch, flags, program.entry, ptx=True)[0]
+
+    return compile_once("ptx", (program.digest, arch, FLAGS), make).decode()
+
+
 def compile_once(kind: str, key: tuple[object, ...], make: Callable[[], bytes]) -> bytes:
     """What this NVRTC makes of `key`, from the disk cache when it is there."""
     digest = hashlib.sha256(repr((*key, nvrtc().getVersion())).encode()).hexdigest()
@@ -117,14 +128,22 @@ def macro_flags(program: Program) -> tuple[str, ...]:
 
 
 def run_nvrtc(
-    source: Source, text: str, arch: int, flags: Sequence[str], entry: str = ""
+    source: Source,
+    text: str,
+    arch: int,
+    flags: Sequence[str],
+    entry: str = "",
+    *,
+    ptx: bool = False,
 ) -> tuple[bytes, str, str]:
     """Machine code of `text`, which is made of `source`, the compiler's log, and what `entry` is called there.
+
+    With `ptx` it is PTX in place of machine code.
 
     `entry` is a C++ name. Raises `CompileError`, and `NotAvailable` without CuPy or NVRTC.
     """
     headers = {name.encode(): held.encode() for name, held in read_headers(source).items()}
-    options = [*flags, f"--gpu-architecture=sm_{arch}"]
+    options = [*flags, f"--gpu-architecture={'compute' if ptx else 'sm'}_{arch}"]
     options += [*options_for(source), *folders_for(source)]
     handle = nvrtc().createProgram(text, source.file_name, list(headers.values()), list(headers))
     try:
@@ -132,6 +151,8 @@ def run_nvrtc(
             nvrtc().addNameExpression(handle, entry)
         nvrtc().compileProgram(handle, options)
         lowered = nvrtc().getLoweredName(handle, entry) if entry else ""
+        if ptx:
+            return nvrtc().getPTX(handle), nvrtc().getProgramLog(handle), lowered
         # CuPy cuts off the last byte, which ends the ELF file
         return nvrtc().getCUBIN(handle) + b"\0", nvrtc().getProgramLog(handle), lowered
     except nvrtc().NVRTCError:

@@ -1,3 +1,4 @@
+from .beside import compare_ptx as compare_ptx
 from .checks import TileCheck as TileCheck
 from .checks import check as check
 from .compiling import TileCode as TileCode
