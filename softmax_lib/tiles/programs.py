@@ -92,10 +92,13 @@ def load(source: Source) -> dict[str, Any]:
     Triton reads a kernel's text again, and so Python is told where to find it.
     """
     require_triton()
+    import triton
+    import triton.language as tl
+
     name = f"<{source.file_name} {hashlib.sha256(source.text.encode()).hexdigest()[:8]}>"
     lines = source.text.splitlines(keepends=True)
     linecache.cache[name] = (len(source.text), None, lines, name)
-    names: dict[str, Any] = {"__name__": source.file_name.removesuffix(".py")}
+    names = {"__name__": source.file_name.removesuffix(".py"), "triton": triton, "tl": tl}
     try:
         exec(compile(source.text, name, "exec"), names)
     except Exception as error:
@@ -141,6 +144,8 @@ FULL_TILES = ("simple_no_mask",)
 
 def find(kernel: str | TileKernel) -> TileKernel:
     """A kernel by its name, or one made of the text of a Python file with one @triton.jit function.
+
+    The text need not import `triton`, or `tl`, its language.
 
     Raises `UnknownKernel`, and `BadInput` for a text without such a function.
     """

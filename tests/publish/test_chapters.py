@@ -24,6 +24,9 @@ from softmax_lib import drawings, figures, widgets""",
 from softmax_lib import (predict, softmax_topk, topk_sizes, topk_times,
                          xray_launch)
 from softmax_lib import drawings, errors, figures, selections, widgets""",
+    "12_triton": """\
+from softmax_lib import predict, tile_times
+from softmax_lib import drawings, errors, figures, tiles, widgets""",
 }
 """What a chapter beyond the ladder imports instead, for what was measured of its own."""
 NAMES = [

@@ -212,3 +212,14 @@ def test_every_kernel_is_right_on_a_gpu(name):
     assert tiles.check(name, device="cuda").ok
     x = torch.randn(300, 1024, device="cuda")
     torch.testing.assert_close(tiles.run(name, x), torch.softmax(x, -1))
+
+
+@pytest.mark.nvrtc
+def test_the_ptx_of_triton_and_of_nvrtc_is_counted_by_kind():
+    found = tiles.compare_ptx("simple", "persistent", "fusion", cols=1024, num_warps=4)
+    of = {kind: numbers for kind, *numbers in found}
+    assert of["loads of 16 bytes"] == [2, 0, 4]
+    assert of["copies past registers"] == [0, 4, 0]
+    assert of["divisions"][0] == 8 > of["divisions"][2]
+    with pytest.raises(UnknownKernel):
+        tiles.compare_ptx("no_such", cols=1024, num_warps=4)
