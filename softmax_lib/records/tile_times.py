@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from softmax_lib.records.kept import kept_runs
+from softmax_lib.records.kept import kept_runs, matching, source_of
 from softmax_lib.records.measurement import ITEM_BYTES, gb_per_s
 from softmax_lib.records.shelf import DEFAULT_GPU
 
@@ -62,12 +62,7 @@ def tile_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[TileTime]:
 
     Raises `BadInput` where no such run was kept.
     """
-    found = [
-        one
-        for one in times_of(tile_run(gpu))
-        if all(getattr(one, name) == value for name, value in wanted.items())
-    ]
-    return sorted(found, key=lambda one: one.us)
+    return sorted(matching(times_of(tile_run(gpu)), **wanted), key=lambda one: one.us)
 
 
 def tile_source(gpu: str = DEFAULT_GPU) -> str:
@@ -76,7 +71,7 @@ def tile_source(gpu: str = DEFAULT_GPU) -> str:
     used = [
         f"{name} {run['software'][name]}" for name in ("torch", "triton") if name in run["software"]
     ]
-    return ", ".join([f"one run on {run['gpu']['name']}, {run['date']}", *used])
+    return ", ".join([source_of(run), *used])
 
 
 def times_of(run: dict[str, Any]) -> list[TileTime]:
