@@ -1,4 +1,4 @@
-# persistent: as many programs as fit at once; each takes every so many-th row, and fetches the next ones early.
+# persistent: a program goes through many rows, and fetches the next ones early.
 #   x, y     (rows, cols) of a float dtype, row-major
 #   grid     any number    tile   TILE elements, a power of two, at least cols
 #   needs    cols <= 65536, and STAGES - 1 tiles of shared memory where STAGES > 1
@@ -14,7 +14,7 @@ def softmax_persistent(x, y, rows, cols, TILE: tl.constexpr, STAGES: tl.constexp
     first, step = tl.program_id(0), tl.num_programs(0)
     for place in tl.range(first, rows, step, num_stages=STAGES):
         start = tl.cast(place, tl.int64) * cols
-        # 1. read: of STAGES rows at a time, all but one of them in advance
+        # 1. read: of STAGES rows at a time, all but one in advance
         row = tl.load(x + start + at, mask=inside, other=-float("inf")).to(tl.float32)
         # 2. max and sum
         power = tl.exp(row - tl.max(row, axis=0))
