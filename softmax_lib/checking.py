@@ -50,6 +50,29 @@ class Attempt(Judgement):
 
 
 @dataclass(frozen=True)
+class Tally:
+    """How many launches a check tried of a kernel, and one sentence for each that was wrong."""
+
+    kernel: str
+    launches: int
+    failures: tuple[str, ...]
+    right: str = "all within the bound of float32"
+
+    @property
+    def ok(self) -> bool:
+        """Whether every launch was right."""
+        return not self.failures
+
+    @property
+    def verdict(self) -> str:
+        """One sentence that is the same on every device."""
+        told = (
+            f"{len(self.failures)} wrong, first {self.failures[0]}" if self.failures else self.right
+        )
+        return f"{self.kernel}: {self.launches} launches, {told}"
+
+
+@dataclass(frozen=True)
 class CheckResult:
     """What `check` tried of a kernel; `ok` says whether all of it was right."""
 

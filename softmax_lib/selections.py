@@ -15,7 +15,7 @@ import numpy as np
 
 from softmax_lib import reference
 from softmax_lib.arrays import Matrix, check_x, empty_like, is_on_gpu, is_tensor
-from softmax_lib.checking import choose_device, place
+from softmax_lib.checking import Tally, choose_device, place
 from softmax_lib.errors import BadInput, UnknownKernel, WrongType
 from softmax_lib.gpu.machine_code import MachineCode, inspect
 from softmax_lib.kernel import Kernel, Step
@@ -149,28 +149,10 @@ CHECKED = ((1, 1), (33, 5), (1001, 10), (4099, 30))
 """Row lengths and k that `check` tries."""
 
 
-@dataclass(frozen=True)
-class TopkCheck:
-    """How many launches `check` tried of a kernel, and one sentence for each that was wrong."""
-
-    kernel: str
-    launches: int
-    failures: tuple[str, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether every launch was right."""
-        return not self.failures
-
-    @property
-    def verdict(self) -> str:
-        """One sentence that is the same on every device."""
-        if self.ok:
-            return f"{self.kernel}: {self.launches} launches, all places right, all values within the bound of float32"
-        return f"{self.kernel}: {self.launches} launches, {len(self.failures)} wrong, first {self.failures[0]}"
+RIGHT = "all places right, all values within the bound of float32"
 
 
-def check(name: str, *, device: str = "auto") -> TopkCheck:
+def check(name: str, *, device: str = "auto") -> Tally:
     """Compare a kernel with a stable sort and softmax in float64, on the rows of `reference.ROWS` without NaN.
 
     At the smallest, the usual and the largest block size; `device` is as for `softmax_lib.check`. Raises what `run`
@@ -179,7 +161,7 @@ def check(name: str, *, device: str = "auto") -> TopkCheck:
     kernel, device = find(name), choose_device(device)
     sizes = (kernel.block_sizes[0], kernel.default_block_size, kernel.block_sizes[-1])
     tried = [(cols, k, size) for cols, k in CHECKED for size in sizes]
-    return TopkCheck(name, len(tried), tuple(_failures(name, tried, device)))
+    return Tally(name, len(tried), tuple(_failures(name, tried, device)), RIGHT)
 
 
 def _failures(name: str, tried: list[tuple[int, int, int]], device: str) -> Iterator[str]:

@@ -1,5 +1,4 @@
 from .beside import compare_ptx as compare_ptx
-from .checks import TileCheck as TileCheck
 from .checks import check as check
 from .compiling import TileCode as TileCode
 from .compiling import compile_tile as compile_tile

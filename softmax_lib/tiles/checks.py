@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from softmax_lib.checking import choose_device, place
+from softmax_lib.checking import Tally, choose_device, place
 from softmax_lib.reference import ROWS, adversarial, as_numpy, judge
 from softmax_lib.tiles.interpreter import interpret
 from softmax_lib.tiles.launching import GUARD, job, launch, padded_y
@@ -20,30 +19,9 @@ LENGTHS = (1, 33, 1000, 1001, 4096, 4099)
 WARPS = (1, 4, 32)
 
 
-@dataclass(frozen=True)
-class TileCheck:
-    """How many launches `check` tried of a kernel, and one sentence for each that was wrong."""
-
-    kernel: str
-    launches: int
-    failures: tuple[str, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether every launch was right."""
-        return not self.failures
-
-    @property
-    def verdict(self) -> str:
-        """One sentence that is the same on every device."""
-        if self.ok:
-            return f"{self.kernel}: {self.launches} launches, all within the bound of float32"
-        return f"{self.kernel}: {self.launches} launches, {len(self.failures)} wrong, first {self.failures[0]}"
-
-
 def check(
     kernel: str | TileKernel, *, device: str = "auto", lengths: Sequence[int] = LENGTHS
-) -> TileCheck:
+) -> Tally:
     """Compare a Triton kernel with float64 on `reference.ROWS` of several lengths, with few and many warps.
 
     Every launch writes into a NaN-filled array that goes on for a tile behind its last row, with numbers to be kept. `kernel` is as
@@ -57,7 +35,7 @@ def check(
     xs = [adversarial(cols) for cols, _ in tried]
     settings = [setting for _, setting in tried]
     ys = (_interpreted if device == "cpu" else _on_gpu)(kernel, xs, settings)
-    return TileCheck(kernel.name, len(tried), tuple(_failures(xs, ys, settings)))
+    return Tally(kernel.name, len(tried), tuple(_failures(xs, ys, settings)))
 
 
 def _interpreted(kernel: TileKernel, xs: list[np.ndarray], settings: list[Setting]) -> list[Any]:

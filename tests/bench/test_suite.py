@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import get_args
 
 import pytest
 import torch
@@ -158,9 +159,11 @@ def test_a_run_is_kept_where_the_pages_look_for_it(monkeypatch, tmp_path, capsys
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="says what a machine without a GPU says")
-def test_without_a_gpu_it_says_so(capsys):
-    assert main(["bench"]) == 2
-    assert "GPU" in capsys.readouterr().err
+@pytest.mark.parametrize("name", get_args(kept.Suite))
+def test_without_a_gpu_every_suite_says_so(name, capsys):
+    assert main(["bench", "--suite", name]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "GPU" in said
 
 
 @pytest.mark.gpu

@@ -11,7 +11,6 @@ from softmax_lib.bench import suite, tiles, timing
 from softmax_lib.bench.tiles import Contender, TileCell, cells, codes, time_cell
 from softmax_lib.bench.timing import Timing
 from softmax_lib.bench.triton_softmax import tile_setting
-from softmax_lib.cli import main
 from softmax_lib.cli.suite_table import print_tiles
 from softmax_lib.errors import NotAvailable
 from softmax_lib.records.tile_times import times_of
@@ -138,13 +137,6 @@ def test_the_table_tells_the_best_setting(capsys, monkeypatch):
     said = capsys.readouterr().out
     for part in ("Test GPU", "4096x1024", "persistent", "4.00", "50%", "3.25", "it was warm"):
         assert part in said
-
-
-def test_without_a_gpu_it_is_one_sentence(capsys):
-    if torch.cuda.is_available():
-        pytest.skip("there is a GPU")
-    assert main(["bench", "--suite", "triton"]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 @pytest.mark.gpu

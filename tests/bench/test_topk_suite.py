@@ -8,6 +8,7 @@ from softmax_lib.bench import suite, timing, topk
 from softmax_lib.bench.suite import OURS
 from softmax_lib.bench.timing import Timing
 from softmax_lib.bench.topk import PEERS, TopkCell, cells, time_cell
+from softmax_lib.checking import Tally
 from softmax_lib.cli import main
 from softmax_lib.cli.suite_table import print_topk
 from softmax_lib.errors import NotAvailable
@@ -71,7 +72,7 @@ def test_kernels_are_timed_at_several_block_sizes_in_one_run(cpu):
 
 
 def test_a_kernel_that_is_wrong_is_not_timed(monkeypatch):
-    wrong = selections.TopkCheck("topk", 1, ("a row",))
+    wrong = Tally("topk", 1, ("a row",))
     monkeypatch.setattr(selections, "check", lambda name, device: wrong)
     with pytest.raises(NotAvailable, match="1 wrong"):
         topk.run_topk(lambda *told: None)

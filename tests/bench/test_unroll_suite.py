@@ -10,7 +10,6 @@ from softmax_lib.bench import suite, timing, unrolling
 from softmax_lib.bench.plan import WORKLOG
 from softmax_lib.bench.timing import Timing
 from softmax_lib.bench.unrolling import NAME, Setting, UnrollCell, cells, grid, time_cell
-from softmax_lib.cli import main
 from softmax_lib.cli.suite_table import print_unroll
 from softmax_lib.errors import NotAvailable
 from softmax_lib.records.unrolls import times_of
@@ -118,10 +117,3 @@ def test_the_table_tells_the_best_setting_of_the_kernel_itself(capsys, monkeypat
     said = capsys.readouterr().out
     for part in ("Test GPU", "128x2048", " 8 ", "4.00", "50%", "6.50", "it was warm"):
         assert part in said
-
-
-def test_without_a_gpu_it_is_one_sentence(capsys):
-    if torch.cuda.is_available():
-        pytest.skip("there is a GPU")
-    assert main(["bench", "--suite", "unroll"]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
