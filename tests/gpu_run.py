@@ -20,14 +20,14 @@ from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from xml.etree import ElementTree
 
-from softmax_lib import check, kernels, selections
+from softmax_lib import check, kernels, selections, tiles
 from softmax_lib.checking import LENGTHS
 from softmax_lib.gpu.facts import gpu_facts, today, versions
 from softmax_lib.ops.binaries import FOLDER
 from softmax_lib.source import Program, Source
 
 TESTS = Path(__file__).parent
-CHECKED = {**kernels, **selections.kernels}
+CHECKED = {**kernels, **selections.kernels, **tiles.kernels}
 """All that a chapter launches, by name."""
 SUMMARY = TESTS / "gpu_run.json"
 GPU_TESTS = (
@@ -40,6 +40,7 @@ GPU_TESTS = (
     "live",
     "cli",
     "ops",
+    "tiles",
 )
 """Where tests marked `gpu` or `nvrtc` are; the others need packages that a machine with a GPU may lack."""
 FUNCTION_TESTS = ("integer_functions", "math", "rounding", "sixteen_bits", "vector_types")
@@ -186,10 +187,17 @@ def check_topk() -> None:
             assert torch.equal(softmax_topk(x, k).indices, order[:, :k])
 
 
+def check_tiles() -> None:
+    """What a sanitizer watches of chapter 12's Triton kernels."""
+    for name in tiles.kernels:
+        assert tiles.check(name, device="cuda").ok, name
+
+
 PARTS = {
     "rungs": check_rungs,
     "fast": check_fast_kernels,
     "topk": check_topk,
+    "tiles": check_tiles,
     "packed": partial(check_large, PACKED_SANITIZED),
 }
 """What is checked under each tool, by what this file is called with."""
