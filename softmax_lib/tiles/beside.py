@@ -16,7 +16,7 @@ KINDS = {
     "copies past registers": r"cp\.async.*\.global",
     "stores of 16 bytes": r"st\.global.*\.v4",
     "stores of 4 bytes": r"st\.global(?!.*\.v\d)",
-    "powers of two": r"ex2\.",
+    "exponentials": r"ex2\.",
     "multiply and add": r"fma\.",
     "divisions": r"(div|rcp)\.",
     "shuffles": r"shfl\.",

@@ -138,10 +138,8 @@ def by_stages(warps) -> dict[int, TileTime]:
     return {one.num_stages: one for one in settings(4096, "persistent", num_warps=warps)}
 
 
-def test_stages_gain_with_two_programs():
+def test_stages_gain_with_many_warps():
     many, few = by_stages(32), by_stages(4)
-    assert many[1].programs == 2
-    assert few[1].programs == 8
     assert many[3].us / many[1].us == pytest.approx(5 / 6, abs=0.005)
     assert min(few.values(), key=lambda one: one.us).num_stages == 1
 
