@@ -61,7 +61,7 @@ class Contender:
         kernel = tile_kernels[self.kernel]
 
         def launch_it(x: Any, y: Any) -> Any:
-            launch(kernel, x, y, self.setting, None if kernel.loops else x.shape[0])
+            launch(kernel, x, y, self.setting)
             return y
 
         return launch_it

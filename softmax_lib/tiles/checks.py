@@ -24,12 +24,13 @@ def check(
 ) -> Tally:
     """Compare a Triton kernel with float64 on `reference.ROWS` of several lengths, with few and many warps.
 
-    Every launch writes into a NaN-filled array that goes on for a tile behind its last row, with numbers to be kept. `kernel` is as
-    for `run`, `device` as for `softmax_lib.check`. Raises what `run` does; a wrong result is no error.
+    Every launch writes into a NaN-filled array that goes on for a tile behind its last row, with numbers to be
+    kept. `kernel` is as for `run`, `device` as for `softmax_lib.check`. Raises what `run` does; a wrong result
+    is no error.
     """
     kernel, device = find(kernel), choose_device(device)
     require_triton()
-    full = kernel.name in FULL_TILES or kernel.of in FULL_TILES
+    full = kernel.name in FULL_TILES
     tried = [settled for cols in lengths for warps in WARPS
              if (settled := (cols, settle(cols, num_warps=warps)))[1].tile == cols or not full]  # fmt: skip
     xs = [adversarial(cols) for cols, _ in tried]
@@ -39,11 +40,7 @@ def check(
 
 
 def _interpreted(kernel: TileKernel, xs: list[np.ndarray], settings: list[Setting]) -> list[Any]:
-    jobs = [
-        job(kernel, x, setting, None if kernel.loops else len(x))
-        for x, setting in zip(xs, settings, strict=True)
-    ]
-    return interpret(jobs)
+    return interpret([job(kernel, *one) for one in zip(xs, settings, strict=True)])
 
 
 def _on_gpu(kernel: TileKernel, xs: list[np.ndarray], settings: list[Setting]) -> list[Any]:
@@ -51,7 +48,7 @@ def _on_gpu(kernel: TileKernel, xs: list[np.ndarray], settings: list[Setting]) -
     for x, setting in zip(xs, settings, strict=True):
         padded = place(padded_y(x.size, setting.tile), "cuda")
         y = padded[: x.size].view(x.shape)
-        launch(kernel, place(x, "cuda"), y, setting, None if kernel.loops else len(x))
+        launch(kernel, place(x, "cuda"), y, setting)
         found.append(as_numpy(padded))
     return found
 

@@ -78,8 +78,9 @@ def compile_tile(
 ) -> TileCode:
     """Compile a Triton kernel of float32 matrices for sm_`arch`, without a GPU; the same again is at hand.
 
-    Triton is told that 16 divides the number of rows. `kernel` and the setting are as for `run`; `keywords` are of KEYWORDS, as Triton's launch takes them. Raises
-    what `run` raises without a GPU, and `NotAvailable` where `TRITON_INTERPRET` has turned the compiler off.
+    Triton is told that 16 divides the number of rows. `kernel` and the setting are as for `run`; `keywords` are
+    of KEYWORDS, as Triton's launch takes them. Raises what `run` raises without a GPU, and `NotAvailable` where
+    `TRITON_INTERPRET` has turned the compiler off.
     """
     kernel = find(kernel)
     if unknown := set(keywords) - set(KEYWORDS):

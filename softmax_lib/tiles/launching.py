@@ -42,7 +42,7 @@ def run(
     check_x(x)
     rows, cols = x.shape
     setting = settle(cols, tile, num_warps, num_stages)
-    count = count_programs(kernel, rows, programs)
+    check_programs(kernel, rows, programs)
     if kernel.name in FULL_TILES and setting.tile != cols:
         raise BadInput(
             f"{kernel.name} takes rows that fill their tile, and not {cols} in {setting.tile}."
@@ -52,33 +52,37 @@ def run(
         return x.clone() if is_tensor(x) else x.copy()
     if is_on_gpu(x):
         y = x.new_empty(x.shape)
-        launch(kernel, x, y, setting, count)
+        launch(kernel, x, y, setting, programs)
         return y
-    (padded,) = interpret([job(kernel, host_view(x), setting, count)])
+    (padded,) = interpret([job(kernel, host_view(x), setting, programs)])
     return like(x, padded[: rows * cols].reshape(rows, cols))
 
 
-def count_programs(kernel: TileKernel, rows: int, programs: int | None) -> int | None:
-    """How many programs were asked for; None where that is the GPU's to say. Raises `WrongType` or `BadInput`."""
-    if not kernel.loops:
-        if programs not in (None, rows):
-            raise BadInput(f"{kernel.name} has one program per row: {rows}, and not {programs}.")
-        return rows
+def check_programs(kernel: TileKernel, rows: int, programs: int | None) -> None:
+    """Raise `WrongType` or `BadInput` for a number of programs that `kernel` cannot have; None leaves it open."""
     if programs is None:
-        return None
+        return
+    if not kernel.loops:
+        if programs != rows:
+            raise BadInput(f"{kernel.name} has one program per row: {rows}, and not {programs}.")
+        return
     if not isinstance(programs, int) or isinstance(programs, bool):
         raise WrongType(f"programs is a {type(programs).__name__}; it is a whole number.")
     if programs < 1:
         raise BadInput(f"programs is {programs}; it is 1 or more.")
-    return programs
 
 
-def job(kernel: TileKernel, x: np.ndarray, setting: Setting, programs: int | None) -> Job:
-    """A launch for the interpreter; its `x` and `y` lie flat, and go on for a tile: `x` with NaN, `y` with GUARD."""
+def job(kernel: TileKernel, x: np.ndarray, setting: Setting, programs: int | None = None) -> Job:
+    """A launch for the interpreter; its `x` and `y` lie flat, and go on for a tile: `x` with NaN, `y` with GUARD.
+
+    Without `programs` there is one per row, and of a persistent kernel INTERPRETED_PROGRAMS at most.
+    """
     beyond = np.full(setting.tile, np.nan, np.float32)
     y = padded_y(x.size, setting.tile)
     flat = np.concatenate((x.reshape(-1), beyond))
-    count = min(x.shape[0], INTERPRETED_PROGRAMS) if programs is None else programs
+    rows = x.shape[0]
+    usual = min(rows, INTERPRETED_PROGRAMS) if kernel.loops else rows
+    count = usual if programs is None else programs
     return Job(kernel, arguments(kernel, flat, y, x.shape, setting), count)
 
 
@@ -100,16 +104,21 @@ def arguments(
 def launch(
     kernel: TileKernel, x: Any, y: Any, setting: Setting, programs: int | None = None
 ) -> None:
-    """Launch `kernel` on CUDA tensors of any float dtype; raises `NotAvailable` where the GPU lacks shared memory."""
+    """Launch `kernel` on CUDA tensors of any float dtype; raises `NotAvailable` where the GPU lacks shared memory.
+
+    Without `programs` there is one per row, and of a persistent kernel as many as are `resident`.
+    """
     import torch
     from triton.runtime.errors import OutOfResources
 
     given = arguments(kernel, x, y, x.shape, setting)
     words = {"num_warps": setting.num_warps, "num_stages": setting.num_stages}
+    rows = x.shape[0]
     with torch.cuda.device(x.device):
         try:
-            count = resident(kernel, x, y, setting) if programs is None else programs
-            kernel.function[(min(count, x.shape[0]),)](**given, **words)
+            if programs is None:
+                programs = resident(kernel, x, y, setting) if kernel.loops else rows
+            kernel.function[(min(programs, rows),)](**given, **words)
         except OutOfResources as error:
             raise NotAvailable(f"{kernel.name} does not fit this GPU: {error}") from error
 
