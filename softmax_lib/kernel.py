@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +14,7 @@ from softmax_lib import source
 from softmax_lib.errors import BadInput, BlockSizeNotAllowed, RowTooLong
 from softmax_lib.source import Edit, Program, Source
 
-Grid = Literal["thread a row", "block a row", "thread an element"]
+Grid = Literal["thread a row", "lanes a row", "block a row", "thread an element"]
 
 Pattern = Literal[
     "row a thread",
@@ -58,25 +59,38 @@ class Step:
     grid: Grid
     arguments: tuple[str, ...] = ("x", "y", "rows", "cols")
     elements_a_thread: int = 1
+    lanes: int = 1
+    turns: int = 1
 
     def blocks(self, rows: int, cols: int, block_size: int) -> int:
         """Number of blocks of `block_size` threads for a (rows, cols) matrix."""
         threads = {
             "thread a row": rows,
+            "lanes a row": -(-rows // self.turns) * self.lanes,
             "block a row": rows * block_size,
             "thread an element": -(-rows * cols // self.elements_a_thread),
         }
         return -(-threads[self.grid] // block_size)
 
+    def with_macros(self, macros: Mapping[str, int]) -> Step:
+        """The same launch of a kernel compiled with these macros, of which LANES and TURNS count blocks."""
+        known = {"LANES": "lanes", "TURNS": "turns"}
+        return replace(
+            self, **{known[name]: number for name, number in macros.items() if name in known}
+        )
+
     @property
     def facts(self) -> dict[str, object]:
         """What a digest is made of, by names that outlive those of the fields."""
-        return {
+        facts: dict[str, object] = {
             "entry": self.entry,
             "grid": self.grid,
             "arguments": self.arguments,
             "elements_a_thread": self.elements_a_thread,
         }
+        if self.grid == "lanes a row":
+            facts |= {"lanes": self.lanes, "turns": self.turns}
+        return facts
 
 
 @dataclass(frozen=True)
@@ -149,7 +163,8 @@ class Kernel:
         self._check_length(block_size, cols)
         values = {"BLOCK": block_size, **dict(self.macros)}
         if self.source.mentions("PER_THREAD"):
-            values["PER_THREAD"] = min(n for n in self.per_thread if block_size * n >= cols)
+            threads = self._threads_a_row(block_size)
+            values["PER_THREAD"] = min(n for n in self.per_thread if threads * n >= cols)
         return Program(
             self.source, tuple((k, v) for k, v in values.items() if self.source.mentions(k))
         )
@@ -167,7 +182,12 @@ class Kernel:
             if number not in self.choices:
                 taken = ", ".join(map(str, self.choices))
                 raise BadInput(f"{macro} is {number!r}; {self.name} takes {taken}.")
-        return replace(self, macros=tuple((known | macros).items()))
+        known |= macros
+        return replace(
+            self,
+            macros=tuple(known.items()),
+            steps=tuple(step.with_macros(known) for step in self.steps),
+        )
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -193,6 +213,9 @@ class Kernel:
         """Whether the algorithm halves the block, so that only powers of two are allowed."""
         return self.block_sizes == POWERS_OF_TWO
 
+    def _threads_a_row(self, block_size: int) -> int:
+        return dict(self.macros).get("LANES", block_size)
+
     def largest_per_thread(self, block_size: int) -> int:
         """Floats that a thread holds at most: half of its registers, and 128 of the 255 it can name."""
         return max(n for n in self.per_thread if n <= REGISTERS_A_BLOCK // 2 // block_size)
@@ -201,7 +224,7 @@ class Kernel:
         """Longest row at this block size."""
         if not self.per_thread:
             return MAX_COLS
-        return block_size * self.largest_per_thread(block_size)
+        return self._threads_a_row(block_size) * self.largest_per_thread(block_size)
 
     def legal_block_sizes(self, cols: int) -> tuple[int, ...]:
         """Block sizes that take rows of `cols` elements."""

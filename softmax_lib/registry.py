@@ -14,6 +14,7 @@ from softmax_lib.kernel import POWERS_OF_TWO, Grid, Kernel, Step
 from softmax_lib.source import KERNEL_FOLDER, Edit, Program, Source
 
 FLOATS_A_THREAD = (4, 8, 16, 32, 64, 128)
+FLOATS_A_LANE = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """How many floats of its row a thread may keep: one compilation for each."""
 
 
@@ -69,6 +70,10 @@ _FILES = (
     Kernel("unroll", "09_unroll",
            _one("unroll", "block a row"), 2 * ("strided float4",), ("strided float4",), thread_share=16,
            macros=(("UNROLL", 1), ("IN_FLIGHT", 4)), choices=(1, 2, 4, 8), foil=True, suite="unroll"),
+    Kernel("warp", "10_warp",
+           (Step("softmax_warp", "lanes a row", lanes=32),), ("strided",), ("strided",), default_block_size=128,
+           per_thread=FLOATS_A_LANE, macros=(("LANES", 32), ("TURNS", 1)), choices=(1, 2, 4, 8, 16, 32),
+           in_place=True, foil=True, suite="warp"),
 )  # fmt: skip
 """One kernel a .cu file; a control, which is a file with something changed, comes after the last of these."""
 

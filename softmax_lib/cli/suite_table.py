@@ -77,6 +77,24 @@ def print_unroll(found: dict[str, Any]) -> None:
     _print_remarks(console, found)
 
 
+def print_warps(found: dict[str, Any]) -> None:
+    """For each matrix of short rows a line: the best setting, its time and share of a copy's speed, and `shuffle`."""
+    console = Console()
+    title = f"warp on {found['gpu']['name']}, {found['date']}; times in microseconds"
+    table = _table(title, "matrix", "lanes", "threads", "its time", "of copy", "shuffle")
+    for row in found["rows"]:
+        if row["part"] == "short":
+            us = lambda time: time["us"]  # noqa: E731
+            best = min((time for time in row["times"] if time["who"] == "warp"), key=us)
+            shuffle = min((time for time in row["times"] if time["who"] == "shuffle"), key=us)
+            table.add_row(
+                f"{row['rows']}x{row['cols']}", str(best["lanes"]), str(best["block_size"]),
+                f"{best['us']:.2f}", f"{row['copy_us'] / best['us']:.0%}", f"{shuffle['us']:.2f}",
+            )  # fmt: skip
+    console.print(table)
+    _print_remarks(console, found)
+
+
 def print_tiles(found: dict[str, Any]) -> None:
     """For each matrix a line: the best setting of a Triton kernel, its time and share of a copy's speed, and torch's time."""
     console = Console()

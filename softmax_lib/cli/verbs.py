@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     bench = verb("bench", _bench, "softmax() beside the softmaxes of others on this GPU")
     bench.add_argument(
         "--suite",
-        choices=("peers", "model", "topk", "unroll", "triton"),
+        choices=("peers", "model", "topk", "unroll", "warp", "triton"),
         default="peers",
         help="every peer installed here, matrix by matrix; a small transformer with torch's softmax and "
         "ours; softmax_topk() beside what else finds the first of each row; chapter 9's kernel, its loop "
@@ -244,12 +244,14 @@ def _bench(options: argparse.Namespace) -> int:
     from softmax_lib.bench.topk import run_topk
     from softmax_lib.bench.transformer import compare
     from softmax_lib.bench.unrolling import run_unroll
+    from softmax_lib.bench.warps import run_warps
     from softmax_lib.cli.suite_table import (
         print_model,
         print_suite,
         print_tiles,
         print_topk,
         print_unroll,
+        print_warps,
     )
     from softmax_lib.gpu.presence import gpu_name
     from softmax_lib.records.kept import next_run
@@ -259,6 +261,7 @@ def _bench(options: argparse.Namespace) -> int:
         "model": (compare, print_model),
         "topk": (run_topk, print_topk),
         "unroll": (run_unroll, print_unroll),
+        "warp": (run_warps, print_warps),
         "triton": (run_tiles, print_tiles),
     }
     measure, show = suites[options.suite]

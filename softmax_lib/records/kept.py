@@ -14,13 +14,14 @@ from softmax_lib.errors import BadInput
 from softmax_lib.records.shelf import file_stem, folders
 
 One = TypeVar("One")
-Suite = Literal["peers", "model", "topk", "unroll", "triton"]
+Suite = Literal["peers", "model", "topk", "unroll", "warp", "triton"]
 
 _MEASURED = {
     "peers": "softmax() was not measured beside its peers",
     "model": "softmax() was not measured in a whole model",
     "topk": "softmax_topk() was not measured beside its peers",
     "unroll": "the kernel of chapter 9 was not measured at all of its settings",
+    "warp": "the kernel of chapter 10 was not measured on short rows",
     "triton": "the kernels of chapter 12 were not measured",
 }
 

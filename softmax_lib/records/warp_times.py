@@ -1,0 +1,73 @@
+"""What `softmax-lib bench --suite warp` measured: chapter 10's kernel on short rows, and others beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from softmax_lib.records.kept import kept_runs, matching, source_of
+from softmax_lib.records.measurement import ITEM_BYTES, gb_per_s
+from softmax_lib.records.shelf import DEFAULT_GPU
+
+Part = Literal["short", "plane"]
+"""What a matrix was measured for: every setting on short rows; who is fastest by rows and columns."""
+
+
+@dataclass(frozen=True)
+class WarpTime:
+    """A kernel on one float32 matrix, in microseconds; `copy_us` is a copy in the same run.
+
+    `lanes` and `turns` are 0 of other kernels than chapter 10's, and so is `block_size` of who is not of this book.
+    """
+
+    part: Part
+    rows: int
+    cols: int
+    who: str
+    block_size: int
+    lanes: int
+    turns: int
+    us: float
+    copy_us: float
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks chapter 10's kernel launched; 0 of other kernels."""
+        return -(-self.rows * self.lanes // (self.block_size * self.turns)) if self.lanes else 0
+
+    @property
+    def gb_per_s(self) -> float:
+        """Bandwidth that one read and one write of the matrix make, in 10^9 bytes a second."""
+        return gb_per_s(self.rows * self.cols * ITEM_BYTES["float32"], self.us)
+
+    @property
+    def copy_share(self) -> float:
+        """Speed as a share of the copy's."""
+        return self.copy_us / self.us
+
+
+def warp_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
+    """The newest run on a GPU, as `bench.warps.run_warps` returned it. Raises `BadInput` as `kept_runs` does."""
+    return kept_runs("warp", gpu, lambda run: (times_of(run), run["digests"]))[-1]
+
+
+def warp_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[WarpTime]:
+    """All times of that run whose fields are as `wanted`, the fastest first: `warp_times(cols=128, lanes=8)`.
+
+    Raises `BadInput` where no such run was kept.
+    """
+    return sorted(matching(times_of(warp_run(gpu)), **wanted), key=lambda one: one.us)
+
+
+def warp_source(gpu: str = DEFAULT_GPU) -> str:
+    """Where and when: "one run on NVIDIA H200, 2026-11-24". Raises `BadInput`."""
+    return source_of(warp_run(gpu))
+
+
+def times_of(run: dict[str, Any]) -> list[WarpTime]:
+    """Every time of a run."""
+    return [
+        WarpTime(*({**row, **line}[field.name] for field in fields(WarpTime)))
+        for row in run["rows"]
+        for line in row["times"]
+    ]
