@@ -14,7 +14,7 @@ from softmax_lib.checking import check
 from softmax_lib.errors import NotAvailable
 from softmax_lib.kernel import POWERS_OF_TWO
 from softmax_lib.launch import run
-from softmax_lib.ops import softmax
+from softmax_lib.ops.functional import softmax
 from softmax_lib.records.measurement import Case
 from softmax_lib.records.warp_times import Part
 from softmax_lib.registry import kernels
