@@ -25,7 +25,7 @@ __device__ float row_sum(float value) {
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-softmax_warp(const float* __restrict__ x, float* __restrict__ y, int rows, int cols) {
+softmax_warp(const float* x, float* y, int rows, int cols) {
     int lane = threadIdx.x % LANES;
 #pragma unroll 1
     for (int turn = 0; turn < TURNS; turn++) {

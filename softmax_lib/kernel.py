@@ -260,8 +260,10 @@ class Kernel:
     def _check_length(self, block_size: int, cols: int) -> None:
         limit = self.max_cols(block_size)
         if cols > limit:
+            lanes = dict(self.macros).get("LANES")
+            shared = f"{block_size} threads per block" + (f", {lanes} per row" if lanes else "")
             raise RowTooLong(
-                f"A row of {cols} elements is too long for {self.name} at {block_size} threads per block: "
+                f"A row of {cols} elements is too long for {self.name} at {shared}: "
                 f"it keeps the row in registers and takes at most {limit}; float4 takes rows of any length."
             )
 

@@ -34,7 +34,7 @@ SMALL = (32768, 128)
 TURNS_OF = ((32, 32), (32, 128), (8, 32), (8, 128))
 """Lanes and block sizes at which every number of turns is timed."""
 BLOCK_A_ROW = ("shared", "shuffle", "float4", "fusion")
-PLANE_ROWS = tuple(2**power for power in range(7, 20, 2))
+PLANE_ROWS = tuple(2**power for power in range(7, 20))
 PLANE_COLS = tuple(2**power for power in range(4, 15))
 PLANE_FLOATS = (2**14, 2**26)
 """Least and most of a matrix of the plane."""
