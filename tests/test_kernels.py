@@ -48,6 +48,14 @@ def test_adversarial_rows_match_float64(name, block_size, cols, device):
     assert {attempt.offset for attempt in result.attempts} == {0, 1}
 
 
+@pytest.mark.parametrize("lanes", kernels["warp"].choices)
+@pytest.mark.parametrize("turns", [1, 4])
+def test_any_number_of_lanes_takes_a_row_and_any_of_turns_all_rows(lanes, turns, device):
+    kernel = kernels["warp"].setting(LANES=lanes, TURNS=turns)
+    result = check(kernel, device=device, lengths=(1, 7, 32, 33, 96, 127))
+    assert result.ok, "\n".join(result.failures)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("name", RUNGS)
 def test_every_length(name, device):

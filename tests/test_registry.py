@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from softmax_lib import check, kernels, run, xray
-from softmax_lib.errors import BadInput, UnknownKernel
+from softmax_lib.errors import BadInput, RowTooLong, UnknownKernel
 from softmax_lib.registry import COPY, resolve, rungs
 from softmax_lib.source import Edit, Source
 
@@ -64,6 +64,22 @@ def test_a_macro_or_a_number_that_a_kernel_has_not_is_one_sentence():
         UNROLL.setting(WIDTH=4)
     with pytest.raises(BadInput, match="it has none"):
         SHARED.setting(UNROLL=2)
+
+
+WARP = kernels["warp"]
+
+
+def test_lanes_and_turns_say_how_many_blocks_there_are_and_how_long_a_row_may_be():
+    assert WARP.steps[0].blocks(1000, 96, 128) == 250
+    few = WARP.setting(LANES=8, TURNS=4)
+    assert few.steps[0].blocks(1000, 96, 128) == 16  # of 4 times 16 rows each
+    assert few.digest != WARP.digest
+    assert dict(few.program(128, 96).defines) == {
+        "BLOCK": 128, "LANES": 8, "TURNS": 4, "PER_THREAD": 12,
+    }  # fmt: skip
+    assert (WARP.max_cols(128), few.max_cols(128), few.max_cols(1024)) == (4096, 1024, 256)
+    with pytest.raises(RowTooLong, match=r"128 threads per block, 8 per row: .* at most 1024"):
+        few.program(128, 1025)
 
 
 CONTROLS = [kernel for kernel in kernels.values() if kernel.of]
