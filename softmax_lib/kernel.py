@@ -74,10 +74,8 @@ class Step:
 
     def with_macros(self, macros: Mapping[str, int]) -> Step:
         """The same launch of a kernel compiled with these macros, of which LANES and TURNS count blocks."""
-        known = {"LANES": "lanes", "TURNS": "turns"}
-        return replace(
-            self, **{known[name]: number for name, number in macros.items() if name in known}
-        )
+        lanes, turns = macros.get("LANES", self.lanes), macros.get("TURNS", self.turns)
+        return replace(self, lanes=lanes, turns=turns)
 
     @property
     def facts(self) -> dict[str, object]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
+
+from matplotlib.patches import Rectangle
 
 from softmax_lib.errors import BadInput
 from softmax_lib.figures.look import (
@@ -137,7 +140,9 @@ def plane_of_kernels(who: str | None = None, *, gpu: str = DEFAULT_GPU) -> Figur
     )
     figure = start(title, 5.2)
     axes = figure.subplots()
-    told, seen = [], {}
+    color: Any
+    told: list[str] = []
+    seen: dict[str, str] = {}
     for row in rows:
         for col in cols:
             here = [one for one in every if (one.rows, one.cols) == (row, col)]
@@ -147,8 +152,7 @@ def plane_of_kernels(who: str | None = None, *, gpu: str = DEFAULT_GPU) -> Figur
             best = book[0]
             if who is None:
                 tied = sum(one.us < TIE * best.us for one in book) > 1
-                color = _SHADES.get(name_of(best), GREY)
-                seen[name_of(best)] = color
+                color = seen[name_of(best)] = _SHADES.get(name_of(best), GREY)
                 text = _LETTERS.get(name_of(best), best.who) + ("·" if tied else "")
                 told.append(f"{row} × {col}: {name_of(best)}{', tied' if tied else ''}")
             else:
@@ -194,9 +198,7 @@ def _shade(times: float) -> tuple[float, float, float]:
     return (1.0, 1.0 - 0.55 * part, 1.0 - 0.75 * part)
 
 
-def _square(x: int, y: int, color: object) -> object:
-    from matplotlib.patches import Rectangle
-
+def _square(x: int, y: int, color: Any) -> Rectangle:
     return Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=color, edgecolor="white", alpha=0.75)
 
 
