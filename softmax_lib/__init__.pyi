@@ -23,6 +23,7 @@ from .records.tile_times import tile_times as tile_times
 from .records.topks import topk_sizes as topk_sizes
 from .records.topks import topk_times as topk_times
 from .records.unrolls import unroll_times as unroll_times
+from .records.warp_times import warp_times as warp_times
 from .registry import kernels as kernels
 from .widgets.questions import predict as predict
 from .xrays.xray import xray as xray

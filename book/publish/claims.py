@@ -44,6 +44,7 @@ RECORD = (
     "topk_sizes(",
     "unroll_times(",
     "search_unroll(",
+    "warp_times(",
     "tile_times(",
 )
 """What a cell writes when it reads the record: its output changes with it."""

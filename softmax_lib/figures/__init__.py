@@ -19,6 +19,7 @@ from softmax_lib.figures.tiles import tiles_by_cols
 from softmax_lib.figures.times import ladder
 from softmax_lib.figures.topk import fused_topk, topk_by_k
 from softmax_lib.figures.unrolling import time_by_bytes_asked, unroll_map
+from softmax_lib.figures.warps import lanes_map, plane_of_kernels, time_by_blocks
 
 __all__ = [
     "Figure",
@@ -30,10 +31,13 @@ __all__ = [
     "gains",
     "in_a_model",
     "ladder",
+    "lanes_map",
     "over_records",
+    "plane_of_kernels",
     "roofline",
     "tiles_by_cols",
     "time_by_block_size",
+    "time_by_blocks",
     "time_by_bytes_asked",
     "time_by_rows",
     "topk_by_k",
