@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import LogLocator
 
 from softmax_lib.errors import BadInput
 from softmax_lib.figures.look import (
@@ -102,6 +103,7 @@ def time_by_blocks(rows: int = 32768, cols: int = 128, *, gpu: str = DEFAULT_GPU
     axes.axhline(found[0].copy_us, color=GREY, linestyle=":", label="a copy")
     powers_of_two(axes, "x", [2**power for power in range(8, 18, 2)])
     logarithmic(axes, "y", round_time)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.set(xlabel="blocks", ylabel="time")
     legend(axes, 2)
     told = "; ".join(

@@ -20,6 +20,10 @@ BEYOND = {
 from softmax_lib import (check, errors, kernels, predict, run,
                          search_unroll, trace, unroll_times)
 from softmax_lib import drawings, figures, widgets""",
+    "10_warp": """\
+from softmax_lib import (check, errors, kernels, predict, run,
+                         warp_times, xray)
+from softmax_lib import drawings, figures, widgets""",
     "11_topk": """\
 from softmax_lib import (predict, softmax_topk, topk_sizes, topk_times,
                          xray_launch)
