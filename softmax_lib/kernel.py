@@ -19,6 +19,7 @@ Grid = Literal["thread a row", "lanes a row", "block a row", "thread an element"
 Pattern = Literal[
     "row a thread",
     "strided",
+    "by lanes",
     "strided float4",
     "chunk a thread",
     "contiguous",
@@ -29,6 +30,7 @@ Pattern = Literal[
 
 row a thread    lane i reads row i: neighbours are a whole row apart
 strided         lane i reads column i, i + block, ...: neighbours are next to each other
+by lanes        the same, where LANES threads share a row, and a warp takes neighbouring rows
 strided float4  the same by 16 bytes, the ends of a row by single floats
 chunk a thread  lane i reads the i-th chunk of the row: neighbours are a chunk apart
 contiguous      lane i takes element i of the whole matrix

@@ -71,7 +71,7 @@ _FILES = (
            _one("unroll", "block a row"), 2 * ("strided float4",), ("strided float4",), thread_share=16,
            macros=(("UNROLL", 1), ("IN_FLIGHT", 4)), choices=(1, 2, 4, 8), foil=True, suite="unroll"),
     Kernel("warp", "10_warp",
-           (Step("softmax_warp", "lanes a row", lanes=32),), ("strided",), ("strided",), default_block_size=128,
+           (Step("softmax_warp", "lanes a row", lanes=32),), ("by lanes",), ("by lanes",), default_block_size=128,
            per_thread=FLOATS_A_LANE, macros=(("LANES", 32), ("TURNS", 1)), choices=(1, 2, 4, 8, 16, 32),
            in_place=True, foil=True, suite="warp"),
 )  # fmt: skip

@@ -37,14 +37,15 @@ def predict_traffic(kernel: Kernel, rows: int, cols: int, block_size: int) -> Tr
 
     Takes an x and a y that start at a multiple of 32 bytes. `floor_bytes` is one read and one write.
     """
+    lanes = dict(kernel.macros).get("LANES", WARP)
     return Traffic(
-        SECTOR_BYTES * sum(_sectors(p, rows, cols, block_size) for p in kernel.loads),
-        SECTOR_BYTES * sum(_sectors(p, rows, cols, block_size) for p in kernel.stores),
+        SECTOR_BYTES * sum(_sectors(p, rows, cols, block_size, lanes) for p in kernel.loads),
+        SECTOR_BYTES * sum(_sectors(p, rows, cols, block_size, lanes) for p in kernel.stores),
         2 * 4 * rows * cols,
     )
 
 
-def _sectors(pattern: Pattern, rows: int, cols: int, block_size: int) -> int:
+def _sectors(pattern: Pattern, rows: int, cols: int, block_size: int, lanes: int) -> int:
     """Sectors that all warps touch in one pass over the matrix, request by request."""
     elements = rows * cols
     match pattern:
@@ -58,6 +59,8 @@ def _sectors(pattern: Pattern, rows: int, cols: int, block_size: int) -> int:
             return cols * _blocks_of(WARP, elements)
         case "strided":
             return _along_rows(rows, cols, lane_floats=1)
+        case "by lanes":
+            return _by_lanes(rows, cols, lanes)
         case "strided float4":
             return _along_rows(rows, cols, lane_floats=4)
         case "chunk a thread":
@@ -97,6 +100,18 @@ def _along_rows(rows: int, cols: int, lane_floats: int) -> int:
     sectors = full * _blocks_of(_FLOATS, into_sector + request)
     sectors += np.where(rest > 0, _blocks_of(_FLOATS, into_sector + rest), 0)
     return int((sectors + (heads > 0) + (tails > 0)).sum())
+
+
+def _by_lanes(rows: int, cols: int, lanes: int) -> int:
+    """A request takes `lanes` neighbouring floats of each of a warp's rows, which may share a sector."""
+    row = np.arange(rows, dtype=np.int64)
+    same_warp = row[1:] % (WARP // lanes) > 0
+    sectors = 0
+    for col in range(0, cols, lanes):
+        first = (row * cols + col) // _FLOATS
+        last = (row * cols + min(col + lanes, cols) - 1) // _FLOATS
+        sectors += int((last - first + 1).sum() - (same_warp & (first[1:] == last[:-1])).sum())
+    return sectors
 
 
 def _chunks(rows: int, cols: int, chunk: int) -> int:

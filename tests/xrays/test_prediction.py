@@ -2,7 +2,7 @@
 
 import pytest
 
-from softmax_lib import recorded
+from softmax_lib import recorded, xray
 from softmax_lib.registry import COPY, kernels
 from softmax_lib.xrays.prediction import SECTOR_BYTES, predict_traffic
 
@@ -36,6 +36,15 @@ def test_rows_shorter_than_a_sector_share_it_between_neighbouring_lanes():
     got = predict_traffic(kernels["naive"], 64, 2, 32)
     # 32 rows of 2 floats fill 8 sectors; a warp touches them once for each of its 2 columns
     assert got.store_sector_bytes == 2 * 2 * 8 * SECTOR_BYTES
+
+
+@pytest.mark.parametrize("lanes", kernels["warp"].choices)
+@pytest.mark.parametrize(("rows", "cols"), [(32, 96), (5, 33), (40, 3), (17, 1), (9, 20)])
+def test_rows_by_lanes_take_what_the_emulator_counts(lanes, rows, cols):
+    kernel = kernels["warp"].setting(LANES=lanes)
+    got, counted = predict_traffic(kernel, rows, cols, 64), xray(kernel, rows, cols, 64).total
+    assert got.load_sector_bytes == SECTOR_BYTES * counted["global_load_sectors"]
+    assert got.store_sector_bytes == SECTOR_BYTES * counted["global_store_sectors"]
 
 
 def test_a_thread_a_row_moves_a_whole_sector_for_each_float():
