@@ -18,6 +18,9 @@ from softmax_lib.ops.functional import softmax
 from softmax_lib.records.measurement import Case
 from softmax_lib.records.warp_times import Part
 from softmax_lib.registry import kernels
+from softmax_lib.tiles.launching import launch
+from softmax_lib.tiles.programs import kernels as tile_kernels
+from softmax_lib.tiles.settings import settle
 
 PROTOCOL = (
     "Microseconds of one call: median of CUDA graph replays, L2 cold; all of one matrix take their turns "
@@ -35,16 +38,25 @@ TURNS_OF = ((32, 32), (32, 128), (8, 32), (8, 128))
 """Lanes and block sizes at which every number of turns is timed."""
 BLOCK_A_ROW = ("shared", "shuffle", "float4", "fusion")
 PLANE_ROWS = tuple(2**power for power in range(7, 20))
-PLANE_COLS = tuple(2**power for power in range(4, 15))
+PLANE_COLS = tuple(2**power for power in range(4, 20))
 PLANE_FLOATS = (2**14, 2**26)
 """Least and most of a matrix of the plane."""
 PLANE_LANES = (8, 32)
 CONTEST = ("naive", "online", *BLOCK_A_ROW, "unroll")
+TRITON = {"simple": 2**16, "persistent": 2**15}
+"""Kernels of chapter 12, and the longest rows that they are compiled for here."""
+
+
+def _in_triton(name: str) -> Call:
+    return lambda x, y: launch(tile_kernels[name], x, y, settle(x.shape[1]))
+
+
 OUTSIDE: dict[str, Call] = {
     "torch": lambda x, y: torch.softmax(x, -1, out=y),
     "softmax()": lambda x, y: softmax(x, out=y),
+    **{f"Triton, {name}": _in_triton(name) for name in TRITON},
 }
-"""Who is timed beside this book's kernels, each as it launches itself."""
+"""Who is timed beside this book's CUDA kernels, each as it launches itself."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +81,7 @@ class Contender:
     def takes(self, cols: int) -> bool:
         """Whether it takes rows of `cols` elements."""
         if self.who in OUTSIDE:
-            return True
+            return cols <= TRITON.get(self.who.removeprefix("Triton, "), cols)
         kernel = kernels[self.who]
         if self.lanes:
             kernel = kernel.setting(LANES=self.lanes)
@@ -129,7 +141,7 @@ def _contest(cols: int) -> Iterator[Contender]:
         one = Contender(NAME, kernels[NAME].default_block_size, lanes, 1)
         if one.takes(cols):
             yield one
-    yield from map(Contender, OUTSIDE)
+    yield from (one for one in map(Contender, OUTSIDE) if one.takes(cols))
 
 
 def run_warps(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
@@ -146,6 +158,7 @@ def run_warps(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
     timed = run_cells(list(cells()), time_cell, progress)
     timed_too = (*suite, *CONTEST, "unfused")
     digests = {name: kernels[name].digest for name in timed_too}
+    digests |= {name: tile_kernels[name].digest for name in TRITON}
     return {"protocol": PROTOCOL, **timed, "digests": digests}
 
 

@@ -31,8 +31,6 @@ from softmax_lib.records.measurement import TIE
 from softmax_lib.records.shelf import DEFAULT_GPU, recorded
 from softmax_lib.records.warp_times import WarpTime, warp_source, warp_times
 
-OUTSIDE = ("torch", "softmax()")
-"""Who is on the plane and no kernel of a chapter."""
 _SHADES = {
     "warp, 8 lanes": SKY, "warp, 32 lanes": BLUE, "fusion": ORANGE, "float4": GREEN, "unroll": PURPLE, "shuffle": VERMILION,
 }  # fmt: skip
@@ -148,7 +146,7 @@ def plane_of_kernels(who: str | None = None, *, gpu: str = DEFAULT_GPU) -> Figur
     for row in rows:
         for col in cols:
             here = [one for one in every if (one.rows, one.cols) == (row, col)]
-            book = [one for one in here if one.who not in OUTSIDE]
+            book = [one for one in here if one.block_size]
             if not book:
                 continue
             best = book[0]

@@ -44,12 +44,13 @@ def test_short_rows_meet_every_setting_once_and_every_kernel_with_a_block_a_row(
 
 def test_the_plane_has_every_rung_where_its_block_takes_the_row():
     plane = {(cell.rows, cell.cols): cell for cell in cells() if cell.part == "plane"}
-    ladder = {kernel.name for kernel in rungs()}
     for cell in plane.values():
+        ladder = {kernel.name for kernel in rungs() if kernel.legal_block_sizes(cell.cols)}
         assert warps.PLANE_FLOATS[0] <= cell.rows * cell.cols <= warps.PLANE_FLOATS[1]
         who = {one.who for one in cell.contenders}
         assert ladder <= who
         assert ("warp" in who) == (cell.cols <= 4096)
+        assert ("Triton, simple" in who) == (cell.cols <= 65536)
     assert {one.lanes for one in plane[2048, 1024].contenders if one.who == NAME} == {8, 32}
     assert {one.lanes for one in plane[2048, 2048].contenders if one.who == NAME} == {32}
 
