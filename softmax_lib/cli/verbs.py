@@ -87,7 +87,8 @@ def _parser() -> argparse.ArgumentParser:
         default="peers",
         help="every peer installed here, matrix by matrix; a small transformer with torch's softmax and "
         "ours; softmax_topk() beside what else finds the first of each row; chapter 9's kernel, its loop "
-        "unrolled more and less; or chapter 12's in Triton, with more and fewer warps",
+        "unrolled more and less; chapter 10's, with more and fewer threads per row, and every kernel by "
+        "rows and columns; or chapter 12's in Triton, with more and fewer warps",
     )
     bench.add_argument("--output", type=Path, metavar="FILE", help="write the JSON there too")
     bench.add_argument(

@@ -40,9 +40,9 @@ _WORST = 4
 
 @drawn
 def lanes_map(rows: int = 131072, cols: int = 128, *, gpu: str = DEFAULT_GPU) -> Figure:
-    """Microseconds of chapter 10's kernel, lanes per row by threads per block; the best has a frame.
+    """Microseconds of chapter 10's kernel, lanes per row by threads per block; the best is bold.
 
-    The darker the longer, up to twice a copy. Raises `BadInput` for what was not measured.
+    The darker the longer, up to three times a copy. Raises `BadInput` for what was not measured.
     """
     found = _of(
         warp_times(gpu, part="short", rows=rows, cols=cols, who="warp", turns=1), rows, cols

@@ -200,3 +200,22 @@ class Probe:
 def gb_per_s(matrix_bytes: int, time_us: float) -> float:
     """Bandwidth that one read and one write of a matrix make in `time_us`, in 10^9 bytes a second."""
     return 2 * matrix_bytes / time_us / 1e3
+
+
+class BesideCopy:
+    """What the time of one float32 matrix, in microseconds beside a copy of it in the same run, tells."""
+
+    rows: int
+    cols: int
+    us: float
+    copy_us: float
+
+    @property
+    def gb_per_s(self) -> float:
+        """Bandwidth that one read and one write of the matrix make, in 10^9 bytes a second."""
+        return gb_per_s(self.rows * self.cols * ITEM_BYTES["float32"], self.us)
+
+    @property
+    def copy_share(self) -> float:
+        """Speed as a share of the copy's."""
+        return self.copy_us / self.us

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from softmax_lib.records.kept import kept_runs, matching, source_of
-from softmax_lib.records.measurement import ITEM_BYTES, gb_per_s
+from softmax_lib.records.measurement import BesideCopy
 from softmax_lib.records.shelf import DEFAULT_GPU
 
 Part = Literal["settings", "lengths", "sixteen"]
@@ -14,7 +14,7 @@ Part = Literal["settings", "lengths", "sixteen"]
 
 
 @dataclass(frozen=True)
-class TileTime:
+class TileTime(BesideCopy):
     """A Triton kernel at one setting, or another softmax, on one float32 matrix, in microseconds.
 
     `copy_us` is a copy in the same run. `registers`, and `spill_bytes` of memory in place of registers, are a
@@ -35,16 +35,6 @@ class TileTime:
     spill_bytes: int
     shared_bytes: int
     programs: int
-
-    @property
-    def gb_per_s(self) -> float:
-        """Bandwidth that one read and one write of the matrix make, in 10^9 bytes a second."""
-        return gb_per_s(self.rows * self.cols * ITEM_BYTES["float32"], self.us)
-
-    @property
-    def copy_share(self) -> float:
-        """Speed as a share of the copy's."""
-        return self.copy_us / self.us
 
 
 SETTING = ("who", "cols", "tile", "num_warps", "num_stages")

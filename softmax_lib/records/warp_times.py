@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from softmax_lib.records.kept import kept_runs, matching, source_of
-from softmax_lib.records.measurement import ITEM_BYTES, gb_per_s
+from softmax_lib.records.measurement import BesideCopy
 from softmax_lib.records.shelf import DEFAULT_GPU
 
 Part = Literal["short", "plane"]
@@ -14,7 +14,7 @@ Part = Literal["short", "plane"]
 
 
 @dataclass(frozen=True)
-class WarpTime:
+class WarpTime(BesideCopy):
     """A kernel on one float32 matrix, in microseconds; `copy_us` is a copy in the same run.
 
     `lanes` and `turns` are 0 of other kernels than chapter 10's, and so is `block_size` of who is not of this book.
@@ -34,16 +34,6 @@ class WarpTime:
     def blocks(self) -> int:
         """How many blocks chapter 10's kernel launched; 0 of other kernels."""
         return -(-self.rows * self.lanes // (self.block_size * self.turns)) if self.lanes else 0
-
-    @property
-    def gb_per_s(self) -> float:
-        """Bandwidth that one read and one write of the matrix make, in 10^9 bytes a second."""
-        return gb_per_s(self.rows * self.cols * ITEM_BYTES["float32"], self.us)
-
-    @property
-    def copy_share(self) -> float:
-        """Speed as a share of the copy's."""
-        return self.copy_us / self.us
 
 
 def warp_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
