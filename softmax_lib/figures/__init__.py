@@ -13,13 +13,14 @@ from softmax_lib.figures.in_flight import bytes_in_flight
 from softmax_lib.figures.ledger import traffic_ledger
 from softmax_lib.figures.look import Figure
 from softmax_lib.figures.model import in_a_model
+from softmax_lib.figures.plane import on_the_plane, plane_of_kernels
 from softmax_lib.figures.roofs import roofline
 from softmax_lib.figures.sweeps import bandwidth_by_cols, time_by_block_size
 from softmax_lib.figures.tiles import tiles_by_cols
 from softmax_lib.figures.times import ladder
 from softmax_lib.figures.topk import fused_topk, topk_by_k
 from softmax_lib.figures.unrolling import time_by_bytes_asked, unroll_map
-from softmax_lib.figures.warps import lanes_map, plane_of_kernels, time_by_blocks
+from softmax_lib.figures.warps import lanes_map, time_by_blocks
 
 __all__ = [
     "Figure",
@@ -32,6 +33,7 @@ __all__ = [
     "in_a_model",
     "ladder",
     "lanes_map",
+    "on_the_plane",
     "over_records",
     "plane_of_kernels",
     "roofline",

@@ -31,6 +31,11 @@ class WarpTime(BesideCopy):
     copy_us: float
 
     @property
+    def name(self) -> str:
+        """Who it is: "fusion", and chapter 10's kernel with its lanes, "warp, 8 lanes"."""
+        return f"{self.who}, {self.lanes} lanes" if self.lanes else self.who
+
+    @property
     def blocks(self) -> int:
         """How many blocks chapter 10's kernel launched; 0 of other kernels."""
         return -(-self.rows * self.lanes // (self.block_size * self.turns)) if self.lanes else 0

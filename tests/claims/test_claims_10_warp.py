@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from softmax_lib import recorded, warp_times
-from softmax_lib.figures.warps import name_of
 from softmax_lib.records.measurement import TIE
 from softmax_lib.records.warp_times import WarpTime
 
@@ -57,7 +56,7 @@ def plane() -> dict[tuple[int, int], list[WarpTime]]:
 def behind(rows, cols, name):
     """How many times as long a kernel takes as the fastest there."""
     here = plane()[rows, cols]
-    return next(one.us for one in here if name_of(one) == name) / here[0].us
+    return next(one.us for one in here if one.name == name) / here[0].us
 
 
 def test_a_block_a_row_takes_twice_a_copy():
@@ -211,7 +210,7 @@ def test_the_plane_has_three_lands():
             assert behind(rows, cols, "fusion") < TIE
         elif cols >= 65536:
             assert behind(rows, cols, "float4") < TIE
-    winners = {name_of(found[rows, 512][0]) for rows, cols in found if cols == 512}
+    winners = {found[rows, 512][0].name for rows, cols in found if cols == 512}
     assert len(winners) > 1
 
 
@@ -227,7 +226,7 @@ def test_softmax_wins_the_shortest():
 
     def against(rows):
         ours = [one for one in every_plane if one.rows == rows]
-        warp = next(one.us for one in ours if name_of(one) == "warp, 8 lanes")
+        warp = next(one.us for one in ours if one.name == "warp, 8 lanes")
         return next(one.us for one in ours if one.who == "softmax()") / warp
 
     many = [against(2**power) for power in range(16, 20)]
