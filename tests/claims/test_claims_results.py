@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from recorded_facts import COLS, MATRIX_BYTES, ROWS, counted, us
 
-from softmax_lib import recorded
+from softmax_lib import recorded, warp_times
 from softmax_lib.bench.plan import WORKLOG
 from softmax_lib.records.contests import contest_runs
 from softmax_lib.records.contests import contests as beside_peers
@@ -352,3 +352,62 @@ def test_compile_leads_in_bfloat16():
         lead = text.gain[COMPILED] / text.gain[ONE_PASS]
         assert lead > TIE if text.dtype == "bfloat16" else 1 / TIE < lead < TIE
     assert {text.dtype for text in texts()} == {"bfloat16", "float32"}
+
+
+def plane():
+    """Times by name on each matrix of the plane, and the winner's among the kernels of the book."""
+    found = {}
+    for one in warp_times(part="plane"):
+        found.setdefault((one.rows, one.cols), {})[one.name] = one
+    return [
+        (matrix, times, min(one.us for one in times.values() if one.block_size))
+        for matrix, times in found.items()
+    ]
+
+
+def beside_the_winner(name):
+    """A softmax's time on each matrix of the plane that it takes, divided by the winner's."""
+    return {
+        matrix: times[name].us / winner_us for matrix, times, winner_us in plane() if name in times
+    }
+
+
+def test_two_lengths_change_with_the_rows():
+    """At 512 and 16384 columns, and at no other length, no single kernel ties with the winner on all rows."""
+    ever_ahead = {}
+    for (_, cols), times, winner_us in plane():
+        level = {n for n, one in times.items() if one.block_size and one.us < TIE * winner_us}
+        ever_ahead[cols] = ever_ahead.get(cols, level) & level
+    assert {cols for cols, names in ever_ahead.items() if not names} == {512, 16384}
+
+
+def test_torch_wins_no_field():
+    """torch is ahead nowhere, ties on six matrices, and takes up to 2.8 times as long."""
+    ratios = list(beside_the_winner("torch").values())
+    assert len(ratios) == 124
+    assert min(ratios) > 1 / TIE
+    assert sum(ratio <= TIE for ratio in ratios) == 6
+    assert max(ratios) == pytest.approx(2.8, abs=0.05)
+
+
+def test_triton_between_the_ends():
+    """Triton's simple kernel is ahead on twelve, by at most 8 %, and takes 14 times as long at 524288 x 16."""
+    ratios = beside_the_winner("Triton, simple")
+    ahead = {matrix: ratio for matrix, ratio in ratios.items() if ratio < 1 / TIE}
+    assert len(ahead) == 12
+    assert {cols for _, cols in ahead} == {512, 1024, 2048, 16384}
+    assert min(ahead.values()) > 0.915
+    assert max(ratios, key=ratios.get) == (524288, 16)
+    assert ratios[524288, 16] == pytest.approx(14.5, abs=0.5)
+
+
+def test_softmax_beside_the_winner():
+    """softmax() takes 17 to 37 % less from 65536 columns on, and is behind on twenty small matrices."""
+    ratios = beside_the_winner("softmax()")
+    long = [ratio for (_, cols), ratio in ratios.items() if cols >= 65536]
+    assert 1 - max(long) == pytest.approx(0.17, abs=0.005)
+    assert 1 - min(long) == pytest.approx(0.365, abs=0.006)
+    behind = {matrix: ratio for matrix, ratio in ratios.items() if ratio > TIE}
+    assert len(behind) == 20
+    assert max(rows * cols for rows, cols in behind) == 2**20
+    assert max(behind.values()) < 1.125
