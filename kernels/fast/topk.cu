@@ -1,8 +1,9 @@
 // softmax_topk: a warp streams its part of a row once, past the k best so far; then the parts meet.
 //   x        (rows, cols), with a stride between its rows, in numbers
 //   values   (rows, k): the softmax of the k first    indices   (rows, k): their places
-//   pairs, lists, arrived   (rows, teams, WARPS), (rows, teams, k), (rows): by which a row's blocks
-//            meet; arrived is zeros at first and at the end. One team uses none of them
+//   pairs, lists, arrived   (rows, teams, WARPS), (rows, teams, LIST), (rows): by which a row's
+//            blocks meet; arrived is zeros at first and at the end. One team uses none of them.
+//            LIST is k, or above 16 the next multiple of 32
 //   grid     teams blocks for every BLOCK / 32 / WARPS rows
 //   block    BLOCK threads, WARPS * 32 of them to a row
 //   shared   the waiting keys of each warp    needs   1 <= k <= 32 * DEEP, k <= cols < 2^32
@@ -135,14 +136,26 @@ template <typename In, typename Order, int CHUNKS, int DEEP> struct Search {
     // not below. From now on it is the bound, and what equals it comes too late. In this tile an
     // equal number may come first: there the bound is less by two steps, since 0 is one from -0.
     __device__ float raise(const Tile<In, CHUNKS>& tile, float largest) {
-        unsigned low = LOWEST, high = warp_max(ordered(largest));
+        unsigned tops = sort_up(ordered(largest), lane);
+        unsigned low = LOWEST, high = __shfl_sync(0xffffffff, tops, WARP - 1);
         if (DEEP == 1)  // k lanes have one that is not below the k-th of the lanes' largest
-            low = max(low, __shfl_sync(0xffffffff, sort_up(ordered(largest), lane), WARP - k));
+            low = __shfl_sync(0xffffffff, tops, WARP - k);
         if (bound == bound) low = max(low, ordered(bound));
-        int above = tile.count(number_of(low));
-        if (above < k) return bound;
+        unsigned middle = low;
+        int likely = min(k, 8 + k * 7 / 16);  // not below it are k + SPARE / 2, if in no order
+        if (likely <= WARP) middle = max(low, __shfl_sync(0xffffffff, tops, WARP - likely));
+        int above = tile.count(number_of(middle));
+        if (above >= k) {
+            low = middle;
+        } else if (middle == low) {
+            return bound;
+        } else {
+            high = middle - 1;
+            above = tile.count(number_of(low));
+            if (above < k) return bound;
+        }
         while (above > k + SPARE && low < high) {
-            unsigned middle = high - (high - low) / 2;
+            middle = high - (high - low) / 2;
             int some = tile.count(number_of(middle));
             if (some >= k) {
                 low = middle;
@@ -241,16 +254,18 @@ softmax_topk(const In* x, In* values, long long* indices, long long rows, long l
     // 2. meet
     if constexpr (WARPS > 1) {
         long long team_of_all = row * teams + team;
+        bool in_order = k > WARP / 2;  // then a warp meets 32 keys of one list, sorted already
+        int list = in_order ? (k + WARP - 1) & -WARP : k;
         if (lane == 0) (teams > 1 ? pairs + team_of_all * WARPS : of_warps)[warp] = whole;
         meet<WARPS>(best, waiting, WARPS, warp, lane);
         if (teams == 1) {
             whole = merge<WARPS, true>(of_warps);
         } else {
             if (warp == 0) {
-                Key* list = lists + team_of_all * k;
+                Key* to = lists + team_of_all * list;
 #pragma unroll
                 for (int i = 0; i < DEEP; i++)
-                    if (i * WARP + lane < k) list[i * WARP + lane] = best.keys[i];
+                    if (i * WARP + lane < list) to[i * WARP + lane] = best.keys[i];
                 __syncwarp();
                 if (lane == 0) {
                     __threadfence();  // of all that the block wrote: its warps have met
@@ -261,11 +276,11 @@ softmax_topk(const In* x, In* values, long long* indices, long long rows, long l
             __syncthreads();
             if (!is_last) return;
             best.clear();
-            int keys = teams * k;
+            int keys = teams * list;
             const Key* all = lists + row * keys;
             for (int at = threadIdx.x; at - lane < keys; at += BLOCK) {
-                Key more = at < keys ? __ldcg(&all[at]) : 0;
-                best.merge(sort_up(more, lane), lane);
+                Key more = at < keys ? __ldcg(&all[in_order ? at ^ (WARP - 1) : at]) : 0;
+                best.merge(in_order ? more : sort_up(more, lane), lane);
             }
             if (warp == WARPS - 1) {
                 whole = {-INFINITY, 0};

@@ -40,6 +40,11 @@ class TopkTask:
         return "Narrow" if fits else "Wide"
 
     @property
+    def keys_a_list(self) -> int:
+        """Of its best that a block hands on to the others of its row: LIST of topk.cu."""
+        return self.k if self.k <= WARP // 2 else -(-self.k // WARP) * WARP
+
+    @property
     def is_short(self) -> bool:
         """Whether the lanes of a warp hold a row, a chunk each."""
         return self.cols <= WARP * self.numbers_a_chunk and self.k <= WARP

@@ -55,5 +55,6 @@ def prepare_design(design: TopkDesign, task: TopkTask, stride: int, device: int)
     if design.teams == 1:
         return Launch(*asked)
     launch, teams = MeetingLaunch(*asked), task.rows * design.teams
-    launch.rows, launch.pairs, launch.keys = task.rows, teams * design.warps, teams * task.k
+    launch.rows, launch.pairs = task.rows, teams * design.warps
+    launch.keys = teams * task.keys_a_list
     return launch

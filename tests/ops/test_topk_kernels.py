@@ -41,7 +41,11 @@ def search(x, k, design, offset=0):
         teams = rows * design.teams
         key = np.uint32 if task.order == "Narrow" else np.uint64
         arrived = np.zeros(rows, np.uint32)
-        given += [design.teams, np.zeros(teams * design.warps, PAIR), np.zeros(teams * k, key)]
+        given += [
+            design.teams,
+            np.zeros(teams * design.warps, PAIR),
+            np.zeros(teams * task.keys_a_list, key),
+        ]
         given += [arrived]
     found = xray_launch(
         FOLDER / f"{build.stem}.cu", blocks, threads, given, kernel=build.expression
