@@ -32,19 +32,19 @@ aria-label="reads in machine code"><table><thead><tr><th scope="col">line</th>\
 </tbody></table></div>"""
 
 
-def reads(*names: str, cols: int = 32768, archs: Sequence[int] = SHOWN_ARCHS) -> View:
+def reads(*given: str | Kernel, cols: int = 32768, archs: Sequence[int] = SHOWN_ARCHS) -> View:
     """For each line by which a kernel reads its row: how many loads leave before the first is needed.
 
     "4 × 16 B" are four loads of 16 bytes. Instructions per float and calls are those of the loop that
-    reads, on the last of `archs`. From NVRTC and nvdisasm, which need no GPU; where one is missing,
+    reads, on the last of `archs`; a kernel with macros set is named with them. From NVRTC and nvdisasm, which need no GPU; where one is missing,
     or knows none of `archs`, it is one sentence. Raises `UnknownKernel` and `RowTooLong`.
     """
-    chosen = [find_kernel(name) for name in names]
+    chosen = [(_label(one), find_kernel(one) if isinstance(one, str) else one) for one in given]
     try:
         known = [arch for arch in archs if arch in supported_archs()]
         if not known:
             raise NotAvailable("This NVRTC compiles for none of these GPUs.")
-        parts = [(kernel.name, list(_rows(kernel, cols, known))) for kernel in chosen]
+        parts = [(label, list(_rows(kernel, cols, known))) for label, kernel in chosen]
     except NotAvailable as error:
         return View("", "").with_note(str(error))
     version = ".".join(map(str, nvrtc().getVersion()))
@@ -60,6 +60,12 @@ def reads(*names: str, cols: int = 32768, archs: Sequence[int] = SHOWN_ARCHS) ->
     ]
     body = render(_TABLE, words=words, archs=known, parts=parts)
     return View(listings.STYLE + margins.STYLE + str(body), "\n".join([words, *told]))
+
+
+def _label(given: str | Kernel) -> str:
+    if isinstance(given, str):
+        return given
+    return ", ".join([given.name, *(f"{macro} = {number}" for macro, number in given.macros)])
 
 
 def _rows(kernel: Kernel, cols: int, archs: Sequence[int]) -> Iterator[dict[str, Any]]:

@@ -71,8 +71,9 @@ def _with_kernels(
 def fused_topk(rows: int = 4000, k: int = 5, *, gpu: str = DEFAULT_GPU) -> Figure:
     """The unfused kernels' time over each other form's, against the length of `rows` rows.
 
-    A dotted line is what the paper gained on a V100 with rows of about 25,000. Raises `BadInput` for what
-    was never measured.
+    A dashed line is softmax alone, without any top-k: the time of the safe one over the online one's. A dotted
+    line is what the paper gained on a V100 with rows of about 25,000. Raises `BadInput` for what was never
+    measured.
     """
     wanted = {"rows": rows, "k": k, "data": "normal"}
     found = _with_kernels(gpu, f"{rows} rows with k = {k}", wanted, lambda one: one.cols)
@@ -83,6 +84,9 @@ def fused_topk(rows: int = 4000, k: int = 5, *, gpu: str = DEFAULT_GPU) -> Figur
         gains = [one.kernels["topk_unfused"] / _of_all(one)[name] for one in found]
         axes.plot(cols, gains, label=_LABELS[name], **_LOOKS[name])
         told.append(f"{_LABELS[name]} " + ", ".join(f"{gain:.2f}" for gain in gains))
+    alone = [one.kernels["safe softmax"] / one.kernels["online softmax"] for one in found]
+    axes.plot(cols, alone, label="softmax alone, online", color=GREY, linestyle="--", linewidth=1.5)
+    told.append("softmax alone, online " + ", ".join(f"{gain:.2f}" for gain in alone))
     axes.axhline(1, color=GREY, linewidth=1)
     if rows in FUSED_TOPK.batches and k in FUSED_TOPK.gains:
         gain = FUSED_TOPK.gains[k]

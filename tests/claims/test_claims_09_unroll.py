@@ -4,6 +4,7 @@ import pytest
 from recorded_facts import COLS
 
 from softmax_lib import recorded, unroll_times
+from softmax_lib.gpu.machine_code import inspect
 from softmax_lib.gpu.reads import reads, row_reads
 from softmax_lib.records.measurement import TIE
 from softmax_lib.records.unrolls import UnrollTime
@@ -42,6 +43,13 @@ def test_written_out_two_leave():
             assert 2 <= found.asked_bytes / VECTOR < 2.5
 
 
+def test_more_leave_on_a_t4():
+    """Of eight turns written out, six to eight vectors leave together where sm_75 is compiled for."""
+    kernel = kernels["unroll"].setting(UNROLL=8, IN_FLIGHT=1)
+    found = row_reads(reads(kernel, kernel.choose_block_size(COLS), COLS, 75))
+    assert [read.loads for read in found] == [6, 8]
+
+
 def test_asking_gains_a_fifth():
     for unroll in CHOICES:
         assert 0.78 < one(unroll, 8).us / one(unroll, 1).us < 0.88
@@ -74,6 +82,32 @@ def test_full_loses_the_gain():
     assert full.asked_bytes == free.asked_bytes
     assert (full.registers, full.spill_bytes, full.blocks) == (32, 0, 2)
     assert abs(full.us / one(1, 4).us - 1) < TIE
+
+
+def test_one_row_each_ends_the_gain():
+    """Of 128 rows no multiprocessor has two: what takes off a tenth of 1024 rows takes off nothing."""
+    for cols in (COLS, LONGEST):
+        before, after = (one(unroll, 4, rows=128, cols=cols) for unroll in (1, 2))
+        assert abs(after.us / before.us - 1) < TIE
+
+
+def test_float4_has_one_block():
+    """float4 is level with four vectors and one block, and has one block by its registers."""
+    (code,) = inspect(kernels["float4"].program(1024, COLS), 1024, [90])
+    assert (code.registers, code.blocks_a_multiprocessor) == (40, 1)
+    for unroll in (2, 4, 8):
+        found = one(unroll, 4)
+        assert found.blocks == 1
+        assert abs(found.us / found.others["float4"] - 1) < TIE
+
+
+def test_unrolling_gains_where_it_sends_loads():
+    """With 64 threads: a quarter with one vector, and nothing with more."""
+    few = {(u, f): one(u, f, block_size=64) for u in CHOICES for f in CHOICES}
+    for unroll in CHOICES[1:]:
+        assert few[unroll, 1].asked_bytes == 2 * few[1, 1].asked_bytes
+        assert 0.75 < few[unroll, 1].us / few[1, 1].us < 0.8
+        assert min(few[unroll, f].us / few[1, f].us for f in CHOICES[1:]) > 1 / TIE
 
 
 def test_dram_reads_twice():

@@ -5,6 +5,7 @@ import pytest
 from softmax_lib import drawings
 from softmax_lib.drawings import read_table
 from softmax_lib.errors import NotAvailable, UnknownKernel
+from softmax_lib.registry import kernels
 
 pytest.importorskip("pygments")
 
@@ -20,6 +21,11 @@ def test_each_line_that_reads_the_row_is_there_with_its_loads_on_each_gpu():
 def test_a_line_of_a_function_has_the_line_of_its_call_before_it():
     assert "fusion line 90 › 37:" in drawings.reads("fusion", archs=[90]).text
     assert "float4 line 61:" in drawings.reads("float4", archs=[90]).text  # and no helper's
+
+
+def test_a_kernel_with_macros_set_is_named_with_them():
+    shown = drawings.reads(kernels["unroll"].setting(UNROLL=1, IN_FLIGHT=8), archs=[90])
+    assert "unroll, UNROLL = 1, IN_FLIGHT = 8 line 42: 8 × 16 B" in shown.text
 
 
 def test_where_nothing_can_be_compiled_it_is_one_sentence(monkeypatch):

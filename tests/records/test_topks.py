@@ -100,8 +100,12 @@ def test_softmax_topk_reaches_what_it_was_made_for():
     assert over_torch(rows=16384, cols=256, k=8) > 20
 
 
-def test_rows_that_mislead_take_a_fifth_of_the_time_of_torch_but_for_one():
+def test_rows_that_mislead_take_less_than_a_fifth_of_the_time_of_torch():
     found = {(one.data, one.k): one.torch_us / one.ours_us
              for one in topk_times() if one.data != "normal"}  # fmt: skip
     assert len(found) == 8
-    assert [one for one, gain in found.items() if gain < 5] == [("in steps", 30)]
+    assert min(found.values()) > 5
+
+
+def test_no_peer_is_ahead_on_any_cell():
+    assert min(one.gain for one in topk_times()) > 1
