@@ -37,6 +37,7 @@ _MARKS = {
 }
 """Letter and color of each kernel that wins somewhere."""
 _WORST = 4
+_AHEAD = (0.6, 0.85, 0.7)
 
 
 def on_the_plane(gpu: str = DEFAULT_GPU) -> list[str]:
@@ -81,7 +82,7 @@ def plane_of_kernels(kernel: str = FASTEST, *, gpu: str = DEFAULT_GPU) -> Figure
         axes.add_patch(_square(x, y, color))
         axes.text(x, y, text, ha="center", va="center", fontsize=9.5 if winners else 8)
     axes.grid(visible=False)
-    axes.set_xticks(range(len(cols)), [short(col) for col in cols], fontsize=8)
+    axes.set_xticks(range(len(cols)), [short(col) for col in cols], fontsize=8, rotation=45)
     axes.set_yticks(range(len(rows)), [short(row) for row in rows], fontsize=8)
     axes.set(
         xlim=(-0.5, len(cols) - 0.5), ylim=(-0.5, len(rows) - 0.5), xlabel="columns", ylabel="rows"
@@ -91,7 +92,7 @@ def plane_of_kernels(kernel: str = FASTEST, *, gpu: str = DEFAULT_GPU) -> Figure
         axes.plot([], [], color=color, marker="s", linestyle="", markersize=9, label=f"{letter} {name}")  # fmt: skip
     if won:
         legend(axes, 2)
-    note = f"a dot: another within {TIE - 1:.0%}" if winners else "1.00: the fastest of this book's CUDA kernels"  # fmt: skip
+    note = f"a dot: another within {TIE - 1:.0%}" if winners else "1.00: the fastest of this book's CUDA kernels; green: ahead"  # fmt: skip
     return finish(figure, f"{title}: {'; '.join(told)}", note, warp_source(gpu))
 
 
@@ -108,7 +109,9 @@ def _by_matrix(every: list[WarpTime]) -> dict[tuple[int, int], list[WarpTime]]:
 
 
 def _shade(ratio: float) -> tuple[float, float, float]:
-    """White at the fastest's time and below, the redder the longer, up to four times."""
+    """Green below the fastest's time; from there on the redder the longer, up to four times."""
+    if ratio < 1 / TIE:
+        return _AHEAD
     part = min(max(ratio - 1, 0) / (_WORST - 1), 1)
     return (1.0, 1.0 - 0.55 * part, 1.0 - 0.75 * part)
 

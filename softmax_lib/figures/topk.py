@@ -84,9 +84,10 @@ def fused_topk(rows: int = 4000, k: int = 5, *, gpu: str = DEFAULT_GPU) -> Figur
         gains = [one.kernels["topk_unfused"] / _of_all(one)[name] for one in found]
         axes.plot(cols, gains, label=_LABELS[name], **_LOOKS[name])
         told.append(f"{_LABELS[name]} " + ", ".join(f"{gain:.2f}" for gain in gains))
-    alone = [one.kernels["safe softmax"] / one.kernels["online softmax"] for one in found]
-    axes.plot(cols, alone, label="softmax alone, online", color=GREY, linestyle="--", linewidth=1.5)
-    told.append("softmax alone, online " + ", ".join(f"{gain:.2f}" for gain in alone))
+    if all({"safe softmax", "online softmax"} <= set(one.kernels) for one in found):
+        alone = [one.kernels["safe softmax"] / one.kernels["online softmax"] for one in found]
+        axes.plot(cols, alone, label="softmax alone, online", color=GREY, linestyle="--")
+        told.append("softmax alone, online " + ", ".join(f"{gain:.2f}" for gain in alone))
     axes.axhline(1, color=GREY, linewidth=1)
     if rows in FUSED_TOPK.batches and k in FUSED_TOPK.gains:
         gain = FUSED_TOPK.gains[k]

@@ -21,6 +21,7 @@ KINDS = {
     "divisions": r"(div|rcp)\.",
     "shuffles": r"shfl\.",
     "barriers": r"bar(rier)?\.",
+    "loads and stores in shared memory": r"(ld|st)\.shared",
 }
 """Kinds of PTX instructions, in the order of a softmax."""
 

@@ -10,7 +10,6 @@ from softmax_lib.emulator import launch
 from softmax_lib.gpu.compile import compile_cubin
 from softmax_lib.gpu.machine_code import disassemble
 from softmax_lib.records.cited import FUSED_TOPK
-from softmax_lib.records.measurement import TIE
 from softmax_lib.source import KERNEL_FOLDER, Program, Source
 
 KS = (5, 10, 15, 30)
@@ -126,13 +125,49 @@ def test_softmax_topk_beats_torch():
 
 
 def test_flashinfer_takes_longer():
-    """flashinfer.top_k takes more than three times as long on this matrix; on long rows, ten, at k = 30 it is near."""
+    """flashinfer.top_k takes more than three times as long on this matrix, and a tenth more on ten long rows, k = 30."""
     assert min(cell(k).peers["flashinfer.top_k"] / cell(k).ours_us for k in KS) > 3
     for one in topk_times(rows=10, k=30):
-        assert one.peers["flashinfer.top_k"] / one.ours_us == pytest.approx(1.05, abs=0.07)
-    every = [one.peers["flashinfer.top_k"] / one.ours_us for one in topk_times()]
-    assert min(every) > 1 / TIE
-    assert sum(gain < 1 for gain in every) <= 1
+        assert one.peers["flashinfer.top_k"] / one.ours_us == pytest.approx(1.1, abs=0.06)
+
+
+def test_no_peer_is_ahead():
+    """On no cell of the suite is a peer ahead, by however little."""
+    assert min(one.gain for one in topk_times()) > 1
+
+
+def test_rows_that_rise_cost_reads():
+    """On ascending rows and rows in steps softmax_topk() takes up to 3.3 reads, torch at least five times that."""
+    found = [one for one in topk_times() if one.data in ("ascending", "in steps")]
+    reads = [2 * one.ours_us / one.copy_us for one in found]
+    assert 1.7 < min(reads) < max(reads) == pytest.approx(3.3, abs=0.05)
+    assert min(over_torch(one) for one in found) > 5
+
+
+def test_the_router():
+    """On 16384 rows of 256 in bfloat16, k = 8, the best of torch takes twenty times as long."""
+    (one,) = topk_times(rows=16384, cols=256)
+    assert (one.dtype, one.k) == ("bfloat16", 8)
+    assert 20 < over_torch(one) < 21
+
+
+def test_softmax_alone_gains_less():
+    """Online softmax alone is up to 1.27 times as fast as the safe one on 4000 rows, and behind on 10."""
+    gains = {
+        rows: [
+            one.kernels["safe softmax"] / one.kernels["online softmax"]
+            for one in topk_times(rows=rows, k=5, dtype="float32", data="normal")
+            if one.kernels
+        ]
+        for rows in (4000, 10)
+    }
+    assert max(gains[4000]) == pytest.approx(1.27, abs=0.01)
+    assert max(gains[10]) < 0.7
+
+
+def test_the_unfused_forms_fail_the_check():
+    for name in ("topk_unfused", "topk_unfused_online"):
+        assert not selections.check(name, device="cpu").ok
 
 
 def test_gain_melts_with_k():
@@ -153,9 +188,11 @@ def test_few_rows_lose(k):
 
 @pytest.mark.parametrize("k", KS)
 def test_few_rows_read_online_slowly(k):
-    """On 10 rows online softmax alone takes twice as long as the safe one."""
+    """On 10 rows online softmax alone takes 1.5 times as long as the safe one or more, on 25,200 columns twice."""
     times = cell(k, rows=10).kernels
     assert times["online softmax"] / times["safe softmax"] == pytest.approx(2.1, abs=0.2)
+    every = [one.kernels for one in topk_times(rows=10, k=k) if one.kernels]
+    assert min(one["online softmax"] / one["safe softmax"] for one in every) > 1.5
 
 
 @pytest.mark.parametrize("k", KS)
@@ -167,10 +204,10 @@ def test_few_rows_wait_for_loads(k):
 
 
 def test_small_blocks_are_best():
-    """At k = 5 topk is best with 128 threads; up to 128 times differ by a fifteenth; 1024 take a third more."""
-    times = {size: us("topk", 5, size) for size in (32, 64, 128, 256, 512, 1024)}
-    assert min(times, key=times.__getitem__) == 128
-    assert max(times[size] for size in (32, 64)) < times[128] * 16 / 15
+    """Up to 128 threads times of topk differ by a fifteenth; 1024 take a third more."""
+    for k in KS:
+        few = [us("topk", k, size) for size in (32, 64, 128)]
+        assert max(few) / min(few) < 16 / 15
     for k in KS:
         assert us("topk", k, 1024) > 1.33 * min(us("topk", k, size) for size in (32, 64, 128))
 
