@@ -6,7 +6,7 @@ import matplotlib.text
 import pytest
 from sample_records import content, write
 
-from softmax_lib import figures, recorded
+from softmax_lib import figures, recorded, warp_times
 from softmax_lib.bench.plan import WORKLOG
 from softmax_lib.errors import BadInput, NotAvailable
 from softmax_lib.figures import in_flight, look
@@ -317,3 +317,29 @@ def test_sizes_are_short_only_where_they_are_round():
 def test_notes_are_narrow_enough_for_the_figure():
     lines = [line for text in texts(figures.worklog_comparison()) for line in text.splitlines()]
     assert max(map(len, lines)) <= _LETTERS_A_LINE
+
+
+def test_the_plane_names_the_fastest_of_each_matrix():
+    shown = figures.plane_of_kernels().alt
+    assert "1024 × 16: warp, 8 lanes" in shown
+    assert "128 × 1024: fusion" in shown
+    assert shown.count(" × ") == len({(o.rows, o.cols) for o in warp_times(part="plane")})
+
+
+def test_the_plane_shows_how_far_a_kernel_is_behind():
+    times = {one.name: one.us for one in warp_times(part="plane", rows=1024, cols=65536)}
+    shown = figures.plane_of_kernels("softmax()").alt
+    assert f"1024 × 65536: {times['softmax()'] / times['float4']:.2f}" in shown
+    assert "524288 × 128:" in figures.plane_of_kernels("naive").alt
+    assert "× 65536:" not in figures.plane_of_kernels("fusion").alt  # which takes no such rows
+
+
+def test_who_was_not_timed_is_not_on_the_plane():
+    assert figures.on_the_plane()[:2] == ["the fastest", "naive"]
+    with pytest.raises(
+        BadInput, match="nonesuch is not on the plane; there are the fastest, naive"
+    ):
+        figures.plane_of_kernels("nonesuch")
+    assert figures.on_the_plane("tesla-t4") == ["the fastest"]
+    with pytest.raises(BadInput, match="was not measured"):
+        figures.plane_of_kernels(gpu="tesla-t4")
