@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from softmax_lib.errors import NotAvailable
@@ -38,16 +39,19 @@ def measure(
     return recorded(gpu or DEFAULT_GPU).find(case)
 
 
-def measure_unroll(rows: int, cols: int) -> dict[str, Any]:
+def measure_unroll(
+    rows: int, cols: int, progress: Callable[[str, int, int], None] = lambda *_: None
+) -> dict[str, Any]:
     """Time of `unroll` at every setting of its macros and block size on a (rows, cols) matrix, live.
 
-    As `records.unrolls.times_of` reads it. Raises `NotAvailable` without a GPU, NVRTC or nvdisasm.
+    As `records.unrolls.times_of` reads it. `progress` hears what is done, how many parts of it, and of how many.
+    Raises `NotAvailable` without a GPU, NVRTC or nvdisasm.
     """
     if not has_gpu():
         raise NotAvailable("There is no GPU here; `unroll_times()` has what was recorded.")
     from softmax_lib.bench.unrolling import search
 
-    return search(rows, cols)
+    return search(rows, cols, progress)
 
 
 def _live(case: Case) -> Measurement:

@@ -105,7 +105,8 @@ def run_unroll(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
     for name in dict.fromkeys(setting.kernel for cell in todo for setting in cell.settings):
         if not (found := check(name, device="cuda")).ok:
             raise NotAvailable(found.verdict)
-    codes = machine_codes(list(dict.fromkeys(one for cell in todo for one in cell.settings)))
+    settings = list(dict.fromkeys(one for cell in todo for one in cell.settings))
+    codes = machine_codes(settings, progress)
     timed = run_cells(todo, time_cell, progress)
     digests = {name: kernel.digest for name, kernel in kernels.items() if kernel.suite == NAME}
     return {"protocol": PROTOCOL, **timed, "codes": codes, "digests": digests}
@@ -129,11 +130,17 @@ def time_cell(cell: UnrollCell, skipped: dict[str, str]) -> dict[str, Any]:
     return {**sizes, "copy_us": round(copy_us, 3), "others": found, "times": times}
 
 
-def machine_codes(settings: Sequence[Setting]) -> list[dict[str, Any]]:
+def machine_codes(
+    settings: Sequence[Setting], progress: Callable[[str, int, int], None]
+) -> list[dict[str, Any]]:
     """What the compiler makes of each setting for this GPU, several at once; fields as in `records.unrolls`."""
     major, minor = torch.cuda.get_device_capability()
+    codes = []
     with ThreadPool() as pool:
-        return pool.map(lambda setting: _code(setting, 10 * major + minor), settings)
+        for code in pool.imap(lambda setting: _code(setting, 10 * major + minor), settings):
+            codes.append(code)
+            progress("compiling", len(codes), len(settings))
+    return codes
 
 
 def _code(setting: Setting, arch: int) -> dict[str, Any]:
@@ -151,8 +158,10 @@ def _code(setting: Setting, arch: int) -> dict[str, Any]:
     }
 
 
-def search(rows: int, cols: int) -> dict[str, Any]:
+def search(
+    rows: int, cols: int, progress: Callable[[str, int, int], None] = lambda *_: None
+) -> dict[str, Any]:
     """The same run with the kernel itself on one matrix alone; raises what `run_unroll` does."""
     cell = UnrollCell(rows, cols, grid(SEARCHED_SIZES))
-    codes = machine_codes(cell.settings)
-    return {**run_cells([cell], time_cell, lambda *_: None), "codes": codes}
+    codes = machine_codes(cell.settings, progress)
+    return {**run_cells([cell], time_cell, progress), "codes": codes}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
+
+from rich.progress import Progress, TaskID
 
 from softmax_lib import figures
 from softmax_lib.errors import BadInput
@@ -18,7 +21,7 @@ def search_unroll(rows: int = 1024, cols: int = 32768) -> View | Explorer:
     """`figures.unroll_map` with a slider over the threads of a block.
 
     With a GPU, `unroll` is timed on a (rows, cols) matrix at each of its settings there and then, which takes
-    up to half a minute on an H200; without one, and for each GPU with such a run, the map is of what was recorded. Raises what
+    up to half a minute on an H200, behind a bar; without one, and for each GPU with such a run, the map is of what was recorded. Raises what
     `measure_unroll` raises, and `BadInput` for a matrix that was never recorded.
     """
     if not has_gpu():
@@ -26,13 +29,19 @@ def search_unroll(rows: int = 1024, cols: int = 32768) -> View | Explorer:
         return figures.over_records(
             figures.unroll_map, runs="unroll", axes={"threads": threads}, start=threads[-1:], rows=rows, cols=cols,
         )  # fmt: skip
-    run = measure_unroll(rows, cols)
+    with Progress(transient=True) as bar:
+        task = bar.add_task("compiling", total=None)
+        run = measure_unroll(rows, cols, partial(_tell, bar, task))
     threads = _block_sizes(run, rows, cols)
 
     def show(threads: int) -> Any:
         return figures.unroll_map(rows, cols, threads, run=run)
 
     return explorer({"threads": threads}, show, start=threads[-1:])
+
+
+def _tell(bar: Progress, task: TaskID, label: str, done: int, total: int) -> None:
+    bar.update(task, description=label, completed=done, total=total)
 
 
 def _block_sizes(run: dict[str, Any], rows: int, cols: int) -> list[int]:

@@ -70,9 +70,12 @@ def test_a_matrix_has_a_time_for_each_setting_and_says_who_cannot_take_it(cpu):
 
 @pytest.mark.nvrtc
 def test_the_compiler_is_asked_about_each_setting(cpu):
+    told = []
     few, many = unrolling.machine_codes(
-        [Setting("unroll", 256, 1, 1), Setting("unroll", 256, 1, 8)]
+        [Setting("unroll", 256, 1, 1), Setting("unroll", 256, 1, 8)],
+        lambda *words: told.append(words),
     )
+    assert told == [("compiling", 1, 2), ("compiling", 2, 2)]
     assert (few["asked_bytes"], many["asked_bytes"]) == (16, 128)
     assert few["registers"] < many["registers"]
     assert few["blocks"] > many["blocks"] >= 1

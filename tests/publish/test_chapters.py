@@ -94,3 +94,14 @@ def test_rooflines_follow_every_record_and_the_books_own_lacks_nothing(chapter):
 def test_every_tag_of_a_cell_means_something(chapter):
     for cell in CHAPTERS[chapter].cells:
         assert set(cell.metadata.get("tags", [])) <= TAGS
+
+
+NUMBERED = [stem for stem in CHAPTERS if stem[0].isdigit()]
+
+
+@pytest.mark.parametrize(
+    ("chapter", "next_page"), zip(NUMBERED, [*NUMBERED[1:], "results"], strict=True)
+)
+def test_a_chapter_ends_by_pointing_to_the_next(chapter, next_page):
+    last = CHAPTERS[chapter].cells[-1].source
+    assert f"]({next_page}.ipynb)" in last[last.index("## Summary") :]
