@@ -35,8 +35,9 @@ aria-label="reads in machine code"><table><thead><tr><th scope="col">line</th>\
 def reads(*given: str | Kernel, cols: int = 32768, archs: Sequence[int] = SHOWN_ARCHS) -> View:
     """For each line by which a kernel reads its row: how many loads leave before the first is needed.
 
+    Kernels by name, or as `kernels["unroll"].setting(UNROLL=8)`, which is named with its macros.
     "4 × 16 B" are four loads of 16 bytes. Instructions per float and calls are those of the loop that
-    reads, on the last of `archs`; a kernel with macros set is named with them. From NVRTC and nvdisasm, which need no GPU; where one is missing,
+    reads, on the last of `archs`. From NVRTC and nvdisasm, which need no GPU; where one is missing,
     or knows none of `archs`, it is one sentence. Raises `UnknownKernel` and `RowTooLong`.
     """
     chosen = [(_label(one), find_kernel(one) if isinstance(one, str) else one) for one in given]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
+from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from softmax_lib.errors import BadInput
@@ -39,6 +40,15 @@ _MARKS = {
 """Letter and color of each kernel that wins somewhere."""
 _WORST = 4
 _AHEAD = (0.6, 0.85, 0.7)
+_TIED = ", tied"
+
+
+class _Field(NamedTuple):
+    """What one matrix of the plane shows, and what is told of it."""
+
+    text: str
+    color: Any
+    told: str
 
 
 def on_the_plane(gpu: str = DEFAULT_GPU) -> list[str]:
@@ -58,45 +68,23 @@ def plane_of_kernels(kernel: str = FASTEST, *, gpu: str = DEFAULT_GPU) -> Figure
     every = _plane(gpu)
     if kernel not in (shown := on_the_plane(gpu)):
         raise BadInput(f"{kernel} is not on the plane; there are {', '.join(shown)}.")
-    rows, cols = (sorted({getattr(one, name) for one in every}) for name in ("rows", "cols"))
     winners = kernel == FASTEST
-    title = f"{kernel.capitalize()} by rows and columns" if winners else f"{kernel}: its time, divided by the winner's"  # fmt: skip
+    title, note = f"{kernel}: its time, divided by the winner's", "1.00: the fastest of this book's CUDA kernels; green: ahead"  # fmt: skip
+    if winners:
+        title, note = "The fastest by rows and columns", f"a dot: another within {TIE - 1:.0%}"
+    matrices = _by_matrix(every)
+    fields = {
+        at: field
+        for at, here in matrices.items()
+        if (field := _winner(here) if winners else _behind(kernel, here))
+    }
     figure = start(title, 5.2)
     axes = figure.subplots()
-    told, won = [], set()
-    for (row, col), here in _by_matrix(every).items():
-        book = sorted((one for one in here if one.block_size), key=lambda one: one.us)
-        mine = [one for one in here if one.name == kernel]
-        color: Any
-        if winners:
-            won.add(best := book[0].name)
-            letter, color = _MARKS.get(best, (best, GREY))
-            tied = book[1].us < TIE * book[0].us
-            text = letter + ("·" if tied else "")
-            told.append(f"{row} × {col}: {best}{', tied' if tied else ''}")
-        elif mine:
-            ratio = mine[0].us / book[0].us
-            color = _shade(ratio)
-            text = f"{ratio:.2f}" if ratio < 9.95 else f"{ratio:.0f}"
-            told.append(f"{row} × {col}: {text}")
-        else:
-            continue
-        x, y = cols.index(col), rows.index(row)
-        axes.add_patch(_square(x, y, color))
-        axes.text(x, y, text, ha="center", va="center", fontsize=9.5 if winners else 8)
-    axes.grid(visible=False)
-    axes.set_xticks(range(len(cols)), [short(col) for col in cols], fontsize=8, rotation=45)
-    axes.set_yticks(range(len(rows)), [short(row) for row in rows], fontsize=8)
-    axes.set(
-        xlim=(-0.5, len(cols) - 0.5), ylim=(-0.5, len(rows) - 0.5), xlabel="columns", ylabel="rows"
-    )
-    for name in (name for name in _MARKS if name in won):
-        letter, color = _MARKS[name]
-        axes.plot([], [], color=color, marker="s", linestyle="", markersize=9, label=f"{letter} {name}")  # fmt: skip
-    if won:
-        legend(axes, 2)
-    note = f"a dot: another within {TIE - 1:.0%}" if winners else "1.00: the fastest of this book's CUDA kernels; green: ahead"  # fmt: skip
-    return finish(figure, f"{title}: {'; '.join(told)}", note, warp_source(gpu))
+    _draw(axes, list(matrices), fields)
+    if winners:
+        _explain(axes, {field.told.removesuffix(_TIED) for field in fields.values()})
+    told = "; ".join(f"{rows} × {cols}: {field.told}" for (rows, cols), field in fields.items())
+    return finish(figure, f"{title}: {told}", note, warp_source(gpu))
 
 
 def _plane(gpu: str) -> list[WarpTime]:
@@ -111,6 +99,24 @@ def _by_matrix(every: list[WarpTime]) -> dict[tuple[int, int], list[WarpTime]]:
     return found
 
 
+def _winner(here: list[WarpTime]) -> _Field:
+    """The fastest of this book's kernels on one matrix, and whether another ties with it."""
+    best, *others = sorted((one for one in here if one.block_size), key=lambda one: one.us)
+    letter, color = _MARKS.get(best.name, (best.name, GREY))
+    tied = any(one.us < TIE * best.us for one in others)
+    return _Field(letter + "·" * tied, color, best.name + _TIED * tied)
+
+
+def _behind(kernel: str, here: list[WarpTime]) -> _Field | None:
+    """The time of `kernel` on one matrix, divided by the fastest's; None where it was not timed."""
+    mine = next((one.us for one in here if one.name == kernel), None)
+    if mine is None:
+        return None
+    ratio = mine / min(one.us for one in here if one.block_size)
+    text = f"{ratio:.2f}" if ratio < 9.95 else f"{ratio:.0f}"
+    return _Field(text, _shade(ratio), text)
+
+
 def _shade(ratio: float) -> tuple[float, float, float]:
     """Green below the fastest's time; from there on the redder the longer, up to four times."""
     if ratio < 1 / TIE:
@@ -119,5 +125,26 @@ def _shade(ratio: float) -> tuple[float, float, float]:
     return (1.0, 1.0 - 0.55 * part, 1.0 - 0.75 * part)
 
 
-def _square(x: int, y: int, color: Any) -> Rectangle:
-    return Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=color, edgecolor="white", alpha=0.75)
+def _draw(
+    axes: Axes, matrices: list[tuple[int, int]], fields: dict[tuple[int, int], _Field]
+) -> None:
+    """A square for each field, rows upwards and columns to the right."""
+    rows, cols = (sorted(set(sizes)) for sizes in zip(*matrices, strict=True))
+    for (row, col), field in fields.items():
+        x, y = cols.index(col), rows.index(row)
+        square = Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=field.color, edgecolor="white", alpha=0.75)  # fmt: skip
+        axes.add_patch(square)
+        axes.text(x, y, field.text, ha="center", va="center", fontsize=8)
+    axes.grid(visible=False)
+    axes.set_xticks(range(len(cols)), [short(col) for col in cols], fontsize=8, rotation=45)
+    axes.set_yticks(range(len(rows)), [short(row) for row in rows], fontsize=8)
+    axes.set(xlim=(-0.5, len(cols) - 0.5), ylim=(-0.5, len(rows) - 0.5))
+    axes.set(xlabel="columns", ylabel="rows")
+
+
+def _explain(axes: Axes, winners: set[str]) -> None:
+    """Letter and color of each of these."""
+    for name, (letter, color) in _MARKS.items():
+        if name in winners:
+            axes.plot([], [], color=color, marker="s", linestyle="", markersize=9, label=f"{letter} {name}")  # fmt: skip
+    legend(axes, 2)

@@ -21,8 +21,8 @@ def search_unroll(rows: int = 1024, cols: int = 32768) -> View | Explorer:
     """`figures.unroll_map` with a slider over the threads of a block.
 
     With a GPU, `unroll` is timed on a (rows, cols) matrix at each of its settings there and then, which takes
-    up to half a minute on an H200, behind a bar; without one, and for each GPU with such a run, the map is of what was recorded. Raises what
-    `measure_unroll` raises, and `BadInput` for a matrix that was never recorded.
+    up to half a minute on an H200, behind a bar; without one, and for each GPU with such a run, the map is of
+    what was recorded. Raises what `measure_unroll` raises, and `BadInput` for a matrix that was never recorded.
     """
     if not has_gpu():
         threads = _block_sizes(unroll_run(), rows, cols)
