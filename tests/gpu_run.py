@@ -1,20 +1,22 @@
 """Check everything that needs a GPU and write the summary, tests/gpu_run.json: `python tests/gpu_run.py`.
 
-Runs the tests marked `gpu`, the compilations with that machine's NVRTC, and every kernel without a
-flaw under each tool of compute-sanitizer; needs pytest-xdist. A test without a GPU then asserts that no kernel
-has changed since (test_gpu_run.py). Wants two GPUs: with one, the tests of the second are counted as skipped.
+Runs the tests marked `gpu`, the compilations with that machine's NVRTC, and every kernel without a flaw under
+each tool of compute-sanitizer; what it needs beside a GPU it asks for first. A test without a GPU then asserts
+that no kernel has changed since (test_gpu_run.py). Wants two GPUs: with one, the tests of the second are skipped.
 Where no kernel has changed since, `python tests/gpu_run.py ops` repeats the tests of `softmax()` alone.
 """
 
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from functools import partial
+from importlib.util import find_spec
 from itertools import product
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
@@ -23,6 +25,7 @@ from xml.etree import ElementTree
 from softmax_lib import check, kernels, selections, tiles
 from softmax_lib.checking import LENGTHS
 from softmax_lib.gpu.facts import gpu_facts, today, versions
+from softmax_lib.gpu.machine_code import disassembler
 from softmax_lib.ops.binaries import FOLDER
 from softmax_lib.source import Program, Source
 
@@ -45,6 +48,15 @@ GPU_TESTS = (
 """Where tests marked `gpu` or `nvrtc` are; the others need packages that a machine with a GPU may lack."""
 FUNCTION_TESTS = ("integer_functions", "math", "rounding", "sixteen_bits", "vector_types")
 """Tests of what CUDA's functions return, in emulator/: here they run on the GPU, which they have to be true of."""
+NEEDED = {
+    "pytest-xdist": "xdist",
+    "hypothesis": "hypothesis",
+    "expecttest": "expecttest",
+    "ipywidgets": "ipywidgets",
+    "triton": "triton",
+    "the module of C (`python setup.py build_ext --inplace` makes it)": "softmax_lib.ops._calls",
+}
+"""What the tests there import, by what it is called where it is missing."""
 FAST_SANITIZED = (
     (5, 3), (33_000, 7), (5, 96), (5, 97), (3, 1000), (3, 4099), (3, 16_384), (2, 40_001), (2, 131_072), (1, 300_001), (3, 1 << 20),
     (2, 37, 7), (2, 300, 64),
@@ -203,8 +215,20 @@ PARTS = {
 """What is checked under each tool, by what this file is called with."""
 
 
+def require_all() -> None:
+    """Raises `SystemExit` with what is missing here, without which tests would fail or be left out."""
+    missing = [name for name, module in NEEDED.items() if find_spec(module) is None]
+    if shutil.which("compute-sanitizer") is None:
+        missing.append("compute-sanitizer")
+    if disassembler() is None:
+        missing.append("nvidia-cuda-nvdisasm")
+    if missing:
+        raise SystemExit(f"The run on a GPU needs, and does not find: {', '.join(missing)}.")
+
+
 def main() -> None:
     """Run all of it side by side, since most leaves most of a machine idle, and write the summary."""
+    require_all()
     others = [name for name in GPU_TESTS if name != "ops"]
     with ThreadPool(4) as pool:
         found = {
@@ -226,6 +250,7 @@ def main() -> None:
 
 def repeat_ops_tests() -> None:
     """Put a new run of the tests of `softmax()` into the summary of the same kernels."""
+    require_all()
     summary = json.loads(SUMMARY.read_text(encoding="utf-8"))
     if summary["fast_kernels"] != digest_fast_kernels():
         raise SystemExit("A file of kernels/fast has changed: run all of it.")

@@ -2,6 +2,7 @@
 
 import json
 
+import gpu_run
 import pytest
 from gpu_run import CHECKED, GPU_TESTS, SUMMARY, TESTS, TOOLS, digest_fast_kernels, run_pytest
 
@@ -42,6 +43,19 @@ def test_every_test_that_needs_a_gpu_is_run_there():
         if "mark.gpu" in (text := path.read_text(encoding="utf-8")) or "mark.nvrtc" in text
     }
     assert marked - {"test_gpu_run.py"} <= set(GPU_TESTS)
+
+
+def test_what_the_run_needs_is_asked_for_before_it_starts(monkeypatch):
+    monkeypatch.setattr(gpu_run, "find_spec", lambda module: None)
+    monkeypatch.setattr(gpu_run, "disassembler", lambda: None)
+    monkeypatch.setattr(gpu_run.shutil, "which", lambda tool: None)
+    with pytest.raises(
+        SystemExit, match=r"pytest-xdist, .*compute-sanitizer, nvidia-cuda-nvdisasm"
+    ):
+        gpu_run.main()
+    monkeypatch.undo()
+    for name in ("pytest-xdist", "hypothesis", "expecttest", "ipywidgets"):
+        assert gpu_run.find_spec(gpu_run.NEEDED[name])
 
 
 OUTCOMES = """\
