@@ -93,7 +93,7 @@ def test_with_a_gpu_the_map_is_measured_and_without_one_recorded(monkeypatch):
     with pytest.raises(BadInput, match="not searched on 7 × 7"):
         search_unroll(7, 7)
     monkeypatch.setattr(presence, "why_no_gpu", lambda: None)
-    monkeypatch.setattr(search, "measure_unroll", lambda rows, cols: RUN)
+    monkeypatch.setattr(search, "measure_unroll", lambda rows, cols, progress: RUN)
     assert "Tesla T4" in str(search_unroll(60, 512).leaves)
 
 
