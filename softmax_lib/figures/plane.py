@@ -54,8 +54,8 @@ class _Field(NamedTuple):
 def on_the_plane(gpu: str = DEFAULT_GPU) -> list[str]:
     """What `plane_of_kernels` can show: who is fastest, then all that were timed, and none where no run was kept."""
     with suppress(BadInput):
-        return [FASTEST, *dict.fromkeys(one.name for one in _plane(gpu))]
-    return [FASTEST]
+        return _shown(_plane(gpu))
+    return _shown([])
 
 
 @drawn
@@ -66,7 +66,7 @@ def plane_of_kernels(kernel: str = FASTEST, *, gpu: str = DEFAULT_GPU) -> Figure
     many times as long it takes as the fastest. Raises `BadInput` for who was not timed, and where no run was kept.
     """
     every = _plane(gpu)
-    if kernel not in (shown := on_the_plane(gpu)):
+    if kernel not in (shown := _shown(every)):
         raise BadInput(f"{kernel} is not on the plane; there are {', '.join(shown)}.")
     winners = kernel == FASTEST
     title, note = f"{kernel}: its time, divided by the winner's", "1.00: the fastest of this book's CUDA kernels; green: ahead"  # fmt: skip
@@ -90,6 +90,10 @@ def plane_of_kernels(kernel: str = FASTEST, *, gpu: str = DEFAULT_GPU) -> Figure
 def _plane(gpu: str) -> list[WarpTime]:
     """In the order in which they were timed."""
     return [one for one in times_of(warp_run(gpu)) if one.part == "plane"]
+
+
+def _shown(every: list[WarpTime]) -> list[str]:
+    return [FASTEST, *dict.fromkeys(one.name for one in every)]
 
 
 def _by_matrix(every: list[WarpTime]) -> dict[tuple[int, int], list[WarpTime]]:
