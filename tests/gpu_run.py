@@ -74,6 +74,8 @@ SANITIZED = (3, 33, 1001, 4099)
 """Row lengths on which foils are watched: less than a float4, a ragged warp, no multiple of 4, several turns."""
 SEVERAL_AT_ONCE = ("-n", str(max(1, (os.cpu_count() or 1) // 2)), "--dist", "worksteal")
 """For pytest-xdist: half of the cores, since several such runs go side by side."""
+TEST_PARTS = ("pytest", "functions", "ops", "alone")
+"""What the summary has counts of outcomes of."""
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 MISJUDGED = {("synccheck", "packed")}
 """Tools that take a part's sound kernels for wrong. synccheck 2025.3 reports a missing wait in blocks 8 and later
@@ -127,7 +129,13 @@ def run_functions() -> dict[str, int]:
 def run_gpu_tests(*names: str) -> dict[str, int]:
     """The tests of these files and folders that need a GPU or its NVRTC, several at once."""
     paths = [f"tests/{name}" for name in names]
-    return run_pytest("--tier", "all", "-m", "gpu or nvrtc", *SEVERAL_AT_ONCE, *paths)
+    marked = "(gpu or nvrtc) and not alone"
+    return run_pytest("--tier", "all", "-m", marked, *SEVERAL_AT_ONCE, *paths)
+
+
+def run_tests_alone() -> dict[str, int]:
+    """The tests that assert times, one by one: nothing else may use the GPU meanwhile."""
+    return run_pytest("--tier", "all", "-m", "alone", *(f"tests/{name}" for name in GPU_TESTS))
 
 
 def digest_fast_kernels() -> dict[str, str]:
@@ -227,7 +235,10 @@ def require_all() -> None:
 
 
 def main() -> None:
-    """Run all of it side by side, since most leaves most of a machine idle, and write the summary."""
+    """Run all of it side by side, since most leaves most of a machine idle, and write the summary.
+
+    What asserts times comes after, by itself.
+    """
     require_all()
     others = [name for name in GPU_TESTS if name != "ops"]
     with ThreadPool(4) as pool:
@@ -242,6 +253,7 @@ def main() -> None:
             "date": today(),
             "software": versions(),
             **{name: one.get() for name, one in found.items()},
+            "alone": run_tests_alone(),
             "kernels": {name: kernel.digest for name, kernel in CHECKED.items()},
             "fast_kernels": digest_fast_kernels(),
         }
@@ -260,6 +272,8 @@ def repeat_ops_tests() -> None:
 def write(summary: dict) -> None:
     SUMMARY.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(summary, indent=1))
+    if any(summary[part]["failed"] or summary[part]["errors"] for part in TEST_PARTS):
+        raise SystemExit("Some tests failed: their report is above.")
 
 
 if __name__ == "__main__":

@@ -137,6 +137,7 @@ def test_a_matrix_larger_than_the_memory_is_skipped_on_a_gpu():
 
 
 @pytest.mark.gpu
+@pytest.mark.alone
 def test_times_on_a_gpu_are_those_of_its_memory():
     # a copy of 1 GiB from and to memory is far slower than any cache, and nothing beats it by much
     cases = [Case("torch", 4096, 65536), Case("shared", 4096, 65536, block_size=1024)]
