@@ -10,7 +10,7 @@ import pytest
 import torch
 from emulated import kernel_of
 
-from softmax_lib import emulator, kernels, reference, run, trace
+from softmax_lib import emulator, gpu, kernels, reference, run, trace
 from softmax_lib.errors import (
     BadInput,
     BlockSizeNotAllowed,
@@ -263,3 +263,28 @@ def test_rows_beyond_two_to_the_31_elements(name):
     assert reference.judge(y[last], x[last]).mistake is None
     assert reference.judge(y[:40], x[:40]).mistake is None
     torch.testing.assert_close(y.sum(1), torch.ones(rows, device="cuda"), rtol=2e-3, atol=0)
+
+
+MANY_REGISTERS = """\
+extern "C" __global__ void BOUND softmax_many(const float* x, float* y, int rows, int cols) {
+    float kept[96];
+    #pragma unroll
+    for (int i = 0; i < 96; i++) kept[i] = x[(threadIdx.x + i * 37) % cols];
+    __syncthreads();
+    #pragma unroll
+    for (int i = 0; i < 96; i++) y[(threadIdx.x + i * 41) % cols] = kept[i];
+}
+"""
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("bound", ["__launch_bounds__(256)", "__maxnreg__(168)"])
+def test_a_block_without_room_for_its_registers_is_one_sentence_and_the_gpu_goes_on(bound):
+    x = torch.randn(4, 512, device="cuda")
+    text = f"#define BOUND {bound}\n{MANY_REGISTERS}"
+    with pytest.raises(BlockSizeNotAllowed, match="has 1024"):
+        run(text, x, block_size=1024)
+    with pytest.raises(BlockSizeNotAllowed, match="has 1024"):
+        gpu.launch(text, 4, 1024, [x, torch.empty_like(x), 4, 512])
+    run(text, x, block_size=256)
+    assert reference.judge(run("shuffle", x), x).mistake is None

@@ -13,6 +13,7 @@ from softmax_lib.gpu.driver_api import (
     Attribute,
     Config,
     attributes,
+    check_threads,
     driver,
     meaning,
     permit,
@@ -29,6 +30,7 @@ def launch_function(
 
     Raises `BadInput` for what this GPU does not take, and CuPy's `CUDADriverError` for all else.
     """
+    check_threads(function, spec.kernel, prod(spec.block))
     addresses = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
     said = _attributes(spec)
     config = Config(spec.grid, spec.block, spec.shared_bytes, stream, said, len(said))

@@ -7,14 +7,14 @@ import sys
 from collections.abc import Mapping
 from functools import cache
 
-from softmax_lib.errors import NotAvailable
+from softmax_lib.errors import BlockSizeNotAllowed, NotAvailable
 from softmax_lib.grids import MOST_STATIC_SHARED_BYTES
 
 COOPERATIVE, CLUSTER, CLUSTER_POLICY = 2, 4, 5
 """Attributes of a launch, as cuda.h counts them."""
 BALANCED = 2
 """A cluster policy: blocks of a cluster go where there is most room."""
-MOST_SHARED_BYTES, ALLOWS_LARGE_CLUSTERS = 8, 14
+MOST_THREADS, REGISTERS, MOST_SHARED_BYTES, ALLOWS_LARGE_CLUSTERS = 0, 4, 8, 14
 """Attributes of a function."""
 MOST_SHARED_BYTES_A_BLOCK = 97
 """An attribute of a device."""
@@ -55,6 +55,23 @@ def permit(function: int, shared_bytes: int, blocks_a_cluster: int) -> int:
     if not status and blocks_a_cluster > PORTABLE_BLOCKS_A_CLUSTER:
         status = driver().cuFuncSetAttribute(handle, ALLOWS_LARGE_CLUSTERS, 1)
     return status
+
+
+def check_threads(function: int, name: str, threads: int) -> None:
+    """Raise `BlockSizeNotAllowed` where a block of so many threads does not fit a function's registers or bounds."""
+    most = _ask(function, MOST_THREADS)
+    if threads > most:
+        raise BlockSizeNotAllowed(
+            f"{name} takes at most {most} threads per block on this GPU, with "
+            f"{_ask(function, REGISTERS)} registers each; this block has {threads}."
+        )
+
+
+def _ask(function: int, attribute: int) -> int:
+    value = ctypes.c_int()
+    asked = (ctypes.byref(value), attribute, ctypes.c_void_p(function))
+    require(driver().cuFuncGetAttribute(*asked), "tell what a kernel takes")
+    return value.value
 
 
 def require(status: int, doing: str) -> None:

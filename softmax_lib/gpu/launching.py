@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from softmax_lib.gpu.compile import load
+from softmax_lib.gpu.driver_api import check_threads
 from softmax_lib.gpu.prepared import OfThisThread
 from softmax_lib.kernel import Kernel, Step
 
@@ -91,6 +92,7 @@ class _Prepared:
 def _lay_out(step: Step, module: Any, values: dict, blocks: int, threads: int) -> _Launch:
     """The driver wants the address of an array that holds the address of each argument."""
     function = module.get_function(step.entry)
+    check_threads(function.ptr, step.entry, threads)
     given = [values[name] for name in step.arguments]
     addresses = (ctypes.c_void_p * len(given))(*map(ctypes.addressof, given))
     keep = (function, given, addresses)

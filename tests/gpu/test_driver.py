@@ -4,7 +4,7 @@ import ctypes
 
 import pytest
 
-from softmax_lib.errors import BadInput
+from softmax_lib.errors import BadInput, BlockSizeNotAllowed
 from softmax_lib.gpu import driver, driver_api
 from softmax_lib.launch_spec import specify
 
@@ -12,7 +12,7 @@ TEXT = "__global__ void own(int n) {}"
 
 
 class Notes:
-    """Answers each launch with `status`, and each status with a word."""
+    """Answers each launch with `status`, and each status with a word; a block has room for 64 threads."""
 
     def __init__(self, status=0):
         self.status = status
@@ -21,6 +21,10 @@ class Notes:
 
     def cuFuncSetAttribute(self, function, attribute, value):
         self.attributes[attribute] = value
+        return 0
+
+    def cuFuncGetAttribute(self, value, attribute, function):
+        value._obj.value = {0: 64, 4: 255}[attribute]
         return 0
 
     def cuLaunchKernelEx(self, config, function, addresses, extra):
@@ -33,10 +37,10 @@ class Notes:
         return 0
 
 
-def launch(monkeypatch, notes, grid=4, **words):
+def launch(monkeypatch, notes, grid=4, block=(32, 2), **words):
     for module in (driver, driver_api):
         monkeypatch.setattr(module, "driver", lambda: notes)
-    spec = specify(TEXT, grid, (32, 2), [7], **words)
+    spec = specify(TEXT, grid, block, [7], **words)
     seven = ctypes.create_string_buffer((7).to_bytes(4, "little"), 4)
     driver.launch_function(1, spec, 2, [seven])
     return notes
@@ -73,3 +77,12 @@ def test_much_shared_memory_and_large_clusters_are_asked_for(monkeypatch):
 def test_a_launch_that_this_gpu_does_not_take_is_told_in_the_drivers_words(monkeypatch, status):
     with pytest.raises(BadInput, match=rf"launch of own: too many blocks \({status}\)"):
         launch(monkeypatch, Notes(status))
+
+
+def test_a_block_that_does_not_fit_the_registers_is_refused_before_the_launch(monkeypatch):
+    notes = Notes()
+    with pytest.raises(
+        BlockSizeNotAllowed, match=r"at most 64 threads.*255 registers each.*has 65"
+    ):
+        launch(monkeypatch, notes, block=65)
+    assert notes.config is None
