@@ -50,10 +50,13 @@ def test_adversarial_rows_match_float64(name, block_size, cols, device):
 
 @pytest.mark.parametrize("lanes", kernels["warp"].choices)
 @pytest.mark.parametrize("turns", [1, 4])
-def test_any_number_of_lanes_takes_a_row_and_any_of_turns_all_rows(lanes, turns, device):
+@pytest.mark.parametrize("block_size", [128, pytest.param(None, marks=pytest.mark.full)])
+def test_any_number_of_lanes_takes_a_row_and_any_of_turns_all_rows(
+    lanes, turns, block_size, device
+):
     kernel = kernels["warp"].setting(LANES=lanes, TURNS=turns)
-    size = 128 if device == "cpu" else None  # each size is compiled
-    result = check(kernel, device=device, block_size=size, lengths=(1, 7, 32, 33, 96, 127))
+    lengths = (1, 7, 32, 33, 96, 127)
+    result = check(kernel, device=device, block_size=block_size, lengths=lengths)
     assert result.ok, "\n".join(result.failures)
 
 

@@ -11,7 +11,6 @@ from softmax_lib.xrays.xray import xray_launch
 
 SOUND = [name for name, kernel in selections.kernels.items() if kernel.flaw is None]
 FLAWED = [name for name in selections.kernels if name not in SOUND]
-EVERYDAY = ("topk", "topk_warp", "topk_unfused")
 MEMORY = {"topk": 1, "topk_warp": 1, "topk_safe": 2, "topk_unfused_online": 4, "topk_unfused": 5}
 """Elements that each moves for one of x, as the paper counts them."""
 
@@ -29,7 +28,8 @@ def rows_of(kind, shape=(3, 700)):
 
 def checked(names):
     """Each is compiled twelve times, for numbers and block sizes: those made of others in `make test-all`."""
-    return [n if n in EVERYDAY else pytest.param(n, marks=pytest.mark.full) for n in names]
+    full = pytest.mark.full
+    return [pytest.param(n, marks=full if selections.kernels[n].changes else ()) for n in names]
 
 
 @pytest.mark.parametrize("name", checked(SOUND))
