@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
-from softmax_lib.emulator import assembly, flags, messages
+from softmax_lib.emulator import assembly, flags, host_functions, messages
 from softmax_lib.emulator.assembly import settle_assembly
 from softmax_lib.emulator.dialect import translate
 from softmax_lib.emulator.flags import CPP_FOLDER
@@ -34,7 +34,17 @@ def runtime_library() -> Path:
     """The emulator's runtime, built if it is not there. Raises `NotAvailable` if it does not build."""
     tools = toolchain()
     path = _place("runtime", (tools, flags.runtime_flags(""), _cpp_digest()))
-    return _build_once(path, lambda folder, out: _build_runtime(tools, out))
+    source = str(CPP_FOLDER / "runtime.cpp")
+    command = [*tools.command, *flags.runtime_flags(path.name), source]
+    return _build_once(path, lambda folder, out: _build_own(tools, command, out))
+
+
+def server_program() -> Path:
+    """The program of the emulator's own process, built if it is not there. Raises `NotAvailable`."""
+    tools = toolchain()
+    path = _place("server", (tools, _cpp_digest())).with_suffix("")
+    command = [*tools.command, "-O1", str(CPP_FOLDER / "server_program.cpp"), "-ldl"]
+    return _build_once(path, lambda folder, out: _build_own(tools, command, out))
 
 
 def kernel_library(
@@ -76,6 +86,9 @@ def kernel_library(
             folder,
             lambda said: _refuse(source, said),
         )
+        hosts = host_functions.find_host_function(out)
+        if hosts:
+            raise CompileError(host_functions.sentence(hosts, folder / compiled, source.file_name))
 
     return _build_once(path, build)
 
@@ -95,8 +108,7 @@ def _lay_out_files(source: Source, text: str, folder: Path) -> Path:
     return here
 
 
-def _build_runtime(tools: Toolchain, out: Path) -> None:
-    command = [*tools.command, *flags.runtime_flags(out.name), str(CPP_FOLDER / "runtime.cpp")]
+def _build_own(tools: Toolchain, command: list[str], out: Path) -> None:
     done = _compile([*command, "-o", str(out)], CPP_FOLDER)
     if done.returncode:
         reason = messages.first_error(done.stderr)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 
 from softmax_lib.arrays import address, element_code, host_bytes, is_on_gpu, offset
 from softmax_lib.emulator import symbols, variables
+from softmax_lib.emulator.device import Device, open_device
 from softmax_lib.emulator.geometry import Argument, Call, Geometry
 from softmax_lib.emulator.memory import ALIGNMENT, EmulatedArray
 from softmax_lib.emulator.session import Library, Session
@@ -35,15 +36,15 @@ def open_call(spec: LaunchSpec, *, traced: bool = False) -> Iterator[CalledSessi
     _check_turns(spec)
     library = Library(spec.program, (spec.kernel,), shared_bytes=spec.shared_bytes)
     path = library.path(traced or spec.cooperative or spec.cluster != (1, 1, 1))
-    signature = library.signature(path, 0)
-    bound = signature.bind(spec.arguments)
-    if "__shared__" in spec.source.code:
-        _check_shared(spec, path)
-    variables.restore(path, spec.source)
-    for name, array in spec.symbols.items():
-        variables.fill(path, name, array)
-    with ExitStack() as stack:
-        memory = _Memory(stack)
+    with open_device(path) as device:
+        signature = library.signature(device, path, 0)
+        bound = signature.bind(spec.arguments)
+        if "__shared__" in spec.source.code:
+            _check_shared(spec, path)
+        variables.restore(device, path, spec.source)
+        for name, array in spec.symbols.items():
+            variables.fill(device, path, name, array)
+        memory = _Memory(device)
         pairs = zip(signature.parameters, bound, strict=True)
         arguments = tuple(memory.lay_out(parameter, value) for parameter, value in pairs)
         geometry = Geometry(
@@ -51,7 +52,9 @@ def open_call(spec: LaunchSpec, *, traced: bool = False) -> Iterator[CalledSessi
         )
         call = Call(spec.kernel, 0, geometry, arguments)
         inputs = frozenset(memory.arrays) - frozenset(memory.written)
-        yield CalledSession(library, path, memory.arrays, (call,), inputs, memory.hosts)
+        yield CalledSession(
+            device, library, path, memory.arrays, (call,), inputs, hosts=memory.hosts
+        )
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class CalledSession(Session):
                 self.arrays[name].copy_to(host)
         for name, array in spec.symbols.items():
             if not spec.source.variables[name]:
-                variables.fetch(self.path, name, array)
+                variables.fetch(self.device, self.path, name, array)
 
 
 def _check_turns(spec: LaunchSpec) -> None:
@@ -98,8 +101,8 @@ def _check_shared(spec: LaunchSpec, path: Path) -> None:
 class _Memory:
     """Arguments in emulated memory: each of the caller's arrays once, however often it is passed."""
 
-    def __init__(self, stack: ExitStack):
-        self.stack = stack
+    def __init__(self, device: Device):
+        self.device = device
         self.arrays: dict[str, EmulatedArray] = {}
         self.hosts: dict[str, np.ndarray] = {}
         self.written: set[str] = set()
@@ -137,8 +140,8 @@ class _Memory:
         code = element_code(given)
         size = max(1, int(code.lstrip("bfiucV")))
         misalignment = offset(host) % ALIGNMENT
-        made = EmulatedArray(name, host.nbytes // size, misalignment, code)
-        self.arrays[name] = self.stack.enter_context(made)
+        made = self.device.memory.array(name, host.nbytes // size, misalignment, code)
+        self.arrays[name] = made
         self.hosts[name] = host
         made.copy_from(host)
         return name
@@ -150,7 +153,7 @@ class _Memory:
             for i, array in enumerate(given)
         ]
         addresses = np.array([self.arrays[name].address for name in names], np.uint64)
-        table = EmulatedArray(parameter.name, len(addresses), 0, "u8")
-        self.arrays[parameter.name] = self.stack.enter_context(table)
+        table = self.device.memory.array(parameter.name, len(addresses), 0, "u8")
+        self.arrays[parameter.name] = table
         table.copy_from(addresses)
         return parameter.name

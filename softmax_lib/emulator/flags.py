@@ -27,6 +27,8 @@ KERNEL_FLAGS = (
     "-fno-finite-loops",  # an endless loop is a hang to report, not something to remove
     "-fwrapv",  # as on a GPU: an int that is too small ends at a wrong address, not anywhere
     "-fno-optimize-sibling-calls",  # a barrier in last place must return into its kernel
+    "-fno-exceptions",  # as on a GPU
+    "-fstack-clash-protection",  # a large frame must not step over the guard page below a stack
     "-fno-plt",  # the stubs that it would call through have no lines
     "-gdwarf-4",
     # So that the linker can leave out what the launched kernels do not reach: others of the file
@@ -90,7 +92,8 @@ def link_flags(runtime: Path) -> tuple[str, ...]:
     """How a kernel's library finds the runtime, which Python loads first."""
     if sys.platform == "darwin":
         return ("-shared", "-Wl,-undefined,dynamic_lookup")
-    return ("-shared", "-Wl,-z,defs", "-Wl,-z,now", "-Wl,--gc-sections", str(runtime), "-lm")
+    own = "-Wl,-Bsymbolic"  # operator new is the device's, not the C++ library's
+    return ("-shared", own, "-Wl,-z,defs", "-Wl,-z,now", "-Wl,--gc-sections", str(runtime), "-lm")
 
 
 def runtime_flags(name: str) -> tuple[str, ...]:

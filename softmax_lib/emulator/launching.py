@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+import struct
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from ctypes import sizeof
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
-from softmax_lib.emulator import native, structs
+from softmax_lib.emulator import structs
+from softmax_lib.emulator.device import Device
 from softmax_lib.emulator.geometry import Argument, Call
 from softmax_lib.emulator.memory import EmulatedArray
-from softmax_lib.emulator.structs import HAZARD, LINE_COUNTS, RECORD, StopReason
+from softmax_lib.emulator.process import ProcessEnded, Verb, name_of_signal
+from softmax_lib.emulator.structs import (
+    HAZARD,
+    LINE_COUNTS,
+    RECORD,
+    BlackBox,
+    Fault,
+    FaultKind,
+    StopReason,
+)
 from softmax_lib.errors import BadInput
 
 WATCHDOG_VARIABLE = "SOFTMAX_LIB_WATCHDOG_S"
@@ -21,8 +33,8 @@ WATCHDOG_S = 10.0
 
 _SLICE_S = 0.05
 
-_MOST_ALIGNMENT = 128
-"""Bytes that a value among the arguments may be aligned to."""
+_PATIENCE_S = 5.0
+"""Seconds after which a process that does not stop a launch is ended."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +43,7 @@ class Instruments:
 
     Accesses to shared memory must lie in `variables`, to global memory in the arrays or in `globals`
     of the library. Up to `record_limit` records are kept; with `lines` the launch is metered, and
-    arrays among `inputs` are only to be read.
+    arrays among `inputs` are only to be read, and those among `unwritten` hold nothing yet.
     """
 
     variables: Sequence[structs.Array] = ()
@@ -39,22 +51,35 @@ class Instruments:
     record_limit: int = 0
     lines: Sequence[structs.Line] = ()
     inputs: Collection[str] = ()
+    unwritten: Collection[str] = ()
 
 
 @dataclass(frozen=True)
 class Outcome:
     """How a call ended: what stopped it, if anything, and what its instruments wrote down.
 
-    `records` are `RECORD`s, `counts` `LINE_COUNTS`, `hazards` `HAZARD`s, as bytes.
+    `records` are `RECORD`s, `counts` `LINE_COUNTS`, `hazards` `HAZARD`s, as bytes. `printed` is what
+    printf wrote, but for `unprinted` texts that there was no room for.
     """
 
     fault: structs.Fault | None = None
     records: bytes = b""
     counts: bytes = b""
     hazards: bytes = b""
+    printed: str = ""
+    unprinted: int = 0
+
+    def show_printed(self) -> None:
+        """Print what the kernel printed."""
+        sys.stdout.write(self.printed)
+        if self.unprinted:
+            print(
+                f"... and {self.unprinted} texts more, for which the buffer of printf has no room."
+            )
 
 
 def launch(
+    device: Device,
     path: Path,
     call: Call,
     arrays: Mapping[str, EmulatedArray],
@@ -63,25 +88,29 @@ def launch(
 ) -> Outcome:
     """Run one call, a kernel's `step`th, in the library at `path`, and wait for its end.
 
-    `arrays` has an emulated array for each name among the call's arguments. On Ctrl-C
-    `KeyboardInterrupt` is raised, once no thread of the launch runs any more.
+    `arrays` has an array of the device for each name among the call's arguments. Whatever the kernel does to its
+    process is a fault in the outcome. On Ctrl-C `KeyboardInterrupt` is raised, and no thread runs any more.
     """
-    request = _request(path, call, arrays)
-    if instruments is not None:
-        _equip(request, arrays, instruments, step)
-    running = _Running(request)
+    device.renew()
+    request = _request(call)
+    watched = _equip(request, arrays, instruments, step) if instruments else b""
+    library = device.load(path)
+    words = (library.handle, call.number, len(call.arguments))
+    arguments = [_argument(argument, arrays) for argument in call.arguments]
+    running = _Running(device)
     try:
+        running.start(bytes(request), *map(_word, words), *arguments, watched)
         running.wait()
-        return running.outcome()
-    finally:
-        running.finish()
+        outcome = running.outcome()
+    except ProcessEnded as ended:
+        outcome = Outcome(_fault_of(ended))
+    device.is_suspect = outcome.fault is not None
+    return outcome
 
 
-def _request(path: Path, call: Call, arrays: Mapping[str, EmulatedArray]) -> structs.Request:
+def _request(call: Call) -> structs.Request:
     geometry = call.geometry
     return structs.Request(
-        entry=native.address_of(native.load(path), f"emulator_call_{call.number}"),
-        arguments=_arguments(call.arguments, arrays),
         grid=geometry.grid,
         cluster=geometry.cluster,
         block=geometry.block,
@@ -93,24 +122,15 @@ def _request(path: Path, call: Call, arrays: Mapping[str, EmulatedArray]) -> str
     )
 
 
-def _arguments(
-    arguments: Sequence[Argument], arrays: Mapping[str, EmulatedArray]
-) -> ctypes.Array[ctypes.c_void_p]:
-    """The address of each argument's bytes; ctypes keeps those alive as long as this array."""
-    addresses = (ctypes.c_void_p * len(arguments))()
-    keep = []
-    for i, argument in enumerate(arguments):
-        if not isinstance(argument, bytes):
-            address = arrays[argument].address if argument is not None else 0
-            argument = address.to_bytes(8, "little")
-        room = ctypes.create_string_buffer(len(argument) + _MOST_ALIGNMENT)
-        start = ctypes.addressof(room)
-        start += -start % _MOST_ALIGNMENT
-        ctypes.memmove(start, argument, len(argument))
-        addresses[i] = start
-        keep.append(room)
-    addresses.keep = keep  # type: ignore[attr-defined]
-    return addresses
+def _word(number: int) -> bytes:
+    return number.to_bytes(8, "little")
+
+
+def _argument(argument: Argument, arrays: Mapping[str, EmulatedArray]) -> bytes:
+    """How many bytes an argument has, and these."""
+    if not isinstance(argument, bytes):
+        argument = _word(arrays[argument].address if argument is not None else 0)
+    return _word(len(argument)) + argument
 
 
 def _equip(
@@ -118,20 +138,19 @@ def _equip(
     arrays: Mapping[str, EmulatedArray],
     instruments: Instruments,
     step: int,
-) -> None:
-    """What is watched runs on one OS thread, so that everything has an order."""
+) -> bytes:
+    """What is watched runs on one OS thread, so that everything has an order. Returns what goes with the request."""
     known = [
-        structs.Array(a.address, a.bytes, name in instruments.inputs) for name, a in arrays.items()
+        structs.Array(a.address, a.bytes, name in instruments.inputs, name in instruments.unwritten)
+        for name, a in arrays.items()
     ]
     known += instruments.globals
-    request.arrays, request.array_count = (structs.Array * len(known))(*known), len(known)
     variables, lines = instruments.variables, instruments.lines
     request.traced, request.workers, request.step = True, 1, step
-    request.variables = (structs.Array * len(variables))(*variables)
-    request.variable_count = len(variables)
+    request.array_count, request.variable_count = len(known), len(variables)
     request.record_limit = instruments.record_limit
-    request.lines = (structs.Line * len(lines))(*lines)
     request.line_count, request.metered = len(lines), bool(lines)
+    return b"".join(bytes(each) for each in (*known, *variables, *lines))
 
 
 def cores() -> int:
@@ -150,50 +169,76 @@ def watchdog_s() -> float:
         raise BadInput(f"{WATCHDOG_VARIABLE} is {given!r}; it takes a number of seconds.") from None
 
 
+def _fault_of(ended: ProcessEnded) -> Fault:
+    """What is to be said of a launch whose process has ended."""
+    left: BlackBox = ended.left
+    what = f"the thread ended the emulator's process ({name_of_signal(ended.status)})"
+    if left.is_guard:
+        what = "the local arrays overflow the stack of 512 KiB"
+    return Fault(
+        kind=FaultKind.OTHER,
+        block=left.block,
+        pc=left.pc,
+        thread=left.thread,
+        pc_is_exact=left.pc_is_exact,
+        text=what.encode(),
+    )
+
+
 class _Running:
     """A launch in progress."""
 
-    def __init__(self, request: structs.Request):
-        self._runtime = native.runtime()
+    def __init__(self, device: Device):
+        self._device = device
         self._limit_s = watchdog_s()
-        self._request = request  # which the launch reads as long as it runs
-        self._launch = self._runtime.emulator_start(ctypes.byref(request))
+
+    def start(self, *parts: bytes) -> None:
+        """Let it begin."""
+        self._device.start(*parts)
 
     def wait(self) -> None:
-        """Until all threads are done, or a watchdog or Ctrl-C has stopped them."""
-        quiet_s, finished = 0.0, -1
+        """Until all threads are done, or a watchdog has stopped them."""
+        quiet_s, before = 0.0, -1
         # Slices are counted, not the clock: a suspended process must not look like a hang.
-        while not self._runtime.emulator_await(self._launch, _SLICE_S):
-            now = self._runtime.emulator_progress(self._launch)
-            quiet_s = quiet_s + _SLICE_S if now == finished else 0.0
-            finished = now
+        while True:
+            is_done, finished = self._await()
+            if is_done:
+                return
+            quiet_s = quiet_s + _SLICE_S if finished == before else 0.0
+            before = finished
             if quiet_s >= self._limit_s:
-                self._stop(StopReason.HANG)
+                self._stop()
                 return
 
-    def _stop(self, reason: StopReason) -> None:
+    def _await(self) -> tuple[int, int]:
+        """Whether all is done, after a slice at most, and how many threads have finished."""
+        said = self._device.ask(Verb.AWAIT, struct.pack("<d", _SLICE_S))
+        return struct.unpack("<QQ", said)
+
+    def _stop(self) -> None:
         # Again and again: a worker may not be where it can be interrupted.
-        self._runtime.emulator_stop(self._launch, reason)
-        while not self._runtime.emulator_await(self._launch, _SLICE_S):
-            self._runtime.emulator_stop(self._launch, reason)
+        for _ in range(int(_PATIENCE_S / _SLICE_S)):
+            self._device.ask(Verb.STOP, int(StopReason.HANG).to_bytes(4, "little"))
+            if self._await()[0]:
+                return
+        raise ProcessEnded(0, BlackBox())
 
     def outcome(self) -> Outcome:
         """How it ended, copied; records only of a launch that came to its end."""
-        fault = self._runtime.emulator_fault(self._launch).contents
-        return Outcome(
-            structs.Fault.from_buffer_copy(fault) if fault.kind else None,
-            b"" if fault.kind else self._copy(self._runtime.emulator_records, RECORD.itemsize),
-            self._copy(self._runtime.emulator_counts, LINE_COUNTS.itemsize),
-            self._copy(self._runtime.emulator_hazards, HAZARD.itemsize),
-        )
+        said = memoryview(self._device.ask(Verb.OUTCOME))
+        at = sizeof(Fault) + _SIZES.size
+        fault = Fault.from_buffer_copy(said)
+        *counts, printed, unprinted = _SIZES.unpack_from(said, sizeof(Fault))
+        parts = []
+        for count, item in zip((*counts, printed), (*_ITEMS, 1), strict=True):
+            parts.append(bytes(said[at : at + count * item]))
+            at += count * item
+        records, line_counts, hazards, text = parts
+        stopped = fault if fault.kind else None
+        printed = text.decode(errors="replace")
+        return Outcome(stopped, records, line_counts, hazards, printed, unprinted)
 
-    def _copy(self, function: Callable[..., int], item_bytes: int) -> bytes:
-        count = ctypes.c_uint64()
-        start = function(self._launch, ctypes.byref(count))
-        return ctypes.string_at(start, count.value * item_bytes) if count.value else b""
 
-    def finish(self) -> None:
-        """Stop what still runs and free everything."""
-        if not self._runtime.emulator_await(self._launch, 0.0):
-            self._stop(StopReason.CANCELLED)
-        self._runtime.emulator_finish(self._launch)
+_ITEMS = (RECORD.itemsize, LINE_COUNTS.itemsize, HAZARD.itemsize)
+_SIZES = struct.Struct("<5Q")
+"""Numbers of records, counts and hazards, bytes printed, and texts that were not."""

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-from softmax_lib.emulator import build, faults, native, structs, symbols, variables
+from softmax_lib.arrays import address, offset
+from softmax_lib.emulator import build, faults, structs, symbols, variables
+from softmax_lib.emulator.device import Device, open_device
 from softmax_lib.emulator.dwarf import Variable
 from softmax_lib.emulator.geometry import Call, Geometry
 from softmax_lib.emulator.launching import Instruments, Outcome, launch, watchdog_s
-from softmax_lib.emulator.memory import EmulatedArray, device_arrays
+from softmax_lib.emulator.memory import ALIGNMENT, EmulatedArray
 from softmax_lib.emulator.symbols import Symbols
 from softmax_lib.errors import BadInput, CompileError, NotAvailable, SoftmaxLibError
 from softmax_lib.kernel import Kernel, Step
@@ -45,20 +45,21 @@ class Library:
             self.program, self.entries, self.warp_size, traced, self.shared_bytes
         )
 
-    def signature(self, path: Path, number: int) -> Signature:
-        """What the entry `number` of the library at `path` takes."""
+    def signature(self, device: Device, path: Path, number: int) -> Signature:
+        """What the entry `number` of the library at `path` takes, as the device has it loaded."""
         name = self.entries[number]
         declared = self.program.source.kernel(name)
         written = (declared.parameters, declared.parameter_names) if declared else ((), ())
-        return read_signature(name, *written, _signature_rows(path, number))
+        return read_signature(name, *written, _signature_rows(device, path, number))
 
 
-@cache
-def _signature_rows(path: Path, number: int) -> np.ndarray:
-    library = native.load(path)
-    count = ctypes.c_int.in_dll(library, f"emulator_parameters_{number}").value
-    rows = (ctypes.c_int * ((count + 1) * ROW)).in_dll(library, f"emulator_signature_{number}")
-    return np.array(rows, int).reshape(count + 1, ROW)
+def _signature_rows(device: Device, path: Path, number: int) -> np.ndarray:
+    def integers(name: str, count: int) -> np.ndarray:
+        start = device.symbol(path, f"emulator_{name}_{number}")
+        return np.frombuffer(device.read(start, 4 * count), np.int32)
+
+    rows = int(integers("parameters", 1)[0]) + 1
+    return integers("signature", rows * ROW).reshape(rows, ROW)
 
 
 def plain_names(variables: Mapping[str, bool]) -> dict[str, bool]:
@@ -68,25 +69,33 @@ def plain_names(variables: Mapping[str, bool]) -> dict[str, bool]:
 
 @dataclass(frozen=True)
 class Session:
-    """Emulated arrays by name, and the calls that work on them, in order."""
+    """Emulated arrays of a device by name, and the calls that work on them, in order.
 
+    `inputs` are only to be read; `unwritten` hold nothing before the first call.
+    """
+
+    device: Device
     library: Library
     path: Path
     arrays: Mapping[str, EmulatedArray]
     calls: Sequence[Call]
     inputs: frozenset[str]
+    unwritten: frozenset[str] = frozenset()
 
     def run(self, instruments: Instruments | None = None) -> Iterator[tuple[Call, Outcome]]:
         """Launch the calls in order, up to the first that does not come to its end."""
         for step, call in enumerate(self.calls):
+            if instruments and step:
+                instruments = replace(instruments, unwritten=())
             outcome = self.launch(call, instruments, step)
+            outcome.show_printed()
             yield call, outcome
             if outcome.fault is not None:
                 return
 
     def launch(self, call: Call, instruments: Instruments | None = None, step: int = 0) -> Outcome:
         """Launch one of them on the arrays as they are now."""
-        return launch(self.path, call, self.arrays, instruments, step)
+        return launch(self.device, self.path, call, self.arrays, instruments, step)
 
     def exception(self, call: Call, fault: structs.Fault) -> SoftmaxLibError:
         """What to raise for a fault of one of these launches."""
@@ -103,7 +112,7 @@ class Session:
         found = traced_symbols(self.path)
         shared = [structs.Array(v.offset, v.bytes) for v in found.shared]
         in_library = [structs.Array(at, v.bytes) for v, at in self.globals()]
-        return Instruments(shared, in_library, record_limit, lines, self.inputs)
+        return Instruments(shared, in_library, record_limit, lines, self.inputs, self.unwritten)
 
     def globals(self) -> list[tuple[Variable, int]]:
         """The `__device__` variables, and where they lie now. Those that are constants are no arrays."""
@@ -111,7 +120,7 @@ class Session:
         if not told:
             return []
         found = traced_symbols(self.path).variables
-        base = variables.base_of(self.path)
+        base = self.device.load(self.path).base
         return [(v, base + v.offset) for v in found if not v.is_shared and not told.get(v.name)]
 
 
@@ -182,20 +191,44 @@ def open_session(
     """
     library = config.library(x.shape[1])
     path = library.path(traced)
-    _check_steps(config.kernel, library, path)
     calls = [
         config.call(step, library.entries.index(step.entry), x.shape)
         for step in config.kernel.steps
     ]
-    variables.restore(path, library.program.source)
-    with device_arrays(config.kernel, x, y) as arrays:
-        yield Session(library, path, arrays, calls, frozenset({"x"}))
+    with open_device(path) as device:
+        _check_steps(device, config.kernel, library, path)
+        variables.restore(device, path, library.program.source)
+        arrays = _lay_out(device, config.kernel, x, y)
+        unwritten = frozenset(arrays) - {name for name in arrays if arrays[name] is arrays["x"]}
+        yield Session(device, library, path, arrays, calls, frozenset({"x"}), unwritten)
 
 
-def _check_steps(kernel: Kernel, library: Library, path: Path) -> None:
+def _lay_out(
+    device: Device, kernel: Kernel, x: np.ndarray, y: np.ndarray
+) -> dict[str, EmulatedArray]:
+    """Arrays x, y and the kernel's scratch, by name, filled as the host's matrices are.
+
+    When y is x, they share one array.
+    """
+
+    def make(name: str, host: np.ndarray) -> EmulatedArray:
+        floats_off = offset(host) * host.itemsize % ALIGNMENT
+        array = device.memory.array(name, host.size, floats_off)
+        array.copy_from(host)
+        return array
+
+    arrays = {"x": make("x", x)}
+    arrays["y"] = arrays["x"] if address(y) == address(x) else make("y", y)
+    for name in kernel.scratch:
+        arrays[name] = device.memory.array(name, x.shape[0])
+        arrays[name].fill_with_nan()
+    return arrays
+
+
+def _check_steps(device: Device, kernel: Kernel, library: Library, path: Path) -> None:
     """Raises `CompileError` where the kernels take something else than arrays of float and int sizes."""
     for step in kernel.steps:
-        taken = library.signature(path, library.entries.index(step.entry)).parameters
+        taken = library.signature(device, path, library.entries.index(step.entry)).parameters
         expected = [
             (0, Kind.SIGNED) if n in ("rows", "cols") else (1, Kind.FLOATING)
             for n in step.arguments

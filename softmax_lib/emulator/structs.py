@@ -1,4 +1,4 @@
-"""What Python and the runtime hand to each other: structs, records and enums of cpp/, held against it by native.py."""
+"""What Python and the runtime hand to each other: structs, records and enums of cpp/, held against it by process.py."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from ctypes import (
     POINTER,
     Structure,
     c_char,
-    c_char_p,
     c_int32,
     c_uint32,
     c_uint64,
@@ -67,13 +66,13 @@ ENUMS = (FaultKind, Access, StopReason, Operation, ValueType, HazardKind)
 
 
 class Array(Structure):
-    """A stretch of emulated memory: address, length in bytes, and whether it is only to be read."""
+    """A stretch of emulated memory: address, length in bytes, whether it is only to be read, or holds nothing yet."""
 
     _fields_ = (
         ("address", c_uint64),
         ("bytes", c_uint64),
         ("is_input", c_int32),
-        ("unused", c_int32),
+        ("is_unwritten", c_int32),
     )
 
 
@@ -130,13 +129,21 @@ class Fault(Structure):
     )
 
 
-class LayoutEntry(Structure):
-    """One fact of the layout as the runtime was compiled: see `layout`."""
+class BlackBox(Structure):
+    """What a process that has ended was at: as in `Fault`; `signal` is 0 where nothing is known."""
 
-    _fields_ = (("name", c_char_p), ("value", c_uint64))
+    _fields_ = (
+        ("block", c_uint64),
+        ("pc", c_uint64),
+        ("address", c_uint64),
+        ("thread", c_int32),
+        ("signal", c_int32),
+        ("is_guard", c_int32),
+        ("pc_is_exact", c_int32),
+    )
 
 
-STRUCTS = (Array, Line, Request, Fault)
+STRUCTS = (Array, Line, Request, Fault, BlackBox)
 
 # ---- what the runtime writes many of: of trace.h and meter.h
 
@@ -210,3 +217,15 @@ def layout() -> Iterator[tuple[str, int]]:
     for enum in ENUMS:
         for member in enum:
             yield f"{enum.__name__}.{member.name.lower()}", member.value
+
+
+def check_layout(compiled: dict[str, int]) -> None:
+    """Raises RuntimeError, naming where Python and C++ differ: then one of them has been changed alone."""
+    ours = dict(layout())
+    differ = [name for name in ours | compiled if ours.get(name) != compiled.get(name)]
+    if differ:
+        name = differ[0]
+        raise RuntimeError(
+            f"structs.py and cpp/layout.cpp disagree about {name}: "
+            f"{ours.get(name, 'not there')} and {compiled.get(name, 'not there')}."
+        )

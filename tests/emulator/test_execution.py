@@ -13,7 +13,7 @@ import pytest
 from emulated import HEAD, execute, kernel_of, noise, ones, softmax, zeros
 
 from softmax_lib import emulator, registry
-from softmax_lib.emulator import launching, memory, session
+from softmax_lib.emulator import device, launching, session
 from softmax_lib.errors import BadInput, IllegalAddress
 
 SHARED_SUM = kernel_of("""\
@@ -165,25 +165,19 @@ def launch_last_blocks(kernel, block_size):
     path = config.library(FAR_COLS).path(traced=False)
     grid = step.blocks(FAR_ROWS, FAR_COLS, block_size)
     rows = FAR_ROWS - (grid - 1) * block_size if step.grid == "thread a row" else 1
-    with (
-        memory.EmulatedArray("x", FAR_ROWS * FAR_COLS) as x,
-        memory.EmulatedArray("y", FAR_ROWS * FAR_COLS) as y,
-    ):
+    with device.open_device(path) as far:
+        x, y = (far.memory.array(name, FAR_ROWS * FAR_COLS) for name in "xy")
         x_rows, y_rows = last_rows(x, rows), last_rows(y, rows)
         x_rows[:] = np.random.default_rng(0).standard_normal(x_rows.shape)
         y_rows[:] = np.nan
         call = config.call(step, 0, (FAR_ROWS, FAR_COLS))
         last = replace(call, geometry=call.geometry.only(grid - 1))
-        outcome = launching.launch(path, last, {"x": x, "y": y})
+        outcome = launching.launch(far, path, last, {"x": x, "y": y})
         return x_rows.copy(), y_rows.copy(), outcome.fault
 
 
 def last_rows(array, rows):
-    import ctypes
-
-    address = array.address + array.bytes - 4 * rows * FAR_COLS
-    content = (ctypes.c_float * (rows * FAR_COLS)).from_address(address)
-    return np.frombuffer(content, np.float32).reshape(rows, FAR_COLS)
+    return array.content[-4 * rows * FAR_COLS :].view(np.float32).reshape(rows, FAR_COLS)
 
 
 @pytest.mark.parametrize(

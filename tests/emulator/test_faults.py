@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import struct
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from emulated import trace as run_traced
 
 from softmax_lib import emulator, registry
 from softmax_lib.emulator import launching
-from softmax_lib.emulator.structs import Request, StopReason
+from softmax_lib.emulator.process import ProcessEnded, Verb
+from softmax_lib.emulator.structs import StopReason
 from softmax_lib.errors import (
     BadInput,
     BarrierFault,
@@ -299,34 +301,32 @@ def test_a_loop_through_a_shuffle():
     assert "mask 0xffffffff broken.cu:4" in message(Hang, body, block_size=32)
 
 
-class RuntimeThatTakes:
-    """Stands in for the runtime: done after some slices of waiting, or when it was stopped."""
+class DeviceThatTakes:
+    """Stands in for a device: done after some slices of waiting, or when it was stopped, if it can be."""
 
-    def __init__(self, slices, threads_a_slice):
-        self.slices, self.threads_a_slice, self.waited, self.stopped = slices, threads_a_slice, 0, 0
+    def __init__(self, slices, threads_a_slice, stops=True):
+        self.slices, self.threads_a_slice, self.stops = slices, threads_a_slice, stops
+        self.waited, self.stopped = 0, None
 
-    def emulator_start(self, _):
-        return 1
-
-    def emulator_await(self, _launch, _seconds):
+    def ask(self, verb, *parts):
+        if verb == Verb.STOP:
+            self.stopped = StopReason(int.from_bytes(parts[0], "little"))
         self.waited += 1
-        return self.waited >= self.slices or self.stopped
-
-    def emulator_progress(self, _):
-        return self.waited * self.threads_a_slice
-
-    def emulator_stop(self, _, reason):
-        self.stopped = reason
+        is_done = self.waited >= self.slices or (self.stops and self.stopped is not None)
+        return struct.pack("<QQ", is_done, self.waited * self.threads_a_slice)
 
 
-@pytest.mark.parametrize(
-    ("threads_a_slice", "stopped"), [(1, StopReason.NONE), (0, StopReason.HANG)]
-)
-def test_a_long_launch_is_a_hang_only_if_no_thread_finishes(monkeypatch, threads_a_slice, stopped):
-    runtime = RuntimeThatTakes(100_000, threads_a_slice)
-    monkeypatch.setattr(launching.native, "runtime", lambda: runtime)
-    launching._Running(Request()).wait()
-    assert runtime.stopped == stopped
+@pytest.mark.parametrize(("threads_a_slice", "stopped"), [(1, None), (0, StopReason.HANG)])
+def test_a_long_launch_is_a_hang_only_if_no_thread_finishes(threads_a_slice, stopped):
+    device = DeviceThatTakes(100_000, threads_a_slice)
+    launching._Running(device).wait()
+    assert device.stopped == stopped
+
+
+def test_a_process_that_cannot_be_stopped_is_ended():
+    device = DeviceThatTakes(100_000, 0, stops=False)
+    with pytest.raises(ProcessEnded):
+        launching._Running(device).wait()
 
 
 def test_the_watchdog_takes_a_number(monkeypatch):
@@ -356,11 +356,11 @@ def test_an_integer_division_by_zero():
 
 def test_local_arrays_that_are_too_large():
     body = """\
-    volatile float large[30000];
-    for (int i = 0; i < 30000; i++) large[i] = i;
+    volatile float large[300000];
+    for (int i = 0; i < 300000; i++) large[i] = i;
     y[0] = large[rows];
 """
-    assert "the local arrays overflow the stack of 64 KiB" in message(KernelFault, body)
+    assert "the local arrays overflow the stack of 512 KiB" in message(KernelFault, body)
 
 
 def test_a_good_kernel_runs_after_every_kind_of_fault():

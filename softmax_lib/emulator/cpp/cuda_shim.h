@@ -86,13 +86,22 @@ static constexpr int warpSize = EMULATOR_WARP;
 #include "host_types.h"
 #include "textures.h"
 
-// ---- 4. stopping, and printing
+// ---- 4. stopping, printing, and the device's heap
 
 #undef assert
 #define assert(condition) \
     ((condition) ? (void)0 : emulator_fail("assertion `" #condition "` failed", {__FILE__, __LINE__}))
 #define __trap() emulator_fail("__trap() was called", {__FILE__, __LINE__})
 #define printf emulator_print
+#define malloc emulator_malloc
+#define free emulator_free
+#define EMULATOR_OWN __attribute__((visibility("hidden")))
+EMULATOR_OWN void* operator new(size_t bytes) { return emulator_malloc(bytes); }
+EMULATOR_OWN void* operator new[](size_t bytes) { return emulator_malloc(bytes); }
+EMULATOR_OWN void operator delete(void* block) noexcept { emulator_free(block); }
+EMULATOR_OWN void operator delete[](void* block) noexcept { emulator_free(block); }
+EMULATOR_OWN void operator delete(void* block, size_t) noexcept { emulator_free(block); }
+EMULATOR_OWN void operator delete[](void* block, size_t) noexcept { emulator_free(block); }
 
 // ---- 5. the generated end of each translation unit
 

@@ -213,6 +213,12 @@ Fault describe_failure(const Worker& worker, const char* what, Place place) {
     return fault;
 }
 
+Fault describe_call(const Worker& worker, const char* what, const void* pc) {
+    Fault fault = fault_of(worker, FaultKind::other, what);
+    fault.pc = offset_of(worker, pc);
+    return fault;
+}
+
 Fault describe_access(const Worker& worker, Access access, int size, uintptr_t address, const void* pc) {
     Fault fault = fault_of(worker, FaultKind::address, "");
     fault.access = access;

@@ -1,6 +1,4 @@
 // What kernels call: who a thread is, barriers, warp calls, atomics, printing.
-#include <cstdarg>
-#include <cstdio>
 
 #include "trace.h"
 #include "worker.h"
@@ -194,18 +192,7 @@ bool emulator_atomic_exchange_if(void* address, int size, uint64_t expected, uin
     return true;
 }
 
-// ---- printf, whose locks a signal must not find taken; and stopping
-
-int emulator_print(const char* format, ...) {
-    Worker& worker = my_worker();
-    worker.enter_runtime(CALLER);
-    va_list arguments;
-    va_start(arguments, format);
-    int printed = vprintf(format, arguments);
-    va_end(arguments);
-    worker.leave_runtime();
-    return printed;
-}
+// ---- stopping
 
 void emulator_fail(const char* what, Place place) {
     Worker& worker = my_worker();

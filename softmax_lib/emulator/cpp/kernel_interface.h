@@ -1,5 +1,6 @@
 // What a compiled kernel and the emulator's runtime know of each other.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 #define EMULATOR_API extern "C" __attribute__((visibility("default")))
@@ -107,5 +108,8 @@ EMULATOR_API uint64_t emulator_atomic_load(const void* address, int size);  // a
 EMULATOR_API uint64_t emulator_atomic_read(const void* address, int size);  // nothing follows
 EMULATOR_API bool emulator_atomic_exchange_if(void* address, int size, uint64_t expected,
                                               uint64_t desired);
+// Of the device's heap: null where there is no room.
+EMULATOR_API void* emulator_malloc(size_t bytes);
+EMULATOR_API void emulator_free(void* block);
 EMULATOR_API int emulator_print(const char* format, ...) __attribute__((format(printf, 1, 2)));
 EMULATOR_API void emulator_fail(const char* what, emulator::Place) __attribute__((noreturn));

@@ -19,8 +19,8 @@ namespace emulator {
 struct Array {
     uint64_t address;
     uint64_t bytes;
-    int32_t is_input;    // only to be read
-    int32_t unused;
+    int32_t is_input;      // only to be read
+    int32_t is_unwritten;  // nobody has written into it when the launch begins
 };
 
 struct Request {
@@ -98,6 +98,9 @@ struct Launch {
     std::vector<Array> arrays, variables;
     Library library;             // the kernel's
     std::vector<Record> records;
+    std::mutex printing;
+    std::string printed;                  // by printf
+    std::atomic<uint64_t> unprinted{0};   // texts that there was no room for
     std::unique_ptr<Meter> meter;
 
     // Workers take groups of blocks in ascending order, so when one faults all lower ones have been
@@ -115,6 +118,7 @@ struct Launch {
     Fault fault{};
 
     void report(const Fault& found);
+    void keep_printed(const std::string& text);
     // Whether a block that only waits can hope for a lower one, which still runs.
     bool may_be_helped(uint64_t block);
 };

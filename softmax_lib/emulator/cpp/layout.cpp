@@ -1,6 +1,7 @@
 // Sizes, offsets and enumerators as they were compiled; structs.py holds its own against them.
 #include <cstddef>
 
+#include "black_box.h"
 #include "launch.h"
 
 namespace emulator {
@@ -15,7 +16,7 @@ struct LayoutEntry {
 #define IS(type, name) {#type "." #name, static_cast<uint64_t>(type::name)}
 
 static const LayoutEntry LAYOUT[] = {
-    SIZE(Array), AT(Array, address), AT(Array, bytes), AT(Array, is_input), AT(Array, unused),
+    SIZE(Array), AT(Array, address), AT(Array, bytes), AT(Array, is_input), AT(Array, is_unwritten),
 
     SIZE(Line), AT(Line, start), AT(Line, place), AT(Line, unused),
 
@@ -30,6 +31,9 @@ static const LayoutEntry LAYOUT[] = {
     AT(Fault, address), AT(Fault, thread), AT(Fault, size), AT(Fault, in_shared),
     AT(Fault, pc_is_exact), AT(Fault, is_misaligned), AT(Fault, line), AT(Fault, file),
     AT(Fault, text),
+
+    SIZE(BlackBox), AT(BlackBox, block), AT(BlackBox, pc), AT(BlackBox, address), AT(BlackBox, thread),
+    AT(BlackBox, signal), AT(BlackBox, is_guard), AT(BlackBox, pc_is_exact),
 
     SIZE(Record), AT(Record, address), AT(Record, value), AT(Record, site), AT(Record, block),
     AT(Record, thread), AT(Record, operation), AT(Record, size), AT(Record, step),

@@ -78,17 +78,28 @@ static void redirect(Worker& worker, ucontext_t* context) {
 
 static struct sigaction previous[NSIG];
 
-// Not a kernel's doing: the handler that was there before gets it.
-static void pass_on(int signal, const siginfo_t* info) {
-    sigaction(signal, &previous[signal], nullptr);
-    if (info->si_code <= 0) raise(signal);  // sent by someone; a fault of the hardware comes again
+// Not where a kernel can be left: this process ends, and leaves behind what it was at.
+[[noreturn]] static void end_process(int signal, const siginfo_t* info, ucontext_t* context) {
+    BlackBox& box = black_box();
+    Worker* worker = current_worker;
+    if (worker && worker->running && worker->launch) {
+        uintptr_t address = reinterpret_cast<uintptr_t>(info->si_addr);
+        find_place(*worker, context);
+        box.block = worker->block->number;
+        box.thread = worker->running->index;
+        box.pc = offset_of(*worker, worker->interruption.pc);
+        box.pc_is_exact = worker->interruption.pc_is_exact;
+        box.address = info->si_code > 0 ? address : 0;
+        box.is_guard = worker->stacks.is_guard(address);
+    }
+    box.signal = signal;
+    _exit(1);
 }
 
 static void on_hardware_fault(int signal, siginfo_t* info, void* context) {
     Worker* worker = current_worker;
-    if (!worker || !worker->running || worker->in_runtime) {
-        pass_on(signal, info);
-        return;
+    if (signal == SIGABRT || !worker || !worker->running || worker->in_runtime) {
+        end_process(signal, info, static_cast<ucontext_t*>(context));
     }
     worker->interruption.signal = signal;
     worker->interruption.address = reinterpret_cast<uintptr_t>(info->si_addr);
@@ -115,7 +126,7 @@ void Worker::leave_after_signal() {
     if (at.signal == SIGFPE) abandon(describe_trap(*this, "integer division by zero"));
     if (at.signal == SIGILL || at.signal == SIGTRAP) abandon(describe_misaligned(*this));
     if (stacks.is_guard(at.address)) {
-        abandon(describe_trap(*this, "the local arrays overflow the stack of 64 KiB"));
+        abandon(describe_trap(*this, "the local arrays overflow the stack of 512 KiB"));
     }
     Fault fault = describe_access(*this, at.access, 0, at.address, at.pc);
     fault.pc_is_exact = at.pc_is_exact;
@@ -124,7 +135,7 @@ void Worker::leave_after_signal() {
 
 // ---- installing them: only while something is launched
 
-static const int handled[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, KNOCK};
+static const int handled[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, KNOCK};
 static std::mutex installing;
 static int users = 0;
 

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "heap.h"
 #include "worker.h"
 
 namespace emulator {
@@ -93,7 +94,7 @@ static bool is_of_library(const Worker& worker, uintptr_t address) {
 static bool is_allowed(const Worker& worker, uintptr_t address, unsigned size) {
     uintptr_t offset;
     if (worker.shared_owner(address, offset)) return lies_in(worker.launch->variables, offset, size);
-    return lies_in(worker.launch->arrays, address, size);
+    return lies_in(worker.launch->arrays, address, size) || heap().contains(address, size);
 }
 
 static void check(Worker& worker, Access access, uintptr_t address, unsigned size, const void* pc) {

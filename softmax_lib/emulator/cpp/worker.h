@@ -127,6 +127,7 @@ inline Worker& my_worker() { return *static_cast<Worker*>(owner_of_my_stack()); 
 Fault describe_stall(Worker& worker);
 Fault describe_hang(const Worker& worker, const void* pc, bool pc_is_exact);
 Fault describe_failure(const Worker& worker, const char* what, Place place);
+Fault describe_call(const Worker& worker, const char* what, const void* pc);  // one that would return to there
 Fault describe_access(const Worker& worker, Access access, int size, uintptr_t address, const void* pc);
 Fault describe_misaligned(const Worker& worker);           // these two: where the worker
 Fault describe_trap(const Worker& worker, const char* what);  // was interrupted

@@ -3,6 +3,8 @@
 // Launches its kernel with one block a row on x[i] = i % 7 and prints the fault, the number of records,
 // and y, one line each.
 #include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -26,18 +28,20 @@ static Function* find(void* library, const std::string& name) {
     return reinterpret_cast<Function*>(symbol);
 }
 
-static Array map(void* runtime, uint64_t elements) {
-    uint64_t page = find<uint64_t()>(runtime, "emulator_page_size")(), guard;
-    uint64_t bytes = (elements * 4 + page - 1) / page * page;
-    uint64_t low = find<uint64_t(uint64_t, uint64_t*)>(runtime, "emulator_map")(bytes, &guard);
-    return {low + bytes - elements * 4, elements * 4, 0, 0};  // the end of the array is the guard's start
+// The end of the array is the start of a page that faults.
+static Array map(uint64_t elements) {
+    uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE)), bytes = (elements * 4 + page - 1) / page * page;
+    void* mapped = mmap(nullptr, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint64_t end = reinterpret_cast<uint64_t>(mapped) + bytes;
+    mprotect(reinterpret_cast<void*>(end), page, PROT_NONE);
+    return {end - elements * 4, elements * 4, 0, 0};
 }
 
 int main(int, char** argument) {
     void* runtime = open_or_exit(argument[1]);
     void* kernel = open_or_exit(argument[2]);
     int rows = atoi(argument[3]), cols = atoi(argument[4]);
-    std::vector<Array> arrays{map(runtime, rows * cols), map(runtime, rows * cols)};
+    std::vector<Array> arrays{map(rows * cols), map(rows * cols)};
     float* x = reinterpret_cast<float*>(arrays[0].address);
     float* y = reinterpret_cast<float*>(arrays[1].address);
     for (int i = 0; i < rows * cols; i++) x[i] = static_cast<float>(i % 7);

@@ -1,0 +1,69 @@
+#include "heap.h"
+
+#include <cstdlib>
+
+#include "kernel_interface.h"
+#include "worker.h"
+
+namespace emulator {
+
+constexpr uint64_t MOST_TAKEN = 8 << 20;  // bytes, as many as a GPU has unless it is told otherwise
+
+void* Heap::take(uint64_t bytes) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (bytes > MOST_TAKEN - taken_) return nullptr;
+    void* block = malloc(bytes ? bytes : 1);
+    if (!block) return nullptr;
+    blocks_[reinterpret_cast<uint64_t>(block)] = bytes;
+    taken_ += bytes;
+    return block;
+}
+
+bool Heap::give_back(void* block) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto at = blocks_.find(reinterpret_cast<uint64_t>(block));
+    if (at == blocks_.end()) return false;
+    taken_ -= at->second;
+    blocks_.erase(at);
+    free(block);
+    return true;
+}
+
+bool Heap::contains(uint64_t address, uint64_t size) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto next = blocks_.upper_bound(address);
+    if (next == blocks_.begin()) return false;
+    const auto& [start, bytes] = *--next;
+    return address - start < bytes && address - start + size <= bytes;
+}
+
+void Heap::clear() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [address, bytes] : blocks_) free(reinterpret_cast<void*>(address));
+    blocks_.clear();
+    taken_ = 0;
+}
+
+Heap& heap() {
+    static Heap only;
+    return only;
+}
+
+}  // namespace emulator
+
+void* emulator_malloc(size_t bytes) {
+    Worker& worker = my_worker();
+    worker.enter_runtime(CALLER);
+    void* block = emulator::heap().take(bytes);
+    worker.leave_runtime();
+    return block;
+}
+
+void emulator_free(void* block) {
+    Worker& worker = my_worker();
+    worker.enter_runtime(CALLER);
+    if (block && !emulator::heap().give_back(block)) {
+        worker.abandon(emulator::describe_call(worker, "free() of what malloc() has not given, or has had back", CALLER));
+    }
+    worker.leave_runtime();
+}

@@ -1,0 +1,287 @@
+"""Whatever a kernel does, Python goes on: it runs in a process of its own, and what it did there is told."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from emulated import execute, kernel_of, ones, trace
+from mutants import mutants
+
+from softmax_lib import emulator, run, xray
+from softmax_lib.emulator import device
+from softmax_lib.errors import CompileError, IllegalAddress, KernelFault, SoftmaxLibError
+
+COPY = "    y[threadIdx.x] = x[threadIdx.x];\n"
+both = pytest.mark.parametrize("launch", [execute, trace])
+
+
+def message(error, body, launch=execute, before=""):
+    with pytest.raises(error) as caught:
+        launch(kernel_of(body, "broken.cu", before), ones(1, 64), 64)
+    return str(caught.value)
+
+
+# ---- what is no kernel's to call
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("    exit(3);\n", "broken.cu:2 calls exit(), a function of the host"),
+        ("    y[0] = 1;\n    abort();\n", "broken.cu:3 calls abort(), a function of the host"),
+        ("    y[0] = atoi(getenv(\"HOME\"));\n", "broken.cu:2 calls "),
+        ("    y[0] = *(float*)realloc(y, 4);\n", "broken.cu:2 calls realloc(), a function of the host"),
+        ("    throw 1;\n", "broken.cu:2:11: error: exception handling disabled"),
+        ("    fork();\n", "'fork' was not declared"),
+    ],
+)  # fmt: skip
+def test_functions_of_the_host_and_exceptions_are_refused(body, words):
+    assert words in message(CompileError, body)
+
+
+def test_one_that_the_source_declares_is_refused_too():
+    said = message(CompileError, "    _exit(x[0]);\n", before='extern "C" void _exit(int);\n')
+    assert said == "broken.cu:3 calls _exit(), a function of the host, which a GPU does not have."
+
+
+def test_the_hosts_cpp_library_is_refused():
+    body = "    std::vector<float> v(cols);\n    y[0] = v[0];\n"
+    said = message(CompileError, body, before="#include <vector>\n")
+    assert re.fullmatch(
+        r"broken.cu:[345] calls the host's C\+\+ library, which a GPU does not have.", said
+    )
+
+
+# ---- the device's heap
+
+
+@both
+def test_a_kernel_has_a_heap(launch):
+    body = """\
+    float* mine = (float*)malloc(2 * sizeof(float));
+    int* more = new int[3];
+    more[2] = 5;
+    mine[1] = x[threadIdx.x] + more[2];
+    y[threadIdx.x] = mine[1];
+    free(mine);
+    delete[] more;
+"""
+    y = launch(kernel_of(body), ones(1, 64), 64)
+    assert ((y if launch is execute else y.y) == 6).all()
+
+
+@both
+@pytest.mark.parametrize("given", ["&own", "y", "twice"])
+def test_free_of_what_is_no_block_is_told(launch, given):
+    body = f"""\
+    float own = 0;
+    void* twice = malloc(8);
+    free(twice);
+    free({given});
+"""
+    said = message(KernelFault, body, launch)
+    assert said == (
+        "thread 0 of block (0,0,0) at broken.cu:5: "
+        "free() of what malloc() has not given, or has had back."
+    )
+
+
+def test_a_heap_that_is_full_gives_null_and_is_empty_for_the_next():
+    body = "    char* block = (char*)malloc(1 << 20);\n    y[threadIdx.x] = block == nullptr;\n"
+    for _ in range(3):
+        assert execute(kernel_of(body), ones(1, 64), 64).sum() == 64 - 8
+
+
+# ---- large frames, wild pointers
+
+
+@both
+def test_half_a_megabyte_of_local_arrays_is_legal(launch):
+    body = """\
+    float large[120000];
+    for (int i = 0; i < cols; i++) large[i * 1000] = x[i] + i;
+    __syncthreads();
+    y[threadIdx.x] = large[threadIdx.x * 1000];
+"""
+    y = launch(kernel_of(body), ones(1, 64), 64)
+    assert ((y if launch is execute else y.y) == 1 + np.arange(64)).all()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    for (long i = 0; i < 1 << 24; i++) ((volatile float*)&rows)[i - (1 << 23)] = 7;\n",
+        "    for (unsigned long at = 1 << 12; at; at <<= 1) *(volatile char*)at = 1;\n",
+        "    ((void (*)())y)();\n",
+        "    ((void (*)())nullptr)();\n",
+    ],
+)
+def test_writes_and_jumps_anywhere_are_faults(body):
+    message(KernelFault, body)
+    assert (execute(kernel_of(COPY), ones(1, 64), 64) == 1).all()
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="its instructions are x86's")
+def test_a_process_that_a_kernel_ends_is_told_with_its_status():
+    said = message(KernelFault, '    asm volatile("syscall" : : "a"(231), "D"(42));\n')
+    assert "the thread ended the emulator's process (status 42)" in said
+
+
+# ---- printf
+
+
+def printed(capfd, body, rows=1):
+    execute(kernel_of(body), ones(rows, 64), 64)
+    out, err = capfd.readouterr()
+    assert err == ""
+    return out
+
+
+def test_printf_prints_where_python_prints(capsys):
+    body = """\
+    if (threadIdx.x) return;
+    printf("%d|%5.2f|%-4s|%c|%%|%lld|%x|%*d|%e\\n", -3, 2.5f, "ab", 'c', 1LL << 40, 255, 4, 7, 1.0);
+    printf("%zu %u %p\\n", sizeof(int), 7u, nullptr);
+"""
+    assert printed(capsys, body) == (
+        "-3| 2.50|ab  |c|%|1099511627776|ff|   7|1.000000e+00\n4 7 (nil)\n"
+    )
+
+
+def test_what_printf_cannot_print_is_a_fault_or_left_out(capsys):
+    said = message(KernelFault, '    printf("%s\\n", cols);\n')
+    assert said.startswith(
+        "illegal address: thread 0 of block (0,0,0) loads at 0x40, far from every"
+    )
+    assert "broken.cu:2" in said
+    assert printed(capsys, '    if (!threadIdx.x) printf("a%nb%y\\n", cols);\n') == "ab%y\n"
+
+
+def test_a_flood_is_cut_after_what_a_gpu_keeps(capsys):
+    body = '    for (int i = 0; i < 2000; i++) printf("%060d\\n", i);\n'
+    out = printed(capsys, body)
+    assert (1 << 20) - 200 < len(out) < (1 << 20) + 200
+    kept = out.count("\n") - 1
+    assert out.endswith(
+        f"... and {64 * 2000 - kept} texts more, for which the buffer of printf has no room.\n"
+    )
+
+
+# ---- the process: kept, replaced, ended
+
+
+def test_a_process_that_was_killed_is_replaced():
+    execute(kernel_of(COPY), ones(1, 64), 64)
+    for idle in device._idle._devices:
+        os.kill(idle._process._process.pid, signal.SIGKILL)
+        idle._process._process.wait()
+    assert (execute(kernel_of(COPY), ones(1, 64), 64) == 1).all()
+
+
+def test_a_copy_of_this_process_has_processes_of_its_own():
+    execute(kernel_of(COPY), ones(1, 64), 64)
+    child = os.fork()
+    if child == 0:
+        try:
+            right = (execute(kernel_of(COPY), ones(1, 64), 64) == 1).all()
+        finally:
+            os._exit(0 if right else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert (execute(kernel_of(COPY), ones(1, 64), 64) == 1).all()
+
+
+def test_a_variable_keeps_its_first_value_in_a_new_process():
+    text = "__device__ int count = 5;\n__global__ void next(int* y) { y[0] = count++; }\n"
+    for _ in range(2):
+        for _ in range(2):
+            y = np.zeros(1, np.int32)
+            emulator.launch(text, 1, 1, [y])
+            assert y[0] == 5
+        message(IllegalAddress, "    y[1 << 28] = 1.0f;\n")
+
+
+STARTS_AND_ENDS = """\
+import sys, numpy as np
+from softmax_lib import run
+from softmax_lib.emulator import device
+run("naive", np.ones((2, 8), np.float32))
+print(*(one._process._process.pid for one in device._idle._devices))
+"""
+
+
+def test_no_process_outlives_python():
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", STARTS_AND_ENDS], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    (pid,) = map(int, done.stdout.split())
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_threads_have_processes_each():
+    wrong = []
+
+    def work(number):
+        x = np.full((3, 64), number, np.float32)
+        for _ in range(10):
+            if not (execute(kernel_of(COPY), x, 64)[0] == number).all():
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert len(device._idle._devices) <= device._MOST_IDLE
+
+
+# ---- mutants of the rungs
+
+
+def resident_bytes():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def left_behind():
+    folder = Path(tempfile.gettempdir())
+    return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+
+
+@pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.full)])
+def test_mutants_of_the_rungs_end_with_a_result_or_a_sentence(
+    count, monkeypatch, pytestconfig, capsys
+):
+    monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", "1")
+    seed = pytestconfig.getoption("hypothesis_seed", None) or 0
+    said, before = [], left_behind()
+    x = np.random.default_rng(0).standard_normal((5, 77)).astype(np.float32)
+    level, unsaid = None, []
+    for number, (name, text) in enumerate(mutants(count, int(seed))):
+        for use in (
+            lambda text: run(text, x, block_size=64),
+            lambda text: xray(text, rows=3, cols=77, block_size=64),
+        ):
+            try:
+                use(text)
+                said.append("a result")
+            except SoftmaxLibError as error:
+                said.append(type(error).__name__)
+                unsaid = unsaid + [name] * (not str(error).strip())
+        if number == count // 2:
+            level = resident_bytes()
+    assert (run("naive", x).sum(1) - 1 < 1e-5).all()
+    assert resident_bytes() < level + (64 << 20)
+    assert not left_behind() - before
+    assert not unsaid
+    outcomes = sorted(set(said))
+    assert len(outcomes) > 2, outcomes
+    print(seed, {outcome: said.count(outcome) for outcome in outcomes})
