@@ -66,7 +66,8 @@ def _race(metered: Metered, row: np.void) -> str:
 
 def _uninitialised(metered: Metered, row: np.void) -> str:
     place = _at(metered, row["place"])
-    return f"{_who(metered, row)} reads {metered.element(row)} at {place}, which no thread of its block wrote"
+    nobody = "no thread of its block wrote" if row["is_shared"] else "nobody has written yet"
+    return f"{_who(metered, row)} reads {metered.element(row)} at {place}, which {nobody}"
 
 
 def _absent_lane(metered: Metered, row: np.void) -> str:

@@ -184,7 +184,13 @@ OWN = {
         "    if (blockIdx.x == 0) y[threadIdx.x] = v.x;\n",
         "misaligned", 2),
     "a neighbour's element that it is writing": (
-        "    if (blockIdx.x == 0) y[threadIdx.x] = y[threadIdx.x ^ 1];\n", "race", 2),
+        "    if (blockIdx.x == 0) { y[threadIdx.x] = 1; __syncthreads(); y[threadIdx.x] = y[threadIdx.x ^ 1]; }\n", "race", 2),
+    "an element of y that nobody has written": (
+        "    if (blockIdx.x == 0) y[threadIdx.x] += 1;\n", "uninitialised", 2),
+    "a barrier dropped before reuse, the last warp writing": (
+        "    __shared__ float s;\n    if (threadIdx.x == 0) s = x[0];\n    __syncthreads();\n"
+        "    float v = s, w = __shfl_xor_sync(0xffffffff, v, 1);\n"
+        "    if (threadIdx.x == blockDim.x - 1) s = w + 1;\n    if (blockIdx.x == 0) y[threadIdx.x] = v;\n", "race", 6),
     "a wait for memory that never changes": ("    while (x[0] == x[0]) { }\n", "hang", 2),
     "a failed assertion": ("    assert(cols < 64);\n", "fault", 2),
 }  # fmt: skip

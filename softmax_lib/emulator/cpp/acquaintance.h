@@ -31,6 +31,7 @@ public:
     bool is_over(int who, int other, uint32_t epoch) const {
         return !known_.empty() && epoch < known_[static_cast<size_t>(who)][static_cast<size_t>(other)];
     }
+    bool is_any() const { return !known_.empty(); }
     Over& of(unsigned who) {
         if (known_.empty()) known_.resize(32);
         return known_[who];

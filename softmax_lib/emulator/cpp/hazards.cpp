@@ -11,16 +11,46 @@ Hazards::Hazards(const std::vector<WatchedBytes>& arrays, size_t shared_bytes, i
     for (const WatchedBytes& array : arrays) {
         arrays_.emplace_back(array.bytes);
         arrays_.back().is_input = array.is_input;
+        arrays_.back().is_unwritten = array.is_unwritten;
     }
 }
 
 void Hazards::Stretch::refine(unsigned bytes) {
-    std::vector<Word> finer;
+    std::vector<Word> coarse;
+    coarse.swap(words);
     unsigned parts = word_bytes / bytes;
-    finer.reserve(words.size() * parts);
-    for (const Word& word : words) finer.insert(finer.end(), parts, word);
-    words.swap(finer);
+    words.reserve(coarse.size() * parts);
+    for (const Word& word : coarse) {
+        std::vector<Reader> readers;
+        for (uint32_t at = word.readers; at; at = pool[at].next) readers.push_back(pool[at]);
+        for (unsigned part = 0; part < parts; part++) {
+            words.push_back({word.write, part ? 0 : word.readers});
+            if (!part) continue;
+            for (auto reader = readers.rbegin(); reader != readers.rend(); ++reader) add(words.back(), *reader);
+        }
+    }
     word_bytes = bytes;
+}
+
+void Hazards::Stretch::add(Word& word, Reader reader) {
+    uint32_t at = unused;
+    if (at) {
+        unused = pool[at].next;
+    } else {
+        at = static_cast<uint32_t>(pool.size());
+        pool.emplace_back();
+    }
+    reader.next = word.readers;
+    pool[at] = reader;
+    word.readers = at;
+}
+
+// The reader that `link` leads to; then it leads to the next one.
+void Hazards::Stretch::remove(uint32_t& link) {
+    uint32_t at = link;
+    link = pool[at].next;
+    pool[at].next = unused;
+    unused = at;
 }
 
 // ---- what puts accesses in order
@@ -112,8 +142,8 @@ void Hazards::exchange_with_blocks(const ThreadAccess& access) {
     learn(handed, block.number, block.fence);
 }
 
-bool Hazards::is_current(const Touch& touch, const ThreadAccess& access) const {
-    return touch.epoch && (!access.is_shared || touch.epoch >= here().start);
+bool Hazards::is_current(uint32_t epoch, const ThreadAccess& access) const {
+    return epoch && (!access.is_shared || epoch >= here().start);
 }
 
 bool Hazards::is_ordered_between_blocks(uint64_t before_block, uint32_t epoch) const {
@@ -142,6 +172,24 @@ bool Hazards::is_ordered(const Touch& before, int now) const {
            block.lanes[warp].is_over(now % warp_size_, thread % warp_size_, before.epoch);
 }
 
+// Which lanes of a reader come before what thread `now` does now.
+uint32_t Hazards::lanes_before(const Reader& reader, int now) const {
+    constexpr uint32_t all = ~0u;
+    const BlockState& block = here();
+    uint64_t before_block = reader.warp / warps_a_block();
+    if (before_block != block.number) return is_ordered_between_blocks(before_block, reader.epoch) ? all : 0;
+    if (reader.epoch < block.barrier) return all;
+    unsigned other = static_cast<unsigned>(reader.warp % warps_a_block()), warp = warp_of(now);
+    if (other != warp) return block.of_warps.is_over(warp, other, reader.epoch) ? all : 0;
+    if (reader.epoch < block.warps[warp]) return all;
+    uint32_t before = 1u << now % warp_size_;
+    const Acquaintance& lanes = block.lanes[warp];
+    for (int lane = 0; lanes.is_any() && lane < warp_size_; lane++) {
+        if (lanes.is_over(now % warp_size_, lane, reader.epoch)) before |= 1u << lane;
+    }
+    return before;
+}
+
 // ---- accesses
 
 void Hazards::access(const ThreadAccess& access, size_t owner) {
@@ -160,32 +208,96 @@ void Hazards::access(const ThreadAccess& access, size_t owner) {
 void Hazards::watch(Stretch& stretch, const ThreadAccess& access, uint64_t offset) {
     if (access.size < stretch.word_bytes) stretch.refine(access.size);
     for (uint64_t at = 0; at < access.size; at += stretch.word_bytes) {
-        watch_word(stretch.words[(offset + at) / stretch.word_bytes], access, access.address + at);
+        watch_word(stretch, stretch.words[(offset + at) / stretch.word_bytes], access, access.address + at);
     }
 }
 
-void Hazards::watch_word(Word& word, const ThreadAccess& access, uint64_t address) {
+void Hazards::watch_word(Stretch& stretch, Word& word, const ThreadAccess& access, uint64_t address) {
     bool is_load = access.operation == Operation::load, is_atomic = access.operation == Operation::atomic;
-    auto is_race = [&](const Touch& touch) {
-        return is_current(touch, access) && !is_ordered(touch, access.thread) &&
-               !(access.is_strong && touch.is_strong);
-    };
-    if (is_race(word.write)) {
+    bool is_written = is_current(word.write.epoch, access);
+    if (is_written && !is_ordered(word.write, access.thread) && !(access.is_strong && word.write.is_strong)) {
         report(HazardKind::race, access, address, word.write, true);
-    } else if (!is_load && is_race(word.read)) {
-        report(HazardKind::race, access, address, word.read, false);
-    } else if (!is_load && is_race(word.other_read)) {
-        report(HazardKind::race, access, address, word.other_read, false);
-    } else if ((is_load || is_atomic) && access.is_shared && !is_current(word.write, access)) {
+    } else if ((is_load || is_atomic) && (access.is_shared || stretch.is_unwritten) && !is_written) {
         report(HazardKind::uninitialised, access, address, Touch(), false);
     }
-    Touch touch(epoch_, access, in_grid(access.thread));
-    if (!is_load) {
-        word.write = touch;
-        return;
+    if (is_load) {
+        remember_read(stretch, word, access);
+    } else {
+        end_reads(stretch, word, access, address);
+        word.write = Touch(epoch_, access, in_grid(access.thread));
     }
-    if (word.read.thread != touch.thread || word.read.epoch < here().start) word.other_read = word.read;
-    word.read = touch;
+}
+
+void Hazards::remember_read(Stretch& stretch, Word& word, const ThreadAccess& access) {
+    Reader mine;
+    mine.epoch = epoch_;
+    mine.place = access.place;
+    mine.is_strong = access.is_strong;
+    mine.warp = static_cast<uint32_t>(here().number * warps_a_block() + warp_of(access.thread));
+    mine.lanes = 1u << access.thread % warp_size_;
+    uint64_t first_warp = here().number * warps_a_block();
+    for (uint32_t* link = &word.readers; *link;) {
+        Reader& reader = stretch.pool[*link];
+        if (reader.is_alike(mine)) {
+            reader.lanes |= mine.lanes;
+            return;
+        }
+        if (!is_current(reader.epoch, access)) {
+            stretch.remove(*link);
+            continue;
+        }
+        if (reader.warp < first_warp || reader.warp >= first_warp + warps_a_block()) {
+            merge_block(stretch, *link);
+            break;
+        }
+        reader.lanes &= ~lanes_before(reader, access.thread);
+        if (reader.lanes) link = &reader.next;
+        else stretch.remove(*link);
+    }
+    stretch.add(word, mine);
+}
+
+// Of the readers of another block, the one that `first` leads to and those behind it, the last of
+// each kind stands for all: between blocks only the epoch counts.
+void Hazards::merge_block(Stretch& stretch, uint32_t& first) const {
+    uint64_t block = stretch.pool[first].warp / warps_a_block();
+    for (uint32_t* link = &first; *link && stretch.pool[*link].warp / warps_a_block() == block;) {
+        uint32_t* next = &stretch.pool[*link].next;
+        while (*next && stretch.pool[*next].warp / warps_a_block() == block &&
+               stretch.pool[*next].is_strong == stretch.pool[*link].is_strong) {
+            stretch.pool[*link].epoch = std::max(stretch.pool[*link].epoch, stretch.pool[*next].epoch);
+            stretch.remove(*next);
+        }
+        link = next;
+    }
+}
+
+Hazards::Touch Hazards::touch_of(const Reader& reader, uint32_t lanes) const {
+    uint64_t block = reader.warp / warps_a_block(), warp = reader.warp % warps_a_block();
+    Touch touch;
+    touch.epoch = reader.epoch;
+    touch.place = reader.place;
+    touch.is_strong = reader.is_strong;
+    touch.thread = static_cast<uint32_t>(block * block_size_ + warp * warp_size_ + __builtin_ctz(lanes));
+    return touch;
+}
+
+// A write: each read of the word comes before it, or races with it. Atomics and volatile accesses do
+// not race with one another; then the reads stay, for a plain write to come.
+void Hazards::end_reads(Stretch& stretch, Word& word, const ThreadAccess& access, uint64_t address) {
+    bool is_reported = false;
+    for (uint32_t* link = &word.readers; *link;) {
+        Reader& reader = stretch.pool[*link];
+        uint32_t lanes = is_current(reader.epoch, access) ? reader.lanes & ~lanes_before(reader, access.thread) : 0;
+        bool may_be_both = access.is_strong && reader.is_strong;
+        if (lanes && may_be_both) {
+            link = &reader.next;
+            continue;
+        }
+        if (lanes && !is_reported) report(HazardKind::race, access, address, touch_of(reader, lanes), false);
+        is_reported |= lanes != 0;
+        stretch.remove(*link);
+    }
 }
 
 void Hazards::absent_lane(uint32_t place, int thread, int lane) {

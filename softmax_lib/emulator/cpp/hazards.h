@@ -1,6 +1,7 @@
 // Races, reads of what nobody wrote, writes into what is only to be read.
 //
-// Each word remembers who touched it last. Two touches are in order when a barrier or a warp call
+// Each word remembers its last write and every read since then that a later write may race with: what
+// FastTrack keeps of a variable (Flanagan and Freund 2009). Two touches are in order when a barrier or a warp call
 // lies between them, or a word in shared memory at which one warp has arrived and the other waited;
 // between blocks, a barrier of the cluster or the grid, such a word, or a fence and then an atomic or
 // volatile access that the other block has seen.
@@ -37,7 +38,7 @@ static_assert(sizeof(Hazard) == 64);
 // Bytes whose touches are remembered.
 struct WatchedBytes {
     uint64_t bytes;
-    bool is_input;
+    bool is_input, is_unwritten;
 };
 
 class Hazards {
@@ -73,19 +74,36 @@ private:
         Touch(uint32_t epoch, const ThreadAccess& access, uint32_t thread)
             : epoch(epoch), place(access.place), is_strong(access.is_strong), thread(thread) {}
     };
-    // The last write, the last read, and the last read by somebody else than that reader: whoever
-    // writes next differs from one of the two.
+    // Lanes of a warp that read a word at one line and in one epoch. One that comes before a later
+    // reader is forgotten: whoever comes after that reader comes after it too.
+    struct Reader {
+        uint32_t epoch = 0;
+        uint32_t place : 31, is_strong : 1;
+        uint32_t warp = 0;     // in the grid
+        uint32_t lanes = 0;
+        uint32_t next = 0;     // in the pool; 0: no more
+
+        Reader() : place(0), is_strong(0) {}
+        bool is_alike(const Reader& other) const {
+            return epoch == other.epoch && place == other.place && is_strong == other.is_strong && warp == other.warp;
+        }
+    };
     struct Word {
-        Touch write, read, other_read;
+        Touch write;
+        uint32_t readers = 0;  // the latest first; those of one block follow one another
     };
     // Words are 4 bytes until a thread touches fewer.
     struct Stretch {
         unsigned word_bytes = 4;
-        bool is_input = false;
+        bool is_input = false, is_unwritten = false;
         std::vector<Word> words;
+        std::vector<Reader> pool{1};
+        uint32_t unused = 0;   // of the pool, the first
 
         explicit Stretch(uint64_t bytes) : words(bytes / word_bytes + 1) {}
         void refine(unsigned bytes);
+        void add(Word& word, Reader reader);
+        void remove(uint32_t& link);
     };
     // By number of block: what that block did before this epoch is over.
     typedef std::unordered_map<uint64_t, uint32_t> Knowledge;
@@ -107,9 +125,14 @@ private:
     };
 
     void watch(Stretch& stretch, const ThreadAccess& access, uint64_t offset);
-    void watch_word(Word& word, const ThreadAccess& access, uint64_t address);
+    void watch_word(Stretch& stretch, Word& word, const ThreadAccess& access, uint64_t address);
+    void remember_read(Stretch& stretch, Word& word, const ThreadAccess& access);
+    void end_reads(Stretch& stretch, Word& word, const ThreadAccess& access, uint64_t address);
+    void merge_block(Stretch& stretch, uint32_t& first) const;
+    uint32_t lanes_before(const Reader& reader, int now) const;
+    Touch touch_of(const Reader& reader, uint32_t lanes) const;
     void exchange_with_blocks(const ThreadAccess& access);
-    bool is_current(const Touch& touch, const ThreadAccess& access) const;
+    bool is_current(uint32_t epoch, const ThreadAccess& access) const;
     bool is_ordered(const Touch& before, int now) const;
     bool is_ordered_between_blocks(uint64_t before_block, uint32_t epoch) const;
     Hazard describe(HazardKind kind, const ThreadAccess& access, uint64_t address, const Touch& other,
@@ -121,6 +144,7 @@ private:
     }
     unsigned warp_of(int thread) const { return static_cast<unsigned>(thread / warp_size_); }
     uint32_t in_grid(int thread) const { return static_cast<uint32_t>(here().number * block_size_ + thread); }
+    uint64_t warps_a_block() const { return (block_size_ + warp_size_ - 1) / warp_size_; }
     BlockState& here() { return blocks_[here_]; }
     const BlockState& here() const { return blocks_[here_]; }
 

@@ -8,7 +8,7 @@ namespace emulator {
 
 static std::vector<WatchedBytes> watched(const std::vector<Array>& arrays) {
     std::vector<WatchedBytes> stretches;
-    for (const Array& array : arrays) stretches.push_back({array.bytes, array.is_input != 0});
+    for (const Array& array : arrays) stretches.push_back({array.bytes, array.is_input != 0, array.is_unwritten != 0});
     return stretches;
 }
 
