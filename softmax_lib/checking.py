@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from softmax_lib.arrays import Matrix, check_x
-from softmax_lib.errors import BadInput, NotAvailable
+from softmax_lib.errors import BadInput, KernelFault, NotAvailable
 from softmax_lib.gpu.presence import why_no_gpu
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch import run
@@ -45,8 +45,11 @@ class Attempt(Judgement):
         mistake = self.mistake or ("it wrote behind the end of y" if self.stray else None)
         if mistake is None:
             return None
-        asked = f"({self.rows}, {self.cols}) at {self.block_size} threads per block"
-        return f"{asked}, x {self.offset} floats off: {mistake}"
+        return f"{_asked(self.rows, self.cols, self.block_size)}, x {self.offset} floats off: {mistake}"
+
+
+def _asked(rows: int, cols: int, block_size: int) -> str:
+    return f"({rows}, {cols}) at {block_size} threads per block"
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ class CheckResult:
         if self.ok:
             return f"{tried}, all within the bound of float32"
         first = self.wrong[0]
-        where = f"({first.rows}, {first.cols}) at {first.block_size} threads per block"
+        where = _asked(first.rows, first.cols, first.block_size)
         return f"{tried}, {len(self.wrong)} wrong, first {where}"
 
     def __str__(self) -> str:
@@ -129,8 +132,8 @@ def check(
     `x` meets the kernel's own choice, and adversarial rows its smallest, default and largest. Every
     launch writes into a NaN-filled view with guard elements behind it; some read a view at an odd
     offset. Lengths that a block size does not take are left out. Raises what `run` raises, `BadInput`
-    for a device that is none of these or where nothing would be launched, but a wrong result is no
-    error: it is in the `CheckResult`.
+    for a device that is none of these or where nothing would be launched, and `KernelFault` with a note
+    of the launch, but a wrong result is no error: it is in the `CheckResult`.
     """
     kernel = resolve(kernel_or_source)
     device = choose_device(device)
@@ -202,7 +205,11 @@ def _attempt(
     padded = np.full(matrix.size + GUARD, np.nan, np.float32)
     x_array, y_array = (place(array, device) for array in (whole, padded))
     x, y = x_array[offset:].reshape(rows, cols), y_array[: matrix.size].reshape(rows, cols)
-    run(kernel, x, block_size=block_size, out=y)
+    try:
+        run(kernel, x, block_size=block_size, out=y)
+    except KernelFault as fault:
+        fault.add_note(f"on {_asked(rows, cols, block_size)}, x {offset} floats off:")
+        raise
     stray = not np.isnan(as_numpy(y_array[matrix.size :])).all()
     asked = {"rows": rows, "cols": cols, "block_size": block_size, "offset": offset}
     return Attempt(**asdict(judge(y, matrix, kinds=kinds)), **asked, stray=stray)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from softmax_lib.errors import BlockSizeNotAllowed
+
 _OPAQUE = re.compile(
     r'R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*.*?\*/',
     re.DOTALL,
@@ -45,6 +47,13 @@ class Declaration:
         """What each parameter is called; its number where it has no name."""
         found = (_NAME_AT_END.search(text) for text in self.parameters)
         return tuple(match[1] if match else str(i) for i, match in enumerate(found))
+
+    def check_threads(self, threads: int) -> None:
+        """Raises `BlockSizeNotAllowed` for a block that is larger than its `__launch_bounds__`."""
+        if self.most_threads is not None and threads > self.most_threads:
+            raise BlockSizeNotAllowed(
+                f"The block has {threads} threads; {self.name} says __launch_bounds__({self.most_threads})."
+            )
 
 
 def find_kernels(text: str) -> tuple[Declaration, ...]:

@@ -249,6 +249,9 @@ class Kernel:
         """
         if block_size is None:
             return self.choose_block_size(cols)
+        for entry in self.entries:
+            if declared := self.source.kernel(entry):
+                declared.check_threads(block_size)
         if block_size not in self.block_sizes:
             allowed = ", ".join(map(str, self.block_sizes))
             raise BlockSizeNotAllowed(

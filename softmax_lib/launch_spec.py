@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from softmax_lib.arrays import check_array, is_array
-from softmax_lib.errors import BadInput, BlockSizeNotAllowed, UnknownKernel, WrongType
+from softmax_lib.errors import BadInput, UnknownKernel, WrongType
 from softmax_lib.grids import (
     Axes,
     axes_of,
@@ -70,11 +70,8 @@ def specify(
     on_grid, on_block = axes_of(grid, "grid"), axes_of(block, "block")
     check_grid(on_grid)
     check_block(on_block)
-    most = declared.most_threads if declared else None
-    if most is not None and prod(on_block) > most:
-        raise BlockSizeNotAllowed(
-            f"The block has {prod(on_block)} threads; {name} says __launch_bounds__({most})."
-        )
+    if declared:
+        declared.check_threads(prod(on_block))
     clusters = cluster if cluster is not None else (declared and declared.cluster) or 1
     of_blocks = axes_of(clusters, "cluster")
     check_cluster(of_blocks, on_grid)

@@ -174,10 +174,22 @@ def _readers_kernel(given: Source) -> Kernel:
         )
     for kernel in _ALL:
         if kernel.steps[0].entry == given.entries[0]:
-            return replace(kernel, given_source=given, flaw=None)
+            return _within_bounds(replace(kernel, given_source=given, flaw=None))
     per_thread = FLOATS_A_THREAD if given.mentions("PER_THREAD") else ()
     name = given.file_name.removesuffix(".cu")
     steps = (Step(given.entries[0], "block a row"),)
-    return Kernel(
+    kernel = Kernel(
         name, name, steps, ("strided",), ("strided",), per_thread=per_thread, given_source=given
     )
+    return _within_bounds(kernel)
+
+
+def _within_bounds(kernel: Kernel) -> Kernel:
+    """The same with no block size that its `__launch_bounds__` forbids."""
+    declared = kernel.source.kernel(kernel.entries[0])
+    most = declared.most_threads if declared else None
+    if most is None:
+        return kernel
+    sizes = tuple(size for size in kernel.block_sizes if size <= most) or (most,)
+    default = min(kernel.default_block_size, sizes[-1])
+    return replace(kernel, block_sizes=sizes, default_block_size=default)

@@ -8,15 +8,17 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 from softmax_lib.emulator import assembly, flags, host_functions, messages
 from softmax_lib.emulator.assembly import settle_assembly
 from softmax_lib.emulator.dialect import translate
 from softmax_lib.emulator.flags import CPP_FOLDER
 from softmax_lib.emulator.toolchain import Toolchain, toolchain
+from softmax_lib.emulator.unwritten import Declared, mark_unwritten, read_warnings
 from softmax_lib.errors import CompileError, NotAvailable, UnknownKernel
 from softmax_lib.files import cache_folder
 from softmax_lib.host_code import HOST_HEADERS
@@ -69,41 +71,48 @@ def kernel_library(
     path = _place(Path(source.file_name).stem, (key, _cpp_digest()))
 
     def build(folder: Path, out: Path) -> None:
-        folder = _lay_out_files(source, text, folder)
-        own = (f"-iquote{folder}", f"-ffile-prefix-map={folder}/=")
+        here = _lay_out_files(source, text, folder, traced)
+        own = (f"-iquote{here}", f"-ffile-prefix-map={here}/=")
         command = [*tools.command, *own, *compiling, "-x", "c++", source.file_name]
         compiled = "kernel.s"
-        _check(
-            command,
-            compiled,
-            folder,
-            lambda said: _why_not(command, program, entries, folder, said),
+        said = _check(
+            command, compiled, here, lambda said: _why_not(command, program, entries, here, said)
         )
-        settle_assembly(folder / compiled, shared_bytes)
-        _check(
-            [*tools.command, compiled, *linking],
-            str(out),
-            folder,
-            lambda said: _refuse(source, said),
-        )
+        warned = read_warnings(said) if traced else {}
+        if warned:  # compiled once more, so that the launch shows whether it happens
+            _lay_out_files(source, text, folder, traced, warned)
+            if _compile([*command, "-S", "-o", "marked.s"], here).returncode == 0:
+                compiled = "marked.s"
+        settle_assembly(here / compiled, shared_bytes)
+        linked = [*tools.command, compiled, *linking]
+        _check(linked, str(out), here, lambda said: _refuse(source, said))
         hosts = host_functions.find_host_function(out)
         if hosts:
-            raise CompileError(host_functions.sentence(hosts, folder / compiled, source.file_name))
+            raise CompileError(host_functions.sentence(hosts, here / compiled, source.file_name))
 
     return _build_once(path, build)
 
 
-def _lay_out_files(source: Source, text: str, folder: Path) -> Path:
+def _lay_out_files(
+    source: Source,
+    text: str,
+    folder: Path,
+    traced: bool,
+    warned: Mapping[str, Collection[Declared]] = MappingProxyType({}),
+) -> Path:
     """Write the source and its headers as they are compiled; the folder of the source, below `folder`.
 
-    Each header lies where its name leads from there: "../common.h" is above, and still within.
+    Each header lies where its name leads from there: "../common.h" is above, and still within. Traced,
+    variables without a value are marked, by file also those that the compiler has `warned` of.
     """
     here = folder.joinpath(*_DEPTH * ["in"])
-    here.mkdir(parents=True)
+    here.mkdir(parents=True, exist_ok=True)
     for name, content in {**source.device_headers, source.file_name: text}.items():
         path = Path(os.path.normpath(here / name))
         if path.is_relative_to(folder):
             path.parent.mkdir(parents=True, exist_ok=True)
+            if traced:
+                content = mark_unwritten(content, warned.get(name, ()))
             path.write_text(translate(content), encoding="utf-8")
     return here
 
@@ -115,14 +124,14 @@ def _build_own(tools: Toolchain, command: list[str], out: Path) -> None:
         raise NotAvailable(f"{tools.description} cannot build the emulator's runtime: {reason}")
 
 
-def _check(
-    command: list[str], out: str, folder: Path, explain: Callable[[str], str | None]
-) -> None:
+def _check(command: list[str], out: str, folder: Path, explain: Callable[[str], str | None]) -> str:
+    """Compile or link: what was said of it. Raises `CompileError`, which `explain` may say more of."""
     compile_only = {".o": ["-c"], ".s": ["-S"]}.get(Path(out).suffix, [])
     done = _compile([*command, *compile_only, "-o", out], folder)
     if done.returncode:
         message = messages.readable(done.stderr, folder, CPP_FOLDER)
         raise CompileError(explain(message) or message)
+    return done.stderr
 
 
 def _why_not(

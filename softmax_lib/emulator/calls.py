@@ -6,19 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from softmax_lib.arrays import address, element_code, host_bytes, is_on_gpu, offset
-from softmax_lib.emulator import symbols, variables
+from softmax_lib.emulator import variables
 from softmax_lib.emulator.device import Device, open_device
 from softmax_lib.emulator.geometry import Argument, Call, Geometry
 from softmax_lib.emulator.memory import ALIGNMENT, EmulatedArray
 from softmax_lib.emulator.session import Library, Session
 from softmax_lib.errors import BadInput
-from softmax_lib.grids import MOST_SHARED_BYTES, MOST_STATIC_SHARED_BYTES
 from softmax_lib.launch_spec import LaunchSpec
 from softmax_lib.parameters import Parameter
 
@@ -39,8 +37,7 @@ def open_call(spec: LaunchSpec, *, traced: bool = False) -> Iterator[CalledSessi
     with open_device(path) as device:
         signature = library.signature(device, path, 0)
         bound = signature.bind(spec.arguments)
-        if "__shared__" in spec.source.code:
-            _check_shared(spec, path)
+        library.check_shared(path, spec.kernel)
         variables.restore(device, path, spec.source)
         for name, array in spec.symbols.items():
             variables.fill(device, path, name, array)
@@ -79,22 +76,6 @@ def _check_turns(spec: LaunchSpec) -> None:
         raise BadInput(
             f"{blocks} blocks of {prod(spec.block)} threads cannot take turns here: the emulator has "
             f"room for {MOST_THREADS_AT_ONCE} threads at once."
-        )
-
-
-def _check_shared(spec: LaunchSpec, path: Path) -> None:
-    """Raises `BadInput` where a block's shared memory is more than a GPU has. Some is in the library's tables."""
-    found = symbols.read(path)
-    static = sum(v.bytes for v in found.shared if v.bytes != spec.shared_bytes) if found else 0
-    if static > MOST_STATIC_SHARED_BYTES:
-        raise BadInput(
-            f"{spec.kernel} declares {static} bytes of shared memory; a kernel can declare "
-            f"{MOST_STATIC_SHARED_BYTES}, and have more as dynamic shared memory."
-        )
-    if static + spec.shared_bytes > MOST_SHARED_BYTES:
-        raise BadInput(
-            f"{spec.kernel} has {static} + {spec.shared_bytes} bytes of shared memory; a block has at "
-            f"most {MOST_SHARED_BYTES} (sm_90)."
         )
 
 

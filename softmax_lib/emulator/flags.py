@@ -21,8 +21,8 @@ COMMON_FLAGS = (
     "-fvisibility=hidden",
     "-fno-strict-aliasing",
     "-ffp-contract=off",  # the same bits on every machine
-    "-w",
 )
+NO_WARNINGS = ("-w",)
 KERNEL_FLAGS = (
     "-fno-finite-loops",  # an endless loop is a hang to report, not something to remove
     "-fwrapv",  # as on a GPU: an int that is too small ends at a wrong address, not anywhere
@@ -39,14 +39,16 @@ KERNEL_FLAGS = (
 # Untraced kernels trap at a misaligned access; traced ones check it in the runtime.
 GCC_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-undefined-trap-on-error")
 CLANG_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-trap=alignment")
-TRACE_FLAGS = ("-fsanitize=thread", "-fno-tree-vectorize")
+TRACE_FLAGS = ("-fsanitize=thread", "-fno-tree-vectorize", "-Wuninitialized")
 GCC_TRACE_FLAGS = (
     "-fno-tree-loop-distribute-patterns",
     "-fno-tree-sra",  # a struct is copied by one access, as on a GPU
     "-fno-ipa-sra",
+    "-Wmaybe-uninitialized",
     "--param=tsan-distinguish-volatile=1",  # who waits reads a volatile word again and again
 )
 CLANG_TRACE_FLAGS = (
+    "-Wconditional-uninitialized",
     "-fno-slp-vectorize",
     "-fno-builtin-memcpy",
     "-fno-builtin-memset",
@@ -69,7 +71,7 @@ def kernel_flags(
     if traced:
         checks = (*TRACE_FLAGS, *(CLANG_TRACE_FLAGS if tools.is_clang else GCC_TRACE_FLAGS))
     else:
-        checks = CLANG_CHECK_FLAGS if tools.is_clang else GCC_CHECK_FLAGS
+        checks = (*NO_WARNINGS, *(CLANG_CHECK_FLAGS if tools.is_clang else GCC_CHECK_FLAGS))
     # Lines are enough, but for tracing, which needs the types of shared variables.
     debug = ["-g" if traced else "-g1"]
     if not tools.is_clang:
@@ -99,4 +101,4 @@ def link_flags(runtime: Path) -> tuple[str, ...]:
 def runtime_flags(name: str) -> tuple[str, ...]:
     """How the runtime is compiled and linked into a library that is called `name`."""
     soname = () if sys.platform == "darwin" else (f"-Wl,-soname,{name}",)
-    return (*COMMON_FLAGS, "-shared", "-pthread", *soname)
+    return (*COMMON_FLAGS, *NO_WARNINGS, "-shared", "-pthread", *soname)

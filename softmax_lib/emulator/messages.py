@@ -37,6 +37,7 @@ _NOISE = re.compile(r"(In file included from|\s+from) (<command-line>|<built-in>
 _STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 _INCLUDE = re.compile(r"\s*#\s*include\b")
 _ERROR = re.compile(r"([^\s:][^:]*):(\d+):(\d+): (?:fatal )?error: (.*)")
+_BEGINS = re.compile(r"\S[^:]*:(?:\d+:\d+:)? (?:fatal )?(error|warning|In|At)\b")
 _UNDEFINED = re.compile(r"(?:.*[:/])?([^\s:/][^:/]*):(\d+): undefined reference to [`'](.*)'")
 _MISSING = re.compile(
     r"'(~?\w+)' was not declared|undeclared identifier '(\w+)'|no arguments to '(\w+)'|\b(~?\w+)\("
@@ -59,11 +60,22 @@ def readable(message: str, folder: Path, shim_folder: Path) -> str:
     for path in (folder, shim_folder):
         message = message.replace(f"{path}/", "")
     message = _UP_AGAIN.sub("", message)
-    lines = [line for line in message.splitlines() if not _NOISE.match(line)]
+    lines = [line for line in _without_warnings(message) if not _NOISE.match(line)]
     lines = _refusals(lines, shim_folder) or lines
     if len(lines) > _MOST_LINES:
         lines = [*lines[:_MOST_LINES], "..."]
     return "\n".join(lines) or "The compiler failed without a message."
+
+
+def _without_warnings(message: str) -> Iterator[str]:
+    """The lines that are about errors: a warning goes on until the next message begins."""
+    is_kept = True
+    for line in message.splitlines():
+        begins = _BEGINS.match(line)
+        if begins:
+            is_kept = begins[1] != "warning"
+        if is_kept:
+            yield line
 
 
 def _refusals(lines: list[str], shim_folder: Path) -> list[str]:

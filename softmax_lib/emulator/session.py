@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,10 +20,14 @@ from softmax_lib.emulator.launching import Instruments, Outcome, launch, watchdo
 from softmax_lib.emulator.memory import ALIGNMENT, EmulatedArray
 from softmax_lib.emulator.symbols import Symbols
 from softmax_lib.errors import BadInput, CompileError, NotAvailable, SoftmaxLibError
+from softmax_lib.grids import MOST_SHARED_BYTES, MOST_STATIC_SHARED_BYTES
 from softmax_lib.kernel import Kernel, Step
 from softmax_lib.parameters import Kind
 from softmax_lib.signature import ROW, Signature, read_signature
 from softmax_lib.source import WARP, Program
+
+_UNSIZED = re.compile(r"\b(\w+)\s*\[\s*\]\s*;")
+"""An `extern __shared__` array, which has no length."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,32 @@ class Library:
         return build.kernel_library(
             self.program, self.entries, self.warp_size, traced, self.shared_bytes
         )
+
+    def check_shared(self, path: Path, name: str) -> None:
+        """Raises `BadInput` where a block of the kernel `name`, in the library at `path`, has more shared memory than a GPU."""
+        code = self.program.source.code
+        if "__shared__" not in code:
+            return
+        unsized = _UNSIZED.findall(code)
+        found = symbols.read(path)
+        shared = found.shared if found else ()
+        dynamic = [v.name for v in shared if v.bytes == self.shared_bytes and v.name in unsized]
+        static = sum(v.bytes for v in shared if v.name not in dynamic)
+        if dynamic and not self.shared_bytes:
+            raise BadInput(
+                f"{dynamic[0]} in {name} is `extern __shared__`, which is as large as the launch says, and "
+                "this one has 0 bytes of dynamic shared memory (shared_bytes)."
+            )
+        if static > MOST_STATIC_SHARED_BYTES:
+            raise BadInput(
+                f"{name} declares {static} bytes of shared memory; a kernel can declare "
+                f"{MOST_STATIC_SHARED_BYTES}, and have more as dynamic shared memory."
+            )
+        if static + self.shared_bytes > MOST_SHARED_BYTES:
+            raise BadInput(
+                f"{name} has {static} + {self.shared_bytes} bytes of shared memory; a block has at "
+                f"most {MOST_SHARED_BYTES} (sm_90)."
+            )
 
     def signature(self, device: Device, path: Path, number: int) -> Signature:
         """What the entry `number` of the library at `path` takes, as the device has it loaded."""
@@ -196,6 +227,7 @@ def open_session(
         for step in config.kernel.steps
     ]
     with open_device(path) as device:
+        library.check_shared(path, config.kernel.name)
         _check_steps(device, config.kernel, library, path)
         variables.restore(device, path, library.program.source)
         arrays = _lay_out(device, config.kernel, x, y)

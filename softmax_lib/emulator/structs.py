@@ -57,7 +57,7 @@ class ValueType(IntEnum):
 class HazardKind(IntEnum):
     """What a metered launch can find wrong."""
 
-    RACE, UNINITIALISED, ABSENT_LANE, INPUT_WRITTEN = range(4)
+    RACE, UNINITIALISED, ABSENT_LANE, INPUT_WRITTEN, UNWRITTEN_LOCAL = range(5)
 
 
 ENUMS = (FaultKind, Access, StopReason, Operation, ValueType, HazardKind)

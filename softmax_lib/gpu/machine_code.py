@@ -12,7 +12,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from softmax_lib.errors import NotAvailable
+from softmax_lib.errors import BlockSizeNotAllowed, NotAvailable
 from softmax_lib.gpu.compile import compile_cubin, resources, supported_archs
 from softmax_lib.kernel import REGISTERS_A_BLOCK
 from softmax_lib.source import WARP, Program
@@ -72,16 +72,36 @@ def occupancy(arch: int, block_size: int, registers: int, shared_bytes: int) -> 
     sm_80 on (CUDA C++ Programming Guide).
     """
     warps = -(-block_size // WARP)
-    registers_a_warp = -(-registers * WARP // 256) * 256
     system_bytes = 1024 if arch >= 80 else 0
     limits = {
         "threads": _THREADS.get(arch, 2048) // (warps * WARP),
         "blocks": _BLOCKS.get(arch, 32),
-        "registers": REGISTERS_A_BLOCK // (registers_a_warp * warps),
+        "registers": warps_of_registers(registers) // warps,
         "shared memory": _SHARED_KIB.get(arch, 228) * 1024 // max(1, shared_bytes + system_bytes),
     }
     limit = min(limits, key=lambda name: limits[name])
     return limits[limit], limit
+
+
+def warps_of_registers(registers: int) -> int:
+    """Warps that the registers of a multiprocessor, or of one block, are enough for."""
+    return REGISTERS_A_BLOCK // (-(-registers * WARP // 256) * 256)
+
+
+def check_registers(program: Program, block_size: int) -> None:
+    """Raises `BlockSizeNotAllowed` where an H100 or H200 has not the registers for a block of `program`, as NVRTC compiles it.
+
+    Blocks of up to 256 threads always fit. Raises `NotAvailable` without NVRTC and `CompileError`.
+    """
+    if block_size <= REGISTERS_A_BLOCK // 256:
+        return
+    for entry in resources(program, SHOWN_ARCHS[-1]):
+        most = warps_of_registers(entry.registers) * WARP
+        if block_size > most:
+            raise BlockSizeNotAllowed(
+                f"{program.entry or entry.entry} has {entry.registers} registers per thread, so that a block takes at "
+                f"most {most} threads (sm_{SHOWN_ARCHS[-1]}); this one has {block_size}."
+            )
 
 
 @cache

@@ -7,8 +7,12 @@ counts, no times and no error digits.
 from __future__ import annotations
 
 import argparse
+import io
+import re
 import shlex
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 from softmax_lib.checking import check
@@ -27,6 +31,9 @@ CHECKED_LENGTHS = (1, 31, 127, 1000, 4096)
 WIDTH = 72
 """Characters of a line that a page shows whole."""
 
+MOST_LINES, MOST_CHARACTERS = 100, 1000
+"""Of what a kernel prints: lines, and characters of each, that a cell shows."""
+
 
 class _Options(argparse.ArgumentParser):
     def error(self, message: str) -> Any:
@@ -38,9 +45,17 @@ def _parser() -> _Options:
     options.add_argument("--rows", type=int, default=64)
     options.add_argument("--cols", type=int, default=4096)
     options.add_argument("--block-size", type=int)
-    options.add_argument("--name", default="kernel")
+    options.add_argument("--name", type=_name, default="kernel")
     add_launch_words(options)
     return options
+
+
+def _name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_]{1,100}", text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no name; it takes up to 100 letters, digits and underscores"
+        )
+    return text
 
 
 def cuda(line: str, cell: str) -> None:
@@ -65,14 +80,27 @@ def _report(source: Source, given: argparse.Namespace) -> None:
     resolve(source)
     found: XRay | None = None
     try:
-        found = xray(source, given.rows, given.cols, given.block_size)
+        with _short_output():
+            found = xray(source, given.rows, given.cols, given.block_size)
     except NotAvailable as error:  # a GPU may run what the emulator cannot
         print(error)
     for verdict in _verdicts(source, given.block_size, found):
-        print(verdict)
+        print(textwrap.fill(verdict, WIDTH))
     if found is not None:
         print("\n".join(_hazards(found)))
         display(margin_of(found, source))
+
+
+@contextmanager
+def _short_output(lines: int = MOST_LINES) -> Iterator[None]:
+    """Of what kernels print meanwhile, the first `lines` lines, and how many are left out."""
+    with redirect_stdout(io.StringIO()) as printed:
+        yield
+    text = printed.getvalue().splitlines()
+    if lines and text:
+        print("\n".join(line[:MOST_CHARACTERS] for line in text[:lines]))
+    if lines and len(text) > lines:
+        print(f"... and {len(text) - lines} lines more, which this page does not show.")
 
 
 def _report_launch(source: Source, given: argparse.Namespace) -> None:
@@ -81,7 +109,8 @@ def _report_launch(source: Source, given: argparse.Namespace) -> None:
 
     words, arrays = read_launch(given, source)
     before = {name: array.copy() for name, array in arrays.items()}
-    found = xray_launch(**words)
+    with _short_output():
+        found = xray_launch(**words)
     print("\n".join(_hazards(found)))
     if has_gpu() and not found.hazards:
         print("\n".join(_differences(words, before, arrays)))
@@ -96,20 +125,24 @@ def _hazards(found: XRay) -> list[str]:
 def _verdicts(source: Source, block_size: int | None, found: XRay | None) -> dict[str, None]:
     """What `check` says in the emulator, and on the GPU if it says something else there.
 
-    A kernel with hazards stays away from the GPU: a fault there ends every later cell.
+    A kernel with hazards, or one that faulted, stays away from the GPU: a fault there ends every later cell.
     """
-    devices = [] if found is None else ["cpu"]
-    if has_gpu() and (found is None or not found.hazards):
-        devices.append("cuda")
-    return dict.fromkeys(_verdict(source, block_size, device) for device in devices)
+    said: list[str] = []
+    is_safe = found is None or not found.hazards
+    if found is not None:
+        try:
+            said.append(_verdict(source, block_size, "cpu"))
+        except KernelFault as fault:
+            is_safe = False
+            said.append(" ".join(["check:", *getattr(fault, "__notes__", ()), str(fault)]))
+    if has_gpu() and is_safe:
+        said.append(_verdict(source, block_size, "cuda"))
+    return dict.fromkeys(said)
 
 
 def _verdict(source: Source, block_size: int | None, device: str) -> str:
-    try:
-        result = check(source, device=device, block_size=block_size, lengths=CHECKED_LENGTHS)
-    except KernelFault:
-        return "check: a launch did not come to its end"
-    return result.verdict
+    with _short_output(lines=0):
+        return check(source, device=device, block_size=block_size, lengths=CHECKED_LENGTHS).verdict
 
 
 def _differences(words: dict, before: dict, after: dict) -> list[str]:

@@ -45,6 +45,7 @@ def _watched(metered: Metered) -> Iterator[Hazard]:
         HazardKind.UNINITIALISED: ("uninitialised", _uninitialised),
         HazardKind.ABSENT_LANE: ("absent lane", _absent_lane),
         HazardKind.INPUT_WRITTEN: ("input written", _input_written),
+        HazardKind.UNWRITTEN_LOCAL: ("uninitialised", _unwritten_local),
     }
     for row in metered.hazards:
         kind, sentence = sentences[HazardKind(row["kind"])]
@@ -80,6 +81,10 @@ def _absent_lane(metered: Metered, row: np.void) -> str:
 
 def _input_written(metered: Metered, row: np.void) -> str:
     return f"{_who(metered, row)} writes into the input, {metered.element(row)}, at {_at(metered, row['place'])}"
+
+
+def _unwritten_local(metered: Metered, row: np.void) -> str:
+    return f"{_who(metered, row)} reads a variable of its own at {_at(metered, row['place'])}, which it has not written yet"
 
 
 def _who(metered: Metered, row: np.void) -> str:

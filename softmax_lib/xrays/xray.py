@@ -10,6 +10,7 @@ and then written an atomic or volatile word that the other has read.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from math import prod
@@ -19,7 +20,7 @@ from typing import Any
 from softmax_lib.arrays import is_array
 from softmax_lib.emulator.metering import Metered, meter, meter_launch
 from softmax_lib.errors import BadInput, CompileError, NotAvailable
-from softmax_lib.gpu.machine_code import MachineCode, inspect
+from softmax_lib.gpu.machine_code import MachineCode, check_registers, inspect
 from softmax_lib.grids import Axes
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch_spec import specify
@@ -157,6 +158,8 @@ def _read(
     cols: int | None = None,
 ) -> XRay:
     geometry, lines, hazards = metered.geometry, read_lines(metered), read_hazards(metered)
+    with suppress(NotAvailable, CompileError):
+        check_registers(program, prod(geometry.block))
     return XRay(name, blocks, geometry.grid, geometry.block, lines, hazards, program, rows, cols)
 
 

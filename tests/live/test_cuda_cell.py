@@ -5,6 +5,7 @@ import re
 import pytest
 
 from softmax_lib import kernels
+from softmax_lib.live import cuda_cell
 
 pytest.importorskip("ipywidgets")
 shell_module = pytest.importorskip("IPython.core.interactiveshell")
@@ -35,7 +36,6 @@ def test_a_good_cell_gets_a_verdict_and_its_counters(shell, capsys):
 def test_a_broken_cell_gets_its_hazard_with_its_line(shell, capsys):
     text = kernels["naive"].source.text.replace("col < cols", "col <= cols")
     out = run_cell(shell, capsys, "--rows 4 --cols 64 --block-size 32 --name mine", text)
-    assert "a launch did not come to its end" in out
     assert "past the end of its 256 elements at mine.cu:18." in out.replace("\n", " ")
 
 
@@ -46,6 +46,9 @@ def test_a_broken_cell_gets_its_hazard_with_its_line(shell, capsys):
         ("--rows many", "float sum;", "%%cuda: argument --rows: invalid int value"),
         ("--name mine", kernels["naive"].source.text.replace("row_max = ", "row_man = ", 1),
          "mine.cu:18:"),
+        ("--name ../mine", kernels["naive"].source.text, "'../mine' is no name; it takes up to 100 letters"),
+        ("--name=-o", kernels["naive"].source.text, "'-o' is no name"),
+        (f"--name {101 * 'm'}", kernels["naive"].source.text, "is no name"),
         ("--block-size 33", kernels["naive"].source.text, "not built for 33"),
     ],
 )  # fmt: skip
@@ -53,6 +56,41 @@ def test_what_cannot_run_is_said_in_words_and_not_raised(shell, capsys, line, te
     out = run_cell(shell, capsys, line, text)
     assert words in out
     assert "Traceback" not in out
+
+
+def test_a_fault_that_check_alone_finds_is_told_with_its_line_and_stops_the_gpu(
+    shell, capsys, monkeypatch
+):
+    text = kernels["shared"].source.text.replace(
+        "int tid = threadIdx.x;", "int tid = threadIdx.x; if (tid >= cols) return;"
+    )
+    monkeypatch.setattr(cuda_cell, "has_gpu", lambda: True)
+    monkeypatch.setattr(cuda_cell, "_verdict", refuse_the_gpu(cuda_cell._verdict))
+    out = run_cell(shell, capsys, "--cols 4096 --block-size 64 --name mine", text).replace(
+        "\n", " "
+    )
+    said = r"check: on \(\d+, 1\) at 64 threads per block, x 0 floats off: barrier not reached by"
+    assert re.search(said, out)
+    assert re.search(r"waits? at __syncthreads\(\) mine\.cu:\d+", out)
+    assert "no hazard found" in out
+
+
+def refuse_the_gpu(verdict):
+    def only_cpu(source, block_size, device):
+        assert device == "cpu"
+        return verdict(source, block_size, device)
+
+    return only_cpu
+
+
+def test_what_a_kernel_prints_is_cut(shell, capsys):
+    text = kernels["naive"].source.text.replace(
+        "int row =", 'for (int i = 0; i < 500; i++) printf("%0300d\\n", i);\n    int row =', 1
+    )
+    out = run_cell(shell, capsys, "--rows 1 --cols 8 --block-size 32 --name mine", text)
+    printed = [line for line in out.splitlines() if re.fullmatch(r"0+\d*", line)]
+    assert len(printed) == 100
+    assert re.search(r"\.\.\. and \d+ lines more, which this page does not show\.", out)
 
 
 def test_any_kernel_is_launched_in_words(shell, capsys):

@@ -1,6 +1,6 @@
 """Broken kernels: what x-ray or check finds in each, and at which line; and nothing in good ones.
 
-Those of `MUTATIONS` are rungs with one line changed, `OWN` are a reader's own. A mutation that computes
+Those of `MUTATIONS` are rungs with one line changed, those of the tables are a reader's own. A mutation that computes
 something wrong without doing anything illegal is for `check` to find.
 """
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 from emulated import HEAD, kernel_of, zeros
+from kernel_tables import read_kernels, some
 
 from softmax_lib import check, run, xray
 from softmax_lib.errors import BadInput, CompileError, KernelFault, NotAvailable
@@ -152,57 +153,30 @@ def test_check_stops_at_a_store_that_is_aligned_otherwise_than_the_load():
         check(broken.source, device="cpu", lengths=LENGTHS)
 
 
-OWN = {
-    "a fence used as a barrier of the grid": (
-        "    if (threadIdx.x == 0) y[blockIdx.x] = x[blockIdx.x];\n    __threadfence();\n"
-        "    if (threadIdx.x == 1 && blockIdx.x) y[cols + blockIdx.x] = y[blockIdx.x - 1];\n",
-        "race", 4),
-    "a row that is longer than its array": (
-        "    __shared__ float row[1024];\n"
-        "    for (int col = threadIdx.x; col < cols; col += blockDim.x) row[col] = x[col];\n"
-        "    __syncthreads();\n    if (blockIdx.x == 0) y[threadIdx.x] = row[threadIdx.x];\n",
-        "out of bounds", 3),
-    "from one shared array into its neighbour": (
-        "    __shared__ float a[256], b[256];\n    a[threadIdx.x] = b[threadIdx.x] = 1.0f;\n"
-        "    __syncthreads();\n    if (blockIdx.x == 0) y[threadIdx.x] = a[threadIdx.x + 1];\n",
-        "out of bounds", 5),
-    "a shuffle from lanes outside of its mask": (
-        "    float v = x[threadIdx.x];\n"
-        "    if (threadIdx.x < 16) v += __shfl_xor_sync(0x0000ffff, v, 16);\n"
-        "    if (blockIdx.x == 0) y[threadIdx.x] = v;\n",
-        "absent lane", 3),
-    "a counter that nobody set to 0": (
-        "    __shared__ int count;\n    atomicAdd(&count, 1);\n    __syncthreads();\n"
-        "    if (blockIdx.x == 0) y[threadIdx.x] = count;\n",
-        "uninitialised", 3),
-    "a counter read while others still count": (
-        "    __shared__ int count;\n    if (threadIdx.x == 0) count = 0;\n    __syncthreads();\n"
-        "    atomicAdd(&count, 1);\n    if (blockIdx.x == 0) y[threadIdx.x] = count;\n",
-        "race", 5),
-    "a float2 at an odd float": (
-        "    float2 v = reinterpret_cast<const float2*>(x + 1)[threadIdx.x];\n"
-        "    if (blockIdx.x == 0) y[threadIdx.x] = v.x;\n",
-        "misaligned", 2),
-    "a neighbour's element that it is writing": (
-        "    if (blockIdx.x == 0) { y[threadIdx.x] = 1; __syncthreads(); y[threadIdx.x] = y[threadIdx.x ^ 1]; }\n", "race", 2),
-    "an element of y that nobody has written": (
-        "    if (blockIdx.x == 0) y[threadIdx.x] += 1;\n", "uninitialised", 2),
-    "a barrier dropped before reuse, the last warp writing": (
-        "    __shared__ float s;\n    if (threadIdx.x == 0) s = x[0];\n    __syncthreads();\n"
-        "    float v = s, w = __shfl_xor_sync(0xffffffff, v, 1);\n"
-        "    if (threadIdx.x == blockDim.x - 1) s = w + 1;\n    if (blockIdx.x == 0) y[threadIdx.x] = v;\n", "race", 6),
-    "a wait for memory that never changes": ("    while (x[0] == x[0]) { }\n", "hang", 2),
-    "a failed assertion": ("    assert(cols < 64);\n", "fault", 2),
-}  # fmt: skip
+# ---- tables of broken and of sound kernels
+
+BROKEN, SOUND = read_kernels("broken_kernels.cu"), read_kernels("sound_kernels.cu")
 
 
-@pytest.mark.parametrize("name", OWN)
-def test_xray_finds_what_a_readers_kernel_does_wrong(name):
-    body, kind, line = OWN[name]
-    found = xray(kernel_of(body), 4, 2048, 256)
-    assert [(hazard.kind, hazard.line) for hazard in found.hazards] == [(kind, line)]
-    assert f"mine.cu:{line}" in found.hazards[0].message
-    assert "thread" in found.hazards[0].message
+def test_the_tables_are_as_long_as_they_say():
+    assert len(BROKEN) >= 100
+    assert len(SOUND) >= 60
+
+
+@pytest.mark.parametrize("name", some(BROKEN, 7))
+def test_xray_finds_what_is_marked_in_a_broken_kernel_and_nothing_else(name):
+    broken = BROKEN[name]
+    hazards = broken.hazards()
+    assert {hazard.kind for hazard in hazards} <= {kind for _, kind, _ in broken.marks}
+    assert all("thread" in hazard.message for hazard in hazards)
+    for line, kind, must in broken.marks:
+        named = [h for h in hazards if h.kind == kind and f"{name}.cu:{line}" in h.message]
+        assert named or not must, (line, kind, hazards)
+
+
+@pytest.mark.parametrize("name", some(SOUND, 7))
+def test_a_sound_kernel_raises_no_alarm(name):
+    assert SOUND[name].hazards() == ()
 
 
 def test_counts_up_to_a_fault_are_kept():

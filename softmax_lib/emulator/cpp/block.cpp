@@ -74,7 +74,7 @@ void Block::start(const BlockShape& shape, bool traced) {
 // ---- the block's own barrier
 
 static bool same_place(const Thread& a, const Thread& b) {
-    return a.operation == b.operation && a.place.line == b.place.line &&
+    return a.operation == b.operation && a.place.line == b.place.line && a.place.column == b.place.column &&
            (a.place.file == b.place.file || strcmp(a.place.file, b.place.file) == 0);
 }
 

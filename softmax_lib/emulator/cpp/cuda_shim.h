@@ -59,6 +59,23 @@
 #define EMULATOR_INLINE static inline __attribute__((always_inline, unused))
 // Default arguments: they give the line of the caller, not of this file.
 #define EMULATOR_PLACE const char *file = __builtin_FILE(), int line = __builtin_LINE()
+#if defined(__clang__)
+#define EMULATOR_COLUMN int column = __builtin_COLUMN()
+#elif __GNUC__ >= 11
+// What g++ looks for when it is asked where something is.
+namespace std {
+struct source_location {
+    struct __impl {
+        const char *_M_file_name, *_M_function_name;
+        unsigned _M_line, _M_column;
+    };
+};
+}  // namespace std
+#define EMULATOR_COLUMN \
+    int column = (int)static_cast<const std::source_location::__impl*>(__builtin_source_location())->_M_column
+#else
+#define EMULATOR_COLUMN int column = 0
+#endif
 
 #include "vector_types.h"
 
@@ -103,7 +120,19 @@ EMULATOR_OWN void operator delete[](void* block) noexcept { emulator_free(block)
 EMULATOR_OWN void operator delete(void* block, size_t) noexcept { emulator_free(block); }
 EMULATOR_OWN void operator delete[](void* block, size_t) noexcept { emulator_free(block); }
 
-// ---- 5. the generated end of each translation unit
+// ---- 5. variables that begin without a value, in a traced kernel
+
+namespace emulator {
+template <class T>
+EMULATOR_INLINE void mark_unwritten(T& variable) {
+    if constexpr (std::is_trivially_default_constructible_v<std::remove_all_extents_t<T>>) {
+        emulator_mark_unwritten(&variable, sizeof variable);
+    }
+}
+}  // namespace emulator
+#define EMULATOR_UNWRITTEN(variable) emulator::mark_unwritten(variable)
+
+// ---- 6. the generated end of each translation unit
 
 namespace emulator {
 // Neither the wrapper nor what it reads is the kernel's.

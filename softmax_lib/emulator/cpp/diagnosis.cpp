@@ -43,8 +43,21 @@ static const char* file_name(Place place) {
     return slash ? slash + 1 : place.file;
 }
 
-static std::string in_words(Place place) {
-    return std::string(file_name(place)) + ":" + std::to_string(place.line);
+static std::string in_words(Place place, bool with_column) {
+    std::string words = std::string(file_name(place)) + ":" + std::to_string(place.line);
+    return with_column ? words + ":" + std::to_string(place.column) : words;
+}
+
+// Whether threads wait at barriers that only their columns tell apart.
+static bool columns_matter(const Worker& worker) {
+    const Thread* first = worker.block->first_arrived;
+    if (!first) return false;
+    for (int i = 0; i < worker.shape.threads; i++) {
+        const Thread& thread = worker.block->threads[i];
+        if (thread.state != State::at_barrier || thread.place.line != first->place.line) continue;
+        if (thread.place.column != first->place.column) return true;
+    }
+    return false;
 }
 
 static std::string block_name(const Worker& worker) {
@@ -72,7 +85,7 @@ static std::string in_words(const std::vector<int>& threads) {
     return (threads.size() == 1 ? "thread " : "threads ") + list;
 }
 
-static std::string doing(const Thread& thread, bool many) {
+static std::string doing(const Thread& thread, bool many, bool with_column) {
     switch (thread.state) {
         case State::exited: return "exited";
         case State::not_started: return many ? "have not started" : "has not started";
@@ -86,17 +99,18 @@ static std::string doing(const Thread& thread, bool many) {
         mask = digits;
     }
     std::string verb = thread.state == State::polling ? (many ? "wait for " : "waits for ") : (many ? "wait at " : "waits at ");
-    std::string where = thread.place.file ? " " + in_words(thread.place) : "";
+    std::string where = thread.place.file ? " " + in_words(thread.place, with_column) : "";
     return verb + name_of(thread.operation) + mask + where;
 }
 
 // Who does what: "thread 3 exited; threads 0-2,4-63 wait at __syncthreads() tree.cu:6".
 static std::string census(const Worker& worker, const Thread* leave_out) {
     std::vector<std::pair<std::string, std::vector<int>>> groups;
+    bool with_column = columns_matter(worker);
     for (int i = 0; i < worker.shape.threads; i++) {
         const Thread& thread = worker.block->threads[i];
         if (&thread == leave_out) continue;
-        std::string key = doing(thread, true);
+        std::string key = doing(thread, true, with_column);
         size_t at = 0;
         while (at < groups.size() && groups[at].first != key) at++;
         if (at == groups.size()) groups.push_back({key, {}});
@@ -105,7 +119,7 @@ static std::string census(const Worker& worker, const Thread* leave_out) {
     std::string exited, others;
     for (const auto& [key, threads] : groups) {
         const Thread& first = worker.block->threads[threads[0]];
-        std::string clause = in_words(threads) + " " + doing(first, threads.size() > 1);
+        std::string clause = in_words(threads) + " " + doing(first, threads.size() > 1, with_column);
         std::string& list = first.state == State::exited ? exited : others;
         list += (list.empty() ? "" : "; ") + clause;
     }

@@ -21,18 +21,23 @@ void Hazards::Stretch::refine(unsigned bytes) {
     unsigned parts = word_bytes / bytes;
     words.reserve(coarse.size() * parts);
     for (const Word& word : coarse) {
-        std::vector<Reader> readers;
-        for (uint32_t at = word.readers; at; at = pool[at].next) readers.push_back(pool[at]);
-        for (unsigned part = 0; part < parts; part++) {
-            words.push_back({word.write, part ? 0 : word.readers});
-            if (!part) continue;
-            for (auto reader = readers.rbegin(); reader != readers.rend(); ++reader) add(words.back(), *reader);
+        words.push_back(word);
+        for (unsigned part = 1; part < parts; part++) {
+            words.push_back({word.write, copy(word.readers), copy(word.strong_writers)});
         }
     }
     word_bytes = bytes;
 }
 
-void Hazards::Stretch::add(Word& word, Reader reader) {
+uint32_t Hazards::Stretch::copy(uint32_t first) {
+    std::vector<Touching> all;
+    for (uint32_t at = first; at; at = pool[at].next) all.push_back(pool[at]);
+    uint32_t copied = 0;
+    for (auto touching = all.rbegin(); touching != all.rend(); ++touching) add(copied, *touching);
+    return copied;
+}
+
+void Hazards::Stretch::add(uint32_t& first, Touching touching) {
     uint32_t at = unused;
     if (at) {
         unused = pool[at].next;
@@ -40,12 +45,12 @@ void Hazards::Stretch::add(Word& word, Reader reader) {
         at = static_cast<uint32_t>(pool.size());
         pool.emplace_back();
     }
-    reader.next = word.readers;
-    pool[at] = reader;
-    word.readers = at;
+    touching.next = first;
+    pool[at] = touching;
+    first = at;
 }
 
-// The reader that `link` leads to; then it leads to the next one.
+// The one that `link` leads to; then it leads to the next one.
 void Hazards::Stretch::remove(uint32_t& link) {
     uint32_t at = link;
     link = pool[at].next;
@@ -172,20 +177,20 @@ bool Hazards::is_ordered(const Touch& before, int now) const {
            block.lanes[warp].is_over(now % warp_size_, thread % warp_size_, before.epoch);
 }
 
-// Which lanes of a reader come before what thread `now` does now.
-uint32_t Hazards::lanes_before(const Reader& reader, int now) const {
+// Which lanes of those that touched a word come before what thread `now` does now.
+uint32_t Hazards::lanes_before(const Touching& other, int now) const {
     constexpr uint32_t all = ~0u;
     const BlockState& block = here();
-    uint64_t before_block = reader.warp / warps_a_block();
-    if (before_block != block.number) return is_ordered_between_blocks(before_block, reader.epoch) ? all : 0;
-    if (reader.epoch < block.barrier) return all;
-    unsigned other = static_cast<unsigned>(reader.warp % warps_a_block()), warp = warp_of(now);
-    if (other != warp) return block.of_warps.is_over(warp, other, reader.epoch) ? all : 0;
-    if (reader.epoch < block.warps[warp]) return all;
+    uint64_t before_block = other.warp / warps_a_block();
+    if (before_block != block.number) return is_ordered_between_blocks(before_block, other.epoch) ? all : 0;
+    if (other.epoch < block.barrier) return all;
+    unsigned its_warp = static_cast<unsigned>(other.warp % warps_a_block()), warp = warp_of(now);
+    if (its_warp != warp) return block.of_warps.is_over(warp, its_warp, other.epoch) ? all : 0;
+    if (other.epoch < block.warps[warp]) return all;
     uint32_t before = 1u << now % warp_size_;
     const Acquaintance& lanes = block.lanes[warp];
     for (int lane = 0; lanes.is_any() && lane < warp_size_; lane++) {
-        if (lanes.is_over(now % warp_size_, lane, reader.epoch)) before |= 1u << lane;
+        if (lanes.is_over(now % warp_size_, lane, other.epoch)) before |= 1u << lane;
     }
     return before;
 }
@@ -212,52 +217,79 @@ void Hazards::watch(Stretch& stretch, const ThreadAccess& access, uint64_t offse
     }
 }
 
+// Atomics and volatile accesses do not race with one another, and what else may race with one of them
+// is not forgotten for it.
 void Hazards::watch_word(Stretch& stretch, Word& word, const ThreadAccess& access, uint64_t address) {
     bool is_load = access.operation == Operation::load, is_atomic = access.operation == Operation::atomic;
     bool is_written = is_current(word.write.epoch, access);
-    if (is_written && !is_ordered(word.write, access.thread) && !(access.is_strong && word.write.is_strong)) {
+    if (is_written && !is_ordered(word.write, access.thread)) {
         report(HazardKind::race, access, address, word.write, true);
-    } else if ((is_load || is_atomic) && (access.is_shared || stretch.is_unwritten) && !is_written) {
+    } else if (!access.is_strong) {
+        look_for_race(stretch, word.strong_writers, access, address, true);
+    }
+    if (!is_load) look_for_race(stretch, word.readers, access, address, false);
+    bool is_new = (is_load || is_atomic) && (access.is_shared || stretch.is_unwritten) && !is_written;
+    if (is_new && !is_any_current(stretch, word.strong_writers, access)) {
         report(HazardKind::uninitialised, access, address, Touch(), false);
     }
-    if (is_load) {
-        remember_read(stretch, word, access);
-    } else {
-        end_reads(stretch, word, access, address);
-        word.write = Touch(epoch_, access, in_grid(access.thread));
+    if (is_load || access.is_strong) {
+        remember(stretch, is_load ? word.readers : word.strong_writers, access);
+        return;
+    }
+    for (uint32_t* list : {&word.readers, &word.strong_writers}) {
+        while (*list) stretch.remove(*list);
+    }
+    word.write = Touch(epoch_, access, in_grid(access.thread));
+}
+
+bool Hazards::is_any_current(const Stretch& stretch, uint32_t first, const ThreadAccess& access) const {
+    for (uint32_t at = first; at; at = stretch.pool[at].next) {
+        if (is_current(stretch.pool[at].epoch, access)) return true;
+    }
+    return false;
+}
+
+// With the first of those that touched the word and do not come before this access.
+void Hazards::look_for_race(const Stretch& stretch, uint32_t first, const ThreadAccess& access, uint64_t address,
+                            bool are_stores) {
+    for (uint32_t at = first; at; at = stretch.pool[at].next) {
+        const Touching& other = stretch.pool[at];
+        if (!is_current(other.epoch, access) || (access.is_strong && other.is_strong)) continue;
+        uint32_t lanes = other.lanes & ~lanes_before(other, access.thread);
+        if (lanes) return report(HazardKind::race, access, address, touch_of(other, lanes), are_stores);
     }
 }
 
-void Hazards::remember_read(Stretch& stretch, Word& word, const ThreadAccess& access) {
-    Reader mine;
+void Hazards::remember(Stretch& stretch, uint32_t& first, const ThreadAccess& access) {
+    Touching mine;
     mine.epoch = epoch_;
     mine.place = access.place;
     mine.is_strong = access.is_strong;
     mine.warp = static_cast<uint32_t>(here().number * warps_a_block() + warp_of(access.thread));
     mine.lanes = 1u << access.thread % warp_size_;
     uint64_t first_warp = here().number * warps_a_block();
-    for (uint32_t* link = &word.readers; *link;) {
-        Reader& reader = stretch.pool[*link];
-        if (reader.is_alike(mine)) {
-            reader.lanes |= mine.lanes;
+    for (uint32_t* link = &first; *link;) {
+        Touching& other = stretch.pool[*link];
+        if (other.is_alike(mine)) {
+            other.lanes |= mine.lanes;
             return;
         }
-        if (!is_current(reader.epoch, access)) {
+        if (!is_current(other.epoch, access)) {
             stretch.remove(*link);
             continue;
         }
-        if (reader.warp < first_warp || reader.warp >= first_warp + warps_a_block()) {
+        if (other.warp < first_warp || other.warp >= first_warp + warps_a_block()) {
             merge_block(stretch, *link);
             break;
         }
-        reader.lanes &= ~lanes_before(reader, access.thread);
-        if (reader.lanes) link = &reader.next;
+        if (other.is_strong || !mine.is_strong) other.lanes &= ~lanes_before(other, access.thread);
+        if (other.lanes) link = &other.next;
         else stretch.remove(*link);
     }
-    stretch.add(word, mine);
+    stretch.add(first, mine);
 }
 
-// Of the readers of another block, the one that `first` leads to and those behind it, the last of
+// Of those of another block, the one that `first` leads to and those behind it, the last of
 // each kind stands for all: between blocks only the epoch counts.
 void Hazards::merge_block(Stretch& stretch, uint32_t& first) const {
     uint64_t block = stretch.pool[first].warp / warps_a_block();
@@ -272,40 +304,30 @@ void Hazards::merge_block(Stretch& stretch, uint32_t& first) const {
     }
 }
 
-Hazards::Touch Hazards::touch_of(const Reader& reader, uint32_t lanes) const {
-    uint64_t block = reader.warp / warps_a_block(), warp = reader.warp % warps_a_block();
+Hazards::Touch Hazards::touch_of(const Touching& other, uint32_t lanes) const {
+    uint64_t block = other.warp / warps_a_block(), warp = other.warp % warps_a_block();
     Touch touch;
-    touch.epoch = reader.epoch;
-    touch.place = reader.place;
-    touch.is_strong = reader.is_strong;
+    touch.epoch = other.epoch;
+    touch.place = other.place;
+    touch.is_strong = other.is_strong;
     touch.thread = static_cast<uint32_t>(block * block_size_ + warp * warp_size_ + __builtin_ctz(lanes));
     return touch;
 }
 
-// A write: each read of the word comes before it, or races with it. Atomics and volatile accesses do
-// not race with one another; then the reads stay, for a plain write to come.
-void Hazards::end_reads(Stretch& stretch, Word& word, const ThreadAccess& access, uint64_t address) {
-    bool is_reported = false;
-    for (uint32_t* link = &word.readers; *link;) {
-        Reader& reader = stretch.pool[*link];
-        uint32_t lanes = is_current(reader.epoch, access) ? reader.lanes & ~lanes_before(reader, access.thread) : 0;
-        bool may_be_both = access.is_strong && reader.is_strong;
-        if (lanes && may_be_both) {
-            link = &reader.next;
-            continue;
-        }
-        if (lanes && !is_reported) report(HazardKind::race, access, address, touch_of(reader, lanes), false);
-        is_reported |= lanes != 0;
-        stretch.remove(*link);
-    }
+static ThreadAccess by(int thread, uint32_t place, Operation operation) {
+    ThreadAccess access{};
+    access.thread = thread;
+    access.operation = operation;
+    access.place = place;
+    return access;
 }
 
 void Hazards::absent_lane(uint32_t place, int thread, int lane) {
-    ThreadAccess call{};
-    call.thread = thread;
-    call.operation = Operation::shuffle;
-    call.place = place;
-    report(HazardKind::absent_lane, call, static_cast<uint64_t>(lane), Touch(), false);
+    report(HazardKind::absent_lane, by(thread, place, Operation::shuffle), static_cast<uint64_t>(lane), Touch(), false);
+}
+
+void Hazards::unwritten(uint32_t place, int thread) {
+    report(HazardKind::unwritten_local, by(thread, place, Operation::load), 0, Touch(), false);
 }
 
 Hazard Hazards::describe(HazardKind kind, const ThreadAccess& access, uint64_t address, const Touch& other,

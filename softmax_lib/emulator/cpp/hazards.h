@@ -1,10 +1,10 @@
 // Races, reads of what nobody wrote, writes into what is only to be read.
 //
-// Each word remembers its last write and every read since then that a later write may race with: what
-// FastTrack keeps of a variable (Flanagan and Freund 2009). Two touches are in order when a barrier or a warp call
-// lies between them, or a word in shared memory at which one warp has arrived and the other waited;
-// between blocks, a barrier of the cluster or the grid, such a word, or a fence and then an atomic or
-// volatile access that the other block has seen.
+// Each word remembers its last write, and since then every read, atomic and volatile access that a
+// later one may race with: what FastTrack keeps of a variable (Flanagan and Freund 2009). Two touches are
+// in order when a barrier or a warp call lies between them, or a word in shared memory at which one
+// warp has arrived and the other waited; between blocks, a barrier of the cluster or the grid, such a
+// word, or a fence and then an atomic or volatile access that the other block has seen.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -17,7 +17,7 @@
 
 namespace emulator {
 
-enum class HazardKind : int32_t { race, uninitialised, absent_lane, input_written };
+enum class HazardKind : int32_t { race, uninitialised, absent_lane, input_written, unwritten_local };
 
 // Two accesses that nothing orders, a read of what nobody wrote, a shuffle from a lane that takes no
 // part, or a write into an array that is only to be read; the first of `times`.
@@ -49,6 +49,7 @@ public:
     void enter_block(size_t slot) { here_ = slot; }
     void access(const ThreadAccess& access, size_t owner);  // of shared memory: whose it is
     void absent_lane(uint32_t place, int thread, int lane);
+    void unwritten(uint32_t place, int thread);   // a variable of the thread's own
     void fence();
     void meet_block();
     void meet_warp(int warp);
@@ -74,35 +75,37 @@ private:
         Touch(uint32_t epoch, const ThreadAccess& access, uint32_t thread)
             : epoch(epoch), place(access.place), is_strong(access.is_strong), thread(thread) {}
     };
-    // Lanes of a warp that read a word at one line and in one epoch. One that comes before a later
-    // reader is forgotten: whoever comes after that reader comes after it too.
-    struct Reader {
+    // Lanes of a warp that touched a word at one line and in one epoch. One that comes before a later
+    // one is forgotten: whoever comes after that one comes after it too.
+    struct Touching {
         uint32_t epoch = 0;
         uint32_t place : 31, is_strong : 1;
         uint32_t warp = 0;     // in the grid
         uint32_t lanes = 0;
         uint32_t next = 0;     // in the pool; 0: no more
 
-        Reader() : place(0), is_strong(0) {}
-        bool is_alike(const Reader& other) const {
+        Touching() : place(0), is_strong(0) {}
+        bool is_alike(const Touching& other) const {
             return epoch == other.epoch && place == other.place && is_strong == other.is_strong && warp == other.warp;
         }
     };
+    // Lists: the latest first; those of one block follow one another.
     struct Word {
         Touch write;
-        uint32_t readers = 0;  // the latest first; those of one block follow one another
+        uint32_t readers = 0, strong_writers = 0;
     };
     // Words are 4 bytes until a thread touches fewer.
     struct Stretch {
         unsigned word_bytes = 4;
         bool is_input = false, is_unwritten = false;
         std::vector<Word> words;
-        std::vector<Reader> pool{1};
+        std::vector<Touching> pool{1};
         uint32_t unused = 0;   // of the pool, the first
 
         explicit Stretch(uint64_t bytes) : words(bytes / word_bytes + 1) {}
         void refine(unsigned bytes);
-        void add(Word& word, Reader reader);
+        void add(uint32_t& first, Touching touching);
+        uint32_t copy(uint32_t first);
         void remove(uint32_t& link);
     };
     // By number of block: what that block did before this epoch is over.
@@ -126,11 +129,12 @@ private:
 
     void watch(Stretch& stretch, const ThreadAccess& access, uint64_t offset);
     void watch_word(Stretch& stretch, Word& word, const ThreadAccess& access, uint64_t address);
-    void remember_read(Stretch& stretch, Word& word, const ThreadAccess& access);
-    void end_reads(Stretch& stretch, Word& word, const ThreadAccess& access, uint64_t address);
+    void look_for_race(const Stretch& stretch, uint32_t first, const ThreadAccess& access, uint64_t address, bool are_stores);
+    bool is_any_current(const Stretch& stretch, uint32_t first, const ThreadAccess& access) const;
+    void remember(Stretch& stretch, uint32_t& first, const ThreadAccess& access);
     void merge_block(Stretch& stretch, uint32_t& first) const;
-    uint32_t lanes_before(const Reader& reader, int now) const;
-    Touch touch_of(const Reader& reader, uint32_t lanes) const;
+    uint32_t lanes_before(const Touching& other, int now) const;
+    Touch touch_of(const Touching& other, uint32_t lanes) const;
     void exchange_with_blocks(const ThreadAccess& access);
     bool is_current(uint32_t epoch, const ThreadAccess& access) const;
     bool is_ordered(const Touch& before, int now) const;

@@ -11,6 +11,7 @@ namespace emulator {
 struct Place {
     const char* file;
     int line;
+    int column = 0;   // of a barrier; 0 where the compiler does not tell
 };
 
 // What a thread can wait at, or what a record of the trace is about.
@@ -92,6 +93,9 @@ EMULATOR_API void emulator_poll(emulator::Place) noexcept;
 EMULATOR_API void emulator_hand_over(const void* word) noexcept;
 EMULATOR_API void emulator_take_over(const void* word) noexcept;
 EMULATOR_API void emulator_meet_warps(unsigned warps) noexcept;
+
+// A variable of a thread that nobody has given a value yet.
+EMULATOR_API void emulator_mark_unwritten(void* variable, size_t bytes) noexcept;
 
 // Grows with every call; no time.
 EMULATOR_API uint64_t emulator_clock();

@@ -70,7 +70,7 @@ static const LayoutEntry LAYOUT[] = {
     IS(ValueType, floating), IS(ValueType, integer), IS(ValueType, unsigned_integer),
 
     IS(HazardKind, race), IS(HazardKind, uninitialised), IS(HazardKind, absent_lane),
-    IS(HazardKind, input_written),
+    IS(HazardKind, input_written), IS(HazardKind, unwritten_local),
 };
 
 #undef SIZE

@@ -70,6 +70,7 @@ static void redirect(Worker& worker, ucontext_t* context) {
 #if defined(__x86_64__)
     stack -= 8;  // as after a call
 #endif
+    worker.interruption.stack_pointer = REGISTER_SP(context);
     worker.in_runtime = true;  // from here on: the next signal must not change where this one was
     find_place(worker, context);
     REGISTER_SP(context) = stack;
@@ -120,13 +121,15 @@ static void on_knock(int, siginfo_t*, void* context) {
 
 void interrupt(std::thread& thread) { pthread_kill(thread.native_handle(), KNOCK); }
 
+static const char FULL_STACK[] = "the local arrays overflow the stack of 512 KiB";
+
 void Worker::leave_after_signal() {
     const Interruption& at = interruption;
     if (at.signal == KNOCK) stop_here(at.pc, at.pc_is_exact);
     if (at.signal == SIGFPE) abandon(describe_trap(*this, "integer division by zero"));
     if (at.signal == SIGILL || at.signal == SIGTRAP) abandon(describe_misaligned(*this));
     if (stacks.is_guard(at.address)) {
-        abandon(describe_trap(*this, "the local arrays overflow the stack of 512 KiB"));
+        abandon(describe_trap(*this, at.address <= at.stack_pointer ? FULL_STACK : STRAY_INDEX));
     }
     Fault fault = describe_access(*this, at.access, 0, at.address, at.pc);
     fault.pc_is_exact = at.pc_is_exact;

@@ -150,12 +150,34 @@ static void watch_access(Worker& worker, Operation operation, bool is_strong, co
     worker.leave_runtime();
 }
 
+// ---- a thread's own variables
+
+// What words hold that nobody has written: as a float a NaN that no computation gives. Fewer bytes
+// than four may hold the same by chance, and are not looked at.
+constexpr uint32_t UNWRITTEN = 0xffa5a5a5;
+
+static void look_for_unwritten(Worker& worker, const void* pointer, unsigned size, const void* pc) {
+    for (unsigned at = 0; at + sizeof UNWRITTEN <= size; at += sizeof UNWRITTEN) {
+        uint32_t word;
+        memcpy(&word, static_cast<const char*>(pointer) + at, sizeof word);
+        if (word != UNWRITTEN) continue;
+        Meter& meter = *worker.launch->meter;
+        meter.hazards.unwritten(meter.place_of(worker.launch->library.site_of(pc)), worker.running->index);
+        return;
+    }
+}
+
 static void on_access(Operation operation, const void* pointer, unsigned size, const void* pc) {
     Worker& worker = my_worker();
     if (operation == Operation::store) worker.note_change();
     if (!worker.launch->request.traced) return;
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
-    if (worker.stacks.contains(address)) return;  // a thread's own variables
+    if (worker.stacks.contains(address)) {
+        const Stack& own = *worker.running->stack;
+        if (pointer < own.low || pointer >= own.top) worker.abandon(describe_call(worker, STRAY_INDEX, pc));
+        if (operation == Operation::load && worker.launch->meter) look_for_unwritten(worker, pointer, size, pc);
+        return;
+    }
     if (is_constant(worker, address, size)) return;
     watch_access(worker, operation, false, pointer, size, pc);
 }
@@ -210,6 +232,13 @@ void trace_after_atomic(Worker& worker, const void* pointer, int size, uint64_t 
 }
 
 }  // namespace emulator
+
+void emulator_mark_unwritten(void* variable, size_t bytes) noexcept {
+    char* to = static_cast<char*>(variable);
+    for (; bytes >= sizeof emulator::UNWRITTEN; bytes -= sizeof emulator::UNWRITTEN, to += sizeof emulator::UNWRITTEN) {
+        memcpy(to, &emulator::UNWRITTEN, sizeof emulator::UNWRITTEN);
+    }
+}
 
 // ---- the hooks; the names and meanings are ThreadSanitizer's
 

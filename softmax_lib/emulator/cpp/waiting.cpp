@@ -96,6 +96,9 @@ uint64_t Worker::warp_call(const WarpCall& call, Place place) {
     if (!(call.mask >> lane & 1)) {
         abandon(describe_failure(*this, "a lane calls a warp function whose mask leaves it out", place));
     }
+    if (is_shuffle(call.operation) && (call.width - 1 > 31 || call.width & (call.width - 1))) {
+        abandon(describe_failure(*this, "a shuffle's width is a power of two up to 32, and this one is not", place));
+    }
     thread.operation = call.operation;
     thread.call = &call;
     thread.place = place;

@@ -9,17 +9,17 @@
 
 // ---- barriers of a block
 
-EMULATOR_INLINE void __syncthreads(EMULATOR_PLACE) {
-    emulator_barrier(emulator::Operation::barrier, 0, {file, line});
+EMULATOR_INLINE void __syncthreads(EMULATOR_PLACE, EMULATOR_COLUMN) {
+    emulator_barrier(emulator::Operation::barrier, 0, {file, line, column});
 }
-EMULATOR_INLINE int __syncthreads_and(int predicate, EMULATOR_PLACE) {
-    return emulator_barrier(emulator::Operation::barrier_and, predicate, {file, line});
+EMULATOR_INLINE int __syncthreads_and(int predicate, EMULATOR_PLACE, EMULATOR_COLUMN) {
+    return emulator_barrier(emulator::Operation::barrier_and, predicate, {file, line, column});
 }
-EMULATOR_INLINE int __syncthreads_or(int predicate, EMULATOR_PLACE) {
-    return emulator_barrier(emulator::Operation::barrier_or, predicate, {file, line});
+EMULATOR_INLINE int __syncthreads_or(int predicate, EMULATOR_PLACE, EMULATOR_COLUMN) {
+    return emulator_barrier(emulator::Operation::barrier_or, predicate, {file, line, column});
 }
-EMULATOR_INLINE int __syncthreads_count(int predicate, EMULATOR_PLACE) {
-    return emulator_barrier(emulator::Operation::barrier_count, predicate, {file, line});
+EMULATOR_INLINE int __syncthreads_count(int predicate, EMULATOR_PLACE, EMULATOR_COLUMN) {
+    return emulator_barrier(emulator::Operation::barrier_count, predicate, {file, line, column});
 }
 // The block's barriers have numbers; `threads` of them have to come, whole warps.
 EMULATOR_INLINE void __barrier_sync_count(unsigned number, unsigned threads, EMULATOR_PLACE) {

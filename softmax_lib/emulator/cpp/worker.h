@@ -1,3 +1,6 @@
+// What is said of a thread whose index leads out of its own variables.
+constexpr char STRAY_INDEX[] = "a local array is indexed far outside of it, beyond what the thread has";
+
 // A worker is an OS thread that runs blocks: their CUDA threads are fibers. Blocks of a plain launch
 // come one after the other; those of a cluster, or of a cooperative grid, take turns.
 #pragma once
@@ -18,7 +21,7 @@ struct Interruption {
     int signal;
     const void* pc;        // in the kernel's library, or where a call from there would return to
     bool pc_is_exact;
-    uintptr_t address;
+    uintptr_t address, stack_pointer;
     Access access;
 };
 

@@ -1,0 +1,482 @@
+// Kernels with nothing wrong in them, and much that looks as if: an x-ray must find no hazard. Launched as those of
+// broken_kernels.cu are.
+
+// ---- reductions
+
+KERNEL(tree_with_barriers) {
+    __shared__ float s[128];
+    s[threadIdx.x] = x[blockIdx.x * cols + threadIdx.x];
+    for (int half = 64; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half) s[threadIdx.x] += s[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0) y[blockIdx.x * cols] = s[0];
+}
+KERNEL(tree_whose_end_is_one_warps) {
+    __shared__ float s[128];
+    s[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x < 64) s[threadIdx.x] += s[threadIdx.x + 64];
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        float v = s[threadIdx.x] + s[threadIdx.x + 32];
+        for (int d = 16; d > 0; d /= 2) {
+            s[threadIdx.x] = v;
+            __syncwarp();
+            v += s[threadIdx.x ^ d];
+            __syncwarp();
+        }
+        y[blockIdx.x * cols + threadIdx.x] = v;
+    }
+}
+KERNEL(shuffles_and_one_partial_per_warp) {
+    __shared__ float partial[4];
+    float v = x[threadIdx.x];
+    for (int d = 16; d > 0; d /= 2) v += __shfl_xor_sync(0xffffffff, v, d);
+    if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = v;
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = partial[0] + partial[1] + partial[2] + partial[3];
+}
+KERNEL(two_reductions_with_a_barrier_between) {
+    __shared__ float partial[4];
+    float v = x[threadIdx.x];
+    for (int round = 0; round < 2; round++) {
+        if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = v;
+        __syncthreads();
+        v = partial[0] + partial[3];
+        __syncthreads();
+    }
+    y[blockIdx.x * cols + threadIdx.x] = v;
+}
+KERNEL(two_reductions_with_arrays_of_their_own) {
+    __shared__ float maxima[4], sums[4];
+    float v = x[threadIdx.x];
+    if (threadIdx.x % 32 == 0) maxima[threadIdx.x / 32] = v;
+    __syncthreads();
+    v = maxima[1];
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = v;
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = sums[2] + maxima[0];
+}
+KERNEL(reduction_of_segments_of_eight) {
+    float v = x[threadIdx.x];
+    for (int d = 4; d > 0; d /= 2) v += __shfl_down_sync(0xffffffff, v, d, 8);
+    y[blockIdx.x * cols + threadIdx.x] = v;
+}
+KERNEL(shuffle_down_past_the_last_lane) {
+    float v = x[threadIdx.x];
+    y[blockIdx.x * cols + threadIdx.x] = v + __shfl_down_sync(0xffffffff, v, 16);
+}
+KERNEL(atomics_that_thread_0_has_zeroed) {
+    __shared__ int count;
+    if (threadIdx.x == 0) count = 0;
+    __syncthreads();
+    atomicAdd(&count, 1);
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = count;
+}
+KERNEL(histogram_with_zeroes_atomics_and_barriers) {
+    __shared__ int bins[16];
+    if (threadIdx.x < 16) bins[threadIdx.x] = 0;
+    __syncthreads();
+    atomicAdd(&bins[threadIdx.x % 16], 1);
+    __syncthreads();
+    if (threadIdx.x < 16) y[blockIdx.x * cols + threadIdx.x] = bins[threadIdx.x];
+}
+KERNEL(reduction_by_a_warps_own_instruction) {
+    y[blockIdx.x * cols + threadIdx.x] = __reduce_add_sync(0xffffffffu, threadIdx.x);
+}
+KERNEL(scan_of_a_warp) {
+    float v = x[threadIdx.x];
+    for (int d = 1; d < 32; d *= 2) {
+        float below = __shfl_up_sync(0xffffffff, v, d);
+        if (threadIdx.x % 32 >= d) v += below;
+    }
+    y[blockIdx.x * cols + threadIdx.x] = v;
+}
+KERNEL(scan_with_two_barriers_a_step) {
+    __shared__ float s[128];
+    s[threadIdx.x] = x[threadIdx.x];
+    for (int d = 1; d < 128; d *= 2) {
+        __syncthreads();
+        float below = threadIdx.x >= d ? s[threadIdx.x - d] : 0;
+        __syncthreads();
+        s[threadIdx.x] += below;
+    }
+    y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x];
+}
+KERNEL(scan_with_two_buffers) {
+    __shared__ float s[2][128];
+    s[0][threadIdx.x] = x[threadIdx.x];
+    int now = 0;
+    for (int d = 1; d < 128; d *= 2, now ^= 1) {
+        __syncthreads();
+        s[now ^ 1][threadIdx.x] = s[now][threadIdx.x] + (threadIdx.x >= d ? s[now][threadIdx.x - d] : 0);
+    }
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = s[now][threadIdx.x];
+}
+
+// ---- shared memory
+
+KERNEL(double_buffer_with_a_barrier_a_step) {
+    __shared__ float s[2][128];
+    float v = x[threadIdx.x];
+    for (int step = 0; step < 5; step++) {
+        s[step % 2][threadIdx.x] = v;
+        __syncthreads();
+        v += s[step % 2][127 - threadIdx.x];
+    }
+    y[blockIdx.x * cols + threadIdx.x] = v;
+}
+KERNEL(transpose_of_a_tile_with_padding) {
+    __shared__ float tile[8][17];
+    tile[threadIdx.x / 16][threadIdx.x % 16] = x[threadIdx.x];
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = tile[threadIdx.x % 8][threadIdx.x / 8];
+}
+KERNEL(every_thread_its_own_word) {
+    __shared__ float s[128];
+    s[threadIdx.x] = x[threadIdx.x];
+    for (int i = 0; i < 3; i++) s[threadIdx.x] *= 2;
+    y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x];
+}
+KERNEL(bytes_of_one_word) {
+    __shared__ unsigned char mark[128];
+    mark[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = mark[127 - threadIdx.x];
+}
+KERNEL(halves_of_one_word) {
+    __shared__ short kept[128];
+    kept[threadIdx.x] = threadIdx.x;
+    __syncwarp();
+    y[blockIdx.x * cols + threadIdx.x] = kept[threadIdx.x ^ 1];
+}
+KERNEL(flags_of_each_thread) {
+    __shared__ bool seen[128];
+    seen[threadIdx.x] = x[threadIdx.x] > 0;
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = seen[threadIdx.x ^ 32];
+}
+KERNEL(bytes_and_then_words_behind_a_barrier) {
+    __shared__ alignas(4) unsigned char bytes[128];
+    bytes[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = ((unsigned*)bytes)[threadIdx.x / 4];
+}
+KERNEL(a_broadcast_with_two_barriers) {
+    __shared__ float s;
+    float sum = 0;
+    for (int i = 0; i < 4; i++) {
+        if (threadIdx.x == 32 * (i % 4)) s = x[i];
+        __syncthreads();
+        sum += s;
+        __syncthreads();
+    }
+    y[blockIdx.x * cols + threadIdx.x] = sum;
+}
+KERNEL(a_warps_own_row_of_a_tile) {
+    __shared__ float tile[4][32];
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    tile[warp][lane] = x[threadIdx.x];
+    __syncwarp();
+    float v = tile[warp][31 - lane];
+    __syncwarp();
+    tile[warp][lane] = v;
+    __syncwarp();
+    y[blockIdx.x * cols + threadIdx.x] = tile[warp][(lane + 1) % 32];
+}
+KERNEL(threads_of_one_lane_each_warp) {
+    __shared__ float s[4];
+    if (threadIdx.x % 32 == 7) s[threadIdx.x / 32] = x[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x < 4) y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x];
+}
+KERNEL(reads_of_one_word_by_all) {
+    __shared__ float s[32];
+    if (threadIdx.x < 32) s[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    float sum = 0;
+    for (int i = 0; i < 32; i++) sum += s[i];
+    y[blockIdx.x * cols + threadIdx.x] = sum;
+}
+KERNEL(a_struct_a_thread) {
+    struct Pair { float max, sum; };
+    __shared__ Pair pairs[128];
+    pairs[threadIdx.x] = {x[threadIdx.x], 1};
+    __syncthreads();
+    Pair other = pairs[threadIdx.x ^ 64];
+    y[blockIdx.x * cols + threadIdx.x] = other.max + other.sum;
+}
+KERNEL(float4_in_shared_memory) {
+    __shared__ float4 s[32];
+    if (threadIdx.x < 32) s[threadIdx.x] = ((const float4*)x)[threadIdx.x];
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = ((float*)s)[threadIdx.x];
+}
+KERNEL(circular_buffer) {
+    __shared__ float ring[3][128];
+    float v = x[threadIdx.x];
+    for (int step = 0; step < 7; step++) {
+        ring[step % 3][threadIdx.x] = v;
+        __syncthreads();
+        v += ring[step % 3][(threadIdx.x + 1) % 128];
+    }
+    y[blockIdx.x * cols + threadIdx.x] = v;
+}
+
+// ---- warps
+
+KERNEL(half_a_warp_with_its_mask) {
+    float v = x[threadIdx.x];
+    if (threadIdx.x % 32 < 16) v += __shfl_xor_sync(0x0000ffff, v, 8);
+    y[blockIdx.x * cols + threadIdx.x] = v;
+}
+KERNEL(both_halves_with_masks_of_their_own) {
+    float v = x[threadIdx.x];
+    if (threadIdx.x % 32 < 16) v += __shfl_xor_sync(0x0000ffff, v, 8);
+    else v -= __shfl_xor_sync(0xffff0000, v, 8);
+    y[blockIdx.x * cols + threadIdx.x] = v;
+}
+KERNEL(mask_of_the_lanes_that_have_columns) {  // cols 100
+    unsigned lanes = __ballot_sync(0xffffffff, threadIdx.x < cols);
+    if (threadIdx.x >= cols) return;
+    y[blockIdx.x * cols + threadIdx.x] = __shfl_sync(lanes, x[threadIdx.x], 0);
+}
+KERNEL(votes_of_a_warp) {
+    bool any = __any_sync(0xffffffff, x[threadIdx.x] > 0), all = __all_sync(0xffffffff, x[threadIdx.x] > 0);
+    y[blockIdx.x * cols + threadIdx.x] = any + all;
+}
+KERNEL(lanes_with_the_same_value) {
+    y[blockIdx.x * cols + threadIdx.x] = __popc(__match_any_sync(0xffffffff, threadIdx.x % 5));
+}
+KERNEL(one_warp_alone_shuffles) {
+    float v = x[threadIdx.x];
+    if (threadIdx.x / 32 == 2) v = __shfl_xor_sync(0xffffffff, v, 3);
+    y[blockIdx.x * cols + threadIdx.x] = v;
+}
+KERNEL(only_one_warp_goes_on) {
+    __shared__ float s[128];
+    s[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x >= 32) return;
+    float v = s[threadIdx.x] + s[threadIdx.x + 32] + s[threadIdx.x + 64] + s[threadIdx.x + 96];
+    for (int d = 16; d > 0; d /= 2) v += __shfl_xor_sync(0xffffffff, v, d);
+    if (threadIdx.x == 0) y[blockIdx.x * cols] = v;
+}
+KERNEL(bitonic_steps_of_a_warp) {
+    float v = x[threadIdx.x];
+    int lane = threadIdx.x % 32;
+    for (int size = 2; size <= 32; size *= 2) {
+        for (int d = size / 2; d > 0; d /= 2) {
+            float other = __shfl_xor_sync(0xffffffff, v, d);
+            bool keeps_less = ((lane & d) == 0) == ((lane & size) == 0);
+            v = keeps_less ? fminf(v, other) : fmaxf(v, other);
+        }
+    }
+    y[blockIdx.x * cols + threadIdx.x] = v;
+}
+KERNEL(one_atomic_for_a_warp) {
+    __shared__ int count;
+    if (threadIdx.x == 0) count = 0;
+    __syncthreads();
+    unsigned positive = __ballot_sync(0xffffffff, x[threadIdx.x] > 0);
+    if (threadIdx.x % 32 == 0) atomicAdd(&count, __popc(positive));
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = count;
+}
+
+// ---- barriers
+
+KERNEL(barrier_in_a_loop_of_all) {
+    for (int i = 0; i < 4; i++) __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = 1;
+}
+KERNEL(barrier_in_a_branch_that_all_take) {
+    if (cols > 100) __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = 1;
+}
+KERNEL(a_ragged_row_whose_loop_all_threads_run) {  // cols 300
+    __shared__ float s[128];
+    for (int start = 0; start < cols; start += blockDim.x) {
+        int col = start + threadIdx.x;
+        s[threadIdx.x] = col < cols ? x[blockIdx.x * cols + col] : 0;
+        __syncthreads();
+        if (col < cols) y[blockIdx.x * cols + col] = s[127 - threadIdx.x];
+        __syncthreads();
+    }
+}
+KERNEL(vote_of_the_block) {
+    y[blockIdx.x * cols + threadIdx.x] = __syncthreads_count(x[threadIdx.x] > 0);
+}
+KERNEL(numbered_barriers_of_two_halves) {
+    __shared__ float s[128];
+    s[threadIdx.x] = x[threadIdx.x];
+    __barrier_sync_count(1 + threadIdx.x / 64, 64);
+    y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x ^ 33];
+}
+KERNEL(block_whose_rows_end) {  // rows 3
+    if (blockIdx.x >= rows) return;
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = 1;
+}
+KERNEL(two_barriers_on_one_line) {
+    __syncthreads(); __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = 1;
+}
+KERNEL(barrier_in_a_function_called_twice) {
+    auto meet = [] { __syncthreads(); };
+    meet();
+    if (cols > 1) meet();
+    y[blockIdx.x * cols + threadIdx.x] = 1;
+}
+
+// ---- blocks
+
+DEVICE(int arrived;)
+KERNEL(last_block_adds_up) {
+    __shared__ bool is_last;
+    if (threadIdx.x == 0) {
+        y[blockIdx.x] = x[blockIdx.x];
+        __threadfence();
+        is_last = atomicAdd(&arrived, 1) == (int)gridDim.x - 1;
+    }
+    __syncthreads();
+    if (is_last && threadIdx.x == 0) {
+        __threadfence();
+        float sum = 0;
+        for (int i = 0; i < (int)gridDim.x; i++) sum += y[i];
+        y[cols] = sum;
+    }
+}
+DEVICE(int arrived;)
+KERNEL(last_block_reads_as_volatile) {
+    if (threadIdx.x) return;
+    y[blockIdx.x] = x[blockIdx.x];
+    __threadfence();
+    if (atomicAdd(&arrived, 1) == (int)gridDim.x - 1) {
+        float sum = 0;
+        for (int i = 0; i < (int)gridDim.x; i++) sum += ((volatile float*)y)[i];
+        y[cols] = sum;
+    }
+}
+DEVICE(int ready;)
+KERNEL(flag_of_an_earlier_block_with_fences) {
+    if (threadIdx.x) return;
+    if (blockIdx.x == 0) {
+        y[0] = x[0];
+        __threadfence();
+        *(volatile int*)&ready = 1;
+    } else {
+        while (*(volatile int*)&ready == 0) { }
+        __threadfence();
+        y[blockIdx.x] = y[0];
+    }
+}
+DEVICE(float total;)
+KERNEL(atomics_of_all_blocks) {
+    if (threadIdx.x == 0) atomicAdd(&total, x[blockIdx.x]);
+    y[blockIdx.x * cols + threadIdx.x] = 1;
+}
+DEVICE(int next;)
+KERNEL(rows_taken_from_a_counter) {
+    __shared__ int row;
+    for (;;) {
+        if (threadIdx.x == 0) row = atomicAdd(&next, 1);
+        __syncthreads();
+        int mine = row;
+        __syncthreads();
+        if (mine >= rows) return;
+        y[mine * cols + threadIdx.x] = x[mine * cols + threadIdx.x];
+    }
+}
+KERNEL(each_block_its_rows_in_turns) {
+    for (int row = blockIdx.x; row < rows; row += gridDim.x) y[row * cols + threadIdx.x] = x[row * cols + threadIdx.x];
+}
+DEVICE(unsigned lock;)
+KERNEL(a_lock_of_one_thread_a_block) {
+    if (threadIdx.x) return;
+    while (atomicCAS(&lock, 0u, 1u) != 0u) { }
+    __threadfence();
+    y[blockIdx.x] = x[blockIdx.x];
+    __threadfence();
+    atomicExch(&lock, 0u);
+}
+KERNEL(maxima_by_compare_and_swap) {
+    __shared__ unsigned most;
+    if (threadIdx.x == 0) most = 0;
+    __syncthreads();
+    atomicMax(&most, (unsigned)threadIdx.x);
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = most;
+}
+
+// ---- a thread's own variables
+
+KERNEL(local_array_filled_to_the_end) {
+    float a[8];
+    for (int i = 0; i < 8; i++) a[i] = x[i];
+    float sum = 0;
+    for (int i = 0; i < 8; i++) sum += a[(i + threadIdx.x) % 8];
+    y[blockIdx.x * cols + threadIdx.x] = sum;
+}
+KERNEL(local_array_filled_and_read_behind_one_guard) {  // cols 300
+    float a[4];
+    for (int i = 0; i < 4; i++) if (threadIdx.x + i * 128 < cols) a[i] = x[threadIdx.x + i * 128];
+    __syncthreads();
+    for (int i = 0; i < 4; i++) if (threadIdx.x + i * 128 < cols) y[blockIdx.x * cols + threadIdx.x + i * 128] = a[i];
+}
+KERNEL(scalar_set_and_read_in_one_branch) {
+    float v;
+    if (threadIdx.x < 32) v = x[threadIdx.x];
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = threadIdx.x < 32 ? v : 0;
+}
+KERNEL(scalar_set_in_the_first_round) {
+    float first;
+    for (int i = 0; i < 3; i++) {
+        if (i == 0) first = x[threadIdx.x];
+        y[blockIdx.x * cols + threadIdx.x + 128 * i] = first * i;
+    }
+}
+KERNEL(out_parameter) {
+    float sine, cosine;
+    sincosf(x[threadIdx.x], &sine, &cosine);
+    y[blockIdx.x * cols + threadIdx.x] = sine + cosine;
+}
+KERNEL(structs_with_first_values) {
+    struct Best { float value = -1; int index = -1; };
+    Best best[4];
+    y[blockIdx.x * cols + threadIdx.x] = best[threadIdx.x % 4].value;
+}
+KERNEL(large_local_array) {
+    float large[20000];
+    for (int i = 0; i < 20000; i += 100) large[i] = i;
+    y[blockIdx.x * cols + threadIdx.x] = large[threadIdx.x * 100];
+}
+KERNEL(memory_of_the_devices_heap) {
+    float* mine = (float*)malloc(4 * sizeof(float));
+    mine[threadIdx.x % 4] = x[threadIdx.x];
+    y[blockIdx.x * cols + threadIdx.x] = mine[threadIdx.x % 4];
+    free(mine);
+}
+KERNEL(recursion_with_an_end) {
+    struct Fold { static float of(const float* x, int n) { return n ? x[n] + of(x, n - 1) : x[0]; } };
+    y[blockIdx.x * cols + threadIdx.x] = Fold::of(x, threadIdx.x % 9);
+}
+KERNEL(y_written_and_then_read) {
+    float* mine = y + blockIdx.x * cols;
+    mine[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    mine[threadIdx.x + 128] = mine[127 - threadIdx.x];
+}
+KERNEL(words_that_hold_minus_one) {
+    int a[4];
+    for (int i = 0; i < 4; i++) a[i] = -1;
+    y[blockIdx.x * cols + threadIdx.x] = a[threadIdx.x % 4];
+}
+KERNEL(offsets_in_sixty_four_bits) {
+    long long at = (long long)blockIdx.x * cols + threadIdx.x;
+    y[at] = x[at];
+}
