@@ -462,7 +462,7 @@ KERNEL(memory_of_the_devices_heap) {
     free(mine);
 }
 KERNEL(recursion_with_an_end) {
-    struct Fold { static float of(const float* x, int n) { return n ? x[n] + of(x, n - 1) : x[0]; } };
+    struct Fold { __device__ static float of(const float* x, int n) { return n ? x[n] + of(x, n - 1) : x[0]; } };
     y[blockIdx.x * cols + threadIdx.x] = Fold::of(x, threadIdx.x % 9);
 }
 KERNEL(y_written_and_then_read) {
