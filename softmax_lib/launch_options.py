@@ -19,6 +19,10 @@ FILLS = ("noise", "uniform", "arange", "zeros", "ones", "nan")
 word, "uniform" from 0 to 1. Arrays of different names get different noise."""
 
 
+MOST_DIGITS = 20
+"""Of a number on the command line: Python refuses to read very long ones."""
+
+
 def add_launch_words(parser: argparse._ActionsContainer) -> None:
     """The options that say how any kernel is launched."""
     add = parser.add_argument
@@ -50,7 +54,10 @@ def add_launch_words(parser: argparse._ActionsContainer) -> None:
 
 
 def _axes(text: str) -> tuple[int, ...]:
-    numbers = tuple(int(part) if part.isdecimal() else 0 for part in text.split(","))
+    parts = text.split(",")
+    numbers = tuple(
+        int(part) if part.isdecimal() and len(part) < MOST_DIGITS else 0 for part in parts
+    )
     if not 1 <= len(numbers) <= 3 or min(numbers) < 1:
         raise argparse.ArgumentTypeError(f"{text} is not one to three whole numbers from 1 up")
     return numbers

@@ -6,6 +6,7 @@ import argparse
 import re
 import zlib
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import numpy as np
 from softmax_lib.errors import BadInput
 from softmax_lib.launch_options import DTYPES, FILLS
 from softmax_lib.source import Source
+
+MOST_ELEMENTS = 1 << 28
 
 _ARRAY = re.compile(r"(\w+):(\w+):(\d+(?:x\d+)*)(?::([^:]+))?")
 
@@ -31,7 +34,8 @@ def read_launch(
     args = [_read(word, arrays, given or {}) for word in options.args]
     symbols: dict[str, np.ndarray] = {}
     for word in options.symbols:
-        _read(word, symbols, given or {})
+        if not isinstance(_read(word, symbols, given or {}), np.ndarray):
+            raise BadInput(f"--symbol {word}: it takes an array such as NAME:f32:64.")
     words = {
         "source": source,
         "grid": options.grid,
@@ -93,6 +97,8 @@ def _number(word: str) -> Any:
 def _make(word: str, dtype: str, shape: tuple[int, ...], fill: str) -> np.ndarray:
     if dtype not in DTYPES:
         raise BadInput(f"--arg {word}: there is no dtype {dtype}; there are {', '.join(DTYPES)}.")
+    if prod(shape) > MOST_ELEMENTS:
+        raise BadInput(f"--arg {word}: an array has up to {MOST_ELEMENTS} elements here.")
     seed = zlib.crc32(word.partition(":")[0].encode())
     try:
         values = _values(shape, fill, seed, is_whole=dtype[0] in "iu")

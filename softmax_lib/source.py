@@ -29,6 +29,8 @@ KERNEL_FOLDER = shipped_folder("_cuda", "kernels")
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 _DECLARES_WARP = re.compile(r"\b\w+\s+WARP\s*[={;(]|#\s*define\s+WARP\b")
+_FILE_NAME = re.compile(r'[^-"\\/\x00-\x1f][^"\\/\x00-\x1f]{0,199}')
+"""What compilers take for a name, and `#line` too."""
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
@@ -59,17 +61,25 @@ class Source:
     text: str
     folder: Path | None = None
 
+    def __post_init__(self) -> None:
+        if not _FILE_NAME.fullmatch(self.file_name):
+            raise BadInput(f"The file of a kernel cannot be called {self.file_name!r}.")
+        if not self.text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in self.text):
+            raise BadInput(f"The text of {self.file_name} has halves of characters in it.")
+
     @classmethod
     def read(cls, path: str | Path) -> Source:
         """Read a .cu file. Raises `BadInput` when it cannot be read."""
         try:
-            return cls(
-                Path(path).name, Path(path).read_text(encoding="utf-8"), Path(path).resolve().parent
-            )
+            text, folder = Path(path).read_text(encoding="utf-8"), Path(path).resolve().parent
         except FileNotFoundError:
             raise BadInput(f"There is no file {path}.") from None
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:  # it is no UTF-8, or there is a NUL in its name
             raise BadInput(f"Cannot read the kernel file {path}: {error}.") from None
+        name = (
+            Path(path).name.encode(errors="replace").decode()
+        )  # the locale may not know all letters
+        return cls(name, text, folder)
 
     def edited(self, file_name: str, edits: tuple[Edit, ...]) -> Source:
         """The text with all `edits` made, one after the other, under another name.

@@ -1,5 +1,5 @@
 """The command line, `softmax-lib`."""
 
-from softmax_lib.cli.verbs import main
+from softmax_lib.cli.command import main
 
 __all__ = ["main"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -62,12 +63,14 @@ def _read(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, np.nda
 
 
 def _sum_up(name: str, array: np.ndarray) -> Summary:
-    numbers = array[np.isfinite(array)] if array.dtype.kind != "c" else np.abs(array)
-    nans = int(np.isnan(array).sum()) if array.dtype.kind in "fc" else 0
+    sizes = np.abs(array) if array.dtype.kind == "c" else array
+    numbers = sizes[np.isfinite(sizes)]
+    nans = int(np.isnan(sizes).sum())
     if not numbers.size:
         return Summary(name, str(array.dtype), array.shape, None, None, None, nans)
     least, most, mean = float(numbers.min()), float(numbers.max()), float(numbers.mean(dtype=float))
-    return Summary(name, str(array.dtype), array.shape, least, most, mean, nans)
+    known_mean = mean if math.isfinite(mean) else None
+    return Summary(name, str(array.dtype), array.shape, least, most, known_mean, nans)
 
 
 def print_arrays(arrays: list[Summary]) -> None:
@@ -79,4 +82,4 @@ def print_arrays(arrays: list[Summary]) -> None:
         numbers = ["" if n is None else f"{n:.6g}" for n in (array.least, array.mean, array.most)]
         shape = " x ".join(map(str, array.shape))
         table.add_row(array.name, array.dtype, shape, *numbers, str(array.nans))
-    Console().print(table)
+    Console(markup=False).print(table)

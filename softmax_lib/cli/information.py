@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import metadata
+
+from rich.console import Console
+from rich.table import Table
 
 from softmax_lib import __version__, emulator
 from softmax_lib.errors import NotAvailable, SoftmaxLibError
@@ -26,6 +30,15 @@ def gather() -> dict[str, object]:
         "warnings": _warnings(cupys),
     }
     return {**facts, "runs": _runs(facts)}
+
+
+def print_information(found: Mapping[str, object]) -> None:
+    """A line for each fact."""
+    table = Table(show_header=False, box=None)
+    for name, value in found.items():
+        shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+        table.add_row(name.replace("_", " "), str(shown or "none"))
+    Console(markup=False).print(table)
 
 
 def _torch() -> tuple[str | None, list[str]]:

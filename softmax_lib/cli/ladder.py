@@ -14,6 +14,9 @@ from softmax_lib.records.skips import provider_of
 from softmax_lib.reference import noise
 from softmax_lib.registry import rungs
 
+MOST_ELEMENTS = 1 << 29
+"""Of the matrix, 2 GiB: what is right is found on the CPU, in float64."""
+
 
 @dataclass(frozen=True)
 class Rung:
@@ -64,6 +67,8 @@ def climb(
     device = choose_device(device)
     if rows < 1 or cols < 1:
         raise BadInput(f"A ladder needs at least one row and one column, not ({rows}, {cols}).")
+    if rows * cols > MOST_ELEMENTS:
+        raise BadInput(f"A ladder takes up to {MOST_ELEMENTS} elements, not ({rows}, {cols}).")
     able = [kernel for kernel in rungs() if kernel.legal_block_sizes(cols)]
     x = noise(rows, cols)
     errors = {}

@@ -36,7 +36,7 @@ def print_ladder(ladder: Ladder) -> None:
             times = [f"{time}{mark}" for time in shown]
         block, traffic = str(rung.block_size), f"{rung.reads} + {rung.writes}"
         table.add_row(rung.name, block, traffic, f"{rung.max_abs_error:.1e}", *times)
-    console = Console()
+    console = Console(markup=False)
     console.print(table)
     for name, reason in ladder.skipped.items():
-        console.print(f"Skipped {name}: {reason}", markup=False, soft_wrap=True)
+        console.print(f"Skipped {name}: {reason}", soft_wrap=True)

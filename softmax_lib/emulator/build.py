@@ -122,6 +122,10 @@ def _build_own(tools: Toolchain, command: list[str], out: Path) -> None:
     if done.returncode:
         reason = messages.first_error(done.stderr)
         raise NotAvailable(f"{tools.description} cannot build the emulator's runtime: {reason}")
+    if not out.exists():
+        raise NotAvailable(
+            f"{tools.description} built nothing; set CXX to a C++ compiler or unset it."
+        )
 
 
 def _check(command: list[str], out: str, folder: Path, explain: Callable[[str], str | None]) -> str:

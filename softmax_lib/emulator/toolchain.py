@@ -53,7 +53,7 @@ def toolchain() -> Toolchain:
 def _find(given: str, path: str) -> Toolchain:
     _check_machine()
     if given.strip():
-        return _ask_version(tuple(shlex.split(given))) or _refuse_given(given)
+        return _ask_version(_words(given)) or _refuse_given(given)
     for name in ("c++", "g++", "clang++"):
         found = shutil.which(name, path=path)
         usable = _ask_version((found,)) if found else None
@@ -76,6 +76,13 @@ def _check_machine() -> None:
             "The emulator runs under Linux and macOS on x86-64 and 64-bit ARM; this is "
             f"{platform.system()} on {machine}."
         )
+
+
+def _words(given: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(given))
+    except ValueError:  # a quotation mark that nothing closes
+        return (given,)
 
 
 def _ask_version(command: tuple[str, ...]) -> Toolchain | None:

@@ -21,7 +21,7 @@ from softmax_lib.arrays import is_array
 from softmax_lib.emulator.metering import Metered, meter, meter_launch
 from softmax_lib.errors import BadInput, CompileError, NotAvailable
 from softmax_lib.gpu.machine_code import MachineCode, check_registers, inspect
-from softmax_lib.grids import Axes
+from softmax_lib.grids import Axes, axes_of, check_grid
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch_spec import specify
 from softmax_lib.reference import noise
@@ -175,5 +175,5 @@ def _check_shape(rows: int, cols: int, grid: int | None) -> None:
             f"x-ray takes a matrix of 1 to {MOST_ELEMENTS} elements, not ({rows}, {cols}); "
             "a smaller one shows the same pattern."
         )
-    if grid is not None and grid < 1:
-        raise BadInput(f"A grid has at least one block, not {grid}.")
+    if grid is not None:
+        check_grid(axes_of(grid, "grid"))

@@ -141,7 +141,7 @@ def test_arrays_that_cannot_be_read_or_written(file, capsys, tmp_path):
 
 def test_a_fault_is_one_line_on_stderr(file, capsys):
     short = [*SCALE[:8], "--arg", "y:f32:299", *SCALE[-4:]]
-    assert main(["run-kernel", file, *short]) == 2
+    assert main(["run-kernel", file, *short]) == 1
     assert (
         "stores 4 bytes at y[299], past the end of its 299 elements at mine.cu:4."
         in capsys.readouterr().err
@@ -152,7 +152,5 @@ def test_a_fault_is_one_line_on_stderr(file, capsys):
 
 @pytest.mark.parametrize("axes", ["a", "0", "1,2,3,4", "2,", "-1"])
 def test_axes_are_one_to_three_numbers(file, capsys, axes):
-    with pytest.raises(SystemExit) as stopped:
-        main(["xray", file, "--grid", axes])
-    assert stopped.value.code == 2
+    assert main(["xray", file, "--grid", axes]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1

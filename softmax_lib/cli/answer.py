@@ -1,0 +1,68 @@
+"""What a verb has to say, and the one place where it is printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from softmax_lib.errors import KernelFault
+
+DONE, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
+"""Exit statuses: a check that failed, a hazard or a fault is 1; bad input, and what is missing here, is 2."""
+
+
+def _show_nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`content` is what `--json` prints, `show` prints the same for a person.
+
+    `errors` are sentences for stderr: what did not succeed.
+    """
+
+    content: Any
+    show: Callable[[], None] = _show_nothing
+    status: int = DONE
+    errors: tuple[str, ...] = ()
+
+
+def refusal(error: BaseException, sentence: str, status: int) -> Answer:
+    """The answer of a verb that came to nothing."""
+    return Answer(
+        {"error": sentence, "kind": type(error).__name__}, status=status, errors=(sentence,)
+    )
+
+
+def status_of(error: Exception) -> int:
+    """The exit status that an error of this package is worth."""
+    return FAILED if isinstance(error, KernelFault) else REFUSED
+
+
+def give(answer: Answer, as_json: bool) -> int:
+    """Print the answer and return the exit status."""
+    for sentence in answer.errors:
+        print(f"softmax-lib: {sentence}", file=sys.stderr)
+    try:
+        if as_json:
+            print(json.dumps(answer.content, indent=1))
+        else:
+            answer.show()
+        print(end="", flush=True)
+    except (BrokenPipeError, SystemExit):  # `softmax-lib ladder | head`; rich exits
+        _drop_the_rest()
+    except OSError as error:
+        _drop_the_rest()
+        print(f"softmax-lib: Cannot write the answer: {error.strerror}.", file=sys.stderr)
+        return REFUSED
+    return answer.status
+
+
+def _drop_the_rest() -> None:
+    """Python prints what is left when it ends, and would fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,145 @@
+"""The words of the command line: verbs, their options, and what is wrong with others."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from softmax_lib.cli import verbs
+from softmax_lib.cli.answer import Answer
+from softmax_lib.errors import BadInput
+from softmax_lib.launch_options import MOST_DIGITS, add_launch_words
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> Any:
+        raise BadInput(f"{message}; `{self.prog} --help` lists what there is.")
+
+
+def parser() -> argparse.ArgumentParser:
+    """What reads the command line; it raises `BadInput` for words that it does not know."""
+    made = _Parser(
+        prog="softmax-lib", description="Softmax kernels from naive to the speed of light."
+    )
+    added = made.add_subparsers(required=True, metavar="VERB")
+
+    def verb(
+        name: str, run: Callable[[argparse.Namespace], Answer], help: str
+    ) -> argparse.ArgumentParser:
+        one = added.add_parser(name, help=help, description=help, allow_abbrev=False)
+        one.add_argument("--json", action="store_true", help="print JSON")
+        one.set_defaults(verb=run)
+        return one
+
+    verb("info", verbs.info, "what this machine has, and what will run where")
+    check = verb(
+        "check", verbs.check, "compare kernels with float64 over rows that break careless ones"
+    )
+    check.add_argument(
+        "names", nargs="*", metavar="NAME", help="kernels or .cu files; all when none is named"
+    )
+    ladder = verb(
+        "ladder", verbs.ladder, "every rung on one matrix: error, traffic, time, share of a copy"
+    )
+    ladder.add_argument("--rows", type=_count, default=1024)
+    ladder.add_argument("--cols", type=_count, default=32768)
+    for one in (check, ladder):
+        one.add_argument("--device", choices=("auto", "cuda", "cpu"), default="auto")
+    record = verb(
+        "record", verbs.record, "measure every rung and peer on this GPU and write the record"
+    )
+    record.add_argument("--quick", action="store_true", help="two shapes only")
+    record.add_argument(
+        "--minutes",
+        type=_minutes,
+        metavar="N",
+        help="stop after about N; the next call goes on from there",
+    )
+    record.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="instead of book/measurements/<gpu>.json in a checkout, or a folder of your own",
+    )
+    bench = verb("bench", verbs.bench, "softmax() beside the softmaxes of others on this GPU")
+    bench.add_argument(
+        "--suite",
+        choices=("peers", "model", "topk", "unroll", "warp", "triton"),
+        default="peers",
+        help="every peer installed here, matrix by matrix; a small transformer with torch's softmax and "
+        "ours; softmax_topk() beside what else finds the first of each row; chapter 9's kernel, its loop "
+        "unrolled more and less; chapter 10's, with more and fewer threads per row, and every kernel by "
+        "rows and columns; or chapter 12's in Triton, with more and fewer warps",
+    )
+    bench.add_argument("--output", type=Path, metavar="FILE", help="write the JSON there too")
+    bench.add_argument(
+        "--keep", action="store_true", help="keep the run where the book's pages look for it"
+    )
+    tune = verb(
+        "tune", verbs.tune, "measure which kernels softmax() should take on this GPU, and keep it"
+    )
+    tune.add_argument(
+        "--output", type=Path, metavar="FILE", help="instead of where softmax() looks for it"
+    )
+    _add_run_options(
+        verb("run-kernel", verbs.run_kernel, "launch any kernel of a .cu file in the emulator")
+    )
+    _add_xray_options(
+        verb(
+            "xray", verbs.xray, "count what a kernel asks of memory, and find hazards, with no GPU"
+        )
+    )
+    return made
+
+
+def _add_run_options(made: argparse.ArgumentParser) -> None:
+    made.description = (
+        "Launch any kernel of a .cu file in the emulator and tell what its arrays hold afterwards: "
+        "softmax-lib run-kernel add.cu --grid 4 --block 256 --arg a:f32:1024 --arg b:f32:1024:zeros "
+        "--arg 1024"
+    )
+    made.add_argument("name", metavar="FILE", help="a .cu file")
+    add_launch_words(made)
+    made.add_argument("--npz", type=Path, metavar="FILE", help="arrays to take, by name")
+    made.add_argument("--out", type=Path, metavar="FILE", help="write all arrays to this .npz file")
+
+
+def _add_xray_options(made: argparse.ArgumentParser) -> None:
+    made.description = (
+        "Count requests, sectors and bank conflicts of each source line in the emulator, and report "
+        "races, addresses outside of arrays, uninitialised reads and the like: status 1 when there "
+        "are any. A kernel of which no thread finishes for 10 s ($SOFTMAX_LIB_WATCHDOG_S) hangs."
+    )
+    made.epilog = (
+        "The table: lanes are the threads of a warp that take part in a request, on average; each is what "
+        "a request takes, sectors of 32 bytes or wavefronts of shared memory; conflicts are wavefronts "
+        "beyond the fewest that these bytes need; limit is what keeps more blocks off a multiprocessor (SM)."
+    )
+    made.add_argument("name", metavar="NAME", help="a kernel or a .cu file")
+    any_kernel = made.add_argument_group(
+        "any kernel of a .cu file, such as", "--grid 8 --block 128 --arg x:f32:8x1024 --arg 1024"
+    )
+    add_launch_words(any_kernel)
+    any_kernel.add_argument("--npz", type=Path, metavar="FILE", help="arrays to take, by name")
+    made.add_argument("--rows", type=_count, default=64)
+    made.add_argument("--cols", type=_count, default=4096)
+    made.add_argument(
+        "--block-size", type=_count, help="threads per block; the kernel's own choice"
+    )
+
+
+def _minutes(text: str) -> float:
+    number = float(text)
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no number of minutes")
+    return number
+
+
+def _count(text: str) -> int:
+    number = int(text) if text.isdecimal() and len(text) < MOST_DIGITS else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no whole number from 1 up")
+    return number

@@ -1,0 +1,238 @@
+"""Whatever is typed: a status, JSON where it was asked for, and of what is wrong a sentence and no traceback."""
+
+import json
+import os
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+import torch
+
+from softmax_lib.checking import check
+from softmax_lib.cli import checks, main
+
+without_gpu = pytest.mark.skipif(
+    torch.cuda.is_available(), reason="says what a machine without a GPU says"
+)
+
+GOOD = """extern "C" __global__ void good(const float* x, float* y, int rows, int cols) {
+    const float* row = x + (size_t)blockIdx.x * cols;
+    float row_max = -INFINITY, row_sum = 0;
+    for (int col = 0; col < cols; col++) row_max = fmaxf(row_max, row[col]);
+    for (int col = 0; col < cols; col++) row_sum += expf(row[col] - row_max);
+    for (int col = threadIdx.x; col < cols; col += blockDim.x)
+        y[(size_t)blockIdx.x * cols + col] = expf(row[col] - row_max) / row_sum;
+}
+"""
+FILES = {
+    "good.cu": GOOD,
+    "faulting.cu": GOOD.replace("col < cols", "col <= cols", 1),
+    "wrong.cu": GOOD.replace("/ row_sum", "* row_sum"),
+    "typo.cu": GOOD.replace("row_max = -", "row_max = typo - "),
+    "ptx.cu": GOOD.replace("float row_max", 'asm("trap;"); float row_max'),
+    "hang.cu": GOOD.replace("float row_max", "while (true); float row_max"),
+    "none.cu": "// nothing\n",
+    "-o.cu": GOOD,
+    "[b].cu": GOOD,
+    "add.cu": "__global__ void add(const float* x, float* y) { int i = threadIdx.x; y[i] = x[i] + 1; "
+    'printf("added\\n"); }\n',
+    "latin.cu": b"// \xe9\n",
+    "bad.npz": "no arrays",
+}
+ONE = "--grid 1 --block 4"
+XY = "--arg x:f32:4 --arg y:f32:4:nan"
+SMALL = "--rows 2 --cols 8"
+
+ROWS = [
+    # what is done
+    ("info", 0, ""),
+    ("check good.cu --device cpu", 0, ""),
+    ("check unsafe good.cu", 0, ""),
+    (f"xray good.cu {SMALL}", 0, ""),
+    (f"xray naive {SMALL} --block-size 32 --grid 1", 0, ""),
+    (f"xray [b].cu {SMALL}", 0, ""),
+    (f"xray add.cu {ONE} {XY}", 0, "added"),
+    (f"run-kernel add.cu {ONE} {XY}", 0, "added"),
+    (f"run-kernel add.cu {ONE} --arg x:f32:4:inf --arg y:f32:4", 0, ""),
+    (f"run-kernel add.cu {ONE} --arg x:f32:4:3.4e38 --arg y:f32:4", 0, ""),
+    # what fails
+    ("check wrong.cu", 1, ""),
+    ("check good.cu faulting.cu", 1, ""),
+    ("check faulting.cu wrong.cu unsafe", 1, ""),
+    (f"xray faulting.cu {SMALL}", 1, ""),
+    (f"xray hang.cu {SMALL}", 1, ""),
+    (f"xray add.cu {ONE} --arg x:f32:3 --arg y:f32:4", 1, ""),
+    (f"xray add.cu {ONE} --arg x:f32:4 --arg null", 1, ""),
+    (f"run-kernel add.cu {ONE} --arg x:f32:4 --arg y:f32:3", 1, "past the end of its 3 elements"),
+    (f"run-kernel add.cu {ONE} --arg null --arg null", 1, "null pointer"),
+    # what cannot be: names and files
+    ("check good.cu typo.cu", 2, "typo: typo.cu: In function"),
+    ("check ptx.cu", 2, "uses inline PTX (asm)"),
+    ("check good.cu naiv", 2, "did you mean naive"),
+    ("check none.cu", 2, "exactly one __global__ kernel"),
+    ("check missing.cu", 2, "There is no file missing.cu."),
+    ("check latin.cu", 2, "Cannot read the kernel file latin.cu"),
+    ("check .", 2, "There is no kernel called '.'"),
+    ("check ./-o.cu", 2, "cannot be called '-o.cu'"),
+    ("xray typo.cu", 2, "error: 'typo' was not declared"),
+    ("xray naiv", 2, "did you mean naive"),
+    ("xray good.cu/good.cu", 2, "Not a directory"),
+    ("run-kernel naive --grid 1 --block 1", 2, "There is no file naive."),
+    (f"run-kernel none.cu {ONE}", 2, "has no `__global__` kernel"),
+    # shapes and grids
+    ("ladder --rows 0", 2, "0 is no whole number from 1 up"),
+    ("ladder --rows 1.5", 2, "1.5 is no whole number"),
+    ("ladder --rows 100000000 --cols 1000", 2, "A ladder takes up to"),
+    (f"ladder --cols {'9' * 5000}", 2, "is no whole number from 1 up"),
+    ("xray naive --rows 5000 --cols 5000", 2, "a smaller one shows the same pattern"),
+    ("xray naive --block-size 33", 2, "not built for 33 threads"),
+    ("xray naive --block-size -1", 2, "-1 is no whole number"),
+    ("xray naive --grid 1180591620717411303424", 2, "is not one to three whole numbers"),
+    ("xray naive --grid 2147483648", 2, "a GPU takes up to 2147483647"),
+    ("xray naive --grid 2,3", 2, "--grid takes one number"),
+    ("xray naive --grid 0", 2, "is not one to three whole numbers"),
+    ("xray naive --grid ,", 2, "is not one to three whole numbers"),
+    ("xray fusion --cols 100000 --rows 1", 2, "too long for fusion"),
+    (f"xray add.cu --grid 1,65536 --block 4 {XY}", 2, "a GPU takes up to 65535"),
+    (f"xray add.cu --grid 1,1,65536 --block 4 {XY}", 2, "blocks along z"),
+    (f"xray add.cu --grid 1 --block 1025 {XY}", 2, "a GPU takes up to 1024"),
+    (f"run-kernel add.cu --grid 2147483648 --block 4 {XY}", 2, "a GPU takes up to 2147483647"),
+    (f"run-kernel add.cu --grid 1 --block 1,1,65 {XY}", 2, "threads along z"),
+    (f"run-kernel add.cu --grid 1 --block 64,32 {XY}", 2, "has 2048 threads"),
+    # arguments of a launch
+    ("run-kernel add.cu --grid 1", 2, "A launch needs --grid and --block."),
+    (f"run-kernel add.cu {ONE}", 2, "takes 2 arguments"),
+    (f"run-kernel add.cu {ONE} --arg x:f33:4", 2, "there is no dtype f33"),
+    (f"run-kernel add.cu {ONE} --arg x:f32:4:full", 2, "not full"),
+    (f"run-kernel add.cu {ONE} --arg x:f32:99999x99999 --arg x", 2, "an array has up to"),
+    (f"run-kernel add.cu {ONE} --arg 1 --arg 2", 2, "takes an array of float32"),
+    (f"run-kernel add.cu {ONE} --arg what", 2, "--arg is 'what'"),
+    (f"run-kernel add.cu {ONE} {XY} --shared-bytes -1", 2, "shared_bytes is -1"),
+    (f"run-kernel add.cu {ONE} {XY} --shared-bytes 1e3", 2, "invalid int value: '1e3'"),
+    (f"run-kernel add.cu {ONE} {XY} --define BLOCK", 2, "such as BLOCK=256"),
+    (f"run-kernel add.cu {ONE} {XY} --define BLOCK=1", 2, "does not name a macro BLOCK"),
+    (f"run-kernel add.cu {ONE} {XY} --define ==1", 2, "--define"),
+    (f"run-kernel add.cu {ONE} {XY} --symbol s:f32:4", 2, "no __device__ or __constant__ variable s"),
+    (f"run-kernel add.cu {ONE} {XY} --symbol 4", 2, "--symbol 4"),
+    (f"run-kernel add.cu {ONE} {XY} --cluster 3", 2, "do not divide"),
+    (f"run-kernel add.cu {ONE} {XY} --kernel subtract", 2, "There is no kernel 'subtract'"),
+    (f"run-kernel add.cu {ONE} {XY} --npz bad.npz", 2, "Cannot read the arrays of bad.npz"),
+    (f"run-kernel add.cu {ONE} {XY} --out no/out.npz", 2, "Cannot write no/out.npz"),
+    # usage
+    ("", 2, "required: VERB"),
+    ("climb", 2, "invalid choice: 'climb'"),
+    ("xray", 2, "required: NAME"),
+    ("xray naive --cols", 2, "expected one argument"),
+    ("xray naive --block_size 32", 2, "unrecognized arguments"),
+    ("ladder --row 3", 2, "unrecognized arguments: --row"),
+    ("info extra", 2, "unrecognized arguments: extra"),
+    ("check --device tpu", 2, "invalid choice: 'tpu'"),
+    ("record --minutes nan", 2, "nan is no number of minutes"),
+    ("bench --suite all", 2, "invalid choice: 'all'"),
+    pytest.param("check naive --device cuda", 2, "No GPU to run on", marks=without_gpu),
+    pytest.param("ladder --device cuda", 2, "No GPU to run on", marks=without_gpu),
+    pytest.param("record", 2, "times are measured on a GPU alone", marks=without_gpu),
+    pytest.param("bench --suite topk", 2, "times are measured on a GPU alone", marks=without_gpu),
+    pytest.param("tune", 2, "times are measured on a GPU alone", marks=without_gpu),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("typed")
+    for name, text in FILES.items():
+        (made / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    return made
+
+
+@pytest.fixture
+def typed(folder, monkeypatch, capsys):
+    """Runs a command line: its status, stdout and stderr."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", "0.5")
+    monkeypatch.setattr(
+        "softmax_lib.xrays.xray.inspect", lambda *_: ()
+    )  # what NVRTC makes takes seconds
+    monkeypatch.setattr(checks, "check", partial(check, lengths=(32,)))
+
+    def run(line):
+        status = main(line.split())
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def refuse_constant(word):
+    raise ValueError(f"{word} is no JSON")
+
+
+@pytest.mark.parametrize(("line", "status", "said"), ROWS)
+def test_a_command_line_gets_json_a_status_and_a_sentence(typed, line, status, said):
+    ended, out, err = typed(f"{line} --json")
+    answer = json.loads(out, parse_constant=refuse_constant)
+    assert (ended, said in err, "Traceback" in err) == (status, True, False), err
+    if isinstance(answer, dict) and "error" in answer:
+        assert set(answer) == {"error", "kind"}
+        assert err.endswith(f"softmax-lib: {answer['error']}\n")
+        sentences = [line for line in err.splitlines() if line != "added"]
+        assert len(sentences) == 1 or answer["kind"] == "CompileError"
+
+
+def test_what_kernels_print_stands_before_the_answer_for_a_person(typed):
+    status, out, err = typed(f"run-kernel add.cu {ONE} {XY}")
+    assert (status, err) == (0, "")
+    assert out.startswith(4 * "added\n")
+    assert "float32" in out
+
+
+def test_a_fault_of_one_kernel_keeps_the_results_of_others(typed):
+    status, out, _ = typed("check good.cu faulting.cu wrong.cu --json")
+    good, faulting, wrong = json.loads(out)
+    assert status == 1
+    assert (good["ok"], good["failures"], good["error"]) == (True, [], None)
+    assert (faulting["ok"], faulting["error"]) == (False, "IllegalAddress")
+    assert faulting["failures"][0].endswith("past the end of its 576 elements at faulting.cu:4.")
+    assert (wrong["ok"], wrong["error"]) == (False, None)
+    status, out, err = typed("check good.cu typo.cu faulting.cu")
+    lines = out.splitlines()
+    assert lines[0].startswith("good: 4 launches, all within")
+    assert lines[1].startswith("faulting: 0 launches, then illegal address: thread")
+    assert (status, "typo.cu:3:" in err, len(lines)) == (2, True, 2)
+
+
+def test_no_bar_goes_to_what_is_no_terminal(typed):
+    assert typed("check good.cu")[2] == ""
+
+
+def run_in_shell(line, **environment):
+    command = line.replace("softmax-lib", f"{sys.executable} -m softmax_lib.cli")
+    return subprocess.run(
+        command, shell=True, capture_output=True, text=True, env={**os.environ, **environment}
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "environment", "status", "said"),
+    [
+        ("softmax-lib info > /dev/full", {}, 2, "Cannot write the answer: No space left on device."),
+        ("softmax-lib climb --json > /dev/full", {}, 2, "Cannot write the answer"),
+        ("softmax-lib check naive", {"CXX": "/bin/true"}, 2, "built nothing; set CXX to a C++ compiler"),
+        ("softmax-lib check naive", {"CXX": "'"}, 2, "CXX is \"'\", which does not run"),
+        ("softmax-lib climb --json >&-", {}, 2, "invalid choice: 'climb'"),
+    ],
+)  # fmt: skip
+def test_a_bad_surrounding_gets_a_sentence(line, environment, status, said):
+    done = run_in_shell(line, **environment)
+    assert (done.returncode, said in done.stderr) == (status, True), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_file_name_that_the_locale_cannot_say(tmp_path):
+    (tmp_path / "é.cu").write_text(GOOD)
+    ascii_alone = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = run_in_shell(f"softmax-lib xray {tmp_path}/é.cu --rows 2 --cols 8", **ascii_alone)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "No hazard found." in done.stdout
+    done = run_in_shell(f"softmax-lib xray {tmp_path}/ü.cu", **ascii_alone)
+    assert (done.returncode, "There is no file" in done.stderr) == (2, True)
