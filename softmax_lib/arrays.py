@@ -87,6 +87,8 @@ def check_array(what: str, x: Any) -> None:
         raise WrongType(
             f"{what} has bytes in the other order; pass x.astype(x.dtype.newbyteorder())."
         )
+    if tensor:
+        _check_bytes(what, x)
     if not _is_contiguous(x, tensor):
         how = "x.contiguous()" if tensor else "np.ascontiguousarray(x)"
         raise BadInput(
@@ -128,6 +130,12 @@ def check_x(x: Any, taker: str = "run") -> None:
     if x.dtype != float32:
         how = "x.float()" if tensor else 'x.astype("float32")'
         raise WrongType(f"x is {x.dtype}; the kernels take {float32}, so pass {how}.")
+    if tensor:
+        _check_bytes("x", x)
+        if x.requires_grad and sys.modules["torch"].is_grad_enabled():
+            raise BadInput(
+                f"x requires a gradient, and {taker} gives none: pass x.detach(), or call softmax(x), which does."
+            )
     if x.ndim != 2:
         raise BadInput(f"x has {x.ndim} dimensions; {taker} takes a matrix of shape (rows, cols).")
     if not _is_contiguous(x, tensor):
@@ -140,6 +148,18 @@ def check_x(x: Any, taker: str = "run") -> None:
         raise BadInput(f"x has shape {(rows, cols)}; {taker} takes up to ({MAX_ROWS}, {MAX_COLS}).")
 
 
+def _check_bytes(what: str, x: Any) -> None:
+    """Raises `BadInput` for a tensor whose numbers are not what its memory holds."""
+    if x.layout is not sys.modules["torch"].strided or x.is_nested:
+        kind = "nested" if x.is_nested else str(x.layout).removeprefix("torch.")
+        raise BadInput(f"{what} is a {kind} tensor; kernels take plain ones, so pass a dense copy.")
+    for is_view, resolve in ((x.is_neg(), "resolve_neg()"), (x.is_conj(), "resolve_conj()")):
+        if is_view:
+            raise BadInput(
+                f"{what} has its signs turned only as torch reads it; pass its {resolve}."
+            )
+
+
 def check_out(kernel: Kernel, x: Matrix, out: Any) -> None:
     """Raises `WrongType` or `BadInput` where `out` cannot take the result of `kernel` on `x`."""
     tensor = is_tensor(out)
@@ -149,6 +169,10 @@ def check_out(kernel: Kernel, x: Matrix, out: Any) -> None:
         )
     if out.dtype != x.dtype:
         raise WrongType(f"out is {out.dtype} and x is {x.dtype}; they must be the same.")
+    if tensor:
+        _check_bytes("out", out)
+        if out.requires_grad and sys.modules["torch"].is_grad_enabled():
+            raise BadInput("out requires a gradient, which a call with out= does not have.")
     if out.shape != x.shape:
         raise BadInput(f"out has shape {tuple(out.shape)} and x has {tuple(x.shape)}.")
     if tensor and out.device != x.device:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
 from softmax_lib.arrays import Matrix, check_x
-from softmax_lib.errors import BadInput, KernelFault, NotAvailable
+from softmax_lib.errors import BadInput, KernelFault, NotAvailable, WrongType
 from softmax_lib.gpu.presence import why_no_gpu
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch import run
 from softmax_lib.reference import ROWS, Judgement, adversarial, as_numpy, judge
 from softmax_lib.registry import resolve
 from softmax_lib.source import Source
+from softmax_lib.whole_numbers import whole
 
 LENGTHS = (1, 2, 3, 5, 31, 32, 33, 127, 1000, 1001, 4099)
 """Row lengths that `check` tries: one element, less than a float4, around a warp, around multiples
 of 4 and of a block, and one that every block size walks through more than once."""
+
+MOST_COLS = 1 << 26
+"""Of a row that `check` makes, of which there are 18: what is right takes 8 bytes an element, several times."""
 
 GUARD = 64
 """Elements behind the output that no kernel may touch."""
@@ -123,7 +127,7 @@ def check(
     *,
     device: str = "auto",
     block_size: int | None = None,
-    lengths: tuple[int, ...] = LENGTHS,
+    lengths: Sequence[int] = LENGTHS,
     progress: Callable[[Attempt], None] = lambda attempt: None,
 ) -> CheckResult:
     """Compare a kernel with float64 softmax, on `x` or on adversarial rows of several `lengths`.
@@ -142,8 +146,7 @@ def check(
         matrix = as_numpy(x)
         size = kernel.settle_block_size(block_size, matrix.shape[1])
         return CheckResult(kernel.name, device, (_attempt(kernel, matrix, size, 0, device),))
-    if min(lengths, default=0) < 1:
-        raise BadInput(f"check takes row lengths from 1 up, not {lengths}.")
+    lengths = _read_lengths(lengths)
     kernel.settle_block_size(block_size, min(lengths))
     kinds = tuple(row.name for row in ROWS)
     attempts = []
@@ -151,6 +154,15 @@ def check(
         attempts.append(_attempt(kernel, adversarial(cols), size, offset, device, kinds))
         progress(attempts[-1])
     return CheckResult(kernel.name, device, tuple(attempts))
+
+
+def _read_lengths(lengths: Sequence[int]) -> tuple[int, ...]:
+    if not isinstance(lengths, (Sequence, np.ndarray)):
+        raise WrongType(f"lengths is a {type(lengths).__name__}; it takes several whole numbers.")
+    numbers = tuple(whole("A row length", length) for length in lengths)
+    if not 1 <= min(numbers, default=0) <= max(numbers) <= MOST_COLS:
+        raise BadInput(f"check takes row lengths from 1 up to {MOST_COLS}, not {numbers}.")
+    return numbers
 
 
 def count_attempts(
@@ -163,8 +175,11 @@ def count_attempts(
 def choose_device(device: str) -> str:
     """Where to run: "cuda" or "cpu", for "auto" the GPU where there is one.
 
-    Raises `NotAvailable` when CUDA is asked for and there is none, `BadInput` for another word.
+    Raises `NotAvailable` when CUDA is asked for and there is none, `BadInput` for another word,
+    `WrongType` for what is none.
     """
+    if not isinstance(device, str):
+        raise WrongType(f"device is a {type(device).__name__}; it is a word.")
     if device not in ("auto", "cuda", "cpu"):
         raise BadInput(f'device is "auto", "cuda" or "cpu", and not {device!r}.')
     if device == "cpu":

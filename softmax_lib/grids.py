@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from softmax_lib.errors import BadInput, WrongType
+from softmax_lib.whole_numbers import whole
 
 Axes = tuple[int, int, int]
 """Along x, y and z."""
@@ -21,13 +22,27 @@ MOST_SHARED_BYTES = 227 * 1024
 
 def axes_of(given: int | Sequence[int], what: str) -> Axes:
     """`given`, a number or up to three, as three. Raises `WrongType` or `BadInput` about `what`."""
-    numbers = tuple(given) if isinstance(given, Sequence) else (given,)
-    if not all(hasattr(number, "__index__") and not isinstance(number, bool) for number in numbers):
-        raise WrongType(f"{what} is {given!r}; it takes a whole number or up to three of them.")
+    try:
+        numbers = tuple(
+            whole(what, one) for one in (given if isinstance(given, Sequence) else (given,))
+        )
+    except WrongType:
+        raise WrongType(
+            f"{what} is {given!r}; it takes a whole number or up to three of them."
+        ) from None
     if not 1 <= len(numbers) <= 3 or min(numbers) < 1:
         raise BadInput(f"{what} is {given!r}; it takes one to three numbers, from 1 up.")
-    x, y, z = (*(int(number) for number in numbers), 1, 1)[:3]
+    x, y, z = (*numbers, 1, 1)[:3]
     return x, y, z
+
+
+def blocks_of(grid: int | None) -> int | None:
+    """The number of blocks of a grid of one dimension, None where none is given. Raises `WrongType` or `BadInput`."""
+    if grid is None:
+        return None
+    blocks = axes_of(whole("grid", grid), "grid")
+    check_grid(blocks)
+    return blocks[0]
 
 
 def check_grid(grid: Axes) -> None:
@@ -61,9 +76,7 @@ def check_cluster(cluster: Axes, grid: Axes) -> None:
 
 def check_shared_bytes(shared_bytes: int) -> None:
     """Raises `WrongType` or `BadInput` for an amount of dynamic shared memory that no GPU has."""
-    if not hasattr(shared_bytes, "__index__") or isinstance(shared_bytes, bool):
-        raise WrongType(f"shared_bytes is {shared_bytes!r}; it takes a whole number of bytes.")
-    if not 0 <= shared_bytes <= MOST_SHARED_BYTES:
+    if not 0 <= whole("shared_bytes", shared_bytes) <= MOST_SHARED_BYTES:
         raise BadInput(
             f"shared_bytes is {shared_bytes}; a block has 0 to {MOST_SHARED_BYTES} bytes of dynamic "
             "shared memory (sm_90)."

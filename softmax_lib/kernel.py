@@ -13,6 +13,7 @@ from typing import Literal
 from softmax_lib import source
 from softmax_lib.errors import BadInput, BlockSizeNotAllowed, RowTooLong
 from softmax_lib.source import Edit, Program, Source
+from softmax_lib.whole_numbers import whole
 
 Grid = Literal["thread a row", "lanes a row", "block a row", "thread an element"]
 
@@ -245,10 +246,11 @@ class Kernel:
     def settle_block_size(self, block_size: int | None, cols: int) -> int:
         """`block_size` if the kernel takes it, its own choice for None.
 
-        Raises `BlockSizeNotAllowed` or `RowTooLong`.
+        Raises `WrongType`, `BlockSizeNotAllowed` or `RowTooLong`.
         """
         if block_size is None:
             return self.choose_block_size(cols)
+        block_size = whole("block_size", block_size)
         for entry in self.entries:
             if declared := self.source.kernel(entry):
                 declared.check_threads(block_size)

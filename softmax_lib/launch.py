@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from softmax_lib.arrays import Matrix, check_out, check_x, empty_like, is_on_gpu
 from softmax_lib.errors import BadInput
+from softmax_lib.grids import blocks_of
 from softmax_lib.kernel import Kernel
 from softmax_lib.registry import resolve, with_copy
 from softmax_lib.source import WARP, Source
+from softmax_lib.whole_numbers import whole
 
 if TYPE_CHECKING:
     from softmax_lib.emulator import Trace
@@ -27,7 +29,7 @@ def run(
     """Softmax of each row of `x` by one kernel: on the GPU for a CUDA tensor, else in the emulator.
 
     `x` is a contiguous float32 numpy array or torch tensor of shape (rows, cols), and so is the
-    result. `kernel_or_source` is a name from `kernels`, "copy" (y = x, with which times are compared),
+    result. It has no gradient: where torch records one, an `x` that requires it is `BadInput`. `kernel_or_source` is a name from `kernels`, "copy" (y = x, with which times are compared),
     the path of a .cu file, or CUDA text. `out`, of the kind, shape, dtype and device of `x`, takes
     the result; without it a new matrix does. A CUDA launch goes to torch's current stream and
     returns before it has finished.
@@ -69,7 +71,8 @@ def trace(
         raise BadInput(f"x is on {x.device}; trace runs in the emulator, so pass x.cpu().")
     if block_size is None:
         block_size = kernel.choose_block_size(x.shape[1])
-    return _emulator().trace(kernel, x, block_size, warp_size, grid=grid)
+    block_size, warp_size = whole("block_size", block_size), whole("warp_size", warp_size)
+    return _emulator().trace(kernel, x, block_size, warp_size, grid=blocks_of(grid))
 
 
 @cache

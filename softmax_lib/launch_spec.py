@@ -9,6 +9,8 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from softmax_lib.arrays import check_array, is_array
 from softmax_lib.errors import BadInput, UnknownKernel, WrongType
 from softmax_lib.grids import (
@@ -20,6 +22,7 @@ from softmax_lib.grids import (
     check_shared_bytes,
 )
 from softmax_lib.source import Program, Source
+from softmax_lib.whole_numbers import whole
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,13 @@ def specify(
     Raises `WrongType`, `BadInput` or `UnknownKernel`.
     """
     read = read_source(source)
+    if kernel is not None and not isinstance(kernel, str):
+        raise WrongType(f"kernel is a {type(kernel).__name__}; it is given by its name.")
+    if not isinstance(cooperative, (bool, np.bool_)):
+        raise WrongType(f"cooperative is a {type(cooperative).__name__}; it is True or False.")
+    for what, given in {"symbols": symbols, "defines": defines}.items():
+        if not isinstance(given, Mapping | None):
+            raise WrongType(f"{what} is a {type(given).__name__}; it takes values by their names.")
     name = _choose(read, kernel)
     declared = read.kernel(name)
     on_grid, on_block = axes_of(grid, "grid"), axes_of(block, "block")
@@ -123,11 +133,8 @@ def _choose(source: Source, kernel: str | None) -> str:
 
 def _check_defines(source: Source, defines: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     for name, value in defines.items():
-        if not hasattr(value, "__index__"):
-            raise WrongType(
-                f"The macro {name} is a {type(value).__name__}; it takes a whole number."
-            )
-        if not source.mentions(name):
+        whole(f"The macro {name}", value)
+        if not (isinstance(name, str) and name.isidentifier() and source.mentions(name)):
             raise BadInput(f"{source.file_name} does not name a macro {name}.")
     return tuple((name, int(value)) for name, value in defines.items())
 

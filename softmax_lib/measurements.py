@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from softmax_lib.errors import NotAvailable
+from softmax_lib.errors import NotAvailable, WrongType
 from softmax_lib.gpu.presence import has_gpu
 from softmax_lib.records.measurement import L2, Case, Measurement
 from softmax_lib.records.shelf import DEFAULT_GPU, recorded
 from softmax_lib.registry import kernels
+from softmax_lib.whole_numbers import whole
 
 
 def measure(
@@ -25,10 +26,15 @@ def measure(
     """Time of a kernel or peer on a (rows, cols) matrix: live on a GPU, else as recorded.
 
     Without `block_size` a kernel meets its own choice live, and the best one recorded; peers have
-    none. `gpu` asks for what was recorded on that one. The result's `source` says where it comes from. Raises `BadInput` for a
+    none. `gpu` asks for what was recorded on that one. The result's `source` says where it comes from. Raises `WrongType`, `BadInput` for a
     case that was never recorded, `NotAvailable` when a peer is missing or the matrix does not fit,
     and what `run` raises for a launch that the kernel does not take.
     """
+    for what, word in {"A kernel or peer": kernel_or_peer, "gpu": gpu or ""}.items():
+        if not isinstance(word, str):
+            raise WrongType(f"{what} is a {type(word).__name__}; it is given by its name.")
+    rows, cols = whole("rows", rows), whole("cols", cols)
+    block_size = None if block_size is None else whole("block_size", block_size)
     is_live = gpu is None and has_gpu()
     if kernel_or_peer in kernels:
         own = kernels[kernel_or_peer].settle_block_size(block_size, cols)

@@ -77,9 +77,13 @@ def _pack_float(what: str, parameter: Parameter, given: Any) -> bytes:
     if not isinstance(given, (int, float, np.integer, np.floating)) or isinstance(given, bool):
         raise WrongType(mismatch(what, parameter, f"a {type(given).__name__}"))
     with np.errstate(over="ignore"):
+        try:
+            value = float(given)
+        except OverflowError:
+            raise BadInput(f"{what} is too large for `{parameter.declared}`.") from None
         if parameter.kind == Kind.BFLOAT:
-            return _bfloat16_bytes(float(given))
-        return np.asarray(given, f"<f{parameter.size}").tobytes()
+            return _bfloat16_bytes(value)
+        return np.asarray(value, f"<f{parameter.size}").tobytes()
 
 
 def _bfloat16_bytes(value: float) -> bytes:

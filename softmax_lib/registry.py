@@ -125,7 +125,9 @@ def rungs() -> tuple[Kernel, ...]:
 
 
 def find_kernel(name: str) -> Kernel:
-    """The kernel called `name`. Raises `UnknownKernel`, naming the nearest ones."""
+    """The kernel called `name`. Raises `UnknownKernel`, naming the nearest ones, or `WrongType`."""
+    if not isinstance(name, str):
+        raise WrongType(f"A kernel's name is a word, and not a {type(name).__name__}.")
     if name in kernels:
         return kernels[name]
     near = difflib.get_close_matches(name, kernels, n=3, cutoff=0.4)

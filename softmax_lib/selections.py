@@ -16,11 +16,12 @@ import numpy as np
 from softmax_lib import reference
 from softmax_lib.arrays import Matrix, check_x, empty_like, is_on_gpu, is_tensor
 from softmax_lib.checking import Tally, choose_device, place
-from softmax_lib.errors import BadInput, UnknownKernel, WrongType
+from softmax_lib.errors import BadInput, UnknownKernel
 from softmax_lib.gpu.machine_code import MachineCode, inspect
 from softmax_lib.kernel import Kernel, Step
 from softmax_lib.registry import controls
 from softmax_lib.source import Program
+from softmax_lib.whole_numbers import whole
 
 MOST_K = 32
 """Elements of a list: one for each lane of a warp, or 64 of a thread's 255 registers."""
@@ -82,7 +83,7 @@ class Selection:
 
 def find(name: str) -> Kernel:
     """The kernel called `name`. Raises `UnknownKernel`."""
-    if name not in kernels:
+    if not isinstance(name, str) or name not in kernels:
         raise UnknownKernel(
             f"No kernel called {name!r} finds the k largest; there are {', '.join(kernels)}."
         )
@@ -98,8 +99,7 @@ def select(name: str, x: Matrix, k: int, *, block_size: int | None = None) -> Se
     kernel = find(name)
     check_x(x, "select")
     rows, cols = x.shape
-    if not hasattr(k, "__index__") or isinstance(k, bool):
-        raise WrongType(f"k is a {type(k).__name__}; it is a whole number.")
+    k = whole("k", k)
     if not 1 <= k <= min(cols, MOST_K):
         raise BadInput(
             f"k is {k}; a row of {cols} has its 1 to {cols} largest, and a list here at most {MOST_K}: "
@@ -110,7 +110,7 @@ def select(name: str, x: Matrix, k: int, *, block_size: int | None = None) -> Se
     arrays |= {"values": _empty(x, (rows, k)), "places": _empty(x, (rows, k), whole=True)}
     if len(kernel.steps) > 1:
         arrays["y"] = empty_like(x)
-    return Selection(kernel, int(k), size, arrays)
+    return Selection(kernel, k, size, arrays)
 
 
 def _empty(x: Matrix, shape: tuple[int, int], *, whole: bool = False) -> Matrix:

@@ -174,7 +174,7 @@ class Source:
 
     def mentions(self, macro: str) -> bool:
         """Whether the code names `macro`, so that a build has to define it."""
-        return re.search(rf"\b{macro}\b", self.code) is not None
+        return re.search(rf"\b{re.escape(macro)}\b", self.code) is not None
 
     def with_prelude(self) -> str:
         """The text as NVRTC gets it: prelude first, less a WARP that it declares, line numbers unchanged."""

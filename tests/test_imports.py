@@ -16,7 +16,7 @@ PACKAGE = Path(softmax_lib.__file__).parent
 TRUNK = {
     "errors", "files", "words", "source", "kernel", "registry", "reference", "arrays", "launch",
     "checking", "measurements", "declarations", "grids", "parameters", "signature", "launch_spec", "launch_options",
-    "launch_words", "host_code", "selections",
+    "launch_words", "host_code", "selections", "whole_numbers",
 }  # fmt: skip
 
 # Each part, and the parts that it imports from: the lower ones come first, and nothing runs back up.
@@ -27,15 +27,16 @@ MAY_IMPORT = {
     "reference": set(),
     "files": set(),
     "declarations": set(),
-    "grids": {"errors"},
+    "whole_numbers": {"errors"},
+    "grids": {"errors", "whole_numbers"},
     "host_code": {"declarations"},
     "source": {"declarations", "errors", "files", "host_code"},
-    "kernel": {"errors", "source"},
+    "kernel": {"errors", "source", "whole_numbers"},
     "registry": {"errors", "kernel", "source"},
     "arrays": {"errors", "kernel"},
     "parameters": {"arrays", "errors"},
     "signature": {"arrays", "errors", "parameters"},
-    "launch_spec": {"arrays", "errors", "grids", "source"},
+    "launch_spec": {"arrays", "errors", "grids", "source", "whole_numbers"},
     "launch_options": set(),
     "launch_words": {"errors", "launch_options", "source"},
     "gpu": {
@@ -45,19 +46,19 @@ MAY_IMPORT = {
         "arrays", "errors", "files", "grids", "host_code", "kernel", "launch_spec", "parameters", "signature", "source",
     },
     "ops": {"errors", "files", "gpu", "source"},
-    "launch": {"errors", "source", "kernel", "registry", "arrays", "gpu", "emulator"},
-    "checking": {"errors", "source", "kernel", "registry", "arrays", "reference", "gpu", "launch"},
-    "selections": {"arrays", "checking", "emulator", "errors", "gpu", "kernel", "reference", "registry", "source"},
+    "launch": {"errors", "source", "kernel", "registry", "arrays", "gpu", "grids", "emulator", "whole_numbers"},
+    "checking": {"errors", "source", "kernel", "registry", "arrays", "reference", "gpu", "launch", "whole_numbers"},
+    "selections": {"arrays", "checking", "emulator", "errors", "gpu", "kernel", "reference", "registry", "source", "whole_numbers"},
     "tiles": {"arrays", "checking", "errors", "gpu", "kernel", "lazy", "reference", "registry", "source"},
     "records": {"errors", "words", "files", "registry"},
     "bench": {
         "errors", "words", "source", "kernel", "registry", "reference", "gpu", "launch", "ops", "checking", "records",
         "selections", "tiles",
     },
-    "measurements": {"errors", "registry", "gpu", "records", "bench"},
+    "measurements": {"errors", "registry", "gpu", "records", "bench", "whole_numbers"},
     "xrays": {
         "arrays", "emulator", "errors", "gpu", "grids", "kernel", "launch", "launch_spec", "records",
-        "reference", "registry", "source",
+        "reference", "registry", "source", "whole_numbers",
     },
     "widgets": {"lazy", "errors"},
     "figures": {"errors", "words", "source", "registry", "gpu", "records", "tiles", "xrays", "widgets"},
@@ -67,7 +68,7 @@ MAY_IMPORT = {
     },
     "live": {
         "launch_options", "launch_words", "errors", "words", "source", "kernel", "registry", "gpu", "checking", "records", "measurements", "xrays",
-        "widgets", "drawings", "figures",
+        "whole_numbers", "widgets", "drawings", "figures",
     },
     "cli": {
         "bench", "checking", "emulator", "errors", "gpu", "kernel", "launch_options", "launch_words",

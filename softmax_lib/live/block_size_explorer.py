@@ -15,6 +15,7 @@ from softmax_lib.live.block_sizes import BlockSizes
 from softmax_lib.measurements import measure
 from softmax_lib.records.shelf import readable
 from softmax_lib.registry import find_kernel
+from softmax_lib.whole_numbers import whole
 from softmax_lib.widgets.boxes import Shown
 from softmax_lib.widgets.explorers import Explorer, explorer
 from softmax_lib.widgets.views import View
@@ -28,8 +29,10 @@ def explore(name: str, rows: int = 1024, cols: int = 32768) -> Shown:
     Shows time, bandwidth and share of a copy's speed as recorded, and what a warp touches. On a GPU
     the button "Measure here" launches the kernel and puts the time in place of the recorded one;
     elsewhere "Check here" runs it in the emulator against float64, and times stay as recorded.
-    Without a record for the shape it is one sentence. Raises `UnknownKernel`.
+    Without a record for the shape it is one sentence. Raises `UnknownKernel`
+    or `WrongType`.
     """
+    rows, cols = whole("rows", rows), whole("cols", cols)
     kernel, here = find_kernel(name), gpu_name()
     try:
         sweeps = _sweeps(kernel, rows, cols)

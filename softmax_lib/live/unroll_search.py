@@ -13,6 +13,7 @@ from softmax_lib.gpu.presence import has_gpu
 from softmax_lib.measurements import measure_unroll
 from softmax_lib.records.kept import matching
 from softmax_lib.records.unrolls import times_of, unroll_run
+from softmax_lib.whole_numbers import whole
 from softmax_lib.widgets.explorers import Explorer, explorer
 from softmax_lib.widgets.views import View
 
@@ -24,6 +25,7 @@ def search_unroll(rows: int = 1024, cols: int = 32768) -> View | Explorer:
     up to half a minute on an H200, behind a bar; without one, and for each GPU with such a run, the map is of
     what was recorded. Raises what `measure_unroll` raises, and `BadInput` for a matrix that was never recorded.
     """
+    rows, cols = whole("rows", rows), whole("cols", cols)
     if not has_gpu():
         threads = _block_sizes(unroll_run(), rows, cols)
         return figures.over_records(

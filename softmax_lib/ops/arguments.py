@@ -23,6 +23,16 @@ def check_tensor(name: str, given: object) -> None:
         raise WrongType(f"{name} is a {type(given).__name__}; it has to be a torch.Tensor.")
 
 
+def check_dtype(dtype: object) -> None:
+    """Raise `WrongType` for a dtype, unless it is None, that probabilities cannot have."""
+    if dtype is None:
+        return
+    if not isinstance(dtype, torch.dtype):
+        raise WrongType(f"dtype is a {type(dtype).__name__}; it has to be a torch.dtype.")
+    if not dtype.is_floating_point:
+        raise WrongType(f"dtype is {dtype}; probabilities are floating-point numbers.")
+
+
 def check_out(x: Tensor, dtype: torch.dtype, out: Tensor) -> None:
     """Raise `WrongType` or `BadInput` unless `out` can hold the result."""
     check_tensor("out", out)
@@ -57,8 +67,7 @@ def check_scores(
     check_tensor("x", x)
     if not x.is_floating_point():
         raise WrongType(f"x is {x.dtype}; scores are floating-point numbers.")
-    if dtype is not None and not dtype.is_floating_point:
-        raise WrongType(f"dtype is {dtype}; probabilities are floating-point numbers.")
+    check_dtype(dtype)
     last = positive(dim, x.dim()) == max(x.dim() - 1, 0)
     if scale is not None and not isinstance(scale, Real):
         raise WrongType(

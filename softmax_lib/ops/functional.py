@@ -10,9 +10,16 @@ from torch.autograd.graph import increment_version
 
 from softmax_lib.errors import BadInput, WrongType
 from softmax_lib.ops import operators
-from softmax_lib.ops.arguments import DTYPES, check_out, check_scores, check_tensor, overlap
+from softmax_lib.ops.arguments import (
+    DTYPES,
+    check_dtype,
+    check_out,
+    check_scores,
+    check_tensor,
+    overlap,
+)
 from softmax_lib.ops.direct import way
-from softmax_lib.ops.plans import compute
+from softmax_lib.ops.plans import compute, positive
 from softmax_lib.ops.scores import added_up, compute_scores
 
 _TORCHS = {False: torch.softmax, True: torch.log_softmax}
@@ -109,14 +116,16 @@ def _apply_any(
     x: Tensor, dim: int, log: bool, dtype: torch.dtype | None, out: Tensor | None
 ) -> Tensor:
     check_tensor("x", x)
+    check_dtype(dtype)
+    positive(dim, x.dim())
     dtype = _asked(x, dtype, out)
     to = dtype or x.dtype
+    if out is not None and torch.is_grad_enabled() and x.requires_grad:
+        raise BadInput("A call with out= has no gradient, and x requires one; leave out= away.")
     if not x.is_cuda or to not in DTYPES or forward_ad._current_level >= 0:
         return _by_torch(x, dim, log, dtype, out)
     if out is None:
         return operators.apply(x.to(_taken(x.dtype, to)), dim, log, to)
-    if torch.is_grad_enabled() and x.requires_grad:
-        raise BadInput("A call with out= has no gradient, and x requires one; leave out= away.")
     check_out(x, to, out)
     compute(x.detach().to(_taken(x.dtype, to)), None, out.detach(), dim, log)
     increment_version(out)
@@ -170,12 +179,17 @@ def _takes_scores(x: Tensor, dim: int, to: torch.dtype) -> bool:
 def _by_torch(
     x: Tensor, dim: int, log: bool, dtype: torch.dtype | None, out: Tensor | None
 ) -> Tensor:
-    if x.is_cuda and dtype is None and not x.is_floating_point() and not x.is_complex():
+    if dtype is None and not x.is_floating_point() and not x.is_complex():
         raise WrongType(
             f"x is {x.dtype}; softmax takes floating-point numbers, or a dtype to convert to."
         )
     function = _TORCHS[log]
-    return function(x, dim, dtype=dtype) if out is None else function(x, dim, dtype=dtype, out=out)
+    if out is None:
+        return function(x, dim, dtype=dtype)
+    check_tensor("out", out)
+    if out.dtype is not (dtype or x.dtype):
+        raise WrongType(f"out is {out.dtype}; the result is {dtype or x.dtype}.")
+    return function(x, dim, dtype=dtype, out=out)
 
 
 def _asked(x: Tensor, dtype: torch.dtype | None, out: Tensor | None) -> torch.dtype | None:

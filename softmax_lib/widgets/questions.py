@@ -9,7 +9,7 @@ from typing import Any
 import ipywidgets as W
 from markupsafe import Markup
 
-from softmax_lib.errors import BadInput
+from softmax_lib.errors import BadInput, WrongType
 from softmax_lib.widgets.boxes import Shown, switch
 from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import view
@@ -34,9 +34,11 @@ def predict(
     """Ask before telling: `reveal`, which is what `views.view` takes, shows once the reader has picked.
 
     `truth` is one of `answers`; or each answer stands for a number, as in {"twice": 2.0}, `truth` is
-    what was measured, and the answer nearest to it is right. Raises `BadInput` when `truth` is not
+    what was measured, and the answer nearest to it is right. Raises `WrongType`, or `BadInput` when `truth` is not
     among the answers, or no number.
     """
+    if isinstance(answers, str) or not isinstance(answers, (Sequence, Mapping)):
+        raise WrongType(f"answers is a {type(answers).__name__}; it takes several of them.")
     choices = list(answers)
     right = _right(answers, truth)
     told = view(reveal, alt)
@@ -56,6 +58,10 @@ def predict(
 
 def _right(answers: Sequence[str] | Mapping[str, float], truth: str | float) -> str:
     if isinstance(answers, Mapping) and not isinstance(truth, str):
+        if not isinstance(truth, (int, float)):
+            raise WrongType(
+                f"The answer is a {type(truth).__name__}; it is one of them, or a number."
+            )
         if not answers or math.isnan(truth):
             raise BadInput(
                 f"The answer {truth!r} is near none of the choices: {', '.join(answers)}."

@@ -21,12 +21,13 @@ from softmax_lib.arrays import is_array
 from softmax_lib.emulator.metering import Metered, meter, meter_launch
 from softmax_lib.errors import BadInput, CompileError, NotAvailable
 from softmax_lib.gpu.machine_code import MachineCode, check_registers, inspect
-from softmax_lib.grids import Axes, axes_of, check_grid
+from softmax_lib.grids import Axes, blocks_of
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch_spec import specify
 from softmax_lib.reference import noise
 from softmax_lib.registry import resolve
 from softmax_lib.source import WARP, Program, Source
+from softmax_lib.whole_numbers import whole
 from softmax_lib.xrays.hazards import Hazard, read_hazards
 from softmax_lib.xrays.lines import LineCounters, add_up, read_lines
 
@@ -120,7 +121,8 @@ def xray(
     and `NotAvailable` without a C++ compiler, outside Linux, or for a feature that the emulator lacks.
     """
     kernel = resolve(name_or_source)
-    _check_shape(rows, cols, grid)
+    rows, cols, grid = whole("rows", rows), whole("cols", cols), blocks_of(grid)
+    _check_shape(rows, cols)
     block_size = kernel.settle_block_size(block_size, cols)
     metered = meter(kernel, noise(rows, cols), block_size, grid)
     blocks = grid or sum(step.blocks(rows, cols, block_size) for step in kernel.steps)
@@ -169,11 +171,9 @@ def _by(axes: Axes) -> str:
     return " x ".join(map(str, used))
 
 
-def _check_shape(rows: int, cols: int, grid: int | None) -> None:
+def _check_shape(rows: int, cols: int) -> None:
     if rows < 1 or cols < 1 or rows * cols > MOST_ELEMENTS:
         raise BadInput(
             f"x-ray takes a matrix of 1 to {MOST_ELEMENTS} elements, not ({rows}, {cols}); "
             "a smaller one shows the same pattern."
         )
-    if grid is not None:
-        check_grid(axes_of(grid, "grid"))
