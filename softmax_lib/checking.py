@@ -13,6 +13,7 @@ from softmax_lib.errors import BadInput, KernelFault, NotAvailable, WrongType
 from softmax_lib.gpu.presence import why_no_gpu
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch import run
+from softmax_lib.launch_notes import notes_on
 from softmax_lib.reference import ROWS, Judgement, adversarial, as_numpy, judge
 from softmax_lib.registry import resolve
 from softmax_lib.source import Source
@@ -81,11 +82,12 @@ class Tally:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What `check` tried of a kernel; `ok` says whether all of it was right."""
+    """What `check` tried of a kernel; `ok` says whether all of it was right, `notes` how it is launched."""
 
     kernel: str
     device: str
     attempts: tuple[Attempt, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def wrong(self) -> tuple[Attempt, ...]:
@@ -118,7 +120,8 @@ class CheckResult:
         return f"{tried}, {len(self.wrong)} wrong, first {where}"
 
     def __str__(self) -> str:
-        return f"{self.verdict} (on {self.device})" + "".join(f"; {f}" for f in self.failures[:1])
+        failed = "".join(f"; {failure}" for failure in self.failures[:1])
+        return f"{self.verdict} (on {self.device}){failed}" + "".join(f"\n{n}" for n in self.notes)
 
 
 def check(
@@ -140,12 +143,12 @@ def check(
     of the launch, but a wrong result is no error: it is in the `CheckResult`.
     """
     kernel = resolve(kernel_or_source)
-    device = choose_device(device)
+    device, notes = choose_device(device), notes_on(kernel)
     if x is not None:
         check_x(x, "check")
         matrix = as_numpy(x)
         size = kernel.settle_block_size(block_size, matrix.shape[1])
-        return CheckResult(kernel.name, device, (_attempt(kernel, matrix, size, 0, device),))
+        return CheckResult(kernel.name, device, (_attempt(kernel, matrix, size, 0, device),), notes)
     lengths = _read_lengths(lengths)
     kernel.settle_block_size(block_size, min(lengths))
     kinds = tuple(row.name for row in ROWS)
@@ -153,7 +156,7 @@ def check(
     for cols, size, offset in _plan(kernel, block_size, lengths):
         attempts.append(_attempt(kernel, adversarial(cols), size, offset, device, kinds))
         progress(attempts[-1])
-    return CheckResult(kernel.name, device, tuple(attempts))
+    return CheckResult(kernel.name, device, tuple(attempts), notes)
 
 
 def _read_lengths(lengths: Sequence[int]) -> tuple[int, ...]:

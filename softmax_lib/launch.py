@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +12,7 @@ from softmax_lib.arrays import Matrix, check_out, check_x, empty_like, is_on_gpu
 from softmax_lib.errors import BadInput
 from softmax_lib.grids import blocks_of
 from softmax_lib.kernel import Kernel
+from softmax_lib.launch_notes import note_on_axes
 from softmax_lib.registry import resolve, with_copy
 from softmax_lib.source import WARP, Source
 from softmax_lib.whole_numbers import whole
@@ -31,13 +33,14 @@ def run(
     `x` is a contiguous float32 numpy array or torch tensor of shape (rows, cols), and so is the
     result. It has no gradient: where torch records one, an `x` that requires it is `BadInput`. `kernel_or_source` is a name from `kernels`, "copy" (y = x, with which times are compared),
     the path of a .cu file, or CUDA text. `out`, of the kind, shape, dtype and device of `x`, takes
-    the result; without it a new matrix does. A CUDA launch goes to torch's current stream and
+    the result; without it a new matrix does. Warns of a source that asks for other axes than x. A CUDA launch goes to torch's current stream and
     returns before it has finished.
 
     Raises `UnknownKernel`, `WrongType`, `BadInput` (and its kinds `BlockSizeNotAllowed` and
     `RowTooLong`), `NotAvailable`, `CompileError`, and on the CPU `KernelFault`; `out` is then untouched.
     """
     kernel = resolve(kernel_or_source, with_copy)
+    _warn_of_axes(kernel_or_source, kernel)
     check_x(x)
     if out is not None:
         check_out(kernel, x, out)
@@ -66,6 +69,7 @@ def trace(
     `NotAvailable` where programs are not ELF files (macOS).
     """
     kernel = resolve(kernel_or_source)
+    _warn_of_axes(kernel_or_source, kernel)
     check_x(x, "trace")
     if is_on_gpu(x):
         raise BadInput(f"x is on {x.device}; trace runs in the emulator, so pass x.cpu().")
@@ -73,6 +77,12 @@ def trace(
         block_size = kernel.choose_block_size(x.shape[1])
     block_size, warp_size = whole("block_size", block_size), whole("warp_size", warp_size)
     return _emulator().trace(kernel, x, block_size, warp_size, grid=blocks_of(grid))
+
+
+def _warn_of_axes(given: object, kernel: Kernel) -> None:
+    note = None if given is kernel else note_on_axes(kernel)
+    if note:
+        warnings.warn(f"{kernel.name}: {note}", stacklevel=3)
 
 
 @cache

@@ -16,7 +16,7 @@ PACKAGE = Path(softmax_lib.__file__).parent
 TRUNK = {
     "errors", "files", "words", "source", "kernel", "registry", "reference", "arrays", "launch",
     "checking", "measurements", "declarations", "grids", "parameters", "signature", "launch_spec", "launch_options",
-    "launch_words", "host_code", "selections", "whole_numbers",
+    "launch_words", "host_code", "selections", "whole_numbers", "launch_notes",
 }  # fmt: skip
 
 # Each part, and the parts that it imports from: the lower ones come first, and nothing runs back up.
@@ -32,6 +32,7 @@ MAY_IMPORT = {
     "host_code": {"declarations"},
     "source": {"declarations", "errors", "files", "host_code"},
     "kernel": {"errors", "source", "whole_numbers"},
+    "launch_notes": {"kernel"},
     "registry": {"errors", "kernel", "source"},
     "arrays": {"errors", "kernel"},
     "parameters": {"arrays", "errors"},
@@ -46,8 +47,8 @@ MAY_IMPORT = {
         "arrays", "errors", "files", "grids", "host_code", "kernel", "launch_spec", "parameters", "signature", "source",
     },
     "ops": {"errors", "files", "gpu", "source"},
-    "launch": {"errors", "source", "kernel", "registry", "arrays", "gpu", "grids", "emulator", "whole_numbers"},
-    "checking": {"errors", "source", "kernel", "registry", "arrays", "reference", "gpu", "launch", "whole_numbers"},
+    "launch": {"errors", "source", "kernel", "registry", "arrays", "gpu", "grids", "emulator", "launch_notes", "whole_numbers"},
+    "checking": {"errors", "source", "kernel", "registry", "arrays", "reference", "gpu", "launch", "launch_notes", "whole_numbers"},
     "selections": {"arrays", "checking", "emulator", "errors", "gpu", "kernel", "reference", "registry", "source", "whole_numbers"},
     "tiles": {"arrays", "checking", "errors", "gpu", "kernel", "lazy", "reference", "registry", "source"},
     "records": {"errors", "words", "files", "registry"},
@@ -57,7 +58,7 @@ MAY_IMPORT = {
     },
     "measurements": {"errors", "registry", "gpu", "records", "bench", "whole_numbers"},
     "xrays": {
-        "arrays", "emulator", "errors", "gpu", "grids", "kernel", "launch", "launch_spec", "records",
+        "arrays", "emulator", "errors", "gpu", "grids", "kernel", "launch", "launch_notes", "launch_spec", "records",
         "reference", "registry", "source", "whole_numbers",
     },
     "widgets": {"lazy", "errors"},
@@ -67,7 +68,7 @@ MAY_IMPORT = {
         "widgets", "selections", "tiles",
     },
     "live": {
-        "launch_options", "launch_words", "errors", "words", "source", "kernel", "registry", "gpu", "checking", "records", "measurements", "xrays",
+        "launch_notes", "launch_options", "launch_words", "errors", "words", "source", "kernel", "registry", "gpu", "checking", "records", "measurements", "xrays",
         "whole_numbers", "widgets", "drawings", "figures",
     },
     "cli": {

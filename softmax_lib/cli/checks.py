@@ -47,6 +47,7 @@ class Checked:
             "launches": self.launches,
             "max_abs_error": self.result and self.result.max_abs_error,
             "failures": failures,
+            "notes": list(self.result.notes) if self.result else [],
             "error": type(self.stopped).__name__ if self.stopped else None,
         }
 

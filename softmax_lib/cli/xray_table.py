@@ -19,7 +19,8 @@ _MACHINE_HEADINGS = ("entry", "arch", "registers", "shared", "spilled", "blocks 
 def print_xray(found: XRay) -> None:
     """Counters by line, what the compiler made of the kernel, and hazards, one per line."""
     console = Console(markup=False)
-    console.print(found.words, highlight=False)
+    for sentence in (found.words, *found.notes):
+        console.print(sentence, highlight=False)
     for file in dict.fromkeys(row.file for row in found.lines):
         console.print(_counters(file, [row for row in found.lines if row.file == file]))
     if found.machine_code:

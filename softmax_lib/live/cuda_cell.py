@@ -19,6 +19,7 @@ from softmax_lib.checking import check
 from softmax_lib.drawings.margins import margin_of
 from softmax_lib.errors import BadInput, KernelFault, NotAvailable, SoftmaxLibError
 from softmax_lib.gpu.presence import has_gpu
+from softmax_lib.launch_notes import notes_on
 from softmax_lib.launch_options import add_launch_words, is_any_kernel
 from softmax_lib.launch_words import read_launch
 from softmax_lib.registry import resolve
@@ -77,7 +78,8 @@ def cuda(line: str, cell: str) -> None:
 def _report(source: Source, given: argparse.Namespace) -> None:
     from IPython.display import display
 
-    resolve(source)
+    for note in notes_on(resolve(source)):
+        print(textwrap.fill(note, WIDTH))
     found: XRay | None = None
     try:
         with _short_output():

@@ -27,7 +27,7 @@ class Hazard:
     @property
     def words(self) -> str:
         """The message, behind its kind where it does not begin with it."""
-        begins_with_it = self.message.startswith(f"{self.kind} ")
+        begins_with_it = self.message.startswith((f"{self.kind} ", f"{self.kind}:"))
         return self.message if begins_with_it else f"{self.kind}: {self.message}"
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -23,6 +23,7 @@ from softmax_lib.errors import BadInput, CompileError, NotAvailable
 from softmax_lib.gpu.machine_code import MachineCode, check_registers, inspect
 from softmax_lib.grids import Axes, blocks_of
 from softmax_lib.kernel import Kernel
+from softmax_lib.launch_notes import notes_on
 from softmax_lib.launch_spec import specify
 from softmax_lib.reference import noise
 from softmax_lib.registry import resolve
@@ -43,7 +44,7 @@ class XRay:
     """Counters and hazards of one launch of `blocks` blocks; a fault ends the counts where it happened.
 
     `rows` and `cols` are those of the matrix that a softmax was launched on, None of any other
-    kernel; `grid` and `block` are of its last step.
+    kernel; `grid` and `block` are of its last step. `notes` say what a reader may not expect of it.
     """
 
     kernel: str
@@ -55,6 +56,7 @@ class XRay:
     program: Program = field(repr=False)
     rows: int | None = None
     cols: int | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def block_size(self) -> int:
@@ -101,6 +103,7 @@ class XRay:
         return {
             **{name: getattr(self, name) for name in facts},
             "lines": [line.as_json() for line in self.lines],
+            "notes": list(self.notes),
             "hazards": [asdict(hazard) for hazard in self.hazards],
             "machine_code": [asdict(code) for code in self.machine_code],
         }
@@ -126,7 +129,8 @@ def xray(
     block_size = kernel.settle_block_size(block_size, cols)
     metered = meter(kernel, noise(rows, cols), block_size, grid)
     blocks = grid or sum(step.blocks(rows, cols, block_size) for step in kernel.steps)
-    return _read(kernel.name, blocks, metered, kernel.program(block_size, cols), rows, cols)
+    found = _read(kernel.name, blocks, metered, kernel.program(block_size, cols))
+    return replace(found, rows=rows, cols=cols, notes=notes_on(kernel))
 
 
 def xray_launch(
@@ -151,18 +155,11 @@ def xray_launch(
     return _read(spec.kernel, prod(spec.grid), meter_launch(spec), spec.program)
 
 
-def _read(
-    name: str,
-    blocks: int,
-    metered: Metered,
-    program: Program,
-    rows: int | None = None,
-    cols: int | None = None,
-) -> XRay:
+def _read(name: str, blocks: int, metered: Metered, program: Program) -> XRay:
     geometry, lines, hazards = metered.geometry, read_lines(metered), read_hazards(metered)
     with suppress(NotAvailable, CompileError):
         check_registers(program, prod(geometry.block))
-    return XRay(name, blocks, geometry.grid, geometry.block, lines, hazards, program, rows, cols)
+    return XRay(name, blocks, geometry.grid, geometry.block, lines, hazards, program)
 
 
 def _by(axes: Axes) -> str:

@@ -11,6 +11,7 @@ import torch
 
 from softmax_lib.checking import check
 from softmax_lib.cli import checks, main
+from softmax_lib.registry import kernels
 
 without_gpu = pytest.mark.skipif(
     torch.cuda.is_available(), reason="says what a machine without a GPU says"
@@ -199,6 +200,21 @@ def test_a_fault_of_one_kernel_keeps_the_results_of_others(typed):
     assert lines[0].startswith("good: 4 launches, all within")
     assert lines[1].startswith("faulting: 0 launches, then illegal address: thread")
     assert (status, "typo.cu:3:" in err, len(lines)) == (2, True, 2)
+
+
+def test_how_a_kernel_is_launched_is_said_behind_its_result(typed, folder):
+    text = kernels["naive"].source.text.replace("row_max = -", "row_max = blockIdx.y - ")
+    (folder / "named.cu").write_text(text)
+    named = "softmax_naive is launched as the book's kernel of that name: one thread per row."
+    axes = "It is launched in one dimension, where blockIdx.y is 0."
+    for line in ("check named.cu", f"xray named.cu {SMALL}"):
+        status, out, err = typed(line)
+        assert (status, err, f"{named}\n{axes}\n" in out) == (0, "", True)
+    assert json.loads(typed("check named.cu --json")[1])[0]["notes"] == [named, axes]
+
+
+def test_a_hang_is_called_so_once(typed):
+    assert "\nhang: no thread finished" in typed(f"xray hang.cu {SMALL}")[1]
 
 
 def test_no_bar_goes_to_what_is_no_terminal(typed):
