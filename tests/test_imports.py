@@ -72,7 +72,7 @@ MAY_IMPORT = {
         "whole_numbers", "widgets", "drawings", "figures",
     },
     "cli": {
-        "bench", "checking", "emulator", "errors", "gpu", "kernel", "launch_options", "launch_words",
+        "bench", "checking", "emulator", "errors", "files", "gpu", "kernel", "launch_options", "launch_words",
         "ops", "records", "reference", "registry", "source", "xrays",
     },
 }  # fmt: skip

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import metadata
+from dataclasses import asdict
 
 from rich.console import Console
 from rich.table import Table
 
 from softmax_lib import __version__, emulator
+from softmax_lib.cli.problems import cupys, find_problems
 from softmax_lib.errors import NotAvailable, SoftmaxLibError
 from softmax_lib.gpu import compile
 from softmax_lib.records.shelf import available
 
 
 def gather() -> dict[str, object]:
-    """GPU, versions, C++ compiler, records, and a sentence on where kernels run; None for what is missing."""
+    """GPU, versions, C++ compiler, records, problems, and a sentence on where kernels run; None for what is missing."""
     torch_version, gpus = _torch()
-    cupys = _cupys()
     facts: dict[str, object] = {
         "softmax_lib": __version__,
         "torch": torch_version,
         "gpus": gpus,
-        "cupy": cupys,
+        "cupy": cupys(),
         "nvrtc": _nvrtc(),
         "softmax_table": _softmax_table() if gpus else None,
         "cpp_compiler": _cpp_compiler(),
         "records": list(available()),
-        "warnings": _warnings(cupys),
+        "problems": [asdict(problem) for problem in find_problems()],
     }
     return {**facts, "runs": _runs(facts)}
 
@@ -36,9 +36,14 @@ def print_information(found: Mapping[str, object]) -> None:
     """A line for each fact."""
     table = Table(show_header=False, box=None)
     for name, value in found.items():
-        shown = ", ".join(map(str, value)) if isinstance(value, list) else value
-        table.add_row(name.replace("_", " "), str(shown or "none"))
+        if isinstance(value, list):
+            value = "\n".join(map(_in_words, value))
+        table.add_row(name.replace("_", " "), str(value or "none"))
     Console(markup=False).print(table)
+
+
+def _in_words(value: object) -> str:
+    return f"{value['what']} {value['mend']}" if isinstance(value, dict) else str(value)
 
 
 def _torch() -> tuple[str | None, list[str]]:
@@ -49,11 +54,6 @@ def _torch() -> tuple[str | None, list[str]]:
         return None, []
     names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     return torch.__version__, names
-
-
-def _cupys() -> list[str]:
-    names = metadata.packages_distributions().get("cupy", [])
-    return [f"{name} {metadata.version(name)}" for name in dict.fromkeys(names)]
 
 
 def _nvrtc() -> str | None:
@@ -81,14 +81,6 @@ def _cpp_compiler() -> str | None:
         return emulator.compiler()[1]
     except NotAvailable:
         return None
-
-
-def _warnings(cupys: list[str]) -> list[str]:
-    if len(cupys) < 2:
-        return []
-    return [
-        f"Two CuPys are installed ({', '.join(cupys)}) and break each other: uninstall one of them."
-    ]
 
 
 def _runs(facts: dict[str, object]) -> str:

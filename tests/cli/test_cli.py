@@ -45,16 +45,6 @@ def test_info_tells_whose_choice_of_kernels_softmax_goes_by(capsys, monkeypatch,
     assert said in run_json(capsys, "info")["softmax_table"]
 
 
-def test_info_warns_of_two_cupys(capsys, monkeypatch):
-    from importlib import metadata
-
-    both = {"cupy": ["cupy-cuda12x", "cupy-cuda13x"]}
-    monkeypatch.setattr(metadata, "packages_distributions", lambda: both)
-    monkeypatch.setattr(metadata, "version", lambda name: "14")
-    (warning,) = run_json(capsys, "info")["warnings"]
-    assert "cupy-cuda12x 14, cupy-cuda13x 14" in warning
-
-
 def test_the_ladder_has_a_line_a_rung_with_every_promised_field(capsys):
     found = run_json(capsys, "ladder", "--rows", "3", "--cols", "70", "--device", "cpu")
     assert (found["device"], found["rows"], found["cols"]) == ("cpu", 3, 70)

@@ -1,0 +1,152 @@
+"""What is wrong with this machine's installation, and what mends it: `softmax-lib info` as a doctor."""
+
+from __future__ import annotations
+
+import ctypes
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+
+import platformdirs
+
+from softmax_lib import emulator
+from softmax_lib.errors import NotAvailable
+from softmax_lib.files import NAME, cache_folder
+from softmax_lib.gpu import compile
+from softmax_lib.gpu.driver_api import driver
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Two sentences: `what` is wrong, and how to `mend` it."""
+
+    what: str
+    mend: str
+
+
+@dataclass(frozen=True)
+class Driver:
+    """NVIDIA's driver: the newest CUDA that it runs, (12, 8), and how many GPUs it has."""
+
+    cuda: tuple[int, int]
+    gpus: int
+
+
+def find_problems() -> list[Problem]:
+    """All that can be told without running a kernel."""
+    there = ask_driver()
+    return [
+        *_of_cupys(cupys()),
+        *(_of_gpu(there) if there and there.gpus else ()),
+        *_of_nvrtc(bool(there and there.gpus)),
+        *_of_emulator(),
+        *_of_cache(),
+    ]
+
+
+def ask_driver() -> Driver | None:
+    """The driver that is installed here; None where there is none."""
+    try:
+        library = driver()
+        version, gpus = ctypes.c_int(), ctypes.c_int()
+        library.cuDriverGetVersion(ctypes.byref(version))
+        if library.cuInit(0) == 0:
+            library.cuDeviceGetCount(ctypes.byref(gpus))
+    except (OSError, AttributeError):
+        return None
+    return Driver((version.value // 1000, version.value % 1000 // 10), gpus.value)
+
+
+def torch_versions() -> tuple[str, str | None] | None:
+    """torch's version, and that of the CUDA that it is built for; None without torch."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    return torch.__version__, torch.version.cuda
+
+
+def cupys() -> list[str]:
+    """The packages that bring a CuPy, with their versions."""
+    names = metadata.packages_distributions().get("cupy", [])
+    return [f"{name} {metadata.version(name)}" for name in dict.fromkeys(names)]
+
+
+def nvrtc_version() -> tuple[int, int]:
+    """Raises `NotAvailable` when CuPy or NVRTC is missing."""
+    return compile.nvrtc().getVersion()
+
+
+def _of_cupys(found: list[str]) -> Iterator[Problem]:
+    if len(found) > 1:
+        yield Problem(
+            f"Two CuPys are installed ({', '.join(found)}), and break each other.",
+            "Uninstall all of them, and install one: `pip install cupy-cuda12x`, or cupy-cuda13x "
+            "where the driver is for CUDA 13.",
+        )
+
+
+def _of_gpu(there: Driver) -> Iterator[Problem]:
+    torch = torch_versions()
+    if torch is None:
+        yield Problem("There is a GPU, and torch is not installed.", "`pip install torch`.")
+        return
+    version, cuda = torch
+    if cuda is None:
+        yield Problem(
+            f"There is a GPU, and torch {version} is built for the CPU alone.",
+            "Install torch as pytorch.org/get-started says for CUDA.",
+        )
+    elif int(cuda.partition(".")[0]) > there.cuda[0]:
+        yield _too_old(there, f"torch {version}", cuda, "a torch")
+
+
+def _too_old(there: Driver, who: str, cuda: str, other: str) -> Problem:
+    major, minor = there.cuda
+    return Problem(
+        f"The driver runs CUDA up to {major}.{minor}, and {who} is built for CUDA {cuda}.",
+        f"Bring the driver up to date, or install {other} for CUDA {major}.",
+    )
+
+
+def _of_nvrtc(has_gpu: bool) -> Iterator[Problem]:
+    """Without a GPU NVRTC is not needed; a CuPy that does not find it is wrong all the same."""
+    try:
+        major, minor = nvrtc_version()
+    except NotAvailable as error:
+        if has_gpu or cupys():
+            mend = 'Install CuPy with NVRTC: `pip install "cupy-cuda12x[ctk]"`.'
+            yield Problem(f"Nothing can be compiled for a GPU. {error}", mend)
+        return
+    there = ask_driver()
+    if has_gpu and there and major > there.cuda[0]:
+        yield _too_old(there, "CuPy's NVRTC", f"{major}.{minor}", "a CuPy")
+
+
+def _of_emulator() -> Iterator[Problem]:
+    try:
+        emulator.compiler()
+    except NotAvailable as error:
+        yield Problem(
+            "No kernel can run on the CPU: no C++ compiler answers.",
+            str(error),
+        )
+    if find_spec("elftools") is None:
+        yield Problem(
+            "The package pyelftools is missing, without which there is no x-ray and no trace.",
+            "`pip install pyelftools`.",
+        )
+
+
+def _of_cache() -> Iterator[Problem]:
+    wanted = platformdirs.user_cache_path(NAME, appauthor=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # which says the same
+        is_kept = cache_folder("emulator").is_relative_to(wanted.absolute())
+    if not is_kept:
+        yield Problem(
+            f"Nothing can be written to {wanted}: kernels are built anew each time Python starts.",
+            "Set XDG_CACHE_HOME to a folder that can be written.",
+        )
