@@ -109,7 +109,7 @@ def _make(word: str, dtype: str, shape: tuple[int, ...], fill: str) -> np.ndarra
         ) from None
     if dtype == "bf16":
         return _bfloat16_bits(values)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         return values.astype(DTYPES[dtype])
 
 
