@@ -37,9 +37,14 @@ class Checked:
         """Whether a sound kernel was right, and one with a flaw wrong."""
         return self.result is not None and self.result.ok == (self.kernel.flaw is None)
 
+    @property
+    def sentence(self) -> str:
+        """What stopped it, behind the launch of which it did."""
+        return " ".join((*getattr(self.stopped, "__notes__", ()), str(self.stopped)))
+
     def as_json(self) -> dict:
         """Plain lists and dictionaries; `error` has the name of what stopped the check."""
-        failures = [str(self.stopped)] if self.result is None else list(self.result.failures)
+        failures = [self.sentence] if self.result is None else list(self.result.failures)
         return {
             "name": self.name,
             "device": self.device,
@@ -53,7 +58,7 @@ class Checked:
 
     def __str__(self) -> str:
         if self.result is None:
-            return f"{self.name}: {self.launches} launches, then {self.stopped} (on {self.device})"
+            return f"{self.name}: {self.launches} launches, then {self.sentence} (on {self.device})"
         flaw = f" (as it should: {self.kernel.flaw})" if self.kernel.flaw else ""
         return f"{self.result}{flaw}"
 
