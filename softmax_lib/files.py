@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
@@ -61,17 +59,6 @@ def _usable_folder(wanted: Path) -> Path:
     return folder
 
 
-def read_or_make(path: Path, make: Callable[[], bytes]) -> bytes:
-    """What `path` holds, or what `make` gives, which is then kept there; a full disk keeps nothing."""
-    try:
-        return path.read_bytes()
-    except OSError:
-        made = make()
-        with contextlib.suppress(OSError):
-            replace_file(path, made)  # whole or not at all: another process may read it now
-        return made
-
-
 def replace_file(path: Path, content: bytes) -> None:
     """Write `content` beside `path` and rename it: another process sees the old file or the new one.
 
@@ -81,6 +68,8 @@ def replace_file(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         os.chmod(unfinished, 0o644)
         os.replace(unfinished, path)
     except BaseException:

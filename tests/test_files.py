@@ -7,7 +7,6 @@ import pytest
 from softmax_lib import source
 from softmax_lib.files import (
     cache_folder,
-    read_or_make,
     readers_folder,
     replace_file,
     shipped_folder,
@@ -46,25 +45,6 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path, 
     with pytest.raises(type(stop)):
         replace_file(path, b"new")
     assert path.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_what_was_made_is_kept_and_a_full_disk_keeps_nothing(tmp_path, monkeypatch):
-    made = []
-
-    def make():
-        made.append(None)
-        return b"content"
-
-    path = tmp_path / "file"
-    assert read_or_make(path, make) == read_or_make(path, make) == path.read_bytes() == b"content"
-    assert len(made) == 1
-
-    def fail(*paths):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", fail)
-    assert read_or_make(tmp_path / "other", make) == b"content"
     assert list(tmp_path.iterdir()) == [path]
 
 

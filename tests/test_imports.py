@@ -16,7 +16,7 @@ PACKAGE = Path(softmax_lib.__file__).parent
 TRUNK = {
     "errors", "files", "words", "source", "kernel", "registry", "reference", "arrays", "launch",
     "checking", "measurements", "declarations", "grids", "parameters", "signature", "launch_spec", "launch_options",
-    "launch_words", "host_code", "selections", "whole_numbers", "launch_notes",
+    "launch_words", "host_code", "selections", "whole_numbers", "launch_notes", "caches",
 }  # fmt: skip
 
 # Each part, and the parts that it imports from: the lower ones come first, and nothing runs back up.
@@ -26,7 +26,8 @@ MAY_IMPORT = {
     "words": set(),
     "reference": set(),
     "files": set(),
-    "declarations": set(),
+    "caches": set(),
+    "declarations": {"errors"},
     "whole_numbers": {"errors"},
     "grids": {"errors", "whole_numbers"},
     "host_code": {"declarations"},
@@ -41,12 +42,13 @@ MAY_IMPORT = {
     "launch_options": set(),
     "launch_words": {"errors", "launch_options", "source"},
     "gpu": {
-        "arrays", "errors", "files", "grids", "host_code", "kernel", "launch_spec", "signature", "source",
+        "arrays", "caches", "errors", "files", "grids", "host_code", "kernel", "launch_spec", "signature", "source",
     },
     "emulator": {
-        "arrays", "errors", "files", "grids", "host_code", "kernel", "launch_spec", "parameters", "signature", "source",
+        "arrays", "caches", "errors", "files", "grids", "host_code", "kernel", "launch_spec", "parameters", "signature",
+        "source",
     },
-    "ops": {"errors", "files", "gpu", "source"},
+    "ops": {"caches", "errors", "files", "gpu", "source"},
     "launch": {"errors", "source", "kernel", "registry", "arrays", "gpu", "grids", "emulator", "launch_notes", "whole_numbers"},
     "checking": {"errors", "source", "kernel", "registry", "arrays", "reference", "gpu", "launch", "launch_notes", "whole_numbers"},
     "selections": {"arrays", "checking", "emulator", "errors", "gpu", "kernel", "reference", "registry", "source", "whole_numbers"},

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
+from softmax_lib import caches
 from softmax_lib.emulator import assembly, flags, host_functions, messages
 from softmax_lib.emulator.assembly import settle_assembly
 from softmax_lib.emulator.dialect import translate
@@ -28,6 +29,8 @@ from softmax_lib.source import Program, Source
 _DEPTH = 6
 """Folders that a header's name can lead up."""
 LIBRARY_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 _builds: dict[Path, threading.Lock] = {}
 
@@ -118,7 +121,7 @@ def _lay_out_files(
 
 
 def _build_own(tools: Toolchain, command: list[str], out: Path) -> None:
-    done = _compile([*command, "-o", str(out)], CPP_FOLDER)
+    done = _compile([*command, "-o", str(out)], CPP_FOLDER, out.parent)
     if done.returncode:
         reason = messages.first_error(done.stderr)
         raise NotAvailable(f"{tools.description} cannot build the emulator's runtime: {reason}")
@@ -169,11 +172,18 @@ def _refuse(source: Source, said: str) -> str | None:
     return messages.name_host_call(source, said)
 
 
-def _compile(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    plain = {**os.environ, "LC_ALL": "C"}
-    return subprocess.run(
+def _compile(
+    command: list[str], folder: Path, temporary: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """What the compiler says in `folder`. Raises `OSError` where the disk is what stops it."""
+    plain = {**os.environ, "LC_ALL": "C", "TMPDIR": str(temporary or folder)}
+    done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, env=plain, check=False
     )
+    for code in _FULL:
+        if done.returncode and os.strerror(code) in done.stderr:
+            raise OSError(code, os.strerror(code))
+    return done
 
 
 def _with_entries(source: Source, entries: Sequence[str]) -> str:
@@ -199,11 +209,15 @@ def _place(stem: str, key: object) -> Path:
 
 
 def _build_once(path: Path, build: Callable[[Path, Path], None]) -> Path:
-    """Builds `path` unless it is there; another process may do the same, and the last one stays."""
+    """Builds `path` unless it is there and whole; another process may do the same, and the last one stays."""
     with _builds.setdefault(path, threading.Lock()):
-        if not path.exists():
-            with tempfile.TemporaryDirectory(dir=path.parent, prefix="building-") as name:
-                folder = Path(name)
-                build(folder, folder / path.name)
-                os.replace(folder / path.name, path)
+        if not (caches.is_whole(path) and os.access(path, os.X_OK)):
+            try:
+                with caches.building_folder(path.parent) as folder:
+                    build(folder, folder / path.name)
+                    caches.keep(folder / path.name, path)
+            except OSError as error:
+                raise NotAvailable(
+                    f"Kernels cannot be built in {path.parent}: {error.strerror}."
+                ) from error
     return path

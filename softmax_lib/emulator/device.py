@@ -76,8 +76,10 @@ class Device:
 
     def load(self, path: Path) -> LoadedLibrary:
         """The kernels' library at `path`, in the process. Raises `NotAvailable` where it cannot be loaded."""
-        libraries = self._running().libraries
+        process = self._running()
+        libraries = process.libraries
         if path not in libraries:
+            process.watch(path)
             said = self._tell(Verb.LOAD, os.fsencode(path))
             handle, base = (int.from_bytes(said[i : i + 8], "little") for i in (0, 8))
             if not handle:

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
+from softmax_lib.caches import Stamp, stamp
 from softmax_lib.emulator.build import runtime_library, server_program
 from softmax_lib.emulator.structs import BlackBox, check_layout
+from softmax_lib.errors import NotAvailable
 
 
 class Verb(IntEnum):
@@ -60,6 +62,11 @@ class Process:
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,  # Ctrl-C is for Python, which ends what runs
             )
+        except OSError as error:
+            ours.close()
+            raise NotAvailable(
+                f"The emulator's process cannot be started: {error.strerror}."
+            ) from error
         except BaseException:
             ours.close()
             raise
@@ -67,6 +74,8 @@ class Process:
             theirs.close()
             os.close(box)
         self._socket = ours
+        self._files: dict[Path, Stamp | None] = {}
+        self.watch(program, runtime)
         self.libraries: dict[Path, LoadedLibrary] = {}
         check_layout(self.layout())
 
@@ -75,10 +84,16 @@ class Process:
         lines = bytes(self.ask(Verb.LAYOUT)).decode().splitlines()
         return {name: int(value) for name, value in (line.split(" ") for line in lines)}
 
+    def watch(self, *paths: Path) -> None:
+        """It runs these files from now on."""
+        self._files |= {path: stamp(path) for path in paths}
+
     @property
     def is_alive(self) -> bool:
-        """Whether it can still be asked."""
-        return self._process.poll() is None
+        """Whether it can still be asked, and the files that it runs have not been changed."""
+        return self._process.poll() is None and all(
+            stamp(path) == first for path, first in self._files.items()
+        )
 
     def ask(self, verb: Verb, *parts: bytes | bytearray, file: int | None = None) -> bytearray:
         """The answer to one question, with a file that goes along. Raises `ProcessEnded`.

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from softmax_lib.caches import read_or_make
 from softmax_lib.emulator import dwarf
 from softmax_lib.emulator.dwarf import Variable
-from softmax_lib.files import replace_file
 
 
 @dataclass(frozen=True)
@@ -56,37 +55,33 @@ def nearest_variable(path: Path, offset: int) -> Variable | None:
 @lru_cache(maxsize=256)
 def read(path: Path) -> Symbols | None:
     """The symbols of the library at `path`; None where there is no ELF file or no pyelftools."""
-    kept = path.with_suffix(".json")
     try:
-        return _from_json(kept.read_text(encoding="utf-8"))
-    except (OSError, ValueError, KeyError, TypeError):
-        symbols = _parse(path)
-    if symbols is not None:
-        _keep(kept, symbols)
-    return symbols
+        return _from_json(read_or_make(path.with_suffix(".json"), lambda: _parse(path)))
+    except (ImportError, _NoTables):
+        return None
 
 
-def _from_json(text: str) -> Symbols:
+class _NoTables(Exception):
+    """The library is no ELF file."""
+
+
+def _from_json(text: bytes) -> Symbols:
     content = json.loads(text)
     places = tuple((file, line) for file, line in content["places"])
     variables = tuple(Variable(**variable) for variable in content["variables"])
     return Symbols(tuple(content["starts"]), places, variables)
 
 
-def _keep(path: Path, symbols: Symbols) -> None:
-    with suppress(OSError):  # a full disk: the tables are read again the next time
-        replace_file(path, json.dumps(asdict(symbols)).encode())
+def _parse(path: Path) -> bytes:
+    """The symbols as JSON."""
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
 
-
-def _parse(path: Path) -> Symbols | None:
-    try:
-        from elftools.common.exceptions import ELFError
-        from elftools.elf.elffile import ELFFile
-    except ImportError:
-        return None
     try:
         with path.open("rb") as file:
             rows, variables = dwarf.read(ELFFile(file))
-    except ELFError:
-        return None
-    return Symbols(tuple(row[0] for row in rows), tuple(row[1:] for row in rows), tuple(variables))
+    except ELFError as error:
+        raise _NoTables from error
+    places = tuple(row[1:] for row in rows)
+    found = Symbols(tuple(row[0] for row in rows), places, tuple(variables))
+    return json.dumps(asdict(found)).encode()

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from softmax_lib.caches import read_or_make
 from softmax_lib.errors import CompileError, NotAvailable
-from softmax_lib.files import cache_folder, read_or_make
+from softmax_lib.files import cache_folder
 from softmax_lib.gpu.headers import folders_for, options_for, read_headers
 from softmax_lib.gpu.presence import arch_of
 from softmax_lib.source import FLAGS, Program, Source

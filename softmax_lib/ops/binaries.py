@@ -12,8 +12,8 @@ from pathlib import Path
 
 import torch
 
-from softmax_lib.errors import NotAvailable
-from softmax_lib.files import cache_folder, read_or_make
+from softmax_lib.caches import read_or_make
+from softmax_lib.files import cache_folder
 from softmax_lib.gpu.compile import compile_named, split_name
 from softmax_lib.gpu.driver_api import driver, require
 from softmax_lib.gpu.presence import arch_of
@@ -93,13 +93,7 @@ def _tell(arch: int, folder: Path) -> None:
 def _load(build: Build, device: int) -> int:
     arch = arch_of(device)
     torch.cuda.set_device(device)  # a new thread has no CUDA context until it asks for one
-    try:
-        return _function(*cubin(build, arch))
-    except NotAvailable:
-        if not build.path(arch).is_file():
-            raise
-        build.path(arch).unlink()  # it was damaged
-        return _function(*cubin(build, arch))
+    return _function(*cubin(build, arch))
 
 
 def _function(code: bytes, name: str) -> int:
