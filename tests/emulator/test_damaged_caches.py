@@ -1,0 +1,134 @@
+"""Whatever happens to the files of a cache, a run goes on, and is right."""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from damages import DAMAGES
+from emulated import execute, noise, softmax, trace
+
+from softmax_lib import caches
+from softmax_lib.emulator import build, device, symbols
+from softmax_lib.errors import NotAvailable
+
+X = noise(3, 70)
+USES = {"run": lambda: execute("shared", X, 64), "trace": lambda: trace("shared", X, 64).y}
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A cache of its own. The compiler makes everything once, for that takes seconds, and the same each time."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    compiled, compile_it = {}, build._compile
+
+    def compile_once(command, folder, temporary=None):
+        out = folder / command[command.index("-o") + 1]
+        made_of = (folder / "kernel.s").read_bytes() if "kernel.s" in command[:-2] else b""
+        key = (made_of, *(word for word in command if str(tmp_path) not in word))
+        if key not in compiled:
+            done = compile_it(command, folder, temporary)
+            compiled[key] = out.read_bytes()
+            return done
+        out.write_bytes(compiled[key])
+        out.chmod(0o755)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(build, "_compile", compile_once)
+    return tmp_path / "softmax_lib" / "emulator"
+
+
+def each_once():
+    for damage in DAMAGES:
+        for stem in ("runtime", "server", "05_shared"):
+            yield damage, stem, 1234
+
+
+def at_random(count, pytestconfig):
+    seed = pytestconfig.getoption("hypothesis_seed", None) or 0
+    print("seed", seed)
+    choose = random.Random(int(seed))
+    for _ in range(count):
+        stem = choose.choice(("runtime", "server", "05_shared"))
+        yield choose.choice(list(DAMAGES)), stem, choose.randrange(1 << 20)
+
+
+@pytest.mark.parametrize("count", [0, pytest.param(500, marks=pytest.mark.full)])
+def test_a_run_goes_on_and_is_right(cache, count, pytestconfig):
+    for use in USES.values():
+        use()
+    kept = sorted(cache.iterdir())
+    assert sorted(path.suffix for path in kept) == ["", ".json", ".so", ".so", ".so"]
+    for damage, stem, place in at_random(count, pytestconfig) if count else each_once():
+        if stem == "server":
+            device._idle.end()  # the system lets nobody write to a program that runs
+        for path in kept:
+            if path.name.startswith(stem) and caches.is_whole(path):
+                DAMAGES[damage](path, place)
+        symbols.read.cache_clear()
+        for name in [list(USES)[place % 2]] if count else USES:
+            y = USES[name]()
+            np.testing.assert_allclose(y, softmax(X), rtol=1e-5, err_msg=f"{name}, {damage}")
+        assert not list(cache.glob("building-*")), damage
+    for use in USES.values():
+        np.testing.assert_allclose(use(), softmax(X), rtol=1e-5)
+    assert sorted(cache.iterdir()) == kept
+    assert all(map(caches.is_whole, kept))
+
+
+FULL = [
+    "{0}: fatal error: error writing to {0}: No space left on device\\ncompilation terminated.",
+    "/usr/bin/ld: final link failed: No space left on device\\ncollect2: error: ld returned 1 exit status",
+]
+"""What g++ prints where there is no room for assembly, and for a library."""
+
+
+@pytest.mark.parametrize("said", FULL)
+def test_a_full_disk_is_one_sentence_and_names_the_folder(monkeypatch, tmp_path, said):
+    """With a compiler that prints what g++ does; the next test has a disk that is full."""
+    stub = tmp_path / "c++"
+    stub.write_text(f"#!/bin/sh\n[ \"$1\" = --version ] && exit 0\nprintf '{said}' >&2\nexit 1\n")
+    stub.chmod(0o755)
+    monkeypatch.setenv("CXX", str(stub))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(NotAvailable) as stopped:
+        execute("shared", X, 64)
+    folder = tmp_path / "softmax_lib" / "emulator"
+    assert str(stopped.value) == f"Kernels cannot be built in {folder}: No space left on device."
+    assert list(folder.iterdir()) == []
+
+
+RUN = """\
+import numpy as np
+from softmax_lib import errors, run
+try:
+    run("naive", np.ones((2, 8), np.float32))
+except errors.NotAvailable as error:
+    print(error)
+"""
+
+
+@pytest.mark.full
+@pytest.mark.skipif(
+    sys.platform != "linux" or os.geteuid() != 0 or not shutil.which("mount"),
+    reason="root alone mounts a disk",
+)
+@pytest.mark.parametrize("kib", [64, 280, 600])
+def test_a_disk_that_is_full_is_one_sentence(tmp_path, kib):
+    """Of these sizes, and with g++ 12, what has no room is assembly, the runtime's library, or another after it."""
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={kib}k", "tmpfs", tmp_path]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("mounting is not permitted")
+    try:
+        environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+        done = subprocess.run(
+            [sys.executable, "-c", RUN], env=environment, capture_output=True, text=True
+        )
+        left = list((tmp_path / "softmax_lib" / "emulator").glob("building-*"))
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
+    assert done.stdout.endswith("emulator: No space left on device.\n")
+    assert (done.stderr, left) == ("", [])
