@@ -77,7 +77,7 @@ def climb(
         errors[kernel.name] = check(kernel, x, device=device).max_abs_error
     progress("times", len(able), len(able) + 1)
     cases = [Case(k.name, rows, cols, block_size=k.choose_block_size(cols)) for k in able]
-    times, skipped = _live(cases) if device == "cuda" else (_recorded(cases), {})
+    times, skipped = _live(cases) if device == "cuda" else _recorded(cases)
     progress("done", len(able) + 1, len(able) + 1)
     lines = (_line(kernel, cols, errors[kernel.name], times.get(kernel.name)) for kernel in able)
     return Ladder(device, rows, cols, tuple(lines), skipped)
@@ -95,10 +95,13 @@ def _live(cases: Sequence[Case]) -> tuple[dict[str, Measurement], dict[str, str]
     return {timing.case.provider: timing for timing in time_together(cases, skipped=skip)}, reasons
 
 
-def _recorded(cases: Sequence[Case]) -> dict[str, Measurement]:
-    """Those that were recorded; a line without one says so by an empty time."""
-    timings = recorded().timings
-    return {case.provider: timings[case] for case in cases if case in timings}
+def _recorded(cases: Sequence[Case]) -> tuple[dict[str, Measurement], dict[str, str]]:
+    """Those that were recorded; a line without one says so by an empty time. And why there are none."""
+    try:
+        timings = recorded().timings
+    except BadInput as error:
+        return {}, {"times": str(error)}
+    return {case.provider: timings[case] for case in cases if case in timings}, {}
 
 
 def _line(kernel: Kernel, cols: int, error: float, timing: Measurement | None) -> Rung:

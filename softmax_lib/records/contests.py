@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import nan
 from statistics import geometric_mean, mean
-from typing import Any
+from typing import Any, Literal
 
 from softmax_lib.records.kept import kept_runs
+from softmax_lib.records.reading import require_types
 from softmax_lib.records.shelf import DEFAULT_GPU
 
 LEVEL = 0.01
 """Who is ahead by more than this in every run is ahead; else we are level."""
 
+_ROW: dict[str, Any] = {
+    "rows": int, "cols": int, "dtype": str, "direction": Literal["forward", "backward"],
+    "ours_us": float, "copy_us": float, "peers": dict[str, float],
+}  # fmt: skip
 _MATRIX = ("rows", "cols", "dtype", "direction")
 
 
@@ -64,7 +69,12 @@ def contests(gpu: str = DEFAULT_GPU) -> list[Contest]:
 
 def contest_runs(gpu: str = DEFAULT_GPU) -> list[dict[str, Any]]:
     """The runs on a GPU, each as it was written. Raises `BadInput` as `kept_runs` does."""
-    return kept_runs("peers", gpu, lambda run: [_contest([row]) for row in run["rows"]])
+    return kept_runs("peers", gpu, _check)
+
+
+def _check(run: dict[str, Any]) -> None:
+    for row in run["rows"]:
+        require_types(row, _ROW)
 
 
 def _contest(rows: list[dict[str, Any]]) -> Contest:

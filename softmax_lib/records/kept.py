@@ -4,14 +4,14 @@ beside the records.
 
 from __future__ import annotations
 
-import contextlib
-import json
+import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 from softmax_lib.errors import BadInput
-from softmax_lib.records.shelf import file_stem, folders
+from softmax_lib.records.reading import read_json, require_types
+from softmax_lib.records.shelf import file_stem, folders, left_out
 
 One = TypeVar("One")
 Suite = Literal["peers", "model", "topk", "unroll", "warp", "triton"]
@@ -34,8 +34,8 @@ def kept_runs(
     `check` raises for a run that lacks something. Raises `BadInput` where one does, and where there is none.
     """
     for folder in folders():
-        if numbers := _numbers(folder, suite, gpu):
-            return [_read(_path(folder, suite, gpu, number), check) for number in numbers]
+        if kept := _kept_on(folder, suite, gpu):
+            return [_read(path, check) for path in kept.values()]
     raise BadInput(
         f"{_MEASURED[suite]} on a GPU called {gpu}; on such a GPU, "
         f"`softmax-lib bench --suite {suite} --keep` does it."
@@ -56,39 +56,49 @@ def matching(found: Iterable[One], **wanted: Any) -> list[One]:
 
 def gpus_with_runs(suite: Suite) -> list[str]:
     """Names of the GPUs on which a suite's runs were kept, but of runs that cannot be read."""
-    stems = {stem for folder in folders() for stem, _ in _kept(folder, suite)}
+    stems = {stem for folder in folders() for stem, _, _ in _kept(folder, suite)}
     found = []
     for stem in sorted(stems):
-        with contextlib.suppress(BadInput):
-            found.append(kept_runs(suite, stem, lambda run: run["gpu"]["name"])[-1]["gpu"]["name"])
+        try:
+            found.append(kept_runs(suite, stem, lambda run: None)[-1]["gpu"]["name"])
+        except BadInput as error:
+            warnings.warn(left_out(error), stacklevel=2)
     return found
 
 
 def next_run(suite: Suite, gpu: str) -> Path:
     """Where the next run on a GPU is to be kept, so that `kept_runs` finds it."""
     folder = folders()[0]
-    return _path(folder, suite, gpu, max(_numbers(folder, suite, gpu), default=0) + 1)
-
-
-def _numbers(folder: Path, suite: Suite, gpu: str) -> list[int]:
-    wanted = file_stem(gpu)
-    return sorted(number for stem, number in _kept(folder, suite) if stem == wanted)
-
-
-def _kept(folder: Path, suite: Suite) -> list[tuple[str, int]]:
-    """Stem of the GPU's name and number of each run in a folder."""
-    names = (path.stem.rpartition("-") for path in (folder / suite).glob("*.json"))
-    return [(stem, int(number)) for stem, _, number in names if number.isdecimal()]
-
-
-def _path(folder: Path, suite: Suite, gpu: str, number: int) -> Path:
+    number = max(_kept_on(folder, suite, gpu), default=0) + 1
     return folder / suite / f"{file_stem(gpu)}-{number}.json"
 
 
+def _kept_on(folder: Path, suite: Suite, gpu: str) -> dict[int, Path]:
+    """The runs of a GPU in a folder by their numbers, in order."""
+    wanted = file_stem(gpu)
+    return {number: path for stem, number, path in _kept(folder, suite) if stem == wanted}
+
+
+def _kept(folder: Path, suite: Suite) -> list[tuple[str, int, Path]]:
+    """Stem of the GPU's name, number and path of each run in a folder, in the order of numbers."""
+    found = []
+    for path in sorted((folder / suite).glob("*.json")):
+        stem, _, number = path.stem.rpartition("-")
+        if number.isdecimal():
+            found.append((file_stem(stem), int(number), path))
+    return sorted(found, key=lambda one: one[1])
+
+
 def _read(path: Path, check: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+    content = read_json(path, "run")
     try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        require_types(content, {"gpu": dict, "date": str, "software": dict[str, str], "rows": list})
+        require_types(content["gpu"], {"name": str})
+        if not content["rows"]:
+            raise BadInput("it has no rows")
         check(content)
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise BadInput(f"{path.name} is damaged: {error!r}") from error
-    return content
+    except LookupError as error:
+        raise BadInput(f"The run {path} is damaged: it lacks {error}.") from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise BadInput(f"The run {path} is damaged: {error}.") from error
+    return cast(dict[str, Any], content)

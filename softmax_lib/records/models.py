@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from softmax_lib.records.kept import kept_runs
+from softmax_lib.records.reading import read_fields, require_types
 from softmax_lib.records.shelf import DEFAULT_GPU
 
 OURS, ONE_PASS = "softmax_lib", "softmax_lib in one pass"
@@ -28,7 +29,7 @@ class Text:
 
 def model_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
     """The newest run on a GPU, as `bench.transformer.compare` returned it. Raises `BadInput` as `kept_runs` does."""
-    return kept_runs("model", gpu, _texts)[-1]
+    return kept_runs("model", gpu, _check)[-1]
 
 
 def texts(gpu: str = DEFAULT_GPU) -> list[Text]:
@@ -36,6 +37,11 @@ def texts(gpu: str = DEFAULT_GPU) -> list[Text]:
     return _texts(model_run(gpu))
 
 
+def _check(run: dict[str, Any]) -> None:
+    require_types(run["model"], {"layers": int, "vocabulary": int})
+    for text in _texts(run):
+        _ = text.tokens_per_s[THEIRS], text.gain[OURS]
+
+
 def _texts(run: dict[str, Any]) -> list[Text]:
-    fields = ("batch", "length", "dtype", "tokens_per_s", "gain")
-    return [Text(*(row[name] for name in fields)) for row in run["rows"]]
+    return [read_fields(Text, row) for row in run["rows"]]

@@ -39,6 +39,7 @@ from softmax_lib.records.measurement import (
     Profile,
     versions_of,
 )
+from softmax_lib.records.reading import read_json
 from softmax_lib.records.schema import SCHEMA, find_fault
 from softmax_lib.records.skips import Refusal, Skipped
 from softmax_lib.registry import kernels, with_copy
@@ -332,16 +333,11 @@ def _dump(content: dict[str, Any]) -> str:
 
 def load(path: Path) -> Record:
     """Read and validate a record. Raises `BadInput` when it is missing, damaged or of another schema."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInput(f"Cannot read the record {path}: {error.strerror}.") from None
-    except ValueError as error:
-        raise BadInput(f"The record {path} is damaged: {error}.") from None
+    content = read_json(path, "record")
     found = content.get("schema") if isinstance(content, dict) else None
     if found != SCHEMA:
         raise BadInput(
-            f"The record {path} has schema {found!r}; this version reads schema {SCHEMA}."
+            f"The record {path} has schema {found!r:.40}; this version reads schema {SCHEMA}."
         )
     fault = find_fault(content)
     if fault:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from softmax_lib.records.measurement import KNOWN
+from softmax_lib.records.measurement import KNOWN, PEERS
+from softmax_lib.records.reading import is_possible
+from softmax_lib.registry import with_copy
 
 SCHEMA = 2
 
@@ -65,6 +67,13 @@ _COUNTERS: dict[str, Any] = {
     "kernel": str, "rows": int, "cols": int, "block_size": int, **dict.fromkeys(METRICS, int),
 }  # fmt: skip
 _PROBE: dict[str, Any] = {"name": str, "at": dict, "found": dict}
+_PROBES = {
+    "block starts": ({"blocks", "threads"}, {"us"}),
+    "latency": ({"kib"}, {"cycles", "ns"}),
+    "read bandwidth": ({"threads", "loads", "width", "bytes"}, {"gb_per_s"}),
+    "scattered request": ({"lines", "stores"}, {"cycles"}),
+}
+"""What each probe has among `at` and `found`."""
 
 
 def find_fault(content: Any) -> str | None:
@@ -74,23 +83,47 @@ def find_fault(content: Any) -> str | None:
     return (
         _mistyped(content, _CONTENT, "the record")
         or _mistyped(content["gpu"], _GPU, "gpu")
+        or _impossible(content["gpu"], "gpu")
         or _first_no_text(content)
         or _first_fault(content["rows"], _ROW, "rows")
+        or _first_unknown(content["rows"], "rows", "provider")
         or _first_fault(content["counters"], _COUNTERS, "counters", dict.fromkeys(EXECUTION, int))
+        or _first_unknown(content["counters"], "counters", "kernel")
         or _first_fault(content["probes"], _PROBE, "probes")
-        or _first_odd_number(content["probes"])
+        or _first_odd_probe(content["probes"])
         or _first_odd_note(content["notes"])
     )
 
 
-def _first_odd_number(probes: list[dict[str, dict]]) -> str | None:
-    """The first setting or finding of a probe that is no number, or a finding that cannot be."""
+def _first_odd_probe(probes: list[dict[str, Any]]) -> str | None:
+    """The first probe that is not known, or whose settings or findings lack one or are no numbers that can be."""
     for index, probe in enumerate(probes):
-        for part, least in (("at", 0), ("found", 1e-9)):
+        if probe["name"] not in _PROBES:
+            return f"probes[{index}] is {probe['name']:.40}, which is not known here"
+        for part, least, wanted in zip(
+            ("at", "found"), (0, 1e-9), _PROBES[probe["name"]], strict=True
+        ):
+            lacking = sorted(wanted - probe[part].keys())
+            if lacking:
+                return f"{part} of probes[{index}] lacks {lacking[0]}"
             for name, value in probe[part].items():
-                number = isinstance(value, int | float) and not isinstance(value, bool)
-                if not (number and least <= value and math.isfinite(value)):
+                if not is_possible(value, least):
                     return f"{name:.40} of probes[{index}] is {value!r:.40}, which cannot be"
+    return None
+
+
+def _first_unknown(entries: list[dict[str, Any]], where: str, who: str) -> str | None:
+    """The first kernel or peer that is not known here, or a block size or step that it has not."""
+    for index, entry in enumerate(entries):
+        name, size, step = entry[who], entry["block_size"], entry.get("step", "")
+        at = f"{where}[{index}]"
+        kernel = with_copy.get(name)
+        if kernel is None and (name not in PEERS or who == "kernel"):
+            return f"{who} of {at} is {name:.40}, which is not known here"
+        if size not in (kernel.block_sizes if kernel else (None,)):
+            return f"block_size of {at} is {size}, which {name} is not launched with"
+        if step and (kernel is None or step not in kernel.entries):
+            return f"step of {at} is {step:.40}, which {name} does not have"
     return None
 
 
@@ -100,9 +133,10 @@ def _first_odd_note(notes: list) -> str | None:
 
 
 def _first_no_text(content: Mapping[str, Any]) -> str | None:
-    """The first reason of `skipped`, or answer of the driver among `clocks`, that is no text."""
+    """The first version, digest, reason of `skipped`, or answer of the driver among `clocks` that is no text."""
+    parts = {name: content[name] for name in ("software", "kernels", "skipped")}
     clocks = {f"clocks {when}": told for when, told in content["clocks"].items()}
-    for where, entry in {"skipped": content["skipped"], **clocks}.items():
+    for where, entry in {**parts, **clocks}.items():
         if not isinstance(entry, dict):
             return f"{where} is no JSON object"
         for name, value in entry.items():
@@ -141,9 +175,15 @@ def _mistyped(entry: Any, wanted: Mapping[str, Any], where: str) -> str | None:
 def _impossible(entry: Mapping[str, Any], where: str) -> str | None:
     for name, value in entry.items():
         least = 0 if name in METRICS or name in EXECUTION else 1e-9
-        if isinstance(value, int | float) and not (least <= value and math.isfinite(value)):
-            return f"{name} of {where} is {value}, which cannot be"
+        if isinstance(value, int | float) and not is_possible(value, least):
+            return f"{name} of {where} is {value!r:.40}, which cannot be"
     for name, options in KNOWN.items():
         if entry.get(name, options[0]) not in options:
             return f"{name} of {where} is {entry[name]!r:.40} and not one of {', '.join(options)}"
+    low, median, high = (entry.get(name, 0) for name in ("low_us", "median_us", "high_us"))
+    if not low <= median <= high:
+        return f"median_us of {where} is {median}, which is not between its quartiles"
+    version = entry.get("compute_capability", "9.0")
+    if not re.fullmatch(r"\d\d?\.\d", version):
+        return f"compute_capability of {where} is {version!r:.40}, which cannot be"
     return None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
+import warnings
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -36,12 +36,18 @@ class Shelf:
     def __call__(self, gpu: str = DEFAULT_GPU) -> Record:
         """The record of one GPU, by its file's name, "nvidia-h200", or its own, "NVIDIA H200".
 
-        Raises `BadInput`, naming the ones that there are, when there is none, or when it is damaged.
+        Raises `BadInput`, naming the ones that there are, when there is none, or when it is damaged
+        and no other folder has one.
         """
-        for folder in folders():
-            path = folder / f"{file_stem(gpu)}.json"
-            if path.is_file():
-                return _load_once(path, path.stat().st_mtime_ns)
+        wanted = file_stem(gpu)
+        found = [path for path in _paths() if file_stem(path.stem) == wanted]
+        for path in found:
+            try:
+                return _load_once(path, _changed_ns(path))
+            except BadInput as error:
+                if path == found[-1]:
+                    raise
+                warnings.warn(left_out(error), stacklevel=2)
         there = ", ".join(available()) or "none"
         raise BadInput(
             f"There is no record of a GPU called {gpu}; there are {there}. On such a GPU, "
@@ -66,25 +72,44 @@ def _load_once(path: Path, changed_ns: int) -> Record:
     return load(path)
 
 
+def _paths() -> list[Path]:
+    """The files of all records, those that are looked at first in front."""
+    return [path for folder in folders() for path in sorted(folder.glob("*.json"))]
+
+
+def _changed_ns(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0  # `load` says why
+
+
 def available() -> tuple[str, ...]:
-    """Names of the GPUs that there are records of."""
-    return tuple(sorted({path.stem for folder in folders() for path in folder.glob("*.json")}))
+    """Names of the GPUs that there are records of, as `file_stem` gives them."""
+    return tuple(sorted({file_stem(path.stem) for path in _paths()}))
 
 
 def readable() -> dict[str, Record]:
-    """The book's own record first, then all others that this version can read; the rest are left alone.
+    """The book's own record first, then all others that this version can read; a warning names each of the rest.
 
     Each stands under a name that `recorded` takes: its GPU's, or that of a file that is called
     otherwise. Raises `BadInput` when the book's own cannot be read.
     """
     found = {DEFAULT_GPU: recorded()}
     for stem in available():
-        with contextlib.suppress(BadInput):
+        try:
             found[stem] = recorded(stem)
+        except BadInput as error:
+            warnings.warn(left_out(error), stacklevel=2)
     return {
         record.gpu if file_stem(record.gpu) == stem else stem: record
         for stem, record in found.items()
     }
+
+
+def left_out(error: BadInput) -> str:
+    """What a warning says of a file that cannot be read, where others can."""
+    return f"{str(error).rstrip('.')}; it is left out."
 
 
 def file_stem(gpu_name: str) -> str:

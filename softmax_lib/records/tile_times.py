@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from softmax_lib.records.kept import kept_runs, matching, source_of
 from softmax_lib.records.measurement import BesideCopy
+from softmax_lib.records.reading import read_fields
 from softmax_lib.records.shelf import DEFAULT_GPU
 
 Part = Literal["settings", "lengths", "sixteen"]
@@ -73,5 +74,5 @@ def times_of(run: dict[str, Any]) -> list[TileTime]:
             whole = {**row, **line}
             key = tuple(whole[name] for name in SETTING)
             whole = {**(codes[key] if line["tile"] else _NO_CODE), **whole}
-            found.append(TileTime(*(whole[field.name] for field in fields(TileTime))))
+            found.append(read_fields(TileTime, whole))
     return found

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from softmax_lib.records.kept import kept_runs, matching, source_of
+from softmax_lib.records.reading import read_fields
 from softmax_lib.records.shelf import DEFAULT_GPU
 
 
@@ -68,8 +69,8 @@ def topk_source(gpu: str = DEFAULT_GPU) -> str:
 
 
 def _rows(run: dict[str, Any]) -> list[TopkTimes]:
-    return [TopkTimes(*(row[f.name] for f in fields(TopkTimes))) for row in run["rows"]]
+    return [read_fields(TopkTimes, row) for row in run["rows"]]
 
 
 def _sizes(run: dict[str, Any]) -> list[SizeTime]:
-    return [SizeTime(*(line[f.name] for f in fields(SizeTime))) for line in run["sweep"]]
+    return [read_fields(SizeTime, line) for line in run["sweep"]]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from softmax_lib.records.kept import kept_runs, matching
+from softmax_lib.records.reading import read_fields, require_types
 from softmax_lib.records.shelf import DEFAULT_GPU
 
 
@@ -39,7 +40,7 @@ SETTING = ("kernel", "block_size", "unroll", "in_flight")
 
 def unroll_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
     """The newest run on a GPU, as `bench.unrolling.run_unroll` returned it. Raises `BadInput` as `kept_runs` does."""
-    return kept_runs("unroll", gpu, lambda run: (times_of(run), run["digests"]))[-1]
+    return kept_runs("unroll", gpu, _check)[-1]
 
 
 def unroll_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[UnrollTime]:
@@ -50,12 +51,17 @@ def unroll_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[UnrollTime]:
     return sorted(matching(times_of(unroll_run(gpu)), **wanted), key=lambda one: one.us)
 
 
+def _check(run: dict[str, Any]) -> None:
+    require_types(run, {"digests": dict[str, str]})
+    require_types(run["gpu"], {"multiprocessors": int})
+    times_of(run)
+
+
 def times_of(run: dict[str, Any]) -> list[UnrollTime]:
     """Every time of a run, with the machine code that it belongs to."""
     codes = {tuple(code[name] for name in SETTING): code for code in run["codes"]}
     return [
-        UnrollTime(*(whole[field.name] for field in fields(UnrollTime)))
+        read_fields(UnrollTime, {**row, **codes[tuple(line[name] for name in SETTING)], **line})
         for row in run["rows"]
         for line in row["times"]
-        for whole in [{**row, **codes[tuple(line[name] for name in SETTING)], **line}]
     ]

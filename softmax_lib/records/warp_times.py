@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from softmax_lib.records.kept import kept_runs, matching, source_of
 from softmax_lib.records.measurement import BesideCopy
+from softmax_lib.records.reading import read_fields
 from softmax_lib.records.shelf import DEFAULT_GPU
 
 Part = Literal["short", "plane"]
@@ -61,8 +62,4 @@ def warp_source(gpu: str = DEFAULT_GPU) -> str:
 
 def times_of(run: dict[str, Any]) -> list[WarpTime]:
     """Every time of a run."""
-    return [
-        WarpTime(*({**row, **line}[field.name] for field in fields(WarpTime)))
-        for row in run["rows"]
-        for line in row["times"]
-    ]
+    return [read_fields(WarpTime, {**row, **line}) for row in run["rows"] for line in row["times"]]

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from softmax_lib.cli import main
+from softmax_lib.records import shelf
 from softmax_lib.registry import kernels, rungs
 
 without_gpu = pytest.mark.skipif(
@@ -62,6 +63,19 @@ def test_the_ladder_replays_recorded_times_and_says_so(capsys):
         assert line["time_us"] > 0
         assert 0 < line["copy_share"] < 1.2
         assert line["source"].startswith("recorded on NVIDIA")
+
+
+@without_gpu
+def test_the_ladder_without_times_names_the_record_that_is_damaged(capsys, monkeypatch, tmp_path):
+    (tmp_path / "nvidia-h200.json").write_text("{")
+    monkeypatch.setattr(shelf, "FOLDER", tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "none"))
+    found = run_json(capsys, "ladder", "--rows", "1", "--cols", "32", "--device", "cpu")
+    assert {line["time_us"] for line in found["kernels"]} == {None}
+    assert all(line["max_abs_error"] < 1e-6 for line in found["kernels"])
+    assert f"The record {tmp_path}/nvidia-h200.json is damaged: " in found["skipped"]["times"]
+    assert main(["ladder", "--rows", "1", "--cols", "32", "--device", "cpu"]) == 0
+    assert "Skipped times: The record " in capsys.readouterr().out
 
 
 def test_the_ladder_leaves_out_rungs_that_cannot_take_the_row(capsys):

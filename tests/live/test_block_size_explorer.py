@@ -1,6 +1,7 @@
 """`explore` shows what is recorded, puts live numbers in their place, and says why where it cannot."""
 
 import dataclasses
+import json
 
 import pytest
 import torch
@@ -133,6 +134,19 @@ def test_a_stale_record_says_so(monkeypatch):
     changed["kernels"]["shared"] = "0" * 64
     monkeypatch.setattr(explorers, "readable", lambda: {H200: Record(changed)})
     assert "The kernel has changed since." in shown(explore("shared"), 512)
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_a_damaged_record_beside_the_books_is_named_and_changes_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    usual = explore("shared").fallback
+    path = tmp_path / "softmax_lib" / "measurements" / "Evil Name.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(content(rows=[{**content()["rows"][0], "block_size": 7}])))
+    with pytest.warns(
+        UserWarning, match=r"Evil Name\.json is damaged: block_size of rows\[0\] is 7, "
+    ):
+        assert explore("shared").fallback == usual
 
 
 @pytest.mark.usefixtures("no_gpu")

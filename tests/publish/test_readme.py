@@ -6,10 +6,12 @@ from importlib import metadata
 import pytest
 import readme
 from marks import rewrite
+from sample_records import content
 
 from softmax_lib import recorded
 from softmax_lib.bench.plan import WORKLOG
 from softmax_lib.records.measurement import PEERS
+from softmax_lib.records.record import Record
 from softmax_lib.registry import rungs
 
 STALE = "the README's results are stale: run `make readme`"
@@ -49,6 +51,15 @@ def test_the_table_says_where_its_numbers_come_from():
     made_with = recorded.versions(PEERS)
     assert f"Recorded on {recorded.where}, with {made_with}." in readme.results(recorded())
     assert "torch 2." in made_with
+
+
+def test_a_record_without_naive_is_one_sentence(monkeypatch, capsys):
+    without = Record(content(rows=[row for row in content()["rows"] if row["provider"] != "naive"]))
+    monkeypatch.setattr(readme, "recorded", lambda: without)
+    assert readme.main() == 2
+    assert capsys.readouterr().err.startswith(
+        "readme: naive on (1024, 32768) float32, cold L2 was never recorded"
+    )
 
 
 def test_the_readme_has_a_line_for_every_room_of_the_package():

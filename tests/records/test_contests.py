@@ -16,6 +16,9 @@ def row(ours_us, peers, direction="forward"):
     return {**found, "ours_us": ours_us, "copy_us": 1.0, "peers": peers}
 
 
+RUN = {"gpu": {"name": "Tesla T4"}, "date": "2030-01-01", "software": {}}
+
+
 @pytest.fixture
 def shelve(tmp_path, monkeypatch):
     """Put runs on a reader's own shelf, under the name of a GPU that the book has none of."""
@@ -25,7 +28,7 @@ def shelve(tmp_path, monkeypatch):
 
     def write(*runs):
         for number, rows in enumerate(runs, 1):
-            (folder / f"tesla-t4-{number}.json").write_text(json.dumps({"rows": rows}))
+            (folder / f"tesla-t4-{number}.json").write_text(json.dumps({**RUN, "rows": rows}))
         return contests("Tesla T4")
 
     return write
@@ -80,10 +83,13 @@ def test_a_gpu_without_a_run_is_told_how_to_make_one():
 @pytest.mark.usefixtures("shelve")
 def test_gpus_with_runs_are_found_but_damaged_ones(tmp_path):
     folder = tmp_path / "softmax_lib" / "measurements" / "peers"
-    (folder / "tesla-t4-10.json").write_text(json.dumps({"gpu": {"name": "Tesla T4"}, "rows": []}))
+    (folder / "tesla-t4-10.json").write_text(json.dumps({**RUN, "rows": [row(1.0, {})]}))
     (folder / "tesla-v100-old.json").write_text("no run")
     (folder / "nvidia-l4-1.json").write_text("{")
-    found = set(gpus_with_runs("peers"))
+    with pytest.warns(
+        UserWarning, match=r"The run .*nvidia-l4-1\.json is damaged: .*; it is left out"
+    ):
+        found = set(gpus_with_runs("peers"))
     assert {"Tesla T4", "NVIDIA H200"} <= found
     assert not any(name.lower().endswith(("v100", "l4")) for name in found)
 

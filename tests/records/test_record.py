@@ -42,10 +42,23 @@ def a_row(**changes):
         ({"counters": [{**content()["counters"][0], "warp_cycles": None}]}, "warp_cycles of counters[0] is None"),
         ({"rows": [a_row(data="odd")]}, "data of rows[0] is 'odd' and not one of normal"),
         ({"probes": [{"name": "latency", "at": {}}]}, "probes[0] lacks found"),
-        ({"probes": [{"name": "latency", "at": {}, "found": {"ns": "1"}}]}, "ns of probes[0] is '1', which cannot be"),
+        ({"probes": [{"name": "latency", "at": {"kib": 4}, "found": {"cycles": 1, "ns": "1"}}]}, "ns of probes[0] is '1', which cannot be"),
         ({"probes": [{"name": "latency", "at": {"kib": -1}, "found": {}}]}, "kib of probes[0] is -1"),
         ({"notes": [7]}, "notes[0] is no text"),
         ({"skipped": {"liger": 7}}, "liger of skipped is no text"),
+        ({"probes": [{"name": "latency", "at": {"kib": 4}, "found": {"ns": 1}}]}, "found of probes[0] lacks cycles"),
+        ({"probes": [{"name": "heat", "at": {}, "found": {}}]}, "probes[0] is heat, which is not known here"),
+        ({"rows": [a_row(provider="chunked_v2")]}, "provider of rows[0] is chunked_v2, which is not known here"),
+        ({"rows": [a_row(provider="torch", block_size=32)]}, "block_size of rows[0] is 32, which torch is not"),
+        ({"rows": [a_row(provider="shared", block_size=7)]}, "block_size of rows[0] is 7, which shared is not"),
+        ({"rows": [a_row(step="second")]}, "step of rows[0] is second, which naive does not have"),
+        ({"rows": [a_row(median_us=10**400)]}, "median_us of rows[0] is 1000"),
+        ({"rows": [a_row(cols=10**30)]}, "cols of rows[0] is 1000"),
+        ({"rows": [a_row(low_us=1e9)]}, "which is not between its quartiles"),
+        ({"gpu": {**content()["gpu"], "multiprocessors": 0}}, "multiprocessors of gpu is 0, which cannot be"),
+        ({"gpu": {**content()["gpu"], "compute_capability": "x"}}, "compute_capability of gpu is 'x'"),
+        ({"counters": [{**content()["counters"][0], "kernel": "torch"}]}, "kernel of counters[0] is torch, which is not"),
+        ({"software": {"torch": None}}, "torch of software is no text"),
         ({"clocks": {"after": []}}, "clocks after is no JSON object"),
         ({"clocks": {"after": {"clocks.sm": 7}}}, "clocks.sm of clocks after is no text"),
     ],
@@ -70,7 +83,10 @@ def test_a_record_that_lacks_a_field_is_refused(tmp_path, field):
         load(tmp_path / "x.json")
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"\xff\xfe", b"[]", b"3", BOOK.read_bytes()[:-100]])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"{", b"\xff\xfe", b"[]", b"3", 100_000 * b"[", b"9" * 5000, BOOK.read_bytes()[:-100]],
+)
 def test_what_is_no_record_is_refused(tmp_path, data):
     (tmp_path / "x.json").write_bytes(data)
     with pytest.raises(BadInput, match=r"is damaged|has schema"):

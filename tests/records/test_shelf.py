@@ -42,7 +42,10 @@ def test_a_record_of_an_older_schema_is_left_alone_and_hides_no_other(own):
     other = content()
     other["gpu"]["name"] = "Tesla T4"
     write(own / "tesla-t4.json", other)
-    assert list(readable()) == ["NVIDIA H200", "Tesla T4"]
+    with pytest.warns(
+        UserWarning, match=r"The record .*gtx-480\.json has schema 1; .*; it is left out"
+    ):
+        assert list(readable()) == ["NVIDIA H200", "Tesla T4"]
     with pytest.raises(BadInput, match="has schema 1; this version reads schema 2"):
         recorded("gtx-480")
 
@@ -51,6 +54,32 @@ def test_a_record_under_another_name_is_found_under_that(own):
     write(own / "before.json", content())
     assert list(readable()) == ["NVIDIA H200", "before"]
     assert all(recorded(name) is record for name, record in readable().items())
+
+
+@pytest.mark.parametrize("name", ["Evil Name.json", "EVIL-NAME.json"])
+def test_the_name_of_a_file_may_have_capitals_and_spaces(own, name):
+    write(own / name, content())
+    assert available() == ("evil-name", "nvidia-h200")
+    assert recorded("Evil Name") is recorded("evil-name") is readable()["evil-name"]
+
+
+def test_what_is_no_file_is_named_and_hides_no_other(own):
+    (own / "folder.json").mkdir(parents=True)
+    (own / "link.json").symlink_to("nothing")
+    with pytest.warns(UserWarning, match="it is left out") as told:
+        assert list(readable()) == ["NVIDIA H200"]
+    assert [str(one.message).rpartition("/")[2] for one in told] == [
+        "folder.json: it is no file; it is left out.",
+        "link.json: No such file or directory; it is left out.",
+    ]
+
+
+def test_a_damaged_record_of_the_readers_does_not_hide_the_books(own, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # as where it is installed
+    own.mkdir(parents=True)
+    (own / "NVIDIA H200.json").write_text("{")
+    with pytest.warns(UserWarning, match=r"NVIDIA H200\.json is damaged: .*; it is left out"):
+        assert recorded().times(1024, 32768)
 
 
 def test_a_damaged_record_of_the_book_itself_says_so(tmp_path, monkeypatch):

@@ -63,7 +63,7 @@ def test_a_gpu_without_a_run_or_with_a_damaged_one_is_told(folder):
     with pytest.raises(BadInput, match="bench --suite triton --keep"):
         tile_times("No Such")
     (folder / "tesla-t4-2.json").write_text(json.dumps({**RUN, "codes": []}))
-    with pytest.raises(BadInput, match=r"tesla-t4-2\.json is damaged: KeyError"):
+    with pytest.raises(BadInput, match=r"tesla-t4-2\.json is damaged: it lacks \(.simple., 1024"):
         tile_times("Tesla T4")
     (folder / "tesla-t4-2.json").write_text(json.dumps({**RUN, "rows": RUN["rows"][1:]}))
     with pytest.raises(BadInput, match="not timed by the length of rows"):

@@ -22,7 +22,7 @@ ROW = {
 }  # fmt: skip
 LINE = {"kernel": "topk_early_exit", "block_size": 256, "rows": 4000, "cols": 25200, "k": 5, "copy_us": 18.0, "us": 25.0}  # fmt: skip
 RUN = {
-    "gpu": {"name": "Tesla T4"}, "date": "2030-01-01", "sweep": [LINE, {**LINE, "block_size": 32}], "digests": {},
+    "gpu": {"name": "Tesla T4"}, "date": "2030-01-01", "software": {}, "sweep": [LINE, {**LINE, "block_size": 32}], "digests": {},
     "rows": [ROW, {**ROW, "k": 30, "peers": {**ROW["peers"], "flashinfer.top_k": 40.0}}, {**ROW, "cols": 63}, {**ROW, "k": 8, "kernels": {}}],
 }  # fmt: skip
 
@@ -73,7 +73,7 @@ def test_a_gpu_without_a_run_or_with_a_damaged_one_is_told(folder):
     with pytest.raises(BadInput, match="bench --suite topk --keep"):
         topk_times("No Such")
     (folder / "tesla-t4-2.json").write_text(json.dumps({**RUN, "sweep": [{"kernel": "topk"}]}))
-    with pytest.raises(BadInput, match=r"tesla-t4-2\.json is damaged: KeyError"):
+    with pytest.raises(BadInput, match=r"tesla-t4-2\.json is damaged: it lacks 'block_size'"):
         topk_times("Tesla T4")
 
 

@@ -22,7 +22,7 @@ CODES = [
     for one in SETTINGS
 ]  # fmt: skip
 RUN = {
-    "gpu": {"name": "Tesla T4", "multiprocessors": 40}, "date": "2030-01-01", "digests": {}, "codes": CODES,
+    "gpu": {"name": "Tesla T4", "multiprocessors": 40}, "date": "2030-01-01", "software": {}, "digests": {}, "codes": CODES,
     "rows": [{"rows": 60, "cols": 512, "copy_us": 3.0, "others": {"float4": 5.0},
               "times": [{**one, "us": 10.0 - n} for n, one in enumerate(SETTINGS)]}],
 }  # fmt: skip

@@ -10,7 +10,7 @@ from softmax_lib.records.warp_times import warp_run, warp_source, warp_times
 from softmax_lib.registry import kernels
 
 RUN = {
-    "gpu": {"name": "Tesla T4"}, "date": "2030-01-01", "digests": {},
+    "gpu": {"name": "Tesla T4"}, "date": "2030-01-01", "software": {}, "digests": {},
     "rows": [
         {"part": "short", "rows": 1000, "cols": 96, "copy_us": 10.0, "times": [
             {"who": "warp", "block_size": 128, "lanes": 8, "turns": 4, "us": 20.0},
@@ -47,7 +47,7 @@ def test_a_gpu_without_a_run_or_with_a_damaged_one_is_told(folder):
     with pytest.raises(BadInput, match="bench --suite warp --keep"):
         warp_times("No Such")
     (folder / "tesla-t4-2.json").write_text(json.dumps({**RUN, "digests": None, "rows": [{}]}))
-    with pytest.raises(BadInput, match=r"tesla-t4-2\.json is damaged: KeyError"):
+    with pytest.raises(BadInput, match=r"tesla-t4-2\.json is damaged: it lacks 'times'"):
         warp_times("Tesla T4")
 
 

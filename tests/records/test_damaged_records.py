@@ -1,0 +1,156 @@
+"""Whatever a file of measurements holds, there is a result or one sentence, and the other files go on."""
+
+import copy
+import json
+import random
+import warnings
+
+import pytest
+from damages import DAMAGES, remove
+from sample_records import BOOK, of_another_gpu
+
+from softmax_lib import explore, figures
+from softmax_lib.errors import SoftmaxLibError
+from softmax_lib.gpu import presence
+from softmax_lib.records.shelf import FOLDER, readable, recorded
+
+pytest.importorskip("ipywidgets")
+
+GPU = "Tesla T4"
+USES = {
+    "": (
+        lambda: figures.ladder(1024, 32768, gpu=GPU),
+        lambda: figures.roofline(highlight="naive", gpu=GPU),
+        lambda: figures.bandwidth_by_cols(gpu=GPU),
+        lambda: figures.time_by_block_size(gpu=GPU),
+        lambda: figures.crossover(gpu=GPU),
+        lambda: figures.worklog_comparison(gpu=GPU),
+        lambda: figures.traffic_ledger(gpu=GPU),
+        lambda: figures.bytes_in_flight(names=(), gpu=GPU),
+        lambda: figures.time_by_rows(gpu=GPU),
+        lambda: figures.gains({"naive": "", "shared": ""}, gpu=GPU),
+        lambda: recorded(GPU).facts | {"clock": str(recorded(GPU).clock_mhz)},
+        lambda: explore("shared", 1024, 512),
+    ),
+    "peers": (lambda: figures.beside_peers(gpu=GPU),),
+    "model": (lambda: figures.in_a_model(gpu=GPU),),
+    "topk": (lambda: figures.fused_topk(gpu=GPU), lambda: figures.topk_by_k(gpu=GPU)),
+    "unroll": (
+        lambda: figures.unroll_map(gpu=GPU),
+        lambda: figures.time_by_bytes_asked(gpu=GPU),
+    ),
+    "warp": (
+        lambda: figures.lanes_map(gpu=GPU),
+        lambda: figures.time_by_blocks(gpu=GPU),
+        lambda: figures.plane_of_kernels(gpu=GPU),
+        lambda: figures.plane_of_kernels("shuffle", gpu=GPU),
+    ),
+    "triton": (lambda: figures.tiles_by_cols(gpu=GPU),),
+}
+"""What reads the record, and the runs of each suite."""
+ODD = (
+    None,
+    "",
+    "x",
+    True,
+    -1,
+    0,
+    7,
+    1e-300,
+    1e308,
+    10**400,
+    float("nan"),
+    [],
+    {},
+    [[]],
+    {"name": {}},
+)
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A reader's own record and a run of each suite of another GPU, by suite."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr(presence, "why_no_gpu", lambda: "there is none in this test")
+    folder = tmp_path / "softmax_lib" / "measurements"
+    paths = {suite: folder / suite / "tesla-t4-1.json" for suite in USES if suite}
+    paths[""] = folder / "tesla-t4.json"
+    for suite, path in paths.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        name = FOLDER / suite / f"{BOOK.stem}-1.json"
+        content = json.loads(name.read_text()) if suite else smaller_record()
+        content["gpu"]["name"] = GPU
+        path.write_text(json.dumps(content))
+    return paths
+
+
+def smaller_record():
+    whole = json.loads(BOOK.read_text())
+    return {**of_another_gpu(), "counters": whole["counters"], "probes": whole["probes"]}
+
+
+def slots(choose, content):
+    """A place somewhere in lists and dictionaries: what holds it, and where it is there."""
+    while True:
+        at = choose.choice(list(content) if isinstance(content, dict) else range(len(content)))
+        inner = content[at]
+        if not (isinstance(inner, dict | list) and inner) or choose.random() < 0.15:
+            return content, at
+        content = inner
+
+
+def harm(choose, content):
+    """One value dropped, replaced, or swapped with another; what was done, in words."""
+    holder, at = slots(choose, content)
+    how = choose.choice(("dropped", "replaced", "swapped", "renamed"))
+    if how == "swapped":
+        other, there = slots(choose, content)
+        holder[at], other[there] = copy.deepcopy(other[there]), copy.deepcopy(holder[at])
+    elif how == "replaced":
+        holder[at] = choose.choice(ODD)
+    elif how == "renamed" and isinstance(holder, dict):
+        holder[f"{at}_v2"] = holder.pop(at)
+    else:
+        del holder[at]
+    return f"{at} {how}"
+
+
+def sentences(uses):
+    """What those say that refuse."""
+    said = []
+    for use in uses:
+        try:
+            use()
+        except SoftmaxLibError as error:
+            said.append(str(error))
+    return said
+
+
+@pytest.mark.parametrize("count", [20, pytest.param(500, marks=pytest.mark.full)])
+def test_there_is_a_result_or_one_sentence(files, count, pytestconfig):
+    seed = pytestconfig.getoption("hypothesis_seed", None) or 0
+    print("seed", seed)
+    choose = random.Random(int(seed))
+    texts = {suite: path.read_text() for suite, path in files.items()}
+    usual = {suite: sentences(USES[suite]) for suite in USES}
+    for _ in range(count):
+        suite = choose.choice(list(USES))
+        path = files[suite]
+        if choose.random() < 0.2:
+            done = choose.choice(list(DAMAGES))
+            DAMAGES[done](path, choose.randrange(1 << 30))
+        else:
+            content = json.loads(texts[suite])
+            done = harm(choose, content)
+            path.write_text(json.dumps(content))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                said = sentences([choose.choice(USES[suite])])
+                assert next(iter(readable())) == "NVIDIA H200"
+            except Exception as error:
+                raise AssertionError(f"{suite or 'record'}: {done}") from error
+        assert all(sentence.strip() and "\n" not in sentence for sentence in said), done
+        remove(path)
+        path.write_text(texts[suite])
+    assert {suite: sentences(USES[suite]) for suite in USES} == usual
