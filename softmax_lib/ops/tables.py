@@ -111,7 +111,7 @@ def _table_of(gpu: str, arch: int) -> Table:
         return _read(path)
     except FileNotFoundError:
         pass
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         _log.warning(
             "The table %s cannot be read (%s); `softmax-lib tune` makes it anew.", path, error
         )

@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from softmax_lib import files
-from softmax_lib.errors import NotAvailable
+from softmax_lib import caches
 from softmax_lib.ops import binaries
 from softmax_lib.ops.binaries import Build, cubin
 
@@ -74,8 +73,9 @@ def test_eight_processes_at_once_agree(cache):
 
 
 def test_a_compilation_that_was_killed_leaves_it_working(cache):
-    cache.mkdir(parents=True)
-    (cache / f"{SMALL.path(75).name}x1b2c3").write_bytes(b"half of")  # as replace_file names it
+    left = cache / "building-x1b2c3" / SMALL.path(75).name
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"half of")
     assert cubin(SMALL, 75)[0].startswith(b"\x7fELF")
 
 
@@ -93,24 +93,15 @@ def test_a_home_that_cannot_be_written_leaves_it_working(tmp_path):
 
 
 def test_a_full_disk_leaves_it_working(cache, monkeypatch):
-    def fail(path, content):
+    def fail(made, path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files, "replace_file", fail)
+    monkeypatch.setattr(caches, "keep", fail)
     assert cubin(SMALL, 75)[0].startswith(b"\x7fELF")
     assert not SMALL.path(75).exists()
 
 
-def test_a_damaged_file_is_made_anew(cache, monkeypatch):
-    def load(code, name):
-        if not code.startswith(b"\x7fELF"):
-            raise NotAvailable("The driver does not load a kernel.")
-        return 7
-
-    monkeypatch.setattr(binaries, "_function", load)
-    monkeypatch.setattr(binaries, "arch_of", lambda device: 75)
-    monkeypatch.setattr(binaries.torch.cuda, "set_device", lambda device: None)
-    cubin(SMALL, 75)
+def test_a_damaged_file_is_made_anew(cache):
+    made = cubin(SMALL, 75)
     SMALL.path(75).write_bytes(b"softmax_warp\nnothing that a driver loads")
-    assert binaries.function(SMALL, 1234) == 7
-    assert cubin(SMALL, 75)[0].startswith(b"\x7fELF")
+    assert cubin(SMALL, 75) == made

@@ -166,3 +166,18 @@ def all_kernels(arch):
 def test_every_kernel_of_a_table_compiles_and_spills_nothing(arch, stem, expression):
     (found,) = resources(Program(Build(stem, expression).source, (), expression), arch)
     assert found.spill_bytes == found.stack_bytes == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"forward 4": [{"regime": "warp", "x": 1}]}', 100_000 * "["]
+)
+def test_a_damaged_table_is_named_and_the_one_that_comes_along_taken(
+    tmp_path, monkeypatch, caplog, text
+):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    path = tables.tuned_path("A GPU")
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    tables._table_of.cache_clear()
+    assert tables._table_of("A GPU", 90) is table_for(90)
+    assert f"The table {path} cannot be read" in caplog.text
