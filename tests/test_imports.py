@@ -45,8 +45,8 @@ MAY_IMPORT = {
         "arrays", "caches", "errors", "files", "grids", "host_code", "kernel", "launch_spec", "signature", "source",
     },
     "emulator": {
-        "arrays", "caches", "errors", "files", "grids", "host_code", "kernel", "launch_spec", "parameters", "signature",
-        "source",
+        "arrays", "caches", "declarations", "errors", "files", "grids", "host_code", "kernel", "launch_spec",
+        "parameters", "signature", "source",
     },
     "ops": {"caches", "errors", "files", "gpu", "source"},
     "launch": {"errors", "source", "kernel", "registry", "arrays", "gpu", "grids", "emulator", "launch_notes", "whole_numbers"},
