@@ -1,7 +1,8 @@
 """Running the .cu files on the CPU: each CUDA thread a fiber, each block on one OS thread.
 
 The source is compiled, unmodified, by the machine's C++ compiler. It shows what a kernel computes,
-where its threads wait and what they touch; its speed says nothing about a GPU's.
+where its threads wait and what they touch; its speed says nothing about a GPU's. Kernels run in a process
+of their own, which is kept for the next launch and replaced when a kernel has ended it: none ends Python.
 
 Proven on x86-64 Linux with g++, clang++ and the ziglang wheel (g++ 10 or newer), and on 64-bit ARM
 Linux under qemu. Written for macOS and not tried there: no tracing, and faults without a line.

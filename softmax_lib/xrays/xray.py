@@ -4,7 +4,9 @@ The emulator runs the unmodified source and counts what each warp asks of memory
 would. It knows no time, no cache and no occupancy; where the lanes of a warp run a loop a different
 number of times, the GPU's compiler may have unrolled it and issue more requests. Two accesses are in
 order when a barrier or a warp call lies between them; those of two blocks, when one has passed a fence
-and then written an atomic or volatile word that the other has read.
+and then written an atomic or volatile word that the other has read. A variable of a thread that it has not
+written is seen where it is an array, or where the compiler cannot tell that it was written, and in words of
+4 bytes and more; an atomic exchange counts as a read, also where nobody looks at what it returns.
 """
 
 from __future__ import annotations
