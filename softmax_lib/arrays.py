@@ -141,8 +141,6 @@ def check_x(x: Any, taker: str = "run") -> None:
     if not _is_contiguous(x, tensor):
         how = "x.contiguous()" if tensor else "np.ascontiguousarray(x)"
         raise BadInput(f"The rows of x do not follow one another in memory; pass {how}.")
-    if tensor and not (x.is_cuda or x.device.type == "cpu"):
-        raise BadInput(f"x is on {x.device}; {taker} takes a CUDA tensor or a CPU tensor.")
     rows, cols = x.shape
     if rows > MAX_ROWS or cols > MAX_COLS:
         raise BadInput(f"x has shape {(rows, cols)}; {taker} takes up to ({MAX_ROWS}, {MAX_COLS}).")
@@ -153,6 +151,8 @@ def _check_bytes(what: str, x: Any) -> None:
     if x.layout is not sys.modules["torch"].strided or x.is_nested:
         kind = "nested" if x.is_nested else str(x.layout).removeprefix("torch.")
         raise BadInput(f"{what} is a {kind} tensor; kernels take plain ones, so pass a dense copy.")
+    if not (x.is_cuda or x.device.type == "cpu"):
+        raise BadInput(f"{what} is on {x.device}; kernels take a CUDA tensor or a CPU tensor.")
     for is_view, resolve in ((x.is_neg(), "resolve_neg()"), (x.is_conj(), "resolve_conj()")):
         if is_view:
             raise BadInput(

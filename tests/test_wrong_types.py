@@ -151,6 +151,12 @@ def test_a_name_that_is_no_word_is_of_the_wrong_type(take):
         (lambda: measure("nobody", 1, 1), BadInput),
         (lambda: measure("naive", 1024, 512, dtype=3), BadInput),
         (lambda: emulator.launch(ADD, (), 1, ARGS), BadInput),
+        (
+            lambda: emulator.launch(
+                f"__device__ float c[16]; {ADD}", 1, 1, ARGS, symbols={"c": T.to("meta")}
+            ),
+            BadInput,
+        ),
         (lambda: emulator.launch(ADD, "12", 1, ARGS), WrongType),
         (lambda: emulator.launch(ADD, 1, 1, ARGS, kernel=3), WrongType),
         (lambda: emulator.launch(ADD, 1, 1, ARGS, kernel="nobody"), UnknownKernel),
@@ -170,6 +176,10 @@ def test_a_name_that_is_no_word_is_of_the_wrong_type(take):
         (lambda: softmax_lib.softmax(T, dtype=torch.int32), WrongType),
         (lambda: softmax_lib.softmax(T, scale=2.0, dtype="float32"), WrongType),
         (lambda: softmax_lib.softmax(T, out=[]), WrongType),
+        (lambda: softmax_lib.softmax(T.to_sparse()), WrongType),
+        (lambda: softmax_lib.softmax(T.to_mkldnn(), scale=2.0), WrongType),
+        (lambda: softmax_lib.softmax(T, mask=T.to_sparse()), WrongType),
+        (lambda: softmax_lib.softmax_topk(T.to_mkldnn(), 2), WrongType),
         (lambda: softmax_lib.softmax(T, out=T.double()), WrongType),
         (lambda: softmax_lib.softmax(T.clone().requires_grad_(), out=T), BadInput),
     ],

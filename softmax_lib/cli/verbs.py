@@ -163,11 +163,15 @@ def _one_number(grid: tuple[int, ...] | None) -> int | None:
 
 
 def _require_gpu() -> None:
+    from softmax_lib.checking import choose_device
     from softmax_lib.gpu.presence import why_no_gpu
 
-    reason = why_no_gpu()
-    if reason:
-        raise NotAvailable(f"No GPU to run on: {reason}; times are measured on a GPU alone.")
+    try:
+        choose_device("cuda")
+    except NotAvailable:
+        raise NotAvailable(
+            f"No GPU to run on: {why_no_gpu()}; times are measured on a GPU alone."
+        ) from None
 
 
 @contextmanager

@@ -18,9 +18,11 @@ LARGEST_SCALE = 3.4e38
 
 
 def check_tensor(name: str, given: object) -> None:
-    """Raise `WrongType` unless the argument of this name is a tensor."""
+    """Raise `WrongType` unless the argument of this name is a tensor, and no sparse one or MKL-DNN's."""
     if not isinstance(given, Tensor):
         raise WrongType(f"{name} is a {type(given).__name__}; it has to be a torch.Tensor.")
+    if given.layout not in (torch.strided, torch.jagged):
+        raise WrongType(f"{name} has the layout {given.layout}; pass {name}.to_dense().")
 
 
 def check_dtype(dtype: object) -> None:
@@ -89,6 +91,7 @@ def check_scores(
             f"mask is {found} and x is {x.dtype}; they are added, so that both have one dtype, and -inf "
             "hides a number."
         )
+    check_tensor("mask", mask)
     if mask.device != x.device:
         raise BadInput(f"mask is on {mask.device} and x is on {x.device}.")
     sizes = zip(reversed(mask.shape), reversed(x.shape), strict=False)
