@@ -124,8 +124,10 @@ def _add_xray_options(made: argparse.ArgumentParser) -> None:
     )
     add_launch_words(any_kernel)
     any_kernel.add_argument("--npz", type=Path, metavar="FILE", help="arrays to take, by name")
-    made.add_argument("--rows", type=_count, default=64)
-    made.add_argument("--cols", type=_count, default=4096)
+    made.add_argument(
+        "--rows", type=_count, help="64, and without --cols a few ragged matrices for hazards too"
+    )
+    made.add_argument("--cols", type=_count, help="4096")
     made.add_argument(
         "--block-size", type=_count, help="threads per block; the kernel's own choice"
     )

@@ -147,8 +147,14 @@ def xray(options: argparse.Namespace) -> Answer:
     else:
         from softmax_lib.xrays.xray import xray
 
-        grid = _one_number(options.grid)
-        found = xray(options.name, options.rows, options.cols, options.block_size, grid=grid)
+        found = xray(
+            options.name,
+            options.rows or 64,
+            options.cols or 4096,
+            options.block_size,
+            grid=_one_number(options.grid),
+            ragged=not (options.rows or options.cols),
+        )
     status = FAILED if found.hazards else DONE
     return Answer(found.as_json(), lambda: print_xray(found), status)
 

@@ -28,7 +28,8 @@ def print_xray(found: XRay) -> None:
     for hazard in found.hazards:
         console.print(Text(hazard.words), soft_wrap=True)
     if not found.hazards:
-        console.print("No hazard found.")
+        elsewhere = f", here and on {len(found.ragged)} ragged matrices" if found.ragged else ""
+        console.print(f"No hazard found{elsewhere}.", highlight=False)
 
 
 def _table(title: str, headings: Sequence[str]) -> Table:

@@ -37,6 +37,10 @@ from softmax_lib.xrays.lines import LineCounters, add_up, read_lines
 MOST_ELEMENTS = 1 << 22
 """Elements of the matrix at most: each word has a history of 36 bytes."""
 
+RAGGED = ((3, 1), (2, 3), (3, 33), (70, 5), (3, 257), (2, 1001))
+"""Shapes at which careless kernels break: rows shorter than a vector, a warp or a block, and longer than one that
+no vector divides; more rows than a warp has lanes."""
+
 MOST_BYTES = 1 << 26
 """Of all arrays together, for any kernel."""
 
@@ -46,7 +50,8 @@ class XRay:
     """Counters and hazards of one launch of `blocks` blocks; a fault ends the counts where it happened.
 
     `rows` and `cols` are those of the matrix that a softmax was launched on, None of any other
-    kernel; `grid` and `block` are of its last step. `notes` say what a reader may not expect of it.
+    kernel; `grid` and `block` are of its last step. `notes` say what a reader may not expect of it;
+    `ragged` are the shapes of other matrices on which hazards were looked for.
     """
 
     kernel: str
@@ -58,6 +63,7 @@ class XRay:
     program: Program = field(repr=False)
     rows: int | None = None
     cols: int | None = None
+    ragged: tuple[tuple[int, int], ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -100,7 +106,7 @@ class XRay:
     def as_json(self) -> dict:
         """Plain lists and dictionaries."""
         facts = (
-            "kernel", "rows", "cols", "grid", "block", "block_size", "blocks", "warps", "threads", "total",
+            "kernel", "rows", "cols", "ragged", "grid", "block", "block_size", "blocks", "warps", "threads", "total",
         )  # fmt: skip
         return {
             **{name: getattr(self, name) for name in facts},
@@ -118,10 +124,12 @@ def xray(
     block_size: int | None = None,
     *,
     grid: int | None = None,
+    ragged: bool = False,
 ) -> XRay:
     """Count what `name_or_source` asks of memory on a (rows, cols) matrix of normal noise.
 
-    `grid` replaces the number of blocks; a reader's own source has one per row. A fault of the
+    With `ragged` a kernel without hazards there is launched on the matrices of `RAGGED` too, for hazards
+    alone; without it, and for a `grid`, on no other. `grid` replaces the number of blocks; a reader's own source has one per row. A fault of the
     running kernel is a hazard in the result. Raises what `run` raises for bad input, `CompileError`,
     and `NotAvailable` without a C++ compiler, outside Linux, or for a feature that the emulator lacks.
     """
@@ -132,7 +140,24 @@ def xray(
     metered = meter(kernel, noise(rows, cols), block_size, grid)
     blocks = grid or sum(step.blocks(rows, cols, block_size) for step in kernel.steps)
     found = _read(kernel.name, blocks, metered, kernel.program(block_size, cols))
-    return replace(found, rows=rows, cols=cols, notes=notes_on(kernel))
+    found = replace(found, rows=rows, cols=cols, notes=notes_on(kernel))
+    return _look_elsewhere(kernel, found) if ragged and grid is None else found
+
+
+def _look_elsewhere(kernel: Kernel, found: XRay) -> XRay:
+    """With the hazards of the first ragged matrix that has some, unless it has hazards already."""
+    shapes = tuple(shape for shape in RAGGED if shape[1] <= kernel.max_cols(found.block_size))
+    if found.hazards:
+        return found
+    for shape in shapes:
+        hazards = read_hazards(meter(kernel, noise(*shape), found.block_size))
+        if hazards:
+            there = tuple(
+                replace(one, message=f"{one.message.removesuffix('.')}, on a matrix of {shape}.")
+                for one in hazards
+            )
+            return replace(found, hazards=there, ragged=shapes)
+    return replace(found, ragged=shapes)
 
 
 def xray_launch(

@@ -4,6 +4,7 @@ Those of `MUTATIONS` are rungs with one line changed, those of the tables are a 
 something wrong without doing anything illegal is for `check` to find.
 """
 
+import re
 import sys
 from dataclasses import dataclass
 
@@ -177,6 +178,36 @@ def test_xray_finds_what_is_marked_in_a_broken_kernel_and_nothing_else(name):
 @pytest.mark.parametrize("name", some(SOUND, 7))
 def test_a_sound_kernel_raises_no_alarm(name):
     assert SOUND[name].hazards() == ()
+
+
+MISTAKES_OF_RAGGED_ROWS = {
+    "float4 where no row may start at one": (
+        "((float4*)y_row)[threadIdx.x] = ((const float4*)x_row)[threadIdx.x];", "cols / 4", "misaligned"),
+    "a return before a barrier": (
+        "if (threadIdx.x >= cols) return; __syncthreads(); y_row[threadIdx.x] = 1;", "cols", "barrier"),
+    "no guard": ("y_row[threadIdx.x] = 1;", "cols + 1024", "out of bounds"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISTAKES_OF_RAGGED_ROWS)
+def test_what_ragged_rows_alone_show_is_found_on_matrices_that_the_xray_adds(name):
+    does, guard, kind = MISTAKES_OF_RAGGED_ROWS[name]
+    source = kernel_of(
+        "    const float* x_row = x + blockIdx.x * cols;\n    float* y_row = y + blockIdx.x * cols;\n"
+        f"    if (threadIdx.x < {guard}) {{ {does} }}\n"
+    )
+    assert xray(source, 4, 256, 64).hazards == ()
+    found = xray(source, 4, 256, 64, ragged=True)
+    hazards = [hazard for hazard in found.hazards if hazard.kind == kind]
+    assert [hazard.line for hazard in hazards] == [4]
+    assert re.search(r", on a matrix of \(\d+, \d+\)\.$", hazards[0].message)
+    assert found.total == xray(source, 4, 256, 64).total
+
+
+def test_a_good_kernel_is_sound_on_ragged_matrices_too():
+    found = xray("fusion", 4, 256, 64, ragged=True)
+    assert (found.hazards, found.as_json()["ragged"]) == ((), found.ragged)
+    assert len(found.ragged) >= 5
 
 
 def test_counts_up_to_a_fault_are_kept():
