@@ -46,7 +46,7 @@ def test_48_kib_are_taken(launch):
 
 @both
 def test_shared_memory_that_nobody_sizes(launch):
-    with pytest.raises(BadInput, match=r"big in mine is `extern __shared__`.* 0 bytes of dynamic"):
+    with pytest.raises(BadInput, match=r"big in mine is `extern __shared__`.* 0 bytes of it"):
         launch(kernel_of(UNSIZED), 64)
 
 

@@ -50,8 +50,11 @@ class Library:
             self.program, self.entries, self.warp_size, traced, self.shared_bytes
         )
 
-    def check_shared(self, path: Path, name: str) -> None:
-        """Raises `BadInput` where a block of the kernel `name`, in the library at `path`, has more shared memory than a GPU."""
+    def check_shared(self, path: Path, name: str, is_unsized_refused: bool = False) -> None:
+        """Raises `BadInput` where a block of the kernel `name`, in the library at `path`, has more shared memory than a GPU.
+
+        Or where it has an array that the launch has to size, and cannot.
+        """
         code = self.program.source.code
         if "__shared__" not in code:
             return
@@ -60,10 +63,10 @@ class Library:
         shared = found.shared if found else ()
         dynamic = [v.name for v in shared if v.bytes == self.shared_bytes and v.name in unsized]
         static = sum(v.bytes for v in shared if v.name not in dynamic)
-        if dynamic and not self.shared_bytes:
+        if dynamic and is_unsized_refused:
             raise BadInput(
                 f"{dynamic[0]} in {name} is `extern __shared__`, which is as large as the launch says, and "
-                "this one has 0 bytes of dynamic shared memory (shared_bytes)."
+                "a softmax of rows is launched with 0 bytes of it."
             )
         if static > MOST_STATIC_SHARED_BYTES:
             raise BadInput(
@@ -227,7 +230,7 @@ def open_session(
         for step in config.kernel.steps
     ]
     with open_device(path) as device:
-        library.check_shared(path, config.kernel.name)
+        library.check_shared(path, config.kernel.name, is_unsized_refused=True)
         _check_steps(device, config.kernel, library, path)
         variables.restore(device, path, library.program.source)
         arrays = _lay_out(device, config.kernel, x, y)

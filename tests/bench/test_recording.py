@@ -45,7 +45,11 @@ class FakeGpu:
             "memory_bytes": 1, "driver": "1",
         }  # fmt: skip
         self.versions, self.date, self.ncu = {"torch": "1"}, "2030-01-01", True
-        self.busy, self.slowed, self.probes = [], [], [Probe("latency", {"kib": 4}, {"ns": 20.0})]
+        self.busy, self.slowed, self.probes = (
+            [],
+            [],
+            [Probe("latency", {"kib": 4}, {"cycles": 40.0, "ns": 20.0})],
+        )
 
     def time_together(self, cases, *, host, search, skipped):
         if len(self.jobs) == self.stop_after:
@@ -234,7 +238,7 @@ def test_a_recording_out_of_time_keeps_what_is_done_and_says_how_to_go_on(gpu, p
 
 def test_the_command_line_takes_minutes(gpu, path, capsys):
     assert main(["record", "--quick", "--minutes", "0", "--output", str(path)]) == 2
-    assert "0 of" in capsys.readouterr().err
+    assert "0 is no number of minutes" in capsys.readouterr().err
     assert main(["record", "--quick", "--minutes", "60", "--output", str(path)]) == 0
 
 

@@ -31,7 +31,7 @@ FILES = {
     "faulting.cu": GOOD.replace("col < cols", "col <= cols", 1),
     "wrong.cu": GOOD.replace("/ row_sum", "* row_sum"),
     "typo.cu": GOOD.replace("row_max = -", "row_max = typo - "),
-    "vectors.cu": GOOD.replace("row_sum = 0;", "row_sum = ((const float4*)row)->x;"),
+    "vectors.cu": GOOD.replace("row_sum = 0;", "row_sum = *(const double*)row * 0;"),
     "ptx.cu": GOOD.replace("float row_max", 'asm("trap;"); float row_max'),
     "hang.cu": GOOD.replace("float row_max", "while (true); float row_max"),
     "none.cu": "// nothing\n",

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from emulated import execute, kernel_of, ones, trace, zeros
+from emulated import execute, kernel_of, ones, zeros
 
 from softmax_lib import emulator, registry
 from softmax_lib.errors import IllegalAddress
@@ -153,7 +153,7 @@ def test_dynamic_shared_memory_that_a_launch_does_not_ask_for_is_not_there():
     with pytest.raises(
         IllegalAddress, match=r"at tile\[0\], past the end of its 0 elements at mine"
     ):
-        trace(kernel_of(body), ones(1, 64), 64)
+        emulator.trace_launch(kernel_of(body), 1, 64, [ones(1, 64), zeros(1, 64), 1, 64])
 
 
 # ---- atomics, over blocks that run on several OS threads

@@ -61,7 +61,7 @@ def test_a_run_goes_on_and_is_right(cache, count, pytestconfig):
     for use in USES.values():
         use()
     kept = sorted(cache.iterdir())
-    assert sorted(path.suffix for path in kept) == ["", ".json", ".so", ".so", ".so"]
+    assert sorted(path.suffix for path in kept) == ["", ".json", ".json", ".so", ".so", ".so"]
     for damage, stem, place in at_random(count, pytestconfig) if count else each_once():
         if stem == "server":
             device._idle.end()  # the system lets nobody write to a program that runs

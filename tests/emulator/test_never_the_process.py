@@ -156,6 +156,20 @@ def test_printf_prints_where_python_prints(capsys):
     )
 
 
+@pytest.mark.parametrize(
+    "header", ["cstdio", "cstdlib", "cassert", "stdio.h", "stdlib.h", "assert.h"]
+)
+def test_headers_of_c_leave_the_devices_functions_in_place(header, capsys):
+    body = """\
+    assert(rows == 1);
+    void* block = malloc(4);
+    free(block);
+    if (threadIdx.x == 0) printf("here\\n");
+"""
+    execute(kernel_of(body, before=f"#include <{header}>\n"), ones(1, 64), 64)
+    assert capsys.readouterr().out == "here\n"
+
+
 def test_what_printf_cannot_print_is_a_fault_or_left_out(capsys):
     said = message(KernelFault, '    printf("%s\\n", cols);\n')
     assert said.startswith(

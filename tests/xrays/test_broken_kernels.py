@@ -283,7 +283,7 @@ def test_elsewhere_than_on_linux_one_sentence_says_so(monkeypatch):
     [
         ({"rows": 0}, "1 to 4194304 elements"),
         ({"rows": 4096, "cols": 4096}, "a smaller one shows"),
-        ({"grid": 0}, "at least one block"),
+        ({"grid": 0}, "grid is 0; it takes one to three numbers"),
         ({"block_size": 33}, "not built for 33"),
     ],
 )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 
 from other_kernels import numerics, reductions, training, transformers
 from other_kernels.arrays import Arrays, make_launch, read_numbers
-from other_kernels.printing import numbers_in, printed
 from other_kernels.table import Entry
 from softmax_lib import emulator
 from softmax_lib.emulator.session import Library
@@ -71,11 +73,16 @@ def compare(entry: Entry, source: Source) -> float:
     """
     words, arrays = make_launch(entry, source)
     before = read_numbers(entry, arrays)
-    with printed() as lines:
+    with redirect_stdout(StringIO()) as printed:
         emulator.launch(**words)
-    after = read_numbers(entry, arrays) | {"printed": numbers_in(lines)}
+    after = read_numbers(entry, arrays) | {"printed": _numbers_in(printed.getvalue())}
     expected = find_reference(entry.reference)(before)
     return max(_error(after[name], np.asarray(values)) for name, values in expected.items())
+
+
+def _numbers_in(text: str) -> np.ndarray:
+    """The whole numbers of a text, in their order."""
+    return np.array([int(word) for word in re.findall(r"\b\d+\b", text)])
 
 
 def _error(found: np.ndarray, expected: np.ndarray) -> float:
@@ -99,7 +106,7 @@ def count(entry: Entry, source: Source) -> tuple[XRay, float]:
     """An x-ray of the launch, and the seconds it takes once the kernel is built."""
     for words, _ in (make_launch(entry, source), make_launch(entry, source)):
         start = time.perf_counter()
-        with printed():
+        with redirect_stdout(StringIO()):
             counted = xray_launch(**words)
         seconds = time.perf_counter() - start
     return counted, seconds

@@ -15,6 +15,8 @@
 #include <string.h>
 
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -105,9 +107,7 @@ static constexpr int warpSize = EMULATOR_WARP;
 
 // ---- 4. stopping, printing, and the device's heap
 
-#undef assert
-#define assert(condition) \
-    ((condition) ? (void)0 : emulator_fail("assertion `" #condition "` failed", {__FILE__, __LINE__}))
+#include "cuda/assert.h"
 #define __trap() emulator_fail("__trap() was called", {__FILE__, __LINE__})
 #define printf emulator_print
 #define malloc emulator_malloc

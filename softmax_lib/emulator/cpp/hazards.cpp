@@ -279,6 +279,10 @@ void Hazards::remember(Stretch& stretch, uint32_t& first, const ThreadAccess& ac
             continue;
         }
         if (other.warp < first_warp || other.warp >= first_warp + warps_a_block()) {
+            if (access.operation == Operation::atomic) {  // it has found what their atomics left there
+                stretch.remove(*link);
+                continue;
+            }
             merge_block(stretch, *link);
             break;
         }
