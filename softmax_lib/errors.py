@@ -2,7 +2,12 @@
 
 
 class SoftmaxLibError(Exception):
-    """Base of all errors below; the command line prints it and exits with status 2."""
+    """Base of all errors below; the command line prints it and exits with status 2, after a `KernelFault` with 1."""
+
+    @property
+    def told(self) -> str:
+        """The message, behind the notes on when it came."""
+        return " ".join((*getattr(self, "__notes__", ()), str(self)))
 
 
 class WrongType(SoftmaxLibError, TypeError):

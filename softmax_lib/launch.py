@@ -31,10 +31,11 @@ def run(
     """Softmax of each row of `x` by one kernel: on the GPU for a CUDA tensor, else in the emulator.
 
     `x` is a contiguous float32 numpy array or torch tensor of shape (rows, cols), and so is the
-    result. It has no gradient: where torch records one, an `x` that requires it is `BadInput`. `kernel_or_source` is a name from `kernels`, "copy" (y = x, with which times are compared),
+    result. It has no gradient: where torch records one, an `x` that requires it is `BadInput`.
+    `kernel_or_source` is a name from `kernels`, "copy" (y = x, with which times are compared),
     the path of a .cu file, or CUDA text. `out`, of the kind, shape, dtype and device of `x`, takes
-    the result; without it a new matrix does. Warns of a source that asks for other axes than x. A CUDA launch goes to torch's current stream and
-    returns before it has finished.
+    the result; without it a new matrix does. Warns of a source that asks for other axes than x. A
+    CUDA launch goes to torch's current stream and returns before it has finished.
 
     Raises `UnknownKernel`, `WrongType`, `BadInput` (and its kinds `BlockSizeNotAllowed` and
     `RowTooLong`), `NotAvailable`, `CompileError`, and on the CPU `KernelFault`; `out` is then untouched.

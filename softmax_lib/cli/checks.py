@@ -40,7 +40,7 @@ class Checked:
     @property
     def sentence(self) -> str:
         """What stopped it, behind the launch of which it did."""
-        return " ".join((*getattr(self.stopped, "__notes__", ()), str(self.stopped)))
+        return self.stopped.told if self.stopped else ""
 
     def as_json(self) -> dict:
         """Plain lists and dictionaries; `error` has the name of what stopped the check."""

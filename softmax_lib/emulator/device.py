@@ -16,6 +16,7 @@ from softmax_lib.emulator.process import (
     ProcessEnded,
     Verb,
     name_of_signal,
+    word,
 )
 from softmax_lib.errors import NotAvailable
 
@@ -54,7 +55,7 @@ class Device:
         pages = self.memory.pages
         kept = sum(1 for have, want in zip(self._mapped, pages, strict=False) if have is want)
         if kept < len(self._mapped):
-            process.ask(Verb.UNMAP, _word(kept))
+            process.ask(Verb.UNMAP, word(kept))
             del self._mapped[kept:]
         for wanted in pages[kept:]:
             _map(process, wanted, self.memory.file)
@@ -68,11 +69,15 @@ class Device:
 
     def renew(self) -> None:
         """A new process in place of a suspect one. What was known of that one's addresses is known no longer."""
-        if self.is_suspect and self._process is not None:
+        if self.is_suspect:
+            self._end_process()
+        self.is_suspect = False
+
+    def _end_process(self) -> None:
+        if self._process is not None:
             self._process.end()
             self._process = None
             self._mapped.clear()
-        self.is_suspect = False
 
     def load(self, path: Path) -> LoadedLibrary:
         """The kernels' library at `path`, in the process. Raises `NotAvailable` where it cannot be loaded."""
@@ -89,17 +94,16 @@ class Device:
 
     def symbol(self, path: Path, name: str) -> int:
         """The address of what a library calls `name`."""
-        handle = self.load(path).handle.to_bytes(8, "little")
-        return int.from_bytes(self._tell(Verb.SYMBOL, handle, name.encode()), "little")
+        handle = self.load(path).handle
+        return int.from_bytes(self._tell(Verb.SYMBOL, word(handle), name.encode()), "little")
 
     def read(self, address: int, count: int) -> bytes:
         """So many bytes of its process's memory."""
-        place = address.to_bytes(8, "little") + count.to_bytes(8, "little")
-        return bytes(self._tell(Verb.READ, place))
+        return bytes(self._tell(Verb.READ, word(address), word(count)))
 
     def write(self, address: int, content: bytes) -> None:
         """Write into its process's memory."""
-        self._tell(Verb.WRITE, address.to_bytes(8, "little"), content)
+        self._tell(Verb.WRITE, word(address), content)
 
     def _tell(self, verb: Verb, *parts: bytes) -> bytearray:
         """What the process answers before a launch."""
@@ -122,8 +126,7 @@ class Device:
 
     def close(self) -> None:
         """End the process and give the memory back."""
-        self.is_suspect = True
-        self.renew()
+        self._end_process()
         self.memory.close()
 
     def forget(self) -> None:
@@ -133,13 +136,9 @@ class Device:
         self.memory.close()
 
 
-def _word(number: int) -> bytes:
-    return number.to_bytes(8, "little")
-
-
 def _map(process: Process, pages: Pages, file: int) -> None:
     words = (pages.address, len(pages.view), pages.place)
-    wrong = process.ask(Verb.MAP, *map(_word, words), file=file)
+    wrong = process.ask(Verb.MAP, *map(word, words), file=file)
     if any(wrong):
         reason = os.strerror(int.from_bytes(wrong, "little"))
         raise NotAvailable(f"There is no room for an array on the emulated device: {reason}.")

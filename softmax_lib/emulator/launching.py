@@ -15,7 +15,7 @@ from softmax_lib.emulator import structs
 from softmax_lib.emulator.device import Device
 from softmax_lib.emulator.geometry import Argument, Call
 from softmax_lib.emulator.memory import EmulatedArray
-from softmax_lib.emulator.process import ProcessEnded, Verb, name_of_signal
+from softmax_lib.emulator.process import ProcessEnded, Verb, name_of_signal, word
 from softmax_lib.emulator.structs import (
     HAZARD,
     LINE_COUNTS,
@@ -99,7 +99,7 @@ def launch(
     arguments = [_argument(argument, arrays) for argument in call.arguments]
     running = _Running(device)
     try:
-        running.start(bytes(request), *map(_word, words), *arguments, watched)
+        running.start(bytes(request), *map(word, words), *arguments, watched)
         running.wait()
         outcome = running.outcome()
     except ProcessEnded as ended:
@@ -122,15 +122,11 @@ def _request(call: Call) -> structs.Request:
     )
 
 
-def _word(number: int) -> bytes:
-    return number.to_bytes(8, "little")
-
-
 def _argument(argument: Argument, arrays: Mapping[str, EmulatedArray]) -> bytes:
     """How many bytes an argument has, and these."""
     if not isinstance(argument, bytes):
-        argument = _word(arrays[argument].address if argument is not None else 0)
-    return _word(len(argument)) + argument
+        argument = word(arrays[argument].address if argument is not None else 0)
+    return word(len(argument)) + argument
 
 
 def _equip(

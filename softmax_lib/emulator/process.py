@@ -142,6 +142,11 @@ class Process:
         self._process.returncode = 0
 
 
+def word(number: int) -> bytes:
+    """A number of 64 bits, as a process is told it."""
+    return number.to_bytes(8, "little")
+
+
 def shared_file(size: int) -> int:
     """A file without a name, of `size` zeros, that two processes can map. Raises `OSError`."""
     if hasattr(os, "memfd_create"):

@@ -136,7 +136,7 @@ def _verdicts(source: Source, block_size: int | None, found: XRay | None) -> dic
             said.append(_verdict(source, block_size, "cpu"))
         except KernelFault as fault:
             is_safe = False
-            said.append(" ".join(["check:", *getattr(fault, "__notes__", ()), str(fault)]))
+            said.append(f"check: {fault.told}")
     if has_gpu() and is_safe:
         said.append(_verdict(source, block_size, "cuda"))
     return dict.fromkeys(said)

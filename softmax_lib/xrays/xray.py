@@ -35,7 +35,7 @@ from softmax_lib.xrays.hazards import Hazard, read_hazards
 from softmax_lib.xrays.lines import LineCounters, add_up, read_lines
 
 MOST_ELEMENTS = 1 << 22
-"""Elements of the matrix at most: each word has a history of 36 bytes."""
+"""Elements of the matrix at most: each word has a history of 20 bytes, and 20 for each of its readers."""
 
 RAGGED = ((3, 1), (2, 3), (3, 33), (70, 5), (3, 257), (2, 1001))
 """Shapes at which careless kernels break: rows shorter than a vector, a warp or a block, and longer than one that
