@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from softmax_lib.errors import NotAvailable
 from softmax_lib.files import readers_folder
@@ -146,9 +146,18 @@ def _read(path: Path) -> Table:
 
 
 def read_line(written: dict[str, Any]) -> Line:
-    """A line as the JSON has it. Raises `TypeError` where it has other fields."""
+    """A line as the JSON has it. Raises `TypeError` where it has other fields, or a field something odd."""
     written = dict(written)
     limits = {name: written.pop(name, float("inf")) for name in ("row_bytes", "rows")}
     edges, like = written.pop("edges", None), written.pop("like", None)
     design = Design(**{"team": 1, **written})
+    for name, kind in get_type_hints(Design).items():
+        value = getattr(design, name)
+        if value not in get_args(kind) if get_origin(kind) is Literal else type(value) is not kind:
+            raise TypeError(f"{name} is {value!r}")
+    numbers = [design.team, design.threads, *limits.values(), *(like or ())]
+    if edges not in (None, True, False) or any(
+        type(n) not in (int, float) or n < 1 for n in numbers
+    ):
+        raise TypeError(f"a number below 1, or none: {written}")
     return Line(design, edges=edges, like=like and tuple(like), **limits)

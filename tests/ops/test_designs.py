@@ -168,16 +168,62 @@ def test_every_kernel_of_a_table_compiles_and_spills_nothing(arch, stem, express
     assert found.spill_bytes == found.stack_bytes == 0
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"forward 4": [{"regime": "warp", "x": 1}]}', 100_000 * "["]
-)
-def test_a_damaged_table_is_named_and_the_one_that_comes_along_taken(
-    tmp_path, monkeypatch, caplog, text
-):
+LINE = {"regime": "warp", "threads": 128, "like": [4, 8], "edges": False, "row_bytes": 16}
+
+
+def table_with(line):
+    directions = ("forward 4", "forward 2", "backward 4", "backward 2")
+    return json.dumps({"measured_on": "A GPU"} | {key: [line] for key in directions})
+
+
+@pytest.fixture
+def write_table(tmp_path, monkeypatch):
+    """Writes the table of "A GPU" and returns where it lies."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     path = tables.tuned_path("A GPU")
     path.parent.mkdir(parents=True)
-    path.write_text(text)
     tables._table_of.cache_clear()
+
+    def write(text):
+        path.write_text(text)
+        return path
+
+    yield write
+    tables._table_of.cache_clear()
+
+
+def test_a_gpus_own_table_comes_before_the_one_that_comes_along(write_table):
+    write_table(table_with(LINE))
+    lines = tables._table_of("A GPU", 90).lines
+    assert lines == dict.fromkeys(lines, (tables.read_line(LINE),))
+
+
+ODD_LINES = [
+    {"x": 1},
+    {"regime": "team"},
+    {"threads": "128"},
+    {"threads": 0},
+    {"team": -2},
+    {"balanced": 1},
+    {"rows": "8"},
+    {"row_bytes": None},
+    {"edges": "no"},
+    {"like": 8},
+    {"like": ["8", 8]},
+]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        100_000 * "[",
+        *(table_with(LINE | odd) for odd in ODD_LINES),
+    ],
+)
+def test_a_damaged_table_is_named_and_the_one_that_comes_along_taken(write_table, caplog, text):
+    path = write_table(text)
     assert tables._table_of("A GPU", 90) is table_for(90)
     assert f"The table {path} cannot be read" in caplog.text
