@@ -29,7 +29,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(
-    ("case", "recorded"), zip(CASES, RECORDED, strict=True),
+    ("case", "recorded"), list(zip(CASES, RECORDED, strict=True)),
     ids=[f"{subject.name}-{dtype}" for subject, dtype in CASES],
 )  # fmt: skip
 def test_counters_are_those_of_an_h200(case, recorded):
