@@ -63,6 +63,8 @@ class Metered:
     def element(self, hazard: np.void) -> str:
         """The word that a hazard is about: "partial[3]"."""
         address, is_shared = int(hazard["address"]), bool(hazard["is_shared"])
+        if hazard["is_in_heap"]:
+            return f"byte {address} of what malloc() gave"
         for array in self.arrays:
             if array.is_shared == is_shared and 0 <= address - array.address < array.bytes:
                 return f"{array.name}[{(address - array.address) // array.element_bytes}]"

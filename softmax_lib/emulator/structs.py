@@ -196,7 +196,7 @@ HAZARD = np.dtype(
         ("is_store", "i4"),
         ("other_is_store", "i4"),
         ("other_is_elsewhere", "i4"),
-        ("unused", "i4"),
+        ("is_in_heap", "i4"),
     ]
 )
 """Something wrong, the first of `times`."""

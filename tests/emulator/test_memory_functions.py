@@ -70,8 +70,8 @@ def test_each_address_is_of_one_memory():
     __shared__ int tile[4];
     extern __shared__ int dynamic[];
     volatile int own = 3;
-    int many[100]; many[threadIdx.x] = own;
-    const void* pointers[] = {a, &variable, tile, tile + 3, dynamic, (int*)&own, many, many + 99};
+    int many[50000]; many[threadIdx.x] = own;
+    const void* pointers[] = {a, &variable, tile, tile + 3, dynamic, (int*)&own, many, many + 49999};
     for (int i = 0; i < 8; i++) {
         a[i] = 4 * (__isGlobal(pointers[i]) != 0) + 2 * (__isShared(pointers[i]) != 0) + (__isLocal(pointers[i]) != 0);
     }"""

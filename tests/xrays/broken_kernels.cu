@@ -278,6 +278,31 @@ KERNEL(doubles_of_which_half_are_set) {
     for (int i = 0; i < 4; i += 2) d[i] = i;
     y[blockIdx.x * cols + threadIdx.x] = d[threadIdx.x % 4];  //! uninitialised
 }
+KERNEL(bytes_of_which_the_last_is_not_set) {
+    unsigned char is_large[8];
+    for (int i = 0; i < 7; i++) is_large[i] = x[threadIdx.x + i] > 0;
+    int count = 0;
+    for (int i = 0; i < 8; i++) count += is_large[i];  //! uninitialised
+    y[blockIdx.x * cols + threadIdx.x] = count;
+}
+KERNEL(shorts_filled_behind_a_guard) {  // cols 300
+    short code[4];
+    for (int i = 0; i < 4; i++) {
+        if (threadIdx.x + i * 128 < cols) code[i] = (short)x[threadIdx.x + i * 128];
+    }
+    if (threadIdx.x < cols) y[blockIdx.x * cols + threadIdx.x] = code[3 - threadIdx.x / 64];  //! uninitialised
+}
+KERNEL(flag_that_one_thread_sets) {
+    bool is_first;
+    if (threadIdx.x == 0) is_first = blockIdx.x == 0;
+    y[blockIdx.x * cols + threadIdx.x] = is_first ? 1 : 0;  //! uninitialised
+}
+KERNEL(memory_of_the_heap_that_nobody_has_written) {
+    float* mine = (float*)malloc(4 * sizeof(float));
+    mine[0] = mine[1] = x[threadIdx.x];
+    y[blockIdx.x * cols + threadIdx.x] = mine[1 + threadIdx.x % 2];  //! uninitialised
+    free(mine);
+}
 
 // ---- y before it is written
 
@@ -505,6 +530,13 @@ KERNEL(global_scratch_without_a_barrier) {
     float* mine = y + blockIdx.x * cols;
     mine[threadIdx.x] = x[threadIdx.x];  //! race
     mine[threadIdx.x + 128] = mine[threadIdx.x ^ 64];  //! uninitialised?
+}
+KERNEL(room_in_the_heap_without_a_barrier) {
+    __shared__ float* room;
+    if (threadIdx.x == 0) room = (float*)malloc(128 * sizeof(float));
+    __syncthreads();
+    room[threadIdx.x] = x[threadIdx.x];
+    y[blockIdx.x * cols + threadIdx.x] = room[threadIdx.x ^ 32];  //! race, uninitialised
 }
 
 // ---- races between blocks

@@ -411,6 +411,14 @@ KERNEL(maxima_by_compare_and_swap) {
     __syncthreads();
     y[blockIdx.x * cols + threadIdx.x] = most;
 }
+KERNEL(counter_set_by_an_exchange) {
+    __shared__ int count;
+    if (threadIdx.x == 0) atomicExch(&count, 0);
+    __syncthreads();
+    if (x[threadIdx.x] > 0) atomicAdd(&count, 1);
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = count;
+}
 
 // ---- a thread's own variables
 
@@ -460,6 +468,23 @@ KERNEL(memory_of_the_devices_heap) {
     mine[threadIdx.x % 4] = x[threadIdx.x];
     y[blockIdx.x * cols + threadIdx.x] = mine[threadIdx.x % 4];
     free(mine);
+}
+KERNEL(room_in_the_heap_for_a_block) {
+    __shared__ float* room;
+    if (threadIdx.x == 0) room = (float*)malloc(128 * sizeof(float));
+    __syncthreads();
+    room[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = room[threadIdx.x ^ 32];
+    __syncthreads();
+    if (threadIdx.x == 0) free(room);
+}
+KERNEL(bytes_and_shorts_of_any_value) {
+    unsigned char bytes[6];
+    short shorts[6];
+    for (int i = 0; i < 6; i++) bytes[i] = i % 2 ? 0xa5 : 0xff;
+    for (int i = 0; i < 6; i++) shorts[i] = i % 2 ? -91 : (short)0xa5a5;
+    y[blockIdx.x * cols + threadIdx.x] = bytes[threadIdx.x % 6] + shorts[threadIdx.x % 5];
 }
 KERNEL(recursion_with_an_end) {
     struct Fold { __device__ static float of(const float* x, int n) { return n ? x[n] + of(x, n - 1) : x[0]; } };

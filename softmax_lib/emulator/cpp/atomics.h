@@ -27,6 +27,12 @@ EMULATOR_INLINE T update(T* address, Change change) {
     }
 }
 
+// Leaves `value` in *address; returns what was there before, which may be nothing that anybody wrote.
+template <class T>
+EMULATOR_INLINE T exchange(T* address, T value) {
+    return from_bits<T>(emulator_atomic_exchange(address, sizeof(T), to_bits<T>(value)));
+}
+
 EMULATOR_INLINE float flushed(float value) {
     return __builtin_fabsf(value) < FLT_MIN ? __builtin_copysignf(0.0f, value) : value;
 }
@@ -95,10 +101,12 @@ EMULATOR_ATOMIC(atomicSub, int, old - value)
 EMULATOR_ATOMIC(atomicSub, unsigned, old - value)
 EMULATOR_NO_OTHER_ATOMIC(atomicSub, "int and unsigned")
 
-EMULATOR_ATOMIC(atomicExch, int, value)
-EMULATOR_ATOMIC(atomicExch, unsigned, value)
-EMULATOR_ATOMIC(atomicExch, unsigned long long, value)
-EMULATOR_ATOMIC(atomicExch, float, value)
+#define EMULATOR_EXCHANGE(T) \
+    EMULATOR_INLINE T atomicExch(T* address, T value) { return emulator::exchange(address, value); }
+EMULATOR_EXCHANGE(int)
+EMULATOR_EXCHANGE(unsigned)
+EMULATOR_EXCHANGE(unsigned long long)
+EMULATOR_EXCHANGE(float)
 EMULATOR_NO_OTHER_ATOMIC(atomicExch, "int, unsigned, unsigned long long and float; the emulator has none on 16 bytes")
 
 EMULATOR_ATOMIC(atomicMin, int, value < old ? value : old)
@@ -162,6 +170,7 @@ EMULATOR_INLINE T atomicAdd(T* address, emulator::same<T> value) {
 #undef EMULATOR_ATOMIC
 #undef EMULATOR_BITWISE_ATOMIC
 #undef EMULATOR_CAS
+#undef EMULATOR_EXCHANGE
 #undef EMULATOR_NO_OTHER_ATOMIC
 #undef EMULATOR_REFUSED_ATOMIC
 #undef EMULATOR_ATOMIC_OF_SCOPE

@@ -64,7 +64,10 @@ void Block::start(const BlockShape& shape, bool traced) {
         for (int axis = 0; axis < 3; axis++) thread.axes[axis] = static_cast<uint16_t>(at[axis]);
         for (int axis = 0; axis < 3 && ++at[axis] == shape.axes[axis]; axis++) at[axis] = 0;
     }
-    if (traced) open_records.assign(shape.threads, OpenRecords());
+    if (traced) {
+        open_records.assign(shape.threads, OpenRecords());
+        unwritten.assign(shape.threads, {});
+    }
     for (int warp = 0; warp < warps; warp++) ready.add(warp, shape.lanes_of(warp));
     exited = arrived = predicates = 0;
     first_arrived = nullptr;

@@ -1,6 +1,7 @@
 // A block that runs or waits: its threads, who of them can go on, and what the others wait for.
 #pragma once
 #include <cstdint>
+#include <unordered_set>
 #include <vector>
 
 #include "fibers.h"
@@ -72,7 +73,9 @@ struct Block {
     unsigned axes[3] = {0, 0, 0};
     unsigned cluster = 0, rank = 0;  // which cluster of those that take turns, and where in it
     std::vector<Thread> threads;
-    std::vector<OpenRecords> open_records;  // of each thread, in traced launches
+    // By thread, in traced launches; of the second, bytes of its small variables.
+    std::vector<OpenRecords> open_records;
+    std::vector<std::unordered_set<const char*>> unwritten;
     std::vector<char> shared;     // its shared memory while another block runs
     ReadySet ready, polling;
     int exited = 0;

@@ -125,8 +125,9 @@ EMULATOR_OWN void operator delete[](void* block, size_t) noexcept { emulator_fre
 namespace emulator {
 template <class T>
 EMULATOR_INLINE void mark_unwritten(T& variable) {
-    if constexpr (std::is_trivially_default_constructible_v<std::remove_all_extents_t<T>>) {
-        emulator_mark_unwritten(&variable, sizeof variable);
+    typedef std::remove_all_extents_t<T> Element;
+    if constexpr (std::is_trivially_default_constructible_v<Element>) {
+        emulator_mark_unwritten(&variable, sizeof variable, sizeof(Element));
     }
 }
 }  // namespace emulator

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernel_interface.h"
+
 namespace emulator {
 
 // Saves the caller's registers on its stack, that stack's pointer in *save, and goes on where
@@ -17,7 +19,6 @@ struct Stack {
     void* parked;      // for emulator_switch
 };
 
-constexpr size_t STACK_BYTES = 1 << 20;   // a GPU's threads have 512 KiB
 constexpr size_t STACKS_A_SLAB = 128;
 constexpr size_t SLAB_BYTES = STACKS_A_SLAB * STACK_BYTES;  // a power of two, as is its alignment
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "heap.h"
+
 namespace emulator {
 
 constexpr size_t MOST_HAZARDS = 1000;
@@ -210,6 +212,22 @@ void Hazards::access(const ThreadAccess& access, size_t owner) {
     watch(array, access, access.offset);
 }
 
+void Hazards::take_heap(uint64_t block, uint64_t bytes) {
+    heap_.try_emplace(block, bytes).first->second.is_unwritten = true;
+}
+
+void Hazards::give_back_heap(uint64_t block) { heap_.erase(block); }
+
+void Hazards::access_heap(const ThreadAccess& access) {
+    if (access.is_strong) exchange_with_blocks(access);
+    auto [block, bytes] = heap().block_of(access.address);
+    Stretch& stretch = heap_.try_emplace(block, bytes).first->second;
+    ThreadAccess inside = access;
+    inside.address = access.address - block;
+    inside.is_in_heap = true;
+    watch(stretch, inside, inside.address);
+}
+
 void Hazards::watch(Stretch& stretch, const ThreadAccess& access, uint64_t offset) {
     if (access.size < stretch.word_bytes) stretch.refine(access.size);
     for (uint64_t at = 0; at < access.size; at += stretch.word_bytes) {
@@ -228,14 +246,15 @@ void Hazards::watch_word(Stretch& stretch, Word& word, const ThreadAccess& acces
         look_for_race(stretch, word.strong_writers, access, address, true);
     }
     if (!is_load) look_for_race(stretch, word.readers, access, address, false);
-    bool is_new = (is_load || is_atomic) && (access.is_shared || stretch.is_unwritten) && !is_written;
+    bool is_new = (is_load || (is_atomic && !access.is_exchange)) && (access.is_shared || stretch.is_unwritten) && !is_written;
     if (is_new && !is_any_current(stretch, word.strong_writers, access)) {
         report(HazardKind::uninitialised, access, address, Touch(), false);
     }
-    if (is_load || access.is_strong) {
-        remember(stretch, is_load ? word.readers : word.strong_writers, access);
+    if (is_load) {
+        if (!stretch.is_input) remember(stretch, word.readers, access);  // a write there is wrong anyway
         return;
     }
+    if (access.is_strong) return remember(stretch, word.strong_writers, access);
     for (uint32_t* list : {&word.readers, &word.strong_writers}) {
         while (*list) stretch.remove(*list);
     }
@@ -346,6 +365,7 @@ Hazard Hazards::describe(HazardKind kind, const ThreadAccess& access, uint64_t a
     hazard.thread = access.thread;
     hazard.other_thread = static_cast<int32_t>(other.thread % block_size_);
     hazard.is_shared = access.is_shared;
+    hazard.is_in_heap = access.is_in_heap;
     hazard.is_store = access.operation != Operation::load;
     hazard.other_is_store = other_is_store;
     hazard.other_is_elsewhere = other.epoch != 0 && other.thread / block_size_ != here().number;

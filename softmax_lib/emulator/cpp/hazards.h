@@ -31,7 +31,7 @@ struct Hazard {
     int32_t is_shared;
     int32_t is_store, other_is_store;
     int32_t other_is_elsewhere;   // in another block
-    int32_t unused;
+    int32_t is_in_heap;           // `address` is an offset in what malloc() gave
 };
 static_assert(sizeof(Hazard) == 64);
 
@@ -48,6 +48,10 @@ public:
     void start_block(size_t slot, uint64_t number, unsigned cluster);
     void enter_block(size_t slot) { here_ = slot; }
     void access(const ThreadAccess& access, size_t owner);  // of shared memory: whose it is
+    // What malloc() gives, and gets back; one from an earlier launch is known by its first access.
+    void take_heap(uint64_t block, uint64_t bytes);
+    void give_back_heap(uint64_t block);
+    void access_heap(const ThreadAccess& access);
     void absent_lane(uint32_t place, int thread, int lane);
     void unwritten(uint32_t place, int thread);   // a variable of the thread's own
     void fence();
@@ -156,6 +160,7 @@ private:
     int warp_size_;
     size_t shared_bytes_, here_ = 0;
     std::vector<Stretch> arrays_;
+    std::unordered_map<uint64_t, Stretch> heap_;        // by address of what malloc() gave
     std::vector<BlockState> blocks_;                    // those that take turns
     std::unordered_map<uint64_t, Knowledge> handed_;    // by address of an atomic or volatile word
     uint32_t epoch_ = 1, grid_epoch_ = 0;

@@ -30,11 +30,16 @@ bool Heap::give_back(void* block) {
 }
 
 bool Heap::contains(uint64_t address, uint64_t size) {
+    auto [start, bytes] = block_of(address);
+    return bytes && address - start + size <= bytes;
+}
+
+std::pair<uint64_t, uint64_t> Heap::block_of(uint64_t address) {
     std::lock_guard<std::mutex> lock(mutex_);
     auto next = blocks_.upper_bound(address);
-    if (next == blocks_.begin()) return false;
-    const auto& [start, bytes] = *--next;
-    return address - start < bytes && address - start + size <= bytes;
+    if (next == blocks_.begin()) return {0, 0};
+    auto [start, bytes] = *--next;
+    return address - start < bytes ? std::pair(start, bytes) : std::pair<uint64_t, uint64_t>(0, 0);
 }
 
 void Heap::clear() {
@@ -55,6 +60,7 @@ void* emulator_malloc(size_t bytes) {
     Worker& worker = my_worker();
     worker.enter_runtime(CALLER);
     void* block = emulator::heap().take(bytes);
+    if (block && worker.launch->meter) worker.launch->meter->hazards.take_heap(reinterpret_cast<uint64_t>(block), bytes);
     worker.leave_runtime();
     return block;
 }
@@ -65,5 +71,6 @@ void emulator_free(void* block) {
     if (block && !emulator::heap().give_back(block)) {
         worker.abandon(emulator::describe_call(worker, "free() of what malloc() has not given, or has had back", CALLER));
     }
+    if (worker.launch->meter) worker.launch->meter->hazards.give_back_heap(reinterpret_cast<uint64_t>(block));
     worker.leave_runtime();
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <utility>
 
 namespace emulator {
 
@@ -11,6 +12,7 @@ public:
     void* take(uint64_t bytes);        // null where there is no room
     bool give_back(void* block);       // false for what is no block, or no longer
     bool contains(uint64_t address, uint64_t size);
+    std::pair<uint64_t, uint64_t> block_of(uint64_t address);   // where it begins, and its bytes; zeros outside
     void clear();
 
 private:

@@ -177,19 +177,34 @@ uint64_t emulator_atomic_read(const void* address, int size) {
     return load_atomically(address, size);
 }
 
+// An atomic has found `before` and left `after`.
+static void note_atomic(Worker& worker, const void* address, uint64_t before, uint64_t after, const void* pc) {
+    if (before != after) return worker.note_change();
+    worker.enter_runtime(pc);
+    worker.look_again(address, PATIENCE, pc);
+    worker.leave_runtime();
+}
+
 bool emulator_atomic_exchange_if(void* address, int size, uint64_t expected, uint64_t desired) {
     Worker& worker = my_worker();
     bool done = exchange_if(address, size, expected, desired);
     if (!done) return false;
-    if (worker.launch->request.traced) emulator::trace_after_atomic(worker, address, size, expected, desired, CALLER);
-    if (expected != desired) {
-        worker.note_change();
-    } else {
-        worker.enter_runtime(CALLER);
-        worker.look_again(address, PATIENCE, CALLER);
-        worker.leave_runtime();
+    if (worker.launch->request.traced) {
+        emulator::trace_after_atomic(worker, false, address, size, expected, desired, CALLER);
     }
+    note_atomic(worker, address, expected, desired, CALLER);
     return true;
+}
+
+uint64_t emulator_atomic_exchange(void* address, int size, uint64_t desired) {
+    Worker& worker = my_worker();
+    bool is_traced = worker.launch->request.traced;
+    if (is_traced) emulator::trace_before_atomic(worker, address, size, CALLER);
+    uint64_t before = load_atomically(address, size);
+    while (!exchange_if(address, size, before, desired)) before = load_atomically(address, size);
+    if (is_traced) emulator::trace_after_atomic(worker, true, address, size, before, desired, CALLER);
+    note_atomic(worker, address, before, desired, CALLER);
+    return before;
 }
 
 // ---- stopping

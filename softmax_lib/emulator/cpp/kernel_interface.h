@@ -44,6 +44,9 @@ enum class Operation : uint8_t {
     poll,
 };
 
+// A thread's stack begins at a multiple of this. A GPU's threads have 512 KiB.
+constexpr size_t STACK_BYTES = 1 << 20;
+
 // How the bytes of a shuffled value are to be read.
 enum class ValueType : uint8_t { floating, integer, unsigned_integer };
 
@@ -94,8 +97,9 @@ EMULATOR_API void emulator_hand_over(const void* word) noexcept;
 EMULATOR_API void emulator_take_over(const void* word) noexcept;
 EMULATOR_API void emulator_meet_warps(unsigned warps) noexcept;
 
-// A variable of a thread that nobody has given a value yet.
-EMULATOR_API void emulator_mark_unwritten(void* variable, size_t bytes) noexcept;
+// A variable of a thread that nobody has given a value yet, an array of elements of so many bytes or one
+// of them.
+EMULATOR_API void emulator_mark_unwritten(void* variable, size_t bytes, size_t element_bytes) noexcept;
 
 // Grows with every call; no time.
 EMULATOR_API uint64_t emulator_clock();
@@ -112,6 +116,7 @@ EMULATOR_API uint64_t emulator_atomic_load(const void* address, int size);  // a
 EMULATOR_API uint64_t emulator_atomic_read(const void* address, int size);  // nothing follows
 EMULATOR_API bool emulator_atomic_exchange_if(void* address, int size, uint64_t expected,
                                               uint64_t desired);
+EMULATOR_API uint64_t emulator_atomic_exchange(void* address, int size, uint64_t desired);
 // Of the device's heap: null where there is no room.
 EMULATOR_API void* emulator_malloc(size_t bytes);
 EMULATOR_API void emulator_free(void* block);

@@ -47,7 +47,7 @@ static const LayoutEntry LAYOUT[] = {
     SIZE(Hazard), AT(Hazard, address), AT(Hazard, times), AT(Hazard, block), AT(Hazard, kind),
     AT(Hazard, place), AT(Hazard, other_place), AT(Hazard, thread), AT(Hazard, other_thread),
     AT(Hazard, is_shared), AT(Hazard, is_store), AT(Hazard, other_is_store),
-    AT(Hazard, other_is_elsewhere), AT(Hazard, unused),
+    AT(Hazard, other_is_elsewhere), AT(Hazard, is_in_heap),
 
     IS(FaultKind, none), IS(FaultKind, barrier), IS(FaultKind, deadlock), IS(FaultKind, waiting),
     IS(FaultKind, address),

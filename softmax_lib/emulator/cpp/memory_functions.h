@@ -59,11 +59,9 @@ EMULATOR_INLINE void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ
 
 namespace emulator {
 
-// A thread's own variables: its stack is 64 KiB, and nothing else is as near.
+// A thread's own variables lie in its stack, and nothing else does.
 EMULATOR_INLINE bool is_local(const void* pointer) {
-    constexpr uintptr_t stack_bytes = 64 << 10;
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    return (uintptr_t)pointer + stack_bytes - here < 2 * stack_bytes;
+    return (uintptr_t)pointer / STACK_BYTES == (uintptr_t)__builtin_frame_address(0) / STACK_BYTES;
 }
 
 // Addresses of shared memory count from here: 32 bits are enough for them, as kernels expect.

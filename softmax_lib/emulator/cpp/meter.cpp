@@ -77,7 +77,7 @@ void Meter::locate(ThreadAccess& access) const {
 void Meter::access(ThreadAccess access, size_t owner) {
     access.place = place_of(access.site);
     locate(access);
-    if (access.array < 0) return;
+    if (access.array < 0) return hazards.access_heap(access);
     requests.access(here_, access);
     hazards.access(access, owner);
 }

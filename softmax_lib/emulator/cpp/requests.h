@@ -35,6 +35,8 @@ struct ThreadAccess {
     Operation operation;
     bool is_shared;
     bool is_strong;    // volatile, or an atomic: it races with none of its kind
+    bool is_in_heap;
+    bool is_exchange;  // an atomic that does not need what it finds
     uint64_t address;  // shared: offset in the block's shared memory
     unsigned size;
     uint32_t site;     // of the instruction

@@ -109,7 +109,7 @@ static void check(Worker& worker, Access access, uintptr_t address, unsigned siz
 }
 
 static void measure(Worker& worker, Operation operation, bool is_strong, uintptr_t address, unsigned size,
-                    const void* pc) {
+                    const void* pc, bool is_exchange = false) {
     uintptr_t offset;
     const Block* owner = worker.shared_owner(address, offset);
     ThreadAccess access{};
@@ -117,6 +117,7 @@ static void measure(Worker& worker, Operation operation, bool is_strong, uintptr
     access.operation = operation;
     access.is_shared = owner != nullptr;
     access.is_strong = is_strong;
+    access.is_exchange = is_exchange;
     access.address = owner ? offset : address;
     access.size = size;
     access.site = worker.launch->library.site_of(pc);
@@ -153,18 +154,42 @@ static void watch_access(Worker& worker, Operation operation, bool is_strong, co
 // ---- a thread's own variables
 
 // What words hold that nobody has written: as a float a NaN that no computation gives. Fewer bytes
-// than four may hold the same by chance, and are not looked at.
+// than four may hold the same by chance, so of those each that nobody has written is known.
 constexpr uint32_t UNWRITTEN = 0xffa5a5a5;
 
-static void look_for_unwritten(Worker& worker, const void* pointer, unsigned size, const void* pc) {
+static std::unordered_set<const char*>& unwritten_bytes(const Worker& worker) {
+    return worker.block->unwritten[static_cast<size_t>(worker.running->index)];
+}
+
+static bool is_unwritten(const Worker& worker, const char* low, unsigned size) {
     for (unsigned at = 0; at + sizeof UNWRITTEN <= size; at += sizeof UNWRITTEN) {
         uint32_t word;
-        memcpy(&word, static_cast<const char*>(pointer) + at, sizeof word);
-        if (word != UNWRITTEN) continue;
+        memcpy(&word, low + at, sizeof word);
+        if (word == UNWRITTEN) return true;
+    }
+    const auto& bytes = unwritten_bytes(worker);
+    for (unsigned at = 0; at < size && !bytes.empty(); at++) {
+        if (bytes.count(low + at)) return true;
+    }
+    return false;
+}
+
+static void watch_own(Worker& worker, Operation operation, const char* low, unsigned size, const void* pc) {
+    if (operation == Operation::store) {
+        auto& bytes = unwritten_bytes(worker);
+        for (unsigned at = 0; at < size && !bytes.empty(); at++) bytes.erase(low + at);
+    } else if (is_unwritten(worker, low, size)) {
         Meter& meter = *worker.launch->meter;
         meter.hazards.unwritten(meter.place_of(worker.launch->library.site_of(pc)), worker.running->index);
-        return;
     }
+}
+
+static void mark_unwritten(Worker& worker, char* low, size_t bytes, size_t element_bytes) {
+    for (size_t at = 0; at + sizeof UNWRITTEN <= bytes; at += sizeof UNWRITTEN) {
+        memcpy(low + at, &UNWRITTEN, sizeof UNWRITTEN);
+    }
+    if (!worker.launch->meter || element_bytes >= sizeof UNWRITTEN) return;
+    for (size_t at = 0; at < bytes; at++) unwritten_bytes(worker).insert(low + at);
 }
 
 static void on_access(Operation operation, const void* pointer, unsigned size, const void* pc) {
@@ -175,7 +200,10 @@ static void on_access(Operation operation, const void* pointer, unsigned size, c
     if (worker.stacks.contains(address)) {
         const Stack& own = *worker.running->stack;
         if (pointer < own.low || pointer >= own.top) worker.abandon(describe_call(worker, STRAY_INDEX, pc));
-        if (operation == Operation::load && worker.launch->meter) look_for_unwritten(worker, pointer, size, pc);
+        if (!worker.launch->meter) return;
+        worker.enter_runtime(pc);
+        watch_own(worker, operation, static_cast<const char*>(pointer), size, pc);
+        worker.leave_runtime();
         return;
     }
     if (is_constant(worker, address, size)) return;
@@ -213,8 +241,8 @@ void trace_before_atomic(Worker& worker, const void* pointer, int size, const vo
     worker.leave_runtime();
 }
 
-void trace_after_atomic(Worker& worker, const void* pointer, int size, uint64_t before, uint64_t after,
-                        const void* pc) {
+void trace_after_atomic(Worker& worker, bool is_exchange, const void* pointer, int size, uint64_t before,
+                        uint64_t after, const void* pc) {
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
     if (is_constant(worker, address, static_cast<unsigned>(size))) return;
     worker.enter_runtime(pc);
@@ -226,18 +254,18 @@ void trace_after_atomic(Worker& worker, const void* pointer, int size, uint64_t 
     record.exchange.received = before;
     append(worker, pc, record);
     if (worker.launch->meter) {
-        measure(worker, Operation::atomic, true, address, static_cast<unsigned>(size), pc);
+        measure(worker, Operation::atomic, true, address, static_cast<unsigned>(size), pc, is_exchange);
     }
     worker.leave_runtime();
 }
 
 }  // namespace emulator
 
-void emulator_mark_unwritten(void* variable, size_t bytes) noexcept {
-    char* to = static_cast<char*>(variable);
-    for (; bytes >= sizeof emulator::UNWRITTEN; bytes -= sizeof emulator::UNWRITTEN, to += sizeof emulator::UNWRITTEN) {
-        memcpy(to, &emulator::UNWRITTEN, sizeof emulator::UNWRITTEN);
-    }
+void emulator_mark_unwritten(void* variable, size_t bytes, size_t element_bytes) noexcept {
+    emulator::Worker& worker = emulator::my_worker();
+    worker.enter_runtime(__builtin_return_address(0));
+    emulator::mark_unwritten(worker, static_cast<char*>(variable), bytes, element_bytes);
+    worker.leave_runtime();
 }
 
 // ---- the hooks; the names and meanings are ThreadSanitizer's

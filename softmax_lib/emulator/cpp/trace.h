@@ -39,10 +39,11 @@ EMULATOR_COLD void trace_settle_store(Worker& worker, Thread& thread);
 
 // A read by the running thread that an atomic variable was asked for.
 void trace_read(Worker& worker, const void* pointer, int size, const void* pc);
-// An atomic of the running thread, before it and after: what it found and what it left.
+// An atomic of the running thread, before it and after: what it found and what it left. What an
+// exchange finds is often of no interest.
 void trace_before_atomic(Worker& worker, const void* pointer, int size, const void* pc);
-void trace_after_atomic(Worker& worker, const void* pointer, int size, uint64_t before, uint64_t after,
-                        const void* pc);
+void trace_after_atomic(Worker& worker, bool is_exchange, const void* pointer, int size, uint64_t before,
+                        uint64_t after, const void* pc);
 
 // All blocks are done: addresses in shared memory become offsets in it.
 void trace_relocate(Worker& worker);
