@@ -36,6 +36,8 @@ KERNEL_FLAGS = (
     "-ffunction-sections",
     "-fdata-sections",
 )
+# The kernel's operator new is its own, and clang declares one that is everybody's unless it is told.
+CLANG_FLAGS = ("-fvisibility-global-new-delete-hidden",)
 # Untraced kernels trap at a misaligned access; traced ones check it in the runtime.
 GCC_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-undefined-trap-on-error")
 CLANG_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-trap=alignment")
@@ -73,9 +75,9 @@ def kernel_flags(
     else:
         checks = (*NO_WARNINGS, *(CLANG_CHECK_FLAGS if tools.is_clang else GCC_CHECK_FLAGS))
     # Lines are enough, but for tracing, which needs the types of shared variables.
-    debug = ["-g" if traced else "-g1"]
-    if not tools.is_clang:
-        debug.append("-gstatement-frontiers")  # without it an empty loop has no line
+    own = ["-g" if traced else "-g1"]
+    # without the latter an empty loop has no line
+    own += CLANG_FLAGS if tools.is_clang else ["-gstatement-frontiers"]
     beside = (f"-iquote{folder}" for folder in program.source.include_folders)
     includes = (
         *beside,
@@ -87,7 +89,7 @@ def kernel_flags(
         "-include",
         str(SIGNATURE_HEADER),
     )
-    return (*COMMON_FLAGS, *KERNEL_FLAGS, *debug, *checks, *macros, *includes)
+    return (*COMMON_FLAGS, *KERNEL_FLAGS, *own, *checks, *macros, *includes)
 
 
 def link_flags(runtime: Path) -> tuple[str, ...]:
