@@ -63,6 +63,32 @@ def test_equal_counters():
     assert us("shuffle") / us("constant_stride") == pytest.approx(1.5, abs=0.1)
 
 
+NOT_LOOKED_FOR = {
+    "a branch that no thread takes": ("", "if (x[0] > 100) y[-1] = 0;"),
+    "a missing wait for a copy": (
+        "#include <cuda_pipeline.h>",
+        "__shared__ float s[128]; float* mine = s + threadIdx.x;\n"
+        "__pipeline_memcpy_async(mine, x + threadIdx.x, 4); __pipeline_commit(); y[threadIdx.x] = *mine;",
+    ),
+    "a variable of which the compiler does not warn": (
+        "__device__ void set(float& v, bool on) { if (on) v = 3; }",
+        "float v; set(v, x[0] > 100); y[threadIdx.x] = v;",
+    ),
+    "the scope of an atomic variable": (
+        "#include <cuda/atomic>\n__device__ float sum;",
+        "cuda::atomic_ref<float, cuda::thread_scope_block>(sum).fetch_add(x[0]);",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOT_LOOKED_FOR)
+def test_hazards_not_looked_for(name):
+    """Each of these mistakes goes unnoticed, as the page says."""
+    before, body = NOT_LOOKED_FOR[name]
+    rows = 2 if "atomic" in body else 1
+    assert not xray(f"{before}\n{KERNEL % body}", rows, 512, 128).hazards
+
+
 def test_a_line_is_one_request():
     """Two branches on one line that each load for half of the lanes count as one request."""
     branches = "int t = threadIdx.x; float v;\nif (t < 16) { v = x[t]; } else { v = 2 * x[t + 512]; }\ny[t] = v;"

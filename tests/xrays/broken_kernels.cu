@@ -559,6 +559,19 @@ KERNEL(a_fence_taken_for_a_barrier) {
     if (threadIdx.x == 1 && blockIdx.x) y[cols + blockIdx.x] = y[blockIdx.x - 1];  //! race
 }
 DEVICE(int arrived;)
+KERNEL(last_block_behind_a_fence_of_its_block) {
+    if (threadIdx.x == 0) y[blockIdx.x] = x[blockIdx.x];
+    __threadfence_block();
+    if (threadIdx.x == 0 && atomicAdd(&arrived, 1) == (int)gridDim.x - 1) {
+        y[cols] = y[0] + y[1];  //! race
+    }
+}
+DEVICE(float total;)
+KERNEL(sum_of_all_blocks_by_atomics_of_a_block) {
+    if (threadIdx.x == 0) atomicAdd_block(&total, x[blockIdx.x]);  //! race
+    y[blockIdx.x * cols + threadIdx.x] = 1;
+}
+DEVICE(int arrived;)
 KERNEL(last_block_without_a_fence) {
     if (threadIdx.x == 0) y[blockIdx.x] = x[blockIdx.x];
     if (threadIdx.x == 0 && atomicAdd(&arrived, 1) == (int)gridDim.x - 1) {

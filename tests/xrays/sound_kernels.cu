@@ -411,6 +411,15 @@ KERNEL(maxima_by_compare_and_swap) {
     __syncthreads();
     y[blockIdx.x * cols + threadIdx.x] = most;
 }
+KERNEL(sum_of_each_block_by_atomics_of_a_block) {
+    float* sum = y + blockIdx.x * cols;
+    if (threadIdx.x == 0) *sum = 0;
+    __threadfence_block();
+    __syncthreads();
+    atomicAdd_block(sum, x[threadIdx.x]);
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x + 1] = *sum;
+}
 KERNEL(counter_set_by_an_exchange) {
     __shared__ int count;
     if (threadIdx.x == 0) atomicExch(&count, 0);

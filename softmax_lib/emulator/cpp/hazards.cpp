@@ -139,6 +139,7 @@ void Hazards::take_over(int thread, uint64_t word, size_t owner) {
 // An atomic or volatile access: what the block had done before its last fence is over for all that
 // see it, and what others had done before theirs is over for this block.
 void Hazards::exchange_with_blocks(const ThreadAccess& access) {
+    if (access.is_of_block) return;
     Knowledge& handed = handed_[access.address];
     BlockState& block = here();
     if (access.operation != Operation::store) {
@@ -242,7 +243,7 @@ void Hazards::watch_word(Stretch& stretch, Word& word, const ThreadAccess& acces
     bool is_written = is_current(word.write.epoch, access);
     if (is_written && !is_ordered(word.write, access.thread)) {
         report(HazardKind::race, access, address, word.write, true);
-    } else if (!access.is_strong) {
+    } else {
         look_for_race(stretch, word.strong_writers, access, address, true);
     }
     if (!is_load) look_for_race(stretch, word.readers, access, address, false);
@@ -273,10 +274,16 @@ void Hazards::look_for_race(const Stretch& stretch, uint32_t first, const Thread
                             bool are_stores) {
     for (uint32_t at = first; at; at = stretch.pool[at].next) {
         const Touching& other = stretch.pool[at];
-        if (!is_current(other.epoch, access) || (access.is_strong && other.is_strong)) continue;
+        if (!is_current(other.epoch, access) || are_atomic(access, other)) continue;
         uint32_t lanes = other.lanes & ~lanes_before(other, access.thread);
         if (lanes) return report(HazardKind::race, access, address, touch_of(other, lanes), are_stores);
     }
+}
+
+// To one another: then they do not race.
+bool Hazards::are_atomic(const ThreadAccess& access, const Touching& other) const {
+    bool is_within_block = other.warp / warps_a_block() == here().number;
+    return access.is_strong && other.is_strong && (is_within_block || !(access.is_of_block || other.is_of_block));
 }
 
 void Hazards::remember(Stretch& stretch, uint32_t& first, const ThreadAccess& access) {
@@ -284,6 +291,7 @@ void Hazards::remember(Stretch& stretch, uint32_t& first, const ThreadAccess& ac
     mine.epoch = epoch_;
     mine.place = access.place;
     mine.is_strong = access.is_strong;
+    mine.is_of_block = access.is_of_block;
     mine.warp = static_cast<uint32_t>(here().number * warps_a_block() + warp_of(access.thread));
     mine.lanes = 1u << access.thread % warp_size_;
     uint64_t first_warp = here().number * warps_a_block();
@@ -319,7 +327,7 @@ void Hazards::merge_block(Stretch& stretch, uint32_t& first) const {
     for (uint32_t* link = &first; *link && stretch.pool[*link].warp / warps_a_block() == block;) {
         uint32_t* next = &stretch.pool[*link].next;
         while (*next && stretch.pool[*next].warp / warps_a_block() == block &&
-               stretch.pool[*next].is_strong == stretch.pool[*link].is_strong) {
+               stretch.pool[*next].is_of_kind(stretch.pool[*link])) {
             stretch.pool[*link].epoch = std::max(stretch.pool[*link].epoch, stretch.pool[*next].epoch);
             stretch.remove(*next);
         }

@@ -83,14 +83,17 @@ private:
     // one is forgotten: whoever comes after that one comes after it too.
     struct Touching {
         uint32_t epoch = 0;
-        uint32_t place : 31, is_strong : 1;
+        uint32_t place : 30, is_strong : 1, is_of_block : 1;
         uint32_t warp = 0;     // in the grid
         uint32_t lanes = 0;
         uint32_t next = 0;     // in the pool; 0: no more
 
-        Touching() : place(0), is_strong(0) {}
+        Touching() : place(0), is_strong(0), is_of_block(0) {}
+        bool is_of_kind(const Touching& other) const {
+            return is_strong == other.is_strong && is_of_block == other.is_of_block;
+        }
         bool is_alike(const Touching& other) const {
-            return epoch == other.epoch && place == other.place && is_strong == other.is_strong && warp == other.warp;
+            return epoch == other.epoch && place == other.place && is_of_kind(other) && warp == other.warp;
         }
     };
     // Lists: the latest first; those of one block follow one another.
@@ -135,6 +138,7 @@ private:
     void watch_word(Stretch& stretch, Word& word, const ThreadAccess& access, uint64_t address);
     void look_for_race(const Stretch& stretch, uint32_t first, const ThreadAccess& access, uint64_t address, bool are_stores);
     bool is_any_current(const Stretch& stretch, uint32_t first, const ThreadAccess& access) const;
+    bool are_atomic(const ThreadAccess& access, const Touching& other) const;
     void remember(Stretch& stretch, uint32_t& first, const ThreadAccess& access);
     void merge_block(Stretch& stretch, uint32_t& first) const;
     uint32_t lanes_before(const Touching& other, int now) const;

@@ -207,6 +207,8 @@ uint64_t emulator_atomic_exchange(void* address, int size, uint64_t desired) {
     return before;
 }
 
+void emulator_narrow_atomic() noexcept { my_worker().is_atomic_of_block = true; }
+
 // ---- stopping
 
 void emulator_fail(const char* what, Place place) {

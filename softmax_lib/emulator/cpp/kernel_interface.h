@@ -117,6 +117,8 @@ EMULATOR_API uint64_t emulator_atomic_read(const void* address, int size);  // n
 EMULATOR_API bool emulator_atomic_exchange_if(void* address, int size, uint64_t expected,
                                               uint64_t desired);
 EMULATOR_API uint64_t emulator_atomic_exchange(void* address, int size, uint64_t desired);
+// The next atomic is for the threads of its block alone: an x-ray is told.
+EMULATOR_API void emulator_narrow_atomic() noexcept;
 // Of the device's heap: null where there is no room.
 EMULATOR_API void* emulator_malloc(size_t bytes);
 EMULATOR_API void emulator_free(void* block);

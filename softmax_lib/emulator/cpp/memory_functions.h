@@ -49,8 +49,9 @@ template <class T> EMULATOR_INLINE void __stwt(T* address, emulator::same<T> val
 
 // ---- fences
 
-// On one OS thread a block's memory is always in order; between blocks the hardware's own is enough.
-EMULATOR_INLINE void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+// On one OS thread a block's memory is always in order; between blocks the hardware's own is enough. By its
+// order an x-ray knows the one that is for a block alone.
+EMULATOR_INLINE void __threadfence_block() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
 EMULATOR_INLINE void __threadfence_cluster() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 EMULATOR_INLINE void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 EMULATOR_INLINE void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }

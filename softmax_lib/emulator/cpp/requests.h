@@ -36,6 +36,7 @@ struct ThreadAccess {
     bool is_shared;
     bool is_strong;    // volatile, or an atomic: it races with none of its kind
     bool is_in_heap;
+    bool is_of_block;  // an atomic for the threads of its block alone
     bool is_exchange;  // an atomic that does not need what it finds
     uint64_t address;  // shared: offset in the block's shared memory
     unsigned size;

@@ -109,7 +109,7 @@ static void check(Worker& worker, Access access, uintptr_t address, unsigned siz
 }
 
 static void measure(Worker& worker, Operation operation, bool is_strong, uintptr_t address, unsigned size,
-                    const void* pc, bool is_exchange = false) {
+                    const void* pc, bool is_exchange = false, bool is_of_block = false) {
     uintptr_t offset;
     const Block* owner = worker.shared_owner(address, offset);
     ThreadAccess access{};
@@ -118,6 +118,7 @@ static void measure(Worker& worker, Operation operation, bool is_strong, uintptr
     access.is_shared = owner != nullptr;
     access.is_strong = is_strong;
     access.is_exchange = is_exchange;
+    access.is_of_block = is_of_block;
     access.address = owner ? offset : address;
     access.size = size;
     access.site = worker.launch->library.site_of(pc);
@@ -246,6 +247,8 @@ void trace_after_atomic(Worker& worker, bool is_exchange, const void* pointer, i
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
     if (is_constant(worker, address, static_cast<unsigned>(size))) return;
     worker.enter_runtime(pc);
+    bool is_of_block = worker.is_atomic_of_block;
+    worker.is_atomic_of_block = false;
     Record record{};
     record.address = address;
     record.operation = Operation::atomic;
@@ -254,7 +257,7 @@ void trace_after_atomic(Worker& worker, bool is_exchange, const void* pointer, i
     record.exchange.received = before;
     append(worker, pc, record);
     if (worker.launch->meter) {
-        measure(worker, Operation::atomic, true, address, static_cast<unsigned>(size), pc, is_exchange);
+        measure(worker, Operation::atomic, true, address, static_cast<unsigned>(size), pc, is_exchange, is_of_block);
     }
     worker.leave_runtime();
 }
@@ -321,10 +324,11 @@ EMULATOR_API void* __tsan_memset(char* to, int value, unsigned long bytes) {
     on_range(STORE, to, bytes, PC);
     return memset(to, value, bytes);
 }
-// Blocks run on one OS thread in traced launches, and in order; the fence is for the hazards.
-EMULATOR_API void __tsan_atomic_thread_fence(int) {
+// Blocks run on one OS thread in traced launches, and in order; the fence is for the hazards, and one
+// for a block alone puts nothing in order that they tell apart.
+EMULATOR_API void __tsan_atomic_thread_fence(int order) {
     emulator::Worker& worker = emulator::my_worker();
-    if (worker.launch->meter) worker.launch->meter->hazards.fence();
+    if (worker.launch->meter && order == __ATOMIC_SEQ_CST) worker.launch->meter->hazards.fence();
 }
 EMULATOR_API void __tsan_init() {}
 EMULATOR_API void __tsan_func_entry(void*) {}

@@ -83,6 +83,7 @@ public:
     StackPool stacks;
     char* shared_low = nullptr;   // shared memory of `block`; null where the system cannot tell
     volatile bool in_runtime = true;
+    bool is_atomic_of_block = false;        // the next one is for the threads of its block alone
     std::atomic<uint64_t> finished{0};  // CUDA threads, in this launch
     uint64_t clock = 0;
 
