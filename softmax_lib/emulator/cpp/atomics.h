@@ -76,17 +76,17 @@ using atomic_result = std::enable_if_t<!std::is_same_v<Result, NoAtomic>, Result
         static_assert(emulator::never<T>, "CUDA has no " #plain "() on this type, but on " types); \
         return {};                                                                                 \
     }
-#define EMULATOR_ATOMIC_OF_SCOPE(name, plain, narrow)                                                               \
+#define EMULATOR_ATOMIC_OF_SCOPE(name, plain, narrow)                                                       \
     template <class T, class... Values>                                                                     \
     EMULATOR_INLINE emulator::atomic_result<decltype(plain(std::declval<T*>(), std::declval<Values>()...))> \
     name(T* address, Values... values) {                                                                    \
         narrow;                                                                                             \
         return plain(address, values...);                                                                   \
     }
-#define EMULATOR_NO_OTHER_ATOMIC(name, types)             \
-    EMULATOR_REFUSED_ATOMIC(name, name, types)            \
-    EMULATOR_REFUSED_ATOMIC(name##_block, name, types)    \
-    EMULATOR_REFUSED_ATOMIC(name##_system, name, types)   \
+#define EMULATOR_NO_OTHER_ATOMIC(name, types)                              \
+    EMULATOR_REFUSED_ATOMIC(name, name, types)                             \
+    EMULATOR_REFUSED_ATOMIC(name##_block, name, types)                     \
+    EMULATOR_REFUSED_ATOMIC(name##_system, name, types)                    \
     EMULATOR_ATOMIC_OF_SCOPE(name##_block, name, emulator_narrow_atomic()) \
     EMULATOR_ATOMIC_OF_SCOPE(name##_system, name, (void)0)
 

@@ -222,6 +222,7 @@ void Hazards::give_back_heap(uint64_t block) { heap_.erase(block); }
 void Hazards::access_heap(const ThreadAccess& access) {
     if (access.is_strong) exchange_with_blocks(access);
     auto [block, bytes] = heap().block_of(access.address);
+    if (!bytes) return;
     Stretch& stretch = heap_.try_emplace(block, bytes).first->second;
     ThreadAccess inside = access;
     inside.address = access.address - block;

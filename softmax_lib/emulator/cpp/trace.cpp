@@ -245,10 +245,10 @@ void trace_before_atomic(Worker& worker, const void* pointer, int size, const vo
 void trace_after_atomic(Worker& worker, bool is_exchange, const void* pointer, int size, uint64_t before,
                         uint64_t after, const void* pc) {
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
-    if (is_constant(worker, address, static_cast<unsigned>(size))) return;
-    worker.enter_runtime(pc);
     bool is_of_block = worker.is_atomic_of_block;
     worker.is_atomic_of_block = false;
+    if (is_constant(worker, address, static_cast<unsigned>(size))) return;
+    worker.enter_runtime(pc);
     Record record{};
     record.address = address;
     record.operation = Operation::atomic;
