@@ -24,10 +24,18 @@ def written(folder: Path, *cells: nbformat.NotebookNode) -> Path:
     return path
 
 
+COORDINATE = re.compile(r"\d+\.\d{6}\b")
+"""Of a drawing. Its last digit is not the same on every processor."""
+
+
 @pytest.mark.site
 @pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
-def test_chapter_reproduces_byte_for_byte(path):
-    assert execute(path) == path.read_text(encoding="utf-8")
+def test_chapter_reproduces(path):
+    texts = (execute(path), path.read_text(encoding="utf-8"))
+    ours, theirs = ([float(number) for number in COORDINATE.findall(text)] for text in texts)
+    assert ours == pytest.approx(theirs, rel=0, abs=1.5e-6)
+    first, second = (COORDINATE.sub("#", text) for text in texts)
+    assert first == second
 
 
 def test_executing_again_gives_the_same_bytes(tmp_path):
