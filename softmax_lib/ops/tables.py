@@ -153,11 +153,12 @@ def read_line(written: dict[str, Any]) -> Line:
     design = Design(**{"team": 1, **written})
     for name, kind in get_type_hints(Design).items():
         value = getattr(design, name)
-        if value not in get_args(kind) if get_origin(kind) is Literal else type(value) is not kind:
+        is_word = get_origin(kind) is Literal
+        if not (value in get_args(kind) if is_word else type(value) is kind):
             raise TypeError(f"{name} is {value!r}")
+    if edges not in (None, True, False):
+        raise TypeError(f"edges is {edges!r}")
     numbers = [design.team, design.threads, *limits.values(), *(like or ())]
-    if edges not in (None, True, False) or any(
-        type(n) not in (int, float) or n < 1 for n in numbers
-    ):
-        raise TypeError(f"a number below 1, or none: {written}")
+    if any(type(number) not in (int, float) or number < 1 for number in numbers):
+        raise TypeError(f"{numbers} are not all numbers of 1 or more")
     return Line(design, edges=edges, like=like and tuple(like), **limits)

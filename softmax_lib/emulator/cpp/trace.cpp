@@ -108,17 +108,12 @@ static void check(Worker& worker, Access access, uintptr_t address, unsigned siz
     }
 }
 
-static void measure(Worker& worker, Operation operation, bool is_strong, uintptr_t address, unsigned size,
-                    const void* pc, bool is_exchange = false, bool is_of_block = false) {
+// Of the running thread: `access` says what kind it is, and the rest is filled in here.
+static void measure(Worker& worker, ThreadAccess access, uintptr_t address, unsigned size, const void* pc) {
     uintptr_t offset;
     const Block* owner = worker.shared_owner(address, offset);
-    ThreadAccess access{};
     access.thread = worker.running->index;
-    access.operation = operation;
     access.is_shared = owner != nullptr;
-    access.is_strong = is_strong;
-    access.is_exchange = is_exchange;
-    access.is_of_block = is_of_block;
     access.address = owner ? offset : address;
     access.size = size;
     access.site = worker.launch->library.site_of(pc);
@@ -145,9 +140,13 @@ static void watch_access(Worker& worker, Operation operation, bool is_strong, co
                          const void* pc) {
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
     worker.enter_runtime(pc);
-    Access access = operation == Operation::load ? Access::load : Access::store;
-    check(worker, access, address, size, pc);
-    if (worker.launch->meter) measure(worker, operation, is_strong, address, size, pc);
+    check(worker, operation == Operation::load ? Access::load : Access::store, address, size, pc);
+    if (worker.launch->meter) {
+        ThreadAccess access{};
+        access.operation = operation;
+        access.is_strong = is_strong;
+        measure(worker, access, address, size, pc);
+    }
     if (worker.launch->request.record_limit) log_access(worker, operation, pointer, size, pc);
     worker.leave_runtime();
 }
@@ -245,7 +244,11 @@ void trace_before_atomic(Worker& worker, const void* pointer, int size, const vo
 void trace_after_atomic(Worker& worker, bool is_exchange, const void* pointer, int size, uint64_t before,
                         uint64_t after, const void* pc) {
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
-    bool is_of_block = worker.is_atomic_of_block;
+    ThreadAccess access{};
+    access.operation = Operation::atomic;
+    access.is_strong = true;
+    access.is_exchange = is_exchange;
+    access.is_of_block = worker.is_atomic_of_block;
     worker.is_atomic_of_block = false;
     if (is_constant(worker, address, static_cast<unsigned>(size))) return;
     worker.enter_runtime(pc);
@@ -256,9 +259,7 @@ void trace_after_atomic(Worker& worker, bool is_exchange, const void* pointer, i
     record.exchange.given = after;
     record.exchange.received = before;
     append(worker, pc, record);
-    if (worker.launch->meter) {
-        measure(worker, Operation::atomic, true, address, static_cast<unsigned>(size), pc, is_exchange, is_of_block);
-    }
+    if (worker.launch->meter) measure(worker, access, address, static_cast<unsigned>(size), pc);
     worker.leave_runtime();
 }
 
