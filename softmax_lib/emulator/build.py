@@ -18,7 +18,7 @@ from softmax_lib.emulator import assembly, flags, host_functions, messages
 from softmax_lib.emulator.assembly import settle_assembly
 from softmax_lib.emulator.dialect import translate
 from softmax_lib.emulator.flags import CPP_FOLDER
-from softmax_lib.emulator.toolchain import Toolchain, toolchain
+from softmax_lib.emulator.toolchain import toolchain
 from softmax_lib.emulator.unwritten import Declared, mark_unwritten, read_warnings
 from softmax_lib.errors import CompileError, NotAvailable, UnknownKernel
 from softmax_lib.files import cache_folder
@@ -40,16 +40,15 @@ def runtime_library() -> Path:
     tools = toolchain()
     path = _place("runtime", (tools, flags.runtime_flags(""), _cpp_digest()))
     source = str(CPP_FOLDER / "runtime.cpp")
-    command = [*tools.command, *flags.runtime_flags(path.name), source]
-    return _build_once(path, lambda folder, out: _build_own(tools, command, out))
+    return build_own_once(path, [*tools.command, *flags.runtime_flags(path.name), source])
 
 
 def server_program() -> Path:
     """The program of the emulator's own process, built if it is not there. Raises `NotAvailable`."""
     tools = toolchain()
     path = _place("server", (tools, _cpp_digest())).with_suffix("")
-    command = [*tools.command, "-O1", str(CPP_FOLDER / "server_program.cpp"), "-ldl"]
-    return _build_once(path, lambda folder, out: _build_own(tools, command, out))
+    source = str(CPP_FOLDER / "server_program.cpp")
+    return build_own_once(path, [*tools.command, "-O1", source, "-ldl"])
 
 
 def kernel_library(
@@ -120,15 +119,19 @@ def _lay_out_files(
     return here
 
 
-def _build_own(tools: Toolchain, command: list[str], out: Path) -> None:
+def build_own_once(path: Path, command: list[str]) -> Path:
+    """What `command` makes of the package's own C++, built at `path` if it is not there. Raises `NotAvailable`."""
+    return _build_once(path, lambda folder, out: _build_own(command, out))
+
+
+def _build_own(command: list[str], out: Path) -> None:
     done = _compile([*command, "-o", str(out)], CPP_FOLDER, out.parent)
+    tools = toolchain().description
     if done.returncode:
         reason = messages.first_error(done.stderr)
-        raise NotAvailable(f"{tools.description} cannot build the emulator's runtime: {reason}")
+        raise NotAvailable(f"{tools} cannot build the emulator's runtime: {reason}")
     if not out.exists():
-        raise NotAvailable(
-            f"{tools.description} built nothing; set CXX to a C++ compiler or unset it."
-        )
+        raise NotAvailable(f"{tools} built nothing; set CXX to a C++ compiler or unset it.")
 
 
 def _check(command: list[str], out: str, folder: Path, explain: Callable[[str], str | None]) -> str:

@@ -114,6 +114,14 @@ def disassembler() -> Path | None:
     return next((Path(str(f.locate())) for f in files if f.stem == "nvdisasm"), None)
 
 
+def disassembler_version() -> str:
+    """The version of the package that nvdisasm comes from; "" without it."""
+    try:
+        return metadata.version("nvidia-cuda-nvdisasm")
+    except metadata.PackageNotFoundError:
+        return ""
+
+
 def disassemble(cubin: bytes, arch: int, *options: str) -> str:
     """What nvdisasm prints of code for sm_`arch`. Raises `NotAvailable` when it is missing or cannot."""
     program = disassembler()

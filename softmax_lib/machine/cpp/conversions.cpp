@@ -1,0 +1,152 @@
+// From one kind of number to another. Variant: bits 0 and 1 rounding, 2 .FTZ; then what comes in, what goes out.
+#include "lanes.h"
+#include "numbers.h"
+#include "operations.h"
+
+namespace machine {
+
+namespace {
+
+// Kinds of numbers in a conversion: of floats 16, 32 or 64 bits; of whole numbers 8 to 64, signed or not.
+enum Kind : uint32_t { U8, S8, U16, S16, U32, S32, U64, S64, F16, F32, F64, BF16 };
+constexpr uint32_t IN_SHIFT = 8, OUT_SHIFT = 12;
+
+Kind in_of(const Instruction& i) { return static_cast<Kind>(i.variant >> IN_SHIFT & 15); }
+Kind out_of(const Instruction& i) { return static_cast<Kind>(i.variant >> OUT_SHIFT & 15); }
+bool is_long(Kind kind) { return kind == U64 || kind == S64 || kind == F64; }
+
+// A float that comes in, with its sign as the instruction wants it.
+double read_float(const Instruction& i, uint32_t a, uint32_t a2) {
+    double x;
+    switch (in_of(i)) {
+        case F64: x = bits_as<double>(pair(a, a2)); break;
+        case F16: x = from_half(static_cast<uint16_t>(i.variant & 16 ? a >> 16 : a)); break;
+        case BF16: x = from_bfloat(static_cast<uint16_t>(i.variant & 16 ? a >> 16 : a)); break;
+        default: x = i.variant & FLUSHED ? flush(real(a)) : real(a);
+    }
+    if (i.keep[0] != ALL) x = std::fabs(x);
+    return i.flip[0] ? -x : x;
+}
+
+// To the nearest of [least, most]; a NaN to what the hardware makes of it.
+uint64_t to_bounds(double x, double least, double most, uint64_t of_least, uint64_t of_most, uint64_t of_nan) {
+    if (x != x) return of_nan;
+    if (x <= least) return of_least;
+    if (x >= most) return of_most;
+    return x < 0 ? static_cast<uint64_t>(static_cast<int64_t>(x)) : static_cast<uint64_t>(x);
+}
+
+uint64_t write_whole(Kind kind, double x) {
+    switch (kind) {
+        case U8: return to_bounds(x, 0, 255, 0, 255, 0);
+        case S8: return to_bounds(x, -128, 127, static_cast<uint64_t>(-128), 127, 0);
+        case U16: return to_bounds(x, 0, 65535, 0, 65535, 0);
+        case S16: return to_bounds(x, -32768, 32767, static_cast<uint64_t>(-32768), 32767, 0);
+        case U32: return to_bounds(x, 0, 4294967295.0, 0, ALL, 0);
+        case S32: return to_bounds(x, -2147483648.0, 2147483647.0, 0x80000000u, 0x7fffffffu, 0);
+        case U64: return to_bounds(x, 0, 0x1p64, 0, ~0ull, 1ull << 63);
+        default: return to_bounds(x, -0x1p63, 0x1p63, 1ull << 63, ~0ull >> 1, 1ull << 63);
+    }
+}
+
+template <class F> INLINE void convert(Warp& w, const Instruction& i, uint32_t lanes, F f) {
+    const uint32_t *a = w.row(i.a), *a2 = w.row(i.a + (is_long(in_of(i)) ? 1u : 0u));
+    uint32_t *d = w.row(i.d), *d2 = is_long(out_of(i)) ? w.row(i.d + 1u) : nullptr;
+    for (; lanes; lanes &= lanes - 1) {
+        int k = __builtin_ctz(lanes);
+        uint64_t made = f(a[k], a2[k]);
+        d[k] = low_of(made);
+        if (d2) d2[k] = high_of(made);
+    }
+}
+
+void float_to_whole(Warp& w, const Instruction& i, uint32_t lanes) {
+    convert(w, i, lanes, [&](uint32_t a, uint32_t a2) {
+        return write_whole(out_of(i), to_whole(read_float(i, a, a2), i.variant & ROUNDING));
+    });
+}
+
+// A whole number that comes in: its size and its sign; of small ones the byte or half that the variant names (bits 4 to 6).
+struct Read {
+    uint64_t size;
+    bool is_negative;
+};
+Read read_whole(const Instruction& i, uint32_t a, uint32_t a2) {
+    uint32_t part = i.variant >> 4 & 3;
+    int64_t number;
+    switch (in_of(i)) {
+        case U8: number = static_cast<uint8_t>(a >> 8 * part); break;
+        case S8: number = static_cast<int8_t>(a >> 8 * part); break;
+        case U16: number = static_cast<uint16_t>(a >> 16 * part); break;
+        case S16: number = static_cast<int16_t>(a >> 16 * part); break;
+        case U32: number = a; break;
+        case S32: number = static_cast<int32_t>(a); break;
+        case U64: return {pair(a, a2), false};
+        default: number = static_cast<int64_t>(pair(a, a2));
+    }
+    if (i.flip[0]) number = -number;
+    return {number < 0 ? 0 - static_cast<uint64_t>(number) : static_cast<uint64_t>(number), number < 0};
+}
+
+// Cut to `kept` bits, with the last one set where something was lost: the rounding to come knows.
+uint64_t keep_bits(uint64_t size, int kept) {
+    int spare = 64 - kept - (size ? __builtin_clzll(size) : 64);
+    if (spare <= 0) return size;
+    uint64_t lost = size & ((1ull << spare) - 1);
+    return (size ^ lost) | (lost ? 1ull << spare : 0);
+}
+
+void whole_to_float(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t rounding = i.variant & ROUNDING;
+    convert(w, i, lanes, [&](uint32_t a, uint32_t a2) -> uint64_t {
+        Read read = read_whole(i, a, a2);
+        double sign = read.is_negative ? -1.0 : 1.0;
+        if (out_of(i) != F64) {
+            double x = sign * static_cast<double>(keep_bits(read.size, 50));
+            if (out_of(i) == F32) return word(narrow(x, rounding));
+            return out_of(i) == F16 ? to_half(x, rounding) : to_bfloat(x, rounding);
+        }
+        volatile uint64_t size = read.size;
+        double near = in_direction(rounding, read.is_negative, [&] { return static_cast<double>(size); });
+        near = read.is_negative ? -near : near;
+        return bits_as<uint64_t>(near);
+    });
+}
+
+void float_to_float(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t rounding = i.variant & ROUNDING;
+    convert(w, i, lanes, [&](uint32_t a, uint32_t a2) -> uint64_t {
+        double x = read_float(i, a, a2);
+        switch (out_of(i)) {
+            case F64: return x != x ? 0x7fffffffffffffffull : bits_as<uint64_t>(x);
+            case F32: {
+                float made = settled(narrow(x, rounding));
+                return word(i.variant & FLUSHED ? flush(made) : made);
+            }
+            case F16: return to_half(x, rounding);
+            default: return to_bfloat(x, rounding);
+        }
+    });
+}
+
+// A float without what is behind its point.
+void float_to_round(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t rounding = i.variant & ROUNDING;
+    convert(w, i, lanes, [&](uint32_t a, uint32_t a2) -> uint64_t {
+        double x = to_whole(read_float(i, a, a2), rounding);
+        if (out_of(i) == F64) return bits_as<uint64_t>(x);
+        return out_of(i) == F16 ? to_half(x) : word(settled(static_cast<float>(x)));
+    });
+}
+
+}  // namespace
+
+const Operation CONVERSIONS[] = {
+    {"float to whole", float_to_whole},
+    {"whole to float", whole_to_float},
+    {"float to float", float_to_float},
+    {"float to round", float_to_round},
+    {nullptr, nullptr},
+};
+
+}  // namespace machine

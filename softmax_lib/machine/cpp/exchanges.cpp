@@ -1,0 +1,172 @@
+// What the lanes of a warp tell each other, and what they know of themselves.
+#include <algorithm>
+
+#include "lanes.h"
+#include "operations.h"
+#include "run.h"
+
+namespace machine {
+
+namespace {
+
+enum Shuffle : uint32_t { UP, DOWN, BUTTERFLY, INDEX };
+
+// Row b says from how far, c the bounds: the lowest 5 bits the last lane, the next, from bit 8 on, the segment's mask.
+void shuffle(Warp& w, const Instruction& i, uint32_t lanes) {
+    const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
+    uint32_t got[WARP], held = 0;
+    for (int k = 0; k < WARP; k++) {
+        int by = static_cast<int>(b[k] & 31), segment = static_cast<int>(c[k] >> 8 & 31), clamp = static_cast<int>(c[k] & 31);
+        int least = k & segment, most = least | (clamp & ~segment), from = 0;
+        switch (static_cast<Shuffle>(i.variant)) {
+            case UP: from = k - by; break;
+            case DOWN: from = k + by; break;
+            case BUTTERFLY: from = k ^ by; break;
+            case INDEX: from = least | (by & ~segment); break;
+        }
+        bool is_inside = i.variant == UP ? from >= most : from <= most;
+        held |= (is_inside ? 1u : 0u) << k;
+        got[k] = a[is_inside ? from & 31 : k];
+    }
+    uint32_t* d = w.row(i.d);
+    for (uint32_t left = lanes; left; left &= left - 1) d[__builtin_ctz(left)] = got[__builtin_ctz(left)];
+    set_predicate(w, i.p, lanes, held);
+}
+
+// Row d: lanes whose predicate s is true; predicate p whether that is any (variant 0), all (1) or all or none (2) of them.
+// Variant bit 2: the row is a uniform one.
+void vote(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t on = w.active, bits = on & w.predicate_of(i.s, i.s_flip);
+    bool is_uniform = i.variant & 4;
+    uint32_t how = i.variant & 3;
+    bool found = how == 0 ? bits != 0 : how == 1 ? bits == on : bits == on || !bits;
+    uint32_t* d = w.row(i.d);
+    for (uint32_t left = is_uniform ? ALL : lanes; left; left &= left - 1) d[__builtin_ctz(left)] = bits;
+    set_predicate(w, i.p, is_uniform ? ALL : lanes, found ? ALL : 0);
+}
+
+// Lanes with the same word as mine (variant bit 0: the same pair); bit 1: all of them, or none, and p tells.
+void match(Warp& w, const Instruction& i, uint32_t lanes) {
+    const uint32_t *a = w.row(i.a), *a2 = w.row(i.a + (i.variant & 1));
+    uint32_t* d = w.row(i.d);
+    uint32_t found[WARP] = {};
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        int k = __builtin_ctz(left);
+        for (uint32_t others = lanes; others; others &= others - 1) {
+            int n = __builtin_ctz(others);
+            if (a[n] == a[k] && a2[n] == a2[k]) found[k] |= 1u << n;
+        }
+    }
+    bool is_one = found[__builtin_ctz(lanes)] == lanes;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        int k = __builtin_ctz(left);
+        d[k] = i.variant & 2 ? (is_one ? lanes : 0) : found[k];
+    }
+    if (i.variant & 2) set_predicate(w, i.p, lanes, is_one ? ALL : 0);
+}
+
+enum Reduction : uint32_t { SUM, LEAST, GREATEST, AND, OR, XOR };
+// Of all lanes, into a uniform row; variant bit 3: signed.
+void reduce(Warp& w, const Instruction& i, uint32_t lanes) {
+    const uint32_t* a = w.row(i.a);
+    uint32_t bias = i.variant & 8 ? 0x80000000u : 0, made = a[__builtin_ctz(lanes)];
+    for (uint32_t left = lanes & (lanes - 1); left; left &= left - 1) {
+        uint32_t x = a[__builtin_ctz(left)];
+        switch (i.variant & 7) {
+            case SUM: made += x; break;
+            case LEAST: made = (x ^ bias) < (made ^ bias) ? x : made; break;
+            case GREATEST: made = (x ^ bias) > (made ^ bias) ? x : made; break;
+            case AND: made &= x; break;
+            case OR: made |= x; break;
+            default: made ^= x;
+        }
+    }
+    uint32_t* d = w.row(i.d);
+    LANES d[k] = made;
+}
+
+// A word of the first lane that takes part, for all.
+void make_uniform(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t found = w.row(i.a)[__builtin_ctz(lanes)];
+    uint32_t* d = w.row(i.d);
+    LANES d[k] = found;
+}
+
+enum Special : uint32_t {
+    THREAD_X, THREAD_Y, THREAD_Z, BLOCK_X, BLOCK_Y, BLOCK_Z, LANE, LANES_EQUAL, LANES_BELOW, LANES_UP_TO, LANES_ABOVE,
+    LANES_FROM, WARP_NUMBER, CLOCK_LOW, CLOCK_HIGH, WINDOW_OF_SHARED, ZERO
+};
+
+uint32_t special_of(const Warp& w, uint32_t which, uint32_t lane) {
+    const Block& block = *w.block;
+    const uint32_t* axes = block.launch->block;
+    uint32_t thread = static_cast<uint32_t>(w.index) * WARP + lane, bit = 1u << lane;
+    switch (which) {
+        case THREAD_X: return thread % axes[0];
+        case THREAD_Y: return thread / axes[0] % axes[1];
+        case THREAD_Z: return thread / axes[0] / axes[1];
+        case BLOCK_X: return block.index[0];
+        case BLOCK_Y: return block.index[1];
+        case BLOCK_Z: return block.index[2];
+        case LANE: return lane;
+        case LANES_EQUAL: return bit;
+        case LANES_BELOW: return bit - 1;
+        case LANES_UP_TO: return bit | (bit - 1);
+        case LANES_ABOVE: return ~(bit | (bit - 1));
+        case LANES_FROM: return ~(bit - 1);
+        case WARP_NUMBER: return static_cast<uint32_t>(w.index);
+        case CLOCK_LOW: return low_of(block.runner->clock);
+        case CLOCK_HIGH: return high_of(block.runner->clock);
+        case WINDOW_OF_SHARED: return SHARED_WINDOW;
+        default: return 0;
+    }
+}
+
+void read_special(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t* d = w.row(i.d);
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        int k = __builtin_ctz(left);
+        d[k] = special_of(w, i.variant, static_cast<uint32_t>(k));
+    }
+}
+
+// A barrier's result: how many predicates were true (variant 0), or as predicate p whether all (1) or any (2) were.
+void read_barrier(Warp& w, const Instruction& i, uint32_t lanes) {
+    const BlockBarrier& barrier = w.block->barriers[0];
+    auto result = static_cast<uint32_t>(barrier.result);
+    uint32_t* d = w.row(i.d);
+    for (uint32_t left = lanes; left; left &= left - 1) d[__builtin_ctz(left)] = result;
+    set_predicate(w, i.p, lanes, result ? ALL : 0);
+}
+
+// A convergence barrier's lanes as a word (variant bit 8: and it is empty afterwards), and back.
+void barrier_to_row(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t* d = w.row(i.d);
+    uint32_t* members = w.members[i.variant & 15];
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        int k = __builtin_ctz(left);
+        d[k] = members[k];
+        if (i.variant & 256) members[k] = 0;
+    }
+}
+void row_to_barrier(Warp& w, const Instruction& i, uint32_t lanes) {
+    const uint32_t* a = w.row(i.a);
+    for (uint32_t left = lanes; left; left &= left - 1) w.members[i.variant & 15][__builtin_ctz(left)] = a[__builtin_ctz(left)];
+}
+
+}  // namespace
+
+const Operation WARP_OPERATIONS[] = {
+    {"shuffle", shuffle},
+    {"vote", vote},
+    {"match", match},
+    {"reduce", reduce},
+    {"make uniform", make_uniform},
+    {"read special", read_special},
+    {"read barrier", read_barrier},
+    {"barrier to row", barrier_to_row},
+    {"row to barrier", row_to_barrier},
+    {nullptr, nullptr},
+};
+
+}  // namespace machine

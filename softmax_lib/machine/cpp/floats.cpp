@@ -1,0 +1,169 @@
+// Single precision.
+#include "lanes.h"
+#include "numbers.h"
+#include "operations.h"
+
+namespace machine {
+
+namespace {
+
+INLINE float finish(float x, uint32_t flags) {
+    float made = flags & FLUSHED ? flush(x) : x;
+    return flags & SATURATED ? saturate(made) : settled(made);
+}
+
+// f(a, b, c) of floats, as the flags want it; the common case on its own, since it vectorises best.
+template <class F> INLINE void arithmetic(Warp& w, const Instruction& i, uint32_t lanes, F f) {
+    Operands o(i);
+    uint32_t flags = i.variant;
+    if (!flags) {
+        map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) {
+            return word(settled(f(o.number<0>(a), o.number<1>(b), o.number<2>(c), NEAREST)));
+        });
+    } else if (flags == SATURATED) {
+        map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) {
+            return word(saturate(f(o.number<0>(a), o.number<1>(b), o.number<2>(c), NEAREST)));
+        });
+    } else if (flags & FLUSHED) {
+        map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) {
+            float x = flush(o.number<0>(a)), y = flush(o.number<1>(b)), z = flush(o.number<2>(c));
+            return word(finish(f(x, y, z, flags & ROUNDING), flags));
+        });
+    } else {
+        uint32_t rounding = flags & ROUNDING;
+        map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) {
+            return word(finish(f(o.number<0>(a), o.number<1>(b), o.number<2>(c), rounding), flags));
+        });
+    }
+}
+
+void float_add(Warp& w, const Instruction& i, uint32_t lanes) {
+    arithmetic(w, i, lanes, [](float a, float b, float, uint32_t r) INLINE_LAMBDA { return add(a, b, r); });
+}
+void float_multiply(Warp& w, const Instruction& i, uint32_t lanes) {
+    arithmetic(w, i, lanes, [](float a, float b, float, uint32_t r) INLINE_LAMBDA { return multiply(a, b, r); });
+}
+void float_fused(Warp& w, const Instruction& i, uint32_t lanes) {
+    arithmetic(w, i, lanes, [](float a, float b, float c, uint32_t r) INLINE_LAMBDA { return fused(a, b, c, r); });
+}
+
+// The smaller one where the predicate is true, else the greater; variant 1: subnormals are zeros; 2: a NaN is passed on.
+void float_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    uint32_t wants_least = w.predicate_of(i.s, i.s_flip);
+    bool flushes = i.variant & 1, passes_nan = i.variant & 2;
+    auto pick = [&](float a, float b, bool is_least) INLINE_LAMBDA {
+        if (flushes) a = flush(a), b = flush(b);
+        float found = is_least ? least(a, b) : greatest(a, b);
+        return word(passes_nan && (a != a || b != b) ? real(NAN_BITS) : settled(found));
+    };
+    if (wants_least == ALL && !i.variant) {
+        map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t) { return word(settled(least(o.number<0>(a), o.number<1>(b)))); });
+    } else if (wants_least == 0 && !i.variant) {
+        map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t) { return word(settled(greatest(o.number<0>(a), o.number<1>(b)))); });
+    } else {
+        one_by_one(w, i, lanes, [&](int k, uint32_t a, uint32_t b, uint32_t) {
+            return pick(o.number<0>(a), o.number<1>(b), wants_least >> k & 1);
+        });
+    }
+}
+
+void float_select(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    alignas(64) uint32_t is_first[WARP];
+    spread(w.predicate_of(i.s, i.s_flip), is_first);
+    const uint32_t *a = w.row(i.a), *b = w.row(i.b);
+    uint32_t* d = w.row(i.d);
+    alignas(64) uint32_t on[WARP];
+    spread(lanes, on);
+    LANES d[k] = chosen(on[k], chosen(is_first[k], word(o.number<0>(a[k])), word(o.number<1>(b[k]))), d[k]);
+}
+
+// Comparisons by number: bit 0 less, bit 1 equal, bit 2 greater, bit 3 one is a NaN.
+// What is found joins predicate s by variant >> 8: 0 and, 1 or, 2 xor; variant bit 4: subnormals are zeros.
+void join(Warp& w, const Instruction& i, uint32_t lanes, uint32_t found) {
+    uint32_t other = w.predicate_of(i.s, i.s_flip), how = i.variant >> 8 & 3;
+    auto joined = [&](uint32_t bits) { return how == 0 ? bits & other : how == 1 ? bits | other : bits ^ other; };
+    uint32_t first = joined(found), second = joined(~found);
+    set_predicate(w, i.p, lanes, first);
+    set_predicate(w, i.q, lanes, second);
+}
+
+void float_compare(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    bool flushes = i.variant & 16;
+    bool less = i.variant & 1, equal = i.variant & 2, greater = i.variant & 4, unordered = i.variant & 8;
+    uint32_t found = test(w, i, [&](uint32_t a, uint32_t b, uint32_t) {
+        float x = o.number<0>(a), y = o.number<1>(b);
+        x = flushes ? flush(x) : x;
+        y = flushes ? flush(y) : y;
+        return (less & (x < y)) | (equal & (x == y)) | (greater & (x > y)) | (unordered & ((x != x) | (y != y)));
+    });
+    join(w, i, lanes, found);
+}
+
+void float_check_division(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    uint32_t found = test(w, i, [&](uint32_t a, uint32_t b, uint32_t) {
+        return needs_long_division(o.number<0>(a), o.number<1>(b));
+    });
+    set_predicate(w, i.p, lanes, found);
+}
+
+// ---- the special function unit: within the error that CUDA's guide gives; small numbers count as zeros
+
+template <class F> INLINE void special(Warp& w, const Instruction& i, uint32_t lanes, F f) {
+    Operands o(i);
+    one_by_one(w, i, lanes, [&](int, uint32_t a, uint32_t, uint32_t) { return word(settled(f(flush(o.number<0>(a))))); });
+}
+void special_power(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    map(w, i, lanes, [&](uint32_t a, uint32_t, uint32_t) { return word(flush(power_of_two(flush(o.number<0>(a))))); });
+}
+void special_logarithm(Warp& w, const Instruction& i, uint32_t lanes) {
+    special(w, i, lanes, [](float x) { return static_cast<float>(std::log2(static_cast<double>(x))); });
+}
+void special_reciprocal(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    map(w, i, lanes, [&](uint32_t a, uint32_t, uint32_t) { return word(settled(flush(1.0f / flush(o.number<0>(a))))); });
+}
+void special_reciprocal_root(Warp& w, const Instruction& i, uint32_t lanes) {
+    special(w, i, lanes, [](float x) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(x))); });
+}
+void special_root(Warp& w, const Instruction& i, uint32_t lanes) {
+    special(w, i, lanes, [](float x) { return std::sqrt(x); });
+}
+// What the angles are told in: parts of a turn.
+constexpr double TURN = 6.283185307179586476925;
+void special_sine(Warp& w, const Instruction& i, uint32_t lanes) {
+    special(w, i, lanes, [](float x) { return static_cast<float>(std::sin(x * TURN)); });
+}
+void special_cosine(Warp& w, const Instruction& i, uint32_t lanes) {
+    special(w, i, lanes, [](float x) { return static_cast<float>(std::cos(x * TURN)); });
+}
+void special_tangent(Warp& w, const Instruction& i, uint32_t lanes) {
+    special(w, i, lanes, [](float x) { return static_cast<float>(std::tanh(static_cast<double>(x))); });
+}
+
+}  // namespace
+
+const Operation FLOAT_OPERATIONS[] = {
+    {"float add", float_add},
+    {"float multiply", float_multiply},
+    {"float fused", float_fused},
+    {"float extreme", float_extreme},
+    {"float select", float_select},
+    {"float compare", float_compare},
+    {"float check division", float_check_division},
+    {"special power", special_power},
+    {"special logarithm", special_logarithm},
+    {"special reciprocal", special_reciprocal},
+    {"special reciprocal root", special_reciprocal_root},
+    {"special root", special_root},
+    {"special sine", special_sine},
+    {"special cosine", special_cosine},
+    {"special tangent", special_tangent},
+    {nullptr, nullptr},
+};
+
+}  // namespace machine

@@ -1,0 +1,132 @@
+// Two numbers of 16 bits a word: half precision and bfloat16.
+#include "lanes.h"
+#include "numbers.h"
+#include "operations.h"
+
+namespace machine {
+
+namespace {
+
+// Of the variant: bits 0 to 5 which half of a, b and c goes to the lower and the upper result (2 bits each: 0 both,
+// 1 the lower one twice, 2 the upper one twice, 3 a whole float); then what the numbers are and how they end.
+enum Flags : uint32_t {
+    IS_BFLOAT = 64, TO_FLOAT = 128, FLUSHES = 256, SATURATES = 512, RELU = 1024, PASSES_NAN = 2048,
+    COMPARE_SHIFT = 16,    // bits 16 to 19: as "float compare"; 20 and 21 how it joins; 22: both halves must hold
+    FLAG_BITS = 1u << 23,  // results of a comparison are bit masks, not 1.0
+};
+
+struct Halves {
+    const Instruction& i;
+
+    float number(uint16_t bits) const { return i.variant & IS_BFLOAT ? from_bfloat(bits) : from_half(bits); }
+    // The n-th operand's half that goes to the lower (part 0) or upper result.
+    float part(int n, uint32_t x, int part) const {
+        uint32_t which = i.variant >> 2 * n & 3;
+        bool is_upper = which == 0 ? part : which == 2;
+        float found = which == 3 ? real(x) : number(static_cast<uint16_t>(is_upper ? x >> 16 : x));
+        uint32_t flip = i.flip[n], keep = i.keep[n];
+        found = keep == ALL ? found : std::fabs(found);
+        return flip ? -found : found;
+    }
+    uint16_t narrowed(double x) const {
+        if (i.variant & SATURATES) x = x > 0.0 ? (x < 1.0 ? x : 1.0) : 0.0;
+        if (i.variant & RELU && !(x > 0.0) && x == x) x = 0.0;
+        uint16_t bits = i.variant & IS_BFLOAT ? to_bfloat(x) : to_half(x);
+        uint16_t least_normal = i.variant & IS_BFLOAT ? 0x0080 : 0x0400;
+        return i.variant & FLUSHES && (bits & 0x7fff) < least_normal ? bits & 0x8000 : bits;
+    }
+};
+
+// f(a, b, c) of numbers, exactly or rounded to odd, once for each half.
+template <class F> INLINE void arithmetic(Warp& w, const Instruction& i, uint32_t lanes, F f) {
+    Halves h{i};
+    one_by_one(w, i, lanes, [&](int, uint32_t a, uint32_t b, uint32_t c) {
+        double low = f(h.part(0, a, 0), h.part(1, b, 0), h.part(2, c, 0));
+        if (i.variant & TO_FLOAT) return word(settled(narrow(low, NEAREST)));
+        double high = f(h.part(0, a, 1), h.part(1, b, 1), h.part(2, c, 1));
+        return static_cast<uint32_t>(h.narrowed(high)) << 16 | h.narrowed(low);
+    });
+}
+void half_add(Warp& w, const Instruction& i, uint32_t lanes) {
+    arithmetic(w, i, lanes, [](double a, double b, double) { return add_to_odd(a, b); });
+}
+void half_multiply(Warp& w, const Instruction& i, uint32_t lanes) {
+    arithmetic(w, i, lanes, [](double a, double b, double) { return a * b; });
+}
+void half_fused(Warp& w, const Instruction& i, uint32_t lanes) {
+    arithmetic(w, i, lanes, [](double a, double b, double c) { return add_to_odd(a * b, c); });
+}
+void half_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t wants_least = w.predicate_of(i.s, i.s_flip);
+    Halves h{i};
+    one_by_one(w, i, lanes, [&](int k, uint32_t a, uint32_t b, uint32_t) {
+        uint32_t made = 0;
+        for (int part = 0; part < 2; part++) {
+            float x = h.part(0, a, part), y = h.part(1, b, part);
+            float found = wants_least >> k & 1 ? least(x, y) : greatest(x, y);
+            if (i.variant & PASSES_NAN && (x != x || y != y)) found = real(NAN_BITS);
+            made |= static_cast<uint32_t>(h.narrowed(found)) << 16 * part;
+        }
+        return made;
+    });
+}
+
+bool holds(uint32_t how, float x, float y) {
+    return (how & 1 && x < y) || (how & 2 && x == y) || (how & 4 && x > y) || (how & 8 && (x != x || y != y));
+}
+// Two predicates, one a half; where both must hold (.AND of HSETP2.BF_V2 is not used), as the compiler asks.
+void half_compare(Warp& w, const Instruction& i, uint32_t lanes) {
+    Halves h{i};
+    const uint32_t *a = w.row(i.a), *b = w.row(i.b);
+    uint32_t how = i.variant >> COMPARE_SHIFT & 15, joins = i.variant >> 20 & 3, other = w.predicate_of(i.s, i.s_flip), found[2] = {0, 0};
+    for (int part = 0; part < 2; part++) {
+        for (int k = 0; k < WARP; k++) {
+            found[part] |= (holds(how, h.part(0, a[k], part), h.part(1, b[k], part)) ? 1u : 0u) << k;
+        }
+    }
+    auto joined = [&](uint32_t bits) { return joins == 0 ? bits & other : joins == 1 ? bits | other : bits ^ other; };
+    set_predicate(w, i.p, lanes, joined(found[0]));
+    set_predicate(w, i.q, lanes, joined(found[1]));
+}
+void half_set(Warp& w, const Instruction& i, uint32_t lanes) {
+    Halves h{i};
+    uint32_t how = i.variant >> COMPARE_SHIFT & 15, other = w.predicate_of(i.s, i.s_flip), joins = i.variant >> 20 & 3;
+    uint32_t one = i.variant & FLAG_BITS ? 0xffffu : i.variant & IS_BFLOAT ? 0x3f80u : 0x3c00u;
+    one_by_one(w, i, lanes, [&](int k, uint32_t a, uint32_t b, uint32_t) {
+        uint32_t made = 0;
+        for (int part = 0; part < 2; part++) {
+            bool is = holds(how, h.part(0, a, part), h.part(1, b, part)), before = other >> k & 1;
+            bool both = joins == 0 ? is && before : joins == 1 ? is || before : is != before;
+            made |= (both ? one : 0) << 16 * part;
+        }
+        return made;
+    });
+}
+// Floats a and b packed as the upper and the lower half. Variant bits 0 and 1: rounding.
+void half_pack(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    bool is_bfloat = i.variant & IS_BFLOAT;
+    uint32_t rounding = i.variant & ROUNDING;
+    auto pack = [&](float x) -> uint32_t {
+        if (i.variant & RELU && !(x > 0.0f) && x == x) x = 0.0f;
+        return is_bfloat ? to_bfloat(x, rounding) : to_half(x, rounding);
+    };
+    one_by_one(w, i, lanes, [&](int, uint32_t a, uint32_t b, uint32_t) {
+        return pack(o.number<0>(a)) << 16 | pack(o.number<1>(b));
+    });
+}
+
+}  // namespace
+
+const Operation HALF_OPERATIONS[] = {
+    {"half add", half_add},
+    {"half multiply", half_multiply},
+    {"half fused", half_fused},
+    {"half extreme", half_extreme},
+    {"half compare", half_compare},
+    {"half set", half_set},
+    {"half pack", half_pack},
+    {nullptr, nullptr},
+};
+
+}  // namespace machine

@@ -1,0 +1,100 @@
+// What a warp's lanes do together: one operation on rows of 32 words, written as a loop that vectorises.
+#pragma once
+#include <cmath>
+#include <cstring>
+
+#include "warp.h"
+
+#define INLINE inline __attribute__((always_inline))
+#define INLINE_LAMBDA __attribute__((always_inline))
+#if defined(__clang__)
+#define LANES _Pragma("clang loop vectorize(assume_safety)") for (int k = 0; k < WARP; k++)
+#else
+#define LANES _Pragma("GCC ivdep") for (int k = 0; k < WARP; k++)
+#endif
+
+namespace machine {
+
+template <class To, class From> INLINE To bits_as(From from) {
+    static_assert(sizeof(To) == sizeof(From));
+    To to;
+    memcpy(&to, &from, sizeof to);
+    return to;
+}
+
+INLINE float real(uint32_t word) { return bits_as<float>(word); }
+INLINE uint32_t word(float number) { return bits_as<uint32_t>(number); }
+INLINE uint64_t pair(uint32_t low, uint32_t high) { return static_cast<uint64_t>(high) << 32 | low; }
+INLINE uint32_t low_of(uint64_t both) { return static_cast<uint32_t>(both); }
+INLINE uint32_t high_of(uint64_t both) { return static_cast<uint32_t>(both >> 32); }
+
+// A row of all ones for each lane that takes part.
+INLINE void spread(uint32_t lanes, uint32_t* on) { LANES on[k] = 0u - (lanes >> k & 1); }
+
+INLINE uint32_t chosen(uint32_t on, uint32_t yes, uint32_t no) { return (yes & on) | (no & ~on); }
+
+// How an instruction wants its operands: -x of a float is a bit turned, of a whole number ~x + 1.
+struct Operands {
+    uint32_t keep[3], flip[3];
+    INLINE explicit Operands(const Instruction& i) {
+        for (int n = 0; n < 3; n++) keep[n] = i.keep[n], flip[n] = i.flip[n];
+    }
+    template <int N> INLINE uint32_t whole(uint32_t x) const { return (x ^ flip[N]) + keep[N]; }
+    template <int N> INLINE float number(uint32_t x) const { return real((x & keep[N]) ^ flip[N]); }
+};
+
+// d = f(a, b, c) in each of `lanes`; FULL where these are all 32.
+template <bool FULL, class F> INLINE void each(Warp& w, const Instruction& i, uint32_t lanes, F f) {
+    const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
+    uint32_t* d = w.row(i.d);
+    if constexpr (FULL) {
+        LANES d[k] = f(a[k], b[k], c[k]);
+    } else {
+        alignas(64) uint32_t on[WARP];
+        spread(lanes, on);
+        LANES d[k] = chosen(on[k], f(a[k], b[k], c[k]), d[k]);
+    }
+}
+
+template <class F> INLINE void map(Warp& w, const Instruction& i, uint32_t lanes, F f) {
+    if (lanes == ALL) each<true>(w, i, lanes, f);
+    else each<false>(w, i, lanes, f);
+}
+
+// The same, one lane after the other, for what does not vectorise; f(lane, a, b, c).
+template <class F> INLINE void one_by_one(Warp& w, const Instruction& i, uint32_t lanes, F f) {
+    const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
+    uint32_t* d = w.row(i.d);
+    for (; lanes; lanes &= lanes - 1) {
+        int k = __builtin_ctz(lanes);
+        d[k] = f(k, a[k], b[k], c[k]);
+    }
+}
+
+// The same of 64 bits in two rows: f(a, b, c) of pairs.
+template <class F> INLINE void each_pair(Warp& w, const Instruction& i, uint32_t lanes, F f) {
+    const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
+    const uint32_t *a2 = w.row(i.a + 1u), *b2 = w.row(i.b + 1u), *c2 = w.row(i.c + 1u);
+    uint32_t *d = w.row(i.d), *d2 = w.row(i.d + 1u);
+    alignas(64) uint32_t on[WARP];
+    spread(lanes, on);
+    LANES {
+        uint64_t made = f(pair(a[k], a2[k]), pair(b[k], b2[k]), pair(c[k], c2[k]));
+        d[k] = chosen(on[k], low_of(made), d[k]);
+        d2[k] = chosen(on[k], high_of(made), d2[k]);
+    }
+}
+
+// Bits of the lanes in which f(a, b, c) is true.
+template <class F> INLINE uint32_t test(Warp& w, const Instruction& i, F f) {
+    const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
+    uint32_t found = 0;
+    LANES found |= (f(a[k], b[k], c[k]) ? 1u : 0u) << k;
+    return found;
+}
+
+INLINE void set_predicate(Warp& w, unsigned number, uint32_t lanes, uint32_t value) {
+    w.predicate[number] = chosen(lanes, value, w.predicate[number]);
+}
+
+}  // namespace machine

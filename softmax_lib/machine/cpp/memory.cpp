@@ -1,0 +1,320 @@
+// Loads, stores, atomics: each checked, done and counted as one request of the warp.
+#include <algorithm>
+#include <cstring>
+
+#include "lanes.h"
+#include "numbers.h"
+#include "operations.h"
+#include "rules.h"
+#include "run.h"
+
+namespace machine {
+
+namespace {
+
+// Where a site's memory is: variant bits 0 and 1; 2: told by the address; 3: the address has 64 bits, of rows a and a + 1;
+// 4: signed; 5: row a alone, and 64 bits of rows b and b + 1; from bit 8 on, for atomics, what they do. Row b is added
+// to the address, and row a counts times 2^flip[1].
+enum Flags : uint32_t { SPACE = 3, GENERIC = 4, WIDE_ADDRESS = 8, SIGNED = 16, NARROW_REGISTER = 32 };
+
+struct Access {
+    Warp& w;
+    const Instruction& i;
+    uint32_t lanes;
+    uint64_t at[WARP];
+    Space space;
+
+    Access(Warp& warp, const Instruction& instruction, uint32_t those) : w(warp), i(instruction), lanes(those) {
+        const uint32_t *a = w.row(i.a), *b = w.row(i.b);
+        auto offset = static_cast<uint64_t>(static_cast<int64_t>(i.offset));
+        if (i.variant & WIDE_ADDRESS) {
+            const uint32_t *a2 = w.row(i.a + 1u), *b2 = w.row(i.b + 1u);
+            uint32_t upper = i.variant & NARROW_REGISTER ? 0 : ALL;
+            LANES at[k] = pair(a[k], a2[k] & upper) + pair(b[k], b2[k]) + offset;
+        } else {
+            uint32_t shift = i.flip[1];
+            LANES at[k] = static_cast<uint32_t>((a[k] << shift) + b[k] + static_cast<uint32_t>(i.offset));
+        }
+        space = static_cast<Space>(i.variant & SPACE);
+        if (i.variant & GENERIC) settle_space();
+    }
+
+    // The lanes' addresses say where they lead; all of a request go to one place.
+    void settle_space() {
+        int first = __builtin_ctz(lanes);
+        uint32_t window = high_of(at[first]);
+        space = window == SHARED_WINDOW ? SHARED : window == LOCAL_WINDOW ? LOCAL : GLOBAL;
+        if (space == GLOBAL) return;
+        for (uint64_t& address : at) address = low_of(address);
+    }
+
+    [[noreturn]] void stop(Ending ending, int lane) const { throw Stop{ending, lane, at[lane], space}; }
+
+    uint8_t* place(int lane) {
+        uint64_t address = at[lane], bytes = i.bytes;
+        if (address & (bytes - 1)) stop(MISALIGNED, lane);
+        Block& block = *w.block;
+        const Launch& launch = *block.launch;
+        if (space == SHARED) {
+            uint64_t from = address - launch.shared_base;
+            if (from + bytes > launch.shared_bytes || from > launch.shared_bytes) stop(OUT_OF_BOUNDS, lane);
+            return block.shared.data() + from;
+        }
+        if (space == LOCAL) {
+            if (address + bytes > launch.local_bytes) stop(OUT_OF_BOUNDS, lane);
+            return w.local + static_cast<size_t>(lane) * launch.local_bytes + address;
+        }
+        const Array& array = block.runner->arrays[array_at(lane)];
+        return array.memory + (address - array.address);
+    }
+    // The array that a lane's address lies in; the site remembers it for the next one.
+    uint32_t array_at(int lane) {
+        Runner& runner = *w.block->runner;
+        uint32_t& last = runner.last_array[static_cast<size_t>(i.site)];
+        uint64_t address = at[lane], bytes = i.bytes;
+        if (!lies_in(runner.arrays, last, address, bytes)) {
+            uint32_t found = 0, count = static_cast<uint32_t>(runner.arrays.size());
+            while (found < count && !lies_in(runner.arrays, found, address, bytes)) found++;
+            if (found == count) stop(OUT_OF_BOUNDS, lane);
+            last = found;
+        }
+        return last;
+    }
+    static bool lies_in(const std::vector<Array>& arrays, uint32_t number, uint64_t address, uint64_t bytes) {
+        if (number >= arrays.size()) return false;
+        const Array& array = arrays[number];
+        return address >= array.address && address - array.address + bytes <= array.bytes;
+    }
+
+    // The lanes lie side by side in global memory: they are one stretch.
+    bool is_stretch() const {
+        if (space != GLOBAL || lanes != ALL) return false;
+        uint64_t off = 0;
+        LANES off |= at[k] ^ (at[0] + static_cast<uint64_t>(k) * i.bytes);
+        return off == 0;
+    }
+
+    Counts& counts() {
+        Runner& runner = *w.block->runner;
+        size_t column = space == SHARED ? runner.shared_column() : space == LOCAL ? runner.local_column()
+                                        : runner.last_array[static_cast<size_t>(i.site)];
+        return runner.counts_of(i.site, column);
+    }
+    void count() {
+        Counts& counted = counts();
+        int bytes = i.bytes;
+        counted.requests++;
+        counted.lanes += static_cast<uint64_t>(__builtin_popcount(lanes));
+        counted.bytes += static_cast<uint64_t>(count_bytes(lanes, at, bytes));
+        if (space == SHARED) {
+            counted.wavefronts += static_cast<uint64_t>(count_wavefronts(lanes, at, bytes));
+            counted.ideal += static_cast<uint64_t>(count_ideal_wavefronts(lanes, bytes));
+        } else if (space == LOCAL) {
+            counted.sectors += static_cast<uint64_t>(count_local_sectors(lanes, at, bytes));
+        } else {
+            counted.sectors += static_cast<uint64_t>(count_sectors(lanes, at, bytes));
+        }
+    }
+    void count_stretch() {
+        Counts& counted = counts();
+        counted.requests++;
+        counted.lanes += WARP;
+        counted.bytes += static_cast<uint64_t>(i.bytes) * WARP;
+        counted.sectors += (at[31] + i.bytes - 1) / SECTOR_BYTES - at[0] / SECTOR_BYTES + 1;
+    }
+
+    // move(lane, where) for each lane; where a stretch is whole, one check of its ends is enough.
+    template <class F> INLINE void each_place(F move) {
+        if (is_stretch() && lies_in(w.block->runner->arrays, array_at(0), at[0], uint64_t(i.bytes) * WARP)) {
+            uint8_t* first = place(0);
+            for (int k = 0; k < WARP; k++) move(k, first + static_cast<size_t>(k) * i.bytes);
+            count_stretch();
+            return;
+        }
+        for (uint32_t left = lanes; left; left &= left - 1) {
+            int lane = __builtin_ctz(left);
+            move(lane, place(lane));
+        }
+        count();
+    }
+};
+
+// Words between rows d, d + 1, ... and memory.
+template <int WORDS> INLINE void load_words(Access& access, Warp& w, unsigned d) {
+    uint32_t* rows[WORDS];
+    for (int n = 0; n < WORDS; n++) rows[n] = w.row(d + static_cast<unsigned>(n));
+    access.each_place([&](int lane, const uint8_t* from) INLINE_LAMBDA {
+        uint32_t words[WORDS];
+        memcpy(words, from, sizeof words);
+        for (int n = 0; n < WORDS; n++) rows[n][lane] = words[n];
+    });
+}
+template <int WORDS> INLINE void store_words(Access& access, Warp& w, unsigned d) {
+    const uint32_t* rows[WORDS];
+    for (int n = 0; n < WORDS; n++) rows[n] = w.row(d + static_cast<unsigned>(n));
+    access.each_place([&](int lane, uint8_t* to) INLINE_LAMBDA {
+        uint32_t words[WORDS];
+        for (int n = 0; n < WORDS; n++) words[n] = rows[n][lane];
+        memcpy(to, words, sizeof words);
+    });
+}
+
+uint32_t widened(uint32_t x, int bytes, bool is_signed) {
+    if (bytes == 1) return is_signed ? static_cast<uint32_t>(static_cast<int8_t>(x)) : x & 0xff;
+    return is_signed ? static_cast<uint32_t>(static_cast<int16_t>(x)) : x & 0xffff;
+}
+
+void load(Warp& w, const Instruction& i, uint32_t lanes) {
+    Access access(w, i, lanes);
+    switch (i.bytes) {
+        case 4: return load_words<1>(access, w, i.d);
+        case 8: return load_words<2>(access, w, i.d);
+        case 16: return load_words<4>(access, w, i.d);
+        default: {
+            uint32_t* d = w.row(i.d);
+            access.each_place([&](int lane, const uint8_t* from) {
+                uint32_t x = 0;
+                memcpy(&x, from, i.bytes);
+                d[lane] = widened(x, i.bytes, i.variant & SIGNED);
+            });
+        }
+    }
+}
+
+void store(Warp& w, const Instruction& i, uint32_t lanes) {
+    Access access(w, i, lanes);
+    switch (i.bytes) {
+        case 4: return store_words<1>(access, w, i.d);
+        case 8: return store_words<2>(access, w, i.d);
+        case 16: return store_words<4>(access, w, i.d);
+        default: {
+            const uint32_t* d = w.row(i.d);
+            access.each_place([&](int lane, uint8_t* to) { memcpy(to, &d[lane], i.bytes); });
+        }
+    }
+}
+
+// From global memory (a) to shared memory (d, and c behind its sign bit as an offset) without a register in between.
+// Lanes whose predicate s is false store zeros.
+void copy_to_shared(Warp& w, const Instruction& i, uint32_t lanes) {
+    Access access(w, i, lanes);
+    const uint32_t *d = w.row(i.d), *c = w.row(i.c);
+    const Launch& launch = *w.block->launch;
+    uint32_t reads = w.predicate_of(i.s, i.s_flip);
+    auto to = [&](int lane) {
+        uint64_t address = static_cast<uint32_t>(d[lane] + c[lane] + i.flip[2]);
+        uint64_t from = address - launch.shared_base;
+        if (address % i.bytes) throw Stop{MISALIGNED, lane, address, SHARED};
+        if (from + i.bytes > launch.shared_bytes || from > launch.shared_bytes) throw Stop{OUT_OF_BOUNDS, lane, address, SHARED};
+        return w.block->shared.data() + from;
+    };
+    for (uint32_t left = lanes & ~reads; left; left &= left - 1) memset(to(__builtin_ctz(left)), 0, i.bytes);
+    access.lanes &= reads;
+    if (!access.lanes) return;
+    access.each_place([&](int lane, const uint8_t* from) { memcpy(to(lane), from, i.bytes); });
+}
+
+// ---- atomics
+
+enum Change : uint32_t { ADD, MIN, MAX, INC, DEC, AND, OR, XOR, EXCH, CAS, COUNT, CAS_HELD };
+enum Number : uint32_t { UNSIGNED_NUMBER, SIGNED_NUMBER, FLOAT_NUMBER, HALF_NUMBER, BFLOAT_NUMBER };
+
+template <class T> T changed(Change change, T old, T x) {
+    switch (change) {
+        case ADD: return old + x;
+        case MIN: return std::min(old, x);
+        case MAX: return std::max(old, x);
+        default: return x;
+    }
+}
+template <class T> T changed_bits(Change change, T old, T x, T other) {
+    switch (change) {
+        case INC: return old >= x ? 0 : old + 1;
+        case DEC: return old == 0 || old > x ? x : old - 1;
+        case AND: return old & x;
+        case OR: return old | x;
+        case XOR: return old ^ x;
+        case CAS:
+        case CAS_HELD: return old == x ? other : old;
+        case COUNT: return old + 1;
+        default: return changed(change, old, x);
+    }
+}
+uint32_t add_halves(uint32_t old, uint32_t x, bool is_bfloat) {
+    uint32_t made = 0;
+    for (int part = 0; part < 2; part++) {
+        auto a = static_cast<uint16_t>(old >> 16 * part), b = static_cast<uint16_t>(x >> 16 * part);
+        uint32_t sum = is_bfloat ? to_bfloat(add_to_odd(from_bfloat(a), from_bfloat(b)))
+                                 : to_half(add_to_odd(from_half(a), from_half(b)));
+        made |= sum << 16 * part;
+    }
+    return made;
+}
+
+uint64_t change_word(uint32_t how, int bytes, uint64_t old, uint64_t x, uint64_t other) {
+    auto change = static_cast<Change>(how & 15);
+    auto number = static_cast<Number>(how >> 4 & 7);
+    auto old4 = low_of(old), x4 = low_of(x);
+    if (number == HALF_NUMBER || number == BFLOAT_NUMBER) return add_halves(old4, x4, number == BFLOAT_NUMBER);
+    if (number == FLOAT_NUMBER) {
+        if (bytes == 8) return bits_as<uint64_t>(changed(change, bits_as<double>(old), bits_as<double>(x)));
+        return word(changed(change, real(old4), real(x4)));
+    }
+    if (number == SIGNED_NUMBER && (change == MIN || change == MAX)) {
+        if (bytes == 8) return static_cast<uint64_t>(changed(change, static_cast<int64_t>(old), static_cast<int64_t>(x)));
+        return static_cast<uint32_t>(changed(change, static_cast<int32_t>(old4), static_cast<int32_t>(x4)));
+    }
+    if (bytes == 8) return changed_bits(change, old, x, other);
+    return changed_bits(change, old4, x4, low_of(other));
+}
+
+// Rows: d what was there, t_row what is given (c), and behind it, for a comparison, what takes its place. A predicate p
+// tells whether a comparison held.
+void change_memory(Warp& w, const Instruction& i, uint32_t lanes) {
+    Access access(w, i, lanes);
+    bool is_wide = i.bytes == 8;
+    const uint32_t *c = w.row(i.c), *c2 = w.row(i.c + 1u);
+    const uint32_t *x = w.row(i.flip[0]), *x2 = w.row(i.flip[0] + 1u);  // of a comparison: the new word
+    uint32_t *d = w.row(i.d), *d2 = w.row(i.d + 1u);
+    uint32_t held = 0, how = i.variant >> 8;
+    access.each_place([&](int lane, uint8_t* at) {
+        uint64_t old = 0, given = is_wide ? pair(c[lane], c2[lane]) : c[lane];
+        uint64_t other = is_wide ? pair(x[lane], x2[lane]) : x[lane];
+        memcpy(&old, at, i.bytes);
+        uint64_t made = change_word(how, i.bytes, old, given, other);
+        memcpy(at, &made, i.bytes);
+        held |= (old == given ? 1u : 0u) << lane;
+        d[lane] = (how & 15) == CAS_HELD ? (old == given ? 1 : 0) : low_of(old);
+        if (is_wide) d2[lane] = high_of(old);
+    });
+    set_predicate(w, i.p, lanes, held);
+}
+
+// Constants whose place is computed: variant has the bank from bit 8 on, a the place. No request of memory.
+void load_constant(Warp& w, const Instruction& i, uint32_t lanes) {
+    const uint32_t* a = w.row(i.a);
+    const Bank& bank = w.block->runner->banks[i.variant >> 8 & 7];
+    bool is_signed = i.variant & SIGNED;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        int lane = __builtin_ctz(left);
+        uint64_t at = static_cast<uint32_t>(a[lane] + static_cast<uint32_t>(i.offset));
+        if (at + i.bytes > bank.size) throw Stop{CONSTANT_BOUNDS, lane, at, GLOBAL};
+        uint32_t words[4] = {};
+        memcpy(words, bank.bytes + at, i.bytes);
+        if (i.bytes < 4) words[0] = widened(words[0], i.bytes, is_signed);
+        for (unsigned n = 0; n < (i.bytes + 3u) / 4u; n++) w.row(i.d + n)[lane] = words[n];
+    }
+}
+
+}  // namespace
+
+const Operation MEMORY_OPERATIONS[] = {
+    {"load", load},
+    {"store", store},
+    {"copy to shared", copy_to_shared},
+    {"change memory", change_memory},
+    {"load constant", load_constant},
+    {nullptr, nullptr},
+};
+
+}  // namespace machine

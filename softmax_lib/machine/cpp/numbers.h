@@ -1,0 +1,166 @@
+// Arithmetic of single numbers as the hardware rounds it.
+#pragma once
+#include <cfenv>
+#include <cmath>
+
+#include "lanes.h"
+
+namespace machine {
+
+enum Rounding : uint32_t { NEAREST, DOWN, UP, TO_ZERO };
+enum FloatFlags : uint32_t { ROUNDING = 3, FLUSHED = 4, SATURATED = 8 };  // FLUSHED: .FTZ, SATURATED: .SAT
+
+// Numbers too small to be normal become zeros of their sign.
+INLINE float flush(float x) { return std::fabs(x) < 1.17549435e-38f ? std::copysign(0.0f, x) : x; }
+INLINE float saturate(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
+
+// a + b in double precision, where what is lost leaves the last bit odd: rounded once more to fewer
+// bits, in whatever direction, the sum is as if it had been rounded once.
+INLINE double add_to_odd(double a, double b) {
+    double sum = a + b, of_b = sum - a, lost = (a - (sum - of_b)) + (b - of_b);
+    uint64_t bits = bits_as<uint64_t>(sum);
+    bool is_inexact = lost != 0.0 && std::isfinite(sum) && !(bits & 1);
+    // towards what was lost: a step away from zero where it has the sum's sign
+    uint64_t step = (lost > 0.0) == (sum > 0.0) ? bits + 1 : bits - 1;
+    return is_inexact ? bits_as<double>(step) : sum;
+}
+
+INLINE float step_down(float x) {
+    uint32_t bits = word(x);
+    uint32_t next = bits == 0 || bits == 0x80000000u ? 0x80000001u : x > 0.0f ? bits - 1 : bits + 1;
+    return real(next);
+}
+INLINE float step_up(float x) { return -step_down(-x); }
+
+// To single precision in a direction.
+INLINE float narrow(double x, uint32_t rounding) {
+    float near = static_cast<float>(x);
+    if (rounding == NEAREST || x != x || std::isinf(x)) return near;
+    double back = near;
+    bool is_above = back > x, is_below = back < x;
+    bool goes_down = rounding == DOWN || (rounding == TO_ZERO && x > 0.0);
+    if (goes_down) return is_above ? step_down(near) : near;
+    return is_below ? step_up(near) : near;
+}
+
+// f() with the processor's own rounding turned in a direction; of a number whose sign comes later.
+template <class F> double in_direction(uint32_t rounding, bool is_negated, F f) {
+    constexpr int WAYS[] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
+    if (rounding == NEAREST) return f();
+    bool turns = is_negated && rounding != TO_ZERO;
+    std::fesetround(turns ? WAYS[DOWN + UP - rounding] : WAYS[rounding]);
+    volatile double made = f();
+    std::fesetround(FE_TONEAREST);
+    return made;
+}
+
+// x rounded to a whole number.
+INLINE double to_whole(double x, uint32_t rounding) {
+    switch (rounding) {
+        case DOWN: return std::floor(x);
+        case UP: return std::ceil(x);
+        case TO_ZERO: return std::trunc(x);
+        default: return std::nearbyint(x);
+    }
+}
+
+// A zero that comes of unlike numbers is negative where it is rounded down.
+INLINE float signed_zero(float sum, float a, float b, uint32_t rounding) {
+    bool cancels = sum == 0.0f && std::signbit(a) != std::signbit(b);
+    return cancels ? (rounding == DOWN ? -0.0f : 0.0f) : sum;
+}
+
+INLINE float add(float a, float b, uint32_t rounding) {
+    if (rounding == NEAREST) return a + b;
+    return signed_zero(narrow(add_to_odd(a, b), rounding), a, b, rounding);
+}
+INLINE float multiply(float a, float b, uint32_t rounding) {
+    return rounding == NEAREST ? a * b : narrow(static_cast<double>(a) * b, rounding);
+}
+INLINE float fused(float a, float b, float c, uint32_t rounding) {
+    if (rounding == NEAREST) return std::fma(a, b, c);
+    double product = static_cast<double>(a) * b;
+    float sum = narrow(add_to_odd(product, c), rounding);
+    return signed_zero(sum, std::signbit(product) ? -1.0f : 1.0f, c, rounding);
+}
+
+// The greater or smaller one; a NaN only where both are one, or where it is to be passed on.
+INLINE float least(float a, float b) {
+    float less = a < b ? a : b;
+    less = a == b ? real(word(a) | word(b)) : less;  // -0 is less than 0
+    return a != a ? b : b != b ? a : less;
+}
+INLINE float greatest(float a, float b) {
+    float more = a > b ? a : b;
+    more = a == b ? real(word(a) & word(b)) : more;
+    return a != a ? b : b != b ? a : more;
+}
+
+constexpr uint32_t NAN_BITS = 0x7fffffff;
+// The NaN that the hardware makes, whatever went in.
+INLINE float settled(float x) { return x != x ? real(NAN_BITS) : x; }
+
+// 2^x within 2 units of the last place, as the special function unit has it.
+INLINE float power_of_two(float x) {
+    float bounded = x < -150.0f ? -150.0f : x;
+    bounded = bounded > 129.0f ? 129.0f : bounded;
+    bounded = x != x ? 0.0f : bounded;
+    float whole = std::nearbyintf(bounded), part = bounded - whole;
+    float p = 1.535336188e-4f;
+    p = std::fma(p, part, 1.339887440e-3f);
+    p = std::fma(p, part, 9.618437357e-3f);
+    p = std::fma(p, part, 5.550332548e-2f);
+    p = std::fma(p, part, 2.402264791e-1f);
+    p = std::fma(p, part, 6.931472028e-1f);
+    p = std::fma(p, part, 1.0f);
+    int32_t n = static_cast<int32_t>(whole), half = n >> 1;
+    float scaled = p * real(static_cast<uint32_t>(half + 127) << 23);
+    scaled *= real(static_cast<uint32_t>(n - half + 127) << 23);
+    return x != x ? real(NAN_BITS) : scaled;
+}
+
+// Whether a / b needs the long way: the quotient, or a step on the way there, may leave the normal numbers.
+INLINE bool needs_long_division(float a, float b) {
+    int of_a = static_cast<int>(word(a) >> 23 & 255), of_b = static_cast<int>(word(b) >> 23 & 255);
+    return (of_b < 3) | (of_b > 252) | (of_a < 26) | (of_a == 255) | (of_a - of_b < -124) | (of_a - of_b > 125);
+}
+
+// ---- 16 bits
+
+INLINE float from_half(uint16_t bits) {
+    uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16, rest = bits & 0x7fffu;
+    if (rest >= 0x7c00u) return real(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
+    float number = static_cast<float>(rest & 0x3ffu) * 0x1p-24f;
+    if (rest >= 0x400u) number = real((rest << 13) + (112u << 23));
+    return real(word(number) | sign);
+}
+INLINE float from_bfloat(uint16_t bits) { return real(static_cast<uint32_t>(bits) << 16); }
+
+// x with `kept` bits of its significand, those below 2^`lowest` cut, rounded to even or towards zero.
+INLINE double shorten(double x, int kept, int lowest, uint32_t rounding) {
+    if (x == 0.0 || !std::isfinite(x)) return x;
+    int exponent;
+    std::frexp(x, &exponent);
+    int unit = exponent - kept < lowest ? lowest : exponent - kept;
+    return std::ldexp(to_whole(std::ldexp(x, -unit), rounding), unit);
+}
+INLINE uint16_t to_half(double x, uint32_t rounding = NEAREST) {
+    if (x != x) return 0x7fff;
+    double near = shorten(x, 11, -24, rounding), size = std::fabs(near);
+    uint32_t sign = std::signbit(x) ? 0x8000u : 0;
+    if (size >= 65536.0) return static_cast<uint16_t>(sign | (rounding == TO_ZERO && std::isfinite(x) ? 0x7bffu : 0x7c00u));
+    if (size < 0x1p-14) return static_cast<uint16_t>(sign | static_cast<uint32_t>(size * 0x1p24));
+    uint32_t bits = word(static_cast<float>(size));
+    return static_cast<uint16_t>(sign | (bits - (112u << 23)) >> 13);
+}
+INLINE uint16_t to_bfloat(double x, uint32_t rounding = NEAREST) {
+    if (x != x) return 0x7fff;
+    double near = shorten(x, 8, -133, rounding);
+    if (std::fabs(near) >= 0x1p128) {
+        uint32_t sign = std::signbit(x) ? 0x8000u : 0;
+        return static_cast<uint16_t>(sign | (rounding == TO_ZERO && std::isfinite(x) ? 0x7f7fu : 0x7f80u));
+    }
+    return static_cast<uint16_t>(word(static_cast<float>(near)) >> 16);
+}
+
+}  // namespace machine

@@ -1,0 +1,106 @@
+// A decoded kernel, and what a launch of it is told: plain tables that Python fills in (tables.py).
+#pragma once
+#include <cstdint>
+
+namespace machine {
+
+constexpr int WARP = 32;
+constexpr uint32_t ALL = 0xffffffffu;
+
+// Predicates of a warp: P0 to P6 and PT, which is true; then the uniform ones; at last one that nobody reads.
+constexpr int PREDICATES = 17;
+
+// One instruction. Its operands are rows of the warp's file: a register, a uniform register, zero, an
+// immediate and a constant are all 32 words there, one a lane.
+struct Instruction {
+    uint16_t operation;
+    uint8_t guard;         // it happens where this predicate is `is_on`
+    uint8_t guard_flip;    // bit 0: where it is false; bit 1: it is done for all lanes, whoever is there
+    uint16_t d;            // the row written
+    uint16_t a, b, c;      // rows read
+    uint8_t p, q;          // predicates written
+    uint8_t s, s_flip;     // predicates read, 1: the opposite of it
+    uint8_t t, t_flip;
+    uint16_t bytes;        // of an access, a lane
+    uint32_t keep[3];      // bits of a, b and c that stay (|x| of a float); of a whole number: 1 is added (-x)
+    uint32_t flip[3];      // bits that are turned
+    uint32_t variant;      // what an operation says of itself: rounding, comparison, table
+    int32_t offset;        // added to an address
+    int32_t target;        // where a branch leads, an index of the program
+    int32_t site;          // of an access: the index of its counters
+};
+static_assert(sizeof(Instruction) == 60);
+
+// A row that holds the same word in each lane from the start: an immediate, or 4 bytes of a constant bank.
+struct Fixed {
+    uint32_t row;
+    int32_t bank;          // -1: `value` is the word itself; else its place in that bank
+    uint32_t value;
+};
+
+constexpr int BANKS = 8;
+
+struct Bank {
+    const uint8_t* bytes;
+    uint64_t size;
+};
+
+// A stretch of global memory: where the kernel finds it, and where it is.
+struct Array {
+    uint64_t address;
+    uint64_t bytes;
+    uint8_t* memory;
+};
+
+struct Launch {
+    const Instruction* code;
+    const Fixed* fixed;
+    const Bank* banks;     // BANKS of them
+    const Array* arrays;
+    uint32_t code_count;
+    uint32_t fixed_count;
+    uint32_t array_count;
+    uint32_t site_count;
+    uint32_t rows;         // of a warp's file
+    uint32_t cleared;      // of them, the first ones: registers, zero when a block begins
+    uint32_t shared_base;  // the address at which a block's shared memory begins
+    uint32_t shared_bytes;
+    uint32_t local_bytes;  // of a thread
+    uint32_t grid[3];
+    uint32_t block[3];
+};
+
+// What a site asked of one array, or of shared or local memory, in all.
+struct Counts {
+    uint64_t requests;
+    uint64_t lanes;
+    uint64_t bytes;        // distinct ones that the lanes of a request asked for
+    uint64_t sectors;
+    uint64_t wavefronts;
+    uint64_t ideal;        // wavefronts that as many bytes need without a conflict
+};
+
+// How often an instruction was executed, and by how many lanes in all.
+struct Executed {
+    uint64_t warps;
+    uint64_t lanes;
+};
+
+// Where memory is, by address.
+enum Space : int32_t { GLOBAL, SHARED, LOCAL, SPACES };
+
+enum Ending : int32_t {
+    RUNNING, DONE, OUT_OF_BOUNDS, MISALIGNED, TRAPPED, STUCK, NO_CODE, CONSTANT_BOUNDS, NOT_THERE
+};
+
+struct Status {
+    uint64_t block;        // the number of the block at which a launch stands or stopped
+    uint64_t address;
+    uint64_t finished;     // threads that have come to their end
+    int32_t ending;
+    int32_t at;            // index of the instruction
+    int32_t thread;
+    int32_t space;
+};
+
+}  // namespace machine

@@ -1,0 +1,500 @@
+// Running a launch: each warp from one parting or meeting of its lanes to the next.
+#include "run.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "operations.h"
+
+namespace machine {
+
+namespace {
+
+using Handler = void (*)(Warp&, const Instruction&, uint32_t);
+
+// Instructions of a warp until others of its block, or other lanes of its own, get their turn.
+constexpr int64_t WARP_TURN = 1 << 20, GROUP_TURN = 1 << 14;
+// Instructions of a block until another one begins beside it: it may wait for that one.
+constexpr int64_t BLOCK_TURN = 1 << 25;
+constexpr size_t MOST_RESIDENT = 256;
+
+const std::vector<Handler>& handlers() {
+    static const std::vector<Handler> all = [] {
+        std::vector<Handler> found(FLOW_OPERATIONS, nullptr);
+        for (const Operation* list : {FLOAT_OPERATIONS, WHOLE_OPERATIONS, WIDE_OPERATIONS, HALF_OPERATIONS, CONVERSIONS,
+                                      WARP_OPERATIONS, MEMORY_OPERATIONS}) {
+            for (; list->name; list++) found.push_back(list->run);
+        }
+        return found;
+    }();
+    return all;
+}
+
+int first_of(uint32_t lanes) { return __builtin_ctz(lanes); }
+int count_of(uint32_t lanes) { return __builtin_popcount(lanes); }
+
+// ---- where lanes part and meet
+
+void make_ready(Warp& w, int32_t at, uint32_t lanes) {
+    for (Group& group : w.ready) {
+        if (group.at == at) {
+            group.lanes |= lanes;
+            return;
+        }
+    }
+    w.ready.push_back({at, lanes});
+}
+
+// Those of `lanes` that waited go on, each where it wanted to.
+void let_go(Warp& w, uint32_t lanes) {
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        int lane = first_of(left);
+        w.waits[lane] = Wait::NOTHING;
+        make_ready(w, w.goes_on[lane], 1u << lane);
+    }
+}
+
+// Whether all of `lanes` wait for the same as `lane` does.
+bool all_wait(const Warp& w, uint32_t lanes, int lane) {
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        int other = first_of(left);
+        if (w.waits[other] != w.waits[lane] || w.waits_for[other] != w.waits_for[lane]) return false;
+    }
+    return true;
+}
+
+// Lanes that have nobody to wait for any more go on.
+void release(Warp& w) {
+    for (int lane = 0; lane < WARP; lane++) {
+        uint32_t expected;
+        switch (w.waits[lane]) {
+            case Wait::CONVERGENCE: expected = w.members[w.waits_for[lane]][lane]; break;
+            case Wait::WARP_SYNC:
+            case Wait::COLLECTIVE: expected = w.waits_for[lane]; break;
+            default: continue;
+        }
+        expected = (expected & w.live) | 1u << lane;
+        if (!all_wait(w, expected, lane)) continue;
+        if (w.waits[lane] == Wait::COLLECTIVE) {  // they do it together, at one of the places where they are
+            int32_t at = w.goes_on[lane];
+            for (uint32_t left = expected; left; left &= left - 1) w.goes_on[first_of(left)] = at;
+        }
+        let_go(w, expected);
+    }
+}
+
+void wait(Warp& w, uint32_t lanes, Wait what, uint32_t what_for, int32_t goes_on) {
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        int lane = first_of(left);
+        w.waits[lane] = what;
+        w.waits_for[lane] = what_for;
+        w.goes_on[lane] = goes_on;
+    }
+    w.active &= ~lanes;
+}
+
+// Lanes go on at places of their own: the first one's group now, the others later.
+template <class F> void part(Warp& w, uint32_t lanes, F place_of) {
+    int32_t here = place_of(first_of(lanes));
+    uint32_t together = 0;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        int lane = first_of(left);
+        int32_t at = place_of(lane);
+        if (at == here) together |= 1u << lane;
+        else make_ready(w, at, 1u << lane);
+    }
+    w.active = together;
+    w.at = here;
+}
+
+bool pick(Warp& w) {
+    if (w.ready.empty()) return false;
+    w.at = w.ready.back().at;
+    w.active = w.ready.back().lanes;
+    w.ready.pop_back();
+    return true;
+}
+
+// ---- barriers of a block
+
+void release_block(Block& block, uint32_t number) {
+    BlockBarrier& barrier = block.barriers[number];
+    barrier.result = barrier.votes;
+    barrier.arrived = barrier.expected = barrier.votes = barrier.voters = 0;
+    for (Warp& w : block.warps) {
+        uint32_t lanes = 0;
+        for (int lane = 0; lane < WARP; lane++) {
+            if (w.waits[lane] == Wait::BLOCK && w.waits_for[lane] == number) lanes |= 1u << lane;
+        }
+        let_go(w, lanes);
+    }
+}
+
+bool is_met(const Block& block, const BlockBarrier& barrier) {
+    return barrier.arrived && barrier.arrived >= (barrier.expected ? barrier.expected : block.live);
+}
+
+enum BarrierKind : uint32_t { SYNC, ARRIVE, COUNT_TRUE, ALL_TRUE, ANY_TRUE };
+
+void arrive(Runner& runner, Warp& w, const Instruction& i, uint32_t lanes) {
+    Block& block = *w.block;
+    uint32_t number = w.row(i.a)[first_of(lanes)] & 15;
+    BlockBarrier& barrier = block.barriers[number];
+    barrier.expected = static_cast<int>(w.row(i.b)[first_of(lanes)]);
+    barrier.arrived += count_of(lanes);
+    barrier.votes += count_of(lanes & w.predicate_of(i.s, i.s_flip));
+    barrier.voters += count_of(lanes);
+    int32_t next = w.at + 1;
+    if (i.variant == ARRIVE) w.at = next;
+    else wait(w, lanes, Wait::BLOCK, number, next);
+    if (!is_met(block, barrier)) return;
+    if (i.variant == ALL_TRUE) barrier.votes = barrier.votes == barrier.voters;
+    if (i.variant == ANY_TRUE) barrier.votes = barrier.votes > 0;
+    runner.barriers[static_cast<size_t>(next - 1)]++;
+    release_block(block, number);
+}
+
+void end_lanes(Runner& runner, Warp& w, uint32_t lanes) {
+    Block& block = *w.block;
+    w.live &= ~lanes;
+    w.active &= ~lanes;
+    block.live -= count_of(lanes);
+    runner.finished += static_cast<uint64_t>(count_of(lanes));
+    release(w);
+    if (!block.live) return;
+    for (uint32_t number = 0; number < 16; number++) {
+        if (is_met(block, block.barriers[number])) release_block(block, number);
+    }
+}
+
+// ---- what changes where a warp goes on
+
+// The instruction at a place in the code, as bytes.
+int32_t index_of(const Runner& runner, uint64_t bytes, int lane) {
+    uint64_t index = bytes / 16;
+    if (bytes % 16 || index >= runner.code.size()) throw Stop{NO_CODE, lane, bytes, GLOBAL};
+    return static_cast<int32_t>(index);
+}
+
+void branch(Warp& w, uint32_t taken, int32_t target) {
+    uint32_t others = w.active & ~taken;
+    if (!taken) {
+        w.at++;
+    } else {
+        if (others) make_ready(w, w.at + 1, others);
+        w.active = taken;
+        w.at = target;
+    }
+}
+
+void join_barrier(Warp& w, uint32_t number, uint32_t lanes) {
+    uint32_t expected = lanes ? w.members[number][first_of(lanes)] & w.live : 0;
+    if (lanes == w.active && expected == lanes) {
+        w.at++;
+        return;
+    }
+    int32_t next = w.at + 1;
+    wait(w, lanes, Wait::CONVERGENCE, number, next);
+    if (w.active) w.at = next;
+    release(w);
+}
+
+void leave_barrier(Warp& w, uint32_t number, uint32_t lanes) {
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        uint32_t all = w.members[number][first_of(left)];
+        for (uint32_t each = all; each; each &= each - 1) {
+            uint32_t& members = w.members[number][first_of(each)];
+            if (members == all) members = all & ~lanes;
+        }
+    }
+    w.at++;
+    if (lanes) release(w);
+}
+
+void sync_warp(Warp& w, uint32_t expected, uint32_t lanes, bool collects, int32_t target) {
+    int32_t next = w.at + 1;
+    if (collects) {
+        for (uint32_t left = lanes; left; left &= left - 1) w.returns[first_of(left)] = target;
+    }
+    if (lanes == w.active && (expected & w.live) == lanes) {
+        w.at = next;
+        return;
+    }
+    wait(w, lanes, collects ? Wait::COLLECTIVE : Wait::WARP_SYNC, expected, next);
+    if (w.active) w.at = next;
+    release(w);
+}
+
+// The lanes named by row a, as the lanes at hand have it.
+uint32_t named_lanes(Warp& w, const Instruction& i) { return w.row(i.a)[first_of(w.active)] ^ i.flip[0]; }
+
+void flow(Runner& runner, Warp& w, const Instruction& i, uint32_t lanes) {
+    switch (static_cast<FlowOperation>(i.operation)) {
+        case BRANCH: return branch(w, lanes & w.predicate_of(i.s, i.s_flip), i.target);
+        case BRANCH_IF_DIVERGED: return branch(w, (named_lanes(w, i) & w.live) != w.active ? lanes : 0, i.target);
+        case BRANCH_IF_CONVERGED: return branch(w, (named_lanes(w, i) & w.live) == w.active ? lanes : 0, i.target);
+        case CALL:
+            w.at = i.target;
+            return;
+        case RETURN:
+        case BRANCH_INDEXED: {
+            const uint32_t* a = w.row(i.a);
+            uint32_t others = w.active & ~lanes;
+            if (others) make_ready(w, w.at + 1, others);
+            if (!lanes) return void(pick(w));
+            part(w, lanes, [&](int lane) {
+                return index_of(runner, a[lane] + static_cast<uint32_t>(i.offset), lane);
+            });
+            return;
+        }
+        case EXIT:
+            w.at++;
+            return end_lanes(runner, w, lanes & w.predicate_of(i.s, i.s_flip));
+        case SET_BARRIER:
+            for (uint32_t left = lanes; left; left &= left - 1) w.members[i.variant][first_of(left)] = lanes;
+            w.at++;
+            return;
+        case JOIN_BARRIER: return join_barrier(w, i.variant, lanes & w.predicate_of(i.s, i.s_flip));
+        case LEAVE_BARRIER: return leave_barrier(w, i.variant, lanes & w.predicate_of(i.s, i.s_flip));
+        case WARP_SYNC: return sync_warp(w, named_lanes(w, i), lanes, false, 0);
+        case COLLECT: return sync_warp(w, named_lanes(w, i), lanes, true, i.target);
+        case END_COLLECT: return part(w, lanes, [&](int lane) { return w.returns[lane]; });
+        case BLOCK_BARRIER:
+            if (lanes != w.active) {  // of the others none is stopped
+                make_ready(w, w.at + 1, w.active & ~lanes);
+                w.active = lanes;
+            }
+            if (!lanes) return void(pick(w));
+            return arrive(runner, w, i, lanes);
+        case TRAP:
+            if (lanes) throw Stop{TRAPPED, first_of(lanes), 0, GLOBAL};
+            w.at++;
+            return;
+        default:
+            if (lanes) throw Stop{NOT_THERE, first_of(lanes), 0, GLOBAL};
+            w.at++;
+    }
+}
+
+// ---- a warp's turn, a block's, a launch's
+
+void count_line(std::vector<Executed>& where, int32_t at, uint32_t lanes) {
+    Executed& counted = where[static_cast<size_t>(at)];
+    counted.warps++;
+    counted.lanes += static_cast<uint64_t>(count_of(lanes));
+}
+
+// Until its lanes all wait or have ended, or its turn is over. Returns the instructions done.
+int64_t run_warp(Runner& runner, Warp& w) {
+    const Instruction* code = runner.code.data();
+    const Handler* run = handlers().data();
+    int64_t done = 0, of_group = 0;
+    while (done < WARP_TURN) {
+        if (!w.active && !pick(w)) break;
+        if (of_group > GROUP_TURN && !w.ready.empty()) {  // others may be what these wait for
+            w.ready.insert(w.ready.begin(), {w.at, w.active});
+            pick(w);
+            of_group = 0;
+        }
+        int32_t begin = w.at;
+        uint32_t active = w.active, lanes;
+        count_line(runner.begun, begin, active);
+        const Instruction* i = code + begin;
+        for (;; i++) {
+            uint32_t on = w.predicate[i->guard] ^ (0u - (i->guard_flip & 1u));
+            lanes = i->guard_flip & 2 ? on : active & on;
+            if (i->operation < FLOW_OPERATIONS) {
+                if (i->operation != NOTHING) break;
+            } else if (lanes) {
+                w.at = static_cast<int32_t>(i - code);
+                run[i->operation](w, *i, lanes);
+            }
+        }
+        w.at = static_cast<int32_t>(i - code);
+        count_line(runner.ended, w.at + 1, active);
+        int64_t steps = w.at - begin + 1;
+        done += steps;
+        of_group += steps;
+        runner.clock += static_cast<uint64_t>(steps);
+        flow(runner, w, *i, lanes & active);
+    }
+    return done;
+}
+
+void start_warp(Block& block, Warp& w, int index, uint32_t threads) {
+    const Launch& launch = *block.launch;
+    uint32_t first = static_cast<uint32_t>(index) * WARP, many = std::min<uint32_t>(WARP, threads - first);
+    w.block = &block;
+    w.index = index;
+    w.file = block.rows.data() + static_cast<size_t>(index) * launch.rows;
+    w.local = block.local.data() + static_cast<size_t>(index) * WARP * launch.local_bytes;
+    memset(w.file, 0, launch.cleared * sizeof(Row));
+    std::fill(std::begin(w.predicate), std::end(w.predicate), 0u);
+    w.predicate[7] = w.predicate[15] = ALL;
+    w.live = w.active = many == WARP ? ALL : (1u << many) - 1;
+    w.at = 0;
+    w.ready.clear();
+    std::fill(std::begin(w.waits), std::end(w.waits), Wait::NOTHING);
+    memset(w.members, 0, sizeof w.members);
+}
+
+void start_block(Runner& runner, Block& block, uint64_t number) {
+    const Launch& launch = runner.launch;
+    block.number = number;
+    block.index[0] = static_cast<uint32_t>(number % launch.grid[0]);
+    block.index[1] = static_cast<uint32_t>(number / launch.grid[0] % launch.grid[1]);
+    block.index[2] = static_cast<uint32_t>(number / launch.grid[0] / launch.grid[1]);
+    auto threads = static_cast<uint32_t>(total(launch.block));
+    std::fill(block.shared.begin(), block.shared.end(), uint8_t{0});
+    std::fill(std::begin(block.barriers), std::end(block.barriers), BlockBarrier{});
+    block.live = static_cast<int>(threads);
+    for (size_t n = 0; n < block.warps.size(); n++) start_warp(block, block.warps[n], static_cast<int>(n), threads);
+}
+
+std::unique_ptr<Block> make_block(Runner& runner) {
+    auto block = std::make_unique<Block>();
+    const Launch& launch = runner.launch;
+    size_t warps = (total(launch.block) + WARP - 1) / WARP;
+    block->launch = &runner.launch;
+    block->runner = &runner;
+    block->shared.resize(launch.shared_bytes);
+    block->warps.resize(warps);
+    block->rows.resize(warps * launch.rows);
+    block->local.resize(warps * WARP * launch.local_bytes);
+    for (size_t warp = 0; warp < warps; warp++) {
+        for (const Fixed& fixed : runner.fixed) {
+            uint32_t value = fixed.value;
+            if (fixed.bank >= 0) {
+                const Bank& bank = runner.banks[static_cast<size_t>(fixed.bank)];
+                value = 0;
+                if (uint64_t{fixed.value} + 4 <= bank.size) memcpy(&value, bank.bytes + fixed.value, 4);
+            }
+            Row& row = block->rows[warp * launch.rows + fixed.row];
+            std::fill(std::begin(row.lane), std::end(row.lane), value);
+        }
+    }
+    return block;
+}
+
+void stop(Runner& runner, const Block& block, const Warp& w, Stop found) {
+    runner.status.ending = found.ending;
+    runner.status.block = block.number;
+    runner.status.address = found.address;
+    runner.status.at = w.at;
+    runner.status.thread = w.index * WARP + found.lane;
+    runner.status.space = found.space;
+}
+
+// Nobody can go on: the first lane that waits is named.
+void stop_stuck(Runner& runner, Block& block) {
+    for (Warp& w : block.warps) {
+        for (int lane = 0; lane < WARP; lane++) {
+            if (!(w.live >> lane & 1)) continue;
+            w.at = w.goes_on[lane] - 1;
+            return stop(runner, block, w, {STUCK, lane, 0, GLOBAL});
+        }
+    }
+}
+
+// One turn for each warp that has something to do. Returns the instructions done; false in `goes_on` at a fault.
+int64_t run_block(Runner& runner, Block& block) {
+    int64_t done = 0;
+    for (Warp& w : block.warps) {
+        if (!w.active && w.ready.empty()) continue;
+        try {
+            done += run_warp(runner, w);
+        } catch (const Stop& found) {
+            stop(runner, block, w, found);
+            return done;
+        }
+    }
+    if (!done && block.live) stop_stuck(runner, block);
+    return done;
+}
+
+}  // namespace
+
+// Goes on for some `instructions`; the status tells whether all is done.
+static void advance(Runner& runner, int64_t instructions) {
+    std::unique_ptr<Block> spare;
+    while (instructions > 0 && runner.status.ending == RUNNING) {
+        if (runner.resident.empty()) {
+            if (runner.next_block == runner.block_count) {
+                runner.status.ending = DONE;
+                break;
+            }
+            if (!spare) spare = make_block(runner);
+            start_block(runner, *spare, runner.next_block++);
+            runner.resident.push_back(std::move(spare));
+        }
+        std::unique_ptr<Block> block = std::move(runner.resident.front());
+        runner.resident.pop_front();
+        int64_t of_block = 0;
+        while (block->live && of_block < BLOCK_TURN && of_block < instructions && runner.status.ending == RUNNING) {
+            of_block += run_block(runner, *block);
+        }
+        instructions -= of_block;
+        if (!block->live) {
+            spare = std::move(block);
+            continue;
+        }
+        block->turn += of_block;
+        bool is_long = block->turn >= BLOCK_TURN;
+        if (is_long) block->turn = 0;
+        if (!is_long) {
+            runner.resident.push_front(std::move(block));
+            continue;
+        }
+        runner.resident.push_back(std::move(block));
+        if (runner.next_block < runner.block_count && runner.resident.size() < MOST_RESIDENT) {
+            std::unique_ptr<Block> another = make_block(runner);
+            start_block(runner, *another, runner.next_block++);
+            runner.resident.push_front(std::move(another));
+        }
+    }
+    runner.status.finished = runner.finished;
+}
+
+}  // namespace machine
+
+// ---- what Python calls
+
+using namespace machine;
+
+extern "C" {
+
+Runner* machine_open(const Launch* launch) {
+    auto* runner = new Runner();
+    runner->launch = *launch;
+    runner->code.assign(launch->code, launch->code + launch->code_count);
+    runner->fixed.assign(launch->fixed, launch->fixed + launch->fixed_count);
+    runner->banks.assign(launch->banks, launch->banks + BANKS);
+    runner->arrays.assign(launch->arrays, launch->arrays + launch->array_count);
+    runner->last_array.resize(launch->site_count);
+    runner->counts.resize(launch->site_count * (launch->array_count + 2));
+    runner->begun.resize(launch->code_count + 1);
+    runner->ended.resize(launch->code_count + 1);
+    runner->barriers.resize(launch->code_count);
+    runner->block_count = total(launch->grid);
+    return runner;
+}
+
+void machine_run(Runner* runner, int64_t instructions, Status* status) {
+    advance(*runner, instructions);
+    *status = runner->status;
+}
+
+// Counts by site and array; how often each instruction was executed; barriers met, by instruction.
+void machine_read(const Runner* runner, Counts* counts, Executed* executed, uint64_t* barriers) {
+    std::copy(runner->counts.begin(), runner->counts.end(), counts);
+    std::copy(runner->barriers.begin(), runner->barriers.end(), barriers);
+    Executed now{};
+    for (size_t n = 0; n < runner->code.size(); n++) {
+        now.warps += runner->begun[n].warps - runner->ended[n].warps;
+        now.lanes += runner->begun[n].lanes - runner->ended[n].lanes;
+        executed[n] = now;
+    }
+}
+
+void machine_close(Runner* runner) { delete runner; }
+}

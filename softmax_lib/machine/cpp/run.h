@@ -1,0 +1,34 @@
+// A launch in progress: its blocks one after the other, and what was counted.
+#pragma once
+#include <deque>
+#include <memory>
+
+#include "warp.h"
+
+namespace machine {
+
+// A generic address tells by its upper word which memory it is of.
+constexpr uint32_t SHARED_WINDOW = 0x10000, LOCAL_WINDOW = 0x20000;
+
+struct Runner {
+    Launch launch;
+    std::vector<Instruction> code;
+    std::vector<Fixed> fixed;
+    std::vector<Bank> banks;
+    std::vector<Array> arrays;
+    std::vector<uint32_t> last_array;        // by site: where it was found last
+    std::vector<Counts> counts;              // by site and array; behind the arrays shared and local memory
+    std::vector<Executed> begun, ended;      // where straight lines begin and end
+    std::vector<uint64_t> barriers;          // by instruction: times that all of a block met there
+    std::deque<std::unique_ptr<Block>> resident;
+    uint64_t block_count = 0, next_block = 0, finished = 0, clock = 0;
+    Status status{};
+
+    Counts& counts_of(int site, size_t column) { return counts[static_cast<size_t>(site) * (arrays.size() + 2) + column]; }
+    size_t shared_column() const { return arrays.size(); }
+    size_t local_column() const { return arrays.size() + 1; }
+};
+
+inline uint64_t total(const uint32_t* axes) { return static_cast<uint64_t>(axes[0]) * axes[1] * axes[2]; }
+
+}  // namespace machine

@@ -1,0 +1,82 @@
+// A warp, its block, and what its lanes wait for.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "program.h"
+
+namespace machine {
+
+struct alignas(64) Row {
+    uint32_t lane[WARP];
+};
+
+// Thrown where a launch ends before its time: at an instruction, for a lane.
+struct Stop {
+    Ending ending;
+    int lane;
+    uint64_t address;
+    Space space;
+};
+
+constexpr int BARRIERS = 16;
+
+struct Block;
+
+// Lanes that go on together from an instruction.
+struct Group {
+    int32_t at;
+    uint32_t lanes;
+};
+
+enum class Wait : uint8_t { NOTHING, CONVERGENCE, WARP_SYNC, COLLECTIVE, BLOCK };
+
+struct Warp {
+    Row* file = nullptr;                 // the rows
+    uint32_t predicate[PREDICATES];
+    Block* block = nullptr;
+    uint8_t* local = nullptr;            // local memory of its lanes, one after the other
+    int index = 0;
+    uint32_t live = 0;                   // lanes that have not ended
+    uint32_t active = 0;                 // lanes that are at `at` together
+    int32_t at = 0;
+    std::vector<Group> ready;            // others that could go on
+    uint32_t members[BARRIERS][WARP];    // of each convergence barrier, as each lane sees it
+    Wait waits[WARP];                    // what a lane waits for,
+    uint32_t waits_for[WARP];            // which barrier or which lanes,
+    int32_t goes_on[WARP];               // and where it goes on
+    int32_t returns[WARP];               // and where once lanes that were collected part again
+    uint32_t voted = 0;                  // by BAR.RED: lanes whose predicate was true, as it arrived
+
+    uint32_t* row(unsigned number) { return file[number].lane; }
+    uint32_t predicate_of(unsigned number, unsigned flip) const { return predicate[number] ^ (0u - flip); }
+    bool is_done() const { return !live; }
+};
+
+// A barrier of a block: who has come, and what they brought.
+struct BlockBarrier {
+    int arrived = 0;                     // lanes
+    int expected = 0;                    // lanes, 0: all that live
+    int votes = 0;
+    int voters = 0;
+    int result = 0;
+};
+
+struct Runner;
+
+struct Block {
+    const Launch* launch = nullptr;
+    Runner* runner = nullptr;
+    uint64_t number = 0;
+    uint32_t index[3];
+    std::vector<uint8_t> shared;
+    std::vector<Warp> warps;
+    std::vector<Row> rows;               // of all warps
+    std::vector<uint8_t> local;          // of all warps
+    BlockBarrier barriers[16];
+    int live = 0;                        // lanes
+    int64_t turn = 0;                    // instructions done since it had its turn
+};
+
+}  // namespace machine

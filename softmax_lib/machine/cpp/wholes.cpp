@@ -1,0 +1,349 @@
+// Whole numbers of 32 bits, and logic.
+#include <algorithm>
+
+#include "lanes.h"
+#include "operations.h"
+
+namespace machine {
+
+namespace {
+
+using Signed = int32_t;
+INLINE Signed as_signed(uint32_t x) { return static_cast<Signed>(x); }
+
+// Sums a + b + c, and, where variant is 1, two carries that come in; the carries out are predicates p and q.
+void whole_add(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    bool has_carries = i.variant & 1;
+    if (!has_carries && i.p == PREDICATES - 1 && i.q == PREDICATES - 1) {
+        map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) { return o.whole<0>(a) + o.whole<1>(b) + o.whole<2>(c); });
+        return;
+    }
+    uint32_t in = has_carries ? w.predicate_of(i.s, i.s_flip) : 0, in2 = has_carries ? w.predicate_of(i.t, i.t_flip) : 0;
+    const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
+    uint32_t* d = w.row(i.d);
+    alignas(64) uint32_t on[WARP];
+    spread(lanes, on);
+    uint32_t once = 0, twice = 0;
+    LANES {
+        // -x is ~x + 1 before anything is carried
+        uint64_t sum = (in >> k & 1) + (in2 >> k & 1);
+        sum += static_cast<uint64_t>(a[k] ^ o.flip[0]) + o.keep[0];
+        sum += static_cast<uint64_t>(b[k] ^ o.flip[1]) + o.keep[1];
+        sum += static_cast<uint64_t>(c[k] ^ o.flip[2]) + o.keep[2];
+        d[k] = chosen(on[k], static_cast<uint32_t>(sum), d[k]);
+        once |= (sum >> 32 ? 1u : 0u) << k;
+        twice |= (sum >> 33 ? 1u : 0u) << k;
+    }
+    set_predicate(w, i.p, lanes, once);
+    set_predicate(w, i.q, lanes, twice);
+}
+
+void whole_multiply_add(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    if (!(i.variant & 1)) {
+        map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) { return o.whole<0>(a) * o.whole<1>(b) + o.whole<2>(c); });
+        return;
+    }
+    uint32_t in = w.predicate_of(i.s, i.s_flip);
+    one_by_one(w, i, lanes, [&](int k, uint32_t a, uint32_t b, uint32_t c) {
+        return o.whole<0>(a) * o.whole<1>(b) + o.whole<2>(c) + (in >> k & 1);
+    });
+}
+
+// (a << n) + b, n in the variant; variant bit 8: of the pair c:a, its upper word; bit 9: c is a's sign; bit 10: a carry comes in.
+void whole_shift_add(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    uint32_t by = i.variant & 31;
+    bool is_upper = i.variant & 256, extends = i.variant & 512;
+    uint32_t in = i.variant & 1024 ? w.predicate_of(i.s, i.s_flip) : 0;
+    const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
+    uint32_t* d = w.row(i.d);
+    alignas(64) uint32_t on[WARP];
+    spread(lanes, on);
+    uint32_t out = 0;
+    LANES {
+        uint32_t low = o.whole<0>(a[k]);
+        uint32_t high = extends ? static_cast<uint32_t>(as_signed(low) >> 31) : c[k];
+        uint32_t shifted = is_upper ? high_of(pair(low, high) << by) : low << by;
+        uint64_t sum = static_cast<uint64_t>(shifted) + (b[k] ^ o.flip[1]) + o.keep[1] + (in >> k & 1);
+        d[k] = chosen(on[k], static_cast<uint32_t>(sum), d[k]);
+        out |= (sum >> 32 ? 1u : 0u) << k;
+    }
+    set_predicate(w, i.p, lanes, out);
+}
+
+// Any function of three bits: variant is its table. A predicate tells whether the result is not zero.
+void whole_logic(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    uint32_t table = i.variant & 255;
+    auto run = [&](auto f) INLINE_LAMBDA {
+        map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) { return f(o.whole<0>(a), o.whole<1>(b), o.whole<2>(c)); });
+    };
+    switch (table) {
+        case 0xc0: run([](uint32_t a, uint32_t b, uint32_t) { return a & b; }); break;
+        case 0xfc: run([](uint32_t a, uint32_t b, uint32_t) { return a | b; }); break;
+        case 0x3c: run([](uint32_t a, uint32_t b, uint32_t) { return a ^ b; }); break;
+        default: {
+            uint32_t term[8];
+            for (int n = 0; n < 8; n++) term[n] = 0u - (table >> n & 1);
+            run([&](uint32_t a, uint32_t b, uint32_t c) {
+                uint32_t with_b = (b & ((c & term[7]) | (~c & term[6]))) | (~b & ((c & term[5]) | (~c & term[4])));
+                uint32_t without = (b & ((c & term[3]) | (~c & term[2]))) | (~b & ((c & term[1]) | (~c & term[0])));
+                return (a & with_b) | (~a & without);
+            });
+        }
+    }
+    if (i.p != PREDICATES - 1) {
+        const uint32_t* d = w.row(i.d);
+        uint32_t found = 0, other = w.predicate_of(i.s, i.s_flip);
+        LANES found |= (d[k] ? 1u : 0u) << k;
+        set_predicate(w, i.p, lanes, i.variant & 256 ? found & other : found | other);
+    }
+}
+
+// Any two functions of three predicates: s, t and the one whose number is in d, opposite where c is 1.
+void predicate_logic(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t x = w.predicate_of(i.s, i.s_flip), y = w.predicate_of(i.t, i.t_flip), z = w.predicate_of(i.d, i.c);
+    auto of_table = [&](uint32_t table) {
+        uint32_t found = 0;
+        for (uint32_t n = 0; n < 8; n++) {
+            if (table >> n & 1) found |= (n & 4 ? x : ~x) & (n & 2 ? y : ~y) & (n & 1 ? z : ~z);
+        }
+        return found;
+    };
+    uint32_t first = of_table(i.variant & 255), second = of_table(i.variant >> 8 & 255);
+    set_predicate(w, i.p, lanes, first);
+    set_predicate(w, i.q, lanes, second);
+}
+
+// Bits of the predicates P0 to P6 that variant names, in place of those of b.
+void predicates_to_row(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t mask = i.variant;
+    one_by_one(w, i, lanes, [&](int k, uint32_t, uint32_t b, uint32_t) {
+        uint32_t bits = 0;
+        for (int n = 0; n < 7; n++) bits |= (w.predicate[n] >> k & 1) << n;
+        return (b & ~mask) | (bits & mask);
+    });
+}
+void row_to_predicates(Warp& w, const Instruction& i, uint32_t lanes) {
+    const uint32_t* a = w.row(i.a);
+    for (unsigned n = 0; n < 7; n++) {
+        uint32_t bits = 0;
+        for (int k = 0; k < WARP; k++) bits |= (a[k] >> n & 1) << k;
+        if (i.variant >> n & 1) set_predicate(w, n, lanes, bits);
+    }
+}
+
+// Comparison of whole numbers: variant bit 0 less, 1 equal, 2 greater, 3 unsigned, 4: words below were compared before,
+// predicate t tells how; 8 and 9 how it joins predicate s.
+void whole_compare(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    bool less = i.variant & 1, equal = i.variant & 2, greater = i.variant & 4;
+    uint32_t bias = i.variant & 8 ? 0 : 0x80000000u;
+    uint32_t below = test(w, i, [&](uint32_t a, uint32_t b, uint32_t) { return (o.whole<0>(a) ^ bias) < (o.whole<1>(b) ^ bias); });
+    uint32_t same = test(w, i, [&](uint32_t a, uint32_t b, uint32_t) { return o.whole<0>(a) == o.whole<1>(b); });
+    uint32_t above = ~(below | same), found;
+    if (i.variant & 16) {
+        uint32_t before = w.predicate_of(i.t, i.t_flip);
+        bool is_unequal = less && greater;
+        found = is_unequal ? ~same | before : (less ? below : 0) | (greater ? above : 0) | (same & before);
+    } else {
+        found = (less ? below : 0) | (equal ? same : 0) | (greater ? above : 0);
+    }
+    uint32_t other = w.predicate_of(i.s, i.s_flip), how = i.variant >> 8 & 3;
+    auto joined = [&](uint32_t bits) { return how == 0 ? bits & other : how == 1 ? bits | other : bits ^ other; };
+    uint32_t first = joined(found), second = joined(~found);
+    set_predicate(w, i.p, lanes, first);
+    set_predicate(w, i.q, lanes, second);
+}
+
+void whole_select(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    alignas(64) uint32_t is_first[WARP];
+    spread(w.predicate_of(i.s, i.s_flip), is_first);
+    const uint32_t *a = w.row(i.a), *b = w.row(i.b);
+    uint32_t* d = w.row(i.d);
+    alignas(64) uint32_t on[WARP];
+    spread(lanes, on);
+    LANES d[k] = chosen(on[k], chosen(is_first[k], o.whole<0>(a[k]), o.whole<1>(b[k])), d[k]);
+}
+
+// The smaller of a (+ b, variant bit 1) and the last operand where predicate s is true, else the greater; bit 0: unsigned.
+void whole_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    uint32_t wants_least = w.predicate_of(i.s, i.s_flip), bias = i.variant & 1 ? 0 : 0x80000000u;
+    bool adds = i.variant & 2, bounds = i.variant & 4;
+    one_by_one(w, i, lanes, [&](int k, uint32_t a, uint32_t b, uint32_t c) {
+        uint32_t x = adds ? o.whole<0>(a) + o.whole<1>(b) : o.whole<0>(a);
+        uint32_t y = adds ? o.whole<2>(c) : o.whole<1>(b);
+        bool is_less = (x ^ bias) < (y ^ bias);
+        uint32_t found = is_less == static_cast<bool>(wants_least >> k & 1) ? x : y;
+        return bounds && as_signed(found) < 0 ? 0 : found;
+    });
+}
+
+// A funnel: the pair c:a shifted by b. Variant bit 0: to the right; 1: the upper word; 2: bits of the number count
+// as 64, not 32; 3: signed; 4: the distance wraps.
+void whole_shift(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    bool is_right = i.variant & 1, is_upper = i.variant & 2, is_long = i.variant & 4, is_signed = i.variant & 8, wraps = i.variant & 16;
+    uint32_t most = is_long ? 64 : 32;
+    auto distance = [&](uint32_t b) INLINE_LAMBDA { return wraps ? b & (most - 1) : b < most ? b : most; };
+    if (!is_right) {
+        map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) {
+            uint32_t by = distance(b);
+            uint64_t both = by > 63 ? 0 : pair(a, c) << by;
+            return is_upper ? high_of(both) : low_of(both);
+        });
+    } else if (is_upper && !is_long) {  // the upper word alone
+        map(w, i, lanes, [&](uint32_t, uint32_t b, uint32_t c) {
+            uint32_t by = distance(b);
+            if (is_signed) return static_cast<uint32_t>(as_signed(c) >> (by > 31 ? 31 : by));
+            return by > 31 ? 0u : c >> by;
+        });
+    } else {
+        map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) {
+            uint32_t by = distance(b);
+            uint64_t both = pair(a, c);
+            uint64_t moved = is_signed ? static_cast<uint64_t>(static_cast<int64_t>(both) >> (by > 63 ? 63 : by)) : by > 63 ? 0 : both >> by;
+            return is_upper ? high_of(moved) : low_of(moved);
+        });
+    }
+}
+
+void whole_move(Warp& w, const Instruction& i, uint32_t lanes) {
+    map(w, i, lanes, [](uint32_t a, uint32_t, uint32_t) { return a; });
+}
+// Two rows at once.
+void whole_move_pair(Warp& w, const Instruction& i, uint32_t lanes) {
+    each_pair(w, i, lanes, [](uint64_t a, uint64_t, uint64_t) { return a; });
+}
+void whole_size(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    map(w, i, lanes, [&](uint32_t a, uint32_t, uint32_t) { uint32_t x = o.whole<0>(a); return as_signed(x) < 0 ? 0u - x : x; });
+}
+void whole_count_bits(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    map(w, i, lanes, [&](uint32_t a, uint32_t, uint32_t) { return static_cast<uint32_t>(__builtin_popcount(o.whole<0>(a))); });
+}
+// The number of the highest bit; variant bit 0: of a signed number the highest that is not its sign; 1: how far it is from bit 31.
+void whole_find_bit(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    one_by_one(w, i, lanes, [&](int, uint32_t a, uint32_t, uint32_t) {
+        uint32_t x = o.whole<0>(a);
+        if (i.variant & 1 && as_signed(x) < 0) x = ~x;
+        if (!x) return ALL;
+        auto zeros = static_cast<uint32_t>(__builtin_clz(x));
+        return i.variant & 2 ? zeros : 31 - zeros;
+    });
+}
+void whole_reverse_bits(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    map(w, i, lanes, [&](uint32_t a, uint32_t, uint32_t) {
+        uint32_t x = o.whole<0>(a);
+        x = (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
+        x = (x >> 2 & 0x33333333u) | (x & 0x33333333u) << 2;
+        x = (x >> 4 & 0x0f0f0f0fu) | (x & 0x0f0f0f0fu) << 4;
+        return __builtin_bswap32(x);
+    });
+}
+// Bytes of the pair c:a by the selectors in b; bit 3 of one repeats its sign. Variant: another way to choose them.
+enum Permutation : uint32_t { BY_SELECTOR, FORWARD, BACKWARD, ONE_BYTE, FROM_LEFT, FROM_RIGHT, ONE_HALF };
+void whole_permute(Warp& w, const Instruction& i, uint32_t lanes) {
+    one_by_one(w, i, lanes, [&](int, uint32_t a, uint32_t b, uint32_t c) {
+        uint64_t both = pair(a, c);
+        uint32_t made = 0, n = b & 3;
+        for (uint32_t byte = 0; byte < 4; byte++) {
+            uint32_t from = 0;
+            switch (i.variant) {
+                case BY_SELECTOR: from = b >> 4 * byte & 15; break;
+                case FORWARD: from = n + byte; break;
+                case BACKWARD: from = (n + 8 - byte) & 7; break;
+                case ONE_BYTE: from = n; break;
+                case FROM_LEFT: from = std::max(byte, n); break;
+                case FROM_RIGHT: from = std::min(byte, n); break;
+                default: from = (n & 1) * 2 + (byte & 1); break;
+            }
+            auto found = static_cast<uint32_t>(both >> 8 * (from & 7)) & 255;
+            if (i.variant == BY_SELECTOR && from & 8) found = found & 128 ? 255 : 0;
+            made |= found << 8 * byte;
+        }
+        return made;
+    });
+}
+// The lowest b bits of a; variant bit 0: signed; bit 1: b counts modulo 32.
+void whole_extend(Warp& w, const Instruction& i, uint32_t lanes) {
+    map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t) {
+        uint32_t bits = i.variant & 2 ? b & 31 : b;
+        if (bits > 31) return a;
+        if (bits == 0) return 0u;
+        uint32_t away = 32 - bits;
+        return i.variant & 1 ? static_cast<uint32_t>(as_signed(a << away) >> away) : a << away >> away;
+    });
+}
+// b ones from bit a on; variant 1: both count modulo 32.
+void whole_mask(Warp& w, const Instruction& i, uint32_t lanes) {
+    map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t) {
+        uint32_t from = i.variant & 1 ? a & 31 : a, many = i.variant & 1 ? b & 31 : b;
+        if (from > 31) return 0u;
+        uint32_t ones = many > 31 ? ALL : (1u << many) - 1;
+        return ones << from;
+    });
+}
+// |a - b| + c; variant 1: unsigned.
+void whole_difference(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) {
+        uint32_t x = o.whole<0>(a), y = o.whole<1>(b);
+        bool is_less = i.variant & 1 ? x < y : as_signed(x) < as_signed(y);
+        return (is_less ? y - x : x - y) + o.whole<2>(c);
+    });
+}
+// Products of the four bytes (variant bit 2: two halves by two bytes; 3: the upper two) of a and b and their sum with c;
+// bits 0 and 1: a's and b's are signed.
+void whole_dot(Warp& w, const Instruction& i, uint32_t lanes) {
+    one_by_one(w, i, lanes, [&](int, uint32_t a, uint32_t b, uint32_t c) {
+        auto part = [](uint32_t x, int at, int bits, bool is_signed) {
+            uint32_t there = x >> at & ((1u << bits) - 1);
+            return is_signed && there >> (bits - 1) ? there - (1u << bits) : there;
+        };
+        bool is_wide = i.variant & 4;
+        int count = is_wide ? 2 : 4, first = i.variant & 8 ? 2 : 0;
+        for (int n = 0; n < count; n++) {
+            uint32_t x = is_wide ? part(a, 16 * n, 16, i.variant & 1) : part(a, 8 * n, 8, i.variant & 1);
+            c += x * part(b, 8 * (n + first), 8, i.variant & 2);
+        }
+        return c;
+    });
+}
+
+}  // namespace
+
+const Operation WHOLE_OPERATIONS[] = {
+    {"whole add", whole_add},
+    {"whole multiply add", whole_multiply_add},
+    {"whole shift add", whole_shift_add},
+    {"whole logic", whole_logic},
+    {"predicate logic", predicate_logic},
+    {"predicates to row", predicates_to_row},
+    {"row to predicates", row_to_predicates},
+    {"whole compare", whole_compare},
+    {"whole select", whole_select},
+    {"whole extreme", whole_extreme},
+    {"whole shift", whole_shift},
+    {"whole move", whole_move},
+    {"whole move pair", whole_move_pair},
+    {"whole size", whole_size},
+    {"whole count bits", whole_count_bits},
+    {"whole find bit", whole_find_bit},
+    {"whole reverse bits", whole_reverse_bits},
+    {"whole permute", whole_permute},
+    {"whole extend", whole_extend},
+    {"whole mask", whole_mask},
+    {"whole difference", whole_difference},
+    {"whole dot", whole_dot},
+    {nullptr, nullptr},
+};
+
+}  // namespace machine

@@ -1,0 +1,132 @@
+// Numbers of 64 bits, in two rows each: products of whole numbers, and double precision.
+#include "lanes.h"
+#include "numbers.h"
+#include "operations.h"
+
+namespace machine {
+
+namespace {
+
+// a * b + the pair c; variant bit 0: signed; 1: only the upper word stays; 2: a carry comes in; 3: -c. p tells of a carry.
+void wide_multiply_add(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    bool is_signed = i.variant & 1, is_upper = i.variant & 2, negates = i.variant & 8;
+    uint32_t in = i.variant & 4 ? w.predicate_of(i.s, i.s_flip) : 0;
+    const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c), *c2 = w.row(i.c + 1u);
+    uint32_t *d = w.row(i.d), *d2 = is_upper ? nullptr : w.row(i.d + 1u);
+    alignas(64) uint32_t on[WARP];
+    spread(lanes, on);
+    uint32_t out = 0;
+    auto run = [&](auto product) INLINE_LAMBDA {
+        LANES {
+            uint64_t added = pair(c[k], c2[k]);
+            added = (negates ? 0 - added : added) + (in >> k & 1);
+            uint64_t sum = product(o.whole<0>(a[k]), o.whole<1>(b[k])) + added;
+            out |= (sum < added ? 1u : 0u) << k;
+            if (is_upper) {
+                d[k] = chosen(on[k], high_of(sum), d[k]);
+            } else {
+                d[k] = chosen(on[k], low_of(sum), d[k]);
+                d2[k] = chosen(on[k], high_of(sum), d2[k]);
+            }
+        }
+    };
+    if (is_signed) {
+        run([](uint32_t x, uint32_t y) INLINE_LAMBDA {
+            return static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(x)) * static_cast<int32_t>(y));
+        });
+    } else {
+        run([](uint32_t x, uint32_t y) INLINE_LAMBDA { return static_cast<uint64_t>(x) * y; });
+    }
+    set_predicate(w, i.p, lanes, out);
+}
+
+// Of a double's two words only the upper one has a sign.
+INLINE double double_of(uint64_t bits, uint32_t keep, uint32_t flip) {
+    return bits_as<double>((bits & pair(ALL, keep)) ^ pair(0, flip));
+}
+INLINE uint64_t settled_bits(double x) { return x != x ? 0x7fffffffffffffffull : bits_as<uint64_t>(x); }
+
+template <class F> uint64_t rounded(uint32_t rounding, F f) { return settled_bits(in_direction(rounding, false, f)); }
+
+template <class F> INLINE void doubles(Warp& w, const Instruction& i, uint32_t lanes, F f) {
+    const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
+    const uint32_t *a2 = w.row(i.a + 1u), *b2 = w.row(i.b + 1u), *c2 = w.row(i.c + 1u);
+    uint32_t *d = w.row(i.d), *d2 = w.row(i.d + 1u);
+    for (; lanes; lanes &= lanes - 1) {
+        int k = __builtin_ctz(lanes);
+        volatile double x = double_of(pair(a[k], a2[k]), i.keep[0], i.flip[0]);
+        volatile double y = double_of(pair(b[k], b2[k]), i.keep[1], i.flip[1]);
+        volatile double z = double_of(pair(c[k], c2[k]), i.keep[2], i.flip[2]);
+        uint64_t made = f(k, x, y, z);
+        d[k] = low_of(made);
+        d2[k] = high_of(made);
+    }
+}
+
+void double_add(Warp& w, const Instruction& i, uint32_t lanes) {
+    doubles(w, i, lanes, [&](int, double a, double b, double) { return rounded(i.variant, [&] { return a + b; }); });
+}
+void double_multiply(Warp& w, const Instruction& i, uint32_t lanes) {
+    doubles(w, i, lanes, [&](int, double a, double b, double) { return rounded(i.variant, [&] { return a * b; }); });
+}
+void double_fused(Warp& w, const Instruction& i, uint32_t lanes) {
+    doubles(w, i, lanes, [&](int, double a, double b, double c) { return rounded(i.variant, [&] { return std::fma(a, b, c); }); });
+}
+void double_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t wants_least = w.predicate_of(i.s, i.s_flip);
+    doubles(w, i, lanes, [&](int k, double a, double b, double) {
+        bool is_least = wants_least >> k & 1;
+        if (a == b) return settled_bits(std::signbit(a) == is_least ? a : b);
+        return settled_bits(a != a ? b : b != b ? a : (a < b) == is_least ? a : b);
+    });
+}
+// As "float compare".
+void double_compare(Warp& w, const Instruction& i, uint32_t lanes) {
+    const uint32_t *a = w.row(i.a), *b = w.row(i.b), *a2 = w.row(i.a + 1u), *b2 = w.row(i.b + 1u);
+    uint32_t found = 0;
+    for (int k = 0; k < WARP; k++) {
+        double x = double_of(pair(a[k], a2[k]), i.keep[0], i.flip[0]), y = double_of(pair(b[k], b2[k]), i.keep[1], i.flip[1]);
+        bool is = (i.variant & 1 && x < y) || (i.variant & 2 && x == y) || (i.variant & 4 && x > y) ||
+                  (i.variant & 8 && (x != x || y != y));
+        found |= (is ? 1u : 0u) << k;
+    }
+    uint32_t other = w.predicate_of(i.s, i.s_flip), how = i.variant >> 8 & 3;
+    auto joined = [&](uint32_t bits) { return how == 0 ? bits & other : how == 1 ? bits | other : bits ^ other; };
+    uint32_t first = joined(found), second = joined(~found);
+    set_predicate(w, i.p, lanes, first);
+    set_predicate(w, i.q, lanes, second);
+}
+
+// The upper word of 1 / a or 1 / sqrt(a), a's upper word given: a first guess of some 20 bits.
+template <class F> INLINE void guess(Warp& w, const Instruction& i, uint32_t lanes, F f) {
+    one_by_one(w, i, lanes, [&](int, uint32_t a, uint32_t, uint32_t) {
+        double x = double_of(pair(0, a), i.keep[0], i.flip[0]);
+        if (std::fabs(x) < 0x1p-1022) x = std::copysign(0.0, x);
+        double made = f(x);
+        if (std::fabs(made) < 0x1p-1022) made = std::copysign(0.0, made);
+        return high_of(settled_bits(made));
+    });
+}
+void double_guess_reciprocal(Warp& w, const Instruction& i, uint32_t lanes) {
+    guess(w, i, lanes, [](double x) { return 1.0 / x; });
+}
+void double_guess_reciprocal_root(Warp& w, const Instruction& i, uint32_t lanes) {
+    guess(w, i, lanes, [](double x) { return 1.0 / std::sqrt(x); });
+}
+
+}  // namespace
+
+const Operation WIDE_OPERATIONS[] = {
+    {"wide multiply add", wide_multiply_add},
+    {"double add", double_add},
+    {"double multiply", double_multiply},
+    {"double fused", double_fused},
+    {"double extreme", double_extreme},
+    {"double compare", double_compare},
+    {"double guess reciprocal", double_guess_reciprocal},
+    {"double guess reciprocal root", double_guess_reciprocal_root},
+    {nullptr, nullptr},
+};
+
+}  // namespace machine

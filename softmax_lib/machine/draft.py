@@ -1,0 +1,247 @@
+"""One instruction on its way from nvdisasm's words to numbers: operands are read, and what nobody read is refused."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from softmax_lib.machine.listing import Statement
+from softmax_lib.machine.rows import Rows
+
+ALL = 0xFFFFFFFF
+TRUE, UNIFORM_TRUE, NOWHERE = 7, 15, 16
+"""Predicates by number: PT, UPT, and the one that nobody reads."""
+
+NAN_BITS = 0x7FFFFFFF
+
+_REGISTER = re.compile(r"(U?)R(\d+|Z)$")
+_PREDICATE = re.compile(r"(!?)(U?)P(\d|T)$")
+_CONSTANT = re.compile(r"c\[0x([0-9a-f]+)\]\[(?:0x([0-9a-f]+)|RZ)\]$")
+_HEXADECIMAL = re.compile(r"0x[0-9a-f]+$")
+_NUMBER = re.compile(r"(\+?INF|QNAN|\+QNAN|\+?\d+(?:\.\d*)?(?:e[-+]?\d+)?)$", re.IGNORECASE)
+
+
+class Unsupported(Exception):
+    """An instruction, or a form of one, that the interpreter does not have."""
+
+
+class Draft:
+    """The fields of one instruction while its words are read.
+
+    Operands are taken from `args` by number. `has` says whether a modifier is there, and notes that it was
+    asked for; `finish` refuses an instruction of which a modifier is left over.
+    """
+
+    def __init__(self, statement: Statement, rows: Rows, labels: Mapping[str, int]):
+        self.statement, self.rows, self._labels = statement, rows, labels
+        self.args = statement.operands
+        self._left = set(statement.modifiers)
+        self.operation = "nothing"
+        self.bytes = self.variant = self.offset = self.target = 0
+        self.is_site = False
+        self.rows_of = {"d": rows.trash, "a": rows.zero, "b": rows.zero, "c": rows.zero}
+        self.keep, self.flip = [0, 0, 0], [0, 0, 0]
+        self.written = {"p": NOWHERE, "q": NOWHERE}
+        self.read = {"s": TRUE, "t": TRUE}
+        self.flipped = {"s": 0, "t": 0}
+        self.is_uniform = False
+
+    # ---- modifiers
+
+    def has(self, *names: str) -> bool:
+        """Whether one of these modifiers is there."""
+        found = self._left.intersection(names) or set(names).intersection(self.statement.modifiers)
+        self._left.difference_update(names)
+        return bool(found)
+
+    def ignore(self, *names: str) -> None:
+        """These modifiers change nothing that is counted here."""
+        self._left.difference_update(names)
+
+    def choose(self, options: Mapping[str, int], default: int | None = None) -> int:
+        """The number of the one modifier that is among `options`."""
+        for name, number in options.items():
+            if name in self.statement.modifiers:
+                self._left.discard(name)
+                return number
+        if default is None:
+            raise self.refuse()
+        return default
+
+    def refuse(self, what: str = "") -> Unsupported:
+        """What to raise of an instruction that cannot be done."""
+        return Unsupported(what or self.statement.text)
+
+    # ---- operands
+
+    def is_predicate(self, number: int) -> bool:
+        """Whether operand `number` is a predicate."""
+        return number < len(self.args) and bool(_PREDICATE.match(self.args[number]))
+
+    def to(self, number: int) -> None:
+        """The result goes to operand `number`."""
+        self.rows_of["d"] = self.register(self.args[number], is_written=True)
+
+    def register(self, text: str, *, is_written: bool = False) -> int:
+        """The row of a register. Raises `Unsupported` for anything else."""
+        match = _REGISTER.match(text)
+        if match is None:
+            raise self.refuse()
+        uniform, number = match.groups()
+        if number == "Z":
+            return self.rows.trash if is_written else self.rows.zero
+        if uniform and is_written:
+            self.is_uniform = True
+        place = self.rows.uniform if uniform else self.rows.register
+        return place(int(number))
+
+    def whole(self, slot: str, number: int, words: int = 1) -> None:
+        """Operand `number` is a whole number of so many words; -x and ~x are done where it is read."""
+        text = self.args[number]
+        index = "abc".index(slot)
+        if text[0] in "-~" and not _HEXADECIMAL.match(text[1:]):
+            self.flip[index], self.keep[index] = ALL, int(text[0] == "-")
+            text = text[1:]
+        self.rows_of[slot] = self._row(text, words, _read_whole)
+
+    def real(self, slot: str, number: int) -> None:
+        """Operand `number` is a float."""
+        self._number(slot, number, 1, _read_float)
+
+    def double(self, slot: str, number: int) -> None:
+        """Operand `number` is a double in two registers."""
+        self._number(slot, number, 2, _read_double)
+
+    def no_number(self, *slots: str) -> None:
+        """These slots hold the float zero."""
+        for slot in slots:
+            self.keep["abc".index(slot)] = ALL
+
+    def _number(self, slot: str, number: int, words: int, read: Callable[[str, int], int]) -> None:
+        text, index = self.args[number], "abc".index(slot)
+        self.keep[index] = ALL
+        if text[0] == "-" and not _NUMBER.match(text[1:]):
+            self.flip[index], text = 0x80000000, text[1:]
+        if text[0] == "|":
+            self.keep[index], text = 0x7FFFFFFF, text[1:-1]
+        self.rows_of[slot] = self._row(text, words, read)
+
+    def _row(self, text: str, words: int, read: Callable[[str, int], int]) -> int:
+        if match := _CONSTANT.match(text):
+            return self.rows.constant(int(match[1], 16), int(match[2] or "0", 16), words)
+        if _REGISTER.match(text):
+            return self.register(text)
+        try:
+            value = read(text, words)
+        except ValueError:
+            raise self.refuse() from None
+        return self.rows.immediate(*(value >> 32 * n for n in range(words)))
+
+    def writes(self, name: str, number: int) -> None:
+        """Predicate operand `number` is written, as `p` or `q`."""
+        self.written[name] = self.predicate(number, is_written=True)[0]
+
+    def reads(self, name: str, number: int) -> None:
+        """Predicate operand `number` is read, as `s` or `t`."""
+        self.read[name], self.flipped[name] = self.predicate(number)
+
+    def predicate(self, number: int, *, is_written: bool = False) -> tuple[int, int]:
+        """A predicate's number, and 1 where its opposite is meant."""
+        match = _PREDICATE.match(self.args[number]) if number < len(self.args) else None
+        if match is None:
+            raise self.refuse()
+        flip, uniform, name = match.groups()
+        if uniform and is_written:
+            self.is_uniform = True
+        if name == "T":
+            return (NOWHERE if is_written else UNIFORM_TRUE if uniform else TRUE), int(bool(flip))
+        return int(name) + (8 if uniform else 0), int(bool(flip))
+
+    def place(self, number: int) -> int:
+        """The index of the instruction that a label leads to."""
+        match = re.match(r"`\((.*)\)$", self.args[number])
+        if match is None or match[1] not in self._labels:
+            raise self.refuse()
+        return self._labels[match[1]] // 16
+
+    def literal(self, number: int) -> int:
+        """A whole number that is part of the instruction."""
+        try:
+            return _read_whole(self.args[number], 1)
+        except (ValueError, IndexError):
+            raise self.refuse() from None
+
+    # ---- the end
+
+    def finish(self, operations: Mapping[str, int], row: np.void, site: int) -> None:
+        """Fill in a row of the program. Raises `Unsupported` where a modifier is left over."""
+        if self._left:
+            raise self.refuse()
+        fields: dict[str, Any] = {
+            "operation": operations[self.operation], "bytes": self.bytes, "variant": self.variant & ALL,
+            "keep": self.keep, "flip": self.flip, "offset": self.offset, "target": self.target, "site": site,
+            **self.rows_of, **self.written, **self.read,
+            "s_flip": self.flipped["s"], "t_flip": self.flipped["t"],
+        }  # fmt: skip
+        guard, flip = TRUE, 0
+        if self.statement.guard:
+            match = _PREDICATE.match(self.statement.guard)
+            assert match
+            name = match[3]
+            true = UNIFORM_TRUE if match[2] else TRUE
+            guard = true if name == "T" else int(name) + (8 if match[2] else 0)
+            flip = int(bool(match[1]))
+        fields |= {"guard": guard, "guard_flip": flip | (2 if self.is_uniform else 0)}
+        for name, value in fields.items():
+            row[name] = value
+
+
+def _read_whole(text: str, words: int) -> int:
+    return int(text, 0) & (1 << 32 * words) - 1
+
+
+def float_bits(text: str, kind: str) -> int:
+    """Bits of a number as nvdisasm prints it: kind "f", "d" or "e", as in `struct`."""
+    unsigned = {"e": "H", "f": "I", "d": "Q"}[kind]
+    sign = text.startswith("-")
+    digits = text.lstrip("+-")
+    if digits.upper() == "QNAN":
+        width = struct.calcsize(unsigned) * 8
+        return (1 << width) - 1 if sign else (1 << width - 1) - 1
+    number = float(digits)
+    if kind == "f":
+        number = float(np.float32(number))
+    bits = struct.unpack(unsigned, struct.pack(kind, number))[0]
+    return bits | (1 << struct.calcsize(unsigned) * 8 - 1 if sign else 0)
+
+
+def _read_float(text: str, words: int) -> int:
+    if _HEXADECIMAL.match(text):
+        return int(text, 16)
+    return float_bits(text, "f")
+
+
+def _read_double(text: str, words: int) -> int:
+    if _HEXADECIMAL.match(text):
+        return int(text, 16) << 32
+    return float_bits(text, "d")
+
+
+OPCODES: dict[str, Callable[[Draft], None]] = {}
+"""How each opcode is read, by its name."""
+
+
+def opcode(*names: str) -> Callable[[Callable[[Draft], None]], Callable[[Draft], None]]:
+    """The function below reads the opcodes of these names."""
+
+    def add(function: Callable[[Draft], None]) -> Callable[[Draft], None]:
+        for name in names:
+            assert name not in OPCODES
+            OPCODES[name] = function
+        return function
+
+    return add

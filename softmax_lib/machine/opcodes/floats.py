@@ -1,0 +1,153 @@
+"""Opcodes of single and double precision, and of the special function unit."""
+
+from __future__ import annotations
+
+from softmax_lib.machine.draft import ALL, Draft, opcode
+
+ROUNDINGS = {"RM": 1, "RP": 2, "RZ": 3, "RN": 0}
+FLUSHED, SATURATED = 4, 8
+
+COMPARISONS = {
+    "F": 0, "LT": 1, "EQ": 2, "LE": 3, "GT": 4, "NE": 5, "GE": 6, "NUM": 7,
+    "NAN": 8, "LTU": 9, "EQU": 10, "LEU": 11, "GTU": 12, "NEU": 13, "GEU": 14, "T": 15,
+}  # fmt: skip
+"""Bits: less 1, equal 2, greater 4, one is no number 8."""
+
+JOINS = {"AND": 0, "OR": 1, "XOR": 2}
+
+_SPECIAL = {
+    "EX2": "special power", "LG2": "special logarithm", "RCP": "special reciprocal",
+    "RSQ": "special reciprocal root", "SQRT": "special root", "SIN": "special sine",
+    "COS": "special cosine", "TANH": "special tangent", "RCP64H": "double guess reciprocal",
+    "RSQ64H": "double guess reciprocal root",
+}  # fmt: skip
+
+
+def _flags(draft: Draft) -> int:
+    flags = draft.choose(ROUNDINGS, 0)
+    return flags | FLUSHED * draft.has("FTZ") | SATURATED * draft.has("SAT")
+
+
+@opcode("FADD", "FADD32I")
+def _(draft: Draft) -> None:
+    draft.operation, draft.variant = "float add", _flags(draft)
+    draft.to(0)
+    draft.real("a", 1)
+    draft.real("b", 2)
+    draft.no_number("c")
+
+
+@opcode("FMUL", "FMUL32I")
+def _(draft: Draft) -> None:
+    draft.operation, draft.variant = "float multiply", _flags(draft)
+    draft.to(0)
+    draft.real("a", 1)
+    draft.real("b", 2)
+    draft.no_number("c")
+
+
+@opcode("FFMA", "FFMA32I")
+def _(draft: Draft) -> None:
+    draft.operation, draft.variant = "float fused", _flags(draft)
+    draft.to(0)
+    for slot, number in zip("abc", (1, 2, 3), strict=True):
+        draft.real(slot, number)
+
+
+@opcode("FMNMX")
+def _(draft: Draft) -> None:
+    draft.operation = "float extreme"
+    draft.variant = int(draft.has("FTZ")) | 2 * draft.has("NAN")
+    draft.to(0)
+    draft.real("a", 1)
+    draft.real("b", 2)
+    draft.reads("s", 3)
+
+
+@opcode("FSEL")
+def _(draft: Draft) -> None:
+    draft.operation = "float select"
+    draft.to(0)
+    draft.real("a", 1)
+    draft.real("b", 2)
+    draft.reads("s", 3)
+
+
+@opcode("FSETP")
+def _(draft: Draft) -> None:
+    draft.operation = "float compare"
+    draft.variant = compared(draft) | 16 * draft.has("FTZ")
+    draft.real("a", 2)
+    draft.real("b", 3)
+    _predicates(draft)
+
+
+@opcode("DSETP")
+def _(draft: Draft) -> None:
+    draft.operation = "double compare"
+    draft.variant = compared(draft)
+    draft.double("a", 2)
+    draft.double("b", 3)
+    _predicates(draft)
+
+
+def compared(draft: Draft) -> int:
+    """How two numbers are compared, and how the outcome joins what was there."""
+    return draft.choose(COMPARISONS) | draft.choose(JOINS) << 8
+
+
+def _predicates(draft: Draft) -> None:
+    draft.writes("p", 0)
+    draft.writes("q", 1)
+    draft.reads("s", 4)
+
+
+@opcode("FCHK")
+def _(draft: Draft) -> None:
+    draft.ignore("DIVIDE")
+    draft.operation = "float check division"
+    draft.writes("p", 0)
+    draft.real("a", 1)
+    draft.real("b", 2)
+
+
+@opcode("MUFU")
+def _(draft: Draft) -> None:
+    name = next((n for n in draft.statement.modifiers if n in _SPECIAL), None)
+    if name is None:
+        raise draft.refuse()
+    draft.ignore(name)
+    draft.operation = _SPECIAL[name]
+    draft.to(0)
+    draft.real("a", 1)
+    draft.no_number("b", "c")
+
+
+def _doubles(draft: Draft, operation: str, count: int) -> None:
+    draft.operation, draft.variant = operation, draft.choose(ROUNDINGS, 0)
+    draft.to(0)
+    draft.keep = [ALL] * 3
+    # of two operands the second one is printed last: DADD R2, R2, R4, DMUL R2, R2, R4
+    for slot, number in zip("abc", range(1, count + 1), strict=False):
+        draft.double(slot, number)
+
+
+@opcode("DADD")
+def _(draft: Draft) -> None:
+    _doubles(draft, "double add", 2)
+
+
+@opcode("DMUL")
+def _(draft: Draft) -> None:
+    _doubles(draft, "double multiply", 2)
+
+
+@opcode("DFMA")
+def _(draft: Draft) -> None:
+    _doubles(draft, "double fused", 3)
+
+
+@opcode("DMNMX")
+def _(draft: Draft) -> None:
+    _doubles(draft, "double extreme", 2)
+    draft.reads("s", 3)

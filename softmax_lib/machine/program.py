@@ -1,0 +1,127 @@
+"""A kernel's machine code as the interpreter takes it: decoded from nvdisasm's text, and kept."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+
+from softmax_lib.caches import read_or_make
+from softmax_lib.errors import NotAvailable
+from softmax_lib.files import cache_folder
+from softmax_lib.gpu.machine_code import disassemble, disassembler_version
+from softmax_lib.machine import library
+from softmax_lib.machine.cubin import Cubin, read_cubin
+from softmax_lib.machine.draft import OPCODES, Draft, Unsupported
+from softmax_lib.machine.listing import Listing, Statement, read_listing
+from softmax_lib.machine.rows import Rows
+from softmax_lib.machine.tables import INSTRUCTION
+
+
+@dataclass(frozen=True, eq=False)
+class Decoded:
+    """One kernel for one arch. `code` has a row of `INSTRUCTION` for each statement, and one behind the last.
+
+    `fixed` are rows that stay the same; `sites` the statements, by number, that access memory;
+    `refused` says of each statement that cannot be done why.
+    """
+
+    kernel: str
+    arch: int
+    cubin: Cubin
+    statements: tuple[Statement, ...]
+    code: np.ndarray
+    fixed: np.ndarray
+    rows: int
+    cleared: int
+    sites: tuple[int, ...]
+    refused: dict[int, str]
+
+
+def decode(cubin: bytes, kernel: str, arch: int) -> Decoded:
+    """`kernel` of a cubin, from the disk cache when it is there. Raises `NotAvailable` without nvdisasm."""
+    key = (cubin, kernel, arch, disassembler_version(), library.digest(), _digest())
+    name = hashlib.sha256(repr(key).encode()).hexdigest()
+    path = cache_folder("machine") / f"{name}.decoded"
+
+    def make() -> bytes:
+        listing = read_listing(disassemble(cubin, arch, "-gi", "-c"), kernel)
+        return pickle.dumps(decode_listing(listing, read_cubin(cubin, kernel, arch), arch))
+
+    held: Decoded = pickle.loads(read_or_make(path, make))
+    return held
+
+
+def decode_listing(listing: Listing, cubin: Cubin, arch: int) -> Decoded:
+    """What the interpreter is to do for each statement."""
+    _load_opcodes()
+    operations = library.operations()
+    statements = listing.statements
+    rows = Rows(_registers(statements))
+    code = np.zeros(len(statements) + 1, INSTRUCTION)
+    code["guard"], code["operation"] = 7, operations["no code here"]
+    sites: list[int] = []
+    refused: dict[int, str] = {}
+    for number, statement in enumerate(statements):
+        try:
+            draft = Draft(statement, rows, listing.labels)
+            _reader(statement)(draft)
+            site = len(sites) if draft.is_site else -1
+            draft.finish(operations, code[number], site)
+            if draft.is_site:
+                sites.append(number)
+        except (Unsupported, IndexError) as error:
+            refused[number] = str(error) if isinstance(error, Unsupported) else statement.text
+    return Decoded(
+        listing.name, arch, cubin, statements, code, rows.table(), rows.count, rows.cleared,
+        tuple(sites), refused,
+    )  # fmt: skip
+
+
+def _reader(statement: Statement) -> Callable[[Draft], None]:
+    try:
+        return OPCODES[statement.opcode]
+    except KeyError:
+        raise Unsupported(statement.text) from None
+
+
+def _registers(statements: tuple[Statement, ...]) -> int:
+    """One more than the highest register that is named, and those that lie behind it in an access."""
+    numbers = [
+        int(number)
+        for statement in statements
+        for operand in statement.operands
+        for number in re.findall(r"(?<!U)R(\d+)", operand)
+    ]
+    return max(numbers, default=0) + 4
+
+
+@cache
+def _load_opcodes() -> None:
+    for name in ("floats", "wholes", "conversions", "halves", "memory", "exchanges", "flow"):
+        import_module(f"softmax_lib.machine.opcodes.{name}")
+
+
+@cache
+def _digest() -> str:
+    """Of the Python that decodes."""
+    folder = Path(__file__).parent
+    texts = [path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.py"))]
+    return hashlib.sha256("".join(texts).encode()).hexdigest()
+
+
+def explain(decoded: Decoded, number: int) -> NotAvailable:
+    """What to say of a statement that cannot be done, with the line that it comes from."""
+    statement = decoded.statements[number]
+    file, line = statement.places[0] if statement.places else (decoded.kernel, 0)
+    where = f"{Path(file).name}:{line}" if line else decoded.kernel
+    return NotAvailable(
+        f"The machine code of {where} has {decoded.refused.get(number, statement.text)}, which is not run here."
+    )

@@ -1,0 +1,42 @@
+"""A softmax kernel's machine code, run step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from softmax_lib.gpu.compile import compile_cubin
+from softmax_lib.kernel import Kernel
+from softmax_lib.machine.launching import Argument, Counted, Progress, Threads, launch
+from softmax_lib.machine.memory import Memory
+from softmax_lib.machine.program import decode
+
+
+def run_steps(
+    kernel: Kernel,
+    x: np.ndarray,
+    y: np.ndarray,
+    block_size: int,
+    *,
+    arch: int,
+    grid: int | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Counted]:
+    """Run `kernel` for sm_`arch`, y = kernel(x), and give what each of its steps did.
+
+    `x` and `y` are contiguous float32 arrays of shape (rows, cols); `y` may be `x`. `grid` replaces the
+    number of blocks. Raises `NotAvailable`, `CompileError` and `KernelFault`.
+    """
+    rows, cols = x.shape
+    cubin = compile_cubin(kernel.program(block_size, cols), arch, lines=True)
+    memory = Memory()
+    values: dict[str, Argument] = {"x": memory.place("x", x), "y": memory.place("y", y)}
+    for name in kernel.scratch:
+        values[name] = memory.place(name, np.full(rows, np.nan, np.float32))
+    values |= {name: int(n).to_bytes(4, "little") for name, n in (("rows", rows), ("cols", cols))}
+    for step in kernel.steps:
+        blocks = grid or step.blocks(rows, cols, block_size)
+        threads = Threads((blocks, 1, 1), (block_size, 1, 1))
+        arguments = [values[name] for name in step.arguments]
+        yield launch(decode(cubin, step.entry, arch), threads, arguments, memory, progress)
