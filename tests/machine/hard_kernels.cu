@@ -1,0 +1,1634 @@
+// Kernels that are hard to count: their machine code asks of memory what their text does not say, or their warps part.
+// hard_launches.py reads this file; hard_on_gpu.py records what a GPU counts and computes.
+//
+// Kernels are parted by blank lines. Comment lines say what is hard; then stand the kernel's own includes, variables and
+// functions. KERNEL(name) is `extern "C" __global__ void name(const float* x, float* y, int rows, int cols)`,
+// RESTRICTED(name) has pointers that are __restrict__, BOUNDED(name, ...) has those __launch_bounds__.
+// A line `//: ...` says what differs from `grid 2 block 128 rows 4 cols 512 shared 0 x 4096 y 4096`, axes as in 4x2x1, and
+//   zeros        y begins as zeros, not as bits that are all one
+//   approx       y has the last bits of what the GPU approximates
+//   needs N      from sm_N on
+//   no emulator  it has something that the emulator refuses
+// SHARED(name, index, who) are three kernels, shared_name_4, _8 and _16: the lanes of one warp for which `who` holds store
+// and load as many bytes of shared memory at `index`, each once.
+
+// ---- loops
+
+// trip counts of 3 to 63 differ by lane, so an unrolled loop's remainder does too
+KERNEL(sum_of_trips_by_lane) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    int trips = 3 + lane * 7 % 61;
+    float sum = 0;
+    for (int j = 0; j < trips; j++) sum += x[j * 32 + lane];
+    y[i] = sum;
+}
+
+// the same with a maximum, which unrolls differently, and a block that is no multiple of a warp
+//: block 100
+KERNEL(max_of_trips_by_lane) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    int trips = 3 + lane * 11 % 61;
+    float top = -INFINITY;
+    for (int j = 0; j < trips; j++) top = fmaxf(top, x[j * 32 + lane]);
+    y[i] = top;
+}
+
+// how often a lane turns is read from memory
+KERNEL(trips_from_memory) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int trips = 3 + (int)fabsf(x[i]) % 61;
+    float sum = 0;
+    for (int j = 0; j < trips; j++) sum = fmaf(x[i + j], 0.5f, sum);
+    y[i] = sum;
+}
+
+// a lane walks its own row: requests of many sectors, fewer lanes turn by turn
+//: block 64
+KERNEL(a_row_per_lane_of_its_own_length) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int trips = 3 + i * 5 % 29;
+    float sum = 0;
+    for (int j = 0; j < trips; j++) sum += x[i * 32 + j];
+    y[i] = sum;
+}
+
+// a ragged end: the last turns have some warps off, and part of one
+//: grid 4 cols 509
+KERNEL(ragged_rows) {
+    const float* row = x + blockIdx.x * cols;
+    float sum = 0;
+    for (int c = threadIdx.x; c < cols; c += blockDim.x) sum += row[c];
+    y[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
+// reads and writes of a row that begins off a sector, with pointers that cannot overlap
+//: grid 4 cols 509 block 96
+RESTRICTED(ragged_copy) {
+    for (int c = threadIdx.x; c < cols; c += blockDim.x) y[blockIdx.x * cols + c] = 2 * x[blockIdx.x * cols + c] + 1;
+}
+
+// unrolled by seven, with a remainder that differs by lane
+RESTRICTED(unrolled_by_seven) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    int trips = 5 + lane * 3 % 40;
+    float sum = 0;
+#pragma unroll 7
+    for (int j = 0; j < trips; j++) sum += x[j * 64 + i % 64] * j;
+    y[i] = sum;
+}
+
+// rolled: a branch back for every turn, and lanes that leave one by one
+KERNEL(lanes_leave_one_by_one) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    float v = x[i];
+    int j = 0;
+#pragma unroll 1
+    while (true) {
+        if (j >= lane) break;
+        v += x[j++];
+    }
+    y[i] = v;
+}
+
+// the trips of the inner loop depend on the outer one and on the lane
+KERNEL(triangle) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    float sum = 0;
+    for (int j = 0; j < 6; j++)
+        for (int k = j; k <= lane % 8; k++) sum += x[j * 64 + k * 8 + lane / 4];
+    y[i] = sum;
+}
+
+// lanes turn for as long as a number's course takes, and branch in each turn
+KERNEL(collatz) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned n = i % 61 + 1, steps = 0;
+    while (n != 1) {
+        n = n & 1 ? 3 * n + 1 : n / 2;
+        steps++;
+    }
+    y[i] = steps;
+}
+
+// continue and break at lanes' own places
+KERNEL(continue_and_break) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = 0;
+    for (int j = 0; j < 40; j++) {
+        float v = x[i + j * 16];
+        if (v < -100) continue;
+        if (v > 200) break;
+        sum += v;
+        if (v > 50) sum += x[i % 64 + j];
+    }
+    y[i] = sum;
+}
+
+// a loop whose end is checked in its middle, with a load on either side
+KERNEL(end_in_the_middle) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    float sum = 0;
+    for (int j = lane;; j += 17) {
+        sum += x[j];
+        if (j > 200 + lane * 3) break;
+        sum -= x[j + 512];
+    }
+    y[i] = sum;
+}
+
+// sixteen, eight and four at once: the cascade of an unrolled reduction, whose trips are known to no one
+//: block 96 rows 37
+KERNEL(cascade) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float top = -INFINITY, sum = 0;
+    for (int j = 0; j < rows; j++) top = fmaxf(top, x[i + j * 96]);
+    for (int j = 0; j < rows - threadIdx.x / 32; j++) sum += x[i + j * 96] * top;
+    y[i] = sum;
+}
+
+// ---- loads that become others
+
+// two of a vector's four floats are used, so fewer bytes may be read
+RESTRICTED(half_of_a_float4) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float4 v = ((const float4*)x)[i];
+    y[i] = v.x + v.y;
+}
+
+// the middle of a float4
+RESTRICTED(middle_of_a_float4) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const float4* v = (const float4*)x + i;
+    y[i] = v->y * v->z;
+}
+
+// members of an aligned structure that are read one by one become one load
+struct __align__(16) Four { float a, b, c, d; };
+RESTRICTED(members_one_by_one) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const Four* four = (const Four*)x;
+    float sum = four[i].a;
+    sum += four[i].b;
+    if (sum > 0) sum += four[i].c;
+    sum += four[i].d;
+    y[i] = sum;
+}
+
+// stores of an aligned structure's members become one store
+struct __align__(8) Two { float a, b; };
+RESTRICTED(members_stored_one_by_one) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    Two* two = (Two*)y;
+    two[i].a = x[i] + 1;
+    two[i].b = x[i + 1] - 1;
+}
+
+// neighbours in shared memory become one wide load
+//: cols 128
+KERNEL(shared_neighbours) {
+    __shared__ float s[520];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int j = threadIdx.x; j < 520; j += blockDim.x) s[j] = x[j];
+    __syncthreads();
+    int at = threadIdx.x * 4;
+    y[i] = s[at] - s[at + 1] * s[at + 2] + s[at + 3] - s[at + 4];
+}
+
+// eight partial sums of a block's warps: the same address in all lanes, merged, two of them twice
+//: block 256
+KERNEL(shared_partials) {
+    __shared__ float partial[8];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = x[i];
+    __syncthreads();
+    float sum = 0;
+    for (int w = 0; w < 8; w++) sum += partial[w];
+    y[i] = sum - partial[2] * partial[3];
+}
+
+// stores to neighbours in shared memory become one wide store
+KERNEL(shared_neighbours_stored) {
+    __shared__ float s[256];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    s[threadIdx.x * 2] = x[i];
+    s[threadIdx.x * 2 + 1] = x[i + 1];
+    __syncthreads();
+    y[i] = s[255 - threadIdx.x] + s[threadIdx.x];
+}
+
+// a load of shared memory sinks below a branch that whole warps skip
+//: cols 70
+KERNEL(load_sinks_below_a_branch) {
+    __shared__ float s[4];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x < 4) s[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    float first = s[0];
+    for (int c = threadIdx.x; c < cols; c += blockDim.x) y[blockIdx.x * 128 + c] = x[i] * first;
+}
+
+// a load of global memory that may sink below a branch
+//: cols 40
+RESTRICTED(global_load_sinks) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = x[i], w = x[i + 1024];
+    if (threadIdx.x < cols) v = v * w + x[i + 2048];
+    y[i] = v;
+}
+
+// a small branch becomes a select, or a load with a predicate
+KERNEL(branch_becomes_a_select) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float a = x[i], b = 1;
+    if (a > 0) b = a * 2;
+    if (a < -50) b += x[i + 64];
+    y[i] = b;
+}
+
+// one of two addresses: a select, and one load
+KERNEL(one_of_two_addresses) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = x[i] > 10 ? x[i + 128] : x[i + 1024];
+    y[i] = v;
+}
+
+// a guard that switches off whole warps, parts of one, and none
+//: cols 70
+KERNEL(whole_warps_off) {
+    if (threadIdx.x < cols) y[blockIdx.x * cols + threadIdx.x] = x[blockIdx.x * cols + threadIdx.x] + 1;
+}
+
+// a store that no lane of some warps takes part in
+KERNEL(stores_of_few) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = x[i];
+    y[i] = 0;
+    if (v > 220) y[i] = v;
+    if (v == 12345) y[i + 1] = v;
+}
+
+// the same element is read again after a store that may have changed it
+KERNEL(overlap_is_possible) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = x[i % 64];
+    y[i] = v;
+    y[i] = v + x[i % 64] + x[i % 32];
+}
+
+// reads of the same line by all lanes, by pairs, and backwards
+RESTRICTED(reads_in_many_orders) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    y[i] = x[5] + x[i / 2] + x[511 - i] + x[lane * 33] + x[lane % 3 * 8 + 7];
+}
+
+// ---- one and two bytes
+
+// four bytes share a word of a bank
+KERNEL(shared_bytes) {
+    __shared__ unsigned char s[512];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int j = threadIdx.x; j < 512; j += 128) s[j] = (int)x[j] & 255;
+    __syncthreads();
+    y[i] = s[threadIdx.x] + s[threadIdx.x * 4] + s[(threadIdx.x * 3 + 1) % 512];
+}
+
+// two bytes in a stride of three
+KERNEL(shared_shorts) {
+    __shared__ short s[512];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int j = threadIdx.x; j < 512; j += 128) s[j * 3 % 512] = (short)x[j];
+    __syncthreads();
+    y[i] = s[threadIdx.x] + s[threadIdx.x * 4 + 3] * s[threadIdx.x % 2 * 64];
+}
+
+// bytes of global memory: a warp's lie in one sector, or in two when they begin off it
+KERNEL(global_bytes) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const signed char* bytes = (const signed char*)x;
+    signed char* out = (signed char*)(y + 1024);
+    y[i] = bytes[i] + bytes[i + 5] * bytes[i * 4 + 3];
+    out[i + 3] = bytes[i + 1] + 1;
+}
+
+// two bytes that begin off a sector, and every other of them
+KERNEL(global_shorts) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const unsigned short* shorts = (const unsigned short*)x;
+    unsigned short* out = (unsigned short*)(y + 1024);
+    y[i] = shorts[i + 1] + shorts[i * 2 + 1];
+    out[i * 2 + 1] = shorts[i + 7] ^ 0x5555;
+}
+
+// vectors of bytes
+RESTRICTED(char_vectors) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    uchar4 four = ((const uchar4*)x)[i + 1];
+    char2 two = ((const char2*)x)[i + 3];
+    ((uchar4*)y)[i] = make_uchar4(four.w, four.z + 1, two.x, two.y - four.x);
+}
+
+// two lanes of three store two bytes, so words are written in part
+KERNEL(shorts_stored_in_part) {
+    __shared__ unsigned short s[256];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    ((unsigned*)s)[threadIdx.x] = 7;
+    __syncthreads();
+    if (threadIdx.x % 3) s[threadIdx.x * 2 + threadIdx.x % 2] = threadIdx.x;
+    __syncthreads();
+    y[i] = s[threadIdx.x] * 1000 + s[255 - threadIdx.x];
+}
+
+// ---- arrays of a thread's own
+
+// local memory at one index in all lanes
+KERNEL(local_floats_at_one_index) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float own[24];
+    for (int j = 0; j < 24; j++) own[j] = x[i + j * 8];
+    for (int j = 0; j < rows; j++) own[(cols + j * 5) % 24] += j;
+    y[i] = own[cols % 24] + own[(cols + 5) % 24] * own[rows];
+}
+
+// local memory at the lane's own index
+KERNEL(local_floats_by_lane) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    float own[24];
+    for (int j = 0; j < 24; j++) own[j] = x[i + j];
+    own[lane * 7 % 24] *= 3;
+    y[i] = own[lane % 24] - own[(lane * 5 + rows) % 24];
+}
+
+// bytes in local memory: four of a lane's share a word
+KERNEL(local_chars_by_lane) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    signed char own[40];
+    for (int j = 0; j < 40; j++) own[j] = (signed char)((int)x[i + j] & 127);
+    own[lane] += 3;
+    y[i] = own[lane * 3 % 40] + own[(lane + cols) % 40] * own[rows];
+}
+
+// two bytes in local memory, by few lanes
+KERNEL(local_shorts_of_few_lanes) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    short own[40];
+    for (int j = 0; j < 40; j++) own[j] = (short)x[i + j];
+    if (lane % 5 == 0) own[lane + rows] = (short)i;
+    float v = 0;
+    if (lane < 7) v = own[(lane * lane) % 40];
+    y[i] = v + own[rows * 2];
+}
+
+// eight bytes in local memory
+KERNEL(local_float2_by_lane) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    float2 own[40];
+#pragma unroll 1
+    for (int j = 0; j < 40; j++) own[j] = make_float2(x[i + j], x[i + j + 64]);
+    own[lane + rows] = make_float2(i, lane);
+    float2 v = own[lane * 5 % 40], w = own[rows];
+    y[i] = v.x * w.y + v.y;
+}
+
+// sixteen bytes in local memory, at one index and by lane
+KERNEL(local_float4_by_lane) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    float4 own[20];
+#pragma unroll 1
+    for (int j = 0; j < 20; j++) own[j] = make_float4(x[i + j], x[i + j + 64], j, i);
+    float4 v = own[lane % 20], w = own[rows];
+    if (lane & 1) own[cols % 20] = v;
+    y[i] = v.x * w.y + v.z - w.w + own[(lane + rows) % 20].x;
+}
+
+// doubles in local memory
+KERNEL(local_doubles) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    double own[10];
+    for (int j = 0; j < 10; j++) own[j] = (double)x[i + j] * j;
+    own[(lane + rows) % 10] += 0.5;
+    y[i] = (float)(own[lane % 10] + own[rows]);
+}
+
+// a vector of registers that is indexed as an array
+RESTRICTED(registers_indexed) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    float4 v = ((const float4*)x)[i];
+    float own[4] = {v.x, v.y, v.z, v.w};
+    y[i] = own[lane & 3] + own[(lane >> 2) & 3];
+}
+
+// an array in registers or not: the loop is unrolled, the last index is not known
+KERNEL(array_with_one_unknown_index) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float own[8];
+#pragma unroll
+    for (int j = 0; j < 8; j++) own[j] = x[i * 8 + j];
+#pragma unroll
+    for (int j = 1; j < 8; j++) own[j] += own[j - 1];
+    y[i] = own[7] + own[(int)fabsf(own[0]) & 7];
+}
+
+// an insertion sort in local memory, whose loops differ by lane
+//: block 64
+KERNEL(sort_in_local_memory) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float own[16];
+    for (int j = 0; j < 16; j++) own[j] = x[i * 16 + j];
+    for (int j = 1; j < 16; j++) {
+        float v = own[j];
+        int k = j;
+        while (k > 0 && own[k - 1] > v) own[k] = own[k - 1], k--;
+        own[k] = v;
+    }
+    for (int j = 0; j < 16; j++) y[i * 16 + j] = own[j];
+}
+
+// more values than registers: they are spilled and filled again
+//: block 1024 grid 1
+BOUNDED(spills, 1024, 2) {
+    float v[40];
+#pragma unroll
+    for (int j = 0; j < 40; j++) v[j] = x[threadIdx.x + j * 8];
+    __syncthreads();
+#pragma unroll
+    for (int j = 0; j < 40; j++) v[j] = fmaf(v[j], v[(j * 7 + 3) % 40], v[(j * 11 + 5) % 40] > 0 ? 1.0f : -1.0f);
+    float sum = 0;
+#pragma unroll
+    for (int j = 0; j < 40; j++) sum += v[j] * (j % 2 ? 1 : v[39 - j]);
+    y[threadIdx.x] = sum;
+}
+
+// spilled, with some lanes away when the values come back
+//: block 1024 grid 1
+BOUNDED(spills_of_some_lanes, 1024, 2) {
+    float v[48];
+#pragma unroll
+    for (int j = 0; j < 48; j++) v[j] = x[threadIdx.x + j * 16] + j;
+    float sum = 0;
+#pragma unroll 1
+    for (int turn = 0; turn < (int)threadIdx.x % 4; turn++) {
+#pragma unroll
+        for (int j = 0; j < 48; j++) sum = fmaxf(sum * 0.5f, v[j] - turn);
+#pragma unroll
+        for (int j = 0; j < 48; j++) v[j] = v[j] * 0.5f + v[(j + 1) % 48];
+    }
+#pragma unroll
+    for (int j = 0; j < 48; j++) sum += v[j];
+    y[threadIdx.x] = sum;
+}
+
+// a structure of seven words is copied from an array of a thread's own
+struct Odd { float a[7]; };
+KERNEL(structures_copied) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    Odd own[4];
+    for (int j = 0; j < 28; j++) own[j / 7].a[j % 7] = x[i + j];
+    Odd one = own[lane & 3];
+    own[(lane + rows) & 3] = one;
+    y[i] = one.a[0] + one.a[6] * own[cols & 3].a[lane % 7];
+}
+
+// ---- atomics
+
+// one address for all lanes, and no one wants what was there
+//: zeros
+KERNEL(atomic_add_to_one_address) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    atomicAdd((int*)y, 1);
+    atomicAdd((int*)y + 40, (int)x[i]);
+}
+
+// an address of a lane's own
+//: zeros
+KERNEL(atomic_add_by_lane) {
+    int lane = threadIdx.x % 32;
+    atomicAdd((int*)y + lane, (int)x[threadIdx.x]);
+    atomicAdd((int*)y + 64 + lane * 9, 2);
+}
+
+// what was there is wanted, at an address of the thread's own
+//: zeros
+KERNEL(atomic_add_is_read) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int before = atomicAdd((int*)y + 512 + i, (int)x[i] + 7);
+    y[i] = before + 1;
+}
+
+// one address, and what was there is the same for all: nothing is added
+//: zeros
+KERNEL(atomic_add_of_nothing_is_read) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    y[i + 64] = atomicAdd((int*)y, rows - 4) + 3;
+}
+
+// few bins
+//: zeros grid 3 block 100
+KERNEL(atomic_few_bins) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int bin = (int)fabsf(x[i]) % 5;
+    atomicAdd((unsigned*)y + bin * 3, bin + 1);
+}
+
+// minima and maxima, signed and not, of some lanes
+//: zeros
+KERNEL(atomic_min_and_max) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    int* out = (int*)y;
+    atomicMax(out + lane % 4, (int)x[i]);
+    if (lane & 1) atomicMin(out + 8 + lane, -(int)fabsf(x[i]));
+    atomicMax((unsigned*)out + 64 + lane / 8, __float_as_uint(x[i]));
+}
+
+// and, or, exclusive or
+//: zeros
+KERNEL(atomic_bits) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    unsigned* out = (unsigned*)y;
+    atomicOr(out + lane % 3, 1u << lane);
+    atomicXor(out + 8 + lane / 2, i * 77);
+    atomicAnd(out + 64 + lane, i);
+}
+
+// exchange and compare-and-swap at an address of the thread's own
+//: zeros
+KERNEL(atomic_exchanges) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int* out = (int*)y + 1024;
+    int a = atomicExch(out + i, i + 5);
+    int b = atomicCAS(out + i, i + 5, i * 2);
+    int c = atomicCAS(out + i, i % 2 ? i * 2 : -1, 9);
+    y[i] = a + b * 3 + c * 5;
+}
+
+// a loop of compare-and-swap that lanes of one address leave one by one
+//: zeros grid 1 block 32
+KERNEL(atomic_loop_by_hand) {
+    int* out = (int*)y + threadIdx.x % 8 * 4;
+    int seen = 0, was;
+    do {
+        was = seen;
+        seen = atomicCAS(out, was, was + (int)x[threadIdx.x]);
+    } while (seen != was);
+}
+
+// eight bytes, added and compared
+//: zeros
+KERNEL(atomic_of_64_bits) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    unsigned long long* out = (unsigned long long*)y;
+    atomicAdd(out + lane % 7, (unsigned long long)i << 30);
+    atomicMax(out + 16 + lane / 4, (unsigned long long)i * 1000000007);
+    y[1024 + i] = (float)atomicExch(out + 64 + i, 5ull);
+}
+
+// floats, one addition an address, and read
+//: zeros
+KERNEL(atomic_floats) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    atomicAdd(y + i, x[i]);
+    y[i + 1024] = atomicAdd(y + i + 512, x[i + 1]) + 1;
+}
+
+// counters that wrap around
+//: zeros
+KERNEL(atomic_increments) {
+    int lane = threadIdx.x % 32;
+    atomicInc((unsigned*)y + lane % 2, 6);
+    atomicDec((unsigned*)y + 8 + lane % 4, 9);
+}
+
+// shared memory: all lanes add to one address
+KERNEL(shared_atomic_one_address) {
+    __shared__ int s[2];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x < 2) s[threadIdx.x] = 0;
+    __syncthreads();
+    atomicAdd(s, 1);
+    atomicAdd(s + 1, (int)x[i]);
+    __syncthreads();
+    y[i] = s[0] + s[1];
+}
+
+// shared memory: lanes' own addresses, with and without conflicts of banks
+KERNEL(shared_atomic_by_lane) {
+    __shared__ int s[1024];
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    for (int j = threadIdx.x; j < 1024; j += 128) s[j] = j;
+    __syncthreads();
+    atomicAdd(s + threadIdx.x, 5);
+    atomicAdd(s + lane * 32, 2);
+    atomicAdd(s + lane * 2 + 1, (int)x[i]);
+    __syncthreads();
+    y[i] = s[threadIdx.x] + s[threadIdx.x * 8];
+}
+
+// shared memory: few bins, some lanes, and what was there is wanted where it can be but one thing
+KERNEL(shared_atomic_few_bins) {
+    __shared__ int s[16];
+    __shared__ int own[128];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    own[threadIdx.x] = 3;
+    if (threadIdx.x < 16) s[threadIdx.x] = 0;
+    __syncthreads();
+    if (threadIdx.x % 3) atomicAdd(&s[(int)fabsf(x[i]) % 5], 1);
+    int before = atomicAdd(&own[threadIdx.x ^ 1], (int)x[i]);
+    __syncthreads();
+    y[i] = s[threadIdx.x % 16] + own[threadIdx.x] * before;
+}
+
+// shared memory: extremes and bits
+KERNEL(shared_atomic_extremes_and_bits) {
+    __shared__ int s[64];
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    if (threadIdx.x < 64) s[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    atomicMax(s + lane % 4, (int)x[i]);
+    atomicMin(s + 4 + lane % 8, (int)x[i]);
+    atomicOr(s + 16 + lane / 4, 1 << lane);
+    atomicAnd(s + 32, ~(1 << lane));
+    atomicXor(s + 40 + lane % 3, i * 5);
+    __syncthreads();
+    y[i] = (float)(s[threadIdx.x % 64] & 0xffffff);
+}
+
+// shared memory: exchange and compare-and-swap
+KERNEL(shared_atomic_exchanges) {
+    __shared__ int s[128];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    s[threadIdx.x] = i;
+    __syncthreads();
+    int a = atomicExch(s + (threadIdx.x * 5 + 1) % 128, 4);
+    int b = atomicCAS(s + (threadIdx.x * 5 + 1) % 128, threadIdx.x % 2 ? 4 : 9, a + 1);
+    __syncthreads();
+    y[i] = s[threadIdx.x] * 3 + a + b;
+}
+
+// shared memory: eight bytes
+KERNEL(shared_atomic_64_bits) {
+    __shared__ unsigned long long s[32];
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    if (threadIdx.x < 32) s[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    atomicAdd(s + lane % 9, 1ull << lane);
+    atomicAdd(s + lane, 3ull);
+    __syncthreads();
+    y[i] = (float)(unsigned)(s[lane] >> 7);
+}
+
+// shared memory: floats, which are added in a loop of compare-and-swap; a sum of small integers has no order
+KERNEL(shared_atomic_floats) {
+    __shared__ float s[32];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x < 32) s[threadIdx.x] = 0;
+    __syncthreads();
+    atomicAdd(s + threadIdx.x % 32, (float)(int)x[i]);
+    __syncthreads();
+    y[i] = s[threadIdx.x % 32];
+}
+
+// a histogram of a block in shared memory, then of the grid in global memory
+//: zeros grid 4
+KERNEL(histogram) {
+    __shared__ unsigned bins[16];
+    if (threadIdx.x < 16) bins[threadIdx.x] = 0;
+    __syncthreads();
+    for (int c = threadIdx.x; c < cols; c += blockDim.x) atomicAdd(&bins[(int)x[blockIdx.x * cols + c] & 15], 1u);
+    __syncthreads();
+    if (threadIdx.x < 16 && bins[threadIdx.x]) atomicAdd((unsigned*)y + threadIdx.x, bins[threadIdx.x]);
+}
+
+// ---- copies from global to shared memory without registers
+
+// four bytes at a time
+#define COPY(to, from, bytes, how) \
+    asm volatile("cp.async." how ".shared.global [%0], [%1], " bytes ";" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory")
+#define WAIT() asm volatile("cp.async.commit_group;\ncp.async.wait_group 0;" ::: "memory")
+//: needs 80 no emulator
+KERNEL(async_4_bytes) {
+    __shared__ float s[128];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    COPY(s + threadIdx.x, x + i + 3, "4", "ca");
+    WAIT();
+    __syncthreads();
+    y[i] = s[127 - threadIdx.x];
+}
+
+// eight bytes, half of the lanes
+#define COPY(to, from, bytes, how) \
+    asm volatile("cp.async." how ".shared.global [%0], [%1], " bytes ";" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory")
+#define WAIT() asm volatile("cp.async.commit_group;\ncp.async.wait_group 0;" ::: "memory")
+//: needs 80 no emulator
+KERNEL(async_8_bytes) {
+    __shared__ __align__(16) float s[256];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    s[threadIdx.x * 2] = s[threadIdx.x * 2 + 1] = 1;
+    __syncthreads();
+    if (threadIdx.x % 2) COPY(s + threadIdx.x * 2, x + i * 2 + 2, "8", "ca");
+    WAIT();
+    __syncthreads();
+    y[i] = s[255 - threadIdx.x] + s[threadIdx.x];
+}
+
+// sixteen bytes, by way of the first cache and past it, in two groups
+#define COPY(to, from, bytes, how) \
+    asm volatile("cp.async." how ".shared.global [%0], [%1], " bytes ";" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory")
+//: needs 80 no emulator
+KERNEL(async_16_bytes) {
+    __shared__ __align__(16) float s[1024];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    COPY(s + threadIdx.x * 4, x + i * 4, "16", "ca");
+    asm volatile("cp.async.commit_group;" ::: "memory");
+    COPY(s + 512 + threadIdx.x * 4, x + 1024 + i * 4 + 4, "16", "cg");
+    asm volatile("cp.async.commit_group;\ncp.async.wait_group 1;" ::: "memory");
+    __syncthreads();
+    float v = s[511 - threadIdx.x];
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+    __syncthreads();
+    y[i] = v + s[512 + threadIdx.x * 3];
+}
+
+// the first bytes of sixteen; the others become zeros
+#define COPY_PART(to, from, there) \
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(there) : "memory")
+//: needs 80 no emulator
+KERNEL(async_part_of_16_bytes) {
+    __shared__ __align__(16) float s[512];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    COPY_PART(s + threadIdx.x * 4, x + i * 4, (int)(threadIdx.x % 5 * 4));
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncthreads();
+    y[i] = s[511 - threadIdx.x] + s[threadIdx.x * 4 + 3];
+}
+
+// ---- warps that part
+
+// branches within branches, each with loads of its own
+KERNEL(nested_ifs) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    float v = x[i];
+    if (lane & 1) {
+        v += x[i + 32];
+        if (lane & 2) {
+            v *= x[i + 64];
+            if (v > 0) v -= x[i + 96];
+        } else
+            v = fmaxf(v, x[lane]);
+    } else if (lane > 20) {
+        v -= x[lane * 3];
+    }
+    y[i] = v;
+}
+
+// lanes return early, at two places
+KERNEL(early_returns) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    y[i] = 1;
+    if (lane % 3 == 0) return;
+    float v = x[i];
+    if (v < 0) return;
+    y[i] = v * x[i + 64];
+}
+
+// ten cases, which become a jump by a table
+KERNEL(ten_cases_by_lane) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    float v = x[i];
+    switch (lane % 12) {
+        case 0: v += x[i + 1]; break;
+        case 1: v = v * v - 3; break;
+        case 2: v = fmaxf(v, x[i + 64]); break;
+        case 3: v = (float)((int)v ^ 85); break;
+        case 4: y[i + 1024] = v; break;
+        case 5: v = x[lane] + x[lane + 9]; break;
+        case 6: v = fabsf(v) + 1; break;
+        case 7: v = sqrtf(fabsf(v)); break;
+        case 8: v = v / 3; break;
+        case 9: v = (float)((int)v % 7); break;
+        default: v = -v;
+    }
+    y[i] = v;
+}
+
+// cases that fall through, chosen by memory
+KERNEL(cases_that_fall_through) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = x[i];
+    switch ((int)fabsf(v) % 9) {
+        case 0: v += x[i + 1];
+        case 1: v -= x[i + 2];
+        case 2: v *= 2; break;
+        case 3: v += x[i + 64];
+        case 4: v -= x[i % 16]; break;
+        case 5: v = 9;
+        case 6: v += 0.5f;
+        case 7: v *= x[i % 4 + 77]; break;
+        case 8: v = -v;
+    }
+    y[i] = v;
+}
+
+// a machine of states: a jump by a table in a loop
+KERNEL(states_in_a_loop) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int state = i % 8, turns = 0;
+    float v = x[i];
+    while (state != 8 && turns < 30) {
+        turns++;
+        switch (state) {
+            case 0: v += 1; state = v > 0 ? 3 : 1; break;
+            case 1: v = -v; state = 2; break;
+            case 2: v = v * 0.5f; state = turns % 3 + 3; break;
+            case 3: v -= x[turns]; state = 5; break;
+            case 4: v += x[i + turns]; state = 6; break;
+            case 5: v = fmaxf(v, -20.0f); state = 7; break;
+            case 6: v = fminf(v, 20.0f); state = turns % 2 ? 8 : 0; break;
+            case 7: v += turns; state = turns > 9 + i % 5 ? 8 : 4; break;
+        }
+    }
+    y[i] = v * turns;
+}
+
+// a function that is not inlined, called by some lanes, from two places
+__device__ __noinline__ float far_away(const float* x, int i, float v) {
+    return v > 0 ? x[i] * v : x[i + 1] + v;
+}
+KERNEL(call_of_some_lanes) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    float v = x[i];
+    if (lane % 3) v = far_away(x, i, v);
+    if (v < 20) v += far_away(x, lane, v + 1);
+    y[i] = v;
+}
+
+// a function that calls itself, as deep as the lane says
+__device__ __noinline__ int depths(const float* x, int n) {
+    if (n <= 1) return (int)x[n & 1];
+    return depths(x, n - 1) + (n & 2 ? depths(x, n - 3) : n);
+}
+//: grid 1 block 64
+KERNEL(recursion) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    y[i] = depths(x, i % 10);
+}
+
+// a function chosen by a pointer
+__device__ __noinline__ float one_way(float v) { return v + 1; }
+__device__ __noinline__ float another(float v) { return v * 2; }
+__device__ __noinline__ float a_third(float v) { return -v; }
+KERNEL(function_by_a_pointer) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float (*way)(float) = i % 3 == 0 ? one_way : i % 3 == 1 ? another : a_third;
+    y[i] = way(x[i]);
+}
+
+// conditions that are not all evaluated
+KERNEL(short_circuits) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = 0;
+    if (x[i] > 0 && (x[i + 128] < 50 || x[i + 1024] > 10) && x[i + 64] != 0) v = x[i + 2048];
+    y[i] = v;
+}
+
+// a jump forward into what others do
+KERNEL(jumps) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = x[i];
+    if (v > 100) goto big;
+    v += x[i + 1];
+    if (v < -100) goto small;
+    v *= 2;
+big:
+    v -= x[i + 2];
+small:
+    y[i] = v;
+}
+
+// lanes meet in parts of a warp
+KERNEL(halves_meet) {
+    __shared__ float s[128];
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    s[threadIdx.x] = x[i];
+    __syncwarp();
+    if (lane < 16) {
+        float v = s[threadIdx.x ^ 5];
+        __syncwarp(0xffff);
+        s[threadIdx.x] = v * 2;
+        __syncwarp(0xffff);
+        v = s[threadIdx.x ^ 3];
+        y[i] = v;
+    } else {
+        y[i] = s[threadIdx.x ^ 15] + x[i + 16];
+    }
+}
+
+// barriers of a block in a loop, whose work some warps do not have
+KERNEL(barriers_in_a_loop) {
+    __shared__ float s[128];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    s[threadIdx.x] = x[i];
+    for (int half = 64; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half) s[threadIdx.x] += s[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0) y[blockIdx.x] = s[0];
+}
+
+// ---- blocks and grids of other shapes
+
+// a block of three warps, and a part of one
+//: block 100 grid 3
+KERNEL(block_of_100) {
+    __shared__ float s[100];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    s[threadIdx.x] = x[i];
+    __syncthreads();
+    y[i] = s[99 - threadIdx.x] + x[i * 2];
+}
+
+// a warp and a lane, whose shuffle has one lane
+//: block 33 grid 5
+KERNEL(block_of_33) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = x[i];
+    v += __shfl_xor_sync(threadIdx.x < 32 ? 0xffffffff : 1, v, 1, threadIdx.x < 32 ? 32 : 1);
+    y[i] = v;
+}
+
+// one thread
+//: block 1 grid 7
+KERNEL(block_of_one) {
+    float sum = 0;
+    for (int c = 0; c < 37; c++) sum += x[blockIdx.x * 37 + c];
+    y[blockIdx.x] = sum;
+}
+
+// two axes of a block, whose rows are no multiple of a warp
+//: block 48x3 grid 2x2
+KERNEL(block_of_48_by_3) {
+    int col = blockIdx.x * 48 + threadIdx.x, row = blockIdx.y * 3 + threadIdx.y;
+    y[row * 96 + col] = x[row * 100 + col] + threadIdx.y;
+}
+
+// three axes of either
+//: block 5x4x3 grid 2x3x2
+KERNEL(three_axes) {
+    int thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    int block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    y[block * 60 + thread] = x[thread * 12 + block] + threadIdx.z - blockIdx.z;
+}
+
+// ---- lanes of a warp tell each other
+
+// all four shuffles
+//: block 96
+KERNEL(four_shuffles) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    float v = x[i];
+    float a = __shfl_sync(0xffffffff, v, lane * 3 + 1), b = __shfl_up_sync(0xffffffff, v, 3);
+    float c = __shfl_down_sync(0xffffffff, v, 5), d = __shfl_xor_sync(0xffffffff, v, 9);
+    y[i] = a + b * 3 + c * 5 - d;
+}
+
+// shuffles in parts of 8 and 16 lanes
+KERNEL(shuffles_in_parts) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = x[i];
+    v += __shfl_down_sync(0xffffffff, v, 4, 8) * 3;
+    v -= __shfl_up_sync(0xffffffff, v, 2, 16);
+    v += __shfl_sync(0xffffffff, v, 11, 16) + __shfl_xor_sync(0xffffffff, v, 12, 16);
+    y[i] = v;
+}
+
+// shuffles of eight bytes, which are two
+KERNEL(shuffles_of_doubles) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    double v = x[i];
+    v += __shfl_xor_sync(0xffffffff, v, 16);
+    long long n = __shfl_down_sync(0xffffffff, (long long)i << 33, 7);
+    y[i] = (float)(v + (double)(n >> 30));
+}
+
+// a shuffle of some lanes
+KERNEL(shuffle_of_some_lanes) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    float v = x[i];
+    unsigned who = __ballot_sync(0xffffffff, lane % 4 != 1);
+    if (lane % 4 != 1) v += __shfl_sync(who, v, (lane & ~3) + 2);
+    y[i] = v;
+}
+
+// votes
+KERNEL(votes) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    float v = x[i];
+    unsigned who = __ballot_sync(0xffffffff, v > 0);
+    int any = __any_sync(0xffffffff, v > 245), all = __all_sync(0xffffffff, v < 250);
+    int same = lane < 16 ? __all_sync(0xffff, v > -250) : __any_sync(0xffff0000, v > 200);
+    y[i] = (float)(who >> 8) + any * 2 + all * 4 + same * 8;
+}
+
+// what a branch's lanes are
+KERNEL(active_lanes) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned who = 0;
+    if (x[i] > 0) who = __activemask();
+    y[i] = (float)__popc(who);
+}
+
+// lanes with the same value
+KERNEL(matches) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    int all = 0;
+    unsigned some = __match_any_sync(0xffffffff, (int)x[i] % 4);
+    unsigned same = __match_all_sync(0xffffffff, rows, &all);
+    unsigned none = __match_any_sync(0xffffffff, (long long)(lane / 5));
+    y[i] = (float)__popc(some) + (float)(none >> 9) + all + (float)(same & 1);
+}
+
+// reductions of integers in one instruction
+//: needs 80
+KERNEL(reductions) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int n = (int)x[i];
+    int sum = __reduce_add_sync(0xffffffff, n), least = __reduce_min_sync(0xffffffff, n);
+    unsigned most = __reduce_max_sync(0xffffffff, (unsigned)n), both = __reduce_and_sync(0xffffffff, n | 64);
+    unsigned either = __reduce_or_sync(0xffffffff, n & 48), odd = __reduce_xor_sync(0xffffffff, n);
+    y[i] = (float)sum + least + (float)(most >> 9) + (float)(both & 127) + either + (float)(odd & 1023);
+}
+
+// reductions of a part of the lanes
+//: needs 80
+KERNEL(reductions_of_parts) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    int n = (int)x[i], found = 0;
+    if (lane < 20) found = __reduce_add_sync(0xfffff, n);
+    else found = __reduce_max_sync(0xfff00000, n);
+    y[i] = found;
+}
+
+// barriers that count
+KERNEL(barriers_that_count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int positive = x[i] > 0;
+    int count = __syncthreads_count(positive);
+    int all = __syncthreads_and(x[i] > -400), any = __syncthreads_or(x[i] > 248);
+    y[i] = count + all * 1000 + any * 2000;
+}
+
+// a sum of a warp by shuffles and of a block by shared memory, in a block of three warps and a bit
+//: block 112
+KERNEL(block_sum) {
+    __shared__ float partial[4];
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    float v = x[i];
+    unsigned who = __activemask();
+    for (int d = 8; d > 0; d /= 2) v += __shfl_xor_sync(who, v, d);
+    if (threadIdx.x < 96) v += __shfl_xor_sync(who, v, 16);
+    if (lane == 0) partial[threadIdx.x / 32] = v;
+    __syncthreads();
+    y[i] = partial[0] + partial[1] + partial[2] + partial[3];
+}
+
+// ---- bounds of sectors
+
+// eight bytes that begin off a sector and off a line
+KERNEL(float2_off_a_sector) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float2 v = ((const float2*)(x + 2))[i];
+    ((float2*)(y + 6))[i] = make_float2(v.y, v.x + 1);
+}
+
+// sixteen bytes that begin in the middle of a sector
+KERNEL(float4_off_a_sector) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float4 v = ((const float4*)(x + 4))[i];
+    v.x += v.w;
+    ((float4*)(y + 12))[i] = v;
+}
+
+// rows of an odd length: four bytes until sixteen are allowed, and a rest
+//: cols 509 rows 4 grid 4 block 64
+KERNEL(float4_between_odd_ends) {
+    const float* row = x + blockIdx.x * cols;
+    float* out = y + blockIdx.x * cols;
+    int first = (4 - blockIdx.x * cols % 4) % 4, fours = (cols - first) / 4;
+    if (threadIdx.x < first) out[threadIdx.x] = row[threadIdx.x];
+    for (int j = threadIdx.x; j < fours; j += blockDim.x) {
+        float4 v = ((const float4*)(row + first))[j];
+        ((float4*)(out + first))[j] = make_float4(v.x + 1, v.y, v.z, v.w * 2);
+    }
+    int c = first + fours * 4 + threadIdx.x;
+    if (c < cols) out[c] = row[c];
+}
+
+// sixteen bytes of every third lane, in strides
+KERNEL(float4_of_some_lanes) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x % 3 == 0) ((float4*)y)[i] = ((const float4*)x)[i * 2];
+}
+
+// ---- generic pointers
+
+// shared or global: known at run time alone
+KERNEL(shared_or_global) {
+    __shared__ float s[128];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    s[threadIdx.x] = x[i] * 2;
+    __syncthreads();
+    const float* from = rows == blockIdx.x + 4 ? s : x + 64;
+    y[i] = from[threadIdx.x ^ 9] + from[threadIdx.x % 4 * 32];
+}
+
+// shared for some lanes of a warp, global for the others, read and written
+KERNEL(shared_and_global_in_one_warp) {
+    __shared__ float s[256];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    s[threadIdx.x] = x[i];
+    s[threadIdx.x + 128] = 0;
+    __syncthreads();
+    const float* from = threadIdx.x % 3 ? s + threadIdx.x : x + i * 2;
+    float* to = x[i] > 0 ? s + 128 + threadIdx.x : y + 1024 + i;
+    *to = *from + 1;
+    __syncthreads();
+    y[i] = s[threadIdx.x + 128];
+}
+
+// a function that does not know where its pointer points: own, shared, global
+__device__ __noinline__ void add_up(float* to, const float* from, int n) {
+    for (int j = 0; j < n; j++) *to += from[j];
+}
+KERNEL(pointers_of_a_call) {
+    __shared__ float s[128];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    s[threadIdx.x] = x[i];
+    float own[4] = {1, 2, 3, x[i + 1]};
+    __syncthreads();
+    float sum = 0;
+    add_up(&sum, own, 4);
+    add_up(&sum, s + threadIdx.x % 64, threadIdx.x % 5);
+    add_up(&sum, x + i, 3);
+    y[i] = sum;
+}
+
+// ---- integers
+
+// 64 bits: products, quotients and rests, which are calls
+KERNEL(quotients_of_64_bits) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    long long a = ((long long)__float_as_int(x[i]) << 17) + i, b = (int)x[i + 1] | 1;
+    unsigned long long u = (unsigned long long)a, d = (unsigned)(i * 77 + 5);
+    long long q = a / b + a % b;
+    u = u / d ^ u % (d * d + 1);
+    ((int*)y)[i * 2] = (int)(q ^ (q >> 32));
+    ((int*)y)[i * 2 + 1] = (int)(u ^ (u >> 32));
+}
+
+// 64 bits: sums with carries, shifts, comparisons, high halves
+KERNEL(sums_of_64_bits) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned long long a = ((unsigned long long)__float_as_uint(x[i]) << 32) | __float_as_uint(x[i + 1]);
+    unsigned long long b = a * 0x9e3779b97f4a7c15ull + i;
+    b ^= b >> (i & 63);
+    b += a << (i % 40 + 3);
+    if ((long long)b < (long long)a) b = ~b + __umul64hi(a, b);
+    b -= (unsigned long long)__mul64hi((long long)a, (long long)b);
+    ((unsigned long long*)y)[i] = b > a ? b - a : min(a, b + 5);
+}
+
+// 32 bits: quotients and rests by what is known and what is not
+KERNEL(quotients_of_32_bits) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int a = __float_as_int(x[i]), b = (int)x[i + 1] | 1;
+    unsigned u = a, d = i + 1;
+    ((int*)y)[i] = a / b + a % b * 3 + (int)(u / d ^ u % d) + a / 7 - a % 12 + (int)(u / 1000) + b / 8;
+}
+
+// 8 and 16 bits wrap around
+KERNEL(small_integers) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    signed char c = (signed char)__float_as_int(x[i]) + (signed char)i;
+    unsigned char u = (unsigned char)(c * 7);
+    short s = (short)(c * u - 3000 * i);
+    unsigned short w = (unsigned short)(s * s + u);
+    c >>= 1;
+    ((int*)y)[i] = c + u * 3 + s * 5 + w / 3 + (s >> 3) + (short)(w << 2);
+}
+
+// bits: reversed, counted, found, permuted
+KERNEL(bits) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned a = __float_as_uint(x[i]) * 2654435761u + i, b = a ^ (a >> 7);
+    unsigned n = __brev(a) + __popc(b) * 3 + __clz(a >> (i & 31)) * 5 + __ffs(b << (i & 31)) * 7;
+    n ^= __byte_perm(a, b, 0x2617) + __byte_perm(a, b, b & 0x7777);
+    n += (unsigned)__popcll(((unsigned long long)a << 32) | b) + __clzll(((long long)a << 9) | i) + __ffsll((long long)b << 20);
+    ((unsigned*)y)[i] = n;
+}
+
+// shifts of two words, by more than a word, and fields of bits
+KERNEL(shifts) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned a = __float_as_uint(x[i]) + i, b = __float_as_uint(x[i + 1]) * 31;
+    unsigned n = __funnelshift_l(a, b, i) + __funnelshift_r(a, b, i + 3) + __funnelshift_lc(a, b, i) + __funnelshift_rc(a, b, i % 40);
+    n += (a >> 5 & 0x7f) + ((int)(a << 3) >> 11) + (a << 29 >> (b & 31)) + (int)b / 16;
+    n = (n & ~0xff00u) | (b & 31) << 8;
+    ((unsigned*)y)[i] = n ^ (a & b | ~a & n);
+}
+
+// products' high halves and 24 bits, sums of differences, dot products of bytes
+KERNEL(products_of_integers) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int a = __float_as_int(x[i]) + i, b = __float_as_int(x[i + 1]);
+    unsigned u = a * 3, w = b ^ i;
+    int n = __mulhi(a, b) + (int)__umulhi(u, w) + __mul24(a, b) + (int)__umul24(u, w);
+    n += (int)__sad(a, b, u) + (int)__usad(u, w, 5) + __dp4a(a, b, n) + (int)__dp4a(u, w, 7u);
+    n ^= __hadd(a, b) + __rhadd(a, b) + (int)__uhadd(u, w) + abs(a) + min(a, b) * max(b, 77) + (int)max(u, w);
+    ((int*)y)[i] = n;
+}
+
+// bytes and halves of a word in parallel
+KERNEL(parallel_bytes) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned a = __float_as_uint(x[i]) * 77 + i, b = __float_as_uint(x[i + 1]) * 5;
+    unsigned n = __vadd4(a, b) ^ __vsub2(a, b) ^ __vmaxu4(a, b) ^ __vabsdiffs2(a, b);
+    ((unsigned*)y)[i] = n + __vcmpgtu4(a, b) + __vavgu4(a, b) + __vsadu4(a, b) + __vmins2(a, b);
+}
+
+// ---- floating point
+
+// doubles
+KERNEL(doubles) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    double a = x[i], b = x[i + 1], c = a * b + 0.1;
+    c = fma(a, c, b) - c * c;
+    if (a < b) c = fmax(c, a) * 1e10;
+    ((double*)y)[i] = c + fabs(a) / 3.0 - (b > 0 ? floor(b * 0.3) : ceil(b * 0.7));
+}
+
+// quotients and roots of doubles, which are calls
+KERNEL(quotients_of_doubles) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    double a = x[i] + 0.125, b = (double)x[i + 1] * x[i] + 0.3;
+    ((double*)y)[i] = a / b + sqrt(fabs(a)) * 1e-3;
+}
+
+// doubles to and from other numbers
+KERNEL(doubles_converted) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    double a = (double)x[i] * 1.37e5;
+    long long n = (long long)a;
+    unsigned u = (unsigned)fabs(a);
+    double b = (double)n * 0.5 + (double)u + (double)((unsigned long long)u << 20) + (double)(int)a;
+    y[i] = (float)b + __double2float_rz(a * 0.1) + (float)__double2int_ru(a * 0.01) + (float)(__double2hiint(a) >> 12);
+}
+
+// quotients and roots, rounded as IEEE 754 says: a fast course, and a call for what is out of range
+KERNEL(quotients_and_roots) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float a = x[i], b = x[i + 1] + 0.125f;
+    float tiny = __int_as_float(i * 1000 + 1), huge = a * 1e36f;
+    y[i] = a / b + sqrtf(fabsf(a)) + 1 / b;
+    y[i + 512] = tiny / b + sqrtf(tiny);
+    y[i + 1024] = huge / b * 1e-30f + huge / 1e30f;
+}
+
+// each rounding of sums, products, quotients and roots
+KERNEL(roundings) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float a = x[i] * 1.1f, b = x[i + 1] * 0.7f + 0.01f;
+    float up = __fadd_ru(a, b) - __fmul_rd(a, b), down = __fadd_rd(a, 0.3f) + __fmul_rz(b, b);
+    up = __fmaf_ru(up, a, 0.1f) + __fmaf_rz(down, b, a) - __fadd_rz(a, up);
+    y[i] = up + __fdiv_ru(a, b) * __fdiv_rz(1, b) + __fsqrt_rd(fabsf(a)) + __frcp_rn(b) + __fsub_ru(down, a);
+}
+
+// conversions between floats and integers in each rounding, and of what does not fit
+KERNEL(conversions) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float a = x[i] * 1.7f;
+    int n = __float2int_rn(a) + __float2int_rz(a) * 3 + __float2int_ru(a) * 5 + __float2int_rd(a) * 7;
+    n ^= (int)(a * 1e8f) + (int)(unsigned)fabsf(a * 1e7f) + (int)__float2ll_rn(a * 1e6f);
+    float b = __int2float_ru(n) + __uint2float_rz((unsigned)n) + (float)((long long)n << 9) + (float)(n & 255);
+    ((int*)y)[i] = n;
+    y[i + 1024] = b + rintf(a) + truncf(a) + floorf(a * 0.5f) + ceilf(a) + roundf(a);
+}
+
+// minima, maxima, signs, saturation, rests
+KERNEL(float_odds_and_ends) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float a = x[i], b = x[i + 1];
+    float v = fminf(a, b) * 2 - fmaxf(a, 0.3f) + copysignf(b, a) + __saturatef(a * 0.01f);
+    v += fmodf(a, 7.25f) + fdimf(a, b) + (signbit(b) ? 1 : 2) + fmodf(b, a + 300.5f);
+    y[i] = v + (isnan(v) ? 0 : 1) + fmaxf(fminf(a, 3.0f), -3.0f) + ldexpf(a, i % 9 - 4);
+}
+
+// functions that the GPU approximates
+//: approx grid 1 block 64 y 256
+KERNEL(approximations) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float a = x[i] * 0.03f, b = fabsf(a) + 0.25f;
+    y[i] = expf(a) + __expf(a * 0.5f);
+    y[i + 64] = logf(b) + __log2f(b) + rsqrtf(b);
+    y[i + 128] = __fdividef(a, b) + tanhf(a) + exp2f(a);
+    y[i + 192] = powf(b, 1.5f) + cbrtf(b);
+}
+
+// angles, some of them large: a small one is quick, a large one reads a table
+//: approx grid 1 block 64 y 256
+KERNEL(angles) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float a = x[i] * 3.1f, big = x[i] * 12345.6f;
+    y[i] = sinf(a);
+    y[i + 64] = cosf(a) + __sinf(a * 0.01f);
+    y[i + 128] = sinf(big);
+    y[i + 192] = tanf(a * 0.01f) + atan2f(a, 2.0f);
+}
+
+// softmax of a row by one warp
+//: approx grid 2 block 32 cols 100 y 200
+KERNEL(softmax_of_a_warp) {
+    const float* row = x + blockIdx.x * cols;
+    float top = -INFINITY, sum = 0;
+    for (int c = threadIdx.x; c < cols; c += 32) top = fmaxf(top, row[c] * 0.02f);
+    for (int d = 16; d > 0; d /= 2) top = fmaxf(top, __shfl_xor_sync(0xffffffff, top, d));
+    for (int c = threadIdx.x; c < cols; c += 32) sum += expf(row[c] * 0.02f - top);
+    for (int d = 16; d > 0; d /= 2) sum += __shfl_xor_sync(0xffffffff, sum, d);
+    for (int c = threadIdx.x; c < cols; c += 32) y[blockIdx.x * cols + c] = expf(row[c] * 0.02f - top) / sum;
+}
+
+// 16 bits: sums, products, fma, extremes, alone
+#include <cuda_fp16.h>
+KERNEL(halves) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    __half a = __float2half(x[i] * 0.1f), b = __float2half(x[i + 1] * 0.1f);
+    __half c = __hadd(a, __hmul(b, a)), d = __hfma(a, b, c);
+    if (__hlt(a, b)) d = __hsub(d, a);
+    ((__half*)y)[i] = d;
+    ((__half*)y)[i + 512] = __hadd(__float2half(__half2float(c) * 0.5f), __int2half_rn(i));
+}
+
+// 16 bits in pairs
+#include <cuda_fp16.h>
+KERNEL(halves_in_pairs) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    __half2 a = __floats2half2_rn(x[i] * 0.1f, x[i + 1] * 0.1f), b = __float2half2_rn(x[i + 2] * 0.1f);
+    __half2 c = __hfma2(a, b, __hadd2(a, b));
+    c = __hsub2(c, __hmul2(b, b));
+    c = __lowhigh2highlow(c);
+    ((__half2*)y)[i] = __hge2(a, b).x > __float2half(0.5f) ? c : __hneg2(c);
+    y[i + 512] = __low2float(c) + __high2float(c);
+}
+
+// extremes of pairs, which have an instruction of their own from sm_80 on
+#include <cuda_fp16.h>
+//: needs 80
+KERNEL(extremes_of_halves) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    __half2 a = __floats2half2_rn(x[i], x[i + 1]), b = __floats2half2_rn(x[i + 2], x[i + 3]);
+    ((__half2*)y)[i] = __hmax2(__hmin2(a, b), __hfma2_relu(a, b, a));
+}
+
+// bfloat16, alone and in pairs
+#include <cuda_bf16.h>
+//: needs 80
+KERNEL(bfloat16s) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    __nv_bfloat16 a = __float2bfloat16(x[i]), b = __float2bfloat16(x[i + 1]);
+    __nv_bfloat162 c = __floats2bfloat162_rn(x[i + 2], x[i + 3]), d = __halves2bfloat162(a, b);
+    d = __hfma2(c, d, __hadd2(c, d));
+    ((__nv_bfloat162*)y)[i] = __hmax2(d, c);
+    y[i + 512] = __bfloat162float(__hfma(a, b, a)) + __low2float(d);
+}
+
+// ---- kinds of loads and of memory
+
+// loads that may not be left out or merged
+KERNEL(volatile_loads) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const volatile float* again = x;
+    volatile float* out = y;
+    float v = again[i] + again[i];
+    out[i] = v;
+    out[i] = v + again[i + 1];
+}
+
+// shared memory that is volatile: each access stays
+KERNEL(volatile_shared) {
+    __shared__ volatile float s[128];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    s[threadIdx.x] = x[i];
+    float v = s[threadIdx.x] + s[threadIdx.x];
+    __syncthreads();
+    y[i] = v + s[threadIdx.x ^ 1] + s[threadIdx.x ^ 2];
+}
+
+// words on how a cache is used
+KERNEL(words_to_caches) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = __ldg(x + i) + __ldcs(x + i + 128) + __ldcg(x + i + 3) + __ldca(x + i * 2);
+    float4 w = __ldg((const float4*)x + i);
+    __stcs(y + i, v + w.y);
+    __stcg(y + 1024 + i, v - w.z);
+    __stwt(y + 2048 + i, w.x);
+}
+
+// constants at one index, and at the lane's own
+__constant__ float table[40] = {1, 2, 4, 8, 16, 32, 64, 128, 3, 9, 27, 81, 5, 25, 125, 7, 49, 11, 121, 13};
+KERNEL(constants) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    y[i] = x[i] * table[rows] + table[lane] - table[(lane * 5 + cols) % 20] + table[blockIdx.x];
+}
+
+// variables of the device: a table, a number, and a place for each thread
+__device__ const int squares[8] = {0, 1, 4, 9, 16, 25, 36, 49};
+__device__ int offset = 17;
+__device__ float scratch[256];
+KERNEL(device_variables) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    scratch[i] = x[i] * squares[i % 8];
+    y[i] = scratch[i] + offset + squares[(int)fabsf(x[i]) % 8];
+}
+
+// shared memory whose size the launch says, in two parts of two types
+//: shared 1536
+KERNEL(dynamic_shared) {
+    extern __shared__ __align__(16) unsigned char bytes[];
+    float* floats = (float*)bytes;
+    double* doubles = (double*)(bytes + 512);
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    floats[threadIdx.x] = x[i];
+    doubles[threadIdx.x] = x[i + 1];
+    __syncthreads();
+    y[i] = floats[127 - threadIdx.x] + (float)doubles[threadIdx.x ^ 2];
+}
+
+// structures of 12 bytes, read and written whole
+struct Three { float a, b, c; };
+RESTRICTED(structures_of_12_bytes) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    Three v = ((const Three*)x)[i];
+    v.b += v.a;
+    ((Three*)y)[i] = v;
+}
+
+// structures of 32 aligned bytes, by way of shared memory
+struct __align__(16) Eight { float4 a, b; };
+KERNEL(structures_of_32_bytes) {
+    __shared__ Eight s[64];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x < 64) s[threadIdx.x] = ((const Eight*)x)[threadIdx.x];
+    __syncthreads();
+    Eight v = s[threadIdx.x / 2];
+    y[i] = threadIdx.x % 2 ? v.a.x + v.b.y : v.a.w - v.b.z;
+}
+
+// ---- patterns of whole kernels
+
+// a transposed tile: all lanes of a warp in one bank
+//: block 32x8 grid 2
+KERNEL(transposed_in_one_bank) {
+    __shared__ float tile[32][32];
+    for (int j = threadIdx.y; j < 32; j += 8) tile[j][threadIdx.x] = x[blockIdx.x * 1024 + j * 32 + threadIdx.x];
+    __syncthreads();
+    for (int j = threadIdx.y; j < 32; j += 8) y[blockIdx.x * 1024 + j * 32 + threadIdx.x] = tile[threadIdx.x][j];
+}
+
+// a column more, and all banks
+//: block 32x8 grid 2
+KERNEL(transposed_with_a_pad) {
+    __shared__ float tile[32][33];
+    for (int j = threadIdx.y; j < 32; j += 8) tile[j][threadIdx.x] = x[blockIdx.x * 1024 + j * 32 + threadIdx.x];
+    __syncthreads();
+    for (int j = threadIdx.y; j < 32; j += 8) y[blockIdx.x * 1024 + j * 32 + threadIdx.x] = tile[threadIdx.x][j];
+}
+
+// a stencil whose ends are read by few lanes
+//: block 96 grid 4
+KERNEL(stencil) {
+    __shared__ float s[100];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    s[threadIdx.x + 2] = x[i + 2];
+    if (threadIdx.x < 2) s[threadIdx.x] = x[i];
+    if (threadIdx.x >= 94) s[threadIdx.x + 4] = x[i + 4];
+    __syncthreads();
+    float sum = 0;
+    for (int j = 0; j < 5; j++) sum += s[threadIdx.x + j] * (j - 2);
+    y[i] = sum;
+}
+
+// sums of all before, in shared memory, in two arrays by turns
+KERNEL(prefix_sums) {
+    __shared__ float s[2][128];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int from = 0;
+    s[0][threadIdx.x] = x[i];
+    for (int d = 1; d < 128; d *= 2) {
+        __syncthreads();
+        float v = s[from][threadIdx.x];
+        if (threadIdx.x >= d) v += s[from][threadIdx.x - d];
+        s[1 - from][threadIdx.x] = v;
+        from = 1 - from;
+    }
+    __syncthreads();
+    y[i] = s[from][threadIdx.x];
+}
+
+// a sorting network
+KERNEL(bitonic_sort) {
+    __shared__ float s[128];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    s[threadIdx.x] = x[i];
+    for (int size = 2; size <= 128; size *= 2)
+        for (int d = size / 2; d > 0; d /= 2) {
+            __syncthreads();
+            int other = threadIdx.x ^ d;
+            if (other > threadIdx.x && (s[threadIdx.x] > s[other]) == ((threadIdx.x & size) == 0)) {
+                float v = s[threadIdx.x];
+                s[threadIdx.x] = s[other];
+                s[other] = v;
+            }
+        }
+    __syncthreads();
+    y[i] = s[threadIdx.x];
+}
+
+// tiles of a product of matrices: broadcasts, and rows that merge to wide loads
+//: block 16x16 grid 2x2
+KERNEL(product_of_matrices) {
+    __shared__ float a[16][16], b[16][16];
+    int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
+    float sum = 0;
+    for (int t = 0; t < 48; t += 16) {
+        a[threadIdx.y][threadIdx.x] = x[row * 48 + t + threadIdx.x];
+        b[threadIdx.y][threadIdx.x] = x[2000 + (t + threadIdx.y) * 32 + col];
+        __syncthreads();
+        for (int k = 0; k < 16; k++) sum += a[threadIdx.y][k] * b[k][threadIdx.x];
+        __syncthreads();
+    }
+    y[row * 32 + col] = sum;
+}
+
+// four by four results a thread, from wide loads of shared memory
+//: block 8x8 grid 1
+KERNEL(product_of_blocks) {
+    __shared__ __align__(16) float a[8][32];
+    __shared__ __align__(16) float b[8][32];
+    int thread = threadIdx.y * 8 + threadIdx.x;
+    for (int j = thread; j < 256; j += 64) a[j / 32][j % 32] = x[j], b[j / 32][j % 32] = x[j + 256];
+    __syncthreads();
+    float sum[4][4] = {};
+    for (int k = 0; k < 8; k++)
+        for (int r = 0; r < 4; r++)
+            for (int c = 0; c < 4; c++) sum[r][c] += a[k][threadIdx.y * 4 + r] * b[k][threadIdx.x * 4 + c];
+    for (int r = 0; r < 4; r++)
+        for (int c = 0; c < 4; c++) y[(threadIdx.y * 4 + r) * 32 + threadIdx.x * 4 + c] = sum[r][c];
+}
+
+// ---- addresses of one warp in shared memory
+
+SHARED(in_order, lane, true)
+SHARED(backwards, 31 - lane, true)
+SHARED(broadcast, 0, true)
+SHARED(all_but_one_equal, lane == 9, true)
+SHARED(equal_1_apart, lane & ~1, true)
+SHARED(equal_2_apart, lane & ~2, true)
+SHARED(equal_4_apart, lane & ~4, true)
+SHARED(equal_8_apart, lane & ~8, true)
+SHARED(equal_16_apart, lane & ~16, true)
+SHARED(quarters_equal, lane % 8, true)
+SHARED(alternating, lane % 2, true)
+SHARED(four_in_turn, lane % 4, true)
+SHARED(pairs_packed, lane / 2, true)
+SHARED(pairs_shifted, (lane + 1) / 2, true)
+SHARED(fours_packed, lane / 4, true)
+SHARED(fours_shifted, (lane + 2) / 4, true)
+SHARED(pairs_but_one, lane == 5 ? 5 : lane & ~1, true)
+SHARED(pairs_in_the_lower_half, lane < 16 ? lane & ~1 : lane, true)
+SHARED(pairs_in_the_first_quarter, lane < 8 ? lane & ~1 : lane, true)
+SHARED(pairs_1_and_2_apart, lane & 4 ? lane & ~1 : lane & ~2, true)
+SHARED(halves_1_and_2_apart, lane & 16 ? lane & ~1 : lane & ~2, true)
+SHARED(pairs_1_apart_far, (lane & ~1) * 16, true)
+SHARED(pairs_2_apart_far, (lane & ~2) * 16, true)
+SHARED(neighbours_swapped, lane ^ 1, true)
+SHARED(stride_2, lane * 2, true)
+SHARED(stride_3, lane * 3, true)
+SHARED(stride_4, lane * 4, true)
+SHARED(stride_8, lane * 8, true)
+SHARED(stride_16, lane * 16, true)
+SHARED(stride_17, lane * 17, true)
+SHARED(stride_32, lane * 32, true)
+SHARED(stride_33, lane * 33, true)
+SHARED(squares, (lane * lane * 7 + 3) % 64, true)
+SHARED(two_to_a_bank, lane / 16 * 32 + lane % 16, true)
+SHARED(of_even_lanes, lane, lane % 2 == 0)
+SHARED(of_odd_lanes_in_pairs, lane & ~1, lane % 2 == 1)
+SHARED(of_even_lanes_stride_8, lane * 8, lane % 2 == 0)
+SHARED(of_two_lanes_of_four, lane, lane % 4 < 2)
+SHARED(of_one_lane_of_four, lane, lane % 4 == 0)
+SHARED(of_first_five, lane, lane < 5)
+SHARED(of_one_lane, lane, lane == 13)
+SHARED(of_lower_half, lane, lane < 16)
+SHARED(of_upper_half, lane, lane >= 16)
+SHARED(of_even_quarters, lane, lane % 16 < 8)
+SHARED(of_two_thirds, lane, lane % 3 != 0)
+SHARED(of_two_thirds_in_pairs, lane & ~1, lane % 3 != 0)
+SHARED(of_even_lanes_but_one, lane, lane % 2 == 0 || lane == 7)
+SHARED(of_one_of_each_pair, lane, (lane / 2 + lane) % 2 == 0)
