@@ -1,0 +1,186 @@
+"""What a GPU counts and computes of the kernels of hard_kernels.cu, from machine code that is made elsewhere.
+
+    python tests/machine/hard_on_gpu.py compile FOLDER            needs no GPU
+    python tests/machine/hard_on_gpu.py record FOLDER OUT.json    needs a GPU, ncu and CuPy
+    python tests/machine/hard_on_gpu.py launch FOLDER [OUT.npz]   what ncu watches
+
+With NAMES, a regular expression, as one more word the last two take a part of the kernels.
+"""
+
+import hashlib
+import json
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1])]
+
+from hard_launches import HARD, Hard, inputs  # noqa: E402
+
+from softmax_lib.bench.ncu import read_counters  # noqa: E402
+from softmax_lib.gpu.compile import compile_cubin, nvrtc  # noqa: E402
+from softmax_lib.records.schema import METRICS  # noqa: E402
+from softmax_lib.source import Program  # noqa: E402
+
+ARCH = 90
+MANIFEST = "manifest.json"
+EVERYTHING = ".*"
+_T, _SASS = "l1tex__t_{}_pipe_lsu_mem_{}", "smsp__sass_inst_executed_op_{}"
+_PIPES = "alu fma fmaheavy fp64 lsu xu uniform cbu adu".split()
+
+_MORE = {
+    "instructions": "smsp__inst_executed",
+    "thread_instructions": "smsp__thread_inst_executed",
+    "thread_instructions_on": "smsp__thread_inst_executed_pred_on",
+    "local_load_requests": _T.format("requests", "local_op_ld"),
+    "local_load_sectors": _T.format("sectors", "local_op_ld"),
+    "local_store_requests": _T.format("requests", "local_op_st"),
+    "local_store_sectors": _T.format("sectors", "local_op_st"),
+    "local_load_instructions": _SASS.format("local_ld"),
+    "local_store_instructions": _SASS.format("local_st"),
+    "global_load_instructions": _SASS.format("global_ld"),
+    "global_store_instructions": _SASS.format("global_st"),
+    "global_atomic_instructions": _SASS.format("global_atom"),
+    "global_reduction_instructions": _SASS.format("global_red"),
+    "shared_atomic_instructions": _SASS.format("shared_atom"),
+    "global_atomic_requests": _T.format("requests", "global_op_atom"),
+    "global_atomic_sectors": _T.format("sectors", "global_op_atom"),
+    "global_reduction_requests": _T.format("requests", "global_op_red"),
+    "global_reduction_sectors": _T.format("sectors", "global_op_red"),
+    "shared_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared",
+    "shared_atomic_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom",
+    "shared_load_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld",
+    "shared_store_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st",
+    "shared_atomic_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_atom",
+    "async_copies": _SASS.format("ldgsts"),
+    "generic_loads": "smsp__inst_executed_op_generic_ld",
+    "generic_stores": "smsp__inst_executed_op_generic_st",
+    "constant_loads": "smsp__inst_executed_op_ldc",
+    "branches": _SASS.format("branch"),
+}
+_ALL = _MORE | {f"{pipe}_instructions": f"smsp__inst_executed_pipe_{pipe}" for pipe in _PIPES}
+COUNTED = {name: metric for name, metric in METRICS.items() if not name.startswith("dram")} | {
+    name: f"{metric}.sum" for name, metric in _ALL.items()
+}
+"""Counters: our names, and ncu's. Each was looked for among what an H100 (gh100) has."""
+
+
+def digest(held: bytes) -> str:
+    return hashlib.sha256(held).hexdigest()
+
+
+def compile_all(folder: Path) -> None:
+    """Machine code of each kernel, and a list of what it was made from and by."""
+    folder.mkdir(parents=True, exist_ok=True)
+    kernels = {}
+    for name, hard in HARD.items():
+        cubin = compile_cubin(Program(hard.source), ARCH, lines=True)
+        (folder / f"{name}.cubin").write_bytes(cubin)
+        kernels[name] = {"source": digest(hard.source.text.encode()), "cubin": digest(cubin)}
+    version = ".".join(map(str, nvrtc().getVersion()))
+    manifest = {"arch": ARCH, "nvrtc": version, "kernels": kernels}
+    (folder / MANIFEST).write_text(_lines(manifest, "kernels"), encoding="utf-8")
+    print(f"{len(kernels)} kernels for sm_{ARCH} by NVRTC {version}")
+
+
+def chosen(folder: Path, names: str) -> list[Hard]:
+    """Those of the manifest that fit `names`, whose text and machine code are as it says."""
+    kernels = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["kernels"]
+    if list(kernels) != list(HARD):
+        raise SystemExit(f"{folder} was compiled from other kernels: compile again.")
+    found = [hard for name, hard in HARD.items() if re.fullmatch(names, name)]
+    for hard in found:
+        cubin = (folder / f"{hard.name}.cubin").read_bytes()
+        held = {"source": digest(hard.source.text.encode()), "cubin": digest(cubin)}
+        if held != kernels[hard.name]:
+            raise SystemExit(f"{hard.name} is not what was compiled: compile again.")
+    return found
+
+
+def launch_all(folder: Path, names: str) -> dict[str, np.ndarray]:
+    """Each kernel once, in order: what y is afterwards. CuPy launches nothing else."""
+    import cupy
+
+    outputs = {}
+    for hard in chosen(folder, names):
+        module = cupy.cuda.function.Module()
+        module.load((folder / f"{hard.name}.cubin").read_bytes())
+        x, y = (cupy.asarray(array) for array in inputs(hard))
+        words = (x, y, np.int32(hard.rows), np.int32(hard.cols))
+        module.get_function(hard.name)(hard.grid, hard.block, words, shared_mem=hard.shared_bytes)
+        cupy.cuda.runtime.deviceSynchronize()
+        outputs[hard.name] = cupy.asnumpy(y)
+    return outputs
+
+
+def count(folder: Path, names: str, kernels: list[Hard]) -> list[dict[str, int]]:
+    """Counters of each of `kernels`, in one run of ncu; what it does not have is left out."""
+    command = [sys.executable, __file__, "launch", str(folder), "-", names]
+    watched = "|".join(hard.name for hard in kernels)
+    lines = read_counters(command, f"^({watched})$", COUNTED)
+    ours = {theirs: name for name, theirs in COUNTED.items()}
+    counters: list[dict[str, int]] = [{} for _ in kernels]
+    for line in lines:
+        number, name = int(line["ID"]), line["Kernel Name"].partition("(")[0]
+        if name != kernels[number].name:
+            raise SystemExit(f"launch {number} is {name}, not {kernels[number].name}")
+        try:
+            value = round(float(line["Metric Value"].replace(",", "")))
+        except ValueError:  # "n/a"
+            continue
+        counters[number][ours[line["Metric Name"]]] = value
+    return counters
+
+
+def record(folder: Path, out: Path, names: str) -> None:
+    """Write what the GPU computes and counts: of exact kernels y's digest, of others its values."""
+    from softmax_lib.gpu.facts import gpu_facts, today, versions
+
+    kernels, outputs = chosen(folder, names), launch_all(folder, names)
+    print(f"{len(kernels)} kernels launched", flush=True)
+    found = {}
+    for hard, counted in zip(kernels, count(folder, names, kernels), strict=True):
+        y = outputs[hard.name]
+        told = {"y": y.tolist()} if hard.approx else {"y_sha256": digest(y.tobytes())}
+        found[hard.name] = {"counters": counted, **told}
+    counted = {name for one in found.values() for name in one["counters"]}
+    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    facts = {"gpu": gpu_facts(), "date": today(), "software": versions()}
+    facts |= {
+        "arch": manifest["arch"],
+        "nvrtc_of_the_machine_code": manifest["nvrtc"],
+        "not_counted": sorted(COUNTED.keys() - counted),
+        "kernels": {name: manifest["kernels"][name] | one for name, one in found.items()},
+    }
+    out.write_text(_lines(facts, "kernels"), encoding="utf-8")
+    print(f"{len(found)} kernels, {len(counted)} counters; none of {facts['not_counted']}")
+
+
+def _lines(content: dict, long: str) -> str:
+    """JSON with a line for each entry, and for each entry of `long`, its last."""
+    entries = [f"  {json.dumps(name)}: {json.dumps(one)}" for name, one in content[long].items()]
+    rest = [f" {json.dumps(key)}: {json.dumps(content[key])}" for key in content if key != long]
+    inner = ",\n".join(entries)
+    return "{\n" + ",\n".join([*rest, f" {json.dumps(long)}: {{\n{inner}\n }}"]) + "\n}\n"
+
+
+def main(words: list[str]) -> None:
+    match words:
+        case ["compile", folder]:
+            compile_all(Path(folder))
+        case ["record", folder, out, *names]:
+            record(Path(folder), Path(out), *(names or [EVERYTHING]))
+        case ["launch", folder, *rest]:
+            out, names = [*rest, *["-", EVERYTHING][len(rest) :]]
+            outputs = launch_all(Path(folder), names)
+            if out != "-":
+                np.savez_compressed(out, **outputs)
+        case _:
+            raise SystemExit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
