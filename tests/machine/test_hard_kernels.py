@@ -1,0 +1,76 @@
+"""The kernels of hard_kernels.cu: each compiles, keeps to its arrays and has no race, and its launch is small."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from kernel_tables import some
+
+from softmax_lib.errors import NotAvailable
+from softmax_lib.gpu.compile import compile_cubin
+from softmax_lib.source import Program
+from softmax_lib.xrays.xray import xray_launch
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from hard_launches import HARD, OLDEST, inputs
+
+EMULATED = [name for name, hard in HARD.items() if hard.emulated]
+OTHERS = [name for name, hard in HARD.items() if not hard.emulated]
+STORE = 4
+"""The line of a kernel of SHARED that stores. Lanes that meet there bring the same element of x."""
+NEWER = [name for name, hard in HARD.items() if hard.needs > OLDEST]
+
+
+def x_ray(hard, x, y):
+    arguments = [x, y, hard.rows, hard.cols]
+    return xray_launch(
+        hard.source, hard.grid, hard.block, arguments, shared_bytes=hard.shared_bytes
+    )
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("name", some(HARD, every=8))
+def test_each_compiles_for_what_it_says(name):
+    hard = HARD[name]
+    for arch in (75, 80, 90):
+        if arch >= hard.needs:
+            cubin = compile_cubin(Program(hard.source), arch, lines=True)
+            assert name.encode() in cubin
+
+
+@pytest.mark.parametrize("name", some(EMULATED, every=8))
+def test_none_has_a_hazard_and_each_writes_what_is_no_nan(name):
+    hard = HARD[name]
+    x, y = inputs(hard)
+    given, before = x.copy(), y.copy()
+    hazards = x_ray(hard, x, y).hazards
+    if name.startswith("shared_") and hard.threads == 32:  # lanes store one value at one address
+        hazards = [one for one in hazards if (one.kind, one.line) != ("race", STORE)]
+    assert not hazards
+    assert (x == given).all()
+    assert (y.view(np.uint32) != before.view(np.uint32)).any()
+    if hard.approx:
+        assert np.isfinite(y).all()  # they are recorded as numbers
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_the_emulator_lacks_is_said_to_be_lacking(name):
+    hard = HARD[name]
+    with pytest.raises(NotAvailable, match="inline PTX"):
+        x_ray(hard, *inputs(hard))
+
+
+def test_each_launch_is_small_and_its_arrays_lie_on_bounds():
+    for hard in HARD.values():
+        blocks = np.prod(hard.grid)
+        assert 1 <= blocks <= 64, hard.name
+        assert hard.threads <= 1024, hard.name
+        assert max(hard.x_len, hard.y_len) <= 16384, hard.name
+        assert all(array.ctypes.data % 256 == 0 for array in inputs(hard)), hard.name
+    x, _ = inputs(HARD["collatz"])
+    assert (x == 0).any()
+    assert (x < 0).any()
+    assert (x % 1 != 0).any()
+    assert len(NEWER) < len(HARD) / 8
