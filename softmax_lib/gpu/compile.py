@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 OLDEST_ARCH = 75
 """sm_75, the T4: the oldest GPU that the kernels are written for."""
 
+LINE_FLAGS: dict[bool, tuple[str, ...]] = {False: (), True: ("--generate-line-info",)}
+"""What NVRTC is told so that machine code knows the lines of the source: the instructions are the same."""
+
 _INSTALL = (
     "install it with `pip install cupy-cuda12x` (or cupy-cuda13x where the driver is for CUDA 13)"
 )
@@ -72,7 +75,7 @@ def compile_cubin(program: Program, arch: int, *, lines: bool = False) -> bytes:
     With `lines` it knows the line of the source that each instruction comes from. Raises
     `CompileError` with the compiler's message at the source's own lines.
     """
-    flags = (*FLAGS, "--generate-line-info") if lines else FLAGS
+    flags = (*FLAGS, *LINE_FLAGS[lines])
     key = (program.digest, arch, flags)
     return compile_once("cubin", key, lambda: _compile(program, arch, flags)[0])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from softmax_lib.gpu.compile import compile_named, compile_once, macro_flags, split_name
+from softmax_lib.gpu.compile import LINE_FLAGS, compile_named, compile_once, macro_flags, split_name
 from softmax_lib.gpu.headers import read_headers
 from softmax_lib.signature import HEADER
 from softmax_lib.source import FLAGS, Program, Source
@@ -17,16 +17,16 @@ extern "C" __device__ unsigned long long softmax_lib_sizes[] = {{{sizes}0}};
 """What Python asks a module for: what the kernel takes, and where the source's variables lie."""
 
 
-def compile_kernel(program: Program, arch: int) -> tuple[bytes, str]:
+def compile_kernel(program: Program, arch: int, *, lines: bool = False) -> tuple[bytes, str]:
     """Machine code for sm_`arch` of the program's `entry`, and its name in it; from the disk cache when it is there.
 
-    Raises `CompileError`, and
+    With `lines` it knows the line of the source that each instruction comes from. Raises `CompileError`, and
     `NotAvailable` without CuPy or NVRTC.
     """
     signature = HEADER.read_text(encoding="utf-8")
     source, kernel = program.source, program.entry
     text = f"{signature}{source.with_prelude()}\n{_facts(source, kernel)}"
-    flags = (*FLAGS, *macro_flags(program))
+    flags = (*FLAGS, *LINE_FLAGS[lines], *macro_flags(program))
     held = compile_once(
         "kernel",
         (text, read_headers(source), kernel, arch, flags),

@@ -42,7 +42,7 @@ from softmax_lib.machine.tables import (
 _SLICE = 20_000_000
 """Instructions of warps between two looks at the clock: a tenth of a second or so."""
 
-_WINDOWS = {0x18: 0x10000, 0x24: 0x20000}
+_WINDOWS = {0x1C: 0x10000, 0x24: 0x20000}
 """In bank 0, the upper words of generic addresses of shared and of local memory (cpp/run.h)."""
 
 _STACK_AT = 0x28

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ class Memory:
     def __init__(self) -> None:
         self.arrays: list[PlacedArray] = []
 
-    def place(self, name: str, array: np.ndarray) -> PlacedArray:
+    def place(self, name: str, array: Any) -> PlacedArray:
         """`array`, contiguous, at its own offset from a multiple of 256 bytes; the same one only once."""
         host = host_bytes(array)
         for known in self.arrays:
@@ -39,6 +40,10 @@ class Memory:
         start = _FIRST + len(self.arrays) * _APART + offset(host) % ALIGNMENT
         self.arrays.append(PlacedArray(name, host, start))
         return self.arrays[-1]
+
+    def place_addresses(self, name: str, arrays: Sequence[PlacedArray]) -> PlacedArray:
+        """An array of the addresses of others."""
+        return self.place(name, np.array([one.address for one in arrays], np.uint64))
 
     def find(self, at: int) -> tuple[PlacedArray, int] | None:
         """The array nearest below an address, and how many bytes above its start that is."""

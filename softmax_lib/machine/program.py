@@ -64,7 +64,7 @@ def decode_listing(listing: Listing, cubin: Cubin, arch: int) -> Decoded:
     _load_opcodes()
     operations = library.operations()
     statements = listing.statements
-    rows = Rows(_registers(statements))
+    rows = Rows(_count(statements, r"(?<!U)R(\d+)"), _count(statements, r"UR(\d+)"))
     code = np.zeros(len(statements) + 1, INSTRUCTION)
     code["guard"], code["operation"] = 7, operations["no code here"]
     sites: list[int] = []
@@ -92,14 +92,10 @@ def _reader(statement: Statement) -> Callable[[Draft], None]:
         raise Unsupported(statement.text) from None
 
 
-def _registers(statements: tuple[Statement, ...]) -> int:
-    """One more than the highest register that is named, and those that lie behind it in an access."""
-    numbers = [
-        int(number)
-        for statement in statements
-        for operand in statement.operands
-        for number in re.findall(r"(?<!U)R(\d+)", operand)
-    ]
+def _count(statements: tuple[Statement, ...], register: str) -> int:
+    """One more than the highest register that is named, and those that may lie behind it in an access."""
+    operands = (operand for statement in statements for operand in statement.operands)
+    numbers = [int(number) for operand in operands for number in re.findall(register, operand)]
     return max(numbers, default=0) + 4
 
 

@@ -11,15 +11,16 @@ from softmax_lib.machine.tables import FIXED
 _WIDEST = 4
 """Registers that one access moves at most."""
 
-_UNIFORM = 64
-
 
 class Rows:
-    """Where each register, immediate and constant has its row; words that belong together lie behind each other."""
+    """Where each register, immediate and constant has its row; words that belong together lie behind each other.
 
-    def __init__(self, registers: int):
+    There are rows for so many `registers` and uniform ones.
+    """
+
+    def __init__(self, registers: int, uniforms: int):
         self._registers = registers
-        self.trash = registers + _UNIFORM
+        self.trash = registers + uniforms
         self.cleared = self.trash + _WIDEST
         self.zero = self.cleared
         self.count = self.zero + _WIDEST

@@ -100,16 +100,22 @@ void whole_to_float(Warp& w, const Instruction& i, uint32_t lanes) {
     uint32_t rounding = i.variant & ROUNDING;
     convert(w, i, lanes, [&](uint32_t a, uint32_t a2) -> uint64_t {
         Read read = read_whole(i, a, a2);
-        double sign = read.is_negative ? -1.0 : 1.0;
-        if (out_of(i) != F64) {
-            double x = sign * static_cast<double>(keep_bits(read.size, 50));
-            if (out_of(i) == F32) return word(narrow(x, rounding));
-            return out_of(i) == F16 ? to_half(x, rounding) : to_bfloat(x, rounding);
-        }
         volatile uint64_t size = read.size;
-        double near = in_direction(rounding, read.is_negative, [&] { return static_cast<double>(size); });
-        near = read.is_negative ? -near : near;
-        return bits_as<uint64_t>(near);
+        Direction direction(read.is_negative ? mirrored(rounding) : rounding);
+        switch (out_of(i)) {
+            case F64: {
+                volatile double near = static_cast<double>(size);
+                return bits_as<uint64_t>(read.is_negative ? -near : near);
+            }
+            case F32: {
+                volatile float near = static_cast<float>(size);
+                return word(read.is_negative ? -near : near);
+            }
+            default: {
+                double x = static_cast<double>(keep_bits(size, 50)) * (read.is_negative ? -1.0 : 1.0);
+                return out_of(i) == F16 ? to_half(x, rounding) : to_bfloat(x, rounding);
+            }
+        }
     });
 }
 
@@ -120,7 +126,10 @@ void float_to_float(Warp& w, const Instruction& i, uint32_t lanes) {
         switch (out_of(i)) {
             case F64: return x != x ? 0x7fffffffffffffffull : bits_as<uint64_t>(x);
             case F32: {
-                float made = settled(narrow(x, rounding));
+                Direction direction(rounding);
+                volatile double given = x;
+                volatile float near = static_cast<float>(given);
+                float made = settled(near);
                 return word(i.variant & FLUSHED ? flush(made) : made);
             }
             case F16: return to_half(x, rounding);

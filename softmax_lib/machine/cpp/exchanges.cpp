@@ -14,22 +14,21 @@ enum Shuffle : uint32_t { UP, DOWN, BUTTERFLY, INDEX };
 // Row b says from how far, c the bounds: the lowest 5 bits the last lane, the next, from bit 8 on, the segment's mask.
 void shuffle(Warp& w, const Instruction& i, uint32_t lanes) {
     const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
-    uint32_t got[WARP], held = 0;
-    for (int k = 0; k < WARP; k++) {
+    alignas(64) uint32_t got[WARP], on[WARP];
+    alignas(64) int from[WARP];
+    uint32_t held = 0, how = i.variant;
+    LANES {
         int by = static_cast<int>(b[k] & 31), segment = static_cast<int>(c[k] >> 8 & 31), clamp = static_cast<int>(c[k] & 31);
-        int least = k & segment, most = least | (clamp & ~segment), from = 0;
-        switch (static_cast<Shuffle>(i.variant)) {
-            case UP: from = k - by; break;
-            case DOWN: from = k + by; break;
-            case BUTTERFLY: from = k ^ by; break;
-            case INDEX: from = least | (by & ~segment); break;
-        }
-        bool is_inside = i.variant == UP ? from >= most : from <= most;
+        int least = k & segment, most = least | (clamp & ~segment);
+        int other = how == UP ? k - by : how == DOWN ? k + by : how == BUTTERFLY ? k ^ by : least | (by & ~segment);
+        bool is_inside = how == UP ? other >= most : other <= most;
         held |= (is_inside ? 1u : 0u) << k;
-        got[k] = a[is_inside ? from & 31 : k];
+        from[k] = is_inside ? other & 31 : k;
     }
+    for (int k = 0; k < WARP; k++) got[k] = a[from[k]];
     uint32_t* d = w.row(i.d);
-    for (uint32_t left = lanes; left; left &= left - 1) d[__builtin_ctz(left)] = got[__builtin_ctz(left)];
+    spread(lanes, on);
+    LANES d[k] = chosen(on[k], got[k], d[k]);
     set_predicate(w, i.p, lanes, held);
 }
 

@@ -7,44 +7,35 @@ namespace machine {
 
 namespace {
 
-INLINE float finish(float x, uint32_t flags) {
-    float made = flags & FLUSHED ? flush(x) : x;
-    return flags & SATURATED ? saturate(made) : settled(made);
-}
-
-// f(a, b, c) of floats, as the flags want it; the common case on its own, since it vectorises best.
+// f(a, b, c) of floats, as the flags want it; the common cases on their own, since they vectorise best.
 template <class F> INLINE void arithmetic(Warp& w, const Instruction& i, uint32_t lanes, F f) {
     Operands o(i);
-    uint32_t flags = i.variant;
+    uint32_t flags = i.variant & ~ROUNDING;
+    Direction direction(i.variant & ROUNDING);
     if (!flags) {
         map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) {
-            return word(settled(f(o.number<0>(a), o.number<1>(b), o.number<2>(c), NEAREST)));
+            return word(settled(f(o.number<0>(a), o.number<1>(b), o.number<2>(c))));
         });
     } else if (flags == SATURATED) {
         map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) {
-            return word(saturate(f(o.number<0>(a), o.number<1>(b), o.number<2>(c), NEAREST)));
-        });
-    } else if (flags & FLUSHED) {
-        map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) {
-            float x = flush(o.number<0>(a)), y = flush(o.number<1>(b)), z = flush(o.number<2>(c));
-            return word(finish(f(x, y, z, flags & ROUNDING), flags));
+            return word(saturate(f(o.number<0>(a), o.number<1>(b), o.number<2>(c))));
         });
     } else {
-        uint32_t rounding = flags & ROUNDING;
         map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) {
-            return word(finish(f(o.number<0>(a), o.number<1>(b), o.number<2>(c), rounding), flags));
+            float made = flush(f(flush(o.number<0>(a)), flush(o.number<1>(b)), flush(o.number<2>(c))));
+            return word(flags & SATURATED ? saturate(made) : settled(made));
         });
     }
 }
 
 void float_add(Warp& w, const Instruction& i, uint32_t lanes) {
-    arithmetic(w, i, lanes, [](float a, float b, float, uint32_t r) INLINE_LAMBDA { return add(a, b, r); });
+    arithmetic(w, i, lanes, [](float a, float b, float) INLINE_LAMBDA { return a + b; });
 }
 void float_multiply(Warp& w, const Instruction& i, uint32_t lanes) {
-    arithmetic(w, i, lanes, [](float a, float b, float, uint32_t r) INLINE_LAMBDA { return multiply(a, b, r); });
+    arithmetic(w, i, lanes, [](float a, float b, float) INLINE_LAMBDA { return a * b; });
 }
 void float_fused(Warp& w, const Instruction& i, uint32_t lanes) {
-    arithmetic(w, i, lanes, [](float a, float b, float c, uint32_t r) INLINE_LAMBDA { return fused(a, b, c, r); });
+    arithmetic(w, i, lanes, [](float a, float b, float c) INLINE_LAMBDA { return std::fma(a, b, c); });
 }
 
 // The smaller one where the predicate is true, else the greater; variant 1: subnormals are zeros; 2: a NaN is passed on.

@@ -42,7 +42,7 @@ template <class F> INLINE void arithmetic(Warp& w, const Instruction& i, uint32_
     Halves h{i};
     one_by_one(w, i, lanes, [&](int, uint32_t a, uint32_t b, uint32_t c) {
         double low = f(h.part(0, a, 0), h.part(1, b, 0), h.part(2, c, 0));
-        if (i.variant & TO_FLOAT) return word(settled(narrow(low, NEAREST)));
+        if (i.variant & TO_FLOAT) return word(settled(static_cast<float>(low)));
         double high = f(h.part(0, a, 1), h.part(1, b, 1), h.part(2, c, 1));
         return static_cast<uint32_t>(h.narrowed(high)) << 16 | h.narrowed(low);
     });

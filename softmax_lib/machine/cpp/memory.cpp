@@ -36,16 +36,23 @@ struct Access {
             LANES at[k] = static_cast<uint32_t>((a[k] << shift) + b[k] + static_cast<uint32_t>(i.offset));
         }
         space = static_cast<Space>(i.variant & SPACE);
-        if (i.variant & GENERIC) settle_space();
     }
 
-    // The lanes' addresses say where they lead; all of a request go to one place.
-    void settle_space() {
-        int first = __builtin_ctz(lanes);
-        uint32_t window = high_of(at[first]);
-        space = window == SHARED_WINDOW ? SHARED : window == LOCAL_WINDOW ? LOCAL : GLOBAL;
-        if (space == GLOBAL) return;
-        for (uint64_t& address : at) address = low_of(address);
+    // Of an access to generic addresses those lanes that lead to a space.
+    Access of(Space wanted) const {
+        Access found = *this;
+        found.space = wanted;
+        found.lanes = 0;
+        for (uint32_t left = lanes; left; left &= left - 1) {
+            int lane = __builtin_ctz(left);
+            uint32_t window = high_of(at[lane]);
+            Space here = window == SHARED_WINDOW ? SHARED : window == LOCAL_WINDOW ? LOCAL : GLOBAL;
+            if (here == wanted) found.lanes |= 1u << lane;
+        }
+        if (wanted != GLOBAL) {
+            for (uint64_t& address : found.at) address = low_of(address);
+        }
+        return found;
     }
 
     [[noreturn]] void stop(Ending ending, int lane) const { throw Stop{ending, lane, at[lane], space}; }
@@ -139,6 +146,16 @@ struct Access {
     }
 };
 
+// f(access), of generic addresses once for each space that lanes lead to: each is a request of its own.
+template <class F> INLINE void each_space(Warp& w, const Instruction& i, uint32_t lanes, F f) {
+    Access access(w, i, lanes);
+    if (!(i.variant & GENERIC)) return f(access);
+    for (Space space : {GLOBAL, SHARED, LOCAL}) {
+        Access part = access.of(space);
+        if (part.lanes) f(part);
+    }
+}
+
 // Words between rows d, d + 1, ... and memory.
 template <int WORDS> INLINE void load_words(Access& access, Warp& w, unsigned d) {
     uint32_t* rows[WORDS];
@@ -165,33 +182,31 @@ uint32_t widened(uint32_t x, int bytes, bool is_signed) {
 }
 
 void load(Warp& w, const Instruction& i, uint32_t lanes) {
-    Access access(w, i, lanes);
-    switch (i.bytes) {
-        case 4: return load_words<1>(access, w, i.d);
-        case 8: return load_words<2>(access, w, i.d);
-        case 16: return load_words<4>(access, w, i.d);
-        default: {
-            uint32_t* d = w.row(i.d);
-            access.each_place([&](int lane, const uint8_t* from) {
-                uint32_t x = 0;
-                memcpy(&x, from, i.bytes);
-                d[lane] = widened(x, i.bytes, i.variant & SIGNED);
-            });
+    each_space(w, i, lanes, [&](Access& access) {
+        switch (i.bytes) {
+            case 4: return load_words<1>(access, w, i.d);
+            case 8: return load_words<2>(access, w, i.d);
+            case 16: return load_words<4>(access, w, i.d);
         }
-    }
+        uint32_t* d = w.row(i.d);
+        access.each_place([&](int lane, const uint8_t* from) {
+            uint32_t x = 0;
+            memcpy(&x, from, i.bytes);
+            d[lane] = widened(x, i.bytes, i.variant & SIGNED);
+        });
+    });
 }
 
 void store(Warp& w, const Instruction& i, uint32_t lanes) {
-    Access access(w, i, lanes);
-    switch (i.bytes) {
-        case 4: return store_words<1>(access, w, i.d);
-        case 8: return store_words<2>(access, w, i.d);
-        case 16: return store_words<4>(access, w, i.d);
-        default: {
-            const uint32_t* d = w.row(i.d);
-            access.each_place([&](int lane, uint8_t* to) { memcpy(to, &d[lane], i.bytes); });
+    each_space(w, i, lanes, [&](Access& access) {
+        switch (i.bytes) {
+            case 4: return store_words<1>(access, w, i.d);
+            case 8: return store_words<2>(access, w, i.d);
+            case 16: return store_words<4>(access, w, i.d);
         }
-    }
+        const uint32_t* d = w.row(i.d);
+        access.each_place([&](int lane, uint8_t* to) { memcpy(to, &d[lane], i.bytes); });
+    });
 }
 
 // From global memory (a) to shared memory (d, and c behind its sign bit as an offset) without a register in between.
@@ -271,13 +286,12 @@ uint64_t change_word(uint32_t how, int bytes, uint64_t old, uint64_t x, uint64_t
 // Rows: d what was there, t_row what is given (c), and behind it, for a comparison, what takes its place. A predicate p
 // tells whether a comparison held.
 void change_memory(Warp& w, const Instruction& i, uint32_t lanes) {
-    Access access(w, i, lanes);
     bool is_wide = i.bytes == 8;
     const uint32_t *c = w.row(i.c), *c2 = w.row(i.c + 1u);
     const uint32_t *x = w.row(i.flip[0]), *x2 = w.row(i.flip[0] + 1u);  // of a comparison: the new word
     uint32_t *d = w.row(i.d), *d2 = w.row(i.d + 1u);
     uint32_t held = 0, how = i.variant >> 8;
-    access.each_place([&](int lane, uint8_t* at) {
+    auto change = [&](int lane, uint8_t* at) {
         uint64_t old = 0, given = is_wide ? pair(c[lane], c2[lane]) : c[lane];
         uint64_t other = is_wide ? pair(x[lane], x2[lane]) : x[lane];
         memcpy(&old, at, i.bytes);
@@ -286,7 +300,8 @@ void change_memory(Warp& w, const Instruction& i, uint32_t lanes) {
         held |= (old == given ? 1u : 0u) << lane;
         d[lane] = (how & 15) == CAS_HELD ? (old == given ? 1 : 0) : low_of(old);
         if (is_wide) d2[lane] = high_of(old);
-    });
+    };
+    each_space(w, i, lanes, [&](Access& access) { access.each_place(change); });
     set_predicate(w, i.p, lanes, held);
 }
 

@@ -2,6 +2,9 @@
 #pragma once
 #include <cfenv>
 #include <cmath>
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
 
 #include "lanes.h"
 
@@ -19,40 +22,40 @@ INLINE float saturate(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f;
 INLINE double add_to_odd(double a, double b) {
     double sum = a + b, of_b = sum - a, lost = (a - (sum - of_b)) + (b - of_b);
     uint64_t bits = bits_as<uint64_t>(sum);
-    bool is_inexact = lost != 0.0 && std::isfinite(sum) && !(bits & 1);
     // towards what was lost: a step away from zero where it has the sum's sign
     uint64_t step = (lost > 0.0) == (sum > 0.0) ? bits + 1 : bits - 1;
-    return is_inexact ? bits_as<double>(step) : sum;
+    bool is_inexact = ((lost < 0.0) | (lost > 0.0)) & !(bits & 1);  // of infinities nothing is lost, but a NaN
+    return bits_as<double>(is_inexact ? step : bits);
 }
 
-INLINE float step_down(float x) {
-    uint32_t bits = word(x);
-    uint32_t next = bits == 0 || bits == 0x80000000u ? 0x80000001u : x > 0.0f ? bits - 1 : bits + 1;
-    return real(next);
-}
-INLINE float step_up(float x) { return -step_down(-x); }
+// While it lives the processor rounds in a direction; loops that read and write memory stay within.
+class Direction {
+public:
+    explicit Direction(uint32_t rounding) : is_turned_(rounding != NEAREST) {
+        if (is_turned_) turn(rounding);
+    }
+    ~Direction() {
+        if (is_turned_) turn(NEAREST);
+    }
+    Direction(const Direction&) = delete;
+    Direction& operator=(const Direction&) = delete;
 
-// To single precision in a direction.
-INLINE float narrow(double x, uint32_t rounding) {
-    float near = static_cast<float>(x);
-    if (rounding == NEAREST || x != x || std::isinf(x)) return near;
-    double back = near;
-    bool is_above = back > x, is_below = back < x;
-    bool goes_down = rounding == DOWN || (rounding == TO_ZERO && x > 0.0);
-    if (goes_down) return is_above ? step_down(near) : near;
-    return is_below ? step_up(near) : near;
-}
+private:
+    static void turn(uint32_t rounding) {
+#if defined(__SSE2__)
+        _MM_SET_ROUNDING_MODE(rounding << 13);  // the same numbers as ours
+        __asm__ volatile("" ::: "memory");
+#else
+        constexpr int WAYS[] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
+        std::fesetround(WAYS[rounding]);
+#endif
+    }
 
-// f() with the processor's own rounding turned in a direction; of a number whose sign comes later.
-template <class F> double in_direction(uint32_t rounding, bool is_negated, F f) {
-    constexpr int WAYS[] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
-    if (rounding == NEAREST) return f();
-    bool turns = is_negated && rounding != TO_ZERO;
-    std::fesetround(turns ? WAYS[DOWN + UP - rounding] : WAYS[rounding]);
-    volatile double made = f();
-    std::fesetround(FE_TONEAREST);
-    return made;
-}
+    bool is_turned_;
+};
+
+// The same direction for a number whose sign is turned afterwards.
+INLINE uint32_t mirrored(uint32_t rounding) { return rounding == DOWN ? UP : rounding == UP ? DOWN : rounding; }
 
 // x rounded to a whole number.
 INLINE double to_whole(double x, uint32_t rounding) {
@@ -62,26 +65,6 @@ INLINE double to_whole(double x, uint32_t rounding) {
         case TO_ZERO: return std::trunc(x);
         default: return std::nearbyint(x);
     }
-}
-
-// A zero that comes of unlike numbers is negative where it is rounded down.
-INLINE float signed_zero(float sum, float a, float b, uint32_t rounding) {
-    bool cancels = sum == 0.0f && std::signbit(a) != std::signbit(b);
-    return cancels ? (rounding == DOWN ? -0.0f : 0.0f) : sum;
-}
-
-INLINE float add(float a, float b, uint32_t rounding) {
-    if (rounding == NEAREST) return a + b;
-    return signed_zero(narrow(add_to_odd(a, b), rounding), a, b, rounding);
-}
-INLINE float multiply(float a, float b, uint32_t rounding) {
-    return rounding == NEAREST ? a * b : narrow(static_cast<double>(a) * b, rounding);
-}
-INLINE float fused(float a, float b, float c, uint32_t rounding) {
-    if (rounding == NEAREST) return std::fma(a, b, c);
-    double product = static_cast<double>(a) * b;
-    float sum = narrow(add_to_odd(product, c), rounding);
-    return signed_zero(sum, std::signbit(product) ? -1.0f : 1.0f, c, rounding);
 }
 
 // The greater or smaller one; a NaN only where both are one, or where it is to be passed on.

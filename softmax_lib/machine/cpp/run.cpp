@@ -47,25 +47,37 @@ void make_ready(Warp& w, int32_t at, uint32_t lanes) {
 
 // Those of `lanes` that waited go on, each where it wanted to.
 void let_go(Warp& w, uint32_t lanes) {
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        int lane = first_of(left);
-        w.waits[lane] = Wait::NOTHING;
-        make_ready(w, w.goes_on[lane], 1u << lane);
+    w.waiting &= ~lanes;
+    w.at_barrier &= ~lanes;
+    while (lanes) {
+        int32_t at = w.goes_on[first_of(lanes)];
+        uint32_t together = 0;
+        for (uint32_t left = lanes; left; left &= left - 1) {
+            int lane = first_of(left);
+            w.waits[lane] = Wait::NOTHING;
+            if (w.goes_on[lane] == at) together |= 1u << lane;
+        }
+        make_ready(w, at, together);
+        lanes &= ~together;
     }
 }
 
-// Whether all of `lanes` wait for the same as `lane` does.
+// Whether all of `lanes` wait for the same as `lane` does: a function that calls itself has a barrier's number again and
+// again, each time for other lanes.
 bool all_wait(const Warp& w, uint32_t lanes, int lane) {
+    bool converges = w.waits[lane] == Wait::CONVERGENCE;
     for (uint32_t left = lanes; left; left &= left - 1) {
         int other = first_of(left);
         if (w.waits[other] != w.waits[lane] || w.waits_for[other] != w.waits_for[lane]) return false;
+        if (converges && w.members[w.waits_for[lane]][other] != w.members[w.waits_for[lane]][lane]) return false;
     }
     return true;
 }
 
 // Lanes that have nobody to wait for any more go on.
 void release(Warp& w) {
-    for (int lane = 0; lane < WARP; lane++) {
+    for (uint32_t left = w.waiting; left; left &= left - 1) {
+        int lane = first_of(left);
         uint32_t expected;
         switch (w.waits[lane]) {
             case Wait::CONVERGENCE: expected = w.members[w.waits_for[lane]][lane]; break;
@@ -90,6 +102,7 @@ void wait(Warp& w, uint32_t lanes, Wait what, uint32_t what_for, int32_t goes_on
         w.waits_for[lane] = what_for;
         w.goes_on[lane] = goes_on;
     }
+    (what == Wait::BLOCK ? w.at_barrier : w.waiting) |= lanes;
     w.active &= ~lanes;
 }
 
@@ -123,8 +136,9 @@ void release_block(Block& block, uint32_t number) {
     barrier.arrived = barrier.expected = barrier.votes = barrier.voters = 0;
     for (Warp& w : block.warps) {
         uint32_t lanes = 0;
-        for (int lane = 0; lane < WARP; lane++) {
-            if (w.waits[lane] == Wait::BLOCK && w.waits_for[lane] == number) lanes |= 1u << lane;
+        for (uint32_t left = w.at_barrier; left; left &= left - 1) {
+            int lane = first_of(left);
+            if (w.waits_for[lane] == number) lanes |= 1u << lane;
         }
         let_go(w, lanes);
     }
@@ -334,6 +348,7 @@ void start_warp(Block& block, Warp& w, int index, uint32_t threads) {
     w.live = w.active = many == WARP ? ALL : (1u << many) - 1;
     w.at = 0;
     w.ready.clear();
+    w.waiting = w.at_barrier = 0;
     std::fill(std::begin(w.waits), std::end(w.waits), Wait::NOTHING);
     memset(w.members, 0, sizeof w.members);
 }
@@ -385,11 +400,13 @@ void stop(Runner& runner, const Block& block, const Warp& w, Stop found) {
     runner.status.space = found.space;
 }
 
-// Nobody can go on: the first lane that waits is named.
+// Nobody can go on: a lane that waits is named, first one that does not wait for the block.
 void stop_stuck(Runner& runner, Block& block) {
-    for (Warp& w : block.warps) {
-        for (int lane = 0; lane < WARP; lane++) {
-            if (!(w.live >> lane & 1)) continue;
+    for (bool is_of_block : {false, true}) {
+        for (Warp& w : block.warps) {
+            uint32_t those = is_of_block ? w.at_barrier : w.waiting;
+            if (!those) continue;
+            int lane = first_of(those);
             w.at = w.goes_on[lane] - 1;
             return stop(runner, block, w, {STUCK, lane, 0, GLOBAL});
         }

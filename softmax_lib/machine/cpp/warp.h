@@ -43,6 +43,8 @@ struct Warp {
     int32_t at = 0;
     std::vector<Group> ready;            // others that could go on
     uint32_t members[BARRIERS][WARP];    // of each convergence barrier, as each lane sees it
+    uint32_t waiting = 0;                // lanes that wait for others of the warp,
+    uint32_t at_barrier = 0;             // and for the block
     Wait waits[WARP];                    // what a lane waits for,
     uint32_t waits_for[WARP];            // which barrier or which lanes,
     int32_t goes_on[WARP];               // and where it goes on

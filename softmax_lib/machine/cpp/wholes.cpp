@@ -24,16 +24,16 @@ void whole_add(Warp& w, const Instruction& i, uint32_t lanes) {
     uint32_t* d = w.row(i.d);
     alignas(64) uint32_t on[WARP];
     spread(lanes, on);
-    uint32_t once = 0, twice = 0;
+    uint32_t once = 0, twice = 0, ones = o.keep[0] + o.keep[1] + o.keep[2];
     LANES {
-        // -x is ~x + 1 before anything is carried
-        uint64_t sum = (in >> k & 1) + (in2 >> k & 1);
-        sum += static_cast<uint64_t>(a[k] ^ o.flip[0]) + o.keep[0];
-        sum += static_cast<uint64_t>(b[k] ^ o.flip[1]) + o.keep[1];
-        sum += static_cast<uint64_t>(c[k] ^ o.flip[2]) + o.keep[2];
-        d[k] = chosen(on[k], static_cast<uint32_t>(sum), d[k]);
-        once |= (sum >> 32 ? 1u : 0u) << k;
-        twice |= (sum >> 33 ? 1u : 0u) << k;
+        // -x is ~x + 1, and what the 1 carries counts
+        uint32_t x = a[k] ^ o.flip[0], y = b[k] ^ o.flip[1], z = c[k] ^ o.flip[2];
+        uint32_t more = ones + (in >> k & 1) + (in2 >> k & 1);
+        uint32_t two = x + y, three = two + z, sum = three + more;
+        uint32_t carried = (two < x ? 1u : 0u) + (three < two ? 1u : 0u) + (sum < three ? 1u : 0u);
+        d[k] = chosen(on[k], sum, d[k]);
+        once |= (carried > 0 ? 1u : 0u) << k;
+        twice |= (carried > 1 ? 1u : 0u) << k;
     }
     set_predicate(w, i.p, lanes, once);
     set_predicate(w, i.q, lanes, twice);
@@ -66,9 +66,9 @@ void whole_shift_add(Warp& w, const Instruction& i, uint32_t lanes) {
         uint32_t low = o.whole<0>(a[k]);
         uint32_t high = extends ? static_cast<uint32_t>(as_signed(low) >> 31) : c[k];
         uint32_t shifted = is_upper ? high_of(pair(low, high) << by) : low << by;
-        uint64_t sum = static_cast<uint64_t>(shifted) + (b[k] ^ o.flip[1]) + o.keep[1] + (in >> k & 1);
-        d[k] = chosen(on[k], static_cast<uint32_t>(sum), d[k]);
-        out |= (sum >> 32 ? 1u : 0u) << k;
+        uint32_t two = shifted + (b[k] ^ o.flip[1]), sum = two + o.keep[1] + (in >> k & 1);
+        d[k] = chosen(on[k], sum, d[k]);
+        out |= ((two < shifted) | (sum < two) ? 1u : 0u) << k;
     }
     set_predicate(w, i.p, lanes, out);
 }

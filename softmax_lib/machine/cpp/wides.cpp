@@ -47,12 +47,11 @@ INLINE double double_of(uint64_t bits, uint32_t keep, uint32_t flip) {
 }
 INLINE uint64_t settled_bits(double x) { return x != x ? 0x7fffffffffffffffull : bits_as<uint64_t>(x); }
 
-template <class F> uint64_t rounded(uint32_t rounding, F f) { return settled_bits(in_direction(rounding, false, f)); }
-
 template <class F> INLINE void doubles(Warp& w, const Instruction& i, uint32_t lanes, F f) {
     const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
     const uint32_t *a2 = w.row(i.a + 1u), *b2 = w.row(i.b + 1u), *c2 = w.row(i.c + 1u);
     uint32_t *d = w.row(i.d), *d2 = w.row(i.d + 1u);
+    Direction direction(i.variant & ROUNDING);
     for (; lanes; lanes &= lanes - 1) {
         int k = __builtin_ctz(lanes);
         volatile double x = double_of(pair(a[k], a2[k]), i.keep[0], i.flip[0]);
@@ -65,13 +64,13 @@ template <class F> INLINE void doubles(Warp& w, const Instruction& i, uint32_t l
 }
 
 void double_add(Warp& w, const Instruction& i, uint32_t lanes) {
-    doubles(w, i, lanes, [&](int, double a, double b, double) { return rounded(i.variant, [&] { return a + b; }); });
+    doubles(w, i, lanes, [&](int, double a, double b, double) { return settled_bits(a + b); });
 }
 void double_multiply(Warp& w, const Instruction& i, uint32_t lanes) {
-    doubles(w, i, lanes, [&](int, double a, double b, double) { return rounded(i.variant, [&] { return a * b; }); });
+    doubles(w, i, lanes, [&](int, double a, double b, double) { return settled_bits(a * b); });
 }
 void double_fused(Warp& w, const Instruction& i, uint32_t lanes) {
-    doubles(w, i, lanes, [&](int, double a, double b, double c) { return rounded(i.variant, [&] { return std::fma(a, b, c); }); });
+    doubles(w, i, lanes, [&](int, double a, double b, double c) { return settled_bits(std::fma(a, b, c)); });
 }
 void double_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
     uint32_t wants_least = w.predicate_of(i.s, i.s_flip);
