@@ -18,6 +18,8 @@ _PARAMETER_BANK, _PARAMETER, _MIN_STACK = 0x0A, 0x17, 0x12
 _SIZED = 4
 """The format of an attribute that says its length."""
 
+_VARIABLE_ALIGNMENT = 256
+
 _LEAST_STACK = 1024
 """Bytes of local memory that a thread has for calls, as CUDA gives it."""
 
@@ -91,7 +93,7 @@ def read_cubin(cubin: bytes, kernel: str, arch: int) -> Cubin:
         for name in (f".nv.constant{bank}", f".nv.constant{bank}.{kernel}"):
             if section := elf.get_section_by_name(name):
                 constants[bank] = section.data()
-    held, start_of = _globals(elf)
+    held = _globals(elf)
     return Cubin(
         kernel,
         tuple(one for _, one in sorted(parameters, key=lambda pair: pair[0])),
@@ -99,9 +101,9 @@ def read_cubin(cubin: bytes, kernel: str, arch: int) -> Cubin:
         max(0, shared["sh_size"] - SHARED_BASE[arch]) if shared else 0,
         _stack(elf, kernel) + _LEAST_STACK,
         constants,
-        tuple(_variables(elf, start_of)),
-        held,
-        tuple(_addresses(elf, start_of)),
+        (*_constants(elf), *(variable for _, _, variable in held.places)),
+        bytes(held.content),
+        tuple(_addresses(elf, held)),
     )
 
 
@@ -126,39 +128,59 @@ def _stack(elf: ELFFile, kernel: str) -> int:
     return 0
 
 
-def _globals(elf: ELFFile) -> tuple[bytes, dict[int, int]]:
-    """All of the source's variables in global memory, and where each section begins there."""
-    held, start_of = b"", {}
-    for number, section in enumerate(elf.iter_sections()):
-        if section.name in (".nv.global", ".nv.global.init"):
-            held += bytes(-len(held) % max(16, section["sh_addralign"]))
-            start_of[number] = len(held)
-            is_empty = section["sh_type"] == "SHT_NOBITS"
-            held += bytes(section["sh_size"]) if is_empty else section.data()
-    return held, start_of
+@dataclass
+class _Globals:
+    """Variables in global memory, each at a multiple of 256 bytes, as a GPU's driver lays them out."""
+
+    elf: ELFFile
+    content: bytearray
+    places: list[tuple[int, int, Variable]]
+    """Section and offset there of each."""
+
+    def find(self, section: int, offset: int) -> int | None:
+        """Where a place of a section is now."""
+        for number, start, variable in self.places:
+            if number == section and start <= offset < start + variable.bytes:
+                return variable.offset + offset - start
+        return None
 
 
-def _variables(elf: ELFFile, start_of: dict[int, int]) -> Iterator[Variable]:
+def _objects(elf: ELFFile) -> Iterator[tuple[int, Any, Any]]:
+    """Variables: the number of their section, the section, the symbol."""
     for symbol in elf.get_section_by_name(".symtab").iter_symbols():
-        index: Any = symbol["st_shndx"]
-        if symbol["st_info"]["type"] != "STT_OBJECT" or not isinstance(index, int):
+        number: Any = symbol["st_shndx"]
+        if symbol["st_info"]["type"] == "STT_OBJECT" and isinstance(number, int):
+            yield number, elf.get_section(number), symbol
+
+
+def _globals(elf: ELFFile) -> _Globals:
+    found = _Globals(elf, bytearray(), [])
+    for number, section, symbol in _objects(elf):
+        if section.name not in (".nv.global", ".nv.global.init"):
             continue
-        is_constant = elf.get_section(index).name == ".nv.constant3"
-        if is_constant or index in start_of:
-            start = 0 if is_constant else start_of[index]
-            yield Variable(
-                symbol.name, is_constant, start + symbol["st_value"], symbol["st_size"]
-            )
+        found.content += bytes(-len(found.content) % _VARIABLE_ALIGNMENT)
+        start, size = symbol["st_value"], symbol["st_size"]
+        variable = Variable(symbol.name, False, len(found.content), size)
+        found.places.append((number, start, variable))
+        is_empty = section["sh_type"] == "SHT_NOBITS"
+        found.content += bytes(size) if is_empty else section.data()[start : start + size]
+    return found
 
 
-def _addresses(elf: ELFFile, start_of: dict[int, int]) -> Iterator[tuple[int, int]]:
+def _constants(elf: ELFFile) -> Iterator[Variable]:
+    for _, section, symbol in _objects(elf):
+        if section.name == ".nv.constant3":
+            yield Variable(symbol.name, True, symbol["st_value"], symbol["st_size"])
+
+
+def _addresses(elf: ELFFile, globals_: _Globals) -> Iterator[tuple[int, int]]:
     for section in elf.iter_sections():
         if not (isinstance(section, RelocationSection) and section.name.endswith("nv.constant4")):
             continue
         symbols = elf.get_section(section["sh_link"])
         for relocation in section.iter_relocations():
             symbol = symbols.get_symbol(relocation["r_info_sym"])
-            if symbol["st_shndx"] in start_of:
-                extra = relocation["r_addend"] if relocation.is_RELA() else 0
-                place = start_of[symbol["st_shndx"]] + symbol["st_value"] + extra
+            extra = relocation["r_addend"] if relocation.is_RELA() else 0
+            place = globals_.find(symbol["st_shndx"], symbol["st_value"] + extra)
+            if place is not None:
                 yield relocation["r_offset"], place

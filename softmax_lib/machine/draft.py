@@ -108,13 +108,32 @@ class Draft:
             text = text[1:]
         self.rows_of[slot] = self._row(text, words, _read_whole)
 
+    def long(self, slot: str, number: int) -> None:
+        """Operand `number` is a whole number of 64 bits; one that is part of the instruction is its upper word."""
+        if _HEXADECIMAL.match(self.args[number].lstrip("-")):
+            self.rows_of[slot] = self.rows.immediate(0, self.literal(number))
+        else:
+            self.whole(slot, number, 2)
+
     def real(self, slot: str, number: int) -> None:
         """Operand `number` is a float."""
         self._number(slot, number, 1, _read_float)
 
+    def half(self, slot: str, number: int, *, is_bfloat: bool) -> None:
+        """Operand `number` is a 16-bit float in the lower half of a register."""
+        if _NUMBER.match(self.args[number].lstrip("-")):
+            self.keep["abc".index(slot)] = ALL
+            self.rows_of[slot] = self.rows.immediate(half_bits(self.args[number], is_bfloat))
+        else:
+            self.real(slot, number)
+
     def double(self, slot: str, number: int) -> None:
         """Operand `number` is a double in two registers."""
         self._number(slot, number, 2, _read_double)
+
+    def upper_half(self, slot: str, number: int) -> None:
+        """Operand `number` is the upper word of a double."""
+        self._number(slot, number, 1, lambda text, words: _read_double(text, 2) >> 32)
 
     def no_number(self, *slots: str) -> None:
         """These slots hold the float zero."""
@@ -217,6 +236,11 @@ def float_bits(text: str, kind: str) -> int:
         number = float(np.float32(number))
     bits = struct.unpack(unsigned, struct.pack(kind, number))[0]
     return bits | (1 << struct.calcsize(unsigned) * 8 - 1 if sign else 0)
+
+
+def half_bits(text: str, is_bfloat: bool) -> int:
+    """The same of a 16-bit float."""
+    return float_bits(text, "f") >> 16 if is_bfloat else float_bits(text, "e")
 
 
 def _read_float(text: str, words: int) -> int:

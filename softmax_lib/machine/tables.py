@@ -38,7 +38,7 @@ FIXED = np.dtype([("row", "u4"), ("bank", "i4"), ("value", "u4")])
 """A row that holds one word in each lane."""
 
 COUNTS = np.dtype(
-    [(n, "u8") for n in ("requests", "lanes", "bytes", "sectors", "wavefronts", "ideal")]
+    [(n, "u8") for n in ("requests", "lanes", "bytes", "sectors", "wavefronts", "conflicts")]
 )
 """What a site asked of one array."""
 

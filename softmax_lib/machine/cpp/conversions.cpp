@@ -36,14 +36,15 @@ uint64_t to_bounds(double x, double least, double most, uint64_t of_least, uint6
     return x < 0 ? static_cast<uint64_t>(static_cast<int64_t>(x)) : static_cast<uint64_t>(x);
 }
 
-uint64_t write_whole(Kind kind, double x) {
+uint64_t write_whole(Kind kind, double x, bool is_double) {
+    uint64_t of_nan = is_double ? 0x80000000u : 0;
     switch (kind) {
         case U8: return to_bounds(x, 0, 255, 0, 255, 0);
         case S8: return to_bounds(x, -128, 127, static_cast<uint64_t>(-128), 127, 0);
         case U16: return to_bounds(x, 0, 65535, 0, 65535, 0);
         case S16: return to_bounds(x, -32768, 32767, static_cast<uint64_t>(-32768), 32767, 0);
-        case U32: return to_bounds(x, 0, 4294967295.0, 0, ALL, 0);
-        case S32: return to_bounds(x, -2147483648.0, 2147483647.0, 0x80000000u, 0x7fffffffu, 0);
+        case U32: return to_bounds(x, 0, 4294967295.0, 0, ALL, of_nan);
+        case S32: return to_bounds(x, -2147483648.0, 2147483647.0, 0x80000000u, 0x7fffffffu, of_nan);
         case U64: return to_bounds(x, 0, 0x1p64, 0, ~0ull, 1ull << 63);
         default: return to_bounds(x, -0x1p63, 0x1p63, 1ull << 63, ~0ull >> 1, 1ull << 63);
     }
@@ -62,7 +63,7 @@ template <class F> INLINE void convert(Warp& w, const Instruction& i, uint32_t l
 
 void float_to_whole(Warp& w, const Instruction& i, uint32_t lanes) {
     convert(w, i, lanes, [&](uint32_t a, uint32_t a2) {
-        return write_whole(out_of(i), to_whole(read_float(i, a, a2), i.variant & ROUNDING));
+        return write_whole(out_of(i), to_whole(read_float(i, a, a2), i.variant & ROUNDING), in_of(i) == F64);
     });
 }
 

@@ -35,7 +35,7 @@ void shuffle(Warp& w, const Instruction& i, uint32_t lanes) {
 // Row d: lanes whose predicate s is true; predicate p whether that is any (variant 0), all (1) or all or none (2) of them.
 // Variant bit 2: the row is a uniform one.
 void vote(Warp& w, const Instruction& i, uint32_t lanes) {
-    uint32_t on = w.active, bits = on & w.predicate_of(i.s, i.s_flip);
+    uint32_t on = lanes, bits = on & w.predicate_of(i.s, i.s_flip);
     bool is_uniform = i.variant & 4;
     uint32_t how = i.variant & 3;
     bool found = how == 0 ? bits != 0 : how == 1 ? bits == on : bits == on || !bits;
@@ -84,11 +84,14 @@ void reduce(Warp& w, const Instruction& i, uint32_t lanes) {
     LANES d[k] = made;
 }
 
-// A word of the first lane that takes part, for all.
+// A word of the first lane that takes part, for all; p: the lanes that have another one.
 void make_uniform(Warp& w, const Instruction& i, uint32_t lanes) {
-    uint32_t found = w.row(i.a)[__builtin_ctz(lanes)];
+    const uint32_t* a = w.row(i.a);
+    uint32_t found = a[__builtin_ctz(lanes)], others = 0;
+    LANES others |= (a[k] != found ? 1u : 0u) << k;
     uint32_t* d = w.row(i.d);
     LANES d[k] = found;
+    set_predicate(w, i.p, lanes, others);
 }
 
 enum Special : uint32_t {

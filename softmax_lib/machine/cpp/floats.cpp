@@ -70,27 +70,25 @@ void float_select(Warp& w, const Instruction& i, uint32_t lanes) {
     LANES d[k] = chosen(on[k], chosen(is_first[k], word(o.number<0>(a[k])), word(o.number<1>(b[k]))), d[k]);
 }
 
-// Comparisons by number: bit 0 less, bit 1 equal, bit 2 greater, bit 3 one is a NaN.
-// What is found joins predicate s by variant >> 8: 0 and, 1 or, 2 xor; variant bit 4: subnormals are zeros.
-void join(Warp& w, const Instruction& i, uint32_t lanes, uint32_t found) {
-    uint32_t other = w.predicate_of(i.s, i.s_flip), how = i.variant >> 8 & 3;
-    auto joined = [&](uint32_t bits) { return how == 0 ? bits & other : how == 1 ? bits | other : bits ^ other; };
-    uint32_t first = joined(found), second = joined(~found);
-    set_predicate(w, i.p, lanes, first);
-    set_predicate(w, i.q, lanes, second);
-}
+// Comparisons by number: bit 0 less, bit 1 equal, bit 2 greater, bit 3 one is a NaN; bit 4: subnormals are zeros.
 
-void float_compare(Warp& w, const Instruction& i, uint32_t lanes) {
+uint32_t compare(Warp& w, const Instruction& i) {
     Operands o(i);
     bool flushes = i.variant & 16;
     bool less = i.variant & 1, equal = i.variant & 2, greater = i.variant & 4, unordered = i.variant & 8;
-    uint32_t found = test(w, i, [&](uint32_t a, uint32_t b, uint32_t) {
+    return test(w, i, [&](uint32_t a, uint32_t b, uint32_t) {
         float x = o.number<0>(a), y = o.number<1>(b);
         x = flushes ? flush(x) : x;
         y = flushes ? flush(y) : y;
         return (less & (x < y)) | (equal & (x == y)) | (greater & (x > y)) | (unordered & ((x != x) | (y != y)));
     });
-    join(w, i, lanes, found);
+}
+void float_compare(Warp& w, const Instruction& i, uint32_t lanes) { join(w, i, lanes, compare(w, i)); }
+
+// The same, as a word: c where it is true, else zero.
+void float_set(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t found = joined(w, i, compare(w, i));
+    one_by_one(w, i, lanes, [&](int k, uint32_t, uint32_t, uint32_t c) { return found >> k & 1 ? c : 0; });
 }
 
 void float_check_division(Warp& w, const Instruction& i, uint32_t lanes) {
@@ -145,6 +143,7 @@ const Operation FLOAT_OPERATIONS[] = {
     {"float extreme", float_extreme},
     {"float select", float_select},
     {"float compare", float_compare},
+    {"float set", float_set},
     {"float check division", float_check_division},
     {"special power", special_power},
     {"special logarithm", special_logarithm},

@@ -36,7 +36,7 @@ std::string describe_layout() {
     FIELD(Fixed, row); FIELD(Fixed, bank); FIELD(Fixed, value);
     SIZE(Counts);
     FIELD(Counts, requests); FIELD(Counts, lanes); FIELD(Counts, bytes); FIELD(Counts, sectors);
-    FIELD(Counts, wavefronts); FIELD(Counts, ideal);
+    FIELD(Counts, wavefronts); FIELD(Counts, conflicts);
     SIZE(Executed);
     FIELD(Executed, warps); FIELD(Executed, lanes);
     SIZE(Bank);
@@ -68,7 +68,13 @@ const char* machine_layout() {
 }
 
 // The rules of counting, for whoever wants to know what one request costs.
-int machine_count_sectors(uint32_t lanes, const uint64_t* addresses, int bytes) { return count_sectors(lanes, addresses, bytes); }
-int machine_count_local_sectors(uint32_t lanes, const uint64_t* addresses, int bytes) { return count_local_sectors(lanes, addresses, bytes); }
-int machine_count_wavefronts(uint32_t lanes, const uint64_t* addresses, int bytes) { return count_wavefronts(lanes, addresses, bytes); }
+int machine_count_sectors(uint32_t lanes, const uint64_t* addresses) { return count_sectors(lanes, addresses); }
+int machine_count_local_sectors(uint32_t lanes, const uint64_t* addresses, int bytes) {
+    return count_local_sectors(lanes, addresses, bytes);
+}
+void machine_count_wavefronts(uint32_t lanes, const uint64_t* addresses, int bytes, int is_load, int* all, int* conflicts) {
+    Wavefronts found = count_wavefronts(lanes, addresses, bytes, is_load);
+    *all = found.all;
+    *conflicts = found.conflicts;
+}
 }

@@ -15,7 +15,7 @@ namespace {
 // Where a site's memory is: variant bits 0 and 1; 2: told by the address; 3: the address has 64 bits, of rows a and a + 1;
 // 4: signed; 5: row a alone, and 64 bits of rows b and b + 1; from bit 8 on, for atomics, what they do. Row b is added
 // to the address, and row a counts times 2^flip[1].
-enum Flags : uint32_t { SPACE = 3, GENERIC = 4, WIDE_ADDRESS = 8, SIGNED = 16, NARROW_REGISTER = 32 };
+enum Flags : uint32_t { SPACE = 3, GENERIC = 4, WIDE_ADDRESS = 8, SIGNED = 16, NARROW_REGISTER = 32, FILLS = 64 };
 
 struct Access {
     Warp& w;
@@ -23,6 +23,7 @@ struct Access {
     uint32_t lanes;
     uint64_t at[WARP];
     Space space;
+    enum { LOADS, STORES, CHANGES, COMPARES, COUNTS_LANES } what = STORES;
 
     Access(Warp& warp, const Instruction& instruction, uint32_t those) : w(warp), i(instruction), lanes(those) {
         const uint32_t *a = w.row(i.a), *b = w.row(i.b);
@@ -110,17 +111,23 @@ struct Access {
     void count() {
         Counts& counted = counts();
         int bytes = i.bytes;
-        counted.requests++;
+        counted.requests += space == LOCAL ? static_cast<uint64_t>(count_local_requests(bytes)) : 1;
         counted.lanes += static_cast<uint64_t>(__builtin_popcount(lanes));
         counted.bytes += static_cast<uint64_t>(count_bytes(lanes, at, bytes));
         if (space == SHARED) {
-            counted.wavefronts += static_cast<uint64_t>(count_wavefronts(lanes, at, bytes));
-            counted.ideal += static_cast<uint64_t>(count_ideal_wavefronts(lanes, bytes));
+            Wavefronts wavefronts = what < CHANGES ? count_wavefronts(lanes, at, bytes, what == LOADS)
+                                                   : count_atomic_wavefronts(lanes, at, atomic_kind());
+            counted.wavefronts += static_cast<uint64_t>(wavefronts.all);
+            counted.conflicts += static_cast<uint64_t>(wavefronts.conflicts);
         } else if (space == LOCAL) {
             counted.sectors += static_cast<uint64_t>(count_local_sectors(lanes, at, bytes));
         } else {
-            counted.sectors += static_cast<uint64_t>(count_sectors(lanes, at, bytes));
+            int sectors = what < CHANGES ? count_sectors(lanes, at) : count_atomic_sectors(lanes, at);
+            counted.sectors += static_cast<uint64_t>(sectors);
         }
+    }
+    AtomicKind atomic_kind() const {
+        return what == COMPARES ? AtomicKind::COMPARES : what == COUNTS_LANES ? AtomicKind::COUNTS : AtomicKind::CHANGES;
     }
     void count_stretch() {
         Counts& counted = counts();
@@ -183,6 +190,7 @@ uint32_t widened(uint32_t x, int bytes, bool is_signed) {
 
 void load(Warp& w, const Instruction& i, uint32_t lanes) {
     each_space(w, i, lanes, [&](Access& access) {
+        access.what = Access::LOADS;
         switch (i.bytes) {
             case 4: return load_words<1>(access, w, i.d);
             case 8: return load_words<2>(access, w, i.d);
@@ -210,7 +218,8 @@ void store(Warp& w, const Instruction& i, uint32_t lanes) {
 }
 
 // From global memory (a) to shared memory (d, and c behind its sign bit as an offset) without a register in between.
-// Lanes whose predicate s is false store zeros.
+// Lanes whose predicate s is false store zeros. Variant bit 6: the lowest bits of an address say how many bytes at the
+// end are zeros instead.
 void copy_to_shared(Warp& w, const Instruction& i, uint32_t lanes) {
     Access access(w, i, lanes);
     const uint32_t *d = w.row(i.d), *c = w.row(i.c);
@@ -226,7 +235,17 @@ void copy_to_shared(Warp& w, const Instruction& i, uint32_t lanes) {
     for (uint32_t left = lanes & ~reads; left; left &= left - 1) memset(to(__builtin_ctz(left)), 0, i.bytes);
     access.lanes &= reads;
     if (!access.lanes) return;
-    access.each_place([&](int lane, const uint8_t* from) { memcpy(to(lane), from, i.bytes); });
+    access.what = Access::LOADS;
+    uint64_t lacking[WARP] = {};
+    if (i.variant & FILLS) {
+        LANES lacking[k] = access.at[k] & (i.bytes - 1u);
+        LANES access.at[k] -= lacking[k];
+    }
+    access.each_place([&](int lane, const uint8_t* from) {
+        uint8_t* into = to(lane);
+        memcpy(into, from, i.bytes - lacking[lane]);
+        memset(into + i.bytes - lacking[lane], 0, lacking[lane]);
+    });
 }
 
 // ---- atomics
@@ -299,9 +318,13 @@ void change_memory(Warp& w, const Instruction& i, uint32_t lanes) {
         memcpy(at, &made, i.bytes);
         held |= (old == given ? 1u : 0u) << lane;
         d[lane] = (how & 15) == CAS_HELD ? (old == given ? 1 : 0) : low_of(old);
-        if (is_wide) d2[lane] = high_of(old);
+        if (is_wide) d2[lane] = (how & 15) == CAS_HELD ? 0 : high_of(old);
     };
-    each_space(w, i, lanes, [&](Access& access) { access.each_place(change); });
+    each_space(w, i, lanes, [&](Access& access) {
+        uint32_t kind = how & 15;
+        access.what = kind == CAS || kind == CAS_HELD ? Access::COMPARES : kind == COUNT ? Access::COUNTS_LANES : Access::CHANGES;
+        access.each_place(change);
+    });
     set_predicate(w, i.p, lanes, held);
 }
 

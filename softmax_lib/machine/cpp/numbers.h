@@ -105,7 +105,7 @@ INLINE float power_of_two(float x) {
 // Whether a / b needs the long way: the quotient, or a step on the way there, may leave the normal numbers.
 INLINE bool needs_long_division(float a, float b) {
     int of_a = static_cast<int>(word(a) >> 23 & 255), of_b = static_cast<int>(word(b) >> 23 & 255);
-    return (of_b < 3) | (of_b > 252) | (of_a < 26) | (of_a == 255) | (of_a - of_b < -124) | (of_a - of_b > 125);
+    return (of_b < 3) | (of_b > 252) | (of_a < 26) | (of_a == 255) | (of_a - of_b < -124) | (of_a - of_b > 126);
 }
 
 // ---- 16 bits
@@ -127,22 +127,24 @@ INLINE double shorten(double x, int kept, int lowest, uint32_t rounding) {
     int unit = exponent - kept < lowest ? lowest : exponent - kept;
     return std::ldexp(to_whole(std::ldexp(x, -unit), rounding), unit);
 }
+// What is too large: infinite, or the largest number where it is rounded towards zero.
+INLINE uint32_t overflowed(double x, uint32_t rounding, uint32_t infinite) {
+    bool is_kept = rounding == TO_ZERO || rounding == (std::signbit(x) ? UP : DOWN);
+    return is_kept && std::isfinite(x) ? infinite - 1 : infinite;
+}
 INLINE uint16_t to_half(double x, uint32_t rounding = NEAREST) {
     if (x != x) return 0x7fff;
-    double near = shorten(x, 11, -24, rounding), size = std::fabs(near);
-    uint32_t sign = std::signbit(x) ? 0x8000u : 0;
-    if (size >= 65536.0) return static_cast<uint16_t>(sign | (rounding == TO_ZERO && std::isfinite(x) ? 0x7bffu : 0x7c00u));
+    double size = std::fabs(shorten(x, 11, -24, rounding));
+    uint32_t sign = std::signbit(x) ? 0x8000u : 0, bits = word(static_cast<float>(size));
+    if (size >= 65536.0) return static_cast<uint16_t>(sign | overflowed(x, rounding, 0x7c00u));
     if (size < 0x1p-14) return static_cast<uint16_t>(sign | static_cast<uint32_t>(size * 0x1p24));
-    uint32_t bits = word(static_cast<float>(size));
     return static_cast<uint16_t>(sign | (bits - (112u << 23)) >> 13);
 }
 INLINE uint16_t to_bfloat(double x, uint32_t rounding = NEAREST) {
     if (x != x) return 0x7fff;
     double near = shorten(x, 8, -133, rounding);
-    if (std::fabs(near) >= 0x1p128) {
-        uint32_t sign = std::signbit(x) ? 0x8000u : 0;
-        return static_cast<uint16_t>(sign | (rounding == TO_ZERO && std::isfinite(x) ? 0x7f7fu : 0x7f80u));
-    }
+    uint32_t sign = std::signbit(x) ? 0x8000u : 0;
+    if (std::fabs(near) >= 0x1p128) return static_cast<uint16_t>(sign | overflowed(x, rounding, 0x7f80u));
     return static_cast<uint16_t>(word(static_cast<float>(near)) >> 16);
 }
 

@@ -77,7 +77,7 @@ struct Counts {
     uint64_t bytes;        // distinct ones that the lanes of a request asked for
     uint64_t sectors;
     uint64_t wavefronts;
-    uint64_t ideal;        // wavefronts that as many bytes need without a conflict
+    uint64_t conflicts;    // of the wavefronts, those that a bank's other words cost
 };
 
 // How often an instruction was executed, and by how many lanes in all.

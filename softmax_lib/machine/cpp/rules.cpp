@@ -7,6 +7,8 @@ namespace machine {
 
 namespace {
 
+constexpr int WARP_LANES = 32;
+
 // Distinct numbers among a few; mostly they rise.
 class Distinct {
 public:
@@ -61,18 +63,15 @@ bool in_pairs(uint32_t lanes, const uint64_t* addresses, int apart) {
     return found;
 }
 
-bool may_merge(uint32_t lanes, const uint64_t* addresses) {
-    return in_pairs(lanes, addresses, 1) || in_pairs(lanes, addresses, 2);
-}
-
 }  // namespace
 
-int count_sectors(uint32_t lanes, const uint64_t* addresses, int bytes) {
+int count_sectors(uint32_t lanes, const uint64_t* addresses) {
     Distinct sectors;  // an access is aligned, so that it lies within one sector
-    (void)bytes;
     for_each_lane(lanes, [&](int lane) { sectors.add(addresses[lane] / SECTOR_BYTES); });
     return sectors.count();
 }
+
+int count_local_requests(int bytes) { return words_of(bytes); }
 
 int count_local_sectors(uint32_t lanes, const uint64_t* addresses, int bytes) {
     int words = words_of(bytes);
@@ -86,29 +85,40 @@ int count_local_sectors(uint32_t lanes, const uint64_t* addresses, int bytes) {
     return sectors.count();
 }
 
-int count_wavefronts(uint32_t lanes, const uint64_t* addresses, int bytes) {
-    if (!lanes) return 0;
-    int words = words_of(bytes);
-    if (words == 1) return count_passes(lanes, addresses, 1);
-    int group = 32 / words, merged = words == 2 ? 32 : 16, total = 0;
-    for (int start = 0; start < 32; start += merged) {
-        uint32_t those = merged == 32 ? lanes : lanes & 0xffffu << start;
+Wavefronts count_wavefronts(uint32_t lanes, const uint64_t* addresses, int bytes, bool is_load) {
+    int words = words_of(bytes), part = 32 / words;
+    if (is_load && words > 1 && (in_pairs(lanes, addresses, 1) || in_pairs(lanes, addresses, 2))) part *= 2;
+    Wavefronts found{0, 0};
+    for (int first = 0; first < 32; first += part) {
+        uint32_t those = part == 32 ? lanes : lanes & ((1u << part) - 1) << first;
         if (!those) continue;
-        if (may_merge(those, addresses)) {
-            total += count_passes(those, addresses, words);
-            continue;
-        }
-        for (int first = start; first < start + merged; first += group) {
-            uint32_t part = those & ((1u << group) - 1) << first;
-            if (part) total += count_passes(part, addresses, words);
-        }
+        int passes = count_passes(those, addresses, words);
+        found.all += passes;
+        found.conflicts += passes - 1;
     }
-    return total;
+    return found;
 }
 
-int count_ideal_wavefronts(uint32_t lanes, int bytes) {
-    int asked = __builtin_popcount(lanes) * bytes, pass = BANK_COUNT * BANK_BYTES;
-    return (asked + pass - 1) / pass;
+int count_atomic_sectors(uint32_t lanes, const uint64_t* addresses) {
+    uint64_t sector_of[WARP_LANES] = {};
+    int most_of[WARP_LANES] = {}, sectors = 0;
+    for_each_lane(lanes, [&](int lane) {
+        int wanted = 0, at = 0;
+        for_each_lane(lanes, [&](int other) { wanted += addresses[other] == addresses[lane]; });
+        while (at < sectors && sector_of[at] != addresses[lane] / SECTOR_BYTES) at++;
+        if (at == sectors) sector_of[sectors++] = addresses[lane] / SECTOR_BYTES;
+        most_of[at] = std::max(most_of[at], wanted);
+    });
+    int all = 0;
+    for (int at = 0; at < sectors; at++) all += most_of[at];
+    return all;
+}
+
+Wavefronts count_atomic_wavefronts(uint32_t lanes, const uint64_t* addresses, AtomicKind kind) {
+    if (kind == AtomicKind::COUNTS) return count_wavefronts(lanes, addresses, BANK_BYTES, true);
+    int of_bank[BANK_COUNT] = {}, most = 0;
+    for_each_lane(lanes, [&](int lane) { most = std::max(most, ++of_bank[addresses[lane] / BANK_BYTES % BANK_COUNT]); });
+    return {kind == AtomicKind::COMPARES ? most + 1 : most, most - 1};
 }
 
 int count_bytes(uint32_t lanes, const uint64_t* addresses, int bytes) {

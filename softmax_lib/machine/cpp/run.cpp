@@ -106,16 +106,14 @@ void wait(Warp& w, uint32_t lanes, Wait what, uint32_t what_for, int32_t goes_on
     w.active &= ~lanes;
 }
 
-// Lanes go on at places of their own: the first one's group now, the others later.
+// Lanes go on at places of their own: those that go with the first one now; the others come to this instruction again.
 template <class F> void part(Warp& w, uint32_t lanes, F place_of) {
     int32_t here = place_of(first_of(lanes));
     uint32_t together = 0;
     for (uint32_t left = lanes; left; left &= left - 1) {
-        int lane = first_of(left);
-        int32_t at = place_of(lane);
-        if (at == here) together |= 1u << lane;
-        else make_ready(w, at, 1u << lane);
+        if (place_of(first_of(left)) == here) together |= left & (0u - left);
     }
+    if (lanes & ~together) w.ready.push_back({w.at, lanes & ~together});
     w.active = together;
     w.at = here;
 }
@@ -195,7 +193,7 @@ void branch(Warp& w, uint32_t taken, int32_t target) {
     if (!taken) {
         w.at++;
     } else {
-        if (others) make_ready(w, w.at + 1, others);
+        if (others) w.ready.push_back({w.at + 1, others});
         w.active = taken;
         w.at = target;
     }
@@ -253,9 +251,12 @@ void flow(Runner& runner, Warp& w, const Instruction& i, uint32_t lanes) {
         case RETURN:
         case BRANCH_INDEXED: {
             const uint32_t* a = w.row(i.a);
-            uint32_t others = w.active & ~lanes;
-            if (others) make_ready(w, w.at + 1, others);
-            if (!lanes) return void(pick(w));
+            if (!lanes) {
+                w.at++;
+                return;
+            }
+            uint32_t others = w.active & ~lanes;  // they come to it again, as those that go elsewhere do
+            if (others) w.ready.push_back({w.at, others});
             part(w, lanes, [&](int lane) {
                 return index_of(runner, a[lane] + static_cast<uint32_t>(i.offset), lane);
             });

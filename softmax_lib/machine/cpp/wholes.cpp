@@ -151,11 +151,7 @@ void whole_compare(Warp& w, const Instruction& i, uint32_t lanes) {
     } else {
         found = (less ? below : 0) | (equal ? same : 0) | (greater ? above : 0);
     }
-    uint32_t other = w.predicate_of(i.s, i.s_flip), how = i.variant >> 8 & 3;
-    auto joined = [&](uint32_t bits) { return how == 0 ? bits & other : how == 1 ? bits | other : bits ^ other; };
-    uint32_t first = joined(found), second = joined(~found);
-    set_predicate(w, i.p, lanes, first);
-    set_predicate(w, i.q, lanes, second);
+    join(w, i, lanes, found);
 }
 
 void whole_select(Warp& w, const Instruction& i, uint32_t lanes) {
@@ -300,6 +296,44 @@ void whole_difference(Warp& w, const Instruction& i, uint32_t lanes) {
         return (is_less ? y - x : x - y) + o.whole<2>(c);
     });
 }
+// ---- several small numbers a word: variant bits 0 to 4 how many bits each has, 5 signed
+
+template <class F> INLINE void each_part(Warp& w, const Instruction& i, uint32_t lanes, F f) {
+    uint32_t bits = i.variant & 31, mask = (1u << bits) - 1;
+    bool is_signed = i.variant & 32;
+    auto part = [&](uint32_t x, uint32_t at) {
+        uint32_t there = x >> at & mask;
+        return as_signed(is_signed && there >> (bits - 1) ? there | ~mask : there);
+    };
+    one_by_one(w, i, lanes, [&](int k, uint32_t a, uint32_t b, uint32_t) {
+        uint32_t made = 0;
+        for (uint32_t at = 0; at < 32; at += bits) made |= (static_cast<uint32_t>(f(k, part(a, at), part(b, at))) & mask) << at;
+        return made;
+    });
+}
+void parts_add(Warp& w, const Instruction& i, uint32_t lanes) {
+    each_part(w, i, lanes, [](int, Signed a, Signed b) { return a + b; });
+}
+void parts_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t wants_least = w.predicate_of(i.s, i.s_flip);
+    each_part(w, i, lanes, [&](int k, Signed a, Signed b) { return wants_least >> k & 1 ? std::min(a, b) : std::max(a, b); });
+}
+void parts_difference(Warp& w, const Instruction& i, uint32_t lanes) {
+    each_part(w, i, lanes, [](int, Signed a, Signed b) { return a < b ? b - a : a - b; });
+}
+// The sum of the differences, and c.
+void parts_differences(Warp& w, const Instruction& i, uint32_t lanes) {
+    parts_difference(w, i, lanes);
+    uint32_t *d = w.row(i.d), bits = i.variant & 31;
+    const uint32_t* c = w.row(i.c);
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        int k = __builtin_ctz(left);
+        uint32_t sum = c[k];
+        for (uint32_t at = 0; at < 32; at += bits) sum += d[k] >> at & ((1u << bits) - 1);
+        d[k] = sum;
+    }
+}
+
 // Products of the four bytes (variant bit 2: two halves by two bytes; 3: the upper two) of a and b and their sum with c;
 // bits 0 and 1: a's and b's are signed.
 void whole_dot(Warp& w, const Instruction& i, uint32_t lanes) {
@@ -342,6 +376,10 @@ const Operation WHOLE_OPERATIONS[] = {
     {"whole extend", whole_extend},
     {"whole mask", whole_mask},
     {"whole difference", whole_difference},
+    {"parts add", parts_add},
+    {"parts extreme", parts_extreme},
+    {"parts difference", parts_difference},
+    {"parts differences", parts_differences},
     {"whole dot", whole_dot},
     {nullptr, nullptr},
 };

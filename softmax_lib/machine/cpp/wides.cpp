@@ -80,6 +80,21 @@ void double_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
         return settled_bits(a != a ? b : b != b ? a : (a < b) == is_least ? a : b);
     });
 }
+// Whether a is the one to take of the two, the smaller where the variant is 1, else the greater; q whether both are NaNs.
+void double_choose(Warp& w, const Instruction& i, uint32_t lanes) {
+    const uint32_t *a = w.row(i.a), *b = w.row(i.b), *a2 = w.row(i.a + 1u), *b2 = w.row(i.b + 1u);
+    uint32_t first = 0, neither = 0;
+    for (int k = 0; k < WARP; k++) {
+        double x = double_of(pair(a[k], a2[k]), i.keep[0], i.flip[0]), y = double_of(pair(b[k], b2[k]), i.keep[1], i.flip[1]);
+        bool is_first = (i.variant == 1 ? x < y : x > y) || y != y;
+        first |= (is_first ? 1u : 0u) << k;
+        neither |= (x != x && y != y ? 1u : 0u) << k;
+    }
+    uint32_t other = w.predicate_of(i.s, i.s_flip);
+    set_predicate(w, i.p, lanes, first & other);
+    set_predicate(w, i.q, lanes, neither & other);
+}
+
 // As "float compare".
 void double_compare(Warp& w, const Instruction& i, uint32_t lanes) {
     const uint32_t *a = w.row(i.a), *b = w.row(i.b), *a2 = w.row(i.a + 1u), *b2 = w.row(i.b + 1u);
@@ -90,11 +105,7 @@ void double_compare(Warp& w, const Instruction& i, uint32_t lanes) {
                   (i.variant & 8 && (x != x || y != y));
         found |= (is ? 1u : 0u) << k;
     }
-    uint32_t other = w.predicate_of(i.s, i.s_flip), how = i.variant >> 8 & 3;
-    auto joined = [&](uint32_t bits) { return how == 0 ? bits & other : how == 1 ? bits | other : bits ^ other; };
-    uint32_t first = joined(found), second = joined(~found);
-    set_predicate(w, i.p, lanes, first);
-    set_predicate(w, i.q, lanes, second);
+    join(w, i, lanes, found);
 }
 
 // The upper word of 1 / a or 1 / sqrt(a), a's upper word given: a first guess of some 20 bits.
@@ -123,6 +134,7 @@ const Operation WIDE_OPERATIONS[] = {
     {"double fused", double_fused},
     {"double extreme", double_extreme},
     {"double compare", double_compare},
+    {"double choose", double_choose},
     {"double guess reciprocal", double_guess_reciprocal},
     {"double guess reciprocal root", double_guess_reciprocal_root},
     {nullptr, nullptr},

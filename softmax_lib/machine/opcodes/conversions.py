@@ -28,12 +28,17 @@ def _source(draft: Draft, number: int, kind: str) -> None:
     if match:
         draft.args = (*draft.args[:number], match[1], *draft.args[number + 1 :])
         draft.variant |= int(match[2] or match[3]) << 4
-    if kind in ("F16", "F32", "BF16"):
+    if kind == "F32":
         draft.real("a", number)
+    elif kind in ("F16", "BF16"):
+        draft.half("a", number, is_bfloat=kind == "BF16")
     elif kind == "F64":
         draft.double("a", number)
     else:
-        draft.whole("a", number, words=2 if kind.endswith("64") else 1)
+        if kind.endswith("64"):
+            draft.long("a", number)
+        else:
+            draft.whole("a", number)
         draft.keep[0] = ALL  # the sign is taken where the number is known
 
 

@@ -66,8 +66,11 @@ def _(draft: Draft) -> None:
 @opcode("R2UR")
 def _(draft: Draft) -> None:
     draft.operation = "make uniform"
-    draft.to(0)
-    draft.whole("a", 1)
+    first = int(draft.is_predicate(0))
+    if first:
+        draft.writes("p", 0)
+    draft.to(first)
+    draft.whole("a", first + 1)
     draft.is_uniform = False
 
 

@@ -82,10 +82,24 @@ def _(draft: Draft) -> None:
     _predicates(draft)
 
 
+@opcode("FSET")
+def _(draft: Draft) -> None:
+    draft.operation = "float set"
+    draft.variant = compared(draft) | 16 * draft.has("FTZ")
+    draft.to(0)
+    draft.real("a", 1)
+    draft.real("b", 2)
+    draft.reads("s", 3)
+    draft.rows_of["c"] = draft.rows.immediate(0x3F800000 if draft.has("BF") else ALL)
+
+
 @opcode("DSETP")
 def _(draft: Draft) -> None:
-    draft.operation = "double compare"
-    draft.variant = compared(draft)
+    if draft.has("MIN", "MAX"):
+        draft.operation, draft.variant = "double choose", int("MIN" in draft.statement.modifiers)
+        draft.ignore("AND")
+    else:
+        draft.operation, draft.variant = "double compare", compared(draft)
     draft.double("a", 2)
     draft.double("b", 3)
     _predicates(draft)
@@ -119,7 +133,10 @@ def _(draft: Draft) -> None:
     draft.ignore(name)
     draft.operation = _SPECIAL[name]
     draft.to(0)
-    draft.real("a", 1)
+    if name.endswith("64H"):
+        draft.upper_half("a", 1)
+    else:
+        draft.real("a", 1)
     draft.no_number("b", "c")
 
 

@@ -56,8 +56,11 @@ def _(draft: Draft) -> None:
     is_relative = draft.has("REL")
     draft.ignore("NOINC", "ABS")
     draft.operation = "call"
+    by_register = _RETURN.match(draft.args[0])
     if is_relative and draft.args[0].startswith("`"):
         draft.target = draft.place(0)
+    elif is_relative and by_register:
+        draft.operation, draft.rows_of["a"] = "return", draft.register(by_register[1])
     else:
         draft.operation = "no code here"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from softmax_lib.machine.draft import ALL, Draft, float_bits, opcode
+from softmax_lib.machine.draft import ALL, Draft, half_bits, opcode
 from softmax_lib.machine.opcodes.floats import COMPARISONS, JOINS, ROUNDINGS
 
 _IS_BFLOAT, _TO_FLOAT, _FLUSHES, _SATURATES, _RELU, _PASSES_NAN = 64, 128, 256, 512, 1024, 2048
@@ -25,15 +25,9 @@ def _flags(draft: Draft) -> int:
     )
 
 
-def _bits(draft: Draft, text: str) -> int:
-    """A number of the instruction as 16 bits."""
-    if draft.variant & _IS_BFLOAT:
-        return float_bits(text, "f") >> 16
-    return float_bits(text, "e")
-
-
 def _sources(draft: Draft, first: int, slots: str) -> int:
     """Two 16-bit numbers each; those of the instruction take two operands. Gives the number of the next operand."""
+    is_bfloat = bool(draft.variant & _IS_BFLOAT)
     for slot in slots:
         index = "abc".index(slot)
         draft.keep[index] = ALL
@@ -54,7 +48,7 @@ def _sources(draft: Draft, first: int, slots: str) -> int:
             first += 1
         else:
             try:
-                high, low = (_bits(draft, text) for text in draft.args[first : first + 2])
+                high, low = (half_bits(text, is_bfloat) for text in draft.args[first : first + 2])
             except ValueError:
                 raise draft.refuse() from None
             draft.rows_of[slot] = draft.rows.immediate(high << 16 | low)

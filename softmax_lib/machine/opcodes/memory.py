@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from softmax_lib.machine.draft import Draft, opcode
 
 GLOBAL, SHARED, LOCAL = range(3)
-_GENERIC, _WIDE, _SIGNED, _NARROW_REGISTER = 4, 8, 16, 32
+_GENERIC, _WIDE, _SIGNED, _NARROW_REGISTER, _FILLS = 4, 8, 16, 32, 64
 _UNCOUNTED = (
     "E", "CONSTANT", "SYS", "GPU", "SM", "CTA", "STRONG", "WEAK", "MMIO", "U", "LU", "EF", "EL", "EN", "NA", "CV", "CI",
     "LTC64B", "LTC128B", "LTC256B", "BYPASS", "ACCESS", "PRIVATE", "RN", "FTZ", "RELAXED",
@@ -16,7 +16,7 @@ _UNCOUNTED = (
 """Caches and order: of an access they change no number of requests or sectors."""
 
 _ADDRESS = re.compile(r"(?:desc\[U?R\d+\])?\[([^\[\]]*)\]$")
-_CONSTANT = re.compile(r"c\[0x([0-9a-f]+)\]\[(U?R\d+)(?:\+(-?0x[0-9a-f]+))?\]$")
+_INDEXED = re.compile(r"c\[0x([0-9a-f]+)\]\[(?:(U?R\d+)\+?)?(-?0x[0-9a-f]+)?\]$")
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 
 
@@ -108,7 +108,8 @@ def _(draft: Draft) -> None:
 @opcode("LDGSTS")
 def _(draft: Draft) -> None:
     draft.operation = "copy to shared"
-    draft.ignore(*_UNCOUNTED, "ZFILL")
+    draft.ignore(*_UNCOUNTED)
+    draft.variant = _FILLS * draft.has("ZFILL")
     _width(draft)
     _settle_address(draft, 1, GLOBAL, is_wide=True)
     to = _read_address(draft, draft.args[0])
@@ -161,16 +162,16 @@ def _(draft: Draft) -> None:
     draft.ignore("IL")
     _width(draft)
     draft.to(0)
-    match = _CONSTANT.match(draft.args[1])
-    if match is None:
-        words = max(1, draft.bytes // 4)
-        if draft.bytes < 4 or words > 2:
-            raise draft.refuse()
+    match = _INDEXED.match(draft.args[1])
+    if draft.bytes in (4, 8) and not (match and match[2]):
+        words = draft.bytes // 4
         draft.whole("a", 1, words)
         draft.operation = "whole move pair" if words == 2 else "whole move"
         draft.bytes = draft.variant = 0
         return
+    if match is None:
+        raise draft.refuse()
     draft.operation = "load constant"
-    draft.rows_of["a"] = draft.register(match[2])
+    draft.rows_of["a"] = draft.register(match[2]) if match[2] else draft.rows.zero
     draft.offset = int(match[3] or "0", 16)
     draft.variant |= int(match[1], 16) << 8

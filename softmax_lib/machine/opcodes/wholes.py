@@ -37,9 +37,14 @@ def _(draft: Draft) -> None:
         _predicates_in(draft, first + 3)
 
 
+_PARTS = {"16x2": 16, "8x4": 8}
+_SIGNED_PARTS = 32
+
+
 @opcode("VIADD", "IADD")
 def _(draft: Draft) -> None:
-    draft.operation = "whole add"
+    parts = draft.choose(_PARTS, 0)
+    draft.operation, draft.variant = "parts add" if parts else "whole add", parts
     draft.to(0)
     draft.whole("a", 1)
     draft.whole("b", 2)
@@ -163,8 +168,12 @@ def _(draft: Draft) -> None:
 @opcode("IMNMX", "VIMNMX", "UIMNMX")
 def _(draft: Draft) -> None:
     draft.operation = "whole extreme"
-    draft.variant = int(draft.has("U32")) | 4 * draft.has("RELU")
-    draft.ignore("S32")
+    parts = draft.choose({"U16x2": 16, "S16x2": 16 | _SIGNED_PARTS}, 0)
+    if parts:
+        draft.operation, draft.variant = "parts extreme", parts
+    else:
+        draft.variant = int(draft.has("U32")) | 4 * draft.has("RELU")
+        draft.ignore("S32")
     draft.to(0)
     draft.whole("a", 1)
     draft.whole("b", 2)
@@ -266,6 +275,15 @@ def _(draft: Draft) -> None:
 def _(draft: Draft) -> None:
     draft.operation = "whole difference"
     draft.variant = int(draft.has("U32"))
+    draft.to(0)
+    for slot, number in zip("abc", (1, 2, 3), strict=True):
+        draft.whole(slot, number)
+
+
+@opcode("VABSDIFF4")
+def _(draft: Draft) -> None:
+    draft.operation = "parts differences" if draft.has("ACC") else "parts difference"
+    draft.variant = 8 | draft.choose({"U8": 0, "S8": _SIGNED_PARTS})
     draft.to(0)
     for slot, number in zip("abc", (1, 2, 3), strict=True):
         draft.whole(slot, number)
