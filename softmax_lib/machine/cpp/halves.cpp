@@ -56,20 +56,26 @@ void half_multiply(Warp& w, const Instruction& i, uint32_t lanes) {
 void half_fused(Warp& w, const Instruction& i, uint32_t lanes) {
     arithmetic(w, i, lanes, [](double a, double b, double c) { return add_to_odd(a * b, c); });
 }
-void half_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
+// Of `count` operands the smallest where predicate s is true, else the greatest.
+void extreme_of(int count, Warp& w, const Instruction& i, uint32_t lanes) {
     uint32_t wants_least = w.predicate_of(i.s, i.s_flip);
     Halves h{i};
-    one_by_one(w, i, lanes, [&](int k, uint32_t a, uint32_t b, uint32_t) {
+    one_by_one(w, i, lanes, [&](int k, uint32_t a, uint32_t b, uint32_t c) {
         uint32_t made = 0;
-        for (int part = 0; part < 2; part++) {
-            float x = h.part(0, a, part), y = h.part(1, b, part);
+        auto pick = [&](float x, float y) {
             float found = wants_least >> k & 1 ? least(x, y) : greatest(x, y);
-            if (i.variant & PASSES_NAN && (x != x || y != y)) found = real(NAN_BITS);
+            return i.variant & PASSES_NAN && (x != x || y != y) ? real(NAN_BITS) : found;
+        };
+        for (int part = 0; part < 2; part++) {
+            float found = pick(h.part(0, a, part), h.part(1, b, part));
+            if (count > 2) found = pick(found, h.part(2, c, part));
             made |= static_cast<uint32_t>(h.narrowed(found)) << 16 * part;
         }
         return made;
     });
 }
+void half_extreme(Warp& w, const Instruction& i, uint32_t lanes) { extreme_of(2, w, i, lanes); }
+void half_extreme_of_three(Warp& w, const Instruction& i, uint32_t lanes) { extreme_of(3, w, i, lanes); }
 
 bool holds(uint32_t how, float x, float y) {
     return (how & 1 && x < y) || (how & 2 && x == y) || (how & 4 && x > y) || (how & 8 && (x != x || y != y));
@@ -123,6 +129,7 @@ const Operation HALF_OPERATIONS[] = {
     {"half multiply", half_multiply},
     {"half fused", half_fused},
     {"half extreme", half_extreme},
+    {"half extreme of three", half_extreme_of_three},
     {"half compare", half_compare},
     {"half set", half_set},
     {"half pack", half_pack},

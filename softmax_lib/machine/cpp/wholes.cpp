@@ -179,6 +179,17 @@ void whole_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
     });
 }
 
+// Of a, b and c the smallest where predicate s is true, else the greatest; variant bit 0: unsigned.
+void whole_extreme_of_three(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    uint32_t wants_least = w.predicate_of(i.s, i.s_flip), bias = i.variant & 1 ? 0 : 0x80000000u;
+    one_by_one(w, i, lanes, [&](int k, uint32_t a, uint32_t b, uint32_t c) {
+        uint32_t x = o.whole<0>(a) ^ bias, y = o.whole<1>(b) ^ bias, z = o.whole<2>(c) ^ bias;
+        uint32_t found = wants_least >> k & 1 ? std::min({x, y, z}) : std::max({x, y, z});
+        return found ^ bias;
+    });
+}
+
 // A funnel: the pair c:a shifted by b. Variant bit 0: to the right; 1: the upper word; 2: bits of the number count
 // as 64, not 32; 3: signed; 4: the distance wraps.
 void whole_shift(Warp& w, const Instruction& i, uint32_t lanes) {
@@ -298,16 +309,21 @@ void whole_difference(Warp& w, const Instruction& i, uint32_t lanes) {
 }
 // ---- several small numbers a word: variant bits 0 to 4 how many bits each has, 5 signed
 
-template <class F> INLINE void each_part(Warp& w, const Instruction& i, uint32_t lanes, F f) {
+// f(lane, a, b) of the parts or, where `adds`, of a + b and c.
+template <class F> INLINE void each_part(Warp& w, const Instruction& i, uint32_t lanes, F f, bool adds = false) {
     uint32_t bits = i.variant & 31, mask = (1u << bits) - 1;
     bool is_signed = i.variant & 32;
     auto part = [&](uint32_t x, uint32_t at) {
         uint32_t there = x >> at & mask;
         return as_signed(is_signed && there >> (bits - 1) ? there | ~mask : there);
     };
-    one_by_one(w, i, lanes, [&](int k, uint32_t a, uint32_t b, uint32_t) {
+    one_by_one(w, i, lanes, [&](int k, uint32_t a, uint32_t b, uint32_t c) {
         uint32_t made = 0;
-        for (uint32_t at = 0; at < 32; at += bits) made |= (static_cast<uint32_t>(f(k, part(a, at), part(b, at))) & mask) << at;
+        for (uint32_t at = 0; at < 32; at += bits) {
+            Signed x = part(a, at), y = part(b, at);
+            if (adds) x = part(static_cast<uint32_t>(x + y), 0), y = part(c, at);
+            made |= (static_cast<uint32_t>(f(k, x, y)) & mask) << at;
+        }
         return made;
     });
 }
@@ -317,6 +333,10 @@ void parts_add(Warp& w, const Instruction& i, uint32_t lanes) {
 void parts_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
     uint32_t wants_least = w.predicate_of(i.s, i.s_flip);
     each_part(w, i, lanes, [&](int k, Signed a, Signed b) { return wants_least >> k & 1 ? std::min(a, b) : std::max(a, b); });
+}
+void parts_add_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t wants_least = w.predicate_of(i.s, i.s_flip);
+    each_part(w, i, lanes, [&](int k, Signed a, Signed b) { return wants_least >> k & 1 ? std::min(a, b) : std::max(a, b); }, true);
 }
 void parts_difference(Warp& w, const Instruction& i, uint32_t lanes) {
     each_part(w, i, lanes, [](int, Signed a, Signed b) { return a < b ? b - a : a - b; });
@@ -365,6 +385,7 @@ const Operation WHOLE_OPERATIONS[] = {
     {"whole compare", whole_compare},
     {"whole select", whole_select},
     {"whole extreme", whole_extreme},
+    {"whole extreme of three", whole_extreme_of_three},
     {"whole shift", whole_shift},
     {"whole move", whole_move},
     {"whole move pair", whole_move_pair},
@@ -378,6 +399,7 @@ const Operation WHOLE_OPERATIONS[] = {
     {"whole difference", whole_difference},
     {"parts add", parts_add},
     {"parts extreme", parts_extreme},
+    {"parts add extreme", parts_add_extreme},
     {"parts difference", parts_difference},
     {"parts differences", parts_differences},
     {"whole dot", whole_dot},

@@ -92,6 +92,14 @@ def _(draft: Draft) -> None:
     draft.reads("s", after)
 
 
+@opcode("VHMNMX")
+def _(draft: Draft) -> None:
+    draft.operation, draft.variant = "half extreme of three", _flags(draft)
+    draft.to(0)
+    after = _sources(draft, 1, "abc")
+    draft.reads("s", after)
+
+
 @opcode("HSETP2")
 def _(draft: Draft) -> None:
     draft.operation, draft.variant = "half compare", _flags(draft)

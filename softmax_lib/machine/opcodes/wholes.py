@@ -39,6 +39,7 @@ def _(draft: Draft) -> None:
 
 _PARTS = {"16x2": 16, "8x4": 8}
 _SIGNED_PARTS = 32
+_EXTREME_PARTS = {"U16x2": 16, "S16x2": 16 | _SIGNED_PARTS}
 
 
 @opcode("VIADD", "IADD")
@@ -168,7 +169,7 @@ def _(draft: Draft) -> None:
 @opcode("IMNMX", "VIMNMX", "UIMNMX")
 def _(draft: Draft) -> None:
     draft.operation = "whole extreme"
-    parts = draft.choose({"U16x2": 16, "S16x2": 16 | _SIGNED_PARTS}, 0)
+    parts = draft.choose(_EXTREME_PARTS, 0)
     if parts:
         draft.operation, draft.variant = "parts extreme", parts
     else:
@@ -183,7 +184,20 @@ def _(draft: Draft) -> None:
 @opcode("VIADDMNMX")
 def _(draft: Draft) -> None:
     draft.operation = "whole extreme"
-    draft.variant = int(draft.has("U32")) | 2 | 4 * draft.has("RELU")
+    parts = draft.choose(_EXTREME_PARTS, 0)
+    if parts:
+        draft.operation, draft.variant = "parts add extreme", parts
+    else:
+        draft.variant = int(draft.has("U32")) | 2 | 4 * draft.has("RELU")
+    draft.to(0)
+    for slot, number in zip("abc", (1, 2, 3), strict=True):
+        draft.whole(slot, number)
+    draft.reads("s", 4)
+
+
+@opcode("VIMNMX3")
+def _(draft: Draft) -> None:
+    draft.operation, draft.variant = "whole extreme of three", int(draft.has("U32"))
     draft.to(0)
     for slot, number in zip("abc", (1, 2, 3), strict=True):
         draft.whole(slot, number)
