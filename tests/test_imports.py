@@ -48,6 +48,9 @@ MAY_IMPORT = {
         "arrays", "caches", "declarations", "errors", "files", "grids", "host_code", "kernel", "launch_spec",
         "parameters", "signature", "source",
     },
+    "machine": {
+        "arrays", "caches", "emulator", "errors", "files", "gpu", "grids", "kernel", "launch_spec", "signature", "source",
+    },
     "ops": {"caches", "errors", "files", "gpu", "source"},
     "launch": {"errors", "source", "kernel", "registry", "arrays", "gpu", "grids", "emulator", "launch_notes", "whole_numbers"},
     "checking": {"errors", "source", "kernel", "registry", "arrays", "reference", "gpu", "launch", "launch_notes", "whole_numbers"},
@@ -60,8 +63,8 @@ MAY_IMPORT = {
     },
     "measurements": {"errors", "registry", "gpu", "records", "bench", "whole_numbers"},
     "xrays": {
-        "arrays", "emulator", "errors", "gpu", "grids", "kernel", "launch", "launch_notes", "launch_spec", "records",
-        "reference", "registry", "source", "whole_numbers",
+        "arrays", "emulator", "errors", "gpu", "grids", "kernel", "launch", "launch_notes", "launch_spec", "machine",
+        "records", "reference", "registry", "source", "whole_numbers",
     },
     "widgets": {"lazy", "errors"},
     "figures": {"errors", "words", "source", "registry", "gpu", "records", "tiles", "xrays", "widgets"},
@@ -83,10 +86,10 @@ MAY_IMPORT = {
 NEVER = [
     ("records", "bench"), ("figures", "bench"), ("widgets", "registry"), ("emulator", "records"),
     ("reference", "errors"), ("launch", "checking"), ("gpu", "launch"), ("emulator", "launch"),
-    ("ops", "registry"),
+    ("ops", "registry"), ("machine", "launch"),
 ]  # fmt: skip
 
-NO_TORCH = [*sorted(TRUNK), "emulator", "xrays", "records", "cli", "tiles"]
+NO_TORCH = [*sorted(TRUNK), "emulator", "machine", "xrays", "records", "cli", "tiles"]
 
 
 def part_of(path):

@@ -54,7 +54,7 @@ def run_kernel(options: argparse.Namespace) -> list[Summary]:
 def xray_kernel(options: argparse.Namespace) -> XRay:
     """Count what the launch that `options` ask for does. Raises what `xray_launch` raises."""
     words, _ = _read(options)
-    return xray_launch(**words)
+    return xray_launch(**words, path=options.path, arch=options.arch)
 
 
 def _read(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

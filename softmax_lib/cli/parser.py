@@ -131,6 +131,20 @@ def _add_xray_options(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--block-size", type=_count, help="threads per block; the kernel's own choice"
     )
+    made.add_argument(
+        "--as",
+        dest="path",
+        choices=("written", "machine"),
+        default="written",
+        help="count the source as it is written, or the machine code that NVRTC makes of it",
+    )
+    made.add_argument(
+        "--arch",
+        type=_count,
+        default=90,
+        metavar="N",
+        help="of machine code: 75, 80, 86, 87, 89 or 90",
+    )
 
 
 def _minutes(text: str) -> float:

@@ -154,6 +154,8 @@ def xray(options: argparse.Namespace) -> Answer:
             options.block_size,
             grid=_one_number(options.grid),
             ragged=not (options.rows or options.cols),
+            path=options.path,
+            arch=options.arch,
         )
     status = FAILED if found.hazards else DONE
     return Answer(found.as_json(), lambda: print_xray(found), status)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.console import Console
@@ -21,8 +21,16 @@ def print_xray(found: XRay) -> None:
     console = Console(markup=False)
     for sentence in (found.words, *found.notes):
         console.print(sentence, highlight=False)
+    if found.path == "machine":
+        executed = found.total["instructions"]
+        sentence = (
+            f"As the machine code for sm_{found.arch} does it, in {executed} instructions of warps."
+        )
+        console.print(sentence, highlight=False)
     for file in dict.fromkeys(row.file for row in found.lines):
         console.print(_counters(file, [row for row in found.lines if row.file == file]))
+    for sentence in _differences(found):
+        console.print(sentence, highlight=False, soft_wrap=True)
     if found.machine_code:
         console.print(_machine_code(found))
     for hazard in found.hazards:
@@ -53,12 +61,22 @@ def _cells(row: LineCounters) -> tuple[str, ...]:
     cells = [str(row.line), what, str(row.requests)]
     if row.space:
         cells.append(f"{row.lanes_a_request:.3g}")
-    if row.space == "global":
+    if row.space in ("global", "local"):
         cells += [_counted(row.sectors, "sector"), f"{row.sectors_a_request:.3g}"]
     elif row.space == "shared":
         each = row.wavefronts / row.requests
         cells += [_counted(row.wavefronts, "wavefront"), f"{each:.3g}", str(row.bank_conflicts)]
     return tuple(cells)
+
+
+def _differences(found: XRay) -> Iterator[str]:
+    """What the compiler changed, line by line."""
+    for (file, line, space, operation), (written, executed) in found.differences.items():
+        unit = "wavefronts" if space == "shared" else "sectors"
+        yield (
+            f"{file}:{line}: as written {written[0]} requests to {operation} {space} memory and {written[1]} {unit}, "
+            f"as machine code {executed[0]} and {executed[1]}."
+        )
 
 
 def _counted(number: int, noun: str) -> str:

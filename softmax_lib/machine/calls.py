@@ -31,8 +31,9 @@ def run_call(spec: LaunchSpec, arch: int, progress: Progress | None = None) -> C
     decoded = decode(cubin, entry, arch)
     filled = _fill(decoded.cubin, spec.symbols)
     memory = Memory()
-    bound = _signature(spec, decoded.cubin).bind(spec.arguments)
-    arguments = [_place(memory, f"argument {n}", one) for n, one in enumerate(bound, 1)]
+    signature = _signature(spec, decoded.cubin)
+    pairs = zip(signature.parameters, signature.bind(spec.arguments), strict=True)
+    arguments = [_place(memory, parameter.name, bound) for parameter, bound in pairs]
     threads = Threads(spec.grid, spec.block, spec.shared_bytes)
     counted = launch(replace(decoded, cubin=filled), threads, arguments, memory, progress)
     _fetch(counted, filled, spec.symbols)
@@ -81,9 +82,7 @@ def _fill(cubin: Cubin, symbols: Mapping[str, Any]) -> Cubin:
             )
         into = constants if variable.is_constant else held
         into[variable.offset : variable.offset + content.nbytes] = content.tobytes()
-    return replace(
-        cubin, globals=bytes(held), constants={**cubin.constants, 3: bytes(constants)}
-    )
+    return replace(cubin, globals=bytes(held), constants={**cubin.constants, 3: bytes(constants)})
 
 
 def _fetch(counted: Counted, cubin: Cubin, symbols: Mapping[str, Any]) -> None:

@@ -118,7 +118,7 @@ def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _stack(elf: ELFFile, kernel: str) -> int:
-    symbols = elf.get_section_by_name(".symtab")
+    symbols: Any = elf.get_section_by_name(".symtab")
     section = elf.get_section_by_name(".nv.info")
     for attribute, content in _attributes(section.data()) if section else ():
         if attribute == _MIN_STACK:
@@ -130,9 +130,8 @@ def _stack(elf: ELFFile, kernel: str) -> int:
 
 @dataclass
 class _Globals:
-    """Variables in global memory, each at a multiple of 256 bytes, as a GPU's driver lays them out."""
+    """Variables in global memory, each at a multiple of 256 bytes."""
 
-    elf: ELFFile
     content: bytearray
     places: list[tuple[int, int, Variable]]
     """Section and offset there of each."""
@@ -147,14 +146,15 @@ class _Globals:
 
 def _objects(elf: ELFFile) -> Iterator[tuple[int, Any, Any]]:
     """Variables: the number of their section, the section, the symbol."""
-    for symbol in elf.get_section_by_name(".symtab").iter_symbols():
+    symbols: Any = elf.get_section_by_name(".symtab")
+    for symbol in symbols.iter_symbols():
         number: Any = symbol["st_shndx"]
         if symbol["st_info"]["type"] == "STT_OBJECT" and isinstance(number, int):
             yield number, elf.get_section(number), symbol
 
 
 def _globals(elf: ELFFile) -> _Globals:
-    found = _Globals(elf, bytearray(), [])
+    found = _Globals(bytearray(), [])
     for number, section, symbol in _objects(elf):
         if section.name not in (".nv.global", ".nv.global.init"):
             continue
@@ -177,7 +177,7 @@ def _addresses(elf: ELFFile, globals_: _Globals) -> Iterator[tuple[int, int]]:
     for section in elf.iter_sections():
         if not (isinstance(section, RelocationSection) and section.name.endswith("nv.constant4")):
             continue
-        symbols = elf.get_section(section["sh_link"])
+        symbols: Any = elf.get_section(section["sh_link"])
         for relocation in section.iter_relocations():
             symbol = symbols.get_symbol(relocation["r_info_sym"])
             extra = relocation["r_addend"] if relocation.is_RELA() else 0

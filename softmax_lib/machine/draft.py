@@ -170,15 +170,13 @@ class Draft:
 
     def predicate(self, number: int, *, is_written: bool = False) -> tuple[int, int]:
         """A predicate's number, and 1 where its opposite is meant."""
-        match = _PREDICATE.match(self.args[number]) if number < len(self.args) else None
-        if match is None:
+        found = read_predicate(self.args[number]) if number < len(self.args) else None
+        if found is None:
             raise self.refuse()
-        flip, uniform, name = match.groups()
-        if uniform and is_written:
-            self.is_uniform = True
-        if name == "T":
-            return (NOWHERE if is_written else UNIFORM_TRUE if uniform else TRUE), int(bool(flip))
-        return int(name) + (8 if uniform else 0), int(bool(flip))
+        if not is_written:
+            return found
+        self.is_uniform |= found[0] > TRUE
+        return (NOWHERE if found[0] in (TRUE, UNIFORM_TRUE) else found[0]), found[1]
 
     def place(self, number: int) -> int:
         """The index of the instruction that a label leads to."""
@@ -206,17 +204,25 @@ class Draft:
             **self.rows_of, **self.written, **self.read,
             "s_flip": self.flipped["s"], "t_flip": self.flipped["t"],
         }  # fmt: skip
-        guard, flip = TRUE, 0
-        if self.statement.guard:
-            match = _PREDICATE.match(self.statement.guard)
-            assert match
-            name = match[3]
-            true = UNIFORM_TRUE if match[2] else TRUE
-            guard = true if name == "T" else int(name) + (8 if match[2] else 0)
-            flip = int(bool(match[1]))
+        guard, flip = guard_of(self.statement)
         fields |= {"guard": guard, "guard_flip": flip | (2 if self.is_uniform else 0)}
         for name, value in fields.items():
             row[name] = value
+
+
+def guard_of(statement: Statement) -> tuple[int, int]:
+    """The number of the predicate under which a statement happens, and 1 where its opposite is meant."""
+    return read_predicate(statement.guard or "PT") or (TRUE, 0)
+
+
+def read_predicate(text: str) -> tuple[int, int] | None:
+    """A predicate's number, and 1 where its opposite is meant; None for what is no predicate."""
+    match = _PREDICATE.match(text)
+    if match is None:
+        return None
+    flip, uniform, name = match.groups()
+    true = UNIFORM_TRUE if uniform else TRUE
+    return true if name == "T" else int(name) + (8 if uniform else 0), int(bool(flip))
 
 
 def _read_whole(text: str, words: int) -> int:

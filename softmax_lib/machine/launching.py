@@ -214,7 +214,9 @@ def _explain(
         Ending.NO_CODE: (KernelFault, "fault", "goes on where there is no code"),
     }  # fmt: skip
     fault, kind, what = kinds[ending]
-    sentence = f"illegal address: {who} reaches {what}" if fault is IllegalAddress else f"{who} {what}"
+    sentence = (
+        f"illegal address: {who} reaches {what}" if fault is IllegalAddress else f"{who} {what}"
+    )
     axes = geometry.block_axes(status.block)
     return fault(kind, file, line, axes, status.thread, sentence)
 

@@ -35,7 +35,10 @@ def _processor_flags() -> tuple[str, ...]:
     except OSError:
         return ()
     words = set(known.split())
-    has_them = {"avx2", "fma", "bmi2"} <= words and platform.machine().lower() in ("x86_64", "amd64")
+    has_them = {"avx2", "fma", "bmi2"} <= words and platform.machine().lower() in (
+        "x86_64",
+        "amd64",
+    )
     return ("-mavx2", "-mfma", "-mbmi2") if has_them else ()
 
 

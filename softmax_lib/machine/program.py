@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import pickle
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
 
@@ -19,10 +20,13 @@ from softmax_lib.files import cache_folder
 from softmax_lib.gpu.machine_code import disassemble, disassembler_version
 from softmax_lib.machine import library
 from softmax_lib.machine.cubin import Cubin, read_cubin
-from softmax_lib.machine.draft import OPCODES, Draft, Unsupported
+from softmax_lib.machine.draft import OPCODES, Draft, Unsupported, guard_of
 from softmax_lib.machine.listing import Listing, Statement, read_listing
 from softmax_lib.machine.rows import Rows
 from softmax_lib.machine.tables import INSTRUCTION
+
+TESTED_DISASSEMBLER = "13.5.37"
+"""The version of nvidia-cuda-nvdisasm whose listings the tests read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +49,19 @@ class Decoded:
     refused: dict[int, str]
 
 
+@lru_cache(maxsize=64)
 def decode(cubin: bytes, kernel: str, arch: int) -> Decoded:
-    """`kernel` of a cubin, from the disk cache when it is there. Raises `NotAvailable` without nvdisasm."""
-    key = (cubin, kernel, arch, disassembler_version(), library.digest(), _digest())
+    """`kernel` of a cubin, from the disk cache when it is there. Raises `NotAvailable` without nvdisasm.
+
+    Warns of an nvdisasm that was not tested: what it prints is documented nowhere.
+    """
+    version = disassembler_version()
+    if version not in ("", TESTED_DISASSEMBLER):
+        warnings.warn(
+            f"nvdisasm {version} lists the machine code; {TESTED_DISASSEMBLER} is the one that was tested.",
+            stacklevel=2,
+        )
+    key = (cubin, kernel, arch, version, library.digest(), _digest())
     name = hashlib.sha256(repr(key).encode()).hexdigest()
     path = cache_folder("machine") / f"{name}.decoded"
 
@@ -79,6 +93,7 @@ def decode_listing(listing: Listing, cubin: Cubin, arch: int) -> Decoded:
                 sites.append(number)
         except (Unsupported, IndexError) as error:
             refused[number] = str(error) if isinstance(error, Unsupported) else statement.text
+            code[number]["guard"], code[number]["guard_flip"] = guard_of(statement)
     return Decoded(
         listing.name, arch, cubin, statements, code, rows.table(), rows.count, rows.cleared,
         tuple(sites), refused,

@@ -103,5 +103,29 @@ def add_up(lines: Iterable[LineCounters]) -> dict[str, int]:
     return total
 
 
+Counted = tuple[int, int]
+"""Requests, and sectors or wavefronts."""
+
+
+def differing(
+    one: Iterable[LineCounters], other: Iterable[LineCounters]
+) -> dict[tuple[str, int, str, str], tuple[Counted, Counted]]:
+    """By file, line, space and operation what two ways to count do not agree on: of the one, of the other."""
+    ours, theirs = _sums(one), _sums(other)
+    pairs = {key: (ours.get(key, (0, 0)), theirs.get(key, (0, 0))) for key in (*ours, *theirs)}
+    return {key: pair for key, pair in sorted(pairs.items()) if pair[0] != pair[1]}
+
+
+def _sums(lines: Iterable[LineCounters]) -> dict[tuple[str, int, str, str], Counted]:
+    sums: dict[tuple[str, int, str, str], Counted] = {}
+    for line in lines:
+        if line.operation in ("load", "store"):
+            key = (line.file, line.line, line.space, line.operation)
+            requests, units = sums.get(key, (0, 0))
+            more = line.wavefronts if line.space == "shared" else line.sectors
+            sums[key] = (requests + line.requests, units + more)
+    return sums
+
+
 def _calls(lines: Iterable[LineCounters], prefix: str) -> Iterator[LineCounters]:
     return (line for line in lines if line.operation.startswith(prefix))

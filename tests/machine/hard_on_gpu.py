@@ -131,7 +131,8 @@ def count(folder: Path, names: str, kernels: list[Hard]) -> list[dict[str, int]]
             value = round(float(line["Metric Value"].replace(",", "")))
         except ValueError:  # "n/a"
             continue
-        counters[number][ours[line["Metric Name"]]] = value
+        if value:
+            counters[number][ours[line["Metric Name"]]] = value
     return counters
 
 

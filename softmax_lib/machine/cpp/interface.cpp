@@ -77,4 +77,10 @@ void machine_count_wavefronts(uint32_t lanes, const uint64_t* addresses, int byt
     *all = found.all;
     *conflicts = found.conflicts;
 }
+int machine_count_atomic_sectors(uint32_t lanes, const uint64_t* addresses) { return count_atomic_sectors(lanes, addresses); }
+void machine_count_atomic_wavefronts(uint32_t lanes, const uint64_t* addresses, int kind, int* all, int* conflicts) {
+    Wavefronts found = count_atomic_wavefronts(lanes, addresses, static_cast<AtomicKind>(kind));
+    *all = found.all;
+    *conflicts = found.conflicts;
+}
 }

@@ -1,0 +1,107 @@
+"""What the interpreter counts and computes is what an H100 counted and computed: hard_on_gpu.json, random_on_gpu.json."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from kernel_tables import some
+from machine.hard_launches import HARD, inputs
+from machine.machine_runs import count, run
+from machine.random_kernels import inputs as random_inputs
+from machine.random_kernels import random_kernel
+from machine.random_on_gpu import digest
+
+from softmax_lib.gpu.compile import nvrtc
+
+pytestmark = [pytest.mark.nvrtc, pytest.mark.usefixtures("the_recorded_nvrtc")]
+
+FOLDER = Path(__file__).parent
+RECORD = json.loads((FOLDER / "hard_on_gpu.json").read_text(encoding="utf-8"))
+RANDOM = json.loads((FOLDER / "random_on_gpu.json").read_text(encoding="utf-8"))
+
+KINDS = ("load", "store", "atomic", "reduction")
+COUNTERS = (
+    "instructions",
+    *(f"global_{kind}_{unit}" for kind in KINDS for unit in ("requests", "sectors")),
+    *(f"shared_{kind}_requests" for kind in ("load", "store")),
+    *(f"shared_{kind}_{unit}" for kind in KINDS[:3] for unit in ("wavefronts", "conflicts")),
+    *(f"local_{kind}_{unit}" for kind in ("load", "store") for unit in ("requests", "sectors")),
+)
+
+# Each kernel of which a counter is another one, and why: all others are equal.
+TURNS = {
+    "instructions", "shared_load_requests", "shared_load_wavefronts", "shared_load_conflicts", "shared_atomic_wavefronts",
+    "shared_atomic_conflicts",
+}  # fmt: skip
+KNOWN = {
+    # turns of a loop in which warps of a block get in each other's way: when, only the GPU knows
+    "shared_atomic_64_bits": TURNS,
+    "shared_atomic_floats": TURNS,
+    # lanes that count themselves: now and then another pass
+    "shared_atomic_one_address": {"shared_atomic_wavefronts", "shared_atomic_conflicts"},
+    # past the first cache each quarter of a warp is fetched on its own
+    "async_16_bytes": {"global_load_sectors"},
+    # lanes that wait at a convergence barrier which is saved and comes back, wait once more
+    "recursion": {"instructions"},
+    # one instruction in a thousand
+    "cases_that_fall_through": {"instructions"},
+}
+
+
+@pytest.fixture(scope="module")
+def the_recorded_nvrtc():
+    """Another compiler makes other machine code, of which nothing is recorded."""
+    version = ".".join(map(str, nvrtc().getVersion()))
+    if version != RECORD["nvrtc_of_the_machine_code"]:
+        pytest.skip(f"recorded with NVRTC {RECORD['nvrtc_of_the_machine_code']}, this is {version}")
+
+
+@pytest.mark.parametrize("name", some(HARD, every=6))
+def test_a_hard_kernel_gives_what_it_gives_on_a_gpu_and_counts_the_same(name):
+    hard, recorded = HARD[name], RECORD["kernels"][name]
+    text = hashlib.sha256(hard.source.text.encode()).hexdigest()
+    assert recorded["source"] == text, "record it again: tests/machine/hard_on_gpu.py"
+    x, y = (one.copy() for one in inputs(hard))  # at the start of an array of their own
+    arguments = (x, y, hard.rows, hard.cols)
+    counted = run(hard.source, name, hard.grid, hard.block, arguments, shared_bytes=hard.shared_bytes)  # fmt: skip
+    found = count(counted)
+    differ = {one for one in COUNTERS if found[one] != recorded["counters"].get(one, 0)}
+    assert differ <= KNOWN.get(name, set())
+    if hard.approx:
+        expected = np.array(recorded["y"], np.float32)
+        np.testing.assert_allclose(y, expected, rtol=2e-5, atol=1e-6)
+    else:
+        assert hashlib.sha256(y.tobytes()).hexdigest() == recorded["y_sha256"]
+
+
+def test_what_differs_is_only_a_few():
+    assert len(RECORD["kernels"]) == len(HARD)
+    assert len(KNOWN) <= len(HARD) // 40
+    assert all(name in HARD for name in KNOWN)
+
+
+SEEDS = [*range(8), *(pytest.param(seed, marks=pytest.mark.full) for seed in range(8, 200))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_random_kernel_gives_the_same_bits_as_on_a_gpu(seed):
+    kernel = random_kernel(seed)
+    x, y = (np.array(one) for one in random_inputs(kernel))
+    arguments = [x, y, *(int(one) for one in kernel.arguments(x, y)[2:])]
+    run(kernel.source, kernel.entry, kernel.grid, kernel.block, arguments)
+    assert digest(y.tobytes()) == RANDOM["y"][str(seed)]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("arch", [75, 80])
+@pytest.mark.parametrize("seed", range(60))
+def test_a_random_kernel_gives_the_same_bits_as_machine_code_for_older_gpus(seed, arch):
+    kernel = random_kernel(seed)
+    if kernel.needs > arch:
+        pytest.skip(f"needs sm_{kernel.needs}")
+    x, y = (np.array(one) for one in random_inputs(kernel))
+    arguments = [x, y, *(int(one) for one in kernel.arguments(x, y)[2:])]
+    run(kernel.source, kernel.entry, kernel.grid, kernel.block, arguments, arch=arch)
+    assert digest(y.tobytes()) == RANDOM["y"][str(seed)]

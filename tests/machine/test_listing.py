@@ -1,0 +1,140 @@
+"""nvdisasm's text becomes numbers, or is refused by name and line."""
+
+import numpy as np
+import pytest
+
+from softmax_lib.errors import NotAvailable
+from softmax_lib.machine import program
+from softmax_lib.machine.cubin import Cubin, Parameter, read_cubin
+from softmax_lib.machine.launching import Threads, launch
+from softmax_lib.machine.listing import read_listing, split_operands
+from softmax_lib.machine.memory import Memory
+from softmax_lib.machine.program import decode_listing
+
+HEAD = "//--------------------- .text.made               --------------------------\n"
+
+
+def listing(*statements, places=()):
+    """What nvdisasm would print of a kernel of these statements, which all come from `places`."""
+    lines = [f'//## File "{file}", line {line}' for file, line in places]
+    lines += [f"        /*{16 * n:04x}*/  {text} ;" for n, text in enumerate(statements)]
+    return read_listing(HEAD + "made:\n.text.made:\n" + "\n".join(lines) + "\n", "made")
+
+
+def run(*statements, words=4, **how):
+    """y after a launch of one warp that stores R0 of each lane at y[lane], which `statements` have to set."""
+    tail = (
+        "S2R R8, SR_TID.X",
+        "LDC.64 R6, c[0x0][0x210]",
+        "IMAD.WIDE.U32 R6, R8, 0x4, R6",
+        "STG.E desc[UR4][R6.64], R0",
+        "EXIT",
+    )
+    facts = Cubin("made", (Parameter(0, 8),), 0x210, 0, 256, {}, (), b"", ())
+    decoded = decode_listing(listing(*statements, *tail, **how), facts, 90)
+    memory, y = Memory(), np.zeros(32, np.uint32)
+    launch(decoded, Threads((1, 1, 1), (32, 1, 1)), [memory.place("y", y)], memory)
+    return y
+
+
+def test_statements_are_told_apart_from_guards_operands_and_modifiers():
+    read = listing("@!P0 LDG.E.CONSTANT R4, desc[UR4][R2.64+0x10]", places=[("a/x.cu", 7)])
+    (statement,) = read.statements
+    assert (statement.opcode, statement.modifiers) == ("LDG", ("E", "CONSTANT"))
+    assert statement.guard == "!P0"
+    assert statement.operands == ("R4", "desc[UR4][R2.64+0x10]")
+    assert statement.places == (("a/x.cu", 7),)
+    assert statement.text == "@!P0 LDG.E.CONSTANT R4, desc[UR4][R2.64+0x10]"
+
+
+def test_commas_within_brackets_part_nothing():
+    assert split_operands("R1, c[0x0, 0x4], `(.L_x, y), R2") == ["R1", "c[0x0, 0x4]", "`(.L_x, y)", "R2"]  # fmt: skip
+
+
+def test_places_lead_from_the_innermost_to_where_that_was_inlined():
+    text = (
+        HEAD
+        + 'made:\n//## File "b.cuh", line 3 inlined at "a.cu", line 9\n//## File "a.cu", line 9\n'
+        + "        /*0000*/  EXIT ;\n"
+    )
+    assert read_listing(text, "made").statements[0].places == (("b.cuh", 3), ("a.cu", 9))
+
+
+def test_a_kernel_that_is_not_there_and_a_line_that_cannot_be_read_are_named():
+    with pytest.raises(NotAvailable, match="no kernel other"):
+        read_listing(HEAD, "other")
+    with pytest.raises(NotAvailable, match="cannot be read here"):
+        read_listing(HEAD + "made:\n        /*0000*/  what is this\n", "made")
+
+
+def test_an_unknown_opcode_and_an_unknown_form_are_refused_by_name_and_line_where_they_are_executed():
+    for text in ("TURN.TWICE R0, R1", "FADD.TWICE R0, R1, R2", "S2R R0, SR_WEATHER"):
+        with pytest.raises(NotAvailable) as told:
+            run(text, places=[("a/x.cu", 7)])
+        assert str(told.value) == f"The machine code of x.cu:7 has {text}, which is not run here."
+
+
+def test_what_no_lane_executes_may_be_unknown():
+    assert run("MOV R0, 0x5", "@!PT TURN.TWICE R0, R1").tolist() == [5] * 32
+
+
+@pytest.mark.parametrize(
+    ("statements", "expected"),
+    [
+        (("MOV R1, 0x7", "IADD3 R0, -R1, 0xa, RZ"), 3),
+        (("MOV R1, 0xffffffff", "IADD3 R2, P0, R1, 0x1, RZ", "IADD3.X R0, RZ, RZ, RZ, P0, !PT"), 1),
+        (("MOV R1, 0x5", "IMAD R0, R1, -0x3, R1"), 2**32 - 10),
+        (("MOV R1, 0x40000000", "IMAD.HI.U32 R0, R1, 0x8, RZ"), 2),
+        (("MOV R1, -0x2", "IMAD.HI R0, R1, 0x3, RZ"), 2**32 - 1),
+        (("MOV R1, 0x3", "LEA R0, R1, 0x1, 0x4"), 49),
+        (("MOV R1, 0x80000000", "LEA.HI R0, R1, 0x1, RZ, 0x2"), 3),
+        (("MOV R1, 0xf0", "LOP3.LUT R0, R1, 0x3c, RZ, 0x3c, !PT"), 0xCC),
+        (("MOV R1, 0xf0", "LOP3.LUT R0, R1, 0xcc, 0xaa, 0xe8, !PT"), 0xE8),
+        (("MOV R1, 0x80000000", "SHF.R.S32.HI R0, RZ, 0x1f, R1"), 2**32 - 1),
+        (("MOV R1, 0x12345678", "SHF.L.W.U32.HI R0, R1, 0x8, R1"), 0x34567812),
+        (("MOV R1, 0x12345678", "PRMT R0, R1, 0x3210, RZ"), 0x12345678),
+        (("MOV R1, 0x0080ff00", "PRMT R0, R1, 0x9910, RZ"), 0xFFFFFF00),
+        (("MOV R1, 0xf00", "POPC R0, R1"), 4),
+        (("MOV R1, 0xf00", "FLO.U32 R0, R1"), 11),
+        (("MOV R1, 0x1", "BREV R0, R1"), 0x80000000),
+        (("MOV R1, -0x9", "IABS R0, R1"), 9),
+        (("MOV R1, 0x40400000", "FADD R0, R1, 1.5"), 0x40900000),
+        (("MOV R1, 0x40400000", "FADD R0, -|R1|, -RZ"), 0xC0400000),
+        (("MOV R1, 0x3f800001", "FMUL.RZ R0, R1, R1"), 0x3F800002),
+        (("MOV R1, 0x3f800001", "FMUL.RP R0, R1, R1"), 0x3F800003),
+        (("MOV R1, 0x40400000", "F2I.TRUNC.NTZ R0, R1"), 3),
+        (("MOV R1, 0x3", "I2FP.F32.S32 R0, R1"), 0x40400000),
+        (("MOV R1, 0x41000000", "MUFU.RCP R0, R1"), 0x3E000000),
+        (("MOV R1, 0x40800000", "MUFU.EX2 R0, R1"), 0x41800000),
+        (("HFMA2.MMA R0, -RZ, RZ, 1.5, 2",), 0x3E004000),
+    ],
+)
+def test_an_instruction_does_what_its_name_says(statements, expected):
+    assert run(*statements)[0] == expected
+
+
+def test_lanes_that_part_meet_again():
+    y = run(
+        "S2R R1, SR_LANEID",
+        "ISETP.LT.U32.AND P0, PT, R1, 0x5, PT",
+        "MOV R0, 0x1",
+        "@P0 MOV R0, 0x2",
+        "VOTE.ANY R2, PT, P0",
+        "IMAD R0, R2, 0x10, R0",
+    )
+    assert y.tolist() == [0x1F2] * 5 + [0x1F1] * 27
+
+
+def test_a_listing_of_another_nvdisasm_is_run_with_a_warning_that_names_both(monkeypatch):
+    monkeypatch.setattr(program, "disassembler_version", lambda: "99.1")
+    monkeypatch.setattr(program, "disassemble", lambda *_: "")
+    with (
+        pytest.warns(UserWarning, match=r"99\.1.*13\.5\.37"),
+        pytest.raises(NotAvailable, match="no kernel made"),
+    ):
+        program.decode(b"another", "made", 90)
+
+
+def test_an_arch_that_is_not_run_is_refused_with_those_that_are():
+    with pytest.raises(NotAvailable, match="sm_120 is not run here; sm_75, sm_80"):
+        read_cubin(b"", "made", 120)

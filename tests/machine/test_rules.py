@@ -1,0 +1,144 @@
+"""The rules of counting, one by one, each on the smallest request that shows it."""
+
+import ctypes
+
+import pytest
+
+from softmax_lib.machine.library import library
+
+ALL = 0xFFFFFFFF
+FIRST, EVEN = 1, 0x55555555
+
+pytestmark = pytest.mark.quick
+
+
+def by_lane(address_of):
+    return (ctypes.c_uint64 * 32)(*[address_of(lane) for lane in range(32)])
+
+
+def sectors(address_of, lanes=ALL):
+    return library().machine_count_sectors(ctypes.c_uint32(lanes), by_lane(address_of))
+
+
+def local_sectors(address_of, size, lanes=ALL):
+    return library().machine_count_local_sectors(ctypes.c_uint32(lanes), by_lane(address_of), size)
+
+
+def wavefronts(address_of, size, lanes=ALL, *, is_load=True):
+    """Passes, and those of them that a conflict costs."""
+    both = ctypes.c_int(), ctypes.c_int()
+    library().machine_count_wavefronts(
+        ctypes.c_uint32(lanes), by_lane(address_of), size, int(is_load), *map(ctypes.byref, both)
+    )
+    return tuple(one.value for one in both)
+
+
+def atomic(address_of, lanes=ALL, kind=0):
+    both = ctypes.c_int(), ctypes.c_int()
+    library().machine_count_atomic_wavefronts(
+        ctypes.c_uint32(lanes), by_lane(address_of), kind, *map(ctypes.byref, both)
+    )
+    return tuple(one.value for one in both)
+
+
+# ---- global memory
+
+
+@pytest.mark.parametrize(("size", "expected"), [(1, 1), (2, 2), (4, 4), (8, 8), (16, 16)])
+def test_neighbours_fill_their_sectors(size, expected):
+    assert sectors(lambda lane: lane * size) == expected
+
+
+def test_sectors_are_those_of_the_whole_warp_not_of_its_halves_or_quarters():
+    assert sectors(lambda lane: 8 + lane * 8) == 9  # halves on their own would touch 10
+    assert sectors(lambda lane: 16 + lane * 16) == 17  # and quarters 20
+
+
+def test_one_address_is_one_sector_and_scattered_ones_are_as_many_as_there_are_lanes():
+    assert sectors(lambda lane: 64) == 1
+    assert sectors(lambda lane: (31 - lane) * 4096) == 32
+    assert sectors(lambda lane: lane * 4096, lanes=EVEN) == 16
+
+
+def test_an_atomic_touches_a_sector_as_often_as_its_most_wanted_address():
+    count = library().machine_count_atomic_sectors
+    assert count(ctypes.c_uint32(ALL), by_lane(lambda lane: lane * 4)) == 4
+    assert count(ctypes.c_uint32(ALL), by_lane(lambda lane: 0)) == 32
+    assert count(ctypes.c_uint32(ALL), by_lane(lambda lane: lane % 2 * 4)) == 16
+    assert count(ctypes.c_uint32(ALL), by_lane(lambda lane: lane % 2 * 32)) == 32
+
+
+# ---- local memory
+
+
+def test_one_index_in_all_lanes_is_a_line_of_local_memory():
+    assert local_sectors(lambda lane: 12, 4) == 4
+    assert local_sectors(lambda lane: 12, 1) == 4
+    assert local_sectors(lambda lane: 16, 16) == 16
+
+
+def test_an_index_of_its_own_in_each_lane_is_a_sector_each():
+    assert local_sectors(lambda lane: lane * 4, 4) == 32
+    assert local_sectors(lambda lane: lane // 8 * 4, 4) == 4
+
+
+# ---- shared memory: 4 bytes a lane and less
+
+
+def test_a_bank_gives_one_word_a_pass_to_all_who_want_it():
+    assert wavefronts(lambda lane: lane * 4, 4) == (1, 0)
+    assert wavefronts(lambda lane: 64, 4) == (1, 0)
+    assert wavefronts(lambda lane: lane, 1) == (1, 0)
+    assert wavefronts(lambda lane: lane * 128, 4) == (32, 31)
+    assert wavefronts(lambda lane: lane * 8, 4) == (2, 1)
+    assert wavefronts(lambda lane: lane * 132, 4) == (1, 0)
+
+
+# ---- 8 and 16 bytes a lane
+
+
+def test_halves_and_quarters_come_one_after_the_other():
+    assert wavefronts(lambda lane: lane * 8, 8) == (2, 0)
+    assert wavefronts(lambda lane: lane * 16, 16) == (4, 0)
+
+
+def test_loads_of_lanes_one_or_two_apart_that_want_the_same_let_parts_of_the_warp_go_together():
+    assert wavefronts(lambda lane: 0, 8) == (1, 0)
+    assert wavefronts(lambda lane: 0, 16) == (2, 0)
+    assert wavefronts(lambda lane: lane // 2 * 8, 8) == (1, 0)
+    assert wavefronts(lambda lane: (lane & ~2) * 8, 8) == (2, 1)
+    assert wavefronts(lambda lane: (lane & ~4) * 8, 8) == (2, 0)  # four apart they do not
+
+
+def test_one_lane_that_wants_something_else_keeps_all_parts_of_the_warp_apart():
+    assert wavefronts(lambda lane: 16 * (lane == 5), 16) == (4, 0)
+
+
+def test_a_lane_that_is_away_wants_what_its_neighbour_wants():
+    assert wavefronts(lambda lane: lane * 4, 8, lanes=EVEN) == (1, 0)
+
+
+def test_stores_go_by_halves_and_quarters_whatever_their_lanes_want():
+    assert wavefronts(lambda lane: 0, 8, is_load=False) == (2, 0)
+    assert wavefronts(lambda lane: 0, 16, is_load=False) == (4, 0)
+
+
+def test_a_part_of_the_warp_that_is_away_costs_nothing():
+    assert wavefronts(lambda lane: lane * 16, 16, lanes=0xFF) == (1, 0)
+    assert wavefronts(lambda lane: lane * 8, 8, lanes=FIRST) == (1, 0)
+
+
+# ---- atomics in shared memory
+
+CHANGES, COMPARES, COUNTS = range(3)
+
+
+def test_lanes_that_change_one_word_come_one_after_the_other():
+    assert atomic(lambda lane: lane * 4) == (1, 0)
+    assert atomic(lambda lane: 0) == (32, 31)
+    assert atomic(lambda lane: lane % 4 * 4) == (8, 7)
+
+
+def test_a_comparison_takes_two_passes_and_lanes_that_count_themselves_share_one():
+    assert atomic(lambda lane: lane * 4, kind=COMPARES) == (2, 0)
+    assert atomic(lambda lane: 0, kind=COUNTS) == (1, 0)
