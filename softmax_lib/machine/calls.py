@@ -25,8 +25,9 @@ def run_call(spec: LaunchSpec, arch: int, progress: Progress | None = None) -> C
     Raises `WrongType` or `BadInput` for arguments that do not fit, `CompileError`, `KernelFault`, and
     `NotAvailable` without NVRTC or nvdisasm, or for what the interpreter does not have.
     """
-    if spec.cluster != (1, 1, 1):
-        raise NotAvailable("Machine code of clusters is not run here; --as written counts them.")
+    what = "clusters" if spec.cluster != (1, 1, 1) else "cooperative launches"
+    if spec.cooperative or spec.cluster != (1, 1, 1):
+        raise NotAvailable(f"Machine code of {what} is not run here; as written they are counted.")
     cubin, entry = compile_kernel(spec.program, arch, lines=True)
     decoded = decode(cubin, entry, arch)
     filled = _fill(decoded.cubin, spec.symbols)

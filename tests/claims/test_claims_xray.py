@@ -2,7 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
+from machine.hard_launches import HARD
+from machine.test_gpu_agreement import COUNTERS as COUNTERS_OF_MACHINE_CODE
+from machine.test_gpu_agreement import KNOWN
 from recorded_facts import us
 from subjects import CASES
 from subjects_on_gpu import SUMMARY
@@ -10,6 +14,8 @@ from test_any_kernel import words_of
 
 from softmax_lib import xray, xray_launch
 from softmax_lib.errors import NotAvailable
+from softmax_lib.launch_spec import specify
+from softmax_lib.machine.calls import run_call
 from softmax_lib.records.measurement import Case
 from softmax_lib.source import Source
 from softmax_lib.xrays.agreement import COUNTERS, Comparison, compare
@@ -172,3 +178,62 @@ def test_refused_at_their_line(line, what):
     text = KERNEL.replace("int, int", "int rows, int cols") % f"    {line}"
     with pytest.raises(NotAvailable, match=rf"own\.cu:2 uses .*{what}"):
         xray(Source("own.cu", text), 1, 32, 32)
+
+
+# ---- the machine code
+
+
+@pytest.mark.nvrtc
+def test_merged_loads():
+    """Two loads side by side in shared memory become one of 8 bytes: half of the requests."""
+    body = """
+    __shared__ float s[64];
+    int t = threadIdx.x;
+    s[t] = x[t];
+    __syncthreads();
+    y[t] = s[t / 2 * 2] + s[t / 2 * 2 + 1];"""
+    found = xray(KERNEL % body, 1, 1024, 64, path="machine")
+    ((key, (written, executed)),) = found.differences.items()
+    assert key[2:] == ("shared", "load")
+    assert executed[0] * 2 == written[0]
+
+
+@pytest.mark.nvrtc
+def test_own_memory_is_counted():
+    """An array of a thread's own, indexed by what only the run knows: stores and a load of local memory."""
+    body = """
+    int t = threadIdx.x;
+    float own[16] = {};
+    for (int i = 0; i < 64; i++)
+        own[(int)x[i + t] & 15] += i;
+    y[t] = own[t & 15];"""
+    found = xray(KERNEL % body, 1, 1024, 32, path="machine")
+    assert {line.operation for line in found.lines if line.space == "local"} == {"load", "store"}
+    assert {one.line for one in found.instructions} >= {3, 4, 6, 7}
+
+
+def test_machine_code_agrees():
+    """The kernels that tests allow another counter than the H100's are few, and none computes anything else."""
+    assert len(KNOWN) * 40 <= len(HARD)
+    exact = [name for name, hard in HARD.items() if not hard.approx]
+    assert len(exact) * 50 >= len(HARD) * 49
+    assert set(COUNTERS_OF_MACHINE_CODE) >= {
+        "instructions",
+        "shared_load_conflicts",
+        "local_load_sectors",
+    }
+
+
+@pytest.mark.nvrtc
+def test_machine_code_refuses():
+    """What it does not run, in words that name it."""
+    say = '#include <cstdio>\n__global__ void say(int n) { printf("%d", n); }'
+    with pytest.raises(NotAvailable, match="has CALL"):
+        run_call(specify(say, 1, 1, [3]), 90)
+    plain = "__global__ void plain(int* a) { a[0] = 1; }"
+    for how, named in (
+        ({"cluster": 2}, "clusters"),
+        ({"cooperative": True}, "cooperative launches"),
+    ):
+        with pytest.raises(NotAvailable, match=named):
+            run_call(specify(plain, 2, 1, [np.zeros(1, np.int32)], **how), 90)

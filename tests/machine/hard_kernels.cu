@@ -747,6 +747,55 @@ KERNEL(async_16_bytes) {
     y[i] = v + s[512 + threadIdx.x * 3];
 }
 
+// sixteen bytes by way of the first cache, each row off a sector
+#define COPY(to, from, bytes, how) \
+    asm volatile("cp.async." how ".shared.global [%0], [%1], " bytes ";" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory")
+//: needs 80 no emulator
+KERNEL(async_16_bytes_off_a_sector) {
+    __shared__ __align__(16) float s[512];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    COPY(s + threadIdx.x * 4, x + i * 4 + 4, "16", "ca");
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncthreads();
+    y[i] = s[511 - threadIdx.x];
+}
+
+// the same past the first cache, of every second lane
+#define COPY(to, from, bytes, how) \
+    asm volatile("cp.async." how ".shared.global [%0], [%1], " bytes ";" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory")
+//: needs 80 no emulator
+KERNEL(async_16_bytes_of_even_lanes) {
+    __shared__ __align__(16) float s[512];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x % 2 == 0) COPY(s + threadIdx.x * 4, x + i * 4 + 4, "16", "cg");
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncthreads();
+    y[i] = s[(threadIdx.x & ~1) * 4 + threadIdx.x % 2];
+}
+
+// eight bytes off a sector, and four in an order of their own
+#define COPY(to, from, bytes, how) \
+    asm volatile("cp.async." how ".shared.global [%0], [%1], " bytes ";" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory")
+//: needs 80 no emulator
+KERNEL(async_8_bytes_off_a_sector) {
+    __shared__ __align__(16) float s[512];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    COPY(s + threadIdx.x * 2, x + i * 2 + 2, "8", "ca");
+    COPY(s + 256 + threadIdx.x, x + 1024 + (i ^ 21) * 3, "4", "ca");
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncthreads();
+    y[i] = s[255 - threadIdx.x] + s[256 + threadIdx.x];
+}
+
+// votes and a shuffle under a mask that is known only when it runs, of a warp of twenty lanes
+//: block 52
+KERNEL(masks_known_at_run_time) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned mask = __ballot_sync(threadIdx.x < 32 ? 0xffffffff : 0xfffff, x[i] > -1000.0f);
+    float v = __shfl_xor_sync(mask, x[i], 1) + __popc(__ballot_sync(mask, x[i] > 3));
+    y[i] = v + __any_sync(mask, x[i] > 250);
+}
+
 // the first bytes of sixteen; the others become zeros
 #define COPY_PART(to, from, there) \
     asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(there) : "memory")

@@ -137,16 +137,18 @@ def count(folder: Path, names: str, kernels: list[Hard]) -> list[dict[str, int]]
 
 
 def record(folder: Path, out: Path, names: str) -> None:
-    """Write what the GPU computes and counts: of exact kernels y's digest, of others its values."""
+    """Write what the GPU computes, of exact kernels y's digest, and counts, twice: what differs is the GPU's noise."""
     from softmax_lib.gpu.facts import gpu_facts, today, versions
 
     kernels, outputs = chosen(folder, names), launch_all(folder, names)
     print(f"{len(kernels)} kernels launched", flush=True)
     found = {}
-    for hard, counted in zip(kernels, count(folder, names, kernels), strict=True):
+    first, second = count(folder, names, kernels), count(folder, names, kernels)
+    for hard, counted, again in zip(kernels, first, second, strict=True):
         y = outputs[hard.name]
         told = {"y": y.tolist()} if hard.approx else {"y_sha256": digest(y.tobytes())}
-        found[hard.name] = {"counters": counted, **told}
+        changed = {name: again.get(name, 0) for name in counted | again if counted.get(name) != again.get(name)}  # fmt: skip
+        found[hard.name] = {"counters": counted, "counted_again": changed, **told}
     counted = {name for one in found.values() for name in one["counters"]}
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     facts = {"gpu": gpu_facts(), "date": today(), "software": versions()}

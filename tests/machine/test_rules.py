@@ -60,6 +60,13 @@ def test_one_address_is_one_sector_and_scattered_ones_are_as_many_as_there_are_l
     assert sectors(lambda lane: lane * 4096, lanes=EVEN) == 16
 
 
+def test_copies_past_the_first_cache_are_fetched_by_quarters_of_the_warp():
+    count = library().machine_count_bypassing_sectors
+    assert count(ctypes.c_uint32(ALL), by_lane(lambda lane: lane * 16)) == 16
+    assert count(ctypes.c_uint32(ALL), by_lane(lambda lane: 16 + lane * 16)) == 20
+    assert count(ctypes.c_uint32(0xFF), by_lane(lambda lane: 16 + lane * 16)) == 5
+
+
 def test_an_atomic_touches_a_sector_as_often_as_its_most_wanted_address():
     count = library().machine_count_atomic_sectors
     assert count(ctypes.c_uint32(ALL), by_lane(lambda lane: lane * 4)) == 4

@@ -15,7 +15,7 @@ namespace {
 // Where a site's memory is: variant bits 0 and 1; 2: told by the address; 3: the address has 64 bits, of rows a and a + 1;
 // 4: signed; 5: row a alone, and 64 bits of rows b and b + 1; from bit 8 on, for atomics, what they do. Row b is added
 // to the address, and row a counts times 2^flip[1].
-enum Flags : uint32_t { SPACE = 3, GENERIC = 4, WIDE_ADDRESS = 8, SIGNED = 16, NARROW_REGISTER = 32, FILLS = 64 };
+enum Flags : uint32_t { SPACE = 3, GENERIC = 4, WIDE_ADDRESS = 8, SIGNED = 16, NARROW_REGISTER = 32, FILLS = 64, BYPASSES = 128 };
 
 struct Access {
     Warp& w;
@@ -122,7 +122,9 @@ struct Access {
         } else if (space == LOCAL) {
             counted.sectors += static_cast<uint64_t>(count_local_sectors(lanes, at, bytes));
         } else {
-            int sectors = what < CHANGES ? count_sectors(lanes, at) : count_atomic_sectors(lanes, at);
+            int sectors = what >= CHANGES ? count_atomic_sectors(lanes, at)
+                          : i.variant & BYPASSES && what == LOADS ? count_bypassing_sectors(lanes, at)
+                                                                  : count_sectors(lanes, at);
             counted.sectors += static_cast<uint64_t>(sectors);
         }
     }
@@ -139,7 +141,7 @@ struct Access {
 
     // move(lane, where) for each lane; where a stretch is whole, one check of its ends is enough.
     template <class F> INLINE void each_place(F move) {
-        if (is_stretch() && lies_in(w.block->runner->arrays, array_at(0), at[0], uint64_t(i.bytes) * WARP)) {
+        if (is_stretch() && !(i.variant & BYPASSES) && lies_in(w.block->runner->arrays, array_at(0), at[0], uint64_t(i.bytes) * WARP)) {
             uint8_t* first = place(0);
             for (int k = 0; k < WARP; k++) move(k, first + static_cast<size_t>(k) * i.bytes);
             count_stretch();
@@ -219,7 +221,7 @@ void store(Warp& w, const Instruction& i, uint32_t lanes) {
 
 // From global memory (a) to shared memory (d, and c behind its sign bit as an offset) without a register in between.
 // Lanes whose predicate s is false store zeros. Variant bit 6: the lowest bits of an address say how many bytes at the
-// end are zeros instead.
+// end are zeros instead; 7: the first cache is left out.
 void copy_to_shared(Warp& w, const Instruction& i, uint32_t lanes) {
     Access access(w, i, lanes);
     const uint32_t *d = w.row(i.d), *c = w.row(i.c);

@@ -71,6 +71,12 @@ int count_sectors(uint32_t lanes, const uint64_t* addresses) {
     return sectors.count();
 }
 
+int count_bypassing_sectors(uint32_t lanes, const uint64_t* addresses) {
+    int all = 0;
+    for (int first = 0; first < 32; first += 8) all += count_sectors(lanes & 0xffu << first, addresses);
+    return all;
+}
+
 int count_local_requests(int bytes) { return words_of(bytes); }
 
 int count_local_sectors(uint32_t lanes, const uint64_t* addresses, int bytes) {

@@ -15,6 +15,9 @@ constexpr int BANK_COUNT = 32, BANK_BYTES = 4;
 // Global memory: 32-byte sectors that the whole warp touches, whatever the width.
 int count_sectors(uint32_t lanes, const uint64_t* addresses);
 
+// Copies of 16 bytes a lane past the first cache: those of each quarter of the warp.
+int count_bypassing_sectors(uint32_t lanes, const uint64_t* addresses);
+
 // Local memory: the n-th words of the lanes lie side by side, so that one index in all lanes is a line; each word of a
 // wider access is a request of its own.
 int count_local_sectors(uint32_t lanes, const uint64_t* addresses, int bytes);

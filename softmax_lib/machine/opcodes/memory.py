@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from softmax_lib.machine.draft import Draft, opcode
 
 GLOBAL, SHARED, LOCAL = range(3)
-_GENERIC, _WIDE, _SIGNED, _NARROW_REGISTER, _FILLS = 4, 8, 16, 32, 64
+_GENERIC, _WIDE, _SIGNED, _NARROW_REGISTER, _FILLS, _BYPASSES = 4, 8, 16, 32, 64, 128
 _UNCOUNTED = (
     "E", "CONSTANT", "SYS", "GPU", "SM", "CTA", "STRONG", "WEAK", "MMIO", "U", "LU", "EF", "EL", "EN", "NA", "CV", "CI",
     "LTC64B", "LTC128B", "LTC256B", "BYPASS", "ACCESS", "PRIVATE", "RN", "FTZ", "RELAXED",
@@ -108,8 +108,8 @@ def _(draft: Draft) -> None:
 @opcode("LDGSTS")
 def _(draft: Draft) -> None:
     draft.operation = "copy to shared"
+    draft.variant = _FILLS * draft.has("ZFILL") | _BYPASSES * draft.has("BYPASS")
     draft.ignore(*_UNCOUNTED)
-    draft.variant = _FILLS * draft.has("ZFILL")
     _width(draft)
     _settle_address(draft, 1, GLOBAL, is_wide=True)
     to = _read_address(draft, draft.args[0])

@@ -1,0 +1,201 @@
+"""X-rays of machine code: the source's lines, with what the hardware counts."""
+
+import json
+
+import numpy as np
+import pytest
+from kernel_tables import some
+from subjects import CASES
+from subjects_on_gpu import SUMMARY
+from test_any_kernel import words_of
+
+from softmax_lib import xray
+from softmax_lib.cli import main
+from softmax_lib.errors import BadInput, Hang, IllegalAddress, NotAvailable
+from softmax_lib.gpu import machine_code
+from softmax_lib.launch_spec import specify
+from softmax_lib.machine.calls import run_call
+from softmax_lib.machine.softmaxes import run_steps
+from softmax_lib.reference import noise, softmax
+from softmax_lib.registry import kernels
+from softmax_lib.xrays.agreement import compare_profile, profiles
+from softmax_lib.xrays.xray import xray_launch
+
+pytestmark = pytest.mark.nvrtc
+
+PROFILES = {
+    f"{p.case.provider}-{p.case.rows}x{p.case.cols}-{p.case.block_size}": p for p in profiles()
+}
+
+
+@pytest.mark.parametrize("name", some(PROFILES, every=7))
+def test_every_recorded_profile_is_counted_as_the_h200_counted_it(name):
+    assert compare_profile(PROFILES[name], "machine").verdict.startswith("equal")
+
+
+# What the source's counts have otherwise (see test_any_kernel_agreement), and machine code has not.
+COMPILED = ("matmul", "stencil", "quarters", "last block")
+RECORDED = json.loads(SUMMARY.read_text(encoding="utf-8"))["cases"]
+
+
+@pytest.mark.parametrize(
+    ("case", "recorded"),
+    [pair for pair in zip(CASES, RECORDED, strict=True) if pair[0][0].name in COMPILED],
+)
+def test_what_the_compiler_changed_is_counted_as_it_is_executed(case, recorded):
+    subject, dtype = case
+    total = xray_launch(args=subject.arguments(dtype), **words_of(subject, dtype), path="machine").total  # fmt: skip
+    differ = {name for name, count in recorded["counters"].items() if total[name] != count}
+    assert differ == set()
+
+
+def test_lines_arrays_and_operations_are_those_of_the_source():
+    written, machine = (xray("shuffle", 8, 512, path=path) for path in ("written", "machine"))
+    keys = [
+        {(line.file, line.line, line.space, line.operation, line.array) for line in found.lines}
+        for found in (written, machine)
+    ]
+    assert keys[0] == keys[1]
+    assert machine.written == written.lines
+    assert machine.differences == {}
+    assert machine.hazards == written.hazards == ()
+
+
+def test_instructions_are_counted_by_line_and_kind():
+    found = xray("naive", 32, 64, path="machine")
+    assert found.total["instructions"] == sum(one.warps for one in found.instructions)
+    kinds = {one.kind for one in found.instructions}
+    assert {"memory", "floats", "special functions", "whole numbers", "control"} <= kinds
+    loads = [one for one in found.instructions if one.kind == "memory" and one.line == 18]
+    assert [(one.warps, one.lanes) for one in loads] == [(64, 64 * 32)]
+
+
+UNROLLED = """
+extern "C" __global__ void softmax_sums(const float* x, float* y, int rows, int cols) {
+    __shared__ float s[64];
+    s[threadIdx.x] = x[blockIdx.x * cols + threadIdx.x];
+    __syncthreads();
+    float sum = s[threadIdx.x / 2 * 2] + s[threadIdx.x / 2 * 2 + 1];
+    y[blockIdx.x * cols + threadIdx.x] = sum;
+}
+"""
+
+
+def test_two_loads_that_the_compiler_merges_are_one_and_the_difference_is_told(tmp_path, capsys):
+    path = tmp_path / "merged.cu"
+    path.write_text(UNROLLED)
+    found = xray(path, 2, 64, 64, path="machine")
+    ((key, (written, executed)),) = found.differences.items()
+    assert key == ("merged.cu", 6, "shared", "load")
+    assert (written, executed) == ((8, 8), (4, 4))  # pairs want the same: halves go together
+    assert main(["xray", str(path), "--rows", "2", "--cols", "64", "--block-size", "64", "--as", "machine"]) == 0  # fmt: skip
+    told = capsys.readouterr().out
+    assert "merged.cu:6: as written 8 requests to load shared memory and 8 wavefronts, as machine code 4 and 4." in told  # fmt: skip
+
+
+@pytest.mark.parametrize("arch", [75, 80, 86, 89, 90])
+def test_every_arch_loads_a_float4_kernels_row_with_as_few_requests(arch):
+    found = xray("float4", 4, 4096, 256, path="machine", arch=arch)
+    assert found.total["global_load_requests"] == 2 * 4 * 4096 // 4 // 32
+    assert found.arch == arch
+
+
+def test_json_says_which_path_it_is(capsys):
+    assert main(["xray", "naive", "--rows", "32", "--cols", "33", "--as", "machine", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["path"], found["arch"]) == ("machine", 90)
+    assert found["written"] == found["lines"]
+    assert main(["xray", "naive", "--rows", "32", "--cols", "33", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["path"] == "written"
+
+
+def test_a_launch_that_faults_is_counted_as_it_is_written():
+    source = UNROLLED.replace("x[blockIdx.x * cols + threadIdx.x]", "x[1 << 28]")
+    found = xray(source, 2, 64, 64, path="machine")
+    assert found.path == "written"
+    assert found.hazards[0].kind == "out of bounds"
+
+
+def test_any_kernel_leaves_the_callers_arrays_as_one_launch_leaves_them():
+    source = "__global__ void add(int* a, int n) { atomicAdd(a + threadIdx.x % n, 1); }"
+    a = np.zeros(4, np.int32)
+    found = xray_launch(source, 1, 64, [a, 4], path="machine")
+    assert a.tolist() == [16] * 4
+    (line,) = (line for line in found.lines if line.operation == "atomic")
+    assert (line.requests, line.lanes, line.array) == (2, 64, "a")
+
+
+VARIABLES = """
+__constant__ float factor[2];
+__device__ int seen[4];
+__global__ void scale(const float* const* tables, float* y) {
+    y[threadIdx.x] = tables[1][threadIdx.x] * factor[threadIdx.x % 2];
+    seen[threadIdx.x % 4] = threadIdx.x;
+}
+"""
+
+
+def test_tables_of_arrays_and_variables_reach_machine_code_and_come_back():
+    tables = [np.zeros(32, np.float32), np.arange(32, dtype=np.float32)]
+    y, factor, seen = np.zeros(32, np.float32), np.array([2, 3], np.float32), np.zeros(4, np.int32)
+    spec = specify(VARIABLES, 1, 32, [tables, y], symbols={"factor": factor, "seen": seen})
+    run_call(spec, 90)
+    assert y.tolist() == [n * (3 if n % 2 else 2) for n in range(32)]
+    assert seen.tolist() == [28, 29, 30, 31]
+
+
+# ---- what cannot be done
+
+
+def test_a_path_or_an_arch_that_there_is_not_is_refused(capsys):
+    with pytest.raises(BadInput, match=r"path is 'ptx'; it is one of written, machine\."):
+        xray("naive", 2, 2, path="ptx")
+    with pytest.raises(BadInput, match=r"arch is 70; machine code is run for 75, 80"):
+        xray("naive", 2, 2, path="machine", arch=70)
+    assert main(["xray", "naive", "--arch", "70", "--as", "machine"]) == 2
+    assert "machine code is run for" in capsys.readouterr().err
+
+
+def test_without_nvdisasm_one_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(machine_code, "disassembler", lambda: None)
+    with pytest.raises(NotAvailable, match="pip install nvidia-cuda-nvdisasm"):
+        xray("naive", 3, 7, 96, path="machine", arch=89)
+
+
+def test_a_call_of_the_devices_library_is_refused_where_it_is_made():
+    source = '#include <cstdio>\n__global__ void say(int n) { printf("%d", n); }'
+    with pytest.raises(NotAvailable, match=r"The machine code of kernel\.cu:2 has CALL"):
+        run_call(specify(source, 1, 1, [3]), 90)
+
+
+def test_an_endless_loop_hangs_in_one_sentence(monkeypatch):
+    monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", "0.2")
+    source = "__global__ void wait(volatile int* a) { while (a[0] == 0) {} }"
+    with pytest.raises(Hang, match=r"the kernel hangs: no thread has finished for 0\.2 s"):
+        run_call(specify(source, 1, 32, [np.zeros(1, np.int32)]), 90)
+
+
+def test_an_address_of_no_array_is_named_by_the_nearest_one():
+    source = "__global__ void over(int* a) { a[threadIdx.x] = 1; }"
+    with pytest.raises(IllegalAddress, match=r"thread 4 of block \(0,0,0\) reaches byte 16 of a \(16 bytes\)"):  # fmt: skip
+        run_call(specify(source, 1, 32, [np.zeros(4, np.int32)]), 90)
+
+
+def test_blocks_that_wait_for_each_other_get_their_turns():
+    source = """__global__ void pass(volatile int* flag, int* y) {
+        if (blockIdx.x == 0) { while (flag[0] == 0) {} y[0] = 5; } else flag[0] = 1;
+    }"""
+    flag, y = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    run_call(specify(source, 2, 1, [flag, y]), 90)
+    assert y[0] == 5
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", kernels)
+def test_what_a_rung_computes_is_a_softmax_on_every_arch(name):
+
+    kernel, x = kernels[name], noise(5, 1030)
+    for arch in (75, 80, 86, 87, 89, 90):
+        y = np.full_like(x, np.nan)
+        list(run_steps(kernel, x, y, kernel.settle_block_size(None, 1030), arch=arch))
+        np.testing.assert_allclose(y, softmax(x), rtol=1e-5, atol=1e-9)
