@@ -95,7 +95,9 @@ def _read_statement(line: str, places: tuple[Place, ...]) -> Statement:
         raise NotAvailable(f"nvdisasm prints what cannot be read here: {line[:120]}")
     address, flip, guard, name, operands = match.groups()
     opcode, *modifiers = name.split(".")
-    read = tuple(one.replace(".reuse", "").strip() for one in split_operands(operands))
+    # before a suffix it prints a constant's bank and place apart: c[0x2] [0x8].F32
+    operands = operands.replace(".reuse", "").replace("] [", "][")
+    read = tuple(split_operands(operands))
     guarded = f"{flip}{guard}" if guard else ""
     return Statement(int(address, 16), opcode, tuple(modifiers), read, guarded, places)
 

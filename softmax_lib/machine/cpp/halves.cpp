@@ -8,7 +8,7 @@ namespace machine {
 namespace {
 
 // Of the variant: bits 0 to 5 which half of a, b and c goes to the lower and the upper result (2 bits each: 0 both,
-// 1 the lower one twice, 2 the upper one twice, 3 a whole float); then what the numbers are and how they end.
+// 1 the lower one twice, 2 the upper one twice, 3 a float, cut to 16 bits); then what the numbers are and how they end.
 enum Flags : uint32_t {
     IS_BFLOAT = 64, TO_FLOAT = 128, FLUSHES = 256, SATURATES = 512, RELU = 1024, PASSES_NAN = 2048,
     COMPARE_SHIFT = 16,    // bits 16 to 19: as "float compare"; 20 and 21 how it joins; 22: both halves must hold
@@ -19,11 +19,13 @@ struct Halves {
     const Instruction& i;
 
     float number(uint16_t bits) const { return i.variant & IS_BFLOAT ? from_bfloat(bits) : from_half(bits); }
+    // A float that comes in is rounded towards zero: sm_75 converts so by HADD2 with a zero (and to nearest by F2F).
+    float cut(float x) const { return number(i.variant & IS_BFLOAT ? to_bfloat(x, TO_ZERO) : to_half(x, TO_ZERO)); }
     // The n-th operand's half that goes to the lower (part 0) or upper result.
     float part(int n, uint32_t x, int part) const {
         uint32_t which = i.variant >> 2 * n & 3;
         bool is_upper = which == 0 ? part : which == 2;
-        float found = which == 3 ? real(x) : number(static_cast<uint16_t>(is_upper ? x >> 16 : x));
+        float found = which == 3 ? cut(real(x)) : number(static_cast<uint16_t>(is_upper ? x >> 16 : x));
         uint32_t flip = i.flip[n], keep = i.keep[n];
         found = keep == ALL ? found : std::fabs(found);
         return flip ? -found : found;
@@ -35,6 +37,8 @@ struct Halves {
         uint16_t least_normal = i.variant & IS_BFLOAT ? 0x0080 : 0x0400;
         return i.variant & FLUSHES && (bits & 0x7fff) < least_normal ? bits & 0x8000 : bits;
     }
+    // A result in one float (.F32): what 16 bits hold, bounded as that is.
+    float rounded(double x) const { return number(narrowed(x)); }
 };
 
 // f(a, b, c) of numbers, exactly or rounded to odd, once for each half.
@@ -42,7 +46,7 @@ template <class F> INLINE void arithmetic(Warp& w, const Instruction& i, uint32_
     Halves h{i};
     one_by_one(w, i, lanes, [&](int, uint32_t a, uint32_t b, uint32_t c) {
         double low = f(h.part(0, a, 0), h.part(1, b, 0), h.part(2, c, 0));
-        if (i.variant & TO_FLOAT) return word(settled(static_cast<float>(low)));
+        if (i.variant & TO_FLOAT) return word(settled(h.rounded(low)));
         double high = f(h.part(0, a, 1), h.part(1, b, 1), h.part(2, c, 1));
         return static_cast<uint32_t>(h.narrowed(high)) << 16 | h.narrowed(low);
     });

@@ -245,9 +245,7 @@ void flow(Runner& runner, Warp& w, const Instruction& i, uint32_t lanes) {
         case BRANCH: return branch(w, lanes & w.predicate_of(i.s, i.s_flip), i.target);
         case BRANCH_IF_DIVERGED: return branch(w, (named_lanes(w, i) & w.live) != w.active ? lanes : 0, i.target);
         case BRANCH_IF_CONVERGED: return branch(w, (named_lanes(w, i) & w.live) == w.active ? lanes : 0, i.target);
-        case CALL:
-            w.at = i.target;
-            return;
+        case CALL: return branch(w, lanes, i.target);  // where it returns to it has put into a register
         case RETURN:
         case BRANCH_INDEXED: {
             const uint32_t* a = w.row(i.a);

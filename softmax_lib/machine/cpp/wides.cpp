@@ -86,7 +86,8 @@ void double_choose(Warp& w, const Instruction& i, uint32_t lanes) {
     uint32_t first = 0, neither = 0;
     for (int k = 0; k < WARP; k++) {
         double x = double_of(pair(a[k], a2[k]), i.keep[0], i.flip[0]), y = double_of(pair(b[k], b2[k]), i.keep[1], i.flip[1]);
-        bool is_first = (i.variant == 1 ? x < y : x > y) || y != y;
+        bool is_least = i.variant == 1;
+        bool is_first = x == y ? std::signbit(x) == is_least : (is_least ? x < y : x > y) || y != y;  // -0 is less than 0
         first |= (is_first ? 1u : 0u) << k;
         neither |= (x != x && y != y ? 1u : 0u) << k;
     }
