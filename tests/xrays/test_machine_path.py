@@ -191,7 +191,7 @@ def test_blocks_that_wait_for_each_other_get_their_turns():
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", kernels)
+@pytest.mark.parametrize("name", [name for name, kernel in kernels.items() if not kernel.flaw])
 def test_what_a_rung_computes_is_a_softmax_on_every_arch(name):
 
     kernel, x = kernels[name], noise(5, 1030)

@@ -156,6 +156,16 @@ void row_to_barrier(Warp& w, const Instruction& i, uint32_t lanes) {
     for (uint32_t left = lanes; left; left &= left - 1) w.members[i.variant & 15][__builtin_ctz(left)] = a[__builtin_ctz(left)];
 }
 
+// Barrier variant bits 0 to 3 gets the lanes of the one in bits 4 to 7, which bit 8 leaves empty.
+void barrier_to_barrier(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t *to = w.members[i.variant & 15], *from = w.members[i.variant >> 4 & 15];
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        int k = __builtin_ctz(left);
+        to[k] = from[k];
+        if (i.variant & 256) from[k] = 0;
+    }
+}
+
 }  // namespace
 
 const Operation WARP_OPERATIONS[] = {
@@ -168,6 +178,7 @@ const Operation WARP_OPERATIONS[] = {
     {"read barrier", read_barrier},
     {"barrier to row", barrier_to_row},
     {"row to barrier", row_to_barrier},
+    {"barrier to barrier", barrier_to_barrier},
     {nullptr, nullptr},
 };
 

@@ -114,7 +114,10 @@ def _(draft: Draft) -> None:
 def _(draft: Draft) -> None:
     draft.ignore("32")
     clears = draft.has("CLEAR")
-    if draft.args[0].startswith("B"):
+    if draft.args[0].startswith("B") and draft.args[1].startswith("B"):
+        draft.operation = "barrier to barrier"
+        draft.variant = barrier(draft, 0) | barrier(draft, 1) << 4 | 256 * clears
+    elif draft.args[0].startswith("B"):
         draft.operation = "row to barrier"
         draft.variant = barrier(draft, 0)
         draft.whole("a", 1)
