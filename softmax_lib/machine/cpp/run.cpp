@@ -133,6 +133,13 @@ void release_block(Block& block, uint32_t number) {
     barrier.result = barrier.votes;
     barrier.arrived = barrier.expected = barrier.votes = barrier.voters = 0;
     for (Warp& w : block.warps) {
+        if (w.whole_goes_on >= 0) {  // mostly a warp comes as one
+            if (w.whole_waits_for != number) continue;
+            w.at = w.whole_goes_on;
+            w.active = w.live;
+            w.whole_goes_on = -1;
+            continue;
+        }
         uint32_t lanes = 0;
         for (uint32_t left = w.at_barrier; left; left &= left - 1) {
             int lane = first_of(left);
@@ -157,8 +164,15 @@ void arrive(Runner& runner, Warp& w, const Instruction& i, uint32_t lanes) {
     barrier.votes += count_of(lanes & w.predicate_of(i.s, i.s_flip));
     barrier.voters += count_of(lanes);
     int32_t next = w.at + 1;
-    if (i.variant == ARRIVE) w.at = next;
-    else wait(w, lanes, Wait::BLOCK, number, next);
+    if (i.variant == ARRIVE) {
+        w.at = next;
+    } else if (lanes == w.live) {
+        w.whole_goes_on = next;
+        w.whole_waits_for = number;
+        w.active = 0;
+    } else {
+        wait(w, lanes, Wait::BLOCK, number, next);
+    }
     if (!is_met(block, barrier)) return;
     if (i.variant == ALL_TRUE) barrier.votes = barrier.votes == barrier.voters;
     if (i.variant == ANY_TRUE) barrier.votes = barrier.votes > 0;
@@ -348,6 +362,7 @@ void start_warp(Block& block, Warp& w, int index, uint32_t threads) {
     w.at = 0;
     w.ready.clear();
     w.waiting = w.at_barrier = 0;
+    w.whole_goes_on = -1;
     std::fill(std::begin(w.waits), std::end(w.waits), Wait::NOTHING);
     memset(w.members, 0, sizeof w.members);
 }
@@ -403,10 +418,11 @@ void stop(Runner& runner, const Block& block, const Warp& w, Stop found) {
 void stop_stuck(Runner& runner, Block& block) {
     for (bool is_of_block : {false, true}) {
         for (Warp& w : block.warps) {
-            uint32_t those = is_of_block ? w.at_barrier : w.waiting;
+            bool is_whole = w.whole_goes_on >= 0;
+            uint32_t those = is_of_block ? (is_whole ? w.live : w.at_barrier) : w.waiting;
             if (!those) continue;
             int lane = first_of(those);
-            w.at = w.goes_on[lane] - 1;
+            w.at = (is_whole ? w.whole_goes_on : w.goes_on[lane]) - 1;
             return stop(runner, block, w, {STUCK, lane, 0, GLOBAL});
         }
     }

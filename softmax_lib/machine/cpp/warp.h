@@ -49,7 +49,8 @@ struct Warp {
     uint32_t waits_for[WARP];            // which barrier or which lanes,
     int32_t goes_on[WARP];               // and where it goes on
     int32_t returns[WARP];               // and where once lanes that were collected part again
-    uint32_t voted = 0;                  // by BAR.RED: lanes whose predicate was true, as it arrived
+    int32_t whole_goes_on = -1;          // the same of all lanes that live, where they came to a block's barrier together
+    uint32_t whole_waits_for = 0;
 
     uint32_t* row(unsigned number) { return file[number].lane; }
     uint32_t predicate_of(unsigned number, unsigned flip) const { return predicate[number] ^ (0u - flip); }
