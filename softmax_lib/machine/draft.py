@@ -108,6 +108,11 @@ class Draft:
             text = text[1:]
         self.rows_of[slot] = self._row(text, words, _read_whole)
 
+    def wholes(self, first: int, count: int) -> None:
+        """So many operands from `first` on are whole numbers: a, b and c."""
+        for slot, number in zip("abc", range(first, first + count), strict=False):
+            self.whole(slot, number)
+
     def long(self, slot: str, number: int) -> None:
         """Operand `number` is a whole number of 64 bits; one that is part of the instruction is its upper word."""
         if _HEXADECIMAL.match(self.args[number].lstrip("-")):
@@ -118,6 +123,11 @@ class Draft:
     def real(self, slot: str, number: int) -> None:
         """Operand `number` is a float."""
         self._number(slot, number, 1, _read_float)
+
+    def reals(self, first: int, count: int) -> None:
+        """So many operands from `first` on are floats: a, b and c."""
+        for slot, number in zip("abc", range(first, first + count), strict=False):
+            self.real(slot, number)
 
     def half(self, slot: str, number: int, *, is_bfloat: bool) -> None:
         """Operand `number` is a 16-bit float in the lower half of a register."""

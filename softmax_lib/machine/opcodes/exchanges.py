@@ -21,8 +21,7 @@ def _(draft: Draft) -> None:
     draft.operation, draft.variant = "shuffle", draft.choose(_SHUFFLES)
     draft.writes("p", 0)
     draft.to(1)
-    for slot, number in zip("abc", (2, 3, 4), strict=True):
-        draft.whole(slot, number)
+    draft.wholes(2, 3)
 
 
 @opcode("VOTE", "VOTEU")

@@ -28,30 +28,23 @@ def _flags(draft: Draft) -> int:
     return flags | FLUSHED * draft.has("FTZ") | SATURATED * draft.has("SAT")
 
 
-@opcode("FADD", "FADD32I")
+_ARITHMETIC = {
+    "FADD": ("float add", 2), "FADD32I": ("float add", 2), "FMUL": ("float multiply", 2),
+    "FMUL32I": ("float multiply", 2), "FFMA": ("float fused", 3), "FFMA32I": ("float fused", 3),
+}  # fmt: skip
+_DOUBLE_ARITHMETIC = {
+    "DADD": ("double add", 2), "DMUL": ("double multiply", 2), "DFMA": ("double fused", 3),
+    "DMNMX": ("double extreme", 2),
+}  # fmt: skip
+
+
+@opcode(*_ARITHMETIC)
 def _(draft: Draft) -> None:
-    draft.operation, draft.variant = "float add", _flags(draft)
+    draft.operation, count = _ARITHMETIC[draft.statement.opcode]
+    draft.variant = _flags(draft)
     draft.to(0)
-    draft.real("a", 1)
-    draft.real("b", 2)
     draft.no_number("c")
-
-
-@opcode("FMUL", "FMUL32I")
-def _(draft: Draft) -> None:
-    draft.operation, draft.variant = "float multiply", _flags(draft)
-    draft.to(0)
-    draft.real("a", 1)
-    draft.real("b", 2)
-    draft.no_number("c")
-
-
-@opcode("FFMA", "FFMA32I")
-def _(draft: Draft) -> None:
-    draft.operation, draft.variant = "float fused", _flags(draft)
-    draft.to(0)
-    for slot, number in zip("abc", (1, 2, 3), strict=True):
-        draft.real(slot, number)
+    draft.reals(1, count)
 
 
 @opcode("FMNMX")
@@ -59,8 +52,7 @@ def _(draft: Draft) -> None:
     draft.operation = "float extreme"
     draft.variant = int(draft.has("FTZ")) | 2 * draft.has("NAN")
     draft.to(0)
-    draft.real("a", 1)
-    draft.real("b", 2)
+    draft.reals(1, 2)
     draft.reads("s", 3)
 
 
@@ -68,8 +60,7 @@ def _(draft: Draft) -> None:
 def _(draft: Draft) -> None:
     draft.operation = "float select"
     draft.to(0)
-    draft.real("a", 1)
-    draft.real("b", 2)
+    draft.reals(1, 2)
     draft.reads("s", 3)
 
 
@@ -77,8 +68,7 @@ def _(draft: Draft) -> None:
 def _(draft: Draft) -> None:
     draft.operation = "float compare"
     draft.variant = compared(draft) | 16 * draft.has("FTZ")
-    draft.real("a", 2)
-    draft.real("b", 3)
+    draft.reals(2, 2)
     _predicates(draft)
 
 
@@ -87,8 +77,7 @@ def _(draft: Draft) -> None:
     draft.operation = "float set"
     draft.variant = compared(draft) | 16 * draft.has("FTZ")
     draft.to(0)
-    draft.real("a", 1)
-    draft.real("b", 2)
+    draft.reals(1, 2)
     draft.reads("s", 3)
     draft.rows_of["c"] = draft.rows.immediate(0x3F800000 if draft.has("BF") else ALL)
 
@@ -121,8 +110,7 @@ def _(draft: Draft) -> None:
     draft.ignore("DIVIDE")
     draft.operation = "float check division"
     draft.writes("p", 0)
-    draft.real("a", 1)
-    draft.real("b", 2)
+    draft.reals(1, 2)
 
 
 @opcode("MUFU")
@@ -140,31 +128,13 @@ def _(draft: Draft) -> None:
     draft.no_number("b", "c")
 
 
-def _doubles(draft: Draft, operation: str, count: int) -> None:
-    draft.operation, draft.variant = operation, draft.choose(ROUNDINGS, 0)
+@opcode(*_DOUBLE_ARITHMETIC)
+def _(draft: Draft) -> None:
+    draft.operation, count = _DOUBLE_ARITHMETIC[draft.statement.opcode]
+    draft.variant = draft.choose(ROUNDINGS, 0)
     draft.to(0)
-    draft.keep = [ALL] * 3
-    # of two operands the second one is printed last: DADD R2, R2, R4, DMUL R2, R2, R4
+    draft.no_number("c")
     for slot, number in zip("abc", range(1, count + 1), strict=False):
         draft.double(slot, number)
-
-
-@opcode("DADD")
-def _(draft: Draft) -> None:
-    _doubles(draft, "double add", 2)
-
-
-@opcode("DMUL")
-def _(draft: Draft) -> None:
-    _doubles(draft, "double multiply", 2)
-
-
-@opcode("DFMA")
-def _(draft: Draft) -> None:
-    _doubles(draft, "double fused", 3)
-
-
-@opcode("DMNMX")
-def _(draft: Draft) -> None:
-    _doubles(draft, "double extreme", 2)
-    draft.reads("s", 3)
+    if draft.statement.opcode == "DMNMX":
+        draft.reads("s", 3)

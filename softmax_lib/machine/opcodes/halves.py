@@ -56,17 +56,14 @@ def _sources(draft: Draft, first: int, slots: str) -> int:
     return first
 
 
-@opcode("HADD2", "HADD2_32I")
-def _(draft: Draft) -> None:
-    draft.operation, draft.variant = "half add", _flags(draft)
-    draft.to(0)
-    _sources(draft, 1, "ab")
-    draft.no_number("c")
+_OF_TWO = {
+    "HADD2": "half add", "HADD2_32I": "half add", "HMUL2": "half multiply", "HMUL2_32I": "half multiply",
+}  # fmt: skip
 
 
-@opcode("HMUL2", "HMUL2_32I")
+@opcode(*_OF_TWO)
 def _(draft: Draft) -> None:
-    draft.operation, draft.variant = "half multiply", _flags(draft)
+    draft.operation, draft.variant = _OF_TWO[draft.statement.opcode], _flags(draft)
     draft.to(0)
     _sources(draft, 1, "ab")
     draft.no_number("c")
@@ -84,19 +81,15 @@ def _(draft: Draft) -> None:
         draft.keep, draft.flip, draft.variant = [0, 0, 0], [0, 0, 0], 0
 
 
-@opcode("HMNMX2")
-def _(draft: Draft) -> None:
-    draft.operation, draft.variant = "half extreme", _flags(draft)
-    draft.to(0)
-    after = _sources(draft, 1, "ab")
-    draft.reads("s", after)
+_EXTREMES = {"HMNMX2": ("half extreme", "ab"), "VHMNMX": ("half extreme of three", "abc")}
 
 
-@opcode("VHMNMX")
+@opcode(*_EXTREMES)
 def _(draft: Draft) -> None:
-    draft.operation, draft.variant = "half extreme of three", _flags(draft)
+    draft.operation, slots = _EXTREMES[draft.statement.opcode]
+    draft.variant = _flags(draft)
     draft.to(0)
-    after = _sources(draft, 1, "abc")
+    after = _sources(draft, 1, slots)
     draft.reads("s", after)
 
 

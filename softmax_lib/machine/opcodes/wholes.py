@@ -29,8 +29,7 @@ def _predicates_in(draft: Draft, number: int) -> None:
 def _(draft: Draft) -> None:
     draft.operation, draft.variant = "whole add", int(draft.has("X"))
     first = _carries_out(draft)
-    for slot, number in zip("abc", range(first, first + 3), strict=True):
-        draft.whole(slot, number)
+    draft.wholes(first, 3)
     if draft.variant:
         draft.read = {"s": 7, "t": 7}
         draft.flipped = {"s": 1, "t": 1}  # false, where none is named
@@ -47,8 +46,7 @@ def _(draft: Draft) -> None:
     parts = draft.choose(_PARTS, 0)
     draft.operation, draft.variant = "parts add" if parts else "whole add", parts
     draft.to(0)
-    draft.whole("a", 1)
-    draft.whole("b", 2)
+    draft.wholes(1, 2)
 
 
 @opcode("IMAD", "UIMAD")
@@ -57,8 +55,7 @@ def _(draft: Draft) -> None:
     is_wide, is_upper, is_signed = draft.has("WIDE"), draft.has("HI"), not draft.has("U32")
     has_carry = draft.has("X")
     first = _carries_out(draft)
-    draft.whole("a", first)
-    draft.whole("b", first + 1)
+    draft.wholes(first, 2)
     if is_wide or is_upper:
         draft.operation = "wide multiply add"
         draft.variant = int(is_signed) | 2 * is_upper | 4 * has_carry
@@ -78,8 +75,7 @@ def _(draft: Draft) -> None:
     draft.operation = "whole shift add"
     is_upper, extends, has_carry = draft.has("HI"), draft.has("SX32"), draft.has("X")
     first = _carries_out(draft)
-    draft.whole("a", first)
-    draft.whole("b", first + 1)
+    draft.wholes(first, 2)
     at = first + 2
     if is_upper and not extends:
         draft.whole("c", at)
@@ -100,12 +96,9 @@ def _(draft: Draft) -> None:
         draft.writes("p", 0)
         first = 1
     draft.to(first)
-    for slot, number in zip("abc", range(first + 1, first + 4), strict=True):
-        draft.whole(slot, number)
+    draft.wholes(first + 1, 3)
     draft.variant = draft.literal(first + 4) & 255 | 256 * draft.has("PAND")
     draft.reads("s", first + 5)
-    if draft.written["p"] != 16 and draft.rows_of["d"] == draft.rows.trash:
-        draft.rows_of["d"] = draft.rows.trash  # the outcome is asked for alone
 
 
 @opcode("PLOP3", "UPLOP3")
@@ -150,8 +143,7 @@ def _(draft: Draft) -> None:
     )
     draft.writes("p", 0)
     draft.writes("q", 1)
-    draft.whole("a", 2)
-    draft.whole("b", 3)
+    draft.wholes(2, 2)
     draft.reads("s", 4)
     if draft.variant & _EXTENDED:
         draft.reads("t", 5)
@@ -161,8 +153,7 @@ def _(draft: Draft) -> None:
 def _(draft: Draft) -> None:
     draft.operation = "whole select"
     draft.to(0)
-    draft.whole("a", 1)
-    draft.whole("b", 2)
+    draft.wholes(1, 2)
     draft.reads("s", 3)
 
 
@@ -176,8 +167,7 @@ def _(draft: Draft) -> None:
         draft.variant = int(draft.has("U32")) | 4 * draft.has("RELU")
         draft.ignore("S32")
     draft.to(0)
-    draft.whole("a", 1)
-    draft.whole("b", 2)
+    draft.wholes(1, 2)
     draft.reads("s", 3)
 
 
@@ -190,8 +180,7 @@ def _(draft: Draft) -> None:
     else:
         draft.variant = int(draft.has("U32")) | 2 | 4 * draft.has("RELU")
     draft.to(0)
-    for slot, number in zip("abc", (1, 2, 3), strict=True):
-        draft.whole(slot, number)
+    draft.wholes(1, 3)
     draft.reads("s", 4)
 
 
@@ -199,8 +188,7 @@ def _(draft: Draft) -> None:
 def _(draft: Draft) -> None:
     draft.operation, draft.variant = "whole extreme of three", int(draft.has("U32"))
     draft.to(0)
-    for slot, number in zip("abc", (1, 2, 3), strict=True):
-        draft.whole(slot, number)
+    draft.wholes(1, 3)
     draft.reads("s", 4)
 
 
@@ -216,27 +204,19 @@ def _(draft: Draft) -> None:
         int(is_right) | 2 * draft.has("HI") | 4 * is_long | 8 * is_signed | 16 * draft.has("W")
     )
     draft.to(0)
-    for slot, number in zip("abc", (1, 2, 3), strict=True):
-        draft.whole(slot, number)
+    draft.wholes(1, 3)
 
 
-@opcode("MOV", "UMOV", "MOV32I")
+_OF_ONE = {
+    "MOV": "whole move", "UMOV": "whole move", "MOV32I": "whole move", "IABS": "whole size",
+    "POPC": "whole count bits", "UPOPC": "whole count bits", "BREV": "whole reverse bits",
+    "UBREV": "whole reverse bits",
+}  # fmt: skip
+
+
+@opcode(*_OF_ONE)
 def _(draft: Draft) -> None:
-    draft.operation = "whole move"
-    draft.to(0)
-    draft.whole("a", 1)
-
-
-@opcode("IABS")
-def _(draft: Draft) -> None:
-    draft.operation = "whole size"
-    draft.to(0)
-    draft.whole("a", 1)
-
-
-@opcode("POPC", "UPOPC")
-def _(draft: Draft) -> None:
-    draft.operation = "whole count bits"
+    draft.operation = _OF_ONE[draft.statement.opcode]
     draft.to(0)
     draft.whole("a", 1)
 
@@ -249,21 +229,13 @@ def _(draft: Draft) -> None:
     draft.whole("a", 1)
 
 
-@opcode("BREV", "UBREV")
-def _(draft: Draft) -> None:
-    draft.operation = "whole reverse bits"
-    draft.to(0)
-    draft.whole("a", 1)
-
-
 @opcode("PRMT", "UPRMT")
 def _(draft: Draft) -> None:
     draft.operation = "whole permute"
     ways = {"F4E": 1, "B4E": 2, "RC8": 3, "ECL": 4, "ECR": 5, "RC16": 6}
     draft.variant = draft.choose(ways, 0)
     draft.to(0)
-    for slot, number in zip("abc", (1, 2, 3), strict=True):
-        draft.whole(slot, number)
+    draft.wholes(1, 3)
 
 
 @opcode("SGXT", "USGXT")
@@ -271,8 +243,7 @@ def _(draft: Draft) -> None:
     draft.operation = "whole extend"
     draft.variant = int(not draft.has("U32")) | 2 * draft.has("W")
     draft.to(0)
-    draft.whole("a", 1)
-    draft.whole("b", 2)
+    draft.wholes(1, 2)
 
 
 @opcode("BMSK", "UBMSK")
@@ -281,8 +252,7 @@ def _(draft: Draft) -> None:
     draft.variant = int(draft.has("W"))
     draft.ignore("C")
     draft.to(0)
-    draft.whole("a", 1)
-    draft.whole("b", 2)
+    draft.wholes(1, 2)
 
 
 @opcode("VABSDIFF")
@@ -290,8 +260,7 @@ def _(draft: Draft) -> None:
     draft.operation = "whole difference"
     draft.variant = int(draft.has("U32"))
     draft.to(0)
-    for slot, number in zip("abc", (1, 2, 3), strict=True):
-        draft.whole(slot, number)
+    draft.wholes(1, 3)
 
 
 @opcode("VABSDIFF4")
@@ -299,8 +268,7 @@ def _(draft: Draft) -> None:
     draft.operation = "parts differences" if draft.has("ACC") else "parts difference"
     draft.variant = 8 | draft.choose({"U8": 0, "S8": _SIGNED_PARTS})
     draft.to(0)
-    for slot, number in zip("abc", (1, 2, 3), strict=True):
-        draft.whole(slot, number)
+    draft.wholes(1, 3)
 
 
 @opcode("IDP")
@@ -316,5 +284,4 @@ def _(draft: Draft) -> None:
         int(kinds[0][0] == "S") | 2 * (kinds[1][0] == "S") | 4 * is_wide | 8 * takes_upper
     )
     draft.to(0)
-    for slot, number in zip("abc", (1, 2, 3), strict=True):
-        draft.whole(slot, number)
+    draft.wholes(1, 3)
