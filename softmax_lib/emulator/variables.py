@@ -26,7 +26,10 @@ def restore(device: Device, path: Path, source: Source) -> None:
         places = ((library.base + v.offset, v.bytes) for v in _there(path))
         library.first_values = {start: device.read(start, count) for start, count in places}
     for start, content in library.first_values.items():
-        device.write(start, content)
+        if (
+            device.read(start, len(content)) != content
+        ):  # a const one may lie where nothing can be written
+            device.write(start, content)
 
 
 def _there(path: Path) -> list[Variable]:

@@ -41,12 +41,8 @@ def test_each_compiles_for_what_it_says(name):
 
 
 @pytest.mark.parametrize("name", some(EMULATED, every=8))
-def test_none_has_a_hazard_and_each_writes_something(name, request):
+def test_none_has_a_hazard_and_each_writes_something(name):
     hard = HARD[name]
-    if name == "device_variables":
-        why = "the emulator's process ends (SIGSEGV) in an x-ray of a kernel with a constant table"
-        mark = pytest.mark.xfail(raises=NotAvailable, strict=True, reason=why)
-        request.applymarker(mark)
     x, y = inputs(hard)
     given, before = x.copy(), y.copy()
     hazards = x_ray(hard, x, y).hazards

@@ -144,6 +144,17 @@ def test_tables_of_arrays_and_variables_reach_machine_code_and_come_back():
     assert seen.tolist() == [28, 29, 30, 31]
 
 
+def test_a_table_of_constants_in_the_source_is_read_as_written_and_as_machine_code():
+    source = """__device__ const int squares[8] = {0, 1, 4, 9, 16, 25, 36, 49};
+        __global__ void look_up(int* y) { y[threadIdx.x] = squares[threadIdx.x % 8]; }"""
+    y = np.zeros(32, np.int32)
+    for path in ("written", "machine"):
+        for _ in range(2):  # the second time its first values are known
+            found = xray_launch(source, 1, 32, [y], path=path)
+            assert found.hazards == ()
+    assert y.tolist() == [(n % 8) ** 2 for n in range(32)]
+
+
 # ---- what cannot be done
 
 

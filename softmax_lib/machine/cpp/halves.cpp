@@ -11,7 +11,7 @@ namespace {
 // 1 the lower one twice, 2 the upper one twice, 3 a float, cut to 16 bits); then what the numbers are and how they end.
 enum Flags : uint32_t {
     IS_BFLOAT = 64, TO_FLOAT = 128, FLUSHES = 256, SATURATES = 512, RELU = 1024, PASSES_NAN = 2048,
-    COMPARE_SHIFT = 16,    // bits 16 to 19: as "float compare"; 20 and 21 how it joins; 22: both halves must hold
+    COMPARE_SHIFT = 16,    // bits 16 to 19: as "float compare"; 20 and 21 how it joins
     FLAG_BITS = 1u << 23,  // results of a comparison are bit masks, not 1.0
 };
 
@@ -84,7 +84,7 @@ void half_extreme_of_three(Warp& w, const Instruction& i, uint32_t lanes) { extr
 bool holds(uint32_t how, float x, float y) {
     return (how & 1 && x < y) || (how & 2 && x == y) || (how & 4 && x > y) || (how & 8 && (x != x || y != y));
 }
-// Two predicates, one a half; where both must hold (.AND of HSETP2.BF_V2 is not used), as the compiler asks.
+// Two predicates, one for each half.
 void half_compare(Warp& w, const Instruction& i, uint32_t lanes) {
     Halves h{i};
     const uint32_t *a = w.row(i.a), *b = w.row(i.b);

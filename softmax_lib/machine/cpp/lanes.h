@@ -56,6 +56,7 @@ template <bool FULL, class F> INLINE void each(Warp& w, const Instruction& i, ui
     }
 }
 
+// The same in whatever lanes, which mostly are all.
 template <class F> INLINE void map(Warp& w, const Instruction& i, uint32_t lanes, F f) {
     if (lanes == ALL) each<true>(w, i, lanes, f);
     else each<false>(w, i, lanes, f);

@@ -14,7 +14,7 @@ constexpr int PREDICATES = 17;
 // immediate and a constant are all 32 words there, one a lane.
 struct Instruction {
     uint16_t operation;
-    uint8_t guard;         // it happens where this predicate is `is_on`
+    uint8_t guard;         // it happens where this predicate is true
     uint8_t guard_flip;    // bit 0: where it is false; bit 1: it is done for all lanes, whoever is there
     uint16_t d;            // the row written
     uint16_t a, b, c;      // rows read
@@ -87,7 +87,7 @@ struct Executed {
 };
 
 // Where memory is, by address.
-enum Space : int32_t { GLOBAL, SHARED, LOCAL, SPACES };
+enum Space : int32_t { GLOBAL, SHARED, LOCAL };
 
 enum Ending : int32_t {
     RUNNING, DONE, OUT_OF_BOUNDS, MISALIGNED, TRAPPED, STUCK, NO_CODE, CONSTANT_BOUNDS, NOT_THERE

@@ -1,7 +1,6 @@
 // A warp, its block, and what its lanes wait for.
 #pragma once
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "program.h"
@@ -54,7 +53,6 @@ struct Warp {
 
     uint32_t* row(unsigned number) { return file[number].lane; }
     uint32_t predicate_of(unsigned number, unsigned flip) const { return predicate[number] ^ (0u - flip); }
-    bool is_done() const { return !live; }
 };
 
 // A barrier of a block: who has come, and what they brought.
