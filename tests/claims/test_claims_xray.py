@@ -183,7 +183,6 @@ def test_refused_at_their_line(line, what):
 # ---- the machine code
 
 
-@pytest.mark.nvrtc
 def test_merged_loads():
     """Two loads side by side in shared memory become one of 8 bytes: half of the requests."""
     body = """
@@ -198,7 +197,6 @@ def test_merged_loads():
     assert executed[0] * 2 == written[0]
 
 
-@pytest.mark.nvrtc
 def test_own_memory_is_counted():
     """An array of a thread's own, indexed by what only the run knows: stores and a load of local memory."""
     body = """
@@ -224,7 +222,6 @@ def test_machine_code_agrees():
     }
 
 
-@pytest.mark.nvrtc
 def test_machine_code_refuses():
     """What it does not run, in words that name it."""
     say = '#include <cstdio>\n__global__ void say(int n) { printf("%d", n); }'

@@ -15,7 +15,7 @@ from machine.random_on_gpu import digest
 
 from softmax_lib.gpu.compile import nvrtc
 
-pytestmark = [pytest.mark.nvrtc, pytest.mark.usefixtures("the_recorded_nvrtc")]
+pytestmark = pytest.mark.usefixtures("the_recorded_nvrtc")
 
 FOLDER = Path(__file__).parent
 RECORD = json.loads((FOLDER / "hard_on_gpu.json").read_text(encoding="utf-8"))

@@ -30,7 +30,6 @@ def x_ray(hard, x, y):
     )
 
 
-@pytest.mark.nvrtc
 @pytest.mark.parametrize("name", some(HARD, every=8))
 def test_each_compiles_for_what_it_says(name):
     hard = HARD[name]

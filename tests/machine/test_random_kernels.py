@@ -56,7 +56,6 @@ def test_the_emulator_gives_the_same_words_twice(seeds):
 
 
 @some
-@pytest.mark.nvrtc
 def test_they_compile_for_every_arch_that_has_their_instructions(seeds):
     for seed in seeds:
         random = random_kernel(seed)
@@ -65,7 +64,6 @@ def test_they_compile_for_every_arch_that_has_their_instructions(seeds):
                 assert compile_cubin(Program(random.source), arch).startswith(b"\x7fELF"), seed
 
 
-@pytest.mark.nvrtc
 def test_what_is_compiled_for_a_gpu_is_read_there(tmp_path):
     compile_all(tmp_path, 2)
     facts, cubins = read_all(tmp_path)

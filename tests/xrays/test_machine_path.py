@@ -21,8 +21,6 @@ from softmax_lib.registry import kernels
 from softmax_lib.xrays.agreement import compare_profile, profiles
 from softmax_lib.xrays.xray import xray_launch
 
-pytestmark = pytest.mark.nvrtc
-
 PROFILES = {
     f"{p.case.provider}-{p.case.rows}x{p.case.cols}-{p.case.block_size}": p for p in profiles()
 }
