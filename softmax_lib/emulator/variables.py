@@ -26,9 +26,8 @@ def restore(device: Device, path: Path, source: Source) -> None:
         places = ((library.base + v.offset, v.bytes) for v in _there(path))
         library.first_values = {start: device.read(start, count) for start, count in places}
     for start, content in library.first_values.items():
-        if (
-            device.read(start, len(content)) != content
-        ):  # a const one may lie where nothing can be written
+        # a const one may lie where nothing can be written
+        if device.read(start, len(content)) != content:
             device.write(start, content)
 
 

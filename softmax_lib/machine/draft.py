@@ -16,8 +16,6 @@ ALL = 0xFFFFFFFF
 TRUE, UNIFORM_TRUE, NOWHERE = 7, 15, 16
 """Predicates by number: PT, UPT, and the one that nobody reads."""
 
-NAN_BITS = 0x7FFFFFFF
-
 _REGISTER = re.compile(r"(U?)R(\d+|Z)$")
 _PREDICATE = re.compile(r"(!?)(U?)P(\d|T)$")
 _CONSTANT = re.compile(r"c\[0x([0-9a-f]+)\]\[(?:0x([0-9a-f]+)|RZ)\]$")
@@ -54,9 +52,8 @@ class Draft:
 
     def has(self, *names: str) -> bool:
         """Whether one of these modifiers is there."""
-        found = self._left.intersection(names) or set(names).intersection(self.statement.modifiers)
         self._left.difference_update(names)
-        return bool(found)
+        return not set(names).isdisjoint(self.statement.modifiers)
 
     def ignore(self, *names: str) -> None:
         """These modifiers change nothing that is counted here."""
@@ -72,9 +69,9 @@ class Draft:
             raise self.refuse()
         return default
 
-    def refuse(self, what: str = "") -> Unsupported:
+    def refuse(self) -> Unsupported:
         """What to raise of an instruction that cannot be done."""
-        return Unsupported(what or self.statement.text)
+        return Unsupported(self.statement.text)
 
     # ---- operands
 

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from pathlib import Path
 
 import numpy as np
 
@@ -25,9 +24,8 @@ from softmax_lib.errors import (
 from softmax_lib.grids import MOST_SHARED_BYTES, Axes
 from softmax_lib.machine.cubin import SHARED_BASE
 from softmax_lib.machine.library import library
-from softmax_lib.machine.listing import Place
 from softmax_lib.machine.memory import Memory, PlacedArray
-from softmax_lib.machine.program import Decoded, explain
+from softmax_lib.machine.program import Decoded, explain, place_of
 from softmax_lib.machine.tables import (
     BANKS,
     COUNTS,
@@ -181,13 +179,6 @@ def _read(runner: int, decoded: Decoded, arrays: tuple[PlacedArray, ...]) -> Cou
 
 
 # ---- what went wrong
-
-
-def place_of(decoded: Decoded, number: int) -> Place:
-    """The file, without its folders, and the line that a statement comes from."""
-    places = decoded.statements[min(number, len(decoded.statements) - 1)].places
-    file, line = places[0] if places else ("", 0)
-    return Path(file).name, line
 
 
 _SPACES = ("global", "shared", "local")

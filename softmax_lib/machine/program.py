@@ -21,7 +21,7 @@ from softmax_lib.gpu.machine_code import disassemble, disassembler_version
 from softmax_lib.machine import library
 from softmax_lib.machine.cubin import Cubin, read_cubin
 from softmax_lib.machine.draft import OPCODES, Draft, Unsupported, guard_of
-from softmax_lib.machine.listing import Listing, Statement, read_listing
+from softmax_lib.machine.listing import Listing, Place, Statement, read_listing
 from softmax_lib.machine.rows import Rows
 from softmax_lib.machine.tables import INSTRUCTION
 
@@ -128,11 +128,16 @@ def _digest() -> str:
     return hashlib.sha256("".join(texts).encode()).hexdigest()
 
 
+def place_of(decoded: Decoded, number: int) -> Place:
+    """The file, without its folders, and the line that a statement comes from; "" and 0 where none is known."""
+    places = decoded.statements[min(number, len(decoded.statements) - 1)].places
+    file, line = places[0] if places else ("", 0)
+    return Path(file).name, line
+
+
 def explain(decoded: Decoded, number: int) -> NotAvailable:
     """What to say of a statement that cannot be done, with the line that it comes from."""
-    statement = decoded.statements[number]
-    file, line = statement.places[0] if statement.places else (decoded.kernel, 0)
-    where = f"{Path(file).name}:{line}" if line else decoded.kernel
-    return NotAvailable(
-        f"The machine code of {where} has {decoded.refused.get(number, statement.text)}, which is not run here."
-    )
+    file, line = place_of(decoded, number)
+    where = f"{file}:{line}" if line else decoded.kernel
+    said = decoded.refused.get(number, decoded.statements[number].text)
+    return NotAvailable(f"The machine code of {where} has {said}, which is not run here.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -60,9 +61,15 @@ def read_instructions(steps: Sequence[Counted], source: Source) -> tuple[LineIns
     return tuple(LineInstructions(*key, *both) for key, both in sorted(sums.items()))
 
 
+@lru_cache(maxsize=1)
+def _own_files(source: Source) -> dict[str, str]:
+    """Names of the source and of its headers, by what they are without their folders."""
+    return {Path(name).name: name for name in (source.file_name, *source.headers)}
+
+
 def place_in(source: Source, statement: Statement) -> Place:
     """The innermost of a statement's places that is in the source or in a header of its own; else its outermost."""
-    own = {Path(name).name: name for name in (source.file_name, *source.headers)}
+    own = _own_files(source)
     for file, line in statement.places:
         if Path(file).name in own:
             return own[Path(file).name], line

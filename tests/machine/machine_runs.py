@@ -5,14 +5,11 @@ from collections import Counter
 import numpy as np
 
 from softmax_lib.gpu.compile import compile_cubin
-from softmax_lib.machine.calls import run_call
 from softmax_lib.machine.kinds import access_of
 from softmax_lib.machine.launching import Counted, Threads, launch
 from softmax_lib.machine.memory import Memory
 from softmax_lib.machine.program import decode
 from softmax_lib.source import Program
-
-__all__ = ["count", "run", "run_call"]
 
 
 def run(source, entry, grid, block, arguments, *, arch=90, shared_bytes=0) -> Counted:

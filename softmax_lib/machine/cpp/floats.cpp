@@ -61,13 +61,7 @@ void float_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
 
 void float_select(Warp& w, const Instruction& i, uint32_t lanes) {
     Operands o(i);
-    alignas(64) uint32_t is_first[WARP];
-    spread(w.predicate_of(i.s, i.s_flip), is_first);
-    const uint32_t *a = w.row(i.a), *b = w.row(i.b);
-    uint32_t* d = w.row(i.d);
-    alignas(64) uint32_t on[WARP];
-    spread(lanes, on);
-    LANES d[k] = chosen(on[k], chosen(is_first[k], word(o.number<0>(a[k])), word(o.number<1>(b[k]))), d[k]);
+    select(w, i, lanes, [&](uint32_t x) INLINE_LAMBDA { return word(o.number<0>(x)); }, [&](uint32_t x) INLINE_LAMBDA { return word(o.number<1>(x)); });
 }
 
 // Comparisons by number: bit 0 less, bit 1 equal, bit 2 greater, bit 3 one is a NaN; bit 4: subnormals are zeros.

@@ -13,8 +13,7 @@ namespace {
 std::string name_operations() {
     std::string names;
     for (const char* name : FLOW_NAMES) names += std::string(name) + "\n";
-    for (const Operation* list : {FLOAT_OPERATIONS, WHOLE_OPERATIONS, WIDE_OPERATIONS, HALF_OPERATIONS, CONVERSIONS,
-                                  WARP_OPERATIONS, MEMORY_OPERATIONS}) {
+    for (const Operation* list : OPERATION_LISTS) {
         for (; list->name; list++) names += std::string(list->name) + "\n";
     }
     return names;

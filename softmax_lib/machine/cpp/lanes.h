@@ -86,6 +86,16 @@ template <class F> INLINE void each_pair(Warp& w, const Instruction& i, uint32_t
     }
 }
 
+// d = first(a) where predicate s is true, else second(b).
+template <class F, class G> INLINE void select(Warp& w, const Instruction& i, uint32_t lanes, F first, G second) {
+    const uint32_t *a = w.row(i.a), *b = w.row(i.b);
+    uint32_t* d = w.row(i.d);
+    alignas(64) uint32_t is_first[WARP], on[WARP];
+    spread(w.predicate_of(i.s, i.s_flip), is_first);
+    spread(lanes, on);
+    LANES d[k] = chosen(on[k], chosen(is_first[k], first(a[k]), second(b[k])), d[k]);
+}
+
 // Bits of the lanes in which f(a, b, c) is true.
 template <class F> INLINE uint32_t test(Warp& w, const Instruction& i, F f) {
     const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);

@@ -17,6 +17,15 @@ namespace {
 // to the address, and row a counts times 2^flip[1].
 enum Flags : uint32_t { SPACE = 3, GENERIC = 4, WIDE_ADDRESS = 8, SIGNED = 16, NARROW_REGISTER = 32, FILLS = 64, BYPASSES = 128 };
 
+// Where a lane's address in shared memory is.
+uint8_t* place_in_shared(Block& block, int lane, uint64_t address, uint64_t bytes) {
+    const Launch& launch = *block.launch;
+    uint64_t from = address - launch.shared_base;
+    if (address & (bytes - 1)) throw Stop{MISALIGNED, lane, address, SHARED};
+    if (from + bytes > launch.shared_bytes || from > launch.shared_bytes) throw Stop{OUT_OF_BOUNDS, lane, address, SHARED};
+    return block.shared.data() + from;
+}
+
 struct Access {
     Warp& w;
     const Instruction& i;
@@ -60,14 +69,10 @@ struct Access {
 
     uint8_t* place(int lane) {
         uint64_t address = at[lane], bytes = i.bytes;
-        if (address & (bytes - 1)) stop(MISALIGNED, lane);
         Block& block = *w.block;
         const Launch& launch = *block.launch;
-        if (space == SHARED) {
-            uint64_t from = address - launch.shared_base;
-            if (from + bytes > launch.shared_bytes || from > launch.shared_bytes) stop(OUT_OF_BOUNDS, lane);
-            return block.shared.data() + from;
-        }
+        if (space == SHARED) return place_in_shared(block, lane, address, bytes);
+        if (address & (bytes - 1)) stop(MISALIGNED, lane);
         if (space == LOCAL) {
             if (address + bytes > launch.local_bytes) stop(OUT_OF_BOUNDS, lane);
             return w.local + static_cast<size_t>(lane) * launch.local_bytes + address;
@@ -219,20 +224,15 @@ void store(Warp& w, const Instruction& i, uint32_t lanes) {
     });
 }
 
-// From global memory (a) to shared memory (d, and c behind its sign bit as an offset) without a register in between.
+// From global memory (a and b) to shared memory (d, c and flip[2] make its address) without a register in between.
 // Lanes whose predicate s is false store zeros. Variant bit 6: the lowest bits of an address say how many bytes at the
 // end are zeros instead; 7: the first cache is left out.
 void copy_to_shared(Warp& w, const Instruction& i, uint32_t lanes) {
     Access access(w, i, lanes);
     const uint32_t *d = w.row(i.d), *c = w.row(i.c);
-    const Launch& launch = *w.block->launch;
     uint32_t reads = w.predicate_of(i.s, i.s_flip);
     auto to = [&](int lane) {
-        uint64_t address = static_cast<uint32_t>(d[lane] + c[lane] + i.flip[2]);
-        uint64_t from = address - launch.shared_base;
-        if (address % i.bytes) throw Stop{MISALIGNED, lane, address, SHARED};
-        if (from + i.bytes > launch.shared_bytes || from > launch.shared_bytes) throw Stop{OUT_OF_BOUNDS, lane, address, SHARED};
-        return w.block->shared.data() + from;
+        return place_in_shared(*w.block, lane, static_cast<uint32_t>(d[lane] + c[lane] + i.flip[2]), i.bytes);
     };
     for (uint32_t left = lanes & ~reads; left; left &= left - 1) memset(to(__builtin_ctz(left)), 0, i.bytes);
     access.lanes &= reads;
@@ -304,8 +304,8 @@ uint64_t change_word(uint32_t how, int bytes, uint64_t old, uint64_t x, uint64_t
     return changed_bits(change, old4, x4, low_of(other));
 }
 
-// Rows: d what was there, t_row what is given (c), and behind it, for a comparison, what takes its place. A predicate p
-// tells whether a comparison held.
+// Rows: d gets what was there, c is what is given, and the row flip[0], for a comparison, what takes its place.
+// Predicate p tells whether a comparison held.
 void change_memory(Warp& w, const Instruction& i, uint32_t lanes) {
     bool is_wide = i.bytes == 8;
     const uint32_t *c = w.row(i.c), *c2 = w.row(i.c + 1u);

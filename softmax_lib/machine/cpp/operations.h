@@ -13,6 +13,9 @@ struct Operation {
 extern const Operation FLOAT_OPERATIONS[], WHOLE_OPERATIONS[], WIDE_OPERATIONS[], HALF_OPERATIONS[],
     CONVERSIONS[], WARP_OPERATIONS[], MEMORY_OPERATIONS[];
 
+constexpr const Operation* OPERATION_LISTS[] = {FLOAT_OPERATIONS, WHOLE_OPERATIONS, WIDE_OPERATIONS, HALF_OPERATIONS,
+                                                CONVERSIONS, WARP_OPERATIONS, MEMORY_OPERATIONS};
+
 // What changes where a warp goes on; run.cpp does these.
 enum FlowOperation : uint16_t {
     NOTHING, BRANCH, BRANCH_IF_DIVERGED, BRANCH_IF_CONVERGED, BRANCH_INDEXED, CALL, RETURN, EXIT,

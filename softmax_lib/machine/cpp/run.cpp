@@ -21,8 +21,7 @@ constexpr size_t MOST_RESIDENT = 256;
 const std::vector<Handler>& handlers() {
     static const std::vector<Handler> all = [] {
         std::vector<Handler> found(FLOW_OPERATIONS, nullptr);
-        for (const Operation* list : {FLOAT_OPERATIONS, WHOLE_OPERATIONS, WIDE_OPERATIONS, HALF_OPERATIONS, CONVERSIONS,
-                                      WARP_OPERATIONS, MEMORY_OPERATIONS}) {
+        for (const Operation* list : OPERATION_LISTS) {
             for (; list->name; list++) found.push_back(list->run);
         }
         return found;
@@ -428,7 +427,7 @@ void stop_stuck(Runner& runner, Block& block) {
     }
 }
 
-// One turn for each warp that has something to do. Returns the instructions done; false in `goes_on` at a fault.
+// One turn for each warp that has something to do. Returns the instructions done, up to a fault.
 int64_t run_block(Runner& runner, Block& block) {
     int64_t done = 0;
     for (Warp& w : block.warps) {
@@ -471,12 +470,11 @@ static void advance(Runner& runner, int64_t instructions) {
             continue;
         }
         block->turn += of_block;
-        bool is_long = block->turn >= BLOCK_TURN;
-        if (is_long) block->turn = 0;
-        if (!is_long) {
+        if (block->turn < BLOCK_TURN) {
             runner.resident.push_front(std::move(block));
             continue;
         }
+        block->turn = 0;
         runner.resident.push_back(std::move(block));
         if (runner.next_block < runner.block_count && runner.resident.size() < MOST_RESIDENT) {
             std::unique_ptr<Block> another = make_block(runner);

@@ -156,13 +156,7 @@ void whole_compare(Warp& w, const Instruction& i, uint32_t lanes) {
 
 void whole_select(Warp& w, const Instruction& i, uint32_t lanes) {
     Operands o(i);
-    alignas(64) uint32_t is_first[WARP];
-    spread(w.predicate_of(i.s, i.s_flip), is_first);
-    const uint32_t *a = w.row(i.a), *b = w.row(i.b);
-    uint32_t* d = w.row(i.d);
-    alignas(64) uint32_t on[WARP];
-    spread(lanes, on);
-    LANES d[k] = chosen(on[k], chosen(is_first[k], o.whole<0>(a[k]), o.whole<1>(b[k])), d[k]);
+    select(w, i, lanes, [&](uint32_t x) INLINE_LAMBDA { return o.whole<0>(x); }, [&](uint32_t x) INLINE_LAMBDA { return o.whole<1>(x); });
 }
 
 // The smaller of a (+ b, variant bit 1) and the last operand where predicate s is true, else the greater; bit 0: unsigned.

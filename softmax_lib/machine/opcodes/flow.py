@@ -93,16 +93,13 @@ def _(draft: Draft) -> None:
     draft.operation, draft.variant = "set barrier", barrier(draft, 0)
 
 
-@opcode("BSYNC")
-def _(draft: Draft) -> None:
-    draft.operation, draft.variant = "join barrier", barrier(draft, len(draft.args) - 1)
-    if len(draft.args) > 1:
-        draft.reads("s", 0)
+_OF_BARRIER = {"BSYNC": "join barrier", "BREAK": "leave barrier"}
 
 
-@opcode("BREAK")
+@opcode(*_OF_BARRIER)
 def _(draft: Draft) -> None:
-    draft.operation, draft.variant = "leave barrier", barrier(draft, len(draft.args) - 1)
+    draft.operation = _OF_BARRIER[draft.statement.opcode]
+    draft.variant = barrier(draft, len(draft.args) - 1)
     if len(draft.args) > 1:
         draft.reads("s", 0)
 
