@@ -205,3 +205,10 @@ class Program:
         if self.entry:
             parts["entry"] = self.entry
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    @cached_property
+    def text_digest(self) -> str:
+        """Hexadecimal SHA-256 of the same and of every line as it stands: changes whenever line numbers may."""
+        headers = self.source.device_headers
+        parts = [self.digest, self.source.file_name, self.source.device_text, headers]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -59,7 +59,7 @@ MAY_IMPORT = {
     "records": {"errors", "words", "files", "registry"},
     "bench": {
         "errors", "words", "source", "kernel", "registry", "reference", "gpu", "launch", "ops", "checking", "records",
-        "selections", "tiles",
+        "selections", "tiles", "machine",
     },
     "measurements": {"errors", "registry", "gpu", "records", "bench", "whole_numbers"},
     "xrays": {
@@ -67,9 +67,9 @@ MAY_IMPORT = {
         "records", "reference", "registry", "source", "whole_numbers",
     },
     "widgets": {"lazy", "errors"},
-    "figures": {"errors", "words", "source", "registry", "gpu", "records", "tiles", "xrays", "widgets"},
+    "figures": {"errors", "words", "source", "registry", "gpu", "records", "tiles", "xrays", "widgets", "machine"},
     "drawings": {
-        "lazy", "errors", "words", "source", "kernel", "registry", "gpu", "emulator", "launch", "records", "xrays",
+        "lazy", "errors", "words", "source", "kernel", "registry", "gpu", "emulator", "machine", "launch", "records", "xrays",
         "widgets", "selections", "tiles",
     },
     "live": {

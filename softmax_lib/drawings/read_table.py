@@ -9,11 +9,12 @@ from markupsafe import Markup
 
 from softmax_lib.drawings import listings, margins
 from softmax_lib.errors import NotAvailable
-from softmax_lib.gpu.compile import nvrtc, supported_archs
+from softmax_lib.gpu.compile import supported_archs
 from softmax_lib.gpu.machine_code import SHOWN_ARCHS
-from softmax_lib.gpu.reads import Read, row_reads
-from softmax_lib.gpu.reads import reads as find_reads
 from softmax_lib.kernel import Kernel
+from softmax_lib.machine.code import Code, code_of, find_code
+from softmax_lib.machine.reads import Read, row_reads
+from softmax_lib.machine.reads import reads as find_reads
 from softmax_lib.registry import find_kernel
 from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import View
@@ -37,21 +38,22 @@ def reads(*given: str | Kernel, cols: int = 32768, archs: Sequence[int] = SHOWN_
 
     Kernels by name, or as `kernels["unroll"].setting(UNROLL=8)`, which is named with its macros.
     "4 × 16 B" are four loads of 16 bytes. Instructions per float and calls are those of the loop that
-    reads, on the last of `archs`. From NVRTC and nvdisasm, which need no GPU; where one is missing,
+    reads, on the last of `archs`. From what came along, else from NVRTC and nvdisasm, which need no GPU; where one is missing,
     or knows none of `archs`, it is one sentence. Raises `UnknownKernel` and `RowTooLong`.
     """
     chosen = [(_label(one), find_kernel(one) if isinstance(one, str) else one) for one in given]
     try:
-        known = [arch for arch in archs if arch in supported_archs()]
+        codes = [_code(kernel, cols, archs) for _, kernel in chosen]
+        known = [arch for arch in archs if all(arch in of for of in codes)]
         if not known:
             raise NotAvailable("This NVRTC compiles for none of these GPUs.")
         parts = [(label, list(_rows(kernel, cols, known))) for label, kernel in chosen]
     except NotAvailable as error:
         return View("", "").with_note(str(error))
-    version = ".".join(map(str, nvrtc().getVersion()))
+    compilers = dict.fromkeys(of[arch].compiler for of in codes for arch in known)
     words = (
         "Loads that leave before the first of them is needed, × bytes of each; instructions per float "
-        f"and calls in that loop, or without one to the end, on sm_{known[-1]}. As NVRTC {version} "
+        f"and calls in that loop, or without one to the end, on sm_{known[-1]}. As {' or '.join(compilers)} "
         f"compiles it for rows of {cols} floats."
     )
     told = [
@@ -61,6 +63,14 @@ def reads(*given: str | Kernel, cols: int = 32768, archs: Sequence[int] = SHOWN_
     ]
     body = render(_TABLE, words=words, archs=known, parts=parts)
     return View(listings.STYLE + margins.STYLE + str(body), "\n".join([words, *told]))
+
+
+def _code(kernel: Kernel, cols: int, archs: Sequence[int]) -> dict[int, Code]:
+    """By arch the machine code for rows of `cols`, where one came along or NVRTC knows the arch."""
+    program = kernel.program(kernel.choose_block_size(cols), cols)
+    came_along = [arch for arch in archs if find_code(program, arch)]
+    known = came_along if len(came_along) == len(archs) else [*came_along, *supported_archs()]
+    return {arch: code_of(program, arch) for arch in archs if arch in known}
 
 
 def _label(given: str | Kernel) -> str:

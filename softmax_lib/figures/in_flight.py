@@ -18,7 +18,7 @@ from softmax_lib.figures.look import (
     powers_of_two,
     start,
 )
-from softmax_lib.gpu.reads import in_flight_per_thread, reads
+from softmax_lib.machine.reads import in_flight_per_thread, reads
 from softmax_lib.records.measurement import Probe, Profile
 from softmax_lib.records.record import Record
 from softmax_lib.records.shelf import DEFAULT_GPU, recorded

@@ -76,7 +76,7 @@ def compile_cubin(program: Program, arch: int, *, lines: bool = False) -> bytes:
     `CompileError` with the compiler's message at the source's own lines.
     """
     flags = (*FLAGS, *LINE_FLAGS[lines])
-    key = (program.digest, arch, flags)
+    key = (program.text_digest if lines else program.digest, arch, flags)
     return compile_once("cubin", key, lambda: _compile(program, arch, flags)[0])
 
 

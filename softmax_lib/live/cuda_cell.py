@@ -24,7 +24,8 @@ from softmax_lib.launch_options import add_launch_words, is_any_kernel
 from softmax_lib.launch_words import read_launch
 from softmax_lib.registry import resolve
 from softmax_lib.source import Source
-from softmax_lib.xrays.xray import XRay, xray, xray_launch
+from softmax_lib.xrays.result import XRay
+from softmax_lib.xrays.xray import xray, xray_launch
 
 CHECKED_LENGTHS = (1, 31, 127, 1000, 4096)
 """Row lengths that `check` tries: one, short of a warp, odd, ragged, and the usual one."""
@@ -41,14 +42,15 @@ class _Options(argparse.ArgumentParser):
         raise BadInput(f"%%cuda: {message}.")
 
 
-def _parser() -> _Options:
+def read_line(line: str) -> argparse.Namespace:
+    """What the words behind %%cuda say. Raises `BadInput` or `ValueError`."""
     options = _Options(prog="%%cuda", add_help=False)
     options.add_argument("--rows", type=int, default=64)
     options.add_argument("--cols", type=int, default=4096)
     options.add_argument("--block-size", type=int)
     options.add_argument("--name", type=_name, default="kernel")
     add_launch_words(options)
-    return options
+    return options.parse_args(shlex.split(line))
 
 
 def _name(text: str) -> str:
@@ -68,7 +70,7 @@ def cuda(line: str, cell: str) -> None:
     `%%cuda --grid 4 --block 256 --arg x:f32:1024 --arg 1024`. Errors are printed, not raised.
     """
     try:
-        given = _parser().parse_args(shlex.split(line))
+        given = read_line(line)
         report = _report_launch if is_any_kernel(given) else _report
         report(Source(f"{given.name}.cu", cell), given)
     except (SoftmaxLibError, ValueError) as error:
@@ -78,14 +80,14 @@ def cuda(line: str, cell: str) -> None:
 def _report(source: Source, given: argparse.Namespace) -> None:
     from IPython.display import display
 
-    for note in notes_on(resolve(source)):
-        print(textwrap.fill(note, WIDTH))
     found: XRay | None = None
     try:
         with _short_output():
             found = xray(source, given.rows, given.cols, given.block_size)
     except NotAvailable as error:  # a GPU may run what the emulator cannot
         print(error)
+    for note in found.notes if found else notes_on(resolve(source)):
+        print(textwrap.fill(note, WIDTH))
     for verdict in _verdicts(source, given.block_size, found):
         print(textwrap.fill(verdict, WIDTH))
     if found is not None:
@@ -113,6 +115,8 @@ def _report_launch(source: Source, given: argparse.Namespace) -> None:
     before = {name: array.copy() for name, array in arrays.items()}
     with _short_output():
         found = xray_launch(**words)
+    for note in found.notes:
+        print(textwrap.fill(note, WIDTH))
     print("\n".join(_hazards(found)))
     if has_gpu() and not found.hazards:
         print("\n".join(_differences(words, before, arrays)))

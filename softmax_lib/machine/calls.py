@@ -10,8 +10,8 @@ import numpy as np
 
 from softmax_lib.arrays import host_bytes
 from softmax_lib.errors import BadInput, NotAvailable
-from softmax_lib.gpu.compile_kernel import compile_kernel
 from softmax_lib.launch_spec import LaunchSpec
+from softmax_lib.machine.code import code_of
 from softmax_lib.machine.cubin import Cubin, Variable
 from softmax_lib.machine.launching import Argument, Counted, Progress, Threads, launch
 from softmax_lib.machine.memory import Memory
@@ -27,9 +27,9 @@ def run_call(spec: LaunchSpec, arch: int, progress: Progress | None = None) -> C
     """
     what = "clusters" if spec.cluster != (1, 1, 1) else "cooperative launches"
     if spec.cooperative or spec.cluster != (1, 1, 1):
-        raise NotAvailable(f"Machine code of {what} is not run here; as written they are counted.")
-    cubin, entry = compile_kernel(spec.program, arch, lines=True)
-    decoded = decode(cubin, entry, arch)
+        raise NotAvailable(f"Machine code of {what} is not run here.")
+    code = code_of(spec.program, arch)
+    decoded = decode(code, code.entry)
     filled = _fill(decoded.cubin, spec.symbols)
     memory = Memory()
     signature = _signature(spec, decoded.cubin)

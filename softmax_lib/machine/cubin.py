@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from elftools.elf.elffile import ELFFile
@@ -59,6 +59,23 @@ class Cubin:
     globals: bytes
     addresses: tuple[tuple[int, int], ...]
     """Places in bank 4, and the offset among the globals whose address belongs there."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain lists and dictionaries; bytes as hexadecimal digits."""
+        constants = {str(bank): content.hex() for bank, content in self.constants.items()}
+        return asdict(self) | {"constants": constants, "globals": self.globals.hex()}
+
+    @classmethod
+    def from_json(cls, held: dict[str, Any]) -> Cubin:
+        """What `as_json` gave."""
+        read = {
+            "parameters": tuple(Parameter(**one) for one in held["parameters"]),
+            "constants": {int(b): bytes.fromhex(text) for b, text in held["constants"].items()},
+            "variables": tuple(Variable(**one) for one in held["variables"]),
+            "globals": bytes.fromhex(held["globals"]),
+            "addresses": tuple((place, offset) for place, offset in held["addresses"]),
+        }
+        return cls(**held | read)
 
 
 def kernels_of(cubin: bytes) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ _LABEL = re.compile(r"^([.$\w]+):$")
 _STATEMENT = re.compile(
     r"^/\*([0-9a-f]{4,})\*/\s+(?:@(!?)(U?P[T\d]+)\s+)?([A-Z][A-Za-z0-9_.]*)\s*(.*?)\s*;$"
 )
+_TARGET = re.compile(r"`\((\.L\w+)\)")
 _NOTE = re.compile(r"\s*\(\*.*?\*\)")
 
 
@@ -112,3 +113,15 @@ def split_operands(text: str) -> list[str]:
         else:
             found[-1] += sign
     return [one.strip() for one in found if one.strip()]
+
+
+def find_loops(listing: Listing) -> list[range]:
+    """Numbers of the statements of each loop: from where a branch leads back to, to that branch."""
+    found = []
+    for number, statement in enumerate(listing.statements):
+        target = _TARGET.search(", ".join(statement.operands))
+        if statement.opcode == "BRA" and target:
+            start = listing.labels[target[1]] // INSTRUCTION_BYTES
+            if start <= number:
+                found.append(range(start, number + 1))
+    return found

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import pickle
 import re
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -17,16 +16,13 @@ import numpy as np
 from softmax_lib.caches import read_or_make
 from softmax_lib.errors import NotAvailable
 from softmax_lib.files import cache_folder
-from softmax_lib.gpu.machine_code import disassemble, disassembler_version
 from softmax_lib.machine import library
-from softmax_lib.machine.cubin import Cubin, read_cubin
+from softmax_lib.machine.code import Code
+from softmax_lib.machine.cubin import Cubin
 from softmax_lib.machine.draft import OPCODES, Draft, Unsupported, guard_of
 from softmax_lib.machine.listing import Listing, Place, Statement, read_listing
 from softmax_lib.machine.rows import Rows
 from softmax_lib.machine.tables import INSTRUCTION
-
-TESTED_DISASSEMBLER = "13.5.37"
-"""The version of nvidia-cuda-nvdisasm whose listings the tests read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,40 +33,42 @@ class Decoded:
     `refused` says of each statement that cannot be done why.
     """
 
-    kernel: str
     arch: int
     cubin: Cubin
-    statements: tuple[Statement, ...]
+    listing: Listing
     code: np.ndarray
     fixed: np.ndarray
     rows: int
     cleared: int
     sites: tuple[int, ...]
     refused: dict[int, str]
+    made_by: str = ""
+
+    @property
+    def kernel(self) -> str:
+        """Its name in the machine code."""
+        return self.listing.name
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """The instructions, in the order of their addresses."""
+        return self.listing.statements
 
 
 @lru_cache(maxsize=64)
-def decode(cubin: bytes, kernel: str, arch: int) -> Decoded:
-    """`kernel` of a cubin, from the disk cache when it is there. Raises `NotAvailable` without nvdisasm.
-
-    Warns of an nvdisasm that was not tested: what it prints is documented nowhere.
-    """
-    version = disassembler_version()
-    if version not in ("", TESTED_DISASSEMBLER):
-        warnings.warn(
-            f"nvdisasm {version} lists the machine code; {TESTED_DISASSEMBLER} is the one that was tested.",
-            stacklevel=2,
-        )
-    key = (cubin, kernel, arch, version, library.digest(), _digest())
+def decode(code: Code, kernel: str) -> Decoded:
+    """`kernel` of a program's machine code, from the disk cache when it is there."""
+    cubin = code.cubins.get(kernel)
+    if cubin is None:
+        raise NotAvailable(f"The machine code has no kernel {kernel}.")
+    key = (code.text, cubin, kernel, code.arch, library.digest(), _digest())
     name = hashlib.sha256(repr(key).encode()).hexdigest()
-    path = cache_folder("machine") / f"{name}.decoded"
 
     def make() -> bytes:
-        listing = read_listing(disassemble(cubin, arch, "-gi", "-c"), kernel)
-        return pickle.dumps(decode_listing(listing, read_cubin(cubin, kernel, arch), arch))
+        return pickle.dumps(decode_listing(read_listing(code.text, kernel), cubin, code.arch))
 
-    held: Decoded = pickle.loads(read_or_make(path, make))
-    return held
+    held: Decoded = pickle.loads(read_or_make(cache_folder("machine") / f"{name}.decoded", make))
+    return replace(held, made_by=code.made_by)
 
 
 def decode_listing(listing: Listing, cubin: Cubin, arch: int) -> Decoded:
@@ -95,7 +93,7 @@ def decode_listing(listing: Listing, cubin: Cubin, arch: int) -> Decoded:
             refused[number] = str(error) if isinstance(error, Unsupported) else statement.text
             code[number]["guard"], code[number]["guard_flip"] = guard_of(statement)
     return Decoded(
-        listing.name, arch, cubin, statements, code, rows.table(), rows.count, rows.cleared,
+        arch, cubin, listing, code, rows.table(), rows.count, rows.cleared,
         tuple(sites), refused,
     )  # fmt: skip
 

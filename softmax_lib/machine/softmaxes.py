@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from softmax_lib.gpu.compile import compile_cubin
 from softmax_lib.kernel import Kernel
+from softmax_lib.machine.code import code_of
 from softmax_lib.machine.launching import Argument, Counted, Progress, Threads, launch
 from softmax_lib.machine.memory import Memory
 from softmax_lib.machine.program import decode
@@ -29,7 +29,7 @@ def run_steps(
     number of blocks. Raises `NotAvailable`, `CompileError` and `KernelFault`.
     """
     rows, cols = x.shape
-    cubin = compile_cubin(kernel.program(block_size, cols), arch, lines=True)
+    code = code_of(kernel.program(block_size, cols), arch)
     memory = Memory()
     values: dict[str, Argument] = {"x": memory.place("x", x), "y": memory.place("y", y)}
     for name in kernel.scratch:
@@ -39,4 +39,4 @@ def run_steps(
         blocks = grid or step.blocks(rows, cols, block_size)
         threads = Threads((blocks, 1, 1), (block_size, 1, 1))
         arguments = [values[name] for name in step.arguments]
-        yield launch(decode(cubin, step.entry, arch), threads, arguments, memory, progress)
+        yield launch(decode(code, step.entry), threads, arguments, memory, progress)

@@ -4,7 +4,7 @@ import pytest
 from recorded_facts import COLS, ROWS, counted, us
 
 from softmax_lib import recorded
-from softmax_lib.gpu.reads import reads
+from softmax_lib.machine.reads import reads
 from softmax_lib.registry import kernels
 
 ANYWHERE = (32769, 32770, 32772)

@@ -17,7 +17,7 @@ from recorded_facts import (
 
 from softmax_lib import recorded
 from softmax_lib.bench.plan import WORKLOG
-from softmax_lib.gpu.reads import reads
+from softmax_lib.machine.reads import reads
 from softmax_lib.records.measurement import TIE
 from softmax_lib.registry import kernels
 

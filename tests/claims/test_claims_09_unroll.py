@@ -5,7 +5,7 @@ from recorded_facts import COLS
 
 from softmax_lib import recorded, unroll_times
 from softmax_lib.gpu.machine_code import inspect
-from softmax_lib.gpu.reads import reads, row_reads
+from softmax_lib.machine.reads import reads, row_reads
 from softmax_lib.records.measurement import TIE
 from softmax_lib.records.unrolls import UnrollTime
 from softmax_lib.registry import kernels

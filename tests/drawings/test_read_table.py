@@ -33,7 +33,9 @@ def test_where_nothing_can_be_compiled_it_is_one_sentence(monkeypatch):
         raise NotAvailable("CuPy cannot be imported.")
 
     monkeypatch.setattr(read_table, "supported_archs", missing)
-    assert "CuPy cannot be imported." in drawings.reads("naive").text
+    assert "naive line 18:" in drawings.reads("naive").text  # which comes along
+    other = kernels["unroll"].setting(UNROLL=2, IN_FLIGHT=8)
+    assert "CuPy cannot be imported." in drawings.reads("naive", other).text
 
 
 def test_a_gpu_that_this_compiler_does_not_know_is_one_sentence():

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from softmax_lib.gpu.compile import compile_cubin
+from softmax_lib.machine.code import code_of
 from softmax_lib.machine.kinds import access_of
 from softmax_lib.machine.launching import Counted, Threads, launch
 from softmax_lib.machine.memory import Memory
@@ -21,7 +21,7 @@ def run(source, entry, grid, block, arguments, *, arch=90, shared_bytes=0) -> Co
         else one.to_bytes(4, "little")
         for n, one in enumerate(arguments)
     ]
-    decoded = decode(compile_cubin(Program(source), arch, lines=True), entry, arch)
+    decoded = decode(code_of(Program(source), arch), entry)
     return launch(decoded, Threads(axes(grid), axes(block), shared_bytes), placed, memory)
 
 

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from softmax_lib.errors import NotAvailable
-from softmax_lib.machine import program
+from softmax_lib.machine import code, program
 from softmax_lib.machine.cubin import Cubin, Parameter, read_cubin
 from softmax_lib.machine.launching import Threads, launch
 from softmax_lib.machine.listing import read_listing, split_operands
 from softmax_lib.machine.memory import Memory
 from softmax_lib.machine.program import decode_listing
+from softmax_lib.registry import kernels
 
 HEAD = "//--------------------- .text.made               --------------------------\n"
 
@@ -126,13 +127,12 @@ def test_lanes_that_part_meet_again():
 
 
 def test_a_listing_of_another_nvdisasm_is_run_with_a_warning_that_names_both(monkeypatch):
-    monkeypatch.setattr(program, "disassembler_version", lambda: "99.1")
-    monkeypatch.setattr(program, "disassemble", lambda *_: "")
-    with (
-        pytest.warns(UserWarning, match=r"99\.1.*13\.5\.37"),
-        pytest.raises(NotAvailable, match="no kernel made"),
-    ):
-        program.decode(b"another", "made", 90)
+    monkeypatch.setattr(code, "disassembler_version", lambda: "99.1")
+    with pytest.warns(UserWarning, match=r"99\.1.*13\.5\.37"):
+        made = code.compile_code(kernels["naive"].program(32, 64), 90)
+    assert made.made_by.endswith(", nvdisasm 99.1")
+    with pytest.raises(NotAvailable, match="no kernel made"):
+        program.decode(made, "made")
 
 
 def test_an_arch_that_is_not_run_is_refused_with_those_that_are():

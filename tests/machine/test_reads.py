@@ -1,6 +1,7 @@
 """How many loads leave before the first is needed, as found in machine code."""
 
 import subprocess
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -8,23 +9,24 @@ import pytest
 from softmax_lib import kernels
 from softmax_lib.errors import NotAvailable
 from softmax_lib.gpu import machine_code
-from softmax_lib.gpu import reads as module
-from softmax_lib.gpu.reads import Read, in_flight_per_thread, reads, row_reads
+from softmax_lib.machine import reads as module
+from softmax_lib.machine.reads import Read, in_flight_per_thread, reads, row_reads
+from softmax_lib.source import Source
 
 LISTING = """\
-.text.softmax_made_up:
-	//## File "/tmp/made_up.cu", line 9
+//--------------------- .text.softmax_naive       --------------------------
+	//## File "made_up.cu", line 9
         /*0000*/                   S2R R0, SR_TID.X ;
-	//## File "/tmp/made_up.cu", line 10
+	//## File "made_up.cu", line 10
         /*0010*/                   LDG.E R4, desc[UR4][R2.64] ;
         /*0020*/                   FADD R4, R4, 1 ;
 .L_x_1:
-	//## File "/tmp/made_up.cu", line 3 inlined at "/tmp/made_up.cu", line 12
-	//## File "/tmp/made_up.cu", line 12
+	//## File "made_up.cu", line 3 inlined at "made_up.cu", line 12
+	//## File "made_up.cu", line 12
         /*0030*/              @!P0 LDG.E.128.CONSTANT R4, desc[UR4][R2.64] ;
         /*0040*/                   IADD3 R2, P1, R2, 0x10, RZ ;
         /*0050*/              @!P0 LDG.E.128.CONSTANT R8, desc[UR4][R2.64] ;
-	//## File "/tmp/made_up.cu", line 13
+	//## File "made_up.cu", line 13
         /*0060*/                   FADD R12, R11, R12 ;
         /*0070*/                   CALL.REL.NOINC `($slow) ;
         /*0080*/               @P0 BRA `(.L_x_1) ;
@@ -33,7 +35,7 @@ LISTING = """\
 
 
 def read_listing(monkeypatch, text):
-    monkeypatch.setattr(module, "_disassemble", lambda program, arch: text)
+    monkeypatch.setattr(module, "code_of", lambda program, arch: SimpleNamespace(text=text))
     return reads(kernels["naive"], 32, 100, 90)
 
 
@@ -103,20 +105,25 @@ def test_a_second_read_that_may_not_pass_a_store_goes_one_by_one():
     assert sorted(again)[-1] == 8
 
 
-def test_an_nvdisasm_that_cannot_read_the_code_says_so(monkeypatch):
+def compiled_here(name):
+    """A kernel that does not come along: a line of it is another."""
+    text = kernels[name].source.text
+    return replace(kernels[name], given_source=Source(f"{name}.cu", f"\n{text}"))
+
+
+def test_an_nvdisasm_that_cannot_read_the_code_says_so(monkeypatch, tmp_path):
     answer = SimpleNamespace(returncode=1, stdout="", stderr="nvdisasm fatal: unknown arch\n")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(machine_code, "disassembler", lambda: "nvdisasm")
-    monkeypatch.setattr(module, "compile_cubin", lambda *_, **__: b"")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: answer)
-    module._disassemble.cache_clear()
     with pytest.raises(
         NotAvailable, match="cannot read code for sm_90: nvdisasm fatal: unknown arch"
     ):
-        reads(kernels["naive"], 32, 100, 90)
+        reads(compiled_here("naive"), 32, 100, 90)
 
 
-def test_without_nvdisasm_it_says_what_to_install(monkeypatch):
+def test_without_nvdisasm_it_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(machine_code, "disassembler", lambda: None)
-    module._disassemble.cache_clear()
     with pytest.raises(NotAvailable, match="pip install nvidia-cuda-nvdisasm"):
-        reads(kernels["naive"], 32, 100, 90)
+        reads(compiled_here("online"), 32, 100, 90)

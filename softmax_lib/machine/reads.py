@@ -9,19 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 
-from softmax_lib.gpu.compile import compile_cubin
-from softmax_lib.gpu.machine_code import access_bits, disassemble
+from softmax_lib.gpu.machine_code import access_bits
 from softmax_lib.kernel import Kernel
-from softmax_lib.source import Program
+from softmax_lib.machine.code import code_of
+from softmax_lib.machine.listing import Listing, Statement, find_loops, read_listing
 
-_PLACE = re.compile(r'//## File "(?:[^"]*/)?([^"/]+)", line (\d+)')
-_LABEL = re.compile(r"^(\.L_\w+):")
-_INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)\s*([^;]*);")
-_FUNCTION = re.compile(r"^\.text\.(\w+):", re.MULTILINE)
 _REGISTER = re.compile(r"\bR(\d+)\b")
-_TARGET = re.compile(r"`\((\.L_\w+)\)")
 
 
 @dataclass(frozen=True)
@@ -43,11 +37,18 @@ class Read:
     in_loop: bool
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Instruction:
     name: str
     operands: str
     lines: tuple[int, ...]
+
+    @classmethod
+    def of(cls, statement: Statement, file_name: str) -> _Instruction:
+        """A statement, with those of its places that are in the kernel's own file."""
+        lines = (line for file, line in statement.places if file == file_name)
+        name = ".".join((statement.opcode, *statement.modifiers))
+        return cls(name, ", ".join(statement.operands), tuple(lines))
 
     @property
     def is_load(self) -> bool:
@@ -78,12 +79,12 @@ def reads(kernel: Kernel, block_size: int, cols: int, arch: int) -> tuple[Read, 
     """Every piece of a kernel's source that reads global memory, in the order of the machine code.
 
     Where the compiler made several loops of one, the one that asks for most before it waits counts.
-    Needs no GPU. Raises `NotAvailable` without NVRTC or nvdisasm, and `CompileError`.
+    Needs no GPU. Raises what `code_of` does.
     """
-    text = _disassemble(kernel.program(block_size, cols), arch)
+    text = code_of(kernel.program(block_size, cols), arch).text
     found: dict[tuple[int, ...], Read] = {}
-    for body in _functions(text):
-        for read in _reads(_parse(body, kernel.source.file_name)):
+    for entry in kernel.entries:
+        for read in _reads(read_listing(text, entry), kernel.source.file_name):
             best = found.get(read.lines)
             if best is None or (read.in_loop, read.asked_bytes) > (best.in_loop, best.asked_bytes):
                 found[read.lines] = read
@@ -110,66 +111,31 @@ def in_flight_per_thread(found: Sequence[Read]) -> float:
     return float(min(sizes))
 
 
-@cache
-def _disassemble(program: Program, arch: int) -> str:
-    """What nvdisasm prints, with the source's lines."""
-    return disassemble(compile_cubin(program, arch, lines=True), arch, "--print-line-info-inline")
-
-
-def _functions(text: str) -> Iterator[str]:
-    """The machine code of each entry."""
-    pieces = _FUNCTION.split(text)
-    yield from (body.partition("\n//-----")[0] for body in pieces[2::2])
-
-
-def _parse(body: str, file_name: str) -> list[_Instruction | str]:
-    """Instructions, and labels as texts; each instruction with the lines of `file_name` it is from."""
-    found: list[_Instruction | str] = []
-    chain: list[int] = []
-    fresh = True
-    for line in body.splitlines():
-        if place := _PLACE.search(line):
-            chain = [] if fresh else chain
-            fresh = False
-            if place[1] == file_name:
-                chain.append(int(place[2]))
-        elif label := _LABEL.match(line):
-            found.append(label[1])
-        elif match := _INSTRUCTION.match(line):
-            found.append(_Instruction(match[1], match[2], tuple(chain)))
-            fresh = True
-    return found
-
-
-def _reads(code: list[_Instruction | str]) -> Iterator[Read]:
+def _reads(listing: Listing, file_name: str) -> Iterator[Read]:
     """What each innermost loop reads, and what is read outside of loops."""
-    loops = list(_innermost_loops(code))
-    for start, stop in loops:
-        yield from _of(code[start:stop], in_loop=True)
-    inside = {at for start, stop in loops for at in range(start, stop)}
+    code = [_Instruction.of(statement, file_name) for statement in listing.statements]
+    loops = _innermost(
+        [loop for loop in find_loops(listing) if any(code[at].is_load for at in loop)]
+    )
+    for loop in loops:
+        yield from _of(code[loop.start : loop.stop], in_loop=True)
+    inside = {at for loop in loops for at in loop}
     yield from _of([one for at, one in enumerate(code) if at not in inside], in_loop=False)
 
 
-def _innermost_loops(code: list[_Instruction | str]) -> Iterator[tuple[int, int]]:
-    """Where loops begin and end: from a label to a branch back to it, and no other loop between."""
-    labels = {one: at for at, one in enumerate(code) if isinstance(one, str)}
-    spans = []
-    for at, one in enumerate(code):
-        if isinstance(one, _Instruction) and one.name.startswith("BRA"):
-            target = _TARGET.search(one.operands)
-            start = labels.get(target[1], at + 1) if target else at + 1
-            if start < at and any(
-                isinstance(i, _Instruction) and i.is_load for i in code[start:at]
-            ):
-                spans.append((start, at + 1))
-    for start, stop in spans:
-        if not any(start <= a and b <= stop and (a, b) != (start, stop) for a, b in spans):
-            yield start, stop
+def _innermost(loops: Sequence[range]) -> list[range]:
+    """Those with no other one within."""
+    return [
+        loop
+        for loop in loops
+        if not any(
+            loop.start <= one.start and one.stop <= loop.stop and one != loop for one in loops
+        )
+    ]
 
 
-def _of(part: Sequence[_Instruction | str], in_loop: bool) -> Iterator[Read]:
+def _of(instructions: Sequence[_Instruction], in_loop: bool) -> Iterator[Read]:
     """The batches of loads of one stretch of code: each ends where one of its registers is needed."""
-    instructions = [one for one in part if isinstance(one, _Instruction)]
     for start, batch in _batches(instructions, by_line=not in_loop):
         span = instructions if in_loop else _up_to_exit(instructions[start:])
         floats = sum(one.width_bytes for one in span if one.is_load) / 4

@@ -1,0 +1,110 @@
+"""Write the machine code that comes along: what NVRTC makes of the book's kernels, for three archs.
+
+`python book/publish/listings.py` writes `kernels/listings` anew, where a source, a setting or a cell has changed.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import nbformat
+import numpy as np
+
+from softmax_lib import selections
+from softmax_lib.files import replace_file
+from softmax_lib.gpu.machine_code import SHOWN_ARCHS
+from softmax_lib.kernel import Kernel
+from softmax_lib.launch_options import is_any_kernel
+from softmax_lib.launch_spec import specify
+from softmax_lib.launch_words import read_launch
+from softmax_lib.live.cuda_cell import read_line
+from softmax_lib.machine.code import FOLDER, compile_code, file_of, key_of
+from softmax_lib.registry import kernels, resolve
+from softmax_lib.source import Program, Source
+
+BOOK = Path(__file__).parents[1]
+LONGEST = 32768
+"""Of the rows that the book launches its kernels on."""
+
+
+def programs() -> Iterator[Program]:
+    """What comes along: each kernel at the block sizes that it chooses, what chapters set otherwise, and cells with CUDA."""
+    for kernel in kernels.values():
+        yield from _of_kernel(kernel)
+    for turns, loads in ((8, 1), (1, 8)):  # chapter 9's
+        yield kernels["unroll"].setting(UNROLL=turns, IN_FLIGHT=loads).program(1024, LONGEST)
+    for lanes in kernels["warp"].choices:  # chapter 10's
+        yield kernels["warp"].setting(LANES=lanes).program(128, 96)
+    x = np.zeros((4, 8192), np.float32)  # chapter 11's
+    for name in selections.kernels:
+        for words in selections.select(name, x, k=5).launches:
+            yield _launched(words)
+    for path in sorted(BOOK.glob("*.ipynb")):
+        for cell in nbformat.read(path, as_version=4).cells:
+            if cell.cell_type == "code" and cell.source.startswith("%%cuda"):
+                yield _of_cell(*cell.source.split("\n", 1))
+
+
+def _of_kernel(kernel: Kernel) -> Iterator[Program]:
+    """One for each setting that it has on rows of up to `LONGEST` elements, at the block size that it chooses."""
+    shares = {size * (kernel.thread_share or 1) for size in kernel.block_sizes}
+    lanes = {dict(kernel.macros).get("LANES", size) for size in kernel.block_sizes}
+    ends = shares | {threads * floats for threads in lanes for floats in kernel.per_thread}
+    lengths = {length for end in ends for length in (end, end + 1)} | {1}
+    most = min(LONGEST, max(map(kernel.max_cols, kernel.block_sizes)))
+    for cols in sorted(length for length in lengths if length <= most):
+        size = kernel.choose_block_size(cols)
+        if cols <= kernel.max_cols(size):
+            yield kernel.program(size, cols)
+
+
+def _launched(words: dict) -> Program:
+    return specify(words.pop("source"), words.pop("grid"), words.pop("block"), words.pop("args"), **words).program  # fmt: skip
+
+
+def _of_cell(line: str, text: str) -> Program:
+    given = read_line(line.removeprefix("%%cuda"))
+    source = Source(f"{given.name}.cu", f"{text}\n")  # as IPython hands it over
+    if is_any_kernel(given):
+        return _launched(read_launch(given, source)[0])
+    kernel = resolve(source)
+    return kernel.program(kernel.settle_block_size(given.block_size, given.cols), given.cols)
+
+
+def by_file() -> dict[Path, dict[str, tuple[Program, int]]]:
+    """What each file is to hold: by key the program, and the arch."""
+    wanted: dict[Path, dict[str, tuple[Program, int]]] = {}
+    for program in programs():
+        for arch in SHOWN_ARCHS:
+            wanted.setdefault(file_of(program, arch), {})[key_of(program)] = (program, arch)
+    return wanted
+
+
+def write(path: Path, wanted: dict[str, tuple[Program, int]]) -> str:
+    """Compile what a file is to hold and write it; returns a line that says how it went."""
+    held = {key: compile_code(*one).as_json() for key, one in sorted(wanted.items())}
+    content = lzma.compress(json.dumps(held, sort_keys=True).encode(), preset=9)
+    name = path.relative_to(FOLDER)
+    if path.is_file() and path.read_bytes() == content:
+        return f"{name}: unchanged"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, content)
+    return f"{name}: {len(held)} programs, {len(content)} bytes"
+
+
+def main() -> None:
+    wanted = by_file()
+    for path in set(FOLDER.glob("*/*")) - wanted.keys():
+        path.unlink()
+        print(f"{path.relative_to(FOLDER)}: removed")
+    with ProcessPoolExecutor() as pool:
+        for line in pool.map(write, wanted, wanted.values()):
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

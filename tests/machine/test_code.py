@@ -1,0 +1,64 @@
+"""The machine code that comes along is what NVRTC makes of the book's kernels, and all of it."""
+
+import pytest
+from kernel_tables import some
+from listings import by_file, programs
+
+from softmax_lib import xray
+from softmax_lib.gpu import machine_code
+from softmax_lib.gpu.compile import nvrtc
+from softmax_lib.machine.code import (
+    FOLDER,
+    TESTED_DISASSEMBLER,
+    code_of,
+    compile_code,
+    find_code,
+    read_file,
+)
+from softmax_lib.registry import kernels
+from softmax_lib.source import Program, Source
+
+WANTED = by_file()
+BY_NAME = {f"{path.parent.name}/{path.stem}": path for path in WANTED}
+
+
+def test_every_kernel_of_the_book_comes_along_as_it_is_now_and_nothing_else_does():
+    held = {path: set(read_file(path)) for path in FOLDER.glob("*/*")}
+    assert held == {path: set(wanted) for path, wanted in WANTED.items()}, "run: make listings"
+
+
+@pytest.mark.parametrize("name", some(BY_NAME, every=9))
+def test_what_comes_along_is_what_nvrtc_makes(name):
+    path = BY_NAME[name]
+    version = ".".join(map(str, nvrtc().getVersion()))
+    made_by = f"NVRTC {version}, nvdisasm {TESTED_DISASSEMBLER}"
+    wanted = list(WANTED[path].values())
+    for program, arch in wanted[:: max(1, len(wanted) // 2)]:
+        held = find_code(program, arch)
+        if held.made_by != made_by:
+            pytest.skip(f"made by {held.made_by}, this is {made_by}")
+        assert held.as_json() == compile_code(program, arch).as_json(), "run: make listings"
+
+
+def test_the_books_kernels_are_counted_alike_without_a_compiler(monkeypatch):
+    there = xray("float4", 3, 1030)
+    code_of.cache_clear()
+    monkeypatch.setattr(machine_code, "disassembler", lambda: None)
+    assert xray("float4", 3, 1030).as_json() == there.as_json()
+    assert there.path == "machine"
+
+
+def test_a_source_of_which_one_line_is_another_is_compiled_anew():
+    kernel = kernels["naive"]
+    text = kernel.source.text
+    assert find_code(Program(Source("03_naive.cu", text)), 90)
+    for other in (f"\n{text}", text.replace("max", "fmin")):
+        assert find_code(Program(Source("03_naive.cu", other)), 90) is None
+
+
+def test_no_listing_names_a_folder_of_the_machine_that_made_it():
+    for program in programs():
+        places = {
+            line for line in code_of(program, 90).text.splitlines() if line.startswith("//##")
+        }
+        assert not [line for line in places if "/" in line.removeprefix("//##")], program
