@@ -35,7 +35,7 @@ pytestmark = [
 def draws(monkeypatch, pytestconfig):
     """Random numbers from the seed of this run; what takes seconds and is no argument's business is left out."""
     monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", "0.5")
-    monkeypatch.setattr("softmax_lib.xrays.xray.inspect", lambda *_: ())
+    monkeypatch.setattr("softmax_lib.xrays.result.inspect", lambda *_: ())
     monkeypatch.setattr(checks, "check", partial(check, lengths=(5, 32)))
     seed = int(pytestconfig.getoption("hypothesis_seed", None) or 0)
     print("seed", seed)

@@ -34,7 +34,7 @@ def table(content: dict[str, Any]) -> str:
     lines = [
         f"**Kernels of others.** {len(found)} kernels of {repositories} were launched here as their files "
         f"launch them, on smaller arrays. {len(found) - len(refused)} left the right result, which is that "
-        f"of a formula in float64, or of the file itself. Counting took {min(seconds) * 1e3:.0f} to "
+        f"of a formula in float64, or of the file itself. Counting them as they are written took {min(seconds) * 1e3:.0f} to "
         f"{max(seconds) * 1e3:.0f} ms each, on {content['cpu']}. The other {len(refused)} were told what the "
         "emulator lacks, or what it finds in them:",
         "",

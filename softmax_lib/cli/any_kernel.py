@@ -16,7 +16,8 @@ from softmax_lib.emulator import launch
 from softmax_lib.errors import BadInput
 from softmax_lib.launch_words import read_launch, read_npz
 from softmax_lib.source import Source
-from softmax_lib.xrays.xray import XRay, xray_launch
+from softmax_lib.xrays.result import XRay
+from softmax_lib.xrays.xray import xray_launch
 
 
 @dataclass(frozen=True)

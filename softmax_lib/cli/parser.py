@@ -134,9 +134,8 @@ def _add_xray_options(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--as",
         dest="path",
-        choices=("written", "machine"),
-        default="written",
-        help="count the source as it is written, or the machine code that NVRTC makes of it",
+        choices=("machine", "written"),
+        help="count the machine code that NVRTC makes, as is done where it can be had, or the source as it is written",
     )
     made.add_argument(
         "--arch",

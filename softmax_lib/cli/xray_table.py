@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from softmax_lib.xrays.lines import LineCounters
-from softmax_lib.xrays.xray import XRay
+from softmax_lib.xrays.result import XRay
 
 _HEADINGS = ("line", "what", "requests", "lanes", "moved", "each", "conflicts")
 _MACHINE_HEADINGS = ("entry", "arch", "registers", "shared", "spilled", "blocks per SM", "limit")
@@ -21,15 +21,11 @@ def print_xray(found: XRay) -> None:
     console = Console(markup=False)
     for sentence in (found.words, *found.notes):
         console.print(sentence, highlight=False)
-    if found.path == "machine":
-        executed = found.total["instructions"]
-        sentence = (
-            f"As the machine code for sm_{found.arch} does it, in {executed} instructions of warps."
-        )
-        console.print(sentence, highlight=False)
+    made = f" ({found.made_by}), {found.total['instructions']} instructions of warps"
+    console.print(f"C{found.counted[1:]}{made if found.made_by else ''}.", highlight=False)
     for file in dict.fromkeys(row.file for row in found.lines):
         console.print(_counters(file, [row for row in found.lines if row.file == file]))
-    for sentence in _differences(found):
+    for sentence in _changes(found):
         console.print(sentence, highlight=False, soft_wrap=True)
     if found.machine_code:
         console.print(_machine_code(found))
@@ -69,13 +65,13 @@ def _cells(row: LineCounters) -> tuple[str, ...]:
     return tuple(cells)
 
 
-def _differences(found: XRay) -> Iterator[str]:
+def _changes(found: XRay) -> Iterator[str]:
     """What the compiler changed, line by line."""
-    for (file, line, space, operation), (written, executed) in found.differences.items():
-        unit = "wavefronts" if space == "shared" else "sectors"
+    for one in found.changes:
+        unit = "wavefronts" if one.space == "shared" else "sectors"
         yield (
-            f"{file}:{line}: as written {written[0]} requests to {operation} {space} memory and {written[1]} {unit}, "
-            f"as machine code {executed[0]} and {executed[1]}."
+            f"{one.file}:{one.line}: {one.what}: as written {one.written[0]} requests to {one.operation} {one.space} "
+            f"memory and {one.written[1]} {unit}, as machine code {one.executed[0]} and {one.executed[1]}."
         )
 
 

@@ -16,8 +16,10 @@ from softmax_lib.registry import resolve
 from softmax_lib.source import Source
 from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import View
+from softmax_lib.xrays.compiled import Change
 from softmax_lib.xrays.lines import LineCounters
-from softmax_lib.xrays.xray import XRay, xray
+from softmax_lib.xrays.result import XRay
+from softmax_lib.xrays.xray import xray
 
 STYLE = """<style>
 .worklog-xray{overflow-x:auto;margin:.5rem 0 1rem}
@@ -28,6 +30,7 @@ STYLE = """<style>
 .worklog-xray pre{margin:0;padding:0;border:0;background:none;font-size:1em;line-height:inherit;overflow:visible;white-space:pre}
 .worklog-xray td>div{position:relative;height:1.5em}
 .worklog-xray .worklog-heat{position:absolute;right:0;bottom:0;height:.25em;background:#d55e00}
+.worklog-xray .worklog-change :is(th,td){font-style:italic}
 @media (max-width:600px){.worklog-xray table{font-size:.7em}.worklog-xray :is(th,td){padding:0 .3em}}
 </style>
 """
@@ -44,16 +47,21 @@ aria-label="{{ kernel }} with its counters"><table><thead><tr>\
 <td>{% for one in line.counted %}<div>{{ one.takes }}</div>{% endfor %}</td>\
 <td>{% for one in line.counted %}<div>{{ one.wasted }}\
 {% if one.heat %}<span class="worklog-heat" style="width:{{ one.heat }}em"></span>{% endif %}</div>{% endfor %}</td>\
-<td><pre class="highlight">{{ line.code or " " }}</pre></td></tr>{% endfor %}{% endfor %}\
+<td><pre class="highlight">{{ line.code or " " }}</pre></td></tr>\
+{% for one in line.changed %}<tr class="worklog-change"><th scope="row">written</th>\
+<td>{{ one.requests }}</td><td>{{ one.takes }}</td><td></td><td>{{ one.what }}</td></tr>{% endfor %}\
+{% endfor %}{% endfor %}\
 </tbody></table></div>"""
 
 _TOTALS = """\
-<div class="worklog-xray worklog-totals" tabindex="0" role="region" aria-label="{{ words }}">\
+<p>{{ counted }}</p><div class="worklog-xray worklog-totals" tabindex="0" role="region" aria-label="{{ words }}">\
 <table><thead><tr><th scope="col">{{ words }}</th>\
 {% for one in xrays %}<th scope="col">{{ one.kernel }}</th>{% endfor %}</tr></thead><tbody>\
 {% for label, counter in counters.items() %}<tr><th scope="row">{{ label }}</th>\
 {% for one in xrays %}<td>{{ "{:,}".format(one.total[counter]) }}</td>{% endfor %}</tr>{% endfor %}\
 </tbody></table></div>"""
+
+_UNITS = {"global": "sector", "local": "sector", "shared": "wavefront"}
 
 _COUNTERS = {
     "load requests": "global_load_requests", "sectors loaded": "global_load_sectors",
@@ -102,7 +110,8 @@ def in_words(found: XRay) -> str:
     share = total["bytes_asked"] / total["bytes_moved"] if total["bytes_moved"] else 1
     return (
         f"{found.words}: {total['bytes_asked']:,} bytes asked for, {total['bytes_moved']:,} moved, "
-        f"{share:.1%} of use; {barriers:g} {'barrier' if barriers == 1 else 'barriers'} per block."
+        f"{share:.1%} of use; {barriers:g} {'barrier' if barriers == 1 else 'barriers'} per block; "
+        f"{found.counted}."
     )
 
 
@@ -115,8 +124,9 @@ def _without_blank_start(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
 def _touched(found: XRay, file: str, text: str) -> list[dict[str, Any]]:
     """The lines of a header that ask for something."""
     lines = text.splitlines()
-    numbers = dict.fromkeys(counters.line for counters in found.lines if counters.file == file)
-    return _lines(found, file, [(number, lines[number - 1]) for number in numbers])
+    numbers = {one.line for one in found.lines if one.file == file}
+    numbers |= {one.line for one in found.changes if one.file == file}
+    return _lines(found, file, [(number, lines[number - 1]) for number in sorted(numbers)])
 
 
 def _lines(found: XRay, file: str, lines: Sequence[tuple[int, str]]) -> list[dict[str, Any]]:
@@ -134,6 +144,9 @@ def _lines(found: XRay, file: str, lines: Sequence[tuple[int, str]]) -> list[dic
                 for counters in found.lines
                 if (counters.file, counters.line) == (file, number)
             ],
+            "changed": [
+                _change(one) for one in found.changes if (one.file, one.line) == (file, number)
+            ],
         }
         for (number, _), marked_up in zip(lines, code, strict=True)
     ]
@@ -149,11 +162,18 @@ def _cells(counters: LineCounters, most: int) -> dict[str, str]:
     return {**cells, "wasted": f"{wasted / moved if moved else 0:.0%}", "heat": heat}
 
 
+def _change(one: Change) -> dict[str, str]:
+    """What the source asks for at a line, and what the compiler made of it."""
+    requests, units = one.written
+    takes = _share(units / requests, _UNITS[one.space]) if requests else ""
+    return {"requests": f"{requests:,}", "takes": takes, "what": f"{one.operation}: {one.what}"}
+
+
 def _takes(counters: LineCounters) -> str:
-    if counters.space == "global":
-        return _share(counters.sectors_a_request, "sector")
     if counters.space == "shared":
         return _share(counters.wavefronts / counters.requests, "wavefront")
+    if counters.space:
+        return _share(counters.sectors_a_request, "sector")
     return counters.operation.replace("_", " ")
 
 
@@ -168,6 +188,10 @@ def totals(*names: str, rows: int = 64, cols: int = 4096) -> View:
     Raises what `xray` raises.
     """
     xrays = [xray(name, rows, cols) for name in names]
-    words = f"counted on ({rows}, {cols})"
-    body = render(_TOTALS, words=words, xrays=xrays, counters=_COUNTERS)
+    words, counted = f"on ({rows}, {cols})", ", ".join(dict.fromkeys(one.counted for one in xrays))
+    executed = (
+        {"instructions of warps": "instructions"} if all(one.instructions for one in xrays) else {}
+    )
+    counters = _COUNTERS | executed
+    body = render(_TOTALS, words=words, counted=f"C{counted[1:]}.", xrays=xrays, counters=counters)
     return View(STYLE + str(body), "\n".join(map(in_words, xrays)))

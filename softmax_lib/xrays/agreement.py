@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from softmax_lib.records.measurement import Case, Profile
 from softmax_lib.records.schema import METRICS
 from softmax_lib.records.shelf import DEFAULT_GPU, recorded
-from softmax_lib.xrays.xray import MOST_ELEMENTS, PATHS, xray
+from softmax_lib.xrays.xray import MOST_ELEMENTS, xray
 
 COUNTERS = tuple(name for name in METRICS if not name.startswith("dram"))
 """What both count: memory behind the caches is not emulated."""
@@ -66,7 +66,7 @@ def profiles(gpu: str = DEFAULT_GPU) -> list[Profile]:
     return [p for p in recorded(gpu).profiles if p.case.rows * p.case.cols <= MOST_ELEMENTS]
 
 
-def compare_profile(profile: Profile, path: str = PATHS[0]) -> Comparison:
+def compare_profile(profile: Profile, path: str | None = None) -> Comparison:
     """X-ray what was profiled, by the source or its machine code, and set the counts side by side."""
     case = profile.case
     total = xray(case.provider, case.rows, case.cols, case.block_size, path=path).total

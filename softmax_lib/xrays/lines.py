@@ -11,6 +11,9 @@ from softmax_lib.xrays.prediction import SECTOR_BYTES
 
 ACCESSES = ("load", "store", "atomic")
 
+Key = tuple[str, int, str, str]
+"""File, line, space and operation."""
+
 
 @dataclass(frozen=True)
 class LineCounters:
@@ -34,6 +37,11 @@ class LineCounters:
     wavefronts: int
     bank_conflicts: int
     array: str = ""
+
+    @property
+    def key(self) -> Key:
+        """File, line, space and operation."""
+        return self.file, self.line, self.space, self.operation
 
     @property
     def bytes_moved(self) -> int:
@@ -109,21 +117,20 @@ Counted = tuple[int, int]
 
 def differing(
     one: Iterable[LineCounters], other: Iterable[LineCounters]
-) -> dict[tuple[str, int, str, str], tuple[Counted, Counted]]:
+) -> dict[Key, tuple[Counted, Counted]]:
     """By file, line, space and operation what two ways to count do not agree on: of the one, of the other."""
     ours, theirs = _sums(one), _sums(other)
     pairs = {key: (ours.get(key, (0, 0)), theirs.get(key, (0, 0))) for key in (*ours, *theirs)}
     return {key: pair for key, pair in sorted(pairs.items()) if pair[0] != pair[1]}
 
 
-def _sums(lines: Iterable[LineCounters]) -> dict[tuple[str, int, str, str], Counted]:
-    sums: dict[tuple[str, int, str, str], Counted] = {}
+def _sums(lines: Iterable[LineCounters]) -> dict[Key, Counted]:
+    sums: dict[Key, Counted] = {}
     for line in lines:
         if line.operation in ("load", "store"):
-            key = (line.file, line.line, line.space, line.operation)
-            requests, units = sums.get(key, (0, 0))
+            requests, units = sums.get(line.key, (0, 0))
             more = line.wavefronts if line.space == "shared" else line.sectors
-            sums[key] = (requests + line.requests, units + more)
+            sums[line.key] = (requests + line.requests, units + more)
     return sums
 
 

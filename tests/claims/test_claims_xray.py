@@ -3,8 +3,10 @@
 import json
 import re
 
+import nbformat
 import numpy as np
 import pytest
+from address import ROOT
 from machine.hard_launches import HARD
 from machine.test_gpu_agreement import COUNTERS as COUNTERS_OF_MACHINE_CODE
 from machine.test_gpu_agreement import KNOWN
@@ -17,11 +19,15 @@ from softmax_lib import xray, xray_launch
 from softmax_lib.errors import NotAvailable
 from softmax_lib.launch_spec import specify
 from softmax_lib.machine.calls import run_call
+from softmax_lib.machine.code import find_code
+from softmax_lib.machine.reads import reads, row_reads
 from softmax_lib.records.measurement import Case
+from softmax_lib.registry import rungs
 from softmax_lib.source import Source
-from softmax_lib.xrays.agreement import COUNTERS, Comparison, compare
+from softmax_lib.xrays.agreement import COUNTERS, Comparison, compare, compare_profile, profiles
 
 KERNEL = 'extern "C" __global__ void own(const float* x, float* y, int, int) {\n%s\n}'
+BOOK = ROOT / "book"
 SHARED = """
     __shared__ float4 s[32];
     int t = threadIdx.x;
@@ -32,16 +38,17 @@ SHARED = """
 
 
 def asked(body, space, operation="load"):
-    """What a kernel with this body asks of global or shared memory in one warp, line by line."""
-    found = xray(KERNEL % body, 1, 1024, 32)
+    """What a kernel with this body asks of global or shared memory in one warp as it is written, line by line."""
+    found = xray(KERNEL % body, 1, 1024, 32, path="written")
     return [line for line in found.lines if (line.space, line.operation) == (space, operation)]
 
 
 def counters_of(name):
-    """Of the first case of a subject in subjects.py: the x-ray's counters, and those that ncu read on an H200."""
+    """Of the first case of a subject in subjects.py: the counters as it is written, and those that ncu read on an H200."""
     at = [subject.name for subject, _ in CASES].index(name)
     subject, dtype = CASES[at]
-    counted = xray_launch(args=subject.arguments(dtype), **words_of(subject, dtype)).total
+    words = words_of(subject, dtype)
+    counted = xray_launch(args=subject.arguments(dtype), **words, path="written").total
     return counted, json.loads(SUMMARY.read_text(encoding="utf-8"))["cases"][at]["counters"]
 
 
@@ -129,7 +136,7 @@ def test_local_arrays_are_absent():
         own[i] = x[i + t];
     int at = (int)(x[t] * 1e-9f) & 63;
     y[t] = own[(at + t) & 63];"""
-    found = xray(KERNEL % local, 1, 1024, 32)
+    found = xray(KERNEL % local, 1, 1024, 32, path="written")
     assert [line.line for line in found.lines] == [6, 7, 8]
     assert sum(line.requests for line in found.lines) == 64 + 1 + 1
 
@@ -184,18 +191,113 @@ def test_refused_at_their_line(line, what):
 # ---- the machine code
 
 
+def test_two_sources():
+    """Counted are the machine code's requests; a race that it has no trace of is still found."""
+    race = "    __shared__ int s[1];\n    s[0] = threadIdx.x;\n    y[threadIdx.x] = x[threadIdx.x];"
+    found = xray(KERNEL % race, 1, 64, 64)
+    assert found.path == "machine"
+    assert {line.space for line in found.lines} == {"global"}
+    assert [hazard.kind for hazard in found.hazards] == ["race"]
+
+
+def cell(name):
+    """The text of the page's cell with this id, without its first line, and what is counted in it."""
+    notebook = nbformat.read(BOOK / "xray.ipynb", as_version=4)
+    (found,) = (one for one in notebook.cells if one.get("id") == name)
+    return found.source.partition("\n")[2]
+
+
+def changes_of(text):
+    """By line what the compiler made of it."""
+    arrays = [np.ones(2048, np.float32), np.zeros(64, np.float32)]
+    return {change.line: change for change in xray_launch(text, 1, 64, arrays).changes}
+
+
 def test_merged_loads():
     """Two loads side by side in shared memory become one of 8 bytes: half of the requests."""
-    body = """
+    change = changes_of(cell("made"))[6]
+    assert change.executed[0] * 2 == change.written[0]
+    assert change.what == "merged into loads of 8 bytes"
+    apart = cell("made").replace("s[t / 2 * 2 + 1]", "s[t / 2 * 2 ^ 33]")  # the control
+    assert 6 not in changes_of(apart)
+
+
+def test_unrolled_loop():
+    """Four turns behind one another: as many requests and more sectors, unless it is told not to."""
+    change = changes_of(cell("made"))[7]
+    assert change.executed[0] == change.written[0]
+    assert change.executed[1] > change.written[1]
+    assert change.what.startswith("unrolled by 4:")
+    rolled = cell("made").replace("    for", "    #pragma unroll 1\n    for")
+    assert not {7, 8} & changes_of(rolled).keys()
+
+
+BELOW = """
+__global__ void below(const float* x, float* y) {
     __shared__ float s[64];
     int t = threadIdx.x;
     s[t] = x[t];
     __syncthreads();
-    y[t] = s[t / 2 * 2] + s[t / 2 * 2 + 1];"""
-    found = xray(KERNEL % body, 1, 1024, 64, path="machine")
-    ((key, (written, executed)),) = found.differences.items()
-    assert key[2:] == ("shared", "load")
-    assert executed[0] * 2 == written[0]
+    %s float first = s[0];
+    #pragma unroll 1
+    for (int c = t; c < 20; c += 64) y[c] = x[t] * first;
+}"""
+
+
+def test_sunk_load():
+    """Of two warps the one that goes into the loop asks; as a volatile it stays, and both do."""
+    (change,) = changes_of(BELOW % "").values()
+    assert (change.written[0], change.executed[0]) == (2, 1)
+    assert change.what.startswith("moved below a branch")
+    stays = BELOW.replace("s[0]", "*(volatile float*)s") % ""
+    assert changes_of(stays) == {}
+
+
+TWICE = """
+__global__ void twice(const %s float* x, float* y) {
+    int t = threadIdx.x;
+    float first = __shfl_xor_sync(~0u, x[t], 1);
+    y[t] = first + x[t];
+}"""
+
+
+def test_kept_in_a_register():
+    """A second load of the same address is left out, but not of a volatile, which has to be loaded."""
+    loads = {}
+    for kind in ("", "volatile"):
+        arrays = [np.ones(64, np.float32), np.zeros(64, np.float32)]
+        loads[kind] = xray_launch(TWICE % kind, 1, 64, arrays).total["global_load_requests"]
+    assert loads == {"": 2, "volatile": 4}
+
+
+@pytest.mark.parametrize("kernel", rungs(), ids=lambda kernel: kernel.name)
+def test_rungs_ask_as_written(kernel):
+    """Each line asks for what the source says, at both shapes."""
+    for rows, cols in ((64, 4096), (5, 1030)):
+        assert xray(kernel, rows, cols).changes == ()
+
+
+def test_unrolled_rungs():
+    """In a turn of a loop of theirs stand several loads, and of no other rung's."""
+    unrolled = set()
+    for kernel in rungs():
+        found = row_reads(reads(kernel, kernel.choose_block_size(4096), 4096, 90))
+        unrolled |= {kernel.name for read in found if read.in_loop and read.loads > 1}
+    assert unrolled == {"naive", "online", "float4"}
+
+
+def test_lists_come_along():
+    """What the x-ray of each rung runs has been committed."""
+    for kernel in rungs():
+        program = kernel.program(kernel.choose_block_size(4096), 4096)
+        assert find_code(program, 90)
+
+
+def test_written_agrees():
+    """Every profile of the record that an x-ray can take has the source's counts, but for the arbiter."""
+    assert {
+        name for profile in profiles() for name in compare_profile(profile, "written").unexplained
+    } == set()
 
 
 def test_own_memory_is_counted():

@@ -156,7 +156,7 @@ def typed(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", "0.5")
     monkeypatch.setattr(
-        "softmax_lib.xrays.xray.inspect", lambda *_: ()
+        "softmax_lib.xrays.result.inspect", lambda *_: ()
     )  # what NVRTC makes takes seconds
     monkeypatch.setattr(checks, "check", partial(check, lengths=(32,)))
 

@@ -60,7 +60,7 @@ def launch(design, task, first, second, result, scaling=None):
         arguments.append(struct.pack("<7Q", *scaling.words))
     return xray_launch(
         FOLDER / f"{design.regime}.cu", blocks, design.threads, arguments, kernel=design.expression(task),
-        shared_bytes=design.shared_bytes, cooperative=design.regime == "grid",
+        shared_bytes=design.shared_bytes, cooperative=design.regime == "grid", path="written",
     )  # fmt: skip
 
 
@@ -119,7 +119,7 @@ def test_short_rows_lie_in_tiles(rows, cols, log, dtype, backward):
 def launch_tile(design, task, first, second, result):
     return xray_launch(
         FOLDER / "tile.cu", design.blocks(task.rows), design.threads, [first, second, result, *first.shape],
-        kernel=design.expression(task), shared_bytes=design.shared_bytes(task),
+        kernel=design.expression(task), shared_bytes=design.shared_bytes(task), path="written",
     )  # fmt: skip
 
 
@@ -267,7 +267,7 @@ def test_rows_along_another_dimension(inner, design, dtype, backward):
     task = Task(2 * inner, 43, name_of(dtype), name_of(dtype), backward, edges=design.count == 1)
     found = xray_launch(
         FOLDER / "strided.cu", design.blocks(2, inner), design.threads, [first, grad, result, 43, inner],
-        kernel=design.expression(task),
+        kernel=design.expression(task), path="written",
     )  # fmt: skip
     assert found.hazards == ()
     wanted = expected(turned(first), None if grad is None else turned(grad), False)

@@ -48,7 +48,7 @@ def search(x, k, design, offset=0):
         ]
         given += [arrived]
     found = xray_launch(
-        FOLDER / f"{build.stem}.cu", blocks, threads, given, kernel=build.expression
+        FOLDER / f"{build.stem}.cu", blocks, threads, given, kernel=build.expression, path="written"
     )
     assert not found.hazards
     if design is not None:

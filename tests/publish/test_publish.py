@@ -28,7 +28,23 @@ COORDINATE = re.compile(r"\d+\.\d{6}\b")
 """Of a drawing. Its last digit is not the same on every processor."""
 
 
+WITHOUT_NVDISASM = """\
+from softmax_lib.gpu import machine_code
+machine_code.disassembler = lambda: None
+"""
+
+
+@pytest.fixture
+def no_nvdisasm(tmp_path, monkeypatch):
+    """Notebooks find the machine code that comes along, and can list no other."""
+    startup = tmp_path / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    (startup / "first.py").write_text(WITHOUT_NVDISASM)
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+
+
 @pytest.mark.site
+@pytest.mark.usefixtures("no_nvdisasm")
 @pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
 def test_chapter_reproduces(path):
     texts = (execute(path), path.read_text(encoding="utf-8"))

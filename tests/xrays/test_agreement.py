@@ -14,6 +14,7 @@ from softmax_lib.xrays.agreement import (
     compare_profile,
     profiles,
 )
+from softmax_lib.xrays.machine_path import PATHS
 
 # 64x4096: rows of whole sectors, one or two blocks a thread-a-row kernel. 1000x1001: each row starts
 # elsewhere in a sector, and the last warp and the last sector are ragged.
@@ -29,9 +30,10 @@ def test_every_kernel_was_profiled_on_both_shapes():
     assert wanted | {("per_element", 8, 512)} <= found
 
 
+@pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("name", PROFILES)
-def test_counters_are_those_of_an_h200(name):
-    found = compare_profile(PROFILES[name])
+def test_counters_are_those_of_an_h200(name, path):
+    found = compare_profile(PROFILES[name], path)
     assert found.unexplained == {}
     if not name.endswith(("1000x1001", "1024x2048")):
         assert found.differences == {}  # too little going on for noise
@@ -60,8 +62,8 @@ def test_noise_is_forgiven_upwards_and_only_in_wavefronts():
 
 
 def count(body, cols=4096, block_size=32):
-    """Counters by (space, operation) of one block that runs this body; lines that stand alone."""
-    found = xray(kernel_of(body), 1, cols, block_size)
+    """Counters by (space, operation) of one block that runs this body as written; lines that stand alone."""
+    found = xray(kernel_of(body), 1, cols, block_size, path="written")
     assert found.hazards == ()
     return {(line.space, line.operation): line for line in found.lines}
 

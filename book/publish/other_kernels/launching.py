@@ -19,7 +19,8 @@ from softmax_lib import emulator
 from softmax_lib.emulator.session import Library
 from softmax_lib.errors import SoftmaxLibError
 from softmax_lib.source import Program, Source
-from softmax_lib.xrays.xray import XRay, xray_launch
+from softmax_lib.xrays.result import XRay
+from softmax_lib.xrays.xray import xray_launch
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def count(entry: Entry, source: Source) -> tuple[XRay, float]:
     for words, _ in (make_launch(entry, source), make_launch(entry, source)):
         start = time.perf_counter()
         with redirect_stdout(StringIO()):
-            counted = xray_launch(**words)
+            counted = xray_launch(**words, path="written")
         seconds = time.perf_counter() - start
     return counted, seconds
 

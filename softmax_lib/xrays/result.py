@@ -1,0 +1,114 @@
+"""What an x-ray found: counters by line, hazards, and what the compiler changed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from math import prod
+
+from softmax_lib.errors import CompileError, NotAvailable
+from softmax_lib.gpu.machine_code import MachineCode, inspect
+from softmax_lib.grids import Axes
+from softmax_lib.source import WARP, Program
+from softmax_lib.xrays.compiled import Change
+from softmax_lib.xrays.hazards import Hazard
+from softmax_lib.xrays.lines import LineCounters, add_up
+from softmax_lib.xrays.machine_lines import LineInstructions
+
+
+@dataclass(frozen=True)
+class XRay:
+    """Counters and hazards of one launch of `blocks` blocks; a fault ends the counts where it happened.
+
+    `rows` and `cols` are those of the matrix that a softmax was launched on, None of any other
+    kernel; `grid` and `block` are of its last step. `notes` say what a reader may not expect of it;
+    `ragged` are the shapes of other matrices on which hazards were looked for. `path` is "machine" where the
+    machine code for sm_`arch` was counted, as `made_by` made it: then there are the `instructions` executed too, the
+    lines as `written`, and `changes`, what the compiler made of some of them. Else it is "written".
+    """
+
+    kernel: str
+    blocks: int
+    grid: Axes
+    block: Axes
+    lines: tuple[LineCounters, ...]
+    hazards: tuple[Hazard, ...]
+    program: Program = field(repr=False)
+    rows: int | None = None
+    cols: int | None = None
+    ragged: tuple[tuple[int, int], ...] = ()
+    notes: tuple[str, ...] = ()
+    path: str = "written"
+    arch: int | None = None
+    made_by: str = ""
+    instructions: tuple[LineInstructions, ...] = ()
+    written: tuple[LineCounters, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def block_size(self) -> int:
+        """Threads of a block."""
+        return prod(self.block)
+
+    @property
+    def words(self) -> str:
+        """What was launched, such as "naive on (64, 4096), 2 blocks of 32 threads"."""
+        if self.rows is not None:
+            shape = f"({self.rows}, {self.cols})"
+            return f"{self.kernel} on {shape}, {self.blocks} blocks of {self.block_size} threads"
+        blocks = "1 block" if self.blocks == 1 else f"{_by(self.grid)} blocks"
+        return f"{self.kernel}, {blocks} of {_by(self.block)} threads"
+
+    @property
+    def total(self) -> dict[str, int]:
+        """Counters of all lines, under the names that `schema.METRICS` gives ncu's, and a few more."""
+        executed = sum(one.warps for one in self.instructions)
+        return add_up(self.lines) | ({"instructions": executed} if self.instructions else {})
+
+    @property
+    def counted(self) -> str:
+        """How it was counted, such as "counted in machine code for sm_90"."""
+        if self.path == "machine":
+            return f"counted in machine code for sm_{self.arch}"
+        return "counted in the source as it is written"
+
+    @property
+    def threads(self) -> int:
+        """Threads of all blocks."""
+        return self.blocks * self.block_size
+
+    @property
+    def warps(self) -> int:
+        """Warps of all blocks."""
+        return self.blocks * -(-self.block_size // WARP)
+
+    @cached_property
+    def machine_code(self) -> tuple[MachineCode, ...]:
+        """What NVRTC makes of the kernel, per arch; empty where NVRTC is missing or refuses it."""
+        try:
+            return inspect(self.program, self.block_size)
+        except (NotAvailable, CompileError):
+            return ()
+
+    def as_json(self) -> dict:
+        """Plain lists and dictionaries."""
+        facts = (
+            "kernel", "rows", "cols", "ragged", "grid", "block", "block_size", "blocks", "warps", "threads", "total",
+            "path", "arch", "made_by",
+        )  # fmt: skip
+        return {
+            **{name: getattr(self, name) for name in facts},
+            "lines": [line.as_json() for line in self.lines],
+            "instructions": [asdict(one) for one in self.instructions],
+            "written": [line.as_json() for line in self.written],
+            "changes": [asdict(change) for change in self.changes],
+            "notes": list(self.notes),
+            "hazards": [asdict(hazard) for hazard in self.hazards],
+            "machine_code": [asdict(code) for code in self.machine_code],
+        }
+
+
+def _by(axes: Axes) -> str:
+    """ "8", or "8 x 4" of more than one axis."""
+    used = axes[: max((i for i, length in enumerate(axes, 1) if length > 1), default=1)]
+    return " x ".join(map(str, used))
