@@ -144,6 +144,12 @@ def _add_xray_options(made: argparse.ArgumentParser) -> None:
         metavar="N",
         help="of machine code: 75, 80, 86, 87, 89 or 90",
     )
+    made.add_argument(
+        "--listing",
+        action="store_true",
+        help="the machine code too, instruction by instruction: its line, how often warps execute it, registers in "
+        "use and loads under way after it",
+    )
 
 
 def _minutes(text: str) -> float:

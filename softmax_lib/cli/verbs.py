@@ -158,7 +158,8 @@ def xray(options: argparse.Namespace) -> Answer:
             arch=options.arch,
         )
     status = FAILED if found.hazards else DONE
-    return Answer(found.as_json(), lambda: print_xray(found), status)
+    answer = found.as_json(code=options.listing)
+    return Answer(answer, lambda: print_xray(found, listing=options.listing), status)
 
 
 def _one_number(grid: tuple[int, ...] | None) -> int | None:

@@ -16,19 +16,23 @@ _HEADINGS = ("line", "what", "requests", "lanes", "moved", "each", "conflicts")
 _MACHINE_HEADINGS = ("entry", "arch", "registers", "shared", "spilled", "blocks per SM", "limit")
 
 
-def print_xray(found: XRay) -> None:
-    """Counters by line, what the compiler made of the kernel, and hazards, one per line."""
+def print_xray(found: XRay, *, listing: bool = False) -> None:
+    """Counters by line, what the compiler made of the kernel, with its `listing` on request, and hazards, one per line."""
     console = Console(markup=False)
     for sentence in (found.words, *found.notes):
         console.print(sentence, highlight=False)
-    made = f" ({found.made_by}), {found.total['instructions']} instructions of warps"
-    console.print(f"C{found.counted[1:]}{made if found.made_by else ''}.", highlight=False)
+    instructions = found.total.get("instructions", 0)
+    made = f" ({found.made_by}), {instructions} instructions of warps" if found.made_by else ""
+    console.print(f"C{found.counted[1:]}{made}.", highlight=False)
     for file in dict.fromkeys(row.file for row in found.lines):
         console.print(_counters(file, [row for row in found.lines if row.file == file]))
     for sentence in _changes(found):
         console.print(sentence, highlight=False, soft_wrap=True)
     if found.machine_code:
         console.print(_machine_code(found))
+    if listing and found.code:
+        for line in _listing(found):
+            console.print(line, highlight=False, soft_wrap=True)
     for hazard in found.hazards:
         console.print(Text(hazard.words), soft_wrap=True)
     if not found.hazards:
@@ -88,3 +92,14 @@ def _machine_code(found: XRay) -> Table:
             code.entry, f"sm_{code.arch}", str(code.registers), *sizes, blocks, code.limit
         )
     return table
+
+
+def _listing(found: XRay) -> Iterator[str]:
+    """The machine code, a line for each instruction."""
+    yield f"{'address':>7} {'line':>20} {'times':>9} {'live':>4} {'loads':>5}  machine code for sm_{found.arch}"
+    own = found.program.source.file_name
+    for one in found.code:
+        line = str(one.line) if one.file == own else f"{one.file}:{one.line}"
+        label = f"{one.label}: " if one.label else ""
+        counts = f"{one.warps:9} {one.live:4} {one.in_flight or '':>5}"
+        yield f"{one.address:7x} {line:>20} {counts}  {label}{one.text}"

@@ -189,9 +189,7 @@ def totals(*names: str, rows: int = 64, cols: int = 4096) -> View:
     """
     xrays = [xray(name, rows, cols) for name in names]
     words, counted = f"on ({rows}, {cols})", ", ".join(dict.fromkeys(one.counted for one in xrays))
-    executed = (
-        {"instructions of warps": "instructions"} if all(one.instructions for one in xrays) else {}
-    )
+    executed = {"instructions of warps": "instructions"} if all(one.steps for one in xrays) else {}
     counters = _COUNTERS | executed
     body = render(_TOTALS, words=words, counted=f"C{counted[1:]}.", xrays=xrays, counters=counters)
     return View(STYLE + str(body), "\n".join(map(in_words, xrays)))

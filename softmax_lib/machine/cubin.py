@@ -14,7 +14,7 @@ from elftools.elf.relocation import RelocationSection
 from softmax_lib.errors import NotAvailable
 
 # Attributes of .nv.info: what each entry there is about
-_PARAMETER_BANK, _PARAMETER, _MIN_STACK = 0x0A, 0x17, 0x12
+_PARAMETER_BANK, _PARAMETER, _MIN_STACK, _REGISTERS = 0x0A, 0x17, 0x12, 0x2F
 _SIZED = 4
 """The format of an attribute that says its length."""
 
@@ -47,9 +47,10 @@ class Variable:
 
 @dataclass(frozen=True)
 class Cubin:
-    """Facts of one kernel of a cubin. `constants` are the contents of constant banks by number."""
+    """Facts of one kernel of a cubin. `registers` are those of a thread, `constants` are the contents of constant banks by number."""
 
     kernel: str
+    registers: int
     parameters: tuple[Parameter, ...]
     parameters_at: int
     shared_bytes: int
@@ -113,10 +114,11 @@ def read_cubin(cubin: bytes, kernel: str, arch: int) -> Cubin:
     held = _globals(elf)
     return Cubin(
         kernel,
+        _said(elf, kernel, _REGISTERS),
         tuple(one for _, one in sorted(parameters, key=lambda pair: pair[0])),
         at,
         max(0, shared["sh_size"] - SHARED_BASE[arch]) if shared else 0,
-        _stack(elf, kernel) + _LEAST_STACK,
+        _said(elf, kernel, _MIN_STACK) + _LEAST_STACK,
         constants,
         (*_constants(elf), *(variable for _, _, variable in held.places)),
         bytes(held.content),
@@ -134,14 +136,15 @@ def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
             at += size
 
 
-def _stack(elf: ELFFile, kernel: str) -> int:
+def _said(elf: ELFFile, kernel: str, wanted: int) -> int:
+    """What the whole cubin's .nv.info says of one kernel."""
     symbols: Any = elf.get_section_by_name(".symtab")
     section = elf.get_section_by_name(".nv.info")
     for attribute, content in _attributes(section.data()) if section else ():
-        if attribute == _MIN_STACK:
-            number, size = struct.unpack("<II", content)
+        if attribute == wanted:
+            number, said = struct.unpack("<II", content)
             if symbols.get_symbol(number).name == kernel:
-                return int(size)
+                return int(said)
     return 0
 
 

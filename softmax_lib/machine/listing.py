@@ -18,7 +18,9 @@ _LABEL = re.compile(r"^([.$\w]+):$")
 _STATEMENT = re.compile(
     r"^/\*([0-9a-f]{4,})\*/\s+(?:@(!?)(U?P[T\d]+)\s+)?([A-Z][A-Za-z0-9_.]*)\s*(.*?)\s*;$"
 )
-_TARGET = re.compile(r"`\((\.L\w+)\)")
+TARGET = re.compile(r"`\(([.$\w]+)\)")
+"""A label that a branch leads to."""
+
 _NOTE = re.compile(r"\s*\(\*.*?\*\)")
 
 
@@ -119,9 +121,12 @@ def find_loops(listing: Listing) -> list[range]:
     """Numbers of the statements of each loop: from where a branch leads back to, to that branch."""
     found = []
     for number, statement in enumerate(listing.statements):
-        target = _TARGET.search(", ".join(statement.operands))
+        target = TARGET.search(", ".join(statement.operands))
         if statement.opcode == "BRA" and target:
-            start = listing.labels[target[1]] // INSTRUCTION_BYTES
+            start = (
+                listing.labels.get(target[1], len(listing.statements) * INSTRUCTION_BYTES)
+                // INSTRUCTION_BYTES
+            )
             if start <= number:
                 found.append(range(start, number + 1))
     return found

@@ -1,14 +1,14 @@
-"""What each source line asks of memory, as its machine code was counted, and what it executes."""
+"""What each source line asks of memory, as its machine code was counted."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from softmax_lib.machine.kinds import access_of, call_of, kind_of
+from softmax_lib.machine.kinds import access_of, call_of
 from softmax_lib.machine.launching import Counted
 from softmax_lib.machine.listing import Statement
 from softmax_lib.source import Source
@@ -17,17 +17,6 @@ from softmax_lib.xrays.places import Places
 
 _BEHIND = ("shared", "local")
 """Memory whose counts come behind those of the arrays."""
-
-
-@dataclass(frozen=True)
-class LineInstructions:
-    """Instructions of one kind that a source line executes: by warps, and by how many lanes in all."""
-
-    file: str
-    line: int
-    kind: str
-    warps: int
-    lanes: int
 
 
 def read_machine_lines(
@@ -46,22 +35,6 @@ def read_machine_lines(
         key = (line.file, line.line, line.space, line.operation, line.size, line.array)
         merged[key] = _together(merged[key], line) if key in merged else line
     return tuple(sorted(merged.values(), key=lambda line: (line.file, line.line)))
-
-
-def read_instructions(
-    steps: Sequence[Counted], source: Source, written: Iterable[LineCounters]
-) -> tuple[LineInstructions, ...]:
-    """What each line executes, by kind, from the first line to the last."""
-    sums: dict[tuple[str, int, str], list[int]] = defaultdict(lambda: [0, 0])
-    places = Places(source, written)
-    for counted in steps:
-        for statement, executed in zip(counted.decoded.statements, counted.executed, strict=True):
-            if executed["warps"]:
-                file, line = places.of(statement)
-                both = sums[file, line, kind_of(statement)]
-                both[0] += int(executed["warps"])
-                both[1] += int(executed["lanes"])
-    return tuple(LineInstructions(*key, *both) for key, both in sorted(sums.items()))
 
 
 def _shared_names(written: Iterable[LineCounters]) -> dict[tuple[str, int, str], str]:

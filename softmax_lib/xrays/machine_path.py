@@ -9,7 +9,7 @@ from softmax_lib.errors import BadInput, CompileError, KernelFault, NotAvailable
 from softmax_lib.machine.cubin import SHARED_BASE
 from softmax_lib.machine.launching import Counted
 from softmax_lib.xrays.compiled import read_changes
-from softmax_lib.xrays.machine_lines import read_instructions, read_machine_lines
+from softmax_lib.xrays.machine_lines import read_machine_lines
 from softmax_lib.xrays.result import XRay
 
 PATHS = ("machine", "written")
@@ -51,7 +51,7 @@ def count_machine(
         arch=arch,
         made_by=steps[0].decoded.made_by,
         lines=lines,
-        instructions=read_instructions(steps, source, found.lines),
+        steps=steps,
         written=found.lines,
         changes=read_changes(steps, source, found.lines, lines),
     )

@@ -9,11 +9,12 @@ from math import prod
 from softmax_lib.errors import CompileError, NotAvailable
 from softmax_lib.gpu.machine_code import MachineCode, inspect
 from softmax_lib.grids import Axes
+from softmax_lib.machine.launching import Counted
 from softmax_lib.source import WARP, Program
+from softmax_lib.xrays.code_lines import CodeLine, LineInstructions, read_code, read_instructions
 from softmax_lib.xrays.compiled import Change
 from softmax_lib.xrays.hazards import Hazard
 from softmax_lib.xrays.lines import LineCounters, add_up
-from softmax_lib.xrays.machine_lines import LineInstructions
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,8 @@ class XRay:
     `rows` and `cols` are those of the matrix that a softmax was launched on, None of any other
     kernel; `grid` and `block` are of its last step. `notes` say what a reader may not expect of it;
     `ragged` are the shapes of other matrices on which hazards were looked for. `path` is "machine" where the
-    machine code for sm_`arch` was counted, as `made_by` made it: then there are the `instructions` executed too, the
-    lines as `written`, and `changes`, what the compiler made of some of them. Else it is "written".
+    machine code for sm_`arch` was counted, as `made_by` made it: then there are the lines as `written` too, `changes`,
+    what the compiler made of some of them, and `steps`, what was run. Else it is "written".
     """
 
     kernel: str
@@ -41,9 +42,9 @@ class XRay:
     path: str = "written"
     arch: int | None = None
     made_by: str = ""
-    instructions: tuple[LineInstructions, ...] = ()
     written: tuple[LineCounters, ...] = ()
     changes: tuple[Change, ...] = ()
+    steps: tuple[Counted, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def block_size(self) -> int:
@@ -62,8 +63,18 @@ class XRay:
     @property
     def total(self) -> dict[str, int]:
         """Counters of all lines, under the names that `schema.METRICS` gives ncu's, and a few more."""
-        executed = sum(one.warps for one in self.instructions)
-        return add_up(self.lines) | ({"instructions": executed} if self.instructions else {})
+        executed = sum(int(step.executed["warps"].sum()) for step in self.steps)
+        return add_up(self.lines) | ({"instructions": executed} if self.steps else {})
+
+    @cached_property
+    def instructions(self) -> tuple[LineInstructions, ...]:
+        """What each line executes, by kind; nothing of a source as it is written."""
+        return read_instructions(self.steps, self.program.source, self.written)
+
+    @cached_property
+    def code(self) -> tuple[CodeLine, ...]:
+        """The machine code, instruction by instruction; nothing of a source as it is written."""
+        return read_code(self.steps, self.program.source, self.written)
 
     @property
     def counted(self) -> str:
@@ -90,8 +101,8 @@ class XRay:
         except (NotAvailable, CompileError):
             return ()
 
-    def as_json(self) -> dict:
-        """Plain lists and dictionaries."""
+    def as_json(self, *, code: bool = False) -> dict:
+        """Plain lists and dictionaries; the machine code itself is in it on request."""
         facts = (
             "kernel", "rows", "cols", "ragged", "grid", "block", "block_size", "blocks", "warps", "threads", "total",
             "path", "arch", "made_by",
@@ -102,6 +113,7 @@ class XRay:
             "instructions": [asdict(one) for one in self.instructions],
             "written": [line.as_json() for line in self.written],
             "changes": [asdict(change) for change in self.changes],
+            **({"code": [asdict(one) for one in self.code]} if code else {}),
             "notes": list(self.notes),
             "hazards": [asdict(hazard) for hazard in self.hazards],
             "machine_code": [asdict(code) for code in self.machine_code],

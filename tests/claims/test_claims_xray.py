@@ -3,7 +3,6 @@
 import json
 import re
 
-import nbformat
 import numpy as np
 import pytest
 from address import ROOT
@@ -20,7 +19,6 @@ from softmax_lib.errors import NotAvailable
 from softmax_lib.launch_spec import specify
 from softmax_lib.machine.calls import run_call
 from softmax_lib.machine.code import find_code
-from softmax_lib.machine.reads import reads, row_reads
 from softmax_lib.records.measurement import Case
 from softmax_lib.registry import rungs
 from softmax_lib.source import Source
@@ -198,92 +196,6 @@ def test_two_sources():
     assert found.path == "machine"
     assert {line.space for line in found.lines} == {"global"}
     assert [hazard.kind for hazard in found.hazards] == ["race"]
-
-
-def cell(name):
-    """The text of the page's cell with this id, without its first line, and what is counted in it."""
-    notebook = nbformat.read(BOOK / "xray.ipynb", as_version=4)
-    (found,) = (one for one in notebook.cells if one.get("id") == name)
-    return found.source.partition("\n")[2]
-
-
-def changes_of(text):
-    """By line what the compiler made of it."""
-    arrays = [np.ones(2048, np.float32), np.zeros(64, np.float32)]
-    return {change.line: change for change in xray_launch(text, 1, 64, arrays).changes}
-
-
-def test_merged_loads():
-    """Two loads side by side in shared memory become one of 8 bytes: half of the requests."""
-    change = changes_of(cell("made"))[6]
-    assert change.executed[0] * 2 == change.written[0]
-    assert change.what == "merged into loads of 8 bytes"
-    apart = cell("made").replace("s[t / 2 * 2 + 1]", "s[t / 2 * 2 ^ 33]")  # the control
-    assert 6 not in changes_of(apart)
-
-
-def test_unrolled_loop():
-    """Four turns behind one another: as many requests and more sectors, unless it is told not to."""
-    change = changes_of(cell("made"))[7]
-    assert change.executed[0] == change.written[0]
-    assert change.executed[1] > change.written[1]
-    assert change.what.startswith("unrolled by 4:")
-    rolled = cell("made").replace("    for", "    #pragma unroll 1\n    for")
-    assert not {7, 8} & changes_of(rolled).keys()
-
-
-BELOW = """
-__global__ void below(const float* x, float* y) {
-    __shared__ float s[64];
-    int t = threadIdx.x;
-    s[t] = x[t];
-    __syncthreads();
-    %s float first = s[0];
-    #pragma unroll 1
-    for (int c = t; c < 20; c += 64) y[c] = x[t] * first;
-}"""
-
-
-def test_sunk_load():
-    """Of two warps the one that goes into the loop asks; as a volatile it stays, and both do."""
-    (change,) = changes_of(BELOW % "").values()
-    assert (change.written[0], change.executed[0]) == (2, 1)
-    assert change.what.startswith("moved below a branch")
-    stays = BELOW.replace("s[0]", "*(volatile float*)s") % ""
-    assert changes_of(stays) == {}
-
-
-TWICE = """
-__global__ void twice(const %s float* x, float* y) {
-    int t = threadIdx.x;
-    float first = __shfl_xor_sync(~0u, x[t], 1);
-    y[t] = first + x[t];
-}"""
-
-
-def test_kept_in_a_register():
-    """A second load of the same address is left out, but not of a volatile, which has to be loaded."""
-    loads = {}
-    for kind in ("", "volatile"):
-        arrays = [np.ones(64, np.float32), np.zeros(64, np.float32)]
-        loads[kind] = xray_launch(TWICE % kind, 1, 64, arrays).total["global_load_requests"]
-    assert loads == {"": 2, "volatile": 4}
-
-
-@pytest.mark.parametrize("kernel", rungs(), ids=lambda kernel: kernel.name)
-def test_rungs_ask_as_written(kernel):
-    """Each line asks for what the source says, at both shapes."""
-    for rows, cols in ((64, 4096), (5, 1030)):
-        assert xray(kernel, rows, cols).changes == ()
-
-
-def test_unrolled_rungs():
-    """In a turn of a loop of theirs stand several loads, and of no other rung's."""
-    unrolled = set()
-    for kernel in rungs():
-        found = row_reads(reads(kernel, kernel.choose_block_size(4096), 4096, 90))
-        unrolled |= {kernel.name for read in found if read.in_loop and read.loads > 1}
-    assert unrolled == {"naive", "online", "float4"}
 
 
 def test_lists_come_along():

@@ -31,7 +31,7 @@ def run(*statements, words=4, **how):
         "STG.E desc[UR4][R6.64], R0",
         "EXIT",
     )
-    facts = Cubin("made", (Parameter(0, 8),), 0x210, 0, 256, {}, (), b"", ())
+    facts = Cubin("made", 12, (Parameter(0, 8),), 0x210, 0, 256, {}, (), b"", ())
     decoded = decode_listing(listing(*statements, *tail, **how), facts, 90)
     memory, y = Memory(), np.zeros(32, np.uint32)
     launch(decoded, Threads((1, 1, 1), (32, 1, 1)), [memory.place("y", y)], memory)

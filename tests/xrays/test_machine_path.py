@@ -38,7 +38,7 @@ def test_instructions_are_counted_by_line_and_kind():
     assert [(one.warps, one.lanes) for one in loads] == [(64, 64 * 32)]
 
 
-UNROLLED = """
+MERGED = """
 extern "C" __global__ void softmax_sums(const float* x, float* y, int rows, int cols) {
     __shared__ float s[64];
     s[threadIdx.x] = x[blockIdx.x * cols + threadIdx.x];
@@ -51,7 +51,7 @@ extern "C" __global__ void softmax_sums(const float* x, float* y, int rows, int 
 
 def test_two_loads_that_the_compiler_merges_are_one_and_the_difference_is_told(tmp_path, capsys):
     path = tmp_path / "merged.cu"
-    path.write_text(UNROLLED)
+    path.write_text(MERGED)
     found = xray(path, 2, 64, 64, path="machine")
     (change,) = found.changes
     assert change.key == ("merged.cu", 6, "shared", "load")
@@ -79,7 +79,7 @@ def test_json_says_which_path_it_is(capsys):
 
 
 def test_a_launch_that_faults_is_counted_as_it_is_written():
-    source = UNROLLED.replace("x[blockIdx.x * cols + threadIdx.x]", "x[1 << 28]")
+    source = MERGED.replace("x[blockIdx.x * cols + threadIdx.x]", "x[1 << 28]")
     found = xray(source, 2, 64, 64, path="machine")
     assert found.path == "written"
     assert found.hazards[0].kind == "out of bounds"
@@ -179,3 +179,46 @@ def test_what_a_rung_computes_is_a_softmax_on_every_arch(name):
         y = np.full_like(x, np.nan)
         list(run_steps(kernel, x, y, kernel.settle_block_size(None, 1030), arch=arch))
         np.testing.assert_allclose(y, softmax(x), rtol=1e-5, atol=1e-9)
+
+
+# ---- where it is not to be had
+
+
+def test_without_nvdisasm_a_kernel_of_ones_own_is_counted_as_it_is_written_and_a_note_says_why(
+    monkeypatch,
+):
+    monkeypatch.setattr(machine_code, "disassembler", lambda: None)
+    source = MERGED.replace("softmax_sums", "softmax_other")
+    found = xray(source, 2, 64, 64)
+    assert (found.path, found.steps, found.changes) == ("written", (), ())
+    assert found.notes[-1].startswith("Counted as it is written. nvdisasm is missing")
+    assert found.total == xray(source, 2, 64, 64, path="written").total
+
+
+def test_what_the_interpreter_lacks_is_counted_as_it_is_written():
+    source = '#include <cstdio>\n__global__ void say(int n) { printf("%d", n); }'
+    found = xray_launch(source, 1, 1, [3])
+    assert found.path == "written"
+    assert "has CALL" in found.notes[-1]
+
+
+def test_arrays_are_left_as_the_source_leaves_them_whatever_machine_code_does():
+    source = "__global__ void twice(int* a, int n) { a[threadIdx.x] *= n; }"
+    a = np.arange(32, dtype=np.int32)
+    for path in (None, "machine", "written"):
+        b = a.copy()
+        xray_launch(source, 1, 32, [b, 3], path=path)
+        assert (b == 3 * a).all()
+
+
+def test_the_listing_is_printed_and_in_the_json_on_request(capsys):
+    words = ["xray", "naive", "--rows", "32", "--cols", "64"]
+    assert main([*words, "--listing"]) == 0
+    told = capsys.readouterr().out
+    assert "machine code for sm_90" in told
+    assert "LDG.E" in told
+    assert main([*words, "--json"]) == 0
+    assert "code" not in json.loads(capsys.readouterr().out)
+    assert main([*words, "--json", "--listing"]) == 0
+    code = json.loads(capsys.readouterr().out)["code"]
+    assert {"address", "text", "line", "warps", "live", "in_flight"} <= code[0].keys()

@@ -1,0 +1,164 @@
+"""Source beside machine code: lines joined by colour, with what each instruction costs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from softmax_lib.drawings import listings
+from softmax_lib.drawings.margins import STYLE
+from softmax_lib.errors import NotAvailable
+from softmax_lib.kernel import Kernel
+from softmax_lib.registry import resolve
+from softmax_lib.source import Source
+from softmax_lib.widgets.markup import render
+from softmax_lib.widgets.views import View
+from softmax_lib.words import count
+from softmax_lib.xrays.code_lines import CodeLine
+from softmax_lib.xrays.machine_path import ARCH
+from softmax_lib.xrays.result import XRay
+from softmax_lib.xrays.xray import xray
+
+_HUES = (210, 30, 130, 280, 55, 330, 175, 0)
+"""Of the lines, one after the other; a line's number stands beside it as well."""
+
+_STYLE = """<style>
+.worklog-machine{display:flex;gap:1rem;align-items:flex-start}
+.worklog-machine>.worklog-xray{flex:1 1 0;min-width:0;max-height:34rem;overflow:auto}
+.worklog-machine thead th{position:sticky;top:0;background:var(--pst-color-background,var(--jp-layout-color0,#fff))}
+.worklog-machine .worklog-idle{opacity:.6}
+.worklog-machine td:last-child,.worklog-machine th:last-child{text-align:left}
+@media (max-width:900px){.worklog-machine{flex-direction:column}.worklog-machine>.worklog-xray{width:100%;flex:none;max-height:24rem}}
+{% for hue in hues %}.worklog-machine .worklog-hue{{ loop.index0 }}{background:hsl({{ hue }} 80% 60%/.22)}
+{% endfor %}{% for mark in marks %}.{{ id }}:has(.{{ mark }}:hover) .{{ mark }}{outline:2px solid currentColor}
+{% endfor %}</style>
+"""
+
+_BOTH = """\
+<p>{{ words }}</p><div class="worklog-machine {{ id }}">\
+<div class="worklog-xray worklog-code" tabindex="0" role="region" aria-label="source of {{ kernel }}"><table><thead><tr>\
+{% for name in ("line", "instructions", "share", "source") %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead><tbody>\
+{% for file, lines in parts %}{% if file %}<tr><th colspan="3"></th><th scope="rowgroup">{{ file }}</th></tr>{% endif %}\
+{% for line in lines %}<tr class="{{ line.marks }}"><th scope="row">{{ line.number }}</th>\
+<td>{{ line.executed }}</td><td>{{ line.share }}</td><td><pre class="highlight">{{ line.code or " " }}</pre></td></tr>\
+{% endfor %}{% endfor %}</tbody></table></div>\
+<div class="worklog-xray worklog-code" tabindex="0" role="region" aria-label="machine code of {{ kernel }}"><table><thead><tr>\
+{% for name in ("line", "times", "live", "loads", "machine code") %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead><tbody>\
+{% for entry, rows in entries %}{% if entry %}<tr><th colspan="4"></th><th scope="rowgroup">{{ entry }}</th></tr>{% endif %}\
+{% for row in rows %}<tr class="{{ row.marks }}"><th scope="row">{{ row.line }}</th><td>{{ row.times }}</td>\
+<td>{{ row.live }}</td><td>{{ row.loads }}</td><td><pre>{% if row.label %}{{ row.label }}:
+{% endif %}{{ row.text }}</pre></td></tr>\
+{% endfor %}{% endfor %}</tbody></table></div></div>"""
+
+
+def machine_code(
+    name_or_source: str | Path | Kernel | Source,
+    rows: int = 64,
+    cols: int = 4096,
+    block_size: int | None = None,
+    *,
+    arch: int = ARCH,
+) -> View:
+    """A kernel's text beside its machine code for sm_`arch`, lines joined by colour, run on a (rows, cols) matrix.
+
+    For each line of the source: the instructions that all warps execute of it, and their share. For each instruction:
+    how often warps execute it, how many registers of a thread hold what is needed later, and how many loads from
+    global memory are on their way. Raises what `xray` raises with the path "machine".
+    """
+    kernel = resolve(name_or_source)
+    found = xray(kernel, rows, cols, block_size, path="machine", arch=arch)
+    return machine_code_of(found, kernel.source)
+
+
+def machine_code_of(found: XRay, source: Source) -> View:
+    """The same of an x-ray that is there already. Raises `NotAvailable` where it counted the source as it is written."""
+    if not found.code:
+        raise NotAvailable(" ".join(["There is no machine code to show.", *found.notes]))
+    hues = _hues(found.code)
+    words = _in_words(found)
+    identity = f"worklog-of-{re.sub(r'[^a-z0-9]+', '-', found.kernel.lower())}-{found.arch}"
+    total = sum(one.warps for one in found.code)
+    texts = {source.file_name: source.text, **source.headers}
+    lines = [
+        (
+            "" if file == source.file_name else file,
+            list(_lines(found.code, file, text, hues, total)),
+        )
+        for file, text in texts.items()
+    ]
+    entries = dict.fromkeys(one.entry for one in found.code)
+    codes = [
+        (
+            entry if len(entries) > 1 else "",
+            [_row(one, source, hues) for one in found.code if one.entry == entry],
+        )
+        for entry in entries
+    ]
+    style = render(_STYLE, hues=_HUES, id=identity, marks=[_mark(*place) for place in hues])
+    body = render(
+        _BOTH, words=words, id=identity, kernel=found.kernel, parts=[part for part in lines if part[1]], entries=codes
+    )  # fmt: skip
+    return View(listings.STYLE + STYLE + str(style) + str(body), words)
+
+
+def _hues(code: Sequence[CodeLine]) -> dict[tuple[str, int], int]:
+    """By place the number of its colour, in the order of the places."""
+    places = sorted({(one.file, one.line) for one in code if one.line})
+    return {place: number % len(_HUES) for number, place in enumerate(places)}
+
+
+def _in_words(found: XRay) -> str:
+    """What was run, how much code there is, and how many registers and loads are in use at most."""
+    most = max(one.live for one in found.code)
+    loads = max(one.in_flight for one in found.code)
+    registers = max(step.decoded.cubin.registers for step in found.steps)
+    return (
+        f"{found.words}: {len(found.code)} instructions for sm_{found.arch} by {found.made_by}, executed "
+        f"{found.total['instructions']:,} times by warps; {registers} registers per thread, of which at most {most} hold "
+        f"what is needed later; at most {count(loads, 'load')} from global memory under way."
+    )
+
+
+def _mark(file: str, line: int) -> str:
+    return f"worklog-{re.sub(r'[^A-Za-z0-9]', '_', file)}-{line}"
+
+
+def _marks(place: tuple[str, int], hues: dict[tuple[str, int], int]) -> str:
+    return f"{_mark(*place)} worklog-hue{hues[place]}" if place in hues else ""
+
+
+def _lines(
+    code: Sequence[CodeLine], file: str, text: str, hues: dict[tuple[str, int], int], total: int
+) -> Iterator[dict[str, Any]]:
+    """What the template has for each line of a file, from the first one that became code to the last."""
+    numbers = [line for name, line in hues if name == file]
+    if not numbers:
+        return
+    marked_up = listings.highlight_lines(text)
+    for number in range(min(numbers), max(numbers) + 1):
+        executed = sum(one.warps for one in code if (one.file, one.line) == (file, number))
+        is_code = (file, number) in hues
+        yield {
+            "number": number,
+            "marks": _marks((file, number), hues),
+            "executed": f"{executed:,}" if is_code else "",
+            "share": f"{executed / total:.1%}" if is_code else "",
+            "code": Markup(marked_up[number - 1]),
+        }
+
+
+def _row(one: CodeLine, source: Source, hues: dict[tuple[str, int], int]) -> dict[str, Any]:
+    is_own = one.file == source.file_name
+    return {
+        "line": "" if not one.line else one.line if is_own else f"{Path(one.file).stem} {one.line}",
+        "times": f"{one.warps:,}",
+        "live": one.live,
+        "loads": one.in_flight or "",
+        "label": one.label,
+        "text": one.text,
+        "marks": f"{_marks((one.file, one.line), hues)}{'' if one.warps else ' worklog-idle'}",
+    }

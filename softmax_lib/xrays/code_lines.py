@@ -1,0 +1,83 @@
+"""The machine code of an x-ray, instruction by instruction: the line that it is from, and what it costs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from softmax_lib.machine.kinds import kind_of
+from softmax_lib.machine.launching import Counted
+from softmax_lib.machine.registers import live_after, loads_in_flight
+from softmax_lib.source import Source
+from softmax_lib.xrays.lines import LineCounters
+from softmax_lib.xrays.places import Places
+
+
+@dataclass(frozen=True)
+class LineInstructions:
+    """Instructions of one kind that a source line executes: by warps, and by how many lanes in all."""
+
+    file: str
+    line: int
+    kind: str
+    warps: int
+    lanes: int
+
+
+@dataclass(frozen=True)
+class CodeLine:
+    """One instruction of a kernel called `entry`, at `address` in its code, from a line of the source.
+
+    `label` is what branches call the place, "" where none leads there.
+    It was executed by so many `warps`, and `lanes` in all. Once it is done, `live` registers of a thread hold what is
+    needed later, and `in_flight` loads from global memory are on their way, read from top to bottom.
+    """
+
+    entry: str
+    address: int
+    label: str
+    text: str
+    kind: str
+    file: str
+    line: int
+    warps: int
+    lanes: int
+    live: int
+    in_flight: int
+
+
+def read_instructions(
+    steps: Sequence[Counted], source: Source, written: Iterable[LineCounters]
+) -> tuple[LineInstructions, ...]:
+    """What each line executes, by kind, from the first line to the last."""
+    sums: dict[tuple[str, int, str], list[int]] = defaultdict(lambda: [0, 0])
+    places = Places(source, written)
+    for counted in steps:
+        for statement, executed in zip(counted.decoded.statements, counted.executed, strict=True):
+            if executed["warps"]:
+                both = sums[(*places.of(statement), kind_of(statement))]
+                both[0] += int(executed["warps"])
+                both[1] += int(executed["lanes"])
+    return tuple(LineInstructions(*key, *both) for key, both in sorted(sums.items()))
+
+
+def read_code(
+    steps: Sequence[Counted], source: Source, written: Iterable[LineCounters]
+) -> tuple[CodeLine, ...]:
+    """Every instruction of each step in the order of their addresses, without what fills the end."""
+    places = Places(source, written)
+    found: list[CodeLine] = []
+    for counted in steps:
+        listing = counted.decoded.listing
+        labels = {at: label for label, at in listing.labels.items() if label.startswith(".L")}
+        costs = zip(
+            listing.statements, counted.executed, live_after(listing), loads_in_flight(listing), strict=True
+        )  # fmt: skip
+        for statement, executed, live, loads in costs:
+            if statement.opcode != "NOP":
+                at, place = statement.address, places.of(statement)
+                what = (labels.get(at, ""), statement.text, kind_of(statement))
+                cost = (int(executed["warps"]), int(executed["lanes"]), len(live), loads)
+                found.append(CodeLine(listing.name, at, *what, *place, *cost))
+    return tuple(found)
