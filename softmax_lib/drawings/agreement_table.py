@@ -1,14 +1,17 @@
-"""X-ray's counts and ncu's in one table."""
+"""X-ray's counts and ncu's in tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from softmax_lib.drawings.margins import STYLE
+from softmax_lib.machine.counters import COUNTERS as CODE_COUNTERS
+from softmax_lib.records.counted import COUNTED_ON, counted_run
 from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import View
 from softmax_lib.xrays.agreement import COUNTERS, Comparison, compare
+from softmax_lib.xrays.code_agreement import CodeComparison, compare_code
 
 _TABLE = """\
 <div class="worklog-xray" tabindex="0" role="region" aria-label="x-ray against ncu"><table><thead><tr>\
@@ -21,6 +24,54 @@ _TABLE = """\
 {% if name in one.differences %}<strong>{{ "{:,}".format(one.ncus[name]) }}</strong>\
 {% else %}{{ "{:,}".format(one.ncus[name]) }}{% endif %}</td>{% endfor %}</tr>{% endfor %}\
 </tbody></table></div>"""
+
+
+_EVERYWHERE = """\
+<p>{{ words }}</p><div class="worklog-xray worklog-everywhere" tabindex="0" role="region" aria-label="machine code against ncu">\
+<table><thead><tr><th scope="col">kernel</th><th scope="col">threads per block</th>\
+{% for _ in range(most) %}<th scope="col">matrix</th><th scope="col">counters</th>{% endfor %}</tr></thead><tbody>\
+{% for name, found in rows %}<tr><th scope="row">{{ name }}</th><td>{{ found | map(attribute="size") | join(", ") }}</td>\
+{% for one in found %}<td>{{ one.matrix }}</td><td>{{ one.told }}</td>{% endfor %}</tr>{% endfor %}\
+</tbody></table></div>"""
+
+
+def agreement_everywhere(gpu: str = COUNTED_ON) -> View:
+    """Every kernel on three matrices: whether its machine code, run here, has all counters that ncu recorded twice.
+
+    Raises `BadInput` without a record of that GPU.
+    """
+    run, found = counted_run(gpu), list(compare_code(gpu))
+    by_kernel: dict[str, list[dict[str, str]]] = {}
+    for one in found:
+        launch = one.launch
+        cell = {
+            "size": str(launch.block_size),
+            "matrix": f"{launch.rows} × {launch.cols}",
+            "told": _told(one),
+        }
+        by_kernel.setdefault(launch.kernel, []).append(cell)
+    equal = sum(not one.differences for one in found)
+    words = (
+        f"{len(found)} launches of machine code by {run.made_by}, counted twice on {run.gpu}, {run.date}: in {equal} all "
+        f"{len(CODE_COUNTERS)} counters are the same three times."
+    )
+    most = max(map(len, by_kernel.values()))
+    body = render(_EVERYWHERE, words=words, rows=list(by_kernel.items()), most=most)
+    told = [
+        f"{one.launch.kernel} {one.launch.rows} × {one.launch.cols}: {_told(one)}"
+        for one in found
+        if one.differences
+    ]
+    return View(STYLE + str(body), "\n".join([words, *told]))
+
+
+def _told(one: CodeComparison) -> str:
+    """Such as "all equal", or "shared store wavefronts: 1,800, recorded 1,803 and 1,801"."""
+    told = (
+        f"{name.replace('_', ' ')}: {ours:,}, recorded {first:,} and {second:,}"
+        for name, (ours, first, second) in one.differences.items()
+    )
+    return "; ".join(told) or "all equal"
 
 
 def agreement(*shapes: tuple[int, int], names: Sequence[str] = (), gpu: str = DEFAULT_GPU) -> View:

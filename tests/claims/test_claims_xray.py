@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from address import ROOT
 from machine.hard_launches import HARD
-from machine.test_gpu_agreement import COUNTERS as COUNTERS_OF_MACHINE_CODE
 from machine.test_gpu_agreement import KNOWN
 from recorded_facts import us
 from subjects import CASES
@@ -19,10 +18,12 @@ from softmax_lib.errors import NotAvailable
 from softmax_lib.launch_spec import specify
 from softmax_lib.machine.calls import run_call
 from softmax_lib.machine.code import find_code
+from softmax_lib.machine.counters import COUNTERS as COUNTERS_OF_MACHINE_CODE
 from softmax_lib.records.measurement import Case
 from softmax_lib.registry import rungs
 from softmax_lib.source import Source
 from softmax_lib.xrays.agreement import COUNTERS, Comparison, compare, compare_profile, profiles
+from softmax_lib.xrays.code_agreement import ARBITERS, compare_code
 
 KERNEL = 'extern "C" __global__ void own(const float* x, float* y, int, int) {\n%s\n}'
 BOOK = ROOT / "book"
@@ -66,6 +67,18 @@ def test_ragged_rows_agree():
     differs = [(name, *pair) for one in found for name, pair in one.differences.items()]
     assert all(name.startswith("shared") and ours < ncus for name, ours, ncus in differs)
     assert not any(one.unexplained for one in found)
+
+
+def test_noise_between_recordings():
+    """Where something differs it is shared wavefronts, by three at most, and mostly another number the second time."""
+    differing = [one for one in compare_code() if one.differences]
+    assert len(differing) == 6
+    for one in differing:
+        for name, (ours, *theirs) in one.differences.items():
+            assert name.startswith("shared")
+            assert name in ARBITERS
+            assert all(0 <= count - ours <= 3 for count in theirs)
+    assert sum(bool(one.launch.counted_again) for one in differing) > len(differing) / 2
 
 
 def test_equal_counters():

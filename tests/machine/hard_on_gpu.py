@@ -82,7 +82,7 @@ def compile_all(folder: Path) -> None:
         kernels[name] = {"source": digest(hard.source.text.encode()), "cubin": digest(cubin)}
     version = ".".join(map(str, nvrtc().getVersion()))
     manifest = {"arch": ARCH, "nvrtc": version, "kernels": kernels}
-    (folder / MANIFEST).write_text(_lines(manifest, "kernels"), encoding="utf-8")
+    (folder / MANIFEST).write_text(lines_of(manifest, "kernels"), encoding="utf-8")
     print(f"{len(kernels)} kernels for sm_{ARCH} by NVRTC {version}")
 
 
@@ -158,16 +158,25 @@ def record(folder: Path, out: Path, names: str) -> None:
         "not_counted": sorted(COUNTED.keys() - counted),
         "kernels": {name: manifest["kernels"][name] | one for name, one in found.items()},
     }
-    out.write_text(_lines(facts, "kernels"), encoding="utf-8")
+    out.write_text(lines_of(facts, "kernels"), encoding="utf-8")
     print(f"{len(found)} kernels, {len(counted)} counters; none of {facts['not_counted']}")
 
 
-def _lines(content: dict, long: str) -> str:
-    """JSON with a line for each entry, and for each entry of `long`, its last."""
-    entries = [f"  {json.dumps(name)}: {json.dumps(one)}" for name, one in content[long].items()]
+def lines_of(content: dict, long: str) -> str:
+    """JSON with a line for each entry, and for each entry of `long`, its last, which is a list or has names."""
+    held = content[long]
+    named = isinstance(held, dict)
+    entries = (
+        [f"  {json.dumps(name)}: {json.dumps(one)}" for name, one in held.items()]
+        if named
+        else [f"  {json.dumps(one)}" for one in held]
+    )
     rest = [f" {json.dumps(key)}: {json.dumps(content[key])}" for key in content if key != long]
     inner = ",\n".join(entries)
-    return "{\n" + ",\n".join([*rest, f" {json.dumps(long)}: {{\n{inner}\n }}"]) + "\n}\n"
+    opens, closes = "{}" if named else "[]"
+    return (
+        "{\n" + ",\n".join([*rest, f" {json.dumps(long)}: {opens}\n{inner}\n {closes}"]) + "\n}\n"
+    )
 
 
 def main(words: list[str]) -> None:

@@ -8,27 +8,19 @@ import numpy as np
 import pytest
 from kernel_tables import some
 from machine.hard_launches import HARD, inputs
-from machine.machine_runs import count, run
+from machine.machine_runs import run
 from machine.random_kernels import inputs as random_inputs
 from machine.random_kernels import random_kernel
 from machine.random_on_gpu import digest
 
 from softmax_lib.gpu.compile import nvrtc
+from softmax_lib.machine.counters import COUNTERS, add_up
 
 pytestmark = pytest.mark.usefixtures("the_recorded_nvrtc")
 
 FOLDER = Path(__file__).parent
 RECORD = json.loads((FOLDER / "hard_on_gpu.json").read_text(encoding="utf-8"))
 RANDOM = json.loads((FOLDER / "random_on_gpu.json").read_text(encoding="utf-8"))
-
-KINDS = ("load", "store", "atomic", "reduction")
-COUNTERS = (
-    "instructions",
-    *(f"global_{kind}_{unit}" for kind in KINDS for unit in ("requests", "sectors")),
-    *(f"shared_{kind}_requests" for kind in ("load", "store")),
-    *(f"shared_{kind}_{unit}" for kind in KINDS[:3] for unit in ("wavefronts", "conflicts")),
-    *(f"local_{kind}_{unit}" for kind in ("load", "store") for unit in ("requests", "sectors")),
-)
 
 # Each kernel of which a counter is another one, and why: all others are equal.
 TURNS = {
@@ -64,7 +56,7 @@ def test_a_hard_kernel_gives_what_it_gives_on_a_gpu_and_counts_the_same(name):
     x, y = (one.copy() for one in inputs(hard))  # at the start of an array of their own
     arguments = (x, y, hard.rows, hard.cols)
     counted = run(hard.source, name, hard.grid, hard.block, arguments, shared_bytes=hard.shared_bytes)  # fmt: skip
-    found = count(counted)
+    found = add_up([counted])
     differ = {one for one in COUNTERS if found[one] != recorded["counters"].get(one, 0)}
     assert differ <= KNOWN.get(name, set())
     if hard.approx:

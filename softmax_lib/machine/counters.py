@@ -1,0 +1,37 @@
+"""What a launch of machine code asked for in all, under the names that a record has for ncu's counters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from softmax_lib.machine.kinds import access_of
+from softmax_lib.machine.launching import Counted
+
+_KINDS = ("load", "store", "atomic", "reduction")
+
+COUNTERS = (
+    "instructions",
+    *(f"global_{kind}_{unit}" for kind in _KINDS for unit in ("requests", "sectors")),
+    *(f"shared_{kind}_requests" for kind in ("load", "store")),
+    *(f"shared_{kind}_{unit}" for kind in _KINDS[:3] for unit in ("wavefronts", "conflicts")),
+    *(f"local_{kind}_{unit}" for kind in ("load", "store") for unit in ("requests", "sectors")),
+)
+"""Those that ncu counts too: instructions are those of warps."""
+
+
+def add_up(steps: Iterable[Counted]) -> Counter[str]:
+    """Counters of all steps together, by `COUNTERS` and a few more names."""
+    found: Counter[str] = Counter()
+    for counted in steps:
+        found["instructions"] += int(counted.executed["warps"].sum())
+        for site, number in enumerate(counted.decoded.sites):
+            statement = counted.decoded.statements[number]
+            gives_nothing = statement.opcode.startswith("RED")
+            access = "reduction" if gives_nothing else access_of(statement)
+            *arrays, shared, local = counted.counts[site]
+            for space, columns in (("global", arrays), ("shared", [shared]), ("local", [local])):
+                for unit in ("requests", "sectors", "wavefronts", "conflicts"):
+                    name = f"{space}_{access}_{unit}"
+                    found[name] += sum(int(one[unit]) for one in columns)
+    return found
