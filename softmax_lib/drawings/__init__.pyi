@@ -1,10 +1,10 @@
 from .agreement_table import agreement as agreement
 from .agreement_table import agreement_everywhere as agreement_everywhere
 from .best_lists import lists as lists
-from .listings import diff as diff
-from .listings import source as source
 from .code_tables import machine_code as machine_code
 from .code_tables import machine_code_of as machine_code_of
+from .listings import diff as diff
+from .listings import source as source
 from .margins import margin as margin
 from .margins import margin_of as margin_of
 from .margins import totals as totals

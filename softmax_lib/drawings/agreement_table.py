@@ -28,11 +28,9 @@ _TABLE = """\
 
 _EVERYWHERE = """\
 <p>{{ words }}</p><div class="worklog-xray worklog-everywhere" tabindex="0" role="region" aria-label="machine code against ncu">\
-<table><thead><tr><th scope="col">kernel</th><th scope="col">threads per block</th>\
-{% for _ in range(most) %}<th scope="col">matrix</th><th scope="col">counters</th>{% endfor %}</tr></thead><tbody>\
-{% for name, found in rows %}<tr><th scope="row">{{ name }}</th><td>{{ found | map(attribute="size") | join(", ") }}</td>\
-{% for one in found %}<td>{{ one.matrix }}</td><td>{{ one.told }}</td>{% endfor %}</tr>{% endfor %}\
-</tbody></table></div>"""
+<table><thead><tr><th scope="col">kernel</th>{% for name in columns %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead><tbody>\
+{% for name, cells in rows %}<tr><th scope="row">{{ name }}</th>{% for cell in cells %}<td>{{ cell }}</td>{% endfor %}</tr>{% endfor %}\
+</tbody></table></div><p>Not equal three times:</p><ul>{% for one in told %}<li>{{ one }}</li>{% endfor %}</ul>"""
 
 
 def agreement_everywhere(gpu: str = COUNTED_ON) -> View:
@@ -41,37 +39,34 @@ def agreement_everywhere(gpu: str = COUNTED_ON) -> View:
     Raises `BadInput` without a record of that GPU.
     """
     run, found = counted_run(gpu), list(compare_code(gpu))
-    by_kernel: dict[str, list[dict[str, str]]] = {}
+    columns = [_matrix(one) for one in found if one.launch.kernel == found[0].launch.kernel]
+    cells: dict[str, list[str]] = {}
     for one in found:
-        launch = one.launch
-        cell = {
-            "size": str(launch.block_size),
-            "matrix": f"{launch.rows} × {launch.cols}",
-            "told": _told(one),
-        }
-        by_kernel.setdefault(launch.kernel, []).append(cell)
+        of = cells.setdefault(one.launch.kernel, [])
+        elsewhere = "" if _matrix(one) == columns[len(of)] else f" ({_matrix(one)})"
+        of.append(one.verdict + elsewhere)
     equal = sum(not one.differences for one in found)
     words = (
         f"{len(found)} launches of machine code by {run.made_by}, counted twice on {run.gpu}, {run.date}: in {equal} all "
-        f"{len(CODE_COUNTERS)} counters are the same three times."
+        f"{len(CODE_COUNTERS)} counters are the same three times, here and in both recordings."
     )
-    most = max(map(len, by_kernel.values()))
-    body = render(_EVERYWHERE, words=words, rows=list(by_kernel.items()), most=most)
     told = [
-        f"{one.launch.kernel} {one.launch.rows} × {one.launch.cols}: {_told(one)}"
-        for one in found
-        if one.differences
+        f"{one.launch.kernel}, {_matrix(one)}: {_told(one)}." for one in found if one.differences
     ]
+    body = render(_EVERYWHERE, words=words, columns=columns, rows=list(cells.items()), told=told)
     return View(STYLE + str(body), "\n".join([words, *told]))
 
 
+def _matrix(one: CodeComparison) -> str:
+    return f"{one.launch.rows} × {one.launch.cols}"
+
+
 def _told(one: CodeComparison) -> str:
-    """Such as "all equal", or "shared store wavefronts: 1,800, recorded 1,803 and 1,801"."""
-    told = (
-        f"{name.replace('_', ' ')}: {ours:,}, recorded {first:,} and {second:,}"
+    """Such as "shared store wavefronts 1,800, recorded 1,803 and 1,801"."""
+    return "; ".join(
+        f"{name.replace('_', ' ')} {ours:,}, recorded {first:,} and {second:,}"
         for name, (ours, first, second) in one.differences.items()
     )
-    return "; ".join(told) or "all equal"
 
 
 def agreement(*shapes: tuple[int, int], names: Sequence[str] = (), gpu: str = DEFAULT_GPU) -> View:

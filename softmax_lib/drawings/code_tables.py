@@ -27,24 +27,29 @@ _HUES = (210, 30, 130, 280, 55, 330, 175, 0)
 """Of the lines, one after the other; a line's number stands beside it as well."""
 
 _STYLE = """<style>
-.worklog-machine{display:flex;gap:1rem;align-items:flex-start}
-.worklog-machine>.worklog-xray{flex:1 1 0;min-width:0;max-height:34rem;overflow:auto}
-.worklog-machine thead th{position:sticky;top:0;background:var(--pst-color-background,var(--jp-layout-color0,#fff))}
-.worklog-machine .worklog-idle{opacity:.6}
-.worklog-machine td:last-child,.worklog-machine th:last-child{text-align:left}
-@media (max-width:900px){.worklog-machine{flex-direction:column}.worklog-machine>.worklog-xray{width:100%;flex:none;max-height:24rem}}
+.worklog-pair{container-type:inline-size}
+:is(.widget-html,.jupyter-widget-html):has(.worklog-pair),:is(.widget-html-content,.jupyter-widget-html-content):has(>.worklog-pair){width:100%;flex:1 1 100%;min-width:0}
+.worklog-machine{display:flex;gap:.75rem;align-items:flex-start}
+.worklog-machine>.worklog-xray.worklog-code{flex:1 1 0;min-width:0;max-height:34rem;overflow:auto;margin-top:0}
+.worklog-machine .worklog-xray.worklog-code :is(th,td){border:0;padding:0 .4em;text-align:right;white-space:nowrap}
+.worklog-machine .worklog-xray.worklog-code :is(td,th):last-child{text-align:left;border-left:1px solid currentColor}
+.worklog-machine .worklog-xray.worklog-code thead th{position:sticky;top:0;border-bottom:1px solid currentColor;background:var(--pst-color-background,var(--jp-layout-color0,#fff))}
+.worklog-machine .worklog-idle :is(td,th){opacity:.6}
+@container (max-width:900px){.worklog-machine table{font-size:.7em}.worklog-machine .worklog-much{display:none}}
+@container (max-width:560px){.worklog-machine{flex-direction:column}.worklog-machine>.worklog-xray.worklog-code{width:100%;flex:none;max-height:22rem}.worklog-machine .worklog-much{display:table-cell}}
 {% for hue in hues %}.worklog-machine .worklog-hue{{ loop.index0 }}{background:hsl({{ hue }} 80% 60%/.22)}
 {% endfor %}{% for mark in marks %}.{{ id }}:has(.{{ mark }}:hover) .{{ mark }}{outline:2px solid currentColor}
 {% endfor %}</style>
 """
 
 _BOTH = """\
-<p>{{ words }}</p><div class="worklog-machine {{ id }}">\
+<div class="worklog-pair"><p>{{ words }}</p><div class="worklog-machine {{ id }}">\
 <div class="worklog-xray worklog-code" tabindex="0" role="region" aria-label="source of {{ kernel }}"><table><thead><tr>\
-{% for name in ("line", "instructions", "share", "source") %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead><tbody>\
-{% for file, lines in parts %}{% if file %}<tr><th colspan="3"></th><th scope="rowgroup">{{ file }}</th></tr>{% endif %}\
+<th scope="col">line</th><th scope="col" class="worklog-much">instructions</th><th scope="col">share</th>\
+<th scope="col">source</th></tr></thead><tbody>\
+{% for file, lines in parts %}{% if file %}<tr><th></th><th class="worklog-much"></th><th></th><th scope="rowgroup">{{ file }}</th></tr>{% endif %}\
 {% for line in lines %}<tr class="{{ line.marks }}"><th scope="row">{{ line.number }}</th>\
-<td>{{ line.executed }}</td><td>{{ line.share }}</td><td><pre class="highlight">{{ line.code or " " }}</pre></td></tr>\
+<td class="worklog-much">{{ line.executed }}</td><td>{{ line.share }}</td><td><pre class="highlight">{{ line.code or " " }}</pre></td></tr>\
 {% endfor %}{% endfor %}</tbody></table></div>\
 <div class="worklog-xray worklog-code" tabindex="0" role="region" aria-label="machine code of {{ kernel }}"><table><thead><tr>\
 {% for name in ("line", "times", "live", "loads", "machine code") %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead><tbody>\
@@ -52,7 +57,7 @@ _BOTH = """\
 {% for row in rows %}<tr class="{{ row.marks }}"><th scope="row">{{ row.line }}</th><td>{{ row.times }}</td>\
 <td>{{ row.live }}</td><td>{{ row.loads }}</td><td><pre>{% if row.label %}{{ row.label }}:
 {% endif %}{{ row.text }}</pre></td></tr>\
-{% endfor %}{% endfor %}</tbody></table></div></div>"""
+{% endfor %}{% endfor %}</tbody></table></div></div></div>"""
 
 
 def machine_code(

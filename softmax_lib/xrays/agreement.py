@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from softmax_lib.records.measurement import Case, Profile
@@ -47,9 +48,14 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """ "equal", "equal but for the arbiter", or the counters that differ."""
-        if self.unexplained:
-            return "differs: " + ", ".join(self.unexplained)
-        return "equal but for the arbiter" if self.differences else "equal"
+        return verdict_of(self.differences, self.unexplained)
+
+
+def verdict_of(differences: Collection[str], unexplained: Collection[str]) -> str:
+    """What to say of counters that differ, and of those among them that noise does not explain."""
+    if unexplained:
+        return "differs: " + ", ".join(unexplained)
+    return "equal but for the arbiter" if differences else "equal"
 
 
 def compare(rows: int, cols: int, *names: str, gpu: str = DEFAULT_GPU) -> list[Comparison]:

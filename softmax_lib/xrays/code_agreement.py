@@ -12,7 +12,7 @@ from softmax_lib.machine.softmaxes import run_steps
 from softmax_lib.records.counted import COUNTED_ON, CountedLaunch, counted_run
 from softmax_lib.reference import noise
 from softmax_lib.registry import kernels
-from softmax_lib.xrays.agreement import ARBITER_SHARE
+from softmax_lib.xrays.agreement import ARBITER_SHARE, verdict_of
 from softmax_lib.xrays.machine_path import ARCH
 
 ARBITERS = tuple(name for name in COUNTERS if name.endswith(("wavefronts", "conflicts")))
@@ -38,6 +38,11 @@ class CodeComparison:
         return {
             name: counts for name, counts in self.differences.items() if not self._is_noise(name)
         }
+
+    @property
+    def verdict(self) -> str:
+        """ "equal", "equal but for the arbiter", or the counters that differ."""
+        return verdict_of(self.differences, self.unexplained)
 
     def _is_noise(self, name: str) -> bool:
         """A few wavefronts more than ours, which count as conflicts too."""

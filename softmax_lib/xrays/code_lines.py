@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from softmax_lib.machine.kinds import kind_of
 from softmax_lib.machine.launching import Counted
+from softmax_lib.machine.listing import TARGET
 from softmax_lib.machine.registers import live_after, loads_in_flight
 from softmax_lib.source import Source
 from softmax_lib.xrays.lines import LineCounters
@@ -70,7 +71,10 @@ def read_code(
     found: list[CodeLine] = []
     for counted in steps:
         listing = counted.decoded.listing
-        labels = {at: label for label, at in listing.labels.items() if label.startswith(".L")}
+        named = {
+            label for one in listing.statements for label in TARGET.findall(", ".join(one.operands))
+        }
+        labels = {at: label for label, at in listing.labels.items() if label in named}
         costs = zip(
             listing.statements, counted.executed, live_after(listing), loads_in_flight(listing), strict=True
         )  # fmt: skip
