@@ -109,7 +109,7 @@ def _add_run_options(made: argparse.ArgumentParser) -> None:
 
 def _add_xray_options(made: argparse.ArgumentParser) -> None:
     made.description = (
-        "Count requests, sectors and bank conflicts of each source line in the emulator, and report "
+        "Count requests, sectors and bank conflicts of each source line with no GPU, and report "
         "races, addresses outside of arrays, uninitialised reads and the like: status 1 when there "
         "are any. A kernel of which no thread finishes for 10 s ($SOFTMAX_LIB_WATCHDOG_S) hangs."
     )

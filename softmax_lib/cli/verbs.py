@@ -147,16 +147,18 @@ def xray(options: argparse.Namespace) -> Answer:
     else:
         from softmax_lib.xrays.xray import xray
 
-        found = xray(
-            options.name,
-            options.rows or 64,
-            options.cols or 4096,
-            options.block_size,
-            grid=_one_number(options.grid),
-            ragged=not (options.rows or options.cols),
-            path=options.path,
-            arch=options.arch,
-        )
+        with _parts(options.json) as tell:
+            found = xray(
+                options.name,
+                options.rows or 64,
+                options.cols or 4096,
+                options.block_size,
+                grid=_one_number(options.grid),
+                ragged=not (options.rows or options.cols),
+                path=options.path,
+                arch=options.arch,
+                progress=lambda done, total: tell("threads", done, total),
+            )
     status = FAILED if found.hazards else DONE
     answer = found.as_json(code=options.listing)
     return Answer(answer, lambda: print_xray(found, listing=options.listing), status)

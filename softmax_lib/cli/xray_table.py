@@ -35,7 +35,7 @@ def print_xray(found: XRay, *, listing: bool = False) -> None:
             console.print(line, highlight=False, soft_wrap=True)
     for hazard in found.hazards:
         console.print(Text(hazard.words), soft_wrap=True)
-    if not found.hazards:
+    if found.hazards_sought and not found.hazards:
         elsewhere = f", here and on {len(found.ragged)} ragged matrices" if found.ragged else ""
         console.print(f"No hazard found{elsewhere}.", highlight=False)
 

@@ -125,7 +125,8 @@ def _report_launch(source: Source, given: argparse.Namespace) -> None:
 
 def _hazards(found: XRay) -> list[str]:
     sentences = [hazard.words for hazard in found.hazards]
-    return [textwrap.fill(one, WIDTH) for one in sentences] or ["no hazard found"]
+    none = ["no hazard found"] if found.hazards_sought else []
+    return [textwrap.fill(one, WIDTH) for one in sentences] or none
 
 
 def _verdicts(source: Source, block_size: int | None, found: XRay | None) -> dict[str, None]:

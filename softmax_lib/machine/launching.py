@@ -159,6 +159,8 @@ def _run(runner: int, threads: Threads, progress: Progress | None) -> Status:
     since, before = time.monotonic(), 0
     while True:
         library().machine_run(runner, _SLICE, ctypes.byref(status))
+        if progress:
+            progress(status.finished, total)
         if status.ending != Ending.RUNNING:
             return status
         now = time.monotonic()
@@ -166,8 +168,6 @@ def _run(runner: int, threads: Threads, progress: Progress | None) -> Status:
             since, before = now, status.finished
         if now - since > limit_s:
             return status
-        if progress:
-            progress(status.finished, total)
 
 
 def _read(runner: int, decoded: Decoded, arrays: tuple[PlacedArray, ...]) -> Counted:

@@ -69,8 +69,8 @@ def read_changes(
     written: tuple[LineCounters, ...],
     executed: tuple[LineCounters, ...],
 ) -> tuple[Change, ...]:
-    """Each line that the machine code of `steps` asks memory about otherwise than the source."""
-    pairs = differing(written, executed)
+    """Each line that the machine code of `steps` asks memory about otherwise than the source; none where that was not run."""
+    pairs = differing(written, executed) if written else {}
     if not pairs:
         return ()
     copies = _copies(steps, Places(source, written))

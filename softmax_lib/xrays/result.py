@@ -23,7 +23,8 @@ class XRay:
 
     `rows` and `cols` are those of the matrix that a softmax was launched on, None of any other
     kernel; `grid` and `block` are of its last step. `notes` say what a reader may not expect of it;
-    `ragged` are the shapes of other matrices on which hazards were looked for. `path` is "machine" where the
+    `ragged` are the shapes of other matrices on which hazards were looked for, and `hazards_sought` says whether they
+    were at all. `path` is "machine" where the
     machine code for sm_`arch` was counted, as `made_by` made it: then there are the lines as `written` too, `changes`,
     what the compiler made of some of them, and `steps`, what was run. Else it is "written".
     """
@@ -38,6 +39,7 @@ class XRay:
     rows: int | None = None
     cols: int | None = None
     ragged: tuple[tuple[int, int], ...] = ()
+    hazards_sought: bool = True
     notes: tuple[str, ...] = ()
     path: str = "written"
     arch: int | None = None
@@ -105,7 +107,7 @@ class XRay:
         """Plain lists and dictionaries; the machine code itself is in it on request."""
         facts = (
             "kernel", "rows", "cols", "ragged", "grid", "block", "block_size", "blocks", "warps", "threads", "total",
-            "path", "arch", "made_by",
+            "path", "arch", "made_by", "hazards_sought",
         )  # fmt: skip
         return {
             **{name: getattr(self, name) for name in facts},

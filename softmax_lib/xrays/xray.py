@@ -44,7 +44,15 @@ from softmax_lib.xrays.machine_path import ARCH, check_path, count_machine
 from softmax_lib.xrays.result import XRay
 
 MOST_ELEMENTS = 1 << 22
-"""Elements of the matrix at most: each word has a history of 20 bytes, and 20 for each of its readers."""
+"""Elements of the matrix at most where the source is run: each word has a history of 20 bytes, and 20 for each of its
+readers."""
+
+MOST_OF_CODE = 1 << 26
+"""Elements of the matrix at most where nothing but machine code is."""
+
+TOO_LARGE = (
+    "Of a matrix as large as this the machine code alone is run: hazards were not looked for."
+)
 
 RAGGED = ((3, 1), (2, 3), (3, 33), (70, 5), (3, 257), (2, 1001))
 """Shapes at which careless kernels break: rows shorter than a vector, a warp or a block, and longer than one that
@@ -73,6 +81,9 @@ def xray(
     instruction that is not run here, and where the launch faults, the source is counted as it is written, and a
     note says why. With the `path` "written" it always is, and with "machine" it never is but for a fault.
 
+    Of a matrix of more than `MOST_ELEMENTS` elements nothing but the machine code is run, so that there are no
+    hazards, and a note says so.
+
     With `ragged` a kernel without hazards there is launched on the matrices of `RAGGED` too, for hazards
     alone; without it, and for a `grid`, on no other. `grid` replaces the number of blocks; a reader's own source has one per row. A fault of the
     running kernel is a hazard in the result. Raises what `run` raises for bad input, `CompileError`,
@@ -80,19 +91,45 @@ def xray(
     """
     kernel = resolve(name_or_source)
     rows, cols, grid = whole("rows", rows), whole("cols", cols), blocks_of(grid)
-    _check_shape(rows, cols)
     check_path(path, arch)
+    _check_shape(rows, cols, path)
     block_size = kernel.settle_block_size(block_size, cols)
     x = noise(rows, cols)
-    metered = meter(kernel, x, block_size, grid)
-    blocks = grid or sum(step.blocks(rows, cols, block_size) for step in kernel.steps)
-    found = _read(kernel.name, blocks, metered, kernel.program(block_size, cols))
-    found = replace(found, rows=rows, cols=cols, notes=notes_on(kernel))
-    if path != "written" and metered.fault is None:
+    is_large = x.size > MOST_ELEMENTS
+    found, has_ended = (_unseen if is_large else _run_source)(kernel, x, block_size, grid)
+    found = replace(found, rows=rows, cols=cols, notes=(*notes_on(kernel), *found.notes))
+    if path != "written" and has_ended:
         y = np.full_like(x, np.nan)
         run = partial(run_steps, kernel, x, y, block_size, arch=arch, grid=grid, progress=progress)
-        found = count_machine(found, run, path, arch)
-    return _look_elsewhere(kernel, found) if ragged and grid is None else found
+        found = count_machine(found, run, "machine" if is_large else path, arch)
+    looks_elsewhere = ragged and grid is None and not is_large
+    return _look_elsewhere(kernel, found) if looks_elsewhere else found
+
+
+def _run_source(
+    kernel: Kernel, x: np.ndarray, block_size: int, grid: int | None
+) -> tuple[XRay, bool]:
+    """What the source does as it is written, and whether it came to its end."""
+    metered = meter(kernel, x, block_size, grid)
+    blocks, program = _blocks(kernel, x, block_size, grid), kernel.program(block_size, x.shape[1])
+    return _read(kernel.name, blocks, metered, program), metered.fault is None
+
+
+def _unseen(kernel: Kernel, x: np.ndarray, block_size: int, grid: int | None) -> tuple[XRay, bool]:
+    """The same of a matrix on which the source is not run: nothing but what is launched, and a note."""
+    rows, cols = x.shape
+    last = grid or kernel.steps[-1].blocks(rows, cols, block_size)
+    found = XRay(
+        kernel.name, _blocks(kernel, x, block_size, grid), (last, 1, 1), (block_size, 1, 1), (), (),
+        kernel.program(block_size, cols), hazards_sought=False, notes=(TOO_LARGE,),
+    )  # fmt: skip
+    return found, True
+
+
+def _blocks(kernel: Kernel, x: np.ndarray, block_size: int, grid: int | None) -> int:
+    """Blocks of all steps."""
+    rows, cols = x.shape
+    return grid or sum(step.blocks(rows, cols, block_size) for step in kernel.steps)
 
 
 def _look_elsewhere(kernel: Kernel, found: XRay) -> XRay:
@@ -171,9 +208,10 @@ def _read(name: str, blocks: int, metered: Metered, program: Program) -> XRay:
     return XRay(name, blocks, geometry.grid, geometry.block, lines, hazards, program)
 
 
-def _check_shape(rows: int, cols: int) -> None:
-    if rows < 1 or cols < 1 or rows * cols > MOST_ELEMENTS:
+def _check_shape(rows: int, cols: int, path: str | None) -> None:
+    most = MOST_ELEMENTS if path == "written" else MOST_OF_CODE
+    if rows < 1 or cols < 1 or rows * cols > most:
         raise BadInput(
-            f"x-ray takes a matrix of 1 to {MOST_ELEMENTS} elements, not ({rows}, {cols}); "
+            f"x-ray takes a matrix of 1 to {most} elements, not ({rows}, {cols}); "
             "a smaller one shows the same pattern."
         )

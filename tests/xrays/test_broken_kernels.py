@@ -281,8 +281,10 @@ def test_elsewhere_than_on_linux_one_sentence_says_so(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"rows": 0}, "1 to 4194304 elements"),
-        ({"rows": 4096, "cols": 4096}, "a smaller one shows"),
+        ({"rows": 0}, "1 to 67108864 elements"),
+        ({"rows": 0, "path": "written"}, "1 to 4194304 elements"),
+        ({"rows": 4096, "cols": 4096, "path": "written"}, "a smaller one shows"),
+        ({"rows": 8193, "cols": 8192}, "a smaller one shows"),
         ({"grid": 0}, "grid is 0; it takes one to three numbers"),
         ({"block_size": 33}, "not built for 33"),
     ],

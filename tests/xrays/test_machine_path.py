@@ -211,6 +211,25 @@ def test_arrays_are_left_as_the_source_leaves_them_whatever_machine_code_does():
         assert (b == 3 * a).all()
 
 
+def test_a_matrix_too_large_for_the_source_is_counted_in_machine_code_with_progress_and_says_so(
+    capsys,
+):
+    heard = []
+    found = xray("fusion", 513, 8192, progress=lambda done, total: heard.append((done, total)))
+    assert (found.path, found.written, found.changes, found.hazards_sought) == (
+        "machine",
+        (),
+        (),
+        False,
+    )
+    assert found.total["global_load_sectors"] == 513 * 8192 * 4 // 32
+    assert "hazards were not looked for" in found.notes[-1]
+    assert all(0 <= done <= total == 513 * found.block_size for done, total in heard)
+    assert heard
+    assert main(["xray", "fusion", "--rows", "513", "--cols", "8192"]) == 0
+    assert "hazard found" not in capsys.readouterr().out
+
+
 def test_the_listing_is_printed_and_in_the_json_on_request(capsys):
     words = ["xray", "naive", "--rows", "32", "--cols", "64"]
     assert main([*words, "--listing"]) == 0
