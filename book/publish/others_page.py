@@ -35,8 +35,8 @@ def table(content: dict[str, Any]) -> str:
         f"**Kernels of others.** {len(found)} kernels of {repositories} were launched here as their files "
         f"launch them, on smaller arrays. {len(found) - len(refused)} left the right result, which is that "
         f"of a formula in float64, or of the file itself. Counting them as they are written took {min(seconds) * 1e3:.0f} to "
-        f"{max(seconds) * 1e3:.0f} ms each, on {content['cpu']}. The other {len(refused)} were told what the "
-        "emulator lacks, or what it finds in them:",
+        f"{max(seconds) * 1e3:.0f} ms each, on {content['cpu']}. For the other {len(refused)} the "
+        "emulator says what it lacks, or which hazard it found:",
         "",
         *(
             f"- `{one['kernel']}` ({_short(one['repository'])}): {one['sentence']}"

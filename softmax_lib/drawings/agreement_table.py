@@ -30,7 +30,7 @@ _EVERYWHERE = """\
 <p>{{ words }}</p><div class="worklog-xray worklog-everywhere" tabindex="0" role="region" aria-label="machine code against ncu">\
 <table><thead><tr><th scope="col">kernel</th>{% for name in columns %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead><tbody>\
 {% for name, cells in rows %}<tr><th scope="row">{{ name }}</th>{% for cell in cells %}<td>{{ cell }}</td>{% endfor %}</tr>{% endfor %}\
-</tbody></table></div><p>Not equal three times:</p><ul>{% for one in told %}<li>{{ one }}</li>{% endfor %}</ul>"""
+</tbody></table></div><p>Where one of the three differs:</p><ul>{% for one in told %}<li>{{ one }}</li>{% endfor %}</ul>"""
 
 
 def agreement_everywhere(gpu: str = COUNTED_ON) -> View:
@@ -44,11 +44,11 @@ def agreement_everywhere(gpu: str = COUNTED_ON) -> View:
     for one in found:
         of = cells.setdefault(one.launch.kernel, [])
         elsewhere = "" if _matrix(one) == columns[len(of)] else f" ({_matrix(one)})"
-        of.append(one.verdict + elsewhere)
+        of.append(("see below" if one.differences else "equal") + elsewhere)
     equal = sum(not one.differences for one in found)
     words = (
         f"{len(found)} launches of machine code by {run.made_by}, counted twice on {run.gpu}, {run.date}: in {equal} all "
-        f"{len(CODE_COUNTERS)} counters are the same three times, here and in both recordings."
+        f"{len(CODE_COUNTERS)} counters agree between the x-ray and both recordings."
     )
     told = [
         f"{one.launch.kernel}, {_matrix(one)}: {_told(one)}." for one in found if one.differences

@@ -33,10 +33,10 @@ _STYLE = """<style>
 .worklog-machine>.worklog-xray.worklog-code{flex:1 1 0;min-width:0;max-height:34rem;overflow:auto;margin-top:0}
 .worklog-machine .worklog-xray.worklog-code :is(th,td){border:0;padding:0 .4em;text-align:right;white-space:nowrap}
 .worklog-machine .worklog-xray.worklog-code :is(td,th):last-child{text-align:left;border-left:1px solid currentColor}
-.worklog-machine .worklog-xray.worklog-code thead th{position:sticky;top:0;border-bottom:1px solid currentColor;background:var(--pst-color-background,var(--jp-layout-color0,#fff))}
+.worklog-machine .worklog-xray.worklog-code thead th{position:sticky;top:0;z-index:1;border-bottom:1px solid currentColor;background:var(--pst-color-background,var(--jp-layout-color0,#fff))}
 .worklog-machine .worklog-idle :is(td,th){opacity:.6}
-@container (max-width:900px){.worklog-machine table{font-size:.7em}.worklog-machine .worklog-much{display:none}}
-@container (max-width:560px){.worklog-machine{flex-direction:column}.worklog-machine>.worklog-xray.worklog-code{width:100%;flex:none;max-height:22rem}.worklog-machine .worklog-much{display:table-cell}}
+@container (max-width:900px){.worklog-machine table{font-size:.7em}}
+@container (max-width:560px){.worklog-machine{flex-direction:column}.worklog-machine>.worklog-xray.worklog-code{width:100%;flex:none;max-height:22rem}}
 {% for hue in hues %}.worklog-machine .worklog-hue{{ loop.index0 }}{background:hsl({{ hue }} 80% 60%/.22)}
 {% endfor %}{% for mark in marks %}.{{ id }}:has(.{{ mark }}:hover) .{{ mark }}{outline:2px solid currentColor}
 {% endfor %}</style>
@@ -45,11 +45,11 @@ _STYLE = """<style>
 _BOTH = """\
 <div class="worklog-pair"><p>{{ words }}</p><div class="worklog-machine {{ id }}">\
 <div class="worklog-xray worklog-code" tabindex="0" role="region" aria-label="source of {{ kernel }}"><table><thead><tr>\
-<th scope="col">line</th><th scope="col" class="worklog-much">instructions</th><th scope="col">share</th>\
+<th scope="col">line</th><th scope="col">instructions</th><th scope="col">share</th>\
 <th scope="col">source</th></tr></thead><tbody>\
-{% for file, lines in parts %}{% if file %}<tr><th></th><th class="worklog-much"></th><th></th><th scope="rowgroup">{{ file }}</th></tr>{% endif %}\
+{% for file, lines in parts %}{% if file %}<tr><th></th><th></th><th></th><th scope="rowgroup">{{ file }}</th></tr>{% endif %}\
 {% for line in lines %}<tr class="{{ line.marks }}"><th scope="row">{{ line.number }}</th>\
-<td class="worklog-much">{{ line.executed }}</td><td>{{ line.share }}</td><td><pre class="highlight">{{ line.code or " " }}</pre></td></tr>\
+<td>{{ line.executed }}</td><td>{{ line.share }}</td><td><pre class="highlight">{{ line.code or " " }}</pre></td></tr>\
 {% endfor %}{% endfor %}</tbody></table></div>\
 <div class="worklog-xray worklog-code" tabindex="0" role="region" aria-label="machine code of {{ kernel }}"><table><thead><tr>\
 {% for name in ("line", "times", "live", "loads", "machine code") %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead><tbody>\
@@ -122,8 +122,8 @@ def _in_words(found: XRay) -> str:
     loads = max(one.in_flight for one in found.code)
     registers = max(step.decoded.cubin.registers for step in found.steps)
     return (
-        f"{found.words}: {len(found.code)} instructions for sm_{found.arch} by {found.made_by}, executed "
-        f"{found.total['instructions']:,} times by warps; {registers} registers per thread, of which at most {most} hold "
+        f"{found.words}: {len(found.code)} instructions for sm_{found.arch} by {found.made_by}; warps execute "
+        f"{found.total['instructions']:,} in all; {registers} registers per thread, of which at most {most} hold "
         f"what is needed later; at most {count(loads, 'load')} from global memory under way."
     )
 
@@ -139,12 +139,14 @@ def _marks(place: tuple[str, int], hues: dict[tuple[str, int], int]) -> str:
 def _lines(
     code: Sequence[CodeLine], file: str, text: str, hues: dict[tuple[str, int], int], total: int
 ) -> Iterator[dict[str, Any]]:
-    """What the template has for each line of a file, from the first one that became code to the last."""
+    """What the template has for each line of a file, from the paragraph of the first one that became code to the last."""
     numbers = [line for name, line in hues if name == file]
     if not numbers:
         return
-    marked_up = listings.highlight_lines(text)
-    for number in range(min(numbers), max(numbers) + 1):
+    marked_up, first = listings.highlight_lines(text), min(numbers)
+    while first > 1 and marked_up[first - 2].strip():
+        first -= 1
+    for number in range(first, max(numbers) + 1):
         executed = sum(one.warps for one in code if (one.file, one.line) == (file, number))
         is_code = (file, number) in hues
         yield {

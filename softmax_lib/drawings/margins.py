@@ -31,6 +31,7 @@ STYLE = """<style>
 .worklog-xray td>div{position:relative;height:1.5em}
 .worklog-xray .worklog-heat{position:absolute;right:0;bottom:0;height:.25em;background:#d55e00}
 .worklog-xray .worklog-change :is(th,td){font-style:italic}
+.worklog-code.worklog-xray .worklog-change td:last-child{white-space:normal;min-width:14em}
 @media (max-width:600px){.worklog-xray table{font-size:.7em}.worklog-xray :is(th,td){padding:0 .3em}}
 </style>
 """

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 from softmax_lib.caches import read_or_make
 from softmax_lib.errors import CompileError, NotAvailable
 from softmax_lib.files import cache_folder
-from softmax_lib.gpu.headers import folders_for, options_for, read_headers
+from softmax_lib.gpu.headers import (
+    LINES_A_FILE,
+    folders_for,
+    number_apart,
+    options_for,
+    read_headers,
+)
 from softmax_lib.gpu.presence import arch_of
 from softmax_lib.source import FLAGS, Program, Source
 
@@ -26,9 +32,13 @@ OLDEST_ARCH = 75
 LINE_FLAGS: dict[bool, tuple[str, ...]] = {False: (), True: ("--generate-line-info",)}
 """What NVRTC is told so that machine code knows the lines of the source: the instructions are the same."""
 
+KIND = {False: "cubin", True: "lined"}
+"""What a file of machine code is called behind its name, without lines and with them."""
+
 _INSTALL = (
     "install it with `pip install cupy-cuda12x` (or cupy-cuda13x where the driver is for CUDA 13)"
 )
+_LINE = re.compile(r"\((\d{7,})\)")
 _FUNCTION = re.compile(r"Compiling entry function '(\w+)'")
 _STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _REGISTERS = re.compile(r"Used (\d+) registers")
@@ -77,7 +87,7 @@ def compile_cubin(program: Program, arch: int, *, lines: bool = False) -> bytes:
     """
     flags = (*FLAGS, *LINE_FLAGS[lines])
     key = (program.text_digest if lines else program.digest, arch, flags)
-    return compile_once("cubin", key, lambda: _compile(program, arch, flags)[0])
+    return compile_once(KIND[lines], key, lambda: _compile(program, arch, flags)[0])
 
 
 def compile_ptx(program: Program, arch: int) -> str:
@@ -146,7 +156,10 @@ def run_nvrtc(
 
     `entry` is a C++ name. Raises `CompileError`, and `NotAvailable` without CuPy or NVRTC.
     """
-    headers = {name.encode(): held.encode() for name, held in read_headers(source).items()}
+    texts = read_headers(source)
+    if not set(LINE_FLAGS[True]).isdisjoint(flags):
+        texts = number_apart(source, texts)
+    headers = {name.encode(): held.encode() for name, held in texts.items()}
     options = [*flags, f"--gpu-architecture={'compute' if ptx else 'sm'}_{arch}"]
     options += [*options_for(source), *folders_for(source)]
     handle = nvrtc().createProgram(text, source.file_name, list(headers.values()), list(headers))
@@ -160,9 +173,14 @@ def run_nvrtc(
         # CuPy cuts off the last byte, which ends the ELF file
         return nvrtc().getCUBIN(handle) + b"\0", nvrtc().getProgramLog(handle), lowered
     except nvrtc().NVRTCError:
-        raise CompileError(nvrtc().getProgramLog(handle).strip()) from None
+        raise CompileError(_as_written(nvrtc().getProgramLog(handle).strip())) from None
     finally:
         nvrtc().destroyProgram(handle)
+
+
+def _as_written(log: str) -> str:
+    """A compiler's message with the lines as their files have them: see `number_apart`."""
+    return _LINE.sub(lambda match: f"({int(match[1]) % LINES_A_FILE})", log)
 
 
 def compile_named(source: Source, text: str, arch: int, flags: Sequence[str], entry: str) -> bytes:

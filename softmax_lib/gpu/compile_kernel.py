@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from softmax_lib.gpu.compile import LINE_FLAGS, compile_named, compile_once, macro_flags, split_name
+from softmax_lib.gpu.compile import (
+    KIND,
+    LINE_FLAGS,
+    compile_named,
+    compile_once,
+    macro_flags,
+    split_name,
+)
 from softmax_lib.gpu.headers import read_headers
 from softmax_lib.signature import HEADER
 from softmax_lib.source import FLAGS, Program, Source
@@ -28,7 +35,7 @@ def compile_kernel(program: Program, arch: int, *, lines: bool = False) -> tuple
     text = f"{signature}{source.with_prelude()}\n{_facts(source, kernel)}"
     flags = (*FLAGS, *LINE_FLAGS[lines], *macro_flags(program))
     held = compile_once(
-        "kernel",
+        f"kernel.{KIND[lines]}",
         (text, read_headers(source), kernel, arch, flags),
         lambda: compile_named(source, text, arch, flags, kernel),
     )

@@ -67,6 +67,20 @@ def read_headers(source: Source) -> dict[str, str]:
     return {**found, **source.device_headers}
 
 
+LINES_A_FILE = 1_000_000
+"""How far apart the lines of two files are numbered where machine code is to know them."""
+
+
+def number_apart(source: Source, headers: dict[str, str]) -> dict[str, str]:
+    """The same `headers`, with the lines of the source's own numbered so that no two files have a line in common.
+
+    ptxas leaves out of its table what comes from another file and has the same number as what came before it.
+    """
+    starts = {name: LINES_A_FILE * n + 1 for n, name in enumerate(source.device_headers, 1)}
+    lined = {name: f'#line {start} "{name}"\n{headers[name]}' for name, start in starts.items()}
+    return headers | lined
+
+
 def options_for(source: Source) -> tuple[str, ...]:
     """What NVRTC is told of a source that had functions of the host: what else is there is the GPU's."""
     if not source.has_host_code:

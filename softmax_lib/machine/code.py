@@ -17,6 +17,7 @@ from softmax_lib.caches import read_or_make
 from softmax_lib.files import cache_folder
 from softmax_lib.gpu.compile import compile_cubin, nvrtc
 from softmax_lib.gpu.compile_kernel import compile_kernel
+from softmax_lib.gpu.headers import LINES_A_FILE
 from softmax_lib.gpu.machine_code import disassemble, disassembler_version
 from softmax_lib.machine.cubin import Cubin, kernels_of, read_cubin
 from softmax_lib.signature import HEADER
@@ -29,6 +30,7 @@ TESTED_DISASSEMBLER = "13.5.37"
 """The version of nvidia-cuda-nvdisasm whose listings the tests read."""
 
 _KEPT = re.compile(r"^(?://-+ \.text\.|//## File|[.$\w]+:$|/\*[0-9a-f]{4,}\*/)")
+_LINE = re.compile(r"\bline (\d+)")
 _IN_A_FOLDER = re.compile(r'"[^"]*[/\\]([^"/\\]+)"')
 
 
@@ -132,9 +134,16 @@ def read_code(cubin: bytes, arch: int, entry: str = "", *, compiler: str = "") -
 
 
 def _trim(text: str) -> str:
-    """Nothing but what `read_listing` reads, and file names without their folders."""
+    """Nothing but what `read_listing` reads, files without their folders, and lines as these number them."""
     lines = (" ".join(line.split()) for line in text.splitlines())
-    return "\n".join(_IN_A_FOLDER.sub(r'"\1"', line) for line in lines if _KEPT.match(line))
+    return "\n".join(map(_plain, filter(_KEPT.match, lines)))
+
+
+def _plain(line: str) -> str:
+    if not line.startswith("//##"):
+        return line
+    line = _IN_A_FOLDER.sub(r'"\1"', line)
+    return _LINE.sub(lambda match: f"line {int(match[1]) % LINES_A_FILE}", line)
 
 
 @lru_cache(maxsize=1)

@@ -1,5 +1,7 @@
 """What the page on machine code claims, of the machine code that comes along and of what runs here."""
 
+from collections import Counter
+
 import nbformat
 import numpy as np
 import pytest
@@ -110,8 +112,42 @@ def test_loads_under_way():
 
 
 def test_live_registers():
-    """Twice as many in fusion as in shuffle."""
-    assert most("fusion", "live") == 2 * most("shuffle", "live")
+    """At least twice as many in fusion and float4 as in shuffle; the former have 16 floats at a time, it has one."""
+    for name in ("fusion", "float4"):
+        assert most(name, "live") >= 2 * most("shuffle", "live")
+    held = {}
+    for name in ("fusion", "float4", "shuffle"):
+        kernel = next(one for one in rungs() if one.name == name)
+        found = row_reads(reads(kernel, kernel.choose_block_size(4096), 4096, 90))
+        held[name] = max(read.asked_bytes for read in found) // 4
+    assert held == {"fusion": 16, "float4": 16, "shuffle": 1}
+
+
+def test_none_to_hundreds():
+    """Lines without an instruction, and lines with more than a hundred."""
+    lines = Counter((one.file, one.line) for one in xray("naive").code)
+    assert ("03_naive.cu", 16) not in lines
+    assert max(lines.values()) > 100
+
+
+def test_two_lines():
+    """Of naive's instructions nine tenths are of the two lines that have the most."""
+    found = xray("naive")
+    lines: Counter = Counter()
+    for one in found.code:
+        lines[one.file, one.line] += one.warps
+    two = sum(count for _, count in lines.most_common(2))
+    assert two / found.total["instructions"] == pytest.approx(0.9, abs=0.03)
+
+
+def test_long_division():
+    """The function of naive's division is there, and no warp comes to it."""
+    code = xray("naive").code
+    calls = [one for one in code if "CALL" in one.text]
+    assert calls
+    assert all(one.warps == 0 and "rcp" in one.text for one in calls)
+    target = calls[0].text.partition("(")[2].rstrip(")")
+    assert any(one.label == target and one.warps == 0 for one in code)
 
 
 def test_code_for_other_rows():

@@ -42,7 +42,7 @@ def test_shares_of_the_lines_are_those_of_all_that_is_executed(shown):
     found = xray("shuffle", 2, 64)
     executed = [cells[3] for marks, cells in rows_of(shown.html, "source") if marks]
     assert sum(int(one.replace(",", "")) for one in executed) == found.total["instructions"]
-    assert f"executed {found.total['instructions']:,} times by warps" in shown.text
+    assert f"warps execute {found.total['instructions']:,} in all" in shown.text
 
 
 def test_places_that_branches_lead_to_are_named(shown):

@@ -5,6 +5,7 @@ from kernel_tables import some
 from listings import by_file, programs
 
 from softmax_lib import xray
+from softmax_lib.errors import CompileError
 from softmax_lib.gpu import machine_code
 from softmax_lib.gpu.compile import nvrtc
 from softmax_lib.machine.code import (
@@ -15,6 +16,7 @@ from softmax_lib.machine.code import (
     find_code,
     read_file,
 )
+from softmax_lib.machine.listing import read_listing
 from softmax_lib.registry import kernels
 from softmax_lib.source import Program, Source
 
@@ -62,3 +64,42 @@ def test_no_listing_names_a_folder_of_the_machine_that_made_it():
             line for line in code_of(program, 90).text.splitlines() if line.startswith("//##")
         }
         assert not [line for line in places if "/" in line.removeprefix("//##")], program
+
+
+TWO_FILES = """\
+#include "helper.cuh"
+__global__ void two(const float* x, float* y, int n) {
+    float top = helped(x[threadIdx.x]);
+    float sum = 0;
+    for (int i = 0; i < n; i++) sum += expf(x[i] - top);
+    y[threadIdx.x] = sum;
+}
+"""
+HELPER = """\
+#pragma once
+__device__ float helped(float a) {
+    // the last statement is on the same line as the loop that follows
+    __syncthreads();
+    for (int bit = 16; bit > 0; bit /= 2) a = fmaxf(a, __shfl_xor_sync(~0u, a * a, bit));
+    return a;
+}
+"""
+
+
+def test_a_line_of_the_source_is_told_from_the_line_of_a_header_with_the_same_number(tmp_path):
+    (tmp_path / "helper.cuh").write_text(HELPER)
+    source = Source("two.cu", TWO_FILES, tmp_path)
+    code = compile_code(Program(source, entry="two"), 90)
+    places = {
+        (one.opcode, one.places[0])
+        for one in read_listing(code.text, code.entry).statements
+        if one.places
+    }
+    assert ("FMNMX", ("helper.cuh", 5)) in places
+    assert {place for opcode, place in places if opcode == "LDG"} == {("two.cu", 3), ("two.cu", 5)}
+
+
+def test_a_mistake_in_a_header_is_told_at_its_own_line(tmp_path):
+    (tmp_path / "helper.cuh").write_text(HELPER.replace("a * a", "a * b"))
+    with pytest.raises(CompileError, match=r'helper\.cuh\(5\): error: identifier "b"'):
+        compile_code(Program(Source("two.cu", TWO_FILES, tmp_path), entry="two"), 90)
