@@ -72,7 +72,10 @@ def read_code(
     for counted in steps:
         listing = counted.decoded.listing
         named = {
-            label for one in listing.statements for label in TARGET.findall(", ".join(one.operands))
+            label
+            for one in listing.statements
+            if one.opcode != "RET"
+            for label in TARGET.findall(", ".join(one.operands))
         }
         labels = {at: label for label, at in listing.labels.items() if label in named}
         costs = zip(
