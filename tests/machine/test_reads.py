@@ -70,7 +70,6 @@ def batches(name, arch):
     ]
 
 
-@pytest.mark.nvrtc
 @pytest.mark.parametrize("arch", [75, 80, 90])
 @pytest.mark.parametrize(
     ("name", "wanted"),
@@ -88,7 +87,6 @@ def test_kernels_ask_for_as_much_as_the_chapters_say(name, wanted, arch):
     assert batches(name, arch) == wanted
 
 
-@pytest.mark.nvrtc
 def test_a_division_is_a_call_in_the_loop_that_writes():
     def calls(name):
         kernel = kernels[name]
@@ -98,7 +96,6 @@ def test_a_division_is_a_call_in_the_loop_that_writes():
     assert calls("shuffle_divide") == [0, 1]
 
 
-@pytest.mark.nvrtc
 def test_a_second_read_that_may_not_pass_a_store_goes_one_by_one():
     assert min(loads for loads, _ in batches("fusion_reads_twice", 90)) == 1
     again = [loads for loads, _ in batches("fusion_reads_twice_apart", 90)]
