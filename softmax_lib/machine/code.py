@@ -8,6 +8,7 @@ import lzma
 import re
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -93,9 +94,9 @@ def key_of(program: Program) -> str:
 
 @lru_cache(maxsize=64)
 def read_file(path: Path) -> dict[str, Any]:
-    """By key what a file holds; nothing where there is none."""
+    """By key what a file holds; nothing where there is none, or where it is damaged."""
     held: dict[str, Any] = {}
-    if path.is_file():
+    with suppress(OSError, lzma.LZMAError, ValueError):
         held = json.loads(lzma.decompress(path.read_bytes()))
     return held
 

@@ -58,6 +58,14 @@ def test_a_source_of_which_one_line_is_another_is_compiled_anew():
         assert find_code(Program(Source("03_naive.cu", other)), 90) is None
 
 
+def test_a_file_that_is_damaged_or_missing_holds_nothing(tmp_path):
+    whole = next(FOLDER.glob("*/*")).read_bytes()
+    for name, content in (("cut", whole[:-40]), ("other", b"no archive"), ("empty", b"")):
+        (tmp_path / name).write_bytes(content)
+        assert read_file(tmp_path / name) == {}
+    assert read_file(tmp_path / "missing") == {}
+
+
 def test_no_listing_names_a_folder_of_the_machine_that_made_it():
     for program in programs():
         places = {
