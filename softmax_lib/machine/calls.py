@@ -13,7 +13,14 @@ from softmax_lib.errors import BadInput, NotAvailable
 from softmax_lib.launch_spec import LaunchSpec
 from softmax_lib.machine.code import code_of
 from softmax_lib.machine.cubin import Cubin, Variable
-from softmax_lib.machine.launching import Argument, Counted, Progress, Threads, launch
+from softmax_lib.machine.launching import (
+    VARIABLES,
+    Argument,
+    Counted,
+    Progress,
+    Threads,
+    launch,
+)
 from softmax_lib.machine.memory import Memory
 from softmax_lib.machine.program import decode
 from softmax_lib.signature import ROW, Signature, read_signature
@@ -88,7 +95,7 @@ def _fill(cubin: Cubin, symbols: Mapping[str, Any]) -> Cubin:
 
 def _fetch(counted: Counted, cubin: Cubin, symbols: Mapping[str, Any]) -> None:
     """Write what the kernel left in `__device__` variables into the symbols' arrays."""
-    held = next(one.host for one in counted.arrays if one.name == "variables")
+    held = next(one.host for one in counted.arrays if one.name == VARIABLES)
     for name, array in symbols.items():
         variable, content = _find(cubin, name), host_bytes(array)
         if not variable.is_constant:

@@ -46,6 +46,9 @@ _WINDOWS = {0x1C: 0x10000, 0x24: 0x20000}
 _STACK_AT = 0x28
 """In bank 0: where a thread's stack begins, at its end."""
 
+VARIABLES = "variables"
+"""What the array is called that holds the `__device__` variables of a module, one behind the other."""
+
 Argument = PlacedArray | bytes | None
 """An array, the bytes of a value, or a null pointer."""
 
@@ -92,7 +95,7 @@ def launch(
         raise BadInput(
             f"{decoded.kernel} has {shared} bytes of shared memory; a block has at most {MOST_SHARED_BYTES}."
         )
-    held = memory.place("variables", np.frombuffer(bytearray(decoded.cubin.globals), np.uint8))
+    held = memory.place(VARIABLES, np.frombuffer(bytearray(decoded.cubin.globals), np.uint8))
     banks = _banks(decoded, threads, arguments, held)
     launched, _kept = _fill_in(decoded, threads, memory.arrays, banks)
     runner = library().machine_open(ctypes.byref(launched))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from softmax_lib.machine.kinds import access_of, call_of
-from softmax_lib.machine.launching import Counted
+from softmax_lib.machine.launching import VARIABLES, Counted
 from softmax_lib.machine.listing import Statement
 from softmax_lib.source import Source
-from softmax_lib.xrays.lines import LineCounters
+from softmax_lib.xrays.lines import Key, LineCounters
 from softmax_lib.xrays.places import Places
 
 _BEHIND = ("shared", "local")
@@ -24,25 +24,26 @@ def read_machine_lines(
 ) -> tuple[LineCounters, ...]:
     """One entry per line, space, operation, size and array, as `read_lines` gives them of the source.
 
-    Machine code has no names for shared arrays: they are those of the line as it is `written`.
+    Machine code has no names for shared arrays and variables: they are those of the line as it is `written`.
     """
     written = tuple(written)
-    names, places = _shared_names(written), Places(source, written)
+    arguments = {array.name for counted in steps for array in counted.arrays}
+    names, places = _names(written, arguments), Places(source, written)
     merged: dict[tuple, LineCounters] = {}
     for line in (line for counted in steps for line in _lines(counted, places)):
-        if line.space == "shared":
-            line = replace(line, array=names.get((line.file, line.line, line.operation), ""))
+        if line.space == "shared" or line.array == VARIABLES:
+            line = replace(line, array=names.get(line.key, line.array))
         key = (line.file, line.line, line.space, line.operation, line.size, line.array)
         merged[key] = _together(merged[key], line) if key in merged else line
     return tuple(sorted(merged.values(), key=lambda line: (line.file, line.line)))
 
 
-def _shared_names(written: Iterable[LineCounters]) -> dict[tuple[str, int, str], str]:
-    """By place and operation the one shared array that is accessed there."""
+def _names(written: Iterable[LineCounters], arguments: Container[str]) -> dict[Key, str]:
+    """By place, space and operation the one array that is accessed there and is no argument."""
     found = defaultdict(set)
     for line in written:
-        if line.space == "shared":
-            found[line.file, line.line, line.operation].add(line.array)
+        if line.array not in arguments:
+            found[line.key].add(line.array)
     return {key: next(iter(names)) for key, names in found.items() if len(names) == 1}
 
 
