@@ -53,6 +53,12 @@ class _Asked:
         return sum(one.lanes for one in self.written), sum(one.lanes for one in self.executed)
 
     @property
+    def bytes(self) -> tuple[int, int]:
+        """What all lanes ask for together."""
+        of = (sum(one.lanes * one.size for one in lines) for lines in (self.written, self.executed))
+        return next(of), next(of)
+
+    @property
     def sizes(self) -> tuple[int, int]:
         """Bytes of the widest access; 0 where there is none."""
         widest = (max((one.size for one in of), default=0) for of in (self.written, self.executed))
@@ -92,9 +98,9 @@ def _explain(key: Key, every: Mapping[Key, _Asked]) -> str:
         if (other[0], *other[2:]) == (key[0], *key[2:])
     }
     if not asked.executed:
-        return _left_out(operation, alike)
+        return _left_out(operation, asked, alike)
     if not asked.written:
-        return _new(key, alike)
+        return _new(key, asked, alike)
     if asked.is_wider:
         return f"merged into {operation}s of {asked.sizes[1]} bytes"
     (requests, now), (lanes, lanes_now) = asked.requests, asked.lanes
@@ -113,22 +119,24 @@ def _explain(key: Key, every: Mapping[Key, _Asked]) -> str:
     return "fewer lanes ask at once" if now > requests else "other lanes ask at once"
 
 
-def _left_out(operation: str, alike: Mapping[int, _Asked]) -> str:
+def _left_out(operation: str, asked: _Asked, alike: Mapping[int, _Asked]) -> str:
     for line, one in alike.items():
-        if one.is_wider:
+        if one.is_wider and one.bytes[1] - one.bytes[0] >= asked.bytes[0]:
             return f"merged with line {line} into one of {one.sizes[1]} bytes"
     for line, one in alike.items():
-        if not one.written:
+        if not one.written and one.lanes[1] == asked.lanes[0]:
             return f"moved to line {line}"
     where = "its value is in a register already" if operation == "load" else "another store follows"
     return f"left out: {where}, or nobody needs it"
 
 
-def _new(key: Key, alike: Mapping[int, _Asked]) -> str:
+def _new(key: Key, asked: _Asked, alike: Mapping[int, _Asked]) -> str:
     if key[2] == "local":
         return "in local memory: a thread's own array, or what its registers have no room for"
-    gone = next((line for line, one in alike.items() if not one.executed), None)
-    return "in machine code alone" if gone is None else f"moved here from line {gone}"
+    for line, one in alike.items():
+        if not one.executed and one.lanes[0] == asked.lanes[1]:
+            return f"moved here from line {line}"
+    return "in machine code alone"
 
 
 def _copies(steps: Sequence[Launched], places: Places) -> Counter[Key]:
