@@ -34,10 +34,11 @@ _STYLE = """<style>
 .worklog-machine .worklog-xray.worklog-code :is(th,td){border:0;padding:0 .4em;text-align:right;white-space:nowrap}
 .worklog-machine .worklog-xray.worklog-code :is(td,th):last-child{text-align:left;border-left:1px solid currentColor}
 .worklog-machine .worklog-xray.worklog-code thead th{position:sticky;top:0;z-index:1;border-bottom:1px solid currentColor;background:var(--pst-color-background,var(--jp-layout-color0,#fff))}
-.worklog-machine .worklog-idle :is(td,th){opacity:.6}
+.worklog-machine .worklog-idle{font-style:italic}
 @container (max-width:900px){.worklog-machine table{font-size:.7em}}
 @container (max-width:560px){.worklog-machine{flex-direction:column}.worklog-machine>.worklog-xray.worklog-code{width:100%;flex:none;max-height:22rem}}
 {% for hue in hues %}.worklog-machine .worklog-hue{{ loop.index0 }}{background:hsl({{ hue }} 80% 60%/.22)}
+.worklog-machine .worklog-hue{{ loop.index0 }}.worklog-idle{background:hsl({{ hue }} 80% 60%/.06)}
 {% endfor %}{% for mark in marks %}.{{ id }}:has(.{{ mark }}:hover) .{{ mark }}{outline:2px solid currentColor}
 {% endfor %}</style>
 """
