@@ -35,6 +35,7 @@ _STYLE = """<style>
 .worklog-machine .worklog-xray.worklog-code :is(td,th):last-child{text-align:left;border-left:1px solid currentColor}
 .worklog-machine .worklog-xray.worklog-code thead th{position:sticky;top:0;z-index:1;border-bottom:1px solid currentColor;background:var(--pst-color-background,var(--jp-layout-color0,#fff))}
 .worklog-machine .worklog-idle{font-style:italic}
+.worklog-machine .worklog-xray.worklog-code code{display:block;min-width:0;padding:0;border:0;background:none;color:inherit;font-size:1em;white-space:pre}
 @container (max-width:900px){.worklog-machine table{font-size:.7em}}
 @container (max-width:560px){.worklog-machine{flex-direction:column}.worklog-machine>.worklog-xray.worklog-code{width:100%;flex:none;max-height:22rem}}
 {% for hue in hues %}.worklog-machine .worklog-hue{{ loop.index0 }}{background:hsl({{ hue }} 80% 60%/.22)}
@@ -50,14 +51,14 @@ _BOTH = """\
 <th scope="col">source</th></tr></thead><tbody>\
 {% for file, lines in parts %}{% if file %}<tr><th></th><th></th><th></th><th scope="rowgroup">{{ file }}</th></tr>{% endif %}\
 {% for line in lines %}<tr class="{{ line.marks }}"><th scope="row">{{ line.number }}</th>\
-<td>{{ line.executed }}</td><td>{{ line.share }}</td><td><pre class="highlight">{{ line.code or " " }}</pre></td></tr>\
+<td>{{ line.executed }}</td><td>{{ line.share }}</td><td><code class="highlight">{{ line.code or " " }}</code></td></tr>\
 {% endfor %}{% endfor %}</tbody></table></div>\
 <div class="worklog-xray worklog-code" tabindex="0" role="region" aria-label="machine code of {{ kernel }}"><table><thead><tr>\
 {% for name in ("line", "times", "live", "loads", "machine code") %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead><tbody>\
 {% for entry, rows in entries %}{% if entry %}<tr><th colspan="4"></th><th scope="rowgroup">{{ entry }}</th></tr>{% endif %}\
 {% for row in rows %}<tr class="{{ row.marks }}"><th scope="row">{{ row.line }}</th><td>{{ row.times }}</td>\
-<td>{{ row.live }}</td><td>{{ row.loads }}</td><td><pre>{% if row.label %}{{ row.label }}:
-{% endif %}{{ row.text }}</pre></td></tr>\
+<td>{{ row.live }}</td><td>{{ row.loads }}</td><td><code>{% if row.label %}{{ row.label }}:
+{% endif %}{{ row.text }}</code></td></tr>\
 {% endfor %}{% endfor %}</tbody></table></div></div></div>"""
 
 
