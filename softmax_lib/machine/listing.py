@@ -117,16 +117,18 @@ def split_operands(text: str) -> list[str]:
     return [one.strip() for one in found if one.strip()]
 
 
+def goal_of(listing: Listing, statement: Statement) -> int | None:
+    """The number of the statement that a branch or a call leads to; None where no label says it."""
+    match = TARGET.search(", ".join(statement.operands))
+    at = listing.labels.get(match[1]) if match else None
+    return None if at is None else at // INSTRUCTION_BYTES
+
+
 def find_loops(listing: Listing) -> list[range]:
     """Numbers of the statements of each loop: from where a branch leads back to, to that branch."""
     found = []
     for number, statement in enumerate(listing.statements):
-        target = TARGET.search(", ".join(statement.operands))
-        if statement.opcode == "BRA" and target:
-            start = (
-                listing.labels.get(target[1], len(listing.statements) * INSTRUCTION_BYTES)
-                // INSTRUCTION_BYTES
-            )
-            if start <= number:
-                found.append(range(start, number + 1))
+        start = goal_of(listing, statement) if statement.opcode == "BRA" else None
+        if start is not None and start <= number:
+            found.append(range(start, number + 1))
     return found

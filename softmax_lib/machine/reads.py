@@ -6,7 +6,6 @@ together, so their bytes are what Little's law calls in flight.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,8 +13,7 @@ from softmax_lib.gpu.machine_code import access_bits
 from softmax_lib.kernel import Kernel
 from softmax_lib.machine.code import code_of
 from softmax_lib.machine.listing import Listing, Statement, find_loops, read_listing
-
-_REGISTER = re.compile(r"\bR(\d+)\b")
+from softmax_lib.machine.registers import read, written
 
 
 @dataclass(frozen=True)
@@ -37,44 +35,6 @@ class Read:
     in_loop: bool
 
 
-@dataclass(frozen=True)
-class _Instruction:
-    name: str
-    operands: str
-    lines: tuple[int, ...]
-
-    @classmethod
-    def of(cls, statement: Statement, file_name: str) -> _Instruction:
-        """A statement, with those of its places that are in the kernel's own file."""
-        lines = (line for file, line in statement.places if file == file_name)
-        name = ".".join((statement.opcode, *statement.modifiers))
-        return cls(name, ", ".join(statement.operands), tuple(lines))
-
-    @property
-    def is_load(self) -> bool:
-        return self.name.startswith("LDG")
-
-    @property
-    def width_bytes(self) -> int:
-        """Bytes that a memory instruction moves per thread."""
-        return access_bits(self.name) // 8
-
-    @property
-    def registers(self) -> list[int]:
-        """Those named in its operands, the one that it writes first."""
-        return [int(number) for number in _REGISTER.findall(self.operands)]
-
-    @property
-    def loaded(self) -> range:
-        """Registers that a load fills."""
-        return range(self.registers[0], self.registers[0] + max(1, self.width_bytes // 4))
-
-    def uses(self, registers: set[int]) -> bool:
-        """Whether it needs one of these: all that it names, but for one that it begins with and writes."""
-        writes = _REGISTER.match(self.operands) is not None
-        return not registers.isdisjoint(self.registers[writes:])
-
-
 def reads(kernel: Kernel, block_size: int, cols: int, arch: int) -> tuple[Read, ...]:
     """Every piece of a kernel's source that reads global memory, in the order of the machine code.
 
@@ -84,10 +44,10 @@ def reads(kernel: Kernel, block_size: int, cols: int, arch: int) -> tuple[Read, 
     text = code_of(kernel.program(block_size, cols), arch).text
     found: dict[tuple[int, ...], Read] = {}
     for entry in kernel.entries:
-        for read in _reads(read_listing(text, entry), kernel.source.file_name):
-            best = found.get(read.lines)
-            if best is None or (read.in_loop, read.asked_bytes) > (best.in_loop, best.asked_bytes):
-                found[read.lines] = read
+        for one in _reads(read_listing(text, entry), kernel.source.file_name):
+            best = found.get(one.lines)
+            if best is None or (one.in_loop, one.asked_bytes) > (best.in_loop, best.asked_bytes):
+                found[one.lines] = one
     return tuple(found.values())
 
 
@@ -113,14 +73,16 @@ def in_flight_per_thread(found: Sequence[Read]) -> float:
 
 def _reads(listing: Listing, file_name: str) -> Iterator[Read]:
     """What each innermost loop reads, and what is read outside of loops."""
-    code = [_Instruction.of(statement, file_name) for statement in listing.statements]
+    code = listing.statements
     loops = _innermost(
-        [loop for loop in find_loops(listing) if any(code[at].is_load for at in loop)]
+        [loop for loop in find_loops(listing) if any(_is_load(code[at]) for at in loop)]
     )
     for loop in loops:
-        yield from _of(code[loop.start : loop.stop], in_loop=True)
+        yield from _of(code[loop.start : loop.stop], file_name, in_loop=True)
     inside = {at for loop in loops for at in loop}
-    yield from _of([one for at, one in enumerate(code) if at not in inside], in_loop=False)
+    yield from _of(
+        [one for at, one in enumerate(code) if at not in inside], file_name, in_loop=False
+    )
 
 
 def _innermost(loops: Sequence[range]) -> list[range]:
@@ -134,36 +96,55 @@ def _innermost(loops: Sequence[range]) -> list[range]:
     ]
 
 
-def _of(instructions: Sequence[_Instruction], in_loop: bool) -> Iterator[Read]:
+def _is_load(one: Statement) -> bool:
+    return one.opcode == "LDG"
+
+
+def _bytes(load: Statement) -> int:
+    """Bytes that it brings to each thread: a byte or two have a register too."""
+    return access_bits("".join(f".{name}" for name in load.modifiers)) // 8
+
+
+def _lines(one: Statement, file_name: str) -> tuple[int, ...]:
+    """Those of its places that are in the kernel's own file."""
+    return tuple(line for file, line in one.places if file == file_name)
+
+
+def _of(code: Sequence[Statement], file_name: str, in_loop: bool) -> Iterator[Read]:
     """The batches of loads of one stretch of code: each ends where one of its registers is needed."""
-    for start, batch in _batches(instructions, by_line=not in_loop):
-        span = instructions if in_loop else _up_to_exit(instructions[start:])
-        floats = sum(one.width_bytes for one in span if one.is_load) / 4
-        calls = sum(one.name.startswith("CALL") for one in span)
-        size = sum(load.width_bytes for load in batch)
-        yield Read(batch[0].lines, len(batch), size, len(span) / floats, calls, in_loop)
+    for start, batch in _batches(code, file_name, by_line=not in_loop):
+        span = code if in_loop else _up_to_exit(code[start:])
+        floats = sum(_bytes(one) for one in span if _is_load(one)) / 4
+        calls = sum(one.opcode == "CALL" for one in span)
+        lines, size = _lines(batch[0], file_name), sum(map(_bytes, batch))
+        yield Read(lines, len(batch), size, len(span) / floats, calls, in_loop)
 
 
 def _batches(
-    instructions: Sequence[_Instruction], by_line: bool
-) -> Iterator[tuple[int, list[_Instruction]]]:
+    code: Sequence[Statement], file_name: str, by_line: bool
+) -> Iterator[tuple[int, list[Statement]]]:
     """Loads that leave before any of them is needed, and where the first is; `by_line` of one line."""
     start = 0
-    batch: list[_Instruction] = []
+    batch: list[Statement] = []
     waited: set[int] = set()
-    for at, one in enumerate(instructions):
-        elsewhere = by_line and one.is_load and batch and one.lines != batch[0].lines
-        if batch and (elsewhere or one.uses(waited)):
+    for at, one in enumerate(code):
+        elsewhere = (
+            by_line
+            and batch
+            and _is_load(one)
+            and _lines(one, file_name) != _lines(batch[0], file_name)
+        )
+        if batch and (elsewhere or not waited.isdisjoint(read(one))):
             yield start, batch
             batch, waited = [], set()
-        if one.is_load:
+        if _is_load(one):
             start = start if batch else at
             batch = [*batch, one]
-            waited.update(one.loaded)
+            waited.update(written(one))
     if batch:
         yield start, batch
 
 
-def _up_to_exit(instructions: Sequence[_Instruction]) -> Sequence[_Instruction]:
-    ends = (at + 1 for at, one in enumerate(instructions) if one.name == "EXIT")
-    return instructions[: next(ends, len(instructions))]
+def _up_to_exit(code: Sequence[Statement]) -> Sequence[Statement]:
+    ends = (at + 1 for at, one in enumerate(code) if one.opcode == "EXIT")
+    return code[: next(ends, len(code))]

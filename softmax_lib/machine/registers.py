@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from softmax_lib.gpu.machine_code import access_bits
-from softmax_lib.machine.listing import INSTRUCTION_BYTES, TARGET, Listing, Statement
+from softmax_lib.machine.listing import INSTRUCTION_BYTES, Listing, Statement, goal_of
 
 _PREDICATE = re.compile(r"!?U?P[\dT]$")
 _WRITTEN = re.compile(r"R(\d+)$")
@@ -189,17 +189,10 @@ def predicates_written(statement: Statement) -> frozenset[str]:
     return frozenset(found)
 
 
-def _goal(listing: Listing, statement: Statement) -> int | None:
-    """The number of the statement that a branch or a call leads to."""
-    match = TARGET.search(", ".join(statement.operands))
-    at = listing.labels.get(match[1]) if match else None
-    return None if at is None else at // INSTRUCTION_BYTES
-
-
 def _called(listing: Listing) -> dict[int, int]:
     """Calls by their number, and where each leads to."""
     goals = {
-        n: _goal(listing, one) for n, one in enumerate(listing.statements) if one.opcode == "CALL"
+        n: goal_of(listing, one) for n, one in enumerate(listing.statements) if one.opcode == "CALL"
     }
     return {n: goal for n, goal in goals.items() if goal is not None}
 
@@ -211,7 +204,7 @@ def _following(listing: Listing) -> list[list[int]]:
     found = []
     for n, one in enumerate(statements):
         then = [n + 1] if one.guard or one.opcode not in _NO_WAY_ON else []
-        goal = _goal(listing, one)
+        goal = goal_of(listing, one)
         if one.opcode == "BRA" and goal is not None:
             then.append(goal)
         if one.opcode == "BRX":
