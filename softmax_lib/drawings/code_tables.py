@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -88,12 +89,14 @@ def machine_code_of(found: XRay, source: Source) -> View:
     hues = _hues(found.code)
     words = _in_words(found)
     identity = f"worklog-of-{re.sub(r'[^a-z0-9]+', '-', found.kernel.lower())}-{found.arch}"
-    total = sum(one.warps for one in found.code)
+    executed: Counter[tuple[str, int]] = Counter()
+    for one in found.code:
+        executed[one.file, one.line] += one.warps
     texts = {source.file_name: source.text, **source.headers}
     lines = [
         (
             "" if file == source.file_name else file,
-            list(_lines(found.code, file, text, hues, total)),
+            list(_lines(executed, file, text, hues)),
         )
         for file, text in texts.items()
     ]
@@ -139,7 +142,7 @@ def _marks(place: tuple[str, int], hues: dict[tuple[str, int], int]) -> str:
 
 
 def _lines(
-    code: Sequence[CodeLine], file: str, text: str, hues: dict[tuple[str, int], int], total: int
+    executed: Counter[tuple[str, int]], file: str, text: str, hues: dict[tuple[str, int], int]
 ) -> Iterator[dict[str, Any]]:
     """What the template has for each line of a file, from the paragraph of the first one that became code to the last."""
     numbers = [line for name, line in hues if name == file]
@@ -149,13 +152,12 @@ def _lines(
     while first > 1 and marked_up[first - 2].strip():
         first -= 1
     for number in range(first, max(numbers) + 1):
-        executed = sum(one.warps for one in code if (one.file, one.line) == (file, number))
-        is_code = (file, number) in hues
+        of_line, is_code = executed[file, number], (file, number) in hues
         yield {
             "number": number,
             "marks": _marks((file, number), hues),
-            "executed": f"{executed:,}" if is_code else "",
-            "share": f"{executed / total:.1%}" if is_code else "",
+            "executed": f"{of_line:,}" if is_code else "",
+            "share": f"{of_line / executed.total():.1%}" if is_code else "",
             "code": Markup(marked_up[number - 1]),
         }
 

@@ -40,6 +40,8 @@ from softmax_lib.machine.tables import (
 _SLICE = 20_000_000
 """Instructions of warps between two looks at the clock: a tenth of a second or so."""
 
+_SPACES = ("global", "shared", "local")
+
 _WINDOWS = {0x1C: 0x10000, 0x24: 0x20000}
 """In bank 0, the upper words of generic addresses of shared and of local memory (cpp/run.h)."""
 
@@ -67,6 +69,10 @@ class Counted:
     counts: np.ndarray
     executed: np.ndarray
     barriers: np.ndarray
+
+    def space_of(self, column: int) -> str:
+        """Where a column of `counts` is: "global", "shared" or "local"."""
+        return _SPACES[max(0, column - len(self.arrays) + 1)]
 
 
 @dataclass(frozen=True)
@@ -182,9 +188,6 @@ def _read(runner: int, decoded: Decoded, arrays: tuple[PlacedArray, ...]) -> Cou
 
 
 # ---- what went wrong
-
-
-_SPACES = ("global", "shared", "local")
 
 
 def _explain(

@@ -146,21 +146,15 @@ def _copies(steps: Sequence[Launched], places: Places) -> Counter[Key]:
         listing, found = launched.decoded.listing, Counter[tuple[int, Key]]()
         starts, loops = _starts(listing), find_loops(listing)
         for site, number in enumerate(launched.decoded.sites):
-            is_in_a_loop = any(number in loop for loop in loops)
-            if is_in_a_loop and launched.executed[number]["warps"]:
+            asked = launched.counts[site]["requests"].nonzero()[0]
+            if asked.size and any(number in loop for loop in loops):
                 statement = listing.statements[number]
-                space, operation = _space(launched, site), access_of(statement)
+                space, operation = launched.space_of(int(asked[0])), access_of(statement)
                 key = (*places.of(statement), space, operation)
                 found[bisect(starts, number), key] += 1
         for (_, key), count in found.items():
             most[key] = max(most[key], count)
     return most
-
-
-def _space(launched: Launched, site: int) -> str:
-    columns = [n for n, counts in enumerate(launched.counts[site]) if counts["requests"]]
-    behind = columns[0] - len(launched.arrays) if columns else -1
-    return "global" if behind < 0 else ("shared", "local")[behind]
 
 
 def _starts(listing: Listing) -> list[int]:

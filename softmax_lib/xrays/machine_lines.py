@@ -15,9 +15,6 @@ from softmax_lib.source import Source
 from softmax_lib.xrays.lines import Key, LineCounters
 from softmax_lib.xrays.places import Places
 
-_BEHIND = ("shared", "local")
-"""Memory whose counts come behind those of the arrays."""
-
 
 def read_machine_lines(
     steps: Sequence[Counted], source: Source, written: Iterable[LineCounters]
@@ -70,7 +67,7 @@ def _access(
     is_array = column < len(counted.arrays)
     numbers = (int(counts[name]) for name in counts.dtype.names or ())
     requests, lanes, bytes_, sectors, wavefronts, conflicts = numbers
-    space = "global" if is_array else _BEHIND[column - len(counted.arrays)]
+    space = counted.space_of(column)
     operation = access_of(statement)
     return LineCounters(
         *places.of(statement), space, operation,
