@@ -134,8 +134,8 @@ def _add_xray_options(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--as",
         dest="path",
-        choices=("machine", "written"),
-        help="count the machine code that NVRTC makes, as is done where it can be had, or the source as it is written",
+        choices=("machine", "ptx", "written"),
+        help="count the machine code that NVRTC makes, as is done where it can be had, the PTX before it, or the source as it is written",
     )
     made.add_argument(
         "--arch",

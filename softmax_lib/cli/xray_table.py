@@ -71,11 +71,12 @@ def _cells(row: LineCounters) -> tuple[str, ...]:
 
 def _changes(found: XRay) -> Iterator[str]:
     """What the compiler changed, line by line."""
+    counted = "PTX" if found.path == "ptx" else "machine code"
     for one in found.changes:
         unit = "wavefronts" if one.space == "shared" else "sectors"
         yield (
             f"{one.file}:{one.line}: {one.what}: as written {one.written[0]} requests to {one.operation} {one.space} "
-            f"memory and {one.written[1]} {unit}, as machine code {one.executed[0]} and {one.executed[1]}."
+            f"memory and {one.written[1]} {unit}, as {counted} {one.executed[0]} and {one.executed[1]}."
         )
 
 

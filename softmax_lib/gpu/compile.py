@@ -90,15 +90,11 @@ def compile_cubin(program: Program, arch: int, *, lines: bool = False) -> bytes:
     return compile_once(KIND[lines], key, lambda: _compile(program, arch, flags)[0])
 
 
-def compile_ptx(program: Program, arch: int) -> str:
-    """PTX of `program` for sm_`arch`, from the disk cache when it is there; raises as `compile_cubin` does."""
-
-    def make() -> bytes:
-        text = program.source.with_prelude()
-        flags = (*FLAGS, *macro_flags(program))
-        return run_nvrtc(program.source, text, arch, flags, program.entry, ptx=True)[0]
-
-    return compile_once("ptx", (program.digest, arch, FLAGS), make).decode()
+def compile_ptx(program: Program, arch: int, *, lines: bool = False) -> str:
+    """PTX of `program` for sm_`arch`, with `lines` as `compile_cubin` has them, which tells what is raised too."""
+    flags = (*FLAGS, *LINE_FLAGS[lines])
+    key = (program.text_digest if lines else program.digest, arch, flags)
+    return compile_once("ptx", key, lambda: _compile(program, arch, flags, ptx=True)[0]).decode()
 
 
 def compile_once(kind: str, key: tuple[object, ...], make: Callable[[], bytes]) -> bytes:
@@ -131,9 +127,11 @@ def read_report(log: str) -> tuple[Resources, ...]:
     return tuple(found)
 
 
-def _compile(program: Program, arch: int, flags: tuple[str, ...]) -> tuple[bytes, str, str]:
-    text = program.source.with_prelude()
-    return run_nvrtc(program.source, text, arch, (*flags, *macro_flags(program)), program.entry)
+def _compile(
+    program: Program, arch: int, flags: tuple[str, ...], *, ptx: bool = False
+) -> tuple[bytes, str, str]:
+    text, flags = program.source.with_prelude(), (*flags, *macro_flags(program))
+    return run_nvrtc(program.source, text, arch, flags, program.entry, ptx=ptx)
 
 
 def macro_flags(program: Program) -> tuple[str, ...]:
@@ -183,16 +181,18 @@ def _as_written(log: str) -> str:
     return _LINE.sub(lambda match: f"({int(match[1]) % LINES_A_FILE})", log)
 
 
-def compile_named(source: Source, text: str, arch: int, flags: Sequence[str], entry: str) -> bytes:
-    """What `entry` is called in the machine code of `text`, a line feed, and the machine code."""
-    cubin, _, name = run_nvrtc(source, text, arch, flags, entry)
-    return name.encode() + b"\n" + cubin
+def compile_named(
+    source: Source, text: str, arch: int, flags: Sequence[str], entry: str, *, ptx: bool = False
+) -> bytes:
+    """What `entry` is called in the machine code, or PTX, of `text`, a line feed, and that code."""
+    code, _, name = run_nvrtc(source, text, arch, flags, entry, ptx=ptx)
+    return name.encode() + b"\n" + code
 
 
 def split_name(held: bytes) -> tuple[bytes, str]:
-    """Machine code that `compile_named` made, and the kernel's name in it."""
-    name, _, cubin = held.partition(b"\n")
-    return cubin, name.decode()
+    """The code that `compile_named` made, and the kernel's name in it."""
+    name, _, code = held.partition(b"\n")
+    return code, name.decode()
 
 
 _modules: dict[tuple[str, int], Module] = {}

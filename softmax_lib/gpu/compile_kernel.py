@@ -1,4 +1,4 @@
-"""Machine code of one kernel of any source, by its C++ name, and of what Python asks its module for."""
+"""Machine code and PTX of one kernel of any source, by its C++ name, and of what Python asks its module for."""
 
 from __future__ import annotations
 
@@ -30,14 +30,26 @@ def compile_kernel(program: Program, arch: int, *, lines: bool = False) -> tuple
     With `lines` it knows the line of the source that each instruction comes from. Raises `CompileError`, and
     `NotAvailable` without CuPy or NVRTC.
     """
+    return _compile(program, arch, KIND[lines], LINE_FLAGS[lines])
+
+
+def compile_kernel_ptx(program: Program, arch: int) -> tuple[str, str]:
+    """PTX for sm_`arch` of the same, which knows its lines; as `compile_kernel` else."""
+    ptx, name = _compile(program, arch, "ptx", LINE_FLAGS[True], ptx=True)
+    return ptx.decode(), name
+
+
+def _compile(
+    program: Program, arch: int, kind: str, lines: tuple[str, ...], *, ptx: bool = False
+) -> tuple[bytes, str]:
     signature = HEADER.read_text(encoding="utf-8")
     source, kernel = program.source, program.entry
     text = f"{signature}{source.with_prelude()}\n{_facts(source, kernel)}"
-    flags = (*FLAGS, *LINE_FLAGS[lines], *macro_flags(program))
+    flags = (*FLAGS, *lines, *macro_flags(program))
     held = compile_once(
-        f"kernel.{KIND[lines]}",
+        f"kernel.{kind}",
         (text, read_headers(source), kernel, arch, flags),
-        lambda: compile_named(source, text, arch, flags, kernel),
+        lambda: compile_named(source, text, arch, flags, kernel, ptx=ptx),
     )
     return split_name(held)
 

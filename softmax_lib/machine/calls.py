@@ -1,4 +1,4 @@
-"""Any kernel's machine code, launched by the words of `emulator.launch`."""
+"""Any kernel's machine code or PTX, launched by the words of `emulator.launch`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from softmax_lib.arrays import host_bytes
 from softmax_lib.errors import BadInput, NotAvailable
 from softmax_lib.launch_spec import LaunchSpec
-from softmax_lib.machine.code import code_of
 from softmax_lib.machine.cubin import Cubin, Variable
 from softmax_lib.machine.launching import (
     VARIABLES,
@@ -22,12 +21,19 @@ from softmax_lib.machine.launching import (
     launch,
 )
 from softmax_lib.machine.memory import Memory
-from softmax_lib.machine.program import decode
+from softmax_lib.machine.program import Decoder, decode_program
 from softmax_lib.signature import ROW, Signature, read_signature
 
 
-def run_call(spec: LaunchSpec, arch: int, progress: Progress | None = None) -> Counted:
+def run_call(
+    spec: LaunchSpec,
+    arch: int,
+    progress: Progress | None = None,
+    decoder: Decoder = decode_program,
+) -> Counted:
     """Run what `spec` says for sm_`arch`; arrays are written in place, also where the kernel faults.
+
+    `decoder` says what is run, PTX in place of machine code.
 
     Raises `WrongType` or `BadInput` for arguments that do not fit, `CompileError`, `KernelFault`, and
     `NotAvailable` without NVRTC or nvdisasm, or for what the interpreter does not have.
@@ -35,8 +41,7 @@ def run_call(spec: LaunchSpec, arch: int, progress: Progress | None = None) -> C
     what = "clusters" if spec.cluster != (1, 1, 1) else "cooperative launches"
     if spec.cooperative or spec.cluster != (1, 1, 1):
         raise NotAvailable(f"Machine code of {what} is not run here.")
-    code = code_of(spec.program, arch)
-    decoded = decode(code, code.entry)
+    decoded = decoder(spec.program, arch, "")
     filled = _fill(decoded.cubin, spec.symbols)
     memory = Memory()
     signature = _signature(spec, decoded.cubin)

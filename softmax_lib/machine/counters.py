@@ -27,7 +27,7 @@ def add_up(steps: Iterable[Counted]) -> Counter[str]:
         found["instructions"] += int(counted.executed["warps"].sum())
         for site, number in enumerate(counted.decoded.sites):
             statement = counted.decoded.statements[number]
-            gives_nothing = statement.opcode.startswith("RED")
+            gives_nothing = statement.opcode.startswith(("RED", "red"))
             access = "reduction" if gives_nothing else access_of(statement)
             *arrays, shared, local = counted.counts[site]
             for space, columns in (("global", arrays), ("shared", [shared]), ("local", [local])):

@@ -24,7 +24,10 @@ KINDS = (*_OPCODES, "whole numbers")
 
 _SHUFFLES = {"IDX": "shuffle", "UP": "shuffle_up", "DOWN": "shuffle_down", "BFLY": "shuffle_xor"}
 _BARRIERS = {"POPC": "barrier_count", "AND": "barrier_and", "OR": "barrier_or"}
-_REDUCTIONS = {"SUM": "reduce_add", "MIN": "reduce_min", "MAX": "reduce_max", "AND": "reduce_and", "XOR": "reduce_xor"}  # fmt: skip
+_REDUCTIONS = {
+    "SUM": "reduce_add", "ADD": "reduce_add", "MIN": "reduce_min", "MAX": "reduce_max", "AND": "reduce_and",
+    "XOR": "reduce_xor",
+}  # fmt: skip
 
 
 def kind_of(statement: Statement) -> str:
@@ -34,26 +37,31 @@ def kind_of(statement: Statement) -> str:
 
 def access_of(statement: Statement) -> str:
     """ "load", "store" or "atomic", of an instruction that asks memory for something."""
-    if statement.opcode.startswith("LD"):
+    if statement.opcode.startswith(("LD", "ld", "cp")):
         return "load"
-    return "store" if statement.opcode.startswith("ST") else "atomic"
+    return "store" if statement.opcode.startswith(("ST", "st")) else "atomic"
 
 
 def call_of(statement: Statement) -> str:
     """What a trace calls it where lanes or warps meet, such as "shuffle_xor"; else ""."""
-    named = set(statement.modifiers)
-    match statement.opcode:
+    modifiers = [one.upper() for one in statement.modifiers]  # PTX has its names in small letters
+    named = set(modifiers)
+    match statement.opcode.upper():
         case "SHFL":
-            return next(_SHUFFLES[one] for one in statement.modifiers if one in _SHUFFLES)
-        case "BAR" if "ARV" not in named:
-            return next((_BARRIERS[one] for one in statement.modifiers if one in _BARRIERS), "barrier")  # fmt: skip
+            return next(_SHUFFLES[one] for one in modifiers if one in _SHUFFLES)
+        case "BAR" | "BARRIER" if "WARP" in named:
+            return "syncwarp"
+        case "BAR" | "BARRIER" if named.isdisjoint(("ARV", "ARRIVE")):
+            return next((_BARRIERS[one] for one in modifiers if one in _BARRIERS), "barrier")
         case "VOTE" | "VOTEU":
-            is_ballot = statement.operands[0].lstrip("U").startswith("R")
+            is_ballot = "BALLOT" in named or statement.operands[0].lstrip("U").startswith("R")
             return "all" if "ALL" in named else "ballot" if is_ballot else "any"
+        case "ACTIVEMASK":
+            return "ballot"
         case "MATCH":
             return "match_all" if "ALL" in named else "match_any"
         case "REDUX":
-            return next((_REDUCTIONS[one] for one in statement.modifiers if one in _REDUCTIONS), "reduce_or")  # fmt: skip
+            return next((_REDUCTIONS[one] for one in modifiers if one in _REDUCTIONS), "reduce_or")
         case "WARPSYNC":
             return "syncwarp"
     return ""

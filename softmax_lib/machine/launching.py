@@ -152,6 +152,7 @@ def _fill_in(
         site_count=len(decoded.sites),
         rows=decoded.rows,
         cleared=decoded.cleared,
+        predicates=decoded.predicates,
         shared_base=SHARED_BASE[decoded.arch],
         shared_bytes=decoded.cubin.shared_bytes + threads.shared_bytes,
         local_bytes=decoded.cubin.local_bytes,

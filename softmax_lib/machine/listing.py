@@ -109,7 +109,7 @@ def split_operands(text: str) -> list[str]:
     """The operands between the commas that no bracket encloses."""
     found, depth = [""], 0
     for sign in text:
-        depth += (sign in "[(") - (sign in "])")
+        depth += (sign in "[({") - (sign in "])}")
         if sign == "," and not depth:
             found.append("")
         else:
@@ -128,7 +128,7 @@ def find_loops(listing: Listing) -> list[range]:
     """Numbers of the statements of each loop: from where a branch leads back to, to that branch."""
     found = []
     for number, statement in enumerate(listing.statements):
-        start = goal_of(listing, statement) if statement.opcode == "BRA" else None
+        start = goal_of(listing, statement) if statement.opcode in ("BRA", "bra") else None
         if start is not None and start <= number:
             found.append(range(start, number + 1))
     return found

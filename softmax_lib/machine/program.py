@@ -17,12 +17,16 @@ from softmax_lib.caches import read_or_make
 from softmax_lib.errors import NotAvailable
 from softmax_lib.files import cache_folder
 from softmax_lib.machine import library
-from softmax_lib.machine.code import Code
+from softmax_lib.machine.code import Code, code_of
 from softmax_lib.machine.cubin import Cubin
-from softmax_lib.machine.draft import OPCODES, Draft, Unsupported, guard_of
+from softmax_lib.machine.draft import NOWHERE, OPCODES, Draft, Unsupported, guard_of
 from softmax_lib.machine.listing import Listing, Place, Statement, read_listing
 from softmax_lib.machine.rows import Rows
 from softmax_lib.machine.tables import INSTRUCTION
+from softmax_lib.source import Program
+
+Decoder = Callable[[Program, int, str], "Decoded"]
+"""What a program's kernel of a name, "" for its `entry`, is for an arch: from its machine code, or from its PTX."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +47,7 @@ class Decoded:
     sites: tuple[int, ...]
     refused: dict[int, str]
     made_by: str = ""
+    predicates: int = NOWHERE + 1
 
     @property
     def kernel(self) -> str:
@@ -53,6 +58,12 @@ class Decoded:
     def statements(self) -> tuple[Statement, ...]:
         """The instructions, in the order of their addresses."""
         return self.listing.statements
+
+
+def decode_program(program: Program, arch: int, kernel: str) -> Decoded:
+    """The machine code of `kernel`, "" for the program's `entry`, for sm_`arch`; raises what `code_of` raises."""
+    code = code_of(program, arch)
+    return decode(code, kernel or code.entry)
 
 
 @lru_cache(maxsize=64)

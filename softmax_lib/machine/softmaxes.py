@@ -1,4 +1,4 @@
-"""A softmax kernel's machine code, run step by step."""
+"""A softmax kernel's machine code or PTX, run step by step."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from softmax_lib.kernel import Kernel
-from softmax_lib.machine.code import code_of
 from softmax_lib.machine.launching import Argument, Counted, Progress, Threads, launch
 from softmax_lib.machine.memory import Memory
-from softmax_lib.machine.program import decode
+from softmax_lib.machine.program import Decoder, decode_program
 
 
 def run_steps(
@@ -22,14 +21,16 @@ def run_steps(
     arch: int,
     grid: int | None = None,
     progress: Progress | None = None,
+    decoder: Decoder = decode_program,
 ) -> Iterator[Counted]:
     """Run `kernel` for sm_`arch`, y = kernel(x), and give what each of its steps did.
 
     `x` and `y` are contiguous float32 arrays of shape (rows, cols); `y` may be `x`. `grid` replaces the
-    number of blocks. Raises `NotAvailable`, `CompileError` and `KernelFault`.
+    number of blocks; `decoder` says what is run, PTX in place of machine code. Raises `NotAvailable`, `CompileError`
+    and `KernelFault`.
     """
     rows, cols = x.shape
-    code = code_of(kernel.program(block_size, cols), arch)
+    program = kernel.program(block_size, cols)
     memory = Memory()
     values: dict[str, Argument] = {"x": memory.place("x", x), "y": memory.place("y", y)}
     for name in kernel.scratch:
@@ -39,4 +40,4 @@ def run_steps(
         blocks = grid or step.blocks(rows, cols, block_size)
         threads = Threads((blocks, 1, 1), (block_size, 1, 1))
         arguments = [values[name] for name in step.arguments]
-        yield launch(decode(code, step.entry), threads, arguments, memory, progress)
+        yield launch(decoder(program, arch, step.entry), threads, arguments, memory, progress)

@@ -136,7 +136,7 @@ def _new(key: Key, asked: _Asked, alike: Mapping[int, _Asked]) -> str:
     for line, one in alike.items():
         if not one.executed and one.lanes[0] == asked.lanes[1]:
             return f"moved here from line {line}"
-    return "in machine code alone"
+    return "in compiled code alone"
 
 
 def _copies(steps: Sequence[Launched], places: Places) -> Counter[Key]:

@@ -1,4 +1,4 @@
-"""A launch counted by its machine code, where that can be had."""
+"""A launch counted by its machine code, or by its PTX, where that can be had."""
 
 from __future__ import annotations
 
@@ -8,15 +8,23 @@ from dataclasses import replace
 from softmax_lib.errors import BadInput, CompileError, KernelFault, NotAvailable
 from softmax_lib.machine.cubin import SHARED_BASE
 from softmax_lib.machine.launching import Counted
+from softmax_lib.machine.program import Decoder, decode_program
+from softmax_lib.machine.ptx.program import translate
 from softmax_lib.xrays.compiled import read_changes
 from softmax_lib.xrays.machine_lines import read_machine_lines
 from softmax_lib.xrays.result import XRay
 
-PATHS = ("machine", "written")
-"""What is counted: the machine code that NVRTC makes of a source, or the source as it is written."""
+_DECODERS: dict[str, Decoder] = {"machine": decode_program, "ptx": translate}
+
+PATHS = (*_DECODERS, "written")
+"""What is counted: the machine code that NVRTC makes of a source; the PTX before it, which is what the assembler is
+given; or the source as it is written."""
 
 ARCH = 90
 """For which machine code is made if nothing else is said: sm_90, the H100 and H200."""
+
+Run = Callable[[Decoder], Iterable[Counted]]
+"""Runs a launch as a decoder says."""
 
 
 def check_path(path: str | None, arch: int) -> None:
@@ -29,29 +37,47 @@ def check_path(path: str | None, arch: int) -> None:
 
 
 def count_machine(
-    found: XRay, run: Callable[[], Iterable[Counted]], path: str | None, arch: int
+    found: XRay, run: Run, path: str | None, arch: int, *, is_run: bool = True
 ) -> XRay:
-    """The launch that was `found` as it is written, counted by the machine code that `run` runs.
+    """The launch that was `found` as it is written, counted by what `run` runs: what `path` says.
 
-    Where that cannot be, and the path is not said to be "machine", it is `found` with a note that says why.
-    Raises what `run` raises otherwise.
+    Where that is None it is the machine code, else the PTX, else it stays as it was found; a note says why it is
+    not the machine code. Raises what `run` raises for a path that is said, and where the source was not run,
+    `is_run`.
     """
-    try:
-        steps = tuple(run())
-    except (NotAvailable, CompileError, KernelFault) as error:
-        if path == "machine":
-            raise
-        why = str(error).splitlines()[0]
-        return replace(found, notes=(*found.notes, f"Counted as it is written. {why}"))
+    why: Exception | None = None
+    for one in (path,) if path else _DECODERS:
+        try:
+            counted = _count(found, run, one, arch)
+        except (NotAvailable, CompileError, KernelFault) as error:
+            if path:
+                raise
+            why = why or error
+            if not isinstance(error, NotAvailable):
+                break
+        else:
+            return _with_note(counted, "Counted in PTX, before the assembler.", why)
+    if why and not is_run:
+        raise why
+    return _with_note(found, "Counted as it is written.", why)
+
+
+def _with_note(found: XRay, what: str, why: Exception | None) -> XRay:
+    note = (f"{what} {str(why).splitlines()[0]}",) if why else ()
+    return replace(found, notes=(*found.notes, *note))
+
+
+def _count(found: XRay, run: Run, path: str, arch: int) -> XRay:
+    steps = tuple(run(_DECODERS[path]))
     source = found.program.source
     lines = read_machine_lines(steps, source, found.lines)
     return replace(
         found,
-        path="machine",
+        path=path,
         arch=arch,
         made_by=steps[0].decoded.made_by,
         lines=lines,
-        steps=steps,
+        steps=steps if path == "machine" else (),
         written=found.lines,
         changes=read_changes(steps, source, found.lines, lines),
     )

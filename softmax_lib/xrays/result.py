@@ -24,9 +24,9 @@ class XRay:
     `rows` and `cols` are those of the matrix that a softmax was launched on, None of any other
     kernel; `grid` and `block` are of its last step. `notes` say what a reader may not expect of it;
     `ragged` are the shapes of other matrices on which hazards were looked for, and `hazards_sought` says whether they
-    were at all. `path` is "machine" where the
-    machine code for sm_`arch` was counted, as `made_by` made it: then there are the lines as `written` too, `changes`,
-    what the compiler made of some of them, and `steps`, what was run. Else it is "written".
+    were at all. `path` is "machine" where the machine code for sm_`arch` was counted, as `made_by` made it: then there
+    are the lines as `written` too, `changes`, what the compiler made of some of them, and `steps`, what was run. With
+    "ptx" it was PTX, of which there are no steps. Else it is "written".
     """
 
     kernel: str
@@ -83,6 +83,8 @@ class XRay:
         """How it was counted, such as "counted in machine code for sm_90"."""
         if self.path == "machine":
             return f"counted in machine code for sm_{self.arch}"
+        if self.path == "ptx":
+            return f"counted in PTX for sm_{self.arch}, before the assembler"
         return "counted in the source as it is written"
 
     @property

@@ -13,10 +13,9 @@ changes. Neither knows time, caches and occupancy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,8 @@ from softmax_lib.kernel import Kernel
 from softmax_lib.launch_notes import notes_on
 from softmax_lib.launch_spec import LaunchSpec, specify
 from softmax_lib.machine.calls import run_call
-from softmax_lib.machine.launching import Progress
+from softmax_lib.machine.launching import Counted, Progress
+from softmax_lib.machine.program import Decoder
 from softmax_lib.machine.softmaxes import run_steps
 from softmax_lib.reference import noise
 from softmax_lib.registry import resolve
@@ -77,11 +77,12 @@ def xray(
     """Count what `name_or_source` asks of memory on a (rows, cols) matrix of normal noise.
 
     Counted is the machine code for sm_`arch`; `progress` hears how many of its threads have ended, and of how
-    many. Where there is neither a listing of it that came along nor NVRTC with nvdisasm, where it has an
-    instruction that is not run here, and where the launch faults, the source is counted as it is written, and a
-    note says why. With the `path` "written" it always is, and with "machine" it never is but for a fault.
+    many. Where there is neither a listing of it that came along nor nvdisasm, and where it has an instruction that
+    is not run here, its PTX is counted instead; where there is no NVRTC either, and where the launch faults, the
+    source as it is written; and a note says why. A `path`, one of "machine", "ptx" and "written", says which; then
+    nothing else is counted but for a fault.
 
-    Of a matrix of more than `MOST_ELEMENTS` elements nothing but the machine code is run, so that there are no
+    Of a matrix of more than `MOST_ELEMENTS` elements nothing but that code is run, so that there are no
     hazards, and a note says so.
 
     With `ragged` a kernel without hazards there is launched on the matrices of `RAGGED` too, for hazards
@@ -100,8 +101,13 @@ def xray(
     found = replace(found, rows=rows, cols=cols, notes=(*notes_on(kernel), *found.notes))
     if path != "written" and has_ended:
         y = np.full_like(x, np.nan)
-        run = partial(run_steps, kernel, x, y, block_size, arch=arch, grid=grid, progress=progress)
-        found = count_machine(found, run, "machine" if is_large else path, arch)
+
+        def run(decoder: Decoder) -> Iterator[Counted]:
+            return run_steps(
+                kernel, x, y, block_size, arch=arch, grid=grid, progress=progress, decoder=decoder
+            )
+
+        found = count_machine(found, run, path, arch, is_run=not is_large)
     looks_elsewhere = ragged and grid is None and not is_large
     return _look_elsewhere(kernel, found) if looks_elsewhere else found
 
@@ -180,7 +186,7 @@ def xray_launch(
         after = _Contents(spec)
         before.restore()
         try:
-            found = count_machine(found, lambda: (run_call(spec, arch),), path, arch)
+            found = count_machine(found, lambda it: (run_call(spec, arch, decoder=it),), path, arch)
         finally:
             after.restore()
     return found

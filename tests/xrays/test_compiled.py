@@ -45,7 +45,7 @@ def test_each_change_is_told_in_words(name):
     told = {
         (one.line, one.operation): one.what
         for one in found.changes
-        if one.what != "in machine code alone"
+        if one.what != "in compiled code alone"
     }
     assert told == TOLD[name]
 
@@ -54,4 +54,6 @@ def test_loads_that_no_line_makes_are_those_of_the_devices_library():
     hard = HARD["angles"]
     words = [*inputs(hard), hard.rows, hard.cols]
     found = xray_launch(hard.source, hard.grid, hard.block, words)
-    assert [one.written for one in found.changes if one.what == "in machine code alone"] == [(0, 0)]
+    assert [one.written for one in found.changes if one.what == "in compiled code alone"] == [
+        (0, 0)
+    ]

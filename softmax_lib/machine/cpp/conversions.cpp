@@ -7,8 +7,6 @@ namespace machine {
 
 namespace {
 
-// Kinds of numbers in a conversion: of floats 16, 32 or 64 bits; of whole numbers 8 to 64, signed or not.
-enum Kind : uint32_t { U8, S8, U16, S16, U32, S32, U64, S64, F16, F32, F64, BF16 };
 constexpr uint32_t IN_SHIFT = 8, OUT_SHIFT = 12;
 
 Kind in_of(const Instruction& i) { return static_cast<Kind>(i.variant >> IN_SHIFT & 15); }

@@ -65,7 +65,7 @@ void match(Warp& w, const Instruction& i, uint32_t lanes) {
 }
 
 enum Reduction : uint32_t { SUM, LEAST, GREATEST, AND, OR, XOR };
-// Of all lanes, into a uniform row; variant bit 3: signed.
+// Of all lanes, into a uniform row; variant bit 3: signed; 4: the row is one of these lanes alone.
 void reduce(Warp& w, const Instruction& i, uint32_t lanes) {
     const uint32_t* a = w.row(i.a);
     uint32_t bias = i.variant & 8 ? 0x80000000u : 0, made = a[__builtin_ctz(lanes)];
@@ -81,7 +81,7 @@ void reduce(Warp& w, const Instruction& i, uint32_t lanes) {
         }
     }
     uint32_t* d = w.row(i.d);
-    LANES d[k] = made;
+    for (uint32_t left = i.variant & 16 ? lanes : ALL; left; left &= left - 1) d[__builtin_ctz(left)] = made;
 }
 
 // A word of the first lane that takes part, for all; p: the lanes that have another one.

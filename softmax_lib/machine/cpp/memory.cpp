@@ -15,7 +15,7 @@ namespace {
 // Where a site's memory is: variant bits 0 and 1; 2: told by the address; 3: the address has 64 bits, of rows a and a + 1;
 // 4: signed; 5: row a alone, and 64 bits of rows b and b + 1; from bit 8 on, for atomics, what they do. Row b is added
 // to the address, and row a counts times 2^flip[1].
-enum Flags : uint32_t { SPACE = 3, GENERIC = 4, WIDE_ADDRESS = 8, SIGNED = 16, NARROW_REGISTER = 32, FILLS = 64, BYPASSES = 128 };
+enum Flags : uint32_t { SPACE = 3, GENERIC = 4, WIDE_ADDRESS = 8, SIGNED = 16, NARROW_REGISTER = 32, FILLS = 64, BYPASSES = 128, TOLD = 256 };
 
 // Where a lane's address in shared memory is.
 uint8_t* place_in_shared(Block& block, int lane, uint64_t address, uint64_t bytes) {
@@ -226,11 +226,15 @@ void store(Warp& w, const Instruction& i, uint32_t lanes) {
 
 // From global memory (a and b) to shared memory (d, c and flip[2] make its address) without a register in between.
 // Lanes whose predicate s is false store zeros. Variant bit 6: the lowest bits of an address say how many bytes at the
-// end are zeros instead; 7: the first cache is left out.
+// end are zeros instead; 7: the first cache is left out; 8: the row flip[0] says how many bytes are read before zeros.
 void copy_to_shared(Warp& w, const Instruction& i, uint32_t lanes) {
     Access access(w, i, lanes);
     const uint32_t *d = w.row(i.d), *c = w.row(i.c);
     uint32_t reads = w.predicate_of(i.s, i.s_flip);
+    const uint32_t* told = i.variant & TOLD ? w.row(i.flip[0]) : nullptr;
+    for (int k = 0; told && k < WARP; k++) {
+        if (!told[k]) reads &= ~(1u << k);
+    }
     auto to = [&](int lane) {
         return place_in_shared(*w.block, lane, static_cast<uint32_t>(d[lane] + c[lane] + i.flip[2]), i.bytes);
     };
@@ -243,6 +247,7 @@ void copy_to_shared(Warp& w, const Instruction& i, uint32_t lanes) {
         LANES lacking[k] = access.at[k] & (i.bytes - 1u);
         LANES access.at[k] -= lacking[k];
     }
+    for (int k = 0; told && k < WARP; k++) lacking[k] = i.bytes - std::min<uint64_t>(told[k], i.bytes);
     access.each_place([&](int lane, const uint8_t* from) {
         uint8_t* into = to(lane);
         memcpy(into, from, i.bytes - lacking[lane]);

@@ -10,6 +10,9 @@
 
 namespace machine {
 
+// Kinds of numbers: whole ones of 8 to 64 bits, signed or not, and floats of 16, 32 or 64 bits.
+enum Kind : uint32_t { U8, S8, U16, S16, U32, S32, U64, S64, F16, F32, F64, BF16 };
+
 enum Rounding : uint32_t { NEAREST, DOWN, UP, TO_ZERO };
 enum FloatFlags : uint32_t { ROUNDING = 3, FLUSHED = 4, SATURATED = 8 };  // FLUSHED: .FTZ, SATURATED: .SAT
 

@@ -7,29 +7,30 @@ namespace machine {
 constexpr int WARP = 32;
 constexpr uint32_t ALL = 0xffffffffu;
 
-// Predicates of a warp: P0 to P6 and PT, which is true; then the uniform ones; at last one that nobody reads.
-constexpr int PREDICATES = 17;
+// Predicates of a warp: P0 to P6 and PT, which is true; then the uniform ones; one that nobody reads; and behind it
+// those of PTX, which has as many as it likes.
+constexpr uint32_t NOBODY_READS = 16, MOST_PREDICATES = 4096;
 
 // One instruction. Its operands are rows of the warp's file: a register, a uniform register, zero, an
 // immediate and a constant are all 32 words there, one a lane.
 struct Instruction {
     uint16_t operation;
-    uint8_t guard;         // it happens where this predicate is true
-    uint8_t guard_flip;    // bit 0: where it is false; bit 1: it is done for all lanes, whoever is there
+    uint16_t guard;        // it happens where this predicate is true
     uint16_t d;            // the row written
     uint16_t a, b, c;      // rows read
-    uint8_t p, q;          // predicates written
-    uint8_t s, s_flip;     // predicates read, 1: the opposite of it
-    uint8_t t, t_flip;
+    uint16_t p, q;         // predicates written
+    uint16_t s, t;         // predicates read
     uint16_t bytes;        // of an access, a lane
+    uint8_t guard_flip;    // bit 0: where the guard is false; bit 1: it is done for all lanes, whoever is there
+    uint8_t s_flip, t_flip;  // 1: the opposite of what is read
     uint32_t keep[3];      // bits of a, b and c that stay (|x| of a float); of a whole number: 1 is added (-x)
     uint32_t flip[3];      // bits that are turned
     uint32_t variant;      // what an operation says of itself: rounding, comparison, table
-    int32_t offset;        // added to an address
+    int32_t offset;        // added to an address; of lanes that part, where they meet again
     int32_t target;        // where a branch leads, an index of the program
     int32_t site;          // of an access: the index of its counters
 };
-static_assert(sizeof(Instruction) == 60);
+static_assert(sizeof(Instruction) == 68);
 
 // A row that holds the same word in each lane from the start: an immediate, or 4 bytes of a constant bank.
 struct Fixed {
@@ -63,6 +64,7 @@ struct Launch {
     uint32_t site_count;
     uint32_t rows;         // of a warp's file
     uint32_t cleared;      // of them, the first ones: registers, zero when a block begins
+    uint32_t predicates;
     uint32_t shared_base;  // the address at which a block's shared memory begins
     uint32_t shared_bytes;
     uint32_t local_bytes;  // of a thread

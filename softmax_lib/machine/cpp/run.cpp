@@ -73,6 +73,14 @@ bool all_wait(const Warp& w, uint32_t lanes, int lane) {
     return true;
 }
 
+// All have come: the next meeting is the one around it.
+void end_meeting(Warp& w, uint32_t number) {
+    Meeting& met = w.meetings[number];
+    for (uint32_t left = met.lanes; left; left &= left - 1) w.meeting[first_of(left)] = met.outer;
+    met.lanes = 0;
+    while (!w.meetings.empty() && !w.meetings.back().lanes) w.meetings.pop_back();
+}
+
 // Lanes that have nobody to wait for any more go on.
 void release(Warp& w) {
     for (uint32_t left = w.waiting; left; left &= left - 1) {
@@ -82,6 +90,7 @@ void release(Warp& w) {
             case Wait::CONVERGENCE: expected = w.members[w.waits_for[lane]][lane]; break;
             case Wait::WARP_SYNC:
             case Wait::COLLECTIVE: expected = w.waits_for[lane]; break;
+            case Wait::MEETING: expected = w.meetings[w.waits_for[lane]].lanes; break;
             default: continue;
         }
         expected = (expected & w.live) | 1u << lane;
@@ -90,6 +99,7 @@ void release(Warp& w) {
             int32_t at = w.goes_on[lane];
             for (uint32_t left = expected; left; left &= left - 1) w.goes_on[first_of(left)] = at;
         }
+        if (w.waits[lane] == Wait::MEETING) end_meeting(w, w.waits_for[lane]);
         let_go(w, expected);
     }
 }
@@ -212,6 +222,83 @@ void branch(Warp& w, uint32_t taken, int32_t target) {
     }
 }
 
+// f(key, lanes) for each key_of(lane) that some of `lanes` have, with those that have it.
+template <class K, class F> void each_key(uint32_t lanes, K key_of, F f) {
+    while (lanes) {
+        auto key = key_of(first_of(lanes));
+        uint32_t together = 0;
+        for (uint32_t left = lanes; left; left &= left - 1) {
+            if (key_of(first_of(left)) == key) together |= left & (0u - left);
+        }
+        f(key, together);
+        lanes &= ~together;
+    }
+}
+
+// Lanes are to meet at an instruction.
+void expect(Warp& w, uint32_t lanes, int32_t at) {
+    each_key(lanes, [&](int lane) { return w.meeting[lane]; }, [&](int32_t outer, uint32_t together) {
+        auto number = static_cast<int32_t>(w.meetings.size());
+        w.meetings.push_back({at, outer, together});
+        for (uint32_t left = together; left; left &= left - 1) w.meeting[first_of(left)] = number;
+    });
+}
+
+// A branch after which lanes that go different ways meet at `meets`; -1: nowhere in particular.
+void part_until(Warp& w, uint32_t taken, int32_t target, int32_t meets) {
+    if (taken && taken != w.active && meets >= 0) expect(w, w.active, meets);
+    branch(w, taken, target);
+}
+
+// The meeting here that a lane is to come to; -1: none. Those within it that it has not come to it never will.
+int32_t meeting_here(Warp& w, int lane) {
+    int32_t number = w.meeting[lane];
+    while (number >= 0 && w.meetings[static_cast<size_t>(number)].at != w.at) number = w.meetings[static_cast<size_t>(number)].outer;
+    for (int32_t inner = w.meeting[lane]; number >= 0 && inner != number;) {
+        Meeting& left = w.meetings[static_cast<size_t>(inner)];
+        left.lanes &= ~(1u << lane);
+        inner = w.meeting[lane] = left.outer;
+    }
+    return number;
+}
+
+// Lanes that are to meet here wait for each other, and come here again: the meeting around it may be here too.
+void meet(Warp& w) {
+    int32_t here = w.at;
+    uint32_t come = 0;
+    for (uint32_t left = w.active; left; left &= left - 1) {
+        if (meeting_here(w, first_of(left)) >= 0) come |= left & (0u - left);
+    }
+    each_key(come, [&](int lane) { return w.meeting[lane]; }, [&](int32_t number, uint32_t together) {
+        wait(w, together, Wait::MEETING, static_cast<uint32_t>(number), here);
+    });
+    if (w.active) w.at = here + 1;
+    if (come) release(w);
+}
+
+// Lanes wait for those that they name; whoever names others comes to this instruction again.
+void sync_named(Warp& w, const Instruction& i, uint32_t lanes) {
+    const uint32_t* named = w.row(i.a);
+    if (!lanes) {
+        w.at++;
+        return;
+    }
+    uint32_t mine = named[first_of(lanes)], those = 0;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        if (named[first_of(left)] == mine) those |= left & (0u - left);
+    }
+    if (lanes & ~those) w.ready.push_back({w.at, lanes & ~those});
+    if (w.active & ~lanes) make_ready(w, w.at + 1, w.active & ~lanes);
+    w.active = those;
+    int32_t next = w.at + 1;
+    if ((mine & w.live) == those) {
+        w.at = next;
+        return;
+    }
+    wait(w, those, Wait::WARP_SYNC, mine, next);
+    release(w);
+}
+
 void join_barrier(Warp& w, uint32_t number, uint32_t lanes) {
     uint32_t expected = lanes ? w.members[number][first_of(lanes)] & w.live : 0;
     if (lanes == w.active && expected == lanes) {
@@ -292,6 +379,13 @@ void flow(Runner& runner, Warp& w, const Instruction& i, uint32_t lanes) {
             }
             if (!lanes) return void(pick(w));
             return arrive(runner, w, i, lanes);
+        case PART: return part_until(w, lanes & w.predicate_of(i.s, i.s_flip), i.target, i.offset);
+        case EXPECT:
+            if (i.offset >= 0) expect(w, w.active, i.offset);
+            w.at++;
+            return;
+        case MEET: return meet(w);
+        case SYNC_NAMED: return sync_named(w, i, lanes);
         case TRAP:
             if (lanes) throw Stop{TRAPPED, first_of(lanes), 0, GLOBAL};
             w.at++;
@@ -355,13 +449,15 @@ void start_warp(Block& block, Warp& w, int index, uint32_t threads) {
     w.file = block.rows.data() + static_cast<size_t>(index) * launch.rows;
     w.local = block.local.data() + static_cast<size_t>(index) * WARP * launch.local_bytes;
     memset(w.file, 0, launch.cleared * sizeof(Row));
-    std::fill(std::begin(w.predicate), std::end(w.predicate), 0u);
+    std::fill_n(w.predicate, launch.predicates, 0u);
     w.predicate[7] = w.predicate[15] = ALL;
     w.live = w.active = many == WARP ? ALL : (1u << many) - 1;
     w.at = 0;
     w.ready.clear();
     w.waiting = w.at_barrier = 0;
     w.whole_goes_on = -1;
+    w.meetings.clear();
+    std::fill(std::begin(w.meeting), std::end(w.meeting), -1);
     std::fill(std::begin(w.waits), std::end(w.waits), Wait::NOTHING);
     memset(w.members, 0, sizeof w.members);
 }

@@ -29,11 +29,18 @@ struct Group {
     uint32_t lanes;
 };
 
-enum class Wait : uint8_t { NOTHING, CONVERGENCE, WARP_SYNC, COLLECTIVE, BLOCK };
+// Lanes that parted, and the instruction at which they meet again; `outer` is the meeting that they came from, or -1.
+struct Meeting {
+    int32_t at;
+    int32_t outer;
+    uint32_t lanes;
+};
+
+enum class Wait : uint8_t { NOTHING, CONVERGENCE, WARP_SYNC, COLLECTIVE, MEETING, BLOCK };
 
 struct Warp {
     Row* file = nullptr;                 // the rows
-    uint32_t predicate[PREDICATES];
+    uint32_t predicate[MOST_PREDICATES];
     Block* block = nullptr;
     uint8_t* local = nullptr;            // local memory of its lanes, one after the other
     int index = 0;
@@ -42,6 +49,8 @@ struct Warp {
     int32_t at = 0;
     std::vector<Group> ready;            // others that could go on
     uint32_t members[BARRIERS][WARP];    // of each convergence barrier, as each lane sees it
+    std::vector<Meeting> meetings;
+    int32_t meeting[WARP];               // by lane: the one that it is to come to next, or -1
     uint32_t waiting = 0;                // lanes that wait for others of the warp,
     uint32_t at_barrier = 0;             // and for the block
     Wait waits[WARP];                    // what a lane waits for,

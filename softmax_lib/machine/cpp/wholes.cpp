@@ -15,7 +15,7 @@ INLINE Signed as_signed(uint32_t x) { return static_cast<Signed>(x); }
 void whole_add(Warp& w, const Instruction& i, uint32_t lanes) {
     Operands o(i);
     bool has_carries = i.variant & 1;
-    if (!has_carries && i.p == PREDICATES - 1 && i.q == PREDICATES - 1) {
+    if (!has_carries && i.p == NOBODY_READS && i.q == NOBODY_READS) {
         map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) { return o.whole<0>(a) + o.whole<1>(b) + o.whole<2>(c); });
         return;
     }
@@ -94,7 +94,7 @@ void whole_logic(Warp& w, const Instruction& i, uint32_t lanes) {
             });
         }
     }
-    if (i.p != PREDICATES - 1) {
+    if (i.p != NOBODY_READS) {
         const uint32_t* d = w.row(i.d);
         uint32_t found = 0, other = w.predicate_of(i.s, i.s_flip);
         LANES found |= (d[k] ? 1u : 0u) << k;
@@ -337,13 +337,15 @@ void parts_difference(Warp& w, const Instruction& i, uint32_t lanes) {
 }
 // The sum of the differences, and c.
 void parts_differences(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t bits = i.variant & 31, mask = (1u << bits) - 1;
+    Row sums;
+    std::copy_n(w.row(i.c), WARP, sums.lane);  // it may be the row that is written
     parts_difference(w, i, lanes);
-    uint32_t *d = w.row(i.d), bits = i.variant & 31;
-    const uint32_t* c = w.row(i.c);
+    uint32_t* d = w.row(i.d);
     for (uint32_t left = lanes; left; left &= left - 1) {
         int k = __builtin_ctz(left);
-        uint32_t sum = c[k];
-        for (uint32_t at = 0; at < 32; at += bits) sum += d[k] >> at & ((1u << bits) - 1);
+        uint32_t sum = sums.lane[k];
+        for (uint32_t at = 0; at < 32; at += bits) sum += d[k] >> at & mask;
         d[k] = sum;
     }
 }

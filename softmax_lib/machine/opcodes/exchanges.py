@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from softmax_lib.machine.draft import Draft, opcode
 
-_SHUFFLES = {"UP": 0, "DOWN": 1, "BFLY": 2, "IDX": 3}
+SHUFFLES = {"UP": 0, "DOWN": 1, "BFLY": 2, "IDX": 3}
 _SPECIAL = (
     "SR_TID.X", "SR_TID.Y", "SR_TID.Z", "SR_CTAID.X", "SR_CTAID.Y", "SR_CTAID.Z", "SR_LANEID", "SR_EQMASK", "SR_LTMASK",
     "SR_LEMASK", "SR_GTMASK", "SR_GEMASK", "SR_VIRTID", "SR_CLOCKLO", "SR_CLOCKHI", "SR_SWINHI", "SRZ",
 )  # fmt: skip
 _ZEROS = ("SR_CgaCtaId", "SR_SMID", "SR_VIRTCFG")
-_REDUCTIONS = {"SUM": 0, "MIN": 1, "MAX": 2, "AND": 3, "OR": 4, "XOR": 5}
+REDUCTIONS = {"SUM": 0, "MIN": 1, "MAX": 2, "AND": 3, "OR": 4, "XOR": 5}
 _SIGNED = 8
 _VOTES = {"ANY": 0, "ALL": 1, "EQ": 2}
 _UNIFORM = 4
@@ -18,7 +18,7 @@ _UNIFORM = 4
 
 @opcode("SHFL")
 def _(draft: Draft) -> None:
-    draft.operation, draft.variant = "shuffle", draft.choose(_SHUFFLES)
+    draft.operation, draft.variant = "shuffle", draft.choose(SHUFFLES)
     draft.writes("p", 0)
     draft.to(1)
     draft.wholes(2, 3)
@@ -56,7 +56,7 @@ def _(draft: Draft) -> None:
 @opcode("REDUX")
 def _(draft: Draft) -> None:
     draft.operation = "reduce"
-    draft.variant = draft.choose(_REDUCTIONS, 3) | _SIGNED * draft.has("S32")
+    draft.variant = draft.choose(REDUCTIONS, 3) | _SIGNED * draft.has("S32")
     draft.to(0)
     draft.whole("a", 1)
     draft.is_uniform = False

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from softmax_lib.machine.draft import Draft, opcode
 
 GLOBAL, SHARED, LOCAL = range(3)
-_GENERIC, _WIDE, _SIGNED, _NARROW_REGISTER, _FILLS, _BYPASSES = 4, 8, 16, 32, 64, 128
+GENERIC, WIDE, SIGNED, _NARROW_REGISTER, _FILLS, BYPASSES, TOLD = 4, 8, 16, 32, 64, 128, 256
+"""Of a variant, what an address is and what is done with it (cpp/memory.cpp)."""
+
 _UNCOUNTED = (
     "E", "CONSTANT", "SYS", "GPU", "SM", "CTA", "STRONG", "WEAK", "MMIO", "U", "LU", "EF", "EL", "EN", "NA", "CV", "CI",
     "LTC64B", "LTC128B", "LTC256B", "BYPASS", "ACCESS", "PRIVATE", "RN", "FTZ", "RELAXED",
@@ -57,7 +59,7 @@ def _settle_address(draft: Draft, number: int, space: int, *, is_wide: bool) -> 
     draft.rows_of["a"] = draft.register(found.register)
     draft.rows_of["b"] = draft.register(found.uniform)
     draft.offset, draft.flip[1] = found.offset, found.shift
-    draft.variant |= space | _WIDE * is_wide
+    draft.variant |= space | WIDE * is_wide
     if is_wide and not found.is_pair and (found.uniform != "URZ" or _says_narrow(draft, number)):
         draft.variant |= _NARROW_REGISTER
     draft.is_site = True
@@ -69,7 +71,7 @@ def _says_narrow(draft: Draft, number: int) -> bool:
 
 def _width(draft: Draft) -> None:
     draft.bytes = draft.choose(_BYTES, 4)
-    draft.variant |= _SIGNED * any(one in draft.statement.modifiers for one in ("S8", "S16"))
+    draft.variant |= SIGNED * any(one in draft.statement.modifiers for one in ("S8", "S16"))
 
 
 _SPACES = {"G": GLOBAL, "S": SHARED, "L": LOCAL}
@@ -79,7 +81,7 @@ def _space(draft: Draft) -> tuple[int, bool]:
     """The space of an LDG, STS and so on, and whether its addresses have 64 bits."""
     name = draft.statement.opcode
     if name in ("LD", "ST", "ATOM"):
-        draft.variant |= _GENERIC
+        draft.variant |= GENERIC
         return GLOBAL, True
     return _SPACES.get(name[-1], GLOBAL), name[-1] in "GD"
 
@@ -108,7 +110,7 @@ def _(draft: Draft) -> None:
 @opcode("LDGSTS")
 def _(draft: Draft) -> None:
     draft.operation = "copy to shared"
-    draft.variant = _FILLS * draft.has("ZFILL") | _BYPASSES * draft.has("BYPASS")
+    draft.variant = _FILLS * draft.has("ZFILL") | BYPASSES * draft.has("BYPASS")
     draft.ignore(*_UNCOUNTED)
     _width(draft)
     _settle_address(draft, 1, GLOBAL, is_wide=True)
@@ -122,12 +124,12 @@ def _(draft: Draft) -> None:
         draft.reads("s", 2)
 
 
-_CHANGES = {
+CHANGES = {
     "ADD": 0, "MIN": 1, "MAX": 2, "INC": 3, "DEC": 4, "AND": 5, "OR": 6, "XOR": 7, "EXCH": 8, "CAS": 9,
     "CAST": 11, "POPC": 10,
 }  # fmt: skip
-_POPC = _CHANGES["POPC"]
-_NUMBERS = {"S32": 1, "S64": 1, "F32": 2, "F64": 2, "F16x2": 3, "BF16x2": 4, "U64": 0}
+_POPC = CHANGES["POPC"]
+NUMBERS = {"S32": 1, "S64": 1, "F32": 2, "F64": 2, "F16x2": 3, "BF16x2": 4, "U64": 0}
 
 
 @opcode("ATOMG", "ATOMS", "ATOM", "RED", "REDG")
@@ -137,11 +139,11 @@ def _(draft: Draft) -> None:
     wide = {"64", "U64", "S64", "F64"}.intersection(draft.statement.modifiers)
     draft.bytes = 8 if wide else 4
     counts = draft.has("POPC")
-    change = _POPC if counts else draft.choose(_CHANGES)
+    change = _POPC if counts else draft.choose(CHANGES)
     if counts:
         draft.ignore("INC", "32")
-    number = draft.choose(_NUMBERS, 0)
-    draft.ignore(*_UNCOUNTED, "SPIN", "64", *_NUMBERS)
+    number = draft.choose(NUMBERS, 0)
+    draft.ignore(*_UNCOUNTED, "SPIN", "64", *NUMBERS)
     draft.variant |= (change | number << 4) << 8
     at = next(n for n, text in enumerate(draft.args) if "[" in text)
     for before in range(at):

@@ -1,0 +1,208 @@
+// What PTX does with bits of any width: logic, shifts, fields, counts, selections and moves.
+#include <algorithm>
+
+#include "operations.h"
+#include "typed.h"
+
+namespace machine {
+
+namespace {
+
+// f(a, b, c) of the bits of a number.
+template <class F> INLINE void bits(Warp& w, const Instruction& i, uint32_t lanes, F f) {
+    of_bits(kind_of(i), [&](auto zero) {
+        using T = decltype(zero);
+        each_number<T>(w, i, lanes, [&](T a, T b, T c) INLINE_LAMBDA { return static_cast<T>(f(a, b, c)); });
+    });
+}
+// The same where what is made is a word.
+template <class F> INLINE void word_of_bits(Warp& w, const Instruction& i, uint32_t lanes, F f) {
+    of_bits(kind_of(i), [&](auto zero) {
+        using T = decltype(zero);
+        each_number<T>(w, i, lanes, [&](T a, T, T) INLINE_LAMBDA { return static_cast<uint32_t>(f(a)); });
+    });
+}
+
+void move(Warp& w, const Instruction& i, uint32_t lanes) {
+    bits(w, i, lanes, [](auto a, auto, auto) INLINE_LAMBDA { return a; });
+}
+void both(Warp& w, const Instruction& i, uint32_t lanes) {
+    bits(w, i, lanes, [](auto a, auto b, auto) INLINE_LAMBDA { return a & b; });
+}
+void either(Warp& w, const Instruction& i, uint32_t lanes) {
+    bits(w, i, lanes, [](auto a, auto b, auto) INLINE_LAMBDA { return a | b; });
+}
+void one_of_two(Warp& w, const Instruction& i, uint32_t lanes) {
+    bits(w, i, lanes, [](auto a, auto b, auto) INLINE_LAMBDA { return a ^ b; });
+}
+void inverse(Warp& w, const Instruction& i, uint32_t lanes) {
+    bits(w, i, lanes, [](auto a, auto, auto) INLINE_LAMBDA { return ~a; });
+}
+
+// Distances are words; one as wide as the number or wider leaves nothing but signs.
+void shift_left(Warp& w, const Instruction& i, uint32_t lanes) {
+    of_bits(kind_of(i), [&](auto zero) {
+        using T = decltype(zero);
+        static constexpr uint32_t WIDTH = 8 * sizeof(T);
+        each_of<T, uint32_t, T>(w, i, lanes, [](T a, uint32_t by, T) INLINE_LAMBDA {
+            return static_cast<T>(by < WIDTH ? a << (by & (WIDTH - 1)) : T{});
+        });
+    });
+}
+void shift_right(Warp& w, const Instruction& i, uint32_t lanes) {
+    of_whole(kind_of(i), [&](auto zero) {
+        using T = decltype(zero);
+        static constexpr uint32_t WIDTH = 8 * sizeof(T);
+        each_of<T, uint32_t, T>(w, i, lanes, [](T a, uint32_t by, T) INLINE_LAMBDA {
+            T most = static_cast<T>(a >> (WIDTH - 1));
+            most = std::is_signed<T>::value ? most : T{};
+            return static_cast<T>(by < WIDTH ? a >> (by & (WIDTH - 1)) : most);
+        });
+    });
+}
+// The pair b:a shifted by c. Variant bit 0: to the right, and the lower word is wanted, else to the left, and the upper
+// one; 1: the distance wraps.
+void funnel(Warp& w, const Instruction& i, uint32_t lanes) {
+    bool is_right = i.variant & 1, wraps = i.variant & 2;
+    map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) {
+        uint32_t by = wraps ? c & 31 : std::min(c, 32u);
+        uint64_t whole = pair(a, b);
+        return is_right ? low_of(whole >> by) : high_of(whole << by);
+    });
+}
+
+// c bits of a from bit b on, with the sign of the highest one.
+void extract(Warp& w, const Instruction& i, uint32_t lanes) {
+    of_whole(kind_of(i), [&](auto zero) {
+        using T = decltype(zero);
+        static constexpr uint32_t WIDTH = 8 * sizeof(T);
+        each_of<T, uint32_t, uint32_t>(w, i, lanes, [](T a, uint32_t b, uint32_t c) {
+            uint32_t from = b & 255, many = c & 255;
+            uint32_t top = std::min(from + many - 1, WIDTH - 1);
+            bool has_sign = std::is_signed<T>::value && many && a >> top & 1;
+            uint64_t made = has_sign ? ~0ull : 0;
+            for (uint32_t n = 0; n < std::min(many, WIDTH); n++) {
+                uint32_t at = from + n;
+                bool is = at < WIDTH ? a >> at & 1 : has_sign;
+                made = (made & ~(1ull << n)) | (is ? 1ull : 0ull) << n;
+            }
+            return static_cast<T>(made);
+        });
+    });
+}
+// b with as many bits of a as variant's bits 0 to 7 say, from the bit on that c says.
+// Rows: a and b are of the kind, c is a word, and the row `flip[0]` says how many bits.
+void insert(Warp& w, const Instruction& i, uint32_t lanes) {
+    const uint32_t* many = w.row(i.flip[0]);
+    const uint32_t *a = w.row(i.a), *a2 = w.row(i.a + 1u), *b = w.row(i.b), *b2 = w.row(i.b + 1u), *c = w.row(i.c);
+    uint32_t *d = w.row(i.d), *d2 = w.row(i.d + 1u);
+    of_bits(kind_of(i), [&](auto zero) {
+        using T = decltype(zero);
+        static constexpr uint32_t WIDTH = 8 * sizeof(T);
+        for (uint32_t left = lanes; left; left &= left - 1) {
+            int k = __builtin_ctz(left);
+            uint32_t from = c[k] & 255, length = std::min(many[k] & 255, WIDTH);
+            uint64_t field = length > 63 ? ~0ull : (1ull << length) - 1;
+            uint64_t x = get<T>(a, a2, k), y = get<T>(b, b2, k);
+            uint64_t made = from < WIDTH ? (y & ~(field << from)) | (x & field) << from : y;
+            put(static_cast<T>(made), ALL, d, d2, k);
+        }
+    });
+}
+
+INLINE int zeros_above(uint16_t x) { return x ? __builtin_clz(x) - 16 : 16; }
+INLINE int zeros_above(uint32_t x) { return x ? __builtin_clz(x) : 32; }
+INLINE int zeros_above(uint64_t x) { return x ? __builtin_clzll(x) : 64; }
+
+void count_zeros(Warp& w, const Instruction& i, uint32_t lanes) {
+    word_of_bits(w, i, lanes, [](auto a) { return zeros_above(a); });
+}
+void count_ones(Warp& w, const Instruction& i, uint32_t lanes) {
+    word_of_bits(w, i, lanes, [](auto a) { return __builtin_popcountll(a); });
+}
+// The highest bit that is not the sign; variant bit 0: how far it is from the top.
+void find_bit(Warp& w, const Instruction& i, uint32_t lanes) {
+    of_whole(kind_of(i), [&](auto zero) {
+        using T = decltype(zero);
+        using Bits = typename std::make_unsigned<T>::type;
+        bool from_top = i.variant & 1;
+        each_number<T>(w, i, lanes, [&](T a, T, T) {
+            if constexpr (sizeof(T) < 4) {
+                return ALL;
+            } else {
+                auto x = static_cast<Bits>(a < 0 ? ~a : a);
+                auto zeros = static_cast<uint32_t>(zeros_above(x));
+                return !x ? ALL : from_top ? zeros : static_cast<uint32_t>(8 * sizeof(T)) - 1 - zeros;
+            }
+        });
+    });
+}
+void reverse(Warp& w, const Instruction& i, uint32_t lanes) {
+    bits(w, i, lanes, [](auto a, auto, auto) {
+        uint64_t made = 0;
+        constexpr uint32_t WIDTH = 8 * sizeof(a);
+        for (uint32_t n = 0; n < WIDTH; n++) made |= static_cast<uint64_t>(a >> n & 1) << (WIDTH - 1 - n);
+        return made;
+    });
+}
+
+// a where predicate s is true, else b.
+void select_bits(Warp& w, const Instruction& i, uint32_t lanes) {
+    alignas(64) uint32_t is_first[WARP], on[WARP];
+    spread(w.predicate_of(i.s, i.s_flip), is_first);
+    spread(lanes, on);
+    const uint32_t *a = w.row(i.a), *b = w.row(i.b);
+    uint32_t* d = w.row(i.d);
+    LANES d[k] = chosen(on[k], chosen(is_first[k], a[k], b[k]), d[k]);
+    if (kind_of(i) != U64) return;
+    const uint32_t *a2 = w.row(i.a + 1u), *b2 = w.row(i.b + 1u);
+    uint32_t* d2 = w.row(i.d + 1u);
+    LANES d2[k] = chosen(on[k], chosen(is_first[k], a2[k], b2[k]), d2[k]);
+}
+
+// Halves a and b of a word, a below; bytes, where variant bit 0 is set, of a, b, c and the row `flip[0]`.
+void pack(Warp& w, const Instruction& i, uint32_t lanes) {
+    const uint32_t* last = w.row(i.flip[0]);
+    bool is_of_bytes = i.variant & 1;
+    one_by_one(w, i, lanes, [&](int k, uint32_t a, uint32_t b, uint32_t c) {
+        if (is_of_bytes) return (a & 255) | (b & 255) << 8 | (c & 255) << 16 | last[k] << 24;
+        return (a & 0xffff) | b << 16;
+    });
+}
+// A field of a: as many bits as the kind has, from bit number variant bits 0 to 7 on.
+void unpack(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t from = i.variant & 255, mask = kind_of(i) == U8 ? 255 : 0xffff;
+    map(w, i, lanes, [&](uint32_t a, uint32_t, uint32_t) { return a >> from & mask; });
+}
+
+// Predicates as PTX calculates with them: variant 0 and, 1 or, 2 exclusive or, of s and t.
+void combine(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t x = w.predicate_of(i.s, i.s_flip), y = w.predicate_of(i.t, i.t_flip);
+    set_predicate(w, i.p, lanes, i.variant == 0 ? x & y : i.variant == 1 ? x | y : x ^ y);
+}
+
+}  // namespace
+
+const Operation TYPED_BITS[] = {
+    {"typed move", move},
+    {"typed and", both},
+    {"typed or", either},
+    {"typed xor", one_of_two},
+    {"typed not", inverse},
+    {"typed shift left", shift_left},
+    {"typed shift right", shift_right},
+    {"typed funnel", funnel},
+    {"typed extract", extract},
+    {"typed insert", insert},
+    {"typed count zeros", count_zeros},
+    {"typed count ones", count_ones},
+    {"typed find bit", find_bit},
+    {"typed reverse", reverse},
+    {"typed select", select_bits},
+    {"typed pack", pack},
+    {"typed unpack", unpack},
+    {"typed combine", combine},
+    {nullptr, nullptr},
+};
+
+}  // namespace machine

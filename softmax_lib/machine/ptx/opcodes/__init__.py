@@ -1,0 +1,1 @@
+"""How each PTX opcode is read: its operands and modifiers, and which operation of the interpreter it is."""

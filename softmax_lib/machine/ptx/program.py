@@ -1,0 +1,53 @@
+"""A kernel's PTX as the interpreter of machine code takes it."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from importlib import import_module
+
+from softmax_lib.errors import NotAvailable
+from softmax_lib.gpu.compile import compile_ptx, nvrtc
+from softmax_lib.gpu.compile_kernel import compile_kernel_ptx
+from softmax_lib.machine.program import Decoded
+from softmax_lib.machine.ptx.inlining import flatten
+from softmax_lib.machine.ptx.reading import Module, read_module
+from softmax_lib.machine.ptx.writer import Writer
+from softmax_lib.source import Program
+
+
+@lru_cache(maxsize=64)
+def ptx_of(program: Program, arch: int) -> tuple[Module, str, str]:
+    """What NVRTC makes of `program` for sm_`arch`: the PTX, the name of its `entry` there, "" without one, and who made it.
+
+    Raises `NotAvailable` without NVRTC, and `CompileError`.
+    """
+    made_by = f"NVRTC {'.'.join(map(str, nvrtc().getVersion()))}"
+    if not program.entry:
+        return read_module(compile_ptx(program, arch, lines=True)), "", made_by
+    text, entry = compile_kernel_ptx(program, arch)
+    return read_module(text), entry, made_by
+
+
+@lru_cache(maxsize=64)
+def translate(program: Program, arch: int, kernel: str) -> Decoded:
+    """`kernel` of a program's PTX for sm_`arch`; without a name it is the program's `entry`.
+
+    Raises `NotAvailable` where there is no such kernel, and what `ptx_of` raises.
+    """
+    module, entry, made_by = ptx_of(program, arch)
+    return translate_module(module, kernel or entry, arch, made_by)
+
+
+def translate_module(module: Module, kernel: str, arch: int, made_by: str = "") -> Decoded:
+    """What the interpreter is to do for each statement of `kernel`."""
+    _load_opcodes()
+    function = module.functions.get(kernel)
+    if function is None or not function.is_kernel:
+        raise NotAvailable(f"The PTX has no kernel {kernel}.")
+    return Writer(flatten(module, function), function, arch).write(made_by)
+
+
+@cache
+def _load_opcodes() -> None:
+    for name in ("numbers", "bits", "accesses", "flow"):
+        import_module(f"softmax_lib.machine.ptx.opcodes.{name}")
