@@ -33,7 +33,7 @@ Decoder = Callable[[Program, int, str], "Decoded"]
 class Decoded:
     """One kernel for one arch. `code` has a row of `INSTRUCTION` for each statement, and one behind the last.
 
-    `fixed` are rows that stay the same; `sites` the statements, by number, that access memory;
+    It comes from what `language` says, machine code or PTX. `fixed` are rows that stay the same; `sites` the statements, by number, that access memory;
     `refused` says of each statement that cannot be done why.
     """
 
@@ -48,6 +48,7 @@ class Decoded:
     refused: dict[int, str]
     made_by: str = ""
     predicates: int = NOWHERE + 1
+    language: str = "machine code"
 
     @property
     def kernel(self) -> str:
@@ -149,4 +150,4 @@ def explain(decoded: Decoded, number: int) -> NotAvailable:
     file, line = place_of(decoded, number)
     where = f"{file}:{line}" if line else decoded.kernel
     said = decoded.refused.get(number, decoded.statements[number].text)
-    return NotAvailable(f"The machine code of {where} has {said}, which is not run here.")
+    return NotAvailable(f"The {decoded.language} of {where} has {said}, which is not run here.")

@@ -1,15 +1,18 @@
-"""Kernels of these tests run by their machine code, and counted by the names that the recorders use."""
+"""Kernels of these tests run by their machine code or PTX, and counted by the names that the recorders use."""
 
 import numpy as np
 
-from softmax_lib.machine.code import code_of
+from softmax_lib.emulator import launch as emulate
 from softmax_lib.machine.launching import Counted, Threads, launch
 from softmax_lib.machine.memory import Memory
-from softmax_lib.machine.program import decode
+from softmax_lib.machine.program import decode_program
+from softmax_lib.machine.ptx.program import translate
 from softmax_lib.source import Program
 
 
-def run(source, entry, grid, block, arguments, *, arch=90, shared_bytes=0) -> Counted:
+def run(
+    source, entry, grid, block, arguments, *, arch=90, shared_bytes=0, decoder=decode_program
+) -> Counted:
     """Launch `entry` of a source on arrays, which it writes in place, and whole numbers of 32 bits."""
     memory = Memory()
     placed = [
@@ -18,8 +21,22 @@ def run(source, entry, grid, block, arguments, *, arch=90, shared_bytes=0) -> Co
         else one.to_bytes(4, "little")
         for n, one in enumerate(arguments)
     ]
-    decoded = decode(code_of(Program(source), arch), entry)
+    decoded = decoder(Program(source), arch, entry)
     return launch(decoded, Threads(axes(grid), axes(block), shared_bytes), placed, memory)
+
+
+def run_ptx(*words, **how) -> Counted:
+    """The same of the PTX."""
+    return run(*words, **how, decoder=translate)
+
+
+def run_source(source, entry, grid, block, arguments, *, shared_bytes=0):
+    """The same of the source, as the emulator runs it."""
+    emulate(source, grid, block, arguments, kernel=entry, shared_bytes=shared_bytes)
+
+
+WITNESSES = {"source": run_source, "ptx": run_ptx, "machine code": run}
+"""Who says what a kernel computes."""
 
 
 def axes(given):

@@ -8,9 +8,12 @@ import pytest
 from softmax_lib import xray
 from softmax_lib.cli import main
 from softmax_lib.errors import BadInput, Hang, IllegalAddress, NotAvailable
+from softmax_lib.gpu import compile as compile_
 from softmax_lib.gpu import machine_code
 from softmax_lib.launch_spec import specify
 from softmax_lib.machine.calls import run_call
+from softmax_lib.machine.ptx import program
+from softmax_lib.machine.ptx.program import translate
 from softmax_lib.machine.softmaxes import run_steps
 from softmax_lib.reference import noise, softmax
 from softmax_lib.registry import kernels
@@ -128,8 +131,8 @@ def test_a_table_of_constants_in_the_source_is_read_as_written_and_as_machine_co
 
 
 def test_a_path_or_an_arch_that_there_is_not_is_refused(capsys):
-    with pytest.raises(BadInput, match=r"path is 'ptx'; it is one of machine, written\."):
-        xray("naive", 2, 2, path="ptx")
+    with pytest.raises(BadInput, match=r"path is 'sass'; it is one of machine, ptx, written\."):
+        xray("naive", 2, 2, path="sass")
     with pytest.raises(BadInput, match=r"arch is 70; machine code is run for 75, 80"):
         xray("naive", 2, 2, path="machine", arch=70)
     assert main(["xray", "naive", "--arch", "70", "--as", "machine"]) == 2
@@ -146,6 +149,8 @@ def test_a_call_of_the_devices_library_is_refused_where_it_is_made():
     source = '#include <cstdio>\n__global__ void say(int n) { printf("%d", n); }'
     with pytest.raises(NotAvailable, match=r"The machine code of kernel\.cu:2 has CALL"):
         run_call(specify(source, 1, 1, [3]), 90)
+    with pytest.raises(NotAvailable, match=r"The PTX of kernel\.cu:2 has call\.uni"):
+        run_call(specify(source, 1, 1, [3]), 90, decoder=translate)
 
 
 def test_an_endless_loop_hangs_in_one_sentence(monkeypatch):
@@ -184,15 +189,31 @@ def test_what_a_rung_computes_is_a_softmax_on_every_arch(name):
 # ---- where it is not to be had
 
 
-def test_without_nvdisasm_a_kernel_of_ones_own_is_counted_as_it_is_written_and_a_note_says_why(
-    monkeypatch,
-):
+def test_without_nvdisasm_a_kernel_of_ones_own_is_counted_in_ptx_and_a_note_says_why(monkeypatch):
     monkeypatch.setattr(machine_code, "disassembler", lambda: None)
     source = MERGED.replace("softmax_sums", "softmax_other")
     found = xray(source, 2, 64, 64)
+    assert (found.path, found.arch, found.steps) == ("ptx", 90, ())
+    assert "in PTX for sm_90, before the assembler" in found.counted
+    assert found.notes[-1].startswith("Counted in PTX, before the assembler. nvdisasm is missing")
+    assert found.total == xray(source, 2, 64, 64, path="ptx").total
+    assert "instructions" not in found.total  # which the assembler alone decides
+
+
+def test_without_nvrtc_either_it_is_counted_as_it_is_written_and_a_note_says_why(monkeypatch):
+    def missing():
+        raise NotAvailable("There is no NVRTC.")
+
+    monkeypatch.setattr(machine_code, "disassembler", lambda: None)
+    for module in (compile_, program):
+        monkeypatch.setattr(module, "nvrtc", missing)
+    source = MERGED.replace("softmax_sums", "softmax_third")
+    found = xray(source, 2, 64, 64)
     assert (found.path, found.steps, found.changes) == ("written", (), ())
-    assert found.notes[-1].startswith("Counted as it is written. nvdisasm is missing")
+    assert found.notes[-1] == "Counted as it is written. There is no NVRTC."
     assert found.total == xray(source, 2, 64, 64, path="written").total
+    with pytest.raises(NotAvailable, match="no NVRTC"):
+        xray(source, 2, 64, 64, path="ptx")
 
 
 def test_what_the_interpreter_lacks_is_counted_as_it_is_written():

@@ -80,7 +80,7 @@ class _Graph:
     def _turn(self, first: int) -> list[list[int]]:
         """Where blocks lead within a turn of a loop: back to its start is the end, and out of it is nowhere.
 
-        Where no loop is, a branch to what does nothing but end leads nowhere: those lanes are gone.
+        Where no loop is, a branch to what does nothing but end leads nowhere: who takes it is gone.
         """
         body = self.loops.get(first, frozenset(range(self.end)))
         found: list[list[int]] = []
@@ -88,7 +88,8 @@ class _Graph:
             if block not in body:
                 found.append([])
             elif first == NOWHERE:
-                found.append([one for one in goals if len(goals) == 1 or not self._only_ends(one)])
+                leaves = len(goals) > 1 and self._only_ends(goals[0])
+                found.append(goals[1:] if leaves else goals)
             else:
                 found.append([self.end if one == first else one for one in goals if one in body])
         return found

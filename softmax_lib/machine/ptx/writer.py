@@ -261,7 +261,7 @@ class Writer:
             form = Form(statement)
             READERS[statement.opcode](self, form)
             form.finish()
-        except (Unsupported, IndexError, KeyError) as error:
+        except (Unsupported, IndexError, KeyError, ValueError) as error:
             del (
                 self._fields[before:],
                 self._written[before:],
@@ -289,7 +289,7 @@ class Writer:
                 code[name][list(numbers)] = values
         return Decoded(
             self._arch, self.cubin, Listing(self.cubin.kernel, tuple(self._written), labels), code, self.rows.table(),
-            self.rows.count, 0, tuple(self._sites), self._refused, made_by, _OWN_PREDICATES + len(self._predicates),
+            self.rows.count, 0, tuple(self._sites), self._refused, made_by, _OWN_PREDICATES + len(self._predicates), "PTX",
         )  # fmt: skip
 
 

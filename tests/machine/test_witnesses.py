@@ -1,0 +1,135 @@
+"""Three witnesses of what a kernel computes: the emulator from its source, its PTX, and its machine code."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from kernel_tables import some
+from machine.hard_launches import HARD, inputs
+from machine.machine_runs import WITNESSES, run_ptx
+from machine.random_kernels import inputs as random_inputs
+from machine.random_kernels import random_kernel
+from machine.random_on_gpu import digest
+
+from softmax_lib.emulator import execute
+from softmax_lib.errors import NotAvailable
+from softmax_lib.machine.counters import COUNTERS, add_up
+from softmax_lib.machine.ptx.program import translate
+from softmax_lib.machine.softmaxes import run_steps
+from softmax_lib.reference import noise
+from softmax_lib.registry import kernels
+
+FOLDER = Path(__file__).parent
+RECORD = json.loads((FOLDER / "hard_on_gpu.json").read_text(encoding="utf-8"))
+RANDOM = json.loads((FOLDER / "random_on_gpu.json").read_text(encoding="utf-8"))
+
+EMULATOR_ULPS = 8
+"""Of y, against the emulator, whose exponential function is that of the C library: a GPU's own has an error of 2."""
+
+SHAPES = ((5, 1030), (8, 96), (3, 257))
+
+# ---- kernels of the book
+
+
+def bits(y):
+    return y.view(np.uint32)
+
+
+def outcomes(kernel, rows, cols):
+    """y by witness."""
+    x = noise(rows, cols)
+    block_size = kernel.settle_block_size(None, cols)
+    found = {name: np.full_like(x, np.nan) for name in WITNESSES}
+    execute(kernel, x, found["source"], block_size)
+    list(run_steps(kernel, x, found["ptx"], block_size, arch=90, decoder=translate))
+    list(run_steps(kernel, x, found["machine code"], block_size, arch=90))
+    return found
+
+
+@pytest.mark.parametrize("name", some(kernels, every=9))
+def test_a_kernel_of_the_book_gives_the_same_bits_by_ptx_and_machine_code_and_nearly_by_the_emulator(
+    name,
+):
+    kernel = kernels[name]
+    for rows, cols in SHAPES:
+        if cols > kernel.max_cols(kernel.settle_block_size(None, cols)):
+            continue
+        y = outcomes(kernel, rows, cols)
+        assert (bits(y["ptx"]) == bits(y["machine code"])).all(), (rows, cols)
+        apart = np.abs(y["source"] - y["ptx"]) / np.spacing(np.maximum(np.abs(y["ptx"]), 1e-37))
+        assert np.isnan(y["ptx"]).sum() == np.isnan(y["source"]).sum()
+        assert np.nanmax(apart, initial=0) <= EMULATOR_ULPS, (rows, cols)
+
+
+# ---- random kernels, of which a GPU's results are recorded
+
+SEEDS = [*range(8), *(pytest.param(seed, marks=pytest.mark.full) for seed in range(8, 200))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("witness", ["source", "ptx"])
+def test_a_random_kernel_gives_the_same_bits_as_on_a_gpu(seed, witness):
+    kernel = random_kernel(seed)
+    x, y = (np.array(one) for one in random_inputs(kernel))
+    arguments = [x, y, *(int(one) for one in kernel.arguments(x, y)[2:])]
+    WITNESSES[witness](kernel.source, kernel.entry, kernel.grid, kernel.block, arguments)
+    assert digest(y.tobytes()) == RANDOM["y"][str(seed)]
+
+
+# ---- hard kernels
+
+NOT_IN_PTX = {"recursion", "function_by_a_pointer"}
+"""Functions that call themselves, or by their address, are not put in the place of their calls."""
+
+FUSED = {"doubles", "halves", "halves_in_pairs"}
+"""The assembler makes one operation, rounded once, of a product and a sum, which PTX leaves to it."""
+
+REQUESTS = {"global_load_requests", "global_load_sectors"}
+SHARED = {f"shared_{kind}_{unit}" for kind in ("load", "store") for unit in ("requests", "wavefronts", "conflicts")}  # fmt: skip
+LOCAL = {f"local_{kind}_{unit}" for kind in ("load", "store") for unit in ("requests", "sectors")}
+ATOMICS = {one for one in COUNTERS if "atomic" in one or "reduction" in one}
+ASSEMBLED = {
+    # loops unrolled again, with a branch into their middle
+    "sum_of_trips_by_lane": REQUESTS, "max_of_trips_by_lane": REQUESTS, "trips_from_memory": REQUESTS,
+    # lanes that leave early do so at once, or at the end of what they share with the others
+    "end_in_the_middle": REQUESTS, "cases_that_fall_through": REQUESTS, "jumps": REQUESTS,
+    # equal loads made one
+    "masks_known_at_run_time": REQUESTS,
+    # neighbours in shared memory merged
+    "shared_neighbours": SHARED, "shared_partials": SHARED, "shared_neighbours_stored": SHARED, "block_sum": SHARED,
+    "product_of_matrices": SHARED, "structures_of_32_bytes": SHARED,
+    # arrays of a thread in registers, and registers in local memory
+    "local_float4_by_lane": LOCAL, "registers_indexed": LOCAL, "array_with_one_unknown_index": LOCAL, "spills": LOCAL,
+    "spills_of_some_lanes": LOCAL,
+    # atomics made of a loop, and how often that turns
+    "shared_atomic_one_address": SHARED, "shared_atomic_64_bits": SHARED, "shared_atomic_floats": SHARED,
+}  # fmt: skip
+"""Counters that the assembler changes, by kernel; of atomics PTX does not tell whether their results are used."""
+
+
+@pytest.mark.parametrize("name", some(HARD, every=8))
+def test_a_hard_kernel_gives_the_same_by_ptx_as_on_a_gpu_and_counts_the_same_but_for_the_assembler(
+    name,
+):
+    hard, recorded = HARD[name], RECORD["kernels"][name]
+    x, y = (one.copy() for one in inputs(hard))
+    how = {"shared_bytes": hard.shared_bytes}
+    words = (hard.source, name, hard.grid, hard.block, [x, y, hard.rows, hard.cols])
+    if name in NOT_IN_PTX:
+        with pytest.raises(NotAvailable, match=rf"The PTX of {name}\.cu:\d+ has .*, which is not run here"):  # fmt: skip
+            run_ptx(*words, **how)
+        return
+    found = add_up([run_ptx(*words, **how)])
+    differ = {one for one in COUNTERS if found[one] != recorded["counters"].get(one, 0)}
+    assert differ - {"instructions"} - ATOMICS <= ASSEMBLED.get(name, set())
+    if hard.approx:
+        np.testing.assert_allclose(y, np.array(recorded["y"], np.float32), rtol=2e-5, atol=1e-6)
+    elif name not in FUSED:
+        assert hashlib.sha256(y.tobytes()).hexdigest() == recorded["y_sha256"]
+
+
+def test_what_the_assembler_changes_is_only_a_few():
+    assert set(ASSEMBLED) | NOT_IN_PTX | FUSED <= set(HARD)
+    assert len(ASSEMBLED) < len(HARD) / 12
