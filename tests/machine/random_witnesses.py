@@ -58,9 +58,8 @@ def main(first: int, last: int, out: Path) -> None:
         "nvdisasm": disassembler_version(),
         "sources": digest_of_sources([random_kernel(seed) for seed in seeds]),
     }
-    differ, asked = {}, 0
-    for seed, found in ask_all(seeds):
-        asked += 1
+    differ = {}
+    for asked, (seed, found) in enumerate(ask_all(seeds), 1):
         if len(set(found.values())) > 1:
             differ[seed] = found
         if not asked % 100:

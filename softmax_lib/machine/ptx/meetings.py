@@ -95,9 +95,11 @@ class _Graph:
         return found
 
     def _only_ends(self, block: int) -> bool:
-        return block == self.end or (
-            self.after[block] == [self.end] and self.starts[block] == self.lasts[block]
-        )
+        """Whether a block is nothing but an end."""
+        if block == self.end:
+            return True
+        first = self.starts[block]
+        return self.after[block] == [self.end] and first == self.lasts[block] in self.branches
 
     def meetings(self) -> Meetings:
         found = Meetings()
