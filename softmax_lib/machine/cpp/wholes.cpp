@@ -311,11 +311,12 @@ template <class F> INLINE void each_part(Warp& w, const Instruction& i, uint32_t
         uint32_t there = x >> at & mask;
         return as_signed(is_signed && there >> (bits - 1) ? there | ~mask : there);
     };
+    auto signed_as = [&](int n, Signed x) { return i.flip[n] ? -x : x; };  // each part has its own sign
     one_by_one(w, i, lanes, [&](int k, uint32_t a, uint32_t b, uint32_t c) {
         uint32_t made = 0;
         for (uint32_t at = 0; at < 32; at += bits) {
-            Signed x = part(a, at), y = part(b, at);
-            if (adds) x = part(static_cast<uint32_t>(x + y), 0), y = part(c, at);
+            Signed x = signed_as(0, part(a, at)), y = signed_as(1, part(b, at));
+            if (adds) x = part(static_cast<uint32_t>(x + y), 0), y = signed_as(2, part(c, at));
             made |= (static_cast<uint32_t>(f(k, x, y)) & mask) << at;
         }
         return made;
