@@ -32,6 +32,11 @@ TESTED_DISASSEMBLER = "13.5.37"
 
 _KEPT = re.compile(r"^(?://-+ \.text\.|//## File|[.$\w]+:$|/\*[0-9a-f]{4,}\*/)")
 _LINE = re.compile(r"\bline (\d+)")
+_ENCODING = re.compile(r"/\* 0x([0-9a-f]{8})[0-9a-f]{8} \*/$")
+"""The lower half of an instruction's encoding, whose upper word is the number that is part of it."""
+
+_NO_NUMBER = re.compile(r"[+-]?QNAN")
+_OF_HALVES = re.compile(r"\*/\s+(?:@\S+\s+)?H[A-Z]")
 _IN_A_FOLDER = re.compile(r'"[^"]*[/\\]([^"/\\]+)"')
 
 
@@ -125,7 +130,7 @@ def read_code(cubin: bytes, arch: int, entry: str = "", *, compiler: str = "") -
     made_by = f"{compiler}, nvdisasm {version}".removeprefix(", ")
 
     def make() -> bytes:
-        text = _trim(disassemble(cubin, arch, "-gi", "-c"))
+        text = _trim(disassemble(cubin, arch, "-gi", "-c", "-hex"))
         cubins = {name: read_cubin(cubin, name, arch) for name in kernels_of(cubin)}
         return json.dumps(Code(arch, entry, made_by, text, cubins).as_json()).encode()
 
@@ -142,9 +147,24 @@ def _trim(text: str) -> str:
 
 def _plain(line: str) -> str:
     if not line.startswith("//##"):
-        return line
+        return _with_bits(line)
     line = _IN_A_FOLDER.sub(r'"\1"', line)
     return _LINE.sub(lambda match: f"line {int(match[1]) % LINES_A_FILE}", line)
+
+
+def _with_bits(line: str) -> str:
+    """A statement without its encoding; what nvdisasm calls no number, whatever its bits, as those bits."""
+    encoded = _ENCODING.search(line)
+    if encoded is None:
+        return line
+    line, literal = line[: encoded.start()].rstrip(), int(encoded[1], 16)
+    is_single = not _OF_HALVES.search(line)
+    return _NO_NUMBER.sub(lambda match: _bits_of(match[0], literal) if is_single else match[0], line)
+
+
+def _bits_of(text: str, literal: int) -> str:
+    usual = 0xFFFFFFFF if text.startswith("-") else 0x7FFFFFFF
+    return text if literal == usual else f"{literal:#x}"
 
 
 @lru_cache(maxsize=1)

@@ -52,23 +52,25 @@ void whole_multiply_add(Warp& w, const Instruction& i, uint32_t lanes) {
 }
 
 // (a << n) + b, n in the variant; variant bit 8: of the pair c:a, its upper word; bit 9: c is a's sign; bit 10: a carry comes in.
+// -a is the opposite of what was shifted, so that a carry goes out where that is nothing.
 void whole_shift_add(Warp& w, const Instruction& i, uint32_t lanes) {
     Operands o(i);
     uint32_t by = i.variant & 31;
     bool is_upper = i.variant & 256, extends = i.variant & 512;
     uint32_t in = i.variant & 1024 ? w.predicate_of(i.s, i.s_flip) : 0;
+    uint32_t ones = o.keep[1] + (is_upper ? 0 : o.keep[0]);
     const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
     uint32_t* d = w.row(i.d);
     alignas(64) uint32_t on[WARP];
     spread(lanes, on);
     uint32_t out = 0;
     LANES {
-        uint32_t low = o.whole<0>(a[k]);
+        uint32_t low = is_upper ? o.whole<0>(a[k]) : a[k];
         uint32_t high = extends ? static_cast<uint32_t>(as_signed(low) >> 31) : c[k];
-        uint32_t shifted = is_upper ? high_of(pair(low, high) << by) : low << by;
-        uint32_t two = shifted + (b[k] ^ o.flip[1]), sum = two + o.keep[1] + (in >> k & 1);
-        d[k] = chosen(on[k], sum, d[k]);
-        out |= ((two < shifted) | (sum < two) ? 1u : 0u) << k;
+        uint32_t shifted = is_upper ? high_of(pair(low, high) << by) : (low << by) ^ o.flip[0];
+        uint64_t sum = uint64_t{shifted} + (b[k] ^ o.flip[1]) + ones + (in >> k & 1);
+        d[k] = chosen(on[k], low_of(sum), d[k]);
+        out |= (high_of(sum) ? 1u : 0u) << k;
     }
     set_predicate(w, i.p, lanes, out);
 }
@@ -117,12 +119,12 @@ void predicate_logic(Warp& w, const Instruction& i, uint32_t lanes) {
     set_predicate(w, i.q, lanes, second);
 }
 
-// Bits of the predicates P0 to P6 that variant names, in place of those of b.
+// Bits of the predicates P0 to P6 that variant names, in place of those of b; bit 8: of the uniform ones.
 void predicates_to_row(Warp& w, const Instruction& i, uint32_t lanes) {
-    uint32_t mask = i.variant;
+    uint32_t mask = i.variant & 255, first = i.variant & 256 ? 8 : 0;
     one_by_one(w, i, lanes, [&](int k, uint32_t, uint32_t b, uint32_t) {
         uint32_t bits = 0;
-        for (int n = 0; n < 7; n++) bits |= (w.predicate[n] >> k & 1) << n;
+        for (int n = 0; n < 7; n++) bits |= (w.predicate[first + static_cast<uint32_t>(n)] >> k & 1) << n;
         return (b & ~mask) | (bits & mask);
     });
 }
@@ -329,6 +331,23 @@ void parts_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
     uint32_t wants_least = w.predicate_of(i.s, i.s_flip);
     each_part(w, i, lanes, [&](int k, Signed a, Signed b) { return wants_least >> k & 1 ? std::min(a, b) : std::max(a, b); });
 }
+void parts_extreme_of_three(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t wants_least = w.predicate_of(i.s, i.s_flip), bits = i.variant & 31;
+    Row third;
+    std::copy_n(w.row(i.c), WARP, third.lane);  // it may be the row that is written
+    parts_extreme(w, i, lanes);
+    uint32_t* d = w.row(i.d);
+    bool is_signed = i.variant & 32;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        int k = __builtin_ctz(left);
+        uint32_t made = 0, mask = (1u << bits) - 1, bias = is_signed ? 1u << (bits - 1) : 0;
+        for (uint32_t at = 0; at < 32; at += bits) {
+            uint32_t x = (d[k] >> at & mask) ^ bias, y = (third.lane[k] >> at & mask) ^ bias;
+            made |= ((wants_least >> k & 1 ? std::min(x, y) : std::max(x, y)) ^ bias) << at;
+        }
+        d[k] = made;
+    }
+}
 void parts_add_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
     uint32_t wants_least = w.predicate_of(i.s, i.s_flip);
     each_part(w, i, lanes, [&](int k, Signed a, Signed b) { return wants_least >> k & 1 ? std::min(a, b) : std::max(a, b); }, true);
@@ -396,6 +415,7 @@ const Operation WHOLE_OPERATIONS[] = {
     {"whole difference", whole_difference},
     {"parts add", parts_add},
     {"parts extreme", parts_extreme},
+    {"parts extreme of three", parts_extreme_of_three},
     {"parts add extreme", parts_add_extreme},
     {"parts difference", parts_difference},
     {"parts differences", parts_differences},

@@ -113,14 +113,18 @@ def _(draft: Draft) -> None:
     draft.variant = draft.literal(5) & 255 | (draft.literal(6) & 255) << 8
 
 
-@opcode("P2R")
+_OF_UNIFORM = 256
+
+
+@opcode("P2R", "UP2UR")
 def _(draft: Draft) -> None:
     draft.operation = "predicates to row"
     draft.to(0)
-    if draft.args[1] != "PR":
+    is_uniform = draft.statement.opcode == "UP2UR"
+    if draft.args[1] != ("UPR" if is_uniform else "PR"):
         raise draft.refuse()
     draft.whole("b", 2)
-    draft.variant = draft.literal(3)
+    draft.variant = draft.literal(3) & 127 | _OF_UNIFORM * is_uniform
 
 
 @opcode("R2P")
@@ -186,7 +190,10 @@ def _(draft: Draft) -> None:
 
 @opcode("VIMNMX3")
 def _(draft: Draft) -> None:
+    parts = draft.choose(_EXTREME_PARTS, 0)
     draft.operation, draft.variant = "whole extreme of three", int(draft.has("U32"))
+    if parts:
+        draft.operation, draft.variant = "parts extreme of three", parts
     draft.to(0)
     draft.wholes(1, 3)
     draft.reads("s", 4)

@@ -21,7 +21,9 @@ PACKED = ("f16x2", "bf16x2", "u16x2", "s16x2", "pred")
 """Types that have no kind of their own."""
 
 ROUNDINGS = {"rn": 0, "rm": 1, "rp": 2, "rz": 3}
-KIND_SHIFT = 16
+KIND_SHIFT, MADE_SHIFT = 16, 20
+"""Where in a variant the kind of what is read is, and of what a conversion makes."""
+
 _FLUSHED, _SATURATED = 4, 8
 
 

@@ -25,7 +25,7 @@ from softmax_lib.machine.tables import INSTRUCTION
 
 _SYMBOL = re.compile(r"(%?[\w$~.]+?)\s*(?:\+\s*(-?(?:0x)?[0-9a-fA-F]+))?$")
 _IN_BANK_0 = {"%ntid": 0, "%nctaid": 12}
-_MOST_PREDICATES, _MOST_ROWS = 4096, 0xFFFF
+_MOST_PREDICATES, _MOST_ROWS = 1 << 14, 0xFFFF
 _OWN_PREDICATES = NOWHERE + 1
 """The first of a warp's predicates that machine code has no name for."""
 

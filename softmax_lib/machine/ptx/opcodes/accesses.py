@@ -16,7 +16,7 @@ from softmax_lib.machine.opcodes.memory import (
     TOLD,
     WIDE,
 )
-from softmax_lib.machine.ptx.form import Form, kind_bits, opcode
+from softmax_lib.machine.ptx.form import KINDS, MADE_SHIFT, Form, kind_bits, opcode
 from softmax_lib.machine.ptx.layout import CONSTANT_BANK, PARAMETERS_AT
 from softmax_lib.machine.ptx.opcodes.bits import pack, unpack
 from softmax_lib.machine.ptx.reading import SIZES
@@ -102,7 +102,8 @@ def _unstage(writer: Writer, name: str, row: int, number: int, size: int) -> Non
 
 
 def _extend(writer: Writer, row: int, *, is_signed: bool) -> None:
-    variant = kind_bits("s32" if is_signed else "u32") | (7 if is_signed else 6) << 20
+    variant = kind_bits("s32" if is_signed else "u32")
+    variant |= KINDS["s64" if is_signed else "u64"] << MADE_SHIFT
     writer.emit("typed convert", aside=True, d=row, a=row, variant=variant)
 
 
@@ -171,6 +172,9 @@ def _move_parameter(writer: Writer, form: Form, row: int, name: str, at: int, ty
         writer.emit("typed move", aside=aside, d=d, a=a, variant=kind_bits("b64" if size == 8 else "b32"))  # fmt: skip
     elif is_load:
         unpack(writer, row, held, at % 4, size, aside=aside)
+        if type_[0] == "s":
+            variant = kind_bits(type_) | KINDS["s32"] << MADE_SHIFT
+            writer.emit("typed convert", aside=True, d=row, a=row, variant=variant)
     else:
         bits = writer.immediate(8 * size)
         writer.emit(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from softmax_lib.machine.draft import ALL
-from softmax_lib.machine.ptx.form import KINDS, ROUNDINGS, Form, kind_bits, opcode
+from softmax_lib.machine.ptx.form import KINDS, MADE_SHIFT, ROUNDINGS, Form, kind_bits, opcode
 from softmax_lib.machine.ptx.reading import SIZES
 from softmax_lib.machine.ptx.writer import Writer
 
@@ -20,7 +20,6 @@ _PASSES_NAN, _WANTS_LEAST = 16, 32
 _FLUSHES_BEFORE = 16
 _IN, _OUT = 8, 12
 _SATURATED = 8
-_MADE_SHIFT = 20
 
 COMPARISONS = {
     "lt": 1, "eq": 2, "le": 3, "gt": 4, "ne": 5, "ge": 6, "num": 7, "nan": 8, "ltu": 9, "equ": 10, "leu": 11,
@@ -246,7 +245,7 @@ def _(writer: Writer, form: Form) -> None:
     saturates = form.has("sat")
     d, a = writer.row(form.args[0], SIZES[made]), writer.row(form.args[1], SIZES[read])
     if not made.lstrip("b").startswith("f") and not read.lstrip("b").startswith("f"):
-        variant = kind_bits(read) | KINDS[made] << _MADE_SHIFT | _SATURATED * saturates
+        variant = kind_bits(read) | KINDS[made] << MADE_SHIFT | _SATURATED * saturates
         writer.emit("typed convert", d=d, a=a, variant=variant)
         return _widen(writer, form.args[0], d, made)
     is_whole = made[0] in "us"
@@ -272,7 +271,7 @@ def _widen(writer: Writer, name: str, row: int, made: str) -> None:
     """A number of 32 bits or fewer fills a register of 64 with its sign."""
     if SIZES[made] < SIZES.get(writer.type_of(name), 4) == 8:
         kind = "s32" if made[0] == "s" else "u32"
-        variant = kind_bits(kind) | KINDS["s64" if made[0] == "s" else "u64"] << _MADE_SHIFT
+        variant = kind_bits(kind) | KINDS["s64" if made[0] == "s" else "u64"] << MADE_SHIFT
         writer.emit("typed convert", aside=True, d=row, a=row, variant=variant)
 
 
