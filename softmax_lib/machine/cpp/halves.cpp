@@ -12,6 +12,7 @@ namespace {
 enum Flags : uint32_t {
     IS_BFLOAT = 64, TO_FLOAT = 128, FLUSHES = 256, SATURATES = 512, RELU = 1024, PASSES_NAN = 2048,
     COMPARE_SHIFT = 16,    // bits 16 to 19: as "float compare"; 20 and 21 how it joins
+    MERGES = 1u << 22,
     FLAG_BITS = 1u << 23,  // results of a comparison are bit masks, not 1.0
 };
 
@@ -26,9 +27,8 @@ struct Halves {
         uint32_t which = i.variant >> 2 * n & 3;
         bool is_upper = which == 0 ? part : which == 2;
         float found = which == 3 ? cut(real(x)) : number(static_cast<uint16_t>(is_upper ? x >> 16 : x));
-        uint32_t flip = i.flip[n], keep = i.keep[n];
-        found = keep == ALL ? found : std::fabs(found);
-        return flip ? -found : found;
+        found = i.keep[n] == ALL ? found : std::fabs(found);
+        return i.flip[n] >> (part ? 31 : 15) & 1 ? -found : found;
     }
     uint16_t narrowed(double x) const {
         if (i.variant & SATURATES) x = x > 0.0 ? (x < 1.0 ? x : 1.0) : 0.0;
@@ -112,16 +112,19 @@ void half_set(Warp& w, const Instruction& i, uint32_t lanes) {
         return made;
     });
 }
-// Floats a and b packed as the upper and the lower half. Variant bits 0 and 1: rounding.
+// Floats a and b packed as the upper and the lower half. Variant bits 0 and 1: rounding. A row c that is told of
+// (bit 22) has the upper half instead, where it was the lower one.
 void half_pack(Warp& w, const Instruction& i, uint32_t lanes) {
     Operands o(i);
     bool is_bfloat = i.variant & IS_BFLOAT;
     uint32_t rounding = i.variant & ROUNDING;
+    bool merges = i.variant & MERGES;
     auto pack = [&](float x) -> uint32_t {
         if (i.variant & RELU && !(x > 0.0f) && x == x) x = 0.0f;
         return is_bfloat ? to_bfloat(x, rounding) : to_half(x, rounding);
     };
-    one_by_one(w, i, lanes, [&](int, uint32_t a, uint32_t b, uint32_t) {
+    one_by_one(w, i, lanes, [&](int, uint32_t a, uint32_t b, uint32_t c) {
+        if (merges) return c << 16 | pack(o.number<0>(a));
         return pack(o.number<0>(a)) << 16 | pack(o.number<1>(b));
     });
 }

@@ -13,7 +13,7 @@ _KINDS = {
 }  # fmt: skip
 _IN, _OUT = 8, 12
 _WHOLE_ROUNDINGS = {"FLOOR": 1, "CEIL": 2, "TRUNC": 3}
-_PART = re.compile(r"(.*)\.(?:B([0-3])|H([01])(?:_H[01])?)$")
+_PART = re.compile(r"([-|]*[^|.]*)\.(?:B([0-3])|H([01])(?:_H[01])?)(\|?)$")
 
 
 def _kinds(draft: Draft) -> list[str]:
@@ -26,7 +26,7 @@ def _source(draft: Draft, number: int, kind: str) -> None:
     """The number that comes in; of a small one, the byte or half that it is."""
     match = _PART.match(draft.args[number])
     if match:
-        draft.args = (*draft.args[:number], match[1], *draft.args[number + 1 :])
+        draft.args = (*draft.args[:number], match[1] + match[4], *draft.args[number + 1 :])
         draft.variant |= int(match[2] or match[3]) << 4
     if kind == "F32":
         draft.real("a", number)

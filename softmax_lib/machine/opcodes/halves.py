@@ -8,9 +8,10 @@ from softmax_lib.machine.draft import ALL, Draft, half_bits, opcode
 from softmax_lib.machine.opcodes.floats import COMPARISONS, JOINS, ROUNDINGS
 
 _IS_BFLOAT, _TO_FLOAT, _FLUSHES, _SATURATES, _RELU, _PASSES_NAN = 64, 128, 256, 512, 1024, 2048
-_COMPARE, _JOIN, _BITS = 16, 20, 1 << 23
+_COMPARE, _JOIN, _BITS, _MERGES = 16, 20, 1 << 23, 1 << 22
 _WHICH = re.compile(r"(-?)(\|?)(U?R(?:\d+|Z)|c\[[^\]]*\]\[[^\]]*\])(\|?)(?:\.(H0_H0|H1_H1|H1_H0|F32))?(\|?)$")  # fmt: skip
 _HALVES = {None: 0, "H1_H0": 0, "H0_H0": 1, "H1_H1": 2, "F32": 3}
+_BOTH_SIGNS = 0x80008000
 
 
 def _flags(draft: Draft) -> int:
@@ -34,7 +35,7 @@ def _sources(draft: Draft, first: int, slots: str) -> int:
         match = _WHICH.match(draft.args[first])
         if match:
             sign, bar, register, bar2, which, bar3 = match.groups()
-            draft.flip[index] = 0x80008000 if sign else 0
+            draft.flip[index] = _BOTH_SIGNS if sign else 0
             draft.keep[index] = 0x7FFF7FFF if bar or bar2 or bar3 else ALL
             draft.variant |= _HALVES[which] << 2 * index
             if register.startswith("c["):
@@ -117,12 +118,17 @@ def _(draft: Draft) -> None:
 @opcode("F2FP")
 def _(draft: Draft) -> None:
     draft.operation = "half pack"
-    draft.ignore("PACK_AB", "F16", "F32", "MERGE_C")
-    if "MERGE_C" in draft.statement.modifiers:
-        raise draft.refuse()
+    draft.ignore("PACK_AB", "F16", "F32")
+    merges = draft.has("MERGE_C")
     draft.variant = (
-        draft.choose(ROUNDINGS, 0) | _IS_BFLOAT * draft.has("BF16") | _RELU * draft.has("RELU")
+        draft.choose(ROUNDINGS, 0)
+        | _IS_BFLOAT * draft.has("BF16")
+        | _RELU * draft.has("RELU")
+        | _MERGES * merges
     )
     draft.to(0)
     draft.real("a", 1)
-    draft.real("b", 2)
+    if merges:
+        draft.whole("c", 2)
+    else:
+        draft.real("b", 2)

@@ -18,7 +18,7 @@ _UNCOUNTED = (
 """Caches and order: of an access they change no number of requests or sectors."""
 
 _ADDRESS = re.compile(r"(?:desc\[U?R\d+\])?\[([^\[\]]*)\]$")
-_INDEXED = re.compile(r"c\[0x([0-9a-f]+)\]\[(?:(U?R\d+)\+?)?(-?0x[0-9a-f]+)?\]$")
+_INDEXED = re.compile(r"c\[0x([0-9a-f]+)\]\[(?:(U?R(?:\d+|Z))\+?)?(-?0x[0-9a-f]+)?\]$")
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 
 
@@ -165,7 +165,7 @@ def _(draft: Draft) -> None:
     _width(draft)
     draft.to(0)
     match = _INDEXED.match(draft.args[1])
-    if draft.bytes in (4, 8) and not (match and match[2]):
+    if draft.bytes in (4, 8) and not (match and match[2] not in (None, "RZ")):
         words = draft.bytes // 4
         draft.whole("a", 1, words)
         draft.operation = "whole move pair" if words == 2 else "whole move"

@@ -51,7 +51,7 @@ def _of_halves(
     flags = _IS_BFLOAT * type_.startswith("b") | _FLUSHES * form.has("ftz")
     flags |= _SATURATES * form.has("sat") | _RELU * form.has("relu")
     form.ignore("rn")
-    flip = [0, _SIGN if minus else 0, 0]
+    flip = [0, _SIGNS_OF_HALVES if minus else 0, 0]
     rows = _rows(writer, form, type_)
     writer.emit(operation, is_float=True, **rows, variant=flags, flip=flip)
 
