@@ -11,7 +11,7 @@ from machine.hard_launches import HARD, inputs
 from machine.machine_runs import WITNESSES, run_ptx
 from machine.random_kernels import inputs as random_inputs
 from machine.random_kernels import random_kernel
-from machine.random_on_gpu import digest
+from machine.random_on_gpu import digest, digest_of_sources
 
 from softmax_lib.emulator import execute
 from softmax_lib.errors import NotAvailable
@@ -20,15 +20,19 @@ from softmax_lib.machine.ptx.program import translate
 from softmax_lib.machine.softmaxes import run_steps
 from softmax_lib.reference import noise
 from softmax_lib.registry import kernels
+from softmax_lib.source import Source
 
 FOLDER = Path(__file__).parent
 RECORD = json.loads((FOLDER / "hard_on_gpu.json").read_text(encoding="utf-8"))
 RANDOM = json.loads((FOLDER / "random_on_gpu.json").read_text(encoding="utf-8"))
+ASKED = json.loads((FOLDER / "random_witnesses.json").read_text(encoding="utf-8"))
 
 EMULATOR_ULPS = 8
 """Of y, against the emulator, whose exponential function is that of the C library: a GPU's own has an error of 2."""
 
 SHAPES = ((5, 1030), (8, 96), (3, 257))
+RACY = {"fusion_no_barrier"}
+"""What it computes depends on which warp comes first."""
 
 # ---- kernels of the book
 
@@ -48,7 +52,7 @@ def outcomes(kernel, rows, cols):
     return found
 
 
-@pytest.mark.parametrize("name", some(kernels, every=9))
+@pytest.mark.parametrize("name", some([name for name in kernels if name not in RACY], every=9))
 def test_a_kernel_of_the_book_gives_the_same_bits_by_ptx_and_machine_code_and_nearly_by_the_emulator(
     name,
 ):
@@ -76,6 +80,47 @@ def test_a_random_kernel_gives_the_same_bits_as_on_a_gpu(seed, witness):
     arguments = [x, y, *(int(one) for one in kernel.arguments(x, y)[2:])]
     WITNESSES[witness](kernel.source, kernel.entry, kernel.grid, kernel.block, arguments)
     assert digest(y.tobytes()) == RANDOM["y"][str(seed)]
+
+
+# ---- ten thousand more, asked once on a GPU: random_witnesses.py
+
+MISCOMPILED = {4403, 4605, 4951, 5080, 6387, 7953, 8763, 9543}
+"""What the PTX ISA says is not what the assembler of NVRTC 13.0 makes: it folds cvt.rni.u64.f64 of 2^52 + 1 into 2^52 + 2,
+and takes the opposite of -32768 in 16 bits for 32768. PTX is right, and the GPU does what the machine code says."""
+
+REFUSED = {2021: "ptx", **dict.fromkeys((4133, 8278, 9608, 9968), "machine code")}
+"""More registers than there are rows, and a form that says H0_NH1."""
+
+
+def test_ten_thousand_kernels_gave_the_same_by_ptx_machine_code_and_a_gpu_but_for_those_that_are_explained():
+    assert (ASKED["first"], ASKED["asked"]) == (0, 10_000)
+    differ = {int(seed): found for seed, found in ASKED["differ"].items()}
+    assert set(differ) == MISCOMPILED | set(REFUSED)
+    for seed in MISCOMPILED:
+        assert differ[seed]["machine code"] == differ[seed]["gpu"] != differ[seed]["ptx"]
+    for seed, witness in REFUSED.items():
+        assert differ[seed].pop(witness).startswith("NotAvailable")
+        assert len(set(differ[seed].values())) == 1
+
+
+@pytest.mark.full
+def test_they_are_the_kernels_that_were_asked_about():
+    kernels = [random_kernel(seed) for seed in range(ASKED["asked"])]
+    assert digest_of_sources(kernels) == ASKED["sources"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("(unsigned)__double2ull_rn(4503599627370497.0)", 1),
+        ("(unsigned)((short)-x[0] * (short)6)", 2**32 - 6 * 32768),
+    ],
+)
+def test_ptx_says_what_is_documented_where_an_assembler_does_not(asked, expected):
+    text = f'extern "C" __global__ void k(const int* x, unsigned* y) {{ y[0] = {asked}; }}'
+    y = np.zeros(1, np.uint32)
+    run_ptx(Source("k.cu", text), "k", 1, 1, [np.array([0x8000], np.int32), y])
+    assert y[0] == expected
 
 
 # ---- hard kernels
