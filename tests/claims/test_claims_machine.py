@@ -6,6 +6,9 @@ import nbformat
 import numpy as np
 import pytest
 from address import ROOT
+from machine.machine_runs import EMULATOR_ULPS, assert_agreed
+from machine.random_kernels import random_kernel
+from machine.random_witnesses import ASKED, MISCOMPILED, REFUSED
 from recorded_facts import us
 
 from softmax_lib import xray, xray_launch
@@ -174,3 +177,40 @@ def test_registers_by_gpu():
     old, middle, new = (one.steps[0].decoded.cubin.registers for one in found)
     assert middle == new
     assert old == pytest.approx(4 / 3 * new, rel=0.05)
+
+
+# ---- three witnesses
+
+
+def test_three_witnesses():
+    """The kernels of the chapters; the others are in tests/machine/test_witnesses.py."""
+    assert EMULATOR_ULPS == 2**3
+    for kernel in rungs():
+        assert_agreed(kernel, 8, 96)
+
+
+def test_ten_thousand():
+    """What the record says of them; the mistake is there in a kernel that multiplies shorts."""
+    assert ASKED["asked"] == 10_000
+    assert "H100" in ASKED["gpu"]["name"]
+    assert (len(ASKED["differ"]), len(REFUSED), len(MISCOMPILED)) == (13, 5, 8)
+    assert "(short)((int)(0u - (unsigned)i2))" in random_kernel(8763).source.text
+
+
+def test_changes_of_the_assembler():
+    """In PTX the kernel asks for what its source asks for, in machine code not."""
+    arrays = [np.ones(2048, np.float32), np.zeros(64, np.float32)]
+    changes = {
+        path: xray_launch(cell("made"), 1, 64, arrays, path=path).changes
+        for path in ("ptx", "machine")
+    }
+    assert changes["ptx"] == ()
+    assert {one.line for one in changes["machine"]} == {6, 7}
+
+
+def test_ptx_counts_the_same():
+    """Requests, sectors, wavefronts and all the rest; instructions are the assembler's alone."""
+    for kernel in rungs():
+        ptx, machine = (xray(kernel, 64, 4096, path=path).total for path in ("ptx", "machine"))
+        assert ptx == {name: machine[name] for name in ptx}
+        assert machine.keys() - ptx.keys() == {"instructions"}

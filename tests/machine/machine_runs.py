@@ -2,11 +2,14 @@
 
 import numpy as np
 
+from softmax_lib.emulator import execute
 from softmax_lib.emulator import launch as emulate
 from softmax_lib.machine.launching import Counted, Threads, launch
 from softmax_lib.machine.memory import Memory
 from softmax_lib.machine.program import decode_program
 from softmax_lib.machine.ptx.program import translate
+from softmax_lib.machine.softmaxes import run_steps
+from softmax_lib.reference import noise
 from softmax_lib.source import Program
 
 
@@ -37,6 +40,24 @@ def run_source(source, entry, grid, block, arguments, *, shared_bytes=0):
 
 WITNESSES = {"source": run_source, "ptx": run_ptx, "machine code": run}
 """Who says what a kernel computes."""
+
+
+EMULATOR_ULPS = 8
+"""Of y, against the emulator, whose exponential function is that of the C library: a GPU's own has an error of 2."""
+
+
+def assert_agreed(kernel, rows, cols):
+    """A kernel of the book gives the same bits by PTX and by machine code, and nearly these by the emulator."""
+    x = noise(rows, cols)
+    block_size = kernel.settle_block_size(None, cols)
+    source, ptx, code = (np.full_like(x, np.nan) for _ in range(3))
+    execute(kernel, x, source, block_size)
+    list(run_steps(kernel, x, ptx, block_size, arch=90, decoder=translate))
+    list(run_steps(kernel, x, code, block_size, arch=90))
+    assert (ptx.view(np.uint32) == code.view(np.uint32)).all(), (rows, cols)
+    assert (np.isnan(ptx) == np.isnan(source)).all(), (rows, cols)
+    apart = np.abs(source - ptx) / np.spacing(np.maximum(np.abs(ptx), 1e-37))
+    assert np.nanmax(apart, initial=0) <= EMULATOR_ULPS, (rows, cols)
 
 
 def axes(given):

@@ -24,6 +24,17 @@ from softmax_lib.source import Program
 
 HERE = {"ptx": run_ptx, "machine code": run}
 
+RECORD = Path(__file__).with_suffix(".json")
+ASKED = json.loads(RECORD.read_text(encoding="utf-8"))
+"""What came of it, once."""
+
+MISCOMPILED = {4403, 4605, 4951, 5080, 6387, 7953, 8763, 9543}
+"""What the PTX ISA says is not what the assembler of NVRTC 13.0 makes: it folds cvt.rni.u64.f64 of 2^52 + 1 into 2^52 + 2,
+and takes the opposite of -32768 in 16 bits for 32768. PTX is right, and the GPU does what the machine code says."""
+
+REFUSED = {2021: "ptx", **dict.fromkeys((4133, 8278, 9608, 9968), "machine code")}
+"""More registers than there are rows, and a form that says H0_NH1."""
+
 
 def witness(seed: int) -> tuple[dict[str, str], bytes]:
     """What each witness but the GPU says of y, and the machine code."""

@@ -8,48 +8,26 @@ import numpy as np
 import pytest
 from kernel_tables import some
 from machine.hard_launches import HARD, inputs
-from machine.machine_runs import WITNESSES, run_ptx
+from machine.machine_runs import WITNESSES, assert_agreed, run_ptx
 from machine.random_kernels import inputs as random_inputs
 from machine.random_kernels import random_kernel
 from machine.random_on_gpu import digest, digest_of_sources
+from machine.random_witnesses import ASKED, MISCOMPILED, REFUSED
 
-from softmax_lib.emulator import execute
 from softmax_lib.errors import NotAvailable
 from softmax_lib.machine.counters import COUNTERS, add_up
-from softmax_lib.machine.ptx.program import translate
-from softmax_lib.machine.softmaxes import run_steps
-from softmax_lib.reference import noise
 from softmax_lib.registry import kernels
 from softmax_lib.source import Source
 
 FOLDER = Path(__file__).parent
 RECORD = json.loads((FOLDER / "hard_on_gpu.json").read_text(encoding="utf-8"))
 RANDOM = json.loads((FOLDER / "random_on_gpu.json").read_text(encoding="utf-8"))
-ASKED = json.loads((FOLDER / "random_witnesses.json").read_text(encoding="utf-8"))
-
-EMULATOR_ULPS = 8
-"""Of y, against the emulator, whose exponential function is that of the C library: a GPU's own has an error of 2."""
 
 SHAPES = ((5, 1030), (8, 96), (3, 257))
 RACY = {"fusion_no_barrier"}
 """What it computes depends on which warp comes first."""
 
 # ---- kernels of the book
-
-
-def bits(y):
-    return y.view(np.uint32)
-
-
-def outcomes(kernel, rows, cols):
-    """y by witness."""
-    x = noise(rows, cols)
-    block_size = kernel.settle_block_size(None, cols)
-    found = {name: np.full_like(x, np.nan) for name in WITNESSES}
-    execute(kernel, x, found["source"], block_size)
-    list(run_steps(kernel, x, found["ptx"], block_size, arch=90, decoder=translate))
-    list(run_steps(kernel, x, found["machine code"], block_size, arch=90))
-    return found
 
 
 @pytest.mark.parametrize("name", some([name for name in kernels if name not in RACY], every=9))
@@ -60,11 +38,7 @@ def test_a_kernel_of_the_book_gives_the_same_bits_by_ptx_and_machine_code_and_ne
     for rows, cols in SHAPES:
         if cols > kernel.max_cols(kernel.settle_block_size(None, cols)):
             continue
-        y = outcomes(kernel, rows, cols)
-        assert (bits(y["ptx"]) == bits(y["machine code"])).all(), (rows, cols)
-        apart = np.abs(y["source"] - y["ptx"]) / np.spacing(np.maximum(np.abs(y["ptx"]), 1e-37))
-        assert np.isnan(y["ptx"]).sum() == np.isnan(y["source"]).sum()
-        assert np.nanmax(apart, initial=0) <= EMULATOR_ULPS, (rows, cols)
+        assert_agreed(kernel, rows, cols)
 
 
 # ---- random kernels, of which a GPU's results are recorded
@@ -83,13 +57,6 @@ def test_a_random_kernel_gives_the_same_bits_as_on_a_gpu(seed, witness):
 
 
 # ---- ten thousand more, asked once on a GPU: random_witnesses.py
-
-MISCOMPILED = {4403, 4605, 4951, 5080, 6387, 7953, 8763, 9543}
-"""What the PTX ISA says is not what the assembler of NVRTC 13.0 makes: it folds cvt.rni.u64.f64 of 2^52 + 1 into 2^52 + 2,
-and takes the opposite of -32768 in 16 bits for 32768. PTX is right, and the GPU does what the machine code says."""
-
-REFUSED = {2021: "ptx", **dict.fromkeys((4133, 8278, 9608, 9968), "machine code")}
-"""More registers than there are rows, and a form that says H0_NH1."""
 
 
 def test_ten_thousand_kernels_gave_the_same_by_ptx_machine_code_and_a_gpu_but_for_those_that_are_explained():
