@@ -99,12 +99,29 @@ struct Access {
         return address >= array.address && address - array.address + bytes <= array.bytes;
     }
 
-    // The lanes lie side by side in global memory: they are one stretch.
-    bool is_stretch() const {
-        if (space != GLOBAL || lanes != ALL) return false;
+    // All lanes are there, and each is so many bytes behind the one before.
+    bool is_apart(uint64_t bytes) const {
+        if (lanes != ALL) return false;
         uint64_t off = 0;
-        LANES off |= at[k] ^ (at[0] + static_cast<uint64_t>(k) * i.bytes);
+        LANES off |= at[k] ^ (at[0] + static_cast<uint64_t>(k) * bytes);
         return off == 0;
+    }
+    // Words of shared memory, side by side or for all lanes the same one, all within bounds: one wavefront.
+    template <class F> INLINE bool each_word_of_shared(F move) {
+        if (space != SHARED || i.bytes != 4 || what >= CHANGES || lanes != ALL) return false;
+        bool is_one = what == LOADS && is_apart(0);
+        if (!is_one && !is_apart(4)) return false;
+        const Launch& launch = *w.block->launch;
+        uint64_t from = at[0] - launch.shared_base, bytes = is_one ? 4 : uint64_t{4} * WARP;
+        if (at[0] % 4 || from > launch.shared_bytes || from + bytes > launch.shared_bytes) return false;
+        uint8_t* first = w.block->shared.data() + from;
+        for (int k = 0; k < WARP; k++) move(k, first + (is_one ? 0 : 4 * k));
+        Counts& counted = counts();
+        counted.requests++;
+        counted.lanes += WARP;
+        counted.bytes += bytes;
+        counted.wavefronts++;
+        return true;
     }
 
     Counts& counts() {
@@ -146,7 +163,8 @@ struct Access {
 
     // move(lane, where) for each lane; where a stretch is whole, one check of its ends is enough.
     template <class F> INLINE void each_place(F move) {
-        if (is_stretch() && !(i.variant & BYPASSES) && lies_in(w.block->runner->arrays, array_at(0), at[0], uint64_t(i.bytes) * WARP)) {
+        if (each_word_of_shared(move)) return;
+        if (space == GLOBAL && is_apart(i.bytes) && !(i.variant & BYPASSES) && lies_in(w.block->runner->arrays, array_at(0), at[0], uint64_t(i.bytes) * WARP)) {
             uint8_t* first = place(0);
             for (int k = 0; k < WARP; k++) move(k, first + static_cast<size_t>(k) * i.bytes);
             count_stretch();
