@@ -15,10 +15,13 @@ from test_any_kernel import words_of
 
 from softmax_lib import xray, xray_launch
 from softmax_lib.errors import NotAvailable
+from softmax_lib.gpu import compile as compile_
+from softmax_lib.gpu import machine_code
 from softmax_lib.launch_spec import specify
 from softmax_lib.machine.calls import run_call
 from softmax_lib.machine.code import find_code
 from softmax_lib.machine.counters import COUNTERS as COUNTERS_OF_MACHINE_CODE
+from softmax_lib.machine.ptx import program
 from softmax_lib.records.measurement import Case
 from softmax_lib.registry import rungs
 from softmax_lib.source import Source
@@ -217,6 +220,23 @@ def test_lists_come_along():
     for kernel in rungs():
         program = kernel.program(kernel.choose_block_size(4096), 4096)
         assert find_code(program, 90)
+
+
+def test_without_nvdisasm(monkeypatch):
+    """PTX is counted then, the source without NVRTC, and a note says so; a path that is asked for is what is counted."""
+
+    def missing():
+        raise NotAvailable("There is no NVRTC.")
+
+    text = KERNEL % "y[threadIdx.x] = x[threadIdx.x] + 1.5f;"
+    monkeypatch.setattr(machine_code, "disassembler", lambda: None)
+    found = xray(text, 1, 64, 32)
+    assert (found.path, found.notes[-1][:14]) == ("ptx", "Counted in PTX")
+    assert xray(text, 1, 64, 32, path="written").path == "written"
+    for module in (compile_, program):
+        monkeypatch.setattr(module, "nvrtc", missing)
+    found = xray(text.replace("1.5f", "2.5f"), 1, 64, 32)
+    assert (found.path, found.notes[-1][:24]) == ("written", "Counted as it is written")
 
 
 def test_written_agrees():
