@@ -159,7 +159,9 @@ def _with_bits(line: str) -> str:
         return line
     line, literal = line[: encoded.start()].rstrip(), int(encoded[1], 16)
     is_single = not _OF_HALVES.search(line)
-    return _NO_NUMBER.sub(lambda match: _bits_of(match[0], literal) if is_single else match[0], line)
+    return _NO_NUMBER.sub(
+        lambda match: _bits_of(match[0], literal) if is_single else match[0], line
+    )
 
 
 def _bits_of(text: str, literal: int) -> str:

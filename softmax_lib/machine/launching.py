@@ -24,7 +24,7 @@ from softmax_lib.errors import (
 from softmax_lib.grids import MOST_SHARED_BYTES, Axes
 from softmax_lib.machine.cubin import SHARED_BASE
 from softmax_lib.machine.library import library
-from softmax_lib.machine.memory import Memory, PlacedArray
+from softmax_lib.machine.memory import LOCAL_WINDOW, SHARED_WINDOW, Memory, PlacedArray
 from softmax_lib.machine.program import Decoded, explain, place_of
 from softmax_lib.machine.tables import (
     BANKS,
@@ -42,8 +42,8 @@ _SLICE = 20_000_000
 
 _SPACES = ("global", "shared", "local")
 
-_WINDOWS = {0x1C: 0x10000, 0x24: 0x20000}
-"""In bank 0, the upper words of generic addresses of shared and of local memory (cpp/run.h)."""
+_WINDOWS = {0x1C: SHARED_WINDOW, 0x24: LOCAL_WINDOW}
+"""Where bank 0 has them."""
 
 _STACK_AT = 0x28
 """In bank 0: where a thread's stack begins, at its end."""

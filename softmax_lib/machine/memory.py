@@ -13,6 +13,9 @@ from softmax_lib.arrays import address, host_bytes, offset
 ALIGNMENT = 256
 """Bytes that cudaMalloc aligns to."""
 
+SHARED_WINDOW, LOCAL_WINDOW = 0x10000, 0x20000
+"""Upper words of generic addresses of shared and of local memory (cpp/run.h)."""
+
 _FIRST, _APART = 1 << 44, 1 << 40
 
 

@@ -7,7 +7,7 @@ import re
 from softmax_lib.machine.draft import ALL, Draft, opcode
 from softmax_lib.machine.opcodes.floats import FLUSHED, ROUNDINGS
 
-_KINDS = {
+KINDS = {
     "U8": 0, "S8": 1, "U16": 2, "S16": 3, "U32": 4, "S32": 5, "U64": 6, "S64": 7,
     "F16": 8, "F32": 9, "F64": 10, "BF16": 11,
 }  # fmt: skip
@@ -17,7 +17,7 @@ _PART = re.compile(r"([-|]*[^|.]*)\.(?:B([0-3])|H([01])(?:_H[01])?)(\|?)$")
 
 
 def _kinds(draft: Draft) -> list[str]:
-    found = [one for one in draft.statement.modifiers if one in _KINDS]
+    found = [one for one in draft.statement.modifiers if one in KINDS]
     draft.ignore(*found)
     return found
 
@@ -43,7 +43,7 @@ def _source(draft: Draft, number: int, kind: str) -> None:
 
 
 def _set_kinds(draft: Draft, source: str, made: str) -> None:
-    draft.variant |= _KINDS[source] << _IN | _KINDS[made] << _OUT
+    draft.variant |= KINDS[source] << _IN | KINDS[made] << _OUT
     draft.to(0)
     _source(draft, 1, source)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from softmax_lib.machine.draft import Draft, opcode
 
 SHUFFLES = {"UP": 0, "DOWN": 1, "BFLY": 2, "IDX": 3}
-_SPECIAL = (
+SPECIAL = (
     "SR_TID.X", "SR_TID.Y", "SR_TID.Z", "SR_CTAID.X", "SR_CTAID.Y", "SR_CTAID.Z", "SR_LANEID", "SR_EQMASK", "SR_LTMASK",
     "SR_LEMASK", "SR_GTMASK", "SR_GEMASK", "SR_VIRTID", "SR_CLOCKLO", "SR_CLOCKHI", "SR_SWINHI", "SRZ",
 )  # fmt: skip
 _ZEROS = ("SR_CgaCtaId", "SR_SMID", "SR_VIRTCFG")
 REDUCTIONS = {"SUM": 0, "MIN": 1, "MAX": 2, "AND": 3, "OR": 4, "XOR": 5}
-_SIGNED = 8
+SIGNED = 8
 _VOTES = {"ANY": 0, "ALL": 1, "EQ": 2}
 _UNIFORM = 4
 
@@ -56,7 +56,7 @@ def _(draft: Draft) -> None:
 @opcode("REDUX")
 def _(draft: Draft) -> None:
     draft.operation = "reduce"
-    draft.variant = draft.choose(REDUCTIONS, 3) | _SIGNED * draft.has("S32")
+    draft.variant = draft.choose(REDUCTIONS, 3) | SIGNED * draft.has("S32")
     draft.to(0)
     draft.whole("a", 1)
     draft.is_uniform = False
@@ -94,9 +94,9 @@ def _read_special(draft: Draft, name: str) -> None:
     draft.to(0)
     if name in _ZEROS:
         name = "SRZ"
-    if name not in _SPECIAL:
+    if name not in SPECIAL:
         raise draft.refuse()
-    draft.variant = _SPECIAL.index(name)
+    draft.variant = SPECIAL.index(name)
 
 
 @opcode("B2R")

@@ -7,35 +7,38 @@ import re
 from softmax_lib.machine.draft import ALL, Draft, half_bits, opcode
 from softmax_lib.machine.opcodes.floats import COMPARISONS, JOINS, ROUNDINGS
 
-_IS_BFLOAT, _TO_FLOAT, _FLUSHES, _SATURATES, _RELU, _PASSES_NAN = 64, 128, 256, 512, 1024, 2048
-_COMPARE, _JOIN, _BITS, _MERGES = 16, 20, 1 << 23, 1 << 22
+IS_BFLOAT, _TO_FLOAT, FLUSHES, SATURATES, RELU, PASSES_NAN = 64, 128, 256, 512, 1024, 2048
+COMPARE_SHIFT, JOIN_SHIFT, FLAG_BITS, _MERGES = 16, 20, 1 << 23, 1 << 22
+"""Of a variant, what the numbers are and how they end (cpp/halves.cpp)."""
+
 _WHICH = re.compile(r"(-?)(\|?)(U?R(?:\d+|Z)|c\[[^\]]*\]\[[^\]]*\])(\|?)(?:\.(H0_H0|H1_H1|H1_H0|F32))?(\|?)$")  # fmt: skip
 _HALVES = {None: 0, "H1_H0": 0, "H0_H0": 1, "H1_H1": 2, "F32": 3}
-_BOTH_SIGNS = 0x80008000
+BOTH_SIGNS = 0x80008000
+"""The sign bits of two numbers in a word."""
 
 
 def _flags(draft: Draft) -> int:
     draft.ignore("MMA", "PACKED", "F16_V2")
     return (
-        _IS_BFLOAT * draft.has("BF16_V2", "BF16")
+        IS_BFLOAT * draft.has("BF16_V2", "BF16")
         | _TO_FLOAT * draft.has("F32")
-        | _FLUSHES * draft.has("FTZ", "FMZ")
-        | _SATURATES * draft.has("SAT")
-        | _RELU * draft.has("RELU")
-        | _PASSES_NAN * draft.has("NAN")
+        | FLUSHES * draft.has("FTZ", "FMZ")
+        | SATURATES * draft.has("SAT")
+        | RELU * draft.has("RELU")
+        | PASSES_NAN * draft.has("NAN")
     )
 
 
 def _sources(draft: Draft, first: int, slots: str) -> int:
     """Two 16-bit numbers each; those of the instruction take two operands. Gives the number of the next operand."""
-    is_bfloat = bool(draft.variant & _IS_BFLOAT)
+    is_bfloat = bool(draft.variant & IS_BFLOAT)
     for slot in slots:
         index = "abc".index(slot)
         draft.keep[index] = ALL
         match = _WHICH.match(draft.args[first])
         if match:
             sign, bar, register, bar2, which, bar3 = match.groups()
-            draft.flip[index] = _BOTH_SIGNS if sign else 0
+            draft.flip[index] = BOTH_SIGNS if sign else 0
             draft.keep[index] = 0x7FFF7FFF if bar or bar2 or bar3 else ALL
             draft.variant |= _HALVES[which] << 2 * index
             if register.startswith("c["):
@@ -97,7 +100,7 @@ def _(draft: Draft) -> None:
 @opcode("HSETP2")
 def _(draft: Draft) -> None:
     draft.operation, draft.variant = "half compare", _flags(draft)
-    draft.variant |= draft.choose(COMPARISONS) << _COMPARE | draft.choose(JOINS) << _JOIN
+    draft.variant |= draft.choose(COMPARISONS) << COMPARE_SHIFT | draft.choose(JOINS) << JOIN_SHIFT
     draft.writes("p", 0)
     draft.writes("q", 1)
     after = _sources(draft, 2, "ab")
@@ -108,8 +111,8 @@ def _(draft: Draft) -> None:
 def _(draft: Draft) -> None:
     draft.operation = "half set"
     as_floats = draft.has("BF")
-    draft.variant = _flags(draft) | (0 if as_floats else _BITS)
-    draft.variant |= draft.choose(COMPARISONS) << _COMPARE | draft.choose(JOINS) << _JOIN
+    draft.variant = _flags(draft) | (0 if as_floats else FLAG_BITS)
+    draft.variant |= draft.choose(COMPARISONS) << COMPARE_SHIFT | draft.choose(JOINS) << JOIN_SHIFT
     draft.to(0)
     after = _sources(draft, 1, "ab")
     draft.reads("s", after)
@@ -122,8 +125,8 @@ def _(draft: Draft) -> None:
     merges = draft.has("MERGE_C")
     draft.variant = (
         draft.choose(ROUNDINGS, 0)
-        | _IS_BFLOAT * draft.has("BF16")
-        | _RELU * draft.has("RELU")
+        | IS_BFLOAT * draft.has("BF16")
+        | RELU * draft.has("RELU")
         | _MERGES * merges
     )
     draft.to(0)

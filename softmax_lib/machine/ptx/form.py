@@ -7,24 +7,21 @@ from typing import TYPE_CHECKING
 
 from softmax_lib.machine.draft import Unsupported
 from softmax_lib.machine.listing import Statement
+from softmax_lib.machine.opcodes import conversions, floats
 
 if TYPE_CHECKING:
     from softmax_lib.machine.ptx.writer import Writer
 
-KINDS = {
-    "b8": 0, "u8": 0, "s8": 1, "b16": 2, "u16": 2, "s16": 3, "b32": 4, "u32": 4, "s32": 5, "b64": 6, "u64": 6, "s64": 7,
-    "f16": 8, "f32": 9, "f64": 10, "bf16": 11,
-}  # fmt: skip
+KINDS = {name.lower(): number for name, number in conversions.KINDS.items()}
+KINDS |= {f"b{bits}": KINDS[f"u{bits}"] for bits in (8, 16, 32, 64)}
 """Kinds of numbers as cpp/numbers.h has them, by the names of PTX's types."""
 
 PACKED = ("f16x2", "bf16x2", "u16x2", "s16x2", "pred")
 """Types that have no kind of their own."""
 
-ROUNDINGS = {"rn": 0, "rm": 1, "rp": 2, "rz": 3}
+ROUNDINGS = {name.lower(): number for name, number in floats.ROUNDINGS.items()}
 KIND_SHIFT, MADE_SHIFT = 16, 20
 """Where in a variant the kind of what is read is, and of what a conversion makes."""
-
-_FLUSHED, _SATURATED = 4, 8
 
 
 class Form:
@@ -70,7 +67,7 @@ class Form:
     def flags(self) -> int:
         """Rounding, .ftz and .sat of a float, as cpp/numbers.h has them."""
         rounding = self.choose(ROUNDINGS, 0)
-        return rounding | _FLUSHED * self.has("ftz") | _SATURATED * self.has("sat")
+        return rounding | floats.FLUSHED * self.has("ftz") | floats.SATURATED * self.has("sat")
 
     def refuse(self) -> Unsupported:
         """What to raise of a statement that cannot be done."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from softmax_lib.machine.draft import TRUE
-from softmax_lib.machine.ptx.form import KINDS, Form, kind_bits, opcode
+from softmax_lib.machine.memory import LOCAL_WINDOW, SHARED_WINDOW
+from softmax_lib.machine.opcodes.exchanges import SPECIAL
+from softmax_lib.machine.ptx.form import Form, kind_bits, opcode
 from softmax_lib.machine.ptx.reading import SIZES
 from softmax_lib.machine.ptx.writer import Writer, vector
 
@@ -136,11 +138,13 @@ def _(writer: Writer, form: Form) -> None:
 
 # ---- moves
 
-_SPECIAL = {
-    "%tid.x": 0, "%tid.y": 1, "%tid.z": 2, "%ctaid.x": 3, "%ctaid.y": 4, "%ctaid.z": 5, "%laneid": 6,
-    "%lanemask_eq": 7, "%lanemask_lt": 8, "%lanemask_le": 9, "%lanemask_gt": 10, "%lanemask_ge": 11, "%warpid": 12,
-    "%clock": 13, "%clock_hi": 14, "%smid": 16,
+_NAMES = {
+    "%laneid": "SR_LANEID", "%lanemask_eq": "SR_EQMASK", "%lanemask_lt": "SR_LTMASK", "%lanemask_le": "SR_LEMASK",
+    "%lanemask_gt": "SR_GTMASK", "%lanemask_ge": "SR_GEMASK", "%warpid": "SR_VIRTID", "%clock": "SR_CLOCKLO",
+    "%clock_hi": "SR_CLOCKHI", "%smid": "SRZ",
+    **{f"%{name}.{axis}": f"SR_{name}.{axis}".upper() for name in ("tid", "ctaid") for axis in "xyz"},
 }  # fmt: skip
+_SPECIAL = {name: SPECIAL.index(register) for name, register in _NAMES.items()}
 _CLOCK = "%clock64"
 
 
@@ -221,25 +225,25 @@ def pack(writer: Writer, row: int, parts: list[int], size: int, *, aside: bool) 
         )  # fmt: skip
 
 
-_SPACES_OF_WINDOWS = {"shared": 0x10000, "local": 0x20000}
+_WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
 
 
 @opcode("cvta")
 def _(writer: Writer, form: Form) -> None:
     type_ = form.take_type()
     to_space = form.has("to")
-    window = next((bits for name, bits in _SPACES_OF_WINDOWS.items() if form.has(name, f"{name}::cta")), 0)  # fmt: skip
+    window = next((bits for name, bits in _WINDOWS.items() if form.has(name, f"{name}::cta")), 0)  # fmt: skip
     form.ignore("global", "const", "param")
     rows = {"d": writer.row(form.args[0], 8), "a": writer.row(form.args[1], 8)}
     if SIZES[type_] != 8:
         raise form.refuse()
     change = writer.immediate(window << 32, 2)
-    writer.emit("typed subtract" if to_space else "typed add", **rows, b=change, variant=KINDS["u64"] << 16)  # fmt: skip
+    writer.emit("typed subtract" if to_space else "typed add", **rows, b=change, variant=kind_bits("u64"))  # fmt: skip
 
 
 @opcode("isspacep")
 def _(writer: Writer, form: Form) -> None:
-    window = next((bits for name, bits in _SPACES_OF_WINDOWS.items() if form.has(name, f"{name}::cta")), 0)  # fmt: skip
+    window = next((bits for name, bits in _WINDOWS.items() if form.has(name, f"{name}::cta")), 0)  # fmt: skip
     if not window:
         raise form.refuse()
     p, a = writer.written_predicate(form.args[0]), writer.row(form.args[1], 8) + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from softmax_lib.machine.opcodes.exchanges import REDUCTIONS, SHUFFLES
+from softmax_lib.machine.opcodes.exchanges import REDUCTIONS, SHUFFLES, SIGNED
 from softmax_lib.machine.ptx.form import Form, kind_bits, opcode
 from softmax_lib.machine.ptx.reading import SIZES
 from softmax_lib.machine.ptx.writer import Writer
@@ -134,7 +134,7 @@ def _(writer: Writer, form: Form) -> None:
 
 
 _REDUCTIONS = {"add": "SUM", "min": "MIN", "max": "MAX", "and": "AND", "or": "OR", "xor": "XOR"}
-_SIGNED, _OWN_LANES = 8, 16
+_OWN_LANES = 16
 
 
 @opcode("redux")
@@ -142,5 +142,5 @@ def _(writer: Writer, form: Form) -> None:
     type_ = form.take_type()
     _meet(writer, form, form.args[2])
     how = form.choose({name: REDUCTIONS[one] for name, one in _REDUCTIONS.items()})
-    variant = how | _SIGNED * (type_ == "s32") | _OWN_LANES
+    variant = how | SIGNED * (type_ == "s32") | _OWN_LANES
     writer.emit("reduce", d=writer.row(form.args[0]), a=writer.row(form.args[1]), variant=variant)

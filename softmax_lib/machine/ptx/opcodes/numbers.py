@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from softmax_lib.machine.draft import ALL
+from softmax_lib.machine.opcodes.floats import COMPARISONS, JOINS, SATURATED
+from softmax_lib.machine.opcodes.halves import (
+    BOTH_SIGNS,
+    COMPARE_SHIFT,
+    FLAG_BITS,
+    FLUSHES,
+    IS_BFLOAT,
+    JOIN_SHIFT,
+    PASSES_NAN,
+    RELU,
+    SATURATES,
+)
 from softmax_lib.machine.ptx.form import KINDS, MADE_SHIFT, ROUNDINGS, Form, kind_bits, opcode
 from softmax_lib.machine.ptx.reading import SIZES
 from softmax_lib.machine.ptx.writer import Writer
 
 _FLOATS = ("f32", "f64")
 _HALVES = ("f16", "bf16", "f16x2", "bf16x2")
-_SIGN, _SIGNS_OF_HALVES = 0x80000000, 0x80008000
-
-# Variants of operations on halves (cpp/halves.cpp) and on several numbers in a word (cpp/wholes.cpp)
-_IS_BFLOAT, _FLUSHES, _SATURATES, _RELU, _PASSES_NAN_OF_HALVES = 64, 256, 512, 1024, 2048
-_COMPARE_SHIFT, _JOIN_SHIFT, _FLAG_BITS = 16, 20, 1 << 23
+_SIGN = 0x80000000
 _PARTS = {"u16x2": 16, "s16x2": 16 | 32}
 
+# Variants of typed operations (cpp/typed_numbers.cpp) and of conversions (cpp/conversions.cpp)
 _PASSES_NAN, _WANTS_LEAST = 16, 32
 _FLUSHES_BEFORE = 16
 _IN, _OUT = 8, 12
-_SATURATED = 8
 
-COMPARISONS = {
-    "lt": 1, "eq": 2, "le": 3, "gt": 4, "ne": 5, "ge": 6, "num": 7, "nan": 8, "ltu": 9, "equ": 10, "leu": 11,
-    "gtu": 12, "neu": 13, "geu": 14, "lo": 1, "ls": 3, "hi": 4, "hs": 6,
+_COMPARISONS = {name.lower(): number for name, number in COMPARISONS.items()} | {
+    "lo": COMPARISONS["LT"], "ls": COMPARISONS["LE"], "hi": COMPARISONS["GT"], "hs": COMPARISONS["GE"],
 }  # fmt: skip
-"""Bits: less 1, equal 2, greater 4, one is no number 8."""
-
-_JOINS = {"and": 0, "or": 1, "xor": 2}
+_JOINS = {name.lower(): number for name, number in JOINS.items()}
 
 
 def _rows(writer: Writer, form: Form, type_: str, slots: str = "abc") -> dict[str, int]:
@@ -48,10 +53,10 @@ def _simple(writer: Writer, form: Form, operation: str, variant: int = 0) -> Non
 def _of_halves(
     writer: Writer, form: Form, operation: str, type_: str, *, minus: bool = False
 ) -> None:
-    flags = _IS_BFLOAT * type_.startswith("b") | _FLUSHES * form.has("ftz")
-    flags |= _SATURATES * form.has("sat") | _RELU * form.has("relu")
+    flags = IS_BFLOAT * type_.startswith("b") | FLUSHES * form.has("ftz")
+    flags |= SATURATES * form.has("sat") | RELU * form.has("relu")
     form.ignore("rn")
-    flip = [0, _SIGNS_OF_HALVES if minus else 0, 0]
+    flip = [0, BOTH_SIGNS if minus else 0, 0]
     rows = _rows(writer, form, type_)
     writer.emit(operation, is_float=True, **rows, variant=flags, flip=flip)
 
@@ -148,8 +153,8 @@ def _(writer: Writer, form: Form) -> None:
     type_, least, passes_nan = form.take_type(), form.opcode == "min", form.has("NaN")
     rows = _rows(writer, form, type_)
     if type_ in _HALVES:
-        variant = _IS_BFLOAT * type_.startswith("b") | _FLUSHES * form.has("ftz")
-        variant |= _PASSES_NAN_OF_HALVES * passes_nan
+        variant = IS_BFLOAT * type_.startswith("b") | FLUSHES * form.has("ftz")
+        variant |= PASSES_NAN * passes_nan
         writer.emit("half extreme", is_float=True, **rows, variant=variant, s_flip=int(not least))
     elif type_ in _PARTS:
         writer.emit("parts extreme", **rows, variant=_PARTS[type_], s_flip=int(not least))
@@ -159,7 +164,7 @@ def _(writer: Writer, form: Form) -> None:
         writer.emit("typed extreme", **rows, variant=variant)
 
 
-_SIGNS = {"abs": ("typed size", "typed and", ALL ^ _SIGNS_OF_HALVES), "neg": ("typed opposite", "typed xor", _SIGNS_OF_HALVES)}  # fmt: skip
+_SIGNS = {"abs": ("typed size", "typed and", ALL ^ BOTH_SIGNS), "neg": ("typed opposite", "typed xor", BOTH_SIGNS)}  # fmt: skip
 
 
 @opcode(*_SIGNS)
@@ -190,7 +195,7 @@ def _(writer: Writer, form: Form) -> None:
 @opcode("setp")
 def _(writer: Writer, form: Form) -> None:
     type_ = form.take_type()
-    how, join = form.choose(COMPARISONS), form.choose(_JOINS, 0)
+    how, join = form.choose(_COMPARISONS), form.choose(_JOINS, 0)
     first, _, second = form.args[0].partition("|")
     fields = {"p": writer.written_predicate(first.strip())}
     if second:
@@ -201,7 +206,7 @@ def _(writer: Writer, form: Form) -> None:
     if type_ in _HALVES:
         if second and not type_.endswith("x2"):
             raise form.refuse()
-        variant = _IS_BFLOAT * type_.startswith("b") | how << _COMPARE_SHIFT | join << _JOIN_SHIFT
+        variant = IS_BFLOAT * type_.startswith("b") | how << COMPARE_SHIFT | join << JOIN_SHIFT
         form.ignore("ftz")
         writer.emit("half compare", is_float=True, **rows, **fields, variant=variant)
     else:
@@ -213,17 +218,17 @@ def _(writer: Writer, form: Form) -> None:
 def _(writer: Writer, form: Form) -> None:
     made = form.types[0]
     type_ = form.take_type()
-    how, join = form.choose(COMPARISONS), form.choose(_JOINS, 0)
+    how, join = form.choose(_COMPARISONS), form.choose(_JOINS, 0)
     fields = {}
     if len(form.args) > 3:
         fields["s"], fields["s_flip"] = writer.predicate(form.args[3])
     rows = _rows(writer, form, type_, "ab")
     if type_ in _HALVES:
-        variant = _IS_BFLOAT * type_.startswith("b") | how << _COMPARE_SHIFT | join << _JOIN_SHIFT
+        variant = IS_BFLOAT * type_.startswith("b") | how << COMPARE_SHIFT | join << JOIN_SHIFT
         form.ignore("ftz")
         is_mask = made not in _HALVES
         writer.emit(
-            "half set", is_float=True, **rows, **fields, variant=variant | _FLAG_BITS * is_mask
+            "half set", is_float=True, **rows, **fields, variant=variant | FLAG_BITS * is_mask
         )
     else:
         variant = how | _FLUSHES_BEFORE * form.has("ftz") | join << 8 | kind_bits(type_)
@@ -245,7 +250,7 @@ def _(writer: Writer, form: Form) -> None:
     saturates = form.has("sat")
     d, a = writer.row(form.args[0], SIZES[made]), writer.row(form.args[1], SIZES[read])
     if not made.lstrip("b").startswith("f") and not read.lstrip("b").startswith("f"):
-        variant = kind_bits(read) | KINDS[made] << MADE_SHIFT | _SATURATED * saturates
+        variant = kind_bits(read) | KINDS[made] << MADE_SHIFT | SATURATED * saturates
         writer.emit("typed convert", d=d, a=a, variant=variant)
         return _widen(writer, form.args[0], d, made)
     is_whole = made[0] in "us"
@@ -255,7 +260,7 @@ def _(writer: Writer, form: Form) -> None:
     if saturates and not is_whole:
         if (made, read) != ("f32", "f32") or whole >= 0:
             raise form.refuse()
-        return writer.emit("typed add", d=d, a=a, b=writer.immediate(_SIGN), variant=kind_bits("f32") | _SATURATED)  # fmt: skip
+        return writer.emit("typed add", d=d, a=a, b=writer.immediate(_SIGN), variant=kind_bits("f32") | SATURATED)  # fmt: skip
     if is_whole:
         name = "float to whole"
     elif read[0] in "us":
@@ -276,8 +281,6 @@ def _widen(writer: Writer, name: str, row: int, made: str) -> None:
 
 
 def _pack(writer: Writer, form: Form, made: str) -> None:
-    variant = (
-        form.choose(ROUNDINGS, 0) | _IS_BFLOAT * made.startswith("b") | _RELU * form.has("relu")
-    )
+    variant = form.choose(ROUNDINGS, 0) | IS_BFLOAT * made.startswith("b") | RELU * form.has("relu")
     rows = _rows(writer, form, "f32", "ab")
     writer.emit("half pack", is_float=True, **rows, variant=variant)
