@@ -110,6 +110,12 @@ def test_a_function_is_put_in_the_place_of_each_call():
     assert y.tolist() == [1 + 2 * n for n in range(32)]
 
 
+def test_a_call_that_only_some_lanes_make_is_refused():
+    nothing = ".func nothing() { ret; }\n"
+    with pytest.raises(NotAvailable, match=r"The PTX of k has @%p1 call\.uni nothing"):
+        run_text("setp.eq.u32 %p1, %r1, 0; @%p1 call.uni nothing;", before=nothing)
+
+
 def test_numbers_are_read_as_ptx_writes_them():
     assert [literal(text) for text in ("12", "-3", "0xff", "0f3F800000", "0d3FF0000000000000", "7U", "WARP_SZ")] == [
         12, -3, 255, 0x3F800000, 0x3FF0000000000000, 7, 32,

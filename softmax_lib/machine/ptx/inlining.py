@@ -13,7 +13,7 @@ from softmax_lib.machine.ptx.reading import NAME, Function, Module, Scope, Varia
 class Flat:
     """Statements one behind the other; by unique name the types of registers, variables, labels and tables of labels.
 
-    A statement that cannot be put in its place is in `refused`, by its number.
+    A call that nothing can be put in the place of is in `refused`, by its number.
     """
 
     statements: list[Statement]
@@ -46,10 +46,9 @@ class _Inlining:
         call, flat = self._calls, self._flat
         self._calls += 1
         end = f"end~{call}"
-        ends: list[tuple[Scope, str, int]] = []
-        starts: dict[int, int] = {}
-        for number, (statement, scope) in enumerate(function.statements):
-            starts[number] = len(flat.statements)
+        starts = []
+        for statement, scope in function.statements:
+            starts.append(len(flat.statements))
             named = self._name(statement, scope, bound, call)
             if statement.opcode == "call":
                 self._call(named, (*around, function.name))
@@ -57,16 +56,13 @@ class _Inlining:
                 flat.statements.append(replace(named, opcode="bra", modifiers=(), operands=(end,)))
             else:
                 flat.statements.append(named)
-            ends.append((scope, end, number))
-        starts[len(function.statements)] = len(flat.statements)
+        starts.append(len(flat.statements))
         flat.labels[end] = len(flat.statements)
-        for scope in {
-            id(scope): scope for scope, _, _ in [(function.scope, "", 0), *ends]
-        }.values():
+        for scope in function.scopes:
             self._declare(scope, starts, bound, call)
 
     def _declare(
-        self, scope: Scope, starts: Mapping[int, int], bound: Mapping[str, str], call: int
+        self, scope: Scope, starts: Sequence[int], bound: Mapping[str, str], call: int
     ) -> None:
         for label, number in scope.labels.items():
             self._flat.labels[self._unique(label, scope, call)] = starts[number]
@@ -79,7 +75,7 @@ class _Inlining:
         results = _names(operands.pop(0)) if operands[0].startswith("(") else ()
         function = self._module.functions.get(operands[0])
         given = _names(operands[1]) if len(operands) > 1 else ()
-        if function is None or function.name in around:
+        if function is None or function.name in around or statement.guard:
             flat.refused[len(flat.statements)] = statement.text
             flat.statements.append(statement)
             return

@@ -81,14 +81,14 @@ class Scope:
 
 @dataclass(frozen=True)
 class Function:
-    """A kernel, or a function that one calls: what it takes and gives, and its statements, each with its scope."""
+    """A kernel, or a function that one calls: what it takes and gives, its statements, each with its scope, and all scopes."""
 
     name: str
     is_kernel: bool
     parameters: tuple[Variable, ...]
     results: tuple[Variable, ...]
     statements: tuple[tuple[Statement, Scope], ...]
-    scope: Scope
+    scopes: tuple[Scope, ...]
 
 
 @dataclass(frozen=True)
@@ -170,10 +170,10 @@ def literal(text: str) -> int:
 
 def _read_function(match: re.Match[str], body: str, files: dict[int, str]) -> Function:
     kind, results, name, parameters, *_ = match.groups()
-    scope = Scope(None)
-    statements = tuple(_read_statements(body, scope, files))
+    scopes = [Scope(None)]
+    statements = tuple(_read_statements(body, scopes, files))
     named = (_read_all(results or ""), _read_all(parameters or ""))
-    return Function(name, kind == "entry", named[1], named[0], statements, scope)
+    return Function(name, kind == "entry", named[1], named[0], statements, tuple(scopes))
 
 
 def _read_all(text: str) -> tuple[Variable, ...]:
@@ -182,8 +182,10 @@ def _read_all(text: str) -> tuple[Variable, ...]:
 
 
 def _read_statements(
-    body: str, scope: Scope, files: dict[int, str]
+    body: str, scopes: list[Scope], files: dict[int, str]
 ) -> Iterator[tuple[Statement, Scope]]:
+    """Each statement, with its scope; scopes that open are added to `scopes`."""
+    scope = scopes[0]
     at = number = 0
     places: tuple[Place, ...] = ()
     last_label = ""
@@ -197,8 +199,11 @@ def _read_statements(
         elif match["label"]:
             last_label = match["label"]
             scope.labels[last_label] = number
+        elif match["brace"] == "{":
+            scope = Scope(scope)
+            scopes.append(scope)
         elif match["brace"]:
-            scope = Scope(scope) if match["brace"] == "{" else scope.outer or scope
+            scope = scope.outer or scope
         else:
             text = " ".join(match["statement"].split())
             if text.startswith("."):

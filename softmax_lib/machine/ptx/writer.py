@@ -117,9 +117,8 @@ class Writer:
         name, more = (match[1], int(match[2] or "0", 0)) if match else ("", 0)
         layout = self.layout
         if name in layout.address_at:
-            variable = self.flat.variables[name]
-            if more or variable.points:
-                raise Unsupported(f"{self.statement.text} ({name} has addresses in it)")
+            if more or self.flat.variables[name].points:
+                raise Unsupported(self.statement.text)
             return self.rows.constant(ADDRESS_BANK, layout.address_at[name], 2)
         for held, base in (
             (layout.shared, layout.shared_base),
@@ -262,12 +261,10 @@ class Writer:
             READERS[statement.opcode](self, form)
             form.finish()
         except (Unsupported, IndexError, KeyError, ValueError) as error:
-            del (
-                self._fields[before:],
-                self._written[before:],
-                self._number_of[before:],
-                self._sites[sites:],
-            )
+            for held, kept in (
+                (self._fields, before), (self._written, before), (self._number_of, before), (self._sites, sites),
+            ):  # fmt: skip
+                del held[kept:]
             self._goals = [one for one in self._goals if one[0] < before]
             said = str(error) if isinstance(error, Unsupported) else statement.text
             self._refused[len(self._fields)] = said
