@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from softmax_lib.machine.listing import Statement
+from softmax_lib.machine.modifiers import Modifiers, registered_in
 from softmax_lib.machine.rows import Rows
 
 ALL = 0xFFFFFFFF
@@ -23,21 +24,12 @@ _HEXADECIMAL = re.compile(r"0x[0-9a-f]+$")
 _NUMBER = re.compile(r"(\+?INF|QNAN|\+QNAN|\+?\d+(?:\.\d*)?(?:e[-+]?\d+)?)$", re.IGNORECASE)
 
 
-class Unsupported(Exception):
-    """An instruction, or a form of one, that the interpreter does not have."""
-
-
-class Draft:
-    """The fields of one instruction while its words are read.
-
-    Operands are taken from `args` by number. `has` says whether a modifier is there, and notes that it was
-    asked for; `finish` refuses an instruction of which a modifier is left over.
-    """
+class Draft(Modifiers):
+    """The fields of one instruction while its words are read; operands are taken from `args` by number."""
 
     def __init__(self, statement: Statement, rows: Rows, labels: Mapping[str, int]):
-        self.statement, self.rows, self._labels = statement, rows, labels
-        self.args = statement.operands
-        self._left = set(statement.modifiers)
+        super().__init__(statement)
+        self.rows, self._labels = rows, labels
         self.operation = "nothing"
         self.bytes = self.variant = self.offset = self.target = 0
         self.is_site = False
@@ -47,31 +39,6 @@ class Draft:
         self.read = {"s": TRUE, "t": TRUE}
         self.flipped = {"s": 0, "t": 0}
         self.is_uniform = False
-
-    # ---- modifiers
-
-    def has(self, *names: str) -> bool:
-        """Whether one of these modifiers is there."""
-        self._left.difference_update(names)
-        return not set(names).isdisjoint(self.statement.modifiers)
-
-    def ignore(self, *names: str) -> None:
-        """These modifiers change nothing that is counted here."""
-        self._left.difference_update(names)
-
-    def choose(self, options: Mapping[str, int], default: int | None = None) -> int:
-        """The number of the one modifier that is among `options`."""
-        for name, number in options.items():
-            if name in self.statement.modifiers:
-                self._left.discard(name)
-                return number
-        if default is None:
-            raise self.refuse()
-        return default
-
-    def refuse(self) -> Unsupported:
-        """What to raise of an instruction that cannot be done."""
-        return Unsupported(self.statement.text)
 
     # ---- operands
 
@@ -203,8 +170,7 @@ class Draft:
 
     def finish(self, operations: Mapping[str, int], row: np.void, site: int) -> None:
         """Fill in a row of the program. Raises `Unsupported` where a modifier is left over."""
-        if self._left:
-            raise self.refuse()
+        self.refuse_rest()
         fields: dict[str, Any] = {
             "operation": operations[self.operation], "bytes": self.bytes, "variant": self.variant & ALL,
             "keep": self.keep, "flip": self.flip, "offset": self.offset, "target": self.target, "site": site,
@@ -271,14 +237,4 @@ def _read_double(text: str, words: int) -> int:
 OPCODES: dict[str, Callable[[Draft], None]] = {}
 """How each opcode is read, by its name."""
 
-
-def opcode(*names: str) -> Callable[[Callable[[Draft], None]], Callable[[Draft], None]]:
-    """The function below reads the opcodes of these names."""
-
-    def add(function: Callable[[Draft], None]) -> Callable[[Draft], None]:
-        for name in names:
-            assert name not in OPCODES
-            OPCODES[name] = function
-        return function
-
-    return add
+opcode = registered_in(OPCODES)

@@ -19,8 +19,9 @@ from softmax_lib.files import cache_folder
 from softmax_lib.machine import library
 from softmax_lib.machine.code import Code, code_of
 from softmax_lib.machine.cubin import Cubin
-from softmax_lib.machine.draft import NOWHERE, OPCODES, Draft, Unsupported, guard_of
+from softmax_lib.machine.draft import NOWHERE, OPCODES, Draft, guard_of
 from softmax_lib.machine.listing import Listing, Place, Statement, read_listing
+from softmax_lib.machine.modifiers import Unsupported
 from softmax_lib.machine.rows import Rows
 from softmax_lib.machine.tables import INSTRUCTION
 from softmax_lib.source import Program

@@ -115,13 +115,20 @@ void wait(Warp& w, uint32_t lanes, Wait what, uint32_t what_for, int32_t goes_on
     w.active &= ~lanes;
 }
 
+// Those of `lanes` that have the same key_of(lane) as the first of them.
+template <class K> uint32_t alike(uint32_t lanes, K key_of) {
+    auto key = key_of(first_of(lanes));
+    uint32_t found = 0;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        if (key_of(first_of(left)) == key) found |= left & (0u - left);
+    }
+    return found;
+}
+
 // Lanes go on at places of their own: those that go with the first one now; the others come to this instruction again.
 template <class F> void part(Warp& w, uint32_t lanes, F place_of) {
     int32_t here = place_of(first_of(lanes));
-    uint32_t together = 0;
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        if (place_of(first_of(left)) == here) together |= left & (0u - left);
-    }
+    uint32_t together = alike(lanes, place_of);
     if (lanes & ~together) w.ready.push_back({w.at, lanes & ~together});
     w.active = together;
     w.at = here;
@@ -225,12 +232,8 @@ void branch(Warp& w, uint32_t taken, int32_t target) {
 // f(key, lanes) for each key_of(lane) that some of `lanes` have, with those that have it.
 template <class K, class F> void each_key(uint32_t lanes, K key_of, F f) {
     while (lanes) {
-        auto key = key_of(first_of(lanes));
-        uint32_t together = 0;
-        for (uint32_t left = lanes; left; left &= left - 1) {
-            if (key_of(first_of(left)) == key) together |= left & (0u - left);
-        }
-        f(key, together);
+        uint32_t together = alike(lanes, key_of);
+        f(key_of(first_of(lanes)), together);
         lanes &= ~together;
     }
 }
@@ -283,10 +286,7 @@ void sync_named(Warp& w, const Instruction& i, uint32_t lanes) {
         w.at++;
         return;
     }
-    uint32_t mine = named[first_of(lanes)], those = 0;
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        if (named[first_of(left)] == mine) those |= left & (0u - left);
-    }
+    uint32_t mine = named[first_of(lanes)], those = alike(lanes, [&](int lane) { return named[lane]; });
     if (lanes & ~those) w.ready.push_back({w.at, lanes & ~those});
     if (w.active & ~lanes) make_ready(w, w.at + 1, w.active & ~lanes);
     w.active = those;

@@ -305,7 +305,7 @@ void whole_difference(Warp& w, const Instruction& i, uint32_t lanes) {
 }
 // ---- several small numbers a word: variant bits 0 to 4 how many bits each has, 5 signed
 
-// f(lane, a, b) of the parts or, where `adds`, of a + b and c.
+// f(lane, a, b, c) of the parts or, where `adds`, of a + b, c and c.
 template <class F> INLINE void each_part(Warp& w, const Instruction& i, uint32_t lanes, F f, bool adds = false) {
     uint32_t bits = i.variant & 31, mask = (1u << bits) - 1;
     bool is_signed = i.variant & 32;
@@ -317,43 +317,30 @@ template <class F> INLINE void each_part(Warp& w, const Instruction& i, uint32_t
     one_by_one(w, i, lanes, [&](int k, uint32_t a, uint32_t b, uint32_t c) {
         uint32_t made = 0;
         for (uint32_t at = 0; at < 32; at += bits) {
-            Signed x = signed_as(0, part(a, at)), y = signed_as(1, part(b, at));
-            if (adds) x = part(static_cast<uint32_t>(x + y), 0), y = signed_as(2, part(c, at));
-            made |= (static_cast<uint32_t>(f(k, x, y)) & mask) << at;
+            Signed x = signed_as(0, part(a, at)), y = signed_as(1, part(b, at)), z = signed_as(2, part(c, at));
+            if (adds) x = part(static_cast<uint32_t>(x + y), 0), y = z;
+            made |= (static_cast<uint32_t>(f(k, x, y, z)) & mask) << at;
         }
         return made;
     });
 }
 void parts_add(Warp& w, const Instruction& i, uint32_t lanes) {
-    each_part(w, i, lanes, [](int, Signed a, Signed b) { return a + b; });
+    each_part(w, i, lanes, [](int, Signed a, Signed b, Signed) { return a + b; });
 }
 void parts_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
     uint32_t wants_least = w.predicate_of(i.s, i.s_flip);
-    each_part(w, i, lanes, [&](int k, Signed a, Signed b) { return wants_least >> k & 1 ? std::min(a, b) : std::max(a, b); });
+    each_part(w, i, lanes, [&](int k, Signed a, Signed b, Signed) { return wants_least >> k & 1 ? std::min(a, b) : std::max(a, b); });
 }
 void parts_extreme_of_three(Warp& w, const Instruction& i, uint32_t lanes) {
-    uint32_t wants_least = w.predicate_of(i.s, i.s_flip), bits = i.variant & 31;
-    Row third;
-    std::copy_n(w.row(i.c), WARP, third.lane);  // it may be the row that is written
-    parts_extreme(w, i, lanes);
-    uint32_t* d = w.row(i.d);
-    bool is_signed = i.variant & 32;
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        int k = __builtin_ctz(left);
-        uint32_t made = 0, mask = (1u << bits) - 1, bias = is_signed ? 1u << (bits - 1) : 0;
-        for (uint32_t at = 0; at < 32; at += bits) {
-            uint32_t x = (d[k] >> at & mask) ^ bias, y = (third.lane[k] >> at & mask) ^ bias;
-            made |= ((wants_least >> k & 1 ? std::min(x, y) : std::max(x, y)) ^ bias) << at;
-        }
-        d[k] = made;
-    }
+    uint32_t wants_least = w.predicate_of(i.s, i.s_flip);
+    each_part(w, i, lanes, [&](int k, Signed a, Signed b, Signed c) { return wants_least >> k & 1 ? std::min({a, b, c}) : std::max({a, b, c}); });
 }
 void parts_add_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
     uint32_t wants_least = w.predicate_of(i.s, i.s_flip);
-    each_part(w, i, lanes, [&](int k, Signed a, Signed b) { return wants_least >> k & 1 ? std::min(a, b) : std::max(a, b); }, true);
+    each_part(w, i, lanes, [&](int k, Signed a, Signed b, Signed) { return wants_least >> k & 1 ? std::min(a, b) : std::max(a, b); }, true);
 }
 void parts_difference(Warp& w, const Instruction& i, uint32_t lanes) {
-    each_part(w, i, lanes, [](int, Signed a, Signed b) { return a < b ? b - a : a - b; });
+    each_part(w, i, lanes, [](int, Signed a, Signed b, Signed) { return a < b ? b - a : a - b; });
 }
 // The sum of the differences, and c.
 void parts_differences(Warp& w, const Instruction& i, uint32_t lanes) {

@@ -11,7 +11,7 @@ KINDS = {
     "U8": 0, "S8": 1, "U16": 2, "S16": 3, "U32": 4, "S32": 5, "U64": 6, "S64": 7,
     "F16": 8, "F32": 9, "F64": 10, "BF16": 11,
 }  # fmt: skip
-_IN, _OUT = 8, 12
+IN_SHIFT, OUT_SHIFT = 8, 12
 _WHOLE_ROUNDINGS = {"FLOOR": 1, "CEIL": 2, "TRUNC": 3}
 _PART = re.compile(r"([-|]*[^|.]*)\.(?:B([0-3])|H([01])(?:_H[01])?)(\|?)$")
 
@@ -43,7 +43,7 @@ def _source(draft: Draft, number: int, kind: str) -> None:
 
 
 def _set_kinds(draft: Draft, source: str, made: str) -> None:
-    draft.variant |= KINDS[source] << _IN | KINDS[made] << _OUT
+    draft.variant |= KINDS[source] << IN_SHIFT | KINDS[made] << OUT_SHIFT
     draft.to(0)
     _source(draft, 1, source)
 

@@ -122,14 +122,17 @@ def _(draft: Draft) -> None:
     draft.operation = "end collect"
 
 
+VOTES = {"POPC": 2, "AND": 3, "OR": 4}
+"""What a barrier of a block tells of what its threads bring (cpp/run.cpp)."""
+
+
 @opcode("BAR")
 def _(draft: Draft) -> None:
     draft.ignore("DEFER_BLOCKING", "ALL")
     draft.operation = "block barrier"
     votes, arrives = draft.has("RED"), draft.has("ARV")
     draft.ignore("SYNC")
-    kinds = {"POPC": 2, "AND": 3, "OR": 4}
-    draft.variant = draft.choose(kinds) if votes else int(arrives)
+    draft.variant = draft.choose(VOTES) if votes else int(arrives)
     numbers = [n for n in range(len(draft.args)) if not draft.is_predicate(n)]
     for slot, number in zip("ab", numbers, strict=False):
         draft.whole(slot, number)

@@ -236,11 +236,14 @@ def _(draft: Draft) -> None:
     draft.whole("a", 1)
 
 
+PERMUTATIONS = {"F4E": 1, "B4E": 2, "RC8": 3, "ECL": 4, "ECR": 5, "RC16": 6}
+"""Ways to choose bytes other than by selectors (cpp/wholes.cpp)."""
+
+
 @opcode("PRMT", "UPRMT")
 def _(draft: Draft) -> None:
     draft.operation = "whole permute"
-    ways = {"F4E": 1, "B4E": 2, "RC8": 3, "ECL": 4, "ECR": 5, "RC16": 6}
-    draft.variant = draft.choose(ways, 0)
+    draft.variant = draft.choose(PERMUTATIONS, 0)
     draft.to(0)
     draft.wholes(1, 3)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from softmax_lib.errors import NotAvailable
 from softmax_lib.gpu.headers import LINES_A_FILE
-from softmax_lib.machine.listing import Place, Statement, split_operands
+from softmax_lib.machine.listing import INSTRUCTION_BYTES, Place, Statement, split_operands
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
@@ -23,6 +23,7 @@ _DECLARED = re.compile(
 _TOKEN = re.compile(
     r"\s*(?:(?P<place>\.loc\s[^\n]*)|(?P<label>[\w$.%]+)\s*:(?!:)|(?P<brace>[{}])|(?P<statement>[^;{}]*(?:\{[^{}]*\}[^;{}]*)*);)"
 )
+_BRACE = re.compile(r"[{}]")
 _PLACE = re.compile(r"(?:\.loc|inlined_at)\s+(\d+)\s+(\d+)")
 _GUARD = re.compile(r"@(!?)(%?[\w$]+)\s+")
 _RANGE = re.compile(r"(%?[\w$]+?)(?:<(\d+)>)?$")
@@ -118,14 +119,13 @@ def read_module(text: str) -> Module:
 
 
 def _end_of(text: str, at: int) -> int:
-    """Where the brace that is open at `at` closes."""
+    """Where the brace that is open at `at` closes. Raises `NotAvailable` where it never does."""
     depth = 1
-    while True:
-        brace = min(position for sign in "{}" if (position := text.find(sign, at)) >= 0)
-        depth += 1 if text[brace] == "{" else -1
+    for brace in _BRACE.finditer(text, at):
+        depth += 1 if brace[0] == "{" else -1
         if not depth:
-            return brace
-        at = brace + 1
+            return brace.start()
+    raise NotAvailable("PTX that cannot be read here: a brace is never closed.")
 
 
 def _read_variable(text: str) -> Variable | None:
@@ -185,11 +185,11 @@ def _read_statements(
     body: str, scopes: list[Scope], files: dict[int, str]
 ) -> Iterator[tuple[Statement, Scope]]:
     """Each statement, with its scope; scopes that open are added to `scopes`."""
-    scope = scopes[0]
+    scope, body = scopes[0], body.rstrip()
     at = number = 0
     places: tuple[Place, ...] = ()
     last_label = ""
-    while body[at:].strip():
+    while at < len(body):
         match = _TOKEN.match(body, at)
         if match is None:
             raise NotAvailable(f"PTX that cannot be read here: {body[at : at + 80].strip()}")
@@ -243,4 +243,4 @@ def _read_statement(text: str, number: int, places: tuple[Place, ...]) -> Statem
         text = text[match.end() :]
     name, _, operands = text.partition(" ")
     opcode, *modifiers = name.split(".")
-    return Statement(16 * number, opcode, tuple(modifiers), tuple(split_operands(operands)), guard, places)  # fmt: skip
+    return Statement(INSTRUCTION_BYTES * number, opcode, tuple(modifiers), tuple(split_operands(operands)), guard, places)  # fmt: skip

@@ -11,8 +11,9 @@ import numpy as np
 
 from softmax_lib.errors import NotAvailable
 from softmax_lib.machine import library
-from softmax_lib.machine.draft import ALL, NOWHERE, TRUE, Unsupported
+from softmax_lib.machine.draft import ALL, NOWHERE, TRUE
 from softmax_lib.machine.listing import INSTRUCTION_BYTES, Listing, Statement, split_operands
+from softmax_lib.machine.modifiers import Unsupported
 from softmax_lib.machine.program import Decoded
 from softmax_lib.machine.ptx.form import READERS, Form
 from softmax_lib.machine.ptx.inlining import Flat
@@ -259,7 +260,7 @@ class Writer:
                 raise Unsupported(statement.text)
             form = Form(statement)
             READERS[statement.opcode](self, form)
-            form.finish()
+            form.refuse_rest()
         except (Unsupported, IndexError, KeyError, ValueError) as error:
             for held, kept in (
                 (self._fields, before), (self._written, before), (self._number_of, before), (self._sites, sites),

@@ -16,9 +16,9 @@ from softmax_lib.machine.opcodes.memory import (
     TOLD,
     WIDE,
 )
-from softmax_lib.machine.ptx.form import KINDS, MADE_SHIFT, Form, kind_bits, opcode
+from softmax_lib.machine.ptx.form import Form, kind_bits, opcode
 from softmax_lib.machine.ptx.layout import CONSTANT_BANK, PARAMETERS_AT
-from softmax_lib.machine.ptx.opcodes.bits import pack, unpack
+from softmax_lib.machine.ptx.opcodes.bits import convert, move, pack, unpack, widen
 from softmax_lib.machine.ptx.reading import SIZES
 from softmax_lib.machine.ptx.writer import Writer, vector
 
@@ -72,8 +72,8 @@ def _(writer: Writer, form: Form) -> None:
     if is_staged:
         for number, register in enumerate(to):
             _unstage(writer, register, row, number, size)
-    elif len(to) == 1 and size < SIZES[writer.type_of(to[0])] == 8:
-        _extend(writer, row, is_signed=type_[0] == "s")
+    elif len(to) == 1:
+        widen(writer, to[0], row, type_)
     return None
 
 
@@ -95,16 +95,7 @@ def _unstage(writer: Writer, name: str, row: int, number: int, size: int) -> Non
     if size < 4:
         unpack(writer, writer.row(name), row, number * size, size, aside=True)
     else:
-        kind = kind_bits("b64" if size == 8 else "b32")
-        writer.emit(
-            "typed move", aside=True, d=writer.row(name), a=row + number * size // 4, variant=kind
-        )
-
-
-def _extend(writer: Writer, row: int, *, is_signed: bool) -> None:
-    variant = kind_bits("s32" if is_signed else "u32")
-    variant |= KINDS["s64" if is_signed else "u64"] << MADE_SHIFT
-    writer.emit("typed convert", aside=True, d=row, a=row, variant=variant)
+        move(writer, writer.row(name), row + number * size // 4, size, aside=True)
 
 
 @opcode("st")
@@ -120,10 +111,8 @@ def _(writer: Writer, form: Form) -> None:
     if is_staged and size < 4:
         pack(writer, row, [writer.row(name) for name in names], size, aside=True)
     elif is_staged:
-        kind = kind_bits("b64" if size == 8 else "b32")
         for number, name in enumerate(names):
-            to = row + number * size // 4
-            writer.emit("typed move", aside=True, d=to, a=writer.row(name, size), variant=kind)
+            move(writer, row + number * size // 4, writer.row(name, size), size, aside=True)
     return writer.emit(
         "store", d=row, bytes=size * len(names), **_access(writer, form.args[0], space)
     )
@@ -143,14 +132,12 @@ def _load_parameter(writer: Writer, form: Form, to: list[str], type_: str) -> No
             variant = SIGNED * (type_ in ("s8", "s16"))
             if size >= 4:
                 source = writer.rows.constant(0, place, size // 4)
-                kind = kind_bits("b64" if size == 8 else "b32")
-                writer.emit("typed move", aside=number > 0, d=row, a=source, variant=kind)
+                move(writer, row, source, size, aside=number > 0)
             else:
                 writer.emit("load constant", aside=number > 0, d=row, offset=place, bytes=size, variant=variant)  # fmt: skip
         else:
             _move_parameter(writer, form, row, name, at, type_, is_load=True, aside=number > 0)
-        if size < SIZES[writer.type_of(register)] == 8:
-            _extend(writer, row, is_signed=type_[0] == "s")
+        widen(writer, register, row, type_)
 
 
 def _store_parameter(writer: Writer, form: Form, names: list[str], type_: str) -> None:
@@ -168,13 +155,12 @@ def _move_parameter(writer: Writer, form: Form, row: int, name: str, at: int, ty
         raise form.refuse()
     held += at // 4
     if size >= 4:
-        d, a = (row, held) if is_load else (held, row)
-        writer.emit("typed move", aside=aside, d=d, a=a, variant=kind_bits("b64" if size == 8 else "b32"))  # fmt: skip
+        to, source = (row, held) if is_load else (held, row)
+        move(writer, to, source, size, aside=aside)
     elif is_load:
         unpack(writer, row, held, at % 4, size, aside=aside)
         if type_[0] == "s":
-            variant = kind_bits(type_) | KINDS["s32"] << MADE_SHIFT
-            writer.emit("typed convert", aside=True, d=row, a=row, variant=variant)
+            convert(writer, row, type_, "s32")
     else:
         bits = writer.immediate(8 * size)
         writer.emit(
@@ -206,20 +192,21 @@ def _(writer: Writer, form: Form) -> None:
     )  # fmt: skip
 
 
-_NUMBERS = {"s32": "S32", "s64": "S64", "f32": "F32", "f64": "F64", "f16x2": "F16x2", "bf16x2": "BF16x2"}  # fmt: skip
+_CHANGES = {name.lower(): number for name, number in CHANGES.items()}
+_NUMBERS = {name.lower(): number for name, number in NUMBERS.items()}
 
 
 @opcode("atom", "red")
 def _(writer: Writer, form: Form) -> None:
     type_, space = form.take_type(), _space(form)
-    change = form.choose({name.lower(): number for name, number in CHANGES.items()})
+    change = form.choose(_CHANGES)
     size = SIZES[type_]
     if size < 4 or form.args[0].startswith("{"):
         raise form.refuse()
     args = list(form.args)
-    to = writer.row(args.pop(0), size) if form.opcode == "atom" else writer.rows.trash
+    to = writer.row(args.pop(0), size) if form.statement.opcode == "atom" else writer.rows.trash
     fields = _access(writer, args[0], space)
-    fields["variant"] |= (change | NUMBERS.get(_NUMBERS.get(type_, ""), 0) << 4) << 8
+    fields["variant"] |= (change | _NUMBERS.get(type_, 0) << 4) << 8
     other = writer.row(args[2], size) if len(args) > 2 else writer.rows.zero
     writer.emit(
         "change memory", d=to, c=writer.row(args[1], size), flip=[other, 0, 0], bytes=size, **fields

@@ -5,7 +5,8 @@ from __future__ import annotations
 from softmax_lib.machine.draft import TRUE
 from softmax_lib.machine.memory import LOCAL_WINDOW, SHARED_WINDOW
 from softmax_lib.machine.opcodes.exchanges import SPECIAL
-from softmax_lib.machine.ptx.form import Form, kind_bits, opcode
+from softmax_lib.machine.opcodes.wholes import PERMUTATIONS
+from softmax_lib.machine.ptx.form import KINDS, MADE_SHIFT, Form, kind_bits, opcode
 from softmax_lib.machine.ptx.reading import SIZES
 from softmax_lib.machine.ptx.writer import Writer, vector
 
@@ -20,11 +21,11 @@ def _(writer: Writer, form: Form) -> None:
         rows = dict(
             zip("dab", (writer.row(text, SIZES[type_]) for text in form.args), strict=False)
         )
-        return writer.emit(_LOGIC[form.opcode], **rows, variant=kind_bits(type_))
-    if form.opcode == "not":
+        return writer.emit(_LOGIC[form.statement.opcode], **rows, variant=kind_bits(type_))
+    if form.statement.opcode == "not":
         return _combine(writer, form.args[0], writer.predicate(form.args[1]), (TRUE, 0), 2)
     one, other = (writer.predicate(text) for text in form.args[1:])
-    return _combine(writer, form.args[0], one, other, _COMBINED[form.opcode])
+    return _combine(writer, form.args[0], one, other, _COMBINED[form.statement.opcode])
 
 
 def _combine(
@@ -45,7 +46,7 @@ def _(writer: Writer, form: Form) -> None:
 def _(writer: Writer, form: Form) -> None:
     type_ = form.take_type()
     d, a = (writer.row(text, SIZES[type_]) for text in form.args[:2])
-    name = "typed shift left" if form.opcode == "shl" else "typed shift right"
+    name = "typed shift left" if form.statement.opcode == "shl" else "typed shift right"
     writer.emit(name, d=d, a=a, b=writer.row(form.args[2]), variant=kind_bits(type_))
 
 
@@ -84,7 +85,7 @@ def _(writer: Writer, form: Form) -> None:
     type_ = form.take_type()
     rows = {"d": writer.row(form.args[0]), "a": writer.row(form.args[1], SIZES[type_])}
     from_top = form.has("shiftamt")
-    writer.emit(_COUNTS[form.opcode], **rows, variant=kind_bits(type_) | from_top)
+    writer.emit(_COUNTS[form.statement.opcode], **rows, variant=kind_bits(type_) | from_top)
 
 
 @opcode("brev")
@@ -94,7 +95,7 @@ def _(writer: Writer, form: Form) -> None:
     writer.emit("typed reverse", d=d, a=a, variant=kind_bits(type_))
 
 
-_PERMUTATIONS = {"f4e": 1, "b4e": 2, "rc8": 3, "ecl": 4, "ecr": 5, "rc16": 6}
+_PERMUTATIONS = {name.lower(): number for name, number in PERMUTATIONS.items()}
 
 
 @opcode("prmt")
@@ -109,7 +110,7 @@ def _(writer: Writer, form: Form) -> None:
     is_signed = [one[0] == "s" for one in form.types]
     form.take_type()
     variant = is_signed[0] | 2 * is_signed[1]
-    if form.opcode == "dp2a":
+    if form.statement.opcode == "dp2a":
         variant |= 4 | 8 * form.has("hi")
         form.ignore("lo")
     rows = dict(zip("dabc", map(writer.row, form.args), strict=True))
@@ -118,7 +119,7 @@ def _(writer: Writer, form: Form) -> None:
 
 @opcode("vabsdiff4", "vabsdiff2")
 def _(writer: Writer, form: Form) -> None:
-    bits = 8 if form.opcode == "vabsdiff4" else 16
+    bits = 8 if form.statement.opcode == "vabsdiff4" else 16
     variant = bits | 32 * (form.types[1][0] == "s")
     form.take_type()
     rows = dict(zip("dabc", map(writer.row, form.args), strict=True))
@@ -163,13 +164,6 @@ def _(writer: Writer, form: Form) -> None:
     elif text == _CLOCK:
         writer.emit("read special", d=writer.row(to), variant=_SPECIAL["%clock"])
         writer.emit("read special", aside=True, d=writer.row(to) + 1, variant=_SPECIAL["%clock_hi"])
-    elif (
-        text.startswith("%")
-        and writer.place_of(text) is None
-        and "ntid" not in text
-        and "nctaid" not in text
-    ):
-        raise form.refuse()
     else:
         size = SIZES[type_]
         writer.emit("typed move", d=writer.row(to, size), a=writer.row(text, size), variant=kind_bits(type_))  # fmt: skip
@@ -183,15 +177,28 @@ def _split(writer: Writer, to: list[str], row: int, type_: str) -> None:
             continue
         aside = number > 0
         if size == 4:
-            writer.emit(
-                "typed move",
-                aside=aside,
-                d=writer.row(name),
-                a=row + number,
-                variant=kind_bits("b32"),
-            )
+            move(writer, writer.row(name), row + number, size, aside=aside)
         else:
             unpack(writer, writer.row(name), row, number * size, size, aside=aside)
+
+
+def move(writer: Writer, to: int, row: int, size: int, *, aside: bool) -> None:
+    """A number of 4 or 8 bytes."""
+    kind = kind_bits("b64" if size == 8 else "b32")
+    writer.emit("typed move", aside=aside, d=to, a=row, variant=kind)
+
+
+def convert(writer: Writer, row: int, read: str, made: str) -> None:
+    """A number where it is becomes one of another type."""
+    variant = kind_bits(read) | KINDS[made] << MADE_SHIFT
+    writer.emit("typed convert", aside=True, d=row, a=row, variant=variant)
+
+
+def widen(writer: Writer, name: str, row: int, type_: str) -> None:
+    """A number of 32 bits or fewer fills a register of 64 with its sign."""
+    if SIZES[type_] < SIZES.get(writer.type_of(name), 4) == 8:
+        sign = "s" if type_[0] == "s" else "u"
+        convert(writer, row, f"{sign}32", f"{sign}64")
 
 
 def unpack(writer: Writer, to: int, row: int, at: int, size: int, *, aside: bool) -> None:
@@ -207,9 +214,7 @@ def _join(writer: Writer, row: int, parts: list[str], type_: str) -> None:
     rows = [writer.row(part) for part in parts]
     if size == 4:
         for number, part in enumerate(rows):
-            writer.emit(
-                "typed move", aside=number > 0, d=row + number, a=part, variant=kind_bits("b32")
-            )
+            move(writer, row + number, part, size, aside=number > 0)
     else:
         pack(writer, row, rows, size, aside=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from softmax_lib.machine.opcodes.exchanges import REDUCTIONS, SHUFFLES, SIGNED
+from softmax_lib.machine.opcodes.flow import VOTES
 from softmax_lib.machine.ptx.form import Form, kind_bits, opcode
 from softmax_lib.machine.ptx.reading import SIZES
 from softmax_lib.machine.ptx.writer import Writer
@@ -53,7 +54,7 @@ def _(writer: Writer, form: Form) -> None:
     writer.emit("nothing")
 
 
-_VOTES = {"popc": 2, "and": 3, "or": 4}
+_VOTES = {name.lower(): number for name, number in VOTES.items()}
 
 
 @opcode("bar", "barrier")
@@ -91,12 +92,15 @@ def _meet(writer: Writer, form: Form, mask: str) -> None:
     writer.emit("sync named", aside=True, a=writer.row(mask))
 
 
+_SHUFFLES = {name.lower(): number for name, number in SHUFFLES.items()}
+
+
 @opcode("shfl")
 def _(writer: Writer, form: Form) -> None:
     form.take_type()
     to, _, held = form.args[0].partition("|")
     _meet(writer, form, form.args[4])
-    how = form.choose({name.lower(): number for name, number in SHUFFLES.items()})
+    how = form.choose(_SHUFFLES)
     rows = dict(zip("abc", map(writer.row, form.args[1:4]), strict=True))
     fields = {"p": writer.written_predicate(held.strip())} if held else {}
     writer.emit("shuffle", d=writer.row(to.strip()), **rows, **fields, variant=how)
@@ -133,7 +137,7 @@ def _(writer: Writer, form: Form) -> None:
     writer.emit("match", d=writer.row(to.strip()), a=a, **fields, variant=variant)
 
 
-_REDUCTIONS = {"add": "SUM", "min": "MIN", "max": "MAX", "and": "AND", "or": "OR", "xor": "XOR"}
+_REDUCTIONS = {name.lower(): number for name, number in REDUCTIONS.items()} | {"add": REDUCTIONS["SUM"]}  # fmt: skip
 _OWN_LANES = 16
 
 
@@ -141,6 +145,6 @@ _OWN_LANES = 16
 def _(writer: Writer, form: Form) -> None:
     type_ = form.take_type()
     _meet(writer, form, form.args[2])
-    how = form.choose({name: REDUCTIONS[one] for name, one in _REDUCTIONS.items()})
+    how = form.choose(_REDUCTIONS)
     variant = how | SIGNED * (type_ == "s32") | _OWN_LANES
     writer.emit("reduce", d=writer.row(form.args[0]), a=writer.row(form.args[1]), variant=variant)

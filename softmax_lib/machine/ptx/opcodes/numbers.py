@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from softmax_lib.machine.draft import ALL
+from softmax_lib.machine.opcodes.conversions import IN_SHIFT, OUT_SHIFT
 from softmax_lib.machine.opcodes.floats import COMPARISONS, JOINS, SATURATED
 from softmax_lib.machine.opcodes.halves import (
     BOTH_SIGNS,
@@ -16,6 +17,7 @@ from softmax_lib.machine.opcodes.halves import (
     SATURATES,
 )
 from softmax_lib.machine.ptx.form import KINDS, MADE_SHIFT, ROUNDINGS, Form, kind_bits, opcode
+from softmax_lib.machine.ptx.opcodes.bits import widen
 from softmax_lib.machine.ptx.reading import SIZES
 from softmax_lib.machine.ptx.writer import Writer
 
@@ -24,10 +26,9 @@ _HALVES = ("f16", "bf16", "f16x2", "bf16x2")
 _SIGN = 0x80000000
 _PARTS = {"u16x2": 16, "s16x2": 16 | 32}
 
-# Variants of typed operations (cpp/typed_numbers.cpp) and of conversions (cpp/conversions.cpp)
+# Variants of typed operations (cpp/typed_numbers.cpp)
 _PASSES_NAN, _WANTS_LEAST = 16, 32
 _FLUSHES_BEFORE = 16
-_IN, _OUT = 8, 12
 
 _COMPARISONS = {name.lower(): number for name, number in COMPARISONS.items()} | {
     "lo": COMPARISONS["LT"], "ls": COMPARISONS["LE"], "hi": COMPARISONS["GT"], "hs": COMPARISONS["GE"],
@@ -44,10 +45,10 @@ def _rows(writer: Writer, form: Form, type_: str, slots: str = "abc") -> dict[st
     return found
 
 
-def _simple(writer: Writer, form: Form, operation: str, variant: int = 0) -> None:
+def _simple(writer: Writer, form: Form, operation: str) -> None:
     """An operation of numbers of its type."""
     type_ = form.take_type()
-    writer.emit(operation, **_rows(writer, form, type_), variant=kind_bits(type_) | variant)
+    writer.emit(operation, **_rows(writer, form, type_), variant=kind_bits(type_))
 
 
 def _of_halves(
@@ -68,17 +69,17 @@ _SUMS = {"add": "typed add", "sub": "typed subtract"}
 def _(writer: Writer, form: Form) -> None:
     type_ = form.take_type()
     if type_ in _HALVES:
-        _of_halves(writer, form, "half add", type_, minus=form.opcode == "sub")
-    elif type_ in _PARTS and form.opcode == "add":
+        _of_halves(writer, form, "half add", type_, minus=form.statement.opcode == "sub")
+    elif type_ in _PARTS and form.statement.opcode == "add":
         writer.emit("parts add", **_rows(writer, form, type_), variant=_PARTS[type_])
     else:
         flags = form.flags() if type_ in _FLOATS else 0
-        writer.emit(_SUMS[form.opcode], **_rows(writer, form, type_), variant=kind_bits(type_) | flags)  # fmt: skip
+        writer.emit(_SUMS[form.statement.opcode], **_rows(writer, form, type_), variant=kind_bits(type_) | flags)  # fmt: skip
 
 
 @opcode("mul", "mad", "fma")
 def _(writer: Writer, form: Form) -> None:
-    type_, adds = form.take_type(), form.opcode != "mul"
+    type_, adds = form.take_type(), form.statement.opcode != "mul"
     if type_ in _HALVES:
         return _of_halves(writer, form, "half fused" if adds else "half multiply", type_)
     if type_ in _FLOATS:
@@ -127,7 +128,7 @@ def _(writer: Writer, form: Form) -> None:
     flags = form.flags()
     if type_ not in _FLOATS or (type_ == "f64" and is_rough):
         raise form.refuse()
-    name = _SPECIAL[form.opcode][0 if is_rough and flags else 1]
+    name = _SPECIAL[form.statement.opcode][0 if is_rough and flags else 1]
     writer.emit(name, is_float=True, **_rows(writer, form, type_), variant=kind_bits(type_) | flags)
 
 
@@ -145,12 +146,12 @@ def _(writer: Writer, form: Form) -> None:
     writer.emit(
         "typed multiply", aside=True, d=d, a=writer.row(form.args[1]), b=turn, variant=variant
     )
-    writer.emit(_ANGLES[form.opcode], is_float=True, d=d, a=d)
+    writer.emit(_ANGLES[form.statement.opcode], is_float=True, d=d, a=d)
 
 
 @opcode("min", "max")
 def _(writer: Writer, form: Form) -> None:
-    type_, least, passes_nan = form.take_type(), form.opcode == "min", form.has("NaN")
+    type_, least, passes_nan = form.take_type(), form.statement.opcode == "min", form.has("NaN")
     rows = _rows(writer, form, type_)
     if type_ in _HALVES:
         variant = IS_BFLOAT * type_.startswith("b") | FLUSHES * form.has("ftz")
@@ -171,7 +172,7 @@ _SIGNS = {"abs": ("typed size", "typed and", ALL ^ BOTH_SIGNS), "neg": ("typed o
 def _(writer: Writer, form: Form) -> None:
     type_ = form.take_type()
     form.ignore("ftz")
-    name, of_halves, bits = _SIGNS[form.opcode]
+    name, of_halves, bits = _SIGNS[form.statement.opcode]
     rows = _rows(writer, form, type_)
     if type_ in _HALVES:
         writer.emit(of_halves, **rows, b=writer.immediate(bits), variant=kind_bits("b32"))
@@ -252,11 +253,11 @@ def _(writer: Writer, form: Form) -> None:
     if not made.lstrip("b").startswith("f") and not read.lstrip("b").startswith("f"):
         variant = kind_bits(read) | KINDS[made] << MADE_SHIFT | SATURATED * saturates
         writer.emit("typed convert", d=d, a=a, variant=variant)
-        return _widen(writer, form.args[0], d, made)
+        return widen(writer, form.args[0], d, made)
     is_whole = made[0] in "us"
     whole = form.choose(_WHOLE_ROUNDINGS, -1)
     rounding = whole if whole >= 0 else form.choose(ROUNDINGS, 0)
-    variant = rounding | 4 * form.has("ftz") | KINDS[read] << _IN | KINDS[made] << _OUT
+    variant = rounding | 4 * form.has("ftz") | KINDS[read] << IN_SHIFT | KINDS[made] << OUT_SHIFT
     if saturates and not is_whole:
         if (made, read) != ("f32", "f32") or whole >= 0:
             raise form.refuse()
@@ -269,15 +270,7 @@ def _(writer: Writer, form: Form) -> None:
         name = "float to round" if whole >= 0 else "float to float"
     keep = [0 if read[0] in "us" else ALL] * 3
     writer.emit(name, d=d, a=a, variant=variant, keep=keep)
-    return _widen(writer, form.args[0], d, made) if is_whole else None
-
-
-def _widen(writer: Writer, name: str, row: int, made: str) -> None:
-    """A number of 32 bits or fewer fills a register of 64 with its sign."""
-    if SIZES[made] < SIZES.get(writer.type_of(name), 4) == 8:
-        kind = "s32" if made[0] == "s" else "u32"
-        variant = kind_bits(kind) | KINDS["s64" if made[0] == "s" else "u64"] << MADE_SHIFT
-        writer.emit("typed convert", aside=True, d=row, a=row, variant=variant)
+    return widen(writer, form.args[0], d, made) if is_whole else None
 
 
 def _pack(writer: Writer, form: Form, made: str) -> None:
