@@ -186,12 +186,14 @@ class Source:
 class Program:
     """One compilation: a source and the macros defined for it, such as (("BLOCK", 256),).
 
-    With `entry`, a name expression such as "scale<float>", it is of that kernel alone.
+    With `entry`, a name expression such as "scale<float>", it is of that kernel alone. `flags` are what NVRTC is
+    told beside FLAGS; the emulator knows none of them.
     """
 
     source: Source
     defines: tuple[tuple[str, int], ...] = ()
     entry: str = ""
+    flags: tuple[str, ...] = ()
 
     @cached_property
     def digest(self) -> str:
@@ -204,6 +206,8 @@ class Program:
         }
         if self.entry:
             parts["entry"] = self.entry
+        if self.flags:
+            parts["more flags"] = self.flags
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     @cached_property

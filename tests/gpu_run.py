@@ -30,7 +30,7 @@ from softmax_lib import check, kernels, selections, tiles
 from softmax_lib.checking import LENGTHS
 from softmax_lib.gpu.facts import gpu_facts, today, versions
 from softmax_lib.gpu.machine_code import disassembler
-from softmax_lib.ops.binaries import FOLDER
+from softmax_lib.ops.outlines import FOLDER
 from softmax_lib.source import Program, Source
 
 TESTS = Path(__file__).parent

@@ -29,7 +29,8 @@ from softmax_lib.gpu.facts import gpu_facts, today, versions
 from softmax_lib.gpu.presence import arch_of
 from softmax_lib.ops.binaries import cubin
 from softmax_lib.ops.designs import Design, Task
-from softmax_lib.ops.launches import Launch, build_of, prepare_design
+from softmax_lib.ops.launches import Launch, prepare_design
+from softmax_lib.ops.outlines import build_of
 from softmax_lib.ops.tables import Line, read_line, shipped_path
 from softmax_lib.records.measurement import ITEM_BYTES
 from softmax_lib.source import WARP

@@ -130,13 +130,14 @@ def read_report(log: str) -> tuple[Resources, ...]:
 def _compile(
     program: Program, arch: int, flags: tuple[str, ...], *, ptx: bool = False
 ) -> tuple[bytes, str, str]:
-    text, flags = program.source.with_prelude(), (*flags, *macro_flags(program))
+    text, flags = program.source.with_prelude(), (*flags, *own_flags(program))
     return run_nvrtc(program.source, text, arch, flags, program.entry, ptx=ptx)
 
 
-def macro_flags(program: Program) -> tuple[str, ...]:
-    """What tells NVRTC of the program's macros."""
-    return tuple(f"--define-macro={name}={value}" for name, value in program.defines)
+def own_flags(program: Program) -> tuple[str, ...]:
+    """What NVRTC is told of this program alone: its macros and flags."""
+    macros = (f"--define-macro={name}={value}" for name, value in program.defines)
+    return (*macros, *program.flags)
 
 
 def run_nvrtc(

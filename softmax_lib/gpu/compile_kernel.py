@@ -7,7 +7,7 @@ from softmax_lib.gpu.compile import (
     LINE_FLAGS,
     compile_named,
     compile_once,
-    macro_flags,
+    own_flags,
     split_name,
 )
 from softmax_lib.gpu.headers import read_headers
@@ -45,7 +45,7 @@ def _compile(
     signature = HEADER.read_text(encoding="utf-8")
     source, kernel = program.source, program.entry
     text = f"{signature}{source.with_prelude()}\n{_facts(source, kernel)}"
-    flags = (*FLAGS, *lines, *macro_flags(program))
+    flags = (*FLAGS, *lines, *own_flags(program))
     held = compile_once(
         f"kernel.{kind}",
         (text, read_headers(source), kernel, arch, flags),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from softmax_lib.arrays import host_bytes
-from softmax_lib.errors import BadInput, NotAvailable
+from softmax_lib.errors import BadInput
 from softmax_lib.launch_spec import LaunchSpec
 from softmax_lib.machine.cubin import Cubin, Variable
 from softmax_lib.machine.launching import (
@@ -23,6 +23,8 @@ from softmax_lib.machine.launching import (
 from softmax_lib.machine.memory import Memory
 from softmax_lib.machine.program import Decoder, decode_program
 from softmax_lib.signature import ROW, Signature, read_signature
+
+_FIRST_WITH_CLUSTERS = 90
 
 
 def run_call(
@@ -38,16 +40,15 @@ def run_call(
     Raises `WrongType` or `BadInput` for arguments that do not fit, `CompileError`, `KernelFault`, and
     `NotAvailable` without NVRTC or nvdisasm, or for what the interpreter does not have.
     """
-    what = "clusters" if spec.cluster != (1, 1, 1) else "cooperative launches"
-    if spec.cooperative or spec.cluster != (1, 1, 1):
-        raise NotAvailable(f"Machine code of {what} is not run here.")
+    if spec.cluster != (1, 1, 1) and arch < _FIRST_WITH_CLUSTERS:
+        raise NotAvailable(f"GPUs of sm_{arch} have no clusters; those from sm_90 on do.")
     decoded = decoder(spec.program, arch, "")
     filled = _fill(decoded.cubin, spec.symbols)
     memory = Memory()
     signature = _signature(spec, decoded.cubin)
     pairs = zip(signature.parameters, signature.bind(spec.arguments), strict=True)
     arguments = [_place(memory, parameter.name, bound) for parameter, bound in pairs]
-    threads = Threads(spec.grid, spec.block, spec.shared_bytes)
+    threads = Threads(spec.grid, spec.block, spec.shared_bytes, spec.cluster, spec.cooperative)
     counted = launch(replace(decoded, cubin=filled), threads, arguments, memory, progress)
     _fetch(counted, filled, spec.symbols)
     return counted

@@ -23,6 +23,7 @@ from softmax_lib.errors import (
 )
 from softmax_lib.grids import MOST_SHARED_BYTES, Axes
 from softmax_lib.machine.cubin import SHARED_BASE
+from softmax_lib.machine.draft import ALL
 from softmax_lib.machine.library import library
 from softmax_lib.machine.memory import LOCAL_WINDOW, SHARED_WINDOW, Memory, PlacedArray
 from softmax_lib.machine.program import Decoded, explain, place_of
@@ -45,11 +46,20 @@ _SPACES = ("global", "shared", "local")
 _WINDOWS = {0x1C: SHARED_WINDOW, 0x24: LOCAL_WINDOW}
 """Where bank 0 has them."""
 
+_CLUSTER_AT, _CLUSTER_BLOCKS_AT = 0x140, 0x188
+"""In bank 0: that there are clusters, their sides, and those of which to multiply with; and how many blocks they have."""
+
+_BARRIER_AT = {True: 0x44, False: 0x8C}
+"""In bank 0, from sm_90 on and before: the address of what `grid.sync()` counts in, its upper word first."""
+
 _STACK_AT = 0x28
 """In bank 0: where a thread's stack begins, at its end."""
 
 VARIABLES = "variables"
 """What the array is called that holds the `__device__` variables of a module, one behind the other."""
+
+BARRIER = "grid barrier"
+"""And what the one in which the blocks of a cooperative launch count who has come."""
 
 Argument = PlacedArray | bytes | None
 """An array, the bytes of a value, or a null pointer."""
@@ -77,11 +87,13 @@ class Counted:
 
 @dataclass(frozen=True)
 class Threads:
-    """On what a kernel is launched; `shared_bytes` are those of dynamic shared memory."""
+    """On what a kernel is launched; `shared_bytes` are those of dynamic shared memory, `cluster` the blocks that run together."""
 
     grid: Axes
     block: Axes
     shared_bytes: int = 0
+    cluster: Axes = (1, 1, 1)
+    is_cooperative: bool = False
 
 
 def launch(
@@ -102,7 +114,8 @@ def launch(
             f"{decoded.kernel} has {shared} bytes of shared memory; a block has at most {MOST_SHARED_BYTES}."
         )
     held = memory.place(VARIABLES, np.frombuffer(bytearray(decoded.cubin.globals), np.uint8))
-    banks = _banks(decoded, threads, arguments, held)
+    barrier = memory.place(BARRIER, np.zeros(64, np.uint8)) if threads.is_cooperative else None
+    banks = _banks(decoded, threads, arguments, held, barrier)
     launched, _kept = _fill_in(decoded, threads, memory.arrays, banks)
     runner = library().machine_open(ctypes.byref(launched))
     try:
@@ -115,7 +128,11 @@ def launch(
 
 
 def _banks(
-    decoded: Decoded, threads: Threads, arguments: Sequence[Argument], held: PlacedArray
+    decoded: Decoded,
+    threads: Threads,
+    arguments: Sequence[Argument],
+    held: PlacedArray,
+    barrier: PlacedArray | None,
 ) -> list[bytes]:
     cubin = decoded.cubin
     banks = [bytearray(cubin.constants.get(number, b"")) for number in range(BANKS)]
@@ -124,6 +141,13 @@ def _banks(
     struct.pack_into("<6I", first, 0, *threads.block, *threads.grid)
     for at, word in {**_WINDOWS, _STACK_AT: cubin.local_bytes}.items():
         struct.pack_into("<I", first, at, word)
+    if barrier:
+        at = _BARRIER_AT[decoded.arch >= 90]
+        struct.pack_into("<2I", first, at, barrier.address >> 32, barrier.address & ALL)
+    if threads.cluster != (1, 1, 1):
+        sides = [np.nextafter(np.float32(1 / side), np.float32(2)) for side in threads.cluster]
+        struct.pack_into("<4I3f", first, _CLUSTER_AT, 1, *threads.cluster, *sides)
+        struct.pack_into("<I", first, _CLUSTER_BLOCKS_AT, prod(threads.cluster))
     for parameter, argument in zip(cubin.parameters, arguments, strict=True):
         at = cubin.parameters_at + parameter.offset
         if not isinstance(argument, bytes):
@@ -158,6 +182,8 @@ def _fill_in(
         local_bytes=decoded.cubin.local_bytes,
         grid=threads.grid,
         block=threads.block,
+        cluster=threads.cluster,
+        is_cooperative=threads.is_cooperative,
     )
     return made, (banks, pointers, arrays)
 
@@ -209,6 +235,7 @@ def _explain(
         Ending.CONSTANT_BOUNDS: (IllegalAddress, "out of bounds", "what is past the constants"),
         Ending.STUCK: (Deadlock, "deadlock", f"waits at {file}:{line} for threads that never come"),
         Ending.TRAPPED: (KernelFault, "fault", "stops the kernel"),
+        Ending.BLOCK_GONE: (IllegalAddress, "out of bounds", f"{_address(memory, status)}, of a block that has ended"),
         Ending.NO_CODE: (KernelFault, "fault", "goes on where there is no code"),
     }  # fmt: skip
     fault, kind, what = kinds[ending]

@@ -127,7 +127,16 @@ def _count(statements: tuple[Statement, ...], register: str) -> int:
 
 @cache
 def _load_opcodes() -> None:
-    for name in ("floats", "wholes", "conversions", "halves", "memory", "exchanges", "flow"):
+    for name in (
+        "floats",
+        "wholes",
+        "conversions",
+        "halves",
+        "memory",
+        "exchanges",
+        "clusters",
+        "flow",
+    ):
         import_module(f"softmax_lib.machine.opcodes.{name}")
 
 

@@ -81,6 +81,8 @@ class Launch(Structure):
         ("local_bytes", c_uint32),
         ("grid", c_uint32 * 3),
         ("block", c_uint32 * 3),
+        ("cluster", c_uint32 * 3),
+        ("is_cooperative", c_uint32),
     )
 
 
@@ -102,7 +104,7 @@ class Ending(IntEnum):
     """How a launch ended, or that it has not."""
 
     RUNNING, DONE, OUT_OF_BOUNDS, MISALIGNED, TRAPPED, STUCK = range(6)
-    NO_CODE, CONSTANT_BOUNDS, NOT_THERE = range(6, 9)
+    NO_CODE, CONSTANT_BOUNDS, NOT_THERE, BLOCK_GONE = range(6, 10)
 
 
 _DTYPES = {"Instruction": INSTRUCTION, "Fixed": FIXED, "Counts": COUNTS, "Executed": EXECUTED}

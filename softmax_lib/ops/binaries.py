@@ -6,8 +6,6 @@ import ctypes
 import hashlib
 import logging
 import threading
-from dataclasses import dataclass
-from functools import cache, cached_property
 from pathlib import Path
 
 import torch
@@ -17,33 +15,13 @@ from softmax_lib.files import cache_folder
 from softmax_lib.gpu.compile import compile_named, split_name
 from softmax_lib.gpu.driver_api import driver, require
 from softmax_lib.gpu.presence import arch_of
-from softmax_lib.source import FLAGS, KERNEL_FOLDER, PRELUDE, Source
-
-FOLDER = KERNEL_FOLDER / "fast"
+from softmax_lib.ops.outlines import Build
+from softmax_lib.source import FLAGS, PRELUDE
 
 _log = logging.getLogger("softmax_lib")
 _loading = threading.RLock()
 _functions: dict[tuple[Build, int], int] = {}
 _said: set[int] = set()
-
-
-@dataclass(frozen=True)
-class Build:
-    """A kernel of kernels/fast/<stem>.cu by its C++ name, and what the compiler is told beside FLAGS."""
-
-    stem: str
-    expression: str
-    flags: tuple[str, ...] = ()
-
-    @cached_property
-    def source(self) -> Source:
-        return _read(self.stem)
-
-    def path(self, arch: int) -> Path:
-        """Where its machine code for sm_`arch` is kept."""
-        parts = (self.source.code, PRELUDE, FLAGS, self.flags, self.expression, arch)
-        digest = hashlib.sha256(repr(parts).encode()).hexdigest()
-        return cache_folder("fast") / f"{self.stem}-sm_{arch}-{digest[:32]}.cubin"
 
 
 def function(build: Build, device: int) -> int:
@@ -66,7 +44,7 @@ def cubin(build: Build, arch: int) -> tuple[bytes, str]:
 
     Whichever NVRTC made it: a later one makes it anew when the cache is cleared, or a source changed.
     """
-    path = build.path(arch)
+    path = path_of(build, arch)
 
     def make() -> bytes:
         _tell(arch, path.parent)
@@ -76,9 +54,11 @@ def cubin(build: Build, arch: int) -> tuple[bytes, str]:
     return split_name(read_or_make(path, make))
 
 
-@cache
-def _read(stem: str) -> Source:
-    return Source.read(FOLDER / f"{stem}.cu")
+def path_of(build: Build, arch: int) -> Path:
+    """Where its machine code for sm_`arch` is kept."""
+    parts = (build.source.code, PRELUDE, FLAGS, build.flags, build.expression, arch)
+    digest = hashlib.sha256(repr(parts).encode()).hexdigest()
+    return cache_folder("fast") / f"{build.stem}-sm_{arch}-{digest[:32]}.cubin"
 
 
 def _tell(arch: int, folder: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 import torch
@@ -24,44 +24,43 @@ from softmax_lib.gpu.driver_api import (
 )
 from softmax_lib.gpu.presence import arch_of
 from softmax_lib.ops import slots
-from softmax_lib.ops.binaries import Build, function
-from softmax_lib.ops.designs import Design, Strided, Task, Tile
+from softmax_lib.ops.binaries import function
+from softmax_lib.ops.designs import Design, Task, Tile
+from softmax_lib.ops.outlines import (
+    SLOTS,
+    Outline,
+    build_of,
+    outline_design,
+    outline_strided,
+    outline_tile,
+)
 from softmax_lib.ops.tables import strided_design, table_of
 
 _NO_CONTEXT = frozenset({201, 709})  # of this thread, or one that is gone
-SLOTS = 8
-"""Of a grid's arguments the one that says where its slots are."""
 
 
 class Launch:
     """One kernel with its grid and all but the addresses of its arguments. One thread at a time."""
 
-    def __init__(
-        self,
-        kernel: int,
-        blocks: int,
-        threads: int,
-        numbers: Sequence[int],
-        device: int,
-        shared_bytes: int = 0,
-        said: Mapping[int, tuple[int, ...]] | None = None,
-    ) -> None:
+    def __init__(self, kernel: int, outline: Outline, device: int) -> None:
         self.device = device
+        numbers, shared_bytes = outline.numbers, outline.shared_bytes
         self._values = (ctypes.c_uint64 * (3 + len(numbers)))(0, 0, 0, *numbers)
         at = ctypes.addressof(self._values)
         self._addresses = (ctypes.c_void_p * len(self._values))(
             *(at + 8 * i for i in range(len(self._values)))
         )
-        self._attributes = attributes(said or {})
+        self._attributes = attributes(_said_of(outline))
         self.config = Config(
-            (blocks, 1, 1),
-            (threads, 1, 1),
+            (outline.blocks, 1, 1),
+            (outline.threads, 1, 1),
             shared_bytes,
             None,
             self._attributes,
             len(self._attributes),
         )
-        self.told = (kernel, blocks, threads, shared_bytes, bytes(self._attributes), tuple(numbers))
+        said = bytes(self._attributes)
+        self.told = (kernel, outline.blocks, outline.threads, shared_bytes, said, numbers)
         self._kernel = ctypes.c_void_p(kernel)
         self._call = driver().cuLaunchKernelEx
         self._arguments = (ctypes.byref(self.config), self._kernel, self._addresses, None)
@@ -84,6 +83,17 @@ class Launch:
             status = self._call(*self._arguments)
         if status:
             raise NotAvailable(f"The GPU does not take a launch: {meaning(status)}.")
+
+
+def _said_of(outline: Outline) -> dict[int, tuple[int, ...]]:
+    said: dict[int, tuple[int, ...]] = {}
+    if outline.cluster > 1:
+        said[CLUSTER] = (outline.cluster, 1, 1)
+    if outline.is_balanced:
+        said[CLUSTER_POLICY] = (BALANCED,)
+    if outline.is_cooperative:
+        said[COOPERATIVE] = (1,)
+    return said
 
 
 class GridLaunch(Launch):
@@ -120,17 +130,16 @@ def prepare_if_held(
 
 def prepare_strided(task: Task, outer: int, inner: int, device: int) -> Launch:
     """The launch for a contiguous (outer, cols, inner) tensor."""
-    design: Strided = strided_design(task, inner)
-    kernel = function(Build("strided", design.expression(task), task.flags), device)
-    numbers = (task.cols, inner)
-    return Launch(kernel, design.blocks(outer, inner), design.threads, numbers, device)
+    return _prepare(outline_strided(strided_design(task, inner), task, outer, inner), device)
 
 
 def prepare_tile(design: Tile, task: Task, device: int) -> Launch:
     """The launch for short rows, one behind another, whose tensors begin at 16 bytes."""
-    kernel = function(Build("tile", design.expression(task), task.flags), device)
-    blocks, shared_bytes = design.blocks(task.rows), design.shared_bytes(task)
-    return Launch(kernel, blocks, design.threads, (task.rows, task.cols), device, shared_bytes)
+    return _prepare(outline_tile(design, task), device)
+
+
+def _prepare(outline: Outline, device: int) -> Launch:
+    return Launch(function(outline.build, device), outline, device)
 
 
 def prepare_design(
@@ -144,41 +153,30 @@ def prepare_design(
     kernel = function(build_of(design, task), device)
     blocks_a_cluster = design.team if design.regime == "cluster" else 1
     require(permit(kernel, design.shared_bytes, blocks_a_cluster), "prepare a kernel")
-    place_of_slots = (0,) if design.regime == "grid" else ()
-    numbers = (task.rows, task.cols, *strides, *place_of_slots, *scaling)
-    if design.regime == "cluster":
-        return _prepare_cluster(design, task.rows, kernel, numbers, device)
     if design.regime == "grid":
-        return _prepare_grid(design, task.rows, kernel, numbers, device)
-    return Launch(
-        kernel, design.blocks(task.rows), design.threads, numbers, device, design.shared_bytes
-    )
+        at_once = _rows_at_once(design, kernel, device)
+        if not at_once:
+            return None
+        outline = outline_design(design, task, strides, scaling, at_once)
+        of_grid = GridLaunch(kernel, outline, device)
+        of_grid.team = design.team
+        return of_grid
+    launch = Launch(kernel, outline_design(design, task, strides, scaling), device)
+    if design.regime == "cluster" and not _has_room_for_a_cluster(launch, kernel):
+        return None
+    return launch
 
 
-def build_of(design: Design, task: Task) -> Build:
-    """The kernel of a design that fits."""
-    return Build(design.regime, design.expression(task), task.flags)
-
-
-def _prepare_cluster(
-    design: Design, rows: int, kernel: int, numbers: Sequence[int], device: int
-) -> Launch | None:
-    said: dict[int, tuple[int, ...]] = {CLUSTER: (design.team, 1, 1)}
-    if design.balanced:
-        said[CLUSTER_POLICY] = (BALANCED,)
-    launch = Launch(
-        kernel, design.blocks(rows), design.threads, numbers, device, design.shared_bytes, said
-    )
+def _has_room_for_a_cluster(launch: Launch, kernel: int) -> bool:
     count = ctypes.c_int()
     status = driver().cuOccupancyMaxActiveClusters(
         ctypes.byref(count), ctypes.c_void_p(kernel), ctypes.byref(launch.config)
     )
-    return launch if not status and count.value else None
+    return not status and count.value > 0
 
 
-def _prepare_grid(
-    design: Design, rows: int, kernel: int, numbers: Sequence[int], device: int
-) -> Launch | None:
+def _rows_at_once(design: Design, kernel: int, device: int) -> int:
+    """Rows that a grid can have under way."""
     a_multiprocessor = ctypes.c_int()
     status = driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
         ctypes.byref(a_multiprocessor),
@@ -187,14 +185,7 @@ def _prepare_grid(
         ctypes.c_size_t(design.shared_bytes),
     )
     require(status, "prepare a kernel")
-    at_once = a_multiprocessor.value * multiprocessors(device) // design.team
-    if not at_once:
-        return None
-    blocks = design.blocks(min(rows, at_once))
-    said = {COOPERATIVE: (1,)}
-    launch = GridLaunch(kernel, blocks, design.threads, numbers, device, design.shared_bytes, said)
-    launch.team = design.team
-    return launch
+    return a_multiprocessor.value * multiprocessors(device) // design.team
 
 
 @cache

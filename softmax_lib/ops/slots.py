@@ -15,10 +15,8 @@ import torch
 from torch import Tensor
 
 from softmax_lib.gpu.driver_api import driver, require
+from softmax_lib.ops.outlines import SETS, SLOT_BYTES
 
-SLOT_BYTES = 16
-SETS = 2
-"""Sets of slots that a row's blocks use by turns."""
 COUNTERS = 0
 """What stands for `team` where a launch counts in its slots; for its `blocks` stand rows, with a counter each."""
 BLOCKS_AT_ONCE = 16384

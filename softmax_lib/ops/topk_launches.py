@@ -7,6 +7,7 @@ import torch
 from softmax_lib.ops import slots
 from softmax_lib.ops.binaries import function
 from softmax_lib.ops.launches import Launch, multiprocessors
+from softmax_lib.ops.outlines import Outline
 from softmax_lib.ops.topk_designs import (
     SHORT_THREADS,
     TopkDesign,
@@ -41,20 +42,24 @@ class MeetingLaunch(Launch):
 def prepare_topk(task: TopkTask, stride: int, device: int) -> Launch:
     """The launch for rows with this stride, in numbers. Raises `NotAvailable` where no kernel can be had."""
     if task.is_short:
-        kernel = function(short_build(task), device)
-        blocks = -(-task.rows * WARP // SHORT_THREADS)
-        return Launch(kernel, blocks, SHORT_THREADS, (task.rows, task.cols, stride, task.k), device)
+        build, blocks = short_build(task), -(-task.rows * WARP // SHORT_THREADS)
+        numbers = (task.rows, task.cols, stride, task.k)
+        outline = Outline(build, blocks, SHORT_THREADS, numbers)
+        return Launch(function(build, device), outline, device)
     return prepare_design(topk_design(task, multiprocessors(device)), task, stride, device)
 
 
 def prepare_design(design: TopkDesign, task: TopkTask, stride: int, device: int) -> Launch:
     """The launch by this design."""
-    kernel = function(design.build(task), device)
-    numbers = (task.rows, task.cols, stride, task.k, design.teams, 0, 0, 0)
-    asked = (kernel, design.blocks(task.rows), design.threads, numbers, device)
+    build, numbers = (
+        design.build(task),
+        (task.rows, task.cols, stride, task.k, design.teams, 0, 0, 0),
+    )
+    outline = Outline(build, design.blocks(task.rows), design.threads, numbers)
+    kernel = function(build, device)
     if design.teams == 1:
-        return Launch(*asked)
-    launch, teams = MeetingLaunch(*asked), task.rows * design.teams
+        return Launch(kernel, outline, device)
+    launch, teams = MeetingLaunch(kernel, outline, device), task.rows * design.teams
     launch.rows, launch.pairs = task.rows, teams * design.warps
     launch.keys = teams * task.keys_a_list
     return launch

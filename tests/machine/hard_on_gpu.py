@@ -121,12 +121,17 @@ def count(folder: Path, names: str, kernels: list[Hard]) -> list[dict[str, int]]
     command = [sys.executable, __file__, "launch", str(folder), "-", names]
     watched = "|".join(hard.name for hard in kernels)
     lines = read_counters(command, f"^({watched})$", COUNTED)
+    return sums_of(lines, [hard.name for hard in kernels])
+
+
+def sums_of(lines: list[dict[str, str]], names: list[str]) -> list[dict[str, int]]:
+    """What ncu printed of launches of kernels with these `names`, by our names; what is zero or not there is left out."""
     ours = {theirs: name for name, theirs in COUNTED.items()}
-    counters: list[dict[str, int]] = [{} for _ in kernels]
+    counters: list[dict[str, int]] = [{} for _ in names]
     for line in lines:
-        number, name = int(line["ID"]), line["Kernel Name"].partition("(")[0]
-        if name != kernels[number].name:
-            raise SystemExit(f"launch {number} is {name}, not {kernels[number].name}")
+        number, name = int(line["ID"]), re.split(r"[(<]", line["Kernel Name"])[0].split()[-1]
+        if name != names[number]:
+            raise SystemExit(f"launch {number} is {name}, not {names[number]}")
         try:
             value = round(float(line["Metric Value"].replace(",", "")))
         except ValueError:  # "n/a"

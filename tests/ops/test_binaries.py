@@ -9,7 +9,8 @@ import pytest
 
 from softmax_lib import caches
 from softmax_lib.ops import binaries
-from softmax_lib.ops.binaries import Build, cubin
+from softmax_lib.ops.binaries import cubin, path_of
+from softmax_lib.ops.outlines import Build
 
 pytestmark = pytest.mark.nvrtc
 
@@ -19,7 +20,8 @@ SMALL = Build(
 
 CALL = f"""
 import sys
-from softmax_lib.ops.binaries import Build, cubin
+from softmax_lib.ops.binaries import cubin, path_of
+from softmax_lib.ops.outlines import Build
 code, name = cubin({SMALL!r}, 75)
 print(len(code), name, "cupy" in sys.modules)
 """
@@ -60,7 +62,7 @@ def test_what_lies_on_disk_needs_no_compiler(cache):
 
 def test_flags_and_archs_are_kept_apart(cache):
     other = Build(SMALL.stem, SMALL.expression, ("-ftz=true",))
-    paths = {SMALL.path(75), SMALL.path(90), other.path(75)}
+    paths = {path_of(SMALL, 75), path_of(SMALL, 90), path_of(other, 75)}
     assert len(paths) == 3
 
 
@@ -69,11 +71,11 @@ def test_eight_processes_at_once_agree(cache):
     said = {process.communicate()[0].rpartition(" ")[0] for process in processes}
     assert [process.returncode for process in processes] == [0] * 8
     assert len(said) == 1
-    assert list(cache.iterdir()) == [SMALL.path(75)]
+    assert list(cache.iterdir()) == [path_of(SMALL, 75)]
 
 
 def test_a_compilation_that_was_killed_leaves_it_working(cache):
-    left = cache / "building-x1b2c3" / SMALL.path(75).name
+    left = cache / "building-x1b2c3" / path_of(SMALL, 75).name
     left.parent.mkdir(parents=True)
     left.write_bytes(b"half of")
     assert cubin(SMALL, 75)[0].startswith(b"\x7fELF")
@@ -98,10 +100,10 @@ def test_a_full_disk_leaves_it_working(cache, monkeypatch):
 
     monkeypatch.setattr(caches, "keep", fail)
     assert cubin(SMALL, 75)[0].startswith(b"\x7fELF")
-    assert not SMALL.path(75).exists()
+    assert not path_of(SMALL, 75).exists()
 
 
 def test_a_damaged_file_is_made_anew(cache):
     made = cubin(SMALL, 75)
-    SMALL.path(75).write_bytes(b"softmax_warp\nnothing that a driver loads")
+    path_of(SMALL, 75).write_bytes(b"softmax_warp\nnothing that a driver loads")
     assert cubin(SMALL, 75) == made

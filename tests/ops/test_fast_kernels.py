@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from softmax_lib.ops.binaries import FOLDER
 from softmax_lib.ops.designs import Design, Strided, Task
+from softmax_lib.ops.outlines import FOLDER
 from softmax_lib.ops.scaling import Scaling
 from softmax_lib.ops.scores import mask_steps
 from softmax_lib.ops.slots import SETS

@@ -5,7 +5,7 @@ import pytest
 import torch
 from topk_rows import KINDS, assert_found, rows_of
 
-from softmax_lib.ops.binaries import FOLDER
+from softmax_lib.ops.outlines import FOLDER
 from softmax_lib.ops.topk_designs import (
     SHORT_THREADS,
     TopkDesign,

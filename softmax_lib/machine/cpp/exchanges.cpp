@@ -96,7 +96,7 @@ void make_uniform(Warp& w, const Instruction& i, uint32_t lanes) {
 
 enum Special : uint32_t {
     THREAD_X, THREAD_Y, THREAD_Z, BLOCK_X, BLOCK_Y, BLOCK_Z, LANE, LANES_EQUAL, LANES_BELOW, LANES_UP_TO, LANES_ABOVE,
-    LANES_FROM, WARP_NUMBER, CLOCK_LOW, CLOCK_HIGH, WINDOW_OF_SHARED, ZERO
+    LANES_FROM, WARP_NUMBER, CLOCK_LOW, CLOCK_HIGH, WINDOW_OF_SHARED, RANK, ZERO
 };
 
 uint32_t special_of(const Warp& w, uint32_t which, uint32_t lane) {
@@ -120,6 +120,7 @@ uint32_t special_of(const Warp& w, uint32_t which, uint32_t lane) {
         case CLOCK_LOW: return low_of(block.runner->clock);
         case CLOCK_HIGH: return high_of(block.runner->clock);
         case WINDOW_OF_SHARED: return SHARED_WINDOW;
+        case RANK: return block.rank;
         default: return 0;
     }
 }

@@ -10,21 +10,28 @@
 
 namespace machine {
 
+uint8_t* place_in_shared(Block& block, int lane, uint64_t address, uint64_t bytes) {
+    const Launch& launch = *block.launch;
+    uint64_t rank = address >> RANK_SHIFT;
+    Block* owner = &block;
+    if (rank != block.rank) {
+        const auto& blocks = block.cluster->blocks;
+        if (rank >= blocks.size()) throw Stop{OUT_OF_BOUNDS, lane, address, SHARED};
+        owner = blocks[rank].get();
+        if (!owner->live) throw Stop{BLOCK_GONE, lane, address, SHARED};
+    }
+    uint64_t from = address - owner->shared_at;
+    if (address & (bytes - 1)) throw Stop{MISALIGNED, lane, address, SHARED};
+    if (from + bytes > launch.shared_bytes || from > launch.shared_bytes) throw Stop{OUT_OF_BOUNDS, lane, address, SHARED};
+    return owner->shared.data() + from;
+}
+
 namespace {
 
 // Where a site's memory is: variant bits 0 and 1; 2: told by the address; 3: the address has 64 bits, of rows a and a + 1;
 // 4: signed; 5: row a alone, and 64 bits of rows b and b + 1; from bit 8 on, for atomics, what they do. Row b is added
 // to the address, and row a counts times 2^flip[1].
 enum Flags : uint32_t { SPACE = 3, GENERIC = 4, WIDE_ADDRESS = 8, SIGNED = 16, NARROW_REGISTER = 32, FILLS = 64, BYPASSES = 128, TOLD = 256 };
-
-// Where a lane's address in shared memory is.
-uint8_t* place_in_shared(Block& block, int lane, uint64_t address, uint64_t bytes) {
-    const Launch& launch = *block.launch;
-    uint64_t from = address - launch.shared_base;
-    if (address & (bytes - 1)) throw Stop{MISALIGNED, lane, address, SHARED};
-    if (from + bytes > launch.shared_bytes || from > launch.shared_bytes) throw Stop{OUT_OF_BOUNDS, lane, address, SHARED};
-    return block.shared.data() + from;
-}
 
 struct Access {
     Warp& w;
@@ -112,7 +119,7 @@ struct Access {
         bool is_one = what == LOADS && is_apart(0);
         if (!is_one && !is_apart(4)) return false;
         const Launch& launch = *w.block->launch;
-        uint64_t from = at[0] - launch.shared_base, bytes = is_one ? 4 : uint64_t{4} * WARP;
+        uint64_t from = at[0] - w.block->shared_at, bytes = is_one ? 4 : uint64_t{4} * WARP;
         if (at[0] % 4 || from > launch.shared_bytes || from + bytes > launch.shared_bytes) return false;
         uint8_t* first = w.block->shared.data() + from;
         for (int k = 0; k < WARP; k++) move(k, first + (is_one ? 0 : 4 * k));

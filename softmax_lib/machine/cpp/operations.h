@@ -11,23 +11,23 @@ struct Operation {
 
 // Lists end with an operation without a name.
 extern const Operation FLOAT_OPERATIONS[], WHOLE_OPERATIONS[], WIDE_OPERATIONS[], HALF_OPERATIONS[],
-    CONVERSIONS[], WARP_OPERATIONS[], MEMORY_OPERATIONS[], TYPED_NUMBERS[], TYPED_BITS[];
+    CONVERSIONS[], WARP_OPERATIONS[], MEMORY_OPERATIONS[], MBARRIER_OPERATIONS[], TYPED_NUMBERS[], TYPED_BITS[];
 
 constexpr const Operation* OPERATION_LISTS[] = {FLOAT_OPERATIONS, WHOLE_OPERATIONS, WIDE_OPERATIONS, HALF_OPERATIONS,
-                                                CONVERSIONS, WARP_OPERATIONS, MEMORY_OPERATIONS, TYPED_NUMBERS,
+                                                CONVERSIONS, WARP_OPERATIONS, MEMORY_OPERATIONS, MBARRIER_OPERATIONS, TYPED_NUMBERS,
                                                 TYPED_BITS};
 
 // What changes where a warp goes on; run.cpp does these.
 enum FlowOperation : uint16_t {
     NOTHING, BRANCH, BRANCH_IF_DIVERGED, BRANCH_IF_CONVERGED, BRANCH_INDEXED, CALL, RETURN, EXIT,
     SET_BARRIER, JOIN_BARRIER, LEAVE_BARRIER, WARP_SYNC, COLLECT, END_COLLECT, BLOCK_BARRIER, PART, EXPECT, MEET, SYNC_NAMED,
-    TRAP, NO_CODE_HERE,
+    ARRIVE_CLUSTER, AWAIT_CLUSTER, AWAIT_PHASE, SLEEP, TRAP, NO_CODE_HERE,
     FLOW_OPERATIONS
 };
 constexpr const char* FLOW_NAMES[] = {
     "nothing", "branch", "branch if diverged", "branch if converged", "branch indexed", "call", "return", "exit",
     "set barrier", "join barrier", "leave barrier", "warp sync", "collect", "end collect", "block barrier", "part", "expect", "meet", "sync named",
-    "trap", "no code here",
+    "arrive cluster", "await cluster", "await phase", "sleep", "trap", "no code here",
 };
 
 }  // namespace machine

@@ -70,6 +70,8 @@ struct Launch {
     uint32_t local_bytes;  // of a thread
     uint32_t grid[3];
     uint32_t block[3];
+    uint32_t cluster[3];   // blocks that run together
+    uint32_t is_cooperative;  // whether all blocks do, by turns
 };
 
 // What a site asked of one array, or of shared or local memory, in all.
@@ -92,7 +94,7 @@ struct Executed {
 enum Space : int32_t { GLOBAL, SHARED, LOCAL };
 
 enum Ending : int32_t {
-    RUNNING, DONE, OUT_OF_BOUNDS, MISALIGNED, TRAPPED, STUCK, NO_CODE, CONSTANT_BOUNDS, NOT_THERE
+    RUNNING, DONE, OUT_OF_BOUNDS, MISALIGNED, TRAPPED, STUCK, NO_CODE, CONSTANT_BOUNDS, NOT_THERE, BLOCK_GONE
 };
 
 struct Status {

@@ -14,7 +14,7 @@ using Handler = void (*)(Warp&, const Instruction&, uint32_t);
 
 // Instructions of a warp until others of its block, or other lanes of its own, get their turn.
 constexpr int64_t WARP_TURN = 1 << 20, GROUP_TURN = 1 << 14;
-// Instructions of a block until another one begins beside it: it may wait for that one.
+// Instructions of a block, or a cluster, until another one begins beside it: it may wait for that one.
 constexpr int64_t BLOCK_TURN = 1 << 25;
 constexpr size_t MOST_RESIDENT = 256;
 
@@ -125,6 +125,15 @@ template <class K> uint32_t alike(uint32_t lanes, K key_of) {
     return found;
 }
 
+// f(key, lanes) for each key_of(lane) that some of `lanes` have, with those that have it.
+template <class K, class F> void each_key(uint32_t lanes, K key_of, F f) {
+    while (lanes) {
+        uint32_t together = alike(lanes, key_of);
+        f(key_of(first_of(lanes)), together);
+        lanes &= ~together;
+    }
+}
+
 // Lanes go on at places of their own: those that go with the first one now; the others come to this instruction again.
 template <class F> void part(Warp& w, uint32_t lanes, F place_of) {
     int32_t here = place_of(first_of(lanes));
@@ -196,6 +205,70 @@ void arrive(Runner& runner, Warp& w, const Instruction& i, uint32_t lanes) {
     release_block(block, number);
 }
 
+// ---- barriers of a cluster, and phases of an mbarrier
+
+// Those lanes of a block that wait for what `is_it(warp, lane)` says go on.
+template <class F> void let_go_where(Block& block, F is_it) {
+    for (Warp& w : block.warps) {
+        uint32_t lanes = 0;
+        for (uint32_t left = w.waiting; left; left &= left - 1) {
+            int lane = first_of(left);
+            if (is_it(w, lane)) lanes |= 1u << lane;
+        }
+        if (lanes) let_go(w, lanes);
+    }
+}
+
+void arrive_at_cluster(Cluster& cluster, int lanes) {
+    cluster.arrived += lanes;
+    if (cluster.arrived < cluster.live + cluster.ended || cluster.arrived == cluster.ended) return;
+    cluster.phase++;
+    cluster.arrived = cluster.ended;
+    for (auto& block : cluster.blocks) {
+        let_go_where(*block, [](const Warp& w, int lane) { return w.waits[lane] == Wait::CLUSTER; });
+    }
+}
+
+void await_cluster(Warp& w, uint32_t lanes) {
+    int32_t next = w.at + 1;
+    if (w.cluster_phase <= w.block->cluster->phase) {
+        w.at = next;
+    } else {
+        wait(w, lanes, Wait::CLUSTER, 0, next);
+        if (w.active) w.at = next;
+    }
+}
+
+// Lanes that end have come to this phase's barrier, if they had not, and to all others.
+void end_in_cluster(Warp& w, int lanes) {
+    Cluster& cluster = *w.block->cluster;
+    bool has_come = w.cluster_phase > cluster.phase;
+    cluster.live -= lanes;
+    cluster.ended += lanes;
+    arrive_at_cluster(cluster, has_come ? 0 : lanes);
+}
+
+// Variant bit 0: wait until the phase of a parity has ended, which comes as the highest bit of row b or, bit 1, the lowest.
+// Whoever waits goes on when it has; without bit 0 predicate p tells whether it has, and where not others go first.
+void await_phase(Warp& w, const Instruction& i, uint32_t lanes) {
+    const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
+    uint32_t ended = 0;
+    auto address_of = [&](int lane) { return a[lane] + c[lane] + static_cast<uint32_t>(i.offset); };
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        int lane = first_of(left);
+        uint64_t state;
+        memcpy(&state, place_in_shared(*w.block, lane, address_of(lane), sizeof state), sizeof state);
+        uint32_t parity = i.variant & 2 ? b[lane] & 1 : b[lane] >> 31;
+        ended |= (state >> 63 != parity ? 1u : 0u) << lane;
+    }
+    uint32_t waiting = i.variant & 1 ? lanes & ~ended : 0;
+    w.predicate[i.p] = (w.predicate[i.p] & ~lanes) | ended | waiting;
+    w.sleeps = w.sleeps || (lanes & ~ended & ~waiting);
+    int32_t next = w.at + 1;
+    each_key(waiting, address_of, [&](uint32_t address, uint32_t together) { wait(w, together, Wait::PHASE, address, next); });
+    if (w.active) w.at = next;
+}
+
 void end_lanes(Runner& runner, Warp& w, uint32_t lanes) {
     Block& block = *w.block;
     w.live &= ~lanes;
@@ -203,6 +276,7 @@ void end_lanes(Runner& runner, Warp& w, uint32_t lanes) {
     block.live -= count_of(lanes);
     runner.finished += static_cast<uint64_t>(count_of(lanes));
     release(w);
+    end_in_cluster(w, count_of(lanes));
     if (!block.live) return;
     for (uint32_t number = 0; number < 16; number++) {
         if (is_met(block, block.barriers[number])) release_block(block, number);
@@ -226,15 +300,6 @@ void branch(Warp& w, uint32_t taken, int32_t target) {
         if (others) w.ready.push_back({w.at + 1, others});
         w.active = taken;
         w.at = target;
-    }
-}
-
-// f(key, lanes) for each key_of(lane) that some of `lanes` have, with those that have it.
-template <class K, class F> void each_key(uint32_t lanes, K key_of, F f) {
-    while (lanes) {
-        uint32_t together = alike(lanes, key_of);
-        f(key_of(first_of(lanes)), together);
-        lanes &= ~together;
     }
 }
 
@@ -386,6 +451,16 @@ void flow(Runner& runner, Warp& w, const Instruction& i, uint32_t lanes) {
             return;
         case MEET: return meet(w);
         case SYNC_NAMED: return sync_named(w, i, lanes);
+        case ARRIVE_CLUSTER:
+            w.at++;
+            w.cluster_phase = w.block->cluster->phase + 1;
+            return arrive_at_cluster(*w.block->cluster, count_of(lanes));
+        case AWAIT_CLUSTER: return await_cluster(w, lanes);
+        case AWAIT_PHASE: return await_phase(w, i, lanes);
+        case SLEEP:
+            w.at++;
+            w.sleeps = i.variant == 0 || runner.launch.is_cooperative;
+            return;
         case TRAP:
             if (lanes) throw Stop{TRAPPED, first_of(lanes), 0, GLOBAL};
             w.at++;
@@ -409,9 +484,13 @@ int64_t run_warp(Runner& runner, Warp& w) {
     const Instruction* code = runner.code.data();
     const Handler* run = handlers().data();
     int64_t done = 0, of_group = 0;
+    size_t slept = 0;
+    w.sleeps = false;
     while (done < WARP_TURN) {
         if (!w.active && !pick(w)) break;
-        if (of_group > GROUP_TURN && !w.ready.empty()) {  // others may be what these wait for
+        if (w.sleeps && ++slept > w.ready.size()) break;
+        if ((of_group > GROUP_TURN || w.sleeps) && !w.ready.empty()) {  // others may be what these wait for
+            w.sleeps = false;
             w.ready.insert(w.ready.begin(), {w.at, w.active});
             pick(w);
             of_group = 0;
@@ -449,6 +528,7 @@ void start_warp(Block& block, Warp& w, int index, uint32_t threads) {
     w.file = block.rows.data() + static_cast<size_t>(index) * launch.rows;
     w.local = block.local.data() + static_cast<size_t>(index) * WARP * launch.local_bytes;
     memset(w.file, 0, launch.cleared * sizeof(Row));
+    w.predicate = block.predicates.data() + static_cast<size_t>(index) * launch.predicates;
     std::fill_n(w.predicate, launch.predicates, 0u);
     w.predicate[7] = w.predicate[15] = ALL;
     w.live = w.active = many == WARP ? ALL : (1u << many) - 1;
@@ -456,23 +536,48 @@ void start_warp(Block& block, Warp& w, int index, uint32_t threads) {
     w.ready.clear();
     w.waiting = w.at_barrier = 0;
     w.whole_goes_on = -1;
+    w.cluster_phase = 0;
     w.meetings.clear();
     std::fill(std::begin(w.meeting), std::end(w.meeting), -1);
     std::fill(std::begin(w.waits), std::end(w.waits), Wait::NOTHING);
     memset(w.members, 0, sizeof w.members);
 }
 
-void start_block(Runner& runner, Block& block, uint64_t number) {
-    const Launch& launch = runner.launch;
-    block.number = number;
-    block.index[0] = static_cast<uint32_t>(number % launch.grid[0]);
-    block.index[1] = static_cast<uint32_t>(number / launch.grid[0] % launch.grid[1]);
-    block.index[2] = static_cast<uint32_t>(number / launch.grid[0] / launch.grid[1]);
+void start_block(Block& block, const uint32_t* index) {
+    const Launch& launch = *block.launch;
+    const uint32_t* grid = launch.grid;
+    std::copy(index, index + 3, block.index);
+    block.number = (static_cast<uint64_t>(index[2]) * grid[1] + index[1]) * grid[0] + index[0];
     auto threads = static_cast<uint32_t>(total(launch.block));
     std::fill(block.shared.begin(), block.shared.end(), uint8_t{0});
     std::fill(std::begin(block.barriers), std::end(block.barriers), BlockBarrier{});
     block.live = static_cast<int>(threads);
     for (size_t n = 0; n < block.warps.size(); n++) start_warp(block, block.warps[n], static_cast<int>(n), threads);
+}
+
+// The place of a number on axes, the first of which it runs along first.
+void place_on(const uint32_t* axes, uint64_t number, uint32_t* found) {
+    for (int n = 0; n < 3; n++) {
+        found[n] = static_cast<uint32_t>(number % axes[n]);
+        number /= axes[n];
+    }
+}
+
+void start_cluster(Runner& runner, Cluster& cluster, uint64_t number) {
+    const Launch& launch = runner.launch;
+    uint32_t clusters[3], first[3];
+    for (int n = 0; n < 3; n++) clusters[n] = launch.grid[n] / launch.cluster[n];
+    place_on(clusters, number, first);
+    cluster.live = static_cast<int>(cluster.blocks.size() * total(launch.block));
+    cluster.arrived = cluster.ended = 0;
+    cluster.phase = 0;
+    cluster.turn = 0;
+    for (size_t rank = 0; rank < cluster.blocks.size(); rank++) {
+        uint32_t index[3];
+        place_on(launch.cluster, rank, index);
+        for (int n = 0; n < 3; n++) index[n] += first[n] * launch.cluster[n];
+        start_block(*cluster.blocks[rank], index);
+    }
 }
 
 std::unique_ptr<Block> make_block(Runner& runner) {
@@ -484,6 +589,7 @@ std::unique_ptr<Block> make_block(Runner& runner) {
     block->shared.resize(launch.shared_bytes);
     block->warps.resize(warps);
     block->rows.resize(warps * launch.rows);
+    block->predicates.resize(warps * launch.predicates);
     block->local.resize(warps * WARP * launch.local_bytes);
     for (size_t warp = 0; warp < warps; warp++) {
         for (const Fixed& fixed : runner.fixed) {
@@ -500,6 +606,19 @@ std::unique_ptr<Block> make_block(Runner& runner) {
     return block;
 }
 
+std::unique_ptr<Cluster> make_cluster(Runner& runner) {
+    auto cluster = std::make_unique<Cluster>();
+    const Launch& launch = runner.launch;
+    for (uint32_t rank = 0; rank < total(launch.cluster); rank++) {
+        std::unique_ptr<Block> block = make_block(runner);
+        block->cluster = cluster.get();
+        block->rank = rank;
+        block->shared_at = launch.shared_base + (rank << RANK_SHIFT);
+        cluster->blocks.push_back(std::move(block));
+    }
+    return cluster;
+}
+
 void stop(Runner& runner, const Block& block, const Warp& w, Stop found) {
     runner.status.ending = found.ending;
     runner.status.block = block.number;
@@ -510,73 +629,93 @@ void stop(Runner& runner, const Block& block, const Warp& w, Stop found) {
 }
 
 // Nobody can go on: a lane that waits is named, first one that does not wait for the block.
-void stop_stuck(Runner& runner, Block& block) {
+void stop_stuck(Runner& runner, Cluster& cluster) {
     for (bool is_of_block : {false, true}) {
-        for (Warp& w : block.warps) {
-            bool is_whole = w.whole_goes_on >= 0;
-            uint32_t those = is_of_block ? (is_whole ? w.live : w.at_barrier) : w.waiting;
-            if (!those) continue;
-            int lane = first_of(those);
-            w.at = (is_whole ? w.whole_goes_on : w.goes_on[lane]) - 1;
-            return stop(runner, block, w, {STUCK, lane, 0, GLOBAL});
+        for (auto& block : cluster.blocks) {
+            for (Warp& w : block->warps) {
+                bool is_whole = w.whole_goes_on >= 0;
+                uint32_t those = is_of_block ? (is_whole ? w.live : w.at_barrier) : w.waiting;
+                if (!those) continue;
+                int lane = first_of(those);
+                w.at = (is_whole ? w.whole_goes_on : w.goes_on[lane]) - 1;
+                return stop(runner, *block, w, {STUCK, lane, 0, GLOBAL});
+            }
         }
     }
 }
 
-// One turn for each warp that has something to do. Returns the instructions done, up to a fault.
-int64_t run_block(Runner& runner, Block& block) {
-    int64_t done = 0;
-    for (Warp& w : block.warps) {
-        if (!w.active && w.ready.empty()) continue;
-        try {
-            done += run_warp(runner, w);
-        } catch (const Stop& found) {
-            stop(runner, block, w, found);
-            return done;
+struct Turn {
+    int64_t done = 0;       // instructions
+    bool sleeps = true;     // whether all that did some ended where they let others go first
+};
+
+// One turn for each warp that has something to do, up to a fault.
+Turn run_cluster(Runner& runner, Cluster& cluster) {
+    Turn turn;
+    for (auto& block : cluster.blocks) {
+        for (Warp& w : block->warps) {
+            if (!w.active && w.ready.empty()) continue;
+            try {
+                turn.done += run_warp(runner, w);
+            } catch (const Stop& found) {
+                stop(runner, *block, w, found);
+                return turn;
+            }
+            turn.sleeps = turn.sleeps && (w.sleeps || !w.live);
         }
     }
-    if (!done && block.live) stop_stuck(runner, block);
-    return done;
+    if (!turn.done && cluster.live) stop_stuck(runner, cluster);
+    return turn;
+}
+
+std::unique_ptr<Cluster> start_next(Runner& runner, std::unique_ptr<Cluster> spare) {
+    if (!spare) spare = make_cluster(runner);
+    start_cluster(runner, *spare, runner.next_cluster++);
+    return spare;
 }
 
 }  // namespace
 
+void end_phase(Block& block, uint32_t address) {
+    let_go_where(block, [&](const Warp& w, int lane) {
+        return w.waits[lane] == Wait::PHASE && w.waits_for[lane] == address;
+    });
+}
+
 // Goes on for some `instructions`; the status tells whether all is done.
 static void advance(Runner& runner, int64_t instructions) {
-    std::unique_ptr<Block> spare;
+    std::unique_ptr<Cluster> spare;
     while (instructions > 0 && runner.status.ending == RUNNING) {
         if (runner.resident.empty()) {
-            if (runner.next_block == runner.block_count) {
+            if (runner.next_cluster == runner.cluster_count) {
                 runner.status.ending = DONE;
                 break;
             }
-            if (!spare) spare = make_block(runner);
-            start_block(runner, *spare, runner.next_block++);
-            runner.resident.push_back(std::move(spare));
+            runner.resident.push_back(start_next(runner, std::move(spare)));
         }
-        std::unique_ptr<Block> block = std::move(runner.resident.front());
+        std::unique_ptr<Cluster> cluster = std::move(runner.resident.front());
         runner.resident.pop_front();
-        int64_t of_block = 0;
-        while (block->live && of_block < BLOCK_TURN && of_block < instructions && runner.status.ending == RUNNING) {
-            of_block += run_block(runner, *block);
+        Turn turn;
+        int64_t done = 0;
+        while (cluster->live && done < BLOCK_TURN && done < instructions && runner.status.ending == RUNNING) {
+            turn = run_cluster(runner, *cluster);
+            done += turn.done;
+            if (turn.sleeps) break;
         }
-        instructions -= of_block;
-        if (!block->live) {
-            spare = std::move(block);
+        instructions -= done;
+        if (!cluster->live) {
+            spare = std::move(cluster);
             continue;
         }
-        block->turn += of_block;
-        if (block->turn < BLOCK_TURN) {
-            runner.resident.push_front(std::move(block));
+        cluster->turn += done;
+        if (cluster->turn < BLOCK_TURN && !turn.sleeps) {
+            runner.resident.push_front(std::move(cluster));
             continue;
         }
-        block->turn = 0;
-        runner.resident.push_back(std::move(block));
-        if (runner.next_block < runner.block_count && runner.resident.size() < MOST_RESIDENT) {
-            std::unique_ptr<Block> another = make_block(runner);
-            start_block(runner, *another, runner.next_block++);
-            runner.resident.push_front(std::move(another));
-        }
+        cluster->turn = 0;
+        runner.resident.push_back(std::move(cluster));
+        bool has_room = runner.launch.is_cooperative || runner.resident.size() < MOST_RESIDENT;
+        if (runner.next_cluster < runner.cluster_count && has_room) runner.resident.push_front(start_next(runner, nullptr));
     }
     runner.status.finished = runner.finished;
 }
@@ -601,7 +740,7 @@ Runner* machine_open(const Launch* launch) {
     runner->begun.resize(launch->code_count + 1);
     runner->ended.resize(launch->code_count + 1);
     runner->barriers.resize(launch->code_count);
-    runner->block_count = total(launch->grid);
+    runner->cluster_count = total(launch->grid) / total(launch->cluster);
     return runner;
 }
 

@@ -20,8 +20,8 @@ struct Runner {
     std::vector<Counts> counts;              // by site and array; behind the arrays shared and local memory
     std::vector<Executed> begun, ended;      // where straight lines begin and end
     std::vector<uint64_t> barriers;          // by instruction: times that all of a block met there
-    std::deque<std::unique_ptr<Block>> resident;
-    uint64_t block_count = 0, next_block = 0, finished = 0, clock = 0;
+    std::deque<std::unique_ptr<Cluster>> resident;
+    uint64_t cluster_count = 0, next_cluster = 0, finished = 0, clock = 0;
     Status status{};
 
     Counts& counts_of(int site, size_t column) { return counts[static_cast<size_t>(site) * (arrays.size() + 2) + column]; }
@@ -30,5 +30,11 @@ struct Runner {
 };
 
 inline uint64_t total(const uint32_t* axes) { return static_cast<uint64_t>(axes[0]) * axes[1] * axes[2]; }
+
+// Where a lane's address in shared memory is: of its own block, or of another one of its cluster.
+uint8_t* place_in_shared(Block& block, int lane, uint64_t address, uint64_t bytes);
+
+// Lanes that wait for a phase of the mbarrier at an address go on.
+void end_phase(Block& block, uint32_t address);
 
 }  // namespace machine

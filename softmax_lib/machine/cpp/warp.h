@@ -1,6 +1,7 @@
 // A warp, its block, and what its lanes wait for.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "program.h"
@@ -36,11 +37,11 @@ struct Meeting {
     uint32_t lanes;
 };
 
-enum class Wait : uint8_t { NOTHING, CONVERGENCE, WARP_SYNC, COLLECTIVE, MEETING, BLOCK };
+enum class Wait : uint8_t { NOTHING, CONVERGENCE, WARP_SYNC, COLLECTIVE, MEETING, BLOCK, CLUSTER, PHASE };
 
 struct Warp {
     Row* file = nullptr;                 // the rows
-    uint32_t predicate[MOST_PREDICATES];
+    uint32_t* predicate = nullptr;
     Block* block = nullptr;
     uint8_t* local = nullptr;            // local memory of its lanes, one after the other
     int index = 0;
@@ -59,6 +60,8 @@ struct Warp {
     int32_t returns[WARP];               // and where once lanes that were collected part again
     int32_t whole_goes_on = -1;          // the same of all lanes that live, where they came to a block's barrier together
     uint32_t whole_waits_for = 0;
+    uint32_t cluster_phase = 0;          // of the cluster's barrier, behind the one at which it came last
+    bool sleeps = false;                 // its turn ended where it lets others go first
 
     uint32_t* row(unsigned number) { return file[number].lane; }
     uint32_t predicate_of(unsigned number, unsigned flip) const { return predicate[number] ^ (0u - flip); }
@@ -73,20 +76,36 @@ struct BlockBarrier {
     int result = 0;
 };
 
+struct Cluster;
 struct Runner;
 
 struct Block {
     const Launch* launch = nullptr;
     Runner* runner = nullptr;
+    Cluster* cluster = nullptr;
     uint64_t number = 0;
+    uint32_t rank = 0;                   // in its cluster
+    uint32_t shared_at = 0;              // the address of its shared memory, which tells its rank too
     uint32_t index[3];
     std::vector<uint8_t> shared;
     std::vector<Warp> warps;
     std::vector<Row> rows;               // of all warps
+    std::vector<uint32_t> predicates;    // of all warps
     std::vector<uint8_t> local;          // of all warps
     BlockBarrier barriers[16];
     int live = 0;                        // lanes
-    int64_t turn = 0;                    // instructions done since it had its turn
 };
+
+// Blocks that run together, mostly one alone, and the barrier that they have in common.
+struct Cluster {
+    std::vector<std::unique_ptr<Block>> blocks;
+    int live = 0;                        // lanes
+    int arrived = 0, ended = 0;          // lanes that have come to the barrier, and that have no more to come
+    uint32_t phase = 0;                  // times that all have come
+    int64_t turn = 0;                    // instructions done since they had their turn
+};
+
+// The rank of a block of a cluster in the addresses of its shared memory.
+constexpr uint32_t RANK_SHIFT = 24;
 
 }  // namespace machine

@@ -12,12 +12,18 @@ _RETURN = re.compile(r"(R\d+)\s+`\(.*\)$")
 
 
 @opcode(
-    "NOP", "MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "DEPBAR", "LDGDEPBAR", "YIELD", "NANOSLEEP", "PREEXIT", "ACQBULK",
+    "NOP", "MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "DEPBAR", "LDGDEPBAR", "PREEXIT", "ACQBULK",
     "FENCE", "CCTLL",
 )  # fmt: skip
 def _(draft: Draft) -> None:
     draft.operation = "nothing"
     draft.ignore(*draft.statement.modifiers)
+
+
+@opcode("NANOSLEEP", "YIELD")
+def _(draft: Draft) -> None:
+    draft.operation = "sleep"
+    draft.variant = int(draft.statement.opcode == "YIELD")  # no more than a hint
 
 
 @opcode("BRA")

@@ -23,7 +23,9 @@ _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 
 
 @dataclass
-class _Address:
+class Address:
+    """Terms of an address: registers, by their names, and what is added."""
+
     register: str = "RZ"
     uniform: str = "URZ"
     offset: int = 0
@@ -31,11 +33,12 @@ class _Address:
     is_pair: bool = False
 
 
-def _read_address(draft: Draft, text: str) -> _Address:
+def read_address(draft: Draft, text: str) -> Address:
+    """What stands in brackets."""
     match = _ADDRESS.match(text)
     if match is None:
         raise draft.refuse()
-    found = _Address()
+    found = Address()
     for term in match[1].split("+"):
         name, _, suffix = term.partition(".")
         if name.lstrip("-").startswith("0x"):
@@ -55,7 +58,7 @@ def _read_address(draft: Draft, text: str) -> _Address:
 
 def _settle_address(draft: Draft, number: int, space: int, *, is_wide: bool) -> None:
     """Rows a and b, and the offset, from an operand in brackets."""
-    found = _read_address(draft, draft.args[number])
+    found = read_address(draft, draft.args[number])
     draft.rows_of["a"] = draft.register(found.register)
     draft.rows_of["b"] = draft.register(found.uniform)
     draft.offset, draft.flip[1] = found.offset, found.shift
@@ -69,7 +72,8 @@ def _says_narrow(draft: Draft, number: int) -> bool:
     return ".U32" in draft.args[number]
 
 
-def _width(draft: Draft) -> None:
+def settle_width(draft: Draft) -> None:
+    """Bytes of an access."""
     draft.bytes = draft.choose(_BYTES, 4)
     draft.variant |= SIGNED * any(one in draft.statement.modifiers for one in ("S8", "S16"))
 
@@ -91,7 +95,7 @@ def _(draft: Draft) -> None:
     draft.operation = "load"
     space, is_wide = _space(draft)
     draft.ignore(*_UNCOUNTED)
-    _width(draft)
+    settle_width(draft)
     number = 1 if draft.is_predicate(0) else 0  # of a page that is not there
     draft.to(number)
     _settle_address(draft, number + 1, space, is_wide=is_wide)
@@ -102,7 +106,7 @@ def _(draft: Draft) -> None:
     draft.operation = "store"
     space, is_wide = _space(draft)
     draft.ignore(*_UNCOUNTED)
-    _width(draft)
+    settle_width(draft)
     _settle_address(draft, 0, space, is_wide=is_wide)
     draft.rows_of["d"] = draft.register(draft.args[1])
 
@@ -112,9 +116,9 @@ def _(draft: Draft) -> None:
     draft.operation = "copy to shared"
     draft.variant = _FILLS * draft.has("ZFILL") | BYPASSES * draft.has("BYPASS")
     draft.ignore(*_UNCOUNTED)
-    _width(draft)
+    settle_width(draft)
     _settle_address(draft, 1, GLOBAL, is_wide=True)
-    to = _read_address(draft, draft.args[0])
+    to = read_address(draft, draft.args[0])
     if to.shift:
         raise draft.refuse()
     draft.rows_of["d"] = draft.register(to.register)
@@ -162,7 +166,7 @@ def _(draft: Draft) -> None:
 @opcode("LDC", "ULDC")
 def _(draft: Draft) -> None:
     draft.ignore("IL")
-    _width(draft)
+    settle_width(draft)
     draft.to(0)
     match = _INDEXED.match(draft.args[1])
     if draft.bytes in (4, 8) and not (match and match[2] not in (None, "RZ")):

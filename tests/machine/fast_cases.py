@@ -1,0 +1,71 @@
+"""Matrices on which the kernels behind `softmax()` are counted: one for each way in which they share out rows."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from softmax_lib.ops.designs import Task
+from softmax_lib.xrays.fast import outline_of
+
+
+@dataclass(frozen=True)
+class Case:
+    """softmax of contiguous (task.rows, task.cols), or (rows, cols, inner), on sm_90."""
+
+    task: Task
+    inner: int = 1
+
+    @cached_property
+    def outline(self):
+        return outline_of(self.task, self.inner, 90)[1]
+
+    @property
+    def stem(self):
+        return self.outline.build.stem
+
+    @property
+    def name(self):
+        task = self.task
+        words = [task.of, f"{task.rows}x{task.cols}"]
+        words += [f"inner {self.inner}"] * (self.inner > 1)
+        words += [name for name in ("log", "backward") if getattr(task, name)]
+        return ", ".join(words)
+
+
+def _case(rows, cols, dtype="float32", inner=1, **how):
+    return Case(Task(rows, cols, dtype, dtype, **how), inner)
+
+
+_FORWARD = (
+    # warp, and a block of some warps
+    (4096, 64), (128, 96), (2048, 256), (512, 1000), (512, 1024), (256, 4096), (100, 5000),
+    # clusters of 2 to 16
+    (64, 8192), (64, 8191), (32, 16384), (16, 32768), (128, 50257), (4, 131072), (24, 131072),
+    # grids, which hold a row or read it twice
+    (1, 1048576), (8, 262144), (2, 1000003), (1, 20000000),
+    # tiles
+    (40000, 33), (40000, 3),
+)  # fmt: skip
+
+_BF16 = (
+    (1024, 256),
+    (256, 4096),
+    (64, 16384),
+    (32, 32768),
+    (16, 131072),
+    (8, 262143),
+    (1, 1048576),
+    (40000, 33),
+)
+_BACKWARD = ((4096, 64), (256, 4096), (32, 16384), (16, 50257), (1, 2097152), (40000, 33))
+_STRIDED = ((16 * 256, 512, 256), (40 * 33, 1000, 33), (64 * 64, 64, 64))
+
+CASES = (
+    *(_case(*shape) for shape in _FORWARD),
+    *(_case(*shape, "bfloat16") for shape in _BF16),
+    *(_case(*shape, "float16") for shape in ((256, 4096), (32, 32768))),
+    *(_case(*shape, backward=True) for shape in _BACKWARD),
+    *(_case(*shape, "bfloat16", backward=True) for shape in ((32, 32768), (256, 4096))),
+    *(_case(*shape, log=True) for shape in ((256, 4096), (64, 8192))),
+    *(_case(rows, cols, inner=inner) for rows, cols, inner in _STRIDED),
+    _case(16 * 256, 512, "bfloat16", 256, backward=True),
+)
