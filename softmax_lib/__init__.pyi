@@ -26,6 +26,7 @@ from .records.unrolls import unroll_times as unroll_times
 from .records.warp_times import warp_times as warp_times
 from .registry import kernels as kernels
 from .widgets.questions import predict as predict
+from .xrays.fast import xray_softmax as xray_softmax
 from .xrays.xray import xray as xray
 from .xrays.xray import xray_launch as xray_launch
 

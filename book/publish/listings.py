@@ -23,12 +23,18 @@ from softmax_lib.launch_spec import specify
 from softmax_lib.launch_words import read_launch
 from softmax_lib.live.cuda_cell import read_line
 from softmax_lib.machine.code import FOLDER, compile_code, file_of, key_of
+from softmax_lib.ops.designs import Task
 from softmax_lib.registry import kernels, resolve
 from softmax_lib.source import Program, Source
+from softmax_lib.xrays.fast import outline_of
+from softmax_lib.xrays.machine_path import ARCH
 
 BOOK = Path(__file__).parents[1]
 LONGEST = 32768
 """Of the rows that the book launches its kernels on."""
+
+BEHIND_SOFTMAX = ((4096, 64), (256, 4096), (64, 8192), (16, 32768), (8, 262144))
+"""Matrices for which the page on machine code shows what `softmax()` launches on an H100 or H200."""
 
 
 def programs() -> Iterator[Program]:
@@ -81,6 +87,10 @@ def by_file() -> dict[Path, dict[str, tuple[Program, int]]]:
     for program in programs():
         for arch in SHOWN_ARCHS:
             wanted.setdefault(file_of(program, arch), {})[key_of(program)] = (program, arch)
+    for rows, cols in BEHIND_SOFTMAX:
+        task = Task(rows, cols, "float32", "float32")
+        program = outline_of(task, 1, ARCH)[1].build.program
+        wanted.setdefault(file_of(program, ARCH), {})[key_of(program)] = (program, ARCH)
     return wanted
 
 

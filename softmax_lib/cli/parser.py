@@ -118,7 +118,9 @@ def _add_xray_options(made: argparse.ArgumentParser) -> None:
         "a request takes, sectors of 32 bytes or wavefronts of shared memory; conflicts are wavefronts "
         "beyond the fewest that these bytes need; limit is what keeps more blocks off a multiprocessor (SM)."
     )
-    made.add_argument("name", metavar="NAME", help="a kernel or a .cu file")
+    made.add_argument(
+        "name", metavar="NAME", help="a kernel, a .cu file, or softmax: what softmax() launches"
+    )
     any_kernel = made.add_argument_group(
         "any kernel of a .cu file, such as", "--grid 8 --block 128 --arg x:f32:8x1024 --arg 1024"
     )
@@ -131,6 +133,10 @@ def _add_xray_options(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--block-size", type=_count, help="threads per block; the kernel's own choice"
     )
+    of_softmax = made.add_argument_group("softmax, the kernels behind softmax()")
+    of_softmax.add_argument("--dtype", help="float32, float16 or bfloat16; float32")
+    of_softmax.add_argument("--backward", action="store_true", help="its gradient")
+    of_softmax.add_argument("--log", action="store_true", help="log_softmax")
     made.add_argument(
         "--as",
         dest="path",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -12,6 +13,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from softmax_lib.cli.answer import DONE, FAILED, Answer
 from softmax_lib.errors import BadInput, NotAvailable
 from softmax_lib.launch_options import is_any_kernel
+
+if TYPE_CHECKING:
+    from softmax_lib.xrays.result import XRay
+
+SOFTMAX = "softmax"
+"""What stands for the kernels behind `softmax()` where a kernel is named."""
 
 
 def info(options: argparse.Namespace) -> Answer:
@@ -144,6 +151,10 @@ def xray(options: argparse.Namespace) -> Answer:
         from softmax_lib.cli.any_kernel import xray_kernel
 
         found = xray_kernel(options)
+    elif options.name == SOFTMAX:
+        found = _xray_softmax(options)
+    elif options.dtype or options.backward or options.log:
+        raise BadInput(f"--dtype, --backward and --log are for `softmax-lib xray {SOFTMAX}`.")
     else:
         from softmax_lib.xrays.xray import xray
 
@@ -162,6 +173,24 @@ def xray(options: argparse.Namespace) -> Answer:
     status = FAILED if found.hazards else DONE
     answer = found.as_json(code=options.listing)
     return Answer(answer, lambda: print_xray(found, listing=options.listing), status)
+
+
+def _xray_softmax(options: argparse.Namespace) -> XRay:
+    from softmax_lib.xrays.fast import xray_softmax
+
+    if options.block_size or options.grid:
+        raise BadInput("softmax() chooses its own grid and block size for a matrix.")
+    with _parts(options.json) as tell:
+        return xray_softmax(
+            options.rows or 64,
+            options.cols or 4096,
+            options.dtype or "float32",
+            backward=options.backward,
+            log=options.log,
+            path=options.path,
+            arch=options.arch,
+            progress=lambda done, total: tell("threads", done, total),
+        )
 
 
 def _one_number(grid: tuple[int, ...] | None) -> int | None:

@@ -173,6 +173,8 @@ def _change(one: Change) -> dict[str, str]:
 def _takes(counters: LineCounters) -> str:
     if counters.space == "shared":
         return _share(counters.wavefronts / counters.requests, "wavefront")
+    if counters.space == "cluster":
+        return "another block's"
     if counters.space:
         return _share(counters.sectors_a_request, "sector")
     return counters.operation.replace("_", " ")

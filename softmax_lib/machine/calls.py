@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from softmax_lib.arrays import host_bytes
-from softmax_lib.errors import BadInput
+from softmax_lib.errors import BadInput, NotAvailable
 from softmax_lib.launch_spec import LaunchSpec
 from softmax_lib.machine.cubin import Cubin, Variable
 from softmax_lib.machine.launching import (
+    FIRST_WITH_CLUSTERS,
     VARIABLES,
     Argument,
     Counted,
@@ -23,8 +24,6 @@ from softmax_lib.machine.launching import (
 from softmax_lib.machine.memory import Memory
 from softmax_lib.machine.program import Decoder, decode_program
 from softmax_lib.signature import ROW, Signature, read_signature
-
-_FIRST_WITH_CLUSTERS = 90
 
 
 def run_call(
@@ -40,7 +39,7 @@ def run_call(
     Raises `WrongType` or `BadInput` for arguments that do not fit, `CompileError`, `KernelFault`, and
     `NotAvailable` without NVRTC or nvdisasm, or for what the interpreter does not have.
     """
-    if spec.cluster != (1, 1, 1) and arch < _FIRST_WITH_CLUSTERS:
+    if spec.cluster != (1, 1, 1) and arch < FIRST_WITH_CLUSTERS:
         raise NotAvailable(f"GPUs of sm_{arch} have no clusters; those from sm_90 on do.")
     decoded = decoder(spec.program, arch, "")
     filled = _fill(decoded.cubin, spec.symbols)

@@ -29,9 +29,7 @@ def add_up(steps: Iterable[Counted]) -> Counter[str]:
             statement = counted.decoded.statements[number]
             gives_nothing = statement.opcode.startswith(("RED", "red"))
             access = "reduction" if gives_nothing else access_of(statement)
-            *arrays, shared, local = counted.counts[site]
-            for space, columns in (("global", arrays), ("shared", [shared]), ("local", [local])):
+            for column, counts in enumerate(counted.counts[site]):
                 for unit in ("requests", "sectors", "wavefronts", "conflicts"):
-                    name = f"{space}_{access}_{unit}"
-                    found[name] += sum(int(one[unit]) for one in columns)
+                    found[f"{counted.space_of(column)}_{access}_{unit}"] += int(counts[unit])
     return found

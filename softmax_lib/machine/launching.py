@@ -41,10 +41,13 @@ from softmax_lib.machine.tables import (
 _SLICE = 20_000_000
 """Instructions of warps between two looks at the clock: a tenth of a second or so."""
 
-_SPACES = ("global", "shared", "local")
+_SPACES = ("global", "shared", "local", "cluster")
 
 _WINDOWS = {0x1C: SHARED_WINDOW, 0x24: LOCAL_WINDOW}
 """Where bank 0 has them."""
+
+FIRST_WITH_CLUSTERS = 90
+"""Of archs."""
 
 _CLUSTER_AT, _CLUSTER_BLOCKS_AT = 0x140, 0x188
 """In bank 0: that there are clusters, their sides, and those of which to multiply with; and how many blocks they have."""
@@ -70,8 +73,8 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """What a launch did. `counts` is an array of `COUNTS` of shape (sites, arrays + 2): behind the arrays
-    come shared and local memory. `executed` has `EXECUTED` for each statement, `barriers` how often a
+    """What a launch did. `counts` is an array of `COUNTS` of shape (sites, arrays + 3): behind the arrays
+    come shared and local memory, and shared memory of other blocks of the cluster. `executed` has `EXECUTED` for each statement, `barriers` how often a
     whole block met there."""
 
     decoded: Decoded
@@ -81,7 +84,7 @@ class Counted:
     barriers: np.ndarray
 
     def space_of(self, column: int) -> str:
-        """Where a column of `counts` is: "global", "shared" or "local"."""
+        """Where a column of `counts` is: "global", "shared", "local" or "cluster"."""
         return _SPACES[max(0, column - len(self.arrays) + 1)]
 
 
@@ -142,11 +145,12 @@ def _banks(
     for at, word in {**_WINDOWS, _STACK_AT: cubin.local_bytes}.items():
         struct.pack_into("<I", first, at, word)
     if barrier:
-        at = _BARRIER_AT[decoded.arch >= 90]
+        at = _BARRIER_AT[decoded.arch >= FIRST_WITH_CLUSTERS]
         struct.pack_into("<2I", first, at, barrier.address >> 32, barrier.address & ALL)
-    if threads.cluster != (1, 1, 1):
+    if decoded.arch >= FIRST_WITH_CLUSTERS:
         sides = [np.nextafter(np.float32(1 / side), np.float32(2)) for side in threads.cluster]
-        struct.pack_into("<4I3f", first, _CLUSTER_AT, 1, *threads.cluster, *sides)
+        is_there = threads.cluster != (1, 1, 1)
+        struct.pack_into("<4I3f", first, _CLUSTER_AT, is_there, *threads.cluster, *sides)
         struct.pack_into("<I", first, _CLUSTER_BLOCKS_AT, prod(threads.cluster))
     for parameter, argument in zip(cubin.parameters, arguments, strict=True):
         at = cubin.parameters_at + parameter.offset
@@ -208,7 +212,7 @@ def _run(runner: int, threads: Threads, progress: Progress | None) -> Status:
 
 def _read(runner: int, decoded: Decoded, arrays: tuple[PlacedArray, ...]) -> Counted:
     statements = len(decoded.code)
-    counts = np.zeros((len(decoded.sites), len(arrays) + 2), COUNTS)
+    counts = np.zeros((len(decoded.sites), len(arrays) + len(_SPACES) - 1), COUNTS)
     executed, barriers = np.zeros(statements, EXECUTED), np.zeros(statements, np.uint64)
     library().machine_read(runner, *(one.ctypes.data for one in (counts, executed, barriers)))
     return Counted(decoded, arrays, counts, executed[:-1], barriers[:-1])

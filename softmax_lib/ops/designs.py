@@ -189,6 +189,10 @@ class Tile:
     held: int
     threads: int = 128
 
+    def __str__(self) -> str:
+        """In short: "tile of 128, 2 threads a row, 17 numbers each"."""
+        return f"tile of {self.threads}, {self.lanes} threads a row, {self.held} numbers each"
+
     def blocks(self, rows: int) -> int:
         """Of a launch."""
         return -(-rows * self.lanes // self.threads)
@@ -220,6 +224,11 @@ class Strided:
     lanes: int
     team: int
     held: int
+
+    def __str__(self) -> str:
+        """In short: "strided 8 x 64, 4 rows a thread, 16 held"."""
+        held = f"{self.held} held" if self.held else "read twice"
+        return f"strided {self.lanes} x {self.team}, {self.count} rows a thread, {held}"
 
     @property
     def threads(self) -> int:

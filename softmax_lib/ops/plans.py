@@ -14,14 +14,10 @@ from softmax_lib.gpu.prepared import OfThisThread
 from softmax_lib.ops.designs import CHUNK_BYTES, Task
 from softmax_lib.ops.launches import Launch, prepare, prepare_strided, prepare_tile
 from softmax_lib.ops.scaling import Scaling
-from softmax_lib.ops.tables import tile_design
-from softmax_lib.source import WARP
+from softmax_lib.ops.tables import has_few_blocks, tile_design
 
 KEPT_AT_MOST = 512
 """Plans that a thread keeps: one for each (shape, strides, dtype, GPU) and way of asking."""
-
-FEW_BLOCKS = 64
-"""A strided kernel of fewer blocks would leave most of a GPU idle: the dimension is moved instead."""
 
 Plan = Callable[[Tensor, "Tensor | None", Tensor], "Launch | None"]
 """Computes from one tensor, or from a result and its gradient, into the last one; by which one launch, if by one."""
@@ -92,7 +88,7 @@ def _plan(
     if not all(one.is_contiguous() for one in inputs):
         return _plan_copied(dim, log, scale)
     outer = prod(shape[:dim])
-    if outer * -(-inner // WARP) < FEW_BLOCKS or scale != 1:  # which strided kernels have none of
+    if has_few_blocks(outer, inner) or scale != 1:  # which strided kernels have none of
         return _plan_moved(dim, log, scale)
     tensors = (first, result) if second is None else (first, result, second)
     edges = inner * task.size % CHUNK_BYTES or any(one.data_ptr() % CHUNK_BYTES for one in tensors)

@@ -28,6 +28,7 @@ FOLDER = Path(__file__).with_name("tables")
 TILED_BYTES = 512
 TILED_ROWS = 32768
 """Longer rows, and fewer, are as fast one by one."""
+FEW_BLOCKS = 64
 HELD_OF_A_TILE = 32
 """Numbers of a row that a thread holds at most, where rows are put into shared memory."""
 
@@ -78,6 +79,11 @@ def tile_design(task: Task) -> Tile | None:
         return None
     lanes = max(1, _power_of_two(-(-task.cols // HELD_OF_A_TILE)))
     return Tile(lanes, -(-task.cols // lanes))
+
+
+def has_few_blocks(outer: int, inner: int) -> bool:
+    """Whether a strided kernel would leave most of a GPU idle: the dimension is moved instead."""
+    return outer * -(-inner // WARP) < FEW_BLOCKS
 
 
 def strided_design(task: Task, inner: int) -> Strided:

@@ -17,12 +17,13 @@ Key = tuple[str, int, str, str]
 
 @dataclass(frozen=True)
 class LineCounters:
-    """What one source line asked for of one array, by space ("global", "shared", "") and operation.
+    """What one source line asked for of one array, by space ("global", "shared", "local", "") and operation.
 
     `requests` are a warp's; of a barrier, a block's. `lanes` took part in all of them, `size` bytes
     each; `bytes_asked` counts a byte that several lanes of a request asked for once. Sectors are
     those of global memory; wavefronts and `bank_conflicts` (wavefronts that an access without
-    conflict would not need) those of shared memory.
+    conflict would not need) those of shared memory. The space "cluster" is shared memory of another block, of
+    which neither is counted.
     """
 
     file: str
@@ -118,10 +119,18 @@ Counted = tuple[int, int]
 def differing(
     one: Iterable[LineCounters], other: Iterable[LineCounters]
 ) -> dict[Key, tuple[Counted, Counted]]:
-    """By file, line, space and operation what two ways to count do not agree on: of the one, of the other."""
+    """By file, line, space and operation what two ways to count do not agree on: of the one, of the other.
+
+    Not where one of them knows that shared memory is another block's.
+    """
     ours, theirs = _sums(one), _sums(other)
     pairs = {key: (ours.get(key, (0, 0)), theirs.get(key, (0, 0))) for key in (*ours, *theirs)}
-    return {key: pair for key, pair in sorted(pairs.items()) if pair[0] != pair[1]}
+    elsewhere = {(*key[:2], "shared", key[3]) for key in pairs if key[2] == "cluster"}
+    return {
+        key: pair
+        for key, pair in sorted(pairs.items())
+        if pair[0] != pair[1] and key[2] != "cluster" and key not in elsewhere
+    }
 
 
 def _sums(lines: Iterable[LineCounters]) -> dict[Key, Counted]:

@@ -1,14 +1,18 @@
-"""What a GPU counts and computes of the kernels behind `softmax()`, from machine code that is made elsewhere.
+"""What a GPU counts and computes of the kernels behind `softmax()` and of cluster_kernels.cu, from machine code that is
+made elsewhere; and the sectors of copies to shared memory.
 
-python tests/machine/fast_on_gpu.py compile FOLDER            needs no GPU
-python tests/machine/fast_on_gpu.py record FOLDER OUT.json    needs a GPU and ncu
-python tests/machine/fast_on_gpu.py launch FOLDER             what ncu watches
+    python tests/machine/fast_on_gpu.py compile FOLDER            needs no GPU
+    python tests/machine/fast_on_gpu.py record FOLDER OUT.json    needs a GPU and ncu
+    python tests/machine/fast_on_gpu.py launch FOLDER WHAT        what ncu watches
+
+WHAT is softmaxes, clusters or copies.
 """
 
-import hashlib
+import ctypes
 import json
 import os
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +20,13 @@ import numpy as np
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
+from cluster_launches import LAUNCHES, arrays, copies, copy_spec, spec_of  # noqa: E402
 from fast_cases import CASES  # noqa: E402
-from hard_on_gpu import COUNTED, lines_of, sums_of  # noqa: E402
+from hard_on_gpu import COUNTED, digest, lines_of, sums_of  # noqa: E402
 
 from softmax_lib.bench.ncu import read_counters  # noqa: E402
 from softmax_lib.gpu.compile import nvrtc  # noqa: E402
+from softmax_lib.gpu.compile_kernel import compile_kernel  # noqa: E402
 from softmax_lib.ops import binaries  # noqa: E402
 from softmax_lib.xrays.fast import arrays_for  # noqa: E402
 
@@ -30,18 +36,24 @@ SAMPLES = 64
 
 
 def compile_all(folder: Path) -> None:
-    """Machine code of each kernel, where softmax() looks for it once $XDG_CACHE_HOME is `folder`."""
+    """Machine code of each kernel, of `softmax()` where it looks for it once $XDG_CACHE_HOME is `folder`."""
     os.environ["XDG_CACHE_HOME"] = str(folder.resolve())
     folder.mkdir(parents=True, exist_ok=True)
     for case in CASES:
         binaries.cubin(case.outline.build, ARCH)
+    for name in LAUNCHES:
+        spec = spec_of(name, *arrays())
+        code, entry = compile_kernel(spec.program, ARCH)
+        (folder / f"{spec.kernel}.code").write_bytes(entry.encode() + b"\n" + code)
     version = ".".join(map(str, nvrtc().getVersion()))
     (folder / "made_by.json").write_text(json.dumps(f"NVRTC {version}"), encoding="utf-8")
-    print(f"{len(CASES)} kernels for sm_{ARCH} by NVRTC {version}")
+    print(
+        f"{len(CASES)} softmaxes and {len(LAUNCHES)} more kernels for sm_{ARCH} by NVRTC {version}"
+    )
 
 
-def launch_all(folder: Path) -> dict[str, np.ndarray]:
-    """Each case once, in order: the bits of its result. softmax() launches nothing else that ncu is told of."""
+def launch_softmaxes(folder: Path) -> dict[str, np.ndarray]:
+    """Each case once, in order: the bits of its result. Nothing else is launched that ncu is told of."""
     os.environ["XDG_CACHE_HOME"] = str(folder.resolve())
     import torch
 
@@ -63,33 +75,87 @@ def launch_all(folder: Path) -> dict[str, np.ndarray]:
     return found
 
 
-def count(folder: Path) -> list[dict[str, int]]:
-    """Counters of each case, in one run of ncu; what is zero or not there is left out."""
-    command = [sys.executable, __file__, "launch", str(folder)]
-    return sums_of(
-        read_counters(command, "^softmax_", COUNTED), [f"softmax_{case.stem}" for case in CASES]
-    )
+def launch_clusters(folder: Path) -> dict[str, np.ndarray]:
+    """The kernels of cluster_kernels.cu: what y is afterwards."""
+    import cupy
+    import torch
+
+    from softmax_lib.gpu.driver import launch_function
+
+    found = {}
+    for name in LAUNCHES:
+        x, y = (torch.from_numpy(one).cuda() for one in arrays())
+        spec = spec_of(name, x, y)
+        entry, _, code = (folder / f"{spec.kernel}.code").read_bytes().partition(b"\n")
+        module = cupy.cuda.function.Module()
+        module.load(code)
+        words = [
+            ctypes.create_string_buffer(one.data_ptr().to_bytes(8, "little"), 8) for one in (x, y)
+        ]
+        launch_function(module.get_function(entry.decode()).ptr, spec, 0, words)
+        torch.cuda.synchronize()
+        found[name] = y.cpu().numpy()
+    return found
+
+
+def launch_copies(folder: Path) -> dict[str, np.ndarray]:
+    """Each request of `copies`; what one instruction counts does not depend on who compiled it."""
+    import torch
+
+    from softmax_lib.gpu.calls import launch
+
+    x, y = (torch.from_numpy(one).cuda() for one in arrays())
+    for copy in copies():
+        spec = copy_spec(x, y, *copy)
+        launch(spec.source, spec.grid, spec.block, spec.arguments, kernel=spec.kernel)
+    torch.cuda.synchronize()
+    return {}
+
+
+WAYS = {"softmaxes": launch_softmaxes, "clusters": launch_clusters, "copies": launch_copies}
+
+
+def count(
+    folder: Path, what: str, names: list[str], metrics: Mapping[str, str] = COUNTED
+) -> list[dict[str, int]]:
+    """Counters of each launch, in one run of ncu; what is zero or not there is left out."""
+    command = [sys.executable, __file__, "launch", str(folder), what]
+    return sums_of(read_counters(command, f"^({'|'.join(sorted(set(names)))})$", metrics), names)
+
+
+def twice(folder: Path, what: str, names: list[str]) -> Iterator[dict[str, dict[str, int]]]:
+    """The same, recorded twice: what differs is the GPU's noise."""
+    for counted, again in zip(count(folder, what, names), count(folder, what, names), strict=True):
+        changed = {name: again.get(name, 0) for name in counted | again if counted.get(name) != again.get(name)}  # fmt: skip
+        yield {"counters": counted, "counted_again": changed}
 
 
 def record(folder: Path, out: Path) -> None:
-    """Write what the GPU computes, as a digest and some of it, and what it counts, twice: what differs is its noise."""
+    """Write what the GPU counts, and computes: as a digest, and some of it."""
     from softmax_lib.gpu.facts import gpu_facts, today, versions
 
-    results = launch_all(folder)
-    first, second = count(folder), count(folder)
-    found = {}
-    for case, counted, again in zip(CASES, first, second, strict=True):
-        bits = results[case.name]
-        changed = {name: again.get(name, 0) for name in counted | again if counted.get(name) != again.get(name)}  # fmt: skip
-        found[case.name] = {
-            "counters": counted, "counted_again": changed,
-            "result_sha256": hashlib.sha256(bits.tobytes()).hexdigest(),
-            "result": bits.ravel()[:: max(1, bits.size // SAMPLES)][:SAMPLES].tolist(),
-        }  # fmt: skip
     facts = {"gpu": gpu_facts(), "date": today(), "software": versions(), "arch": ARCH}
     facts["machine_code_by"] = json.loads((folder / "made_by.json").read_text(encoding="utf-8"))
+    results = launch_softmaxes(folder)
+    softmaxes = twice(folder, "softmaxes", [f"softmax_{case.stem}" for case in CASES])
+    found = {
+        case.name: counters | {
+            "result_sha256": digest(results[case.name].tobytes()),
+            "result": results[case.name].ravel()[:: max(1, results[case.name].size // SAMPLES)][:SAMPLES].tolist(),
+        }
+        for case, counters in zip(CASES, softmaxes, strict=True)
+    }  # fmt: skip
+    results = launch_clusters(folder)
+    clusters = twice(folder, "clusters", [kernel for kernel, *_ in LAUNCHES.values()])
+    facts["kernels"] = {
+        name: counters | {"y_sha256": digest(results[name].tobytes())}
+        for name, counters in zip(LAUNCHES, clusters, strict=True)
+    }
+    sectors = {"global_load_sectors": COUNTED["global_load_sectors"]}
+    of_copies = count(folder, "copies", ["copies"] * len(copies()), sectors)
+    facts["copies"] = [one["global_load_sectors"] for one in of_copies]
     out.write_text(lines_of(facts | {"cases": found}, "cases"), encoding="utf-8")
-    print(f"{len(found)} cases recorded")
+    print(f"{len(found)} cases, {len(LAUNCHES)} kernels and {len(of_copies)} copies recorded")
 
 
 def main(words: list[str]) -> None:
@@ -98,8 +164,8 @@ def main(words: list[str]) -> None:
             compile_all(Path(folder))
         case ["record", folder, out]:
             record(Path(folder), Path(out))
-        case ["launch", folder]:
-            launch_all(Path(folder))
+        case ["launch", folder, what]:
+            WAYS[what](Path(folder))
         case _:
             raise SystemExit(__doc__)
 

@@ -1,13 +1,27 @@
 """The rules of counting, one by one, each on the smallest request that shows it."""
 
 import ctypes
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
 from softmax_lib.machine.library import library
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from cluster_launches import copies
+
 ALL = 0xFFFFFFFF
 FIRST, EVEN = 1, 0x55555555
+
+RECORD = json.loads(Path(__file__).with_name("fast_on_gpu.json").read_text(encoding="utf-8"))
+COPIES = defaultdict(list)
+"""By name requests that copy to shared memory, and the sectors that a GPU counted."""
+for (name, *request), counted in zip(copies(), RECORD["copies"], strict=True):
+    COPIES[name].append((*request, counted))
 
 pytestmark = pytest.mark.quick
 
@@ -60,11 +74,18 @@ def test_one_address_is_one_sector_and_scattered_ones_are_as_many_as_there_are_l
     assert sectors(lambda lane: lane * 4096, lanes=EVEN) == 16
 
 
-def test_copies_past_the_first_cache_are_fetched_by_quarters_of_the_warp():
-    count = library().machine_count_bypassing_sectors
-    assert count(ctypes.c_uint32(ALL), by_lane(lambda lane: lane * 16)) == 16
-    assert count(ctypes.c_uint32(ALL), by_lane(lambda lane: 16 + lane * 16)) == 20
-    assert count(ctypes.c_uint32(0xFF), by_lane(lambda lane: 16 + lane * 16)) == 5
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_to_shared_memory_take_the_sectors_that_a_gpu_counted(name):
+    width = int(name[2:])
+    for lanes, start, to, counted in COPIES[name]:
+        there = by_lane(lambda lane, start=start: start + lane * width)
+        here = by_lane(lambda lane, to=to: to + lane * width)
+        count = library().machine_count_sectors
+        if name.startswith("cg"):  # past the first cache
+            count, here = library().machine_count_bypassing_sectors, (here,)
+        else:
+            here = ()
+        assert count(ctypes.c_uint32(lanes), there, *here) == counted, (lanes, start, to)
 
 
 def test_an_atomic_touches_a_sector_as_often_as_its_most_wanted_address():

@@ -68,8 +68,8 @@ const char* machine_layout() {
 
 // The rules of counting, for whoever wants to know what one request costs.
 int machine_count_sectors(uint32_t lanes, const uint64_t* addresses) { return count_sectors(lanes, addresses); }
-int machine_count_bypassing_sectors(uint32_t lanes, const uint64_t* addresses) {
-    return count_bypassing_sectors(lanes, addresses);
+int machine_count_bypassing_sectors(uint32_t lanes, const uint64_t* addresses, const uint64_t* to) {
+    return count_bypassing_sectors(lanes, addresses, to);
 }
 int machine_count_local_sectors(uint32_t lanes, const uint64_t* addresses, int bytes) {
     return count_local_sectors(lanes, addresses, bytes);

@@ -69,6 +69,12 @@ void arrive(Warp& w, const Instruction& i, uint32_t lanes) {
 // been told of.
 void store_and_tell(Warp& w, const Instruction& i, uint32_t lanes) {
     const uint32_t *a = w.row(i.a), *b = w.row(i.b);
+    Runner& runner = *w.block->runner;
+    Counts& counted = runner.counts_of(i.site, runner.column_of(CLUSTER));
+    auto many = static_cast<uint64_t>(__builtin_popcount(lanes));
+    counted.requests++;
+    counted.lanes += many;
+    counted.bytes += many * i.bytes;
     for (; lanes; lanes &= lanes - 1) {
         int lane = __builtin_ctz(lanes);
         uint8_t* to = place_in_shared(*w.block, lane, a[lane] + static_cast<uint32_t>(i.offset), i.bytes);

@@ -39,6 +39,7 @@ struct Access {
     uint32_t lanes;
     uint64_t at[WARP];
     Space space;
+    const uint64_t* into = nullptr;  // of a copy, where it goes in shared memory
     enum { LOADS, STORES, CHANGES, COMPARES, COUNTS_LANES } what = STORES;
 
     Access(Warp& warp, const Instruction& instruction, uint32_t those) : w(warp), i(instruction), lanes(those) {
@@ -62,14 +63,18 @@ struct Access {
         found.lanes = 0;
         for (uint32_t left = lanes; left; left &= left - 1) {
             int lane = __builtin_ctz(left);
-            uint32_t window = high_of(at[lane]);
-            Space here = window == SHARED_WINDOW ? SHARED : window == LOCAL_WINDOW ? LOCAL : GLOBAL;
-            if (here == wanted) found.lanes |= 1u << lane;
+            if (space_of(lane) == wanted) found.lanes |= 1u << lane;
         }
         if (wanted != GLOBAL) {
             for (uint64_t& address : found.at) address = low_of(address);
         }
         return found;
+    }
+
+    Space space_of(int lane) const {
+        uint32_t window = high_of(at[lane]), rank = low_of(at[lane]) >> RANK_SHIFT;
+        if (window == SHARED_WINDOW) return rank == w.block->rank ? SHARED : CLUSTER;
+        return window == LOCAL_WINDOW ? LOCAL : GLOBAL;
     }
 
     [[noreturn]] void stop(Ending ending, int lane) const { throw Stop{ending, lane, at[lane], space}; }
@@ -78,7 +83,7 @@ struct Access {
         uint64_t address = at[lane], bytes = i.bytes;
         Block& block = *w.block;
         const Launch& launch = *block.launch;
-        if (space == SHARED) return place_in_shared(block, lane, address, bytes);
+        if (space == SHARED || space == CLUSTER) return place_in_shared(block, lane, address, bytes);
         if (address & (bytes - 1)) stop(MISALIGNED, lane);
         if (space == LOCAL) {
             if (address + bytes > launch.local_bytes) stop(OUT_OF_BOUNDS, lane);
@@ -133,26 +138,27 @@ struct Access {
 
     Counts& counts() {
         Runner& runner = *w.block->runner;
-        size_t column = space == SHARED ? runner.shared_column() : space == LOCAL ? runner.local_column()
-                                        : runner.last_array[static_cast<size_t>(i.site)];
-        return runner.counts_of(i.site, column);
+        return runner.counts_of(i.site, space == GLOBAL ? runner.last_array[static_cast<size_t>(i.site)]
+                                                        : runner.column_of(counted_as()));
     }
+    // An atomic passes through the data stage of its own multiprocessor, wherever its word is.
+    Space counted_as() const { return space == CLUSTER && what >= CHANGES ? SHARED : space; }
     void count() {
         Counts& counted = counts();
         int bytes = i.bytes;
         counted.requests += space == LOCAL ? static_cast<uint64_t>(count_local_requests(bytes)) : 1;
         counted.lanes += static_cast<uint64_t>(__builtin_popcount(lanes));
         counted.bytes += static_cast<uint64_t>(count_bytes(lanes, at, bytes));
-        if (space == SHARED) {
+        if (counted_as() == SHARED) {
             Wavefronts wavefronts = what < CHANGES ? count_wavefronts(lanes, at, bytes, what == LOADS)
                                                    : count_atomic_wavefronts(lanes, at, atomic_kind());
             counted.wavefronts += static_cast<uint64_t>(wavefronts.all);
             counted.conflicts += static_cast<uint64_t>(wavefronts.conflicts);
         } else if (space == LOCAL) {
             counted.sectors += static_cast<uint64_t>(count_local_sectors(lanes, at, bytes));
-        } else {
+        } else if (space == GLOBAL) {
             int sectors = what >= CHANGES ? count_atomic_sectors(lanes, at)
-                          : i.variant & BYPASSES && what == LOADS ? count_bypassing_sectors(lanes, at)
+                          : i.variant & BYPASSES && what == LOADS ? count_bypassing_sectors(lanes, at, into)
                                                                   : count_sectors(lanes, at);
             counted.sectors += static_cast<uint64_t>(sectors);
         }
@@ -189,7 +195,7 @@ struct Access {
 template <class F> INLINE void each_space(Warp& w, const Instruction& i, uint32_t lanes, F f) {
     Access access(w, i, lanes);
     if (!(i.variant & GENERIC)) return f(access);
-    for (Space space : {GLOBAL, SHARED, LOCAL}) {
+    for (Space space : {GLOBAL, SHARED, LOCAL, CLUSTER}) {
         Access part = access.of(space);
         if (part.lanes) f(part);
     }
@@ -260,13 +266,14 @@ void copy_to_shared(Warp& w, const Instruction& i, uint32_t lanes) {
     for (int k = 0; told && k < WARP; k++) {
         if (!told[k]) reads &= ~(1u << k);
     }
-    auto to = [&](int lane) {
-        return place_in_shared(*w.block, lane, static_cast<uint32_t>(d[lane] + c[lane] + i.flip[2]), i.bytes);
-    };
+    uint64_t into[WARP];
+    LANES into[k] = static_cast<uint32_t>(d[k] + c[k] + i.flip[2]);
+    auto to = [&](int lane) { return place_in_shared(*w.block, lane, into[lane], i.bytes); };
     for (uint32_t left = lanes & ~reads; left; left &= left - 1) memset(to(__builtin_ctz(left)), 0, i.bytes);
     access.lanes &= reads;
     if (!access.lanes) return;
     access.what = Access::LOADS;
+    access.into = into;
     uint64_t lacking[WARP] = {};
     if (i.variant & FILLS) {
         LANES lacking[k] = access.at[k] & (i.bytes - 1u);
@@ -274,9 +281,9 @@ void copy_to_shared(Warp& w, const Instruction& i, uint32_t lanes) {
     }
     for (int k = 0; told && k < WARP; k++) lacking[k] = i.bytes - std::min<uint64_t>(told[k], i.bytes);
     access.each_place([&](int lane, const uint8_t* from) {
-        uint8_t* into = to(lane);
-        memcpy(into, from, i.bytes - lacking[lane]);
-        memset(into + i.bytes - lacking[lane], 0, lacking[lane]);
+        uint8_t* place = to(lane);
+        memcpy(place, from, i.bytes - lacking[lane]);
+        memset(place + i.bytes - lacking[lane], 0, lacking[lane]);
     });
 }
 

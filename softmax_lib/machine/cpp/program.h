@@ -74,7 +74,7 @@ struct Launch {
     uint32_t is_cooperative;  // whether all blocks do, by turns
 };
 
-// What a site asked of one array, or of shared or local memory, in all.
+// What a site asked of one array, or of one of the other columns, in all.
 struct Counts {
     uint64_t requests;
     uint64_t lanes;
@@ -91,7 +91,11 @@ struct Executed {
 };
 
 // Where memory is, by address.
-enum Space : int32_t { GLOBAL, SHARED, LOCAL };
+// CLUSTER is shared memory of another block.
+enum Space : int32_t { GLOBAL, SHARED, LOCAL, CLUSTER };
+
+// Columns of the counts behind those of the arrays: shared and local memory, and that of other blocks.
+constexpr uint32_t MORE_COLUMNS = 3;
 
 enum Ending : int32_t {
     RUNNING, DONE, OUT_OF_BOUNDS, MISALIGNED, TRAPPED, STUCK, NO_CODE, CONSTANT_BOUNDS, NOT_THERE, BLOCK_GONE

@@ -71,10 +71,12 @@ int count_sectors(uint32_t lanes, const uint64_t* addresses) {
     return sectors.count();
 }
 
-int count_bypassing_sectors(uint32_t lanes, const uint64_t* addresses) {
-    int all = 0;
-    for (int first = 0; first < 32; first += 8) all += count_sectors(lanes & 0xffu << first, addresses);
-    return all;
+int count_bypassing_sectors(uint32_t lanes, const uint64_t* addresses, const uint64_t* to) {
+    Distinct pieces;
+    for_each_lane(lanes, [&](int lane) {
+        pieces.add(addresses[lane] / LINE_BYTES << 32 | to[lane] / SECTOR_BYTES);
+    });
+    return pieces.count();
 }
 
 int count_local_requests(int bytes) { return words_of(bytes); }

@@ -7,7 +7,7 @@
 
 namespace machine {
 
-constexpr uint64_t SECTOR_BYTES = 32;
+constexpr uint64_t SECTOR_BYTES = 32, LINE_BYTES = 128;
 constexpr int BANK_COUNT = 32, BANK_BYTES = 4;
 
 // `lanes` has a bit for each lane that takes part; each asks for `bytes` bytes, aligned to them.
@@ -15,8 +15,9 @@ constexpr int BANK_COUNT = 32, BANK_BYTES = 4;
 // Global memory: 32-byte sectors that the whole warp touches, whatever the width.
 int count_sectors(uint32_t lanes, const uint64_t* addresses);
 
-// Copies of 16 bytes a lane past the first cache: those of each quarter of the warp.
-int count_bypassing_sectors(uint32_t lanes, const uint64_t* addresses);
+// Copies of 16 bytes a lane past the first cache, to addresses `to` of shared memory: 32 bytes of that count, once for
+// each line of global memory from which they come.
+int count_bypassing_sectors(uint32_t lanes, const uint64_t* addresses, const uint64_t* to);
 
 // Local memory: the n-th words of the lanes lie side by side, so that one index in all lanes is a line; each word of a
 // wider access is a request of its own.

@@ -736,7 +736,7 @@ Runner* machine_open(const Launch* launch) {
     runner->banks.assign(launch->banks, launch->banks + BANKS);
     runner->arrays.assign(launch->arrays, launch->arrays + launch->array_count);
     runner->last_array.resize(launch->site_count);
-    runner->counts.resize(launch->site_count * (launch->array_count + 2));
+    runner->counts.resize(launch->site_count * (launch->array_count + MORE_COLUMNS));
     runner->begun.resize(launch->code_count + 1);
     runner->ended.resize(launch->code_count + 1);
     runner->barriers.resize(launch->code_count);

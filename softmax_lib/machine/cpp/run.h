@@ -17,16 +17,17 @@ struct Runner {
     std::vector<Bank> banks;
     std::vector<Array> arrays;
     std::vector<uint32_t> last_array;        // by site: where it was found last
-    std::vector<Counts> counts;              // by site and array; behind the arrays shared and local memory
+    std::vector<Counts> counts;              // by site and array, or one of the other columns
     std::vector<Executed> begun, ended;      // where straight lines begin and end
     std::vector<uint64_t> barriers;          // by instruction: times that all of a block met there
     std::deque<std::unique_ptr<Cluster>> resident;
     uint64_t cluster_count = 0, next_cluster = 0, finished = 0, clock = 0;
     Status status{};
 
-    Counts& counts_of(int site, size_t column) { return counts[static_cast<size_t>(site) * (arrays.size() + 2) + column]; }
-    size_t shared_column() const { return arrays.size(); }
-    size_t local_column() const { return arrays.size() + 1; }
+    Counts& counts_of(int site, size_t column) {
+        return counts[static_cast<size_t>(site) * (arrays.size() + MORE_COLUMNS) + column];
+    }
+    size_t column_of(Space space) const { return arrays.size() + static_cast<size_t>(space) - SHARED; }
 };
 
 inline uint64_t total(const uint32_t* axes) { return static_cast<uint64_t>(axes[0]) * axes[1] * axes[2]; }

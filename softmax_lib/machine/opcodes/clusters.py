@@ -57,6 +57,7 @@ def _(draft: Draft) -> None:
     draft.rows_of["b"] = draft.rows_of["a"] + 1
     draft.rows_of["d"] = draft.register(draft.args[1])
     draft.offset = to.offset
+    draft.is_site = True
 
 
 def _settle_address(draft: Draft, slot: str) -> None:

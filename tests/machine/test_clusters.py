@@ -1,0 +1,122 @@
+"""Blocks that tell each other something: clusters, barriers in shared memory, grids whose blocks all meet."""
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from softmax_lib.errors import Deadlock, IllegalAddress, NotAvailable
+from softmax_lib.launch_spec import specify
+from softmax_lib.machine.calls import run_call
+from softmax_lib.machine.counters import COUNTERS, add_up
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from cluster_launches import LAUNCHES, POLLS, arrays, spec_of
+
+pytestmark = pytest.mark.quick
+
+RECORD = json.loads(Path(__file__).with_name("fast_on_gpu.json").read_text(encoding="utf-8"))
+
+
+def launched(name, arch=90):
+    x, y = arrays()
+    return run_call(spec_of(name, x, y), arch), y
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_each_gives_what_a_gpu_gave(name):
+    _, y = launched(name)
+    assert hashlib.sha256(y.tobytes()).hexdigest() == RECORD["kernels"][name]["y_sha256"]
+
+
+@pytest.mark.parametrize("name", [name for name in LAUNCHES if name not in POLLS])
+def test_each_counts_what_a_gpu_counted(name):
+    counted, _ = launched(name)
+    ours, theirs = add_up([counted]), RECORD["kernels"][name]["counters"]
+    assert {one: ours[one] for one in COUNTERS} == {one: theirs.get(one, 0) for one in COUNTERS}
+
+
+def test_memory_of_another_block_is_a_space_of_its_own():
+    counted, _ = launched("store_to_other")
+    found = add_up([counted])
+    assert found["cluster_store_requests"] == 32
+    assert found["shared_store_requests"] == found["cluster_store_wavefronts"] == 0
+
+
+def test_of_a_grid_that_meets_few_turns_are_lost_with_asking():
+    counted, _ = launched("all_meet")
+    polls = sum(
+        counted.counts[site]["requests"].sum()
+        for site, number in enumerate(counted.decoded.sites)
+        if "LD.E.STRONG" in counted.decoded.statements[number].text
+    )
+    blocks, meetings = 12, 6
+    assert blocks * meetings <= polls <= 3 * blocks * meetings
+
+
+def run(body, *, grid=4, block=32, arch=90, **how):
+    """`body` in a kernel that knows its cluster."""
+    source = f"""#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__device__ unsigned at(const void* p) {{ return (unsigned)__cvta_generic_to_shared(p); }}
+__global__ void kernel(const float* x, float* y) {{
+    auto cluster = cg::this_cluster();
+    __shared__ float mine[64];
+    __shared__ __align__(8) unsigned long long barrier;
+    {body}
+}}
+"""
+    x, y = np.arange(64, dtype=np.float32), np.zeros(4096, np.float32)
+    run_call(specify(source, grid, block, [x, y], **how), arch)
+    return y
+
+
+def test_other_gpus_have_no_clusters():
+    with pytest.raises(
+        NotAvailable, match="GPUs of sm_80 have no clusters; those from sm_90 on do"
+    ):
+        launched("load_from_other", 80)
+
+
+def test_a_block_that_has_ended_has_no_memory():
+    body = """if (cluster.block_rank() == 1) return;
+    for (int i = 0; i < 3; i++) __nanosleep(1);
+    y[threadIdx.x] = cluster.map_shared_rank(mine, 1)[threadIdx.x];"""
+    with pytest.raises(IllegalAddress, match=r"of a block that has ended"):
+        run(body, cluster=2)
+
+
+def test_a_rank_that_the_cluster_does_not_have_leads_nowhere():
+    with pytest.raises(IllegalAddress, match="of shared memory, which no array has"):
+        run("y[threadIdx.x] = cluster.map_shared_rank(mine, 5)[threadIdx.x];", cluster=2)
+
+
+def test_a_phase_that_nobody_ends_is_a_deadlock_at_its_line():
+    body = """if (threadIdx.x == 0) asm volatile("mbarrier.init.shared.b64 [%0], 2;" ::"r"(at(&barrier)));
+    __syncthreads();
+    asm volatile("{ .reg .pred done; again: mbarrier.try_wait.parity.shared.b64 done, [%0], 0; @!done bra again; }"
+                 ::"r"(at(&barrier)) : "memory");
+    y[threadIdx.x] = 1;"""
+    with pytest.raises(Deadlock, match=r"waits at kernel\.cu:11 for threads that never come"):
+        run(body)
+
+
+def test_a_barrier_of_a_cluster_to_which_one_block_does_not_come_is_a_deadlock():
+    body = """if (cluster.block_rank()) for (;;) { asm volatile("bar.sync 1, 64;"); }
+    cluster.sync();"""
+    with pytest.raises(Deadlock, match="for threads that never come"):
+        run(body, cluster=2)
+
+
+def test_threads_that_have_ended_are_waited_for_no_more():
+    y = run(
+        """if (threadIdx.x >= 8 * cluster.block_rank()) return;
+    cluster.sync(); cluster.sync();
+    y[blockIdx.x * 32 + threadIdx.x] = 1;""",
+        cluster=4,
+    )
+    assert y[:128].reshape(4, 32).sum(axis=1).tolist() == [0, 8, 16, 24]
