@@ -49,10 +49,10 @@ _WINDOWS = {0x1C: SHARED_WINDOW, 0x24: LOCAL_WINDOW}
 FIRST_WITH_CLUSTERS = 90
 """Of archs."""
 
-_CLUSTER_AT, _CLUSTER_BLOCKS_AT = 0x140, 0x188
+CLUSTER_AT, CLUSTER_BLOCKS_AT = 0x140, 0x188
 """In bank 0: that there are clusters, their sides, and those of which to multiply with; and how many blocks they have."""
 
-_BARRIER_AT = {True: 0x44, False: 0x8C}
+BARRIER_AT = {True: 0x44, False: 0x8C}
 """In bank 0, from sm_90 on and before: the address of what `grid.sync()` counts in, its upper word first."""
 
 _STACK_AT = 0x28
@@ -145,13 +145,13 @@ def _banks(
     for at, word in {**_WINDOWS, _STACK_AT: cubin.local_bytes}.items():
         struct.pack_into("<I", first, at, word)
     if barrier:
-        at = _BARRIER_AT[decoded.arch >= FIRST_WITH_CLUSTERS]
+        at = BARRIER_AT[decoded.arch >= FIRST_WITH_CLUSTERS]
         struct.pack_into("<2I", first, at, barrier.address >> 32, barrier.address & ALL)
     if decoded.arch >= FIRST_WITH_CLUSTERS:
         sides = [np.nextafter(np.float32(1 / side), np.float32(2)) for side in threads.cluster]
         is_there = threads.cluster != (1, 1, 1)
-        struct.pack_into("<4I3f", first, _CLUSTER_AT, is_there, *threads.cluster, *sides)
-        struct.pack_into("<I", first, _CLUSTER_BLOCKS_AT, prod(threads.cluster))
+        struct.pack_into("<4I3f", first, CLUSTER_AT, is_there, *threads.cluster, *sides)
+        struct.pack_into("<I", first, CLUSTER_BLOCKS_AT, prod(threads.cluster))
     for parameter, argument in zip(cubin.parameters, arguments, strict=True):
         at = cubin.parameters_at + parameter.offset
         if not isinstance(argument, bytes):
@@ -188,6 +188,7 @@ def _fill_in(
         block=threads.block,
         cluster=threads.cluster,
         is_cooperative=threads.is_cooperative,
+        first_rank=decoded.first_rank,
     )
     return made, (banks, pointers, arrays)
 

@@ -35,7 +35,8 @@ class Decoded:
     """One kernel for one arch. `code` has a row of `INSTRUCTION` for each statement, and one behind the last.
 
     It comes from what `language` says, machine code or PTX. `fixed` are rows that stay the same; `sites` the statements, by number, that access memory;
-    `refused` says of each statement that cannot be done why.
+    `refused` says of each statement that cannot be done why; `first_rank` stands in addresses for the first block of a
+    cluster.
     """
 
     arch: int
@@ -50,6 +51,7 @@ class Decoded:
     made_by: str = ""
     predicates: int = NOWHERE + 1
     language: str = "machine code"
+    first_rank: int = 0
 
     @property
     def kernel(self) -> str:

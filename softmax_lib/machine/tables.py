@@ -83,6 +83,7 @@ class Launch(Structure):
         ("block", c_uint32 * 3),
         ("cluster", c_uint32 * 3),
         ("is_cooperative", c_uint32),
+        ("first_rank", c_uint32),
     )
 
 

@@ -1,19 +1,23 @@
 """What the page on machine code claims, of the machine code that comes along and of what runs here."""
 
 from collections import Counter
+from functools import cache
 
 import nbformat
 import numpy as np
 import pytest
 from address import ROOT
+from machine.fast_cases import ALONE, CASES, launched, recorded
 from machine.machine_runs import EMULATOR_ULPS, assert_agreed
 from machine.random_kernels import random_kernel
 from machine.random_witnesses import ASKED, MISCOMPILED, REFUSED
 from recorded_facts import us
 
-from softmax_lib import xray, xray_launch
+from softmax_lib import xray, xray_launch, xray_softmax
+from softmax_lib.machine.counters import COUNTERS
 from softmax_lib.machine.reads import reads, row_reads
 from softmax_lib.registry import rungs
+from softmax_lib.xrays.code_agreement import ARBITERS
 
 
 def cell(name):
@@ -214,3 +218,79 @@ def test_ptx_counts_the_same():
         ptx, machine = (xray(kernel, 64, 4096, path=path).total for path in ("ptx", "machine"))
         assert ptx == {name: machine[name] for name in ptx}
         assert machine.keys() - ptx.keys() == {"instructions"}
+
+
+# ---- what softmax() launches
+
+BEHIND = ((4096, 64), (256, 4096), (64, 8192), (16, 32768), (8, 262144))
+"""The matrices of the page's table."""
+
+
+@cache
+def compared():
+    """Of each launch in which no block polls our counters, and both recorded ones, by name."""
+    return [(launched(case)[0], recorded(case)) for case in ALONE]
+
+
+def per_float(found):
+    return sum(one.lanes for one in found.instructions) / (found.rows * found.cols)
+
+
+def test_each_moved_once():
+    """In and out: 8 bytes a float, and of a grid less than a fiftieth more, which are its slots."""
+    for rows, cols in BEHIND:
+        found = xray_softmax(rows, cols)
+        slots = sum(one.bytes_moved for one in found.lines if one.array == "slots")
+        assert found.total["bytes_moved"] == 8 * rows * cols + slots
+        assert 0 < slots < 8 * rows * cols / 50 if found.kernel == "softmax_grid" else not slots
+
+
+def test_more_than_fusion():
+    """softmax() executes more instructions a float than fusion, but for the rows of 64."""
+    more = {
+        (rows, cols): per_float(xray_softmax(rows, cols)) > per_float(xray("fusion", rows, cols))
+        for rows, cols in BEHIND[:-1]
+    }
+    assert [shape for shape, is_more in more.items() if not is_more] == [(4096, 64)]
+
+
+def test_two_lanes_send():
+    """Two of each warp's lanes, one for each of two blocks, all into memory of a cluster."""
+    found = xray_softmax(64, 8192)
+    (send,) = (one for one in found.lines if one.space == "cluster")
+    text = found.program.source.text.splitlines()
+    assert "send(" in "".join(text[: send.line]).rpartition("__device__")[2]
+    assert (found.blocks, send.requests, send.lanes_a_request) == (128, found.warps, 2)
+
+
+def test_no_barrier():
+    """None of a block; each warp waits for a phase of an mbarrier."""
+    found = xray_softmax(64, 8192)
+    assert found.total["barriers"] == 0
+    (waits,) = (one for one in found.code if "PHASECHK" in one.text and one.warps)
+    assert waits.warps == found.warps
+
+
+def test_h200_counted():
+    """Of 44 launches in two precisions and directions 38 poll nothing; tests/machine/test_fast.py compares each."""
+    assert (len(CASES), len(ALONE)) == (44, 38)
+    assert {case.task.size for case in CASES} == {2, 4}
+    assert {case.task.backward for case in CASES} == {True, False}
+    exact = [one for one in COUNTERS if one not in ("instructions", *ARBITERS)]
+    assert all(both[one] == (ours[one], ours[one]) for ours, both in compared() for one in exact)
+    more = {ours["instructions"]: max(both["instructions"]) for ours, both in compared()}
+    assert max(theirs - ours for ours, theirs in more.items()) == 6
+    assert all(theirs == ours or ours > 2e6 for ours, theirs in more.items())
+
+
+def test_wavefronts_of_fast():
+    """In 24 of 38 all are equal in both recordings; elsewhere at most a seventh more, and two numbers."""
+    equal = 0
+    for ours, both in compared():
+        pairs = {name: both[name] for name in ARBITERS if {*both[name]} != {ours[name]}}
+        equal += not pairs
+        for name, counts in pairs.items():
+            if name.endswith("wavefronts"):
+                assert ours[name] < max(counts) <= ours[name] * 8 / 7
+        assert not pairs or any(first != second for first, second in pairs.values())
+    assert equal == 24

@@ -12,6 +12,8 @@ from softmax_lib.errors import Deadlock, IllegalAddress, NotAvailable
 from softmax_lib.launch_spec import specify
 from softmax_lib.machine.calls import run_call
 from softmax_lib.machine.counters import COUNTERS, add_up
+from softmax_lib.machine.program import decode_program
+from softmax_lib.machine.ptx.program import translate
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -23,32 +25,33 @@ RECORD = json.loads(Path(__file__).with_name("fast_on_gpu.json").read_text(encod
 
 
 def launched(name, arch=90):
-    x, y = arrays()
-    return run_call(spec_of(name, x, y), arch), y
+    return run_call(spec_of(name, *arrays()), arch)
 
 
+@pytest.mark.parametrize("decoder", [decode_program, translate])
 @pytest.mark.parametrize("name", LAUNCHES)
-def test_each_gives_what_a_gpu_gave(name):
-    _, y = launched(name)
+def test_each_gives_what_a_gpu_gave_by_machine_code_and_by_ptx(name, decoder):
+    x, y = arrays()
+    run_call(spec_of(name, x, y), 90, decoder=decoder)
     assert hashlib.sha256(y.tobytes()).hexdigest() == RECORD["kernels"][name]["y_sha256"]
 
 
 @pytest.mark.parametrize("name", [name for name in LAUNCHES if name not in POLLS])
 def test_each_counts_what_a_gpu_counted(name):
-    counted, _ = launched(name)
+    counted = launched(name)
     ours, theirs = add_up([counted]), RECORD["kernels"][name]["counters"]
     assert {one: ours[one] for one in COUNTERS} == {one: theirs.get(one, 0) for one in COUNTERS}
 
 
 def test_memory_of_another_block_is_a_space_of_its_own():
-    counted, _ = launched("store_to_other")
+    counted = launched("store_to_other")
     found = add_up([counted])
     assert found["cluster_store_requests"] == 32
     assert found["shared_store_requests"] == found["cluster_store_wavefronts"] == 0
 
 
 def test_of_a_grid_that_meets_few_turns_are_lost_with_asking():
-    counted, _ = launched("all_meet")
+    counted = launched("all_meet")
     polls = sum(
         counted.counts[site]["requests"].sum()
         for site, number in enumerate(counted.decoded.sites)

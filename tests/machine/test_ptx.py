@@ -213,7 +213,9 @@ def test_halves_of_a_warp_that_name_only_themselves_reduce_apart():
         ("cvt.rna.tf32.f32 %r2, %r3;", "cvt.rna.tf32.f32"),
         ("mov.u32 %r2, %dynamic_smem_size;", "mov.u32 %r2, %dynamic_smem_size"),
         ("atom.global.add.f16 %r2, [%rd1], %r3;", "atom.global.add"),
-        ("barrier.cluster.arrive;", "barrier.cluster.arrive"),
+        ("barrier.cluster.try;", "barrier.cluster.try"),
+        ("mbarrier.arrive.noComplete.shared.b64 %rd1, [%r2], 1;", "mbarrier.arrive.noComplete"),
+        ("cp.async.bulk.commit_group;", "cp.async.bulk"),
     ],
 )
 def test_what_is_not_there_is_named(statement, said):

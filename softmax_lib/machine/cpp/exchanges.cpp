@@ -96,7 +96,8 @@ void make_uniform(Warp& w, const Instruction& i, uint32_t lanes) {
 
 enum Special : uint32_t {
     THREAD_X, THREAD_Y, THREAD_Z, BLOCK_X, BLOCK_Y, BLOCK_Z, LANE, LANES_EQUAL, LANES_BELOW, LANES_UP_TO, LANES_ABOVE,
-    LANES_FROM, WARP_NUMBER, CLOCK_LOW, CLOCK_HIGH, WINDOW_OF_SHARED, RANK, ZERO
+    LANES_FROM, WARP_NUMBER, CLOCK_LOW, CLOCK_HIGH, WINDOW_OF_SHARED, RANK,
+    CLUSTER_PLACE_X, CLUSTER_PLACE_Y, CLUSTER_PLACE_Z, ZERO
 };
 
 uint32_t special_of(const Warp& w, uint32_t which, uint32_t lane) {
@@ -121,6 +122,9 @@ uint32_t special_of(const Warp& w, uint32_t which, uint32_t lane) {
         case CLOCK_HIGH: return high_of(block.runner->clock);
         case WINDOW_OF_SHARED: return SHARED_WINDOW;
         case RANK: return block.rank;
+        case CLUSTER_PLACE_X: return block.index[0] % block.launch->cluster[0];
+        case CLUSTER_PLACE_Y: return block.index[1] % block.launch->cluster[1];
+        case CLUSTER_PLACE_Z: return block.index[2] % block.launch->cluster[2];
         default: return 0;
     }
 }

@@ -46,7 +46,7 @@ std::string describe_layout() {
     FIELD(Launch, code); FIELD(Launch, fixed); FIELD(Launch, banks); FIELD(Launch, arrays); FIELD(Launch, code_count);
     FIELD(Launch, fixed_count); FIELD(Launch, array_count); FIELD(Launch, site_count); FIELD(Launch, rows);
     FIELD(Launch, cleared); FIELD(Launch, predicates); FIELD(Launch, shared_base); FIELD(Launch, shared_bytes); FIELD(Launch, local_bytes);
-    FIELD(Launch, grid); FIELD(Launch, block); FIELD(Launch, cluster); FIELD(Launch, is_cooperative);
+    FIELD(Launch, grid); FIELD(Launch, block); FIELD(Launch, cluster); FIELD(Launch, is_cooperative); FIELD(Launch, first_rank);
     SIZE(Status);
     FIELD(Status, block); FIELD(Status, address); FIELD(Status, finished); FIELD(Status, ending); FIELD(Status, at);
     FIELD(Status, thread); FIELD(Status, space);

@@ -1,6 +1,7 @@
 // Barriers in shared memory that count arrivals and bytes: an mbarrier of PTX.
 #include <cstring>
 
+#include "lanes.h"
 #include "numbers.h"
 #include "operations.h"
 #include "run.h"
@@ -41,13 +42,18 @@ uint64_t change(Block& block, int lane, uint32_t address, uint64_t arrivals, uin
     uint64_t before = barrier.word;
     bool ends = barrier.lacks_less(arrivals, bytes);
     memcpy(at, &barrier, sizeof barrier);
-    if (ends) end_phase(*block.cluster->blocks[address >> RANK_SHIFT], address);
+    if (ends) end_phase(*block.cluster->blocks[rank_of(block, address)], address);
     return before;
 }
 
+// To the word of rows c, or (variant bit 0) for as many arrivals as row c says.
 void set_mbarrier(Warp& w, const Instruction& i, uint32_t lanes) {
     int lane = __builtin_ctz(lanes);
     uint64_t word = pair(w.row(i.c)[lane], w.row(i.c + 1u)[lane]);
+    if (i.variant & 1) {
+        uint64_t lacking = (uint64_t{1} << 20) - w.row(i.c)[lane];
+        word = lacking << 43 | lacking << 1;
+    }
     memcpy(place_in_shared(*w.block, lane, address_of(w, i, lane), sizeof word), &word, sizeof word);
 }
 
@@ -83,12 +89,19 @@ void store_and_tell(Warp& w, const Instruction& i, uint32_t lanes) {
     }
 }
 
+// d: the address a, of shared memory, in the block of rank b.
+void to_rank(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t first = w.block->launch->first_rank;
+    map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t) { return without_rank(a) | (b + first) << RANK_SHIFT; });
+}
+
 }  // namespace
 
 const Operation MBARRIER_OPERATIONS[] = {
     {"set mbarrier", set_mbarrier},
     {"arrive at mbarrier", arrive},
     {"store and tell", store_and_tell},
+    {"to rank", to_rank},
     {nullptr, nullptr},
 };
 

@@ -12,7 +12,7 @@ namespace machine {
 
 uint8_t* place_in_shared(Block& block, int lane, uint64_t address, uint64_t bytes) {
     const Launch& launch = *block.launch;
-    uint64_t rank = address >> RANK_SHIFT;
+    uint32_t rank = rank_of(block, address);
     Block* owner = &block;
     if (rank != block.rank) {
         const auto& blocks = block.cluster->blocks;
@@ -20,7 +20,7 @@ uint8_t* place_in_shared(Block& block, int lane, uint64_t address, uint64_t byte
         owner = blocks[rank].get();
         if (!owner->live) throw Stop{BLOCK_GONE, lane, address, SHARED};
     }
-    uint64_t from = address - owner->shared_at;
+    uint64_t from = uint64_t{without_rank(address)} - launch.shared_base;
     if (address & (bytes - 1)) throw Stop{MISALIGNED, lane, address, SHARED};
     if (from + bytes > launch.shared_bytes || from > launch.shared_bytes) throw Stop{OUT_OF_BOUNDS, lane, address, SHARED};
     return owner->shared.data() + from;
@@ -72,8 +72,8 @@ struct Access {
     }
 
     Space space_of(int lane) const {
-        uint32_t window = high_of(at[lane]), rank = low_of(at[lane]) >> RANK_SHIFT;
-        if (window == SHARED_WINDOW) return rank == w.block->rank ? SHARED : CLUSTER;
+        uint32_t window = high_of(at[lane]);
+        if (window == SHARED_WINDOW) return rank_of(*w.block, at[lane]) == w.block->rank ? SHARED : CLUSTER;
         return window == LOCAL_WINDOW ? LOCAL : GLOBAL;
     }
 

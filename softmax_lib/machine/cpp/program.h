@@ -72,6 +72,7 @@ struct Launch {
     uint32_t block[3];
     uint32_t cluster[3];   // blocks that run together
     uint32_t is_cooperative;  // whether all blocks do, by turns
+    uint32_t first_rank;   // of a cluster in addresses of shared memory; an address without one is the block's own
 };
 
 // What a site asked of one array, or of one of the other columns, in all.

@@ -16,6 +16,8 @@ using Handler = void (*)(Warp&, const Instruction&, uint32_t);
 constexpr int64_t WARP_TURN = 1 << 20, GROUP_TURN = 1 << 14;
 // Instructions of a block, or a cluster, until another one begins beside it: it may wait for that one.
 constexpr int64_t BLOCK_TURN = 1 << 25;
+// The same of a cooperative launch, where others are often what a block waits for.
+constexpr int64_t COOPERATIVE_WARP_TURN = 1 << 10, COOPERATIVE_TURN = 1 << 16;
 constexpr size_t MOST_RESIDENT = 256;
 
 const std::vector<Handler>& handlers() {
@@ -265,7 +267,9 @@ void await_phase(Warp& w, const Instruction& i, uint32_t lanes) {
     w.predicate[i.p] = (w.predicate[i.p] & ~lanes) | ended | waiting;
     w.sleeps = w.sleeps || (lanes & ~ended & ~waiting);
     int32_t next = w.at + 1;
-    each_key(waiting, address_of, [&](uint32_t address, uint32_t together) { wait(w, together, Wait::PHASE, address, next); });
+    each_key(waiting, address_of, [&](uint32_t address, uint32_t together) {
+        wait(w, together, Wait::PHASE, without_rank(address), next);
+    });
     if (w.active) w.at = next;
 }
 
@@ -486,7 +490,8 @@ int64_t run_warp(Runner& runner, Warp& w) {
     int64_t done = 0, of_group = 0;
     size_t slept = 0;
     w.sleeps = false;
-    while (done < WARP_TURN) {
+    const int64_t most = runner.launch.is_cooperative ? COOPERATIVE_WARP_TURN : WARP_TURN;
+    while (done < most) {
         if (!w.active && !pick(w)) break;
         if (w.sleeps && ++slept > w.ready.size()) break;
         if ((of_group > GROUP_TURN || w.sleeps) && !w.ready.empty()) {  // others may be what these wait for
@@ -613,7 +618,7 @@ std::unique_ptr<Cluster> make_cluster(Runner& runner) {
         std::unique_ptr<Block> block = make_block(runner);
         block->cluster = cluster.get();
         block->rank = rank;
-        block->shared_at = launch.shared_base + (rank << RANK_SHIFT);
+        block->shared_at = launch.shared_base + (launch.first_rank ? 0 : rank << RANK_SHIFT);
         cluster->blocks.push_back(std::move(block));
     }
     return cluster;
@@ -678,13 +683,14 @@ std::unique_ptr<Cluster> start_next(Runner& runner, std::unique_ptr<Cluster> spa
 
 void end_phase(Block& block, uint32_t address) {
     let_go_where(block, [&](const Warp& w, int lane) {
-        return w.waits[lane] == Wait::PHASE && w.waits_for[lane] == address;
+        return w.waits[lane] == Wait::PHASE && w.waits_for[lane] == without_rank(address);
     });
 }
 
 // Goes on for some `instructions`; the status tells whether all is done.
 static void advance(Runner& runner, int64_t instructions) {
     std::unique_ptr<Cluster> spare;
+    const int64_t most = runner.launch.is_cooperative ? COOPERATIVE_TURN : BLOCK_TURN;
     while (instructions > 0 && runner.status.ending == RUNNING) {
         if (runner.resident.empty()) {
             if (runner.next_cluster == runner.cluster_count) {
@@ -697,7 +703,7 @@ static void advance(Runner& runner, int64_t instructions) {
         runner.resident.pop_front();
         Turn turn;
         int64_t done = 0;
-        while (cluster->live && done < BLOCK_TURN && done < instructions && runner.status.ending == RUNNING) {
+        while (cluster->live && done < most && done < instructions && runner.status.ending == RUNNING) {
             turn = run_cluster(runner, *cluster);
             done += turn.done;
             if (turn.sleeps) break;
@@ -708,7 +714,7 @@ static void advance(Runner& runner, int64_t instructions) {
             continue;
         }
         cluster->turn += done;
-        if (cluster->turn < BLOCK_TURN && !turn.sleeps) {
+        if (cluster->turn < most && !turn.sleeps) {
             runner.resident.push_front(std::move(cluster));
             continue;
         }

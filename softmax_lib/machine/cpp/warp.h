@@ -105,7 +105,12 @@ struct Cluster {
     int64_t turn = 0;                    // instructions done since they had their turn
 };
 
-// The rank of a block of a cluster in the addresses of its shared memory.
+// In an address of shared memory: the rank of a block of a cluster, above what is the same in each.
 constexpr uint32_t RANK_SHIFT = 24;
+constexpr uint32_t without_rank(uint64_t address) { return static_cast<uint32_t>(address) & ((1u << RANK_SHIFT) - 1); }
+inline uint32_t rank_of(const Block& block, uint64_t address) {
+    uint32_t told = static_cast<uint32_t>(address) >> RANK_SHIFT, first = block.launch->first_rank;
+    return told < first ? block.rank : told - first;
+}
 
 }  // namespace machine

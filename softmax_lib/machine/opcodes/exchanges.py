@@ -7,7 +7,8 @@ from softmax_lib.machine.draft import Draft, opcode
 SHUFFLES = {"UP": 0, "DOWN": 1, "BFLY": 2, "IDX": 3}
 SPECIAL = (
     "SR_TID.X", "SR_TID.Y", "SR_TID.Z", "SR_CTAID.X", "SR_CTAID.Y", "SR_CTAID.Z", "SR_LANEID", "SR_EQMASK", "SR_LTMASK",
-    "SR_LEMASK", "SR_GTMASK", "SR_GEMASK", "SR_VIRTID", "SR_CLOCKLO", "SR_CLOCKHI", "SR_SWINHI", "SR_CgaCtaId", "SRZ",
+    "SR_LEMASK", "SR_GTMASK", "SR_GEMASK", "SR_VIRTID", "SR_CLOCKLO", "SR_CLOCKHI", "SR_SWINHI", "SR_CgaCtaId",
+    "%cluster_ctaid.x", "%cluster_ctaid.y", "%cluster_ctaid.z", "SRZ",
 )  # fmt: skip
 _ZEROS = ("SR_SMID", "SR_VIRTCFG")
 REDUCTIONS = {"SUM": 0, "MIN": 1, "MAX": 2, "AND": 3, "OR": 4, "XOR": 5}

@@ -49,5 +49,5 @@ def translate_module(module: Module, kernel: str, arch: int, made_by: str = "") 
 
 @cache
 def _load_opcodes() -> None:
-    for name in ("numbers", "bits", "accesses", "flow"):
+    for name in ("numbers", "bits", "accesses", "clusters", "flow"):
         import_module(f"softmax_lib.machine.ptx.opcodes.{name}")

@@ -12,6 +12,12 @@ import numpy as np
 from softmax_lib.errors import NotAvailable
 from softmax_lib.machine import library
 from softmax_lib.machine.draft import ALL, NOWHERE, TRUE
+from softmax_lib.machine.launching import (
+    BARRIER_AT,
+    CLUSTER_AT,
+    CLUSTER_BLOCKS_AT,
+    FIRST_WITH_CLUSTERS,
+)
 from softmax_lib.machine.listing import INSTRUCTION_BYTES, Listing, Statement, split_operands
 from softmax_lib.machine.modifiers import Unsupported
 from softmax_lib.machine.program import Decoded
@@ -25,7 +31,17 @@ from softmax_lib.machine.rows import Rows
 from softmax_lib.machine.tables import INSTRUCTION
 
 _SYMBOL = re.compile(r"(%?[\w$~.]+?)\s*(?:\+\s*(-?(?:0x)?[0-9a-fA-F]+))?$")
-_IN_BANK_0 = {"%ntid": 0, "%nctaid": 12}
+_IN_BANK_0 = {
+    f"{name}.{axis}": place + 4 * n
+    for name, place in {"%ntid": 0, "%nctaid": 12, "%cluster_nctaid": CLUSTER_AT + 4}.items()
+    for n, axis in enumerate("xyz")
+} | {"%cluster_nctarank": CLUSTER_BLOCKS_AT}
+_BARRIER_WORDS = ("%envreg1", "%envreg2")
+"""The address of what `grid.sync()` counts in."""
+
+FIRST_RANK = 1
+"""Of a cluster in addresses of shared memory: the block's own have none."""
+
 _MOST_PREDICATES, _MOST_ROWS = 1 << 14, 0xFFFF
 _OWN_PREDICATES = NOWHERE + 1
 """The first of a warp's predicates that machine code has no name for."""
@@ -99,9 +115,11 @@ class Writer:
         """The first row of a register, a number, or the address of a variable, as wide as that."""
         if text in self._places:
             return self._places[text]
-        name, _, axis = text.partition(".")
-        if name in _IN_BANK_0 and axis in ("x", "y", "z"):
-            return self.rows.constant(0, _IN_BANK_0[name] + 4 * "xyz".index(axis), 1)
+        if text in _IN_BANK_0:
+            return self.rows.constant(0, _IN_BANK_0[text], 1)
+        if text in _BARRIER_WORDS:
+            at = BARRIER_AT[self._arch >= FIRST_WITH_CLUSTERS]
+            return self.rows.constant(0, at + 4 * _BARRIER_WORDS.index(text), 1)
         words = max(1, bytes_ // 4)
         try:
             return self.immediate(literal(text), words)
@@ -288,6 +306,7 @@ class Writer:
         return Decoded(
             self._arch, self.cubin, Listing(self.cubin.kernel, tuple(self._written), labels), code, self.rows.table(),
             self.rows.count, 0, tuple(self._sites), self._refused, made_by, _OWN_PREDICATES + len(self._predicates), "PTX",
+            FIRST_RANK,
         )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ _UNCOUNTED = (
     "ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "volatile", "weak", "relaxed", "acquire", "release", "acq_rel",
     "cta", "cluster", "gpu", "sys", "mmio", "noftz", "rn", "unified", "L1::evict_normal", "L1::evict_unchanged",
     "L1::evict_first", "L1::evict_last", "L1::no_allocate", "L2::evict_first", "L2::evict_last", "L2::evict_normal",
-    "L2::64B", "L2::128B", "L2::256B",
+    "L2::64B", "L2::128B", "L2::256B", "L2::cache_hint",
 )  # fmt: skip
 """Caches and order: of an access they change no number of requests or sectors."""
 
@@ -100,6 +100,7 @@ def _unstage(writer: Writer, name: str, row: int, number: int, size: int) -> Non
 
 @opcode("st")
 def _(writer: Writer, form: Form) -> None:
+    tells = form.has("async")
     type_, space = form.take_type(), _space(form)
     names, size = vector(form.args[1]), SIZES[type_]
     if space == "param":
@@ -113,6 +114,13 @@ def _(writer: Writer, form: Form) -> None:
     elif is_staged:
         for number, name in enumerate(names):
             move(writer, row + number * size // 4, writer.row(name, size), size, aside=True)
+    if tells:
+        form.ignore("shared::cluster", "mbarrier::complete_tx::bytes")
+        to, barrier = writer.address(form.args[0]), writer.address(form.args[2])
+        if barrier.offset:
+            raise form.refuse()
+        at = {"a": to.row, "offset": to.offset, "b": barrier.row, "site": 0}
+        return writer.emit("store and tell", d=row, bytes=size * len(names), **at)
     return writer.emit(
         "store", d=row, bytes=size * len(names), **_access(writer, form.args[0], space)
     )
@@ -184,7 +192,7 @@ def _(writer: Writer, form: Form) -> None:
     form.ignore(*_UNCOUNTED)
     to, source = writer.address(form.args[0]), writer.address(form.args[1])
     variant, told = GLOBAL | WIDE | BYPASSES * bypasses, 0
-    if len(form.args) > 3:
+    if len(form.args) > 3 + form.has("L2::cache_hint"):
         variant, told = variant | TOLD, writer.row(form.args[3])
     return writer.emit(
         "copy to shared", d=to.row, flip=[told, 0, to.offset & 0xFFFFFFFF], a=source.row, offset=source.offset,
@@ -213,7 +221,7 @@ def _(writer: Writer, form: Form) -> None:
     )
 
 
-@opcode("prefetch", "prefetchu", "applypriority", "discard")
+@opcode("prefetch", "prefetchu", "applypriority", "discard", "createpolicy")
 def _(writer: Writer, form: Form) -> None:
     form.ignore(*form.statement.modifiers)
     writer.emit("nothing")

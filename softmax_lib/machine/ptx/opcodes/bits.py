@@ -142,8 +142,9 @@ def _(writer: Writer, form: Form) -> None:
 _NAMES = {
     "%laneid": "SR_LANEID", "%lanemask_eq": "SR_EQMASK", "%lanemask_lt": "SR_LTMASK", "%lanemask_le": "SR_LEMASK",
     "%lanemask_gt": "SR_GTMASK", "%lanemask_ge": "SR_GEMASK", "%warpid": "SR_VIRTID", "%clock": "SR_CLOCKLO",
-    "%clock_hi": "SR_CLOCKHI", "%smid": "SRZ",
+    "%clock_hi": "SR_CLOCKHI", "%smid": "SRZ", "%cluster_ctarank": "SR_CgaCtaId",
     **{f"%{name}.{axis}": f"SR_{name}.{axis}".upper() for name in ("tid", "ctaid") for axis in "xyz"},
+    **{f"%cluster_ctaid.{axis}": f"%cluster_ctaid.{axis}" for axis in "xyz"},
 }  # fmt: skip
 _SPECIAL = {name: SPECIAL.index(register) for name, register in _NAMES.items()}
 _CLOCK = "%clock64"

@@ -48,7 +48,13 @@ def _(writer: Writer, form: Form) -> None:
     writer.emit("trap")
 
 
-@opcode("membar", "fence", "nanosleep", "pragma", "griddepcontrol")
+@opcode("nanosleep")
+def _(writer: Writer, form: Form) -> None:
+    form.take_type()
+    writer.emit("sleep")
+
+
+@opcode("membar", "fence", "pragma", "griddepcontrol")
 def _(writer: Writer, form: Form) -> None:
     form.ignore(*form.statement.modifiers)
     writer.emit("nothing")
@@ -63,12 +69,16 @@ def _(writer: Writer, form: Form) -> None:
     if form.has("warp"):
         form.ignore("sync")
         return writer.emit("sync named", a=writer.row(form.args[0]))
+    if form.has("cluster"):
+        form.ignore("relaxed", "release", "acquire")
+        arrives = form.has("arrive")
+        if not arrives and not form.has("wait"):
+            raise form.refuse()
+        return writer.emit("arrive cluster" if arrives else "await cluster")
     args = list(form.args)
     if not form.has("red"):
         arrives = form.has("arrive")
         form.ignore("sync")
-        if form.has("cluster"):
-            raise form.refuse()
         rows = dict(zip("ab", map(writer.row, args), strict=False))
         return writer.emit("block barrier", **rows, variant=int(arrives))
     form.take_type()
