@@ -9,6 +9,7 @@ WHAT is softmaxes, clusters or copies.
 """
 
 import ctypes
+import itertools
 import json
 import os
 import sys
@@ -22,7 +23,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
 from cluster_launches import LAUNCHES, arrays, copies, copy_spec, spec_of  # noqa: E402
 from fast_cases import CASES  # noqa: E402
-from hard_on_gpu import COUNTED, digest, lines_of, sums_of  # noqa: E402
+from hard_on_gpu import COUNTED, both_times, digest, lines_of, sums_of  # noqa: E402
 
 from softmax_lib.bench.ncu import read_counters  # noqa: E402
 from softmax_lib.gpu.compile import nvrtc  # noqa: E402
@@ -124,10 +125,9 @@ def count(
 
 
 def twice(folder: Path, what: str, names: list[str]) -> Iterator[dict[str, dict[str, int]]]:
-    """The same, recorded twice: what differs is the GPU's noise."""
-    for counted, again in zip(count(folder, what, names), count(folder, what, names), strict=True):
-        changed = {name: again.get(name, 0) for name in counted | again if counted.get(name) != again.get(name)}  # fmt: skip
-        yield {"counters": counted, "counted_again": changed}
+    """The same, recorded twice."""
+    pairs = zip(count(folder, what, names), count(folder, what, names), strict=True)
+    return itertools.starmap(both_times, pairs)
 
 
 def record(folder: Path, out: Path) -> None:

@@ -141,6 +141,12 @@ def sums_of(lines: list[dict[str, str]], names: list[str]) -> list[dict[str, int
     return counters
 
 
+def both_times(counted: dict[str, int], again: dict[str, int]) -> dict[str, dict[str, int]]:
+    """Counters, and those that were another number the second time: the GPU's noise."""
+    changed = {name: again.get(name, 0) for name in counted | again if counted.get(name) != again.get(name)}  # fmt: skip
+    return {"counters": counted, "counted_again": changed}
+
+
 def record(folder: Path, out: Path, names: str) -> None:
     """Write what the GPU computes, of exact kernels y's digest, and counts, twice: what differs is the GPU's noise."""
     from softmax_lib.gpu.facts import gpu_facts, today, versions
@@ -152,8 +158,7 @@ def record(folder: Path, out: Path, names: str) -> None:
     for hard, counted, again in zip(kernels, first, second, strict=True):
         y = outputs[hard.name]
         told = {"y": y.tolist()} if hard.approx else {"y_sha256": digest(y.tobytes())}
-        changed = {name: again.get(name, 0) for name in counted | again if counted.get(name) != again.get(name)}  # fmt: skip
-        found[hard.name] = {"counters": counted, "counted_again": changed, **told}
+        found[hard.name] = {**both_times(counted, again), **told}
     counted = {name for one in found.values() for name in one["counters"]}
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     facts = {"gpu": gpu_facts(), "date": today(), "software": versions()}

@@ -31,6 +31,7 @@ from softmax_lib import drawings, errors, figures, selections, widgets""",
     "12_triton": """\
 from softmax_lib import predict, tile_times
 from softmax_lib import drawings, errors, figures, tiles, widgets""",
+    "machine": SURFACE.replace("xray)", "xray, xray_softmax)"),
 }
 """What a chapter beyond the ladder imports instead, for what was measured of its own."""
 NAMES = [
