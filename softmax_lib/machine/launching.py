@@ -46,6 +46,11 @@ _SPACES = ("global", "shared", "local", "cluster")
 _WINDOWS = {0x1C: SHARED_WINDOW, 0x24: LOCAL_WINDOW}
 """Where bank 0 has them."""
 
+MULTIPROCESSORS = 132
+"""Of an H100 or H200."""
+MOST_AT_ONCE = MULTIPROCESSORS * 2048
+"""Threads that it has room for."""
+
 FIRST_WITH_CLUSTERS = 90
 """Of archs."""
 
@@ -74,8 +79,8 @@ Progress = Callable[[int, int], None]
 @dataclass(frozen=True, eq=False)
 class Counted:
     """What a launch did. `counts` is an array of `COUNTS` of shape (sites, arrays + 3): behind the arrays
-    come shared and local memory, and shared memory of other blocks of the cluster. `executed` has `EXECUTED` for each statement, `barriers` how often a
-    whole block met there."""
+    come shared and local memory, and shared memory of other blocks of the cluster. `executed` has `EXECUTED`
+    for each statement, `barriers` how often a whole block met there."""
 
     decoded: Decoded
     arrays: tuple[PlacedArray, ...]
@@ -109,12 +114,19 @@ def launch(
     """Run a kernel: arrays are written in place, also where it faults.
 
     Raises `KernelFault` for what a thread does wrong, `NotAvailable` for an instruction that the interpreter
-    does not have, `BadInput` for more shared memory than a block has.
+    does not have, `BadInput` for more shared memory than a block has, and for more threads of a cooperative
+    launch than an H200 runs at once.
     """
     shared = decoded.cubin.shared_bytes + threads.shared_bytes
     if shared > MOST_SHARED_BYTES:
         raise BadInput(
             f"{decoded.kernel} has {shared} bytes of shared memory; a block has at most {MOST_SHARED_BYTES}."
+        )
+    together = prod(threads.grid) * prod(threads.block)
+    if threads.is_cooperative and together > MOST_AT_ONCE:
+        raise BadInput(
+            f"The blocks of a cooperative launch run at once: {together} threads are more than the {MOST_AT_ONCE} "
+            "that an H200 has room for."
         )
     held = memory.place(VARIABLES, np.frombuffer(bytearray(decoded.cubin.globals), np.uint8))
     barrier = memory.place(BARRIER, np.zeros(64, np.uint8)) if threads.is_cooperative else None

@@ -9,7 +9,13 @@ import numpy as np
 
 from softmax_lib.errors import BadInput, NotAvailable
 from softmax_lib.grids import MOST_SHARED_BYTES
-from softmax_lib.machine.launching import Counted, Progress, Threads, launch
+from softmax_lib.machine.launching import (
+    MULTIPROCESSORS,
+    Counted,
+    Progress,
+    Threads,
+    launch,
+)
 from softmax_lib.machine.memory import Memory
 from softmax_lib.machine.program import Decoded, Decoder
 from softmax_lib.ops.designs import CHUNK_BYTES, SIZES, Design, Strided, Task, Tile
@@ -28,9 +34,6 @@ from softmax_lib.xrays.result import XRay
 
 MOST_ELEMENTS = 1 << 26
 """Of a matrix."""
-
-MULTIPROCESSORS = 132
-"""Of an H100 or H200: they limit the blocks of a grid that all run at once."""
 
 CODE_ALONE = (
     "Of what softmax() launches the machine code alone is run: hazards were not looked for."

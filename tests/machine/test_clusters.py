@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from softmax_lib.errors import Deadlock, IllegalAddress, NotAvailable
+from softmax_lib.errors import BadInput, Deadlock, IllegalAddress, NotAvailable
 from softmax_lib.launch_spec import specify
 from softmax_lib.machine.calls import run_call
 from softmax_lib.machine.counters import COUNTERS, add_up
@@ -83,6 +83,13 @@ def test_other_gpus_have_no_clusters():
         NotAvailable, match="GPUs of sm_80 have no clusters; those from sm_90 on do"
     ):
         launched("load_from_other", 80)
+
+
+def test_a_grid_that_meets_is_no_larger_than_a_gpu():
+    with pytest.raises(
+        BadInput, match="307200 threads are more than the 270336 that an H200 has room for"
+    ):
+        run("", grid=300, block=1024, cooperative=True)
 
 
 def test_a_block_that_has_ended_has_no_memory():

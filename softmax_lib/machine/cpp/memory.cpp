@@ -141,7 +141,7 @@ struct Access {
         return runner.counts_of(i.site, space == GLOBAL ? runner.last_array[static_cast<size_t>(i.site)]
                                                         : runner.column_of(counted_as()));
     }
-    // An atomic passes through the data stage of its own multiprocessor, wherever its word is.
+    // Of an atomic the hardware counts wavefronts also where its word is another block's.
     Space counted_as() const { return space == CLUSTER && what >= CHANGES ? SHARED : space; }
     void count() {
         Counts& counted = counts();

@@ -9,7 +9,7 @@ constexpr uint32_t ALL = 0xffffffffu;
 
 // Predicates of a warp: P0 to P6 and PT, which is true; then the uniform ones; one that nobody reads; and behind it
 // those of PTX, which has as many as it likes.
-constexpr uint32_t NOBODY_READS = 16, MOST_PREDICATES = 1 << 14;
+constexpr uint32_t NOBODY_READS = 16;
 
 // One instruction. Its operands are rows of the warp's file: a register, a uniform register, zero, an
 // immediate and a constant are all 32 words there, one a lane.
