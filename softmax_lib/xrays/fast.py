@@ -31,9 +31,7 @@ from softmax_lib.reference import noise, softmax
 from softmax_lib.whole_numbers import whole
 from softmax_lib.xrays.machine_path import ARCH, check_path, count_machine
 from softmax_lib.xrays.result import XRay
-
-MOST_ELEMENTS = 1 << 26
-"""Of a matrix."""
+from softmax_lib.xrays.xray import MOST_OF_CODE
 
 CODE_ALONE = (
     "Of what softmax() launches the machine code alone is run: hazards were not looked for."
@@ -70,9 +68,9 @@ def xray_softmax(
         raise BadInput("The kernels behind softmax() are counted as machine code or ptx alone.")
     if dtype not in SIZES:
         raise BadInput(f"dtype is {dtype!r}; it is one of {', '.join(SIZES)}.")
-    if min(rows, cols, inner) < 1 or rows * cols * inner > MOST_ELEMENTS:
+    if min(rows, cols, inner) < 1 or rows * cols * inner > MOST_OF_CODE:
         raise BadInput(
-            f"x-ray takes a matrix of 1 to {MOST_ELEMENTS} elements, not {(rows, cols, inner)}; "
+            f"x-ray takes a matrix of 1 to {MOST_OF_CODE} elements, not {(rows, cols, inner)}; "
             "a smaller one shows the same pattern."
         )
     task = Task(rows * inner, cols, dtype, dtype, bool(backward), bool(log))
@@ -94,7 +92,7 @@ def xray_softmax(
         notes.append(POLLS)
     found = XRay(
         f"softmax_{outline.build.stem}", outline.blocks, (outline.blocks, 1, 1), (outline.threads, 1, 1), (), (),
-        outline.build.program, rows=rows * inner, cols=cols, hazards_sought=False,
+        outline.build.program, rows=task.rows, cols=cols, hazards_sought=False,
         notes=tuple(notes),
     )  # fmt: skip
     return count_machine(found, run, path, arch, is_run=False)

@@ -117,7 +117,9 @@ def test_what_comes_along_needs_neither_compiler_nor_disassembler(monkeypatch):
 
 
 def test_notes_say_what_is_not_counted():
-    assert any("which is not counted" in note for note in xray_softmax(2, 64, inner=8).notes)
+    moved = xray_softmax(2, 64, inner=8)
+    assert any("which is not counted" in note for note in moved.notes)
+    assert (moved.rows, moved.cols, moved.kernel) == (16, 64, "softmax_warp")
     assert any("Blocks ask for one another" in note for note in xray_softmax(8, 262144).notes)
 
 
