@@ -14,10 +14,13 @@ from machine.random_witnesses import ASKED, MISCOMPILED, REFUSED
 from recorded_facts import us
 
 from softmax_lib import xray, xray_launch, xray_softmax
+from softmax_lib.errors import NotAvailable, RowTooLong
 from softmax_lib.machine.counters import COUNTERS
+from softmax_lib.machine.ptx.program import translate
 from softmax_lib.machine.reads import reads, row_reads
 from softmax_lib.registry import rungs
 from softmax_lib.xrays.code_agreement import ARBITERS
+from softmax_lib.xrays.fast import arrays_for, run_outline
 
 
 def cell(name):
@@ -252,6 +255,25 @@ def test_more_than_fusion():
         for rows, cols in BEHIND[:-1]
     }
     assert [shape for shape, is_more in more.items() if not is_more] == [(4096, 64)]
+    with pytest.raises(RowTooLong):
+        xray("fusion", 1, 32769)
+
+
+def test_read_twice():
+    """A row of 20 million floats: 4 bytes in, once more, and out."""
+    found = xray_softmax(1, 20_000_000)
+    slots = sum(one.bytes_moved for one in found.lines if one.array == "slots")
+    assert found.kernel == "softmax_grid"
+    assert found.total["bytes_moved"] - slots == pytest.approx(12 * 20_000_000, rel=1e-4)
+
+
+def test_asm_runs():
+    """PTX between lines of C++, which the emulator refuses."""
+    source = xray_softmax(64, 8192).program.source
+    text = 'extern "C" __global__ void k(float* y) { asm volatile("nanosleep.u32 1;"); y[0] = 1; }'
+    assert "asm volatile(" in source.text
+    with pytest.raises(NotAvailable, match="inline PTX"):
+        xray_launch(text, 1, 1, [np.zeros(1, np.float32)])
 
 
 def test_two_lanes_send():
@@ -259,8 +281,19 @@ def test_two_lanes_send():
     found = xray_softmax(64, 8192)
     (send,) = (one for one in found.lines if one.space == "cluster")
     text = found.program.source.text.splitlines()
-    assert "send(" in "".join(text[: send.line]).rpartition("__device__")[2]
+    assert send.line == 29
+    assert "void send(" in "".join(text[: send.line]).rpartition("__device__")[2]
+    assert "send(mine" in text[62]
+    assert found.warps == 4 * 128
     assert (found.blocks, send.requests, send.lanes_a_request) == (128, found.warps, 2)
+
+
+def test_wait_once():
+    """At the cluster's barrier, in line 62."""
+    found = xray_softmax(64, 8192)
+    assert "barrier.cluster.wait" in found.program.source.text.splitlines()[61]
+    (waits,) = (one for one in found.code if "UCGABAR_WAIT" in one.text)
+    assert (waits.line, waits.warps) == (62, found.warps)
 
 
 def test_no_barrier():
@@ -278,9 +311,13 @@ def test_h200_counted():
     assert {case.task.backward for case in CASES} == {True, False}
     exact = [one for one in COUNTERS if one not in ("instructions", *ARBITERS)]
     assert all(both[one] == (ours[one], ours[one]) for ours, both in compared() for one in exact)
-    more = {ours["instructions"]: max(both["instructions"]) for ours, both in compared()}
-    assert max(theirs - ours for ours, theirs in more.items()) == 6
-    assert all(theirs == ours or ours > 2e6 for ours, theirs in more.items())
+    more = {
+        case: (ours["instructions"], max(both["instructions"]))
+        for case, (ours, both) in zip(ALONE, compared(), strict=True)
+    }
+    assert max(theirs - ours for ours, theirs in more.values()) == 6
+    assert all(theirs == ours or ours > 2e6 for ours, theirs in more.values())
+    assert {case.stem for case, (ours, theirs) in more.items() if theirs > ours} == {"cluster"}
 
 
 def test_wavefronts_of_fast():
@@ -294,3 +331,16 @@ def test_wavefronts_of_fast():
                 assert ours[name] < max(counts) <= ours[name] * 8 / 7
         assert not pairs or any(first != second for first, second in pairs.values())
     assert equal == 24
+
+
+def test_two_witnesses():
+    """One launch of each kind; tests/machine/test_fast.py has all of them."""
+    kinds = {(case.stem, case.task.size): case for case in CASES}
+    for (_, size), case in kinds.items():
+        first, second, result = arrays_for(case.task, case.inner)
+        ptx = translate(case.outline.build.program, 90, "")
+        run_outline(case.outline, (first, second, result), ptx)
+        _, (*_, other) = launched(case)
+        bits = np.int32 if size == 4 else np.int16
+        apart = np.abs(result.view(bits).astype(np.int64) - other.view(bits)).max()
+        assert apart <= (0 if size == 4 else 1)
