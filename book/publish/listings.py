@@ -9,6 +9,7 @@ import json
 import lzma
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from itertools import product
 from pathlib import Path
 
 import nbformat
@@ -84,14 +85,14 @@ def _of_cell(line: str, text: str) -> Program:
 def by_file() -> dict[Path, dict[str, tuple[Program, int]]]:
     """What each file is to hold: by key the program, and the arch."""
     wanted: dict[Path, dict[str, tuple[Program, int]]] = {}
-    for program in programs():
-        for arch in SHOWN_ARCHS:
-            wanted.setdefault(file_of(program, arch), {})[key_of(program)] = (program, arch)
-    for rows, cols in BEHIND_SOFTMAX:
-        task = Task(rows, cols, "float32", "float32")
-        program = outline_of(task, 1, ARCH)[1].build.program
-        wanted.setdefault(file_of(program, ARCH), {})[key_of(program)] = (program, ARCH)
+    for program, arch in (*product(programs(), SHOWN_ARCHS), *product(_behind_softmax(), [ARCH])):
+        wanted.setdefault(file_of(program, arch), {})[key_of(program)] = (program, arch)
     return wanted
+
+
+def _behind_softmax() -> Iterator[Program]:
+    for rows, cols in BEHIND_SOFTMAX:
+        yield outline_of(Task(rows, cols, "float32", "float32"), 1, ARCH)[1].build.program
 
 
 def write(path: Path, wanted: dict[str, tuple[Program, int]]) -> str:

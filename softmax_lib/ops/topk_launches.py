@@ -51,12 +51,9 @@ def prepare_topk(task: TopkTask, stride: int, device: int) -> Launch:
 
 def prepare_design(design: TopkDesign, task: TopkTask, stride: int, device: int) -> Launch:
     """The launch by this design."""
-    build, numbers = (
-        design.build(task),
-        (task.rows, task.cols, stride, task.k, design.teams, 0, 0, 0),
-    )
-    outline = Outline(build, design.blocks(task.rows), design.threads, numbers)
-    kernel = function(build, device)
+    numbers = (task.rows, task.cols, stride, task.k, design.teams, 0, 0, 0)
+    outline = Outline(design.build(task), design.blocks(task.rows), design.threads, numbers)
+    kernel = function(outline.build, device)
     if design.teams == 1:
         return Launch(kernel, outline, device)
     launch, teams = MeetingLaunch(kernel, outline, device), task.rows * design.teams

@@ -7,7 +7,8 @@ import nbformat
 import numpy as np
 import pytest
 from address import ROOT
-from machine.fast_cases import ALONE, CASES, launched, recorded
+from listings import BEHIND_SOFTMAX
+from machine.fast_cases import ALONE, CASES, launched, recorded, units_apart
 from machine.machine_runs import EMULATOR_ULPS, assert_agreed
 from machine.random_kernels import random_kernel
 from machine.random_witnesses import ASKED, MISCOMPILED, REFUSED
@@ -16,11 +17,9 @@ from recorded_facts import us
 from softmax_lib import xray, xray_launch, xray_softmax
 from softmax_lib.errors import NotAvailable, RowTooLong
 from softmax_lib.machine.counters import COUNTERS
-from softmax_lib.machine.ptx.program import translate
 from softmax_lib.machine.reads import reads, row_reads
 from softmax_lib.registry import rungs
 from softmax_lib.xrays.code_agreement import ARBITERS
-from softmax_lib.xrays.fast import arrays_for, run_outline
 
 
 def cell(name):
@@ -225,9 +224,6 @@ def test_ptx_counts_the_same():
 
 # ---- what softmax() launches
 
-BEHIND = ((4096, 64), (256, 4096), (64, 8192), (16, 32768), (8, 262144))
-"""The matrices of the page's table."""
-
 
 @cache
 def compared():
@@ -241,7 +237,7 @@ def per_float(found):
 
 def test_each_moved_once():
     """In and out: 8 bytes a float, and of a grid less than a fiftieth more, which are its slots."""
-    for rows, cols in BEHIND:
+    for rows, cols in BEHIND_SOFTMAX:
         found = xray_softmax(rows, cols)
         slots = sum(one.bytes_moved for one in found.lines if one.array == "slots")
         assert found.total["bytes_moved"] == 8 * rows * cols + slots
@@ -252,7 +248,7 @@ def test_more_than_fusion():
     """softmax() executes more instructions a float than fusion, but for the rows of 64."""
     more = {
         (rows, cols): per_float(xray_softmax(rows, cols)) > per_float(xray("fusion", rows, cols))
-        for rows, cols in BEHIND[:-1]
+        for rows, cols in BEHIND_SOFTMAX[:-1]
     }
     assert [shape for shape, is_more in more.items() if not is_more] == [(4096, 64)]
     with pytest.raises(RowTooLong):
@@ -337,10 +333,4 @@ def test_two_witnesses():
     """One launch of each kind; tests/machine/test_fast.py has all of them."""
     kinds = {(case.stem, case.task.size): case for case in CASES}
     for (_, size), case in kinds.items():
-        first, second, result = arrays_for(case.task, case.inner)
-        ptx = translate(case.outline.build.program, 90, "")
-        run_outline(case.outline, (first, second, result), ptx)
-        _, (*_, other) = launched(case)
-        bits = np.int32 if size == 4 else np.int16
-        apart = np.abs(result.view(bits).astype(np.int64) - other.view(bits)).max()
-        assert apart <= (0 if size == 4 else 1)
+        assert units_apart(case) <= (0 if size == 4 else 1)

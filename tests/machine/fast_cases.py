@@ -2,11 +2,14 @@
 
 import json
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
+
+import numpy as np
 
 from softmax_lib.machine.counters import COUNTERS, add_up
 from softmax_lib.machine.program import decode_program
+from softmax_lib.machine.ptx.program import translate
 from softmax_lib.ops.designs import Task
 from softmax_lib.xrays.fast import arrays_for, outline_of, run_outline
 
@@ -77,13 +80,21 @@ POLLING = tuple(case for case in CASES if case.outline.is_cooperative)
 ALONE = tuple(case for case in CASES if case not in POLLING)
 
 
-def launched(case):
+def launched(case, decoder=decode_program):
     """Counters by name, and first, second and result."""
     arrays = arrays_for(case.task, case.inner)
-    decoded = decode_program(case.outline.build.program, 90, "")
+    decoded = decoder(case.outline.build.program, 90, "")
     return add_up([run_outline(case.outline, arrays, decoded)]), arrays
 
 
+def units_apart(case):
+    """Of the last place, at most: what PTX and machine code give."""
+    bits = np.int32 if case.task.size == 4 else np.int16
+    ptx, code = (launched(case, by)[1][2].view(bits) for by in (translate, decode_program))
+    return np.abs(ptx.astype(np.int64) - code).max()
+
+
+@cache
 def read_record():
     return json.loads(Path(__file__).with_name("fast_on_gpu.json").read_text(encoding="utf-8"))
 

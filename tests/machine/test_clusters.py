@@ -1,7 +1,6 @@
 """Blocks that tell each other something: clusters, barriers in shared memory, grids whose blocks all meet."""
 
 import hashlib
-import json
 import sys
 from pathlib import Path
 
@@ -18,10 +17,11 @@ from softmax_lib.machine.ptx.program import translate
 sys.path.insert(0, str(Path(__file__).parent))
 
 from cluster_launches import LAUNCHES, POLLS, arrays, spec_of
+from fast_cases import read_record
 
 pytestmark = pytest.mark.quick
 
-RECORD = json.loads(Path(__file__).with_name("fast_on_gpu.json").read_text(encoding="utf-8"))
+KERNELS = read_record()["kernels"]
 
 
 def launched(name, arch=90):
@@ -33,13 +33,13 @@ def launched(name, arch=90):
 def test_each_gives_what_a_gpu_gave_by_machine_code_and_by_ptx(name, decoder):
     x, y = arrays()
     run_call(spec_of(name, x, y), 90, decoder=decoder)
-    assert hashlib.sha256(y.tobytes()).hexdigest() == RECORD["kernels"][name]["y_sha256"]
+    assert hashlib.sha256(y.tobytes()).hexdigest() == KERNELS[name]["y_sha256"]
 
 
 @pytest.mark.parametrize("name", [name for name in LAUNCHES if name not in POLLS])
 def test_each_counts_what_a_gpu_counted(name):
     counted = launched(name)
-    ours, theirs = add_up([counted]), RECORD["kernels"][name]["counters"]
+    ours, theirs = add_up([counted]), KERNELS[name]["counters"]
     assert {one: ours[one] for one in COUNTERS} == {one: theirs.get(one, 0) for one in COUNTERS}
 
 

@@ -11,7 +11,6 @@ from kernel_tables import some
 from softmax_lib import xray_softmax
 from softmax_lib.errors import BadInput, WrongType
 from softmax_lib.machine.program import decode_program
-from softmax_lib.machine.ptx.program import translate
 from softmax_lib.ops.designs import Task
 from softmax_lib.ops.tables import table_for
 from softmax_lib.reference import as_numpy, softmax
@@ -20,7 +19,7 @@ from softmax_lib.xrays.fast import arrays_for, outline_of, run_outline
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from fast_cases import ALONE, CASES, POLLING, launched, read_record, recorded
+from fast_cases import ALONE, CASES, POLLING, launched, read_record, recorded, units_apart
 
 MOST_MORE_WAVEFRONTS = 0.15
 """Where blocks write into each other and where copies run in the background a GPU counts more, and not twice the same."""
@@ -72,14 +71,7 @@ def check_result(case, arrays):
 @pytest.mark.parametrize("case", some(CASES, every=8), ids=lambda case: case.name)
 def test_ptx_gives_the_same_result(case):
     """To the bit in single precision; what the assembler makes of `-ftz=true` may be another last bit of 16."""
-    first, second, result = arrays_for(case.task, case.inner)
-    run_outline(
-        case.outline, (first, second, result), translate(case.outline.build.program, 90, "")
-    )
-    _, (*_, other) = launched(case)
-    bits = np.int32 if case.task.size == 4 else np.int16
-    apart = np.abs(result.view(bits).astype(np.int64) - other.view(bits)).max()
-    assert apart <= (1 if case.task.size == 2 else 0)
+    assert units_apart(case) <= (1 if case.task.size == 2 else 0)
 
 
 @pytest.mark.parametrize("arch", [75, 80, 90])

@@ -1,7 +1,6 @@
 """The rules of counting, one by one, each on the smallest request that shows it."""
 
 import ctypes
-import json
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -13,14 +12,14 @@ from softmax_lib.machine.library import library
 sys.path.insert(0, str(Path(__file__).parent))
 
 from cluster_launches import copies
+from fast_cases import read_record
 
 ALL = 0xFFFFFFFF
 FIRST, EVEN = 1, 0x55555555
 
-RECORD = json.loads(Path(__file__).with_name("fast_on_gpu.json").read_text(encoding="utf-8"))
 COPIES = defaultdict(list)
 """By name requests that copy to shared memory, and the sectors that a GPU counted."""
-for (name, *request), counted in zip(copies(), RECORD["copies"], strict=True):
+for (name, *request), counted in zip(copies(), read_record()["copies"], strict=True):
     COPIES[name].append((*request, counted))
 
 pytestmark = pytest.mark.quick

@@ -265,7 +265,7 @@ void await_phase(Warp& w, const Instruction& i, uint32_t lanes) {
     }
     uint32_t waiting = i.variant & 1 ? lanes & ~ended : 0;
     w.predicate[i.p] = (w.predicate[i.p] & ~lanes) | ended | waiting;
-    w.sleeps = w.sleeps || (lanes & ~ended & ~waiting);
+    w.sleeps = lanes & ~ended & ~waiting;
     int32_t next = w.at + 1;
     each_key(waiting, address_of, [&](uint32_t address, uint32_t together) {
         wait(w, together, Wait::PHASE, without_rank(address), next);
@@ -463,7 +463,7 @@ void flow(Runner& runner, Warp& w, const Instruction& i, uint32_t lanes) {
         case AWAIT_PHASE: return await_phase(w, i, lanes);
         case SLEEP:
             w.at++;
-            w.sleeps = i.variant == 0 || runner.launch.is_cooperative;
+            w.sleeps = lanes && (i.variant == 0 || runner.launch.is_cooperative);
             return;
         case TRAP:
             if (lanes) throw Stop{TRAPPED, first_of(lanes), 0, GLOBAL};
