@@ -131,6 +131,9 @@ uint32_t special_of(const Warp& w, uint32_t which, uint32_t lane) {
 
 void read_special(Warp& w, const Instruction& i, uint32_t lanes) {
     uint32_t* d = w.row(i.d);
+    uint32_t which = i.variant;
+    bool is_own = which <= THREAD_Z || (which >= LANE && which <= LANES_FROM);
+    if (!is_own) return put_word(d, lanes, special_of(w, which, 0));
     for (uint32_t left = lanes; left; left &= left - 1) {
         int k = __builtin_ctz(left);
         d[k] = special_of(w, i.variant, static_cast<uint32_t>(k));

@@ -7,35 +7,45 @@ namespace machine {
 
 namespace {
 
-// f(a, b, c) of floats, as the flags want it; the common cases on their own, since they vectorise best.
-template <class F> INLINE void arithmetic(Warp& w, const Instruction& i, uint32_t lanes, F f) {
-    Operands o(i);
-    uint32_t flags = i.variant & ~ROUNDING;
-    Direction direction(i.variant & ROUNDING);
-    if (!flags) {
-        map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) {
-            return word(settled(f(o.number<0>(a), o.number<1>(b), o.number<2>(c))));
-        });
-    } else if (flags == SATURATED) {
-        map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) {
-            return word(saturate(f(o.number<0>(a), o.number<1>(b), o.number<2>(c))));
-        });
-    } else {
-        map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) {
-            float made = flush(f(flush(o.number<0>(a)), flush(o.number<1>(b)), flush(o.number<2>(c))));
-            return word(flags & SATURATED ? saturate(made) : settled(made));
-        });
-    }
-}
+struct Sum { INLINE float operator()(float a, float b, float) const { return a + b; } };
+struct Product { INLINE float operator()(float a, float b, float) const { return a * b; } };
+struct Fused { INLINE float operator()(float a, float b, float c) const { return std::fma(a, b, c); } };
 
-void float_add(Warp& w, const Instruction& i, uint32_t lanes) {
-    arithmetic(w, i, lanes, [](float a, float b, float) INLINE_LAMBDA { return a + b; });
+// F{}(a, b, c) of floats, as the flags want it,
+template <class F> void arithmetic(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    bool flushes = i.variant & FLUSHED, saturates = i.variant & SATURATED;
+    Direction direction(i.variant & ROUNDING);
+    auto settle = [&](float x) INLINE_LAMBDA { return flushes ? flush(x) : x; };
+    map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) {
+        float made = settle(F{}(settle(o.number<0>(a)), settle(o.number<1>(b)), settle(o.number<2>(c))));
+        return word(saturates ? saturate(made) : settled(made));
+    });
 }
-void float_multiply(Warp& w, const Instruction& i, uint32_t lanes) {
-    arithmetic(w, i, lanes, [](float a, float b, float) INLINE_LAMBDA { return a * b; });
+// of floats as they are,
+template <class F> INLINE void arithmetic_as_is(Warp& w, const Instruction& i, uint32_t lanes) {
+    map(w, i, lanes, [](uint32_t a, uint32_t b, uint32_t c) INLINE_LAMBDA { return word(settled(F{}(real(a), real(b), real(c)))); });
 }
-void float_fused(Warp& w, const Instruction& i, uint32_t lanes) {
-    arithmetic(w, i, lanes, [](float a, float b, float c) INLINE_LAMBDA { return std::fma(a, b, c); });
+template <class F> void arithmetic_nearest(Warp& w, const Instruction& i, uint32_t lanes) { arithmetic_as_is<F>(w, i, lanes); }
+template <class F> void arithmetic_directed(Warp& w, const Instruction& i, uint32_t lanes) {
+    Direction direction(i.variant);
+    arithmetic_as_is<F>(w, i, lanes);
+}
+template <class F> void arithmetic_saturated(Warp& w, const Instruction& i, uint32_t lanes) {
+    map(w, i, lanes, [](uint32_t a, uint32_t b, uint32_t c) INLINE_LAMBDA { return word(saturate(F{}(real(a), real(b), real(c)))); });
+}
+// and of floats without flags.
+template <class F> void arithmetic_signed(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) {
+        return word(settled(F{}(o.number<0>(a), o.number<1>(b), o.number<2>(c))));
+    });
+}
+template <class F> Handler choose_arithmetic(const Instruction& i) {
+    if (!takes_floats(i)) return i.variant ? arithmetic<F> : arithmetic_signed<F>;
+    if (!i.variant) return arithmetic_nearest<F>;
+    if (i.variant == SATURATED) return arithmetic_saturated<F>;
+    return i.variant & ~ROUNDING ? arithmetic<F> : arithmetic_directed<F>;
 }
 
 // The smaller one where the predicate is true, else the greater; variant 1: subnormals are zeros; 2: a NaN is passed on.
@@ -101,7 +111,7 @@ template <class F> INLINE void special(Warp& w, const Instruction& i, uint32_t l
 }
 void special_power(Warp& w, const Instruction& i, uint32_t lanes) {
     Operands o(i);
-    map(w, i, lanes, [&](uint32_t a, uint32_t, uint32_t) { return word(flush(power_of_two(flush(o.number<0>(a))))); });
+    map(w, i, lanes, [&](uint32_t a, uint32_t, uint32_t) { return word(power_of_two(o.number<0>(a))); });
 }
 void special_logarithm(Warp& w, const Instruction& i, uint32_t lanes) {
     special(w, i, lanes, [](float x) { return static_cast<float>(std::log2(static_cast<double>(x))); });
@@ -131,9 +141,9 @@ void special_tangent(Warp& w, const Instruction& i, uint32_t lanes) {
 }  // namespace
 
 const Operation FLOAT_OPERATIONS[] = {
-    {"float add", float_add},
-    {"float multiply", float_multiply},
-    {"float fused", float_fused},
+    {"float add", arithmetic<Sum>, choose_arithmetic<Sum>},
+    {"float multiply", arithmetic<Product>, choose_arithmetic<Product>},
+    {"float fused", arithmetic<Fused>, choose_arithmetic<Fused>},
     {"float extreme", float_extreme},
     {"float select", float_select},
     {"float compare", float_compare},

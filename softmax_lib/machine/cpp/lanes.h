@@ -2,6 +2,9 @@
 #pragma once
 #include <cmath>
 #include <cstring>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 #include "warp.h"
 
@@ -28,10 +31,38 @@ INLINE uint64_t pair(uint32_t low, uint32_t high) { return static_cast<uint64_t>
 INLINE uint32_t low_of(uint64_t both) { return static_cast<uint32_t>(both); }
 INLINE uint32_t high_of(uint64_t both) { return static_cast<uint32_t>(both >> 32); }
 
+// The lanes whose word in a row is all ones, where the others are zero.
+INLINE uint32_t lanes_of(const uint32_t* on) {
+    uint32_t found = 0;
+#if defined(__AVX2__)
+    for (int k = 0; k < WARP; k += 8) {
+        __m256i eight = _mm256_load_si256(reinterpret_cast<const __m256i*>(on + k));
+        found |= static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(eight))) << k;
+    }
+#else
+    for (int k = 0; k < WARP; k++) found |= on[k] & 1u << k;
+#endif
+    return found;
+}
+
+// The lanes that have a word in a row.
+template <class T> INLINE uint32_t lanes_with(const T* row, T word) {
+    alignas(64) uint32_t found[WARP];
+    LANES found[k] = row[k] == word ? ALL : 0;
+    return lanes_of(found);
+}
+
 // A row of all ones for each lane that takes part.
 INLINE void spread(uint32_t lanes, uint32_t* on) { LANES on[k] = 0u - (lanes >> k & 1); }
 
 INLINE uint32_t chosen(uint32_t on, uint32_t yes, uint32_t no) { return (yes & on) | (no & ~on); }
+
+// A word for each lane that takes part.
+template <class T> INLINE void put_word(T* row, uint32_t lanes, T word) {
+    alignas(64) uint32_t on[WARP];
+    spread(lanes, on);
+    LANES row[k] = on[k] ? word : row[k];
+}
 
 // How an instruction wants its operands: -x of a float is a bit turned, of a whole number ~x + 1.
 struct Operands {
@@ -42,6 +73,12 @@ struct Operands {
     template <int N> INLINE uint32_t whole(uint32_t x) const { return (x ^ flip[N]) + keep[N]; }
     template <int N> INLINE float number(uint32_t x) const { return real((x & keep[N]) ^ flip[N]); }
 };
+
+// Whether an instruction takes its operands as they are: whole numbers, and floats.
+INLINE bool takes_wholes(const Instruction& i) { return !(i.keep[0] | i.keep[1] | i.keep[2] | i.flip[0] | i.flip[1] | i.flip[2]); }
+INLINE bool takes_floats(const Instruction& i) {
+    return (i.keep[0] & i.keep[1] & i.keep[2]) == ALL && !(i.flip[0] | i.flip[1] | i.flip[2]);
+}
 
 // d = f(a, b, c) in each of `lanes`; FULL where these are all 32.
 template <bool FULL, class F> INLINE void each(Warp& w, const Instruction& i, uint32_t lanes, F f) {
@@ -96,12 +133,12 @@ template <class F, class G> INLINE void select(Warp& w, const Instruction& i, ui
     LANES d[k] = chosen(on[k], chosen(is_first[k], first(a[k]), second(b[k])), d[k]);
 }
 
-// Bits of the lanes in which f(a, b, c) is true.
+// The lanes in which f(a, b, c) is true.
 template <class F> INLINE uint32_t test(Warp& w, const Instruction& i, F f) {
     const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
-    uint32_t found = 0;
-    LANES found |= (f(a[k], b[k], c[k]) ? 1u : 0u) << k;
-    return found;
+    alignas(64) uint32_t found[WARP];
+    LANES found[k] = f(a[k], b[k], c[k]) ? ALL : 0;
+    return lanes_of(found);
 }
 
 INLINE void set_predicate(Warp& w, unsigned number, uint32_t lanes, uint32_t value) {

@@ -111,29 +111,47 @@ struct Access {
         return address >= array.address && address - array.address + bytes <= array.bytes;
     }
 
-    // All lanes are there, and each is so many bytes behind the one before.
-    bool is_apart(uint64_t bytes) const {
-        if (lanes != ALL) return false;
+    // So many of the warp's first lanes are there, and these alone; 0: others.
+    int first_lanes() const { return lanes & (lanes + 1) ? 0 : __builtin_popcount(lanes); }
+    // How many bytes behind the one before each of them is, which is not less than nothing; -1: not always as many.
+    int64_t step(int count) const {
+        auto by = count > 1 ? static_cast<int64_t>(at[1] - at[0]) : 0;
         uint64_t off = 0;
-        LANES off |= at[k] ^ (at[0] + static_cast<uint64_t>(k) * bytes);
-        return off == 0;
+        if (count == WARP) {
+            LANES off |= at[k] ^ (at[0] + static_cast<uint64_t>(k) * static_cast<uint64_t>(by));
+        } else {
+            for (int k = 2; k < count; k++) off |= at[k] ^ (at[0] + static_cast<uint64_t>(k * by));
+        }
+        return off ? -1 : std::max<int64_t>(by, -1);
     }
-    // Words of shared memory, side by side or for all lanes the same one, all within bounds: one wavefront.
-    template <class F> INLINE bool each_word_of_shared(F move) {
-        if (space != SHARED || i.bytes != 4 || what >= CHANGES || lanes != ALL) return false;
-        bool is_one = what == LOADS && is_apart(0);
-        if (!is_one && !is_apart(4)) return false;
-        const Launch& launch = *w.block->launch;
-        uint64_t from = at[0] - w.block->shared_at, bytes = is_one ? 4 : uint64_t{4} * WARP;
-        if (at[0] % 4 || from > launch.shared_bytes || from + bytes > launch.shared_bytes) return false;
-        uint8_t* first = w.block->shared.data() + from;
-        for (int k = 0; k < WARP; k++) move(k, first + (is_one ? 0 : 4 * k));
+    // Where the first lane's address is, where all of them are in one place's bounds; else null.
+    uint8_t* place_of_steps(int count, int64_t by) {
+        uint64_t bytes = i.bytes, last = static_cast<uint64_t>(by) * static_cast<uint64_t>(count - 1);
+        if ((at[0] | static_cast<uint64_t>(by)) & (bytes - 1)) return nullptr;
+        Block& block = *w.block;
+        if (space == SHARED) {
+            uint64_t from = at[0] - block.shared_at, size = block.launch->shared_bytes;
+            return from < size && from + last + bytes <= size ? block.shared.data() + from : nullptr;
+        }
+        if (space != GLOBAL) return nullptr;
+        const Array& array = block.runner->arrays[array_at(0)];
+        uint64_t from = at[0] - array.address;
+        return from + last + bytes <= array.bytes ? array.memory + from : nullptr;
+    }
+    void count_steps(int count, int64_t by) {
+        uint64_t first = at[0], last = at[count - 1];
+        auto lanes_there = static_cast<uint64_t>(count), bytes = uint64_t{i.bytes};
         Counts& counted = counts();
         counted.requests++;
-        counted.lanes += WARP;
-        counted.bytes += bytes;
-        counted.wavefronts++;
-        return true;
+        counted.lanes += lanes_there;
+        counted.bytes += by ? lanes_there * bytes : bytes;
+        if (space == GLOBAL) {
+            counted.sectors += by < static_cast<int64_t>(SECTOR_BYTES) ? last / SECTOR_BYTES - first / SECTOR_BYTES + 1 : lanes_there;
+        } else if (by == i.bytes && bytes >= BANK_BYTES) {  // a line of banks after the other
+            counted.wavefronts += (lanes_there * bytes + LINE_BYTES - 1) / LINE_BYTES;
+        } else {
+            count_shared(counted);
+        }
     }
 
     Counts& counts() {
@@ -150,10 +168,7 @@ struct Access {
         counted.lanes += static_cast<uint64_t>(__builtin_popcount(lanes));
         counted.bytes += static_cast<uint64_t>(count_bytes(lanes, at, bytes));
         if (counted_as() == SHARED) {
-            Wavefronts wavefronts = what < CHANGES ? count_wavefronts(lanes, at, bytes, what == LOADS)
-                                                   : count_atomic_wavefronts(lanes, at, atomic_kind());
-            counted.wavefronts += static_cast<uint64_t>(wavefronts.all);
-            counted.conflicts += static_cast<uint64_t>(wavefronts.conflicts);
+            count_shared(counted);
         } else if (space == LOCAL) {
             counted.sectors += static_cast<uint64_t>(count_local_sectors(lanes, at, bytes));
         } else if (space == GLOBAL) {
@@ -163,24 +178,28 @@ struct Access {
             counted.sectors += static_cast<uint64_t>(sectors);
         }
     }
+    void count_shared(Counts& counted) const {
+        Wavefronts wavefronts = what < CHANGES ? count_wavefronts(lanes, at, i.bytes, what == LOADS)
+                                               : count_atomic_wavefronts(lanes, at, atomic_kind());
+        counted.wavefronts += static_cast<uint64_t>(wavefronts.all);
+        counted.conflicts += static_cast<uint64_t>(wavefronts.conflicts);
+    }
     AtomicKind atomic_kind() const {
         return what == COMPARES ? AtomicKind::COMPARES : what == COUNTS_LANES ? AtomicKind::COUNTS : AtomicKind::CHANGES;
     }
-    void count_stretch() {
-        Counts& counted = counts();
-        counted.requests++;
-        counted.lanes += WARP;
-        counted.bytes += static_cast<uint64_t>(i.bytes) * WARP;
-        counted.sectors += (at[31] + i.bytes - 1) / SECTOR_BYTES - at[0] / SECTOR_BYTES + 1;
-    }
 
-    // move(lane, where) for each lane; where a stretch is whole, one check of its ends is enough.
-    template <class F> INLINE void each_place(F move) {
-        if (each_word_of_shared(move)) return;
-        if (space == GLOBAL && is_apart(i.bytes) && !(i.variant & BYPASSES) && lies_in(w.block->runner->arrays, array_at(0), at[0], uint64_t(i.bytes) * WARP)) {
-            uint8_t* first = place(0);
-            for (int k = 0; k < WARP; k++) move(k, first + static_cast<size_t>(k) * i.bytes);
-            count_stretch();
+    // move(lane, where) for each lane, of BYTES bytes, 0: of as many as it is; where they are so many bytes apart, one check
+    // of the ends is enough.
+    template <int BYTES, class F> INLINE void each_place(F move) {
+        int many = what < CHANGES && !(i.variant & BYPASSES) ? first_lanes() : 0;
+        int64_t by = many ? step(many) : -1;
+        if (uint8_t* first = by < 0 ? nullptr : place_of_steps(many, by)) {
+            if (by == BYTES && many == WARP) {
+                LANES move(k, first + k * BYTES);
+            } else {
+                for (int k = 0; k < many; k++) move(k, first + k * by);
+            }
+            count_steps(many, by);
             return;
         }
         for (uint32_t left = lanes; left; left &= left - 1) {
@@ -205,7 +224,7 @@ template <class F> INLINE void each_space(Warp& w, const Instruction& i, uint32_
 template <int WORDS> INLINE void load_words(Access& access, Warp& w, unsigned d) {
     uint32_t* rows[WORDS];
     for (int n = 0; n < WORDS; n++) rows[n] = w.row(d + static_cast<unsigned>(n));
-    access.each_place([&](int lane, const uint8_t* from) INLINE_LAMBDA {
+    access.each_place<4 * WORDS>([&](int lane, const uint8_t* from) INLINE_LAMBDA {
         uint32_t words[WORDS];
         memcpy(words, from, sizeof words);
         for (int n = 0; n < WORDS; n++) rows[n][lane] = words[n];
@@ -214,7 +233,7 @@ template <int WORDS> INLINE void load_words(Access& access, Warp& w, unsigned d)
 template <int WORDS> INLINE void store_words(Access& access, Warp& w, unsigned d) {
     const uint32_t* rows[WORDS];
     for (int n = 0; n < WORDS; n++) rows[n] = w.row(d + static_cast<unsigned>(n));
-    access.each_place([&](int lane, uint8_t* to) INLINE_LAMBDA {
+    access.each_place<4 * WORDS>([&](int lane, uint8_t* to) INLINE_LAMBDA {
         uint32_t words[WORDS];
         for (int n = 0; n < WORDS; n++) words[n] = rows[n][lane];
         memcpy(to, words, sizeof words);
@@ -235,7 +254,7 @@ void load(Warp& w, const Instruction& i, uint32_t lanes) {
             case 16: return load_words<4>(access, w, i.d);
         }
         uint32_t* d = w.row(i.d);
-        access.each_place([&](int lane, const uint8_t* from) {
+        access.each_place<0>([&](int lane, const uint8_t* from) {
             uint32_t x = 0;
             memcpy(&x, from, i.bytes);
             d[lane] = widened(x, i.bytes, i.variant & SIGNED);
@@ -251,7 +270,7 @@ void store(Warp& w, const Instruction& i, uint32_t lanes) {
             case 16: return store_words<4>(access, w, i.d);
         }
         const uint32_t* d = w.row(i.d);
-        access.each_place([&](int lane, uint8_t* to) { memcpy(to, &d[lane], i.bytes); });
+        access.each_place<0>([&](int lane, uint8_t* to) { memcpy(to, &d[lane], i.bytes); });
     });
 }
 
@@ -280,7 +299,7 @@ void copy_to_shared(Warp& w, const Instruction& i, uint32_t lanes) {
         LANES access.at[k] -= lacking[k];
     }
     for (int k = 0; told && k < WARP; k++) lacking[k] = i.bytes - std::min<uint64_t>(told[k], i.bytes);
-    access.each_place([&](int lane, const uint8_t* from) {
+    access.each_place<0>([&](int lane, const uint8_t* from) {
         uint8_t* place = to(lane);
         memcpy(place, from, i.bytes - lacking[lane]);
         memset(place + i.bytes - lacking[lane], 0, lacking[lane]);
@@ -362,7 +381,7 @@ void change_memory(Warp& w, const Instruction& i, uint32_t lanes) {
     each_space(w, i, lanes, [&](Access& access) {
         uint32_t kind = how & 15;
         access.what = kind == CAS || kind == CAS_HELD ? Access::COMPARES : kind == COUNT ? Access::COUNTS_LANES : Access::CHANGES;
-        access.each_place(change);
+        access.each_place<0>(change);
     });
     set_predicate(w, i.p, lanes, held);
 }

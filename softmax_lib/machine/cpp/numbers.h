@@ -31,6 +31,18 @@ INLINE double add_to_odd(double a, double b) {
     return bits_as<double>(is_inexact ? step : bits);
 }
 
+// The processor rounds to the nearest and keeps subnormals, or rounds in another direction.
+INLINE void turn(uint32_t rounding) {
+#if defined(__SSE2__)
+    constexpr unsigned MASK_ALL = 0x1f80;
+    _mm_setcsr(MASK_ALL | rounding << 13);  // the same numbers as ours
+    __asm__ volatile("" ::: "memory");
+#else
+    constexpr int WAYS[] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
+    std::fesetround(WAYS[rounding]);
+#endif
+}
+
 // While it lives the processor rounds in a direction; loops that read and write memory stay within.
 class Direction {
 public:
@@ -44,17 +56,22 @@ public:
     Direction& operator=(const Direction&) = delete;
 
 private:
-    static void turn(uint32_t rounding) {
-#if defined(__SSE2__)
-        _MM_SET_ROUNDING_MODE(rounding << 13);  // the same numbers as ours
-        __asm__ volatile("" ::: "memory");
-#else
-        constexpr int WAYS[] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
-        std::fesetround(WAYS[rounding]);
-#endif
-    }
-
     bool is_turned_;
+};
+
+// While it lives the processor does as a launch wants it, whatever its thread had asked for.
+class OwnArithmetic {
+public:
+    OwnArithmetic() {
+        std::fegetenv(&before_);
+        turn(NEAREST);
+    }
+    ~OwnArithmetic() { std::fesetenv(&before_); }
+    OwnArithmetic(const OwnArithmetic&) = delete;
+    OwnArithmetic& operator=(const OwnArithmetic&) = delete;
+
+private:
+    std::fenv_t before_;
 };
 
 // The same direction for a number whose sign is turned afterwards.
@@ -86,11 +103,10 @@ constexpr uint32_t NAN_BITS = 0x7fffffff;
 // The NaN that the hardware makes, whatever went in.
 INLINE float settled(float x) { return x != x ? real(NAN_BITS) : x; }
 
-// 2^x within 2 units of the last place, as the special function unit has it.
+// 2^x within 2 units of the last place, as the special function unit has it; what is not a normal number is zero.
 INLINE float power_of_two(float x) {
-    float bounded = x < -150.0f ? -150.0f : x;
-    bounded = bounded > 129.0f ? 129.0f : bounded;
-    bounded = x != x ? 0.0f : bounded;
+    float bounded = x < 128.0f ? x : 128.0f;
+    bounded = bounded > -127.0f ? bounded : -127.0f;
     float whole = std::nearbyintf(bounded), part = bounded - whole;
     float p = 1.535336188e-4f;
     p = std::fma(p, part, 1.339887440e-3f);
@@ -99,9 +115,10 @@ INLINE float power_of_two(float x) {
     p = std::fma(p, part, 2.402264791e-1f);
     p = std::fma(p, part, 6.931472028e-1f);
     p = std::fma(p, part, 1.0f);
-    int32_t n = static_cast<int32_t>(whole), half = n >> 1;
-    float scaled = p * real(static_cast<uint32_t>(half + 127) << 23);
-    scaled *= real(static_cast<uint32_t>(n - half + 127) << 23);
+    // n is 128 only where p is 1, and -127 only where p is 1 or more, so that the exponent stays within its bits
+    auto n = static_cast<uint32_t>(static_cast<int32_t>(whole));
+    float scaled = real(word(p) + (n << 23));
+    scaled = scaled < 1.17549435e-38f ? 0.0f : scaled;
     return x != x ? real(NAN_BITS) : scaled;
 }
 

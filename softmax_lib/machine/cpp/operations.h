@@ -4,9 +4,14 @@
 
 namespace machine {
 
+using Handler = void (*)(Warp& warp, const Instruction& instruction, uint32_t lanes);
+
 struct Operation {
     const char* name;
-    void (*run)(Warp& warp, const Instruction& instruction, uint32_t lanes);
+    Handler run;
+    Handler (*choose)(const Instruction&) = nullptr;  // one that does the same sooner, for what this instruction leaves out
+
+    Handler handler_of(const Instruction& instruction) const { return choose ? choose(instruction) : run; }
 };
 
 // Lists end with an operation without a name.

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "lanes.h"
+#include "numbers.h"
 #include "operations.h"
 
 namespace machine {
 
 namespace {
-
-using Handler = void (*)(Warp&, const Instruction&, uint32_t);
 
 // Instructions of a warp until others of its block, or other lanes of its own, get their turn.
 constexpr int64_t WARP_TURN = 1 << 20, GROUP_TURN = 1 << 14;
@@ -20,11 +20,11 @@ constexpr int64_t BLOCK_TURN = 1 << 25;
 constexpr int64_t COOPERATIVE_WARP_TURN = 1 << 10, COOPERATIVE_TURN = 1 << 16;
 constexpr size_t MOST_RESIDENT = 256;
 
-const std::vector<Handler>& handlers() {
-    static const std::vector<Handler> all = [] {
-        std::vector<Handler> found(FLOW_OPERATIONS, nullptr);
+const std::vector<Operation>& operations() {
+    static const std::vector<Operation> all = [] {
+        std::vector<Operation> found(FLOW_OPERATIONS, Operation{nullptr, nullptr});
         for (const Operation* list : OPERATION_LISTS) {
-            for (; list->name; list++) found.push_back(list->run);
+            for (; list->name; list++) found.push_back(*list);
         }
         return found;
     }();
@@ -52,12 +52,7 @@ void let_go(Warp& w, uint32_t lanes) {
     w.at_barrier &= ~lanes;
     while (lanes) {
         int32_t at = w.goes_on[first_of(lanes)];
-        uint32_t together = 0;
-        for (uint32_t left = lanes; left; left &= left - 1) {
-            int lane = first_of(left);
-            w.waits[lane] = Wait::NOTHING;
-            if (w.goes_on[lane] == at) together |= 1u << lane;
-        }
+        uint32_t together = lanes & lanes_with(w.goes_on, at);
         make_ready(w, at, together);
         lanes &= ~together;
     }
@@ -66,13 +61,13 @@ void let_go(Warp& w, uint32_t lanes) {
 // Whether all of `lanes` wait for the same as `lane` does: a function that calls itself has a barrier's number again and
 // again, each time for other lanes.
 bool all_wait(const Warp& w, uint32_t lanes, int lane) {
-    bool converges = w.waits[lane] == Wait::CONVERGENCE;
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        int other = first_of(left);
-        if (w.waits[other] != w.waits[lane] || w.waits_for[other] != w.waits_for[lane]) return false;
-        if (converges && w.members[w.waits_for[lane]][other] != w.members[w.waits_for[lane]][lane]) return false;
+    if (lanes & ~w.waiting) return false;
+    uint32_t like = lanes_with(w.waits, w.waits[lane]) & lanes_with(w.waits_for, w.waits_for[lane]);
+    if (w.waits[lane] == Wait::CONVERGENCE) {
+        const uint32_t* members = w.members[w.waits_for[lane]];
+        like &= lanes_with(members, members[lane]);
     }
-    return true;
+    return !(lanes & ~like);
 }
 
 // All have come: the next meeting is the one around it.
@@ -87,6 +82,7 @@ void end_meeting(Warp& w, uint32_t number) {
 void release(Warp& w) {
     for (uint32_t left = w.waiting; left; left &= left - 1) {
         int lane = first_of(left);
+        if (!(w.waiting >> lane & 1)) continue;  // it went on with one before
         uint32_t expected;
         switch (w.waits[lane]) {
             case Wait::CONVERGENCE: expected = w.members[w.waits_for[lane]][lane]; break;
@@ -107,12 +103,9 @@ void release(Warp& w) {
 }
 
 void wait(Warp& w, uint32_t lanes, Wait what, uint32_t what_for, int32_t goes_on) {
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        int lane = first_of(left);
-        w.waits[lane] = what;
-        w.waits_for[lane] = what_for;
-        w.goes_on[lane] = goes_on;
-    }
+    put_word(w.waits, lanes, what);
+    put_word(w.waits_for, lanes, what_for);
+    put_word(w.goes_on, lanes, goes_on);
     (what == Wait::BLOCK ? w.at_barrier : w.waiting) |= lanes;
     w.active &= ~lanes;
 }
@@ -369,15 +362,27 @@ void sync_named(Warp& w, const Instruction& i, uint32_t lanes) {
 }
 
 void join_barrier(Warp& w, uint32_t number, uint32_t lanes) {
-    uint32_t expected = lanes ? w.members[number][first_of(lanes)] & w.live : 0;
-    if (lanes == w.active && expected == lanes) {
-        w.at++;
+    int32_t next = w.at + 1;
+    if (!lanes) {
+        w.at = next;
         return;
     }
-    int32_t next = w.at + 1;
+    const uint32_t* members = w.members[number];
+    uint32_t mine = members[first_of(lanes)], others = mine & w.live & ~lanes;
+    bool are_last = !(others & ~w.waiting), are_all = lanes == w.active;
+    if (are_all && !others) {
+        w.at = next;
+        return;
+    }
     wait(w, lanes, Wait::CONVERGENCE, number, next);
     if (w.active) w.at = next;
-    release(w);
+    if (!are_last) return;  // nobody waits for less than they do
+    uint32_t like = lanes_with(w.waits, Wait::CONVERGENCE) & lanes_with(w.waits_for, number) & lanes_with(w.goes_on, next) & lanes_with(members, mine);
+    bool is_free = std::none_of(w.ready.begin(), w.ready.end(), [&](const Group& group) { return group.at == next; });
+    if (!are_all || others & ~like || !is_free) return release(w);
+    w.waiting &= ~(others | lanes);  // what mostly happens: all go on from one place
+    w.active = others | lanes;
+    w.at = next;
 }
 
 void leave_barrier(Warp& w, uint32_t number, uint32_t lanes) {
@@ -433,7 +438,7 @@ void flow(Runner& runner, Warp& w, const Instruction& i, uint32_t lanes) {
             w.at++;
             return end_lanes(runner, w, lanes & w.predicate_of(i.s, i.s_flip));
         case SET_BARRIER:
-            for (uint32_t left = lanes; left; left &= left - 1) w.members[i.variant][first_of(left)] = lanes;
+            put_word(w.members[i.variant], lanes, lanes);
             w.at++;
             return;
         case JOIN_BARRIER: return join_barrier(w, i.variant, lanes & w.predicate_of(i.s, i.s_flip));
@@ -486,7 +491,7 @@ void count_line(std::vector<Executed>& where, int32_t at, uint32_t lanes) {
 // Until its lanes all wait or have ended, or its turn is over. Returns the instructions done.
 int64_t run_warp(Runner& runner, Warp& w) {
     const Instruction* code = runner.code.data();
-    const Handler* run = handlers().data();
+    const Handler* run = runner.handlers.data();
     int64_t done = 0, of_group = 0;
     size_t slept = 0;
     w.sleeps = false;
@@ -504,17 +509,15 @@ int64_t run_warp(Runner& runner, Warp& w) {
         uint32_t active = w.active, lanes;
         count_line(runner.begun, begin, active);
         const Instruction* i = code + begin;
-        for (;; i++) {
+        for (;; i++, w.at++) {
             uint32_t on = w.predicate[i->guard] ^ (0u - (i->guard_flip & 1u));
             lanes = i->guard_flip & 2 ? on : active & on;
             if (i->operation < FLOW_OPERATIONS) {
                 if (i->operation != NOTHING) break;
             } else if (lanes) {
-                w.at = static_cast<int32_t>(i - code);
-                run[i->operation](w, *i, lanes);
+                run[w.at](w, *i, lanes);
             }
         }
-        w.at = static_cast<int32_t>(i - code);
         count_line(runner.ended, w.at + 1, active);
         int64_t steps = w.at - begin + 1;
         done += steps;
@@ -544,7 +547,6 @@ void start_warp(Block& block, Warp& w, int index, uint32_t threads) {
     w.cluster_phase = 0;
     w.meetings.clear();
     std::fill(std::begin(w.meeting), std::end(w.meeting), -1);
-    std::fill(std::begin(w.waits), std::end(w.waits), Wait::NOTHING);
     memset(w.members, 0, sizeof w.members);
 }
 
@@ -689,6 +691,7 @@ void end_phase(Block& block, uint32_t address) {
 
 // Goes on for some `instructions`; the status tells whether all is done.
 static void advance(Runner& runner, int64_t instructions) {
+    OwnArithmetic ours;
     std::unique_ptr<Cluster> spare;
     const int64_t most = runner.launch.is_cooperative ? COOPERATIVE_TURN : BLOCK_TURN;
     while (instructions > 0 && runner.status.ending == RUNNING) {
@@ -738,6 +741,7 @@ Runner* machine_open(const Launch* launch) {
     auto* runner = new Runner();
     runner->launch = *launch;
     runner->code.assign(launch->code, launch->code + launch->code_count);
+    for (const Instruction& i : runner->code) runner->handlers.push_back(operations()[i.operation].handler_of(i));
     runner->fixed.assign(launch->fixed, launch->fixed + launch->fixed_count);
     runner->banks.assign(launch->banks, launch->banks + BANKS);
     runner->arrays.assign(launch->arrays, launch->arrays + launch->array_count);

@@ -3,7 +3,7 @@
 #include <deque>
 #include <memory>
 
-#include "warp.h"
+#include "operations.h"
 
 namespace machine {
 
@@ -13,6 +13,7 @@ constexpr uint32_t SHARED_WINDOW = 0x10000, LOCAL_WINDOW = 0x20000;
 struct Runner {
     Launch launch;
     std::vector<Instruction> code;
+    std::vector<Handler> handlers;           // what does each of them
     std::vector<Fixed> fixed;
     std::vector<Bank> banks;
     std::vector<Array> arrays;

@@ -37,7 +37,7 @@ struct Meeting {
     uint32_t lanes;
 };
 
-enum class Wait : uint8_t { NOTHING, CONVERGENCE, WARP_SYNC, COLLECTIVE, MEETING, BLOCK, CLUSTER, PHASE };
+enum class Wait : uint32_t { CONVERGENCE, WARP_SYNC, COLLECTIVE, MEETING, BLOCK, CLUSTER, PHASE };
 
 struct Warp {
     Row* file = nullptr;                 // the rows
@@ -54,7 +54,7 @@ struct Warp {
     int32_t meeting[WARP];               // by lane: the one that it is to come to next, or -1
     uint32_t waiting = 0;                // lanes that wait for others of the warp,
     uint32_t at_barrier = 0;             // and for the block
-    Wait waits[WARP];                    // what a lane waits for,
+    Wait waits[WARP];                    // what such a lane waits for,
     uint32_t waits_for[WARP];            // which barrier or which lanes,
     int32_t goes_on[WARP];               // and where it goes on
     int32_t returns[WARP];               // and where once lanes that were collected part again

@@ -12,31 +12,40 @@ using Signed = int32_t;
 INLINE Signed as_signed(uint32_t x) { return static_cast<Signed>(x); }
 
 // Sums a + b + c, and, where variant is 1, two carries that come in; the carries out are predicates p and q.
-void whole_add(Warp& w, const Instruction& i, uint32_t lanes) {
+template <bool AS_IS, bool TAKES_CARRIES, bool GIVES_CARRIES> void whole_add(Warp& w, const Instruction& i, uint32_t lanes) {
     Operands o(i);
-    bool has_carries = i.variant & 1;
-    if (!has_carries && i.p == NOBODY_READS && i.q == NOBODY_READS) {
-        map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) { return o.whole<0>(a) + o.whole<1>(b) + o.whole<2>(c); });
-        return;
-    }
-    uint32_t in = has_carries ? w.predicate_of(i.s, i.s_flip) : 0, in2 = has_carries ? w.predicate_of(i.t, i.t_flip) : 0;
     const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
     uint32_t* d = w.row(i.d);
-    alignas(64) uint32_t on[WARP];
+    alignas(64) uint32_t on[WARP], first[WARP], second[WARP];
     spread(lanes, on);
-    uint32_t once = 0, twice = 0, ones = o.keep[0] + o.keep[1] + o.keep[2];
+    spread(TAKES_CARRIES ? w.predicate_of(i.s, i.s_flip) : 0, first);
+    spread(TAKES_CARRIES ? w.predicate_of(i.t, i.t_flip) : 0, second);
+    uint32_t ones = AS_IS ? 0 : o.keep[0] + o.keep[1] + o.keep[2];
     LANES {
         // -x is ~x + 1, and what the 1 carries counts
-        uint32_t x = a[k] ^ o.flip[0], y = b[k] ^ o.flip[1], z = c[k] ^ o.flip[2];
-        uint32_t more = ones + (in >> k & 1) + (in2 >> k & 1);
-        uint32_t two = x + y, three = two + z, sum = three + more;
-        uint32_t carried = (two < x ? 1u : 0u) + (three < two ? 1u : 0u) + (sum < three ? 1u : 0u);
+        uint32_t x = a[k], y = b[k], z = c[k];
+        if constexpr (!AS_IS) x ^= o.flip[0], y ^= o.flip[1], z ^= o.flip[2];
+        uint32_t two = x + y, three = two + z, sum = three + ones - first[k] - second[k];
         d[k] = chosen(on[k], sum, d[k]);
-        once |= (carried > 0 ? 1u : 0u) << k;
-        twice |= (carried > 1 ? 1u : 0u) << k;
+        if constexpr (GIVES_CARRIES) {
+            uint32_t carries = (two < x ? 1u : 0u) + (three < two ? 1u : 0u) + (sum < three ? 1u : 0u);
+            first[k] = carries > 0 ? ALL : 0;
+            second[k] = carries > 1 ? ALL : 0;
+        }
     }
-    set_predicate(w, i.p, lanes, once);
-    set_predicate(w, i.q, lanes, twice);
+    if constexpr (GIVES_CARRIES) {
+        set_predicate(w, i.p, lanes, lanes_of(first));
+        set_predicate(w, i.q, lanes, lanes_of(second));
+    }
+}
+void whole_add_alone(Warp& w, const Instruction& i, uint32_t lanes) {
+    map(w, i, lanes, [](uint32_t a, uint32_t b, uint32_t c) INLINE_LAMBDA { return a + b + c; });
+}
+Handler choose_whole_add(const Instruction& i) {
+    bool takes = i.variant & 1, gives = i.p != NOBODY_READS || i.q != NOBODY_READS;
+    if (!takes_wholes(i)) return takes ? whole_add<false, true, true> : whole_add<false, false, true>;
+    if (!takes) return gives ? whole_add<true, false, true> : whole_add_alone;
+    return gives ? whole_add<true, true, true> : whole_add<true, true, false>;
 }
 
 void whole_multiply_add(Warp& w, const Instruction& i, uint32_t lanes) {
@@ -50,6 +59,12 @@ void whole_multiply_add(Warp& w, const Instruction& i, uint32_t lanes) {
         return o.whole<0>(a) * o.whole<1>(b) + o.whole<2>(c) + (in >> k & 1);
     });
 }
+void whole_multiply_add_alone(Warp& w, const Instruction& i, uint32_t lanes) {
+    map(w, i, lanes, [](uint32_t a, uint32_t b, uint32_t c) INLINE_LAMBDA { return a * b + c; });
+}
+Handler choose_multiply_add(const Instruction& i) {
+    return takes_wholes(i) && !i.variant ? whole_multiply_add_alone : whole_multiply_add;
+}
 
 // (a << n) + b, n in the variant; variant bit 8: of the pair c:a, its upper word; bit 9: c is a's sign; bit 10: a carry comes in.
 // -a is the opposite of what was shifted, so that a carry goes out where that is nothing.
@@ -57,22 +72,34 @@ void whole_shift_add(Warp& w, const Instruction& i, uint32_t lanes) {
     Operands o(i);
     uint32_t by = i.variant & 31;
     bool is_upper = i.variant & 256, extends = i.variant & 512;
-    uint32_t in = i.variant & 1024 ? w.predicate_of(i.s, i.s_flip) : 0;
     uint32_t ones = o.keep[1] + (is_upper ? 0 : o.keep[0]);
     const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
     uint32_t* d = w.row(i.d);
-    alignas(64) uint32_t on[WARP];
+    alignas(64) uint32_t on[WARP], carried[WARP], shifted[WARP];
     spread(lanes, on);
-    uint32_t out = 0;
-    LANES {
-        uint32_t low = is_upper ? o.whole<0>(a[k]) : a[k];
-        uint32_t high = extends ? static_cast<uint32_t>(as_signed(low) >> 31) : c[k];
-        uint32_t shifted = is_upper ? high_of(pair(low, high) << by) : (low << by) ^ o.flip[0];
-        uint64_t sum = uint64_t{shifted} + (b[k] ^ o.flip[1]) + ones + (in >> k & 1);
-        d[k] = chosen(on[k], low_of(sum), d[k]);
-        out |= (high_of(sum) ? 1u : 0u) << k;
+    spread(i.variant & 1024 ? w.predicate_of(i.s, i.s_flip) : 0, carried);
+    if (is_upper) {
+        LANES {
+            uint32_t low = o.whole<0>(a[k]), high = extends ? static_cast<uint32_t>(as_signed(low) >> 31) : c[k];
+            shifted[k] = high << by | low >> 1 >> (31 - by);
+        }
+    } else {
+        LANES shifted[k] = (a[k] << by) ^ o.flip[0];
     }
-    set_predicate(w, i.p, lanes, out);
+    LANES {
+        uint32_t two = shifted[k] + (b[k] ^ o.flip[1]), sum = two + ones - carried[k];
+        carried[k] = (two < shifted[k]) | (sum < two) ? ALL : 0;
+        d[k] = chosen(on[k], sum, d[k]);
+    }
+    set_predicate(w, i.p, lanes, lanes_of(carried));
+}
+void whole_shift_add_alone(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t by = i.variant & 31;
+    map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t) INLINE_LAMBDA { return (a << by) + b; });
+}
+Handler choose_shift_add(const Instruction& i) {
+    bool is_alone = takes_wholes(i) && i.variant < 32 && i.p == NOBODY_READS;
+    return is_alone ? whole_shift_add_alone : whole_shift_add;
 }
 
 // Any function of three bits: variant is its table. A predicate tells whether the result is not zero.
@@ -189,29 +216,41 @@ void whole_extreme_of_three(Warp& w, const Instruction& i, uint32_t lanes) {
 // A funnel: the pair c:a shifted by b. Variant bit 0: to the right; 1: the upper word; 2: bits of the number count
 // as 64, not 32; 3: signed; 4: the distance wraps.
 void whole_shift(Warp& w, const Instruction& i, uint32_t lanes) {
-    Operands o(i);
     bool is_right = i.variant & 1, is_upper = i.variant & 2, is_long = i.variant & 4, is_signed = i.variant & 8, wraps = i.variant & 16;
     uint32_t most = is_long ? 64 : 32;
-    auto distance = [&](uint32_t b) INLINE_LAMBDA { return wraps ? b & (most - 1) : b < most ? b : most; };
-    if (!is_right) {
-        map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) {
-            uint32_t by = distance(b);
-            uint64_t both = by > 63 ? 0 : pair(a, c) << by;
-            return is_upper ? high_of(both) : low_of(both);
-        });
-    } else if (is_upper && !is_long) {  // the upper word alone
-        map(w, i, lanes, [&](uint32_t, uint32_t b, uint32_t c) {
-            uint32_t by = distance(b);
-            if (is_signed) return static_cast<uint32_t>(as_signed(c) >> (by > 31 ? 31 : by));
-            return by > 31 ? 0u : c >> by;
-        });
-    } else {
-        map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) {
-            uint32_t by = distance(b);
-            uint64_t both = pair(a, c);
-            uint64_t moved = is_signed ? static_cast<uint64_t>(static_cast<int64_t>(both) >> (by > 63 ? 63 : by)) : by > 63 ? 0 : both >> by;
-            return is_upper ? high_of(moved) : low_of(moved);
-        });
+    map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) {
+        uint32_t by = wraps ? b & (most - 1) : b < most ? b : most;
+        uint64_t both = pair(a, c), moved = by > 63 ? 0 : is_right ? both >> by : both << by;
+        if (is_right && is_signed) moved = static_cast<uint64_t>(static_cast<int64_t>(both) >> (by > 63 ? 63 : by));
+        return is_upper ? high_of(moved) : low_of(moved);
+    });
+}
+INLINE uint32_t to_left(uint32_t x, uint32_t by) { return by > 31 ? 0 : x << by; }
+INLINE uint32_t to_right(uint32_t x, uint32_t by) { return by > 31 ? 0 : x >> by; }
+// Where the result needs only one of the two words, or a distance below 64.
+void shift_word_left(Warp& w, const Instruction& i, uint32_t lanes) {
+    map(w, i, lanes, [](uint32_t a, uint32_t b, uint32_t) INLINE_LAMBDA { return to_left(a, b); });
+}
+void shift_word_right(Warp& w, const Instruction& i, uint32_t lanes) {
+    map(w, i, lanes, [](uint32_t, uint32_t b, uint32_t c) INLINE_LAMBDA { return to_right(c, b); });
+}
+void shift_word_right_signed(Warp& w, const Instruction& i, uint32_t lanes) {
+    map(w, i, lanes, [](uint32_t, uint32_t b, uint32_t c) INLINE_LAMBDA {
+        return static_cast<uint32_t>(as_signed(c) >> (b > 31 ? 31 : b));
+    });
+}
+void shift_pair_left(Warp& w, const Instruction& i, uint32_t lanes) {
+    map(w, i, lanes, [](uint32_t a, uint32_t b, uint32_t c) INLINE_LAMBDA {
+        return to_left(c, b) | to_right(a, 32 - b) | to_left(a, b - 32);
+    });
+}
+Handler choose_shift(const Instruction& i) {
+    switch (i.variant) {
+        case 0: return shift_word_left;
+        case 1 | 2: return shift_word_right;
+        case 1 | 2 | 8: return shift_word_right_signed;
+        case 2 | 4: return shift_pair_left;
+        default: return whole_shift;
     }
 }
 
@@ -378,9 +417,9 @@ void whole_dot(Warp& w, const Instruction& i, uint32_t lanes) {
 }  // namespace
 
 const Operation WHOLE_OPERATIONS[] = {
-    {"whole add", whole_add},
-    {"whole multiply add", whole_multiply_add},
-    {"whole shift add", whole_shift_add},
+    {"whole add", whole_add<false, true, true>, choose_whole_add},
+    {"whole multiply add", whole_multiply_add, choose_multiply_add},
+    {"whole shift add", whole_shift_add, choose_shift_add},
     {"whole logic", whole_logic},
     {"predicate logic", predicate_logic},
     {"predicates to row", predicates_to_row},
@@ -389,7 +428,7 @@ const Operation WHOLE_OPERATIONS[] = {
     {"whole select", whole_select},
     {"whole extreme", whole_extreme},
     {"whole extreme of three", whole_extreme_of_three},
-    {"whole shift", whole_shift},
+    {"whole shift", whole_shift, choose_shift},
     {"whole move", whole_move},
     {"whole move pair", whole_move_pair},
     {"whole size", whole_size},
