@@ -1,5 +1,7 @@
 // Whole numbers of 32 bits, and logic.
 #include <algorithm>
+#include <type_traits>
+#include <utility>
 
 #include "lanes.h"
 #include "operations.h"
@@ -181,6 +183,24 @@ void whole_compare(Warp& w, const Instruction& i, uint32_t lanes) {
         found = (less ? below : 0) | (equal ? same : 0) | (greater ? above : 0);
     }
     join(w, i, lanes, found);
+}
+
+// The same of words as they are, of which no words below were compared: HOW is the variant's bits 0 to 3.
+template <int HOW> void whole_compare_alone(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t found = test(w, i, [](uint32_t a, uint32_t b, uint32_t) INLINE_LAMBDA {
+        using Number = std::conditional_t<(HOW & 8) != 0, uint32_t, Signed>;
+        auto x = static_cast<Number>(a), y = static_cast<Number>(b);
+        return ((HOW & 1) && x < y) || ((HOW & 2) && x == y) || ((HOW & 4) && x > y);
+    });
+    join(w, i, lanes, found);
+}
+template <int... HOW> Handler compare_alone(uint32_t how, std::integer_sequence<int, HOW...>) {
+    constexpr Handler all[] = {whole_compare_alone<HOW>...};
+    return all[how];
+}
+Handler choose_whole_compare(const Instruction& i) {
+    if (!takes_wholes(i) || i.variant & 16) return whole_compare;
+    return compare_alone(i.variant & 15, std::make_integer_sequence<int, 16>());
 }
 
 void whole_select(Warp& w, const Instruction& i, uint32_t lanes) {
@@ -424,7 +444,7 @@ const Operation WHOLE_OPERATIONS[] = {
     {"predicate logic", predicate_logic},
     {"predicates to row", predicates_to_row},
     {"row to predicates", row_to_predicates},
-    {"whole compare", whole_compare},
+    {"whole compare", whole_compare, choose_whole_compare},
     {"whole select", whole_select},
     {"whole extreme", whole_extreme},
     {"whole extreme of three", whole_extreme_of_three},

@@ -1,4 +1,6 @@
 // Numbers of 64 bits, in two rows each: products of whole numbers, and double precision.
+#include <type_traits>
+
 #include "lanes.h"
 #include "numbers.h"
 #include "operations.h"
@@ -39,6 +41,19 @@ void wide_multiply_add(Warp& w, const Instruction& i, uint32_t lanes) {
         run([](uint32_t x, uint32_t y) INLINE_LAMBDA { return static_cast<uint64_t>(x) * y; });
     }
     set_predicate(w, i.p, lanes, out);
+}
+
+// The same of words as they are, without carries.
+template <class Number> void wide_multiply_add_alone(Warp& w, const Instruction& i, uint32_t lanes) {
+    each_pair(w, i, lanes, [](uint64_t a, uint64_t b, uint64_t c) INLINE_LAMBDA {
+        using Wide = std::conditional_t<std::is_signed_v<Number>, int64_t, uint64_t>;
+        auto product = static_cast<Wide>(static_cast<Number>(a)) * static_cast<Number>(b);
+        return static_cast<uint64_t>(product) + c;
+    });
+}
+Handler choose_wide_multiply_add(const Instruction& i) {
+    if (!takes_wholes(i) || i.variant > 1 || i.p != NOBODY_READS) return wide_multiply_add;
+    return i.variant ? wide_multiply_add_alone<int32_t> : wide_multiply_add_alone<uint32_t>;
 }
 
 // Of a double's two words only the upper one has a sign.
@@ -129,7 +144,7 @@ void double_guess_reciprocal_root(Warp& w, const Instruction& i, uint32_t lanes)
 }  // namespace
 
 const Operation WIDE_OPERATIONS[] = {
-    {"wide multiply add", wide_multiply_add},
+    {"wide multiply add", wide_multiply_add, choose_wide_multiply_add},
     {"double add", double_add},
     {"double multiply", double_multiply},
     {"double fused", double_fused},
