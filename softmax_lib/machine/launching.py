@@ -72,6 +72,11 @@ BARRIER = "grid barrier"
 Argument = PlacedArray | bytes | None
 """An array, the bytes of a value, or a null pointer."""
 
+
+class ReadBack(Exception):
+    """A launch reads an array whose bytes are not kept."""
+
+
 Progress = Callable[[int, int], None]
 """Hears how many threads of how many have come to their end."""
 
@@ -113,7 +118,7 @@ def launch(
 ) -> Counted:
     """Run a kernel: arrays are written in place, also where it faults.
 
-    Raises `KernelFault` for what a thread does wrong, `NotAvailable` for an instruction that the interpreter
+    Raises `KernelFault` for what a thread does wrong, `ReadBack` where it reads what is not kept, `NotAvailable` for an instruction that the interpreter
     does not have, `BadInput` for more shared memory than a block has, and for more threads of a cooperative
     launch than an H200 runs at once.
     """
@@ -135,6 +140,8 @@ def launch(
     runner = library().machine_open(ctypes.byref(launched))
     try:
         status = _run(runner, threads, progress)
+        if status.ending == Ending.READ_BACK:
+            raise ReadBack
         if status.ending != Ending.DONE:
             raise _explain(decoded, threads, memory, status)
         return _read(runner, decoded, tuple(memory.arrays))
@@ -179,7 +186,10 @@ def _fill_in(
     decoded: Decoded, threads: Threads, placed: Sequence[PlacedArray], banks: Sequence[bytes]
 ) -> tuple[Launch, object]:
     """The launch as the library wants it, and what it points into."""
-    arrays = [Array(one.address, one.host.nbytes, one.host.ctypes.data) for one in placed]
+    arrays = [
+        Array(one.address, one.host.nbytes, one.host.ctypes.data if one.is_kept else None)
+        for one in placed
+    ]
     pointers = [ctypes.cast(ctypes.c_char_p(bank), ctypes.c_void_p) for bank in banks]
     made = Launch(
         code=decoded.code.ctypes.data,

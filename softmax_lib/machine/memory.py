@@ -21,11 +21,15 @@ _FIRST, _APART = 1 << 44, 1 << 40
 
 @dataclass(frozen=True, eq=False)
 class PlacedArray:
-    """An array's bytes, which a launch reads and writes in place, and the address that kernels know them by."""
+    """An array's bytes, which a launch reads and writes in place, and the address that kernels know them by.
+
+    Of one that is not kept there are no bytes: what is written there is counted and forgotten.
+    """
 
     name: str
     host: np.ndarray
     address: int
+    is_kept: bool = True
 
 
 class Memory:
@@ -40,9 +44,20 @@ class Memory:
         for known in self.arrays:
             if address(known.host) == address(host) and known.host.nbytes == host.nbytes:
                 return known
-        start = _FIRST + len(self.arrays) * _APART + offset(host) % ALIGNMENT
-        self.arrays.append(PlacedArray(name, host, start))
-        return self.arrays[-1]
+        return self._add(PlacedArray(name, host, self._next + offset(host) % ALIGNMENT))
+
+    def place_unkept(self, name: str, nbytes: int) -> PlacedArray:
+        """So many bytes that a launch may write and not read."""
+        nothing = np.broadcast_to(np.uint8(0), nbytes)
+        return self._add(PlacedArray(name, nothing, self._next, is_kept=False))
+
+    @property
+    def _next(self) -> int:
+        return _FIRST + len(self.arrays) * _APART
+
+    def _add(self, placed: PlacedArray) -> PlacedArray:
+        self.arrays.append(placed)
+        return placed
 
     def place_addresses(self, name: str, arrays: Sequence[PlacedArray]) -> PlacedArray:
         """An array of the addresses of others."""

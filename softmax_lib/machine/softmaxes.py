@@ -15,7 +15,7 @@ from softmax_lib.machine.program import Decoder, decode_program
 def run_steps(
     kernel: Kernel,
     x: np.ndarray,
-    y: np.ndarray,
+    y: np.ndarray | None,
     block_size: int,
     *,
     arch: int,
@@ -25,14 +25,15 @@ def run_steps(
 ) -> Iterator[Counted]:
     """Run `kernel` for sm_`arch`, y = kernel(x), and give what each of its steps did.
 
-    `x` and `y` are contiguous float32 arrays of shape (rows, cols); `y` may be `x`. `grid` replaces the
-    number of blocks; `decoder` says what is run, PTX in place of machine code. Raises `NotAvailable`, `CompileError`
-    and `KernelFault`.
+    `x` and `y` are contiguous float32 arrays of shape (rows, cols); `y` may be `x`, and None where nobody
+    wants it. `grid` replaces the number of blocks; `decoder` says what is run, PTX in place of machine code.
+    Raises `NotAvailable`, `CompileError`, `KernelFault`, and without `y` `ReadBack` for a kernel that reads it.
     """
     rows, cols = x.shape
     program = kernel.program(block_size, cols)
     memory = Memory()
-    values: dict[str, Argument] = {"x": memory.place("x", x), "y": memory.place("y", y)}
+    values: dict[str, Argument] = {"x": memory.place("x", x)}
+    values["y"] = memory.place_unkept("y", x.nbytes) if y is None else memory.place("y", y)
     for name in kernel.scratch:
         values[name] = memory.place(name, np.full(rows, np.nan, np.float32))
     values |= {name: int(n).to_bytes(4, "little") for name, n in (("rows", rows), ("cols", cols))}

@@ -105,7 +105,7 @@ class Ending(IntEnum):
     """How a launch ended, or that it has not."""
 
     RUNNING, DONE, OUT_OF_BOUNDS, MISALIGNED, TRAPPED, STUCK = range(6)
-    NO_CODE, CONSTANT_BOUNDS, NOT_THERE, BLOCK_GONE = range(6, 10)
+    NO_CODE, CONSTANT_BOUNDS, NOT_THERE, BLOCK_GONE, READ_BACK = range(6, 11)
 
 
 _DTYPES = {"Instruction": INSTRUCTION, "Fixed": FIXED, "Counts": COUNTS, "Executed": EXECUTED}

@@ -66,7 +66,8 @@ template <class T> INLINE void put_word(T* row, uint32_t lanes, T word) {
 
 // How an instruction wants its operands: -x of a float is a bit turned, of a whole number ~x + 1.
 struct Operands {
-    uint32_t keep[3], flip[3];
+    uint32_t keep[3] = {}, flip[3] = {};
+    INLINE Operands() = default;
     INLINE explicit Operands(const Instruction& i) {
         for (int n = 0; n < 3; n++) keep[n] = i.keep[n], flip[n] = i.flip[n];
     }

@@ -90,7 +90,11 @@ struct Access {
             return w.local + static_cast<size_t>(lane) * launch.local_bytes + address;
         }
         const Array& array = block.runner->arrays[array_at(lane)];
-        return array.memory + (address - array.address);
+        return array.memory ? array.memory + (address - array.address) : forgotten(lane);
+    }
+    uint8_t* forgotten(int lane) const {
+        if (what != STORES) stop(READ_BACK, lane);
+        return w.block->runner->forgotten;
     }
     // The array that a lane's address lies in; the site remembers it for the next one.
     uint32_t array_at(int lane) {
@@ -115,19 +119,20 @@ struct Access {
     int first_lanes() const { return lanes & (lanes + 1) ? 0 : __builtin_popcount(lanes); }
     // How many bytes behind the one before each of them is, which is not less than nothing; -1: not always as many.
     int64_t step(int count) const {
-        auto by = count > 1 ? static_cast<int64_t>(at[1] - at[0]) : 0;
-        uint64_t off = 0;
+        uint64_t by = count > 1 ? at[1] - at[0] : 0, off = 0;
         if (count == WARP) {
-            LANES off |= at[k] ^ (at[0] + static_cast<uint64_t>(k) * static_cast<uint64_t>(by));
+            for (int k = 1; k < WARP; k++) off |= (at[k] - at[k - 1]) ^ by;
         } else {
-            for (int k = 2; k < count; k++) off |= at[k] ^ (at[0] + static_cast<uint64_t>(k * by));
+            for (int k = 2; k < count; k++) off |= (at[k] - at[k - 1]) ^ by;
         }
-        return off ? -1 : std::max<int64_t>(by, -1);
+        return off ? -1 : std::max<int64_t>(static_cast<int64_t>(by), -1);
     }
-    // Where the first lane's address is, where all of them are in one place's bounds; else null.
-    uint8_t* place_of_steps(int count, int64_t by) {
+    // Where the first lane's address is, where all of them are in one place's bounds; else null. `apart` gets how many
+    // bytes apart they are there.
+    uint8_t* place_of_steps(int count, int64_t by, int64_t* apart) {
         uint64_t bytes = i.bytes, last = static_cast<uint64_t>(by) * static_cast<uint64_t>(count - 1);
         if ((at[0] | static_cast<uint64_t>(by)) & (bytes - 1)) return nullptr;
+        *apart = by;
         Block& block = *w.block;
         if (space == SHARED) {
             uint64_t from = at[0] - block.shared_at, size = block.launch->shared_bytes;
@@ -136,7 +141,10 @@ struct Access {
         if (space != GLOBAL) return nullptr;
         const Array& array = block.runner->arrays[array_at(0)];
         uint64_t from = at[0] - array.address;
-        return from + last + bytes <= array.bytes ? array.memory + from : nullptr;
+        if (from + last + bytes > array.bytes) return nullptr;
+        if (array.memory) return array.memory + from;
+        *apart = 0;
+        return forgotten(0);
     }
     void count_steps(int count, int64_t by) {
         uint64_t first = at[0], last = at[count - 1];
@@ -192,12 +200,14 @@ struct Access {
     // of the ends is enough.
     template <int BYTES, class F> INLINE void each_place(F move) {
         int many = what < CHANGES && !(i.variant & BYPASSES) ? first_lanes() : 0;
-        int64_t by = many ? step(many) : -1;
-        if (uint8_t* first = by < 0 ? nullptr : place_of_steps(many, by)) {
-            if (by == BYTES && many == WARP) {
+        int64_t by = many ? step(many) : -1, apart = 0;
+        if (uint8_t* first = by < 0 ? nullptr : place_of_steps(many, by, &apart)) {
+            if (apart == BYTES && many == WARP) {
                 LANES move(k, first + k * BYTES);
+            } else if (apart == 0 && what == LOADS && many == WARP) {
+                LANES move(k, first);
             } else {
-                for (int k = 0; k < many; k++) move(k, first + k * by);
+                for (int k = 0; k < many; k++) move(k, first + k * apart);
             }
             count_steps(many, by);
             return;

@@ -46,7 +46,8 @@ struct Bank {
     uint64_t size;
 };
 
-// A stretch of global memory: where the kernel finds it, and where it is.
+// A stretch of global memory: where the kernel finds it, and where it is; null: what is written there is forgotten, and
+// a launch that reads it stops.
 struct Array {
     uint64_t address;
     uint64_t bytes;
@@ -99,7 +100,7 @@ enum Space : int32_t { GLOBAL, SHARED, LOCAL, CLUSTER };
 constexpr uint32_t MORE_COLUMNS = 3;
 
 enum Ending : int32_t {
-    RUNNING, DONE, OUT_OF_BOUNDS, MISALIGNED, TRAPPED, STUCK, NO_CODE, CONSTANT_BOUNDS, NOT_THERE, BLOCK_GONE
+    RUNNING, DONE, OUT_OF_BOUNDS, MISALIGNED, TRAPPED, STUCK, NO_CODE, CONSTANT_BOUNDS, NOT_THERE, BLOCK_GONE, READ_BACK
 };
 
 struct Status {

@@ -437,10 +437,6 @@ void flow(Runner& runner, Warp& w, const Instruction& i, uint32_t lanes) {
         case EXIT:
             w.at++;
             return end_lanes(runner, w, lanes & w.predicate_of(i.s, i.s_flip));
-        case SET_BARRIER:
-            put_word(w.members[i.variant], lanes, lanes);
-            w.at++;
-            return;
         case JOIN_BARRIER: return join_barrier(w, i.variant, lanes & w.predicate_of(i.s, i.s_flip));
         case LEAVE_BARRIER: return leave_barrier(w, i.variant, lanes & w.predicate_of(i.s, i.s_flip));
         case WARP_SYNC: return sync_warp(w, named_lanes(w, i), lanes, false, 0);

@@ -17,6 +17,7 @@ struct Runner {
     std::vector<Fixed> fixed;
     std::vector<Bank> banks;
     std::vector<Array> arrays;
+    uint8_t forgotten[16];                   // where lanes write what nobody keeps
     std::vector<uint32_t> last_array;        // by site: where it was found last
     std::vector<Counts> counts;              // by site and array, or one of the other columns
     std::vector<Executed> begun, ended;      // where straight lines begin and end

@@ -70,8 +70,9 @@ Handler choose_multiply_add(const Instruction& i) {
 
 // (a << n) + b, n in the variant; variant bit 8: of the pair c:a, its upper word; bit 9: c is a's sign; bit 10: a carry comes in.
 // -a is the opposite of what was shifted, so that a carry goes out where that is nothing.
-void whole_shift_add(Warp& w, const Instruction& i, uint32_t lanes) {
+template <bool AS_IS> void whole_shift_add(Warp& w, const Instruction& i, uint32_t lanes) {
     Operands o(i);
+    if constexpr (AS_IS) o = Operands();
     uint32_t by = i.variant & 31;
     bool is_upper = i.variant & 256, extends = i.variant & 512;
     uint32_t ones = o.keep[1] + (is_upper ? 0 : o.keep[0]);
@@ -101,7 +102,7 @@ void whole_shift_add_alone(Warp& w, const Instruction& i, uint32_t lanes) {
 }
 Handler choose_shift_add(const Instruction& i) {
     bool is_alone = takes_wholes(i) && i.variant < 32 && i.p == NOBODY_READS;
-    return is_alone ? whole_shift_add_alone : whole_shift_add;
+    return is_alone ? whole_shift_add_alone : takes_wholes(i) ? whole_shift_add<true> : whole_shift_add<false>;
 }
 
 // Any function of three bits: variant is its table. A predicate tells whether the result is not zero.
@@ -439,7 +440,7 @@ void whole_dot(Warp& w, const Instruction& i, uint32_t lanes) {
 const Operation WHOLE_OPERATIONS[] = {
     {"whole add", whole_add<false, true, true>, choose_whole_add},
     {"whole multiply add", whole_multiply_add, choose_multiply_add},
-    {"whole shift add", whole_shift_add, choose_shift_add},
+    {"whole shift add", whole_shift_add<false>, choose_shift_add},
     {"whole logic", whole_logic},
     {"predicate logic", predicate_logic},
     {"predicates to row", predicates_to_row},
