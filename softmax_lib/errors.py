@@ -38,6 +38,10 @@ class NotAvailable(SoftmaxLibError, RuntimeError):
     """This machine lacks something: a GPU, CuPy, a C++ compiler."""
 
 
+class NotEmulated(NotAvailable):
+    """A source uses what the emulator does not have, such as inline PTX or tensor cores."""
+
+
 class Unfinished(SoftmaxLibError, RuntimeError):
     """A recording came to the end of its time; what it has done is kept."""
 

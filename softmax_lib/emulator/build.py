@@ -20,7 +20,7 @@ from softmax_lib.emulator.dialect import translate
 from softmax_lib.emulator.flags import CPP_FOLDER
 from softmax_lib.emulator.toolchain import toolchain
 from softmax_lib.emulator.unwritten import Declared, mark_unwritten, read_warnings
-from softmax_lib.errors import CompileError, NotAvailable, UnknownKernel
+from softmax_lib.errors import CompileError, NotAvailable, NotEmulated, UnknownKernel
 from softmax_lib.files import cache_folder
 from softmax_lib.host_code import HOST_HEADERS
 from softmax_lib.signature import HEADER as SIGNATURE_HEADER
@@ -167,11 +167,11 @@ def _why_not(
 def _refuse(source: Source, said: str) -> str | None:
     """What to say of functions of the host that kernels call.
 
-    Raises `NotAvailable` when what the compiler `said` is about something that the emulator lacks.
+    Raises `NotEmulated` when what the compiler `said` is about something that the emulator lacks.
     """
     lacking = messages.name_lacking(source, said)
     if lacking:
-        raise NotAvailable(lacking)
+        raise NotEmulated(lacking)
     return messages.name_host_call(source, said)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -77,6 +77,12 @@ class Cubin:
             "addresses": tuple((place, offset) for place, offset in held["addresses"]),
         }
         return cls(**held | read)
+
+
+def called(kernel: str, names: Collection[str]) -> str:
+    """What a kernel of a source is called among `names`: as it is there, or what C++ makes of it."""
+    mangled = (name for name in names if name.startswith(f"_Z{len(kernel)}{kernel}"))
+    return kernel if kernel in names else next(mangled, kernel)
 
 
 def kernels_of(cubin: bytes) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from softmax_lib.errors import NotAvailable
 from softmax_lib.files import cache_folder
 from softmax_lib.machine import library
 from softmax_lib.machine.code import Code, code_of
-from softmax_lib.machine.cubin import Cubin
+from softmax_lib.machine.cubin import Cubin, called
 from softmax_lib.machine.draft import NOWHERE, OPCODES, Draft, guard_of
 from softmax_lib.machine.listing import Listing, Place, Statement, read_listing
 from softmax_lib.machine.modifiers import Unsupported
@@ -67,7 +67,7 @@ class Decoded:
 def decode_program(program: Program, arch: int, kernel: str) -> Decoded:
     """The machine code of `kernel`, "" for the program's `entry`, for sm_`arch`; raises what `code_of` raises."""
     code = code_of(program, arch)
-    return decode(code, kernel or code.entry)
+    return decode(code, called(kernel or code.entry, code.cubins))
 
 
 @lru_cache(maxsize=64)

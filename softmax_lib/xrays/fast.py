@@ -95,7 +95,7 @@ def xray_softmax(
         outline.build.program, rows=task.rows, cols=cols, hazards_sought=False,
         notes=tuple(notes),
     )  # fmt: skip
-    return count_machine(found, run, path, arch, is_run=False)
+    return count_machine(found, run, path, arch)
 
 
 def outline_of(task: Task, inner: int, arch: int) -> tuple[Design | Tile | Strided, Outline]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from softmax_lib.errors import BadInput, CompileError, KernelFault, NotAvailable
+from softmax_lib.errors import BadInput, CompileError, KernelFault, NotAvailable, NotEmulated
 from softmax_lib.machine.cubin import SHARED_BASE
 from softmax_lib.machine.launching import Counted
 from softmax_lib.machine.program import Decoder, decode_program
@@ -37,13 +37,13 @@ def check_path(path: str | None, arch: int) -> None:
 
 
 def count_machine(
-    found: XRay, run: Run, path: str | None, arch: int, *, is_run: bool = True
+    found: XRay, run: Run, path: str | None, arch: int, refusal: NotEmulated | None = None
 ) -> XRay:
     """The launch that was `found` as it is written, counted by what `run` runs: what `path` says.
 
     Where that is None it is the machine code, else the PTX, else it stays as it was found; a note says why it is
-    not the machine code. Raises what `run` raises for a path that is said, and where the source was not run,
-    `is_run`.
+    not the machine code. Raises what `run` raises for a path that is said, and where the source was not run; where
+    it was refused, the `refusal` with what the compiled kernel lacks.
     """
     why: Exception | None = None
     for one in (path,) if path else _DECODERS:
@@ -57,14 +57,22 @@ def count_machine(
                 break
         else:
             return _with_note(counted, "Counted in PTX, before the assembler.", why)
-    if why and not is_run:
+    if refusal and why and not isinstance(why, KernelFault):
+        raise NotEmulated(
+            f"{refusal} Compiled it is not counted either: {_first_line(why)}"
+        ) from why
+    if why and not found.hazards_sought:
         raise why
     return _with_note(found, "Counted as it is written.", why)
 
 
 def _with_note(found: XRay, what: str, why: Exception | None) -> XRay:
-    note = (f"{what} {str(why).splitlines()[0]}",) if why else ()
+    note = (f"{what} {_first_line(why)}",) if why else ()
     return replace(found, notes=(*found.notes, *note))
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]
 
 
 def _count(found: XRay, run: Run, path: str, arch: int) -> XRay:

@@ -13,28 +13,25 @@ changes. Neither knows time, caches and occupancy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from softmax_lib.arrays import host_bytes, is_array
 from softmax_lib.emulator.metering import Metered, meter, meter_launch
-from softmax_lib.errors import BadInput, CompileError, NotAvailable
+from softmax_lib.errors import BadInput, CompileError, NotAvailable, NotEmulated
 from softmax_lib.gpu.machine_code import check_registers
-from softmax_lib.grids import blocks_of
+from softmax_lib.grids import Axes, blocks_of
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch_notes import notes_on
 from softmax_lib.launch_spec import LaunchSpec, specify
 from softmax_lib.machine.calls import run_call
-from softmax_lib.machine.launching import Counted, Progress, ReadBack
+from softmax_lib.machine.launching import Counted, Progress
 from softmax_lib.machine.program import Decoder
-from softmax_lib.machine.softmaxes import run_steps
+from softmax_lib.machine.softmaxes import count_steps
 from softmax_lib.reference import noise
 from softmax_lib.registry import resolve
 from softmax_lib.source import Program, Source
@@ -54,6 +51,8 @@ MOST_OF_CODE = 1 << 26
 TOO_LARGE = (
     "Of a matrix as large as this the machine code alone is run: hazards were not looked for."
 )
+
+CODE_ALONE = "The compiled code alone is run: hazards were not looked for."
 
 RAGGED = ((3, 1), (2, 3), (3, 33), (70, 5), (3, 257), (2, 1001))
 """Shapes at which careless kernels break: rows shorter than a vector, a warp or a block, and longer than one that
@@ -83,13 +82,13 @@ def xray(
     source as it is written; and a note says why. A `path`, one of "machine", "ptx" and "written", says which; then
     nothing else is counted but for a fault.
 
-    Of a matrix of more than `MOST_ELEMENTS` elements nothing but that code is run, so that there are no
-    hazards, and a note says so.
+    Of a matrix of more than `MOST_ELEMENTS` elements, and of a source that the emulator refuses, such as one
+    with inline PTX, nothing but that code is run, so that there are no hazards, and a note says so.
 
     With `ragged` a kernel without hazards there is launched on the matrices of `RAGGED` too, for hazards
     alone; without it, and for a `grid`, on no other. `grid` replaces the number of blocks; a reader's own source has one per row. A fault of the
     running kernel is a hazard in the result. Raises what `run` raises for bad input, `CompileError`,
-    and `NotAvailable` without a C++ compiler, outside Linux, or for a feature that the emulator lacks.
+    and `NotAvailable` without a C++ compiler, outside Linux, or for a feature that is run nowhere here.
     """
     kernel = resolve(name_or_source)
     rows, cols, grid = whole("rows", rows), whole("cols", cols), blocks_of(grid)
@@ -97,55 +96,52 @@ def xray(
     _check_shape(rows, cols, path)
     block_size = kernel.settle_block_size(block_size, cols)
     x = noise(rows, cols)
-    is_large = x.size > MOST_ELEMENTS
-    found, has_ended = (_unseen if is_large else _run_source)(kernel, x, block_size, grid)
-    found = replace(found, rows=rows, cols=cols, notes=(*notes_on(kernel), *found.notes))
-    if path != "written" and has_ended:
+    blocks = grid or sum(step.blocks(rows, cols, block_size) for step in kernel.steps)
+    last = grid or kernel.steps[-1].blocks(rows, cols, block_size)
+    unseen = _unseen(
+        kernel.name, blocks, (last, 1, 1), (block_size, 1, 1), kernel.program(block_size, cols)
+    )
+
+    if x.size > MOST_ELEMENTS:
+        tried = _Tried(replace(unseen, notes=(TOO_LARGE,)))
+    else:
+        tried = _try(lambda: _read(unseen, meter(kernel, x, block_size, grid)), unseen, path)
+    notes = (*notes_on(kernel), *tried.found.notes)
+    found = replace(tried.found, rows=rows, cols=cols, notes=notes)
+    if path != "written" and tried.has_ended:
 
         def run(decoder: Decoder) -> tuple[Counted, ...]:
-            code = partial(
-                run_steps,
-                kernel,
-                x,
-                block_size=block_size,
-                arch=arch,
-                grid=grid,
-                progress=progress,
-                decoder=decoder,
+            return count_steps(
+                kernel, x, block_size, arch=arch, grid=grid, progress=progress, decoder=decoder
             )
-            with suppress(ReadBack):  # y is as large as x, and mostly nobody reads it
-                return tuple(code(y=None))
-            return tuple(code(y=np.full_like(x, np.nan)))
 
-        found = count_machine(found, run, path, arch, is_run=not is_large)
-    looks_elsewhere = ragged and grid is None and not is_large
+        found = count_machine(found, run, path, arch, tried.refusal)
+    looks_elsewhere = ragged and grid is None and found.hazards_sought
     return _look_elsewhere(kernel, found) if looks_elsewhere else found
 
 
-def _run_source(
-    kernel: Kernel, x: np.ndarray, block_size: int, grid: int | None
-) -> tuple[XRay, bool]:
-    """What the source does as it is written, and whether it came to its end."""
-    metered = meter(kernel, x, block_size, grid)
-    blocks, program = _blocks(kernel, x, block_size, grid), kernel.program(block_size, x.shape[1])
-    return _read(kernel.name, blocks, metered, program), metered.fault is None
+@dataclass(frozen=True)
+class _Tried:
+    """What was found of a source as it is written, whether it came to its end, and why it was not run."""
+
+    found: XRay
+    has_ended: bool = True
+    refusal: NotEmulated | None = None
 
 
-def _unseen(kernel: Kernel, x: np.ndarray, block_size: int, grid: int | None) -> tuple[XRay, bool]:
-    """The same of a matrix on which the source is not run: nothing but what is launched, and a note."""
-    rows, cols = x.shape
-    last = grid or kernel.steps[-1].blocks(rows, cols, block_size)
-    found = XRay(
-        kernel.name, _blocks(kernel, x, block_size, grid), (last, 1, 1), (block_size, 1, 1), (), (),
-        kernel.program(block_size, cols), hazards_sought=False, notes=(TOO_LARGE,),
-    )  # fmt: skip
-    return found, True
+def _try(run: Callable[[], tuple[XRay, bool]], unseen: XRay, path: str | None) -> _Tried:
+    """What `run` finds or, where the emulator refuses a source that need not be counted as it is written, nothing."""
+    try:
+        return _Tried(*run())
+    except NotEmulated as refusal:
+        if path == "written":
+            raise
+        return _Tried(replace(unseen, notes=(f"{CODE_ALONE} {refusal}",)), refusal=refusal)
 
 
-def _blocks(kernel: Kernel, x: np.ndarray, block_size: int, grid: int | None) -> int:
-    """Blocks of all steps."""
-    rows, cols = x.shape
-    return grid or sum(step.blocks(rows, cols, block_size) for step in kernel.steps)
+def _unseen(name: str, blocks: int, grid: Axes, block: Axes, program: Program) -> XRay:
+    """A launch of which nothing is known but what it is."""
+    return XRay(name, blocks, grid, block, (), (), program, hazards_sought=False)
 
 
 def _look_elsewhere(kernel: Kernel, found: XRay) -> XRay:
@@ -179,7 +175,8 @@ def xray_launch(
     `path` and `arch` are as for `xray`.
 
     The arrays among `args` are written in place, unless the kernel faults: that is a hazard in the
-    result. Raises what `emulator.launch` raises for bad input, `CompileError`, and `NotAvailable`.
+    result. Of a source that the emulator refuses, such as one with inline PTX, the machine code alone is run: what it
+    writes is the result, nobody looks for hazards, and a note says so; a fault is raised. Raises what `emulator.launch` raises for bad input, `CompileError`, and `NotAvailable`.
     """
     check_path(path, arch)
     spec = specify(source, grid, block, args, **how)
@@ -190,16 +187,24 @@ def xray_launch(
             "the same pattern."
         )
     before = _Contents(spec)
-    metered = meter_launch(spec)
-    found = _read(spec.kernel, prod(spec.grid), metered, spec.program)
-    if path != "written" and metered.fault is None:
-        after = _Contents(spec)
+    unseen = _unseen(spec.kernel, prod(spec.grid), spec.grid, spec.block, spec.program)
+    tried = _try(lambda: _read(unseen, meter_launch(spec)), unseen, path)
+    if path == "written" or not tried.has_ended:
+        return tried.found
+    result = _Contents(spec) if tried.found.hazards_sought else None
+
+    def run(decoder: Decoder) -> tuple[Counted]:
         before.restore()
-        try:
-            found = count_machine(found, lambda it: (run_call(spec, arch, decoder=it),), path, arch)
-        finally:
-            after.restore()
-    return found
+        return (run_call(spec, arch, decoder=decoder),)
+
+    try:
+        return count_machine(tried.found, run, path, arch, tried.refusal)
+    except BaseException:
+        before.restore()
+        raise
+    finally:
+        if result:
+            result.restore()
 
 
 class _Contents:
@@ -217,11 +222,20 @@ class _Contents:
             view[:] = content
 
 
-def _read(name: str, blocks: int, metered: Metered, program: Program) -> XRay:
+def _read(unseen: XRay, metered: Metered) -> tuple[XRay, bool]:
+    """The launch with what was metered, and whether it came to its end."""
     geometry, lines, hazards = metered.geometry, read_lines(metered), read_hazards(metered)
     with suppress(NotAvailable, CompileError):
-        check_registers(program, prod(geometry.block))
-    return XRay(name, blocks, geometry.grid, geometry.block, lines, hazards, program)
+        check_registers(unseen.program, prod(geometry.block))
+    found = replace(
+        unseen,
+        grid=geometry.grid,
+        block=geometry.block,
+        lines=lines,
+        hazards=hazards,
+        hazards_sought=True,
+    )
+    return found, metered.fault is None
 
 
 def _check_shape(rows: int, cols: int, path: str | None) -> None:

@@ -15,7 +15,8 @@ from machine.random_witnesses import ASKED, MISCOMPILED, REFUSED
 from recorded_facts import us
 
 from softmax_lib import xray, xray_launch, xray_softmax
-from softmax_lib.errors import NotAvailable, RowTooLong
+from softmax_lib.emulator import launch
+from softmax_lib.errors import NotEmulated, RowTooLong
 from softmax_lib.machine.counters import COUNTERS
 from softmax_lib.machine.reads import reads, row_reads
 from softmax_lib.registry import rungs
@@ -267,9 +268,12 @@ def test_asm_runs():
     """PTX between lines of C++, which the emulator refuses."""
     source = xray_softmax(64, 8192).program.source
     text = 'extern "C" __global__ void k(float* y) { asm volatile("nanosleep.u32 1;"); y[0] = 1; }'
+    y = np.zeros(1, np.float32)
     assert "asm volatile(" in source.text
-    with pytest.raises(NotAvailable, match="inline PTX"):
-        xray_launch(text, 1, 1, [np.zeros(1, np.float32)])
+    with pytest.raises(NotEmulated, match="inline PTX"):
+        launch(text, 1, 1, [y])
+    assert not xray_launch(text, 1, 1, [y]).hazards_sought
+    assert y == 1
 
 
 def test_two_lanes_send():

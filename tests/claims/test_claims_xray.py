@@ -193,13 +193,26 @@ def test_remote_shared_memory_is_counted():
 
 @pytest.mark.parametrize(
     ("line", "what"),
-    [('asm("mov.u32 %0, %laneid;" : "=r"(rows)); y[0] = rows;', "inline PTX"), ("wmma::mma_sync(a, b, c, d);", "tensor cores"),
-     ("y[0] = tex2D<float>(cols, 0, 0);", "textures")],
-)  # fmt: skip
+    [
+        ("wmma::mma_sync(a, b, c, d);", "tensor cores"),
+        ("y[0] = tex2D<float>(cols, 0, 0);", "textures"),
+    ],
+)
 def test_refused_at_their_line(line, what):
     text = KERNEL.replace("int, int", "int rows, int cols") % f"    {line}"
     with pytest.raises(NotAvailable, match=rf"own\.cu:2 uses .*{what}"):
         xray(Source("own.cu", text), 1, 32, 32)
+
+
+def test_inline_ptx_is_counted_alone():
+    """As the same kernel without it, with a note in place of hazards."""
+    text = KERNEL.replace("int, int", "int rows, int cols") % "    LANE\n    y[rows] = 1;"
+    by_ptx = text.replace("LANE", 'asm("mov.u32 %0, %%laneid;" : "=r"(rows));')
+    by_cpp = text.replace("LANE", "rows = threadIdx.x % 32;")
+    found, twin = (xray(Source("own.cu", one), 1, 32, 32) for one in (by_ptx, by_cpp))
+    assert found.total["global_store_sectors"] == twin.total["global_store_sectors"] == 4
+    assert (found.hazards_sought, twin.hazards_sought) == (False, True)
+    assert "own.cu:2 uses inline PTX" in found.notes[-1]
 
 
 # ---- the machine code

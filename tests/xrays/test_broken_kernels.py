@@ -13,7 +13,7 @@ from emulated import HEAD, kernel_of, zeros
 from kernel_tables import read_kernels, some
 
 from softmax_lib import check, run, xray
-from softmax_lib.errors import BadInput, CompileError, KernelFault, NotAvailable
+from softmax_lib.errors import BadInput, CompileError, KernelFault, NotAvailable, NotEmulated
 from softmax_lib.registry import kernels
 from softmax_lib.source import KERNEL_FOLDER, Source
 
@@ -261,8 +261,8 @@ def test_a_good_kernel_has_no_hazard_at_any_block_size(name, block_size):
     ],
 )  # fmt: skip
 def test_what_the_emulator_lacks_is_named_at_its_line(text, words):
-    for launch in (lambda s: xray(s, 1, 32, 32), lambda s: run(s, zeros(1, 32))):
-        with pytest.raises(NotAvailable, match=words) as caught:
+    for launch in (lambda s: xray(s, 1, 32, 32, path="written"), lambda s: run(s, zeros(1, 32))):
+        with pytest.raises(NotEmulated, match=words) as caught:
             launch(Source("mine.cu", text))
         assert "\n" not in str(caught.value)
 

@@ -7,7 +7,7 @@ import pytest
 
 from softmax_lib import xray
 from softmax_lib.cli import main
-from softmax_lib.errors import BadInput, Hang, IllegalAddress, NotAvailable
+from softmax_lib.errors import BadInput, Hang, IllegalAddress, NotAvailable, NotEmulated
 from softmax_lib.gpu import compile as compile_
 from softmax_lib.gpu import machine_code
 from softmax_lib.launch_spec import specify
@@ -17,6 +17,7 @@ from softmax_lib.machine.ptx.program import translate
 from softmax_lib.machine.softmaxes import run_steps
 from softmax_lib.reference import noise, softmax
 from softmax_lib.registry import kernels
+from softmax_lib.source import Source
 from softmax_lib.xrays.xray import xray_launch
 
 
@@ -262,3 +263,78 @@ def test_the_listing_is_printed_and_in_the_json_on_request(capsys):
     assert main([*words, "--json", "--listing"]) == 0
     code = json.loads(capsys.readouterr().out)["code"]
     assert {"address", "text", "line", "warps", "live", "in_flight"} <= code[0].keys()
+
+
+# ---- sources that the emulator refuses
+
+LANES = """__global__ void k(float* y) {
+    int lane;
+    %s
+    y[threadIdx.x * 2] = lane;
+}
+"""
+BY_PTX = LANES % 'asm("mov.u32 %0, %%laneid;" : "=r"(lane));'
+LACKING = "kernel.cu:3 uses inline PTX"
+
+
+@pytest.mark.parametrize("path", [None, "machine", "ptx"])
+def test_a_kernel_with_inline_ptx_is_counted_as_one_without_and_what_it_writes_is_the_result(path):
+    twin, own = np.full((2, 128), -1, np.float32)
+    expected = xray_launch(LANES % "lane = threadIdx.x % 32;", 1, 64, [twin], path=path)
+    found = xray_launch(BY_PTX, 1, 64, [own], path=path)
+    assert (found.path, found.hazards_sought, found.written) == (path or "machine", False, ())
+    assert found.notes[0].startswith(
+        f"The compiled code alone is run: hazards were not looked for. {LACKING}"
+    )
+    assert (own == twin).all()
+    assert (
+        [line.sectors for line in found.lines]
+        == [line.sectors for line in expected.lines]
+        == [16 * 2 // 2]
+    )
+
+
+def test_a_softmax_with_inline_ptx_is_counted_too(tmp_path, capsys):
+    file = tmp_path / "mine.cu"
+    words = "const float* x, float* y, int rows, int cols"
+    file.write_text(BY_PTX.replace("k(float* y)", f"mine({words})"))
+    assert main(["xray", str(file), "--rows", "1", "--cols", "64", "--block-size", "32"]) == 0
+    told = capsys.readouterr().out
+    assert "hazards were not looked for" in told
+    assert "o hazard found" not in told
+
+
+@pytest.mark.parametrize("path", ["machine", "ptx"])
+@pytest.mark.parametrize("linkage", ["", 'extern "C" '])
+def test_a_softmax_whose_name_cpp_has_mangled_is_counted(linkage, path):
+    words = "const float* x, float* y, int rows, int cols"
+    text = f"{linkage}__global__ void own({words}) {{ y[threadIdx.x] = x[threadIdx.x]; }}"
+    found = xray(Source("own.cu", text), 1, 32, 32, path=path)
+    assert found.total["global_load_sectors"] == found.total["global_store_sectors"] == 4
+
+
+def test_as_it_is_written_inline_ptx_is_refused():
+    with pytest.raises(NotEmulated, match=LACKING):
+        xray_launch(BY_PTX, 1, 64, [np.zeros(128, np.float32)], path="written")
+
+
+def test_a_fault_of_what_is_only_compiled_is_raised_and_leaves_arrays_alone():
+    y = np.full(128, -1, np.float32)
+    with pytest.raises(IllegalAddress, match="thread 64 of block"):
+        xray_launch(BY_PTX, 1, 96, [y])
+    assert (y == -1).all()
+
+
+@pytest.mark.parametrize(
+    ("line", "lacks"),
+    [
+        ("lane = tex1Dfetch<float>(lane, 1);", "TLD"),
+        ('asm("move.u32 %0, %%laneid;" : "=r"(lane));', "ptxas"),
+    ],
+)
+def test_what_is_not_run_either_way_is_refused_in_one_line_with_both_reasons(line, lacks):
+    y = np.full(128, -1, np.float32)
+    with pytest.raises(NotEmulated, match=f"^kernel.cu:3 uses .*{lacks}") as caught:
+        xray_launch(LANES % line, 1, 64, [y])
+    assert "\n" not in str(caught.value)
+    assert (y == -1).all()

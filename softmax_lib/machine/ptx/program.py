@@ -8,6 +8,7 @@ from importlib import import_module
 from softmax_lib.errors import NotAvailable
 from softmax_lib.gpu.compile import compile_ptx, nvrtc
 from softmax_lib.gpu.compile_kernel import compile_kernel_ptx
+from softmax_lib.machine.cubin import called
 from softmax_lib.machine.program import Decoded
 from softmax_lib.machine.ptx.inlining import flatten
 from softmax_lib.machine.ptx.reading import Module, read_module
@@ -35,7 +36,7 @@ def translate(program: Program, arch: int, kernel: str) -> Decoded:
     Raises `NotAvailable` where there is no such kernel, and what `ptx_of` raises.
     """
     module, entry, made_by = ptx_of(program, arch)
-    return translate_module(module, kernel or entry, arch, made_by)
+    return translate_module(module, called(kernel or entry, module.functions), arch, made_by)
 
 
 def translate_module(module: Module, kernel: str, arch: int, made_by: str = "") -> Decoded:

@@ -1,0 +1,96 @@
+"""Whole matrices: y is as large as x, and is kept for none but a kernel that reads it."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from kernel_tables import some
+
+from softmax_lib.grids import Axes
+from softmax_lib.machine.launching import ReadBack, Threads, launch
+from softmax_lib.machine.memory import Memory
+from softmax_lib.machine.program import decode_program
+from softmax_lib.machine.softmaxes import count_steps, run_steps
+from softmax_lib.reference import noise
+from softmax_lib.registry import kernels, rungs
+from softmax_lib.source import Program, Source
+
+READERS = {"unfused"}
+"""Its second kernel reads what the first one has written."""
+
+SHAPES = ((40, 96), (5, 1030), (3, 2048))
+
+
+@pytest.mark.parametrize("name", some(kernels, every=9))
+def test_what_is_counted_does_not_depend_on_whether_y_is_kept(name):
+    kernel = kernels[name]
+    for rows, cols in SHAPES:
+        block_size = kernel.settle_block_size(None, cols)
+        if cols > kernel.max_cols(block_size):
+            continue
+        x = noise(rows, cols)
+        kept = list(run_steps(kernel, x, np.full_like(x, np.nan), block_size, arch=90))
+        if name in READERS:
+            with pytest.raises(ReadBack):
+                list(run_steps(kernel, x, None, block_size, arch=90))
+        for one, other in zip(kept, count_steps(kernel, x, block_size, arch=90), strict=True):
+            assert (one.counts == other.counts).all()
+            assert (one.executed == other.executed).all()
+
+
+def test_the_kernel_that_reads_y_is_among_those_that_are_tried():
+    x = noise(3, 512)
+    (block_size,) = {kernels[name].settle_block_size(None, 512) for name in READERS}
+    (name,) = READERS
+    with pytest.raises(ReadBack):
+        list(run_steps(kernels[name], x, None, block_size, arch=90))
+
+
+HOWS = {
+    "loads": ("y[threadIdx.x] = y[63 - threadIdx.x];", True),
+    "a lane loads": ("if (threadIdx.x == 3) y[0] = y[2 * threadIdx.x];", True),
+    "adds": ("atomicAdd(y, 1.0f);", True),
+    "copies": ("__pipeline_memcpy_async(s + threadIdx.x, y + threadIdx.x, 4);", True),
+    "stores": ("y[threadIdx.x] = 1;", False),
+    "stores bytes": ("reinterpret_cast<char*>(y)[threadIdx.x] = 1;", False),
+    "stores all at one place": ("y[7] = threadIdx.x;", False),
+    "stores apart": ("y[threadIdx.x * threadIdx.x % 61] = 1;", False),
+    "stores wide": ("reinterpret_cast<float4*>(y)[threadIdx.x % 8] = float4();", False),
+}
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_who_reads_what_is_not_kept_is_stopped_and_who_writes_is_not(how):
+    line, reads = HOWS[how]
+    text = f'#include <cuda_pipeline.h>\nextern "C" __global__ void k(float* y) {{ __shared__ float s[32]; {line} if (s[0] == 3) y[9] = s[1]; }}'
+    memory = Memory()
+    y = memory.place_unkept("y", 64 * 4)
+    decoded = decode_program(Program(Source("own.cu", text)), 90, "k")
+    if reads:
+        with pytest.raises(ReadBack):
+            launch(decoded, Threads(_one(1), _one(32)), [y], memory)
+    else:
+        counted = launch(decoded, Threads(_one(1), _one(32)), [y], memory)
+        assert counted.counts[:, 0]["requests"].sum() == 1
+
+
+def _one(n: int) -> Axes:
+    return (n, 1, 1)
+
+
+MEASURED = """
+import sys
+from softmax_lib import xray
+xray(sys.argv[1], 1024, 32768)
+print(open("/proc/self/status").read())
+"""
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", [kernel.name for kernel in rungs()])
+def test_a_whole_matrix_takes_less_than_300_megabytes(name):
+    """x has 134 of them, and Python with NumPy some 40."""
+    told = subprocess.check_output([sys.executable, "-c", MEASURED, name], text=True)
+    (most,) = (line.split()[1] for line in told.splitlines() if line.startswith("VmHWM:"))
+    assert 134e6 < int(most) * 1024 < 300e6
