@@ -361,6 +361,13 @@ void sync_named(Warp& w, const Instruction& i, uint32_t lanes) {
     release(w);
 }
 
+// Whether lanes that wait all do so for the same members of a convergence barrier, at one place, where nobody else is.
+bool goes_on_together(const Warp& w, uint32_t lanes, uint32_t number, uint32_t mine, int32_t at) {
+    uint32_t like = lanes_with(w.waits, Wait::CONVERGENCE) & lanes_with(w.waits_for, number) & lanes_with(w.goes_on, at);
+    like &= lanes_with(w.members[number], mine);
+    return !(lanes & ~like) && std::none_of(w.ready.begin(), w.ready.end(), [&](const Group& group) { return group.at == at; });
+}
+
 void join_barrier(Warp& w, uint32_t number, uint32_t lanes) {
     int32_t next = w.at + 1;
     if (!lanes) {
@@ -370,19 +377,15 @@ void join_barrier(Warp& w, uint32_t number, uint32_t lanes) {
     const uint32_t* members = w.members[number];
     uint32_t mine = members[first_of(lanes)], others = mine & w.live & ~lanes;
     bool are_last = !(others & ~w.waiting), are_all = lanes == w.active;
-    if (are_all && !others) {
+    if (are_all && are_last && (!others || goes_on_together(w, others, number, mine, next))) {  // what mostly happens
+        w.waiting &= ~others;
+        w.active = others | lanes;
         w.at = next;
         return;
     }
     wait(w, lanes, Wait::CONVERGENCE, number, next);
     if (w.active) w.at = next;
-    if (!are_last) return;  // nobody waits for less than they do
-    uint32_t like = lanes_with(w.waits, Wait::CONVERGENCE) & lanes_with(w.waits_for, number) & lanes_with(w.goes_on, next) & lanes_with(members, mine);
-    bool is_free = std::none_of(w.ready.begin(), w.ready.end(), [&](const Group& group) { return group.at == next; });
-    if (!are_all || others & ~like || !is_free) return release(w);
-    w.waiting &= ~(others | lanes);  // what mostly happens: all go on from one place
-    w.active = others | lanes;
-    w.at = next;
+    if (are_last) release(w);  // else nobody waits for less than they do
 }
 
 void leave_barrier(Warp& w, uint32_t number, uint32_t lanes) {
@@ -478,11 +481,8 @@ void flow(Runner& runner, Warp& w, const Instruction& i, uint32_t lanes) {
 
 // ---- a warp's turn, a block's, a launch's
 
-void count_line(std::vector<Executed>& where, int32_t at, uint32_t lanes) {
-    Executed& counted = where[static_cast<size_t>(at)];
-    counted.warps++;
-    counted.lanes += static_cast<uint64_t>(count_of(lanes));
-}
+// Instructions up to one of these are executed one after the other, by the same lanes.
+bool ends_line(const Instruction& i) { return i.operation < FLOW_OPERATIONS && i.operation != NOTHING; }
 
 // Until its lanes all wait or have ended, or its turn is over. Returns the instructions done.
 int64_t run_warp(Runner& runner, Warp& w) {
@@ -503,18 +503,16 @@ int64_t run_warp(Runner& runner, Warp& w) {
         }
         int32_t begin = w.at;
         uint32_t active = w.active, lanes;
-        count_line(runner.begun, begin, active);
+        Executed& begun = runner.begun[static_cast<size_t>(begin)];
+        begun.warps++;
+        begun.lanes += static_cast<uint64_t>(count_of(active));
         const Instruction* i = code + begin;
         for (;; i++, w.at++) {
             uint32_t on = w.predicate[i->guard] ^ (0u - (i->guard_flip & 1u));
             lanes = i->guard_flip & 2 ? on : active & on;
-            if (i->operation < FLOW_OPERATIONS) {
-                if (i->operation != NOTHING) break;
-            } else if (lanes) {
-                run[w.at](w, *i, lanes);
-            }
+            if (ends_line(*i)) break;
+            if (lanes && i->operation != NOTHING) run[w.at](w, *i, lanes);
         }
-        count_line(runner.ended, w.at + 1, active);
         int64_t steps = w.at - begin + 1;
         done += steps;
         of_group += steps;
@@ -744,7 +742,6 @@ Runner* machine_open(const Launch* launch) {
     runner->last_array.resize(launch->site_count);
     runner->counts.resize(launch->site_count * (launch->array_count + MORE_COLUMNS));
     runner->begun.resize(launch->code_count + 1);
-    runner->ended.resize(launch->code_count + 1);
     runner->barriers.resize(launch->code_count);
     runner->cluster_count = total(launch->grid) / total(launch->cluster);
     return runner;
@@ -761,9 +758,10 @@ void machine_read(const Runner* runner, Counts* counts, Executed* executed, uint
     std::copy(runner->barriers.begin(), runner->barriers.end(), barriers);
     Executed now{};
     for (size_t n = 0; n < runner->code.size(); n++) {
-        now.warps += runner->begun[n].warps - runner->ended[n].warps;
-        now.lanes += runner->begun[n].lanes - runner->ended[n].lanes;
+        now.warps += runner->begun[n].warps;
+        now.lanes += runner->begun[n].lanes;
         executed[n] = now;
+        if (ends_line(runner->code[n])) now = Executed{};
     }
 }
 

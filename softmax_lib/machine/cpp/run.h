@@ -20,7 +20,7 @@ struct Runner {
     uint8_t forgotten[16];                   // where lanes write what nobody keeps
     std::vector<uint32_t> last_array;        // by site: where it was found last
     std::vector<Counts> counts;              // by site and array, or one of the other columns
-    std::vector<Executed> begun, ended;      // where straight lines begin and end
+    std::vector<Executed> begun;             // straight lines, by their first instruction
     std::vector<uint64_t> barriers;          // by instruction: times that all of a block met there
     std::deque<std::unique_ptr<Cluster>> resident;
     uint64_t cluster_count = 0, next_cluster = 0, finished = 0, clock = 0;
