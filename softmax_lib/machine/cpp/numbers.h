@@ -3,7 +3,7 @@
 #include <cfenv>
 #include <cmath>
 #if defined(__SSE2__)
-#include <xmmintrin.h>
+#include <immintrin.h>
 #endif
 
 #include "lanes.h"
@@ -66,7 +66,12 @@ public:
         std::fegetenv(&before_);
         turn(NEAREST);
     }
-    ~OwnArithmetic() { std::fesetenv(&before_); }
+    ~OwnArithmetic() {
+        std::fesetenv(&before_);
+#if defined(__AVX2__)
+        _mm256_zeroupper();
+#endif
+    }
     OwnArithmetic(const OwnArithmetic&) = delete;
     OwnArithmetic& operator=(const OwnArithmetic&) = delete;
 
