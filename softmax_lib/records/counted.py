@@ -9,7 +9,7 @@ from softmax_lib.errors import BadInput
 from softmax_lib.records.reading import read_fields, read_json, require_types
 from softmax_lib.records.shelf import FOLDER
 
-COUNTED_ON = "nvidia-h100-80gb-hbm3"
+COUNTED_ON = "nvidia-h200"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from kernel_tables import some
 
-from softmax_lib.errors import NotAvailable
+from softmax_lib.errors import NotEmulated
 from softmax_lib.gpu.compile import compile_cubin
 from softmax_lib.source import Program
 from softmax_lib.xrays.xray import xray_launch
@@ -23,10 +23,10 @@ STORE = 4
 NEWER = [name for name, hard in HARD.items() if hard.needs > OLDEST]
 
 
-def x_ray(hard, x, y):
+def x_ray(hard, x, y, **how):
     arguments = [x, y, hard.rows, hard.cols]
     return xray_launch(
-        hard.source, hard.grid, hard.block, arguments, shared_bytes=hard.shared_bytes
+        hard.source, hard.grid, hard.block, arguments, shared_bytes=hard.shared_bytes, **how
     )
 
 
@@ -57,8 +57,8 @@ def test_none_has_a_hazard_and_each_writes_something(name):
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_the_emulator_lacks_is_said_to_be_lacking(name):
     hard = HARD[name]
-    with pytest.raises(NotAvailable, match="inline PTX"):
-        x_ray(hard, *inputs(hard))
+    with pytest.raises(NotEmulated, match="inline PTX"):
+        x_ray(hard, *inputs(hard), path="written")
 
 
 def test_each_launch_is_small_and_its_arrays_lie_on_bounds():

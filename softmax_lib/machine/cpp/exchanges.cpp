@@ -16,10 +16,9 @@ enum Shuffle : uint32_t { UP, DOWN, BUTTERFLY, INDEX };
 template <uint32_t BY> void exchange(const uint32_t* a, uint32_t* got) { LANES got[k] = a[static_cast<uint32_t>(k) ^ BY]; }
 
 // A shuffle in which all lanes look equally far, without bounds but the warp's; false: it is another one.
-bool shuffle_whole_warp(const Warp& w, const Instruction& i, const uint32_t* a, uint32_t by, uint32_t bounds, uint32_t* got, uint32_t* held) {
-    uint32_t how = i.variant, first_fixed = w.block->launch->cleared;
-    if (i.b < first_fixed || i.c < first_fixed || bounds != (how == UP ? 0 : 31)) return false;
-    by &= 31;
+bool shuffle_whole_warp(const uint32_t* a, const uint32_t* b, const uint32_t* c, uint32_t how, uint32_t* got, uint32_t* held) {
+    uint32_t by = b[0] & 31, bounds = c[0];
+    if (bounds != (how == UP ? 0 : 31) || lanes_with(b, b[0]) != ALL || lanes_with(c, bounds) != ALL) return false;
     *held = ALL;
     switch (how) {
         case UP:
@@ -52,7 +51,7 @@ void shuffle(Warp& w, const Instruction& i, uint32_t lanes) {
     const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
     alignas(64) uint32_t got[WARP], on[WARP];
     uint32_t held = 0, how = i.variant;
-    if (!shuffle_whole_warp(w, i, a, b[0], c[0], got, &held)) {
+    if (!shuffle_whole_warp(a, b, c, how, got, &held)) {
         alignas(64) int from[WARP];
         LANES {
             int by = static_cast<int>(b[k] & 31), segment = static_cast<int>(c[k] >> 8 & 31), clamp = static_cast<int>(c[k] & 31);
