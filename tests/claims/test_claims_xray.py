@@ -72,14 +72,14 @@ def test_ragged_rows_agree():
 
 
 def test_noise_between_recordings():
-    """Where something differs it is shared wavefronts, by three at most, and mostly another number the second time."""
+    """Where something differs it is shared wavefronts, by five at most, and mostly another number the second time."""
     differing = [one for one in compare_code() if one.differences]
-    assert len(differing) == 6
+    assert len(differing) == 8
     for one in differing:
         for name, (ours, *theirs) in one.differences.items():
             assert name.startswith("shared")
             assert name in ARBITERS
-            assert all(0 <= count - ours <= 3 for count in theirs)
+            assert all(0 <= count - ours <= 5 for count in theirs)
     assert sum(bool(one.launch.counted_again) for one in differing) > len(differing) / 2
 
 
