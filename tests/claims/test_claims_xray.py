@@ -3,10 +3,11 @@
 import json
 import re
 
+import nbformat
 import pytest
 from address import ROOT
-from machine.hard_launches import HARD
-from machine.test_gpu_agreement import KNOWN
+from machine.hard_launches import HARD, KINDS
+from machine.test_gpu_agreement import KNOWN, RECORD
 from recorded_facts import us
 from subjects import CASES
 from subjects_on_gpu import SUMMARY
@@ -272,7 +273,7 @@ def test_own_memory_is_counted():
 
 
 def test_machine_code_agrees():
-    """The kernels that tests allow another counter than the H100's are few, and none computes anything else."""
+    """The kernels that tests allow another counter than the H200's are few, and none computes anything else."""
     assert len(KNOWN) == 5
     assert 280 < len(HARD) < 300
     special = re.compile(r"\b(__)?(expf?|exp2f|logf?|log2f|sinf?|cosf?|tanhf?|rsqrtf|sincosf)\(")
@@ -282,6 +283,29 @@ def test_machine_code_agrees():
         "shared_load_conflicts",
         "local_load_sectors",
     }
+
+
+def hard_table():
+    """By what is hard: kernels, those that have the H200's counters, and which counters others have otherwise."""
+    yield "| what is hard | kernels | all counters equal | not all |"
+    yield "|---|---:|---:|---|"
+    for kind, names in KINDS.items():
+        others = [name for name in names if name in KNOWN]
+        told = "; ".join(
+            f"`{name}`: {', '.join(sorted(KNOWN[name])).replace('_', ' ')}" for name in others
+        )
+        yield f"| {kind} | {len(names)} | {len(names) - len(others)} | {told} |"
+
+
+def test_hard_table():
+    """The page's rows are those of the tests, which hold each kernel against the record of an H200."""
+    assert RECORD["gpu"]["name"] == "NVIDIA H200"
+    assert {sum(map(len, KINDS.values())), len(RECORD["kernels"])} == {291}
+    assert all("counted_again" in one for one in RECORD["kernels"].values())
+    assert len(COUNTERS_OF_MACHINE_CODE) == 21
+    page = nbformat.read(BOOK / "xray.ipynb", as_version=4)
+    table = "\n".join(hard_table())
+    assert any(table in cell.source for cell in page.cells), table
 
 
 def test_machine_code_refuses():

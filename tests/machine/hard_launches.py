@@ -142,3 +142,20 @@ def _read() -> dict[str, Hard]:
 
 HARD = _read()
 """By name, in the file's order."""
+
+
+def _kinds() -> dict[str, list[str]]:
+    found = {}
+    for part in FILE.read_text(encoding="utf-8").split("\n// ---- ")[1:]:
+        kind = part.partition("\n")[0]
+        names = [name for _, name, _ in _HEAD.findall(part)]
+        names += [
+            f"shared_{name}_{width}" for name, *_ in _SHARED.findall(part) for width in _TYPES
+        ]
+        found[kind] = names
+    assert sorted(name for names in found.values() for name in names) == sorted(HARD)
+    return found
+
+
+KINDS = _kinds()
+"""Names by what is hard about them, as the file's headings say."""

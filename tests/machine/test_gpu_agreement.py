@@ -1,4 +1,4 @@
-"""What the interpreter counts and computes is what an H100 counted and computed: hard_on_gpu.json, random_on_gpu.json."""
+"""What the interpreter counts and computes is what an H200 counted and computed: hard_on_gpu.json, random_on_gpu.json."""
 
 import hashlib
 import json
