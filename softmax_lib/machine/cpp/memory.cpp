@@ -130,18 +130,21 @@ struct Access {
     // Where the first lane's address is, where all of them are in one place's bounds; else null. `apart` gets how many
     // bytes apart they are there.
     uint8_t* place_of_steps(int count, int64_t by, int64_t* apart) {
-        uint64_t bytes = i.bytes, last = static_cast<uint64_t>(by) * static_cast<uint64_t>(count - 1);
-        if ((at[0] | static_cast<uint64_t>(by)) & (bytes - 1)) return nullptr;
+        uint64_t bytes = i.bytes, step = static_cast<uint64_t>(by);
+        if ((at[0] | step) & (bytes - 1)) return nullptr;
+        auto is_within = [&](uint64_t from, uint64_t size) {
+            return from < size && step <= size && from + step * static_cast<uint64_t>(count - 1) + bytes <= size;
+        };
         *apart = by;
         Block& block = *w.block;
         if (space == SHARED) {
-            uint64_t from = at[0] - block.shared_at, size = block.launch->shared_bytes;
-            return from < size && from + last + bytes <= size ? block.shared.data() + from : nullptr;
+            uint64_t from = at[0] - block.shared_at;
+            return is_within(from, block.launch->shared_bytes) ? block.shared.data() + from : nullptr;
         }
         if (space != GLOBAL) return nullptr;
         const Array& array = block.runner->arrays[array_at(0)];
         uint64_t from = at[0] - array.address;
-        if (from + last + bytes > array.bytes) return nullptr;
+        if (!is_within(from, array.bytes)) return nullptr;
         if (array.memory) return array.memory + from;
         *apart = 0;
         return forgotten(0);

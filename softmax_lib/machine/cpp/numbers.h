@@ -59,7 +59,7 @@ private:
     bool is_turned_;
 };
 
-// While it lives the processor does as a launch wants it, whatever its thread had asked for.
+// While it lives the processor does as a launch wants it, whatever its thread had asked for; then nothing of it is left.
 class OwnArithmetic {
 public:
     OwnArithmetic() {

@@ -8,8 +8,8 @@ using Handler = void (*)(Warp& warp, const Instruction& instruction, uint32_t la
 
 struct Operation {
     const char* name;
-    Handler run;
-    Handler (*choose)(const Instruction&) = nullptr;  // one that does the same sooner, for what this instruction leaves out
+    Handler run;  // whatever the instruction says
+    Handler (*choose)(const Instruction&) = nullptr;  // or one that does the same sooner, for what an instruction leaves out
 
     Handler handler_of(const Instruction& instruction) const { return choose ? choose(instruction) : run; }
 };

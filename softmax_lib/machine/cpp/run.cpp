@@ -732,6 +732,7 @@ using namespace machine;
 extern "C" {
 
 Runner* machine_open(const Launch* launch) {
+    OwnArithmetic ours;
     auto* runner = new Runner();
     runner->launch = *launch;
     runner->code.assign(launch->code, launch->code + launch->code_count);
@@ -754,6 +755,7 @@ void machine_run(Runner* runner, int64_t instructions, Status* status) {
 
 // Counts by site and array; how often each instruction was executed; barriers met, by instruction.
 void machine_read(const Runner* runner, Counts* counts, Executed* executed, uint64_t* barriers) {
+    OwnArithmetic ours;
     std::copy(runner->counts.begin(), runner->counts.end(), counts);
     std::copy(runner->barriers.begin(), runner->barriers.end(), barriers);
     Executed now{};

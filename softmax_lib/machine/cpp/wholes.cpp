@@ -438,7 +438,7 @@ void whole_dot(Warp& w, const Instruction& i, uint32_t lanes) {
 }  // namespace
 
 const Operation WHOLE_OPERATIONS[] = {
-    {"whole add", whole_add<false, true, true>, choose_whole_add},
+    {"whole add", nullptr, choose_whole_add},
     {"whole multiply add", whole_multiply_add, choose_multiply_add},
     {"whole shift add", whole_shift_add<false>, choose_shift_add},
     {"whole logic", whole_logic},
