@@ -42,7 +42,7 @@ def counted_ms(name: str) -> float:
 
 
 def decoding_ms(name: str) -> tuple[float, float]:
-    """Of a kernel's listing: with nothing kept, and from the disk by another process."""
+    """Of a kernel's listing: with nothing kept, and from the disk."""
     kernel = kernels[name]
     source = kernel.program(kernel.settle_block_size(None, 4096), 4096)
     step = kernel.steps[0].entry
@@ -57,16 +57,20 @@ def decoding_ms(name: str) -> tuple[float, float]:
         return (time.perf_counter() - began) * 1e3, best_ms(decode)
 
 
+def megabytes_of(text: str) -> float:
+    """Of memory that Python has taken at most when it has run a text in a process of its own."""
+    told = f"{text}\nprint(open('/proc/self/status').read())"
+    out = subprocess.check_output([sys.executable, "-c", told], text=True)
+    (most,) = (line.split()[1] for line in out.splitlines() if line.startswith("VmHWM:"))
+    return int(most) * 1024 / 1e6
+
+
 def whole(name: str) -> tuple[float, float]:
     """Seconds and MB of the command that counts a (1024, 32768) matrix."""
     words = ["xray", name, "--rows", "1024", "--cols", "32768"]
-    told = (
-        f"from softmax_lib.cli import main\nmain({words})\nprint(open('/proc/self/status').read())"
-    )
     began = time.perf_counter()
-    out = subprocess.check_output([sys.executable, "-c", told], text=True)
-    (most,) = (line.split()[1] for line in out.splitlines() if line.startswith("VmHWM:"))
-    return time.perf_counter() - began, int(most) * 1024 / 1e6
+    megabytes = megabytes_of(f"from softmax_lib.cli import main\nmain({words})")
+    return time.perf_counter() - began, megabytes
 
 
 if __name__ == "__main__":

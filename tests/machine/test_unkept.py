@@ -1,13 +1,11 @@
 """Whole matrices: y is as large as x, and is kept for none but a kernel that reads it."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from kernel_tables import some
+from machine.machine_runs import axes
+from machine.speed import megabytes_of
 
-from softmax_lib.grids import Axes
 from softmax_lib.machine.launching import ReadBack, Threads, launch
 from softmax_lib.machine.memory import Memory
 from softmax_lib.machine.program import decode_program
@@ -69,28 +67,14 @@ def test_who_reads_what_is_not_kept_is_stopped_and_who_writes_is_not(how):
     decoded = decode_program(Program(Source("own.cu", text)), 90, "k")
     if reads:
         with pytest.raises(ReadBack):
-            launch(decoded, Threads(_one(1), _one(32)), [y], memory)
+            launch(decoded, Threads(axes(1), axes(32)), [y], memory)
     else:
-        counted = launch(decoded, Threads(_one(1), _one(32)), [y], memory)
+        counted = launch(decoded, Threads(axes(1), axes(32)), [y], memory)
         assert counted.counts[:, 0]["requests"].sum() == 1
-
-
-def _one(n: int) -> Axes:
-    return (n, 1, 1)
-
-
-MEASURED = """
-import sys
-from softmax_lib import xray
-xray(sys.argv[1], 1024, 32768)
-print(open("/proc/self/status").read())
-"""
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", [kernel.name for kernel in rungs()])
 def test_a_whole_matrix_takes_less_than_300_megabytes(name):
     """x has 134 of them, and Python with NumPy some 40."""
-    told = subprocess.check_output([sys.executable, "-c", MEASURED, name], text=True)
-    (most,) = (line.split()[1] for line in told.splitlines() if line.startswith("VmHWM:"))
-    assert 134e6 < int(most) * 1024 < 300e6
+    assert 134 < megabytes_of(f"from softmax_lib import xray\nxray({name!r}, 1024, 32768)") < 300
