@@ -7,7 +7,7 @@ SCRIPTS := book/node_modules/.package-lock.json
 PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile
 SEED ?= $(shell date +%s)
 
-.PHONY: book scripts check test test-book test-all lint set-up lab notebooks listings readme fork clean
+.PHONY: book scripts check test test-book test-all lint set-up lab notebooks listings outcomes readme fork clean
 
 book: $(BOOK_VENV)/ready  ## the site, in _build/html; warnings are errors
 	$(BOOK_VENV)/bin/jupyter-book build . --warningiserror --keep-going --quiet
@@ -42,6 +42,9 @@ notebooks: $(VENV)/ready  ## execute every notebook on the CPU, reproducibly, an
 
 listings: $(VENV)/ready  ## machine code of the book's kernels, where one has changed
 	$(VENV)/bin/python book/publish/listings.py
+
+outcomes: $(VENV)/ready  ## what graders say of the attempts that pages offer
+	$(VENV)/bin/python book/publish/outcomes.py
 
 readme: $(VENV)/ready  ## results in the README, from the recorded measurements
 	$(VENV)/bin/python book/publish/readme.py

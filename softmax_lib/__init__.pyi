@@ -7,6 +7,10 @@ from . import selections as selections
 from . import tiles as tiles
 from . import widgets as widgets
 from .checking import check as check
+from .grading.collection import exercises as exercises
+from .grading.grade import grade as grade
+from .grading.scores import scores as scores
+from .grading.showing import exercise as exercise
 from .launch import run as run
 from .launch import trace as trace
 from .live.block_size_explorer import explore as explore

@@ -22,6 +22,10 @@ class UnknownKernel(SoftmaxLibError, LookupError):
     """No kernel has this name."""
 
 
+class UnknownExercise(SoftmaxLibError, LookupError):
+    """No exercise has this name."""
+
+
 class BlockSizeNotAllowed(BadInput):
     """The kernel is not built for this number of threads per block."""
 

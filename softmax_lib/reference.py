@@ -146,12 +146,22 @@ def judge(y: Any, x: Any, dtype: str = "float32", kinds: Sequence[str] = ()) -> 
     """
     due, got = softmax(x), as_numpy(y).astype(np.float64)
     distance = np.abs(got - due)
-    right = distance <= relative_tolerance(due.shape[1], dtype) * due + SMALLEST[dtype]
-    right |= np.isnan(got) & np.isnan(due)
     worst = float(np.nan_to_num(distance, nan=0.0).max(initial=0.0))
+    right = _within_rounding(got, due, dtype)
     if right.all():
         return Judgement(worst)
     row, column = (int(index) for index in np.argwhere(~right)[0])
     name = kinds[row] if kinds else ""
     value, due_there = float(got[row, column]), float(due[row, column])
     return Judgement(worst, row, column, value, due_there, name)
+
+
+def wrong_rows(y: Any, x: Any) -> tuple[int, ...]:
+    """Numbers of the rows in which float32 `y` is not softmax of `x`, both as `judge` takes them."""
+    right = _within_rounding(as_numpy(y).astype(np.float64), softmax(x), "float32")
+    return tuple(int(row) for row in np.flatnonzero(~right.all(axis=1)))
+
+
+def _within_rounding(got: ndarray, due: ndarray, dtype: str) -> ndarray:
+    allowed = relative_tolerance(due.shape[1], dtype) * due + SMALLEST[dtype]
+    return (np.abs(got - due) <= allowed) | (np.isnan(got) & np.isnan(due))

@@ -81,8 +81,10 @@ class Selection:
         return self.arrays["values"], self.arrays["places"]
 
 
-def find(name: str) -> Kernel:
-    """The kernel called `name`. Raises `UnknownKernel`."""
+def find(name: str | Kernel) -> Kernel:
+    """The kernel called `name`, or the one that is given. Raises `UnknownKernel`."""
+    if isinstance(name, Kernel):
+        return name
     if not isinstance(name, str) or name not in kernels:
         raise UnknownKernel(
             f"No kernel called {name!r} finds the k largest; there are {', '.join(kernels)}."
@@ -90,7 +92,7 @@ def find(name: str) -> Kernel:
     return kernels[name]
 
 
-def select(name: str, x: Matrix, k: int, *, block_size: int | None = None) -> Selection:
+def select(name: str | Kernel, x: Matrix, k: int, *, block_size: int | None = None) -> Selection:
     """What to launch for the `k` largest of each row of `x` and their softmax.
 
     `x` is what `run` takes, without NaN; `values`, float32, and `places`, int32, are new arrays of its kind
@@ -121,7 +123,9 @@ def _empty(x: Matrix, shape: tuple[int, int], *, whole: bool = False) -> Matrix:
     return x.new_empty(shape, dtype=torch.int32 if whole else torch.float32)
 
 
-def run(name: str, x: Matrix, k: int, *, block_size: int | None = None) -> tuple[Matrix, Matrix]:
+def run(
+    name: str | Kernel, x: Matrix, k: int, *, block_size: int | None = None
+) -> tuple[Matrix, Matrix]:
     """Values and places of the `k` largest of each row by one kernel: on the GPU for a CUDA tensor, else in the emulator.
 
     Takes and raises what `select` does, and what launching raises.
@@ -152,22 +156,23 @@ CHECKED = ((1, 1), (33, 5), (1001, 10), (4099, 30))
 RIGHT = "all places right, all values within the bound of float32"
 
 
-def check(name: str, *, device: str = "auto") -> Tally:
+def check(name: str | Kernel, *, device: str = "auto", block_size: int | None = None) -> Tally:
     """Compare a kernel with a stable sort and softmax in float64, on the rows of `reference.ROWS` without NaN.
 
-    At the smallest, the usual and the largest block size; `device` is as for `softmax_lib.check`. Raises what `run`
+    At the smallest, the usual and the largest block size, or at `block_size` alone; `device` is as for `softmax_lib.check`. Raises what `run`
     does; a wrong result is no error.
     """
     kernel, device = find(name), choose_device(device)
-    sizes = (kernel.block_sizes[0], kernel.default_block_size, kernel.block_sizes[-1])
+    usual = (kernel.block_sizes[0], kernel.default_block_size, kernel.block_sizes[-1])
+    sizes = usual if block_size is None else (kernel.settle_block_size(block_size, 1),)
     tried = [(cols, k, size) for cols, k in CHECKED for size in sizes]
-    return Tally(name, len(tried), tuple(_failures(name, tried, device)), RIGHT)
+    return Tally(kernel.name, len(tried), tuple(_failures(kernel, tried, device)), RIGHT)
 
 
-def _failures(name: str, tried: list[tuple[int, int, int]], device: str) -> Iterator[str]:
+def _failures(kernel: Kernel, tried: list[tuple[int, int, int]], device: str) -> Iterator[str]:
     for cols, k, size in tried:
         kinds, x = _rows(cols)
-        values, places = run(name, place(x, device), k, block_size=size)
+        values, places = run(kernel, place(x, device), k, block_size=size)
         row = _first_wrong(x, k, reference.as_numpy(values), reference.as_numpy(places))
         if row is not None:
             yield f'the row "{kinds[row]}" of {cols}, k = {k}, {size} threads per block'

@@ -72,13 +72,17 @@ MAY_IMPORT = {
         "lazy", "errors", "words", "source", "kernel", "registry", "gpu", "emulator", "machine", "launch", "records", "xrays",
         "widgets", "selections", "tiles",
     },
+    "grading": {
+        "checking", "drawings", "errors", "files", "kernel", "launch", "reference", "registry", "selections", "source",
+        "tiles", "widgets", "xrays",
+    },
     "live": {
         "launch_notes", "launch_options", "launch_words", "errors", "words", "source", "kernel", "registry", "gpu", "checking", "records", "measurements", "xrays",
         "whole_numbers", "widgets", "drawings", "figures",
     },
     "cli": {
         "bench", "checking", "emulator", "errors", "files", "gpu", "kernel", "launch_options", "launch_words",
-        "ops", "records", "reference", "registry", "source", "xrays",
+        "grading", "ops", "records", "reference", "registry", "source", "xrays",
     },
 }  # fmt: skip
 

@@ -92,6 +92,20 @@ def parser() -> argparse.ArgumentParser:
             "xray", verbs.xray, "count what a kernel asks of memory, and find hazards, with no GPU"
         )
     )
+    grade = verb(
+        "grade",
+        verbs.grade,
+        "say what an answer to an exercise of the book is worth; your points so far",
+    )
+    grade.add_argument(
+        "exercise", nargs="?", metavar="EXERCISE", help="its task, without an answer"
+    )
+    grade.add_argument(
+        "answer",
+        nargs="*",
+        metavar="ANSWER",
+        help="a file with the missing part or a whole kernel; where numbers are asked for, those",
+    )
     return made
 
 

@@ -175,6 +175,22 @@ def xray(options: argparse.Namespace) -> Answer:
     return Answer(answer, lambda: print_xray(found, listing=options.listing), status)
 
 
+def grade(options: argparse.Namespace) -> Answer:
+    """Points so far, an exercise's task, or the grade of an answer to it."""
+    from softmax_lib.grading.collection import find_exercise
+    from softmax_lib.grading.grade import grade
+    from softmax_lib.grading.scores import scores
+
+    if options.exercise is None:
+        points = scores()
+        return Answer(points.as_json(), lambda: print(points))
+    exercise = find_exercise(options.exercise)
+    if not options.answer:
+        return Answer(exercise.as_json(), lambda: print(exercise.words))
+    given = grade(exercise.name, exercise.read_answer(options.answer))
+    return Answer(given.as_json(), lambda: print(given), DONE if given.ok else FAILED)
+
+
 def _xray_softmax(options: argparse.Namespace) -> XRay:
     from softmax_lib.xrays.fast import xray_softmax
 

@@ -47,6 +47,11 @@ _DIFF = """\
 {% endfor %}</code>"""
 
 
+_MARKED = """\
+<code>{% for tag, number, line in lines %}<{{ tag }}><span class="linenos">{{ number }}</span>{{ line }}</{{ tag }}>\
+{% endfor %}</code>"""
+
+
 def source(name: str, phase: Part | None = None) -> View:
     """The text of a kernel, in CUDA or Triton, or of a header such as "block_reduce.cuh", with its line numbers.
 
@@ -85,6 +90,16 @@ def parts(given: Source) -> dict[Part, tuple[int, int]]:
         found["entry"] = (found[max(phases)][1] + 1, len(lines))
     trimmed = {part: _without_blank_ends(lines, *span) for part, span in found.items()}
     return {part: (start, end) for part, (start, end) in trimmed.items() if start < end}
+
+
+def marked(text: str, own: range) -> View:
+    """CUDA text with its line numbers; those of the lines `own`, counted from 1, are marked."""
+    lines = [
+        (_TAGS["+"] if number in own else "i", f"{number:3} ", Markup(line))
+        for number, line in enumerate(highlight_lines(text), 1)
+    ]
+    plain = [f"{number:3} {line}" for number, line in enumerate(text.splitlines(), 1)]
+    return View(STYLE + _preformatted(render(_MARKED, lines=lines)), "\n".join(plain))
 
 
 def diff(old: str, new: str, phase: Part | None = None) -> View:

@@ -45,15 +45,20 @@ def predict(
     shared = W.HTML(told.html)
     verdicts = [str(render(_VERDICT, said=choice, right=right)) for choice in choices]
     outcomes = [W.VBox([W.HTML(verdict), shared]) for verdict in verdicts]
-    pick = W.RadioButtons(options=choices, index=None, layout=W.Layout(width="auto"))
     asked = render(_QUESTION, question=question)
     folded = render(_FOLDED, answers=choices, right=right, told=Markup(told.html))
     words = f"{question} ({' / '.join(choices)})"
     return Shown(
-        [W.HTML(str(asked)), pick, switch(pick, outcomes)],
+        [W.HTML(str(asked)), *picker(choices, outcomes)],
         "predict",
         {"text/html": str(asked + folded), "text/plain": words},
     )
+
+
+def picker(choices: Sequence[str], outcomes: list[W.Widget]) -> tuple[W.Widget, W.Widget]:
+    """Choices of which none is taken yet, and a place where the outcome of the one that is taken shows."""
+    pick = W.RadioButtons(options=list(choices), index=None, layout=W.Layout(width="auto"))
+    return pick, switch(pick, outcomes)
 
 
 def _right(answers: Sequence[str] | Mapping[str, float], truth: str | float) -> str:

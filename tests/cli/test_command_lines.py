@@ -55,6 +55,12 @@ ROWS = [
     ("xray vectors.cu --cols 4096", 0, ""),
     ("xray vectors.cu", 1, ""),
     (f"xray naive {SMALL} --block-size 32 --grid 1", 0, ""),
+    ("grade", 0, ""),
+    ("grade shared_tree", 0, ""),
+    ("grade naive_sectors 4", 0, ""),
+    ("grade naive_sectors 8", 1, ""),
+    ("grade naive_guard good.cu", 1, ""),
+    ("grade naive_guard hang.cu", 1, ""),
     (f"xray [b].cu {SMALL}", 0, ""),
     (f"xray add.cu {ONE} {XY}", 0, "added"),
     (f"run-kernel add.cu {ONE} {XY}", 0, "added"),
@@ -124,6 +130,13 @@ ROWS = [
     (f"run-kernel add.cu {ONE} {XY} --kernel subtract", 2, "There is no kernel 'subtract'"),
     (f"run-kernel add.cu {ONE} {XY} --npz bad.npz", 2, "Cannot read the arrays of bad.npz"),
     (f"run-kernel add.cu {ONE} {XY} --out no/out.npz", 2, "Cannot write no/out.npz"),
+    # exercises
+    ("grade what", 2, "There is no exercise called 'what'"),
+    ("grade naive_sectors x", 2, "is answered by numbers, cols"),
+    ("grade naive_sectors nan", 2, "is a whole number from 1 to 8192, and not nan"),
+    ("grade copy_rest 3", 2, "takes 2 numbers"),
+    ("grade shared_tree missing.cu", 2, "There is no file missing.cu."),
+    ("grade shared_tree good.cu typo.cu", 2, "is answered by one file, and not by 2"),
     # usage
     ("", 2, "required: VERB"),
     ("climb", 2, "invalid choice: 'climb'"),
@@ -156,6 +169,7 @@ def typed(folder, monkeypatch, capsys):
     """Runs a command line: its status, stdout and stderr."""
     monkeypatch.chdir(folder)
     monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", "0.5")
+    monkeypatch.setenv("XDG_DATA_HOME", str(folder))
     monkeypatch.setattr(
         "softmax_lib.xrays.result.inspect", lambda *_: ()
     )  # what NVRTC makes takes seconds

@@ -1,0 +1,86 @@
+"""Exercises by name, read from their files, and the numbers that a reader answers some of them with."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from softmax_lib.errors import BadInput, UnknownExercise, WrongType
+from softmax_lib.grading.exercise import Asked, Attempt, Exercise, Goal
+from softmax_lib.source import Edit
+
+FOLDER = Path(__file__).parent / "exercises"
+
+
+def _read(path: Path) -> Exercise:
+    """The exercise in a file."""
+    given = tomllib.loads(path.read_text(encoding="utf-8"))
+    attempts = tuple(_attempt(**one) for one in given.pop("attempt"))
+    goals = tuple(Goal(**_tuples(one)) for one in given.pop("goal", ()))
+    asked = tuple(Asked(**one) for one in given.pop("asked", ()))
+    cut = given.get("cut", "").strip("\n")
+    given |= {"cut": cut} if cut else {}
+    for name in ("solution", "starter"):
+        if cut:
+            given[name] = given.get(name, cut).strip("\n")
+    return Exercise(path.stem, goals=goals, attempts=attempts, asked=asked, **_tuples(given))
+
+
+def _tuples(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
+    }
+
+
+def _attempt(says: str, swap: Mapping[str, str] | None = None, **more: Any) -> Attempt:
+    text = more.pop("text", None)
+    text = tuple(text) if isinstance(text, list) else text
+    edits = tuple(Edit(old, new) for old, new in (swap or {}).items())
+    return Attempt(says, text, edits, **more)
+
+
+@cache
+def exercises() -> Mapping[str, Exercise]:
+    """All exercises by name, in the order of their chapters."""
+    found = [_read(path) for path in sorted(FOLDER.glob("*.toml"))]
+    order = {"write": 0, "break": 1, "predict": 2}
+    found.sort(key=lambda one: (one.chapter, order[one.kind], one.name))
+    return MappingProxyType({one.name: one for one in found})
+
+
+def find_exercise(name: str) -> Exercise:
+    """The exercise called `name`. Raises `UnknownExercise`, naming the nearest ones, or `WrongType`."""
+    if not isinstance(name, str):
+        raise WrongType(f"An exercise's name is a word, and not a {type(name).__name__}.")
+    known = exercises()
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}."
+    raise UnknownExercise(f"There is no exercise called {name!r}; {hint}")
+
+
+def read_numbers(exercise: Exercise, given: Any) -> dict[str, float]:
+    """The numbers that a reader gives, by name: one, or several in a row. Raises `WrongType` or `BadInput`."""
+    numbers = given if isinstance(given, (tuple, list)) else (given,)
+    names = ", ".join(one.name for one in exercise.asked)
+    if not all(isinstance(n, (int, float)) and not isinstance(n, bool) for n in numbers):
+        raise WrongType(f"{exercise.name} is answered by numbers, {names}, and not by {given!r}.")
+    if len(numbers) != len(exercise.asked):
+        raise BadInput(
+            f"{exercise.name} takes {len(exercise.asked)} numbers, {names}, and not {len(numbers)}."
+        )
+    for one, number in zip(exercise.asked, numbers, strict=True):
+        if not one.least <= number <= one.most or (one.whole and number != int(number)):
+            kind = "a whole number" if one.whole else "a number"
+            raise BadInput(
+                f"{one.name}, {one.what}, is {kind} from {one.least} to {one.most}, and not {number!r}."
+            )
+    return {
+        one.name: int(n) if one.whole else n for one, n in zip(exercise.asked, numbers, strict=True)
+    }

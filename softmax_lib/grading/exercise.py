@@ -1,0 +1,211 @@
+"""What an exercise is, read from its file: a task, a place in a kernel, goals, hints, and attempts at it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from softmax_lib import selections, tiles
+from softmax_lib.errors import BadInput
+from softmax_lib.registry import with_copy
+from softmax_lib.source import KERNEL_FOLDER, Edit, Source
+
+WIDTH = 72
+"""Characters of a line that a page shows whole."""
+
+Kind = Literal["write", "break", "predict"]
+"""Of an exercise: what is missing is written, a kernel is broken in one way only, or a number is found."""
+
+Family = Literal["softmax", "topk", "triton"]
+"""Of kernels: softmaxes in CUDA, those that find the k largest, and softmaxes in Triton."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """One thing that a grade looks at beside right and safe.
+
+    With `of` it is a counter: that field of the lines of an x-ray, summed over those of `space`, `operation`, `array`
+    and `size` where they are given, for each element, request, warp or block (`per`), on a matrix of `on`, which is to
+    be `at_most`, `at_least` or `exactly` so much. With `rows` it is the kinds of rows that are to go wrong, and no
+    other; with `hazard` the kind of hazard that is to be found, of `array`, or "none"; with `wrong_at` the block sizes
+    at which any launch is to go wrong, and at no other; with `number` the answer itself, `replies` being what is said of others.
+    `well` and `says` are the sentences where it is met and where not, with `{value}` and `{goal}` in them.
+    """
+
+    well: str
+    says: str
+    of: str = ""
+    per: str = ""
+    space: str = ""
+    operation: str = ""
+    array: str = ""
+    size: int = 0
+    on: Mapping[str, Any] = field(default_factory=dict)
+    at_most: float | None = None
+    at_least: float | None = None
+    exactly: float | None = None
+    rows: tuple[str, ...] | None = None
+    hazard: str = ""
+    wrong_at: tuple[int, ...] | None = None
+    number: float | None = None
+    replies: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def bound(self) -> float:
+        """The number that its counter is held against."""
+        return next(n for n in (self.at_most, self.at_least, self.exactly, 0.0) if n is not None)
+
+    def is_met(self, value: float) -> bool:
+        """Whether its counter is what it is to be; counts are whole numbers, and their quotients nearly so."""
+        above = self.at_least is None or value >= self.at_least - _SLACK
+        below = self.at_most is None or value <= self.at_most + _SLACK
+        there = self.exactly is None or abs(value - self.exactly) <= _SLACK
+        return above and below and there
+
+
+_SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What somebody may hand in, by changes of the solution or whole, and words that the grade of it has to contain.
+
+    With `label` it is one of those that a page without a kernel offers.
+    """
+
+    says: str
+    text: Any = None
+    swap: tuple[Edit, ...] = ()
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A number that a reader gives: its name, what it counts, and from where to where it may be."""
+
+    name: str
+    what: str
+    least: float = 1
+    most: float = 1 << 20
+    whole: bool = True
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """An exercise about the kernel `of`, a `cut` of whose text a reader writes or changes; the `starter` stands there first.
+
+    `lengths` and `block_sizes` are what a grade launches, of a kernel set by `macros`; `text` is
+    the kernel itself where the book has none; `label` is the solution in a few words; `asked` are the numbers to be found, `guess` those to begin with.
+    """
+
+    name: str
+    chapter: str
+    title: str
+    kind: Kind
+    task: str
+    hints: tuple[str, ...]
+    why: str
+    label: str
+    goals: tuple[Goal, ...]
+    attempts: tuple[Attempt, ...]
+    of: str = ""
+    text: str = ""
+    cut: str = ""
+    starter: str = ""
+    solution: Any = ""
+    lengths: tuple[int, ...] = (1, 31, 127, 1000)
+    block_sizes: tuple[int, ...] = ()
+    family: Family = "softmax"
+    macros: Mapping[str, int] = field(default_factory=dict)
+    asked: tuple[Asked, ...] = ()
+    guess: tuple[float, ...] = ()
+
+    @property
+    def out_of(self) -> int:
+        """Points at most: one for each goal, and where code is written for being right, and safe if that can be seen."""
+        looks = 1 if self.family == "triton" else 2
+        return len(self.goals) + (looks if self.kind == "write" else 0)
+
+    @property
+    def wants_code(self) -> bool:
+        """Whether a reader hands in CUDA, and not numbers."""
+        return self.kind != "predict"
+
+    @cached_property
+    def source(self) -> Source:
+        """The whole kernel, as the book has it."""
+        if self.text:
+            return self.named(self.text)
+        return _SOURCES[self.family](self.of)
+
+    @property
+    def offered(self) -> tuple[Attempt, ...]:
+        """The attempts that a page offers, the solution among them, by their labels, so that none gives itself away."""
+        solved = Attempt("", self.solution, label=self.label)
+        return tuple(sorted((solved, *(one for one in self.attempts if one.label)), key=_label))
+
+    @property
+    def words(self) -> str:
+        """The task in plain words, and what a reader begins with."""
+        task = textwrap.fill(" ".join(self.task.split()), WIDTH)
+        names = ", ".join(f"{one.name}: {one.what}" for one in self.asked)
+        return f"{self.title}\n\n{task}\n\n{self.starter or names}"
+
+    def as_json(self) -> dict[str, Any]:
+        """What a reader has to know, as plain lists and dictionaries."""
+        facts = ("name", "chapter", "title", "kind", "task", "starter", "hints")
+        return {
+            **{name: getattr(self, name) for name in facts},
+            "kernel": self.with_part(self.starter).text if self.cut else self.source.text,
+            "asked": [asdict(one) for one in self.asked],
+        }
+
+    def read_answer(self, words: Sequence[str]) -> Any:
+        """What `grade` takes, of the words of a command line. Raises `BadInput`."""
+        if self.wants_code:
+            if len(words) > 1:
+                raise BadInput(f"{self.name} is answered by one file, and not by {len(words)}.")
+            return Path(words[0])
+        try:
+            return tuple(float(word) for word in words)
+        except ValueError:
+            names = ", ".join(one.name for one in self.asked)
+            raise BadInput(f"{self.name} is answered by numbers, {names}.") from None
+
+    def before(self) -> str:
+        """The kernel's text above the part that a reader writes."""
+        return self.source.text.partition(self.cut)[0]
+
+    def after(self) -> str:
+        """The kernel's text below it."""
+        return self.source.text.partition(self.cut)[2]
+
+    def with_part(self, part: str) -> Source:
+        """The kernel with `part` in the place that is left open."""
+        return self.named(self.before() + part.strip("\n") + self.after())
+
+    def named(self, text: str) -> Source:
+        """A text as a file of this exercise's name, among the book's kernels and their headers."""
+        suffix = "py" if self.family == "triton" else "cu"
+        return Source(f"{self.name}.{suffix}", text, KERNEL_FOLDER)
+
+    def handed_in(self, attempt: Attempt) -> Any:
+        """What stands for an attempt: its own text, or the solution with something else in it."""
+        if not attempt.swap:
+            return attempt.text
+        return Source(self.name, self.solution).edited(self.name, attempt.swap).text
+
+
+def _label(attempt: Attempt) -> tuple[int, str]:
+    return len(attempt.label), attempt.label
+
+
+_SOURCES: Mapping[Family, Callable[[str], Source]] = {
+    "softmax": lambda name: with_copy[name].source,
+    "topk": lambda name: selections.kernels[name].source,
+    "triton": lambda name: tiles.kernels[name].source,
+}

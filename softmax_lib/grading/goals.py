@@ -1,0 +1,150 @@
+"""Whether what a reader handed in is right, safe, and does what its exercise is about: a sentence for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from softmax_lib.grading.exercise import Exercise, Goal
+from softmax_lib.grading.finding import Finding, Subject
+from softmax_lib.grading.softmaxes import is_right_at, wrong_kinds
+from softmax_lib.xrays.lines import LineCounters
+from softmax_lib.xrays.result import XRay
+
+FLOAT_BYTES = 4
+
+NO_HAZARD = "none"
+"""In place of a hazard's kind: there is to be none."""
+
+Numbers = Mapping[str, float]
+
+
+def find(exercise: Exercise, subject: Subject, numbers: Numbers) -> Iterator[Finding]:
+    """What is found of an answer, one after the other. Raises `CompileError`, `KernelFault` and what `run` does."""
+    if exercise.kind == "write":
+        right = subject.right()
+        yield right
+        safe = subject.safe(right.is_met) if subject.safe else None
+        if safe and (right.is_met or not safe.is_met):
+            yield safe
+        if not right.is_met:  # what it asks of memory is of no interest then
+            return
+    for goal in exercise.goals:
+        found = _judge(goal)(exercise, subject, goal, numbers)
+        yield found
+        if exercise.kind == "break" and not found.is_met:  # it broke in another way
+            return
+
+
+def _judge(goal: Goal) -> Callable[[Exercise, Subject, Goal, Numbers], Finding]:
+    if goal.number is not None:
+        return _number
+    if goal.rows is not None:
+        return _rows
+    if goal.wrong_at is not None:
+        return _block_sizes
+    return _hazard if goal.hazard else _counter
+
+
+def _number(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) -> Finding:
+    (value,) = numbers.values()
+    said = replace(goal, says=goal.replies.get(f"{value:g}", goal.says))
+    return _told(said, value == goal.number, value=value)
+
+
+def _rows(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) -> Finding:
+    wanted, wrong = goal.rows or (), wrong_kinds(exercise, subject.kernel)
+    spared = [name for name in wanted if name not in wrong]
+    hurt = [name for name in wrong if name not in wanted]
+    if not wrong:
+        return _not_broken("nothing broke: every row still comes out right.")
+    if spared:
+        return _told(goal, False, value=_listed(spared))
+    if hurt:
+        return _not_broken(f"rows go wrong that should not: {_listed(hurt)}.")
+    return _told(goal, True, value=_listed(wrong))
+
+
+def _block_sizes(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) -> Finding:
+    wanted, tried = goal.wrong_at or (), exercise.block_sizes
+    wrong = [size for size in tried if not is_right_at(exercise, subject.kernel, size)]
+    hurt = [size for size in wrong if size not in wanted]
+    if not wrong:
+        return _not_broken("nothing broke: it is right at every block size.")
+    if hurt:
+        where = f"at {_listed(hurt)} threads per block"
+        return _not_broken(f"it goes wrong where it should not, {where}.")
+    spared = [size for size in wanted if size not in wrong]
+    return _told(goal, not spared, value=_listed(spared or wrong))
+
+
+def _not_broken(sentence: str) -> Finding:
+    return Finding("idea", False, sentence)
+
+
+def _hazard(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) -> Finding:
+    found = _look(subject, goal, numbers).hazards
+    if goal.hazard == NO_HAZARD:
+        return _told(goal, not found, value=found[0].words if found else "nothing")
+    wanted = [one for one in found if one.kind == goal.hazard and goal.array in one.message]
+    if wanted:
+        return _told(goal, True, value=wanted[0].words)
+    if found:
+        return _not_broken(f"the x-ray finds something else: {found[0].words}")
+    return _told(goal, False, value="nothing")
+
+
+def _counter(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) -> Finding:
+    value = _count(goal, _look(subject, goal, numbers))
+    return _told(goal, goal.is_met(value), value=value, **numbers)
+
+
+def _look(subject: Subject, goal: Goal, numbers: Numbers) -> XRay:
+    """The x-ray that a goal asks for; a word in place of a number stands for one that the reader gave."""
+    assert subject.look is not None, "this family of kernels has no x-ray"
+    on = {name: numbers.get(given, given) for name, given in goal.on.items()}
+    return subject.look(**on)
+
+
+def _count(goal: Goal, found: XRay) -> float:
+    """The counter that a goal is about."""
+    lines = [line for line in found.lines if _is_meant(goal, line)]
+    elements = (found.rows or 0) * (found.cols or 0)
+    floats = sum(line.lanes * line.size for line in lines) / FLOAT_BYTES
+    if goal.of == "unwritten":
+        return elements - floats
+    total = floats if goal.of == "floats" else sum(getattr(line, goal.of) for line in lines)
+    per = {
+        "": 1,
+        "request": sum(line.requests for line in lines),
+        "element": elements,
+        "warp": found.warps,
+        "block": found.blocks,
+    }[goal.per]
+    return total / per if per else 0.0
+
+
+def _is_meant(goal: Goal, line: LineCounters) -> bool:
+    """Whether a goal counts this line; "shuffle" stands for all kinds of them."""
+    same = all(
+        getattr(goal, name) in ("", 0, getattr(line, name)) for name in ("space", "array", "size")
+    )
+    return same and line.operation.startswith(goal.operation)
+
+
+def _listed(values: Any) -> str:
+    return ", ".join(map(str, values))
+
+
+def _told(goal: Goal, is_met: bool, **values: Any) -> Finding:
+    words = {name: _number_words(given) for name, given in values.items()}
+    sentence = (goal.well if is_met else goal.says).format(goal=f"{goal.bound:g}", **words)
+    return Finding("idea", is_met, sentence)
+
+
+def _number_words(given: Any) -> str:
+    """A whole number with all of its digits, another one with four; words as they are."""
+    if isinstance(given, float):
+        return f"{given:.0f}" if given.is_integer() else f"{given:.4g}"
+    return str(given)

@@ -1,0 +1,179 @@
+"""`grade`: what a machine says of an answer to an exercise, in sentences, and the points for it."""
+
+from __future__ import annotations
+
+import io
+import re
+import textwrap
+from contextlib import redirect_stdout
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from softmax_lib.errors import CompileError, KernelFault, SoftmaxLibError, WrongType
+from softmax_lib.grading import lists, scores, softmaxes, tile_answers
+from softmax_lib.grading.collection import find_exercise, read_numbers
+from softmax_lib.grading.exercise import WIDTH, Exercise
+from softmax_lib.grading.finding import Finding, stopped
+from softmax_lib.grading.goals import find
+from softmax_lib.source import Source
+from softmax_lib.widgets.markup import render
+
+_HTML = """\
+<div class="worklog-grade"><p><strong>{{ head }}</strong></p><ul>\
+{% for one in findings %}<li>{{ "✓" if one.is_met else "✗" }} {{ one.says }}</li>{% endfor %}</ul></div>"""
+
+
+@dataclass(frozen=True)
+class Grade:
+    """What was found of one answer: a finding is worth a point, and `out_of` is how many there are at most."""
+
+    exercise: str
+    title: str
+    findings: tuple[Finding, ...]
+    out_of: int
+
+    @property
+    def points(self) -> int:
+        """How many findings are as they should be."""
+        return sum(one.is_met for one in self.findings)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the exercise is solved."""
+        return self.points == self.out_of
+
+    @property
+    def head(self) -> str:
+        """Such as "Fold the maxima: solved, 4 of 4 points."."""
+        solved = "solved" if self.ok else "not yet"
+        return f"{self.title}: {solved}, {self.points} of {self.out_of} points."
+
+    def __str__(self) -> str:
+        lines = [f"{'yes' if one.is_met else 'no '}  {one.says}" for one in self.findings]
+        wrap = textwrap.TextWrapper(WIDTH, subsequent_indent=5 * " ")
+        return "\n".join([self.head, *map(wrap.fill, lines)])
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain lists and dictionaries."""
+        findings = [
+            {"about": one.about, "is_met": one.is_met, "says": one.says} for one in self.findings
+        ]
+        return {
+            "exercise": self.exercise,
+            "points": self.points,
+            "out_of": self.out_of,
+            "findings": findings,
+        }
+
+    @property
+    def html(self) -> Markup:
+        """The same as a list."""
+        return render(_HTML, head=self.head, findings=self.findings)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": str(self), "text/html": str(self.html)}
+
+
+def grade(exercise: str, answer: Any) -> Grade:
+    """What a machine finds of `answer` to `exercise`; the best that a reader has had is kept (see `scores`).
+
+    Where an exercise asks for code, `answer` is the part that is missing, a whole kernel, or the `Path` of a file
+    with either; where it asks for numbers, a number or several in a tuple. A kernel is right when `check` finds nothing, safe when
+    an x-ray of it has no hazards, and does what the exercise is about when counters of that x-ray say so. All of
+    that is done in the emulator, with a GPU or without. What does not compile, faults or hangs is a finding, in one
+    sentence at the line of the answer. Raises `UnknownExercise`, `WrongType`, and `BadInput` for numbers that cannot
+    be meant and files that cannot be read.
+    """
+    chosen = find_exercise(exercise)
+    given = judge(chosen, answer)
+    scores.keep(given.exercise, given.points)
+    return given
+
+
+def judge(exercise: Exercise, answer: Any) -> Grade:
+    """The same, of which nothing is kept. What the kernel prints is not shown: it runs many times."""
+    with redirect_stdout(io.StringIO()):
+        return _judge(exercise, answer)
+
+
+def _judge(exercise: Exercise, answer: Any) -> Grade:
+    if exercise.wants_code:
+        text = _text(exercise, answer)
+        is_whole = re.search(r"__global__|@triton\.jit", text)
+        source = exercise.named(text) if is_whole else exercise.with_part(text)
+        part = "" if is_whole else text
+        said = tuple(_at_readers_lines(exercise, one, part) for one in _findings(exercise, source))
+    else:
+        numbers = read_numbers(exercise, answer)
+        subject = _FAMILIES[exercise.family](exercise, _with_numbers(exercise, numbers))
+        said = tuple(find(exercise, subject, numbers))
+    return Grade(exercise.name, exercise.title, said, exercise.out_of)
+
+
+def _text(exercise: Exercise, answer: Any) -> str:
+    if isinstance(answer, Path):
+        return Source.read(answer).text
+    if not isinstance(answer, str):
+        language = "Triton" if exercise.family == "triton" else "CUDA"
+        raise WrongType(
+            f"{exercise.name} is answered by {language}, the part that is missing or a whole kernel, "
+            f"and not by a {type(answer).__name__}."
+        )
+    return answer
+
+
+def _with_numbers(exercise: Exercise, numbers: dict[str, float]) -> Source:
+    """The exercise's kernel, with each number in the place of its name in capitals."""
+    text = exercise.source.text
+    for name, number in numbers.items():
+        text = re.sub(rf"\b{name.upper()}\b", f"{number:g}", text)
+    return exercise.named(text)
+
+
+_FAMILIES = {"softmax": softmaxes.subject, "topk": lists.subject, "triton": tile_answers.subject}
+
+
+def _findings(exercise: Exercise, source: Source) -> tuple[Finding, ...]:
+    found: list[Finding] = []
+    try:
+        for one in find(exercise, _FAMILIES[exercise.family](exercise, source), {}):
+            found.append(one)
+    except CompileError as error:
+        return (Finding("right", False, f"it does not compile: {_first_error(error)}."),)
+    except KernelFault as fault:
+        return (*found, stopped(fault))
+    except SoftmaxLibError as error:
+        return (*found, Finding("right", False, str(error)))
+    return tuple(found)
+
+
+_ERROR = re.compile(
+    r"^(?P<place>[^:\n]+:\d+)(?::\d+)?: (?:fatal )?error: (?P<what>.*)$", re.MULTILINE
+)
+
+
+def _first_error(error: CompileError) -> str:
+    found = _ERROR.search(str(error))
+    return f"{found['what']} at {found['place']}" if found else str(error).splitlines()[0]
+
+
+def _at_readers_lines(exercise: Exercise, finding: Finding, part: str) -> Finding:
+    """The same with each line of the file as a reader counts it: from the top of what they wrote."""
+    first = exercise.before().count("\n") + 1 if part else 1
+    lines = len(part.strip("\n").splitlines())
+    leading = len(part) - len(part.lstrip("\n"))
+
+    def words(found: re.Match[str]) -> str:
+        line = int(found[1])
+        if not part:
+            return f"line {line}"
+        if first <= line < first + lines:
+            return f"line {line - first + 1 + leading} of your code"
+        above = line < first
+        return f"line {line if above else line - lines + exercise.cut.count(chr(10)) + 1} of the kernel"
+
+    pattern = rf"{re.escape(exercise.name)}\.cu:(\d+)"
+    return replace(finding, says=re.sub(pattern, words, finding.says))

@@ -1,0 +1,114 @@
+"""The points that a reader has had: the best of each exercise, in a file of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from softmax_lib.errors import BadInput
+from softmax_lib.files import readers_folder, replace_file
+from softmax_lib.grading.collection import exercises
+from softmax_lib.widgets.markup import render
+
+_HTML = """\
+<div class="worklog-grade"><p><strong>{{ total }}</strong></p><table><thead><tr>\
+<th scope="col">exercise</th><th scope="col">chapter</th><th scope="col">points</th></tr></thead><tbody>\
+{% for one in rows %}<tr><td>{{ one.name }}</td><td>{{ one.chapter }}</td><td>{{ one.words }}</td></tr>{% endfor %}\
+</tbody></table></div>"""
+
+
+@dataclass(frozen=True)
+class Score:
+    """The best points so far for one exercise, None where it was never tried."""
+
+    name: str
+    chapter: str
+    points: int | None
+    out_of: int
+
+    @property
+    def words(self) -> str:
+        """Such as "3 of 4"."""
+        return f"{'-' if self.points is None else self.points} of {self.out_of}"
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The best points for every exercise of the book, in the order of the chapters."""
+
+    rows: tuple[Score, ...]
+
+    @property
+    def points(self) -> int:
+        """All points together."""
+        return sum(one.points or 0 for one in self.rows)
+
+    @property
+    def total(self) -> str:
+        """Such as "12 of 61 points, 3 of 16 exercises solved"."""
+        solved = sum(one.points == one.out_of for one in self.rows)
+        out_of = sum(one.out_of for one in self.rows)
+        return f"{self.points} of {out_of} points, {solved} of {len(self.rows)} exercises solved"
+
+    def __str__(self) -> str:
+        lines = [f"{one.name:20} {one.chapter:12} {one.words}" for one in self.rows]
+        return "\n".join([*lines, self.total])
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """Plain lists and dictionaries."""
+        return [vars(one).copy() for one in self.rows]
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        html = render(_HTML, total=self.total, rows=self.rows)
+        return {"text/plain": str(self), "text/html": str(html)}
+
+
+def scores() -> Scores:
+    """The best points that `grade` has given a reader for each exercise, kept from one day to the next.
+
+    They are in `scores.json` in the folder `exercises` of `files.readers_folder`. Raises `BadInput` where that
+    file is none of ours.
+    """
+    kept = _read(_path())
+    rows = []
+    for one in exercises().values():
+        points = kept.get(one.name)
+        rows.append(Score(one.name, one.chapter, points and min(points, one.out_of), one.out_of))
+    return Scores(tuple(rows))
+
+
+def keep(exercise: str, points: int) -> None:
+    """Write down `points`, if they are the most so far; warns where that cannot be done."""
+    path = _path()
+    try:
+        kept = dict(_read(path))
+        if points <= kept.get(exercise, -1):
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, json.dumps(kept | {exercise: points}, indent=1).encode())
+    except (OSError, BadInput) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        warnings.warn(f"Your points are not kept: {reason}", stacklevel=3)
+
+
+def _path() -> Path:
+    return readers_folder("exercises") / "scores.json"
+
+
+def _read(path: Path) -> Mapping[str, int]:
+    if not os.path.exists(path):
+        return {}
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        kept = None
+    if not isinstance(kept, dict) or not all(type(n) is int and n >= 0 for n in kept.values()):
+        raise BadInput(
+            f"{path} does not hold points as grade() writes them; move it away to begin anew."
+        )
+    return kept

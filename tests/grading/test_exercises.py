@@ -1,0 +1,97 @@
+"""The graders graded: of each exercise the solution passes, and what is wrong fails with the sentence that says why."""
+
+import json
+from collections import Counter
+
+import pytest
+from notebooks import chapters
+
+from softmax_lib.grading.collection import exercises
+from softmax_lib.grading.grade import judge
+from softmax_lib.grading.outcomes import recorded_grade
+
+EXERCISES = exercises()
+ATTEMPTS = [
+    pytest.param(exercise, attempt, id=f"{exercise.name}-{number}")
+    for exercise in EXERCISES.values()
+    for number, attempt in enumerate(exercise.attempts, 1)
+]
+LEAST_ATTEMPTS, OFFERED, HINTS = 12, (4, 5), 3
+WATCHDOG_S = "1"
+
+every_exercise = pytest.mark.parametrize("exercise", EXERCISES.values(), ids=list(EXERCISES))
+
+
+@pytest.fixture(autouse=True)
+def _a_hang_is_found_soon(monkeypatch):
+    monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", WATCHDOG_S)
+
+
+def begins_with(exercise):
+    return exercise.starter if exercise.wants_code else exercise.guess
+
+
+@every_exercise
+def test_the_solution_passes(exercise):
+    given = judge(exercise, exercise.solution)
+    assert given.ok, str(given)
+    assert given.points == given.out_of == exercise.out_of
+
+
+@every_exercise
+def test_what_a_reader_begins_with_does_not(exercise):
+    assert not judge(exercise, begins_with(exercise)).ok
+
+
+@pytest.mark.parametrize(("exercise", "attempt"), ATTEMPTS)
+def test_an_attempt_fails_with_the_sentence_that_says_why(exercise, attempt):
+    given = judge(exercise, exercise.handed_in(attempt))
+    assert not given.ok
+    said = " ".join(one.says for one in given.findings if not one.is_met)
+    assert attempt.says in said
+
+
+@every_exercise
+def test_what_a_page_offers_is_recorded_as_the_grader_says_it(exercise):
+    for attempt in exercise.offered:
+        given = judge(exercise, exercise.handed_in(attempt))
+        assert given == recorded_grade(exercise, attempt.label), "make outcomes"
+
+
+@pytest.mark.quick
+@every_exercise
+def test_an_exercise_has_attempts_enough_and_hints_in_three_stages(exercise):
+    assert len(exercise.attempts) >= LEAST_ATTEMPTS
+    handed_in = [json.dumps(exercise.handed_in(one)) for one in exercise.attempts]
+    assert [one for one, times in Counter(handed_in).items() if times > 1] == []
+    assert len(exercise.offered) in OFFERED
+    assert sum(recorded_grade(exercise, one.label).ok for one in exercise.offered) == 1
+    assert len(exercise.hints) == HINTS
+
+
+@pytest.mark.quick
+@every_exercise
+def test_no_label_of_an_attempt_gives_the_right_one_away(exercise):
+    lengths = sorted(len(one.label) for one in exercise.offered)
+    right = len(exercise.label)
+    assert right < lengths[-1] or right <= 1.25 * lengths[-2], "the right one is the longest by far"
+
+
+@pytest.mark.quick
+def test_each_chapter_has_one_to_write_and_one_to_break_or_predict():
+    kinds = {path.stem: [] for path in chapters() if path.stem[0].isdigit()}
+    for exercise in EXERCISES.values():
+        kinds[exercise.chapter].append(exercise.kind)
+    for chapter, found in kinds.items():
+        assert len(found) >= 2, chapter
+        assert "write" in found or chapter == "02_pytorch", chapter
+        assert {"break", "predict"} & set(found), chapter
+
+
+@pytest.mark.quick
+@every_exercise
+def test_the_part_that_is_cut_out_stands_in_the_book_s_kernel(exercise):
+    if exercise.cut:
+        assert exercise.source.text.count(exercise.cut) == 1
+        starts = exercise.with_part(exercise.starter)
+        assert starts.text != exercise.source.text or exercise.kind == "break"

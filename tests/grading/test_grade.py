@@ -1,0 +1,202 @@
+"""`grade`: whatever is handed in gets a sentence at its own line, and the best points are kept."""
+
+import json
+
+import pytest
+
+from softmax_lib import errors, exercise, exercises, grade, scores
+from softmax_lib.files import readers_folder
+from softmax_lib.grading.grade import judge
+
+TREE = exercises()["shared_tree"]
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", "1")
+
+
+def said(given):
+    return " ".join(one.says for one in given.findings)
+
+
+def test_a_part_and_a_whole_kernel_and_a_file_are_graded_alike(tmp_path):
+    whole = TREE.source.text
+    path = tmp_path / "mine.cu"
+    path.write_text(whole)
+    part = tmp_path / "part.cu"
+    part.write_text(TREE.solution)
+    first, *others = [grade("shared_tree", one) for one in (TREE.solution, whole, path, part)]
+    assert first.ok
+    assert others == 3 * [first]
+
+
+def test_a_line_is_counted_from_the_top_of_what_a_reader_wrote():
+    broken = "\n    int a;\n" + TREE.solution.replace(
+        "float row_max", "float row_max = ;\n    float"
+    )
+    told = said(grade("shared_tree", broken))
+    assert "it does not compile" in told
+    lines = broken.splitlines()
+    wrong = next(i for i, line in enumerate(lines, 1) if "row_max = ;" in line)
+    assert f"at line {wrong} of your code" in told
+
+
+def test_a_line_of_the_kernel_around_is_that_of_the_listing():
+    told = said(grade("float4_edges", exercises()["float4_edges"].starter))
+    (line,) = [int(words.split()[0]) for words in told.split(" at line ")[1:]]
+    assert (
+        "load4(x_body + 4 * at)" in exercises()["float4_edges"].source.text.splitlines()[line - 1]
+    )
+
+
+def test_a_line_of_a_whole_kernel_is_that_of_the_file():
+    whole = TREE.source.text.replace("    // 2. max", "    oops;\n    // 2. max")
+    told = said(grade("shared_tree", whole))
+    line = whole.splitlines().index("    oops;") + 1
+    assert f"at line {line}." in told
+
+
+@pytest.mark.parametrize(
+    ("part", "sentence"),
+    [
+        ("while (true) {}\nfloat row_max = partial[0];", "hang: no thread finished for 1 s"),
+        ("return;\nfloat row_max = 0.0f;", "it never writes into y."),
+        ("}", "it does not compile"),
+        ("", "it does not compile"),
+        ("// \\", "it does not compile"),
+        ("float row_max = 0; asm(\"trap;\");", "inline PTX"),
+        ("float row_max = partial[1 << 20];", "illegal address"),
+        ("float row_max = partial[0] / 0;", "launches are wrong"),
+        ("float row_max = *(float*)0;", "illegal address"),
+    ],
+)  # fmt: skip
+def test_whatever_is_handed_in_gets_a_sentence(part, sentence):
+    given = grade("shared_tree", part)
+    assert not given.ok
+    assert sentence in said(given)
+    assert grade("shared_tree", TREE.solution).ok, "and the next answer is graded as ever"
+
+
+def test_what_a_kernel_prints_is_not_shown(capsys):
+    part = 'printf("%d", tid);\n' + TREE.solution
+    assert grade("shared_tree", part).ok
+    assert capsys.readouterr().out == ""
+
+
+def test_a_whole_kernel_of_another_name_is_launched_a_block_a_row():
+    given = grade("shared_tree", TREE.source.text.replace("softmax_shared", "mine"))
+    assert given.ok
+
+
+def test_two_kernels_and_none_are_refused_in_a_sentence():
+    twice = TREE.source.text + TREE.source.text.replace("softmax_shared", "other")
+    assert "needs exactly one __global__ kernel" in said(grade("shared_tree", twice))
+    text = exercises()["topk_offer"].source.text.replace("softmax_topk_warp", "mine")
+    assert "is called softmax_topk_warp" in said(grade("topk_offer", text))
+
+
+def test_what_is_no_exercise_is_an_error_that_names_the_nearest():
+    with pytest.raises(errors.UnknownExercise, match="did you mean shared_tree"):
+        grade("shared_three", "")
+    with pytest.raises(errors.UnknownExercise, match="there are math_shift"):
+        exercise("?")
+    with pytest.raises(errors.WrongType, match="a word, and not a int"):
+        grade(3, "")
+
+
+@pytest.mark.parametrize("answer", [None, 3, b"text", ["a"]])
+def test_code_is_answered_by_text(answer):
+    with pytest.raises(errors.WrongType, match="answered by CUDA"):
+        grade("shared_tree", answer)
+
+
+@pytest.mark.parametrize("answer", ["4", None, True, [None]])
+def test_numbers_are_answered_by_numbers(answer):
+    with pytest.raises(errors.WrongType, match="answered by numbers, cols"):
+        grade("naive_sectors", answer)
+
+
+@pytest.mark.parametrize("answer", [0, -4, 4.5, 10**9, float("nan"), float("inf"), (4, 4), ()])
+def test_numbers_that_cannot_be_meant_are_refused(answer):
+    with pytest.raises(errors.BadInput):
+        grade("naive_sectors", answer)
+
+
+def test_a_number_may_stand_alone_or_in_a_tuple():
+    assert grade("naive_sectors", 4).ok
+    assert grade("naive_sectors", (4.0,)).ok
+
+
+def test_a_file_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(errors.BadInput, match="There is no file"):
+        grade("shared_tree", tmp_path / "none.cu")
+
+
+# ---- points
+
+
+def test_the_best_points_are_kept():
+    assert scores().points == 0
+    grade("naive_sectors", 4)
+    grade("naive_sectors", 5)
+    assert scores().points == 1
+    assert f", 1 of {len(exercises())} exercises solved" in scores().total
+    (kept,) = [one for one in scores().rows if one.name == "naive_sectors"]
+    assert kept.words == "1 of 1"
+
+
+def test_judging_alone_keeps_nothing():
+    judge(TREE, TREE.solution)
+    assert not readers_folder("exercises").exists()
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"naive_sectors": "all"}', '{"naive_sectors": -1}', "\x00"]
+)
+def test_a_damaged_file_of_points_is_named_and_left_alone(content):
+    path = readers_folder("exercises") / "scores.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    with pytest.raises(errors.BadInput, match=r"scores\.json does not hold points"):
+        scores()
+    with pytest.warns(UserWarning, match="Your points are not kept"):
+        assert grade("naive_sectors", 4).ok
+    assert path.read_text() == content
+
+
+def test_points_of_an_exercise_that_is_no_more_are_kept_and_not_counted():
+    path = readers_folder("exercises") / "scores.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"older": 3, "naive_sectors": 9}))
+    assert scores().points == 1
+    grade("half_bytes", 1.25)
+    assert json.loads(path.read_text()) == {"older": 3, "naive_sectors": 9, "half_bytes": 1}
+
+
+def test_where_nothing_can_be_written_the_grade_is_given_all_the_same(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
+    with pytest.warns(UserWarning, match="Your points are not kept"):
+        assert grade("naive_sectors", 4).ok
+
+
+# ---- what is shown
+
+
+def test_an_exercise_tells_its_task_without_widgets_too():
+    shown = exercise("shared_tree")
+    told = shown.fallback["text/plain"]
+    assert "Fold the maxima" in told
+    assert TREE.starter in told
+    html = shown.fallback["text/html"]
+    assert html.count("<details>") == html.count("</details>") == 5
+
+
+def test_a_grade_is_the_same_in_words_and_in_html():
+    given = judge(TREE, TREE.starter)
+    bundle = given._repr_mimebundle_()
+    assert bundle["text/plain"] == str(given)
+    assert bundle["text/html"].count("<li>") == len(given.findings)
+    assert all(len(line) <= 72 for line in str(given).splitlines())
