@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from softmax_lib.errors import CompileError, KernelFault, SoftmaxLibError, WrongType
 from softmax_lib.grading import lists, scores, softmaxes, tile_answers
@@ -22,8 +22,8 @@ from softmax_lib.source import Source
 from softmax_lib.widgets.markup import render
 
 _HTML = """\
-<div class="worklog-grade"><p><strong>{{ head }}</strong></p><ul>\
-{% for one in findings %}<li>{{ "✓" if one.is_met else "✗" }} {{ one.says }}</li>{% endfor %}</ul></div>"""
+<div class="worklog-grade"><p><strong>{{ head }}</strong></p><ul style="list-style:none;padding-left:0">\
+{% for mark, says in findings %}<li>{{ mark }} {{ says }}</li>{% endfor %}</ul></div>"""
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,16 @@ class Grade:
     @property
     def html(self) -> Markup:
         """The same as a list."""
-        return render(_HTML, head=self.head, findings=self.findings)
+        findings = [("✓" if one.is_met else "✗", _with_code(one.says)) for one in self.findings]
+        return render(_HTML, head=self.head, findings=findings)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": str(self), "text/html": str(self.html)}
+
+
+def _with_code(sentence: str) -> Markup:
+    """A sentence with what stands between backticks as code; underscores and stars in it mean nothing."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(sentence))))
 
 
 def grade(exercise: str, answer: Any) -> Grade:

@@ -18,7 +18,7 @@ from softmax_lib.widgets.questions import picker
 _TASK = """\
 <div class="worklog-task"><p class="worklog-question">{{ title }}</p>{{ task }}\
 {% if listing %}<details><summary>{{ opened }}</summary>{{ listing }}</details>{% endif %}\
-{% for hint in hints %}<details><summary>{{ "Hint" if loop.first else "Another hint" }}</summary>{{ hint }}{% endfor %}\
+{% for hint in hints %}<details><summary>Hint {{ loop.index }} of {{ hints | length }}</summary>{{ hint }}{% endfor %}\
 {% for hint in hints %}</details>{% endfor %}\
 <details><summary>Solution</summary>{{ solution }}{{ why }}</details></div>"""
 
@@ -52,23 +52,27 @@ def _code(text: str, label: str) -> Markup:
 
 
 def _task(one: Exercise) -> str:
-    starts = one.with_part(one.starter) if one.cut else one.source
-    first = one.before().count("\n") + 1
-    own = range(first, first + len(one.starter.splitlines())) if one.cut else range(0)
-    opened = "The whole kernel, your part marked" if one.cut else "The kernel"
-    listing = Markup(marked(starts.text.rstrip("\n"), own).html) if one.text or one.cut else ""
     return str(
         render(
             _TASK,
             title=one.title,
             task=markdown(one.task),
-            opened=opened,
-            listing=listing,
+            opened="The whole kernel, your part marked" if one.cut else "The kernel",
+            listing=_listing(one),
             hints=[markdown(hint) for hint in one.hints],
             solution=_solution(one),
             why=markdown(one.why),
         )
     )
+
+
+def _listing(one: Exercise) -> Markup:
+    """The kernel around the part that a reader writes, or the one that numbers are asked about; none of the book's."""
+    if one.cut:
+        first = one.before().count("\n") + 1
+        own = range(first, first + len(one.starter.splitlines()))
+        return Markup(marked(one.with_part(one.starter).text.rstrip("\n"), own).html)
+    return Markup(marked(one.text.strip("\n"), range(0)).html if one.text else "")
 
 
 def _solution(one: Exercise) -> Markup:

@@ -2,45 +2,54 @@
 
 import ast
 import re
+import textwrap
 
 import nbformat
 import pytest
 from notebooks import chapters
 
 import softmax_lib
+from softmax_lib import exercises
 
 pytestmark = pytest.mark.quick
 
-SURFACE = """\
+PAGES = """\
 from softmax_lib import (check, explore, kernels, measure, predict,
                          recorded, run, trace, xray)
 from softmax_lib import drawings, errors, figures, widgets"""
+SURFACE = """\
+from softmax_lib import (check, exercise, explore, grade, kernels,
+                         measure, predict, recorded, run, trace, xray)
+from softmax_lib import drawings, errors, figures, widgets"""
 BEYOND = {
+    "intro": PAGES,
+    "results": PAGES,
+    "xray": PAGES,
     "09_unroll": """\
-from softmax_lib import (check, errors, kernels, predict, run,
-                         search_unroll, trace, unroll_times)
+from softmax_lib import (check, errors, exercise, grade, kernels,
+                         predict, run, search_unroll, unroll_times)
 from softmax_lib import drawings, figures, widgets""",
     "10_warp": """\
-from softmax_lib import (check, errors, kernels, predict, run,
-                         warp_times, xray)
+from softmax_lib import (check, errors, exercise, grade, kernels,
+                         predict, run, warp_times, xray)
 from softmax_lib import drawings, figures, widgets""",
     "11_topk": """\
-from softmax_lib import (predict, softmax_topk, topk_sizes, topk_times,
-                         xray_launch)
+from softmax_lib import (exercise, grade, predict, softmax_topk,
+                         topk_sizes, topk_times, xray_launch)
 from softmax_lib import drawings, errors, figures, selections, widgets""",
     "12_triton": """\
-from softmax_lib import predict, tile_times
+from softmax_lib import exercise, grade, predict, tile_times
 from softmax_lib import drawings, errors, figures, tiles, widgets""",
-    "machine": SURFACE.replace("xray)", "xray, xray_softmax)"),
+    "machine": PAGES.replace("xray)", "xray, xray_softmax)"),
 }
-"""What a chapter beyond the ladder imports instead, for what was measured of its own."""
+"""What a page, or a chapter beyond the ladder, imports instead of what the ladder's chapters do."""
 NAMES = [
     alias.name
     for text in (SURFACE, *BEYOND.values())
     for node in ast.parse(text).body
     for alias in node.names
 ]
-MOST_CELLS, MOST_LINES, MOST_CHARACTERS = 24, 12, 72
+MOST_CELLS, MOST_LINES, MOST_CHARACTERS = 36, 12, 72
 TAGS = {"hide-input", "hide-output", "remove-input", "remove-cell", "live"}
 
 CHAPTERS = {path.stem: nbformat.read(path, as_version=4) for path in chapters()}
@@ -98,6 +107,25 @@ def test_every_tag_of_a_cell_means_something(chapter):
 
 
 NUMBERED = [stem for stem in CHAPTERS if stem[0].isdigit()]
+
+
+@pytest.mark.parametrize("chapter", NUMBERED)
+def test_a_chapter_has_its_exercises_each_with_a_cell_that_begins_an_answer(chapter):
+    cells = [cell.source for cell in code_cells(chapter)]
+    named = [exercise for exercise in exercises().values() if exercise.chapter == chapter]
+    shown = [f'exercise("{one.name}")' for one in named]
+    assert [source for source in cells if source.startswith("exercise(")] == shown
+    for one, task in zip(named, shown, strict=True):
+        assert cells[cells.index(task) + 1] == _beginning(one)
+
+
+def _beginning(exercise):
+    if exercise.wants_code:
+        part = textwrap.dedent(exercise.starter)
+        return f'answer = """\n{part}\n"""\ngrade("{exercise.name}", answer)'
+    numbers = ", ".join(f"{number:g}" for number in exercise.guess)
+    given = numbers if len(exercise.guess) == 1 else f"({numbers})"
+    return f'grade("{exercise.name}", {given})'
 
 
 @pytest.mark.parametrize(
