@@ -52,6 +52,19 @@
     group?.setAttribute("aria-label", asked ? asked.textContent : "Your guess");
   }
 
+  // What answers a question is folded until the reader has picked: then the next fold behind it opens.
+  document.addEventListener("change", ({ target }) => {
+    const cell = target.closest(".worklog-predict")?.closest(".cell");
+    if (!cell) return;
+    for (let next = cell.nextElementSibling; next; next = next.nextElementSibling) {
+      const fold = next.matches(".tag_hide-output") && next.querySelector("details.below-input");
+      if (fold) {
+        fold.open = true;
+        return;
+      }
+    }
+  });
+
   const done = new WeakSet();
   function each(selector, act) {
     for (const element of document.querySelectorAll(selector)) {
@@ -65,6 +78,6 @@
   new MutationObserver(() => {
     each(".widget-slider:has(.noUi-handle)", nameSlider);
     each(".widget-play:has(button)", nameButtons);
-    each(".worklog-predict:has(input)", nameRadios);
+    each(":is(.worklog-predict, .worklog-exercise):has(input)", nameRadios);
   }).observe(document.documentElement, { childList: true, subtree: true });
 })();

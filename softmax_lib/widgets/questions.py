@@ -17,7 +17,8 @@ from softmax_lib.widgets.views import view
 _QUESTION = '<p class="worklog-question">{{ question }}</p>'
 _VERDICT = """\
 <p class="worklog-verdict" role="status">You said {{ said }}\
-{% if said == right %}: right.{% else %}; it is {{ right }}.{% endif %}</p>"""
+{% if said == right %}: right.{% else %}; it is {{ right }}.{% endif %}</p>\
+{% if reply %}<p class="worklog-reply">{{ reply }}</p>{% endif %}"""
 _FOLDED = """\
 <ul>{% for answer in answers %}<li>{{ answer }}</li>{% endfor %}</ul>\
 <details><summary>Answer</summary><p>{{ right }}</p>{{ told }}</details>"""
@@ -29,13 +30,15 @@ def predict(
     truth: str | float,
     reveal: Any,
     *,
+    replies: Mapping[str, str] | None = None,
     alt: str = "",
 ) -> Shown:
     """Ask before telling: `reveal`, which is what `views.view` takes, shows once the reader has picked.
 
     `truth` is one of `answers`; or each answer stands for a number, as in {"twice": 2.0}, `truth` is
-    what was measured, and the answer nearest to it is right. Raises `WrongType`, or `BadInput` when `truth` is not
-    among the answers, or no number.
+    what was measured, and the answer nearest to it is right. `replies` say to whoever picked an answer what is
+    wrong with it, before `reveal`; the right one needs none. Raises `WrongType`, or `BadInput` when `truth` is not
+    among the answers, or no number, and when there are replies, but not to each of the wrong answers.
     """
     if isinstance(answers, str) or not isinstance(answers, (Sequence, Mapping)):
         raise WrongType(f"answers is a {type(answers).__name__}; it takes several of them.")
@@ -43,7 +46,11 @@ def predict(
     right = _right(answers, truth)
     told = view(reveal, alt)
     shared = W.HTML(told.html)
-    verdicts = [str(render(_VERDICT, said=choice, right=right)) for choice in choices]
+    replies = _checked(replies or {}, choices, right)
+    verdicts = [
+        str(render(_VERDICT, said=choice, right=right, reply=replies.get(choice, "")))
+        for choice in choices
+    ]
     outcomes = [W.VBox([W.HTML(verdict), shared]) for verdict in verdicts]
     asked = render(_QUESTION, question=question)
     folded = render(_FOLDED, answers=choices, right=right, told=Markup(told.html))
@@ -59,6 +66,18 @@ def picker(choices: Sequence[str], outcomes: list[W.Widget]) -> tuple[W.Widget, 
     """Choices of which none is taken yet, and a place where the outcome of the one that is taken shows."""
     pick = W.RadioButtons(options=list(choices), index=None, layout=W.Layout(width="auto"))
     return pick, switch(pick, outcomes)
+
+
+def _checked(replies: Mapping[str, str], choices: list[str], right: str) -> Mapping[str, str]:
+    unknown = [choice for choice in replies if choice not in choices]
+    missing = [choice for choice in choices if choice not in replies and choice != right]
+    if unknown or (replies and missing):
+        raise BadInput(
+            f"There is a reply to {unknown[0]!r}, which is no answer."
+            if unknown
+            else f"There is no reply to the wrong answer {missing[0]!r}."
+        )
+    return replies
 
 
 def _right(answers: Sequence[str] | Mapping[str, float], truth: str | float) -> str:

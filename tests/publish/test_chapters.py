@@ -50,6 +50,8 @@ NAMES = [
     for alias in node.names
 ]
 MOST_CELLS, MOST_LINES, MOST_CHARACTERS = 36, 12, 72
+MOST_HIDDEN_LINES = 24
+HIDDEN = {"hide-input", "remove-input"}
 TAGS = {"hide-input", "hide-output", "remove-input", "remove-cell", "live"}
 
 CHAPTERS = {path.stem: nbformat.read(path, as_version=4) for path in chapters()}
@@ -81,7 +83,8 @@ def test_cells_are_few_and_short(chapter):
     assert len(CHAPTERS[chapter].cells) <= MOST_CELLS
     for cell in code_cells(chapter):
         lines = cell.source.splitlines()
-        assert len(lines) <= MOST_LINES, cell.id
+        is_hidden = HIDDEN & set(cell.metadata.get("tags", []))
+        assert len(lines) <= (MOST_HIDDEN_LINES if is_hidden else MOST_LINES), cell.id
         assert [line for line in lines if len(line) > MOST_CHARACTERS] == [], cell.id
 
 
@@ -126,6 +129,17 @@ def _beginning(exercise):
     numbers = ", ".join(f"{number:g}" for number in exercise.guess)
     given = numbers if len(exercise.guess) == 1 else f"({numbers})"
     return f'grade("{exercise.name}", {given})'
+
+
+@pytest.mark.parametrize("chapter", NUMBERED)
+def test_a_question_replies_to_each_wrong_answer_and_what_answers_it_is_folded(chapter):
+    cells = code_cells(chapter)
+    (place,) = [i for i, cell in enumerate(cells) if re.search(r"^predict\(", cell.source, re.M)]
+    assert "replies={" in cells[place].source
+    following = cells[place + 1]
+    if {output.output_type for output in following.outputs} == {"stream"}:
+        assert "hide-output" in following.metadata.tags
+        assert following.metadata.jupyter.outputs_hidden
 
 
 @pytest.mark.parametrize(

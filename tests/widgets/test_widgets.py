@@ -165,6 +165,19 @@ def test_of_answers_that_stand_for_numbers_the_nearest_to_what_was_measured_is_r
     assert asked.children[1].options == tuple(answers)
 
 
+def test_each_wrong_answer_has_a_reply_of_its_own_or_none_has():
+    replies = {"b": "b is <wrong>.", "c": "c is late."}
+    asked = predict("Which?", ["a", "b", "c"], "a", "why", replies=replies)
+    said = verdicts(asked)
+    assert "worklog-reply" not in said[0]
+    assert "b is &lt;wrong&gt;." in said[1]
+    assert "c is late." in said[2]
+    with pytest.raises(BadInput, match="no reply to the wrong answer 'c'"):
+        predict("Which?", ["a", "b", "c"], "a", "why", replies={"b": "no"})
+    with pytest.raises(BadInput, match="reply to 'd', which is no answer"):
+        predict("Which?", ["a", "b"], "a", "why", replies={"b": "no", "d": "no"})
+
+
 def test_question_answers_and_words_are_escaped():
     asked = predict("Is 1 < 2?", ["<yes>", "no"], "<yes>", "`a < b`")
     html = asked.fallback["text/html"]
