@@ -92,6 +92,20 @@ def test_questions_reveal_their_answer_after_a_guess_only(open_page, interactive
         assert verdict.count() == 1
 
 
+FOLDED_ANSWERS = ["01_math", "05_shared"]
+
+
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+@pytest.mark.parametrize("chapter_name", FOLDED_ANSWERS)
+def test_what_answers_a_question_is_folded_until_a_guess_is_made(open_page, chapter_name, width):
+    page = open_page(f"book/{chapter_name}.html", width=width)
+    answer = page.locator(".tag_hide-output .cell_output").first
+    assert not answer.is_visible()
+    radio = page.locator(".worklog-predict input[type=radio]").first
+    radio.tap() if width == PHONE else radio.check()
+    answer.wait_for(state="visible")
+
+
 def test_answers_of_two_lines_have_room_on_a_phone(open_page, interactive):
     page = open_page(interactive, width=PHONE)
     for answer in page.locator(".worklog-predict label").all():
