@@ -132,6 +132,17 @@ def _beginning(exercise):
 
 
 @pytest.mark.parametrize("chapter", NUMBERED)
+def test_a_chapter_asks_one_question_and_says_what_the_answer_is(chapter):
+    prose = [cell.source for cell in CHAPTERS[chapter].cells if cell.cell_type == "markdown"]
+    (asked,) = re.findall(r"\*\*[^*]+\?\*\*", prose[0])
+    answered = [
+        text for text in prose[1:] if re.search(r"So the answer (to our question )?is", text)
+    ]
+    assert asked
+    assert answered
+
+
+@pytest.mark.parametrize("chapter", NUMBERED)
 def test_a_question_replies_to_each_wrong_answer_and_what_answers_it_is_folded(chapter):
     cells = code_cells(chapter)
     (place,) = [i for i, cell in enumerate(cells) if re.search(r"^predict\(", cell.source, re.M)]
