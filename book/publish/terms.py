@@ -1,0 +1,98 @@
+"""Which words of the glossary a page uses, and whether it links each of them where it comes first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import nbformat
+from notebooks import BOOK
+
+_ENTRIES = re.compile(r"```\{glossary\}\n(.*?)```", re.DOTALL)
+_LINK = re.compile(r"\{term\}`(?:[^`<]*<)?([^`<>]+)>?`")
+
+_HIDDEN = re.compile(
+    r"""
+    ^```(?!\{note|\{solution).*?^```$       # code, and directives of which nothing is prose
+    | ^:::[^\n]* | ^```[^\n]* | ^:\w+:[^\n]*  # the first and last line of others, and their options
+    | ^\#[^\n]*                            # headings
+    | <!--.*?-->
+    | \$\$.*?\$\$ | \$[^$\n]*\$
+    | \{\w+\}`[^`]*` | `[^`\n]*`           # roles, of which links to terms are looked at alone; code
+    | \[[^\]]*\]\([^)]*\)                  # links to elsewhere
+    | https?://\S+
+    """,
+    re.MULTILINE | re.DOTALL | re.VERBOSE,
+)
+"""What is no running text."""
+
+EVERYDAY = frozenset(
+    {"round", "program", "record", "tie", "event", "stage", "driver", "device", "host", "of use"}
+)
+"""Words of the glossary that also have their everyday meaning on these pages: where they come first is not looked at."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """The first use of a word of the glossary: from where to where in the text, which, and whether it is a link."""
+
+    start: int
+    end: int
+    term: str
+    is_linked: bool
+
+
+def markdown_of(path: Path) -> str:
+    """The Markdown of a notebook, cell after cell."""
+    cells = nbformat.read(path, as_version=4).cells
+    return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
+@cache
+def entries() -> Mapping[str, str]:
+    """Each word of the glossary and the first of those that share its definition."""
+    text = (BOOK / "glossary.md").read_text(encoding="utf-8")
+    found: dict[str, str] = {}
+    for block in _ENTRIES.findall(text):
+        for entry in block.strip().split("\n\n"):
+            words = [line for line in entry.split("\n") if not line.startswith(" ")]
+            found.update(dict.fromkeys(words, words[0]))
+    return found
+
+
+def first_uses(text: str) -> Iterator[Use]:
+    """Where each word of the glossary comes first in a page's Markdown, of those that are looked at."""
+    seen: set[str] = set()
+    for use in sorted((*_links(text), *_plain(text)), key=lambda use: use.start):
+        meaning = entries().get(use.term, use.term)
+        if meaning not in seen and use.term not in EVERYDAY:
+            seen.add(meaning)
+            yield use
+
+
+def _links(text: str) -> Iterator[Use]:
+    for found in _LINK.finditer(text):
+        yield Use(found.start(), found.end(), found[1].strip(), is_linked=True)
+
+
+def _plain(text: str) -> Iterator[Use]:
+    running = _HIDDEN.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    for found in _words().finditer(running):
+        yield Use(found.start(), found.end(), _term_of(found[0]), is_linked=False)
+
+
+@cache
+def _words() -> re.Pattern[str]:
+    forms = sorted((form for term in entries() for form in _forms(term)), key=len, reverse=True)
+    return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, forms))})(?![\w-])", re.IGNORECASE)
+
+
+def _forms(term: str) -> tuple[str, ...]:
+    return term, f"{term}s", f"{term}es"
+
+
+def _term_of(word: str) -> str:
+    return next(term for term in entries() if word.lower() in map(str.lower, _forms(term)))

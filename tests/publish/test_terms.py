@@ -1,0 +1,40 @@
+"""Every word of the glossary is a link where a chapter first uses it."""
+
+import pytest
+from notebooks import chapters
+from terms import entries, first_uses, markdown_of
+
+pytestmark = pytest.mark.quick
+
+NUMBERED = {path.stem: path for path in chapters() if path.stem[0].isdigit()}
+OTHERWISE_MEANT = {("11_topk", "score")}
+"""Where a chapter uses a word first in another meaning: a model that scores words."""
+
+
+@pytest.mark.parametrize("stem", NUMBERED)
+def test_each_word_of_the_glossary_is_linked_where_a_chapter_first_uses_it(stem):
+    uses = first_uses(markdown_of(NUMBERED[stem]))
+    bare = {use.term for use in uses if not use.is_linked}
+    assert {term for term in bare if (stem, term) not in OTHERWISE_MEANT} == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("A warp. A {term}`warp`.", [("warp", False)]),
+        ("A {term}`warp`. A warp.", [("warp", True)]),
+        ("{term}`Warps <warp>` wait.", [("warp", True)]),
+        ("Cache lines, and *sectors*.", [("cache line", False), ("sector", False)]),
+        ("# A warp\n`warp`, $warp$, [warp](warp.md)<!-- warp -->", []),
+        (":::{exercise} A warp\n:label: warp\nA lane.\n:::", [("lane", False)]),
+        ("```python\nwarp = 1\n```", []),
+        ("The SM, one multiprocessor.", [("SM", False)]),
+        ("A warped board.", []),
+    ],
+)
+def test_first_uses_are_those_of_running_text(text, found):
+    assert [(use.term, use.is_linked) for use in first_uses(text)] == found
+
+
+def test_words_that_share_a_definition_are_one():
+    assert entries()["L1 cache"] == entries()["L1"]
