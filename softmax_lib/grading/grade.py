@@ -18,6 +18,7 @@ from softmax_lib.grading.collection import find_exercise, read_numbers
 from softmax_lib.grading.exercise import WIDTH, Exercise
 from softmax_lib.grading.finding import Finding, stopped
 from softmax_lib.grading.goals import find
+from softmax_lib.grading.handed_in import HandedIn, first_error
 from softmax_lib.source import Source
 from softmax_lib.widgets.markup import render
 
@@ -107,11 +108,9 @@ def judge(exercise: Exercise, answer: Any) -> Grade:
 
 def _judge(exercise: Exercise, answer: Any) -> Grade:
     if exercise.wants_code:
-        text = _text(exercise, answer)
-        is_whole = re.search(r"__global__|@triton\.jit", text)
-        source = exercise.named(text) if is_whole else exercise.with_part(text)
-        part = "" if is_whole else text
-        said = tuple(_at_readers_lines(exercise, one, part) for one in _findings(exercise, source))
+        given = HandedIn(exercise, _text(exercise, answer))
+        found = _findings(given)
+        said = tuple(replace(one, says=given.told(one.says)) for one in found)
     else:
         numbers = read_numbers(exercise, answer)
         subject = _FAMILIES[exercise.family](exercise, _with_numbers(exercise, numbers))
@@ -142,44 +141,16 @@ def _with_numbers(exercise: Exercise, numbers: dict[str, float]) -> Source:
 _FAMILIES = {"softmax": softmaxes.subject, "topk": lists.subject, "triton": tile_answers.subject}
 
 
-def _findings(exercise: Exercise, source: Source) -> tuple[Finding, ...]:
+def _findings(given: HandedIn) -> tuple[Finding, ...]:
     found: list[Finding] = []
     try:
-        for one in find(exercise, _FAMILIES[exercise.family](exercise, source), {}):
+        subject = _FAMILIES[given.exercise.family](given.exercise, given.source)
+        for one in find(given.exercise, subject, {}):
             found.append(one)
     except CompileError as error:
-        return (Finding("right", False, f"it does not compile: {_first_error(error)}."),)
+        return (Finding("right", False, f"it does not compile: {first_error(error)}."),)
     except KernelFault as fault:
         return (*found, stopped(fault))
     except SoftmaxLibError as error:
         return (*found, Finding("right", False, str(error)))
     return tuple(found)
-
-
-_ERROR = re.compile(
-    r"^(?P<place>[^:\n]+:\d+)(?::\d+)?: (?:fatal )?error: (?P<what>.*)$", re.MULTILINE
-)
-
-
-def _first_error(error: CompileError) -> str:
-    found = _ERROR.search(str(error))
-    return f"{found['what']} at {found['place']}" if found else str(error).splitlines()[0]
-
-
-def _at_readers_lines(exercise: Exercise, finding: Finding, part: str) -> Finding:
-    """The same with each line of the file as a reader counts it: from the top of what they wrote."""
-    first = exercise.before().count("\n") + 1 if part else 1
-    lines = len(part.strip("\n").splitlines())
-    leading = len(part) - len(part.lstrip("\n"))
-
-    def words(found: re.Match[str]) -> str:
-        line = int(found[1])
-        if not part:
-            return f"line {line}"
-        if first <= line < first + lines:
-            return f"line {line - first + 1 + leading} of your code"
-        above = line < first
-        return f"line {line if above else line - lines + exercise.cut.count(chr(10)) + 1} of the kernel"
-
-    pattern = rf"{re.escape(exercise.name)}\.cu:(\d+)"
-    return replace(finding, says=re.sub(pattern, words, finding.says))

@@ -21,6 +21,11 @@ def said(given):
     return " ".join(one.says for one in given.findings)
 
 
+def listing(one):
+    """The lines of the kernel as the task shows it."""
+    return one.with_part(one.starter).text.splitlines()
+
+
 def test_a_part_and_a_whole_kernel_and_a_file_are_graded_alike(tmp_path):
     whole = TREE.source.text
     path = tmp_path / "mine.cu"
@@ -44,11 +49,10 @@ def test_a_line_is_counted_from_the_top_of_what_a_reader_wrote():
 
 
 def test_a_line_of_the_kernel_around_is_that_of_the_listing():
-    told = said(grade("float4_edges", exercises()["float4_edges"].starter))
+    edges = exercises()["float4_edges"]
+    told = said(grade("float4_edges", "// one line more\n" + edges.starter))
     (line,) = [int(words.split()[0]) for words in told.split(" at line ")[1:]]
-    assert (
-        "load4(x_body + 4 * at)" in exercises()["float4_edges"].source.text.splitlines()[line - 1]
-    )
+    assert "load4(x_body + 4 * at)" in listing(edges)[line - 1]
 
 
 def test_a_line_of_a_whole_kernel_is_that_of_the_file():
@@ -70,6 +74,9 @@ def test_a_line_of_a_whole_kernel_is_that_of_the_file():
         ("float row_max = partial[1 << 20];", "illegal address"),
         ("float row_max = partial[0] / 0;", "launches are wrong"),
         ("float row_max = *(float*)0;", "illegal address"),
+        ("// a __global__ word", "was not declared in this scope"),
+        ("abort(); float row_max = 0;", "calls abort(), a function of the host, which a GPU does not have."),
+        ("#include <cstdio>\nint a = ;", "at line 2 of your code"),
     ],
 )  # fmt: skip
 def test_whatever_is_handed_in_gets_a_sentence(part, sentence):
@@ -77,6 +84,26 @@ def test_whatever_is_handed_in_gets_a_sentence(part, sentence):
     assert not given.ok
     assert sentence in said(given)
     assert grade("shared_tree", TREE.solution).ok, "and the next answer is graded as ever"
+
+
+def test_where_nothing_is_handed_in_lines_are_those_of_the_listing():
+    told = said(grade("shared_tree", ""))
+    line = int(told.partition(" at line ")[2].split()[0])
+    assert "row_max" in listing(TREE)[line - 1]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("axis=0))", "axis=0)", "at line 4 of your code"),
+        ("share = power", "share = pwer", "Triton's interpreter stopped: "),
+    ],
+)
+def test_triton_is_told_at_its_own_lines_too(old, new, sentence):
+    part = exercises()["triton_mask"].solution.replace(old, new, 1)
+    told = said(grade("triton_mask", part))
+    assert sentence in told
+    assert "softmax_lib" not in told
 
 
 def test_what_a_kernel_prints_is_not_shown(capsys):
