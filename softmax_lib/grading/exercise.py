@@ -185,7 +185,10 @@ class Exercise:
         return self.source.text.partition(self.cut)[2]
 
     def with_part(self, part: str) -> Source:
-        """The kernel with `part` in the place that is left open."""
+        """The kernel with `part` in the place that is left open, in Triton as far to the right as what was there."""
+        if self.family == "triton":
+            margin = self.cut[: len(self.cut) - len(self.cut.lstrip())]
+            part = textwrap.indent(textwrap.dedent(part), margin)
         return self.named(self.before() + part.strip("\n") + self.after())
 
     def named(self, text: str) -> Source:

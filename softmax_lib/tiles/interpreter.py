@@ -20,6 +20,10 @@ from softmax_lib.errors import CompileError
 from softmax_lib.tiles.programs import TileKernel, load, require_triton
 
 
+MOST_SECONDS = 90.0
+"""For all jobs of a call; the book's longest takes a few seconds."""
+
+
 @dataclass(frozen=True)
 class Job:
     """One launch: what the kernel takes by name, arrays among it, and how many programs there are."""
@@ -37,14 +41,20 @@ def interpret(jobs: Sequence[Job]) -> list[np.ndarray]:
     """
     require_triton()
     told = [(job.kernel.source, job.kernel.entry, job.arguments, job.programs) for job in jobs]
-    done = subprocess.run(
-        [sys.executable, "-m", "softmax_lib.tiles.interpreter"],
-        input=pickle.dumps(told),
-        capture_output=True,
-        env=os.environ | {"TRITON_INTERPRET": "1"},
-        check=False,
-    )
-    if done.returncode:
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "softmax_lib.tiles.interpreter"],
+            input=pickle.dumps(told),
+            capture_output=True,
+            env=os.environ | {"TRITON_INTERPRET": "1"},
+            check=False,
+            timeout=MOST_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        raise CompileError(
+            f"Triton's interpreter was stopped: it had not ended after {MOST_SECONDS:g} s."
+        ) from None
+    if done.returncode or not done.stdout:
         last = (done.stderr.decode(errors="replace").strip().splitlines() or ["no word"])[-1]
         raise CompileError(f"Triton's interpreter stopped: {last}")
     found: list[np.ndarray] = pickle.loads(done.stdout)
