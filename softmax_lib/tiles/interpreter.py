@@ -19,7 +19,6 @@ import numpy as np
 from softmax_lib.errors import CompileError
 from softmax_lib.tiles.programs import TileKernel, load, require_triton
 
-
 MOST_SECONDS = 90.0
 """For all jobs of a call; the book's longest takes a few seconds."""
 
