@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -12,6 +11,7 @@ from types import MappingProxyType
 from softmax_lib.errors import BadInput, UnknownKernel, WrongType
 from softmax_lib.kernel import POWERS_OF_TWO, Grid, Kernel, Step
 from softmax_lib.source import KERNEL_FOLDER, Edit, Program, Source
+from softmax_lib.words import hint
 
 FLOATS_A_THREAD = (4, 8, 16, 32, 64, 128)
 FLOATS_A_LANE = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
@@ -130,9 +130,7 @@ def find_kernel(name: str) -> Kernel:
         raise WrongType(f"A kernel's name is a word, and not a {type(name).__name__}.")
     if name in kernels:
         return kernels[name]
-    near = difflib.get_close_matches(name, kernels, n=3, cutoff=0.4)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(kernels)}."
-    raise UnknownKernel(f"There is no kernel called {name!r}; {hint}")
+    raise UnknownKernel(f"There is no kernel called {name!r}; {hint(name, kernels)}")
 
 
 def resolve(

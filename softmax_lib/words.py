@@ -1,11 +1,23 @@
 """How numbers and words are written in sentences, pictures and tables."""
 
+import difflib
 import re
+from collections.abc import Iterable
+
+PAGE_WIDTH = 72
+"""Characters of a line that a page shows whole."""
 
 
 def count(number: int, thing: str) -> str:
     """Such as "1 line", "4 lines"."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """What was meant by a `name` that is not among those `known`: the nearest three, or all there are."""
+    there = list(known)
+    near = difflib.get_close_matches(name, there, n=3, cutoff=0.4)
+    return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(there)}."
 
 
 def time_in_words(time_us: float) -> str:

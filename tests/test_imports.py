@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "source": {"declarations", "errors", "files", "host_code"},
     "kernel": {"errors", "source", "whole_numbers"},
     "launch_notes": {"kernel"},
-    "registry": {"errors", "kernel", "source"},
+    "registry": {"errors", "kernel", "source", "words"},
     "arrays": {"errors", "kernel"},
     "parameters": {"arrays", "errors"},
     "signature": {"arrays", "errors", "parameters"},
@@ -74,7 +74,7 @@ MAY_IMPORT = {
     },
     "grading": {
         "checking", "drawings", "errors", "files", "kernel", "launch", "reference", "registry", "selections", "source",
-        "tiles", "widgets", "xrays",
+        "tiles", "widgets", "words", "xrays",
     },
     "live": {
         "launch_notes", "launch_options", "launch_words", "errors", "words", "source", "kernel", "registry", "gpu", "checking", "records", "measurements", "xrays",

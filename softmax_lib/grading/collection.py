@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -13,6 +12,7 @@ from typing import Any
 from softmax_lib.errors import BadInput, UnknownExercise, WrongType
 from softmax_lib.grading.exercise import Asked, Attempt, Exercise, Goal
 from softmax_lib.source import Edit
+from softmax_lib.words import hint
 
 FOLDER = Path(__file__).parent / "exercises"
 
@@ -60,9 +60,7 @@ def find_exercise(name: str) -> Exercise:
     known = exercises()
     if name in known:
         return known[name]
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}."
-    raise UnknownExercise(f"There is no exercise called {name!r}; {hint}")
+    raise UnknownExercise(f"There is no exercise called {name!r}; {hint(name, known)}")
 
 
 def read_numbers(exercise: Exercise, given: Any) -> dict[str, float]:

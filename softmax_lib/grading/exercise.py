@@ -13,9 +13,7 @@ from softmax_lib import selections, tiles
 from softmax_lib.errors import BadInput
 from softmax_lib.registry import with_copy
 from softmax_lib.source import KERNEL_FOLDER, Edit, Source
-
-WIDTH = 72
-"""Characters of a line that a page shows whole."""
+from softmax_lib.words import PAGE_WIDTH
 
 Kind = Literal["write", "break", "predict"]
 """Of an exercise: what is missing is written, a kernel is broken in one way only, or a number is found."""
@@ -151,7 +149,7 @@ class Exercise:
     @property
     def words(self) -> str:
         """The task in plain words, and what a reader begins with."""
-        task = textwrap.fill(" ".join(self.task.split()), WIDTH)
+        task = textwrap.fill(" ".join(self.task.split()), PAGE_WIDTH)
         names = ", ".join(f"{one.name}: {one.what}" for one in self.asked)
         return f"{self.title}\n\n{task}\n\n{self.starter or names}"
 

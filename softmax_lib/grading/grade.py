@@ -6,7 +6,7 @@ import io
 import re
 import textwrap
 from contextlib import redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,13 @@ from markupsafe import Markup, escape
 from softmax_lib.errors import CompileError, KernelFault, SoftmaxLibError, WrongType
 from softmax_lib.grading import lists, scores, softmaxes, tile_answers
 from softmax_lib.grading.collection import find_exercise, read_numbers
-from softmax_lib.grading.exercise import WIDTH, Exercise
+from softmax_lib.grading.exercise import Exercise
 from softmax_lib.grading.finding import Finding, stopped
 from softmax_lib.grading.goals import find
 from softmax_lib.grading.handed_in import HandedIn, first_error
 from softmax_lib.source import Source
 from softmax_lib.widgets.markup import render
+from softmax_lib.words import PAGE_WIDTH
 
 _HTML = """\
 <div class="worklog-grade"><p><strong>{{ head }}</strong></p><ul style="list-style:none;padding-left:0">\
@@ -54,20 +55,14 @@ class Grade:
 
     def __str__(self) -> str:
         lines = [f"{'yes' if one.is_met else 'no '}  {one.says}" for one in self.findings]
-        wrap = textwrap.TextWrapper(WIDTH, subsequent_indent=5 * " ")
+        wrap = textwrap.TextWrapper(PAGE_WIDTH, subsequent_indent=5 * " ")
         return "\n".join([self.head, *map(wrap.fill, lines)])
 
     def as_json(self) -> dict[str, Any]:
         """Plain lists and dictionaries."""
-        findings = [
-            {"about": one.about, "is_met": one.is_met, "says": one.says} for one in self.findings
-        ]
-        return {
-            "exercise": self.exercise,
-            "points": self.points,
-            "out_of": self.out_of,
-            "findings": findings,
-        }
+        facts = ("exercise", "points", "out_of")
+        findings = [asdict(one) for one in self.findings]
+        return {**{name: getattr(self, name) for name in facts}, "findings": findings}
 
     @property
     def html(self) -> Markup:

@@ -13,13 +13,7 @@ from typing import Any
 from softmax_lib.errors import BadInput
 from softmax_lib.files import readers_folder, replace_file
 from softmax_lib.grading.collection import exercises
-from softmax_lib.widgets.markup import render
-
-_HTML = """\
-<div class="worklog-grade"><p><strong>{{ total }}</strong></p><table><thead><tr>\
-<th scope="col">exercise</th><th scope="col">chapter</th><th scope="col">points</th></tr></thead><tbody>\
-{% for one in rows %}<tr><td>{{ one.name }}</td><td>{{ one.chapter }}</td><td>{{ one.words }}</td></tr>{% endfor %}\
-</tbody></table></div>"""
+from softmax_lib.widgets.tables import table
 
 
 @dataclass(frozen=True)
@@ -64,8 +58,9 @@ class Scores:
         return [vars(one).copy() for one in self.rows]
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        html = render(_HTML, total=self.total, rows=self.rows)
-        return {"text/plain": str(self), "text/html": str(html)}
+        rows = [(one.name, one.chapter, one.words) for one in self.rows]
+        shown = table(["exercise", "chapter", "points"], rows, caption=self.total)
+        return {"text/plain": str(self), "text/html": shown.html}
 
 
 def scores() -> Scores:

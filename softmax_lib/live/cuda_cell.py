@@ -24,14 +24,12 @@ from softmax_lib.launch_options import add_launch_words, is_any_kernel
 from softmax_lib.launch_words import read_launch
 from softmax_lib.registry import resolve
 from softmax_lib.source import Source
+from softmax_lib.words import PAGE_WIDTH
 from softmax_lib.xrays.result import XRay
 from softmax_lib.xrays.xray import xray, xray_launch
 
 CHECKED_LENGTHS = (1, 31, 127, 1000, 4096)
 """Row lengths that `check` tries: one, short of a warp, odd, ragged, and the usual one."""
-
-WIDTH = 72
-"""Characters of a line that a page shows whole."""
 
 MOST_LINES, MOST_CHARACTERS = 100, 1000
 """Of what a kernel prints: lines, and characters of each, that a cell shows."""
@@ -87,9 +85,9 @@ def _report(source: Source, given: argparse.Namespace) -> None:
     except NotAvailable as error:  # a GPU may run what the emulator cannot
         print(error)
     for note in found.notes if found else notes_on(resolve(source)):
-        print(textwrap.fill(note, WIDTH))
+        print(textwrap.fill(note, PAGE_WIDTH))
     for verdict in _verdicts(source, given.block_size, found):
-        print(textwrap.fill(verdict, WIDTH))
+        print(textwrap.fill(verdict, PAGE_WIDTH))
     if found is not None:
         print("\n".join(_hazards(found)))
         display(margin_of(found, source))
@@ -116,7 +114,7 @@ def _report_launch(source: Source, given: argparse.Namespace) -> None:
     with _short_output():
         found = xray_launch(**words)
     for note in found.notes:
-        print(textwrap.fill(note, WIDTH))
+        print(textwrap.fill(note, PAGE_WIDTH))
     print("\n".join(_hazards(found)))
     if has_gpu() and not found.hazards:
         print("\n".join(_differences(words, before, arrays)))
@@ -126,7 +124,7 @@ def _report_launch(source: Source, given: argparse.Namespace) -> None:
 def _hazards(found: XRay) -> list[str]:
     sentences = [hazard.words for hazard in found.hazards]
     none = ["no hazard found"] if found.hazards_sought else []
-    return [textwrap.fill(one, WIDTH) for one in sentences] or none
+    return [textwrap.fill(one, PAGE_WIDTH) for one in sentences] or none
 
 
 def _verdicts(source: Source, block_size: int | None, found: XRay | None) -> dict[str, None]:
