@@ -40,6 +40,22 @@ def gpu_facts() -> dict[str, str | int]:
     }
 
 
+def peak_gb_per_s() -> float | None:
+    """What the memory of the current GPU moves at most, in 10^9 bytes per second; None where the driver does not say.
+
+    That is its highest clock, on both edges of which each wire of its bus carries a bit.
+    """
+    answers = _ask(
+        {
+            "mhz": lambda nvml, gpu: str(nvml.nvmlDeviceGetMaxClockInfo(gpu, nvml.NVML_CLOCK_MEM)),
+            "bits": lambda nvml, gpu: str(nvml.nvmlDeviceGetMemoryBusWidth(gpu)),
+        }
+    )
+    if UNKNOWN in answers.values():
+        return None
+    return 2 * int(answers["mhz"]) * int(answers["bits"]) / 8 / 1e3
+
+
 def today() -> str:
     """The date of a record: YYYY-MM-DD."""
     return datetime.date.today().isoformat()

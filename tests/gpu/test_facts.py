@@ -35,6 +35,12 @@ class Driver:
     def nvmlDeviceGetClockInfo(self, gpu, clock):
         return {"sm": 345, "mem": 3201}[clock]
 
+    def nvmlDeviceGetMaxClockInfo(self, gpu, clock):
+        return {"sm": 1980, "mem": 3201}[clock]
+
+    def nvmlDeviceGetMemoryBusWidth(self, gpu):
+        return 6144
+
     def nvmlDeviceGetCurrentClocksEventReasons(self, gpu):
         return 1  # idle
 
@@ -71,6 +77,16 @@ def test_clocks_are_in_the_words_of_the_records(gpu):
         "power.draw": "79.48 W", "temperature.gpu": "31",
     }  # fmt: skip
     assert facts.clocks().keys() == content()["clocks"]["before"].keys()
+
+
+def test_memory_moves_two_bits_a_clock_on_each_wire(gpu, monkeypatch):
+    assert facts.peak_gb_per_s() == 2 * 3201e6 * 6144 / 8 / 1e9
+
+    def silent(self, gpu):
+        raise NVMLError
+
+    monkeypatch.setattr(Driver, "nvmlDeviceGetMemoryBusWidth", silent)
+    assert facts.peak_gb_per_s() is None
 
 
 def test_a_gpu_has_the_facts_that_a_record_needs(gpu):
