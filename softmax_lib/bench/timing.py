@@ -14,6 +14,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -82,6 +83,22 @@ def time_device(
         graph.replay()
     elapsed_ms = take_turns(graphs, replays, torch.cuda.synchronize)
     return {case: summary(ms, graphs[case].calls) for case, ms in elapsed_ms.items()}
+
+
+def replays(calls: Mapping[Case, Call]) -> dict[Case, Callable[[], float]]:
+    """For each of `calls` what replays it once on its case's matrix and gives the microseconds of one call.
+
+    Whoever alternates between them times calls on several matrices in one run; cases that differ in
+    provider, step and block size only share one. Raises torch's OutOfMemoryError.
+    """
+    pairs: dict[Case, _Pairs] = {}
+    found: dict[Case, Callable[[], float]] = {}
+    for case, call in calls.items():
+        matrix = replace(case, provider="", block_size=None, step="")
+        if matrix not in pairs:
+            pairs[matrix] = _Pairs(matrix, 1)
+        found[case] = partial(_replay_us, _capture(call, pairs[matrix]), pairs[matrix])
+    return found
 
 
 def sample(case: Case) -> Tensor:
@@ -215,6 +232,13 @@ class _Graph:
         self.graph.replay()
         end.record()
         return start, end
+
+
+def _replay_us(graph: _Graph, _pairs: _Pairs) -> float:
+    """Microseconds of one call in one replay; the pairs are what the graph reads and writes, and stay alive."""
+    start, end = graph.replay()
+    end.synchronize()
+    return 1e3 * start.elapsed_time(end) / graph.calls
 
 
 def _capture(call: Call, pairs: _Pairs) -> _Graph:
