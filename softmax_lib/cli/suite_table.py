@@ -10,6 +10,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from softmax_lib.records.lies import LieTime
+from softmax_lib.records.reading import read_fields
+
 
 def print_suite(found: dict[str, Any]) -> None:
     """A line per cell: our time, its share of a copy's speed, the best peer and our gain over it."""
@@ -106,6 +109,24 @@ def print_tiles(found: dict[str, Any]) -> None:
         setting = (best["who"], str(best["num_warps"]), str(best["num_stages"]))
         share = f"{row['copy_us'] / best['us']:.0%}"
         table.add_row(f"{row['rows']}x{row['cols']}", *setting, f"{best['us']:.2f}", share, *torchs)
+    console.print(table)
+    _print_remarks(console, found)
+
+
+def print_lies(found: dict[str, Any]) -> None:
+    """For each lie a line per time: whose, by which method, of which matrix; its median, its mean, its bandwidth."""
+    console = Console()
+    title = f"Lies told on {found['gpu']['name']}, {found['date']}; times in microseconds"
+    table = _table(title, "contender", "method", "matrix", "data", "median", "mean", "GB/s")
+    for row in found["rows"]:
+        table.add_row(f"[b]{row['lie']}[/b]")
+        for line in row["times"]:
+            one = read_fields(LieTime, {**row, **line})
+            table.add_row(
+                one.who, one.method, f"{one.rows}x{one.cols}", one.data,
+                f"{one.median_us:.2f}", f"{one.mean_us:.2f}", f"{one.gb_per_s:,.0f}",
+            )  # fmt: skip
+        table.add_section()
     console.print(table)
     _print_remarks(console, found)
 

@@ -81,7 +81,8 @@ def bench(options: argparse.Namespace) -> Answer:
     from softmax_lib.records.record import require_writable, write
 
     _require_gpu()
-    from softmax_lib.bench.suite import run_suite  # which needs torch, and so comes after
+    from softmax_lib.bench.lies import run_lies  # which needs torch, and so comes after
+    from softmax_lib.bench.suite import run_suite
     from softmax_lib.bench.tiles import run_tiles
     from softmax_lib.bench.topk import run_topk
     from softmax_lib.bench.transformer import compare
@@ -98,6 +99,7 @@ def bench(options: argparse.Namespace) -> Answer:
         "unroll": (run_unroll, suite_table.print_unroll),
         "warp": (run_warps, suite_table.print_warps),
         "triton": (run_tiles, suite_table.print_tiles),
+        "lies": (run_lies, suite_table.print_lies),
     }
     measure, show = suites[options.suite]
     paths = [options.output] if options.output else []

@@ -14,7 +14,7 @@ from softmax_lib.records.reading import read_json, require_types
 from softmax_lib.records.shelf import file_stem, folders, left_out
 
 One = TypeVar("One")
-Suite = Literal["peers", "model", "topk", "unroll", "warp", "triton"]
+Suite = Literal["peers", "model", "topk", "unroll", "warp", "triton", "lies"]
 
 _MEASURED = {
     "peers": "softmax() was not measured beside its peers",
@@ -23,6 +23,7 @@ _MEASURED = {
     "unroll": "the kernel of chapter 9 was not measured at all of its settings",
     "warp": "the kernel of chapter 10 was not measured on short rows",
     "triton": "the kernels of chapter 12 were not measured",
+    "lies": "the lies of benchmarks were not measured",
 }
 
 

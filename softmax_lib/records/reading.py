@@ -54,7 +54,7 @@ def read_fields(kind: type[One], entry: Mapping[str, Any]) -> One:
 def require_types(entry: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """Raises `BadInput` for a value that has another type than the one `wanted`, `KeyError` for one that is missing.
 
-    Numbers that are counted are 0 or more, those that are measured are above 0.
+    Numbers that are counted are 0 or more, those that are measured are above 0; a list has at least one.
     """
     for name, kind in wanted.items():
         if not _fits(name, entry[name], kind):
@@ -75,6 +75,9 @@ def _fits(name: str, value: Any, kind: Any) -> bool:
         return isinstance(value, str) and value in KNOWN.get(name, (value,))
     if get_origin(kind) is Literal:
         return value in get_args(kind)
+    if get_origin(kind) is list:
+        inner = get_args(kind)[0]
+        return isinstance(value, list) and bool(value) and all(_fits("", v, inner) for v in value)
     if get_origin(kind) is dict:
         inner = get_args(kind)[1]
         return isinstance(value, dict) and all(_fits("", one, inner) for one in value.values())
