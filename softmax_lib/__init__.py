@@ -9,6 +9,7 @@ from typing import Any
 from softmax_lib.lazy import attach
 
 _NEEDS = {
+    "catch_lie": "ipywidgets",
     "exercise": "ipywidgets",
     "explore": "ipywidgets",
     "figures": "matplotlib",

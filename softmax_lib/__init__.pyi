@@ -14,6 +14,7 @@ from .grading.showing import exercise as exercise
 from .launch import run as run
 from .launch import trace as trace
 from .live.block_size_explorer import explore as explore
+from .live.lies import catch_lie as catch_lie
 from .live.unroll_search import search_unroll as search_unroll
 from .measurements import measure as measure
 from .ops.adoption import patch_torch as patch_torch
@@ -22,6 +23,7 @@ from .ops.functional import softmax as softmax
 from .ops.modules import LogSoftmax as LogSoftmax
 from .ops.modules import Softmax as Softmax
 from .ops.topk import softmax_topk as softmax_topk
+from .records.lies import lie_times as lie_times
 from .records.shelf import recorded as recorded
 from .records.tile_times import tile_times as tile_times
 from .records.topks import topk_sizes as topk_sizes

@@ -46,6 +46,9 @@ RECORD = (
     "search_unroll(",
     "warp_times(",
     "tile_times(",
+    "lie_times(",
+    "catch_lie(",
+    "advertisement(",
 )
 """What a cell writes when it reads the record: its output changes with it."""
 

@@ -152,6 +152,15 @@ def highlight_lines(text: str) -> list[str]:
     return marked_up.split("\n")[: len(text.splitlines())]
 
 
+def highlight_python(text: str) -> str:
+    """Lines of Python as HTML, without numbers; their words are in spans that STYLE and the book's theme colour."""
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import PythonLexer
+
+    return _preformatted(Markup(highlight(text, PythonLexer(), HtmlFormatter(nowrap=True))))
+
+
 def _highlight(text: str, first_number: int, python: bool = False) -> str:
     from pygments import highlight
     from pygments.formatters import HtmlFormatter

@@ -11,6 +11,7 @@ from softmax_lib.figures.controls import gains, time_by_rows
 from softmax_lib.figures.gpu_switch import over_records
 from softmax_lib.figures.in_flight import bytes_in_flight
 from softmax_lib.figures.ledger import traffic_ledger
+from softmax_lib.figures.lies import lie
 from softmax_lib.figures.look import Figure
 from softmax_lib.figures.model import in_a_model
 from softmax_lib.figures.plane import on_the_plane, plane_of_kernels
@@ -33,6 +34,7 @@ __all__ = [
     "in_a_model",
     "ladder",
     "lanes_map",
+    "lie",
     "on_the_plane",
     "over_records",
     "plane_of_kernels",
