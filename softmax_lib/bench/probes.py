@@ -6,7 +6,7 @@ Each launches a small kernel of `kernels/probes` that does one thing; none compu
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -54,22 +54,22 @@ def probe_all() -> Iterator[Probe]:
     yield from block_starts()
 
 
-def latencies() -> Iterator[Probe]:
+def latencies(sizes_kib: Sequence[int] = LATENCY_KIB) -> Iterator[Probe]:
     """Cycles and nanoseconds of one load that the next one waits for, by the size of the array."""
-    run = _function("latency", "probe_latency")
-    for kib in LATENCY_KIB:
-        chain = _chain(kib * 1024 // (4 * LINE_WORDS))
+    run = probe_function("latency", "probe_latency")
+    for kib in sizes_kib:
+        chain = random_chain(kib * 1024 // (4 * LINE_WORDS))
         spent = torch.zeros(3, device="cuda", dtype=torch.int64)
         run(1, 1, chain, spent, HOPS)
         cycles, ns, _ = spent.tolist()
         yield Probe("latency", {"kib": kib}, {"cycles": cycles / HOPS, "ns": ns / HOPS})
 
 
-def _chain(lines: int) -> torch.Tensor:
-    """Where to go from each line, so that all of them make one round in random order."""
+def random_chain(lines: int, words: int = LINE_WORDS) -> torch.Tensor:
+    """Where to go from each line of so many words, so that all of them make one round in random order."""
     order = torch.randperm(lines, device="cuda", generator=torch.Generator("cuda").manual_seed(0))
-    chain = torch.zeros(lines * LINE_WORDS, device="cuda", dtype=torch.int32)
-    chain[order * LINE_WORDS] = (order.roll(-1) * LINE_WORDS).int()
+    chain = torch.zeros(lines * words, device="cuda", dtype=torch.int32)
+    chain[order * words] = (order.roll(-1) * words).int()
     return chain
 
 
@@ -79,8 +79,8 @@ def read_bandwidths() -> Iterator[Probe]:
     sink = torch.zeros(1, device="cuda")
     for block, loads, width in IN_FLIGHT:
         defines = (("BLOCK", block), ("LOADS", loads), ("WIDTH", width))
-        run = _function("in_flight", "probe_in_flight", defines)
-        time_us = _time_us(partial(run, _multiprocessors(), block, x, sink, READ_BYTES // width))
+        run = probe_function("in_flight", "probe_in_flight", defines)
+        time_us = median_us(partial(run, multiprocessors(), block, x, sink, READ_BYTES // width))
         at = {"threads": block, "loads": loads, "width": width, "bytes": block * loads * width}
         yield Probe("read bandwidth", at, {"gb_per_s": READ_BYTES / time_us / 1e3})
 
@@ -90,7 +90,7 @@ def scattered_requests() -> Iterator[Probe]:
     for stores in (0, 1):
         for lines in LINES:
             defines = (("BLOCK", 1024), ("LINES", lines), ("STORES", stores))
-            run = _function("scatter", "probe_scatter", defines)
+            run = probe_function("scatter", "probe_scatter", defines)
             x = torch.zeros(8192, device="cuda")
             spent = torch.zeros(1, device="cuda", dtype=torch.int64)
             for _ in range(2):  # the first brings x into L1
@@ -102,7 +102,7 @@ def scattered_requests() -> Iterator[Probe]:
 
 def block_starts() -> Iterator[Probe]:
     """Microseconds of a launch that does nothing, by its blocks and their threads."""
-    run = _function("blocks", "probe_blocks")
+    run = probe_function("blocks", "probe_blocks")
     sink = torch.zeros(1, device="cuda")
     for threads in BLOCK_THREADS:
         for blocks in BLOCKS:
@@ -112,16 +112,16 @@ def block_starts() -> Iterator[Probe]:
             with torch.cuda.graph(graph):
                 for _ in range(LAUNCHES):
                     launch()
-            time_us = _time_us(graph.replay) / LAUNCHES
+            time_us = median_us(graph.replay) / LAUNCHES
             yield Probe("block starts", {"blocks": blocks, "threads": threads}, {"us": time_us})
 
 
-def _function(
+def probe_function(
     name: str, entry: str, defines: tuple[tuple[str, int], ...] = ()
 ) -> Callable[..., None]:
-    """A probe's kernel, to be called with blocks, threads and its arguments."""
-    source = Source.read(KERNEL_FOLDER / "probes" / f"{name}.cu")
-    function = load(Program(source, defines), torch.cuda.current_device()).get_function(entry)
+    """The kernel of `kernels/probes/<name>.cu`, to be called with blocks, threads and its arguments."""
+    program = Program(Source.read(KERNEL_FOLDER / "probes" / f"{name}.cu"), defines)
+    function = load(program, torch.cuda.current_device()).get_function(entry)
 
     def launch(blocks: int, threads: int, *arguments: Any) -> None:
         import cupy
@@ -134,11 +134,11 @@ def _function(
     return launch
 
 
-def _multiprocessors() -> int:
+def multiprocessors() -> int:
     return torch.cuda.get_device_properties().multi_processor_count
 
 
-def _time_us(call: Callable[[], None], times: int = 9) -> float:
+def median_us(call: Callable[[], None], times: int = 9) -> float:
     """Median microseconds of one call on the device, which takes far longer than its launch."""
     marks = [torch.cuda.Event(enable_timing=True) for _ in range(times + 1)]
     call()

@@ -131,6 +131,28 @@ def print_lies(found: dict[str, Any]) -> None:
     _print_remarks(console, found)
 
 
+def print_hardware(found: dict[str, Any]) -> None:
+    """A line per kind of memory, how long warps took together, and how many blocks a multiprocessor held."""
+    console = Console()
+    title = f"{found['gpu']['name']}, {found['date']}"
+    table = _table(title, "memory", "cycles", "nanoseconds", "GB/s")
+    for row in found["rows"]:
+        speed = f"{row['gb_per_s']:,.0f}" if "gb_per_s" in row else ""
+        table.add_row(row["level"], f"{row['cycles']:.1f}", f"{row['ns']:.1f}", speed)
+    console.print(table)
+    for row in found["waits"]:
+        console.print(
+            f"{row['warps']} warps that wait and compute by turns: {row['cycles']:,} cycles"
+        )
+    for row in found["places"]:
+        told = f"{row['registers']} registers per thread, {row['shared_bytes']:,} bytes of shared memory"
+        most, rounds = max(map(max, row["held"])), row["took_ns"] / row["stay_ns"]
+        console.print(
+            f"{row['blocks']} blocks of {row['threads']}, {told}: up to {most} each, {rounds:.2f} rounds"
+        )
+    _print_remarks(console, found)
+
+
 def print_model(found: dict[str, Any]) -> None:
     """For each text a line per contender: tokens per second, and how many times torch's."""
     console = Console()
@@ -161,7 +183,7 @@ def _table(title: str, first: str, *headings: str) -> Table:
 
 
 def _print_remarks(console: Console, found: dict[str, Any]) -> None:
-    for line in _skipped(found["skipped"].items()):
+    for line in _skipped(found.get("skipped", {}).items()):
         console.print(f"Skipped: {line}", markup=False, soft_wrap=True)
     for note in found["notes"]:
         console.print(f"Note: {note}", markup=False, soft_wrap=True)

@@ -81,7 +81,8 @@ def bench(options: argparse.Namespace) -> Answer:
     from softmax_lib.records.record import require_writable, write
 
     _require_gpu()
-    from softmax_lib.bench.lies import run_lies  # which needs torch, and so comes after
+    from softmax_lib.bench.hardware import run_hardware  # which needs torch, and so comes after
+    from softmax_lib.bench.lies import run_lies
     from softmax_lib.bench.suite import run_suite
     from softmax_lib.bench.tiles import run_tiles
     from softmax_lib.bench.topk import run_topk
@@ -100,6 +101,7 @@ def bench(options: argparse.Namespace) -> Answer:
         "warp": (run_warps, suite_table.print_warps),
         "triton": (run_tiles, suite_table.print_tiles),
         "lies": (run_lies, suite_table.print_lies),
+        "hardware": (run_hardware, suite_table.print_hardware),
     }
     measure, show = suites[options.suite]
     paths = [options.output] if options.output else []

@@ -1,0 +1,76 @@
+"""The suite of the GPU itself: what is made of clocks and places, and what a run holds; launches replaced."""
+
+import pytest
+import torch
+
+from softmax_lib.bench import hardware
+from softmax_lib.cli.suite_table import print_hardware
+from softmax_lib.gpu.presence import has_gpu
+from softmax_lib.records.hardware import _read
+
+on_a_gpu = pytest.mark.skipif(not has_gpu(), reason="there is no GPU")
+
+
+def test_moments_are_a_stay_apart_and_count_who_is_there():
+    found = [[0, 100, 120], [1, 101, 121], [0, 120, 140], [1, 122, 142]]
+    assert hardware.held(found, 20) == {"took_ns": 42, "held": [[1, 1], [1, 1]]}
+
+
+def test_a_multiprocessor_without_a_block_is_counted_too(monkeypatch):
+    monkeypatch.setattr(hardware, "multiprocessors", lambda: 4)
+    assert hardware.held([[1, 0, 20]], 20)["held"] == [[0, 1, 0, 0]]
+
+
+@pytest.fixture(autouse=True)
+def two_multiprocessors(monkeypatch):
+    if not has_gpu():
+        monkeypatch.setattr(hardware, "multiprocessors", lambda: 2)
+
+
+def test_turns_are_kept_for_some_and_cycles_for_all():
+    clock = [[[10 * turn, 10 * turn + 7] for turn in range(9)] for _ in range(2)]
+    assert hardware._as_waits(2, clock) == {"warps": 2, "cycles": 87, "turns": []}
+    eight = hardware._as_waits(8, clock)["turns"]
+    assert (len(eight), eight[0], eight[8]) == (16, [0, 0, 7], [1, 0, 7])
+
+
+def test_a_run_holds_what_a_reader_of_it_needs(monkeypatch, capsys):
+    facts = {"name": "Tesla T4", "multiprocessors": 2, "l2_bytes": 1, "memory_bytes": 1}
+    for name in ("busy", "slowed"):
+        monkeypatch.setattr(hardware, name, list)
+    monkeypatch.setattr(hardware, "gpu_facts", lambda: facts)
+    monkeypatch.setattr(hardware, "versions", dict)
+    monkeypatch.setattr(hardware, "_limits", lambda: {"WarpSize": 32})
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    levels = [{"level": "registers", "cycles": 4.0, "ns": 2.0}, {"level": "L2", "cycles": 9.0, "ns": 5.0, "gb_per_s": 7.0}]  # fmt: skip
+    place = {"blocks": 3, "threads": 32, "registers": 12, "shared_bytes": 4, "stay_ns": 20}
+    monkeypatch.setattr(hardware, "_levels", lambda: iter(levels))
+    monkeypatch.setattr(hardware, "_waits", lambda: iter([hardware._as_waits(1, [[[0, 7]]])]))
+    monkeypatch.setattr(
+        hardware, "_places", lambda: iter([{**place, **hardware.held([[0, 0, 20]] * 3, 20)}])
+    )
+    told = []
+    run = hardware.run_hardware(lambda *what: told.append(what))
+    assert told[-1] == ("done", 3, 3)
+    assert _read(run).placed(3, 32).most == 3
+    assert set(run["digests"]) == {"chain", "places", "stream", "waits"}
+    print_hardware(run)
+    out = capsys.readouterr().out
+    assert "registers" in out
+    assert "up to 3 each" in out
+
+
+@on_a_gpu
+def test_nearer_memory_answers_sooner_and_hands_out_more():
+    levels = {row["level"]: row for row in hardware._levels()}
+    cycles = [row["cycles"] for row in levels.values()]
+    assert cycles == sorted(cycles)
+    assert levels["L1"]["gb_per_s"] > levels["L2"]["gb_per_s"] > levels["DRAM"]["gb_per_s"]
+
+
+@on_a_gpu
+def test_no_block_is_lost():
+    for one in hardware._places():
+        assert sum(one["held"][0]) <= one["blocks"]
+        if one["blocks"] <= hardware.multiprocessors():
+            assert sum(one["held"][0]) == one["blocks"]
