@@ -4,12 +4,15 @@ from .agreement_table import agreement_everywhere as agreement_everywhere
 from .best_lists import lists as lists
 from .code_tables import machine_code as machine_code
 from .code_tables import machine_code_of as machine_code_of
+from .hardware_map import gpu_map as gpu_map
+from .index_map import indices as indices
 from .listings import diff as diff
 from .listings import source as source
 from .margins import margin as margin
 from .margins import margin_of as margin_of
 from .margins import totals as totals
 from .matrix_rows import threads as threads
+from .placements import places as places
 from .read_table import reads as reads
 from .sectors import first_request as first_request
 from .sectors import requests as requests
@@ -17,4 +20,5 @@ from .steppers import online as online
 from .steppers import shuffle as shuffle
 from .steppers import tree as tree
 from .timelines import timeline as timeline
+from .waiting import waits as waits
 from .wavefronts import banks as banks

@@ -40,6 +40,9 @@ from softmax_lib import drawings, errors, figures, selections, widgets""",
     "12_triton": """\
 from softmax_lib import exercise, grade, predict, tile_times
 from softmax_lib import drawings, errors, figures, tiles, widgets""",
+    "gpu": """\
+from softmax_lib import emulator, hardware, predict, xray_launch
+from softmax_lib import drawings, errors, figures, widgets""",
     "machine": PAGES.replace("xray)", "xray, xray_softmax)"),
 }
 """What a page, or a chapter beyond the ladder, imports instead of what the ladder's chapters do."""

@@ -1,0 +1,78 @@
+"""Where the blocks of a launch went: every multiprocessor with what it held, and round after round how many there were."""
+
+from __future__ import annotations
+
+from softmax_lib.drawings.drawing import WIDTH, Drawing, frame
+from softmax_lib.records.hardware import Hardware, Places, hardware
+from softmax_lib.records.shelf import DEFAULT_GPU
+from softmax_lib.widgets.views import View
+from softmax_lib.words import count
+
+_COLUMNS, _PITCH, _SIDE = 22, 15.4, 13.0
+_TOP, _BARS = 40, 40
+
+
+def places(blocks: int, threads: int, gpu: str = DEFAULT_GPU) -> View:
+    """Draw a launch of `blocks` blocks of `threads` threads, as a GPU placed them when it was measured.
+
+    A square is a multiprocessor, filled as far as it had threads of those it has room for, half way through the
+    first round; below it, how many blocks were at work in each round. Raises `BadInput` for a launch that was not
+    measured.
+    """
+    found = hardware(gpu)
+    one = found.placed(blocks, threads)
+    rows = -(-found.multiprocessors // _COLUMNS)
+    below = _TOP + rows * _PITCH + 24
+    drawing = Drawing(below + _BARS + 18, _in_words(found, one))
+    _draw_room(drawing, found, one)
+    _draw_rounds(drawing, one, below)
+    title = f"{count(blocks, 'block')} of {threads} threads"
+    return frame(drawing, title, f"{_in_words(found, one)} ({found.source}.)")
+
+
+def _draw_room(drawing: Drawing, found: Hardware, one: Places) -> None:
+    most = found.limits["MaxThreadsPerMultiProcessor"]
+    drawing.text(0, 14, f"{found.multiprocessors} multiprocessors:", anchor="start", size=12)
+    drawing.text(0, 30, f"how far each is filled with {most} threads", anchor="start", size=12)
+    frames, fills = [], []
+    for i, held in enumerate(one.held[0]):
+        row, col = divmod(i, _COLUMNS)
+        left, top = 1 + col * _PITCH, _TOP + row * _PITCH
+        high = max(1.5, _SIDE * held * one.threads / most) if held else 0
+        frames.append((left, top, _SIDE, _SIDE))
+        fills.append((left, top + _SIDE - high, _SIDE, high))
+    drawing.boxes(frames, "plain")
+    drawing.boxes([fill for fill in fills if fill[3]], "blue", solid=True)
+
+
+def _draw_rounds(drawing: Drawing, one: Places, top: float) -> None:
+    """A bar for each round, as high as it had blocks."""
+    sums = [sum(moment) for moment in one.held]
+    drawing.text(0, top - 6, "blocks at work, round by round", anchor="start", size=12)
+    wide = min(60.0, WIDTH / len(sums))
+    bars = [
+        (i * wide + 1, top + _BARS * (1 - total / max(sums)), wide - 3, _BARS * total / max(sums))
+        for i, total in enumerate(sums)
+    ]
+    drawing.boxes(bars, "orange", solid=True)
+    for at in {0, len(sums) - 1}:
+        drawing.text(at * wide + wide / 2, top + _BARS + 14, str(sums[at]), size=11)
+
+
+def _in_words(found: Hardware, one: Places) -> str:
+    idle = one.held[0].count(0)
+    most = found.limits["MaxThreadsPerMultiProcessor"]
+    held = f"A multiprocessor holds up to {count(one.most, 'block')} at once"
+    if idle:
+        held = (
+            f"{count(found.multiprocessors - idle, 'multiprocessor')} got a block, {idle} got none"
+        )
+    elif one.most * one.threads == most:
+        held += f": {one.most} × {one.threads} threads are the {most} that it has room for"
+    elif one.most == found.limits["MaxBlocksPerMultiprocessor"]:
+        held += ", which is as many as it takes of any size"
+    stay_us = one.stay_ns / 1e3
+    return (
+        f"{held}. Each block stays for {stay_us:g} µs, and all together took "
+        f"{one.took_ns / 1e3:.1f} µs: {count(len(one.held), 'round')}."
+    )

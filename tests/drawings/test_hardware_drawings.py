@@ -1,0 +1,66 @@
+"""Pictures of the GPU itself: what they say is what was measured, and bad input gets a sentence."""
+
+import re
+
+import pytest
+
+from softmax_lib import drawings, figures, hardware
+from softmax_lib.errors import BadInput
+
+FOUND = hardware()
+
+
+def test_the_map_has_every_multiprocessor_and_every_memory():
+    shown = drawings.gpu_map()
+    squares = re.findall(r"M[\d.]+ [\d.]+h12v12", shown.html)
+    assert len(squares) == FOUND.multiprocessors == 132
+    for name, level in FOUND.levels.items():
+        assert f"{name} {level.cycles:.0f}" in shown.text
+        assert f">{level.cycles:.0f} cycles<" in shown.html
+
+
+@pytest.mark.parametrize("one", FOUND.places[:20], ids=lambda o: f"{o.blocks}x{o.threads}")
+def test_a_launch_is_drawn_as_its_blocks_were_placed(one):
+    shown = drawings.places(one.blocks, one.threads)
+    there = sum(count > 0 for count in one.held[0])
+    fills = re.findall(r"M[\d.]+ [\d.]+h13v[\d.]+h-13z", shown.html)
+    assert len(fills) == FOUND.multiprocessors + there
+    assert (f"{there} multiprocessors got a block" in shown.text) == (there < 132)
+    assert f"{len(one.held)} round" in shown.text
+    assert f">{sum(one.held[0])}<" in shown.html
+
+
+def test_warps_are_drawn_as_they_waited():
+    one, eight = drawings.waits(1), drawings.waits(8)
+    assert len(re.findall(r">w\d<", one.html)) == 1
+    assert len(re.findall(r">w\d<", eight.html)) == 8
+    assert f"{FOUND.waits[8].cycles:,} cycles" in eight.text
+    with pytest.raises(BadInput, match="turns of 2 warps were not kept"):
+        drawings.waits(2)
+
+
+def test_elements_are_where_the_formula_says():
+    shown = drawings.indices(10, 4)
+    assert "3 blocks of 4 threads, 10 elements" in shown.text
+    assert "9 = 2 × 4 + 1" in shown.text
+    assert "2 threads at the end find no element" in shown.text
+    assert shown.html.count("stroke-dasharray") == 2
+    assert "No thread is to spare" in drawings.indices(8, 4).text
+
+
+@pytest.mark.parametrize("size", [(17, 1), (10, 17), (0, 4), (4, 0)])
+def test_a_picture_that_has_no_room_is_refused(size):
+    with pytest.raises(BadInput, match="This picture"):
+        drawings.indices(*size)
+
+
+def test_a_launch_or_a_gpu_that_was_not_measured_is_told():
+    with pytest.raises(BadInput, match="5 blocks of 32 threads were not placed"):
+        drawings.places(5, 32)
+    with pytest.raises(BadInput, match="memory, warps and blocks were not measured"):
+        drawings.gpu_map("Tesla T4")
+
+
+def test_the_steps_of_latency_say_every_size():
+    assert "4 KiB 40" in figures.latency_steps().alt
+    assert "1 GiB" in figures.latency_steps().alt
