@@ -54,15 +54,20 @@ def probe_all() -> Iterator[Probe]:
     yield from block_starts()
 
 
-def latencies(sizes_kib: Sequence[int] = LATENCY_KIB) -> Iterator[Probe]:
-    """Cycles and nanoseconds of one load that the next one waits for, by the size of the array."""
+def latencies(most_hops: int = 0, sizes_kib: Sequence[int] = LATENCY_KIB) -> Iterator[Probe]:
+    """Cycles and nanoseconds of one load that the next one waits for, by the size of the array.
+
+    Each chain is followed once untimed and once timed, HOPS hops far: or once around, where that is farther, but not
+    farther than `most_hops`.
+    """
     run = probe_function("latency", "probe_latency")
     for kib in sizes_kib:
-        chain = random_chain(kib * 1024 // (4 * LINE_WORDS))
+        lines = kib * 1024 // (4 * LINE_WORDS)
+        hops = max(HOPS, min(lines, most_hops))
         spent = torch.zeros(3, device="cuda", dtype=torch.int64)
-        run(1, 1, chain, spent, HOPS)
+        run(1, 1, random_chain(lines), spent, hops)
         cycles, ns, _ = spent.tolist()
-        yield Probe("latency", {"kib": kib}, {"cycles": cycles / HOPS, "ns": ns / HOPS})
+        yield Probe("latency", {"kib": kib}, {"cycles": cycles / hops, "ns": ns / hops})
 
 
 def random_chain(lines: int, words: int = LINE_WORDS) -> torch.Tensor:
@@ -120,7 +125,11 @@ def probe_function(
     name: str, entry: str, defines: tuple[tuple[str, int], ...] = ()
 ) -> Callable[..., None]:
     """The kernel of `kernels/probes/<name>.cu`, to be called with blocks, threads and its arguments."""
-    program = Program(Source.read(KERNEL_FOLDER / "probes" / f"{name}.cu"), defines)
+    return launcher(Program(Source.read(KERNEL_FOLDER / "probes" / f"{name}.cu"), defines), entry)
+
+
+def launcher(program: Program, entry: str) -> Callable[..., None]:
+    """A kernel with an interface of its own, to be called with blocks, threads and its arguments."""
     function = load(program, torch.cuda.current_device()).get_function(entry)
 
     def launch(blocks: int, threads: int, *arguments: Any) -> None:

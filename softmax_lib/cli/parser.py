@@ -67,13 +67,24 @@ def parser() -> argparse.ArgumentParser:
     bench = verb("bench", verbs.bench, "softmax() beside the softmaxes of others on this GPU")
     bench.add_argument(
         "--suite",
-        choices=("peers", "model", "topk", "unroll", "warp", "triton", "lies", "hardware"),
+        choices=(
+            "peers",
+            "model",
+            "topk",
+            "unroll",
+            "warp",
+            "triton",
+            "lies",
+            "hardware",
+            "phases",
+        ),
         default="peers",
         help="every peer installed here, matrix by matrix; a small transformer with torch's softmax and "
         "ours; softmax_topk() beside what else finds the first of each row; chapter 9's kernel, its loop "
         "unrolled more and less; chapter 10's, with more and fewer threads per row, and every kernel by "
         "rows and columns; chapter 12's in Triton, with more and fewer warps; benchmarks with one thing "
-        "wrong, beside what catches them; or the GPU itself, its memories, warps and multiprocessors",
+        "wrong, beside what catches them; the GPU itself, its memories, warps and multiprocessors; or when "
+        "chapter 8's kernel and a copy read and write",
     )
     bench.add_argument("--output", type=Path, metavar="FILE", help="write the JSON there too")
     bench.add_argument(

@@ -153,6 +153,19 @@ def print_hardware(found: dict[str, Any]) -> None:
     _print_remarks(console, found)
 
 
+def print_phases(found: dict[str, Any]) -> None:
+    """For each kernel its time without and with the clock, and GB/s read and written in each microsecond."""
+    console = Console()
+    for row in found["rows"]:
+        times = f"{row['plain_us']:.2f} us, noting the time {row['noted_us']:.2f} us"
+        table = _table(f"{row['kernel']}: {times}", "microsecond", "GB/s read", "GB/s written")
+        moved = zip(row["read_bytes"], row["written_bytes"], strict=True)
+        for at, (read, written) in enumerate(moved):
+            table.add_row(str(at), f"{read / 1e3:,.0f}", f"{written / 1e3:,.0f}")
+        console.print(table)
+    _print_remarks(console, found)
+
+
 def print_model(found: dict[str, Any]) -> None:
     """For each text a line per contender: tokens per second, and how many times torch's."""
     console = Console()

@@ -83,6 +83,7 @@ def bench(options: argparse.Namespace) -> Answer:
     _require_gpu()
     from softmax_lib.bench.hardware import run_hardware  # which needs torch, and so comes after
     from softmax_lib.bench.lies import run_lies
+    from softmax_lib.bench.phases import run_phases
     from softmax_lib.bench.suite import run_suite
     from softmax_lib.bench.tiles import run_tiles
     from softmax_lib.bench.topk import run_topk
@@ -102,6 +103,7 @@ def bench(options: argparse.Namespace) -> Answer:
         "triton": (run_tiles, suite_table.print_tiles),
         "lies": (run_lies, suite_table.print_lies),
         "hardware": (run_hardware, suite_table.print_hardware),
+        "phases": (run_phases, suite_table.print_phases),
     }
     measure, show = suites[options.suite]
     paths = [options.output] if options.output else []

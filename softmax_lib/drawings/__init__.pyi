@@ -2,6 +2,7 @@ from .advertisements import advertisement as advertisement
 from .agreement_table import agreement as agreement
 from .agreement_table import agreement_everywhere as agreement_everywhere
 from .best_lists import lists as lists
+from .block_phases import read_meet_write as read_meet_write
 from .code_tables import machine_code as machine_code
 from .code_tables import machine_code_of as machine_code_of
 from .hardware_map import gpu_map as gpu_map

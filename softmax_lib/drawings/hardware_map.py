@@ -10,6 +10,10 @@ from softmax_lib.widgets.views import View
 
 _COLUMNS, _PITCH, _SIDE = 22, 15.4, 12.0
 _SMALL = 12
+_CAPTION = (
+    "On the right: cycles until one number is there. Between the boxes: bytes per second that all multiprocessors "
+    "together can read; 1 TB/s is 10¹² bytes per second."
+)
 _KIB, _MIB, _GIB = 1 << 10, 1 << 20, 1 << 30
 _OPENED = 168
 """Height of the multiprocessor that is drawn open."""
@@ -23,15 +27,15 @@ def gpu_map(gpu: str = DEFAULT_GPU) -> View:
     found = hardware(gpu)
     rows = -(-found.multiprocessors // _COLUMNS)
     top = 22 + rows * _PITCH + 22
-    drawing = Drawing(top + _OPENED + 186, f"{found.gpu['name']}: {_in_words(found)}")
+    drawing = Drawing(top + _OPENED + 162, f"{found.gpu['name']}: {_in_words(found)}")
     _draw_multiprocessors(drawing, found.multiprocessors, top)
     _draw_opened(drawing, found, top)
     _draw_memories(drawing, found, top + _OPENED)
-    return frame(drawing, f"{found.gpu['name']}, measured", f"{_in_words(found)} ({found.source}.)")
+    return frame(drawing, f"{found.gpu['name']}, measured", f"{_CAPTION} ({found.source}.)")
 
 
 def _draw_multiprocessors(drawing: Drawing, count: int, top: float) -> None:
-    drawing.text(0, 13, f"{count} multiprocessors", anchor="start", bold=True)
+    drawing.text(0, 13, f"{count} multiprocessors", anchor="start", size=13, bold=True)
     places = [divmod(i, _COLUMNS) for i in range(count)]
     squares = [(1 + col * _PITCH, 22 + row * _PITCH, _SIDE, _SIDE) for row, col in places]
     drawing.boxes(squares[:1] + squares[2:], "plain")
@@ -46,7 +50,7 @@ def _draw_opened(drawing: Drawing, found: Hardware, top: float) -> None:
     limits = found.limits
     warps = limits["MaxThreadsPerMultiProcessor"] // WARP
     drawing.box(1, top, WIDTH - 2, _OPENED - 16, tone="blue")
-    drawing.text(10, top + 18, "one multiprocessor", anchor="start", bold=True)
+    drawing.text(10, top + 18, "one multiprocessor", anchor="start", size=13, bold=True)
     words = f"room for {warps} warps of {WARP} threads, in up to {limits['MaxBlocksPerMultiprocessor']} blocks"
     drawing.text(10, top + 36, words, anchor="start", size=_SMALL)
     pitch = (WIDTH - 20) / warps
@@ -56,7 +60,7 @@ def _draw_opened(drawing: Drawing, found: Hardware, top: float) -> None:
     levels = found.levels
     _memory(drawing, top + 64, "registers", f"{registers} KiB", levels["registers"], 10)
     _memory(drawing, top + 92, "shared memory", f"up to {shared} KiB", levels["shared memory"], 10)
-    _memory(drawing, top + 120, "L1", "what is left of it", levels["L1"], 10)
+    _memory(drawing, top + 120, "L1", "in the same memory", levels["L1"], 10)
 
 
 def _draw_memories(drawing: Drawing, found: Hardware, top: float) -> None:
@@ -65,9 +69,9 @@ def _draw_memories(drawing: Drawing, found: Hardware, top: float) -> None:
     _arrows(drawing, top - 14, levels["L2"])
     _memory(drawing, top + 32, "L2", f"{gpu['l2_bytes'] // _MIB} MiB", levels["L2"], 1, 36)
     _arrows(drawing, top + 70, levels["DRAM"])
-    _memory(drawing, top + 116, "DRAM", f"{gpu['memory_bytes'] // _GIB} GiB", levels["DRAM"], 1, 44)
-    words = "cycles: until one value is there"
-    drawing.text(0, top + 178, words, anchor="start", size=_SMALL)
+    _memory(
+        drawing, top + 116, "DRAM", f"{gpu['memory_bytes'] / _GIB:.0f} GiB", levels["DRAM"], 1, 44
+    )
 
 
 def _memory(

@@ -48,7 +48,9 @@ def _draw_room(drawing: Drawing, found: Hardware, one: Places) -> None:
 def _draw_rounds(drawing: Drawing, one: Places, top: float) -> None:
     """A bar for each round, as high as it had blocks."""
     sums = [sum(moment) for moment in one.held]
-    drawing.text(0, top - 6, "blocks at work, round by round", anchor="start", size=12)
+    drawing.text(
+        0, top - 6, "blocks at work, round by round (to its own scale)", anchor="start", size=12
+    )
     wide = min(60.0, WIDTH / len(sums))
     bars = [
         (i * wide + 1, top + _BARS * (1 - total / max(sums)), wide - 3, _BARS * total / max(sums))
@@ -60,19 +62,24 @@ def _draw_rounds(drawing: Drawing, one: Places, top: float) -> None:
 
 
 def _in_words(found: Hardware, one: Places) -> str:
-    idle = one.held[0].count(0)
-    most = found.limits["MaxThreadsPerMultiProcessor"]
-    held = f"A multiprocessor holds up to {count(one.most, 'block')} at once"
-    if idle:
-        held = (
-            f"{count(found.multiprocessors - idle, 'multiprocessor')} got a block, {idle} got none"
-        )
-    elif one.most * one.threads == most:
-        held += f": {one.most} × {one.threads} threads are the {most} that it has room for"
-    elif one.most == found.limits["MaxBlocksPerMultiprocessor"]:
-        held += ", which is as many as it takes of any size"
     stay_us = one.stay_ns / 1e3
     return (
-        f"{held}. Each block stays for {stay_us:g} µs, and all together took "
+        f"{_who_got(found, one)}. Each block stays for {stay_us:g} µs, and all together took "
         f"{one.took_ns / 1e3:.1f} µs: {count(len(one.held), 'round')}."
     )
+
+
+def _who_got(found: Hardware, one: Places) -> str:
+    """How many blocks a multiprocessor got at first, and how many of this size it has room for."""
+    idle, least = one.held[0].count(0), min(one.held[0])
+    if idle:
+        got = count(found.multiprocessors - idle, "multiprocessor")
+        return f"{got} got a block, {idle} got none; which ones is for the hardware to decide"
+    most = found.limits["MaxThreadsPerMultiProcessor"]
+    room = min(most // one.threads, found.limits["MaxBlocksPerMultiprocessor"])
+    got = f"{one.most}" if one.most == least else f"{least} or {one.most}"
+    if one.most < room:
+        return f"Each multiprocessor got {got} and has room for {count(room, 'block')} of this size"
+    why = f"{room} × {one.threads} threads are the {most} that it has room for"
+    full = why if room * one.threads == most else "as many as it takes of any size"
+    return f"Each multiprocessor holds {count(room, 'block')} at once: {full}"

@@ -35,9 +35,7 @@ def waits(warps: int, gpu: str = DEFAULT_GPU) -> View:
     for warp in range(warps):
         _draw_warp(drawing, one, warp)
     _draw_legend(drawing)
-    return frame(
-        drawing, f"{count(warps, 'warp')} on one multiprocessor", f"{words} ({found.source}.)"
-    )
+    return frame(drawing, f"{count(warps, 'warp')} on one multiprocessor", words)
 
 
 def _draw_warp(drawing: Drawing, one: Waits, warp: int) -> None:
@@ -91,4 +89,4 @@ def _covered(stretches: Sequence[Stretch]) -> float:
 
 def _in_words(one: Waits) -> str:
     who = "the warp computes" if one.warps == 1 else "at least one warp computes"
-    return f"In {busy_share(one):.0%} of these cycles {who}; all turns together took {one.cycles:,} cycles."
+    return f"In {busy_share(one):.0%} of these cycles {who}."

@@ -15,6 +15,7 @@ from softmax_lib.figures.ledger import traffic_ledger
 from softmax_lib.figures.lies import lie
 from softmax_lib.figures.look import Figure
 from softmax_lib.figures.model import in_a_model
+from softmax_lib.figures.phases import reads_and_writes
 from softmax_lib.figures.plane import on_the_plane, plane_of_kernels
 from softmax_lib.figures.roofs import roofline
 from softmax_lib.figures.sweeps import bandwidth_by_cols, time_by_block_size
@@ -40,6 +41,7 @@ __all__ = [
     "on_the_plane",
     "over_records",
     "plane_of_kernels",
+    "reads_and_writes",
     "roofline",
     "tiles_by_cols",
     "time_by_block_size",

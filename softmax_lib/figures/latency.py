@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from softmax_lib.errors import BadInput
 from softmax_lib.figures.look import BLUE, Figure, drawn, finish, note, powers_of_two, start
-from softmax_lib.records.shelf import DEFAULT_GPU, recorded
+from softmax_lib.records.hardware import hardware
+from softmax_lib.records.shelf import DEFAULT_GPU
 
 _PLACES = {"L1": 16, "L2": 2048, "DRAM": 512 * 1024}
 """KiB at which the words stand."""
@@ -14,12 +14,10 @@ _PLACES = {"L1": 16, "L2": 2048, "DRAM": 512 * 1024}
 def latency_steps(gpu: str = DEFAULT_GPU) -> Figure:
     """Cycles of a load that the next one waits for, against the size of the array that a chain of loads runs through.
 
-    Raises `BadInput` for a GPU without a record, or whose latency was not probed.
+    Raises `BadInput` where none was measured.
     """
-    record = recorded(gpu)
-    cycles = {probe.at["kib"]: probe.found["cycles"] for probe in record.probed("latency")}
-    if not cycles:
-        raise BadInput(f"The latency of {record.gpu} was not probed.")
+    found = hardware(gpu)
+    cycles = found.latency
     figure = start("Cycles until one load has come", 3.9)
     axes = figure.subplots()
     axes.plot(list(cycles), list(cycles.values()), color=BLUE, marker="o", markersize=4)
@@ -31,7 +29,7 @@ def latency_steps(gpu: str = DEFAULT_GPU) -> Figure:
     axes.set_xticklabels(labels)
     axes.set(xlabel="size of the array", ylabel="cycles", ylim=(0, 1.15 * max(cycles.values())))
     told = ", ".join(f"{_size(kib)} {value:.0f}" for kib, value in cycles.items())
-    return finish(figure, f"Cycles of a load by the size of the array: {told}", record.where)
+    return finish(figure, f"Cycles of a load by the size of the array: {told}", found.source)
 
 
 def _size(kib: int) -> str:

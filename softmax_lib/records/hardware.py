@@ -65,9 +65,14 @@ class Places:
 
 @dataclass(frozen=True)
 class Hardware:
-    """A GPU as it was measured; `limits` are the most that a multiprocessor holds, by the driver's names."""
+    """A GPU as it was measured.
+
+    `latency` has the cycles of one load by the KiB of the array that it is one of; `limits` are the most that a
+    multiprocessor holds, by the driver's names.
+    """
 
     levels: dict[str, Level]
+    latency: dict[int, float]
     waits: dict[int, Waits]
     places: tuple[Places, ...]
     limits: dict[str, int]
@@ -95,11 +100,15 @@ def hardware(gpu: str = DEFAULT_GPU) -> Hardware:
 
 
 def _read(run: dict[str, Any]) -> Hardware:
-    require_types(run, {"waits": list, "places": list, "limits": dict, "digests": dict[str, str]})
+    require_types(
+        run,
+        {"latency": list, "waits": list, "places": list, "limits": dict, "digests": dict[str, str]},
+    )
     require_types(run["gpu"], {"multiprocessors": int, "l2_bytes": int, "memory_bytes": int})
     levels = [read_fields(Level, {"gb_per_s": None, **row}) for row in run["rows"]]
     return Hardware(
         {level.level: level for level in levels},
+        {int(one["kib"]): float(one["cycles"]) for one in run["latency"]},
         {row["warps"]: _waits(row) for row in run["waits"]},
         tuple(map(_places, run["places"])),
         run["limits"],

@@ -14,7 +14,7 @@ from softmax_lib.records.reading import read_json, require_types
 from softmax_lib.records.shelf import file_stem, folders, left_out
 
 One = TypeVar("One")
-Suite = Literal["peers", "model", "topk", "unroll", "warp", "triton", "lies", "hardware"]
+Suite = Literal["peers", "model", "topk", "unroll", "warp", "triton", "lies", "hardware", "phases"]
 
 _MEASURED = {
     "peers": "softmax() was not measured beside its peers",
@@ -25,6 +25,7 @@ _MEASURED = {
     "triton": "the kernels of chapter 12 were not measured",
     "lies": "the lies of benchmarks were not measured",
     "hardware": "memory, warps and blocks were not measured",
+    "phases": "no kernel noted when it reads and writes",
 }
 
 

@@ -11,7 +11,8 @@ from softmax_lib.records.hardware import _read
 on_a_gpu = pytest.mark.skipif(not has_gpu(), reason="there is no GPU")
 
 
-def test_moments_are_a_stay_apart_and_count_who_is_there():
+def test_moments_are_a_stay_apart_and_count_who_is_there(monkeypatch):
+    monkeypatch.setattr(hardware, "multiprocessors", lambda: 2)
     found = [[0, 100, 120], [1, 101, 121], [0, 120, 140], [1, 122, 142]]
     assert hardware.held(found, 20) == {"took_ns": 42, "held": [[1, 1], [1, 1]]}
 
@@ -19,12 +20,6 @@ def test_moments_are_a_stay_apart_and_count_who_is_there():
 def test_a_multiprocessor_without_a_block_is_counted_too(monkeypatch):
     monkeypatch.setattr(hardware, "multiprocessors", lambda: 4)
     assert hardware.held([[1, 0, 20]], 20)["held"] == [[0, 1, 0, 0]]
-
-
-@pytest.fixture(autouse=True)
-def two_multiprocessors(monkeypatch):
-    if not has_gpu():
-        monkeypatch.setattr(hardware, "multiprocessors", lambda: 2)
 
 
 def test_turns_are_kept_for_some_and_cycles_for_all():
@@ -40,18 +35,22 @@ def test_a_run_holds_what_a_reader_of_it_needs(monkeypatch, capsys):
         monkeypatch.setattr(hardware, name, list)
     monkeypatch.setattr(hardware, "gpu_facts", lambda: facts)
     monkeypatch.setattr(hardware, "versions", dict)
+    monkeypatch.setattr(hardware, "multiprocessors", lambda: 2)
     monkeypatch.setattr(hardware, "_limits", lambda: {"WarpSize": 32})
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     levels = [{"level": "registers", "cycles": 4.0, "ns": 2.0}, {"level": "L2", "cycles": 9.0, "ns": 5.0, "gb_per_s": 7.0}]  # fmt: skip
     place = {"blocks": 3, "threads": 32, "registers": 12, "shared_bytes": 4, "stay_ns": 20}
-    monkeypatch.setattr(hardware, "_levels", lambda: iter(levels))
+    monkeypatch.setattr(
+        hardware, "_latency", lambda: iter([{"kib": 4, "cycles": 40.0, "ns": 20.0}])
+    )
+    monkeypatch.setattr(hardware, "_levels", lambda latency: iter(levels))
     monkeypatch.setattr(hardware, "_waits", lambda: iter([hardware._as_waits(1, [[[0, 7]]])]))
     monkeypatch.setattr(
         hardware, "_places", lambda: iter([{**place, **hardware.held([[0, 0, 20]] * 3, 20)}])
     )
     told = []
     run = hardware.run_hardware(lambda *what: told.append(what))
-    assert told[-1] == ("done", 3, 3)
+    assert told[-1] == ("done", 4, 4)
     assert _read(run).placed(3, 32).most == 3
     assert set(run["digests"]) == {"chain", "places", "stream", "waits"}
     print_hardware(run)
@@ -62,7 +61,11 @@ def test_a_run_holds_what_a_reader_of_it_needs(monkeypatch, capsys):
 
 @on_a_gpu
 def test_nearer_memory_answers_sooner_and_hands_out_more():
-    levels = {row["level"]: row for row in hardware._levels()}
+    probed = [
+        {"kib": kib, "cycles": 40.0 * at, "ns": 20.0}
+        for at, kib in enumerate(hardware.LATENCY_KIB.values(), 1)
+    ]
+    levels = {row["level"]: row for row in hardware._levels(probed)}
     cycles = [row["cycles"] for row in levels.values()]
     assert cycles == sorted(cycles)
     assert levels["L1"]["gb_per_s"] > levels["L2"]["gb_per_s"] > levels["DRAM"]["gb_per_s"]

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from softmax_lib import drawings, figures, hardware
+from softmax_lib.drawings.waiting import busy_share
 from softmax_lib.errors import BadInput
 
 FOUND = hardware()
@@ -15,7 +16,7 @@ def test_the_map_has_every_multiprocessor_and_every_memory():
     squares = re.findall(r"M[\d.]+ [\d.]+h12v12", shown.html)
     assert len(squares) == FOUND.multiprocessors == 132
     for name, level in FOUND.levels.items():
-        assert f"{name} {level.cycles:.0f}" in shown.text
+        assert f"{name} {level.cycles:.0f}" in shown.html
         assert f">{level.cycles:.0f} cycles<" in shown.html
 
 
@@ -34,7 +35,7 @@ def test_warps_are_drawn_as_they_waited():
     one, eight = drawings.waits(1), drawings.waits(8)
     assert len(re.findall(r">w\d<", one.html)) == 1
     assert len(re.findall(r">w\d<", eight.html)) == 8
-    assert f"{FOUND.waits[8].cycles:,} cycles" in eight.text
+    assert f"{busy_share(FOUND.waits[8]):.0%} of these cycles at least one warp" in eight.text
     with pytest.raises(BadInput, match="turns of 2 warps were not kept"):
         drawings.waits(2)
 
@@ -64,3 +65,10 @@ def test_a_launch_or_a_gpu_that_was_not_measured_is_told():
 def test_the_steps_of_latency_say_every_size():
     assert "4 KiB 40" in figures.latency_steps().alt
     assert "1 GiB" in figures.latency_steps().alt
+
+
+def test_who_got_blocks_is_told_from_who_has_room():
+    assert "got 1 and has room for 8 blocks" in drawings.places(132, 256).text
+    assert "got 7 or 8 and has room for 32 blocks" in drawings.places(1024, 32).text
+    assert "holds 2 blocks at once: 2 × 1024 threads are" in drawings.places(1024, 1024).text
+    assert "holds 32 blocks at once: as many as it takes" in drawings.places(4096, 32).text

@@ -19,6 +19,7 @@ RUN = {
         {"level": "registers", "cycles": 4.0, "ns": 2.0},
         {"level": "L2", "cycles": 200.0, "ns": 100.0, "gb_per_s": 1000.0},
     ],
+    "latency": [{"kib": 4, "cycles": 40.0, "ns": 20.0}],
     "waits": [{"warps": 1, "cycles": 900, "turns": [[0, 0, 700], [0, 800, 900]]}],
     "places": [PLACE],
 }  # fmt: skip
@@ -37,6 +38,7 @@ def test_a_run_is_read_by_what_was_measured(folder):
     found = hardware("Tesla T4")
     assert found.multiprocessors == 2
     assert (found.levels["registers"].gb_per_s, found.levels["L2"].gb_per_s) == (None, 1000.0)
+    assert found.latency == {4: 40.0}
     assert found.waits[1].turns == ((0, 0, 700), (0, 800, 900))
     placed = found.placed(4, 1024)
     assert (placed.most, placed.rounds) == (2, 2.05)

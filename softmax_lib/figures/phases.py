@@ -1,0 +1,49 @@
+"""When a kernel reads and when it writes: bytes per microsecond, beside a copy's."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+
+from softmax_lib.figures.look import BLUE, VERMILION, Figure, drawn, finish, legend, start
+from softmax_lib.records.phases import Phases, phases
+from softmax_lib.records.shelf import DEFAULT_GPU
+
+_TITLES = {"fusion": "fusion", "copy": "a copy"}
+
+
+@drawn
+def reads_and_writes(gpu: str = DEFAULT_GPU) -> Figure:
+    """TB/s that `fusion` and a copy read and write in each microsecond of a launch, as their warps noted it.
+
+    Raises `BadInput` where that was not measured.
+    """
+    found = phases(gpu)
+    figure = start("What is read and written, microsecond by microsecond", 5.0)
+    panels = figure.subplots(len(_TITLES), 1, sharex=True, sharey=True)
+    for axes, (name, title) in zip(panels, _TITLES.items(), strict=True):
+        _panel(axes, found[name])
+        axes.set(ylabel="TB/s")
+        axes.annotate(title, (0.99, 0.92), xycoords="axes fraction", ha="right", fontweight="bold")
+    legend(panels[0], 2)
+    panels[-1].set(xlabel="µs since the first block began")
+    told = "; ".join(f"{_TITLES[name]}: {_in_words(found[name])}" for name in _TITLES)
+    costs = ", ".join(
+        f"{one.noted_us / one.plain_us - 1:.0%} of {name}" for name, one in found.items()
+    )
+    return finish(figure, told, found["fusion"].source, f"noting the time took {costs} more")
+
+
+def _panel(axes: Axes, one: Phases) -> None:
+    at = range(len(one.read_bytes) + 1)
+    shown = (("read", one.read_bytes, BLUE, "-"), ("written", one.written_bytes, VERMILION, "--"))
+    for label, moved, color, dashes in shown:
+        values = [count / 1e6 for count in moved]
+        axes.stairs(values, at, color=color, linestyle=dashes, label=label, linewidth=1.6)
+        axes.stairs(values, at, color=color, alpha=0.15, fill=True)
+
+
+def _in_words(one: Phases) -> str:
+    """Every fifth microsecond."""
+    pairs = list(zip(one.read_bytes, one.written_bytes, strict=True))[::5]
+    told = ", ".join(f"{read / 1e6:.1f} and {written / 1e6:.1f}" for read, written in pairs)
+    return f"every 5 µs, TB/s read and written {told}"

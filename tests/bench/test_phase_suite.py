@@ -1,0 +1,40 @@
+"""The suite of phases: the book's kernels with a clock in their own text, and what is made of the notes."""
+
+import numpy as np
+import pytest
+
+from softmax_lib.bench.phases import NOTED, run_phases, seen
+from softmax_lib.cli.suite_table import print_phases
+from softmax_lib.gpu.presence import has_gpu
+
+on_a_gpu = pytest.mark.skipif(not has_gpu(), reason="there is no GPU")
+
+
+@pytest.mark.parametrize("one", NOTED, ids=lambda one: one.kernel.name)
+def test_a_kernel_that_notes_the_time_is_the_books_and_four_notes_more(one):
+    plain, noting = one.plain.source.text, one.program.source.text
+    assert noting.count("note(notes, ") == 4
+    for line in plain.splitlines():
+        bare = line.replace("int cols) {", "int cols").replace("cols);", "cols").strip()
+        assert bare in noting or "reinterpret_cast" in line
+    assert one.blocks * one.noting * one.block_size // 32 % one.noting == 0
+
+
+def test_bytes_are_counted_in_the_microsecond_in_which_they_are_there():
+    notes = np.array([[50, 150, 160, 1070, 3], [50, 1060, 1100, 2100, 9], [60, 170, 180, 190, 0], [70, 180, 190, 200, 0]])  # fmt: skip
+    found = seen(notes, 2, 400)
+    assert found["read_bytes"] == [300, 100, 0]
+    assert found["written_bytes"] == [200, 100, 100]
+    assert found["blocks"] == [[0, 10, 130, 140, 150]]
+    assert seen(notes, 1, 400)["blocks"] == []
+
+
+@on_a_gpu
+def test_every_byte_is_read_and_written_once(capsys):
+    run = run_phases(lambda *told: None)
+    for row in run["rows"]:
+        for what in ("read_bytes", "written_bytes"):
+            assert sum(row[what]) == pytest.approx(1024 * 32768 * 4, rel=1e-3)
+        assert row["noted_us"] < 1.2 * row["plain_us"]
+    print_phases(run)
+    assert "GB/s read" in capsys.readouterr().out
