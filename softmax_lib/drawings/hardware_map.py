@@ -60,7 +60,7 @@ def _draw_opened(drawing: Drawing, found: Hardware, top: float) -> None:
     levels = found.levels
     _memory(drawing, top + 64, "registers", f"{registers} KiB", levels["registers"], 10)
     _memory(drawing, top + 92, "shared memory", f"up to {shared} KiB", levels["shared memory"], 10)
-    _memory(drawing, top + 120, "L1", "in the same memory", levels["L1"], 10)
+    _memory(drawing, top + 120, "L1", "same memory", levels["L1"], 10)
 
 
 def _draw_memories(drawing: Drawing, found: Hardware, top: float) -> None:
