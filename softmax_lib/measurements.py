@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from softmax_lib.errors import BadInput, NotAvailable, WrongType
+from softmax_lib.errors import NotAvailable, WrongType
 from softmax_lib.gpu.presence import has_gpu
-from softmax_lib.records.lies import LIES
+from softmax_lib.records.lies import find_lie
 from softmax_lib.records.measurement import L2, Case, Measurement
 from softmax_lib.records.shelf import DEFAULT_GPU, recorded
 from softmax_lib.registry import kernels
@@ -66,15 +66,14 @@ def measure_lie(name: str) -> dict[str, Any]:
 
     Raises `BadInput` for a lie that there is not, `NotAvailable` without a GPU, and where the matrices do not fit.
     """
-    if name not in LIES:
-        raise BadInput(f"There is no lie called {name!r:.40}; there are {', '.join(LIES)}.")
+    lie = find_lie(name)
     if not has_gpu():
         raise NotAvailable("There is no GPU here; `lie_times()` has what was recorded.")
     from softmax_lib.bench.lies import run_lies
 
-    run = run_lies(lambda *told: None, (name,))
+    run = run_lies(lambda *told: None, (lie,))
     if not run["rows"]:
-        raise NotAvailable(f"{name}: {run['skipped'][name]}.")
+        raise NotAvailable(f"{lie}: {run['skipped'][lie]}.")
     return run
 
 

@@ -47,6 +47,7 @@ RECORD = (
     "warp_times(",
     "tile_times(",
     "lie_times(",
+    "lie_peak(",
     "catch_lie(",
     "advertisement(",
     "hardware(",

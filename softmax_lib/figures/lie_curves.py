@@ -14,7 +14,6 @@ from softmax_lib.figures.look import (
     Figure,
     finish,
     legend,
-    logarithmic,
     powers_of_two,
     start,
 )
@@ -65,7 +64,7 @@ def warm_cache(found: list[LieTime], run: dict[str, Any]) -> Figure:
 
 
 def mean_of_all(found: list[LieTime], run: dict[str, Any]) -> Figure:
-    """The single calls of both passes in their order, on a logarithmic axis; lines are means, dashes medians."""
+    """The single calls of both passes in their order; lines are means, dashes medians."""
     figure = start("Ten calls, fifteen times over", 4.2)
     axes = figure.subplots()
     told = []
@@ -79,8 +78,7 @@ def mean_of_all(found: list[LieTime], run: dict[str, Any]) -> Figure:
         axes.axhline(mean(us), color=color, linewidth=1.4)
         told.append(f"{method}: mean {mean(us):.1f}, median {median(us):.1f}, most {max(us):.1f}")
     axes.axhline(median(us), color=INK, linestyle="--", linewidth=1.2, zorder=3)
-    logarithmic(axes, "y")
-    axes.set(xlabel="call", ylabel="µs", xticks=range(1, CALLS + 1))
+    axes.set(xlabel="call", ylabel="µs", ylim=(0, None), xticks=range(1, CALLS + 1))
     legend(axes, 2)
     return finish(figure, f"Microseconds of single calls, {'; '.join(told)}", "lines: the means; dashed: the median of the second", source_of(run))  # fmt: skip
 
@@ -104,7 +102,7 @@ def one_shape(found: list[LieTime], run: dict[str, Any]) -> Figure:
     powers_of_two(axes, "x", [cols for cols, _ in gains][::2])
     axes.set(xlabel="columns", ylabel="times as fast", ylim=(0, None))
     told = ", ".join(f"{cols} columns {gain:.2f}" for cols, gain in gains)
-    return finish(figure, f"How many times as fast as torch: {told}", "ring: the shape of the advertisement; dashed: as fast", source_of(run))  # fmt: skip
+    return finish(figure, f"How many times as fast as torch: {told}", "ring: the shape of the advertisement; dashed: as fast as torch", source_of(run))  # fmt: skip
 
 
 def _split(points: list[tuple[int, float]]) -> tuple[list[int], list[float]]:

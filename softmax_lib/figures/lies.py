@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from softmax_lib.errors import BadInput
 from softmax_lib.figures import lie_curves
 from softmax_lib.figures.lie_curves import named, of_lie
 from softmax_lib.figures.look import (
@@ -19,8 +18,8 @@ from softmax_lib.figures.look import (
     start,
 )
 from softmax_lib.records.kept import source_of
-from softmax_lib.records.lies import ADVERTISED, LIES, PROTOCOL, LieTime, lie_run, peak_of
-from softmax_lib.records.measurement import LABELS
+from softmax_lib.records.lies import ADVERTISED, PROTOCOL, LieTime, find_lie, lie_run, peak_of
+from softmax_lib.records.measurement import LABELS, TIE
 from softmax_lib.records.shelf import DEFAULT_GPU
 
 
@@ -31,16 +30,17 @@ def lie(name: str, *, gpu: str = DEFAULT_GPU, run: dict[str, Any] | None = None)
     Read from the newest run kept on `gpu`, or from `run`, as `bench.lies` returns it. Raises `BadInput` for
     another name, and for what was not measured.
     """
-    if name not in _DRAW:
-        raise BadInput(f"There is no lie called {name!r:.40}; there are {', '.join(LIES)}.")
+    found = find_lie(name)
     run = lie_run(gpu) if run is None else run
-    return _DRAW[name](of_lie(run, name), run)
+    return _DRAW[found](of_lie(run, found), run)
 
 
 def _no_synchronisation(found: list[LieTime], run: dict[str, Any]) -> Figure:
     labels = {ADVERTISED: "as advertised", "synchronised": "one line more", PROTOCOL: "protocol"}
     bars = [(words, named(found, method=name).gb_per_s) for name, words in labels.items()]
-    return _bars("GB/s that the times would mean", bars, "{:,.0f} GB/s", run, peak_of(run))
+    peak = peak_of(run)
+    most = None if peak is None else (peak, f"{peak:,.0f} GB/s, the memory's most")
+    return _bars("GB/s that the times would mean", bars, "{:,.0f} GB/s", run, most)
 
 
 def _zeroed_flush(found: list[LieTime], run: dict[str, Any]) -> Figure:
@@ -51,6 +51,7 @@ def _zeroed_flush(found: list[LieTime], run: dict[str, Any]) -> Figure:
         "writes zeros",
         "writes noise",
         "writes, then reads",
+        PROTOCOL,
     )
     bars = [(name, named(found, method=name).median_us) for name in order]
     return _bars("A call by what comes before it", bars, "{:.1f} µs", run)
@@ -69,7 +70,8 @@ def _easy_data(found: list[LieTime], run: dict[str, Any]) -> Figure:
         for one in sorted(found, key=lambda one: list(usual).index(one.who))
         if one.data != "normal"
     ]
-    return _bars("Times, divided by that of normal noise", bars, "{:.3f}", run, 1.0)
+    title = "Times, divided by that of normal noise"
+    return _bars(title, bars, "{:.3f}", run, (1.0, "as on normal noise"))
 
 
 def _bars(
@@ -77,25 +79,25 @@ def _bars(
     bars: Sequence[tuple[str, float]],
     words: str,
     run: dict[str, Any],
-    limit: float | None = None,
+    limit: tuple[float, str] | None = None,
 ) -> Figure:
-    """A bar for each number, with its words; dashed the `limit`, beyond which bars have another colour."""
+    """A bar for each number, with its words; dashed a limit, beyond which bars have another colour, and what it is."""
     figure = start(title, 1.3 + 0.42 * len(bars))
     axes = figure.subplots()
     most = max(number for _, number in bars)
     for at, (_, number) in enumerate(bars):
-        beyond = limit is not None and number > 1.02 * limit
+        beyond = limit is not None and number > TIE * limit[0]
         axes.barh(at, number, 0.55, color=VERMILION if beyond else BLUE)
         note(axes, words.format(number), (number, at), (5, 0))
     if limit is not None:
-        axes.axvline(limit, color=GREY, linestyle="--")
+        axes.axvline(limit[0], color=GREY, linestyle="--")
     axes.set_yticks(range(len(bars)), [label for label, _ in bars])
     axes.set_ylim(len(bars) - 0.5, -0.5)
     axes.set_xlim(0, 1.35 * most)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
     told = "; ".join(f"{label}: {words.format(number)}" for label, number in bars)
-    dashed = "" if limit is None else f"dashed: {words.format(limit)}"
+    dashed = "" if limit is None else f"dashed: {limit[1]}"
     return finish(figure, f"{title}: {told}", dashed, source_of(run))
 
 

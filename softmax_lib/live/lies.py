@@ -6,6 +6,7 @@ from softmax_lib import figures
 from softmax_lib.errors import WrongType
 from softmax_lib.gpu.presence import has_gpu
 from softmax_lib.measurements import measure_lie
+from softmax_lib.records.lies import find_lie
 from softmax_lib.widgets.explorers import Explorer
 from softmax_lib.widgets.views import View, view
 
@@ -18,6 +19,7 @@ def catch_lie(name: str) -> View | Explorer:
     """
     if not isinstance(name, str):
         raise WrongType(f"A lie is a {type(name).__name__}; it is given by its name.")
+    find_lie(name)
     if not has_gpu():
         return figures.over_records(figures.lie, runs="lies", name=name)
     return view(figures.lie(name, run=measure_lie(name)))

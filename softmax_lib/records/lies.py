@@ -23,6 +23,14 @@ PROTOCOL = "protocol"
 """The method of this book."""
 
 
+def find_lie(name: str) -> Lie:
+    """The lie of this name. Raises `BadInput` where there is none."""
+    for lie in LIES:
+        if lie == name:
+            return lie
+    raise BadInput(f"There is no lie called {name!r:.40}; there are {', '.join(LIES)}.")
+
+
 @dataclass(frozen=True)
 class LieTime:
     """Samples of one float32 matrix by one method, each in microseconds of one call, in the order in which they were taken."""
@@ -72,6 +80,11 @@ def lie_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[LieTime]:
 def lie_source(gpu: str = DEFAULT_GPU) -> str:
     """Where and when: "one run on NVIDIA H200, 2026-11-26". Raises `BadInput`."""
     return source_of(lie_run(gpu))
+
+
+def lie_peak(gpu: str = DEFAULT_GPU) -> float | None:
+    """What the memory of that run's GPU moves at most, as `peak_of` has it. Raises `BadInput`."""
+    return peak_of(lie_run(gpu))
 
 
 def peak_of(run: dict[str, Any]) -> float | None:

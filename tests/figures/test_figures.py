@@ -1,6 +1,7 @@
 """Figures: each says where its numbers come from, has a text alternative, and is drawn the same twice."""
 
 import re
+from functools import partial
 
 import matplotlib.text
 import pytest
@@ -14,6 +15,7 @@ from softmax_lib.figures.in_flight import kernel_in_flight
 from softmax_lib.figures.look import _LETTERS_A_LINE, short
 from softmax_lib.figures.roofs import matrix_product_flop_per_byte
 from softmax_lib.records.contests import contest_runs, contests, mean_gain
+from softmax_lib.records.lies import LIES
 from softmax_lib.records.measurement import LABELS, PEERS, Case
 from softmax_lib.registry import kernels, rungs
 from softmax_lib.widgets.views import draw as draw_as
@@ -36,7 +38,10 @@ FIGURES = {
     "bytes in flight": figures.bytes_in_flight,
 }  # fmt: skip
 
-OF_RUNS = {"beside peers": figures.beside_peers}
+OF_RUNS = {
+    "beside peers": figures.beside_peers,
+    **{f"the lie {name}": partial(figures.lie, name) for name in LIES},
+}
 """Drawn from runs of `softmax-lib bench`, not from a record."""
 
 of_a_record = pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
