@@ -43,6 +43,9 @@ from softmax_lib import drawings, errors, figures, tiles, widgets""",
     "gpu": """\
 from softmax_lib import emulator, hardware, predict, xray_launch
 from softmax_lib import drawings, errors, figures, widgets""",
+    "lies": """\
+from softmax_lib import catch_lie, lie_peak, lie_times, predict
+from softmax_lib import drawings, figures""",
     "machine": PAGES.replace("xray)", "xray, xray_softmax)"),
 }
 """What a page, or a chapter beyond the ladder, imports instead of what the ladder's chapters do."""
