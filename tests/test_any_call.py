@@ -241,6 +241,7 @@ CALLS = {
     "measure": lambda draw: softmax_lib.measure(draw(SOURCES), draw([1024, draw(SIZES)]), draw([512, draw(SIZES)]), block_size=draw([None, draw(SIZES)]), gpu=draw([None, draw(WORDS)]), dtype=draw(["float32", 3, []]), l2=draw(["cold", "warm"])),
     "explore": lambda draw: softmax_lib.explore(draw(SOURCES), draw([1024, draw(SIZES)]), draw([512, draw(SIZES)])),
     "search_unroll": lambda draw: softmax_lib.search_unroll(draw([1024, draw(SIZES)]), draw([32768, draw(SIZES)])),
+    "catch_lie": lambda draw: softmax_lib.catch_lie(draw(["one shape", draw(WORDS)])),
     "predict": lambda draw: softmax_lib.predict("?", draw([["a", "b"], {"a": 1.0, "b": 2.0}, [], {}, None, 3, "ab"]), draw(["a", 1.5, None, float("nan"), []]), "told"),
     "softmax": lambda draw: draw([softmax_lib.softmax, softmax_lib.log_softmax])(draw(PLAIN), draw([-1, draw(DIMS)]), **words_of_softmax(draw)),
     "softmax_topk": lambda draw: softmax_lib.softmax_topk(draw(PLAIN), draw([3, draw(SIZES)]), draw([-1, draw(DIMS)])),

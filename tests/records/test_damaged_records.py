@@ -4,14 +4,16 @@ import copy
 import json
 import random
 import warnings
+from functools import partial
 
 import pytest
 from damages import DAMAGES, remove
 from sample_records import BOOK, of_another_gpu
 
-from softmax_lib import explore, figures
+from softmax_lib import drawings, explore, figures, lie_peak
 from softmax_lib.errors import SoftmaxLibError
 from softmax_lib.gpu import presence
+from softmax_lib.records.lies import LIES
 from softmax_lib.records.shelf import FOLDER, readable, recorded
 
 pytest.importorskip("ipywidgets")
@@ -46,6 +48,11 @@ USES = {
         lambda: figures.plane_of_kernels("shuffle", gpu=GPU),
     ),
     "triton": (lambda: figures.tiles_by_cols(gpu=GPU),),
+    "lies": (
+        *(partial(figures.lie, lie, gpu=GPU) for lie in LIES),
+        lambda: drawings.advertisement("warm cache", gpu=GPU),
+        lambda: lie_peak(GPU),
+    ),
 }
 """What reads the record, and the runs of each suite."""
 ODD = (
