@@ -32,7 +32,7 @@ FLOPS_AN_ELEMENT = 5
 MATRIX_PRODUCT = 1024
 """Rows and columns of the square float32 product that softmax is compared with."""
 
-_LEFT, _RIGHT = 0.1, 1000.0
+LEFT, RIGHT = 0.1, 1000.0
 
 
 def matrix_product_flop_per_byte(size: int = MATRIX_PRODUCT) -> float:
@@ -64,21 +64,21 @@ def roofline(
     if highlight not in (None, *(timing.case.provider for timing in shown)):
         raise BadInput(f"{highlight} was not recorded {where}.")
     copy_gb_per_s = shown[0].copy_gb_per_s
-    moved, what = _bytes_an_element(record, shown)
+    moved, what = bytes_an_element(record, shown)
     figure = start(f"Roofline, {rows} × {cols} floats", 4.8)
     axes = figure.subplots()
     cited = _roof(axes, copy_gb_per_s, file_stem(record.gpu))
     told = []
     for timing in shown:
         flop_per_byte = FLOPS_AN_ELEMENT / moved[timing.case.provider]
-        point = (flop_per_byte, _gflops(timing))
+        point = (flop_per_byte, gflops(timing))
         share = f"{point[1] / (flop_per_byte * copy_gb_per_s):.0%} of the roof"
         _point(axes, timing, point, highlight, share)
         told.append(f"{timing.label} {point[0]:.2f} FLOP per byte, {point[1]:.0f} GFLOP/s, {share}")
     logarithmic(axes, "x")
     logarithmic(axes, "y")
     axes.margins(y=0.12)  # room for the words under the lowest point
-    axes.set(xlim=(_LEFT, _RIGHT), xlabel=f"FLOP per byte {what}", ylabel="GFLOP/s")
+    axes.set(xlim=(LEFT, RIGHT), xlabel=f"FLOP per byte {what}", ylabel="GFLOP/s")
     legend(axes, 3)
     product = f"{MATRIX_PRODUCT} × {MATRIX_PRODUCT} matrix product at {matrix_product_flop_per_byte():.0f}"
     alt = f"Roofline, by FLOP per byte {what}: {'; '.join(told)}; a {product} FLOP per byte"
@@ -86,7 +86,7 @@ def roofline(
     return finish(figure, alt, f"{provenance(shown)}; {slope}", cited)
 
 
-def _bytes_an_element(record: Record, shown: list[Measurement]) -> tuple[dict[str, float], str]:
+def bytes_an_element(record: Record, shown: list[Measurement]) -> tuple[dict[str, float], str]:
     """Bytes that each rung moves for an element, and in words where they were counted.
 
     At DRAM, by ncu, where all were profiled, and at least one read and one write: of what a single
@@ -109,10 +109,8 @@ def _bytes_an_element(record: Record, shown: list[Measurement]) -> tuple[dict[st
 def _roof(axes: Axes, copy_gb_per_s: float, stem: str) -> str:
     """Draw slope and flat part; where the flat part comes from."""
     peak = FLOAT32_PEAKS.get(stem)
-    ridge = peak.flops / 1e9 / copy_gb_per_s if peak else _RIGHT
-    axes.plot(
-        [_LEFT, ridge, _RIGHT], [copy_gb_per_s * at for at in (_LEFT, ridge, ridge)], color=INK
-    )
+    ridge = peak.flops / 1e9 / copy_gb_per_s if peak else RIGHT
+    axes.plot([LEFT, ridge, RIGHT], [copy_gb_per_s * at for at in (LEFT, ridge, ridge)], color=INK)
     product = matrix_product_flop_per_byte()
     axes.axvline(product, color=GREY, linestyle=":")
     words = f"matrix product\n{MATRIX_PRODUCT} × {MATRIX_PRODUCT}"
@@ -135,6 +133,6 @@ def _point(
         note(axes, f"{timing.label}: {share}", at, (15, -9))
 
 
-def _gflops(timing: Measurement) -> float:
+def gflops(timing: Measurement) -> float:
     elements = timing.case.rows * timing.case.cols
     return FLOPS_AN_ELEMENT * elements / timing.median_us / 1e3

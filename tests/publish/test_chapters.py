@@ -7,6 +7,7 @@ import textwrap
 import nbformat
 import pytest
 from notebooks import chapters
+from running_prose import words, words_of
 
 import softmax_lib
 from softmax_lib import exercises
@@ -25,6 +26,7 @@ BEYOND = {
     "intro": PAGES,
     "results": PAGES,
     "xray": PAGES,
+    "clocks": PAGES,
     "09_unroll": """\
 from softmax_lib import (check, errors, exercise, grade, kernels,
                          predict, run, search_unroll, unroll_times)
@@ -157,6 +159,38 @@ def test_a_question_replies_to_each_wrong_answer_and_what_answers_it_is_folded(c
     if {output.output_type for output in following.outputs} == {"stream"}:
         assert "hide-output" in following.metadata.tags
         assert following.metadata.jupyter.outputs_hidden
+
+
+FEWEST_WORDS, MOST_WORDS = 900, 1500
+TOO_LONG = {
+    "03_naive", "05_shared", "07_float4", "08_fusion", "09_unroll", "10_warp", "11_topk", "12_triton"
+}  # fmt: skip
+"""Chapters that are still to be shortened."""
+
+
+@pytest.mark.parametrize("path", [path for path in chapters() if path.stem in NUMBERED])
+def test_a_chapter_is_read_in_one_sitting(path):
+    count = words(path)
+    assert count >= FEWEST_WORDS
+    assert (count > MOST_WORDS) == (path.stem in TOO_LONG), count
+
+
+@pytest.mark.parametrize(
+    ("markdown", "count"),
+    [
+        ("# Two words\nOne *word*, a {term}`warp <lane>`, [this](there.md).", 7),
+        ("It takes 32,768 floats, Little's law.<!-- shown by: counting -->", 6),
+        ("Of $a + b$ and `x + y` and\n\n$$c = d$$\n\n```python\nx = 1\n```\n\nno more.", 5),
+        ("One.\n\n| a | b |\n|---|---|\n| c | d |\n\nTwo.", 2),
+        ("One.\n:::{dropdown} Answer\nHidden.\n:::\nTwo.", 2),
+        (":::{admonition} Answer\n:class: dropdown\nHidden.\n:::\nOne.", 1),
+        (":::{note}\nSeen.\n:::\nOne.", 2),
+        ("```{solution} a\n:class: dropdown\nHidden.\n```\nOne.", 1),
+        ("```{solution-start} a\n```\nHidden.\n```\nx\n```\n```{solution-end}\n```\nOne.", 1),
+    ],
+)
+def test_words_are_those_that_a_reader_sees_who_opens_nothing(markdown, count):
+    assert words_of(markdown) == count
 
 
 @pytest.mark.parametrize(
