@@ -54,6 +54,7 @@ RECORD = (
     "gpu_map(",
     "drawings.places",
     "drawings.waits(",
+    "read_meet_write(",
 )
 """What a cell writes when it reads the record: its output changes with it."""
 

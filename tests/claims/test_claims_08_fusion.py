@@ -9,6 +9,7 @@ from softmax_lib.bench.plan import WAVES, WORKLOG
 from softmax_lib.gpu.machine_code import inspect
 from softmax_lib.machine.reads import in_flight_per_thread, reads
 from softmax_lib.records.measurement import TIE
+from softmax_lib.records.phases import phases
 from softmax_lib.registry import kernels
 
 LEAST = 2 * MATRIX_BYTES
@@ -176,3 +177,36 @@ def test_steps_of_the_climb():
     read_once = us("float4") / us("fusion")
     assert to_blocks > 10 * in_flight
     assert in_flight > 1.2 * read_once > 1.2
+
+
+def moved():
+    """TB/s read and written in each microsecond, by kernel."""
+    return {
+        name: (np.array(one.read_bytes) / 1e6, np.array(one.written_bytes) / 1e6)
+        for name, one in phases().items()
+    }
+
+
+def test_all_read_then_all_write():
+    read, written = moved()["fusion"]
+    assert written[:6].max() < 0.1 < 3 < read[3:7].max()
+    assert read[7:10].max() < 0.1 < 4 < written[8:10].min()
+
+
+def test_they_drift_apart():
+    read, written = moved()["fusion"]
+    assert min(read[30:60].min(), written[30:60].min()) > 1
+    copied = moved()["copy"]
+    assert all(one[1:60].min() > 1 for one in copied)
+
+
+def test_the_start_is_lost():
+    """Microseconds of steady traffic that are missing in the first 20, beyond those of a copy."""
+    lost, took = {}, {}
+    for name, (read, written) in moved().items():
+        total = read + written
+        steady = np.median(total[25:60])
+        lost[name] = (steady - total[:20]).sum() / steady
+        took[name] = len(total)
+    assert lost["fusion"] - lost["copy"] >= 0.5 * (took["fusion"] - took["copy"])
+    assert all(one.noted_us < 1.05 * one.plain_us for one in phases().values())
