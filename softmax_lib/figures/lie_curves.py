@@ -93,8 +93,10 @@ def one_shape(found: list[LieTime], run: dict[str, Any]) -> Figure:
     axes = figure.subplots()
     theirs = {one.cols: one.median_us for one in matching(found, who="torch")}
     gains = sorted(
-        (one.cols, theirs[one.cols] / one.median_us) for one in matching(found, who="fusion")
+        (cols, us / named(found, who="fusion", cols=cols).median_us) for cols, us in theirs.items()
     )
+    if not gains:
+        raise BadInput("torch was not measured by the length of rows.")
     axes.plot(*_split(gains), color=BLUE, marker="D")
     axes.axhline(1, color=GREY, linestyle="--")
     best = max(gains, key=lambda point: point[1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from softmax_lib.errors import BadInput
 from softmax_lib.figures import lie_curves
 from softmax_lib.figures.lie_curves import named, of_lie
 from softmax_lib.figures.look import (
@@ -17,7 +18,7 @@ from softmax_lib.figures.look import (
     note,
     start,
 )
-from softmax_lib.records.kept import source_of
+from softmax_lib.records.kept import matching, source_of
 from softmax_lib.records.lies import ADVERTISED, PROTOCOL, LieTime, find_lie, lie_run, peak_of
 from softmax_lib.records.measurement import LABELS, TIE
 from softmax_lib.records.shelf import DEFAULT_GPU
@@ -64,12 +65,14 @@ def _slow_rival(found: list[LieTime], run: dict[str, Any]) -> Figure:
 
 
 def _easy_data(found: list[LieTime], run: dict[str, Any]) -> Figure:
-    usual = {one.who: one.median_us for one in found if one.data == "normal"}
     bars = [
-        (f"{one.who}, {one.data}", one.median_us / usual[one.who])
-        for one in sorted(found, key=lambda one: list(usual).index(one.who))
+        (f"{who}, {one.data}", one.median_us / named(found, who=who, data="normal").median_us)
+        for who in dict.fromkeys(one.who for one in found)
+        for one in matching(found, who=who)
         if one.data != "normal"
     ]
+    if not bars:
+        raise BadInput("No other data than normal noise were measured.")
     title = "Times, divided by that of normal noise"
     return _bars(title, bars, "{:.3f}", run, (1.0, "as on normal noise"))
 

@@ -99,6 +99,7 @@ def times_of(run: dict[str, Any]) -> list[LieTime]:
 
 def _check(run: dict[str, Any]) -> None:
     require_types(run, {"advertisements": dict[str, str], "digests": dict[str, str]})
+    require_types(run["gpu"], {"l2_bytes": int})
     if run["peak_gb_per_s"] is not None and not is_possible(run["peak_gb_per_s"], 1):
         raise BadInput(f"peak_gb_per_s is {run['peak_gb_per_s']!r:.40}, which cannot be")
     times_of(run)

@@ -184,6 +184,21 @@ def test_a_method_that_is_missing_is_named():
         figures.lie("no synchronisation", run=run)
 
 
+@pytest.mark.parametrize(
+    ("lie", "kept", "told"),
+    [
+        ("one shape", slice(1), "torch was not measured by the length of rows"),
+        ("one shape", slice(1, 4), "fusion, 20 was not measured"),
+        ("easy data", slice(1), "No other data than normal noise"),
+        ("easy data", slice(1, 3), "torch, normal was not measured"),
+    ],
+)
+def test_what_is_compared_with_nothing_is_not_drawn(lie, kept, told):
+    run = {**RUN, "rows": [{"lie": lie, "times": TIMES[lie][kept]}]}
+    with pytest.raises(BadInput, match=told):
+        figures.lie(lie, run=run)
+
+
 def test_a_lie_that_there_is_not_is_refused():
     for ask in (figures.lie, catch_lie, measure_lie):
         with pytest.raises(BadInput, match="no lie called 'white'; there are no synchronisation, "):
@@ -220,6 +235,7 @@ def test_an_advertisement_is_the_lines_that_were_run(folder):
         ({"peak_gb_per_s": -1}, "peak_gb_per_s is -1, which cannot be"),
         ({"rows": [{"lie": "slow rival", "times": [timed("torch", "protocol", "2")]}]}, "us"),
         ({"advertisements": None}, "advertisements"),
+        ({"gpu": {"name": "Tesla T4"}}, "it lacks 'l2_bytes'"),
     ],
 )
 def test_a_gpu_without_a_run_or_with_a_damaged_one_is_told(folder, damage, told):
