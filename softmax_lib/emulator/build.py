@@ -150,8 +150,8 @@ def _why_not(
     """The message for the source alone; if that compiles, there is no such kernel to be launched."""
     source = program.source
     refused = _refuse(source, said)
-    if refused:
-        return refused
+    if refused or messages.NO_RETURN in said:  # which is seen by who compiles, and not by its syntax
+        return refused or said
     (folder / source.file_name).write_text(translate(source.device_text), encoding="utf-8")
     alone = _compile([*command, "-fsyntax-only"], folder)
     if alone.returncode:

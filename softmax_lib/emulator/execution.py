@@ -10,13 +10,17 @@ from typing import Any
 from softmax_lib.arrays import Matrix, host_view
 from softmax_lib.emulator.calls import open_call
 from softmax_lib.emulator.geometry import Call
+from softmax_lib.emulator.launching import watchdog_s
 from softmax_lib.emulator.memory import EmulatedArray
 from softmax_lib.emulator.session import LaunchConfig, Session, open_session
 from softmax_lib.emulator.structs import Fault, FaultKind
-from softmax_lib.errors import CompileError, IllegalAddress, NotAvailable, SoftmaxLibError
+from softmax_lib.errors import CompileError, Hang, IllegalAddress, NotAvailable, SoftmaxLibError
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch_spec import specify
 from softmax_lib.source import WARP, Source
+
+_RECHECK_S = 1.0
+"""Seconds for which a launch that hung is looked at again: whether it waits is soon seen, and it has hung long enough."""
 
 _MOST_RECHECKED = 1 << 26
 """Bytes of all arrays up to which a whole launch is repeated to find who wrote next to one."""
@@ -97,8 +101,12 @@ def _complete(session: Session) -> None:
 def _explain(session: Session, call: Call, fault: Fault) -> Exception:
     """What happened; of an illegal address, or of one that waits, a traced run of the same block knows more."""
     exact = None
-    if fault.kind in (FaultKind.ADDRESS, FaultKind.HANG):
-        exact = _recheck(session, replace(call, geometry=call.geometry.only(fault.block)))
+    alone = replace(call, geometry=call.geometry.only(fault.block))
+    if fault.kind == FaultKind.ADDRESS:
+        exact = _recheck(session, alone)
+    elif fault.kind == FaultKind.HANG:
+        exact = _recheck(session, alone, min(_RECHECK_S, watchdog_s()))
+        exact = None if isinstance(exact, Hang) else exact
     return exact or session.exception(call, fault)
 
 
@@ -115,12 +123,14 @@ def _explain_damage(session: Session, call: Call, array: EmulatedArray, element:
     return exact or IllegalAddress("out of bounds", "", 0, None, None, what)
 
 
-def _recheck(session: Session, call: Call) -> SoftmaxLibError | None:
+def _recheck(
+    session: Session, call: Call, limit_s: float | None = None
+) -> SoftmaxLibError | None:
     """What the same call stumbles over with every access checked, and nothing recorded."""
     try:
         traced = session.traced()
         instruments = traced.instruments()
     except (NotAvailable, CompileError):
         return None
-    fault = traced.launch(call, instruments).fault
+    fault = traced.launch(call, instruments, limit_s=limit_s).fault
     return traced.exception(call, fault) if fault else None

@@ -28,6 +28,8 @@ KERNEL_FLAGS = (
     "-fwrapv",  # as on a GPU: an int that is too small ends at a wrong address, not anywhere
     "-fno-optimize-sibling-calls",  # a barrier in last place must return into its kernel
     "-fno-exceptions",  # as on a GPU
+    # without one a function runs on into the next; -w would silence this one too
+    "-Werror=return-type",
     "-fstack-clash-protection",  # a large frame must not step over the guard page below a stack
     "-fno-plt",  # the stubs that it would call through have no lines
     "-gdwarf-4",
@@ -73,7 +75,7 @@ def kernel_flags(
     if traced:
         checks = (*TRACE_FLAGS, *(CLANG_TRACE_FLAGS if tools.is_clang else GCC_TRACE_FLAGS))
     else:
-        checks = (*NO_WARNINGS, *(CLANG_CHECK_FLAGS if tools.is_clang else GCC_CHECK_FLAGS))
+        checks = CLANG_CHECK_FLAGS if tools.is_clang else GCC_CHECK_FLAGS
     # Lines are enough, but for tracing, which needs the types of shared variables.
     own = ["-g" if traced else "-g1"]
     # without the latter an empty loop has no line

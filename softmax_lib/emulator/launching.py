@@ -85,8 +85,9 @@ def launch(
     arrays: Mapping[str, EmulatedArray],
     instruments: Instruments | None = None,
     step: int = 0,
+    limit_s: float | None = None,
 ) -> Outcome:
-    """Run one call, a kernel's `step`th, in the library at `path`, and wait for its end.
+    """Run one call, a kernel's `step`th, in the library at `path`, and wait for its end, `limit_s` or `watchdog_s()`.
 
     `arrays` has an array of the device for each name among the call's arguments. Whatever the kernel does to its
     process is a fault in the outcome. On Ctrl-C `KeyboardInterrupt` is raised, and no thread runs any more.
@@ -97,7 +98,7 @@ def launch(
     library = device.load(path)
     words = (library.handle, call.number, len(call.arguments))
     arguments = [_argument(argument, arrays) for argument in call.arguments]
-    running = _Running(device)
+    running = _Running(device, limit_s)
     try:
         running.start(bytes(request), *map(word, words), *arguments, watched)
         running.wait()
@@ -184,9 +185,9 @@ def _fault_of(ended: ProcessEnded) -> Fault:
 class _Running:
     """A launch in progress."""
 
-    def __init__(self, device: Device):
+    def __init__(self, device: Device, limit_s: float | None = None):
         self._device = device
-        self._limit_s = watchdog_s()
+        self._limit_s = watchdog_s() if limit_s is None else limit_s
 
     def start(self, *parts: bytes) -> None:
         """Let it begin."""

@@ -33,7 +33,16 @@ LACKING = (
 )
 """What the emulator lacks, in words, and how it looks in a source."""
 
-_NOISE = re.compile(r"(In file included from|\s+from) (<command-line>|<built-in>|cuda_shim\.h)")
+_NOISE = re.compile(
+    r"(In file included from|\s+from) (<command-line>|<built-in>|cuda_shim\.h)"
+    r"|cc1plus: some warnings being treated as errors"
+)
+_NO_RETURN = re.compile(
+    r"(control reaches end of non-void function|no return statement in function returning non-void"
+    r"|non-void (?:function|lambda) does not return a value(?: in all control paths)?) \[-Werror[^\]]*\]"
+)
+"""What compilers say of a function that ends without the value that it owes."""
+NO_RETURN = "a function that gives back a value ends here without `return`"
 _STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 _INCLUDE = re.compile(r"\s*#\s*include\b")
 _ERROR = re.compile(r"([^\s:][^:]*):(\d+):(\d+): (?:fatal )?error: (.*)")
@@ -60,6 +69,7 @@ def readable(message: str, folder: Path, shim_folder: Path) -> str:
     for path in (folder, shim_folder):
         message = message.replace(f"{path}/", "")
     message = _UP_AGAIN.sub("", message)
+    message = _NO_RETURN.sub(NO_RETURN, message)
     lines = [line for line in _without_warnings(message) if not _NOISE.match(line)]
     lines = _refusals(lines, shim_folder) or lines
     if len(lines) > _MOST_LINES:

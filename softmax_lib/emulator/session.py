@@ -127,9 +127,15 @@ class Session:
             if outcome.fault is not None:
                 return
 
-    def launch(self, call: Call, instruments: Instruments | None = None, step: int = 0) -> Outcome:
-        """Launch one of them on the arrays as they are now."""
-        return launch(self.device, self.path, call, self.arrays, instruments, step)
+    def launch(
+        self,
+        call: Call,
+        instruments: Instruments | None = None,
+        step: int = 0,
+        limit_s: float | None = None,
+    ) -> Outcome:
+        """Launch one of them on the arrays as they are now; `limit_s` is as for `launching.launch`."""
+        return launch(self.device, self.path, call, self.arrays, instruments, step, limit_s)
 
     def exception(self, call: Call, fault: structs.Fault) -> SoftmaxLibError:
         """What to raise for a fault of one of these launches."""

@@ -251,6 +251,20 @@ def test_a_thread_that_spins(launch):
     )
 
 
+def test_a_hang_is_looked_at_again_for_less_than_it_took(monkeypatch):
+    monkeypatch.setenv(launching.WATCHDOG_VARIABLE, "1.5")
+    limits = []
+    plain = launching._Running.__init__
+
+    def note(running, device, limit_s=None):
+        plain(running, device, limit_s)
+        limits.append(running._limit_s)
+
+    monkeypatch.setattr(launching._Running, "__init__", note)
+    assert "no thread finished for 1.5 s" in message(Hang, "while (true) {}")
+    assert limits == [1.5, 1.0]
+
+
 @both
 @pytest.mark.usefixtures("patience")
 def test_a_thread_that_waits_for_memory_to_change(launch):

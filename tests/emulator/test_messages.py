@@ -76,3 +76,13 @@ def test_a_refusal_is_told_beside_other_errors():
 def test_the_files_name_may_have_spaces(name):
     with pytest.raises(NotAvailable, match=f"^{name}:1 uses tensor cores"):
         launch(Source(name, "#include <mma.h>\n" + HEAD + "}\n"), 1, 1, [None, None, 1, 1])
+
+
+@pytest.mark.parametrize("body", ["if (a > 0) return a;", "a += 1;"])
+def test_a_function_without_its_return_is_named_at_its_line(body):
+    before = f"__device__ int mine(int a) {{ {body}\n}}"
+    words = r"kernel\.cu:2:1: error: a function that gives back a value ends here without `return`"
+    with pytest.raises(CompileError, match=words) as told:
+        run("a[0] = mine(a[0]);", zeros("int", 1), before=before)
+    assert "-Werror" not in str(told.value)
+    assert "cc1plus" not in str(told.value)
