@@ -8,9 +8,23 @@ PAGE_WIDTH = 72
 """Characters of a line that a page shows whole."""
 
 
-def count(number: int, thing: str) -> str:
-    """Such as "1 line", "4 lines"."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+LONGEST_WORD = 60
+"""Characters of a word in a sentence; no name of a kernel's comes near it."""
+
+
+def count(number: int, thing: str, several: str = "") -> str:
+    """Such as "1 line", "4 lines"; `several` where that is no "s" more: "4 launches"."""
+    return f"{number} {plural(number, thing, several)}"
+
+
+def plural(number: float, thing: str, several: str = "") -> str:
+    """The thing that there is a `number` of: "line" of 1, else "lines", or what `several` says."""
+    return thing if number == 1 else several or f"{thing}s"
+
+
+def cut_long_words(text: str, longest: int = LONGEST_WORD) -> str:
+    """`text` with dots in place of the end of each word of more than so many characters."""
+    return re.sub(rf"(\S{{{longest}}})\S+", r"\1...", text)
 
 
 def hint(name: str, known: Iterable[str]) -> str:

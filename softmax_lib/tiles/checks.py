@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from softmax_lib.checking import Tally, choose_device, place
 from softmax_lib.reference import ROWS, adversarial, as_numpy, judge
-from softmax_lib.tiles.interpreter import interpret
+from softmax_lib.tiles.interpreter import Interpreted, interpret
 from softmax_lib.tiles.launching import GUARD, job, launch, padded_y
 from softmax_lib.tiles.programs import FULL_TILES, TileKernel, find, require_triton
 from softmax_lib.tiles.settings import Setting, settle
+from softmax_lib.words import count
 
 LENGTHS = (1, 33, 1000, 1001, 4096, 4099)
 """Rows that `check` tries: of one element, and around multiples of a warp, of 16 and of a tile."""
@@ -35,29 +35,40 @@ def check(
              if (settled := (cols, settle(cols, num_warps=warps)))[1].tile == cols or not full]  # fmt: skip
     xs = [adversarial(cols) for cols, _ in tried]
     settings = [setting for _, setting in tried]
-    ys = (_interpreted if device == "cpu" else _on_gpu)(kernel, xs, settings)
-    return Tally(kernel.name, len(tried), tuple(_failures(xs, ys, settings)))
+    found = (_interpreted if device == "cpu" else _on_gpu)(kernel, xs, settings)
+    return Tally(kernel.name, len(tried), tuple(_failures(xs, found, settings)))
 
 
-def _interpreted(kernel: TileKernel, xs: list[np.ndarray], settings: list[Setting]) -> list[Any]:
+def _interpreted(
+    kernel: TileKernel, xs: list[np.ndarray], settings: list[Setting]
+) -> list[Interpreted]:
     return interpret([job(kernel, *one) for one in zip(xs, settings, strict=True)])
 
 
-def _on_gpu(kernel: TileKernel, xs: list[np.ndarray], settings: list[Setting]) -> list[Any]:
+def _on_gpu(kernel: TileKernel, xs: list[np.ndarray], settings: list[Setting]) -> list[Interpreted]:
+    """What a GPU makes of them, where nobody sees what is read."""
     found = []
     for x, setting in zip(xs, settings, strict=True):
         padded = place(padded_y(x.size, setting.tile), "cuda")
         y = padded[: x.size].view(x.shape)
         launch(kernel, place(x, "cuda"), y, setting)
-        found.append(as_numpy(padded))
+        found.append(Interpreted(as_numpy(padded), reads_outside=False))
     return found
 
 
-def _failures(xs: list[np.ndarray], ys: list[np.ndarray], settings: list[Setting]) -> Iterator[str]:
+def _failures(
+    xs: list[np.ndarray], found: list[Interpreted], settings: list[Setting]
+) -> Iterator[str]:
+    for x, one, setting in zip(xs, found, settings, strict=True):
+        if wrong := _mistake(x, one):
+            yield f"rows of {x.shape[1]} with {count(setting.num_warps, 'warp')}: {wrong}"
+
+
+def _mistake(x: np.ndarray, found: Interpreted) -> str | None:
+    """What is wrong of a launch on `x`; what lies outside of it is the cause of what is wrong inside."""
+    if found.reads_outside:
+        return "it reads past the end of x, where nothing of the matrix is"
     kinds = [row.name for row in ROWS]
-    for x, y, setting in zip(xs, ys, settings, strict=True):
-        wrong = judge(y[: x.size].reshape(x.shape), x, kinds=kinds).mistake
-        if wrong is None and (y[x.size :] != GUARD).any():
-            wrong = "it wrote behind the end of y"
-        if wrong:
-            yield f"rows of {x.shape[1]} with {setting.num_warps} warps: {wrong}"
+    wrong = judge(found.y[: x.size].reshape(x.shape), x, kinds=kinds).mistake
+    stray = (found.y[x.size :] != GUARD).any()
+    return wrong or ("it wrote past the end of y" if stray else None)

@@ -54,8 +54,8 @@ def run(
         y = x.new_empty(x.shape)
         launch(kernel, x, y, setting, programs)
         return y
-    (padded,) = interpret([job(kernel, host_view(x), setting, programs)])
-    return like(x, padded[: rows * cols].reshape(rows, cols))
+    (found,) = interpret([job(kernel, host_view(x), setting, programs)])
+    return like(x, found.y[: rows * cols].reshape(rows, cols))
 
 
 def check_programs(kernel: TileKernel, rows: int, programs: int | None) -> None:
@@ -83,7 +83,7 @@ def job(kernel: TileKernel, x: np.ndarray, setting: Setting, programs: int | Non
     rows = x.shape[0]
     usual = min(rows, INTERPRETED_PROGRAMS) if kernel.loops else rows
     count = usual if programs is None else programs
-    return Job(kernel, arguments(kernel, flat, y, x.shape, setting), count)
+    return Job(kernel, arguments(kernel, flat, y, x.shape, setting), count, x.size)
 
 
 def padded_y(size: int, tile: int) -> np.ndarray:

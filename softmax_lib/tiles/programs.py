@@ -34,12 +34,14 @@ class TileKernel:
 
     @cached_property
     def _function(self) -> ast.FunctionDef:
+        name, text = self.source.file_name, self.source.text
+        if "\0" in text:  # of which Python tells no line
+            line = text[: text.index("\0")].count("\n") + 1
+            raise CompileError(f"{name}, line {line}: there is a NUL character, which is no text")
         try:
-            body = ast.parse(self.source.text).body
+            body = ast.parse(text).body
         except SyntaxError as error:
-            raise CompileError(
-                f"{self.source.file_name}, line {error.lineno}: {error.msg}"
-            ) from None
+            raise CompileError(f"{name}, line {error.lineno}: {error.msg}") from None
         found = [node for node in body if isinstance(node, ast.FunctionDef) and _is_jit(node)]
         if len(found) != 1:
             raise BadInput(
@@ -102,7 +104,8 @@ def load(source: Source) -> dict[str, Any]:
     try:
         exec(compile(source.text, name, "exec"), names)
     except Exception as error:
-        raise CompileError(f"{source.file_name}: {error!r}") from error
+        what = f"{type(error).__name__}: {error}"
+        raise CompileError(f"{source.file_name}: {what}") from error
     return names
 
 

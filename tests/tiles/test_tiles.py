@@ -42,11 +42,13 @@ def test_every_kernel_is_right(name):
     ("text", "said"),
     [
         (edited('-float("inf")', "0.0"), r"column 0 is .* and should be"),
-        (edited(', mask=inside, other=-float("inf")'), "column 0 is"),
-        (edited(", mask=inside)", ")"), "wrote behind the end of y"),
+        (edited(', mask=inside, other=-float("inf")'), "reads past the end of x"),
+        (edited("inside = at < cols", "inside = at <= cols"), "reads past the end of x"),
+        (edited("x + start + at, mask", "x + start + at - 1, mask"), "reads past the end of x"),
+        (edited(", mask=inside)", ")"), "wrote past the end of y"),
         (edited(" - tl.max(row, axis=0)"), r"\(both ends of float32\)|\(shifted up\)"),
     ],
-    ids=["masked lanes are 0", "no mask at the load", "no mask at the store", "no maximum"],
+    ids=["masked lanes are 0", "no mask at the load", "one too many", "one before", "no mask at the store", "no maximum"],
 )  # fmt: skip
 def test_a_careless_kernel_is_told(text, said):
     found = tiles.check(text, device="cpu", lengths=(1000,))
@@ -84,8 +86,9 @@ def test_what_is_given_is_given_back():
         (BadInput, "0 functions with @triton.jit", "x = 1\n", X, {}),
         (BadInput, "takes width; a kernel here may take x, y", "@triton.jit\ndef f(x, width): pass", X, {}),
         (CompileError, "yours.py, line 2", "@triton.jit\ndef f(x:\n", X, {}),
-        (CompileError, "interpreter stopped: .*NameError", edited("tl.exp", "texp"), X, {}),
-        (CompileError, "yours.py: NameError", TEXT + "\nmissing\n", X, {}),
+        (CompileError, r"interpreter stopped: yours\.py, line 19: NameError: name 'texp' is not", edited("tl.exp", "texp"), X, {}),
+        (CompileError, "yours.py, line 1: there is a NUL", "x = 3\0\n" + TEXT, X, {}),
+        (CompileError, "interpreter stopped: yours.py: NameError: name 'missing'", TEXT + "\nmissing\n", X, {}),
     ],
 )  # fmt: skip
 def test_what_cannot_run_is_said_in_a_sentence(error, said, name, x, words):
