@@ -92,12 +92,12 @@ class CheckResult:
     @property
     def wrong(self) -> tuple[Attempt, ...]:
         """The launches that went wrong."""
-        return tuple(attempt for attempt in self.attempts if attempt.failure)
+        return tuple(one for one in self.attempts if one.failure)
 
     @property
     def failures(self) -> tuple[str, ...]:
         """One sentence for each of them."""
-        return tuple(attempt.failure for attempt in self.attempts if attempt.failure)
+        return tuple(one.failure for one in self.attempts if one.failure)
 
     @property
     def ok(self) -> bool:
@@ -107,7 +107,7 @@ class CheckResult:
     @property
     def max_abs_error(self) -> float:
         """Largest distance from the float64 reference; every probability lies in 0 to 1."""
-        return max(attempt.max_abs_error for attempt in self.attempts)
+        return max(one.max_abs_error for one in self.attempts)
 
     @property
     def verdict(self) -> str:
@@ -148,13 +148,13 @@ def check(
         check_x(x, "check")
         matrix = as_numpy(x)
         size = kernel.settle_block_size(block_size, matrix.shape[1])
-        return CheckResult(kernel.name, device, (_attempt(kernel, matrix, size, 0, device),), notes)
+        return CheckResult(kernel.name, device, (attempt(kernel, matrix, size, 0, device),), notes)
     lengths = _read_lengths(lengths)
     kernel.settle_block_size(block_size, min(lengths))
     kinds = tuple(row.name for row in ROWS)
     attempts = []
     for cols, size, offset in _plan(kernel, block_size, lengths):
-        attempts.append(_attempt(kernel, adversarial(cols), size, offset, device, kinds))
+        attempts.append(attempt(kernel, adversarial(cols), size, offset, device, kinds))
         progress(attempts[-1])
     return CheckResult(kernel.name, device, tuple(attempts), notes)
 
@@ -209,14 +209,18 @@ def _plan(
             yield cols, max(tried), 1
 
 
-def _attempt(
+def attempt(
     kernel: Kernel,
     matrix: np.ndarray,
     block_size: int,
     offset: int,
     device: str,
-    kinds: tuple[str, ...] = (),
+    kinds: Sequence[str] = (),
 ) -> Attempt:
+    """One launch on a (rows, cols) float32 matrix that begins `offset` floats off, judged; `kinds` are its rows'.
+
+    Raises what `run` does, and `KernelFault` with a note of the launch.
+    """
     rows, cols = matrix.shape
     whole = np.empty(matrix.size + offset, np.float32)
     whole[offset:] = matrix.reshape(-1)

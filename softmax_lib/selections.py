@@ -173,7 +173,7 @@ def _failures(kernel: Kernel, tried: list[tuple[int, int, int]], device: str) ->
     for cols, k, size in tried:
         kinds, x = _rows(cols)
         values, places = run(kernel, place(x, device), k, block_size=size)
-        row = _first_wrong(x, k, reference.as_numpy(values), reference.as_numpy(places))
+        row = first_wrong(x, k, reference.as_numpy(values), reference.as_numpy(places))
         if row is not None:
             yield f'the row "{kinds[row]}" of {cols}, k = {k}, {size} threads per block'
 
@@ -185,7 +185,8 @@ def _rows(cols: int) -> tuple[list[str], np.ndarray]:
     return list(kept), np.stack(list(kept.values()))
 
 
-def _first_wrong(x: np.ndarray, k: int, values: np.ndarray, places: np.ndarray) -> int | None:
+def first_wrong(x: np.ndarray, k: int, values: np.ndarray, places: np.ndarray) -> int | None:
+    """The first row of `x`, (rows, cols) without NaN, of which `values` and `places`, (rows, k), are not the k largest."""
     order = np.argsort(-x, axis=-1, kind="stable")[:, :k]
     wanted = np.take_along_axis(reference.softmax(x), order, -1)
     near = np.isclose(

@@ -123,9 +123,7 @@ def _explain_damage(session: Session, call: Call, array: EmulatedArray, element:
     return exact or IllegalAddress("out of bounds", "", 0, None, None, what)
 
 
-def _recheck(
-    session: Session, call: Call, limit_s: float | None = None
-) -> SoftmaxLibError | None:
+def _recheck(session: Session, call: Call, limit_s: float | None = None) -> SoftmaxLibError | None:
     """What the same call stumbles over with every access checked, and nothing recorded."""
     try:
         traced = session.traced()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from functools import cache
+from numbers import Real
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from softmax_lib.errors import BadInput, UnknownExercise, WrongType
 from softmax_lib.grading.exercise import Asked, Attempt, Exercise, Goal
 from softmax_lib.source import Edit
-from softmax_lib.words import hint
+from softmax_lib.words import count, cut_long_words, hint
 
 FOLDER = Path(__file__).parent / "exercises"
 
@@ -67,18 +68,19 @@ def read_numbers(exercise: Exercise, given: Any) -> dict[str, float]:
     """The numbers that a reader gives, by name: one, or several in a row. Raises `WrongType` or `BadInput`."""
     numbers = given if isinstance(given, (tuple, list)) else (given,)
     names = ", ".join(one.name for one in exercise.asked)
-    if not all(isinstance(n, (int, float)) and not isinstance(n, bool) for n in numbers):
-        raise WrongType(f"{exercise.name} is answered by numbers, {names}, and not by {given!r}.")
+    if not all(isinstance(n, Real) and not isinstance(n, bool) for n in numbers):
+        what = cut_long_words(repr(given))
+        raise WrongType(f"{exercise.name} is answered by numbers, {names}, and not by {what}.")
     if len(numbers) != len(exercise.asked):
-        raise BadInput(
-            f"{exercise.name} takes {len(exercise.asked)} numbers, {names}, and not {len(numbers)}."
-        )
+        asked = count(len(exercise.asked), "number")
+        raise BadInput(f"{exercise.name} takes {asked}, {names}, and not {len(numbers)}.")
     for one, number in zip(exercise.asked, numbers, strict=True):
         if not one.least <= number <= one.most or (one.whole and number != int(number)):
             kind = "a whole number" if one.whole else "a number"
             raise BadInput(
-                f"{one.name}, {one.what}, is {kind} from {one.least} to {one.most}, and not {number!r}."
+                f"{one.name}, {one.what}, is {kind} from {one.least} to {one.most}, and not {cut_long_words(str(number))}."
             )
     return {
-        one.name: int(n) if one.whole else n for one, n in zip(exercise.asked, numbers, strict=True)
+        one.name: int(n) if one.whole else float(n)
+        for one, n in zip(exercise.asked, numbers, strict=True)
     }

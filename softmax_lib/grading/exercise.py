@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -30,7 +31,9 @@ class Goal:
     and `size` where they are given, for each element, request, warp or block (`per`), on a matrix of `on`, which is to
     be `at_most`, `at_least` or `exactly` so much. With `rows` it is the kinds of rows that are to go wrong, and no
     other; with `hazard` the kind of hazard that is to be found, of `array`, or "none"; with `wrong_at` the block sizes
-    at which any launch is to go wrong, and at no other; with `number` the answer itself, `replies` being what is said of others.
+    at which any launch is to go wrong, and at no other; with `number` the answer itself, `replies` being what is said of others; `is_right` asks for a right result on the
+    matrix of `on`, and the counter "share" is what each row of the result adds up to there. Where a hazard `mentions`
+    words, its sentence has them.
     `well` and `says` are the sentences where it is met and where not, with `{value}` and `{goal}` in them.
     """
 
@@ -48,6 +51,8 @@ class Goal:
     exactly: float | None = None
     rows: tuple[str, ...] | None = None
     hazard: str = ""
+    mentions: str = ""
+    is_right: bool = False
     wrong_at: tuple[int, ...] | None = None
     number: float | None = None
     replies: Mapping[str, str] = field(default_factory=dict)
@@ -72,13 +77,15 @@ _SLACK = 1e-9
 class Attempt:
     """What somebody may hand in, by changes of the solution or whole, and words that the grade of it has to contain.
 
-    With `label` it is one of those that a page without a kernel offers.
+    With `label` it is one of those that a page without a kernel offers. `kernel` is another kernel of the book,
+    handed in whole.
     """
 
     says: str
     text: Any = None
     swap: tuple[Edit, ...] = ()
     label: str = ""
+    kernel: str = ""
 
 
 @dataclass(frozen=True)
@@ -142,14 +149,20 @@ class Exercise:
 
     @property
     def offered(self) -> tuple[Attempt, ...]:
-        """The attempts that a page offers, the solution among them, by their labels, so that none gives itself away."""
+        """The attempts that a page offers, the solution among them, in an order that says nothing of them."""
         solved = Attempt("", self.solution, label=self.label)
-        return tuple(sorted((solved, *(one for one in self.attempts if one.label)), key=_label))
+        offered = (solved, *(one for one in self.attempts if one.label))
+        return tuple(sorted(offered, key=self._place))
+
+    def _place(self, attempt: Attempt) -> str:
+        """What attempts are ordered by: of each exercise in another way, and always the same."""
+        return hashlib.sha256(f"{self.name}: {attempt.label}".encode()).hexdigest()
 
     @property
     def words(self) -> str:
         """The task in plain words, and what a reader begins with."""
-        task = textwrap.fill(" ".join(self.task.split()), PAGE_WIDTH)
+        paragraphs = (" ".join(one.split()) for one in self.task.strip().split("\n\n"))
+        task = "\n\n".join(textwrap.fill(one, PAGE_WIDTH) for one in paragraphs)
         names = ", ".join(f"{one.name}: {one.what}" for one in self.asked)
         return f"{self.title}\n\n{task}\n\n{self.starter or names}"
 
@@ -196,13 +209,11 @@ class Exercise:
 
     def handed_in(self, attempt: Attempt) -> Any:
         """What stands for an attempt: its own text, or the solution with something else in it."""
+        if attempt.kernel:
+            return with_copy[attempt.kernel].source.text
         if not attempt.swap:
             return attempt.text
         return Source(self.name, self.solution).edited(self.name, attempt.swap).text
-
-
-def _label(attempt: Attempt) -> tuple[int, str]:
-    return len(attempt.label), attempt.label
 
 
 _SOURCES: Mapping[Family, Callable[[str], Source]] = {

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from softmax_lib.errors import KernelFault
+from softmax_lib.words import count, plural
 from softmax_lib.xrays.result import XRay
 
 
@@ -23,7 +24,8 @@ class Finding:
 class Subject:
     """A kernel that was handed in, and how to look at it.
 
-    `right` compares it with float64, `safe` looks for hazards, everywhere or just on one matrix, and `look` x-rays it on what a goal says. All of them raise
+    `right` compares it with float64, `safe` looks for hazards, everywhere or just on one matrix, `look` x-rays it on
+    what a goal says, and `mistake` tells what is wrong of the result there, if anything is. All of them raise
     `CompileError`, and `KernelFault` or not, as launching does.
     """
 
@@ -31,6 +33,17 @@ class Subject:
     right: Callable[[], Finding]
     safe: Callable[[bool], Finding] | None = None
     look: Callable[..., XRay] | None = None
+    mistake: Callable[..., str | None] | None = None
+
+
+def tally(launches: int, failures: Sequence[str], right: str) -> Finding:
+    """Whether all launches were right, `right` saying what they were; else how many were not, and the first of them."""
+    all_of_them = count(launches, "launch", "launches")
+    if not failures:
+        return Finding("right", True, f"all of {all_of_them} {right}.")
+    verb = plural(len(failures), "is", "are")
+    many = f"{len(failures)} of {all_of_them} {verb} wrong"
+    return Finding("right", False, f"{many}; the first, {failures[0]}.")
 
 
 def safety(found: list[XRay]) -> Finding:
@@ -39,7 +52,7 @@ def safety(found: list[XRay]) -> Finding:
     if hazards:
         return Finding("safe", False, hazards[0].words)
     matrices = sum(1 + len(one.ragged) for one in found)
-    return Finding("safe", True, f"no hazard on {matrices} matrices.")
+    return Finding("safe", True, f"no hazard on {count(matrices, 'matrix', 'matrices')}.")
 
 
 def stopped(fault: KernelFault) -> Finding:

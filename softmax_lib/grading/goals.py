@@ -8,7 +8,8 @@ from typing import Any
 
 from softmax_lib.grading.exercise import Exercise, Goal
 from softmax_lib.grading.finding import Finding, Subject
-from softmax_lib.grading.softmaxes import is_right_at, wrong_kinds
+from softmax_lib.grading.softmaxes import is_right_at, share, wrong_kinds
+from softmax_lib.words import plural
 from softmax_lib.xrays.lines import LineCounters
 from softmax_lib.xrays.result import XRay
 
@@ -44,6 +45,10 @@ def _judge(goal: Goal) -> Callable[[Exercise, Subject, Goal, Numbers], Finding]:
         return _rows
     if goal.wrong_at is not None:
         return _block_sizes
+    if goal.is_right:
+        return _right
+    if goal.of == "share":
+        return _share
     return _hazard if goal.hazard else _counter
 
 
@@ -79,6 +84,17 @@ def _block_sizes(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numb
     return _told(goal, not spared, value=_listed(spared or wrong))
 
 
+def _right(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) -> Finding:
+    assert subject.mistake is not None, "this family of kernels has no single launches"
+    mistake = subject.mistake(**goal.on)
+    return _told(goal, mistake is None, value=mistake)
+
+
+def _share(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) -> Finding:
+    value = share(subject.kernel, **goal.on)
+    return _told(goal, goal.is_met(value), value=value)
+
+
 def _not_broken(sentence: str) -> Finding:
     return Finding("idea", False, sentence)
 
@@ -87,7 +103,11 @@ def _hazard(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) 
     found = _look(subject, goal, numbers).hazards
     if goal.hazard == NO_HAZARD:
         return _told(goal, not found, value=found[0].words if found else "nothing")
-    wanted = [one for one in found if one.kind == goal.hazard and goal.array in one.message]
+    wanted = [
+        one
+        for one in found
+        if one.kind == goal.hazard and goal.array in one.message and goal.mentions in one.message
+    ]
     if wanted:
         return _told(goal, True, value=wanted[0].words)
     if found:
@@ -138,9 +158,20 @@ def _listed(values: Any) -> str:
 
 
 def _told(goal: Goal, is_met: bool, **values: Any) -> Finding:
-    words = {name: _number_words(given) for name, given in values.items()}
-    sentence = (goal.well if is_met else goal.says).format(goal=f"{goal.bound:g}", **words)
+    words = {name: _Said(given) for name, given in values.items()}
+    sentence = (goal.well if is_met else goal.says).format(goal=_Said(goal.bound), **words)
     return Finding("idea", is_met, sentence)
+
+
+class _Said:
+    """A value in a sentence: "{value}" is the number alone, and "{value:barrier}" is "1 barrier" or "2 barriers"."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+
+    def __format__(self, thing: str) -> str:
+        words = _number_words(self._given)
+        return f"{words} {plural(self._given, thing)}" if thing else words
 
 
 def _number_words(given: Any) -> str:

@@ -18,10 +18,10 @@ from softmax_lib.grading.collection import find_exercise, read_numbers
 from softmax_lib.grading.exercise import Exercise
 from softmax_lib.grading.finding import Finding, stopped
 from softmax_lib.grading.goals import find
-from softmax_lib.grading.handed_in import HandedIn, first_error
+from softmax_lib.grading.handed_in import HandedIn, in_a_sentence
 from softmax_lib.source import Source
 from softmax_lib.widgets.markup import render
-from softmax_lib.words import PAGE_WIDTH
+from softmax_lib.words import PAGE_WIDTH, count, cut_long_words
 
 _HTML = """\
 <div class="worklog-grade"><p><strong>{{ head }}</strong></p><ul style="list-style:none;padding-left:0">\
@@ -51,7 +51,7 @@ class Grade:
     def head(self) -> str:
         """Such as "Fold the maxima: solved, 4 of 4 points."."""
         solved = "solved" if self.ok else "not yet"
-        return f"{self.title}: {solved}, {self.points} of {self.out_of} points."
+        return f"{self.title}: {solved}, {self.points} of {count(self.out_of, 'point')}."
 
     def __str__(self) -> str:
         lines = [f"{'yes' if one.is_met else 'no '}  {one.says}" for one in self.findings]
@@ -79,18 +79,18 @@ def _with_code(sentence: str) -> Markup:
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(sentence))))
 
 
-def grade(exercise: str, answer: Any) -> Grade:
+def grade(exercise: str, *answer: Any) -> Grade:
     """What a machine finds of `answer` to `exercise`; the best that a reader has had is kept (see `scores`).
 
-    Where an exercise asks for code, `answer` is the part that is missing, a whole kernel, or the `Path` of a file
-    with either; where it asks for numbers, a number or several in a tuple. A kernel is right when `check` finds nothing, safe when
+    Where an exercise asks for code, `answer` is the part that is missing, a whole kernel with that part in it, or the
+    `Path` of a file with either; where it asks for numbers, these, one after the other or in a tuple. A kernel is right when `check` finds nothing, safe when
     an x-ray of it has no hazards, and does what the exercise is about when counters of that x-ray say so. All of
     that is done in the emulator, with a GPU or without. What does not compile, faults or hangs is a finding, in one
     sentence at the line of the answer. Raises `UnknownExercise`, `WrongType`, and `BadInput` for numbers that cannot
     be meant and files that cannot be read.
     """
     chosen = find_exercise(exercise)
-    given = judge(chosen, answer)
+    given = judge(chosen, answer[0] if len(answer) == 1 else answer)
     scores.keep(given.exercise, given.points)
     return given
 
@@ -105,7 +105,7 @@ def _judge(exercise: Exercise, answer: Any) -> Grade:
     if exercise.wants_code:
         given = HandedIn(exercise, _text(exercise, answer))
         found = _findings(given)
-        said = tuple(replace(one, says=given.told(one.says)) for one in found)
+        said = tuple(replace(one, says=cut_long_words(given.told(one.says))) for one in found)
     else:
         numbers = read_numbers(exercise, answer)
         subject = _FAMILIES[exercise.family](exercise, _with_numbers(exercise, numbers))
@@ -118,9 +118,10 @@ def _text(exercise: Exercise, answer: Any) -> str:
         return Source.read(answer).text
     if not isinstance(answer, str):
         language = "Triton" if exercise.family == "triton" else "CUDA"
+        given = f"a {type(answer).__name__}" if answer != () else "nothing"
         raise WrongType(
-            f"{exercise.name} is answered by {language}, the part that is missing or a whole kernel, "
-            f"and not by a {type(answer).__name__}."
+            f"{exercise.name} is answered by {language}, the part that is missing or a whole kernel in one text, "
+            f"and not by {given}."
         )
     return answer
 
@@ -137,13 +138,15 @@ _FAMILIES = {"softmax": softmaxes.subject, "topk": lists.subject, "triton": tile
 
 
 def _findings(given: HandedIn) -> tuple[Finding, ...]:
+    if given.refusal:
+        return (Finding("right", False, given.refusal),)
     found: list[Finding] = []
     try:
         subject = _FAMILIES[given.exercise.family](given.exercise, given.source)
         for one in find(given.exercise, subject, {}):
             found.append(one)
     except CompileError as error:
-        return (Finding("right", False, f"it does not compile: {first_error(error)}."),)
+        return (Finding("right", False, in_a_sentence(error)),)
     except KernelFault as fault:
         return (*found, stopped(fault))
     except SoftmaxLibError as error:

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import textwrap
 from dataclasses import dataclass
 from functools import cached_property
 
 from softmax_lib.errors import CompileError
 from softmax_lib.grading.exercise import Exercise
+from softmax_lib.grading.surroundings import first_difference
 from softmax_lib.source import Source
 
 _COMPILER = re.compile(r"^([^:\n]+:\d+)(?::\d+)?: (?:fatal )?error: (.*)$", re.MULTILINE)
 _PYTHON = re.compile(r"(\S+)\.py, line (\d+): (.*)")
-_INNER = "softmax_lib.errors.CompileError: "
+_STOPPED = "Triton's interpreter stopped"
+_PYTHON_ALONE = (
+    ast.FunctionDef,
+    ast.Import,
+    ast.ImportFrom,
+    ast.For,
+    ast.While,
+    ast.If,
+    ast.With,
+    ast.Lambda,
+    ast.comprehension,
+)
+"""What no C++ that Python can read has in it."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +51,29 @@ class HandedIn:
             self.exercise.named(self.text) if self.is_whole else self.exercise.with_part(self.text)
         )
 
+    @property
+    def refusal(self) -> str | None:
+        """A sentence about what cannot be graded at all: nothing, another language, or another kernel."""
+        if not self.text.strip():
+            return "nothing was handed in."
+        if self.exercise.family != "triton" and _is_python(self.text):
+            return (
+                "this is Python, and what is asked for is CUDA C++, the language of the kernel around "
+                "your part."
+            )
+        kernels = len(self.source.entries)
+        if self.exercise.family != "triton" and kernels > 1:
+            return (
+                f"there are {kernels} kernels in what was handed in, and the exercise is about one."
+            )
+        line = first_difference(self.exercise, self.text) if self.is_whole else None
+        if line is None:
+            return None
+        return (
+            f"line {line} of your kernel is not as in the listing, and only the marked part may be changed: "
+            "take back what is different there, or hand in that part alone."
+        )
+
     def told(self, sentence: str) -> str:
         """A sentence with each line as a reader counts it: from the top of what they wrote, or in the listing of the task."""
         pattern = rf"{re.escape(self.exercise.name)}\.(?:cu|py):(\d+)"
@@ -54,11 +92,25 @@ class HandedIn:
         return f"line {line if line < first else line - grown} of the kernel"
 
 
-def first_error(error: CompileError) -> str:
-    """What a compiler says first, and where, as "what at file:line"."""
+def _is_python(text: str) -> bool:
+    try:
+        nodes = ast.walk(ast.parse(textwrap.dedent(text)))
+        return any(isinstance(node, _PYTHON_ALONE) for node in nodes)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+
+
+def in_a_sentence(error: CompileError) -> str:
+    """That it does not compile, or was stopped; what a compiler or Python says first, and where, as "what at file:line"."""
     message = str(error)
+    lead = _STOPPED if message.startswith(_STOPPED) else "it does not compile"
+    return f"{lead}: {_first_error(message)}."
+
+
+def _first_error(message: str) -> str:
     if found := _COMPILER.search(message):
         return f"{found[2]} at {found[1]}"
     if found := _PYTHON.search(message):
         return f"{found[3]} at {found[1]}.py:{found[2]}"
-    return message.splitlines()[0].replace(_INNER, "").rstrip(".")
+    first = (message.splitlines() or [""])[0]
+    return first.removeprefix(f"{_STOPPED}: ").rstrip(".")

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from softmax_lib import selections
-from softmax_lib.errors import BadInput
 from softmax_lib.grading.exercise import Exercise
-from softmax_lib.grading.finding import Finding, Subject, safety
+from softmax_lib.grading.finding import Finding, Subject, safety, tally
 from softmax_lib.kernel import Kernel
 from softmax_lib.reference import noise
 from softmax_lib.source import Source
@@ -23,11 +22,8 @@ LOOKED_AT = ((3, 33, 5, 32), (2, 1001, 10, 64))
 
 
 def subject(exercise: Exercise, source: Source) -> Subject:
-    """The kernel in `source`, and how it is looked at. Raises `BadInput` where it has another name."""
-    book = selections.kernels[exercise.of]
-    if source.entries != book.entries:
-        raise BadInput(f"The kernel of this exercise is called {book.entries[0]}.")
-    kernel = replace(book, given_source=source)
+    """The kernel in `source`, and how it is looked at."""
+    kernel = replace(selections.kernels[exercise.of], given_source=source)
 
     def look(**on: Any) -> XRay:
         return _look(kernel, **on)
@@ -35,15 +31,21 @@ def subject(exercise: Exercise, source: Source) -> Subject:
     def safe(everywhere: bool) -> Finding:
         return safety([_look(kernel, *on) for on in LOOKED_AT[: None if everywhere else 1]])
 
-    return Subject(kernel, lambda: _right(kernel), safe, look)
+    def mistake(**on: Any) -> str | None:
+        return _mistake(kernel, **on)
+
+    return Subject(kernel, lambda: _right(kernel), safe, look, mistake)
 
 
 def _right(kernel: Kernel) -> Finding:
     found = selections.check(kernel, device="cpu", block_size=BLOCK_SIZE)
-    if found.ok:
-        return Finding("right", True, f"all of {found.launches} launches: {found.right}.")
-    many = f"{len(found.failures)} of {found.launches} launches are wrong; the first"
-    return Finding("right", False, f"{many}: {found.failures[0]}.")
+    return tally(found.launches, found.failures, f"with {found.right}")
+
+
+def _mistake(kernel: Kernel, rows: int, cols: int, k: int, block_size: int) -> str | None:
+    x = noise(rows, cols)
+    row = selections.first_wrong(x, k, *selections.run(kernel, x, k, block_size=block_size))
+    return None if row is None else f"the {k} largest of row {row}, or their shares, are not right"
 
 
 def _look(kernel: Kernel, rows: int, cols: int, k: int, block_size: int) -> XRay:

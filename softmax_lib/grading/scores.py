@@ -14,6 +14,7 @@ from softmax_lib.errors import BadInput
 from softmax_lib.files import readers_folder, replace_file
 from softmax_lib.grading.collection import exercises
 from softmax_lib.widgets.tables import table
+from softmax_lib.words import count
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ class Scores:
         """Such as "12 of 61 points, 3 of 16 exercises solved"."""
         solved = sum(one.points == one.out_of for one in self.rows)
         out_of = sum(one.out_of for one in self.rows)
-        return f"{self.points} of {out_of} points, {solved} of {len(self.rows)} exercises solved"
+        points = f"{self.points} of {count(out_of, 'point')}"
+        return f"{points}, {solved} of {count(len(self.rows), 'exercise')} solved"
 
     def __str__(self) -> str:
         lines = [f"{one.name:20} {one.chapter:12} {one.words}" for one in self.rows]

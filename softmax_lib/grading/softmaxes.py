@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
-from softmax_lib.checking import Attempt, CheckResult, check
-from softmax_lib.errors import KernelFault
+from softmax_lib import checking
+from softmax_lib.checking import Attempt
+from softmax_lib.errors import Hang, KernelFault
 from softmax_lib.grading.exercise import Exercise
-from softmax_lib.grading.finding import Finding, Subject, safety
+from softmax_lib.grading.finding import Finding, Subject, safety, tally
+from softmax_lib.grading.matrices import Matrix, kinds_of, more_matrices
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch import run
-from softmax_lib.reference import ROWS, adversarial, noise, wrong_rows
+from softmax_lib.reference import noise, wrong_rows
 from softmax_lib.registry import COPY, resolve
 from softmax_lib.source import Source
 from softmax_lib.xrays.result import XRay
 from softmax_lib.xrays.xray import xray
-
-MANY_ROWS = (70, 5)
-"""A matrix of more rows than a block of two warps has threads, for kernels that give a row to a thread."""
 
 
 def subject(exercise: Exercise, source: Source) -> Subject:
@@ -35,25 +36,35 @@ def subject(exercise: Exercise, source: Source) -> Subject:
         size = sizes_of(exercise, kernel)[-1]
         return safety([look(rows=3, cols=exercise.lengths[-1], block_size=size, ragged=everywhere)])
 
-    return Subject(kernel, lambda: _right(exercise, kernel), safe, look)
+    def mistake(rows: int, cols: int, block_size: int) -> str | None:
+        return _wrong(_attempt(kernel, (), noise(rows, cols), block_size))
+
+    return Subject(kernel, lambda: _right(exercise, kernel), safe, look, mistake)
 
 
 def _right(exercise: Exercise, kernel: Kernel) -> Finding:
-    sizes = sizes_of(exercise, kernel)
-    found = [_check(exercise, kernel, size) for size in sizes]
-    found.append(check(kernel, noise(*MANY_ROWS), device="cpu", block_size=sizes[0]))
-    launches = sum(len(one.attempts) for one in found)
-    wrong = [attempt for one in found for attempt in one.wrong]
-    if not wrong:
-        return Finding("right", True, f"all of {launches} launches within the bound of float32.")
-    if _writes_nothing(exercise, kernel):
+    tried = list(_attempts(exercise, kernel))
+    wrong = [f"on {_launch(one)}: {said}" for one in tried if (said := _wrong(one))]
+    if wrong and _writes_nothing(exercise, kernel):
         return Finding("right", False, "it never writes into y.")
-    many = f"{len(wrong)} of {launches} launches are wrong; the first"
-    return Finding("right", False, f"{many}, on {_launch(wrong[0])}: {_mistake(wrong[0])}.")
+    return tally(len(tried), wrong, "within the bound of float32")
 
 
-def _check(exercise: Exercise, kernel: Kernel, size: int) -> CheckResult:
-    return check(kernel, device="cpu", block_size=size, lengths=exercise.lengths)
+def _attempts(exercise: Exercise, kernel: Kernel) -> Iterator[Attempt]:
+    """The rows of `check` in all lengths at all block sizes, and what else an exercise is tried on."""
+    sizes = sizes_of(exercise, kernel)
+    for size in sizes:
+        yield from _check(exercise, kernel, size)
+    for kinds, x, size in more_matrices(exercise, sizes):
+        yield _attempt(kernel, kinds, x, size)
+
+
+def _check(exercise: Exercise, kernel: Kernel, size: int) -> tuple[Attempt, ...]:
+    return checking.check(kernel, device="cpu", block_size=size, lengths=exercise.lengths).attempts
+
+
+def _attempt(kernel: Kernel, kinds: tuple[str, ...], x: Matrix, size: int) -> Attempt:
+    return checking.attempt(kernel, x, size, 0, "cpu", kinds)
 
 
 def _launch(one: Attempt) -> str:
@@ -61,8 +72,8 @@ def _launch(one: Attempt) -> str:
     return f"{one.rows} rows of {one.cols} at {one.block_size} threads per block{off}"
 
 
-def _mistake(one: Attempt) -> str:
-    return one.mistake or "it wrote behind the end of y"
+def _wrong(one: Attempt) -> str | None:
+    return one.mistake or ("it wrote past the end of y" if one.stray else None)
 
 
 def _writes_nothing(exercise: Exercise, kernel: Kernel) -> bool:
@@ -79,18 +90,31 @@ def sizes_of(exercise: Exercise, kernel: Kernel) -> tuple[int, ...]:
 def wrong_kinds(exercise: Exercise, kernel: Kernel) -> list[str]:
     """Kinds of rows of which any comes out wrong, in their order. Raises what `run` does."""
     found: set[int] = set()
+    names: tuple[str, ...] = ()
     for size in sizes_of(exercise, kernel):
         for cols in exercise.lengths:
-            x = adversarial(cols)
-            y = np.full_like(x, np.nan)
-            run(kernel, x, block_size=size, out=y)
-            found.update(wrong_rows(y, x))
-    return [ROWS[number].name for number in sorted(found)]
+            names, x = kinds_of(cols)
+            found.update(wrong_rows(_result(kernel, x, size), x))
+    return [names[number] for number in sorted(found)]
+
+
+def _result(kernel: Kernel, x: ndarray, size: int) -> ndarray:
+    y = np.full_like(x, np.nan)
+    run(kernel, x, block_size=size, out=y)
+    return y
+
+
+def share(kernel: Kernel, rows: int, cols: int, block_size: int) -> float:
+    """What the elements of a row of the result add up to, the mean of all rows: 1 of a softmax. Raises what `run` does."""
+    y = _result(kernel, noise(rows, cols), block_size)
+    return round(float(y.sum(axis=1, dtype=np.float64).mean()), 3)
 
 
 def is_right_at(exercise: Exercise, kernel: Kernel, size: int) -> bool:
-    """Whether every launch with this block size is right; one that is stopped is not."""
+    """Whether every launch with this block size is right; one that is stopped is not. Raises `Hang`."""
     try:
-        return _check(exercise, kernel, size).ok
+        return not any(_wrong(one) for one in _check(exercise, kernel, size))
+    except Hang:  # each block size would take as long
+        raise
     except KernelFault:
         return False

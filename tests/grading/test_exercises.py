@@ -1,6 +1,7 @@
 """The graders graded: of each exercise the solution passes, and what is wrong fails with the sentence that says why."""
 
 import json
+import re
 from collections import Counter
 
 import pytest
@@ -8,7 +9,7 @@ from notebooks import chapters
 
 from softmax_lib.grading.collection import exercises
 from softmax_lib.grading.grade import judge
-from softmax_lib.grading.outcomes import recorded_grade
+from softmax_lib.grading.outcomes import FILE, recorded_grade
 
 EXERCISES = exercises()
 ATTEMPTS = [
@@ -71,6 +72,24 @@ def test_no_label_of_an_attempt_gives_the_right_one_away(exercise):
     lengths = sorted(len(one.label) for one in exercise.offered)
     right = len(exercise.label)
     assert right < lengths[-1] or right <= 1.25 * lengths[-2], "the right one is the longest by far"
+
+
+SEVERAL = re.compile(r"(?<![\d.,])1 (?!(?:is|was|has|as|times the)\b)\w+s\b(?!, )")
+
+
+@pytest.mark.quick
+def test_the_right_answer_of_those_offered_has_no_place_of_its_own():
+    places = Counter(
+        [attempt.label for attempt in one.offered].index(one.label) for one in EXERCISES.values()
+    )
+    assert max(places.values()) < len(EXERCISES) / 2
+    assert {0, len(next(iter(EXERCISES.values())).offered) - 1} <= set(places)
+
+
+@pytest.mark.quick
+def test_one_thing_is_not_said_to_be_several():
+    text = FILE.read_text(encoding="utf-8")
+    assert SEVERAL.findall(text) == []
 
 
 @pytest.mark.quick

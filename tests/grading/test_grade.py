@@ -1,11 +1,14 @@
 """`grade`: whatever is handed in gets a sentence at its own line, and the best points are kept."""
 
 import json
+import re
 
+import numpy as np
 import pytest
 
 from softmax_lib import errors, exercise, exercises, grade, scores
 from softmax_lib.files import readers_folder
+from softmax_lib.grading import finding, surroundings
 from softmax_lib.grading.grade import judge
 
 TREE = exercises()["shared_tree"]
@@ -56,7 +59,7 @@ def test_a_line_of_the_kernel_around_is_that_of_the_listing():
 
 
 def test_a_line_of_a_whole_kernel_is_that_of_the_file():
-    whole = TREE.source.text.replace("    // 2. max", "    oops;\n    // 2. max")
+    whole = TREE.source.text.replace("    float row_max", "    oops;\n    float row_max")
     told = said(grade("shared_tree", whole))
     line = whole.splitlines().index("    oops;") + 1
     assert f"at line {line}." in told
@@ -68,7 +71,11 @@ def test_a_line_of_a_whole_kernel_is_that_of_the_file():
         ("while (true) {}\nfloat row_max = partial[0];", "hang: no thread finished for 1 s"),
         ("return;\nfloat row_max = 0.0f;", "it never writes into y."),
         ("}", "it does not compile"),
-        ("", "it does not compile"),
+        ("", "nothing was handed in."),
+        (" \n\t\n", "nothing was handed in."),
+        ("// nothing", "it does not compile"),
+        ("import torch\nrow_max = torch.max(x)", "this is Python, and what is asked for is CUDA C++"),
+        ("for i in range(tid):\n    row_max = x", "this is Python, and what is asked for is CUDA C++"),
         ("// \\", "it does not compile"),
         ("float row_max = 0; asm(\"trap;\");", "inline PTX"),
         ("float row_max = partial[1 << 20];", "illegal address"),
@@ -86,8 +93,8 @@ def test_whatever_is_handed_in_gets_a_sentence(part, sentence):
     assert grade("shared_tree", TREE.solution).ok, "and the next answer is graded as ever"
 
 
-def test_where_nothing_is_handed_in_lines_are_those_of_the_listing():
-    told = said(grade("shared_tree", ""))
+def test_where_a_comment_is_handed_in_lines_are_those_of_the_listing():
+    told = said(grade("shared_tree", "// row_max?"))
     line = int(told.partition(" at line ")[2].split()[0])
     assert "row_max" in listing(TREE)[line - 1]
 
@@ -96,7 +103,16 @@ def test_where_nothing_is_handed_in_lines_are_those_of_the_listing():
     ("old", "new", "sentence"),
     [
         ("axis=0))", "axis=0)", "at line 4 of your code"),
-        ("share = power", "share = pwer", "Triton's interpreter stopped: "),
+        (
+            "share = power",
+            "share = pwer",
+            "Triton's interpreter stopped: NameError: name 'pwer' is not defined at line 5 of your code.",
+        ),
+        (
+            "share = power",
+            "\0share = power",
+            "it does not compile: there is a NUL character, which is no text at line 5 of your code.",
+        ),
     ],
 )
 def test_triton_is_told_at_its_own_lines_too(old, new, sentence):
@@ -112,16 +128,54 @@ def test_what_a_kernel_prints_is_not_shown(capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_a_whole_kernel_of_another_name_is_launched_a_block_a_row():
-    given = grade("shared_tree", TREE.source.text.replace("softmax_shared", "mine"))
-    assert given.ok
+def line_with(text, words):
+    return 1 + next(i for i, line in enumerate(text.splitlines()) if words in line)
 
 
-def test_two_kernels_and_none_are_refused_in_a_sentence():
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("softmax_shared", "mine"),
+        ("value > thread_max", "value >= thread_max"),
+        ("// 4. write\n", "// 4. write\n    row_max = 0.0f;\n"),
+        ("float scale = 1.0f / partial[0];", "float scale = 1.0f;"),
+    ],
+)
+def test_a_whole_kernel_differs_from_the_listing_in_the_marked_part_alone(old, new):
+    text = TREE.source.text.replace(old, new)
+    line = line_with(text, new.strip().splitlines()[-1].strip())
+    assert f"line {line} of your kernel is not as in the listing" in said(
+        grade("shared_tree", text)
+    )
+
+
+def test_spaces_and_comments_of_a_whole_kernel_do_not_count():
+    bare = re.sub(r"//[^\n]*", "", TREE.source.text).replace("    ", "\t").replace(" = ", "  =\n")
+    assert grade("shared_tree", "// mine\n\n" + bare).ok
+    simple = exercises()["triton_mask"]
+    assert surroundings.first_difference(simple, simple.source.text) is None
+    without = simple.source.text.partition("import triton.language as tl\n")[2]
+    assert surroundings.first_difference(simple, without) is None
+
+
+@pytest.mark.parametrize("most", [0, 1, 40, 200, 700, 1500])
+def test_a_kernel_that_ends_early_or_goes_on_is_not_the_listing_s(most):
+    assert surroundings.first_difference(TREE, TREE.source.text[:most]) is not None
+    assert surroundings.first_difference(TREE, TREE.source.text + "int more;") is not None
+
+
+def test_two_kernels_are_refused_in_a_sentence():
     twice = TREE.source.text + TREE.source.text.replace("softmax_shared", "other")
-    assert "needs exactly one __global__ kernel" in said(grade("shared_tree", twice))
-    text = exercises()["topk_offer"].source.text.replace("softmax_topk_warp", "mine")
-    assert "is called softmax_topk_warp" in said(grade("topk_offer", text))
+    assert "2 kernels in what was handed in" in said(grade("shared_tree", twice))
+
+
+def test_very_long_words_are_cut():
+    told = said(grade("shared_tree", f"float row_max = {'a' * 5000};"))
+    assert "a" * 40 in told
+    assert len(told) < 300
+    with pytest.raises(errors.WrongType) as error:
+        grade("naive_sectors", "4" * 5000)
+    assert len(str(error.value)) < 200
 
 
 def test_what_is_no_exercise_is_an_error_that_names_the_nearest():
@@ -133,7 +187,7 @@ def test_what_is_no_exercise_is_an_error_that_names_the_nearest():
         grade(3, "")
 
 
-@pytest.mark.parametrize("answer", [None, 3, b"text", ["a"]])
+@pytest.mark.parametrize("answer", [None, 3, b"text", ["a"], ("a", "b"), ()])
 def test_code_is_answered_by_text(answer):
     with pytest.raises(errors.WrongType, match="answered by CUDA"):
         grade("shared_tree", answer)
@@ -154,6 +208,26 @@ def test_numbers_that_cannot_be_meant_are_refused(answer):
 def test_a_number_may_stand_alone_or_in_a_tuple():
     assert grade("naive_sectors", 4).ok
     assert grade("naive_sectors", (4.0,)).ok
+    assert grade("copy_rest", 3, 5).ok
+    assert grade("copy_rest", [3, 5]).ok
+
+
+def test_a_number_may_be_numpy_s():
+    assert grade("copy_rest", np.int64(3), np.uint8(5)).ok
+    assert grade("half_bytes", np.float32(1.25)).ok
+    with pytest.raises(errors.WrongType):
+        grade("naive_sectors", np.bool_(True))
+    with pytest.raises(errors.BadInput):
+        grade("naive_sectors", 10**400)
+
+
+def test_one_thing_is_not_said_to_be_several():
+    assert "0 of 1 point." in str(grade("naive_sectors", 5))
+    assert "asks" not in said(grade("unroll_bytes", 512, 1))
+    assert "with 1 vector each" in said(grade("unroll_bytes", 512, 1))
+    one_wrong = finding.tally(3, ["on 1 row: it is wrong"], "right")
+    assert one_wrong.says == "1 of 3 launches is wrong; the first, on 1 row: it is wrong."
+    assert finding.tally(1, [], "right").says == "all of 1 launch right."
 
 
 def test_a_file_that_is_not_there_is_an_error(tmp_path):
