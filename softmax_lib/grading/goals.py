@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from softmax_lib.grading.exercise import Exercise, Goal
+from softmax_lib.grading.exponentials import exponentials_a_thread
 from softmax_lib.grading.finding import Finding, Subject
 from softmax_lib.grading.softmaxes import is_right_at, share, wrong_kinds
 from softmax_lib.words import plural
@@ -47,8 +48,8 @@ def _judge(goal: Goal) -> Callable[[Exercise, Subject, Goal, Numbers], Finding]:
         return _block_sizes
     if goal.is_right:
         return _right
-    if goal.of == "share":
-        return _share
+    if goal.of in _MEASURES:
+        return _measure
     return _hazard if goal.hazard else _counter
 
 
@@ -90,8 +91,12 @@ def _right(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) -
     return _told(goal, mistake is None, value=mistake)
 
 
-def _share(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) -> Finding:
-    value = share(subject.kernel, **goal.on)
+_MEASURES = {"share": share, "exponentials": exponentials_a_thread}
+"""What goals count of a whole launch, and not of its lines."""
+
+
+def _measure(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) -> Finding:
+    value = _MEASURES[goal.of](subject.kernel, **goal.on)
     return _told(goal, goal.is_met(value), value=value)
 
 
