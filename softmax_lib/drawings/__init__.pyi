@@ -13,6 +13,7 @@ from .margins import margin as margin
 from .margins import margin_of as margin_of
 from .margins import totals as totals
 from .matrix_rows import threads as threads
+from .memory_rows import row_starts as row_starts
 from .placements import places as places
 from .read_table import reads as reads
 from .sectors import first_request as first_request
