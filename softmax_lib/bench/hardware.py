@@ -18,11 +18,12 @@ from softmax_lib.bench.probes import (
     median_us,
     multiprocessors,
     probe_function,
+    probe_program,
     random_chain,
 )
 from softmax_lib.gpu.compile import resources
 from softmax_lib.gpu.facts import busy, gpu_facts, slowed, today, versions
-from softmax_lib.source import KERNEL_FOLDER, WARP, Program, Source
+from softmax_lib.source import KERNEL_FOLDER, WARP
 
 PROTOCOL = (
     "Latency: cycles of one load, or one multiplication with an addition, that the next one waits for. Bandwidth: "
@@ -122,7 +123,7 @@ def run_hardware(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
 def digests() -> dict[str, str]:
     """What identifies each probe of this suite, by the stem of its file."""
     files = sorted((KERNEL_FOLDER / "probes" / FOLDER).glob("*.cu"))
-    return {path.stem: Program(Source.read(path)).digest for path in files}
+    return {path.stem: probe_program(f"{FOLDER}/{path.stem}").digest for path in files}
 
 
 def _limits() -> dict[str, int]:
@@ -200,6 +201,7 @@ def _as_waits(warps: int, clock: list[list[list[int]]]) -> dict[str, Any]:
 def _places() -> Iterator[dict[str, Any]]:
     for room in ROOMS:
         run = probe_function(f"{FOLDER}/places", "probe_places", room.defines)
+        taken = {"threads": room.threads, **_taken(room), "stay_ns": STAY_NS}
         for blocks in PLACED_BLOCKS:
             sink = torch.zeros(1, device="cuda")
             found = torch.zeros((blocks, 3), device="cuda", dtype=torch.int64)
@@ -208,19 +210,12 @@ def _places() -> Iterator[dict[str, Any]]:
                 run(blocks, room.threads, found, sink, STAY_NS)
                 seen.append(held(found.tolist(), STAY_NS))
             best = min(seen, key=lambda one: one["took_ns"])
-            yield {
-                "blocks": blocks,
-                "threads": room.threads,
-                **_taken(room),
-                "stay_ns": STAY_NS,
-                **best,
-            }
+            yield {"blocks": blocks, **taken, **best}
 
 
 def _taken(room: Room) -> dict[str, int]:
-    program = Program(Source.read(KERNEL_FOLDER / "probes" / FOLDER / "places.cu"), room.defines)
     major, minor = torch.cuda.get_device_capability()
-    (found,) = resources(program, 10 * major + minor)
+    (found,) = resources(probe_program(f"{FOLDER}/places", room.defines), 10 * major + minor)
     return {"registers": found.registers, "shared_bytes": found.shared_bytes}
 
 

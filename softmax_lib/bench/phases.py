@@ -14,7 +14,7 @@ from torch import Tensor
 
 from softmax_lib.bench.plan import WORKLOG
 from softmax_lib.bench.probes import launcher, median_us
-from softmax_lib.gpu.facts import busy, gpu_facts, slowed, today, versions
+from softmax_lib.bench.suite import run_cells
 from softmax_lib.kernel import Kernel
 from softmax_lib.registry import COPY, kernels
 from softmax_lib.source import WARP, Edit, Program
@@ -71,6 +71,9 @@ class Noted:
     edits: tuple[Edit, ...]
     noting: int
 
+    def __str__(self) -> str:
+        return self.kernel.name
+
     @property
     def block_size(self) -> int:
         """Threads per block."""
@@ -104,17 +107,11 @@ def run_phases(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
 
     `rows` has for each `{"kernel", "plain_us", "noted_us", "read_bytes", "written_bytes", "blocks"}`: bytes that
     warps had got, and had handed in, in each microsecond; and of some multiprocessors each block, `[multiprocessor,
-    began, came, met, ended]` in nanoseconds, of its last warp. Raises `NotAvailable` where they cannot be compiled.
+    began, came, met, ended]` in nanoseconds, of its last warp; the rest is as in `suite.run_suite`. Raises `NotAvailable` where they cannot be compiled.
     """
-    notes, rows = [*busy(), *slowed()], []
-    for done, one in enumerate(NOTED):
-        progress(one.kernel.name, done, len(NOTED))
-        rows.append(_row(one))
-    progress("done", len(NOTED), len(NOTED))
-    where = {"gpu": gpu_facts(), "date": today(), "software": versions()}
-    notes += [told for told in slowed() if told not in notes]
     digests = {one.kernel.name: one.kernel.digest for one in NOTED}
-    return {"protocol": PROTOCOL, **where, "rows": rows, "digests": digests, "notes": notes}
+    timed = run_cells(NOTED, lambda one, _: _row(one), progress)
+    return {"protocol": PROTOCOL, **timed, "digests": digests}
 
 
 def _row(one: Noted) -> dict[str, Any]:

@@ -125,7 +125,12 @@ def probe_function(
     name: str, entry: str, defines: tuple[tuple[str, int], ...] = ()
 ) -> Callable[..., None]:
     """The kernel of `kernels/probes/<name>.cu`, to be called with blocks, threads and its arguments."""
-    return launcher(Program(Source.read(KERNEL_FOLDER / "probes" / f"{name}.cu"), defines), entry)
+    return launcher(probe_program(name, defines), entry)
+
+
+def probe_program(name: str, defines: tuple[tuple[str, int], ...] = ()) -> Program:
+    """What is compiled of `kernels/probes/<name>.cu`."""
+    return Program(Source.read(KERNEL_FOLDER / "probes" / f"{name}.cu"), defines)
 
 
 def launcher(program: Program, entry: str) -> Callable[..., None]:

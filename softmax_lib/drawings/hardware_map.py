@@ -25,8 +25,7 @@ def gpu_map(gpu: str = DEFAULT_GPU) -> View:
     Raises `BadInput` where none was measured.
     """
     found = hardware(gpu)
-    rows = -(-found.multiprocessors // _COLUMNS)
-    top = 22 + rows * _PITCH + 22
+    top = 22 + height(found.multiprocessors) + 22
     drawing = Drawing(top + _OPENED + 162, f"{found.gpu['name']}: {_in_words(found)}")
     _draw_multiprocessors(drawing, found.multiprocessors, top)
     _draw_opened(drawing, found, top)
@@ -34,10 +33,20 @@ def gpu_map(gpu: str = DEFAULT_GPU) -> View:
     return frame(drawing, f"{found.gpu['name']}, measured", f"{_CAPTION} ({found.source}.)")
 
 
+def height(multiprocessors: int) -> float:
+    """What `corners` take."""
+    return -(-multiprocessors // _COLUMNS) * _PITCH
+
+
+def corners(multiprocessors: int, top: float) -> list[tuple[float, float]]:
+    """Left and top of a square for each multiprocessor, row by row."""
+    places = (divmod(i, _COLUMNS) for i in range(multiprocessors))
+    return [(1 + col * _PITCH, top + row * _PITCH) for row, col in places]
+
+
 def _draw_multiprocessors(drawing: Drawing, count: int, top: float) -> None:
     drawing.text(0, 13, f"{count} multiprocessors", anchor="start", size=13, bold=True)
-    places = [divmod(i, _COLUMNS) for i in range(count)]
-    squares = [(1 + col * _PITCH, 22 + row * _PITCH, _SIDE, _SIDE) for row, col in places]
+    squares = [(left, above, _SIDE, _SIDE) for left, above in corners(count, 22)]
     drawing.boxes(squares[:1] + squares[2:], "plain")
     drawing.boxes(squares[1:2], "blue")
     left, above, wide, high = squares[1]

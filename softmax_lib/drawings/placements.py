@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from softmax_lib.drawings.drawing import WIDTH, Drawing, frame
+from softmax_lib.drawings.hardware_map import corners, height
 from softmax_lib.records.hardware import Hardware, Places, hardware
 from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.widgets.views import View
 from softmax_lib.words import count
 
-_COLUMNS, _PITCH, _SIDE = 22, 15.4, 13.0
+_SIDE = 13.0
 _TOP, _BARS = 40, 40
 
 
@@ -21,8 +22,7 @@ def places(blocks: int, threads: int, gpu: str = DEFAULT_GPU) -> View:
     """
     found = hardware(gpu)
     one = found.placed(blocks, threads)
-    rows = -(-found.multiprocessors // _COLUMNS)
-    below = _TOP + rows * _PITCH + 24
+    below = _TOP + height(found.multiprocessors) + 24
     drawing = Drawing(below + _BARS + 18, _in_words(found, one))
     _draw_room(drawing, found, one)
     _draw_rounds(drawing, one, below)
@@ -35,9 +35,7 @@ def _draw_room(drawing: Drawing, found: Hardware, one: Places) -> None:
     drawing.text(0, 14, f"{found.multiprocessors} multiprocessors:", anchor="start", size=12)
     drawing.text(0, 30, f"how far each is filled with {most} threads", anchor="start", size=12)
     frames, fills = [], []
-    for i, held in enumerate(one.held[0]):
-        row, col = divmod(i, _COLUMNS)
-        left, top = 1 + col * _PITCH, _TOP + row * _PITCH
+    for held, (left, top) in zip(one.held[0], corners(found.multiprocessors, _TOP), strict=True):
         high = max(1.5, _SIDE * held * one.threads / most) if held else 0
         frames.append((left, top, _SIDE, _SIDE))
         fills.append((left, top + _SIDE - high, _SIDE, high))

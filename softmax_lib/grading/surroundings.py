@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 from softmax_lib.grading.exercise import Exercise
 from softmax_lib.source import blank_comments
@@ -23,11 +23,12 @@ def first_difference(exercise: Exercise, text: str) -> int | None:
     given = _words(exercise, text)
     before, after = _words(exercise, exercise.before()), _words(exercise, exercise.after())
     last = given[-1][1] if given else 1
-    for due, one in zip_longest(before, given[: len(before)]):
-        if one is None or one[0] != due[0]:
-            return one[1] if one else last
     rest = given[len(before) :]
-    for due, one in zip_longest(after[::-1], rest[::-1][: len(after)]):
+    pairs = chain(
+        zip_longest(before, given[: len(before)]),
+        zip_longest(after[::-1], rest[::-1][: len(after)]),
+    )
+    for due, one in pairs:
         if one is None or one[0] != due[0]:
             return one[1] if one else last
     return None
