@@ -7,6 +7,7 @@ from .code_tables import machine_code as machine_code
 from .code_tables import machine_code_of as machine_code_of
 from .hardware_map import gpu_map as gpu_map
 from .index_map import indices as indices
+from .line_by_line import explained as explained
 from .listings import diff as diff
 from .listings import source as source
 from .margins import margin as margin

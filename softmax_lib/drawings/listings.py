@@ -7,6 +7,7 @@ import itertools
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
@@ -16,6 +17,9 @@ from softmax_lib.registry import find_kernel
 from softmax_lib.source import KERNEL_FOLDER, Source
 from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import View
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
 
 Part = int | str
 """A phase by its number, or "header", "helpers", "setup", "entry"."""
@@ -60,7 +64,7 @@ def source(name: str, phase: Part | None = None) -> View:
     phases are in a function that it calls). Raises `UnknownKernel`, and `BadInput` for a phase that
     is not there.
     """
-    given = _read(name)
+    given = read(name)
     lines = given.text.splitlines()
     start, end = (0, len(lines)) if phase is None else find_part(given, phase)
     chosen = textwrap.dedent("\n".join(lines[start:end]))
@@ -108,7 +112,7 @@ def diff(old: str, new: str, phase: Part | None = None) -> View:
     The comments on top are left out; `phase` picks a part that both kernels have, as for `source`.
     Raises `UnknownKernel`, and `BadInput` for a part that is not there.
     """
-    sources = [_read(name) for name in (old, new)]
+    sources = [read(name) for name in (old, new)]
     before, after = (_chosen(given, phase) for given in sources)
     hunks = list(_changes(before, after)) or ["  nothing changes"]
     names = [f"- {sources[0].file_name}", f"+ {sources[1].file_name}"]
@@ -116,7 +120,8 @@ def diff(old: str, new: str, phase: Part | None = None) -> View:
     return View(STYLE + _preformatted(render(_DIFF, lines=lines)), "\n".join(names + hunks))
 
 
-def _read(name: str) -> Source:
+def read(name: str) -> Source:
+    """The text of a kernel by its name, or of a header by its file's. Raises `UnknownKernel`."""
     header = KERNEL_FOLDER / name
     if name.endswith(".cuh") and header.is_file():
         return Source.read(header)
@@ -142,35 +147,34 @@ def _without_blank_ends(lines: Sequence[str], start: int, end: int) -> tuple[int
     return start, end
 
 
-def highlight_lines(text: str) -> list[str]:
-    """The lines of CUDA text as HTML, their words in spans that STYLE and the book's theme colour."""
+def highlight_lines(text: str, python: bool = False) -> list[str]:
+    """The lines of CUDA text, or of Python, as HTML, their words in spans that STYLE and the book's theme colour."""
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
-    from pygments.lexers import CudaLexer
 
-    marked_up = highlight(text, CudaLexer(stripnl=False), HtmlFormatter(nowrap=True))
+    marked_up = highlight(text, _lexer(python), HtmlFormatter(nowrap=True))
     return marked_up.split("\n")[: len(text.splitlines())]
 
 
 def highlight_python(text: str) -> str:
     """Lines of Python as HTML, without numbers; their words are in spans that STYLE and the book's theme colour."""
-    from pygments import highlight
-    from pygments.formatters import HtmlFormatter
-    from pygments.lexers import PythonLexer
-
-    return _preformatted(Markup(highlight(text, PythonLexer(), HtmlFormatter(nowrap=True))))
+    return _preformatted(Markup("\n".join(highlight_lines(text, python=True)) + "\n"))
 
 
 def _highlight(text: str, first_number: int, python: bool = False) -> str:
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
-    from pygments.lexers import CudaLexer, PythonLexer
 
     formatter = HtmlFormatter(linenos="inline", linenostart=first_number, wrapcode=False)
-    lexer = PythonLexer(stripnl=False) if python else CudaLexer(stripnl=False)
-    marked_up = highlight(text, lexer, formatter)
+    marked_up = highlight(text, _lexer(python), formatter)
     inside = marked_up[marked_up.index("<pre>") + len("<pre>") : marked_up.rindex("</pre>")]
     return _preformatted(Markup(inside))
+
+
+def _lexer(python: bool) -> Lexer:
+    from pygments.lexers import CudaLexer, PythonLexer
+
+    return PythonLexer(stripnl=False) if python else CudaLexer(stripnl=False)
 
 
 def _preformatted(inside: Markup) -> str:

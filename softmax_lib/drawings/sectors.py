@@ -79,10 +79,11 @@ def in_words(request: Request, known: Set[int] = frozenset()) -> str:
     of_use = "all of them asked for" if asked == moved else f"{asked / moved:.1%} of them asked for"
     old = len(known & set(request.sectors))
     hits = f" {_hits(old, len(request.sectors))}" if old else ""
+    verb = "are looked up" if old else "move"
     return (
         f"The lanes ask for {asked} bytes, {request.size} each. They lie in "
         f"{count(len(request.sectors), 'sector')} on {count(len(request.lines), 'line')}: "
-        f"{moved} bytes move, {of_use}.{hits}"
+        f"{moved} bytes {verb}, {of_use}.{hits}"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from softmax_lib.errors import BadInput
 from softmax_lib.records.kept import kept_runs
 from softmax_lib.records.reading import read_fields, require_types
 from softmax_lib.records.shelf import DEFAULT_GPU
@@ -41,6 +42,8 @@ def _check(run: dict[str, Any]) -> None:
     require_types(run["model"], {"layers": int, "vocabulary": int})
     for text in _texts(run):
         _ = text.tokens_per_s[THEIRS], text.gain[OURS]
+        if unknown := text.gain.keys() - {OURS, ONE_PASS, COMPILED}:
+            raise BadInput(f"no contender is called {', '.join(unknown)}")
 
 
 def _texts(run: dict[str, Any]) -> list[Text]:

@@ -68,6 +68,14 @@ def test_memory_is_full(width):
     assert best_gb_per_s(width, 65536) < 1.06 * best_gb_per_s(width, 32768)
 
 
+@pytest.mark.parametrize("width", [4, 16])
+def test_half_then_nearly_all(width):
+    """Of the bandwidth with 64 KiB in flight 8 KiB get about half, and 32 KiB more than nine tenths."""
+    most = best_gb_per_s(width, 65536)
+    assert best_gb_per_s(width, 8192) / most == pytest.approx(0.5, abs=0.05)
+    assert 0.9 < best_gb_per_s(width, 32768) / most < 1
+
+
 @pytest.mark.parametrize("arch", [75, 80, 90])
 def test_stride_unrolls(arch):
     """A stride that is a constant lets four loads leave in place of one, and saves instructions."""
