@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from kernel_tables import some
 from launch_on import launch_on
 from subjects import C_NAMES, CASES, REAL, read
 
@@ -9,6 +10,7 @@ from softmax_lib.errors import BadInput, WrongType
 from softmax_lib.xrays.xray import xray_launch
 
 IDS = [f"{subject.name}-{dtype}" for subject, dtype in CASES]
+NAMED = [pytest.param(*case, id=name) for case, name in zip(CASES, IDS, strict=True)]
 
 
 def words_of(subject, dtype):
@@ -70,7 +72,7 @@ def test_a_macro_that_cannot_be_defined_is_told(defines, error, said):
         xray_launch(text, 1, 1, [np.zeros(1, np.int32)], defines=defines)
 
 
-@pytest.mark.parametrize(("subject", "dtype"), CASES, ids=IDS)
+@pytest.mark.parametrize(("subject", "dtype"), some(NAMED, 3))
 def test_an_xray_of_it_finds_no_hazard_and_leaves_the_same(subject, dtype):
     arguments = subject.arguments(dtype)
     before = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]

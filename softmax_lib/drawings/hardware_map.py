@@ -91,7 +91,7 @@ def _memory(
     drawing.text(left + 8, line, name, anchor="start", size=13, bold=True)
     drawing.text(WIDTH / 2 + 24, line, size, size=_SMALL)
     drawing.text(
-        WIDTH - left - 8, line, f"{level.cycles:.0f} cycles", anchor="end", size=_SMALL, bold=True
+        WIDTH - left - 8, line, f"{_cycles(level)} cycles", anchor="end", size=_SMALL, bold=True
     )
 
 
@@ -102,13 +102,17 @@ def _arrows(drawing: Drawing, top: float, level: Level) -> None:
     drawing.text(WIDTH / 2, top + 28, f"{_terabytes(level)} for all together", size=_SMALL)
 
 
+def _cycles(level: Level) -> str:
+    return f"{level.cycles:.{0 if level.cycles > 10 else 1}f}"
+
+
 def _terabytes(level: Level) -> str:
     return f"{(level.gb_per_s or 0) / 1e3:.1f} TB/s"
 
 
 def _in_words(found: Hardware) -> str:
     """The numbers of the drawing that a reader who cannot see it misses."""
-    far = ", ".join(f"{name} {level.cycles:.0f}" for name, level in found.levels.items())
+    far = ", ".join(f"{name} {_cycles(level)}" for name, level in found.levels.items())
     fast = ", ".join(
         f"{name} {_terabytes(level)}" for name, level in found.levels.items() if level.gb_per_s
     )

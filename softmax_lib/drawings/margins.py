@@ -67,7 +67,7 @@ _UNITS = {"global": "sector", "local": "sector", "shared": "wavefront"}
 _COUNTERS = {
     "load requests": "global_load_requests", "sectors loaded": "global_load_sectors",
     "store requests": "global_store_requests", "sectors stored": "global_store_sectors",
-    "shared wavefronts": "shared_load_wavefronts", "shuffles": "shuffles", "barriers": "barriers",
+    "wavefronts of shared loads": "shared_load_wavefronts", "shuffles": "shuffles", "barriers": "barriers",
 }  # fmt: skip
 
 

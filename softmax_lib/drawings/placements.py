@@ -80,4 +80,4 @@ def _who_got(found: Hardware, one: Places) -> str:
         return f"Each multiprocessor got {got} and has room for {count(room, 'block')} of this size"
     why = f"{room} × {one.threads} threads are the {most} that it has room for"
     full = why if room * one.threads == most else "as many as it takes of any size"
-    return f"Each multiprocessor holds {count(room, 'block')} at once: {full}"
+    return f"Each multiprocessor has room for {count(room, 'block')} at once: {full}"

@@ -52,9 +52,9 @@ def reads(*given: str | Kernel, cols: int = 32768, archs: Sequence[int] = SHOWN_
         return View("", "").with_note(str(error))
     compilers = dict.fromkeys(of[arch].compiler for of in codes for arch in known)
     words = (
-        "Loads that leave before the first of them is needed, × bytes of each; instructions per float "
-        f"and calls in that loop, or without one to the end, on sm_{known[-1]}. As {' or '.join(compilers)} "
-        f"compiles it for rows of {cols} floats."
+        "Loads that leave before the first of them is needed, × bytes of each; then, for "
+        f"sm_{known[-1]}, instructions per float, and calls of other pieces of code, in the loop that reads, or from "
+        f"there to the end. As the compiler {' or '.join(compilers)} makes it for rows of {cols} floats."
     )
     told = [
         f"{name} line {row['line']}: {', '.join(row['loads'])}"

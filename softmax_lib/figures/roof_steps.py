@@ -51,7 +51,7 @@ def roofline_step(
     flops_per_s, cited = _peak(record)
     figure, axes = _empty_axes(f"Roofline, {step}")
     told = [
-        "Roofline: FLOP per byte to the right, GFLOP/s upwards, both from 1 to 10 in equal steps"
+        "Roofline: FLOP per byte to the right, GFLOP/s upwards, each ten times as much at equal steps"
     ]
     if "the slope" in drawn_steps:
         top = _TOP if "the roof" not in drawn_steps else flops_per_s

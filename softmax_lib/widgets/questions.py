@@ -17,7 +17,7 @@ from softmax_lib.widgets.views import view
 _QUESTION = '<p class="worklog-question">{{ question }}</p>'
 _VERDICT = """\
 <p class="worklog-verdict" role="status">You said {{ said }}\
-{% if said == right %}: right.{% else %}; it is {{ right }}.{% endif %}</p>\
+{% if said == right %}: right.{% else %}; {{ "nearest is" if nearest else "it is" }} {{ right }}.{% endif %}</p>\
 {% if reply %}<p class="worklog-reply">{{ reply }}</p>{% endif %}"""
 _FOLDED = """\
 <ul>{% for answer in answers %}<li>{{ answer }}</li>{% endfor %}</ul>\
@@ -48,7 +48,15 @@ def predict(
     shared = W.HTML(told.html)
     replies = _checked(replies or {}, choices, right)
     verdicts = [
-        str(render(_VERDICT, said=choice, right=right, reply=replies.get(choice, "")))
+        str(
+            render(
+                _VERDICT,
+                said=choice,
+                right=right,
+                nearest=isinstance(answers, Mapping),
+                reply=replies.get(choice, ""),
+            )
+        )
         for choice in choices
     ]
     outcomes = [W.VBox([W.HTML(verdict), shared]) for verdict in verdicts]

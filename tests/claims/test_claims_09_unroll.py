@@ -232,6 +232,13 @@ def test_one_turn_hardly_knows_unroll():
             assert us[size, flight, 1] == pytest.approx(us[size, flight, 2], rel=0.04)
 
 
+@pytest.mark.parametrize("cols", [16384, 32768])
+def test_four_turns_are_level_with_two_vectors(cols):
+    turns, vectors = one(4, 1, rows=128, cols=cols), one(1, 2, rows=128, cols=cols)
+    assert turns.asked_bytes == vectors.asked_bytes
+    assert turns.us == pytest.approx(vectors.us, rel=TIE)
+
+
 def test_a_known_stride_is_unrolled():
     loads = [
         {read.loads for read in row_reads(reads(kernels[name], 1024, COLS, 90))}

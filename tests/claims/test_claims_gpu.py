@@ -6,7 +6,7 @@ from statistics import mean
 
 import pytest
 
-from softmax_lib import hardware
+from softmax_lib import hardware, recorded
 from softmax_lib.drawings.waiting import busy_share
 
 pytestmark = pytest.mark.quick
@@ -96,6 +96,11 @@ def test_arithmetic_overlaps():
 def test_room_for_many():
     assert 8 * 32 * FOUND.multiprocessors == 33792
     assert FOUND.limits["MaxThreadsPerMultiProcessor"] * FOUND.multiprocessors == 270336
+
+
+def test_reading_is_faster_than_copying():
+    """Bytes per second that all multiprocessors read from DRAM, over those of a copy."""
+    assert LEVELS["DRAM"].gb_per_s > 1.05 * recorded.times(1024, 32768)["torch"].copy_gb_per_s
 
 
 def test_half_a_nanosecond():

@@ -73,15 +73,15 @@ VALUES = [3, 8, 1, 6, 7, 2, 9, 4, 5, 12, 0, 3.5]
 def test_frames_tell_whose_list_changes_and_what_the_warp_keeps():
     first, second, third = frames(drawings.lists(VALUES, k=2))
     assert "lanes 0, 1, 2 and 3 change: the whole warp goes through 2 steps" in first
-    assert "8 and 6 enter" in first
-    assert "9 enters" in second
+    assert "8 and 6 are new" in first
+    assert "9 is new" in second
     assert "The lists of lanes 0 and 1 change" in third
-    assert "12 enters" in third
+    assert "12 is new" in third
 
 
 def test_nothing_may_change():
     *_, last = frames(drawings.lists([9, 8, 7, 6, 1, 2, 3, 4], k=1))
-    assert "No lane's list changes. Into the warp's list nothing enters." in last.replace(
+    assert "No lane's list changes. In the warp's list nothing is new." in last.replace(
         "&#39;", "'"
     )
     first, _ = frames(drawings.lists([9, 8, 7, 6, 10, 2, 3, 4], k=1))

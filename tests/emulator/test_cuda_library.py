@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from kernel_tables import some
 from launched import TYPES, Table, like, run, zeros
 
 from softmax_lib import emulator
@@ -285,7 +286,7 @@ WITH_STREAMS = {f"cuda/std/{name}" for name in ("bitset", "chrono", "iterator", 
 """Those of which the standard library's own header does."""
 
 
-@pytest.mark.parametrize("name", [name for name in HEADERS if name not in WITH_STREAMS])
+@pytest.mark.parametrize("name", some([name for name in HEADERS if name not in WITH_STREAMS], 5))
 def test_no_header_brings_in_streams(name):
     body = "a[0] = sizeof(std::ios_base);"
     with pytest.raises(CompileError, match="ios_base"):

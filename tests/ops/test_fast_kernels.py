@@ -2,9 +2,11 @@
 
 import struct
 from dataclasses import replace
+from itertools import product
 
 import pytest
 import torch
+from kernel_tables import some
 
 from softmax_lib.ops.designs import Design, Strided, Task
 from softmax_lib.ops.outlines import FOLDER
@@ -64,11 +66,16 @@ def launch(design, task, first, second, result, scaling=None):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("design", DESIGNS, ids=str)
-@pytest.mark.parametrize("backward", [False, True], ids=["forward", "backward"])
-@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
-@pytest.mark.parametrize(("cols", "offset", "log"), [(96, 0, False), (203, 1, True), (5, 3, False)])
-def test_a_design_is_right_and_has_no_hazard(design, backward, dtype, cols, offset, log):
+ROWS_LIKE = [(96, 0, False), (203, 1, True), (5, 3, False)]
+
+
+@pytest.mark.parametrize(
+    ("design", "backward", "dtype", "of"),
+    some(product(DESIGNS, [False, True], DTYPES, ROWS_LIKE), 4),
+    ids=str,
+)
+def test_a_design_is_right_and_has_no_hazard(design, backward, dtype, of):
+    cols, offset, log = of
     edges = bool(offset)
     task = Task(5, cols, name_of(dtype), name_of(dtype), backward, log, edges)
     design = design.fit(task)
@@ -149,18 +156,19 @@ def test_sixteen_bits_become_float32_on_the_way():
     torch.testing.assert_close(made.double(), expected(result, grad, False), rtol=1e-2, atol=1e-4)
 
 
-@pytest.mark.parametrize("design", [one for one in DESIGNS if not one.streamed], ids=str)
-@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+SCORES_LIKE = [
+    (96, 0, False, True, 0), (96, 0, True, False, 3), (203, 1, False, True, 3), (203, 3, True, True, 0),
+    (5, 3, False, False, 0), (5, 1, False, True, 2),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("cols", "offset", "log", "masked", "queries"),
-    [
-        (96, 0, False, True, 0), (96, 0, True, False, 3), (203, 1, False, True, 3), (203, 3, True, True, 0),
-        (5, 3, False, False, 0), (5, 1, False, True, 2),
-    ],
-)  # fmt: skip
-def test_scores_are_scaled_masked_and_seen_in_part(
-    design, dtype, cols, offset, log, masked, queries
-):
+    ("design", "dtype", "of"),
+    some(product([one for one in DESIGNS if not one.streamed], DTYPES, SCORES_LIKE), 5),
+    ids=str,
+)
+def test_scores_are_scaled_masked_and_seen_in_part(design, dtype, of):
+    cols, offset, log, masked, queries = of
     task = Task(6, cols, name_of(dtype), name_of(dtype), log=log, edges=bool(offset))
     task = replace(task, scores=True, masked=masked)
     design = design.fit(task)
