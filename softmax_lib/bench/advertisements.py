@@ -62,7 +62,7 @@ def zeroed_flush(softmax: Softmax, x: Tensor, y: Tensor) -> float:
     flush, times = torch.empty(2**26, device="cuda"), []
     for _ in range(20):
         start, end = events()
-        flush.zero_()  # 256 MiB, so that nothing of x stays in L2
+        flush.zero_()  # 256 MB, so that nothing of x stays in L2
         start.record()
         softmax(x, y)
         end.record()

@@ -8,6 +8,7 @@ from softmax_lib.drawings.drawing import WIDTH, Drawing, frame
 from softmax_lib.registry import resolve
 from softmax_lib.source import WARP, Source
 from softmax_lib.widgets.views import View
+from softmax_lib.words import count
 from softmax_lib.xrays.timeline import KINDS, Timeline, read_timeline
 
 _LEFT, _TOP, _LEGEND = 30, 16, 44
@@ -32,7 +33,7 @@ def timeline_of(found: Timeline) -> View:
     warps, stretches = found.shape
     high = max(5, min(18, 220 // warps))
     pitch = (WIDTH - _LEFT) / stretches
-    title = f"{found.kernel}: {warps} warps, {stretches - 1} barriers"
+    title = f"{found.kernel}: {warps} warps, {count(stretches - 1, 'barrier')}"
     drawing = Drawing(_TOP + warps * high + _LEGEND, f"{title}; {in_words(found)}")
     for stretch in range(0, stretches, 1 + stretches // 13):
         drawing.text(_LEFT + (stretch + 0.5) * pitch, _TOP - 4, str(stretch + 1), size=10)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import mean
+
 from matplotlib.axes import Axes
 
 from softmax_lib.figures.look import BLUE, VERMILION, Figure, drawn, finish, legend, start
@@ -30,7 +32,8 @@ def reads_and_writes(gpu: str = DEFAULT_GPU) -> Figure:
     costs = ", ".join(
         f"{one.noted_us / one.plain_us - 1:.0%} of {name}" for name, one in found.items()
     )
-    return finish(figure, told, found["fusion"].source, f"noting the time took {costs} more")
+    how = f"bytes count once a warp has all of them; to note the time took {costs} more"
+    return finish(figure, told, found["fusion"].source, how)
 
 
 def _panel(axes: Axes, one: Phases) -> None:
@@ -43,7 +46,10 @@ def _panel(axes: Axes, one: Phases) -> None:
 
 
 def _in_words(one: Phases) -> str:
-    """Every fifth microsecond."""
-    pairs = list(zip(one.read_bytes, one.written_bytes, strict=True))[::5]
-    told = ", ".join(f"{read / 1e6:.1f} and {written / 1e6:.1f}" for read, written in pairs)
-    return f"every 5 µs, TB/s read and written {told}"
+    """Means of five microseconds each."""
+    read, written = (
+        [mean(moved[i : i + 5]) / 1e6 for i in range(0, len(moved), 5)]
+        for moved in (one.read_bytes, one.written_bytes)
+    )
+    told = ", ".join(f"{into:.1f} and {out:.1f}" for into, out in zip(read, written, strict=True))
+    return f"in each 5 µs, TB/s read and written {told}"

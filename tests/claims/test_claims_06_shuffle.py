@@ -1,5 +1,7 @@
 """What chapter 6 claims, as relations that the book's record has to bear out."""
 
+import math
+
 import pytest
 from recorded_facts import MATRIX_BYTES, counted, us
 
@@ -71,3 +73,10 @@ def test_full_places_tie():
     below, full = shuffle_us((32, 64, 96, 128, 192, 256)), shuffle_us(FULL)
     assert below == sorted(below, reverse=True)
     assert max(full) < 1.05 * min(full)
+
+
+def test_the_counters_saw_57():
+    """Warps on a multiprocessor by ncu's count, where 1024 blocks of 1024 threads would make 62 on average."""
+    assert counted("shuffle").warps_per_multiprocessor == pytest.approx(57, abs=0.5)
+    rounds = math.ceil(1024 / (2 * recorded.multiprocessors))
+    assert round(1024 * 1024 / rounds / recorded.multiprocessors / 32) == 62

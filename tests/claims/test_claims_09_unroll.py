@@ -250,6 +250,7 @@ def test_a_known_stride_is_unrolled():
 def test_best_beats_float4_by_a_twentieth():
     best = every()[0]
     assert 1.03 < best.others["float4"] / best.us < 1.07
+    assert (best.block_size, best.in_flight) == (1024, 8)
 
 
 def test_fusion_is_ahead():

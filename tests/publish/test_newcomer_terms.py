@@ -16,7 +16,7 @@ PAGES = {"intro": "intro", "01": "01_math", "02": "02_pytorch", "03": "03_naive"
 
 EXPLAINED = [
     ("intro", r"CUDA kernels?", "functions for a GPU, written in CUDA"),
-    ("intro", r"launch(es|\b)", "which means to start it on the many workers of a GPU"),
+    ("intro", r"launch(es|\b)", "means to start it on the many workers of a GPU"),
     ("intro", r"best peer", "the fastest of other people's"),
     ("intro", r"protocol|\brecord\b", "a file that names its GPU, its date and its *protocol*"),
     ("intro", r"compute capability", "the version number of what it can do"),
