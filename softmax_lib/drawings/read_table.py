@@ -53,8 +53,8 @@ def reads(*given: str | Kernel, cols: int = 32768, archs: Sequence[int] = SHOWN_
     compilers = dict.fromkeys(of[arch].compiler for of in codes for arch in known)
     words = (
         "Loads that leave before the first of them is needed, × bytes of each; then, for "
-        f"sm_{known[-1]}, instructions per float, and calls of other pieces of code, in the loop that reads, or from "
-        f"there to the end. As the compiler {' or '.join(compilers)} makes it for rows of {cols} floats."
+        f"sm_{known[-1]}, instructions per float, and calls of other pieces of code: of the loop that reads, or, where "
+        f"none does, of all that follows. As the compiler {' or '.join(compilers)} makes it for rows of {cols} floats."
     )
     told = [
         f"{name} line {row['line']}: {', '.join(row['loads'])}"

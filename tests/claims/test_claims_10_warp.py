@@ -218,6 +218,8 @@ def test_the_plane_has_three_lands():
             assert behind(rows, cols, "float4") < TIE
     winners = {found[rows, 512][0].name for rows, cols in found if cols == 512}
     assert len(winners) > 1
+    longer = [found[rows, cols][0].name for rows, cols in found if cols == 16384]
+    assert (len(longer), longer.count("unroll")) == (6, 4)
 
 
 def test_few_rows_hardly_matter():

@@ -38,7 +38,7 @@ EXPLAINED = [
     ("02", r"slope", "so the limit is a line that goes up"),
     ("02", r"multiprocessor", "is one of the GPU's processors"),
     ("02", r"\bbus\b", "the wires between the two"),
-    ("02", r"[Ss]hare of the roof", "is its height divided by the height of the line above it"),
+    ("02", r"[Ss]hare of the roof", "is its GFLOP/s divided by those of the line above it"),
     ("02", r"\bridge\b", "Slope and roof meet at the *ridge*"),
     ("02", r"aten", "`aten` is PyTorch's own name"),
     ("03", r'extern "C"', "gpu: Keep the name as it is written"),
