@@ -52,7 +52,9 @@ def test_every_line_of_code_has_words(name):
         assert len(code) <= (8 if code and code[0].startswith("__device__") else MOST_LINES)
 
 
-@pytest.mark.parametrize("path", sorted((KERNEL_FOLDER / "in_words").glob("*.txt")), ids=str)
+@pytest.mark.parametrize(
+    "path", sorted((KERNEL_FOLDER / "in_words").glob("*.txt")), ids=lambda path: path.stem
+)
 def test_no_words_are_of_a_kernel_that_no_page_shows(path):
     assert path.name.removesuffix(".txt") in {listings.read(name).file_name for name in NAMES}
 

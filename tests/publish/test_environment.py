@@ -75,9 +75,9 @@ def test_kernels_come_with_the_package(colab, moved, tmp_path):
     printed = subprocess.check_output([colab, "-c", LAUNCH], cwd=tmp_path, text=True)
     folder = Path(printed.strip())
     assert folder.is_relative_to(colab.parents[1])
-    assert sorted(p.name for p in folder.glob("*.cu*")) == sorted(
-        p.name for p in (ROOT / "kernels").glob("*.cu*")
-    )
+    for those in ("*.cu*", "in_words/*"):
+        shipped = sorted(path.name for path in folder.glob(those))
+        assert shipped == sorted(path.name for path in (ROOT / "kernels").glob(those))
 
 
 @pytest.mark.parametrize("chapter", chapters()[:1], ids=lambda path: path.stem)

@@ -35,7 +35,7 @@ def test_a_run_is_read_and_drawn(folder):
     shown = drawings.read_meet_write("Tesla T4")
     assert "a block reads for 45%, meets for 9% and writes for 45%" in shown.text
     assert (
-        "noting the time took 1% of fusion, 1% of copy more"
+        "to note the time took 1% of fusion, 1% of copy more"
         in figures.reads_and_writes("Tesla T4").alt
     )
 
