@@ -59,9 +59,8 @@ def _frame(turns: list[list[float]], turn: int, k: int) -> View:
         if lanes
         else "No lane's list changes. "
     )
-    told += f"In the warp's list {'nothing' if not entered else ' and '.join(map(number, entered))} is new."
-    if len(entered) > 1:
-        told = told.removesuffix("is new.") + "are new."
+    new = " and ".join(map(number, entered)) or "nothing"
+    told += f"In the warp's list {new} {'are' if len(entered) > 1 else 'is'} new."
     return frame(drawing, f"Turn {turn + 1}: four lanes read four values", told)
 
 
