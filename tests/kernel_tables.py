@@ -1,12 +1,9 @@
 """The kernels of broken_kernels.cu and sound_kernels.cu, one source each, and what is expected of an x-ray of each."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-from _pytest.mark import ParameterSet
 from emulated import kernel_of
 
 from softmax_lib import xray
@@ -36,23 +33,6 @@ class Written:
         return xray(
             self.source, self.shape["rows"], self.shape["cols"], self.shape["block"]
         ).hazards
-
-
-def some(all_of_them: Iterable, every: int) -> list:
-    """Parameters of a test: all that are given, most of them for the tier `full`.
-
-    One is a value, a tuple of values, or what `pytest.param` makes of them.
-    """
-    return [
-        one if number % every == 0 else _for_the_full_table(one)
-        for number, one in enumerate(all_of_them)
-    ]
-
-
-def _for_the_full_table(one: object) -> ParameterSet:
-    if isinstance(one, ParameterSet):
-        return pytest.param(*one.values, id=one.id, marks=[*one.marks, pytest.mark.full])
-    return pytest.param(*(one if type(one) is tuple else [one]), marks=pytest.mark.full)
 
 
 def read_kernels(file_name: str) -> dict[str, Written]:

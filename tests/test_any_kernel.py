@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from kernel_tables import some
+from full_tables import some
 from launch_on import launch_on
 from subjects import C_NAMES, CASES, REAL, read
 

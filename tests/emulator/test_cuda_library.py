@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from kernel_tables import some
+from full_tables import some
 from launched import TYPES, Table, like, run, zeros
 
 from softmax_lib import emulator

@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from kernel_tables import some
+from full_tables import some
 
 from softmax_lib import caches, kernels
 from softmax_lib.errors import CompileError, NotAvailable

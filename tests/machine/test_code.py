@@ -1,7 +1,7 @@
 """The machine code that comes along is what NVRTC makes of the book's kernels, and all of it."""
 
 import pytest
-from kernel_tables import some
+from full_tables import some
 from listings import by_file, programs
 
 from softmax_lib import xray

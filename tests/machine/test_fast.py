@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernel_tables import some
+from full_tables import some
 
 from softmax_lib import xray_softmax
 from softmax_lib.errors import BadInput, WrongType

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernel_tables import some
+from full_tables import some
 
 from softmax_lib.errors import NotEmulated
 from softmax_lib.gpu.compile import compile_cubin

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from kernel_tables import some
+from full_tables import some
 from machine.machine_runs import run, run_ptx
 from machine.ptx_forms import FORMS, NAN, WIDTHS, is_nan, lanes, signed
 

@@ -1,7 +1,7 @@
 """Registers that instructions read and write, and which ones are live in between."""
 
 import pytest
-from kernel_tables import some
+from full_tables import some
 
 from softmax_lib.machine.code import FOLDER, read_file
 from softmax_lib.machine.listing import read_listing

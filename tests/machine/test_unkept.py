@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from kernel_tables import some
+from full_tables import some
 from machine.machine_runs import axes
 from machine.speed import megabytes_of
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernel_tables import some
+from full_tables import some
 from machine.hard_launches import HARD, inputs
 from machine.machine_runs import WITNESSES, assert_agreed, run_ptx
 from machine.random_kernels import inputs as random_inputs

@@ -4,9 +4,9 @@ import json
 from dataclasses import replace
 
 import pytest
+from full_tables import some
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_tables import some
 
 from softmax_lib.errors import NotAvailable
 from softmax_lib.gpu.compile import resources

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 import torch
-from kernel_tables import some
+from full_tables import some
 
 from softmax_lib.ops.designs import Design, Strided, Task
 from softmax_lib.ops.outlines import FOLDER

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from kernel_tables import some
+from full_tables import some
 from topk_rows import KINDS, assert_found, rows_of
 
 from softmax_lib.ops.outlines import FOLDER

@@ -2,7 +2,7 @@
 
 import pytest
 from emulated import kernel_of
-from kernel_tables import some
+from full_tables import some
 
 from softmax_lib import xray
 from softmax_lib.records.measurement import Case

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import pytest
 from emulated import HEAD, kernel_of, zeros
-from kernel_tables import read_kernels, some
+from full_tables import some
+from kernel_tables import read_kernels
 
 from softmax_lib import check, run, xray
 from softmax_lib.errors import BadInput, CompileError, KernelFault, NotAvailable, NotEmulated

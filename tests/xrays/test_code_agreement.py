@@ -1,7 +1,7 @@
 """The machine code that comes along, run by the interpreter, has the counters that an H100 had, twice."""
 
 import pytest
-from kernel_tables import some
+from full_tables import some
 from machine.rungs_on_gpu import launches
 
 from softmax_lib.errors import BadInput

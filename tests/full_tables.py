@@ -1,0 +1,23 @@
+"""Long tables of parameters, of which a test of every day takes some and the tier `full` takes all."""
+
+from collections.abc import Iterable
+
+import pytest
+from _pytest.mark import ParameterSet
+
+
+def some(all_of_them: Iterable, every: int) -> list:
+    """Parameters of a test: all that are given, most of them for the tier `full`.
+
+    One is a value, a tuple of values, or what `pytest.param` makes of them.
+    """
+    return [
+        one if number % every == 0 else _for_the_full_table(one)
+        for number, one in enumerate(all_of_them)
+    ]
+
+
+def _for_the_full_table(one: object) -> ParameterSet:
+    if isinstance(one, ParameterSet):
+        return pytest.param(*one.values, id=one.id, marks=[*one.marks, pytest.mark.full])
+    return pytest.param(*(one if type(one) is tuple else [one]), marks=pytest.mark.full)
