@@ -17,7 +17,7 @@ from mutants import mutants
 
 from softmax_lib import emulator, run, xray
 from softmax_lib.emulator import device
-from softmax_lib.errors import CompileError, IllegalAddress, KernelFault, SoftmaxLibError
+from softmax_lib.errors import CompileError, Hang, IllegalAddress, KernelFault, SoftmaxLibError
 
 COPY = "    y[threadIdx.x] = x[threadIdx.x];\n"
 both = pytest.mark.parametrize("launch", [execute, trace])
@@ -267,7 +267,8 @@ def resident_bytes():
 
 
 MOST_SECONDS = 30
-"""For compiling, a watchdog of 1 s, and the 5 s after which a process is ended that does not stop."""
+"""Until a launch that hangs is told: for compiling, a watchdog of 1 s, and the 5 s after which a process
+is ended that does not stop. One whose threads finish may work for longer, and comes to a result."""
 
 
 @pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.full)])
@@ -278,7 +279,7 @@ def test_mutants_of_the_rungs_end_with_a_result_or_a_sentence(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     seed = pytestconfig.getoption("hypothesis_seed", None) or 0
-    said, slowest = [], 0.0
+    said, late = [], []
     x = np.random.default_rng(0).standard_normal((5, 77)).astype(np.float32)
     level, unsaid = None, []
     for number, (name, text) in enumerate(mutants(count, int(seed))):
@@ -293,14 +294,16 @@ def test_mutants_of_the_rungs_end_with_a_result_or_a_sentence(
             except SoftmaxLibError as error:
                 said.append(type(error).__name__)
                 unsaid = unsaid + [name] * (not str(error).strip())
-            slowest = max(slowest, time.monotonic() - start)
+            seconds = time.monotonic() - start
+            if said[-1] == Hang.__name__ and seconds >= MOST_SECONDS:
+                late.append(f"{name}: {seconds:.0f} s")
         if number == count // 2:
             level = resident_bytes()
     assert (run("naive", x).sum(1) - 1 < 1e-5).all()
     assert resident_bytes() < level + (64 << 20)
     assert not list(tmp_path.iterdir())
     assert not unsaid
-    assert slowest < MOST_SECONDS
+    assert not late
     outcomes = sorted(set(said))
     assert len(outcomes) > 2, outcomes
     print(seed, {outcome: said.count(outcome) for outcome in outcomes})
