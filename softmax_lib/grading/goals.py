@@ -10,6 +10,7 @@ from softmax_lib.grading.exercise import Exercise, Goal
 from softmax_lib.grading.exponentials import exponentials_a_thread
 from softmax_lib.grading.finding import Finding, Subject
 from softmax_lib.grading.softmaxes import is_right_at, share, wrong_kinds
+from softmax_lib.grading.surroundings import is_the_same_beside
 from softmax_lib.words import plural
 from softmax_lib.xrays.lines import LineCounters
 from softmax_lib.xrays.result import XRay
@@ -48,6 +49,8 @@ def _judge(goal: Goal) -> Callable[[Exercise, Subject, Goal, Numbers], Finding]:
         return _block_sizes
     if goal.is_right:
         return _right
+    if goal.beside:
+        return _beside
     if goal.of in _MEASURES:
         return _measure
     return _hazard if goal.hazard else _counter
@@ -89,6 +92,11 @@ def _right(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) -
     assert subject.mistake is not None, "this family of kernels has no single launches"
     mistake = subject.mistake(**goal.on)
     return _told(goal, mistake is None, value=mistake)
+
+
+def _beside(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) -> Finding:
+    same = is_the_same_beside(exercise, subject.kernel.source.text, goal.beside)
+    return _told(goal, same)
 
 
 _MEASURES = {"share": share, "exponentials": exponentials_a_thread}

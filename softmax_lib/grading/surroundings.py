@@ -1,4 +1,4 @@
-"""What stands around the reader's part of a kernel that is handed in whole: it is to be the book's, word for word."""
+"""What is to be the book's, word for word: what stands around the reader's part, or all beside one statement."""
 
 from __future__ import annotations
 
@@ -32,6 +32,19 @@ def first_difference(exercise: Exercise, text: str) -> int | None:
         if one is None or one[0] != due[0]:
             return one[1] if one else last
     return None
+
+
+def is_the_same_beside(exercise: Exercise, text: str, statement: str) -> bool:
+    """Whether `text` has the words of the book's kernel, however many of `statement` there are, and of braces."""
+    given, book = (
+        re.sub("[{}]", "", " ".join(word for word, _ in _words(exercise, one))).split()
+        for one in (text, exercise.source.text)
+    )
+    return _without(given, statement) == _without(book, statement)
+
+
+def _without(words: list[str], statement: str) -> str:
+    return f" {' '.join(words)} ".replace(f" {' '.join(_WORD.findall(statement))}", "")
 
 
 def _words(exercise: Exercise, text: str) -> list[Word]:
