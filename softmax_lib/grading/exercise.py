@@ -31,10 +31,10 @@ class Goal:
     and `size` where they are given, for each element, request, warp or block (`per`), on a matrix of `on`, which is to
     be `at_most`, `at_least` or `exactly` so much. With `rows` it is the kinds of rows that are to go wrong, and no
     other; with `hazard` the kind of hazard that is to be found, of `array`, or "none"; with `wrong_at` the block sizes
-    at which any launch is to go wrong, and at no other; with `number` the answer itself, `replies` being what is said of others. `is_right`
-    asks for a right result on the matrix of `on`, and `beside` for a kernel that has the book's own words, however often
-    it has this statement. The counter "share" is what each row of the result adds up to, and "exponentials" how many each
-    thread takes. Where a hazard `mentions` words, its sentence has them.
+    at which any launch is to go wrong, and at no other; with `number` the answer itself, `replies` being what is said
+    of others. `is_right` asks for a right result on the matrix of `on`, and `beside` for a kernel that has the book's own
+    words, however often it has this statement. The counter "share" is what each row of the result adds up to, and
+    "exponentials" how many each thread takes. Where a hazard `mentions` words, its sentence has them.
     `well` and `says` are the sentences where it is met and where not, with `{value}` and `{goal}` in them.
     """
 

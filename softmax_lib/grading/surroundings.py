@@ -36,15 +36,13 @@ def first_difference(exercise: Exercise, text: str) -> int | None:
 
 def is_the_same_beside(exercise: Exercise, text: str, statement: str) -> bool:
     """Whether `text` has the words of the book's kernel, however many of `statement` there are, and of braces."""
+    statement = "".join(f" {word}" for word in _WORD.findall(statement))
+    left_out = re.compile(f" [{{}}]|{re.escape(statement)}")
     given, book = (
-        re.sub("[{}]", "", " ".join(word for word, _ in _words(exercise, one))).split()
+        left_out.sub("", "".join(f" {word}" for word, _ in _words(exercise, one)))
         for one in (text, exercise.source.text)
     )
-    return _without(given, statement) == _without(book, statement)
-
-
-def _without(words: list[str], statement: str) -> str:
-    return f" {' '.join(words)} ".replace(f" {' '.join(_WORD.findall(statement))}", "")
+    return given == book
 
 
 def _words(exercise: Exercise, text: str) -> list[Word]:

@@ -268,7 +268,7 @@ def resident_bytes():
 
 MOST_SECONDS = 30
 """Until a launch that hangs is told: for compiling, a watchdog of 1 s, and the 5 s after which a process
-is ended that does not stop. One whose threads finish may work for longer, and comes to a result."""
+is ended that does not stop. One whose threads finish one after the other is at work, and may take longer."""
 
 
 @pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.full)])
