@@ -9,12 +9,18 @@ from typing import Any
 from softmax_lib.lazy import attach
 
 _NEEDS = {
+    "LogSoftmax": "torch",
+    "Softmax": "torch",
     "catch_lie": "ipywidgets",
     "exercise": "ipywidgets",
     "explore": "ipywidgets",
     "figures": "matplotlib",
+    "log_softmax": "torch",
+    "patch_torch": "torch",
     "predict": "ipywidgets",
     "search_unroll": "ipywidgets",
+    "softmax": "torch",
+    "softmax_topk": "torch",
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__, _NEEDS)

@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 import warnings
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -26,15 +27,26 @@ def shipped_folder(installed: str, in_checkout: str) -> Path:
 def cache_folder(kind: str) -> Path:
     """The folder for built things of one `kind` ("emulator", "nvrtc"), made if it is not there.
 
-    It is `softmax_lib/<kind>` inside the user's cache folder, which $XDG_CACHE_HOME moves. Where
+    It is inside of `cache_root()`, the user's cache folder, which $XDG_CACHE_HOME moves. Where
     that cannot be written, warns once and gives a temporary folder that is removed when Python ends.
     """
-    folder = platformdirs.user_cache_path(NAME, appauthor=False) / kind
-    return _usable_folder(folder.absolute())
+    return _usable_folder(cache_root() / kind)
 
 
-def readers_folder(kind: str) -> Path:
-    """The folder for one `kind` of a reader's own files ("measurements"), which need not be there.
+def cache_root() -> Path:
+    """The folder of all that can be built anew: `softmax_lib` inside the user's cache folder."""
+    return platformdirs.user_cache_path(NAME, appauthor=False).absolute()
+
+
+def clear_cache() -> None:
+    """Remove all that can be built anew. Raises `OSError`, where something is left."""
+    with suppress(FileNotFoundError):
+        shutil.rmtree(cache_root())
+    _usable_folder.cache_clear()
+
+
+def readers_folder(kind: str = "") -> Path:
+    """The folder for one `kind` of a reader's own files ("measurements"), or for all; it need not be there.
 
     It is `softmax_lib/<kind>` inside the user's data folder, which $XDG_DATA_HOME moves.
     """

@@ -141,6 +141,7 @@ def resolve(
     Text or a file needs exactly one `__global__` kernel taking
     (const float* x, float* y, int rows, int cols). One that is named as a kernel of this registry,
     `softmax_naive` say, is launched as that one is; any other as a block a row.
+    A file's kernel is called as the file.
     Raises `UnknownKernel`, `WrongType` or `BadInput`.
     """
     given = kernel_or_source
@@ -154,7 +155,8 @@ def resolve(
         else:
             return find_kernel(given)
     if isinstance(given, Path):
-        given = Source.read(given)
+        read = _readers_kernel(Source.read(given))
+        return replace(read, name=given.name.removesuffix(".cu"))
     if isinstance(given, Source):
         return _readers_kernel(given)
     if isinstance(given, Kernel):

@@ -82,8 +82,9 @@ MAY_IMPORT = {
     },
     "cli": {
         "bench", "checking", "emulator", "errors", "files", "gpu", "kernel", "launch_options", "launch_words",
-        "grading", "ops", "records", "reference", "registry", "source", "xrays",
+        "grading", "ops", "records", "reference", "registry", "source", "words", "xrays",
     },
+    "__main__": {"cli"},
 }  # fmt: skip
 
 # Whatever else changes in the table above: these never, not through others either.
@@ -226,6 +227,13 @@ def test_names_of_the_package_are_found_when_they_are_asked_for():
         assert name in vars(softmax_lib)  # kept after the first time
     with pytest.raises(AttributeError, match="no_such_name"):
         softmax_lib.no_such_name  # noqa: B018
+
+
+def test_who_asks_for_what_needs_torch_is_told_how_to_get_it():
+    asked = "import sys; sys.modules['torch'] = None; import softmax_lib; softmax_lib.softmax"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True)
+    said = "softmax_lib.softmax needs torch, which is not installed: `pip install torch`."
+    assert done.stderr.endswith(f"ModuleNotFoundError: {said}\n")
 
 
 WITHOUT_WIDGETS = """

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import torch
 
@@ -11,6 +12,7 @@ from softmax_lib.bench import peers, timing
 from softmax_lib.bench.timing import COPIES, Call, Timing
 from softmax_lib.errors import NotAvailable
 from softmax_lib.gpu.facts import today
+from softmax_lib.kernel import Kernel
 from softmax_lib.launch import run
 from softmax_lib.records.measurement import Case, Measurement
 from softmax_lib.records.skips import skipped_case
@@ -18,6 +20,9 @@ from softmax_lib.registry import kernels
 
 Skip = Callable[[Case | str, str], None]
 """Hears what is not timed, and why: a peer that is missing, or one case."""
+
+Kernels = Mapping[str, Kernel]
+"""By the names that cases have for them."""
 
 TOO_LARGE = "this shape does not fit into the memory of this GPU"
 
@@ -31,16 +36,18 @@ def time_together(
     host: bool = False,
     search: bool = False,
     skipped: Skip = lambda what, reason: None,
+    own: Kernels = MappingProxyType({}),
 ) -> list[Measurement]:
     """Time `cases`, which differ in provider, step and block size only, and a copy in one run.
 
     Each is checked first; who cannot run goes to `skipped`. `host` times an eager call on the host
-    too. `search` looks for each kernel's best block size, and leaves out those that are far from it.
+    too. `own` are kernels beside the book's, by the names that cases have for them. `search` looks for each kernel's best block size, and leaves out those that are far from it.
     """
-    calls = _calls(cases, skipped)
+    known = {**kernels, **own}
+    calls = _calls(cases, known, skipped)
     timings: dict[Case, Timing] = {}
     try:
-        calls = _sound(calls, skipped)
+        calls = _sound(calls, known, skipped)
         calls = _near_the_best(calls) if search else calls
         timings = _timings(calls)
     except torch.OutOfMemoryError:
@@ -60,27 +67,27 @@ def time_together(
     return measured
 
 
-def _calls(cases: Sequence[Case], skipped: Skip) -> dict[Case, Call]:
+def _calls(cases: Sequence[Case], known: Kernels, skipped: Skip) -> dict[Case, Call]:
     """The calls of all that can be had here."""
     calls = {}
     for case in cases:
         try:
-            calls[case] = _call(case)
+            calls[case] = _call(case, known)
         except NotAvailable as error:
             skipped(case.provider, str(error))
     return calls
 
 
-def _call(case: Case) -> Call:
-    if case.provider not in kernels:
+def _call(case: Case, known: Kernels) -> Call:
+    if case.provider not in known:
         return peers.peer(case.provider)
-    kernel = kernels[case.provider]
+    kernel = known[case.provider]
     if case.step:
         kernel = replace(kernel, steps=tuple(s for s in kernel.steps if s.entry == case.step))
     return lambda x, y: run(kernel, x, out=y, block_size=case.block_size)
 
 
-def _sound(calls: dict[Case, Call], skipped: Skip) -> dict[Case, Call]:
+def _sound(calls: dict[Case, Call], known: Kernels, skipped: Skip) -> dict[Case, Call]:
     """Those of `calls` that run and are right; a step, or a kernel wrong on purpose, need not be."""
     if not calls:
         return {}
@@ -88,7 +95,7 @@ def _sound(calls: dict[Case, Call], skipped: Skip) -> dict[Case, Call]:
     sound = {}
     for case, call in calls.items():
         try:
-            kernel = kernels.get(case.provider)
+            kernel = known.get(case.provider)
             if kernel is None or (kernel.flaw is None and not case.step):
                 peers.try_once(case.provider, call, sample)
             sound[case] = call

@@ -100,8 +100,9 @@ def _parts(kept: Record, quick: bool) -> list[Part]:
 
 def _time(kept: Record, job: Job) -> None:
     skip = kept.skipped.__setitem__
-    options = {"host": job.times_host, "search": job.is_search}
-    for measured in time_together(job.cases, **options, skipped=skip):
+    for measured in time_together(
+        job.cases, host=job.times_host, search=job.is_search, skipped=skip
+    ):
         kept.add(measured)
 
 

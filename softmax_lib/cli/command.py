@@ -1,4 +1,4 @@
-"""The command line: `softmax-lib info | check | ladder | record | bench | tune | run-kernel | xray`."""
+"""The command line: `softmax-lib`, its answers and its exit status."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
 
 from softmax_lib.cli.answer import INTERRUPTED, REFUSED, Answer, give, refusal, status_of
-from softmax_lib.cli.parser import parser
+from softmax_lib.cli.parser import read
 from softmax_lib.errors import SoftmaxLibError
 
 
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str], as_json: bool) -> Answer:
     try:
-        options = parser().parse_args(words)
+        options = read(words)
         with redirect_stdout(sys.stderr) if as_json else nullcontext():  # what kernels print
             return options.verb(options)
     except SoftmaxLibError as error:

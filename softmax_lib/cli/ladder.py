@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
-from softmax_lib.checking import check, choose_device
+from softmax_lib.checking import CheckResult, check, choose_device
 from softmax_lib.errors import BadInput
 from softmax_lib.kernel import Kernel
 from softmax_lib.records.measurement import Case, Measurement
 from softmax_lib.records.shelf import recorded
 from softmax_lib.records.skips import provider_of
 from softmax_lib.reference import noise
-from softmax_lib.registry import rungs
+from softmax_lib.registry import resolve, rungs
 
 MOST_ELEMENTS = 1 << 29
 """Of the matrix, 2 GiB: what is right is found on the CPU, in float64."""
@@ -20,16 +20,18 @@ MOST_ELEMENTS = 1 << 29
 
 @dataclass(frozen=True)
 class Rung:
-    """One line of the ladder; times are None where nothing was measured.
+    """One line of the ladder, a rung or what was added to them; times are None where nothing was measured.
 
-    `source` says where they come from, `stale` that the kernel has changed since.
+    `reads` and `writes` of the matrix are None of a reader's own kernel, which `softmax-lib xray` counts; `ok` says
+    whether the result was right. `source` says where times come from, `stale` that the kernel has changed since.
     """
 
     name: str
     block_size: int
-    reads: int
-    writes: int
+    reads: int | None
+    writes: int | None
     max_abs_error: float
+    ok: bool
     time_us: float | None = None
     gb_per_s: float | None = None
     copy_share: float | None = None
@@ -47,6 +49,16 @@ class Ladder:
     kernels: tuple[Rung, ...]
     skipped: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether any line has a time."""
+        return any(rung.time_us is not None for rung in self.kernels)
+
+    @property
+    def is_right(self) -> bool:
+        """Whether every kernel's result was right."""
+        return all(rung.ok for rung in self.kernels)
+
     def as_json(self) -> dict:
         """The ladder as plain lists and dictionaries."""
         return asdict(self)
@@ -57,33 +69,51 @@ def climb(
     cols: int,
     device: str = "auto",
     progress: Callable[[str, int, int], None] = lambda label, done, total: None,
+    more: Sequence[str] = (),
 ) -> Ladder:
-    """Run every rung on a (rows, cols) matrix of normal noise.
+    """Run every rung on a (rows, cols) matrix of normal noise, and `more` kernels or .cu files after them.
 
-    `progress` hears what comes next, how many parts are done, and how many there are. On a GPU all
+    A file's line is named by it. `progress` hears what comes next, how many parts are done, and how many there are. On a GPU all
     are timed in one run with a copy; without one, times are those recorded for this shape, if any.
-    Raises `BadInput` for a shape without elements, `NotAvailable` without the device.
+    Raises `BadInput` for a shape without elements, `NotAvailable` without the device, and what `resolve`
+    and `run` raise of `more`.
     """
     device = choose_device(device)
     if rows < 1 or cols < 1:
         raise BadInput(f"A ladder needs at least one row and one column, not ({rows}, {cols}).")
     if rows * cols > MOST_ELEMENTS:
         raise BadInput(f"A ladder takes up to {MOST_ELEMENTS} elements, not ({rows}, {cols}).")
-    able = [kernel for kernel in rungs() if kernel.legal_block_sizes(cols)]
+    added = _added(more, cols)
+    able = [kernel for kernel in rungs() if kernel.legal_block_sizes(cols)] + added
     x = noise(rows, cols)
-    errors = {}
-    for done, kernel in enumerate(able):
+    checks = {}
+    for done, kernel in enumerate(reversed(able)):  # a reader's own first: they may not compile
         progress(kernel.name, done, len(able) + 1)
-        errors[kernel.name] = check(kernel, x, device=device).max_abs_error
+        checks[kernel.name] = check(kernel, x, device=device)
     progress("times", len(able), len(able) + 1)
     cases = [Case(k.name, rows, cols, block_size=k.choose_block_size(cols)) for k in able]
-    times, skipped = _live(cases) if device == "cuda" else _recorded(cases)
+    times, skipped = _live(cases, added) if device == "cuda" else _recorded(cases)
     progress("done", len(able) + 1, len(able) + 1)
-    lines = (_line(kernel, cols, errors[kernel.name], times.get(kernel.name)) for kernel in able)
+    lines = (_line(kernel, cols, checks[kernel.name], times.get(kernel.name)) for kernel in able)
     return Ladder(device, rows, cols, tuple(lines), skipped)
 
 
-def _live(cases: Sequence[Case]) -> tuple[dict[str, Measurement], dict[str, str]]:
+def _added(names: Sequence[str], cols: int) -> list[Kernel]:
+    """The kernels of these names and files; one of a file is called as the file."""
+    found: dict[str, Kernel] = {}
+    for name in names:
+        kernel = resolve(name)
+        kernel.settle_block_size(None, cols)
+        if kernel.given_source:
+            file_name = kernel.given_source.file_name
+            kernel = replace(kernel, name=name if file_name in found else file_name)
+        found[kernel.name] = kernel
+    return [kernel for name, kernel in found.items() if kernel not in rungs()]
+
+
+def _live(
+    cases: Sequence[Case], added: Sequence[Kernel]
+) -> tuple[dict[str, Measurement], dict[str, str]]:
     """Times by kernel, and the reasons of those that could not be timed."""
     from softmax_lib.bench.contest import time_together
 
@@ -92,7 +122,9 @@ def _live(cases: Sequence[Case]) -> tuple[dict[str, Measurement], dict[str, str]
     def skip(what: Case | str, reason: str) -> None:
         reasons[provider_of(what)] = reason
 
-    return {timing.case.provider: timing for timing in time_together(cases, skipped=skip)}, reasons
+    own = {kernel.name: kernel for kernel in added}
+    timings = time_together(cases, skipped=skip, own=own)
+    return {timing.case.provider: timing for timing in timings}, reasons
 
 
 def _recorded(cases: Sequence[Case]) -> tuple[dict[str, Measurement], dict[str, str]]:
@@ -104,9 +136,17 @@ def _recorded(cases: Sequence[Case]) -> tuple[dict[str, Measurement], dict[str, 
     return {case.provider: timings[case] for case in cases if case in timings}, {}
 
 
-def _line(kernel: Kernel, cols: int, error: float, timing: Measurement | None) -> Rung:
-    size, (reads, writes) = kernel.choose_block_size(cols), kernel.traffic(cols)
+def _line(kernel: Kernel, cols: int, found: CheckResult, timing: Measurement | None) -> Rung:
+    size = kernel.choose_block_size(cols)
+    reads, writes = (None, None) if kernel.given_source else kernel.traffic(cols)
+    checked = Rung(kernel.name, size, reads, writes, found.max_abs_error, found.ok)
     if timing is None:
-        return Rung(kernel.name, size, reads, writes, error)
-    times = (timing.median_us, timing.gb_per_s, timing.copy_share)
-    return Rung(kernel.name, size, reads, writes, error, *times, timing.source, timing.stale)
+        return checked
+    return replace(
+        checked,
+        time_us=timing.median_us,
+        gb_per_s=timing.gb_per_s,
+        copy_share=timing.copy_share,
+        source=timing.source,
+        stale=timing.stale,
+    )

@@ -4,14 +4,44 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from softmax_lib import __version__
 from softmax_lib.cli import verbs
 from softmax_lib.cli.answer import Answer
 from softmax_lib.errors import BadInput
 from softmax_lib.launch_options import MOST_DIGITS, add_launch_words
+from softmax_lib.words import hint
+
+HELP = "help"
+"""The verb that stands for `--help` of another."""
+
+SHELLS = ("bash", "zsh", "fish")
+"""Shells that complete what `softmax-lib completion` prints for them."""
+
+
+_STATUS = (
+    "Exit status: 0 when all is done and well; 1 when a check failed, or a hazard or fault was found; "
+    "2 for bad input, and for what is missing here."
+)
+
+
+class _Paragraphs(argparse.HelpFormatter):
+    """Fills each paragraph of a description by itself, and leaves indented ones as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs = text.split("\n\n")
+        return "\n\n".join(
+            one if one.startswith(" ") else textwrap.fill(" ".join(one.split()), width)
+            for one in paragraphs
+        )
+
+
+def _with_examples(*lines: str) -> str:
+    return "\n\n".join(["Examples:", "\n".join(f"  {line}" for line in lines), _STATUS])
 
 
 class _Parser(argparse.ArgumentParser):
@@ -19,37 +49,77 @@ class _Parser(argparse.ArgumentParser):
         raise BadInput(f"{message}; `{self.prog} --help` lists what there is.")
 
 
-def parser() -> argparse.ArgumentParser:
-    """What reads the command line; it raises `BadInput` for words that it does not know."""
+def read(words: Sequence[str]) -> argparse.Namespace:
+    """The options of a command line. Raises `BadInput` for words that are not known."""
+    made, verbs = parser()
+    if words and words[0] == HELP:
+        words = [*words[1:2], "--help"]
+    named = next((word for word in words if not word.startswith("-")), None)
+    if named is not None and named not in verbs:
+        raise BadInput(f"There is no verb {named!r}; {hint(named, verbs)}")
+    return made.parse_args(words)
+
+
+def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
+    """What reads the command line, and that of each verb."""
     made = _Parser(
-        prog="softmax-lib", description="Softmax kernels from naive to the speed of light."
+        prog="softmax-lib",
+        description="Softmax kernels from naive to the speed of light.",
+        epilog=_with_examples("softmax-lib xray naive", "softmax-lib help ladder"),
+        formatter_class=_Paragraphs,
     )
+    made.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     added = made.add_subparsers(required=True, metavar="VERB")
 
     def verb(
-        name: str, run: Callable[[argparse.Namespace], Answer], help: str
+        name: str, run: Callable[[argparse.Namespace], Answer], help: str, *examples: str
     ) -> argparse.ArgumentParser:
-        one = added.add_parser(name, help=help, description=help, allow_abbrev=False)
+        one = added.add_parser(
+            name,
+            help=help,
+            description=f"{help[0].upper()}{help[1:]}.",
+            epilog=_with_examples(*(f"softmax-lib {name} {words}".rstrip() for words in examples)),
+            formatter_class=_Paragraphs,
+            allow_abbrev=False,
+        )
         one.add_argument("--json", action="store_true", help="print JSON")
         one.set_defaults(verb=run)
         return one
 
-    verb("info", verbs.info, "what this machine has, and what will run where")
+    verb("info", verbs.info, "what this machine has, and what will run where", "")
     check = verb(
-        "check", verbs.check, "compare kernels with float64 over rows that break careless ones"
+        "check",
+        verbs.check,
+        "compare kernels with float64 over rows that break careless ones",
+        "online fusion",
+        "mine.cu --device cpu",
     )
     check.add_argument(
         "names", nargs="*", metavar="NAME", help="kernels or .cu files; all when none is named"
     )
     ladder = verb(
-        "ladder", verbs.ladder, "every rung on one matrix: error, traffic, time, share of a copy"
+        "ladder",
+        verbs.ladder,
+        "every rung on one matrix: error, traffic, time, share of a copy",
+        "--rows 4096 --cols 1024",
+        "mine.cu",
+    )
+    ladder.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="more kernels or .cu files, a row each below the rungs",
     )
     ladder.add_argument("--rows", type=_count, default=1024)
     ladder.add_argument("--cols", type=_count, default=32768)
     for one in (check, ladder):
         one.add_argument("--device", choices=("auto", "cuda", "cpu"), default="auto")
     record = verb(
-        "record", verbs.record, "measure every rung and peer on this GPU and write the record"
+        "record",
+        verbs.record,
+        "measure every rung and peer on this GPU and write the record",
+        "--quick",
+        "--minutes 8",
     )
     record.add_argument("--quick", action="store_true", help="two shapes only")
     record.add_argument(
@@ -64,7 +134,13 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="instead of book/measurements/<gpu>.json in a checkout, or a folder of your own",
     )
-    bench = verb("bench", verbs.bench, "softmax() beside the softmaxes of others on this GPU")
+    bench = verb(
+        "bench",
+        verbs.bench,
+        "softmax() beside the softmaxes of others on this GPU",
+        "",
+        "--suite model --output model.json",
+    )
     bench.add_argument(
         "--suite",
         choices=(
@@ -91,23 +167,40 @@ def parser() -> argparse.ArgumentParser:
         "--keep", action="store_true", help="keep the run where the book's pages look for it"
     )
     tune = verb(
-        "tune", verbs.tune, "measure which kernels softmax() should take on this GPU, and keep it"
+        "tune",
+        verbs.tune,
+        "measure which kernels softmax() should take on this GPU, and keep it",
+        "",
     )
     tune.add_argument(
         "--output", type=Path, metavar="FILE", help="instead of where softmax() looks for it"
     )
     _add_run_options(
-        verb("run-kernel", verbs.run_kernel, "launch any kernel of a .cu file in the emulator")
+        verb(
+            "run-kernel",
+            verbs.run_kernel,
+            "launch any kernel of a .cu file in the emulator, and tell what its arrays hold afterwards",
+            "add.cu --grid 4 --block 256 --arg a:f32:1024 --arg b:f32:1024:zeros --arg 1024",
+        )
     )
     _add_xray_options(
         verb(
-            "xray", verbs.xray, "count what a kernel asks of memory, and find hazards, with no GPU"
+            "xray",
+            verbs.xray,
+            "count what a kernel asks of memory, and find hazards, with no GPU",
+            "online --rows 64 --cols 8192",
+            "mine.cu --as written",
+            "add.cu --grid 8 --block 128 --arg x:f32:8x1024 --arg 1024",
+            "softmax --rows 64 --cols 8192 --backward",
         )
     )
     grade = verb(
         "grade",
         verbs.grade,
         "say what an answer to an exercise of the book is worth; your points so far",
+        "",
+        "shared_tree",
+        "shared_tree mine.cu",
     )
     grade.add_argument(
         "exercise", nargs="?", metavar="EXERCISE", help="its task, without an answer"
@@ -118,15 +211,24 @@ def parser() -> argparse.ArgumentParser:
         metavar="ANSWER",
         help="a file with the missing part or a whole kernel; where numbers are asked for, those",
     )
-    return made
+    cache = verb(
+        "cache", verbs.cache, "what is kept of built kernels, and how large it is", "", "--clear"
+    )
+    cache.add_argument("--clear", action="store_true", help="remove it; your own files stay")
+    shells = verb(
+        "completion",
+        verbs.completion,
+        "print what lets a shell complete verbs, options and kernels",
+        "bash > ~/.local/share/bash-completion/completions/softmax-lib",
+        'zsh > "${fpath[1]}/_softmax-lib"',
+        "fish > ~/.config/fish/completions/softmax-lib.fish",
+    )
+    shells.add_argument("shell", choices=SHELLS)
+    added.add_parser(HELP, help="what another verb does, with examples")
+    return made, added.choices
 
 
 def _add_run_options(made: argparse.ArgumentParser) -> None:
-    made.description = (
-        "Launch any kernel of a .cu file in the emulator and tell what its arrays hold afterwards: "
-        "softmax-lib run-kernel add.cu --grid 4 --block 256 --arg a:f32:1024 --arg b:f32:1024:zeros "
-        "--arg 1024"
-    )
     made.add_argument("name", metavar="FILE", help="a .cu file")
     add_launch_words(made)
     made.add_argument("--npz", type=Path, metavar="FILE", help="arrays to take, by name")
@@ -140,6 +242,7 @@ def _add_xray_options(made: argparse.ArgumentParser) -> None:
         "are any. A kernel of which no thread finishes for 10 s ($SOFTMAX_LIB_WATCHDOG_S) hangs."
     )
     made.epilog = (
+        f"{made.epilog}\n\n"
         "The table: lanes are the threads of a warp that take part in a request, on average; each is what "
         "a request takes, sectors of 32 bytes or wavefronts of shared memory; conflicts are wavefronts "
         "beyond the fewest that these bytes need; limit is what keeps more blocks off a multiprocessor (SM)."

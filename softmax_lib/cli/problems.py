@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 
-import platformdirs
-
 from softmax_lib import emulator
 from softmax_lib.errors import NotAvailable
-from softmax_lib.files import NAME, cache_folder
+from softmax_lib.files import cache_folder, cache_root
 from softmax_lib.gpu import compile
 from softmax_lib.gpu.driver_api import driver
 
@@ -141,10 +139,10 @@ def _of_emulator() -> Iterator[Problem]:
 
 
 def _of_cache() -> Iterator[Problem]:
-    wanted = platformdirs.user_cache_path(NAME, appauthor=False)
+    wanted = cache_root()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # which says the same
-        is_kept = cache_folder("emulator").is_relative_to(wanted.absolute())
+        is_kept = cache_folder("emulator").is_relative_to(wanted)
     if not is_kept:
         yield Problem(
             f"Nothing can be written to {wanted}: kernels are built anew each time Python starts.",

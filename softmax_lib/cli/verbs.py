@@ -49,8 +49,9 @@ def ladder(options: argparse.Namespace) -> Answer:
     from softmax_lib.cli.ladder_table import print_ladder
 
     with _parts(options.json) as tell:
-        found = climb(options.rows, options.cols, options.device, tell)
-    return Answer(found.as_json(), lambda: print_ladder(found))
+        found = climb(options.rows, options.cols, options.device, tell, options.names)
+    status = DONE if found.is_right else FAILED
+    return Answer(found.as_json(), lambda: print_ladder(found), status)
 
 
 def record(options: argparse.Namespace) -> Answer:
@@ -195,6 +196,28 @@ def grade(options: argparse.Namespace) -> Answer:
         return Answer(exercise.as_json(), lambda: print(exercise.words))
     given = grade(exercise.name, exercise.read_answer(options.answer))
     return Answer(given.as_json(), lambda: print(given), DONE if given.ok else FAILED)
+
+
+def cache(options: argparse.Namespace) -> Answer:
+    """What is kept of built kernels."""
+    from softmax_lib.cli.kept_files import gather, print_kept
+    from softmax_lib.files import clear_cache
+
+    found = gather()
+    if options.clear:
+        try:
+            clear_cache()
+        except OSError as error:
+            raise NotAvailable(f"Cannot remove {found.folder}: {error.strerror}.") from None
+    return Answer(found.as_json(), lambda: print_kept(found, cleared=options.clear))
+
+
+def completion(options: argparse.Namespace) -> Answer:
+    """What lets a shell complete the words of the command line."""
+    from softmax_lib.cli.completion import script
+
+    text = script(options.shell)
+    return Answer({"shell": options.shell, "script": text}, lambda: print(text))
 
 
 def _xray_softmax(options: argparse.Namespace) -> XRay:

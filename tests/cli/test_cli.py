@@ -2,13 +2,19 @@
 
 import json
 import os
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 
 import pytest
 import torch
 
+import softmax_lib
 from softmax_lib.cli import main
+from softmax_lib.cli.parser import HELP, parser
+from softmax_lib.files import cache_folder
 from softmax_lib.records import shelf
 from softmax_lib.registry import kernels, rungs
 
@@ -92,6 +98,128 @@ def test_the_ladder_for_people_fits_a_terminal_of_80_columns(capsys, monkeypatch
     assert "recorded on NVIDIA" in out
     assert all(f" {kernel.name} " in out for kernel in rungs())
     assert max(map(len, out.splitlines())) <= 80
+
+
+def test_a_kernel_of_ones_own_is_one_more_row_of_the_ladder_named_by_its_file(
+    capsys, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    mine, twin, wrong = tmp_path / "mine.cu", tmp_path / "other" / "mine.cu", tmp_path / "wrong.cu"
+    twin.parent.mkdir()
+    text = kernels["online"].source.text
+    mine.write_text(text)
+    twin.write_text(text)
+    wrong.write_text(text.replace("* scale", "* 2 * scale"))
+    words = ["ladder", str(mine), "naive", "textbook", "--rows", "1024", "--cols", "512"]
+    found = run_json(capsys, *words, "--device", "cpu")
+    *rungs_of, own, foil = found["kernels"]
+    assert [line["name"] for line in rungs_of] == [kernel.name for kernel in rungs()]
+    assert (own["name"], own["ok"], own["block_size"], own["reads"]) == ("mine.cu", True, 32, None)
+    assert own["time_us"] is None  # what was recorded is the book's
+    assert foil["name"] == "textbook"
+    assert (foil["reads"], foil["writes"]) == kernels["textbook"].traffic(512)
+    small = ["--rows", "2", "--cols", "8", "--device", "cpu"]
+    monkeypatch.chdir(tmp_path)
+    assert main(["ladder", "mine.cu", "other/mine.cu", "wrong.cu", *small]) == 1
+    out = capsys.readouterr().out
+    assert "checked on this CPU" in out
+    assert out.count("mine.cu") == 2
+    assert " wrong.cu " in out
+    assert "wrong: " in out
+    assert "GB/s" not in out  # where nothing was timed there is no column for it
+
+
+def test_check_calls_a_file_by_its_name(capsys, tmp_path):
+    mine = tmp_path / "mine.cu"
+    mine.write_text(kernels["online"].source.text)
+    (result,) = run_json(capsys, "check", str(mine), "--device", "cpu")
+    assert result["name"] == "mine"
+
+
+def test_help_has_examples_that_work_and_tells_the_exit_status(capsys):
+    made, verbs = parser()
+    for name, one in verbs.items():
+        if name == HELP:
+            continue
+        with pytest.raises(SystemExit, match="0"):
+            main(["help", name])
+        told = capsys.readouterr().out
+        assert "Exit status: 0 when all is done" in told
+        examples = re.findall(r"^  softmax-lib (.*)$", told, re.MULTILINE)
+        assert examples, name
+        for example in examples:
+            words = shlex.split(example.partition(" > ")[0])
+            assert made.parse_args(words).verb is one.get_default("verb")
+    with pytest.raises(SystemExit, match="0"):
+        main(["help"])
+    told = capsys.readouterr().out
+    assert all(re.search(rf"^    {name}\s", told, re.MULTILINE) for name in verbs)
+
+
+def test_the_version_is_the_packages(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"softmax-lib {softmax_lib.__version__}\n"
+
+
+def test_the_cache_is_shown_and_cleared_and_the_readers_own_files_stay(
+    capsys, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert run_json(capsys, "cache")["kinds"] == {}
+    own = tmp_path / "data" / "softmax_lib" / "mine"
+    own.parent.mkdir(parents=True)
+    own.write_text("mine")
+    (cache_folder("emulator") / "built").write_bytes(bytes(1500))
+    found = run_json(capsys, "cache")
+    assert found["kinds"] == {"emulator": {"files": 1, "bytes": 1500}}
+    assert found["folder"] == str(tmp_path / "cache" / "softmax_lib")
+    assert main(["cache"]) == 0
+    assert "0.0 MB in" in capsys.readouterr().out
+    assert run_json(capsys, "cache", "--clear")["kinds"] == found["kinds"]
+    assert run_json(capsys, "cache", "--clear")["kinds"] == {}
+    assert own.read_text() == "mine"
+    assert cache_folder("emulator").is_dir()  # what runs on can build again
+
+
+def complete(shell, script, words):
+    if shell == "fish":
+        asked = f'source {script}; complete -C "{words}"'
+        said = subprocess.check_output(["fish", "-c", asked], text=True)
+        return [line.partition("\t")[0] for line in said.splitlines()]
+    program = (
+        f"source {script}; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); "
+        'for made in $(complete -p softmax-lib); do [ "$next" ] && function=$made; '
+        'next=; [ "$made" = -F ] && next=1; done; '
+        '$function softmax-lib "${COMP_WORDS[COMP_CWORD]}"; echo "${COMPREPLY[@]}"'
+    )
+    return subprocess.check_output(["bash", "-c", program], text=True).split()
+
+
+@pytest.mark.parametrize("shell", ["bash", "fish"])
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("lad", ["ladder"]),
+        ("check nai", [name for name in kernels if name.startswith("nai")]),
+        ("check own", ["own.cu"]),
+        ("xray softm", ["softmax"]),
+        ("grade shared_t", ["shared_tree"]),
+        ("ladder --ro", ["--rows"]),
+    ],
+)
+def test_a_shell_completes_verbs_kernels_exercises_and_files(
+    capsys, monkeypatch, tmp_path, shell, words, offered
+):
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell} here")
+    assert main(["completion", shell]) == 0
+    script = tmp_path / "script"
+    script.write_text(capsys.readouterr().out)
+    (tmp_path / "own.cu").touch()
+    monkeypatch.chdir(tmp_path)
+    assert complete(shell, script, f"softmax-lib {words}") == offered
 
 
 def test_check_of_a_sound_and_a_flawed_kernel(capsys):
@@ -181,6 +309,6 @@ def test_wrong_usage_gets_one_line_and_status_2(arguments, capsys):
 
 
 def test_a_closed_pipe_is_no_error():
-    command = f"{sys.executable} -m softmax_lib.cli info | true"
+    command = f"{sys.executable} -m softmax_lib info | true"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, env={**os.environ})
     assert "Traceback" not in done.stderr

@@ -56,6 +56,9 @@ ROWS = [
     ("xray vectors.cu", 1, ""),
     (f"xray naive {SMALL} --block-size 32 --grid 1", 0, ""),
     ("grade", 0, ""),
+    ("cache", 0, ""),
+    ("completion zsh", 0, ""),
+    ("ladder good.cu --rows 2 --cols 8", 0, ""),
     ("grade shared_tree", 0, ""),
     ("grade naive_sectors 4", 0, ""),
     ("grade naive_sectors 8", 1, ""),
@@ -68,6 +71,8 @@ ROWS = [
     (f"run-kernel add.cu {ONE} --arg x:f32:4:3.4e38 --arg y:f32:4", 0, ""),
     # what fails
     ("check wrong.cu", 1, ""),
+    ("ladder wrong.cu --rows 2 --cols 8", 1, ""),
+    ("ladder faulting.cu --rows 18 --cols 32", 1, "past the end"),
     ("check good.cu faulting.cu", 1, ""),
     ("check faulting.cu wrong.cu unsafe", 1, ""),
     (f"xray faulting.cu {SMALL}", 1, ""),
@@ -139,7 +144,13 @@ ROWS = [
     ("grade shared_tree good.cu typo.cu", 2, "is answered by one file, and not by 2"),
     # usage
     ("", 2, "required: VERB"),
-    ("climb", 2, "invalid choice: 'climb'"),
+    ("climb", 2, "There is no verb 'climb'; there are info, check"),
+    ("chek naive", 2, "There is no verb 'chek'; did you mean check"),
+    ("help chek", 2, "There is no verb 'chek'; did you mean check"),
+    ("completion pwsh", 2, "invalid choice: 'pwsh'"),
+    ("ladder typo.cu", 2, "error: 'typo' was not declared"),
+    ("ladder naiv", 2, "did you mean naive"),
+    ("ladder fusion --cols 65536 --rows 1", 2, "too long for fusion"),
     ("xray", 2, "required: NAME"),
     ("xray naive --cols", 2, "expected one argument"),
     ("xray naive --block_size 32", 2, "unrecognized arguments"),
@@ -242,7 +253,7 @@ def test_no_bar_goes_to_what_is_no_terminal(typed):
 
 
 def run_in_shell(line, **environment):
-    command = line.replace("softmax-lib", f"{sys.executable} -m softmax_lib.cli")
+    command = line.replace("softmax-lib", f"{sys.executable} -m softmax_lib")
     return subprocess.run(
         command, shell=True, capture_output=True, text=True, env={**os.environ, **environment}
     )
@@ -255,7 +266,7 @@ def run_in_shell(line, **environment):
         ("softmax-lib climb --json > /dev/full", {}, 2, "Cannot write the answer"),
         ("softmax-lib check naive", {"CXX": "/bin/true"}, 2, "built nothing; set CXX to a C++ compiler"),
         ("softmax-lib check naive", {"CXX": "'"}, 2, "CXX is \"'\", which does not run"),
-        ("softmax-lib climb --json >&-", {}, 2, "invalid choice: 'climb'"),
+        ("softmax-lib climb --json >&-", {}, 2, "There is no verb 'climb'"),
     ],
 )  # fmt: skip
 def test_a_bad_surrounding_gets_a_sentence(line, environment, status, said):

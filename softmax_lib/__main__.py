@@ -1,4 +1,4 @@
-"""`python -m softmax_lib.cli`: the same as `softmax-lib`."""
+"""`python -m softmax_lib`: the same as `softmax-lib`."""
 
 import sys
 
