@@ -7,7 +7,10 @@ SCRIPTS := book/node_modules/.package-lock.json
 PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile
 SEED ?= $(shell date +%s)
 
-.PHONY: book scripts check test test-book test-all lint set-up lab notebooks listings outcomes readme fork clean
+.PHONY: help book scripts check test test-book test-all lint set-up lab notebooks listings outcomes readme fork clean distclean
+
+help:  ## this list
+	@awk -F':.*  ## ' '/^[a-z-]+:.*  ## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 book: $(BOOK_VENV)/ready  ## the site, in _build/html; warnings are errors
 	$(BOOK_VENV)/bin/jupyter-book build . --warningiserror --keep-going --quiet
@@ -49,11 +52,14 @@ outcomes: $(VENV)/ready  ## what graders say of the attempts that pages offer
 readme: $(VENV)/ready  ## results in the README, from the recorded measurements
 	$(VENV)/bin/python book/publish/readme.py
 
-fork: ## point every link at another repository: make fork URL=https://github.com/you/fork
+fork:  ## point every link at another repository: make fork URL=https://github.com/you/fork
 	$(PYTHON) book/publish/address.py $(URL)
 
 clean:  ## remove what was built
 	rm -rf _build build *.egg-info
+
+distclean: clean  ## that and both environments; `softmax-lib cache --clear` first removes built kernels
+	rm -rf $(VENV) $(BOOK_VENV) book/node_modules .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # A virtual environment is made anew when what it holds has changed. Dependency groups need pip 25.1.
 define create_venv
