@@ -12,6 +12,7 @@ def summary():
     return json.loads(SUMMARY.read_text(encoding="utf-8"))
 
 
+@pytest.mark.fresh
 @pytest.mark.parametrize("name", list(CHECKED))
 def test_no_kernel_has_changed_since_the_gpu_run(name, summary):
     assert summary["kernels"].get(name) == CHECKED[name].digest, (
@@ -19,6 +20,7 @@ def test_no_kernel_has_changed_since_the_gpu_run(name, summary):
     )
 
 
+@pytest.mark.fresh
 def test_no_kernel_of_softmax_has_changed_since_the_gpu_run(summary):
     assert summary["fast_kernels"] == digest_fast_kernels(), (
         "A file of kernels/fast has changed since it was checked on a GPU: run `python tests/gpu_run.py` on one."

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from softmax_lib import recorded
 from softmax_lib.bench.plan import WORKLOG, plan, profiled
 from softmax_lib.records.measurement import Case
@@ -9,12 +11,20 @@ from softmax_lib.records.skips import skipped_case
 from softmax_lib.registry import kernels, probe_digests, rungs
 
 
-def test_no_kernel_has_changed_since_the_book_was_measured():
-    changed = [
-        name for name, kernel in kernels.items() if not kernel.suite and recorded.is_stale(name)
-    ]
-    changed += probe_digests().items() - recorded.content["kernels"].items()
-    assert not changed, "measure again: `softmax-lib record` on a GPU"
+@pytest.mark.fresh
+@pytest.mark.parametrize("name", [name for name, one in kernels.items() if not one.suite])
+def test_no_kernel_has_changed_since_the_book_was_measured(name):
+    assert not recorded.is_stale(name), (
+        f"{name} has changed, or is new: `softmax-lib record` on a GPU measures it."
+    )
+
+
+@pytest.mark.fresh
+@pytest.mark.parametrize("name", list(probe_digests()))
+def test_no_probe_has_changed_since_the_book_was_measured(name):
+    assert recorded.content["kernels"].get(name) == probe_digests()[name], (
+        f"{name} has changed: `softmax-lib record` on a GPU runs it anew."
+    )
 
 
 FAR_FROM_BEST = 1.6

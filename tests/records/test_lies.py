@@ -249,6 +249,7 @@ def test_a_gpu_without_a_run_or_with_a_damaged_one_is_told(folder, damage, told)
 # ---- the book's own
 
 
+@pytest.mark.fresh
 @pytest.mark.parametrize("name", list(lie_run()["digests"]))
 def test_no_kernel_has_changed_since_it_was_timed(name):
     assert lie_run()["digests"][name] == kernels[name].digest, (

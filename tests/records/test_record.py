@@ -164,6 +164,7 @@ def test_a_clock_that_the_driver_did_not_tell_is_asked_for_in_vain(tmp_path, clo
 
 def test_a_kernel_that_changed_since_is_stale_and_nothing_else_is(tmp_path):
     changed = content()
+    changed["kernels"] |= {name: kernel.digest for name, kernel in kernels.items()}
     changed["kernels"]["shared"] = "0" * 64
     write(tmp_path / "x.json", changed)
     record = load(tmp_path / "x.json")

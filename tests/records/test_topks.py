@@ -80,6 +80,7 @@ def test_a_gpu_without_a_run_or_with_a_damaged_one_is_told(folder):
 # ---- the book's own
 
 
+@pytest.mark.fresh
 @pytest.mark.parametrize("name", list(selections.kernels))
 def test_no_kernel_has_changed_since_it_was_timed(name):
     assert topk_run()["digests"][name] == selections.kernels[name].digest, (

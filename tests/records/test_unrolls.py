@@ -97,6 +97,7 @@ def test_with_a_gpu_the_map_is_measured_and_without_one_recorded(monkeypatch):
     assert "Tesla T4" in str(search_unroll(60, 512).leaves)
 
 
+@pytest.mark.fresh
 @pytest.mark.parametrize("name", [name for name, one in kernels.items() if one.suite == "unroll"])
 def test_no_kernel_has_changed_since_the_search_was_recorded(name):
     assert unroll_run()["digests"][name] == kernels[name].digest, (
