@@ -21,7 +21,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "book: those marked site; all: everything. The Makefile's targets run each."
     )
     parser.addoption("--tier", choices=TIERS, default="test", help=said)
-    said = "fail where a kernel has changed since a GPU checked or measured it, as a release demands"
+    said = (
+        "fail where a kernel has changed since a GPU checked or measured it, as a release demands"
+    )
     parser.addoption("--fresh", action="store_true", help=said)
 
 
@@ -69,10 +71,10 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Tell of a kernel that no GPU has measured yet, and fail for it only where that is asked for."""
     report = yield
-    if report.failed and call.excinfo and item.get_closest_marker("fresh"):
-        if not item.config.option.fresh:
-            report.outcome = "skipped"
-            report.wasxfail = str(call.excinfo.value).partition("\n")[0]
+    told = item.get_closest_marker("fresh") and not item.config.option.fresh
+    if told and report.failed and call.excinfo:
+        report.outcome = "skipped"
+        report.wasxfail = str(call.excinfo.value).partition("\n")[0]
     return report
 
 

@@ -26,6 +26,13 @@ if "google.colab" in sys.modules:
         print("Until then the kernels run on the emulator, and times are recorded ones.")"""
 
 
+def release(root: Path = ROOT) -> str:
+    """The tag of the version that this is, or is on the way to: "v0.2.0"."""
+    text = (root / "softmax_lib" / "__init__.py").read_text(encoding="utf-8")
+    (version,) = re.findall(r'^__version__ = "(.+)"', text, re.MULTILINE)
+    return f"v{version}"
+
+
 @dataclass(frozen=True)
 class Address:
     """A repository on GitHub."""
@@ -57,6 +64,15 @@ class Address:
     def site(self) -> str:
         """Where GitHub Pages serves the book."""
         return f"https://{self.owner}.github.io/{self.name}/"
+
+    def page(self, name: str) -> str:
+        """A page of the site, such as "04_online"."""
+        return f"{self.site}book/{name}.html"
+
+    def notebook(self, name: str) -> str:
+        """Colab on a chapter's notebook, as the last release has it."""
+        path = f"{self.owner}/{self.name}/blob/{release()}/book/{name}.ipynb"
+        return f"https://colab.research.google.com/github/{path}"
 
     @property
     def bootstrap(self) -> str:

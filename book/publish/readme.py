@@ -1,11 +1,16 @@
-"""The README's results, from the record: `make readme` writes the table and the chart."""
+"""What the README has of the book: chapters, results from the record, pictures. `make readme` writes it."""
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from collections import Counter
 from pathlib import Path
 
+import race
+import yaml
+from address import Address
 from marks import rewrite
 
 from softmax_lib.bench.plan import WORKLOG
@@ -21,8 +26,34 @@ from softmax_lib.registry import kernels, rungs
 from softmax_lib.widgets.views import draw
 
 ROOT = Path(__file__).parents[2]
+BOOK = ROOT / "book"
 README = ROOT / "README.md"
 CHART = ROOT / "book" / "static" / "ladder.svg"
+
+
+def chapters() -> str:
+    """Each chapter by its title, with its page and its notebook, as Markdown."""
+    address = Address.read()
+    toc = yaml.safe_load((BOOK.parent / "_toc.yml").read_text(encoding="utf-8"))
+    lines = ["| | chapter | |", "|---|---|---|"]
+    for part in toc["parts"]:
+        for chapter in part["chapters"]:
+            name = Path(chapter["file"]).stem
+            path = BOOK / f"{name}.ipynb"
+            if not path.exists():  # glossary, references
+                continue
+            number = name.partition("_")[0].lstrip("0") if part.get("numbered") else ""
+            page, notebook = address.page(name), address.notebook(name)
+            lines.append(f"| {number} | [{_title(path)}]({page}) | [notebook]({notebook}) |")
+    return "\n".join(lines)
+
+
+def _title(path: Path) -> str:
+    """A notebook's heading, without its comments."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    texts = ("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    heading = next(text for text in texts if text.startswith("# ")).partition("\n")[0]
+    return re.sub(r"<!--.*?-->", "", heading).removeprefix("# ").strip()
 
 
 def results(record: Record) -> str:
@@ -115,13 +146,15 @@ def main() -> int:
     """Rewrite README.md and the chart. Status 2 with one line on stderr when that cannot be done."""
     try:
         record = recorded()
-        text = rewrite(README.read_text(encoding="utf-8"), "results", results(record))
+        text = rewrite(README.read_text(encoding="utf-8"), "chapters", chapters())
+        text = rewrite(text, "results", results(record))
         replace_file(CHART, chart(record).encode())
+        replace_file(race.PICTURE, race.picture().encode())
         replace_file(README, text.encode())
     except (OSError, SoftmaxLibError) as error:
         print(f"readme: {error}", file=sys.stderr)
         return 2
-    print(f"Wrote {README.name} and {CHART.relative_to(ROOT)}.")
+    print(f"Wrote {README.name} and its pictures.")
     return 0
 
 

@@ -4,6 +4,7 @@ import re
 from importlib import metadata
 
 import pytest
+import race
 import readme
 from marks import rewrite
 from sample_records import content
@@ -14,12 +15,21 @@ from softmax_lib.records.measurement import PEERS
 from softmax_lib.records.record import Record
 from softmax_lib.registry import rungs
 
-STALE = "the README's results are stale: run `make readme`"
+STALE = "the README is stale: run `make readme`"
 
 
 def test_the_readmes_table_is_that_of_the_record():
     text = readme.README.read_text(encoding="utf-8")
     assert rewrite(text, "results", readme.results(recorded())) == text, STALE
+
+
+def test_the_readmes_list_of_chapters_is_that_of_the_book():
+    text = readme.README.read_text(encoding="utf-8")
+    assert rewrite(text, "chapters", readme.chapters()) == text, STALE
+
+
+def test_the_picture_of_the_race_is_what_the_x_ray_finds():
+    assert race.PICTURE.read_text(encoding="utf-8") == race.picture(), STALE
 
 
 def test_the_readmes_chart_is_that_of_the_record():
@@ -62,8 +72,8 @@ def test_a_record_without_naive_is_one_sentence(monkeypatch, capsys):
     )
 
 
-def test_the_readme_has_a_line_for_every_room_of_the_package():
-    text = readme.README.read_text(encoding="utf-8")
+def test_contributing_has_a_line_for_every_room_of_the_package():
+    text = (readme.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     rooms = [path.parent.name for path in (readme.ROOT / "softmax_lib").glob("*/__init__.py")]
     assert [room for room in rooms if f"`{room}/`" not in text] == []
 
@@ -74,15 +84,16 @@ def copy_of_both(tmp_path, monkeypatch):
     monkeypatch.setattr(readme, "ROOT", tmp_path)
     monkeypatch.setattr(readme, "README", tmp_path / "README.md")
     monkeypatch.setattr(readme, "CHART", tmp_path / "ladder.svg")
+    monkeypatch.setattr(race, "PICTURE", tmp_path / "race.svg")
     return tmp_path
 
 
 def test_it_is_written_with_its_chart_and_one_line_says_so(copy_of_both, capsys):
     (copy_of_both / "README.md").write_text(
-        "before <!-- results:begin --><!-- results:end --> after"
+        "before <!-- chapters:begin --><!-- chapters:end --> <!-- results:begin --><!-- results:end --> after"
     )
     assert readme.main() == 0
-    assert capsys.readouterr().out == "Wrote README.md and ladder.svg.\n"
+    assert capsys.readouterr().out == "Wrote README.md and its pictures.\n"
     written = (copy_of_both / "README.md").read_text()
     assert written.startswith("before ")
     assert "| **naive** |" in written
