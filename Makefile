@@ -2,14 +2,13 @@
 PYTHON ?= python3
 VENV := .venv
 BOOK_VENV := .venv-book
-SCRIPTS := book/node_modules/.package-lock.json
 
 PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile
 SEED ?= $(shell date +%s)
 # Records as new as the kernels are a release's to have: on other branches a test that misses them only tells.
 FRESH := $(if $(filter main,$(shell git branch --show-current)),--fresh)
 
-.PHONY: help book scripts check test test-book test-all lint set-up lab notebooks listings outcomes readme fork clean distclean
+.PHONY: help book check test test-book test-all lint set-up lab notebooks listings outcomes readme fork clean distclean
 
 help:  ## this list
 	@awk -F':.*  ## ' '/^[a-z-]+:.*  ## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,18 +16,16 @@ help:  ## this list
 book: $(BOOK_VENV)/ready  ## the site, in _build/html; warnings are errors
 	$(BOOK_VENV)/bin/jupyter-book build . --warningiserror --keep-going --quiet
 
-scripts: $(SCRIPTS)  ## what the site serves itself instead of from a CDN, once npm has it
-
 check: lint  ## while you work: lint, types, imports, one shape a kernel
 	$(PYTEST) tests --tier check
 
 test: lint  ## lint, types, unit tests and every notebook
 	$(PYTEST) --nbval
 
-test-book: $(VENV)/ready $(SCRIPTS) book  ## the site in a browser, notebooks reproduced, Colab's environment
+test-book: $(VENV)/ready book  ## the site in a browser, notebooks reproduced, Colab's environment
 	$(PYTEST) tests --tier book --dist load
 
-test-all: lint $(SCRIPTS) book  ## all of these with full tables, a new fuzz seed, and every kernel built anew
+test-all: lint book  ## all of these with full tables, a new fuzz seed, and every kernel built anew
 	cache=$$(mktemp -d) && trap "rm -rf $$cache" EXIT && \
 	XDG_CACHE_HOME=$$cache $(PYTEST) --nbval --tier all $(FRESH) --hypothesis-seed $(SEED)
 
@@ -37,7 +34,7 @@ lint: $(VENV)/ready
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-set-up: $(VENV)/ready $(BOOK_VENV)/ready $(SCRIPTS)  ## all three; every target sees to its own
+set-up: $(VENV)/ready $(BOOK_VENV)/ready  ## both environments; every target sees to its own
 
 lab: $(VENV)/ready  ## JupyterLab on the book
 	$(VENV)/bin/jupyter lab book
@@ -61,7 +58,7 @@ clean:  ## remove what was built
 	rm -rf _build build *.egg-info
 
 distclean: clean  ## that and both environments; `softmax-lib cache --clear` first removes built kernels
-	rm -rf $(VENV) $(BOOK_VENV) book/node_modules .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(BOOK_VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # A virtual environment is made anew when what it holds has changed. Dependency groups need pip 25.1.
 define create_venv
@@ -79,9 +76,4 @@ $(BOOK_VENV)/ready: pyproject.toml constraints.txt
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(call create_venv,$(VENV))
 	$(VENV)/bin/pip install -qq -c constraints.txt --editable ".[cuda12,notebook,triton]" --group test
-	touch $@
-
-# What the site's pages load from elsewhere, for a browser that asks no other machine.
-$(SCRIPTS): book/package-lock.json
-	npm ci --prefix book --ignore-scripts --no-audit --no-fund
 	touch $@

@@ -1,70 +1,26 @@
-"""Sphinx extension: where the site finds its scripts, and what a shared link to it shows.
-
-After `make scripts` the site serves its own copies of MathJax, RequireJS and the widget
-manager. Without npm, pages load the same versions from a CDN. Versions stand in package.json.
-"""
+"""Sphinx extension: what a shared link to the site shows, and what of the theme a page does not wait for."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-import shutil
+import re
 from pathlib import Path
 
 from address import Address
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.errors import ExtensionError
 
 BOOK = Path(__file__).parents[1]
-INSTALLED = BOOK / "node_modules"
-VENDOR = "_static/vendor"
-MATHJAX, REQUIRE, WIDGETS = "mathjax", "requirejs", "@jupyter-widgets/html-manager"
-COPIED = {
-    MATHJAX: ["es5/tex-mml-chtml.js", "es5/input", "es5/output/chtml", "es5/a11y", "es5/sre"],
-    REQUIRE: ["require.js"],
-    WIDGETS: ["dist/embed-amd.js", "dist/*.woff2"],
-}
+ICONS = "_static/scripts/fontawesome.js"
+"""The theme's script with every icon of Font Awesome, of which pages show a few."""
 
-
-def is_installed() -> bool:
-    """Whether npm has installed every package that pages load scripts from."""
-    return all((INSTALLED / package).is_dir() for package in COPIED)
-
-
-def choose_scripts(app: Sphinx, config: Config) -> None:
-    """Point Sphinx and MyST-NB at the site's own copies, or at the CDN."""
-    versions = json.loads((BOOK / "package.json").read_text())["dependencies"]
-
-    def base(package: str) -> str:
-        if is_installed():
-            return f"vendor/{package}"
-        return f"https://cdn.jsdelivr.net/npm/{package}@{versions[package]}"
-
-    config.mathjax_path = f"{base(MATHJAX)}/es5/tex-mml-chtml.js"
-    fonts = {} if is_installed() else {"data-folder": f"{base(WIDGETS)}/dist/"}
-    config.nb_ipywidgets_js = {
-        f"{base(REQUIRE)}/require.js": {},
-        "widget-fonts.js": fonts,
-        f"{base(WIDGETS)}/dist/embed-amd.js": {"data-jupyter-widgets-cdn-only": ""},
-    }
-
-
-def copy_scripts(app: Sphinx) -> None:
-    """Copy what npm installed into the site, once."""
-    if not is_installed():
-        return
-    for package, patterns in COPIED.items():
-        source, target = INSTALLED / package, Path(app.outdir, VENDOR, package)
-        for path in (found for pattern in patterns for found in source.glob(pattern)):
-            _copy(path, target / path.relative_to(source))
-
-
-def _copy(source: Path, target: Path) -> None:
-    if source.is_dir():
-        shutil.copytree(source, target, dirs_exist_ok=True)
-    elif not target.exists() or target.stat().st_size != source.stat().st_size:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(source, target)
+_WAITED_FOR = re.compile(r'<script src="([^"]*(?:searchtools|language_data|searchindex)\.js)">')
+_ICONS = re.compile(r'<script defer src="[^"]*fontawesome\.js[^"]*"></script>')
+_ICON = re.compile(
+    r'<i class="([^"]*\bfa[srb]? fa-[^"]*|[^"]*\bfa-(?:solid|regular|brands) [^"]*)"([^>]*)></i>'
+)
+_LICENSE = "<!-- Icons: Font Awesome Free, https://fontawesome.com, CC BY 4.0. -->"
 
 
 def notice_static_files(app: Sphinx, config: Config) -> None:
@@ -81,11 +37,50 @@ def describe_links(app: Sphinx, config: Config) -> None:
     config.ogp_image_alt = "A ladder of softmax kernels, each faster than the one before"
 
 
+def lighten_pages(app: Sphinx, error: Exception | None) -> None:
+    """Let pages be seen before their search is ready, and put the icons that they show into them, without a script."""
+    if error or app.builder.format != "html":
+        return
+    icons = Icons(Path(app.outdir, ICONS).read_text(encoding="utf-8"))
+    for path in Path(app.outdir).rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        lighter = _WAITED_FOR.sub(r'<script defer src="\1">', text)
+        lighter = _ICON.sub(icons.draw, _ICONS.sub(_LICENSE, lighter))
+        if lighter != text:
+            path.write_text(lighter, encoding="utf-8")
+
+
+class Icons:
+    """Icons by name, read out of the theme's `script`."""
+
+    def __init__(self, script: str) -> None:
+        self.script = script
+        self._read: dict[str, tuple[str, str] | None] = {}
+
+    def draw(self, place: re.Match[str]) -> str:
+        """An SVG with the classes and attributes of an <i>. Raises `ExtensionError` for an icon that is not known."""
+        classes, attributes = place.groups()
+        names = re.findall(r"\bfa-([a-z0-9-]+)", classes)
+        width, path = next(filter(None, map(self._find, names)), (None, None))
+        if path is None:
+            raise ExtensionError(f"The theme's script has none of the icons {', '.join(names)}.")
+        return (
+            f'<svg class="worklog-icon {" ".join(classes.split())}"{attributes} aria-hidden="true" '
+            f'viewBox="0 0 {width} 512"><path fill="currentColor" d="{path}"/></svg>'
+        )
+
+    def _find(self, name: str) -> tuple[str, str] | None:
+        if name not in self._read:
+            entry = rf'["{{,]{re.escape(name)}"?:\[(\d+),512,\[[^]]*\],"\w+","([^"]+)"\]'
+            found = re.search(entry, self.script)
+            self._read[name] = found.groups() if found else None
+        return self._read[name]
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the functions above to the build."""
     app.add_config_value("static_digest", "", "html")
     app.connect("config-inited", notice_static_files)
-    app.connect("config-inited", choose_scripts)
     app.connect("config-inited", describe_links)
-    app.connect("builder-inited", copy_scripts)
+    app.connect("build-finished", lighten_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,83 +1,194 @@
-// What the saved widgets lack without a kernel: names for screen readers, and buttons that step.
+// Sliders, choices and steppers of the page: what they show at each position comes from a file that is loaded when one
+// of them is near the screen; where they stand is in the address.
 (function () {
-  // The theme's icon script replaces <i> elements, and the play widget needs to find its own again:
-  // let it leave alone what appears later.
-  window.FontAwesomeConfig = { observeMutations: false };
+  const positions = {}; // by the number of a place in the page, the HTML of each position
+  let loading = null;
 
-  // Widgets hand their text to MathJax 2's queue, and this page has MathJax 3.
-  const Hub = { Queue: ([, , element]) => window.MathJax.typesetPromise?.([element]) };
-  const ready = () => {
-    MathJax.startup.defaultReady();
-    MathJax.Hub = Hub;
-  };
-  window.MathJax = { ...window.MathJax, Hub, startup: { ready } };
-
-  // A slider is named after its label, and its value is read as it is written beside it.
-  function nameSlider(slider) {
-    const handle = slider.querySelector(".noUi-handle");
-    const label = slider.querySelector(".widget-label");
-    const readout = slider.querySelector(".widget-readout");
-    if (!handle || !label || !readout) return;
-    handle.setAttribute("aria-label", label.textContent);
-    const readValue = () => {
-      if (handle.getAttribute("aria-valuetext") !== readout.textContent)
-        handle.setAttribute("aria-valuetext", readout.textContent);
-    };
-    readValue();
-    const watch = new MutationObserver(readValue);
-    watch.observe(readout, { childList: true, characterData: true, subtree: true });
-    watch.observe(handle, { attributeFilter: ["aria-valuetext"] });
-  }
-
-  // The buttons beside a stepper press an arrow key on its slider.
-  document.addEventListener("click", ({ target }) => {
-    const button = target.closest(".worklog-backward, .worklog-forward");
-    if (!button) return;
-    const key = button.matches(".worklog-forward") ? "ArrowRight" : "ArrowLeft";
-    const handle = button.closest(".worklog-stepper").querySelector(".noUi-handle");
-    handle.dispatchEvent(new KeyboardEvent("keydown", { key }));
-  });
-
-  function nameButtons(play) {
-    ["play or pause", "stop", "repeat"].forEach((name, place) => {
-      play.children[place].setAttribute("aria-label", name);
-      play.children[place].title = name;
+  function load() {
+    const from = document.querySelector('link[rel="worklog-positions"]');
+    loading ??= new Promise((resolve) => {
+      window.worklogPositions = (given) => resolve(Object.assign(positions, given));
+      const script = document.createElement("script"); // a page that is opened as a file may not fetch
+      script.src = from.href;
+      document.head.append(script);
     });
+    return loading;
   }
 
-  function nameRadios(question) {
-    const group = question.querySelector(".widget-radio-box");
-    const asked = question.querySelector(".worklog-question");
-    group?.setAttribute("role", "radiogroup");
-    group?.setAttribute("aria-label", asked ? asked.textContent : "Your guess");
+  // ---- where a control stands
+
+  const isSlider = (control) => control.matches("input");
+
+  function indexOf(control) {
+    if (isSlider(control)) return control.value;
+    return control.querySelector("input:checked")?.value ?? "";
+  }
+
+  const labelsOf = (control) =>
+    isSlider(control)
+      ? JSON.parse(control.dataset.options)
+      : [...control.querySelectorAll("label")].map((label) => label.textContent);
+
+  const nameOf = (control) => (isSlider(control) ? control : control.querySelector("input")).name;
+  const slug = (label) => label.toLowerCase().replace(/[^a-z0-9.]+/g, "-").replace(/^-+|-+$/g, "") || "x";
+  const controlsIn = (widget) => [...widget.querySelectorAll("input[type=range], .worklog-choices")];
+
+  function tell(slider) {
+    const label = labelsOf(slider)[slider.value];
+    slider.setAttribute("aria-valuetext", label);
+    slider.nextElementSibling.textContent = label;
+  }
+
+  function setIndex(control, index) {
+    if (isSlider(control)) {
+      control.value = index;
+      tell(control);
+    } else {
+      const answer = control.querySelector(`input[value="${index}"]`);
+      if (answer) answer.checked = true;
+    }
+    return show(control.closest(".worklog-widget"));
+  }
+
+  // ---- what a widget shows
+
+  async function show(widget) {
+    await load();
+    let place;
+    while ((place = [...widget.querySelectorAll(".worklog-place")].find(isStale))) {
+      const index = indexOf(document.getElementById(place.dataset.of));
+      place.dataset.at = index;
+      place.innerHTML = index === "" ? "" : positions[place.id][index];
+    }
+  }
+
+  const isStale = (place) => place.dataset.at !== indexOf(document.getElementById(place.dataset.of));
+
+  // What has come of a move, in one sentence, for who does not see it.
+  function outcomeOf(widget) {
+    const places = widget.querySelectorAll(".worklog-place");
+    const inner = places[places.length - 1];
+    const said = inner?.querySelector(".worklog-verdict, .worklog-note, p");
+    const drawn = inner?.querySelector("img[alt], svg[aria-label]");
+    return said?.textContent || drawn?.alt || drawn?.getAttribute("aria-label") || inner?.textContent || "";
+  }
+
+  let saying;
+  function announce(widget, sentence) {
+    clearTimeout(saying);
+    saying = setTimeout(() => {
+      widget.querySelector(".worklog-outcome").textContent = sentence ?? outcomeOf(widget).slice(0, 240);
+    }, 250);
+  }
+
+  async function moved(control) {
+    const widget = control.closest(".worklog-widget");
+    if (isSlider(control)) tell(control);
+    await show(widget);
+    remember(control);
+    announce(widget);
+    if (widget.matches(".worklog-predict")) openAnswer(widget);
   }
 
   // What answers a question is folded until the reader has picked: then the next fold behind it opens.
-  document.addEventListener("change", ({ target }) => {
-    const cell = target.closest(".worklog-predict")?.closest(".cell");
-    if (!cell) return;
-    for (let next = cell.nextElementSibling; next; next = next.nextElementSibling) {
+  function openAnswer(widget) {
+    for (let next = widget.closest(".cell")?.nextElementSibling; next; next = next.nextElementSibling) {
       const fold = next.matches(".tag_hide-output") && next.querySelector("details.below-input");
-      if (fold) {
-        fold.open = true;
-        return;
-      }
-    }
-  });
-
-  const done = new WeakSet();
-  function each(selector, act) {
-    for (const element of document.querySelectorAll(selector)) {
-      if (done.has(element)) continue;
-      done.add(element);
-      act(element);
+      if (fold) return void (fold.open = true);
     }
   }
 
-  // Widgets appear some time after the page has loaded.
-  new MutationObserver(() => {
-    each(".widget-slider:has(.noUi-handle)", nameSlider);
-    each(".widget-play:has(button)", nameButtons);
-    each(":is(.worklog-predict, .worklog-exercise):has(input)", nameRadios);
-  }).observe(document.documentElement, { childList: true, subtree: true });
+  // ---- steppers
+
+  function step(widget, distance) {
+    const slider = widget.querySelector("input[type=range]");
+    const index = Math.min(Math.max(+slider.value + distance, 0), +slider.max);
+    if (index === +slider.value) return false;
+    setIndex(slider, index);
+    moved(slider);
+    return true;
+  }
+
+  function play(button) {
+    const widget = button.closest(".worklog-widget");
+    const stop = () => {
+      clearInterval(button.timer);
+      button.timer = null;
+      button.setAttribute("aria-pressed", "false");
+    };
+    if (button.timer) return stop();
+    const slider = widget.querySelector("input[type=range]");
+    if (slider.value === slider.max) setIndex(slider, 0);
+    else step(widget, 1);
+    button.setAttribute("aria-pressed", "true");
+    button.timer = setInterval(() => step(widget, 1) || stop(), +button.dataset.every);
+  }
+
+  // ---- the address
+
+  const settings = () => new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
+
+  function settingOf(control) {
+    const index = indexOf(control);
+    return index === "" ? null : [nameOf(control), slug(labelsOf(control)[index])];
+  }
+
+  function remember(control) {
+    const kept = settings();
+    const setting = settingOf(control);
+    if (setting) kept.set(...setting);
+    history.replaceState(history.state, "", `#${kept}`);
+  }
+
+  function restore() {
+    let first = null;
+    for (const [name, value] of settings()) {
+      const named = document.getElementsByName(name)[0];
+      const control = named?.closest(".worklog-choices") ?? named;
+      const index = control?.closest(".worklog-widget") ? labelsOf(control).map(slug).indexOf(value) : -1;
+      if (index < 0) continue;
+      setIndex(control, index);
+      first ??= control.closest(".worklog-widget");
+    }
+    first?.scrollIntoView({ block: "center" });
+  }
+
+  async function copyLink(widget) {
+    const kept = new URLSearchParams(controlsIn(widget).map(settingOf).filter(Boolean));
+    const address = `${location.href.split("#")[0]}#${kept}`;
+    try {
+      await navigator.clipboard.writeText(address);
+      announce(widget, "The link is copied.");
+    } catch {
+      history.replaceState(history.state, "", `#${kept}`);
+      announce(widget, "The address of this page is the link now.");
+    }
+    widget.querySelector(".worklog-outcome").classList.add("worklog-told");
+  }
+
+  // ---- connected
+
+  document.addEventListener("input", ({ target }) => {
+    const control = target.closest(".worklog-choices") ?? target;
+    if (control.closest(".worklog-widget") && nameOf(control)) moved(control);
+  });
+  document.addEventListener("click", ({ target }) => {
+    const button = target.closest(".worklog-widget button");
+    const widget = button?.closest(".worklog-widget");
+    if (button?.matches(".worklog-forward")) step(widget, 1);
+    if (button?.matches(".worklog-backward")) step(widget, -1);
+    if (button?.matches(".worklog-play")) play(button);
+    if (button?.matches(".worklog-copy")) copyLink(widget);
+  });
+  window.addEventListener("hashchange", restore);
+
+  const near = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && load(), {
+    rootMargin: "400px",
+  });
+  for (const widget of document.querySelectorAll(".worklog-widget:has(.worklog-copy)")) {
+    near.observe(widget);
+    const group = widget.querySelector(".worklog-choices");
+    group?.setAttribute("aria-label", widget.querySelector(".worklog-question")?.textContent ?? "Your guess");
+  }
+  restore();
 })();

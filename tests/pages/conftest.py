@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import http.server
-import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -16,9 +15,6 @@ from playwright.sync_api import Browser, Page, Route, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "_build" / "html"
-PACKAGES = ROOT / "book" / "node_modules"
-CDN = re.compile(r"https://cdn\.jsdelivr\.net/npm/((?:@[\w.-]+/)?[\w.-]+)@[\d.]+/([^?]+)")
-WIDGET = "application/vnd.jupyter.widget-view+json"
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -32,7 +28,7 @@ SECONDS_TO_ANSWER = 10
 
 
 CHAPTERS = sorted(str(path.relative_to(SITE)) for path in SITE.glob("book/**/*.html"))
-INTERACTIVE = [page for page in CHAPTERS if WIDGET in (SITE / page).read_text()]
+INTERACTIVE = [page for page in CHAPTERS if "worklog-positions" in (SITE / page).read_text()]
 PAGES = {
     "address": [*CHAPTERS, "search.html"],
     "chapter": CHAPTERS,
@@ -96,7 +92,6 @@ def open_page(chromium: Browser, server: str) -> Iterator[OpenPage]:
             page.set_default_timeout(1000 * SECONDS_TO_ANSWER)
             page.problems = listen(page, server)
             page.goto(server + address, wait_until="networkidle")
-            wait_for_widgets(page)
             return page
 
         yield open_
@@ -108,11 +103,8 @@ def listen(page: Page, server: str) -> list[str]:
 
     def leave(route: Route) -> None:
         address = route.request.url
-        known = CDN.fullmatch(address)
         if address.startswith((server, "data:")):
             route.continue_()
-        elif known and (PACKAGES / known[1] / known[2]).is_file():
-            route.fulfill(path=PACKAGES / known[1] / known[2])
         else:
             problems.append(f"asks another host: {address}")
             route.abort()
@@ -127,11 +119,3 @@ def listen(page: Page, server: str) -> list[str]:
         "console", lambda m: problems.append(f"console: {m.text}") if m.type == "error" else None
     )
     return problems
-
-
-def wait_for_widgets(page: Page) -> None:
-    """Wait until every widget that the page holds is drawn."""
-    wanted = page.locator(f'script[type="{WIDGET}"]').count()
-    page.wait_for_function(
-        "wanted => document.querySelectorAll('.worklog-widget').length >= wanted", arg=wanted
-    )

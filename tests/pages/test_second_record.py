@@ -99,7 +99,7 @@ def test_what_a_readers_record_lacks_is_one_sentence_and_no_picture_of_another_g
     page = open_page("book/results.html", width=PHONE)
     for widget, slider in gpu_sliders(page):
         move(widget, slider, "End")
-        for other in widget.locator(".widget-slider").all()[1:]:
+        for other in widget.locator(".worklog-slider").all()[1:]:
             _, shown = move(widget, other, "End")
             assert "Nothing was" in shown or "was not measured" in shown
             assert "NVIDIA L4" in shown
@@ -112,11 +112,11 @@ def test_what_a_readers_record_lacks_is_one_sentence_and_no_picture_of_another_g
 
 def gpu_sliders(page: Page) -> list[tuple[Locator, Locator]]:
     """Every slider of GPUs with its widget."""
-    return [(w, s) for w, s in sliders(page) if s.locator(".widget-label").inner_text() == "GPU"]
+    return [(w, s) for w, s in sliders(page) if s.locator("label").inner_text() == "GPU"]
 
 
 def move(widget: Locator, slider: Locator, key: str) -> tuple[str, str]:
     """What is beside the slider, and what its widget shows, once this key is pressed."""
-    slider.locator(".noUi-handle").press(key)
+    slider.locator("input").press(key)
     value, shown = look(widget, slider)
     return value, shown.replace("&nbsp;", " ").replace(NO_BREAK, " ")

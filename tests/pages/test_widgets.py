@@ -13,16 +13,22 @@ pytestmark = pytest.mark.site
 
 DESKTOP, PHONE = 1280, 390
 NO_BREAK = "\N{NO-BREAK SPACE}"
-MILLISECONDS_TO_GLIDE = 350  # a slider's handle glides to where the track was clicked
+THUMB = 16  # pixels of a slider's handle, which stays within its track
 
-SHOWN = """widget => [...widget.querySelectorAll("img, .widget-html-content")]
+SHOWN = """widget => [...widget.querySelectorAll("img, .worklog-html")]
     .filter(element => element.checkVisibility())
     .map(element => element.src || element.innerHTML).join("\\n")"""
 
 
+SETTLED = """widget => [...widget.querySelectorAll(".worklog-place")].every(place => {
+    const control = document.getElementById(place.dataset.of);
+    return place.dataset.at === (control.value ?? control.querySelector("input:checked")?.value ?? "");
+})"""
+
+
 def test_sliders_move_by_keyboard_through_every_position(open_page, interactive):
     for widget, slider in sliders(open_page(interactive)):
-        handle = slider.locator(".noUi-handle")
+        handle = slider.locator("input")
         handle.focus()
         handle.press("Home")
         seen = [look(widget, slider)]
@@ -53,7 +59,7 @@ def test_block_size_sliders_show_the_recorded_times(open_page, kernel):
         str(t.case.block_size): time_in_words(t.median_us).replace(" ", NO_BREAK) for t in timings
     }
     ((widget, slider),) = [pair for pair in sliders(page) if "block size" in pair[1].inner_text()]
-    slider.locator(".noUi-handle").press("Home")
+    slider.locator("input").press("Home")
     for _ in range(positions(slider)):
         size, shown = look(widget, slider)
         if int(size) in kernel.legal_block_sizes(32768):
@@ -62,19 +68,19 @@ def test_block_size_sliders_show_the_recorded_times(open_page, kernel):
             assert f"ecorded on {recorded.where}" in shown
         else:
             assert f"too long for {kernel.name} at {size} threads per block" in shown
-        slider.locator(".noUi-handle").press("ArrowRight")
+        slider.locator("input").press("ArrowRight")
     assert times == {}
 
 
 def test_steppers_step_and_play(open_page, interactive):
     page = open_page(interactive)
-    for stepper in page.locator(".worklog-stepper:has(.noUi-handle)").all():
+    for stepper in page.locator(".worklog-stepper:has(input)").all():
         first = stepper.evaluate(SHOWN)
         stepper.locator(".worklog-forward").click()
         second = wait_for_change(page, stepper, first)
         stepper.locator(".worklog-backward").click()
         assert wait_for_change(page, stepper, second) == first
-        stepper.locator("button:has(.fa-play)").click()
+        stepper.locator(".worklog-play").click()
         assert wait_for_change(page, stepper, first) == second
 
 
@@ -118,24 +124,25 @@ def test_pictures_have_words_for_those_who_cannot_see_them(open_page, interactiv
     page = open_page(interactive)
     for image in page.locator("article img").all():
         assert image.get_attribute("alt"), image.get_attribute("src")[:80]
-    for handle in page.locator(".noUi-handle").all():
-        assert handle.get_attribute("aria-label")
+    for slider in page.get_by_role("slider").all():
+        assert slider.evaluate("slider => slider.labels[0].textContent")
 
 
 def sliders(page: Page) -> list[tuple[Locator, Locator]]:
     """Every slider with the widget that it is a part of."""
     widgets = page.locator(".worklog-widget").all()
-    return [(w, s) for w in widgets for s in w.locator(".widget-slider").all()]
+    return [(w, s) for w in widgets for s in w.locator(".worklog-slider").all()]
 
 
 def positions(slider: Locator) -> int:
     """How many positions a slider has: they are numbered from 0."""
-    return int(float(slider.locator(".noUi-handle").get_attribute("aria-valuemax"))) + 1
+    return int(slider.locator("input").get_attribute("max")) + 1
 
 
 def look(widget: Locator, slider: Locator) -> tuple[str, str]:
     """The number beside the slider, and what the widget shows."""
-    return slider.locator(".widget-readout").inner_text(), widget.evaluate(SHOWN)
+    widget.page.wait_for_function(SETTLED, arg=widget.element_handle())
+    return slider.locator("output").inner_text(), widget.evaluate(SHOWN)
 
 
 def assert_all_differ(seen: list[tuple[str, str]]) -> None:
@@ -148,13 +155,12 @@ def assert_all_differ(seen: list[tuple[str, str]]) -> None:
 
 def point_at(page: Page, slider: Locator, position: int, *, touch: bool) -> None:
     """Click or tap the track where `position` lies."""
-    track = slider.locator(".noUi-base")
+    track = slider.locator("input")
     track.scroll_into_view_if_needed()
     box = track.bounding_box()
-    x = box["x"] + 1 + (box["width"] - 2) * position / (positions(slider) - 1)
+    x = box["x"] + THUMB / 2 + (box["width"] - THUMB) * position / (positions(slider) - 1)
     y = box["y"] + box["height"] / 2
     page.touchscreen.tap(x, y) if touch else page.mouse.click(x, y)
-    page.wait_for_timeout(MILLISECONDS_TO_GLIDE)
 
 
 def wait_for_change(page: Page, widget: Locator, before: str) -> str:

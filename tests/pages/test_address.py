@@ -1,0 +1,100 @@
+"""Where a control stands is in the address: a link restores it, and each move is told to who does not see it."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from .conftest import SITE
+from .test_widgets import SETTLED, SHOWN, sliders
+
+pytestmark = pytest.mark.site
+
+WIDTHS = [1400, 820, 390]
+PAGE = "book/04_online.html"
+
+
+def controls(page: Page) -> dict[str, str]:
+    """By the name that an address has for it, where each control stands."""
+    return page.evaluate("""() => Object.fromEntries(
+        [...document.querySelectorAll(".worklog-widget input")]
+            .filter(one => one.type === "range" || one.checked).map(one => [one.name, one.value]))""")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_link_restores_what_was_set(open_page, interactive, width):
+    page = open_page(interactive, width=width)
+    for slider in page.get_by_role("slider").all():
+        slider.press("End")
+    for answers in page.locator(".worklog-choices").all():
+        answers.locator("input").last.check()
+    for widget in page.locator(".worklog-widget").all():
+        page.wait_for_function(SETTLED, arg=widget.element_handle())
+    again = open_page(page.url.split("/", 3)[3], width=width)
+    for widget in again.locator(".worklog-widget").all():
+        again.wait_for_function(SETTLED, arg=widget.element_handle())
+    assert controls(again) == controls(page)
+    shown = [one.evaluate(SHOWN) for one in page.locator(".worklog-widget").all()]
+    assert [one.evaluate(SHOWN) for one in again.locator(".worklog-widget").all()] == shown
+    assert page.problems == again.problems == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_copied_link_has_what_its_widget_shows_and_leads_to_it(open_page, width):
+    page = open_page(PAGE, width=width)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    widget, slider = sliders(page)[-1]
+    slider.locator("input").press("End")
+    widget.locator(".worklog-copy").click()
+    expect(widget.locator(".worklog-outcome")).to_have_text("The link is copied.")
+    link = page.evaluate("navigator.clipboard.readText()")
+    other = open_page(link.split("/", 3)[3], width=width)
+    widget, slider = sliders(other)[-1]
+    expect(slider.locator("output")).to_have_text(link.rpartition("=")[2])
+    expect(widget).to_be_in_viewport()
+
+
+def test_a_setting_that_the_page_does_not_have_is_left_alone(open_page):
+    before = controls(open_page(PAGE))
+    page = open_page(f"{PAGE}#block-size=77&no-such=1&step=")
+    assert controls(page) == before
+    assert page.problems == []
+
+
+def test_an_address_of_a_section_is_none_of_settings(open_page):
+    page = open_page(f"{PAGE}#exercises")
+    expect(page.locator("#exercises h2")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_comes_of_a_move_is_said(open_page, interactive, width):
+    page = open_page(interactive, width=width)
+    for widget, slider in sliders(page):
+        said = widget.locator("[role=status].worklog-outcome")
+        expect(said).to_have_text("")
+        slider.locator("input").press("End")
+        slider.locator("input").press("Home")
+        expect(said).not_to_have_text("")
+        break
+
+
+def test_a_page_that_is_opened_as_a_file_works(chromium):
+    page = chromium.new_page()
+    page.goto(f"file://{SITE / PAGE}")
+    widget, slider = sliders(page)[0]
+    first = widget.evaluate(SHOWN)
+    slider.locator("input").press("End")
+    page.wait_for_function(SETTLED, arg=widget.element_handle())
+    assert widget.evaluate(SHOWN) != first
+    page.close()
+
+
+def test_without_scripts_each_widget_is_there_as_it_begins_and_says_so(
+    chromium, server, interactive
+):
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(server + interactive)
+    for widget in page.locator(".worklog-widget:has(input)").all():
+        assert len(widget.inner_text()) > 60 or widget.locator("img").count()
+        expect(widget.locator(".worklog-note").last).to_contain_text("where scripts run")
+        expect(widget.locator("button:visible")).to_have_count(0)
+    context.close()
