@@ -1,4 +1,4 @@
-"""Sphinx extension: what a shared link to the site shows, and what of the theme a page does not wait for."""
+"""Sphinx extension: what of the theme a page does not wait for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import hashlib
 import re
 from pathlib import Path
 
-from address import Address
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
@@ -27,14 +26,6 @@ def notice_static_files(app: Sphinx, config: Config) -> None:
     """Make a change of a style sheet or script count as a change of the pages that use it."""
     files = sorted(path for path in (BOOK / "static").iterdir() if path.is_file())
     config.static_digest = hashlib.sha256(b"".join(map(Path.read_bytes, files))).hexdigest()
-
-
-def describe_links(app: Sphinx, config: Config) -> None:
-    """Give every page its canonical address, and shared links a picture."""
-    address = Address.read()
-    config.html_baseurl = config.ogp_site_url = address.site
-    config.ogp_image = f"{address.site}_static/card.png"
-    config.ogp_image_alt = "A ladder of softmax kernels, each faster than the one before"
 
 
 def lighten_pages(app: Sphinx, error: Exception | None) -> None:
@@ -71,8 +62,10 @@ class Icons:
 
     def _find(self, name: str) -> tuple[str, str] | None:
         if name not in self._read:
-            entry = rf'["{{,]{re.escape(name)}"?:\[(\d+),512,\[[^]]*\],"\w+","([^"]+)"\]'
-            found = re.search(entry, self.script)
+            drawn = r'"\w+","([^"]+)"\]'
+            own = rf'["{{,]{re.escape(name)}"?:\[(\d+),512,\[[^]]*\],{drawn}'
+            other = rf'\[(\d+),512,\[[^]]*"{re.escape(name)}"[^]]*\],{drawn}'
+            found = re.search(own, self.script) or re.search(other, self.script)
             self._read[name] = found.groups() if found else None
         return self._read[name]
 
@@ -81,6 +74,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the functions above to the build."""
     app.add_config_value("static_digest", "", "html")
     app.connect("config-inited", notice_static_files)
-    app.connect("config-inited", describe_links)
     app.connect("build-finished", lighten_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -31,6 +31,14 @@
 
   const nameOf = (control) => (isSlider(control) ? control : control.querySelector("input")).name;
   const slug = (label) => label.toLowerCase().replace(/[^a-z0-9.]+/g, "-").replace(/^-+|-+$/g, "") || "x";
+
+  // What an address calls each position; one that reads like an earlier one is told by its number.
+  function valuesOf(control) {
+    const seen = [];
+    for (const value of labelsOf(control).map(slug)) seen.push(seen.includes(value) ? `${value}-${seen.length + 1}` : value);
+    return seen;
+  }
+
   const controlsIn = (widget) => [...widget.querySelectorAll("input[type=range], .worklog-choices")];
 
   function tell(slider) {
@@ -130,7 +138,7 @@
 
   function settingOf(control) {
     const index = indexOf(control);
-    return index === "" ? null : [nameOf(control), slug(labelsOf(control)[index])];
+    return index === "" ? null : [nameOf(control), valuesOf(control)[index]];
   }
 
   function remember(control) {
@@ -145,7 +153,7 @@
     for (const [name, value] of settings()) {
       const named = document.getElementsByName(name)[0];
       const control = named?.closest(".worklog-choices") ?? named;
-      const index = control?.closest(".worklog-widget") ? labelsOf(control).map(slug).indexOf(value) : -1;
+      const index = control?.closest(".worklog-widget") ? valuesOf(control).indexOf(value) : -1;
       if (index < 0) continue;
       setIndex(control, index);
       first ??= control.closest(".worklog-widget");

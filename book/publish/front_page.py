@@ -1,0 +1,64 @@
+"""Sphinx extension: the introduction at the site's own address too, and what is known of every page by that address."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+
+from address import Address
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+INTRODUCTION = "book/intro.html"
+CARD = '<meta name="twitter:card" content="summary_large_image" />'
+
+_LINK = re.compile(r'\b(href|src|action)="(?!#|/|[a-z][a-z0-9+.-]*:)([^"]+)"')
+
+
+def name_addresses(app: Sphinx, config: Config) -> None:
+    """Give every page its canonical address, shared links a picture, and a mistyped address its way back."""
+    address = Address.read()
+    config.html_baseurl = config.ogp_site_url = address.site
+    config.ogp_image = f"{address.site}_static/card.png"
+    config.ogp_image_alt = "A ladder of softmax kernels, each faster than the one before"
+    config.ogp_custom_meta_tags = (CARD,)
+    config.sitemap_url_scheme = "{link}"
+    config.sitemap_excludes = ["404.html", "genindex.html", "search.html"]
+    config.notfound_urls_prefix = f"/{address.name}/"
+    config.notfound_context = {
+        "title": "No such page",
+        "body": "<h1>No such page</h1><p>The book has no page at this address. "
+        f'<a href="/{address.name}/">The introduction</a> and the list beside it have them all; '
+        f'<a href="/{address.name}/search.html">the search</a> looks into their words.</p>',
+    }
+
+
+def put_introduction_first(app: Sphinx, error: Exception | None) -> None:
+    """Write the introduction as the site's index, and name it by the site's address wherever it is named whole."""
+    if error or app.builder.format != "html" or app.builder.embedded:
+        return
+    out, site = Path(app.outdir), app.config.html_baseurl
+    for path in (out / INTRODUCTION, out / "sitemap.xml"):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace(site + INTRODUCTION, site), encoding="utf-8")
+    page = (out / INTRODUCTION).read_text(encoding="utf-8")
+    (out / "index.html").write_text(_moved_up(page), encoding="utf-8")
+
+
+def _moved_up(page: str) -> str:
+    """The HTML of a page of the folder `book`, for the folder above it."""
+    page = page.replace('data-content_root="../"', 'data-content_root="./"')
+    return _LINK.sub(lambda link: f'{link[1]}="{_from_above(link[2])}"', page)
+
+
+def _from_above(link: str) -> str:
+    path, mark, place = link.partition("#")
+    return posixpath.normpath(f"{posixpath.dirname(INTRODUCTION)}/{path}") + mark + place
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Connect the functions above to the build."""
+    app.connect("config-inited", name_addresses)
+    app.connect("build-finished", put_introduction_first, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
