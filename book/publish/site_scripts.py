@@ -17,8 +17,10 @@ ICONS = "_static/scripts/fontawesome.js"
 _WAITED_FOR = re.compile(r'<script src="([^"]*(?:searchtools|language_data|searchindex)\.js)">')
 _ICONS = re.compile(r'<script defer src="[^"]*fontawesome\.js[^"]*"></script>')
 _ICON = re.compile(
-    r'<i class="([^"]*\bfa[srb]? fa-[^"]*|[^"]*\bfa-(?:solid|regular|brands) [^"]*)"([^>]*)></i>'
+    r'<(i|span) class="([^"]*\bfa[srb]? fa-[^"]*|[^"]*\bfa-(?:solid|regular|brands) [^"]*)"([^>]*)></\1>'
 )
+_COLOURS = re.compile(r'(dataset\.theme = )localStorage\.getItem\("theme"\) \|\| "auto";')
+_SYSTEM_S = 'matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"'
 _LICENSE = "<!-- Icons: Font Awesome Free, https://fontawesome.com, CC BY 4.0. -->"
 
 
@@ -29,7 +31,7 @@ def notice_static_files(app: Sphinx, config: Config) -> None:
 
 
 def lighten_pages(app: Sphinx, error: Exception | None) -> None:
-    """Let pages be seen before their search is ready, and put the icons that they show into them, without a script."""
+    """Let pages be seen before search and theme are ready: in their colours, and with the icons that they show."""
     if error or app.builder.format != "html":
         return
     icons = Icons(Path(app.outdir, ICONS).read_text(encoding="utf-8"))
@@ -37,6 +39,8 @@ def lighten_pages(app: Sphinx, error: Exception | None) -> None:
         text = path.read_text(encoding="utf-8")
         lighter = _WAITED_FOR.sub(r'<script defer src="\1">', text)
         lighter = _ICON.sub(icons.draw, _ICONS.sub(_LICENSE, lighter))
+        lighter = _COLOURS.sub(rf'\1{{auto: {_SYSTEM_S}}}[localStorage.mode ?? "auto"] ?? localStorage.mode;', lighter)
+        lighter = lighter.replace('data-theme="auto"', 'data-theme="light"', 1)
         if lighter != text:
             path.write_text(lighter, encoding="utf-8")
 
@@ -49,8 +53,8 @@ class Icons:
         self._read: dict[str, tuple[str, str] | None] = {}
 
     def draw(self, place: re.Match[str]) -> str:
-        """An SVG with the classes and attributes of an <i>. Raises `ExtensionError` for an icon that is not known."""
-        classes, attributes = place.groups()
+        """An SVG with the classes and attributes of an <i> or <span>. Raises `ExtensionError` for an icon that is not known."""
+        _, classes, attributes = place.groups()
         names = re.findall(r"\bfa-([a-z0-9-]+)", classes)
         width, path = next(filter(None, map(self._find, names)), (None, None))
         if path is None:
