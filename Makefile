@@ -70,7 +70,7 @@ endef
 
 $(BOOK_VENV)/ready: pyproject.toml constraints.txt
 	$(call create_venv,$(BOOK_VENV))
-	$(BOOK_VENV)/bin/pip install -qq -c constraints.txt --group book
+	$(BOOK_VENV)/bin/pip install -qq -c constraints.txt --editable . --group book
 	touch $@
 
 $(VENV)/ready: pyproject.toml constraints.txt

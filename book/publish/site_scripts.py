@@ -39,7 +39,9 @@ def lighten_pages(app: Sphinx, error: Exception | None) -> None:
         text = path.read_text(encoding="utf-8")
         lighter = _WAITED_FOR.sub(r'<script defer src="\1">', text)
         lighter = _ICON.sub(icons.draw, _ICONS.sub(_LICENSE, lighter))
-        lighter = _COLOURS.sub(rf'\1{{auto: {_SYSTEM_S}}}[localStorage.mode ?? "auto"] ?? localStorage.mode;', lighter)
+        lighter = _COLOURS.sub(
+            rf'\1{{auto: {_SYSTEM_S}}}[localStorage.mode ?? "auto"] ?? localStorage.mode;', lighter
+        )
         lighter = lighter.replace('data-theme="auto"', 'data-theme="light"', 1)
         if lighter != text:
             path.write_text(lighter, encoding="utf-8")

@@ -62,5 +62,7 @@ def violations(page: Page) -> list[str]:
         f"{rule['id']}: {node['html'][:200]}"
         for rule in Axe().run(page).response["violations"]
         for node in rule["nodes"]
-        if not any(rule["id"] == id_ and node["html"].startswith(html) for id_, html in OF_THE_THEME)
+        if not any(
+            rule["id"] == id_ and node["html"].startswith(html) for id_, html in OF_THE_THEME
+        )
     ]
