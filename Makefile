@@ -8,13 +8,16 @@ SEED ?= $(shell date +%s)
 # Records as new as the kernels are a release's to have: on other branches a test that misses them only tells.
 FRESH := $(if $(filter main,$(shell git branch --show-current)),--fresh)
 
-.PHONY: help book check test test-book test-all lint set-up lab notebooks listings outcomes readme fork clean distclean
+.PHONY: help book epub check test test-book test-all lint set-up lab notebooks listings outcomes readme fork clean distclean
 
 help:  ## this list
 	@awk -F':.*  ## ' '/^[a-z-]+:.*  ## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 book: $(BOOK_VENV)/ready  ## the site, in _build/html; warnings are errors
 	$(BOOK_VENV)/bin/jupyter-book build . --warningiserror --keep-going --quiet
+
+epub: $(BOOK_VENV)/ready  ## the whole book as one file, in _build/epub, for readers of EPUB
+	$(BOOK_VENV)/bin/jupyter-book build . --builder custom --custom-builder epub --warningiserror --keep-going --quiet
 
 check: lint  ## while you work: lint, types, imports, one shape a kernel
 	$(PYTEST) tests --tier check

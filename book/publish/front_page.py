@@ -24,7 +24,7 @@ def name_addresses(app: Sphinx, config: Config) -> None:
     config.ogp_image_alt = "A ladder of softmax kernels, each faster than the one before"
     config.ogp_custom_meta_tags = (CARD,)
     config.sitemap_url_scheme = "{link}"
-    config.sitemap_excludes = ["404.html", "genindex.html", "search.html"]
+    config.sitemap_excludes = ["404.html", "genindex.html", "py-modindex.html", "search.html"]
     config.notfound_urls_prefix = f"/{address.name}/"
     config.notfound_context = {
         "title": "No such page",
