@@ -43,7 +43,7 @@ def table(content: dict[str, Any]) -> str:
             for one in refused
         ),
         "",
-        f":::{{dropdown}} All {len(found)} kernels",
+        f"<details>\n<summary>All {len(found)} kernels</summary>\n",
         "The error is the largest difference from the right result, over its largest element; a bfloat16 "
         "has 8 bits for its digits, and errors of 0.003.",
         "",
@@ -53,7 +53,7 @@ def table(content: dict[str, Any]) -> str:
     for repository in content["repositories"]:
         lines.append(f"| **{_short(repository)}** | | | |")
         lines += [_line(one) for one in found if one["repository"] == repository]
-    return "\n".join([*lines, ":::"])
+    return "\n".join([*lines, "\n</details>"])
 
 
 def _short(repository: str) -> str:

@@ -15,9 +15,7 @@ from sentences import sentences
 
 _FOLDED = re.compile(
     r"""
-    ^```\{solution-start\}.*?^```\{solution-end\}\n```$
-    | ^(?P<fence>:{3,}|`{3,})\{(?:(?:dropdown|solution)\}|[^\n]*\n:class:\ [^\n]*dropdown)
-      .*?^(?P=fence)$
+    ^<details>$.*?^</details>$
     | ^\|[^\n]*$  # a row of a table
     """,
     re.MULTILINE | re.DOTALL | re.VERBOSE,

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 _BLOCK = re.compile(r"<!-- (?P<name>\w+):begin -->\n.*?<!-- (?P=name):end -->\n?", re.DOTALL)
 MARKER = re.compile(r"<!--\s*shown by:\s*(.*?)\s*-->")
 
-_LISTED = "tableofcontents|bibliography|math|code|code-block|code-cell|figure|image"
-_FENCE = re.compile(r"\s*(?P<fence>`{3,}|~{3,}|:{3,})\s*(?P<directive>\{[\w-]+\})?")
-_NO_PROSE = re.compile(rf"\{{({_LISTED})\}}")
-_OPTION = re.compile(r"\s*:[\w-]+:(\s|$)")
+CITATION = re.compile(r"\(\[[^\[\]\n]+\]\(references\.md#(?P<key>\w+)\)\)")
+
+_FENCE = re.compile(r"\s*(?P<fence>`{3,}|~{3,})")
+_FOLD = re.compile(r"<details>$|<summary>.*</summary>$|</details>$")
 _HEADING = re.compile(r"^\s*#+\s+")
 _ITEM = re.compile(r"^\s*([-*+]|\d+[.)])\s+")
 _ROW = re.compile(r"\s*\|")
 _RULE = re.compile(r"[\s|:-]+")
 
-_ROLE = re.compile(r"(?P<space> ?)\{(?P<role>[\w:-]+)\}`(?P<words>[^`<]*?)\s*(<[^`]*>)?`")
+_CITED = re.compile(rf" ?{CITATION.pattern}")
 _LINK = re.compile(r"!?\[(?P<words>[^\]]*)\]\([^)\s]*\)")
 _CODE_OR_MATH = re.compile(r"(`+).+?\1|\$\$.+?\$\$|\$[^$]+\$")
 _QUOTED = re.compile(r'"[^"]*?(?=[.?!]?")|“[^”]*?(?=[.?!]?”)')
@@ -84,13 +84,8 @@ def split(text: str) -> list[str]:
 
 
 def visible(text: str) -> str:
-    """The words of roles and links without their targets; a citation shows none of ours."""
-
-    def words(role: re.Match[str]) -> str:
-        cites = role["role"].startswith("cite")
-        return "" if cites else role["space"] + role["words"]
-
-    return _LINK.sub(r"\g<words>", _ROLE.sub(words, text))
+    """The words of links without their targets; a citation shows none of ours."""
+    return _LINK.sub(r"\g<words>", _CITED.sub("", text))
 
 
 def _blot(pattern: re.Pattern[str], text: str) -> str:
@@ -98,7 +93,7 @@ def _blot(pattern: re.Pattern[str], text: str) -> str:
 
 
 def units(markdown: str) -> Iterator[str]:
-    """Paragraphs, headings, list items, table rows, and terms and definitions of a glossary."""
+    """Paragraphs, headings, list items and table rows."""
     unit: list[str] = []
     for line in prose_lines(markdown):
         alone = bool(_HEADING.match(line) or _ROW.match(line))
@@ -117,8 +112,7 @@ def units(markdown: str) -> Iterator[str]:
 
 
 def prose_lines(markdown: str) -> Iterator[str]:
-    """The lines that hold prose, and an empty one in place of a directive's edge, code or math."""
-    open_fences: list[str] = []  # of directives that hold prose
+    """The lines that hold prose, and an empty one in place of a fold-out's edge, code or math."""
     skipped_to = ""  # what ends the code or formula that is being skipped
     for line in markdown.splitlines():
         bare = line.strip()
@@ -127,24 +121,8 @@ def prose_lines(markdown: str) -> Iterator[str]:
         elif bare.startswith("$$"):
             skipped_to = "" if bare.endswith("$$") and len(bare) > 3 else "$$"
         elif fence := _FENCE.match(line):
-            skipped_to = _past(fence, open_fences)
-        elif not _OPTION.match(line):
+            skipped_to = fence["fence"]
+        elif not _FOLD.match(line):
             yield line
-            if open_fences[-1:] == ["glossary"] and line[:1].strip():
-                yield ""  # a term
             continue
         yield ""
-
-
-def _past(fence: re.Match[str], open_fences: list[str]) -> str:
-    """Open or close a directive; what ends a fence that holds no prose, or nothing."""
-    directive = fence["directive"]
-    if directive and not _NO_PROSE.match(directive):
-        open_fences.append("glossary" if directive == "{glossary}" else fence["fence"][0])
-    elif not directive and open_fences and fence[0].strip() == fence.string.strip():
-        open_fences.pop()
-    elif not directive and fence["fence"].startswith(":"):
-        pass  # the end of a directive that another cell began
-    else:
-        return fence["fence"]
-    return ""

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import nbformat
-from notebooks import BOOK
-
-_ENTRIES = re.compile(r"```\{glossary\}\n(.*?)```", re.DOTALL)
-_LINK = re.compile(r"\{term\}`(?:[^`<]*<)?([^`<>]+)>?`")
+from glossary import LINK, anchors, entries
 
 _HIDDEN = re.compile(
     r"""
-    ^```(?!\{note|\{solution).*?^```$       # code, and directives of which nothing is prose
-    | ^:::[^\n]* | ^```[^\n]* | ^:\w+:[^\n]*  # the first and last line of others, and their options
-    | ^\#[^\n]*                            # headings
+    ^```.*?^```$                           # code
+    | ^\#[^\n]* | ^<summary>[^\n]*         # headings
     | <!--.*?-->
     | \$\$.*?\$\$ | \$[^$\n]*\$
-    | \{\w+\}`[^`]*` | `[^`\n]*`           # roles, of which links to terms are looked at alone; code
-    | \[[^\]]*\]\([^)]*\)                  # links to elsewhere
+    | `[^`\n]*`
+    | \[[^\]]*\]\([^)]*\)                  # links, of which those to words are looked at alone
     | https?://\S+
     """,
     re.MULTILINE | re.DOTALL | re.VERBOSE,
@@ -51,18 +47,6 @@ def markdown_of(path: Path) -> str:
     return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
 
 
-@cache
-def entries() -> Mapping[str, str]:
-    """Each word of the glossary and the first of those that share its definition."""
-    text = (BOOK / "glossary.md").read_text(encoding="utf-8")
-    found: dict[str, str] = {}
-    for block in _ENTRIES.findall(text):
-        for entry in block.strip().split("\n\n"):
-            words = [line for line in entry.split("\n") if not line.startswith(" ")]
-            found.update(dict.fromkeys(words, words[0]))
-    return found
-
-
 def first_uses(text: str) -> Iterator[Use]:
     """Where each word of the glossary comes first in a page's Markdown, of those that are looked at."""
     seen: set[str] = set()
@@ -74,8 +58,8 @@ def first_uses(text: str) -> Iterator[Use]:
 
 
 def _links(text: str) -> Iterator[Use]:
-    for found in _LINK.finditer(text):
-        yield Use(found.start(), found.end(), found[1].strip(), is_linked=True)
+    for found in LINK.finditer(text):
+        yield Use(found.start(), found.end(), anchors().get(found[2], found[2]), is_linked=True)
 
 
 def _plain(text: str) -> Iterator[Use]:

@@ -178,15 +178,11 @@ def test_a_chapter_is_read_in_one_sitting(path):
 @pytest.mark.parametrize(
     ("markdown", "count"),
     [
-        ("# Two words\nOne *word*, a {term}`warp <lane>`, [this](there.md).", 7),
+        ("# Two words\nOne *word*, a [warp](glossary.md#lane), [this](there.md).", 7),
         ("It takes 32,768 floats, Little's law.<!-- shown by: counting -->", 6),
         ("Of $a + b$ and `x + y` and\n\n$$c = d$$\n\n```python\nx = 1\n```\n\nno more.", 5),
         ("One.\n\n| a | b |\n|---|---|\n| c | d |\n\nTwo.", 2),
-        ("One.\n:::{dropdown} Answer\nHidden.\n:::\nTwo.", 2),
-        (":::{admonition} Answer\n:class: dropdown\nHidden.\n:::\nOne.", 1),
-        (":::{note}\nSeen.\n:::\nOne.", 2),
-        ("```{solution} a\n:class: dropdown\nHidden.\n```\nOne.", 1),
-        ("```{solution-start} a\n```\nHidden.\n```\nx\n```\n```{solution-end}\n```\nOne.", 1),
+        ("One.\n\n<details>\n<summary>Answer</summary>\n\nHidden.\n\n</details>\n\nTwo.", 2),
     ],
 )
 def test_words_are_those_that_a_reader_sees_who_opens_nothing(markdown, count):

@@ -176,19 +176,11 @@ def test_the_list_is_printed_whole(capsys):
         ("# A heading\nA line", ["A heading", "A line"]),
         ("- One. Two\n- three\n  goes on\n1. four", ["One.", "Two", "three goes on", "four"]),
         ("| a | b |\n|---|--:|\n| c. | D |", ["a | b", "c. | D"]),
-        ("A {term}`warp`, {term}`lanes <lane>`.", ["A warp, lanes."]),
-        ("As {cite}`key2020` [says](a.ipynb).", ["As says."]),
+        ("A [warp](glossary.md#warp), [lanes](a.md).", ["A warp, lanes."]),
+        ("As ([Key, 2020](references.md#key2020)) [says](a.ipynb).", ["As says."]),
         ("One\n\n$$\na. B\n$$\n\ntwo $$c. D$$\n$$e$$\nthree", ["One", "two $$c. D$$", "three"]),
         ("One\n```\nCode. Code.\n```\ntwo", ["One", "two"]),
-        ("One\n```{tableofcontents}\n```\ntwo", ["One", "two"]),
-        (":::{exercise} Title\n:label: name\nOne.\nTwo.\n:::\nThree", ["One.", "Two.", "Three"]),
-        ("```{solution-start} a\n:class: b\n```\n\nOne\n\n```python\nx\n```", ["One"]),
-        ("::::{grid} 1\n:::{card} A\nOne\n:::\n::::\ntwo", ["One", "two"]),
-        ("```{solution} a\nOne\n```\n\n```\ncode\n```\ntwo", ["One", "two"]),
-        (
-            "```{glossary}\nL1\nL1 cache\n  One. Two\n\nL2\n  Three\n```",
-            "L1|L1 cache|One.|Two|L2|Three".split("|"),
-        ),
+        ("<details>\n<summary>A. B</summary>\n\nOne.\nTwo.\n\n</details>", ["One.", "Two."]),
     ],
 )
 def test_markdown_is_cut_into_sentences(markdown, texts):
@@ -203,8 +195,7 @@ def test_markdown_is_cut_into_sentences(markdown, texts):
         "# One<!-- shown by: counting, cites:key -->\nTwo",
         "- One<!-- shown by: counting, cites:key -->\n- Two",
         "| a | b<!-- shown by: counting, cites:key --> |\n|---|---|\n| c | d |",
-        ":::{exercise} A\nOne.<!-- shown by: counting, cites:key --> Two?\n:::",
-        "```{glossary}\nL1\n  One<!-- shown by: counting, cites:key -->\n```",
+        "<details>\n<summary>A</summary>\n\nOne.<!-- shown by: counting, cites:key --> Two?\n\n</details>",
     ],
 )
 def test_a_marker_belongs_to_the_sentence_before_it(markdown):

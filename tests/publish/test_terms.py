@@ -21,12 +21,12 @@ def test_each_word_of_the_glossary_is_linked_where_a_chapter_first_uses_it(stem)
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("A warp. A {term}`warp`.", [("warp", False)]),
-        ("A {term}`warp`. A warp.", [("warp", True)]),
-        ("{term}`Warps <warp>` wait.", [("warp", True)]),
+        ("A warp. A [warp](glossary.md#warp).", [("warp", False)]),
+        ("A [warp](glossary.md#warp). A warp.", [("warp", True)]),
+        ("[Warps](glossary.md#warp) wait.", [("warp", True)]),
         ("Cache lines, and *sectors*.", [("cache line", False), ("sector", False)]),
         ("# A warp\n`warp`, $warp$, [warp](warp.md)<!-- warp -->", []),
-        (":::{exercise} A warp\n:label: warp\nA lane.\n:::", [("lane", False)]),
+        ("<details>\n<summary>A warp</summary>\n\nA lane.\n\n</details>", [("lane", False)]),
         ("```python\nwarp = 1\n```", []),
         ("The SM, one multiprocessor.", [("SM", False)]),
         ("A warped board.", []),

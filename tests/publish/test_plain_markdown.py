@@ -1,0 +1,118 @@
+"""Pages read well where MyST is not known: in JupyterLab, VS Code and Colab."""
+
+import re
+
+import nbformat
+import pytest
+import references
+import yaml
+from address import ROOT
+from glossary import LINK, anchor, anchors, entries
+from marks import rewrite
+from notebooks import BOOK
+from prose import pages
+from references import sources
+from sentences import CITATION
+from terms import markdown_of
+
+pytestmark = pytest.mark.quick
+
+MARKERS = {
+    "a role": r"\{[\w:-]+\}`",
+    "a directive": r"^\s*(`{3,}|~{3,}|:{3,})\s*\{",
+    "a fence of colons": r"^\s*:{3,}",
+    "an option": r"^\s*:[\w-]+:",
+    "a substitution": r"\{\{|\{%",
+    "a target": r"^\([\w-]+\)=",
+    "a definition": r"^:\s",
+    "a comment or a break": r"^(%|\+\+\+)",
+    "attributes": r"^\{[^}]*\}$",
+    "a footnote": r"\[\^",
+}
+"""What MyST makes something of, and plain Markdown shows as it stands."""
+EXAMPLES = "{term}`warp`|```{note}|:::|:label: a|{{ n }}|(a)=|: is|+++|{.wide}|[^1]".split("|")
+FOLD = re.compile(r"<details>\n<summary>[^\n]+</summary>\n\n.+?\n\n</details>(\n|$)", re.DOTALL)
+CODE = re.compile(r"^```\w*\n.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+def text_of(path):
+    """A page's Markdown without its blocks of code."""
+    is_notebook = path.suffix == ".ipynb"
+    return CODE.sub("", markdown_of(path) if is_notebook else path.read_text(encoding="utf-8"))
+
+
+TEXTS = {path.stem: text_of(path) for path in pages()}
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_a_page_has_no_marker_that_plain_markdown_shows(page):
+    found = [re.findall(f".*{marker}.*", TEXTS[page], re.MULTILINE) for marker in MARKERS.values()]
+    assert not any(found), found
+
+
+@pytest.mark.parametrize(("name", "example"), list(zip(MARKERS, EXAMPLES, strict=True)))
+def test_each_marker_is_found(name, example):
+    assert re.search(MARKERS[name], f"One.\n{example}\n", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_what_is_folded_is_markdown_on_lines_of_its_own(page):
+    assert TEXTS[page].count("<details") == len(FOLD.findall(TEXTS[page]))
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_a_link_to_a_word_leads_to_the_glossary(page):
+    assert {place for _, place in LINK.findall(TEXTS[page])} <= anchors().keys()
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_a_citation_names_its_source_and_leads_to_it(page):
+    for cited in CITATION.finditer(TEXTS[page]):
+        assert cited[0] == f"([{sources()[cited['key']].label}](references.md#{cited['key']}))"
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_links_into_both_pages_are_words_and_citations(page):
+    into = re.findall(r"(?:glossary|references)\.md#", TEXTS[page])
+    assert len(into) == len(LINK.findall(TEXTS[page])) + len(CITATION.findall(TEXTS[page]))
+
+
+def test_words_of_the_glossary_have_each_an_anchor():
+    assert len(anchors()) == len(entries()) > 100
+    assert anchor("bytes in flight") == "bytes-in-flight"
+    assert anchor("`%%cuda`") == "cuda"
+
+
+def test_the_list_of_sources_is_that_of_the_bibliography():
+    text = references.PAGE.read_text(encoding="utf-8")
+    stale = "run `python book/publish/references.py`"
+    assert rewrite(text, "sources", references.listed()) == text, stale
+
+
+def test_the_introductions_contents_are_those_of_the_book():
+    contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    listed = re.search("(?s)<!-- contents:begin -->(.*)<!-- contents:end -->", TEXTS["intro"])[1]
+    parts = listed.strip().split("\n\n")
+    captions, listed = parts[::2], parts[1::2]
+    assert captions == [f"**{part['caption']}**" for part in contents["parts"]]
+    numbers = iter(range(1, 100))
+    for part, links in zip(contents["parts"], listed, strict=True):
+        due = []
+        for chapter in part["chapters"]:
+            number = f"{next(numbers)}." if part.get("numbered") else "-"
+            due.append(f"{number} {_link(BOOK / chapter['file'].removeprefix('book/'))}")
+        assert links.splitlines() == due
+
+
+def _link(page):
+    """A link to a page by its title."""
+    title = re.sub("<!--.*?-->", "", TEXTS[page.name].partition("\n")[0]).removeprefix("# ")
+    suffix = ".ipynb" if page.with_suffix(".ipynb").exists() else ".md"
+    return f"[{title}]({page.name}{suffix})"
+
+
+def test_a_notebooks_cells_of_code_do_not_part_a_fold():
+    for path in BOOK.glob("*.ipynb"):
+        for cell in nbformat.read(path, as_version=4).cells:
+            if cell.cell_type == "markdown":
+                assert cell.source.count("<details>") == cell.source.count("</details>"), cell.id
