@@ -18,7 +18,7 @@ BOOTSTRAP = """\
 import sys
 
 if "google.colab" in sys.modules:
-    %pip install -q "git+{url}@main"
+    %pip install -q "git+{url}@{tag}"
     import torch
 
     if not torch.cuda.is_available():
@@ -76,8 +76,8 @@ class Address:
 
     @property
     def bootstrap(self) -> str:
-        """The first cell of every chapter: in Colab it installs the package, and moves nothing else."""
-        return BOOTSTRAP.format(url=self.url)
+        """The first cell of every chapter: in Colab it installs the release, and moves nothing else."""
+        return BOOTSTRAP.format(url=self.url, tag=release())
 
     def spellings(self) -> list[str]:
         """The ways in which files name the repository: links to GitHub or Colab, and the site."""

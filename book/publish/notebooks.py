@@ -11,9 +11,11 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import colab
 import nbformat
 import stable_widgets
 from address import Address
+from marks import rewrite
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
@@ -54,6 +56,9 @@ def prepare(notebook: NotebookNode) -> NotebookNode:
         tagged = {"tags": ["remove-cell"]}
         notebook.cells.insert(0, new_code_cell(id="bootstrap", metadata=tagged))
     notebook.cells[0].source = Address.read().bootstrap
+    for cell in notebook.cells:
+        if "<!-- colab:begin -->" in cell.source:
+            cell.source = rewrite(cell.source, "colab", colab.told())
     return notebook
 
 

@@ -1,4 +1,4 @@
-"""A chapter in an environment shaped like Colab's: torch and ipywidgets 7.7.1 are there already."""
+"""A chapter in an environment with the versions of Colab's packages, where torch is there already."""
 
 import json
 import shutil
@@ -10,16 +10,15 @@ from pathlib import Path
 
 import pytest
 from address import ROOT
+from colab import BELOW, PACKAGES
 from notebooks import chapters
 
 pytestmark = pytest.mark.site
 
-COLAB_WIDGETS = ("ipywidgets==7.7.1", "ipython_genutils")
-
 LAUNCH = """\
 import ipywidgets, softmax_lib, torch
 from softmax_lib import source
-assert ipywidgets.__version__ == "7.7.1" and not hasattr(ipywidgets, "Stack")
+assert not hasattr(ipywidgets, "Stack")
 x = torch.randn(4, 8)
 torch.testing.assert_close(softmax_lib.run("naive", x), torch.softmax(x, -1))
 print(source.KERNEL_FOLDER)"""
@@ -37,18 +36,20 @@ def pip(python: Path, *arguments: str) -> str:
 def versions(python: Path) -> dict[str, str]:
     """Every installed package but this one, which is there before as a checkout."""
     listed = json.loads(pip(python, "list", "--format=json"))
-    return {item["name"]: item["version"] for item in listed if item["name"] != "softmax-lib"}
+    there = {item["name"].lower(): item["version"] for item in listed}
+    return {name: version for name, version in there.items() if name != "softmax-lib"}
 
 
 @pytest.fixture(scope="module")
 def colab(tmp_path_factory) -> Path:
-    """The Python of a new environment that sees this one's packages, but for older widgets."""
+    """The Python of a new environment that sees this one's packages, but for those of Colab."""
     folder = tmp_path_factory.mktemp("colab")
     venv.create(folder)
     python = folder / "bin" / "python"
     own = Path(sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)}))
     (own / "preinstalled.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    pip(python, "install", "-qq", "--no-deps", *COLAB_WIDGETS)
+    pinned = [f"{name}=={version}" for name, version in {**PACKAGES, **BELOW}.items()]
+    pip(python, "install", "-qq", "--no-deps", *pinned)
     return python
 
 
@@ -61,7 +62,7 @@ def moved(colab, tmp_path_factory) -> set[str]:
         (checkout / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, checkout / name)
     before = versions(colab)
-    assert before["ipywidgets"] == "7.7.1"
+    assert {name: before[name] for name in PACKAGES} == PACKAGES
     pip(colab, "install", "-qq", str(checkout))
     after = versions(colab)
     return {name for name in before | after if before.get(name) != after.get(name)}

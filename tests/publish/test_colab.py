@@ -1,0 +1,45 @@
+"""Colab opens and installs the last release, wherever the reader comes from."""
+
+import re
+
+import colab
+import nbformat
+import pytest
+from address import ROOT, Address, release
+from marks import rewrite
+from notebooks import BOOK, chapters
+from prose import pages
+
+SITE = ROOT / "_build" / "html"
+OPENED = re.compile(
+    r"colab\.research\.google\.com/github/[\w.-]+/[\w.-]+/blob/([^/\s]+)/book/(\w+)"
+)
+
+
+@pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
+def test_the_first_cell_installs_the_release_and_warns_where_no_gpu_is(path):
+    first = nbformat.read(path, as_version=4).cells[0].source
+    assert re.findall(r"%pip install .*@(\S+)\"", first) == [release()]
+    assert first == Address.read().bootstrap
+    assert "No GPU here" in first
+
+
+def test_links_in_the_text_open_the_release():
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *pages())]
+    opened = [found for text in texts for found in OPENED.findall(text)]
+    assert {name for _, name in opened} == {path.stem for path in chapters()} - {"intro"}
+    assert {tag for tag, _ in opened} == {release()}
+
+
+@pytest.mark.site
+@pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
+def test_the_button_of_a_page_opens_its_notebook_as_released(path):
+    page = (SITE / "book" / f"{path.stem}.html").read_text(encoding="utf-8")
+    opened = set(OPENED.findall(page))
+    assert (release(), path.stem) in opened
+    assert {tag for tag, _ in opened} == {release()}
+
+
+def test_the_introduction_tells_with_which_packages_it_was_tried():
+    text = "\n".join(c.source for c in nbformat.read(BOOK / "intro.ipynb", as_version=4).cells)
+    assert rewrite(text, "colab", colab.told()) == text
