@@ -30,7 +30,7 @@ def attach(
     listed = [name for name in names if needs.get(name) not in missing]
 
     def look_up(name: str) -> Any:
-        if (library := needs.get(name)) in missing:
+        if (library := needs.get(name)) in missing and find_spec(library) is None:
             said = f"{package}.{name} needs {library}, which is not installed: `pip install {_INSTALLED_BY[library]}`."
             raise ModuleNotFoundError(said, name=library)
         value = vars(sys.modules[package])[name] = load(name)  # kept: the next does not come here

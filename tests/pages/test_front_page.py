@@ -72,3 +72,21 @@ def test_each_page_says_where_to_edit_it_and_to_report_an_error(chapter):
     source = Path(chapter).with_suffix("")
     assert re.search(rf'href="{ADDRESS.url}/edit/main/{source}\.(ipynb|md)"', text)
     assert re.search(rf'href="{ADDRESS.url}/issues/new\?[^"]*{source}', text)
+
+
+@pytest.mark.parametrize("width", [1400, 820, 390])
+def test_the_introduction_shows_every_page_as_a_card(open_page, width):
+    page = open_page("index.html", width=width)
+    cards = page.locator(".worklog-cards li")
+    expect(cards).to_have_count(len(CHAPTERS) - 1)
+    chapters = cards.filter(has_text=re.compile(r"^\d+\. "))
+    for card in chapters.all():
+        assert re.search(r"\d+ minutes · \d exercises · \w+", card.inner_text())
+        card.scroll_into_view_if_needed()
+        picture = card.locator(".worklog-card-picture > *")
+        assert picture.evaluate(
+            "one => one.complete === undefined || one.decode().then(() => true)"
+        )
+    cards.filter(has_text="3. ").first.click()
+    expect(page).to_have_url(re.compile("/book/03_naive.html$"))
+    assert page.problems == []

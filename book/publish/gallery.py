@@ -1,0 +1,134 @@
+"""Sphinx extension: the introduction's list of pages as cards, each with a picture, its minutes and its level."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import urllib.parse
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from native_widgets import STATE, VIEW, Widgets
+from running_prose import words
+from sphinx.application import Sphinx
+
+INTRODUCTION = "book/intro"
+WORDS_A_MINUTE = 150
+"""Slower than a novel is read: there is code to follow, and pictures to look at."""
+
+LEVELS = {
+    "Foundations": "for everyone",
+    "Before the ladder": "for everyone",
+    "The ladder": "one after the other",
+    "Beyond the ladder": "after chapters 3 to 8",
+    "Reference": "any time",
+}
+"""What one has read before, by the part of the book."""
+
+PICTURES = {
+    "01_math": "drawings.online",
+    "02_pytorch": "figures.over_records(figures.roofline_step",
+    "gpu": "drawings.gpu_map",
+    "03_naive": "drawings.threads",
+    "04_online": "display(figures.traffic_ledger",
+    "05_shared": "row = [3, 7",
+    "06_shuffle": "row = [3, 7",
+    "07_float4": "drawings.row_starts",
+    "08_fusion": "display(drawings.read_meet_write",
+    "09_unroll": "figures.over_records(figures.unroll_map",
+    "10_warp": "def at(gpu, matrix)",
+    "11_topk": "drawings.lists",
+    "12_triton": "def around(gpu)",
+    "results": "figures.over_records(figures.worklog_comparison",
+    "xray": "COLUMN =",
+    "lies": 'catch_lie("warm cache")',
+}
+"""How the cell begins whose first picture stands for a page."""
+
+_SVG = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
+_IMG = re.compile(r'<img\b[^>]*\bsrc="data:image/(svg|png)[^,"]*?(;base64)?,([^"]*)"')
+_EXERCISE = re.compile(r'^exercise\("|<summary>Solution</summary>', re.MULTILINE)
+
+
+def picture(path: Path, cell_begins: str, folder: Path) -> str:
+    """HTML of the first picture of a notebook's cell; one that is no drawing becomes a file in `folder`.
+
+    Raises `LookupError` where the notebook has no such cell, or the cell no picture.
+    """
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    cells = [one for one in notebook["cells"] if "".join(one["source"]).startswith(cell_begins)]
+    shown = "".join(_html(notebook, output) for cell in cells for output in cell["outputs"])
+    drawn, image = _SVG.search(shown), _IMG.search(shown)
+    if drawn and not (image and image.start() < drawn.start()):
+        return drawn[0]
+    if not image:
+        raise LookupError(f"{path.name} has no picture in a cell that begins with {cell_begins!r}.")
+    kind, coded, data = image.groups()
+    folder.mkdir(parents=True, exist_ok=True)
+    content = base64.b64decode(data) if coded else urllib.parse.unquote_to_bytes(data)
+    (folder / f"{path.stem}.{kind}").write_bytes(content)
+    return f'<img src="../_static/cards/{path.stem}.{kind}" alt="" loading="lazy">'
+
+
+def _html(notebook: dict[str, Any], output: dict[str, Any]) -> str:
+    """What an output shows; of a widget, its last position."""
+    data = output.get("data", {})
+    if VIEW in data:
+        widgets = Widgets(notebook["metadata"]["widgets"][STATE]["state"])
+        begins = widgets.draw(data[VIEW]["model_id"])
+        return next((frames[-1] for frames in widgets.positions.values()), begins)
+    return "".join(data.get("text/html", ""))
+
+
+def facts(path: Path, part: str) -> str:
+    """How long a page takes to read, how many exercises it has, and whom it is for."""
+    told = []
+    if path.suffix == ".ipynb":
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        exercises = sum(len(_EXERCISE.findall("".join(cell["source"]))) for cell in cells)
+        told.append(f"{round(words(path) / WORDS_A_MINUTE)} minutes")
+        told += [f"{exercises} exercises"] * (exercises > 1)
+    return " · ".join([*told, LEVELS[part]])
+
+
+def draw_cards(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Put cards in place of the introduction's lists of pages."""
+    if page != INTRODUCTION or app.builder.name == "epub":
+        return
+    (contents,) = (one for one in doctree.findall(nodes.section) if "contents" in one["ids"])
+    part = ""
+    for child in list(contents.children):
+        if isinstance(child, nodes.paragraph):
+            part = child.astext()
+        if isinstance(child, (nodes.bullet_list, nodes.enumerated_list)):
+            numbers = range(child["start"] if "start" in child else 1, 100)
+            numbered = isinstance(child, nodes.enumerated_list)
+            cards = (
+                _card(app, link, f"{number}. " if numbered else "", part)
+                for number, link in zip(numbers, child.findall(nodes.reference), strict=False)
+            )
+            html = f'<ul class="worklog-cards">{"".join(cards)}</ul>'
+            contents.replace(child, nodes.raw("", html, format="html"))
+
+
+def _card(app: Sphinx, link: nodes.reference, number: str, part: str) -> str:
+    name = Path(link["refuri"]).stem
+    path = Path(app.env.doc2path(f"book/{name}"))
+    seen = ""
+    if name in PICTURES:
+        inner = picture(path, PICTURES[name], Path(app.outdir, "_static/cards"))
+        seen = f'<span class="worklog-card-picture" aria-hidden="true">{inner}</span>'
+    return (
+        f'<li>{seen}<a href="{name}.html">{number}{escape(link.astext())}</a>'
+        f"<span>{facts(path, part)}</span></li>"
+    )
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Connect the functions above to the build; every page of the book is part of what the introduction shows."""
+    app.connect("env-get-outdated", lambda *_: [INTRODUCTION])
+    app.connect("doctree-resolved", draw_cards)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
