@@ -13,6 +13,8 @@ from nbformat import NotebookNode
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
 LINKS = ("LinkModel", "DirectionalLinkModel")
+UNSEEN = "AnyModel"
+"""What names sliders in JupyterLab, which shows widgets only once their cell has run."""
 _REFERENCE = re.compile(r"IPY_MODEL_(\w+)")
 
 
@@ -21,12 +23,22 @@ def rename(notebook: NotebookNode, name: str) -> NotebookNode:
     saved = notebook.metadata.get("widgets", {}).get(STATE)
     if saved is None:
         return notebook
+    leave_out_unseen(saved["state"])
     order = order_shown(notebook, saved["state"])
     saved["state"] = {old: saved["state"][old] for old in order}
     text = nbformat.writes(notebook)
     for place, old in enumerate(order):
         text = text.replace(old, hashlib.md5(f"{name}:{place}".encode()).hexdigest())
     return nbformat.reads(text, as_version=4)
+
+
+def leave_out_unseen(state: dict[str, Any]) -> None:
+    """Take what is not seen out of the boxes that it is in."""
+    unseen = {f"IPY_MODEL_{name}" for name, model in state.items() if model["model_name"] == UNSEEN}
+    for model in state.values():
+        if "children" in model["state"]:
+            children = model["state"]["children"]
+            model["state"]["children"] = [one for one in children if one not in unseen]
 
 
 def order_shown(notebook: NotebookNode, state: dict[str, Any]) -> list[str]:

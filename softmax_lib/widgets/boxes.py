@@ -7,6 +7,7 @@ so a saved page needs no kernel. Colab's ipywidgets 7 has no `Stack`: there the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import ipywidgets as W
@@ -36,6 +37,18 @@ def slider(name: str, options: Sequence[Any], value: Any = None) -> W.SelectionS
         style={"description_width": "initial"},
         layout=W.Layout(width="100%", max_width="560px"),
     )
+
+
+def announcer() -> list[W.Widget]:
+    """What gives sliders beside it a name, for those who do not see them.
+
+    Nothing in Colab, where anywidget would take the place of Colab's own widgets, or without anywidget.
+    """
+    if not hasattr(W, "Stack") or not find_spec("anywidget"):
+        return []
+    from softmax_lib.widgets.announcer import Announcer
+
+    return [Announcer()]
 
 
 def switch(control: W.Widget, views: list[W.Widget]) -> W.Widget:

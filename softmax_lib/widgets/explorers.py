@@ -9,7 +9,7 @@ from typing import Any
 import ipywidgets as W
 
 from softmax_lib.errors import BadInput, SoftmaxLibError
-from softmax_lib.widgets.boxes import Shown, slider, switch
+from softmax_lib.widgets.boxes import Shown, announcer, slider, switch
 from softmax_lib.widgets.views import View, note, view
 
 
@@ -37,7 +37,8 @@ class Explorer(Shown):
         for control in self.sliders.values():
             control.observe(lambda _: self.say(""), "index")
         body = self._nested(list(self.axes), ())
-        children = [*self.sliders.values(), *extra, self.note, body]
+        named = announcer() if self.sliders else []
+        children = [*self.sliders.values(), *extra, *named, self.note, body]
         super().__init__(children, "explorer", views[start].fallback())
 
     @property

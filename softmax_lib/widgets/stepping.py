@@ -8,7 +8,7 @@ from typing import Any
 import ipywidgets as W
 
 from softmax_lib.errors import BadInput
-from softmax_lib.widgets.boxes import Shown, slider, switch
+from softmax_lib.widgets.boxes import Shown, announcer, slider, switch
 from softmax_lib.widgets.views import view
 
 STEP_MILLISECONDS = 1200
@@ -28,7 +28,7 @@ def stepper(frames: Sequence[Any], *, label: str = "step", alts: Sequence[str] =
     W.jslink((play, "value"), (scrub, "index"))
     body = switch(scrub, [W.HTML(shown.html) for shown in views])
     buttons = [_step_button(scrub, -1, "backward"), play, _step_button(scrub, 1, "forward")]
-    return Shown([W.HBox([*buttons, scrub]), body], "stepper", views[0].fallback())
+    return Shown([W.HBox([*buttons, scrub]), *announcer(), body], "stepper", views[0].fallback())
 
 
 def _step_button(scrub: W.SelectionSlider, distance: int, word: str) -> W.Button:

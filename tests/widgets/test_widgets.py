@@ -306,3 +306,20 @@ def test_without_a_stack_a_question_still_waits_for_the_guess(without_stack):
     assert outcome.children == ()
     pick.index = 1
     assert "it is a" in outcome.children[0].children[0].value
+
+
+def is_named(widget):
+    """Whether something in a widget's box names its sliders in JupyterLab."""
+    return any(type(child).__name__ == "Announcer" for child in widget.children)
+
+
+def test_what_has_a_slider_has_what_names_it():
+    pytest.importorskip("anywidget")
+    assert is_named(explorer({"size": [1, 2]}, words))
+    assert is_named(stepper(["a", "b"]))
+    assert not is_named(explorer({"size": [1]}, words))
+    assert not is_named(stepper(["a"]))
+
+
+def test_without_a_stack_no_widget_of_others_is_asked_for(without_stack):
+    assert not is_named(explorer({"size": [1, 2]}, words))

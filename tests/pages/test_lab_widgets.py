@@ -1,0 +1,54 @@
+"""Sliders in JupyterLab, by keyboard: each handle has a name, and what a move came to is told."""
+
+import nbformat
+import pytest
+from jupyter_lab import command, started
+from nbformat.v4 import new_code_cell, new_notebook
+from notebooks import KERNEL
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.site
+
+SHOWN = """\
+import ipywidgets
+from softmax_lib.widgets import explorer, stepper
+explored = explorer({"size": [32, 64], "gpu": ["T4", "H200"]}, lambda size, gpu: f"{size} on {gpu}")
+ipywidgets.VBox([explored, stepper(["**one**", "*two*"])])"""
+SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def notebook(tmp_path_factory):
+    """A notebook with two widgets."""
+    path = tmp_path_factory.mktemp("book") / "widgets.ipynb"
+    cell = new_code_cell(SHOWN, id="shown")
+    nbformat.write(new_notebook(cells=[cell], metadata={"kernelspec": KERNEL}), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def page(chromium, notebook):
+    root = [one for one in command() if not one.startswith("--ServerApp.root_dir")][:-1]
+    with started([*root, f"--ServerApp.root_dir={notebook.parent}", str(notebook)]) as address:
+        page = chromium.new_page()
+        page.set_default_timeout(1000 * SECONDS)
+        page.goto(address)
+        page.get_by_label("Cells").get_by_role("textbox").first.click()
+        page.keyboard.press("Shift+Enter")
+        yield page
+        page.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "outcome"),
+    [("size", "64", "64 on T4"), ("gpu", "H200", "64 on H200"), ("step", "2 of 2", "two")],
+)
+def test_a_handle_has_its_name_and_a_move_is_told(page, name, value, outcome):
+    handle = page.get_by_role("slider", name=name, exact=True)
+    widget = page.locator(".worklog-widget", has=handle)
+    expect(widget.get_by_role("status")).not_to_have_text(outcome)
+    handle.focus()
+    page.keyboard.press("ArrowRight")
+    expect(handle).to_have_attribute("aria-valuetext", value)
+    expect(widget.get_by_role("status")).to_have_text(outcome)
+    expect(handle).to_be_focused()
