@@ -11,6 +11,8 @@ PAGE = Path(__file__).parents[1] / "glossary.md"
 HEADING = "### "
 LINK = re.compile(r"\[([^\[\]\n]+)\]\(glossary\.md#([\w-]+)\)")
 """The words of a link, and the anchor that it leads to."""
+_ANCHOR = re.compile(r'<a id="[\w-]+"></a>$')
+"""JupyterLab's own have capital letters where the heading has."""
 
 
 @cache
@@ -19,13 +21,17 @@ def entries() -> Mapping[str, str]:
     found: dict[str, str] = {}
     first = ""
     for line in filter(None, PAGE.read_text(encoding="utf-8").splitlines()):
-        if line.startswith(HEADING):
-            word = line.removeprefix(HEADING)
+        if word := word_in(line):
             first = first or word
             found[word] = first
         else:
             first = ""
     return found
+
+
+def word_in(line: str) -> str:
+    """The word that a heading has, without the anchor behind it; "" for other lines."""
+    return _ANCHOR.sub("", line.removeprefix(HEADING)) if line.startswith(HEADING) else ""
 
 
 @cache

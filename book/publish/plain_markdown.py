@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from glossary import HEADING, LINK, anchors
+from glossary import HEADING, LINK, anchors, word_in
 from sentences import CITATION
 from sphinx.application import Sphinx
 
@@ -32,7 +32,8 @@ def _term(link: re.Match[str]) -> str:
 def _glossary(words: re.Match[str]) -> str:
     lines = ["```{glossary}"]
     for line in filter(None, words[0].splitlines()):
-        lines += [line.removeprefix(HEADING)] if line.startswith(HEADING) else [f"  {line}", ""]
+        word = word_in(line)
+        lines += [word] if word else [f"  {line}", ""]
     return "\n".join([*lines, "```", "", ""])
 
 

@@ -7,7 +7,7 @@ import pytest
 import references
 import yaml
 from address import ROOT
-from glossary import LINK, anchor, anchors, entries
+from glossary import LINK, anchor, anchors, entries, word_in
 from marks import rewrite
 from notebooks import BOOK
 from prose import pages
@@ -83,6 +83,14 @@ def test_words_of_the_glossary_have_each_an_anchor():
     assert len(anchors()) == len(entries()) > 100
     assert anchor("bytes in flight") == "bytes-in-flight"
     assert anchor("`%%cuda`") == "cuda"
+
+
+def test_jupyterlab_finds_the_anchors_that_it_would_call_otherwise():
+    lines = [line for line in TEXTS["glossary"].splitlines() if word_in(line)]
+    others = [line for line in lines if word_in(line).replace(" ", "-") != anchor(word_in(line))]
+    assert len(others) > 10
+    for line in others:
+        assert line == f'### {word_in(line)}<a id="{anchor(word_in(line))}"></a>'
 
 
 def test_the_list_of_sources_is_that_of_the_bibliography():
