@@ -64,7 +64,7 @@ MAY_IMPORT = {
     "measurements": {"errors", "registry", "gpu", "records", "bench", "whole_numbers"},
     "xrays": {
         "arrays", "emulator", "errors", "gpu", "grids", "kernel", "launch", "launch_notes", "launch_spec", "machine",
-        "ops", "records", "reference", "registry", "source", "whole_numbers",
+        "ops", "records", "reference", "registry", "source", "whole_numbers", "words",
     },
     "widgets": {"lazy", "errors"},
     "figures": {"errors", "words", "source", "registry", "gpu", "records", "tiles", "xrays", "widgets", "machine"},

@@ -16,6 +16,7 @@ from softmax_lib.registry import resolve
 from softmax_lib.source import Source
 from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import View
+from softmax_lib.words import plural
 from softmax_lib.xrays.compiled import Change
 from softmax_lib.xrays.lines import LineCounters
 from softmax_lib.xrays.result import XRay
@@ -111,7 +112,7 @@ def in_words(found: XRay) -> str:
     share = total["bytes_asked"] / total["bytes_moved"] if total["bytes_moved"] else 1
     return (
         f"{found.words}: {total['bytes_asked']:,} bytes asked for, {total['bytes_moved']:,} moved, "
-        f"{share:.1%} of use; {barriers:g} {'barrier' if barriers == 1 else 'barriers'} per block; "
+        f"{share:.1%} of use; {barriers:g} {plural(barriers, 'barrier')} per block; "
         f"{found.counted}."
     )
 

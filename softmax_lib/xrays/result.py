@@ -11,6 +11,7 @@ from softmax_lib.gpu.machine_code import MachineCode, inspect
 from softmax_lib.grids import Axes
 from softmax_lib.machine.launching import Counted
 from softmax_lib.source import WARP, Program
+from softmax_lib.words import count, plural
 from softmax_lib.xrays.code_lines import CodeLine, LineInstructions, read_code, read_instructions
 from softmax_lib.xrays.compiled import Change
 from softmax_lib.xrays.hazards import Hazard
@@ -58,9 +59,13 @@ class XRay:
         """What was launched, such as "naive on (64, 4096), 2 blocks of 32 threads"."""
         if self.rows is not None:
             shape = f"({self.rows}, {self.cols})"
-            return f"{self.kernel} on {shape}, {self.blocks} blocks of {self.block_size} threads"
-        blocks = "1 block" if self.blocks == 1 else f"{_by(self.grid)} blocks"
-        return f"{self.kernel}, {blocks} of {_by(self.block)} threads"
+            blocks, threads = count(self.blocks, "block"), count(self.block_size, "thread")
+            return f"{self.kernel} on {shape}, {blocks} of {threads}"
+        blocks, threads = (
+            f"{_by(axes)} {plural(prod(axes), thing)}"
+            for axes, thing in ((self.grid, "block"), (self.block, "thread"))
+        )
+        return f"{self.kernel}, {blocks} of {threads}"
 
     @property
     def total(self) -> dict[str, int]:

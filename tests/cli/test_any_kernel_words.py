@@ -73,7 +73,7 @@ def test_what_is_counted_once_is_counted_in_the_singular(tmp_path, capsys):
     path.write_text("__global__ void one(float* x) { x[0] = 1; }")
     assert main(["xray", str(path), "--grid", "1", "--block", "1", "--arg", "x:f32:1"]) == 0
     out = capsys.readouterr().out
-    assert "one, 1 block of 1 threads" in out
+    assert "one, 1 block of 1 thread" in out
     assert "1 sector " in out
 
 

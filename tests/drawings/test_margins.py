@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from emulated import kernel_of
+from emulated import kernel_of, ones, zeros
 
-from softmax_lib import drawings, kernels
+from softmax_lib import drawings, kernels, xray_launch
 from softmax_lib.drawings.agreement_table import agreement_of
 from softmax_lib.records.measurement import Case
 from softmax_lib.xrays.agreement import COUNTERS, Comparison
@@ -44,6 +44,17 @@ def test_lines_of_headers_follow_the_kernel():
     assert "block_reduce.cuh" in shown.html
     assert "shuffle xor" in shown.html
     assert "2 barriers per block" in shown.text
+
+
+def test_one_block_or_thread_is_not_several():
+    copy = kernel_of("    y[0] = x[0];\n    __syncthreads();\n")
+    shown = drawings.margin(copy, 1, 32, 32)
+    assert ", 1 block of 32 threads:" in shown.text
+    assert "1 barrier per block" in shown.text
+    single = xray_launch(copy, (1, 1), (1, 1), [ones(1), zeros(1), 1, 1])
+    assert "1 block of 1 thread" in drawings.margin_of(single, copy).text
+    several = xray_launch(copy, (2, 3), 32, [ones(1), zeros(1), 1, 1])
+    assert "2 x 3 blocks of 32 threads" in drawings.margin_of(several, copy).text
 
 
 def test_a_header_that_asks_for_nothing_is_left_out():
