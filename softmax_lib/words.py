@@ -42,6 +42,22 @@ def time_in_words(time_us: float) -> str:
     return f"{value:.{max(0, 3 - digits)}f} {unit}"
 
 
+def bytes_in_words(number: int, digits: int = 4) -> str:
+    """Digits and a unit of powers of ten: "512 B", "402.7 MB"."""
+    for power, unit in ((9, "GB"), (6, "MB"), (3, "kB")):
+        if number >= 10**power:
+            return f"{number / 10**power:.{digits}g} {unit}"
+    return f"{number} B"
+
+
+def short_number(number: int) -> str:
+    """Whole up to 9,999, above it three digits: "8,192", "24.6 K", "101 M"."""
+    for power, unit in ((9, "G"), (6, "M"), (3, "K")):
+        if number >= max(10**power, 10**4):
+            return f"{number / 10**power:.3g} {unit}"
+    return f"{number:,}"
+
+
 def without_colours(text: str) -> str:
     """`text` without the escape sequences by which a compiler colours it in a terminal."""
     return re.sub(r"\x1b\[[\d;]*m", "", text)

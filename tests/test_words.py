@@ -2,7 +2,7 @@
 
 import pytest
 
-from softmax_lib.words import count, time_in_words, without_colours
+from softmax_lib.words import bytes_in_words, count, short_number, time_in_words, without_colours
 
 pytestmark = pytest.mark.quick
 
@@ -23,6 +23,22 @@ pytestmark = pytest.mark.quick
 )
 def test_times_have_three_digits_and_a_unit(time_us, words):
     assert time_in_words(time_us) == words
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(0, "0 B"), (999, "999 B"), (4096, "4.096 kB"), (402_653_184, "402.7 MB"), (10**9, "1 GB")],
+)
+def test_bytes_have_four_digits_and_a_unit(number, words):
+    assert bytes_in_words(number) == words
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(9_999, "9,999"), (24_576, "24.6 K"), (100_663_296, "101 M"), (2 * 10**9, "2 G")],
+)
+def test_long_numbers_have_three_digits(number, words):
+    assert short_number(number) == words
 
 
 def test_one_thing_is_not_several():

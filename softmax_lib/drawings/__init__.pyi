@@ -14,6 +14,8 @@ from .margins import margin as margin
 from .margins import margin_of as margin_of
 from .margins import totals as totals
 from .matrix_rows import threads as threads
+from .memory_charts import memory_chart as memory_chart
+from .memory_charts import memory_chart_of as memory_chart_of
 from .memory_rows import row_starts as row_starts
 from .placements import places as places
 from .read_table import reads as reads
