@@ -52,6 +52,7 @@ RECORD = (
     "advertisement(",
     "hardware(",
     "gpu_map(",
+    "memory_chart(",
     "drawings.places",
     "drawings.waits(",
     "read_meet_write(",

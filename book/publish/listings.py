@@ -1,4 +1,4 @@
-"""Write the machine code that comes along: what NVRTC makes of the book's kernels, for three archs.
+"""Write the machine code that comes along, what NVRTC makes of the book's kernels for three archs, and PTX for one.
 
 `python book/publish/listings.py` writes `kernels/listings` anew, where a source, a setting or a cell has changed.
 """
@@ -24,15 +24,20 @@ from softmax_lib.launch_spec import specify
 from softmax_lib.launch_words import read_launch
 from softmax_lib.live.cuda_cell import read_line
 from softmax_lib.machine.code import FOLDER, compile_code, file_of, key_of
+from softmax_lib.machine.ptx.program import listed_ptx, ptx_file_of
 from softmax_lib.ops.designs import Task
 from softmax_lib.registry import kernels, resolve
 from softmax_lib.source import Program, Source
+from softmax_lib.words import count
 from softmax_lib.xrays.fast import outline_of
 from softmax_lib.xrays.machine_path import ARCH
 
 BOOK = Path(__file__).parents[1]
 LONGEST = 32768
 """Of the rows that the book launches its kernels on."""
+
+SHOWN_COLS = 4096
+"""Of the rows on which the book shows machine code and PTX."""
 
 BEHIND_SOFTMAX = ((4096, 64), (256, 4096), (64, 8192), (16, 32768), (8, 262144))
 """Matrices for which the page on machine code shows what `softmax()` launches on an H100 or H200."""
@@ -82,12 +87,30 @@ def _of_cell(line: str, text: str) -> Program:
     return kernel.program(kernel.settle_block_size(given.block_size, given.cols), given.cols)
 
 
+def ptx_programs() -> Iterator[Program]:
+    """Of these PTX comes along: each kernel of the book as it is launched on rows of `SHOWN_COLS` floats.
+
+    One arch is enough, since for the others it is the same text.
+    """
+    for kernel in kernels.values():
+        size = kernel.choose_block_size(SHOWN_COLS)
+        if kernel.max_cols(size) >= SHOWN_COLS:
+            yield kernel.program(size, SHOWN_COLS)
+
+
 def by_file() -> dict[Path, dict[str, tuple[Program, int]]]:
     """What each file is to hold: by key the program, and the arch."""
     wanted: dict[Path, dict[str, tuple[Program, int]]] = {}
     for program, arch in (*product(programs(), SHOWN_ARCHS), *product(_behind_softmax(), [ARCH])):
         wanted.setdefault(file_of(program, arch), {})[key_of(program)] = (program, arch)
+    for program in ptx_programs():
+        wanted.setdefault(ptx_file_of(program, ARCH), {})[key_of(program)] = (program, ARCH)
     return wanted
+
+
+def is_ptx(path: Path) -> bool:
+    """Whether a file holds PTX, and not machine code."""
+    return path.parent.name.startswith("ptx_")
 
 
 def _behind_softmax() -> Iterator[Program]:
@@ -97,14 +120,15 @@ def _behind_softmax() -> Iterator[Program]:
 
 def write(path: Path, wanted: dict[str, tuple[Program, int]]) -> str:
     """Compile what a file is to hold and write it; returns a line that says how it went."""
-    held = {key: compile_code(*one).as_json() for key, one in sorted(wanted.items())}
+    make = listed_ptx if is_ptx(path) else lambda *one: compile_code(*one).as_json()
+    held = {key: make(*one) for key, one in sorted(wanted.items())}
     content = lzma.compress(json.dumps(held, sort_keys=True).encode(), preset=9)
     name = path.relative_to(FOLDER)
     if path.is_file() and path.read_bytes() == content:
         return f"{name}: unchanged"
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, content)
-    return f"{name}: {len(held)} programs, {len(content)} bytes"
+    return f"{name}: {count(len(held), 'program')}, {len(content)} bytes"
 
 
 def main() -> None:

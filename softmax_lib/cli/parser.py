@@ -282,8 +282,8 @@ def _add_xray_options(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--listing",
         action="store_true",
-        help="the machine code too, instruction by instruction: its line, how often warps execute it, registers in "
-        "use and loads under way after it",
+        help="the machine code or PTX too, instruction by instruction: its line and how often warps execute it, and of "
+        "machine code registers in use and loads under way after it",
     )
 
 

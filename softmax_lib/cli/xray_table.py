@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from softmax_lib.xrays.code_lines import Instruction
 from softmax_lib.xrays.lines import LineCounters
 from softmax_lib.xrays.result import XRay
 
@@ -30,8 +31,8 @@ def print_xray(found: XRay, *, listing: bool = False) -> None:
         console.print(sentence, highlight=False, soft_wrap=True)
     if found.machine_code:
         console.print(_machine_code(found))
-    if listing and found.code:
-        for line in _listing(found):
+    if listing:
+        for line in _listing(found) if found.code else _ptx(found):
             console.print(line, highlight=False, soft_wrap=True)
     for hazard in found.hazards:
         console.print(Text(hazard.words), soft_wrap=True)
@@ -98,9 +99,23 @@ def _machine_code(found: XRay) -> Table:
 def _listing(found: XRay) -> Iterator[str]:
     """The machine code, a line for each instruction."""
     yield f"{'address':>7} {'line':>20} {'times':>9} {'live':>4} {'loads':>5}  machine code for sm_{found.arch}"
-    own = found.program.source.file_name
     for one in found.code:
-        line = str(one.line) if one.file == own else f"{one.file}:{one.line}"
-        label = f"{one.label}: " if one.label else ""
         counts = f"{one.warps:9} {one.live:4} {one.in_flight or '':>5}"
-        yield f"{one.address:7x} {line:>20} {counts}  {label}{one.text}"
+        yield f"{one.address:7x} {_place(found, one):>20} {counts}  {_labelled(one)}"
+
+
+def _ptx(found: XRay) -> Iterator[str]:
+    """The PTX, a line for each statement; nothing of what was counted otherwise."""
+    if found.ptx:
+        yield f"{'line':>20} {'times':>9}  PTX for sm_{found.arch}"
+    for one in found.ptx:
+        yield f"{_place(found, one):>20} {one.warps:9}  {_labelled(one)}"
+
+
+def _place(found: XRay, one: Instruction) -> str:
+    own = found.program.source.file_name
+    return str(one.line) if one.file == own else f"{one.file}:{one.line}"
+
+
+def _labelled(one: Instruction) -> str:
+    return f"{one.label}: {one.text}" if one.label else one.text

@@ -1,4 +1,4 @@
-"""Source beside machine code: lines joined by colour, with what each instruction costs."""
+"""Source beside machine code or PTX: lines joined by colour, with what each instruction costs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from markupsafe import Markup
 
 from softmax_lib.drawings import listings
 from softmax_lib.drawings.margins import STYLE
-from softmax_lib.errors import NotAvailable
+from softmax_lib.errors import BadInput, NotAvailable
 from softmax_lib.kernel import Kernel
 from softmax_lib.registry import resolve
 from softmax_lib.source import Source
 from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import View
 from softmax_lib.words import count
-from softmax_lib.xrays.code_lines import CodeLine
+from softmax_lib.xrays.code_lines import CodeLine, Instruction
 from softmax_lib.xrays.machine_path import ARCH
 from softmax_lib.xrays.result import XRay
 from softmax_lib.xrays.xray import xray
@@ -54,11 +54,11 @@ _BOTH = """\
 {% for line in lines %}<tr class="{{ line.marks }}"><th scope="row">{{ line.number }}</th>\
 <td>{{ line.executed }}</td><td>{{ line.share }}</td><td><code class="highlight">{{ line.code or " " }}</code></td></tr>\
 {% endfor %}{% endfor %}</tbody></table></div>\
-<div class="worklog-xray worklog-code" tabindex="0" role="region" aria-label="machine code of {{ kernel }}"><table><thead><tr>\
-{% for name in ("line", "times", "live", "loads", "machine code") %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead><tbody>\
-{% for entry, rows in entries %}{% if entry %}<tr><th colspan="4"></th><th scope="rowgroup">{{ entry }}</th></tr>{% endif %}\
+<div class="worklog-xray worklog-code" tabindex="0" role="region" aria-label="{{ language }} of {{ kernel }}"><table><thead><tr>\
+{% for name in ["line", "times"] + columns + [language] %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead><tbody>\
+{% for entry, rows in entries %}{% if entry %}<tr><th colspan="{{ columns|length + 2 }}"></th><th scope="rowgroup">{{ entry }}</th></tr>{% endif %}\
 {% for row in rows %}<tr class="{{ row.marks }}"><th scope="row">{{ row.line }}</th><td>{{ row.times }}</td>\
-<td>{{ row.live }}</td><td>{{ row.loads }}</td><td><code>{% if row.label %}{{ row.label }}:
+{% for cell in row.costs %}<td>{{ cell }}</td>{% endfor %}<td><code>{% if row.label %}{{ row.label }}:
 {% endif %}{{ row.text }}</code></td></tr>\
 {% endfor %}{% endfor %}</tbody></table></div></div></div>"""
 
@@ -70,27 +70,34 @@ def machine_code(
     block_size: int | None = None,
     *,
     arch: int = ARCH,
+    path: str = "machine",
 ) -> View:
     """A kernel's text beside its machine code for sm_`arch`, lines joined by colour, run on a (rows, cols) matrix.
 
+    With the `path` "ptx" it is the PTX, of which nothing says how many registers and loads a GPU has in use.
+
     For each line of the source: the instructions that all warps execute of it, and their share. For each instruction:
     how often warps execute it, how many registers of a thread hold what is needed later, and how many loads from
-    global memory are on their way. Raises what `xray` raises with the path "machine".
+    global memory are on their way. Raises what `xray` raises with that path, and `BadInput` for "written".
     """
     kernel = resolve(name_or_source)
-    found = xray(kernel, rows, cols, block_size, path="machine", arch=arch)
+    if path == "written":
+        raise BadInput("path is 'written'; beside a source is shown its machine or ptx.")
+    found = xray(kernel, rows, cols, block_size, path=path, arch=arch)
     return machine_code_of(found, kernel.source)
 
 
 def machine_code_of(found: XRay, source: Source) -> View:
     """The same of an x-ray that is there already. Raises `NotAvailable` where it counted the source as it is written."""
-    if not found.code:
+    code: Sequence[Instruction] = found.code or found.ptx
+    if not code:
         raise NotAvailable(" ".join(["There is no machine code to show.", *found.notes]))
-    hues = _hues(found.code)
-    words = _in_words(found)
-    identity = f"worklog-of-{re.sub(r'[^a-z0-9]+', '-', found.kernel.lower())}-{found.arch}"
+    hues = _hues(code)
+    words = _in_words(found) if found.code else _ptx_in_words(found)
+    kernel = re.sub(r"[^a-z0-9]+", "-", found.kernel.lower())
+    identity = f"worklog-of-{kernel}-{found.arch}{'' if found.code else '-ptx'}"
     executed: Counter[tuple[str, int]] = Counter()
-    for one in found.code:
+    for one in code:
         executed[one.file, one.line] += one.warps
     texts = {source.file_name: source.text, **source.headers}
     lines = [
@@ -100,22 +107,23 @@ def machine_code_of(found: XRay, source: Source) -> View:
         )
         for file, text in texts.items()
     ]
-    entries = dict.fromkeys(one.entry for one in found.code)
+    entries = dict.fromkeys(one.entry for one in code)
     codes = [
         (
             entry if len(entries) > 1 else "",
-            [_row(one, source, hues) for one in found.code if one.entry == entry],
+            [_row(one, source, hues) for one in code if one.entry == entry],
         )
         for entry in entries
     ]
     style = render(_STYLE, hues=_HUES, id=identity, marks=[_mark(*place) for place in hues])
     body = render(
-        _BOTH, words=words, id=identity, kernel=found.kernel, parts=[part for part in lines if part[1]], entries=codes
+        _BOTH, words=words, id=identity, kernel=found.kernel, parts=[part for part in lines if part[1]], entries=codes,
+        language="machine code" if found.code else "PTX", columns=["live", "loads"] if found.code else [],
     )  # fmt: skip
     return View(listings.STYLE + STYLE + str(style) + str(body), words)
 
 
-def _hues(code: Sequence[CodeLine]) -> dict[tuple[str, int], int]:
+def _hues(code: Sequence[Instruction]) -> dict[tuple[str, int], int]:
     """By place the number of its colour, in the order of the places."""
     places = sorted({(one.file, one.line) for one in code if one.line})
     return {place: number % len(_HUES) for number, place in enumerate(places)}
@@ -130,6 +138,15 @@ def _in_words(found: XRay) -> str:
         f"{found.words}: {len(found.code)} instructions for sm_{found.arch} by {found.made_by}; warps execute "
         f"{found.total['instructions']:,} in all; {registers} registers per thread, of which at most {most} hold "
         f"what is needed later; at most {count(loads, 'load')} from global memory under way."
+    )
+
+
+def _ptx_in_words(found: XRay) -> str:
+    """What was run, and how much PTX there is."""
+    executed = sum(one.warps for one in found.ptx)
+    return (
+        f"{found.words}: {len(found.ptx)} statements of PTX for sm_{found.arch} by {found.made_by}, before the "
+        f"assembler; warps execute {executed:,} in all."
     )
 
 
@@ -162,13 +179,12 @@ def _lines(
         }
 
 
-def _row(one: CodeLine, source: Source, hues: dict[tuple[str, int], int]) -> dict[str, Any]:
+def _row(one: Instruction, source: Source, hues: dict[tuple[str, int], int]) -> dict[str, Any]:
     is_own = one.file == source.file_name
     return {
         "line": "" if not one.line else one.line if is_own else f"{Path(one.file).stem} {one.line}",
         "times": f"{one.warps:,}",
-        "live": one.live,
-        "loads": one.in_flight or "",
+        "costs": (one.live, one.in_flight or "") if isinstance(one, CodeLine) else (),
         "label": one.label,
         "text": one.text,
         "marks": f"{_marks((one.file, one.line), hues)}{'' if one.warps else ' worklog-idle'}",

@@ -34,7 +34,8 @@ Decoder = Callable[[Program, int, str], "Decoded"]
 class Decoded:
     """One kernel for one arch. `code` has a row of `INSTRUCTION` for each statement, and one behind the last.
 
-    It comes from what `language` says, machine code or PTX. `fixed` are rows that stay the same; `sites` the statements, by number, that access memory;
+    It comes from what `language` says, machine code or PTX; of PTX `stated` has the statements as they stand there,
+    and `starts` the row at which each begins, and the one behind the last. `fixed` are rows that stay the same; `sites` the statements, by number, that access memory;
     `refused` says of each statement that cannot be done why; `first_rank` stands in addresses for the first block of a
     cluster.
     """
@@ -52,6 +53,8 @@ class Decoded:
     predicates: int = NOWHERE + 1
     language: str = "machine code"
     first_rank: int = 0
+    stated: Listing | None = None
+    starts: tuple[int, ...] = ()
 
     @property
     def kernel(self) -> str:

@@ -1,4 +1,4 @@
-"""The machine code of an x-ray, instruction by instruction: the line that it is from, and what it costs."""
+"""The machine code or PTX of an x-ray, instruction by instruction: the line that it is from, and what it costs."""
 
 from __future__ import annotations
 
@@ -27,23 +27,32 @@ class LineInstructions:
 
 
 @dataclass(frozen=True)
-class CodeLine:
-    """One instruction of a kernel called `entry`, at `address` in its code, from a line of the source.
+class Instruction:
+    """One instruction of a kernel called `entry`, from a line of the source.
 
     `label` is what branches call the place, "" where none leads there.
-    It was executed by so many `warps`, and `lanes` in all. Once it is done, `live` registers of a thread hold what is
-    needed later, and `in_flight` loads from global memory are on their way, read from top to bottom.
+    It was executed by so many `warps`, and `lanes` in all.
     """
 
     entry: str
-    address: int
     label: str
     text: str
-    kind: str
     file: str
     line: int
     warps: int
     lanes: int
+
+
+@dataclass(frozen=True)
+class CodeLine(Instruction):
+    """One of machine code, at `address`, which does something of a `kind`.
+
+    Once it is done, `live` registers of a thread hold what is needed later, and `in_flight` loads from global memory
+    are on their way, read from top to bottom.
+    """
+
+    address: int
+    kind: str
     live: int
     in_flight: int
 
@@ -83,8 +92,34 @@ def read_code(
         )  # fmt: skip
         for statement, executed, live, loads in costs:
             if statement.opcode != "NOP":
-                at, place = statement.address, places.of(statement)
-                what = (labels.get(at, ""), statement.text, kind_of(statement))
-                cost = (int(executed["warps"]), int(executed["lanes"]), len(live), loads)
-                found.append(CodeLine(listing.name, at, *what, *place, *cost))
+                at, (file, line) = statement.address, places.of(statement)
+                what = (listing.name, labels.get(at, ""), statement.text)
+                warps, lanes = int(executed["warps"]), int(executed["lanes"])
+                kind = kind_of(statement)
+                found.append(CodeLine(*what, file, line, warps, lanes, at, kind, len(live), loads))
+    return tuple(found)
+
+
+def read_ptx(
+    steps: Sequence[Counted], source: Source, written: Iterable[LineCounters]
+) -> tuple[Instruction, ...]:
+    """Every statement of PTX of each step in its order, functions where they are called, without `.loc` and the like.
+
+    The interpreter may do several things for a statement; it was executed as often as the first of them.
+    """
+    places = Places(source, written)
+    found: list[Instruction] = []
+    for counted in steps:
+        stated, starts = counted.decoded.stated, counted.decoded.starts
+        assert stated is not None
+        named = {operand for one in stated.statements for operand in one.operands}
+        labels = {at: label for label, at in stated.labels.items() if label in named}
+        is_own = [bool(one.opcode) for one in counted.decoded.statements]
+        for number, statement in enumerate(stated.statements):
+            rows = range(starts[number], starts[number + 1])
+            row = next((one for one in rows if is_own[one]), starts[number])
+            executed, (file, line) = counted.executed[row], places.of(statement)
+            what = (stated.name, labels.get(number, ""), f"{statement.text};")
+            did = (int(executed["warps"]), int(executed["lanes"]))
+            found.append(Instruction(*what, file, line, *did))
     return tuple(found)

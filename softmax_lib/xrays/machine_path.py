@@ -86,6 +86,7 @@ def _count(found: XRay, run: Run, path: str, arch: int) -> XRay:
         made_by=steps[0].decoded.made_by,
         lines=lines,
         steps=steps if path == "machine" else (),
+        steps_of_ptx=steps if path == "ptx" else (),
         written=found.lines,
         changes=read_changes(steps, source, found.lines, lines),
     )

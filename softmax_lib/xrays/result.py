@@ -12,7 +12,14 @@ from softmax_lib.grids import Axes
 from softmax_lib.machine.launching import Counted
 from softmax_lib.source import WARP, Program
 from softmax_lib.words import count, plural
-from softmax_lib.xrays.code_lines import CodeLine, LineInstructions, read_code, read_instructions
+from softmax_lib.xrays.code_lines import (
+    CodeLine,
+    Instruction,
+    LineInstructions,
+    read_code,
+    read_instructions,
+    read_ptx,
+)
 from softmax_lib.xrays.compiled import Change
 from softmax_lib.xrays.hazards import Hazard
 from softmax_lib.xrays.lines import LineCounters, add_up
@@ -27,7 +34,7 @@ class XRay:
     `ragged` are the shapes of other matrices on which hazards were looked for, and `hazards_sought` says whether they
     were at all. `path` is "machine" where the machine code for sm_`arch` was counted, as `made_by` made it: then there
     are the lines as `written` too, `changes`, what the compiler made of some of them, and `steps`, what was run. With
-    "ptx" it was PTX, of which there are no steps. Else it is "written".
+    "ptx" it was PTX, and `steps_of_ptx` is what was run: what a GPU executes is not known. Else it is "written".
     """
 
     kernel: str
@@ -48,6 +55,7 @@ class XRay:
     written: tuple[LineCounters, ...] = ()
     changes: tuple[Change, ...] = ()
     steps: tuple[Counted, ...] = field(default=(), repr=False, compare=False)
+    steps_of_ptx: tuple[Counted, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def block_size(self) -> int:
@@ -83,6 +91,11 @@ class XRay:
         """The machine code, instruction by instruction; nothing of a source as it is written."""
         return read_code(self.steps, self.program.source, self.written)
 
+    @cached_property
+    def ptx(self) -> tuple[Instruction, ...]:
+        """The PTX, statement by statement, where that is what was counted."""
+        return read_ptx(self.steps_of_ptx, self.program.source, self.written)
+
     @property
     def counted(self) -> str:
         """How it was counted, such as "counted in machine code for sm_90"."""
@@ -111,7 +124,7 @@ class XRay:
             return ()
 
     def as_json(self, *, code: bool = False) -> dict:
-        """Plain lists and dictionaries; the machine code itself is in it on request."""
+        """Plain lists and dictionaries; the machine code or PTX itself is in it on request."""
         facts = (
             "kernel", "rows", "cols", "ragged", "grid", "block", "block_size", "blocks", "warps", "threads", "total",
             "path", "arch", "made_by", "hazards_sought",
@@ -122,7 +135,7 @@ class XRay:
             "instructions": [asdict(one) for one in self.instructions],
             "written": [line.as_json() for line in self.written],
             "changes": [asdict(change) for change in self.changes],
-            **({"code": [asdict(one) for one in self.code]} if code else {}),
+            **({"code": [asdict(one) for one in self.code or self.ptx]} if code else {}),
             "notes": list(self.notes),
             "hazards": [asdict(hazard) for hazard in self.hazards],
             "machine_code": [asdict(code) for code in self.machine_code],

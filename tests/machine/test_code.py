@@ -1,13 +1,17 @@
-"""The machine code that comes along is what NVRTC makes of the book's kernels, and all of it."""
+"""The machine code and PTX that come along are what NVRTC makes of the book's kernels, and all of it."""
+
+import re
 
 import pytest
 from full_tables import some
-from listings import by_file, programs
+from listings import by_file, is_ptx, programs, ptx_programs
 
 from softmax_lib import xray
-from softmax_lib.errors import CompileError
+from softmax_lib.errors import CompileError, NotAvailable
+from softmax_lib.gpu import compile as compile_
 from softmax_lib.gpu import machine_code
 from softmax_lib.gpu.compile import nvrtc
+from softmax_lib.gpu.machine_code import SHOWN_ARCHS
 from softmax_lib.machine.code import (
     FOLDER,
     TESTED_DISASSEMBLER,
@@ -17,11 +21,14 @@ from softmax_lib.machine.code import (
     read_file,
 )
 from softmax_lib.machine.listing import read_listing
+from softmax_lib.machine.ptx import program as ptx_program
+from softmax_lib.machine.ptx.program import find_ptx, listed_ptx, ptx_of, translate
 from softmax_lib.registry import kernels
 from softmax_lib.source import Program, Source
 
 WANTED = by_file()
-BY_NAME = {f"{path.parent.name}/{path.stem}": path for path in WANTED}
+BY_NAME = {f"{path.parent.name}/{path.stem}": path for path in WANTED if not is_ptx(path)}
+PTX = {one.source.file_name: one for one in ptx_programs()}
 
 
 def test_every_kernel_of_the_book_comes_along_as_it_is_now_and_nothing_else_does():
@@ -40,6 +47,42 @@ def test_what_comes_along_is_what_nvrtc_makes(name):
         if held.made_by != made_by:
             pytest.skip(f"made by {held.made_by}, this is {made_by}")
         assert held.as_json() == compile_code(program, arch).as_json(), "run: make listings"
+
+
+@pytest.mark.parametrize("name", some(PTX, every=9))
+def test_ptx_that_comes_along_is_what_nvrtc_makes_and_the_same_for_every_gpu(name):
+    program = PTX[name]
+    held, made = find_ptx(program, 90), listed_ptx(program, 90)
+    if held["made_by"] != made["made_by"]:
+        pytest.skip(f"made by {held['made_by']}, this is {made['made_by']}")
+    assert held == made, "run: make listings"
+    for arch in SHOWN_ARCHS:
+        other = listed_ptx(program, arch)["text"]
+        assert other.replace(f".target sm_{arch}", ".target sm_90") == held["text"]
+
+
+def test_ptx_of_the_books_kernels_is_counted_without_a_compiler(monkeypatch):
+    def missing():
+        raise NotAvailable("There is no NVRTC.")
+
+    there = xray("float4", 3, 4096, path="ptx")
+    caches = (ptx_of, translate)
+    for module in (compile_, ptx_program):
+        monkeypatch.setattr(module, "nvrtc", missing)
+    for cache in caches:
+        cache.cache_clear()
+    assert xray("float4", 3, 4096, path="ptx").ptx == there.ptx != ()
+    with pytest.raises(NotAvailable, match="no NVRTC"):
+        xray("float4", 3, 4096, 128, path="ptx")
+
+
+def test_no_ptx_names_a_folder_and_none_of_another_source_is_taken():
+    for program in PTX.values():
+        files = re.findall(r'\.file\s+\d+ "([^"]*)"', find_ptx(program, 90)["text"])
+        assert program.source.file_name in files
+        assert not [name for name in files if "/" in name or "\\" in name]
+    other = Source("03_naive.cu", f"\n{kernels['naive'].source.text}")
+    assert find_ptx(Program(other), 90) is None
 
 
 def test_the_books_kernels_are_counted_alike_without_a_compiler(monkeypatch):

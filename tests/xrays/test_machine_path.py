@@ -1,6 +1,7 @@
 """X-rays of machine code: the source's lines, with what the hardware counts."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -263,6 +264,20 @@ def test_the_listing_is_printed_and_in_the_json_on_request(capsys):
     assert main([*words, "--json", "--listing"]) == 0
     code = json.loads(capsys.readouterr().out)["code"]
     assert {"address", "text", "line", "warps", "live", "in_flight"} <= code[0].keys()
+
+
+def test_the_listing_of_ptx_is_printed_and_in_the_json_on_request(capsys):
+    words = ["xray", "naive", "--rows", "32", "--cols", "64", "--as", "ptx", "--listing"]
+    assert main(words) == 0
+    told = capsys.readouterr().out
+    assert "PTX for sm_90" in told
+    assert re.search(r"^ +18 +16  \$L__BB0_4: ld\.global\.nc\.f32 ", told, re.MULTILINE)
+    assert "machine code for" not in told
+    assert main([*words, "--json"]) == 0
+    code = json.loads(capsys.readouterr().out)["code"]
+    assert code[0].keys() == {"entry", "label", "text", "file", "line", "warps", "lanes"}
+    assert main([*words[:-3], "--as", "written", "--listing"]) == 0
+    assert "PTX for" not in capsys.readouterr().out
 
 
 # ---- sources that the emulator refuses

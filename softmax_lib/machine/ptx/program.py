@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache, lru_cache
 from importlib import import_module
+from pathlib import Path
 
 from softmax_lib.errors import NotAvailable
 from softmax_lib.gpu.compile import compile_ptx, nvrtc
 from softmax_lib.gpu.compile_kernel import compile_kernel_ptx
+from softmax_lib.machine.code import file_of, key_of, read_file
 from softmax_lib.machine.cubin import called
 from softmax_lib.machine.program import Decoded
 from softmax_lib.machine.ptx.inlining import flatten
@@ -15,18 +18,47 @@ from softmax_lib.machine.ptx.reading import Module, read_module
 from softmax_lib.machine.ptx.writer import Writer
 from softmax_lib.source import Program
 
+_COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
+_FOLDER = re.compile(r'"[^"]*[/\\]')
+
 
 @lru_cache(maxsize=64)
 def ptx_of(program: Program, arch: int) -> tuple[Module, str, str]:
-    """What NVRTC makes of `program` for sm_`arch`: the PTX, the name of its `entry` there, "" without one, and who made it.
+    """The PTX of `program` for sm_`arch`, the name of its `entry` there, "" without one, and who made it.
 
-    Raises `NotAvailable` without NVRTC, and `CompileError`.
+    It is what came along, else what NVRTC makes. Raises `NotAvailable` without NVRTC where nothing did, and
+    `CompileError`.
     """
-    made_by = f"NVRTC {'.'.join(map(str, nvrtc().getVersion()))}"
+    if held := find_ptx(program, arch):
+        return read_module(held["text"]), "", held["made_by"]
+    made_by = compiler()
     if not program.entry:
         return read_module(compile_ptx(program, arch, lines=True)), "", made_by
     text, entry = compile_kernel_ptx(program, arch)
     return read_module(text), entry, made_by
+
+
+def compiler() -> str:
+    """Such as "NVRTC 12.9". Raises `NotAvailable` without NVRTC."""
+    return f"NVRTC {'.'.join(map(str, nvrtc().getVersion()))}"
+
+
+def find_ptx(program: Program, arch: int) -> dict[str, str] | None:
+    """What came along for `program`: its `text`, and who it is `made_by`; None where nothing did, or the source has changed."""
+    return read_file(ptx_file_of(program, arch)).get(key_of(program))
+
+
+def ptx_file_of(program: Program, arch: int) -> Path:
+    """The file that would hold the PTX of `program` among the listings that came along."""
+    file = file_of(program, arch)
+    return file.parents[1] / f"ptx_{arch}" / file.name
+
+
+def listed_ptx(program: Program, arch: int) -> dict[str, str]:
+    """What is to come along for a program without an `entry`: PTX without comments, files without their folders."""
+    text = _COMMENT.sub("", compile_ptx(program, arch, lines=True))
+    lines = (_FOLDER.sub('"', line) for line in text.splitlines() if line.strip())
+    return {"text": "\n".join(lines), "made_by": compiler()}
 
 
 @lru_cache(maxsize=64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -267,9 +267,7 @@ class Writer:
                     starts[goal] if is_inside else entries.get(goal, starts[goal])
                 )
             self._fields[at]["offset"] = starts[meets] if meets >= 0 else -1
-        return self._decoded(
-            made_by, {name: starts[at] * INSTRUCTION_BYTES for name, at in self.flat.labels.items()}
-        )
+        return self._decoded(made_by, starts)
 
     def _write_one(self, statement: Statement) -> None:
         before, sites = len(self._fields), len(self._sites)
@@ -289,12 +287,14 @@ class Writer:
             self._refused[len(self._fields)] = said
             self.emit("no code here")
 
-    def _decoded(self, made_by: str, labels: dict[str, int]) -> Decoded:
+    def _decoded(self, made_by: str, starts: Sequence[int]) -> Decoded:
         if (
             self.rows.count > _MOST_ROWS
             or _OWN_PREDICATES + len(self._predicates) > _MOST_PREDICATES
         ):
             raise NotAvailable(f"{self.cubin.kernel} has more registers in PTX than are had here.")
+        labels = {name: starts[at] * INSTRUCTION_BYTES for name, at in self.flat.labels.items()}
+        stated = Listing(self.cubin.kernel, tuple(self.flat.statements), dict(self.flat.labels))
         code = np.zeros(len(self._fields) + 1, INSTRUCTION)
         code["guard"], code["operation"] = TRUE, self._operations["no code here"]
         for name in INSTRUCTION.names or ():
@@ -306,7 +306,7 @@ class Writer:
         return Decoded(
             self._arch, self.cubin, Listing(self.cubin.kernel, tuple(self._written), labels), code, self.rows.table(),
             self.rows.count, 0, tuple(self._sites), self._refused, made_by, _OWN_PREDICATES + len(self._predicates), "PTX",
-            FIRST_RANK,
+            FIRST_RANK, stated, tuple(starts),
         )  # fmt: skip
 
 
