@@ -338,3 +338,15 @@ def test_two_witnesses():
     kinds = {(case.stem, case.task.size): case for case in CASES}
     for (_, size), case in kinds.items():
         assert units_apart(case) <= (0 if size == 4 else 1)
+
+
+def test_four_loads_in_ptx():
+    """Between a label and the branch back to it, of the line of the first loop; sixteen in machine code, one after the other."""
+    ptx = [one for one in xray("naive", 64, 4096, path="ptx").ptx if one.line == 18]
+    most = max(one.warps for one in ptx)
+    turn = [one.text for one in ptx if one.warps == most]
+    assert sum(text.startswith("ld.global") for text in turn) == 4
+    assert "bra" in turn[-1]
+    code = [one for one in xray("naive", 64, 4096).code if one.line == 18]
+    most = max(one.warps for one in code)
+    assert sum("LDG" in one.text for one in code if one.warps == most) == 16

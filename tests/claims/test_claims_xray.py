@@ -13,7 +13,7 @@ from subjects import CASES
 from subjects_on_gpu import SUMMARY
 from test_any_kernel import words_of
 
-from softmax_lib import xray, xray_launch
+from softmax_lib import hardware, xray, xray_launch
 from softmax_lib.errors import NotAvailable
 from softmax_lib.gpu import compile as compile_
 from softmax_lib.gpu import machine_code
@@ -27,6 +27,7 @@ from softmax_lib.registry import rungs
 from softmax_lib.source import Source
 from softmax_lib.xrays.agreement import COUNTERS, Comparison, compare, compare_profile, profiles
 from softmax_lib.xrays.code_agreement import ARBITERS, compare_code
+from softmax_lib.xrays.flows import flows_of
 
 KERNEL = 'extern "C" __global__ void own(const float* x, float* y, int, int) {\n%s\n}'
 BOOK = ROOT / "book"
@@ -82,6 +83,61 @@ def test_noise_between_recordings():
             assert name in ARBITERS
             assert all(0 <= count - ours <= 5 for count in theirs)
     assert sum(bool(one.launch.counted_again) for one in differing) > len(differing) / 2
+
+
+# ---- the memory chart
+
+LARGE = (1024, 32768)
+MATRIX_BYTES = 4 * 1024 * 32768
+
+
+def charted(name):
+    """Of a kernel on the large matrix all flows, and those of loads by memory."""
+    found = flows_of(xray(name, *LARGE))
+    return found, {one.level: one for one in found.flows if one.kind == "loads"}
+
+
+def test_chart_shares():
+    """Bytes over the time of the launch, over what all multiprocessors read; tests/drawings has every number."""
+    for name in ("naive", "fusion"):
+        found, loads = charted(name)
+        assert found.timed_by == "ncu"
+        for level, one in loads.items():
+            peak_bytes = hardware().levels[level].gb_per_s * 1e3 * found.time_us
+            assert one.share == pytest.approx(one.bytes / peak_bytes)
+
+
+def test_naive_chart():
+    """L1 has 7 of 8 sectors; DRAM reads three matrices, within 1 %, of sectors that hold 24."""
+    found, loads = charted("naive")
+    assert found.l1_hits == pytest.approx(7 / 8, abs=0.001)
+    assert loads["L1"].units * 32 == 24 * MATRIX_BYTES
+    assert loads["DRAM"].bytes == pytest.approx(3 * MATRIX_BYTES, rel=0.01)
+    assert pytest.approx(134e6, rel=0.01) == MATRIX_BYTES
+
+
+def test_chunked_chart():
+    """It asks for two matrices in sectors that hold 16; L1 hits less often than of naive, and L2 gives more than three."""
+    found, loads = charted("chunked")
+    assert loads["L1"].bytes == 2 * MATRIX_BYTES
+    assert loads["L1"].units * 32 == 16 * MATRIX_BYTES
+    assert found.l1_hits < charted("naive")[0].l1_hits - 0.05
+    assert 3 * MATRIX_BYTES < loads["L2"].bytes < 3.5 * MATRIX_BYTES
+
+
+def test_dram_shares():
+    """Of the cell's kernels in its order; of no other memory a third of its peak is asked for."""
+    names = ("naive", "chunked", "shared", "float4", "fusion")
+    page = nbformat.read(BOOK / "xray.ipynb", as_version=4)
+    (cell,) = (one.source for one in page.cells if one.get("id") == "chart")
+    assert re.findall(r'"([a-z]\w+)"', cell) == ["kernel", *names, "matrix"]
+    shares = [charted(name)[0].dram_share for name in names]
+    assert shares == sorted(shares)
+    assert shares[0] == pytest.approx(0.01, abs=0.005)
+    assert shares[-1] == pytest.approx(0.8, abs=0.02)
+    for name in names:
+        others = [one.share for one in charted(name)[0].flows if one.level != "DRAM" and one.share]
+        assert max(others) < 1 / 3
 
 
 def test_equal_counters():
