@@ -18,6 +18,7 @@ from softmax_lib.reference import ROWS, Judgement, adversarial, as_numpy, judge
 from softmax_lib.registry import resolve
 from softmax_lib.source import Source
 from softmax_lib.whole_numbers import whole
+from softmax_lib.words import count
 
 LENGTHS = (1, 2, 3, 5, 31, 32, 33, 127, 1000, 1001, 4099)
 """Row lengths that `check` tries: one element, less than a float4, around a warp, around multiples
@@ -77,7 +78,7 @@ class Tally:
         told = (
             f"{len(self.failures)} wrong, first {self.failures[0]}" if self.failures else self.right
         )
-        return f"{self.kernel}: {self.launches} launches, {told}"
+        return f"{self.kernel}: {count(self.launches, 'launch', 'launches')}, {told}"
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class CheckResult:
     @property
     def verdict(self) -> str:
         """One sentence that is the same on every device: no error digits, no device."""
-        tried = f"{self.kernel}: {len(self.attempts)} launches"
+        tried = f"{self.kernel}: {count(len(self.attempts), 'launch', 'launches')}"
         if self.ok:
             return f"{tried}, all within the bound of float32"
         first = self.wrong[0]

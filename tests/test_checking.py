@@ -29,7 +29,9 @@ def test_a_verdict_has_no_digit_that_depends_on_the_machine():
 
 
 def test_a_matrix_of_ones_own_is_judged_at_the_kernels_own_block_size():
-    (attempt,) = check("fusion", noise(7, 100), device="cpu").attempts
+    result = check("fusion", noise(7, 100), device="cpu")
+    (attempt,) = result.attempts
+    assert result.verdict.startswith("fusion: 1 launch, all within")
     assert (attempt.rows, attempt.cols) == (7, 100)
     assert attempt.block_size == kernels["fusion"].choose_block_size(100)
     with pytest.raises(WrongType, match="check takes"):

@@ -25,6 +25,7 @@ from softmax_lib.tiles.compiling import compile_tile
 from softmax_lib.tiles.launching import launch
 from softmax_lib.tiles.programs import kernels as tile_kernels
 from softmax_lib.tiles.settings import WARP_COUNTS, Setting, settle
+from softmax_lib.words import count
 
 PROTOCOL = (
     "Microseconds of one call: median of CUDA graph replays, L2 cold; all settings of one matrix take "
@@ -68,7 +69,8 @@ class Contender:
 
     def __str__(self) -> str:
         one = self.setting
-        return f"{self.kernel}, tile {one.tile}, {one.num_warps} warps, {one.num_stages} stages"
+        warps, stages = count(one.num_warps, "warp"), count(one.num_stages, "stage")
+        return f"{self.kernel}, tile {one.tile}, {warps}, {stages}"
 
 
 @dataclass(frozen=True)

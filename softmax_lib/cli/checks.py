@@ -10,6 +10,7 @@ from softmax_lib.cli.answer import DONE, FAILED, REFUSED
 from softmax_lib.errors import KernelFault, SoftmaxLibError
 from softmax_lib.kernel import Kernel
 from softmax_lib.registry import kernels, resolve
+from softmax_lib.words import count
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ class Checked:
 
     def __str__(self) -> str:
         if self.result is None:
-            return f"{self.name}: {self.launches} launches, then {self.sentence} (on {self.device})"
+            launches = count(self.launches, "launch", "launches")
+            return f"{self.name}: {launches}, then {self.sentence} (on {self.device})"
         flaw = f" (as it should: {self.kernel.flaw})" if self.kernel.flaw else ""
         return f"{self.result}{flaw}"
 

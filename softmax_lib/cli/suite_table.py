@@ -12,6 +12,7 @@ from rich.table import Table
 
 from softmax_lib.records.lies import LieTime
 from softmax_lib.records.reading import read_fields
+from softmax_lib.words import count
 
 
 def print_suite(found: dict[str, Any]) -> None:
@@ -142,13 +143,13 @@ def print_hardware(found: dict[str, Any]) -> None:
     console.print(table)
     for row in found["waits"]:
         console.print(
-            f"{row['warps']} warps that wait and compute by turns: {row['cycles']:,} cycles"
+            f"{count(row['warps'], 'warp')} waiting and computing by turns: {row['cycles']:,} cycles"
         )
     for row in found["places"]:
         told = f"{row['registers']} registers per thread, {row['shared_bytes']:,} bytes of shared memory"
         most, rounds = max(map(max, row["held"])), row["took_ns"] / row["stay_ns"]
         console.print(
-            f"{row['blocks']} blocks of {row['threads']}, {told}: up to {most} each, {rounds:.2f} rounds"
+            f"{count(row['blocks'], 'block')} of {row['threads']}, {told}: up to {most} each, {rounds:.2f} rounds"
         )
     _print_remarks(console, found)
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from softmax_lib.words import count
 from softmax_lib.xrays.code_lines import Instruction
 from softmax_lib.xrays.lines import LineCounters
 from softmax_lib.xrays.result import XRay
@@ -63,10 +64,10 @@ def _cells(row: LineCounters) -> tuple[str, ...]:
     if row.space:
         cells.append(f"{row.lanes_a_request:.3g}")
     if row.space in ("global", "local"):
-        cells += [_counted(row.sectors, "sector"), f"{row.sectors_a_request:.3g}"]
+        cells += [count(row.sectors, "sector"), f"{row.sectors_a_request:.3g}"]
     elif row.space == "shared":
         each = row.wavefronts / row.requests
-        cells += [_counted(row.wavefronts, "wavefront"), f"{each:.3g}", str(row.bank_conflicts)]
+        cells += [count(row.wavefronts, "wavefront"), f"{each:.3g}", str(row.bank_conflicts)]
     return tuple(cells)
 
 
@@ -74,15 +75,12 @@ def _changes(found: XRay) -> Iterator[str]:
     """What the compiler changed, line by line."""
     counted = "PTX" if found.path == "ptx" else "machine code"
     for one in found.changes:
-        unit = "wavefronts" if one.space == "shared" else "sectors"
+        unit = "wavefront" if one.space == "shared" else "sector"
+        requests = count(one.written[0], "request")
         yield (
-            f"{one.file}:{one.line}: {one.what}: as written {one.written[0]} requests to {one.operation} {one.space} "
-            f"memory and {one.written[1]} {unit}, as {counted} {one.executed[0]} and {one.executed[1]}."
+            f"{one.file}:{one.line}: {one.what}: as written {requests} to {one.operation} {one.space} "
+            f"memory and {count(one.written[1], unit)}, as {counted} {one.executed[0]} and {one.executed[1]}."
         )
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _machine_code(found: XRay) -> Table:

@@ -8,7 +8,7 @@ from softmax_lib.registry import resolve
 from softmax_lib.source import Source
 from softmax_lib.widgets.stepping import Shown, stepper
 from softmax_lib.widgets.views import View
-from softmax_lib.words import count
+from softmax_lib.words import count, plural
 from softmax_lib.xrays.requests import BANKS, WORD_BYTES, Request, Wavefront, shared_requests
 
 _TOP, _HIGH, _LEGEND = 14, 12, 42
@@ -45,7 +45,8 @@ def _in_words(request: Request, waves: list[Wavefront]) -> str:
         words += f", and one word goes to {shared} lanes at once"
     least = -(-len(request.addresses) * request.size // (BANKS * WORD_BYTES))
     if len(waves) > least:
-        words += f"; {len(waves) - least} wavefronts are there only for bank conflicts"
+        more = len(waves) - least
+        words += f"; {count(more, 'wavefront')} {plural(more, 'is', 'are')} there only for bank conflicts"
     return words + "."
 
 

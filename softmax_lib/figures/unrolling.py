@@ -27,6 +27,7 @@ from softmax_lib.figures.look import (
 from softmax_lib.records.kept import matching, source_of
 from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.records.unrolls import UnrollTime, times_of, unroll_run
+from softmax_lib.words import count
 
 _LOOKS = {
     64: (SKY, "v"), 128: (GREEN, "s"), 256: (ORANGE, "^"), 512: (BLUE, "D"), 1024: (VERMILION, "o"),
@@ -81,7 +82,7 @@ def unroll_map(
 
 def _field(one: UnrollTime) -> str:
     memory = f"{one.spill_bytes} B spilled" if one.spill_bytes else f"{one.registers} registers"
-    fit = "1 block" if one.blocks == 1 else f"{one.blocks} blocks"
+    fit = count(one.blocks, "block")
     return f"{one.us:.{1 if one.us < 1000 else 0}f} µs\n{memory}\n{fit}"
 
 

@@ -24,7 +24,7 @@ from softmax_lib.launch_options import add_launch_words, is_any_kernel
 from softmax_lib.launch_words import read_launch
 from softmax_lib.registry import resolve
 from softmax_lib.source import Source
-from softmax_lib.words import PAGE_WIDTH
+from softmax_lib.words import PAGE_WIDTH, count
 from softmax_lib.xrays.result import XRay
 from softmax_lib.xrays.xray import xray, xray_launch
 
@@ -102,7 +102,7 @@ def _short_output(lines: int = MOST_LINES) -> Iterator[None]:
     if lines and text:
         print("\n".join(line[:MOST_CHARACTERS] for line in text[:lines]))
     if lines and len(text) > lines:
-        print(f"... and {len(text) - lines} lines more, which this page does not show.")
+        print(f"... and {count(len(text) - lines, 'line')} more, which this page does not show.")
 
 
 def _report_launch(source: Source, given: argparse.Namespace) -> None:

@@ -9,6 +9,7 @@ from softmax_lib.errors import BadInput
 from softmax_lib.records.kept import kept_runs, source_of
 from softmax_lib.records.reading import read_fields, require_types
 from softmax_lib.records.shelf import DEFAULT_GPU
+from softmax_lib.words import count, plural
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,9 @@ class Hardware:
         for one in self.places:
             if (one.blocks, one.threads) == (blocks, threads):
                 return one
-        name = self.gpu["name"]
-        raise BadInput(f"{blocks} blocks of {threads} threads were not placed on {name}.")
+        launch = f"{count(blocks, 'block')} of {count(threads, 'thread')}"
+        were = plural(blocks, "was", "were")
+        raise BadInput(f"{launch} {were} not placed on {self.gpu['name']}.")
 
 
 def hardware(gpu: str = DEFAULT_GPU) -> Hardware:

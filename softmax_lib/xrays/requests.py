@@ -17,6 +17,7 @@ from softmax_lib.errors import BadInput
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch import trace
 from softmax_lib.source import WARP
+from softmax_lib.words import count
 from softmax_lib.xrays.prediction import SECTOR_BYTES
 
 LINE_BYTES = 128
@@ -106,7 +107,9 @@ def global_requests(
     loads = events[(events["operation"] == Operation.LOAD) & (events["step"] == 0)]
     lines = np.unique(loads["line"])
     if not 0 <= load < len(lines):
-        raise BadInput(f"{kernel.name} has {len(lines)} loads from global memory, numbered from 0.")
+        raise BadInput(
+            f"{kernel.name} has {count(len(lines), 'load')} from global memory, numbered from 0."
+        )
     return _in_step(traced, loads[loads["line"] == lines[load]])
 
 

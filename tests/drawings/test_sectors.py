@@ -63,6 +63,7 @@ def test_a_row_of_banks_is_drawn_for_each_wavefront(width, wavefronts):
     word = "wavefront" if wavefronts == 1 else "wavefronts"
     assert f"{wavefronts} {word} for 32 lanes" in shown.text
     assert ("only for bank conflicts" in shown.text) == (wavefronts > 1)
+    assert ("1 wavefront is there only" in shown.text) == (wavefronts == 2)
     assert drawings.banks(source, 32, 32, 1).fallback["text/html"] == shown.html
 
 
