@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 
 from softmax_lib.records.measurement import KNOWN, PEERS
-from softmax_lib.records.reading import is_possible
+from softmax_lib.records.reading import LARGEST, is_possible
 from softmax_lib.registry import with_copy
 
 SCHEMA = 2
@@ -75,6 +75,40 @@ _PROBES = {
 }
 """What each probe has among `at` and `found`."""
 
+LEAST = 1e-9
+"""No number of a record that is measured is smaller; those that are counted may be 0."""
+
+
+def rules() -> dict[str, Any]:
+    """All of this as JSON has it, for what reads a record where Python does not run; `find_fault` says in which order."""
+    shapes = {"content": _CONTENT, "gpu": _GPU, "row": _ROW, "counters": _COUNTERS, "probe": _PROBE}
+    return {
+        "schema": SCHEMA,
+        "least": LEAST,
+        "largest": LARGEST,
+        "shapes": {
+            shape: {name: _kinds(kind) for name, kind in wanted.items()}
+            for shape, wanted in shapes.items()
+        },
+        "execution": {name: ["int"] for name in EXECUTION},
+        "counted": [*METRICS, *EXECUTION],
+        "probes": {name: [sorted(part) for part in parts] for name, parts in _PROBES.items()},
+        "known": {name: list(options) for name, options in KNOWN.items()},
+        "kernels": {
+            name: {
+                "block_sizes": list(kernel.block_sizes),
+                "steps": list(kernel.entries),
+                "digest": kernel.digest,
+            }
+            for name, kernel in with_copy.items()
+        },
+        "peers": list(PEERS),
+    }
+
+
+def _kinds(kind: Any) -> list[str]:
+    return [one.__name__ for one in get_args(kind) or (kind,)]
+
 
 def find_fault(content: Any) -> str | None:
     """The first thing wrong with a record's content, in words; None when there is nothing."""
@@ -101,7 +135,7 @@ def _first_odd_probe(probes: list[dict[str, Any]]) -> str | None:
         if probe["name"] not in _PROBES:
             return f"probes[{index}] is {probe['name']:.40}, which is not known here"
         for part, least, wanted in zip(
-            ("at", "found"), (0, 1e-9), _PROBES[probe["name"]], strict=True
+            ("at", "found"), (0, LEAST), _PROBES[probe["name"]], strict=True
         ):
             lacking = sorted(wanted - probe[part].keys())
             if lacking:
@@ -174,7 +208,7 @@ def _mistyped(entry: Any, wanted: Mapping[str, Any], where: str) -> str | None:
 
 def _impossible(entry: Mapping[str, Any], where: str) -> str | None:
     for name, value in entry.items():
-        least = 0 if name in METRICS or name in EXECUTION else 1e-9
+        least = 0 if name in METRICS or name in EXECUTION else LEAST
         if isinstance(value, int | float) and not is_possible(value, least):
             return f"{name} of {where} is {value!r:.40}, which cannot be"
     for name, options in KNOWN.items():

@@ -1,0 +1,263 @@
+"""A reader's record given to the results page: chosen, dropped or pasted, it stands beside the book's."""
+
+import json
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+from sample_records import BOOK, content, of_another_gpu
+
+from softmax_lib.records.record import Record
+from softmax_lib.records.schema import SCHEMA, find_fault, rules
+from softmax_lib.registry import rungs
+from softmax_lib.words import time_in_words
+
+from .conftest import SITE
+from .test_pages import overflow, violations
+
+pytestmark = pytest.mark.site
+
+PAGE = "book/results.html"
+WIDTHS = [1400, 390]
+FILE = "The file of your GPU's record"
+L4 = Record(of_another_gpu())
+H200 = Record(content())
+
+DROP = """([text, name]) => {
+    const data = new DataTransfer();
+    data.items.add(new File([text], name, {type: "application/json"}));
+    const over = new DragEvent("dragover", {dataTransfer: data, bubbles: true, cancelable: true});
+    const taken = !document.body.dispatchEvent(over);
+    document.body.dispatchEvent(new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true}));
+    return taken;
+}"""
+
+
+def choose(page: Page, text: str, name: str = "nvidia-l4.json") -> None:
+    file = {"name": name, "mimeType": "application/json", "buffer": text.encode()}
+    page.get_by_label(FILE).set_input_files(file)
+
+
+def drop(page: Page, text: str, name: str = "nvidia-l4.json") -> None:
+    assert page.evaluate(DROP, [text, name])
+
+
+def paste(page: Page, text: str, name: str = "") -> None:
+    page.locator(".worklog-beside summary").press("Enter")
+    page.get_by_label("The text of the file").fill(text)
+    page.get_by_role("button", name="Show it").press("Enter")
+
+
+def control(page: Page, label: str) -> Locator:
+    return page.locator(".worklog-beside").get_by_label(label, exact=True)
+
+
+def outcome(page: Page) -> Locator:
+    return page.locator(".worklog-beside [role=status]")
+
+
+def given(page: Page, record: Record) -> None:
+    expect(outcome(page)).to_contain_text(f"{record.where} is shown beside {H200.where}")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("give", [choose, drop, paste])
+def test_a_record_stands_beside_the_books_however_it_was_given(open_page, give, width):
+    page = open_page(PAGE, width=width)
+    give(page, json.dumps(of_another_gpu()))
+    given(page, L4)
+    table = page.locator(".worklog-beside table")
+    for matrix in ("1024 × 32768", "1024 × 2048"):
+        control(page, "Matrix").select_option(matrix)
+        times = [one.times(*map(int, matrix.split(" × "))) for one in (H200, L4)]
+        for name in (kernel.name for kernel in rungs()):
+            cells = table.locator(f"tr:has(th:text-is('{name}')) td").all_inner_texts()
+            expected = [
+                (time_in_words(of[name].median_us), f"{of[name].copy_share:.0%}") for of in times
+            ]
+            assert cells == [word for one in expected for word in one]
+        ladder, *_ = page.locator(".worklog-beside figure > svg").all()
+        for of in times:
+            expect(
+                ladder.locator("text", has_text=time_in_words(of["naive"].median_us))
+            ).to_have_count(1)
+            assert time_in_words(of["fusion"].median_us) in ladder.get_attribute("aria-label")
+    assert page.problems == []
+    assert overflow(page) == []
+    assert violations(page) == []
+
+
+def test_curves_of_each_kernel_are_of_both_records(open_page):
+    page = open_page(PAGE)
+    choose(page, json.dumps(of_another_gpu()))
+    given(page, L4)
+    for kernel in rungs():
+        control(page, "Kernel").select_option(kernel.name)
+        _, _, sizes = page.locator(".worklog-beside figure > svg").all()
+        told = sizes.get_attribute("aria-label")
+        for record in (H200, L4):
+            for timing in record.select(
+                provider=kernel.name, rows=1024, cols=32768, dtype="float32", l2="cold"
+            ):
+                assert f"{timing.case.block_size} {time_in_words(timing.median_us)}" in told
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_is_drawn_can_be_read_in_light_and_dark(open_page, width, scheme):
+    page = open_page(PAGE, width=width, scheme=scheme)
+    choose(page, json.dumps(of_another_gpu()))
+    given(page, L4)
+    assert violations(page) == []
+    for words in page.locator(".worklog-beside svg text").all():
+        assert words.evaluate(
+            "one => { const a = one.getBoundingClientRect(), b = one.ownerSVGElement.getBoundingClientRect();"
+            " return a.left >= b.left - 1 && a.right <= b.right + 1; }"
+        ), words.text_content()
+
+
+def test_it_is_reached_and_done_by_keyboard_alone(open_page):
+    page = open_page(PAGE)
+    page.get_by_label(FILE).focus()
+    with page.expect_file_chooser() as chooser:
+        page.keyboard.press("Enter")
+    chooser.value.set_files(BOOK)
+    given(page, H200)
+    page.keyboard.press("Tab")
+    expect(page.locator(".worklog-beside summary")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(control(page, "Matrix")).to_be_focused()
+    before = control(page, "Matrix").input_value()
+    page.keyboard.press("ArrowDown")
+    expect(control(page, "Matrix")).not_to_have_value(before)
+
+
+WRONG = {
+    "no JSON": ("naive 9.7 ms", "x.json is no record: it is not JSON."),
+    "empty": ("", "x.json is no record: it is not JSON."),
+    "cut": (json.dumps(of_another_gpu())[:-9], "x.json is no record: it is not JSON."),
+    "a list": ("[]", "x.json is no record: it does not say which schema it has."),
+    "another file": ('{"name": "a"}', "x.json is no record: it does not say which schema it has."),
+    "another schema": (
+        json.dumps(content(schema=SCHEMA + 1)),
+        f"x.json has schema {SCHEMA + 1}; this page reads schema {SCHEMA}.",
+    ),
+    "damaged": (
+        json.dumps(content(rows=[{**content()["rows"][0], "median_us": -1}])),
+        "x.json is damaged: median_us of rows[0] is -1, which cannot be.",
+    ),
+    "no rung": (
+        json.dumps(content(rows=[])),
+        f"The record of {H200.where} has no time of a rung on a matrix of this book.",
+    ),
+    "markup": (
+        json.dumps({**of_another_gpu(), "<img src=x onerror=alert(1)>": 1}),
+        "x.json is damaged: the record has <img src=x onerror=alert(1)>, which is not known here.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "sentence"), WRONG.values(), ids=WRONG.keys())
+def test_what_is_no_record_is_one_sentence_and_what_was_shown_stays(open_page, text, sentence):
+    page = open_page(PAGE)
+    choose(page, text, "x.json")
+    expect(outcome(page)).to_have_text(sentence)
+    expect(page.locator(".worklog-beside figure")).to_have_count(0)
+    choose(page, json.dumps(of_another_gpu()))
+    given(page, L4)
+    before = page.locator(".worklog-pictures").first.inner_html()
+    choose(page, text, "x.json")
+    expect(outcome(page)).to_have_text(f"{sentence} What is shown is still {L4.where}.")
+    assert page.locator(".worklog-pictures").first.inner_html() == before
+    assert page.problems == []
+
+
+def test_a_kernel_that_is_in_no_record_or_has_changed_is_shown_as_such(open_page):
+    changed = of_another_gpu()
+    changed["rows"] = [row for row in changed["rows"] if row["provider"] != "shuffle"]
+    changed["kernels"]["naive"] = "0" * 64
+    page = open_page(PAGE)
+    choose(page, json.dumps(changed))
+    expect(page.locator(".worklog-beside tr", has_text="shuffle")).to_contain_text(
+        "not yet measured"
+    )
+    ladder = page.locator(".worklog-beside figure > svg").first
+    expect(ladder.locator("text", has_text="not yet measured")).to_have_count(1)
+    naive = f"{time_in_words(Record(changed).times(1024, 32768)['naive'].median_us)}*"
+    expect(page.locator(".worklog-beside tr", has_text="naive")).to_contain_text(naive)
+    expect(page.locator(".worklog-beside")).to_contain_text("* before this kernel changed")
+
+
+def harmed():
+    """Contents of records, each with one thing wrong, at every place that a rule is about."""
+    whole = content()
+    for part in ("rows", "counters", "probes"):
+        whole[part] = whole[part][:1]
+    odd = (None, "", "x", True, -1, 0, 7, 1e300, [], {})
+    for name in whole:
+        yield {key: value for key, value in whole.items() if key != name}
+        for value in odd:
+            yield {**whole, name: value}
+    for part in ("gpu", "software", "kernels", "clocks"):
+        for name in whole[part]:
+            for value in odd:
+                yield {**whole, part: {**whole[part], name: value}}
+    for part in ("rows", "counters", "probes"):
+        for name in whole[part][0]:
+            yield {**whole, part: [{k: v for k, v in whole[part][0].items() if k != name}]}
+            for value in (*odd, "copy", "quack", 33):
+                yield {**whole, part: [{**whole[part][0], name: value}]}
+    yield {**whole, "probes": [{**whole["probes"][0], "found": {"us": 0}}]}
+    yield {**whole, "notes": [1]}
+
+
+def test_the_page_refuses_what_python_refuses_and_takes_what_it_takes(open_page):
+    page = open_page(PAGE)
+    some = list(harmed())
+    found = page.evaluate(
+        "([all, rules]) => all.map(one => worklogRecords.findFault(one, rules))", [some, rules()]
+    )
+    expected = [find_fault(one) for one in some]
+    differing = [
+        (ours, theirs)
+        for ours, theirs in zip(found, expected, strict=True)
+        if (ours is None) != (theirs is None) or (ours or "")[:12] != (theirs or "")[:12]
+    ]
+    assert differing == []
+    assert None in expected
+    assert len(set(expected)) > 100
+    assert page.evaluate("worklogRecord.rules") == rules()
+
+
+def test_it_works_in_a_page_that_is_opened_as_a_file(chromium):
+    page = chromium.new_page()
+    page.goto(f"file://{SITE / PAGE}")
+    choose(page, json.dumps(of_another_gpu()))
+    given(page, L4)
+    page.close()
+
+
+def test_nothing_of_the_file_is_sent(open_page):
+    page = open_page(PAGE)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    choose(page, json.dumps(of_another_gpu()))
+    given(page, L4)
+    control(page, "Kernel").select_option("naive")
+    assert asked == []
+    expect(page.locator(".worklog-beside")).to_contain_text("nothing is sent anywhere")
+
+
+def test_without_scripts_a_sentence_says_where_the_file_goes(chromium, server):
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(server + PAGE)
+    expect(page.locator(".worklog-beside")).to_contain_text("into the folder book/measurements")
+    expect(page.locator(".worklog-beside input")).to_have_count(0)
+    context.close()
+
+
+def test_other_pages_do_not_load_it():
+    with_it = [
+        path.name for path in SITE.glob("book/*.html") if "book_record.js" in path.read_text()
+    ]
+    assert with_it == ["results.html"]
