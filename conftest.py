@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Generator
 
 import pytest
 
+from softmax_lib.errors import SoftmaxLibError
 from softmax_lib.gpu.presence import why_no_gpu
 
 TIERS = ("check", "test", "book", "all")
@@ -76,6 +78,15 @@ def pytest_runtest_makereport(
         report.outcome = "skipped"
         report.wasxfail = str(call.excinfo.value).partition("\n")[0]
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List the kernels whose times are missing or older than they are: a warning, whatever was run."""
+    from softmax_lib.records.shelf import recorded
+
+    with contextlib.suppress(SoftmaxLibError):  # tests of the record say what is wrong with it
+        for line in recorded().waiting():
+            terminalreporter.write_line(f"Warning: {line}", yellow=True)
 
 
 def is_in(tier: str, item: pytest.Item) -> bool:

@@ -1,13 +1,15 @@
 """Write the machine code that comes along, what NVRTC makes of the book's kernels for three archs, and PTX for one.
 
-`python book/publish/listings.py` writes `kernels/listings` anew, where a source, a setting or a cell has changed.
+`python book/publish/listings.py` writes the files of `kernels/listings` whose source, setting or cell has changed, or
+that another compiler made; with `--anew` it compiles all of them.
 """
 
 from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 from pathlib import Path
@@ -17,13 +19,14 @@ import numpy as np
 
 from softmax_lib import selections
 from softmax_lib.files import replace_file
-from softmax_lib.gpu.machine_code import SHOWN_ARCHS
+from softmax_lib.gpu.compile import nvrtc
+from softmax_lib.gpu.machine_code import SHOWN_ARCHS, disassembler_version
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch_options import is_any_kernel
 from softmax_lib.launch_spec import specify
 from softmax_lib.launch_words import read_launch
 from softmax_lib.live.cuda_cell import read_line
-from softmax_lib.machine.code import FOLDER, compile_code, file_of, key_of
+from softmax_lib.machine.code import FOLDER, compile_code, file_of, key_of, read_file
 from softmax_lib.machine.ptx.program import listed_ptx, ptx_file_of
 from softmax_lib.ops.designs import Task
 from softmax_lib.registry import kernels, resolve
@@ -118,6 +121,14 @@ def _behind_softmax() -> Iterator[Program]:
         yield outline_of(Task(rows, cols, "float32", "float32"), 1, ARCH)[1].build.program
 
 
+def is_current(path: Path, wanted: Iterable[str]) -> bool:
+    """Whether a file holds just these programs, made by the compiler and disassembler that are here."""
+    version = ".".join(map(str, nvrtc().getVersion()))
+    here = f"NVRTC {version}, nvdisasm {disassembler_version()}"
+    held = read_file(path)
+    return held.keys() == set(wanted) and {one["made_by"] for one in held.values()} == {here}
+
+
 def write(path: Path, wanted: dict[str, tuple[Program, int]]) -> str:
     """Compile what a file is to hold and write it; returns a line that says how it went."""
     make = listed_ptx if is_ptx(path) else lambda *one: compile_code(*one).as_json()
@@ -133,11 +144,16 @@ def write(path: Path, wanted: dict[str, tuple[Program, int]]) -> str:
 
 def main() -> None:
     wanted = by_file()
+    if "--anew" not in sys.argv[1:]:
+        old = {path: keys for path, keys in wanted.items() if not is_current(path, keys)}
+        print(f"{len(wanted) - len(old)} of {len(wanted)} files are as new as their sources.")
+    else:
+        old = wanted
     for path in set(FOLDER.glob("*/*")) - wanted.keys():
         path.unlink()
         print(f"{path.relative_to(FOLDER)}: removed")
     with ProcessPoolExecutor() as pool:
-        for line in pool.map(write, wanted, wanted.values()):
+        for line in pool.map(write, old, old.values()):
             print(line, flush=True)
 
 

@@ -16,6 +16,7 @@ from softmax_lib.figures.look import (
     legend,
     logarithmic,
     mark,
+    not_yet,
     note,
     powers_of_two,
     provenance,
@@ -67,7 +68,10 @@ def crossover(*, dtype: str = "float32", gpu: str = DEFAULT_GPU) -> Figure:
     small = "small marks: peers only" if not all(map(_has_rung, table.values())) else ""
     alt = f"The fastest by rows × columns, {dtype}: {', '.join(told)}"
     versions = record.versions(t.case.provider for times in table.values() for t in times)
-    return finish(figure, alt, _score(table), provenance(winners.values()), versions, small)
+    missing = not_yet(record, [kernel.name for kernel in rungs()])
+    return finish(
+        figure, alt, _score(table), provenance(winners.values()), versions, small, missing
+    )
 
 
 def _score(table: dict[Shape, list[Measurement]]) -> str:
@@ -139,7 +143,8 @@ def worklog_comparison(*, gpu: str = DEFAULT_GPU) -> Figure:
     legend(panels[0], 1)
     alt = f"Speed on {rows} × {cols} floats. {'. '.join(told)}"
     cited = f"{ORIGINAL_WORKLOG.gpu}: {ORIGINAL_WORKLOG.source}"
-    return finish(figure, alt, provenance(shown), recorded(gpu).versions(["torch"]), cited)
+    versions, missing = recorded(gpu).versions(["torch"]), not_yet(recorded(gpu), _names())
+    return finish(figure, alt, provenance(shown), versions, cited, missing)
 
 
 def _names() -> list[str]:

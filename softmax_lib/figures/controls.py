@@ -16,6 +16,7 @@ from softmax_lib.figures.look import (
     finish,
     legend,
     mark,
+    not_yet,
     note,
     provenance,
     start,
@@ -34,13 +35,17 @@ def gains(
 ) -> Figure:
     """Time of each kernel of `steps`, {name: what it changes}, and how many times as fast as the one before.
 
-    Raises `BadInput` for a kernel that was never recorded on this shape.
+    One that the record knows nothing of is named in the note. Raises `BadInput` for a kernel that was
+    never recorded on this shape, and where none was.
     """
     times = recorded(gpu).times(rows, cols)
-    missing = [name for name in steps if name not in times]
+    lacking = not_yet(recorded(gpu), steps)
+    unmeasured = recorded(gpu).unmeasured(steps)
+    steps = {name: words for name, words in steps.items() if name not in unmeasured}
+    missing = [name for name in steps if name not in times] or ([] if steps else unmeasured)
     if missing or not steps:
         what = ", ".join(missing) or "An empty list of kernels"
-        raise BadInput(f"{what} was not recorded on ({rows}, {cols}).")
+        raise BadInput(f"{what} was not recorded on ({rows}, {cols}) on {recorded(gpu).gpu}.")
     shown = [times[name] for name in steps]
     figure = start(f"One change at a time, {rows} × {cols} floats", 1.6 + 0.62 * len(shown))
     axes = figure.subplots()
@@ -59,7 +64,7 @@ def gains(
     axes.set_xlabel("µs; dashed: a copy")
     axes.grid(visible=False, axis="y")
     alt = f"Times on {rows} × {cols} floats, each after one more change: {'; '.join(told)}"
-    return finish(figure, alt, provenance(shown))
+    return finish(figure, alt, provenance(shown), lacking)
 
 
 @drawn

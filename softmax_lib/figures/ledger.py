@@ -17,6 +17,7 @@ from softmax_lib.figures.look import (
     drawn,
     finish,
     legend,
+    not_yet,
     note,
     start,
 )
@@ -64,7 +65,8 @@ def traffic_ledger(
     )
     stale = any(record.is_stale(name) for name in chosen)
     changed = "* before this kernel changed" if stale else ""
-    return finish(figure, alt, f"counted by ncu on {record.where}", changed)
+    counted = f"counted by ncu on {record.where}"
+    return finish(figure, alt, counted, changed, not_yet(record, wanted))
 
 
 _LEDGER = {

@@ -18,6 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
 from softmax_lib.records.measurement import PEERS, Measurement
+from softmax_lib.records.record import Record
 from softmax_lib.registry import rungs
 from softmax_lib.widgets.views import view
 
@@ -100,6 +101,12 @@ def provenance(measured: Iterable[Measurement]) -> str:
     """Where these come from, in words; a star stands for a kernel that has changed since."""
     sources = {timing.source: timing.stale for timing in measured}
     return "; ".join(f"* {source}" if stale else source for source, stale in sources.items())
+
+
+def not_yet(record: Record, names: Iterable[str]) -> str:
+    """Which of these kernels the record has no time of, for a note; "" where it has all."""
+    lacking = ", ".join(record.unmeasured(names))
+    return f"not yet measured on {record.gpu}: {lacking}" if lacking else ""
 
 
 def mark(provider: str) -> dict[str, Any]:

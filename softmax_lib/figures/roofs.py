@@ -16,6 +16,7 @@ from softmax_lib.figures.look import (
     legend,
     logarithmic,
     mark,
+    not_yet,
     note,
     provenance,
     start,
@@ -83,7 +84,7 @@ def roofline(
     product = f"{MATRIX_PRODUCT} × {MATRIX_PRODUCT} matrix product at {matrix_product_flop_per_byte():.0f}"
     alt = f"Roofline, by FLOP per byte {what}: {'; '.join(told)}; a {product} FLOP per byte"
     slope = f"slope: a copy in the same run, {copy_gb_per_s:.0f} GB/s"
-    return finish(figure, alt, f"{provenance(shown)}; {slope}", cited)
+    return finish(figure, alt, f"{provenance(shown)}; {slope}", cited, not_yet(record, wanted))
 
 
 def bytes_an_element(record: Record, shown: list[Measurement]) -> tuple[dict[str, float], str]:

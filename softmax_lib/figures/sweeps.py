@@ -16,6 +16,7 @@ from softmax_lib.figures.look import (
     legend,
     logarithmic,
     mark,
+    not_yet,
     powers_of_two,
     provenance,
     round_time,
@@ -54,7 +55,7 @@ def bandwidth_by_cols(rows: int = 1024, *, gpu: str = DEFAULT_GPU) -> Figure:
     shown = [timing for times in table.values() for timing in times.values()]
     alt = f"Bandwidth against row length, {rows} rows. From {min(table)} to {max(table)} columns: {told}"
     versions = record.versions(timing.case.provider for timing in shown)
-    return finish(figure, alt, provenance(shown), versions)
+    return finish(figure, alt, provenance(shown), versions, not_yet(record, names))
 
 
 def _bandwidths(axes: Axes, table: dict[int, dict[str, Measurement]], names: Iterable[str]) -> str:
@@ -109,7 +110,8 @@ def time_by_block_size(*, rows: int = 1024, cols: int = 32768, gpu: str = DEFAUL
         for timing in shown
     ]
     alt = f"Time against threads per block on {rows} × {cols} floats: {', '.join(told)}; a copy {time_in_words(copy_us)}"
-    return finish(figure, alt, provenance(shown))
+    missing = not_yet(record, [kernel.name for kernel in rungs()])
+    return finish(figure, alt, provenance(shown), missing)
 
 
 _RING: Any = {
