@@ -130,10 +130,12 @@ def _live(
 def _recorded(cases: Sequence[Case]) -> tuple[dict[str, Measurement], dict[str, str]]:
     """Those that were recorded; a line without one says so by an empty time. And why there are none."""
     try:
-        timings = recorded().timings
+        record = recorded()
     except BadInput as error:
         return {}, {"times": str(error)}
-    return {case.provider: timings[case] for case in cases if case in timings}, {}
+    unmeasured = record.unmeasured(case.provider for case in cases)
+    found = {case.provider: record.timings[case] for case in cases if case in record.timings}
+    return found, dict.fromkeys(unmeasured, f"not yet measured on {record.gpu}")
 
 
 def _line(kernel: Kernel, cols: int, found: CheckResult, timing: Measurement | None) -> Rung:

@@ -284,6 +284,11 @@ class Record:
         return Measurement(case, **times, source=f"recorded on {self.where}{changed}", stale=stale)
 
     def _missing(self, case: Case) -> str:
+        if self.unmeasured([case.provider]):
+            return (
+                f"{case.provider} was not yet measured on {self.where}; "
+                "`softmax-lib record` on such a GPU does it."
+            )
         there = [timing.case for timing in self.select(provider=case.provider)]
         if not there:
             found = ", ".join(sorted(self.providers)) or "nothing"
