@@ -1,0 +1,116 @@
+"""A kernel that no GPU has timed yet is shown as such in every picture, and one that has changed since as well."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from sample_records import content, write
+
+from softmax_lib import explore, figures, measure, recorded
+from softmax_lib.errors import BadInput
+from softmax_lib.records import shelf
+from softmax_lib.records.measurement import Case
+from softmax_lib.records.record import Record
+from softmax_lib.registry import with_copy
+
+NEW, CHANGED = "shuffle", "float4"
+
+
+def of_old_kernels():
+    """The book's record before one rung was there, and before another had its present text."""
+    old = content()
+    for part, who in (("rows", "provider"), ("counters", "kernel")):
+        old[part] = [one for one in old[part] if one[who] != NEW]
+    old["kernels"] = {name: one for name, one in old["kernels"].items() if name != NEW}
+    old["kernels"][CHANGED] = "0" * 64
+    return old
+
+
+@pytest.fixture
+def old(tmp_path, monkeypatch):
+    """A folder of such a record, in place of the book's."""
+    write(tmp_path / "nvidia-h200.json", of_old_kernels())
+    monkeypatch.setattr(shelf, "FOLDER", tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    return Record(of_old_kernels())
+
+
+DRAWN = {
+    "ladder": (),
+    "roofline": (),
+    "bandwidth_by_cols": (),
+    "time_by_block_size": (),
+    "crossover": (),
+    "worklog_comparison": (),
+    "traffic_ledger": (),
+    "gains": ({"shared": "", NEW: "", CHANGED: ""},),
+}
+
+
+@pytest.mark.usefixtures("old")
+@pytest.mark.parametrize(("name", "wanted"), DRAWN.items())
+def test_a_picture_says_which_kernel_was_not_yet_measured(name, wanted):
+    told = getattr(figures, name)(*wanted).alt
+    assert f"{NEW} not yet measured" in told or f"not yet measured on NVIDIA H200: {NEW}." in told
+
+
+@pytest.mark.parametrize(("name", "wanted"), DRAWN.items())
+def test_where_all_were_measured_it_says_nothing_of_that(name, wanted):
+    assert "not yet measured" not in getattr(figures, name)(*wanted).alt
+
+
+@pytest.mark.usefixtures("old")
+@pytest.mark.parametrize("name", DRAWN.keys() - {"crossover"})
+def test_a_picture_says_which_kernel_has_changed(name):
+    told = getattr(figures, name)(*DRAWN[name]).alt
+    assert "before this kernel changed" in told
+
+
+@pytest.mark.usefixtures("old")
+def test_the_ladder_keeps_a_line_for_it():
+    axes = figures.ladder().axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        "naive", "online", "shared", "float4*", "fusion", NEW,
+    ]  # fmt: skip
+    assert "not yet measured" in [words.get_text() for words in axes.texts]
+
+
+@pytest.mark.usefixtures("old")
+def test_what_has_no_number_says_so_in_one_sentence():
+    sentence = rf"^{NEW} was not yet measured on NVIDIA H200, .*; `softmax-lib record` on such a GPU does it"
+    with pytest.raises(BadInput, match=sentence):
+        measure(NEW, 1024, 32768, gpu="nvidia-h200")
+    with pytest.raises(BadInput, match=sentence):
+        recorded.find(Case(NEW, 1024, 32768))
+    pytest.importorskip("ipywidgets")
+    assert f"{NEW} was not yet measured" in explore(NEW).fallback["text/plain"]
+
+
+def test_a_run_of_tests_ends_with_a_warning_that_lists_them(old):
+    new, changed = lines_of_a_run()
+    assert new.startswith(f"Warning: not yet measured on NVIDIA H200: {NEW}; ")
+    assert changed.startswith("Warning: changed since they were measured on NVIDIA H200: ")
+    assert CHANGED in changed
+    assert [f"Warning: {line}" for line in old.waiting()] == [new, changed]
+
+
+def test_it_ends_without_one_where_all_are_as_new_as_they_are():
+    fresh = content()
+    fresh["kernels"] = {name: one.digest for name, one in with_copy.items()}
+    assert Record(fresh).waiting() == []
+
+
+def lines_of_a_run():
+    """What the summary of pytest gets to hear."""
+    path = Path(__file__).parents[2] / "conftest.py"
+    spec = importlib.util.spec_from_file_location("root_conftest", path)
+    conftest = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(conftest)
+    lines: list[str] = []
+
+    class Reporter:
+        def write_line(self, line, **_):
+            lines.append(line)
+
+    conftest.pytest_terminal_summary(Reporter())
+    return lines

@@ -1,0 +1,128 @@
+"""Every cell with measured numbers shows all GPUs that have a record, or is listed here and names the one that it is about."""
+
+import ast
+import inspect
+import json
+from pathlib import Path
+
+import pytest
+from notebooks import BOOK
+
+from softmax_lib import figures, recorded
+from softmax_lib.errors import BadInput
+
+ONE_GPU = {
+    "03_naive cycles-a-request": "requests at this clock",
+    "04_online passes": "a cause, by kernels with one thing changed",
+    "05_shared controls-table": "a cause, by hardware counters",
+    "06_shuffle stalls": "a cause, by hardware counters",
+    "07_float4 picture": "the latency and bandwidth of one memory",
+    "07_float4 more-controls-table": "a cause, by hardware counters",
+    "08_fusion parts": "a cause, by kernels with one thing changed",
+    "09_unroll reads": "a cause, by hardware counters",
+    "09_unroll controls": "a cause, by kernels with one thing changed",
+    "09_unroll seed-table": "a cause, by kernels with one thing changed",
+    "10_warp controls": "a cause, by kernels with one thing changed",
+    "10_warp example-table": "a cause, by kernels with one thing changed",
+    "batches passes": "a cause, by kernels with one thing changed",
+    "gpu waits": "the warps of one multiprocessor",
+    "lies clock-guess": "the answer to a question about a run",
+    "lies graph-guess": "the answer to a question about a run",
+    "lies flush-guess": "the answer to a question about a run",
+    "lies mean-guess": "the answer to a question about a run",
+    "lies rival-guess": "the answer to a question about a run",
+    "lies shape-guess": "the answer to a question about a run",
+    "lies data-guess": "the answer to a question about a run",
+}
+"""Cells about one GPU, and why."""
+
+NAMED_BY_THE_PICTURE_BESIDE = {
+    "09_unroll reads",
+    "09_unroll controls",
+    "09_unroll seed-table",
+    "10_warp controls",
+    "10_warp example-table",
+}
+
+READERS = {"recorded", "hardware", "measure", "contests"}
+SHOWN = {"table", "explorer", "plain"}
+
+
+def of_gpus(name):
+    return (
+        inspect.isfunction(made := getattr(figures, name))
+        and "gpu" in inspect.signature(made).parameters
+    )
+
+
+FIGURES = {name for name in figures.__all__ if of_gpus(name)} - {"on_the_plane"}  # names alone
+NEEDED = {
+    "gains": ({"naive": "", "online": ""},),
+    "lie": ("warm cache",),
+    "roofline_step": ("one point",),
+    "roofline_limit": (1,),
+}
+"""What a figure is asked for that has no default."""
+
+
+def cells(folder: Path):
+    """Each code cell as a tree, its name, and what it shows."""
+    for path in sorted(folder.glob("*.ipynb")):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            if cell["cell_type"] != "code" or "%" in "".join(cell["source"])[:1]:
+                continue
+            lines = [line for line in cell["source"] if not line.lstrip().startswith("%")]
+            try:
+                tree = ast.parse("".join(lines))
+            except SyntaxError:
+                continue  # the first cell, of which magic is a branch
+            yield f"{path.stem} {cell['id']}", tree, json.dumps(cell["outputs"])
+
+
+def shows_one_gpu(tree) -> bool:
+    """Whether a cell draws a figure of the default GPU, or a table of numbers that were read without saying of which."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+    def called(package):
+        return [
+            (call.func.attr, {one.arg for one in call.keywords})
+            for call in calls
+            if isinstance(call.func, ast.Attribute)
+            and isinstance(call.func.value, ast.Name)
+            and call.func.value.id == package
+        ]
+
+    drawn = any(name in FIGURES and "gpu" not in given for name, given in called("figures"))
+    reads = any(name in READERS or name.endswith("_times") for name in names)
+    return drawn or (reads and "gpu" not in names and any(n in SHOWN for n, _ in called("widgets")))
+
+
+def test_cells_with_measured_numbers_show_every_gpu_or_are_listed():
+    assert {name for name, tree, _ in cells(BOOK) if shows_one_gpu(tree)} == set(ONE_GPU)
+
+
+def test_those_about_one_gpu_name_it():
+    outputs = {name: shown for name, _, shown in cells(BOOK)}
+    silent = {name for name in ONE_GPU if recorded.gpu.split()[-1] not in outputs[name]}
+    assert silent == NAMED_BY_THE_PICTURE_BESIDE
+
+
+@pytest.mark.parametrize("source", ["figures.ladder()", "widgets.table([], recorded.times(8, 8))"])
+def test_a_new_cell_that_forgets_other_gpus_is_found(source):
+    assert shows_one_gpu(ast.parse(source))
+    assert not shows_one_gpu(ast.parse("figures.over_records(figures.ladder)"))
+
+
+@pytest.mark.parametrize("name", sorted(FIGURES))
+def test_every_figure_is_of_the_gpu_that_is_asked_for(name, tmp_path, monkeypatch):
+    from sample_records import of_another_gpu, write
+
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    write(tmp_path / "softmax_lib" / "measurements" / "nvidia-l4.json", of_another_gpu())
+    try:
+        told = getattr(figures, name)(*NEEDED.get(name, ()), gpu="NVIDIA L4").alt
+    except BadInput as error:
+        told = str(error)
+    assert "NVIDIA L4" in told
+    assert recorded.gpu not in told
