@@ -123,10 +123,15 @@ def _behind_softmax() -> Iterator[Program]:
 
 def is_current(path: Path, wanted: Iterable[str]) -> bool:
     """Whether a file holds just these programs, made by the compiler and disassembler that are here."""
-    version = ".".join(map(str, nvrtc().getVersion()))
-    here = f"NVRTC {version}, nvdisasm {disassembler_version()}"
     held = read_file(path)
-    return held.keys() == set(wanted) and {one["made_by"] for one in held.values()} == {here}
+    made_by = {one["made_by"] for one in held.values()}
+    return held.keys() == set(wanted) and made_by == {made_here()}
+
+
+def made_here() -> str:
+    """The compiler and the disassembler of this machine, as `Code.made_by` has them."""
+    version = ".".join(map(str, nvrtc().getVersion()))
+    return f"NVRTC {version}, nvdisasm {disassembler_version()}"
 
 
 def write(path: Path, wanted: dict[str, tuple[Program, int]]) -> str:

@@ -2,9 +2,10 @@
 
 import re
 
+import listings
 import pytest
 from full_tables import some
-from listings import by_file, is_ptx, programs, ptx_programs
+from listings import by_file, is_current, is_ptx, programs, ptx_programs
 
 from softmax_lib import xray
 from softmax_lib.errors import CompileError, NotAvailable
@@ -83,6 +84,23 @@ def test_no_ptx_names_a_folder_and_none_of_another_source_is_taken():
         assert not [name for name in files if "/" in name or "\\" in name]
     other = Source("03_naive.cu", f"\n{kernels['naive'].source.text}")
     assert find_ptx(Program(other), 90) is None
+
+
+def test_make_listings_leaves_a_file_alone_whose_sources_and_compiler_are_the_same(
+    monkeypatch, tmp_path
+):
+    path = BY_NAME["sm_90/03_naive"]
+    wanted = WANTED[path]
+    (made_by,) = {one["made_by"] for one in read_file(path).values()}
+    if made_by != listings.made_here():
+        pytest.skip(f"made by {made_by}")
+    assert is_current(path, wanted)
+    assert not is_current(path, {**wanted, "of a source that has changed": None})
+    assert not is_current(tmp_path / "03_naive.xz", wanted)
+    ptx = listings.ptx_file_of(Program(kernels["naive"].source), 90)
+    assert is_current(ptx, WANTED[ptx])
+    monkeypatch.setattr(listings, "disassembler_version", lambda: "1.0")
+    assert not is_current(path, wanted)
 
 
 def test_the_books_kernels_are_counted_alike_without_a_compiler(monkeypatch):
