@@ -27,13 +27,22 @@ def test_no_probe_has_changed_since_the_book_was_measured(name):
     )
 
 
+def not_yet() -> list[str]:
+    """Kernels that the tests above tell of: the book's numbers are of the others."""
+    return recorded.unmeasured(kernels)
+
+
+def measured_rungs():
+    return [kernel for kernel in rungs() if kernel.name not in not_yet()]
+
+
 FAR_FROM_BEST = 1.6
 """The rule sees the length of a row alone; with few rows more threads would pay."""
 
 
 def test_each_rung_is_at_least_as_fast_as_the_one_before():
     times = recorded.times(*WORKLOG)
-    ladder = [times[kernel.name].median_us for kernel in rungs()]
+    ladder = [times[kernel.name].median_us for kernel in measured_rungs()]
     assert ladder == sorted(ladder, reverse=True)
 
 
@@ -61,20 +70,22 @@ def test_replays_of_the_book_agree_within_a_few_percent():
 
 
 def test_the_book_has_recorded_the_whole_plan_or_says_why_not():
-    planned = {case for job in plan() for case in job.cases}
+    waiting = not_yet()
+    planned = {case for job in plan() for case in job.cases if case.provider not in waiting}
     for case in planned - recorded.timings.keys():
         if case.provider in kernels:  # a block size far from the best
             assert recorded.has(replace(case, block_size=None)), f"{case} was not recorded"
         else:
             assert case.provider in recorded.skipped or recorded.skipped[skipped_case(case)]
-    assert [profile.case for profile in recorded.profiles] == profiled()
+    wanted = [case for case in profiled() if case.provider not in waiting]
+    assert [profile.case for profile in recorded.profiles] == wanted
     assert all("instructions" in profile.counters for profile in recorded.profiles)
     probes = {probe.name for probe in recorded.probes}
     assert probes == {"latency", "read bandwidth", "scattered request", "block starts"}
 
 
 def test_the_explorers_have_every_block_size_of_the_worklogs_shape():
-    for kernel in rungs():
+    for kernel in measured_rungs():
         sizes = {
             t.case.block_size for t in recorded.select(provider=kernel.name, rows=1024, cols=32768)
         }
