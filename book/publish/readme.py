@@ -61,9 +61,11 @@ def results(record: Record) -> str:
     rows, cols = WORKLOG
     times = record.times(rows, cols)
     naive = record.find(Case("naive", rows, cols))
-    shown = [times[kernel.name] for kernel in rungs() if kernel.name in times]
+    ours = [times[kernel.name] for kernel in rungs() if kernel.name in times]
+    waiting = record.unmeasured(kernel.name for kernel in rungs())
     peers = [timing for name, timing in times.items() if name not in kernels]
-    shown += sorted(peers, key=lambda timing: -timing.median_us)
+    others = sorted(peers, key=lambda timing: -timing.median_us)
+    shown = ours + others
     alt = ladder(rows, cols, gpu=record.gpu).alt
     lines = [
         f"![{alt}]({CHART.relative_to(ROOT).as_posix()})",
@@ -72,7 +74,9 @@ def results(record: Record) -> str:
         "",
         "| | time | GB/s | share of a copy's speed | times as fast as naive |",
         "|---|---:|---:|---:|---:|",
-        *(_line(timing, naive) for timing in shown),
+        *(_line(timing, naive) for timing in ours),
+        *(f"| **{name}** | not yet measured | | | |" for name in waiting),
+        *(_line(timing, naive) for timing in others),
         _copy_line(shown[0], naive),
         "",
         f"{_sources(shown)}, with {record.versions(times)}. GB/s counts one read and one write of the "

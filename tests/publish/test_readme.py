@@ -68,7 +68,7 @@ def test_a_record_without_naive_is_one_sentence(monkeypatch, capsys):
     monkeypatch.setattr(readme, "recorded", lambda: without)
     assert readme.main() == 2
     assert capsys.readouterr().err.startswith(
-        "readme: naive on (1024, 32768) float32, cold L2 was never recorded"
+        "readme: naive was not yet measured on NVIDIA H200"
     )
 
 
@@ -106,3 +106,10 @@ def test_what_cannot_be_written_gets_one_line_and_status_2(copy_of_both, capsys)
     assert len(capsys.readouterr().err.splitlines()) == 1
     assert (copy_of_both / "README.md").read_text() == "without marks"
     assert not (copy_of_both / "ladder.svg").exists()
+
+
+def test_a_rung_that_was_not_yet_measured_keeps_its_line():
+    old = content(rows=[row for row in content()["rows"] if row["provider"] != "shuffle"])
+    lines = readme.results(Record(old)).splitlines()
+    assert "| **shuffle** | not yet measured | | | |" in lines
+    assert "not yet measured" not in readme.results(recorded())
