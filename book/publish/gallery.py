@@ -104,7 +104,7 @@ def draw_cards(app: Sphinx, doctree: nodes.document, page: str) -> None:
         if isinstance(child, nodes.paragraph):
             part = child.astext()
         if isinstance(child, (nodes.bullet_list, nodes.enumerated_list)):
-            numbers = range(child["start"] if "start" in child else 1, 100)
+            numbers = range(child.get("start", 1), 100)
             numbered = isinstance(child, nodes.enumerated_list)
             cards = (
                 _card(app, link, f"{number}. " if numbered else "", part)

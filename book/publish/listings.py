@@ -19,7 +19,6 @@ import numpy as np
 
 from softmax_lib import selections
 from softmax_lib.files import replace_file
-from softmax_lib.gpu.compile import nvrtc
 from softmax_lib.gpu.machine_code import SHOWN_ARCHS, disassembler_version
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch_options import is_any_kernel
@@ -27,7 +26,7 @@ from softmax_lib.launch_spec import specify
 from softmax_lib.launch_words import read_launch
 from softmax_lib.live.cuda_cell import read_line
 from softmax_lib.machine.code import FOLDER, compile_code, file_of, key_of, read_file
-from softmax_lib.machine.ptx.program import listed_ptx, ptx_file_of
+from softmax_lib.machine.ptx.program import compiler, listed_ptx, ptx_file_of
 from softmax_lib.ops.designs import Task
 from softmax_lib.registry import kernels, resolve
 from softmax_lib.source import Program, Source
@@ -122,16 +121,15 @@ def _behind_softmax() -> Iterator[Program]:
 
 
 def is_current(path: Path, wanted: Iterable[str]) -> bool:
-    """Whether a file holds just these programs, made by the compiler and disassembler that are here."""
+    """Whether a file holds just these programs, made by the tools that are here."""
     held = read_file(path)
     made_by = {one["made_by"] for one in held.values()}
-    return held.keys() == set(wanted) and made_by == {made_here()}
+    return held.keys() == set(wanted) and made_by == {made_here(path)}
 
 
-def made_here() -> str:
-    """The compiler and the disassembler of this machine, as `Code.made_by` has them."""
-    version = ".".join(map(str, nvrtc().getVersion()))
-    return f"NVRTC {version}, nvdisasm {disassembler_version()}"
+def made_here(path: Path) -> str:
+    """The tools of this machine that make what is in a file, as `made_by` names them there."""
+    return compiler() if is_ptx(path) else f"{compiler()}, nvdisasm {disassembler_version()}"
 
 
 def write(path: Path, wanted: dict[str, tuple[Program, int]]) -> str:

@@ -67,9 +67,7 @@ def test_a_record_without_naive_is_one_sentence(monkeypatch, capsys):
     without = Record(content(rows=[row for row in content()["rows"] if row["provider"] != "naive"]))
     monkeypatch.setattr(readme, "recorded", lambda: without)
     assert readme.main() == 2
-    assert capsys.readouterr().err.startswith(
-        "readme: naive was not yet measured on NVIDIA H200"
-    )
+    assert capsys.readouterr().err.startswith("readme: naive was not yet measured on NVIDIA H200")
 
 
 def test_contributing_has_a_line_for_every_room_of_the_package():
