@@ -33,7 +33,7 @@ PICTURES = {
     "02_pytorch": "figures.over_records(figures.roofline_step",
     "gpu": "drawings.gpu_map",
     "03_naive": "drawings.threads",
-    "04_online": "display(figures.traffic_ledger",
+    "04_online": "display(figures.over_records(figures.traffic_ledger",
     "05_shared": "row = [3, 7",
     "06_shuffle": "row = [3, 7",
     "07_float4": "drawings.row_starts",
