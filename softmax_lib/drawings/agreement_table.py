@@ -14,7 +14,7 @@ from softmax_lib.xrays.agreement import COUNTERS, Comparison, compare
 from softmax_lib.xrays.code_agreement import CodeComparison, compare_code
 
 _TABLE = """\
-<div class="worklog-xray" tabindex="0" role="region" aria-label="x-ray against ncu"><table><thead><tr>\
+<div class="worklog-xray" tabindex="0" role="group" aria-label="x-ray against ncu"><table><thead><tr>\
 <th scope="col">kernel</th><th scope="col">verdict</th><th scope="col">by</th>\
 {% for name in counters %}<th scope="col">{% for word in name.split("_") %}{{ word }}\
 {% if not loop.last %}<br>{% endif %}{% endfor %}</th>{% endfor %}</tr></thead><tbody>\
@@ -27,7 +27,7 @@ _TABLE = """\
 
 
 _EVERYWHERE = """\
-<p>{{ words }}</p><div class="worklog-xray worklog-everywhere" tabindex="0" role="region" aria-label="machine code against ncu">\
+<p>{{ words }}</p><div class="worklog-xray worklog-everywhere" tabindex="0" role="group" aria-label="machine code against ncu">\
 <table><thead><tr><th scope="col">kernel</th>{% for name in columns %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead><tbody>\
 {% for name, cells in rows %}<tr><th scope="row">{{ name }}</th>{% for cell in cells %}<td>{{ cell }}</td>{% endfor %}</tr>{% endfor %}\
 </tbody></table></div><p>Where one of the three differs:</p><ul>{% for one in told %}<li>{{ one }}</li>{% endfor %}</ul>"""

@@ -26,7 +26,7 @@ STYLE = """<style>
 """
 
 _LISTING = """\
-<div class="worklog-code worklog-explained" tabindex="0" role="region" aria-label="{{ name }}, line by line"><div>\
+<div class="worklog-code worklog-explained" tabindex="0" role="group" aria-label="{{ name }}, line by line"><div>\
 {% for words, lines in groups %}\
 {% if words %}<p>{{ words }}</p>{% endif %}\
 <pre class="highlight">{% for number, line in lines %}<span class="linenos">{{ number }}</span>{{ line }}

@@ -38,12 +38,12 @@ STYLE = """<style>
 """
 
 _MARGIN = """\
-<p>{{ words }}</p><div class="worklog-xray worklog-code" tabindex="0" role="region" \
+<p>{{ words }}</p><div class="worklog-xray worklog-code" tabindex="0" role="group" \
 aria-label="{{ kernel }} with its counters"><table><thead><tr>\
 {% for name in ("line", "requests", "each takes", "wasted", "code") %}<th scope="col">{{ name }}</th>{% endfor %}\
 </tr></thead><tbody>\
 {% for file, lines in parts %}\
-{% if file %}<tr><th colspan="4"></th><th scope="rowgroup">{{ file }}</th></tr>{% endif %}\
+{% if file %}<tr><td colspan="4"></td><th scope="rowgroup">{{ file }}</th></tr>{% endif %}\
 {% for line in lines %}<tr><th scope="row">{{ line.number }}</th>\
 <td>{% for one in line.counted %}<div>{{ one.requests }}</div>{% endfor %}</td>\
 <td>{% for one in line.counted %}<div>{{ one.takes }}</div>{% endfor %}</td>\
@@ -56,7 +56,7 @@ aria-label="{{ kernel }} with its counters"><table><thead><tr>\
 </tbody></table></div>"""
 
 _TOTALS = """\
-<p>{{ counted }}</p><div class="worklog-xray worklog-totals" tabindex="0" role="region" aria-label="{{ words }}">\
+<p>{{ counted }}</p><div class="worklog-xray worklog-totals" tabindex="0" role="group" aria-label="{{ words }}">\
 <table><thead><tr><th scope="col">{{ words }}</th>\
 {% for one in xrays %}<th scope="col">{{ one.kernel }}</th>{% endfor %}</tr></thead><tbody>\
 {% for label, counter in counters.items() %}<tr><th scope="row">{{ label }}</th>\

@@ -24,7 +24,7 @@ from softmax_lib.xrays.xray import xray
 _CHART = """\
 <p><strong>{{ title }}</strong></p>{{ svg }}<p>{{ caption }}</p>\
 <details><summary>The numbers as they were counted</summary>\
-<div class="worklog-xray" tabindex="0" role="region" aria-label="numbers of the memory chart"><table><thead><tr>\
+<div class="worklog-xray" tabindex="0" role="group" aria-label="numbers of the memory chart"><table><thead><tr>\
 {% for name in ("between", "what", "requests", "units", "bytes", "of peak", "counted by") %}<th scope="col">{{ name }}</th>{% endfor %}\
 </tr></thead><tbody>{% for row in rows %}<tr><th scope="row">{{ row[0] }}</th>\
 {% for cell in row[1:] %}<td>{{ cell }}</td>{% endfor %}</tr>{% endfor %}</tbody></table></div></details>"""

@@ -20,12 +20,12 @@ from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import View
 
 _TABLE = """\
-<p>{{ words }}</p><div class="worklog-xray worklog-code" tabindex="0" role="region" \
+<p>{{ words }}</p><div class="worklog-xray worklog-code" tabindex="0" role="group" \
 aria-label="reads in machine code"><table><thead><tr><th scope="col">line</th>\
 {% for arch in archs %}<th scope="col">sm_{{ arch }}</th>{% endfor %}\
 <th scope="col">instructions</th><th scope="col">calls</th><th scope="col">code</th></tr></thead><tbody>\
 {% for name, rows in parts %}\
-<tr><th colspan="{{ archs|length + 3 }}"></th><th scope="rowgroup">{{ name }}</th></tr>\
+<tr><td colspan="{{ archs|length + 3 }}"></td><th scope="rowgroup">{{ name }}</th></tr>\
 {% for row in rows %}<tr><th scope="row">{{ row.line }}</th>\
 {% for cell in row.loads %}<td>{{ cell }}</td>{% endfor %}\
 <td>{{ row.instructions }}</td><td>{{ row.calls }}</td>\

@@ -26,7 +26,7 @@ _MOST_ON_A_PHONE = 5
 """Columns: a wider table scrolls by itself, and so has to be reachable by keyboard."""
 
 _TABLE = """\
-{% if wide %}<div class="worklog-wide" tabindex="0" role="region" aria-label="{{ caption or head[0] }}">{% endif %}\
+{% if wide %}<div class="worklog-wide" tabindex="0" role="group" aria-label="{{ caption or head[0] }}">{% endif %}\
 <table class="worklog-table">\
 {% if caption %}<caption>{{ caption }}</caption>{% endif %}\
 {% if head %}<thead><tr>\

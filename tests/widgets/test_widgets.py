@@ -249,7 +249,7 @@ def test_a_heading_without_words_is_no_heading():
 
 def test_a_table_too_wide_for_a_phone_scrolls_by_itself_and_can_be_reached_by_keyboard():
     wide = widgets.table(["size", *"abcde"], [(32, *range(5))], caption="naive & co").html
-    assert 'tabindex="0" role="region" aria-label="naive &amp; co"' in wide
+    assert 'tabindex="0" role="group" aria-label="naive &amp; co"' in wide
     assert "tabindex" not in widgets.table(["size", *"abcd"], [(32, *range(4))]).html
 
 
