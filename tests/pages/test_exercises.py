@@ -29,7 +29,7 @@ def test_every_answer_gets_the_grade_that_was_recorded(open_page, chapter_name, 
         for attempt in exercise.offered:
             pick(widget, attempt.label, touch=width == PHONE)
             grade = recorded_grade(exercise, attempt.label)
-            widget.get_by_text(grade.head, exact=True).and_(page.locator(":visible")).wait_for()
+            grades.get_by_text(grade.head, exact=True).wait_for()
             assert grades.count() == 1
             assert widget.locator(".worklog-grade:visible li").count() == len(grade.findings)
     assert page.problems == []
