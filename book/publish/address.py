@@ -14,6 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 _URL = re.compile(r"https://github\.com/([\w.-]+)/([\w.-]+?)(?:\.git)?/?")
 
+_IN_COLAB = re.compile(r"(colab\.research\.google\.com/github/[\w.-]+/[\w.-]+/blob/)[^/\s]+")
+
 BOOTSTRAP = """\
 import sys
 
@@ -31,6 +33,11 @@ def release(root: Path = ROOT) -> str:
     text = (root / "softmax_lib" / "__init__.py").read_text(encoding="utf-8")
     (version,) = re.findall(r'^__version__ = "(.+)"', text, re.MULTILINE)
     return f"v{version}"
+
+
+def open_release(text: str) -> str:
+    """`text` with its links to Colab opening the notebooks of the release."""
+    return _IN_COLAB.sub(rf"\g<1>{release()}", text)
 
 
 @dataclass(frozen=True)

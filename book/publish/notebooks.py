@@ -14,7 +14,7 @@ from pathlib import Path
 import colab
 import nbformat
 import stable_widgets
-from address import Address
+from address import Address, open_release
 from marks import rewrite
 from nbclient import NotebookClient
 from nbformat import NotebookNode
@@ -57,6 +57,7 @@ def prepare(notebook: NotebookNode) -> NotebookNode:
         notebook.cells.insert(0, new_code_cell(id="bootstrap", metadata=tagged))
     notebook.cells[0].source = Address.read().bootstrap
     for cell in notebook.cells:
+        cell.source = open_release(cell.source)
         if "<!-- colab:begin -->" in cell.source:
             cell.source = rewrite(cell.source, "colab", colab.told())
     return notebook

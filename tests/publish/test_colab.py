@@ -5,7 +5,7 @@ import re
 import colab
 import nbformat
 import pytest
-from address import ROOT, Address, release
+from address import ROOT, Address, open_release, release
 from marks import rewrite
 from notebooks import BOOK, chapters
 from prose import pages
@@ -29,6 +29,11 @@ def test_links_in_the_text_open_the_release():
     opened = [found for text in texts for found in OPENED.findall(text)]
     assert {name for _, name in opened} == {path.stem for path in chapters()} - {"intro"}
     assert {tag for tag, _ in opened} == {release()}
+
+
+def test_executing_a_notebook_brings_its_links_to_the_release():
+    link = "[one](https://colab.research.google.com/github/you/book/blob/{}/book/01_math.ipynb)"
+    assert open_release(link.format("v0.0.1")) == link.format(release())
 
 
 @pytest.mark.site
