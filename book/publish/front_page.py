@@ -36,9 +36,9 @@ def name_addresses(app: Sphinx, config: Config) -> None:
 
 def put_introduction_first(app: Sphinx, error: Exception | None) -> None:
     """Write the introduction as the site's index, and name it by the site's address wherever it is named whole."""
-    if error or app.builder.format != "html" or app.builder.embedded:
-        return
     out, site = Path(app.outdir), app.config.html_baseurl
+    if error or app.builder.name != "html" or not (out / INTRODUCTION).exists():
+        return
     for path in (out / INTRODUCTION, out / "sitemap.xml"):
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace(site + INTRODUCTION, site), encoding="utf-8")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
 
-ROOT = Path(__file__).parents[2]
+from softmax_lib.records.beside import page_data
+from softmax_lib.records.record import load
+from softmax_lib.records.shelf import DEFAULT_GPU, FOLDER
+
 PLACE = 'class="worklog-beside"'
 DATA = "book_record.js"
 SCRIPTS = (DATA, "records.js", "record_beside.js")
@@ -17,11 +19,8 @@ SCRIPTS = (DATA, "records.js", "record_beside.js")
 
 def write_data(app: Sphinx) -> None:
     """The book's record as a script, which a page that is opened as a file can load too."""
-    sys.path.insert(0, str(ROOT))
-    from softmax_lib.records.beside import page_data
-    from softmax_lib.records.record import load
-    from softmax_lib.records.shelf import DEFAULT_GPU, FOLDER
-
+    if app.builder.name != "html":
+        return
     data = page_data(load(FOLDER / f"{DEFAULT_GPU}.json"))
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     path = Path(app.outdir, "_static", DATA)
@@ -33,7 +32,7 @@ def add_scripts(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
 ) -> None:
     """Load them on pages that have the place, and on no other."""
-    if PLACE in context.get("body", ""):
+    if app.builder.name == "html" and PLACE in context.get("body", ""):
         for name in SCRIPTS:
             app.add_js_file(name, loading_method="defer")
 

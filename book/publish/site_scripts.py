@@ -32,7 +32,7 @@ def notice_static_files(app: Sphinx, config: Config) -> None:
 
 def lighten_pages(app: Sphinx, error: Exception | None) -> None:
     """Let pages be seen before search and theme are ready: in their colours, and with the icons that they show."""
-    if error or app.builder.format != "html" or app.builder.embedded:
+    if error or app.builder.name != "html":
         return
     icons = Icons(Path(app.outdir, ICONS).read_text(encoding="utf-8"))
     for path in Path(app.outdir).rglob("*.html"):

@@ -145,7 +145,7 @@
     const gpus = records().map((record) => make("th", { scope: "colgroup", colspan: 2 }, record.name));
     const heads = records().flatMap(() => ["time", "of a copy"].map((head) => make("th", { scope: "col" }, head)));
     const top = make("thead", {}, make("tr", {}, make("th", { scope: "col", rowspan: 2 }, matrix), ...gpus), make("tr", {}, ...heads));
-    return make("div", { class: "worklog-scroll", tabindex: 0, role: "region", "aria-label": `Times on ${matrix} floats` }, make("table", {}, top, body));
+    return make("div", { class: "worklog-scroll", tabindex: 0, role: "group", "aria-label": `Times on ${matrix} floats` }, make("table", {}, top, body));
   }
 
   // ---- curves of a kernel

@@ -106,9 +106,9 @@ def test_what_a_readers_record_lacks_is_one_sentence_and_no_picture_of_another_g
             assert "NVIDIA L4" in shown
             assert "<img" not in shown
             assert "<table" not in shown
+    assert page.problems == []
     assert overflow(page) == []
     assert violations(page) == []
-    assert page.problems == []
 
 
 def gpu_sliders(page: Page) -> list[tuple[Locator, Locator]]:
