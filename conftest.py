@@ -20,7 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Which tests to run, and whether records have to be as new as the kernels."""
     said = (
         "check: those marked quick; test: all but those marked site or full, and every notebook; "
-        "book: those marked site; all: everything. The Makefile's targets run each."
+        "book: those marked site and not full; all: everything. The Makefile's targets run each."
     )
     parser.addoption("--tier", choices=TIERS, default="test", help=said)
     said = (
@@ -95,7 +95,7 @@ def is_in(tier: str, item: pytest.Item) -> bool:
     by_tier = {
         "check": "quick" in marks,
         "test": not marks & {"site", "full"},
-        "book": "site" in marks,
+        "book": "site" in marks and "full" not in marks,
         "all": True,
     }
     return by_tier[tier]

@@ -27,6 +27,10 @@ FLAGS = [
 SECONDS_TO_ANSWER = 10
 
 
+_FULL = pytest.mark.full
+WIDTHS = [pytest.param(1400, marks=_FULL), pytest.param(820, marks=_FULL), 390]
+"""For what every page is asked at each width; every day a phone's is enough."""
+
 CHAPTERS = sorted(str(path.relative_to(SITE)) for path in SITE.glob("book/**/*.html"))
 INTERACTIVE = [page for page in CHAPTERS if "worklog-positions" in (SITE / page).read_text()]
 PAGES = {

@@ -3,12 +3,11 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from .conftest import SITE
+from .conftest import SITE, WIDTHS
 from .test_widgets import SETTLED, SHOWN, sliders
 
 pytestmark = pytest.mark.site
 
-WIDTHS = [1400, 820, 390]
 PAGE = "book/04_online.html"
 
 

@@ -20,7 +20,13 @@ OF_THE_THEME = {
 
 @pytest.mark.parametrize(
     ("width", "scheme"),
-    [(DESKTOP, "light"), (DESKTOP, "dark"), (TABLET, "light"), (PHONE, "light"), (PHONE, "dark")],
+    [
+        (DESKTOP, "light"),
+        (DESKTOP, "dark"),
+        pytest.param(TABLET, "light", marks=pytest.mark.full),
+        (PHONE, "light"),
+        (PHONE, "dark"),
+    ],
 )
 def test_page_is_clean_fits_and_is_accessible(open_page, address, width, scheme):
     page = open_page(address, width=width, scheme=scheme)
