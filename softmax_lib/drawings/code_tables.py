@@ -50,14 +50,14 @@ _BOTH = """\
 <div class="worklog-xray worklog-code" tabindex="0" role="group" aria-label="source of {{ kernel }}"><table><thead><tr>\
 <th scope="col">line</th><th scope="col">instructions</th><th scope="col">share</th>\
 <th scope="col">source</th></tr></thead><tbody>\
-{% for file, lines in parts %}{% if file %}<tr><th></th><th></th><th></th><th scope="rowgroup">{{ file }}</th></tr>{% endif %}\
+{% for file, lines in parts %}{% if file %}<tr><td></td><td></td><td></td><th scope="rowgroup">{{ file }}</th></tr>{% endif %}\
 {% for line in lines %}<tr class="{{ line.marks }}"><th scope="row">{{ line.number }}</th>\
 <td>{{ line.executed }}</td><td>{{ line.share }}</td><td><code class="highlight">{{ line.code or " " }}</code></td></tr>\
 {% endfor %}{% endfor %}</tbody></table></div>\
 <div class="worklog-xray worklog-code" tabindex="0" role="group" aria-label="{{ language }} of {{ kernel }}"><table><thead><tr>\
 {% for name in ["line", "times"] + columns + [language] %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead><tbody>\
 {% for entry, rows in entries %}{% if entry %}<tr><td colspan="{{ columns|length + 2 }}"></td><th scope="rowgroup">{{ entry }}</th></tr>{% endif %}\
-{% for row in rows %}<tr class="{{ row.marks }}"><th scope="row">{{ row.line }}</th><td>{{ row.times }}</td>\
+{% for row in rows %}<tr class="{{ row.marks }}">{% if row.line %}<th scope="row">{{ row.line }}</th>{% else %}<td></td>{% endif %}<td>{{ row.times }}</td>\
 {% for cell in row.costs %}<td>{{ cell }}</td>{% endfor %}<td><code>{% if row.label %}{{ row.label }}:
 {% endif %}{{ row.text }}</code></td></tr>\
 {% endfor %}{% endfor %}</tbody></table></div></div></div>"""
