@@ -142,7 +142,9 @@
       });
       body.append(make("tr", {}, make("th", { scope: "row" }, peers[name] ?? name), ...cells));
     }
-    const gpus = records().map((record) => make("th", { scope: "colgroup", colspan: 2 }, record.name));
+    const alike = new Set(records().map((record) => record.name)).size === 1;
+    const named = (record) => (alike ? record.where : record.name);
+    const gpus = records().map((record) => make("th", { scope: "colgroup", colspan: 2 }, named(record)));
     const heads = records().flatMap(() => ["time", "of a copy"].map((head) => make("th", { scope: "col" }, head)));
     const top = make("thead", {}, make("tr", {}, make("th", { scope: "col", rowspan: 2 }, matrix), ...gpus), make("tr", {}, ...heads));
     return make("div", { class: "worklog-scroll", tabindex: 0, role: "group", "aria-label": `Times on ${matrix} floats` }, make("table", {}, top, body));

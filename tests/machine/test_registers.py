@@ -145,7 +145,7 @@ def test_loads_are_under_way_until_one_of_their_registers_is_needed():
     assert loads_in_flight(code) == [1, 2, 1, 2, 1, 0, 0]
 
 
-FILES = sorted(f"{path.parent.name}/{path.stem}" for path in FOLDER.glob("*/*"))
+FILES = sorted(f"{path.parent.name}/{path.stem}" for path in FOLDER.glob("sm_*/*"))
 
 
 @pytest.mark.parametrize("name", some(FILES, every=8))

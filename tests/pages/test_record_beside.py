@@ -263,3 +263,10 @@ def test_other_pages_do_not_load_it():
         path.name for path in SITE.glob("book/*.html") if "book_record.js" in path.read_text()
     ]
     assert with_it == ["results.html"]
+
+
+def test_two_records_of_one_gpu_are_told_apart_by_their_dates(open_page):
+    page = open_page(PAGE)
+    choose(page, json.dumps({**content(), "date": "2030-01-01"}))
+    heads = page.locator(".worklog-beside th[scope=colgroup]")
+    expect(heads).to_have_text([H200.where, "NVIDIA H200, 2030-01-01"])
