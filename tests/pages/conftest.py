@@ -46,6 +46,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize(kind, PAGES[kind])
 
 
+class Server(http.server.ThreadingHTTPServer):
+    """As many connections as a browser makes at a time may wait; five are the default."""
+
+    request_queue_size = 128
+
+
 class _Handler(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         pass
@@ -55,7 +61,7 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
 def serve(folder: Path) -> Iterator[str]:
     """Address at which a folder is served."""
     handler = functools.partial(_Handler, directory=folder)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as served:
+    with Server(("127.0.0.1", 0), handler) as served:
         threading.Thread(target=served.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{served.server_port}/"
         served.shutdown()

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from .conftest import SITE, WIDTHS
+from .conftest import SITE, WIDTHS, Server
 
 pytestmark = pytest.mark.site
 
@@ -50,7 +50,7 @@ def compressed():
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 self.wfile.write(body)
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as served:
+    with Server(("127.0.0.1", 0), Handler) as served:
         threading.Thread(target=served.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{served.server_port}/", sent
         served.shutdown()

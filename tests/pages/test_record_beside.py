@@ -38,6 +38,7 @@ def choose(page: Page, text: str, name: str = "nvidia-l4.json") -> None:
 
 
 def drop(page: Page, text: str, name: str = "nvidia-l4.json") -> None:
+    page.get_by_label(FILE).wait_for()
     assert page.evaluate(DROP, [text, name])
 
 
