@@ -7,6 +7,7 @@ import mimetypes
 import threading
 
 import pytest
+from playwright.sync_api import TimeoutError
 
 from .conftest import SITE, WIDTHS, Server
 
@@ -77,11 +78,14 @@ def is_soon(seen):
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_page_is_there_soon_is_light_and_keeps_still(chromium, compressed, chapter, width):
     address, sent = compressed
+    seen = None
     for _ in range(3):  # this machine may be doing something else, too
         sent.clear()
-        seen = visit(chromium, address + chapter, width)
-        if is_soon(seen):
+        with contextlib.suppress(TimeoutError):
+            seen = visit(chromium, address + chapter, width)
+        if seen and is_soon(seen):
             break
+    assert seen
     assert is_soon(seen), seen
     assert seen["shift"] < SHIFT
     assert sum(sent) < 1000 * KILOBYTES
