@@ -10,7 +10,7 @@ from address import Address
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-INTRODUCTION = "book/intro.html"
+INTRODUCTION = "book/intro"
 CARD = '<meta name="twitter:card" content="summary_large_image" />'
 
 _LINK = re.compile(r'\b(href|src|action)="(?!#|/|[a-z][a-z0-9+.-]*:)([^"]+)"')
@@ -36,14 +36,14 @@ def name_addresses(app: Sphinx, config: Config) -> None:
 
 def put_introduction_first(app: Sphinx, error: Exception | None) -> None:
     """Write the introduction as the site's index, and name it by the site's address wherever it is named whole."""
-    out, site = Path(app.outdir), app.config.html_baseurl
-    if error or app.builder.name != "html" or not (out / INTRODUCTION).exists():
+    out, site, page = Path(app.outdir), app.config.html_baseurl, f"{INTRODUCTION}.html"
+    if error or app.builder.name != "html" or not (out / page).exists():
         return
-    for path in (out / INTRODUCTION, out / "sitemap.xml"):
+    for path in (out / page, out / "sitemap.xml"):
         text = path.read_text(encoding="utf-8")
-        path.write_text(text.replace(site + INTRODUCTION, site), encoding="utf-8")
-    page = (out / INTRODUCTION).read_text(encoding="utf-8")
-    (out / "index.html").write_text(_moved_up(page), encoding="utf-8")
+        path.write_text(text.replace(site + page, site), encoding="utf-8")
+    text = (out / page).read_text(encoding="utf-8")
+    (out / "index.html").write_text(_moved_up(text), encoding="utf-8")
 
 
 def _moved_up(page: str) -> str:

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from native_widgets import STATE, VIEW, Widgets
+from front_page import INTRODUCTION
+from native_widgets import Widgets
 from running_prose import words
 from sphinx.application import Sphinx
+from stable_widgets import STATE, VIEW
 
-INTRODUCTION = "book/intro"
 WORDS_A_MINUTE = 150
 """Slower than a novel is read: there is code to follow, and pictures to look at."""
 
@@ -53,24 +54,24 @@ _IMG = re.compile(r'<img\b[^>]*\bsrc="data:image/(svg|png)[^,"]*?(;base64)?,([^"
 _EXERCISE = re.compile(r'^exercise\("|<summary>Solution</summary>', re.MULTILINE)
 
 
-def picture(path: Path, cell_begins: str, folder: Path) -> str:
-    """HTML of the first picture of a notebook's cell; one that is no drawing becomes a file in `folder`.
+def picture(notebook: dict[str, Any], name: str, folder: Path) -> str:
+    """HTML of the picture that stands for the page `name`; one that is no drawing becomes a file in `folder`.
 
     Raises `LookupError` where the notebook has no such cell, or the cell no picture.
     """
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    cells = [one for one in notebook["cells"] if "".join(one["source"]).startswith(cell_begins)]
+    begin = PICTURES[name]
+    cells = [one for one in notebook["cells"] if "".join(one["source"]).startswith(begin)]
     shown = "".join(_html(notebook, output) for cell in cells for output in cell["outputs"])
     drawn, image = _SVG.search(shown), _IMG.search(shown)
     if drawn and not (image and image.start() < drawn.start()):
         return drawn[0]
     if not image:
-        raise LookupError(f"{path.name} has no picture in a cell that begins with {cell_begins!r}.")
+        raise LookupError(f"{name}.ipynb has no picture in a cell that begins with {begin!r}.")
     kind, coded, data = image.groups()
     folder.mkdir(parents=True, exist_ok=True)
     content = base64.b64decode(data) if coded else urllib.parse.unquote_to_bytes(data)
-    (folder / f"{path.stem}.{kind}").write_bytes(content)
-    return f'<img src="../_static/cards/{path.stem}.{kind}" alt="" loading="lazy">'
+    (folder / f"{name}.{kind}").write_bytes(content)
+    return f'<img src="../_static/cards/{name}.{kind}" alt="" loading="lazy">'
 
 
 def _html(notebook: dict[str, Any], output: dict[str, Any]) -> str:
@@ -83,15 +84,11 @@ def _html(notebook: dict[str, Any], output: dict[str, Any]) -> str:
     return "".join(data.get("text/html", ""))
 
 
-def facts(path: Path, part: str) -> str:
-    """How long a page takes to read, how many exercises it has, and whom it is for."""
-    told = []
-    if path.suffix == ".ipynb":
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        exercises = sum(len(_EXERCISE.findall("".join(cell["source"]))) for cell in cells)
-        told.append(f"{round(words(path) / WORDS_A_MINUTE)} minutes")
-        told += [f"{exercises} exercises"] * (exercises > 1)
-    return " · ".join([*told, LEVELS[part]])
+def facts(path: Path, notebook: dict[str, Any]) -> list[str]:
+    """How long the notebook at `path` takes to read, and how many exercises it has."""
+    exercises = sum(len(_EXERCISE.findall("".join(cell["source"]))) for cell in notebook["cells"])
+    told = [f"{round(words(path) / WORDS_A_MINUTE)} minutes"]
+    return [*told, f"{exercises} exercises"] if exercises > 1 else told
 
 
 def draw_cards(app: Sphinx, doctree: nodes.document, page: str) -> None:
@@ -117,13 +114,16 @@ def draw_cards(app: Sphinx, doctree: nodes.document, page: str) -> None:
 def _card(app: Sphinx, link: nodes.reference, number: str, part: str) -> str:
     name = Path(link["refuri"]).stem
     path = Path(app.env.doc2path(f"book/{name}"))
-    seen = ""
+    seen, told = "", [LEVELS[part]]
+    if path.suffix == ".ipynb":
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        told = [*facts(path, notebook), *told]
     if name in PICTURES:
-        inner = picture(path, PICTURES[name], Path(app.outdir, "_static/cards"))
+        inner = picture(notebook, name, Path(app.outdir, "_static/cards"))
         seen = f'<span class="worklog-card-picture" aria-hidden="true">{inner}</span>'
     return (
         f'<li>{seen}<a href="{name}.html">{number}{escape(link.astext())}</a>'
-        f"<span>{facts(path, part)}</span></li>"
+        f"<span>{' · '.join(told)}</span></li>"
     )
 
 

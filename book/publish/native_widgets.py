@@ -17,9 +17,8 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from stable_widgets import STATE, VIEW
 
-VIEW = "application/vnd.jupyter.widget-view+json"
-STATE = "application/vnd.jupyter.widget-state+json"
 FOLDER = "_static/positions"
 """Where the site has what widgets show at their other positions, a file for each page."""
 

@@ -41,7 +41,8 @@ def time_together(
     """Time `cases`, which differ in provider, step and block size only, and a copy in one run.
 
     Each is checked first; who cannot run goes to `skipped`. `host` times an eager call on the host
-    too. `own` are kernels beside the book's, by the names that cases have for them. `search` looks for each kernel's best block size, and leaves out those that are far from it.
+    too. `own` are kernels beside the book's, by the names that cases have for them. `search` looks for
+    each kernel's best block size, and leaves out those that are far from it.
     """
     known = {**kernels, **own}
     calls = _calls(cases, known, skipped)

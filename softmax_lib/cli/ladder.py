@@ -73,8 +73,8 @@ def climb(
 ) -> Ladder:
     """Run every rung on a (rows, cols) matrix of normal noise, and `more` kernels or .cu files after them.
 
-    A file's line is named by it. `progress` hears what comes next, how many parts are done, and how many there are. On a GPU all
-    are timed in one run with a copy; without one, times are those recorded for this shape, if any.
+    A file's line is named by it. `progress` hears what comes next, how many parts are done, and how
+    many there are. On a GPU all are timed in one run with a copy; without one, times are those recorded for this shape, if any.
     Raises `BadInput` for a shape without elements, `NotAvailable` without the device, and what `resolve`
     and `run` raise of `more`.
     """
