@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 from address import Address, release
 from bs4 import BeautifulSoup
 from sphinx.application import Sphinx
+from sphinx.builders.epub3 import Epub3Builder
+
+SVG = "http://www.w3.org/2000/svg"
+AFTER_OTHERS = 900
+
+
+class Epub(Epub3Builder):
+    """Sphinx's, with a manifest that says, as EPUB asks for, which pages hold formulas and drawings."""
+
+    def build_content(self) -> None:
+        super().build_content()
+        manifest = Path(self.outdir, "content.opf")
+
+        def tell(item: re.Match[str]) -> str:
+            page = Path(self.outdir, item[1]).read_text(encoding="utf-8")
+            held = [name for name, tag in (("mathml", "<math"), ("svg", "<svg")) if tag in page]
+            return f'{item[0]} properties="{" ".join(held)}"' if held else item[0]
+
+        text = manifest.read_text(encoding="utf-8")
+        text = re.sub(
+            r'<item id="[^"]+" href="([^"]+\.xhtml)" media-type="[^"]+"(?! prop)', tell, text
+        )
+        manifest.write_text(text, encoding="utf-8")
 
 
 def prepare(app: Sphinx) -> None:
@@ -17,27 +42,40 @@ def prepare(app: Sphinx) -> None:
     config.project = config.epub_title = config.html_title
     config.version = config.release = release()
     config.epub_basename = address.name
-    config.epub_identifier = address.site
-    config.epub_scheme, config.epub_uid = "URL", "address"
+    config.epub_identifier = config.epub_uid = (
+        address.name
+    )  # Sphinx has one in the place of the other
     config.epub_description = f"Chapters of {address.site}, their widgets as they begin"
     config.epub_show_urls = "no"
+    config.epub_exclude_files = ["index.html", "sitemap.xml"]  # a site's, of the build before
     config.html_theme_options["launch_buttons"] = {}
-    app.connect("html-page-context", close_elements)
+    app.connect("html-page-context", as_xhtml, priority=AFTER_OTHERS)
 
 
-def close_elements(
-    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
-) -> None:
-    """Write a page's HTML as XHTML, which EPUB asks for, without what only a script would answer."""
+def as_xhtml(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Write a page's HTML as XHTML, which EPUB asks for, without scripts and what only they would answer."""
+    context["script_files"] = []
+    context["css_files"] = [
+        file for file in context["css_files"] if "mystnb." not in str(file.filename)
+    ]  # comes too late
     if "body" not in context:
         return
     body = BeautifulSoup(context["body"], "html5lib").body
-    for silent in body.select("button, [role=status], summary .expanded"):
+    for silent in body.select("button, script, [role=status], summary .expanded"):
         silent.decompose()
+    for unheard in body.select("noscript"):
+        unheard.unwrap()
+    for words in body.select("summary p"):
+        words.name = "span"
+    for drawing in body.select("svg"):
+        drawing["xmlns"] = SVG
+    styles = dict.fromkeys(style.extract().string for style in body.select("style"))
+    context["metatags"] += "".join(f"<style>{style}</style>" for style in styles)
     context["body"] = "".join(map(str, body.contents))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the functions above to the build."""
+    app.add_builder(Epub, override=True)
     app.connect("builder-inited", prepare, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -181,7 +181,7 @@ def leave_out_states(
             one.attributes.setdefault("defer", "defer")
     context["script_files"] = kept
     positions = app.env.metadata.get(page, {}).get("positions")
-    if positions:
+    if positions and app.builder.name == "html":
         address = context["pathto"](positions, 1)
         context["metatags"] += f'\n<link rel="worklog-positions" href="{escape(address)}" />'
 
