@@ -14,7 +14,7 @@ from softmax_lib.records.shelf import DEFAULT_GPU, FOLDER
 
 PLACE = 'class="worklog-beside"'
 DATA = "book_record.js"
-SCRIPTS = (DATA, "records.js", "record_beside.js")
+SCRIPTS = (DATA, "records.js", "record_figures.js", "record_beside.js")
 
 
 def write_data(app: Sphinx) -> None:

@@ -1,14 +1,16 @@
 """A reader's record given to the results page: chosen, dropped or pasted, it stands beside the book's."""
 
 import json
+from collections import Counter
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 from sample_records import BOOK, content, of_another_gpu
 
+from softmax_lib.records.measurement import PEERS, Measurement
 from softmax_lib.records.record import Record
-from softmax_lib.records.schema import SCHEMA, find_fault, rules
-from softmax_lib.registry import rungs
+from softmax_lib.records.schema import EXECUTION, SCHEMA, find_fault, rules
+from softmax_lib.registry import kernels, rungs
 from softmax_lib.words import time_in_words
 
 from .conftest import SITE
@@ -43,7 +45,7 @@ def drop(page: Page, text: str, name: str = "nvidia-l4.json") -> None:
 
 
 def paste(page: Page, text: str, name: str = "") -> None:
-    page.locator(".worklog-beside summary").press("Enter")
+    page.get_by_text("Paste it").press("Enter")
     page.get_by_label("The text of the file").fill(text)
     page.get_by_role("button", name="Show it").press("Enter")
 
@@ -66,14 +68,19 @@ def test_a_record_stands_beside_the_books_however_it_was_given(open_page, give, 
     page = open_page(PAGE, width=width)
     give(page, json.dumps(of_another_gpu()))
     given(page, L4)
-    table = page.locator(".worklog-beside table")
+    table = page.get_by_role("group", name="Times on")
     for matrix in ("1024 × 32768", "1024 × 2048"):
         control(page, "Matrix").select_option(matrix)
         times = [one.times(*map(int, matrix.split(" × "))) for one in (H200, L4)]
         for name in (kernel.name for kernel in rungs()):
             cells = table.locator(f"tr:has(th:text-is('{name}')) td").all_inner_texts()
             expected = [
-                (time_in_words(of[name].median_us), f"{of[name].copy_share:.0%}") for of in times
+                (
+                    time_in_words(of[name].median_us),
+                    f"{of[name].copy_share:.0%}",
+                    format(of["naive"].median_us / of[name].median_us, ".3g").rstrip("."),
+                )
+                for of in times
             ]
             assert cells == [word for one in expected for word in one]
         ladder, *_ = page.locator(".worklog-beside figure > svg").all()
@@ -102,6 +109,97 @@ def test_curves_of_each_kernel_are_of_both_records(open_page):
                 assert f"{timing.case.block_size} {time_in_words(timing.median_us)}" in told
 
 
+def cells_of(page: Page, name: str) -> dict[str, list[str]]:
+    """What each line of a table says, by its head."""
+    lines = page.get_by_role("group", name=name).locator("tbody tr").all()
+    return {line.locator("th").inner_text(): line.locator("td").all_inner_texts() for line in lines}
+
+
+def race_on(matrix: str) -> list[Measurement]:
+    return H200.race(*map(int, matrix.split(" × ")))
+
+
+def test_the_fastest_on_each_matrix_are_those_of_the_records(open_page):
+    page = open_page(PAGE)
+    choose(page, json.dumps(of_another_gpu()))
+    given(page, L4)
+    table = cells_of(page, "The fastest on each matrix")
+    timed = control(page, "Matrix").locator("option").all_inner_texts()
+    raced = [matrix for matrix in timed if any(t.case.provider in PEERS for t in race_on(matrix))]
+    assert list(table) == raced != timed
+    counts = Counter[str]()
+    for matrix, cells in table.items():
+        race = race_on(matrix)
+        first, second = race[:2]
+        ratio = second.median_us / first.median_us
+        lead = f"{100 * (ratio - 1):.0f}% ahead of" if ratio < 2 else f"{ratio:.3g} × as fast as"
+        beside = "level with" if first.ties(second) else lead
+        assert cells == [first.label, f"{beside} {second.label}"] * 2
+        rung, peer = (
+            next(t for t in race if (t.case.provider in kernels) == ours) for ours in (True, False)
+        )
+        ahead = "ahead" if rung is first else "behind"
+        counts["level" if rung.ties(peer) else ahead] += 1
+    told = ", ".join(f"{how} on {counts[how]}" for how in ("ahead", "level", "behind"))
+    for record in (H200, L4):
+        expect(page.locator(".worklog-beside")).to_contain_text(
+            f"{record.where}: the best rung beside the best peer is {told}."
+        )
+
+
+def test_hardware_counters_are_those_of_the_records(open_page):
+    page = open_page(PAGE)
+    counted = {**content(), "date": "2030-01-01"}
+    counted["counters"] = [one for one in counted["counters"] if one["kernel"] != "naive"]
+    for one in counted["counters"]:
+        if one["kernel"] == "fusion":
+            for name in EXECUTION:
+                one.pop(name)
+    choose(page, json.dumps(counted))
+    for cols in (32768, 2048):
+        matrix = f"1024 × {cols}"
+        control(page, "Matrix").select_option(matrix)
+        table = cells_of(page, f"Hardware counters on {matrix}")
+        profiles = H200.profiles_on(1024, cols)
+        assert list(table) == [rung.name for rung in rungs() if rung.name in profiles]
+        for name, cells in table.items():
+            profile = profiles[name]
+            parts = [
+                profile.counters["dram_read_bytes"] / profile.case.matrix_bytes,
+                profile.counters["dram_write_bytes"] / profile.case.matrix_bytes,
+                profile.stalls["long_scoreboard"],
+                profile.issue_share,
+            ]
+            told = [f"{part:.2f}" for part in parts]
+            assert cells[:4] == told
+            of_reader = {
+                "naive": ["not counted"],
+                "fusion": [*told[:2], "not counted", "not counted"],
+            }
+            assert cells[4:] == of_reader.get(name, told)
+    without = next(
+        option
+        for option in control(page, "Matrix").locator("option").all_inner_texts()
+        if tuple(map(int, option.split(" × "))) not in {p.case.shape for p in H200.profiles}
+    )
+    control(page, "Matrix").select_option(without)
+    expect(page.locator(".worklog-beside")).to_contain_text(
+        f"No hardware counters were read on {without} floats."
+    )
+
+
+def test_how_each_was_recorded_is_told(open_page):
+    page = open_page(PAGE)
+    choose(page, json.dumps(of_another_gpu()))
+    given(page, L4)
+    page.get_by_text("How each was recorded").press("Enter")
+    table = cells_of(page, "How each was recorded")
+    for part in ("gpu", "software", "protocol"):
+        for name in content()[part]:
+            facts = [of[part][name] for of in (content(), of_another_gpu())]
+            assert table[name] == [f"{f:.15g}" if isinstance(f, float) else str(f) for f in facts]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_what_is_drawn_can_be_read_in_light_and_dark(open_page, width, scheme):
@@ -119,12 +217,13 @@ def test_what_is_drawn_can_be_read_in_light_and_dark(open_page, width, scheme):
 def test_it_is_reached_and_done_by_keyboard_alone(open_page):
     page = open_page(PAGE)
     page.get_by_label(FILE).focus()
+    expect(page.get_by_label(FILE)).to_be_focused()
     with page.expect_file_chooser() as chooser:
         page.keyboard.press("Space")
     chooser.value.set_files(BOOK)
     given(page, H200)
     page.keyboard.press("Tab")
-    expect(page.locator(".worklog-beside summary")).to_be_focused()
+    expect(page.get_by_text("Paste it")).to_be_focused()
     page.keyboard.press("Tab")
     expect(control(page, "Matrix")).to_be_focused()
     before = control(page, "Matrix").input_value()
@@ -165,10 +264,10 @@ def test_what_is_no_record_is_one_sentence_and_what_was_shown_stays(open_page, t
     expect(page.locator(".worklog-beside figure")).to_have_count(0)
     choose(page, json.dumps(of_another_gpu()))
     given(page, L4)
-    before = page.locator(".worklog-pictures").first.inner_html()
+    before = page.locator(".worklog-beside figure").first.inner_html()
     choose(page, text, "x.json")
     expect(outcome(page)).to_have_text(f"{sentence} What is shown is still {L4.where}.")
-    assert page.locator(".worklog-pictures").first.inner_html() == before
+    assert page.locator(".worklog-beside figure").first.inner_html() == before
     assert page.problems == []
 
 
@@ -178,13 +277,12 @@ def test_a_kernel_that_is_in_no_record_or_has_changed_is_shown_as_such(open_page
     changed["kernels"]["naive"] = "0" * 64
     page = open_page(PAGE)
     choose(page, json.dumps(changed))
-    expect(page.locator(".worklog-beside tr", has_text="shuffle")).to_contain_text(
-        "not yet measured"
-    )
+    times = page.get_by_role("group", name="Times on")
+    expect(times.locator("tr", has_text="shuffle")).to_contain_text("not yet measured")
     ladder = page.locator(".worklog-beside figure > svg").first
     expect(ladder.locator("text", has_text="not yet measured")).to_have_count(1)
     naive = f"{time_in_words(Record(changed).times(1024, 32768)['naive'].median_us)}*"
-    expect(page.locator(".worklog-beside tr", has_text="naive")).to_contain_text(naive)
+    expect(times.locator("tr:has(th:text-is('naive'))")).to_contain_text(naive)
     expect(page.locator(".worklog-beside")).to_contain_text("* before this kernel changed")
 
 
@@ -269,5 +367,6 @@ def test_other_pages_do_not_load_it():
 def test_two_records_of_one_gpu_are_told_apart_by_their_dates(open_page):
     page = open_page(PAGE)
     choose(page, json.dumps({**content(), "date": "2030-01-01"}))
-    heads = page.locator(".worklog-beside th[scope=colgroup]")
+    times = page.get_by_role("group", name="Times on")
+    heads = times.locator("th[scope=colgroup]")
     expect(heads).to_have_text([H200.where, "NVIDIA H200, 2030-01-01"])
