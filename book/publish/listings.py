@@ -18,6 +18,7 @@ import nbformat
 import numpy as np
 
 from softmax_lib import selections
+from softmax_lib.errors import BadInput
 from softmax_lib.files import replace_file
 from softmax_lib.gpu.machine_code import SHOWN_ARCHS, disassembler_version
 from softmax_lib.kernel import Kernel
@@ -146,7 +147,10 @@ def write(path: Path, wanted: dict[str, tuple[Program, int]]) -> str:
 
 
 def main() -> None:
-    wanted = by_file()
+    try:
+        wanted = by_file()
+    except BadInput as error:  # a control that replaces what its kernel no longer has
+        sys.exit(str(error))
     if "--anew" not in sys.argv[1:]:
         old = {path: keys for path, keys in wanted.items() if not is_current(path, keys)}
         print(f"{len(wanted) - len(old)} of {len(wanted)} files are as new as their sources.")

@@ -190,7 +190,7 @@ def test_words_are_those_that_a_reader_sees_who_opens_nothing(markdown, count):
 
 
 @pytest.mark.parametrize(
-    ("chapter", "next_page"), zip(NUMBERED, [*NUMBERED[1:], "results"], strict=True)
+    ("chapter", "next_page"), list(zip(NUMBERED, [*NUMBERED[1:], "results"], strict=True))
 )
 def test_a_chapter_ends_by_pointing_to_the_next(chapter, next_page):
     last = CHAPTERS[chapter].cells[-1].source
