@@ -2,13 +2,15 @@
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from .conftest import SITE
 
 pytestmark = pytest.mark.site
 
 DESKTOP, TABLET, PHONE = 1400, 820, 390
+PAPER = 720
+"""Between the margins of a sheet of A4, in CSS pixels."""
 
 # The theme leaves its logo and the search page's sidebar out of every landmark, and that page's heading to a script.
 OF_THE_THEME = {
@@ -41,6 +43,15 @@ def test_an_option_in_the_text_stays_in_one_piece(open_page, address, width):
         .flatMap(one => [one, ...one.querySelectorAll(".pre")])
         .filter(one => one.getClientRects().length > 1).map(one => one.textContent)"""
     assert open_page(address, width=width).locator("code.literal").evaluate_all(broken) == []
+
+
+def test_on_paper_nothing_is_cut_off_and_no_button_shows(open_page, address):
+    page = open_page(address, width=PAPER)
+    page.emulate_media(media="print")
+    cut = """all => all.filter(one => one.checkVisibility() && getComputedStyle(one).overflowX !== "visible"
+            && one.clientWidth > 0 && one.scrollWidth > one.clientWidth + 1).map(one => one.outerHTML.slice(0, 120))"""
+    assert page.locator(".bd-article *").evaluate_all(cut) == []
+    expect(page.locator(".worklog-copy").filter(visible=True)).to_have_count(0)
 
 
 def test_chapters_describe_themselves(open_page, chapter):
