@@ -4,21 +4,20 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-from sample_records import content, write
+from sample_records import up_to_date, write
 
 from softmax_lib import explore, figures, measure, recorded
 from softmax_lib.errors import BadInput
 from softmax_lib.records import shelf
 from softmax_lib.records.measurement import Case
 from softmax_lib.records.record import Record
-from softmax_lib.registry import with_copy
 
 NEW, CHANGED = "shuffle", "float4"
 
 
 def of_old_kernels():
     """The book's record before one rung was there, and before another had its present text."""
-    old = content()
+    old = up_to_date()
     for part, who in (("rows", "provider"), ("counters", "kernel")):
         old[part] = [one for one in old[part] if one[who] != NEW]
     old["kernels"] = {name: one for name, one in old["kernels"].items() if name != NEW}
@@ -29,10 +28,20 @@ def of_old_kernels():
 @pytest.fixture
 def old(tmp_path, monkeypatch):
     """A folder of such a record, in place of the book's."""
-    write(tmp_path / "nvidia-h200.json", of_old_kernels())
-    monkeypatch.setattr(shelf, "FOLDER", tmp_path)
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    stand_in(of_old_kernels(), tmp_path, monkeypatch)
     return Record(of_old_kernels())
+
+
+@pytest.fixture
+def fresh(tmp_path, monkeypatch):
+    """A folder of a record that has every kernel as it is, in place of the book's."""
+    stand_in(up_to_date(), tmp_path, monkeypatch)
+
+
+def stand_in(record, folder, monkeypatch):
+    write(folder / "nvidia-h200.json", record)
+    monkeypatch.setattr(shelf, "FOLDER", folder)
+    monkeypatch.setenv("XDG_DATA_HOME", str(folder))
 
 
 DRAWN = {
@@ -54,6 +63,7 @@ def test_a_picture_says_which_kernel_was_not_yet_measured(name, wanted):
     assert f"{NEW} not yet measured" in told or f"not yet measured on NVIDIA H200: {NEW}." in told
 
 
+@pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize(("name", "wanted"), DRAWN.items())
 def test_where_all_were_measured_it_says_nothing_of_that(name, wanted):
     assert "not yet measured" not in getattr(figures, name)(*wanted).alt
@@ -95,9 +105,7 @@ def test_a_run_of_tests_ends_with_a_warning_that_lists_them(old):
 
 
 def test_it_ends_without_one_where_all_are_as_new_as_they_are():
-    fresh = content()
-    fresh["kernels"] = {name: one.digest for name, one in with_copy.items()}
-    assert Record(fresh).waiting() == []
+    assert Record(up_to_date()).waiting() == []
 
 
 def lines_of_a_run():

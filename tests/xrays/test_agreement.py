@@ -23,6 +23,7 @@ SHAPES = {(64, 4096), (1000, 1001)}
 PROFILES = {f"{p.case.provider}-{p.case.rows}x{p.case.cols}": p for p in profiles()}
 
 
+@pytest.mark.fresh
 def test_every_kernel_was_profiled_on_both_shapes():
     found = {(p.case.provider, *p.case.shape) for p in PROFILES.values()}
     files = [kernel.name for kernel in kernels.values() if not (kernel.of or kernel.suite)]

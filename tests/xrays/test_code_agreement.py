@@ -14,6 +14,7 @@ from softmax_lib.xrays.code_agreement import CodeComparison, compare_launch
 RECORDED = {f"{one.kernel}-{one.rows}x{one.cols}": one for one in counted_run().launches}
 
 
+@pytest.mark.fresh
 def test_every_kernel_was_counted_on_each_of_its_matrices_as_it_is_now():
     now = [
         (kernel.name, rows, cols, size, key_of(kernel.program(size, cols)))
