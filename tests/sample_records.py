@@ -4,7 +4,8 @@ import copy
 import json
 
 from softmax_lib.records.contests import contest_runs
-from softmax_lib.records.shelf import FOLDER, recorded
+from softmax_lib.records.record import Record
+from softmax_lib.records.shelf import FOLDER
 from softmax_lib.registry import kernels, with_copy
 
 BOOK = FOLDER / "nvidia-h200.json"
@@ -19,7 +20,7 @@ def up_to_date(**changes):
     """The book's record as it would be had a GPU just measured every kernel: new ones take what `naive` takes."""
     whole = content(**changes)
     whole["kernels"] |= {name: kernel.digest for name, kernel in with_copy.items()}
-    for new in recorded.unmeasured(kernels):
+    for new in Record(whole).unmeasured(kernels):
         for part, who in (("rows", "provider"), ("counters", "kernel")):
             whole[part] += [{**one, who: new} for one in whole[part] if one[who] == "naive"]
     return whole
