@@ -53,8 +53,8 @@ def prepare(notebook: NotebookNode) -> NotebookNode:
     notebook.metadata.update(kernelspec=KERNEL, accelerator="GPU", colab={"gpuType": "T4"})
     notebook.metadata.pop("widgets", None)
     if not notebook.cells or notebook.cells[0].get("id") != "bootstrap":
-        tagged = {"tags": ["remove-cell"]}
-        notebook.cells.insert(0, new_code_cell(id="bootstrap", metadata=tagged))
+        notebook.cells.insert(0, new_code_cell(id="bootstrap"))
+    notebook.cells[0].metadata = {"jupyter": {"source_hidden": True}, "tags": ["remove-cell"]}
     notebook.cells[0].source = Address.read().bootstrap
     for cell in notebook.cells:
         cell.source = open_release(cell.source)

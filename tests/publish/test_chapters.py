@@ -75,6 +75,7 @@ def code_cells(chapter):
     """The reader's cells, without the first one, which gets a machine in the cloud ready."""
     first, *cells = [cell for cell in CHAPTERS[chapter].cells if cell.cell_type == "code"]
     assert first.id == "bootstrap"
+    assert first.metadata["jupyter"]["source_hidden"]
     return cells
 
 
