@@ -42,9 +42,8 @@ def prepare(app: Sphinx) -> None:
     config.project = config.epub_title = config.html_title
     config.version = config.release = release()
     config.epub_basename = address.name
-    config.epub_identifier = config.epub_uid = (
-        address.name
-    )  # Sphinx has one in the place of the other
+    # Sphinx writes the one where the other is meant.
+    config.epub_identifier = config.epub_uid = address.name
     config.epub_description = f"Chapters of {address.site}, their widgets as they begin"
     config.epub_show_urls = "no"
     config.epub_exclude_files = ["index.html", "sitemap.xml"]  # a site's, of the build before
@@ -55,9 +54,8 @@ def prepare(app: Sphinx) -> None:
 def as_xhtml(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
     """Write a page's HTML as XHTML, which EPUB asks for, without scripts and what only they would answer."""
     context["script_files"] = []
-    context["css_files"] = [
-        file for file in context["css_files"] if "mystnb." not in str(file.filename)
-    ]  # comes too late
+    styles = context["css_files"]  # that of myst-nb is copied when the EPUB is already closed
+    context["css_files"] = [file for file in styles if "mystnb." not in str(file.filename)]
     if "body" not in context:
         return
     body = BeautifulSoup(context["body"], "html5lib").body
@@ -69,8 +67,8 @@ def as_xhtml(app: Sphinx, page: str, template: str, context: dict[str, Any], doc
         words.name = "span"
     for drawing in body.select("svg"):
         drawing["xmlns"] = SVG
-    styles = dict.fromkeys(style.extract().string for style in body.select("style"))
-    context["metatags"] += "".join(f"<style>{style}</style>" for style in styles)
+    of_outputs = dict.fromkeys(style.extract().string for style in body.select("style"))
+    context["metatags"] += "".join(f"<style>{style}</style>" for style in of_outputs)
     context["body"] = "".join(map(str, body.contents))
 
 

@@ -223,7 +223,7 @@ window.worklogFigures = (function () {
   function origins(records) {
     const names = new Set(records.flatMap((record) => Object.keys(record.facts)));
     const lines = [...names].map((name) => [name, ...records.map(({ facts }) => [String(facts[name] ?? "")])]);
-    return table(records, "How each was recorded", "", [""], lines);
+    return table(records, "How each was recorded", "recorded with", [""], lines);
   }
 
   // ---- curves of a kernel

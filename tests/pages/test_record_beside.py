@@ -194,6 +194,7 @@ def test_how_each_was_recorded_is_told(open_page):
     given(page, L4)
     page.get_by_text("How each was recorded").press("Enter")
     table = cells_of(page, "How each was recorded")
+    assert violations(page) == []
     for part in ("gpu", "software", "protocol"):
         for name in content()[part]:
             facts = [of[part][name] for of in (content(), of_another_gpu())]
