@@ -2,6 +2,7 @@
 window.worklogFigures = (function () {
   const { rules, rungs, peers, tie } = window.worklogRecord;
   const GAP = 8;
+  const LINE = 18;
 
   // ---- what a record has
 
@@ -248,8 +249,11 @@ window.worklogFigures = (function () {
         svg.append(line(x(at), 10, x(at), 244, "of-grid"), text(String(at), x(at), 264, "middle"));
         free = x(at) + 44 + GAP;
       }
+      let above = Infinity;
       for (const value of [up[0], Math.sqrt(up[0] * up[1]), up[1]]) {
+        if (above - y(value) < LINE) continue;
         svg.append(line(74, y(value), width - 24, y(value), "of-grid"), text(inUnit(value), 0, y(value) + 4));
+        above = y(value);
       }
       for (const [index, found] of series.entries()) {
         const path = found.map(([at, value]) => `${x(at)},${y(value)}`).join(" ");

@@ -215,6 +215,25 @@ def test_what_is_drawn_can_be_read_in_light_and_dark(open_page, width, scheme):
         ), words.text_content()
 
 
+OVERLAPPING = """svg => {
+    const boxes = [...svg.querySelectorAll("text")].map(one => [one.textContent, one.getBoundingClientRect()]);
+    return boxes.flatMap(([words, a], at) => boxes.slice(at + 1)
+        .filter(([, b]) => a.left < b.right && b.left < a.right && a.top + 2 < b.bottom && b.top + 2 < a.bottom)
+        .map(([others]) => [words, others]));
+}"""
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_words_lie_on_others_where_two_records_agree(open_page, width):
+    page = open_page(PAGE, width=width)
+    choose(page, json.dumps({**content(), "date": "2030-01-01"}))
+    expect(outcome(page)).to_contain_text("2030-01-01 is shown")
+    for kernel in rungs():
+        control(page, "Kernel").select_option(kernel.name)
+        for svg in page.locator(".worklog-beside figure > svg").all():
+            assert svg.evaluate(OVERLAPPING) == []
+
+
 def test_it_is_reached_and_done_by_keyboard_alone(open_page):
     page = open_page(PAGE)
     page.get_by_label(FILE).focus()
