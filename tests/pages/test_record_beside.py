@@ -76,7 +76,7 @@ def test_a_record_stands_beside_the_books_however_it_was_given(open_page, give, 
             cells = table.locator(f"tr:has(th:text-is('{name}')) td").all_inner_texts()
             expected = [
                 (
-                    time_in_words(of[name].median_us),
+                    time_in_words(of[name].median_us) + "*" * of[name].stale,
                     f"{of[name].copy_share:.0%}",
                     format(of["naive"].median_us / of[name].median_us, ".3g").rstrip("."),
                 )
