@@ -153,7 +153,7 @@ def _icon_button(way: str, title: str, more: str = "") -> str:
 
 
 def draw_widgets(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Put HTML in place of every reference to a widget, and what the other positions show into a file."""
+    """Put HTML in place of every reference to a widget, and on the site what the other positions show into a file."""
     found = [node for node in doctree.findall(nodes.raw) if VIEW in node.astext()]
     if not found:
         return
@@ -163,12 +163,19 @@ def draw_widgets(app: Sphinx, doctree: nodes.document, page: str) -> None:
         (model,) = re.findall(r'"model_id": "(\w+)"', node.astext())
         node[0] = nodes.Text(widgets.draw(model))
         node.rawsource = node.astext()
-    text = f"worklogPositions({json.dumps(widgets.positions, ensure_ascii=False)});\n"
+    if app.builder.name == "html":
+        name = f"{Path(page).name}.js"
+        app.env.metadata[page]["positions"] = write_positions(app, name, widgets.positions)
+
+
+def write_positions(app: Sphinx, name: str, positions: dict[str, list[str]]) -> str:
+    """Write the positions of a page's widgets into a file of this name; returns its address on the site."""
+    text = f"worklogPositions({json.dumps(positions, ensure_ascii=False)});\n"
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    path = Path(app.outdir, FOLDER, f"{Path(page).name}.js")
+    path = Path(app.outdir, FOLDER, name)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
-    app.env.metadata[page]["positions"] = f"{FOLDER}/{path.name}?v={digest}"
+    return f"{FOLDER}/{name}?v={digest}"
 
 
 def leave_out_states(
@@ -181,7 +188,7 @@ def leave_out_states(
             one.attributes.setdefault("defer", "defer")
     context["script_files"] = kept
     positions = app.env.metadata.get(page, {}).get("positions")
-    if positions and app.builder.name == "html":
+    if positions:
         address = context["pathto"](positions, 1)
         context["metatags"] += f'\n<link rel="worklog-positions" href="{escape(address)}" />'
 

@@ -75,7 +75,8 @@ def test_every_recorded_time_is_shown(name):
         assert f"<strong>{timing.case.block_size} threads per block: " in view
         assert written(timing.median_us) in view
         assert f"{timing.gb_per_s:.0f}{NO_BREAK}GB/s, {timing.copy_share:.0%} of" in view
-        assert f"R{timing.source.removeprefix('r')}." in view
+        changed = ", before this kernel changed" if timing.stale else ""
+        assert f"Recorded on {recorded.where}{changed}." in view
         assert view.count('font-weight="700"') >= 2  # its own bar is marked
     assert sum(map(len, (leaf.value for leaf in explorer.leaves.values()))) < 100_000
 

@@ -78,7 +78,7 @@ def test_a_record_stands_beside_the_books_however_it_was_given(open_page, give, 
                 (
                     time_in_words(of[name].median_us) + "*" * of[name].stale,
                     f"{of[name].copy_share:.0%}",
-                    format(of["naive"].median_us / of[name].median_us, ".3g").rstrip("."),
+                    f"{of['naive'].median_us / of[name].median_us:.3g}",
                 )
                 for of in times
             ]
