@@ -81,6 +81,7 @@
     return said?.textContent || drawn?.alt || drawn?.getAttribute("aria-label") || inner?.textContent || "";
   }
 
+  let gestures = 0; // what one came to is not said after a later one, however late its positions come
   let saying;
   function announce(widget, sentence) {
     clearTimeout(saying);
@@ -91,10 +92,11 @@
 
   async function moved(control) {
     const widget = control.closest(".worklog-widget");
+    const gesture = ++gestures;
     if (isSlider(control)) tell(control);
     await show(widget);
     remember(control);
-    announce(widget);
+    if (gesture === gestures) announce(widget);
     if (widget.matches(".worklog-predict")) openAnswer(widget);
   }
 
@@ -162,6 +164,7 @@
   }
 
   async function copyLink(widget) {
+    gestures += 1;
     const kept = new URLSearchParams(controlsIn(widget).map(settingOf).filter(Boolean));
     const address = `${location.href.split("#")[0]}#${kept}`;
     try {

@@ -9,6 +9,7 @@ from .test_widgets import SETTLED, SHOWN, sliders
 pytestmark = pytest.mark.site
 
 PAGE = "book/04_online.html"
+MILLISECONDS_TO_SAY = 250
 
 
 def controls(page: Page) -> dict[str, str]:
@@ -49,6 +50,21 @@ def test_a_copied_link_has_what_its_widget_shows_and_leads_to_it(open_page, widt
     widget, slider = sliders(other)[-1]
     expect(slider.locator("output")).to_have_text(link.rpartition("=")[2])
     expect(widget).to_be_in_viewport()
+
+
+def test_what_a_move_came_to_is_not_said_over_the_copy_that_came_later(open_page):
+    page = open_page(PAGE)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    widget, slider = sliders(page)[-1]
+    late = []
+    page.route("**/positions/**", lambda route: late.append(route))
+    slider.locator("input").press("End")
+    widget.locator(".worklog-copy").click()
+    expect(widget.locator(".worklog-outcome")).to_have_text("The link is copied.")
+    late[0].continue_()
+    page.wait_for_function(SETTLED, arg=widget.element_handle())
+    page.wait_for_timeout(2 * MILLISECONDS_TO_SAY)
+    expect(widget.locator(".worklog-outcome")).to_have_text("The link is copied.")
 
 
 def test_a_setting_that_the_page_does_not_have_is_left_alone(open_page):

@@ -33,8 +33,10 @@ def page(chromium, notebook):
         page = chromium.new_page()
         page.set_default_timeout(1000 * SECONDS)
         page.goto(address)
+        page.get_by_role("button", name="| Idle").wait_for()  # a cell run before is not run at all
         page.get_by_label("Cells").get_by_role("textbox").first.click()
         page.keyboard.press("Shift+Enter")
+        page.get_by_role("slider").first.wait_for()
         yield page
         page.close()
 
