@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import os
@@ -18,17 +19,20 @@ from softmax_lib.emulator import assembly, flags, host_functions, messages
 from softmax_lib.emulator.assembly import settle_assembly
 from softmax_lib.emulator.dialect import translate
 from softmax_lib.emulator.flags import CPP_FOLDER
-from softmax_lib.emulator.toolchain import toolchain
+from softmax_lib.emulator.toolchain import Toolchain, toolchain
 from softmax_lib.emulator.unwritten import Declared, mark_unwritten, read_warnings
 from softmax_lib.errors import CompileError, NotAvailable, NotEmulated, UnknownKernel
 from softmax_lib.files import cache_folder
 from softmax_lib.host_code import HOST_HEADERS
 from softmax_lib.signature import HEADER as SIGNATURE_HEADER
-from softmax_lib.source import Program, Source
+from softmax_lib.source import WARP, Program, Source
 
 _DEPTH = 6
 """Folders that a header's name can lead up."""
 LIBRARY_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
+
+_PRELUDES_KEPT = 6
+"""Compiled ones, of some 24 MB each: traced and not, of up to three checkouts or compilers."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -69,11 +73,16 @@ def kernel_library(
     compiling = flags.kernel_flags(tools, program, warp_size, traced)
     linking = flags.link_flags(runtime)
     source = program.source
-    key = (tools, compiling, linking, source.file_name, text, source.device_headers, shared_bytes)
+    # What lies in these folders is in the digest, so that every checkout finds what one has built.
+    plain = [flag for flag in compiling if not flag.startswith("-I")]
+    key = (tools, plain, linking, source.file_name, text, source.device_headers, shared_bytes)
     path = _place(Path(source.file_name).stem, (key, _cpp_digest()))
 
     def build(folder: Path, out: Path) -> None:
         here = _lay_out_files(source, text, folder, traced)
+        prelude = _compiled_prelude(tools, warp_size, traced)
+        if prelude:
+            (here / f"{flags.PRELUDE}.gch").symlink_to(prelude)
         own = (f"-iquote{here}", f"-ffile-prefix-map={here}/=")
         command = [*tools.command, *own, *compiling, "-x", "c++", source.file_name]
         compiled = "kernel.s"
@@ -95,6 +104,40 @@ def kernel_library(
     return _build_once(path, build)
 
 
+def _compiled_prelude(tools: Toolchain, warp_size: int, traced: bool) -> Path | None:
+    """What g++ makes of the prelude for warps of a GPU's size; None where it is to be read as it is written.
+
+    A compiler that cannot use it reads what is written too, and so does one whose file is taken away.
+    """
+    if tools.is_clang or warp_size != WARP:
+        return None
+    own = flags.prelude_flags(tools, warp_size, traced)
+    path = _place("prelude", (tools, own, _cpp_digest())).with_suffix(".gch")
+
+    def build(folder: Path, out: Path) -> None:
+        (folder / flags.PRELUDE).write_text(flags.PRELUDE_TEXT, encoding="utf-8")
+        said = _compile(
+            [*tools.command, *own, "-x", "c++-header", flags.PRELUDE, "-o", str(out)], folder
+        )
+        if said.returncode:
+            raise NotAvailable(said.stderr)
+
+    with contextlib.suppress(NotAvailable):
+        if not caches.is_whole(path):
+            _build_once(path, build)
+            _remove_old_preludes(path.parent)
+        return path
+    return None
+
+
+def _remove_old_preludes(folder: Path) -> None:
+    """All but the newest: they are large, and each change of a header makes new ones."""
+    with contextlib.suppress(OSError):
+        by_age = sorted(folder.glob("prelude-*.gch"), key=lambda path: path.stat().st_mtime)
+        for path in by_age[:-_PRELUDES_KEPT]:
+            path.unlink()
+
+
 def _lay_out_files(
     source: Source,
     text: str,
@@ -109,6 +152,7 @@ def _lay_out_files(
     """
     here = folder.joinpath(*_DEPTH * ["in"])
     here.mkdir(parents=True, exist_ok=True)
+    (here / flags.PRELUDE).write_text(flags.PRELUDE_TEXT, encoding="utf-8")
     for name, content in {**source.device_headers, source.file_name: text}.items():
         path = Path(os.path.normpath(here / name))
         if path.is_relative_to(folder):
@@ -202,7 +246,10 @@ def _cpp_digest() -> str:
     folders = (CPP_FOLDER, HOST_HEADERS)
     paths = sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
     makers = (SIGNATURE_HEADER, Path(assembly.__file__))
-    texts = [(str(path), path.read_text(encoding="utf-8")) for path in (*paths, *makers)]
+    texts = [
+        (os.path.relpath(path, CPP_FOLDER), path.read_text(encoding="utf-8"))
+        for path in (*paths, *makers)
+    ]
     return hashlib.sha256(repr(texts).encode()).hexdigest()
 
 
@@ -213,10 +260,14 @@ def _place(stem: str, key: object) -> Path:
     return folder / f"{stem}-{digest}{LIBRARY_SUFFIX}"
 
 
+def _is_built(path: Path) -> bool:
+    return caches.is_whole(path) and (path.suffix == ".gch" or os.access(path, os.X_OK))
+
+
 def _build_once(path: Path, build: Callable[[Path, Path], None]) -> Path:
     """Builds `path` unless it is there and whole; another process may do the same, and the last one stays."""
     with _builds.setdefault(path, threading.Lock()):
-        if not (caches.is_whole(path) and os.access(path, os.X_OK)):
+        if not _is_built(path):
             try:
                 with caches.building_folder(path.parent) as folder:
                     build(folder, folder / path.name)

@@ -11,7 +11,9 @@ from softmax_lib.signature import HEADER as SIGNATURE_HEADER
 from softmax_lib.source import Program
 
 CPP_FOLDER = Path(__file__).parent / "cpp"
-SHIM = "cuda_shim.h"
+PRELUDE = "emulator_prelude.h"
+PRELUDE_TEXT = f'#include "cuda_shim.h"\n#include "{SIGNATURE_HEADER}"\n'
+"""What stands in front of every source, and is the same for all: it is compiled once, where that can be."""
 
 COMMON_FLAGS = (
     "-std=c++17",
@@ -67,11 +69,16 @@ CLANG_TRACE_FLAGS = (
 def kernel_flags(
     tools: Toolchain, program: Program, warp_size: int, traced: bool
 ) -> tuple[str, ...]:
-    """How a kernel is compiled: shim first, macros, and what tracing adds."""
-    warp = {"EMULATOR_WARP": warp_size} | (
-        {} if program.source.declares_warp else {"WARP": warp_size}
-    )
-    macros = (f"-D{name}={value}" for name, value in (*warp.items(), *program.defines))
+    """How a kernel is compiled: as its prelude, behind it, and with macros of its own."""
+    macros = dict(program.defines)
+    if not program.source.declares_warp:
+        macros = {"WARP": warp_size} | macros
+    own = (f"-D{name}={value}" for name, value in macros.items())
+    return (*prelude_flags(tools, warp_size, traced), *own, "-include", PRELUDE)
+
+
+def prelude_flags(tools: Toolchain, warp_size: int, traced: bool) -> tuple[str, ...]:
+    """How what stands in front of every source is compiled, and the source with it."""
     if traced:
         checks = (*TRACE_FLAGS, *(CLANG_TRACE_FLAGS if tools.is_clang else GCC_TRACE_FLAGS))
     else:
@@ -80,18 +87,10 @@ def kernel_flags(
     own = ["-g" if traced else "-g1"]
     # without the latter an empty loop has no line
     own += CLANG_FLAGS if tools.is_clang else ["-gstatement-frontiers"]
-    beside = (f"-iquote{folder}" for folder in program.source.include_folders)
-    includes = (
-        *beside,
-        f"-I{CPP_FOLDER / 'cuda'}",
-        f"-I{HOST_HEADERS}",
-        f"-I{CPP_FOLDER}",
-        "-include",
-        SHIM,
-        "-include",
-        str(SIGNATURE_HEADER),
-    )
-    return (*COMMON_FLAGS, *KERNEL_FLAGS, *own, *checks, *macros, *includes)
+    folders = (CPP_FOLDER / "cuda", HOST_HEADERS, CPP_FOLDER)
+    includes = (f"-I{folder}" for folder in folders)
+    warp = f"-DEMULATOR_WARP={warp_size}"
+    return (*COMMON_FLAGS, *KERNEL_FLAGS, *own, *checks, warp, *includes)
 
 
 def link_flags(runtime: Path) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ LACKING = (
 """What the emulator lacks, in words, and how it looks in a source."""
 
 _NOISE = re.compile(
-    r"(In file included from|\s+from) (<command-line>|<built-in>|cuda_shim\.h)"
+    r"(In file included from|\s+from) (<command-line>|<built-in>|cuda_shim\.h|emulator_prelude\.h)"
     r"|cc1plus: some warnings being treated as errors"
 )
 _NO_RETURN = re.compile(

@@ -1,10 +1,12 @@
 """Building: the reader's own lines in every message, one build for all, a cache that may fail."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +14,11 @@ from emulated import HEAD, noise, ones, softmax, trace
 from emulated import execute as execute_on
 
 from softmax_lib import emulator, registry
-from softmax_lib.emulator import build, flags, symbols, toolchain
+from softmax_lib.emulator import build, flags, process, symbols, toolchain
 from softmax_lib.errors import CompileError, NotAvailable
 from softmax_lib.source import Source
 
+PACKAGE = build.CPP_FOLDER.parents[1]
 COPY = HEAD + "    y[threadIdx.x] = x[threadIdx.x];\n}\n"
 
 
@@ -136,7 +139,16 @@ def test_another_kind_of_machine_is_named(monkeypatch):
 
 
 @pytest.fixture
-def empty_cache(monkeypatch, tmp_path):
+def usual_runtime(monkeypatch):
+    """The runtime, which takes seconds to build, is the one that is there, whatever a test makes the cache."""
+    runtime, server = build.runtime_library(), build.server_program()
+    monkeypatch.setattr(process, "server_program", lambda: server)
+    for module in (build, process):
+        monkeypatch.setattr(module, "runtime_library", lambda: runtime)
+
+
+@pytest.fixture
+def empty_cache(monkeypatch, tmp_path, usual_runtime):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return tmp_path / "softmax_lib" / "emulator"
 
@@ -150,7 +162,7 @@ def test_a_kernel_is_built_once(empty_cache):
     built = libraries(empty_cache)
     times = {name: (empty_cache / name).stat().st_mtime_ns for name in built}
     execute(Source("once.cu", COPY))
-    assert [name.partition("-")[0] for name in built] == ["once", "runtime"]
+    assert [name.partition("-")[0] for name in built] == ["once"]
     assert times == {
         name: (empty_cache / name).stat().st_mtime_ns for name in libraries(empty_cache)
     }
@@ -180,6 +192,50 @@ def test_all_that_goes_into_a_build_is_in_its_name(monkeypatch):
     assert len(set(paths)) == len(paths)
 
 
+def test_another_checkout_finds_what_one_has_built(empty_cache, tmp_path):
+    code = (
+        "import numpy as np; from softmax_lib import run; run('naive', np.ones((2, 8), np.float32))"
+    )
+    for checkout in ("one", "another"):
+        folder = tmp_path / checkout
+        shutil.copytree(PACKAGE, folder / PACKAGE.name, ignore=shutil.ignore_patterns("*.so"))
+        (folder / "kernels").symlink_to(PACKAGE.parent / "kernels")
+        environment = os.environ | {"PYTHONPATH": str(folder)}
+        subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    assert [name.partition("-")[0] for name in libraries(empty_cache)] == ["03_naive", "runtime"]
+
+
+@pytest.mark.skipif(toolchain.toolchain().is_clang, reason="g++ alone")
+@pytest.mark.parametrize("traced", [False, True])
+def test_what_stands_in_front_of_every_kernel_is_compiled_once(empty_cache, monkeypatch, traced):
+    """With -H a compiler tells each file that it reads, and "!" of one that it reads compiled."""
+    said, compile_it = [], build._compile
+
+    def compile_and_tell(command, *rest):
+        done = compile_it([*command, "-H"] if "-S" in command else command, *rest)
+        said.append(done.stderr)
+        return done
+
+    monkeypatch.setattr(build, "_compile", compile_and_tell)
+    kernel = registry.kernels["shuffle"]
+    build.kernel_library(kernel.program(64, 32), kernel.entries, 32, traced)
+    read = [line for line in "".join(said).splitlines() if line.startswith(("!", "."))]
+    assert read[0].startswith("! ./emulator_prelude.h.gch")
+    assert not [line for line in read if "cuda_shim.h" in line]
+
+
+def test_few_compiled_preludes_are_kept(empty_cache, monkeypatch):
+    def compile_at_once(command, folder):
+        Path(command[-1]).write_bytes(b"a prelude")
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(build, "_compile", compile_at_once)
+    for number in range(build._PRELUDES_KEPT + 2):
+        monkeypatch.setenv("CXX", f"{emulator.compiler()[0][0]} -DNUMBER={number}")
+        assert build._compiled_prelude(toolchain.toolchain(), 32, False)
+    assert len(list(empty_cache.glob("*.gch"))) == build._PRELUDES_KEPT
+
+
 def test_two_processes_can_build_at_once(empty_cache):
     code = (
         "import numpy as np; from softmax_lib import reference, run;"
@@ -187,17 +243,17 @@ def test_two_processes_can_build_at_once(empty_cache):
         "assert reference.judge(run('shuffle', x, block_size=64), x).mistake is None"
     )
     running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
-    assert [process.wait(timeout=300) for process in running] == [0, 0]
+    assert [one.wait(timeout=300) for one in running] == [0, 0]
     assert len(libraries(empty_cache)) == 2
     assert list(empty_cache.glob("building-*")) == []
 
 
 def test_a_build_that_fails_leaves_nothing_behind(empty_cache):
     message_of(HEAD + "oops;\n}\n")
-    assert [path.name.partition("-")[0] for path in empty_cache.iterdir()] == ["runtime"]
+    assert [path.name.partition("-")[0] for path in empty_cache.iterdir()] == ["prelude"]
 
 
-def test_a_cache_folder_that_cannot_be_written(monkeypatch, tmp_path):
+def test_a_cache_folder_that_cannot_be_written(monkeypatch, tmp_path, usual_runtime):
     in_the_way = tmp_path / "file"
     in_the_way.write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(in_the_way))

@@ -41,9 +41,12 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "softmax_lib" / "emulator"
 
 
+STEMS = ("runtime", "server", "prelude", "05_shared")
+
+
 def each_once():
     for damage in DAMAGES:
-        for stem in ("runtime", "server", "05_shared"):
+        for stem in STEMS:
             yield damage, stem, 1234
 
 
@@ -52,7 +55,7 @@ def at_random(count, pytestconfig):
     print("seed", seed)
     choose = random.Random(int(seed))
     for _ in range(count):
-        stem = choose.choice(("runtime", "server", "05_shared"))
+        stem = choose.choice(STEMS)
         yield choose.choice(list(DAMAGES)), stem, choose.randrange(1 << 20)
 
 
@@ -61,7 +64,8 @@ def test_a_run_goes_on_and_is_right(cache, count, pytestconfig):
     for use in USES.values():
         use()
     kept = sorted(cache.iterdir())
-    assert sorted(path.suffix for path in kept) == ["", ".json", ".json", ".so", ".so", ".so"]
+    suffixes = ["", ".gch", ".gch", ".json", ".json", ".so", ".so", ".so"]
+    assert sorted(path.suffix for path in kept) == suffixes
     for damage, stem, place in at_random(count, pytestconfig) if count else each_once():
         if stem == "server":
             device._idle.end()  # the system lets nobody write to a program that runs
