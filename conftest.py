@@ -12,6 +12,8 @@ from softmax_lib.gpu.presence import why_no_gpu
 
 TIERS = ("check", "test", "book", "all")
 SECONDS_A_CELL = 120
+SHARED_FILES = ("tests/grading/test_exercises.py",)
+"""Files so long that workers share them, test by test."""
 EVERYDAY_EXAMPLES, ALL_EXAMPLES = 15, 300
 """Examples of each fuzz test: the same ones every day, others in each run of the whole."""
 
@@ -52,6 +54,31 @@ def choose_examples(everyday: bool) -> None:
         print_blob=True,
     )
     settings.load_profile("softmax")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes() -> None:
+    """Build what every worker needs before there are any: each would build its own."""
+    from softmax_lib.emulator.build import runtime_library, server_program
+    from softmax_lib.machine.library import library_path
+
+    for build in (library_path, runtime_library, server_program):
+        with contextlib.suppress(SoftmaxLibError):  # without a compiler most tests need no build
+            build()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Keep a file's tests on one worker, as `--dist loadfile` does, but for those of a few long files."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return nodeid if nodeid.startswith(SHARED_FILES) else super()._split_scope(nodeid)
+
+    return ByFile(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

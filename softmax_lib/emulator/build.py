@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -43,16 +44,14 @@ def runtime_library() -> Path:
     """The emulator's runtime, built if it is not there. Raises `NotAvailable` if it does not build."""
     tools = toolchain()
     path = _place("runtime", (tools, flags.runtime_flags(""), _cpp_digest()))
-    source = str(CPP_FOLDER / "runtime.cpp")
-    return build_own_once(path, [*tools.command, *flags.runtime_flags(path.name), source])
+    return build_own_once(path, flags.runtime_flags(path.name), [CPP_FOLDER / "runtime.cpp"])
 
 
 def server_program() -> Path:
     """The program of the emulator's own process, built if it is not there. Raises `NotAvailable`."""
     tools = toolchain()
     path = _place("server", (tools, _cpp_digest())).with_suffix("")
-    source = str(CPP_FOLDER / "server_program.cpp")
-    return build_own_once(path, [*tools.command, "-O1", source, "-ldl"])
+    return build_own_once(path, ("-O1",), [CPP_FOLDER / "server_program.cpp"], libraries=("-ldl",))
 
 
 def kernel_library(
@@ -163,13 +162,29 @@ def _lay_out_files(
     return here
 
 
-def build_own_once(path: Path, command: list[str]) -> Path:
-    """What `command` makes of the package's own C++, built at `path` if it is not there. Raises `NotAvailable`."""
-    return _build_once(path, lambda folder, out: _build_own(command, out))
+def build_own_once(
+    path: Path, own: Sequence[str], sources: Sequence[Path], *, libraries: Sequence[str] = ()
+) -> Path:
+    """What `sources` of the package's own C++ make, built at `path` if it is not there. Raises `NotAvailable`."""
+    return _build_once(path, lambda folder, out: _build_own(own, sources, libraries, out))
 
 
-def _build_own(command: list[str], out: Path) -> None:
-    done = _compile([*command, "-o", str(out)], CPP_FOLDER, out.parent)
+def _build_own(
+    own: Sequence[str], sources: Sequence[Path], libraries: Sequence[str], out: Path
+) -> None:
+    command = [*toolchain().command, *own]
+    objects = [out.with_name(f"{source.stem}.o") for source in sources]
+
+    def compile_one(source: Path, compiled: Path) -> None:
+        _run_own([*command, "-c", str(source), "-o", str(compiled)], compiled)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(compile_one, sources, objects))
+    _run_own([*command, *map(str, objects), *libraries, "-o", str(out)], out)
+
+
+def _run_own(command: list[str], out: Path) -> None:
+    done = _compile(command, out.parent)
     tools = toolchain().description
     if done.returncode:
         reason = messages.first_error(done.stderr)
@@ -221,11 +236,9 @@ def _refuse(source: Source, said: str) -> str | None:
     return messages.name_host_call(source, said)
 
 
-def _compile(
-    command: list[str], folder: Path, temporary: Path | None = None
-) -> subprocess.CompletedProcess[str]:
+def _compile(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """What the compiler says in `folder`. Raises `OSError` where the disk is what stops it."""
-    plain = {**os.environ, "LC_ALL": "C", "TMPDIR": str(temporary or folder)}
+    plain = {**os.environ, "LC_ALL": "C", "TMPDIR": str(folder)}
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, env=plain, check=False
     )

@@ -59,8 +59,7 @@ def library_path() -> Path:
     flags = (*FLAGS, *_processor_flags())
     key = hashlib.sha256(repr((tools, flags, digest())).encode()).hexdigest()[:24]
     path = cache_folder("emulator") / f"machine-{key}{LIBRARY_SUFFIX}"
-    sources = sorted(str(one) for one in CPP_FOLDER.glob("*.cpp"))
-    return build_own_once(path, [*tools.command, *flags, *sources])
+    return build_own_once(path, flags, sorted(CPP_FOLDER.glob("*.cpp")))
 
 
 @cache

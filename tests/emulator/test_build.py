@@ -211,8 +211,8 @@ def test_what_stands_in_front_of_every_kernel_is_compiled_once(empty_cache, monk
     """With -H a compiler tells each file that it reads, and "!" of one that it reads compiled."""
     said, compile_it = [], build._compile
 
-    def compile_and_tell(command, *rest):
-        done = compile_it([*command, "-H"] if "-S" in command else command, *rest)
+    def compile_and_tell(command, folder):
+        done = compile_it([*command, "-H"] if "-S" in command else command, folder)
         said.append(done.stderr)
         return done
 

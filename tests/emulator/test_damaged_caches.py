@@ -25,12 +25,12 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     compiled, compile_it = {}, build._compile
 
-    def compile_once(command, folder, temporary=None):
+    def compile_once(command, folder):
         out = folder / command[command.index("-o") + 1]
         made_of = (folder / "kernel.s").read_bytes() if "kernel.s" in command[:-2] else b""
         key = (made_of, *(word for word in command if str(tmp_path) not in word))
         if key not in compiled:
-            done = compile_it(command, folder, temporary)
+            done = compile_it(command, folder)
             compiled[key] = out.read_bytes()
             return done
         out.write_bytes(compiled[key])
