@@ -197,6 +197,9 @@ def _check(command: list[str], out: str, folder: Path, explain: Callable[[str], 
     """Compile or link: what was said of it. Raises `CompileError`, which `explain` may say more of."""
     compile_only = {".o": ["-c"], ".s": ["-S"]}.get(Path(out).suffix, [])
     done = _compile([*command, *compile_only, "-o", out], folder)
+    if done.returncode and " PCH" in done.stderr:  # g++ finds no room for it where it was
+        (folder / f"{flags.PRELUDE}.gch").unlink(missing_ok=True)
+        done = _compile([*command, *compile_only, "-o", out], folder)
     if done.returncode:
         message = messages.readable(done.stderr, folder, CPP_FOLDER)
         raise CompileError(explain(message) or message)

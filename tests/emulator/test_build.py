@@ -224,6 +224,20 @@ def test_what_stands_in_front_of_every_kernel_is_compiled_once(empty_cache, monk
     assert not [line for line in read if "cuda_shim.h" in line]
 
 
+def test_a_compiler_that_has_no_room_for_it_reads_what_is_written(
+    empty_cache, monkeypatch, tmp_path
+):
+    stub = tmp_path / "c++"
+    stub.write_text(
+        "#!/bin/sh\n"
+        "if [ -e emulator_prelude.h.gch ]; then echo 'fatal error: had to relocate PCH' >&2; exit 1; fi\n"
+        f'exec {emulator.compiler()[0][0]} "$@"\n'
+    )
+    stub.chmod(0o755)
+    monkeypatch.setenv("CXX", str(stub))
+    assert (execute(COPY) == 1).all()
+
+
 def test_few_compiled_preludes_are_kept(empty_cache, monkeypatch):
     def compile_at_once(command, folder):
         Path(command[-1]).write_bytes(b"a prelude")
