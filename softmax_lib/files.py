@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import shutil
 import tempfile
@@ -10,6 +11,7 @@ import warnings
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
@@ -87,3 +89,24 @@ def replace_file(path: Path, content: bytes) -> None:
     except BaseException:
         Path(unfinished).unlink(missing_ok=True)
         raise
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write `content` with a line for each entry, and for each entry of those that hold lists or dicts.
+
+    That is short, and a diff of two can be read. Raises `OSError`.
+    """
+    replace_file(path, f"{_by_line(content, 2)}\n".encode())
+
+
+def _by_line(held: Any, levels: int) -> str:
+    inside = list(held.values()) if isinstance(held, dict) else held
+    deep = isinstance(held, dict | list) and any(isinstance(x, dict | list | tuple) for x in inside)
+    if not (deep and levels):
+        return json.dumps(held)
+    lines = [_by_line(one, levels - 1) for one in inside]
+    if isinstance(held, dict):
+        lines = [f"{json.dumps(str(name))}: {line}" for name, line in zip(held, lines, strict=True)]
+    opens, closes = "{}" if isinstance(held, dict) else "[]"
+    indent = "  " * (2 - levels)
+    return f"{opens}\n" + ",\n".join(indent + line for line in lines) + f"\n{closes}"

@@ -28,6 +28,7 @@ from kernel_tables import read_kernels
 
 from softmax_lib import check, kernels, selections, tiles
 from softmax_lib.checking import LENGTHS
+from softmax_lib.files import write_json
 from softmax_lib.gpu.facts import gpu_facts, today, versions
 from softmax_lib.gpu.machine_code import disassembler
 from softmax_lib.ops.outlines import FOLDER
@@ -292,8 +293,8 @@ def repeat_ops_tests() -> None:
 
 
 def write(summary: dict) -> None:
-    SUMMARY.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(summary, indent=1))
+    write_json(SUMMARY, summary)
+    print(SUMMARY.read_text(encoding="utf-8"))
     if any(summary[part]["failed"] or summary[part]["errors"] for part in TEST_PARTS):
         raise SystemExit("Some tests failed: their report is above.")
 

@@ -5,7 +5,6 @@ Writes tests/subjects_on_gpu.json. A test without a GPU then holds the emulator'
 """
 
 import hashlib
-import json
 import sys
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from subjects import CASES
 from test_any_kernel import words_of
 
 from softmax_lib.bench.ncu import read_counters
+from softmax_lib.files import write_json
 from softmax_lib.gpu.facts import gpu_facts, today, versions
 from softmax_lib.records.schema import METRICS
 
@@ -45,7 +45,7 @@ def main():
         for (subject, dtype), counted in zip(CASES, counters, strict=True)
     ]
     facts = {"gpu": gpu_facts(), "date": today(), "software": versions()}
-    SUMMARY.write_text(json.dumps({**facts, "cases": cases}, indent=1) + "\n", encoding="utf-8")
+    write_json(SUMMARY, {**facts, "cases": cases})
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Where files are kept, and that a file is replaced whole or not at all."""
 
+import json
 import os
 
 import pytest
@@ -10,6 +11,7 @@ from softmax_lib.files import (
     readers_folder,
     replace_file,
     shipped_folder,
+    write_json,
 )
 from softmax_lib.records import shelf
 
@@ -51,3 +53,23 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path, 
 def test_a_replaced_file_can_be_read_by_everyone(tmp_path):
     replace_file(tmp_path / "file", b"content")
     assert (tmp_path / "file").stat().st_mode & 0o777 == 0o644
+
+
+def test_json_has_a_line_for_each_entry_and_for_each_entry_of_those_that_hold_more(tmp_path):
+    rows = [{"grid": (4, [1])}, {"grid": []}]
+    write_json(tmp_path / "x.json", {"gpu": {"sm": 9}, "none": [], "rows": rows, "y": {7: {}}})
+    written = (tmp_path / "x.json").read_text()
+    assert written.splitlines() == [
+        "{",
+        '"gpu": {"sm": 9},',
+        '"none": [],',
+        '"rows": [',
+        '  {"grid": [4, [1]]},',
+        '  {"grid": []}',
+        "],",
+        '"y": {',
+        '  "7": {}',
+        "}",
+        "}",
+    ]
+    assert json.loads(written)["rows"][0] == {"grid": [4, [1]]}

@@ -23,7 +23,7 @@ from other_kernels.table import Entry, read_table
 from others_page import write_page
 
 from softmax_lib.errors import BadInput, SoftmaxLibError
-from softmax_lib.files import replace_file
+from softmax_lib.files import write_json
 
 RECORD = Path(__file__).with_name("others.json")
 TYPICAL = "layernorm_forward"
@@ -47,9 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     if options.write:
         build = build_seconds(table[TYPICAL], options.checkouts)
-        content = record(found, commits, build)
-        replace_file(RECORD, content.encode())
-        write_page(json.loads(content))
+        write_json(RECORD, record(found, commits, build))
+        write_page(json.loads(RECORD.read_text(encoding="utf-8")))
     return int(any(is_silently_wrong(*pair) for pair in found))
 
 
@@ -93,15 +92,14 @@ def is_silently_wrong(entry: Entry, found: Found) -> bool:
 
 def record(
     found: list[tuple[Entry, Found]], commits: dict[str, str], build: dict[str, float]
-) -> str:
-    """The JSON: commits, seconds of a build, and what became of each kernel."""
-    content: dict[str, Any] = {
+) -> dict[str, Any]:
+    """Commits, seconds of a build, and what became of each kernel."""
+    return {
         "repositories": commits,
         "cpu": cpu(),
         "build": {"kernel": TYPICAL, **build},
         "kernels": [_facts(*pair) for pair in found],
     }
-    return json.dumps(content, indent=1) + "\n"
 
 
 def _facts(entry: Entry, found: Found) -> dict[str, Any]:

@@ -18,7 +18,6 @@ probes      what was found of the GPU itself, one each: name, at (its settings),
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 import tempfile
@@ -29,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from softmax_lib.errors import BadInput
-from softmax_lib.files import replace_file
+from softmax_lib.files import write_json
 from softmax_lib.records import skips
 from softmax_lib.records.measurement import (
     L2,
@@ -322,7 +321,7 @@ def write(path: Path, content: dict[str, Any]) -> None:
     """Write what was measured whole, or leave the old file. Raises `BadInput` when that cannot be done."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, _dump(content).encode())
+        write_json(path, content)
     except OSError as error:
         raise _not_written(path, error) from None
 
@@ -341,18 +340,6 @@ def require_writable(path: Path) -> None:
 
 def _not_written(path: Path, error: OSError) -> BadInput:
     return BadInput(f"Cannot write the record {path}: {error.strerror}.")
-
-
-def _dump(content: dict[str, Any]) -> str:
-    """JSON with one line per row, so that a diff of two records can be read."""
-    lines = []
-    for name, value in content.items():
-        if isinstance(value, list):
-            rows = ",\n".join(f"  {json.dumps(row)}" for row in value)
-            lines.append(f'"{name}": [\n{rows}\n]' if value else f'"{name}": []')
-        else:
-            lines.append(f'"{name}": {json.dumps(value, indent=1)}')
-    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def load(path: Path) -> Record:

@@ -23,9 +23,10 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
 from cluster_launches import LAUNCHES, arrays, copies, copy_spec, spec_of  # noqa: E402
 from fast_cases import CASES  # noqa: E402
-from hard_on_gpu import COUNTED, both_times, digest, lines_of, sums_of  # noqa: E402
+from hard_on_gpu import COUNTED, both_times, digest, sums_of  # noqa: E402
 
 from softmax_lib.bench.ncu import read_counters  # noqa: E402
+from softmax_lib.files import write_json  # noqa: E402
 from softmax_lib.gpu.compile import nvrtc  # noqa: E402
 from softmax_lib.gpu.compile_kernel import compile_kernel  # noqa: E402
 from softmax_lib.ops import binaries  # noqa: E402
@@ -154,7 +155,7 @@ def record(folder: Path, out: Path) -> None:
     sectors = {"global_load_sectors": COUNTED["global_load_sectors"]}
     of_copies = count(folder, "copies", ["copies"] * len(copies()), sectors)
     facts["copies"] = [one["global_load_sectors"] for one in of_copies]
-    out.write_text(lines_of(facts | {"cases": found}, "cases"), encoding="utf-8")
+    write_json(out, facts | {"cases": found})
     print(f"{len(found)} cases, {len(LAUNCHES)} kernels and {len(of_copies)} copies recorded")
 
 

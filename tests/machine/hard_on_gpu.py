@@ -21,6 +21,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 from hard_launches import HARD, Hard, inputs  # noqa: E402
 
 from softmax_lib.bench.ncu import read_counters  # noqa: E402
+from softmax_lib.files import write_json  # noqa: E402
 from softmax_lib.gpu.compile import compile_cubin, nvrtc  # noqa: E402
 from softmax_lib.records.schema import METRICS  # noqa: E402
 from softmax_lib.source import Program  # noqa: E402
@@ -82,7 +83,7 @@ def compile_all(folder: Path) -> None:
         kernels[name] = {"source": digest(hard.source.text.encode()), "cubin": digest(cubin)}
     version = ".".join(map(str, nvrtc().getVersion()))
     manifest = {"arch": ARCH, "nvrtc": version, "kernels": kernels}
-    (folder / MANIFEST).write_text(lines_of(manifest, "kernels"), encoding="utf-8")
+    write_json(folder / MANIFEST, manifest)
     print(f"{len(kernels)} kernels for sm_{ARCH} by NVRTC {version}")
 
 
@@ -168,25 +169,8 @@ def record(folder: Path, out: Path, names: str) -> None:
         "not_counted": sorted(COUNTED.keys() - counted),
         "kernels": {name: manifest["kernels"][name] | one for name, one in found.items()},
     }
-    out.write_text(lines_of(facts, "kernels"), encoding="utf-8")
+    write_json(out, facts)
     print(f"{len(found)} kernels, {len(counted)} counters; none of {facts['not_counted']}")
-
-
-def lines_of(content: dict, long: str) -> str:
-    """JSON with a line for each entry, and for each entry of `long`, its last, which is a list or has names."""
-    held = content[long]
-    named = isinstance(held, dict)
-    entries = (
-        [f"  {json.dumps(name)}: {json.dumps(one)}" for name, one in held.items()]
-        if named
-        else [f"  {json.dumps(one)}" for one in held]
-    )
-    rest = [f" {json.dumps(key)}: {json.dumps(content[key])}" for key in content if key != long]
-    inner = ",\n".join(entries)
-    opens, closes = "{}" if named else "[]"
-    return (
-        "{\n" + ",\n".join([*rest, f" {json.dumps(long)}: {opens}\n{inner}\n {closes}"]) + "\n}\n"
-    )
 
 
 def main(words: list[str]) -> None:

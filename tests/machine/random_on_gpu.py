@@ -18,6 +18,7 @@ from pathlib import Path
 
 from machine.random_kernels import Random, inputs, random_kernel
 
+from softmax_lib.files import write_json
 from softmax_lib.gpu.compile import compile_cubin, nvrtc
 from softmax_lib.gpu.facts import gpu_facts, today, versions
 from softmax_lib.source import Program
@@ -97,7 +98,7 @@ def run_all(folder: Path, out: Path) -> None:
             results[random.seed] = f"{type(error).__name__}: {error}"
             break
     facts = {"gpu": gpu_facts(), "date": today(), "software": versions(), "compiled": compiled}
-    out.write_text(json.dumps({**facts, "y": results}, indent=0) + "\n", encoding="utf-8")
+    write_json(out, {**facts, "y": results})
 
 
 if __name__ == "__main__":

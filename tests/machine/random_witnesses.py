@@ -17,6 +17,7 @@ from machine.machine_runs import run, run_ptx
 from machine.random_kernels import inputs, random_kernel
 from machine.random_on_gpu import ARCH, digest, digest_of_sources, run_one
 
+from softmax_lib.files import write_json
 from softmax_lib.gpu.compile import compile_cubin, nvrtc
 from softmax_lib.gpu.facts import gpu_facts, today, versions
 from softmax_lib.gpu.machine_code import disassembler_version
@@ -75,8 +76,7 @@ def main(first: int, last: int, out: Path) -> None:
             differ[seed] = found
         if not asked % 100:
             print(asked, "asked,", len(differ), "differ", flush=True)
-            written = {**facts, "first": first, "asked": asked, "differ": differ}
-            out.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+            write_json(out, {**facts, "first": first, "asked": asked, "differ": differ})
 
 
 if __name__ == "__main__":

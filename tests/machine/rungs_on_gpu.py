@@ -12,9 +12,10 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
-from hard_on_gpu import ARCH, COUNTED, digest, lines_of  # noqa: E402
+from hard_on_gpu import ARCH, COUNTED, digest  # noqa: E402
 
 from softmax_lib.bench.ncu import read_counters  # noqa: E402
+from softmax_lib.files import write_json  # noqa: E402
 from softmax_lib.gpu.compile import compile_cubin  # noqa: E402
 from softmax_lib.kernel import Kernel  # noqa: E402
 from softmax_lib.machine.code import find_code, key_of  # noqa: E402
@@ -61,7 +62,7 @@ def compile_all(folder: Path) -> None:
         facts = {"kernel": kernel.name, "rows": height, "cols": cols, "block_size": size}
         rows.append(facts | {"program": key_of(program), "cubin": digest(cubin)})
     (one,) = made_by
-    (folder / MANIFEST).write_text(json.dumps({"made_by": one, "rows": rows}), encoding="utf-8")
+    write_json(folder / MANIFEST, {"made_by": one, "rows": rows})
     print(f"{len(rows)} launches")
 
 
@@ -128,7 +129,7 @@ def record(folder: Path, out: Path) -> None:
         rows.append(kept | {"counters": counted, "counted_again": changed})
     facts = {"gpu": gpu_facts(), "date": today(), "software": versions()}
     facts |= {"made_by": manifest["made_by"], "arch": ARCH}
-    out.write_text(lines_of(facts | {"rows": rows}, "rows"), encoding="utf-8")
+    write_json(out, facts | {"rows": rows})
     print(f"{len(rows)} launches counted twice")
 
 

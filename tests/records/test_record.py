@@ -129,8 +129,9 @@ def test_a_folder_that_cannot_be_written_gets_one_sentence(tmp_path):
         load(BOOK).save(tmp_path / "file" / "x.json")
 
 
-def test_a_record_is_written_a_row_a_line():
-    lines = BOOK.read_text().splitlines()
+def test_a_record_is_written_a_row_a_line(tmp_path):
+    load(BOOK).save(tmp_path / "x.json")
+    lines = (tmp_path / "x.json").read_text().splitlines()
     assert sum('"provider"' in line for line in lines) == len(load(BOOK).timings)
     assert json.loads("\n".join(lines))["schema"] == 2
 
