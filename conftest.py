@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator
+from collections import Counter
+from collections.abc import Generator, Iterator
+from typing import Any
 
 import pytest
 
 from softmax_lib.errors import SoftmaxLibError
 from softmax_lib.gpu.presence import why_no_gpu
+from softmax_lib.words import count
 
-TIERS = ("check", "test", "book", "all")
+TIERS = {
+    "check": "make check",
+    "test": "make test",
+    "book": "make test-book",
+    "all": "make test-all",
+}
+"""By name, what runs each."""
 SECONDS_A_CELL = 120
 SHARED_FILES = ("tests/grading/test_exercises.py",)
 """Files so long that workers share them, test by test."""
+GPU_NEEDED = "needs a CUDA GPU (`python tests/gpu_run.py` runs it on one)"
 EVERYDAY_EXAMPLES, ALL_EXAMPLES = 15, 300
 """Examples of each fuzz test: the same ones every day, others in each run of the whole."""
+REASONS_TOLD, NAMES_WIDTH = 4, 100
+"""At the end: reasons of skipped tests, and characters of kernels' names in a line."""
+LEFT_OUT = pytest.StashKey[dict[str, int]]()
+"""Tests that are not of the tier, by the first tier that runs them."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -84,12 +98,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is not of the tier, skip what needs a GPU where there is none, and relax what may differ."""
     tier = config.option.tier
-    config.hook.pytest_deselected(items=[item for item in items if not is_in(tier, item)])
+    others = [item for item in items if not is_in(tier, item)]
+    config.hook.pytest_deselected(items=others)
+    config.stash[LEFT_OUT] = dict(
+        Counter(next(t for t in [*TIERS][1:] if is_in(t, one)) for one in others)
+    )
+    if hasattr(config, "workeroutput"):  # of pytest-xdist, whose workers alone know the tests
+        config.workeroutput["left out"] = config.stash[LEFT_OUT]
     items[:] = [item for item in items if is_in(tier, item)]
     reason = why_no_gpu()
     for item in items:
         if reason and item.get_closest_marker("gpu"):
-            item.add_marker(pytest.mark.skip(reason=f"needs a CUDA GPU: {reason}"))
+            item.add_marker(pytest.mark.skip(reason=f"{GPU_NEEDED}: {reason}"))
         if "live" in cell_tags(item):
             item.options["check"] = False  # it has to run; another card prints other numbers
 
@@ -107,13 +127,56 @@ def pytest_runtest_makereport(
     return report
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Keep what a worker left out: all of them the same."""
+    told = getattr(node, "workeroutput", {})  # a worker that crashed has none
+    if "left out" in told:
+        node.config.stash[LEFT_OUT] = told["left out"]
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List the kernels whose times are missing or older than they are: a warning, whatever was run."""
+    """Say in a few lines what was not run and how to run it, and which kernels wait for a GPU."""
+    for line in (*tell_not_run(terminalreporter), *tell_waiting(terminalreporter)):
+        terminalreporter.write_line(line, yellow=True)
+
+
+def tell_not_run(reporter: pytest.TerminalReporter) -> Iterator[str]:
+    """A line for what was skipped, by its reasons, and one for what is not of the tier."""
+    skipped = reporter.stats.get("skipped", [])
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ").partition(": ")[0] for report in skipped
+    )
+    told = [f"{why} ({number})" for why, number in reasons.most_common(REASONS_TOLD)]
+    if len(reasons) > REASONS_TOLD:
+        told.append(f"{len(reasons) - REASONS_TOLD} more reasons, which -rs lists")
+    if told:
+        yield f"{len(skipped)} skipped: {'; '.join(told)}."
+    left_out = reporter.config.stash.get(LEFT_OUT, {})
+    if left_out:
+        runs = ", ".join(f"`{TIERS[tier]}` runs {number}" for tier, number in left_out.items())
+        yield f"{sum(left_out.values())} left out of `{TIERS[reporter.config.option.tier]}`: {runs}."
+
+
+def tell_waiting(reporter: pytest.TerminalReporter) -> Iterator[str]:
+    """A line for tests marked fresh that would fail, and one each for kernels without times and with old ones."""
     from softmax_lib.records.shelf import recorded
 
+    def listed(names: list[str]) -> str:
+        text = ", ".join(names)
+        if len(text) <= NAMES_WIDTH or reporter.verbosity > 0:
+            return text
+        text = text[:NAMES_WIDTH].rpartition(", ")[0]
+        return f"{text} and {len(names) - text.count(', ') - 1} more (-v names all)"
+
     with contextlib.suppress(SoftmaxLibError):  # tests of the record say what is wrong with it
-        for line in recorded().waiting():
-            terminalreporter.write_line(f"Warning: {line}", yellow=True)
+        for what, names in recorded().waiting().items():
+            mend = "`softmax-lib record` on such a GPU measures them"
+            yield f"Warning: {count(len(names), 'kernel')} {what}: {listed(names)}; {mend}."
+    older = [report.nodeid.rpartition("::")[2] for report in reporter.stats.get("xfailed", [])]
+    names = list(dict.fromkeys(one.partition("[")[2].rstrip("]") or one for one in older))
+    if names:
+        yield f"Warning: {len(older)} xfailed until a GPU runs anew: {listed(names)}; -rx says what each wants."
 
 
 def is_in(tier: str, item: pytest.Item) -> bool:

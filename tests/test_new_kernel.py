@@ -26,7 +26,7 @@ for draw in (figures.ladder, figures.roofline, figures.time_by_block_size, figur
 print(figures.ladder().alt)
 print(figures.traffic_ledger().alt)
 print(explore("mine").fallback["text/plain"])
-print(*recorded.waiting())
+print(*(f"{what}: {', '.join(names)}." for what, names in recorded.waiting().items()))
 """
 
 

@@ -137,16 +137,15 @@ class Record:
             if name in kernels and name not in self.providers and not kernels[name].suite
         ]
 
-    def waiting(self) -> list[str]:
-        """What a GPU has yet to measure, in sentences: kernels without a time here, and those that have changed since."""
+    def waiting(self) -> dict[str, list[str]]:
+        """What a GPU has yet to measure, by why: kernels without a time here, and those that have changed since."""
         lacking = self.unmeasured(kernels)
         changed = [name for name in kernels if name in self.providers and self.is_stale(name)]
         told = {
             f"not yet measured on {self.gpu}": lacking,
             f"changed since they were measured on {self.gpu}": changed,
         }
-        mend = "`softmax-lib record` on such a GPU measures them"
-        return [f"{what}: {', '.join(names)}; {mend}." for what, names in told.items() if names]
+        return {what: names for what, names in told.items() if names}
 
     # ---- what was measured
 
