@@ -77,9 +77,9 @@ def test_a_gradient_of_another_dtype_or_shape_is_refused():
 
 
 @pytest.mark.parametrize("log", [False, True])
-@pytest.mark.parametrize("mask", [None, (4, 5), (2, 1, 1, 5), (2, 3, 4, 5)], ids=str)
+@pytest.mark.parametrize("mask", [None, (3, 4), (2, 1, 1, 4), (2, 2, 3, 4)], ids=str)
 def test_gradients_of_scores_and_of_what_is_added_to_them(log, mask):
-    x = torch.randn(2, 3, 4, 5, dtype=torch.float64, requires_grad=True)
+    x = torch.randn(2, 2, 3, 4, dtype=torch.float64, requires_grad=True)
     added = mask and torch.randn(mask, dtype=torch.float64, requires_grad=True)
     for causal in (False, True):
 
