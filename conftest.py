@@ -23,7 +23,7 @@ TIERS = {
 SECONDS_A_CELL = 120
 SHARED_FILES = ("tests/grading/test_exercises.py",)
 """Files so long that workers share them, test by test."""
-GPU_NEEDED = "needs a CUDA GPU (`python tests/gpu_run.py` runs it on one)"
+GPU_NEEDED = "needs a CUDA GPU, where `python tests/gpu_run.py` runs it"
 EVERYDAY_EXAMPLES, ALL_EXAMPLES = 15, 300
 """Examples of each fuzz test: the same ones every day, others in each run of the whole."""
 REASONS_TOLD, NAMES_WIDTH = 4, 100

@@ -69,7 +69,7 @@ def test_a_failure_is_told_whole(said):
 
 def test_what_was_skipped_is_counted_by_its_reason(said):
     assert "\n7 skipped: " in said
-    assert "needs a CUDA GPU (`python tests/gpu_run.py` runs it on one) (1)" in said
+    assert "needs a CUDA GPU, where `python tests/gpu_run.py` runs it (1)" in said
     assert "reason 1 (1); " in said
     assert "; 3 more reasons, which -rs lists." in said
 
