@@ -17,8 +17,8 @@ from softmax_lib import reference
 from softmax_lib.arrays import Matrix, check_x, empty_like, is_on_gpu, is_tensor
 from softmax_lib.checking import Tally, choose_device, place
 from softmax_lib.errors import BadInput, UnknownKernel
-from softmax_lib.gpu.machine_code import MachineCode, inspect
 from softmax_lib.kernel import Kernel, Step
+from softmax_lib.machine.inspection import MachineCode, inspect
 from softmax_lib.registry import controls
 from softmax_lib.source import Program
 from softmax_lib.whole_numbers import whole

@@ -54,7 +54,7 @@ MAY_IMPORT = {
     "ops": {"caches", "errors", "files", "gpu", "source"},
     "launch": {"errors", "source", "kernel", "registry", "arrays", "gpu", "grids", "emulator", "launch_notes", "whole_numbers"},
     "checking": {"errors", "source", "kernel", "registry", "arrays", "reference", "gpu", "launch", "launch_notes", "whole_numbers", "words"},
-    "selections": {"arrays", "checking", "emulator", "errors", "gpu", "kernel", "reference", "registry", "source", "whole_numbers"},
+    "selections": {"arrays", "checking", "emulator", "errors", "gpu", "kernel", "machine", "reference", "registry", "source", "whole_numbers"},
     "tiles": {"arrays", "checking", "errors", "gpu", "kernel", "lazy", "reference", "registry", "source", "words"},
     "records": {"errors", "words", "files", "registry"},
     "bench": {

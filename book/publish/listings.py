@@ -20,6 +20,7 @@ import numpy as np
 from softmax_lib import selections
 from softmax_lib.errors import BadInput
 from softmax_lib.files import replace_file
+from softmax_lib.gpu.compile import compiler
 from softmax_lib.gpu.machine_code import SHOWN_ARCHS, disassembler_version
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch_options import is_any_kernel
@@ -27,7 +28,7 @@ from softmax_lib.launch_spec import specify
 from softmax_lib.launch_words import read_launch
 from softmax_lib.live.cuda_cell import read_line
 from softmax_lib.machine.code import FOLDER, compile_code, file_of, key_of, read_file
-from softmax_lib.machine.ptx.program import compiler, listed_ptx, ptx_file_of
+from softmax_lib.machine.ptx.program import listed_ptx, ptx_file_of
 from softmax_lib.ops.designs import Task
 from softmax_lib.registry import kernels, resolve
 from softmax_lib.source import Program, Source

@@ -15,9 +15,9 @@ from softmax_lib.bench.suite import run_cells, time_beside_copies
 from softmax_lib.bench.timing import Call
 from softmax_lib.checking import check
 from softmax_lib.errors import NotAvailable
-from softmax_lib.gpu.machine_code import inspect
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch import run
+from softmax_lib.machine.inspection import inspect
 from softmax_lib.machine.reads import in_flight_per_thread, reads, row_reads
 from softmax_lib.records.measurement import Case
 from softmax_lib.registry import kernels

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from softmax_lib.gpu.headers import (
     read_headers,
 )
 from softmax_lib.gpu.presence import arch_of
+from softmax_lib.signature import HEADER
 from softmax_lib.source import FLAGS, Program, Source
 
 if TYPE_CHECKING:
@@ -29,11 +30,17 @@ if TYPE_CHECKING:
 OLDEST_ARCH = 75
 """sm_75, the T4: the oldest GPU that the kernels are written for."""
 
-LINE_FLAGS: dict[bool, tuple[str, ...]] = {False: (), True: ("--generate-line-info",)}
+_LINES = "--generate-line-info"
 """What NVRTC is told so that machine code knows the lines of the source: the instructions are the same."""
 
-KIND = {False: "cubin", True: "lined"}
-"""What a file of machine code is called behind its name, without lines and with them."""
+_FACTS = """
+extern "C" __device__ kernel_signature::SignatureOf<decltype(&{kernel})>::SignatureTable softmax_lib_signature =
+    kernel_signature::SignatureOf<decltype(&{kernel})>::signature_table;
+extern "C" __device__ int softmax_lib_counts[] = {{sizeof(softmax_lib_signature) / sizeof(int), {count}}};
+extern "C" __device__ void* softmax_lib_variables[] = {{{addresses}nullptr}};
+extern "C" __device__ unsigned long long softmax_lib_sizes[] = {{{sizes}0}};
+"""
+"""What Python asks a module for: what the kernel takes, and where the source's variables lie."""
 
 _INSTALL = (
     "install it with `pip install cupy-cuda12x` (or cupy-cuda13x where the driver is for CUDA 13)"
@@ -74,41 +81,76 @@ def nvrtc() -> Any:
     return nvrtc
 
 
+def compiler() -> str:
+    """Such as "NVRTC 12.9". Raises `NotAvailable` without NVRTC."""
+    return f"NVRTC {'.'.join(map(str, nvrtc().getVersion()))}"
+
+
 def supported_archs() -> tuple[int, ...]:
     """Archs that this NVRTC compiles for, from sm_75 up: (75, 80, ...)."""
     return tuple(arch for arch in nvrtc().getSupportedArchs() if arch >= OLDEST_ARCH)
 
 
-def compile_cubin(program: Program, arch: int, *, lines: bool = False) -> bytes:
+def compile_cubin(program: Program, arch: int) -> bytes:
     """Machine code of `program` for sm_`arch`, from the disk cache when it is there.
 
-    With `lines` it knows the line of the source that each instruction comes from. Raises
-    `CompileError` with the compiler's message at the source's own lines.
+    It knows the line of the source that each instruction comes from. Raises `CompileError` with the compiler's
+    message at the source's own lines, and `NotAvailable` without CuPy or NVRTC.
     """
-    flags = (*FLAGS, *LINE_FLAGS[lines])
-    key = (program.text_digest if lines else program.digest, arch, flags)
-    return compile_once(KIND[lines], key, lambda: _compile(program, arch, flags)[0])
+    return compile_kernel(program, arch)[0]
 
 
-def compile_ptx(program: Program, arch: int, *, lines: bool = False) -> str:
-    """PTX of `program` for sm_`arch`, with `lines` as `compile_cubin` has them, which tells what is raised too."""
-    flags = (*FLAGS, *LINE_FLAGS[lines])
-    key = (program.text_digest if lines else program.digest, arch, flags)
-    return compile_once("ptx", key, lambda: _compile(program, arch, flags, ptx=True)[0]).decode()
+def compile_kernel(program: Program, arch: int) -> tuple[bytes, str]:
+    """The same, and what the program's `entry` is called there, "" without one.
+
+    With an `entry` the code has in variables what Python asks of it, see `signature` and `gpu.modules`.
+    """
+    code, entry, _ = _compile(program, arch)
+    return code, entry
 
 
-def compile_once(kind: str, key: tuple[object, ...], make: Callable[[], bytes]) -> bytes:
-    """What this NVRTC makes of `key`, from the disk cache when it is there."""
-    digest = hashlib.sha256(repr((*key, nvrtc().getVersion())).encode()).hexdigest()
-    return read_or_make(cache_folder("nvrtc") / f"{digest}.{kind}", make)
+def compile_ptx(program: Program, arch: int) -> tuple[str, str]:
+    """PTX for sm_`arch` of the same, with its lines; as `compile_kernel` else."""
+    text, entry, _ = _compile(program, arch, ptx=True)
+    return text.decode(), entry
 
 
 def resources(program: Program, arch: int) -> tuple[Resources, ...]:
     """Registers, shared memory, stack and spills of each entry of `program`, or of its own, on sm_`arch`."""
+    _, only, report = _compile(program, arch)
+    return tuple(one for one in read_report(report) if only in ("", one.entry))
+
+
+def _compile(program: Program, arch: int, *, ptx: bool = False) -> tuple[bytes, str, str]:
+    """What NVRTC makes of `program`, what its `entry` is called there, and the assembler's report; kept on disk."""
+    source, entry = program.source, program.entry
+    text = source.with_prelude()
+    if entry:
+        text = f"{HEADER.read_text(encoding='utf-8')}{text}\n{_facts(source, entry)}"
+    version = nvrtc().getVersion()
     # NVRTC has a cache since 12.9, where there is a driver: what comes from it comes without a report
-    anew = ("--no-cache",) if nvrtc().getVersion() >= (12, 9) else ()
-    _, log, only = _compile(program, arch, (*FLAGS, "--ptxas-options=-v", *anew))
-    return tuple(one for one in read_report(log) if only in ("", one.entry))
+    anew = ("--no-cache",) if version >= (12, 9) else ()
+    macros = (f"--define-macro={name}={value}" for name, value in program.defines)
+    flags = (*FLAGS, _LINES, "--ptxas-options=-v", *anew, *macros, *program.flags)
+    key = (text, read_headers(source), options_for(source), entry, arch, flags, version)
+    digest = hashlib.sha256(repr(key).encode()).hexdigest()
+
+    def make() -> bytes:
+        code, log, name = run_nvrtc(source, text, arch, flags, entry, ptx=ptx)
+        return b"\0".join((name.encode(), log.rstrip("\0").encode(), code))
+
+    path = cache_folder("nvrtc") / f"{digest}.{'ptx' if ptx else 'cubin'}"
+    name, report, code = read_or_make(path, make).split(b"\0", 2)
+    return code, name.decode(), report.decode()
+
+
+def _facts(source: Source, kernel: str) -> str:
+    return _FACTS.format(
+        kernel=kernel,
+        count=len(source.variables),
+        addresses="".join(f"(void*)&{name}, " for name in source.variables),
+        sizes="".join(f"sizeof({name}), " for name in source.variables),
+    )
 
 
 def read_report(log: str) -> tuple[Resources, ...]:
@@ -127,19 +169,6 @@ def read_report(log: str) -> tuple[Resources, ...]:
     return tuple(found)
 
 
-def _compile(
-    program: Program, arch: int, flags: tuple[str, ...], *, ptx: bool = False
-) -> tuple[bytes, str, str]:
-    text, flags = program.source.with_prelude(), (*flags, *own_flags(program))
-    return run_nvrtc(program.source, text, arch, flags, program.entry, ptx=ptx)
-
-
-def own_flags(program: Program) -> tuple[str, ...]:
-    """What NVRTC is told of this program alone: its macros and flags."""
-    macros = (f"--define-macro={name}={value}" for name, value in program.defines)
-    return (*macros, *program.flags)
-
-
 def run_nvrtc(
     source: Source,
     text: str,
@@ -156,7 +185,7 @@ def run_nvrtc(
     `entry` is a C++ name. Raises `CompileError`, and `NotAvailable` without CuPy or NVRTC.
     """
     texts = read_headers(source)
-    if not set(LINE_FLAGS[True]).isdisjoint(flags):
+    if _LINES in flags:
         texts = number_apart(source, texts)
     headers = {name.encode(): held.encode() for name, held in texts.items()}
     options = [*flags, f"--gpu-architecture={'compute' if ptx else 'sm'}_{arch}"]

@@ -1,21 +1,17 @@
-"""What the compiler made of a kernel, per arch: registers, shared memory, spills, widths, occupancy."""
+"""Machine code of a kernel, per arch: what disassembles it, the widths in its names, how many blocks fit."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import tempfile
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from softmax_lib.errors import BlockSizeNotAllowed, NotAvailable
-from softmax_lib.gpu.compile import compile_cubin, resources, supported_archs
+from softmax_lib.errors import NotAvailable
 from softmax_lib.kernel import REGISTERS_A_BLOCK
-from softmax_lib.source import WARP, Program
+from softmax_lib.source import WARP
 
 SHOWN_ARCHS = (75, 80, 90)
 
@@ -24,45 +20,7 @@ _THREADS = {75: 1024, 86: 1536, 87: 1536, 89: 1536, 120: 1536, 121: 1536}
 _BLOCKS = {75: 16, 86: 16, 87: 16, 89: 24, 120: 24, 121: 24}
 _SHARED_KIB = {75: 64, 80: 164, 86: 100, 87: 164, 89: 100, 120: 100, 121: 100}
 
-_ACCESS = re.compile(r"\b(LDG|STG|LDS|STS|LDL|STL)((?:\.\w+)*)")
 _BITS = re.compile(r"\.[US]?(128|64|16|8)\b")
-_FUNCTION = re.compile(r"^\s*\.text\.(\w+):|^\.section\s+\.text\.(\w+)", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class MachineCode:
-    """One entry compiled for one arch.
-
-    `accesses` counts instructions by name and width in bits, {"LDG 128": 3}; it is empty without
-    nvdisasm. `blocks_a_multiprocessor` is how many fit at once, and `limit` what keeps more out.
-    """
-
-    entry: str
-    arch: int
-    registers: int
-    shared_bytes: int
-    spill_bytes: int
-    accesses: dict[str, int]
-    blocks_a_multiprocessor: int
-    limit: str
-
-
-def inspect(
-    program: Program, block_size: int, archs: Sequence[int] = SHOWN_ARCHS
-) -> tuple[MachineCode, ...]:
-    """Compile `program` for each of `archs` that this NVRTC knows and read what came out.
-
-    Needs no GPU. Raises `NotAvailable` without NVRTC and `CompileError`.
-    """
-    found = []
-    for arch in (arch for arch in archs if arch in supported_archs()):
-        widths = _accesses(compile_cubin(program, arch), arch)
-        for entry in resources(program, arch):
-            blocks, limit = occupancy(arch, block_size, entry.registers, entry.shared_bytes)
-            sizes = (entry.registers, entry.shared_bytes, entry.spill_bytes)
-            accesses, name = widths.get(entry.entry, {}), program.entry or entry.entry
-            found.append(MachineCode(name, arch, *sizes, accesses, blocks, limit))
-    return tuple(found)
 
 
 def occupancy(arch: int, block_size: int, registers: int, shared_bytes: int) -> tuple[int, str]:
@@ -86,22 +44,6 @@ def occupancy(arch: int, block_size: int, registers: int, shared_bytes: int) -> 
 def warps_of_registers(registers: int) -> int:
     """Warps that the registers of a multiprocessor, or of one block, are enough for."""
     return REGISTERS_A_BLOCK // (-(-registers * WARP // 256) * 256)
-
-
-def check_registers(program: Program, block_size: int) -> None:
-    """Raises `BlockSizeNotAllowed` where an H100 or H200 has not the registers for a block of `program`, as NVRTC compiles it.
-
-    Blocks of up to 256 threads always fit. Raises `NotAvailable` without NVRTC and `CompileError`.
-    """
-    if block_size <= REGISTERS_A_BLOCK // 256:
-        return
-    for entry in resources(program, SHOWN_ARCHS[-1]):
-        most = warps_of_registers(entry.registers) * WARP
-        if block_size > most:
-            raise BlockSizeNotAllowed(
-                f"{program.entry or entry.entry} has {entry.registers} registers per thread, so that a block takes at "
-                f"most {most} threads (sm_{SHOWN_ARCHS[-1]}); this one has {block_size}."
-            )
 
 
 @cache
@@ -137,19 +79,6 @@ def disassemble(cubin: bytes, arch: int, *options: str) -> str:
     if done.returncode:
         raise NotAvailable(f"nvdisasm cannot read code for sm_{arch}: {done.stderr.strip()}")
     return done.stdout
-
-
-def _accesses(cubin: bytes, arch: int) -> dict[str, dict[str, int]]:
-    """By entry: how many memory instructions of each name and width; nothing where nvdisasm cannot say."""
-    try:
-        pieces = _FUNCTION.split(disassemble(cubin, arch))
-    except NotAvailable:
-        return {}
-    found: dict[str, Counter[str]] = {}
-    for colon, section, text in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
-        widths = (f"{name} {access_bits(suffix)}" for name, suffix in _ACCESS.findall(text))
-        found.setdefault(colon or section, Counter()).update(widths)
-    return {entry: dict(sorted(counts.items())) for entry, counts in found.items()}
 
 
 def access_bits(name: str) -> int:

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from softmax_lib.errors import BadInput
-from softmax_lib.gpu.compile import nvrtc
-from softmax_lib.gpu.compile_kernel import compile_kernel
+from softmax_lib.gpu.compile import compile_kernel, nvrtc
 from softmax_lib.gpu.presence import arch_of
 from softmax_lib.launch_spec import LaunchSpec
 from softmax_lib.signature import ROW, Signature, read_signature

@@ -16,8 +16,7 @@ from typing import Any
 
 from softmax_lib.caches import read_or_make
 from softmax_lib.files import cache_folder
-from softmax_lib.gpu.compile import compile_cubin, nvrtc
-from softmax_lib.gpu.compile_kernel import compile_kernel
+from softmax_lib.gpu.compile import compile_kernel, compiler
 from softmax_lib.gpu.headers import LINES_A_FILE
 from softmax_lib.gpu.machine_code import disassemble, disassembler_version
 from softmax_lib.machine.cubin import Cubin, kernels_of, read_cubin
@@ -108,12 +107,8 @@ def read_file(path: Path) -> dict[str, Any]:
 
 def compile_code(program: Program, arch: int) -> Code:
     """What NVRTC and nvdisasm make of `program` here. Raises `NotAvailable` without them, and `CompileError`."""
-    if program.entry:
-        cubin, entry = compile_kernel(program, arch, lines=True)
-    else:
-        cubin, entry = compile_cubin(program, arch, lines=True), ""
-    version = ".".join(map(str, nvrtc().getVersion()))
-    return read_code(cubin, arch, entry, compiler=f"NVRTC {version}")
+    cubin, entry = compile_kernel(program, arch)
+    return read_code(cubin, arch, entry, compiler=compiler())
 
 
 def read_code(cubin: bytes, arch: int, entry: str = "", *, compiler: str = "") -> Code:

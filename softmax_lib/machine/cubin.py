@@ -61,6 +61,11 @@ class Cubin:
     addresses: tuple[tuple[int, int], ...]
     """Places in bank 4, and the offset among the globals whose address belongs there."""
 
+    @property
+    def stack_bytes(self) -> int:
+        """What a thread needs of local memory, beside what it has for calls."""
+        return self.local_bytes - _LEAST_STACK
+
     def as_json(self) -> dict[str, Any]:
         """Plain lists and dictionaries; bytes as hexadecimal digits."""
         constants = {str(bank): content.hex() for bank, content in self.constants.items()}

@@ -47,4 +47,4 @@ def _ptx(name: str, cols: int, num_warps: int, num_stages: int, arch: int) -> st
         return compile_tile(name, cols, num_warps=num_warps, num_stages=num_stages, arch=arch).ptx
     kernel = find_kernel(name)
     size = kernel.settle_block_size(WARP * num_warps, cols)
-    return compile_ptx(kernel.program(size, cols), arch)
+    return compile_ptx(kernel.program(size, cols), arch)[0]

@@ -7,8 +7,8 @@ from functools import cached_property
 from math import prod
 
 from softmax_lib.errors import CompileError, NotAvailable
-from softmax_lib.gpu.machine_code import MachineCode, inspect
 from softmax_lib.grids import Axes
+from softmax_lib.machine.inspection import MachineCode, inspect
 from softmax_lib.machine.launching import Counted
 from softmax_lib.source import WARP, Program
 from softmax_lib.words import count, plural

@@ -23,12 +23,12 @@ from typing import Any
 from softmax_lib.arrays import host_bytes, is_array
 from softmax_lib.emulator.metering import Metered, meter, meter_launch
 from softmax_lib.errors import BadInput, CompileError, NotAvailable, NotEmulated
-from softmax_lib.gpu.machine_code import check_registers
 from softmax_lib.grids import Axes, blocks_of
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch_notes import notes_on
 from softmax_lib.launch_spec import LaunchSpec, specify
 from softmax_lib.machine.calls import run_call
+from softmax_lib.machine.inspection import check_registers
 from softmax_lib.machine.launching import Counted, Progress
 from softmax_lib.machine.program import Decoder
 from softmax_lib.machine.softmaxes import count_steps

@@ -17,7 +17,7 @@ from recorded_facts import (
 
 from softmax_lib import recorded
 from softmax_lib.figures.in_flight import kernel_in_flight
-from softmax_lib.gpu.machine_code import inspect
+from softmax_lib.machine.inspection import inspect
 from softmax_lib.machine.reads import reads
 from softmax_lib.registry import kernels, rungs
 

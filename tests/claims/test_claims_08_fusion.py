@@ -6,7 +6,7 @@ from recorded_facts import COLS, MATRIX_BYTES, ROWS, counted, step_us, us
 
 from softmax_lib import recorded
 from softmax_lib.bench.plan import WAVES, WORKLOG
-from softmax_lib.gpu.machine_code import inspect
+from softmax_lib.machine.inspection import inspect
 from softmax_lib.machine.reads import in_flight_per_thread, reads
 from softmax_lib.records.measurement import TIE
 from softmax_lib.records.phases import phases

@@ -4,7 +4,7 @@ import pytest
 from recorded_facts import COLS
 
 from softmax_lib import recorded, unroll_times
-from softmax_lib.gpu.machine_code import inspect
+from softmax_lib.machine.inspection import inspect
 from softmax_lib.machine.reads import reads, row_reads
 from softmax_lib.records.measurement import TIE
 from softmax_lib.records.unrolls import UnrollTime

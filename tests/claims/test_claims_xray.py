@@ -21,7 +21,6 @@ from softmax_lib.launch_spec import specify
 from softmax_lib.machine.calls import run_call
 from softmax_lib.machine.code import find_code
 from softmax_lib.machine.counters import COUNTERS as COUNTERS_OF_MACHINE_CODE
-from softmax_lib.machine.ptx import program
 from softmax_lib.records.measurement import Case
 from softmax_lib.registry import rungs
 from softmax_lib.source import Source
@@ -302,8 +301,7 @@ def test_without_nvdisasm(monkeypatch):
     found = xray(text, 1, 64, 32)
     assert (found.path, found.notes[-1][:14]) == ("ptx", "Counted in PTX")
     assert xray(text, 1, 64, 32, path="written").path == "written"
-    for module in (compile_, program):
-        monkeypatch.setattr(module, "nvrtc", missing)
+    monkeypatch.setattr(compile_, "nvrtc", missing)
     found = xray(text.replace("1.5f", "2.5f"), 1, 64, 32)
     assert (found.path, found.notes[-1][:24]) == ("written", "Counted as it is written")
 

@@ -4,8 +4,7 @@ import pytest
 
 from softmax_lib.errors import CompileError
 from softmax_lib.gpu import compile
-from softmax_lib.gpu.compile import compile_cubin
-from softmax_lib.gpu.compile_kernel import compile_kernel
+from softmax_lib.gpu.compile import compile_cubin, compile_kernel
 from softmax_lib.gpu.machine_code import disassemble
 from softmax_lib.source import Program, Source
 

@@ -3,7 +3,8 @@
 import pytest
 
 from softmax_lib import kernels
-from softmax_lib.gpu.machine_code import inspect, occupancy
+from softmax_lib.gpu.machine_code import occupancy
+from softmax_lib.machine.inspection import inspect
 
 pytestmark = pytest.mark.nvrtc
 

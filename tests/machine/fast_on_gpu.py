@@ -27,8 +27,7 @@ from hard_on_gpu import COUNTED, both_times, digest, sums_of  # noqa: E402
 
 from softmax_lib.bench.ncu import read_counters  # noqa: E402
 from softmax_lib.files import write_json  # noqa: E402
-from softmax_lib.gpu.compile import nvrtc  # noqa: E402
-from softmax_lib.gpu.compile_kernel import compile_kernel  # noqa: E402
+from softmax_lib.gpu.compile import compile_kernel, nvrtc  # noqa: E402
 from softmax_lib.ops import binaries  # noqa: E402
 from softmax_lib.xrays.fast import arrays_for  # noqa: E402
 

@@ -78,7 +78,7 @@ def compile_all(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     kernels = {}
     for name, hard in HARD.items():
-        cubin = compile_cubin(Program(hard.source), ARCH, lines=True)
+        cubin = compile_cubin(Program(hard.source), ARCH)
         (folder / f"{name}.cubin").write_bytes(cubin)
         kernels[name] = {"source": digest(hard.source.text.encode()), "cubin": digest(cubin)}
     version = ".".join(map(str, nvrtc().getVersion()))

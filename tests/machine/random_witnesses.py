@@ -49,7 +49,7 @@ def witness(seed: int) -> tuple[dict[str, str], bytes]:
             found[name] = digest(y.tobytes())
         except Exception as error:
             found[name] = f"{type(error).__name__}: {error}"
-    return found, compile_cubin(Program(kernel.source), ARCH, lines=True)
+    return found, compile_cubin(Program(kernel.source), ARCH)
 
 
 def ask_all(seeds: range) -> Iterator[tuple[int, dict[str, str]]]:

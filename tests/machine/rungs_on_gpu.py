@@ -56,7 +56,7 @@ def compile_all(folder: Path) -> None:
     for kernel, height, cols, size in launches():
         program = kernel.program(size, cols)
         made_by.add(find_code(program, ARCH).made_by)
-        cubin = compile_cubin(program, ARCH, lines=True)
+        cubin = compile_cubin(program, ARCH)
         name = f"{key_of(program)}.cubin"
         (folder / name).write_bytes(cubin)
         facts = {"kernel": kernel.name, "rows": height, "cols": cols, "block_size": size}

@@ -35,7 +35,7 @@ def test_each_compiles_for_what_it_says(name):
     hard = HARD[name]
     for arch in (75, 80, 90):
         if arch >= hard.needs:
-            cubin = compile_cubin(Program(hard.source), arch, lines=True)
+            cubin = compile_cubin(Program(hard.source), arch)
             assert name.encode() in cubin
 
 

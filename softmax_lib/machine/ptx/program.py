@@ -8,8 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 from softmax_lib.errors import NotAvailable
-from softmax_lib.gpu.compile import compile_ptx, nvrtc
-from softmax_lib.gpu.compile_kernel import compile_kernel_ptx
+from softmax_lib.gpu.compile import compile_ptx, compiler
 from softmax_lib.machine.code import file_of, key_of, read_file
 from softmax_lib.machine.cubin import called
 from softmax_lib.machine.program import Decoded
@@ -32,15 +31,8 @@ def ptx_of(program: Program, arch: int) -> tuple[Module, str, str]:
     if held := find_ptx(program, arch):
         return read_module(held["text"]), "", held["made_by"]
     made_by = compiler()
-    if not program.entry:
-        return read_module(compile_ptx(program, arch, lines=True)), "", made_by
-    text, entry = compile_kernel_ptx(program, arch)
+    text, entry = compile_ptx(program, arch)
     return read_module(text), entry, made_by
-
-
-def compiler() -> str:
-    """Such as "NVRTC 12.9". Raises `NotAvailable` without NVRTC."""
-    return f"NVRTC {'.'.join(map(str, nvrtc().getVersion()))}"
 
 
 def find_ptx(program: Program, arch: int) -> dict[str, str] | None:
@@ -56,8 +48,8 @@ def ptx_file_of(program: Program, arch: int) -> Path:
 
 def listed_ptx(program: Program, arch: int) -> dict[str, str]:
     """What is to come along for a program without an `entry`: PTX without comments, files without their folders."""
-    text = _COMMENT.sub("", compile_ptx(program, arch, lines=True))
-    lines = (_FOLDER.sub('"', line) for line in text.splitlines() if line.strip())
+    text, _ = compile_ptx(program, arch)
+    lines = (_FOLDER.sub('"', line) for line in _COMMENT.sub("", text).splitlines() if line.strip())
     return {"text": "\n".join(lines), "made_by": compiler()}
 
 
