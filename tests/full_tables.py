@@ -17,6 +17,12 @@ def some(all_of_them: Iterable, every: int) -> list:
     ]
 
 
+def beside(one: object, all_of_them: Iterable, every: int) -> list:
+    """Those that `some` takes, or leaves to the tier `full`, together with `one`, which is among them."""
+    table = list(all_of_them)
+    return table[table.index(one) % every :: every]
+
+
 def _for_the_full_table(one: object) -> ParameterSet:
     if isinstance(one, ParameterSet):
         return pytest.param(*one.values, id=one.id, marks=[*one.marks, pytest.mark.full])

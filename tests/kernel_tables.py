@@ -30,9 +30,8 @@ class Written:
 
     def hazards(self) -> tuple[Hazard, ...]:
         """What an x-ray finds in it."""
-        return xray(
-            self.source, self.shape["rows"], self.shape["cols"], self.shape["block"]
-        ).hazards
+        shape = (self.shape[name] for name in ("rows", "cols", "block"))
+        return xray(self.source, *shape, path="written").hazards
 
 
 def read_kernels(file_name: str) -> dict[str, Written]:

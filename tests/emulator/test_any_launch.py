@@ -308,9 +308,12 @@ def test_blocks_of_a_cooperative_launch_take_turns():
 
 
 def test_flags_between_blocks_put_their_accesses_in_order():
-    assert xray_launch(MEETING, 6, 64, [np.zeros(6, np.int32), 2], cooperative=True).hazards == ()
-    careless = MEETING.replace("__threadfence();", "")
-    found = xray_launch(careless, 6, 64, [np.zeros(6, np.int32), 2], cooperative=True).hazards
+    def hazards(text):
+        out = np.zeros(6, np.int32)
+        return xray_launch(text, 6, 64, [out, 2], cooperative=True, path="written").hazards
+
+    assert hazards(MEETING) == ()
+    found = hazards(MEETING.replace("__threadfence();", ""))
     assert {hazard.kind for hazard in found} == {"race"}
     assert any("race on out[" in hazard.message for hazard in found)
 
@@ -325,7 +328,7 @@ def test_a_plain_launch_that_waits_for_a_later_block_is_named_as_that():
         in str(caught.value)
     )
     assert (out == 0).all(), "arrays were touched"
-    (hazard,) = xray_launch(MEETING, 20, 64, [out, 1]).hazards[:1]
+    (hazard,) = xray_launch(MEETING, 20, 64, [out, 1], path="written").hazards[:1]
     assert (hazard.kind, hazard.line) == ("waiting", 9)
 
 
@@ -416,7 +419,7 @@ __global__ void __cluster_dims__(4) k(int* y) {
     y = np.zeros((8, 32), np.int32)
     launch(text, 8, 32, [y])
     assert y[:, 0].tolist() == [10, 20, 30, 0, 50, 60, 70, 40]
-    assert xray_launch(text, 8, 32, [y]).hazards == ()
+    assert xray_launch(text, 8, 32, [y], path="written").hazards == ()
 
 
 # ---- what a trace and an x-ray show
@@ -446,10 +449,11 @@ __global__ void k({kind}* y) {{
     y[threadIdx.x] = flags[63 - threadIdx.x];
 }}"""
     y = np.zeros(64, {"bool": bool, "char": np.int8, "short": np.int16}[kind])
-    assert xray_launch(text, 1, 64, [y]).hazards == ()
+    assert xray_launch(text, 1, 64, [y], path="written").hazards == ()
     assert y.all()
     racy = text.replace("__syncthreads();", "")
-    assert {h.kind for h in xray_launch(racy, 1, 64, [y]).hazards} == {"race", "uninitialised"}
+    found = xray_launch(racy, 1, 64, [y], path="written").hazards
+    assert {h.kind for h in found} == {"race", "uninitialised"}
 
 
 def test_threads_of_a_block_with_several_axes_are_named_by_them():

@@ -10,7 +10,23 @@ from softmax_lib.machine.program import decode_program
 from softmax_lib.machine.ptx.program import translate
 from softmax_lib.machine.softmaxes import run_steps
 from softmax_lib.reference import noise
-from softmax_lib.source import Program
+from softmax_lib.source import Program, Source
+
+
+def together(sources) -> Source:
+    """One source of all of these, each in a namespace: compilers and the disassembler start once for them."""
+    includes, parts = {}, []
+    for number, source in enumerate(sources):
+        lines = source.text.splitlines()
+        includes |= {line: None for line in lines if line.startswith("#include")}
+        own = ["" if line in includes else line for line in lines]
+        undone = [
+            f"#undef {line.split()[1].partition('(')[0]}"
+            for line in own
+            if line.startswith("#define")
+        ]
+        parts += [f"namespace of_{number} {{", f'#line 1 "{source.file_name}"', *own, *undone, "}"]
+    return Source("together.cu", "\n".join([*includes, *parts, ""]))
 
 
 def run(

@@ -10,6 +10,7 @@ from math import prod
 from random import Random as Generator
 
 import numpy as np
+from machine.machine_runs import together
 from machine.random_bodies import Body
 from machine.random_meetings import count_in_global, meetings
 from machine.random_operations import (
@@ -114,6 +115,17 @@ def random_kernel(seed: int) -> Random:
         y_len=grid * threads * results + TAIL,
         used=frozenset(used),
     )
+
+
+EVERYDAY = 8
+"""How many kernels `make test` takes, from 0 on."""
+
+
+def batch_of(seed: int, arch: int = 90) -> Source:
+    """One source of the kernel of this number and of its neighbours, so many as are compiled at once."""
+    first = seed - seed % EVERYDAY
+    kernels = map(random_kernel, range(first, first + EVERYDAY))
+    return together(one.source for one in kernels if one.needs <= arch)
 
 
 def choose_operations(

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from machine.machine_runs import run, run_ptx
+from machine.machine_runs import run, run_ptx, together
 
 from softmax_lib.errors import IllegalAddress
 from softmax_lib.source import Source
@@ -22,16 +22,17 @@ ENDS = {
     "if (threadIdx.x < 9) reinterpret_cast<float4*>(s)[threadIdx.x] = float4(); y[0] = s[n % 32];":
         (8, "of shared memory"),
 }  # fmt: skip
+TEXT = 'extern "C" __global__ void k%s(float* y, int n) { extern __shared__ float4 room[]; float* s = (float*)room; %s }'
+SOURCE = together(Source("own.cu", TEXT % of) for of in enumerate(ENDS))
 
 
 @pytest.mark.parametrize("run", [run, run_ptx])
 @pytest.mark.parametrize("line", ENDS)
 def test_the_first_lane_outside_is_named(line, run):
     thread, what = ENDS[line]
-    text = f'extern "C" __global__ void k(float* y, int n) {{ extern __shared__ float4 room[]; float* s = (float*)room; {line} }}'
     y = np.zeros(128, np.float32)
     with pytest.raises(IllegalAddress, match=rf"thread {thread} of block .*{what}"):
-        run(Source("own.cu", text), "k", (1,), (32,), [y, 112], shared_bytes=128)
+        run(SOURCE, f"k{[*ENDS].index(line)}", (1,), (32,), [y, 112], shared_bytes=128)
 
 
 @pytest.mark.parametrize("run", [run, run_ptx])

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from full_tables import some
+from full_tables import beside, some
 from machine.hard_launches import HARD, inputs
-from machine.machine_runs import run
+from machine.machine_runs import run, together
+from machine.random_kernels import batch_of, random_kernel
 from machine.random_kernels import inputs as random_inputs
-from machine.random_kernels import random_kernel
 from machine.random_on_gpu import digest
 
 from softmax_lib.gpu.compile import nvrtc
@@ -55,7 +55,8 @@ def test_a_hard_kernel_gives_what_it_gives_on_a_gpu_and_counts_the_same(name):
     assert recorded["source"] == text, "record it again: tests/machine/hard_on_gpu.py"
     x, y = (one.copy() for one in inputs(hard))  # at the start of an array of their own
     arguments = (x, y, hard.rows, hard.cols)
-    counted = run(hard.source, name, hard.grid, hard.block, arguments, shared_bytes=hard.shared_bytes)  # fmt: skip
+    source = together(HARD[one].source for one in beside(name, HARD, every=6))
+    counted = run(source, name, hard.grid, hard.block, arguments, shared_bytes=hard.shared_bytes)
     found = add_up([counted])
     differ = {one for one in COUNTERS if found[one] != recorded["counters"].get(one, 0)}
     assert differ <= KNOWN.get(name, set())
@@ -85,7 +86,7 @@ def assert_same_bits(kernel, arch):
     """Machine code for `arch` computes what the GPU computed."""
     x, y = (np.array(one) for one in random_inputs(kernel))
     arguments = [x, y, *(int(one) for one in kernel.arguments(x, y)[2:])]
-    run(kernel.source, kernel.entry, kernel.grid, kernel.block, arguments, arch=arch)
+    run(batch_of(kernel.seed, arch), kernel.entry, kernel.grid, kernel.block, arguments, arch=arch)
     assert digest(y.tobytes()) == RANDOM["y"][str(kernel.seed)]
 
 

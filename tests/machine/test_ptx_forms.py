@@ -2,17 +2,21 @@
 
 import numpy as np
 import pytest
-from full_tables import some
-from machine.machine_runs import run, run_ptx
+from full_tables import beside, some
+from machine.machine_runs import run, run_ptx, together
 from machine.ptx_forms import FORMS, NAN, WIDTHS, is_nan, lanes, signed
 
 from softmax_lib.source import Source
 
-LETTERS = {16: "h", 32: "r", 64: "l"}
+
+def entry(name) -> str:
+    """What the kernel of a form is called."""
+    return f"form_{[*FORMS].index(name)}"
 
 
-def kernel(form) -> Source:
+def kernel(name) -> Source:
     """One thread a lane: it narrows its words, does it once, and widens what it made."""
+    form = FORMS[name]
     reads = "".join(
         f"cvt.u{WIDTHS[type_]}.u64 n{n}, %{n + 1}; mov.b{WIDTHS[type_]} o{n}, n{n}; "
         if WIDTHS[type_] < 64
@@ -34,7 +38,7 @@ def kernel(form) -> Source:
         "form.cu",
         f"""
 typedef unsigned long long Word;
-extern "C" __global__ void form(const Word* x, Word* y) {{
+extern "C" __global__ void {entry(name)}(const Word* x, Word* y) {{
     Word a = x[3 * threadIdx.x], b = x[3 * threadIdx.x + 1], c = x[3 * threadIdx.x + 2], d;
     asm volatile("{{ {registers}{reads}{does}{widens} }}" : "=l"(d) : "l"(a), "l"(b), "l"(c));
     y[threadIdx.x] = d;
@@ -51,9 +55,10 @@ def test_it_gives_what_is_documented(name):
         given = [one for one in given if one[1] & (1 << WIDTHS[form.read[0]]) - 1]
     expected = [form.gives(*one[: len(form.read)]) for one in given]
     x = np.array(given, np.uint64)
+    source = together(kernel(one) for one in beside(name, FORMS, every=7))
     for how in (run_ptx, run):
         y = np.zeros(len(given), np.uint64)
-        how(kernel(form), "form", 1, len(given), [x.copy(), y])
+        how(source, entry(name), 1, len(given), [x.copy(), y])
         for one, found, wanted in zip(given, y.tolist(), expected, strict=True):
             assert is_same(form, found, wanted), (how.__name__, [hex(n) for n in one], hex(found), hex(wanted))  # fmt: skip
 

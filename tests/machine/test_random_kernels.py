@@ -1,16 +1,19 @@
 """Random kernels are what they are for: they have everything, compile everywhere, and give one result."""
 
+from itertools import product
+
 import pytest
-from machine.random_kernels import Random, inputs, random_kernel
+from machine.random_kernels import EVERYDAY, Random, batch_of, inputs, random_kernel
 from machine.random_meetings import REDUCTIONS, SLOTS, SUMS, VOTES
 from machine.random_on_gpu import compile_all, digest_of_sources, read_all
 from machine.random_operations import OPERATIONS
 
 from softmax_lib.emulator import launch
 from softmax_lib.gpu.compile import compile_cubin
+from softmax_lib.machine.cubin import kernels_of
 from softmax_lib.source import Program
 
-EVERYDAY, ALL = 8, 200
+ALL = 200
 """How many kernels, from 0 on: the emulator builds each with a C++ compiler."""
 ARCHS = (75, 80, 90)
 CONTROL = {"if", "for", "for_by_lane", "while", "switch", "return", "for_together"}
@@ -57,11 +60,10 @@ def test_the_emulator_gives_the_same_words_twice(seeds):
 
 @some
 def test_they_compile_for_every_arch_that_has_their_instructions(seeds):
-    for seed in seeds:
-        random = random_kernel(seed)
-        for arch in ARCHS:
-            if arch >= random.needs:
-                assert compile_cubin(Program(random.source), arch).startswith(b"\x7fELF"), seed
+    for first, arch in product(seeds[::EVERYDAY], ARCHS):
+        cubin = compile_cubin(Program(batch_of(first, arch)), arch)
+        batch = map(random_kernel, range(first, first + EVERYDAY))
+        assert {one.entry for one in batch if one.needs <= arch} == set(kernels_of(cubin))
 
 
 def test_what_is_compiled_for_a_gpu_is_read_there(tmp_path):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from full_tables import some
-from machine.machine_runs import axes
+from machine.machine_runs import axes, together
 from machine.speed import megabytes_of
 
 from softmax_lib.machine.launching import ReadBack, Threads, launch
@@ -56,15 +56,16 @@ HOWS = {
     "stores apart": ("y[threadIdx.x * threadIdx.x % 61] = 1;", False),
     "stores wide": ("reinterpret_cast<float4*>(y)[threadIdx.x % 8] = float4();", False),
 }
+TEXT = '#include <cuda_pipeline.h>\nextern "C" __global__ void k%s(float* y) { __shared__ float s[32]; %s if (s[0] == 3) y[9] = s[1]; }'
+SOURCE = together(Source("own.cu", TEXT % (n, line)) for n, (line, _) in enumerate(HOWS.values()))
 
 
 @pytest.mark.parametrize("how", HOWS)
 def test_who_reads_what_is_not_kept_is_stopped_and_who_writes_is_not(how):
-    line, reads = HOWS[how]
-    text = f'#include <cuda_pipeline.h>\nextern "C" __global__ void k(float* y) {{ __shared__ float s[32]; {line} if (s[0] == 3) y[9] = s[1]; }}'
+    _, reads = HOWS[how]
     memory = Memory()
     y = memory.place_unkept("y", 64 * 4)
-    decoded = decode_program(Program(Source("own.cu", text)), 90, "k")
+    decoded = decode_program(Program(SOURCE), 90, f"k{[*HOWS].index(how)}")
     if reads:
         with pytest.raises(ReadBack):
             launch(decoded, Threads(axes(1), axes(32)), [y], memory)

@@ -135,7 +135,8 @@ MUTATIONS = [
 
 @pytest.mark.parametrize("broken", [m for m in MUTATIONS if m.kinds], ids=lambda m: m.name)
 def test_xray_finds_what_a_changed_line_breaks(broken):
-    found = xray(broken.source, broken.rows, broken.cols, broken.block_size)
+    shape = (broken.rows, broken.cols, broken.block_size)
+    found = xray(broken.source, *shape, path="written")
     assert {hazard.kind for hazard in found.hazards} == set(broken.kinds)
     of_kind = [hazard for hazard in found.hazards if hazard.kind == broken.kinds[0]]
     file = broken.file or f"{broken.rung}.cu"
@@ -236,7 +237,7 @@ GOOD = [
 
 def test_shared_memory_that_nobody_writes_at_all():
     body = "    __shared__ float never[32];\n    y[threadIdx.x] = never[31 - threadIdx.x];\n"
-    (hazard,) = xray(kernel_of(body), 1, 32, 32).hazards
+    (hazard,) = xray(kernel_of(body), 1, 32, 32, path="written").hazards
     assert (hazard.kind, hazard.line) == ("uninitialised", 3)
 
 
@@ -248,7 +249,7 @@ def test_xray_finds_the_barrier_that_a_control_leaves_out():
 def test_a_good_kernel_has_no_hazard_at_any_block_size(name, block_size):
     # 257 columns: every row starts and ends elsewhere in a sector; 70 rows: two warps and a bit
     for rows, cols in ((70, 257), (3, 1024)) if name != "per_element" else ((5, 129), (2, 128)):
-        assert xray(name, rows, cols, block_size).hazards == ()
+        assert xray(name, rows, cols, block_size, path="written").hazards == ()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ def kinds(before, body, threads=64):
     """The hazards of a kernel with this body, by kind: it may read x and write y."""
     text = f"{before}__global__ void k(const int* x, int* y) {{\n__shared__ int kept[256];\nint t = threadIdx.x;\n{body}\n}}\n"
     x, y = np.arange(256, dtype=np.int32), np.zeros(256, np.int32)
-    return {hazard.kind for hazard in xray_launch(text, 1, threads, [x, y]).hazards}
+    found = xray_launch(text, 1, threads, [x, y], path="written")
+    return {hazard.kind for hazard in found.hazards}
 
 
 # Each body has what puts its accesses in order marked by @...@.
