@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from .conftest import SITE, WIDTHS
+from .conftest import INTERACTIVE, SITE, WIDTHS, visits
 from .test_widgets import SETTLED, SHOWN, sliders
 
 pytestmark = pytest.mark.site
@@ -19,22 +19,37 @@ def controls(page: Page) -> dict[str, str]:
             .filter(one => one.type === "range" || one.checked).map(one => [one.name, one.value]))""")
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_a_link_restores_what_was_set(open_page, interactive, width):
-    page = open_page(interactive, width=width)
-    for slider in page.get_by_role("slider").all():
+DAILY, OTHERS = [(390, "light")], [(1400, "light"), (820, "light")]
+
+
+@visits(INTERACTIVE, DAILY, full=OTHERS)
+def test_what_comes_of_a_move_is_said(visit):
+    for widget, slider in sliders(visit)[:1]:
+        said = widget.locator("[role=status].worklog-outcome")
+        expect(said).to_have_text("")
+        slider.locator("input").press("End")
+        slider.locator("input").press("Home")
+        expect(said).not_to_have_text("")
+
+
+@visits(INTERACTIVE, DAILY, full=OTHERS)
+def test_a_link_restores_what_was_set(visit, open_page):
+    for slider in visit.locator("input[type=range]").all():
         slider.press("End")
-    for answers in page.locator(".worklog-choices").all():
+    for answers in visit.locator(".worklog-choices").all():
         answers.locator("input").last.check()
-    for widget in page.locator(".worklog-widget").all():
-        page.wait_for_function(SETTLED, arg=widget.element_handle())
-    again = open_page(page.url.split("/", 3)[3], width=width)
-    for widget in again.locator(".worklog-widget").all():
-        again.wait_for_function(SETTLED, arg=widget.element_handle())
-    assert controls(again) == controls(page)
-    shown = [one.evaluate(SHOWN) for one in page.locator(".worklog-widget").all()]
-    assert [one.evaluate(SHOWN) for one in again.locator(".worklog-widget").all()] == shown
-    assert page.problems == again.problems == []
+    shown = all_that_is_shown(visit)
+    again = open_page(visit.url.split("/", 3)[3], width=visit.viewport_size["width"])
+    assert all_that_is_shown(again) == shown
+    assert controls(again) == controls(visit)
+    assert visit.problems == again.problems == []
+
+
+def all_that_is_shown(page: Page) -> list[str]:
+    """What each widget shows once it shows what is set."""
+    widgets = '[...document.querySelectorAll(".worklog-widget")]'
+    page.wait_for_function(f"() => {widgets}.every({SETTLED})")
+    return page.evaluate(f"() => {widgets}.map({SHOWN})")
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -79,18 +94,6 @@ def test_an_address_of_a_section_is_none_of_settings(open_page):
     expect(page.locator("#exercises h2")).to_be_in_viewport()
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_what_comes_of_a_move_is_said(open_page, interactive, width):
-    page = open_page(interactive, width=width)
-    for widget, slider in sliders(page):
-        said = widget.locator("[role=status].worklog-outcome")
-        expect(said).to_have_text("")
-        slider.locator("input").press("End")
-        slider.locator("input").press("Home")
-        expect(said).not_to_have_text("")
-        break
-
-
 def test_a_page_that_is_opened_as_a_file_works(chromium):
     page = chromium.new_page()
     page.goto(f"file://{SITE / PAGE}")
@@ -102,14 +105,18 @@ def test_a_page_that_is_opened_as_a_file_works(chromium):
     page.close()
 
 
-def test_without_scripts_each_widget_is_there_as_it_begins_and_says_so(
-    chromium, server, interactive
-):
+@pytest.fixture(scope="module")
+def scriptless(chromium):
     context = chromium.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(server + interactive)
-    for widget in page.locator(".worklog-widget:has(input)").all():
+    yield context.new_page()
+    context.close()
+
+
+def test_without_scripts_each_widget_is_there_as_it_begins_and_says_so(
+    scriptless, server, interactive
+):
+    scriptless.goto(server + interactive)
+    for widget in scriptless.locator(".worklog-widget:has(input)").all():
         assert len(widget.inner_text()) > 60 or widget.locator("img").count()
         expect(widget.locator(".worklog-note").last).to_contain_text("where scripts run")
         expect(widget.locator("button:visible")).to_have_count(0)
-    context.close()

@@ -47,8 +47,11 @@ def test_both_name_the_site_s_address(path):
 def test_a_shared_link_shows_a_card(path):
     text = (SITE / path).read_text()
     assert '<meta name="twitter:card" content="summary_large_image" />' in text
-    for name in ("og:title", "og:description", "og:image", "og:url"):
-        assert re.search(f'<meta property="{name}" content="[^"]+"', text), name
+    for name in ('property="og:title', 'property="og:description', 'name="description'):
+        assert re.search(f'<meta {name}" content="[^"]{{11,}}"', text), name
+    assert re.search('<meta property="og:url" content="[^"]+"', text)
+    picture = re.search('<meta property="og:image" content="[^"]+/([^/"]+)"', text)
+    assert (SITE / "_static" / picture[1]).is_file()
 
 
 def test_the_sitemap_has_every_page_once():

@@ -4,7 +4,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from .conftest import SITE
+from .conftest import CHAPTERS, INTERACTIVE, visits
 
 pytestmark = pytest.mark.site
 
@@ -18,48 +18,56 @@ OF_THE_THEME = {
     ("region", '<div class="sidebar-primary-item">'),
     ("empty-heading", "<h1></h1>"),
 }
+ADDRESSES = [*CHAPTERS, "search.html"]
+ON_A_DESKTOP, ON_A_PHONE = (DESKTOP, "light"), (PHONE, "light")
+LOOKS = [ON_A_DESKTOP, (DESKTOP, "dark"), ON_A_PHONE, (PHONE, "dark")]
 
 
-@pytest.mark.parametrize(
-    ("width", "scheme"),
-    [
-        (DESKTOP, "light"),
-        (DESKTOP, "dark"),
-        pytest.param(TABLET, "light", marks=pytest.mark.full),
-        (PHONE, "light"),
-        (PHONE, "dark"),
-    ],
-)
-def test_page_is_clean_fits_and_is_accessible(open_page, address, width, scheme):
-    page = open_page(address, width=width, scheme=scheme)
-    assert page.problems == []
-    assert overflow(page) == [], "wider than the screen"
-    assert violations(page) == []
+@visits(ADDRESSES, LOOKS, full=[(TABLET, "light")])
+def test_page_is_clean_fits_and_is_accessible(visit):
+    assert visit.problems == []
+    assert overflow(visit) == [], "wider than the screen"
+    assert violations(visit) == []
 
 
-@pytest.mark.parametrize("width", [DESKTOP, PHONE])
-def test_an_option_in_the_text_stays_in_one_piece(open_page, address, width):
+@visits(ADDRESSES, [ON_A_DESKTOP, ON_A_PHONE])
+def test_an_option_in_the_text_stays_in_one_piece(visit):
     broken = """all => all.filter(one => one.textContent.startsWith("--"))
         .flatMap(one => [one, ...one.querySelectorAll(".pre")])
         .filter(one => one.getClientRects().length > 1).map(one => one.textContent)"""
-    assert open_page(address, width=width).locator("code.literal").evaluate_all(broken) == []
+    assert visit.locator("code.literal").evaluate_all(broken) == []
 
 
-def test_on_paper_nothing_is_cut_off_and_no_button_shows(open_page, address):
-    page = open_page(address, width=PAPER)
-    page.emulate_media(media="print")
+@visits(CHAPTERS, [ON_A_DESKTOP])
+def test_every_word_of_the_glossary_carries_its_text(visit):
+    words = visit.locator("article .std-term")
+    assert words.count() == visit.locator("article a[data-term]").count()
+    silent = "all => all.filter(a => !a.dataset.term || a.title).length"
+    assert visit.locator("a[data-term]").evaluate_all(silent) == 0
+
+
+@visits(INTERACTIVE, [ON_A_DESKTOP])
+def test_pictures_have_words_for_those_who_cannot_see_them(visit):
+    silent = "all => all.filter(one => !one.alt).map(one => one.src.slice(0, 80))"
+    assert visit.locator("article img:not([aria-hidden] *)").evaluate_all(silent) == []
+    unnamed = "all => all.filter(one => !one.labels[0].textContent).map(one => one.id)"
+    assert visit.get_by_role("slider").evaluate_all(unnamed) == []
+
+
+@visits(INTERACTIVE, [ON_A_PHONE])
+def test_answers_of_two_lines_have_room_on_a_phone(visit):
+    cut = "all => all.filter(one => one.scrollHeight > one.clientHeight).map(one => one.innerText)"
+    assert visit.locator(".worklog-predict label").evaluate_all(cut) == []
+
+
+@visits(ADDRESSES, [ON_A_DESKTOP])
+def test_on_paper_nothing_is_cut_off_and_no_button_shows(visit):
+    visit.set_viewport_size({"width": PAPER, "height": 900})  # the last that this load is asked
+    visit.emulate_media(media="print")
     cut = """all => all.filter(one => one.checkVisibility() && getComputedStyle(one).overflowX !== "visible"
             && one.clientWidth > 0 && one.scrollWidth > one.clientWidth + 1).map(one => one.outerHTML.slice(0, 120))"""
-    assert page.locator(".bd-article *").evaluate_all(cut) == []
-    expect(page.locator(".worklog-copy").filter(visible=True)).to_have_count(0)
-
-
-def test_chapters_describe_themselves(open_page, chapter):
-    page = open_page(chapter)
-    for selector in ('meta[name="description"]', 'meta[property="og:title"]'):
-        assert len(page.locator(selector).get_attribute("content")) > 10, selector
-    picture = page.locator('meta[property="og:image"]').get_attribute("content")
-    assert (SITE / "_static" / picture.rsplit("/", 1)[1]).is_file()
+    assert visit.locator(".bd-article *").evaluate_all(cut) == []
+    expect(visit.locator(".worklog-copy").filter(visible=True)).to_have_count(0)
 
 
 def overflow(page: Page) -> list[str]:

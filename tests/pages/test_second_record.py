@@ -85,23 +85,23 @@ def lay_out(folder: Path) -> list[Path]:
 def test_all_that_is_read_from_a_record_can_be_a_readers_own(open_page):
     for name, expected in PAGES.items():
         page = open_page(f"book/{name}.html", width=DESKTOP)
-        for (widget, slider), words in zip(gpu_sliders(page), expected, strict=True):
-            first = move(widget, slider, "Home")
+        for (_, slider), words in zip(gpu_sliders(page), expected, strict=True):
+            first = move(slider, "Home")
             assert first[0] == "NVIDIA H200"
-            gpu, shown = move(widget, slider, "End")
+            gpu, shown = move(slider, "End")
             assert gpu == "NVIDIA L4"
             assert words in shown
             assert "NVIDIA H200" not in shown
-            assert move(widget, slider, "Home") == first
+            assert move(slider, "Home") == first
         assert page.problems == []
 
 
 def test_what_a_readers_record_lacks_is_one_sentence_and_no_picture_of_another_gpu(open_page):
     page = open_page("book/results.html", width=PHONE)
     for widget, slider in gpu_sliders(page):
-        move(widget, slider, "End")
+        move(slider, "End")
         for other in widget.locator(".worklog-slider").all()[1:]:
-            _, shown = move(widget, other, "End")
+            _, shown = move(other, "End")
             assert "Nothing was" in shown or "was not measured" in shown
             assert "NVIDIA L4" in shown
             assert "<img" not in shown
@@ -116,8 +116,8 @@ def gpu_sliders(page: Page) -> list[tuple[Locator, Locator]]:
     return [(w, s) for w, s in sliders(page) if s.locator("label").inner_text() == "GPU"]
 
 
-def move(widget: Locator, slider: Locator, key: str) -> tuple[str, str]:
+def move(slider: Locator, key: str) -> tuple[str, str]:
     """What is beside the slider, and what its widget shows, once this key is pressed."""
     slider.locator("input").press(key)
-    value, shown = look(widget, slider)
+    value, shown = look(slider)
     return value, shown.replace("&nbsp;", " ").replace(NO_BREAK, " ")

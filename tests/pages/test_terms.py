@@ -11,16 +11,6 @@ TERM = "a[data-term]"
 WARPS = "32 threads that execute an instruction together."
 
 
-def test_every_word_of_the_glossary_carries_its_text(open_page, chapter):
-    page = open_page(chapter)
-    words = page.locator("article .std-term")
-    assert words.count() == page.locator(f"article {TERM}").count()
-    assert (
-        page.locator(TERM).evaluate_all("all => all.filter(a => !a.dataset.term || a.title).length")
-        == 0
-    )
-
-
 def test_hovering_shows_the_text_and_leaving_hides_it(open_page):
     page = open_page(PAGE, width=DESKTOP)
     bubble = page.locator("#worklog-term")
