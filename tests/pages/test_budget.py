@@ -1,15 +1,17 @@
 """What a page costs a phone on a slow network: when it shows something, how much it loads, and what moves meanwhile."""
 
 import contextlib
+import functools
 import gzip
 import http.server
 import mimetypes
 import threading
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import TimeoutError
 
-from .conftest import SITE, WIDTHS, Server
+from .conftest import SITE, WIDTHS, Server, listen, settle
 
 pytestmark = pytest.mark.site
 
@@ -27,6 +29,11 @@ PAINTS = """() => new Promise(resolve => {
 })"""
 
 
+@functools.cache
+def packed(path: Path) -> bytes:
+    return gzip.compress(path.read_bytes())
+
+
 @pytest.fixture(scope="module")
 def compressed():
     """Where the site is served as GitHub does, compressed, and the bytes of every answer so far."""
@@ -41,7 +48,7 @@ def compressed():
         def do_GET(self) -> None:
             path = SITE / self.path.partition("?")[0].lstrip("/")
             kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
-            body = gzip.compress(path.read_bytes())
+            body = packed(path)
             sent.append(len(body))
             self.send_response(200)
             self.send_header("Content-Type", kind)
@@ -65,7 +72,9 @@ def visit(chromium, address, width):
     network.send("Network.enable")
     slow = {"offline": False, "latency": LATENCY_MS, "downloadThroughput": BITS_PER_S / 8}
     network.send("Network.emulateNetworkConditions", {**slow, "uploadThroughput": BITS_PER_S / 16})
-    page.goto(address, wait_until="networkidle")
+    listen(page)
+    page.goto(address)
+    settle(page)
     seen = page.evaluate(PAINTS)
     context.close()
     return seen
