@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import xml.etree.ElementTree as ET
 import zipfile
@@ -23,6 +24,8 @@ def epub(tmp_path_factory):
     command = "jupyter-book build . --builder custom --custom-builder epub -W --keep-going --quiet"
     binary = ROOT / ".venv-book" / "bin"
     for _ in range(2):
+        for read in (".doctrees", "jupyter_execute"):  # for the site, which is built
+            shutil.copytree(ROOT / "_build" / read, out / "_build" / read, dirs_exist_ok=True)
         subprocess.run(
             [binary / command.split()[0], *command.split()[1:], "--path-output", out],
             cwd=ROOT,
