@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 from collections import Counter
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +22,8 @@ TIERS = {
     "all": "make test-all",
 }
 """By name, what runs each."""
+OF_ONE_MARK = {"check": "quick", "book": "site"}
+"""Tiers whose tests all have a mark: files that don't name it aren't imported, which would take longer than they do."""
 SECONDS_A_CELL = 120
 SHARED_FILES = ("tests/grading/test_exercises.py",)
 """Files so long that workers share them, test by test."""
@@ -95,20 +99,42 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     return ByFile(config, log)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage among what stays to the end: that's a quarter of collecting, and a second at the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files and folders that don't name the mark of all tests of the tier, where there is one."""
+    mark = OF_ONE_MARK.get(config.option.tier)
+    if mark is None or config.pluginmanager.get_plugin("session").isinitpath(collection_path):
+        return None
+    is_folder = collection_path.is_dir()
+    files = collection_path.rglob("test_*.py") if is_folder else [collection_path]
+    return None if any(f"mark.{mark}".encode() in file.read_bytes() for file in files) else True
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is not of the tier, skip what needs a GPU where there is none, and relax what may differ."""
     tier = config.option.tier
-    others = [item for item in items if not is_in(tier, item)]
+    marks = {item: {mark.name for mark in item.iter_markers()} for item in items}
+    others = [item for item in items if not is_in(tier, marks[item])]
     config.hook.pytest_deselected(items=others)
     config.stash[LEFT_OUT] = dict(
-        Counter(next(t for t in [*TIERS][1:] if is_in(t, one)) for one in others)
+        Counter(next(t for t in [*TIERS][1:] if is_in(t, marks[one])) for one in others)
     )
     if hasattr(config, "workeroutput"):  # of pytest-xdist, whose workers alone know the tests
         config.workeroutput["left out"] = config.stash[LEFT_OUT]
-    items[:] = [item for item in items if is_in(tier, item)]
+    items[:] = [item for item in items if is_in(tier, marks[item])]
     reason = why_no_gpu()
     for item in items:
-        if reason and item.get_closest_marker("gpu"):
+        if reason and "gpu" in marks[item]:
             item.add_marker(pytest.mark.skip(reason=f"{GPU_NEEDED}: {reason}"))
         if "live" in cell_tags(item):
             item.options["check"] = False  # it has to run; another card prints other numbers
@@ -152,10 +178,12 @@ def tell_not_run(reporter: pytest.TerminalReporter) -> Iterator[str]:
         told.append(f"{len(reasons) - REASONS_TOLD} more reasons, which -rs lists")
     if told:
         yield f"{len(skipped)} skipped: {'; '.join(told)}."
-    left_out = reporter.config.stash.get(LEFT_OUT, {})
-    if left_out:
+    tier, left_out = reporter.config.option.tier, reporter.config.stash.get(LEFT_OUT, {})
+    if tier in OF_ONE_MARK:
+        yield f"`{TIERS[tier]}` runs tests marked {OF_ONE_MARK[tier]} alone; `make test-all` runs all."
+    elif left_out:
         runs = ", ".join(f"`{TIERS[tier]}` runs {number}" for tier, number in left_out.items())
-        yield f"{sum(left_out.values())} left out of `{TIERS[reporter.config.option.tier]}`: {runs}."
+        yield f"{sum(left_out.values())} left out of `{TIERS[tier]}`: {runs}."
 
 
 def tell_waiting(reporter: pytest.TerminalReporter) -> Iterator[str]:
@@ -179,9 +207,8 @@ def tell_waiting(reporter: pytest.TerminalReporter) -> Iterator[str]:
         yield f"Warning: {len(older)} xfailed until a GPU runs anew: {listed(names)}; -rx says what each wants."
 
 
-def is_in(tier: str, item: pytest.Item) -> bool:
-    """Whether a tier runs this test or cell."""
-    marks = {mark.name for mark in item.iter_markers()}
+def is_in(tier: str, marks: set[str]) -> bool:
+    """Whether a tier runs a test or cell with these marks."""
     by_tier = {
         "check": "quick" in marks,
         "test": not marks & {"site", "full"},

@@ -13,7 +13,7 @@ BOOK = FOLDER / "nvidia-h200.json"
 
 def content(**changes):
     """What the book's record holds, as plain lists and dictionaries; a new copy each time."""
-    return {**copy.deepcopy(_CONTENT), **changes}
+    return {**json.loads(_CONTENT), **changes}
 
 
 def up_to_date(**changes):
@@ -55,4 +55,4 @@ def write(path, changed):
 
 
 _TIMES = ("median_us", "low_us", "high_us", "copy_us")
-_CONTENT = json.loads(BOOK.read_text(encoding="utf-8"))
+_CONTENT = BOOK.read_bytes()

@@ -1,17 +1,51 @@
-"""Whether there is a GPU to run on, asked without needing torch."""
+"""Whether there is a GPU to run on, asked without needing torch; and without loading it where there is no driver."""
 
 from __future__ import annotations
+
+import ctypes
+import runpy
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+_DEVICES = ("/dev/nvidiactl", "/dev/dxg", "/dev/nvmap")
+"""What the driver makes on Linux, under Windows (WSL), and on a Jetson."""
 
 
 def why_no_gpu() -> str | None:
     """Why torch has no GPU here, in words; None where it has one."""
     try:
-        import torch
+        version: Any = None if "torch" in sys.modules or _may_have_driver() else _version_of_torch()
+        if version is None or version.hip:
+            import torch
+
+            if torch.cuda.is_available():
+                return None
+            version = torch.version
     except ImportError:
         return "torch is not installed"
-    if torch.cuda.is_available():
-        return None
-    return "torch sees no CUDA GPU" if torch.version.cuda else "this torch is built without CUDA"
+    return "torch sees no CUDA GPU" if version.cuda else "this torch is built without CUDA"
+
+
+def _may_have_driver() -> bool:
+    """Whether CUDA could find a driver: its library may be on a path of torch's own, its device not there yet."""
+    if sys.platform != "linux" or any(Path(device).exists() for device in _DEVICES):
+        return True
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
+
+
+def _version_of_torch() -> SimpleNamespace:
+    """What `torch.version` holds, read from its file: loading torch takes seconds."""
+    found = find_spec("torch")
+    if found is None or found.origin is None:
+        raise ImportError("torch is not installed")
+    return SimpleNamespace(**runpy.run_path(str(Path(found.origin).with_name("version.py"))))
 
 
 def has_gpu() -> bool:

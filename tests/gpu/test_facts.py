@@ -166,3 +166,45 @@ def test_a_missing_gpu_has_its_reason(monkeypatch, torch_there, available, cuda,
         monkeypatch.setitem(sys.modules, "torch", None)
     assert presence.why_no_gpu() == words
     assert presence.has_gpu() == (words is None)
+
+
+@pytest.mark.parametrize(
+    ("driver", "cuda", "hip", "words"),
+    [
+        (False, None, None, "this torch is built without CUDA"),
+        (False, "13.0", None, "torch sees no CUDA GPU"),
+        (False, None, "7.2", None),  # AMD's, which needs no driver of NVIDIA's
+        (True, "13.0", None, None),
+    ],
+)
+def test_torch_is_loaded_only_where_it_may_see_a_gpu(
+    monkeypatch, tmp_path, driver, cuda, hip, words
+):
+    stand_in = tmp_path / "torch"
+    stand_in.mkdir()
+    (stand_in / "version.py").write_text(f"cuda, hip = {cuda!r}, {hip!r}\n")
+    (stand_in / "__init__.py").write_text("class cuda:\n    is_available = lambda: True\n")
+    monkeypatch.setitem(sys.modules, "torch", None)  # whatever is there comes back
+    del sys.modules["torch"]
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(presence, "_may_have_driver", lambda: driver)
+    assert presence.why_no_gpu() == words
+    assert ("torch" in sys.modules) == (words is None)
+
+
+def test_a_driver_is_known_by_its_library_or_its_device(monkeypatch, tmp_path):
+    def load(name):
+        if name not in installed:
+            raise OSError(name)
+
+    installed = set()
+    monkeypatch.setattr(presence, "ctypes", SimpleNamespace(CDLL=load))
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(presence, "_DEVICES", (tmp_path / "nvidiactl",))
+    assert not presence._may_have_driver()
+    (tmp_path / "nvidiactl").touch()
+    assert presence._may_have_driver()
+    monkeypatch.setattr(presence, "_DEVICES", ())
+    assert not presence._may_have_driver()
+    installed.add("libcuda.so.1")
+    assert presence._may_have_driver()
