@@ -115,28 +115,35 @@ def compile_ptx(program: Program, arch: int) -> tuple[str, str]:
     return text.decode(), entry
 
 
-def resources(program: Program, arch: int) -> tuple[Resources, ...]:
-    """Registers, shared memory, stack and spills of each entry of `program`, or of its own, on sm_`arch`."""
-    _, only, report = _compile(program, arch)
+def resources(program: Program, arch: int, entries: Sequence[str] = ()) -> tuple[Resources, ...]:
+    """Registers, shared memory, stack and spills of each entry of `program`, or of its own, on sm_`arch`.
+
+    `entries` are name expressions of a program without one, which are compiled together.
+    """
+    _, only, report = _compile(program, arch, entries)
     return tuple(one for one in read_report(report) if only in ("", one.entry))
 
 
-def _compile(program: Program, arch: int, *, ptx: bool = False) -> tuple[bytes, str, str]:
+def _compile(
+    program: Program, arch: int, entries: Sequence[str] = (), *, ptx: bool = False
+) -> tuple[bytes, str, str]:
     """What NVRTC makes of `program`, what its `entry` is called there, and the assembler's report; kept on disk."""
     source, entry = program.source, program.entry
     text = source.with_prelude()
     if entry:
         text = f"{HEADER.read_text(encoding='utf-8')}{text}\n{_facts(source, entry)}"
+        entries = (entry,)
     version = nvrtc().getVersion()
     # NVRTC has a cache since 12.9, where there is a driver: what comes from it comes without a report
     anew = ("--no-cache",) if version >= (12, 9) else ()
     macros = (f"--define-macro={name}={value}" for name, value in program.defines)
     flags = (*FLAGS, _LINES, "--ptxas-options=-v", *anew, *macros, *program.flags)
-    key = (text, read_headers(source), options_for(source), entry, arch, flags, version)
+    key = (text, read_headers(source), options_for(source), tuple(entries), arch, flags, version)
     digest = hashlib.sha256(repr(key).encode()).hexdigest()
 
     def make() -> bytes:
-        code, log, name = run_nvrtc(source, text, arch, flags, entry, ptx=ptx)
+        code, log, names = run_nvrtc(source, text, arch, flags, entries, ptx=ptx)
+        name = names[0] if entry else ""
         return b"\0".join((name.encode(), log.rstrip("\0").encode(), code))
 
     path = cache_folder("nvrtc") / f"{digest}.{'ptx' if ptx else 'cubin'}"
@@ -174,15 +181,15 @@ def run_nvrtc(
     text: str,
     arch: int,
     flags: Sequence[str],
-    entry: str = "",
+    entries: Sequence[str] = (),
     *,
     ptx: bool = False,
-) -> tuple[bytes, str, str]:
-    """Machine code of `text`, which is made of `source`, the compiler's log, and what `entry` is called there.
+) -> tuple[bytes, str, list[str]]:
+    """Machine code of `text`, which is made of `source`, the compiler's log, and what `entries` are called there.
 
     With `ptx` it is PTX in place of machine code.
 
-    `entry` is a C++ name. Raises `CompileError`, and `NotAvailable` without CuPy or NVRTC.
+    `entries` are C++ names. Raises `CompileError`, and `NotAvailable` without CuPy or NVRTC.
     """
     texts = read_headers(source)
     if _LINES in flags:
@@ -192,10 +199,10 @@ def run_nvrtc(
     options += [*options_for(source), *folders_for(source)]
     handle = nvrtc().createProgram(text, source.file_name, list(headers.values()), list(headers))
     try:
-        if entry:
+        for entry in entries:
             nvrtc().addNameExpression(handle, entry)
         nvrtc().compileProgram(handle, options)
-        lowered = nvrtc().getLoweredName(handle, entry) if entry else ""
+        lowered = [nvrtc().getLoweredName(handle, entry) for entry in entries]
         if ptx:
             return nvrtc().getPTX(handle), nvrtc().getProgramLog(handle), lowered
         # CuPy cuts off the last byte, which ends the ELF file
@@ -209,20 +216,6 @@ def run_nvrtc(
 def _as_written(log: str) -> str:
     """A compiler's message with the lines as their files have them: see `number_apart`."""
     return _LINE.sub(lambda match: f"({int(match[1]) % LINES_A_FILE})", log)
-
-
-def compile_named(
-    source: Source, text: str, arch: int, flags: Sequence[str], entry: str, *, ptx: bool = False
-) -> bytes:
-    """What `entry` is called in the machine code, or PTX, of `text`, a line feed, and that code."""
-    code, _, name = run_nvrtc(source, text, arch, flags, entry, ptx=ptx)
-    return name.encode() + b"\n" + code
-
-
-def split_name(held: bytes) -> tuple[bytes, str]:
-    """The code that `compile_named` made, and the kernel's name in it."""
-    name, _, code = held.partition(b"\n")
-    return code, name.decode()
 
 
 _modules: dict[tuple[str, int], Module] = {}

@@ -12,7 +12,7 @@ import torch
 
 from softmax_lib.caches import read_or_make
 from softmax_lib.files import cache_folder
-from softmax_lib.gpu.compile import compile_named, split_name
+from softmax_lib.gpu.compile import run_nvrtc
 from softmax_lib.gpu.driver_api import driver, require
 from softmax_lib.gpu.presence import arch_of
 from softmax_lib.ops.outlines import Build
@@ -49,9 +49,11 @@ def cubin(build: Build, arch: int) -> tuple[bytes, str]:
     def make() -> bytes:
         _tell(arch, path.parent)
         text, flags = build.source.with_prelude(), (*FLAGS, *build.flags)
-        return compile_named(build.source, text, arch, flags, build.expression)
+        code, _, (name,) = run_nvrtc(build.source, text, arch, flags, (build.expression,))
+        return name.encode() + b"\n" + code
 
-    return split_name(read_or_make(path, make))
+    name, _, code = read_or_make(path, make).partition(b"\n")
+    return code, name.decode()
 
 
 def path_of(build: Build, arch: int) -> Path:

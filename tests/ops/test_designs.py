@@ -1,10 +1,10 @@
 """Which design takes which rows: every row is held or streamed whole, every line of a table is used and compiles."""
 
 import json
+from collections import defaultdict
 from dataclasses import replace
 
 import pytest
-from full_tables import some
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -132,41 +132,55 @@ def test_what_needs_hopper_stands_in_no_older_table(arch):
 def all_kernels(arch):
     """Each kernel that a table launches, at the longest rows of its line."""
     for (backward, size), lines in table_for(arch).lines.items():
-        for number, line in enumerate(lines):
+        for line in lines:
             for of in ("float32",) if size == 4 else ("float16", "bfloat16"):
                 row_bytes = min(line.row_bytes, 1 << 26)
                 # rows that begin anywhere have the larger kernel
                 cols = row_bytes // size - (line.edges is not False)
                 task = Task(1, cols, of, of, backward, edges=line.edges is not False)
                 scores = replace(task, scores=True)
-                kinds = {"backward" if backward else "forward": task, "scores": scores}
-                if not backward:
-                    kinds["masked"] = replace(scores, masked=True)
-                for kind, one in kinds.items():
+                masked = () if backward else (replace(scores, masked=True),)
+                for one in (task, scores, *masked):
                     for matrix, rows in (("small", 1), ("large", L2_BYTES)):
                         design = line.design.fit(replace(one, rows=rows))
                         if design and (matrix == "small" or design.loads != "PLAIN"):
-                            name = f"sm_{arch}-{kind}-{of}-{number}-{matrix}"
-                            yield pytest.param(arch, design.regime, design.expression(one), id=name)
+                            yield arch, design.regime, design.expression(one)
     for backward in (False, True):
         for of in ("float32", "float16", "bfloat16"):
             for cols, edges in ((3, True), (1000, False), (100_000, False)):
                 task = Task(1, cols, of, of, backward, edges=edges)
-                expression = strided_design(task, 4096).expression(task)
-                yield pytest.param(arch, "strided", expression, id=f"sm_{arch}-{expression}")
+                yield arch, "strided", strided_design(task, 4096).expression(task)
             for cols in (1, 10, 33, 127):
                 task = Task(TILED_ROWS, cols, of, of, backward, edges=True)
-                expression = tile_design(task).expression(task)
-                yield pytest.param(arch, "tile", expression, id=f"sm_{arch}-{expression}")
+                yield arch, "tile", tile_design(task).expression(task)
+
+
+KERNELS = [one for arch in ARCHS for one in all_kernels(arch)]
+TOGETHER = 12
+"""Kernels of a file that are compiled at once."""
+
+
+def batches(start, every=5):
+    """By arch and file, some at a time: every fifth of the kernels."""
+    of_file = defaultdict(dict)
+    for arch, stem, expression in KERNELS[start::every]:
+        of_file[arch, stem][expression] = True
+    for file, expressions in of_file.items():
+        for first in range(0, len(expressions), TOGETHER):
+            yield *file, [*expressions][first : first + TOGETHER]
+
+
+OTHERS = [
+    pytest.param(*one, marks=pytest.mark.full) for start in range(1, 5) for one in batches(start)
+]
 
 
 @pytest.mark.nvrtc
-@pytest.mark.parametrize(
-    ("arch", "stem", "expression"), some([one for arch in ARCHS for one in all_kernels(arch)], 5)
-)
-def test_every_kernel_of_a_table_compiles_and_spills_nothing(arch, stem, expression):
-    (found,) = resources(Program(Build(stem, expression).source, (), expression), arch)
-    assert found.spill_bytes == found.stack_bytes == 0
+@pytest.mark.parametrize(("arch", "stem", "expressions"), [*batches(0), *OTHERS])
+def test_every_kernel_of_a_table_compiles_and_spills_nothing(arch, stem, expressions):
+    found = resources(Program(Build(stem, expressions[0]).source), arch, expressions)
+    assert len(found) == len(expressions)
+    assert [one for one in found if one.spill_bytes or one.stack_bytes] == []
 
 
 LINE = {"regime": "warp", "threads": 128, "like": [4, 8], "edges": False, "row_bytes": 16}
