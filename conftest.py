@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from softmax_lib.errors import SoftmaxLibError
-from softmax_lib.gpu.presence import why_no_gpu
 from softmax_lib.words import count
 
 TIERS = {
@@ -122,6 +121,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is not of the tier, skip what needs a GPU where there is none, and relax what may differ."""
+    from softmax_lib.gpu.presence import why_no_gpu
+
     tier = config.option.tier
     marks = {item: {mark.name for mark in item.iter_markers()} for item in items}
     others = [item for item in items if not is_in(tier, marks[item])]

@@ -189,22 +189,20 @@ def test_other_arguments_get_their_error(call, error):
     assert words_of(call) is error
 
 
-SPARSE = torch.ones(2, 8).to_sparse()
-GRAD = torch.ones(2, 8, requires_grad=True)
 ODD_TENSORS = {
-    "mkldnn": torch.ones(2, 8).to_mkldnn(),
-    "sparse": SPARSE,
-    "nested": torch.nested.nested_tensor([torch.ones(8), torch.ones(8)], layout=torch.jagged),
-    "negated": torch._neg_view(torch.ones(2, 8)),
-    "requires a gradient": GRAD,
-    "meta": torch.ones(2, 8, device="meta"),
-    "three dimensions": torch.ones(2, 8, 1),
+    "mkldnn": T.to_mkldnn,
+    "sparse": T.to_sparse,
+    "nested": lambda: torch.nested.nested_tensor([T[0], T[1]], layout=torch.jagged),
+    "negated": lambda: torch._neg_view(T),
+    "requires a gradient": lambda: T.clone().requires_grad_(),
+    "meta": lambda: T.to("meta"),
+    "three dimensions": lambda: T[:, :, None],
 }
 
 
 @pytest.mark.parametrize("kind", ODD_TENSORS)
 def test_a_tensor_that_is_no_plain_matrix_is_bad_input(kind):
-    x = ODD_TENSORS[kind]
+    x = ODD_TENSORS[kind]()
     for take in (run, trace, check):
         assert words_of(lambda take=take: take("naive", x)) is BadInput
     assert words_of(lambda: run("naive", T, out=x)) in (BadInput, WrongType)

@@ -59,7 +59,8 @@ def programs() -> Iterator[Program]:
     for name in selections.kernels:
         for words in selections.select(name, x, k=5).launches:
             yield _launched(words)
-    for path in sorted(BOOK.glob("*.ipynb")):
+    with_cuda = [path for path in BOOK.glob("*.ipynb") if "%%cuda" in path.read_text("utf-8")]
+    for path in sorted(with_cuda):
         for cell in nbformat.read(path, as_version=4).cells:
             if cell.cell_type == "code" and cell.source.startswith("%%cuda"):
                 yield _of_cell(*cell.source.split("\n", 1))

@@ -1,6 +1,7 @@
 """What a chapter's cells may look like: the same two imports, short lines, no plumbing in sight."""
 
 import ast
+import functools
 import re
 import textwrap
 
@@ -68,12 +69,17 @@ MOST_HIDDEN_LINES = 24
 HIDDEN = {"hide-input", "remove-input"}
 TAGS = {"hide-input", "hide-output", "remove-input", "remove-cell", "live"}
 
-CHAPTERS = {path.stem: nbformat.read(path, as_version=4) for path in chapters()}
+CHAPTERS = {path.stem: path for path in chapters()}
+
+
+@functools.cache
+def cells_of(chapter):
+    return nbformat.read(CHAPTERS[chapter], as_version=4).cells
 
 
 def code_cells(chapter):
     """The reader's cells, without the first one, which gets a machine in the cloud ready."""
-    first, *cells = [cell for cell in CHAPTERS[chapter].cells if cell.cell_type == "code"]
+    first, *cells = [cell for cell in cells_of(chapter) if cell.cell_type == "code"]
     assert first.id == "bootstrap"
     assert first.metadata["jupyter"]["source_hidden"]
     return cells
@@ -95,7 +101,7 @@ def test_the_two_lines_name_what_the_package_offers():
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_cells_are_few_and_short(chapter):
-    assert len(CHAPTERS[chapter].cells) <= MOST_CELLS
+    assert len(cells_of(chapter)) <= MOST_CELLS
     for cell in code_cells(chapter):
         lines = cell.source.splitlines()
         is_hidden = HIDDEN & set(cell.metadata.get("tags", []))
@@ -120,7 +126,7 @@ def test_rooflines_follow_every_record_and_the_books_own_lacks_nothing(chapter):
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_every_tag_of_a_cell_means_something(chapter):
-    for cell in CHAPTERS[chapter].cells:
+    for cell in cells_of(chapter):
         assert set(cell.metadata.get("tags", [])) <= TAGS
 
 
@@ -148,7 +154,7 @@ def _beginning(exercise):
 
 @pytest.mark.parametrize("chapter", NUMBERED)
 def test_a_chapter_asks_one_question_and_says_what_the_answer_is(chapter):
-    prose = [cell.source for cell in CHAPTERS[chapter].cells if cell.cell_type == "markdown"]
+    prose = [cell.source for cell in cells_of(chapter) if cell.cell_type == "markdown"]
     (asked,) = re.findall(r"\*\*[^*]+\?\*\*", prose[0])
     answered = [
         text for text in prose[1:] if re.search(r"So the answer (to our question )?is", text)
@@ -194,5 +200,5 @@ def test_words_are_those_that_a_reader_sees_who_opens_nothing(markdown, count):
     ("chapter", "next_page"), list(zip(NUMBERED, [*NUMBERED[1:], "results"], strict=True))
 )
 def test_a_chapter_ends_by_pointing_to_the_next(chapter, next_page):
-    last = CHAPTERS[chapter].cells[-1].source
+    last = cells_of(chapter)[-1].source
     assert f"]({next_page}.ipynb)" in last[last.index("## Summary") :]

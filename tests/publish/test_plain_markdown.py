@@ -1,5 +1,6 @@
 """Pages read well where MyST is not known: in JupyterLab, VS Code and Colab."""
 
+import functools
 import re
 
 import nbformat
@@ -35,20 +36,24 @@ FOLD = re.compile(r"<details>\n<summary>[^\n]+</summary>\n\n.+?\n\n</details>(\n
 CODE = re.compile(r"^```\w*\n.*?^```$", re.MULTILINE | re.DOTALL)
 
 
-def text_of(path):
+PAGES = {path.stem: path for path in pages()}
+
+
+@functools.cache
+def text_of(page):
     """A page's Markdown without its blocks of code."""
+    path = PAGES[page]
     is_notebook = path.suffix == ".ipynb"
     return CODE.sub("", markdown_of(path) if is_notebook else path.read_text(encoding="utf-8"))
 
 
-TEXTS = {path.stem: text_of(path) for path in pages()}
-
-
 @pytest.mark.parametrize(
-    "page", sorted(TEXTS.keys() - {"api"})
+    "page", sorted(PAGES.keys() - {"api"})
 )  # in a notebook, help() says the same
 def test_a_page_has_no_marker_that_plain_markdown_shows(page):
-    found = [re.findall(f".*{marker}.*", TEXTS[page], re.MULTILINE) for marker in MARKERS.values()]
+    found = [
+        re.findall(f".*{marker}.*", text_of(page), re.MULTILINE) for marker in MARKERS.values()
+    ]
     assert not any(found), found
 
 
@@ -57,26 +62,26 @@ def test_each_marker_is_found(name, example):
     assert re.search(MARKERS[name], f"One.\n{example}\n", re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", TEXTS)
+@pytest.mark.parametrize("page", PAGES)
 def test_what_is_folded_is_markdown_on_lines_of_its_own(page):
-    assert TEXTS[page].count("<details") == len(FOLD.findall(TEXTS[page]))
+    assert text_of(page).count("<details") == len(FOLD.findall(text_of(page)))
 
 
-@pytest.mark.parametrize("page", TEXTS)
+@pytest.mark.parametrize("page", PAGES)
 def test_a_link_to_a_word_leads_to_the_glossary(page):
-    assert {place for _, place in LINK.findall(TEXTS[page])} <= anchors().keys()
+    assert {place for _, place in LINK.findall(text_of(page))} <= anchors().keys()
 
 
-@pytest.mark.parametrize("page", TEXTS)
+@pytest.mark.parametrize("page", PAGES)
 def test_a_citation_names_its_source_and_leads_to_it(page):
-    for cited in CITATION.finditer(TEXTS[page]):
+    for cited in CITATION.finditer(text_of(page)):
         assert cited[0] == f"([{sources()[cited['key']].label}](references.md#{cited['key']}))"
 
 
-@pytest.mark.parametrize("page", TEXTS)
+@pytest.mark.parametrize("page", PAGES)
 def test_links_into_both_pages_are_words_and_citations(page):
-    into = re.findall(r"(?:glossary|references)\.md#", TEXTS[page])
-    assert len(into) == len(LINK.findall(TEXTS[page])) + len(CITATION.findall(TEXTS[page]))
+    into = re.findall(r"(?:glossary|references)\.md#", text_of(page))
+    assert len(into) == len(LINK.findall(text_of(page))) + len(CITATION.findall(text_of(page)))
 
 
 def test_words_of_the_glossary_have_each_an_anchor():
@@ -86,7 +91,7 @@ def test_words_of_the_glossary_have_each_an_anchor():
 
 
 def test_jupyterlab_finds_the_anchors_that_it_would_call_otherwise():
-    lines = [line for line in TEXTS["glossary"].splitlines() if word_in(line)]
+    lines = [line for line in text_of("glossary").splitlines() if word_in(line)]
     others = [line for line in lines if word_in(line).replace(" ", "-") != anchor(word_in(line))]
     assert len(others) > 10
     for line in others:
@@ -101,7 +106,7 @@ def test_the_list_of_sources_is_that_of_the_bibliography():
 
 def test_the_introductions_contents_are_those_of_the_book():
     contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    listed = re.search("(?s)<!-- contents:begin -->(.*)<!-- contents:end -->", TEXTS["intro"])[1]
+    listed = re.search("(?s)<!-- contents:begin -->(.*)<!-- contents:end -->", text_of("intro"))[1]
     parts = listed.strip().split("\n\n")
     captions, listed = parts[::2], parts[1::2]
     assert captions == [f"**{part['caption']}**" for part in contents["parts"]]
@@ -116,7 +121,7 @@ def test_the_introductions_contents_are_those_of_the_book():
 
 def _link(page):
     """A link to a page by its title."""
-    title = re.sub("<!--.*?-->", "", TEXTS[page.name].partition("\n")[0]).removeprefix("# ")
+    title = re.sub("<!--.*?-->", "", text_of(page.name).partition("\n")[0]).removeprefix("# ")
     suffix = ".ipynb" if page.with_suffix(".ipynb").exists() else ".md"
     return f"[{title}]({page.name}{suffix})"
 
