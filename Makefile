@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BOOK_VENV := .venv-book
 
+# Without compiled modules each of some hundred processes compiles them anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile
 SEED ?= $(shell date +%s)
 # Records as new as the kernels are a release's to have: on other branches a test that misses them only tells.
