@@ -1,7 +1,8 @@
-"""Triton's interpreter, which runs a kernel on the CPU: started anew in a process of its own.
+"""Triton's interpreter, which runs a kernel on the CPU, in a process of its own.
 
 `TRITON_INTERPRET=1` has to be set before Triton is imported and turns its compiler off; what the interpreter
-changes in Triton it does not change back. So it never runs in the caller's process.
+changes in Triton it does not change back. So it never runs in the caller's process. To load it takes two seconds:
+one process stands by with it, and each call runs in a copy of that process.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ from __future__ import annotations
 import os
 import pickle
 import re
+import signal
+import socket
 import subprocess
 import sys
+import threading
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any, NoReturn
 
 import numpy as np
 
@@ -59,36 +63,106 @@ def interpret(jobs: Sequence[Job]) -> list[Interpreted]:
         (job.kernel.source, job.kernel.entry, job.arguments, job.programs, job.elements)
         for job in jobs
     ]
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "softmax_lib.tiles.interpreter"],
-            input=pickle.dumps(told),
-            capture_output=True,
-            env=os.environ | {"TRITON_INTERPRET": "1"},
-            check=False,
-            timeout=MOST_SECONDS,
-        )
-    except subprocess.TimeoutExpired:
-        raise CompileError(
-            f"Triton's interpreter was stopped: it had not ended after {MOST_SECONDS:g} s."
-        ) from None
-    if done.returncode or not done.stdout:
-        last = (done.stderr.decode(errors="replace").strip().splitlines() or ["no word"])[-1]
-        raise CompileError(f"Triton's interpreter stopped: {last}")
-    found: list[tuple[np.ndarray, bool]] = pickle.loads(done.stdout)
+    with _lock:
+        found = _standing_by().ask(told)
+    if isinstance(found, str):
+        raise CompileError(f"Triton's interpreter stopped: {found}")
     return [Interpreted(*one) for one in found]
 
 
-def _main() -> None:
-    jobs = pickle.load(sys.stdin.buffer)
-    answers = sys.stdout.buffer
-    sys.stdout = sys.stderr  # what a kernel prints is no answer
+Answer = list[tuple[np.ndarray, bool]] | str
+"""What each job came to, or in words what stopped one."""
+
+
+class _Process:
+    """The process that stands by; one thread at a time may ask it."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "softmax_lib.tiles.interpreter", str(theirs.fileno())],
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=os.environ | {"TRITON_INTERPRET": "1"},
+                start_new_session=True,  # Ctrl-C is for Python, which ends what runs
+            )
+        self.owner = os.getpid()
+        self._socket, self._answers = ours, ours.makefile("rb")
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it can be asked, and by this process: a copy of that which started it has its own."""
+        return self.owner == os.getpid() and self._process.poll() is None
+
+    def ask(self, jobs: list[tuple]) -> Answer:
+        """Whatever is raised meanwhile, Ctrl-C above all, ends the process and with it what it runs."""
+        self._socket.settimeout(MOST_SECONDS)
+        try:
+            self._socket.sendall(pickle.dumps(jobs))
+            found: Answer = pickle.load(self._answers)
+            return found
+        except TimeoutError:
+            self.end()
+            return f"it had not ended after {MOST_SECONDS:g} s"
+        except (EOFError, OSError):
+            self.end()
+            return f"its process ended with status {self._process.returncode}"
+        except BaseException:
+            self.end()
+            raise
+
+    def end(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._socket.close()
+
+
+_lock = threading.Lock()
+_process: _Process | None = None
+
+
+def _standing_by() -> _Process:
+    global _process
+    if _process is None or not _process.is_ours:
+        _process = _Process()
+    return _process
+
+
+def _main(connection: int) -> None:
+    """Answer one call after the other, each in a copy of this process, until nobody can ask any more."""
+    import torch  # noqa: F401  once, before there are copies
+
     _mend_loops()
     np.seterr(all="ignore")  # a kernel's -inf - -inf is NaN, as on a GPU
+    asked = socket.socket(fileno=connection)
+    calls, answers = asked.makefile("rb"), asked.makefile("wb")
+    with suppress(EOFError):
+        while True:
+            jobs = pickle.load(calls)
+            if not (copy := os.fork()):
+                _answer(jobs, answers)
+            _, status = os.waitpid(copy, 0)
+            if status:
+                code = os.waitstatus_to_exitcode(status)
+                _send(f"a kernel ended its process with status {code}", answers)
+
+
+def _send(answer: Answer, answers: IO[bytes]) -> None:
+    pickle.dump(answer, answers)
+    answers.flush()
+
+
+def _answer(jobs: list[tuple], answers: IO[bytes]) -> NoReturn:
     try:
-        answers.write(pickle.dumps([_launch(*job) for job in jobs]))
+        found: Answer = [_launch(*job) for job in jobs]
     except Exception as error:
-        sys.exit(_in_words(error))
+        found = _in_words(error)
+    _send(found, answers)
+    os._exit(0)
 
 
 def _in_words(error: BaseException) -> str:
@@ -154,4 +228,4 @@ def _mend_loops() -> None:
 
 
 if __name__ == "__main__":
-    _main()
+    _main(int(sys.argv[1]))

