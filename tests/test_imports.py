@@ -56,7 +56,7 @@ MAY_IMPORT = {
     "checking": {"errors", "source", "kernel", "registry", "arrays", "reference", "gpu", "launch", "launch_notes", "whole_numbers", "words"},
     "selections": {"arrays", "checking", "emulator", "errors", "gpu", "kernel", "machine", "reference", "registry", "source", "whole_numbers"},
     "tiles": {"arrays", "checking", "errors", "gpu", "kernel", "lazy", "reference", "registry", "source", "words"},
-    "records": {"errors", "words", "files", "registry"},
+    "records": {"caches", "errors", "words", "files", "registry"},
     "bench": {
         "errors", "words", "source", "kernel", "registry", "reference", "gpu", "launch", "ops", "checking", "records",
         "selections", "tiles", "machine",

@@ -137,8 +137,9 @@ def _draw(
     for (row, col), field in fields.items():
         x, y = cols.index(col), rows.index(row)
         square = Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=field.color, edgecolor="white", alpha=0.75)  # fmt: skip
-        axes.add_patch(square)
-        axes.text(x, y, field.text, ha="center", va="center", fontsize=8)
+        words = axes.text(x, y, field.text, ha="center", va="center", fontsize=8)
+        for inside in (axes.add_patch(square), words):
+            inside.set_in_layout(False)  # to be measured takes as long as to be drawn
     axes.grid(visible=False)
     axes.set_xticks(range(len(cols)), [short(col) for col in cols], fontsize=8, rotation=45)
     axes.set_yticks(range(len(rows)), [short(row) for row in rows], fontsize=8)

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
+from softmax_lib.caches import Stamp, stamp
 from softmax_lib.errors import BadInput
 from softmax_lib.records.reading import read_json, require_types
 from softmax_lib.records.shelf import file_stem, folders, left_out
@@ -38,7 +40,7 @@ def kept_runs(
     """
     for folder in folders():
         if kept := _kept_on(folder, suite, gpu):
-            return [_read(path, check) for path in kept.values()]
+            return [_read(path, stamp(path), check) for path in kept.values()]
     raise BadInput(
         f"{_MEASURED[suite]} on a GPU called {gpu}; on such a GPU, "
         f"`softmax-lib bench --suite {suite} --keep` does it."
@@ -63,10 +65,14 @@ def gpus_with_runs(suite: Suite) -> list[str]:
     found = []
     for stem in sorted(stems):
         try:
-            found.append(kept_runs(suite, stem, lambda run: None)[-1]["gpu"]["name"])
+            found.append(kept_runs(suite, stem, _take_as_it_is)[-1]["gpu"]["name"])
         except BadInput as error:
             warnings.warn(left_out(error), stacklevel=2)
     return found
+
+
+def _take_as_it_is(run: dict[str, Any]) -> None:
+    """Who asks for its GPU alone does not look into its rows."""
 
 
 def next_run(suite: Suite, gpu: str) -> Path:
@@ -92,7 +98,9 @@ def _kept(folder: Path, suite: Suite) -> list[tuple[str, int, Path]]:
     return sorted(found, key=lambda one: one[1])
 
 
-def _read(path: Path, check: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+@lru_cache(maxsize=64)
+def _read(path: Path, _: Stamp | None, check: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+    """A run that has not changed is read and checked once; nobody changes what is given."""
     content = read_json(path, "run")
     try:
         require_types(content, {"gpu": dict, "date": str, "software": dict[str, str], "rows": list})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -46,8 +45,9 @@ def read_fields(kind: type[One], entry: Mapping[str, Any]) -> One:
 
     Raises `BadInput` for one that has the wrong type or cannot be, `KeyError` for one that is missing.
     """
-    values = {field.name: entry[field.name] for field in fields(kind)}  # type: ignore[arg-type]
-    require_types(values, _types(kind))  # type: ignore[arg-type]
+    wanted = _types(kind)  # type: ignore[arg-type]
+    values = {name: entry[name] for name in wanted}
+    require_types(values, wanted)
     return kind(**values)
 
 

@@ -45,7 +45,12 @@ _NO_CODE = {"registers": 0, "spill_bytes": 0, "shared_bytes": 0, "programs": 0}
 
 def tile_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
     """The newest run on a GPU, as `bench.tiles.run_tiles` returned it. Raises `BadInput` as `kept_runs` does."""
-    return kept_runs("triton", gpu, lambda run: (times_of(run), run["digests"]))[-1]
+    return kept_runs("triton", gpu, _check)[-1]
+
+
+def _check(run: dict[str, Any]) -> None:
+    times_of(run)
+    run["digests"]
 
 
 def tile_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[TileTime]:

@@ -50,7 +50,13 @@ class SizeTime:
 
 def topk_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
     """The newest run on a GPU, as `bench.topk.run_topk` returned it. Raises `BadInput` as `kept_runs` does."""
-    return kept_runs("topk", gpu, lambda run: (_rows(run), _sizes(run), run["digests"]))[-1]
+    return kept_runs("topk", gpu, _check)[-1]
+
+
+def _check(run: dict[str, Any]) -> None:
+    _rows(run)
+    _sizes(run)
+    run["digests"]
 
 
 def topk_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[TopkTimes]:

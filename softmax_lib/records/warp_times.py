@@ -44,7 +44,12 @@ class WarpTime(BesideCopy):
 
 def warp_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
     """The newest run on a GPU, as `bench.warps.run_warps` returned it. Raises `BadInput` as `kept_runs` does."""
-    return kept_runs("warp", gpu, lambda run: (times_of(run), run["digests"]))[-1]
+    return kept_runs("warp", gpu, _check)[-1]
+
+
+def _check(run: dict[str, Any]) -> None:
+    times_of(run)
+    run["digests"]
 
 
 def warp_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[WarpTime]:

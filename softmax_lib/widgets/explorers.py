@@ -78,16 +78,19 @@ def explorer(
     """
     if not all(axes.values()):
         raise BadInput("An explorer needs at least one option on each axis.")
+    choices = list(itertools.product(*axes.values()))
+    first = tuple(start) if start is not None else choices[0]
+    if first not in choices:
+        raise BadInput(f"{first} is not among the options of this explorer.")
     views: dict[tuple, View | str] = {}
-    for choice in itertools.product(*axes.values()):
+    for choice in choices:
         words = ", ".join(f"{name} {option}" for name, option in zip(axes, choice, strict=True))
         try:
-            views[choice] = view(render(*choice), alt(*choice) if alt else words)
+            shown = views[choice] = view(render(*choice), alt(*choice) if alt else words)
+            if choice == first:
+                shown.fallback()  # before a later choice is drawn into the same figure
         except SoftmaxLibError as error:
             views[choice] = str(error)
-    first = tuple(start) if start is not None else next(iter(views))
-    if first not in views:
-        raise BadInput(f"{first} is not among the options of this explorer.")
     return Explorer(axes, _over_last_good(views), first, extra)
 
 

@@ -7,7 +7,8 @@ import io
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
@@ -32,15 +33,20 @@ _IMAGE = (
 
 @dataclass(frozen=True)
 class View:
-    """What a reader sees: HTML, the words that stand for it, and a PNG for places without HTML."""
+    """What a reader sees: HTML, the words that stand for it, and the figure it shows, if any."""
 
     html: str
     text: str
-    png: bytes | None = None
+    figure: Any = field(default=None, compare=False, repr=False)
+
+    @cached_property
+    def png(self) -> bytes | None:
+        """The figure for places without HTML, drawn when one asks for it: most views of an explorer are in none."""
+        return draw(self.figure, "png", {"Software": None}) if self.figure else None
 
     def with_note(self, sentence: str) -> View:
         """The same view under a sentence, such as why it is not the one that was asked for."""
-        return View(note(sentence) + self.html, f"{sentence} {self.text}", self.png)
+        return View(note(sentence) + self.html, f"{sentence} {self.text}", self.figure)
 
     def fallback(self) -> dict[str, str]:
         """Representations for a place that runs no widgets: a PNG, else the HTML."""
@@ -65,9 +71,9 @@ def view(content: Any, alt: str = "") -> View:
         return _picture(content, getattr(content, "alt", "") or alt)
     if isinstance(content, Sequence) and not isinstance(content, str):
         parts = [view(part, alt) for part in content]
-        pictures = [part.png for part in parts if part.png]
+        figures = [part.figure for part in parts if part.figure]
         words = alt or " ".join(part.text for part in parts)
-        return View("".join(part.html for part in parts), words, pictures[0] if pictures else None)
+        return View("".join(part.html for part in parts), words, figures[0] if figures else None)
     if not isinstance(content, str):
         raise WrongType(
             f"A {type(content).__name__} cannot be shown here; pass a figure, a text or a view."
@@ -88,12 +94,11 @@ def note(sentence: str) -> str:
 def _picture(figure: Any, alt: str) -> View:
     svg = draw(figure, "svg", {"Date": None, "Creator": None}).decode()
     svg = _with_numbered_names(svg[svg.index("<svg") :].replace("\n", " "))
-    png = draw(figure, "png", {"Software": None})
     width = round(figure.get_figwidth() * PIXELS_AN_INCH)
     data = quote(svg, safe=" =:/;,()@!*$?+")  # compresses far better than base64
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close(figure)
-    return View(str(render(_IMAGE, alt=alt, width=width, data=Markup(data))), alt, png)
+    return View(str(render(_IMAGE, alt=alt, width=width, data=Markup(data))), alt, figure)
 
 
 def _with_numbered_names(svg: str) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,7 @@ def xray(
     check_path(path, arch)
     _check_shape(rows, cols, path)
     block_size = kernel.settle_block_size(block_size, cols)
-    x = noise(rows, cols)
+    x = _noise(rows, cols).copy()
     blocks = grid or sum(step.blocks(rows, cols, block_size) for step in kernel.steps)
     last = grid or kernel.steps[-1].blocks(rows, cols, block_size)
     unseen = _unseen(
@@ -118,6 +119,10 @@ def xray(
         found = count_machine(found, run, path, arch, tried.refusal)
     looks_elsewhere = ragged and grid is None and found.hazards_sought
     return _look_elsewhere(kernel, found) if looks_elsewhere else found
+
+
+_noise = lru_cache(maxsize=2)(noise)
+"""Explorers x-ray kernel after kernel on a large matrix or two, which take ten times as long to make as to copy."""
 
 
 @dataclass(frozen=True)
