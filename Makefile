@@ -25,11 +25,11 @@ epub: $(BOOK_VENV)/ready  ## the whole book as one file, in _build/epub, for rea
 check: lint  ## while you work: lint, types, imports, one shape a kernel
 	$(PYTEST) tests --tier check
 
-test: lint  ## lint, types, unit tests and every notebook
-	$(PYTEST) --nbval
+test: lint  ## lint, types, unit tests and what every notebook gives
+	$(PYTEST)
 
-test-book: $(VENV)/ready book  ## the site in a browser, notebooks reproduced, Colab's environment
-	$(PYTEST) tests --tier book --dist load
+test-book: $(VENV)/ready book  ## the site in a browser, the EPUB, Colab's environment
+	$(PYTEST) tests --tier book
 
 test-all: lint book  ## all of these with full tables, a new fuzz seed, and every kernel built anew
 	cache=$$(mktemp -d) && trap "rm -rf $$cache" EXIT && \

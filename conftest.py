@@ -24,8 +24,15 @@ TIERS = {
 OF_ONE_MARK = {"check": "quick", "book": "site"}
 """Tiers whose tests all have a mark: files that don't name it aren't imported, which would take longer than they do."""
 SECONDS_A_CELL = 120
-SHARED_FILES = ("tests/grading/test_exercises.py",)
-"""Files so long that workers share them, test by test."""
+SHARED_FILES = (
+    "tests/grading/test_exercises.py",
+    "tests/pages/test_address.py",
+    "tests/pages/test_budget.py",
+    "tests/pages/test_pages.py",
+    "tests/pages/test_widgets.py",
+    "tests/publish/test_publish.py",
+)
+"""Files so long that workers share them; tests with the same parameters stay together, as those of one page."""
 GPU_NEEDED = "needs a CUDA GPU, where `python tests/gpu_run.py` runs it"
 EVERYDAY_EXAMPLES, ALL_EXAMPLES = 15, 300
 """Examples of each fuzz test: the same ones every day, others in each run of the whole."""
@@ -93,7 +100,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
     class ByFile(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return nodeid if nodeid.startswith(SHARED_FILES) else super()._split_scope(nodeid)
+            file, _, test = nodeid.partition("::")
+            _, _, parameters = test.partition("[")
+            return f"{file}::{parameters or test}" if file in SHARED_FILES else file
 
     return ByFile(config, log)
 
@@ -211,7 +220,7 @@ def tell_waiting(reporter: pytest.TerminalReporter) -> Iterator[str]:
 def is_in(tier: str, marks: set[str]) -> bool:
     """Whether a tier runs a test or cell with these marks."""
     by_tier = {
-        "check": "quick" in marks,
+        "check": "quick" in marks and "full" not in marks,
         "test": not marks & {"site", "full"},
         "book": "site" in marks and "full" not in marks,
         "all": True,
