@@ -1,5 +1,8 @@
 """Long tables of parameters, of which a test of every day takes some and the tier `full` takes all."""
 
+from __future__ import annotations
+
+import random
 from collections.abc import Iterable
 
 import pytest
@@ -14,6 +17,24 @@ def some(all_of_them: Iterable, every: int) -> list:
     return [
         one if number % every == 0 else _for_the_full_table(one)
         for number, one in enumerate(all_of_them)
+    ]
+
+
+def each_value(rows: Iterable[tuple]) -> list:
+    """Parameters of a test, of which that of every day takes so many that each value of each of them comes up.
+
+    The order is shuffled, always in the same way, so that values come up in different company.
+    """
+    table, seen = list(rows), set()
+    order = random.Random(0).sample(range(len(table)), len(table))
+    chosen = set()
+    for number in order:
+        values = {(at, str(value)) for at, value in enumerate(table[number])}
+        if not values <= seen:
+            chosen.add(number)
+            seen |= values
+    return [
+        one if number in chosen else _for_the_full_table(one) for number, one in enumerate(table)
     ]
 
 

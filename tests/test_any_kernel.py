@@ -72,7 +72,7 @@ def test_a_macro_that_cannot_be_defined_is_told(defines, error, said):
         xray_launch(text, 1, 1, [np.zeros(1, np.int32)], defines=defines)
 
 
-@pytest.mark.parametrize(("subject", "dtype"), some(NAMED, 3))
+@pytest.mark.parametrize(("subject", "dtype"), some(NAMED, every=7))
 def test_an_xray_of_it_finds_no_hazard_and_leaves_the_same(subject, dtype):
     arguments = subject.arguments(dtype)
     before = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]

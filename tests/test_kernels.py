@@ -1,9 +1,11 @@
 """Every kernel at every block size against float64, over rows that break careless kernels."""
 
 import math
+from itertools import product
 
 import pytest
 import torch
+from full_tables import each_value
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,17 +23,21 @@ LENGTHS = (1, 3, 33, 1000, 1001, 4099)
 ALL_LENGTHS = (*range(1, 258), *(2**n + by for n in range(9, 14) for by in (-1, 0, 1)))
 
 
+FEW_LENGTHS = (33, 4099)
+
+
 def cases():
-    """Every block size; those between the smallest, the default and the largest in `make test-all`."""
+    """The default block size, and with few lengths the smallest and the largest; `make test-all` takes the rest."""
     for name in SOUND:
-        sizes = kernels[name].block_sizes
-        everyday = {sizes[0], kernels[name].default_block_size, sizes[-1]}
-        for block_size in sizes:
-            marks = () if block_size in everyday else pytest.mark.full
-            for cols in LENGTHS:
-                if cols <= kernels[name].max_cols(block_size):
-                    case = f"{name}-{block_size}-{cols}"
-                    yield pytest.param(name, block_size, cols, id=case, marks=marks)
+        kernel = kernels[name]
+        for block_size in kernel.block_sizes:
+            is_default = block_size == kernel.default_block_size
+            at_an_end = block_size in (kernel.block_sizes[0], kernel.block_sizes[-1])
+            yield pytest.param(
+                name, block_size, LENGTHS, marks=() if is_default else pytest.mark.full
+            )
+            if at_an_end and not is_default:
+                yield name, block_size, FEW_LENGTHS
 
 
 @pytest.mark.quick
@@ -41,16 +47,19 @@ def test_one_shape_of_every_kernel(name):
     assert result.ok, "\n".join(result.failures)
 
 
-@pytest.mark.parametrize(("name", "block_size", "cols"), list(cases()))
-def test_adversarial_rows_match_float64(name, block_size, cols, device):
-    result = check(name, device=device, block_size=block_size, lengths=(cols,))
+@pytest.mark.parametrize(("name", "block_size", "lengths"), list(cases()))
+def test_adversarial_rows_match_float64(name, block_size, lengths, device):
+    most = kernels[name].max_cols(block_size)
+    lengths = tuple(cols for cols in lengths if cols <= most)
+    result = check(name, device=device, block_size=block_size, lengths=lengths)
     assert result.ok, "\n".join(result.failures)
     assert {attempt.offset for attempt in result.attempts} == {0, 1}
 
 
-@pytest.mark.parametrize("lanes", kernels["warp"].choices)
-@pytest.mark.parametrize("turns", [1, 4])
-@pytest.mark.parametrize("block_size", [128, pytest.param(None, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    ("lanes", "turns", "block_size"),
+    each_value(product(kernels["warp"].choices, [1, 4], [128, None])),
+)
 def test_any_number_of_lanes_takes_a_row_and_any_of_turns_all_rows(
     lanes, turns, block_size, device
 ):

@@ -1,8 +1,11 @@
 """The kernels of chapter 11: the k largest of each row and their softmax, in both places, and what each was made for."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
+from full_tables import each_value, some
 
 from softmax_lib import selections
 from softmax_lib.errors import BadInput, UnknownKernel, WrongType
@@ -13,6 +16,9 @@ SOUND = [name for name, kernel in selections.kernels.items() if kernel.flaw is N
 FLAWED = [name for name in selections.kernels if name not in SOUND]
 MEMORY = {"topk": 1, "topk_warp": 1, "topk_safe": 2, "topk_unfused_online": 4, "topk_unfused": 5}
 """Elements that each moves for one of x, as the paper counts them."""
+
+
+KINDS = ["noise", "equal", "rising", "falling", "mostly -inf"]
 
 
 def rows_of(kind, shape=(3, 700)):
@@ -45,10 +51,11 @@ def test_the_check_finds_the_flaw_that_a_kernel_is_known_for(name, device):
     assert selections.kernels[name].flaw
 
 
-@pytest.mark.parametrize("name", SOUND)
-@pytest.mark.parametrize("kind", ["noise", "equal", "rising", "falling", "mostly -inf"])
-@pytest.mark.parametrize(("k", "block_size"), [(1, 32), (7, 96), (32, 256)])
-def test_places_are_those_of_a_stable_sort(name, kind, k, block_size, device):
+@pytest.mark.parametrize(
+    ("name", "kind", "of"), each_value(product(SOUND, KINDS, [(1, 32), (7, 96), (32, 256)]))
+)
+def test_places_are_those_of_a_stable_sort(name, kind, of, device):
+    k, block_size = of
     x = rows_of(kind)
     given = x if device == "cpu" else torch.from_numpy(x).cuda()
     values, places = selections.run(name, given, k, block_size=block_size)
@@ -67,8 +74,9 @@ def test_a_softmax_that_rounds_probabilities_to_zero_loses_their_order():
     assert selections.run("topk", x, 3)[1].tolist() == [[3, 40, 9]]
 
 
-@pytest.mark.parametrize("name", SOUND + [n for n in MEMORY if n not in SOUND])
-@pytest.mark.parametrize("block_size", [32, 256])
+@pytest.mark.parametrize(
+    ("name", "block_size"), some(product([*dict.fromkeys([*SOUND, *MEMORY])], [32, 256]), every=3)
+)
 def test_an_xray_finds_no_hazard_and_the_traffic_that_the_registry_tells(name, block_size):
     x = rows_of("noise", (2, 1024))
     selection = selections.select(name, x, 5, block_size=block_size)

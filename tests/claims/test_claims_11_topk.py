@@ -165,6 +165,7 @@ def test_softmax_alone_gains_less():
     assert max(gains[10]) < 0.7
 
 
+@pytest.mark.full
 def test_the_unfused_forms_fail_the_check():
     for name in ("topk_unfused", "topk_unfused_online"):
         assert not selections.check(name, device="cpu").ok

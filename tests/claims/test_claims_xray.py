@@ -124,6 +124,7 @@ def test_chunked_chart():
     assert 3 * MATRIX_BYTES < loads["L2"].bytes < 3.5 * MATRIX_BYTES
 
 
+@pytest.mark.full
 def test_dram_shares():
     """Of the cell's kernels in its order; of no other memory a third of its peak is asked for."""
     names = ("naive", "chunked", "shared", "float4", "fusion")
@@ -306,6 +307,7 @@ def test_without_nvdisasm(monkeypatch):
     assert (found.path, found.notes[-1][:24]) == ("written", "Counted as it is written")
 
 
+@pytest.mark.full
 def test_written_agrees():
     """Every profile of the record that an x-ray can take has the source's counts, but for the arbiter."""
     assert {

@@ -76,6 +76,7 @@ COMPILERS = [
 ]
 
 
+@pytest.mark.full  # also the runtime, with each
 @pytest.mark.parametrize("command", COMPILERS)
 def test_each_compiler_builds_runs_and_traces(monkeypatch, command):
     monkeypatch.setenv("CXX", command)
@@ -112,7 +113,7 @@ def test_the_environment_chooses_the_compiler(monkeypatch):
         emulator.compiler()
 
 
-def test_a_compiler_may_come_with_flags(monkeypatch):
+def test_a_compiler_may_come_with_flags(monkeypatch, usual_runtime):
     plain = emulator.compiler()[0]
     monkeypatch.setenv("CXX", f"{plain[0]} -DFROM_CXX=3")
     source = HEAD + "    y[threadIdx.x] = FROM_CXX;\n}\n"
@@ -192,6 +193,7 @@ def test_all_that_goes_into_a_build_is_in_its_name(monkeypatch):
     assert len(set(paths)) == len(paths)
 
 
+@pytest.mark.full  # what stands in front of all kernels and the runtime are built
 def test_another_checkout_finds_what_one_has_built(empty_cache, tmp_path):
     code = (
         "import numpy as np; from softmax_lib import run; run('naive', np.ones((2, 8), np.float32))"
@@ -250,6 +252,7 @@ def test_few_compiled_preludes_are_kept(empty_cache, monkeypatch):
     assert len(list(empty_cache.glob("*.gch"))) == build._PRELUDES_KEPT
 
 
+@pytest.mark.full  # each builds all
 def test_two_processes_can_build_at_once(empty_cache):
     code = (
         "import numpy as np; from softmax_lib import reference, run;"

@@ -45,9 +45,9 @@ STEMS = ("runtime", "server", "prelude", "05_shared")
 
 
 def each_once():
-    for damage in DAMAGES:
-        for stem in STEMS:
-            yield damage, stem, 1234
+    for number, damage in enumerate(DAMAGES):
+        yield damage, STEMS[number % len(STEMS)], 1234
+    yield "empty", STEMS[-1], 1234  # what stands in front of it is looked at when it is built
 
 
 def at_random(count, pytestconfig):

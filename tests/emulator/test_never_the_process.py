@@ -271,7 +271,7 @@ MOST_SECONDS = 30
 is ended that does not stop. One whose threads finish one after the other is at work, and may take longer."""
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [6, pytest.param(200, marks=pytest.mark.full)])
 def test_mutants_of_the_rungs_end_with_a_result_or_a_sentence(
     count, monkeypatch, pytestconfig, tmp_path, capsys
 ):

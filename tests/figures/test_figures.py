@@ -5,6 +5,7 @@ from functools import partial
 
 import matplotlib.text
 import pytest
+from full_tables import some
 from sample_records import content, up_to_date, write
 
 from softmax_lib import figures, recorded, warp_times
@@ -47,9 +48,8 @@ OF_RUNS = {
 """Drawn from runs of `softmax-lib bench`, not from a record."""
 
 of_a_record = pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
-every_figure = pytest.mark.parametrize(
-    "draw", [*FIGURES.values(), *OF_RUNS.values()], ids=[*FIGURES, *OF_RUNS]
-)
+EVERY = [pytest.param(draw, id=name) for name, draw in (FIGURES | OF_RUNS).items()]
+every_figure = pytest.mark.parametrize("draw", EVERY)
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_a_figure_has_an_alternative_in_numbers_and_words(draw):
     assert "nan" not in alt
 
 
-@every_figure
+@pytest.mark.parametrize("draw", some(EVERY, every=4))
 def test_a_figure_is_drawn_the_same_twice_whatever_look_the_reader_has_set(draw):
     first = svg(draw())
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "black", "lines.linewidth": 9}):

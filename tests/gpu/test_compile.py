@@ -39,7 +39,7 @@ def test_the_archs_reach_from_turing_to_hopper_and_on():
     assert {75, 80, 90} <= set(ARCHS)
 
 
-@pytest.mark.parametrize(("program", "block_size"), some(compilations(), 3))
+@pytest.mark.parametrize(("program", "block_size"), some(compilations(), every=9))
 @pytest.mark.parametrize(
     "archs",
     [

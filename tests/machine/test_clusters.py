@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from full_tables import some
 
 from softmax_lib.errors import BadInput, Deadlock, IllegalAddress, NotAvailable
 from softmax_lib.launch_spec import specify
@@ -19,8 +20,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 from cluster_launches import LAUNCHES, POLLS, arrays, spec_of
 from fast_cases import read_record
 
-pytestmark = pytest.mark.quick
-
 KERNELS = read_record()["kernels"]
 
 
@@ -29,7 +28,7 @@ def launched(name, arch=90):
 
 
 @pytest.mark.parametrize("decoder", [decode_program, translate])
-@pytest.mark.parametrize("name", LAUNCHES)
+@pytest.mark.parametrize("name", some(LAUNCHES, every=4))
 def test_each_gives_what_a_gpu_gave_by_machine_code_and_by_ptx(name, decoder):
     x, y = arrays()
     run_call(spec_of(name, x, y), 90, decoder=decoder)

@@ -158,10 +158,11 @@ def all_kernels(arch):
 KERNELS = [one for arch in ARCHS for one in all_kernels(arch)]
 TOGETHER = 12
 """Kernels of a file that are compiled at once."""
+EVERY = 20
 
 
-def batches(start, every=5):
-    """By arch and file, some at a time: every fifth of the kernels."""
+def batches(start, every=EVERY):
+    """By arch and file, some at a time: one kernel in so many."""
     of_file = defaultdict(dict)
     for arch, stem, expression in KERNELS[start::every]:
         of_file[arch, stem][expression] = True
@@ -171,7 +172,9 @@ def batches(start, every=5):
 
 
 OTHERS = [
-    pytest.param(*one, marks=pytest.mark.full) for start in range(1, 5) for one in batches(start)
+    pytest.param(*one, marks=pytest.mark.full)
+    for start in range(1, EVERY)
+    for one in batches(start)
 ]
 
 

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 import torch
-from full_tables import some
+from full_tables import each_value
 
 from softmax_lib.ops.designs import Design, Strided, Task
 from softmax_lib.ops.outlines import FOLDER
@@ -71,7 +71,7 @@ ROWS_LIKE = [(96, 0, False), (203, 1, True), (5, 3, False)]
 
 @pytest.mark.parametrize(
     ("design", "backward", "dtype", "of"),
-    some(product(DESIGNS, [False, True], DTYPES, ROWS_LIKE), 4),
+    each_value(product(DESIGNS, [False, True], DTYPES, ROWS_LIKE)),
     ids=str,
 )
 def test_a_design_is_right_and_has_no_hazard(design, backward, dtype, of):
@@ -99,12 +99,14 @@ def test_a_design_is_right_and_has_no_hazard(design, backward, dtype, of):
     assert torch.isnan(around[offset + shape.numel() :]).all()
 
 
-@pytest.mark.parametrize("backward", [False, True], ids=["forward", "backward"])
-@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+IN_TILES = [(3, 1, False), (200, 3, True), (131, 10, False), (70, 33, True), (9, 127, False)]
+
+
 @pytest.mark.parametrize(
-    ("rows", "cols", "log"), [(3, 1, False), (200, 3, True), (131, 10, False), (70, 33, True), (9, 127, False)]
-)  # fmt: skip
-def test_short_rows_lie_in_tiles(rows, cols, log, dtype, backward):
+    ("of", "dtype", "backward"), each_value(product(IN_TILES, DTYPES, [False, True])), ids=str
+)
+def test_short_rows_lie_in_tiles(of, dtype, backward):
+    rows, cols, log = of
     task = Task(rows, cols, name_of(dtype), name_of(dtype), backward, log, edges=True)
     design = tile_design(replace(task, rows=TILED_ROWS))
     shape = torch.Size((rows, cols))
@@ -164,7 +166,7 @@ SCORES_LIKE = [
 
 @pytest.mark.parametrize(
     ("design", "dtype", "of"),
-    some(product([one for one in DESIGNS if not one.streamed], DTYPES, SCORES_LIKE), 5),
+    each_value(product([one for one in DESIGNS if not one.streamed], DTYPES, SCORES_LIKE)),
     ids=str,
 )
 def test_scores_are_scaled_masked_and_seen_in_part(design, dtype, of):
@@ -229,8 +231,7 @@ SPECIAL = {
 }
 
 
-@pytest.mark.parametrize("design", DESIGNS, ids=str)
-@pytest.mark.parametrize("log", [False, True], ids=["softmax", "log_softmax"])
+@pytest.mark.parametrize(("design", "log"), each_value(product(DESIGNS, [False, True])), ids=str)
 def test_infinities_and_nans_are_torchs(design, log):
     x = torch.tensor([*SPECIAL.values()])
     task = Task(*x.shape, "float32", "float32", log=log)
@@ -253,16 +254,16 @@ def test_in_tiles_infinities_and_nans_are_torchs_too(log):
     torch.testing.assert_close(result, function(x, -1), equal_nan=True)
 
 
-@pytest.mark.parametrize("backward", [False, True], ids=["forward", "backward"])
-@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+STRIDED = [
+    (37, Strided(1, 32, 2, 0)), (5, Strided(1, 8, 8, 8)), (40, Strided(8, 4, 16, 4)), (40, Strided(8, 8, 4, 0)),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("inner", "design"),
-    [
-        (37, Strided(1, 32, 2, 0)), (5, Strided(1, 8, 8, 8)), (40, Strided(8, 4, 16, 4)), (40, Strided(8, 8, 4, 0)),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_rows_along_another_dimension(inner, design, dtype, backward):
+    ("of", "dtype", "backward"), each_value(product(STRIDED, DTYPES, [False, True])), ids=str
+)
+def test_rows_along_another_dimension(of, dtype, backward):
+    inner, design = of
     if design.count > 1:
         design = Strided(16 // dtype.itemsize, *list(vars(design).values())[1:])
     shape = torch.Size((2, 43, inner))

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from full_tables import some
+from full_tables import each_value
 from topk_rows import KINDS, assert_found, rows_of
 
 from softmax_lib.ops.outlines import FOLDER
@@ -65,7 +65,7 @@ SOUGHT = [(1, 1, 0), (130, 7, 1), (2600, 30, 0), (1300, 64, 3), (701, 128, 1)]
 
 
 @pytest.mark.parametrize(
-    ("design", "dtype", "of"), some(product(DESIGNS, DTYPES, SOUGHT), 3), ids=str
+    ("design", "dtype", "of"), each_value(product(DESIGNS, DTYPES, SOUGHT)), ids=str
 )
 def test_a_design_finds_the_first_and_has_no_hazard(design, dtype, of):
     cols, k, offset = of
@@ -73,9 +73,11 @@ def test_a_design_finds_the_first_and_has_no_hazard(design, dtype, of):
     assert_found(x, k, *search(x, k, design, offset))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("design", [*DESIGNS, None], ids=str)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=name_of)
+@pytest.mark.parametrize(
+    ("kind", "design", "dtype"),
+    each_value(product(KINDS, [*DESIGNS, None], [torch.float32, torch.bfloat16])),
+    ids=str,
+)
 def test_no_kind_of_row_misleads_it(kind, design, dtype):
     cols = 2105 if design else 128
     for k in (5, 30):
@@ -83,9 +85,9 @@ def test_no_kind_of_row_misleads_it(kind, design, dtype):
         assert_found(x, k, *search(x, k, design))
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
-@pytest.mark.parametrize("offset", [0, 3])
-@pytest.mark.parametrize("k", [1, 8, 9, 32])
+@pytest.mark.parametrize(
+    ("dtype", "offset", "k"), each_value(product(DTYPES, [0, 3], [1, 8, 9, 32])), ids=str
+)
 def test_short_rows_are_held_by_a_warp(dtype, offset, k):
     for cols in (k, 40, 512 // dtype.itemsize):
         x = rows_of("few different", (5, max(k, cols)), dtype)

@@ -1,6 +1,9 @@
 """The traffic ledger: sectors predicted from how lanes lie are those that a GPU counts."""
 
+from itertools import product
+
 import pytest
+from full_tables import each_value
 
 from softmax_lib import recorded, xray
 from softmax_lib.registry import COPY, kernels
@@ -38,9 +41,12 @@ def test_rows_shorter_than_a_sector_share_it_between_neighbouring_lanes():
     assert got.store_sector_bytes == 2 * 2 * 8 * SECTOR_BYTES
 
 
-@pytest.mark.parametrize("lanes", kernels["warp"].choices)
-@pytest.mark.parametrize(("rows", "cols"), [(32, 96), (5, 33), (40, 3), (17, 1), (9, 20)])
-def test_rows_by_lanes_take_what_the_emulator_counts(lanes, rows, cols):
+@pytest.mark.parametrize(
+    ("lanes", "shape"),
+    each_value(product(kernels["warp"].choices, [(32, 96), (5, 33), (40, 3), (17, 1), (9, 20)])),
+)
+def test_rows_by_lanes_take_what_the_emulator_counts(lanes, shape):
+    rows, cols = shape
     kernel = kernels["warp"].setting(LANES=lanes)
     got, counted = predict_traffic(kernel, rows, cols, 64), xray(kernel, rows, cols, 64).total
     assert got.load_sector_bytes == SECTOR_BYTES * counted["global_load_sectors"]
