@@ -37,7 +37,7 @@ def entry():
     return textwrap.indent(textwrap.dedent(found), "    ")
 
 
-@pytest.fixture(params=["foil", "rung"])
+@pytest.fixture(params=[pytest.param("foil", marks=pytest.mark.full), "rung"])
 def checkout(request, tmp_path):
     """What a contributor has after step 2, with the kernel as a foil or as a rung."""
     for name in USED:

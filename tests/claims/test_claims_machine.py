@@ -22,6 +22,8 @@ from softmax_lib.machine.reads import reads, row_reads
 from softmax_lib.registry import rungs
 from softmax_lib.xrays.code_agreement import ARBITERS
 
+pytestmark = pytest.mark.full  # of its parts tests/machine takes samples
+
 
 def cell(name):
     """The text of the page's cell with this id, without its first line, and what is counted in it."""
@@ -304,7 +306,6 @@ def test_no_barrier():
     assert waits.warps == found.warps
 
 
-@pytest.mark.full
 def test_h200_counted():
     """Of 44 launches in two precisions and directions 38 poll nothing; tests/machine/test_fast.py compares each."""
     assert (len(CASES), len(ALONE)) == (44, 38)
@@ -321,7 +322,6 @@ def test_h200_counted():
     assert {case.stem for case, (ours, theirs) in more.items() if theirs > ours} == {"cluster"}
 
 
-@pytest.mark.full
 def test_wavefronts_of_fast():
     """In 24 of 38 all are equal in both recordings; elsewhere at most a seventh more, and two numbers."""
     equal = 0
@@ -335,7 +335,6 @@ def test_wavefronts_of_fast():
     assert equal == 24
 
 
-@pytest.mark.full
 def test_two_witnesses():
     """One launch of each kind; tests/machine/test_fast.py has all of them."""
     kinds = {(case.stem, case.task.size): case for case in CASES}

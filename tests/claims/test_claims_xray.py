@@ -28,6 +28,8 @@ from softmax_lib.xrays.agreement import COUNTERS, Comparison, compare, compare_p
 from softmax_lib.xrays.code_agreement import ARBITERS, compare_code
 from softmax_lib.xrays.flows import flows_of
 
+pytestmark = pytest.mark.full  # of its parts tests/xrays and tests/machine take samples
+
 KERNEL = 'extern "C" __global__ void own(const float* x, float* y, int, int) {\n%s\n}'
 BOOK = ROOT / "book"
 SHARED = """
@@ -124,7 +126,6 @@ def test_chunked_chart():
     assert 3 * MATRIX_BYTES < loads["L2"].bytes < 3.5 * MATRIX_BYTES
 
 
-@pytest.mark.full
 def test_dram_shares():
     """Of the cell's kernels in its order; of no other memory a third of its peak is asked for."""
     names = ("naive", "chunked", "shared", "float4", "fusion")
@@ -307,7 +308,6 @@ def test_without_nvdisasm(monkeypatch):
     assert (found.path, found.notes[-1][:24]) == ("written", "Counted as it is written")
 
 
-@pytest.mark.full
 def test_written_agrees():
     """Every profile of the record that an x-ray can take has the source's counts, but for the arbiter."""
     assert {

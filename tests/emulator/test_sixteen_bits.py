@@ -1,11 +1,13 @@
 """Half precision and bfloat16, the headers cuda_fp16.h and cuda_bf16.h, against numpy's doubles rounded once."""
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
 from device_functions import DTYPES, Function, call_each
 from exact_rounding import FORMATS, MODES
+from full_tables import each_value
 from hypothesis import given
 from hypothesis import strategies as st
 from launch_on import FUNCTIONS_ON, launch
@@ -142,8 +144,7 @@ WORDS = {"short": "short", "ushort": "unsigned short", "int": "int", "uint": "un
          "ull": "unsigned long long"}  # fmt: skip
 
 
-@both_kinds
-@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize(("kind", "word"), each_value(product([HALF, BFLOAT], WORDS)), ids=str)
 def test_integers_become_numbers_in_each_mode(kind, word):
     integer = WORDS[word]
     limits, rng = np.iinfo(DTYPES[integer]), np.random.default_rng(1)

@@ -100,7 +100,7 @@ def test_a_figure_is_drawn_the_same_twice_whatever_look_the_reader_has_set(draw)
     assert b"<dc:date>" not in first
 
 
-@every_figure
+@pytest.mark.parametrize("draw", some(EVERY, every=3))
 def test_a_figure_keeps_its_words_inside_and_large_enough_for_a_phone(draw):
     figure = draw()
     figure.draw_without_rendering()

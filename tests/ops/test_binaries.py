@@ -81,6 +81,7 @@ def test_a_compilation_that_was_killed_leaves_it_working(cache):
     assert cubin(SMALL, 75)[0].startswith(b"\x7fELF")
 
 
+@pytest.mark.full
 def test_a_home_that_cannot_be_written_leaves_it_working(tmp_path):
     (tmp_path / "file").write_text("")
     process = start(XDG_CACHE_HOME=str(tmp_path / "file" / "below"), PYTHONWARNINGS="ignore")

@@ -158,7 +158,7 @@ def all_kernels(arch):
 KERNELS = [one for arch in ARCHS for one in all_kernels(arch)]
 TOGETHER = 12
 """Kernels of a file that are compiled at once."""
-EVERY = 20
+EVERY = 40
 
 
 def batches(start, every=EVERY):

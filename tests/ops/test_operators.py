@@ -1,9 +1,11 @@
 """What autograd, torch.func and torch.compile know of the kernels, with torch in the kernels' place: no GPU is needed."""
 
+from itertools import product
 from types import SimpleNamespace
 
 import pytest
 import torch
+from full_tables import each_value
 
 from softmax_lib.errors import WrongType
 from softmax_lib.ops import operators
@@ -76,8 +78,11 @@ def test_a_gradient_of_another_dtype_or_shape_is_refused():
             operators._Gradient.apply(y, grad, -1, False, torch.float32, 1.0)
 
 
-@pytest.mark.parametrize("log", [False, True])
-@pytest.mark.parametrize("mask", [None, (3, 4), (2, 1, 1, 4), (2, 2, 3, 4)], ids=str)
+@pytest.mark.parametrize(
+    ("log", "mask"),
+    each_value(product([False, True], [None, (3, 4), (2, 1, 1, 4), (2, 2, 3, 4)])),
+    ids=str,
+)
 def test_gradients_of_scores_and_of_what_is_added_to_them(log, mask):
     x = torch.randn(2, 2, 3, 4, dtype=torch.float64, requires_grad=True)
     added = mask and torch.randn(mask, dtype=torch.float64, requires_grad=True)
