@@ -8,10 +8,8 @@ one process stands by with it, and each call runs in a copy of that process.
 from __future__ import annotations
 
 import os
-import pickle
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -19,7 +17,10 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import IO, Any, NoReturn
+from functools import cache
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -78,7 +79,8 @@ class _Process:
     """The process that stands by; one thread at a time may ask it."""
 
     def __init__(self) -> None:
-        ours, theirs = socket.socketpair()
+        self.owner = os.getpid()
+        self._calls, theirs = Pipe()
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "softmax_lib.tiles.interpreter", str(theirs.fileno())],
@@ -89,8 +91,6 @@ class _Process:
                 env=os.environ | {"TRITON_INTERPRET": "1"},
                 start_new_session=True,  # Ctrl-C is for Python, which ends what runs
             )
-        self.owner = os.getpid()
-        self._socket, self._answers = ours, ours.makefile("rb")
 
     @property
     def is_ours(self) -> bool:
@@ -99,12 +99,11 @@ class _Process:
 
     def ask(self, jobs: list[tuple]) -> Answer:
         """Whatever is raised meanwhile, Ctrl-C above all, ends the process and with it what it runs."""
-        self._socket.settimeout(MOST_SECONDS)
         try:
-            self._socket.sendall(pickle.dumps(jobs))
-            found: Answer = pickle.load(self._answers)
-            return found
-        except TimeoutError:
+            self._calls.send(jobs)
+            if self._calls.poll(MOST_SECONDS):
+                found: Answer = self._calls.recv()
+                return found
             self.end()
             return f"it had not ended after {MOST_SECONDS:g} s"
         except (EOFError, OSError):
@@ -118,7 +117,7 @@ class _Process:
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        self._socket.close()
+        self._calls.close()
 
 
 _lock = threading.Lock()
@@ -132,36 +131,37 @@ def _standing_by() -> _Process:
     return _process
 
 
-def _main(connection: int) -> None:
+def _main(caller: Connection) -> None:
     """Answer one call after the other, each in a copy of this process, until nobody can ask any more."""
-    import torch  # noqa: F401  once, before there are copies
-
-    _mend_loops()
-    np.seterr(all="ignore")  # a kernel's -inf - -inf is NaN, as on a GPU
-    asked = socket.socket(fileno=connection)
-    calls, answers = asked.makefile("rb"), asked.makefile("wb")
+    with suppress(Exception):  # what fails here is told in a copy, where it fails again
+        _prepare()
     with suppress(EOFError):
         while True:
-            jobs = pickle.load(calls)
+            jobs = caller.recv()
             if not (copy := os.fork()):
-                _answer(jobs, answers)
+                _answer(jobs, caller)
             _, status = os.waitpid(copy, 0)
             if status:
                 code = os.waitstatus_to_exitcode(status)
-                _send(f"a kernel ended its process with status {code}", answers)
+                caller.send(f"a kernel ended its process with status {code}")
 
 
-def _send(answer: Answer, answers: IO[bytes]) -> None:
-    pickle.dump(answer, answers)
-    answers.flush()
+@cache
+def _prepare() -> None:
+    """Load what takes long, and mend it."""
+    import torch  # noqa: F401
+
+    _mend_loops()
+    np.seterr(all="ignore")  # a kernel's -inf - -inf is NaN, as on a GPU
 
 
-def _answer(jobs: list[tuple], answers: IO[bytes]) -> NoReturn:
+def _answer(jobs: list[tuple], caller: Connection) -> NoReturn:
     try:
+        _prepare()
         found: Answer = [_launch(*job) for job in jobs]
     except Exception as error:
         found = _in_words(error)
-    _send(found, answers)
+    caller.send(found)
     os._exit(0)
 
 
@@ -228,4 +228,4 @@ def _mend_loops() -> None:
 
 
 if __name__ == "__main__":
-    _main(int(sys.argv[1]))
+    _main(Connection(int(sys.argv[1])))

@@ -144,7 +144,11 @@ WORDS = {"short": "short", "ushort": "unsigned short", "int": "int", "uint": "un
          "ull": "unsigned long long"}  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "word"), each_value(product([HALF, BFLOAT], WORDS)), ids=str)
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    each_value(product([HALF, BFLOAT], WORDS)),
+    ids=lambda one: getattr(one, "word", one),
+)
 def test_integers_become_numbers_in_each_mode(kind, word):
     integer = WORDS[word]
     limits, rng = np.iinfo(DTYPES[integer]), np.random.default_rng(1)

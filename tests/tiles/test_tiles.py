@@ -1,5 +1,6 @@
 """Softmax in Triton: right in the interpreter, compiled without a GPU, and precise about what is wrong."""
 
+import os
 import re
 import subprocess
 import sys
@@ -107,6 +108,14 @@ def test_a_kernel_that_never_ends_or_ends_its_process_is_told_and_the_next_runs(
         tiles.run(edited("tl.exp", "list(iter(int, 1)) or tl.exp"), X)
     monkeypatch.undo()
     assert tiles.run("simple", X).shape == X.shape
+
+
+def test_what_the_interpreter_lacks_when_it_is_loaded_is_told(monkeypatch, tmp_path):
+    (tmp_path / "torch.py").write_text("raise ImportError('this torch is broken')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(interpreter, "_process", None)
+    with pytest.raises(CompileError, match=r"interpreter stopped: ImportError: this torch is brok"):
+        tiles.run("simple", X)
 
 
 def test_without_triton_a_sentence_says_how_to_get_it(monkeypatch):

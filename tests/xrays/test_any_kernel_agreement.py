@@ -39,9 +39,7 @@ NAMED = [
 
 
 @pytest.mark.parametrize("path", [None, "written"])
-@pytest.mark.parametrize(
-    ("case", "recorded"), some(NAMED, every=4),
-)  # fmt: skip
+@pytest.mark.parametrize(("case", "recorded"), some(NAMED, every=4))
 def test_counters_are_those_of_an_h200(case, recorded, path):
     subject, dtype = case
     assert recorded["digest"] == digest(subject), "record it again: tests/subjects_on_gpu.py"
