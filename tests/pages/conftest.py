@@ -190,7 +190,8 @@ def listen(page: Page) -> None:
 
     def fail(request: Request) -> None:
         page.awaited.discard(request)
-        page.problems.append(f"failed: {request.url}")
+        if request.failure != "net::ERR_ABORTED":  # what is under way when a page is left
+            page.problems.append(f"failed: {request.url}: {request.failure}")
 
     page.on("request", ask)
     page.on("requestfinished", lambda request: page.awaited.discard(request))
