@@ -87,6 +87,18 @@ __global__ void k(Params p, float* y) { y[threadIdx.x] = threadIdx.x < p.n ? p.s
     assert y.tolist() == [2.5, 2.5, 2.5, 0]
 
 
+def test_numbers_of_every_type_by_value():
+    kinds = ["bool", "double", "float"]
+    for whole in ("char", "short", "int", "long", "long long"):
+        kinds += [f"{sign} {whole}" for sign in ("signed", "unsigned")]
+    values = range(1, len(kinds) + 1)
+    parameters = ", ".join(f"{kind} n{i}" for i, kind in zip(values, kinds, strict=True))
+    body = " ".join(f"y[{i - 1}] = n{i};" for i in values)
+    y = zeros(len(kinds))
+    launch(f"__global__ void k(float* y, {parameters}) {{ {body} }}", 1, 1, [y, *values])
+    assert y.tolist() == [*values]
+
+
 def test_pointers_to_pointers_and_to_nothing():
     text = """
 __global__ void sum(const float* const* parts, int count, float* y, const int* none) {

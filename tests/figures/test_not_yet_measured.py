@@ -93,6 +93,14 @@ def test_what_has_no_number_says_so_in_one_sentence():
     assert f"{NEW} was not yet measured" in explore(NEW).fallback["text/plain"]
 
 
+def test_ratios_to_what_was_not_recorded_get_one_sentence(tmp_path, monkeypatch):
+    record = up_to_date()
+    record["rows"] = [one for one in record["rows"] if one["provider"] != "torch"]
+    stand_in(record, tmp_path, monkeypatch)
+    with pytest.raises(BadInput, match=r"^naive and torch were not both recorded on \(1024, 32768"):
+        figures.worklog_comparison()
+
+
 def test_kernels_that_wait_are_listed_by_why(old):
     waiting = old.waiting()
     assert waiting.pop("not yet measured on NVIDIA H200") == [NEW]

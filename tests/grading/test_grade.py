@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import unescape
 
 import numpy as np
 import pytest
@@ -290,6 +291,8 @@ def test_an_exercise_tells_its_task_without_widgets_too():
     assert TREE.starter in told
     html = shown.fallback["text/html"]
     assert html.count("<details>") == html.count("</details>") == 5
+    own = re.findall("<ins><span[^>]*>[ 0-9]*</span>(.*)</ins>", html)
+    assert [unescape(re.sub("<[^>]*>", "", line)) for line in own] == TREE.starter.splitlines()
 
 
 def test_a_grade_is_the_same_in_words_and_in_html():

@@ -44,6 +44,7 @@ def test_a_broken_cell_gets_its_hazard_with_its_line(shell, capsys):
     [
         ("", "float sum;", "kernel.cu needs exactly one __global__"),
         ("--rows many", "float sum;", "%%cuda: argument --rows: invalid int value"),
+        ("--help", "float sum;", "%%cuda: unrecognized arguments: --help"),
         ("--name mine", kernels["naive"].source.text.replace("row_max = ", "row_man = ", 1),
          "mine.cu:18:"),
         ("--name ../mine", kernels["naive"].source.text, "'../mine' is no name; it takes up to 100 letters"),
