@@ -149,6 +149,7 @@ def test_a_name_that_is_no_word_is_of_the_wrong_type(take):
         (lambda: run("\ud800{", X), BadInput),
         (lambda: run("a\0b.cu", X), BadInput),
         (lambda: run("naive", X, block_size=np.int64(7)), BlockSizeNotAllowed),
+        (lambda: run("naive", np.empty((0, 2**31), np.float32)), BadInput),
         (lambda: measure("nobody", 1, 1), BadInput),
         (lambda: measure("naive", 1024, 512, dtype=3), BadInput),
         (lambda: emulator.launch(ADD, (), 1, ARGS), BadInput),
@@ -187,6 +188,14 @@ def test_a_name_that_is_no_word_is_of_the_wrong_type(take):
 )
 def test_other_arguments_get_their_error(call, error):
     assert words_of(call) is error
+
+
+@pytest.mark.parametrize(
+    "given", [3, np.ma.ones(16, "f4"), np.array([None]), np.ones(16, ">f4"), np.array(["x"])]
+)
+def test_what_a_gpu_has_no_bytes_for_is_no_symbol(given):
+    text = f"__device__ float c[16]; {ADD}"
+    assert words_of(lambda: emulator.launch(text, 1, 1, ARGS, symbols={"c": given})) is WrongType
 
 
 ODD_TENSORS = {

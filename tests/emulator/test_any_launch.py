@@ -201,6 +201,28 @@ def test_an_argument_that_does_not_fit_is_named_with_what_is_expected(args, erro
     assert str(caught.value) == words
 
 
+@pytest.mark.parametrize(
+    ("at", "given", "error", "words"),
+    [
+        (0, (np.float64(1), np.int32(2), np.int64(3)), BadInput, "Argument 1 of k has 24 bytes; `Pair a` has 16."),
+        (0, (1.0, 2), WrongType, "A structure given as a tuple has numpy scalars, such as np.float32(1), not a float."),
+        (0, 1.0, WrongType, "Argument 1 of k is a float; `Pair a` takes one structure of 16 bytes."),
+        (1, "1", WrongType, "Argument 2 of k is a str; `float b` takes one float32."),
+        (2, zeros(4), WrongType, "Argument 3 of k is a ndarray; `const float* const* c` takes a list of arrays."),
+        (3, 4, WrongType, "Argument 4 of k is a int; `void* d` takes an array of any dtype."),
+    ],
+)  # fmt: skip
+def test_each_kind_of_argument_tells_what_it_takes(at, given, error, words):
+    text = """
+struct Pair { double x; int n; };
+__global__ void k(Pair a, float b, const float* const* c, void* d) {}"""
+    args = [(np.float64(1), np.int32(2)), 1.0, [zeros(4)], zeros(4)]
+    launch(text, 1, 1, args)
+    with pytest.raises(error) as caught:
+        launch(text, 1, 1, [*args[:at], given, *args[at + 1 :]])
+    assert str(caught.value) == words
+
+
 def test_an_array_that_may_not_be_written():
     y = zeros(4)
     y.flags.writeable = False

@@ -216,6 +216,12 @@ def test_halves_of_a_warp_that_name_only_themselves_reduce_apart():
         ("barrier.cluster.try;", "barrier.cluster.try"),
         ("mbarrier.arrive.noComplete.shared.b64 %rd1, [%r2], 1;", "mbarrier.arrive.noComplete"),
         ("cp.async.bulk.commit_group;", "cp.async.bulk"),
+        ("mul.lo.f32 %r2, %r3, %r4;", "mul.lo.f32"),
+        ("ex2.approx.f64 %rd1, %rd1;", "ex2.approx.f64"),
+        ("bar.arrive.shared 0, 32;", "bar.arrive.shared"),
+        ("vote.ballot.b32 %r2, %p1;", "vote.ballot.b32"),
+        ("shfl.idx.b32 %r2, %r3, 0, 31;", "shfl.idx.b32"),
+        ("cp.async.ca.shared.local [%r2], [%rd1], 4;", "cp.async.ca.shared.local"),
     ],
 )
 def test_what_is_not_there_is_named(statement, said):
