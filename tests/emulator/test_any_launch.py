@@ -347,6 +347,11 @@ def test_flags_between_blocks_put_their_accesses_in_order():
         return xray_launch(text, 6, 64, [out, 2], cooperative=True, path="written").hazards
 
     assert hazards(MEETING) == ()
+    order = "#include <cuda/atomic>\n" + MEETING.replace(
+        "__threadfence();", "cuda::atomic_thread_fence(cuda::memory_order_seq_cst, SCOPE);"
+    )
+    assert hazards(order.replace("SCOPE", "cuda::thread_scope_device")) == ()
+    assert hazards(order.replace("SCOPE", "cuda::thread_scope_block")) != ()
     found = hazards(MEETING.replace("__threadfence();", ""))
     assert {hazard.kind for hazard in found} == {"race"}
     assert any("race on out[" in hazard.message for hazard in found)

@@ -575,6 +575,14 @@ def test_what_a_group_cannot_do_is_said_at_its_line(line, words):
         run(body, zeros("int", 1), before=BEFORE)
 
 
+@pytest.mark.parametrize("size", [0, 3, 64])
+@pytest.mark.parametrize("whole", ["cg::thread_group(block)", "cg::coalesced_threads()"])
+def test_a_part_of_a_size_that_no_warp_has_is_said_at_its_line(whole, size):
+    body = f"auto block = cg::this_thread_block();\nauto part = cg::tiled_partition({whole}, a[0]);"
+    with pytest.raises(KernelFault, match=r"takes a power of two .* kernel\.cu:8"):
+        run(body, np.full(1, size, np.int32), before=BEFORE)
+
+
 def test_a_group_of_any_type_keeps_its_first_group():
     body = "auto block = cg::this_thread_block();\ncg::thread_group any = block; any = block;"
     with pytest.raises(CompileError, match=r"kernel\.cu:8:\d+: error: .*protected"):

@@ -133,6 +133,7 @@ def test_what_no_lane_executes_may_be_unknown():
         (("MOV R1, 0x3", "I2FP.F32.S32 R0, R1"), 0x40400000),
         (("MOV R1, 0x41000000", "MUFU.RCP R0, R1"), 0x3E000000),
         (("MOV R1, 0x40800000", "MUFU.EX2 R0, R1"), 0x41800000),
+        (("MOV R1, 0xc2fd0000", "MUFU.EX2 R0, R1"), 0),  # 2^-126.5 is no normal number
         (("HFMA2.MMA R0, -RZ, RZ, 1.5, 2",), 0x3E004000),
     ],
 )
