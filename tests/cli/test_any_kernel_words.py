@@ -98,6 +98,18 @@ def test_symbols_and_16_bit_arrays_in_words(file, capsys):
     assert "float16" in capsys.readouterr().out
 
 
+def test_noise_goes_by_an_arrays_name(tmp_path, capsys):
+    path = tmp_path / "none.cu"
+    path.write_text("__global__ void none(const float* x, const float* y) { }")
+    words = ["--grid", "1", "--block", "1", "--arg", "x:f32:9", "--arg", "y:f32:9", "--json"]
+    means = []
+    for _ in range(2):
+        assert main(["run-kernel", str(path), *words]) == 0
+        means.append([one["mean"] for one in json.loads(capsys.readouterr().out)])
+    assert means[0] == means[1]
+    assert means[0][0] != means[0][1]
+
+
 def test_macros_in_words(tmp_path, capsys):
     path = tmp_path / "fill.cu"
     path.write_text("__global__ void fill(float* x) { x[threadIdx.x] = VALUE; }")

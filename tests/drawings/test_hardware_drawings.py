@@ -21,6 +21,15 @@ def test_the_map_has_every_multiprocessor_and_every_memory():
         assert f">{cycles} cycles<" in shown.html
 
 
+@pytest.mark.parametrize("draw", [drawings.gpu_map, lambda: drawings.places(132, 256)])
+def test_every_word_stands_in_the_picture(draw):
+    shown = draw()
+    width, height = map(float, re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', shown.html).groups())
+    words = re.findall(r'<text x="([-\d.]+)" y="([-\d.]+)"', shown.html)
+    assert len(words) > 3
+    assert all(0 <= float(x) <= width and 0 < float(y) < height for x, y in words)
+
+
 @pytest.mark.parametrize("one", FOUND.places[:20], ids=lambda o: f"{o.blocks}x{o.threads}")
 def test_a_launch_is_drawn_as_its_blocks_were_placed(one):
     shown = drawings.places(one.blocks, one.threads)

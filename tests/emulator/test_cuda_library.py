@@ -239,6 +239,8 @@ VALUES = {
     "cuda::std::conj(cuda::std::complex<float>(3, 4)).imag() + (2.0f * cuda::std::complex<float>(1, 1)).real()": -2,
     "cuda::std::arg(cuda::std::complex<float>(-1, 0))": float(np.float32(math.pi)),
     "cuda::std::exp(cuda::std::complex<float>(0, 0)).real()": 1,
+    "cuda::std::complex<float>(1, 2) != cuda::std::complex<float>(1, 3)": 1,
+    "cuda::std::complex<float>(1, 2) == cuda::std::complex<float>(1, 3)": 0,
 }  # fmt: skip
 
 

@@ -122,6 +122,7 @@ def test_what_no_lane_executes_may_be_unknown():
         (("MOV R1, 0x12345678", "PRMT R0, R1, 0x3210, RZ"), 0x12345678),
         (("MOV R1, 0x0080ff00", "PRMT R0, R1, 0x9910, RZ"), 0xFFFFFF00),
         (("MOV R1, 0x7", "R2P PR, R1, 0x5", "P2R R0, PR, RZ, 0x7f"), 5),
+        (("MOV R1, -0x3", "ISETP.EQ.AND P0, PT, R1, -R1, PT", "P2R R0, PR, RZ, 0x7f"), 0),
         (("MOV R1, 0xf00", "POPC R0, R1"), 4),
         (("MOV R1, 0xf00", "FLO.U32 R0, R1"), 11),
         (("MOV R1, 0x1", "BREV R0, R1"), 0x80000000),
