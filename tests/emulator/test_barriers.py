@@ -47,6 +47,8 @@ WAITS = {
     "later": "auto token = bar.arrive(); a[threadIdx.x] = round; bar.wait(cuda::std::move(token));",
     "by parity": "(void)bar.arrive(); bar.wait_parity(phase); phase = !phase;",
     "for a time": "auto token = bar.arrive(); while (!bar.try_wait_for(cuda::std::move(token), cuda::std::chrono::nanoseconds(9))) { }",
+    "until a time": "auto token = bar.arrive(); while (!bar.try_wait_until(cuda::std::move(token), 9)) { }",
+    "by parity until a time": "(void)bar.arrive(); while (!bar.try_wait_parity_until(phase, 9)) { } phase = !phase;",
     "by parity for a time": "(void)bar.arrive(); while (!bar.try_wait_parity_for(phase, cuda::std::chrono::nanoseconds(9))) { } phase = !phase;",
 }  # fmt: skip
 

@@ -576,6 +576,23 @@ def test_what_a_group_cannot_do_is_said_at_its_line(line, words):
         run(body, zeros("int", 1), before=BEFORE)
 
 
+def test_a_group_updates_what_an_atomic_holds():
+    body = """
+    auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    int t = threadIdx.x;
+    cuda::atomic_ref<int, cuda::thread_scope_block> first(b[0]), second(b[1]), third(b[2]);
+    a[t] = cg::inclusive_scan_update(warp, first, t + 1);
+    a[32 + t] = cg::exclusive_scan_update(warp, second, t + 1, cg::plus<int>());
+    cg::reduce_update_async(warp, third, t, cg::greater<int>());
+    cg::reduce_store_async(warp, b + 3, t, cg::plus<int>());"""
+    given = np.array([100, 1000, 5, 7], np.int32)
+    before = f"#include <cuda/atomic>\n#include <cooperative_groups/scan.h>\n{BEFORE}"
+    a, b = run(body, zeros("int", 64), given, block=32, before=before)
+    sums = np.arange(33).cumsum()
+    assert a.tolist() == [*(100 + sums[1:]), *(1000 + sums[:-1])]
+    assert b.tolist() == [100 + sums[-1], 1000 + sums[-1], 31, sums[-2]]
+
+
 @pytest.mark.parametrize("size", [0, 3, 64])
 @pytest.mark.parametrize("whole", ["cg::thread_group(block)", "cg::coalesced_threads()"])
 def test_a_part_of_a_size_that_no_warp_has_is_said_at_its_line(whole, size):

@@ -194,7 +194,8 @@ def test_more_than_8_bytes_are_refused_at_their_line():
 
 # ---- the standard library
 
-STD = """#include <cuda/cmath>
+STD = """#include <cuComplex.h>
+#include <cuda/cmath>
 #include <cuda/functional>
 #include <cuda/std/array>
 #include <cuda/std/bit>
@@ -227,6 +228,7 @@ VALUES = {
     "cuda::proclaim_return_type<int>([](float v) { return (int)v; })(3.75f)": 3,
     "cuda::std::optional<int>(7).value_or(3) + cuda::std::optional<int>().value_or(3)": 10,
     "cuda::std::popcount(0xf0u) + 10 * cuda::std::countl_zero(1u) + 1000 * cuda::std::countr_zero(8u)": 3314,
+    "cuda::std::countl_one(0xf0000000u) + 10 * cuda::std::countr_one(7u)": 34,
     "cuda::std::bit_ceil(100u) + cuda::std::bit_floor(100u) + cuda::std::bit_width(100u)": 128 + 64 + 7,
     "cuda::std::has_single_bit(64u) + 2 * cuda::std::has_single_bit(65u)": 1,
     "cuda::std::rotl((unsigned char)0x81, 1) + cuda::std::rotr(1u, 32)": 3 + 1,
@@ -239,6 +241,10 @@ VALUES = {
     "cuda::std::conj(cuda::std::complex<float>(3, 4)).imag() + (2.0f * cuda::std::complex<float>(1, 1)).real()": -2,
     "cuda::std::arg(cuda::std::complex<float>(-1, 0))": float(np.float32(math.pi)),
     "cuda::std::exp(cuda::std::complex<float>(0, 0)).real()": 1,
+    "cuda::std::polar(2.0f, 0.0f).real() + cuda::std::polar(2.0f, 0.0f).imag()": 2,
+    "cuCreal(cuComplexFloatToDouble(make_cuComplex(3, 4))) + cuComplexDoubleToFloat(make_cuDoubleComplex(3, 4)).y": 7,
+    "__int2double_rn(-3) + __uint2double_rn(8)": 5,
+    "[](float x) { float s, c; sincospi(x, &s, &c); return 2 * s + c; }(0.5f)": 2,
     "cuda::std::complex<float>(1, 2) != cuda::std::complex<float>(1, 3)": 1,
     "cuda::std::complex<float>(1, 2) == cuda::std::complex<float>(1, 3)": 0,
 }  # fmt: skip

@@ -5,6 +5,7 @@ import torch
 
 from softmax_lib import log_softmax, softmax
 from softmax_lib.errors import NoSuchDimension, SoftmaxLibError, WrongType
+from softmax_lib.ops.arguments import check_out
 from softmax_lib.ops.plans import positive
 
 
@@ -31,6 +32,27 @@ def test_autocast_of_a_gpu_leaves_tensors_on_the_cpu_alone():
         assert softmax(x).dtype == softmax(x, scale=2).dtype == torch.softmax(x, -1).dtype
     finally:
         torch.set_autocast_enabled("cuda", False)
+
+
+@pytest.mark.parametrize(
+    ("out", "words"),
+    [
+        (lambda x: x.double(), "out is torch.float64; the result is torch.float32."),
+        (lambda x: x[:1], "out has shape (1, 4) and x has (2, 4)."),
+        (lambda x: x.clone().requires_grad_(), "out requires a gradient, which a call with out= does not have."),
+        (lambda x: x.as_strided((2, 4), (1, 2)), "out overlaps x in memory; it may be x itself, or has to lie apart."),
+        (lambda x: x.clone(), ""),
+        (lambda x: x, ""),
+    ],
+)  # fmt: skip
+def test_what_a_gpu_writes_into_has_to_hold_the_result(out, words):
+    x = torch.zeros(2, 4)
+    told = ""
+    try:
+        check_out(x, torch.float32, out(x))
+    except SoftmaxLibError as error:
+        told = str(error)
+    assert told == words
 
 
 def test_what_is_no_tensor_is_refused():
