@@ -7,6 +7,7 @@ one process stands by with it, and each call runs in a copy of that process.
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import signal
@@ -129,6 +130,12 @@ def _standing_by() -> _Process:
     if _process is None or not _process.is_ours:
         _process = _Process()
     return _process
+
+
+@atexit.register
+def _end() -> None:
+    if _process is not None and _process.is_ours:
+        _process.end()
 
 
 def _main(caller: Connection) -> None:
