@@ -116,6 +116,7 @@ def test_what_the_interpreter_lacks_when_it_is_loaded_is_told(monkeypatch, tmp_p
     monkeypatch.setattr(interpreter, "_process", None)
     with pytest.raises(CompileError, match=r"interpreter stopped: ImportError: this torch is brok"):
         tiles.run("simple", X)
+    interpreter._process.end()
 
 
 def test_without_triton_a_sentence_says_how_to_get_it(monkeypatch):
