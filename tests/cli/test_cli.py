@@ -226,7 +226,7 @@ def test_a_shell_completes_verbs_kernels_exercises_and_files(
 def test_check_of_a_sound_and_a_flawed_kernel(capsys):
     (result,) = run_json(capsys, "check", "shuffle", "--device", "cpu")
     assert result["ok"]
-    assert result["launches"] == count_attempts(kernels["shuffle"])
+    assert result["launches"] == count_attempts(kernels["shuffle"]) > 20
     assert main(["check", "unsafe", "--device", "cpu"]) == 0
     assert "as it should: exp overflows" in capsys.readouterr().out
 

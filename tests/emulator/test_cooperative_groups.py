@@ -495,7 +495,8 @@ def test_a_grid_knows_its_blocks():
     dim3 blocks = grid.dim_blocks(), block = grid.block_index(), at = grid.thread_index(), all = grid.dim_threads();
     long long* found = a + 8 * grid.thread_rank();
     cg::thread_group any = grid;
-    found[0] = any.thread_rank(); found[1] = grid.block_rank(); found[2] = grid.num_blocks(); found[3] = any.num_threads();
+    found[0] = grid.thread_rank(); found[1] = grid.block_rank(); found[2] = grid.num_blocks(); found[3] = grid.num_threads();
+    if (any.thread_rank() != grid.thread_rank() || any.num_threads() != grid.num_threads()) found[0] = -1;
     found[4] = blocks.x + 10 * blocks.y + 100 * blocks.z; found[5] = block.x + 10 * block.y + 100 * block.z;
     found[6] = at.x + 100 * at.y; found[7] = all.x + 100 * all.y;"""
     found = run(
