@@ -302,7 +302,6 @@ def test_bad_input_gets_one_line_and_status_2(arguments, words, capsys):
         ["xray"],
         ["xray", "naive", "--grid", "-1"],
         ["ladder", "--rows", "x"],
-        ["record", "--minutes", "inf"],
         ["check", "--device", "tpu"],
     ],
 )

@@ -158,6 +158,8 @@ ROWS = [
     ("info extra", 2, "unrecognized arguments: extra"),
     ("check --device tpu", 2, "invalid choice: 'tpu'"),
     ("record --minutes nan", 2, "nan is no number of minutes"),
+    ("record --minutes inf", 2, "inf is no number of minutes"),
+    ("record --minutes 0", 2, "0 is no number of minutes"),
     ("bench --suite all", 2, "invalid choice: 'all'"),
     pytest.param("check naive --device cuda", 2, "No GPU to run on", marks=without_gpu),
     pytest.param("ladder --device cuda", 2, "No GPU to run on", marks=without_gpu),

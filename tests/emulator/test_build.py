@@ -113,6 +113,14 @@ def test_the_environment_chooses_the_compiler(monkeypatch):
         emulator.compiler()
 
 
+def test_a_compiler_is_told_with_its_version(monkeypatch, tmp_path):
+    stub = tmp_path / "c++"
+    stub.write_text("#!/bin/sh\necho 'c++ 13.1 '\necho 'Copyright'\n")
+    stub.chmod(0o755)
+    monkeypatch.setenv("CXX", str(stub))
+    assert emulator.compiler() == ([str(stub)], f"{stub} (c++ 13.1)")
+
+
 def test_a_compiler_may_come_with_flags(monkeypatch, usual_runtime):
     plain = emulator.compiler()[0]
     monkeypatch.setenv("CXX", f"{plain[0]} -DFROM_CXX=3")
