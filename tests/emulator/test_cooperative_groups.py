@@ -1,5 +1,8 @@
 """Cooperative groups against plain Python: who is in which group, and what its members exchange."""
 
+from functools import reduce
+from operator import and_, or_, xor
+
 import numpy as np
 import pytest
 from emulated import execute, kernel_of
@@ -311,6 +314,12 @@ COALESCED = {
     "(some.sync(), cg::reduce(some, x[thread], cg::plus<int>()))": lambda t: sum(X[o] for o in CHOSEN),
     "cg::reduce(some, (unsigned)x[thread], cg::bit_xor<unsigned>()) == xored": lambda t: 1,
     "cg::inclusive_scan(some, x[thread])": lambda t: sum(X[o] for o in CHOSEN if o <= t),
+    "cg::inclusive_scan(some, x[thread], cg::less<int>())": lambda t: min(X[o] for o in CHOSEN if o <= t),
+    "cg::inclusive_scan(some, x[thread], cg::greater<int>())": lambda t: max(X[o] for o in CHOSEN if o <= t),
+    **{
+        f"cg::inclusive_scan(some, x[thread], cg::bit_{name}<int>())": lambda t, of=of: reduce(of, (X[o] for o in CHOSEN if o <= t))
+        for name, of in (("and", and_), ("or", or_), ("xor", xor))
+    },
     "cg::exclusive_scan(some, x[thread])": lambda t: sum(X[o] for o in CHOSEN if o < t),
     "cg::invoke_one_broadcast(some, [&] { return x[thread]; })": lambda t: X[CHOSEN[0]],
     "quads.thread_rank() + 10 * quads.size()": lambda t: RANK[t] % 4 + 10 * len(CHOSEN[RANK[t] // 4 * 4 :][:4]),
