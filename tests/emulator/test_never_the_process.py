@@ -278,7 +278,7 @@ def test_mutants_of_the_rungs_end_with_a_result_or_a_sentence(
     monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", "1")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    seed = pytestconfig.getoption("hypothesis_seed", None) or 0 if count > 6 else 0
+    seed = (pytestconfig.getoption("hypothesis_seed", None) or 0) if count > 6 else 0
     said, late = [], []
     x = np.random.default_rng(0).standard_normal((5, 77)).astype(np.float32)
     level, unsaid = None, []

@@ -35,6 +35,7 @@ def test_what_is_counted_does_not_depend_on_whether_y_is_kept(name):
         for one, other in zip(kept, count_steps(kernel, x, block_size, arch=90), strict=True):
             assert (one.counts == other.counts).all()
             assert (one.executed == other.executed).all()
+        assert (x == noise(rows, cols)).all(), "x-rays of one matrix share it"
 
 
 def test_the_kernel_that_reads_y_is_among_those_that_are_tried():

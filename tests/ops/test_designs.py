@@ -155,10 +155,10 @@ def all_kernels(arch):
                 yield arch, "tile", tile_design(task).expression(task)
 
 
-KERNELS = [*dict.fromkeys(one for arch in ARCHS for one in all_kernels(arch))]
+KERNELS = [one for arch in ARCHS for one in all_kernels(arch)]
 TOGETHER = 12
 """Kernels of a file that are compiled at once."""
-EVERYDAY = KERNELS[::40]
+EVERYDAY = [*dict.fromkeys(KERNELS[::40])]
 
 
 def batches(kernels):
@@ -173,7 +173,7 @@ def batches(kernels):
 
 OTHERS = [
     pytest.param(*one, marks=pytest.mark.full)
-    for one in batches(one for one in KERNELS if one not in EVERYDAY)
+    for one in batches(dict.fromkeys(one for one in KERNELS if one not in EVERYDAY))
 ]
 
 

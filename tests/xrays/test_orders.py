@@ -1,5 +1,7 @@
 """What orders two accesses is no race, and without it the same kernel has a hazard."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -124,10 +126,10 @@ def test_without_it_the_same_kernel_has_a_hazard(name):
     assert found & {"race", "uninitialised"}  # who reads in vain has been too early
 
 
-@pytest.mark.parametrize("order", ["release", "acquire"])
+@pytest.mark.parametrize("order", ["release", "acquire", "release|acquire"])
 def test_a_flag_that_is_relaxed_where_it_is_written_or_read_orders_nothing(order):
     before, body = ORDERED["an atomic flag"]
-    relaxed = body.replace("@", "").replace(f"_{order}", "_relaxed")
+    relaxed = re.sub(rf"_({order})\b", "_relaxed", body.replace("@", ""))
     assert kinds(before, relaxed) == {"race"}
 
 
