@@ -96,8 +96,13 @@ def check_array(what: str, x: Any) -> None:
         )
 
 
-def host_bytes(x: Any) -> np.ndarray:
-    """The bytes of `x`, an array or CPU tensor, as uint8 that share its memory, at its place in its storage."""
+def host_bytes(x: Any, name: str = "An array") -> np.ndarray:
+    """The bytes of `x`, an array or CPU tensor, as uint8 that share its memory, at its place in its storage.
+
+    Raises `BadInput` where `x`, called `name`, is on a GPU.
+    """
+    if is_on_gpu(x):
+        raise BadInput(f"{name} is on {x.device}; the emulator takes its .cpu().")
     if not is_tensor(x):
         owner = x.reshape(-1)
         return owner.view(np.uint8) if x.size else np.empty(0, np.uint8)

@@ -90,6 +90,7 @@ def specify(
         raise WrongType(
             f"args is a {type(arguments).__name__}; it takes a list of the kernel's arguments."
         )
+    _check_arguments(name, arguments)
     filled = _check_symbols(read, dict(symbols or {}))
     macros = _check_defines(read, dict(defines or {}))
     return LaunchSpec(
@@ -129,6 +130,13 @@ def _choose(source: Source, kernel: str | None) -> str:
             f'{names[0]} is a template; say which `kernel`, such as "{names[0]}<float>".'
         )
     return names[0]
+
+
+def _check_arguments(kernel: str, arguments: Sequence[Any]) -> None:
+    for i, given in enumerate(arguments, 1):
+        for array in given if isinstance(given, (list, tuple)) else (given,):
+            if is_array(array):
+                check_array(f"Argument {i} of {kernel}", array)
 
 
 def _check_defines(source: Source, defines: Mapping[str, int]) -> tuple[tuple[str, int], ...]:

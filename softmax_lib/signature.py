@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from softmax_lib.arrays import check_array, element_code, is_array, is_writable
+from softmax_lib.arrays import element_code, is_array, is_writable
 from softmax_lib.errors import BadInput, WrongType
 from softmax_lib.parameters import Kind, Parameter, mismatch, pack
 
@@ -77,15 +77,12 @@ def _bind(what: str, parameter: Parameter, given: Any) -> Any:
 def _bind_table(what: str, parameter: Parameter, given: Any) -> Any:
     if not isinstance(given, (list, tuple)) or not all(is_array(array) for array in given):
         raise WrongType(mismatch(what, parameter, f"a {type(given).__name__}"))
-    for array in given:
-        check_array(what, array)
     return list(given)
 
 
 def _bind_array(what: str, parameter: Parameter, given: Any) -> Any:
     if not is_array(given):
         raise WrongType(mismatch(what, parameter, f"a {type(given).__name__}"))
-    check_array(what, given)
     code = element_code(given)
     if not _fits(parameter, code, given.itemsize, given.nbytes):
         raise WrongType(mismatch(what, parameter, f"an array of {given.dtype}"))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from softmax_lib.arrays import address, element_code, host_bytes, is_on_gpu, offset
+from softmax_lib.arrays import address, element_code, host_bytes, offset
 from softmax_lib.emulator import variables
 from softmax_lib.emulator.device import Device, open_device
 from softmax_lib.emulator.geometry import Argument, Call, Geometry
@@ -96,9 +96,7 @@ class _Memory:
         return self._array(parameter.name, value, not parameter.is_const)
 
     def _array(self, name: str, given: Any, is_written: bool) -> str:
-        if is_on_gpu(given):
-            raise BadInput(f"{name} is on {given.device}; the emulator takes {name}.cpu().")
-        host = host_bytes(given)
+        host = host_bytes(given, name)
         name = self._same(host, name) or self._make(name, given, host)
         if is_written:
             self.written.add(name)

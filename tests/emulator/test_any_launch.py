@@ -190,8 +190,6 @@ def test_macros_of_a_source_may_have_any_name():
         ([zeros(4), zeros(4), 4.0], WrongType, "Argument 3 of twice is a float; `int n` takes one int32."),
         ([zeros(4), zeros(4), 2**31], BadInput, "Argument 3 of twice is 2147483648; `int n` takes -2147483648 to 2147483647."),
         ([zeros(4), zeros(4), zeros(4)], WrongType, "Argument 3 of twice is an array of float32; `int n` takes one int32."),
-        ([zeros(8)[::2], zeros(4), 4], BadInput, "Argument 1 of twice has strides: its elements do not follow one another in memory; pass np.ascontiguousarray(x)."),
-        ([torch.zeros(2, 2).T, zeros(4), 4], BadInput, "Argument 1 of twice has strides: its elements do not follow one another in memory; pass x.contiguous()."),
         ("xyz", WrongType, "args is a str; it takes a list of the kernel's arguments."),
     ],
 )  # fmt: skip
@@ -199,6 +197,36 @@ def test_an_argument_that_does_not_fit_is_named_with_what_is_expected(args, erro
     with pytest.raises(error) as caught:
         launch(TWICE, 1, 4, args)
     assert str(caught.value) == words
+
+
+class Far(np.ndarray):
+    """As a CuPy array is to those who ask where it is."""
+
+    is_cuda, device = True, "cuda:0"
+
+
+STRIDES = "Argument 1 of twice has strides: its elements do not follow one another in memory; pass"
+
+
+@pytest.mark.parametrize("start", [launch, xray_launch])
+@pytest.mark.parametrize(
+    ("x", "words"),
+    [
+        (zeros(8)[::2], f"{STRIDES} np.ascontiguousarray(x)."),
+        (np.broadcast_to(zeros(1), (4,)), f"{STRIDES} np.ascontiguousarray(x)."),
+        (torch.zeros(2, 2).T, f"{STRIDES} x.contiguous()."),
+        (torch.zeros(1).expand(4), f"{STRIDES} x.contiguous()."),
+        (torch.zeros(2, 2).to_sparse(), "Argument 1 of twice is a sparse_coo tensor; kernels take plain ones, so pass a dense copy."),
+        (torch.zeros(2, 2).to_mkldnn(), "Argument 1 of twice is a _mkldnn tensor; kernels take plain ones, so pass a dense copy."),
+        (torch.zeros(4, device="meta"), "Argument 1 of twice is on meta; kernels take a CUDA tensor or a CPU tensor."),
+        (torch._neg_view(torch.zeros(4)), "Argument 1 of twice has its signs turned only as torch reads it; pass its resolve_neg()."),
+        (zeros(4).view(Far), " is on cuda:0; the emulator takes its .cpu()."),
+    ],
+)  # fmt: skip
+def test_an_array_whose_bytes_no_kernel_can_take_is_named(start, x, words):
+    with pytest.raises(BadInput) as caught:
+        start(TWICE, 1, 4, [x, zeros(4), 4])
+    assert str(caught.value).endswith(words)
 
 
 @pytest.mark.parametrize(
