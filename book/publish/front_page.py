@@ -24,7 +24,6 @@ def name_addresses(app: Sphinx, config: Config) -> None:
     config.ogp_image_alt = "A ladder of softmax kernels, each faster than the one before"
     config.ogp_custom_meta_tags = (CARD,)
     config.sitemap_url_scheme = "{link}"
-    config.sitemap_excludes = ["404.html", "genindex.html", "py-modindex.html", "search.html"]
     config.notfound_urls_prefix = f"/{address.name}/"
     config.notfound_context = {
         "title": "No such page",
@@ -32,6 +31,16 @@ def name_addresses(app: Sphinx, config: Config) -> None:
         f'<a href="/{address.name}/">The introduction</a> and the list beside it have them all; '
         f'<a href="/{address.name}/search.html">the search</a> looks into their words.</p>',
     }
+
+
+def name_every_page(app: Sphinx, error: Exception | None) -> None:
+    """Give the sitemap all pages of the book: its extension has met those that were written in this build."""
+    if app.builder.name == "html":
+        links = app.sitemap_links
+        while not links.empty():
+            links.get()
+        for page in sorted(app.env.all_docs):
+            links.put((f"{page}.html", None))
 
 
 def put_introduction_first(app: Sphinx, error: Exception | None) -> None:
@@ -60,5 +69,6 @@ def _from_above(link: str) -> str:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the functions above to the build."""
     app.connect("config-inited", name_addresses)
+    app.connect("build-finished", name_every_page, priority=100)
     app.connect("build-finished", put_introduction_first, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
