@@ -7,6 +7,8 @@ BOOK_VENV := .venv-book
 unexport PYTHONDONTWRITEBYTECODE
 
 PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile
+# Browsers wait as often as they work: a third worker has the cores meanwhile.
+WITH_BROWSERS := -n 3
 SEED ?= $(shell date +%s)
 # Records as new as the kernels are a release's to have: on other branches a test that misses them only tells.
 FRESH := $(if $(filter main,$(shell git branch --show-current)),--fresh)
@@ -29,11 +31,11 @@ test: lint  ## lint, types, unit tests and what every notebook gives
 	$(PYTEST)
 
 test-book: $(VENV)/ready book  ## the site in a browser, the EPUB, Colab's environment
-	$(PYTEST) tests --tier book
+	$(PYTEST) $(WITH_BROWSERS) tests --tier book
 
 test-all: lint book  ## all of these with full tables, a new fuzz seed, and every kernel built anew
 	cache=$$(mktemp -d) && trap "rm -rf $$cache" EXIT && \
-	XDG_CACHE_HOME=$$cache $(PYTEST) --nbval --tier all $(FRESH) --hypothesis-seed $(SEED)
+	XDG_CACHE_HOME=$$cache $(PYTEST) $(WITH_BROWSERS) --nbval --tier all $(FRESH) --hypothesis-seed $(SEED)
 
 lint: $(VENV)/ready
 	$(VENV)/bin/ruff check .
