@@ -6,9 +6,11 @@ BOOK_VENV := .venv-book
 # Without compiled modules each of some hundred processes compiles them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile
+WORKERS := 2
+PYTEST = $(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadfile
 # Browsers wait as often as they work: a third worker has the cores meanwhile.
-WITH_BROWSERS := -n 3
+test-book test-all: WORKERS := 3
+
 SEED ?= $(shell date +%s)
 # Records as new as the kernels are a release's to have: on other branches a test that misses them only tells.
 FRESH := $(if $(filter main,$(shell git branch --show-current)),--fresh)
@@ -31,11 +33,11 @@ test: lint  ## lint, types, unit tests and what every notebook gives
 	$(PYTEST)
 
 test-book: $(VENV)/ready book  ## the site in a browser, the EPUB, Colab's environment
-	$(PYTEST) $(WITH_BROWSERS) tests --tier book
+	$(PYTEST) tests --tier book
 
 test-all: lint book  ## all of these with full tables, a new fuzz seed, and every kernel built anew
 	cache=$$(mktemp -d) && trap "rm -rf $$cache" EXIT && \
-	XDG_CACHE_HOME=$$cache $(PYTEST) $(WITH_BROWSERS) --nbval --tier all $(FRESH) --hypothesis-seed $(SEED)
+	XDG_CACHE_HOME=$$cache $(PYTEST) --nbval --tier all $(FRESH) --hypothesis-seed $(SEED)
 
 lint: $(VENV)/ready
 	$(VENV)/bin/ruff check .
