@@ -49,6 +49,12 @@ class LaunchSpec:
         """What to compile."""
         return Program(self.source, self.defines, self.kernel)
 
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """All arrays that it takes: arguments, those in lists of arrays, symbols."""
+        given = (one for argument in self.arguments for one in _each(argument))
+        return tuple(filter(is_array, (*given, *self.symbols.values())))
+
 
 def specify(
     source: str | Path | Source,
@@ -134,9 +140,13 @@ def _choose(source: Source, kernel: str | None) -> str:
 
 def _check_arguments(kernel: str, arguments: Sequence[Any]) -> None:
     for i, given in enumerate(arguments, 1):
-        for array in given if isinstance(given, (list, tuple)) else (given,):
-            if is_array(array):
-                check_array(f"Argument {i} of {kernel}", array)
+        for array in filter(is_array, _each(given)):
+            check_array(f"Argument {i} of {kernel}", array)
+
+
+def _each(argument: Any) -> Sequence[Any]:
+    """What stands in an argument that is a list of arrays; itself alone for any other."""
+    return argument if isinstance(argument, (list, tuple)) else (argument,)
 
 
 def _check_defines(source: Source, defines: Mapping[str, int]) -> tuple[tuple[str, int], ...]:

@@ -21,7 +21,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from softmax_lib.arrays import host_bytes, is_array
+from softmax_lib.arrays import host_bytes
 from softmax_lib.emulator.metering import Metered, meter, meter_launch
 from softmax_lib.errors import BadInput, CompileError, NotAvailable, NotEmulated
 from softmax_lib.grids import Axes, blocks_of
@@ -185,7 +185,7 @@ def xray_launch(
     """
     check_path(path, arch)
     spec = specify(source, grid, block, args, **how)
-    bytes_ = sum(array.nbytes for array in spec.arguments if is_array(array))
+    bytes_ = sum(array.nbytes for array in spec.arrays)
     if bytes_ > MOST_BYTES:
         raise BadInput(
             f"x-ray takes arrays of up to {MOST_BYTES} bytes in all, not {bytes_}; smaller ones show "
@@ -216,9 +216,7 @@ class _Contents:
     """What is in the arrays of a launch now."""
 
     def __init__(self, spec: LaunchSpec) -> None:
-        given = [*spec.arguments, *spec.symbols.values()]
-        each = (one for entry in given for one in (entry if isinstance(entry, list) else [entry]))
-        views = [host_bytes(one) for one in each if is_array(one)]
+        views = list(map(host_bytes, spec.arrays))
         self._held = [(view, view.copy()) for view in views if view.flags.writeable]
 
     def restore(self) -> None:
