@@ -139,7 +139,8 @@ def check(
     `x` is what `run` takes. `device` is "cuda", "cpu" (the emulator) or "auto"; without `block_size`
     `x` meets the kernel's own choice, and adversarial rows its smallest, default and largest. Every
     launch writes into a NaN-filled view with guard elements behind it; some read a view at an odd
-    offset. Lengths that a block size does not take are left out. Raises what `run` raises, `BadInput`
+    offset. Lengths that a block size does not take are left out; a kernel that loads whole vectors gets the
+    next length that it takes, and no odd offset. Raises what `run` raises, `BadInput`
     for a device that is none of these or where nothing would be launched, and `KernelFault` with a note
     of the launch, but a wrong result is no error: it is in the `CheckResult`.
     """
@@ -151,7 +152,7 @@ def check(
         size = kernel.settle_block_size(block_size, matrix.shape[1])
         return CheckResult(kernel.name, device, (attempt(kernel, matrix, size, 0, device),), notes)
     lengths = _read_lengths(lengths)
-    kernel.settle_block_size(block_size, min(lengths))
+    kernel.settle_block_size(block_size, kernel.longer(min(lengths)))
     kinds = tuple(row.name for row in ROWS)
     attempts = []
     for cols, size, offset in _plan(kernel, block_size, lengths):
@@ -202,11 +203,11 @@ def _plan(
     sizes = kernel.block_sizes
     usual = {sizes[0], kernel.default_block_size, sizes[-1]}
     tried = usual if block_size is None else {block_size}
-    for cols in lengths:
+    for cols in dict.fromkeys(map(kernel.longer, lengths)):
         for size in sorted(tried):
             if cols <= kernel.max_cols(size):
                 yield cols, size, 0
-        if cols <= kernel.max_cols(max(tried)):
+        if kernel.vector == 1 and cols <= kernel.max_cols(max(tried)):
             yield cols, max(tried), 1
 
 

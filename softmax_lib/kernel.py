@@ -101,10 +101,11 @@ class Kernel:
     `loads` and `stores` name the passes over the matrix in global memory; `thread_share` is how many
     floats of its row each thread should get, by which the kernel chooses its block size;
     `per_thread` lists how many floats a thread may hold where a kernel keeps its row on chip, one
-    compilation for each; `macros` are what else its text leaves open, as it is compiled if nothing else
-    is said, and `choices` the numbers that each of them takes; `edits` make a control of the file's
-    text, and `changes` says in words what they change; `flaw` says which inputs a foil gets wrong on
-    purpose; `suite` is the suite of `softmax-lib bench` that times it, where `record` does not.
+    compilation for each; `vector` is the floats of a load, where rows have to be whole ones, each
+    aligned; `macros` are what else its text leaves open, as it is compiled if nothing else is said,
+    and `choices` the numbers that each of them takes; `edits` make a control of the file's text, and
+    `changes` says in words what they change; `flaw` says which inputs a foil gets wrong on purpose;
+    `suite` is the suite of `softmax-lib bench` that times it, where `record` does not.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Kernel:
     default_block_size: int = 256
     thread_share: int | None = None
     per_thread: tuple[int, ...] = ()
+    vector: int = 1
     macros: Macros = ()
     choices: tuple[int, ...] = ()
     in_place: bool = False
@@ -152,6 +154,8 @@ class Kernel:
             "per_thread": self.per_thread,
             "in_place": self.in_place,
         }
+        if self.vector > 1:
+            facts["vector"] = self.vector
         if self.macros:
             facts["macros"] = dict(self.macros)
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
@@ -227,6 +231,10 @@ class Kernel:
             return MAX_COLS
         return self._threads_a_row(block_size) * self.largest_per_thread(block_size)
 
+    def longer(self, cols: int) -> int:
+        """The shortest row of `cols` elements or more that it takes."""
+        return -(-cols // self.vector) * self.vector
+
     def legal_block_sizes(self, cols: int) -> tuple[int, ...]:
         """Block sizes that take rows of `cols` elements."""
         return tuple(size for size in self.block_sizes if cols <= self.max_cols(size))
@@ -263,6 +271,11 @@ class Kernel:
         return block_size
 
     def _check_length(self, block_size: int, cols: int) -> None:
+        if cols % self.vector:
+            raise BadInput(
+                f"{self.name} loads {self.vector} floats at a time and takes rows of a multiple of "
+                f"{self.vector}, not of {cols}; float4 takes rows of any length."
+            )
         limit = self.max_cols(block_size)
         if cols > limit:
             lanes = dict(self.macros).get("LANES")

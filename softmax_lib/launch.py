@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from softmax_lib.arrays import Matrix, check_out, check_x, empty_like, is_on_gpu
+from softmax_lib.arrays import Matrix, address, check_out, check_x, empty_like, is_on_gpu
 from softmax_lib.errors import BadInput
 from softmax_lib.grids import blocks_of
 from softmax_lib.kernel import Kernel
@@ -45,6 +45,8 @@ def run(
     check_x(x)
     if out is not None:
         check_out(kernel, x, out)
+    if kernel.vector > 1:
+        _check_starts(kernel, x=x, out=out)
     if is_on_gpu(x) and x.numel():
         return _gpu().run(kernel, x, block_size, out)
     block_size = kernel.settle_block_size(block_size, x.shape[1])
@@ -78,6 +80,17 @@ def trace(
         block_size = kernel.choose_block_size(x.shape[1])
     block_size, warp_size = whole("block_size", block_size), whole("warp_size", warp_size)
     return _emulator().trace(kernel, x, block_size, warp_size, grid=blocks_of(grid))
+
+
+def _check_starts(kernel: Kernel, **arrays: Matrix | None) -> None:
+    """Raises `BadInput` where a kernel that loads whole vectors would meet the middle of one: on a GPU a sticky fault."""
+    for name, array in arrays.items():
+        rest = 0 if array is None else address(array) % (kernel.vector * array.itemsize)
+        if rest:
+            raise BadInput(
+                f"{name} starts {rest} bytes behind a multiple of {kernel.vector * array.itemsize}, and "
+                f"{kernel.name} loads {kernel.vector} floats at a time; float4 takes any start."
+            )
 
 
 def _warn_of_axes(given: object, kernel: Kernel) -> None:

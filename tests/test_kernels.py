@@ -43,7 +43,8 @@ def cases():
 @pytest.mark.quick
 @pytest.mark.parametrize("name", SOUND)
 def test_one_shape_of_every_kernel(name):
-    result = check(name, reference.noise(5, 1001), device="cpu")
+    cols = kernels[name].longer(1001)
+    result = check(name, reference.noise(5, cols), device="cpu")
     assert result.ok, "\n".join(result.failures)
 
 
@@ -53,7 +54,9 @@ def test_adversarial_rows_match_float64(name, block_size, lengths, device):
     lengths = tuple(cols for cols in lengths if cols <= most)
     result = check(name, device=device, block_size=block_size, lengths=lengths)
     assert result.ok, "\n".join(result.failures)
-    assert {attempt.offset for attempt in result.attempts} == {0, 1}
+    assert {attempt.offset for attempt in result.attempts} == (
+        {0, 1} if kernels[name].vector == 1 else {0}
+    )
 
 
 LANES_AND_TURNS = list(product(kernels["warp"].choices, [1, 4]))

@@ -71,7 +71,9 @@ def _of_kernel(kernel: Kernel) -> Iterator[Program]:
     shares = {size * (kernel.thread_share or 1) for size in kernel.block_sizes}
     lanes = {dict(kernel.macros).get("LANES", size) for size in kernel.block_sizes}
     ends = shares | {threads * floats for threads in lanes for floats in kernel.per_thread}
-    lengths = {length for end in ends for length in (end, end + 1)} | {1}
+    lengths = {kernel.longer(length) for end in ends for length in (end, end + 1)} | {
+        kernel.longer(1)
+    }
     most = min(LONGEST, max(map(kernel.max_cols, kernel.block_sizes)))
     for cols in sorted(length for length in lengths if length <= most):
         size = kernel.choose_block_size(cols)

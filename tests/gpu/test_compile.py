@@ -25,7 +25,7 @@ def compilations():
             continue
         programs = {}
         for size in kernel.block_sizes:
-            lengths = [size * floats for floats in kernel.per_thread] or [1]
+            lengths = [size * floats for floats in kernel.per_thread] or [kernel.longer(1)]
             for cols in lengths:
                 if cols <= kernel.max_cols(size):
                     program = kernel.program(size, cols)
