@@ -153,14 +153,15 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
             "lies",
             "hardware",
             "phases",
+            "shown",
         ),
         default="peers",
         help="every peer installed here, matrix by matrix; a small transformer with torch's softmax and "
         "ours; softmax_topk() beside what else finds the first of each row; chapter 9's kernel, its loop "
         "unrolled more and less; chapter 10's, with more and fewer threads per row, and every kernel by "
         "rows and columns; chapter 12's in Triton, with more and fewer warps; benchmarks with one thing "
-        "wrong, beside what catches them; the GPU itself, its memories, warps and multiprocessors; or when "
-        "chapter 8's kernel and a copy read and write",
+        "wrong, beside what catches them; the GPU itself, its memories, warps and multiprocessors; when "
+        "chapter 8's kernel and a copy read and write; or kernels as chapters show them beside their full forms",
     )
     bench.add_argument("--output", type=Path, metavar="FILE", help="write the JSON there too")
     bench.add_argument(

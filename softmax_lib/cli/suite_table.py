@@ -167,6 +167,18 @@ def print_phases(found: dict[str, Any]) -> None:
     _print_remarks(console, found)
 
 
+def print_shown(found: dict[str, Any]) -> None:
+    """For each matrix a line: a kernel as its chapter shows it, its time and share of a copy's speed, and its full form's."""
+    console = Console()
+    title = f"Kernels of chapters on {found['gpu']['name']}, {found['date']}; times in microseconds"
+    table = _table(title, "matrix", "kernel", "its time", "of copy", "for any row")
+    for row in found["rows"]:
+        times = f"{row['us']:.2f}", f"{row['copy_us'] / row['us']:.0%}", f"{row['full_us']:.2f}"
+        table.add_row(f"{row['rows']}x{row['cols']}", row["kernel"], *times)
+    console.print(table)
+    _print_remarks(console, found)
+
+
 def print_model(found: dict[str, Any]) -> None:
     """For each text a line per contender: tokens per second, and how many times torch's."""
     console = Console()

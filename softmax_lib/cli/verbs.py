@@ -85,6 +85,7 @@ def bench(options: argparse.Namespace) -> Answer:
     from softmax_lib.bench.hardware import run_hardware  # which needs torch, and so comes after
     from softmax_lib.bench.lies import run_lies
     from softmax_lib.bench.phases import run_phases
+    from softmax_lib.bench.shown import run_shown
     from softmax_lib.bench.suite import run_suite
     from softmax_lib.bench.tiles import run_tiles
     from softmax_lib.bench.topk import run_topk
@@ -105,6 +106,7 @@ def bench(options: argparse.Namespace) -> Answer:
         "lies": (run_lies, suite_table.print_lies),
         "hardware": (run_hardware, suite_table.print_hardware),
         "phases": (run_phases, suite_table.print_phases),
+        "shown": (run_shown, suite_table.print_shown),
     }
     measure, show = suites[options.suite]
     paths = [options.output] if options.output else []

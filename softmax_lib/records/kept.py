@@ -16,7 +16,9 @@ from softmax_lib.records.reading import read_json, require_types
 from softmax_lib.records.shelf import file_stem, folders, left_out
 
 One = TypeVar("One")
-Suite = Literal["peers", "model", "topk", "unroll", "warp", "triton", "lies", "hardware", "phases"]
+Suite = Literal[
+    "peers", "model", "topk", "unroll", "warp", "triton", "lies", "hardware", "phases", "shown"
+]
 
 _MEASURED = {
     "peers": "softmax() was not measured beside its peers",
@@ -28,6 +30,7 @@ _MEASURED = {
     "lies": "the lies of benchmarks were not measured",
     "hardware": "memory, warps and blocks were not measured",
     "phases": "no kernel noted when it reads and writes",
+    "shown": "the kernels that chapters show whole were not measured",
 }
 
 
