@@ -77,7 +77,7 @@ MAY_IMPORT = {
         "tiles", "widgets", "words", "xrays",
     },
     "live": {
-        "launch_notes", "launch_options", "launch_words", "errors", "words", "source", "kernel", "registry", "gpu", "checking", "records", "measurements", "xrays",
+        "launch_notes", "launch_options", "launch_words", "errors", "words", "source", "kernel", "registry", "gpu", "checking", "machine", "records", "measurements", "xrays",
         "whole_numbers", "widgets", "drawings", "figures",
     },
     "cli": {

@@ -26,7 +26,7 @@ GPU, BLOCK_SIZE = "GPU", "block size"
 def explore(name: str, rows: int = 1024, cols: int = 32768) -> Shown:
     """Move through the block sizes of a kernel on a (rows, cols) float32 matrix.
 
-    Shows time, bandwidth and share of a copy's speed as recorded, and what a warp touches. On a GPU
+    Shows time, bandwidth and share of a copy's speed as recorded. On a GPU
     the button "Measure here" launches the kernel and puts the time in place of the recorded one;
     elsewhere "Check here" runs it in the emulator against float64, and times stay as recorded.
     Without a record for the shape it is one sentence. Raises `UnknownKernel`
@@ -50,6 +50,7 @@ def explore(name: str, rows: int = 1024, cols: int = 32768) -> Shown:
         start=(here if here in sweeps else next(iter(sweeps)), own if own in sizes else sizes[0]),
         extra=[button],
     )
+    shown.add_class("worklog-two-columns")
     act = (lambda: _measure(shown, sweeps, here)) if here else (lambda: _check(shown, kernel))
     button.on_click(lambda _: _answer(button, shown, act))
     return shown

@@ -1,38 +1,29 @@
-"""One block size of a kernel: its time as a chart and in words, and what a warp touches."""
+"""One block size of a kernel: its time as a chart and in words."""
 
 from __future__ import annotations
 
 from markupsafe import Markup
 
 from softmax_lib.drawings.drawing import WIDTH, Drawing, places
-from softmax_lib.drawings.sectors import draw_request, in_words
-from softmax_lib.errors import SoftmaxLibError
-from softmax_lib.kernel import Kernel
 from softmax_lib.live.block_sizes import BlockSizes
 from softmax_lib.records.measurement import Measurement
 from softmax_lib.source import WARP
 from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import View
 from softmax_lib.words import count, time_in_words
-from softmax_lib.xrays.requests import Request, global_requests
 
 _BASE, _HIGHEST = 118, 96
 _NO_BREAK = "\N{NO-BREAK SPACE}"
-_COLS_TRACED = 1024
-"""Of a row that one thread walks along: its requests look alike from first to last."""
-
-_VIEW = "<p><strong>{{ numbers }}</strong></p>{{ chart }}<p>{{ where }}</p>{{ touched }}"
-_TOUCHED = "{{ picture }}<p>{{ words }}</p>"
+_VIEW = "<p><strong>{{ numbers }}</strong></p>{{ chart }}<p>{{ where }}</p>"
 
 
 def show_block_size(sizes: BlockSizes, block_size: int) -> View:
-    """Numbers, chart and picture for `block_size`. Raises `BadInput` where nothing is known of it."""
+    """Numbers and chart for `block_size`. Raises `BadInput` where nothing is known of it."""
     timing = sizes.at(block_size)
     numbers, where = _numbers(timing), f"{_grid(sizes, block_size)} {_provenance(timing, sizes)}"
-    touched = _touched(sizes.kernel, sizes.rows, sizes.cols, block_size)
     chart = Markup(draw_times(sizes.known, block_size).svg())
-    html = render(_VIEW, numbers=numbers, chart=chart, where=where, touched=Markup(touched.html))
-    return View(str(html), f"{numbers} {where} {touched.text}")
+    html = render(_VIEW, numbers=numbers, chart=chart, where=where)
+    return View(str(html), f"{numbers} {where}")
 
 
 def draw_times(times: dict[int, Measurement], chosen: int) -> Drawing:
@@ -79,25 +70,3 @@ def _provenance(timing: Measurement, sizes: BlockSizes) -> str:
         return f"Measured here, live.{others if len(sizes.known) > len(sizes.live) else ''}"
     stale = " The kernel has changed since." if timing.stale else ""
     return f"{timing.source[0].upper()}{timing.source[1:]}.{stale}"
-
-
-def _touched(kernel: Kernel, rows: int, cols: int, block_size: int) -> View:
-    """A warp's first request, and where its next one lies; a sentence where nothing can be traced."""
-    walks = kernel.steps[0].grid == "thread a row"
-    traced_cols = min(cols, _COLS_TRACED) if walks else cols
-    try:
-        requests = global_requests(kernel, rows, traced_cols, block_size)
-    except SoftmaxLibError as error:
-        return View(str(render(_TOUCHED, picture="", words=str(error))), str(error))
-    words = f"A warp's first request. {in_words(requests[0])}{_next(requests)}"
-    if traced_cols < cols:
-        words += f" Traced on rows of {traced_cols} floats."
-    picture = Markup(draw_request(requests[0]).svg())
-    return View(str(render(_TOUCHED, picture=picture, words=words)), words)
-
-
-def _next(requests: list[Request]) -> str:
-    if len(requests) == 1:
-        return ""
-    first, second = (request.addresses[0] for request in requests[:2])
-    return f" The next one lies {second - first} bytes further on."

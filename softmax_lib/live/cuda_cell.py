@@ -12,7 +12,7 @@ import re
 import shlex
 import textwrap
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any
 
 from softmax_lib.checking import check
@@ -22,9 +22,11 @@ from softmax_lib.gpu.presence import has_gpu
 from softmax_lib.launch_notes import notes_on
 from softmax_lib.launch_options import add_launch_words, is_any_kernel
 from softmax_lib.launch_words import read_launch
+from softmax_lib.machine.reads import in_flight_per_thread, reads
 from softmax_lib.registry import resolve
 from softmax_lib.source import Source
-from softmax_lib.words import PAGE_WIDTH, count
+from softmax_lib.words import PAGE_WIDTH, count, plural
+from softmax_lib.xrays.machine_path import ARCH
 from softmax_lib.xrays.result import XRay
 from softmax_lib.xrays.xray import xray, xray_launch
 
@@ -47,6 +49,7 @@ def read_line(line: str) -> argparse.Namespace:
     options.add_argument("--cols", type=int, default=4096)
     options.add_argument("--block-size", type=int)
     options.add_argument("--name", type=_name, default="kernel")
+    options.add_argument("--brief", action="store_true")
     add_launch_words(options)
     return options.parse_args(shlex.split(line))
 
@@ -60,12 +63,13 @@ def _name(text: str) -> str:
 
 
 def cuda(line: str, cell: str) -> None:
-    """%%cuda [--rows R --cols C --block-size B --name NAME]: check and x-ray the kernel in this cell.
+    """%%cuda [--rows R --cols C --block-size B --name NAME --brief]: check and x-ray the kernel in this cell.
 
     It is one `__global__` kernel (const float* x, float* y, int rows, int cols), which gets a block a
     row, or the launch of the book's kernel that it is named like. It is checked in the emulator, and
     on the GPU too when there is one. Any other kernel is x-rayed as it is launched in words, such as
-    `%%cuda --grid 4 --block 256 --arg x:f32:1024 --arg 1024`. Errors are printed, not raised.
+    `%%cuda --grid 4 --block 256 --arg x:f32:1024 --arg 1024`. `--brief` sums the counts of a softmax up, in place of
+    its text with what each line asks for. Errors are printed, not raised.
     """
     try:
         given = read_line(line)
@@ -86,11 +90,31 @@ def _report(source: Source, given: argparse.Namespace) -> None:
         print(error)
     for note in found.notes if found else notes_on(resolve(source)):
         print(textwrap.fill(note, PAGE_WIDTH))
-    for verdict in _verdicts(source, given.block_size, found):
+    verdicts, has_faulted = _verdicts(source, given.block_size, found)
+    for verdict in verdicts:
         print(textwrap.fill(verdict, PAGE_WIDTH))
-    if found is not None:
-        print("\n".join(_hazards(found)))
+    if found is None or (has_faulted and not found.hazards):
+        return  # a fault is all that there is to say
+    print("\n".join(_hazards(found)))
+    if not given.brief:
         display(margin_of(found, source))
+    elif not found.hazards:
+        print("\n".join(_in_brief(source, found)))
+
+
+def _in_brief(source: Source, found: XRay) -> Iterator[str]:
+    """What a softmax asks of memory in all, and what a thread has in flight where machine code can be had."""
+    asked, moved = found.total["bytes_asked"], found.total["bytes_moved"]
+    times = asked / (4 * (found.rows or 1) * (found.cols or 1))
+    wasted = 1 - asked / moved if moved else 0
+    barriers = found.total["barriers"] / found.blocks
+    yield f"{asked:,} bytes asked for, {times:.3g} times the matrix; of {moved:,} moved {wasted:.0%} are wasted"
+    yield f"{barriers:g} {plural(barriers, 'barrier')} per block"
+    with suppress(SoftmaxLibError):
+        flying = in_flight_per_thread(
+            reads(resolve(source), found.block_size, found.cols or 1, ARCH)
+        )
+        yield f"in flight: {flying:.0f} bytes a thread before it waits (machine code for sm_{ARCH})"
 
 
 @contextmanager
@@ -127,22 +151,24 @@ def _hazards(found: XRay) -> list[str]:
     return [textwrap.fill(one, PAGE_WIDTH) for one in sentences] or none
 
 
-def _verdicts(source: Source, block_size: int | None, found: XRay | None) -> dict[str, None]:
-    """What `check` says in the emulator, and on the GPU if it says something else there.
+def _verdicts(
+    source: Source, block_size: int | None, found: XRay | None
+) -> tuple[dict[str, None], bool]:
+    """What `check` says in the emulator, and on the GPU if it says something else there; and whether it met a fault.
 
     A kernel with hazards, or one that faulted, stays away from the GPU: a fault there ends every later cell.
     """
     said: list[str] = []
-    is_safe = found is None or not found.hazards
+    has_faulted = False
     if found is not None:
         try:
             said.append(_verdict(source, block_size, "cpu"))
         except KernelFault as fault:
-            is_safe = False
+            has_faulted = True
             said.append(f"check: {fault.told}")
-    if has_gpu() and is_safe:
+    if has_gpu() and not has_faulted and not (found and found.hazards):
         said.append(_verdict(source, block_size, "cuda"))
-    return dict.fromkeys(said)
+    return dict.fromkeys(said), has_faulted
 
 
 def _verdict(source: Source, block_size: int | None, device: str) -> str:

@@ -89,7 +89,6 @@ def test_explorer_starts_where_the_kernel_would():
     explorer = explore("shared")
     assert explorer.choice == (H200, kernels["shared"].choose_block_size(COLS))
     assert "1024 blocks of 32 warps" in shown(explorer, 1024)
-    assert "4 sectors on 1 line" in explorer.fallback["text/plain"]
 
 
 @pytest.mark.usefixtures("no_gpu")

@@ -73,7 +73,22 @@ def test_a_fault_that_check_alone_finds_is_told_with_its_line_and_stops_the_gpu(
     said = r"check: on \(\d+, 1\) at 64 threads per block, x 0 floats off: barrier not reached by"
     assert re.search(said, out)
     assert re.search(r"waits? at __syncthreads\(\) mine\.cu:\d+", out)
-    assert "no hazard found" in out
+    assert "no hazard found" not in out, "after a fault counts are of a launch that was cut off"
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize(("loads", "flying"), [(1, 21), (4, 64)])
+def test_in_brief_a_cell_is_told_its_bytes_and_what_a_thread_has_in_flight(
+    shell, capsys, loads, flying
+):
+    text = kernels["float4_aligned"].source.text.replace("IN_FLIGHT = 4", f"IN_FLIGHT = {loads}")
+    out = run_cell(shell, capsys, "--brief --rows 4 --cols 32768 --name mine", text).splitlines()
+    assert out[1:4] == [
+        "no hazard found",
+        "1,572,864 bytes asked for, 3 times the matrix; of 1,572,864 moved 0% are wasted",
+        "2 barriers per block",
+    ]
+    assert out[4].startswith(f"in flight: {flying} bytes a thread")
 
 
 def refuse_the_gpu(verdict):
