@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from inline_figures import inline
 from sphinx.application import Sphinx
 from stable_widgets import STATE, VIEW
 
@@ -170,7 +171,8 @@ def draw_widgets(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 def write_positions(app: Sphinx, name: str, positions: dict[str, list[str]]) -> str:
     """Write the positions of a page's widgets into a file of this name; returns its address on the site."""
-    text = f"worklogPositions({json.dumps(positions, ensure_ascii=False)});\n"
+    shown = {place: [inline(html) for html in each] for place, each in positions.items()}
+    text = f"worklogPositions({json.dumps(shown, ensure_ascii=False)});\n"
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     path = Path(app.outdir, FOLDER, name)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,16 +1,15 @@
-"""What all figures share: one look, one mark a provider, provenance below, a text alternative.
+"""What all figures share: one look, one mark a provider, a text alternative, and where the numbers come from.
 
-They are drawn on white, which the site keeps as a card in its dark theme, and narrow, so that they
-can be read on a phone. Colours are Okabe and Ito's, told apart by everyone; no series is told by its
-colour alone.
+Each is drawn twice, as wide as a column of the site and as a phone. Title and notes are text around the picture.
+Colours are Okabe and Ito's, told apart by everyone; no series is told by its colour alone.
 """
 
 from __future__ import annotations
 
 import functools
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Literal, ParamSpec
 
 import matplotlib.figure
@@ -22,8 +21,9 @@ from softmax_lib.records.record import Record
 from softmax_lib.registry import rungs
 from softmax_lib.widgets.views import view
 
-WIDTH_INCHES = 5.2
-_LETTERS_A_LINE = 68
+WIDE_INCHES, NARROW_INCHES = 7.6, 3.7
+"""Of a column, and of a phone's screen between its margins."""
+_width: ContextVar[float] = ContextVar("width", default=WIDE_INCHES)
 
 BLUE, ORANGE, GREEN, VERMILION, SKY, PURPLE = (
     "#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7",
@@ -31,12 +31,12 @@ BLUE, ORANGE, GREEN, VERMILION, SKY, PURPLE = (
 INK, GREY = "#000000", "#595959"
 
 _STYLE: Any = {
-    "font.family": "DejaVu Sans", "font.size": 11, "axes.titlesize": 11, "axes.labelsize": 11,
+    "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 11, "axes.titlesize": 11, "axes.labelsize": 11,
     "xtick.labelsize": 11, "ytick.labelsize": 11, "legend.fontsize": 10, "legend.frameon": False,
     "legend.handlelength": 2.2, "axes.spines.top": False, "axes.spines.right": False,
-    "axes.axisbelow": True, "axes.grid": True, "grid.color": "#DDDDDD", "lines.linewidth": 1.8,
-    "lines.markersize": 7, "figure.facecolor": "white", "savefig.facecolor": "white",
-    "svg.hashsalt": "softmax",
+    "axes.axisbelow": True, "axes.grid": True, "grid.color": "#000000", "grid.alpha": 0.15, "lines.linewidth": 1.8,
+    "lines.markersize": 7, "figure.facecolor": "none", "axes.facecolor": "none",
+    "svg.hashsalt": "softmax", "svg.fonttype": "none",
 }  # fmt: skip
 _RUNG_COLORS = (VERMILION, ORANGE, SKY, BLUE, GREEN, PURPLE)
 _RUNG_MARKERS = "osv^DP*Xph<>"
@@ -55,9 +55,13 @@ def _look() -> Iterator[None]:
 
 
 class Figure(matplotlib.figure.Figure):
-    """A matplotlib figure that knows its text alternative, `alt`, and shows itself in a notebook."""
+    """A matplotlib figure that shows itself in a notebook, under its `heading` and over its `notes`.
 
-    alt = ""
+    `alt` is its text alternative, `narrow` the same for a phone.
+    """
+
+    alt, heading, notes = "", "", ""
+    narrow: Figure | None = None
 
     def draw(self, renderer: Any) -> None:
         """Draw in this book's look: matplotlib makes ticks no sooner than now."""
@@ -77,22 +81,32 @@ def drawn(function: Callable[_Arguments, Figure]) -> Callable[_Arguments, Figure
     @functools.wraps(function)
     def styled(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Figure:
         with _look():
-            return function(*args, **kwargs)
+            figure = function(*args, **kwargs)
+            before = _width.set(NARROW_INCHES)
+            try:
+                figure.narrow = function(*args, **kwargs)
+            finally:
+                _width.reset(before)
+        return figure
 
     return styled
 
 
+def is_narrow() -> bool:
+    """Whether a phone's version is being drawn."""
+    return _width.get() == NARROW_INCHES
+
+
 def start(title: str, height: float) -> Figure:
     """An empty figure, `height` inches high, under a title."""
-    figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
-    figure.suptitle(textwrap.fill(title, 48), x=0.02, ha="left", fontsize=12, fontweight="bold")
+    figure = Figure(figsize=(_width.get(), height), layout="constrained")
+    figure.heading = title
     return figure
 
 
 def finish(figure: Figure, alt: str, *notes: str) -> Figure:
     """Put the text alternative in, and the notes below: where the numbers come from."""
-    lines = [line for note in notes if note for line in textwrap.wrap(note, _LETTERS_A_LINE)]
-    figure.supxlabel("\n".join(lines), x=0.02, ha="left", fontsize=9.5, color=GREY)
+    figure.notes = " ".join(f"{note[0].upper()}{note[1:].rstrip('.')}." for note in notes if note)
     figure.alt = " ".join(f"{part.rstrip('.')}." for part in (alt, *notes) if part)
     return figure
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 import re
 import sys
@@ -25,10 +26,13 @@ _PLAIN = (
     '<div style="font:0.875em/1.4 monospace;white-space:pre-wrap;overflow-wrap:anywhere">'
     "{{ text }}</div>"
 )
-_IMAGE = (
-    '<img alt="{{ alt }}" style="width:{{ width }}px;max-width:100%;height:auto" '
-    'src="data:image/svg+xml,{{ data }}">'
+_FIGURE = (
+    "{% if heading %}<p><strong>{{ heading }}</strong></p>{% endif %}"
+    '<img class="worklog-figure" alt="{{ alt }}" style="width:{{ width }}px;max-width:100%;height:auto;'
+    'background:#fff" src="data:image/svg+xml,{{ wide }}"{% if narrow %} data-narrow="{{ narrow }}"{% endif %}>'
+    '{% if notes %}<p class="worklog-source">{{ notes }}</p>{% endif %}'
 )
+"""An image, since JupyterLab strips SVG from a notebook that is not trusted; the site puts the SVG in its place."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,9 @@ class View:
     @cached_property
     def png(self) -> bytes | None:
         """The figure for places without HTML, drawn when one asks for it: most views of an explorer are in none."""
-        return draw(self.figure, "png", {"Software": None}) if self.figure else None
+        return (
+            draw(self.figure, "png", {"Software": None}, facecolor="white") if self.figure else None
+        )
 
     def with_note(self, sentence: str) -> View:
         """The same view under a sentence, such as why it is not the one that was asked for."""
@@ -92,28 +98,51 @@ def note(sentence: str) -> str:
 
 
 def _picture(figure: Any, alt: str) -> View:
-    svg = draw(figure, "svg", {"Date": None, "Creator": None}).decode()
-    svg = _with_numbered_names(svg[svg.index("<svg") :].replace("\n", " "))
-    width = round(figure.get_figwidth() * PIXELS_AN_INCH)
-    data = quote(svg, safe=" =:/;,()@!*$?+")  # compresses far better than base64
+    narrow = getattr(figure, "narrow", None)
+    html = render(
+        _FIGURE,
+        alt=alt,
+        width=round(figure.get_figwidth() * PIXELS_AN_INCH),
+        heading=getattr(figure, "heading", ""),
+        notes=getattr(figure, "notes", ""),
+        wide=_data(figure, alt),
+        narrow=_data(narrow, f"{alt} narrow") if narrow else "",
+    )
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close(figure)
-    return View(str(render(_IMAGE, alt=alt, width=width, data=Markup(data))), alt, figure)
+    return View(str(html), alt, figure)
 
 
-def _with_numbered_names(svg: str) -> str:
-    """Parts named in their order. matplotlib names some after the last bits of coordinates, in which
-    processors differ."""
-    names = dict.fromkeys(re.findall(r'id="([a-z][0-9a-f]{10})"', svg))
-    numbered = {name: f"{name[0]}{number}" for number, name in enumerate(names, 1)}
-    return re.sub(r"\b[a-z][0-9a-f]{10}\b", lambda found: numbered.get(found[0], found[0]), svg)
+def _data(figure: Any, name: str) -> Markup:
+    """The SVG of a figure for an address or an attribute."""
+    svg = draw(figure, "svg", {"Date": None, "Creator": None}).decode()
+    svg = re.sub(
+        r"<metadata>.*?</metadata>|<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.DOTALL
+    )
+    svg = _with_own_names(" ".join(svg.split()), name)
+    return Markup(quote(svg, safe=" =:/;,()@!*$?+"))  # compresses far better than base64
 
 
-def draw(figure: Any, kind: str, metadata: dict[str, None]) -> bytes:
+def _with_own_names(svg: str, name: str) -> str:
+    """Parts that others refer to numbered in their order, the rest without a name.
+
+    matplotlib names some after the last bits of coordinates, in which processors differ, and the others alike in all
+    figures, of which a page has several.
+    """
+    own = hashlib.sha256(name.encode()).hexdigest()[:6]
+    used = dict.fromkeys(re.findall(r'(?:url\(|href=")#([^)"]+)', svg))
+    names = {old: f"f{own}-{number}" for number, old in enumerate(used, 1)}
+    svg = re.sub(
+        r' id="([^"]+)"', lambda at: f' id="{names[at[1]]}"' if at[1] in names else "", svg
+    )
+    return re.sub(r'(url\(|href=")#([^)"]+)', lambda at: f"{at[1]}#{names[at[2]]}", svg)
+
+
+def draw(figure: Any, kind: str, metadata: dict[str, None], **options: Any) -> bytes:
     """The bytes of a matplotlib figure in this format, the same each time; None drops a metadatum."""
     import matplotlib
 
     out = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "softmax"}):
-        figure.savefig(out, format=kind, metadata=metadata, dpi=PNG_DOTS_AN_INCH)
+    with matplotlib.rc_context({"svg.hashsalt": "softmax", "svg.fonttype": "none"}):
+        figure.savefig(out, format=kind, metadata=metadata, dpi=PNG_DOTS_AN_INCH, **options)
     return out.getvalue()

@@ -1,0 +1,68 @@
+"""Sphinx extension: a notebook's figures stand in the page as SVG, in its ink, paper and letters, wide or for a phone."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import unquote
+
+from sphinx.application import Sphinx
+
+_FIGURE = re.compile(r'<img class="worklog-figure"([^>]*)>')
+_ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
+_COLOUR = re.compile(r"#[0-9a-f]{6}\b")
+
+THEMED = {
+    "#000000": "currentColor",
+    "#ffffff": "var(--pst-color-background)",
+    "#595959": "var(--pst-color-text-muted)",
+}
+"""Ink, paper and grey are the page's; any other colour has a name that the dark theme gives another value."""
+
+
+def inline(html: str) -> str:
+    """The same HTML with SVG for every figure: the wide one, and where there is one the narrow one."""
+    return _FIGURE.sub(_draw, html)
+
+
+def _draw(image: re.Match[str]) -> str:
+    given = dict(_ATTRIBUTE.findall(image[1]))
+    wide = given["src"].removeprefix("data:image/svg+xml,")
+    if narrow := given.get("data-narrow"):
+        return _svg(wide, given["alt"], "wide") + _svg(narrow, given["alt"], "narrow")
+    return _svg(wide, given["alt"], "only")
+
+
+def _svg(data: str, alt: str, kind: str) -> str:
+    svg = themed(unquote(data))
+    size = re.search(r'viewBox="0 0 ([\d.]+) ', svg)
+    width = f' style="max-width:{float(size[1]) * 4 / 3:.0f}px"' if size else ""
+    start = f'<svg class="worklog-figure worklog-{kind}" role="img" aria-label="{alt}"{width}'
+    return re.sub(r'<svg( (?:width|height|version|xmlns\S*)="[^"]*")*', start, svg, count=1)
+
+
+def themed(svg: str) -> str:
+    """An SVG of matplotlib's in the page's colours and letters."""
+    svg = re.sub(
+        r"<defs>\s*<style[^>]*>.*?</style>\s*</defs>", "", svg
+    )  # it would hold for the page
+    svg = re.sub(r' (?:width|height)="[\d.]+pt"', "", svg)
+    svg = svg.replace(
+        "<svg", '<svg fill="currentColor" stroke-linejoin="round" stroke-linecap="butt"', 1
+    )
+    svg = re.sub(r"font-family: [^;\"]*;? ?", "", svg)
+    return _COLOUR.sub(lambda at: THEMED.get(at[0], f"var(--ink-{at[0][1:]}, {at[0]})"), svg)
+
+
+def inline_page(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Do so in the body of a page."""
+    if app.builder.name == "html" and "body" in context:
+        context["body"] = inline(context["body"])
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Connect the function above to the build."""
+    app.connect("html-page-context", inline_page)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
