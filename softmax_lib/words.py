@@ -50,6 +50,11 @@ def bytes_in_words(number: int, digits: int = 4) -> str:
     return f"{number} B"
 
 
+def percent(share: float) -> str:
+    """A share in whole percent, in one piece: "41 %"."""
+    return f"{100 * share:.0f}\N{NO-BREAK SPACE}%"
+
+
 def short_number(number: int) -> str:
     """Whole up to 9,999, above it three digits: "8,192", "24.6 K", "101 M"."""
     for power, unit in ((9, "G"), (6, "M"), (3, "K")):

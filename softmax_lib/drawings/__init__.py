@@ -5,6 +5,7 @@ from softmax_lib.lazy import attach
 _STEPPERS = (
     "banks",
     "first_request",
+    "in_flight",
     "lists",
     "online",
     "requests",

@@ -5,6 +5,7 @@ from .best_lists import lists as lists
 from .block_phases import read_meet_write as read_meet_write
 from .code_tables import machine_code as machine_code
 from .code_tables import machine_code_of as machine_code_of
+from .flying import in_flight as in_flight
 from .hardware_map import gpu_map as gpu_map
 from .index_map import indices as indices
 from .line_by_line import explained as explained
@@ -21,6 +22,7 @@ from .placements import places as places
 from .read_table import reads as reads
 from .sectors import first_request as first_request
 from .sectors import requests as requests
+from .standing import ladder as ladder
 from .steppers import online as online
 from .steppers import shuffle as shuffle
 from .steppers import tree as tree

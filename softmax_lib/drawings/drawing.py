@@ -88,11 +88,28 @@ class Drawing:
             f'<text x="{_n(x)}" y="{_n(y)}"{at} font-size="{size}"{weight}>{escape(text)}</text>'
         )
 
-    def line(self, points: Sequence[tuple[float, float]], *, dashed: bool = False) -> None:
-        """A thin line from point to point."""
+    def line(
+        self,
+        points: Sequence[tuple[float, float]],
+        *,
+        dashed: bool = False,
+        faint: bool = False,
+        tone: str = "plain",
+    ) -> None:
+        """A line from point to point: thin, but for one of a tone that is not dashed."""
         path = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
-        dashes = ' stroke-dasharray="5 4"' if dashed else ""
-        self.parts.append(f'<polyline points="{path}" fill="none" stroke="currentColor"{dashes}/>')
+        looks = [f'stroke="{TONES[tone] or "currentColor"}"']
+        looks += ['stroke-dasharray="5 4"'] if dashed else []
+        looks += ['stroke-opacity=".2"'] if faint else []
+        looks += ['stroke-width="2.5"'] if TONES[tone] and not dashed else []
+        self.parts.append(f'<polyline points="{path}" fill="none" {" ".join(looks)}/>')
+
+    def dots(self, points: Sequence[tuple[float, float]], tone: str, radius: float = 2.5) -> None:
+        """A filled circle at each point."""
+        self.parts += [
+            f'<circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}" fill="{TONES[tone]}"/>'
+            for x, y in points
+        ]
 
     def arrow(
         self, start: tuple[float, float], end: tuple[float, float], *, tone: str = "blue"
