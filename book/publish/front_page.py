@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import posixpath
 import re
+from html import escape
 from pathlib import Path
+from typing import Any
 
 from address import Address
+from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
@@ -31,6 +34,15 @@ def name_addresses(app: Sphinx, config: Config) -> None:
         f'<a href="/{address.name}/">The introduction</a> and the list beside it have them all; '
         f'<a href="/{address.name}/search.html">the search</a> looks into their words.</p>',
     }
+
+
+def describe(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Say what a page is about in its first paragraph, the subtitle, to search engines and in shared links."""
+    first = next(iter(doctree.findall(nodes.paragraph)), None) if doctree is not None else None
+    if first is not None:
+        told = " ".join(first.astext().split())
+        context["meta"] = {**(context["meta"] or {}), "og:description": escape(told, quote=False)}
+        context["metatags"] += f'<meta name="description" content="{escape(told)}" />\n'
 
 
 def name_every_page(app: Sphinx, error: Exception | None) -> None:
@@ -69,6 +81,7 @@ def _from_above(link: str) -> str:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the functions above to the build."""
     app.connect("config-inited", name_addresses)
+    app.connect("html-page-context", describe, priority=400)  # before sphinxext.opengraph
     app.connect("build-finished", name_every_page, priority=100)
     app.connect("build-finished", put_introduction_first, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -102,10 +102,9 @@
 
   // What answers a question is folded until the reader has picked: then the next fold behind it opens.
   function openAnswer(widget) {
-    for (let next = widget.closest(".cell")?.nextElementSibling; next; next = next.nextElementSibling) {
-      const fold = next.matches(".tag_hide-output") && next.querySelector("details.below-input");
-      if (fold) return void (fold.open = true);
-    }
+    const folds = [...document.querySelectorAll(".tag_hide-output details.hide")];
+    const next = folds.find((fold) => widget.compareDocumentPosition(fold) & Node.DOCUMENT_POSITION_FOLLOWING);
+    if (next) next.open = true;
   }
 
   // ---- steppers
@@ -192,6 +191,13 @@
     if (button?.matches(".worklog-copy")) copyLink(widget);
   });
   window.addEventListener("hashchange", restore);
+  // Nobody opens a fold on paper.
+  let folded = [];
+  window.addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("article details:not([open])")];
+    for (const fold of folded) fold.open = true;
+  });
+  window.addEventListener("afterprint", () => folded.forEach((fold) => (fold.open = false)));
 
   const near = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && load(), {
     rootMargin: "400px",
