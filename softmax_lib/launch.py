@@ -84,12 +84,12 @@ def trace(
 
 def _check_starts(kernel: Kernel, **arrays: Matrix | None) -> None:
     """Raises `BadInput` where a kernel that loads whole vectors would meet the middle of one: on a GPU a sticky fault."""
+    vector_bytes = 4 * kernel.vector
     for name, array in arrays.items():
-        rest = 0 if array is None else address(array) % (kernel.vector * array.itemsize)
-        if rest:
+        if array is not None and (rest := address(array) % vector_bytes):
             raise BadInput(
-                f"{name} starts {rest} bytes behind a multiple of {kernel.vector * array.itemsize}, and "
-                f"{kernel.name} loads {kernel.vector} floats at a time; float4 takes any start."
+                f"{name} starts {rest} bytes behind a multiple of {vector_bytes}, and {kernel.name} loads "
+                f"{kernel.vector} floats at a time; float4 takes any start."
             )
 
 

@@ -43,6 +43,16 @@ SOUND = [kernel.name for kernel in kernels.values() if kernel.flaw is None]
         (("naiv", X), UnknownKernel, "did you mean naive"),
         (("zzzz", X), UnknownKernel, "there are unsafe, naive"),
         ((7, X), WrongType, "a name, a .cu file or CUDA text"),
+        (
+            ("float4_aligned", X[:, :11].contiguous()),
+            BadInput,
+            "4 floats at a time.*multiple of 4, not of 11; float4",
+        ),
+        (
+            ("float4_aligned", X.flatten()[1:41].view(1, 40)),
+            BadInput,
+            "x starts 4 bytes behind a multiple of 16",
+        ),
         (("no_such_file.cu", X), BadInput, "There is no file no_such_file.cu."),
         (("void f() {}", X), BadInput, "exactly one __global__ kernel"),
     ],
