@@ -27,6 +27,7 @@ from .records.hardware import hardware as hardware
 from .records.lies import lie_peak as lie_peak
 from .records.lies import lie_times as lie_times
 from .records.shelf import recorded as recorded
+from .records.shown import shown_times as shown_times
 from .records.tile_times import tile_times as tile_times
 from .records.topks import topk_sizes as topk_sizes
 from .records.topks import topk_times as topk_times
