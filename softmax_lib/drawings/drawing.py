@@ -21,7 +21,9 @@ _WIDEST_PITCH, _WIDEST_GAP = 42, 6
 _NARROW = 28
 _HEAD = 6.0
 
-_FRAME = "<p><strong>{{ title }}</strong></p>{{ svg }}<p>{{ caption }}</p>"
+_FRAME = (
+    "<p><strong>{{ title }}</strong></p>{{ svg }}{% if caption %}<p>{{ caption }}</p>{% endif %}"
+)
 
 
 class Drawing:
@@ -147,10 +149,10 @@ def places(count: int, left: float = 0, width: float = WIDTH) -> list[tuple[floa
     return [(start + pitch * i + gap / 2, pitch - gap) for i in range(count)]
 
 
-def frame(drawing: Drawing, title: str, caption: str) -> View:
-    """A drawing under its title and over a caption that says in words what it shows."""
+def frame(drawing: Drawing, title: str, caption: str = "") -> View:
+    """A drawing under its title, and over a caption where the picture does not say all."""
     html = render(_FRAME, title=title, svg=Markup(drawing.svg()), caption=caption)
-    return View(str(html), f"{title}: {caption}")
+    return View(str(html), f"{title}: {caption or drawing.words}")
 
 
 def number(value: float) -> str:

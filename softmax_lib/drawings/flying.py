@@ -15,7 +15,7 @@ THREADS, LOADS, BYTES = (256, 512, 1024, 2048), (1, 2, 4), (4, 16)
 """Threads on a multiprocessor, loads that each has in flight, bytes of a load: all products of these were probed."""
 
 _LOADS_DRAWN = 4
-_LEFT, _RIGHT, _TOP, _BASE = 30, WIDTH - 6, 88, 206
+_LEFT, _RIGHT, _TOP, _BASE = 30, WIDTH - 6, 80, 186
 _KIB = (1, 128)
 _MOST_GB_PER_S = 5000
 _DRAM_KIB = 262144

@@ -41,18 +41,22 @@ def row_starts(cols: int = 11, rows: int = 4) -> View:
     """
     if not (1 <= cols <= _MOST_COLS and 1 <= rows <= _MOST_ROWS):
         raise BadInput(f"This picture has room for {_MOST_ROWS} rows of {_MOST_COLS} floats.")
-    drawing = Drawing(
-        _TOP + rows * _HIGH + 22, "Rows from top to bottom, each cut at every 16 bytes"
-    )
+    told = "; ".join(_in_words(row, parts_of(row, cols)) for row in range(rows))
+    drawing = Drawing(_TOP + rows * _HIGH + 22, f"Rows cut at every 16 bytes; {told}")
     pitch = (WIDTH - _LEFT - 2) / (cols + VECTOR - 1)
     for row in range(rows):
         _draw_row(drawing, row, parts_of(row, cols), pitch)
     for boundary in range(0, cols + VECTOR, VECTOR):
         x = _LEFT + boundary * pitch
         drawing.line([(x, _TOP - 4), (x, _TOP + rows * _HIGH)], dashed=True)
-    drawing.text(_LEFT, drawing.height - 6, "dashed: every 16 bytes", anchor="start", size=12)
-    told = "; ".join(_in_words(row, parts_of(row, cols)) for row in range(rows))
-    return frame(drawing, f"{count(rows, 'row')} of {count(cols, 'float')}", f"{told}.")
+    drawing.text(
+        _LEFT,
+        drawing.height - 6,
+        "dashed: every 16 bytes; orange: single floats",
+        anchor="start",
+        size=12,
+    )
+    return frame(drawing, f"{count(rows, 'row')} of {count(cols, 'float')}")
 
 
 def _draw_row(drawing: Drawing, row: int, parts: Parts, pitch: float) -> None:

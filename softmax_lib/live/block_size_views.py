@@ -10,9 +10,9 @@ from softmax_lib.records.measurement import Measurement
 from softmax_lib.source import WARP
 from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import View
-from softmax_lib.words import count, time_in_words
+from softmax_lib.words import count, percent, time_in_words
 
-_BASE, _HIGHEST = 118, 96
+_BASE, _HIGHEST = 104, 100
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _VIEW = "<p><strong>{{ numbers }}</strong></p>{{ chart }}<p>{{ where }}</p>"
 
@@ -37,9 +37,6 @@ def draw_times(times: dict[int, Measurement], chosen: int) -> Drawing:
         high = timing.median_us * scale
         tone = "orange" if size == chosen else "green" if timing.is_live else "blue"
         drawing.boxes([(left, _BASE - high, width, high)], tone, solid=size == chosen)
-        if size == chosen:
-            middle = min(max(left + width / 2, 28), WIDTH - 28)
-            drawing.text(middle, _BASE - high - 6, _time(timing.median_us), bold=True, size=13)
         drawing.text(left + width / 2, _BASE + 14, str(size), size=12, bold=size == chosen)
     level = _BASE - copy_us * scale
     drawing.line([(0, level), (WIDTH, level)], dashed=True)
@@ -55,7 +52,7 @@ def _time(time_us: float) -> str:
 def _numbers(timing: Measurement) -> str:
     return (
         f"{timing.case.block_size} threads per block: {_time(timing.median_us)}, "
-        f"{timing.gb_per_s:.0f}{_NO_BREAK}GB/s, {timing.copy_share:.0%} of the speed of a copy."
+        f"{timing.gb_per_s:.0f}{_NO_BREAK}GB/s, {percent(timing.copy_share)} of the speed of a copy."
     )
 
 

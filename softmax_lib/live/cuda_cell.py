@@ -25,7 +25,7 @@ from softmax_lib.launch_words import read_launch
 from softmax_lib.machine.reads import in_flight_per_thread, reads
 from softmax_lib.registry import resolve
 from softmax_lib.source import Source
-from softmax_lib.words import PAGE_WIDTH, count, plural
+from softmax_lib.words import PAGE_WIDTH, count, percent, plural
 from softmax_lib.xrays.machine_path import ARCH
 from softmax_lib.xrays.result import XRay
 from softmax_lib.xrays.xray import xray, xray_launch
@@ -108,7 +108,7 @@ def _in_brief(source: Source, found: XRay) -> Iterator[str]:
     times = asked / (4 * (found.rows or 1) * (found.cols or 1))
     wasted = 1 - asked / moved if moved else 0
     barriers = found.total["barriers"] / found.blocks
-    yield f"{asked:,} bytes asked for, {times:.3g} times the matrix; of {moved:,} moved {wasted:.0%} are wasted"
+    yield f"{asked:,} bytes asked for, {times:.3g} times the matrix; of {moved:,} moved {percent(wasted)} are wasted"
     yield f"{barriers:g} {plural(barriers, 'barrier')} per block"
     with suppress(SoftmaxLibError):
         flying = in_flight_per_thread(

@@ -14,8 +14,10 @@ from softmax_lib.source import KERNEL_FOLDER, Source
 
 pytest.importorskip("pygments")
 
-CHAPTERS = [*(kernel.name for kernel in rungs()), "unroll", "warp", "topk", "topk_warp"]
-NAMES = [*CHAPTERS, "simple", "persistent", "block_reduce.cuh", "best.cuh"]
+WHOLE = {"float4"}
+"""Whose chapters show a kernel in one cell."""
+RUNGS = [name for kernel in rungs() if (name := kernel.name) not in WHOLE]
+NAMES = [*RUNGS, "unroll", "warp", "topk", "topk_warp", "simple", "persistent", "best.cuh"]
 MOST_LINES = 6
 """Lines of code that one entry may stand for, but for a function that has been explained before."""
 

@@ -85,7 +85,7 @@ def test_in_brief_a_cell_is_told_its_bytes_and_what_a_thread_has_in_flight(
     out = run_cell(shell, capsys, "--brief --rows 4 --cols 32768 --name mine", text).splitlines()
     assert out[1:4] == [
         "no hazard found",
-        "1,572,864 bytes asked for, 3 times the matrix; of 1,572,864 moved 0% are wasted",
+        "1,572,864 bytes asked for, 3 times the matrix; of 1,572,864 moved 0\N{NO-BREAK SPACE}% are wasted",
         "2 barriers per block",
     ]
     assert out[4].startswith(f"in flight: {flying} bytes a thread")
