@@ -77,7 +77,7 @@ class Address:
         return f"{self.site}book/{name}.html"
 
     def notebook(self, name: str) -> str:
-        """Colab on a chapter's notebook, as the last release has it."""
+        """Colab on a notebook, such as "04_online", as the last release has it."""
         path = f"{self.owner}/{self.name}/blob/{release()}/book/{name}.ipynb"
         return f"https://colab.research.google.com/github/{path}"
 

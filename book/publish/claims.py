@@ -27,7 +27,7 @@ from pathlib import Path
 from address import ROOT
 from claim_words import claim_words, print_words
 from notebooks import BOOK
-from prose import Page, is_claim, pages, read
+from prose import Page, is_claim, read, with_markers
 from sentences import Sentence
 
 RELATIONS = ROOT / "tests" / "claims"
@@ -165,7 +165,7 @@ def table(read_pages: list[Page]) -> list[str]:
 
 
 def main() -> int:
-    paths = {path.stem: path for path in pages()}
+    paths = {path.stem: path for path in with_markers()}
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

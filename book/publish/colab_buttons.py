@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from address import Address
@@ -16,7 +15,7 @@ def point_at_the_release(
     for group in context.get("header_buttons", ()):
         for button in group.get("buttons", ()):
             if button["text"] == "Colab":
-                button["url"] = Address.read().notebook(Path(page).name)
+                button["url"] = Address.read().notebook(page.removeprefix("book/"))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -1,13 +1,15 @@
-"""Sphinx extension: evidence pages stand beside the way from chapter to chapter, and a cell with a kernel is CUDA."""
+"""Sphinx extension: evidence pages stand beside the way from chapter to chapter, and a kernel in a cell looks like CUDA."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from address import ROOT
 from docutils import nodes
 from sphinx.application import Sphinx
 
 FOLDER = "book/evidence/"
+KERNELS = ROOT / "kernels"
 _PREVIOUS, _NEXT = 1, 2
 """Where Sphinx's relations of a page have them."""
 
@@ -28,10 +30,22 @@ def go_on(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
 
 
 def colour_cuda(app: Sphinx, doctree: nodes.document) -> None:
-    """Colour a cell as CUDA, and not as Python, where a kernel is in it."""
-    for block in doctree.findall(nodes.literal_block):
-        if block.astext().startswith("%%cuda"):
-            block["language"] = "cuda"
+    """Colour a cell with a kernel as CUDA, and mark its lines that the kernel named in its metadata has not."""
+    for cell in doctree.findall(nodes.container):
+        if cell.get("nb_element") != "cell_code":
+            continue
+        for block in cell.findall(nodes.literal_block):
+            if block.astext().startswith("%%cuda"):
+                block["language"] = "cuda"
+                if before := cell["cell_metadata"].get("since"):
+                    block["highlight_args"] = {"hl_lines": new_lines(block.astext(), before)}
+
+
+def new_lines(text: str, before: str) -> list[int]:
+    """The numbers of a cell's lines, below its magic, that a kernel of this stem has not."""
+    there = {line.strip() for line in (KERNELS / f"{before}.cu").read_text("utf-8").splitlines()}
+    lines = enumerate(text.splitlines(), 1)
+    return [number for number, line in lines if number > 1 and line.strip() not in there | {""}]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

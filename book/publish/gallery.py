@@ -30,28 +30,28 @@ LEVELS = {
 """What one has read before, by the part of the book."""
 
 PICTURES = {
-    "01_math": "drawings.online",
-    "02_pytorch": "figures.over_records(figures.roofline_step",
-    "gpu": "drawings.gpu_map",
-    "03_naive": "drawings.threads",
-    "04_online": "display(figures.over_records(figures.traffic_ledger",
-    "05_shared": "row = [3, 7",
-    "06_shuffle": "row = [3, 7",
-    "07_float4": "drawings.row_starts",
-    "08_fusion": "display(drawings.read_meet_write",
-    "09_unroll": "figures.over_records(figures.unroll_map",
-    "10_warp": "def at(gpu, matrix)",
-    "11_topk": "drawings.lists",
-    "12_triton": "def around(gpu)",
-    "results": "figures.over_records(figures.worklog_comparison",
-    "xray": "COLUMN =",
-    "lies": 'catch_lie("warm cache")',
+    "01_math": "step-online",
+    "02_pytorch": "roofline-steps",
+    "gpu": "map",
+    "03_naive": "step-rows",
+    "04_online": "ledger",
+    "05_shared": "tree",
+    "06_shuffle": "stepper",
+    "07_float4": "idea",
+    "08_fusion": "phases",
+    "09_unroll": "spills",
+    "10_warp": "map",
+    "11_topk": "stepper",
+    "12_triton": "lengths",
+    "results": "worklog",
+    "xray": "conflict",
+    "lies": "own-lie",
 }
-"""How the cell begins whose first picture stands for a page."""
+"""The cell whose first picture stands for a page."""
 
 _SVG = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
 _IMG = re.compile(r'<img\b[^>]*\bsrc="data:image/(svg|png)[^,"]*?(;base64)?,([^"]*)"')
-_EXERCISE = re.compile(r'^exercise\("|<summary>Solution</summary>', re.MULTILINE)
+_EXERCISE = re.compile(r'^(?:# @title.*\n)?exercise\("|<summary>Solution</summary>', re.MULTILINE)
 
 
 def picture(notebook: dict[str, Any], name: str, folder: Path) -> str:
@@ -59,14 +59,13 @@ def picture(notebook: dict[str, Any], name: str, folder: Path) -> str:
 
     Raises `LookupError` where the notebook has no such cell, or the cell no picture.
     """
-    begin = PICTURES[name]
-    cells = [one for one in notebook["cells"] if "".join(one["source"]).startswith(begin)]
+    cells = [one for one in notebook["cells"] if one["id"] == PICTURES[name]]
     shown = "".join(_html(notebook, output) for cell in cells for output in cell["outputs"])
     drawn, image = _SVG.search(shown), _IMG.search(shown)
     if drawn and not (image and image.start() < drawn.start()):
         return drawn[0]
     if not image:
-        raise LookupError(f"{name}.ipynb has no picture in a cell that begins with {begin!r}.")
+        raise LookupError(f"{name}.ipynb has no picture in its cell {PICTURES[name]}.")
     kind, coded, data = image.groups()
     folder.mkdir(parents=True, exist_ok=True)
     content = base64.b64decode(data) if coded else urllib.parse.unquote_to_bytes(data)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 PAGE = Path(__file__).parents[1] / "glossary.md"
 HEADING = "### "
-LINK = re.compile(r"\[([^\[\]\n]+)\]\(glossary\.md#([\w-]+)\)")
+LINK = re.compile(r"\[([^\[\]\n]+)\]\((?:\.\./)?glossary\.md#([\w-]+)\)")
 """The words of a link, and the anchor that it leads to."""
 _ANCHOR = re.compile(r'<a id="[\w-]+"></a>$')
 """JupyterLab's own have capital letters where the heading has."""

@@ -26,8 +26,18 @@ KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
 def chapters() -> list[Path]:
-    """Every notebook of the book, in order."""
+    """The notebook of every chapter and page, in order."""
     return sorted(BOOK.glob("*.ipynb"))
+
+
+def evidence() -> list[Path]:
+    """The notebook behind each chapter that has one: its controls, curves and further shapes."""
+    return sorted(BOOK.glob("evidence/*.ipynb"))
+
+
+def name_of(path: Path) -> str:
+    """A page's name below book/: "07_float4", or "evidence/07_float4"."""
+    return path.relative_to(BOOK).with_suffix("").as_posix()
 
 
 def execute(path: Path) -> str:
@@ -81,7 +91,7 @@ def save(path: Path) -> str:
     new = execute(path).encode()
     path.write_bytes(new)
     said = "unchanged" if new == old else "changed"
-    return f"{path.name}: {said}, {time.monotonic() - begin:.1f} s, {len(new) // 1024} KiB"
+    return f"{name_of(path.resolve())}: {said}, {time.monotonic() - begin:.1f} s, {len(new) // 1024} KiB"
 
 
 def main() -> None:
@@ -89,7 +99,7 @@ def main() -> None:
     parser.add_argument(
         "notebooks", nargs="*", type=Path, help="those of the book when none is given"
     )
-    paths = parser.parse_args().notebooks or chapters()
+    paths = parser.parse_args().notebooks or [*chapters(), *evidence()]
     with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
         for line in pool.map(save, paths):
             print(line, flush=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 from claim_words import claim_words
 from nbformat import NotebookNode
-from notebooks import BOOK, chapters
+from notebooks import BOOK, chapters, evidence
 from sentences import BLOT, Sentence, names, sentences, split
 
 FEWEST_WORDS = 6
@@ -33,7 +33,13 @@ class Page:
 
 def pages() -> list[Path]:
     """Every notebook and every Markdown file of the book."""
-    return [*chapters(), *sorted(BOOK.glob("*.md"))]
+    return [*chapters(), *evidence(), *sorted(BOOK.glob("*.md"))]
+
+
+def with_markers() -> list[Path]:
+    """Those whose sentences name what shows them: a chapter with a page of evidence has a table of facts instead."""
+    shown = {path.stem for path in evidence()}
+    return [path for path in pages() if path.stem not in shown]
 
 
 def read(path: Path) -> Page:

@@ -142,7 +142,9 @@ def _sources(shown: list[Measurement]) -> str:
 
 def chart(record: Record) -> str:
     """The ladder as the text of an SVG file."""
-    svg = draw(ladder(*WORKLOG, gpu=record.gpu), "svg", {"Date": None, "Creator": None}).decode()
+    svg = draw(
+        ladder(*WORKLOG, gpu=record.gpu), "svg", {"Date": None, "Creator": None}, facecolor="white"
+    ).decode()
     return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 _BLOCK = re.compile(r"<!-- (?P<name>\w+):begin -->\n.*?<!-- (?P=name):end -->\n?", re.DOTALL)
 MARKER = re.compile(r"<!--\s*shown by:\s*(.*?)\s*-->")
 
-CITATION = re.compile(r"\(\[[^\[\]\n]+\]\(references\.md#(?P<key>\w+)\)\)")
+CITATION = re.compile(r"\(\[[^\[\]\n]+\]\((?:\.\./)?references\.md#(?P<key>\w+)\)\)")
 
 _FENCE = re.compile(r"\s*(?P<fence>`{3,}|~{3,})")
 _FOLD = re.compile(r"<details>$|<summary>.*</summary>$|</details>$")

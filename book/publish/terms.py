@@ -13,7 +13,8 @@ from glossary import LINK, anchors, entries
 
 _HIDDEN = re.compile(
     r"""
-    ^```.*?^```$                           # code
+    \A\#[^\n]*\n+[^\n]+                    # the title, and the sentence under it
+    | ^```.*?^```$                         # code
     | ^\#[^\n]* | ^<summary>[^\n]*         # headings
     | <!--.*?-->
     | \$\$.*?\$\$ | \$[^$\n]*\$

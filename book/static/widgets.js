@@ -102,9 +102,10 @@
 
   // What answers a question is folded until the reader has picked: then the next fold behind it opens.
   function openAnswer(widget) {
-    const folds = [...document.querySelectorAll(".tag_hide-output details.hide")];
-    const next = folds.find((fold) => widget.compareDocumentPosition(fold) & Node.DOCUMENT_POSITION_FOLLOWING);
-    if (next) next.open = true;
+    for (let next = widget.closest(".cell")?.nextElementSibling; next; next = next.nextElementSibling) {
+      const fold = next.matches(".tag_hide-output") && next.querySelector("details.below-input");
+      if (fold) return void (fold.open = true);
+    }
   }
 
   // ---- steppers

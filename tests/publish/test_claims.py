@@ -7,11 +7,11 @@ from claim_words import PATTERNS, WORDS, claim_words, print_words
 from claims import KINDS, RELATIONS, faults, kind, related, relations, table
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from notebooks import execute
-from prose import Page, is_claim, of_cell, pages, read, strings
+from prose import Page, is_claim, of_cell, read, strings, with_markers
 from sentences import MARKER, sentences
 
 SITE = ROOT / "_build" / "html"
-PAGES = {path.stem: path for path in pages()}
+PAGES = {path.stem: path for path in with_markers()}
 
 
 # --- the book -----------------------------------------------------------------------------------

@@ -7,16 +7,16 @@ import nbformat
 import pytest
 from address import ROOT, Address, open_release, release
 from marks import rewrite
-from notebooks import BOOK, chapters
+from notebooks import BOOK, chapters, evidence, name_of
 from prose import pages
 
 SITE = ROOT / "_build" / "html"
 OPENED = re.compile(
-    r"colab\.research\.google\.com/github/[\w.-]+/[\w.-]+/blob/([^/\s]+)/book/(\w+)"
+    r"colab\.research\.google\.com/github/[\w.-]+/[\w.-]+/blob/([^/\s]+)/book/([\w/]+)"
 )
 
 
-@pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*chapters(), *evidence()], ids=name_of)
 def test_the_first_cell_installs_the_release_and_warns_where_no_gpu_is(path):
     first = nbformat.read(path, as_version=4).cells[0].source
     assert re.findall(r"%pip install .*@(\S+)\"", first) == [release()]
@@ -37,11 +37,11 @@ def test_executing_a_notebook_brings_its_links_to_the_release():
 
 
 @pytest.mark.site
-@pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*chapters(), *evidence()], ids=name_of)
 def test_the_button_of_a_page_opens_its_notebook_as_released(path):
-    page = (SITE / "book" / f"{path.stem}.html").read_text(encoding="utf-8")
+    page = (SITE / "book" / f"{name_of(path)}.html").read_text(encoding="utf-8")
     opened = set(OPENED.findall(page))
-    assert (release(), path.stem) in opened
+    assert (release(), name_of(path)) in opened
     assert {tag for tag, _ in opened} == {release()}
 
 

@@ -12,7 +12,7 @@ import nbformat
 import pytest
 from address import ROOT, Address, rewrite, text_files
 from nbformat.v4 import new_code_cell, new_notebook, new_output
-from notebooks import chapters, execute
+from notebooks import chapters, evidence, execute, name_of
 
 WIDGETS = """\
 from softmax_lib.widgets import explorer
@@ -74,7 +74,7 @@ def differences(ran: str, saved: str) -> Iterator[str]:
 
 
 @pytest.mark.usefixtures("no_nvdisasm")
-@pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*chapters(), *evidence()], ids=name_of)
 def test_chapter_reproduces(path):
     found = list(differences(execute(path), path.read_text(encoding="utf-8")))
     assert found == [], "`make notebooks` saves what they give"

@@ -3,10 +3,9 @@
 import ast
 import inspect
 import json
-from pathlib import Path
 
 import pytest
-from notebooks import BOOK
+from notebooks import chapters
 
 from softmax_lib import figures, recorded
 from softmax_lib.errors import BadInput
@@ -16,8 +15,7 @@ ONE_GPU = {
     "04_online passes": "a cause, by kernels with one thing changed",
     "05_shared controls-table": "a cause, by hardware counters",
     "06_shuffle stalls": "a cause, by hardware counters",
-    "07_float4 picture": "the latency and bandwidth of one memory",
-    "07_float4 more-controls-table": "a cause, by hardware counters",
+    "07_float4 guess": "the answer to a question",
     "08_fusion parts": "a cause, by kernels with one thing changed",
     "09_unroll reads": "a cause, by hardware counters",
     "09_unroll controls": "a cause, by kernels with one thing changed",
@@ -65,9 +63,9 @@ NEEDED = {
 """What a figure is asked for that has no default."""
 
 
-def cells(folder: Path):
-    """Each code cell as a tree, its name, and what it shows."""
-    for path in sorted(folder.glob("*.ipynb")):
+def cells():
+    """Each code cell of a chapter, whose evidence is of one GPU, as a tree, its name, and what it shows."""
+    for path in chapters():
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             if cell["cell_type"] != "code" or "%" in "".join(cell["source"])[:1]:
                 continue
@@ -99,11 +97,11 @@ def shows_one_gpu(tree) -> bool:
 
 
 def test_cells_with_measured_numbers_show_every_gpu_or_are_listed():
-    assert {name for name, tree, _ in cells(BOOK) if shows_one_gpu(tree)} == set(ONE_GPU)
+    assert {name for name, tree, _ in cells() if shows_one_gpu(tree)} == set(ONE_GPU)
 
 
 def test_those_about_one_gpu_name_it():
-    outputs = {name: shown for name, _, shown in cells(BOOK)}
+    outputs = {name: shown for name, _, shown in cells()}
     silent = {name for name in ONE_GPU if recorded.gpu.split()[-1] not in outputs[name]}
     assert silent == NAMED_BY_THE_PICTURE_BESIDE
 

@@ -1,0 +1,82 @@
+"""What a reader of a chapter sees: the idea on the first screen, the kernel whole, few screens, widgets that keep still."""
+
+import re
+
+import pytest
+from notebooks import evidence
+
+from .conftest import visits
+
+pytestmark = pytest.mark.site
+
+CHAPTERS = [f"book/{path.stem}.html" for path in evidence()]
+SCREEN_PX, WIDTH = 900, 1440
+MOST_SCREENS, MOST_WORDS, MOST_BARS = 10, 2500, 4
+ON_A_DESKTOP = [(WIDTH, "light")]
+POSITIONS = """async slider => {
+    const heights = [];
+    for (slider.value = slider.min; ; slider.value = +slider.value + 1) {
+        slider.dispatchEvent(new Event("input", {bubbles: true}));
+        await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+        heights.push(slider.closest(".worklog-widget").offsetHeight);
+        if (slider.value === slider.max) return heights;
+    }
+}"""
+"""How high a widget is at each position of a slider."""
+
+
+@visits(CHAPTERS, ON_A_DESKTOP)
+def test_the_first_screen_has_the_ladder_and_the_idea_with_what_moves_it(visit):
+    first = visit.locator("article .worklog-widget").first
+    assert bottom(visit.locator("article .worklog-ladder")) < SCREEN_PX
+    assert bottom(first) <= SCREEN_PX
+    assert bottom(first.locator("input, button").first) < SCREEN_PX
+
+
+@visits(CHAPTERS, ON_A_DESKTOP)
+def test_the_kernel_is_seen_whole(visit):
+    kernel = visit.locator("article .cell_input pre", has_text="%%cuda")
+    assert kernel.count() == 1
+    assert kernel.bounding_box()["height"] < SCREEN_PX
+    assert kernel.evaluate("one => one.scrollWidth <= one.clientWidth + 1")
+
+
+@visits(CHAPTERS, ON_A_DESKTOP)
+def test_a_chapter_is_read_on_few_screens(visit):
+    article = visit.locator("article")
+    assert article.bounding_box()["height"] <= MOST_SCREENS * SCREEN_PX
+    assert len(re.findall(r"\S+", article.inner_text())) <= MOST_WORDS
+    assert visit.locator("details.hide").count() <= MOST_BARS
+
+
+@visits(CHAPTERS, ON_A_DESKTOP)
+def test_no_widget_changes_its_height_under_its_sliders(visit):
+    for slider in visit.get_by_role("slider").all():
+        slider.scroll_into_view_if_needed()
+        assert len(set(slider.evaluate(POSITIONS))) == 1, slider.get_attribute("id")
+
+
+@visits(CHAPTERS, ON_A_DESKTOP)
+def test_on_paper_everything_is_unfolded_and_after_that_folded_again(visit):
+    folds = visit.locator("article details")
+    shut = "all => all.filter(one => !one.open).length"
+    before = folds.evaluate_all(shut)
+    visit.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert folds.evaluate_all(shut) == 0 < before
+    visit.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert folds.evaluate_all(shut) == before
+
+
+@visits(CHAPTERS, ON_A_DESKTOP)
+def test_what_copies_a_link_shows_where_one_points_or_tabs(visit):
+    widget = visit.locator("article .worklog-widget").first
+    button = widget.locator(".worklog-copy")
+    assert button.evaluate("one => getComputedStyle(one).opacity") == "0"
+    button.focus()
+    assert button.evaluate("one => getComputedStyle(one).opacity") == "1"
+
+
+def bottom(place):
+    """Where an element ends, in pixels from the page's top."""
+    box = place.bounding_box()
+    return box["y"] + box["height"]
