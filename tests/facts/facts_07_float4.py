@@ -1,0 +1,149 @@
+"""What chapter 7 and its evidence state: each phrase as the record, a counter or machine code has it, or whether it holds."""
+
+import itertools
+
+import torch
+from recorded_facts import (
+    COLS,
+    MATRIX_BYTES,
+    ROWS,
+    best_gb_per_s,
+    counted,
+    curve,
+    over_curve,
+    us,
+)
+
+from softmax_lib import recorded, run
+from softmax_lib.machine.inspection import inspect
+from softmax_lib.machine.reads import in_flight_per_thread, reads
+from softmax_lib.records.shown import shown_times
+from softmax_lib.registry import kernels, rungs
+
+KIB = 1024
+WIDTHS, SMALL, USUAL = (4, 16), (1, 2, 4), (1, 2, 4, 8, 16, 32, 64)
+SLICE = ("naive", "online", "shared", "shuffle", "constant_stride")
+SIZES = (64, 96, 128, 192, 256, 384, 512)
+
+times = recorded.times(ROWS, COLS)
+sms = recorded.multiprocessors
+(idle,) = recorded.probed("latency", kib=262144)
+law_tb_per_s = sms * 8 * KIB / idle.found["ns"] / 1e3
+most_tb_per_s = max(probe.found["gb_per_s"] for probe in recorded.probed("read bandwidth")) / 1e3
+gains = [us(name) for name in ("shuffle", "constant_stride", "float4_scalar", "float4")]
+stride, loads, width = (a / b for a, b in itertools.pairwise(gains))
+blocks = {
+    (name, size): inspect(kernels[name].program(size, COLS), size, [90])[0].blocks_a_multiprocessor
+    for name, size in (("shuffle", 1024), ("float4", 1024), ("float4", 512))
+}
+few_threads = [us("float4", block_size=size) for size in SIZES]
+at_1024, at_512 = (recorded.profile("float4", ROWS, COLS, size) for size in (1024, 512))
+
+
+def numbers(cols):
+    """A small matrix of them, aligned."""
+    return torch.randn(3, cols, generator=torch.Generator().manual_seed(cols))
+
+
+def loads_in_loops(name, arch=90):
+    """Loads that leave before the first is needed, their bytes and calls, of each loop of a kernel."""
+    found = reads(kernels[name], 1024, COLS, arch)
+    return [(read.loads, read.asked_bytes, read.calls) for read in found if read.in_loop]
+
+
+def asked(name):
+    """Bytes that a thread asks for before it waits."""
+    return in_flight_per_thread(reads(kernels[name], 1024, COLS, 90))
+
+
+def slowed_by(name, data):
+    """How many times as long a kernel takes on such data as on normal ones."""
+    size = kernels[name].choose_block_size(COLS)
+    plain, other = (us(name, block_size=size, data=of) for of in ("normal", data))
+    return other / plain
+
+
+def close(a, b, share):
+    """Whether a is b, but for this share of it."""
+    return abs(a / b - 1) < share
+
+
+FACTS = {
+    # the first screen and the idea
+    "41 % of a copy's speed": f"{100 * times['shuffle'].copy_share:.0f} % of a copy's speed",
+    "takes 349 ns to answer": f"takes {idle.found['ns']:.0f} ns to answer",
+    "each thread asks for 4 bytes": loads_in_loops("shuffle") == 2 * [(1, 4, 0)],
+    "An SM is full with 2,048 threads": blocks["shuffle", 1024] == 2,
+    "132 × 8 KiB / 349 ns = 3.1 TB/s": f"{sms} × 8 KiB / {idle.found['ns']:.0f} ns = {law_tb_per_s:.1f} TB/s",
+    "Measured: 2.3 TB/s": f"Measured: {best_gb_per_s(4, 8 * KIB) / 1e3:.1f} TB/s",
+    "This memory can do 4.6 TB/s": f"This memory can do {most_tb_per_s:.1f} TB/s",
+    "so we're at half": close(best_gb_per_s(4, 8 * KIB) / best_gb_per_s(4, 64 * KIB), 0.5, 0.1),
+    "From 32 KiB on the curve is nearly flat": all(
+        best_gb_per_s(of, 64 * KIB) < 1.06 * best_gb_per_s(of, 32 * KIB) for of in WIDTHS
+    ),
+    # the kernel
+    "That's 64 bytes in flight per thread, not 4": (asked("float4_aligned"), asked("shuffle")) == (64, 4),
+    "an SM has room for 1,024 threads, not 2,048": blocks["float4", 1024] == 1,
+    "That's still 64 KiB in flight": f"That's still {1024 * asked('float4') / KIB:.0f} KiB in flight",
+    # the guess and why
+    "shuffle moved them at less than half speed": times["shuffle"].copy_share < 0.5,
+    "and a write could get 67 %": f"and a write could get {100 * 2 / 3:.0f} %",
+    "L2 serves part of the second read": at_1024.counters["dram_read_bytes"] < 1.05 * MATRIX_BYTES,
+    "on rows four times as long it can't, and there you'd be right": (
+        counted("float4", 4 * COLS).counters["dram_read_bytes"] > 1.8 * 4 * MATRIX_BYTES
+        and close(us("shuffle", 4 * COLS) / us("float4", 4 * COLS), us("shuffle") / (1.5 * times["float4"].copy_us), 0.05)
+    ),
+    "// 4 loads in flight": f"// {loads_in_loops('constant_stride')[0][0]} loads in flight",
+    "That's 1.57x": f"That's {stride:.2f}x",
+    "Sixteen loads bring another 1.23x": f"Sixteen loads bring another {loads:.2f}x",
+    "It brings 5 %": f"It brings {100 * (width - 1):.0f} %",
+    "only one block fits on an SM, so 132 rows are at work": f"only one block fits on an SM, so {sms} rows are at work",
+    "Read and written they're 35 MB": f"Read and written they're {2 * 4 * sms * COLS / 1e6:.0f} MB",
+    "in half of the cycles in which shuffle could have issued one": close(counted("shuffle").issue_share, 0.5, 0.1),
+    "brought most of our 2x": stride > (us("shuffle") / us("float4")) ** 0.5 and round(gains[0] / gains[-1], 1) == 2.0,
+    # rows that start anywhere
+    "On aligned rows it gives the same bits as the short one": all(
+        torch.equal(run("float4", x), run("float4_aligned", x)) for x in map(numbers, (4, 1000, 32768))
+    ),
+    # the slider
+    "blocks of 32 made it nearly six times slower": 5.5 < us("shuffle", block_size=32) / us("shuffle") < 6,
+    "from there to 512 all times are within 11 % of each other": f"from there to 512 all times are within {100 * (max(few_threads) / min(few_threads) - 1):.0f} % of each other",
+    "The last step is at 1,024": us("float4", block_size=1024) < 0.85 * min(few_threads),
+    # the evidence
+    "Both are within 10 % of each other": all(
+        close(best_gb_per_s(4, KIB * kib), best_gb_per_s(16, KIB * kib), 0.1) for kib in USUAL
+    ),
+    "Up to 4 KiB they follow Little's law within 20 %": all(
+        close(best_gb_per_s(of, KIB * kib), sms * KIB * kib / idle.found["ns"], 0.2) for of in WIDTHS for kib in SMALL
+    ),
+    "16 bytes in flight, not 4": all(
+        (loads_in_loops("constant_stride", arch), loads_in_loops("shuffle", arch)) == (2 * [(4, 16, 0)], 2 * [(1, 4, 0)])
+        for arch in (75, 80, 90)
+    ),
+    "Instructions per float fall too": counted("constant_stride").instructions_per_element
+    < counted("shuffle").instructions_per_element,
+    "From naive to constant_stride all are 20 to 40 % below it": all(0.6 < over_curve(name) < 0.82 for name in SLICE),
+    "float4 is 25 % below the line": f"float4 is {5 * round(20 * (1 - over_curve('float4', 1024)))} % below the line",
+    "it's 40 % below": f"it's {5 * round(20 * (1 - over_curve('float4', 512)))} % below",
+    "fusion is at less than half, and so would a copy be": over_curve("fusion") < 0.5
+    and times["fusion"].copy_gb_per_s / 2 < 0.5 * curve(32 * KIB),
+    "The division and the barriers are worth less than 5 % each": close(us("textbook"), us("textbook_reciprocal"), 0.05)
+    and close(us("textbook_reciprocal"), us("shuffle"), 0.05),
+    "is less than 10 % faster": loads_in_loops("float4_one") == 2 * [(1, 16, 0)]
+    and 1 < us("constant_stride") / us("float4_one") < 1.1,
+    "has room for three blocks, not one": (blocks["float4", 512], blocks["float4", 1024]) == (3, 1),
+    "it takes 25 % longer": f"it takes {5 * round(20 * (us('float4', block_size=512) / us('float4', block_size=1024) - 1))} % longer",
+    "DRAM reads nearly twice as much": 1.8 < at_512.counters["dram_read_bytes"] / at_1024.counters["dram_read_bytes"] < 2,
+    "float4 is hardly faster than constant_stride": 0.95 < us("float4", block_size=512) / us("constant_stride") < 1,
+    "float4 is 1.6x faster than shuffle, not 2x": f"float4 is {us('shuffle', 4 * COLS) / us('float4', 4 * COLS):.1f}x faster than shuffle, not 2x",
+    "costs little in textbook, and 20 %": close(us("textbook"), us("textbook_reciprocal"), 0.05)
+    and close(us("constant_stride_divide") / us("constant_stride"), 1.2, 0.03),
+    "with a call in the loop one load leaves at a time": all(
+        loads_in_loops("constant_stride_divide", arch) == [(4, 16, 0), (1, 4, 1)] for arch in (75, 80, 90)
+    ),
+    "shuffle_divide takes longer on the spread and masked scores, and shuffle doesn't": all(
+        slowed_by("shuffle_divide", data) > 1.15 and all(close(slowed_by(one.name, data), 1, 0.04) for one in rungs())
+        for data in ("spread", "masked")
+    ),
+    "within 3 % of each other": all(close(one.us, one.full_us, 0.03) for one in shown_times(kernel="float4_aligned")),
+}  # fmt: skip

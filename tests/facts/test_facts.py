@@ -1,0 +1,26 @@
+"""Each figure and relation that a chapter or its evidence states stands there, and is what record, counter or code has."""
+
+import re
+from importlib import import_module
+
+import nbformat
+import pytest
+from notebooks import BOOK, evidence
+
+TABLES = {path.stem: import_module(f"facts.facts_{path.stem}").FACTS for path in evidence()}
+"""By chapter, phrases and what they have to be: the same phrase, or true."""
+EACH = [pytest.param(stem, *one, id=f"{stem}-{one[0]}") for stem in TABLES for one in TABLES[stem].items()]  # fmt: skip
+LINK = re.compile(r"\[([^\]]*)\]\([^)\s]*\)")
+
+
+def said(stem):
+    """What a reader of a chapter, its cells and its evidence sees, without links, marks and line breaks."""
+    paths = (BOOK / f"{stem}.ipynb", BOOK / "evidence" / f"{stem}.ipynb")
+    text = " ".join(cell.source for path in paths for cell in nbformat.read(path, 4).cells)
+    return re.sub(r"\s+", " ", re.sub(r'[`*]|"\s*"', "", LINK.sub(r"\1", text)))
+
+
+@pytest.mark.parametrize(("stem", "phrase", "fact"), EACH)
+def test_a_phrase_stands_on_its_page_and_is_true(stem, phrase, fact):
+    assert phrase in said(stem)
+    assert fact in (True, phrase)
