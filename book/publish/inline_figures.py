@@ -8,7 +8,9 @@ from urllib.parse import unquote
 
 from sphinx.application import Sphinx
 
+_PREFIX = "data:image/svg+xml,"
 _FIGURE = re.compile(r'<img class="worklog-figure"([^>]*)>')
+_DRAWING = re.compile(rf'<img class="worklog-drawing"[^>]* src="{_PREFIX}([^"]*)">')
 _ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 
@@ -21,15 +23,17 @@ THEMED = {
 
 
 def inline(html: str) -> str:
-    """The same HTML with SVG for every figure: the wide one, and where there is one the narrow one."""
-    return _FIGURE.sub(_draw, html)
+    """The same HTML with SVG for every drawing and figure, of which both the wide and the narrow one."""
+    return _DRAWING.sub(lambda image: unquote(image[1]), _FIGURE.sub(_draw, html))
 
 
 def _draw(image: re.Match[str]) -> str:
     given = dict(_ATTRIBUTE.findall(image[1]))
-    wide = given["src"].removeprefix("data:image/svg+xml,")
+    wide = given["src"].removeprefix(_PREFIX)
     if narrow := given.get("data-narrow"):
-        return _svg(wide, given["alt"], "wide") + _svg(narrow, given["alt"], "narrow")
+        return _svg(wide, given["alt"], "wide") + _svg(
+            narrow.removeprefix(_PREFIX), given["alt"], "narrow"
+        )
     return _svg(wide, given["alt"], "only")
 
 

@@ -29,10 +29,15 @@ _PLAIN = (
 _FIGURE = (
     "{% if heading %}<p><strong>{{ heading }}</strong></p>{% endif %}"
     '<img class="worklog-figure" alt="{{ alt }}" style="width:{{ width }}px;max-width:100%;height:auto;'
-    'background:#fff" src="data:image/svg+xml,{{ wide }}"{% if narrow %} data-narrow="{{ narrow }}"{% endif %}>'
+    'background:#fff" src="{{ wide }}"{% if narrow %} data-narrow="{{ narrow }}"{% endif %}>'
     '{% if notes %}<p class="worklog-source">{{ notes }}</p>{% endif %}'
 )
-"""An image, since JupyterLab strips SVG from a notebook that is not trusted; the site puts the SVG in its place."""
+_DRAWING = re.compile(r'<svg (viewBox="[^"]*" role="img" aria-label="([^"]*)".*?</svg>)', re.DOTALL)
+_IMAGE = (
+    '<img class="worklog-drawing" alt="{{ alt }}" style="width:100%;max-width:520px;background:#fff" '
+    'src="{{ source }}">'
+)
+"""Images, since JupyterLab strips SVG from a notebook that is not trusted; the site puts the SVG in their places."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +63,10 @@ class View:
         """Representations for a place that runs no widgets: a PNG, else the HTML."""
         if self.png:
             return {"image/png": base64.b64encode(self.png).decode(), "text/plain": self.text}
-        return {"text/html": self.html, "text/plain": self.text}
+        return {"text/html": _with_images(self.html), "text/plain": self.text}
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return {**self.fallback(), "text/html": self.html}
+        return {**self.fallback(), "text/html": _with_images(self.html)}
 
 
 def view(content: Any, alt: str = "") -> View:
@@ -114,13 +119,12 @@ def _picture(figure: Any, alt: str) -> View:
 
 
 def _data(figure: Any, name: str) -> Markup:
-    """The SVG of a figure for an address or an attribute."""
+    """The SVG of a figure as an address."""
     svg = draw(figure, "svg", {"Date": None, "Creator": None}).decode()
     svg = re.sub(
         r"<metadata>.*?</metadata>|<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.DOTALL
     )
-    svg = _with_own_names(" ".join(svg.split()), name)
-    return Markup(quote(svg, safe=" =:/;,()@!*$?+"))  # compresses far better than base64
+    return _address(_with_own_names(" ".join(svg.split()), name))
 
 
 def _with_own_names(svg: str, name: str) -> str:
@@ -136,6 +140,21 @@ def _with_own_names(svg: str, name: str) -> str:
         r' id="([^"]+)"', lambda at: f' id="{names[at[1]]}"' if at[1] in names else "", svg
     )
     return re.sub(r'(url\(|href=")#([^)"]+)', lambda at: f"{at[1]}#{names[at[2]]}", svg)
+
+
+def _with_images(html: str) -> str:
+    """HTML whose drawings are images: JupyterLab strips SVG from a notebook that is not trusted."""
+
+    def image(svg: re.Match[str]) -> str:
+        source = _address(f'<svg xmlns="http://www.w3.org/2000/svg" {svg[1]}')
+        return str(render(_IMAGE, alt=Markup(svg[2]), source=source))
+
+    return _DRAWING.sub(image, html)
+
+
+def _address(svg: str) -> Markup:
+    """SVG as an address of its own; it compresses far better than base64."""
+    return Markup("data:image/svg+xml," + quote(svg, safe=" =:/;,()@!*$?+"))
 
 
 def draw(figure: Any, kind: str, metadata: dict[str, None], **options: Any) -> bytes:

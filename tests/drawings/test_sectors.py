@@ -64,7 +64,7 @@ def test_a_row_of_banks_is_drawn_for_each_wavefront(width, wavefronts):
     assert f"{wavefronts} {word} for 32 lanes" in shown.text
     assert ("only for bank conflicts" in shown.text) == (wavefronts > 1)
     assert ("1 wavefront is there only" in shown.text) == (wavefronts == 2)
-    assert drawings.banks(source, 32, 32, 1).fallback["text/html"] == shown.html
+    assert drawings.banks(source, 32, 32, 1).fallback["text/plain"] == shown.text
 
 
 def test_a_timeline_says_how_many_warps_work():

@@ -3,13 +3,14 @@
 import math
 import re
 from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import ipywidgets
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from softmax_lib import predict, widgets
+from softmax_lib import drawings, predict, widgets
 from softmax_lib.errors import BadInput, WrongType
 from softmax_lib.widgets import explorer, stepper
 from softmax_lib.widgets.views import View, view
@@ -323,3 +324,14 @@ def test_what_has_a_slider_has_what_names_it():
 
 def test_without_a_stack_no_widget_of_others_is_asked_for(without_stack):
     assert not is_named(explorer({"size": [1, 2]}, words))
+
+
+def test_a_drawing_is_an_image_where_svg_would_be_stripped():
+    shown = view([drawings.row_starts(), "Beside it."])._repr_mimebundle_()["text/html"]
+    assert "<svg" not in shown
+    (source,) = re.findall(
+        '<img class="worklog-drawing" alt="Rows cut [^"]*" .*src="([^"]*)">', shown
+    )
+    drawn = ElementTree.fromstring(unquote(source.removeprefix("data:image/svg+xml,")))
+    assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
+    assert "<p>Beside it.</p>" in shown
