@@ -83,6 +83,8 @@ MUCH_MEMORY = {"sound": Lock()}
 """Parts that are not watched by two tools at once: frames of 80 KB, of all threads that a GPU holds, take 21 GB."""
 TEST_PARTS = ("pytest", "functions", "ops", "alone")
 """What the summary has counts of outcomes of."""
+SECONDS_A_TOOL, TIMED_OUT = (150, 300), 124
+"""For a sanitizer, and again where it has not come back: once in fifty runs one of them hangs."""
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 MISJUDGED = {("synccheck", "packed")}
 """Tools that take a part's sound kernels for wrong. synccheck 2025.3 reports a missing wait in blocks 8 and later
@@ -118,7 +120,11 @@ def run_sanitizer(tool: str, part: str) -> int:
     command = ["compute-sanitizer", "--tool", tool, *ours, sys.executable, __file__, part]
     begun = time.monotonic()
     with MUCH_MEMORY.get(part, nullcontext()):
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        for seconds in SECONDS_A_TOOL:
+            limited = ["timeout", "--kill-after=5", str(seconds), *command]
+            done = subprocess.run(limited, stdout=subprocess.PIPE, text=True)
+            if done.returncode != TIMED_OUT:
+                break
     errors = re.search(r"SUMMARY: (\d+) (errors?|hazards?)", done.stdout)
     if done.returncode or not errors:
         raise RuntimeError(
