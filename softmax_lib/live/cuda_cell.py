@@ -22,7 +22,7 @@ from softmax_lib.gpu.presence import has_gpu
 from softmax_lib.launch_notes import notes_on
 from softmax_lib.launch_options import add_launch_words, is_any_kernel
 from softmax_lib.launch_words import read_launch
-from softmax_lib.machine.reads import in_flight_per_thread, reads
+from softmax_lib.machine.reads import reads, row_reads
 from softmax_lib.registry import resolve
 from softmax_lib.source import Source
 from softmax_lib.words import PAGE_WIDTH, count, percent, plural
@@ -111,10 +111,9 @@ def _in_brief(source: Source, found: XRay) -> Iterator[str]:
     yield f"{asked:,} bytes asked for, {times:.3g} times the matrix; of {moved:,} moved {percent(wasted)} are wasted"
     yield f"{barriers:g} {plural(barriers, 'barrier')} per block"
     with suppress(SoftmaxLibError):
-        flying = in_flight_per_thread(
-            reads(resolve(source), found.block_size, found.cols or 1, ARCH)
-        )
-        yield f"in flight: {flying:.0f} bytes a thread before it waits (machine code for sm_{ARCH})"
+        loops = row_reads(reads(resolve(source), found.block_size, found.cols or 1, ARCH))
+        sizes = " and ".join(dict.fromkeys(str(loop.asked_bytes) for loop in loops))
+        yield f"in flight: {sizes} bytes a thread before it waits (machine code for sm_{ARCH})"
 
 
 @contextmanager

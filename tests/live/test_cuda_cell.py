@@ -77,7 +77,7 @@ def test_a_fault_that_check_alone_finds_is_told_with_its_line_and_stops_the_gpu(
 
 
 @pytest.mark.nvrtc
-@pytest.mark.parametrize(("loads", "flying"), [(1, 21), (4, 64)])
+@pytest.mark.parametrize(("loads", "flying"), [(1, "32 and 16"), (4, "64")])
 def test_in_brief_a_cell_is_told_its_bytes_and_what_a_thread_has_in_flight(
     shell, capsys, loads, flying
 ):
