@@ -39,6 +39,9 @@ _IMAGE = (
 )
 """Images, since JupyterLab strips SVG from a notebook that is not trusted; the site puts the SVG in their places."""
 
+_UNSEEN = re.compile(r'(?<=\.\d\d)\d+(?=[^<>]*>)| transform="rotate\(-0 [^"]*"')
+"""In SVG: less than a hundredth of a point, and a turn by nothing."""
+
 
 @dataclass(frozen=True)
 class View:
@@ -124,7 +127,18 @@ def _data(figure: Any, name: str) -> Markup:
     svg = re.sub(
         r"<metadata>.*?</metadata>|<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.DOTALL
     )
-    return _address(_with_own_names(" ".join(svg.split()), name))
+    svg = _UNSEEN.sub("", " ".join(svg.split()))
+    svg = re.sub(r'<g( clip-path="[^"]*")>((?: <use [^>]*/>)+) </g>', _with_one_style, svg)
+    return _address(_with_own_names(svg, name))
+
+
+def _with_one_style(marks: re.Match[str]) -> str:
+    """The marks of a line with their style told once."""
+    styles = set(re.findall(r' style="[^"]*"', marks[2]))
+    if len(styles) != 1:
+        return marks[0]
+    (style,) = styles
+    return f"<g{marks[1]}{style}>{marks[2].replace(style, '')} </g>"
 
 
 def _with_own_names(svg: str, name: str) -> str:
