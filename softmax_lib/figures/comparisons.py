@@ -50,7 +50,7 @@ def crossover(*, dtype: str = "float32", gpu: str = DEFAULT_GPU) -> Figure:
         raise BadInput(f"Nothing was recorded in {dtype} on {record.gpu}.")
     winners = {shape: first for shape, (first, *_) in table.items()}
     ties = {shape: second for shape, (first, second, *_) in table.items() if second.ties(first)}
-    figure = start(f"The fastest softmax by shape, {dtype}", 5.4)
+    figure = start(f"The fastest softmax by shape, {dtype}", 4.4)
     axes = figure.subplots()
     alone = {shape: timing for shape, timing in winners.items() if shape not in ties}
     for name in dict.fromkeys(timing.case.provider for timing in alone.values()):
@@ -60,7 +60,7 @@ def crossover(*, dtype: str = "float32", gpu: str = DEFAULT_GPU) -> Figure:
     tied = {"color": GREY, "marker": "_", "markeredgewidth": 4}
     _wins(axes, list(ties), tied, "a tie", [_has_rung(table[shape]) for shape in ties])
     _shape_axes(axes, list(table))
-    legend(axes, 3)
+    legend(figure)
     told = [
         f"{rows} × {cols} {timing.label}{_with(ties.get((rows, cols)))}"
         for (rows, cols), timing in sorted(winners.items())
@@ -131,7 +131,7 @@ def worklog_comparison(*, gpu: str = DEFAULT_GPU) -> Figure:
     here = {name: timing.median_us for name, timing in times.items()}
     series = {f"{ORIGINAL_WORKLOG.gpu}, cited": ORIGINAL_WORKLOG.ms, recorded(gpu).gpu: here}
     shown = [timing for name, timing in times.items() if name in (*_names(), "torch")]
-    figure = start("Speed-up in the original worklog and here", 3.2 + 0.38 * 2 * len(_names()))
+    figure = start("Speed-up in the original worklog and here", 2 + 0.32 * 2 * len(_names()))
     panels = figure.subplots(2)
     told = [
         _ratios(axes, series, base) for axes, base in zip(panels, ("naive", "torch"), strict=True)
@@ -140,7 +140,7 @@ def worklog_comparison(*, gpu: str = DEFAULT_GPU) -> Figure:
     names = [f"{name}*" if name in stale else name for name in _names()]
     for axes in panels:
         axes.set_yticks(range(len(names)), names)
-    legend(panels[0], 1)
+    legend(figure)
     alt = f"Speed on {rows} × {cols} floats. {'. '.join(told)}"
     cited = f"{ORIGINAL_WORKLOG.gpu}: {ORIGINAL_WORKLOG.source}"
     versions, missing = recorded(gpu).versions(["torch"]), not_yet(recorded(gpu), _names())
@@ -167,7 +167,6 @@ def _ratios(axes: Axes, series: dict[str, dict[str, float]], base: str) -> str:
         )
     axes.axvline(1, color=GREY, linestyle=":", zorder=0.9)
     logarithmic(axes, "x")
-    axes.margins(x=0.12)
     axes.set(xlabel=f"times as fast as {base}", ylim=(len(_names()) - 0.5, -0.5))
     axes.grid(visible=False, axis="y")
     return f"Times as fast as {base}: {'; '.join(told)}"

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from softmax_lib.figures.look import BLUE, GREY, VERMILION, Figure, drawn, finish, legend, start
+from softmax_lib.figures.look import (
+    BLUE,
+    GREY,
+    VERMILION,
+    Figure,
+    drawn,
+    finish,
+    is_narrow,
+    legend,
+    short,
+    start,
+)
 from softmax_lib.records.contests import Contest, contest_runs, contests, mean_gain
 from softmax_lib.records.measurement import LABELS, versions_of
 from softmax_lib.records.shelf import DEFAULT_GPU
@@ -22,25 +33,24 @@ def beside_peers(*, gpu: str = DEFAULT_GPU) -> Figure:
     level. Raises `BadInput` where that was never run on this GPU.
     """
     found = contests(gpu)
-    figure = start("softmax() and the best peer of each matrix", 2.4 + 0.23 * len(found))
+    figure = start("softmax() and the best peer of each matrix", 1.2 + 0.2 * len(found))
     axes = figure.subplots()
-    for at, one in enumerate(found):
-        ours = one.shares[0]
-        color = VERMILION if one.verdict == "behind" else BLUE
-        if one.peer_share is not None:
-            axes.plot([one.peer_share, ours], [at, at], color=color, alpha=0.5)
-            axes.plot(one.peer_share, at, "o", **_PEER)
-        axes.plot(ours, at, "D", color=color)
-    axes.plot([], [], "D", color=BLUE, label="softmax()")
-    if any(one.verdict == "behind" for one in found):
-        axes.plot([], [], "D", color=VERMILION, label="softmax(), behind")
-    axes.plot([], [], "o", **_PEER, label="the best peer")
+    looks = (("softmax()", BLUE, False), ("softmax(), behind", VERMILION, True))
+    for label, color, behind in looks:
+        some = {at: one for at, one in enumerate(found) if (one.verdict == "behind") == behind}
+        if some:
+            ours = [one.shares[0] for one in some.values()]
+            axes.plot(ours, list(some), "D", color=color, label=label)
+    raced = {at: one for at, one in enumerate(found) if one.peer_share is not None}
+    peers = [one.peer_share or 0 for one in raced.values()]
+    axes.plot(peers, list(raced), "o", **_PEER, label="the best peer")
+    axes.hlines(list(raced), peers, [one.shares[0] for one in raced.values()], GREY, alpha=0.5)
     axes.axvline(1, color=GREY, linestyle=":", label="a copy")
     axes.set_yticks(range(len(found)), [_short(one) for one in found], fontsize=9.5)
     axes.set_ylim(len(found) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.set(xlabel="share of a copy's speed", xlim=(0, 1.08))
-    legend(axes, 2)
+    legend(figure)
     told = "; ".join(_in_words(one) for one in found)
     alt = f"softmax() and the best peer, as shares of a copy's speed: {told}"
     return finish(figure, alt, _score(found), *_sources(gpu))
@@ -48,7 +58,8 @@ def beside_peers(*, gpu: str = DEFAULT_GPU) -> Figure:
 
 def _short(one: Contest) -> str:
     dtype = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}[one.dtype]
-    return f"{one.rows} × {one.cols} {dtype}{' grad' * (one.direction == 'backward')}"
+    rows, cols = map(short if is_narrow() else str, (one.rows, one.cols))
+    return f"{rows} × {cols} {dtype}{' grad' * (one.direction == 'backward')}"
 
 
 def _in_words(one: Contest) -> str:

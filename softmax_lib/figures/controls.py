@@ -14,6 +14,7 @@ from softmax_lib.figures.look import (
     Figure,
     drawn,
     finish,
+    is_narrow,
     legend,
     mark,
     not_yet,
@@ -25,7 +26,6 @@ from softmax_lib.records.measurement import Measurement
 from softmax_lib.records.shelf import DEFAULT_GPU, recorded
 from softmax_lib.words import time_in_words
 
-_LETTERS = 34
 _STEADY_WAVES = 8
 
 
@@ -47,20 +47,19 @@ def gains(
         what = ", ".join(missing) or "An empty list of kernels"
         raise BadInput(f"{what} was not recorded on ({rows}, {cols}) on {recorded(gpu).gpu}.")
     shown = [times[name] for name in steps]
-    figure = start(f"One change at a time, {rows} × {cols} floats", 1.6 + 0.62 * len(shown))
+    figure = start(f"One change at a time, {rows} × {cols} floats", 1 + 0.58 * len(shown))
     axes = figure.subplots()
     labels, told = [], []
     for at, (timing, words) in enumerate(zip(shown, steps.values(), strict=True)):
         gain = f", {shown[at - 1].median_us / timing.median_us:.2f}×" if at else ""
         axes.barh(at, timing.median_us, 0.5, color=BLUE)
         note(axes, f"{time_in_words(timing.median_us)}{gain}", (timing.median_us, at), (5, 0))
-        labels.append(textwrap.fill(words, _LETTERS))
+        labels.append(textwrap.fill(words, 18 if is_narrow() else 38))
         told.append(f"{words}: {time_in_words(timing.median_us)}{gain}")
     axes.set_yticks(range(len(shown)), labels)
     axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     axes.axvline(shown[-1].copy_us, color=INK, linestyle="--", zorder=0.9)
-    axes.set_xlim(0, 1.55 * max(timing.median_us for timing in shown))
     axes.set_xlabel("µs; dashed: a copy")
     axes.grid(visible=False, axis="y")
     alt = f"Times on {rows} × {cols} floats, each after one more change: {'; '.join(told)}"
@@ -82,7 +81,7 @@ def time_by_rows(
     record = recorded(gpu)
     if not names:
         raise BadInput("An empty list of kernels has no times.")
-    figure = start(f"Time beyond a copy's, against rows of {cols} floats", 4.2)
+    figure = start(f"Time beyond a copy's, against rows of {cols} floats", 3.8)
     axes = figure.subplots()
     told: list[str] = []
     shown: list[Measurement] = []
@@ -102,7 +101,7 @@ def time_by_rows(
         xlim=(0, None),
         ylim=(0, None),
     )
-    legend(axes, 1)
+    legend(figure)
     lines = "; ".join(told)
     return finish(
         figure, f"Time against rows for each multiprocessor: {lines}", lines, provenance(shown)

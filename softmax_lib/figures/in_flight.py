@@ -45,7 +45,7 @@ def bytes_in_flight(
     if not any(lines.values()):
         raise BadInput(f"The read bandwidth of {record.gpu} was not probed.")
     marks, missing = _marks(record, names, rows, cols)
-    figure = start("Bandwidth against bytes in flight", 5.6)
+    figure = start("Bandwidth against bytes in flight", 4.6)
     axes = figure.subplots()
     for (width, line), color, dashes in zip(lines.items(), (GREY, INK), "-:", strict=True):
         label = f"reads by {width} bytes"
@@ -58,7 +58,7 @@ def bytes_in_flight(
     powers_of_two(axes, "x", [2**power for power in range(low, high + 1, 2)])
     logarithmic(axes, "y")
     axes.set(xlabel="bytes in flight on each multiprocessor", ylabel="GB/s read")
-    legend(axes, 2)
+    legend(figure)
     told = [f"reads by {width} bytes: {_in_words(line.items())}" for width, line in lines.items()]
     told += [f"{name} {_in_words([at])}" for name, at in marks.items()]
     alt = f"GB/s read by bytes in flight on each multiprocessor, {'; '.join(told)}"

@@ -18,7 +18,7 @@ def latency_steps(gpu: str = DEFAULT_GPU) -> Figure:
     """
     found = hardware(gpu)
     cycles = found.latency
-    figure = start("Cycles until one load has come", 3.9)
+    figure = start("Cycles until one load has come", 3.6)
     axes = figure.subplots()
     axes.plot(list(cycles), list(cycles.values()), color=BLUE, marker="o", markersize=4)
     for name, kib in _PLACES.items():

@@ -52,10 +52,10 @@ def traffic_ledger(
             f"On ({rows}, {cols}) ncu profiled none of these on {record.gpu}, but {there}."
         )
     table = {name: _bytes(profiles[name]) for name in chosen}
-    figure = start(f"Bytes moved, {rows} × {cols} floats", 2.4 + 0.7 * len(chosen))
+    figure = start(f"Bytes moved, {rows} × {cols} floats", 1.9 + 0.55 * len(chosen))
     axes = figure.subplots()
     _bars(axes, record, table)
-    legend(axes, 1)
+    legend(figure)
     told = [
         f"{name} {', '.join(f'{what} {share:.2f}' for what, share in shares.items())}"
         for name, shares in table.items()
@@ -103,7 +103,6 @@ def _bars(axes: Axes, record: Record, table: dict[str, dict[str, float]]) -> Non
     axes.set_ylim(len(table) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.axvline(1, color=INK, linestyle="--", zorder=0.9, label="the least: one read, one write")
-    axes.margins(x=0.16)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("bytes, as a multiple of the least")
     axes.grid(visible=False, axis="y")

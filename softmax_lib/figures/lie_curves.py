@@ -40,7 +40,7 @@ def named(found: list[LieTime], **wanted: Any) -> LieTime:
 
 def warm_cache(found: list[LieTime], run: dict[str, Any]) -> Figure:
     """GB/s by the size of the matrix, one pair of matrices beside many; dashed what memory moves at most."""
-    figure = start("GB/s by the size of the matrix", 4.2)
+    figure = start("GB/s by the size of the matrix", 3.8)
     axes = figure.subplots()
     told = []
     lines: tuple[tuple[str, str, dict[str, Any]], ...] = (
@@ -57,7 +57,7 @@ def warm_cache(found: list[LieTime], run: dict[str, Any]) -> Figure:
         axes.axhline(peak, color=GREY, linestyle="--")
     powers_of_two(axes, "x", sorted({one.matrix_bytes // _MIB for one in found}))
     axes.set(xlabel="MiB of the matrix", ylabel="GB/s", ylim=(0, None))
-    legend(axes, 1)
+    legend(figure)
     held = f"L2 holds {run['gpu']['l2_bytes'] / _MIB:.0f} MiB"
     dashed = "" if peak is None else f"dashed: {peak:,.0f} GB/s, the memory's most"
     return finish(figure, f"GB/s by the size of the matrix: {'; '.join(told)}", dashed, held, source_of(run))  # fmt: skip
@@ -65,7 +65,7 @@ def warm_cache(found: list[LieTime], run: dict[str, Any]) -> Figure:
 
 def mean_of_all(found: list[LieTime], run: dict[str, Any]) -> Figure:
     """The single calls of both passes in their order; lines are means, dashes medians."""
-    figure = start("Ten calls, fifteen times over", 4.2)
+    figure = start("Ten calls, fifteen times over", 3.8)
     axes = figure.subplots()
     told = []
     for method, color, marker, shift in (
@@ -79,7 +79,7 @@ def mean_of_all(found: list[LieTime], run: dict[str, Any]) -> Figure:
         told.append(f"{method}: mean {mean(us):.1f}, median {median(us):.1f}, most {max(us):.1f}")
     axes.axhline(median(us), color=INK, linestyle="--", linewidth=1.2, zorder=3)
     axes.set(xlabel="call", ylabel="µs", ylim=(0, None), xticks=range(1, CALLS + 1))
-    legend(axes, 2)
+    legend(figure)
     return finish(figure, f"Microseconds of single calls, {'; '.join(told)}", "lines: the means; dashed: the median of the second", source_of(run))  # fmt: skip
 
 
@@ -89,7 +89,7 @@ CALLS = 10
 
 def one_shape(found: list[LieTime], run: dict[str, Any]) -> Figure:
     """How many times as fast as torch `fusion` is, by the length of rows."""
-    figure = start("fusion beside torch, by the length of rows", 4.0)
+    figure = start("fusion beside torch, by the length of rows", 3.6)
     axes = figure.subplots()
     theirs = {one.cols: one.median_us for one in matching(found, who="torch")}
     gains = sorted(

@@ -85,18 +85,16 @@ def _bars(
     limit: tuple[float, str] | None = None,
 ) -> Figure:
     """A bar for each number, with its words; dashed a limit, beyond which bars have another colour, and what it is."""
-    figure = start(title, 1.3 + 0.42 * len(bars))
+    figure = start(title, 1 + 0.38 * len(bars))
     axes = figure.subplots()
-    most = max(number for _, number in bars)
     for at, (_, number) in enumerate(bars):
         beyond = limit is not None and number > TIE * limit[0]
         axes.barh(at, number, 0.55, color=VERMILION if beyond else BLUE)
         note(axes, words.format(number), (number, at), (5, 0))
     if limit is not None:
-        axes.axvline(limit[0], color=GREY, linestyle="--")
+        axes.axvline(limit[0], color=GREY, linestyle="--", zorder=0.9)
     axes.set_yticks(range(len(bars)), [label for label, _ in bars])
     axes.set_ylim(len(bars) - 0.5, -0.5)
-    axes.set_xlim(0, 1.35 * most)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
     told = "; ".join(f"{label}: {words.format(number)}" for label, number in bars)

@@ -7,14 +7,19 @@ Colours are Okabe and Ito's, told apart by everyone; no series is told by its co
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal, ParamSpec
 
 import matplotlib.figure
+import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
+from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.transforms import Affine2D
 
 from softmax_lib.records.measurement import PEERS, Measurement
 from softmax_lib.records.record import Record
@@ -33,7 +38,8 @@ INK, GREY = "#000000", "#595959"
 _STYLE: Any = {
     "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 11, "axes.titlesize": 11, "axes.labelsize": 11,
     "xtick.labelsize": 11, "ytick.labelsize": 11, "legend.fontsize": 10, "legend.frameon": False,
-    "legend.handlelength": 2.2, "axes.spines.top": False, "axes.spines.right": False,
+    "legend.handlelength": 1.8, "legend.columnspacing": 1.2, "legend.borderaxespad": 0.2,
+    "xaxis.labellocation": "right", "axes.spines.top": False, "axes.spines.right": False,
     "axes.axisbelow": True, "axes.grid": True, "grid.color": "#000000", "grid.alpha": 0.15, "lines.linewidth": 1.8,
     "lines.markersize": 7, "figure.facecolor": "none", "axes.facecolor": "none",
     "svg.hashsalt": "softmax", "svg.fonttype": "none",
@@ -139,9 +145,28 @@ def mark(provider: str) -> dict[str, Any]:
     return {"color": color, "marker": _RUNG_MARKERS[at % len(_RUNG_MARKERS)], "linestyle": "-"}
 
 
-def legend(axes: Axes, columns: int) -> None:
-    """The legend above the axes, out of the way of what is drawn."""
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, columnspacing=1.4)
+def legend(figure: Figure) -> None:
+    """One legend for all its axes, above them, in as few lines as the width has room for."""
+    shown: dict[str, Any] = {}
+    for axes in figure.axes:
+        handles, labels = axes.get_legend_handles_labels()
+        shown.update(zip(labels, handles, strict=True))
+    fitting = [n for n in range(1, len(shown) + 1) if _inches(list(shown), n) <= _width.get()]
+    columns = min(fitting, key=lambda n: math.ceil(len(shown) / n), default=1)
+    figure.legend(shown.values(), shown, loc="outside upper left", ncols=columns)
+
+
+def _inches(labels: list[str], columns: int) -> float:
+    """How wide a legend is, about."""
+    letters = (max(map(len, part)) for part in np.array_split(labels, columns))
+    return sum(0.53 + 0.072 * count for count in letters)
+
+
+def fields(axes: Axes, places: Iterable[tuple[int, int]], color: str, alpha: float) -> None:
+    """A square around each place, pale enough for words in ink on any page."""
+    moves = [Affine2D().translate(x - 0.5, y - 0.5) for x, y in places]
+    squares = Path.make_compound_path(*map(Path.unit_rectangle().transformed, moves))
+    axes.add_patch(PathPatch(squares, facecolor=(color, alpha), edgecolor="white"))
 
 
 def note(axes: Axes, text: str, at: tuple[float, float], offset: tuple[float, float]) -> None:
@@ -157,7 +182,7 @@ def logarithmic(
     axes.set(**{f"{which}scale": "log"})
     axis = getattr(axes, f"{which}axis")
     axis.set_major_formatter(FuncFormatter(lambda value, _: in_words(value)))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_minor_locator(NullLocator())
 
 
 def round_time(time_us: float) -> str:
@@ -166,7 +191,9 @@ def round_time(time_us: float) -> str:
 
 
 def powers_of_two(axes: Axes, which: Literal["x", "y"], ticks: Sequence[int]) -> None:
-    """Make this axis logarithmic, with just these ticks."""
+    """Make this axis logarithmic, with just these ticks, on a phone with six of them at most."""
+    if is_narrow():
+        ticks = ticks[:: math.ceil(len(ticks) / 6)]
     axes.set(**{f"{which}scale": "log"})
     axis = getattr(axes, f"{which}axis")
     axis.set_ticks(ticks, [short(tick) for tick in ticks])

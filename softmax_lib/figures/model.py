@@ -31,7 +31,7 @@ def in_a_model(*, gpu: str = DEFAULT_GPU) -> Figure:
     found, run = texts(gpu), model_run(gpu)
     model = run["model"]
     title = f"A transformer of {model['layers']} layers and {model['vocabulary']} words"
-    figure = start(title, 2.2 + 0.45 * len(found))
+    figure = start(title, 1.6 + 0.5 * len(found))
     axes = figure.subplots()
     for name, look in _LOOKS.items():
         at = [i for i, text in enumerate(found) if name in text.gain]
@@ -42,7 +42,7 @@ def in_a_model(*, gpu: str = DEFAULT_GPU) -> Figure:
     axes.tick_params(axis="y", length=0)
     axes.set(xlabel="tokens per second, times torch's")
     axes.set_xlim(left=0)
-    legend(axes, 2)
+    legend(figure)
     told = "; ".join(_in_words(text) for text in found)
     alt = f"{title}, tokens per second over torch's: {told}"
     source = source_of(run)

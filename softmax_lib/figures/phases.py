@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from statistics import mean
+from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -20,13 +21,13 @@ def reads_and_writes(gpu: str = DEFAULT_GPU) -> Figure:
     Raises `BadInput` where that was not measured.
     """
     found = phases(gpu)
-    figure = start("What is read and written, microsecond by microsecond", 5.0)
+    figure = start("What is read and written, microsecond by microsecond", 4.4)
     panels = figure.subplots(len(_TITLES), 1, sharex=True, sharey=True)
     for axes, (name, title) in zip(panels, _TITLES.items(), strict=True):
         _panel(axes, found[name])
         axes.set(ylabel="TB/s")
         axes.annotate(title, (0.99, 0.92), xycoords="axes fraction", ha="right", fontweight="bold")
-    legend(panels[0], 2)
+    legend(figure)
     panels[-1].set(xlabel="µs since the first block began")
     told = "; ".join(f"{_TITLES[name]}: {_in_words(found[name])}" for name in _TITLES)
     costs = ", ".join(
@@ -41,8 +42,8 @@ def _panel(axes: Axes, one: Phases) -> None:
     shown = (("read", one.read_bytes, BLUE, "-"), ("written", one.written_bytes, VERMILION, "--"))
     for label, moved, color, dashes in shown:
         values = [count / 1e6 for count in moved]
-        axes.stairs(values, at, color=color, linestyle=dashes, label=label, linewidth=1.6)
-        axes.stairs(values, at, color=color, alpha=0.15, fill=True)
+        look: dict[str, Any] = {"edgecolor": color, "linestyle": dashes, "linewidth": 1.6}
+        axes.stairs(values, at, fill=True, facecolor=(color, 0.15), label=label, **look)
 
 
 def _in_words(one: Phases) -> str:

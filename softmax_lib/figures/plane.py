@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
 
 from softmax_lib.errors import BadInput
 from softmax_lib.figures.look import (
@@ -19,8 +18,9 @@ from softmax_lib.figures.look import (
     VERMILION,
     Figure,
     drawn,
+    fields,
     finish,
-    legend,
+    is_narrow,
     short,
     start,
 )
@@ -38,8 +38,7 @@ _MARKS = {
     "unroll": ("U", PURPLE),
 }
 """Letter and color of each kernel that wins somewhere."""
-_WORST = 4
-_AHEAD = (0.6, 0.85, 0.7)
+_WORST, _PALE = 4, 0.4
 _TIED = ", tied"
 
 
@@ -47,7 +46,8 @@ class _Field(NamedTuple):
     """What one matrix of the plane shows, and what is told of it."""
 
     text: str
-    color: Any
+    color: str
+    alpha: float
     told: str
 
 
@@ -73,17 +73,17 @@ def plane_of_kernels(kernel: str = FASTEST, *, gpu: str = DEFAULT_GPU) -> Figure
     if winners:
         title, note = "The fastest by rows and columns", f"a dot: another within {TIE - 1:.0%}"
     matrices = _by_matrix(every)
-    fields = {
-        at: field
+    found = {
+        at: one
         for at, here in matrices.items()
-        if (field := _winner(here) if winners else _behind(kernel, here))
+        if (one := _winner(here) if winners else _behind(kernel, here))
     }
-    figure = start(title, 5.2)
+    figure = start(title, 4.4)
     axes = figure.subplots()
-    _draw(axes, list(matrices), fields)
+    _draw(axes, list(matrices), found)
     if winners:
-        _explain(axes, {field.told.removesuffix(_TIED) for field in fields.values()})
-    told = "; ".join(f"{rows} × {cols}: {field.told}" for (rows, cols), field in fields.items())
+        _explain(axes, {one.told.removesuffix(_TIED) for one in found.values()})
+    told = "; ".join(f"{rows} × {cols}: {one.told}" for (rows, cols), one in found.items())
     return finish(figure, f"{title}: {told}", note, warp_source(gpu))
 
 
@@ -108,40 +108,42 @@ def _winner(here: list[WarpTime]) -> _Field:
     best, *others = sorted((one for one in here if one.block_size), key=lambda one: one.us)
     letter, color = _MARKS.get(best.name, (best.name, GREY))
     tied = any(one.us < TIE * best.us for one in others)
-    return _Field(letter + "·" * tied, color, best.name + _TIED * tied)
+    return _Field(letter + "·" * tied, color, _PALE, best.name + _TIED * tied)
 
 
 def _behind(kernel: str, here: list[WarpTime]) -> _Field | None:
-    """The time of `kernel` on one matrix, divided by the fastest's; None where it was not timed."""
+    """The time of `kernel` on one matrix, divided by the fastest's; None where it was not timed.
+
+    Green below the fastest's time; from there on the redder the longer, up to four times.
+    """
     mine = next((one.us for one in here if one.name == kernel), None)
     if mine is None:
         return None
     ratio = mine / min(one.us for one in here if one.block_size)
     text = f"{ratio:.2f}" if ratio < 9.95 else f"{ratio:.0f}"
-    return _Field(text, _shade(ratio), text)
-
-
-def _shade(ratio: float) -> tuple[float, float, float]:
-    """Green below the fastest's time; from there on the redder the longer, up to four times."""
     if ratio < 1 / TIE:
-        return _AHEAD
-    part = min(max(ratio - 1, 0) / (_WORST - 1), 1)
-    return (1.0, 1.0 - 0.55 * part, 1.0 - 0.75 * part)
+        return _Field(text, GREEN, _PALE, text)
+    return _Field(text, VERMILION, 0.5 * min(max(ratio - 1, 0) / (_WORST - 1), 1), text)
 
 
 def _draw(
-    axes: Axes, matrices: list[tuple[int, int]], fields: dict[tuple[int, int], _Field]
+    axes: Axes, matrices: list[tuple[int, int]], found: dict[tuple[int, int], _Field]
 ) -> None:
     """A square for each field, rows upwards and columns to the right."""
     rows, cols = (sorted(set(sizes)) for sizes in zip(*matrices, strict=True))
-    for (row, col), field in fields.items():
+    squares: dict[tuple[str, float], list[tuple[int, int]]] = {}
+    for (row, col), one in found.items():
         x, y = cols.index(col), rows.index(row)
-        square = Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=field.color, edgecolor="white", alpha=0.75)  # fmt: skip
-        words = axes.text(x, y, field.text, ha="center", va="center", fontsize=8)
-        for inside in (axes.add_patch(square), words):
-            inside.set_in_layout(False)  # to be measured takes as long as to be drawn
+        squares.setdefault((one.color, round(one.alpha, 1)), []).append((x, y))
+        turn = 90 if is_narrow() and len(one.text.rstrip("·")) > 2 else 0
+        words = axes.text(x, y, one.text, ha="center", va="center", fontsize=8, rotation=turn)
+        words.set_in_layout(False)  # to be measured takes as long as to be drawn
+    for look, places in squares.items():
+        fields(axes, places, *look)
     axes.grid(visible=False)
-    axes.set_xticks(range(len(cols)), [short(col) for col in cols], fontsize=8, rotation=45)
+    axes.set_xticks(
+        range(len(cols)), [short(col) for col in cols], fontsize=8, rotation=45 * is_narrow()
+    )
     axes.set_yticks(range(len(rows)), [short(row) for row in rows], fontsize=8)
     axes.set(xlim=(-0.5, len(cols) - 0.5), ylim=(-0.5, len(rows) - 0.5))
     axes.set(xlabel="columns", ylabel="rows")
@@ -151,5 +153,5 @@ def _explain(axes: Axes, winners: set[str]) -> None:
     """Letter and color of each of these."""
     for name, (letter, color) in _MARKS.items():
         if name in winners:
-            axes.plot([], [], color=color, marker="s", linestyle="", markersize=9, label=f"{letter} {name}")  # fmt: skip
-    legend(axes, 2)
+            axes.plot([], [], color=color, alpha=_PALE, marker="s", linestyle="", markersize=9, label=f"{letter} {name}")  # fmt: skip
+    axes.legend(loc="upper right", handlelength=1)

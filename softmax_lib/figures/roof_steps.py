@@ -86,13 +86,13 @@ def roofline_limit(
     axes.plot([flop_per_byte] * 2, [_BOTTOM, limit], color=BLUE, linestyle="--")
     axes.plot(flop_per_byte, limit, "o", color=BLUE, markersize=9)
     words = f"at most {limit:,.0f} GFLOP/s, by {what}"
-    axes.set_title(words, loc="left", color=BLUE)
+    figure.suptitle(words, x=0, ha="left", color=BLUE, fontsize=11)
     alt = f"At {flop_per_byte:g} FLOP per byte {words}"
     return finish(figure, alt, provenance([timing]), slope, cited)
 
 
 def _empty_axes(title: str) -> tuple[Figure, Axes]:
-    figure = start(title, 4.0)
+    figure = start(title, 3.8)
     axes = figure.subplots()
     logarithmic(axes, "x")
     logarithmic(axes, "y", "{:,.0f}".format)

@@ -66,7 +66,7 @@ def roofline(
         raise BadInput(f"{highlight} was not recorded {where}.")
     copy_gb_per_s = shown[0].copy_gb_per_s
     moved, what = bytes_an_element(record, shown)
-    figure = start(f"Roofline, {rows} × {cols} floats", 4.8)
+    figure = start(f"Roofline, {rows} × {cols} floats", 4.2)
     axes = figure.subplots()
     cited = _roof(axes, copy_gb_per_s, file_stem(record.gpu))
     told = []
@@ -80,7 +80,7 @@ def roofline(
     logarithmic(axes, "y")
     axes.margins(y=0.12)  # room for the words under the lowest point
     axes.set(xlim=(LEFT, RIGHT), xlabel=f"FLOP per byte {what}", ylabel="GFLOP/s")
-    legend(axes, 3)
+    legend(figure)
     product = f"{MATRIX_PRODUCT} × {MATRIX_PRODUCT} matrix product at {matrix_product_flop_per_byte():.0f}"
     alt = f"Roofline, by FLOP per byte {what}: {'; '.join(told)}; a {product} FLOP per byte"
     slope = f"slope: a copy in the same run, {copy_gb_per_s:.0f} GB/s"

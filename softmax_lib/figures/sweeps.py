@@ -43,11 +43,12 @@ def bandwidth_by_cols(rows: int = 1024, *, gpu: str = DEFAULT_GPU) -> Figure:
     table = {c: times for c, times in table.items() if all(times.keys() & of for of in both)}
     if len(table) < 2:
         raise BadInput(f"No sweep over row lengths was recorded for {rows} rows on {record.gpu}.")
-    figure = start(f"Bandwidth of {rows} rows by their length", 7.4)
+    figure = start(f"Bandwidth of {rows} rows by their length", 6.2)
     above, below = figure.subplots(2, sharex=True)
     names = [kernel.name for kernel in rungs()]
     told = _bandwidths(above, table, names)
     told += f"; beside others, {_bandwidths(below, table, [names[-1], *PEERS])}"
+    legend(figure)
     logarithmic(above, "y")
     above.set_ylabel("GB/s, logarithmic")
     below.set(ylim=(0, None), ylabel="GB/s", xlabel="columns")
@@ -72,7 +73,6 @@ def _bandwidths(axes: Axes, table: dict[int, dict[str, Measurement]], names: Ite
         speeds = [timing.gb_per_s for timing in points]
         axes.plot(lengths, speeds, **mark(name), label=first.label)
         told.append(f"{first.label} {first.gb_per_s:.0f} to {last.gb_per_s:.0f} GB/s")
-    legend(axes, 3)
     return ", ".join(told)
 
 
@@ -87,7 +87,7 @@ def time_by_block_size(*, rows: int = 1024, cols: int = 32768, gpu: str = DEFAUL
     curves = {name: points for name, points in curves.items() if points}
     if not curves:
         raise BadInput(f"No rung was recorded on ({rows}, {cols}) on {record.gpu}.")
-    figure = start(f"Every rung by block size, {rows} × {cols} floats", 5.2)
+    figure = start(f"Every rung by block size, {rows} × {cols} floats", 4.4)
     axes = figure.subplots()
     for name, points in curves.items():
         sizes, times = zip(
@@ -104,7 +104,7 @@ def time_by_block_size(*, rows: int = 1024, cols: int = 32768, gpu: str = DEFAUL
     powers_of_two(axes, "x", [size for size in offered if size.bit_count() == 1])
     axes.set_xlabel("threads per block")
     logarithmic(axes, "y", round_time)
-    legend(axes, 3)
+    legend(figure)
     told = [
         f"{timing.label} {timing.case.block_size} threads {time_in_words(timing.median_us)}"
         for timing in shown

@@ -53,7 +53,7 @@ def tiles_by_cols(*, gpu: str = DEFAULT_GPU) -> Figure:
     if not found:
         raise BadInput("The kernels of chapter 12 were not timed by the length of rows.")
     rows = found[0].rows
-    figure = start(f"GB/s by columns, {rows} rows", 4.4)
+    figure = start(f"GB/s by columns, {rows} rows", 4.2)
     axes = figure.subplots()
     kept, told = by_the_source(found), []
     copies = {one.cols: one.copy_us for one in found}
@@ -71,5 +71,5 @@ def tiles_by_cols(*, gpu: str = DEFAULT_GPU) -> Figure:
         told.append(f"{label} " + ", ".join(f"{cols}: {speed:.0f}" for cols, speed in points))
     powers_of_two(axes, "x", [tick for tick in _TICKS if min(copies) <= tick <= max(copies)])
     axes.set(xlabel="columns", ylabel="GB/s", ylim=(0, None))
-    legend(axes, 2)
+    legend(figure)
     return finish(figure, f"GB/s by columns, {rows} rows: {'; '.join(told)}", tile_source(gpu))

@@ -39,13 +39,13 @@ def ladder(rows: int = 1024, cols: int = 32768, *, gpu: str = DEFAULT_GPU) -> Fi
         raise BadInput(f"No rung was recorded on ({rows}, {cols}) on {recorded(gpu).gpu}.")
     missing = recorded(gpu).unmeasured(kernel.name for kernel in rungs())
     lines_there = len(shown) + len(missing)
-    figure = start(f"Time of each rung, {rows} × {cols} floats", 2.2 + 0.4 * lines_there)
+    figure = start(f"Time of each rung, {rows} × {cols} floats", 1.4 + 0.42 * lines_there)
     axes = figure.subplots()
     lines = _marks_to_reach(axes, times, shown[0].copy_us)
     _dots(axes, shown, missing)
     logarithmic(axes, "x", round_time)
-    axes.set_xlim(min(lines.values()) * 0.7, max(timing.median_us for timing in shown) * 5)
-    legend(axes, 1)
+    axes.set_xlim(min(lines.values()) * 0.7)
+    legend(figure)
     told = [f"{timing.label} {time_in_words(timing.median_us)}" for timing in shown]
     told += [f"{name} not yet measured" for name in missing]
     told += [f"{name} {time_in_words(time_us)}" for name, time_us in lines.items()]

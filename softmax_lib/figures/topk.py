@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
-
-from matplotlib.axes import Axes
 
 from softmax_lib.errors import BadInput
 from softmax_lib.figures.look import (
@@ -21,6 +20,7 @@ from softmax_lib.figures.look import (
     finish,
     legend,
     logarithmic,
+    powers_of_two,
     round_time,
     start,
 )
@@ -77,7 +77,7 @@ def fused_topk(rows: int = 4000, k: int = 5, *, gpu: str = DEFAULT_GPU) -> Figur
     """
     wanted = {"rows": rows, "k": k, "data": "normal"}
     found = _with_kernels(gpu, f"{rows} rows with k = {k}", wanted, lambda one: one.cols)
-    figure = start(f"Times as fast as unfused: {rows} rows, k = {k}", 4.2)
+    figure = start(f"Times as fast as unfused: {rows} rows, k = {k}", 4.0)
     axes = figure.subplots()
     cols, told = [one.cols for one in found], []
     for name in _FORMS:
@@ -93,12 +93,13 @@ def fused_topk(rows: int = 4000, k: int = 5, *, gpu: str = DEFAULT_GPU) -> Figur
         gain = FUSED_TOPK.gains[k]
         axes.axhline(gain, color=GREY, linestyle=":", label=f"the paper: {gain:g}, V100")
         told.append(f"the paper {gain:g} at {FUSED_TOPK.cols} on a {FUSED_TOPK.gpu}")
-    logarithmic(axes, "x")
+    first, last = (round(math.log2(end(cols))) for end in (min, max))
+    powers_of_two(axes, "x", [2**power for power in range(first, last + 1)])
     logarithmic(axes, "y")
     low, high = axes.get_ylim()
     axes.set_yticks([tick for tick in _TICKS if low < tick < high])
     axes.set(xlabel="columns", ylabel="times as fast")
-    legend(axes, 2)
+    legend(figure)
     lengths = ", ".join(map(str, cols))
     alt = f"Unfused over each form on {rows} rows of {lengths}, k = {k}: {'; '.join(told)}"
     return finish(figure, alt, topk_source(gpu))
@@ -112,7 +113,7 @@ def topk_by_k(rows: int = 4000, cols: int = 25200, *, gpu: str = DEFAULT_GPU) ->
     """
     wanted = {"rows": rows, "cols": cols, "dtype": "float32"}
     found = _with_kernels(gpu, f"{rows} × {cols}", wanted, lambda one: one.k)
-    figure = start(f"Time by k, {rows} × {cols} floats", 4.2)
+    figure = start(f"Time by k, {rows} × {cols} floats", 4.0)
     axes = figure.subplots()
     ks = [one.k for one in found]
     lines = {"torch, its best form": [_of_all(one)["torch"] for one in found]}
@@ -134,16 +135,12 @@ def topk_by_k(rows: int = 4000, cols: int = 25200, *, gpu: str = DEFAULT_GPU) ->
         axes.plot(ks, times, label=label, **looks[label])
     reading_us = min(one.copy_us for one in found) / 2
     axes.axhline(reading_us, color=GREY, linestyle=":", label="half of a copy")
-    _time_axis(axes, ks)
+    logarithmic(axes, "y", round_time)
+    axes.set_xticks(ks)
+    axes.set(xlabel="k", xlim=(0, max(ks) + 1))
+    legend(figure)
     told = "; ".join(
         f"{name} " + ", ".join(f"{us:.0f}" for us in times) for name, times in lines.items()
     )
     alt = f"Microseconds on {rows} × {cols} floats for k = {', '.join(map(str, ks))}: {told}; half of a copy {reading_us:.0f}"
     return finish(figure, alt, topk_source(gpu))
-
-
-def _time_axis(axes: Axes, ks: list[int]) -> None:
-    logarithmic(axes, "y", round_time)
-    axes.set_xticks(ks)
-    axes.set(xlabel="k", xlim=(0, max(ks) + 1))
-    legend(axes, 2)

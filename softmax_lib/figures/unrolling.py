@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,9 @@ from softmax_lib.figures.look import (
     VERMILION,
     Figure,
     drawn,
+    fields,
     finish,
+    is_narrow,
     legend,
     logarithmic,
     powers_of_two,
@@ -32,7 +35,7 @@ from softmax_lib.words import count
 _LOOKS = {
     64: (SKY, "v"), 128: (GREEN, "s"), 256: (ORANGE, "^"), 512: (BLUE, "D"), 1024: (VERMILION, "o"),
 }  # fmt: skip
-_TICKS_US = (2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300)
+_TICKS_US = (2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300)
 
 
 @drawn
@@ -58,29 +61,28 @@ def unroll_map(
         sorted({getattr(one, name) for one in found}) for name in ("unroll", "in_flight")
     )
     places = {(flights.index(one.in_flight), unrolls.index(one.unroll)): one for one in found}
-    figure = start(f"{kernel}, {threads} threads, {rows} × {cols} floats", 4.2)
+    figure = start(f"{kernel}, {threads} threads, {rows} × {cols} floats", 4.4)
     axes = figure.subplots()
     low, high = best.us, max(one.us for one in found)
-    shades = [
-        [places[y, x].us for x in range(len(unrolls))] for y in range(len(flights))
-    ]  # fmt: skip
-    axes.imshow(shades, cmap="Blues", aspect="auto", origin="lower", vmin=low, vmax=high + (high - low) / 2 + 1e-9)  # fmt: skip
     for (y, x), one in places.items():
-        axes.text(x, y, _field(one), ha="center", va="center", fontsize=9.5, linespacing=1.3)
+        fields(axes, [(x, y)], BLUE, 0.05 + 0.45 * (one.us - low) / max(high - low, 1e-9))
+        words = re.sub(" (registers|spilled)", r"\n\1", _words(one)) if is_narrow() else _words(one)
+        axes.text(x, y, words, ha="center", va="center", fontsize=9.5, linespacing=1.3)
         if one == best:
             axes.plot(*_frame(x, y), color=VERMILION, linewidth=2.5)
     axes.grid(visible=False)
+    axes.margins(0)
     axes.set_xticks(range(len(unrolls)), unrolls)
     axes.set_yticks(range(len(flights)), flights)
     axes.set(xlabel="UNROLL: turns written out", ylabel="IN_FLIGHT: vectors asked for")
     told = "; ".join(
-        f"UNROLL {one.unroll}, IN_FLIGHT {one.in_flight}: {_field(one)}" for one in found
+        f"UNROLL {one.unroll}, IN_FLIGHT {one.in_flight}: {_words(one)}" for one in found
     ).replace("\n", ", ")
     alt = f"Microseconds of {kernel} on {rows} × {cols} floats, {threads} threads per block: {told}"
     return finish(figure, alt, f"framed: the best, {best.us:.1f} µs; a copy takes {best.copy_us:.1f} µs", source_of(run))  # fmt: skip
 
 
-def _field(one: UnrollTime) -> str:
+def _words(one: UnrollTime) -> str:
     memory = f"{one.spill_bytes} B spilled" if one.spill_bytes else f"{one.registers} registers"
     fit = count(one.blocks, "block")
     return f"{one.us:.{1 if one.us < 1000 else 0}f} µs\n{memory}\n{fit}"
@@ -110,7 +112,7 @@ def time_by_bytes_asked(
     """
     run = unroll_run(gpu) if run is None else run
     found = _searched(run, "unroll", rows, cols)
-    figure = start(f"Time by bytes asked for, {rows} × {cols} floats", 4.6)
+    figure = start(f"Time by bytes asked for, {rows} × {cols} floats", 4.2)
     axes = figure.subplots()
     share = math.ceil(rows / run["gpu"]["multiprocessors"])
     points: dict[int, list[tuple[float, float]]] = {}
@@ -130,7 +132,7 @@ def time_by_bytes_asked(
     axes.set(xlabel="bytes asked for on each multiprocessor", ylabel="time")
     low_us, high_us = axes.get_ylim()
     axes.set_yticks([tick for tick in _TICKS_US if low_us < tick < high_us])
-    legend(axes, 2)
+    legend(figure)
     told = "; ".join(
         f"{size} threads "
         + ", ".join(f"{at / 1024:.3g} KiB {us:.1f}" for at, us in sorted(of_size))

@@ -13,6 +13,7 @@ from softmax_lib.figures.look import (
     VERMILION,
     Figure,
     drawn,
+    fields,
     finish,
     legend,
     logarithmic,
@@ -39,22 +40,18 @@ def lanes_map(rows: int = 131072, cols: int = 128, *, gpu: str = DEFAULT_GPU) ->
     )
     figure = start(f"warp on {rows} × {cols} floats", 3.6)
     axes = figure.subplots()
-    fields = {(lanes.index(one.lanes), sizes.index(one.block_size)): one for one in found}
-    shades = [
-        [fields[y, x].us if (y, x) in fields else float("nan") for x in range(len(sizes))]
-        for y in range(len(lanes))
-    ]
-    axes.imshow(shades, cmap="Blues", aspect="auto", origin="lower", vmin=best.copy_us, vmax=3 * best.copy_us)  # fmt: skip
-    for (y, x), one in fields.items():
+    places = {(lanes.index(one.lanes), sizes.index(one.block_size)): one for one in found}
+    for (y, x), one in places.items():
+        fields(axes, [(x, y)], BLUE, 0.25 * min(max(one.us / best.copy_us - 1, 0.1), 2))
         weight = "bold" if one is best else "normal"
-        color = "white" if one.us > 2 * one.copy_us else "black"
-        axes.text(x, y, f"{one.us:.1f}", ha="center", va="center", fontsize=10, weight=weight, color=color)  # fmt: skip
+        axes.text(x, y, f"{one.us:.1f}", ha="center", va="center", fontsize=10, weight=weight)
     axes.grid(visible=False)
+    axes.margins(0)
     axes.set_xticks(range(len(sizes)), sizes)
     axes.set_yticks(range(len(lanes)), lanes)
     axes.set(xlabel="threads per block", ylabel="LANES: threads per row")
     told = "; ".join(f"{one.lanes} lanes, {one.block_size} threads: {one.us:.1f}" for one in found)
-    note = f"µs; bold: the best, {best.us:.1f}; a copy takes {best.copy_us:.1f}"
+    note = f"in µs; bold: the best, {best.us:.1f}; a copy takes {best.copy_us:.1f}"
     return finish(figure, f"Microseconds of warp on {rows} × {cols} floats: {told}", note, warp_source(gpu))  # fmt: skip
 
 
@@ -72,7 +69,7 @@ def time_by_blocks(rows: int = 32768, cols: int = 128, *, gpu: str = DEFAULT_GPU
         (probe.at["blocks"], probe.found["us"])
         for probe in recorded(gpu).probed("block starts", threads=32)
     ]
-    figure = start(f"Time by blocks, {rows} × {cols} floats", 4.2)
+    figure = start(f"Time by blocks, {rows} × {cols} floats", 3.8)
     axes = figure.subplots()
     larger = sorted((one.blocks, one.us) for one in found if one.turns == 1)
     longer = sorted((one.blocks, one.us) for one in found if one.block_size == 32)
@@ -89,7 +86,7 @@ def time_by_blocks(rows: int = 32768, cols: int = 128, *, gpu: str = DEFAULT_GPU
     logarithmic(axes, "y", round_time)
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.set(xlabel="blocks", ylabel="time")
-    legend(axes, 2)
+    legend(figure)
     told = "; ".join(
         f"{name} " + ", ".join(f"{blocks} blocks {us:.1f}" for blocks, us in points)
         for name, points in (
