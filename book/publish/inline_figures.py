@@ -9,8 +9,7 @@ from urllib.parse import unquote
 from sphinx.application import Sphinx
 
 _PREFIX = "data:image/svg+xml,"
-_FIGURE = re.compile(r'<img class="worklog-figure"([^>]*)>')
-_DRAWING = re.compile(rf'<img class="worklog-drawing"[^>]* src="{_PREFIX}([^"]*)">')
+_IMAGE = re.compile(r'<img class="worklog-(figure|drawing)"([^>]*)>')
 _ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 
@@ -24,21 +23,24 @@ THEMED = {
 
 def inline(html: str) -> str:
     """The same HTML with SVG for every drawing and figure, of which both the wide and the narrow one."""
-    return _DRAWING.sub(lambda image: unquote(image[1]), _FIGURE.sub(_draw, html))
+    return _IMAGE.sub(_draw, html)
 
 
 def _draw(image: re.Match[str]) -> str:
-    given = dict(_ATTRIBUTE.findall(image[1]))
-    wide = given["src"].removeprefix(_PREFIX)
+    given = dict(_ATTRIBUTE.findall(image[2]))
+    if image[1] == "drawing":
+        return _read(given["src"])
     if narrow := given.get("data-narrow"):
-        return _svg(wide, given["alt"], "wide") + _svg(
-            narrow.removeprefix(_PREFIX), given["alt"], "narrow"
-        )
-    return _svg(wide, given["alt"], "only")
+        return _svg(given["src"], given["alt"], "wide") + _svg(narrow, given["alt"], "narrow")
+    return _svg(given["src"], given["alt"], "only")
 
 
-def _svg(data: str, alt: str, kind: str) -> str:
-    svg = themed(unquote(data))
+def _read(source: str) -> str:
+    return unquote(source.removeprefix(_PREFIX))
+
+
+def _svg(source: str, alt: str, kind: str) -> str:
+    svg = themed(_read(source))
     size = re.search(r'viewBox="0 0 ([\d.]+) ', svg)
     width = f' style="max-width:{float(size[1]) * 4 / 3:.0f}px"' if size else ""
     start = f'<svg class="worklog-figure worklog-{kind}" role="img" aria-label="{alt}"{width}'

@@ -71,7 +71,6 @@ def close(a, b, share):
 FACTS = {
     # the first screen and the idea
     "41 % of a copy's speed": f"{100 * times['shuffle'].copy_share:.0f} % of a copy's speed",
-    "it takes 2.4x as long as reading the matrix once and writing it once": f"it takes {1 / times['shuffle'].copy_share:.1f}x as long as reading the matrix once and writing it once",
     "takes 349 ns to answer": f"takes {idle.found['ns']:.0f} ns to answer",
     "each thread asks for 4 bytes": loads_in_loops("shuffle") == 2 * [(1, 4, 0)],
     "An SM is full with 2,048 threads": blocks["shuffle", 1024] == 2,
