@@ -29,7 +29,7 @@ def inline(html: str) -> str:
 def _draw(image: re.Match[str]) -> str:
     given = dict(_ATTRIBUTE.findall(image[2]))
     if image[1] == "drawing":
-        return _read(given["src"])
+        return re.sub(r'xmlns="[^"]*" font-family="[^"]*" ', "", _read(given["src"]), count=1)
     if narrow := given.get("data-narrow"):
         return _svg(given["src"], given["alt"], "wide") + _svg(narrow, given["alt"], "narrow")
     return _svg(given["src"], given["alt"], "only")

@@ -37,6 +37,7 @@ _IMAGE = (
     '<img class="worklog-drawing" alt="{{ alt }}" style="width:100%;max-width:520px;background:#fff" '
     'src="{{ source }}">'
 )
+_ALONE = 'xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" '
 """Images, since JupyterLab strips SVG from a notebook that is not trusted; the site puts the SVG in their places."""
 
 _UNSEEN = re.compile(r'(?<=\.\d\d)\d+(?=[^<>]*>)| transform="rotate\(-0 [^"]*"')
@@ -160,7 +161,7 @@ def _with_images(html: str) -> str:
     """HTML whose drawings are images: JupyterLab strips SVG from a notebook that is not trusted."""
 
     def image(svg: re.Match[str]) -> str:
-        source = _address(f'<svg xmlns="http://www.w3.org/2000/svg" {svg[1]}')
+        source = _address(f"<svg {_ALONE}{svg[1]}")
         return str(render(_IMAGE, alt=Markup(svg[2]), source=source))
 
     return _DRAWING.sub(image, html)
