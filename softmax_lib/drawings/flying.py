@@ -15,7 +15,7 @@ THREADS, LOADS, BYTES = (256, 512, 1024, 2048), (1, 2, 4), (4, 16)
 """Threads on a multiprocessor, loads that each has in flight, bytes of a load: all products of these were probed."""
 
 _LOADS_DRAWN = 4
-_LEFT, _RIGHT, _TOP, _BASE = 30, WIDTH - 6, 80, 186
+_LEFT, _RIGHT, _TOP, _BASE = 30, WIDTH - 6, 78, 180
 _KIB = (1, 128)
 _MOST_GB_PER_S = 5000
 _DRAM_KIB = 262144
@@ -42,7 +42,7 @@ def _show(record: Record, threads: int, loads: int, size: int) -> View:
     latency_ns = _latency_ns(record)
     law = record.multiprocessors * 1024 * kib / latency_ns
     title = f"{threads:,} × {loads} × {size} B = {kib:.0f} KiB in flight on each SM"
-    words = f"Little’s law: {_tb_per_s(law)}. Measured: {_tb_per_s(curve[kib])} ({record.gpu})."
+    words = f"Little’s law: {_tb_per_s(law)}. Reading alone: {_tb_per_s(curve[kib])} ({record.gpu})."
     drawing = Drawing(_BASE + 32, f"{title}. {words}")
     _draw_loads(drawing, loads, size, latency_ns)
     _draw_axes(drawing)
