@@ -1,10 +1,4 @@
-"""Colab: the versions of its packages with which the chapters are tried, and where the introduction tells them."""
-
-from __future__ import annotations
-
-import re
-
-from address import ROOT
+"""Colab: the versions of its packages with which the chapters are tried. Nobody has tried them in Colab itself."""
 
 LISTED = "2026-08-19"
 """The date of the list, `pip-freeze.txt` in github.com/googlecolab/backend-info."""
@@ -27,16 +21,3 @@ BELOW = {
     "pickleshare": "0.7.5",
 }
 """What these of old need, and newer ones do not."""
-
-
-def told() -> str:
-    """What the introduction says of it, as Markdown."""
-    constraints = (ROOT / "constraints.txt").read_text(encoding="utf-8")
-    (torch,) = re.findall(r"^torch==(\S+)$", constraints, re.MULTILINE)
-    versions = ", ".join(f"{name} {version}" for name, version in PACKAGES.items())
-    return (
-        "In Colab the first cell of each notebook installs the package. Nobody has tried that in Colab itself; a "
-        f"chapter was run in an environment with the packages that [Colab's list]"
-        f"(https://github.com/googlecolab/backend-info) had on {LISTED}, {versions}, beside torch {torch}, "
-        "and the installation changed none of them."
-    )

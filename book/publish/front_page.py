@@ -64,6 +64,10 @@ def put_introduction_first(app: Sphinx, error: Exception | None) -> None:
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace(site + page, site), encoding="utf-8")
     text = (out / page).read_text(encoding="utf-8")
+    text = text.replace(
+        'class="bd-sidebar-primary', 'class="pst-sidebar-hidden bd-sidebar-primary'
+    )  # same contents
+    (out / page).write_text(text, encoding="utf-8")
     (out / "index.html").write_text(_moved_up(text), encoding="utf-8")
 
 

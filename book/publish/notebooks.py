@@ -11,11 +11,9 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-import colab
 import nbformat
 import stable_widgets
 from address import Address, open_release
-from marks import rewrite
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
@@ -68,8 +66,6 @@ def prepare(notebook: NotebookNode) -> NotebookNode:
     notebook.cells[0].source = Address.read().bootstrap
     for cell in notebook.cells:
         cell.source = open_release(cell.source)
-        if "<!-- colab:begin -->" in cell.source:
-            cell.source = rewrite(cell.source, "colab", colab.told())
     return notebook
 
 

@@ -4,6 +4,7 @@ from softmax_lib.lazy import attach
 
 _STEPPERS = (
     "banks",
+    "climb",
     "first_request",
     "in_flight",
     "lists",

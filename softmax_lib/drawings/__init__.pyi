@@ -22,6 +22,7 @@ from .placements import places as places
 from .read_table import reads as reads
 from .sectors import first_request as first_request
 from .sectors import requests as requests
+from .standing import climb as climb
 from .standing import ladder as ladder
 from .steppers import online as online
 from .steppers import shuffle as shuffle

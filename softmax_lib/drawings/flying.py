@@ -42,7 +42,9 @@ def _show(record: Record, threads: int, loads: int, size: int) -> View:
     latency_ns = _latency_ns(record)
     law = record.multiprocessors * 1024 * kib / latency_ns
     title = f"{threads:,} × {loads} × {size} B = {kib:.0f} KiB in flight on each SM"
-    words = f"Little’s law: {_tb_per_s(law)}. Reading alone: {_tb_per_s(curve[kib])} ({record.gpu})."
+    words = (
+        f"Little’s law: {_tb_per_s(law)}. Reading alone: {_tb_per_s(curve[kib])} ({record.gpu})."
+    )
     drawing = Drawing(_BASE + 32, f"{title}. {words}")
     _draw_loads(drawing, loads, size, latency_ns)
     _draw_axes(drawing)

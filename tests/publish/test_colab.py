@@ -2,11 +2,9 @@
 
 import re
 
-import colab
 import nbformat
 import pytest
 from address import ROOT, Address, open_release, release
-from marks import rewrite
 from notebooks import BOOK, chapters, evidence, name_of
 from prose import pages
 
@@ -43,8 +41,3 @@ def test_the_button_of_a_page_opens_its_notebook_as_released(path):
     opened = set(OPENED.findall(page))
     assert (release(), name_of(path)) in opened
     assert {tag for tag, _ in opened} == {release()}
-
-
-def test_the_introduction_tells_with_which_packages_it_was_tried():
-    text = "\n".join(c.source for c in nbformat.read(BOOK / "intro.ipynb", as_version=4).cells)
-    assert rewrite(text, "colab", colab.told()) == text

@@ -1,0 +1,51 @@
+"""Where a chapter starts on the ladder, the climb, and bytes in flight: bars and curves are those of the record."""
+
+import re
+
+import pytest
+
+from softmax_lib import drawings, recorded
+from softmax_lib.errors import BadInput
+from softmax_lib.registry import rungs
+
+pytest.importorskip("ipywidgets")
+
+RUNGS = [kernel.name for kernel in rungs()]
+TIMES = recorded.times(1024, 32768)
+
+
+@pytest.mark.parametrize("upto", RUNGS)
+def test_the_ladder_has_a_bar_for_each_rung_so_far_and_gives_none_away(upto):
+    shown = drawings.ladder(upto)
+    climbed = RUNGS[: RUNGS.index(upto) + 1]
+    for name in RUNGS:
+        share = f"{name} {100 * TIMES[name].copy_share:.0f}\N{NO-BREAK SPACE}%"
+        assert (share in shown.text) == (name in climbed)
+    assert shown.html.count(">?<") == len(RUNGS) - len(climbed)
+    heights = [float(one) for one in re.findall(r"v(-?[\d.]+)h", shown.html)]
+    assert len(heights) == len(climbed) + 1
+
+
+def test_a_ladder_without_its_rung_or_its_times_is_told():
+    with pytest.raises(BadInput, match="'torch' is no rung; they are naive, online"):
+        drawings.ladder("torch")
+    with pytest.raises(BadInput, match=r"was not recorded on \(3, 5\)"):
+        drawings.ladder("naive", 3, 5)
+
+
+def test_the_climb_has_a_step_for_each_rung_with_its_time():
+    frames = str(drawings.climb().children[-1].children)
+    assert f"1. {drawings.standing.IDEAS['naive'][0]}" in frames
+    assert frames.count("of a copy’s speed") == len(RUNGS)
+
+
+def test_bytes_in_flight_start_where_the_sixth_kernel_is_and_were_all_measured():
+    shown = drawings.in_flight()
+    assert shown.choice == (2048, 1, 4)
+    read = max(
+        probe.found["gb_per_s"] for probe in recorded.probed("read bandwidth", width=4, bytes=8192)
+    )
+    assert f"Reading alone: {read / 1000:.1f}" in shown.leaves[2048, 1, 4].value
+    for (threads, loads, size), leaf in shown.leaves.items():
+        assert f"= {threads * loads * size / 1024:.0f} KiB in flight" in leaf.value
+        assert leaf.value.count('stroke="currentColor" stroke-dasharray') >= 2  # law and answer
