@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
+from address import ROOT
 from claim_words import claim_words
 from nbformat import NotebookNode
 from notebooks import BOOK, chapters, evidence
 from sentences import BLOT, Sentence, names, sentences, split
 
+FACTS = ROOT / "tests" / "facts"
 FEWEST_WORDS = 6
 """A shorter string of a code cell is a label."""
 
@@ -37,9 +39,8 @@ def pages() -> list[Path]:
 
 
 def with_markers() -> list[Path]:
-    """Those whose sentences name what shows them: a chapter with a page of evidence has a table of facts instead."""
-    shown = {path.stem for path in evidence()}
-    return [path for path in pages() if path.stem not in shown]
+    """Those whose sentences name what shows them: the others have a table of facts instead."""
+    return [path for path in pages() if not (FACTS / f"facts_{path.stem}.py").exists()]
 
 
 def read(path: Path) -> Page:

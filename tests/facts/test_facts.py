@@ -2,20 +2,22 @@
 
 import re
 from importlib import import_module
+from pathlib import Path
 
 import nbformat
 import pytest
-from notebooks import BOOK, evidence
+from notebooks import BOOK
 
-TABLES = {path.stem: import_module(f"facts.facts_{path.stem}").FACTS for path in evidence()}
-"""By chapter, phrases and what they have to be: the same phrase, or true."""
+PAGES = [path.stem.removeprefix("facts_") for path in Path(__file__).parent.glob("facts_*.py")]
+TABLES = {page: import_module(f"facts.facts_{page}").FACTS for page in sorted(PAGES)}
+"""By page, phrases and what they have to be: the same phrase, or true."""
 EACH = [pytest.param(stem, *one, id=f"{stem}-{one[0]}") for stem in TABLES for one in TABLES[stem].items()]  # fmt: skip
 LINK = re.compile(r"\[([^\]]*)\]\([^)\s]*\)")
 
 
 def said(stem):
     """What a reader of a chapter, its cells and its evidence sees, without links, marks and line breaks."""
-    paths = (BOOK / f"{stem}.ipynb", BOOK / "evidence" / f"{stem}.ipynb")
+    paths = [*BOOK.glob(f"{stem}.ipynb"), *BOOK.glob(f"evidence/{stem}.ipynb")]
     text = " ".join(cell.source for path in paths for cell in nbformat.read(path, 4).cells)
     return re.sub(r"\s+", " ", re.sub(r'[`*]|"\s*"', "", LINK.sub(r"\1", text)))
 

@@ -2,28 +2,32 @@
 
 import re
 import xml.etree.ElementTree as ET
+from html import unescape
 from pathlib import Path
 
 import pytest
 from address import Address
 from playwright.sync_api import expect
+from sentences import split
 
 from .conftest import CHAPTERS, SITE
 
 pytestmark = pytest.mark.site
 
 ADDRESS = Address.read()
+MOST_LETTERS = 160
+"""Of a description: search engines cut longer ones."""
 
 
 @pytest.mark.parametrize("width", [1400, 820, 390])
 def test_the_introduction_is_at_the_site_s_own_address(open_page, width):
     page = open_page("", width=width)
     assert page.problems == []
-    expect(page.get_by_role("heading", level=1)).to_contain_text("from the formula")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Fast softmax")
     slider = page.get_by_role("slider").first
     slider.press("End")
     expect(page.locator(".worklog-outcome").first).not_to_have_text("")
-    page.get_by_role("link", name="chapter 1", exact=False).first.click()
+    page.get_by_role("link", name="Read here").click()
     expect(page).to_have_url(re.compile("/book/01_math.html$"))
 
 
@@ -47,11 +51,30 @@ def test_both_name_the_site_s_address(path):
 def test_a_shared_link_shows_a_card(path):
     text = (SITE / path).read_text()
     assert '<meta name="twitter:card" content="summary_large_image" />' in text
-    for name in ('property="og:title', 'property="og:description', 'name="description'):
-        assert re.search(f'<meta {name}" content="[^"]{{11,}}"', text), name
-    assert re.search('<meta property="og:url" content="[^"]+"', text)
+    for name in ("title", "url"):
+        assert re.search(f'<meta property="og:{name}" content="[^"]{{11,}}"', text), name
     picture = re.search('<meta property="og:image" content="[^"]+/([^/"]+)"', text)
     assert (SITE / "_static" / picture[1]).is_file()
+
+
+def described(page):
+    """The descriptions of a page: a search engine's, and that of a shared link."""
+    kinds = 'name="description"|property="og:description"'
+    found = re.findall(f'<meta (?:{kinds}) content="([^"]*)"', (SITE / page).read_text())
+    return [unescape(one) for one in found]
+
+
+def test_a_page_is_described_by_its_subtitle_one_sentence(chapter):
+    shown = re.search(r"</h1>\s*<p>(.*?)</p>", (SITE / chapter).read_text(), re.DOTALL)[1]
+    subtitle = " ".join(unescape(re.sub("<[^>]+>", "", shown)).split())
+    assert described(chapter) == [subtitle, subtitle]
+    assert split(subtitle) == [subtitle]
+    assert len(subtitle) <= MOST_LETTERS
+
+
+def test_no_two_pages_are_described_alike():
+    found = [described(page)[0] for page in CHAPTERS]
+    assert len(found) == len(set(found))
 
 
 def test_the_sitemap_has_every_page_once():
@@ -77,19 +100,23 @@ def test_each_page_says_where_to_edit_it_and_to_report_an_error(chapter):
     assert re.search(rf'href="{ADDRESS.url}/issues/new\?[^"]*{source}', text)
 
 
-@pytest.mark.parametrize("width", [1400, 820, 390])
-def test_the_introduction_shows_every_page_as_a_card(open_page, width):
+@pytest.mark.parametrize("width", [1440, 820, 390])
+def test_the_introduction_lists_every_page_with_its_minutes(open_page, width):
     page = open_page("index.html", width=width)
-    cards = page.locator(".worklog-cards li")
-    expect(cards).to_have_count(len(CHAPTERS) - 1)
-    chapters = cards.filter(has_text=re.compile(r"^\d+\. "))
-    for card in chapters.all():
-        assert re.search(r"\d+ minutes · \d exercises · \w+", card.inner_text())
-        card.scroll_into_view_if_needed()
-        picture = card.locator(".worklog-card-picture > *")
-        assert picture.evaluate(
-            "one => one.complete === undefined || one.decode().then(() => true)"
-        )
-    cards.filter(has_text="3. ").first.click()
+    listed = page.locator("#contents li")
+    expect(listed).to_have_count(len([one for one in CHAPTERS if "evidence" not in one]) - 1)
+    for one in listed.filter(has=page.locator("a[href*='/0'], a[href*='/1']")).all():
+        took = int(re.search(r"(\d+) min$", one.inner_text())[1])
+        assert 10 <= took <= 45
+        assert took % 5 == 0
+    listed.get_by_role("link", name="Naive").click()
     expect(page).to_have_url(re.compile("/book/03_naive.html$"))
     assert page.problems == []
+
+
+def test_the_first_screen_has_the_result_the_climb_the_contents_and_the_search(open_page):
+    page = open_page("index.html", width=1440)
+    for part in ("p strong", ".worklog-doors", ".worklog-widget", "#contents li >> nth=-1"):
+        box = page.locator(f"article {part}").first.bounding_box()
+        assert box["y"] + box["height"] <= 900, part
+    expect(page.get_by_role("button", name="Search").first).to_be_visible()

@@ -25,7 +25,6 @@ from softmax_lib import (check, exercise, explore, grade, kernels,
                          measure, predict, recorded, run, trace, xray)
 from softmax_lib import drawings, errors, figures, widgets"""
 BEYOND = {
-    "intro": PAGES,
     "results": PAGES,
     "xray": PAGES,
     "clocks": PAGES,
@@ -70,8 +69,8 @@ MOST_HIDDEN_LINES = 24
 HIDDEN = {"hide-input", "remove-input"}
 TAGS = {"hide-input", "hide-output", "remove-input", "remove-cell", "live"}
 
-REWRITTEN = {path.stem for path in evidence()}
-"""Whose anatomy is that of test_anatomy.py."""
+REWRITTEN = {"intro", *(path.stem for path in evidence())}
+"""Whose anatomy is another; that of chapters is in test_anatomy.py."""
 CHAPTERS = {path.stem: path for path in chapters() if path.stem not in REWRITTEN}
 
 

@@ -7,15 +7,12 @@ from terms import entries, first_uses, markdown_of
 pytestmark = pytest.mark.quick
 
 NUMBERED = {path.stem: path for path in chapters() if path.stem[0].isdigit()}
-OTHERWISE_MEANT = {("11_topk", "score")}
-"""Where a chapter uses a word first in another meaning: a model that scores words."""
 
 
 @pytest.mark.parametrize("stem", NUMBERED)
 def test_each_word_of_the_glossary_is_linked_where_a_chapter_first_uses_it(stem):
     uses = first_uses(markdown_of(NUMBERED[stem]))
-    bare = {use.term for use in uses if not use.is_linked}
-    assert {term for term in bare if (stem, term) not in OTHERWISE_MEANT} == set()
+    assert {use.term for use in uses if not use.is_linked} == set()
 
 
 @pytest.mark.parametrize(
