@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -32,28 +31,28 @@ CHART = ROOT / "book" / "static" / "ladder.svg"
 
 
 def chapters() -> str:
-    """Each chapter by its title, with its page and its notebook, as Markdown."""
+    """The pages of the book by their titles, a line for each part, as Markdown."""
     address = Address.read()
     toc = yaml.safe_load((BOOK.parent / "_toc.yml").read_text(encoding="utf-8"))
-    lines = ["| | chapter | |", "|---|---|---|"]
+    lines = []
     for part in toc["parts"]:
+        links = []
         for chapter in part["chapters"]:
             name = Path(chapter["file"]).stem
-            path = BOOK / f"{name}.ipynb"
-            if not path.exists():  # glossary, references
-                continue
-            number = name.partition("_")[0].lstrip("0") if part.get("numbered") else ""
-            page, notebook = address.page(name), address.notebook(name)
-            lines.append(f"| {number} | [{_title(path)}]({page}) | [notebook]({notebook}) |")
+            number = name.partition("_")[0].lstrip("0") + " " if part.get("numbered") else ""
+            links.append(f"[{number}{_title(name)}]({address.page(name)})")
+        lines.append(f"- **{part['caption']}:** {' · '.join(links)}")
     return "\n".join(lines)
 
 
-def _title(path: Path) -> str:
-    """A notebook's heading, without its comments."""
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    texts = ("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-    heading = next(text for text in texts if text.startswith("# ")).partition("\n")[0]
-    return re.sub(r"<!--.*?-->", "", heading).removeprefix("# ").strip()
+def _title(name: str) -> str:
+    """A page's heading."""
+    path = next(BOOK.glob(f"{name}.*"))
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        cells = json.loads(text)["cells"]
+        text = "".join(next(one["source"] for one in cells if one["cell_type"] == "markdown"))
+    return text.partition("\n")[0].removeprefix("# ").strip()
 
 
 def results(record: Record) -> str:
@@ -70,21 +69,17 @@ def results(record: Record) -> str:
     lines = [
         f"![{alt}]({CHART.relative_to(ROOT).as_posix()})",
         "",
-        f"Softmax over the rows of a {rows} × {cols} float32 matrix:",
-        "",
-        "| | time | GB/s | share of a copy's speed | times as fast as naive |",
+        f"| {rows:,} × {cols:,}, float32 | time | GB/s | of a copy's speed | times as fast as naive |",
         "|---|---:|---:|---:|---:|",
         *(_line(timing, naive) for timing in ours),
         *(f"| **{name}** | not yet measured | | | |" for name in waiting),
         *(_line(timing, naive) for timing in others),
         _copy_line(shown[0], naive),
         "",
-        f"{_sources(shown)}, with {record.versions(times)}. GB/s counts one read and one write of the "
-        "matrix; L2 cold; median of CUDA graph replays. Made by `make readme` from `book/measurements`.",
+        f"{_beside_peers(contests(record.gpu))} {_in_a_model(texts(record.gpu))}",
         "",
-        _beside_peers(contests(record.gpu)),
-        "",
-        _in_a_model(texts(record.gpu)),
+        f"{_sources(shown)}, with {record.versions(times)}. Medians of CUDA graph replays, cold L2; GB/s counts one "
+        "read and one write. Made by `make readme` from `book/measurements`.",
     ]
     return "\n".join(lines)
 
@@ -92,15 +87,14 @@ def results(record: Record) -> str:
 def _beside_peers(found: list[Contest]) -> str:
     """How `softmax()` does on every matrix on which it was timed with its peers."""
     count = Counter(one.verdict for one in found)
-    names = " and ".join(
-        f"{mean_gain([one for one in found if one.direction == direction]):.2f} times ({direction})"
+    forward, backward = (
+        f"{mean_gain([one for one in found if one.direction == direction]):.2f}x"
         for direction in ("forward", "backward")
     )
     return (
-        f"The package's own `softmax()` was timed with its peers on {len(found)} matrices, in "
-        f"{len(found[0].shares)} runs on the same GPU: ahead of the best peer of each by more than one per "
-        f"cent in every run on {count['ahead']}, behind by more on {count['behind']}, level on "
-        f"{count['level']}; in geometric mean {names} as fast."
+        f"The package's own `softmax()` was timed beside its peers on {len(found)} matrices, in {len(found[0].shares)} "
+        f"runs: ahead of the best of them by more than 1 % on {count['ahead']}, level on {count['level']}, behind on "
+        f"{count['behind']}; {forward} as fast forward and {backward} backward (geometric means)."
     )
 
 
@@ -109,11 +103,11 @@ def _in_a_model(found: list[Text]) -> str:
 
     def gains(name: str) -> str:
         some = [text.gain[name] for text in found]
-        return f"{min(some):.2f} to {max(some):.2f} times"
+        return f"{min(some):.2f}x to {max(some):.2f}x"
 
     return (
-        f"In a small transformer there, `patch_torch()` makes {gains(OURS)} as many tokens per second "
-        f"as torch's softmax, and with the scale and mask of attention in the same pass {gains(ONE_PASS)}."
+        f"In a small transformer, `patch_torch()` brings {gains(OURS)} the tokens per second of torch's softmax, and "
+        f"{gains(ONE_PASS)} with attention's scale and mask in the same pass."
     )
 
 
@@ -122,14 +116,14 @@ def _line(timing: Measurement, naive: Measurement) -> str:
     name = f"**{provider}**" if provider in kernels else LABELS.get(provider, provider)
     name += " \\*" if timing.stale else ""
     return (
-        f"| {name} | {timing.median_us:.1f} µs | {timing.gb_per_s:.0f} | {timing.copy_share:.0%} | "
+        f"| {name} | {timing.median_us:.1f} µs | {timing.gb_per_s:.0f} | {100 * timing.copy_share:.0f} % | "
         f"{naive.median_us / timing.median_us:.1f} |"
     )
 
 
 def _copy_line(timing: Measurement, naive: Measurement) -> str:
     return (
-        f"| a copy | {timing.copy_us:.1f} µs | {timing.copy_gb_per_s:.0f} | 100% | "
+        f"| a copy | {timing.copy_us:.1f} µs | {timing.copy_gb_per_s:.0f} | 100 % | "
         f"{naive.median_us / timing.copy_us:.1f} |"
     )
 

@@ -24,7 +24,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 _STATUS = (
-    "Exit status: 0 when all is done and well; 1 when a check failed, or a hazard or fault was found; "
+    "Exit status: 0 when all is well; 1 when a check failed, or a hazard or fault was found; "
     "2 for bad input, and for what is missing here."
 )
 
@@ -64,7 +64,7 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
     """What reads the command line, and that of each verb."""
     made = _Parser(
         prog="softmax-lib",
-        description="Softmax kernels from naive to the speed of light.",
+        description="Softmax kernels in CUDA, from naive to a copy's speed.",
         epilog=_with_examples("softmax-lib xray naive", "softmax-lib help ladder"),
         formatter_class=_Paragraphs,
     )
@@ -86,11 +86,11 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
         one.set_defaults(verb=run)
         return one
 
-    verb("info", verbs.info, "what this machine has, and what will run where", "")
+    verb("info", verbs.info, "what this machine has, and what's wrong with an installation", "")
     check = verb(
         "check",
         verbs.check,
-        "compare kernels with float64 over rows that break careless ones",
+        "every kernel against float64, on inputs that break careless ones",
         "online fusion",
         "mine.cu --device cpu",
     )
@@ -100,7 +100,7 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
     ladder = verb(
         "ladder",
         verbs.ladder,
-        "every rung on one matrix: error, traffic, time, share of a copy",
+        "every kernel on one matrix: error, traffic, time, share of a copy's speed",
         "--rows 4096 --cols 1024",
         "mine.cu",
     )
@@ -117,7 +117,7 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
     record = verb(
         "record",
         verbs.record,
-        "measure every rung and peer on this GPU and write the record",
+        "every kernel and peer, measured on your GPU",
         "--quick",
         "--minutes 8",
     )
@@ -137,7 +137,7 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
     bench = verb(
         "bench",
         verbs.bench,
-        "softmax() beside the softmaxes of others on this GPU",
+        "softmax() beside others on your GPU",
         "",
         "--suite model --output model.json",
     )
@@ -170,7 +170,7 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
     tune = verb(
         "tune",
         verbs.tune,
-        "measure which kernels softmax() should take on this GPU, and keep it",
+        "the fastest kernels for your GPU, kept for softmax()",
         "",
     )
     tune.add_argument(
@@ -180,7 +180,7 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
         verb(
             "run-kernel",
             verbs.run_kernel,
-            "launch any kernel of a .cu file in the emulator, and tell what its arrays hold afterwards",
+            "any kernel, run in the emulator, and what its arrays hold then",
             "add.cu --grid 4 --block 256 --arg a:f32:1024 --arg b:f32:1024:zeros --arg 1024",
         )
     )
@@ -188,7 +188,7 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
         verb(
             "xray",
             verbs.xray,
-            "count what a kernel asks of memory, and find hazards, with no GPU",
+            "traffic, bank conflicts and races, counted without a GPU",
             "online --rows 64 --cols 8192",
             "mine.cu --as written",
             "add.cu --grid 8 --block 128 --arg x:f32:8x1024 --arg 1024",
@@ -198,7 +198,7 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
     grade = verb(
         "grade",
         verbs.grade,
-        "say what an answer to an exercise of the book is worth; your points so far",
+        "the exercises and your points; grades your answer",
         "",
         "shared_tree",
         "shared_tree mine.cu",
@@ -213,7 +213,7 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
         help="a file with the missing part or a whole kernel; where numbers are asked for, those",
     )
     cache = verb(
-        "cache", verbs.cache, "what is kept of built kernels, and how large it is", "", "--clear"
+        "cache", verbs.cache, "where built kernels are kept, and how large they are", "", "--clear"
     )
     cache.add_argument("--clear", action="store_true", help="remove it; your own files stay")
     shells = verb(

@@ -145,7 +145,7 @@ def test_help_has_examples_that_work_and_tells_the_exit_status(capsys):
         with pytest.raises(SystemExit, match="0"):
             main(["help", name])
         told = capsys.readouterr().out
-        assert "Exit status: 0 when all is done" in told
+        assert "Exit status: 0 when all is well" in told
         examples = re.findall(r"^  softmax-lib (.*)$", told, re.MULTILINE)
         assert examples, name
         for example in examples:

@@ -6,6 +6,7 @@ from importlib import metadata
 import pytest
 import race
 import readme
+from facts.facts_intro import FACTS
 from marks import rewrite
 from sample_records import content, up_to_date
 
@@ -54,7 +55,7 @@ def test_the_table_has_every_rung_and_peer_and_a_copy():
     ]
     assert rows[0][1] == f"{times['naive'].median_us:.1f} µs"
     assert rows[0][4] == "1.0 |"
-    assert rows[-1][3] == "100%"
+    assert rows[-1][3] == "100 %"
 
 
 def test_the_table_says_where_its_numbers_come_from():
@@ -113,3 +114,10 @@ def test_a_rung_that_was_not_yet_measured_keeps_its_line():
     lines = readme.results(Record(old)).splitlines()
     assert "| **shuffle** | not yet measured | | | |" in lines
     assert "not yet measured" not in readme.results(Record(up_to_date()))
+
+
+def test_the_readme_begins_with_the_result_that_the_introduction_has():
+    said = " ".join(readme.README.read_text(encoding="utf-8").split())
+    result, share, *_ = FACTS
+    assert result in said
+    assert share in said
