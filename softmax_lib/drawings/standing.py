@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
@@ -11,11 +12,12 @@ from softmax_lib.errors import BadInput
 from softmax_lib.records.measurement import Measurement
 from softmax_lib.records.shelf import DEFAULT_GPU, recorded
 from softmax_lib.registry import rungs
-from softmax_lib.widgets.boxes import Shown
 from softmax_lib.widgets.markup import render
-from softmax_lib.widgets.stepping import stepper
 from softmax_lib.widgets.views import View
 from softmax_lib.words import percent, time_in_words
+
+if TYPE_CHECKING:
+    from softmax_lib.widgets.boxes import Shown
 
 _BASE, _HIGH, _GAP = 88, 70, 8
 _LEAST = 2
@@ -54,6 +56,10 @@ def climb(rows: int = 1024, cols: int = 32768, *, gpu: str = DEFAULT_GPU) -> Sho
 
     Raises `BadInput` where a rung was not recorded on a (rows, cols) float32 matrix.
     """
+    from softmax_lib.widgets.stepping import (
+        stepper,
+    )  # which loads ipywidgets; the ladder does without
+
     times = _times(rows, cols, gpu)
     frames = [_rung(times, number, name) for number, name in enumerate(times, 1)]
     return stepper(frames, label="kernel")

@@ -35,8 +35,9 @@ METRICS = {name: COUNTED[name] for name in COUNTERS if name in COUNTED}
 
 
 def shapes_of(kernel: Kernel) -> tuple[tuple[int, int], ...]:
-    """Matrices on which a kernel is counted."""
-    return SMALL if kernel.steps[0].grid == "thread an element" else SHAPES
+    """Matrices on which a kernel is counted, where it loads whole vectors with the next length that it takes."""
+    shapes = SMALL if kernel.steps[0].grid == "thread an element" else SHAPES
+    return tuple((rows, kernel.longer(cols)) for rows, cols in shapes)
 
 
 def launches() -> list[tuple[Kernel, int, int, int]]:

@@ -35,7 +35,8 @@ def test_a_kernel_of_the_book_gives_the_same_bits_by_ptx_and_machine_code_and_ne
     name,
 ):
     kernel = kernels[name]
-    for rows, cols in SHAPES:
+    for rows, shortest in SHAPES:
+        cols = kernel.longer(shortest)
         if cols > kernel.max_cols(kernel.settle_block_size(None, cols)):
             continue
         assert_agreed(kernel, rows, cols)
