@@ -10,13 +10,14 @@ from sphinx.application import Sphinx
 
 _PREFIX = "data:image/svg+xml,"
 _IMAGE = re.compile(r'<img class="worklog-(figure|drawing)"([^>]*)>')
+_NARROW = re.compile(r' data-narrow="[^"]*"')
 _ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 
 THEMED = {
     "#000000": "currentColor",
-    "#ffffff": "var(--pst-color-background)",
-    "#595959": "var(--pst-color-text-muted)",
+    "#ffffff": "var(--pst-color-background, #ffffff)",
+    "#595959": "var(--pst-color-text-muted, #595959)",
 }
 """Ink, paper and grey are the page's; any other colour has a name that the dark theme gives another value."""
 
@@ -63,9 +64,10 @@ def themed(svg: str) -> str:
 def inline_page(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Do so in the body of a page."""
-    if app.builder.name == "html" and "body" in context:
-        context["body"] = inline(context["body"])
+    """Do so in the body of a page; an EPUB's reader chooses the width, and gets the wide ones."""
+    if "body" in context:
+        narrow = "" if app.builder.name == "epub" else r"\g<0>"
+        context["body"] = inline(_NARROW.sub(narrow, context["body"]))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -35,7 +35,7 @@ def evidence() -> list[Path]:
 
 def name_of(path: Path) -> str:
     """A page's name below book/: "07_float4", or "evidence/07_float4"."""
-    return path.relative_to(BOOK).with_suffix("").as_posix()
+    return f"evidence/{path.stem}" if path.parent.name == "evidence" else path.stem
 
 
 def execute(path: Path) -> str:
@@ -87,7 +87,7 @@ def save(path: Path) -> str:
     new = execute(path).encode()
     path.write_bytes(new)
     said = "unchanged" if new == old else "changed"
-    return f"{name_of(path.resolve())}: {said}, {time.monotonic() - begin:.1f} s, {len(new) // 1024} KiB"
+    return f"{name_of(path)}: {said}, {time.monotonic() - begin:.1f} s, {len(new) // 1024} KiB"
 
 
 def main() -> None:
