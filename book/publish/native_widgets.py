@@ -165,7 +165,9 @@ def draw_widgets(app: Sphinx, doctree: nodes.document, page: str) -> None:
         node[0] = nodes.Text(widgets.draw(model))
         node.rawsource = node.astext()
     if app.builder.name == "html":
-        name = f"{Path(page).name}.js"
+        name = (
+            f"{page.removeprefix('book/').replace('/', '-')}.js"  # evidence has its chapter's name
+        )
         app.env.metadata[page]["positions"] = write_positions(app, name, widgets.positions)
 
 
