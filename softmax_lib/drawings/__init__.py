@@ -5,7 +5,7 @@ from softmax_lib.lazy import attach
 _STEPPERS = (
     "banks",
     "climb",
-    "first_request",
+    "coalescing",
     "in_flight",
     "lists",
     "online",

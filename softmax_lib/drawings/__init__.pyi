@@ -20,7 +20,7 @@ from .memory_charts import memory_chart_of as memory_chart_of
 from .memory_rows import row_starts as row_starts
 from .placements import places as places
 from .read_table import reads as reads
-from .sectors import first_request as first_request
+from .sectors import coalescing as coalescing
 from .sectors import requests as requests
 from .standing import climb as climb
 from .standing import ladder as ladder

@@ -36,7 +36,8 @@ def write_frame(step: SharedStep) -> View:
 
 def tree_frame(step: SharedStep) -> View:
     """One step of the tree: each working thread reads two elements and keeps one."""
-    drawing = Drawing(_BARRIER_HEIGHT, "Shared memory before this step above, after it below")
+    kept = _sentence([_kept(step, thread) for thread in step.writes])
+    drawing = Drawing(_BARRIER_HEIGHT, kept)
     read = [index for indices in step.reads.values() for index in indices]
     above = _elements(drawing, _TOP, step.before, read, "blue")
     below = _elements(drawing, _BOTTOM, step.after, step.writes.values(), "orange")
@@ -46,7 +47,7 @@ def tree_frame(step: SharedStep) -> View:
     _barrier(drawing)
     stride = max(max(indices) - min(indices) for indices in step.reads.values())
     title = f"Stride {stride}: {_who(step.writes, 'work')}, all wait"
-    return frame(drawing, title, _sentence([_kept(step, thread) for thread in step.writes]))
+    return frame(drawing, title)
 
 
 def read_frame(step: SharedStep) -> View:
@@ -62,11 +63,6 @@ def read_frame(step: SharedStep) -> View:
     )
     for thread, index in sources.items():
         _arrow(drawing, above[index], below[thread])
-    if len(set(sources.values())) == 1:
-        (index,) = set(sources.values())
-        value = _written(step.before[index])
-        words = f"Every thread reads element {index}: {value} is the result of the block."
-        return frame(drawing, f"{_who(values, 'read')} the result", words)
     read = [f"t{t} reads {_written(v)}" for t, v in values.items()]
     return frame(drawing, f"{_who(values, 'read')} shared memory", _sentence(read))
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence, Set
 from softmax_lib.drawings.drawing import WIDTH, Drawing, frame
 from softmax_lib.registry import resolve
 from softmax_lib.source import WARP, Source
+from softmax_lib.widgets.explorers import Explorer, explorer
 from softmax_lib.widgets.stepping import Shown, stepper
 from softmax_lib.widgets.views import View
 from softmax_lib.words import count
@@ -26,6 +27,12 @@ _WIDE_LINES = 4
 _LABEL, _SMALL, _GAP = 14, 11, 6
 _LEGEND = 24
 _NARROWEST = 2
+
+APART, TURNS = (1, 4, 8, 16, 32), (1, 2, 3, 4)
+"""Floats from one lane's address to the next one's, and turns of the loop."""
+MAP_LINES = 32
+"""Cache lines that loads of a warp touch at most, with 32 floats from lane to lane."""
+_ABREAST, _PITCH = 4, 23
 
 
 def requests(
@@ -50,11 +57,54 @@ def requests(
     return stepper(frames, label="request")
 
 
-def first_request(
-    kernel_or_source: str | Source, rows: int, cols: int, block_size: int | None = None
-) -> View:
-    """The first of them alone. Raises as `requests` does."""
-    return request_frame(global_requests(resolve(kernel_or_source), rows, cols, block_size)[0])
+def coalescing() -> Explorer:
+    """Sliders over the floats from lane to lane and the turns of a loop: what a warp's loads touch of 4 KiB.
+
+    Lanes side by side are those of `shared`; others are those of `chunked`, whose threads take as many columns each.
+    """
+    found = {apart: _turns(apart) for apart in APART}
+
+    def show(apart: int, turn: int) -> View:
+        before = (request.sectors for request in found[apart][: turn - 1])
+        return map_frame(found[apart][turn - 1], turn, frozenset().union(*before))
+
+    shown = explorer(
+        {"lanes apart (floats)": APART, "turn of the loop": TURNS},
+        show,
+        start=(APART[-1], TURNS[0]),
+    )
+    shown.add_class("worklog-two-columns")
+    return shown
+
+
+def _turns(apart: int) -> list[Request]:
+    """The first loads of a warp that shares a row, with so many floats from lane to lane."""
+    name = "shared" if apart == 1 else "chunked"
+    return global_requests(resolve(name), 1, WARP * max(apart, len(TURNS)), WARP)[: len(TURNS)]
+
+
+def map_frame(request: Request, turn: int, known: Set[int] = frozenset()) -> View:
+    """One request on all of the memory that such loads may touch, and what of it L1 looks up and has to fetch."""
+    sectors, lines = len(request.sectors), len(request.lines)
+    title = f"Turn {turn}: {count(sectors, 'sector')} on {count(lines, 'line')}"
+    new = SECTOR_BYTES * len(set(request.sectors) - known)
+    words = f"{request.asked_bytes} bytes asked for, {request.moved_bytes:,} looked up, {new:,} fetched."
+    return frame(_draw_map(request, known, f"{title}. {words}"), title, words)
+
+
+def _draw_map(request: Request, known: Set[int], words: str) -> Drawing:
+    drawing = Drawing(MAP_LINES // _ABREAST * _PITCH + _LEGEND - 6, words)
+    wide = (WIDTH + _GAP) / _ABREAST
+    boxes: dict[str, list[Box]] = {tone: [] for tone in _TONES}
+    for line in range(MAP_LINES):
+        down, across = divmod(line, _ABREAST)
+        room = (across * wide, down * _PITCH + 1, wide - _GAP, _PITCH - 7)
+        for tone, added in _sector_boxes(request, line, room, known).items():
+            boxes[tone] += added
+    for tone in reversed(_TONES):
+        drawing.boxes(boxes[tone], tone, solid=tone == "orange")
+    _draw_legend(drawing, drawing.height - 6, list(_TONES))
+    return drawing
 
 
 def request_frame(request: Request, known: Set[int] = frozenset()) -> View:
@@ -136,10 +186,10 @@ def _sector_boxes(request: Request, line: int, room: Box, known: Set[int]) -> di
 
 
 def _draw_legend(drawing: Drawing, line: float, tones: Sequence[str]) -> None:
-    places = (0, 104, 230) if len(tones) < 4 else (0, 84, 182, 282)
+    places, size = ((0, 104, 230), 12) if len(tones) < 4 else ((0, 78, 180, 276), 11)
     for left, tone in zip(places, tones, strict=False):
         drawing.boxes([(left + 1, line - 10, 14, 10)], tone, solid=tone == "orange")
-        drawing.text(left + 22, line, _TONES[tone], anchor="start", size=12)
+        drawing.text(left + 22, line, _TONES[tone], anchor="start", size=size)
 
 
 def _offsets(request: Request, line: int) -> dict[int, int]:

@@ -31,9 +31,10 @@ def tree(values: Sequence[float], warp_size: int = 8) -> Shown:
     There are as many threads as values, a power of two, in warps of `warp_size` lanes.
     """
     _check_length(values, MOST_CELLS)
-    trace = trace_row("shared", values, warp_size)
-    first, *middle, last = shared_steps(trace)
-    return stepper([write_frame(first), *map(tree_frame, middle), read_frame(last)])
+    _, *steps, _ = shared_steps(trace_row("shared", values, warp_size))
+    shown = stepper([tree_frame(step) for step in steps])
+    shown.add_class("worklog-two-columns")
+    return shown
 
 
 def shuffle(values: Sequence[float], warp_size: int = 4) -> Shown:

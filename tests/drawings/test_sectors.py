@@ -45,8 +45,23 @@ def test_sectors_that_came_before_are_said_and_drawn():
 def test_a_stepper_holds_the_first_requests():
     stepper = drawings.requests("naive", 64, 4096, 32)
     assert stepper.fallback["text/plain"].startswith("Request 1 of 4096: 32 sectors for 32 lanes")
-    first = drawings.first_request("naive", 64, 4096, 32)
-    assert first.text == stepper.fallback["text/plain"]
+
+
+@pytest.mark.parametrize(
+    ("apart", "turn", "title", "words"),
+    [
+        (1, 2, "4 sectors on 1 line", "128 looked up, 128 fetched"),
+        (4, 1, "16 sectors on 4 lines", "512 looked up, 512 fetched"),
+        (32, 1, "32 sectors on 32 lines", "1,024 looked up, 1,024 fetched"),
+        (32, 2, "32 sectors on 32 lines", "1,024 looked up, 0 fetched"),
+    ],
+)
+def test_floats_from_lane_to_lane_and_turns_say_what_is_looked_up_and_what_is_fetched(
+    apart, turn, title, words
+):
+    shown = drawings.coalescing().leaves[apart, turn].value
+    assert f"Turn {turn}: {title}" in shown
+    assert f"128 bytes asked for, {words}." in shown
 
 
 def test_every_lane_is_named_and_the_picture_is_small():

@@ -28,11 +28,9 @@ def test_online_frames_say_what_was_computed():
 @pytest.mark.parametrize("warp_size", [4, 8])
 def test_tree_frames_name_the_threads_that_work(warp_size):
     shown = frames(drawings.tree(TREE, warp_size))
-    assert len(shown) == 5
-    assert "t0: 3 and 6, keeps 6; t1: 7 and 4, keeps 7; t2: 2 and 5, keeps 5" in shown[1]
-    assert [f"Stride {stride}" in shown[i] for i, stride in ((1, 4), (2, 2), (3, 1))] == [True] * 3
-    assert "__syncthreads()" in shown[3]
-    assert "8 is the result of the block" in shown[4]
+    assert "t0: 3 and 6, keeps 6; t1: 7 and 4, keeps 7; t2: 2 and 5, keeps 5" in shown[0]
+    assert all(f"Stride {s}" in one for s, one in zip((4, 2, 1), shown, strict=True))
+    assert "__syncthreads()" in shown[2]
 
 
 def test_shuffle_frames_follow_the_value_to_every_thread():
