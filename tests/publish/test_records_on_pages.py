@@ -13,7 +13,7 @@ from softmax_lib.errors import BadInput
 ONE_GPU = {
     "03_naive cycles-a-request": "requests at this clock",
     "04_online passes": "a cause, by kernels with one thing changed",
-    "05_shared controls-table": "a cause, by hardware counters",
+    "05_shared guess": "the answer to a question",
     "06_shuffle stalls": "a cause, by hardware counters",
     "07_float4 guess": "the answer to a question",
     "08_fusion parts": "a cause, by kernels with one thing changed",

@@ -1,0 +1,132 @@
+"""What chapter 5 and its evidence state: each phrase as the record, a counter or machine code has it, or whether it holds."""
+
+import itertools
+import math
+
+from recorded_facts import (
+    COLS,
+    MATRIX_BYTES,
+    ROWS,
+    counted,
+    curve,
+    over_curve,
+    scattered_cycles,
+    us,
+)
+
+from softmax_lib import recorded, xray
+from softmax_lib.machine.inspection import inspect
+from softmax_lib.machine.reads import reads
+from softmax_lib.records.measurement import TIE
+from softmax_lib.registry import kernels, rungs
+from softmax_lib.source import Source
+
+SIZES = (256, 512, 1024)
+
+times = recorded.times(ROWS, COLS)
+sms = recorded.multiprocessors
+shared_1024 = us("shared", block_size=1024)
+online, chunked, shared = map(counted, ("online", "chunked", "shared"))
+first, compacted = map(counted, ("neighbours_first", "neighbours_compacted"))
+most = us("online") / (1.5 * times["shared"].copy_us)
+
+load_cycles, store_cycles = scattered_cycles()
+l1_us = ROWS * COLS / 32 / sms * (2 * load_cycles + store_cycles) / recorded.clock_mhz
+more_bytes = sum(
+    chunked.counters[way] - shared.counters[way] for way in ("dram_read_bytes", "dram_write_bytes")
+)
+copied_us = more_bytes / times["chunked"].copy_gb_per_s / 1e3
+sizes = [us("shared", block_size=size) for size in SIZES]
+small = [us("shared", block_size=size) for size in (32, 64, 128, 256)]
+few_in_flight = math.ceil(ROWS / sms) * 32 * 4
+
+steps = [us(a.name) / us(b.name) for a, b in itertools.pairwise(rungs())]
+text = kernels["shared"].source.text
+loop = "for (int col = tid; col < cols; col += blockDim.x) {"
+chunk = "for (int col = tid * cols / BLOCK; col < (tid + 1) * cols / BLOCK; col++) {"
+in_chunks = xray(Source("chunks.cu", text.replace(loop, chunk)), 4, COLS)
+fold = "if (tid < stride) partial[tid] += partial[tid + stride];\n"
+in_race = xray(Source("race.cu", text.replace(f"{fold}        __syncthreads();\n", fold)), 4, COLS)
+lines = xray("shared", 64, 4096, 512)
+
+
+def close(a, b, share):
+    """Whether a is b, but for this share of it."""
+    return abs(a / b - 1) < share
+
+
+def counts(profile, space, operation="load"):
+    """Requests of shared memory and the wavefronts they take, or requests and sectors of global memory."""
+    passes = "wavefronts" if space == "shared" else "sectors"
+    return [profile.counters[f"{space}_{operation}_{what}"] for what in ("requests", passes)]
+
+
+def dram(profile):
+    """Bytes that DRAM read and wrote."""
+    return profile.counters["dram_read_bytes"] + profile.counters["dram_write_bytes"]
+
+
+def loads(name, arch):
+    """Loads that leave before the first is needed, and their bytes, of each loop that reads."""
+    return [(read.loads, read.asked_bytes) for read in reads(kernels[name], 1024, COLS, arch)]
+
+
+FACTS = {
+    # the first screen and the idea
+    "online, runs at 1 % of a copy's speed": f"online, runs at {100 * times['online'].copy_share:.0f} % of a copy's speed",
+    "most of the 132 SMs idle": sms == 132 and sms > 2 * ROWS / 32,
+    "eight bytes move for each one asked for": counts(online, "global")[1] * 32 == 8 * 2 * MATRIX_BYTES,
+    # the kernel
+    "An SM holds two blocks of 1,024 threads": inspect(kernels["shared"].program(1024, COLS), 1024, [90])[0].blocks_a_multiprocessor == 2,
+    "0 % are wasted": xray("shared", 4, COLS).total["bytes_asked"] == xray("shared", 4, COLS).total["bytes_moved"],
+    "88 % of the bytes that move are wasted": f"{100 * (1 - in_chunks.total['bytes_asked'] / in_chunks.total['bytes_moved']):.0f} % of the bytes that move are wasted",
+    "finds two races on partial": ["on partial" in h.words for h in in_race.hazards if h.kind == "race"] == [True, True],
+    "96 threads are refused": 96 not in kernels["shared"].legal_block_sizes(COLS),
+    # the guess
+    "A load now touches an eighth of the sectors": 8 * counts(shared, "global")[1] == counts(online, "global")[1],
+    "where it got one at most": close(online.warps_per_multiprocessor, 1, 0.02),
+    '"50x": 50': min((8, 50, most, 512), key=lambda answer: abs(answer - us("online") / us("shared"))) == 50,
+    "one warp on an SM to nearly sixty": 57 < shared.warps_per_multiprocessor < 60,
+    "memory's latency holds them back": next(iter(shared.stalls)) == "long_scoreboard",
+    "each thread still asks for 4 bytes and waits": all(loads("shared", arch) == 2 * [(1, 4)] for arch in (75, 80, 90)),
+    "No other step of the ladder gains as much": steps.index(max(steps)) == 1,
+    # why
+    "More warps bring 12.6x": f"More warps bring {us('online') / us('chunked'):.1f}x",
+    "59 of them at work on average": f"{chunked.warps_per_multiprocessor:.0f} of them at work on average",
+    "Neighbouring addresses bring another 4.3x": f"Neighbouring addresses bring another {us('chunked') / us('shared'):.1f}x",
+    "DRAM moves 192 MB more for chunked": f"DRAM moves {more_bytes / 1e6:.0f} MB more for chunked",
+    "a copy moves that in 47 µs": f"a copy moves that in {copied_us:.0f} µs",
+    "takes a cycle for each line of a load, and two for each line of a store": close(load_cycles, 32, 0.01) and close(store_cycles, 64, 0.01),
+    "adds up to 513 of the 702 µs": f"adds up to {l1_us:.0f} of the {us('chunked'):.0f} µs",
+    # banks
+    "takes four times as many wavefronts": counts(compacted, "shared")[0] == counts(shared, "shared")[0]
+    and close(counts(compacted, "shared")[1], 4 * counts(shared, "shared")[1], 0.03),
+    "it costs only 3 %": f"it costs only {100 * (us('neighbours_compacted') / shared_1024 - 1):.0f} %",
+    "a tenth as many requests as the loops that read the row": close(counts(shared, "shared")[0], 0.1 * counts(shared, "global")[0], 0.03),
+    "It makes four times as many requests, by half-empty warps": close(counts(first, "shared")[0], 4 * counts(shared, "shared")[0], 0.02),
+    "no bank conflict, but divergence": close(*counts(first, "shared"), 0.03),
+    "takes 13 % longer": f"takes {100 * (us('neighbours_first') / shared_1024 - 1):.0f} % longer",
+    # the slider and the end
+    "From 256 threads on all times are within 2 % of each other": max(sizes) < TIE * min(sizes),
+    "make seven or eight per SM, and eight of 256 threads fill it": (ROWS // sms, -(-ROWS // sms)) == (7, 8) and inspect(kernels["shared"].program(256, COLS), 256, [90])[0].blocks_a_multiprocessor == 8,
+    "it takes 5.6 times as long": f"it takes {small[0] / small[-1]:.1f} times as long",
+    "a copy is still more than twice as fast": us("shared") > 2 * times["shared"].copy_us,
+    "the 23 barriers per row": f"the {xray('shared', 4, COLS, 1024).total['barriers'] // 4:.0f} barriers per row",
+    # the evidence
+    "takes 4 sectors, and one to shared memory one wavefront": lines.total["bytes_asked"] == lines.total["bytes_moved"] and close(*counts(shared, "shared"), 0.03),
+    "asks L1 for as many sectors as online, eight times those of shared": all(
+        counts(chunked, "global", way)[1] == counts(online, "global", way)[1] == 8 * counts(shared, "global", way)[1]
+        for way in ("load", "store")
+    ),
+    "L1 serves 79 % of them; it could be seven of eight": f"L1 serves {100 * chunked.l1_hit_share:.0f} % of them; it could be seven of eight",
+    "so its addresses are as scattered as online's": counts(chunked, "global") == counts(online, "global"),
+    "1.56 times as many bytes for chunked": f"{dram(chunked) / dram(shared):.2f} times as many bytes for chunked",
+    "73 % of what the kernel takes": f"{100 * l1_us / us('chunked'):.0f} % of what the kernel takes",
+    "and most of what shared saves": l1_us > 0.5 * (us("chunked") - us("shared")),
+    "above all for room in the queue for loads and stores": next(iter(chunked.stalls)) == "lg_throttle",
+    "would take a copy 7 % of the time": f"would take a copy {100 * copied_us / us('chunked'):.0f} % of the time",
+    "asks for four floats before it waits": all(loads("chunked", arch) == 2 * [(4, 16)] for arch in (75, 80, 90)),
+    "Up to 256 threads per block shared gets faster with each doubling": all(b < 0.7 * a for a, b in itertools.pairwise(small)),
+    "shared is at 81 % of that curve": f"shared is at {100 * 2 * MATRIX_BYTES / small[0] / 1e3 / curve(few_in_flight):.0f} % of that curve",
+    "with 1,024 at 77 %": f"with 1,024 at {100 * over_curve('shared', 1024):.0f} %",
+}  # fmt: skip
