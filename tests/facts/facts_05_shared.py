@@ -75,15 +75,15 @@ FACTS = {
     # the first screen and the idea
     "online, runs at 1 % of a copy's speed": f"online, runs at {100 * times['online'].copy_share:.0f} % of a copy's speed",
     "most of the 132 SMs idle": sms == 132 and sms > 2 * ROWS / 32,
-    "eight bytes move for each one asked for": counts(online, "global")[1] * 32 == 8 * 2 * MATRIX_BYTES,
+    "each load touches 32 sectors, where four would do": (counts(online, "global")[1] / counts(online, "global")[0], counts(shared, "global")[1] / counts(shared, "global")[0]) == (32, 4),
     # the kernel
     "An SM holds two blocks of 1,024 threads": inspect(kernels["shared"].program(1024, COLS), 1024, [90])[0].blocks_a_multiprocessor == 2,
     "0 % are wasted": xray("shared", 4, COLS).total["bytes_asked"] == xray("shared", 4, COLS).total["bytes_moved"],
-    "88 % of the bytes that move are wasted": f"{100 * (1 - in_chunks.total['bytes_asked'] / in_chunks.total['bytes_moved']):.0f} % of the bytes that move are wasted",
+    "88 % of the bytes moved are wasted": f"{100 * (1 - in_chunks.total['bytes_asked'] / in_chunks.total['bytes_moved']):.0f} % of the bytes moved are wasted",
     "finds two races on partial": ["on partial" in h.words for h in in_race.hazards if h.kind == "race"] == [True, True],
     "96 threads are refused": 96 not in kernels["shared"].legal_block_sizes(COLS),
     # the guess
-    "A load now touches an eighth of the sectors": 8 * counts(shared, "global")[1] == counts(online, "global")[1],
+    "A load now touches four sectors, not 32": 8 * counts(shared, "global")[1] == counts(online, "global")[1],
     "where it got one at most": close(online.warps_per_multiprocessor, 1, 0.02),
     '"50x": 50': min((8, 50, most, 512), key=lambda answer: abs(answer - us("online") / us("shared"))) == 50,
     "one warp on an SM to nearly sixty": 57 < shared.warps_per_multiprocessor < 60,
@@ -91,23 +91,24 @@ FACTS = {
     "each thread still asks for 4 bytes and waits": all(loads("shared", arch) == 2 * [(1, 4)] for arch in (75, 80, 90)),
     "No other step of the ladder gains as much": steps.index(max(steps)) == 1,
     # why
-    "More warps bring 12.6x": f"More warps bring {us('online') / us('chunked'):.1f}x",
-    "59 of them at work on average": f"{chunked.warps_per_multiprocessor:.0f} of them at work on average",
+    "A block per row brings 12.6x": f"A block per row brings {us('online') / us('chunked'):.1f}x",
+    "holds 59 on average": f"holds {chunked.warps_per_multiprocessor:.0f} on average",
     "Neighbouring addresses bring another 4.3x": f"Neighbouring addresses bring another {us('chunked') / us('shared'):.1f}x",
-    "DRAM moves 192 MB more for chunked": f"DRAM moves {more_bytes / 1e6:.0f} MB more for chunked",
-    "a copy moves that in 47 µs": f"a copy moves that in {copied_us:.0f} µs",
-    "takes a cycle for each line of a load, and two for each line of a store": close(load_cycles, 32, 0.01) and close(store_cycles, 64, 0.01),
-    "adds up to 513 of the 702 µs": f"adds up to {l1_us:.0f} of the {us('chunked'):.0f} µs",
+    "it moves 192 MB more for chunked": f"it moves {more_bytes / 1e6:.0f} MB more for chunked",
+    "which a copy does in 47 µs, and the difference is 539 µs": f"which a copy does in {copied_us:.0f} µs, and the difference is {us('chunked') - us('shared'):.0f} µs",
+    "keeps it busy for 32 cycles, and such a store for 64": close(load_cycles, 32, 0.01) and close(store_cycles, 64, 0.01),
+    "L1 needs 513 of the 702 µs": f"L1 needs {l1_us:.0f} of the {us('chunked'):.0f} µs",
     # banks
-    "takes four times as many wavefronts": counts(compacted, "shared")[0] == counts(shared, "shared")[0]
+    "its loads take four times as many wavefronts": counts(compacted, "shared")[0] == counts(shared, "shared")[0]
     and close(counts(compacted, "shared")[1], 4 * counts(shared, "shared")[1], 0.03),
     "it costs only 3 %": f"it costs only {100 * (us('neighbours_compacted') / shared_1024 - 1):.0f} %",
-    "a tenth as many requests as the loops that read the row": close(counts(shared, "shared")[0], 0.1 * counts(shared, "global")[0], 0.03),
+    "the trees make a tenth as many loads as the loops over the row": close(counts(shared, "shared")[0], 0.1 * counts(shared, "global")[0], 0.03),
+    "in those warps wait for memory most of the time": shared.stalls["long_scoreboard"] > 0.5,
     "It makes four times as many requests, by half-empty warps": close(counts(first, "shared")[0], 4 * counts(shared, "shared")[0], 0.02),
     "no bank conflict, but divergence": close(*counts(first, "shared"), 0.03),
     "takes 13 % longer": f"takes {100 * (us('neighbours_first') / shared_1024 - 1):.0f} % longer",
     # the slider and the end
-    "From 256 threads on all times are within 2 % of each other": max(sizes) < TIE * min(sizes),
+    "256, 512 and 1,024 threads are within 2 % of each other": max(sizes) < TIE * min(sizes),
     "make seven or eight per SM, and eight of 256 threads fill it": (ROWS // sms, -(-ROWS // sms)) == (7, 8) and inspect(kernels["shared"].program(256, COLS), 256, [90])[0].blocks_a_multiprocessor == 8,
     "it takes 5.6 times as long": f"it takes {small[0] / small[-1]:.1f} times as long",
     "a copy is still more than twice as fast": us("shared") > 2 * times["shared"].copy_us,
@@ -119,7 +120,7 @@ FACTS = {
         for way in ("load", "store")
     ),
     "L1 serves 79 % of them; it could be seven of eight": f"L1 serves {100 * chunked.l1_hit_share:.0f} % of them; it could be seven of eight",
-    "so its addresses are as scattered as online's": counts(chunked, "global") == counts(online, "global"),
+    "so a load touches as many lines as in online": counts(chunked, "global") == counts(online, "global"),
     "1.56 times as many bytes for chunked": f"{dram(chunked) / dram(shared):.2f} times as many bytes for chunked",
     "73 % of what the kernel takes": f"{100 * l1_us / us('chunked'):.0f} % of what the kernel takes",
     "and most of what shared saves": l1_us > 0.5 * (us("chunked") - us("shared")),
