@@ -4,8 +4,8 @@
 shows the claims of each page, and what is wrong with any of them; status 1 when something is.
 
 A marker, `<!-- shown by: NAME, NAME -->` directly behind its sentence, may name
-  request_cycles           test_request_cycles in tests/claims, in the file of this page
-  03_naive.request_cycles  the same in the file of another page
+  memory_is_far            test_memory_is_far in tests/claims, in the file of this page
+  batches.memory_is_far    the same in the file of another page
   cell:ID                  a code cell of this page, whose output is tested
   cites:KEY                an entry of references.bib
   counting                 arithmetic that the reader can redo from the page or the kernel
@@ -84,7 +84,7 @@ def bibliography() -> frozenset[str]:
 
 
 def whole_name(name: str, stem: str) -> str:
-    """A relation's name with its page: `request_cycles` on 03_naive is `03_naive.request_cycles`."""
+    """A relation's name with its page: `memory_is_far` on batches is `batches.memory_is_far`."""
     return name if "." in name else f"{stem}.{name}"
 
 
@@ -169,7 +169,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("pages", nargs="*", metavar="PAGE", help="such as 03_naive; all if none")
+    parser.add_argument("pages", nargs="*", metavar="PAGE", help="such as batches; all if none")
     stems = [Path(given).stem for given in parser.parse_args().pages] or list(paths)
     if unknown := [stem for stem in stems if stem not in paths]:
         parser.error(f"the book has no page {unknown[0]}; it has {', '.join(paths)}")

@@ -10,8 +10,8 @@ _STEPPERS = (
     "lists",
     "online",
     "requests",
+    "rows_or_columns",
     "shuffle",
-    "threads",
     "timeline",
     "tree",
 )

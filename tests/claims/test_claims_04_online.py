@@ -155,3 +155,25 @@ def test_both_together():
     times = recorded.times(128, 50257)
     assert recorded.l2_bytes > 4 * 128 * 50257
     assert times["online"].median_us / times["naive"].median_us == pytest.approx(4 / 3, abs=0.07)
+
+
+def test_lone_warp_waits():
+    """At 32 threads per block a multiprocessor has one warp, which mostly waits for loads."""
+    naive = counted("naive")
+    assert naive.warps_per_multiprocessor == pytest.approx(1, rel=0.01)
+    assert naive.stalls["long_scoreboard"] > 0.8
+
+
+def test_bytes_take_little_time():
+    """naive takes about seventy times as long as two copies, which move as many bytes."""
+    (timing,) = recorded.select(provider="naive", rows=ROWS, cols=COLS, block_size=32)
+    assert timing.median_us / (2 * timing.copy_us) == pytest.approx(70, rel=0.07)
+
+
+def test_twice_the_block_twice_the_time():
+    """From 256 threads per block on, twice the block takes twice the time, and before that less."""
+    ratio = {size: us("naive", block_size=2 * size) / us("naive", block_size=size)
+             for size in (32, 64, 128, 256, 512)}  # fmt: skip
+    assert ratio[256] == pytest.approx(2, rel=0.05)
+    assert ratio[512] == pytest.approx(2, rel=0.05)
+    assert max(ratio[32], ratio[64], ratio[128]) < 1.7

@@ -1,9 +1,13 @@
 """Pictures of requests: every lane and every bank is there, and the words say what is drawn."""
 
+import html
+
 import pytest
 from emulated import kernel_of
 
 from softmax_lib import drawings, kernels
+from softmax_lib.drawings.lane_addresses import COLUMN as ITS_COLUMN
+from softmax_lib.drawings.lane_addresses import ROW, elements
 from softmax_lib.drawings.sectors import in_words, request_frame, title
 from softmax_lib.drawings.wavefronts import bank_frame
 from softmax_lib.errors import BadInput, UnknownKernel
@@ -89,14 +93,31 @@ def test_a_timeline_says_how_many_warps_work():
     )
 
 
-def test_threads_without_a_row_are_named_below_the_matrix():
-    shown = drawings.threads("naive", rows=6, cols=3, block_size=4)
-    assert shown.fallback["text/plain"] == (
-        "Pass 1: every thread reads column 0 of its row: "
-        "Thread 2 of block 1 and thread 3 of block 1 found no row and left."
-    )
-    full = drawings.threads("naive", rows=4, cols=2, block_size=4)
-    assert full.fallback["text/plain"].endswith("Every thread has a row.")
+@pytest.mark.parametrize(
+    ("reads", "swap"),
+    [
+        (ROW, {}),
+        (ITS_COLUMN, {"x + (long long)row * cols": "x + row", "x_row[col]": "x_row[col * cols]"}),
+    ],
+)
+def test_lanes_over_a_small_matrix_read_what_a_kernel_does(reads, swap):
+    text = kernels["naive"].source.text
+    for old, new in swap.items():
+        text = text.replace(old, new)
+    requests = global_requests(resolve(text), 32, 32, 32)
+    for turn, request in enumerate(requests, 1):
+        places = [4 * (32 * row + col) for row, col in elements(reads, turn)]
+        assert places == list(request.addresses.values())
+
+
+def test_sectors_of_a_small_matrix_are_counted():
+    shown = drawings.rows_or_columns()
+    told = {choice: html.unescape(leaf.value) for choice, leaf in shown.leaves.items()}
+    assert "Turn 1: 32 sectors on 32 lines" in told[ROW, 1]
+    assert "Sectors so far: L1 256, memory 32." in told[ROW, 8]
+    assert "Sectors so far: L1 288, memory 64." in told[ROW, 9]
+    assert "Turn 8: 4 sectors on 1 line" in told[ITS_COLUMN, 8]
+    assert "Sectors so far: L1 32, memory 32." in told[ITS_COLUMN, 8]
 
 
 @pytest.mark.parametrize(

@@ -48,8 +48,6 @@ def test_shuffle_frames_follow_the_value_to_every_thread():
         (lambda: drawings.online(range(9)), "up to 8 values, and was given 9"),
         (lambda: drawings.shuffle(range(16), 16), "2, 4 or 8 lanes"),
         (lambda: drawings.shuffle(range(16), 2), "more warps of 2 lanes than one warp"),
-        (lambda: drawings.threads("naive", 0, 8, 4), "gives each thread a row"),
-        (lambda: drawings.threads("shared", 2, 8, 4), "gives each thread a row"),
     ],
 )  # fmt: skip
 def test_bad_input_gets_one_sentence(draw, words):

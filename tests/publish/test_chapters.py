@@ -28,11 +28,6 @@ BEYOND = {
     "results": PAGES,
     "xray": PAGES,
     "clocks": PAGES,
-    "03_naive": """\
-from softmax_lib import (check, exercise, explore, grade, hardware,
-                         kernels, measure, predict, recorded, run,
-                         trace, xray)
-from softmax_lib import drawings, errors, figures, widgets""",
     "09_unroll": """\
 from softmax_lib import (check, errors, exercise, grade, kernels,
                          predict, run, search_unroll, unroll_times)

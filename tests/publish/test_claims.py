@@ -218,21 +218,21 @@ LIVE = frozenset(["asserts", "prints"])
 
 
 def faults_of(markdown):
-    """The faults of a page called 03_naive with this text, without where they are."""
-    return faults(Page("03_naive", sentences(markdown, "cell why"), CELLS, LIVE))
+    """The faults of a page called batches with this text, without where they are."""
+    return faults(Page("batches", sentences(markdown, "cell why"), CELLS, LIVE))
 
 
 @pytest.mark.parametrize(
     "names",
     [
-        "request_cycles",
+        "memory_is_far",
         "06_shuffle.short_rows_gain",
         "cell:counts",
         "cell:asserts",
         "cites:little1961proof",
         "counting",
         "definition",
-        "request_cycles, counting",
+        "memory_is_far, counting",
     ],
 )
 def test_each_kind_of_evidence_shows_a_claim(names):
@@ -248,10 +248,10 @@ def test_a_guess_says_that_it_is_one():
     ("markdown", "fault"),
     [
         ("It is faster than a copy.", "Nothing shows it (than, faster)."),
-        ("It is faster.<!-- shown by: unheard -->", "test_claims_03_naive.py has no test_unheard."),
+        ("It is faster.<!-- shown by: unheard -->", "test_claims_batches.py has no test_unheard."),
         ("It is faster.<!-- shown by: 99_end.it -->", "test_claims_99_end.py has no test_it."),
-        ("It runs.<!-- shown by: unheard -->", "test_claims_03_naive.py has no test_unheard."),
-        ("It is faster.<!-- shown by: -->", "test_claims_03_naive.py has no test_."),
+        ("It runs.<!-- shown by: unheard -->", "test_claims_batches.py has no test_unheard."),
+        ("It is faster.<!-- shown by: -->", "test_claims_batches.py has no test_."),
         ("It is faster.<!-- shown by: cell:gone -->", "The page has no code cell gone."),
         ("It is faster.<!-- shown by: cell:reads -->", "Cell reads reads the record and asserts"),
         ("It is faster.<!-- shown by: cell:prints -->", "Cell prints is live and asserts nothing"),
@@ -264,13 +264,13 @@ def test_a_guess_says_that_it_is_one():
 )
 def test_each_fault_has_its_sentence(markdown, fault):
     found = faults_of(markdown)
-    assert all(line.startswith("03_naive, cell why: “") for line in found)
+    assert all(line.startswith("batches, cell why: “") for line in found)
     assert fault in "\n".join(found)
 
 
 def test_a_table_counts_claims_by_what_shows_them():
     text = "It is faster.<!-- shown by: counting, cites:a --> It is slower. It is."
-    heads, counts = table([Page("03_naive", sentences(text), {})])
+    heads, counts = table([Page("batches", sentences(text), {})])
     count = dict(zip(heads.split()[1:], map(int, counts.split()[1:]), strict=True))
     assert {head for head, n in count.items() if n} == {"claims", "cites", "counting", "nothing"}
     assert (count["claims"], count["nothing"]) == (2, 1)
@@ -285,7 +285,7 @@ SAYS = 'predict("How?", f"It takes {1 + 1} and is faster than "\n        "a copy
 def notebook(folder, **metadata):
     """The page of a notebook whose code cell makes a claim, and has this metadata."""
     cells = [new_markdown_cell("It runs."), new_code_cell(SAYS, id="guess", metadata=metadata)]
-    path = folder / "03_naive.ipynb"
+    path = folder / "batches.ipynb"
     nbformat.write(new_notebook(cells=cells), path)
     return read(path)
 
@@ -300,7 +300,7 @@ def test_a_claim_in_a_cells_strings_is_shown_by_its_metadata(tmp_path):
 def test_evidence_of_a_cell_without_a_claim_is_looked_at_all_the_same():
     cell = new_code_cell("print(1)", id="one", metadata={"shown_by": "unheard"})
     (sentence,) = of_cell(cell)
-    assert "has no test_unheard" in faults(Page("03_naive", [sentence], {}))[0]
+    assert "has no test_unheard" in faults(Page("batches", [sentence], {}))[0]
 
 
 @pytest.mark.parametrize(

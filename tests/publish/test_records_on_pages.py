@@ -11,7 +11,8 @@ from softmax_lib import figures, recorded
 from softmax_lib.errors import BadInput
 
 ONE_GPU = {
-    "03_naive cycles-a-request": "requests at this clock",
+    "03_naive guess": "the answer to a question",
+    "03_naive lines": "a cause, by a probe",
     "04_online passes": "a cause, by kernels with one thing changed",
     "05_shared guess": "the answer to a question",
     "06_shuffle stalls": "a cause, by hardware counters",
