@@ -18,6 +18,7 @@ from .margins import totals as totals
 from .memory_charts import memory_chart as memory_chart
 from .memory_charts import memory_chart_of as memory_chart_of
 from .memory_rows import row_starts as row_starts
+from .pass_times import passes as passes
 from .placements import places as places
 from .read_table import reads as reads
 from .sectors import coalescing as coalescing

@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from softmax_lib.drawings.blocks import read_frame, reduction_frame, tree_frame, write_frame
+from softmax_lib.drawings.drawing import number
 from softmax_lib.drawings.recurrence import online_frame
 from softmax_lib.errors import BadInput
+from softmax_lib.widgets.explorers import Explorer, explorer
 from softmax_lib.widgets.stepping import Shown, stepper
+from softmax_lib.widgets.views import View
 from softmax_lib.xrays.exchanges import exchanges
 from softmax_lib.xrays.reductions import between_barriers, online_steps, shared_steps, trace_row
 
@@ -18,11 +21,26 @@ MOST_CELLS = 8
 """Values that stand side by side and can still be read on a phone."""
 
 
-def online(values: Sequence[float]) -> Shown:
-    """Step through a row of up to 8 values as `online` does: running maximum, running sum, correction."""
-    _check_length(values, MOST_CELLS)
-    steps = online_steps(values)
-    return stepper([online_frame(values, step, i) for i, step in enumerate(steps)])
+def online(*rows: Sequence[float], read: int = 1) -> Explorer:
+    """Read rows of up to 8 values as `online` does, one after the other: running maximum, running sum, correction.
+
+    It starts with `read` of the first row's. The rows are of one length, and -inf is a masked score.
+    Raises `BadInput` for others.
+    """
+    for values in rows:
+        _check_length(values, MOST_CELLS)
+    if len({len(values) for values in rows}) != 1:
+        raise BadInput(f"The rows of this picture have one length, unlike {list(rows)}.")
+    steps = {", ".join(map(number, values)): (values, online_steps(values)) for values in rows}
+
+    def show(row: str, count: int) -> View:
+        values, found = steps[row]
+        return online_frame(values, found[count - 1], count - 1)
+
+    axes = {"row": list(steps), "scores read": range(1, len(rows[0]) + 1)}
+    shown = explorer(axes, show, start=(next(iter(steps)), read))
+    shown.add_class("worklog-two-columns")
+    return shown
 
 
 def tree(values: Sequence[float], warp_size: int = 8) -> Shown:

@@ -172,7 +172,9 @@ def _verdicts(
 
 def _verdict(source: Source, block_size: int | None, device: str) -> str:
     with _short_output(lines=0):
-        return check(source, device=device, block_size=block_size, lengths=CHECKED_LENGTHS).verdict
+        result = check(source, device=device, block_size=block_size, lengths=CHECKED_LENGTHS)
+    rows = (f", in a row that is {one.row_name!r}" for one in result.wrong[:1] if one.row_name)
+    return result.verdict + "".join(rows)
 
 
 def _differences(words: dict, before: dict, after: dict) -> list[str]:

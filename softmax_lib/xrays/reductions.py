@@ -19,7 +19,7 @@ from softmax_lib.source import Source
 class OnlineStep:
     """The online recurrence once `value` has been read: maxima, sums and the correction factor.
 
-    `old_max` is -inf and `old_sum` 0 before the first value.
+    `old_max` is -inf and `old_sum` 0 before the first value that is not -inf.
     """
 
     value: float
@@ -30,22 +30,33 @@ class OnlineStep:
 
     @property
     def correction(self) -> float:
-        """What the old sum is multiplied by: exp(old_max - new_max), 0 before the first value."""
-        return math.exp(self.old_max - self.new_max)
+        """What the old sum is multiplied by: exp(old_max - new_max), 0 before there is a maximum."""
+        return 0.0 if math.isinf(self.old_max) else math.exp(self.old_max - self.new_max)
+
+    @property
+    def rescales(self) -> bool:
+        """Whether a new maximum makes a sum smaller that is not 0."""
+        return 0 < self.correction < 1
+
+    @property
+    def term(self) -> float:
+        """What is added: exp(value - new_max), 0 for a value of -inf."""
+        return 0.0 if math.isinf(self.value) else math.exp(self.value - self.new_max)
 
 
 def online_steps(values: Sequence[float]) -> list[OnlineStep]:
     """A step a value, from `online` run in the emulator on each prefix of the row.
 
     The kernel keeps maximum and sum in registers; its output gives them away: the largest element
-    of softmax is exp(0) / sum.
+    of softmax is exp(0) / sum. While all values are -inf the output is NaN, and the sum 0.
     """
-    row = _row(values)
+    row = _row(values, masked=True)
     steps, old_max, old_sum = [], -math.inf, 0.0
     for end in range(1, row.shape[1] + 1):
         prefix = np.ascontiguousarray(row[:, :end])
         y = run("online", prefix)[0]
-        new_max, new_sum = float(prefix[0, y.argmax()]), 1.0 / float(y.max())
+        new_max = float(prefix[0, y.argmax()])
+        new_sum = 0.0 if math.isinf(new_max) else 1.0 / float(y.max())
         steps.append(OnlineStep(float(row[0, end - 1]), old_max, new_max, old_sum, new_sum))
         old_max, old_sum = new_max, new_sum
     return steps
@@ -123,8 +134,9 @@ def trace_row(kernel_or_source: str | Source, values: Sequence[float], warp_size
     return trace(kernel, row, threads, warp_size)
 
 
-def _row(values: Sequence[float]) -> np.ndarray:
+def _row(values: Sequence[float], masked: bool = False) -> np.ndarray:
+    """They as a matrix of one row; where it may be `masked` some are -inf."""
     row = np.array([list(values)], np.float32)
-    if not row.size or not np.isfinite(row).all():
+    if not row.size or not (np.isfinite(row) | (masked & np.isneginf(row))).all():
         raise BadInput("A stepper needs at least one value, and finite ones.")
     return row

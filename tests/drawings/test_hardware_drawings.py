@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from softmax_lib import drawings, figures, hardware
+from softmax_lib import drawings, figures, hardware, recorded
 from softmax_lib.drawings.waiting import busy_share
 from softmax_lib.errors import BadInput
 
@@ -82,3 +82,22 @@ def test_who_got_blocks_is_told_from_who_has_room():
     assert "got 7 or 8 and has room for 32 blocks" in drawings.places(1024, 32).text
     assert "has room for 2 blocks at once: 2 × 1024 threads are" in drawings.places(1024, 1024).text
     assert "has room for 32 blocks at once: as many as it takes" in drawings.places(4096, 32).text
+
+
+def test_passes_are_as_wide_as_they_take_long():
+    shown = drawings.passes({"naive": ("max", "sum", "write"), "online": ("both", "write")})
+    told = re.search(
+        r"naive: max ([\d.]+), sum ([\d.]+), write ([\d.]+); online: both ([\d.]+), write ([\d.]+)",
+        shown.html,
+    )
+    times_ms = [float(ms) for ms in told.groups()]
+    assert sum(times_ms[:3]) == pytest.approx(
+        recorded.times(1024, 32768)["naive"].median_us / 1e3, rel=0.03
+    )
+    widths = [float(width) for width in re.findall(r"h(\d[\d.]*)v", shown.html)]
+    assert widths == pytest.approx([ms * 338 / sum(times_ms[:3]) for ms in times_ms], rel=0.03)
+
+
+def test_passes_that_were_not_recorded_are_told():
+    with pytest.raises(BadInput, match=r"passes of naive were not recorded on \(1024, 512\)"):
+        drawings.passes({"naive": ("max", "sum", "write")}, 1024, 512)

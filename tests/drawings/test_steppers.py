@@ -1,5 +1,7 @@
 """Steppers draw what the kernels did: the worked examples of the worklog, read from traces."""
 
+import math
+
 import pytest
 
 from softmax_lib import drawings
@@ -20,9 +22,23 @@ def frames(widget):
 
 
 def test_online_frames_say_what_was_computed():
-    third = frames(drawings.online(ONLINE))[2]
-    assert "x₂ = 5: a new maximum" in third
-    assert "exp(3 − 5) = 0.135. Add exp(5 − 5) = 1: 1.368 × 0.135 + 1 = 1.185." in third
+    first, second, third, _ = frames(drawings.online(ONLINE))[1:]
+    assert "x₀ = 3: the first maximum" in first
+    assert "1 + exp(2 − 3) = 1.368" in second
+    assert "x₂ = 5: a new maximum, old sum × 0.135" in third
+    assert "1.368 × exp(3 − 5) + exp(5 − 5) = 1.185" in third
+
+
+def test_online_passes_masked_scores_over():
+    shown = drawings.online(ONLINE, [-math.inf, 3, -math.inf, 5])
+    assert shown.axes["row"] == ["3, 2, 5, 1", "−∞, 3, −∞, 5"]
+    first, second, third, last = (
+        frames(shown.leaves[shown.axes["row"][1], read])[0] for read in range(1, 5)
+    )
+    assert "exp(−∞ − (−∞)) would be NaN; the sum stays 0" in first
+    assert "x₁ = 3: the first maximum" in second
+    assert "exp(−∞) is 0; the sum stays 1" in third
+    assert "1 × exp(3 − 5) + exp(5 − 5) = 1.135" in last
 
 
 @pytest.mark.parametrize("warp_size", [4, 8])
@@ -46,6 +62,7 @@ def test_shuffle_frames_follow_the_value_to_every_thread():
     ("draw", "words"),
     [
         (lambda: drawings.online(range(9)), "up to 8 values, and was given 9"),
+        (lambda: drawings.online([1, 2], [3]), "one length"),
         (lambda: drawings.shuffle(range(16), 16), "2, 4 or 8 lanes"),
         (lambda: drawings.shuffle(range(16), 2), "more warps of 2 lanes than one warp"),
     ],

@@ -39,6 +39,12 @@ def test_a_broken_cell_gets_its_hazard_with_its_line(shell, capsys):
     assert "past the end of its 256 elements at mine.cu:18." in out.replace("\n", " ")
 
 
+def test_a_wrong_cell_is_told_in_what_kind_of_row(shell, capsys):
+    text = kernels["online"].source.text.replace("if (value != -INFINITY)", "")
+    out = run_cell(shell, capsys, "--rows 4 --cols 64 --name mine", text).replace("\n", " ")
+    assert "first (18, 31) at 32 threads per block, in a row that is '-inf first'" in out
+
+
 @pytest.mark.parametrize(
     ("line", "text", "words"),
     [

@@ -13,7 +13,7 @@ from softmax_lib.errors import BadInput
 ONE_GPU = {
     "03_naive guess": "the answer to a question",
     "03_naive lines": "a cause, by a probe",
-    "04_online passes": "a cause, by kernels with one thing changed",
+    "04_online guess": "the answer to a question",
     "05_shared guess": "the answer to a question",
     "06_shuffle stalls": "a cause, by hardware counters",
     "07_float4 guess": "the answer to a question",
