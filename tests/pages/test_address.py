@@ -70,9 +70,10 @@ def test_a_copied_link_has_what_its_widget_shows_and_leads_to_it(open_page, widt
 def test_what_a_move_came_to_is_not_said_over_the_copy_that_came_later(open_page):
     page = open_page(PAGE)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    widget, slider = sliders(page)[-1]
     late = []
     page.route("**/positions/**", lambda route: late.append(route))
+    page.reload(wait_until="domcontentloaded")
+    widget, slider = sliders(page)[-1]
     slider.locator("input").press("End")
     widget.locator(".worklog-copy").click()
     expect(widget.locator(".worklog-outcome")).to_have_text("The link is copied.")
