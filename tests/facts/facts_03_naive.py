@@ -105,7 +105,6 @@ FACTS = {
     # the first screen and the idea
     "32 warps for 132 SMs": f"{warps} warps for {sms} SMs",
     "1 % of a copy's speed": f"{100 * times['naive'].copy_share:.0f} % of a copy's speed",
-    "reading the matrix once and writing it once is 143x faster": f"reading the matrix once and writing it once is {us('naive') / copy_us:.0f}x faster",
     "PyTorch gets 59 %": f"PyTorch gets {100 * times['torch'].copy_share:.0f} %",
     "32 floats lie in 32 sectors": f"32 floats lie in {touched(ROW, 1)[0]} sectors",
     "and 1,024 move": f"and {SECTOR_BYTES * touched(ROW, 1)[0]:,} move",
