@@ -1,7 +1,5 @@
 """Colab: the versions of its packages with which the chapters are tried. Nobody has tried them in Colab itself."""
 
-LISTED = "2026-08-19"
-"""The date of the list, `pip-freeze.txt` in github.com/googlecolab/backend-info."""
 PACKAGES = {
     "ipykernel": "6.17.1",
     "ipython": "7.34.0",
@@ -14,6 +12,7 @@ PACKAGES = {
     "rich": "13.9.4",
     "traitlets": "5.7.1",
 }
+"""As `pip-freeze.txt` in github.com/googlecolab/backend-info had them on 2026-08-19."""
 BELOW = {
     "backcall": "0.2.0",
     "decorator": "4.4.2",

@@ -25,11 +25,10 @@ def minutes(path: Path) -> int:
     ]
     sources = {one["id"]: "".join(one["source"]) for one in cells}
     seen = [sources[one["id"]] for one in cells if not _HIDDEN & {*one["metadata"].get("tags", ())}]
-    words = len(re.findall(r"\w+", markdown_of(path)))
+    text = markdown_of(path)
+    words = len(re.findall(r"\w+", text))
     lines = sum(len(source.splitlines()) for source in seen)
-    exercises = sum(
-        len(_EXERCISE.findall(source)) for source in (*sources.values(), markdown_of(path))
-    )
+    exercises = sum(len(_EXERCISE.findall(source)) for source in (*sources.values(), text))
     tries = sum("widget-view" in str(one["outputs"]) for one in cells) - exercises
     took = words / WORDS_A_MINUTE + lines / LINES_A_MINUTE
     took += MINUTES_A_TRY * max(0, tries) + MINUTES_AN_EXERCISE * exercises

@@ -66,8 +66,8 @@ def inline_page(
 ) -> None:
     """Do so in the body of a page; an EPUB's reader chooses the width, and gets the wide ones."""
     if "body" in context:
-        narrow = "" if app.builder.name == "epub" else r"\g<0>"
-        context["body"] = inline(_NARROW.sub(narrow, context["body"]))
+        body = context["body"]
+        context["body"] = inline(_NARROW.sub("", body) if app.builder.name == "epub" else body)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -1,12 +1,10 @@
 """What a chapter is made of: few words and cells, its kernel whole, a guess with its replies, exercises, a way on."""
 
 import ast
-import functools
 import re
-import textwrap
 
-import nbformat
 import pytest
+from chapter_cells import beginning, cells_of, code_cells
 from notebooks import chapters, evidence
 from terms import markdown_of
 
@@ -26,18 +24,6 @@ every_chapter = pytest.mark.parametrize("chapter", CHAPTERS)
 every_page = pytest.mark.parametrize("page", PAGES)
 
 
-@functools.cache
-def cells_of(page):
-    return nbformat.read(PAGES[page], as_version=4).cells
-
-
-def code_cells(page):
-    """The reader's cells, without the first one, which gets a machine in the cloud ready."""
-    first, *cells = [cell for cell in cells_of(page) if cell.cell_type == "code"]
-    assert first.id == "bootstrap"
-    return cells
-
-
 def is_folded(cell):
     return "remove-input" in cell.metadata.get("tags", [])
 
@@ -46,12 +32,12 @@ def is_folded(cell):
 def test_a_chapter_is_short(chapter):
     prose = NO_PROSE.sub(" ", markdown_of(CHAPTERS[chapter]))
     assert len(re.findall(r"[^\W_]+(?:[’'.,-][^\W_]+)*", prose)) <= MOST_WORDS
-    assert len(cells_of(chapter)) <= MOST_CELLS
+    assert len(cells_of(PAGES[chapter])) <= MOST_CELLS
 
 
 @every_chapter
 def test_the_first_screen_tells_the_subject_where_we_stand_and_what_is_in_it(chapter):
-    _, title, ladder, standing, idea = cells_of(chapter)[:5]
+    _, title, ladder, standing, idea = cells_of(PAGES[chapter])[:5]
     assert re.fullmatch(r"# [^\n]+\n\n[^\n]+[.?!]", title.source)
     assert "ladder" in ladder.metadata.tags
     assert "% of a copy's speed" in standing.source.replace("\N{NO-BREAK SPACE}", " ")
@@ -61,7 +47,7 @@ def test_the_first_screen_tells_the_subject_where_we_stand_and_what_is_in_it(cha
 
 @every_chapter
 def test_the_kernel_is_its_file_whole_and_can_be_seen_at_once(chapter):
-    (cell,) = (cell for cell in code_cells(chapter) if cell.source.startswith("%%cuda"))
+    (cell,) = (cell for cell in code_cells(PAGES[chapter]) if cell.source.startswith("%%cuda"))
     text = cell.source.partition("\n")[2]
     files = [kernel.source.text for kernel in kernels.values() if kernel.stem.startswith(chapter)]
     assert text.strip() in {file.partition("\n\n")[2].strip() for file in files}
@@ -71,7 +57,7 @@ def test_the_kernel_is_its_file_whole_and_can_be_seen_at_once(chapter):
 
 @every_page
 def test_what_only_draws_is_folded_in_every_place_and_lines_are_short(page):
-    for cell in code_cells(page):
+    for cell in code_cells(PAGES[page]):
         if is_folded(cell):
             assert cell.source.startswith("# @title ")
             assert cell.metadata.cellView == "form"
@@ -80,18 +66,18 @@ def test_what_only_draws_is_folded_in_every_place_and_lines_are_short(page):
             lines = cell.source.splitlines()
             assert [line for line in lines if len(line) > MOST_CHARACTERS] == [], cell.id
             imports = re.findall(r"^\s*(?:import|from) ", cell.source, re.MULTILINE)
-            assert not imports or cell == code_cells(page)[0]
+            assert not imports or cell == code_cells(PAGES[page])[0]
 
 
 @every_page
 def test_no_cell_builds_html_or_reaches_into_what_is_private(page):
-    for cell in code_cells(page):
+    for cell in code_cells(PAGES[page]):
         assert not re.search(r"</|<br|HTML\(|\w\._\w", cell.source), cell.id
 
 
 @every_chapter
 def test_a_guess_is_answered_at_once_and_every_answer_has_its_reply(chapter):
-    (guess,) = (cell for cell in code_cells(chapter) if "predict(" in cell.source)
+    (guess,) = (cell for cell in code_cells(PAGES[chapter]) if "predict(" in cell.source)
     (call,) = (
         node
         for node in ast.walk(ast.parse(guess.source))
@@ -99,12 +85,14 @@ def test_a_guess_is_answered_at_once_and_every_answer_has_its_reply(chapter):
     )
     replies = next(one.value for one in call.keywords if one.arg == "replies")
     assert list(map(ast.unparse, replies.keys)) == list(map(ast.unparse, call.args[1].keys))
-    assert not any("hide-output" in cell.metadata.get("tags", []) for cell in code_cells(chapter))
+    assert not any(
+        "hide-output" in cell.metadata.get("tags", []) for cell in code_cells(PAGES[chapter])
+    )
 
 
 @every_chapter
 def test_a_chapter_has_its_exercises_each_with_a_cell_that_begins_an_answer(chapter):
-    cells = code_cells(chapter)
+    cells = code_cells(PAGES[chapter])
     named = [exercise for exercise in exercises().values() if exercise.chapter == chapter]
     tasks = [i for i, cell in enumerate(cells) if "\nexercise(" in cell.source]
     assert [cells[i].source.splitlines()[1] for i in tasks] == [f'exercise("{e.name}")' for e in named]  # fmt: skip
@@ -113,19 +101,9 @@ def test_a_chapter_has_its_exercises_each_with_a_cell_that_begins_an_answer(chap
         assert "remove-cell" in cells[i + 1].metadata.tags  # on the site nobody can type
 
 
-def beginning(exercise):
-    """The cell in which a reader answers."""
-    if exercise.wants_code:
-        part = textwrap.dedent(exercise.starter)
-        return f'answer = """\n{part}\n"""\ngrade("{exercise.name}", answer)'
-    numbers = ", ".join(f"{number:g}" for number in exercise.guess)
-    given = numbers if len(exercise.guess) == 1 else f"({numbers})"
-    return f'grade("{exercise.name}", {given})'
-
-
 @every_chapter
 def test_a_chapter_ends_with_three_lines_and_the_way_on(chapter):
-    last = cells_of(chapter)[-1].source
+    last = cells_of(PAGES[chapter])[-1].source
     following = [*NUMBERED, "results"][NUMBERED.index(chapter) + 1]
     assert last.startswith("## Summary")
     assert len(re.findall("^- ", last, re.MULTILINE)) == 3
@@ -135,6 +113,6 @@ def test_a_chapter_ends_with_three_lines_and_the_way_on(chapter):
 @every_page
 def test_no_page_leaves_a_marker_or_an_old_record_behind(page):
     assert "shown by" not in markdown_of(PAGES[page])
-    for cell in code_cells(page):
+    for cell in code_cells(PAGES[page]):
         if "over_records" in cell.source:
             assert "worklog-note" not in str(cell.outputs), cell.id

@@ -1,14 +1,13 @@
 """What a chapter's cells may look like: the same two imports, short lines, no plumbing in sight."""
 
 import ast
-import functools
 import re
-import textwrap
 from itertools import pairwise
 
-import nbformat
 import pytest
-from notebooks import chapters, evidence
+from chapter_cells import beginning, cells_of, code_cells
+from notebooks import chapters
+from prose import with_markers
 from running_prose import words, words_of
 
 import softmax_lib
@@ -64,27 +63,14 @@ MOST_HIDDEN_LINES = 24
 HIDDEN = {"hide-input", "remove-input"}
 TAGS = {"hide-input", "hide-output", "remove-input", "remove-cell", "live"}
 
-REWRITTEN = {"intro", *(path.stem for path in evidence())}
+REWRITTEN = {path.stem for path in chapters()} - {path.stem for path in with_markers()}
 """Whose anatomy is another; that of chapters is in test_anatomy.py."""
 CHAPTERS = {path.stem: path for path in chapters() if path.stem not in REWRITTEN}
 
 
-@functools.cache
-def cells_of(chapter):
-    return nbformat.read(CHAPTERS[chapter], as_version=4).cells
-
-
-def code_cells(chapter):
-    """The reader's cells, without the first one, which gets a machine in the cloud ready."""
-    first, *cells = [cell for cell in cells_of(chapter) if cell.cell_type == "code"]
-    assert first.id == "bootstrap"
-    assert first.metadata["jupyter"]["source_hidden"]
-    return cells
-
-
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_chapter_imports_the_same_two_lines_and_nothing_else_of_ours(chapter):
-    first, *others = (cell.source for cell in code_cells(chapter))
+    first, *others = (cell.source for cell in code_cells(CHAPTERS[chapter]))
     surface = BEYOND.get(chapter, SURFACE)
     assert first.count(surface) == 1
     assert "softmax_lib" not in first.replace(surface, "").replace("%load_ext softmax_lib", "")
@@ -98,8 +84,8 @@ def test_the_two_lines_name_what_the_package_offers():
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_cells_are_few_and_short(chapter):
-    assert len(cells_of(chapter)) <= MOST_CELLS
-    for cell in code_cells(chapter):
+    assert len(cells_of(CHAPTERS[chapter])) <= MOST_CELLS
+    for cell in code_cells(CHAPTERS[chapter]):
         lines = cell.source.splitlines()
         is_hidden = HIDDEN & set(cell.metadata.get("tags", []))
         assert len(lines) <= (MOST_HIDDEN_LINES if is_hidden else MOST_LINES), cell.id
@@ -108,14 +94,14 @@ def test_cells_are_few_and_short(chapter):
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_no_cell_builds_html_or_reaches_into_what_is_private(chapter):
-    for cell in code_cells(chapter):
+    for cell in code_cells(CHAPTERS[chapter]):
         assert not re.search(r"</|<br|HTML\(", cell.source), cell.id
         assert not re.search(rf"\b({'|'.join(NAMES)})\b[\w.]*\._", cell.source), cell.id
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_rooflines_follow_every_record_and_the_books_own_lacks_nothing(chapter):
-    for cell in code_cells(chapter):
+    for cell in code_cells(CHAPTERS[chapter]):
         assert "figures.roofline(" not in cell.source, cell.id
         if "over_records" in cell.source:
             assert "worklog-note" not in str(cell.outputs), cell.id
@@ -123,7 +109,7 @@ def test_rooflines_follow_every_record_and_the_books_own_lacks_nothing(chapter):
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_every_tag_of_a_cell_means_something(chapter):
-    for cell in cells_of(chapter):
+    for cell in cells_of(CHAPTERS[chapter]):
         assert set(cell.metadata.get("tags", [])) <= TAGS
 
 
@@ -133,26 +119,17 @@ NUMBERED = [stem for stem in ALL if stem not in REWRITTEN]
 
 @pytest.mark.parametrize("chapter", NUMBERED)
 def test_a_chapter_has_its_exercises_each_with_a_cell_that_begins_an_answer(chapter):
-    cells = [cell.source for cell in code_cells(chapter)]
+    cells = [cell.source for cell in code_cells(CHAPTERS[chapter])]
     named = [exercise for exercise in exercises().values() if exercise.chapter == chapter]
     shown = [f'exercise("{one.name}")' for one in named]
     assert [source for source in cells if source.startswith("exercise(")] == shown
     for one, task in zip(named, shown, strict=True):
-        assert cells[cells.index(task) + 1] == _beginning(one)
-
-
-def _beginning(exercise):
-    if exercise.wants_code:
-        part = textwrap.dedent(exercise.starter)
-        return f'answer = """\n{part}\n"""\ngrade("{exercise.name}", answer)'
-    numbers = ", ".join(f"{number:g}" for number in exercise.guess)
-    given = numbers if len(exercise.guess) == 1 else f"({numbers})"
-    return f'grade("{exercise.name}", {given})'
+        assert cells[cells.index(task) + 1] == beginning(one)
 
 
 @pytest.mark.parametrize("chapter", NUMBERED)
 def test_a_chapter_asks_one_question_and_says_what_the_answer_is(chapter):
-    prose = [cell.source for cell in cells_of(chapter) if cell.cell_type == "markdown"]
+    prose = [cell.source for cell in cells_of(CHAPTERS[chapter]) if cell.cell_type == "markdown"]
     (asked,) = re.findall(r"\*\*[^*]+\?\*\*", prose[0])
     answered = [
         text for text in prose[1:] if re.search(r"So the answer (to our question )?is", text)
@@ -163,7 +140,7 @@ def test_a_chapter_asks_one_question_and_says_what_the_answer_is(chapter):
 
 @pytest.mark.parametrize("chapter", NUMBERED)
 def test_a_question_replies_to_each_wrong_answer_and_what_answers_it_is_folded(chapter):
-    cells = code_cells(chapter)
+    cells = code_cells(CHAPTERS[chapter])
     (place,) = [i for i, cell in enumerate(cells) if re.search(r"^predict\(", cell.source, re.M)]
     assert "replies={" in cells[place].source
     following = cells[place + 1]
@@ -198,5 +175,5 @@ def test_words_are_those_that_a_reader_sees_who_opens_nothing(markdown, count):
     ("chapter", "next_page"), [pair for pair in pairwise([*ALL, "results"]) if pair[0] in NUMBERED]
 )
 def test_a_chapter_ends_by_pointing_to_the_next(chapter, next_page):
-    last = cells_of(chapter)[-1].source
+    last = cells_of(CHAPTERS[chapter])[-1].source
     assert f"]({next_page}.ipynb)" in last[last.index("## Summary") :]

@@ -1,0 +1,29 @@
+"""The cells of a page's notebook, and the one in which a reader begins to answer an exercise."""
+
+import functools
+import textwrap
+
+import nbformat
+
+
+@functools.cache
+def cells_of(path):
+    return nbformat.read(path, as_version=4).cells
+
+
+def code_cells(path):
+    """The reader's cells, without the first one, which gets a machine in the cloud ready."""
+    first, *cells = [cell for cell in cells_of(path) if cell.cell_type == "code"]
+    assert first.id == "bootstrap"
+    assert first.metadata["jupyter"]["source_hidden"]
+    return cells
+
+
+def beginning(exercise):
+    """The cell in which a reader answers."""
+    if exercise.wants_code:
+        part = textwrap.dedent(exercise.starter)
+        return f'answer = """\n{part}\n"""\ngrade("{exercise.name}", answer)'
+    numbers = ", ".join(f"{number:g}" for number in exercise.guess)
+    given = numbers if len(exercise.guess) == 1 else f"({numbers})"
+    return f'grade("{exercise.name}", {given})'
