@@ -1,9 +1,17 @@
-"""The cells of a page's notebook, and the one in which a reader begins to answer an exercise."""
+"""Which notebooks are chapters, their cells, and the one in which a reader begins to answer an exercise."""
 
 import functools
 import textwrap
 
 import nbformat
+from notebooks import chapters
+from prose import with_markers
+
+NUMBERED = [path.stem for path in chapters() if path.stem[0].isdigit()]
+_UNMARKED = {path.stem for path in chapters()} - {path.stem for path in with_markers()}
+CHAPTERS = {path.stem: path for path in chapters() if path.stem in {*NUMBERED, "gpu"} & _UNMARKED}
+"""The notebook of each chapter, and of the primer, by its stem."""
+WITH_KERNEL = [chapter for chapter in CHAPTERS if "03" <= chapter < "13"]
 
 
 @functools.cache
