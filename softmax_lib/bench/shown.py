@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from softmax_lib import selections
 from softmax_lib.bench.suite import run_cells, time_beside_copies
 from softmax_lib.checking import check
 from softmax_lib.errors import NotAvailable
+from softmax_lib.kernel import Kernel
 from softmax_lib.launch import run
 from softmax_lib.records.measurement import Case
 from softmax_lib.records.shown import FULL
@@ -16,14 +18,24 @@ from softmax_lib.registry import kernels
 
 PROTOCOL = (
     "Microseconds of one call at the block size that a kernel chooses: median of CUDA graph replays, L2 cold; both "
-    "take their turns in one run. copy_us is the fastest copy of the matrix."
+    "take their turns in one run. copy_us is the fastest copy of the matrix. Kernels of the k largest find 5."
 )
-ROWS, LENGTHS = 1024, (512, 2048, 8192, 32768, 131072)
+ROWS, LENGTHS, K = 1024, (512, 1024, 2048, 8192, 32768, 131072), 5
+SHORT = (131072, 32), (131072, 128), (32768, 128), (16384, 1024), (8192, 4096)
+SCORES = (10, 25200), (1000, 25200), (4000, 1008), (4000, 6300), (4000, 25200)
+"""Matrices of a kernel for short rows, and of one that finds the k largest, as chapter 11 has them."""
 
 
 def cells() -> Iterator[Case]:
     """Each kernel that a chapter shows, on each matrix."""
-    yield from (Case(name, ROWS, cols) for name in FULL for cols in LENGTHS)
+    for name in FULL:
+        kernel, shapes = _kernel(name), [(ROWS, cols) for cols in LENGTHS]
+        if name in selections.kernels:
+            shapes = list(SCORES)
+        elif "LANES" in dict(kernel.macros):
+            shapes = list(SHORT)
+        longest = max(map(kernel.max_cols, kernel.block_sizes))
+        yield from (Case(name, rows, cols) for rows, cols in shapes if cols <= longest)
 
 
 def run_shown(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
@@ -33,9 +45,10 @@ def run_shown(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
     rest is as in `suite.run_suite`. Raises `NotAvailable` where a kernel is wrong here.
     """
     for name in FULL:
-        if not (found := check(name, device="cuda")).ok:
+        judge = selections.check if name in selections.kernels else check
+        if not (found := judge(name, device="cuda")).ok:
             raise NotAvailable(found.verdict)
-    digests = {name: kernels[name].digest for pair in FULL.items() for name in pair}
+    digests = {name: _kernel(name).digest for pair in FULL.items() for name in pair}
     timed = run_cells(list(cells()), lambda case, _: time_cell(case), progress)
     return {"protocol": PROTOCOL, **timed, "digests": digests}
 
@@ -50,5 +63,11 @@ def time_cell(case: Case) -> dict[str, Any]:
     return sizes | {what: round(time, 3) for what, time in times.items()}
 
 
+def _kernel(name: str) -> Kernel:
+    return selections.kernels.get(name) or kernels[name]
+
+
 def _call(name: str, x: Any, y: Any) -> Any:
+    if name in selections.kernels:
+        return selections.run(name, x, K)
     return run(name, x, out=y)

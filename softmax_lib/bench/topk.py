@@ -16,6 +16,7 @@ from softmax_lib.bench.peers import first_line
 from softmax_lib.bench.suite import OURS, run_cells, sound_calls, time_beside_copies, times_of
 from softmax_lib.bench.timing import Call
 from softmax_lib.errors import NotAvailable
+from softmax_lib.kernel import Kernel
 from softmax_lib.ops.topk import softmax_topk
 from softmax_lib.records.measurement import Case, Data
 
@@ -94,7 +95,7 @@ def run_topk(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
     _check_kernels()
     found = run_cells(list(cells()), time_cell, progress)
     sweep = [line for k in PAPERS_K for cell in swept(k) for line in time_sizes(cell)]
-    digests = {name: kernel.digest for name, kernel in selections.kernels.items()}
+    digests = {name: kernel.digest for name, kernel in _kernels().items()}
     return {"protocol": PROTOCOL, **found, "sweep": sweep, "digests": digests}
 
 
@@ -109,9 +110,14 @@ def time_cell(cell: TopkCell, skipped: dict[str, str]) -> dict[str, Any]:
     return {**vars(cell), **found, "kernels": of_kernels}
 
 
+def _kernels() -> dict[str, Kernel]:
+    """Those of chapter 11 that no other suite times."""
+    return {name: kernel for name, kernel in selections.kernels.items() if not kernel.suite}
+
+
 def _check_kernels() -> None:
     """Raises `NotAvailable` where a kernel of chapter 11 that has no flaw is wrong on this GPU."""
-    for name, kernel in selections.kernels.items():
+    for name, kernel in _kernels().items():
         if kernel.flaw is None and not (found := selections.check(name, device="cuda")).ok:
             raise NotAvailable(found.verdict)
 
@@ -129,11 +135,8 @@ def _forms(k: int) -> dict[str, Call]:
 def time_sizes(cell: TopkCell) -> list[dict[str, Any]]:
     """Kernels of chapter 11 on one matrix in one run: `{"kernel", "rows", "cols", "k", "block_size", "us", "copy_us"}`."""
     asked = [(name, size) for name in SWEPT for size in SWEPT_SIZES]
-    asked += [
-        (name, of.default_block_size)
-        for name, of in selections.kernels.items()
-        if name not in SWEPT
-    ]
+    others = {name: of for name, of in _kernels().items() if name not in SWEPT}
+    asked += [(name, of.default_block_size) for name, of in others.items()]
     calls = {f"{name} {size}": _kernel(name, cell.k, size) for name, size in asked}
     us, copy_us = time_beside_copies(cell.case, calls)
     shared = {"rows": cell.rows, "cols": cell.cols, "k": cell.k, "copy_us": round(copy_us, 3)}

@@ -9,7 +9,14 @@ from softmax_lib.records.kept import kept_runs, matching, source_of
 from softmax_lib.records.reading import read_fields, require_types
 from softmax_lib.records.shelf import DEFAULT_GPU
 
-FULL = {"float4_aligned": "float4"}
+FULL = {
+    "shuffle_plain": "shuffle",
+    "float4_aligned": "float4",
+    "fusion_aligned": "fusion",
+    "unroll_aligned": "unroll",
+    "warp_plain": "warp",
+    "topk_warp_plain": "topk_warp",
+}
 """By the kernel that a chapter shows whole, the one that takes any row."""
 
 

@@ -26,7 +26,7 @@ every_page = pytest.mark.parametrize("page", PAGES)
 
 def body_of(path):
     """A kernel's file without its first lines, which are for who finds it in its folder."""
-    return re.sub(r"\A(?:(?://|#).*\n|\n)*", "", path.read_text(encoding="utf-8")).strip()
+    return re.sub(r"\A(?:(?:// |# ).*\n|\n)*", "", path.read_text(encoding="utf-8")).strip()
 
 
 def is_folded(cell):

@@ -2,17 +2,19 @@
 
 import pytest
 
-from softmax_lib import kernels, shown_times
+from softmax_lib import kernels, selections, shown_times
 from softmax_lib.errors import BadInput
 from softmax_lib.records.shown import FULL, shown_run
+
+EVERY = {**kernels, **selections.kernels}
 
 
 def test_each_kernel_that_a_chapter_shows_was_timed_beside_the_one_for_any_row():
     for name in FULL:
         found = shown_times(kernel=name)
-        assert len({one.cols for one in found}) == len(found) >= 5
+        assert len({(one.rows, one.cols) for one in found}) == len(found) >= 5
         assert all(one.source.startswith("one run on NVIDIA H200") for one in found)
-    assert set(FULL) == {name for name, one in kernels.items() if one.suite == "shown"}
+    assert set(FULL) == {name for name, one in EVERY.items() if one.suite == "shown"}
 
 
 def test_a_gpu_without_a_run_is_told_with_what_makes_one():
@@ -23,6 +25,6 @@ def test_a_gpu_without_a_run_is_told_with_what_makes_one():
 @pytest.mark.fresh
 @pytest.mark.parametrize("name", sorted({*FULL, *FULL.values()}))
 def test_no_kernel_has_changed_since_it_was_timed(name):
-    assert shown_run()["digests"][name] == kernels[name].digest, (
+    assert shown_run()["digests"][name] == EVERY[name].digest, (
         f"{name} has changed: `softmax-lib bench --suite shown --keep` on a GPU times it anew."
     )
