@@ -30,14 +30,18 @@ softmax_warp_plain(const float* x, float* y, int rows, int cols) {
 
     // 1. read
     float v[PER_THREAD], thread_max = -INFINITY, thread_sum = 0.0f;
+#pragma unroll
     for (int i = 0, col = lane; i < PER_THREAD; i++, col += LANES)
         v[i] = col < mine ? x_row[col] : -INFINITY;
     // 2. max and sum
+#pragma unroll
     for (int i = 0; i < PER_THREAD; i++) thread_max = fmaxf(thread_max, v[i]);
     float row_max = lanes_max(thread_max);
+#pragma unroll
     for (int i = 0; i < PER_THREAD; i++) thread_sum += v[i] = expf(v[i] - row_max);
     float scale = 1.0f / lanes_sum(thread_sum);
     // 3. write
+#pragma unroll
     for (int i = 0, col = lane; i < PER_THREAD; i++, col += LANES)
         if (col < mine) y_row[col] = v[i] * scale;
 }
