@@ -121,7 +121,7 @@ def test_block_size_sliders_show_the_recorded_times(open_page, kernel):
     assert times == {}
 
 
-FOLDED_ANSWERS = ["01_math"]
+FOLDED_ANSWERS = ["11_topk"]
 
 
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
