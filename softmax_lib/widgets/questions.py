@@ -53,7 +53,7 @@ def predict(
                 _VERDICT,
                 said=choice,
                 right=right,
-                nearest=isinstance(answers, Mapping),
+                nearest=not isinstance(truth, str),
                 reply=replies.get(choice, ""),
             )
         )

@@ -47,7 +47,7 @@ FACTS = {
     "exp gets there at 88.7": f"exp gets there at {math.log(float32.max):.1f}",
     "The sliders start with 89 as the largest score": f"The sliders start with {max(ROW) + 84:.0f} as the largest score",
     "Slide down to 83 and all is well": bool(torch.allclose(softmax_of(83), torch.tensor(ROW).softmax(0))),
-    "At −104 exp has few digits left": 0 < of_added(-104).min() and bool(of_added(-104).max() < float32.tiny),
+    "At −104 exp has few digits left": of_added(-104).min() > 0 and bool(of_added(-104).max() < float32.tiny),
     "at −120 it underflows: every exp is 0": not of_added(-120).any(),
     "their probabilities are below $10^{-62}$, and float32 can't hold those either": math.exp(max(ROW) - LARGE) < 1e-62 < float32.smallest_subnormal,
     "a row is read three times": kernels["naive"].traffic(cols=64)[0] == 3,

@@ -164,6 +164,8 @@ def test_of_answers_that_stand_for_numbers_the_nearest_to_what_was_measured_is_r
     asked = predict("How fast?", answers, truth, "why")
     assert f"<summary>Answer</summary><p>{right}</p>" in asked.fallback["text/html"]
     assert asked.children[1].options == tuple(answers)
+    assert f"; nearest is {right}" in "".join(verdicts(asked))
+    assert "; it is twice." in verdicts(predict("How fast?", answers, "twice", "why"))[0]
 
 
 def test_each_wrong_answer_has_a_reply_of_its_own_or_none_has():
