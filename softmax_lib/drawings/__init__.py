@@ -8,6 +8,7 @@ _STEPPERS = (
     "coalescing",
     "in_flight",
     "lists",
+    "memory_or_arithmetic",
     "online",
     "requests",
     "rows_or_columns",

@@ -21,6 +21,7 @@ from .memory_rows import row_starts as row_starts
 from .pass_times import passes as passes
 from .placements import places as places
 from .read_table import reads as reads
+from .roof import memory_or_arithmetic as memory_or_arithmetic
 from .sectors import coalescing as coalescing
 from .sectors import requests as requests
 from .standing import climb as climb

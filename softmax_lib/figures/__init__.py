@@ -17,7 +17,6 @@ from softmax_lib.figures.look import Figure
 from softmax_lib.figures.model import in_a_model
 from softmax_lib.figures.phases import reads_and_writes
 from softmax_lib.figures.plane import on_the_plane, plane_of_kernels
-from softmax_lib.figures.roof_steps import ROOFLINE_STEPS, roofline_limit, roofline_step
 from softmax_lib.figures.roofs import roofline
 from softmax_lib.figures.sweeps import bandwidth_by_cols, time_by_block_size
 from softmax_lib.figures.tiles import tiles_by_cols
@@ -27,7 +26,6 @@ from softmax_lib.figures.unrolling import time_by_bytes_asked, unroll_map
 from softmax_lib.figures.warps import lanes_map, time_by_blocks
 
 __all__ = [
-    "ROOFLINE_STEPS",
     "Figure",
     "bandwidth_by_cols",
     "beside_peers",
@@ -45,8 +43,6 @@ __all__ = [
     "plane_of_kernels",
     "reads_and_writes",
     "roofline",
-    "roofline_limit",
-    "roofline_step",
     "tiles_by_cols",
     "time_by_block_size",
     "time_by_blocks",

@@ -1,4 +1,4 @@
-"""Where a chapter starts on the ladder, the climb, and bytes in flight: bars and curves are those of the record."""
+"""Where a chapter starts on the ladder, the climb, bytes in flight and the roofline: all is as the record has it."""
 
 import re
 
@@ -6,7 +6,9 @@ import pytest
 
 from softmax_lib import drawings, recorded
 from softmax_lib.errors import BadInput
+from softmax_lib.records.cited import FLOAT32_PEAKS
 from softmax_lib.registry import rungs
+from softmax_lib.words import time_in_words
 
 pytest.importorskip("ipywidgets")
 
@@ -49,3 +51,16 @@ def test_bytes_in_flight_start_where_the_sixth_kernel_is_and_were_all_measured()
     for (threads, loads, size), leaf in shown.leaves.items():
         assert f"= {threads * loads * size / 1024:.0f} KiB in flight" in leaf.value
         assert leaf.value.count('stroke="currentColor" stroke-dasharray') >= 2  # law and answer
+
+
+def test_memory_or_arithmetic_is_the_slower_of_the_two_and_the_roofs_height():
+    shown = drawings.memory_or_arithmetic()
+    assert shown.choice == (5, 32)
+    copy_us, flop_per_us = TIMES["fusion"].copy_us, FLOAT32_PEAKS["nvidia-h200"].flops / 1e6
+    for (flop, size), leaf in shown.leaves.items():
+        memory, arithmetic = size / 8 * copy_us, flop * 1024 * 32768 / flop_per_us
+        limit = "memory" if memory > arithmetic else "compute"
+        assert f"= {flop / size:.3g} FLOP per byte: {limit}-bound" in leaf.value
+        assert f"At least {time_in_words(max(memory, arithmetic))}, " in leaf.value
+        most = flop * 1024 * 32768 / max(memory, arithmetic) / 1e6
+        assert f"at most {most:.2g}\N{NO-BREAK SPACE}TFLOP/s" in leaf.value

@@ -30,8 +30,6 @@ FIGURES = {
     "traffic ledger with foils": lambda **k: figures.traffic_ledger(64, 4096, **k),
     "roofline": figures.roofline,
     "roofline, one ringed": lambda **k: figures.roofline(highlight="shared", **k),
-    "roofline, its last step": lambda **k: figures.roofline_step("one point", **k),
-    "roofline, a limit": lambda **k: figures.roofline_limit(0.625, **k),
     "bandwidth": figures.bandwidth_by_cols,
     "block sizes": figures.time_by_block_size,
     "crossover": figures.crossover,
@@ -220,21 +218,6 @@ def test_no_rung_stands_above_the_roof():
     assert max(shares) <= 100
 
 
-def test_each_step_of_the_roofline_adds_to_the_one_before():
-    told = [figures.roofline_step(step).alt for step in figures.ROOFLINE_STEPS]
-    assert ["a copy, " in alt for alt in told] == [False, True, True, True]
-    assert ["TFLOP/s, from" in alt for alt in told] == [False, False, True, True]
-    assert ["unfused " in alt for alt in told] == [False, False, False, True]
-    share = re.search(r"unfused .* (\d+)% of the line", told[-1])
-    assert 0 < int(share[1]) <= 100
-
-
-def test_the_limit_is_memory_before_the_ridge_and_arithmetic_behind_it():
-    copied = recorded.times(1024, 32768)["fusion"].copy_gb_per_s
-    assert f"at most {copied / 2:,.0f} GFLOP/s, by memory" in figures.roofline_limit(0.5).alt
-    assert "at most 67,000 GFLOP/s, by arithmetic" in figures.roofline_limit(100).alt
-
-
 def test_the_roof_says_what_is_cited_and_does_without(other_gpu, tmp_path):
     assert "NVIDIA's H200 datasheet, FP32, not measured" in figures.roofline().alt
     unheard = {**content(), "gpu": {**content()["gpu"], "name": "GTX 480"}, "counters": []}
@@ -302,10 +285,6 @@ def test_ratios_to_the_original_worklog_are_computed_and_it_is_cited():
             r"^torch was not recorded on \(1024, 32768\)",
         ),
         (lambda: figures.roofline(3, 5), r"^No rung was recorded on \(3, 5\) on NVIDIA"),
-        (lambda: figures.roofline_step("two points"), "^two points is no step of the roofline"),
-        (lambda: figures.roofline_step("one point", "naiv"), "^naiv was not recorded on"),
-        (lambda: figures.roofline_limit(0), "^0 is not between 0.1 and 1000 FLOP per byte"),
-        (lambda: figures.roofline_limit(1, 3, 5), r"^No rung was recorded on \(3, 5\) on NVIDIA"),
         (lambda: figures.bandwidth_by_cols(3), "No sweep over row lengths"),
         (lambda: figures.time_by_block_size(rows=3), r"^No rung was recorded on \(3, 32768\)"),
         (lambda: figures.crossover(dtype="float16"), "Nothing was recorded in float16"),

@@ -11,6 +11,7 @@ from softmax_lib import figures, recorded
 from softmax_lib.errors import BadInput
 
 ONE_GPU = {
+    "02_pytorch guess": "the answer to a question",
     "03_naive guess": "the answer to a question",
     "03_naive lines": "a cause, by a probe",
     "04_online guess": "the answer to a question",
@@ -58,8 +59,6 @@ FIGURES = {name for name in figures.__all__ if of_gpus(name)} - {"on_the_plane"}
 NEEDED = {
     "gains": ({"naive": "", "online": ""},),
     "lie": ("warm cache",),
-    "roofline_step": ("one point",),
-    "roofline_limit": (1,),
 }
 """What a figure is asked for that has no default."""
 

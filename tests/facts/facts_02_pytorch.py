@@ -1,0 +1,74 @@
+"""What chapter 2 and its evidence state: each phrase as the record and the counters have it, or whether it holds."""
+
+import re
+
+from address import ROOT
+from recorded_facts import COLS, MATRIX_BYTES, ROWS, counted
+
+from softmax_lib import recorded, warp_times
+from softmax_lib.figures.roofs import FLOPS_AN_ELEMENT, matrix_product_flop_per_byte
+from softmax_lib.records.cited import FLOAT32_PEAKS
+from softmax_lib.records.contests import contests
+from softmax_lib.registry import kernels
+
+times = recorded.times(ROWS, COLS)
+torch, unfused = times["torch"], times["unfused"]
+copy_tb_per_s, peak = torch.copy_gb_per_s / 1e3, FLOAT32_PEAKS["nvidia-h200"].flops
+ridge = peak / torch.copy_gb_per_s / 1e9
+flop = FLOPS_AN_ELEMENT * ROWS * COLS
+moved = counted("unfused").counters
+dram = moved["dram_read_bytes"] + moved["dram_write_bytes"]
+l2 = recorded.content["gpu"]["l2_bytes"]
+full, half = (recorded.times(8192, 4096, dtype) for dtype in ("float32", "bfloat16"))
+large = [
+    *(timing.copy_share for timing in recorded.select(l2="cold") if timing.case.matrix_bytes > l2),
+    *(max(one.shares) for one in contests() if "gradient" not in str(one) and one.rows * one.cols * 4 > l2),
+    *(one.copy_us / one.us for one in warp_times() if one.rows * one.cols * 4 > l2),
+]  # fmt: skip
+"""Shares of a copy on matrices that L2 can't hold."""
+
+
+def share(cols):
+    """torch's, of a copy's speed."""
+    return recorded.times(ROWS, cols)["torch"].copy_share
+
+
+def kept(name):
+    """Of its time in float32, what a softmax takes in bfloat16."""
+    return half[name].median_us / full[name].median_us
+
+
+copy_text = (ROOT / "kernels/02_copy.cu").read_text(encoding="utf-8").partition("\n\n")[2]
+
+FACTS = {
+    # the first screen and the idea
+    "torch.softmax takes 109.5 µs": f"torch.softmax takes {torch.median_us:.1f} µs",
+    "the copy takes 65 µs": f"the copy takes {torch.copy_us:.0f} µs",
+    "59 % of a copy's speed": f"{100 * torch.copy_share:.0f} % of a copy's speed",
+    "33.6 million elements": f"{ROWS * COLS / 1e6:.1f} million elements",
+    "5 / 8 = 0.625 FLOP per byte": f"{FLOPS_AN_ELEMENT} / 8 = {FLOPS_AN_ELEMENT / 8} FLOP per byte",
+    "| memory | 268 MB | 4.1 TB | 65 µs |": f"| memory | {2 * MATRIX_BYTES / 1e6:.0f} MB | {copy_tb_per_s:.1f} TB | {torch.copy_us:.0f} µs |",
+    "| arithmetic | 168 MFLOP | 67 TFLOP | 2.5 µs |": f"| arithmetic | {flop / 1e6:.0f} MFLOP | {peak / 1e12:.0f} TFLOP | {1e6 * flop / peak:.1f} µs |",
+    "Memory takes 26 times as long": f"Memory takes {1e-6 * torch.copy_us / (flop / peak):.0f} times as long",
+    "if an exponential were worth 20 FLOP, memory would still take five times as long": 5 < ridge / (24 / 8) < 6,
+    "They meet at 16 FLOP per byte": f"They meet at {ridge:.0f} FLOP per byte",
+    "make 171 FLOP per byte": f"make {matrix_product_flop_per_byte():.0f} FLOP per byte",
+    # four kernels
+    "four reads and two writes": kernels["unfused"].traffic(COLS) == (4, 2),
+    "goes through all 134 MB": f"goes through all {MATRIX_BYTES / 1e6:.0f} MB",
+    "holds 63": f"holds {l2 / 1e6:.0f}",
+    "the caches spare it nothing": dram > 6 * MATRIX_BYTES,
+    "the four run at 92 % of a copy's speed": f"the four run at {100 * dram / unfused.median_us / 1e6 / copy_tb_per_s:.0f} % of a copy's speed",
+    # the copy
+    re.sub(r"\s+", " ", copy_text.replace("*", "")).strip(): True,
+    "on a matrix larger than L2 beats it by 1 %": f"on a matrix larger than L2 beats it by {100 * (max(large) - 1):.0f} %",
+    "At 8,192 and 131,072 columns, where it gets less than half": max(share(8192), share(131072)) < 0.5
+    < 0.9 * min(map(share, (512, 1024, 4096, 16384, 32768))),
+    "At 16,384, in between, it gets 67 %": f"At 16,384, in between, it gets {100 * share(16384):.0f} %",
+    # what the roofline leaves out
+    "Liger (Hsu et al., 2024) and QuACK (Guo et al., 2025), they do": max(kept("liger"), kept("quack")) < 0.52,
+    "torch takes as long as before, 106 µs for 8,192 × 4,096 elements": f"torch takes as long as before, {half['torch'].median_us:.0f} µs for 8,192 × 4,096 elements",
+    "executes 13 instructions per element for our 5 FLOP": f"executes {counted('fusion').instructions_per_element:.0f} instructions per element for our {FLOPS_AN_ELEMENT} FLOP",
+    # the evidence
+    "torch's own kernel and that of torch.compile take as long as before": all(abs(kept(name) - 1) < 0.03 for name in ("torch", "torch.compile")),
+}  # fmt: skip
