@@ -50,11 +50,7 @@ RECORD = (
     "lie_peak(",
     "catch_lie(",
     "advertisement(",
-    "hardware(",
-    "gpu_map(",
     "memory_chart(",
-    "drawings.places",
-    "drawings.waits(",
     "read_meet_write(",
 )
 """What a cell writes when it reads the record: its output changes with it."""

@@ -1,6 +1,8 @@
-"""A GPU as boxes: its multiprocessors, one of them opened, and the memories with their sizes, distances and speeds."""
+"""A GPU as boxes: its multiprocessors, one of them opened, and the memories with their sizes and distances."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from softmax_lib.drawings.drawing import WIDTH, Drawing, frame
 from softmax_lib.records.hardware import Hardware, Level, hardware
@@ -10,27 +12,25 @@ from softmax_lib.widgets.views import View
 
 _COLUMNS, _PITCH, _SIDE = 22, 15.4, 12.0
 _SMALL = 12
-_CAPTION = (
-    "On the right: cycles until one number is there. Between the boxes: bytes per second that all multiprocessors "
-    "together can read; 1 TB/s is 10¹² bytes per second."
-)
 _KIB, _MIB, _GIB = 1 << 10, 1 << 20, 1 << 30
-_OPENED = 168
+_OPENED = 152
 """Height of the multiprocessor that is drawn open."""
 
 
-def gpu_map(gpu: str = DEFAULT_GPU) -> View:
-    """Draw a GPU as it was measured: sizes by its driver, cycles and bytes per second by probes.
+def gpu_map(level: str, gpu: str = DEFAULT_GPU) -> View:
+    """Draw a GPU as it was measured, with one kind of memory marked: "registers", "shared memory", "L1", "L2", "DRAM".
 
-    Raises `BadInput` where none was measured.
+    Sizes are by its driver, cycles by a probe. Raises `BadInput` where none was measured.
     """
     found = hardware(gpu)
     top = 22 + height(found.multiprocessors) + 22
-    drawing = Drawing(top + _OPENED + 162, f"{found.gpu['name']}: {_in_words(found)}")
+    title, words = _in_words(found, level)
+    drawing = Drawing(top + _OPENED + 98, f"{title}. {words}")
     _draw_multiprocessors(drawing, found.multiprocessors, top)
-    _draw_opened(drawing, found, top)
-    _draw_memories(drawing, found, top + _OPENED)
-    return frame(drawing, f"{found.gpu['name']}, measured", f"{_CAPTION} ({found.source}.)")
+    _draw_opened(drawing, found, top, level)
+    _draw_memories(drawing, found, top + _OPENED + 12, level)
+    drawing.text(0, drawing.height - 4, found.source, anchor="start", size=11)
+    return frame(drawing, title, words)
 
 
 def height(multiprocessors: int) -> float:
@@ -45,7 +45,7 @@ def corners(multiprocessors: int, top: float) -> list[tuple[float, float]]:
 
 
 def _draw_multiprocessors(drawing: Drawing, count: int, top: float) -> None:
-    drawing.text(0, 13, f"{count} multiprocessors", anchor="start", size=13, bold=True)
+    drawing.text(0, 13, f"{count} SMs", anchor="start", size=13, bold=True)
     squares = [(left, above, _SIDE, _SIDE) for left, above in corners(count, 22)]
     drawing.boxes(squares[:1] + squares[2:], "plain")
     drawing.boxes(squares[1:2], "blue")
@@ -54,69 +54,52 @@ def _draw_multiprocessors(drawing: Drawing, count: int, top: float) -> None:
     drawing.line([(left + wide, above + high), (WIDTH - 1, top)], dashed=True)
 
 
-def _draw_opened(drawing: Drawing, found: Hardware, top: float) -> None:
+def _draw_opened(drawing: Drawing, found: Hardware, top: float, level: str) -> None:
     """One multiprocessor: room for warps, registers, shared memory and L1."""
     limits = found.limits
     warps = limits["MaxThreadsPerMultiProcessor"] // WARP
-    drawing.box(1, top, WIDTH - 2, _OPENED - 16, tone="blue")
-    drawing.text(10, top + 18, "one multiprocessor", anchor="start", size=13, bold=True)
+    drawing.box(1, top, WIDTH - 2, _OPENED, tone="blue")
     words = f"room for {warps} warps of {WARP} threads, in up to {limits['MaxBlocksPerMultiprocessor']} blocks"
+    drawing.text(10, top + 18, "one SM", anchor="start", size=13, bold=True)
     drawing.text(10, top + 36, words, anchor="start", size=_SMALL)
     pitch = (WIDTH - 20) / warps
-    drawing.boxes([(10 + i * pitch, top + 42, pitch - 1.5, 14) for i in range(warps)], "orange")
+    drawing.boxes([(10 + i * pitch, top + 42, pitch - 1.5, 14) for i in range(warps)], "green")
     registers = 4 * limits["MaxRegistersPerMultiprocessor"] // _KIB
     shared = limits["MaxSharedMemoryPerMultiprocessor"] // _KIB
-    levels = found.levels
-    _memory(drawing, top + 64, "registers", f"{registers} KiB", levels["registers"], 10)
-    _memory(drawing, top + 92, "shared memory", f"up to {shared} KiB", levels["shared memory"], 10)
-    _memory(drawing, top + 120, "L1", "same memory", levels["L1"], 10)
+    inside = {"registers": f"{registers} KiB", "shared memory": f"up to {shared} KiB"}
+    _draw_levels(drawing, found, {**inside, "L1": "same memory"}, top + 64, level, 10)
 
 
-def _draw_memories(drawing: Drawing, found: Hardware, top: float) -> None:
+def _draw_memories(drawing: Drawing, found: Hardware, top: float, level: str) -> None:
     """What all multiprocessors have in common."""
-    gpu, levels = found.gpu, found.levels
-    _arrows(drawing, top - 14, levels["L2"])
-    _memory(drawing, top + 32, "L2", f"{gpu['l2_bytes'] // _MIB} MiB", levels["L2"], 1, 36)
-    _arrows(drawing, top + 70, levels["DRAM"])
-    _memory(
-        drawing, top + 116, "DRAM", f"{gpu['memory_bytes'] / _GIB:.0f} GiB", levels["DRAM"], 1, 44
-    )
+    l2, dram = found.gpu["l2_bytes"] // _MIB, found.gpu["memory_bytes"] / _GIB
+    _draw_levels(drawing, found, {"L2": f"{l2} MiB", "DRAM": f"{dram:.0f} GiB"}, top, level, 1)
 
 
-def _memory(
-    drawing: Drawing, top: float, name: str, size: str, level: Level, left: float, high: float = 24
+def _draw_levels(
+    drawing: Drawing, found: Hardware, sizes: Mapping[str, str], top: float, marked: str, left: float
 ) -> None:
-    drawing.box(left, top, WIDTH - 2 * left, high)
-    line = top + high / 2 + 5
-    drawing.text(left + 8, line, name, anchor="start", size=13, bold=True)
-    drawing.text(WIDTH / 2 + 24, line, size, size=_SMALL)
-    drawing.text(
-        WIDTH - left - 8, line, f"{_cycles(level)} cycles", anchor="end", size=_SMALL, bold=True
-    )
-
-
-def _arrows(drawing: Drawing, top: float, level: Level) -> None:
-    """What comes up from a memory that all share."""
-    for x in (40, WIDTH - 40):
-        drawing.arrow((x, top + 42), (x, top + 6))
-    drawing.text(WIDTH / 2, top + 28, f"{_terabytes(level)} for all together", size=_SMALL)
+    """A box for each memory, 28 apart, with its size and how far it is."""
+    for at, (name, size) in enumerate(sizes.items()):
+        line = top + 28 * at + 17
+        drawing.box(
+            left, line - 17, WIDTH - 2 * left, 24, tone="orange" if name == marked else "plain"
+        )
+        drawing.text(left + 8, line, name, anchor="start", size=13, bold=True)
+        drawing.text(WIDTH / 2 + 24, line, size, size=_SMALL)
+        far = f"{_cycles(found.levels[name])} cycles"
+        drawing.text(WIDTH - left - 8, line, far, anchor="end", size=_SMALL, bold=True)
 
 
 def _cycles(level: Level) -> str:
     return f"{level.cycles:.{0 if level.cycles > 10 else 1}f}"
 
 
-def _terabytes(level: Level) -> str:
-    return f"{(level.gb_per_s or 0) / 1e3:.1f} TB/s"
-
-
-def _in_words(found: Hardware) -> str:
-    """The numbers of the drawing that a reader who cannot see it misses."""
-    far = ", ".join(f"{name} {_cycles(level)}" for name, level in found.levels.items())
-    fast = ", ".join(
-        f"{name} {_terabytes(level)}" for name, level in found.levels.items() if level.gb_per_s
-    )
-    return (
-        f"Cycles until a value is there: {far}. Read at most, by all {found.multiprocessors} "
-        f"multiprocessors together: {fast}."
-    )
+def _in_words(found: Hardware, name: str) -> tuple[str, str]:
+    """A title and a sentence about one memory: how far it is, and how far if the nearest were a second away."""
+    level, nearest = found.levels[name], found.levels["registers"]
+    title = f"{name}: {_cycles(level)} cycles, {level.ns:.0f} ns"
+    seconds = f"{level.cycles / nearest.cycles:.0f} s"
+    if level is nearest:
+        return title, f"Say this takes {seconds}."
+    return title, f"If a value in a register takes 1 s, this one takes {seconds}."

@@ -1,4 +1,4 @@
-"""Where the blocks of a launch went: every multiprocessor with what it held, and round after round how many there were."""
+"""Where the blocks of a launch went: every multiprocessor with what it held, and wave after wave how many there were."""
 
 from __future__ import annotations
 
@@ -17,23 +17,25 @@ def places(blocks: int, threads: int, gpu: str = DEFAULT_GPU) -> View:
     """Draw a launch of `blocks` blocks of `threads` threads, as a GPU placed them when it was measured.
 
     A square is a multiprocessor, filled as far as it had threads of those it has room for, half way through the
-    first round; below it, how many blocks were at work in each round. Raises `BadInput` for a launch that was not
+    first wave; below it, how many blocks were at work in each wave. Raises `BadInput` for a launch that was not
     measured.
     """
     found = hardware(gpu)
     one = found.placed(blocks, threads)
     below = _TOP + height(found.multiprocessors) + 24
-    drawing = Drawing(below + _BARS + 18, _in_words(found, one))
+    waves = count(len(one.held), "wave")
+    title = f"{blocks:,} blocks of {threads:,} threads: {waves}, {one.took_ns / 1e3:.0f} µs"
+    drawing = Drawing(below + _BARS + 38, f"{title}. {_in_words(found, one)}")
     _draw_room(drawing, found, one)
-    _draw_rounds(drawing, one, below)
-    title = f"{count(blocks, 'block')} of {threads} threads"
-    return frame(drawing, title, f"{_in_words(found, one)} ({found.source}.)")
+    _draw_waves(drawing, one, below)
+    drawing.text(0, drawing.height - 4, found.source, anchor="start", size=11)
+    return frame(drawing, title, _in_words(found, one))
 
 
 def _draw_room(drawing: Drawing, found: Hardware, one: Places) -> None:
     most = found.limits["MaxThreadsPerMultiProcessor"]
-    drawing.text(0, 14, f"{found.multiprocessors} multiprocessors:", anchor="start", size=12)
-    drawing.text(0, 30, f"how far each is filled with {most} threads", anchor="start", size=12)
+    drawing.text(0, 14, f"{found.multiprocessors} SMs:", anchor="start", size=12)
+    drawing.text(0, 30, f"how far each is filled with {most:,} threads", anchor="start", size=12)
     frames, fills = [], []
     for held, (left, top) in zip(one.held[0], corners(found.multiprocessors, _TOP), strict=True):
         high = max(1.5, _SIDE * held * one.threads / most) if held else 0
@@ -43,11 +45,11 @@ def _draw_room(drawing: Drawing, found: Hardware, one: Places) -> None:
     drawing.boxes([fill for fill in fills if fill[3]], "blue", solid=True)
 
 
-def _draw_rounds(drawing: Drawing, one: Places, top: float) -> None:
-    """A bar for each round, as high as it had blocks."""
+def _draw_waves(drawing: Drawing, one: Places, top: float) -> None:
+    """A bar for each wave, as high as it had blocks."""
     sums = [sum(moment) for moment in one.held]
     drawing.text(
-        0, top - 6, "blocks at work, round by round (to its own scale)", anchor="start", size=12
+        0, top - 6, "blocks at work, wave by wave (to its own scale)", anchor="start", size=12
     )
     wide = min(60.0, WIDTH / len(sums))
     bars = [
@@ -56,28 +58,17 @@ def _draw_rounds(drawing: Drawing, one: Places, top: float) -> None:
     ]
     drawing.boxes(bars, "orange", solid=True)
     for at in {0, len(sums) - 1}:
-        drawing.text(at * wide + wide / 2, top + _BARS + 14, str(sums[at]), size=11)
+        drawing.text(at * wide + wide / 2, top + _BARS + 14, f"{sums[at]:,}", size=11)
 
 
 def _in_words(found: Hardware, one: Places) -> str:
-    stay_us = one.stay_ns / 1e3
-    return (
-        f"{_who_got(found, one)}. Each block stays for {stay_us:g} µs, and all together took "
-        f"{one.took_ns / 1e3:.1f} µs: {count(len(one.held), 'round')}."
-    )
-
-
-def _who_got(found: Hardware, one: Places) -> str:
     """How many blocks a multiprocessor got at first, and how many of this size it has room for."""
-    idle, least = one.held[0].count(0), min(one.held[0])
-    if idle:
-        got = count(found.multiprocessors - idle, "multiprocessor")
-        return f"{got} got a block, {idle} got none; which ones is for the hardware to decide"
-    most = found.limits["MaxThreadsPerMultiProcessor"]
+    if idle := one.held[0].count(0):
+        return f"{found.multiprocessors - idle} SMs got a block, {idle} got none."
+    least, most = min(one.held[0]), found.limits["MaxThreadsPerMultiProcessor"]
     room = min(most // one.threads, found.limits["MaxBlocksPerMultiprocessor"])
     got = f"{one.most}" if one.most == least else f"{least} or {one.most}"
     if one.most < room:
-        return f"Each multiprocessor got {got} and has room for {count(room, 'block')} of this size"
-    why = f"{room} × {one.threads} threads are the {most} that it has room for"
-    full = why if room * one.threads == most else "as many as it takes of any size"
-    return f"Each multiprocessor has room for {count(room, 'block')} at once: {full}"
+        return f"Each SM got {got} and has room for {count(room, 'block')} of this size."
+    full = f"{room * one.threads:,} threads"
+    return f"Each SM is full with {count(room, 'block')}, {full}."

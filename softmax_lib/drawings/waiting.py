@@ -35,7 +35,7 @@ def waits(warps: int, gpu: str = DEFAULT_GPU) -> View:
     for warp in range(warps):
         _draw_warp(drawing, one, warp)
     _draw_legend(drawing)
-    return frame(drawing, f"{count(warps, 'warp')} on one multiprocessor", words)
+    return frame(drawing, f"{count(warps, 'warp')} on one SM", words)
 
 
 def _draw_warp(drawing: Drawing, one: Waits, warp: int) -> None:

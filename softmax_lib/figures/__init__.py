@@ -10,7 +10,6 @@ from softmax_lib.figures.contest import beside_peers
 from softmax_lib.figures.controls import gains, time_by_rows
 from softmax_lib.figures.gpu_switch import over_records
 from softmax_lib.figures.in_flight import bytes_in_flight
-from softmax_lib.figures.latency import latency_steps
 from softmax_lib.figures.ledger import traffic_ledger
 from softmax_lib.figures.lies import lie
 from softmax_lib.figures.look import Figure
@@ -36,7 +35,6 @@ __all__ = [
     "in_a_model",
     "ladder",
     "lanes_map",
-    "latency_steps",
     "lie",
     "on_the_plane",
     "over_records",

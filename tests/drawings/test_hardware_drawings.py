@@ -4,24 +4,26 @@ import re
 
 import pytest
 
-from softmax_lib import drawings, figures, hardware, recorded
+from softmax_lib import drawings, hardware, recorded
 from softmax_lib.drawings.waiting import busy_share
 from softmax_lib.errors import BadInput
 
 FOUND = hardware()
 
 
-def test_the_map_has_every_multiprocessor_and_every_memory():
-    shown = drawings.gpu_map()
+@pytest.mark.parametrize("marked", FOUND.levels)
+def test_the_map_has_every_multiprocessor_and_every_memory_and_marks_one(marked):
+    shown = drawings.gpu_map(marked)
     squares = re.findall(r"M[\d.]+ [\d.]+h12v12", shown.html)
     assert len(squares) == FOUND.multiprocessors == 132
     for name, level in FOUND.levels.items():
         cycles = f"{level.cycles:.1f}" if level.cycles < 10 else f"{level.cycles:.0f}"
-        assert f"{name} {cycles}" in shown.html
         assert f">{cycles} cycles<" in shown.html
+        assert (f"{name}: {cycles} cycles" in shown.text) == (name == marked)
+    assert shown.html.count('fill="#D55E00"') == 1
 
 
-@pytest.mark.parametrize("draw", [drawings.gpu_map, lambda: drawings.places(132, 256)])
+@pytest.mark.parametrize("draw", [lambda: drawings.gpu_map("L1"), lambda: drawings.places(132, 256)])
 def test_every_word_stands_in_the_picture(draw):
     shown = draw()
     width, height = map(float, re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', shown.html).groups())
@@ -36,9 +38,9 @@ def test_a_launch_is_drawn_as_its_blocks_were_placed(one):
     there = sum(count > 0 for count in one.held[0])
     fills = re.findall(r"M[\d.]+ [\d.]+h13v[\d.]+h-13z", shown.html)
     assert len(fills) == FOUND.multiprocessors + there
-    assert (f"{there} multiprocessors got a block" in shown.text) == (there < 132)
-    assert f"{len(one.held)} round" in shown.text
-    assert f">{sum(one.held[0])}<" in shown.html
+    assert (f"{there} SMs got a block" in shown.text) == (there < 132)
+    assert f"{len(one.held)} wave" in shown.text
+    assert f">{sum(one.held[0]):,}<" in shown.html
 
 
 def test_warps_are_drawn_as_they_waited():
@@ -69,19 +71,14 @@ def test_a_launch_or_a_gpu_that_was_not_measured_is_told():
     with pytest.raises(BadInput, match="5 blocks of 32 threads were not placed"):
         drawings.places(5, 32)
     with pytest.raises(BadInput, match="memory, warps and blocks were not measured"):
-        drawings.gpu_map("Tesla T4")
-
-
-def test_the_steps_of_latency_say_every_size():
-    assert "4 KiB 40" in figures.latency_steps().alt
-    assert "1 GiB" in figures.latency_steps().alt
+        drawings.gpu_map("L1", "Tesla T4")
 
 
 def test_who_got_blocks_is_told_from_who_has_room():
     assert "got 1 and has room for 8 blocks" in drawings.places(132, 256).text
     assert "got 7 or 8 and has room for 32 blocks" in drawings.places(1024, 32).text
-    assert "has room for 2 blocks at once: 2 × 1024 threads are" in drawings.places(1024, 1024).text
-    assert "has room for 32 blocks at once: as many as it takes" in drawings.places(4096, 32).text
+    assert "full with 2 blocks, 2,048 threads" in drawings.places(1024, 1024).text
+    assert "full with 32 blocks, 1,024 threads" in drawings.places(4096, 32).text
 
 
 def test_passes_are_as_wide_as_they_take_long():

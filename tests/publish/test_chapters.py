@@ -43,9 +43,6 @@ from softmax_lib import drawings, errors, figures, selections, widgets""",
 from softmax_lib import exercise, grade, predict, tile_times
 from softmax_lib import drawings, errors, figures, tiles, widgets""",
     "batches": PAGES,
-    "gpu": """\
-from softmax_lib import emulator, hardware, predict, xray_launch
-from softmax_lib import drawings, errors, figures, widgets""",
     "lies": """\
 from softmax_lib import catch_lie, lie_peak, lie_times, predict
 from softmax_lib import drawings, figures""",

@@ -25,7 +25,7 @@ ONE_GPU = {
     "10_warp controls": "a cause, by kernels with one thing changed",
     "10_warp example-table": "a cause, by kernels with one thing changed",
     "batches passes": "a cause, by kernels with one thing changed",
-    "gpu waits": "the warps of one multiprocessor",
+    "gpu guess": "the answer to a question",
     "lies clock-guess": "the answer to a question about a run",
     "lies graph-guess": "the answer to a question about a run",
     "lies flush-guess": "the answer to a question about a run",

@@ -1,0 +1,93 @@
+"""What the primer states of the GPU: its memories, warps and blocks as they were measured."""
+
+from itertools import pairwise
+from math import ceil
+from statistics import mean
+
+from softmax_lib import hardware
+
+found = hardware()
+levels, limits, sms = found.levels, found.limits, found.multiprocessors
+one, eight = found.waits[1], found.waits[8]
+threads = limits["MaxThreadsPerMultiProcessor"]
+blocks = limits["MaxBlocksPerMultiprocessor"]
+shared_kib = limits["MaxSharedMemoryPerMultiprocessor"] // 1024
+SIZES = (32, 128, 256, 512, 1024)
+SYSTEM_BYTES = 1024
+"""Of shared memory, that each block takes for itself."""
+
+
+def turn_cycles(waits):
+    """Mean cycles of a wait but a warp's first, and of the arithmetic after a load."""
+    turns = [[turn for turn in waits.turns if turn[0] == warp] for warp in range(waits.warps)]
+    waited = [came - asked for of in turns for _, asked, came in of[1:]]
+    computed = [asked - came for of in turns for (_, _, came), (_, asked, _) in pairwise(of)]
+    return mean(waited), mean(computed)
+
+
+def room(place):
+    """Blocks of a launch that an SM has room for, by its limits."""
+    warp_registers = -(-place.registers * 32 // 256) * 256
+    return min(
+        threads // place.threads,
+        blocks,
+        limits["MaxRegistersPerMultiprocessor"] // warp_registers // (place.threads // 32),
+        limits["MaxSharedMemoryPerMultiprocessor"] // (place.shared_bytes + SYSTEM_BYTES),
+    )
+
+
+def cycles(low, high=1 << 30):
+    """What a load takes in arrays of so many KiB."""
+    return [of for kib, of in found.latency.items() if low <= kib <= high]
+
+
+def ratio(name):
+    return levels[name].cycles / levels["registers"].cycles
+
+
+def close(a, b, share):
+    """Whether a is b, but for this share of it."""
+    return abs(a / b - 1) < share
+
+
+(waited, computed), (waited8, computed8) = map(turn_cycles, (one, eight))
+(large,) = {of.most for of in found.places if of.shared_bytes == 48 * 1024 and of.blocks == 4096}
+small, l1 = found.placed(4096, 32), levels["L1"].cycles
+
+FACTS = {
+    # the first screen
+    "takes 666 cycles to arrive": f"takes {levels['DRAM'].cycles:.0f} cycles to arrive",
+    "time for 157 multiplications": f"time for {ratio('DRAM'):.0f} multiplications",
+    "room for 270,336 threads on 132 processors": f"room for {sms * threads:,} threads on {sms} processors",
+    # blocks
+    "A block stays where it is until its last thread has ended; then the next one takes its place": all(
+        len(of.held) == ceil(of.blocks / (sms * room(of))) <= of.rounds < 1.05 * len(of.held) for of in found.places if of.registers == 12
+    ),
+    "stayed for 20 µs": {of.stay_ns for of in found.places} == {20_000},
+    "up to 2,048 threads and 32 blocks": f"up to {threads:,} threads and {blocks} blocks",
+    "what they need of registers and shared memory has to fit too": all(of.most == min(room(of), ceil(of.blocks / sms)) for of in found.places),
+    "6 blocks leave 126 SMs idle": all(found.placed(6, size).held[0].count(0) == sms - 6 == 126 for size in SIZES),
+    "132 are spread so that each SM gets one": all(set(found.placed(132, size).held[0]) == {1} for size in SIZES),
+    "With 256 threads, 8 blocks fit on an SM, so block 1,057": f"With 256 threads, {found.placed(4096, 256).most} blocks fit on an SM, so block {sms * found.placed(4096, 256).most + 1:,}",
+    "with 1,024 threads only 2 fit, and block 265": f"with 1,024 threads only {found.placed(4096, 1024).most} fit, and block {sms * found.placed(4096, 1024).most + 1}",
+    "132 × 32 = 4,224 places, but an occupancy of 50 %": f"{sms} × {small.most} = {sms * small.most:,} places, but an occupancy of {100 * small.most * 32 // threads} %",
+    "get by with one": len(small.held) == 1,
+    "48 KiB of it, 4 fit on an SM, not 8: it has 228 KiB": f"48 KiB of it, {large} fit on an SM, not {found.placed(4096, 256).most}: it has {shared_kib} KiB",
+    # memory
+    "about half a nanosecond": all(0.49 < level.ns / level.cycles < 0.52 for level in levels.values()),
+    "up to 128 KiB, each takes 40 cycles": all(close(of, l1, 0.01) for of in cycles(4, 128)) and f"up to 128 KiB, each takes {l1:.0f} cycles",
+    "up to 16 MiB, 287": all(close(of, levels["L2"].cycles, 0.01) for of in cycles(512, 16384)) and f"up to 16 MiB, {levels['L2'].cycles:.0f}",
+    "from 128 MiB on, more than 660": min(cycles(131072)) > 660,
+    # the guess
+    "waits for about 690 cycles a turn and computes for about 450": f"waits for about {10 * round(waited / 10)} cycles a turn and computes for about {10 * round(computed / 10)}",
+    '"3x as long": 3': f'"3x as long": {8 * 64 * computed / one.cycles:.0f}',
+    # why
+    "Each warp waits and computes nearly as long as it would alone": close(waited8, waited, 0.1) and close(computed8, computed, 0.05),
+    "would take three times as long as the whole run did": round(8 * 64 * computed8 / eight.cycles) == 3,
+    "a result takes 4 cycles": f"a result takes {levels['registers'].cycles:.0f} cycles",
+    "on each of 132 SMs are 33,792 threads": f"on each of {sms} SMs are {sms * 8 * 32:,} threads",
+    "there's room for eight times as many": threads == 8 * 8 * 32,
+    # the summary
+    "an SM holds up to 64 warps": f"an SM holds up to {threads // 32} warps",
+    "A register is 4 cycles away, shared memory and L1 30 to 40, L2 287, DRAM 666": f"A register is {levels['registers'].cycles:.0f} cycles away, shared memory and L1 {10 * round(levels['shared memory'].cycles / 10)} to {l1:.0f}, L2 {levels['L2'].cycles:.0f}, DRAM {levels['DRAM'].cycles:.0f}",
+}  # fmt: skip
