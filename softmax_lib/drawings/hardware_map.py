@@ -24,13 +24,12 @@ def gpu_map(level: str, gpu: str = DEFAULT_GPU) -> View:
     """
     found = hardware(gpu)
     top = 22 + height(found.multiprocessors) + 22
-    title, words = _in_words(found, level)
-    drawing = Drawing(top + _OPENED + 98, f"{title}. {words}")
+    title = _in_words(found, level)
+    drawing = Drawing(top + _OPENED + 74, title)
     _draw_multiprocessors(drawing, found.multiprocessors, top)
     _draw_opened(drawing, found, top, level)
     _draw_memories(drawing, found, top + _OPENED + 12, level)
-    drawing.text(0, drawing.height - 4, found.source, anchor="start", size=11)
-    return frame(drawing, title, words)
+    return frame(drawing, title, found.source)
 
 
 def height(multiprocessors: int) -> float:
@@ -77,7 +76,12 @@ def _draw_memories(drawing: Drawing, found: Hardware, top: float, level: str) ->
 
 
 def _draw_levels(
-    drawing: Drawing, found: Hardware, sizes: Mapping[str, str], top: float, marked: str, left: float
+    drawing: Drawing,
+    found: Hardware,
+    sizes: Mapping[str, str],
+    top: float,
+    marked: str,
+    left: float,
 ) -> None:
     """A box for each memory, 28 apart, with its size and how far it is."""
     for at, (name, size) in enumerate(sizes.items()):
@@ -95,11 +99,9 @@ def _cycles(level: Level) -> str:
     return f"{level.cycles:.{0 if level.cycles > 10 else 1}f}"
 
 
-def _in_words(found: Hardware, name: str) -> tuple[str, str]:
-    """A title and a sentence about one memory: how far it is, and how far if the nearest were a second away."""
+def _in_words(found: Hardware, name: str) -> str:
+    """How far one memory is, and how far if the nearest were a second away."""
     level, nearest = found.levels[name], found.levels["registers"]
-    title = f"{name}: {_cycles(level)} cycles, {level.ns:.0f} ns"
     seconds = f"{level.cycles / nearest.cycles:.0f} s"
-    if level is nearest:
-        return title, f"Say this takes {seconds}."
-    return title, f"If a value in a register takes 1 s, this one takes {seconds}."
+    scale = f"say, {seconds}" if level is nearest else f"{seconds} if a register takes 1 s"
+    return f"{name}: {_cycles(level)} cycles ({scale})"

@@ -10,7 +10,7 @@ from softmax_lib.widgets.views import View
 from softmax_lib.words import count
 
 _SIDE = 13.0
-_TOP, _BARS = 40, 40
+_TOP, _BARS = 22, 40
 
 
 def places(blocks: int, threads: int, gpu: str = DEFAULT_GPU) -> View:
@@ -22,20 +22,21 @@ def places(blocks: int, threads: int, gpu: str = DEFAULT_GPU) -> View:
     """
     found = hardware(gpu)
     one = found.placed(blocks, threads)
-    below = _TOP + height(found.multiprocessors) + 24
+    words = f"{found.multiprocessors} SMs: {_in_words(found, one)}"
     waves = count(len(one.held), "wave")
     title = f"{blocks:,} blocks of {threads:,} threads: {waves}, {one.took_ns / 1e3:.0f} µs"
-    drawing = Drawing(below + _BARS + 38, f"{title}. {_in_words(found, one)}")
+    below = _TOP + height(found.multiprocessors) + 24
+    drawing = Drawing(below + _BARS + 18, words)
+    drawing.text(0, 14, words, anchor="start", size=12)
     _draw_room(drawing, found, one)
     _draw_waves(drawing, one, below)
-    drawing.text(0, drawing.height - 4, found.source, anchor="start", size=11)
-    return frame(drawing, title, _in_words(found, one))
+    most = found.limits["MaxThreadsPerMultiProcessor"]
+    caption = f"Full: {most:,} threads ({found.source})."
+    return View(frame(drawing, title, caption).html, f"{title}. {words}. {caption}")
 
 
 def _draw_room(drawing: Drawing, found: Hardware, one: Places) -> None:
     most = found.limits["MaxThreadsPerMultiProcessor"]
-    drawing.text(0, 14, f"{found.multiprocessors} SMs:", anchor="start", size=12)
-    drawing.text(0, 30, f"how far each is filled with {most:,} threads", anchor="start", size=12)
     frames, fills = [], []
     for held, (left, top) in zip(one.held[0], corners(found.multiprocessors, _TOP), strict=True):
         high = max(1.5, _SIDE * held * one.threads / most) if held else 0
@@ -64,11 +65,10 @@ def _draw_waves(drawing: Drawing, one: Places, top: float) -> None:
 def _in_words(found: Hardware, one: Places) -> str:
     """How many blocks a multiprocessor got at first, and how many of this size it has room for."""
     if idle := one.held[0].count(0):
-        return f"{found.multiprocessors - idle} SMs got a block, {idle} got none."
+        return f"{found.multiprocessors - idle} got a block, {idle} got none"
     least, most = min(one.held[0]), found.limits["MaxThreadsPerMultiProcessor"]
     room = min(most // one.threads, found.limits["MaxBlocksPerMultiprocessor"])
     got = f"{one.most}" if one.most == least else f"{least} or {one.most}"
     if one.most < room:
-        return f"Each SM got {got} and has room for {count(room, 'block')} of this size."
-    full = f"{room * one.threads:,} threads"
-    return f"Each SM is full with {count(room, 'block')}, {full}."
+        return f"each got {got}, and has room for {count(room, 'block')}"
+    return f"each is full with {count(room, 'block')}, {room * one.threads:,} threads"

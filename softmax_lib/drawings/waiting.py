@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from softmax_lib.drawings.drawing import WIDTH, Drawing, frame
@@ -30,12 +30,12 @@ def waits(warps: int, gpu: str = DEFAULT_GPU) -> View:
     one = found.waits.get(warps)
     if one is None or not one.turns:
         raise BadInput(f"The turns of {count(warps, 'warp')} were not kept on {gpu}.")
-    words = _in_words(one)
+    words = "Blue a warp waits for a load, orange it computes."
     drawing = Drawing(_TOP + warps * _HIGH + 42, words)
     for warp in range(warps):
         _draw_warp(drawing, one, warp)
     _draw_legend(drawing)
-    return frame(drawing, f"{count(warps, 'warp')} on one SM", words)
+    return frame(drawing, f"{count(warps, 'warp')} on one SM")
 
 
 def _draw_warp(drawing: Drawing, one: Waits, warp: int) -> None:
@@ -50,7 +50,9 @@ def _draw_legend(drawing: Drawing) -> None:
     for left, tone, word in ((_LEFT, "blue", "waits for a load"), (170, "orange", "computes")):
         drawing.boxes([(left, line - 9, 12, 9)], tone, solid=True)
         drawing.text(left + 17, line, word, anchor="start", size=12)
-    drawing.text(_LEFT, line + 18, f"from left to right: {_CYCLES} cycles", anchor="start", size=12)
+    drawing.text(
+        _LEFT, line + 18, f"from left to right: {_CYCLES:,} cycles", anchor="start", size=12
+    )
 
 
 def _bars(
@@ -71,22 +73,3 @@ def _computing(one: Waits, warp: int) -> Iterator[Stretch]:
     turns = [turn for turn in one.turns if turn[0] == warp]
     for (_, _, came), (_, asked, _) in pairwise(turns):
         yield came, min(asked, _CYCLES)
-
-
-def busy_share(one: Waits) -> float:
-    """Of the cycles that are drawn, the share in which some warp computes."""
-    warps = {warp for warp, _, _ in one.turns}
-    return _covered([stretch for warp in warps for stretch in _computing(one, warp)]) / _CYCLES
-
-
-def _covered(stretches: Sequence[Stretch]) -> float:
-    total = end = 0.0
-    for first, last in sorted(stretches):
-        total += max(0.0, last - max(first, end))
-        end = max(end, last)
-    return total
-
-
-def _in_words(one: Waits) -> str:
-    who = "the warp computes" if one.warps == 1 else "at least one warp computes"
-    return f"In {busy_share(one):.0%} of these cycles {who}."

@@ -5,7 +5,6 @@ import re
 import pytest
 
 from softmax_lib import drawings, hardware, recorded
-from softmax_lib.drawings.waiting import busy_share
 from softmax_lib.errors import BadInput
 
 FOUND = hardware()
@@ -23,12 +22,14 @@ def test_the_map_has_every_multiprocessor_and_every_memory_and_marks_one(marked)
     assert shown.html.count('fill="#D55E00"') == 1
 
 
-@pytest.mark.parametrize("draw", [lambda: drawings.gpu_map("L1"), lambda: drawings.places(132, 256)])
+@pytest.mark.parametrize(
+    "draw", [lambda: drawings.gpu_map("L1"), lambda: drawings.places(132, 256)]
+)
 def test_every_word_stands_in_the_picture(draw):
     shown = draw()
     width, height = map(float, re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', shown.html).groups())
     words = re.findall(r'<text x="([-\d.]+)" y="([-\d.]+)"', shown.html)
-    assert len(words) > 3
+    assert len(words) >= 3
     assert all(0 <= float(x) <= width and 0 < float(y) < height for x, y in words)
 
 
@@ -38,7 +39,7 @@ def test_a_launch_is_drawn_as_its_blocks_were_placed(one):
     there = sum(count > 0 for count in one.held[0])
     fills = re.findall(r"M[\d.]+ [\d.]+h13v[\d.]+h-13z", shown.html)
     assert len(fills) == FOUND.multiprocessors + there
-    assert (f"{there} SMs got a block" in shown.text) == (there < 132)
+    assert (f"{there} got a block" in shown.text) == (there < 132)
     assert f"{len(one.held)} wave" in shown.text
     assert f">{sum(one.held[0]):,}<" in shown.html
 
@@ -47,7 +48,6 @@ def test_warps_are_drawn_as_they_waited():
     one, eight = drawings.waits(1), drawings.waits(8)
     assert len(re.findall(r">w\d<", one.html)) == 1
     assert len(re.findall(r">w\d<", eight.html)) == 8
-    assert f"{busy_share(FOUND.waits[8]):.0%} of these cycles at least one warp" in eight.text
     with pytest.raises(BadInput, match="turns of 2 warps were not kept"):
         drawings.waits(2)
 
@@ -75,8 +75,8 @@ def test_a_launch_or_a_gpu_that_was_not_measured_is_told():
 
 
 def test_who_got_blocks_is_told_from_who_has_room():
-    assert "got 1 and has room for 8 blocks" in drawings.places(132, 256).text
-    assert "got 7 or 8 and has room for 32 blocks" in drawings.places(1024, 32).text
+    assert "each got 1, and has room for 8 blocks" in drawings.places(132, 256).text
+    assert "each got 7 or 8, and has room for 32 blocks" in drawings.places(1024, 32).text
     assert "full with 2 blocks, 2,048 threads" in drawings.places(1024, 1024).text
     assert "full with 32 blocks, 1,024 threads" in drawings.places(4096, 32).text
 

@@ -60,7 +60,7 @@ FACTS = {
     "time for 157 multiplications": f"time for {ratio('DRAM'):.0f} multiplications",
     "room for 270,336 threads on 132 processors": f"room for {sms * threads:,} threads on {sms} processors",
     # blocks
-    "A block stays where it is until its last thread has ended; then the next one takes its place": all(
+    "A block stays on its SM until its last thread has ended; then the next one takes its place": all(
         len(of.held) == ceil(of.blocks / (sms * room(of))) <= of.rounds < 1.05 * len(of.held) for of in found.places if of.registers == 12
     ),
     "stayed for 20 µs": {of.stay_ns for of in found.places} == {20_000},
@@ -84,7 +84,7 @@ FACTS = {
     # why
     "Each warp waits and computes nearly as long as it would alone": close(waited8, waited, 0.1) and close(computed8, computed, 0.05),
     "would take three times as long as the whole run did": round(8 * 64 * computed8 / eight.cycles) == 3,
-    "a result takes 4 cycles": f"a result takes {levels['registers'].cycles:.0f} cycles",
+    "a multiplication takes 4 cycles": f"a multiplication takes {levels['registers'].cycles:.0f} cycles",
     "on each of 132 SMs are 33,792 threads": f"on each of {sms} SMs are {sms * 8 * 32:,} threads",
     "there's room for eight times as many": threads == 8 * 8 * 32,
     # the summary
