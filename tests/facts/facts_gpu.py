@@ -4,7 +4,11 @@ from itertools import pairwise
 from math import ceil
 from statistics import mean
 
-from softmax_lib import hardware
+import nbformat
+import torch
+from notebooks import BOOK
+
+from softmax_lib import hardware, xray_launch
 
 found = hardware()
 levels, limits, sms = found.levels, found.limits, found.multiprocessors
@@ -41,6 +45,16 @@ def cycles(low, high=1 << 30):
     return [of for kib, of in found.latency.items() if low <= kib <= high]
 
 
+def ran(grid, block, guard="if (i < n) "):
+    """Zeros among ten elements, warps, and what was found after an edit of the first kernel."""
+    (cell,) = (of for of in nbformat.read(BOOK / "gpu.ipynb", 4).cells if of.id == "twice")
+    text = cell.source.split('"""')[1]
+    assert "if (i < n) " in text
+    x, y = torch.arange(10.0), torch.zeros(10)
+    result = xray_launch(text.replace("if (i < n) ", guard), grid, block, [x, y, 10])
+    return int((y == 0).sum()), result.warps, [hazard.message for hazard in result.hazards]
+
+
 def ratio(name):
     return levels[name].cycles / levels["registers"].cycles
 
@@ -73,6 +87,12 @@ FACTS = {
     "132 × 32 = 4,224 places, but an occupancy of 50 %": f"{sms} × {small.most} = {sms * small.most:,} places, but an occupancy of {100 * small.most * 32 // threads} %",
     "get by with one": len(small.held) == 1,
     "48 KiB of it, 4 fit on an SM, not 8: it has 228 KiB": f"48 KiB of it, {large} fit on an SM, not {found.placed(4096, 256).most}: it has {shared_kib} KiB",
+    # the first kernel
+    "the cell count 3 warps": f"the cell count {ran(3, 4)[1]} warps",
+    "y stays all zeros": ran(3, 4, "")[0] == 10,
+    "stops thread 2 of block 2, which loads x[10], past the end": "thread 2 of block (2,0,0) loads 4 bytes at x[10], past the end" in ran(3, 4, "")[2][0],
+    "the last two elements stay 0, and nobody complains": (ran(2, 4)[0], ran(2, 4)[2]) == (3, []),
+    "1 block of 32 does the job with one warp": ran(1, 32) == (1, 1, []),
     # memory
     "about half a nanosecond": all(0.49 < level.ns / level.cycles < 0.52 for level in levels.values()),
     "up to 128 KiB, each takes 40 cycles": all(close(of, l1, 0.01) for of in cycles(4, 128)) and f"up to 128 KiB, each takes {l1:.0f} cycles",
