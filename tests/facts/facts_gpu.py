@@ -79,14 +79,14 @@ FACTS = {
     ),
     "stayed for 20 µs": {of.stay_ns for of in found.places} == {20_000},
     "up to 2,048 threads and 32 blocks": f"up to {threads:,} threads and {blocks} blocks",
-    "what they need of registers and shared memory has to fit too": all(of.most == min(room(of), ceil(of.blocks / sms)) for of in found.places),
+    "their registers and shared memory have to fit too": all(of.most == min(room(of), ceil(of.blocks / sms)) for of in found.places),
     "6 blocks leave 126 SMs idle": all(found.placed(6, size).held[0].count(0) == sms - 6 == 126 for size in SIZES),
-    "132 are spread so that each SM gets one": all(set(found.placed(132, size).held[0]) == {1} for size in SIZES),
+    "of 132, each SM gets one": all(set(found.placed(132, size).held[0]) == {1} for size in SIZES),
     "With 256 threads, 8 blocks fit on an SM, so block 1,057": f"With 256 threads, {found.placed(4096, 256).most} blocks fit on an SM, so block {sms * found.placed(4096, 256).most + 1:,}",
     "with 1,024 threads only 2 fit, and block 265": f"with 1,024 threads only {found.placed(4096, 1024).most} fit, and block {sms * found.placed(4096, 1024).most + 1}",
     "132 × 32 = 4,224 places, but an occupancy of 50 %": f"{sms} × {small.most} = {sms * small.most:,} places, but an occupancy of {100 * small.most * 32 // threads} %",
     "get by with one": len(small.held) == 1,
-    "48 KiB of it, 4 fit on an SM, not 8: it has 228 KiB": f"48 KiB of it, {large} fit on an SM, not {found.placed(4096, 256).most}: it has {shared_kib} KiB",
+    "48 KiB of shared memory, 4 fit, not 8: an SM has 228 KiB": f"48 KiB of shared memory, {large} fit, not {found.placed(4096, 256).most}: an SM has {shared_kib} KiB",
     # the first kernel
     "the cell count 3 warps": f"the cell count {ran(3, 4)[1]} warps",
     "y stays all zeros": ran(3, 4, "")[0] == 10,
@@ -96,13 +96,13 @@ FACTS = {
     # memory
     "about half a nanosecond": all(0.49 < level.ns / level.cycles < 0.52 for level in levels.values()),
     "up to 128 KiB, each takes 40 cycles": all(close(of, l1, 0.01) for of in cycles(4, 128)) and f"up to 128 KiB, each takes {l1:.0f} cycles",
-    "up to 16 MiB, 287": all(close(of, levels["L2"].cycles, 0.01) for of in cycles(512, 16384)) and f"up to 16 MiB, {levels['L2'].cycles:.0f}",
+    "from 512 KiB to 16 MiB, 287": all(close(of, levels["L2"].cycles, 0.01) for of in cycles(512, 16384)) and f"from 512 KiB to 16 MiB, {levels['L2'].cycles:.0f}",
     "from 128 MiB on, more than 660": min(cycles(131072)) > 660,
     # the guess
     "waits for about 690 cycles a turn and computes for about 450": f"waits for about {10 * round(waited / 10)} cycles a turn and computes for about {10 * round(computed / 10)}",
     '"3x as long": 3': f'"3x as long": {8 * 64 * computed / one.cycles:.0f}',
     # why
-    "Each warp waits and computes nearly as long as it would alone": close(waited8, waited, 0.1) and close(computed8, computed, 0.05),
+    "Each waits and computes nearly as long as alone": close(waited8, waited, 0.1) and close(computed8, computed, 0.05),
     "would take three times as long as the whole run did": round(8 * 64 * computed8 / eight.cycles) == 3,
     "a multiplication takes 4 cycles": f"a multiplication takes {levels['registers'].cycles:.0f} cycles",
     "on each of 132 SMs are 33,792 threads": f"on each of {sms} SMs are {sms * 8 * 32:,} threads",
