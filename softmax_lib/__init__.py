@@ -28,7 +28,9 @@ __version__ = "0.1.0"
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """`%load_ext softmax_lib`: register the cell magic %%cuda."""
-    from softmax_lib.live.cuda_cell import register
+    """`%load_ext softmax_lib`: register the cell magics %%cuda and %%triton."""
+    from softmax_lib.live.cuda_cell import cuda
+    from softmax_lib.live.triton_cell import triton
 
-    register(shell)
+    shell.register_magic_function(cuda, "cell", "cuda")
+    shell.register_magic_function(triton, "cell", "triton")

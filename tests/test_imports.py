@@ -78,7 +78,7 @@ MAY_IMPORT = {
     },
     "live": {
         "launch_notes", "launch_options", "launch_words", "errors", "words", "source", "kernel", "registry", "gpu", "checking", "machine", "records", "measurements", "xrays",
-        "whole_numbers", "widgets", "drawings", "figures",
+        "whole_numbers", "widgets", "drawings", "figures", "tiles",
     },
     "cli": {
         "bench", "checking", "emulator", "errors", "files", "gpu", "kernel", "launch_options", "launch_words",
@@ -262,4 +262,4 @@ except ModuleNotFoundError as error:
 
 def test_without_widgets_and_matplotlib_what_needs_none_works_and_the_rest_is_not_listed():
     out = subprocess.check_output([sys.executable, "-c", WITHOUT_WIDGETS], text=True)
-    assert out.split() == ["cuda", "ipywidgets"]
+    assert out.split() == ["cuda", "triton", "ipywidgets"]

@@ -13,6 +13,7 @@ _STEPPERS = (
     "requests",
     "rows_or_columns",
     "shuffle",
+    "tile",
     "timeline",
     "tree",
 )

@@ -29,6 +29,7 @@ from .standing import ladder as ladder
 from .steppers import online as online
 from .steppers import shuffle as shuffle
 from .steppers import tree as tree
+from .tile_map import tile as tile
 from .timelines import timeline as timeline
 from .waiting import waits as waits
 from .wavefronts import banks as banks

@@ -37,14 +37,16 @@ MOST_LINES, MOST_CHARACTERS = 100, 1000
 """Of what a kernel prints: lines, and characters of each, that a cell shows."""
 
 
-class _Options(argparse.ArgumentParser):
+class Options(argparse.ArgumentParser):
+    """The words behind a cell magic, of which what is wrong is an error of this package."""
+
     def error(self, message: str) -> Any:
-        raise BadInput(f"%%cuda: {message}.")
+        raise BadInput(f"{self.prog}: {message}.")
 
 
 def read_line(line: str) -> argparse.Namespace:
     """What the words behind %%cuda say. Raises `BadInput` or `ValueError`."""
-    options = _Options(prog="%%cuda", add_help=False)
+    options = Options(prog="%%cuda", add_help=False)
     options.add_argument("--rows", type=int, default=64)
     options.add_argument("--cols", type=int, default=4096)
     options.add_argument("--block-size", type=int)
@@ -194,8 +196,3 @@ def _differences(words: dict, before: dict, after: dict) -> list[str]:
         for name, array in after.items()
         if not np.allclose(there[name].cpu().numpy(), array, rtol=1e-3, atol=1e-5, equal_nan=True)
     ]
-
-
-def register(shell: Any) -> None:
-    """Register %%cuda with this IPython."""
-    shell.register_magic_function(cuda, "cell", "cuda")

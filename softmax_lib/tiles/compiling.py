@@ -26,6 +26,7 @@ DIVISOR = 16
 """Triton tells its compiler of each pointer and whole number whether this divides it."""
 
 _INSTRUCTION = re.compile(r"^\s*(?:@!?%\w+\s+)?([a-z]\w*(?:[.:]+\w+)+)", re.MULTILINE)
+_LOAD = re.compile(r"\bld\.global(?:\.[a-z]\w*)*?(?:\.v(\d))?\.[bfsu](\d+)")
 _DIRECTIVE = re.compile(
     r"^\.(?:reqntid|maxnreg|reqnctapercluster|explicitcluster).*$", re.MULTILINE
 )
@@ -54,6 +55,14 @@ class TileCode:
     def counts(self) -> dict[str, int]:
         """How often each instruction stands in the PTX: {"ld.global.v4.b32": 2}."""
         return count_instructions(self.ptx)
+
+    @property
+    def loads(self) -> dict[int, int]:
+        """How many loads of so many bytes from global memory stand in the PTX, the largest first: {16: 2}."""
+        found: Counter[int] = Counter()
+        for vector, bits in _LOAD.findall(self.ptx):
+            found[int(vector or 1) * int(bits) // 8] += 1
+        return dict(sorted(found.items(), reverse=True))
 
     @property
     def directives(self) -> tuple[str, ...]:

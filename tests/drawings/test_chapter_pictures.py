@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from softmax_lib import drawings, recorded
+from softmax_lib import drawings, recorded, tiles
 from softmax_lib.errors import BadInput
 from softmax_lib.records.cited import FLOAT32_PEAKS
 from softmax_lib.registry import rungs
@@ -64,3 +64,14 @@ def test_memory_or_arithmetic_is_the_slower_of_the_two_and_the_roofs_height():
         assert f"At least {time_in_words(max(memory, arithmetic))}, " in leaf.value
         most = flop * 1024 * 32768 / max(memory, arithmetic) / 1e6
         assert f"at most {most:.2g}\N{NO-BREAK SPACE}TFLOP/s" in leaf.value
+
+
+def test_a_thread_of_a_tile_loads_what_tritons_compiler_says():
+    shown = drawings.tile()
+    assert shown.choice == (1024, 4)
+    for cols, warps in [(1000, 4), (1008, 1), (1024, 16), (1024, 32), (1025, 8), (2048, 8)]:
+        code = tiles.compile_tile("simple", cols, num_warps=warps)
+        ((size, loads),) = code.loads.items()
+        words = f"{loads} load{'s' * (loads > 1)} of {size} bytes"
+        assert f"a tile of {code.setting.tile:,}" in shown.leaves[cols, warps].value
+        assert shown.leaves[cols, warps].value.count(words) == 3  # heard, drawn and below

@@ -39,9 +39,6 @@ from softmax_lib import drawings, figures, widgets""",
 from softmax_lib import (exercise, grade, predict, softmax_topk,
                          topk_sizes, topk_times, xray_launch)
 from softmax_lib import drawings, errors, figures, selections, widgets""",
-    "12_triton": """\
-from softmax_lib import exercise, grade, predict, tile_times
-from softmax_lib import drawings, errors, figures, tiles, widgets""",
     "batches": PAGES,
     "lies": """\
 from softmax_lib import catch_lie, lie_peak, lie_times, predict

@@ -24,6 +24,7 @@ ONE_GPU = {
     "09_unroll seed-table": "a cause, by kernels with one thing changed",
     "10_warp controls": "a cause, by kernels with one thing changed",
     "10_warp example-table": "a cause, by kernels with one thing changed",
+    "12_triton guess": "the answer to a question",
     "batches passes": "a cause, by kernels with one thing changed",
     "gpu guess": "the answer to a question",
     "lies clock-guess": "the answer to a question about a run",
