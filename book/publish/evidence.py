@@ -29,13 +29,16 @@ def go_on(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
         }
 
 
-def colour_cuda(app: Sphinx, doctree: nodes.document) -> None:
-    """Colour a cell with a kernel as CUDA, and mark its lines that the kernel named in its metadata has not."""
+def colour_kernels(app: Sphinx, doctree: nodes.document) -> None:
+    """Colour a cell with a kernel as CUDA or Python, and mark its lines that the kernel named in its metadata has not."""
     for cell in doctree.findall(nodes.container):
         if cell.get("nb_element") != "cell_code":
             continue
         for block in cell.findall(nodes.literal_block):
-            if block.astext().startswith("%%cuda"):
+            magic = block.astext().split(maxsplit=1)[:1]
+            if magic == ["%%triton"]:
+                block["language"] = "python"
+            elif magic == ["%%cuda"]:
                 block["language"] = "cuda"
                 if before := cell["cell_metadata"].get("since"):
                     block["highlight_args"] = {"hl_lines": new_lines(block.astext(), before)}
@@ -50,6 +53,6 @@ def new_lines(text: str, before: str) -> list[int]:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the functions above to the build."""
-    app.connect("doctree-read", colour_cuda)
+    app.connect("doctree-read", colour_kernels)
     app.connect("html-page-context", go_on, priority=950)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

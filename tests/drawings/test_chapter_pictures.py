@@ -74,4 +74,4 @@ def test_a_thread_of_a_tile_loads_what_tritons_compiler_says():
         ((size, loads),) = code.loads.items()
         words = f"{loads} load{'s' * (loads > 1)} of {size} bytes"
         assert f"a tile of {code.setting.tile:,}" in shown.leaves[cols, warps].value
-        assert shown.leaves[cols, warps].value.count(words) == 3  # heard, drawn and below
+        assert shown.leaves[cols, warps].value.count(words) == 2  # heard, and below
