@@ -44,14 +44,13 @@ class Explained:
 
 
 def explained(name: str) -> View:
-    """The whole text of a kernel, in CUDA or Triton, or of a header, and above its lines what they do.
+    """The whole text of a CUDA kernel, or of a header, and above its lines what they do.
 
     What is copied is the kernel alone. Raises `UnknownKernel`, and `BadInput` where nobody has put
     that kernel into words.
     """
     given = listings.read(name)
-    python = given.file_name.endswith(".py")
-    marked_up = listings.highlight_lines(given.text, python)
+    marked_up = listings.highlight_lines(given.text)
     plain = given.text.splitlines()
     groups = explain(given)
     shown = [

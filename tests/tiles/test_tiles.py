@@ -174,14 +174,6 @@ def counts(name, cols, **words):
     return tiles.compile_tile(name, cols, **words).counts
 
 
-@pytest.mark.parametrize("cols", [992, 1000, 1001, 1008, 1024])
-def test_loads_are_of_16_bytes_where_16_divides_the_columns_and_triton_knows(cols):
-    wide = {"ld.global.v4.b32", "st.global.v4.b32"}
-    narrow = {"ld.global.b32", "st.global.b32"}
-    assert wide.union(narrow) & set(counts("simple", cols)) == (narrow if cols % 16 else wide)
-    assert wide.union(narrow) & set(counts("simple_no_hint", cols)) == narrow
-
-
 @pytest.mark.parametrize("warps", [1, 4, 32])
 def test_warps_are_threads_of_the_block(warps):
     code = tiles.compile_tile("simple", 4096, num_warps=warps)
