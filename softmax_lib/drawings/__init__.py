@@ -16,6 +16,7 @@ _STEPPERS = (
     "tile",
     "timeline",
     "tree",
+    "trips",
 )
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__, dict.fromkeys(_STEPPERS, "ipywidgets"))

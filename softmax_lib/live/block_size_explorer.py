@@ -83,7 +83,7 @@ def _measure(shown: Explorer, sweeps: dict[str, BlockSizes], here: str) -> str:
         try:
             shown.replace(choice, show_block_size(sweeps[choice[0]], choice[1]))
         except SoftmaxLibError:
-            continue  # impossible, or not measured yet: it says so already
+            continue  # not measured yet: it says so already
     return f"Measured on {here} at {size} threads per block."
 
 

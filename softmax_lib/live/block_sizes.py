@@ -37,15 +37,12 @@ class BlockSizes:
         return self.record.find(Case(self.kernel.name, self.rows, self.cols, block_size=block_size))
 
     def offered(self, launchable: bool) -> list[int]:
-        """Block sizes to offer: those known, those impossible, which say why, and with a GPU all others.
+        """Block sizes to offer: those known, and with a GPU all others whose threads can hold a row.
 
         Raises `BadInput`, saying what is recorded, when nothing is known and nothing can be launched.
         """
         known = self.known
         if not known and not launchable:
             self.at(self.kernel.choose_block_size(self.cols))  # raises
-        return [
-            size
-            for size in self.kernel.block_sizes
-            if launchable or size in known or self.cols > self.kernel.max_cols(size)
-        ]
+        legal = self.kernel.legal_block_sizes(self.cols)
+        return [size for size in legal if launchable or size in known]

@@ -5,9 +5,10 @@ import re
 import pytest
 
 from softmax_lib import drawings, recorded, tiles
+from softmax_lib.drawings.round_trips import STEPS
 from softmax_lib.errors import BadInput
 from softmax_lib.records.cited import FLOAT32_PEAKS
-from softmax_lib.registry import rungs
+from softmax_lib.registry import kernels, rungs
 from softmax_lib.words import time_in_words
 
 pytest.importorskip("ipywidgets")
@@ -75,3 +76,13 @@ def test_a_thread_of_a_tile_loads_what_tritons_compiler_says():
         words = f"{loads} load{'s' * (loads > 1)} of {size} bytes"
         assert f"a tile of {code.setting.tile:,}" in shown.leaves[cols, warps].value
         assert shown.leaves[cols, warps].value.count(words) == 2  # heard, and below
+
+
+def test_a_row_makes_the_trips_that_its_kernel_makes():
+    shown = drawings.trips()
+    for name, steps in STEPS.items():
+        trips = [trip.split()[0] for step in steps for trip in step.trips]
+        assert (trips.count("read"), trips.count("write")) == kernels[name].traffic(4)
+        last = shown.leaves[name, 4].value
+        assert f"{len(trips)} × 16 = {16 * len(trips)} bytes moved" in last
+        assert "0.831" in last  # 1 / (1 + exp(-2) + exp(-3) + exp(-4)), the largest of the row
