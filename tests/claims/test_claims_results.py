@@ -72,6 +72,15 @@ def test_fusion_is_near_the_copy():
     assert timing.median_us < 1.08 * timing.copy_us
 
 
+def test_steps_of_the_climb():
+    """The largest step is to a block per row, then loads that leave together, and last one read."""
+    to_blocks = us("naive") / us("shared")
+    in_flight = us("shuffle") / us("constant_stride")
+    read_once = us("float4") / us("fusion")
+    assert to_blocks > 10 * in_flight
+    assert in_flight > 1.2 * read_once > 1.2
+
+
 def test_fusion_ties_with_copies():
     """fusion ties with a copy on some shapes, and is ahead of it on none."""
     shares = [times["fusion"].copy_share for times in contests().values() if "fusion" in times]

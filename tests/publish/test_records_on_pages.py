@@ -18,7 +18,7 @@ ONE_GPU = {
     "05_shared guess": "the answer to a question",
     "06_shuffle stalls": "a cause, by hardware counters",
     "07_float4 guess": "the answer to a question",
-    "08_fusion parts": "a cause, by kernels with one thing changed",
+    "08_fusion guess": "the answer to a question",
     "09_unroll reads": "a cause, by hardware counters",
     "09_unroll controls": "a cause, by kernels with one thing changed",
     "09_unroll seed-table": "a cause, by kernels with one thing changed",
