@@ -46,7 +46,7 @@ def read_launch(
         "cooperative": options.cooperative,
         "cluster": options.cluster,
         "symbols": symbols,
-        "defines": dict(map(_read_define, options.defines)),
+        "defines": dict(map(read_define, options.defines)),
     }
     return words, {**arrays, **symbols}
 
@@ -69,7 +69,7 @@ def _read(word: str, arrays: dict[str, np.ndarray], given: Mapping[str, np.ndarr
     return _number(word)
 
 
-def _read_define(word: str) -> tuple[str, int]:
+def read_define(word: str) -> tuple[str, int]:
     name, _, value = word.partition("=")
     try:
         return name, int(value, 0)

@@ -26,11 +26,11 @@ from softmax_lib.kernel import Kernel
 from softmax_lib.launch_options import is_any_kernel
 from softmax_lib.launch_spec import specify
 from softmax_lib.launch_words import read_launch
-from softmax_lib.live.cuda_cell import read_line
+from softmax_lib.live.cuda_cell import read_line, softmax_in
 from softmax_lib.machine.code import FOLDER, compile_code, file_of, key_of, read_file
 from softmax_lib.machine.ptx.program import listed_ptx, ptx_file_of
 from softmax_lib.ops.designs import Task
-from softmax_lib.registry import kernels, resolve
+from softmax_lib.registry import kernels
 from softmax_lib.source import Program, Source
 from softmax_lib.words import count
 from softmax_lib.xrays.fast import outline_of
@@ -90,7 +90,7 @@ def _of_cell(line: str, text: str) -> Program:
     source = Source(f"{given.name}.cu", f"{text}\n")  # as IPython hands it over
     if is_any_kernel(given):
         return _launched(read_launch(given, source)[0])
-    kernel = resolve(source)
+    kernel = softmax_in(source, given)
     return kernel.program(kernel.settle_block_size(given.block_size, given.cols), given.cols)
 
 

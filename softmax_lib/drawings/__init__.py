@@ -9,6 +9,7 @@ _STEPPERS = (
     "in_flight",
     "lists",
     "memory_or_arithmetic",
+    "loads_together",
     "online",
     "requests",
     "rows_or_columns",

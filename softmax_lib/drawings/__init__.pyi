@@ -32,5 +32,6 @@ from .steppers import shuffle as shuffle
 from .steppers import tree as tree
 from .tile_map import tile as tile
 from .timelines import timeline as timeline
+from .together import loads_together as loads_together
 from .waiting import waits as waits
 from .wavefronts import banks as banks

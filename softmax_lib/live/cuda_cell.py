@@ -19,9 +19,10 @@ from softmax_lib.checking import check
 from softmax_lib.drawings.margins import margin_of
 from softmax_lib.errors import BadInput, KernelFault, NotAvailable, SoftmaxLibError
 from softmax_lib.gpu.presence import has_gpu
+from softmax_lib.kernel import Kernel
 from softmax_lib.launch_notes import notes_on
 from softmax_lib.launch_options import add_launch_words, is_any_kernel
-from softmax_lib.launch_words import read_launch
+from softmax_lib.launch_words import read_define, read_launch
 from softmax_lib.machine.reads import reads, row_reads
 from softmax_lib.registry import resolve
 from softmax_lib.source import Source
@@ -64,11 +65,16 @@ def _name(text: str) -> str:
     return text
 
 
+def softmax_in(source: Source, given: argparse.Namespace) -> Kernel:
+    """The kernel of a cell that is launched as a softmax, with its macros as the line sets them. Raises `BadInput`."""
+    return resolve(source).setting(**dict(map(read_define, given.defines)))
+
+
 def cuda(line: str, cell: str) -> None:
     """%%cuda [--rows R --cols C --block-size B --name NAME --brief]: check and x-ray the kernel in this cell.
 
     It is one `__global__` kernel (const float* x, float* y, int rows, int cols), which gets a block a
-    row, or the launch of the book's kernel that it is named like. It is checked in the emulator, and
+    row, or the launch of the book's kernel that it is named like, with `--define UNROLL=8` for a macro of that. It is checked in the emulator, and
     on the GPU too when there is one. Any other kernel is x-rayed as it is launched in words, such as
     `%%cuda --grid 4 --block 256 --arg x:f32:1024 --arg 1024`. `--brief` sums the counts of a softmax up, in place of
     its text with what each line asks for. Errors are printed, not raised.
@@ -84,15 +90,15 @@ def cuda(line: str, cell: str) -> None:
 def _report(source: Source, given: argparse.Namespace) -> None:
     from IPython.display import display
 
-    found: XRay | None = None
+    kernel, found = softmax_in(source, given), None
     try:
         with _short_output():
-            found = xray(source, given.rows, given.cols, given.block_size)
+            found = xray(kernel, given.rows, given.cols, given.block_size)
     except NotAvailable as error:  # a GPU may run what the emulator cannot
         print(error)
-    for note in found.notes if found else notes_on(resolve(source)):
+    for note in found.notes if found else notes_on(kernel):
         print(textwrap.fill(note, PAGE_WIDTH))
-    verdicts, has_faulted = _verdicts(source, given.block_size, found)
+    verdicts, has_faulted = _verdicts(kernel, given.block_size, found)
     for verdict in verdicts:
         print(textwrap.fill(verdict, PAGE_WIDTH))
     if found is None or (has_faulted and not found.hazards):
@@ -101,10 +107,10 @@ def _report(source: Source, given: argparse.Namespace) -> None:
     if not given.brief:
         display(margin_of(found, source))
     elif not found.hazards:
-        print("\n".join(_in_brief(source, found)))
+        print("\n".join(_in_brief(kernel, found)))
 
 
-def _in_brief(source: Source, found: XRay) -> Iterator[str]:
+def _in_brief(kernel: Kernel, found: XRay) -> Iterator[str]:
     """What a softmax asks of memory in all, and what a thread has in flight where machine code can be had."""
     asked, moved = found.total["bytes_asked"], found.total["bytes_moved"]
     times = asked / (4 * (found.rows or 1) * (found.cols or 1))
@@ -113,7 +119,7 @@ def _in_brief(source: Source, found: XRay) -> Iterator[str]:
     yield f"{asked:,} bytes asked for, {times:.3g} times the matrix; of {moved:,} moved {percent(wasted)} are wasted"
     yield f"{barriers:g} {plural(barriers, 'barrier')} per block"
     with suppress(SoftmaxLibError):
-        loops = row_reads(reads(resolve(source), found.block_size, found.cols or 1, ARCH))
+        loops = row_reads(reads(kernel, found.block_size, found.cols or 1, ARCH))
         sizes = " and ".join(dict.fromkeys(str(loop.asked_bytes) for loop in loops))
         yield f"in flight: {sizes} bytes a thread before it waits (machine code for sm_{ARCH})"
 
@@ -153,7 +159,7 @@ def _hazards(found: XRay) -> list[str]:
 
 
 def _verdicts(
-    source: Source, block_size: int | None, found: XRay | None
+    kernel: Kernel, block_size: int | None, found: XRay | None
 ) -> tuple[dict[str, None], bool]:
     """What `check` says in the emulator, and on the GPU if it says something else there; and whether it met a fault.
 
@@ -163,18 +169,18 @@ def _verdicts(
     has_faulted = False
     if found is not None:
         try:
-            said.append(_verdict(source, block_size, "cpu"))
+            said.append(_verdict(kernel, block_size, "cpu"))
         except KernelFault as fault:
             has_faulted = True
             said.append(f"check: {fault.told}")
     if has_gpu() and not has_faulted and not (found and found.hazards):
-        said.append(_verdict(source, block_size, "cuda"))
+        said.append(_verdict(kernel, block_size, "cuda"))
     return dict.fromkeys(said), has_faulted
 
 
-def _verdict(source: Source, block_size: int | None, device: str) -> str:
+def _verdict(kernel: Kernel, block_size: int | None, device: str) -> str:
     with _short_output(lines=0):
-        result = check(source, device=device, block_size=block_size, lengths=CHECKED_LENGTHS)
+        result = check(kernel, device=device, block_size=block_size, lengths=CHECKED_LENGTHS)
     rows = (f", in a row that is {one.row_name!r}" for one in result.wrong[:1] if one.row_name)
     return result.verdict + "".join(rows)
 

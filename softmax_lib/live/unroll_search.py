@@ -29,7 +29,7 @@ def search_unroll(rows: int = 1024, cols: int = 32768) -> View | Explorer:
     if not has_gpu():
         threads = _block_sizes(unroll_run(), rows, cols)
         return figures.over_records(
-            figures.unroll_map, runs="unroll", axes={"threads": threads}, start=threads[-1:], rows=rows, cols=cols,
+            figures.unroll_map, runs="unroll", axes={"threads": threads}, start=threads[:1], rows=rows, cols=cols,
         )  # fmt: skip
     with Progress(transient=True) as bar:
         task = bar.add_task("compiling", total=None)
@@ -39,7 +39,7 @@ def search_unroll(rows: int = 1024, cols: int = 32768) -> View | Explorer:
     def show(threads: int) -> Any:
         return figures.unroll_map(rows, cols, threads, run=run)
 
-    return explorer({"threads": threads}, show, start=threads[-1:])
+    return explorer({"threads": threads}, show, start=threads[:1])
 
 
 def _tell(bar: Progress, task: TaskID, label: str, done: int, total: int) -> None:

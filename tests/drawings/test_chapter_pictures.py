@@ -86,3 +86,13 @@ def test_a_row_makes_the_trips_that_its_kernel_makes():
         last = shown.leaves[name, 4].value
         assert f"{len(trips)} × 16 = {16 * len(trips)} bytes moved" in last
         assert "0.831" in last  # 1 / (1 + exp(-2) + exp(-3) + exp(-4)), the largest of the row
+
+
+def test_loads_that_leave_together_are_those_of_the_compiled_loop_and_keep_no_time():
+    shown = drawings.loads_together()
+    assert shown.choice == (1, 1)
+    assert "1 at a time, 8 waits" in shown.leaves[1, 1].value
+    assert "2.4 at a time, 4 waits" in shown.leaves[8, 1].value
+    assert "8 at a time, 1 wait<" in shown.leaves[1, 8].value
+    assert "44 a thread, so 1 block of 1,024 threads" in shown.leaves[2, 4].value
+    assert not any("µs" in leaf.value for leaf in shown.leaves.values())
