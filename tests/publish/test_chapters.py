@@ -27,10 +27,6 @@ BEYOND = {
     "results": PAGES,
     "xray": PAGES,
     "clocks": PAGES,
-    "09_unroll": """\
-from softmax_lib import (check, errors, exercise, grade, kernels,
-                         predict, run, search_unroll, unroll_times)
-from softmax_lib import drawings, figures, widgets""",
     "10_warp": """\
 from softmax_lib import (check, errors, exercise, grade, kernels,
                          predict, run, warp_times, xray)

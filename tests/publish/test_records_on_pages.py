@@ -19,9 +19,7 @@ ONE_GPU = {
     "06_shuffle stalls": "a cause, by hardware counters",
     "07_float4 guess": "the answer to a question",
     "08_fusion guess": "the answer to a question",
-    "09_unroll reads": "a cause, by hardware counters",
-    "09_unroll controls": "a cause, by kernels with one thing changed",
-    "09_unroll seed-table": "a cause, by kernels with one thing changed",
+    "09_unroll guess": "the answer to a question",
     "10_warp controls": "a cause, by kernels with one thing changed",
     "10_warp example-table": "a cause, by kernels with one thing changed",
     "12_triton guess": "the answer to a question",
@@ -38,9 +36,6 @@ ONE_GPU = {
 """Cells about one GPU, and why."""
 
 NAMED_BY_THE_PICTURE_BESIDE = {
-    "09_unroll reads",
-    "09_unroll controls",
-    "09_unroll seed-table",
     "10_warp controls",
     "10_warp example-table",
 }
