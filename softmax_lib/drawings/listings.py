@@ -106,14 +106,13 @@ def marked(text: str, own: range) -> View:
     return View(STYLE + _preformatted(render(_MARKED, lines=lines)), "\n".join(plain))
 
 
-def diff(old: str, new: str, phase: Part | None = None) -> View:
+def diff(old: str, new: str) -> View:
     """What changes from one kernel to another: lines that go, lines that come, and one line around them.
 
-    The comments on top are left out; `phase` picks a part that both kernels have, as for `source`.
-    Raises `UnknownKernel`, and `BadInput` for a part that is not there.
+    The comments on top are left out. Raises `UnknownKernel`.
     """
     sources = [read(name) for name in (old, new)]
-    before, after = (_chosen(given, phase) for given in sources)
+    before, after = (_chosen(given, None) for given in sources)
     hunks = list(_changes(before, after)) or ["  nothing changes"]
     names = [f"- {sources[0].file_name}", f"+ {sources[1].file_name}"]
     lines = [(_TAGS.get(line[:1], "i"), line) for line in names + hunks]

@@ -41,8 +41,8 @@ def _show(one: UnrollTime) -> View:
     asked = one.asked_bytes / _BYTES
     rounds = math.ceil(_VECTORS / asked)
     turn = one.unroll * one.in_flight
-    title = f"8 loads of a thread: {asked:.2g} at a time, {count(rounds, 'wait')}"
-    words = f"The loop counts and jumps back once per {count(turn, 'vector')}."
+    title = f"8 loads: {asked:.2g} at a time, {count(rounds, 'wait')}"
+    words = f"The loop jumps back once per {'vector' if turn == 1 else count(turn, 'vector')}."
     drawing = Drawing(_TOP + _VECTORS * _PITCH + 60, f"{title}. {words}")
     _draw_loads(drawing, math.floor(asked), turn)
     _draw_room(drawing, one, _TOP + _VECTORS * _PITCH + 22)
@@ -67,7 +67,7 @@ def _draw_loads(drawing: Drawing, together: int, turn: int) -> None:
     for x in jumps:
         drawing.line([(x, _TOP - 2), (x, _TOP + _VECTORS * _PITCH)], dashed=True)
     drawing.text(
-        0, 11, "orange: the load is on its way; blue: it is used; dashed: jump back",
+        0, 11, "orange: on its way; blue: used; dashed: jump back",
         anchor="start", size=11,
     )  # fmt: skip
 
@@ -76,7 +76,7 @@ def _draw_room(drawing: Drawing, one: UnrollTime, top: float) -> None:
     """The registers of a multiprocessor, and what blocks take of them."""
     per_thread = math.ceil(one.registers / _STEP) * _STEP
     wide = (WIDTH - 2) * per_thread * one.block_size / _SM_REGISTERS
-    told = f"Registers of an SM: {one.registers} a thread, so {count(one.blocks, 'block')} of {one.block_size:,} threads"
+    told = f"{one.registers} registers a thread: {count(one.blocks, 'block')} of {one.block_size:,} on an SM"
     drawing.text(0, top, told, anchor="start", size=11)
     drawing.box(1, top + 8, WIDTH - 2, 26, faint=True)
     for i in range(one.blocks):

@@ -94,5 +94,5 @@ def test_loads_that_leave_together_are_those_of_the_compiled_loop_and_keep_no_ti
     assert "1 at a time, 8 waits" in shown.leaves[1, 1].value
     assert "2.4 at a time, 4 waits" in shown.leaves[8, 1].value
     assert "8 at a time, 1 wait<" in shown.leaves[1, 8].value
-    assert "44 a thread, so 1 block of 1,024 threads" in shown.leaves[2, 4].value
+    assert "44 registers a thread: 1 block of 1,024 on an SM" in shown.leaves[2, 4].value
     assert not any("µs" in leaf.value for leaf in shown.leaves.values())

@@ -87,7 +87,7 @@ def test_a_diff_turns_one_rung_into_the_next(old, new):
 
 
 def test_a_diff_is_marked_by_more_than_colour():
-    shown = drawings.diff("shared", "shuffle", 2)
+    shown = drawings.diff("shared", "shuffle")
     assert re.search(r"<ins>\+ .*warp_max\(thread_max\)", shown.html)
     assert re.search(r"<del>− .*partial\[tid\] = thread_max", shown.html)
 
@@ -106,7 +106,6 @@ def test_a_diff_with_itself_says_so():
             r"no part 7; it has header, setup, 1, 2, 3\.",
         ),
         (lambda: drawings.source("no_such.cuh"), UnknownKernel, "no kernel called"),
-        (lambda: drawings.diff("naive", "online", 3), BadInput, "04_online.cu has no part 3"),
     ],
 )
 def test_bad_input_gets_one_sentence(ask, error, words):

@@ -2,7 +2,7 @@
 
 import functools
 
-from recorded_facts import COLS, ROWS
+from recorded_facts import COLS, ROWS, best_gb_per_s
 
 from softmax_lib import check, recorded, unroll_times, xray
 from softmax_lib.errors import KernelFault
@@ -119,8 +119,9 @@ FACTS = {
     "With up to 32 per thread, two blocks of 1,024 threads fit, and the SM is full; with more, one does": {
         (of.registers > 32, of.blocks) for of in of_1024
     } == {(False, 2), (True, 1)},
+    "2.4 is the mean of the kernel's two loops": f"{one(8, 1).asked_bytes / VECTOR:.1f} is the mean of the kernel's two loops",
     # the kernel
-    "For 1,024 of them the compiler may then use 64 registers a thread": SM_REGISTERS // 1024 == 64 == best.registers,
+    "For 1,024 of them, the compiler may use up to 64 registers a thread": SM_REGISTERS // 1024 == 64 == best.registers,
     "both take the same time, within 3 %": all(abs(of.us / of.full_us - 1) < 0.03 for of in shown_times(kernel="unroll_aligned")),
     "32 bytes in flight in the first loop and 16 in the second": asked("unroll_aligned", 8, 1) == [32, 16],
     "One turn of eight has 128 in both": asked("unroll_aligned", 1, 8) == [128, 128],
@@ -130,7 +131,7 @@ FACTS = {
     "66 % of the bytes moved are waste": f"{100 * wasted():.0f} % of the bytes moved are waste",
     "a thread reads past the end of x": "past the end of its 72 elements" in without_the_test(),
     # the guess and why
-    "The compiler now wants 44 registers a thread instead of 32": (after.registers, before.registers) == (44, 32),
+    "Now the compiler wants 44 registers a thread instead of 32": (after.registers, before.registers) == (44, 32),
     "so one block fits on an SM, not two": (after.blocks, before.blocks) == (1, 2),
     "Each thread still has 64 bytes in flight": after.asked_bytes == before.asked_bytes == 64,
     "but the SM has 64 KiB instead of 128": [1024 * of.blocks * of.asked_bytes / KIB for of in (after, before)] == [64, 128],
@@ -143,6 +144,7 @@ FACTS = {
     "there both settings take the same time": all(
         tie(*(one(unroll, 4, rows=128, cols=cols) for unroll in (1, 2))) for cols in (COLS, LONGEST)
     ),
+    "32 KiB keep it busy": best_gb_per_s(VECTOR, 64 * KIB) < 1.06 * best_gb_per_s(VECTOR, 32 * KIB),
     # the slider
     "Unrolling alone helps with 64 threads per block: 1.3x": {round(few[1, 1].us / few[u, 1].us, 1) for u in CHOICES[1:]} == {1.3},
     "since two loads leave together, not one": {few[u, 1].asked_bytes for u in CHOICES[1:]} == {2 * few[1, 1].asked_bytes},
@@ -160,7 +162,7 @@ FACTS = {
     "From two vectors in flight up, it's what the kernel asks for": all(
         of.asked_bytes == VECTOR * of.in_flight for of in (*every(), *every(rows=128)) if of.in_flight > 1
     ),
-    "With one vector, it's 2 to 2.4": {round(of.asked_bytes / VECTOR, 1) for of in every(in_flight=1) if of.unroll > 1} == {2, 2.4},
+    "With one vector it's 2 to 2.4": {round(of.asked_bytes / VECTOR, 1) for of in every(in_flight=1) if of.unroll > 1} == {2, 2.4},
     "six and eight loads leave together on a T4, three and two on an H200": (asked("unroll", 8, 1, 75), asked("unroll", 8, 1))
     == ([6 * VECTOR, 8 * VECTOR], [3 * VECTOR, 2 * VECTOR]),
     "At 2 × 4 it takes as long as unroll at 1 × 4, within 1 %": tie(held, before, within=0.01),
