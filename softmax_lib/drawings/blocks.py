@@ -6,32 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from softmax_lib.drawings.drawing import WIDTH, Drawing, frame, number, places
 from softmax_lib.widgets.views import View
-from softmax_lib.xrays.exchanges import Exchange
-from softmax_lib.xrays.reductions import SharedStep
+from softmax_lib.xrays.reductions import Exchange, SharedStep
 
 _BOX = 32
 _TOP, _BOTTOM = 18, 98
 _HEIGHT = _BOTTOM + _BOX + 20
 _BARRIER_HEIGHT = _HEIGHT + 30
+_ROW = 66
+"""From one row of lanes to the next."""
 _SMALL = 12
-_WARP_GAP = 14
-_MOST_LABELS = 8
 
 Values = Mapping[int, float | None]
 """What stands in a row of boxes, by thread or by element; None where nothing was written yet."""
-
-
-def write_frame(step: SharedStep) -> View:
-    """Threads that put a value each into shared memory."""
-    drawing = Drawing(_BARRIER_HEIGHT, "Threads above, the elements they write below")
-    threads = {thread: step.after[index] for thread, index in step.writes.items()}
-    places_above = _row(drawing, _TOP, threads, "t{}", _TOP - 6)
-    places_below = _elements(drawing, _BOTTOM, step.after, step.writes.values(), "orange")
-    for thread, index in step.writes.items():
-        _arrow(drawing, places_above[thread], places_below[index])
-    _barrier(drawing)
-    stored = [f"t{t} writes {_written(v)}" for t, v in threads.items()]
-    return frame(drawing, f"{_who(threads, 'write')} shared memory", _sentence(stored))
 
 
 def tree_frame(step: SharedStep) -> View:
@@ -50,69 +36,34 @@ def tree_frame(step: SharedStep) -> View:
     return frame(drawing, title)
 
 
-def read_frame(step: SharedStep) -> View:
-    """Threads that read an element of shared memory each."""
-    drawing = Drawing(
-        _HEIGHT, "The elements of shared memory above, the threads that read them below"
-    )
-    sources = {thread: indices[0] for thread, indices in step.reads.items()}
-    values = {thread: step.before[index] for thread, index in sources.items()}
-    above = _elements(drawing, _TOP, step.before, sources.values(), "blue")
-    below = _row(
-        drawing, _BOTTOM, values, "t{}", _BOTTOM + _BOX + 14, dict.fromkeys(values, "orange")
-    )
-    for thread, index in sources.items():
-        _arrow(drawing, above[index], below[thread])
-    read = [f"t{t} reads {_written(v)}" for t, v in values.items()]
-    return frame(drawing, f"{_who(values, 'read')} shared memory", _sentence(read))
+def butterfly_frame(rounds: Sequence[Exchange], step: int) -> View:
+    """A warp's maximum after `step` + 1 of its exchanges, one below the other: a row of boxes is its lanes.
 
-
-def reduction_frame(exchange: Exchange, warp_size: int) -> View:
-    """One shuffle of a reduction: lanes combine their value with the one that they receive.
-
-    Thin arrows carry what the result does not depend on.
+    Above each lane stand its number and the bits of that.
     """
-    drawing = _warps(exchange, warp_size)
-    kept = [
-        f"t{t}: {number(exchange.given[t])} and {number(exchange.received[t])}, "
-        f"keeps {number(exchange.kept[t])}"
-        for t in sorted(exchange.counts)
-    ]
-    return frame(drawing, f"Shuffle by {_distance(exchange)}: no barrier", _sentence(kept))
-
-
-def _distance(exchange: Exchange) -> int:
-    return max(abs(source - thread) for thread, source in exchange.sources.items())
-
-
-def _warps(exchange: Exchange, warp_size: int) -> Drawing:
-    warps = sorted({thread // warp_size for thread in exchange.given})
-    columns = 2 if warp_size <= 4 and len(warps) > 1 else 1
-    width, height = WIDTH / columns, _BOTTOM + _BOX + _WARP_GAP
+    now, last = rounds[step], rounds[-1]
+    largest = {lane: max(own, last.received[lane]) for lane, own in last.given.items()}
+    rows = [*(exchange.given for exchange in rounds), largest]
     drawing = Drawing(
-        -(-len(warps) // columns) * height, "Each lane's value above, what it has afterwards below"
+        _TOP + _ROW * len(rounds) + _BOX + 4,
+        _sentence(
+            f"lane {lane}: {number(own)} and {number(now.received[lane])}, "
+            f"keeps {number(rows[step + 1][lane])}"
+            for lane, own in now.given.items()
+        ),
     )
-    for place, warp in enumerate(warps):
-        line, column = divmod(place, columns)
-        lanes = {t: v for t, v in exchange.given.items() if t // warp_size == warp}
-        left, top = column * width, line * height
-        begins = _row(drawing, top + _TOP, lanes, "t{}", top + _TOP - 6, left=left, width=width)
-        tones = dict.fromkeys(exchange.counts, "orange")
-        ends = _row(
-            drawing,
-            top + _BOTTOM,
-            {t: exchange.kept.get(t) for t in lanes},
-            "",
-            0,
-            tones,
-            left=left,
-            width=width,
-        )
-        for thread in lanes:
-            tone = "blue" if thread in exchange.counts else "plain"
-            for start in sorted({exchange.sources[thread], thread}):
-                _arrow(drawing, begins[start], ends[thread], tone, top)
-    return drawing
+    label = f"{{0}}: {{0:0{len(rounds)}b}}"
+    for line, values in enumerate(rows):
+        known = values if line <= step + 1 else dict.fromkeys(values)
+        tones = dict.fromkeys(values, {step: "blue", step + 1: "orange"}.get(line, "plain"))
+        top = _TOP + line * _ROW
+        middles = _row(drawing, top, known, "" if line else label, top - 6, tones)
+        for lane, source in rounds[line - 1].sources.items() if 0 < line <= step + 1 else ():
+            for start in sorted({source, lane}):
+                _arrow(drawing, middles[start], middles[lane], line == step + 1, top - _ROW, top)
+    bit = max(lane ^ source for lane, source in now.sources.items())
+    left = "1 candidate is" if bit == 1 else f"{bit} candidates are"
+    return frame(drawing, f"Lane i takes in lane i ^ {bit}: {left} left")
 
 
 def _elements(
@@ -129,31 +80,34 @@ def _row(
     values: Values,
     label: str,
     label_line: float,
-    tones: Mapping[int, str] | None = None,
-    *,
-    left: float = 0,
-    width: float = WIDTH,
+    tones: Mapping[int, str],
 ) -> dict[int, float]:
     """Boxes side by side, by key; returns the middle of each."""
     middles = {}
-    for (key, value), (at, wide) in zip(
-        values.items(), places(len(values), left, width), strict=True
-    ):
+    for (key, value), (at, wide) in zip(values.items(), places(len(values)), strict=True):
         written = "" if value is None else number(value)
-        drawing.box(
-            at, top, wide, _BOX, written, tone=(tones or {}).get(key, "plain"), faint=value is None
-        )
+        drawing.box(at, top, wide, _BOX, written, tone=tones.get(key, "plain"), faint=value is None)
         middles[key] = at + wide / 2
-        if label and (len(values) <= _MOST_LABELS or key in (min(values), max(values))):
+        if label:
             drawing.text(middles[key], label_line, label.format(key), size=_SMALL)
     return middles
 
 
 def _arrow(
-    drawing: Drawing, above: float, below: float, tone: str = "blue", top: float = 0
+    drawing: Drawing,
+    above: float,
+    below: float,
+    is_now: bool = True,
+    top: float = _TOP,
+    bottom: float = _BOTTOM,
 ) -> None:
+    """From a box at `top` to one at `bottom`; where it was drawn before, a faint line."""
     aside = max(-4.0, min(4.0, above - below))  # two arrows that end at one box stay apart
-    drawing.arrow((above, top + _TOP + _BOX + 3), (below + aside, top + _BOTTOM - 3), tone=tone)
+    start, end = (above, top + _BOX + 3), (below + aside, bottom - 3)
+    if is_now:
+        drawing.arrow(start, end)
+    else:
+        drawing.line([start, end], faint=True)
 
 
 def _barrier(drawing: Drawing) -> None:
@@ -176,5 +130,5 @@ def _who(threads: Mapping[int, object], verb: str) -> str:
     return f"1 thread {verb}s" if len(threads) == 1 else f"{len(threads)} threads {verb}"
 
 
-def _sentence(parts: Sequence[str]) -> str:
+def _sentence(parts: Iterable[str]) -> str:
     return "; ".join(parts) + "."

@@ -7,15 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from softmax_lib.drawings.blocks import read_frame, reduction_frame, tree_frame, write_frame
+from softmax_lib.drawings.blocks import butterfly_frame, tree_frame
 from softmax_lib.drawings.drawing import number
 from softmax_lib.drawings.recurrence import online_frame
 from softmax_lib.errors import BadInput
 from softmax_lib.widgets.explorers import Explorer, explorer
 from softmax_lib.widgets.stepping import Shown, stepper
 from softmax_lib.widgets.views import View
-from softmax_lib.xrays.exchanges import exchanges
-from softmax_lib.xrays.reductions import between_barriers, online_steps, shared_steps, trace_row
+from softmax_lib.xrays.reductions import (
+    between_barriers,
+    exchanges,
+    online_steps,
+    shared_steps,
+    trace_row,
+)
 
 MOST_CELLS = 8
 """Values that stand side by side and can still be read on a phone."""
@@ -55,35 +60,19 @@ def tree(values: Sequence[float], warp_size: int = 8) -> Shown:
     return shown
 
 
-def shuffle(values: Sequence[float], warp_size: int = 4) -> Shown:
-    """Step through the maximum of a block as `shuffle` finds it: in each warp, then across warps."""
-    _check_length(values, 2 * MOST_CELLS)
-    _check_warp(warp_size, len(values))
-    trace = trace_row("shuffle", values, warp_size)
-    in_warps, across_warps = between_barriers(trace)[:2]
-    write, read = shared_steps(trace)
-    rounds = warp_size.bit_length() - 1
-    first = exchanges(in_warps, warp_size)
-    second = exchanges(across_warps, warp_size, rounds, max)
-    return stepper(
-        [
-            *(reduction_frame(exchange, warp_size) for exchange in first),
-            write_frame(write),
-            read_frame(read),
-            *(reduction_frame(exchange, warp_size) for exchange in second),
-        ]
+def shuffle(values: Sequence[float]) -> Shown:
+    """Step through the maximum of 2, 4 or 8 values as a warp of so many lanes finds it in `shuffle`."""
+    if len(values) not in (2, 4, MOST_CELLS):
+        raise BadInput(f"A warp of this stepper has 2, 4 or 8 lanes, not {len(values)}.")
+    in_warp = between_barriers(trace_row("shuffle", values, len(values)))[0]
+    rounds = exchanges(in_warp, len(values))
+    shown = stepper(
+        [butterfly_frame(rounds, step) for step in range(len(rounds))], label="exchange"
     )
+    shown.add_class("worklog-two-columns")
+    return shown
 
 
 def _check_length(values: Sequence[float], most: int) -> None:
     if len(values) > most:
         raise BadInput(f"This stepper draws up to {most} values, and was given {len(values)}.")
-
-
-def _check_warp(warp_size: int, threads: int) -> None:
-    if warp_size not in (2, 4, MOST_CELLS):
-        raise BadInput(f"This stepper draws warps of 2, 4 or 8 lanes, and not of {warp_size}.")
-    if threads > warp_size**2:
-        raise BadInput(
-            f"{threads} threads make more warps of {warp_size} lanes than one warp can read from."
-        )

@@ -105,6 +105,31 @@ def shared_steps(traced: Trace) -> list[SharedStep]:
     raise BadInput("This kernel has no reduction whose result every warp reads.")
 
 
+@dataclass(frozen=True)
+class Exchange:
+    """One shuffle, by thread: what a lane gave, from which thread it received what."""
+
+    given: dict[int, float]
+    sources: dict[int, int]
+    received: dict[int, float]
+
+
+def exchanges(stretch: Sequence[Event], warp_size: int) -> list[Exchange]:
+    """The shuffles of all warps between two barriers, in order; each warp makes as many."""
+    by_thread: dict[int, list[Event]] = {}
+    for event in stretch:
+        if event.operation.startswith("shuffle"):
+            by_thread.setdefault(event.thread, []).append(event)
+    return [
+        Exchange(
+            {event.thread: event.value[0] for event in together},
+            {e.thread: e.thread // warp_size * warp_size + (e.source_lane or 0) for e in together},
+            {event.thread: event.received or 0.0 for event in together},
+        )
+        for together in zip(*by_thread.values(), strict=True)
+    ]
+
+
 def between_barriers(traced: Trace) -> list[list[Event]]:
     """The first block's events, one list for each stretch between barriers of the block."""
     stretches: list[list[Event]] = [[]]

@@ -14,7 +14,7 @@ from softmax_lib.source import KERNEL_FOLDER, Source
 
 pytest.importorskip("pygments")
 
-WHOLE = {"naive", "online", "shared", "float4", "fusion"}
+WHOLE = {"naive", "online", "shared", "shuffle", "float4", "fusion"}
 """Whose chapters show a kernel in one cell."""
 RUNGS = [name for kernel in rungs() if (name := kernel.name) not in WHOLE]
 NAMES = [*RUNGS, "warp", "topk", "topk_warp", "best.cuh"]

@@ -11,7 +11,6 @@ W = pytest.importorskip("ipywidgets")
 
 ONLINE = [3, 2, 5, 1]
 TREE = [3, 7, 2, 8, 6, 4, 5, 1]
-WARPS = [3, 7, 2, 9, 4, 1, 8, 5, 10, 6, 12, 11, 13, 14, 15, 16]
 
 
 def frames(widget):
@@ -49,13 +48,13 @@ def test_tree_frames_name_the_threads_that_work(warp_size):
     assert "__syncthreads()" in shown[2]
 
 
-def test_shuffle_frames_follow_the_value_to_every_thread():
-    shown = frames(drawings.shuffle(WARPS))
-    assert len(shown) == 6
-    assert "t0: 3 and 2, keeps 3; t1: 7 and 9, keeps 9" in shown[0]
-    assert "t0 writes 9; t4 writes 8; t8 writes 12; t12 writes 16." in shown[2]
-    assert "t0 reads 9; t1 reads 8; t2 reads 12; t3 reads 16; t4 reads 9" in shown[3]
-    assert "t14: 12 and 16, keeps 16; t15: 16 and 12, keeps 16." in shown[5]
+def test_shuffle_frames_follow_the_value_to_every_lane():
+    first, second, third = frames(drawings.shuffle(TREE))
+    assert "lane 0: 3 and 6, keeps 6; lane 1: 7 and 4, keeps 7" in first
+    assert "i ^ 4: 4 candidates are left" in first
+    assert "lane 3: 8 and 7, keeps 8" in second
+    assert "1 candidate is left" in third
+    assert third.count("and 8, keeps 8") + third.count("8 and 6, keeps 8") == 8
 
 
 @pytest.mark.parametrize(
@@ -63,8 +62,7 @@ def test_shuffle_frames_follow_the_value_to_every_thread():
     [
         (lambda: drawings.online(range(9)), "up to 8 values, and was given 9"),
         (lambda: drawings.online([1, 2], [3]), "one length"),
-        (lambda: drawings.shuffle(range(16), 16), "2, 4 or 8 lanes"),
-        (lambda: drawings.shuffle(range(16), 2), "more warps of 2 lanes than one warp"),
+        (lambda: drawings.shuffle([1, 2, 3]), "2, 4 or 8 lanes, not 3"),
     ],
 )  # fmt: skip
 def test_bad_input_gets_one_sentence(draw, words):
@@ -74,7 +72,7 @@ def test_bad_input_gets_one_sentence(draw, words):
 
 
 def test_drawing_twice_gives_the_same_bytes():
-    assert frames(drawings.shuffle(WARPS)) == frames(drawings.shuffle(WARPS))
+    assert frames(drawings.shuffle(TREE)) == frames(drawings.shuffle(TREE))
     assert frames(drawings.online(ONLINE)) == frames(drawings.online(ONLINE))
 
 

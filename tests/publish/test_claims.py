@@ -226,7 +226,7 @@ def faults_of(markdown):
     "names",
     [
         "memory_is_far",
-        "06_shuffle.short_rows_gain",
+        "08_fusion.second_read_comes_from_caches",
         "cell:counts",
         "cell:asserts",
         "cites:little1961proof",

@@ -16,7 +16,7 @@ ONE_GPU = {
     "03_naive lines": "a cause, by a probe",
     "04_online guess": "the answer to a question",
     "05_shared guess": "the answer to a question",
-    "06_shuffle stalls": "a cause, by hardware counters",
+    "06_shuffle guess": "the answer to a question",
     "07_float4 guess": "the answer to a question",
     "08_fusion guess": "the answer to a question",
     "09_unroll guess": "the answer to a question",

@@ -7,8 +7,13 @@ import pytest
 from emulated import kernel_of
 
 from softmax_lib.errors import BadInput
-from softmax_lib.xrays.exchanges import exchanges
-from softmax_lib.xrays.reductions import between_barriers, online_steps, shared_steps, trace_row
+from softmax_lib.xrays.reductions import (
+    between_barriers,
+    exchanges,
+    online_steps,
+    shared_steps,
+    trace_row,
+)
 
 ONLINE = [3, 2, 5, 1]
 TREE = [3, 7, 2, 8, 6, 4, 5, 1]
@@ -47,28 +52,15 @@ def test_the_tree_halves_the_values_between_barriers():
     assert set(steps[-1].reads.values()) == {(0,)}
 
 
-def test_a_warp_reduces_by_shuffles_and_hands_one_value_to_shared_memory():
+def test_each_warp_reduces_by_shuffles_and_hands_one_value_to_shared_memory():
     trace = trace_row("shuffle", WARPS, 4)
-    in_warps, across_warps = between_barriers(trace)[:2]
-    first, second = exchanges(in_warps, 4)
-    assert {t: first.kept[t] for t in first.counts} == {
-        0: 3, 1: 9, 4: 8, 5: 5, 8: 12, 9: 11, 12: 15, 13: 16,
-    }  # fmt: skip
-    assert {t: second.kept[t] for t in second.counts} == {0: 9, 4: 8, 8: 12, 12: 16}
+    first, second = exchanges(between_barriers(trace)[0], 4)
+    assert first.sources == {thread: thread ^ 2 for thread in range(16)}
+    assert list(second.given.values()) == [3, 9, 3, 9, 8, 5, 8, 5, 12, 11, 12, 11, 15, 16, 15, 16]
+    assert [second.received[thread] for thread in (0, 4, 8, 12)] == [9, 5, 11, 16]
     stored, read = shared_steps(trace)
     assert stored.after == (9, 8, 12, 16)
     assert read.reads == {thread: (thread % 4,) for thread in range(16)}
-    halved, last = exchanges(across_warps, 4, 2, max)
-    assert {t: halved.kept[t] for t in range(4)} == {0: 12, 1: 16, 2: 12, 3: 16}
-    assert set(last.kept.values()) == {16}
-    assert last.counts == frozenset(range(16))
-
-
-def test_what_a_lane_keeps_is_the_larger_value_wherever_the_trace_shows_it():
-    for stretch in between_barriers(trace_row("shuffle", WARPS, 4))[:1]:
-        for exchange in exchanges(stretch, 4):
-            for thread, kept in exchange.kept.items():
-                assert kept == max(exchange.given[thread], exchange.received[thread])
 
 
 def test_a_lane_without_a_source_receives_its_own_value():
