@@ -12,7 +12,7 @@ _BOX = 32
 _TOP, _BOTTOM = 18, 98
 _HEIGHT = _BOTTOM + _BOX + 20
 _BARRIER_HEIGHT = _HEIGHT + 30
-_ROW = 66
+_ROW = 62
 """From one row of lanes to the next."""
 _SMALL = 12
 
@@ -39,7 +39,7 @@ def tree_frame(step: SharedStep) -> View:
 def butterfly_frame(rounds: Sequence[Exchange], step: int) -> View:
     """A warp's maximum after `step` + 1 of its exchanges, one below the other: a row of boxes is its lanes.
 
-    Above each lane stand its number and the bits of that.
+    Above each lane stand the bits of its number.
     """
     now, last = rounds[step], rounds[-1]
     largest = {lane: max(own, last.received[lane]) for lane, own in last.given.items()}
@@ -52,18 +52,18 @@ def butterfly_frame(rounds: Sequence[Exchange], step: int) -> View:
             for lane, own in now.given.items()
         ),
     )
-    label = f"{{0}}: {{0:0{len(rounds)}b}}"
+    bits = f"{{:0{len(rounds)}b}}"
     for line, values in enumerate(rows):
         known = values if line <= step + 1 else dict.fromkeys(values)
         tones = dict.fromkeys(values, {step: "blue", step + 1: "orange"}.get(line, "plain"))
         top = _TOP + line * _ROW
-        middles = _row(drawing, top, known, "" if line else label, top - 6, tones)
+        middles = _row(drawing, top, known, "" if line else bits, top - 6, tones)
         for lane, source in rounds[line - 1].sources.items() if 0 < line <= step + 1 else ():
             for start in sorted({source, lane}):
                 _arrow(drawing, middles[start], middles[lane], line == step + 1, top - _ROW, top)
     bit = max(lane ^ source for lane, source in now.sources.items())
-    left = "1 candidate is" if bit == 1 else f"{bit} candidates are"
-    return frame(drawing, f"Lane i takes in lane i ^ {bit}: {left} left")
+    left = "1 candidate" if bit == 1 else f"{bit} candidates"
+    return frame(drawing, f"Lanes i and i ^ {bit}: {left} left")
 
 
 def _elements(

@@ -51,9 +51,9 @@ def test_tree_frames_name_the_threads_that_work(warp_size):
 def test_shuffle_frames_follow_the_value_to_every_lane():
     first, second, third = frames(drawings.shuffle(TREE))
     assert "lane 0: 3 and 6, keeps 6; lane 1: 7 and 4, keeps 7" in first
-    assert "i ^ 4: 4 candidates are left" in first
+    assert "i ^ 4: 4 candidates left" in first
     assert "lane 3: 8 and 7, keeps 8" in second
-    assert "1 candidate is left" in third
+    assert "1 candidate left" in third
     assert third.count("and 8, keeps 8") + third.count("8 and 6, keeps 8") == 8
 
 
