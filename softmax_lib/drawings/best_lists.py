@@ -1,4 +1,4 @@
-"""A stepper over a tiny row: which lists its elements enter, one per lane or one per warp."""
+"""A stepper over a tiny row: which lists its elements enter, one per lane or one per warp, and in how many steps."""
 
 from __future__ import annotations
 
@@ -10,86 +10,65 @@ from softmax_lib.widgets.stepping import Shown, stepper
 from softmax_lib.widgets.views import View
 
 LANES = 4
-_LEFT, _WIDTH = 120, 220
-_BOX, _ROW = 24, 28
+_LEFT, _WIDTH = 140, 200
+_BOX, _ROW, _GAP = 24, 28, 18
 
 
 def lists(values: Sequence[float], k: int = 2) -> Shown:
-    """Step through up to 20 different values, 4 a turn, as a warp of 4 lanes keeps the `k` largest.
+    """Step through up to 24 different values, 4 a turn, as a warp of 4 lanes keeps the `k` largest.
 
-    One list per lane, as in `topk`, and below it one list for the warp, as in `topk_warp`. Raises `BadInput`.
+    One list per lane, as in `topk`, and below it one list for the warp, as in `topk_warp`, with the steps that
+    each has taken. Raises `BadInput`.
     """
-    if not values or len(values) % LANES or len(values) > 5 * LANES or not 1 <= k <= 3:
+    if not values or len(values) % LANES or len(values) > 6 * LANES or k not in (2, 3):
         raise BadInput(
-            f"The drawing takes 4 to 20 values, 4 a turn, and a k of 1 to 3, not {len(values)} and {k}."
+            f"The drawing takes 4 to 24 values, 4 a turn, and a k of 2 or 3, not {len(values)} and {k}."
         )
     turns = [list(values[i : i + LANES]) for i in range(0, len(values), LANES)]
-    return stepper([_frame(turns, turn, k) for turn in range(len(turns))])
+    steps = [0, 0]
+    shown = stepper([_frame(turns, turn, k, steps) for turn in range(len(turns))])
+    shown.add_class("worklog-two-columns")
+    return shown
 
 
-def _frame(turns: list[list[float]], turn: int, k: int) -> View:
-    seen, before = turns[: turn + 1], turns[:turn]
-    drawing = Drawing(
-        _ROW * (len(turns) + k + 1) + 34,
-        "The row by turns, the list of each lane, and the warp's list",
-    )
-    for at, values in enumerate(turns):
-        _boxes(
-            drawing,
-            _ROW * at,
-            f"turn {at + 1}",
-            values,
-            "blue" if at == turn else "plain",
-            at > turn,
-        )
-    top = _ROW * len(turns) + 14
-    own = [_largest(lane, k) for lane in zip(*seen, strict=True)]
-    old = [_largest(lane, k) for lane in zip(*before, strict=True)] or [[]] * LANES
-    for i in range(k):
-        _boxes(drawing, top + _ROW * i, "a list per lane" if i == 0 else "", [one[i] if i < len(one) else None for one in own],
-               [("orange" if i >= len(was) or one[i] != was[i] else "plain") if i < len(one) else "plain" for one, was in zip(own, old, strict=True)])  # fmt: skip
-    of_warp, was = _largest(_flat(seen), k), _largest(_flat(before), k)
-    _boxes(drawing, top + _ROW * k + 14, "one per warp", [*of_warp, *[None] * (k - len(of_warp))],
-           ["plain" if i < len(was) and i < len(of_warp) and was[i] == of_warp[i] else "orange" for i in range(k)])  # fmt: skip
-    lanes = [i for i in range(LANES) if own[i] != old[i]]
-    entered = [value for value in of_warp if value not in was]
-    steps = f"{k} steps" if k > 1 else "one step"
+def _frame(turns: list[list[float]], turn: int, k: int, steps: list[int]) -> View:
+    """One turn; its steps are added to those of the list per lane, and of the list per warp."""
+    seen, before, now = turns[: turn + 1], turns[:turn], turns[turn]
+    own, old = ([_largest([values[lane] for values in of], k) for lane in range(LANES)] for of in (seen, before))  # fmt: skip
+    of_warp, was = (_largest([value for values in of for value in values], k) for of in (seen, before))  # fmt: skip
+    bar = was[-1] if was else None
+    enter = [value for value in now if bar is None or value > bar]
+    steps[0] += k * (own != old)
+    steps[1] += len(enter)
+
+    lanes_at, warp_at = _ROW + _GAP, _ROW * (1 + k) + 2 * _GAP
     told = (
-        f"The lists of {_in_words(lanes)} change: the whole warp goes through {steps}. "
-        if lanes
-        else "No lane's list changes. "
+        f"The lanes read {', '.join(map(number, now))}. Lists per lane {own}, {steps[0]} steps so far; "
+        f"the warp's list {of_warp}, {steps[1]} steps so far"
     )
-    new = " and ".join(map(number, entered)) or "nothing"
-    told += f"In the warp's list {new} {'are' if len(entered) > 1 else 'is'} new."
-    return frame(drawing, f"Turn {turn + 1}: four lanes read four values", told)
+    drawing = Drawing(warp_at + 2 * _ROW - 4, told)
+    _boxes(drawing, 0, now, ["orange" if value in enter else "plain" for value in now])
+    drawing.text(0, 17, "this turn’s scores", anchor="start")
+    for i in range(k):
+        _boxes(drawing, lanes_at + _ROW * i, [one[i] if i < len(one) else None for one in own],
+               ["blue" if one[i : i + 1] != past[i : i + 1] else "plain" for one, past in zip(own, old, strict=True)])  # fmt: skip
+    _boxes(drawing, warp_at, [*of_warp, *[None] * (k - len(of_warp))],
+           ["orange" if of_warp[i : i + 1] != was[i : i + 1] else "plain" for i in range(k)])  # fmt: skip
+    for top, name, count in ((lanes_at, "a list per lane", steps[0]), (warp_at, "a list per warp", steps[1])):  # fmt: skip
+        drawing.text(0, top + 17, name, anchor="start")
+        drawing.text(0, top + 17 + _ROW, f"{count} steps so far", anchor="start", bold=True)
+    entry = "empty lists: all enter" if bar is None else f"to enter the warp’s list, beat {number(bar)}"  # fmt: skip
+    return frame(drawing, f"Turn {turn + 1}: {entry}")
 
 
 def _boxes(
-    drawing: Drawing,
-    top: float,
-    name: str,
-    values: Sequence[float | None],
-    tones: str | Sequence[str],
-    faint: bool = False,
+    drawing: Drawing, top: float, values: Sequence[float | None], tones: Sequence[str]
 ) -> None:
-    drawing.text(0, top + 17, name, anchor="start")
-    each = [tones] * len(values) if isinstance(tones, str) else tones
-    where = places(LANES, _LEFT, _WIDTH)[: len(values)]
-    for value, (left, width), tone in zip(values, where, each, strict=True):
+    where = places(LANES, _LEFT, _WIDTH)
+    for value, (left, width), tone in zip(values, where, tones, strict=False):
         text = "" if value is None else number(value)
-        drawing.box(
-            left, top, width, _BOX, text, tone="plain" if value is None else tone, faint=faint
-        )
+        drawing.box(left, top, width, _BOX, text, tone="plain" if value is None else tone)
 
 
 def _largest(values: Sequence[float], k: int) -> list[float]:
     return sorted(values, reverse=True)[:k]
-
-
-def _flat(turns: list[list[float]]) -> list[float]:
-    return [value for turn in turns for value in turn]
-
-
-def _in_words(lanes: list[int]) -> str:
-    named = ", ".join(map(str, lanes[:-1]))
-    return f"lanes {named} and {lanes[-1]}" if named else f"lane {lanes[0]}"

@@ -74,10 +74,11 @@ def cuda(line: str, cell: str) -> None:
     """%%cuda [--rows R --cols C --block-size B --name NAME --brief]: check and x-ray the kernel in this cell.
 
     It is one `__global__` kernel (const float* x, float* y, int rows, int cols), which gets a block a
-    row, or the launch of the book's kernel that it is named like, with `--define UNROLL=8` for a macro of that. It is checked in the emulator, and
-    on the GPU too when there is one. Any other kernel is x-rayed as it is launched in words, such as
-    `%%cuda --grid 4 --block 256 --arg x:f32:1024 --arg 1024`. `--brief` sums the counts of a softmax up, in place of
-    its text with what each line asks for. Errors are printed, not raised.
+    row, or the launch of the book's kernel that it is named like, with `--define UNROLL=8` for a macro of
+    that. It is checked in the emulator, and on the GPU too when there is one. Any other kernel is x-rayed as
+    it is launched in words, such as `%%cuda --grid 4 --block 256 --arg x:f32:1024 --arg 1024`; its arrays are
+    then the notebook's, by their names. `--brief` sums the counts up, in place of the text with what each
+    line asks for. Errors are printed, not raised.
     """
     try:
         given = read_line(line)
@@ -110,14 +111,18 @@ def _report(source: Source, given: argparse.Namespace) -> None:
         print("\n".join(_in_brief(kernel, found)))
 
 
-def _in_brief(kernel: Kernel, found: XRay) -> Iterator[str]:
-    """What a softmax asks of memory in all, and what a thread has in flight where machine code can be had."""
+def _in_brief(kernel: Kernel | None, found: XRay) -> Iterator[str]:
+    """What a kernel asks of memory in all, and a softmax has in flight per thread where machine code can be had."""
     asked, moved = found.total["bytes_asked"], found.total["bytes_moved"]
     times = asked / (4 * (found.rows or 1) * (found.cols or 1))
     wasted = 1 - asked / moved if moved else 0
     barriers = found.total["barriers"] / found.blocks
-    yield f"{asked:,} bytes asked for, {times:.3g} times the matrix; of {moved:,} moved {percent(wasted)} are wasted"
+    of_it = f", {times:.3g} times the matrix" if found.rows else ""
+    yield f"{asked:,} bytes asked for{of_it}; of {moved:,} moved {percent(wasted)} are wasted"
     yield f"{barriers:g} {plural(barriers, 'barrier')} per block"
+    if kernel is None:
+        yield f"{found.total['shuffles']:,} shuffles"
+        return
     with suppress(SoftmaxLibError):
         loops = row_reads(reads(kernel, found.block_size, found.cols or 1, ARCH))
         sizes = " and ".join(dict.fromkeys(str(loop.asked_bytes) for loop in loops))
@@ -138,9 +143,11 @@ def _short_output(lines: int = MOST_LINES) -> Iterator[None]:
 
 def _report_launch(source: Source, given: argparse.Namespace) -> None:
     """What an x-ray of the launch finds, and whether a GPU leaves the same in the arrays."""
+    from IPython import get_ipython
     from IPython.display import display
 
     words, arrays = read_launch(given, source)
+    get_ipython().push(arrays)
     before = {name: array.copy() for name, array in arrays.items()}
     with _short_output():
         found = xray_launch(**words)
@@ -149,7 +156,10 @@ def _report_launch(source: Source, given: argparse.Namespace) -> None:
     print("\n".join(_hazards(found)))
     if has_gpu() and not found.hazards:
         print("\n".join(_differences(words, before, arrays)))
-    display(margin_of(found, source))
+    if not given.brief:
+        display(margin_of(found, source))
+    elif not found.hazards:
+        print("\n".join(_in_brief(None, found)))
 
 
 def _hazards(found: XRay) -> list[str]:

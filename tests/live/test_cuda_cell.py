@@ -133,3 +133,17 @@ def test_any_kernel_is_launched_in_words(shell, capsys):
     assert out.startswith(
         "Argument 1 of fill is an array of float32; `int* n` takes an array of int32."
     )
+
+
+def test_what_a_launch_in_words_leaves_is_the_notebooks_and_its_counts_can_be_had_in_brief(
+    shell, capsys
+):
+    text = "__global__ void fill(int* n, int by) {\n    n[blockIdx.x * blockDim.x + threadIdx.x] = by;\n}"
+    out = run_cell(shell, capsys, "--brief --grid 2 --block 32 --arg n:i32:64 --arg 7", text)
+    assert out.splitlines() == [
+        "no hazard found",
+        "256 bytes asked for; of 256 moved 0\N{NO-BREAK SPACE}% are wasted",
+        "0 barriers per block",
+        "0 shuffles",
+    ]
+    assert shell.user_ns["n"].tolist() == 64 * [7]
