@@ -11,7 +11,7 @@ from softmax_lib.widgets.views import View
 
 LANES = 4
 _LEFT, _WIDTH = 140, 200
-_BOX, _ROW, _GAP = 24, 28, 18
+_TOP, _BOX, _ROW, _GAP = 2, 24, 28, 18
 
 
 def lists(values: Sequence[float], k: int = 2) -> Shown:
@@ -41,22 +41,25 @@ def _frame(turns: list[list[float]], turn: int, k: int, steps: list[int]) -> Vie
     steps[0] += k * (own != old)
     steps[1] += len(enter)
 
-    lanes_at, warp_at = _ROW + _GAP, _ROW * (1 + k) + 2 * _GAP
+    lanes_at = _TOP + _ROW + _GAP
+    warp_at = lanes_at + _ROW * k + _GAP
     told = (
         f"The lanes read {', '.join(map(number, now))}. Lists per lane {own}, {steps[0]} steps so far; "
         f"the warp's list {of_warp}, {steps[1]} steps so far"
     )
     drawing = Drawing(warp_at + 2 * _ROW - 4, told)
-    _boxes(drawing, 0, now, ["orange" if value in enter else "plain" for value in now])
-    drawing.text(0, 17, "this turn’s scores", anchor="start")
+    _boxes(drawing, _TOP, now, ["orange" if value in enter else "plain" for value in now])
+    drawing.text(0, _TOP + 17, "this turn’s scores", anchor="start", size=12)
     for i in range(k):
         _boxes(drawing, lanes_at + _ROW * i, [one[i] if i < len(one) else None for one in own],
                ["blue" if one[i : i + 1] != past[i : i + 1] else "plain" for one, past in zip(own, old, strict=True)])  # fmt: skip
     _boxes(drawing, warp_at, [*of_warp, *[None] * (k - len(of_warp))],
            ["orange" if of_warp[i : i + 1] != was[i : i + 1] else "plain" for i in range(k)])  # fmt: skip
     for top, name, count in ((lanes_at, "a list per lane", steps[0]), (warp_at, "a list per warp", steps[1])):  # fmt: skip
-        drawing.text(0, top + 17, name, anchor="start")
-        drawing.text(0, top + 17 + _ROW, f"{count} steps so far", anchor="start", bold=True)
+        drawing.text(0, top + 17, name, anchor="start", size=12)
+        drawing.text(
+            0, top + 17 + _ROW, f"{count} steps so far", anchor="start", size=12, bold=True
+        )
     entry = "empty lists: all enter" if bar is None else f"to enter the warp’s list, beat {number(bar)}"  # fmt: skip
     return frame(drawing, f"Turn {turn + 1}: {entry}")
 

@@ -17,7 +17,7 @@ pytest.importorskip("pygments")
 WHOLE = {"naive", "online", "shared", "shuffle", "float4", "fusion"}
 """Whose chapters show a kernel in one cell."""
 RUNGS = [name for kernel in rungs() if (name := kernel.name) not in WHOLE]
-NAMES = [*RUNGS, "warp", "topk", "topk_warp", "best.cuh"]
+NAMES = [*RUNGS, "warp"]
 MOST_LINES = 6
 """Lines of code that one entry may stand for, but for a function that has been explained before."""
 

@@ -31,10 +31,6 @@ BEYOND = {
 from softmax_lib import (check, errors, exercise, grade, kernels,
                          predict, run, warp_times, xray)
 from softmax_lib import drawings, figures, widgets""",
-    "11_topk": """\
-from softmax_lib import (exercise, grade, predict, softmax_topk,
-                         topk_sizes, topk_times, xray_launch)
-from softmax_lib import drawings, errors, figures, selections, widgets""",
     "batches": PAGES,
     "lies": """\
 from softmax_lib import catch_lie, lie_peak, lie_times, predict

@@ -23,6 +23,7 @@ ONE_GPU = {
     "10_warp controls": "a cause, by kernels with one thing changed",
     "10_warp example-table": "a cause, by kernels with one thing changed",
     "12_triton guess": "the answer to a question",
+    "11_topk guess": "the answer to a question",
     "batches passes": "a cause, by kernels with one thing changed",
     "gpu guess": "the answer to a question",
     "lies clock-guess": "the answer to a question about a run",
