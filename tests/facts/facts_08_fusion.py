@@ -82,8 +82,8 @@ FACTS = {
     # the first screen and the idea
     "83 % of a copy's speed": f"{100 * times['float4'].copy_share:.0f} % of a copy's speed",
     "An SM has 65,536 of them": f"An SM has {registers:,} of them",
-    "That's 256 KiB, twice a row of 32,768 floats": f"That's {4 * registers // KIB} KiB, twice a row of {registers // 2:,} floats",
-    "1,024 threads keep 32 floats each": f"1,024 threads keep {kernels['fusion'].largest_per_thread(1024)} floats each",
+    "We give a row half of those": registers == 2 * COLS,
+    "32 in each of 1,024 threads": f"{kernels['fusion'].largest_per_thread(1024)} in each of 1,024 threads",
     "six trips of 16 bytes": [sum(kernels[name].traffic(COLS)) for name in ("unfused", "float4", "fusion")] == [6, 3, 2],
     # the kernel
     "128 bytes in flight per thread": f"{in_flight('fusion_aligned', 1024) // 1024} bytes in flight per thread",
@@ -110,10 +110,10 @@ FACTS = {
     ),
     # the slider
     "the times are within 3 % of each other": f"the times are within {100 * (max(sizes) / min(sizes) - 1):.0f} % of each other",
-    "At each size one block fills an SM": all(map(fills_an_sm, SIZES)),
+    "so one block fills it": all(map(fills_an_sm, SIZES)),
     "at least 80 KiB in flight": f"at least {min(in_flight('fusion', size) for size in SIZES) // KIB} KiB in flight",
     "found 32 KiB to be enough": max(best_gb_per_s(of, 32 * KIB) for of in (4, 16)) > 0.96 * most_flying,
-    "Smaller blocks can't hold the row": kernels["fusion"].max_cols(128) < COLS <= kernels["fusion"].max_cols(256),
+    "Below 256 threads it's more than 128 floats for each": kernels["fusion"].max_cols(128) < COLS <= kernels["fusion"].max_cols(256),
     # the evidence
     "Half of an SM's registers, and 128 of a thread's, may hold the row": 2 * kernels["fusion"].max_cols(1024) == registers
     and kernels["fusion"].largest_per_thread(32) == 128,

@@ -72,7 +72,7 @@ FACTS = {
     # the first screen
     "takes 666 cycles to arrive": f"takes {levels['DRAM'].cycles:.0f} cycles to arrive",
     "time for 157 multiplications": f"time for {ratio('DRAM'):.0f} multiplications",
-    "room for 270,336 threads on 132 processors": f"room for {sms * threads:,} threads on {sms} processors",
+    "room for 270,336 threads, runs of one small function, on 132 processors": f"room for {sms * threads:,} threads, runs of one small function, on {sms} processors",
     # blocks
     "A block stays on its SM until its last thread has ended; then the next one takes its place": all(
         len(of.held) == ceil(of.blocks / (sms * room(of))) <= of.rounds < 1.05 * len(of.held) for of in found.places if of.registers == 12
@@ -81,7 +81,7 @@ FACTS = {
     "up to 2,048 threads and 32 blocks": f"up to {threads:,} threads and {blocks} blocks",
     "their registers and shared memory have to fit too": all(of.most == min(room(of), ceil(of.blocks / sms)) for of in found.places),
     "6 blocks leave 126 SMs idle": all(found.placed(6, size).held[0].count(0) == sms - 6 == 126 for size in SIZES),
-    "of 132, each SM gets one": all(set(found.placed(132, size).held[0]) == {1} for size in SIZES),
+    "With 132 blocks each SM has one": all(set(found.placed(132, size).held[0]) == {1} for size in SIZES),
     "With 256 threads, 8 blocks fit on an SM, so block 1,057": f"With 256 threads, {found.placed(4096, 256).most} blocks fit on an SM, so block {sms * found.placed(4096, 256).most + 1:,}",
     "with 1,024 threads only 2 fit, and block 265": f"with 1,024 threads only {found.placed(4096, 1024).most} fit, and block {sms * found.placed(4096, 1024).most + 1}",
     "132 × 32 = 4,224 places, but an occupancy of 50 %": f"{sms} × {small.most} = {sms * small.most:,} places, but an occupancy of {100 * small.most * 32 // threads} %",
@@ -90,7 +90,7 @@ FACTS = {
     # the first kernel
     "the cell count 3 warps": f"the cell count {ran(3, 4)[1]} warps",
     "y stays all zeros": ran(3, 4, "")[0] == 10,
-    "stops thread 2 of block 2, which loads x[10], past the end": "thread 2 of block (2,0,0) loads 4 bytes at x[10], past the end" in ran(3, 4, "")[2][0],
+    "stops at thread 2 of block 2, which loads x[10], past the end": "thread 2 of block (2,0,0) loads 4 bytes at x[10], past the end" in ran(3, 4, "")[2][0],
     "the last two elements stay 0, and nobody complains": (ran(2, 4)[0], ran(2, 4)[2]) == (3, []),
     "1 block of 32 does the job with one warp": ran(1, 32) == (1, 1, []),
     # memory
@@ -104,7 +104,7 @@ FACTS = {
     # why
     "Each waits and computes nearly as long as alone": close(waited8, waited, 0.1) and close(computed8, computed, 0.05),
     "would take three times as long as the whole run did": round(8 * 64 * computed8 / eight.cycles) == 3,
-    "a multiplication takes 4 cycles": f"a multiplication takes {levels['registers'].cycles:.0f} cycles",
+    "a warp waits 4 cycles for a multiplication": f"a warp waits {levels['registers'].cycles:.0f} cycles for a multiplication",
     "on each of 132 SMs are 33,792 threads": f"on each of {sms} SMs are {sms * 8 * 32:,} threads",
     "there's room for eight times as many": threads == 8 * 8 * 32,
     # the summary
