@@ -12,6 +12,7 @@ _STEPPERS = (
     "loads_together",
     "online",
     "requests",
+    "row_lanes",
     "rows_or_columns",
     "shuffle",
     "tile",

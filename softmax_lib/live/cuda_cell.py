@@ -71,7 +71,7 @@ def softmax_in(source: Source, given: argparse.Namespace) -> Kernel:
 
 
 def cuda(line: str, cell: str) -> None:
-    """%%cuda [--rows R --cols C --block-size B --name NAME --brief]: check and x-ray the kernel in this cell.
+    """%%cuda [--rows R --cols C --block-size B --define NAME=N --name NAME --brief]: check and x-ray the kernel in this cell.
 
     It is one `__global__` kernel (const float* x, float* y, int rows, int cols), which gets a block a
     row, or the launch of the book's kernel that it is named like, with `--define UNROLL=8` for a macro of

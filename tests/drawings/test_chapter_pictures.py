@@ -4,12 +4,13 @@ import re
 
 import pytest
 
-from softmax_lib import drawings, recorded, tiles
+from softmax_lib import drawings, kernels, recorded, tiles, xray
 from softmax_lib.drawings.round_trips import STEPS
 from softmax_lib.errors import BadInput
 from softmax_lib.records.cited import FLOAT32_PEAKS
-from softmax_lib.registry import kernels, rungs
+from softmax_lib.registry import rungs
 from softmax_lib.words import time_in_words
+from softmax_lib.xrays.requests import global_requests
 
 pytest.importorskip("ipywidgets")
 
@@ -96,3 +97,15 @@ def test_loads_that_leave_together_are_those_of_the_compiled_loop_and_keep_no_ti
     assert "8 at a time, 1 wait<" in shown.leaves[1, 8].value
     assert "44 registers a thread: 1 block of 1,024 on an SM" in shown.leaves[2, 4].value
     assert not any("µs" in leaf.value for leaf in shown.leaves.values())
+
+
+@pytest.mark.parametrize("choice", [(32, 32, 128), (8, 128, 128), (4, 64, 32), (1, 128, 32)])
+def test_rows_on_lanes_are_those_of_the_launch_and_of_its_first_load(choice):
+    lanes, threads, cols = choice
+    kernel = kernels["warp_plain"].setting(LANES=lanes)
+    shown = drawings.row_lanes().leaves[choice].value
+    first = global_requests(kernel, 128, cols, threads)[0]
+    assert f"{1024 * xray(kernel, 128, cols, threads).blocks:,} blocks for 131,072 rows" in shown
+    wasted = 100 * (1 - first.asked_bytes / first.moved_bytes)
+    assert f"touches {len(first.sectors)} sectors, {wasted:.0f}\N{NO-BREAK SPACE}% wasted" in shown
+    assert shown.count("block ") == 128 // threads
