@@ -381,6 +381,20 @@ def beside_the_winner(name):
     }
 
 
+def test_the_plane_has_three_lands():
+    """8 lanes up to 64 columns, a warp at 128 and 256, fusion from 1024 to 8192 and at 32768, float4 beyond."""
+    lands = {
+        "warp, 8 lanes": {16, 32, 64},
+        "warp, 32 lanes": {128, 256},
+        "fusion": {1024, 2048, 4096, 8192, 32768},
+        "float4": {2**power for power in range(16, 27)},
+    }
+    assert len(plane()) == 124
+    for (_, cols), times, winner_us in plane():
+        for name, lengths in lands.items():
+            assert cols not in lengths or times[name].us < TIE * winner_us
+
+
 def test_two_lengths_change_with_the_rows():
     """At 512 and 16384 columns, and at no other length, no single kernel ties with the winner on all rows."""
     ever_ahead = {}

@@ -27,10 +27,6 @@ BEYOND = {
     "results": PAGES,
     "xray": PAGES,
     "clocks": PAGES,
-    "10_warp": """\
-from softmax_lib import (check, errors, exercise, grade, kernels,
-                         predict, run, warp_times, xray)
-from softmax_lib import drawings, figures, widgets""",
     "batches": PAGES,
     "lies": """\
 from softmax_lib import catch_lie, lie_peak, lie_times, predict

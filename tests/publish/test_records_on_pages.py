@@ -20,10 +20,9 @@ ONE_GPU = {
     "07_float4 guess": "the answer to a question",
     "08_fusion guess": "the answer to a question",
     "09_unroll guess": "the answer to a question",
-    "10_warp controls": "a cause, by kernels with one thing changed",
-    "10_warp example-table": "a cause, by kernels with one thing changed",
-    "12_triton guess": "the answer to a question",
+    "10_warp guess": "the answer to a question",
     "11_topk guess": "the answer to a question",
+    "12_triton guess": "the answer to a question",
     "batches passes": "a cause, by kernels with one thing changed",
     "gpu guess": "the answer to a question",
     "lies clock-guess": "the answer to a question about a run",
@@ -37,8 +36,9 @@ ONE_GPU = {
 """Cells about one GPU, and why."""
 
 NAMED_BY_THE_PICTURE_BESIDE = {
-    "10_warp controls",
-    "10_warp example-table",
+    "09_unroll reads",
+    "09_unroll controls",
+    "09_unroll seed-table",
 }
 
 READERS = {"recorded", "hardware", "measure", "contests"}
