@@ -9,12 +9,10 @@ from .flying import in_flight as in_flight
 from .hardware_map import gpu_map as gpu_map
 from .index_map import indices as indices
 from .lane_addresses import rows_or_columns as rows_or_columns
-from .line_by_line import explained as explained
 from .listings import diff as diff
 from .listings import source as source
 from .margins import margin as margin
 from .margins import margin_of as margin_of
-from .margins import totals as totals
 from .memory_charts import memory_chart as memory_chart
 from .memory_charts import memory_chart_of as memory_chart_of
 from .memory_rows import row_starts as row_starts

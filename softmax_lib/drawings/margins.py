@@ -55,13 +55,6 @@ aria-label="{{ kernel }} with its counters"><table><thead><tr>\
 {% endfor %}{% endfor %}\
 </tbody></table></div>"""
 
-_TOTALS = """\
-<p>{{ counted }}</p><div class="worklog-xray worklog-totals" tabindex="0" role="group" aria-label="{{ words }}">\
-<table><thead><tr><th scope="col">{{ words }}</th>\
-{% for one in xrays %}<th scope="col">{{ one.kernel }}</th>{% endfor %}</tr></thead><tbody>\
-{% for label, counter in counters.items() %}<tr><th scope="row">{{ label }}</th>\
-{% for one in xrays %}<td>{{ "{:,}".format(one.total[counter]) }}</td>{% endfor %}</tr>{% endfor %}\
-</tbody></table></div>"""
 
 _UNITS = {"global": "sector", "local": "sector", "shared": "wavefront"}
 
@@ -184,16 +177,3 @@ def _takes(counters: LineCounters) -> str:
 def _share(number: float, thing: str) -> str:
     text = f"{number:.3g}"
     return f"{text} {thing}" if text == "1" else f"{text} {thing}s"
-
-
-def totals(*names: str, rows: int = 64, cols: int = 4096) -> View:
-    """Kernels side by side: what each asks for on a (rows, cols) matrix, at its own block size.
-
-    Raises what `xray` raises.
-    """
-    xrays = [xray(name, rows, cols) for name in names]
-    words, counted = f"on ({rows}, {cols})", ", ".join(dict.fromkeys(one.counted for one in xrays))
-    executed = {"instructions of warps": "instructions"} if all(one.steps for one in xrays) else {}
-    counters = _COUNTERS | executed
-    body = render(_TOTALS, words=words, counted=f"C{counted[1:]}.", xrays=xrays, counters=counters)
-    return View(STYLE + str(body), "\n".join(map(in_words, xrays)))

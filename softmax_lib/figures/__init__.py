@@ -16,7 +16,6 @@ from softmax_lib.figures.look import Figure
 from softmax_lib.figures.model import in_a_model
 from softmax_lib.figures.phases import reads_and_writes
 from softmax_lib.figures.plane import on_the_plane, plane_of_kernels
-from softmax_lib.figures.roofs import roofline
 from softmax_lib.figures.sweeps import bandwidth_by_cols, time_by_block_size
 from softmax_lib.figures.tiles import tiles_by_cols
 from softmax_lib.figures.times import ladder
@@ -40,7 +39,6 @@ __all__ = [
     "over_records",
     "plane_of_kernels",
     "reads_and_writes",
-    "roofline",
     "tiles_by_cols",
     "time_by_block_size",
     "time_by_blocks",

@@ -27,7 +27,7 @@ def over_records(
 ) -> View | Explorer:
     """`draw(gpu=..., **wanted)` for each GPU with a record, and a slider over them where there are several.
 
-    `draw` gives what `views.view` takes: `over_records(roofline, highlight="naive")`. Each of `axes`,
+    `draw` gives what `views.view` takes: `over_records(gains, names={"naive": "", "online": ""})`. Each of `axes`,
     {argument of `draw`: options}, is a slider more, at first at the option in `start`. With `runs` the
     GPUs on which that suite of `softmax-lib bench` was kept are there too. Where `draw` raises one of
     this package's errors, its sentence stands alone: a view of another GPU would mislead.

@@ -81,15 +81,6 @@ def test_a_kernel_without_phases_and_comments_has_its_margin_too():
     assert rows_of(shown)["3"][:4] == ["32", "32", "1 sector", "1 wavefront"]
 
 
-def test_kernels_stand_side_by_side():
-    shown = drawings.totals("shared", "shuffle", rows=2, cols=8192)
-    cells = {row[0]: row[1:] for row in
-             ([c for c in re.sub(r"<[^>]+>", "|", row).split("|") if c] for row in
-              re.findall(r"<tr>.*?</tr>", shown.html))}  # fmt: skip
-    assert cells["barriers"] == ["46", "4"]
-    assert cells["shuffles"] == ["0", "1,280"]
-
-
 def test_counts_stand_over_ncus_and_what_differs_is_marked():
     shown = drawings.agreement((64, 4096), names=["naive", "shared"])
     assert shown.text == "naive (64, 4096): equal\nshared (64, 4096): equal"

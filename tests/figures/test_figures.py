@@ -6,7 +6,7 @@ from functools import partial
 import matplotlib.text
 import pytest
 from full_tables import some
-from sample_records import content, up_to_date, write
+from sample_records import up_to_date, write
 
 from softmax_lib import figures, recorded, warp_times
 from softmax_lib.bench.plan import WORKLOG
@@ -14,7 +14,6 @@ from softmax_lib.errors import BadInput, NotAvailable
 from softmax_lib.figures import in_flight, look
 from softmax_lib.figures.in_flight import kernel_in_flight
 from softmax_lib.figures.look import NARROW_INCHES, WIDE_INCHES, short
-from softmax_lib.figures.roofs import matrix_product_flop_per_byte
 from softmax_lib.records.contests import contest_runs, contests, mean_gain
 from softmax_lib.records.lies import LIES
 from softmax_lib.records.measurement import LABELS, PEERS, Case
@@ -28,8 +27,6 @@ FIGURES = {
     "ladder of short rows": lambda **k: figures.ladder(1024, 512, **k),
     "traffic ledger": figures.traffic_ledger,
     "traffic ledger with foils": lambda **k: figures.traffic_ledger(64, 4096, **k),
-    "roofline": figures.roofline,
-    "roofline, one ringed": lambda **k: figures.roofline(highlight="shared", **k),
     "bandwidth": figures.bandwidth_by_cols,
     "block sizes": figures.time_by_block_size,
     "crossover": figures.crossover,
@@ -212,26 +209,6 @@ def test_the_ledger_shows_prediction_count_and_floor():
     assert len(figures.traffic_ledger(names=["naive"]).axes[0].get_yticks()) == 1
 
 
-def test_no_rung_stands_above_the_roof():
-    shares = [int(share) for share in re.findall(r"(\d+)% of the roof", figures.roofline().alt)]
-    assert len(shares) == len(recorded.times(*WORKLOG).keys() & {one.name for one in rungs()})
-    assert max(shares) <= 100
-
-
-def test_the_roof_says_what_is_cited_and_does_without(other_gpu, tmp_path):
-    assert "NVIDIA's H200 datasheet, FP32, not measured" in figures.roofline().alt
-    unheard = {**content(), "gpu": {**content()["gpu"], "name": "GTX 480"}, "counters": []}
-    write(tmp_path / "softmax_lib" / "measurements" / "gtx-480.json", unheard)
-    alt = figures.roofline(gpu="gtx-480").alt
-    assert "no flat part" in alt
-    assert "FLOP per byte asked for" in alt
-
-
-def test_a_matrix_product_has_far_more_arithmetic_for_a_byte():
-    assert matrix_product_flop_per_byte(6) == 1.0
-    assert matrix_product_flop_per_byte() > 100
-
-
 def test_the_crossover_has_every_shape_that_two_were_timed_on():
     alt = figures.crossover().alt
     raced: dict = {}
@@ -280,11 +257,6 @@ def test_ratios_to_the_original_worklog_are_computed_and_it_is_cited():
     [
         (lambda: figures.ladder(3, 5), r"^No rung was recorded on \(3, 5\)"),
         (lambda: figures.traffic_ledger(3, 5), r"it did on \(8, 512\), \(64, 4096\)"),
-        (
-            lambda: figures.roofline(highlight="torch"),
-            r"^torch was not recorded on \(1024, 32768\)",
-        ),
-        (lambda: figures.roofline(3, 5), r"^No rung was recorded on \(3, 5\) on NVIDIA"),
         (lambda: figures.bandwidth_by_cols(3), "No sweep over row lengths"),
         (lambda: figures.time_by_block_size(rows=3), r"^No rung was recorded on \(3, 32768\)"),
         (lambda: figures.crossover(dtype="float16"), "Nothing was recorded in float16"),

@@ -31,9 +31,9 @@ def shown(explored):
 
 @pytest.mark.usefixtures("own")
 def test_beside_one_record_it_is_the_figure_and_no_widget():
-    alone = over_records(figures.roofline, highlight="naive")
+    alone = over_records(figures.ladder)
     assert isinstance(alone, View)
-    own_look = figures.roofline(highlight="naive")._repr_mimebundle_()
+    own_look = figures.ladder()._repr_mimebundle_()
     assert alone._repr_mimebundle_() == own_look
 
 
@@ -45,10 +45,10 @@ def test_beside_one_record_other_axes_keep_their_sliders():
 
 @pytest.mark.usefixtures("an_l4")
 def test_beside_a_second_record_a_slider_starts_at_the_books_and_goes_to_it():
-    explored = over_records(figures.roofline, highlight="naive")
+    explored = over_records(figures.ladder)
     assert explored.sliders["GPU"].options == ((H200, H200), (L4, L4))
     assert explored.choice == (H200,)
-    assert figures.roofline(highlight="naive").alt == explored.fallback["text/plain"]
+    assert figures.ladder().alt == explored.fallback["text/plain"]
     assert f"recorded on {recorded(L4).where}" in shown(explored)[L4,]
     assert H200 not in shown(explored)[L4,]
 

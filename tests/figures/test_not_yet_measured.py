@@ -43,7 +43,6 @@ def stand_in(record, folder, monkeypatch):
 
 DRAWN = {
     "ladder": (),
-    "roofline": (),
     "bandwidth_by_cols": (),
     "time_by_block_size": (),
     "crossover": (),

@@ -35,12 +35,6 @@ ONE_GPU = {
 }
 """Cells about one GPU, and why."""
 
-NAMED_BY_THE_PICTURE_BESIDE = {
-    "09_unroll reads",
-    "09_unroll controls",
-    "09_unroll seed-table",
-}
-
 READERS = {"recorded", "hardware", "measure", "contests"}
 SHOWN = {"table", "explorer", "plain"}
 
@@ -100,7 +94,7 @@ def test_cells_with_measured_numbers_show_every_gpu_or_are_listed():
 def test_those_about_one_gpu_name_it():
     outputs = {name: shown for name, _, shown in cells()}
     silent = {name for name in ONE_GPU if recorded.gpu.split()[-1] not in outputs[name]}
-    assert silent == NAMED_BY_THE_PICTURE_BESIDE
+    assert silent == set()
 
 
 @pytest.mark.parametrize("source", ["figures.ladder()", "widgets.table([], recorded.times(8, 8))"])

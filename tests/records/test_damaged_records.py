@@ -22,7 +22,6 @@ GPU = "Tesla T4"
 USES = {
     "": (
         lambda: figures.ladder(1024, 32768, gpu=GPU),
-        lambda: figures.roofline(highlight="naive", gpu=GPU),
         lambda: figures.bandwidth_by_cols(gpu=GPU),
         lambda: figures.time_by_block_size(gpu=GPU),
         lambda: figures.crossover(gpu=GPU),
