@@ -99,15 +99,14 @@ FACTS = {
     "from 512 KiB to 16 MiB, 287": all(close(of, levels["L2"].cycles, 0.01) for of in cycles(512, 16384)) and f"from 512 KiB to 16 MiB, {levels['L2'].cycles:.0f}",
     "from 128 MiB on, more than 660": min(cycles(131072)) > 660,
     # the guess
-    "waits for about 690 cycles a turn and computes for about 450": f"waits for about {10 * round(waited / 10)} cycles a turn and computes for about {10 * round(computed / 10)}",
+    "a turn takes about 1,190 cycles: it computes for about 450 of them": f"a turn takes about {10 * round(one.cycles / 640):,} cycles: it computes for about {10 * round(computed / 10)} of them",
     '"3x as long": 3': f'"3x as long": {8 * 64 * computed / one.cycles:.0f}',
     # why
     "Each waits and computes nearly as long as alone": close(waited8, waited, 0.1) and close(computed8, computed, 0.05),
     "would take three times as long as the whole run did": round(8 * 64 * computed8 / eight.cycles) == 3,
     "a warp waits 4 cycles for a multiplication": f"a warp waits {levels['registers'].cycles:.0f} cycles for a multiplication",
-    "on each of 132 SMs are 33,792 threads": f"on each of {sms} SMs are {sms * 8 * 32:,} threads",
-    "there's room for eight times as many": threads == 8 * 8 * 32,
+        "with each fourfold of warps the work still grows nearly as much": all(few.cycles > 0.9 * most.cycles for few, most in ((one, found.waits[4]), (eight, found.waits[32]))),
     # the summary
     "an SM holds up to 64 warps": f"an SM holds up to {threads // 32} warps",
-    "A register is 4 cycles away, shared memory and L1 30 to 40, L2 287, DRAM 666": f"A register is {levels['registers'].cycles:.0f} cycles away, shared memory and L1 {10 * round(levels['shared memory'].cycles / 10)} to {l1:.0f}, L2 {levels['L2'].cycles:.0f}, DRAM {levels['DRAM'].cycles:.0f}",
+    "A multiplication takes 4 cycles, a load from shared memory or L1 30 to 40, from L2 287, from DRAM 666": f"A multiplication takes {levels['registers'].cycles:.0f} cycles, a load from shared memory or L1 {10 * round(levels['shared memory'].cycles / 10)} to {l1:.0f}, from L2 {levels['L2'].cycles:.0f}, from DRAM {levels['DRAM'].cycles:.0f}",
 }  # fmt: skip
