@@ -21,7 +21,7 @@ from .placements import places as places
 from .read_table import reads as reads
 from .roof import memory_or_arithmetic as memory_or_arithmetic
 from .round_trips import trips as trips
-from .row_lanes import row_lanes as row_lanes
+from .rows_on_lanes import row_lanes as row_lanes
 from .sectors import coalescing as coalescing
 from .sectors import requests as requests
 from .standing import climb as climb

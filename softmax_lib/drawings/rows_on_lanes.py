@@ -34,7 +34,8 @@ def _show(lanes: int, threads: int, cols: int) -> View:
     title = f"{count(threads // lanes, 'row')} per block: {blocks:,} blocks for {ROWS:,} rows"
     sectors = WARP // lanes * max(1, lanes // _FLOATS)
     wasted = percent(1 - min(1, lanes / _FLOATS))
-    words = f"A thread keeps {count(cols // lanes, 'float')}. A load touches {sectors} sectors, {wasted} wasted."
+    floats = count(cols // lanes, "float")
+    words = f"{floats} a thread; a load touches {sectors} sectors, {wasted} wasted."
     drawing = Drawing(_LOAD + _LOAD_HIGH, f"{title}. {words}")
     _draw_blocks(drawing, lanes, threads)
     _draw_load(drawing, lanes, cols)
