@@ -117,7 +117,7 @@ FACTS = {
     "its load still touches four sectors of 32 bytes, with every byte wanted": (
         plain[8]["global_load_sectors"] == 4 * plain[8]["global_load_requests"] and 32 * plain[8]["global_load_sectors"] == 4 * 64 * 128
     ),
-    "4 lanes ask for half a sector": plain[4]["global_load_sectors"] == 2 * plain[8]["global_load_sectors"],
+    "With 4 lanes, half of each sector comes unasked": plain[4]["global_load_sectors"] == 2 * plain[8]["global_load_sectors"],
     # the kernel
     "With 8 lanes, three shuffles reduce four rows at once": plain[8]["shuffles"] == 2 * 3 * 64 // 4,
     "there's no barrier, and no shared memory": all(one["barriers"] == one["shared_load_requests"] == 0 for one in plain.values()),
@@ -126,12 +126,13 @@ FACTS = {
     # the guess and why
     "that's 81 µs, as long as fusion takes": f"that's {us(LONG, 32):.0f} µs, as long as fusion takes" if close(us(LONG, 32), best(LONG, "fusion")) else "",
     "A copy takes 33 µs": f"A copy takes {copy_us(LONG):.0f} µs",
+    "With large blocks, a half-empty SM costs 1.3x": {round(of, 1) for of in half_full} == {1.3},
     "cost about 1.3x where nothing else is slow": {round(of, 1) for of in half_full} == {1.3},
     "two rows per block don't get there yet. Four do": us(LONG, 64) > 1.2 * copy_us(LONG) and us(LONG, 128) < TIE * copy_us(LONG),
     "An H200 starts 1,660 blocks per µs": f"An H200 starts {rate:,} blocks per µs",
     "it doesn't matter whether they have 32 threads or 256": close(starts_a_us(32), starts_a_us(256), 0.01),
     "131,072 / 1,660 = 79 µs to start, and we measured 81": f"131,072 / {rate:,} = {131072 / rate:.0f} µs to start, and we measured {us(LONG, 32):.0f}",
-    "half the blocks take half the time": close(gains[0], 2, 0.05),
+    "Half the blocks, half the time": close(gains[0], 2, 0.05),
     "32,768 blocks start in 20 µs": f"32,768 blocks start in {start_us(32768):.0f} µs",
     "about 55,000 blocks can start": f"about {int(copy_us(LONG) * rate / 1000)},000 blocks can start",
     "give a block 300 floats or more": f"give a block {100 * round(2**24 / (copy_us(LONG) * rate) / 100)} floats or more",
@@ -144,7 +145,7 @@ FACTS = {
     ),
     "shuffles ten times for it: the best block takes twice as long as a copy": close(best(SHORTEST, lanes=32, turns=1) / copy_us(SHORTEST), 2, 0.03)
     and plain[32]["shuffles"] == 64 * 10,
-    "160 µs for 262,144 blocks, 81 for 131,072, whatever the lanes": all(
+    "from 8 lanes on, 160 µs for 262,144 blocks, and 81 for 131,072": all(
         len(found := with_blocks(SHORTEST, blocks)) == fields and all(close(of, took, 0.01) for of in found)
         for blocks, fields, took in ((262144, 2, 160), (131072, 3, 81))
     ),
