@@ -119,7 +119,7 @@ FACTS = {
     "With up to 32 per thread, two blocks of 1,024 threads fit, and the SM is full; with more, one does": {
         (of.registers > 32, of.blocks) for of in of_1024
     } == {(False, 2), (True, 1)},
-    "2.4 is the mean of the kernel's two loops": f"{one(8, 1).asked_bytes / VECTOR:.1f} is the mean of the kernel's two loops",
+    "two in the one that writes, 2.4 on average": f"two in the one that writes, {one(8, 1).asked_bytes / VECTOR:.1f} on average",
     # the kernel
     "For 1,024 of them, the compiler may use up to 64 registers a thread": SM_REGISTERS // 1024 == 64 == best.registers,
     "both take the same time, within 3 %": all(abs(of.us / of.full_us - 1) < 0.03 for of in shown_times(kernel="unroll_aligned")),
@@ -128,7 +128,7 @@ FACTS = {
     "only 80 bytes are in flight": {
         read.asked_bytes for read in row_reads(reads(edited("(BLOCK)", "(BLOCK, 2)", 8), 1024, COLS, 90))
     } == {80},
-    "66 % of the bytes moved are waste": f"{100 * wasted():.0f} % of the bytes moved are waste",
+    "66 % of the bytes moved are those": f"{100 * wasted():.0f} % of the bytes moved are those",
     "a thread reads past the end of x": "past the end of its 72 elements" in without_the_test(),
     # the guess and why
     "Now the compiler wants 44 registers a thread instead of 32": (after.registers, before.registers) == (44, 32),
@@ -139,15 +139,21 @@ FACTS = {
     "and the gain is gone": tie(held, before),
     "132 rows are at work at a time": f"{sms} rows are at work at a time",
     "Read and written, that's 35 MB": f"Read and written, that's {sms * row_bytes / 1e6:.0f} MB",
-    "L2 holds 63": f"L2 holds {l2_bytes / 1e6:.0f}",
+    "L2 holds up to 63 MB": f"L2 holds up to {l2_bytes / 1e6:.0f} MB",
+    "DRAM reads the matrix once, 135 MB; with more of them, in blocks of 512, it reads 252 MB": (
+        "DRAM reads the matrix once, {} MB; with more of them, in blocks of 512, it reads {} MB".format(*(
+            round(recorded.profile("float4", ROWS, COLS, size).counters["dram_read_bytes"] / 1e6) for size in (1024, 512)
+        ))
+    ),
+    "float4 itself compiles to 40 registers": f"float4 itself compiles to {float4_code.registers} registers",
     "Two blocks per SM make 69 MB": f"Two blocks per SM make {2 * sms * row_bytes / 1e6:.0f} MB",
     "there both settings take the same time": all(
         tie(*(one(unroll, 4, rows=128, cols=cols) for unroll in (1, 2))) for cols in (COLS, LONGEST)
     ),
     "32 KiB keep it busy": best_gb_per_s(VECTOR, 64 * KIB) < 1.06 * best_gb_per_s(VECTOR, 32 * KIB),
     # the slider
-    "Unrolling alone helps with 64 threads per block: 1.3x": {round(few[1, 1].us / few[u, 1].us, 1) for u in CHOICES[1:]} == {1.3},
-    "since two loads leave together, not one": {few[u, 1].asked_bytes for u in CHOICES[1:]} == {2 * few[1, 1].asked_bytes},
+    "Unrolling alone helps most with 64 threads per block: 1.3x": {round(few[1, 1].us / few[u, 1].us, 1) for u in CHOICES[1:]} == {1.3},
+    "Two loads leave together there, not one": {few[u, 1].asked_bytes for u in CHOICES[1:]} == {2 * few[1, 1].asked_bytes},
     "An SM gets only about 8 blocks here, which makes 8 KiB in flight": f"An SM gets only about {ROWS / sms:.0f} blocks here, which makes {round(ROWS / sms) * 64 * VECTOR / KIB:.0f} KiB in flight",
     "From two vectors up it gains nothing": all(few[u, f].us > 0.98 * few[1, f].us for u in CHOICES for f in CHOICES[1:]),
     "With 1,024 threads there are 32 KiB from the start": one(1, 1).blocks * 1024 * VECTOR == 32 * KIB,
