@@ -23,7 +23,7 @@ SHAPES = ((40, 96), (5, 1030), (3, 2048))
 @pytest.mark.parametrize("name", some(kernels, every=9))
 def test_what_is_counted_does_not_depend_on_whether_y_is_kept(name):
     kernel = kernels[name]
-    for rows, cols in SHAPES:
+    for rows, cols in [(rows, kernel.longer(cols)) for rows, cols in SHAPES]:
         block_size = kernel.settle_block_size(None, cols)
         if cols > kernel.max_cols(block_size):
             continue
