@@ -105,9 +105,9 @@ FACTS = {
     "they take as long as 192": max(not_full) < TIE * min(not_full),
     "all SMs take 660 rows. The other 364 come in a second round": f"all SMs take {5 * sms} rows. The other {ROWS - 5 * sms} come in a second round",
     "An SM takes 5 blocks of 384 threads": f"An SM takes {2048 // 384} blocks of 384 threads",
-    "1,489 threads are at work on an SM on average": all(f"{at_work(size):,.0f}" == "1,489" for size in NOT_FULL),
-    "25 % fewer than with 256, 512 or 1,024": all(f"{at_work(size):,.0f}" == "1,986" for size in FULL) and close(at_work(192), 0.75 * at_work(256), 0.001),
-    "it takes 19 % longer": f"it takes {100 * (sum(not_full) / sum(full) - 1):.0f} % longer",
+    "All three sizes keep 1,489 threads at work on an SM on average": all(f"{at_work(size):,.0f}" == "1,489" for size in NOT_FULL),
+    "25 % fewer than 256, 512 and 1,024 do": all(f"{at_work(size):,.0f}" == "1,986" for size in FULL) and close(at_work(192), 0.75 * at_work(256), 0.001),
+    "and take 19 % longer": f"and take {100 * (sum(not_full) / sum(full) - 1):.0f} % longer",
     # the evidence
     "The longer the row, the smaller the share of barriers": all(
         (shares := [counted(name, cols).stalls["barrier"] for cols in LENGTHS]) == sorted(shares, reverse=True) for name in BOTH
