@@ -226,7 +226,7 @@ def faults_of(markdown):
     "names",
     [
         "memory_is_far",
-        "08_fusion.second_read_comes_from_caches",
+        "results.fusion_beats_the_peers",
         "cell:counts",
         "cell:asserts",
         "cites:little1961proof",
