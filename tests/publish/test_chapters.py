@@ -2,16 +2,13 @@
 
 import ast
 import re
-from itertools import pairwise
 
 import pytest
-from chapter_cells import beginning, cells_of, code_cells
+from chapter_cells import cells_of, code_cells
 from notebooks import chapters
 from prose import with_markers
-from running_prose import words, words_of
 
 import softmax_lib
-from softmax_lib import exercises
 
 pytestmark = pytest.mark.quick
 
@@ -93,69 +90,3 @@ def test_rooflines_follow_every_record_and_the_books_own_lacks_nothing(chapter):
 def test_every_tag_of_a_cell_means_something(chapter):
     for cell in cells_of(CHAPTERS[chapter]):
         assert set(cell.metadata.get("tags", [])) <= TAGS
-
-
-ALL = [path.stem for path in chapters() if path.stem[0].isdigit()]
-NUMBERED = [stem for stem in ALL if stem not in REWRITTEN]
-
-
-@pytest.mark.parametrize("chapter", NUMBERED)
-def test_a_chapter_has_its_exercises_each_with_a_cell_that_begins_an_answer(chapter):
-    cells = [cell.source for cell in code_cells(CHAPTERS[chapter])]
-    named = [exercise for exercise in exercises().values() if exercise.chapter == chapter]
-    shown = [f'exercise("{one.name}")' for one in named]
-    assert [source for source in cells if source.startswith("exercise(")] == shown
-    for one, task in zip(named, shown, strict=True):
-        assert cells[cells.index(task) + 1] == beginning(one)
-
-
-@pytest.mark.parametrize("chapter", NUMBERED)
-def test_a_chapter_asks_one_question_and_says_what_the_answer_is(chapter):
-    prose = [cell.source for cell in cells_of(CHAPTERS[chapter]) if cell.cell_type == "markdown"]
-    (asked,) = re.findall(r"\*\*[^*]+\?\*\*", prose[0])
-    answered = [
-        text for text in prose[1:] if re.search(r"So the answer (to our question )?is", text)
-    ]
-    assert asked
-    assert answered
-
-
-@pytest.mark.parametrize("chapter", NUMBERED)
-def test_a_question_replies_to_each_wrong_answer_and_what_answers_it_is_folded(chapter):
-    cells = code_cells(CHAPTERS[chapter])
-    (place,) = [i for i, cell in enumerate(cells) if re.search(r"^predict\(", cell.source, re.M)]
-    assert "replies={" in cells[place].source
-    following = cells[place + 1]
-    if {output.output_type for output in following.outputs} == {"stream"}:
-        assert "hide-output" in following.metadata.tags
-        assert following.metadata.jupyter.outputs_hidden
-
-
-FEWEST_WORDS, MOST_WORDS = 900, 1500
-
-
-@pytest.mark.parametrize("path", [path for path in chapters() if path.stem in NUMBERED])
-def test_a_chapter_is_read_in_one_sitting(path):
-    assert FEWEST_WORDS <= words(path) <= MOST_WORDS
-
-
-@pytest.mark.parametrize(
-    ("markdown", "count"),
-    [
-        ("# Two words\nOne *word*, a [warp](glossary.md#lane), [this](there.md).", 7),
-        ("It takes 32,768 floats, Little's law.<!-- shown by: counting -->", 6),
-        ("Of $a + b$ and `x + y` and\n\n$$c = d$$\n\n```python\nx = 1\n```\n\nno more.", 5),
-        ("One.\n\n| a | b |\n|---|---|\n| c | d |\n\nTwo.", 2),
-        ("One.\n\n<details>\n<summary>Answer</summary>\n\nHidden.\n\n</details>\n\nTwo.", 2),
-    ],
-)
-def test_words_are_those_that_a_reader_sees_who_opens_nothing(markdown, count):
-    assert words_of(markdown) == count
-
-
-@pytest.mark.parametrize(
-    ("chapter", "next_page"), [pair for pair in pairwise([*ALL, "results"]) if pair[0] in NUMBERED]
-)
-def test_a_chapter_ends_by_pointing_to_the_next(chapter, next_page):
-    last = cells_of(CHAPTERS[chapter])[-1].source
-    assert f"]({next_page}.ipynb)" in last[last.index("## Summary") :]
