@@ -113,7 +113,7 @@ FACTS = {
     # the first screen and the idea
     "fusion, is nearly as fast as a copy": recorded.times(1024, 32768)["fusion"].copy_share > 0.9,
     "41 % of a copy's speed": f"{100 * copy_us(LONG) / best(LONG, 'fusion'):.0f} % of a copy's speed",
-    "32 threads for one row, which is a block": times(LONG, "fusion")[0].block_size == 32 and row_lanes().choice == (32, 32, 128),
+    "one row per block, and 32 threads": times(LONG, "fusion")[0].block_size == 32 and row_lanes().choice == (32, 32, 128),
     "its load still touches four sectors of 32 bytes, with every byte wanted": (
         plain[8]["global_load_sectors"] == 4 * plain[8]["global_load_requests"] and 32 * plain[8]["global_load_sectors"] == 4 * 64 * 128
     ),
@@ -143,14 +143,14 @@ FACTS = {
     "8 lanes in blocks of 128 threads are the fastest, and level with a copy": (
         (times(SHORTEST)[0].lanes, times(SHORTEST)[0].block_size) == (8, 128) and best(SHORTEST) < TIE * copy_us(SHORTEST)
     ),
-    "shuffles ten times for it: the best block takes twice as long as a copy": close(best(SHORTEST, lanes=32, turns=1) / copy_us(SHORTEST), 2, 0.03)
+    "takes part in ten shuffles, and the best block takes twice as long as a copy": close(best(SHORTEST, lanes=32, turns=1) / copy_us(SHORTEST), 2, 0.03)
     and plain[32]["shuffles"] == 64 * 10,
     "from 8 lanes on, 160 µs for 262,144 blocks, and 81 for 131,072": all(
         len(found := with_blocks(SHORTEST, blocks)) == fields and all(close(of, took, 0.01) for of in found)
         for blocks, fields, took in ((262144, 2, 160), (131072, 3, 81))
     ),
-    "8 lanes up to 64 floats, a warp at 128 and 256": never_behind("warp, 8 lanes", (16, 32, 64)) and never_behind("warp, 32 lanes", (128, 256)),
-    "From 1,024 to 8,192 floats it's fusion": never_behind("fusion", (1024, 2048, 4096, 8192)),
+    "No kernel of the chapters is faster than these": never_behind("warp, 8 lanes", (16, 32, 64)) and never_behind("warp, 32 lanes", (128, 256)) and never_behind("fusion", (1024, 2048, 4096, 8192)),
+    "The matrix has 16.8 million floats": f"The matrix has {2**24 / 1e6:.1f} million floats",
     "1,660 per µs here, so each should bring at least 300 floats": f"{rate:,} per µs here, so each should bring at least 300 floats",
     "Four rows per block, not one, brought 2.4x": f"Four rows per block, not one, brought {gains[1]:.1f}x",
     # the evidence: blocks and SMs
