@@ -1,7 +1,8 @@
-"""Source beside machine code or PTX: lines joined by colour, with what each instruction costs."""
+"""Source beside machine code: lines joined by colour, with what each instruction costs."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ from softmax_lib.source import Source
 from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import View
 from softmax_lib.words import count
-from softmax_lib.xrays.code_lines import CodeLine, Instruction
+from softmax_lib.xrays.code_lines import CodeLine
 from softmax_lib.xrays.machine_path import ARCH
 from softmax_lib.xrays.result import XRay
 from softmax_lib.xrays.xray import xray
@@ -54,13 +55,13 @@ _BOTH = """\
 {% for line in lines %}<tr class="{{ line.marks }}"><th scope="row">{{ line.number }}</th>\
 <td>{{ line.executed }}</td><td>{{ line.share }}</td><td><code class="highlight">{{ line.code or " " }}</code></td></tr>\
 {% endfor %}{% endfor %}</tbody></table></div>\
-<div class="worklog-xray worklog-code" tabindex="0" role="group" aria-label="{{ language }} of {{ kernel }}"><table><thead><tr>\
-{% for name in ["line", "times"] + columns + [language] %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead><tbody>\
-{% for entry, rows in entries %}{% if entry %}<tr><td colspan="{{ columns|length + 2 }}"></td><th scope="rowgroup">{{ entry }}</th></tr>{% endif %}\
-{% for row in rows %}<tr class="{{ row.marks }}">{% if row.line %}<th scope="row">{{ row.line }}</th>{% else %}<td></td>{% endif %}<td>{{ row.times }}</td>\
-{% for cell in row.costs %}<td>{{ cell }}</td>{% endfor %}<td><code>{% if row.label %}{{ row.label }}:
+<div class="worklog-xray worklog-code" tabindex="0" role="group" aria-label="machine code of {{ kernel }}"><table><thead><tr>\
+{% for name in ("line", "times", "live", "loads", "machine code") %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead><tbody>\
+{% for entry, rows in entries %}{% if entry %}<tr><td colspan="4"></td><th scope="rowgroup">{{ entry }}</th></tr>{% endif %}\
+{% for row in rows %}{% if row.others %}<tr><td colspan="4"></td><td>⋮ {{ row.others }}</td></tr>{% else %}<tr class="{{ row.marks }}">{% if row.line %}<th scope="row">{{ row.line }}</th>{% else %}<td></td>{% endif %}<td>{{ row.times }}</td>\
+<td>{{ row.live }}</td><td>{{ row.loads }}</td><td><code>{% if row.label %}{{ row.label }}:
 {% endif %}{{ row.text }}</code></td></tr>\
-{% endfor %}{% endfor %}</tbody></table></div></div></div>"""
+{% endif %}{% endfor %}{% endfor %}</tbody></table></div></div></div>"""
 
 
 def machine_code(
@@ -70,40 +71,41 @@ def machine_code(
     block_size: int | None = None,
     *,
     arch: int = ARCH,
-    path: str = "machine",
+    lines: tuple[int, int] | None = None,
+    only: int | None = None,
 ) -> View:
     """A kernel's text beside its machine code for sm_`arch`, lines joined by colour, run on a (rows, cols) matrix.
 
-    With the `path` "ptx" it is the PTX, of which nothing says how many registers and loads a GPU has in use.
-
     For each line of the source: the instructions that all warps execute of it, and their share. For each instruction:
     how often warps execute it, how many registers of a thread hold what is needed later, and how many loads from
-    global memory are on their way. Raises what `xray` raises with that path, and `BadInput` for "written".
+    global memory are on their way. Of `lines`, the first and the last, or of one `only`, it shows what is executed
+    at least a tenth as often as their busiest instruction. Raises what `xray` raises, and `BadInput` for lines
+    without an instruction.
     """
     kernel = resolve(name_or_source)
-    if path == "written":
-        raise BadInput("path is 'written'; beside a source is shown its machine or ptx.")
-    found = xray(kernel, rows, cols, block_size, path=path, arch=arch)
-    return machine_code_of(found, kernel.source)
+    found = xray(kernel, rows, cols, block_size, path="machine", arch=arch)
+    return machine_code_of(found, kernel.source, lines, only)
 
 
-def machine_code_of(found: XRay, source: Source) -> View:
-    """The same of an x-ray that is there already. Raises `NotAvailable` where it counted the source as it is written."""
-    code: Sequence[Instruction] = found.code or found.ptx
-    if not code:
+def machine_code_of(
+    found: XRay, source: Source, lines: tuple[int, int] | None = None, only: int | None = None
+) -> View:
+    """The same of an x-ray that is there already. Raises `NotAvailable` where it did not count machine code."""
+    if not found.code:
         raise NotAvailable(" ".join(["There is no machine code to show.", *found.notes]))
-    hues = _hues(code)
-    words = _in_words(found) if found.code else _ptx_in_words(found)
+    first, last = (only, only) if only else lines or (0, 0)
+    code = _of_lines(found.code, source.file_name, first, last) if last else list(found.code)
+    hues = {place: hue for place, hue in _hues(found.code).items() if place in {(one.file, one.line) for one in code}}  # fmt: skip
     kernel = re.sub(r"[^a-z0-9]+", "-", found.kernel.lower())
-    identity = f"worklog-of-{kernel}-{found.arch}{'' if found.code else '-ptx'}"
+    identity = f"worklog-of-{kernel}-{found.arch}{f'-{first}' if last else ''}"
     executed: Counter[tuple[str, int]] = Counter()
-    for one in code:
+    for one in found.code:
         executed[one.file, one.line] += one.warps
-    texts = {source.file_name: source.text, **source.headers}
-    lines = [
+    texts = {source.file_name: source.text, **({} if last else source.headers)}
+    parts = [
         (
             "" if file == source.file_name else file,
-            list(_lines(executed, file, text, hues)),
+            list(_lines(executed, file, text, hues, lines)),
         )
         for file, text in texts.items()
     ]
@@ -111,26 +113,37 @@ def machine_code_of(found: XRay, source: Source) -> View:
     codes = [
         (
             entry if len(entries) > 1 else "",
-            [_row(one, source, hues) for one in code if one.entry == entry],
+            list(_rows([one for one in found.code if one.entry == entry], set(code), source, hues)),
         )
         for entry in entries
     ]
+    words = _in_words(found, len(code))
     style = render(_STYLE, hues=_HUES, id=identity, marks=[_mark(*place) for place in hues])
     body = render(
-        _BOTH, words=words, id=identity, kernel=found.kernel, parts=[part for part in lines if part[1]], entries=codes,
-        language="machine code" if found.code else "PTX", columns=["live", "loads"] if found.code else [],
+        _BOTH, words=words, id=identity, kernel=found.kernel, parts=[part for part in parts if part[1]], entries=codes,
     )  # fmt: skip
     return View(listings.STYLE + STYLE + str(style) + str(body), words)
 
 
-def _hues(code: Sequence[Instruction]) -> dict[tuple[str, int], int]:
+def _of_lines(code: Sequence[CodeLine], file: str, first: int, last: int) -> list[CodeLine]:
+    """What the lines from `first` to `last` became, without what is hardly executed. Raises `BadInput`."""
+    of_them = [one for one in code if one.file == file and first <= one.line <= last]
+    if not of_them:
+        raise BadInput(f"No instruction is of lines {first} to {last} of {file}.")
+    most = max(one.warps for one in of_them)
+    return [one for one in of_them if 10 * one.warps >= most]
+
+
+def _hues(code: Sequence[CodeLine]) -> dict[tuple[str, int], int]:
     """By place the number of its colour, in the order of the places."""
     places = sorted({(one.file, one.line) for one in code if one.line})
     return {place: number % len(_HUES) for number, place in enumerate(places)}
 
 
-def _in_words(found: XRay) -> str:
+def _in_words(found: XRay, shown: int) -> str:
     """What was run, how much code there is, and how many registers and loads are in use at most."""
+    if shown < len(found.code):
+        return f"{found.words}: {shown} of {len(found.code)} instructions for sm_{found.arch}."
     most = max(one.live for one in found.code)
     loads = max(one.in_flight for one in found.code)
     registers = max(step.decoded.cubin.registers for step in found.steps)
@@ -138,15 +151,6 @@ def _in_words(found: XRay) -> str:
         f"{found.words}: {len(found.code)} instructions for sm_{found.arch} by {found.made_by}; warps execute "
         f"{found.total['instructions']:,} in all; {registers} registers per thread, of which at most {most} hold "
         f"what is needed later; at most {count(loads, 'load')} from global memory under way."
-    )
-
-
-def _ptx_in_words(found: XRay) -> str:
-    """What was run, and how much PTX there is."""
-    executed = sum(one.warps for one in found.ptx)
-    return (
-        f"{found.words}: {len(found.ptx)} statements of PTX for sm_{found.arch} by {found.made_by}, before the "
-        f"assembler; warps execute {executed:,} in all."
     )
 
 
@@ -159,32 +163,50 @@ def _marks(place: tuple[str, int], hues: dict[tuple[str, int], int]) -> str:
 
 
 def _lines(
-    executed: Counter[tuple[str, int]], file: str, text: str, hues: dict[tuple[str, int], int]
-) -> Iterator[dict[str, Any]]:
-    """What the template has for each line of a file, from the paragraph of the first one that became code to the last."""
+    executed: Counter[tuple[str, int]], file: str, text: str, hues: dict[tuple[str, int], int],
+    lines: tuple[int, int] | None,
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """What the template has for each of the lines, or from the paragraph of the first that became code to the last."""
     numbers = [line for name, line in hues if name == file]
     if not numbers:
         return
     marked_up, first = listings.highlight_lines(text), min(numbers)
     while first > 1 and marked_up[first - 2].strip():
         first -= 1
-    for number in range(first, max(numbers) + 1):
-        of_line, is_code = executed[file, number], (file, number) in hues
+    first, last = lines or (first, max(numbers))
+    for number in range(first, last + 1):
+        of_line = executed[file, number]
         yield {
             "number": number,
             "marks": _marks((file, number), hues),
-            "executed": f"{of_line:,}" if is_code else "",
-            "share": f"{of_line / executed.total():.1%}" if is_code else "",
+            "executed": f"{of_line:,}" if (file, number) in executed else "",
+            "share": f"{of_line / executed.total():.1%}" if (file, number) in executed else "",
             "code": Markup(marked_up[number - 1]),
         }
 
 
-def _row(one: Instruction, source: Source, hues: dict[tuple[str, int], int]) -> dict[str, Any]:
+def _rows(
+    code: Sequence[CodeLine],
+    shown: set[CodeLine],
+    source: Source,
+    hues: dict[tuple[str, int], int],
+) -> Iterator[dict[str, Any]]:
+    """What the template has for each instruction that is shown, and how many are left out before and behind it."""
+    for is_shown, some in itertools.groupby(code, lambda one: one in shown):
+        if is_shown:
+            yield from (_row(one, source, hues) for one in some)
+        else:
+            yield {"others": f"{len(list(some))} more"}
+
+
+def _row(one: CodeLine, source: Source, hues: dict[tuple[str, int], int]) -> dict[str, Any]:
     is_own = one.file == source.file_name
     return {
+        "others": "",
         "line": "" if not one.line else one.line if is_own else f"{Path(one.file).stem} {one.line}",
         "times": f"{one.warps:,}",
-        "costs": (one.live, one.in_flight or "") if isinstance(one, CodeLine) else (),
+        "live": one.live,
+        "loads": one.in_flight or "",
         "label": one.label,
         "text": one.text,
         "marks": f"{_marks((one.file, one.line), hues)}{'' if one.warps else ' worklog-idle'}",

@@ -12,8 +12,8 @@ pytest.importorskip("pygments")
 
 
 def rows_of(html, side):
-    """Cells of the rows on one side, "source" or "machine code" or "PTX", with the classes of each."""
-    part = re.split('aria-label="(?:machine code|PTX) of', html)[side != "source"]
+    """Cells of the rows on one side, "source" or "machine code", with the classes of each."""
+    part = re.split('aria-label="machine code of', html)[side != "source"]
     rows = re.findall(r'<tr class="([^"]*)">(.*?)</tr>', part, re.DOTALL)
     return [
         (set(marks.split()), re.sub(r"<[^>]+>", "|", cells).split("|")) for marks, cells in rows
@@ -66,58 +66,19 @@ def test_a_kernel_of_ones_own_on_an_older_gpu():
     assert "at most 1 load from global memory under way" in shown.text
 
 
-# ---- PTX
-
-
-def test_a_statement_of_ptx_has_the_colour_and_the_mark_of_its_line_and_is_counted():
-    shown = drawings.machine_code("shuffle", 2, 64, path="ptx")
-    found = xray("shuffle", 2, 64, path="ptx")
-    source = {cells[1]: marks for marks, cells in rows_of(shown.html, "source") if marks}
-    code = rows_of(shown.html, "PTX")
-    assert [cells[3] for _, cells in code] == [f"{one.warps:,}" for one in found.ptx]
-    assert len(source) > 10
-    for marks, cells in code:
-        if cells[1]:
-            assert source[cells[1]] == marks - {"worklog-idle"}
-        assert ("worklog-idle" in marks) == (cells[3] == "0")
-    executed = [cells[3] for marks, cells in rows_of(shown.html, "source") if marks]
-    of_lines = sum(one.warps for one in found.ptx if one.line)
-    assert sum(int(one.replace(",", "")) for one in executed) == of_lines
-    assert f"warps execute {sum(one.warps for one in found.ptx):,} in all" in shown.text
-
-
-def test_loads_of_ptx_are_executed_as_often_as_they_ask():
-    found = xray("float4", 3, 1030, path="ptx")
-    loads = sum(one.warps for one in found.ptx if " ld.global" in f" {one.text.split('@')[0]}")
-    assert loads >= found.total["global_load_requests"] > 0
-    shared = [one for one in found.ptx if one.text.startswith("ld.shared")]
-    assert sum(one.warps for one in shared) == found.total["shared_load_requests"]
-
-
-def test_ptx_has_no_registers_and_loads_in_use_but_labels_and_lines_of_headers():
-    shown = drawings.machine_code("fusion", 2, 64, path="ptx")
-    head = re.split('aria-label="PTX of', shown.html)[1].partition("</thead>")[0]
-    assert re.findall(r">([^<>]+)</th>", head) == ["line", "times", "PTX"]
-    targets = set(re.findall(r"bra(?:\.uni)? (\S+);", shown.html))
-    assert targets
-    assert all(f"{target}:\n" in shown.html for target in targets)
-    assert ">block_reduce.cuh</th>" in shown.html
-    several = drawings.machine_code("unfused", 2, 64, path="ptx")
-    assert ">softmax_unfused_divide</th>" in several.html
-
-
-def test_ptx_of_a_kernel_of_ones_own_on_an_older_gpu():
-    copy = kernel_of("    y[threadIdx.x] = x[threadIdx.x];\n")
-    shown = drawings.machine_code(copy, 1, 32, 32, arch=75, path="ptx")
-    assert "statements of PTX for sm_75" in shown.text
-    assert "st.global.f32" in shown.html
-
-
-def test_a_source_as_it_is_written_is_no_code():
-    with pytest.raises(BadInput, match="its machine or ptx"):
-        drawings.machine_code("naive", 2, 8, path="written")
-    with pytest.raises(BadInput, match="path is 'sass'"):
-        drawings.machine_code("naive", 2, 8, path="sass")
+def test_a_part_is_what_its_lines_became_without_what_is_hardly_executed():
+    loop = drawings.machine_code("naive", lines=(18, 18))
+    rows = [cells for _, cells in rows_of(loop.html, "machine code")]
+    code = [one for one in xray("naive").code if one.line == 18]
+    most = max(one.warps for one in code)
+    assert [cells[3] for cells in rows if cells[3]] == [f"{most}"] * sum(one.warps == most for one in code)  # fmt: skip
+    left_out = re.findall(r"⋮ (\d+) more", loop.html)
+    assert sum(map(int, left_out)) + sum(one.warps == most for one in code) == len(xray("naive").code)  # fmt: skip
+    one = drawings.machine_code("naive", lines=(16, 19), only=18)
+    assert [cells[1] for _, cells in rows_of(one.html, "source")] == ["16", "17", "18", "19"]
+    assert [bool(marks) for marks, _ in rows_of(one.html, "source")] == [False, False, True, False]
+    with pytest.raises(BadInput, match="No instruction is of lines 16 to 16"):
+        drawings.machine_code("naive", lines=(16, 18), only=16)
 
 
 def test_a_source_as_it_is_written_has_none_to_show():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from machine.machine_runs import run, run_ptx
 
+from softmax_lib import xray
 from softmax_lib.errors import Deadlock, IllegalAddress, NotAvailable
 from softmax_lib.machine.launching import Threads, launch
 from softmax_lib.machine.memory import Memory
@@ -251,3 +252,11 @@ def test_faults_are_those_of_machine_code():
             how(source, "over", 1, 32, [np.zeros(4, np.int32)])
     with pytest.raises(Deadlock):
         run_text("setp.lt.u32 %p1, %r1, 3; @%p1 bra HERE; bar.sync 0, 64; HERE:")
+
+
+def test_loads_are_executed_as_often_as_they_ask():
+    found = xray("float4", 3, 1030, path="ptx")
+    loads = sum(one.warps for one in found.ptx if " ld.global" in f" {one.text.split('@')[0]}")
+    assert loads >= found.total["global_load_requests"] > 0
+    shared = [one for one in found.ptx if one.text.startswith("ld.shared")]
+    assert sum(one.warps for one in shared) == found.total["shared_load_requests"]

@@ -28,7 +28,6 @@ BEYOND = {
     "lies": """\
 from softmax_lib import catch_lie, lie_peak, lie_times, predict
 from softmax_lib import drawings, figures""",
-    "machine": PAGES.replace("xray)", "xray, xray_softmax)"),
 }
 """What a page, or a chapter beyond the ladder, imports instead of what the ladder's chapters do."""
 NAMES = [
