@@ -49,7 +49,6 @@ RECORD = (
     "lie_times(",
     "lie_peak(",
     "catch_lie(",
-    "advertisement(",
     "memory_chart(",
     "read_meet_write(",
 )

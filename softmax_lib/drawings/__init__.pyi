@@ -1,4 +1,3 @@
-from .advertisements import advertisement as advertisement
 from .agreement_table import agreement as agreement
 from .agreement_table import agreement_everywhere as agreement_everywhere
 from .best_lists import lists as lists

@@ -155,11 +155,6 @@ def highlight_lines(text: str, python: bool = False) -> list[str]:
     return marked_up.split("\n")[: len(text.splitlines())]
 
 
-def highlight_python(text: str) -> str:
-    """Lines of Python as HTML, without numbers; their words are in spans that STYLE and the book's theme colour."""
-    return _preformatted(Markup("\n".join(highlight_lines(text, python=True)) + "\n"))
-
-
 def _highlight(text: str, first_number: int, python: bool = False) -> str:
     from pygments import highlight
     from pygments.formatters import HtmlFormatter

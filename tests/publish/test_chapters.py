@@ -25,9 +25,6 @@ BEYOND = {
     "xray": PAGES,
     "clocks": PAGES,
     "batches": PAGES,
-    "lies": """\
-from softmax_lib import catch_lie, lie_peak, lie_times, predict
-from softmax_lib import drawings, figures""",
 }
 """What a page, or a chapter beyond the ladder, imports instead of what the ladder's chapters do."""
 NAMES = [

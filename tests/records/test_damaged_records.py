@@ -10,7 +10,7 @@ import pytest
 from damages import DAMAGES, remove
 from sample_records import BOOK, of_another_gpu
 
-from softmax_lib import drawings, explore, figures, lie_peak
+from softmax_lib import explore, figures, lie_peak
 from softmax_lib.errors import SoftmaxLibError
 from softmax_lib.gpu import presence
 from softmax_lib.records.lies import LIES
@@ -49,7 +49,6 @@ USES = {
     "triton": (lambda: figures.tiles_by_cols(gpu=GPU),),
     "lies": (
         *(partial(figures.lie, lie, gpu=GPU) for lie in LIES),
-        lambda: drawings.advertisement("warm cache", gpu=GPU),
         lambda: lie_peak(GPU),
     ),
 }

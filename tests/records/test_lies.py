@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from softmax_lib import catch_lie, drawings, figures, kernels, lie_peak, lie_times
+from softmax_lib import catch_lie, figures, kernels, lie_peak, lie_times
 from softmax_lib.bench import advertisements
 from softmax_lib.errors import BadInput, NotAvailable
 from softmax_lib.gpu import presence
@@ -210,19 +210,6 @@ def test_without_a_gpu_a_lie_is_replayed_and_not_measured(monkeypatch):
     with pytest.raises(NotAvailable, match="There is no GPU here"):
         measure_lie("one shape")
     assert "one run on NVIDIA H200" in catch_lie("one shape").text
-
-
-# ---- advertisements
-
-
-def test_an_advertisement_is_the_lines_that_were_run(folder):
-    shown = drawings.advertisement("slow rival", gpu="Tesla T4")
-    assert shown.text == "y = x / x.sum()\n"
-    assert "sum" in shown.html
-    with pytest.raises(
-        BadInput, match="Nothing is advertised as 'warm cache'; there are slow rival"
-    ):
-        drawings.advertisement("warm cache", gpu="Tesla T4")
 
 
 # ---- damaged, missing

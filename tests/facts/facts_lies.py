@@ -1,0 +1,130 @@
+"""What the page of seven misleading benchmarks states: each phrase as the run has it, or whether it holds."""
+
+import re
+
+import numpy as np
+
+from softmax_lib import kernels, lie_peak, lie_times, xray_launch
+from softmax_lib.records.lies import lie_run
+from softmax_lib.records.measurement import TIE
+
+MIB = 2**20
+LINES = lie_run()["advertisements"]
+L2 = lie_run()["gpu"]["l2_bytes"]
+
+
+def us(lie, key):
+    """Medians of one lie, by a field."""
+    return {getattr(one, key): one.median_us for one in lie_times(lie=lie)}
+
+
+def by_size(method):
+    """Of the warm cache, by the MiB of the matrix."""
+    return {one.matrix_bytes // MIB: one for one in lie_times(lie="warm cache", method=method)}
+
+
+def level(one, other):
+    return 1 / TIE < one / other < TIE
+
+
+def is_shown(lie):
+    """The lines that were run, as they stand on the page; true as a phrase."""
+    return re.sub(r"\s+", " ", LINES[lie].replace("*", "")).strip()
+
+
+def calls(method):
+    """Of a mean of ten: a line for each pass."""
+    (found,) = lie_times(lie="mean of all", method=method)
+    return np.reshape(found.us, (-1, 10))
+
+
+def long_way_warps(x):
+    """How many warps take the long way of a division in shuffle_divide's machine code."""
+    (rows, cols), text = x.shape, kernels["shuffle_divide"].source.text
+    args = (x, np.zeros_like(x), rows, cols)
+    found = xray_launch(text, rows, 256, args, defines={"BLOCK": 256})
+    return sum(one.warps for one in found.code if "CALL" in one.text)
+
+
+def changed_lines():
+    """Of shuffle, by shuffle_divide, without comments."""
+    ours, theirs = (
+        kernels[name].source.text.splitlines() for name in ("shuffle", "shuffle_divide")
+    )
+    pairs = [pair for pair in zip(ours, theirs, strict=True) if pair[0] != pair[1]]
+    return [pair for pair in pairs if not pair[0].startswith("//")]
+
+
+asked = us("no synchronisation", "method")
+warm, cold = by_size("one pair"), by_size("protocol")
+flush, rivals = us("zeroed flush", "method"), us("slow rival", "who")
+written, read, both = (flush[how] for how in ("writes zeros", "reads noise", "writes, then reads"))
+means = {one.method: one.mean_us for one in lie_times(lie="mean of all")}
+theirs, ours = calls("theirs, first"), calls("ours, second")
+shapes = {(one.who, one.cols): one.median_us for one in lie_times(lie="one shape")}
+gains = {
+    cols: shapes["torch", cols] / time for (who, cols), time in shapes.items() if who == "fusion"
+}
+data = {(one.who, one.data): one.median_us for one in lie_times(lie="easy data")}
+kinds = {kind for _, kind in data}
+masked_gain, noise_gain = (data["torch", of] / data["fusion", of] for of in ("masked", "normal"))
+noise = np.random.default_rng(0).standard_normal((2, 4096), np.float32)
+masked = np.where(np.arange(4096) % 2, noise, -np.inf).astype(np.float32)
+
+
+def slower(who, kind):
+    return data[who, kind] / data[who, "normal"]
+
+
+FACTS = {
+    # the clock
+    "look 16x faster": f"look {asked['synchronised'] / asked['as advertised']:.0f}x faster",
+    "memory gives at most 4,814 GB/s": f"memory gives at most {lie_peak():,.0f} GB/s",
+    is_shown("no synchronisation"): True,
+    "with most of the work still to do": asked["as advertised"] < asked["synchronised"] / 10,
+    "The control is that line": is_shown("synchronised").replace(" torch.cuda.synchronize()", "") == is_shown("no synchronisation"),
+    "Python's clock agrees with our protocol": level(asked["synchronised"], asked["protocol"]),
+    "134 MB read and 134 MB written": f"{4 * 1024 * 32768 / 1e6:.0f} MB read and {4 * 1024 * 32768 / 1e6:.0f} MB written",
+    "time for one softmax, not for twenty": round(20 * asked["as advertised"] / asked["protocol"]) == 1,
+    "The matrix has 128 MiB, and the largest cache, L2, holds 60": f"The matrix has {4 * 1024 * 32768 // MIB} MiB, and the largest cache, L2, holds {L2 // MIB}",
+    # the cache
+    is_shown("warm cache"): True,
+    "16.8 MB read and 16.8 MB written": f"{4 * 1024 * 4096 / 1e6:.1f} MB read and {4 * 1024 * 4096 / 1e6:.1f} MB written",
+    "the L2 cache holds both": 2 * 16 * MIB < L2,
+    "more than memory can give": lie_times(lie="warm cache", method="as advertised")[0].gb_per_s > 1.05 * lie_peak(),
+    "from 64 MiB on the lines meet": {size for size in warm if level(warm[size].median_us, cold[size].median_us)} == {64, 128},
+    "Dividing caught this at 16 MiB only": [size for size, one in warm.items() if one.gb_per_s > lie_peak()] == [16],
+    "at 8 MiB the warm time is 29 % too short": f"at 8 MiB the warm time is {100 * (1 - warm[8].median_us / cold[8].median_us):.0f} % too short",
+    is_shown("zeroed flush"): True,
+    "L2 holds 60 MiB": f"L2 holds {L2 // MIB} MiB",
+    "the call pays for the flush": all(flush[how] > 1.15 * flush["protocol"] for how in ("as advertised", "writes zeros", "writes noise")),
+    "noise costs as much as zeros": level(flush["writes noise"], written),
+    "a flush that only reads adds 3 %": {round(100 * (flush[f"reads {of}"] / flush["protocol"] - 1)) for of in ("zeros", "noise")} == {3},
+    "a read after the write removes most of the extra time": read < both < read + (written - read) / 4,
+    "after a mere pause": min(flush, key=flush.get) == "waits",
+    # the mean
+    is_shown("mean of all"): True,
+    "so fifteen times": len(theirs) == len(ours) == 15,
+    "The first call takes twice as long": all(1.8 < one / np.median(theirs) < 2.3 for one in theirs[:, 0]) and theirs[:, 1:].max() < 1.15 * np.median(theirs),
+    "That moves the mean by 10 %": f"That moves the mean by {100 * (means['theirs, first'] / means['ours, second'] - 1):.0f} %",
+    "so would their median": level(np.median(theirs), np.median(ours)),
+    "hand softmax that memory, and no call is slow": all(of.max() < 1.1 * np.median(of) for of in (calls("with memory"), ours)),
+    "both names stand for torch.softmax": {one.who for one in lie_times(lie="mean of all")} == {"torch"},
+    # the comparison
+    is_shown("slow rival"): True,
+    "these lines are the slowest rival we timed": max(rivals, key=rivals.get) == "five operations",
+    "That's against torch.softmax. Others are faster": round(rivals["torch"] / rivals["fusion"], 1) == 1.6 and min(rivals["torch.compile"], rivals["triton-tile"]) < rivals["torch"],
+    "A simple Triton kernel does as well as fusion": sorted(rivals, key=rivals.get)[:3] == ["copy", "fusion", "triton-tile"],
+    "takes less than a third as long, and so does torch.compile": 3 * max(rivals["torch"], rivals["torch.compile"]) < rivals["five operations"],
+    "A simple Triton kernel comes within 3 % of fusion": 1 < rivals["triton-tile"] / rivals["fusion"] < 1.03,
+    "Of the eleven lengths we timed, 8,192 has the largest gain": len(gains) == 11 and max(gains, key=gains.get) == 8192,
+    "there are 256 times as many rows": f"there are {8192 // 32} times as many rows",
+    "at least 24 % smaller": f"at least {100 * (1 - max(gains[4096], gains[16384]) / gains[8192]):.0f} % smaller",
+    "up to 256 floats fusion loses": [cols for cols in gains if gains[cols] < 1] == [32, 64, 128, 256],
+    '"15 % longer"': f'"{100 * (slower("torch", "masked") - 1):.0f} % longer"',
+    "fusion takes the same time on any": all(level(slower("fusion", kind), 1) for kind in kinds),
+    "it's 1.6x as fast as torch on noise and 1.8x on masked scores": f"it's {noise_gain:.1f}x as fast as torch on noise and {masked_gain:.1f}x on masked scores",
+    "shuffle_divide is shuffle with a division per float": [("scale" in one, "row_sum" in other) for one, other in changed_lines()] == [(True, True)] * 2,
+    "Masked and wide scores slow it down, but not shuffle": all(slower("shuffle_divide", of) > 1.1 and level(slower("shuffle", of), 1) for of in ("masked", "spread")),
+    "the division takes a longer way to results near zero": long_way_warps(noise) <= 2 * 8 < 128 < min(map(long_way_warps, (masked, 60 * noise))),
+}  # fmt: skip
