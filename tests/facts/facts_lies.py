@@ -5,6 +5,7 @@ import re
 import numpy as np
 
 from softmax_lib import kernels, lie_peak, lie_times, xray_launch
+from softmax_lib.bench.timing import COLD_BY
 from softmax_lib.records.lies import lie_run
 from softmax_lib.records.measurement import TIE
 
@@ -19,7 +20,7 @@ def us(lie, key):
 
 
 def by_size(method):
-    """Of the warm cache, by the MiB of the matrix."""
+    """Times of the warm cache, by the MiB of the matrix."""
     return {one.matrix_bytes // MIB: one for one in lie_times(lie="warm cache", method=method)}
 
 
@@ -95,6 +96,7 @@ FACTS = {
     "from 64 MiB on the lines meet": {size for size in warm if level(warm[size].median_us, cold[size].median_us)} == {64, 128},
     "Dividing caught this at 16 MiB only": [size for size, one in warm.items() if one.gb_per_s > lie_peak()] == [16],
     "at 8 MiB the warm time is 29 % too short": f"at 8 MiB the warm time is {100 * (1 - warm[8].median_us / cold[8].median_us):.0f} % too short",
+    "We fill L2 ten times over": COLD_BY == 10,
     is_shown("zeroed flush"): True,
     "L2 holds 60 MiB": f"L2 holds {L2 // MIB} MiB",
     "the call pays for the flush": all(flush[how] > 1.15 * flush["protocol"] for how in ("as advertised", "writes zeros", "writes noise")),
@@ -104,9 +106,9 @@ FACTS = {
     "after a mere pause": min(flush, key=flush.get) == "waits",
     # the mean
     is_shown("mean of all"): True,
-    "so fifteen times": len(theirs) == len(ours) == 15,
+    "We did that fifteen times": len(theirs) == len(ours) == 15,
     "The first call takes twice as long": all(1.8 < one / np.median(theirs) < 2.3 for one in theirs[:, 0]) and theirs[:, 1:].max() < 1.15 * np.median(theirs),
-    "That moves the mean by 10 %": f"That moves the mean by {100 * (means['theirs, first'] / means['ours, second'] - 1):.0f} %",
+    "One slow call moves the mean by 10 %": f"One slow call moves the mean by {100 * (means['theirs, first'] / means['ours, second'] - 1):.0f} %",
     "so would their median": level(np.median(theirs), np.median(ours)),
     "hand softmax that memory, and no call is slow": all(of.max() < 1.1 * np.median(of) for of in (calls("with memory"), ours)),
     "both names stand for torch.softmax": {one.who for one in lie_times(lie="mean of all")} == {"torch"},
@@ -120,7 +122,7 @@ FACTS = {
     "Of the eleven lengths we timed, 8,192 has the largest gain": len(gains) == 11 and max(gains, key=gains.get) == 8192,
     "there are 256 times as many rows": f"there are {8192 // 32} times as many rows",
     "at least 24 % smaller": f"at least {100 * (1 - max(gains[4096], gains[16384]) / gains[8192]):.0f} % smaller",
-    "up to 256 floats fusion loses": [cols for cols in gains if gains[cols] < 1] == [32, 64, 128, 256],
+    "on rows of up to 256 floats fusion loses": [cols for cols in gains if gains[cols] < 1] == [32, 64, 128, 256],
     '"15 % longer"': f'"{100 * (slower("torch", "masked") - 1):.0f} % longer"',
     "fusion takes the same time on any": all(level(slower("fusion", kind), 1) for kind in kinds),
     "it's 1.6x as fast as torch on noise and 1.8x on masked scores": f"it's {noise_gain:.1f}x as fast as torch on noise and {masked_gain:.1f}x on masked scores",
