@@ -2,7 +2,7 @@
 
 `python book/publish/others.py CHECKOUTS` takes a folder with checkouts of the repositories that
 `other_kernels/*.toml` name; with `--write` the result goes into others.json beside it, and from there
-into the table of the x-ray page.
+into the evidence of the x-ray page.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table of others' kernels on the x-ray page, from the record that others.py writes."""
+"""The table of others' kernels among the x-ray page's evidence, from the record that others.py writes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from notebooks import BOOK
 
 from softmax_lib.files import replace_file
 
-PAGE, CELL = BOOK / "xray.ipynb", "limits"
+PAGE, CELL = BOOK / "evidence" / "xray.ipynb", "others"
 
 
 def write_page(content: dict[str, Any]) -> None:
-    """Put the table into the x-ray page. Raises `BadInput` where the page has no place for it."""
+    """Put the table into the evidence of the x-ray page. Raises `BadInput` where it has no place for it."""
     page = nbformat.read(PAGE, as_version=4)
     (cell,) = (cell for cell in page.cells if cell.id == CELL)
     cell.source = rewrite(cell.source, "others", table(content))
@@ -32,7 +32,7 @@ def table(content: dict[str, Any]) -> str:
     repositories = f"{', '.join(others)} and {last}"
     seconds = [one["counters_s"] for one in found if one["counters_s"] is not None]
     lines = [
-        f"**Kernels of others.** {len(found)} kernels of {repositories} were launched here as their files "
+        f"{len(found)} kernels of {repositories} were launched here as their files "
         f"launch them, on smaller arrays. {len(found) - len(refused)} left the right result, which is that "
         f"of a formula in float64, or of the file itself. Counting them as they are written took {min(seconds) * 1e3:.0f} to "
         f"{max(seconds) * 1e3:.0f} ms each, on {content['cpu']}. For the other {len(refused)} the "

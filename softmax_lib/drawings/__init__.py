@@ -11,7 +11,6 @@ _STEPPERS = (
     "memory_or_arithmetic",
     "loads_together",
     "online",
-    "requests",
     "row_lanes",
     "rows_or_columns",
     "shuffle",

@@ -1,4 +1,3 @@
-from .agreement_table import agreement as agreement
 from .agreement_table import agreement_everywhere as agreement_everywhere
 from .best_lists import lists as lists
 from .block_phases import read_meet_write as read_meet_write
@@ -22,7 +21,6 @@ from .roof import memory_or_arithmetic as memory_or_arithmetic
 from .round_trips import trips as trips
 from .rows_on_lanes import row_lanes as row_lanes
 from .sectors import coalescing as coalescing
-from .sectors import requests as requests
 from .standing import climb as climb
 from .standing import ladder as ladder
 from .steppers import online as online

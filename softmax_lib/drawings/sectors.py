@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Set
 
 from softmax_lib.drawings.drawing import WIDTH, Drawing, frame
 from softmax_lib.registry import resolve
-from softmax_lib.source import WARP, Source
+from softmax_lib.source import WARP
 from softmax_lib.widgets.explorers import Explorer, explorer
-from softmax_lib.widgets.stepping import Shown, stepper
 from softmax_lib.widgets.views import View
 from softmax_lib.words import count
 from softmax_lib.xrays.prediction import SECTOR_BYTES
 from softmax_lib.xrays.requests import LINE_BYTES, Request, global_requests
-
-MOST_REQUESTS = 8
-"""Frames of a stepper: by then a reader has seen how the warp moves on."""
 
 Box = tuple[float, float, float, float]
 """Left, top, width and height."""
@@ -23,8 +19,7 @@ Box = tuple[float, float, float, float]
 _TONES = {
     "orange": "asked for", "blue": "moves with it", "green": "came before", "plain": "stays",
 }  # fmt: skip
-_WIDE_LINES = 4
-_LABEL, _SMALL, _GAP = 14, 11, 6
+_GAP = 6
 _LEGEND = 24
 _NARROWEST = 2
 
@@ -33,28 +28,6 @@ APART, TURNS = (1, 4, 8, 16, 32), (1, 2, 3, 4)
 MAP_LINES = 32
 """Cache lines that loads of a warp touch at most, with 32 floats from lane to lane."""
 _ABREAST, _PITCH = 4, 23
-
-
-def requests(
-    kernel_or_source: str | Source,
-    rows: int,
-    cols: int,
-    block_size: int | None = None,
-    load: int = 0,
-) -> Shown:
-    """Step through a warp's first load requests: the sectors each of them touches, from the trace.
-
-    Sectors that a request before it has brought stand out: L1 may have them still.
-    `load` says which load of the kernel, counted as they stand in its source. The first block runs
-    in the emulator on (rows, cols) elements. Raises `UnknownKernel` and what `run` raises, and
-    `BadInput` for a load that is not there.
-    """
-    found = global_requests(resolve(kernel_or_source), rows, cols, block_size, load)
-    frames, known = [], frozenset[int]()
-    for request in found[:MOST_REQUESTS]:
-        frames.append(request_frame(request, known))
-        known |= set(request.sectors)
-    return stepper(frames, label="request")
 
 
 def coalescing() -> Explorer:
@@ -103,67 +76,7 @@ def _draw_map(request: Request, known: Set[int], words: str) -> Drawing:
             boxes[tone] += added
     for tone in reversed(_TONES):
         drawing.boxes(boxes[tone], tone, solid=tone == "orange")
-    _draw_legend(drawing, drawing.height - 6, list(_TONES))
-    return drawing
-
-
-def request_frame(request: Request, known: Set[int] = frozenset()) -> View:
-    """One request: each line that it touches, its sectors, and what the lanes ask for in them.
-
-    `known` are the numbers of sectors that requests before it have brought.
-    """
-    return frame(draw_request(request, known), title(request), in_words(request, known))
-
-
-def title(request: Request) -> str:
-    """Such as "Request 1 of 128: 4 sectors for 32 lanes"."""
-    return (
-        f"Request {request.number} of {request.count}: {count(len(request.sectors), 'sector')} "
-        f"for {count(len(request.addresses), 'lane')}"
-    )
-
-
-def in_words(request: Request, known: Set[int] = frozenset()) -> str:
-    """What is asked for, what moves, how much of that is of use, and how much came before."""
-    asked, moved = request.asked_bytes, request.moved_bytes
-    of_use = "all of them asked for" if asked == moved else f"{asked / moved:.1%} of them asked for"
-    old = len(known & set(request.sectors))
-    hits = f" {_hits(old, len(request.sectors))}" if old else ""
-    verb = "are looked up" if old else "move"
-    return (
-        f"The lanes ask for {asked} bytes, {request.size} each. They lie in "
-        f"{count(len(request.sectors), 'sector')} on {count(len(request.lines), 'line')}: "
-        f"{moved} bytes {verb}, {of_use}.{hits}"
-    )
-
-
-def _hits(old: int, all_of_them: int) -> str:
-    which = "All of these sectors" if old == all_of_them else f"{old} of these sectors"
-    return f"{which} came with a request before: if L1 has them still, memory is not asked."
-
-
-def draw_request(request: Request, known: Set[int] = frozenset()) -> Drawing:
-    """The lines that a request touches: up to 4 one under the other, more of them four abreast."""
-    columns = 1 if len(request.lines) <= _WIDE_LINES else _WIDE_LINES
-    width = (WIDTH - _GAP * (columns - 1)) // columns // 4 * 4  # whole numbers take fewer bytes
-    high = 22 if columns == 1 else 14
-    row = _LABEL + high + _GAP
-    height = -(-len(request.lines) // columns) * row + _LEGEND
-    drawing = Drawing(height, f"{title(request)}, line by line")
-    boxes: dict[str, list[Box]] = {tone: [] for tone in _TONES}
-    for place, line in enumerate(request.lines):
-        down, across = divmod(place, columns)
-        left, top = across * (width + _GAP), down * row
-        label = _lanes(request, line)
-        if columns == 1:
-            label = f"bytes {line * LINE_BYTES} to {(line + 1) * LINE_BYTES - 1}: {label}"
-        drawing.text(left, top + _LABEL - 3, label, anchor="start", size=_SMALL)
-        room = (left, top + _LABEL, width, high)
-        for tone, added in _sector_boxes(request, line, room, known).items():
-            boxes[tone] += added
-    for tone in reversed(_TONES):  # what is asked for goes on top
-        drawing.boxes(boxes[tone], tone, solid=tone == "orange")
-    _draw_legend(drawing, height - 6, [tone for tone in _TONES if boxes[tone]])
+    _draw_legend(drawing, drawing.height - 6)
     return drawing
 
 
@@ -185,11 +98,10 @@ def _sector_boxes(request: Request, line: int, room: Box, known: Set[int]) -> di
     return boxes
 
 
-def _draw_legend(drawing: Drawing, line: float, tones: Sequence[str]) -> None:
-    places, size = ((0, 104, 230), 12) if len(tones) < 4 else ((0, 78, 180, 276), 11)
-    for left, tone in zip(places, tones, strict=False):
+def _draw_legend(drawing: Drawing, line: float) -> None:
+    for left, (tone, words) in zip((0, 78, 180, 276), _TONES.items(), strict=True):
         drawing.boxes([(left + 1, line - 10, 14, 10)], tone, solid=tone == "orange")
-        drawing.text(left + 22, line, _TONES[tone], anchor="start", size=size)
+        drawing.text(left + 22, line, words, anchor="start", size=11)
 
 
 def _offsets(request: Request, line: int) -> dict[int, int]:
@@ -199,12 +111,3 @@ def _offsets(request: Request, line: int) -> dict[int, int]:
         for lane, address in request.addresses.items()
         if start <= address < start + LINE_BYTES
     }
-
-
-def _lanes(request: Request, line: int) -> str:
-    lanes: Sequence[int] = sorted(_offsets(request, line))
-    if len(lanes) <= 1:
-        return f"lane {lanes[0]}" if lanes else ""
-    if len(lanes) == WARP:
-        return "all lanes"
-    return f"lanes {lanes[0]} to {lanes[-1]}"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from softmax_lib.drawings.drawing import WIDTH, Drawing, frame
-from softmax_lib.drawings.sectors import MOST_REQUESTS, Box
+from softmax_lib.drawings.sectors import Box
 from softmax_lib.registry import resolve
 from softmax_lib.source import Source
 from softmax_lib.widgets.stepping import Shown, stepper
 from softmax_lib.widgets.views import View
 from softmax_lib.words import count, plural
 from softmax_lib.xrays.requests import BANKS, WORD_BYTES, Request, Wavefront, shared_requests
+
+MOST_REQUESTS = 8
+"""Frames of a stepper: by then a reader has seen how the warp moves on."""
 
 _TOP, _HIGH, _LEGEND = 14, 12, 42
 

@@ -6,9 +6,6 @@ import pytest
 from emulated import kernel_of, ones, zeros
 
 from softmax_lib import drawings, kernels, xray_launch
-from softmax_lib.drawings.agreement_table import agreement_of
-from softmax_lib.records.measurement import Case
-from softmax_lib.xrays.agreement import COUNTERS, Comparison
 
 pytest.importorskip("pygments")
 
@@ -79,16 +76,3 @@ def test_code_is_escaped_and_every_line_is_there():
 def test_a_kernel_without_phases_and_comments_has_its_margin_too():
     shown = drawings.margin(PADDED, 1, 32, 32)
     assert rows_of(shown)["3"][:4] == ["32", "32", "1 sector", "1 wavefront"]
-
-
-def test_counts_stand_over_ncus_and_what_differs_is_marked():
-    shown = drawings.agreement((64, 4096), names=["naive", "shared"])
-    assert shown.text == "naive (64, 4096): equal\nshared (64, 4096): equal"
-    assert "<strong>" not in shown.html
-    counts = dict.fromkeys(COUNTERS, 1000)
-    other = counts | {"shared_load_requests": 2000}
-    found = Comparison(Case("shared", 1, 1, block_size=32), counts, other)
-    html = agreement_of([found]).html
-    assert html.count("1,000<br>1,000") == len(COUNTERS) - 1
-    assert "1,000<br><strong>2,000</strong>" in html
-    assert "differs: shared_load_requests" in html

@@ -8,7 +8,6 @@ from emulated import kernel_of
 from softmax_lib import drawings, kernels
 from softmax_lib.drawings.lane_addresses import COLUMN as ITS_COLUMN
 from softmax_lib.drawings.lane_addresses import ROW, elements
-from softmax_lib.drawings.sectors import in_words, request_frame, title
 from softmax_lib.drawings.wavefronts import bank_frame
 from softmax_lib.errors import BadInput, UnknownKernel
 from softmax_lib.registry import resolve
@@ -22,33 +21,6 @@ COLUMN = """\
     __syncthreads();
     y[threadIdx.x] = tile[threadIdx.x * WIDTH];
 """
-
-
-def test_a_request_is_said_in_words():
-    first = global_requests(kernels["naive"], 64, 4096, 32)[0]
-    assert title(first) == "Request 1 of 4096: 32 sectors for 32 lanes"
-    assert in_words(first) == (
-        "The lanes ask for 128 bytes, 4 each. They lie in 32 sectors on 32 lines: 1024 bytes move, "
-        "12.5% of them asked for."
-    )
-    last = global_requests(kernels["shared"], 64, 1001, 32)[-1]
-    assert "for 9 lanes" in title(last)
-
-
-def test_sectors_that_came_before_are_said_and_drawn():
-    first, second = global_requests(kernels["naive"], 64, 4096, 32)[:2]
-    shown = request_frame(second, set(first.sectors))
-    assert "All of these sectors came with a request before" in shown.text
-    assert "came before" in shown.html
-    assert "moves with it" not in shown.html
-    some = request_frame(second, set(first.sectors[:5]))
-    assert "5 of these sectors came with a request before" in some.text
-    assert "came before" not in request_frame(second).html
-
-
-def test_a_stepper_holds_the_first_requests():
-    stepper = drawings.requests("naive", 64, 4096, 32)
-    assert stepper.fallback["text/plain"].startswith("Request 1 of 4096: 32 sectors for 32 lanes")
 
 
 @pytest.mark.parametrize(
@@ -66,12 +38,6 @@ def test_floats_from_lane_to_lane_and_turns_say_what_is_looked_up_and_what_is_fe
     shown = drawings.coalescing().leaves[apart, turn].value
     assert f"Turn {turn}: {title}" in shown
     assert f"128 bytes asked for, {words}." in shown
-
-
-def test_every_lane_is_named_and_the_picture_is_small():
-    frame = request_frame(global_requests(kernels["naive"], 64, 4096, 32)[1])
-    assert [f">lane {lane}<" in frame.html for lane in range(32)] == [True] * 32
-    assert len(frame.html) < 8000
 
 
 @pytest.mark.parametrize(("width", "wavefronts"), [(32, 32), (33, 1), (34, 2)])
@@ -123,8 +89,7 @@ def test_sectors_of_a_small_matrix_are_counted():
 @pytest.mark.parametrize(
     ("draw", "error", "words"),
     [
-        (lambda: drawings.requests("naiv", 64, 64), UnknownKernel, "did you mean naive"),
-        (lambda: drawings.requests("shared", 64, 64, 32, 2), BadInput, "has 2 loads from global memory"),
+        (lambda: drawings.banks("naiv", 64), UnknownKernel, "did you mean naive"),
         (lambda: drawings.banks("naive", 64), BadInput, "naive has 0 accesses to shared memory"),
     ],
 )  # fmt: skip

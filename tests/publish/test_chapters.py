@@ -22,7 +22,6 @@ from softmax_lib import (check, exercise, explore, grade, kernels,
 from softmax_lib import drawings, errors, figures, widgets"""
 BEYOND = {
     "results": PAGES,
-    "xray": PAGES,
     "clocks": PAGES,
     "batches": PAGES,
 }

@@ -8,7 +8,7 @@ from terms import entries, first_uses, markdown_of
 
 pytestmark = pytest.mark.quick
 
-CHAPTERS = {path.stem: path for path in chapters() if re.match(r"\d|gpu$", path.stem)}
+CHAPTERS = {path.stem: path for path in chapters() if re.match(r"\d|gpu$|xray$", path.stem)}
 
 
 @pytest.mark.parametrize("stem", CHAPTERS)
