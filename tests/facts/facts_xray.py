@@ -93,7 +93,7 @@ FACTS = {
     "A __syncthreads() before block_sum works too": not hazards("sum = block_sum", "__syncthreads(); sum = block_sum"),
     "a mistake on a branch that no thread takes stays hidden": not kinds("if (x[0] > 100) y[-1] = 0;"),
     # the transpose
-    "each stores into a row of its own: 32 sectors": transposed(text_of("transpose"))[:2] == [4, 32],
+    "each stores into another row, so a store takes 32 sectors": transposed(text_of("transpose"))[:2] == [4, 32],
     "Loads and stores take 4 sectors, and each request of shared memory one wavefront": transposed(PADDED) == [4, 4, 1, 1],
     "With tile[32][32] a column takes 32": transposed(PADDED.replace("33", "32"))[2] == 32,
     "60 kernels from CUDA's samples, llm.c and flash-attention-minimal: 54 give the right result, and for 6": f"{len(tried)} kernels from CUDA's samples, llm.c and flash-attention-minimal: {right} give the right result, and for {len(tried) - right}",
@@ -102,10 +102,10 @@ FACTS = {
     "touch 8 times the bytes that they ask for": naive["global_load_sectors"] * 32 == 8 * 3 * MATRIX_BYTES,
     '"134 MB, once", "403 MB, three times", "3.2 GB"': f'"{MATRIX_BYTES / 1e6:.0f} MB, once", "{naive["dram_read_bytes"] / 1e6:.0f} MB, three times", "{naive["global_load_sectors"] * 32 / 1e9:.1f} GB"',
     # the charts
-    "fusion, our fastest here": min(charts, key=lambda chart: chart.time_us) is charts[-1],
+    "fusion, the fastest of these": min(charts, key=lambda chart: chart.time_us) is charts[-1],
     "DRAM gets from 1 % of its peak to 81 %, rising with each kernel": busy == sorted(busy) and f"DRAM gets from {100 * busy[0]:.0f} % of its peak to {100 * busy[-1]:.0f} %, rising with each kernel",
     "No other memory gets to a third of its own": max(rest) < 1 / 3,
-    "only come to the next barrier: 19 of them. shuffle has 2": f"only come to the next barrier: {barriers('shared')} of them. shuffle has {barriers('shuffle')}",
+    "only come to each of 19 barriers. shuffle has 2": f"only come to each of {barriers('shared')} barriers. shuffle has {barriers('shuffle')}",
     # agreement
     "compared 21 counters": f"compared {len(COUNTERS)} counters",
     "three matrices each | 132 | 121 |": len(launches) == 3 * len({one.launch.kernel for one in launches}) and f"three matrices each | {len(launches)} | {len(launches) - len(differing)} |",

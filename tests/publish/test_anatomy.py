@@ -7,14 +7,16 @@ from itertools import pairwise
 import pytest
 from address import ROOT
 from chapter_cells import CHAPTERS, NUMBERED, WITH_KERNEL, beginning, cells_of, code_cells
-from notebooks import evidence
+from notebooks import chapters, evidence
+from prose import with_markers
 from terms import markdown_of
 
 from softmax_lib import exercises
 
 pytestmark = pytest.mark.quick
 
-PAGES = {**CHAPTERS, **{f"evidence/{path.stem}": path for path in evidence()}}
+PAGES = {path.stem: path for path in chapters() if path not in with_markers()}
+PAGES |= {f"evidence/{path.stem}": path for path in evidence()}
 MOST_WORDS, MOST_CELLS, MOST_CODE_LINES, MOST_CHARACTERS = 1300, 20, 35, 72
 NO_PROSE = re.compile(
     r"^```.*?^```$|\$\$.*?\$\$|^\|.*?$|<[^>]+>|\]\([^)]*\)", re.MULTILINE | re.DOTALL
