@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -40,6 +41,14 @@ _STYLE = """<style>
 .worklog-machine .worklog-xray.worklog-code code{display:block;min-width:0;padding:0;border:0;background:none;color:inherit;font-size:1em;white-space:pre}
 @container (max-width:900px){.worklog-machine table{font-size:.7em}}
 @container (max-width:560px){.worklog-machine{flex-direction:column}.worklog-machine>.worklog-xray.worklog-code{width:100%;flex:none;max-height:22rem}}
+.worklog-part>.worklog-xray.worklog-code.worklog-code{max-height:none}
+.worklog-part>:first-child code.highlight{white-space:pre-wrap}
+.worklog-part>:first-child :is(th,td):nth-child(2),.worklog-one>:last-child :is(th,td):first-child{display:none}
+@container (min-width:561px){.worklog-part:not(.worklog-alone)>.worklog-xray.worklog-code:first-child{flex:0 0 43%}.worklog-part:not(.worklog-alone) tbody{font-size:.92em}}
+.worklog-machine.worklog-alone{display:block}
+.worklog-part.worklog-part table{line-height:1.35}
+.worklog-one:not(.worklog-alone){min-height:21.5rem}
+@container (max-width:560px){.worklog-one:not(.worklog-alone){min-height:35rem}}
 {% for hue in hues %}.worklog-machine .worklog-hue{{ loop.index0 }}{background:hsl({{ hue }} 80% 60%/.22)}
 .worklog-machine .worklog-hue{{ loop.index0 }}.worklog-idle{background:hsl({{ hue }} 80% 60%/.06)}
 {% endfor %}{% for mark in marks %}.{{ id }}:has(.{{ mark }}:hover) .{{ mark }}{outline:2px solid currentColor}
@@ -47,7 +56,7 @@ _STYLE = """<style>
 """
 
 _BOTH = """\
-<div class="worklog-pair"><p>{{ words }}</p><div class="worklog-machine {{ id }}">\
+<div class="worklog-pair"><p>{{ words }}</p><div class="worklog-machine {{ id }}{{ form }}">\
 <div class="worklog-xray worklog-code" tabindex="0" role="group" aria-label="source of {{ kernel }}"><table><thead><tr>\
 <th scope="col">line</th><th scope="col">instructions</th><th scope="col">share</th>\
 <th scope="col">source</th></tr></thead><tbody>\
@@ -58,7 +67,7 @@ _BOTH = """\
 <div class="worklog-xray worklog-code" tabindex="0" role="group" aria-label="machine code of {{ kernel }}"><table><thead><tr>\
 {% for name in ("line", "times", "live", "loads", "machine code") %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead><tbody>\
 {% for entry, rows in entries %}{% if entry %}<tr><td colspan="4"></td><th scope="rowgroup">{{ entry }}</th></tr>{% endif %}\
-{% for row in rows %}{% if row.others %}<tr><td colspan="4"></td><td>⋮ {{ row.others }}</td></tr>{% else %}<tr class="{{ row.marks }}">{% if row.line %}<th scope="row">{{ row.line }}</th>{% else %}<td></td>{% endif %}<td>{{ row.times }}</td>\
+{% for row in rows %}{% if row.others %}<tr><td></td><td></td><td></td><td></td><td>⋮ {{ row.others }}</td></tr>{% else %}<tr class="{{ row.marks }}">{% if row.line %}<th scope="row">{{ row.line }}</th>{% else %}<td></td>{% endif %}<td>{{ row.times }}</td>\
 <td>{{ row.live }}</td><td>{{ row.loads }}</td><td><code>{% if row.label %}{{ row.label }}:
 {% endif %}{{ row.text }}</code></td></tr>\
 {% endif %}{% endfor %}{% endfor %}</tbody></table></div></div></div>"""
@@ -98,6 +107,7 @@ def machine_code_of(
     hues = {place: hue for place, hue in _hues(found.code).items() if place in {(one.file, one.line) for one in code}}  # fmt: skip
     kernel = re.sub(r"[^a-z0-9]+", "-", found.kernel.lower())
     identity = f"worklog-of-{kernel}-{found.arch}{f'-{first}' if last else ''}"
+    form = " worklog-part" * bool(last) + " worklog-one" * (first == last > 0) + " worklog-alone" * (lines == (first, first))  # fmt: skip
     executed: Counter[tuple[str, int]] = Counter()
     for one in found.code:
         executed[one.file, one.line] += one.warps
@@ -120,7 +130,7 @@ def machine_code_of(
     words = _in_words(found, len(code))
     style = render(_STYLE, hues=_HUES, id=identity, marks=[_mark(*place) for place in hues])
     body = render(
-        _BOTH, words=words, id=identity, kernel=found.kernel, parts=[part for part in parts if part[1]], entries=codes,
+        _BOTH, words=words, id=identity, form=form, kernel=found.kernel, parts=[part for part in parts if part[1]], entries=codes,
     )  # fmt: skip
     return View(listings.STYLE + STYLE + str(style) + str(body), words)
 
@@ -143,7 +153,7 @@ def _hues(code: Sequence[CodeLine]) -> dict[tuple[str, int], int]:
 def _in_words(found: XRay, shown: int) -> str:
     """What was run, how much code there is, and how many registers and loads are in use at most."""
     if shown < len(found.code):
-        return f"{found.words}: {shown} of {len(found.code)} instructions for sm_{found.arch}."
+        return f"{found.kernel}: {shown} of {len(found.code)} instructions for sm_{found.arch}."
     most = max(one.live for one in found.code)
     loads = max(one.in_flight for one in found.code)
     registers = max(step.decoded.cubin.registers for step in found.steps)
@@ -170,18 +180,21 @@ def _lines(
     numbers = [line for name, line in hues if name == file]
     if not numbers:
         return
-    marked_up, first = listings.highlight_lines(text), min(numbers)
-    while first > 1 and marked_up[first - 2].strip():
+    of_text, first = text.splitlines(), min(numbers)
+    while first > 1 and of_text[first - 2].strip():
         first -= 1
     first, last = lines or (first, max(numbers))
-    for number in range(first, last + 1):
+    marked_up = listings.highlight_lines(
+        textwrap.dedent("\n".join(of_text[first - 1 : last])) + "\n"
+    )
+    for number, marked in enumerate(marked_up, first):
         of_line = executed[file, number]
         yield {
             "number": number,
             "marks": _marks((file, number), hues),
             "executed": f"{of_line:,}" if (file, number) in executed else "",
             "share": f"{of_line / executed.total():.1%}" if (file, number) in executed else "",
-            "code": Markup(marked_up[number - 1]),
+            "code": Markup(marked),
         }
 
 
