@@ -146,12 +146,12 @@ def _without_blank_ends(lines: Sequence[str], start: int, end: int) -> tuple[int
     return start, end
 
 
-def highlight_lines(text: str, python: bool = False) -> list[str]:
-    """The lines of CUDA text, or of Python, as HTML, their words in spans that STYLE and the book's theme colour."""
+def highlight_lines(text: str) -> list[str]:
+    """The lines of CUDA text as HTML, their words in spans that STYLE and the book's theme colour."""
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
 
-    marked_up = highlight(text, _lexer(python), HtmlFormatter(nowrap=True))
+    marked_up = highlight(text, _lexer(python=False), HtmlFormatter(nowrap=True))
     return marked_up.split("\n")[: len(text.splitlines())]
 
 
