@@ -116,10 +116,10 @@ FACTS = {
     "a sweep over 80 settings": f"a sweep over {len(every())} settings",
     "Two or three loads leave together": asked("unroll", 8, 1) == [3 * VECTOR, 2 * VECTOR],
     "Set IN_FLIGHT to 8, and all eight do": asked("unroll", 1, 8) == 2 * [8 * VECTOR],
-    "With up to 32 per thread, two blocks of 1,024 threads fit, and the SM is full; with more, one does": {
+    "With up to 32 registers per thread, two blocks of 1,024 threads fit, and the SM is full; with more, one does": {
         (of.registers > 32, of.blocks) for of in of_1024
     } == {(False, 2), (True, 1)},
-    "two in the one that writes, 2.4 on average": f"two in the one that writes, {one(8, 1).asked_bytes / VECTOR:.1f} on average",
+    "two in the one that writes. (The picture's 2.4 is their harmonic mean": f"two in the one that writes. (The picture's {one(8, 1).asked_bytes / VECTOR:.1f} is their harmonic mean",
     # the kernel
     "For 1,024 of them, the compiler may use up to 64 registers a thread": SM_REGISTERS // 1024 == 64 == best.registers,
     "both take the same time, within 3 %": all(abs(of.us / of.full_us - 1) < 0.03 for of in shown_times(kernel="unroll_aligned")),
@@ -128,7 +128,7 @@ FACTS = {
     "only 80 bytes are in flight": {
         read.asked_bytes for read in row_reads(reads(edited("(BLOCK)", "(BLOCK, 2)", 8), 1024, COLS, 90))
     } == {80},
-    "66 % of the bytes moved are those": f"{100 * wasted():.0f} % of the bytes moved are those",
+    "66 % of the bytes moved are spilled values": f"{100 * wasted():.0f} % of the bytes moved are spilled values",
     "a thread reads past the end of x": "past the end of its 72 elements" in without_the_test(),
     # the guess and why
     "Now the compiler wants 44 registers a thread instead of 32": (after.registers, before.registers) == (44, 32),
@@ -155,7 +155,7 @@ FACTS = {
     # the slider
     "Unrolling alone helps most with 64 threads per block: 1.3x": {round(few[1, 1].us / few[u, 1].us, 1) for u in CHOICES[1:]} == {1.3},
     "Two loads leave together there, not one": {few[u, 1].asked_bytes for u in CHOICES[1:]} == {2 * few[1, 1].asked_bytes},
-    "An SM gets only about 8 blocks here, which makes 8 KiB in flight": f"An SM gets only about {ROWS / sms:.0f} blocks here, which makes {round(ROWS / sms) * 64 * VECTOR / KIB:.0f} KiB in flight",
+    "1,024 rows make only about 8 blocks for each SM, which makes 8 KiB in flight": f"{ROWS:,} rows make only about {ROWS / sms:.0f} blocks for each SM, which makes {round(ROWS / sms) * 64 * VECTOR / KIB:.0f} KiB in flight",
     "From two vectors up it gains nothing": all(few[u, f].us > 0.98 * few[1, f].us for u in CHOICES for f in CHOICES[1:]),
     "With 1,024 threads there are 32 KiB from the start": one(1, 1).blocks * 1024 * VECTOR == 32 * KIB,
     "every setting with one is faster than every setting with two": max(by_blocks(1)) < min(by_blocks(2)),
