@@ -72,14 +72,15 @@ def margin(
     block_size: int | None = None,
     *,
     phase: Part | None = None,
+    path: str | None = None,
 ) -> View:
     """A kernel's text with what each line asks of memory in the margin, counted on (rows, cols).
 
-    `phase` picks a part of the text as `listings.source` does; lines of headers that ask for
+    `path` is as for `xray`. `phase` picks a part of the text as `listings.source` does; lines of headers that ask for
     something follow. Raises what `xray` raises, and `BadInput` for a part that is not there.
     """
     kernel = resolve(name_or_source)
-    return margin_of(xray(kernel, rows, cols, block_size), kernel.source, phase)
+    return margin_of(xray(kernel, rows, cols, block_size, path=path), kernel.source, phase)
 
 
 def margin_of(found: XRay, source: Source, phase: Part | None = None) -> View:

@@ -118,20 +118,6 @@ def test_block_size_sliders_show_the_recorded_times(open_page, kernel):
     assert times == {}
 
 
-FOLDED_ANSWERS = ["06_shuffle"]
-
-
-@pytest.mark.parametrize("width", [DESKTOP, PHONE])
-@pytest.mark.parametrize("chapter_name", FOLDED_ANSWERS)
-def test_what_answers_a_question_is_folded_until_a_guess_is_made(open_page, chapter_name, width):
-    page = open_page(f"book/{chapter_name}.html", width=width)
-    answer = page.locator(".tag_live.tag_hide-output .cell_output").first
-    assert not answer.is_visible()
-    radio = page.locator(".worklog-predict input[type=radio]").first
-    radio.tap() if width == PHONE else radio.check()
-    answer.wait_for(state="visible")
-
-
 def sliders(page: Page) -> list[tuple[Locator, Locator]]:
     """Every slider with the widget that it is a part of."""
     widgets = page.locator(".worklog-widget").all()
