@@ -23,6 +23,7 @@ from .ops.functional import softmax as softmax
 from .ops.modules import LogSoftmax as LogSoftmax
 from .ops.modules import Softmax as Softmax
 from .ops.topk import softmax_topk as softmax_topk
+from .records.contests import contests as contests
 from .records.hardware import hardware as hardware
 from .records.lies import lie_peak as lie_peak
 from .records.lies import lie_times as lie_times

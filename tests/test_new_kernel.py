@@ -20,8 +20,7 @@ LAST_OF_CHAPTER_3 = '    Kernel("online", "04_online",'
 
 DRAW = """
 from softmax_lib import explore, figures, recorded
-for draw in (figures.ladder, figures.time_by_block_size, figures.crossover,
-             figures.worklog_comparison, figures.bandwidth_by_cols, figures.traffic_ledger):
+for draw in (figures.ladder, figures.bandwidth_by_cols, figures.traffic_ledger):
     draw()
 print(figures.ladder().alt)
 print(figures.traffic_ledger().alt)

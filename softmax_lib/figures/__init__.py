@@ -5,7 +5,6 @@ returns a `Figure`: a matplotlib figure with a text alternative in `.alt`, which
 notebook and is drawn the same, byte for byte, each time.
 """
 
-from softmax_lib.figures.comparisons import crossover, worklog_comparison
 from softmax_lib.figures.contest import beside_peers
 from softmax_lib.figures.controls import gains, time_by_rows
 from softmax_lib.figures.gpu_switch import over_records
@@ -16,7 +15,7 @@ from softmax_lib.figures.look import Figure
 from softmax_lib.figures.model import in_a_model
 from softmax_lib.figures.phases import reads_and_writes
 from softmax_lib.figures.plane import on_the_plane, plane_of_kernels
-from softmax_lib.figures.sweeps import bandwidth_by_cols, time_by_block_size
+from softmax_lib.figures.sweeps import bandwidth_by_cols
 from softmax_lib.figures.tiles import tiles_by_cols
 from softmax_lib.figures.times import ladder
 from softmax_lib.figures.topk import fused_topk, topk_by_k
@@ -28,7 +27,6 @@ __all__ = [
     "bandwidth_by_cols",
     "beside_peers",
     "bytes_in_flight",
-    "crossover",
     "fused_topk",
     "gains",
     "in_a_model",
@@ -40,12 +38,10 @@ __all__ = [
     "plane_of_kernels",
     "reads_and_writes",
     "tiles_by_cols",
-    "time_by_block_size",
     "time_by_blocks",
     "time_by_bytes_asked",
     "time_by_rows",
     "topk_by_k",
     "traffic_ledger",
     "unroll_map",
-    "worklog_comparison",
 ]

@@ -8,6 +8,7 @@ from statistics import geometric_mean, mean
 from typing import Any, Literal
 
 from softmax_lib.records.kept import kept_runs
+from softmax_lib.records.measurement import LABELS
 from softmax_lib.records.reading import require_types
 from softmax_lib.records.shelf import DEFAULT_GPU
 
@@ -27,7 +28,7 @@ class Contest:
 
     A gradient moves three matrices where a copy moves two; its share is of three halves of a copy.
     `peer` is the best one's name and `peer_share` its share, both of the first run; None where nobody
-    took the matrix.
+    took the matrix. `times_us` has that run's times by label, a copy's and our own among them.
     """
 
     rows: int
@@ -38,6 +39,7 @@ class Contest:
     shares: tuple[float, ...]
     peer: str | None
     peer_share: float | None
+    times_us: dict[str, float]
 
     def __str__(self) -> str:
         gradient = ", its gradient" if self.direction == "backward" else ""
@@ -90,6 +92,8 @@ def _contest(rows: list[dict[str, Any]]) -> Contest:
         shares=tuple(moved * row["copy_us"] / row["ours_us"] for row in rows),
         peer=peer,
         peer_share=None if peer is None else moved * first["copy_us"] / first["peers"][peer],
+        times_us={"a copy": first["copy_us"], "softmax()": first["ours_us"]}
+        | {LABELS.get(name, name): us for name, us in first["peers"].items()},
     )
 
 

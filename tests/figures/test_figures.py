@@ -17,7 +17,7 @@ from softmax_lib.figures.look import NARROW_INCHES, WIDE_INCHES, short
 from softmax_lib.records.contests import contest_runs, contests, mean_gain
 from softmax_lib.records.lies import LIES
 from softmax_lib.records.measurement import LABELS, PEERS, Case
-from softmax_lib.registry import kernels, rungs
+from softmax_lib.registry import rungs
 from softmax_lib.widgets.views import draw as draw_as
 from softmax_lib.widgets.views import view
 from softmax_lib.words import time_in_words
@@ -28,9 +28,6 @@ FIGURES = {
     "traffic ledger": figures.traffic_ledger,
     "traffic ledger with foils": lambda **k: figures.traffic_ledger(64, 4096, **k),
     "bandwidth": figures.bandwidth_by_cols,
-    "block sizes": figures.time_by_block_size,
-    "crossover": figures.crossover,
-    "worklog": figures.worklog_comparison,
     "gains": lambda **k: figures.gains({"shuffle": "one load", "float4": "four loads"}, **k),
     "rows": figures.time_by_rows,
     "bytes in flight": figures.bytes_in_flight,
@@ -154,7 +151,7 @@ def test_the_ladder_shows_every_rung_torch_the_best_peer_and_a_copy():
         assert time_in_words(time_us) in words
 
 
-@pytest.mark.parametrize("draw", [figures.ladder, figures.bandwidth_by_cols, figures.crossover])
+@pytest.mark.parametrize("draw", [figures.ladder, figures.bandwidth_by_cols])
 def test_a_figure_with_peers_names_their_versions(draw):
     software = recorded.content["software"]
     for package in ("torch", "triton", "liger-kernel", "quack-kernels"):
@@ -209,57 +206,12 @@ def test_the_ledger_shows_prediction_count_and_floor():
     assert len(figures.traffic_ledger(names=["naive"]).axes[0].get_yticks()) == 1
 
 
-def test_the_crossover_has_every_shape_that_two_were_timed_on():
-    alt = figures.crossover().alt
-    raced: dict = {}
-    for timing in recorded.select(dtype="float32", l2="cold"):
-        name = timing.case.provider
-        if name not in kernels or not kernels[name].foil:
-            raced.setdefault(timing.case.shape, set()).add(name)
-    for (rows, cols), names in raced.items():
-        contest = len(names) > 1 and bool(names & set(PEERS))
-        assert (f"{rows} × {cols} " in alt) == contest
-    assert "fusion" in alt
-    assert not any(kernel.name in alt for kernel in kernels.values() if kernel.foil)
-
-
-@pytest.mark.parametrize("shape", [(1024, 32768), (1, 1048576), (8192, 50257)])
-def test_a_win_by_less_than_two_per_cent_is_a_tie(shape):
-    first, second = recorded.race(*shape)[:2]
-    said = re.search(rf"{shape[0]} × {shape[1]} ([^,.]*)", figures.crossover().alt)[1]
-    assert (" = " in said) == (second.median_us < 1.02 * first.median_us)
-
-
-def test_the_crossover_counts_where_the_best_rung_is_ahead_of_the_best_peer():
-    counts = {"ahead": 0, "tied": 0, "behind": 0}
-    names = {kernel.name for kernel in rungs()}
-    for shape in {timing.case.shape for timing in recorded.select(provider="torch")}:
-        times = {name: timing.median_us for name, timing in recorded.times(*shape).items()}
-        if times.keys() & names:
-            rung = min(time for name, time in times.items() if name in names)
-            peer = min(time for name, time in times.items() if name not in kernels)
-            tied = max(rung, peer) < 1.02 * min(rung, peer)
-            counts["tied" if tied else "ahead" if rung < peer else "behind"] += 1
-    told = ", ".join(f"{how} on {number}" for how, number in counts.items())
-    assert f"best rung against best peer: {told}." in figures.crossover().alt
-    assert "best rung" not in figures.crossover(dtype="bfloat16").alt
-
-
-def test_ratios_to_the_original_worklog_are_computed_and_it_is_cited():
-    alt = figures.worklog_comparison().alt
-    cited = recorded.cited.ms
-    assert f"online {cited['naive'] / cited['online']:.3g}" in alt
-    assert "Maharshi Pandya" in alt
-
-
 @pytest.mark.parametrize(
     ("draw", "words"),
     [
         (lambda: figures.ladder(3, 5), r"^No rung was recorded on \(3, 5\)"),
         (lambda: figures.traffic_ledger(3, 5), r"it did on \(8, 512\), \(64, 4096\)"),
         (lambda: figures.bandwidth_by_cols(3), "No sweep over row lengths"),
-        (lambda: figures.time_by_block_size(rows=3), r"^No rung was recorded on \(3, 32768\)"),
-        (lambda: figures.crossover(dtype="float16"), "Nothing was recorded in float16"),
         (lambda: figures.gains({"torch": "", "naiv": ""}), r"^naiv was not recorded on"),
         (lambda: figures.gains({}), "^An empty list of kernels was"),
         (lambda: figures.time_by_rows([]), "^An empty list of kernels has no times"),

@@ -44,9 +44,6 @@ def stand_in(record, folder, monkeypatch):
 DRAWN = {
     "ladder": (),
     "bandwidth_by_cols": (),
-    "time_by_block_size": (),
-    "crossover": (),
-    "worklog_comparison": (),
     "traffic_ledger": (),
     "gains": ({"shared": "", NEW: "", CHANGED: ""},),
 }
@@ -66,7 +63,7 @@ def test_where_all_were_measured_it_says_nothing_of_that(name, wanted):
 
 
 @pytest.mark.usefixtures("old")
-@pytest.mark.parametrize("name", sorted(DRAWN.keys() - {"crossover"}))
+@pytest.mark.parametrize("name", sorted(DRAWN))
 def test_a_picture_says_which_kernel_has_changed(name):
     told = getattr(figures, name)(*DRAWN[name]).alt
     assert "before this kernel changed" in told
@@ -90,14 +87,6 @@ def test_what_has_no_number_says_so_in_one_sentence():
         recorded.find(Case(NEW, 1024, 32768))
     pytest.importorskip("ipywidgets")
     assert f"{NEW} was not yet measured" in explore(NEW).fallback["text/plain"]
-
-
-def test_ratios_to_what_was_not_recorded_get_one_sentence(tmp_path, monkeypatch):
-    record = up_to_date()
-    record["rows"] = [one for one in record["rows"] if one["provider"] != "torch"]
-    stand_in(record, tmp_path, monkeypatch)
-    with pytest.raises(BadInput, match=r"^naive and torch were not both recorded on \(1024, 32768"):
-        figures.worklog_comparison()
 
 
 def test_kernels_that_wait_are_listed_by_why(old):

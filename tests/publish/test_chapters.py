@@ -21,7 +21,6 @@ from softmax_lib import (check, exercise, explore, grade, kernels,
                          measure, predict, recorded, run, trace, xray)
 from softmax_lib import drawings, errors, figures, widgets"""
 BEYOND = {
-    "results": PAGES,
     "clocks": PAGES,
     "batches": PAGES,
 }

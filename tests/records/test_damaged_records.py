@@ -23,9 +23,6 @@ USES = {
     "": (
         lambda: figures.ladder(1024, 32768, gpu=GPU),
         lambda: figures.bandwidth_by_cols(gpu=GPU),
-        lambda: figures.time_by_block_size(gpu=GPU),
-        lambda: figures.crossover(gpu=GPU),
-        lambda: figures.worklog_comparison(gpu=GPU),
         lambda: figures.traffic_ledger(gpu=GPU),
         lambda: figures.bytes_in_flight(names=(), gpu=GPU),
         lambda: figures.time_by_rows(gpu=GPU),

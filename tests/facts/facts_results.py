@@ -1,0 +1,117 @@
+"""What the benchmarks state: softmax() and the ladder beside their peers, as the records have them."""
+
+from collections import Counter
+
+from recorded_facts import COLS, ROWS
+
+from softmax_lib import contests, recorded, warp_times
+from softmax_lib.records.contests import mean_gain
+from softmax_lib.records.measurement import PEERS, TIE
+from softmax_lib.records.models import COMPILED, ONE_PASS, OURS, texts
+from softmax_lib.registry import rungs
+
+RUNGS = [rung.name for rung in rungs()]
+every, elsewhere = contests(), contests("NVIDIA H100 80GB HBM3")
+found, lost = (Counter(one.verdict for one in of) for of in (every, elsewhere))
+back = [one for one in every if one.direction == "backward"]
+level = Counter(one.verdict for one in back)
+worklog = recorded.times(ROWS, COLS)
+raced = [recorded.times(*shape) for shape in {t.case.shape for t in recorded.select(provider="torch", dtype="float32", l2="cold")}]  # fmt: skip
+
+
+def on(*matrix, of=every):
+    """What was found on these rows and columns in this dtype, forward."""
+    (one,) = (o for o in of if (o.rows, o.cols, o.dtype, o.direction) == (*matrix, "forward"))
+    return one
+
+
+def late(one):
+    """How much longer than the best peer we take, at most, in per cent."""
+    return 100 * (1 / min(one.gains) - 1)
+
+
+def declined(name):
+    """Columns that a peer took in no forward run, on any matrix."""
+    took = {one.cols for one in every if name in one.times_us}
+    return {one.cols for one in every if one.direction == "forward"} - took
+
+
+def best(times, names):
+    return min(times[name].median_us for name in names if name in times)
+
+
+def ladder():
+    """On how many shapes our best rung is ahead of the best peer, tied with it, and behind."""
+    ratios = [best(times, PEERS) / best(times, RUNGS) for times in raced]
+    ahead, behind = sum(r > TIE for r in ratios), sum(r < 1 / TIE for r in ratios)
+    return f"Over {len(ratios)} in float32, our best rung is ahead of the best peer on {ahead}, tied on {len(ratios) - ahead - behind} and behind on {behind}"  # fmt: skip
+
+
+def plane():
+    """softmax()'s time over that of the fastest of the book's kernels, by matrix."""
+    times = {}
+    for one in warp_times(part="plane"):
+        times.setdefault((one.rows, one.cols), []).append(one)
+    return {
+        matrix: next(one.us for one in of if one.name == "softmax()") / min(one.us for one in of if one.block_size)
+        for matrix, of in times.items()
+    }  # fmt: skip
+
+
+worse = {matrix: ratio for matrix, ratio in plane().items() if ratio > TIE}
+plain, odd, single = (
+    on(4096, 1024, "float32"),
+    on(8192, 50257, "float32"),
+    on(1, 1 << 20, "float32"),
+)
+wide = [on(8192, 4096, dtype).times_us["torch"] for dtype in ("float32", "bfloat16")]
+long_quack = [one.times_us["QuACK"] / one.times_us["softmax()"] for one in every if one.cols > COLS and one.rows >= ROWS and one.direction == "forward" and "QuACK" in one.times_us]  # fmt: skip
+forward = [one for one in every if one.direction == "forward"]
+spilled = [recorded.times(ROWS, cols)[name].copy_share for cols in (COLS, 2 * COLS) for name in ("liger", "triton-tile")]  # fmt: skip
+beyond = [recorded.times(ROWS, cols) for cols in (65536, 131072, 262144)]
+far = [times["float4"].median_us / times["quack"].median_us for times in beyond]
+gains = {name: sorted(text.gain[name] for text in texts()) for name in (OURS, ONE_PASS)}
+compiled = [text.gain[COMPILED] for text in texts() if text.dtype == "bfloat16"]
+losses = [on(4096, 1024, "float32", of=elsewhere), on(8192, 1000, "float32", of=elsewhere), on(32768, 1024, "bfloat16", of=elsewhere)]  # fmt: skip
+
+FACTS = {
+    # the answer
+    "ahead of its fastest peer on 29 of 35, and level on the other 6": f"ahead of its fastest peer on {found['ahead']} of {len(every)}, and level on the other {found['level']}",
+    "Liger and both Triton kernels take no row above 65,536 elements": all(
+        declined(name) >= {one.cols for one in forward if one.cols > 65536} for name in ("Liger", "simple Triton", "Triton tutorial")
+    ),
+    "and QuACK none of 50,257": 50257 in declined("QuACK"),
+    "all but torch and Triton's tutorial are within 4 % of a copy": {name for name, us in plain.times_us.items() if us > plain.times_us["a copy"] / 0.96} == {"torch", "Triton tutorial"},
+    "we run at a copy's speed, and the best peer takes 1.9x as long": min(odd.shares) > 1 and f"we run at a copy's speed, and the best peer takes {odd.gain:.1f}x as long",
+    "1.9x as fast as torch.compile, and 46x as fast as torch": f"{single.gain:.1f}x as fast as {single.peer}, and {single.times_us['torch'] / single.times_us['softmax()']:.0f}x as fast as torch",
+    "with 1,024 rows and more it's within 11 %": len(long_quack) >= 5 and 1.10 < max(long_quack) < 1.11,
+    "On 8,192 × 4,096 torch takes as long as in float32": abs(wide[1] / wide[0] - 1) < 0.01,
+    "QuACK leads by up to 0.8 % on 128 × 96 floats": f"{on(128, 96, 'float32').peer} leads by up to {late(on(128, 96, 'float32')):.1f} % on 128 × 96 floats".replace("quack", "QuACK"),
+    "0.5 % on 32,768 × 256 in bfloat16": f"{late(on(32768, 256, 'bfloat16')):.1f} % on 32,768 × 256 in bfloat16",
+    "torch.compile by 0.6 % on one gradient": f"torch.compile by {max(map(late, back)):.1f} % on one gradient",
+    "down to 59 % of its speed, and so is everybody": f"down to {100 * min(one.shares[0] for one in forward):.0f} % of its speed, and so is everybody",
+    "on 20 small matrices of the 124 in chapter 10": max(rows * cols for rows, cols in worse) <= 2**20 and f"on {len(worse)} small matrices of the {len(plane())} in chapter 10",
+    "softmax() up to 12 % more": f"softmax() up to {100 * (max(worse.values()) - 1):.0f} % more",
+    # the ladder
+    "fusion gets 94 % of a copy's speed and the best peer 92 %": f"fusion gets {100 * worklog['fusion'].copy_share:.0f} % of a copy's speed and the best peer {100 * worklog['fusion'].copy_us / best(worklog, PEERS):.0f} %",
+    "within our 2 % for a tie": TIE == 1.02 and best(worklog, PEERS) < TIE * worklog["fusion"].median_us,
+    ladder(): True,
+    "On 32,768 × 128 QuACK takes less than half as long as fusion": recorded.times(32768, 128)["quack"].median_us < best(recorded.times(32768, 128), RUNGS) / 2,
+    "fusion ends at 32,768 columns": all("fusion" not in times for times in beyond),
+    "it's 1.3x to 1.4x as fast as float4": f"it's {min(far):.1f}x to {max(far):.1f}x as fast as float4",
+    "fall from 91 % of a copy's speed or more to less than 64 %": min(spilled[:2]) > 0.905 and max(spilled[2:]) < 0.64,
+    # the gradient, an H100, a model
+    "On five matrices ours is ahead on four and level on the fifth": (len(back), level["ahead"], level["level"]) == (5, 4, 1),
+    "1.24x as fast as the best peer in the geometric mean": f"{mean_gain(back):.2f}x as fast as the best peer in the geometric mean",
+    "ahead on 18 of the 35, level on 14 and behind on 3": f"ahead on {lost['ahead']} of the {len(elsewhere)}, level on {lost['level']} and behind on {lost['behind']}",
+    "by 3.7 % on 4,096 × 1,024 floats and 2.3 % on 8,192 × 1,000, where QuACK leads, and by 1.3 % on 32,768 × 1,024 in bfloat16, where simple Triton does": [one.peer for one in losses] == ["quack", "quack", "triton-tile"]
+    and f"by {late(losses[0]):.1f} % on 4,096 × 1,024 floats and {late(losses[1]):.1f} % on 8,192 × 1,000, where QuACK leads, and by {late(losses[2]):.1f} % on 32,768 × 1,024 in bfloat16, where simple Triton does",
+    "1.6x on 8,192 × 50,257": f"{on(8192, 50257, 'float32', of=elsewhere).gain:.1f}x on 8,192 × 50,257",
+    "1.04x to 1.23x the tokens per second": f"{gains[OURS][0]:.2f}x to {gains[OURS][-1]:.2f}x the tokens per second",
+    "run in one pass: 1.16x to 2.03x": f"run in one pass: {gains[ONE_PASS][0]:.2f}x to {gains[ONE_PASS][-1]:.2f}x",
+    "In bfloat16 that brings 2.4x and more": f"In bfloat16 that brings {min(compiled):.1f}x and more",
+    "beats both of ours; in float32 it ties with the one pass": all(
+        text.gain[COMPILED] > TIE * text.gain[ONE_PASS] if text.dtype == "bfloat16" else 1 / TIE < text.gain[COMPILED] / text.gain[ONE_PASS] < TIE
+        for text in texts()
+    ),
+}  # fmt: skip
