@@ -16,9 +16,12 @@ LINK = re.compile(r"\[([^\]]*)\]\([^)\s]*\)")
 
 
 def said(stem):
-    """What a reader of a chapter, its cells and its evidence sees, without links, marks and line breaks."""
+    """What a reader of a page, its cells and its evidence sees, without links, marks and line breaks."""
     paths = [*BOOK.glob(f"{stem}.ipynb"), *BOOK.glob(f"evidence/{stem}.ipynb")]
-    text = " ".join(cell.source for path in paths for cell in nbformat.read(path, 4).cells)
+    texts = [path.read_text(encoding="utf-8") for path in BOOK.glob(f"{stem}.md")]
+    text = " ".join(
+        texts + [cell.source for path in paths for cell in nbformat.read(path, 4).cells]
+    )
     return re.sub(r"\s+", " ", re.sub(r'[`*]|"\s*"', "", LINK.sub(r"\1", text)))
 
 

@@ -21,8 +21,6 @@ from softmax_lib import (check, exercise, explore, grade, kernels,
                          measure, predict, recorded, run, trace, xray)
 from softmax_lib import drawings, errors, figures, widgets"""
 BEYOND = {
-    "clocks": PAGES,
-    "batches": PAGES,
 }
 """What a page, or a chapter beyond the ladder, imports instead of what the ladder's chapters do."""
 NAMES = [
