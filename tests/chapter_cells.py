@@ -5,11 +5,9 @@ import textwrap
 
 import nbformat
 from notebooks import chapters
-from prose import with_markers
 
 NUMBERED = [path.stem for path in chapters() if path.stem[0].isdigit()]
-_UNMARKED = {path.stem for path in chapters()} - {path.stem for path in with_markers()}
-CHAPTERS = {path.stem: path for path in chapters() if path.stem in {*NUMBERED, "gpu"} & _UNMARKED}
+CHAPTERS = {path.stem: path for path in chapters() if path.stem in {*NUMBERED, "gpu"}}
 """The notebook of each chapter, and of the primer, by its stem."""
 WITH_KERNEL = [chapter for chapter in CHAPTERS if "03" <= chapter < "13"]
 

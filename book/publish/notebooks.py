@@ -33,6 +33,11 @@ def evidence() -> list[Path]:
     return sorted(BOOK.glob("evidence/*.ipynb"))
 
 
+def pages() -> list[Path]:
+    """Every notebook and every Markdown file of the book."""
+    return [*chapters(), *evidence(), *sorted(BOOK.glob("*.md"))]
+
+
 def name_of(path: Path) -> str:
     """A page's name below book/: "07_float4", or "evidence/07_float4"."""
     return f"evidence/{path.stem}" if path.parent.name == "evidence" else path.stem

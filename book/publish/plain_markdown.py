@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 
-from glossary import HEADING, LINK, anchors, word_in
-from sentences import CITATION
+from glossary import CITATION, HEADING, LINK, anchors, word_in
 from sphinx.application import Sphinx
 
 _WORDS = re.compile(rf"^{HEADING}.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)

@@ -7,16 +7,15 @@ from itertools import pairwise
 import pytest
 from address import ROOT
 from chapter_cells import CHAPTERS, NUMBERED, WITH_KERNEL, beginning, cells_of, code_cells
-from notebooks import chapters, evidence
-from prose import with_markers
+from notebooks import chapters, evidence, name_of
 from terms import markdown_of
 
 from softmax_lib import exercises
 
 pytestmark = pytest.mark.quick
 
-PAGES = {path.stem: path for path in chapters() if path not in with_markers()}
-PAGES |= {f"evidence/{path.stem}": path for path in evidence()}
+PAGES = {name_of(path): path for path in (*chapters(), *evidence())}
+TAGS = {"ladder", "hide-input", "remove-input", "remove-cell", "live"}
 MOST_WORDS, MOST_CELLS, MOST_CODE_LINES, MOST_CHARACTERS = 1300, 20, 35, 72
 NO_PROSE = re.compile(
     r"^```.*?^```$|\$\$.*?\$\$|^\|.*?$|</?[a-z][^<>\n]*>|\]\([^)]*\)", re.MULTILINE | re.DOTALL
@@ -77,6 +76,12 @@ def test_what_only_draws_is_folded_in_every_place_and_lines_are_short(page):
             assert [line for line in lines if len(line) > MOST_CHARACTERS] == [], cell.id
             imports = re.findall(r"^\s*(?:import|from) ", cell.source, re.MULTILINE)
             assert not imports or cell == code_cells(PAGES[page])[0]
+
+
+@every_page
+def test_every_tag_of_a_cell_means_something(page):
+    for cell in cells_of(PAGES[page]):
+        assert set(cell.metadata.get("tags", [])) <= TAGS, cell.id
 
 
 @every_page

@@ -5,8 +5,7 @@ import re
 import nbformat
 import pytest
 from address import ROOT, Address, open_release, release
-from notebooks import chapters, evidence, name_of
-from prose import pages
+from notebooks import chapters, evidence, name_of, pages
 
 SITE = ROOT / "_build" / "html"
 OPENED = re.compile(

@@ -5,8 +5,7 @@ import urllib.request
 
 import pytest
 from jupyter_lab import TOKEN, command, started
-from notebooks import BOOK
-from prose import pages
+from notebooks import BOOK, pages
 
 pytestmark = pytest.mark.site
 

@@ -2,7 +2,6 @@
 
 import pytest
 from marks import rewrite
-from sentences import sentences
 
 from softmax_lib.errors import BadInput
 
@@ -18,8 +17,3 @@ def test_a_page_without_its_marks_is_left_alone(text):
 def test_rewriting_touches_only_what_lies_between_the_marks():
     text = f"before {BEGIN}\nold\n{END} after"
     assert rewrite(text, "results", "new") == f"before {BEGIN}\nnew\n{END} after"
-
-
-def test_sentences_are_what_people_write_around_the_marks():
-    text = f"Before.\n\n{BEGIN}\nOld.\n{END}\n\nAfter."
-    assert [sentence.text for sentence in sentences(text)] == ["Before.", "After."]

@@ -8,12 +8,10 @@ import pytest
 import references
 import yaml
 from address import ROOT
-from glossary import LINK, anchor, anchors, entries, word_in
+from glossary import CITATION, LINK, anchor, anchors, entries, word_in
 from marks import rewrite
-from notebooks import BOOK, chapters, evidence, name_of
-from prose import pages
+from notebooks import BOOK, chapters, evidence, name_of, pages
 from references import sources
-from sentences import CITATION
 from terms import markdown_of
 
 pytestmark = pytest.mark.quick
