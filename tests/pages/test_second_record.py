@@ -29,7 +29,7 @@ SHORTEST, *_, LONGEST = sorted(
 PAGES = {
     "results": [
         "50%",
-        "0.89x",
+        "0.89",
         "1024 × 32768 float32 0.50",
         f"naive {time_in_words(NAIVE.median_us)}, ",
         f"torch {SHORTEST.gb_per_s:.0f} to {LONGEST.gb_per_s:.0f} GB/s",
