@@ -72,14 +72,15 @@ FACTS = {
     # the first screen
     "takes 666 cycles to arrive": f"takes {levels['DRAM'].cycles:.0f} cycles to arrive",
     "time for 157 multiplications": f"time for {ratio('DRAM'):.0f} multiplications",
-    "room for 270,336 threads, runs of one small function, on 132 processors": f"room for {sms * threads:,} threads, runs of one small function, on {sms} processors",
+    "room for 270,336 threads at once": f"room for {sms * threads:,} threads at once",
+    "An H200 has 132 processors": f"An H200 has {sms} processors",
     # blocks
     "A block stays on its SM until its last thread has ended; then the next one takes its place": all(
         len(of.held) == ceil(of.blocks / (sms * room(of))) <= of.rounds < 1.05 * len(of.held) for of in found.places if of.registers == 12
     ),
     "stayed for 20 µs": {of.stay_ns for of in found.places} == {20_000},
     "up to 2,048 threads and 32 blocks": f"up to {threads:,} threads and {blocks} blocks",
-    "their registers and shared memory have to fit too": all(of.most == min(room(of), ceil(of.blocks / sms)) for of in found.places),
+    "registers and shared memory, has to fit too": all(of.most == min(room(of), ceil(of.blocks / sms)) for of in found.places),
     "6 blocks leave 126 SMs idle": all(found.placed(6, size).held[0].count(0) == sms - 6 == 126 for size in SIZES),
     "With 132 blocks each SM has one": all(set(found.placed(132, size).held[0]) == {1} for size in SIZES),
     "With 256 threads, 8 blocks fit on an SM, so block 1,057": f"With 256 threads, {found.placed(4096, 256).most} blocks fit on an SM, so block {sms * found.placed(4096, 256).most + 1:,}",
@@ -104,8 +105,10 @@ FACTS = {
     # why
     "Each waits and computes nearly as long as alone": close(waited8, waited, 0.1) and close(computed8, computed, 0.05),
     "would take three times as long as the whole run did": round(8 * 64 * computed8 / eight.cycles) == 3,
-    "a warp waits 4 cycles for a multiplication": f"a warp waits {levels['registers'].cycles:.0f} cycles for a multiplication",
-        "with each fourfold of warps the work still grows nearly as much": all(few.cycles > 0.9 * most.cycles for few, most in ((one, found.waits[4]), (eight, found.waits[32]))),
+    "a warp waits 4 cycles for each multiplication": f"a warp waits {levels['registers'].cycles:.0f} cycles for each multiplication",
+    "only 450 of its 1,190 cycles": f"only {10 * round(computed / 10)} of its {10 * round(one.cycles / 640):,} cycles",
+    "More than 32: they still take only 9 % longer than one": f"More than 32: they still take only {100 * (found.waits[32].cycles / one.cycles - 1):.0f} % longer than one",
+    "16 × 1,190 / 450, about 42": f"16 × 1,190 / 450, about {16 * 1190 / 450:.0f}",
     # the summary
     "an SM holds up to 64 warps": f"an SM holds up to {threads // 32} warps",
     "A multiplication takes 4 cycles, a load from shared memory or L1 30 to 40, from L2 287, from DRAM 666": f"A multiplication takes {levels['registers'].cycles:.0f} cycles, a load from shared memory or L1 {10 * round(levels['shared memory'].cycles / 10)} to {l1:.0f}, from L2 {levels['L2'].cycles:.0f}, from DRAM {levels['DRAM'].cycles:.0f}",
