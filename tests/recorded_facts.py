@@ -1,8 +1,8 @@
-"""What the tests of the book's claims ask its record: times and counts on the worklog's rows."""
+"""What the tables of facts ask the book's record: times and counts on the worklog's rows."""
 
 import numpy as np
 
-from softmax_lib import recorded
+from softmax_lib import recorded, warp_times
 from softmax_lib.bench.plan import WORKLOG
 from softmax_lib.figures.in_flight import kernel_in_flight
 from softmax_lib.registry import kernels
@@ -58,3 +58,15 @@ def over_curve(name, block_size=None):
     profile = recorded.profile(name, ROWS, COLS, block_size)
     flying, gb_per_s = kernel_in_flight(recorded(), profile)
     return gb_per_s / curve(flying)
+
+
+def beside_the_fastest(name):
+    """Time of one by matrix of the plane, over that of the fastest of the chapters' kernels."""
+    times = {}
+    for one in warp_times(part="plane"):
+        times.setdefault((one.rows, one.cols), []).append(one)
+    return {
+        matrix: next(one.us for one in of if one.name == name) / min(one.us for one in of if one.block_size)
+        for matrix, of in times.items()
+        if any(one.name == name for one in of)
+    }  # fmt: skip

@@ -14,7 +14,7 @@ from softmax_lib.figures.lies import lie
 from softmax_lib.figures.look import Figure
 from softmax_lib.figures.model import in_a_model
 from softmax_lib.figures.phases import reads_and_writes
-from softmax_lib.figures.plane import on_the_plane, plane_of_kernels
+from softmax_lib.figures.plane import plane_of_kernels
 from softmax_lib.figures.sweeps import bandwidth_by_cols
 from softmax_lib.figures.tiles import tiles_by_cols
 from softmax_lib.figures.times import ladder
@@ -33,7 +33,6 @@ __all__ = [
     "ladder",
     "lanes_map",
     "lie",
-    "on_the_plane",
     "over_records",
     "plane_of_kernels",
     "reads_and_writes",

@@ -1,8 +1,7 @@
-"""Chapter 10 and the results: which kernel wins on matrices of how many rows and columns, and by how much."""
+"""Behind chapter 10: which kernel wins on matrices of how many rows and columns, and by how much."""
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
@@ -51,18 +50,11 @@ class _Field(NamedTuple):
     told: str
 
 
-def on_the_plane(gpu: str = DEFAULT_GPU) -> list[str]:
-    """What `plane_of_kernels` can show: who is fastest, then all that were timed, and none where no run was kept."""
-    with suppress(BadInput):
-        return _shown(_plane(gpu))
-    return _shown([])
-
-
 @drawn
 def plane_of_kernels(kernel: str = FASTEST, *, gpu: str = DEFAULT_GPU) -> Figure:
     """Which kernel of the book is fastest on matrices of these rows by these columns, or how far `kernel` is behind.
 
-    A field has the fastest, and a dot where another is within 2 % of it; with one of `on_the_plane`, how
+    A field has the fastest, and a dot where another is within 2 % of it; with a kernel, torch or `softmax()`, how
     many times as long it takes as the fastest. Raises `BadInput` for who was not timed, and where no run was kept.
     """
     every = _plane(gpu)

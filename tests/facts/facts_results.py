@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-from recorded_facts import COLS, ROWS
+from recorded_facts import COLS, ROWS, beside_the_fastest
 
-from softmax_lib import contests, recorded, warp_times
+from softmax_lib import contests, recorded
 from softmax_lib.records.contests import mean_gain
 from softmax_lib.records.measurement import PEERS, TIE
 from softmax_lib.records.models import COMPILED, ONE_PASS, OURS, texts
@@ -47,18 +47,8 @@ def ladder():
     return f"Over {len(ratios)} in float32, our best rung is ahead of the best peer on {ahead}, tied on {len(ratios) - ahead - behind} and behind on {behind}"  # fmt: skip
 
 
-def plane():
-    """softmax()'s time over that of the fastest of the book's kernels, by matrix."""
-    times = {}
-    for one in warp_times(part="plane"):
-        times.setdefault((one.rows, one.cols), []).append(one)
-    return {
-        matrix: next(one.us for one in of if one.name == "softmax()") / min(one.us for one in of if one.block_size)
-        for matrix, of in times.items()
-    }  # fmt: skip
-
-
-worse = {matrix: ratio for matrix, ratio in plane().items() if ratio > TIE}
+plane = beside_the_fastest("softmax()")
+worse = {matrix: ratio for matrix, ratio in plane.items() if ratio > TIE}
 plain, odd, single = (
     on(4096, 1024, "float32"),
     on(8192, 50257, "float32"),
@@ -91,7 +81,7 @@ FACTS = {
     "torch.compile by 0.6 % on one gradient": f"torch.compile by {max(map(late, back)):.1f} % on one gradient",
     "59 % of its speed on 1 × 1,048,576, where the next best gets 30 %": min(one.shares[0] for one in forward) == single.shares[0]
     and f"{100 * single.shares[0]:.0f} % of its speed on 1 × 1,048,576, where the next best gets {100 * single.peer_share:.0f} %",
-    "on 20 small matrices of the 124 in chapter 10": max(rows * cols for rows, cols in worse) <= 2**20 and f"on {len(worse)} small matrices of the {len(plane())} in chapter 10",
+    "on 20 small matrices of 124": max(rows * cols for rows, cols in worse) <= 2**20 and f"on {len(worse)} small matrices of {len(plane)}",
     "it takes up to 12 % longer than another one": f"it takes up to {100 * (max(worse.values()) - 1):.0f} % longer than another one",
     # the ladder
     "fusion gets 94 % of a copy's speed and the best peer 92 %": f"fusion gets {100 * worklog['fusion'].copy_share:.0f} % of a copy's speed and the best peer {100 * worklog['fusion'].copy_us / best(worklog, PEERS):.0f} %",

@@ -264,11 +264,9 @@ def test_the_plane_shows_how_far_a_kernel_is_behind():
 
 
 def test_who_was_not_timed_is_not_on_the_plane():
-    assert figures.on_the_plane()[:2] == ["the fastest", "naive"]
     with pytest.raises(
         BadInput, match="nonesuch is not on the plane; there are the fastest, naive"
     ):
         figures.plane_of_kernels("nonesuch")
-    assert figures.on_the_plane("tesla-t4") == ["the fastest"]
     with pytest.raises(BadInput, match="was not measured"):
         figures.plane_of_kernels(gpu="tesla-t4")

@@ -48,7 +48,7 @@ def of_gpus(name):
     )
 
 
-FIGURES = {name for name in figures.__all__ if of_gpus(name)} - {"on_the_plane"}  # names alone
+FIGURES = {name for name in figures.__all__ if of_gpus(name)}
 NEEDED = {
     "gains": ({"naive": "", "online": ""},),
     "lie": ("warm cache",),

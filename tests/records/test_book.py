@@ -1,4 +1,4 @@
-"""The book's own record: every claim that its numbers have to bear out."""
+"""The book's own record: it is whole, and its numbers can be true."""
 
 from dataclasses import replace
 
