@@ -47,7 +47,7 @@ FACTS = {
     "though DRAM reads no more": close(long_.counters["dram_read_bytes"], short.counters["dram_read_bytes"], 0.01),
     "666 cycles if that's DRAM": f"{levels['DRAM'].cycles:.0f} cycles if that's DRAM",
     "The next seven floats are in L1, 40 cycles away": f"The next seven floats are in L1, {levels['L1'].cycles:.0f} cycles away",
-    "All lanes come to a new one in the same load, and the next seven loads are hits": new_sectors(COLS) == [32] + [0] * 7,
+    "All lanes come to a new one in the same load, and the next seven loads ask memory for nothing": new_sectors(COLS) == [32] + [0] * 7,
     "four lanes come to a new sector in every load": set(new_sectors(32769)) == {4},
     "32,769, 32,770 and 32,772. The others": [cols for cols in LENGTHS if waiting(cols, 4) == 1] == [32769, 32770, 32772],
     "every second batch is served by L1": {waiting(cols, 4) for cols in (COLS, 32776, 32800)} == {0.5},
@@ -60,6 +60,7 @@ FACTS = {
         close(passes[cols][step], passes[32769][step], 0.03) for cols in (32770, 32772) for step in (1, 2)
     ),
     "more than 90 % of the extra time is waiting for loads": waited > 0.9 * taken,
+    "would take 1.9x as long as one that waits every second time": f"would take {2 * levels['DRAM'].cycles / (levels['DRAM'].cycles + levels['L1'].cycles):.1f}x as long as one that waits every second time",
     "L1 has as many of the sectors": close(long_.l1_hit_share, short.l1_hit_share, 0.002),
     "with 32,800 columns every pass takes as long": all(close(a, b, 0.02) for a, b in zip(passes[32800], passes[COLS], strict=True)),
     # what they don't

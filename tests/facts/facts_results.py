@@ -70,7 +70,12 @@ FACTS = {
     "Liger and both Triton kernels take no row above 65,536 elements": all(
         declined(name) >= {one.cols for one in forward if one.cols > 65536} for name in ("Liger", "simple Triton", "Triton tutorial")
     ),
-    "and QuACK none of 50,257": 50257 in declined("QuACK"),
+    "QuACK took neither 50,257 columns nor the single row": {50257, 2**20} <= declined("QuACK"),
+    "the tutorial's ends earlier": "Triton tutorial" not in on(4096, 32768, "float32").times_us,
+    "nobody is faster by more than 2 %": max(us["a copy"] / min(us.values()) for us in (one.times_us for one in forward)) < 1.02,
+    "ours are up to 4 % faster": f"ours are up to {100 * (max(one.shares[0] for one in back) - 1):.0f} % faster",
+    "In bfloat16 Liger and simple Triton take more than 4x": min(on(8192, 50257, "bfloat16").times_us[name] for name in ("Liger", "simple Triton")) > 4 * on(8192, 50257, "bfloat16").times_us["softmax()"],
+    "torch's time on the worklog's matrix differs by 5 %": f"torch's time on the worklog's matrix differs by {100 * (on(ROWS, COLS, 'float32').times_us['torch'] / worklog['torch'].median_us - 1):.0f} %",
     "all but torch and Triton's tutorial are within 4 % of a copy": {name for name, us in plain.times_us.items() if us > plain.times_us["a copy"] / 0.96} == {"torch", "Triton tutorial"},
     "we run at a copy's speed, and the best peer takes 1.9x as long": min(odd.shares) > 1 and f"we run at a copy's speed, and the best peer takes {odd.gain:.1f}x as long",
     "1.9x as fast as torch.compile, and 46x as fast as torch": f"{single.gain:.1f}x as fast as {single.peer}, and {single.times_us['torch'] / single.times_us['softmax()']:.0f}x as fast as torch",
