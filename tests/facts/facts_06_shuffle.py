@@ -92,6 +92,8 @@ FACTS = {
     "it takes rows of 512 floats to gain as much": close(us("shared", SHORT) / us("shuffle", SHORT), cited, 0.02),
     "they spent 5 % of their time, and now it's 4 %": f"they spent {100 * waits['shared']['barrier']:.0f} % of their time, and now it's {100 * waits['shuffle']['barrier']:.0f} %",
     "they waited 73 % of it, and now 75 %": f"they waited {100 * waits['shared']['long_scoreboard']:.0f} % of it, and now {100 * waits['shuffle']['long_scoreboard']:.0f} %",
+    "two reads and a write would take 98 µs, not 158": f"two reads and a write would take {1.5 * times['shuffle'].copy_us:.0f} µs, not {times['shuffle'].median_us:.0f}",
+    "2 blocks fit, which makes four rounds": 2048 // 768 == 2 and -(-ROWS // (2 * sms)) == 4,
     "there we gain 1.26x": f"there we gain {us('shared', SHORT) / us('shuffle', SHORT):.2f}x",
     "it's even 1.74x": f"it's even {gain(SHORT, 1024):.2f}x",
     "Every CUDA kernel from here on reduces by shuffles": all(
@@ -105,9 +107,9 @@ FACTS = {
     "they take as long as 192": max(not_full) < TIE * min(not_full),
     "all SMs take 660 rows. The other 364 come in a second round": f"all SMs take {5 * sms} rows. The other {ROWS - 5 * sms} come in a second round",
     "An SM takes 5 blocks of 384 threads": f"An SM takes {2048 // 384} blocks of 384 threads",
-    "All three sizes keep 1,489 threads at work on an SM on average": all(f"{at_work(size):,.0f}" == "1,489" for size in NOT_FULL),
-    "25 % fewer than 256, 512 and 1,024 do": all(f"{at_work(size):,.0f}" == "1,986" for size in FULL) and close(at_work(192), 0.75 * at_work(256), 0.001),
-    "and take 19 % longer": f"and take {100 * (sum(not_full) / sum(full) - 1):.0f} % longer",
+    "1,024 × 384 / (132 × 2) = 1,489 threads at work on an SM": all(f"{at_work(size):,.0f}" == "1,489" for size in NOT_FULL),
+    "25 % fewer than with 256, 512 or 1,024 threads": all(f"{at_work(size):,.0f}" == "1,986" for size in FULL) and close(at_work(192), 0.75 * at_work(256), 0.001),
+    "and takes 19 % longer": f"and takes {100 * (sum(not_full) / sum(full) - 1):.0f} % longer",
     # the evidence
     "The longer the row, the smaller the share of barriers": all(
         (shares := [counted(name, cols).stalls["barrier"] for cols in LENGTHS]) == sorted(shares, reverse=True) for name in BOTH
