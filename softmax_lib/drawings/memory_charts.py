@@ -253,6 +253,6 @@ def _caption(found: XRay, flows: Flows) -> str:
         by = "as ncu timed it" if flows.timed_by == "ncu" else "by the benchmark of the record"
         told.append(
             f"Shares are of what all multiprocessors read at most ({flows.peaks}), in "
-            f"{time_in_words(flows.time_us)}, {by}."
+            f"{time_in_words(flows.time_us)}, {by}; those of L1 and shared memory are of the bytes asked for."
         )
     return " ".join(told)
