@@ -78,8 +78,14 @@ naive = recorded.profile("naive", 1024, 32768).counters
 launches = list(compare_code())
 differing = [one for one in launches if one.differences]
 off = [count - ours for one in differing for ours, *theirs in one.differences.values() for count in theirs]  # fmt: skip
-LARGE = {name: (xray(name, ROWS, COLS).total, recorded.profile(name, ROWS, COLS).counters) for name in re.findall(r'"(\w+)"', evidence["large"].partition(":")[0])}
-more = {name: max(theirs[unit] / ours[unit] - 1 for unit in WAVEFRONTS if ours[unit]) for name, (ours, theirs) in LARGE.items()}
+LARGE = {
+    name: (xray(name, ROWS, COLS).total, recorded.profile(name, ROWS, COLS).counters)
+    for name in re.findall(r'"(\w+)"', evidence["large"].partition(":")[0])
+}
+more = {
+    name: max(theirs[unit] / ours[unit] - 1 for unit in WAVEFRONTS if ours[unit])
+    for name, (ours, theirs) in LARGE.items()
+}
 slow, fast = (xray(name).total for name in ("shuffle", "constant_stride"))
 tried = json.loads(others.RECORD.read_text())["kernels"]
 right = sum(one["taken"] for one in tried)
