@@ -23,13 +23,12 @@ _TABLE = """\
 <p>{{ words }}</p><div class="worklog-xray worklog-code" tabindex="0" role="group" \
 aria-label="reads in machine code"><table><thead><tr><th scope="col">line</th>\
 {% for arch in archs %}<th scope="col">sm_{{ arch }}</th>{% endfor %}\
-<th scope="col">instructions</th><th scope="col">calls</th><th scope="col">code</th></tr></thead><tbody>\
+<th scope="col">instructions</th><th scope="col">code</th></tr></thead><tbody>\
 {% for name, rows in parts %}\
-<tr><td colspan="{{ archs|length + 3 }}"></td><th scope="rowgroup">{{ name }}</th></tr>\
+<tr><td colspan="{{ archs|length + 2 }}"></td><th scope="rowgroup">{{ name }}</th></tr>\
 {% for row in rows %}<tr><th scope="row">{{ row.line }}</th>\
 {% for cell in row.loads %}<td>{{ cell }}</td>{% endfor %}\
-<td>{{ row.instructions }}</td><td>{{ row.calls }}</td>\
-<td><pre class="highlight">{{ row.code }}</pre></td></tr>{% endfor %}{% endfor %}\
+<td>{{ row.instructions }}</td><td><pre class="highlight">{{ row.code }}</pre></td></tr>{% endfor %}{% endfor %}\
 </tbody></table></div>"""
 
 
@@ -37,7 +36,7 @@ def reads(*given: str | Kernel, cols: int = 32768, archs: Sequence[int] = SHOWN_
     """For each line by which a kernel reads its row: how many loads leave before the first is needed.
 
     Kernels by name, or as `kernels["unroll"].setting(UNROLL=8)`, which is named with its macros.
-    "4 × 16 B" are four loads of 16 bytes. Instructions per float and calls are those of the loop that
+    "4 × 16 B" are four loads of 16 bytes. Instructions per float are those of the loop that
     reads, on the last of `archs`. From what came along, else from NVRTC and nvdisasm, which need no GPU; where one is missing,
     or knows none of `archs`, it is one sentence. Raises `UnknownKernel` and `RowTooLong`.
     """
@@ -53,8 +52,7 @@ def reads(*given: str | Kernel, cols: int = 32768, archs: Sequence[int] = SHOWN_
     compilers = dict.fromkeys(of[arch].compiler for of in codes for arch in known)
     words = (
         "Loads that leave before the first of them is needed, × bytes of each; then, for "
-        f"sm_{known[-1]}, instructions per float, and calls of other pieces of code: of the loop that reads, or, where "
-        f"none does, of all that follows. As the compiler {' or '.join(compilers)} makes it for rows of {cols} floats."
+        f"sm_{known[-1]}, instructions per float: of the loop that reads, or, where none does, of all that follows. As the compiler {' or '.join(compilers)} makes it for rows of {cols} floats."
     )
     told = [
         f"{name} line {row['line']}: {', '.join(row['loads'])}"
@@ -98,7 +96,6 @@ def _rows(kernel: Kernel, cols: int, archs: Sequence[int]) -> Iterator[dict[str,
             "line": str(at) if at == lines[-1] else f"{lines[-1]} › {at}",
             "loads": [_loads(read) for read in of],
             "instructions": f"{last.instructions:.0f}",
-            "calls": str(last.calls or ""),
             "code": Markup(code),
         }
 

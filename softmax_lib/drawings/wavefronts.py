@@ -34,7 +34,7 @@ def bank_frame(request: Request) -> View:
     """One request: a row of 32 banks for each wavefront, with the banks that serve somebody filled."""
     waves, lanes = request.wavefronts, len(request.addresses)
     title = (
-        f"Request {request.number} of {request.count}: {count(len(waves), 'wavefront')} "
+        f"Request {request.number}: {count(len(waves), 'wavefront')} "
         f"for {count(lanes, 'lane')}"
     )
     return frame(_draw(waves, title), title, _in_words(request, waves))

@@ -52,7 +52,7 @@ def xray_softmax(
     arch: int = ARCH,
     progress: Progress | None = None,
 ) -> XRay:
-    """Count what `softmax()` asks of memory on a contiguous (rows, cols) matrix of normal noise on sm_`arch`.
+    """Count what `softmax()` asks of memory on a contiguous (rows, cols) matrix of normal noise for `arch`, such as 90.
 
     `dtype` is float32, float16 or bfloat16; with `backward` it is the gradient of softmax, with `log` that of
     log_softmax or that itself. With `inner` above 1 it is softmax along the middle of (rows, cols, inner). Which

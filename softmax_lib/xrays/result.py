@@ -32,7 +32,7 @@ class XRay:
     `rows` and `cols` are those of the matrix that a softmax was launched on, None of any other
     kernel; `grid` and `block` are of its last step. `notes` say what a reader may not expect of it;
     `ragged` are the shapes of other matrices on which hazards were looked for, and `hazards_sought` says whether they
-    were at all. `path` is "machine" where the machine code for sm_`arch` was counted, as `made_by` made it: then there
+    were at all. `path` is "machine" where the machine code for `arch` was counted, as `made_by` made it: then there
     are the lines as `written` too, `changes`, what the compiler made of some of them, and `steps`, what was run. With
     "ptx" it was PTX, and `steps_of_ptx` is what was run: what a GPU executes is not known. Else it is "written".
     """

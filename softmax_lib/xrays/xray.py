@@ -77,7 +77,7 @@ def xray(
 ) -> XRay:
     """Count what `name_or_source` asks of memory on a (rows, cols) matrix of normal noise.
 
-    Counted is the machine code for sm_`arch`; `progress` hears how many of its threads have ended, and of how
+    Counted is the machine code for `arch`, 90 for sm_90; `progress` hears how many of its threads have ended, and of how
     many. Where there is neither a listing of it that came along nor nvdisasm, and where it has an instruction that
     is not run here, its PTX is counted instead; where there is no NVRTC either, and where the launch faults, the
     source as it is written; and a note says why. A `path`, one of "machine", "ptx" and "written", says which; then
