@@ -49,7 +49,7 @@ def beside_peers(*, gpu: str = DEFAULT_GPU) -> Figure:
     axes.set_yticks(range(len(found)), [_short(one) for one in found], fontsize=9.5)
     axes.set_ylim(len(found) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
-    axes.set(xlabel="share of a copy's speed", xlim=(0, 1.08))
+    axes.set(xlabel="share of a copy's speed", xlim=(0, 1.12))
     legend(figure)
     told = "; ".join(_in_words(one) for one in found)
     alt = f"softmax() and the best peer, as shares of a copy's speed: {told}"

@@ -159,7 +159,7 @@ def legend(figure: Figure) -> None:
 def _inches(labels: list[str], columns: int) -> float:
     """How wide a legend is, about."""
     letters = (max(map(len, part)) for part in np.array_split(labels, columns))
-    return sum(0.53 + 0.072 * count for count in letters)
+    return sum(0.53 + 0.075 * count for count in letters)
 
 
 def fields(axes: Axes, places: Iterable[tuple[int, int]], color: str, alpha: float) -> None:
