@@ -33,10 +33,7 @@ def banks(
 def bank_frame(request: Request) -> View:
     """One request: a row of 32 banks for each wavefront, with the banks that serve somebody filled."""
     waves, lanes = request.wavefronts, len(request.addresses)
-    title = (
-        f"Request {request.number}: {count(len(waves), 'wavefront')} "
-        f"for {count(lanes, 'lane')}"
-    )
+    title = f"Request {request.number}: {count(len(waves), 'wavefront')} for {count(lanes, 'lane')}"
     return frame(_draw(waves, title), title, _in_words(request, waves))
 
 
