@@ -11,6 +11,11 @@ ROWS, COLS = WORKLOG
 MATRIX_BYTES = 4 * ROWS * COLS
 
 
+def close(a, b, share=0.02):
+    """Whether a is b, but for this share of it."""
+    return abs(a / b - 1) < share
+
+
 def us(name, cols=COLS, **where):
     """Microseconds at the best block size, or at the one asked for."""
     found = recorded.select(

@@ -1,6 +1,6 @@
 """What chapter 3 and its evidence state: each phrase as the record, a counter or machine code has it, or whether it holds."""
 
-from recorded_facts import COLS, MATRIX_BYTES, ROWS, counted, scattered_cycles, us
+from recorded_facts import COLS, MATRIX_BYTES, ROWS, close, counted, scattered_cycles, us
 
 from softmax_lib import check, hardware, recorded, xray
 from softmax_lib.drawings.lane_addresses import COLUMN, ROW, sectors
@@ -90,11 +90,6 @@ def one_load(size):
 def waiting_ns(found):
     """Time that warps wait for loads."""
     return found.counters["duration_ns"] * found.stalls["long_scoreboard"]
-
-
-def close(a, b, share):
-    """Whether a is b, but for this share of it."""
-    return abs(a / b - 1) < share
 
 
 moved_at_l1 = SECTOR_BYTES * (

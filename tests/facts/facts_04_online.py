@@ -1,6 +1,6 @@
 """What chapter 4 and its evidence state: each phrase as the record, a counter or machine code has it, or whether it holds."""
 
-from recorded_facts import COLS, ROWS, counted, scattered_cycles, us
+from recorded_facts import COLS, ROWS, close, counted, scattered_cycles, us
 
 from softmax_lib import check, recorded, xray
 from softmax_lib.machine.reads import reads
@@ -64,11 +64,6 @@ def waiting(cols, batch, floats=8):
         for at in range(0, 16 * floats, batch)
     ]
     return sum(first) / len(first)
-
-
-def close(a, b, share):
-    """Whether a is b, but for this share of it."""
-    return abs(a / b - 1) < share
 
 
 def broken(old, new):

@@ -7,6 +7,7 @@ from recorded_facts import (
     COLS,
     MATRIX_BYTES,
     ROWS,
+    close,
     counted,
     curve,
     over_curve,
@@ -48,11 +49,6 @@ in_chunks = xray(Source("chunks.cu", text.replace(loop, chunk)), 4, COLS)
 fold = "if (tid < stride) partial[tid] += partial[tid + stride];\n"
 in_race = xray(Source("race.cu", text.replace(f"{fold}        __syncthreads();\n", fold)), 4, COLS)
 lines = xray("shared", 64, 4096, 512)
-
-
-def close(a, b, share):
-    """Whether a is b, but for this share of it."""
-    return abs(a / b - 1) < share
 
 
 def counts(profile, space, operation="load"):

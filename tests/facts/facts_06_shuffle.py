@@ -3,7 +3,7 @@
 import math
 
 import torch
-from recorded_facts import COLS, MATRIX_BYTES, ROWS, counted, us
+from recorded_facts import COLS, MATRIX_BYTES, ROWS, close, counted, us
 
 from softmax_lib import recorded, run, trace, xray
 from softmax_lib.machine.reads import in_flight_per_thread, reads
@@ -60,11 +60,6 @@ def rounds(size):
 def at_work(size):
     """Threads per multiprocessor on average over the rounds."""
     return ROWS * size / rounds(size) / sms
-
-
-def close(a, b, share):
-    """Whether a is b, but for this share of it."""
-    return abs(a / b - 1) < share
 
 
 def numbers(cols):

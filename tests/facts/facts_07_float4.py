@@ -8,6 +8,7 @@ from recorded_facts import (
     MATRIX_BYTES,
     ROWS,
     best_gb_per_s,
+    close,
     counted,
     curve,
     over_curve,
@@ -61,11 +62,6 @@ def slowed_by(name, data):
     size = kernels[name].choose_block_size(COLS)
     plain, other = (us(name, block_size=size, data=of) for of in ("normal", data))
     return other / plain
-
-
-def close(a, b, share):
-    """Whether a is b, but for this share of it."""
-    return abs(a / b - 1) < share
 
 
 FACTS = {

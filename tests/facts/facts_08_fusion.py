@@ -1,7 +1,7 @@
 """What chapter 8 and its evidence state: each phrase as the record, a counter or machine code has it, or whether it holds."""
 
 import numpy as np
-from recorded_facts import COLS, MATRIX_BYTES, ROWS, best_gb_per_s, counted, step_us, us
+from recorded_facts import COLS, MATRIX_BYTES, ROWS, best_gb_per_s, close, counted, step_us, us
 
 from softmax_lib import recorded
 from softmax_lib.bench.plan import WAVES
@@ -62,11 +62,6 @@ def lost_at_first(name):
     total = sum(moved[name])
     steady = np.median(total[STEADY])
     return (steady - total[:20]).sum() / steady
-
-
-def close(a, b, share):
-    """Whether a is b, but for this share of it."""
-    return abs(a / b - 1) < share
 
 
 slopes, beside = zip(

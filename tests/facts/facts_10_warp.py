@@ -1,7 +1,7 @@
 """What chapter 10 and its evidence state: each phrase as the record, a counter or arithmetic has it, or whether it holds."""
 
 import numpy as np
-from recorded_facts import beside_the_fastest
+from recorded_facts import beside_the_fastest, close
 
 from softmax_lib import recorded, warp_times, xray
 from softmax_lib.drawings import row_lanes
@@ -47,11 +47,6 @@ def start_us(blocks, threads=32):
 def starts_a_us(threads):
     """How many blocks start in a microsecond, once they start one after the other."""
     return (65536 - 8192) / (start_us(65536, threads) - start_us(8192, threads))
-
-
-def close(a, b, share=0.02):
-    """Whether a is b, but for this share of it."""
-    return abs(a / b - 1) < share
 
 
 def like_each_other(values, share):

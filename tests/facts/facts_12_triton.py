@@ -1,6 +1,6 @@
 """What chapter 12 and its evidence state: each phrase as the kept run or Triton's compiler has it, or whether it holds."""
 
-from recorded_facts import COLS, ROWS
+from recorded_facts import COLS, ROWS, close
 
 from softmax_lib import recorded, tile_times, tiles
 from softmax_lib.errors import BadInput, CompileError
@@ -97,11 +97,6 @@ def wrong(text):
 
 def stages_bytes(kernel, stages):
     return compile_tile(kernel, 1024, num_warps=8, num_stages=stages).shared_bytes
-
-
-def close(a, b, share=0.02):
-    """Whether a is b, but for this share of it."""
-    return abs(a / b - 1) < share
 
 
 def cost(ratio):

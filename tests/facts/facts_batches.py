@@ -1,7 +1,7 @@
 """What the page on misaligned rows states: passes and kernels as they were timed, counted and compiled."""
 
 from facts.facts_04_online import batches, waiting
-from recorded_facts import COLS, counted, scattered_cycles, us
+from recorded_facts import COLS, close, counted, scattered_cycles, us
 
 from softmax_lib import hardware
 from softmax_lib.registry import kernels
@@ -17,11 +17,6 @@ taken, waited = (
     long_.counters["duration_ns"] * long_share - short.counters["duration_ns"] * short_share
     for long_share, short_share in ((1, 1), (long_.stalls["long_scoreboard"], short.stalls["long_scoreboard"]))
 )  # fmt: skip
-
-
-def close(a, b, share):
-    """Whether a is b, but for this share of it."""
-    return abs(a / b - 1) < share
 
 
 def percent(new, old=1):

@@ -7,6 +7,7 @@ from statistics import mean
 import nbformat
 import torch
 from notebooks import BOOK
+from recorded_facts import close
 
 from softmax_lib import hardware, xray_launch
 
@@ -57,11 +58,6 @@ def ran(grid, block, guard="if (i < n) "):
 
 def ratio(name):
     return levels[name].cycles / levels["registers"].cycles
-
-
-def close(a, b, share):
-    """Whether a is b, but for this share of it."""
-    return abs(a / b - 1) < share
 
 
 (waited, computed), (waited8, computed8) = map(turn_cycles, (one, eight))
