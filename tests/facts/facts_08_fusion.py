@@ -105,7 +105,7 @@ FACTS = {
     ),
     # the slider
     "the times are within 3 % of each other": f"the times are within {100 * (max(sizes) / min(sizes) - 1):.0f} % of each other",
-    "so one block fills it": all(map(fills_an_sm, SIZES)),
+    "leaves no room for a second block": all(map(fills_an_sm, SIZES)),
     "at least 80 KiB in flight": f"at least {min(in_flight('fusion', size) for size in SIZES) // KIB} KiB in flight",
     "found 32 KiB to be enough": max(best_gb_per_s(of, 32 * KIB) for of in (4, 16)) > 0.96 * most_flying,
     "Below 256 threads it's more than 128 floats for each": kernels["fusion"].max_cols(128) < COLS <= kernels["fusion"].max_cols(256),

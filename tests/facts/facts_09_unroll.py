@@ -114,14 +114,14 @@ FACTS = {
     # the first screen and the idea
     "83 % of a copy's speed": f"{100 * recorded.times(ROWS, COLS)['float4'].copy_share:.0f} % of a copy's speed",
     "a sweep over 80 settings": f"a sweep over {len(every())} settings",
-    "Two or three loads leave together": asked("unroll", 8, 1) == [3 * VECTOR, 2 * VECTOR],
+    "only two or three loads leave together": asked("unroll", 8, 1) == [3 * VECTOR, 2 * VECTOR],
     "Set IN_FLIGHT to 8, and all eight do": asked("unroll", 1, 8) == 2 * [8 * VECTOR],
     "With up to 32 registers per thread, two blocks of 1,024 threads fit, and the SM is full; with more, one does": {
         (of.registers > 32, of.blocks) for of in of_1024
     } == {(False, 2), (True, 1)},
-    "two in the one that writes. (The picture's 2.4 is their harmonic mean": f"two in the one that writes. (The picture's {one(8, 1).asked_bytes / VECTOR:.1f} is their harmonic mean",
+    "leave together, 2.4 on average": f"leave together, {one(8, 1).asked_bytes / VECTOR:.1f} on average",
     # the kernel
-    "For 1,024 of them, the compiler may use up to 64 registers a thread": SM_REGISTERS // 1024 == 64 == best.registers,
+    "With 1,024 of them the compiler may use up to 65,536 / 1,024 = 64 registers a thread": SM_REGISTERS // 1024 == 64 == best.registers,
     "both take the same time, within 3 %": all(abs(of.us / of.full_us - 1) < 0.03 for of in shown_times(kernel="unroll_aligned")),
     "32 bytes in flight in the first loop and 16 in the second": asked("unroll_aligned", 8, 1) == [32, 16],
     "One turn of eight has 128 in both": asked("unroll_aligned", 1, 8) == [128, 128],
@@ -140,8 +140,8 @@ FACTS = {
     "132 rows of 32,768 floats are at work at a time": f"{sms} rows of {COLS:,} floats are at work at a time",
     "Read and written, that's 35 MB": f"Read and written, that's {sms * row_bytes / 1e6:.0f} MB",
     "L2 holds up to 63 MB": f"L2 holds up to {l2_bytes / 1e6:.0f} MB",
-    "DRAM reads the matrix once, 135 MB; with more of them, in blocks of 512, it reads 252 MB": (
-        "DRAM reads the matrix once, {} MB; with more of them, in blocks of 512, it reads {} MB".format(*(
+    "DRAM reads the matrix once, 135 MB; with three of 512 it reads 252 MB": (
+        "DRAM reads the matrix once, {} MB; with three of 512 it reads {} MB".format(*(
             round(recorded.profile("float4", ROWS, COLS, size).counters["dram_read_bytes"] / 1e6) for size in (1024, 512)
         ))
     ),
@@ -155,14 +155,14 @@ FACTS = {
     # the slider
     "Unrolling alone helps most with 64 threads per block: 1.3x": {round(few[1, 1].us / few[u, 1].us, 1) for u in CHOICES[1:]} == {1.3},
     "Two loads leave together there, not one": {few[u, 1].asked_bytes for u in CHOICES[1:]} == {2 * few[1, 1].asked_bytes},
-    "1,024 rows make only about 8 blocks for each SM, which makes 8 KiB in flight": f"{ROWS:,} rows make only about {ROWS / sms:.0f} blocks for each SM, which makes {round(ROWS / sms) * 64 * VECTOR / KIB:.0f} KiB in flight",
+    "1,024 rows make only about 8 for each. That's 8 KiB in flight": f"{ROWS:,} rows make only about {ROWS / sms:.0f} for each. That's {round(ROWS / sms) * 64 * VECTOR / KIB:.0f} KiB in flight",
     "From two vectors up it gains nothing": all(few[u, f].us > 0.98 * few[1, f].us for u in CHOICES for f in CHOICES[1:]),
     "With 1,024 threads there are 32 KiB from the start": one(1, 1).blocks * 1024 * VECTOR == 32 * KIB,
     "every setting with one is faster than every setting with two": max(by_blocks(1)) < min(by_blocks(2)),
     "The winner has 1,024 threads and eight vectors in flight, twice written out: 75 µs": f"The winner has {best.block_size:,} threads and {'eight' * (best.in_flight == 8)} vectors in flight, {'twice' * (best.unroll == 2)} written out: {best.us:.0f} µs",
     "beats float4 by 5 %": f"beats float4 by {100 * (best.others['float4'] / best.us - 1):.0f} %",
     "beats the winner by 8 %": f"beats the winner by {100 * (best.us / best.others['fusion'] - 1):.0f} %",
-    "the block asks for the whole row in one turn": all(
+    "the fastest asks for the whole row in one turn": all(
         4 * of.block_size * of.in_flight == cols for cols in SHORT for of in every(rows=128, cols=cols)[:1]
     ),
     # the evidence

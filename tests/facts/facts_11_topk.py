@@ -117,7 +117,7 @@ FACTS = {
     "94 % of a copy's speed": f"{100 * recorded.times(ROWS, COLS)['fusion'].copy_share:.0f} % of a copy's speed",
     "in one read of the row, where the paper's two calls make five trips": (trips("topk_unfused"), trips("topk_warp_plain")) == (5, 1),
     "With k = 30 and a list per thread, some list changes in all 98: 2,940 steps": f"With k = 30 and a list per thread, some list changes in all {changes(30)[0]}: {30 * changes(30)[0]:,} steps",
-    "A list per warp lets 206 scores of this row in": f"A list per warp lets {changes(30)[1]} scores of this row in",
+    "A list per warp lets 206 of its scores in": f"A list per warp lets {changes(30)[1]} of its scores in",
     # the kernel
     "every score takes a step: 407,680 shuffles, not 14,492": f"every score takes a step: {shuffles('next > __shfl_sync(ALL_LANES, mine, K - 1)', 'true'):,} shuffles, not {shuffles():,}",
     "each score beats the list: 411,480 shuffles": f"each score beats the list: {shuffles('x:f32:4x25200', 'x:f32:4x25200:arange'):,} shuffles",

@@ -64,6 +64,7 @@ def by_stages(warps):
 
 
 few, many, one_warp = map(by_stages, (4, 32, 1))
+(rows_around,) = {one.rows for one in tile_times(part="sixteen")}
 (four,) = {one.num_warps for one in tile_times(part="sixteen", who="simple")}
 
 
@@ -125,10 +126,12 @@ FACTS = {
     "Two loads of 16 bytes are a thread's 8 values, so the row is read once": code(1024)[0] == {16: 2},
     "At 1,000 columns only loads and stores differ": {kind for kind in made if made[kind] != narrow[kind]} == accesses,
     "A row of 1,000 floats has 4,000 bytes. So each row starts at a multiple of 16 bytes": 4 * 1000 == 4000 and 4000 % 16 == 0,
-    "Up to 1,024 columns nothing, and 7 % at 1,040": f"Up to 1,024 columns nothing, and {cost(slower('simple_no_hint', 1040))} at 1,040",
-    "with 4 warps as before, take 9 % longer": f"with {four} warps as before, take {cost(slower('simple', 1000, 2048))} longer",
-    "at 1,008 and 1,024, the larger tile costs 2 to 3 %": all(1.02 < slower("simple", cols, 2048) < 1.03 for cols in (1008, 1024)),
-    "as the kernel's first line wide loads are back": code(1000, kernel=promising)[0] == {16: 2},
+    "All with 4 warps, on 4,096 rows": f"All with {four} warps, on {rows_around:,} rows",
+    **{f"| {cols:,} | {settle(cols).tile:,} | {max(code(cols)[0])} bytes | {sixteen('simple', cols):.1f} µs |": True for cols in (1000, 1008, 1024, 1025, 1040)},
+    "In a tile of 1,024 it costs nothing": all(close(sixteen("simple_no_hint", cols), sixteen("simple", cols)) for cols in (1008, 1024)),
+    "In one of 2,048 it costs 7 to 9 %, and that tile itself 2 to 3 %": f"In one of 2,048 it costs {100 * (slower('simple_no_hint', 1040) - 1):.0f} to {cost(slower('simple', 1000, 2048))}, and that tile itself 2 to 3 %",
+    "and that tile itself 2 to 3 %": all(1.02 < slower("simple", cols, 2048) < 1.03 for cols in (1008, 1024)),
+    "as the kernel's first line it knows that 4 divides it, and wide loads are back": code(1000, kernel=promising)[0] == {16: 2},
     "takes 10 % longer than 1,024": f"takes {cost(slower('simple', 1025, than=('simple', 1024)))} longer than 1,024",
     "1,008 columns are as good as 1,024": close(sixteen("simple", 1008), sixteen("simple", 1024)),
     "stay within 6 % of a copy": min(in_usual[0]) > 0.94,
