@@ -9,8 +9,6 @@ from pathlib import Path
 
 PAGE = Path(__file__).parents[1] / "glossary.md"
 HEADING = "### "
-CITATION = re.compile(r"\(\[[^\[\]\n]+\]\((?:\.\./)?references\.md#(?P<key>\w+)\)\)")
-"""A source in parentheses, as pages cite it."""
 LINK = re.compile(r"\[([^\[\]\n]+)\]\((?:\.\./)?glossary\.md#([\w-]+)\)")
 """The words of a link, and the anchor that it leads to."""
 _ANCHOR = re.compile(r'<a id="[\w-]+"></a>$')

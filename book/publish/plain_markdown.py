@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from glossary import CITATION, HEADING, LINK, anchors, word_in
+from glossary import HEADING, LINK, anchors, word_in
+from references import CITATION
 from sphinx.application import Sphinx
 
 _WORDS = re.compile(rf"^{HEADING}.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)

@@ -14,6 +14,8 @@ from marks import rewrite
 
 BOOK = Path(__file__).parents[1]
 PAGE = BOOK / "references.md"
+CITATION = re.compile(r"\(\[[^\[\]\n]+\]\((?:\.\./)?references\.md#(?P<key>\w+)\)\)")
+"""A source in parentheses, as pages cite it."""
 
 _ENTRY = re.compile(r"^@\w+\{([^,\s]+),\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _FIELD = re.compile(r"^  (\w+) = \{(.*)\},$", re.MULTILINE)

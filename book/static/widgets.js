@@ -97,15 +97,6 @@
     await show(widget);
     remember(control);
     if (gesture === gestures) announce(widget);
-    if (widget.matches(".worklog-predict")) openAnswer(widget);
-  }
-
-  // What answers a question is folded until the reader has picked: then the next fold behind it opens.
-  function openAnswer(widget) {
-    for (let next = widget.closest(".cell")?.nextElementSibling; next; next = next.nextElementSibling) {
-      const fold = next.matches(".tag_hide-output") && next.querySelector("details.below-input");
-      if (fold) return void (fold.open = true);
-    }
   }
 
   // ---- steppers

@@ -52,7 +52,8 @@ def reads(*given: str | Kernel, cols: int = 32768, archs: Sequence[int] = SHOWN_
     compilers = dict.fromkeys(of[arch].compiler for of in codes for arch in known)
     words = (
         "Loads that leave before the first of them is needed, × bytes of each; then, for "
-        f"sm_{known[-1]}, instructions per float: of the loop that reads, or, where none does, of all that follows. As the compiler {' or '.join(compilers)} makes it for rows of {cols} floats."
+        f"sm_{known[-1]}, instructions per float: of the loop that reads, or, where none does, of all that "
+        f"follows. As the compiler {' or '.join(compilers)} makes it for rows of {cols} floats."
     )
     told = [
         f"{name} line {row['line']}: {', '.join(row['loads'])}"

@@ -34,13 +34,12 @@ class Request:
     """One access by the lanes of a warp: the first byte each lane asks for, and how many.
 
     `addresses` are by lane, in bytes from the start of `array` as cudaMalloc aligns it; `number`
-    counts from 1 up to `count`, the requests that this line of the source makes.
+    counts the requests that this line of the source makes, from 1.
     """
 
     source_line: int
     array: str
     number: int
-    count: int
     size: int
     addresses: dict[int, int]
 
@@ -156,6 +155,6 @@ def _in_step(traced: Trace, events: np.ndarray) -> list[Request]:
         together[time][lane] = address
     line, size = int(events["line"][0]), int(events["size"][0])
     return [
-        Request(line, array.name, number, len(together), size, addresses)
+        Request(line, array.name, number, size, addresses)
         for number, addresses in enumerate(together, 1)
     ]

@@ -8,10 +8,10 @@ import pytest
 import references
 import yaml
 from address import ROOT
-from glossary import CITATION, LINK, anchor, anchors, entries, word_in
+from glossary import LINK, anchor, anchors, entries, word_in
 from marks import rewrite
 from notebooks import BOOK, chapters, evidence, name_of, pages
-from references import sources
+from references import CITATION, sources
 from terms import markdown_of
 
 pytestmark = pytest.mark.quick
