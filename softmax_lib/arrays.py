@@ -196,3 +196,15 @@ def check_out(kernel: Kernel, x: Matrix, out: Any) -> None:
 
 def _is_contiguous(x: Matrix, tensor: bool) -> bool:
     return x.is_contiguous() if tensor else x.flags.c_contiguous
+
+
+def bfloat16_bits(values: np.ndarray) -> np.ndarray:
+    """The nearest bfloat16 of each number, ties to even, as uint16 bits: numpy has no such dtype."""
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32).astype(np.uint64)
+    rounded = bits + 0x7FFF + (bits >> 16 & 1)
+    return np.where(np.isnan(values), 0x7FC0, rounded >> 16).astype(np.uint16)
+
+
+def from_bfloat16_bits(bits: np.ndarray) -> np.ndarray:
+    """The float32 numbers that uint16 bits of bfloat16 stand for."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)

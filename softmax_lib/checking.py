@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -14,6 +15,14 @@ from softmax_lib.gpu.presence import why_no_gpu
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch import run
 from softmax_lib.launch_notes import notes_on
+from softmax_lib.operators import (
+    BLOCK_SIZE,
+    Grid,
+    Operator,
+    OperatorWords,
+    encode,
+    read_operator,
+)
 from softmax_lib.reference import ROWS, Judgement, adversarial, as_numpy, judge
 from softmax_lib.registry import resolve
 from softmax_lib.source import Source
@@ -35,22 +44,24 @@ GUARD = 64
 class Attempt(Judgement):
     """One launch on one (rows, cols) matrix, and the judgement of its result.
 
-    `offset` is how many floats x lies off the start of its array; `stray` says that something was
-    written behind the end of y.
+    `offset` is how many elements its arrays lie off their starts; `trespass` says what was written that
+    may not be, and `output` which one it is of several.
     """
 
     rows: int
     cols: int
     block_size: int
     offset: int
-    stray: bool
+    trespass: str = ""
+    output: str = ""
 
     @property
     def failure(self) -> str | None:
         """What was asked and what went wrong, in a sentence; None when nothing did."""
-        mistake = self.mistake or ("it wrote behind the end of y" if self.stray else None)
-        if mistake is None:
+        mistake = self.mistake or self.trespass
+        if not mistake:
             return None
+        mistake = f"{self.output}, {mistake}" if self.output else mistake
         return f"{_asked(self.rows, self.cols, self.block_size)}, x {self.offset} floats off: {mistake}"
 
 
@@ -89,6 +100,7 @@ class CheckResult:
     device: str
     attempts: tuple[Attempt, ...]
     notes: tuple[str, ...] = ()
+    dtype: str = "float32"
 
     @property
     def wrong(self) -> tuple[Attempt, ...]:
@@ -107,7 +119,7 @@ class CheckResult:
 
     @property
     def max_abs_error(self) -> float:
-        """Largest distance from the float64 reference; every probability lies in 0 to 1."""
+        """Largest distance from the float64 reference."""
         return max(one.max_abs_error for one in self.attempts)
 
     @property
@@ -115,7 +127,7 @@ class CheckResult:
         """One sentence that is the same on every device: no error digits, no device."""
         tried = f"{self.kernel}: {count(len(self.attempts), 'launch', 'launches')}"
         if self.ok:
-            return f"{tried}, all within the bound of float32"
+            return f"{tried}, all within the bound of {self.dtype}"
         first = self.wrong[0]
         where = _asked(first.rows, first.cols, first.block_size)
         return f"{tried}, {len(self.wrong)} wrong, first {where}"
@@ -133,8 +145,14 @@ def check(
     block_size: int | None = None,
     lengths: Sequence[int] = LENGTHS,
     progress: Callable[[Attempt], None] | None = None,
+    grid: Grid | None = None,
+    **operator: Unpack[OperatorWords],
 ) -> CheckResult:
     """Compare a kernel with float64 softmax, on `x` or on adversarial rows of several `lengths`.
+
+    With a `reference` it is any operator on rows, in the words of `operators.OperatorWords`, such as
+    `check(source, reference=rmsnorm, inputs={"x": "rows cols", "weight": "cols"}, scalars={"eps": 1e-6})`: launched
+    on `grid` blocks, one a row unless said, of `block_size` threads, 256 unless said.
 
     `x` is what `run` takes. `device` is "cuda", "cpu" (the emulator) or "auto"; without `block_size`
     `x` meets the kernel's own choice, and adversarial rows its smallest, default and largest. Every
@@ -144,6 +162,9 @@ def check(
     for a device that is none of these or where nothing would be launched, and `KernelFault` with a note
     of the launch, but a wrong result is no error: it is in the `CheckResult`.
     """
+    if operator or grid is not None:
+        own = read_operator(kernel_or_source, grid, operator)
+        return _check_operator(own, x, choose_device(device), block_size, lengths, progress)
     kernel = resolve(kernel_or_source)
     device, notes = choose_device(device), notes_on(kernel)
     if x is not None:
@@ -237,7 +258,121 @@ def attempt(
         raise
     stray = not np.isnan(as_numpy(y_array[matrix.size :])).all()
     asked = {"rows": rows, "cols": cols, "block_size": block_size, "offset": offset}
-    return Attempt(**asdict(judge(y, matrix, kinds=kinds)), **asked, stray=stray)
+    trespass = _BEHIND.format("y") if stray else ""
+    return Attempt(**asdict(judge(y, matrix, kinds=kinds)), **asked, trespass=trespass)
+
+
+_BEHIND = "it wrote behind the end of {}"
+
+
+def _check_operator(
+    operator: Operator,
+    x: Matrix | None,
+    device: str,
+    block_size: int | None,
+    lengths: Sequence[int],
+    progress: Callable[[Attempt], None] | None,
+) -> CheckResult:
+    size = BLOCK_SIZE if block_size is None else whole("block_size", block_size)
+    attempts = []
+    for matrix, offset in _matrices(operator, x, lengths):
+        attempts.append(attempt_operator(operator, matrix, size, offset, device))
+        if progress:
+            progress(attempts[-1])
+    return CheckResult(operator.name, device, tuple(attempts), dtype=operator.result_dtype)
+
+
+def _matrices(
+    operator: Operator, x: Matrix | None, lengths: Sequence[int]
+) -> Iterator[tuple[np.ndarray, int]]:
+    """What the adversarial input holds, and how far off all arrays are, launch by launch."""
+    if x is not None:
+        check_x(x, "check")
+        yield as_numpy(x), 0
+        return
+    for cols in dict.fromkeys(map(operator.longer, _read_lengths(lengths))):
+        for offset in (0, 1) if operator.vector == 1 else (0,):
+            yield operator.adversarial(cols), offset
+
+
+def attempt_operator(
+    operator: Operator, matrix: np.ndarray, block_size: int, offset: int, device: str
+) -> Attempt:
+    """One launch with `matrix` as the first input of rows and columns, judged as `attempt` does."""
+    rows, cols = matrix.shape
+    inputs = operator.make_inputs(rows, cols, matrix)
+    due = operator.due(inputs, rows, cols)
+    contents = inputs | operator.make_outputs(inputs, rows, cols)
+    laid = {
+        name: _Laid(array, offset, operator.dtype_of(name), device)
+        for name, array in contents.items()
+    }
+    views = {name: one.view for name, one in laid.items()}
+    try:
+        _launch(device)(**operator.launch_words(views, rows, cols, block_size))
+    except KernelFault as fault:
+        fault.add_note(f"on {_asked(rows, cols, block_size)}, arrays {offset} elements off:")
+        raise
+    name, judgement = operator.judge(views, due, operator.kinds if operator.matrix else ())
+    asked = {"rows": rows, "cols": cols, "block_size": block_size, "offset": offset}
+    which = name if len(operator.outputs) > 1 else ""
+    trespass = _trespass(operator, laid)
+    return Attempt(**asdict(judgement), **asked, trespass=trespass, output=which)
+
+
+def _launch(device: str) -> Callable[..., None]:
+    """What launches any kernel there."""
+    if device == "cpu":
+        from softmax_lib.emulator import launch
+
+        return launch
+    from softmax_lib.gpu.calls import launch as gpu_launch
+
+    return gpu_launch
+
+
+class _Laid:
+    """An array some elements off the start of its memory, with a guard behind its end."""
+
+    def __init__(self, array: np.ndarray, offset: int, dtype: str, device: str) -> None:
+        guard = encode(np.full(GUARD, np.nan, np.float32), dtype)
+        self.before = np.concatenate([guard[:offset], array.reshape(-1), guard])
+        self.all = _place_as(self.before, dtype, device)
+        self.view = self.all[offset : offset + array.size]
+
+    def changed(self) -> np.ndarray:
+        """Which elements are not what they were, bit by bit."""
+        now = self.all if isinstance(self.all, np.ndarray) else _bits_of(self.all)
+        word = f"u{self.before.itemsize}"
+        return now.view(word) != self.before.view(word)
+
+
+def _place_as(array: np.ndarray, dtype: str, device: str) -> Matrix:
+    """The same on `device`, where the bits of bfloat16 are a tensor of it."""
+    if device == "cpu":
+        return array.copy()
+    import torch
+
+    bits = torch.from_numpy(array.view(f"i{array.itemsize}"))
+    return bits.to(device, copy=True).view(getattr(torch, dtype))
+
+
+def _bits_of(tensor: Any) -> np.ndarray:
+    import torch
+
+    words = {2: torch.int16, 4: torch.int32}
+    return tensor.view(words[tensor.element_size()]).cpu().numpy()
+
+
+def _trespass(operator: Operator, laid: dict[str, _Laid]) -> str:
+    """What was written that may not be, in words."""
+    for name, one in laid.items():
+        changed = one.changed()
+        if changed[-GUARD:].any():
+            return _BEHIND.format(name)
+        if changed.any() and name not in operator.outputs:
+            return f"it wrote into {name}, an input"
+    return ""
 
 
 def place(array: np.ndarray, device: str) -> Matrix:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 from softmax_lib.errors import BadInput, WrongType
 from softmax_lib.whole_numbers import whole
@@ -36,7 +37,7 @@ def axes_of(given: int | Sequence[int], what: str) -> Axes:
     return x, y, z
 
 
-def blocks_of(grid: int | None) -> int | None:
+def blocks_of(grid: Any) -> int | None:
     """The number of blocks of a grid of one dimension, None where none is given. Raises `WrongType` or `BadInput`."""
     if grid is None:
         return None

@@ -81,7 +81,7 @@ def specify(
     for what, given in {"symbols": symbols, "defines": defines}.items():
         if not isinstance(given, Mapping | None):
             raise WrongType(f"{what} is a {type(given).__name__}; it takes values by their names.")
-    name = _choose(read, kernel)
+    name = choose_kernel(read, kernel)
     declared = read.kernel(name)
     on_grid, on_block = axes_of(grid, "grid"), axes_of(block, "block")
     check_grid(on_grid)
@@ -117,7 +117,8 @@ def read_source(given: str | Path | Source) -> Source:
     )
 
 
-def _choose(source: Source, kernel: str | None) -> str:
+def choose_kernel(source: Source, kernel: str | None) -> str:
+    """The one kernel of `source`, or the one that is asked for. Raises `UnknownKernel` or `BadInput`."""
     names = [declared.name for declared in source.kernels]
     if kernel is not None:
         stem = kernel.partition("<")[0].strip().removeprefix("::").rpartition("::")[2]

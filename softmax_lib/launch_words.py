@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from softmax_lib.arrays import bfloat16_bits
 from softmax_lib.errors import BadInput
 from softmax_lib.launch_options import DTYPES, FILLS
 from softmax_lib.source import Source
@@ -108,7 +109,7 @@ def _make(word: str, dtype: str, shape: tuple[int, ...], fill: str) -> np.ndarra
             f"--arg {word}: arrays are filled with {fills} or a number, not {fill}."
         ) from None
     if dtype == "bf16":
-        return _bfloat16_bits(values)
+        return bfloat16_bits(values)
     with np.errstate(invalid="ignore", over="ignore"):
         return values.astype(DTYPES[dtype])
 
@@ -122,13 +123,6 @@ def _values(shape: tuple[int, ...], fill: str, seed: int, *, is_whole: bool) -> 
     if fill == "arange":
         return np.arange(int(np.prod(shape))).reshape(shape)
     return np.full(shape, float({"zeros": "0", "ones": "1"}.get(fill, fill)))
-
-
-def _bfloat16_bits(values: np.ndarray) -> np.ndarray:
-    """The nearest bfloat16 of each, ties to even, as bits."""
-    bits = np.ascontiguousarray(values, np.float32).view(np.uint32).astype(np.uint64)
-    rounded = bits + 0x7FFF + (bits >> 16 & 1)
-    return np.where(np.isnan(values), 0x7FC0, rounded >> 16).astype(np.uint16)
 
 
 def read_npz(path: Path) -> dict[str, np.ndarray]:

@@ -144,10 +144,21 @@ def judge(y: Any, x: Any, dtype: str = "float32", kinds: Sequence[str] = ()) -> 
 
     `kinds` names what each row is, for the sentence about a wrong one.
     """
-    due, got = softmax(x), as_numpy(y).astype(np.float64)
-    distance = np.abs(got - due)
+    due = softmax(x)
+    rtol = relative_tolerance(due.shape[1], dtype)
+    return compare(y, due, rtol, SMALLEST[dtype], kinds)
+
+
+def compare(y: Any, due: ndarray, rtol: float, atol: float, kinds: Sequence[str] = ()) -> Judgement:
+    """Hold `y` against the (rows, cols) float64 numbers that are due: off by `rtol` of each and `atol` at most.
+
+    NaN is right where NaN is due, and an infinity where the same one is.
+    """
+    got = as_numpy(y).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # inf - inf
+        distance = np.abs(got - due)
     worst = float(np.nan_to_num(distance, nan=0.0).max(initial=0.0))
-    right = _within_rounding(got, due, dtype)
+    right = _within(got, due, rtol, atol)
     if right.all():
         return Judgement(worst)
     row, column = (int(index) for index in np.argwhere(~right)[0])
@@ -158,10 +169,13 @@ def judge(y: Any, x: Any, dtype: str = "float32", kinds: Sequence[str] = ()) -> 
 
 def wrong_rows(y: Any, x: Any) -> tuple[int, ...]:
     """Numbers of the rows in which float32 `y` is not softmax of `x`, both as `judge` takes them."""
-    right = _within_rounding(as_numpy(y).astype(np.float64), softmax(x), "float32")
+    due = softmax(x)
+    rtol = relative_tolerance(due.shape[1])
+    right = _within(as_numpy(y).astype(np.float64), due, rtol, SMALLEST["float32"])
     return tuple(int(row) for row in np.flatnonzero(~right.all(axis=1)))
 
 
-def _within_rounding(got: ndarray, due: ndarray, dtype: str) -> ndarray:
-    allowed = relative_tolerance(due.shape[1], dtype) * due + SMALLEST[dtype]
-    return (np.abs(got - due) <= allowed) | (np.isnan(got) & np.isnan(due))
+def _within(got: ndarray, due: ndarray, rtol: float, atol: float) -> ndarray:
+    with np.errstate(invalid="ignore"):
+        near = np.isfinite(due) & (np.abs(got - due) <= rtol * np.abs(due) + atol)
+    return near | (got == due) | (np.isnan(got) & np.isnan(due))

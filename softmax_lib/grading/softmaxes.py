@@ -73,7 +73,7 @@ def _launch(one: Attempt) -> str:
 
 
 def _wrong(one: Attempt) -> str | None:
-    return one.mistake or ("it wrote past the end of y" if one.stray else None)
+    return one.mistake or one.trespass or None
 
 
 def _writes_nothing(exercise: Exercise, kernel: Kernel) -> bool:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from softmax_lib.arrays import host_bytes
 from softmax_lib.emulator.metering import Metered, meter, meter_launch
@@ -33,11 +33,12 @@ from softmax_lib.machine.inspection import check_registers
 from softmax_lib.machine.launching import Counted, Progress
 from softmax_lib.machine.program import Decoder
 from softmax_lib.machine.softmaxes import count_steps
+from softmax_lib.operators import BLOCK_SIZE, Grid, Operator, OperatorWords, read_operator
 from softmax_lib.reference import noise
 from softmax_lib.registry import kernels, resolve
 from softmax_lib.source import Program, Source
 from softmax_lib.whole_numbers import whole
-from softmax_lib.xrays.hazards import read_hazards
+from softmax_lib.xrays.hazards import Hazard, read_hazards
 from softmax_lib.xrays.lines import read_lines
 from softmax_lib.xrays.machine_path import ARCH, check_path, count_machine
 from softmax_lib.xrays.result import XRay
@@ -59,6 +60,8 @@ RAGGED = ((3, 1), (2, 3), (3, 33), (70, 5), (3, 257), (2, 1001))
 """Shapes at which careless kernels break: rows shorter than a vector, a warp or a block, and longer than one that
 no vector divides; more rows than a warp has lanes."""
 
+Shapes = tuple[tuple[int, int], ...]
+
 MOST_BYTES = 1 << 26
 """Of all arrays together, for any kernel."""
 
@@ -69,11 +72,12 @@ def xray(
     cols: int = 4096,
     block_size: int | None = None,
     *,
-    grid: int | None = None,
+    grid: Grid | None = None,
     ragged: bool = False,
     path: str | None = None,
     arch: int = ARCH,
     progress: Progress | None = None,
+    **operator: Unpack[OperatorWords],
 ) -> XRay:
     """Count what `name_or_source` asks of memory on a (rows, cols) matrix of normal noise.
 
@@ -88,17 +92,24 @@ def xray(
 
     With `ragged` a kernel without hazards there is launched on the matrices of `RAGGED` too, for hazards
     alone; without it, and for a `grid`, on no other. `grid` replaces the number of blocks; a reader's own source has one per row. A fault of the
-    running kernel is a hazard in the result. Raises what `run` raises for bad input, `CompileError`,
+    running kernel is a hazard in the result. With a `reference` it is any operator on rows, in the words of `check`,
+    whose other inputs are noise too. Raises what `run` raises for bad input, `CompileError`,
     and `NotAvailable` without a C++ compiler, outside Linux, or for a feature that is run nowhere here.
     """
-    kernel = resolve(name_or_source)
-    rows, cols, grid = whole("rows", rows), whole("cols", cols), blocks_of(grid)
+    rows, cols = whole("rows", rows), whole("cols", cols)
     check_path(path, arch)
+    if operator:
+        _check_shape(rows, cols, "written")
+        own = read_operator(name_or_source, grid, operator)
+        size = BLOCK_SIZE if block_size is None else whole("block_size", block_size)
+        return _xray_operator(own, rows, cols, size, ragged, path=path, arch=arch)
+    kernel = resolve(name_or_source)
+    given = blocks_of(grid)
     _check_shape(rows, cols, path)
     block_size = kernel.settle_block_size(block_size, cols)
     x = (_kept_noise if kernels.get(kernel.name) is kernel else noise)(rows, cols)
-    blocks = grid or sum(step.blocks(rows, cols, block_size) for step in kernel.steps)
-    last = grid or kernel.steps[-1].blocks(rows, cols, block_size)
+    blocks = given or sum(step.blocks(rows, cols, block_size) for step in kernel.steps)
+    last = given or kernel.steps[-1].blocks(rows, cols, block_size)
     unseen = _unseen(
         kernel.name, blocks, (last, 1, 1), (block_size, 1, 1), kernel.program(block_size, cols)
     )
@@ -106,19 +117,38 @@ def xray(
     if x.size > MOST_ELEMENTS:
         tried = _Tried(replace(unseen, notes=(TOO_LARGE,)))
     else:
-        tried = _try(lambda: _read(unseen, meter(kernel, x, block_size, grid)), unseen, path)
+        tried = _try(lambda: _read(unseen, meter(kernel, x, block_size, given)), unseen, path)
     notes = (*notes_on(kernel), *tried.found.notes)
     found = replace(tried.found, rows=rows, cols=cols, notes=notes)
     if path != "written" and tried.has_ended:
 
         def run(decoder: Decoder) -> tuple[Counted, ...]:
             return count_steps(
-                kernel, x, block_size, arch=arch, grid=grid, progress=progress, decoder=decoder
+                kernel, x, block_size, arch=arch, grid=given, progress=progress, decoder=decoder
             )
 
         found = count_machine(found, run, path, arch, tried.refusal)
-    looks_elsewhere = ragged and grid is None and found.hazards_sought
+    looks_elsewhere = ragged and given is None and found.hazards_sought
     return _look_elsewhere(kernel, found) if looks_elsewhere else found
+
+
+def _xray_operator(
+    operator: Operator, rows: int, cols: int, block_size: int, ragged: bool, **how: Any
+) -> XRay:
+    def words(rows: int, cols: int) -> dict[str, Any]:
+        inputs = operator.make_inputs(rows, cols)
+        arrays = inputs | operator.make_outputs(inputs, rows, cols)
+        return operator.launch_words(arrays, rows, cols, block_size)
+
+    def look(*shape: int) -> tuple[Hazard, ...]:
+        of = words(*shape)
+        return read_hazards(meter_launch(specify(arguments=of.pop("args"), **of)))
+
+    found = replace(xray_launch(**words(rows, cols), **how), rows=rows, cols=cols)
+    if not ragged or found.hazards or not found.hazards_sought:
+        return found
+    shapes = tuple((rows, operator.longer(cols)) for rows, cols in RAGGED)
+    return _with_ragged(found, shapes, look)
 
 
 _kept_noise = lru_cache(maxsize=2)(noise)
@@ -151,12 +181,20 @@ def _unseen(name: str, blocks: int, grid: Axes, block: Axes, program: Program) -
 
 def _look_elsewhere(kernel: Kernel, found: XRay) -> XRay:
     """With the hazards of the first ragged matrix that has some, unless it has hazards already."""
-    shapes = tuple(shape for shape in RAGGED if shape[1] <= kernel.max_cols(found.block_size))
     if found.hazards:
         return found
+    shapes = tuple(shape for shape in RAGGED if shape[1] <= kernel.max_cols(found.block_size))
+    return _with_ragged(
+        found, shapes, lambda *of: read_hazards(meter(kernel, noise(*of), found.block_size))
+    )
+
+
+def _with_ragged(
+    found: XRay, shapes: Shapes, look: Callable[[int, int], tuple[Hazard, ...]]
+) -> XRay:
+    """The same with the hazards of the first of `shapes` where `look` finds some."""
     for shape in shapes:
-        hazards = read_hazards(meter(kernel, noise(*shape), found.block_size))
-        if hazards:
+        if hazards := look(*shape):
             there = tuple(
                 replace(one, message=f"{one.message.removesuffix('.')}, on a matrix of {shape}.")
                 for one in hazards
