@@ -89,8 +89,6 @@ def cuda(line: str, cell: str) -> None:
 
 
 def _report(source: Source, given: argparse.Namespace) -> None:
-    from IPython.display import display
-
     kernel, found = softmax_in(source, given), None
     try:
         with _short_output():
@@ -100,15 +98,25 @@ def _report(source: Source, given: argparse.Namespace) -> None:
     for note in found.notes if found else notes_on(kernel):
         print(textwrap.fill(note, PAGE_WIDTH))
     verdicts, has_faulted = _verdicts(kernel, given.block_size, found)
-    for verdict in verdicts:
-        print(textwrap.fill(verdict, PAGE_WIDTH))
-    if found is None or (has_faulted and not found.hazards):
-        return  # a fault is all that there is to say
-    print("\n".join(_hazards(found)))
-    if not given.brief:
-        display(margin_of(found, source))
-    elif not found.hazards:
+    hazards = [one.words for one in found.hazards] if found else []
+    for sentence in (*verdicts, *hazards) if has_faulted else (*hazards, *verdicts):
+        print(textwrap.fill(sentence, PAGE_WIDTH))
+    if found and not has_faulted:
+        _show_counts(kernel, found, source, given.brief)
+
+
+def _show_counts(kernel: Kernel | None, found: XRay, source: Source, is_brief: bool) -> None:
+    """That no hazard was found, and what the launch asks for; nothing of a launch that was cut off."""
+    from IPython.display import display
+
+    if found.hazards_sought and not found.hazards:
+        print("no hazard found")
+    if found.has_stopped or (is_brief and found.hazards):
+        return
+    if is_brief:
         print("\n".join(_in_brief(kernel, found)))
+    else:
+        display(margin_of(found, source))
 
 
 def _in_brief(kernel: Kernel | None, found: XRay) -> Iterator[str]:
@@ -144,7 +152,6 @@ def _short_output(lines: int = MOST_LINES) -> Iterator[None]:
 def _report_launch(source: Source, given: argparse.Namespace) -> None:
     """What an x-ray of the launch finds, and whether a GPU leaves the same in the arrays."""
     from IPython import get_ipython
-    from IPython.display import display
 
     words, arrays = read_launch(given, source)
     get_ipython().push(arrays)
@@ -153,19 +160,11 @@ def _report_launch(source: Source, given: argparse.Namespace) -> None:
         found = xray_launch(**words)
     for note in found.notes:
         print(textwrap.fill(note, PAGE_WIDTH))
-    print("\n".join(_hazards(found)))
+    for hazard in found.hazards:
+        print(textwrap.fill(hazard.words, PAGE_WIDTH))
+    _show_counts(None, found, source, given.brief)
     if has_gpu() and not found.hazards:
         print("\n".join(_differences(words, before, arrays)))
-    if not given.brief:
-        display(margin_of(found, source))
-    elif not found.hazards:
-        print("\n".join(_in_brief(None, found)))
-
-
-def _hazards(found: XRay) -> list[str]:
-    sentences = [hazard.words for hazard in found.hazards]
-    none = ["no hazard found"] if found.hazards_sought else []
-    return [textwrap.fill(one, PAGE_WIDTH) for one in sentences] or none
 
 
 def _verdicts(
@@ -173,11 +172,11 @@ def _verdicts(
 ) -> tuple[dict[str, None], bool]:
     """What `check` says in the emulator, and on the GPU if it says something else there; and whether it met a fault.
 
-    A kernel with hazards, or one that faulted, stays away from the GPU: a fault there ends every later cell.
+    Of a kernel that an x-ray's launch has stopped it isn't asked. A kernel with hazards, or one that faulted, stays away from the GPU: a fault there ends every later cell.
     """
     said: list[str] = []
     has_faulted = False
-    if found is not None:
+    if found and not found.has_stopped:
         try:
             said.append(_verdict(kernel, block_size, "cpu"))
         except KernelFault as fault:

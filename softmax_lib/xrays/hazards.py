@@ -30,6 +30,11 @@ class Hazard:
         begins_with_it = self.message.startswith((f"{self.kind} ", f"{self.kind}:"))
         return self.message if begins_with_it else f"{self.kind}: {self.message}"
 
+    @property
+    def stops(self) -> bool:
+        """Whether the launch ended here."""
+        return self.kind not in ("race", "uninitialised", "absent lane", "input written")
+
 
 def read_hazards(metered: Metered) -> tuple[Hazard, ...]:
     """What stopped the launch, if anything did, and what went wrong before, from line to line."""

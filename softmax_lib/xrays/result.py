@@ -76,6 +76,11 @@ class XRay:
         return f"{self.kernel}, {blocks} of {threads}"
 
     @property
+    def has_stopped(self) -> bool:
+        """Whether a fault cut the launch off, and with it the counts."""
+        return any(hazard.stops for hazard in self.hazards)
+
+    @property
     def total(self) -> dict[str, int]:
         """Counters of all lines, under the names that `schema.METRICS` gives ncu's, and a few more."""
         executed = sum(int(step.executed["warps"].sum()) for step in self.steps)

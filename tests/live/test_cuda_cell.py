@@ -46,6 +46,45 @@ def test_a_broken_cell_gets_its_hazard_with_its_line(shell, capsys):
     assert "past the end of its 256 elements at mine.cu:18." in out.replace("\n", " ")
 
 
+OVERRUN = """extern "C" __global__ void my(const float* x, float* y, int, int cols) {
+    __shared__ float partial[32];
+    partial[threadIdx.x] = x[blockIdx.x * cols + threadIdx.x];
+    y[blockIdx.x * cols + threadIdx.x] = partial[threadIdx.x];
+}"""
+"""For 64 threads."""
+FILL = (
+    "__global__ void fill(int* n, int by) {\n    n[blockIdx.x * blockDim.x + threadIdx.x] = by;\n}"
+)
+
+
+@pytest.mark.parametrize("brief", ["", "--brief "])
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("--rows 4 --cols 64 --block-size 64", OVERRUN),
+        ("--grid 3 --block 32 --arg n:i32:64 --arg 7", FILL),
+    ],
+)
+def test_of_a_launch_that_a_fault_cut_off_nothing_but_the_fault_is_told(
+    shell, capsys, line, text, brief
+):
+    out = run_cell(shell, capsys, f"{brief}{line}", text).replace("\n", " ")
+    assert re.fullmatch(
+        r"out of bounds: illegal address: thread \d+ [^.]* elements at kernel.cu:\d+\. ", out
+    )
+
+
+@pytest.mark.parametrize("brief", ["", "--brief "])
+def test_a_race_is_told_before_the_verdict_and_keeps_its_counts(shell, capsys, brief):
+    text = kernels["shared"].source.text.replace("__syncthreads();", "")
+    out = run_cell(shell, capsys, f"{brief}--rows 4 --cols 64 --name mine", text)
+    race, verdict, counts = (
+        out.find(words) for words in ("race on", " launches, ", "bytes asked for")
+    )
+    assert 0 == race < verdict
+    assert (counts > verdict) is not bool(brief)
+
+
 def test_a_wrong_cell_is_told_in_what_kind_of_row(shell, capsys):
     text = kernels["online"].source.text.replace("if (value != -INFINITY)", "")
     out = run_cell(shell, capsys, "--rows 4 --cols 64 --name mine", text).replace("\n", " ")
@@ -134,13 +173,12 @@ def test_what_a_kernel_prints_is_cut(shell, capsys):
 
 
 def test_any_kernel_is_launched_in_words(shell, capsys):
-    text = "__global__ void fill(int* n, int by) {\n    n[blockIdx.x * blockDim.x + threadIdx.x] = by;\n}"
-    out = run_cell(shell, capsys, "--grid 2 --block 32 --arg n:i32:64 --arg 7", text)
+    out = run_cell(shell, capsys, "--grid 2 --block 32 --arg n:i32:64 --arg 7", FILL)
     assert out.startswith("no hazard found\n")
     assert "fill, 2 blocks of 32 threads: 256 bytes asked for, 256 moved" in out
-    out = run_cell(shell, capsys, "--grid 3 --block 32 --arg n:i32:64 --arg 7 --name mine", text)
+    out = run_cell(shell, capsys, "--grid 3 --block 32 --arg n:i32:64 --arg 7 --name mine", FILL)
     assert "past the end of its 64 elements at mine.cu:2." in out.replace("\n", " ")
-    out = run_cell(shell, capsys, "--grid 3 --block 32 --arg n:f32:64 --arg 7", text)
+    out = run_cell(shell, capsys, "--grid 3 --block 32 --arg n:f32:64 --arg 7", FILL)
     assert out.startswith(
         "Argument 1 of fill is an array of float32; `int* n` takes an array of int32."
     )
@@ -149,8 +187,7 @@ def test_any_kernel_is_launched_in_words(shell, capsys):
 def test_what_a_launch_in_words_leaves_is_the_notebooks_and_its_counts_can_be_had_in_brief(
     shell, capsys
 ):
-    text = "__global__ void fill(int* n, int by) {\n    n[blockIdx.x * blockDim.x + threadIdx.x] = by;\n}"
-    out = run_cell(shell, capsys, "--brief --grid 2 --block 32 --arg n:i32:64 --arg 7", text)
+    out = run_cell(shell, capsys, "--brief --grid 2 --block 32 --arg n:i32:64 --arg 7", FILL)
     assert out.splitlines() == [
         "no hazard found",
         "256 bytes asked for; of 256 moved 0\N{NO-BREAK SPACE}% are wasted",
