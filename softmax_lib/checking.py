@@ -16,12 +16,14 @@ from softmax_lib.kernel import Kernel
 from softmax_lib.launch import run
 from softmax_lib.launch_notes import notes_on
 from softmax_lib.operators import (
-    BLOCK_SIZE,
     Grid,
     Operator,
     OperatorWords,
+    Reference,
+    Threads,
     encode,
     read_operator,
+    threads_of,
 )
 from softmax_lib.reference import ROWS, Judgement, adversarial, as_numpy, judge
 from softmax_lib.registry import resolve
@@ -142,9 +144,10 @@ def check(
     x: Matrix | None = None,
     *,
     device: str = "auto",
-    block_size: int | None = None,
+    block_size: Threads | None = None,
     lengths: Sequence[int] = LENGTHS,
     progress: Callable[[Attempt], None] | None = None,
+    reference: Reference | None = None,
     grid: Grid | None = None,
     **operator: Unpack[OperatorWords],
 ) -> CheckResult:
@@ -152,7 +155,7 @@ def check(
 
     With a `reference` it is any operator on rows, in the words of `operators.OperatorWords`, such as
     `check(source, reference=rmsnorm, inputs={"x": "rows cols", "weight": "cols"}, scalars={"eps": 1e-6})`: launched
-    on `grid` blocks, one a row unless said, of `block_size` threads, 256 unless said.
+    on `grid` blocks, one a row unless said, of `block_size` threads, a number or a function of cols, 256 unless said.
 
     `x` is what `run` takes. `device` is "cuda", "cpu" (the emulator) or "auto"; without `block_size`
     `x` meets the kernel's own choice, and adversarial rows its smallest, default and largest. Every
@@ -162,10 +165,10 @@ def check(
     for a device that is none of these or where nothing would be launched, and `KernelFault` with a note
     of the launch, but a wrong result is no error: it is in the `CheckResult`.
     """
-    if operator or grid is not None:
-        own = read_operator(kernel_or_source, grid, operator)
-        return _check_operator(own, x, choose_device(device), block_size, lengths, progress)
-    kernel = resolve(kernel_or_source)
+    if operator or reference is not None or grid is not None:
+        own = read_operator(kernel_or_source, reference, grid, block_size, operator)
+        return check_operator(own, choose_device(device), _read_lengths(lengths), x, progress)
+    kernel, block_size = resolve(kernel_or_source), threads_of(block_size)
     device, notes = choose_device(device), notes_on(kernel)
     if x is not None:
         check_x(x, "check")
@@ -265,41 +268,39 @@ def attempt(
 _BEHIND = "it wrote behind the end of {}"
 
 
-def _check_operator(
+def check_operator(
     operator: Operator,
-    x: Matrix | None,
     device: str,
-    block_size: int | None,
-    lengths: Sequence[int],
-    progress: Callable[[Attempt], None] | None,
+    lengths: tuple[int, ...],
+    x: Matrix | None = None,
+    progress: Callable[[Attempt], None] | None = None,
 ) -> CheckResult:
-    size = BLOCK_SIZE if block_size is None else whole("block_size", block_size)
+    """What `check` does for an operator that has been read; `device` is "cuda" or "cpu"."""
     attempts = []
     for matrix, offset in _matrices(operator, x, lengths):
-        attempts.append(attempt_operator(operator, matrix, size, offset, device))
+        attempts.append(attempt_operator(operator, matrix, offset, device))
         if progress:
             progress(attempts[-1])
     return CheckResult(operator.name, device, tuple(attempts), dtype=operator.result_dtype)
 
 
 def _matrices(
-    operator: Operator, x: Matrix | None, lengths: Sequence[int]
+    operator: Operator, x: Matrix | None, lengths: tuple[int, ...]
 ) -> Iterator[tuple[np.ndarray, int]]:
     """What the adversarial input holds, and how far off all arrays are, launch by launch."""
     if x is not None:
         check_x(x, "check")
         yield as_numpy(x), 0
         return
-    for cols in dict.fromkeys(map(operator.longer, _read_lengths(lengths))):
+    for cols in dict.fromkeys(map(operator.longer, lengths)):
         for offset in (0, 1) if operator.vector == 1 else (0,):
             yield operator.adversarial(cols), offset
 
 
-def attempt_operator(
-    operator: Operator, matrix: np.ndarray, block_size: int, offset: int, device: str
-) -> Attempt:
+def attempt_operator(operator: Operator, matrix: np.ndarray, offset: int, device: str) -> Attempt:
     """One launch with `matrix` as the first input of rows and columns, judged as `attempt` does."""
     rows, cols = matrix.shape
+    block_size = operator.threads(cols)
     inputs = operator.make_inputs(rows, cols, matrix)
     due = operator.due(inputs, rows, cols)
     contents = inputs | operator.make_outputs(inputs, rows, cols)
@@ -309,7 +310,7 @@ def attempt_operator(
     }
     views = {name: one.view for name, one in laid.items()}
     try:
-        _launch(device)(**operator.launch_words(views, rows, cols, block_size))
+        _launch(device)(**operator.launch_words(views, rows, cols))
     except KernelFault as fault:
         fault.add_note(f"on {_asked(rows, cols, block_size)}, arrays {offset} elements off:")
         raise

@@ -43,6 +43,13 @@ BLOCK_SIZE = 256
 REFERENCE_S = 10.0
 """Seconds after which a reference has to be back; on the matrices of `check` numpy takes milliseconds."""
 
+Threads = int | Callable[[int], int]
+"""Threads of a block, or a function of cols that gives them."""
+
+Reference = Callable[..., Any]
+"""A function of some of the kernel's parameters by name, which it gets as float64 arrays and numbers, rows and cols
+among them; it returns the output, or a tuple of outputs in their order."""
+
 Grid = int | Sequence[int] | Callable[[int, int, int], int | Sequence[int]]
 """Blocks, or a function of rows, cols and threads per block that gives them."""
 
@@ -53,8 +60,7 @@ _LANES = re.compile(r"\b(?:float|half|bfloat16)([24])\b|\b__(?:half|nv_bfloat16)
 class OperatorWords(TypedDict, total=False):
     """What says which operator a kernel computes; arrays and numbers go by the names of the kernel's parameters.
 
-    `reference` is a function of some of these names, which it gets as float64 arrays and numbers, `rows` and `cols`
-    among them; it returns the output in float64, or a tuple of outputs in their order. `inputs` and `outputs` say
+    `inputs` and `outputs` say
     each array's shape in words, {"x": "rows cols", "weight": "cols"}; x and y are a matrix each unless said.
     An input that is an output too is written in place. `scalars` are the other numbers that the kernel takes;
     rows and cols are filled in. Types are read from the kernel's parameters; of a template's they are `dtype`,
@@ -64,7 +70,6 @@ class OperatorWords(TypedDict, total=False):
     `defines` are as for `emulator.launch`; a macro BLOCK is the threads per block.
     """
 
-    reference: Callable[..., Any]
     inputs: Mapping[str, str]
     outputs: Mapping[str, str]
     scalars: Mapping[str, float]
@@ -85,11 +90,12 @@ class Operator:
     source: Source
     kernel: str
     parameters: Mapping[str, str]
-    reference: Callable[..., Any]
+    reference: Reference
     inputs: Mapping[str, tuple[str, ...]]
     outputs: Mapping[str, tuple[str, ...]]
     scalars: Mapping[str, float]
     grid: Grid | None = None
+    block_size: Threads = BLOCK_SIZE
     dtype: str = "float32"
     vector: int = 1
     leave_out: tuple[str, ...] = ()
@@ -127,6 +133,10 @@ class Operator:
     def longer(self, cols: int) -> int:
         """The shortest row of `cols` elements or more that it takes."""
         return -(-cols // self.vector) * self.vector
+
+    def sizes(self, name: str, rows: int, cols: int) -> tuple[int, ...]:
+        """The shape of an input or output."""
+        return _sizes({**self.inputs, **self.outputs}[name], rows, cols)
 
     def bytes_moved(self, rows: int, cols: int) -> int:
         """Bytes of all inputs, read once, and of all outputs."""
@@ -170,7 +180,8 @@ class Operator:
         """What the reference says of these inputs. Raises `BadInput` where it says nothing of use."""
         known = {name: decode(array, self.dtype_of(name)) for name, array in inputs.items()}
         wide = {name: array.astype(np.float64) for name, array in known.items()}
-        given = self._named(wide | dict(self.scalars) | {"rows": rows, "cols": cols})
+        values = wide | dict(self.scalars) | {"rows": rows, "cols": cols}
+        given = named(self.reference, values)
         found = _call(self.reference, given, f"({rows}, {cols})")
         several = found if isinstance(found, (tuple, list)) else (found,)
         if len(several) != len(self.outputs):
@@ -180,20 +191,6 @@ class Operator:
             )
         pairs = zip(self.outputs.items(), several, strict=True)
         return {name: _fitting(name, _sizes(s, rows, cols), one) for (name, s), one in pairs}
-
-    def _named(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Those of `values` that the reference names."""
-        try:
-            taken = inspect.signature(self.reference).parameters
-        except ValueError:  # a function of C says nothing
-            return values
-        if any(one.kind is one.VAR_KEYWORD for one in taken.values()):
-            return values
-        needed = [name for name, one in taken.items() if one.default is one.empty]
-        for name in needed:
-            if name not in values:
-                raise BadInput(f"The reference takes {name}, which is none of {', '.join(values)}.")
-        return {name: values[name] for name in taken if name in values}
 
     def judge(
         self, got: Mapping[str, Any], due: Mapping[str, ndarray], kinds: Sequence[str] = ()
@@ -215,10 +212,14 @@ class Operator:
 
     # ---- how it is launched
 
-    def launch_words(
-        self, arrays: Mapping[str, Any], rows: int, cols: int, block_size: int
-    ) -> dict[str, Any]:
+    def threads(self, cols: int) -> int:
+        """Threads of a block for rows of `cols`. Raises `WrongType` for what is no number."""
+        given = self.block_size
+        return whole("block_size", given(cols) if callable(given) else given)
+
+    def launch_words(self, arrays: Mapping[str, Any], rows: int, cols: int) -> dict[str, Any]:
         """The words of `emulator.launch` and `gpu.launch` for these arrays."""
+        block_size = self.threads(cols)
         values = {**self.scalars, "rows": rows, "cols": cols, **arrays}
         grid = rows if self.grid is None else self.grid
         defines = {"BLOCK": block_size} if self.source.mentions("BLOCK") else {}
@@ -233,11 +234,19 @@ class Operator:
         }
 
 
+def threads_of(given: Any) -> int | None:
+    """Threads of a block of a softmax, which are a number. Raises `WrongType`."""
+    return None if given is None else whole("block_size", given)
+
+
 def read_operator(
-    source: str | Path | Source | Kernel, grid: Grid | None, words: OperatorWords
+    source: str | Path | Source | Kernel,
+    reference: Reference | None,
+    grid: Grid | None,
+    block_size: Threads | None,
+    words: OperatorWords,
 ) -> Operator:
     """The operator that `words` say of a kernel. Raises `WrongType`, `BadInput` or `UnknownKernel`."""
-    reference = words.get("reference")
     if reference is None:
         raise BadInput("An operator needs its reference: a function that computes it in float64.")
     if not callable(reference):
@@ -262,7 +271,8 @@ def read_operator(
     if dtype not in SMALLEST:
         raise BadInput(f"dtype is one of {', '.join(SMALLEST)}, and not {dtype!r:.40}.")
     return Operator(
-        read, kernel, parameters, reference, inputs, outputs, scalars, grid, dtype, vector,
+        read, kernel, parameters, reference, inputs, outputs, scalars, grid,
+        BLOCK_SIZE if block_size is None else block_size, dtype, vector,
         _read_kinds(words.get("leave_out", ())), words.get("rtol"), words.get("atol"),
         words.get("shared_bytes", 0), words.get("defines", {}),
     )  # fmt: skip
@@ -346,7 +356,26 @@ def _fitting(name: str, shape: tuple[int, ...], found: Any) -> ndarray:
     return due
 
 
-def _call(reference: Callable[..., Any], given: dict[str, Any], where: str) -> Any:
+def named(function: Reference, values: dict[str, Any]) -> dict[str, Any]:
+    """Those of `values` that a function names. Raises `BadInput` where it needs another."""
+    try:
+        taken = inspect.signature(function).parameters
+    except ValueError:  # a function of C says nothing
+        return values
+    if any(one.kind is one.VAR_KEYWORD for one in taken.values()):
+        return values
+    for name, one in taken.items():
+        if one.default is one.empty and name not in values:
+            raise BadInput(f"The reference takes {name}, which is none of {', '.join(values)}.")
+    return {name: values[name] for name in taken if name in values}
+
+
+def call_by_names(function: Reference, values: dict[str, Any]) -> Any:
+    """What a function returns for those of `values` that it names."""
+    return function(**named(function, values))
+
+
+def _call(reference: Reference, given: dict[str, Any], where: str) -> Any:
     """What it returns, within `REFERENCE_S`. Raises `BadInput` where it raises, or is slow."""
     found: list[Any] = []
 

@@ -16,7 +16,7 @@ PACKAGE = Path(softmax_lib.__file__).parent
 TRUNK = {
     "errors", "files", "words", "source", "kernel", "registry", "reference", "arrays", "launch",
     "checking", "measurements", "declarations", "grids", "parameters", "signature", "launch_spec", "launch_options",
-    "launch_words", "host_code", "selections", "whole_numbers", "launch_notes", "caches",
+    "launch_words", "host_code", "operators", "selections", "whole_numbers", "launch_notes", "caches",
 }  # fmt: skip
 
 # Each part, and the parts that it imports from: the lower ones come first, and nothing runs back up.
@@ -40,7 +40,8 @@ MAY_IMPORT = {
     "signature": {"arrays", "errors", "parameters"},
     "launch_spec": {"arrays", "errors", "grids", "source", "whole_numbers"},
     "launch_options": set(),
-    "launch_words": {"errors", "launch_options", "source"},
+    "launch_words": {"arrays", "errors", "launch_options", "source"},
+    "operators": {"arrays", "errors", "kernel", "launch_spec", "reference", "source", "whole_numbers"},
     "gpu": {
         "arrays", "caches", "errors", "files", "grids", "host_code", "kernel", "launch_spec", "signature", "source",
     },
@@ -53,18 +54,21 @@ MAY_IMPORT = {
     },
     "ops": {"caches", "errors", "files", "gpu", "source"},
     "launch": {"errors", "source", "kernel", "registry", "arrays", "gpu", "grids", "emulator", "launch_notes", "whole_numbers"},
-    "checking": {"errors", "source", "kernel", "registry", "arrays", "reference", "gpu", "launch", "launch_notes", "whole_numbers", "words"},
+    "checking": {
+        "arrays", "emulator", "errors", "gpu", "kernel", "launch", "launch_notes", "operators", "reference", "registry",
+        "source", "whole_numbers", "words",
+    },
     "selections": {"arrays", "checking", "emulator", "errors", "gpu", "kernel", "machine", "reference", "registry", "source", "whole_numbers"},
     "tiles": {"arrays", "checking", "errors", "gpu", "kernel", "lazy", "reference", "registry", "source", "words"},
     "records": {"caches", "errors", "words", "files", "registry"},
     "bench": {
         "errors", "words", "source", "kernel", "registry", "reference", "gpu", "launch", "ops", "checking", "records",
-        "selections", "tiles", "machine",
+        "operators", "selections", "tiles", "machine",
     },
-    "measurements": {"errors", "registry", "gpu", "records", "bench", "whole_numbers"},
+    "measurements": {"errors", "registry", "gpu", "operators", "records", "bench", "source", "whole_numbers"},
     "xrays": {
         "arrays", "emulator", "errors", "gpu", "grids", "kernel", "launch", "launch_notes", "launch_spec", "machine",
-        "ops", "records", "reference", "registry", "source", "whole_numbers", "words",
+        "operators", "ops", "records", "reference", "registry", "source", "whole_numbers", "words",
     },
     "widgets": {"lazy", "errors"},
     "figures": {"errors", "words", "source", "registry", "gpu", "records", "tiles", "xrays", "widgets", "machine"},
@@ -78,7 +82,7 @@ MAY_IMPORT = {
     },
     "live": {
         "launch_notes", "launch_options", "launch_words", "errors", "words", "source", "kernel", "registry", "gpu", "checking", "machine", "records", "measurements", "xrays",
-        "whole_numbers", "widgets", "drawings", "figures", "tiles",
+        "operators", "whole_numbers", "widgets", "drawings", "figures", "tiles",
     },
     "cli": {
         "bench", "checking", "emulator", "errors", "files", "gpu", "kernel", "launch_options", "launch_words",

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -26,6 +26,8 @@ from softmax_lib.registry import COPY
 
 Call = Callable[[Tensor, Tensor], object]
 """Computes softmax of its first argument, into the second where it can; a new tensor is returned."""
+
+Contender = TypeVar("Contender")
 
 COPIES = ("torch copy", COPY.name)
 
@@ -78,7 +80,7 @@ def time_device(
     graphs = {}
     for case, call in calls.items():
         with contextlib.suppress(torch.OutOfMemoryError):
-            graphs[case] = _capture(call, pairs)
+            graphs[case] = capture(call, pairs)
     for graph in graphs.values():
         graph.replay()
     elapsed_ms = take_turns(graphs, replays, torch.cuda.synchronize)
@@ -97,7 +99,7 @@ def replays(calls: Mapping[Case, Call]) -> dict[Case, Callable[[], float]]:
         matrix = replace(case, provider="", block_size=None, step="")
         if matrix not in pairs:
             pairs[matrix] = _Pairs(matrix, 1)
-        found[case] = partial(_replay_us, _capture(call, pairs[matrix]), pairs[matrix])
+        found[case] = partial(_replay_us, capture(call, pairs[matrix]), pairs[matrix])
     return found
 
 
@@ -107,7 +109,7 @@ def sample(case: Case) -> Tensor:
     return _fill(x, case.data)
 
 
-def time_once(call: Call, x: Tensor, y: Tensor) -> float:
+def time_once(call: Callable[[Any, Any], object], x: Any, y: Any) -> float:
     """Microseconds of one `call` on the device, which has been called before."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     start.record()
@@ -146,14 +148,14 @@ def rounds_needed(round_us: float) -> int:
 
 
 def take_turns(
-    contenders: Mapping[Case, Any], replays: int, wait: Callable[[], None]
-) -> dict[Case, list[float]]:
+    contenders: Mapping[Contender, Any], replays: int, wait: Callable[[], None]
+) -> dict[Contender, list[float]]:
     """Milliseconds of every replay: each contender once, then `wait`, then each once more.
 
     A contender's `replay()` gives two events around what it has queued. One that has been timed for
     `ENOUGH_MS`, and five times, sits out.
     """
-    elapsed_ms: dict[Case, list[float]] = {case: [] for case in contenders}
+    elapsed_ms: dict[Contender, list[float]] = {case: [] for case in contenders}
     for _ in range(replays):
         marks = {
             case: contenders[case].replay() for case, ms in elapsed_ms.items() if not _is_enough(ms)
@@ -241,7 +243,16 @@ def _replay_us(graph: _Graph, _pairs: _Pairs) -> float:
     return 1e3 * start.elapsed_time(end) / graph.calls
 
 
-def _capture(call: Call, pairs: _Pairs) -> _Graph:
+class Walked(Protocol):
+    """What calls read and write, one after the other; `empty_l2` leaves nothing of the first ones there."""
+
+    xs: list
+    ys: list
+
+    def empty_l2(self) -> None: ...
+
+
+def capture(call: Callable[[Any, Any], object], pairs: Walked) -> _Graph:
     """A graph of calls over all pairs, as many times as make it long enough; or of one long call."""
     xs, ys = pairs.xs, pairs.ys
     side = torch.cuda.Stream()
@@ -262,7 +273,7 @@ def _capture(call: Call, pairs: _Pairs) -> _Graph:
     return _Graph(graph, rounds * len(xs), results)
 
 
-def _time_round(call: Call, xs: list[Tensor], ys: list[Tensor]) -> float:
+def _time_round(call: Callable[[Any, Any], object], xs: list, ys: list) -> float:
     """About how many microseconds one walk through all pairs takes, from up to 100 of them."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     pairs = list(zip(xs, ys, strict=True))[:100]

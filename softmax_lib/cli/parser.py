@@ -154,6 +154,7 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
             "hardware",
             "phases",
             "shown",
+            "rmsnorm",
         ),
         default="peers",
         help="every peer installed here, matrix by matrix; a small transformer with torch's softmax and "
@@ -161,7 +162,8 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
         "unrolled more and less; chapter 10's, with more and fewer threads per row, and every kernel by "
         "rows and columns; chapter 12's in Triton, with more and fewer warps; benchmarks with one thing "
         "wrong, beside what catches them; the GPU itself, its memories, warps and multiprocessors; when "
-        "chapter 8's kernel and a copy read and write; or kernels as chapters show them beside their full forms",
+        "chapter 8's kernel and a copy read and write; kernels as chapters show them beside their full forms; "
+        "or the RMSNorm of Your own kernel, step by step",
     )
     bench.add_argument("--output", type=Path, metavar="FILE", help="write the JSON there too")
     bench.add_argument(

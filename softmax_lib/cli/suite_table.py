@@ -179,6 +179,18 @@ def print_shown(found: dict[str, Any]) -> None:
     _print_remarks(console, found)
 
 
+def print_rmsnorm(found: dict[str, Any]) -> None:
+    """For each matrix and kernel a line: its time and share of a copy's speed."""
+    console = Console()
+    title = f"RMSNorm on {found['gpu']['name']}, {found['date']}; times in microseconds"
+    table = _table(title, "matrix", "dtype", "kernel", "its time", "of copy")
+    for row in found["rows"]:
+        times = f"{row['us']:.2f}", f"{row['copy_us'] / row['us']:.0%}"
+        table.add_row(f"{row['rows']}x{row['cols']}", row["dtype"], row["name"], *times)
+    console.print(table)
+    _print_remarks(console, found)
+
+
 def print_model(found: dict[str, Any]) -> None:
     """For each text a line per contender: tokens per second, and how many times torch's."""
     console = Console()

@@ -85,6 +85,7 @@ def bench(options: argparse.Namespace) -> Answer:
     from softmax_lib.bench.hardware import run_hardware  # which needs torch, and so comes after
     from softmax_lib.bench.lies import run_lies
     from softmax_lib.bench.phases import run_phases
+    from softmax_lib.bench.rmsnorm import run_rmsnorm
     from softmax_lib.bench.shown import run_shown
     from softmax_lib.bench.suite import run_suite
     from softmax_lib.bench.tiles import run_tiles
@@ -107,6 +108,7 @@ def bench(options: argparse.Namespace) -> Answer:
         "hardware": (run_hardware, suite_table.print_hardware),
         "phases": (run_phases, suite_table.print_phases),
         "shown": (run_shown, suite_table.print_shown),
+        "rmsnorm": (run_rmsnorm, suite_table.print_rmsnorm),
     }
     measure, show = suites[options.suite]
     paths = [options.output] if options.output else []

@@ -11,11 +11,12 @@ import io
 import re
 import shlex
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
+from functools import partial
 from typing import Any
 
-from softmax_lib.checking import check
+from softmax_lib.checking import CheckResult, check
 from softmax_lib.drawings.margins import margin_of
 from softmax_lib.errors import BadInput, KernelFault, NotAvailable, SoftmaxLibError
 from softmax_lib.gpu.presence import has_gpu
@@ -24,6 +25,7 @@ from softmax_lib.launch_notes import notes_on
 from softmax_lib.launch_options import add_launch_words, is_any_kernel
 from softmax_lib.launch_words import read_define, read_launch
 from softmax_lib.machine.reads import reads, row_reads
+from softmax_lib.operators import OperatorWords
 from softmax_lib.registry import resolve
 from softmax_lib.source import Source
 from softmax_lib.words import PAGE_WIDTH, count, percent, plural
@@ -53,6 +55,7 @@ def read_line(line: str) -> argparse.Namespace:
     options.add_argument("--block-size", type=int)
     options.add_argument("--name", type=_name, default="kernel")
     options.add_argument("--brief", action="store_true")
+    options.add_argument("--operator", metavar="NAME")
     add_launch_words(options)
     return options.parse_args(shlex.split(line))
 
@@ -71,33 +74,61 @@ def softmax_in(source: Source, given: argparse.Namespace) -> Kernel:
 
 
 def cuda(line: str, cell: str) -> None:
-    """%%cuda [--rows R --cols C --block-size B --define NAME=N --name NAME --brief]: check and x-ray the kernel in this cell.
+    """%%cuda [--rows R --cols C --block-size B --define NAME=N --name NAME --operator WORDS --brief]: check and x-ray the kernel in this cell.
 
     It is one `__global__` kernel (const float* x, float* y, int rows, int cols), which gets a block a
     row, or the launch of the book's kernel that it is named like, with `--define UNROLL=8` for a macro of
     that. It is checked in the emulator, and on the GPU too when there is one. Any other kernel is x-rayed as
     it is launched in words, such as `%%cuda --grid 4 --block 256 --arg x:f32:1024 --arg 1024`; its arrays are
-    then the notebook's, by their names. `--brief` sums the counts up, in place of the text with what each
+    then the notebook's, by their names. With `--operator` it computes what the notebook's dictionary of that name says
+    in the words of `check`, its reference among them. A `--name` is then the notebook's name for the source. `--brief` sums the counts up, in place of the text with what each
     line asks for. Errors are printed, not raised.
     """
     try:
         given = read_line(line)
         report = _report_launch if is_any_kernel(given) else _report
-        report(Source(f"{given.name}.cu", cell), given)
+        source = Source(f"{given.name}.cu", cell)
+        _keep(given.name, source)
+        report(source, given)
     except (SoftmaxLibError, ValueError) as error:
         print(error)
 
 
+def _keep(name: str, source: Source) -> None:
+    """Let the notebook have the source by the name that its cell gives it."""
+    from IPython import get_ipython
+
+    if name.isidentifier() and name != "kernel":
+        get_ipython().push({name: source})
+
+
+def _operator_words(name: str | None) -> dict[str, Any]:
+    """The notebook's dictionary of this name, nothing for none. Raises `BadInput`."""
+    from IPython import get_ipython
+
+    words = get_ipython().user_ns.get(name) if name else {}
+    if not isinstance(words, dict):
+        raise BadInput(
+            f"--operator {name}: this notebook has no dictionary of that name, such as "
+            f"{name} = dict(reference=..., inputs={{...}})."
+        )
+    for word in words.keys() - {"reference", "grid", *OperatorWords.__annotations__}:
+        raise BadInput(f"--operator {name}: check knows no word {word!r:.40}.")
+    return words
+
+
 def _report(source: Source, given: argparse.Namespace) -> None:
-    kernel, found = softmax_in(source, given), None
+    words, found = _operator_words(given.operator), None
+    kernel = None if words else softmax_in(source, given)
+    check_it = partial(check, kernel or source, block_size=given.block_size, **words)
     try:
         with _short_output():
-            found = xray(kernel, given.rows, given.cols, given.block_size)
+            found = xray(kernel or source, given.rows, given.cols, given.block_size, **words)
     except NotAvailable as error:  # a GPU may run what the emulator cannot
         print(error)
-    for note in found.notes if found else notes_on(kernel):
+    for note in found.notes if found else notes_on(kernel) if kernel else ():
         print(textwrap.fill(note, PAGE_WIDTH))
-    verdicts, has_faulted = _verdicts(kernel, given.block_size, found)
+    verdicts, has_faulted = _verdicts(check_it, found)
     hazards = [one.words for one in found.hazards] if found else []
     for sentence in (*verdicts, *hazards) if has_faulted else (*hazards, *verdicts):
         print(textwrap.fill(sentence, PAGE_WIDTH))
@@ -168,7 +199,7 @@ def _report_launch(source: Source, given: argparse.Namespace) -> None:
 
 
 def _verdicts(
-    kernel: Kernel, block_size: int | None, found: XRay | None
+    check_it: Callable[..., CheckResult], found: XRay | None
 ) -> tuple[dict[str, None], bool]:
     """What `check` says in the emulator, and on the GPU if it says something else there; and whether it met a fault.
 
@@ -178,18 +209,18 @@ def _verdicts(
     has_faulted = False
     if found and not found.has_stopped:
         try:
-            said.append(_verdict(kernel, block_size, "cpu"))
+            said.append(_verdict(check_it, "cpu"))
         except KernelFault as fault:
             has_faulted = True
             said.append(f"check: {fault.told}")
     if has_gpu() and not has_faulted and not (found and found.hazards):
-        said.append(_verdict(kernel, block_size, "cuda"))
+        said.append(_verdict(check_it, "cuda"))
     return dict.fromkeys(said), has_faulted
 
 
-def _verdict(kernel: Kernel, block_size: int | None, device: str) -> str:
+def _verdict(check_it: Callable[..., CheckResult], device: str) -> str:
     with _short_output(lines=0):
-        result = check(kernel, device=device, block_size=block_size, lengths=CHECKED_LENGTHS)
+        result = check_it(device=device, lengths=CHECKED_LENGTHS)
     rows = (f", in a row that is {one.row_name!r}" for one in result.wrong[:1] if one.row_name)
     return result.verdict + "".join(rows)
 

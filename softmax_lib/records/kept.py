@@ -17,7 +17,17 @@ from softmax_lib.records.shelf import file_stem, folders, left_out
 
 One = TypeVar("One")
 Suite = Literal[
-    "peers", "model", "topk", "unroll", "warp", "triton", "lies", "hardware", "phases", "shown"
+    "peers",
+    "model",
+    "topk",
+    "unroll",
+    "warp",
+    "triton",
+    "lies",
+    "hardware",
+    "phases",
+    "shown",
+    "rmsnorm",
 ]
 
 _MEASURED = {
@@ -31,6 +41,7 @@ _MEASURED = {
     "hardware": "memory, warps and blocks were not measured",
     "phases": "no kernel noted when it reads and writes",
     "shown": "the kernels that chapters show whole were not measured",
+    "rmsnorm": "the kernels of the page Your own kernel were not measured",
 }
 
 

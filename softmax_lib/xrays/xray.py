@@ -33,7 +33,15 @@ from softmax_lib.machine.inspection import check_registers
 from softmax_lib.machine.launching import Counted, Progress
 from softmax_lib.machine.program import Decoder
 from softmax_lib.machine.softmaxes import count_steps
-from softmax_lib.operators import BLOCK_SIZE, Grid, Operator, OperatorWords, read_operator
+from softmax_lib.operators import (
+    Grid,
+    Operator,
+    OperatorWords,
+    Reference,
+    Threads,
+    read_operator,
+    threads_of,
+)
 from softmax_lib.reference import noise
 from softmax_lib.registry import kernels, resolve
 from softmax_lib.source import Program, Source
@@ -70,13 +78,14 @@ def xray(
     name_or_source: str | Path | Kernel | Source,
     rows: int = 64,
     cols: int = 4096,
-    block_size: int | None = None,
+    block_size: Threads | None = None,
     *,
     grid: Grid | None = None,
     ragged: bool = False,
     path: str | None = None,
     arch: int = ARCH,
     progress: Progress | None = None,
+    reference: Reference | None = None,
     **operator: Unpack[OperatorWords],
 ) -> XRay:
     """Count what `name_or_source` asks of memory on a (rows, cols) matrix of normal noise.
@@ -98,15 +107,14 @@ def xray(
     """
     rows, cols = whole("rows", rows), whole("cols", cols)
     check_path(path, arch)
-    if operator:
+    if operator or reference is not None:
         _check_shape(rows, cols, "written")
-        own = read_operator(name_or_source, grid, operator)
-        size = BLOCK_SIZE if block_size is None else whole("block_size", block_size)
-        return _xray_operator(own, rows, cols, size, ragged, path=path, arch=arch)
+        own = read_operator(name_or_source, reference, grid, block_size, operator)
+        return _xray_operator(own, rows, cols, ragged, path=path, arch=arch)
     kernel = resolve(name_or_source)
     given = blocks_of(grid)
     _check_shape(rows, cols, path)
-    block_size = kernel.settle_block_size(block_size, cols)
+    block_size = kernel.settle_block_size(threads_of(block_size), cols)
     x = (_kept_noise if kernels.get(kernel.name) is kernel else noise)(rows, cols)
     blocks = given or sum(step.blocks(rows, cols, block_size) for step in kernel.steps)
     last = given or kernel.steps[-1].blocks(rows, cols, block_size)
@@ -132,13 +140,11 @@ def xray(
     return _look_elsewhere(kernel, found) if looks_elsewhere else found
 
 
-def _xray_operator(
-    operator: Operator, rows: int, cols: int, block_size: int, ragged: bool, **how: Any
-) -> XRay:
+def _xray_operator(operator: Operator, rows: int, cols: int, ragged: bool, **how: Any) -> XRay:
     def words(rows: int, cols: int) -> dict[str, Any]:
         inputs = operator.make_inputs(rows, cols)
         arrays = inputs | operator.make_outputs(inputs, rows, cols)
-        return operator.launch_words(arrays, rows, cols, block_size)
+        return operator.launch_words(arrays, rows, cols)
 
     def look(*shape: int) -> tuple[Hazard, ...]:
         of = words(*shape)
