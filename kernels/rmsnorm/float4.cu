@@ -24,11 +24,11 @@ extern "C" __global__ void rmsnorm(const float4* x, const float4* weight, float4
         for (int i = 0; i < IN_FLIGHT; i++)
             squares += v[i].x * v[i].x + v[i].y * v[i].y + v[i].z * v[i].z + v[i].w * v[i].w;
     }
+    int lane = threadIdx.x % WARP;
     squares = warp_sum(squares);
-    if (threadIdx.x % WARP == 0) partial[threadIdx.x / WARP] = squares;
+    if (lane == 0) partial[threadIdx.x / WARP] = squares;
     __syncthreads();
-    squares = 0.0f;
-    for (int warp = 0; warp < blockDim.x / WARP; warp++) squares += partial[warp];
+    squares = warp_sum(lane < blockDim.x / WARP ? partial[lane] : 0.0f);
 
     float scale = rsqrtf(squares / cols + eps);
     for (int at = threadIdx.x; at < vectors; at += blockDim.x) {

@@ -1,7 +1,7 @@
 // fused for bfloat16: 16 bytes hold eight numbers, and the arithmetic stays in float32.
 #include <cuda_bf16.h>
 
-constexpr int VECTORS = 4;
+constexpr int VECTORS = 2;
 
 __device__ float warp_sum(float value) {
     for (int lanes = WARP / 2; lanes > 0; lanes /= 2)
@@ -29,11 +29,13 @@ extern "C" __global__ void rmsnorm(const __nv_bfloat16* x, const __nv_bfloat16* 
         float2 f = pair(v[i / 4], i % 4);
         squares += f.x * f.x + f.y * f.y;
     }
+    int lane = threadIdx.x % WARP;
     squares = warp_sum(squares);
-    if (threadIdx.x % WARP == 0) partial[threadIdx.x / WARP] = squares;
-    __syncthreads();
-    squares = 0.0f;
-    for (int warp = 0; warp < blockDim.x / WARP; warp++) squares += partial[warp];
+    if (blockDim.x > WARP) {
+        if (lane == 0) partial[threadIdx.x / WARP] = squares;
+        __syncthreads();
+        squares = warp_sum(lane < blockDim.x / WARP ? partial[lane] : 0.0f);
+    }
 
     float scale = rsqrtf(squares / cols + eps);
     for (int i = 0; i < VECTORS; i++) {

@@ -15,11 +15,11 @@ extern "C" __global__ void rmsnorm(const float* x, const float* weight, float* y
     for (int col = threadIdx.x; col < cols; col += blockDim.x)
         squares += x_row[col] * x_row[col];
 
+    int lane = threadIdx.x % WARP;
     squares = warp_sum(squares);
-    if (threadIdx.x % WARP == 0) partial[threadIdx.x / WARP] = squares;
+    if (lane == 0) partial[threadIdx.x / WARP] = squares;
     __syncthreads();
-    squares = 0.0f;
-    for (int warp = 0; warp < blockDim.x / WARP; warp++) squares += partial[warp];
+    squares = warp_sum(lane < blockDim.x / WARP ? partial[lane] : 0.0f);
 
     float scale = rsqrtf(squares / cols + eps);
     for (int col = threadIdx.x; col < cols; col += blockDim.x)

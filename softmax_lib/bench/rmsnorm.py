@@ -26,8 +26,8 @@ CELLS = [
 ]
 EPS = 1e-6
 STEPS = {"float32": ("naive", "shuffle", "float4", "fused"), "bfloat16": ("fused_bf16",)}
-VECTOR = {"fused": 512, "fused_bf16": 1024}
-"""What a row is a multiple of where a warp's threads hold all of it."""
+FITTED = ("fused", "fused_bf16")
+"""Each thread holds 16 numbers of its row, and a row is a multiple of a warp's 512."""
 
 
 def reference(x: np.ndarray, weight: np.ndarray, eps: float) -> np.ndarray:
@@ -47,15 +47,15 @@ def step(name: str) -> Operator:
             "inputs": {"x": "rows cols", "weight": "cols"},
             "scalars": {"eps": EPS},
             "leave_out": ("both ends of float32", "all near -3e38"),
-            "vector": VECTOR.get(name, 4),
+            "vector": 512 if name in FITTED else 4,
         },
     )
 
 
 def block_size_of(name: str, cols: int) -> int:
-    """Threads of a block: in the fused kernels each holds four vectors of 16 bytes."""
-    if name in VECTOR:
-        return cols // (VECTOR[name] // 32)
+    """Threads of a block."""
+    if name in FITTED:
+        return cols // 16
     return 32 if name == "naive" else 256
 
 
