@@ -130,6 +130,11 @@ class Operator:
         declared = self.parameters[name]
         return next((d for p, d in _TYPES.items() if re.search(p, declared)), self.dtype)
 
+    @property
+    def item_bytes(self) -> int:
+        """Of an element of the first output."""
+        return _BYTES[self.result_dtype]
+
     def longer(self, cols: int) -> int:
         """The shortest row of `cols` elements or more that it takes."""
         return -(-cols // self.vector) * self.vector
@@ -141,8 +146,7 @@ class Operator:
     def bytes_moved(self, rows: int, cols: int) -> int:
         """Bytes of all inputs, read once, and of all outputs."""
         arrays = [*self.inputs.items(), *self.outputs.items()]
-        sizes = {"float32": 4, "bfloat16": 2, "float16": 2}
-        return sum(prod(_sizes(s, rows, cols)) * sizes[self.dtype_of(name)] for name, s in arrays)
+        return sum(prod(_sizes(s, rows, cols)) * _BYTES[self.dtype_of(name)] for name, s in arrays)
 
     # ---- what goes in, and what is due
 
@@ -278,6 +282,7 @@ def read_operator(
     )  # fmt: skip
 
 
+_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 _LARGEST = {"float32": 3.4028235e38, "bfloat16": 3.3895314e38, "float16": 65504.0}
 
 

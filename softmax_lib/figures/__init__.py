@@ -13,6 +13,7 @@ from softmax_lib.figures.ledger import traffic_ledger
 from softmax_lib.figures.lies import lie
 from softmax_lib.figures.look import Figure
 from softmax_lib.figures.model import in_a_model
+from softmax_lib.figures.operator_roof import rmsnorm_roof
 from softmax_lib.figures.phases import reads_and_writes
 from softmax_lib.figures.plane import plane_of_kernels
 from softmax_lib.figures.sweeps import bandwidth_by_cols
@@ -36,6 +37,7 @@ __all__ = [
     "over_records",
     "plane_of_kernels",
     "reads_and_writes",
+    "rmsnorm_roof",
     "tiles_by_cols",
     "time_by_blocks",
     "time_by_bytes_asked",

@@ -112,18 +112,21 @@ def _operator_words(name: str | None) -> dict[str, Any]:
             f"--operator {name}: this notebook has no dictionary of that name, such as "
             f"{name} = dict(reference=..., inputs={{...}})."
         )
-    for word in words.keys() - {"reference", "grid", *OperatorWords.__annotations__}:
+    known = {"reference", "grid", "block_size", *OperatorWords.__annotations__}
+    for word in words.keys() - known:
         raise BadInput(f"--operator {name}: check knows no word {word!r:.40}.")
     return words
 
 
 def _report(source: Source, given: argparse.Namespace) -> None:
-    words, found = _operator_words(given.operator), None
+    words, found = dict(_operator_words(given.operator)), None
     kernel = None if words else softmax_in(source, given)
-    check_it = partial(check, kernel or source, block_size=given.block_size, **words)
+    own_size = words.pop("block_size", None)
+    block_size = given.block_size or own_size
+    check_it = partial(check, kernel or source, block_size=block_size, **words)
     try:
         with _short_output():
-            found = xray(kernel or source, given.rows, given.cols, given.block_size, **words)
+            found = xray(kernel or source, given.rows, given.cols, block_size, **words)
     except NotAvailable as error:  # a GPU may run what the emulator cannot
         print(error)
     for note in found.notes if found else notes_on(kernel) if kernel else ():
@@ -153,11 +156,13 @@ def _show_counts(kernel: Kernel | None, found: XRay, source: Source, is_brief: b
 def _in_brief(kernel: Kernel | None, found: XRay) -> Iterator[str]:
     """What a kernel asks of memory in all, and a softmax has in flight per thread where machine code can be had."""
     asked, moved = found.total["bytes_asked"], found.total["bytes_moved"]
-    times = asked / (4 * (found.rows or 1) * (found.cols or 1))
-    wasted = 1 - asked / moved if moved else 0
+    times = asked / (found.item_bytes * (found.rows or 1) * (found.cols or 1))
     barriers = found.total["barriers"] / found.blocks
+    if not moved:
+        yield "nothing asked of memory"
+        return
     of_it = f", {times:.3g} times the matrix" if found.rows else ""
-    yield f"{asked:,} bytes asked for{of_it}; of {moved:,} moved {percent(wasted)} are wasted"
+    yield f"{asked:,} bytes asked for{of_it}; of {moved:,} moved {percent(1 - asked / moved)} are wasted"
     yield f"{barriers:g} {plural(barriers, 'barrier')} per block"
     if kernel is None:
         yield f"{found.total['shuffles']:,} shuffles"

@@ -29,8 +29,8 @@ from softmax_lib.xrays.lines import LineCounters, add_up
 class XRay:
     """Counters and hazards of one launch of `blocks` blocks; a fault ends the counts where it happened.
 
-    `rows` and `cols` are those of the matrix that a softmax was launched on, None of any other
-    kernel; `grid` and `block` are of its last step. `notes` say what a reader may not expect of it;
+    `rows`, `cols` and `item_bytes` are those of the matrix that a softmax or a reader's operator was launched on,
+    None of any other kernel; `grid` and `block` are of its last step. `notes` say what a reader may not expect of it;
     `ragged` are the shapes of other matrices on which hazards were looked for, and `hazards_sought` says whether they
     were at all. `path` is "machine" where the machine code for `arch` was counted, as `made_by` made it: then there
     are the lines as `written` too, `changes`, what the compiler made of some of them, and `steps`, what was run. With
@@ -46,6 +46,7 @@ class XRay:
     program: Program = field(repr=False)
     rows: int | None = None
     cols: int | None = None
+    item_bytes: int = 4
     ragged: tuple[tuple[int, int], ...] = ()
     hazards_sought: bool = True
     notes: tuple[str, ...] = ()

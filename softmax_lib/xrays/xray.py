@@ -150,7 +150,12 @@ def _xray_operator(operator: Operator, rows: int, cols: int, ragged: bool, **how
         of = words(*shape)
         return read_hazards(meter_launch(specify(arguments=of.pop("args"), **of)))
 
-    found = replace(xray_launch(**words(rows, cols), **how), rows=rows, cols=cols)
+    found = replace(
+        xray_launch(**words(rows, cols), **how),
+        rows=rows,
+        cols=cols,
+        item_bytes=operator.item_bytes,
+    )
     if not ragged or found.hazards or not found.hazards_sought:
         return found
     shapes = tuple((rows, operator.longer(cols)) for rows, cols in RAGGED)
