@@ -28,6 +28,10 @@ _HTML = """\
 {% for mark, says in findings %}<li>{{ mark }} {{ says }}</li>{% endfor %}</ul></div>"""
 
 
+_FIRST_IF_EMPTY = re.compile(r"\A[ \t]*\n")
+"""The line of the opening quotes, which no reader counts."""
+
+
 @dataclass(frozen=True)
 class Grade:
     """What was found of one answer: a finding is worth a point, and `out_of` is how many there are at most."""
@@ -123,7 +127,7 @@ def _text(exercise: Exercise, answer: Any) -> str:
             f"{exercise.name} is answered by {language}, the part that is missing or a whole kernel in one text, "
             f"and not by {given}."
         )
-    return answer
+    return _FIRST_IF_EMPTY.sub("", answer)
 
 
 def _with_numbers(exercise: Exercise, numbers: dict[str, float]) -> Source:

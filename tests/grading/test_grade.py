@@ -49,8 +49,14 @@ def test_a_line_is_counted_from_the_top_of_what_a_reader_wrote():
     told = said(grade("shared_tree", broken))
     assert "it does not compile" in told
     lines = broken.splitlines()
-    wrong = next(i for i, line in enumerate(lines, 1) if "row_max = ;" in line)
-    assert f"at line {wrong} of your code" in told
+    wrong = next(i for i, line in enumerate(lines) if "row_max = ;" in line)
+    assert f"at line {wrong} of your code" in told  # that of the opening quotes has no number
+
+
+def test_the_first_line_of_a_file_counts_though_it_is_empty(tmp_path):
+    path = tmp_path / "mine.cu"
+    path.write_text("\nint a = ;\n" + TREE.solution)
+    assert "at line 2 of your code" in said(grade("shared_tree", path))
 
 
 def test_a_line_of_the_kernel_around_is_that_of_the_listing():
