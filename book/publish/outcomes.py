@@ -1,7 +1,13 @@
-"""`make outcomes`: what graders say of the attempts that pages offer, written down anew."""
+"""`make outcomes`: what graders say of the answers that pages offer, and what mistakes are known by, written anew.
+
+`python book/publish/outcomes.py [EXERCISE ...]` does so for those given, or for all.
+"""
+
+import sys
 
 from softmax_lib.files import write_json
-from softmax_lib.grading.outcomes import FILE, record
+from softmax_lib.grading.mistakes import FILE
+from softmax_lib.grading.outcomes import record
 
 if __name__ == "__main__":
-    write_json(FILE, record())
+    write_json(FILE, record(tuple(sys.argv[1:])))

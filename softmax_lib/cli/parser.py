@@ -214,6 +214,9 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
         metavar="ANSWER",
         help="a file with the missing part or a whole kernel; where numbers are asked for, those",
     )
+    grade.add_argument(
+        "--solution", action="store_true", help="show it: once solved, or after the last hint"
+    )
     cache = verb(
         "cache", verbs.cache, "where built kernels are kept, and how large they are", "", "--clear"
     )

@@ -189,13 +189,16 @@ def xray(options: argparse.Namespace) -> Answer:
 def grade(options: argparse.Namespace) -> Answer:
     """Points so far, an exercise's task, or the grade of an answer to it."""
     from softmax_lib.grading.collection import find_exercise
-    from softmax_lib.grading.grade import grade
+    from softmax_lib.grading.grade import grade, solution
     from softmax_lib.grading.scores import scores
 
     if options.exercise is None:
         points = scores()
         return Answer(points.as_json(), lambda: print(points))
     exercise = find_exercise(options.exercise)
+    if options.solution:
+        told = solution(exercise.name)
+        return Answer({"solution": told}, lambda: print(told))
     if not options.answer:
         return Answer(exercise.as_json(), lambda: print(exercise.words))
     given = grade(exercise.name, exercise.read_answer(options.answer))

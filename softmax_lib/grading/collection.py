@@ -12,7 +12,7 @@ from typing import Any
 
 from softmax_lib.errors import BadInput, UnknownExercise, WrongType
 from softmax_lib.grading.exercise import Asked, Attempt, Exercise, Goal
-from softmax_lib.source import Edit
+from softmax_lib.source import Edit, Source
 from softmax_lib.words import count, cut_long_words, hint
 
 FOLDER = Path(__file__).parent / "exercises"
@@ -22,6 +22,7 @@ def _read(path: Path) -> Exercise:
     """The exercise in a file."""
     given = tomllib.loads(path.read_text(encoding="utf-8"))
     attempts = tuple(_attempt(**one) for one in given.pop("attempt"))
+    right = tuple(_attempt("", **one) for one in given.pop("right", ()))
     goals = tuple(Goal(**_tuples(one)) for one in given.pop("goal", ()))
     asked = tuple(Asked(**one) for one in given.pop("asked", ()))
     cut = given.get("cut", "").strip("\n")
@@ -29,7 +30,12 @@ def _read(path: Path) -> Exercise:
     for name in ("solution", "starter"):
         if cut:
             given[name] = given.get(name, cut).strip("\n")
-    return Exercise(path.stem, goals=goals, attempts=attempts, asked=asked, **_tuples(given))
+    if given["kind"] == "mend":
+        given["starter"] = given["text"].strip("\n")
+        given["solution"] = _edited(path.stem, given["starter"], given.pop("mend"))
+    return Exercise(
+        path.stem, goals=goals, attempts=attempts, right=right, asked=asked, **_tuples(given)
+    )
 
 
 def _tuples(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,15 +47,23 @@ def _tuples(given: Mapping[str, Any]) -> dict[str, Any]:
 def _attempt(says: str, swap: Mapping[str, str] | None = None, **more: Any) -> Attempt:
     text = more.pop("text", None)
     text = tuple(text) if isinstance(text, list) else text
-    edits = tuple(Edit(old, new) for old, new in (swap or {}).items())
+    edits = _edits(swap or {})
     return Attempt(says, text, edits, **more)
+
+
+def _edits(swap: Mapping[str, str]) -> tuple[Edit, ...]:
+    return tuple(Edit(old, new) for old, new in swap.items())
+
+
+def _edited(name: str, text: str, swap: Mapping[str, str]) -> str:
+    return Source(name, text).edited(name, _edits(swap)).text
 
 
 @cache
 def exercises() -> Mapping[str, Exercise]:
     """All exercises by name, in the order of their chapters."""
     found = [_read(path) for path in sorted(FOLDER.glob("*.toml"))]
-    order = {"write": 0, "break": 1, "predict": 2}
+    order = {"write": 0, "mend": 1, "break": 2, "predict": 3}
     found.sort(key=lambda one: (one.chapter, order[one.kind], one.name))
     return MappingProxyType({one.name: one for one in found})
 

@@ -12,12 +12,14 @@ from typing import Any, Literal
 
 from softmax_lib import selections, tiles
 from softmax_lib.errors import BadInput
+from softmax_lib.grading.references import REFERENCES, Reference
 from softmax_lib.registry import with_copy
 from softmax_lib.source import KERNEL_FOLDER, Edit, Source
 from softmax_lib.words import PAGE_WIDTH
 
-Kind = Literal["write", "break", "predict"]
-"""Of an exercise: what is missing is written, a kernel is broken in one way only, or a number is found."""
+Kind = Literal["write", "mend", "break", "predict"]
+"""Of an exercise: what is missing is written, a fault is found and mended, a kernel is broken in one way only, or a
+number is found."""
 
 Family = Literal["softmax", "topk", "triton"]
 """Of kernels: softmaxes in CUDA, those that find the k largest, and softmaxes in Triton."""
@@ -80,7 +82,7 @@ class Attempt:
     """What somebody may hand in, by changes of the solution or whole, and words that the grade of it has to contain.
 
     With `label` it is one of those that a page without a kernel offers. `kernel` is another kernel of the book,
-    handed in whole.
+    handed in whole. `diagnosis` is the mistake in a sentence, told of every answer that computes the same.
     """
 
     says: str
@@ -88,6 +90,7 @@ class Attempt:
     swap: tuple[Edit, ...] = ()
     label: str = ""
     kernel: str = ""
+    diagnosis: str = ""
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,10 @@ class Asked:
 class Exercise:
     """An exercise about the kernel `of`, a `cut` of whose text a reader writes or changes; the `starter` stands there first.
 
-    `lengths` and `block_sizes` are what a grade launches, of a kernel set by `macros`; `text` is
+    One to mend has a `text` with a fault in it, all of which is the reader's, and no `cut`.
+
+    `why` says of the solution that it is right, and `look_next` what to look at then; `right` are other right answers.
+    `reference` is what the kernel computes. `lengths` and `block_sizes` are what a grade launches, of a kernel set by `macros`; `text` is
     the kernel itself where the book has none; `label` is the solution in a few words; `asked` are the numbers to be found, `guess` those to begin with.
     """
 
@@ -127,20 +133,28 @@ class Exercise:
     lengths: tuple[int, ...] = (1, 31, 127, 1000)
     block_sizes: tuple[int, ...] = ()
     family: Family = "softmax"
+    reference: str = "softmax"
     macros: Mapping[str, int] = field(default_factory=dict)
     asked: tuple[Asked, ...] = ()
     guess: tuple[float, ...] = ()
+    look_next: str = ""
+    right: tuple[Attempt, ...] = ()
 
     @property
     def out_of(self) -> int:
         """Points at most: one for each goal, and where code is written for being right, and safe if that can be seen."""
         looks = 1 if self.family == "triton" else 2
-        return len(self.goals) + (looks if self.kind == "write" else 0)
+        return len(self.goals) + (looks if self.kind in ("write", "mend") else 0)
 
     @property
     def wants_code(self) -> bool:
         """Whether a reader hands in CUDA, and not numbers."""
         return self.kind != "predict"
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a whole kernel that is handed in may differ from the listing outside of the marked part."""
+        return self.kind in ("write", "mend") and self.family != "triton"
 
     @cached_property
     def source(self) -> Source:
@@ -156,6 +170,24 @@ class Exercise:
         offered = (solved, *(one for one in self.attempts if one.label))
         return tuple(sorted(offered, key=self._place))
 
+    @property
+    def solution_text(self) -> str:
+        """The solution as a reader is shown it."""
+        if self.wants_code:
+            return textwrap.dedent(self.solution).strip("\n")
+        named = zip(self.asked, self.solution, strict=True)
+        return ", ".join(f"{asked.name} = {number:g}" for asked, number in named)
+
+    @property
+    def afterwards(self) -> str:
+        """What is said once it is solved."""
+        return f"{self.why} {self.look_next}".strip()
+
+    @property
+    def asks(self) -> Reference:
+        """What its kernel is to compute."""
+        return REFERENCES[self.reference]
+
     def _place(self, attempt: Attempt) -> str:
         """What attempts are ordered by: of each exercise in another way, and always the same."""
         return hashlib.sha256(f"{self.name}: {attempt.label}".encode()).hexdigest()
@@ -170,7 +202,7 @@ class Exercise:
 
     def as_json(self) -> dict[str, Any]:
         """What a reader has to know, as plain lists and dictionaries."""
-        facts = ("name", "chapter", "title", "kind", "task", "starter", "hints")
+        facts = ("name", "chapter", "title", "kind", "task", "starter")
         return {
             **{name: getattr(self, name) for name in facts},
             "kernel": self.with_part(self.starter).text if self.cut else self.source.text,
@@ -215,7 +247,16 @@ class Exercise:
             return with_copy[attempt.kernel].source.text
         if not attempt.swap:
             return attempt.text
-        return Source(self.name, self.solution).edited(self.name, attempt.swap).text
+        begun = self.starter if self.kind == "mend" else self.solution
+        return Source(self.name, begun).edited(self.name, attempt.swap).text
+
+    def shown(self, attempt: Attempt) -> str:
+        """The code of an attempt as it is shown: of a kernel to mend the lines that are new."""
+        text = self.handed_in(attempt)
+        if self.kind != "mend":
+            return text
+        old = self.starter.splitlines()
+        return "\n".join(line for line in text.splitlines() if line not in old)
 
 
 _SOURCES: Mapping[Family, Callable[[str], Source]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from softmax_lib.errors import KernelFault
@@ -13,11 +13,19 @@ from softmax_lib.xrays.result import XRay
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at, "right", "safe" or "idea"; whether it is as it should be, and a sentence."""
+    """One thing that was looked at, "right", "safe" or "idea"; whether it is as it should be, and a sentence.
+
+    `traces` are what a mistake is known by beside it: every launch that went wrong.
+    """
 
     about: str
     is_met: bool
     says: str
+    traces: tuple[str, ...] = field(default=(), compare=False, repr=False)
+
+    def as_json(self) -> dict[str, Any]:
+        """What a reader is told, as a dictionary."""
+        return {"about": self.about, "is_met": self.is_met, "says": self.says}
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ Numbers = Mapping[str, float]
 
 def find(exercise: Exercise, subject: Subject, numbers: Numbers) -> Iterator[Finding]:
     """What is found of an answer, one after the other. Raises `CompileError`, `KernelFault` and what `run` does."""
-    if exercise.kind == "write":
+    if exercise.kind in ("write", "mend"):
         right = subject.right()
         yield right
         safe = subject.safe(right.is_met) if subject.safe else None

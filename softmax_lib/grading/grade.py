@@ -6,27 +6,31 @@ import io
 import re
 import textwrap
 from contextlib import redirect_stdout
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup, escape
 
-from softmax_lib.errors import CompileError, KernelFault, SoftmaxLibError, WrongType
+from softmax_lib.errors import BadInput, CompileError, KernelFault, SoftmaxLibError, WrongType
 from softmax_lib.grading import lists, scores, softmaxes, tile_answers
 from softmax_lib.grading.collection import find_exercise, read_numbers
 from softmax_lib.grading.exercise import Exercise
 from softmax_lib.grading.finding import Finding, stopped
 from softmax_lib.grading.goals import find
 from softmax_lib.grading.handed_in import HandedIn, in_a_sentence
+from softmax_lib.grading.mistakes import diagnose
 from softmax_lib.source import Source
 from softmax_lib.widgets.markup import render
 from softmax_lib.words import PAGE_WIDTH, count, cut_long_words
 
 _HTML = """\
-<div class="worklog-grade"><p><strong>{{ head }}</strong></p><ul style="list-style:none;padding-left:0">\
-{% for mark, says in findings %}<li>{{ mark }} {{ says }}</li>{% endfor %}</ul></div>"""
-
+<div class="worklog-grade"{% if ok %} data-solved="true"{% endif %}><p><strong>{{ head }}</strong></p>\
+{% if diagnosis %}<p class="worklog-diagnosis">{{ diagnosis }}</p>{% endif %}\
+{% if findings %}<ul style="list-style:none;padding-left:0">\
+{% for mark, says in findings %}<li>{{ mark }} {{ says }}</li>{% endfor %}</ul>{% endif %}\
+{% if help %}<p>{{ help }}</p>{% endif %}\
+{% if solution %}<details><summary>Solution</summary><pre>{{ solution }}</pre></details>{% endif %}</div>"""
 
 _FIRST_IF_EMPTY = re.compile(r"\A[ \t]*\n")
 """The line of the opening quotes, which no reader counts."""
@@ -34,12 +38,21 @@ _FIRST_IF_EMPTY = re.compile(r"\A[ \t]*\n")
 
 @dataclass(frozen=True)
 class Grade:
-    """What was found of one answer: a finding is worth a point, and `out_of` is how many there are at most."""
+    """What was found of one answer: a finding is worth a point, and `out_of` is how many there are at most.
+
+    `diagnosis` is the mistake in a sentence, where it is one that is known. `help` is what a reader is told beside it:
+    the next hint, or once it is solved, why. `solution` is theirs to see when it is solved, and after the last hint.
+    `is_starter` says that what an exercise begins with was handed in, in which nothing is looked for.
+    """
 
     exercise: str
     title: str
     findings: tuple[Finding, ...]
     out_of: int
+    diagnosis: str = ""
+    help: str = field(default="", compare=False)
+    solution: str = field(default="", compare=False)
+    is_starter: bool = False
 
     @property
     def points(self) -> int:
@@ -54,25 +67,38 @@ class Grade:
     @property
     def head(self) -> str:
         """Such as "Fold the maxima: solved, 4 of 4 points."."""
+        if self.is_starter:
+            return f"{self.title}: this is where it begins. Change it and run the cell again."
         solved = "solved" if self.ok else "not yet"
         return f"{self.title}: {solved}, {self.points} of {count(self.out_of, 'point')}."
 
     def __str__(self) -> str:
         lines = [f"{'yes' if one.is_met else 'no '}  {one.says}" for one in self.findings]
         wrap = textwrap.TextWrapper(PAGE_WIDTH, subsequent_indent=5 * " ")
-        return "\n".join([self.head, *map(wrap.fill, lines)])
+        told = [textwrap.fill(one, PAGE_WIDTH) for one in (self.diagnosis, self.help)]
+        parts = [textwrap.fill(self.head, PAGE_WIDTH), told[0], *map(wrap.fill, lines), told[1]]
+        return "\n".join(filter(None, parts))
 
     def as_json(self) -> dict[str, Any]:
         """Plain lists and dictionaries."""
-        facts = ("exercise", "points", "out_of")
-        findings = [asdict(one) for one in self.findings]
+        facts = ("exercise", "points", "out_of", "diagnosis", "help")
+        findings = [one.as_json() for one in self.findings]
         return {**{name: getattr(self, name) for name in facts}, "findings": findings}
 
     @property
     def html(self) -> Markup:
         """The same as a list."""
         findings = [("✓" if one.is_met else "✗", _with_code(one.says)) for one in self.findings]
-        return render(_HTML, head=self.head, findings=findings)
+        diagnosis = _with_code(self.diagnosis)
+        return render(
+            _HTML,
+            head=self.head,
+            ok=self.ok,
+            diagnosis=diagnosis,
+            findings=findings,
+            help=_with_code(self.help),
+            solution=self.solution.strip("\n"),
+        )
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": str(self), "text/html": str(self.html)}
@@ -94,9 +120,34 @@ def grade(exercise: str, *answer: Any) -> Grade:
     be meant and files that cannot be read.
     """
     chosen = find_exercise(exercise)
-    given = judge(chosen, answer[0] if len(answer) == 1 else answer)
-    scores.keep(given.exercise, given.points)
-    return given
+    handed_in = answer[0] if len(answer) == 1 else answer
+    if _is_starter(chosen, handed_in):
+        return Grade(chosen.name, chosen.title, (), chosen.out_of, is_starter=True)
+    given = judge(chosen, handed_in)
+    failures = scores.keep(given.exercise, given.points, given.ok)
+    return _helped(chosen, given, failures)
+
+
+def _helped(exercise: Exercise, given: Grade, failures: int) -> Grade:
+    """The same with the hint that comes after so many failures, or with why the solution is right."""
+    if given.ok:
+        return replace(given, help=exercise.afterwards, solution=exercise.solution_text)
+    number, last = min(failures, len(exercise.hints)), len(exercise.hints)
+    solution = exercise.solution_text if failures >= last else ""
+    hint = f"Hint {number} of {last}: {exercise.hints[number - 1]}" if number else ""
+    return replace(given, help=hint, solution=solution)
+
+
+def solution(exercise: str) -> str:
+    """The solution, for whoever has solved it or had its last hint. Raises `UnknownExercise`, and `BadInput` for others."""
+    chosen = find_exercise(exercise)
+    failures, last = scores.failures(chosen.name), len(chosen.hints)
+    if failures < last and not scores.is_solved(chosen.name):
+        raise BadInput(
+            f"The solution of {chosen.name} shows once you have solved it, or after the last of {last} hints; "
+            f"a hint comes with each answer that is not right, and you have had {failures}."
+        )
+    return f"{chosen.solution_text}\n\n{textwrap.fill(chosen.afterwards, PAGE_WIDTH)}"
 
 
 def judge(exercise: Exercise, answer: Any) -> Grade:
@@ -109,12 +160,22 @@ def _judge(exercise: Exercise, answer: Any) -> Grade:
     if exercise.wants_code:
         given = HandedIn(exercise, _text(exercise, answer))
         found = _findings(given)
+        told = diagnose(exercise.name, found)
         said = tuple(replace(one, says=cut_long_words(given.told(one.says))) for one in found)
     else:
         numbers = read_numbers(exercise, answer)
         subject = _FAMILIES[exercise.family](exercise, _with_numbers(exercise, numbers))
-        said = tuple(find(exercise, subject, numbers))
-    return Grade(exercise.name, exercise.title, said, exercise.out_of)
+        said, told = tuple(find(exercise, subject, numbers)), ""
+    return Grade(exercise.name, exercise.title, said, exercise.out_of, told)
+
+
+def _is_starter(exercise: Exercise, answer: Any) -> bool:
+    """Whether it is what the exercise begins with, which is nobody's failure."""
+    if exercise.wants_code:
+        texts = (_text(exercise, answer), exercise.starter)
+        first, second = (textwrap.dedent(one.strip("\n")).strip() for one in texts)
+        return first == second
+    return tuple(read_numbers(exercise, answer).values()) == exercise.guess
 
 
 def _text(exercise: Exercise, answer: Any) -> str:

@@ -66,7 +66,16 @@ class HandedIn:
             return (
                 f"there are {kernels} kernels in what was handed in, and the exercise is about one."
             )
-        line = first_difference(self.exercise, self.text) if self.is_whole else None
+        return self._other_kernel if self.is_whole else None
+
+    @property
+    def _other_kernel(self) -> str | None:
+        """A sentence about a whole kernel that is not this exercise's: where one is written, all but its name is free."""
+        if self.exercise.is_free:
+            (given,), (due,) = self.source.entries, self.exercise.source.entries
+            said = f"your kernel is called {given}, and the exercise launches {due}."
+            return None if given == due else said
+        line = first_difference(self.exercise, self.text)
         if line is None:
             return None
         return (

@@ -1,4 +1,4 @@
-"""The points that a reader has had: the best of each exercise, in a file of their own."""
+"""The points that a reader has had, the best of each exercise, and how often they have failed, in files of their own."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from softmax_lib.files import readers_folder, replace_file
 from softmax_lib.grading.collection import exercises
 from softmax_lib.widgets.tables import table
 from softmax_lib.words import count
+
+SCORES, FAILURES = "scores.json", "failures.json"
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def scores() -> Scores:
     They are in `scores.json` in the folder `exercises` of `files.readers_folder`. Raises `BadInput` where that
     file is none of ours.
     """
-    kept = _read(_path())
+    kept = _read(_path(SCORES))
     rows = []
     for one in exercises().values():
         points = kept.get(one.name)
@@ -79,22 +81,43 @@ def scores() -> Scores:
     return Scores(tuple(rows))
 
 
-def keep(exercise: str, points: int) -> None:
-    """Write down `points`, if they are the most so far; warns where that cannot be done."""
-    path = _path()
+def keep(exercise: str, points: int, solved: bool) -> int:
+    """Write down `points`, if they are the most so far, and a failure; returns how many there have been.
+
+    Warns where that cannot be done.
+    """
+    failed = 0 if solved else 1
     try:
-        kept = dict(_read(path))
-        if points <= kept.get(exercise, -1):
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, json.dumps(kept | {exercise: points}, indent=1).encode())
+        best = _read(_path(SCORES)).get(exercise, -1)
+        failed += failures(exercise)
+        if points > best:
+            _write(SCORES, exercise, points)
+        if not solved:
+            _write(FAILURES, exercise, failed)
     except (OSError, BadInput) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         warnings.warn(f"Your points are not kept: {reason}", stacklevel=3)
+    return failed
 
 
-def _path() -> Path:
-    return readers_folder("exercises") / "scores.json"
+def failures(exercise: str) -> int:
+    """How often an answer to it was not right. Raises `BadInput` where the file is none of ours."""
+    return _read(_path(FAILURES)).get(exercise, 0)
+
+
+def is_solved(exercise: str) -> bool:
+    """Whether all of its points were had. Raises `BadInput` where the file is none of ours."""
+    return any(one.name == exercise and one.points == one.out_of for one in scores().rows)
+
+
+def _write(name: str, exercise: str, number: int) -> None:
+    path = _path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, json.dumps(dict(_read(path)) | {exercise: number}, indent=1).encode())
+
+
+def _path(name: str) -> Path:
+    return readers_folder("exercises") / name
 
 
 def _read(path: Path) -> Mapping[str, int]:

@@ -1,4 +1,4 @@
-"""An exercise as a reader sees it: the task, the kernel around their part, hints and solution folded, ready attempts."""
+"""An exercise as a reader sees it: the task, the kernel around their part, ready attempts, and then help, one by one."""
 
 from __future__ import annotations
 
@@ -17,32 +17,43 @@ from softmax_lib.widgets.questions import picker
 
 _TASK = """\
 <div class="worklog-task"><p class="worklog-question">{{ title }}</p>{{ task }}\
-{% if listing %}<details><summary>{{ opened }}</summary>{{ listing }}</details>{% endif %}\
-{% for hint in hints %}<details><summary>Hint {{ loop.index }} of {{ hints | length }}</summary>{{ hint }}{% endfor %}\
-{% for hint in hints %}</details>{% endfor %}\
-<details><summary>Solution</summary>{{ solution }}{{ why }}</details></div>"""
+{% if listing %}<details{% if opened %} open=""{% endif %}><summary>{{ summary }}</summary>{{ listing }}</details>{% endif %}</div>"""
+
+_HELP = """\
+<div class="worklog-help" data-exercise="{{ name }}">\
+{% for hint in hints %}<details class="worklog-hint" hidden=""><summary>Hint {{ loop.index }} of {{ hints | length }}</summary>{{ hint }}</details>{% endfor %}\
+<details class="worklog-solution" hidden=""><summary>Solution</summary>{{ solution }}{{ why }}</details></div>"""
+"""Which widgets.js opens: a hint for each attempt that is not right, the solution with the last of them or once solved."""
 
 _CODE = '<div class="worklog-code highlight"><pre tabindex="0" aria-label="{{ label }}">{{ code }}</pre></div>'
-_OFFER = "<p>Or hand one of these in, and see what the grader says:</p>"
+_OFFER = {
+    "write": "Which of these attempts is right? Pick one, and see what the grader says of it.",
+    "mend": "Which line is at fault? Pick a change, and see what the grader says of it.",
+    "break": "Which of these does it? Pick one, and see what the grader says of it.",
+    "predict": "Pick an answer, and see what the grader says of it.",
+}
+_OWN = " Where a kernel runs, as in Colab, hand in your own in the cell below: your part, or a whole kernel."
 _OUTCOME = '<div role="status">{{ code }}{{ grade }}</div>'
 
 
 def exercise(name: str) -> Shown:
     """Show the exercise called `name`; `grade(name, answer)` then says what an answer is worth.
 
-    Under the task are the whole kernel with the reader's part marked, three hints, each in the one before, the
-    solution, and a few attempts with what was said of them. Raises `UnknownExercise` or `WrongType`.
+    Under the task are the whole kernel with the reader's part marked, and a few attempts with what was said of them.
+    On a page hints come after wrong ones, and then the solution; in a notebook `grade` gives them. Raises
+    `UnknownExercise` or `WrongType`.
     """
     one = find_exercise(name)
     task = _task(one)
     labels = [attempt.label for attempt in one.offered]
     outcomes = [W.HTML(_outcome(one, attempt)) for attempt in one.offered]
-    parts = [W.HTML(task), W.HTML(_OFFER), *picker(labels, outcomes)]
+    offer = W.HTML(f"<p>{_OFFER[one.kind]}{_OWN}</p>")
+    parts = [W.HTML(task), offer, *picker(labels, outcomes), W.HTML(_help(one))]
     return Shown(parts, "exercise", {"text/html": task, "text/plain": one.words})
 
 
 def _outcome(one: Exercise, attempt: Attempt) -> str:
-    code = _code(one.handed_in(attempt), attempt.label) if one.wants_code else ""
+    code = _code(one.shown(attempt), attempt.label) if one.wants_code else ""
     return str(render(_OUTCOME, code=code, grade=recorded_grade(one, attempt.label).html))
 
 
@@ -57,11 +68,24 @@ def _task(one: Exercise) -> str:
             _TASK,
             title=one.title,
             task=markdown(one.task),
-            opened="The whole kernel, your part marked" if one.cut else "The kernel",
+            summary="The whole kernel, your part marked" if one.cut else "The kernel",
+            opened=one.kind == "mend",
             listing=_listing(one),
+        )
+    )
+
+
+def _help(one: Exercise) -> str:
+    shown = (
+        _code(one.solution, "Solution") if one.wants_code else markdown(f"`{one.solution_text}`.")
+    )
+    return str(
+        render(
+            _HELP,
+            name=one.name,
             hints=[markdown(hint) for hint in one.hints],
-            solution=_solution(one),
-            why=markdown(one.why),
+            solution=shown,
+            why=markdown(one.afterwards),
         )
     )
 
@@ -73,10 +97,3 @@ def _listing(one: Exercise) -> Markup:
         own = range(first, first + len(one.starter.splitlines()))
         return Markup(marked(one.with_part(one.starter).text.rstrip("\n"), own).html)
     return Markup(marked(one.text.strip("\n"), range(0)).html if one.text else "")
-
-
-def _solution(one: Exercise) -> Markup:
-    if one.wants_code:
-        return _code(one.solution, "Solution")
-    named = zip(one.asked, one.solution, strict=True)
-    return markdown(", ".join(f"`{asked.name} = {number:g}`" for asked, number in named) + ".")

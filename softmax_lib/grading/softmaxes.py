@@ -1,31 +1,74 @@
-"""Answers that are softmax kernels in CUDA, launched as the book's kernel that they are made of."""
+"""Answers that are kernels in CUDA with a matrix as their result, launched as the book's kernel that they are made of."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
-from softmax_lib import checking
-from softmax_lib.checking import Attempt
+from softmax_lib.checking import GUARD
 from softmax_lib.errors import Hang, KernelFault
 from softmax_lib.grading.exercise import Exercise
 from softmax_lib.grading.finding import Finding, Subject, safety, tally
-from softmax_lib.grading.matrices import Matrix, kinds_of, more_matrices
+from softmax_lib.grading.matrices import kinds_of, more_matrices
+from softmax_lib.grading.references import Kinds, Matrix, Wrong
 from softmax_lib.kernel import Kernel
 from softmax_lib.launch import run
-from softmax_lib.reference import noise, wrong_rows
-from softmax_lib.registry import COPY, resolve
+from softmax_lib.reference import noise
+from softmax_lib.registry import COPY, resolve, with_copy
 from softmax_lib.source import Source
 from softmax_lib.xrays.result import XRay
 from softmax_lib.xrays.xray import xray
 
 
+@dataclass(frozen=True)
+class Launch:
+    """One launch on a (rows, cols) matrix: what is wrong of its result, and whether something was written behind it."""
+
+    shape: tuple[int, int]
+    block_size: int
+    offset: int
+    kinds: Kinds
+    by_column: bool
+    wrong: Wrong | None
+    stray: bool
+
+    @property
+    def mistake(self) -> str | None:
+        """The first wrong element in words."""
+        if self.wrong is None:
+            return "it wrote past the end of y" if self.stray else None
+        one, row = self.wrong, self.wrong.rows[0]
+        kind = f" ({self.kinds[row]})" if self.kinds and not self.by_column else ""
+        of = f" ({self.kinds[one.column]})" if self.kinds and self.by_column else ""
+        is_and_due = f"is {one.value:.6g} and should be {one.due:.6g}"
+        return f"row {row}{kind}, column {one.column}{of} {is_and_due}"
+
+    @property
+    def words(self) -> str:
+        """What was launched, and the mistake."""
+        rows, cols = self.shape
+        off = ", x a float off its place" if self.offset else ""
+        return (
+            f"on {rows} rows of {cols} at {self.block_size} threads per block{off}: {self.mistake}"
+        )
+
+    @property
+    def trace(self) -> str:
+        """The same in short, with every wrong row, such as a mistake is known by."""
+        said = "past the end"
+        if self.wrong:
+            rows = ",".join(map(str, self.wrong.rows[: len(self.kinds) or 1]))
+            said = f"[{rows}] {self.wrong.column} {self.wrong.value:.4g}"
+        return f"{self.shape[0]}x{self.shape[1]}/{self.block_size}+{self.offset} {said}"
+
+
 def subject(exercise: Exercise, source: Source) -> Subject:
     """The kernel in `source`, and how it is looked at. Raises what `resolve` does."""
-    kernel = COPY if exercise.of == COPY.name else resolve(source)
+    kernel = _kernel(exercise, source)
     if exercise.macros:
         kernel = kernel.setting(**exercise.macros)
 
@@ -37,43 +80,59 @@ def subject(exercise: Exercise, source: Source) -> Subject:
         return safety([look(rows=3, cols=exercise.lengths[-1], block_size=size, ragged=everywhere)])
 
     def mistake(rows: int, cols: int, block_size: int) -> str | None:
-        return _wrong(_attempt(kernel, (), noise(rows, cols), block_size))
+        return _launch(exercise, kernel, (), noise(rows, cols), block_size).mistake
 
     return Subject(kernel, lambda: _right(exercise, kernel), safe, look, mistake)
 
 
+def _kernel(exercise: Exercise, source: Source) -> Kernel:
+    """A text of the exercise's own is launched as the kernel that it names, under its own name."""
+    if exercise.of == COPY.name:
+        return COPY
+    kernel = resolve(source)
+    if not (exercise.text and exercise.of):
+        return kernel
+    like = with_copy[exercise.of]
+    step = replace(like.steps[0], entry=source.entries[0])
+    return replace(like, name=exercise.name, steps=(step,), given_source=source, flaw=None)
+
+
 def _right(exercise: Exercise, kernel: Kernel) -> Finding:
-    tried = list(_attempts(exercise, kernel))
-    wrong = [f"on {_launch(one)}: {said}" for one in tried if (said := _wrong(one))]
+    tried = list(_launches(exercise, kernel))
+    wrong = [one for one in tried if one.mistake]
     if wrong and len(wrong) == len(tried) and _writes_nothing(exercise, kernel):
         return Finding("right", False, "it never writes into y.")
-    return tally(len(tried), wrong, "within the bound of float32")
+    found = tally(len(tried), [one.words for one in wrong], "within the bound of float32")
+    return replace(found, traces=tuple(one.trace for one in wrong))
 
 
-def _attempts(exercise: Exercise, kernel: Kernel) -> Iterator[Attempt]:
-    """The rows of `check` in all lengths at all block sizes, and what else an exercise is tried on."""
+def _launches(exercise: Exercise, kernel: Kernel) -> Iterator[Launch]:
+    """Rows of all kinds in all lengths at all block sizes, and what else an exercise is tried on."""
     sizes = sizes_of(exercise, kernel)
     for size in sizes:
-        yield from _check(exercise, kernel, size)
+        yield from _usual(exercise, kernel, size)
     for kinds, x, size in more_matrices(exercise, sizes):
-        yield _attempt(kernel, kinds, x, size)
+        yield _launch(exercise, kernel, kinds, x, size)
 
 
-def _check(exercise: Exercise, kernel: Kernel, size: int) -> tuple[Attempt, ...]:
-    return checking.check(kernel, device="cpu", block_size=size, lengths=exercise.lengths).attempts
+def _usual(exercise: Exercise, kernel: Kernel, size: int) -> Iterator[Launch]:
+    for cols in dict.fromkeys(map(kernel.longer, exercise.lengths)):
+        if cols <= kernel.max_cols(size):
+            kinds, x = exercise.asks.rows(cols)
+            for offset in (0, 1) if kernel.vector == 1 else (0,):
+                yield _launch(exercise, kernel, kinds, x, size, offset)
 
 
-def _attempt(kernel: Kernel, kinds: tuple[str, ...], x: Matrix, size: int) -> Attempt:
-    return checking.attempt(kernel, x, size, 0, "cpu", kinds)
-
-
-def _launch(one: Attempt) -> str:
-    off = ", x a float off its place" if one.offset else ""
-    return f"{one.rows} rows of {one.cols} at {one.block_size} threads per block{off}"
-
-
-def _wrong(one: Attempt) -> str | None:
-    return one.mistake or one.trespass or None
+def _launch(
+    exercise: Exercise, kernel: Kernel, kinds: Kinds, x: Matrix, size: int, offset: int = 0
+) -> Launch:
+    whole = np.empty(x.size + offset, np.float32)
+    whole[offset:] = x.reshape(-1)
+    padded = np.full(x.size + GUARD, np.nan, np.float32)
+    y = padded[: x.size].reshape(x.shape)
+    run(kernel, whole[offset:].reshape(x.shape), block_size=size, out=y)
+    wrong, stray = exercise.asks.wrong(y, x), not np.isnan(padded[x.size :]).all()
+    return Launch(x.shape, size, offset, kinds, exercise.asks.by_column, wrong, stray)
 
 
 def _writes_nothing(exercise: Exercise, kernel: Kernel) -> bool:
@@ -90,11 +149,12 @@ def sizes_of(exercise: Exercise, kernel: Kernel) -> tuple[int, ...]:
 def wrong_kinds(exercise: Exercise, kernel: Kernel) -> list[str]:
     """Kinds of rows of which any comes out wrong, in their order. Raises what `run` does."""
     found: set[int] = set()
-    names: tuple[str, ...] = ()
+    names: Kinds = ()
     for size in sizes_of(exercise, kernel):
         for cols in exercise.lengths:
-            names, x = kinds_of(cols)
-            found.update(wrong_rows(_result(kernel, x, size), x))
+            names, x = kinds_of(exercise, cols)
+            wrong = exercise.asks.wrong(_result(kernel, x, size), x)
+            found.update(wrong.rows if wrong else ())
     return [names[number] for number in sorted(found)]
 
 
@@ -113,7 +173,7 @@ def share(kernel: Kernel, rows: int, cols: int, block_size: int) -> float:
 def is_right_at(exercise: Exercise, kernel: Kernel, size: int) -> bool:
     """Whether every launch with this block size is right; one that is stopped is not. Raises `Hang`."""
     try:
-        return not any(_wrong(one) for one in _check(exercise, kernel, size))
+        return not any(one.mistake for one in _usual(exercise, kernel, size))
     except Hang:  # each block size would take as long
         raise
     except KernelFault:

@@ -9,6 +9,7 @@ from notebooks import chapters
 
 from softmax_lib.grading.collection import exercises
 from softmax_lib.grading.grade import judge
+from softmax_lib.grading.mistakes import look_alike, read
 from softmax_lib.grading.outcomes import recorded_grade
 
 EXERCISES = exercises()
@@ -16,6 +17,11 @@ ATTEMPTS = [
     pytest.param(exercise, attempt, id=f"{exercise.name}-{number}")
     for exercise in EXERCISES.values()
     for number, attempt in enumerate(exercise.attempts, 1)
+]
+RIGHT = [
+    pytest.param(exercise, answer, id=f"{exercise.name}-{number}")
+    for exercise in EXERCISES.values()
+    for number, answer in enumerate(exercise.right, 1)
 ]
 LEAST_ATTEMPTS, OFFERED, HINTS = 12, (4, 5), 3
 WATCHDOG_S = "1"
@@ -53,8 +59,41 @@ def test_an_attempt_fails_with_the_sentence_that_says_why(exercise, attempt):
     assert not given.ok
     said = " ".join(one.says for one in given.findings if not one.is_met)
     assert attempt.says in said
+    if exercise.wants_code:
+        assert given.diagnosis == attempt.diagnosis, "make outcomes"
     if attempt.label:
         assert given == recorded_grade(exercise, attempt.label), "make outcomes"
+
+
+@pytest.mark.parametrize(("exercise", "answer"), some(RIGHT, every=8))
+def test_a_right_answer_of_another_style_passes(exercise, answer):
+    given = judge(exercise, exercise.handed_in(answer))
+    assert given.ok, str(given)
+    assert not given.diagnosis
+
+
+@pytest.mark.quick
+@every_exercise
+def test_recorded_mistakes_are_those_of_the_file(exercise):
+    told = {one.diagnosis for one in exercise.attempts if one.diagnosis}
+    assert {says for says, _ in read()[exercise.name]["mistakes"]} == told, "make outcomes"
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("other", "alike"),
+    [
+        ("18x31/32+0 [0,3] 7 0.1234", True),
+        ("18x31/32+0 [0,3] 7 0.12341", True),
+        ("18x31/32+0 [0,3] 7 0.1334", False),
+        ("18x31/32+0 [0,3] 7 nan", False),
+        ("18x31/32+0 [0,4] 7 0.1234", False),
+        ("18x33/32+0 [0,3] 7 0.1234", False),
+        ("18x31/32+0 [0,3,5] 7 0.1234", False),
+    ],
+)
+def test_a_mistake_is_known_by_rows_and_values_within_rounding(other, alike):
+    assert look_alike(["18x31/32+0 [0,3] 7 0.1234"], [other]) is alike
 
 
 @pytest.mark.quick
@@ -93,7 +132,7 @@ def test_each_chapter_has_one_to_write_and_one_to_break_or_predict():
     for chapter, found in kinds.items():
         assert len(found) >= 2, chapter
         assert "write" in found or chapter == "02_pytorch", chapter
-        assert {"break", "predict"} & set(found), chapter
+        assert {"mend", "break", "predict"} & set(found), chapter
 
 
 @pytest.mark.quick

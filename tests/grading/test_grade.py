@@ -2,6 +2,7 @@
 
 import json
 import re
+import textwrap
 from html import unescape
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from softmax_lib import errors, exercise, exercises, grade, scores
 from softmax_lib.files import readers_folder
 from softmax_lib.grading import surroundings
-from softmax_lib.grading.grade import judge
+from softmax_lib.grading.grade import judge, solution
 
 TREE = exercises()["shared_tree"]
 ENDLESS = "while (true) {}\nfloat row_max = partial[0];"
@@ -154,11 +155,23 @@ def line_with(text, words):
         ("float scale = 1.0f / partial[0];", "float scale = 1.0f;"),
     ],
 )
-def test_a_whole_kernel_differs_from_the_listing_in_the_marked_part_alone(old, new):
+def test_a_whole_kernel_to_break_differs_from_the_listing_in_the_marked_part_alone(old, new):
     text = TREE.source.text.replace(old, new)
     line = line_with(text, new.strip().splitlines()[-1].strip())
     assert f"line {line} of your kernel is not as in the listing" in said(
-        grade("shared_tree", text)
+        grade("shared_race", text)
+    )
+
+
+def test_a_whole_kernel_that_is_written_may_look_otherwise():
+    helped = TREE.source.text.replace(
+        'extern "C"',
+        '__device__ float larger(float a, float b) { return a > b ? a : b; }\n\nextern "C"',
+    )
+    assert grade("shared_tree", helped.replace("value > thread_max", "thread_max < value")).ok
+    other = TREE.source.text.replace("softmax_shared", "mine")
+    assert "called mine, and the exercise launches softmax_shared" in said(
+        grade("shared_tree", other)
     )
 
 
@@ -252,6 +265,46 @@ def test_the_best_points_are_kept():
     assert kept.words == "1 of 1"
 
 
+NEARLY, SOLVED = "// row_max?\n" + TREE.starter, TREE.solution
+
+
+def test_each_failure_brings_the_next_hint_and_the_last_one_the_solution():
+    told = [grade("shared_tree", NEARLY) for _ in range(4)]
+    for number, given in zip((1, 2, 3, 3), told, strict=True):
+        assert given.help == f"Hint {number} of 3: {TREE.hints[number - 1]}"
+    assert [bool(given.solution) for given in told] == [False, False, True, True]
+    assert TREE.hints[0].split()[-1] in str(told[0])
+
+
+def test_once_solved_the_grade_says_why_and_has_the_solution():
+    given = grade("shared_tree", SOLVED)
+    assert given.help == TREE.afterwards
+    assert given.solution == TREE.solution_text
+    assert grade("naive_sectors", 4).solution == "cols = 4"
+
+
+def test_the_solution_is_refused_until_the_last_hint_was_had():
+    with pytest.raises(errors.BadInput, match=r"after the last of 3 hints; .* you have had 0"):
+        solution("shared_tree")
+    for _ in range(3):
+        grade("shared_tree", NEARLY)
+    assert TREE.solution_text in solution("shared_tree")
+
+
+def test_the_solution_is_shown_once_it_is_solved():
+    grade("naive_sectors", 4)
+    assert "cols = 4" in solution("naive_sectors")
+
+
+def test_what_an_exercise_begins_with_is_nobody_s_failure():
+    for answer in (TREE.starter, "\n" + textwrap.dedent(TREE.starter)):
+        given = grade("shared_tree", answer)
+        assert "this is where it begins" in str(given)
+        assert "not yet" not in str(given)
+    assert grade("naive_sectors", 1024).is_starter
+    assert not readers_folder("exercises").exists()
+
+
 def test_judging_alone_keeps_nothing():
     judge(TREE, TREE.solution)
     assert not readers_folder("exercises").exists()
@@ -296,7 +349,9 @@ def test_an_exercise_tells_its_task_without_widgets_too():
     assert "Fold the maxima" in told
     assert TREE.starter in told
     html = shown.fallback["text/html"]
-    assert html.count("<details>") == html.count("</details>") == 5
+    assert html.count("<details>") == html.count("</details>") == 1
+    assert TREE.hints[0][:20] not in html
+    assert TREE.why[:20] not in html
     own = re.findall("<ins><span[^>]*>[ 0-9]*</span>(.*)</ins>", html)
     assert [unescape(re.sub("<[^>]*>", "", line)) for line in own] == TREE.starter.splitlines()
 

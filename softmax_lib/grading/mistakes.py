@@ -1,0 +1,68 @@
+"""Mistakes that are known by what they compute, and how an answer is compared with them."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from softmax_lib.grading.finding import Finding
+
+FILE = Path(__file__).with_name("outcomes.json")
+
+MOST_TRACES = 8
+"""Launches that a mistake is known by, of all that went wrong."""
+
+NEAR = 2e-3
+"""Of two numbers that the same mistake makes in another order of operations, the relative distance at most."""
+
+_LOCATION = re.compile(r" (?:at )?[\w.]+\.(?:cu|py):\d+")
+_NUMBER = re.compile(r"(?<!\w)-?(?:\d+(?:\.\d+)?(?:e[-+]?\d+)?|inf|nan)\b")
+
+Trace = tuple[str, ...]
+"""What an answer that is not right is known by: sentences with numbers, none of which depends on the text."""
+
+
+def trace(findings: Sequence[Finding]) -> Trace:
+    """What is wrong of an answer, without lines. Where there is a hazard it is that alone: results depend on luck then."""
+    wrong = [one for one in findings if not one.is_met]
+    hazards = [one for one in wrong if one.about == "safe"]
+    found: list[str] = []
+    for one in hazards or wrong:
+        some = [f"{len(one.traces)} wrong", *one.traces[:MOST_TRACES]]
+        found += some if one.traces else [_LOCATION.sub("", one.says)]
+    return tuple(found)
+
+
+def look_alike(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether two traces have the same words, and numbers as near as float32 allows."""
+    if len(first) != len(second):
+        return False
+    pairs = list(zip(first, second, strict=True))
+    if any(_NUMBER.sub("#", a) != _NUMBER.sub("#", b) for a, b in pairs):
+        return False
+    return all(
+        _near(float(m), float(n))
+        for a, b in pairs
+        for m, n in zip(_NUMBER.findall(a), _NUMBER.findall(b), strict=True)
+    )
+
+
+def _near(a: float, b: float) -> bool:
+    return a == b or (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=NEAR)
+
+
+def diagnose(exercise: str, findings: Sequence[Finding]) -> str:
+    """The mistake in a sentence, where one that was recorded shows the same; else nothing."""
+    found = trace(findings)
+    known = read().get(exercise, {}).get("mistakes", [])
+    return next((says for says, shows in known if found and look_alike(found, shows)), "")
+
+
+@cache
+def read() -> dict:
+    """By exercise, the findings of what a page offers ("offered", by label), and "mistakes": sentences and traces."""
+    return json.loads(FILE.read_text(encoding="utf-8"))

@@ -1,0 +1,121 @@
+"""What an answer is to compute, in float64, and the rows on which that is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from numpy import ndarray
+
+from softmax_lib.reference import (
+    ROWS,
+    SMALLEST,
+    adversarial,
+    noise,
+    relative_tolerance,
+    softmax,
+)
+
+Matrix = ndarray
+"""Float32 of shape (rows, cols)."""
+
+Kinds = tuple[str, ...]
+"""What each row of a matrix is; empty where that is nothing special."""
+
+FINITE: Kinds = ("normal", "wide", "rising", "falling", "outlier first", "outlier last")
+"""Rows of which squares and their sums are finite, and no two results lie near zero by chance."""
+
+EPSILON = 1e-5
+"""What norms add to a variance, as torch does."""
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """Rows of a result that are not right, and of the first one the place, the value and what was due."""
+
+    rows: tuple[int, ...]
+    column: int
+    value: float
+    due: float
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A function of a (rows, cols) matrix that gives another one, asked on rows of these kinds, or all of them.
+
+    With `by_column` it goes along columns, and they are of these kinds. With `loses_digits` it subtracts, so that
+    an error is allowed by the size of the scores, and not of the result.
+    """
+
+    function: Callable[[ndarray], ndarray]
+    kinds: Kinds = tuple(row.name for row in ROWS)
+    by_column: bool = False
+    loses_digits: bool = False
+
+    def rows(self, length: int, count: int = 0) -> tuple[Kinds, Matrix]:
+        """So many rows of this length that a careless answer gets wrong, or one of each kind, and what each is called."""
+        wanted = [at for at, row in enumerate(ROWS) if row.name in self.kinds]
+        chosen = np.resize(wanted, count or len(wanted))
+        x = adversarial(length)[chosen]
+        return tuple(ROWS[at].name for at in chosen), self._turned(x)
+
+    def shape(self, rows: int, cols: int) -> tuple[int, int]:
+        """The length of what it goes along in such a matrix, and how many of them there are."""
+        return (rows, cols) if self.by_column else (cols, rows)
+
+    def half_masked(self, length: int) -> Matrix:
+        """One row whose second half is all that counts, and lies so low that a warp which has none of it is to notice."""
+        row = noise(1, length) - np.float32(1e4)
+        row[:, : length // 2] = -np.inf
+        return self._turned(row)
+
+    def _turned(self, x: Matrix) -> Matrix:
+        return np.ascontiguousarray(x.T) if self.by_column else x
+
+    def wrong(self, y: Matrix, x: Matrix) -> Wrong | None:
+        """What of `y` is not this function of `x`; None where all of it is, within float32."""
+        with np.errstate(all="ignore"):
+            due = self.function(x.astype(np.float64)).astype(np.float32).astype(np.float64)
+            got = y.astype(np.float64)
+            right = (np.abs(got - due) <= self._allowed(due, x)) | (got == due)
+        right |= np.isnan(got) & np.isnan(due)
+        if right.all():
+            return None
+        row, column = (int(at) for at in np.argwhere(~right)[0])
+        rows = tuple(int(at) for at in np.flatnonzero(~right.all(axis=1)))
+        return Wrong(rows, column, float(got[row, column]), float(due[row, column]))
+
+    def _allowed(self, due: ndarray, x: Matrix) -> ndarray:
+        along = 0 if self.by_column else 1
+        tolerance = relative_tolerance(x.shape[along])
+        scale = np.abs(due)
+        if self.loses_digits:
+            largest = np.where(np.isfinite(x), np.abs(x), 0.0).max(axis=along, keepdims=True)
+            scale = np.maximum(scale, largest)
+        return tolerance * scale + SMALLEST["float32"]
+
+
+def _log_softmax(x: ndarray) -> ndarray:
+    shifted = x - x.max(axis=1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+
+
+def _column_softmax(x: ndarray) -> ndarray:
+    return softmax(x.T).T
+
+
+def _layer_norm(x: ndarray) -> ndarray:
+    return (x - x.mean(axis=1, keepdims=True)) / np.sqrt(x.var(axis=1, keepdims=True) + EPSILON)
+
+
+REFERENCES: Mapping[str, Reference] = MappingProxyType(
+    {
+        "softmax": Reference(softmax),
+        "log_softmax": Reference(_log_softmax, loses_digits=True),
+        "column_softmax": Reference(_column_softmax, by_column=True),
+        "layer_norm": Reference(_layer_norm, FINITE, loses_digits=True),
+    }
+)
+"""By the word that an exercise has for it; a row without a largest number is NaN, as in torch."""
