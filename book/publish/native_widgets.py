@@ -162,7 +162,10 @@ def draw_widgets(app: Sphinx, doctree: nodes.document, page: str) -> None:
     widgets = Widgets(notebook["metadata"]["widgets"][STATE]["state"])
     for node in found:
         (model,) = re.findall(r'"model_id": "(\w+)"', node.astext())
-        node[0] = nodes.Text(widgets.draw(model))
+        html = widgets.draw(model)
+        if app.builder.name != "html":  # no script opens hints there
+            html = html.replace(' hidden=""', "")
+        node[0] = nodes.Text(html)
         node.rawsource = node.astext()
     if app.builder.name == "html":
         name = (

@@ -96,7 +96,51 @@
     if (isSlider(control)) tell(control);
     await show(widget);
     remember(control);
+    tried(widget, control);
     if (gesture === gestures) announce(widget);
+  }
+
+  // ---- exercises: which were solved and how often an attempt was wrong is kept in the browser, and opens hints
+
+  const KEPT = "worklog-exercises";
+
+  function readTries() {
+    try {
+      return JSON.parse(localStorage.getItem(KEPT)) ?? {};
+    } catch {
+      return {}; // a browser that keeps nothing
+    }
+  }
+
+  function tried(widget, control) {
+    const name = widget.querySelector(".worklog-help")?.dataset.exercise;
+    const grade = widget.querySelector(".worklog-grade");
+    if (!name || !grade) return;
+    const kept = readTries();
+    const wrong = new Set(kept[name]?.wrong);
+    if (!grade.dataset.solved) wrong.add(indexOf(control));
+    const chapter = location.pathname.match(/\/0?(\d+)_/)?.[1];
+    kept[name] = { chapter, wrong: [...wrong], solved: Boolean(kept[name]?.solved || grade.dataset.solved) };
+    try {
+      localStorage.setItem(KEPT, JSON.stringify(kept));
+    } catch {} // as above
+    help(widget, kept[name]);
+  }
+
+  function help(widget, { wrong = [], solved = false } = {}) {
+    const hints = [...widget.querySelectorAll(".worklog-hint")];
+    hints.forEach((hint, at) => (hint.hidden = at >= wrong.length));
+    widget.querySelector(".worklog-solution").hidden = !solved && wrong.length < hints.length;
+  }
+
+  function tellProgress() {
+    const place = document.querySelector(".worklog-progress");
+    const solved = Object.values(readTries()).filter((one) => one.solved);
+    if (!place || !solved.length) return;
+    const chapters = [...new Set(solved.map((one) => +one.chapter))].sort((a, b) => a - b);
+    const where = `chapter${chapters.length > 1 ? "s" : ""} ${chapters.join(", ")}`;
+    place.textContent = `You've solved ${solved.length} of ${place.dataset.of} exercises in this browser: ${where}.`;
+    place.hidden = false;
   }
 
   // ---- steppers
@@ -198,6 +242,9 @@
     near.observe(widget);
     const group = widget.querySelector(".worklog-choices");
     group?.setAttribute("aria-label", widget.querySelector(".worklog-question")?.textContent ?? "Your guess");
+    const name = widget.querySelector(".worklog-help")?.dataset.exercise;
+    if (name) help(widget, readTries()[name]);
   }
+  tellProgress();
   restore();
 })();

@@ -1,4 +1,4 @@
-"""Exercises on a page with no kernel: hints one by one, and what a grader says of the answer that is picked."""
+"""Exercises on a page with no kernel: what a grader says of the answer that is picked, hints, and what is kept."""
 
 import pytest
 from playwright.sync_api import Locator, Page
@@ -36,17 +36,34 @@ def test_every_answer_gets_the_grade_that_was_recorded(open_page, chapter_name, 
 
 
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
-def test_a_hint_is_behind_the_one_before_and_the_solution_last(open_page, width):
+def test_each_wrong_attempt_opens_a_hint_and_the_last_the_solution(open_page, width):
     page = open_page("book/05_shared.html", width=width)
-    widget = page.locator(".worklog-exercise").first
-    for number in (1, 2, 3):
-        assert summaries(widget).count() == 2 + number
-        widget.get_by_text(f"Hint {number} of 3").click()
-    solution = exercises()["shared_tree"].why[:40]
-    assert not widget.get_by_text(solution).is_visible()
+    widget, exercise = page.locator(".worklog-exercise").first, BY_CHAPTER["05_shared"][0]
+    assert helps(widget).count() == 0
+    wrong = [one for one in exercise.offered if one.label != exercise.label][:3]
+    for number, attempt in enumerate(wrong, 1):
+        pick(widget, attempt.label, touch=width == PHONE)
+        widget.get_by_text(f"Hint {number} of 3").wait_for()
+        pick(widget, attempt.label, touch=width == PHONE)  # once more, which is no other failure
+        assert helps(widget).count() == number + (number == 3)
     widget.get_by_text("Solution", exact=True).click()
-    assert widget.get_by_text(solution).is_visible()
+    assert widget.get_by_text(exercise.why[:30]).is_visible()
     assert fits(page)
+    page.reload()
+    assert helps(page.locator(".worklog-exercise").first).count() == 4
+
+
+def test_the_introduction_tells_how_many_are_solved_once_there_is_one(open_page):
+    page = open_page("book/intro.html", width=DESKTOP)
+    told = page.locator(".worklog-progress")
+    assert not told.is_visible()
+    page.goto(page.url.replace("intro", "05_shared"))
+    widget, exercise = page.locator(".worklog-exercise").first, BY_CHAPTER["05_shared"][0]
+    pick(widget, exercise.label, touch=False)
+    widget.get_by_text("Solution", exact=True).wait_for()
+    page.goto(page.url.replace("05_shared", "intro").split("#")[0])
+    said = f"You've solved 1 of {len(exercises())} exercises in this browser: chapter 5."
+    page.get_by_text(said).wait_for()
 
 
 def pick(widget: Locator, label: str, *, touch: bool) -> None:
@@ -54,9 +71,9 @@ def pick(widget: Locator, label: str, *, touch: bool) -> None:
     choice.tap() if touch else choice.click()
 
 
-def summaries(widget: Locator) -> Locator:
-    """The fold-outs that can be seen."""
-    return widget.locator("summary:visible")
+def helps(widget: Locator) -> Locator:
+    """The hints that can be seen, and the solution."""
+    return widget.locator(".worklog-help summary:visible")
 
 
 def fits(page: Page) -> bool:
