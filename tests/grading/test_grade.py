@@ -200,7 +200,7 @@ def test_very_long_words_are_cut():
     assert "a" * 40 in told
     assert len(told) < 300
     with pytest.raises(errors.WrongType) as error:
-        grade("naive_sectors", "4" * 5000)
+        grade("shared_banks", "4" * 5000)
     assert len(str(error.value)) < 200
 
 
@@ -221,19 +221,19 @@ def test_code_is_answered_by_text(answer):
 
 @pytest.mark.parametrize("answer", ["4", None, True, [None]])
 def test_numbers_are_answered_by_numbers(answer):
-    with pytest.raises(errors.WrongType, match="answered by numbers, cols"):
-        grade("naive_sectors", answer)
+    with pytest.raises(errors.WrongType, match="answered by numbers, stride"):
+        grade("shared_banks", answer)
 
 
 @pytest.mark.parametrize("answer", [0, -4, 4.5, 10**9, float("nan"), float("inf"), (4, 4), ()])
 def test_numbers_that_cannot_be_meant_are_refused(answer):
     with pytest.raises(errors.BadInput):
-        grade("naive_sectors", answer)
+        grade("shared_banks", answer)
 
 
 def test_a_number_may_stand_alone_or_in_a_tuple():
-    assert grade("naive_sectors", 4).ok
-    assert grade("naive_sectors", (4.0,)).ok
+    assert grade("shared_banks", 8).ok
+    assert grade("shared_banks", (8.0,)).ok
     assert grade("copy_rest", 3, 5).ok
     assert grade("copy_rest", [3, 5]).ok
 
@@ -242,9 +242,9 @@ def test_a_number_may_be_numpy_s():
     assert grade("copy_rest", np.int64(3), np.uint8(5)).ok
     assert grade("half_bytes", np.float32(1.25)).ok
     with pytest.raises(errors.WrongType):
-        grade("naive_sectors", np.bool_(True))
+        grade("shared_banks", np.bool_(True))
     with pytest.raises(errors.BadInput):
-        grade("naive_sectors", 10**400)
+        grade("shared_banks", 10**400)
 
 
 def test_a_file_that_is_not_there_is_an_error(tmp_path):
@@ -257,11 +257,11 @@ def test_a_file_that_is_not_there_is_an_error(tmp_path):
 
 def test_the_best_points_are_kept():
     assert scores().points == 0
-    grade("naive_sectors", 4)
-    grade("naive_sectors", 5)
+    grade("shared_banks", 8)
+    grade("shared_banks", 5)
     assert scores().points == 1
     assert f", 1 of {len(exercises())} exercises solved" in scores().total
-    (kept,) = [one for one in scores().rows if one.name == "naive_sectors"]
+    (kept,) = [one for one in scores().rows if one.name == "shared_banks"]
     assert kept.words == "1 of 1"
 
 
@@ -280,7 +280,7 @@ def test_once_solved_the_grade_says_why_and_has_the_solution():
     given = grade("shared_tree", SOLVED)
     assert given.help == TREE.afterwards
     assert given.solution == TREE.solution_text
-    assert grade("naive_sectors", 4).solution == "cols = 4"
+    assert grade("shared_banks", 8).solution == "stride = 8"
 
 
 def test_the_solution_is_refused_until_the_last_hint_was_had():
@@ -292,8 +292,8 @@ def test_the_solution_is_refused_until_the_last_hint_was_had():
 
 
 def test_the_solution_is_shown_once_it_is_solved():
-    grade("naive_sectors", 4)
-    assert "cols = 4" in solution("naive_sectors")
+    grade("shared_banks", 8)
+    assert "stride = 8" in solution("shared_banks")
 
 
 def test_what_an_exercise_begins_with_is_nobody_s_failure():
@@ -301,7 +301,7 @@ def test_what_an_exercise_begins_with_is_nobody_s_failure():
         given = grade("shared_tree", answer)
         assert "this is where it begins" in str(given)
         assert "not yet" not in str(given)
-    assert grade("naive_sectors", 1024).is_starter
+    assert grade("shared_banks", 1).is_starter
     assert not readers_folder("exercises").exists()
 
 
@@ -311,7 +311,7 @@ def test_judging_alone_keeps_nothing():
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", '{"naive_sectors": "all"}', '{"naive_sectors": -1}', "\x00"]
+    "content", ["", "[]", '{"shared_banks": "all"}', '{"shared_banks": -1}', "\x00"]
 )
 def test_a_damaged_file_of_points_is_named_and_left_alone(content):
     path = readers_folder("exercises") / "scores.json"
@@ -320,24 +320,24 @@ def test_a_damaged_file_of_points_is_named_and_left_alone(content):
     with pytest.raises(errors.BadInput, match=r"scores\.json does not hold points"):
         scores()
     with pytest.warns(UserWarning, match="Your points are not kept"):
-        assert grade("naive_sectors", 4).ok
+        assert grade("shared_banks", 8).ok
     assert path.read_text() == content
 
 
 def test_points_of_an_exercise_that_is_no_more_are_kept_and_not_counted():
     path = readers_folder("exercises") / "scores.json"
     path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({"older": 3, "naive_sectors": 9}))
+    path.write_text(json.dumps({"older": 3, "shared_banks": 9}))
     assert scores().points == 1
     grade("half_bytes", 1.25)
-    assert json.loads(path.read_text()) == {"older": 3, "naive_sectors": 9, "half_bytes": 1}
+    assert json.loads(path.read_text()) == {"older": 3, "shared_banks": 9, "half_bytes": 1}
 
 
 def test_where_nothing_can_be_written_the_grade_is_given_all_the_same(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
     with pytest.warns(UserWarning, match="Your points are not kept"):
-        assert grade("naive_sectors", 4).ok
+        assert grade("shared_banks", 8).ok
 
 
 # ---- what is shown
