@@ -250,8 +250,8 @@ class Exercise:
         begun = self.starter if self.kind == "mend" else self.solution
         return Source(self.name, begun).edited(self.name, attempt.swap).text
 
-    def shown(self, attempt: Attempt) -> str:
-        """The code of an attempt as it is shown: of a kernel to mend the lines that are new."""
+    def shown(self, attempt: Attempt) -> Any:
+        """An attempt as it is shown: of a kernel to mend the lines that are new."""
         text = self.handed_in(attempt)
         if self.kind != "mend":
             return text

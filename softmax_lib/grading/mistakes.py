@@ -19,7 +19,9 @@ MOST_TRACES = 8
 NEAR = 2e-3
 """Of two numbers that the same mistake makes in another order of operations, the relative distance at most."""
 
-_LOCATION = re.compile(r" (?:at )?[\w.]+\.(?:cu|py):\d+")
+_LOCATION = re.compile(
+    r" (?:at )?(?:[\w.]+\.(?:cu|py):\d+|line \d+(?: of (?:your code|the kernel))?)"
+)
 _NUMBER = re.compile(r"(?<!\w)-?(?:\d+(?:\.\d+)?(?:e[-+]?\d+)?|inf|nan)\b")
 
 Trace = tuple[str, ...]

@@ -24,7 +24,15 @@ Matrix = ndarray
 Kinds = tuple[str, ...]
 """What each row of a matrix is; empty where that is nothing special."""
 
-FINITE: Kinds = ("normal", "wide", "rising", "falling", "outlier first", "outlier last")
+FINITE: Kinds = (
+    "normal",
+    "wide",
+    "shifted up",
+    "rising",
+    "falling",
+    "outlier first",
+    "outlier last",
+)
 """Rows of which squares and their sums are finite, and no two results lie near zero by chance."""
 
 EPSILON = 1e-5

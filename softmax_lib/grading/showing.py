@@ -32,7 +32,8 @@ _OFFER = {
     "break": "Which of these does it? Pick one, and see what the grader says of it.",
     "predict": "Pick an answer, and see what the grader says of it.",
 }
-_OWN = " Where a kernel runs, as in Colab, hand in your own in the cell below: your part, or a whole kernel."
+_OWN = " Where a kernel runs, as in Colab, hand in your own in the cell below."
+_WHOLE = " It may be the marked part, or a whole kernel of this name."
 _OUTCOME = '<div role="status">{{ code }}{{ grade }}</div>'
 
 
@@ -47,7 +48,8 @@ def exercise(name: str) -> Shown:
     task = _task(one)
     labels = [attempt.label for attempt in one.offered]
     outcomes = [W.HTML(_outcome(one, attempt)) for attempt in one.offered]
-    offer = W.HTML(f"<p>{_OFFER[one.kind]}{_OWN}</p>")
+    own = _OWN + (_WHOLE if one.kind == "write" else "")
+    offer = W.HTML(f"<p>{_OFFER[one.kind]}{own}</p>")
     parts = [W.HTML(task), offer, *picker(labels, outcomes), W.HTML(_help(one))]
     return Shown(parts, "exercise", {"text/html": task, "text/plain": one.words})
 
@@ -76,9 +78,8 @@ def _task(one: Exercise) -> str:
 
 
 def _help(one: Exercise) -> str:
-    shown = (
-        _code(one.solution, "Solution") if one.wants_code else markdown(f"`{one.solution_text}`.")
-    )
+    text = one.shown(Attempt("", one.solution))
+    shown = _code(text, "Solution") if one.wants_code else markdown(f"`{one.solution_text}`.")
     return str(
         render(
             _HELP,

@@ -62,7 +62,7 @@ ROWS = [
     ("grade shared_tree", 0, ""),
     ("grade shared_banks 8", 0, ""),
     ("grade shared_banks 9", 1, ""),
-    ("grade online_step --solution", 2, "shows once you have solved it"),
+    ("grade shared_tree --solution", 2, "shows once you have solved it"),
     ("grade naive_columns good.cu", 1, ""),
     ("grade naive_columns hang.cu", 1, ""),
     (f"xray [b].cu {SMALL}", 0, ""),
