@@ -202,8 +202,8 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
         verbs.grade,
         "the exercises and your points; grades your answer",
         "",
-        "shared_tree",
-        "shared_tree mine.cu",
+        "shared_pairs",
+        "shared_pairs mine.cu",
     )
     grade.add_argument(
         "exercise", nargs="?", metavar="EXERCISE", help="its task, without an answer"

@@ -66,7 +66,7 @@ class Grade:
 
     @property
     def head(self) -> str:
-        """Such as "Fold the maxima: solved, 4 of 4 points."."""
+        """Such as "One tree, not two: solved, 5 of 5 points."."""
         if self.is_starter:
             return f"{self.title}: this is where it begins. Change it and run the cell again."
         solved = "solved" if self.ok else "not yet"

@@ -206,7 +206,7 @@ def complete(shell, script, words):
         ("check nai", [name for name in kernels if name.startswith("nai")]),
         ("check own", ["own.cu"]),
         ("xray softm", ["softmax"]),
-        ("grade shared_t", ["shared_tree"]),
+        ("grade shared_p", ["shared_pairs"]),
         ("ladder --ro", ["--rows"]),
     ],
 )
