@@ -46,9 +46,10 @@ def test_a_link_restores_what_was_set(visit, open_page):
 
 
 def all_that_is_shown(page: Page) -> list[str]:
-    """What each widget shows once it shows what is set."""
+    """What each widget shows once it shows what is set; hints are of a reader's own failures, and of no link."""
     widgets = '[...document.querySelectorAll(".worklog-widget")]'
     page.wait_for_function(f"() => {widgets}.every({SETTLED})")
+    page.evaluate("for (const one of document.querySelectorAll('.worklog-help')) one.remove()")
     return page.evaluate(f"() => {widgets}.map({SHOWN})")
 
 
