@@ -139,7 +139,7 @@
     if (!place || !solved.length) return;
     const chapters = [...new Set(solved.map((one) => +one.chapter))].sort((a, b) => a - b);
     const where = `chapter${chapters.length > 1 ? "s" : ""} ${chapters.join(", ")}`;
-    place.textContent = `You've solved ${solved.length} of ${place.dataset.of} exercises in this browser: ${where}.`;
+    place.textContent = `You’ve solved ${solved.length} of ${place.dataset.of} exercises in this browser: ${where}.`;
     place.hidden = false;
   }
 

@@ -165,7 +165,7 @@ def _judge(exercise: Exercise, answer: Any) -> Grade:
     else:
         numbers = read_numbers(exercise, answer)
         subject = _FAMILIES[exercise.family](exercise, _with_numbers(exercise, numbers))
-        said, told = tuple(find(exercise, subject, numbers)), ""
+        said, told = tuple(find(exercise, subject, numbers)), exercise.diagnosis_of(numbers)
     return Grade(exercise.name, exercise.title, said, exercise.out_of, told)
 
 

@@ -62,7 +62,7 @@ def test_the_introduction_tells_how_many_are_solved_once_there_is_one(open_page)
     pick(widget, exercise.label, touch=False)
     widget.get_by_text("Solution", exact=True).wait_for()
     page.goto(page.url.replace("05_shared", "intro").split("#")[0])
-    said = f"You've solved 1 of {len(exercises())} exercises in this browser: chapter 5."
+    said = f"You’ve solved 1 of {len(exercises())} exercises in this browser: chapter 5."
     page.get_by_text(said).wait_for()
 
 
