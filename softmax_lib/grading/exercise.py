@@ -83,7 +83,8 @@ class Attempt:
     """What somebody may hand in, by changes of the solution or whole, and words that the grade of it has to contain.
 
     With `label` it is one of those that a page without a kernel offers. `kernel` is another kernel of the book,
-    handed in whole. `diagnosis` is the mistake in a sentence, told of every answer that computes the same.
+    handed in whole. `diagnosis` is the mistake in a sentence, told of every answer that computes the same;
+    with `by_rows` of every one that gets the same kinds of rows wrong, where the values are rounding's.
     """
 
     says: str
@@ -92,6 +93,7 @@ class Attempt:
     label: str = ""
     kernel: str = ""
     diagnosis: str = ""
+    by_rows: bool = False
 
 
 @dataclass(frozen=True)

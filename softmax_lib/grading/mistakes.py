@@ -22,6 +22,7 @@ NEAR = 2e-3
 _LOCATION = re.compile(
     r" (?:at )?(?:[\w.]+\.(?:cu|py):\d+|line \d+(?: of (?:your code|the kernel))?)"
 )
+_ROWS = re.compile(r" \[([\d,]+)\]")
 _NUMBER = re.compile(r"(?<!\w)-?(?:\d+(?:\.\d+)?(?:e[-+]?\d+)?|inf|nan)\b")
 
 Trace = tuple[str, ...]
@@ -37,6 +38,14 @@ def trace(findings: Sequence[Finding]) -> Trace:
         some = [f"{len(one.traces)} wrong", *one.traces[:MOST_TRACES]]
         found += some if one.traces else [_LOCATION.sub("", one.says)]
     return tuple(found)
+
+
+def rows_of(shows: Trace) -> Trace:
+    """The kinds of rows alone that go wrong, of a mistake whose values are rounding's; nothing where there are no rows."""
+    launches = [one for one in shows if _ROWS.search(one)]
+    same = [one for one in launches if one.partition("x")[0] == launches[0].partition("x")[0]]
+    rows = {int(row) for one in same for row in _ROWS.findall(one)[0].split(",")}
+    return ("rows alone", str(sorted(rows))) if rows else ()
 
 
 def look_alike(first: Sequence[str], second: Sequence[str]) -> bool:
@@ -61,7 +70,11 @@ def diagnose(exercise: str, findings: Sequence[Finding]) -> str:
     """The mistake in a sentence, where one that was recorded shows the same; else nothing."""
     found = trace(findings)
     known = read().get(exercise, {}).get("mistakes", [])
-    return next((says for says, shows in known if found and look_alike(found, shows)), "")
+    for form in (found, rows_of(found)):
+        for says, shows in known:
+            if form and look_alike(form, shows):
+                return says
+    return ""
 
 
 @cache

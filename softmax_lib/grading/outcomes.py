@@ -6,10 +6,10 @@ from typing import Any
 
 from softmax_lib.errors import BadInput
 from softmax_lib.grading.collection import exercises
-from softmax_lib.grading.exercise import Exercise
+from softmax_lib.grading.exercise import Attempt, Exercise
 from softmax_lib.grading.finding import Finding
 from softmax_lib.grading.grade import Grade, judge
-from softmax_lib.grading.mistakes import Trace, look_alike, read, trace
+from softmax_lib.grading.mistakes import Trace, look_alike, read, rows_of, trace
 
 
 def recorded_grade(exercise: Exercise, label: str) -> Grade:
@@ -30,24 +30,26 @@ def record(names: tuple[str, ...] = ()) -> dict[str, Any]:
 
 def _record(exercise: Exercise) -> dict[str, Any]:
     """Raises `BadInput` where two attempts are told different mistakes, and compute the same."""
-    offered, mistakes = {}, []
+    offered, traces = {}, []
     for attempt in (*exercise.offered, *(one for one in exercise.attempts if not one.label)):
         found = judge(exercise, exercise.handed_in(attempt)).findings
         if attempt.label:
             offered[attempt.label] = [(one.about, one.is_met, one.says) for one in found]
         if exercise.wants_code and trace(found):
-            mistakes.append((attempt.diagnosis, trace(found)))
-    return {"offered": offered, "mistakes": _told_apart(exercise.name, mistakes)}
+            traces.append((attempt, trace(found)))
+    return {"offered": offered, "mistakes": _told_apart(exercise.name, traces)}
 
 
-def _told_apart(name: str, mistakes: list[tuple[str, Trace]]) -> list[tuple[str, Trace]]:
-    kept: list[tuple[str, Trace]] = []
-    for says, shows in mistakes:
-        same = next((known for known, other in kept if look_alike(other, shows)), None)
-        if same is not None and same != says:
-            raise BadInput(
-                f"{name}: two attempts show the same, {shows[:2]}, and are told {same!r} and {says!r}."
-            )
-        if same is None:
-            kept.append((says, shows))
-    return [one for one in kept if one[0]]
+def _told_apart(name: str, traces: list[tuple[Attempt, Trace]]) -> list[tuple[str, Trace]]:
+    kept: dict[Trace, str] = {}
+    for attempt, shows in traces:
+        form = rows_of if attempt.by_rows else tuple
+        for other, also in traces:
+            if other.diagnosis != attempt.diagnosis and look_alike(form(shows), form(also)):
+                told = f"{attempt.diagnosis!r} and {other.diagnosis!r}"
+                raise BadInput(
+                    f"{name}: two attempts show the same, {shows[:2]}, and are told {told}."
+                )
+        if attempt.diagnosis and not any(look_alike(form(shows), one) for one in kept):
+            kept[form(shows)] = attempt.diagnosis
+    return [(says, shows) for shows, says in kept.items()]

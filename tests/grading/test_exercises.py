@@ -148,3 +148,23 @@ def test_the_part_that_is_cut_out_stands_in_the_book_s_kernel(exercise):
         starts = exercise.with_part(exercise.starter)
         own = exercise.kind == "break" or exercise.text
         assert own or starts.text != exercise.source.text
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "says"),
+    [
+        ("online_moments",
+         "float sum = 0, all = 0;\nfor (int i = 0; i < cols; ++i) { sum += x_row[i]; all = fmaf(x_row[i], x_row[i], all); }\n"
+         "float mean = sum / cols, var = all / cols - mean * mean;", "less the square of the mean"),
+        ("naive_columns",
+         "int col = blockIdx.x * blockDim.x + threadIdx.x;\nif (col < cols) {\n float m = x[col], s = 0;\n"
+         "for (int r = 1; r < rows; r++) m = max(m, x[r * cols + col]);\nfor (int r = 0; r < rows; r++) s += __expf(x[r * cols + col] - m);\n"
+         "for (int r = 0; r < rows; r++) y[r * cols + col] = __expf(x[r * cols + col] - m) / s;\n}", "as many columns come out as there are threads"),
+        ("naive_columns",
+         "for (int col = blockIdx.x * blockDim.x + threadIdx.x; col < rows; col += 1 << 20) {}", ""),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_known_in_another_s_words(name, answer, says):
+    told = judge(EXERCISES[name], answer).diagnosis
+    assert says in told
+    assert bool(says) == bool(told)
