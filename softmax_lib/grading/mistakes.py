@@ -20,8 +20,9 @@ NEAR = 2e-3
 """Of two numbers that the same mistake makes in another order of operations, the relative distance at most."""
 
 _LOCATION = re.compile(
-    r" (?:at )?(?:[\w.]+\.(?:cu|py):\d+|line \d+(?: of (?:your code|the kernel))?)"
+    r" (?:at )?(?:[\w.]+\.(?:cu|py):\d+|line \d+(?: of (?:your code|the kernel))?)| for [\d.]+ s\b"
 )
+"""Where in a text something is, and how long the watchdog waited: neither is of the mistake."""
 _ROWS = re.compile(r" \[([\d,]+)\]")
 _NUMBER = re.compile(r"(?<!\w)-?(?:\d+(?:\.\d+)?(?:e[-+]?\d+)?|inf|nan)\b")
 

@@ -8,8 +8,9 @@ from full_tables import some
 from notebooks import chapters
 
 from softmax_lib.grading.collection import exercises
+from softmax_lib.grading.finding import Finding
 from softmax_lib.grading.grade import judge
-from softmax_lib.grading.mistakes import look_alike, read
+from softmax_lib.grading.mistakes import look_alike, read, trace
 from softmax_lib.grading.outcomes import recorded_grade
 
 EXERCISES = exercises()
@@ -148,6 +149,15 @@ def test_the_part_that_is_cut_out_stands_in_the_book_s_kernel(exercise):
         starts = exercise.with_part(exercise.starter)
         own = exercise.kind == "break" or exercise.text
         assert own or starts.text != exercise.source.text
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("place", ["mine.cu:7", "line 3 of your code", "line 12 of the kernel"])
+def test_a_mistake_is_known_wherever_it_stands_and_however_long_the_watchdog_waits(place):
+    said = [f"hang: no thread finished for {seconds} s at {place}." for seconds in (1, 10)]
+    assert {trace([Finding("safe", False, one)]) for one in said} == {
+        ("hang: no thread finished.",)
+    }
 
 
 @pytest.mark.parametrize(
