@@ -1,6 +1,7 @@
 from .agreement_table import agreement_everywhere as agreement_everywhere
 from .best_lists import lists as lists
 from .block_phases import read_meet_write as read_meet_write
+from .captures import captured as captured
 from .code_tables import machine_code as machine_code
 from .code_tables import machine_code_of as machine_code_of
 from .flying import in_flight as in_flight

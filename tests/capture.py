@@ -1,0 +1,64 @@
+"""Run on a GPU what pages show the output of, and keep it: `python tests/capture.py [FOLDER]`.
+
+Writes NAME.txt for each of `COMMANDS` (the command line, then its output as it came, machine paths replaced) and
+provenance.json into book/measurements/captured, or into FOLDER. Needs ncu, compute-sanitizer and `softmax-lib` on the PATH.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from softmax_lib.drawings.captures import CAPTURED
+from softmax_lib.files import write_json
+from softmax_lib.gpu.facts import gpu_facts, today, versions
+
+ROOT = Path(__file__).parent.parent
+SECONDS = 120
+
+COMMANDS: dict[str, str] = {}
+"""What bash runs in the root of the checkout, by the name of what is kept."""
+
+
+def capture(command: str) -> str:
+    """The command line and all that it prints. Raises where it takes too long."""
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, timeout=SECONDS,
+    )  # fmt: skip
+    return f"$ {command}\n{without_paths(done.stdout)}"
+
+
+def without_paths(text: str) -> str:
+    """Nothing of this machine: its folders, the numbers of processes, and spaces at the ends of lines."""
+    for folder, name in ((Path(sys.prefix), "…"), (ROOT, "."), (Path.home(), "~")):
+        text = re.sub(rf"{re.escape(str(folder))}(?=[/\s:])", name, text)
+    text = re.sub(r"(process|PID:?|pid=?) ?\d+", r"\1 1", text)
+    return "\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n"
+
+
+def provenance() -> dict:
+    """Of all that is kept: GPU, driver, CUDA, date, and the version of each tool."""
+    gpu = gpu_facts()
+    tools = {name: _version(name) for name in ("ncu", "compute-sanitizer")}
+    cuda = versions()["cuda"]
+    return {"gpu": gpu["name"], "driver": gpu["driver"], "cuda": cuda, "date": today(), "tools": tools}  # fmt: skip
+
+
+def _version(tool: str) -> str:
+    told = subprocess.run([tool, "--version"], capture_output=True, text=True).stdout
+    return re.search(r"[Vv]ersion (\d+\.\d+\.\d+)", told)[1]
+
+
+def main(folder: Path = CAPTURED) -> None:
+    """All of them, and where they come from."""
+    os.makedirs(folder, exist_ok=True)
+    for name, command in COMMANDS.items():
+        print(name, flush=True)
+        (folder / f"{name}.txt").write_text(capture(command), encoding="utf-8")
+    write_json(folder / "provenance.json", provenance())
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))

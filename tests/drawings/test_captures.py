@@ -1,0 +1,69 @@
+"""What tools printed on a GPU: how a page shows it, and that what is kept is what the script would capture."""
+
+import json
+import sys
+
+import capture
+import pytest
+
+from softmax_lib import drawings
+from softmax_lib.drawings import captures
+from softmax_lib.errors import BadInput
+
+PROVENANCE = {
+    "gpu": "Tesla T4", "driver": "1.2", "cuda": "13.0", "date": "2030-01-01",
+    "tools": {"ncu": "2030.1", "other": "9"},
+}  # fmt: skip
+OUTPUT = ["$ ncu -k mine ./a", "first <line>", "second", "", "third 3", "fourth", "fifth"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(captures, "CAPTURED", tmp_path)
+    (tmp_path / "mine.txt").write_text("\n".join(OUTPUT) + "\n")
+    (tmp_path / "provenance.json").write_text(json.dumps(PROVENANCE))
+    return tmp_path
+
+
+def test_output_stands_under_its_command_with_where_it_comes_from(folder):
+    found = drawings.captured("mine")
+    source = "ncu 2030.1, Tesla T4, driver 1.2, CUDA 13.0, 2030-01-01"
+    assert found.text.splitlines() == [*OUTPUT, source]
+    assert "first &lt;line&gt;" in found.html
+    assert source in found.html
+
+
+def test_notes_stand_beside_the_first_line_that_has_their_part_and_the_others_can_go(folder):
+    found = drawings.captured("mine", {"i": "**one**", "3": "two"}, keep=["fourth"])
+    lines = found.text.splitlines()[:-1]
+    assert lines == [
+        "$ ncu -k mine ./a", "first <line>  <- **one**", "⋯", "third 3  <- two", "fourth", "⋯",
+    ]  # fmt: skip
+    assert "<strong>one</strong>" in found.html
+
+
+def test_a_name_or_a_part_that_is_not_there_is_told(folder):
+    with pytest.raises(BadInput, match="Nothing was captured as 'yours'; there are mine"):
+        drawings.captured("yours")
+    for asked in ({"notes": {"sixth": ""}}, {"keep": ["sixth"]}):
+        with pytest.raises(BadInput, match="No line of mine has 'sixth'"):
+            drawings.captured("mine", **asked)
+    (folder / "provenance.json").write_text(json.dumps({**PROVENANCE, "date": 3}))
+    with pytest.raises(BadInput, match="date"):
+        drawings.captured("mine")
+
+
+def test_nothing_of_the_machine_is_kept():
+    told = f"at {capture.ROOT}/a.cu:3  \nFile {sys.prefix}/lib/x.py\n==PROF== Connected to process 4711 (x)\n\n"
+    assert capture.without_paths(told) == (
+        "at ./a.cu:3\nFile …/lib/x.py\n==PROF== Connected to process 1 (x)\n"
+    )
+
+
+def test_a_command_is_kept_with_all_that_it_prints():
+    assert capture.capture("echo out; echo err >&2") == "$ echo out; echo err >&2\nout\nerr\n"
+
+
+def test_what_is_kept_is_what_would_be_captured():
+    kept = {path.stem: captures.read_captured(path.stem)[0] for path in captures.CAPTURED.glob("*.txt")}  # fmt: skip
+    assert kept == {name: f"$ {command}" for name, command in capture.COMMANDS.items()}
