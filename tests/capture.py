@@ -17,7 +17,15 @@ from softmax_lib.gpu.facts import gpu_facts, today, versions
 ROOT = Path(__file__).parent.parent
 SECONDS = 120
 
-COMMANDS: dict[str, str] = {}
+_SHUFFLE = "-k softmax_shuffle -c 1 --kill yes softmax-lib ladder"
+COMMANDS = {
+    "ncu_speed_of_light": f"ncu --section SpeedOfLight {_SHUFFLE}",
+    "ncu_memory": f"ncu --section MemoryWorkloadAnalysis_Tables --print-details all {_SHUFFLE}",
+    "ncu_warp_states": f"ncu --section WarpStateStats --print-details all {_SHUFFLE}",
+    "ncu_occupancy": f"ncu --section Occupancy {_SHUFFLE}",
+    "ncu_source": "ncu --section SourceCounters --import-source yes --source-folders kernels --page source "
+    f"--print-source cuda {_SHUFFLE}",
+}
 """What bash runs in the root of the checkout, by the name of what is kept."""
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 from softmax_lib.bench import advertisements, lie_groups
-from softmax_lib.bench.lie_groups import OURS, Group, Told
+from softmax_lib.bench.lie_groups import OURS
 from softmax_lib.bench.suite import run_cells
 from softmax_lib.checking import check
 from softmax_lib.errors import NotAvailable
 from softmax_lib.gpu.facts import peak_gb_per_s
 from softmax_lib.records.lies import LIES, Lie
 from softmax_lib.registry import kernels
+
+Key = TypeVar("Key")
 
 WORDS = (
     "Microseconds of one call, every sample: the methods of one group take turns in one run. 'protocol' is one "
@@ -56,9 +58,11 @@ def time_lie(lie: Lie, skipped: dict[str, str]) -> dict[str, Any]:
     return {"lie": lie, "times": times}
 
 
-def alternate(group: Group, turns: int = TURNS) -> dict[Told, list[float]]:
+def alternate(
+    group: Mapping[Key, Callable[[], list[float]]], turns: int = TURNS
+) -> dict[Key, list[float]]:
     """The samples of every method: each once untimed, then each once a turn, the device idle before it."""
-    samples: dict[Told, list[float]] = {told: [] for told in group}
+    samples: dict[Key, list[float]] = {told: [] for told in group}
     for turn in range(turns + 1):
         for told, method in group.items():
             torch.cuda.synchronize()

@@ -155,6 +155,7 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
             "phases",
             "shown",
             "rmsnorm",
+            "symptoms",
         ),
         default="peers",
         help="every peer installed here, matrix by matrix; a small transformer with torch's softmax and "
@@ -163,7 +164,7 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
         "rows and columns; chapter 12's in Triton, with more and fewer warps; benchmarks with one thing "
         "wrong, beside what catches them; the GPU itself, its memories, warps and multiprocessors; when "
         "chapter 8's kernel and a copy read and write; kernels as chapters show them beside their full forms; "
-        "or the RMSNorm of Your own kernel, step by step",
+        "the RMSNorm of Your own kernel, step by step; or slow kernels beside their cures",
     )
     bench.add_argument("--output", type=Path, metavar="FILE", help="write the JSON there too")
     bench.add_argument(

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from softmax_lib.records.lies import LieTime
 from softmax_lib.records.reading import read_fields
+from softmax_lib.records.symptoms import times_of
 from softmax_lib.words import count
 
 
@@ -187,6 +188,24 @@ def print_rmsnorm(found: dict[str, Any]) -> None:
     for row in found["rows"]:
         times = f"{row['us']:.2f}", f"{row['copy_us'] / row['us']:.0%}"
         table.add_row(f"{row['rows']}x{row['cols']}", row["dtype"], row["name"], *times)
+    console.print(table)
+    _print_remarks(console, found)
+
+
+def print_symptoms(found: dict[str, Any]) -> None:
+    """For each symptom a line per side: what it is, who, on which matrix, how it was timed; its median, its bandwidth."""
+    console = Console()
+    title = f"Symptoms on {found['gpu']['name']}, {found['date']}; times in microseconds"
+    table = _table(title, "contender", "role", "matrix", "threads", "timed", "median", "GB/s")
+    for symptom, times in groupby(times_of(found), key=lambda one: one.symptom):
+        table.add_row(f"[b]{symptom}[/b]")
+        for one in times:
+            side = one.side
+            table.add_row(
+                side.who, one.role, f"{side.rows}x{side.cols}", str(side.block_size or ""), side.how,
+                f"{one.median_us:.2f}", f"{one.gb_per_s:,.0f}",
+            )  # fmt: skip
+        table.add_section()
     console.print(table)
     _print_remarks(console, found)
 

@@ -88,6 +88,7 @@ def bench(options: argparse.Namespace) -> Answer:
     from softmax_lib.bench.rmsnorm import run_rmsnorm
     from softmax_lib.bench.shown import run_shown
     from softmax_lib.bench.suite import run_suite
+    from softmax_lib.bench.symptoms import run_symptoms
     from softmax_lib.bench.tiles import run_tiles
     from softmax_lib.bench.topk import run_topk
     from softmax_lib.bench.transformer import compare
@@ -109,6 +110,7 @@ def bench(options: argparse.Namespace) -> Answer:
         "phases": (run_phases, suite_table.print_phases),
         "shown": (run_shown, suite_table.print_shown),
         "rmsnorm": (run_rmsnorm, suite_table.print_rmsnorm),
+        "symptoms": (run_symptoms, suite_table.print_symptoms),
     }
     measure, show = suites[options.suite]
     paths = [options.output] if options.output else []

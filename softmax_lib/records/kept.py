@@ -28,6 +28,7 @@ Suite = Literal[
     "phases",
     "shown",
     "rmsnorm",
+    "symptoms",
 ]
 
 _MEASURED = {
@@ -42,6 +43,7 @@ _MEASURED = {
     "phases": "no kernel noted when it reads and writes",
     "shown": "the kernels that chapters show whole were not measured",
     "rmsnorm": "the kernels of the page Your own kernel were not measured",
+    "symptoms": "no symptom was measured beside its cure",
 }
 
 

@@ -1,0 +1,147 @@
+"""The suite symptoms: who is timed beside whom, what a run holds, what a trace tells, and its table."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from softmax_lib import kernels
+from softmax_lib.bench import suite, symptoms, timing
+from softmax_lib.bench.symptoms import SIDES, call_of, events_of
+from softmax_lib.cli.suite_table import print_symptoms
+from softmax_lib.errors import NotAvailable
+from softmax_lib.records.measurement import Profile
+from softmax_lib.records.symptoms import PROGRAMS, SYMPTOMS, Side, timelines_of, times_of
+
+
+def test_each_symptom_stands_beside_its_cure():
+    assert tuple(SIDES) == SYMPTOMS
+    for sides in SIDES.values():
+        roles = [one.role for one in sides]
+        assert (roles[0], roles[-1]) == ("symptom", "cure")
+        assert set(roles[1:-1]) <= {"control"}
+
+
+@pytest.mark.parametrize("symptom", SYMPTOMS)
+def test_a_kernel_takes_its_matrix_and_differs_from_its_cure_in_one_thing(symptom):
+    first, *_, last = SIDES[symptom]
+    for side in SIDES[symptom]:
+        if side.who in kernels:
+            kernels[side.who].settle_block_size(side.case.block_size, side.cols)
+    assert (first.rows, first.cols) == (last.rows, last.cols)
+    same = [first.who == last.who, first.block_size == last.block_size, first.how == last.how]
+    assert same.count(False) == (2 if symptom == "tail of blocks" else 1)
+
+
+def test_a_call_computes_softmax():
+    x = torch.randn(3, 96)
+    for who in ("torch", "shuffle"):
+        y = torch.empty_like(x)
+        call_of(Side("symptom", who, *x.shape))(x, y)
+        torch.testing.assert_close(y, x.softmax(-1))
+
+
+# ---- a run, with a made-up clock
+
+
+def counted(cases, note):
+    return [Profile(case, {"instructions": case.block_size}) for case in cases]
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    for name in ("busy", "slowed", "gpu_facts", "versions", "today"):
+        monkeypatch.setattr(suite, name, dict)
+    for name in ("synchronize", "empty_cache"):
+        monkeypatch.setattr(torch.cuda, name, lambda: None)
+    us = {"cold": lambda: 9.0, "hot": lambda: 5.0}
+    monkeypatch.setattr(timing, "replays", lambda calls: {case: us[case.l2] for case in calls})
+    monkeypatch.setattr(symptoms, "_pair", lambda rows, cols: 2 * (torch.randn(2, 8),))
+    graph = SimpleNamespace(replay=lambda: None)
+    monkeypatch.setattr(symptoms, "_graph", lambda *given: graph)
+    monkeypatch.setattr(symptoms, "check", lambda name, device: SimpleNamespace(ok=True))
+    seen = {"track": "kernel", "name": "k", "at_us": 0.0, "us": 1.0}
+    monkeypatch.setattr(symptoms, "see", lambda program: [seen])
+    monkeypatch.setattr(symptoms.ncu, "profile", counted)
+
+
+def test_a_run_holds_every_symptom_its_counters_and_the_timelines(gpu):
+    told = []
+    run = symptoms.run_symptoms(lambda *words: told.append(words))
+    assert [label for label, *_ in told] == [*SYMPTOMS, "done"]
+    found = {(one.symptom, one.side): one for one in times_of(run)}
+    assert list(found) == [(symptom, side) for symptom in SYMPTOMS for side in SIDES[symptom]]
+    assert tuple(timelines_of(run)) == PROGRAMS
+    assert run["digests"] == {name: kernels[name].digest for name in symptoms.OURS}
+    warm, cold = (found["L2-resident", side] for side in SIDES["L2-resident"])
+    assert (warm.median_us, cold.median_us) == (5.0, 9.0)
+    assert [set(one.counters) for one in (warm, cold)] == [set(), {"instructions"}]
+    few = found["low occupancy", SIDES["low occupancy"][0]]
+    assert few.counters == {"instructions": 32}
+
+
+def test_without_ncu_there_are_times_and_a_reason(gpu, monkeypatch):
+    def refuse(*given):
+        raise NotAvailable("ncu is not there")
+
+    monkeypatch.setattr(symptoms.ncu, "profile", refuse)
+    run = symptoms.run_symptoms(lambda *words: None, ("barriers",))
+    assert run["skipped"] == {"ncu": "ncu is not there"}
+    assert [one.counters for one in times_of(run)] == 3 * [{}]
+
+
+def test_a_kernel_that_is_wrong_is_not_timed(gpu, monkeypatch):
+    wrong = SimpleNamespace(ok=False, verdict="shared: 1 launch, wrong")
+    monkeypatch.setattr(symptoms, "check", lambda name, device: wrong)
+    with pytest.raises(NotAvailable, match="1 launch, wrong"):
+        symptoms.run_symptoms(lambda *told: None)
+
+
+# ---- a trace
+
+
+def event(category, name, at, us, kind="X"):
+    return {"ph": kind, "cat": category, "name": name, "ts": at, "dur": us}
+
+
+TRACE = {"traceEvents": [
+    event("kernel", "softmax_warm_up", 90, 5),
+    event("gpu_user_annotation", "mine", 106, 4),
+    event("user_annotation", "mine", 100, 50),
+    event("kernel", "softmax_forward", 110, 3),
+    event("cpu_op", "aten::softmax", 101, 6),
+    event("cpu_op", "aten::_softmax", 102, 4),
+    event("cuda_runtime", "cudaLaunchKernel", 103, 2),
+    event("cuda_runtime", "cudaDeviceSynchronize", 108, 40),
+    {"ph": "M", "name": "process_name"},
+    event("kernel", "softmax_after", 150, 5),
+]}  # fmt: skip
+
+
+def test_a_timeline_is_what_lies_within_its_mark_in_the_order_of_time():
+    found = list(events_of(TRACE, "mine"))
+    assert [(one["track"], one["at_us"], one["us"]) for one in found] == [
+        ("call", 1, 6), ("launch", 3, 2), ("kernel", 10, 3),
+    ]  # fmt: skip
+
+
+# ---- the table
+
+
+def test_the_table_has_a_line_for_each_side(gpu, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    run = symptoms.run_symptoms(lambda *words: None, ("tail of blocks", "L2-resident"))
+    run |= {"gpu": {"name": "Test GPU"}, "date": "2026-01-01", "notes": ["it was warm"]}
+    print_symptoms(run)
+    said = capsys.readouterr().out
+    for part in ("Test GPU", "tail of blocks", "softmax()", "133x32768", "5.00", "6,711", "it was warm"):  # fmt: skip
+        assert part in said
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("symptom", SYMPTOMS)
+def test_a_symptom_is_measured_on_a_gpu(symptom):
+    run = symptoms.run_symptoms(lambda *told: None, (symptom,))
+    assert {one.symptom for one in times_of(run)} == {symptom}
+    kinds = {one.track for events in timelines_of(run).values() for one in events}
+    assert kinds == {"call", "launch", "kernel"}
