@@ -6,6 +6,7 @@ provenance.json into book/measurements/captured, or into FOLDER. Needs ncu, comp
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,9 @@ from softmax_lib.gpu.facts import gpu_facts, today, versions
 
 ROOT = Path(__file__).parent.parent
 SECONDS = 120
+TOOLS = ("ncu", "compute-sanitizer", "softmax-lib")
 
+_SECTIONS = "SpeedOfLight MemoryWorkloadAnalysis_Tables ComputeWorkloadAnalysis InstructionStats SchedulerStats WarpStateStats LaunchStats Occupancy SourceCounters"
 _SHUFFLE = "-k softmax_shuffle -c 1 --kill yes softmax-lib ladder"
 COMMANDS = {
     "ncu_speed_of_light": f"ncu --section SpeedOfLight {_SHUFFLE}",
@@ -25,6 +28,7 @@ COMMANDS = {
     "ncu_occupancy": f"ncu --section Occupancy {_SHUFFLE}",
     "ncu_source": "ncu --section SourceCounters --import-source yes --source-folders kernels --page source "
     f"--print-source cuda {_SHUFFLE}",
+    "ncu_sections": f"for section in {_SECTIONS}; do echo $section:; ncu --section $section --list-metrics; done",
 }
 """What bash runs in the root of the checkout, by the name of what is kept."""
 
@@ -49,7 +53,7 @@ def without_paths(text: str) -> str:
 def provenance() -> dict:
     """Of all that is kept: GPU, driver, CUDA, date, and the version of each tool."""
     gpu = gpu_facts()
-    tools = {name: _version(name) for name in ("ncu", "compute-sanitizer")}
+    tools = {name: _version(name) for name in TOOLS[:2]}
     cuda = versions()["cuda"]
     return {"gpu": gpu["name"], "driver": gpu["driver"], "cuda": cuda, "date": today(), "tools": tools}  # fmt: skip
 
@@ -61,6 +65,8 @@ def _version(tool: str) -> str:
 
 def main(folder: Path = CAPTURED) -> None:
     """All of them, and where they come from."""
+    if missing := [tool for tool in TOOLS if shutil.which(tool) is None]:
+        sys.exit(f"Not on the PATH: {', '.join(missing)}.")
     os.makedirs(folder, exist_ok=True)
     for name, command in COMMANDS.items():
         print(name, flush=True)
