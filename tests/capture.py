@@ -12,8 +12,10 @@ import sys
 from pathlib import Path
 
 from softmax_lib.drawings.captures import CAPTURED
+from softmax_lib.drawings.counter_names import MORE
 from softmax_lib.files import write_json
 from softmax_lib.gpu.facts import gpu_facts, today, versions
+from softmax_lib.records.schema import EXECUTION, METRICS
 
 ROOT = Path(__file__).parent.parent
 SECONDS = 120
@@ -21,6 +23,7 @@ TOOLS = ("ncu", "compute-sanitizer", "softmax-lib")
 
 _SECTIONS = "SpeedOfLight MemoryWorkloadAnalysis_Tables ComputeWorkloadAnalysis InstructionStats SchedulerStats WarpStateStats LaunchStats Occupancy SourceCounters"
 _SHUFFLE = "-k softmax_shuffle -c 1 --kill yes softmax-lib ladder"
+_METRICS = dict.fromkeys([*METRICS.values(), *EXECUTION.values(), *MORE.values()])
 COMMANDS = {
     "ncu_speed_of_light": f"ncu --section SpeedOfLight {_SHUFFLE}",
     "ncu_memory": f"ncu --section MemoryWorkloadAnalysis_Tables --print-details all {_SHUFFLE}",
@@ -29,6 +32,7 @@ COMMANDS = {
     "ncu_source": "ncu --section SourceCounters --import-source yes --source-folders kernels --page source "
     f"--print-source cuda {_SHUFFLE}",
     "ncu_sections": f"for section in {_SECTIONS}; do echo $section:; ncu --section $section --list-metrics; done",
+    "ncu_counters": f"ncu --print-units base --metrics {','.join(_METRICS)} {_SHUFFLE}",
 }
 """What bash runs in the root of the checkout, by the name of what is kept."""
 

@@ -4,6 +4,7 @@ from .block_phases import read_meet_write as read_meet_write
 from .captures import captured as captured
 from .code_tables import machine_code as machine_code
 from .code_tables import machine_code_of as machine_code_of
+from .counter_names import counter_names as counter_names
 from .flying import in_flight as in_flight
 from .hardware_map import gpu_map as gpu_map
 from .index_map import indices as indices
@@ -17,6 +18,7 @@ from .memory_charts import memory_chart_of as memory_chart_of
 from .memory_rows import row_starts as row_starts
 from .pass_times import passes as passes
 from .placements import places as places
+from .profiled import profiled_calls as profiled_calls
 from .read_table import reads as reads
 from .roof import memory_or_arithmetic as memory_or_arithmetic
 from .round_trips import trips as trips
