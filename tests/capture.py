@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from softmax_lib.drawings.captures import CAPTURED
-from softmax_lib.drawings.counter_names import MORE
+from softmax_lib.drawings.ncu_names import MORE
 from softmax_lib.files import write_json
 from softmax_lib.gpu.facts import gpu_facts, today, versions
 from softmax_lib.records.schema import EXECUTION, METRICS

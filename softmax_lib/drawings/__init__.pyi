@@ -4,7 +4,6 @@ from .block_phases import read_meet_write as read_meet_write
 from .captures import captured as captured
 from .code_tables import machine_code as machine_code
 from .code_tables import machine_code_of as machine_code_of
-from .counter_names import counter_names as counter_names
 from .flying import in_flight as in_flight
 from .hardware_map import gpu_map as gpu_map
 from .index_map import indices as indices
@@ -16,6 +15,7 @@ from .margins import margin_of as margin_of
 from .memory_charts import memory_chart as memory_chart
 from .memory_charts import memory_chart_of as memory_chart_of
 from .memory_rows import row_starts as row_starts
+from .ncu_names import counter_names as counter_names
 from .pass_times import passes as passes
 from .placements import places as places
 from .profiled import profiled_calls as profiled_calls
@@ -29,6 +29,7 @@ from .standing import ladder as ladder
 from .steppers import online as online
 from .steppers import shuffle as shuffle
 from .steppers import tree as tree
+from .symptom_table import symptom as symptom
 from .tile_map import tile as tile
 from .timelines import timeline as timeline
 from .together import loads_together as loads_together

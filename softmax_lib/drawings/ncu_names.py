@@ -32,8 +32,8 @@ _STALLED = "stalled_"
 _TABLE = """\
 <div class="worklog-xray worklog-names" tabindex="0" role="group" aria-label="{{ caption }}">\
 <table><thead><tr>{% for name in head %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead><tbody>\
-{% for first, *cells in rows %}<tr><th scope="row"><code>{{ first }}</code></th>\
-{% for cell in cells %}<td>{% if loop.first %}<code>{{ cell }}</code>{% else %}{{ cell }}{% endif %}</td>{% endfor %}</tr>{% endfor %}\
+{% for row in rows %}<tr><th scope="row"><code>{{ row[0] }}</code></th>\
+{% for cell in row[1:] %}<td>{% if loop.first %}<code>{{ cell }}</code>{% else %}{{ cell }}{% endif %}</td>{% endfor %}</tr>{% endfor %}\
 </tbody></table></div>"""
 _WIDE = """<style>
 .worklog-names.worklog-xray{max-height:24rem;overflow:auto}
