@@ -17,13 +17,13 @@ from softmax_lib.records.symptoms import (
     Side,
     Symptom,
     SymptomTime,
-    symptom_run,
+    symptom_source,
     symptom_times,
     timeline_events,
 )
 from softmax_lib.registry import kernels
 from softmax_lib.widgets.tables import table
-from softmax_lib.widgets.views import View
+from softmax_lib.widgets.views import View, view
 from softmax_lib.xrays.fast import xray_softmax
 from softmax_lib.xrays.result import XRay
 from softmax_lib.xrays.xray import xray
@@ -54,7 +54,10 @@ def symptom(name: Symptom, gpu: str = DEFAULT_GPU) -> View:
         rows.append(["GPU busy, torch.profiler", *(_busy(one, gpu) for one in sides)])
     rows.append(["time", *(f"{one.median_us:,.1f} µs" for one in found)])
     head = ["", *(f"{one.role}: {one.side.who}" for one in found)]
-    return table(head, rows, caption=f"{name}, {symptom_run(gpu)['gpu']['name']}")
+    shown = [table(head, rows, caption=f"{name}: {symptom_source(gpu)}")]
+    if sides[0].who in kernels:
+        shown.append(view(f"Count it without a GPU: `{command_of(sides[0])}`"))
+    return view(shown)
 
 
 def command_of(side: Side) -> str:
