@@ -21,7 +21,7 @@ _STYLE = """<style>
 .worklog-captured.worklog-captured td{padding:0 .5em;border:0;vertical-align:top;text-align:left;background:none}
 .worklog-captured code{display:block;padding:0;border:0;background:none;color:inherit;font-size:.8em;line-height:1.5;white-space:pre-wrap;overflow-wrap:anywhere}
 .worklog-captured .worklog-command code{font-weight:700}
-.worklog-captured td+td{border-left:3px solid #1f7fc4;line-height:1.35}
+.worklog-captured td+td{width:40%;border-left:3px solid #1f7fc4;line-height:1.35}
 .worklog-captured td+td p{margin:0}
 @media (max-width:700px){.worklog-captured :is(tbody,tr,td){display:block}.worklog-captured td+td{margin:0 0 .25rem 1rem}}
 </style>
@@ -81,9 +81,13 @@ def _find(lines: Sequence[str], part: str, name: str) -> int:
 def _shown(
     lines: Sequence[str], beside: Mapping[int, str], kept: set[int]
 ) -> Iterator[tuple[str, str]]:
-    """Those that are kept with their notes, and a mark for each run of others between them."""
+    """Those that are kept with their notes, and a mark for each run of others that say something."""
+    left_out = False
     for at, line in enumerate(lines):
         if at in kept:
+            if left_out:
+                yield LEFT_OUT, ""
             yield line, beside.get(at, "")
-        elif at - 1 in kept or at == 0:
-            yield LEFT_OUT, ""
+        left_out = at not in kept and (left_out or any(map(str.isalnum, line)))
+    if left_out:
+        yield LEFT_OUT, ""

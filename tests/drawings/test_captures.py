@@ -14,7 +14,7 @@ PROVENANCE = {
     "gpu": "Tesla T4", "driver": "1.2", "cuda": "13.0", "date": "2030-01-01",
     "tools": {"ncu": "2030.1", "other": "9"},
 }  # fmt: skip
-OUTPUT = ["$ ncu -k mine ./a", "first <line>", "second", "", "third 3", "fourth", "fifth"]
+OUTPUT = ["$ ncu -k mine ./a", "first <line>", "second", "", "third 3", "---", "fourth", "fifth"]
 
 
 @pytest.fixture
