@@ -21,18 +21,23 @@ ROOT = Path(__file__).parent.parent
 SECONDS = 120
 TOOLS = ("ncu", "compute-sanitizer", "softmax-lib")
 
-_SECTIONS = "SpeedOfLight MemoryWorkloadAnalysis_Tables ComputeWorkloadAnalysis InstructionStats SchedulerStats WarpStateStats LaunchStats Occupancy SourceCounters"
 _SHUFFLE = "-k softmax_shuffle -c 1 --kill yes softmax-lib ladder"
 _METRICS = dict.fromkeys([*METRICS.values(), *EXECUTION.values(), *MORE.values()])
+_STALLS = "issue_stalled_[a-z_]*"
+_OF_MEMORY = (
+    "Metric Name|Bytes Per Sector For Global Loads|Hit Rate For Loads|requests_pipe_lsu_mem_global_op_ld.sum |"
+    "sectors_pipe_lsu_mem_global_op_ld.sum |conflicts_pipe_lsu_mem_shared.sum |dram__bytes_read.sum "
+)
 COMMANDS = {
     "ncu_speed_of_light": f"ncu --section SpeedOfLight {_SHUFFLE}",
-    "ncu_memory": f"ncu --section MemoryWorkloadAnalysis_Tables --print-details all {_SHUFFLE}",
+    "ncu_memory": f"ncu --section MemoryWorkloadAnalysis_Tables --print-details all {_SHUFFLE} | grep -E '{_OF_MEMORY}'",
     "ncu_warp_states": f"ncu --section WarpStateStats --print-details all {_SHUFFLE}",
     "ncu_occupancy": f"ncu --section Occupancy {_SHUFFLE}",
     "ncu_source": "ncu --section SourceCounters --import-source yes --source-folders kernels --page source "
-    f"--print-source cuda {_SHUFFLE}",
-    "ncu_sections": f"for section in {_SECTIONS}; do echo $section:; ncu --section $section --list-metrics; done",
+    f"--print-source cuda,sass {_SHUFFLE} | cut -c1-102 | grep -E '^[0-9]+ +[^ ].* [0-9]+ |^Address|^ +(tall|amplin|g )'",
     "ncu_counters": f"ncu --print-units base --metrics {','.join(_METRICS)} {_SHUFFLE}",
+    "ncu_sections": f"ncu --set full --print-details all --print-metric-name name {_SHUFFLE} | "
+    f"grep -E 'Section:|Table Name|({'|'.join(_METRICS)}|{_STALLS}) '",
 }
 """What bash runs in the root of the checkout, by the name of what is kept."""
 
@@ -50,7 +55,12 @@ def without_paths(text: str) -> str:
     """Nothing of this machine: its folders, the numbers of processes, and spaces at the ends of lines."""
     for folder, name in ((Path(sys.prefix), "…"), (ROOT, "."), (Path.home(), "~")):
         text = re.sub(rf"{re.escape(str(folder))}(?=[/\s:])", name, text)
-    text = re.sub(r"(process|PID:?|pid=?) ?\d+", r"\1 1", text)
+    text = re.sub(
+        r"(process|PID:?|pid=?) ?\d+|^\[\d+\](?=.*@)",
+        lambda at: f"{at[1]} 1" if at[1] else "[1]",
+        text,
+        flags=re.MULTILINE,
+    )
     return "\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n"
 
 

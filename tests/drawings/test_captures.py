@@ -54,9 +54,9 @@ def test_a_name_or_a_part_that_is_not_there_is_told(folder):
 
 
 def test_nothing_of_the_machine_is_kept():
-    told = f"at {capture.ROOT}/a.cu:3  \nFile {sys.prefix}/lib/x.py\n==PROF== Connected to process 4711 (x)\n\n"
+    told = f"at {capture.ROOT}/a.cu:3  \nFile {sys.prefix}/lib/x.py\n==PROF== Connected to process 4711 (x)\n[4711] python@127.0.0.1\n\n"
     assert capture.without_paths(told) == (
-        "at ./a.cu:3\nFile …/lib/x.py\n==PROF== Connected to process 1 (x)\n"
+        "at ./a.cu:3\nFile …/lib/x.py\n==PROF== Connected to process 1 (x)\n[1] python@127.0.0.1\n"
     )
 
 
