@@ -25,7 +25,7 @@ _SHUFFLE = "-k softmax_shuffle -c 1 --kill yes softmax-lib ladder"
 _METRICS = dict.fromkeys([*METRICS.values(), *EXECUTION.values(), *MORE.values()])
 _STALLS = "issue_stalled_[a-z_]*"
 _OF_MEMORY = (
-    "Metric Name|Bytes Per Sector For Global Loads|Hit Rate For Loads|requests_pipe_lsu_mem_global_op_ld.sum |"
+    "Bytes Per Sector For Global Loads|Hit Rate For Loads|requests_pipe_lsu_mem_global_op_ld.sum |"
     "sectors_pipe_lsu_mem_global_op_ld.sum |conflicts_pipe_lsu_mem_shared.sum |dram__bytes_read.sum "
 )
 COMMANDS = {
@@ -34,7 +34,7 @@ COMMANDS = {
     "ncu_warp_states": f"ncu --section WarpStateStats --print-details all {_SHUFFLE}",
     "ncu_occupancy": f"ncu --section Occupancy {_SHUFFLE}",
     "ncu_source": "ncu --section SourceCounters --import-source yes --source-folders kernels --page source "
-    f"--print-source cuda,sass {_SHUFFLE} | cut -c1-102 | grep -E '^[0-9]+ +[^ ].* [0-9]+ |^Address|^ +(tall|amplin|g )'",
+    f"--print-source cuda,sass {_SHUFFLE} | cut -c1-102 | grep -E '^[0-9]+ +[^ ].* [0-9]+ '",
     "ncu_counters": f"ncu --print-units base --metrics {','.join(_METRICS)} {_SHUFFLE}",
     "ncu_sections": f"ncu --set full --print-details all --print-metric-name name {_SHUFFLE} | "
     f"grep -E 'Section:|Table Name|({'|'.join(_METRICS)}|{_STALLS}) '",
@@ -61,7 +61,7 @@ def without_paths(text: str) -> str:
         text,
         flags=re.MULTILINE,
     )
-    return "\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n"
+    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines()) + "\n"
 
 
 def provenance() -> dict:

@@ -183,7 +183,7 @@ _MEASURED: dict[Symptom, list[tuple[str, Callable[[SymptomTime], str]]]] = {
     "low occupancy": [("warps on an SM, ncu", _counted(lambda one: f"{one.profile.warps_per_multiprocessor:.1f}"))],
     "barriers": [("stalled_barrier, ncu", _stalled("barrier"))],
     "tail of blocks": [("bandwidth", _bandwidth)],
-    "launch-bound": [("kernels alone, ncu", _counted(lambda one: f"{one.counters['duration_ns'] / 1e3:.1f} µs"))],
+    "launch-bound": [("time per launch", lambda one: f"{one.median_us / len(_kernel(one.side)[0].steps):.1f} µs")],
     "L2-resident": [("bandwidth", _bandwidth)],
     "host-bound": [],
 }  # fmt: skip

@@ -28,7 +28,7 @@ COUNTED = {
     "low occupancy": "threads on an SM, at most 1,024 2,048",
     "barriers": "barriers per block 23 5 2",
     "tail of blocks": "blocks 133 132 1,064; blocks that fit at once 132 132 792",
-    "launch-bound": "launches 4 1; kernels alone, ncu 2.5 µs 2.5 µs",
+    "launch-bound": "launches 4 1; time per launch 2.5 µs 4.0 µs",
     "L2-resident": "x and y 32 MiB 32 MiB",
     "host-bound": "for 100 calls 100 1",
 }  # fmt: skip
