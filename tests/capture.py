@@ -26,7 +26,7 @@ _METRICS = dict.fromkeys([*METRICS.values(), *EXECUTION.values(), *MORE.values()
 _STALLS = "issue_stalled_[a-z_]*"
 _OF_MEMORY = (
     "Bytes Per Sector For Global Loads|Hit Rate For Loads|requests_pipe_lsu_mem_global_op_ld.sum |"
-    "sectors_pipe_lsu_mem_global_op_ld.sum |conflicts_pipe_lsu_mem_shared.sum |dram__bytes_read.sum "
+    "sectors_pipe_lsu_mem_global_op_ld.sum |conflicts_pipe_lsu_mem_shared_op_ld.sum |dram__bytes_read.sum "
 )
 COMMANDS = {
     "ncu_speed_of_light": f"ncu --section SpeedOfLight {_SHUFFLE}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from softmax_lib.widgets.views import View
 CAPTURED = FOLDER / "captured"
 """NAME.txt, a line `$ command` and what it printed, and provenance.json; `python tests/capture.py` writes all."""
 LEFT_OUT = "⋯"
+_GAP = re.compile(r"(?<=\S) {4,}")
+"""Between columns that are made for a wide terminal."""
 
 _STYLE = """<style>
 .worklog-captured{margin:.5rem 0 1rem;font-size:.9rem;overflow-x:auto}
@@ -23,7 +26,7 @@ _STYLE = """<style>
 .worklog-captured .worklog-command code{font-weight:700}
 .worklog-captured td+td{width:40%;border-left:3px solid #1f7fc4;line-height:1.35}
 .worklog-captured td+td p{margin:0}
-@media (max-width:700px){.worklog-captured :is(tbody,tr,td){display:block}.worklog-captured td+td{margin:0 0 .25rem 1rem}}
+@media (max-width:700px){.worklog-captured :is(tbody,tr,td){display:block}.worklog-captured td+td{width:auto;margin:0 0 .25rem 1rem}}
 </style>
 """
 _TABLE = """\
@@ -48,7 +51,7 @@ def captured(
         kept = {*beside, *(_find(lines, part, name) for part in keep)}
     shown = [(command, ""), *_shown(lines, beside, kept)]
     source = source_of_captured(command)
-    rows = [(line, markdown(note) if note else "") for line, note in shown]
+    rows = [(_GAP.sub("   ", line), markdown(note) if note else "") for line, note in shown]
     html = render(_TABLE, lines=rows, source=source)
     words = "\n".join(f"{line}  <- {note}" if note else line for line, note in shown)
     return View(_STYLE + str(html), f"{words}\n{source}")

@@ -17,7 +17,7 @@ By = Literal["our counter", "ncu's metric"]
 MORE: Mapping[str, str] = MappingProxyType({
     "shuffles": "sass__inst_executed_per_opcode",
     "barriers": "sass__inst_executed_per_opcode",
-    "bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
+    "bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
     "bytes_moved": "l1tex__t_bytes_pipe_lsu_mem_global_op_ld.sum",
 })  # fmt: skip
 """Counters of an x-ray that no record has, and ncu's."""
@@ -26,7 +26,7 @@ NO_COUNTERPART = MappingProxyType(
 )
 _REMARKS = {
     "shuffles": "its opcode SHFL", "barriers": "its opcode BAR, once per warp; ours once per block",
-    "bytes_moved": "and ..._op_st.sum",
+    "bytes_moved": "and ..._op_st.sum", "bank_conflicts": "and ..._op_st.sum; noise of the arbiter too",
 }  # fmt: skip
 _STALLED = "stalled_"
 _TABLE = """\

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from softmax_lib.drawings.drawing import WIDTH, Drawing, frame
 from softmax_lib.records.shelf import DEFAULT_GPU
@@ -26,7 +27,7 @@ def profiled_calls(gpu: str = DEFAULT_GPU) -> View:
 
     Raises `BadInput` where none was recorded.
     """
-    seen = {program: timeline_events(program, gpu) for program in PROGRAMS}
+    seen = {program: _from_zero(timeline_events(program, gpu)) for program in PROGRAMS}
     words = "; ".join(f"{program}: {in_words(events)}" for program, events in seen.items())
     drawing = Drawing(len(seen) * _PANEL, words)
     for number, (program, events) in enumerate(seen.items()):
@@ -34,6 +35,11 @@ def profiled_calls(gpu: str = DEFAULT_GPU) -> View:
         _draw(drawing, number * _PANEL, program, events, max(one.end_us for one in like))
     title = "Eight calls of torch.softmax, by torch.profiler"
     return frame(drawing, title, f"{symptom_source(gpu)}; the profiler itself slows Python down")
+
+
+def _from_zero(events: Sequence[Event]) -> list[Event]:
+    first_us = min(one.at_us for one in events)
+    return [replace(one, at_us=one.at_us - first_us) for one in events]
 
 
 def busy_share(events: Sequence[Event]) -> float:
@@ -56,7 +62,8 @@ def _draw(
 ) -> None:
     scale = (WIDTH - _LEFT) / last_us
     drawing.text(0, top + 13, program, anchor="start", size=12, bold=True)
-    drawing.text(WIDTH, top + 13, in_words(events), anchor="end", size=11)
+    busy = f"GPU busy {busy_share(events):.0%}"
+    drawing.text(WIDTH, top + 13, busy, anchor="end", size=12)
     for row, (track, (label, tone)) in enumerate(_LOOKS.items()):
         line = top + _HEAD + row * _HIGH
         drawing.text(_LEFT - 4, line + 11, label, anchor="end", size=11)
