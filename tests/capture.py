@@ -22,33 +22,46 @@ SECONDS = 120
 TOOLS = ("ncu", "compute-sanitizer", "softmax-lib")
 
 _SHUFFLE = "-k softmax_shuffle -c 1 --kill yes softmax-lib ladder"
-_METRICS = dict.fromkeys([*METRICS.values(), *EXECUTION.values(), *MORE.values()])
-_STALLS = "issue_stalled_[a-z_]*"
-_OF_MEMORY = (
-    "Bytes Per Sector For Global Loads|Hit Rate For Loads|requests_pipe_lsu_mem_global_op_ld.sum |"
-    "sectors_pipe_lsu_mem_global_op_ld.sum |conflicts_pipe_lsu_mem_shared_op_ld.sum |dram__bytes_read.sum "
+_SECTIONS = "SpeedOfLight MemoryWorkloadAnalysis_Tables ComputeWorkloadAnalysis InstructionStats SchedulerStats WarpStateStats LaunchStats Occupancy SourceCounters"
+_MORE = (
+    "sass__inst_executed_per_opcode",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
+    "l1tex__t_bytes_pipe_lsu_mem_global_op_ld.sum",
 )
+_METRICS = [*METRICS.values(), *EXECUTION.values(), *_MORE]
 COMMANDS = {
     "ncu_speed_of_light": f"ncu --section SpeedOfLight {_SHUFFLE}",
-    "ncu_memory": f"ncu --section MemoryWorkloadAnalysis_Tables --print-details all {_SHUFFLE} | grep -E '{_OF_MEMORY}'",
+    "ncu_memory": f"ncu --section MemoryWorkloadAnalysis_Tables --print-details all {_SHUFFLE}",
     "ncu_warp_states": f"ncu --section WarpStateStats --print-details all {_SHUFFLE}",
     "ncu_occupancy": f"ncu --section Occupancy {_SHUFFLE}",
-    "ncu_source": "ncu --section SourceCounters --import-source yes --source-folders kernels --page source "
-    f"--print-source cuda,sass {_SHUFFLE} | cut -c1-102 | grep -E '^[0-9]+ +[^ ].* [0-9]+ '",
+    "ncu_source": "ncu --set full --import-source yes --source-folders kernels --page source --print-source cuda,sass "
+    f"{_SHUFFLE}",
+    "ncu_sections": f"for section in {_SECTIONS}; do echo $section:; ncu --section $section --list-metrics; done",
     "ncu_counters": f"ncu --print-units base --metrics {','.join(_METRICS)} {_SHUFFLE}",
-    "ncu_sections": f"ncu --set full --print-details all --print-metric-name name {_SHUFFLE} | "
-    f"grep -E 'Section:|Table Name|({'|'.join(_METRICS)}|{_STALLS}) '",
-}
+}  # fmt: skip
 """What bash runs in the root of the checkout, by the name of what is kept."""
+_OURS = "|".join([*_METRICS, *MORE.values(), "[a-z_]*issue_stalled_barrier[a-z_.]*"])
+KEPT = {
+    "ncu_memory": rf" +(Table Name|L2 Hit Rate For Loads|Average Bytes Per Sector For Global Loads|{_OURS}) .*",
+    "ncu_source": r"\d+ {2,}\S.*?\s\d+ +\d+ +\d+(?= )",
+    "ncu_sections": rf"(\w+:|{_OURS})$",
+}
+"""Of what prints thousands of lines: which part of which lines is kept, as regular expressions."""
 
 
-def capture(command: str) -> str:
-    """The command line and all that it prints. Raises where it takes too long."""
+def capture(command: str, kept: str = ".*") -> str:
+    """The command line and all that it prints, or what `kept` fits of its lines. Raises where it takes too long."""
     done = subprocess.run(
         ["bash", "-c", command], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, timeout=SECONDS,
     )  # fmt: skip
-    return f"$ {command}\n{without_paths(done.stdout)}"
+    return f"$ {command}\n{shortened(without_paths(done.stdout), kept)}"
+
+
+def shortened(text: str, kept: str) -> str:
+    """The beginnings of lines that the regular expression `kept` fits."""
+    found = [re.match(kept, line) for line in text.splitlines()]
+    return "".join(f"{one[0]}\n" for one in found if one)
 
 
 def without_paths(text: str) -> str:
@@ -84,7 +97,8 @@ def main(folder: Path = CAPTURED) -> None:
     os.makedirs(folder, exist_ok=True)
     for name, command in COMMANDS.items():
         print(name, flush=True)
-        (folder / f"{name}.txt").write_text(capture(command), encoding="utf-8")
+        text = capture(command, KEPT.get(name, ".*"))
+        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
     write_json(folder / "provenance.json", provenance())
 
 

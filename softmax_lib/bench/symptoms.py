@@ -44,9 +44,7 @@ SIDES: dict[Symptom, tuple[Side, ...]] = {
     "bank conflicts": (
         Side("symptom", "neighbours_compacted", *SHORT, 1024), Side("cure", "shared", *SHORT, 1024),
     ),
-    "too few bytes in flight": (
-        Side("symptom", "shuffle", *LARGE), Side("control", "constant_stride", *LARGE), Side("cure", "float4", *LARGE),
-    ),
+    "too few bytes in flight": (Side("symptom", "shuffle", *LARGE), Side("cure", "float4", *LARGE)),
     "low occupancy": (
         Side("symptom", "shuffle", 4096, 8192, 32), Side("cure", "shuffle", 4096, 8192, 64),
     ),

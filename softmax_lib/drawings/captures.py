@@ -15,8 +15,8 @@ from softmax_lib.widgets.views import View
 CAPTURED = FOLDER / "captured"
 """NAME.txt, a line `$ command` and what it printed, and provenance.json; `python tests/capture.py` writes all."""
 LEFT_OUT = "⋯"
-_GAP = re.compile(r"(?<=\S) {4,}")
-"""Between columns that are made for a wide terminal."""
+_WIDEST = 66
+"""Letters for which there is room beside a note."""
 
 _STYLE = """<style>
 .worklog-captured{margin:.5rem 0 1rem;font-size:.9rem;overflow-x:auto}
@@ -51,7 +51,7 @@ def captured(
         kept = {*beside, *(_find(lines, part, name) for part in keep)}
     shown = [(command, ""), *_shown(lines, beside, kept)]
     source = source_of_captured(command)
-    rows = [(_GAP.sub("   ", line), markdown(note) if note else "") for line, note in shown]
+    rows = [(_narrow(line), markdown(note) if note else "") for line, note in shown]
     html = render(_TABLE, lines=rows, source=source)
     words = "\n".join(f"{line}  <- {note}" if note else line for line, note in shown)
     return View(_STYLE + str(html), f"{words}\n{source}")
@@ -72,6 +72,11 @@ def source_of_captured(command: str) -> str:
     require_types(found, {**dict.fromkeys(("gpu", "driver", "cuda", "date"), str), "tools": dict[str, str]})  # fmt: skip
     tools = [f"{tool} {version}, " for tool, version in found["tools"].items() if tool in command.split()]  # fmt: skip
     return f"{''.join(tools)}{found['gpu']}, driver {found['driver']}, CUDA {found['cuda']}, {found['date']}"
+
+
+def _narrow(line: str) -> str:
+    """Without the gaps of a table that is made for a wide terminal."""
+    return re.sub(r"(?<=\S) {4,}", "   ", line) if len(line) > _WIDEST else line
 
 
 def _find(lines: Sequence[str], part: str, name: str) -> int:

@@ -38,6 +38,7 @@ _TABLE = """\
 _WIDE = """<style>
 .worklog-names.worklog-xray{max-height:24rem;overflow:auto}
 .worklog-names.worklog-xray :is(th,td){text-align:left;font-weight:400}
+.worklog-names td:nth-child(n+4){white-space:normal;overflow-wrap:anywhere;min-width:8em}
 .worklog-names code{padding:0;border:0;background:none;color:inherit;white-space:nowrap}
 </style>
 """
@@ -72,19 +73,20 @@ def names() -> dict[str, str]:
 
 def _units() -> dict[str, str]:
     """What ncu printed between a metric's name and its value."""
-    lines = (line.split() for line in read_captured("ncu_counters"))
+    lines = (line.split() for name in ("ncu_memory", "ncu_counters") for line in read_captured(name)[1:])  # fmt: skip
     found = {words[0]: words[1] if len(words) == 3 else "" for words in lines if len(words) > 1}
     return {**found, names()[f"{_STALLED}REASON"]: found.get(EXECUTION["stalled_barrier"], "")}
 
 
 def _sections() -> dict[str, str]:
-    """The first section that ncu lists each metric in; of a ratio the counter that it is made of too."""
+    """The first section that has each metric: by ncu's lists, and in its tables of memory."""
     found: dict[str, str] = {}
     section = ""
     for line in read_captured("ncu_sections")[1:]:
         if line.endswith(":"):
             section = line.removesuffix(":")
-        for metric in line.split(","):
-            found.setdefault(metric.strip(), section)
+        found.setdefault(line, section)
+    for line in read_captured("ncu_memory")[1:]:
+        found.setdefault(line.split()[0], "MemoryWorkloadAnalysis_Tables")
     stalls = next((one for metric, one in found.items() if "issue_stalled_barrier" in metric), "")
     return {**found, names()[f"{_STALLED}REASON"]: stalls}

@@ -12,6 +12,7 @@ from softmax_lib.records.measurement import ITEM_BYTES, Case, Profile, gb_per_s
 from softmax_lib.records.reading import read_fields, require_types
 from softmax_lib.records.schema import EXECUTION, METRICS
 from softmax_lib.records.shelf import DEFAULT_GPU
+from softmax_lib.registry import kernels
 
 Symptom = Literal[
     "uncoalesced", "bank conflicts", "too few bytes in flight", "low occupancy", "barriers", "tail of blocks", "launch-bound",
@@ -127,18 +128,25 @@ def times_of(run: dict[str, Any]) -> list[SymptomTime]:
 
 def timelines_of(run: dict[str, Any]) -> dict[str, list[Event]]:
     """The events of each program of a run."""
-    return {
-        one["program"]: [Event(**_event(event)) for event in one["events"]]
-        for one in run["timelines"]
-    }
+    return {one["program"]: _events(one) for one in run["timelines"]}
 
 
 def _time(symptom: Symptom, line: dict[str, Any]) -> SymptomTime:
     counters = line["counters"]
     require_types({"symptom": symptom, **line}, {"symptom": Symptom, "us": list[float], "counters": dict[str, int]})  # fmt: skip
+    if line["who"] not in (*kernels, "torch", "softmax()"):
+        raise BadInput(f"{line['who']!r:.40} is not known here")
     if unknown := counters.keys() - METRICS.keys() - EXECUTION.keys():
         raise BadInput(f"{min(unknown):.40} is no counter")
     return SymptomTime(symptom, read_fields(Side, line), line["us"], counters)
+
+
+def _events(timeline: dict[str, Any]) -> list[Event]:
+    require_types(timeline, {"program": Program})
+    found = [Event(**_event(event)) for event in timeline["events"]]
+    if not any(one.track == "kernel" for one in found):
+        raise BadInput(f"{timeline['program']} has no kernel")
+    return found
 
 
 def _event(event: dict[str, Any]) -> dict[str, Any]:

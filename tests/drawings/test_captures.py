@@ -33,6 +33,15 @@ def test_output_stands_under_its_command_with_where_it_comes_from(folder):
     assert source in found.html
 
 
+def test_a_table_for_a_wide_terminal_is_drawn_without_its_gaps(folder):
+    narrow, wide = f"    a{20 * ' '}1", f"    b{70 * ' '}2"
+    (folder / "mine.txt").write_text("\n".join(["$ ncu", narrow, wide]))
+    found = drawings.captured("mine")
+    assert f">{narrow}<" in found.html
+    assert ">    b   2<" in found.html
+    assert wide in found.text
+
+
 def test_notes_stand_beside_the_first_line_that_has_their_part_and_the_others_can_go(folder):
     found = drawings.captured("mine", {"i": "**one**", "3": "two"}, keep=["fourth"])
     lines = found.text.splitlines()[:-1]
@@ -62,6 +71,12 @@ def test_nothing_of_the_machine_is_kept():
 
 def test_a_command_is_kept_with_all_that_it_prints():
     assert capture.capture("echo out; echo err >&2") == "$ echo out; echo err >&2\nout\nerr\n"
+
+
+def test_of_much_output_the_parts_of_lines_that_are_asked_for_stay():
+    assert capture.capture("echo 12 one; echo two; echo 3 three", r"\d+ ..") == (
+        "$ echo 12 one; echo two; echo 3 three\n12 on\n3 th\n"
+    )
 
 
 def test_what_is_kept_is_what_would_be_captured():

@@ -88,11 +88,13 @@ def test_every_counter_of_an_x_ray_and_of_a_record_has_a_name_in_ncu_or_a_reason
 def test_units_and_sections_are_what_ncu_printed(monkeypatch):
     printed = {
         "ncu_counters": ["$ ncu", "    dram__bytes_read.sum   byte   5", "    smsp__warps_issue_stalled_barrier.sum  warp 3"],
-        "ncu_sections": ["$ for", "One:", "a.sum, dram__bytes_read.sum", "Two:", "dram__bytes_read.sum", "x_issue_stalled_barrier_y"],
+        "ncu_memory": ["$ ncu", "    Table Name : L1", "    l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum   sector   8"],
+        "ncu_sections": ["$ for", "One:", "dram__bytes_read.sum", "Two:", "dram__bytes_read.sum", "x_issue_stalled_barrier_y"],
     }  # fmt: skip
     monkeypatch.setattr(ncu_names, "read_captured", printed.get)
     found = drawings.counter_names()
     assert "dram_read_bytes dram__bytes_read.sum byte One" in found.text
+    assert "global_op_ld.sum sector MemoryWorkloadAnalysis_Tables" in found.text
     assert "stalled_REASON smsp__warps_issue_stalled_REASON.sum warp Two" in found.text
     other = drawings.counter_names("ncu's metric").text
     assert "dram__bytes_read.sum dram_read_bytes byte One" in other
@@ -100,6 +102,8 @@ def test_units_and_sections_are_what_ncu_printed(monkeypatch):
 
 
 def test_ncu_printed_a_unit_for_each_counter_that_it_has():
-    counted = "\n".join(captures.read_captured("ncu_counters"))
+    counted = "\n".join(
+        captures.read_captured("ncu_counters") + captures.read_captured("ncu_memory")
+    )
     for metric in {*METRICS.values(), *EXECUTION.values(), *ncu_names.MORE.values()}:
         assert metric in counted

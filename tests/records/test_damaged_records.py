@@ -10,11 +10,12 @@ import pytest
 from damages import DAMAGES, remove
 from sample_records import BOOK, of_another_gpu
 
-from softmax_lib import explore, figures, lie_peak
+from softmax_lib import drawings, explore, figures, lie_peak
 from softmax_lib.errors import SoftmaxLibError
 from softmax_lib.gpu import presence
 from softmax_lib.records.lies import LIES
 from softmax_lib.records.shelf import FOLDER, readable, recorded
+from softmax_lib.records.symptoms import SYMPTOMS
 
 pytest.importorskip("ipywidgets")
 
@@ -47,6 +48,10 @@ USES = {
     "lies": (
         *(partial(figures.lie, lie, gpu=GPU) for lie in LIES),
         lambda: lie_peak(GPU),
+    ),
+    "symptoms": (
+        *(partial(drawings.symptom, symptom, GPU) for symptom in SYMPTOMS),
+        lambda: drawings.profiled_calls(GPU),
     ),
 }
 """What reads the record, and the runs of each suite."""
