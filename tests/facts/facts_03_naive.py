@@ -160,4 +160,5 @@ FACTS = {
     "As many of its sectors are in L1 as before": close(anywhere.l1_hit_share, profile.l1_hit_share, 0.001),
     "Nearly all of the extra time is waiting for loads": waiting_ns(anywhere) - waiting_ns(profile)
     > 0.9 * (anywhere.counters["duration_ns"] - profile.counters["duration_ns"]),
+    "32 sectors per load": profile.counters["global_load_sectors"] == 32 * profile.counters["global_load_requests"],
 }  # fmt: skip

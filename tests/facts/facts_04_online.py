@@ -173,4 +173,5 @@ FACTS = {
     "the gain is within 5 % of that": all(
         close(us("naive", block_size=size) / us("online", block_size=size), promised, 0.05) for size in CROWDED
     ),
+    "online asks for two thirds of the sectors": 3 * counted("online").counters["global_load_sectors"] == 2 * counted("naive").counters["global_load_sectors"],
 }  # fmt: skip

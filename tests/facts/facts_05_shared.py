@@ -126,4 +126,5 @@ FACTS = {
     "Up to 256 threads per block shared gets faster with each doubling": all(b < 0.7 * a for a, b in itertools.pairwise(small)),
     "shared is at 81 % of that curve": f"shared is at {100 * 2 * MATRIX_BYTES / small[0] / 1e3 / curve(few_in_flight):.0f} % of that curve",
     "with 1,024 at 77 %": f"with 1,024 at {100 * over_curve('shared', 1024):.0f} %",
+    "4 sectors per load": shared.counters["global_load_sectors"] == 4 * shared.counters["global_load_requests"],
 }  # fmt: skip

@@ -128,4 +128,6 @@ FACTS = {
     "some µs later all write and nobody reads": read[7:10].max() < 0.1 < 4 < written[8:10].min(),
     "until some read while others write, as a copy does from its first µs on": min(read[30:60].min(), written[30:60].min()) > 1
     and all(one[1:60].min() > 1 for one in moved["copy"]),
+    "half the sectors, and no fewer bytes from DRAM": 2 * dram["fusion"]["global_load_sectors"] == dram["float4"]["global_load_sectors"]
+    and close(dram["fusion"]["dram_read_bytes"], dram["float4"]["dram_read_bytes"], 0.01),
 }  # fmt: skip

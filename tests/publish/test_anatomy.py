@@ -2,6 +2,7 @@
 
 import ast
 import re
+import shlex
 from itertools import pairwise
 
 import pytest
@@ -10,7 +11,9 @@ from chapter_cells import CHAPTERS, NUMBERED, WITH_KERNEL, beginning, cells_of, 
 from notebooks import chapters, evidence, name_of
 from terms import markdown_of
 
-from softmax_lib import exercises
+from softmax_lib import exercises, kernels, selections, tiles
+from softmax_lib.cli.parser import read
+from softmax_lib.registry import rungs
 
 pytestmark = pytest.mark.quick
 
@@ -131,3 +134,18 @@ def test_no_page_leaves_a_marker_or_an_old_record_behind(page):
     for cell in code_cells(PAGES[page]):
         if "over_records" in cell.source:
             assert "worklog-note" not in str(cell.outputs), cell.id
+
+
+@every_kernel
+def test_a_chapter_has_one_command_of_nsight_compute_that_finds_its_kernels(chapter):
+    (told,) = re.findall(r"```bash\n(ncu .*?)\n```", markdown_of(PAGES[chapter]), re.DOTALL)
+    words = shlex.split(told)
+    launched = {*tiles.kernels, *selections.kernels}
+    if "ladder" in words:
+        options = read(words[words.index("softmax-lib") + 1 :])
+        launched = {*rungs(), *map(kernels.get, options.names)}
+        launched = {entry.removeprefix("softmax_") for one in launched for entry in one.entries}
+    kind, _, wanted = words[words.index("-k") + 1].rpartition(":")
+    how = re.search if kind else re.fullmatch
+    found = [name for name in launched if how(wanted, f"softmax_{name}")]
+    assert len(found) >= int(words[words.index("-c") + 1]), told
