@@ -45,16 +45,26 @@ def symptom(name: Symptom, gpu: str = DEFAULT_GPU) -> View:
     if not found:
         raise BadInput(f"The symptom {name!r:.40} was not measured on {gpu}.")
     sides = [one.side for one in found]
-    rows = [["matrix", *(f"{one.rows:,} × {one.cols:,}" for one in sides)]]
+    rows = (
+        [["rows", *(f"{one.rows:,}" for one in sides)]]
+        if len({one.rows for one in sides}) > 1
+        else []
+    )
     if any(one.block_size for one in sides):
-        rows.append(["threads per block", *(f"{one.block_size or 'its own choice'}" for one in sides)])  # fmt: skip
+        rows.append(["threads per block", *(f"{one.block_size:,}" if one.block_size else "its choice" for one in sides)])  # fmt: skip
     rows += [[label, *map(read, sides)] for label, read in _COUNTED[name]]
     rows += [[label, *map(read, found)] for label, read in _MEASURED[name]]
     if name == "host-bound":
         rows.append(["GPU busy, torch.profiler", *(_busy(one, gpu) for one in sides)])
     rows.append(["time", *(f"{one.median_us:,.1f} µs" for one in found)])
     head = ["", *(f"{one.role}: {one.side.who}" for one in found)]
-    shown = [table(head, rows, caption=f"{name}: {symptom_source(gpu)}")]
+    shown = [
+        table(
+            head,
+            rows,
+            caption=f"{name}, {sides[0].rows:,} × {sides[0].cols:,} floats: {symptom_source(gpu)}",
+        )
+    ]
     if sides[0].who in kernels:
         shown.append(view(f"Count it without a GPU: `{command_of(sides[0])}`"))
     return view(shown)

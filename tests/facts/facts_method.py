@@ -56,9 +56,10 @@ FACTS = {
     == [8, 8] and us("host-bound")["cure"] < us("host-bound")["symptom"] / 4,
     "Python is soon ahead, and the GPU never waits again": max(gaps) < 5,
     "here to twice its time per call": 1.7 < profiled_us / us("host-bound")["symptom"] < 2.3,
-    "A copy takes 86 % of what it can": f"A copy takes {copy / lie_peak():.0%} of what it can".replace("%", " %"),
+    "a copy gets 86 % of its peak": f"a copy gets {copy / lie_peak():.0%} of its peak".replace("%", " %"),
     "Memory isn't busy": last_number("ncu_speed_of_light", "DRAM Throughput") < 60,
-    "Arithmetic isn't busy either": last_number("ncu_speed_of_light", "Compute (SM)") < 60,
+    "Instructions come at half the rate that they could": 45 < last_number("ncu_speed_of_light", "Compute (SM)") < 55,
+    "Both below 60": max(last_number("ncu_speed_of_light", part) for part in ("DRAM Throughput", "Compute (SM)")) < 60,
     "Of 32 bytes per sector all are used": last_number("ncu_memory", "Average Bytes") == 32,
     "Bank conflicts: hardly any, on 65,536 shared loads": last_number("ncu_memory", "shared_op_ld.sum") < 0.03 * 65_536
     and last_number("ncu_counters", "smsp__sass_inst_executed_op_shared_ld.sum") == 65_536,
@@ -68,7 +69,7 @@ FACTS = {
     "For most of them it waits for a load": waits > cycles / 2,
     "The smallest limit counts: two blocks per SM": last_number("ncu_occupancy", "Block Limit Registers") == 2,
     "And two fill it": last_number("ncu_occupancy", "Theoretical Occupancy") == 100,
-    "The load itself costs nothing": samples("float value = x_row[col];") < 0.03 * total,
+    "The load itself costs little": samples("float value = x_row[col];") < 0.03 * total,
     "its warps wait for loads, at two lines": total > 8 * samples("thread_sum *= expf"),
     "kernels of 2 µs, whatever they do": 1.8 < us("launch-bound")["symptom"] / len(kernels["unfused"].steps) < 2.5,
     "more bandwidth than memory has": symptom_times(symptom="L2-resident")[0].gb_per_s > lie_peak(),
@@ -76,5 +77,5 @@ FACTS = {
     "from 5 to 2 costs 5 %": f"from 5 to 2 costs {barriers['cure'] / barriers['control'] - 1:.0%}".replace("%", " %"),
     "takes as long with 384 threads on an SM as with 2,048": f"takes as long with {held(64)} threads on an SM as with {held(512)}"
     if max(fusion_us(64), fusion_us(512)) < TIE * min(fusion_us(64), fusion_us(512)) else "another time",
-    "On this matrix fusion": (low.rows, low.cols) == (4096, 8192),
+    "On the same 4,096 × 8,192 floats": (low.rows, low.cols) == (4096, 8192),
 }  # fmt: skip
