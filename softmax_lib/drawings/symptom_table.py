@@ -51,7 +51,7 @@ def symptom(name: Symptom, gpu: str = DEFAULT_GPU) -> View:
         else []
     )
     if any(one.block_size for one in sides):
-        rows.append(["threads per block", *(f"{one.block_size:,}" if one.block_size else "its choice" for one in sides)])  # fmt: skip
+        rows.append(["threads per block", *(f"{one.block_size:,}" if one.block_size else "own" for one in sides)])  # fmt: skip
     rows += [[label, *map(read, sides)] for label, read in _COUNTED[name]]
     rows += [[label, *map(read, found)] for label, read in _MEASURED[name]]
     if name == "host-bound":
@@ -178,7 +178,7 @@ def _stalled(reason: str) -> Callable[[SymptomTime], str]:
 
 
 def _bandwidth(one: SymptomTime) -> str:
-    return f"{one.gb_per_s:,.0f} GB/s"
+    return f"{one.gb_per_s:,.0f}"
 
 
 def _busy(side: Side, gpu: str) -> str:
@@ -189,11 +189,11 @@ def _busy(side: Side, gpu: str) -> str:
 _MEASURED: dict[Symptom, list[tuple[str, Callable[[SymptomTime], str]]]] = {
     "uncoalesced": [("the same, by ncu", _ratio("global_load_sectors", "global_load_requests"))],
     "bank conflicts": [("wavefronts per shared load, ncu", _ratio("shared_load_wavefronts", "shared_load_requests"))],
-    "too few bytes in flight": [("stalled_long_scoreboard, ncu", _stalled("long_scoreboard")), ("bandwidth", _bandwidth)],
+    "too few bytes in flight": [("stalled_long_scoreboard, ncu", _stalled("long_scoreboard")), ("GB/s", _bandwidth)],
     "low occupancy": [("warps on an SM, ncu", _counted(lambda one: f"{one.profile.warps_per_multiprocessor:.1f}"))],
     "barriers": [("stalled_barrier, ncu", _stalled("barrier"))],
-    "tail of blocks": [("bandwidth", _bandwidth)],
+    "tail of blocks": [("GB/s", _bandwidth)],
     "launch-bound": [("time per launch", lambda one: f"{one.median_us / len(_kernel(one.side)[0].steps):.1f} µs")],
-    "L2-resident": [("bandwidth", _bandwidth)],
+    "L2-resident": [("GB/s", _bandwidth)],
     "host-bound": [],
 }  # fmt: skip
