@@ -129,7 +129,7 @@ def _report(source: Source, given: argparse.Namespace) -> None:
             found = xray(kernel or source, given.rows, given.cols, block_size, **words)
     except NotAvailable as error:  # a GPU may run what the emulator cannot
         print(error)
-    for note in found.notes if found else notes_on(kernel) if kernel else ():
+    for note in _notes(kernel, found):
         print(textwrap.fill(note, PAGE_WIDTH))
     verdicts, has_faulted = _verdicts(check_it, found)
     hazards = [one.words for one in found.hazards] if found else []
@@ -137,6 +137,12 @@ def _report(source: Source, given: argparse.Namespace) -> None:
         print(textwrap.fill(sentence, PAGE_WIDTH))
     if found and not has_faulted:
         _show_counts(kernel, found, source, given.brief)
+
+
+def _notes(kernel: Kernel | None, found: XRay | None) -> tuple[str, ...]:
+    """What has to be known of a launch; of how it was counted only where something was."""
+    own = notes_on(kernel) if kernel else ()
+    return found.notes if found and (found.hazards or found.total["bytes_moved"]) else own
 
 
 def _show_counts(kernel: Kernel | None, found: XRay, source: Source, is_brief: bool) -> None:

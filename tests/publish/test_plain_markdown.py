@@ -30,7 +30,8 @@ MARKERS = {
 }
 """What MyST makes something of, and plain Markdown shows as it stands."""
 EXAMPLES = "{term}`warp`|```{note}|:::|:label: a|{{ n }}|(a)=|: is|+++|{.wide}|[^1]".split("|")
-FOLD = re.compile(r"<details>\n<summary>[^\n]+</summary>\n\n.+?\n\n</details>(\n|$)", re.DOTALL)
+FOLD_BEGINS = re.compile(r"^<details>\n<summary>[^\n]+</summary>\n\n", re.MULTILINE)
+FOLD_ENDS = re.compile(r"\n\n</details>(?=\n|$)")
 CODE = re.compile(r"^```\w*\n.*?^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -62,7 +63,9 @@ def test_each_marker_is_found(name, example):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_what_is_folded_is_markdown_on_lines_of_its_own(page):
-    assert text_of(page).count("<details") == len(FOLD.findall(text_of(page)))
+    folds = text_of(page).count("<details")
+    assert folds == text_of(page).count("</details")
+    assert folds == len(FOLD_BEGINS.findall(text_of(page))) == len(FOLD_ENDS.findall(text_of(page)))
 
 
 @pytest.mark.parametrize("page", PAGES)

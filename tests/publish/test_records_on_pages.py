@@ -33,6 +33,7 @@ ONE_GPU = {
     "lies rival-guess": "the answer to a question about a run",
     "lies shape-guess": "the answer to a question about a run",
     "lies data-guess": "the answer to a question about a run",
+    "rmsnorm verdict-guess": "the answer to a question about a run",
     "xray guess": "the answer to a question",
 }
 """Cells about one GPU, and why."""
