@@ -155,9 +155,9 @@ def test_in_brief_a_cell_is_told_its_bytes_and_what_a_thread_has_in_flight(
 
 
 def refuse_the_gpu(verdict):
-    def only_cpu(source, block_size, device):
+    def only_cpu(check_it, device):
         assert device == "cpu"
-        return verdict(source, block_size, device)
+        return verdict(check_it, device)
 
     return only_cpu
 
