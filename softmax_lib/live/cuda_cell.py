@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import math
 import re
 import shlex
 import textwrap
@@ -16,7 +17,7 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from functools import partial
 from typing import Any
 
-from softmax_lib.checking import CheckResult, check
+from softmax_lib.checking import Attempt, CheckResult, check
 from softmax_lib.drawings.margins import margin_of
 from softmax_lib.errors import BadInput, KernelFault, NotAvailable, SoftmaxLibError
 from softmax_lib.gpu.presence import has_gpu
@@ -91,7 +92,8 @@ def cuda(line: str, cell: str) -> None:
         _keep(given.name, source)
         report(source, given)
     except (SoftmaxLibError, ValueError) as error:
-        print(error)
+        told = str(error)
+        print(told if "\n" in told else textwrap.fill(told, PAGE_WIDTH))
 
 
 def _keep(name: str, source: Source) -> None:
@@ -232,8 +234,13 @@ def _verdicts(
 def _verdict(check_it: Callable[..., CheckResult], device: str) -> str:
     with _short_output(lines=0):
         result = check_it(device=device, lengths=CHECKED_LENGTHS)
-    rows = (f", in a row that is {one.row_name!r}" for one in result.wrong[:1] if one.row_name)
-    return result.verdict + "".join(rows)
+    rows = (one for one in result.wrong[:1] if one.row_name)
+    return result.verdict + "".join(map(_in_row, rows))
+
+
+def _in_row(wrong: Attempt) -> str:
+    is_nan = wrong.value is not None and math.isnan(wrong.value)
+    return f", in a row that is {wrong.row_name!r}" + (", where y is NaN" if is_nan else "")
 
 
 def _differences(words: dict, before: dict, after: dict) -> list[str]:
