@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -20,11 +20,17 @@ _PLACES = {"the second far below": 1, "the third far below": 2, "the last far be
 """Rows of which one score is FAR_BELOW: at an odd place, at an even one, and where a loop ends."""
 
 
-def more_matrices(exercise: Exercise, sizes: Sequence[int]) -> Iterator[tuple[Kinds, Matrix, int]]:
-    """Kinds of rows, a matrix of them, and the block size: what a written answer is tried on beside all kinds of rows."""
+def more_matrices(
+    exercise: Exercise, sizes: Sequence[int], longer: Callable[[int], int]
+) -> Iterator[tuple[Kinds, Matrix, int]]:
+    """Kinds of rows, a matrix of them, and the block size: what a written answer is tried on beside all kinds of rows.
+
+    `longer` gives the shortest row that the kernel takes of so many columns or more.
+    """
+    rows, cols = MANY_ROWS
     reference = exercise.asks
     for size in sizes:
-        yield (), noise(*MANY_ROWS), size
+        yield (), noise(rows, longer(cols)), size
         if len(reference.kinds) == len(ROWS):
             masked = reference.half_masked(exercise.lengths[-1])
             yield ("half -inf, half near -10000",), masked, size

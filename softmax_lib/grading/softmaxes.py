@@ -111,7 +111,7 @@ def _launches(exercise: Exercise, kernel: Kernel) -> Iterator[Launch]:
     sizes = sizes_of(exercise, kernel)
     for size in sizes:
         yield from _usual(exercise, kernel, size)
-    for kinds, x, size in more_matrices(exercise, sizes):
+    for kinds, x, size in more_matrices(exercise, sizes, kernel.longer):
         yield _launch(exercise, kernel, kinds, x, size)
 
 

@@ -158,8 +158,7 @@ def _xray_operator(operator: Operator, rows: int, cols: int, ragged: bool, **how
     )
     if not ragged or found.hazards or not found.hazards_sought:
         return found
-    shapes = tuple((rows, operator.longer(cols)) for rows, cols in RAGGED)
-    return _with_ragged(found, shapes, look)
+    return _with_ragged(found, _ragged(operator.longer), look)
 
 
 _kept_noise = lru_cache(maxsize=2)(noise)
@@ -190,11 +189,17 @@ def _unseen(name: str, blocks: int, grid: Axes, block: Axes, program: Program) -
     return XRay(name, blocks, grid, block, (), (), program, hazards_sought=False)
 
 
+def _ragged(longer: Callable[[int], int]) -> Shapes:
+    """`RAGGED`, each once, at lengths that a kernel takes."""
+    return tuple(dict.fromkeys((rows, longer(cols)) for rows, cols in RAGGED))
+
+
 def _look_elsewhere(kernel: Kernel, found: XRay) -> XRay:
     """With the hazards of the first ragged matrix that has some, unless it has hazards already."""
     if found.hazards:
         return found
-    shapes = tuple(shape for shape in RAGGED if shape[1] <= kernel.max_cols(found.block_size))
+    longest = kernel.max_cols(found.block_size)
+    shapes = tuple(shape for shape in _ragged(kernel.longer) if shape[1] <= longest)
     return _with_ragged(
         found, shapes, lambda *of: read_hazards(meter(kernel, noise(*of), found.block_size))
     )
