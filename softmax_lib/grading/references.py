@@ -35,6 +35,12 @@ FINITE: Kinds = (
 )
 """Rows of which squares and their sums are finite, and no two results lie near zero by chance."""
 
+NUMBERS: Kinds = tuple(row.name for row in ROWS if "NaN" not in row.name)
+"""Rows in which any two scores can be compared."""
+
+GROUP = 32
+"""Columns that share a scale in MX formats."""
+
 EPSILON = 1e-5
 """What norms add to a variance, as torch does."""
 
@@ -118,11 +124,23 @@ def _layer_norm(x: ndarray) -> ndarray:
     return (x - x.mean(axis=1, keepdims=True)) / np.sqrt(x.var(axis=1, keepdims=True) + EPSILON)
 
 
+def _argmax(x: ndarray) -> ndarray:
+    return np.arange(x.shape[1]) == x.argmax(axis=1, keepdims=True)
+
+
+def _scaled_groups(x: ndarray) -> ndarray:
+    starts = np.arange(0, x.shape[1], GROUP)
+    largest = np.maximum.reduceat(np.abs(x), starts, axis=1)
+    return x / largest.repeat(GROUP, axis=1)[:, : x.shape[1]]
+
+
 REFERENCES: Mapping[str, Reference] = MappingProxyType(
     {
         "softmax": Reference(softmax),
         "log_softmax": Reference(_log_softmax, loses_digits=True),
         "column_softmax": Reference(_column_softmax, by_column=True),
+        "argmax": Reference(_argmax, NUMBERS),
+        "scaled_groups": Reference(_scaled_groups, FINITE),
         "layer_norm": Reference(_layer_norm, FINITE, loses_digits=True),
     }
 )
