@@ -29,6 +29,12 @@ _MORE = (
     "l1tex__t_bytes_pipe_lsu_mem_global_op_ld.sum",
 )
 _METRICS = [*METRICS.values(), *EXECUTION.values(), *_MORE]
+_FAILING = "illegal misaligned asserted resources configuration argument image dynamic"
+_CHECKED = {
+    "illegal": ("memcheck", 7), "misaligned": ("memcheck", 7), "dynamic": ("memcheck", 6),
+    "barrier": ("synccheck", 9), "race": ("racecheck", 5), "unwritten": ("initcheck", 8),
+}  # fmt: skip
+"""Programs of broken.py, the tool of compute-sanitizer that looks at each, and how many lines of it stay."""
 COMMANDS = {
     "ncu_speed_of_light": f"ncu --section SpeedOfLight {_SHUFFLE}",
     "ncu_memory": f"ncu --section MemoryWorkloadAnalysis_Tables --print-details all {_SHUFFLE}",
@@ -38,6 +44,14 @@ COMMANDS = {
     f"{_SHUFFLE}",
     "ncu_sections": f"for section in {_SECTIONS}; do echo $section:; ncu --section $section --list-metrics; done",
     "ncu_counters": f"ncu --print-units base --metrics {','.join(_METRICS)} {_SHUFFLE}",
+    "errors_cuda": f"for name in {_FAILING}; do python tests/broken.py $name && echo $name && build/$name; done | grep -v Assertion",
+    "errors_torch": "python tests/broken.py illegal torch 2>/dev/null; head -5 build/illegal.torch",
+    "errors_hang": "python tests/broken.py hang && timeout 10 build/hang; echo status $?",
+    "errors_first": "XDG_CACHE_HOME=$(mktemp -d) python tests/broken.py first",
+    **{
+        f"errors_{name}": f"python tests/broken.py {name} && compute-sanitizer --tool {tool} build/{name} | head -{lines}"
+        for name, (tool, lines) in _CHECKED.items()
+    },
 }  # fmt: skip
 """What bash runs in the root of the checkout, by the name of what is kept."""
 _OURS = "|".join([*_METRICS, *MORE.values(), "[a-z_]*issue_stalled_barrier[a-z_.]*"])

@@ -131,7 +131,7 @@ def _report(source: Source, given: argparse.Namespace) -> None:
             found = xray(kernel or source, given.rows, given.cols, block_size, **words)
     except NotAvailable as error:  # a GPU may run what the emulator cannot
         print(error)
-    for note in _notes(kernel, found):
+    for note in _notes(kernel, found, given.brief):
         print(textwrap.fill(note, PAGE_WIDTH))
     verdicts, has_faulted = _verdicts(check_it, found)
     hazards = [one.words for one in found.hazards] if found else []
@@ -141,10 +141,12 @@ def _report(source: Source, given: argparse.Namespace) -> None:
         _show_counts(kernel, found, source, given.brief)
 
 
-def _notes(kernel: Kernel | None, found: XRay | None) -> tuple[str, ...]:
-    """What has to be known of a launch; of how it was counted only where something was."""
+def _notes(kernel: Kernel | None, found: XRay | None, is_brief: bool) -> tuple[str, ...]:
+    """What has to be known of a launch; of how it was counted only where counts are shown."""
     own = notes_on(kernel) if kernel else ()
-    return found.notes if found and (found.hazards or found.total["bytes_moved"]) else own
+    if found is None or (found.hazards_sought and not found.total["bytes_moved"]):
+        return own
+    return own if found.has_stopped or (is_brief and found.hazards) else found.notes
 
 
 def _show_counts(kernel: Kernel | None, found: XRay, source: Source, is_brief: bool) -> None:
@@ -202,7 +204,7 @@ def _report_launch(source: Source, given: argparse.Namespace) -> None:
     before = {name: array.copy() for name, array in arrays.items()}
     with _short_output():
         found = xray_launch(**words)
-    for note in found.notes:
+    for note in _notes(None, found, given.brief):
         print(textwrap.fill(note, PAGE_WIDTH))
     for hazard in found.hazards:
         print(textwrap.fill(hazard.words, PAGE_WIDTH))
