@@ -26,6 +26,7 @@ _STYLE = """<style>
 .worklog-captured .worklog-command code{font-weight:700}
 .worklog-captured td+td{width:40%;border-left:3px solid #1f7fc4;line-height:1.35}
 .worklog-captured td+td p{margin:0}
+.worklog-captured td+td code{display:inline;font-size:.9em}
 @media (max-width:700px){.worklog-captured :is(tbody,tr,td){display:block}.worklog-captured td+td{width:auto;margin:0 0 .25rem 1rem}}
 </style>
 """

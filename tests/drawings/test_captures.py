@@ -3,6 +3,7 @@
 import json
 import sys
 
+import broken
 import capture
 import pytest
 
@@ -82,3 +83,12 @@ def test_of_much_output_the_parts_of_lines_that_are_asked_for_stay():
 def test_what_is_kept_is_what_would_be_captured():
     kept = {path.stem: captures.read_captured(path.stem)[0] for path in captures.CAPTURED.glob("*.txt")}  # fmt: skip
     assert kept == {name: f"$ {command}" for name, command in capture.COMMANDS.items()}
+
+
+@pytest.mark.parametrize("name", [*broken.kernels(), *broken.VARIANTS])
+def test_each_broken_kernel_of_the_page_on_errors_can_be_made_a_program(name):
+    words, text = broken.launch_of(name)
+    types = {one.dtype for one in words["args"] if hasattr(one, "dtype")}
+    assert types
+    assert types <= broken.TYPES.keys()
+    assert f"{broken.entry_of(text)}(" in text
