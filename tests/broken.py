@@ -1,7 +1,7 @@
 """The broken kernels of the page on errors as programs: `python tests/broken.py NAME` makes build/NAME, with nvcc.
 
-`python tests/broken.py NAME torch` (or cupy) launches it from Python, on a GPU, and keeps the error in
-build/NAME.torch; `first` runs the Python of the page.
+`python tests/broken.py NAME torch` launches it from Python, on a GPU, and keeps the error in build/NAME.torch; `first` runs
+the Python of the page.
 """
 
 import json
@@ -21,49 +21,12 @@ from softmax_lib.source import Source
 ROOT = Path(__file__).parent.parent
 PAGE, BUILD = ROOT / "book/errors.ipynb", ROOT / "build"
 
-BESIDE = {
-    "barrier": ("--grid 1 --block 64 --arg x:f32:64 --arg y:f32:64 --arg 50", """// barrier.cu, 64 threads, n = 50
-__global__ void reverse(const float* x, float* y, int n) {
-    __shared__ float t[64];
-    if (threadIdx.x < n) {
-        t[threadIdx.x] = x[threadIdx.x];
-        __syncthreads();
-        y[threadIdx.x] = t[n - 1 - threadIdx.x];
-    }
-}"""),
-    "dynamic": ("--grid 1 --block 256 --arg x:f32:256 --arg y:f32:256", """// dynamic.cu
-__global__ void reverse(const float* x, float* y) {
-    extern __shared__ float t[];
-    t[threadIdx.x] = x[threadIdx.x];
-    __syncthreads();
-    y[threadIdx.x] = t[blockDim.x - 1 - threadIdx.x];
-}"""),
-    "unwritten": ("--rows 64 --cols 1000", """// unwritten.cu, y from torch.empty
-__global__ void total(const float* x, float* y, int rows, int cols) {
-    for (int col = threadIdx.x; col < cols; col += blockDim.x)
-        atomicAdd(y + blockIdx.x, x[blockIdx.x * cols + col]);
-}"""),
-}  # fmt: skip
-"""Kernels that the page tells of and does not show, and how each is launched, by the name of its file."""
-
-FIRST = """
-import time, torch
-from softmax_lib import run
-
-def ms(call):
-    start = time.perf_counter()
-    result = call()
-    torch.cuda.synchronize()
-    print(f"{1e3 * (time.perf_counter() - start):8.2f} ms")
-    return result
-
-x = ms(lambda: torch.ones(1024, 4096, device="cuda"))
-for _ in range(3):
-    ms(lambda: torch.softmax(x, 1))
-for _ in range(3):
-    ms(lambda: run("fusion", x))
-"""
-"""What is slow the first time."""
+LINES = {
+    "barrier": "--grid 1 --block 64 --arg x:f32:64 --arg y:f32:64 --arg 50",
+    "dynamic": "--grid 1 --block 256 --arg x:f32:256 --arg y:f32:256",
+    "unwritten": "--rows 64 --cols 1000",
+}
+"""How kernels in the text of the page are launched; those in its cells say so themselves."""
 
 VARIANTS = {
     "configuration": ("race", "--block 2048"),
@@ -104,18 +67,28 @@ def cells() -> list[str]:
     return ["".join(cell["source"]) for cell in json.loads(PAGE.read_text("utf-8"))["cells"]]
 
 
-def kernels() -> dict[str, tuple[str, str]]:
+def python_of_the_page() -> str:
+    """The Python in its text."""
+    return re.search(r"^```python\n(.*?)^```", "\n".join(cells()), re.MULTILINE | re.DOTALL)[1]
+
+
+def kernels_of_the_page() -> dict[str, tuple[str, str]]:
     """How each is launched, in words, and its text, by the name of its file."""
-    shown = [
-        cell.removeprefix("%%cuda").partition("\n") for cell in cells() if cell.startswith("%%cuda")
-    ]
-    return BESIDE | {read_line(line).name: (line, text) for line, _, text in shown}
+    found = {}
+    for cell in cells():
+        if cell.startswith("%%cuda"):
+            line, _, text = cell.removeprefix("%%cuda").partition("\n")
+            found[read_line(line).name] = line, text
+        for text in re.findall(r"^```cuda\n(// .*?)^```", cell, re.MULTILINE | re.DOTALL):
+            name = re.match(r"// (\w+)\.cu", text)[1]
+            found[name] = LINES[name], text
+    return found
 
 
 def launch_of(name: str) -> tuple[dict, str]:
     """The words of `emulator.launch`, with arrays of NaN for those that nobody has written, and the kernel's text."""
     of, more = VARIANTS.get(name, (name, ""))
-    line, text = kernels()[of]
+    line, text = kernels_of_the_page()[of]
     given = read_line(f"{line} {more}")
     if is_any_kernel(given):
         return read_launch(given, Source(f"{name}.cu", text))[0], text
@@ -161,8 +134,8 @@ def entry_of(text: str) -> str:
     return re.search(r"__global__ void (\w+)", text)[1]
 
 
-def launch(name: str, how: str) -> None:
-    """Launch by CuPy, wait by torch or CuPy, and keep the error."""
+def launch(name: str) -> None:
+    """Launch by CuPy, wait by torch, and keep the error."""
     import cupy
     import torch
 
@@ -170,23 +143,22 @@ def launch(name: str, how: str) -> None:
     entry, text = entry_of(text), re.sub("#include.*", "", text)  # NVRTC has no header for assert
     module = cupy.RawModule(code=text, name_expressions=(entry,), options=("-std=c++17",))
     args = [cupy.asarray(a) if isinstance(a, np.ndarray) else np.int32(a) for a in words["args"]]
-    wait = {"torch": torch.cuda.synchronize, "cupy": cupy.cuda.runtime.deviceSynchronize}[how]
-    torch.cuda.init()
     BUILD.mkdir(exist_ok=True)
+    torch.cuda.init()
     try:
         function = module.get_function(entry)
         function(words["grid"], words["block"], args, shared_mem=words["shared_bytes"])
-        wait()
+        torch.cuda.synchronize()
     except Exception as error:
         said = f"{type(error).__module__}.{type(error).__qualname__}: {error}\n"
-        (BUILD / f"{name}.{how}").write_text(said, encoding="utf-8")
+        (BUILD / f"{name}.torch").write_text(said, encoding="utf-8")
 
 
 def main(name: str, how: str = "") -> None:
     if name == "first":
-        exec(FIRST, {})
+        exec(python_of_the_page(), {})
     elif how:
-        launch(name, how)
+        launch(name)
     else:
         build(name)
 

@@ -29,12 +29,9 @@ _MORE = (
     "l1tex__t_bytes_pipe_lsu_mem_global_op_ld.sum",
 )
 _METRICS = [*METRICS.values(), *EXECUTION.values(), *_MORE]
-_FAILING = "illegal misaligned asserted resources configuration argument image dynamic"
-_CHECKED = {
-    "illegal": ("memcheck", 7), "misaligned": ("memcheck", 7), "dynamic": ("memcheck", 6),
-    "barrier": ("synccheck", 9), "race": ("racecheck", 5), "unwritten": ("initcheck", 8),
-}  # fmt: skip
-"""Programs of broken.py, the tool of compute-sanitizer that looks at each, and how many lines of it stay."""
+_NAMES = "illegal misaligned asserted resources configuration argument image dynamic"
+_ALL = f"for name in {_NAMES}; do"
+_BROKEN = "python tests/broken.py {0} && compute-sanitizer --tool {1} build/{0}".format
 COMMANDS = {
     "ncu_speed_of_light": f"ncu --section SpeedOfLight {_SHUFFLE}",
     "ncu_memory": f"ncu --section MemoryWorkloadAnalysis_Tables --print-details all {_SHUFFLE}",
@@ -44,20 +41,21 @@ COMMANDS = {
     f"{_SHUFFLE}",
     "ncu_sections": f"for section in {_SECTIONS}; do echo $section:; ncu --section $section --list-metrics; done",
     "ncu_counters": f"ncu --print-units base --metrics {','.join(_METRICS)} {_SHUFFLE}",
-    "errors_cuda": f"for name in {_FAILING}; do python tests/broken.py $name && echo $name && build/$name; done | grep -v Assertion",
-    "errors_torch": "python tests/broken.py illegal torch 2>/dev/null; head -5 build/illegal.torch",
+    "errors_cuda": f"{_ALL} python tests/broken.py $name & done; wait; {_ALL} echo $name; build/$name; done",
+    "errors_torch": f"{_ALL} python tests/broken.py $name torch & done; wait; tail -n +1 build/*.torch",
     "errors_hang": "python tests/broken.py hang && timeout 10 build/hang; echo status $?",
     "errors_first": "XDG_CACHE_HOME=$(mktemp -d) python tests/broken.py first",
-    **{
-        f"errors_{name}": f"python tests/broken.py {name} && compute-sanitizer --tool {tool} build/{name} | head -{lines}"
-        for name, (tool, lines) in _CHECKED.items()
-    },
+    **{f"errors_{name}": _BROKEN(name, "memcheck") for name in ("illegal", "misaligned", "dynamic")},
+    "errors_barrier": _BROKEN("barrier", "synccheck"),
+    "errors_race": _BROKEN("race", "racecheck"),
+    "errors_unwritten": _BROKEN("unwritten", "initcheck"),
 }  # fmt: skip
 """What bash runs in the root of the checkout, by the name of what is kept."""
 _OURS = "|".join([*_METRICS, *MORE.values(), "[a-z_]*issue_stalled_barrier[a-z_.]*"])
 KEPT = {
     "ncu_memory": rf" +(Table Name|L2 Hit Rate For Loads|Average Bytes Per Sector For Global Loads|{_OURS}) .*",
     "ncu_source": r"\d+ {2,}\S.*?\s\d+ +\d+ +\d+(?= )",
+    "errors_torch": r"(torch\.|Search|CUDA kernel|For debugging|Compile with).*",
     "ncu_sections": rf"(\w+:|{_OURS})$",
 }
 """Of what prints thousands of lines: which part of which lines is kept, as regular expressions."""
@@ -69,7 +67,18 @@ def capture(command: str, kept: str = ".*") -> str:
         ["bash", "-c", command], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, timeout=SECONDS,
     )  # fmt: skip
-    return f"$ {command}\n{shortened(without_paths(done.stdout), kept)}"
+    return f"$ {command}\n{shortened(once(without_paths(done.stdout)), kept)}"
+
+
+def once(text: str) -> str:
+    """Without reports of compute-sanitizer and assertions that differ from one before in thread and address alone."""
+    parts = re.findall(r"={9} COMPUTE-SANITIZER\n|(?:={9} .*\n)+={9}\n|.*\n", text)
+    found: dict[object, str] = {}
+    for i, part in enumerate(parts):
+        alike = re.sub(r"thread: \[[\d,]+\]", "", "".join(part.splitlines()[:2]))
+        is_report = part.endswith("=========\n") or "Assertion" in part
+        found.setdefault(alike if is_report else i, part)
+    return "".join(found.values())
 
 
 def shortened(text: str, kept: str) -> str:

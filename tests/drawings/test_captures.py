@@ -3,7 +3,6 @@
 import json
 import sys
 
-import broken
 import capture
 import pytest
 
@@ -74,6 +73,15 @@ def test_a_command_is_kept_with_all_that_it_prints():
     assert capture.capture("echo out; echo err >&2") == "$ echo out; echo err >&2\nout\nerr\n"
 
 
+def test_reports_of_other_threads_are_left_out():
+    report = "========= Invalid read\n=========     at my.cu:{}\n=========     by thread ({},0,0)\n=========\n"
+    first, other, third = (report.format(*of) for of in ((3, 0), (3, 1), (4, 1)))
+    failed = "my.cu:4: thread: [{},0,0] Assertion `i < n` failed.\n"
+    head, end = "========= COMPUTE-SANITIZER\n", "told\ntold\n========= ERROR SUMMARY: 3 errors\n"
+    said = head + first + other + third + failed.format(0) + failed.format(1) + end
+    assert capture.once(said) == head + first + third + failed.format(0) + end
+
+
 def test_of_much_output_the_parts_of_lines_that_are_asked_for_stay():
     assert capture.capture("echo 12 one; echo two; echo 3 three", r"\d+ ..") == (
         "$ echo 12 one; echo two; echo 3 three\n12 on\n3 th\n"
@@ -83,12 +91,3 @@ def test_of_much_output_the_parts_of_lines_that_are_asked_for_stay():
 def test_what_is_kept_is_what_would_be_captured():
     kept = {path.stem: captures.read_captured(path.stem)[0] for path in captures.CAPTURED.glob("*.txt")}  # fmt: skip
     assert kept == {name: f"$ {command}" for name, command in capture.COMMANDS.items()}
-
-
-@pytest.mark.parametrize("name", [*broken.kernels(), *broken.VARIANTS])
-def test_each_broken_kernel_of_the_page_on_errors_can_be_made_a_program(name):
-    words, text = broken.launch_of(name)
-    types = {one.dtype for one in words["args"] if hasattr(one, "dtype")}
-    assert types
-    assert types <= broken.TYPES.keys()
-    assert f"{broken.entry_of(text)}(" in text
