@@ -150,15 +150,12 @@ def judge(y: Any, x: Any, dtype: str = "float32", kinds: Sequence[str] = ()) -> 
 
 
 def compare(y: Any, due: ndarray, rtol: float, atol: float, kinds: Sequence[str] = ()) -> Judgement:
-    """Hold `y` against the (rows, cols) float64 numbers that are due: off by `rtol` of each and `atol` at most.
-
-    NaN is right where NaN is due, and an infinity where the same one is.
-    """
+    """Hold `y` against the (rows, cols) float64 numbers that are due: off by `rtol` of each and `atol` at most, as `within` has it."""
     got = as_numpy(y).astype(np.float64)
     with np.errstate(invalid="ignore"):  # inf - inf
         distance = np.abs(got - due)
     worst = float(np.nan_to_num(distance, nan=0.0).max(initial=0.0))
-    right = _within(got, due, rtol, atol)
+    right = within(got, due, rtol * np.abs(due) + atol)
     if right.all():
         return Judgement(worst)
     row, column = (int(index) for index in np.argwhere(~right)[0])
@@ -167,15 +164,8 @@ def compare(y: Any, due: ndarray, rtol: float, atol: float, kinds: Sequence[str]
     return Judgement(worst, row, column, value, due_there, name)
 
 
-def wrong_rows(y: Any, x: Any) -> tuple[int, ...]:
-    """Numbers of the rows in which float32 `y` is not softmax of `x`, both as `judge` takes them."""
-    due = softmax(x)
-    rtol = relative_tolerance(due.shape[1])
-    right = _within(as_numpy(y).astype(np.float64), due, rtol, SMALLEST["float32"])
-    return tuple(int(row) for row in np.flatnonzero(~right.all(axis=1)))
-
-
-def _within(got: ndarray, due: ndarray, rtol: float, atol: float) -> ndarray:
-    with np.errstate(invalid="ignore"):
-        near = np.isfinite(due) & (np.abs(got - due) <= rtol * np.abs(due) + atol)
+def within(got: ndarray, due: ndarray, allowed: ndarray) -> ndarray:
+    """Where `got` is off by what is `allowed` at most; NaN is right where it is due, and an infinity where the same one is."""
+    with np.errstate(invalid="ignore"):  # inf - inf
+        near = np.isfinite(due) & (np.abs(got - due) <= allowed)
     return near | (got == due) | (np.isnan(got) & np.isnan(due))

@@ -16,6 +16,7 @@ from softmax_lib.reference import (
     noise,
     relative_tolerance,
     softmax,
+    within,
 )
 
 Matrix = ndarray
@@ -90,11 +91,10 @@ class Reference:
 
     def wrong(self, y: Matrix, x: Matrix) -> Wrong | None:
         """What of `y` is not this function of `x`; None where all of it is, within float32."""
+        got = y.astype(np.float64)
         with np.errstate(all="ignore"):
             due = self.function(x.astype(np.float64)).astype(np.float32).astype(np.float64)
-            got = y.astype(np.float64)
-            right = (np.abs(got - due) <= self._allowed(due, x)) | (got == due)
-        right |= np.isnan(got) & np.isnan(due)
+            right = within(got, due, self._allowed(due, x))
         if right.all():
             return None
         row, column = (int(at) for at in np.argwhere(~right)[0])

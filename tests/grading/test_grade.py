@@ -12,6 +12,7 @@ from softmax_lib import errors, exercise, exercises, grade, scores
 from softmax_lib.files import readers_folder
 from softmax_lib.grading import surroundings
 from softmax_lib.grading.grade import judge, solution
+from softmax_lib.grading.references import REFERENCES
 
 TREE = exercises()["shared_pairs"]
 WHOLE = TREE.with_part(TREE.solution).text
@@ -363,3 +364,10 @@ def test_a_grade_is_the_same_in_words_and_in_html():
     assert bundle["text/plain"] == str(given)
     assert bundle["text/html"].count("<li>") == len(given.findings)
     assert all(len(line) <= 72 for line in str(given).splitlines())
+
+
+@pytest.mark.parametrize(("value", "is_right"), [(-np.inf, True), (-1e30, False), (np.nan, False)])
+def test_where_an_infinity_is_due_no_large_number_will_do(value, is_right):
+    x = np.array([[0.0, -np.inf, 1.0]], np.float32)
+    y = np.array([[-1.3132617, value, -0.3132617]], np.float32)
+    assert (REFERENCES["log_softmax"].wrong(y, x) is None) is is_right
