@@ -249,20 +249,29 @@ def attempt(
     Raises what `run` does, and `KernelFault` with a note of the launch.
     """
     rows, cols = matrix.shape
+    try:
+        y, stray = launch_guarded(kernel, matrix, block_size, offset, device)
+    except KernelFault as fault:
+        fault.add_note(f"on {_asked(rows, cols, block_size)}, x {offset} floats off:")
+        raise
+    asked = {"rows": rows, "cols": cols, "block_size": block_size, "offset": offset}
+    trespass = _BEHIND.format("y") if stray else ""
+    return Attempt(**asdict(judge(y, matrix, kinds=kinds)), **asked, trespass=trespass)
+
+
+def launch_guarded(
+    kernel: Kernel, matrix: np.ndarray, block_size: int, offset: int, device: str
+) -> tuple[Matrix, bool]:
+    """One launch on a (rows, cols) float32 matrix that begins `offset` floats off: what it wrote into a matrix of NaN,
+    and whether it wrote behind its end. Raises what `run` does.
+    """
     whole = np.empty(matrix.size + offset, np.float32)
     whole[offset:] = matrix.reshape(-1)
     padded = np.full(matrix.size + GUARD, np.nan, np.float32)
     x_array, y_array = (place(array, device) for array in (whole, padded))
-    x, y = x_array[offset:].reshape(rows, cols), y_array[: matrix.size].reshape(rows, cols)
-    try:
-        run(kernel, x, block_size=block_size, out=y)
-    except KernelFault as fault:
-        fault.add_note(f"on {_asked(rows, cols, block_size)}, x {offset} floats off:")
-        raise
-    stray = not np.isnan(as_numpy(y_array[matrix.size :])).all()
-    asked = {"rows": rows, "cols": cols, "block_size": block_size, "offset": offset}
-    trespass = _BEHIND.format("y") if stray else ""
-    return Attempt(**asdict(judge(y, matrix, kinds=kinds)), **asked, trespass=trespass)
+    y = y_array[: matrix.size].reshape(matrix.shape)
+    run(kernel, x_array[offset:].reshape(matrix.shape), block_size=block_size, out=y)
+    return y, not np.isnan(as_numpy(y_array[matrix.size :])).all()
 
 
 _BEHIND = "it wrote behind the end of {}"
@@ -338,7 +347,7 @@ class _Laid:
     def __init__(self, array: np.ndarray, offset: int, dtype: str, device: str) -> None:
         guard = encode(np.full(GUARD, np.nan, np.float32), dtype)
         self.before = np.concatenate([guard[:offset], array.reshape(-1), guard])
-        self.all = _place_as(self.before, dtype, device)
+        self.all = place(self.before.copy(), device, dtype)
         self.view = self.all[offset : offset + array.size]
 
     def changed(self) -> np.ndarray:
@@ -346,16 +355,6 @@ class _Laid:
         now = self.all if isinstance(self.all, np.ndarray) else _bits_of(self.all)
         word = f"u{self.before.itemsize}"
         return now.view(word) != self.before.view(word)
-
-
-def _place_as(array: np.ndarray, dtype: str, device: str) -> Matrix:
-    """The same on `device`, where the bits of bfloat16 are a tensor of it."""
-    if device == "cpu":
-        return array.copy()
-    import torch
-
-    bits = torch.from_numpy(array.view(f"i{array.itemsize}"))
-    return bits.to(device, copy=True).view(getattr(torch, dtype))
 
 
 def _bits_of(tensor: Any) -> np.ndarray:
@@ -376,10 +375,11 @@ def _trespass(operator: Operator, laid: dict[str, _Laid]) -> str:
     return ""
 
 
-def place(array: np.ndarray, device: str) -> Matrix:
-    """The array itself for "cpu", for "cuda" a tensor there."""
+def place(array: np.ndarray, device: str, dtype: str = "float32") -> Matrix:
+    """The array itself for "cpu", for "cuda" a tensor of `dtype` there, made of the array's bits."""
     if device == "cpu":
         return array
     import torch
 
-    return torch.from_numpy(array).to(device)
+    bits = torch.from_numpy(array.view(f"i{array.itemsize}"))
+    return bits.to(device).view(getattr(torch, dtype))

@@ -133,7 +133,7 @@ class Operator:
     @property
     def item_bytes(self) -> int:
         """Of an element of the first output."""
-        return _BYTES[self.result_dtype]
+        return _item_bytes(self.result_dtype)
 
     def longer(self, cols: int) -> int:
         """The shortest row of `cols` elements or more that it takes."""
@@ -146,7 +146,9 @@ class Operator:
     def bytes_moved(self, rows: int, cols: int) -> int:
         """Bytes of all inputs, read once, and of all outputs."""
         arrays = [*self.inputs.items(), *self.outputs.items()]
-        return sum(prod(_sizes(s, rows, cols)) * _BYTES[self.dtype_of(name)] for name, s in arrays)
+        return sum(
+            prod(_sizes(s, rows, cols)) * _item_bytes(self.dtype_of(name)) for name, s in arrays
+        )
 
     # ---- what goes in, and what is due
 
@@ -185,7 +187,7 @@ class Operator:
         known = {name: decode(array, self.dtype_of(name)) for name, array in inputs.items()}
         wide = {name: array.astype(np.float64) for name, array in known.items()}
         values = wide | dict(self.scalars) | {"rows": rows, "cols": cols}
-        given = named(self.reference, values)
+        given = named("The reference", self.reference, values)
         found = _call(self.reference, given, f"({rows}, {cols})")
         several = found if isinstance(found, (tuple, list)) else (found,)
         if len(several) != len(self.outputs):
@@ -282,7 +284,6 @@ def read_operator(
     )  # fmt: skip
 
 
-_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 _LARGEST = {"float32": 3.4028235e38, "bfloat16": 3.3895314e38, "float16": 65504.0}
 
 
@@ -292,6 +293,10 @@ def encode(values: ndarray, dtype: str) -> ndarray:
         return bfloat16_bits(values)
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(values, np.dtype(dtype))
+
+
+def _item_bytes(dtype: str) -> int:
+    return encode(np.zeros(0, np.float32), dtype).itemsize
 
 
 def decode(array: Any, dtype: str) -> ndarray:
@@ -361,8 +366,8 @@ def _fitting(name: str, shape: tuple[int, ...], found: Any) -> ndarray:
     return due
 
 
-def named(function: Reference, values: dict[str, Any]) -> dict[str, Any]:
-    """Those of `values` that a function names. Raises `BadInput` where it needs another."""
+def named(who: str, function: Reference, values: dict[str, Any]) -> dict[str, Any]:
+    """Those of `values` that a function names. Raises `BadInput`, saying `who`, where it needs another."""
     try:
         taken = inspect.signature(function).parameters
     except ValueError:  # a function of C says nothing
@@ -371,13 +376,8 @@ def named(function: Reference, values: dict[str, Any]) -> dict[str, Any]:
         return values
     for name, one in taken.items():
         if one.default is one.empty and name not in values:
-            raise BadInput(f"The reference takes {name}, which is none of {', '.join(values)}.")
+            raise BadInput(f"{who} takes {name}, which is none of {', '.join(values)}.")
     return {name: values[name] for name in taken if name in values}
-
-
-def call_by_names(function: Reference, values: dict[str, Any]) -> Any:
-    """What a function returns for those of `values` that it names."""
-    return function(**named(function, values))
 
 
 def _call(reference: Reference, given: dict[str, Any], where: str) -> Any:

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 
 from softmax_lib.bench import timing
-from softmax_lib.checking import check_operator
+from softmax_lib.checking import check_operator, place
 from softmax_lib.errors import BadInput, NotAvailable
 from softmax_lib.gpu.calls import launch
 from softmax_lib.gpu.facts import today
 from softmax_lib.launch import run
-from softmax_lib.operators import Operator, call_by_names
+from softmax_lib.operators import Operator, named
 from softmax_lib.records.operator_times import OperatorTime, OperatorTimes
 from softmax_lib.registry import COPY
 
@@ -73,9 +73,8 @@ def time_calls(
     numbers = {**operator.scalars, "rows": rows, "cols": cols}
     bytes_ = operator.bytes_moved(rows, cols)
     sets, halves = _Sets(operator, rows, cols), _Halves(bytes_)
-    graphs: dict[
-        Any, Any
-    ] = {  # whoever comes first finds an idle GPU: a copy, of which there are two
+    # whoever comes first finds an idle GPU, and is slower: a copy, of which there are two
+    graphs: dict[Any, Any] = {
         (name,): timing.capture(copy, halves) for name, copy in COPIES.items()
     }
     graphs |= {
@@ -94,7 +93,7 @@ def time_calls(
 
 
 def _call(call: Call, numbers: dict[str, Any], inputs: dict, outputs: dict) -> Any:
-    return call_by_names(call, inputs | outputs | numbers)
+    return call(**named("A function beside it", call, inputs | outputs | numbers))
 
 
 def _check_same(operator: Operator, name: str, call: Call, cols: int) -> None:
@@ -102,13 +101,11 @@ def _check_same(operator: Operator, name: str, call: Call, cols: int) -> None:
     inputs = operator.make_inputs(SAMPLE_ROWS, cols)
     due = next(iter(operator.due(inputs, SAMPLE_ROWS, cols).values()))
     tensors = {
-        what: torch.from_numpy(array.view(f"i{array.itemsize}"))
-        .cuda()
-        .view(getattr(torch, operator.dtype_of(what)))
-        for what, array in inputs.items()
+        what: place(array, "cuda", operator.dtype_of(what)) for what, array in inputs.items()
     }
+    given = named(name, call, {**tensors, **operator.scalars, **sizes})
     try:
-        found = call_by_names(call, {**tensors, **operator.scalars, **sizes})
+        found = call(**given)
     except (RuntimeError, TypeError, ValueError) as error:
         said = str(error).splitlines()[0]
         raise BadInput(f"{name} raised {type(error).__name__}: {said}") from None

@@ -10,6 +10,7 @@ from softmax_lib.figures.look import (
     GREY,
     INK,
     ORANGE,
+    PURPLE,
     SKY,
     VERMILION,
     Figure,
@@ -26,10 +27,16 @@ from softmax_lib.records.shelf import DEFAULT_GPU
 FLOP = 4
 """Of an element: a square, a sum, and two products."""
 
-_MARKS = {
-    "naive": (VERMILION, "o"), "shuffle": (ORANGE, "s"), "float4": (SKY, "^"), "fused": (BLUE, "D"),
-    "fused_bf16": (BLUE, "D"), "torch": (INK, "v"), "torch.compile": (GREY, "P"), "Liger": (GREEN, "X"),
+_OURS = {
+    "naive": (VERMILION, "o"), "shuffle": (ORANGE, "s"), "float4": (SKY, "^"), "fused": (BLUE, "D"), "fused_bf16": (BLUE, "D"),
 }  # fmt: skip
+_OTHERS = {
+    "torch": (INK, "v"),
+    "torch.compile": (GREY, "P"),
+    "Liger": (GREEN, "X"),
+    "QuACK": (PURPLE, "p"),
+}
+"""Colour and marker; those of others are hollow."""
 
 
 @drawn
@@ -67,9 +74,9 @@ def _draw_roof(axes: Axes, bytes_per_s: float, flops: float) -> None:
 def _draw(axes: Axes, one: OperatorTime) -> str:
     """A point, in words."""
     flops = FLOP * one.rows * one.cols / one.us / 1e6
-    color, marker = _MARKS[one.name]
+    color, marker = {**_OURS, **_OTHERS}[one.name]
     axes.plot(
         FLOP * one.rows * one.cols / one.bytes, flops, color=color, marker=marker, linestyle="",
-        markerfacecolor=color if one.name.startswith(("n", "s", "f")) else "white", label=one.name,
+        markerfacecolor=color if one.name in _OURS else "white", label=one.name,
     )  # fmt: skip
     return f"{one.name} {flops:.2f} TFLOP/s"
