@@ -124,6 +124,10 @@ def _layer_norm(x: ndarray) -> ndarray:
     return (x - x.mean(axis=1, keepdims=True)) / np.sqrt(x.var(axis=1, keepdims=True) + EPSILON)
 
 
+def _causal_softmax(x: ndarray) -> ndarray:
+    return softmax(np.where(np.tri(*x.shape) > 0, x, -np.inf))
+
+
 def _argmax(x: ndarray) -> ndarray:
     return np.arange(x.shape[1]) == x.argmax(axis=1, keepdims=True)
 
@@ -139,6 +143,7 @@ REFERENCES: Mapping[str, Reference] = MappingProxyType(
         "softmax": Reference(softmax),
         "log_softmax": Reference(_log_softmax, loses_digits=True),
         "column_softmax": Reference(_column_softmax, by_column=True),
+        "causal_softmax": Reference(_causal_softmax, FINITE),
         "argmax": Reference(_argmax, NUMBERS),
         "scaled_groups": Reference(_scaled_groups, FINITE),
         "layer_norm": Reference(_layer_norm, FINITE, loses_digits=True),
