@@ -24,6 +24,7 @@ PAGE, BUILD = ROOT / "book/errors.ipynb", ROOT / "build"
 LINES = {
     "barrier": "--grid 1 --block 64 --arg x:f32:64 --arg y:f32:64 --arg 50",
     "dynamic": "--grid 1 --block 256 --arg x:f32:256 --arg y:f32:256",
+    "trap": "--grid 1 --block 64 --arg x:f32:64",
     "unwritten": "--rows 64 --cols 1000",
 }
 """How kernels in the text of the page are launched; those in its cells say so themselves."""

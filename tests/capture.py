@@ -29,7 +29,7 @@ _MORE = (
     "l1tex__t_bytes_pipe_lsu_mem_global_op_ld.sum",
 )
 _METRICS = [*METRICS.values(), *EXECUTION.values(), *_MORE]
-_NAMES = "illegal misaligned asserted resources configuration argument image dynamic"
+_NAMES = "illegal misaligned asserted resources configuration argument image dynamic trap"
 _ALL = f"for name in {_NAMES}; do"
 _BROKEN = "python tests/broken.py {0} && compute-sanitizer --tool {1} build/{0}".format
 COMMANDS = {
@@ -45,7 +45,7 @@ COMMANDS = {
     "errors_torch": f"{_ALL} python tests/broken.py $name torch & done; wait; tail -n +1 build/*.torch",
     "errors_hang": "python tests/broken.py hang && timeout 10 build/hang; echo status $?",
     "errors_first": "XDG_CACHE_HOME=$(mktemp -d) python tests/broken.py first",
-    **{f"errors_{name}": _BROKEN(name, "memcheck") for name in ("illegal", "misaligned", "dynamic")},
+    **{f"errors_{name}": _BROKEN(name, "memcheck") for name in ("illegal", "misaligned", "dynamic", "trap")},
     "errors_barrier": _BROKEN("barrier", "synccheck"),
     "errors_race": _BROKEN("race", "racecheck"),
     "errors_unwritten": _BROKEN("unwritten", "initcheck"),

@@ -42,6 +42,7 @@ GPU_TESTS = (
     "test_any_kernel.py",
     "test_kernels.py",
     "test_launch.py",
+    "test_operators.py",
     "test_selections.py",
     "bench",
     "gpu",

@@ -241,8 +241,10 @@ def _verdict(check_it: Callable[..., CheckResult], device: str) -> str:
 
 
 def _in_row(wrong: Attempt) -> str:
-    is_nan = wrong.value is not None and math.isnan(wrong.value)
-    return f", in a row that is {wrong.row_name!r}" + (", where y is NaN" if is_nan else "")
+    where = f", in a row that is {wrong.row_name!r}, where y is "
+    if wrong.value is None or wrong.due is None or math.isnan(wrong.value):
+        return f"{where}NaN"
+    return f"{where}{wrong.value:.3g} in place of {wrong.due:.3g}"
 
 
 def _differences(words: dict, before: dict, after: dict) -> list[str]:

@@ -139,9 +139,11 @@ def test_the_table_has_a_line_for_each_side(gpu, monkeypatch, capsys):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("symptom", SYMPTOMS)
-def test_a_symptom_is_measured_on_a_gpu(symptom):
-    run = symptoms.run_symptoms(lambda *told: None, (symptom,))
-    assert {one.symptom for one in times_of(run)} == {symptom}
+def test_each_way_of_timing_runs_on_a_gpu():
+    asked = ("barriers", "L2-resident", "host-bound")
+    run = symptoms.run_symptoms(lambda *told: None, asked)
+    found = times_of(run)
+    assert {one.symptom for one in found} == set(asked)
+    assert {one.side.how for one in found} == {"cold", "warm", "eager", "graph"}
     kinds = {one.track for events in timelines_of(run).values() for one in events}
     assert kinds == {"call", "launch", "kernel"}

@@ -13,7 +13,7 @@ from softmax_lib.source import Source
 
 RUNS, TORCH, ILLEGAL = (read_captured(f"errors_{name}") for name in ("cuda", "torch", "illegal"))
 FIRST = [line.removesuffix(" ms").strip() for line in read_captured("errors_first")[1:]]
-CAPTURED = [line for name in ("cuda", "misaligned", "race", "unwritten") for line in read_captured(f"errors_{name}")]  # fmt: skip
+CAPTURED = [line for name in ("cuda", "misaligned", "trap", "race", "unwritten") for line in read_captured(f"errors_{name}")]  # fmt: skip
 TEXT = "\n".join(broken.cells())
 MESSAGES = {
     "illegal": "cudaErrorIllegalAddress, 700: an illegal memory access was encountered",
@@ -24,6 +24,7 @@ MESSAGES = {
     "argument": "cudaErrorInvalidValue, 1: invalid argument",
     "image": "cudaErrorNoKernelImageForDevice, 209: no kernel image is available for execution on the device",
     "dynamic": "cudaErrorIllegalAddress, 700: an illegal memory access was encountered",
+    "trap": "cudaErrorLaunchFailure, 719: unspecified launch failure",
 }
 """Of each program, in the order of the capture."""
 
@@ -56,7 +57,7 @@ def refused(error, name, more):
 
 def quotes():
     """Each line of a sanitizer's or an assertion's that the page quotes, and whether it was printed so."""
-    for line in re.findall(r"^(?:Invalid __|Uninit|Error: Race|build/|    (?:at|Access|and|Device)).*", TEXT, re.MULTILINE):  # fmt: skip
+    for line in re.findall(r"^(?:Invalid __|Trace|Uninit|Error: Race|build/|    (?:at|Access|and|Device)).*", TEXT, re.MULTILINE):  # fmt: skip
         parts = map(re.escape, line.partition("←")[0].strip().split("..."))
         yield re.sub(r"\s+", " ", line.replace("`", "")), any(re.search(".*".join(parts), one) for one in CAPTURED)  # fmt: skip
 
@@ -69,10 +70,11 @@ FACTS = {
     "CUDA 13 calls it invalid argument": printed()["configuration"].endswith("invalid argument"),
     # an illegal address
     "Drop sizeof(float)": not said("illegal", " * sizeof(float)", ""),
-    "2 MiB past the end of an array of 16 MiB": any("2,097,409 bytes after" in line and "16,777,216" in line for line in ILLEGAL),
+    "2 MiB past the end of an array of 16 MiB": any("2,097,921 bytes after" in line and "16,777,216" in line for line in ILLEGAL),
     "out of bounds: illegal address: thread 0 of block (0,0,0) stores 4 bytes at t[0], past the end of its 0 elements at dynamic.cu:4.": said("dynamic"),
     "<<<1, 256, 256 sizeof(float)>>>": not said("dynamic", more="--shared-bytes 1024"),
     "under compute-sanitizer most faults end like this, also the illegal access above": any("719: unspecified launch failure" in line for line in ILLEGAL),
+    "fault: thread 0 of block (0,0,0): __trap() was called at trap.cu:3.": said("trap"),
     # alignment
     "With 4,098 columns row 1 starts 8 bytes further": 4098 * 4 % 16 == 8,
     "Pad rows to a multiple of 4 floats": said("misaligned", wide=4098) != "" == said("misaligned", wide=4100),
