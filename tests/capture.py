@@ -54,7 +54,7 @@ COMMANDS = {
 _OURS = "|".join([*_METRICS, *MORE.values(), "[a-z_]*issue_stalled_barrier[a-z_.]*"])
 KEPT = {
     "ncu_memory": rf" +(Table Name|L2 Hit Rate For Loads|Average Bytes Per Sector For Global Loads|{_OURS}) .*",
-    "ncu_source": r"\d+ {2,}\S.*?\s\d+ +\d+ +\d+(?= )",
+    "ncu_source": r"\d+ {2,}\S.*?\s\d+ +\d+(?= )",
     "errors_torch": r"(torch\.|Search|CUDA kernel|For debugging|Compile with).*",
     "ncu_sections": rf"(\w+:|{_OURS})$",
 }

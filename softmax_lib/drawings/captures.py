@@ -15,18 +15,18 @@ from softmax_lib.widgets.views import View
 CAPTURED = FOLDER / "captured"
 """NAME.txt, a line `$ command` and what it printed, and provenance.json; `python tests/capture.py` writes all."""
 LEFT_OUT = "⋯"
-_WIDEST = 66
+_WIDEST = 52
 """Letters for which there is room beside a note."""
 
 _STYLE = """<style>
 .worklog-captured{margin:.5rem 0 1rem;font-size:.9rem;overflow-x:auto}
 .worklog-captured table{border-collapse:collapse;width:100%;margin:0}
 .worklog-captured.worklog-captured td{padding:0 .5em;border:0;vertical-align:top;text-align:left;background:none}
-.worklog-captured code{display:block;padding:0;border:0;background:none;color:inherit;font-size:.8em;line-height:1.5;white-space:pre-wrap;overflow-wrap:anywhere}
+.worklog-captured code{display:block;padding:0;border:0;background:none;color:inherit;font-size:.8em;line-height:1.5;white-space:pre-wrap;overflow-wrap:anywhere;padding-left:2em;text-indent:-2em}
 .worklog-captured .worklog-command code{font-weight:700}
 .worklog-captured td+td{width:40%;border-left:3px solid #1f7fc4;line-height:1.35}
 .worklog-captured td+td p{margin:0}
-.worklog-captured td+td code{display:inline;font-size:.9em}
+.worklog-captured td+td code{display:inline;padding:0;font-size:.9em}
 @media (max-width:700px){.worklog-captured :is(tbody,tr,td){display:block}.worklog-captured td+td{width:auto;margin:0 0 .25rem 1rem}}
 </style>
 """

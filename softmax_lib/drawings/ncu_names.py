@@ -22,11 +22,11 @@ MORE: Mapping[str, str] = MappingProxyType({
 })  # fmt: skip
 """Counters of an x-ray that no record has, and ncu's."""
 NO_COUNTERPART = MappingProxyType(
-    {"bytes_asked": "none: ncu counts a byte for each lane that asks"}
+    {"bytes_asked": "none; ncu counts a byte twice where two lanes ask for it"}
 )
 _REMARKS = {
     "shuffles": "its opcode SHFL", "barriers": "its opcode BAR, once per warp; ours once per block",
-    "bytes_moved": "and ..._op_st.sum", "bank_conflicts": "and ..._op_st.sum; noise of the arbiter too",
+    "bytes_moved": "and ..._op_st.sum", "bank_conflicts": "and ..._op_st.sum; a few more than ours",
 }  # fmt: skip
 _STALLED = "stalled_"
 _TABLE = """\
@@ -40,6 +40,11 @@ _WIDE = """<style>
 .worklog-names.worklog-xray :is(th,td){text-align:left;font-weight:400}
 .worklog-names td:nth-child(n+4){white-space:normal;overflow-wrap:anywhere;min-width:8em}
 .worklog-names code{padding:0;border:0;background:none;color:inherit;white-space:nowrap}
+@media (max-width:700px){.worklog-names thead{display:none}
+.worklog-names :is(tr,td,th){display:block}
+.worklog-names.worklog-xray tr{padding:.3em 0}.worklog-names.worklog-xray th{font-weight:700}
+.worklog-names.worklog-xray td{padding-left:1em}
+.worklog-names td code{white-space:normal;overflow-wrap:anywhere}}
 </style>
 """
 

@@ -34,6 +34,10 @@ ARCH = 90
 MIB = 1 << 20
 MULTIPROCESSORS = 132
 """Of an H200, which the matrix of the tail is made for."""
+TIMED_ONLY: tuple[Symptom, ...] = ("tail of blocks", "launch-bound", "L2-resident", "host-bound")
+"""No counter of a launch shows them."""
+_HOW = {"cold": "", "warm": ", data in L2", "eager": "", "graph": ", one graph"}
+"""What a column's head says of the way of its calls."""
 
 
 def symptom(name: Symptom, gpu: str = DEFAULT_GPU) -> View:
@@ -51,13 +55,13 @@ def symptom(name: Symptom, gpu: str = DEFAULT_GPU) -> View:
         else []
     )
     if any(one.block_size for one in sides):
-        rows.append(["threads per block", *(f"{one.block_size:,}" if one.block_size else "own" for one in sides)])  # fmt: skip
+        rows.append(["threads per block", *(f"{one.block_size:,}" if one.block_size else "its choice" for one in sides)])  # fmt: skip
     rows += [[label, *map(read, sides)] for label, read in _COUNTED[name]]
     rows += [[label, *map(read, found)] for label, read in _MEASURED[name]]
     if name == "host-bound":
         rows.append(["GPU busy, torch.profiler", *(_busy(one, gpu) for one in sides)])
     rows.append(["time", *(f"{one.median_us:,.1f} µs" for one in found)])
-    head = ["", *(f"{one.role}: {one.side.who}" for one in found)]
+    head = ["", *(f"{one.role}: {one.side.who}{_HOW[one.side.how]}" for one in found)]
     shown = [
         table(
             head,
@@ -65,9 +69,15 @@ def symptom(name: Symptom, gpu: str = DEFAULT_GPU) -> View:
             caption=f"{name}, {sides[0].rows:,} × {sides[0].cols:,} floats: {symptom_source(gpu)}",
         )
     ]
-    if sides[0].who in kernels:
-        shown.append(view(f"Count it without a GPU: `{command_of(sides[0])}`"))
-    return view(shown)
+    return view([*shown, view(_how_to(name, sides))])
+
+
+def _how_to(name: Symptom, sides: list[Side]) -> str:
+    """What the reader can run."""
+    if name in TIMED_ONLY:
+        return "Only a GPU shows it: `softmax-lib bench --suite symptoms`"
+    symptom, *_, cure = (f"`{command_of(side)}`" for side in sides)
+    return f"Count it without a GPU: {symptom}, and its cure: {cure}"
 
 
 def command_of(side: Side) -> str:

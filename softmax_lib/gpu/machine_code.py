@@ -42,8 +42,8 @@ def occupancy(arch: int, block_size: int, registers: int, shared_bytes: int) -> 
 
 
 def warps_of_registers(registers: int) -> int:
-    """Warps that the registers of a multiprocessor, or of one block, are enough for."""
-    return REGISTERS_A_BLOCK // (-(-registers * WARP // 256) * 256)
+    """Warps that the registers of a multiprocessor, or of one block, are enough for: as many for each of its four quarters."""
+    return 4 * (REGISTERS_A_BLOCK // 4 // (-(-registers * WARP // 256) * 256))
 
 
 @cache

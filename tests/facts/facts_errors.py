@@ -80,7 +80,9 @@ FACTS = {
     "Pad rows to a multiple of 4 floats": said("misaligned", wide=4098) != "" == said("misaligned", wide=4100),
     # resources
     "64 for each of 1,024 threads": 65536 // 1024 == 64,
-    "Launch 512 threads": not said("resources", more="--block 512"),
+    "launch two blocks of 512, each from x + 512 blockIdx.x on": not said(
+        "resources", "float v[64]", "x += 512 * blockIdx.x, y += 512 * blockIdx.x; float v[64]", more="--grid 2 --block 512"
+    ),
     "__launch_bounds__(1024) after __global__ void": not said("resources", "void ", "void __launch_bounds__(1024) "),
     "needs a few more": "80 registers" in refused(BlockSizeNotAllowed, "resources", ""),
     "The block has 2048 threads along x; a GPU takes up to 1024.": refused(BadInput, "race", "--block 2048"),

@@ -23,7 +23,7 @@ def last_number(name, part):
 def samples(line):
     """Of a line of the kernel, in the source counters."""
     (found,) = (one for one in read_captured("ncu_source")[1:] if line in one)
-    return int(found.split()[-1])
+    return int(found.split()[-2])
 
 
 def us(symptom):
@@ -58,20 +58,20 @@ FACTS = {
     "here to twice its time per call": 1.7 < profiled_us / us("host-bound")["symptom"] < 2.3,
     "a copy gets 86 % of its peak": f"a copy gets {copy / lie_peak():.0%} of its peak".replace("%", " %"),
     "Memory isn't busy": last_number("ncu_speed_of_light", "DRAM Throughput") < 60,
-    "Instructions come at half the rate that they could": 45 < last_number("ncu_speed_of_light", "Compute (SM)") < 55,
+    "the busiest unit of the SM is at half its peak": 45 < last_number("ncu_speed_of_light", "Compute (SM)") < 55,
     "Both below 60": max(last_number("ncu_speed_of_light", part) for part in ("DRAM Throughput", "Compute (SM)")) < 60,
     "Of 32 bytes per sector all are used": last_number("ncu_memory", "Average Bytes") == 32,
     "Bank conflicts: hardly any, on 65,536 shared loads": last_number("ncu_memory", "shared_op_ld.sum") < 0.03 * 65_536
     and last_number("ncu_counters", "smsp__sass_inst_executed_op_shared_ld.sum") == 65_536,
     "4 sectors per request": last_number("ncu_memory", "t_sectors") == 4 * last_number("ncu_memory", "t_requests"),
     "268 MB were asked for": f"{2 * 4 * LARGE[0] * LARGE[1] / 1e6:.0f} MB were asked for",
-    "L2 had few of them": last_number("ncu_memory", "L2 Hit Rate For Loads") < 15,
+    "Most come from DRAM": last_number("ncu_memory", "dram__bytes_read") > 0.75 * 268,
     "For most of them it waits for a load": waits > cycles / 2,
     "The smallest limit counts: two blocks per SM": last_number("ncu_occupancy", "Block Limit Registers") == 2,
     "And two fill it": last_number("ncu_occupancy", "Theoretical Occupancy") == 100,
     "The load itself costs little": samples("float value = x_row[col];") < 0.03 * total,
     "its warps wait for loads, at two lines": total > 8 * samples("thread_sum *= expf"),
-    "kernels of 2 µs, whatever they do": 1.8 < us("launch-bound")["symptom"] / len(kernels["unfused"].steps) < 2.5,
+    "each kernel takes 2 µs, whatever it does": 1.8 < us("launch-bound")["symptom"] / len(kernels["unfused"].steps) < 2.5,
     "more bandwidth than memory has": symptom_times(symptom="L2-resident")[0].gb_per_s > lie_peak(),
     "Going from 23 barriers to 5 saves 45 %": f"Going from 23 barriers to 5 saves {1 - barriers['control'] / barriers['symptom']:.0%}".replace("%", " %"),
     "from 5 to 2 costs 5 %": f"from 5 to 2 costs {barriers['cure'] / barriers['control'] - 1:.0%}".replace("%", " %"),
