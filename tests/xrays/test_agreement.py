@@ -111,6 +111,14 @@ def test_lanes_that_take_no_part_ask_for_nothing():
     assert load.bytes_wasted == 3 * 32
 
 
+@pytest.mark.parametrize(("mask", "requests"), [("~0u", 1), ("0xffu << threadIdx.x / 8 * 8", 4)])
+def test_each_lane_of_a_shuffle_counts_once_whatever_its_mask(mask, requests):
+    line = count(f"    y[threadIdx.x] = __shfl_xor_sync({mask}, x[threadIdx.x], 1);\n")[
+        "", "shuffle_xor"
+    ]
+    assert (line.requests, line.lanes) == (requests, 32)
+
+
 def test_warps_ask_one_by_one():
     load = count("    y[threadIdx.x] = x[threadIdx.x];\n", block_size=96)["global", "load"]
     assert (load.requests, load.sectors) == (3, 12)

@@ -42,8 +42,10 @@ void Requests::start_block(size_t slot) {
     pending_[slot].resize(warps_);
 }
 
-void Requests::call(uint32_t place, Operation operation) {
-    counts[index_of(place, operation, false, 0, -1)].requests++;
+void Requests::call(uint32_t place, Operation operation, unsigned lanes) {
+    LineCounts& line = counts[index_of(place, operation, false, 0, -1)];
+    line.requests++;
+    line.lanes += static_cast<uint64_t>(__builtin_popcount(lanes));
 }
 
 void Requests::access(size_t slot, const ThreadAccess& access) {

@@ -52,7 +52,7 @@ public:
 
     void start_block(size_t slot);
     void access(size_t slot, const ThreadAccess& access);
-    void call(uint32_t place, Operation operation);
+    void call(uint32_t place, Operation operation, unsigned lanes);
     void close(size_t slot, int warp);     // all lanes of the warp have met
     void close_all(size_t slot);
 

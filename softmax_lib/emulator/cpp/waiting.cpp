@@ -133,9 +133,11 @@ void Worker::complete_warp_call(int warp, unsigned lanes) {
 }
 
 bool Worker::speaks_for(const Thread& thread, const WarpCall* call) const {
-    if (!call) return thread.index == 0;
-    unsigned lanes = call->mask & shape.lanes_of(shape.warp_of(thread));
-    return shape.lane_of(thread) == __builtin_ctz(lanes);
+    return call ? shape.lane_of(thread) == __builtin_ctz(lanes_of(thread, *call)) : thread.index == 0;
+}
+
+unsigned Worker::lanes_of(const Thread& thread, const WarpCall& call) const {
+    return call.mask & shape.lanes_of(shape.warp_of(thread));
 }
 
 unsigned Worker::active_mask() const {

@@ -92,6 +92,7 @@ public:
 
     // One thread of those that make a call together: the block's first, or the first of the lanes.
     bool speaks_for(const Thread& thread, const WarpCall* call) const;
+    unsigned lanes_of(const Thread& thread, const WarpCall& call) const;
 
     static void fiber_main();
 
