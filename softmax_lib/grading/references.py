@@ -128,6 +128,10 @@ def _causal_softmax(x: ndarray) -> ndarray:
     return softmax(np.where(np.tri(*x.shape) > 0, x, -np.inf))
 
 
+def _cumulative_softmax(x: ndarray) -> ndarray:
+    return softmax(x).cumsum(axis=1)
+
+
 def _argmax(x: ndarray) -> ndarray:
     return np.arange(x.shape[1]) == x.argmax(axis=1, keepdims=True)
 
@@ -144,6 +148,7 @@ REFERENCES: Mapping[str, Reference] = MappingProxyType(
         "log_softmax": Reference(_log_softmax, loses_digits=True),
         "column_softmax": Reference(_column_softmax, by_column=True),
         "causal_softmax": Reference(_causal_softmax, FINITE),
+        "cumulative_softmax": Reference(_cumulative_softmax),
         "argmax": Reference(_argmax, NUMBERS),
         "scaled_groups": Reference(_scaled_groups, FINITE),
         "layer_norm": Reference(_layer_norm, FINITE, loses_digits=True),
