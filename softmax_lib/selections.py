@@ -174,27 +174,36 @@ def check(name: str | Kernel, *, device: str = "auto", block_size: int | None = 
 
 def _failures(kernel: Kernel, tried: list[tuple[int, int, int]], device: str) -> Iterator[str]:
     for cols, k, size in tried:
-        kinds, x = _rows(cols)
-        values, places = run(kernel, place(x, device), k, block_size=size)
-        row = first_wrong(x, k, reference.as_numpy(values), reference.as_numpy(places))
-        if row is not None:
-            yield f'the row "{kinds[row]}" of {cols}, k = {k}, {size} threads per block'
+        kinds, x = rows_without_nan(cols)
+        found = run(kernel, place(x, device), k, block_size=size)
+        values, places = map(reference.as_numpy, found)
+        wrong = wrong_of(values, places, *due(x, k), cols).any(-1)
+        if wrong.any():
+            yield f'the row "{kinds[wrong.argmax()]}" of {cols}, k = {k}, {size} threads per block'
 
 
-def _rows(cols: int) -> tuple[list[str], np.ndarray]:
+def rows_without_nan(cols: int) -> tuple[list[str], np.ndarray]:
     """Rows without NaN, and what each is called."""
     every = zip(reference.ROWS, reference.adversarial(cols), strict=True)
     kept = {row.name: numbers for row, numbers in every if not np.isnan(numbers).any()}
     return list(kept), np.stack(list(kept.values()))
 
 
-def first_wrong(x: np.ndarray, k: int, values: np.ndarray, places: np.ndarray) -> int | None:
-    """The first row of `x`, (rows, cols) without NaN, of which `values` and `places`, (rows, k), are not the k largest."""
+def due(x: np.ndarray, k: int, *, alone: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Values in float64 and places of the `k` largest of each row: their softmax in the row, or of these k `alone`."""
     order = np.argsort(-x, axis=-1, kind="stable")[:, :k]
-    wanted = np.take_along_axis(reference.softmax(x), order, -1)
-    near = np.isclose(
-        values, wanted, rtol=reference.relative_tolerance(x.shape[1]), atol=reference.SMALLEST["float32"],
-        equal_nan=True,
-    )  # fmt: skip
-    wrong = ~(near & (places == order)).all(-1)
-    return int(wrong.argmax()) if wrong.any() else None
+    if alone:
+        return reference.softmax(np.take_along_axis(x, order, -1)), order
+    return np.take_along_axis(reference.softmax(x), order, -1), order
+
+
+def wrong_of(
+    values: np.ndarray,
+    places: np.ndarray,
+    due_values: np.ndarray,
+    due_places: np.ndarray,
+    cols: int,
+) -> np.ndarray:
+    """Where `values` or `places`, (rows, k), are not what is due, within float32 for rows of `cols`."""
+    allowed = reference.relative_tolerance(cols) * due_values + reference.SMALLEST["float32"]
+    return ~reference.within(values, due_values, allowed) | (places != due_places)

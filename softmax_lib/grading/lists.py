@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from softmax_lib import selections
+import numpy as np
+
+from softmax_lib import emulator, selections
 from softmax_lib.grading.exercise import Exercise
 from softmax_lib.grading.finding import Finding, Subject, safety, tally
 from softmax_lib.kernel import Kernel
@@ -17,13 +19,54 @@ from softmax_lib.xrays.xray import xray_launch
 BLOCK_SIZE = 64
 """Two warps, which have to meet."""
 
-LOOKED_AT = ((3, 33, 5, 32), (2, 1001, 10, 64))
+LOOKED_AT = ((3, 97, 5, 64), (2, 1001, 10, 64))
 """Rows, columns, k and block size of the launches in which hazards are looked for."""
+
+UNWRITTEN = int(np.iinfo(np.int32).min)
+"""The column of an entry before a launch."""
+
+CHOSEN_ALONE = "chosen_softmax"
+"""The reference of an exercise whose values are a softmax of the k chosen, and not of the row."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch on rows of all kinds: which rows are wrong, and of the first wrong entry what it is and what is due."""
+
+    cols: int
+    k: int
+    block_size: int
+    kinds: tuple[str, ...]
+    rows: tuple[int, ...]
+    entry: int
+    found: tuple[float, int]
+    due: tuple[float, int]
+
+    @property
+    def words(self) -> str:
+        """What was launched, and the mistake."""
+        got, due = (
+            "unwritten" if column == UNWRITTEN else f"column {column}, {value:.6g}"
+            for value, column in (self.found, self.due)
+        )
+        return (
+            f'the row "{self.kinds[self.rows[0]]}" of {self.cols}, k = {self.k}, {self.block_size} threads per block: '
+            f"entry {self.entry} is {got}, and should be {due}"
+        )
+
+    @property
+    def trace(self) -> str:
+        """The same in short, with every wrong row, such as a mistake is known by."""
+        value, column = self.found
+        rows = ",".join(map(str, self.rows))
+        return f"{len(self.kinds)}x{self.cols}/{self.block_size}+{self.k} [{rows}] {self.entry} {column} {value:.4g}"
 
 
 def subject(exercise: Exercise, source: Source) -> Subject:
-    """The kernel in `source`, and how it is looked at."""
-    kernel = replace(selections.kernels[exercise.of], given_source=source)
+    """The kernel in `source`, launched as the book's that it is made of, and how it is looked at."""
+    like = selections.kernels[exercise.of]
+    step = replace(like.steps[0], entry=source.entries[0])
+    kernel = replace(like, name=exercise.name, steps=(step,), given_source=source)
 
     def look(**on: Any) -> XRay:
         return _look(kernel, **on)
@@ -31,21 +74,33 @@ def subject(exercise: Exercise, source: Source) -> Subject:
     def safe(everywhere: bool) -> Finding:
         return safety([_look(kernel, *on) for on in LOOKED_AT[: None if everywhere else 1]])
 
-    def mistake(**on: Any) -> str | None:
-        return _mistake(kernel, **on)
-
-    return Subject(kernel, lambda: _right(kernel), safe, look, mistake)
+    return Subject(kernel, lambda: _right(exercise, kernel), safe, look)
 
 
-def _right(kernel: Kernel) -> Finding:
-    found = selections.check(kernel, device="cpu", block_size=BLOCK_SIZE)
-    return tally(found.launches, found.failures, f"with {found.right}")
+def _right(exercise: Exercise, kernel: Kernel) -> Finding:
+    sizes = exercise.block_sizes or (BLOCK_SIZE,)
+    tried = [(*on, size) for size in sizes for on in selections.CHECKED]
+    wrong = [one for on in tried if (one := _launch(exercise, kernel, *on))]
+    found = tally(len(tried), [one.words for one in wrong], f"with {selections.RIGHT}")
+    return replace(found, traces=tuple(one.trace for one in wrong))
 
 
-def _mistake(kernel: Kernel, rows: int, cols: int, k: int, block_size: int) -> str | None:
-    x = noise(rows, cols)
-    row = selections.first_wrong(x, k, *selections.run(kernel, x, k, block_size=block_size))
-    return None if row is None else f"the {k} largest of row {row}, or their shares, are not right"
+def _launch(exercise: Exercise, kernel: Kernel, cols: int, k: int, size: int) -> Launch | None:
+    """None where all is right."""
+    kinds, x = selections.rows_without_nan(cols)
+    selection = selections.select(kernel, x, k, block_size=size)
+    values, places = selection.found
+    values.fill(np.nan), places.fill(UNWRITTEN)
+    for words in selection.launches:
+        emulator.launch(**words)
+    due = selections.due(x, k, alone=exercise.reference == CHOSEN_ALONE)
+    wrong = selections.wrong_of(values, places, *due, cols)
+    if not wrong.any():
+        return None
+    row, entry = (int(at) for at in np.argwhere(wrong)[0])
+    rows = tuple(map(int, np.flatnonzero(wrong.any(axis=1))))
+    got, wanted = ((float(v[row, entry]), int(p[row, entry])) for v, p in ((values, places), due))
+    return Launch(cols, k, size, tuple(kinds), rows, entry, got, wanted)
 
 
 def _look(kernel: Kernel, rows: int, cols: int, k: int, block_size: int) -> XRay:

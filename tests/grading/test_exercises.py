@@ -172,6 +172,10 @@ def test_a_mistake_is_known_wherever_it_stands_and_however_long_the_watchdog_wai
          "for (int r = 0; r < rows; r++) y[r * cols + col] = __expf(x[r * cols + col] - m) / s;\n}", "as many columns come out as there are threads"),
         ("naive_columns",
          "for (int col = blockIdx.x * blockDim.x + threadIdx.x; col < rows; col += 1 << 20) {}", ""),
+        ("topk_router",
+         "int i = threadIdx.x;\nunsigned u = mine >> 32;\nu ^= u >> 31 ? 0x80000000 : ~0u;\nfloat e = __expf(__uint_as_float(u) - warp_max(__uint_as_float(u)));\n"
+         "float all = e;\nfor (int b = 1; b < 32; b *= 2) all += __shfl_xor_sync(ALL_LANES, all, b);\n"
+         "if (i < K) values[i] = e / all, places[i] = ~(int)mine;", "lanes from K on hold runners-up"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_known_in_another_s_words(name, answer, says):
