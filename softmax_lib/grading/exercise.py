@@ -37,7 +37,7 @@ class Goal:
     at which any launch is to go wrong, and at no other; with `number` the answer itself, `replies` being what is said
     of others. `is_right` asks for a right result on the matrix of `on`, and `beside` for a kernel that has the book's own
     words, however often it has this statement. The counter "share" is what each row of the result adds up to, and
-    "exponentials" how many each thread takes. Where a hazard `mentions` words, its sentence has them.
+    "exponentials" how many each thread takes, and "compiled barriers" those in a Triton kernel's PTX. Where a hazard `mentions` words, its sentence has them.
     `well` and `says` are the sentences where it is met and where not, with `{value}` and `{goal}` in them.
     """
 
@@ -114,7 +114,7 @@ class Exercise:
     One to mend has a `text` with a fault in it, all of which is the reader's, and no `cut`.
 
     `why` says of the solution that it is right, and `look_next` what to look at then; `right` are other right answers.
-    `reference` is what the kernel computes. `lengths` and `block_sizes` are what a grade launches, of a kernel set by `macros`; `text` is
+    `reference` is what the kernel computes. `lengths` and `block_sizes` are what a grade launches, of a kernel set by `macros` (in Triton the TILE, and a program's ROWS); `text` is
     the kernel itself where the book has none; `label` is the solution in a few words; `asked` are the numbers to be found, `guess` those to begin with.
     """
 
@@ -157,7 +157,7 @@ class Exercise:
     @property
     def is_free(self) -> bool:
         """Whether a whole kernel that is handed in may differ from the listing outside of the marked part."""
-        return self.kind in ("write", "mend") and self.family != "triton"
+        return self.kind in ("write", "mend")
 
     @cached_property
     def source(self) -> Source:

@@ -11,6 +11,7 @@ from softmax_lib.grading.exponentials import exponentials_a_thread
 from softmax_lib.grading.finding import Finding, Subject
 from softmax_lib.grading.softmaxes import is_right_at, share, wrong_kinds
 from softmax_lib.grading.surroundings import is_the_same_beside
+from softmax_lib.grading.tile_answers import compiled_barriers
 from softmax_lib.words import plural
 from softmax_lib.xrays.lines import LineCounters
 from softmax_lib.xrays.result import XRay
@@ -99,7 +100,11 @@ def _beside(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) 
     return _told(goal, same)
 
 
-_MEASURES = {"share": share, "exponentials": exponentials_a_thread}
+_MEASURES: Mapping[str, Callable[..., float]] = {
+    "share": share,
+    "exponentials": exponentials_a_thread,
+    "compiled barriers": compiled_barriers,
+}
 """What goals count of a whole launch, and not of its lines."""
 
 

@@ -1,19 +1,86 @@
-"""Answers that are kernels in Triton, which are run by its interpreter."""
+"""Answers that are kernels in Triton: its interpreter runs them, and its compiler tells what they become."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from softmax_lib import tiles
 from softmax_lib.grading.exercise import Exercise
 from softmax_lib.grading.finding import Finding, Subject, tally
+from softmax_lib.grading.references import Kinds, Matrix
+from softmax_lib.grading.softmaxes import Launch
 from softmax_lib.source import Source
+from softmax_lib.tiles.interpreter import Interpreted, Job, interpret
+from softmax_lib.tiles.launching import GUARD, arguments, padded_y
+from softmax_lib.tiles.settings import next_power_of_two
+
+
+@dataclass(frozen=True)
+class TileLaunch(Launch):
+    """One launch in the interpreter, its tile for a block size, and whether it read what is not of x."""
+
+    reads_outside: bool = False
+
+    @property
+    def mistake(self) -> str | None:
+        """What lies outside of x is the cause of what is wrong inside."""
+        outside = "it reads past the end of x, where nothing of the matrix is"
+        return outside if self.reads_outside else super().mistake
+
+    @property
+    def words(self) -> str:
+        """What was launched, and the mistake."""
+        rows, cols = self.shape
+        return f"on {rows} rows of {cols} with a tile of {self.block_size}: {self.mistake}"
+
+    @property
+    def trace(self) -> str:
+        """The same in short."""
+        return f"{super().trace}{', reads outside' if self.reads_outside else ''}"
 
 
 def subject(exercise: Exercise, source: Source) -> Subject:
-    """The kernel in `source`, and how it is looked at: there are neither hazards nor counters of it."""
+    """The kernel in `source`, and how it is looked at: hazards can't be seen. Raises `BadInput` and `CompileError`."""
     kernel = tiles.find(tiles.TileKernel(exercise.name, source))
     return Subject(kernel, lambda: _right(exercise, kernel))
 
 
 def _right(exercise: Exercise, kernel: tiles.TileKernel) -> Finding:
-    found = tiles.check(kernel, device="cpu", lengths=exercise.lengths)
-    return tally(found.launches, found.failures, "within the bound of float32")
+    tried = [exercise.asks.rows(cols) for cols in exercise.lengths]
+    found = interpret([_job(exercise, kernel, x) for _, x in tried])
+    launches = [_launch(exercise, *on, one) for on, one in zip(tried, found, strict=True)]
+    wrong = [one for one in launches if one.mistake]
+    if not wrong:  # the interpreter takes more than the compiler does
+        tiles.compile_tile(kernel, _tile(exercise, exercise.lengths[-1]))
+    said = tally(len(launches), [one.words for one in wrong], "within the bound of float32")
+    return replace(said, traces=tuple(one.trace for one in wrong))
+
+
+def _tile(exercise: Exercise, cols: int) -> int:
+    return exercise.macros.get("TILE") or next_power_of_two(cols)
+
+
+def _job(exercise: Exercise, kernel: tiles.TileKernel, x: Matrix) -> Job:
+    """A program for ROWS rows, where the exercise sets those; behind x and y is room for what goes astray."""
+    rows, cols = x.shape
+    a_program = exercise.macros.get("ROWS", 1)
+    room = x.size + a_program * _tile(exercise, cols)
+    flat = np.concatenate((x.reshape(-1), np.full(room, np.nan, np.float32)))
+    setting = tiles.Setting(_tile(exercise, cols), num_warps=4, num_stages=1)
+    given = arguments(kernel, flat, padded_y(x.size, room), x.shape, setting)
+    return Job(kernel, given, -(-rows // a_program), x.size)
+
+
+def _launch(exercise: Exercise, kinds: Kinds, x: Matrix, found: Interpreted) -> TileLaunch:
+    wrong = exercise.asks.wrong(found.y[: x.size].reshape(x.shape), x)
+    stray = bool((found.y[x.size :] != GUARD).any())
+    tile = _tile(exercise, x.shape[1])
+    return TileLaunch(x.shape, tile, 0, kinds, False, wrong, stray, found.reads_outside)
+
+
+def compiled_barriers(kernel: tiles.TileKernel, cols: int, num_warps: int) -> float:
+    """Barriers that Triton's compiler puts into the PTX, for rows of this length. Raises `CompileError`."""
+    counts = tiles.compile_tile(kernel, cols, num_warps=num_warps).counts
+    return float(sum(number for name, number in counts.items() if name.startswith("bar")))

@@ -148,10 +148,20 @@ def _by_triton(
         with _silence():
             return triton.compile(source, target=GPUTarget("cuda", arch, 32), options=words)
     except Exception as error:  # Triton's own, LLVM's, and assertions
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise CompileError(
-            f"Triton does not compile {kernel.name} with {words}: {first}"
-        ) from error
+        said = _first_words(kernel, error)
+        raise CompileError(f"Triton does not compile {kernel.name} with {words}: {said}") from error
+
+
+def _first_words(kernel: TileKernel, error: BaseException) -> str:
+    """What Triton says first, "mine.py, line 3: ..." where it names a line, which it counts from the function's own."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    at = re.fullmatch(r"at (\d+):\d+:", lines[0])
+    if not at:
+        return lines[0]
+    while lines[-1].strip() == "^" and error.__cause__:
+        error = error.__cause__
+        lines = str(error).strip().splitlines()
+    return f"{kernel.source.file_name}, line {kernel.first_line + int(at[1]) - 1}: {lines[-1]}"
 
 
 def _is_told(parameter: Any, name: str, cols: int) -> bool:

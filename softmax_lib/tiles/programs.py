@@ -42,7 +42,8 @@ class TileKernel:
             body = ast.parse(text).body
         except SyntaxError as error:
             raise CompileError(f"{name}, line {error.lineno}: {error.msg}") from None
-        found = [node for node in body if isinstance(node, ast.FunctionDef) and _is_jit(node)]
+        jitted = [node for node in body if isinstance(node, ast.FunctionDef) and _is_jit(node)]
+        found = [node for node in jitted if {*ARRAYS} <= {*_takes(node)}] or jitted
         if len(found) != 1:
             raise BadInput(
                 f"{self.source.file_name} has {len(found)} functions with @triton.jit, not one."
@@ -51,13 +52,18 @@ class TileKernel:
 
     @property
     def entry(self) -> str:
-        """Name of the function that is decorated with @triton.jit. Raises `BadInput` or `CompileError`."""
+        """Name of the function with @triton.jit, of several that with x and y. Raises `BadInput` or `CompileError`."""
         return self._function.name
+
+    @property
+    def first_line(self) -> int:
+        """Where its `def` stands in the source. Raises `BadInput` or `CompileError`."""
+        return self._function.lineno
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
         """What it takes, in order: of x, y, rows, cols, TILE, STAGES. Raises `BadInput` for others."""
-        names = tuple(argument.arg for argument in self._function.args.args)
+        names = _takes(self._function)
         if unknown := set(names) - {*ARRAYS, *WHOLE, *CONSTANTS}:
             known = ", ".join((*ARRAYS, *WHOLE, *CONSTANTS))
             raise BadInput(
@@ -81,6 +87,10 @@ class TileKernel:
     def function(self) -> Any:
         """What @triton.jit makes of it. Raises `NotAvailable` without Triton, and `CompileError`."""
         return load(self.source)[self.entry]
+
+
+def _takes(node: ast.FunctionDef) -> tuple[str, ...]:
+    return tuple(argument.arg for argument in node.args.args)
 
 
 def _is_jit(node: ast.FunctionDef) -> bool:

@@ -118,22 +118,27 @@ def test_where_a_comment_is_handed_in_lines_are_those_of_the_listing():
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ("axis=0))", "axis=0)", "at line 4 of your code"),
+        ("keep_dims=True))", "keep_dims=True)", "at line 6 of your code"),
         (
             "share = power",
             "share = pwer",
-            "Triton's interpreter stopped: NameError: name 'pwer' is not defined at line 5 of your code.",
+            "Triton's interpreter stopped: NameError: name 'pwer' is not defined at line 7 of your code.",
+        ),
+        (
+            "share = power",
+            "import math\n    share = power",
+            "it does not compile: unsupported AST node type: Import at line 7 of your code.",
         ),
         (
             "share = power",
             "\0share = power",
-            "it does not compile: there is a NUL character, which is no text at line 5 of your code.",
+            "it does not compile: there is a NUL character, which is no text at line 7 of your code.",
         ),
     ],
 )
 def test_triton_is_told_at_its_own_lines_too(old, new, sentence):
-    part = exercises()["triton_mask"].solution.replace(old, new, 1)
-    told = said(grade("triton_mask", part))
+    part = exercises()["triton_rows"].solution.replace(old, new, 1)
+    told = said(grade("triton_rows", part))
     assert sentence in told
     assert "softmax_lib" not in told
 
@@ -180,7 +185,7 @@ def test_a_whole_kernel_that_is_written_may_look_otherwise():
 def test_spaces_and_comments_of_a_whole_kernel_do_not_count():
     bare = re.sub(r"//[^\n]*", "", WHOLE).replace("    ", "\t").replace(" = ", "  =\n")
     assert grade("shared_pairs", "// mine\n\n" + bare).ok
-    simple = exercises()["triton_mask"]
+    simple = exercises()["triton_rows"]
     assert surroundings.first_difference(simple, simple.source.text) is None
     without = simple.source.text.partition("import triton.language as tl\n")[2]
     assert surroundings.first_difference(simple, without) is None
