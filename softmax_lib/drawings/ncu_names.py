@@ -38,13 +38,14 @@ _TABLE = """\
 _WIDE = """<style>
 .worklog-names.worklog-xray{max-height:24rem;overflow:auto}
 .worklog-names.worklog-xray :is(th,td){text-align:left;font-weight:400}
-.worklog-names td:nth-child(n+4){white-space:normal;overflow-wrap:anywhere;min-width:8em}
-.worklog-names code{padding:0;border:0;background:none;color:inherit;white-space:nowrap}
+.worklog-names table{table-layout:fixed;width:100%}
+.worklog-names :is(td,th):nth-child(-n+2){width:27%}.worklog-names :is(td,th):nth-child(3){width:8%}
+.worklog-names.worklog-xray :is(td,th,code){white-space:normal;overflow-wrap:anywhere}
+.worklog-names code{padding:0;border:0;background:none;color:inherit}
 @media (max-width:700px){.worklog-names thead{display:none}
-.worklog-names :is(tr,td,th){display:block}
+.worklog-names.worklog-xray :is(tr,td,th){display:block;width:auto}
 .worklog-names.worklog-xray tr{padding:.3em 0}.worklog-names.worklog-xray th{font-weight:700}
-.worklog-names.worklog-xray td{padding-left:1em}
-.worklog-names td code{white-space:normal;overflow-wrap:anywhere}}
+.worklog-names.worklog-xray td{padding-left:1em}}
 </style>
 """
 
