@@ -67,6 +67,15 @@ class Selection:
         """What `emulator.launch`, `gpu.launch` and `xray_launch` take, in order."""
         return tuple(map(self._words, self.kernel.steps))
 
+    def launch(self) -> None:
+        """Launch all of them: on the GPU for a CUDA tensor, else in the emulator. Raises what launching does."""
+        if is_on_gpu(self.arrays["x"]):
+            from softmax_lib.gpu import launch
+        else:
+            from softmax_lib.emulator import launch
+        for words in self.launches:
+            launch(**words)
+
     def _words(self, step: Step) -> dict[str, Any]:
         rows, cols = self.arrays["x"].shape
         return {
@@ -134,13 +143,8 @@ def run(
     Takes and raises what `select` does, and what launching raises.
     """
     selection = select(name, x, k, block_size=block_size)
-    if is_on_gpu(x):
-        from softmax_lib.gpu import launch
-    else:
-        from softmax_lib.emulator import launch
     if x.shape[0]:
-        for words in selection.launches:
-            launch(**words)
+        selection.launch()
     return selection.found
 
 
