@@ -32,8 +32,8 @@ _OFFER = {
     "break": "Which of these does it? Pick one, and see what the grader says of it.",
     "predict": "Pick an answer, and see what the grader says of it.",
 }
-_OWN = " Where a kernel runs, as in Colab, hand in your own in the cell below."
-_WHOLE = " It may be the marked part, or a whole kernel of this name."
+_OWN = " In Colab or JupyterLab a cell below takes your own."
+_WHOLE = " It may be the marked part, or a whole kernel of the same name."
 _OUTCOME = '<div role="status">{{ code }}{{ grade }}</div>'
 
 

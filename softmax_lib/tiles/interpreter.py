@@ -159,6 +159,7 @@ def _prepare() -> None:
     import torch  # noqa: F401
 
     _mend_loops()
+    _mend_maxima()
     np.seterr(all="ignore")  # a kernel's -inf - -inf is NaN, as on a GPU
 
 
@@ -232,6 +233,14 @@ def _mend_loops() -> None:
         scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
 
     interpreter._patch_lang_tensor = patch_and_mend
+
+
+def _mend_maxima() -> None:
+    """Let the larger of NaN and a number be the number, as in the `max.f32` that a GPU executes; Triton 3.6 takes the NaN."""
+    from triton.runtime.interpreter import InterpreterBuilder
+
+    InterpreterBuilder.create_maxnumf = lambda self, *both: self.binary_op(*both, np.fmax)
+    InterpreterBuilder.create_minnumf = lambda self, *both: self.binary_op(*both, np.fmin)
 
 
 if __name__ == "__main__":
