@@ -62,14 +62,8 @@ def symptom(name: Symptom, gpu: str = DEFAULT_GPU) -> View:
         rows.append(["GPU busy, torch.profiler", *(_busy(one, gpu) for one in sides)])
     rows.append(["time", *(f"{one.median_us:,.1f} µs" for one in found)])
     head = ["", *(f"{one.role}: {one.side.who}{_HOW[one.side.how]}" for one in found)]
-    shown = [
-        table(
-            head,
-            rows,
-            caption=f"{name}, {sides[0].rows:,} × {sides[0].cols:,} floats: {symptom_source(gpu)}",
-        )
-    ]
-    return view([*shown, view(_how_to(name, sides))])
+    caption = f"{name}, {sides[0].rows:,} × {sides[0].cols:,} floats: {symptom_source(gpu)}"
+    return view([table(head, rows, caption=caption), view(_how_to(name, sides))])
 
 
 def _how_to(name: Symptom, sides: list[Side]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from softmax_lib.errors import KernelFault
 from softmax_lib.words import count, plural
@@ -44,14 +44,24 @@ class Subject:
     mistake: Callable[..., str | None] | None = None
 
 
-def tally(launches: int, failures: Sequence[str], right: str) -> Finding:
-    """Whether all launches were right, `right` saying what they were; else how many were not, and the first of them."""
+class WrongLaunch(Protocol):
+    """A launch that went wrong: what was launched and the mistake, and the same in short."""
+
+    @property
+    def words(self) -> str: ...
+    @property
+    def trace(self) -> str: ...
+
+
+def tally(launches: int, wrong: Sequence[WrongLaunch], right: str) -> Finding:
+    """Whether all launches were right, `right` saying what they were; else how many were not, the first, and their traces."""
     all_of_them = count(launches, "launch", "launches")
-    if not failures:
+    if not wrong:
         return Finding("right", True, f"all of {all_of_them} {right}.")
-    verb = plural(len(failures), "is", "are")
-    many = f"{len(failures)} of {all_of_them} {verb} wrong"
-    return Finding("right", False, f"{many}; the first, {failures[0]}.")
+    verb = plural(len(wrong), "is", "are")
+    many = f"{len(wrong)} of {all_of_them} {verb} wrong"
+    traces = tuple(one.trace for one in wrong)
+    return Finding("right", False, f"{many}; the first, {wrong[0].words}.", traces)
 
 
 def safety(found: list[XRay]) -> Finding:

@@ -10,6 +10,7 @@ import numpy as np
 from softmax_lib import selections
 from softmax_lib.grading.exercise import Exercise
 from softmax_lib.grading.finding import Finding, Subject, safety, tally
+from softmax_lib.grading.softmaxes import launched_as
 from softmax_lib.kernel import Kernel
 from softmax_lib.reference import noise
 from softmax_lib.source import Source
@@ -64,9 +65,7 @@ class Launch:
 
 def subject(exercise: Exercise, source: Source) -> Subject:
     """The kernel in `source`, launched as the book's that it is made of, and how it is looked at."""
-    like = selections.kernels[exercise.of]
-    step = replace(like.steps[0], entry=source.entries[0])
-    kernel = replace(like, name=exercise.name, steps=(step,), given_source=source)
+    kernel = launched_as(selections.kernels[exercise.of], exercise, source)
 
     def look(**on: Any) -> XRay:
         return _look(kernel, **on)
@@ -81,8 +80,7 @@ def _right(exercise: Exercise, kernel: Kernel) -> Finding:
     sizes = exercise.block_sizes or (BLOCK_SIZE,)
     tried = [(*on, size) for size in sizes for on in selections.CHECKED]
     wrong = [one for on in tried if (one := _launch(exercise, kernel, *on))]
-    found = tally(len(tried), [one.words for one in wrong], f"with {selections.RIGHT}")
-    return replace(found, traces=tuple(one.trace for one in wrong))
+    return tally(len(tried), wrong, f"with {selections.RIGHT}")
 
 
 def _launch(exercise: Exercise, kernel: Kernel, cols: int, k: int, size: int) -> Launch | None:

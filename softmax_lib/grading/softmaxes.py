@@ -92,7 +92,11 @@ def _kernel(exercise: Exercise, source: Source) -> Kernel:
     kernel = resolve(source)
     if not (exercise.text and exercise.of):
         return kernel
-    like = with_copy[exercise.of]
+    return launched_as(with_copy[exercise.of], exercise, source)
+
+
+def launched_as(like: Kernel, exercise: Exercise, source: Source) -> Kernel:
+    """The kernel in `source`, launched as the book's that it is made of, under its own name."""
     step = replace(like.steps[0], entry=source.entries[0])
     return replace(like, name=exercise.name, steps=(step,), given_source=source, flaw=None)
 
@@ -102,8 +106,7 @@ def _right(exercise: Exercise, kernel: Kernel) -> Finding:
     wrong = [one for one in tried if one.mistake]
     if wrong and len(wrong) == len(tried) and _writes_nothing(exercise, kernel):
         return Finding("right", False, "it never writes into y.")
-    found = tally(len(tried), [one.words for one in wrong], "within the bound of float32")
-    return replace(found, traces=tuple(one.trace for one in wrong))
+    return tally(len(tried), wrong, "within the bound of float32")
 
 
 def _launches(exercise: Exercise, kernel: Kernel) -> Iterator[Launch]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import dataclass
 
 from softmax_lib import tiles
 from softmax_lib.grading.exercise import Exercise
@@ -12,8 +10,8 @@ from softmax_lib.grading.finding import Finding, Subject, tally
 from softmax_lib.grading.references import Kinds, Matrix
 from softmax_lib.grading.softmaxes import Launch
 from softmax_lib.source import Source
-from softmax_lib.tiles.interpreter import Interpreted, Job, interpret
-from softmax_lib.tiles.launching import GUARD, arguments, padded_y
+from softmax_lib.tiles.interpreter import READS_OUTSIDE, Interpreted, Job, interpret
+from softmax_lib.tiles.launching import GUARD, job
 from softmax_lib.tiles.settings import next_power_of_two
 
 
@@ -26,8 +24,7 @@ class TileLaunch(Launch):
     @property
     def mistake(self) -> str | None:
         """What lies outside of x is the cause of what is wrong inside."""
-        outside = "it reads past the end of x, where nothing of the matrix is"
-        return outside if self.reads_outside else super().mistake
+        return READS_OUTSIDE if self.reads_outside else super().mistake
 
     @property
     def words(self) -> str:
@@ -54,8 +51,7 @@ def _right(exercise: Exercise, kernel: tiles.TileKernel) -> Finding:
     wrong = [one for one in launches if one.mistake]
     if not wrong:  # the interpreter takes more than the compiler does
         tiles.compile_tile(kernel, _tile(exercise, exercise.lengths[-1]))
-    said = tally(len(launches), [one.words for one in wrong], "within the bound of float32")
-    return replace(said, traces=tuple(one.trace for one in wrong))
+    return tally(len(launches), wrong, "within the bound of float32")
 
 
 def _tile(exercise: Exercise, cols: int) -> int:
@@ -66,11 +62,9 @@ def _job(exercise: Exercise, kernel: tiles.TileKernel, x: Matrix) -> Job:
     """A program for ROWS rows, where the exercise sets those; behind x and y is room for what goes astray."""
     rows, cols = x.shape
     a_program = exercise.macros.get("ROWS", 1)
-    room = x.size + a_program * _tile(exercise, cols)
-    flat = np.concatenate((x.reshape(-1), np.full(room, np.nan, np.float32)))
     setting = tiles.Setting(_tile(exercise, cols), num_warps=4, num_stages=1)
-    given = arguments(kernel, flat, padded_y(x.size, room), x.shape, setting)
-    return Job(kernel, given, -(-rows // a_program), x.size)
+    room = x.size + a_program * setting.tile
+    return job(kernel, x, setting, -(-rows // a_program), room)
 
 
 def _launch(exercise: Exercise, kinds: Kinds, x: Matrix, found: Interpreted) -> TileLaunch:

@@ -8,7 +8,7 @@ import numpy as np
 
 from softmax_lib.checking import Tally, choose_device, place
 from softmax_lib.reference import ROWS, adversarial, as_numpy, judge
-from softmax_lib.tiles.interpreter import Interpreted, interpret
+from softmax_lib.tiles.interpreter import READS_OUTSIDE, Interpreted, interpret
 from softmax_lib.tiles.launching import GUARD, job, launch, padded_y
 from softmax_lib.tiles.programs import FULL_TILES, TileKernel, find, require_triton
 from softmax_lib.tiles.settings import Setting, settle
@@ -67,7 +67,7 @@ def _failures(
 def _mistake(x: np.ndarray, found: Interpreted) -> str | None:
     """What is wrong of a launch on `x`; what lies outside of it is the cause of what is wrong inside."""
     if found.reads_outside:
-        return "it reads past the end of x, where nothing of the matrix is"
+        return READS_OUTSIDE
     kinds = [row.name for row in ROWS]
     wrong = judge(found.y[: x.size].reshape(x.shape), x, kinds=kinds).mistake
     stray = (found.y[x.size :] != GUARD).any()

@@ -36,6 +36,9 @@ _LOADED = re.compile(r"<(.+) [0-9a-f]{8}>$")
 """What `programs.load` calls the file of a kernel."""
 
 
+READS_OUTSIDE = "it reads past the end of x, where nothing of the matrix is"
+
+
 @dataclass(frozen=True)
 class Job:
     """One launch: what the kernel takes by name, how many programs there are, and elements of x, which goes on behind them."""

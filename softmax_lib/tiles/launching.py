@@ -72,13 +72,20 @@ def check_programs(kernel: TileKernel, rows: int, programs: int | None) -> None:
         raise BadInput(f"programs is {programs}; it is 1 or more.")
 
 
-def job(kernel: TileKernel, x: np.ndarray, setting: Setting, programs: int | None = None) -> Job:
-    """A launch for the interpreter; its `x` and `y` lie flat, and go on for a tile: `x` with NaN, `y` with GUARD.
+def job(
+    kernel: TileKernel,
+    x: np.ndarray,
+    setting: Setting,
+    programs: int | None = None,
+    room: int | None = None,
+) -> Job:
+    """A launch for the interpreter; its `x` and `y` lie flat, and go on for `room` elements, or a tile: `x` with NaN, `y` with GUARD.
 
     Without `programs` there is one per row, and of a persistent kernel INTERPRETED_PROGRAMS at most.
     """
-    beyond = np.full(setting.tile, np.nan, np.float32)
-    y = padded_y(x.size, setting.tile)
+    room = setting.tile if room is None else room
+    beyond = np.full(room, np.nan, np.float32)
+    y = padded_y(x.size, room)
     flat = np.concatenate((x.reshape(-1), beyond))
     rows = x.shape[0]
     usual = min(rows, INTERPRETED_PROGRAMS) if kernel.loops else rows
@@ -86,9 +93,9 @@ def job(kernel: TileKernel, x: np.ndarray, setting: Setting, programs: int | Non
     return Job(kernel, arguments(kernel, flat, y, x.shape, setting), count, x.size)
 
 
-def padded_y(size: int, tile: int) -> np.ndarray:
-    """NaN for a result of `size`, and behind it a tile of GUARD, which no kernel may write."""
-    return np.concatenate((np.full(size, np.nan, np.float32), np.full(tile, GUARD, np.float32)))
+def padded_y(size: int, room: int) -> np.ndarray:
+    """NaN for a result of `size`, and behind it `room` elements of GUARD, which no kernel may write."""
+    return np.concatenate((np.full(size, np.nan, np.float32), np.full(room, GUARD, np.float32)))
 
 
 def arguments(
