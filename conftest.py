@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from softmax_lib.errors import SoftmaxLibError
-from softmax_lib.words import count
+from softmax_lib.engine.words import count
+from softmax_lib.worklog.errors import SoftmaxLibError
 
 TIERS = {
     "check": "make check",
@@ -83,8 +83,8 @@ def choose_examples(everyday: bool) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes() -> None:
     """Build what every worker needs before there are any: each would build its own."""
-    from softmax_lib.emulator.build import runtime_library, server_program
-    from softmax_lib.machine.library import library_path
+    from softmax_lib.engine.compiled.library import library_path
+    from softmax_lib.engine.written.build import runtime_library, server_program
 
     for build in (library_path, runtime_library, server_program):
         with contextlib.suppress(SoftmaxLibError):  # without a compiler most tests need no build

@@ -4,9 +4,11 @@ Importing this package takes no GPU, starts no compiler and loads nothing: what 
 `__init__.pyi` is loaded when it is first used.
 """
 
+from pathlib import Path
 from typing import Any
 
-from softmax_lib.lazy import attach
+from softmax_lib.engine.compiler import set_compiler
+from softmax_lib.engine.lazy import attach
 
 _NEEDS = {
     "LogSoftmax": "torch",
@@ -23,14 +25,38 @@ _NEEDS = {
     "softmax_topk": "torch",
 }
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__, _NEEDS)
+_HOMES = {
+    "drawings": "show.drawings",
+    "emulator": "engine.written",
+    "errors": "worklog.errors",
+    "figures": "show.figures",
+    "selections": "worklog.selections",
+    "tiles": "worklog.tiles",
+}
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__, _NEEDS, _HOMES)
 __version__ = "0.1.0"
+
+
+def _nvrtc() -> Any:
+    from softmax_lib.gpu import compile
+
+    return compile
+
+
+def _kernels() -> Path:
+    from softmax_lib.worklog.files import KERNEL_FOLDER
+
+    return KERNEL_FOLDER
+
+
+set_compiler(_nvrtc, library=_kernels)
 
 
 def load_ipython_extension(shell: Any) -> None:
     """`%load_ext softmax_lib`: register the cell magics %%cuda and %%triton."""
-    from softmax_lib.live.cuda_cell import cuda
-    from softmax_lib.live.triton_cell import triton
+    from softmax_lib.show.live.cuda_cell import cuda
+    from softmax_lib.show.live.triton_cell import triton
 
     shell.register_magic_function(cuda, "cell", "cuda")
     shell.register_magic_function(triton, "cell", "triton")

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from softmax_lib import emulator
-from softmax_lib.reference import softmax as exact_softmax
-from softmax_lib.registry import resolve
-from softmax_lib.source import Source
+from softmax_lib.engine.source import Source
+from softmax_lib.engine.written import running
+from softmax_lib.worklog import launch
+from softmax_lib.worklog.reference import softmax as exact_softmax
+from softmax_lib.worklog.registry import resolve
 
 HEAD = 'extern "C" __global__ void mine(const float* x, float* y, int rows, int cols) {\n'
 """Line 1 of each kernel that `kernel_of` makes; its body starts on line 2."""
@@ -32,12 +33,18 @@ def softmax(x):
     return exact_softmax(x).astype(np.float32)
 
 
+def emulate(kernel, x, y, block_size, **how):
+    """y = kernel(x) in the emulator, in warps and blocks as they are said."""
+    if 0 not in x.shape:
+        running.launch(*kernel.launches(x, y, block_size, **how))
+
+
 def execute(source, x, block_size, **how):
     """What the emulator makes of x; an element that is not written is NaN."""
     y = np.full_like(x, np.nan)
-    emulator.execute(resolve(source), x, y, block_size, **how)
+    emulate(resolve(source), x, y, block_size, **how)
     return y
 
 
 def trace(source, x, block_size, warp_size=32):
-    return emulator.trace(resolve(source), x, block_size, warp_size)
+    return launch.trace(resolve(source), x, block_size, warp_size)

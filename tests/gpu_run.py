@@ -27,12 +27,12 @@ from xml.etree import ElementTree
 from kernel_tables import read_kernels
 
 from softmax_lib import check, kernels, selections, tiles
-from softmax_lib.checking import LENGTHS
-from softmax_lib.files import write_json
+from softmax_lib.engine.compiled.nvdisasm import disassembler
+from softmax_lib.engine.source import Program, Source
 from softmax_lib.gpu.facts import gpu_facts, today, versions
-from softmax_lib.gpu.machine_code import disassembler
 from softmax_lib.ops.outlines import FOLDER
-from softmax_lib.source import Program, Source
+from softmax_lib.worklog.checking import LENGTHS
+from softmax_lib.worklog.files import write_json
 
 TESTS = Path(__file__).parent
 CHECKED = {**kernels, **selections.kernels, **tiles.kernels}

@@ -7,8 +7,8 @@ from pathlib import Path
 from emulated import kernel_of
 
 from softmax_lib import xray
-from softmax_lib.source import Source
-from softmax_lib.xrays.hazards import Hazard
+from softmax_lib.engine.source import Source
+from softmax_lib.engine.xrays.hazards import Hazard
 
 _KERNEL = re.compile(
     r"^(?:DEVICE\((?P<device>[^\n]*)\)\n)?KERNEL\((?P<name>\w+)\) \{(?: *// (?P<how>[^\n]*))?\n(?P<body>.*?)^\}$",

@@ -4,8 +4,8 @@ import random
 import re
 from collections.abc import Iterator
 
-from softmax_lib.registry import kernels
-from softmax_lib.source import blank_comments
+from softmax_lib.engine.source import blank_comments
+from softmax_lib.worklog.registry import kernels
 
 EDITS = {
     r"(?<![<>=!-])(<=?|>=?)(?![<>=])": ("<", "<=", ">", ">=", "!="),

@@ -3,9 +3,9 @@
 import numpy as np
 
 from softmax_lib import recorded, warp_times
-from softmax_lib.bench.plan import WORKLOG
-from softmax_lib.figures.in_flight import kernel_in_flight
-from softmax_lib.registry import kernels
+from softmax_lib.show.figures.in_flight import kernel_in_flight
+from softmax_lib.suites.plan import WORKLOG
+from softmax_lib.worklog.registry import kernels
 
 ROWS, COLS = WORKLOG
 MATRIX_BYTES = 4 * ROWS * COLS

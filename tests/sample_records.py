@@ -3,10 +3,10 @@
 import copy
 import json
 
-from softmax_lib.records.contests import contest_runs
 from softmax_lib.records.record import Record
 from softmax_lib.records.shelf import FOLDER
-from softmax_lib.registry import kernels, with_copy
+from softmax_lib.suites.contests import contest_runs
+from softmax_lib.worklog.registry import kernels, with_copy
 
 BOOK = FOLDER / "nvidia-h200.json"
 

@@ -12,10 +12,10 @@ from launch_on import launch_on
 from subjects import CASES
 from test_any_kernel import words_of
 
-from softmax_lib.bench.ncu import read_counters
-from softmax_lib.files import write_json
 from softmax_lib.gpu.facts import gpu_facts, today, versions
 from softmax_lib.records.schema import METRICS
+from softmax_lib.suites.ncu import read_counters
+from softmax_lib.worklog.files import write_json
 
 SUMMARY = Path(__file__).with_suffix(".json")
 NAMES = sorted({subject.kernel.partition("<")[0].rpartition("::")[2] for subject, _ in CASES})

@@ -2,10 +2,10 @@
 
 from dataclasses import asdict
 
-from softmax_lib.bench.symptoms import SIDES
 from softmax_lib.records.schema import EXECUTION, METRICS
-from softmax_lib.records.symptoms import PROGRAMS, SYMPTOMS
-from softmax_lib.registry import kernels
+from softmax_lib.suites.symptoms.measure import SIDES
+from softmax_lib.suites.symptoms.record import PROGRAMS, SYMPTOMS
+from softmax_lib.worklog.registry import kernels
 
 US = {"symptom": 10.0, "control": 6.0, "cure": 4.0}
 COUNTERS = dict.fromkeys((*METRICS, *EXECUTION), 1) | {"global_load_sectors": 32, "duration_ns": 2500, "stalled_barrier": 17}  # fmt: skip

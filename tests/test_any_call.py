@@ -15,7 +15,7 @@ from emulated import kernel_of
 import softmax_lib
 from softmax_lib import check, emulator, gpu, kernels, selections
 from softmax_lib.cli import checks, main
-from softmax_lib.errors import SoftmaxLibError
+from softmax_lib.worklog.errors import SoftmaxLibError
 
 COUNT = 500
 ADD = "__global__ void add(const float* x, float* y, int n) { if (threadIdx.x < n) y[threadIdx.x] = x[threadIdx.x]; }"
@@ -35,7 +35,7 @@ pytestmark = [
 def draws(monkeypatch, pytestconfig):
     """Random numbers from the seed of this run; what takes seconds and is no argument's business is left out."""
     monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", "0.5")
-    monkeypatch.setattr("softmax_lib.xrays.result.inspect", lambda *_: ())
+    monkeypatch.setattr("softmax_lib.engine.xrays.result.inspect", lambda *_: ())
     monkeypatch.setattr(checks, "check", partial(check, lengths=(5, 32)))
     seed = int(pytestconfig.getoption("hypothesis_seed", None) or 0)
     print("seed", seed)

@@ -6,8 +6,8 @@ from full_tables import some
 from launch_on import launch_on
 from subjects import C_NAMES, CASES, REAL, read
 
-from softmax_lib.errors import BadInput, WrongType
-from softmax_lib.xrays.xray import xray_launch
+from softmax_lib.engine.errors import BadInput, WrongType
+from softmax_lib.worklog.xray import xray_launch
 
 IDS = [f"{subject.name}-{dtype}" for subject, dtype in CASES]
 NAMED = [pytest.param(*case, id=name) for case, name in zip(CASES, IDS, strict=True)]

@@ -7,8 +7,8 @@ import time
 import pytest
 from damages import DAMAGES
 
-from softmax_lib import caches
-from softmax_lib.caches import building_folder, is_whole, read_or_make
+from softmax_lib.engine import caches
+from softmax_lib.engine.caches import building_folder, is_whole, read_or_make
 
 pytestmark = pytest.mark.quick
 

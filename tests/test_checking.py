@@ -5,8 +5,9 @@ import pytest
 from emulated import kernel_of, noise
 
 from softmax_lib import check, kernels
-from softmax_lib.checking import count_attempts
-from softmax_lib.errors import BadInput, BlockSizeNotAllowed, RowTooLong, WrongType
+from softmax_lib.engine.errors import BadInput, BlockSizeNotAllowed, WrongType
+from softmax_lib.worklog.checking import count_attempts
+from softmax_lib.worklog.errors import RowTooLong
 
 
 def test_an_attempt_says_what_was_asked_and_what_was_wrong():
@@ -68,7 +69,7 @@ def test_a_check_that_would_launch_nothing_gets_a_sentence(how, error, words):
 
 def test_a_store_behind_the_end_is_a_failure_where_the_numbers_are_right(monkeypatch):
     # the emulator would stop it: here only what `check` itself looks at is asked
-    from softmax_lib import checking, reference
+    from softmax_lib.worklog import checking, reference
 
     def careless(kernel, x, *, block_size, out):
         out[:] = reference.softmax(x)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from softmax_lib.declarations import find_kernels, find_variables
+from softmax_lib.engine.declarations import find_kernels, find_variables
 
 pytestmark = pytest.mark.quick
 

@@ -5,15 +5,10 @@ import os
 
 import pytest
 
-from softmax_lib import source
-from softmax_lib.files import (
-    cache_folder,
-    readers_folder,
-    replace_file,
-    shipped_folder,
-    write_json,
-)
+from softmax_lib.engine.caches import cache_folder
 from softmax_lib.records import shelf
+from softmax_lib.worklog import files
+from softmax_lib.worklog.files import readers_folder, replace_file, shipped_folder, write_json
 
 pytestmark = pytest.mark.quick
 
@@ -31,7 +26,7 @@ def test_the_cache_and_a_readers_files_lie_where_the_system_keeps_such(monkeypat
 
 
 def test_kernels_and_records_lie_in_the_checkout_or_in_the_installed_package():
-    for folder, name in ((source.KERNEL_FOLDER, "03_naive.cu"), (shelf.FOLDER, "nvidia-h200.json")):
+    for folder, name in ((files.KERNEL_FOLDER, "03_naive.cu"), (shelf.FOLDER, "nvidia-h200.json")):
         assert (folder / name).is_file()
     assert shipped_folder("no_such_folder", "kernels").name == "kernels"
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from softmax_lib.host_code import find_annotations, find_host_functions, without_host_code
-from softmax_lib.registry import kernels
-from softmax_lib.source import KERNEL_FOLDER, Source
+from softmax_lib.engine.host_code import find_annotations, find_host_functions, without_host_code
+from softmax_lib.engine.source import Source
+from softmax_lib.worklog.files import KERNEL_FOLDER
+from softmax_lib.worklog.registry import kernels
 
 
 def left(text):

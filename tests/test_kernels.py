@@ -9,8 +9,9 @@ from full_tables import each_value
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softmax_lib import check, kernels, reference, run
-from softmax_lib.registry import rungs
+from softmax_lib import check, kernels, run
+from softmax_lib.worklog import reference
+from softmax_lib.worklog.registry import rungs
 
 SOUND = [kernel.name for kernel in kernels.values() if kernel.flaw is None]
 RUNGS = [kernel.name for kernel in rungs()]

@@ -8,19 +8,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from emulated import kernel_of
+from emulated import emulate, kernel_of
 
-from softmax_lib import emulator, gpu, kernels, reference, run, trace
-from softmax_lib.errors import (
+from softmax_lib import gpu, kernels, run, trace
+from softmax_lib.engine.errors import (
     BadInput,
     BlockSizeNotAllowed,
     CompileError,
-    RowTooLong,
     UnknownKernel,
     WrongType,
 )
-from softmax_lib.registry import resolve, rungs
-from softmax_lib.source import Source
+from softmax_lib.engine.source import Source
+from softmax_lib.worklog import reference
+from softmax_lib.worklog.errors import RowTooLong
+from softmax_lib.worklog.registry import resolve, rungs
 
 X = torch.randn(6, 40, generator=torch.Generator().manual_seed(0))
 SOUND = [kernel.name for kernel in kernels.values() if kernel.flaw is None]
@@ -112,10 +113,10 @@ def test_a_kind_of_array_of_ones_own_gives_a_plain_one():
 
 def test_the_emulators_own_door_takes_arrays_and_tensors():
     y, z = np.empty_like(X.numpy()), torch.empty_like(X)
-    emulator.execute(kernels["shared"], X.numpy(), y, 64)
-    emulator.execute(kernels["shared"], X, z, 64)
+    emulate(kernels["shared"], X.numpy(), y, 64)
+    emulate(kernels["shared"], X, z, 64)
     assert torch.equal(torch.from_numpy(y), z)
-    assert torch.equal(emulator.trace(kernels["shared"], X, 64).y, z)
+    assert torch.equal(trace("shared", X, 64).y, z)
 
 
 def test_arrays_are_taken_while_a_thread_imports_torch(monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 from emulated import kernel_of
 
 from softmax_lib import check, kernels, run, trace, xray
-from softmax_lib.source import Source
+from softmax_lib.engine.source import Source
 
 X = np.ones((3, 8), np.float32)
 NAIVE = Source("mine.cu", kernels["naive"].source.text)
@@ -28,7 +28,9 @@ AXES = "It is launched in one dimension, where blockIdx.z and threadIdx.y are 0.
     ],
 )  # fmt: skip
 def test_an_xray_and_a_check_say_how_a_kernel_is_launched(source, notes, monkeypatch):
-    monkeypatch.setattr("softmax_lib.xrays.result.inspect", lambda *_: ())  # which takes seconds
+    monkeypatch.setattr(
+        "softmax_lib.engine.xrays.result.inspect", lambda *_: ()
+    )  # which takes seconds
     found = xray(source, 3, 8, 32)
     assert found.notes == tuple(found.as_json()["notes"]) == notes
     result = check(source, X, device="cpu", block_size=32)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from softmax_lib import measure, recorded
-from softmax_lib.errors import BadInput, BlockSizeNotAllowed
+from softmax_lib.engine.errors import BadInput, BlockSizeNotAllowed
 from softmax_lib.records.measurement import Case, Measurement
 
 WORKLOG = recorded.cited.shape

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from softmax_lib import recorded
-from softmax_lib.registry import kernels
+from softmax_lib.worklog.registry import kernels
 
 ROOT = Path(__file__).parents[1]
 USED = ("softmax_lib", "kernels", "book/measurements")

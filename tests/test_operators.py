@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from softmax_lib import check, measure, operators, xray
-from softmax_lib.bench import rmsnorm
-from softmax_lib.checking import check_operator
-from softmax_lib.errors import BadInput, IllegalAddress, NotAvailable, WrongType
+from softmax_lib import check, measure, xray
+from softmax_lib.engine.errors import BadInput, IllegalAddress, NotAvailable, WrongType
 from softmax_lib.gpu.presence import has_gpu
+from softmax_lib.suites.rmsnorm import measure as rmsnorm
+from softmax_lib.worklog import operators
+from softmax_lib.worklog.checking import check_operator
 
 TEXT = rmsnorm.step("shuffle").source.text
 RMS = {

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from softmax_lib import reference
-from softmax_lib.reference import ROWS, adversarial, judge
+from softmax_lib.worklog import reference
+from softmax_lib.worklog.reference import ROWS, adversarial, judge
 
 X = reference.noise(5, 100)
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from softmax_lib import check, kernels, run, xray
-from softmax_lib.errors import BadInput, RowTooLong, UnknownKernel
-from softmax_lib.registry import COPY, resolve, rungs
-from softmax_lib.source import Edit, Source
+from softmax_lib.engine.errors import BadInput, UnknownKernel
+from softmax_lib.engine.source import Edit, Source
+from softmax_lib.worklog.errors import RowTooLong
+from softmax_lib.worklog.registry import COPY, resolve, rungs
 
 pytestmark = pytest.mark.quick
 

@@ -8,9 +8,9 @@ import torch
 from full_tables import each_value, some
 
 from softmax_lib import selections
-from softmax_lib.errors import BadInput, UnknownKernel, WrongType
-from softmax_lib.registry import kernels
-from softmax_lib.xrays.xray import xray_launch
+from softmax_lib.engine.errors import BadInput, UnknownKernel, WrongType
+from softmax_lib.worklog.registry import kernels
+from softmax_lib.worklog.xray import xray_launch
 
 SOUND = [name for name, kernel in selections.kernels.items() if kernel.flaw is None]
 FLAWED = [name for name in selections.kernels if name not in SOUND]

@@ -4,10 +4,10 @@ import pytest
 from emulated import HEAD, kernel_of, ones
 
 from softmax_lib import check, run, xray
-from softmax_lib.errors import BadInput, BlockSizeNotAllowed
+from softmax_lib.engine.errors import BadInput, BlockSizeNotAllowed
+from softmax_lib.engine.source import Source
 from softmax_lib.gpu.compile import nvrtc
-from softmax_lib.registry import resolve
-from softmax_lib.source import Source
+from softmax_lib.worklog.registry import resolve
 
 ON = "    y[(long long)blockIdx.x * cols + threadIdx.x] = "
 STATIC = "    __shared__ float big[{0}];\n    big[threadIdx.x] = 1;\n" + ON + "big[threadIdx.x];\n"

@@ -2,7 +2,13 @@
 
 import pytest
 
-from softmax_lib.words import bytes_in_words, count, short_number, time_in_words, without_colours
+from softmax_lib.engine.words import (
+    bytes_in_words,
+    count,
+    short_number,
+    time_in_words,
+    without_colours,
+)
 
 pytestmark = pytest.mark.quick
 

@@ -17,15 +17,9 @@ from softmax_lib import (
     trace,
     xray,
 )
-from softmax_lib.errors import (
-    BadInput,
-    BlockSizeNotAllowed,
-    NoSuchDimension,
-    SoftmaxLibError,
-    UnknownKernel,
-    WrongType,
-)
-from softmax_lib.grids import axes_of
+from softmax_lib.engine.errors import BadInput, BlockSizeNotAllowed, UnknownKernel, WrongType
+from softmax_lib.engine.grids import axes_of
+from softmax_lib.worklog.errors import NoSuchDimension, SoftmaxLibError
 
 X = np.ones((2, 8), np.float32)
 T = torch.ones(2, 8)
@@ -58,10 +52,8 @@ def nothing_starts(monkeypatch):
     def start(*_, **__):
         raise AssertionError("a kernel was about to start")
 
-    for place in ("execution.open_session", "metering.open_session", "tracing.open_session"):
-        monkeypatch.setattr(f"softmax_lib.emulator.{place}", start)
-    for place in ("calls.open_device", "execution.open_call", "metering.open_call"):
-        monkeypatch.setattr(f"softmax_lib.emulator.{place}", start)
+    for place in ("running.open_session", "metering.open_session", "tracing.open_session"):
+        monkeypatch.setattr(f"softmax_lib.engine.written.{place}", start)
 
 
 NUMBERS = {

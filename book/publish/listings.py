@@ -19,23 +19,24 @@ import nbformat
 import numpy as np
 
 from softmax_lib import selections
-from softmax_lib.errors import BadInput
-from softmax_lib.files import replace_file
+from softmax_lib.engine.compiled.code import compile_code, file_of, key_of, read_file
+from softmax_lib.engine.compiled.nvdisasm import SHOWN_ARCHS, disassembler_version
+from softmax_lib.engine.compiled.ptx.program import listed_ptx, ptx_file_of
+from softmax_lib.engine.compiler import listing_folder
+from softmax_lib.engine.source import Program, Source
+from softmax_lib.engine.spec import LaunchSpec
+from softmax_lib.engine.words import count
+from softmax_lib.engine.xrays.machine_path import ARCH
 from softmax_lib.gpu.compile import compiler
-from softmax_lib.gpu.machine_code import SHOWN_ARCHS, disassembler_version
-from softmax_lib.kernel import Kernel
-from softmax_lib.launch_options import is_any_kernel
-from softmax_lib.launch_spec import specify
-from softmax_lib.launch_words import read_launch
-from softmax_lib.live.cuda_cell import read_line, softmax_in
-from softmax_lib.machine.code import FOLDER, compile_code, file_of, key_of, read_file
-from softmax_lib.machine.ptx.program import listed_ptx, ptx_file_of
 from softmax_lib.ops.designs import Task
-from softmax_lib.registry import kernels
-from softmax_lib.source import Program, Source
-from softmax_lib.words import count
-from softmax_lib.xrays.fast import outline_of
-from softmax_lib.xrays.machine_path import ARCH
+from softmax_lib.ops.xray import outline_of
+from softmax_lib.show.live.cuda_cell import read_line, softmax_in
+from softmax_lib.worklog.errors import BadInput
+from softmax_lib.worklog.files import replace_file
+from softmax_lib.worklog.kernel import Kernel
+from softmax_lib.worklog.launch_options import is_any_kernel
+from softmax_lib.worklog.launch_words import read_launch
+from softmax_lib.worklog.registry import kernels
 
 BOOK = Path(__file__).parents[1]
 LONGEST = 32768
@@ -85,7 +86,7 @@ def _of_kernel(kernel: Kernel) -> Iterator[Program]:
 
 
 def _launched(words: dict) -> Program:
-    return specify(words.pop("source"), words.pop("grid"), words.pop("block"), words.pop("args"), **words).program  # fmt: skip
+    return LaunchSpec.of(words.pop("source"), words.pop("grid"), words.pop("block"), words.pop("args"), **words).program  # fmt: skip
 
 
 def _of_cell(line: str, text: str) -> Program:
@@ -145,7 +146,7 @@ def write(path: Path, wanted: dict[str, tuple[Program, int]]) -> str:
     make = listed_ptx if is_ptx(path) else lambda *one: compile_code(*one).as_json()
     held = {key: make(*one) for key, one in sorted(wanted.items())}
     content = lzma.compress(json.dumps(held, sort_keys=True).encode(), preset=9)
-    name = path.relative_to(FOLDER)
+    name = path.relative_to(listing_folder())
     if path.is_file() and path.read_bytes() == content:
         return f"{name}: unchanged"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -163,9 +164,9 @@ def main() -> None:
         print(f"{len(wanted) - len(old)} of {len(wanted)} files are as new as their sources.")
     else:
         old = wanted
-    for path in set(FOLDER.glob("*/*")) - wanted.keys():
+    for path in set(listing_folder().glob("*/*")) - wanted.keys():
         path.unlink()
-        print(f"{path.relative_to(FOLDER)}: removed")
+        print(f"{path.relative_to(listing_folder())}: removed")
     with ProcessPoolExecutor() as pool:
         for line in pool.map(write, old, old.values()):
             print(line, flush=True)

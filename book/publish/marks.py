@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from softmax_lib.errors import BadInput
+from softmax_lib.worklog.errors import BadInput
 
 
 def rewrite(text: str, name: str, block: str) -> str:

@@ -22,8 +22,8 @@ from other_kernels.launching import Found, build_seconds, try_kernel
 from other_kernels.table import Entry, read_table
 from others_page import write_page
 
-from softmax_lib.errors import BadInput, SoftmaxLibError
-from softmax_lib.files import write_json
+from softmax_lib.worklog.errors import BadInput, SoftmaxLibError
+from softmax_lib.worklog.files import write_json
 
 RECORD = Path(__file__).with_name("others.json")
 TYPICAL = "layernorm_forward"

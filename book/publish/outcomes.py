@@ -5,9 +5,9 @@
 
 import sys
 
-from softmax_lib.files import write_json
 from softmax_lib.grading.mistakes import FILE
 from softmax_lib.grading.outcomes import record
+from softmax_lib.worklog.files import write_json
 
 if __name__ == "__main__":
     write_json(FILE, record(tuple(sys.argv[1:])))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from jinja2 import Environment
 
-from softmax_lib.registry import kernels
-from softmax_lib.source import Source
-from softmax_lib.xrays.xray import xray
+from softmax_lib.engine.source import Source
+from softmax_lib.worklog.registry import kernels
+from softmax_lib.worklog.xray import xray
 
 PICTURE = Path(__file__).parents[1] / "static" / "race.svg"
 

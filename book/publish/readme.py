@@ -12,17 +12,17 @@ import yaml
 from address import Address
 from marks import rewrite
 
-from softmax_lib.bench.plan import WORKLOG
-from softmax_lib.errors import SoftmaxLibError
-from softmax_lib.figures import ladder
-from softmax_lib.files import replace_file
-from softmax_lib.records.contests import Contest, contests, mean_gain
 from softmax_lib.records.measurement import LABELS, Case, Measurement
-from softmax_lib.records.models import ONE_PASS, OURS, Text, texts
 from softmax_lib.records.record import Record
 from softmax_lib.records.shelf import recorded
-from softmax_lib.registry import kernels, rungs
+from softmax_lib.show.figures import ladder
+from softmax_lib.suites.contests import Contest, contests, mean_gain
+from softmax_lib.suites.model.record import ONE_PASS, OURS, Text, texts
+from softmax_lib.suites.plan import WORKLOG
 from softmax_lib.widgets.views import draw
+from softmax_lib.worklog.errors import SoftmaxLibError
+from softmax_lib.worklog.files import replace_file
+from softmax_lib.worklog.registry import kernels, rungs
 
 ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "book"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from softmax_lib.errors import KernelFault
+from softmax_lib.worklog.errors import KernelFault
 
 DONE, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
 """Exit statuses: a check that failed, a hazard or a fault is 1; bad input, and what is missing here, is 2."""

@@ -12,12 +12,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from softmax_lib.emulator import launch
-from softmax_lib.errors import BadInput
-from softmax_lib.launch_words import read_launch, read_npz
-from softmax_lib.source import Source
-from softmax_lib.xrays.result import XRay
-from softmax_lib.xrays.xray import xray_launch
+from softmax_lib.engine.source import Source
+from softmax_lib.engine.written import launch
+from softmax_lib.engine.xrays.result import XRay
+from softmax_lib.worklog.errors import BadInput
+from softmax_lib.worklog.launch_words import read_launch, read_npz
+from softmax_lib.worklog.xray import xray_launch
 
 
 @dataclass(frozen=True)

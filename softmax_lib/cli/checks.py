@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from softmax_lib.checking import CheckResult, check, choose_device, count_attempts
 from softmax_lib.cli.answer import DONE, FAILED, REFUSED
-from softmax_lib.errors import KernelFault, SoftmaxLibError
-from softmax_lib.kernel import Kernel
-from softmax_lib.registry import kernels, resolve
-from softmax_lib.words import count
+from softmax_lib.engine.words import count
+from softmax_lib.worklog.checking import CheckResult, check, choose_device, count_attempts
+from softmax_lib.worklog.errors import KernelFault, SoftmaxLibError
+from softmax_lib.worklog.kernel import Kernel
+from softmax_lib.worklog.registry import kernels, resolve
 
 
 @dataclass(frozen=True)

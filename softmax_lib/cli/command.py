@@ -9,7 +9,7 @@ from contextlib import nullcontext, redirect_stdout
 
 from softmax_lib.cli.answer import INTERRUPTED, REFUSED, Answer, give, refusal, status_of
 from softmax_lib.cli.parser import read
-from softmax_lib.errors import SoftmaxLibError
+from softmax_lib.worklog.errors import SoftmaxLibError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

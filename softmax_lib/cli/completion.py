@@ -6,7 +6,7 @@ import shtab
 
 from softmax_lib.cli.parser import parser
 from softmax_lib.grading.collection import exercises
-from softmax_lib.registry import kernels
+from softmax_lib.worklog.registry import kernels
 
 _A_LINE_EACH = " | xargs -n 1"
 """Behind words in one line: fish takes lines."""

@@ -8,11 +8,12 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.table import Table
 
-from softmax_lib import __version__, emulator
+from softmax_lib import __version__
 from softmax_lib.cli.problems import cupys, find_problems
-from softmax_lib.errors import NotAvailable, SoftmaxLibError
+from softmax_lib.engine import written as emulator
 from softmax_lib.gpu import compile
 from softmax_lib.records.shelf import available
+from softmax_lib.worklog.errors import NotAvailable, SoftmaxLibError
 
 
 def gather() -> dict[str, object]:

@@ -9,7 +9,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from softmax_lib.files import cache_root, readers_folder
+from softmax_lib.engine.caches import cache_root
+from softmax_lib.worklog.files import readers_folder
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-from softmax_lib.checking import CheckResult, check, choose_device
-from softmax_lib.errors import BadInput
-from softmax_lib.kernel import Kernel
 from softmax_lib.records.measurement import Case, Measurement
 from softmax_lib.records.shelf import recorded
 from softmax_lib.records.skips import provider_of
-from softmax_lib.reference import noise
-from softmax_lib.registry import resolve, rungs
+from softmax_lib.worklog.checking import CheckResult, check, choose_device
+from softmax_lib.worklog.errors import BadInput
+from softmax_lib.worklog.kernel import Kernel
+from softmax_lib.worklog.reference import noise
+from softmax_lib.worklog.registry import resolve, rungs
 
 MOST_ELEMENTS = 1 << 29
 """Of the matrix, 2 GiB: what is right is found on the CPU, in float64."""
@@ -115,7 +115,7 @@ def _live(
     cases: Sequence[Case], added: Sequence[Kernel]
 ) -> tuple[dict[str, Measurement], dict[str, str]]:
     """Times by kernel, and the reasons of those that could not be timed."""
-    from softmax_lib.bench.contest import time_together
+    from softmax_lib.suites.contest import time_together
 
     reasons: dict[str, str] = {}
 

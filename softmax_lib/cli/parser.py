@@ -12,9 +12,9 @@ from typing import Any
 from softmax_lib import __version__
 from softmax_lib.cli import verbs
 from softmax_lib.cli.answer import Answer
-from softmax_lib.errors import BadInput
-from softmax_lib.launch_options import MOST_DIGITS, add_launch_words
-from softmax_lib.words import hint
+from softmax_lib.engine.words import hint
+from softmax_lib.worklog.errors import BadInput
+from softmax_lib.worklog.launch_options import MOST_DIGITS, add_launch_words
 
 HELP = "help"
 """The verb that stands for `--help` of another."""

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 
-from softmax_lib import emulator
-from softmax_lib.errors import NotAvailable
-from softmax_lib.files import cache_folder, cache_root
+from softmax_lib.engine import written as emulator
+from softmax_lib.engine.caches import cache_folder, cache_root
 from softmax_lib.gpu import compile
 from softmax_lib.gpu.driver_api import driver
+from softmax_lib.worklog.errors import NotAvailable
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from softmax_lib.records.lies import LieTime
+from softmax_lib.engine.words import count
 from softmax_lib.records.reading import read_fields
-from softmax_lib.records.symptoms import times_of
-from softmax_lib.words import count
+from softmax_lib.suites.lies.record import LieTime
+from softmax_lib.suites.symptoms.record import times_of
 
 
 def print_suite(found: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from softmax_lib.bench.tuning import Trial
+    from softmax_lib.suites.tuning import Trial
 
 
 def print_trials(trials: Sequence[Trial]) -> None:

@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from softmax_lib.cli.answer import DONE, FAILED, Answer
-from softmax_lib.errors import BadInput, NotAvailable
-from softmax_lib.launch_options import is_any_kernel
+from softmax_lib.worklog.errors import BadInput, NotAvailable
+from softmax_lib.worklog.launch_options import is_any_kernel
 
 if TYPE_CHECKING:
-    from softmax_lib.xrays.result import XRay
+    from softmax_lib.engine.xrays.result import XRay
 
 SOFTMAX = "softmax"
 """What stands for the kernels behind `softmax()` where a kernel is named."""
@@ -59,7 +59,7 @@ def record(options: argparse.Namespace) -> Answer:
     from softmax_lib.records.record import load
 
     _require_gpu()
-    from softmax_lib.bench.recording import record  # which needs torch, and so comes after
+    from softmax_lib.suites.recording import record  # which needs torch, and so comes after
 
     with _parts(options.json) as tell:
         path = record(options.output, quick=options.quick, minutes=options.minutes, progress=tell)
@@ -82,21 +82,23 @@ def bench(options: argparse.Namespace) -> Answer:
     from softmax_lib.records.record import require_writable, write
 
     _require_gpu()
-    from softmax_lib.bench.hardware import run_hardware  # which needs torch, and so comes after
-    from softmax_lib.bench.lies import run_lies
-    from softmax_lib.bench.phases import run_phases
-    from softmax_lib.bench.rmsnorm import run_rmsnorm
-    from softmax_lib.bench.shown import run_shown
-    from softmax_lib.bench.suite import run_suite
-    from softmax_lib.bench.symptoms import run_symptoms
-    from softmax_lib.bench.tiles import run_tiles
-    from softmax_lib.bench.topk import run_topk
-    from softmax_lib.bench.transformer import compare
-    from softmax_lib.bench.unrolling import run_unroll
-    from softmax_lib.bench.warps import run_warps
     from softmax_lib.cli import suite_table
     from softmax_lib.gpu.presence import gpu_name
-    from softmax_lib.records.kept import next_run
+    from softmax_lib.suites.hardware.measure import (
+        run_hardware,  # which needs torch, and so comes after
+    )
+    from softmax_lib.suites.kept import next_run
+    from softmax_lib.suites.lies.measure import run_lies
+    from softmax_lib.suites.model.measure import compare
+    from softmax_lib.suites.peers.measure import run_suite
+    from softmax_lib.suites.phases.measure import run_phases
+    from softmax_lib.suites.rmsnorm.measure import run_rmsnorm
+    from softmax_lib.suites.shown.measure import run_shown
+    from softmax_lib.suites.symptoms.measure import run_symptoms
+    from softmax_lib.suites.tiles.measure import run_tiles
+    from softmax_lib.suites.topk.measure import run_topk
+    from softmax_lib.suites.unroll.measure import run_unroll
+    from softmax_lib.suites.warps.measure import run_warps
 
     suites = {
         "peers": (run_suite, suite_table.print_suite),
@@ -130,10 +132,10 @@ def tune(options: argparse.Namespace) -> Answer:
     from softmax_lib.records.record import require_writable, write
 
     _require_gpu()
-    from softmax_lib.bench.tuning import tune  # which needs torch, and so comes after
     from softmax_lib.cli.tuning_table import print_trials
     from softmax_lib.gpu.presence import gpu_name
     from softmax_lib.ops.tables import tuned_path
+    from softmax_lib.suites.tuning import tune  # which needs torch, and so comes after
 
     path = options.output or tuned_path(gpu_name())
     require_writable(path)
@@ -169,7 +171,7 @@ def xray(options: argparse.Namespace) -> Answer:
     elif options.dtype or options.backward or options.log:
         raise BadInput(f"--dtype, --backward and --log are for `softmax-lib xray {SOFTMAX}`.")
     else:
-        from softmax_lib.xrays.xray import xray
+        from softmax_lib.worklog.xray import xray
 
         with _parts(options.json) as tell:
             found = xray(
@@ -210,7 +212,7 @@ def grade(options: argparse.Namespace) -> Answer:
 def cache(options: argparse.Namespace) -> Answer:
     """What is kept of built kernels."""
     from softmax_lib.cli.kept_files import gather, print_kept
-    from softmax_lib.files import clear_cache
+    from softmax_lib.engine.caches import clear_cache
 
     found = gather()
     if options.clear:
@@ -230,7 +232,7 @@ def completion(options: argparse.Namespace) -> Answer:
 
 
 def _xray_softmax(options: argparse.Namespace) -> XRay:
-    from softmax_lib.xrays.fast import xray_softmax
+    from softmax_lib.ops.xray import xray_softmax
 
     if options.block_size or options.grid:
         raise BadInput("softmax() chooses its own grid and block size for a matrix.")
@@ -257,8 +259,8 @@ def _one_number(grid: tuple[int, ...] | None) -> int | None:
 
 
 def _require_gpu() -> None:
-    from softmax_lib.checking import choose_device
     from softmax_lib.gpu.presence import why_no_gpu
+    from softmax_lib.worklog.checking import choose_device
 
     try:
         choose_device("cuda")

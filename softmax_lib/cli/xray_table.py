@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from softmax_lib.words import count
-from softmax_lib.xrays.code_lines import Instruction
-from softmax_lib.xrays.lines import LineCounters
-from softmax_lib.xrays.result import XRay
+from softmax_lib.engine.words import count
+from softmax_lib.engine.xrays.code_lines import Instruction
+from softmax_lib.engine.xrays.lines import LineCounters
+from softmax_lib.engine.xrays.result import XRay
 
 _HEADINGS = ("line", "what", "requests", "lanes", "moved", "each", "conflicts")
 _MACHINE_HEADINGS = ("entry", "arch", "registers", "shared", "spilled", "blocks per SM", "limit")

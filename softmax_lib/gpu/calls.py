@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from softmax_lib.arrays import address, is_on_gpu, is_tensor
-from softmax_lib.errors import BadInput, NotAvailable
+from softmax_lib.engine.arrays import address, is_on_gpu, is_tensor
+from softmax_lib.engine.errors import BadInput, NotAvailable
+from softmax_lib.engine.source import Source
+from softmax_lib.engine.spec import LaunchSpec
 from softmax_lib.gpu.driver import launch_function
 from softmax_lib.gpu.modules import load_module
 from softmax_lib.gpu.presence import why_no_gpu
-from softmax_lib.launch_spec import LaunchSpec, specify
-from softmax_lib.source import Source
 
 
 def launch(
@@ -37,7 +37,7 @@ def launch(
 
     Raises `WrongType`, `BadInput`, `UnknownKernel`, `CompileError`, and `NotAvailable` without a GPU.
     """
-    spec = specify(
+    spec = LaunchSpec.of(
         source, grid, block, args, shared_bytes=shared_bytes, kernel=kernel,
         cooperative=cooperative, cluster=cluster, symbols=symbols, defines=defines,
     )  # fmt: skip

@@ -6,23 +6,21 @@ import hashlib
 import re
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from softmax_lib.caches import read_or_make
-from softmax_lib.errors import CompileError, NotAvailable
-from softmax_lib.files import cache_folder
+from softmax_lib.engine.caches import cache_folder, read_or_make
+from softmax_lib.engine.compiler import LINES_A_FILE, Resources
+from softmax_lib.engine.errors import CompileError, NotAvailable
+from softmax_lib.engine.signature import HEADER
+from softmax_lib.engine.source import FLAGS, Program, Source
 from softmax_lib.gpu.headers import (
-    LINES_A_FILE,
     folders_for,
     number_apart,
     options_for,
     read_headers,
 )
 from softmax_lib.gpu.presence import arch_of
-from softmax_lib.signature import HEADER
-from softmax_lib.source import FLAGS, Program, Source
 
 if TYPE_CHECKING:
     from cupy.cuda.function import Module
@@ -50,17 +48,6 @@ _FUNCTION = re.compile(r"Compiling entry function '(\w+)'")
 _STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
-
-
-@dataclass(frozen=True)
-class Resources:
-    """What one thread or block of a compiled entry takes: the assembler's own report."""
-
-    entry: str
-    registers: int
-    shared_bytes: int
-    stack_bytes: int
-    spill_bytes: int
 
 
 @cache

@@ -6,7 +6,8 @@ import ctypes
 from collections.abc import Sequence
 from math import prod
 
-from softmax_lib.errors import BadInput
+from softmax_lib.engine.errors import BadInput
+from softmax_lib.engine.spec import LaunchSpec
 from softmax_lib.gpu.driver_api import (
     CLUSTER,
     COOPERATIVE,
@@ -18,7 +19,6 @@ from softmax_lib.gpu.driver_api import (
     meaning,
     permit,
 )
-from softmax_lib.launch_spec import LaunchSpec
 
 _REFUSALS = frozenset({1, 701, 720, 912})  # impossible values, resources, cooperative grid, cluster
 

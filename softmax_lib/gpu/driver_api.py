@@ -7,8 +7,8 @@ import sys
 from collections.abc import Mapping
 from functools import cache
 
-from softmax_lib.errors import BlockSizeNotAllowed, NotAvailable
-from softmax_lib.grids import MOST_STATIC_SHARED_BYTES
+from softmax_lib.engine.errors import BlockSizeNotAllowed, NotAvailable
+from softmax_lib.engine.grids import MOST_STATIC_SHARED_BYTES
 
 COOPERATIVE, CLUSTER, CLUSTER_POLICY = 2, 4, 5
 """Attributes of a launch, as cuda.h counts them."""

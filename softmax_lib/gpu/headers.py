@@ -5,8 +5,9 @@ NVRTC knows none of the C and C++ library's headers; what kernels use of them is
 
 from __future__ import annotations
 
-from softmax_lib.host_code import HOST_HEADERS
-from softmax_lib.source import Source
+from softmax_lib.engine.compiler import LINES_A_FILE
+from softmax_lib.engine.host_code import HOST_HEADERS
+from softmax_lib.engine.source import Source
 
 _LIMITS = """\
 #pragma once
@@ -65,10 +66,6 @@ def read_headers(source: Source) -> dict[str, str]:
     for path in HOST_HEADERS.rglob("*.h"):
         found[path.relative_to(HOST_HEADERS).as_posix()] = path.read_text(encoding="utf-8")
     return {**found, **source.device_headers}
-
-
-LINES_A_FILE = 1_000_000
-"""How far apart the lines of two files are numbered where machine code is to know them."""
 
 
 def number_apart(source: Source, headers: dict[str, str]) -> dict[str, str]:

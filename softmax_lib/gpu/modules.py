@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from softmax_lib.errors import BadInput
+from softmax_lib.engine.errors import BadInput
+from softmax_lib.engine.signature import ROW, Signature, read_signature
+from softmax_lib.engine.source import Program
+from softmax_lib.engine.spec import LaunchSpec
 from softmax_lib.gpu.compile import compile_kernel, nvrtc
 from softmax_lib.gpu.presence import arch_of
-from softmax_lib.launch_spec import LaunchSpec
-from softmax_lib.signature import ROW, Signature, read_signature
-from softmax_lib.source import Program
 
 _TO_DEVICE, _TO_HOST, _ON_DEVICE = 1, 2, 3  # cudaMemcpyKind
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from softmax_lib.errors import BadInput, UnknownExercise, WrongType
+from softmax_lib.engine.source import Edit, Source
+from softmax_lib.engine.words import count, cut_long_words, hint
 from softmax_lib.grading.exercise import Asked, Attempt, Exercise, Goal
-from softmax_lib.source import Edit, Source
-from softmax_lib.words import count, cut_long_words, hint
+from softmax_lib.worklog.errors import BadInput, UnknownExercise, WrongType
 
 FOLDER = Path(__file__).parent / "exercises"
 

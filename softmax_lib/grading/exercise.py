@@ -11,12 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from softmax_lib import selections, tiles
-from softmax_lib.errors import BadInput
+from softmax_lib.engine.source import Edit, Source
+from softmax_lib.engine.words import PAGE_WIDTH
 from softmax_lib.grading.references import REFERENCES, Reference
-from softmax_lib.registry import with_copy
-from softmax_lib.source import KERNEL_FOLDER, Edit, Source
-from softmax_lib.words import PAGE_WIDTH
+from softmax_lib.worklog import selections, tiles
+from softmax_lib.worklog.errors import BadInput
+from softmax_lib.worklog.files import KERNEL_FOLDER
+from softmax_lib.worklog.registry import with_copy
 
 Kind = Literal["write", "mend", "break", "predict"]
 """Of an exercise: what is missing is written, a fault is found and mended, a kernel is broken in one way only, or a

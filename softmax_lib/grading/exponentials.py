@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from softmax_lib.kernel import Kernel
-from softmax_lib.reference import noise
-from softmax_lib.source import Source
-from softmax_lib.xrays.xray import xray_launch
+from softmax_lib.engine.source import Source
+from softmax_lib.worklog.kernel import Kernel
+from softmax_lib.worklog.reference import noise
+from softmax_lib.worklog.xray import xray_launch
 
 FUNCTIONS = (
     "exp", "expf", "__expf", "exp2", "exp2f", "exp10", "exp10f", "__exp10f", "expm1", "expm1f", "pow", "powf", "__powf",

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from softmax_lib.errors import KernelFault
-from softmax_lib.words import count, plural
-from softmax_lib.xrays.result import XRay
+from softmax_lib.engine.words import count, plural
+from softmax_lib.engine.xrays.result import XRay
+from softmax_lib.worklog.errors import KernelFault
 
 
 @dataclass(frozen=True)

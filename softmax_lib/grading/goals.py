@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from softmax_lib.engine.words import plural
+from softmax_lib.engine.xrays.lines import LineCounters
+from softmax_lib.engine.xrays.result import XRay
 from softmax_lib.grading.exercise import Exercise, Goal
 from softmax_lib.grading.exponentials import exponentials_a_thread
 from softmax_lib.grading.finding import Finding, Subject
 from softmax_lib.grading.softmaxes import is_right_at, share, wrong_kinds
 from softmax_lib.grading.surroundings import is_the_same_beside
 from softmax_lib.grading.tile_answers import compiled_barriers
-from softmax_lib.words import plural
-from softmax_lib.xrays.lines import LineCounters
-from softmax_lib.xrays.result import XRay
 
 FLOAT_BYTES = 4
 

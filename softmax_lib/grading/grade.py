@@ -12,7 +12,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from softmax_lib.errors import BadInput, CompileError, KernelFault, SoftmaxLibError, WrongType
+from softmax_lib.engine.source import Source
+from softmax_lib.engine.words import PAGE_WIDTH, count, cut_long_words
 from softmax_lib.grading import lists, scores, softmaxes, tile_answers
 from softmax_lib.grading.collection import find_exercise, read_numbers
 from softmax_lib.grading.exercise import Exercise
@@ -20,9 +21,14 @@ from softmax_lib.grading.finding import Finding, stopped
 from softmax_lib.grading.goals import find
 from softmax_lib.grading.handed_in import HandedIn, in_a_sentence
 from softmax_lib.grading.mistakes import diagnose
-from softmax_lib.source import Source
 from softmax_lib.widgets.markup import render
-from softmax_lib.words import PAGE_WIDTH, count, cut_long_words
+from softmax_lib.worklog.errors import (
+    BadInput,
+    CompileError,
+    KernelFault,
+    SoftmaxLibError,
+    WrongType,
+)
 
 _HTML = """\
 <div class="worklog-grade"{% if ok %} data-solved="true"{% endif %}><p><strong>{{ head }}</strong></p>\

@@ -8,10 +8,10 @@ import textwrap
 from dataclasses import dataclass
 from functools import cached_property
 
-from softmax_lib.errors import CompileError
+from softmax_lib.engine.source import Source
 from softmax_lib.grading.exercise import Exercise
 from softmax_lib.grading.surroundings import first_difference
-from softmax_lib.source import Source
+from softmax_lib.worklog.errors import CompileError
 
 _COMPILER = re.compile(r"^([^:\n]+:\d+)(?::\d+)?: (?:fatal )?error: (.*)$", re.MULTILINE)
 _PYTHON = re.compile(r"(\S+)\.py, line (\d+): (.*)")

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from softmax_lib import selections
+from softmax_lib.engine.source import Source
+from softmax_lib.engine.xrays.result import XRay
 from softmax_lib.grading.exercise import Exercise
 from softmax_lib.grading.finding import Finding, Subject, safety, tally
 from softmax_lib.grading.softmaxes import launched_as
-from softmax_lib.kernel import Kernel
-from softmax_lib.reference import noise
-from softmax_lib.source import Source
-from softmax_lib.xrays.result import XRay
-from softmax_lib.xrays.xray import xray_launch
+from softmax_lib.worklog import selections
+from softmax_lib.worklog.kernel import Kernel
+from softmax_lib.worklog.reference import noise
+from softmax_lib.worklog.xray import xray_launch
 
 BLOCK_SIZE = 64
 """Two warps, which have to meet."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from softmax_lib.grading.exercise import Exercise
 from softmax_lib.grading.references import Kinds, Matrix
-from softmax_lib.reference import ROWS, noise
+from softmax_lib.worklog.reference import ROWS, noise
 
 MANY_ROWS = (198, 5)
 """More rows than two blocks of 96 threads have, for kernels that give a row to a thread."""

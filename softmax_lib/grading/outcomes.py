@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from softmax_lib.errors import BadInput
 from softmax_lib.grading.collection import exercises
 from softmax_lib.grading.exercise import Attempt, Exercise
 from softmax_lib.grading.finding import Finding
 from softmax_lib.grading.grade import Grade, judge
 from softmax_lib.grading.mistakes import Trace, look_alike, read, rows_of, trace
+from softmax_lib.worklog.errors import BadInput
 
 
 def recorded_grade(exercise: Exercise, label: str) -> Grade:

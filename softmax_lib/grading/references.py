@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy import ndarray
 
-from softmax_lib.reference import (
+from softmax_lib.worklog.reference import (
     ROWS,
     SMALLEST,
     adversarial,

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from softmax_lib.checking import launch_guarded
-from softmax_lib.errors import Hang, KernelFault
+from softmax_lib.engine.source import Source
+from softmax_lib.engine.xrays.result import XRay
 from softmax_lib.grading.exercise import Exercise
 from softmax_lib.grading.finding import Finding, Subject, safety, tally
 from softmax_lib.grading.matrices import kinds_of, more_matrices
 from softmax_lib.grading.references import Kinds, Matrix, Wrong
-from softmax_lib.kernel import Kernel
-from softmax_lib.launch import run
-from softmax_lib.reference import noise
-from softmax_lib.registry import COPY, resolve, with_copy
-from softmax_lib.source import Source
-from softmax_lib.xrays.result import XRay
-from softmax_lib.xrays.xray import xray
+from softmax_lib.worklog.checking import launch_guarded
+from softmax_lib.worklog.errors import Hang, KernelFault
+from softmax_lib.worklog.kernel import Kernel
+from softmax_lib.worklog.launch import run
+from softmax_lib.worklog.reference import noise
+from softmax_lib.worklog.registry import COPY, resolve, with_copy
+from softmax_lib.worklog.xray import xray
 
 
 @dataclass(frozen=True)

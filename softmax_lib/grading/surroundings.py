@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from itertools import chain, zip_longest
 
+from softmax_lib.engine.source import blank_comments
 from softmax_lib.grading.exercise import Exercise
-from softmax_lib.source import blank_comments
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _PYTHON_COMMENT = re.compile(r"#[^\n]*|^import triton[^\n]*", re.MULTILINE)

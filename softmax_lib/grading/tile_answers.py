@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from softmax_lib import tiles
+from softmax_lib.engine.source import Source
 from softmax_lib.grading.exercise import Exercise
 from softmax_lib.grading.finding import Finding, Subject, tally
 from softmax_lib.grading.references import Kinds, Matrix
 from softmax_lib.grading.softmaxes import Launch
-from softmax_lib.source import Source
-from softmax_lib.tiles.interpreter import READS_OUTSIDE, Interpreted, Job, interpret
-from softmax_lib.tiles.launching import GUARD, job
-from softmax_lib.tiles.settings import next_power_of_two
+from softmax_lib.worklog import tiles
+from softmax_lib.worklog.tiles.interpreter import READS_OUTSIDE, Interpreted, Job, interpret
+from softmax_lib.worklog.tiles.launching import GUARD, job
+from softmax_lib.worklog.tiles.settings import next_power_of_two
 
 
 @dataclass(frozen=True)

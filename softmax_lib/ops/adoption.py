@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softmax_lib.errors import NotAvailable
 from softmax_lib.ops.arguments import DTYPES
 from softmax_lib.ops.functional import log_softmax, softmax
 from softmax_lib.ops.operators import is_traced
+from softmax_lib.worklog.errors import NotAvailable
 
 _PLACES = (torch, torch.special, torch.nn.functional, Tensor)
 _FUNCTIONS = {"softmax": softmax, "log_softmax": log_softmax}

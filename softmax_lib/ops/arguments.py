@@ -7,8 +7,8 @@ from numbers import Real
 import torch
 from torch import Tensor
 
-from softmax_lib.errors import BadInput, WrongType
 from softmax_lib.ops.plans import positive
+from softmax_lib.worklog.errors import BadInput, WrongType
 
 DTYPES = frozenset({torch.float32, torch.float16, torch.bfloat16})
 """What the kernels take; exponentials and sums are float32 in all of them."""

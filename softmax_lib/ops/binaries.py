@@ -10,13 +10,12 @@ from pathlib import Path
 
 import torch
 
-from softmax_lib.caches import read_or_make
-from softmax_lib.files import cache_folder
+from softmax_lib.engine.caches import cache_folder, read_or_make
+from softmax_lib.engine.source import FLAGS, PRELUDE
 from softmax_lib.gpu.compile import run_nvrtc
 from softmax_lib.gpu.driver_api import driver, require
 from softmax_lib.gpu.presence import arch_of
 from softmax_lib.ops.outlines import Build
-from softmax_lib.source import FLAGS, PRELUDE
 
 _log = logging.getLogger("softmax_lib")
 _loading = threading.RLock()

@@ -8,7 +8,6 @@ from torch._C._functorch import peek_interpreter_stack
 from torch.autograd import forward_ad
 from torch.autograd.graph import increment_version
 
-from softmax_lib.errors import BadInput, WrongType
 from softmax_lib.ops import operators
 from softmax_lib.ops.arguments import (
     DTYPES,
@@ -21,6 +20,7 @@ from softmax_lib.ops.arguments import (
 from softmax_lib.ops.direct import way
 from softmax_lib.ops.plans import compute, positive
 from softmax_lib.ops.scores import added_up, compute_scores
+from softmax_lib.worklog.errors import BadInput, WrongType
 
 _TORCHS = {False: torch.softmax, True: torch.log_softmax}
 """By whether it is the logarithm; torch's own also where `patch_torch` has replaced them."""

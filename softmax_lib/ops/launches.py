@@ -8,7 +8,6 @@ from functools import cache
 
 import torch
 
-from softmax_lib.errors import NotAvailable
 from softmax_lib.gpu.driver_api import (
     BALANCED,
     CLUSTER,
@@ -35,6 +34,7 @@ from softmax_lib.ops.outlines import (
     outline_tile,
 )
 from softmax_lib.ops.tables import strided_design, table_of
+from softmax_lib.worklog.errors import NotAvailable
 
 _NO_CONTEXT = frozenset({201, 709})  # of this thread, or one that is gone
 

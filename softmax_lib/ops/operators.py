@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softmax_lib.errors import WrongType
 from softmax_lib.ops.direct import way
 from softmax_lib.ops.plans import compute, positive
 from softmax_lib.ops.scores import compute_scores, later_keys
+from softmax_lib.worklog.errors import WrongType
 
 
 def apply(x: Tensor, dim: int, log: bool, dtype: torch.dtype) -> Tensor:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
+from softmax_lib.engine.source import Program, Source
 from softmax_lib.ops.designs import Design, Strided, Task, Tile
-from softmax_lib.source import KERNEL_FOLDER, Program, Source
+from softmax_lib.worklog.files import KERNEL_FOLDER
 
 FOLDER = KERNEL_FOLDER / "fast"
 

@@ -9,12 +9,12 @@ from math import prod
 import torch
 from torch import Tensor
 
-from softmax_lib.errors import NoSuchDimension, WrongType
 from softmax_lib.gpu.prepared import OfThisThread
 from softmax_lib.ops.designs import CHUNK_BYTES, Task
 from softmax_lib.ops.launches import Launch, prepare, prepare_strided, prepare_tile
 from softmax_lib.ops.scaling import Scaling
 from softmax_lib.ops.tables import has_few_blocks, tile_design
+from softmax_lib.worklog.errors import NoSuchDimension, WrongType
 
 KEPT_AT_MOST = 512
 """Plans that a thread keeps: one for each (shape, strides, dtype, GPU) and way of asking."""

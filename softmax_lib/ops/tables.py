@@ -16,11 +16,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from softmax_lib.errors import NotAvailable
-from softmax_lib.files import readers_folder
+from softmax_lib.engine.source import WARP
 from softmax_lib.gpu.presence import arch_of, gpu_name
 from softmax_lib.ops.designs import CHUNK_BYTES, LINE_BYTES, Design, Strided, Task, Tile
-from softmax_lib.source import WARP
+from softmax_lib.worklog.errors import NotAvailable
+from softmax_lib.worklog.files import readers_folder
 
 FOLDER = Path(__file__).with_name("tables")
 """The tables that come along: sm_90.json is for compute capability 9.0 and all above that have none."""

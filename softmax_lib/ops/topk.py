@@ -11,7 +11,6 @@ from torch import Tensor
 from torch._C._functorch import peek_interpreter_stack
 from torch.autograd import forward_ad
 
-from softmax_lib.errors import BadInput, RowTooLong, WrongType
 from softmax_lib.gpu.prepared import OfThisThread
 from softmax_lib.ops.arguments import DTYPES, check_tensor
 from softmax_lib.ops.functional import softmax
@@ -26,6 +25,7 @@ from softmax_lib.ops.plans import (
 )
 from softmax_lib.ops.topk_designs import MOST, TopkTask
 from softmax_lib.ops.topk_launches import prepare_topk
+from softmax_lib.worklog.errors import BadInput, RowTooLong, WrongType
 
 
 class TopK(NamedTuple):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from softmax_lib.engine.source import WARP
 from softmax_lib.ops.designs import CHUNK_BYTES, CUDA_TYPES, SIZES
 from softmax_lib.ops.outlines import Build
-from softmax_lib.source import WARP
 
 MOST = 128
 """The largest k."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from softmax_lib.engine.source import WARP
 from softmax_lib.ops import slots
 from softmax_lib.ops.binaries import function
 from softmax_lib.ops.launches import Launch, multiprocessors
@@ -15,7 +16,6 @@ from softmax_lib.ops.topk_designs import (
     short_build,
     topk_design,
 )
-from softmax_lib.source import WARP
 
 PAIRS, LISTS, ARRIVED = 8, 9, 10
 """Of a kernel's arguments those that say where blocks of one row meet."""

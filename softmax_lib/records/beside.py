@@ -7,7 +7,7 @@ from typing import Any
 from softmax_lib.records.measurement import LABELS, PEERS, TIE, Measurement
 from softmax_lib.records.record import Record
 from softmax_lib.records.schema import rules
-from softmax_lib.registry import rungs
+from softmax_lib.worklog.registry import rungs
 
 FIELDS = ("provider", "rows", "cols", "block_size", "median_us", "copy_us")
 _AS_RECORDED = ("gpu", "software", "protocol", "date", "kernels")

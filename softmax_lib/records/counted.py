@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from softmax_lib.errors import BadInput
 from softmax_lib.records.reading import read_fields, read_json, require_types
 from softmax_lib.records.shelf import FOLDER
+from softmax_lib.worklog.errors import BadInput
 
 COUNTED_ON = "nvidia-h200"
 

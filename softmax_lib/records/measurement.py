@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from softmax_lib.errors import BadInput
+from softmax_lib.worklog.errors import BadInput
 
 L2 = Literal["cold", "hot"]
 Data = Literal["normal", "spread", "masked", "ascending", "descending", "equal", "in steps"]

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from softmax_lib.errors import BadInput
 from softmax_lib.records.measurement import KNOWN
+from softmax_lib.worklog.errors import BadInput
 
 One = TypeVar("One")
 

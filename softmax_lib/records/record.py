@@ -27,8 +27,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from softmax_lib.errors import BadInput
-from softmax_lib.files import write_json
 from softmax_lib.records import skips
 from softmax_lib.records.measurement import (
     L2,
@@ -41,7 +39,9 @@ from softmax_lib.records.measurement import (
 from softmax_lib.records.reading import read_json
 from softmax_lib.records.schema import SCHEMA, find_fault
 from softmax_lib.records.skips import Refusal, Skipped
-from softmax_lib.registry import kernels, with_copy
+from softmax_lib.worklog.errors import BadInput
+from softmax_lib.worklog.files import write_json
+from softmax_lib.worklog.registry import kernels, with_copy
 
 _CASE_FIELDS = [field.name for field in fields(Case)]
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from softmax_lib.records.measurement import KNOWN, PEERS
 from softmax_lib.records.reading import LARGEST, is_possible
-from softmax_lib.registry import with_copy
+from softmax_lib.worklog.registry import with_copy
 
 SCHEMA = 2
 

@@ -8,10 +8,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from softmax_lib.errors import BadInput
-from softmax_lib.files import readers_folder, shipped_folder
 from softmax_lib.records.cited import ORIGINAL_WORKLOG, CitedTimes
 from softmax_lib.records.record import Record, load
+from softmax_lib.worklog.errors import BadInput
+from softmax_lib.worklog.files import readers_folder, shipped_folder
 
 DEFAULT_GPU = "nvidia-h200"
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from softmax_lib.engine.words import without_colours
 from softmax_lib.records.measurement import ITEM_BYTES, PEERS, Case
-from softmax_lib.words import without_colours
 
 Skipped = dict[Case | str, str]
 """Why something was not measured: a case (at any block size, its L2 cold), or a whole peer or tool."""

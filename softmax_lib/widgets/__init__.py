@@ -1,6 +1,6 @@
 """Explorers, steppers, questions and tables of stock ipywidgets, which work on a static page too."""
 
-from softmax_lib.lazy import attach
+from softmax_lib.engine.lazy import attach
 
 _NEEDS = dict.fromkeys(("Explorer", "explorer", "predict", "stepper"), "ipywidgets")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import ipywidgets as W
 
-from softmax_lib.errors import BadInput, SoftmaxLibError
+from softmax_lib.engine.errors import BadInput, EngineError
 from softmax_lib.widgets.boxes import Shown, announcer, slider, switch
 from softmax_lib.widgets.views import View, note, view
 
@@ -89,7 +89,7 @@ def explorer(
             shown = views[choice] = view(render(*choice), alt(*choice) if alt else words)
             if choice == first:
                 shown.fallback()  # before a later choice is drawn into the same figure
-        except SoftmaxLibError as error:
+        except EngineError as error:
             views[choice] = str(error)
     return Explorer(axes, _over_last_good(views), first, extra)
 

@@ -9,7 +9,7 @@ from typing import Any
 import ipywidgets as W
 from markupsafe import Markup
 
-from softmax_lib.errors import BadInput, WrongType
+from softmax_lib.engine.errors import BadInput, WrongType
 from softmax_lib.widgets.boxes import Shown, switch
 from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import view

@@ -7,7 +7,7 @@ from typing import Any
 
 import ipywidgets as W
 
-from softmax_lib.errors import BadInput
+from softmax_lib.engine.errors import BadInput
 from softmax_lib.widgets.boxes import Shown, announcer, slider, switch
 from softmax_lib.widgets.views import view
 

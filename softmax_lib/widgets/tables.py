@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from softmax_lib.errors import BadInput
+from softmax_lib.engine.errors import BadInput
 from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import View
 

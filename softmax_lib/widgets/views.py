@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from softmax_lib.errors import WrongType
+from softmax_lib.engine.errors import WrongType
 from softmax_lib.widgets.markup import markdown, render
 
 PIXELS_AN_INCH = 96

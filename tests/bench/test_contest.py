@@ -3,11 +3,12 @@
 import pytest
 import torch
 
-from softmax_lib.bench import contest, peers, timing
-from softmax_lib.bench.timing import Timing
-from softmax_lib.errors import NotAvailable, UnknownKernel
+from softmax_lib.engine.errors import NotAvailable, UnknownKernel
 from softmax_lib.records.measurement import PEERS, Case
-from softmax_lib.registry import kernels
+from softmax_lib.suites import contest, timing
+from softmax_lib.suites.peers import peers
+from softmax_lib.suites.timing import Timing
+from softmax_lib.worklog.registry import kernels
 
 SHARED, TORCH = Case("shared", 4, 32, block_size=64), Case("torch", 4, 32)
 

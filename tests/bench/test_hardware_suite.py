@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from softmax_lib.bench import hardware
 from softmax_lib.cli.suite_table import print_hardware
 from softmax_lib.gpu.presence import has_gpu
-from softmax_lib.records.hardware import _read
+from softmax_lib.suites.hardware import measure as hardware
+from softmax_lib.suites.hardware.record import _read
 
 on_a_gpu = pytest.mark.skipif(not has_gpu(), reason="there is no GPU")
 

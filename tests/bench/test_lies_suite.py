@@ -6,12 +6,16 @@ import pytest
 import torch
 
 from softmax_lib import kernels
-from softmax_lib.bench import advertisements, lie_groups, lies, suite, timing
-from softmax_lib.bench.lie_groups import DATA, LARGE, SHAPES, SMALL, Told
 from softmax_lib.cli.suite_table import print_lies
-from softmax_lib.errors import NotAvailable
-from softmax_lib.records.lies import ADVERTISED, LIES, PROTOCOL, times_of
+from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.records.measurement import Case
+from softmax_lib.suites import timing
+from softmax_lib.suites.lies import advertisements
+from softmax_lib.suites.lies import groups as lie_groups
+from softmax_lib.suites.lies import measure as lies
+from softmax_lib.suites.lies.groups import DATA, LARGE, SHAPES, SMALL, Told
+from softmax_lib.suites.lies.record import ADVERTISED, LIES, PROTOCOL, times_of
+from softmax_lib.suites.peers import measure as suite
 
 HOST_US, DEVICE_US, ZEROS_US = 9.0, 100.0, 70.0
 

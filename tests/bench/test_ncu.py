@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from softmax_lib.bench import ncu
-from softmax_lib.errors import NotAvailable
+from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.records.measurement import Case, Profile
 from softmax_lib.records.schema import EXECUTION, METRICS
-from softmax_lib.registry import kernels
+from softmax_lib.suites import ncu
+from softmax_lib.worklog.registry import kernels
 
 NAIVE, UNFUSED = Case("naive", 8, 8, block_size=32), Case("unfused", 8, 8, block_size=256)
 STEPS = len(kernels["unfused"].steps)

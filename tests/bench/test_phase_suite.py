@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from softmax_lib.bench.phases import NOTED, run_phases, seen
 from softmax_lib.cli.suite_table import print_phases
 from softmax_lib.gpu.presence import has_gpu
+from softmax_lib.suites.phases.measure import NOTED, run_phases, seen
 
 on_a_gpu = pytest.mark.skipif(not has_gpu(), reason="there is no GPU")
 

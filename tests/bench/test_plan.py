@@ -1,6 +1,7 @@
 """What a record has to hold for the book's figures, tables and explorers to be drawn from it."""
 
-from softmax_lib.bench.plan import (
+from softmax_lib.records.measurement import PEERS
+from softmax_lib.suites.plan import (
     HOST_SHAPE,
     PEER_SHAPES,
     QUICK_SHAPES,
@@ -10,8 +11,7 @@ from softmax_lib.bench.plan import (
     plan,
     profiled,
 )
-from softmax_lib.records.measurement import PEERS
-from softmax_lib.registry import kernels, rungs
+from softmax_lib.worklog.registry import kernels, rungs
 
 RECORDED = {name for name, kernel in kernels.items() if not kernel.suite}
 

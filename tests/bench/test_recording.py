@@ -8,18 +8,19 @@ import pytest
 import torch
 from sample_records import BOOK, content, write
 
-from softmax_lib import checking
-from softmax_lib.bench import recording
-from softmax_lib.bench.plan import HOST_SHAPE, plan, profiled
 from softmax_lib.cli import main
-from softmax_lib.errors import BadInput, NotAvailable, Unfinished
-from softmax_lib.files import NAME
+from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.records import shelf
 from softmax_lib.records.measurement import PEERS, Measurement, Probe, Profile
 from softmax_lib.records.record import load
 from softmax_lib.records.schema import METRICS
 from softmax_lib.records.shelf import recorded
-from softmax_lib.registry import kernels
+from softmax_lib.suites import recording
+from softmax_lib.suites.plan import HOST_SHAPE, plan, profiled
+from softmax_lib.worklog import checking
+from softmax_lib.worklog.errors import Unfinished
+from softmax_lib.worklog.files import NAME
+from softmax_lib.worklog.registry import kernels
 
 
 def planned(quick=False):

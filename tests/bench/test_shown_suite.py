@@ -2,10 +2,10 @@
 
 import pytest
 
-from softmax_lib.bench import shown
 from softmax_lib.cli.suite_table import print_shown
 from softmax_lib.gpu.presence import has_gpu
-from softmax_lib.records.shown import FULL, shown_run
+from softmax_lib.suites.shown import measure as shown
+from softmax_lib.suites.shown.record import FULL, shown_run
 
 
 def test_rows_are_whole_vectors_and_a_table_has_a_line_for_each(capsys):

@@ -7,14 +7,15 @@ from typing import get_args
 import pytest
 import torch
 
-from softmax_lib.bench import peers, suite, timing
-from softmax_lib.bench.suite import OURS, Cell, cells, geometric_mean_of_gains, time_cell
-from softmax_lib.bench.timing import Timing
 from softmax_lib.cli import main
 from softmax_lib.cli.suite_table import print_suite
-from softmax_lib.errors import NotAvailable
-from softmax_lib.records import kept
-from softmax_lib.records.contests import contest_runs
+from softmax_lib.engine.errors import NotAvailable
+from softmax_lib.suites import kept, timing
+from softmax_lib.suites.contests import contest_runs
+from softmax_lib.suites.peers import measure as suite
+from softmax_lib.suites.peers import peers
+from softmax_lib.suites.peers.measure import OURS, Cell, cells, geometric_mean_of_gains, time_cell
+from softmax_lib.suites.timing import Timing
 
 TIMES = {OURS: 2.0, "torch": 3.0, "torch.compile": 2.5}
 
@@ -134,7 +135,7 @@ def test_the_table_names_the_best_peer_and_who_is_missing(capsys, monkeypatch):
 
 
 def test_the_command_prints_and_writes_json(capsys, monkeypatch, tmp_path):
-    from softmax_lib import checking
+    from softmax_lib.worklog import checking
 
     monkeypatch.setattr(checking, "choose_device", lambda device: device)
     monkeypatch.setattr(suite, "run_suite", lambda tell: FOUND)
@@ -146,8 +147,8 @@ def test_the_command_prints_and_writes_json(capsys, monkeypatch, tmp_path):
 
 
 def test_a_run_is_kept_where_the_pages_look_for_it(monkeypatch, tmp_path, capsys):
-    from softmax_lib import checking
     from softmax_lib.gpu import presence
+    from softmax_lib.worklog import checking
 
     monkeypatch.setattr(checking, "choose_device", lambda device: device)
     monkeypatch.setattr(presence, "gpu_name", lambda: "Test GPU")

@@ -6,12 +6,14 @@ import pytest
 import torch
 
 from softmax_lib import kernels
-from softmax_lib.bench import suite, symptoms, timing
-from softmax_lib.bench.symptoms import SIDES, call_of, events_of
 from softmax_lib.cli.suite_table import print_symptoms
-from softmax_lib.errors import NotAvailable
+from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.records.measurement import Profile
-from softmax_lib.records.symptoms import PROGRAMS, SYMPTOMS, Side, timelines_of, times_of
+from softmax_lib.suites import timing
+from softmax_lib.suites.peers import measure as suite
+from softmax_lib.suites.symptoms import measure as symptoms
+from softmax_lib.suites.symptoms.measure import SIDES, call_of, events_of
+from softmax_lib.suites.symptoms.record import PROGRAMS, SYMPTOMS, Side, timelines_of, times_of
 
 
 def test_each_symptom_stands_beside_its_cure():

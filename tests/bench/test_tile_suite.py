@@ -7,14 +7,16 @@ import pytest
 import torch
 
 from softmax_lib import tiles as tile_kernels
-from softmax_lib.bench import suite, tiles, timing
-from softmax_lib.bench.tiles import Contender, TileCell, cells, codes, time_cell
-from softmax_lib.bench.timing import Timing
-from softmax_lib.bench.triton_softmax import tile_setting
 from softmax_lib.cli.suite_table import print_tiles
-from softmax_lib.errors import NotAvailable
-from softmax_lib.records.tile_times import times_of
-from softmax_lib.tiles.settings import settle
+from softmax_lib.engine.errors import NotAvailable
+from softmax_lib.suites import timing
+from softmax_lib.suites.peers import measure as suite
+from softmax_lib.suites.peers.triton_softmax import tile_setting
+from softmax_lib.suites.tiles import measure as tiles
+from softmax_lib.suites.tiles.measure import Contender, TileCell, cells, codes, time_cell
+from softmax_lib.suites.tiles.record import times_of
+from softmax_lib.suites.timing import Timing
+from softmax_lib.worklog.tiles.settings import settle
 
 
 @pytest.fixture

@@ -2,8 +2,9 @@
 
 import pytest
 
-from softmax_lib.bench import timing
-from softmax_lib.bench.timing import (
+from softmax_lib.records.measurement import Case, gb_per_s
+from softmax_lib.suites import timing
+from softmax_lib.suites.timing import (
     COLD_BY,
     ENOUGH_MS,
     LONG_ENOUGH_US,
@@ -14,7 +15,6 @@ from softmax_lib.bench.timing import (
     summary,
     take_turns,
 )
-from softmax_lib.records.measurement import Case, gb_per_s
 
 L2 = 60 << 20
 

@@ -4,14 +4,16 @@ import pytest
 import torch
 
 from softmax_lib import selections
-from softmax_lib.bench import suite, timing, topk
-from softmax_lib.bench.suite import OURS
-from softmax_lib.bench.timing import Timing
-from softmax_lib.bench.topk import PEERS, TopkCell, cells, time_cell
-from softmax_lib.checking import Tally
 from softmax_lib.cli import main
 from softmax_lib.cli.suite_table import print_topk
-from softmax_lib.errors import NotAvailable
+from softmax_lib.engine.errors import NotAvailable
+from softmax_lib.suites import timing
+from softmax_lib.suites.peers import measure as suite
+from softmax_lib.suites.peers.measure import OURS
+from softmax_lib.suites.timing import Timing
+from softmax_lib.suites.topk import measure as topk
+from softmax_lib.suites.topk.measure import PEERS, TopkCell, cells, time_cell
+from softmax_lib.worklog.checking import Tally
 
 CELL = TopkCell(70, 500, "float32", 5)
 TIMES = {OURS: 2.0, "topk(softmax)": 8.0, "topk, logsumexp": 6.0, "torch copy": 3.0}
@@ -142,9 +144,9 @@ def test_the_table_tells_rows_k_and_the_share_of_reading(capsys, monkeypatch):
 
 
 def test_the_command_shows_it_and_keeps_it(capsys, monkeypatch, tmp_path):
-    from softmax_lib import checking
     from softmax_lib.gpu import presence
-    from softmax_lib.records import kept
+    from softmax_lib.suites import kept
+    from softmax_lib.worklog import checking
 
     monkeypatch.setattr(checking, "choose_device", lambda device: device)
     monkeypatch.setattr(presence, "gpu_name", lambda: "Test GPU")

@@ -5,8 +5,9 @@ import json
 import pytest
 import torch
 
-from softmax_lib.bench import transformer
-from softmax_lib.bench.transformer import (
+from softmax_lib.cli import main
+from softmax_lib.suites.model import measure as transformer
+from softmax_lib.suites.model.measure import (
     COMPILED,
     ONE_PASS,
     OURS,
@@ -18,7 +19,6 @@ from softmax_lib.bench.transformer import (
     make,
     with_ours,
 )
-from softmax_lib.cli import main
 
 SMALL = Size(layers=2, width=16, heads=2, vocabulary=31)
 MS = {THEIRS: 3.0, OURS: 2.0, ONE_PASS: 1.5, COMPILED: 1.0}
@@ -89,7 +89,7 @@ def made_up(monkeypatch):
     monkeypatch.setattr(transformer, "Size", lambda: SMALL)
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     monkeypatch.setattr(torch, "compile", lambda model, dynamic: model)
-    monkeypatch.setattr("softmax_lib.checking.choose_device", lambda device: device)
+    monkeypatch.setattr("softmax_lib.worklog.checking.choose_device", lambda device: device)
 
 
 def test_a_row_has_the_tokens_per_second_of_every_contender(made_up):

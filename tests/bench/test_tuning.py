@@ -8,13 +8,14 @@ from math import inf
 import pytest
 import torch
 
-from softmax_lib.bench import suite, tuning
-from softmax_lib.bench.timing import REPLAYS
-from softmax_lib.bench.tuning import QUICK_REPLAYS, _cell, is_possible, tune, variations
 from softmax_lib.cli import main
 from softmax_lib.ops import tables
 from softmax_lib.ops.designs import Design
 from softmax_lib.ops.tables import read_line, shipped_path
+from softmax_lib.suites import tuning
+from softmax_lib.suites.peers import measure as suite
+from softmax_lib.suites.timing import REPLAYS
+from softmax_lib.suites.tuning import QUICK_REPLAYS, _cell, is_possible, tune, variations
 
 ARCHS = (75, 80, 90)
 
@@ -136,7 +137,7 @@ def gpu(monkeypatch, tmp_path):
 
 
 def test_the_verb_writes_a_table_that_softmax_goes_by(made_up, gpu, monkeypatch, capsys):
-    monkeypatch.setattr("softmax_lib.checking.choose_device", lambda device: device)
+    monkeypatch.setattr("softmax_lib.worklog.checking.choose_device", lambda device: device)
     assert tables.table_of(0).name == "sm_80"
     tables._table_of.cache_clear()
     assert main(["tune"]) == 0
@@ -156,7 +157,7 @@ def test_the_verb_writes_a_table_that_softmax_goes_by(made_up, gpu, monkeypatch,
 
 @pytest.mark.parametrize("verb", ["tune", "bench"])
 def test_where_nothing_can_be_written_nothing_is_measured(monkeypatch, capsys, tmp_path, verb):
-    monkeypatch.setattr("softmax_lib.checking.choose_device", lambda device: device)
+    monkeypatch.setattr("softmax_lib.worklog.checking.choose_device", lambda device: device)
     monkeypatch.setattr(tuning, "tune", lambda progress: pytest.fail("it is measured"))
     monkeypatch.setattr(suite, "run_suite", lambda progress: pytest.fail("it is measured"))
     (tmp_path / "file").touch()

@@ -6,13 +6,15 @@ import pytest
 import torch
 
 from softmax_lib import kernels
-from softmax_lib.bench import suite, timing, unrolling
-from softmax_lib.bench.plan import WORKLOG
-from softmax_lib.bench.timing import Timing
-from softmax_lib.bench.unrolling import NAME, Setting, UnrollCell, cells, grid, time_cell
 from softmax_lib.cli.suite_table import print_unroll
-from softmax_lib.errors import NotAvailable
-from softmax_lib.records.unrolls import times_of
+from softmax_lib.engine.errors import NotAvailable
+from softmax_lib.suites import timing
+from softmax_lib.suites.peers import measure as suite
+from softmax_lib.suites.plan import WORKLOG
+from softmax_lib.suites.timing import Timing
+from softmax_lib.suites.unroll import measure as unrolling
+from softmax_lib.suites.unroll.measure import NAME, Setting, UnrollCell, cells, grid, time_cell
+from softmax_lib.suites.unroll.record import times_of
 
 
 @pytest.fixture

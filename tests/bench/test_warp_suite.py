@@ -6,13 +6,15 @@ import pytest
 import torch
 
 from softmax_lib import kernels
-from softmax_lib.bench import suite, timing, warps
-from softmax_lib.bench.timing import Timing
-from softmax_lib.bench.warps import NAME, SEEDS, Contender, WarpCell, cells, time_cell
 from softmax_lib.cli.suite_table import print_warps
-from softmax_lib.errors import NotAvailable
-from softmax_lib.records.warp_times import times_of
-from softmax_lib.registry import rungs
+from softmax_lib.engine.errors import NotAvailable
+from softmax_lib.suites import timing
+from softmax_lib.suites.peers import measure as suite
+from softmax_lib.suites.timing import Timing
+from softmax_lib.suites.warps import measure as warps
+from softmax_lib.suites.warps.measure import NAME, SEEDS, Contender, WarpCell, cells, time_cell
+from softmax_lib.suites.warps.record import times_of
+from softmax_lib.worklog.registry import rungs
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ import pytest
 import torch
 
 import softmax_lib
-from softmax_lib.checking import count_attempts
 from softmax_lib.cli import main
 from softmax_lib.cli.parser import HELP, parser
-from softmax_lib.files import cache_folder
+from softmax_lib.engine.caches import cache_folder
 from softmax_lib.records import shelf
-from softmax_lib.registry import kernels, rungs
+from softmax_lib.worklog.checking import count_attempts
+from softmax_lib.worklog.registry import kernels, rungs
 
 without_gpu = pytest.mark.skipif(
     torch.cuda.is_available(), reason="says what a machine without a GPU says"

@@ -9,9 +9,9 @@ from functools import partial
 import pytest
 import torch
 
-from softmax_lib.checking import check
 from softmax_lib.cli import checks, main
-from softmax_lib.registry import kernels
+from softmax_lib.worklog.checking import check
+from softmax_lib.worklog.registry import kernels
 
 without_gpu = pytest.mark.skipif(
     torch.cuda.is_available(), reason="says what a machine without a GPU says"
@@ -185,7 +185,7 @@ def typed(folder, monkeypatch, capsys):
     monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", "0.5")
     monkeypatch.setenv("XDG_DATA_HOME", str(folder))
     monkeypatch.setattr(
-        "softmax_lib.xrays.result.inspect", lambda *_: ()
+        "softmax_lib.engine.xrays.result.inspect", lambda *_: ()
     )  # what NVRTC makes takes seconds
     monkeypatch.setattr(checks, "check", partial(check, lengths=(32,)))
 

@@ -7,7 +7,7 @@ import pytest
 
 from softmax_lib.cli import main, problems
 from softmax_lib.cli.problems import Driver, find_problems
-from softmax_lib.errors import NotAvailable
+from softmax_lib.engine.errors import NotAvailable
 
 OLD, NEW = Driver((12, 2), 1), Driver((13, 0), 1)
 

@@ -7,8 +7,8 @@ import capture
 import pytest
 
 from softmax_lib import drawings
-from softmax_lib.drawings import captures
-from softmax_lib.errors import BadInput
+from softmax_lib.engine.errors import BadInput
+from softmax_lib.show.drawings import captures
 
 PROVENANCE = {
     "gpu": "Tesla T4", "driver": "1.2", "cuda": "13.0", "date": "2030-01-01",

@@ -5,12 +5,12 @@ import re
 import pytest
 
 from softmax_lib import drawings, kernels, recorded, tiles, xray
-from softmax_lib.drawings.round_trips import STEPS
-from softmax_lib.errors import BadInput
+from softmax_lib.engine.errors import BadInput
+from softmax_lib.engine.words import time_in_words
 from softmax_lib.records.cited import FLOAT32_PEAKS
-from softmax_lib.registry import rungs
-from softmax_lib.words import time_in_words
-from softmax_lib.xrays.requests import global_requests
+from softmax_lib.show.drawings.round_trips import STEPS
+from softmax_lib.worklog.registry import rungs
+from softmax_lib.worklog.requests import global_requests
 
 pytest.importorskip("ipywidgets")
 

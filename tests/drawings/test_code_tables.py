@@ -6,7 +6,7 @@ import pytest
 from emulated import kernel_of
 
 from softmax_lib import drawings, xray
-from softmax_lib.errors import BadInput, NotAvailable
+from softmax_lib.engine.errors import BadInput, NotAvailable
 
 pytest.importorskip("pygments")
 

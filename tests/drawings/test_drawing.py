@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from softmax_lib.drawings.drawing import WIDTH, Drawing, frame, number, places
+from softmax_lib.show.drawings.drawing import WIDTH, Drawing, frame, number, places
 
 
 def parsed(drawing):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from softmax_lib import drawings, hardware, recorded
-from softmax_lib.errors import BadInput
+from softmax_lib.engine.errors import BadInput
 
 FOUND = hardware()
 

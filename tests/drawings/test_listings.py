@@ -7,10 +7,10 @@ import re
 import pytest
 
 from softmax_lib import drawings, kernels
-from softmax_lib.drawings import listings
-from softmax_lib.errors import BadInput, UnknownKernel
-from softmax_lib.registry import rungs
-from softmax_lib.source import KERNEL_FOLDER
+from softmax_lib.engine.errors import BadInput, UnknownKernel
+from softmax_lib.show.drawings import listings
+from softmax_lib.worklog.files import KERNEL_FOLDER
+from softmax_lib.worklog.registry import rungs
 
 pytest.importorskip("pygments")
 

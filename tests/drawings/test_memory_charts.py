@@ -17,11 +17,12 @@ from softmax_lib import (
     xray_launch,
     xray_softmax,
 )
-from softmax_lib.drawings.memory_charts import UNKNOWN
-from softmax_lib.errors import BadInput, RowTooLong, UnknownKernel
+from softmax_lib.engine.errors import BadInput, UnknownKernel
 from softmax_lib.records.measurement import Case
-from softmax_lib.xrays import flows
-from softmax_lib.xrays.flows import flows_of
+from softmax_lib.show import flows
+from softmax_lib.show.drawings.memory_charts import UNKNOWN
+from softmax_lib.show.flows import flows_of
+from softmax_lib.worklog.errors import RowTooLong
 
 PLACES = {"shared": ("shared memory", "wavefronts"), "global": ("L1", "sectors")}
 LOCAL_AND_ATOMIC = kernel_of("""\

@@ -3,8 +3,8 @@
 import pytest
 
 from softmax_lib import drawings
-from softmax_lib.drawings.memory_rows import Parts, parts_of
-from softmax_lib.errors import BadInput
+from softmax_lib.engine.errors import BadInput
+from softmax_lib.show.drawings.memory_rows import Parts, parts_of
 
 
 def test_rows_of_eleven_start_anywhere():

@@ -3,9 +3,9 @@
 import pytest
 
 from softmax_lib import drawings
-from softmax_lib.drawings import read_table
-from softmax_lib.errors import NotAvailable, UnknownKernel
-from softmax_lib.registry import kernels
+from softmax_lib.engine.errors import NotAvailable, UnknownKernel
+from softmax_lib.show.drawings import read_table
+from softmax_lib.worklog.registry import kernels
 
 pytest.importorskip("pygments")
 

@@ -6,12 +6,12 @@ import pytest
 from emulated import kernel_of
 
 from softmax_lib import drawings, kernels
-from softmax_lib.drawings.lane_addresses import COLUMN as ITS_COLUMN
-from softmax_lib.drawings.lane_addresses import ROW, elements
-from softmax_lib.drawings.wavefronts import bank_frame
-from softmax_lib.errors import BadInput, UnknownKernel
-from softmax_lib.registry import resolve
-from softmax_lib.xrays.requests import global_requests, shared_requests
+from softmax_lib.engine.errors import BadInput, UnknownKernel
+from softmax_lib.show.drawings.lane_addresses import COLUMN as ITS_COLUMN
+from softmax_lib.show.drawings.lane_addresses import ROW, elements
+from softmax_lib.show.drawings.wavefronts import bank_frame
+from softmax_lib.worklog.registry import resolve
+from softmax_lib.worklog.requests import global_requests, shared_requests
 
 pytest.importorskip("ipywidgets")
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from softmax_lib import drawings
-from softmax_lib.errors import BadInput
+from softmax_lib.engine.errors import BadInput
 
 W = pytest.importorskip("ipywidgets")
 

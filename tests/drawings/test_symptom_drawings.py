@@ -6,11 +6,11 @@ import pytest
 import symptom_records
 
 from softmax_lib import drawings, xray
-from softmax_lib.bench.symptoms import SIDES
-from softmax_lib.drawings import captures, ncu_names, profiled, symptom_table
-from softmax_lib.errors import BadInput
+from softmax_lib.engine.errors import BadInput
 from softmax_lib.records.schema import EXECUTION, METRICS
-from softmax_lib.records.symptoms import SYMPTOMS, Event
+from softmax_lib.show.drawings import captures, ncu_names, profiled, symptom_table
+from softmax_lib.suites.symptoms.measure import SIDES
+from softmax_lib.suites.symptoms.record import SYMPTOMS, Event
 
 GPU = "Tesla T4"
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from emulated import kernel_of, softmax
 
-from softmax_lib import registry
-from softmax_lib.emulator import build, flags, symbols
-from softmax_lib.emulator.structs import FaultKind
+from softmax_lib.engine.written import build, flags, symbols
+from softmax_lib.engine.written.structs import FaultKind
+from softmax_lib.worklog import registry
 
 COMPILER, MACHINE = "aarch64-linux-gnu-g++", "qemu-aarch64-static"
 

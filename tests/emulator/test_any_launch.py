@@ -8,8 +8,7 @@ import torch
 from emulated import noise, zeros
 
 from softmax_lib import emulator
-from softmax_lib.emulator import launch
-from softmax_lib.errors import (
+from softmax_lib.engine.errors import (
     BadInput,
     CompileError,
     IllegalAddress,
@@ -18,8 +17,9 @@ from softmax_lib.errors import (
     Waiting,
     WrongType,
 )
-from softmax_lib.source import Source
-from softmax_lib.xrays.xray import xray_launch
+from softmax_lib.engine.source import Source
+from softmax_lib.engine.written import launch
+from softmax_lib.worklog.xray import xray_launch
 
 TWICE = "__global__ void twice(const float* x, float* y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = 2 * x[i]; }"
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from launched import TYPES, like, run, zeros
 
-from softmax_lib.errors import CompileError
+from softmax_lib.engine.errors import CompileError
 
 THREADS, BLOCKS = 64, 8
 MEMBERS = range(THREADS * BLOCKS)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from launched import run, zeros
 
-from softmax_lib.errors import CompileError, KernelFault
+from softmax_lib.engine.errors import CompileError, KernelFault
 
 BEFORE = """#include <cooperative_groups.h>
 #include <cuda/barrier>

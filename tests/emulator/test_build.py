@@ -13,10 +13,12 @@ import pytest
 from emulated import HEAD, noise, ones, softmax, trace
 from emulated import execute as execute_on
 
-from softmax_lib import emulator, registry
-from softmax_lib.emulator import build, flags, process, symbols, toolchain
-from softmax_lib.errors import CompileError, NotAvailable
-from softmax_lib.source import Source
+from softmax_lib import emulator
+from softmax_lib.engine import toolchain
+from softmax_lib.engine.errors import CompileError, NotAvailable
+from softmax_lib.engine.source import Source
+from softmax_lib.engine.written import build, flags, process, symbols
+from softmax_lib.worklog import registry
 
 PACKAGE = build.CPP_FOLDER.parents[1]
 COPY = HEAD + "    y[threadIdx.x] = x[threadIdx.x];\n}\n"
@@ -178,7 +180,7 @@ def test_a_kernel_is_built_once(empty_cache):
 
 
 def test_all_that_goes_into_a_build_is_in_its_name(monkeypatch):
-    monkeypatch.setattr(build, "_build_once", lambda path, build: path)
+    monkeypatch.setattr(build, "build_once", lambda path, build: path)
 
     def path(text=COPY, file_name="a.cu", warp_size=32, traced=False, block=64):
         kernel = registry.resolve(Source(file_name, text))
@@ -219,14 +221,14 @@ def test_another_checkout_finds_what_one_has_built(empty_cache, tmp_path):
 @pytest.mark.parametrize("traced", [False, True])
 def test_what_stands_in_front_of_every_kernel_is_compiled_once(empty_cache, monkeypatch, traced):
     """With -H a compiler tells each file that it reads, and "!" of one that it reads compiled."""
-    said, compile_it = [], build._compile
+    said, compile_it = [], build.compile_in
 
     def compile_and_tell(command, folder):
         done = compile_it([*command, "-H"] if "-S" in command else command, folder)
         said.append(done.stderr)
         return done
 
-    monkeypatch.setattr(build, "_compile", compile_and_tell)
+    monkeypatch.setattr(build, "compile_in", compile_and_tell)
     kernel = registry.kernels["shuffle"]
     build.kernel_library(kernel.program(64, 32), kernel.entries, 32, traced)
     read = [line for line in "".join(said).splitlines() if line.startswith(("!", "."))]
@@ -253,7 +255,7 @@ def test_few_compiled_preludes_are_kept(empty_cache, monkeypatch):
         Path(command[-1]).write_bytes(b"a prelude")
         return subprocess.CompletedProcess(command, 0, "", "")
 
-    monkeypatch.setattr(build, "_compile", compile_at_once)
+    monkeypatch.setattr(build, "compile_in", compile_at_once)
     for number in range(build._PRELUDES_KEPT + 2):
         monkeypatch.setenv("CXX", f"{emulator.compiler()[0][0]} -DNUMBER={number}")
         assert build._compiled_prelude(toolchain.toolchain(), 32, False)
@@ -282,7 +284,9 @@ def test_a_cache_folder_that_cannot_be_written(monkeypatch, tmp_path, usual_runt
     in_the_way = tmp_path / "file"
     in_the_way.write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(in_the_way))
-    with pytest.warns(UserWarning, match=f"cannot be kept in {in_the_way}/softmax_lib/emulator"):
+    with pytest.warns(
+        UserWarning, match=f"cannot be kept in {in_the_way}/softmax_lib/engine/written"
+    ):
         assert (execute(COPY) == 1).all()
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # it warns once

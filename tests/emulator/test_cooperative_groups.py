@@ -8,7 +8,7 @@ import pytest
 from emulated import execute, kernel_of
 from launched import Table, like, run, zeros
 
-from softmax_lib.errors import CompileError, KernelFault
+from softmax_lib.engine.errors import CompileError, KernelFault
 
 THREADS = range(96)
 X = tuple((11 * t * t + 5) % 17 - 6 for t in THREADS)

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from emulated import execute, kernel_of, ones, zeros
+from emulated import emulate, execute, kernel_of, ones, zeros
 
-from softmax_lib import emulator, registry
-from softmax_lib.errors import IllegalAddress
+from softmax_lib import emulator
+from softmax_lib.engine.errors import IllegalAddress
+from softmax_lib.worklog import registry
 
 LANE = "int lane = threadIdx.x % WARP;\n"
 
@@ -162,7 +163,7 @@ def test_dynamic_shared_memory_that_a_launch_does_not_ask_for_is_not_there():
 def test_atomics_lose_nothing():
     counting = registry.resolve(kernel_of("atomicAdd(y, 1.0f);\n"))
     y = zeros(1, 1)
-    emulator.execute(counting, zeros(1, 1), y, 256, grid=500)
+    emulate(counting, zeros(1, 1), y, 256, grid=500)
     assert y.item() == 128000
 
 

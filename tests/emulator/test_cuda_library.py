@@ -8,7 +8,7 @@ from full_tables import some
 from launched import TYPES, Table, like, run, zeros
 
 from softmax_lib import emulator
-from softmax_lib.errors import CompileError
+from softmax_lib.engine.errors import CompileError
 
 ATOMIC = """#include <cuda/atomic>
 #pragma nv_diag_suppress static_var_with_dynamic_init

@@ -11,9 +11,9 @@ import pytest
 from damages import DAMAGES
 from emulated import execute, noise, softmax, trace
 
-from softmax_lib import caches
-from softmax_lib.emulator import build, device, symbols
-from softmax_lib.errors import NotAvailable
+from softmax_lib.engine import caches
+from softmax_lib.engine.errors import NotAvailable
+from softmax_lib.engine.written import build, device, symbols
 
 X = noise(3, 70)
 USES = {"run": lambda: execute("shared", X, 64), "trace": lambda: trace("shared", X, 64).y}
@@ -23,7 +23,7 @@ USES = {"run": lambda: execute("shared", X, 64), "trace": lambda: trace("shared"
 def cache(tmp_path, monkeypatch):
     """A cache of its own. The compiler makes everything once, for that takes seconds, and the same each time."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    compiled, compile_it = {}, build._compile
+    compiled, compile_it = {}, build.compile_in
 
     def compile_once(command, folder):
         out = folder / command[command.index("-o") + 1]
@@ -37,7 +37,7 @@ def cache(tmp_path, monkeypatch):
         out.chmod(0o755)
         return subprocess.CompletedProcess(command, 0, "", "")
 
-    monkeypatch.setattr(build, "_compile", compile_once)
+    monkeypatch.setattr(build, "compile_in", compile_once)
     return tmp_path / "softmax_lib" / "emulator"
 
 

@@ -6,15 +6,15 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from emulated import HEAD, execute, kernel_of, noise, ones, softmax, zeros
+from emulated import HEAD, emulate, execute, kernel_of, noise, ones, softmax, zeros
 
-from softmax_lib import emulator, registry
-from softmax_lib.emulator import device, launching, session
-from softmax_lib.errors import BadInput, IllegalAddress
+from softmax_lib.engine.errors import BadInput, IllegalAddress
+from softmax_lib.engine.geometry import Call, Geometry
+from softmax_lib.engine.written import device, launching, session
+from softmax_lib.worklog import registry
 
 SHARED_SUM = kernel_of("""\
     __shared__ float partial[BLOCK];
@@ -92,7 +92,7 @@ extern "C" __global__ void run(const float* x, float* y, int rows, int cols) {
 def test_y_may_be_x():
     x = noise(9, 100)
     expected = softmax(x)
-    emulator.execute(registry.kernels["fusion"], x, x, 32)
+    emulate(registry.kernels["fusion"], x, x, 32)
     np.testing.assert_allclose(x, expected, rtol=1e-5)
 
 
@@ -108,14 +108,14 @@ def test_a_view_is_as_misaligned_as_on_a_gpu():
 def test_what_y_held_is_there_for_the_kernel_to_read():
     y = np.arange(32, dtype=np.float32).reshape(1, 32)
     adding = registry.resolve(kernel_of("y[threadIdx.x] += x[threadIdx.x];\n"))
-    emulator.execute(adding, ones(1, 32), y, 32)
+    emulate(adding, ones(1, 32), y, 32)
     assert y[0].tolist() == [1.0 + i for i in range(32)]
 
 
 def test_the_grid_can_be_chosen():
     source = kernel_of("if (threadIdx.x == 0) y[blockIdx.x] = gridDim.x;\n")
     y = zeros(1, 8)
-    emulator.execute(registry.resolve(source), zeros(1, 8), y, 32, grid=5)
+    emulate(registry.resolve(source), zeros(1, 8), y, 32, grid=5)
     assert y[0].tolist() == [5.0] * 5 + [0.0] * 3
 
 
@@ -161,8 +161,8 @@ FAR_ROWS, FAR_COLS = 131101, 16381
 def launch_last_blocks(kernel, block_size):
     """Runs the last block; returns x and y of its rows, and the fault."""
     step = kernel.steps[0]
-    config = session.LaunchConfig(kernel, block_size)
-    path = config.library(FAR_COLS).path(traced=False)
+    library = session.Library(kernel.program(block_size, FAR_COLS), kernel.entries)
+    path = library.path(traced=False)
     grid = step.blocks(FAR_ROWS, FAR_COLS, block_size)
     rows = FAR_ROWS - (grid - 1) * block_size if step.grid == "thread a row" else 1
     with device.open_device(path) as far:
@@ -170,8 +170,9 @@ def launch_last_blocks(kernel, block_size):
         x_rows, y_rows = last_rows(x, rows), last_rows(y, rows)
         x_rows[:] = np.random.default_rng(0).standard_normal(x_rows.shape)
         y_rows[:] = np.nan
-        call = config.call(step, 0, (FAR_ROWS, FAR_COLS))
-        last = replace(call, geometry=call.geometry.only(grid - 1))
+        geometry = Geometry((grid, 1, 1), (block_size, 1, 1)).only(grid - 1)
+        sizes = [int(n).to_bytes(4, "little") for n in (FAR_ROWS, FAR_COLS)]
+        last = Call(step.entry, 0, geometry, ("x", "y", *sizes))
         outcome = launching.launch(far, path, last, {"x": x, "y": y})
         return x_rows.copy(), y_rows.copy(), outcome.fault
 
@@ -210,7 +211,8 @@ def test_an_offset_that_overflows_an_int_is_found():
 WAITS_FOR_CTRL_C = """
 import os, signal, sys
 import numpy as np
-from softmax_lib import emulator, registry
+from softmax_lib import emulator
+from softmax_lib.worklog import registry
 
 # a shell's background job, and all that it starts, ignores Ctrl-C until told otherwise
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -218,7 +220,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 kernel = registry.resolve(sys.argv[1])
 def run(value):
     y = np.zeros((2, 32), np.float32)
-    emulator.execute(kernel, np.full_like(y, value), y, 32)
+    emulate(kernel, np.full_like(y, value), y, 32)
     return y
 
 run(0.0)
@@ -277,5 +279,5 @@ def test_a_store_next_to_an_array_leaves_y_untouched():
     source = kernel_of("y[threadIdx.x + 1] = x[threadIdx.x];\n")
     y = 7 * ones(1, 32)
     with pytest.raises(IllegalAddress, match=r"y\[32\], past the end of its 32 elements"):
-        emulator.execute(registry.resolve(source), ones(1, 32), y, 32)
+        emulate(registry.resolve(source), ones(1, 32), y, 32)
     assert (y == 7.0).all()

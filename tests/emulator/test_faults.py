@@ -6,15 +6,11 @@ import struct
 
 import numpy as np
 import pytest
+from emulated import emulate, kernel_of, ones, zeros
 from emulated import execute as run
-from emulated import kernel_of, ones, zeros
 from emulated import trace as run_traced
 
-from softmax_lib import emulator, registry
-from softmax_lib.emulator import launching
-from softmax_lib.emulator.process import ProcessEnded, Verb
-from softmax_lib.emulator.structs import StopReason
-from softmax_lib.errors import (
+from softmax_lib.engine.errors import (
     BadInput,
     BarrierFault,
     Deadlock,
@@ -23,13 +19,17 @@ from softmax_lib.errors import (
     KernelFault,
     Waiting,
 )
-from softmax_lib.source import Source
+from softmax_lib.engine.source import Source
+from softmax_lib.engine.written import launching
+from softmax_lib.engine.written.process import ProcessEnded, Verb
+from softmax_lib.engine.written.structs import StopReason
+from softmax_lib.worklog import registry
 
 
 def execute(x, source, block_size):
     y = np.full_like(x, 7.0)
     try:
-        emulator.execute(registry.resolve(source), x, y, block_size)
+        emulate(registry.resolve(source), x, y, block_size)
     finally:
         assert (y == 7.0).all(), "y was touched"
 

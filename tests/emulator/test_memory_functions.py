@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from launched import TYPES, like, run, zeros
 
-from softmax_lib.errors import KernelFault
+from softmax_lib.engine.errors import KernelFault
 
 LOADS = ("__ldg", "__ldca", "__ldcg", "__ldcs", "__ldcv", "__ldlu")
 STORES = ("__stwb", "__stcg", "__stcs", "__stwt")

@@ -4,8 +4,8 @@ import pytest
 from emulated import HEAD
 from launched import launch, run, zeros
 
-from softmax_lib.errors import CompileError, NotAvailable
-from softmax_lib.source import Source
+from softmax_lib.engine.errors import CompileError, NotAvailable
+from softmax_lib.engine.source import Source
 
 LACKING = [
     ("int lane; asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane)); a[0] = lane;", "", "inline PTX \\(asm\\)"),

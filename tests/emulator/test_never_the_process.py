@@ -16,8 +16,9 @@ from emulated import execute, kernel_of, ones, trace
 from mutants import mutants
 
 from softmax_lib import emulator, run, xray
-from softmax_lib.emulator import device
-from softmax_lib.errors import CompileError, Hang, IllegalAddress, KernelFault, SoftmaxLibError
+from softmax_lib.engine.errors import CompileError, Hang, IllegalAddress, KernelFault
+from softmax_lib.engine.written import device
+from softmax_lib.worklog.errors import SoftmaxLibError
 
 COPY = "    y[threadIdx.x] = x[threadIdx.x];\n"
 both = pytest.mark.parametrize("launch", [execute, trace])
@@ -225,7 +226,7 @@ def test_a_variable_keeps_its_first_value_in_a_new_process():
 STARTS_AND_ENDS = """\
 import sys, numpy as np
 from softmax_lib import run
-from softmax_lib.emulator import device
+from softmax_lib.engine.written import device
 run("naive", np.ones((2, 8), np.float32))
 print(*(one._process._process.pid for one in device._idle._devices))
 """

@@ -5,7 +5,7 @@ import pytest
 from launched import TYPES, launch, like, run, zeros
 
 from softmax_lib import emulator
-from softmax_lib.errors import KernelFault
+from softmax_lib.engine.errors import KernelFault
 
 BEFORE = """#include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>

@@ -2,7 +2,7 @@
 
 import pytest
 
-from softmax_lib.emulator import process, structs
+from softmax_lib.engine.written import process, structs
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ import pytest
 from emulated import execute, kernel_of, noise, ones, zeros
 from emulated import trace as trace_source
 
-from softmax_lib import registry
-from softmax_lib.emulator.events import EVENT
-from softmax_lib.source import Source
+from softmax_lib.engine.source import Source
+from softmax_lib.engine.written.events import EVENT
+from softmax_lib.worklog import registry
 
 
 def trace(body, x, block_size, warp_size=32):

@@ -5,8 +5,8 @@ import pytest
 from device_functions import Function, call_each
 from launch_on import launch
 
-from softmax_lib.emulator import trace_launch
-from softmax_lib.emulator.toolchain import toolchain
+from softmax_lib.engine.toolchain import toolchain
+from softmax_lib.engine.written import trace_launch
 
 SIZES = {"char": 1, "uchar": 1, "short": 2, "ushort": 2, "int": 4, "uint": 4, "long": 8, "ulong": 8,
          "longlong": 8, "ulonglong": 8, "float": 4, "double": 8}  # fmt: skip

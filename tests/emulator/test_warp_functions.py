@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from launched import FULL, Table, like, run, zeros
 
-from softmax_lib.errors import CompileError
+from softmax_lib.engine.errors import CompileError
 
 LANES = range(32)
 X = tuple((7 * lane * lane + 3) % 11 - 4 for lane in LANES)
@@ -251,7 +251,7 @@ def test_a_thread_that_sleeps_lets_others_run():
 
 
 def test_a_deadlock_names_the_readers_line():
-    from softmax_lib.errors import KernelFault
+    from softmax_lib.engine.errors import KernelFault
 
     body = "if (threadIdx.x < 8) a[0] = __match_any_sync(0xffff, 1);"
     with pytest.raises(

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from softmax_lib import emulator
-from softmax_lib.errors import CompileError, NotAvailable
-from softmax_lib.xrays.xray import xray_launch
+from softmax_lib.engine.errors import CompileError, NotAvailable
+from softmax_lib.worklog.xray import xray_launch
 
 WHOLE = """#include <cuda_runtime.h>
 #include <cublas_v2.h>

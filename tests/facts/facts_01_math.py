@@ -5,9 +5,9 @@ import math
 import numpy as np
 import torch
 
-from softmax_lib.records.models import OURS, texts
-from softmax_lib.registry import kernels
-from softmax_lib.xrays.reductions import online_steps
+from softmax_lib.suites.model.record import OURS, texts
+from softmax_lib.worklog.reductions import online_steps
+from softmax_lib.worklog.registry import kernels
 
 ROW, LARGE = [3.0, 2.0, 5.0, 1.0], 150.0
 float32 = np.finfo(np.float32)

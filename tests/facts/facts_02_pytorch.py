@@ -7,8 +7,8 @@ from recorded_facts import COLS, MATRIX_BYTES, ROWS, counted
 
 from softmax_lib import recorded, tile_times, warp_times
 from softmax_lib.records.cited import FLOAT32_PEAKS
-from softmax_lib.records.contests import contests
-from softmax_lib.registry import kernels
+from softmax_lib.suites.contests import contests
+from softmax_lib.worklog.registry import kernels
 
 times = recorded.times(ROWS, COLS)
 torch, unfused = times["torch"], times["unfused"]

@@ -3,11 +3,12 @@
 from recorded_facts import COLS, MATRIX_BYTES, ROWS, close, counted, scattered_cycles, us
 
 from softmax_lib import check, hardware, recorded, xray
-from softmax_lib.drawings.lane_addresses import COLUMN, ROW, sectors
-from softmax_lib.errors import KernelFault
-from softmax_lib.machine.inspection import inspect
-from softmax_lib.registry import kernels
-from softmax_lib.xrays.prediction import SECTOR_BYTES, predict_traffic
+from softmax_lib.engine.compiled.inspection import inspect
+from softmax_lib.engine.errors import KernelFault
+from softmax_lib.engine.xrays.lines import SECTOR_BYTES
+from softmax_lib.show.drawings.lane_addresses import COLUMN, ROW, sectors
+from softmax_lib.worklog.prediction import predict_traffic
+from softmax_lib.worklog.registry import kernels
 
 SIZES = (32, 64, 128, 256, 512, 1024)
 COUNTS = (1, 2, 4, 8, 16, 32)

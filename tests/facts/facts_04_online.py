@@ -3,9 +3,9 @@
 from recorded_facts import COLS, ROWS, close, counted, scattered_cycles, us
 
 from softmax_lib import check, recorded, xray
-from softmax_lib.machine.reads import reads
-from softmax_lib.registry import kernels
-from softmax_lib.xrays.reductions import online_steps
+from softmax_lib.worklog.reads import reads
+from softmax_lib.worklog.reductions import online_steps
+from softmax_lib.worklog.registry import kernels
 
 SHORT = 8192
 ANYWHERE = (32769, 32770, 32772)

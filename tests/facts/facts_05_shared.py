@@ -16,11 +16,11 @@ from recorded_facts import (
 )
 
 from softmax_lib import recorded, xray
-from softmax_lib.machine.inspection import inspect
-from softmax_lib.machine.reads import reads
+from softmax_lib.engine.compiled.inspection import inspect
+from softmax_lib.engine.source import Source
 from softmax_lib.records.measurement import TIE
-from softmax_lib.registry import kernels, rungs
-from softmax_lib.source import Source
+from softmax_lib.worklog.reads import reads
+from softmax_lib.worklog.registry import kernels, rungs
 
 SIZES = (256, 512, 1024)
 

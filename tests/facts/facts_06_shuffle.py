@@ -6,11 +6,11 @@ import torch
 from recorded_facts import COLS, MATRIX_BYTES, ROWS, close, counted, us
 
 from softmax_lib import recorded, run, trace, xray
-from softmax_lib.machine.reads import in_flight_per_thread, reads
+from softmax_lib.engine.source import Source
 from softmax_lib.records.measurement import TIE
-from softmax_lib.records.shown import shown_times
-from softmax_lib.registry import kernels
-from softmax_lib.source import Source
+from softmax_lib.suites.shown.record import shown_times
+from softmax_lib.worklog.reads import in_flight_per_thread, reads
+from softmax_lib.worklog.registry import kernels
 
 SHORT = 512
 LENGTHS = (2048, COLS, 131072)

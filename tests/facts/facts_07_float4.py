@@ -16,10 +16,10 @@ from recorded_facts import (
 )
 
 from softmax_lib import recorded, run
-from softmax_lib.machine.inspection import inspect
-from softmax_lib.machine.reads import in_flight_per_thread, reads
-from softmax_lib.records.shown import shown_times
-from softmax_lib.registry import kernels, rungs
+from softmax_lib.engine.compiled.inspection import inspect
+from softmax_lib.suites.shown.record import shown_times
+from softmax_lib.worklog.reads import in_flight_per_thread, reads
+from softmax_lib.worklog.registry import kernels, rungs
 
 KIB = 1024
 WIDTHS, SMALL, USUAL = (4, 16), (1, 2, 4), (1, 2, 4, 8, 16, 32, 64)

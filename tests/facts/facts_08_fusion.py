@@ -4,14 +4,14 @@ import numpy as np
 from recorded_facts import COLS, MATRIX_BYTES, ROWS, best_gb_per_s, close, counted, step_us, us
 
 from softmax_lib import recorded
-from softmax_lib.bench.plan import WAVES
-from softmax_lib.machine.inspection import inspect
-from softmax_lib.machine.reads import in_flight_per_thread, reads
-from softmax_lib.records.hardware import hardware
+from softmax_lib.engine.compiled.inspection import inspect
 from softmax_lib.records.measurement import TIE
-from softmax_lib.records.phases import phases
-from softmax_lib.records.shown import shown_times
-from softmax_lib.registry import kernels
+from softmax_lib.suites.hardware.record import hardware
+from softmax_lib.suites.phases.record import phases
+from softmax_lib.suites.plan import WAVES
+from softmax_lib.suites.shown.record import shown_times
+from softmax_lib.worklog.reads import in_flight_per_thread, reads
+from softmax_lib.worklog.registry import kernels
 
 KIB, SIZES, STEADY = 1024, (256, 512, 1024), slice(25, 60)
 CONTROLS = ("reads_twice", "reads_twice_apart", "two_barriers", "expf", "general", "no_barrier")

@@ -5,12 +5,12 @@ import functools
 from recorded_facts import COLS, ROWS, best_gb_per_s
 
 from softmax_lib import check, recorded, unroll_times, xray
-from softmax_lib.errors import KernelFault
-from softmax_lib.machine.inspection import inspect
-from softmax_lib.machine.reads import reads, row_reads
-from softmax_lib.records.shown import shown_times
-from softmax_lib.registry import kernels, resolve
-from softmax_lib.source import Source
+from softmax_lib.engine.compiled.inspection import inspect
+from softmax_lib.engine.errors import KernelFault
+from softmax_lib.engine.source import Source
+from softmax_lib.suites.shown.record import shown_times
+from softmax_lib.worklog.reads import reads, row_reads
+from softmax_lib.worklog.registry import kernels, resolve
 
 CHOICES = (1, 2, 4, 8)
 VECTOR, KIB, LONGEST = 16, 1024, 131072

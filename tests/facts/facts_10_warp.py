@@ -4,11 +4,11 @@ import numpy as np
 from recorded_facts import beside_the_fastest, close
 
 from softmax_lib import recorded, warp_times, xray
-from softmax_lib.drawings import row_lanes
+from softmax_lib.engine.source import WARP
 from softmax_lib.records.measurement import TIE
-from softmax_lib.records.shown import shown_times
-from softmax_lib.registry import kernels
-from softmax_lib.source import WARP
+from softmax_lib.show.drawings import row_lanes
+from softmax_lib.suites.shown.record import shown_times
+from softmax_lib.worklog.registry import kernels
 
 LONG, FEW, SHORTEST, POST = (131072, 128), (32768, 128), (524288, 32), (128, 96)
 SAME_SIZE = {32: 524288, 64: 262144, 96: 174762, 128: 131072, 256: 65536, 512: 32768, 1024: 16384}

@@ -9,13 +9,13 @@ from notebooks import BOOK
 from recorded_facts import COLS, ROWS
 
 from softmax_lib import recorded, selections, topk_sizes, topk_times, xray_launch
-from softmax_lib.launch_words import read_launch
-from softmax_lib.live.cuda_cell import read_line
-from softmax_lib.machine.code import code_of
-from softmax_lib.machine.reads import reads
+from softmax_lib.engine.compiled.code import code_of
+from softmax_lib.engine.source import Program, Source
 from softmax_lib.records.cited import FUSED_TOPK
-from softmax_lib.records.shown import shown_times
-from softmax_lib.source import Program, Source
+from softmax_lib.show.live.cuda_cell import read_line
+from softmax_lib.suites.shown.record import shown_times
+from softmax_lib.worklog.launch_words import read_launch
+from softmax_lib.worklog.reads import reads
 
 KS, SIZES = (5, 10, 15, 30), (32, 64, 128, 256, 512, 1024)
 

@@ -3,11 +3,11 @@
 from recorded_facts import COLS, ROWS, close
 
 from softmax_lib import recorded, tile_times, tiles
-from softmax_lib.errors import BadInput, CompileError
-from softmax_lib.kernel import REGISTERS_A_BLOCK
+from softmax_lib.engine.errors import BadInput, CompileError
+from softmax_lib.engine.grids import REGISTERS_A_BLOCK
 from softmax_lib.records.measurement import TIE
-from softmax_lib.tiles import compile_tile, seeds_warps
-from softmax_lib.tiles.settings import settle
+from softmax_lib.worklog.tiles import compile_tile, seeds_warps
+from softmax_lib.worklog.tiles.settings import settle
 
 MATRICES = (96, 1024, 4096, 32768, 65536)
 """Columns of the matrices on which every setting was timed."""

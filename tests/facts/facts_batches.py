@@ -4,7 +4,7 @@ from facts.facts_04_online import batches, waiting
 from recorded_facts import COLS, close, counted, scattered_cycles, us
 
 from softmax_lib import hardware
-from softmax_lib.registry import kernels
+from softmax_lib.worklog.registry import kernels
 
 LENGTHS = (COLS, 32769, 32770, 32772, 32776, 32800)
 steps = kernels["naive_passes"].steps

@@ -6,7 +6,7 @@ import nbformat
 from notebooks import BOOK
 
 from softmax_lib import contests, recorded
-from softmax_lib.bench.timing import COLD_BY, LONG_CALL_US, REPLAYS
+from softmax_lib.suites.timing import COLD_BY, LONG_CALL_US, REPLAYS
 
 (cell,) = (of for of in nbformat.read(BOOK / "clocks.ipynb", 4).cells if of.id == "published")
 fifths = [float(ms) / (1000 / 64 / 5) for ms in re.findall(r"\d+\.\d{2,4}(?=[,\]])", cell.source)]

@@ -5,11 +5,11 @@ import re
 import broken
 
 from softmax_lib import recorded, xray, xray_launch
-from softmax_lib.drawings.captures import read_captured
-from softmax_lib.errors import BadInput, BlockSizeNotAllowed
-from softmax_lib.launch_words import read_launch
-from softmax_lib.live.cuda_cell import read_line
-from softmax_lib.source import Source
+from softmax_lib.engine.errors import BadInput, BlockSizeNotAllowed
+from softmax_lib.engine.source import Source
+from softmax_lib.show.drawings.captures import read_captured
+from softmax_lib.show.live.cuda_cell import read_line
+from softmax_lib.worklog.launch_words import read_launch
 
 RUNS, TORCH, ILLEGAL = (read_captured(f"errors_{name}") for name in ("cuda", "torch", "illegal"))
 FIRST = [line.removesuffix(" ms").strip() for line in read_captured("errors_first")[1:]]

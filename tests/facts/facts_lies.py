@@ -5,9 +5,9 @@ import re
 import numpy as np
 
 from softmax_lib import kernels, lie_peak, lie_times, xray_launch
-from softmax_lib.bench.timing import COLD_BY
-from softmax_lib.records.lies import lie_run
 from softmax_lib.records.measurement import TIE
+from softmax_lib.suites.lies.record import lie_run
+from softmax_lib.suites.timing import COLD_BY
 
 MIB = 2**20
 LINES = lie_run()["advertisements"]

@@ -11,8 +11,8 @@ from notebooks import BOOK
 from recorded_facts import us
 
 from softmax_lib import xray, xray_launch, xray_softmax
-from softmax_lib.machine.reads import reads, row_reads
-from softmax_lib.registry import kernels, rungs
+from softmax_lib.worklog.reads import reads, row_reads
+from softmax_lib.worklog.registry import kernels, rungs
 
 ROWS, COLS = 64, 4096
 PAGE = nbformat.read(BOOK / "machine.ipynb", 4).cells

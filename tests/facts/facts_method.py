@@ -5,11 +5,11 @@ from itertools import pairwise
 from statistics import median
 
 from softmax_lib import kernels, lie_peak, recorded
-from softmax_lib.drawings import symptom_table
-from softmax_lib.drawings.captures import read_captured
-from softmax_lib.drawings.profiled import busy_share
 from softmax_lib.records.measurement import TIE
-from softmax_lib.records.symptoms import Side, symptom_times, timeline_events
+from softmax_lib.show.drawings import symptom_table
+from softmax_lib.show.drawings.captures import read_captured
+from softmax_lib.show.drawings.profiled import busy_share
+from softmax_lib.suites.symptoms.record import Side, symptom_times, timeline_events
 
 LARGE = (1024, 32768)
 

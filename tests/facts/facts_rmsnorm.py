@@ -1,8 +1,8 @@
 """What the page Your own kernel states: its steps as they were timed in one run, and as an x-ray counts them."""
 
 from softmax_lib import xray
-from softmax_lib.bench import rmsnorm
-from softmax_lib.records.operator_times import rmsnorm_times
+from softmax_lib.suites.rmsnorm import measure as rmsnorm
+from softmax_lib.suites.rmsnorm.record import rmsnorm_times
 
 SHAPES = {"inputs": {"x": "rows cols", "weight": "cols"}, "scalars": {"eps": 1e-6}}
 us = {(one.name, one.cols, one.dtype): one for one in rmsnorm_times()}

@@ -12,14 +12,14 @@ from notebooks import BOOK
 from recorded_facts import COLS, MATRIX_BYTES, ROWS, scattered_cycles, us
 
 from softmax_lib import recorded, xray, xray_launch
-from softmax_lib.errors import NotAvailable
-from softmax_lib.machine.counters import COUNTERS
+from softmax_lib.engine.compiled.counters import COUNTERS
+from softmax_lib.engine.errors import NotAvailable
+from softmax_lib.engine.source import Source
+from softmax_lib.records.code_agreement import compare_code
 from softmax_lib.records.schema import METRICS
-from softmax_lib.registry import resolve
-from softmax_lib.source import Source
-from softmax_lib.xrays.code_agreement import compare_code
-from softmax_lib.xrays.flows import flows_of
-from softmax_lib.xrays.timeline import read_timeline
+from softmax_lib.show.flows import flows_of
+from softmax_lib.worklog.registry import resolve
+from softmax_lib.worklog.timeline import read_timeline
 
 cells = {cell.id: cell.source for cell in nbformat.read(BOOK / "xray.ipynb", 4).cells}
 evidence = {cell.id: cell.source for cell in nbformat.read(BOOK / "evidence/xray.ipynb", 4).cells}

@@ -9,18 +9,19 @@ from full_tables import some
 from sample_records import up_to_date, write
 
 from softmax_lib import figures, recorded, warp_times
-from softmax_lib.bench.plan import WORKLOG
-from softmax_lib.errors import BadInput, NotAvailable
-from softmax_lib.figures import in_flight, look
-from softmax_lib.figures.in_flight import kernel_in_flight
-from softmax_lib.figures.look import NARROW_INCHES, WIDE_INCHES, short
-from softmax_lib.records.contests import contest_runs, contests, mean_gain
-from softmax_lib.records.lies import LIES
+from softmax_lib.engine.errors import BadInput, NotAvailable
+from softmax_lib.engine.words import time_in_words
 from softmax_lib.records.measurement import LABELS, PEERS, Case
-from softmax_lib.registry import rungs
+from softmax_lib.show.figures import in_flight
+from softmax_lib.show.figures.in_flight import kernel_in_flight
+from softmax_lib.suites import look
+from softmax_lib.suites.contests import contest_runs, contests, mean_gain
+from softmax_lib.suites.lies.record import LIES
+from softmax_lib.suites.look import NARROW_INCHES, WIDE_INCHES, short
+from softmax_lib.suites.plan import WORKLOG
 from softmax_lib.widgets.views import draw as draw_as
 from softmax_lib.widgets.views import view
-from softmax_lib.words import time_in_words
+from softmax_lib.worklog.registry import rungs
 
 FIGURES = {
     "ladder": figures.ladder,

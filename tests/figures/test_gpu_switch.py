@@ -4,9 +4,9 @@ import pytest
 from sample_records import content, of_another_gpu, run_of_another_gpu, write
 
 from softmax_lib import figures, recorded
-from softmax_lib.errors import BadInput
-from softmax_lib.figures import over_records
+from softmax_lib.engine.errors import BadInput
 from softmax_lib.records import shelf
+from softmax_lib.show.figures import over_records
 from softmax_lib.widgets.views import View
 
 H200, L4 = "NVIDIA H200", "NVIDIA L4"

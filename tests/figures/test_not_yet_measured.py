@@ -4,7 +4,7 @@ import pytest
 from sample_records import up_to_date, write
 
 from softmax_lib import explore, figures, measure, recorded
-from softmax_lib.errors import BadInput
+from softmax_lib.engine.errors import BadInput
 from softmax_lib.records import shelf
 from softmax_lib.records.measurement import Case
 from softmax_lib.records.record import Record

@@ -5,11 +5,12 @@ import sys
 import pytest
 from full_tables import some
 
-from softmax_lib import caches, kernels
-from softmax_lib.errors import CompileError, NotAvailable
+from softmax_lib import kernels
+from softmax_lib.engine import caches
+from softmax_lib.engine.errors import CompileError, NotAvailable
+from softmax_lib.engine.grids import REGISTERS_A_BLOCK
+from softmax_lib.engine.source import Program, Source
 from softmax_lib.gpu.compile import compile_cubin, nvrtc, resources, supported_archs
-from softmax_lib.kernel import REGISTERS_A_BLOCK
-from softmax_lib.source import Program, Source
 
 ARCHS = supported_archs()
 EVERYDAY_ARCHS = (75, 90, ARCHS[-1])

@@ -2,11 +2,11 @@
 
 import pytest
 
-from softmax_lib.errors import CompileError
+from softmax_lib.engine.compiled.nvdisasm import disassemble
+from softmax_lib.engine.errors import CompileError
+from softmax_lib.engine.source import Program, Source
 from softmax_lib.gpu import compile
 from softmax_lib.gpu.compile import compile_cubin, compile_kernel
-from softmax_lib.gpu.machine_code import disassemble
-from softmax_lib.source import Program, Source
 
 pytestmark = pytest.mark.nvrtc
 

@@ -4,9 +4,9 @@ import ctypes
 
 import pytest
 
-from softmax_lib.errors import BadInput, BlockSizeNotAllowed
+from softmax_lib.engine.errors import BadInput, BlockSizeNotAllowed
+from softmax_lib.engine.spec import LaunchSpec
 from softmax_lib.gpu import driver, driver_api
-from softmax_lib.launch_spec import specify
 
 TEXT = "__global__ void own(int n) {}"
 
@@ -40,7 +40,7 @@ class Notes:
 def launch(monkeypatch, notes, grid=4, block=(32, 2), **words):
     for module in (driver, driver_api):
         monkeypatch.setattr(module, "driver", lambda: notes)
-    spec = specify(TEXT, grid, block, [7], **words)
+    spec = LaunchSpec.of(TEXT, grid, block, [7], **words)
     seven = ctypes.create_string_buffer((7).to_bytes(4, "little"), 4)
     driver.launch_function(1, spec, 2, [seven])
     return notes

@@ -2,11 +2,11 @@
 
 import pytest
 
-from softmax_lib.errors import CompileError
+from softmax_lib.engine.errors import CompileError
+from softmax_lib.engine.source import Program, Source
 from softmax_lib.gpu.compile import compile_cubin
 from softmax_lib.gpu.headers import options_for, read_headers
-from softmax_lib.registry import kernels
-from softmax_lib.source import Program, Source
+from softmax_lib.worklog.registry import kernels
 
 pytestmark = pytest.mark.nvrtc
 

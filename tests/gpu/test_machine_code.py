@@ -3,8 +3,8 @@
 import pytest
 
 from softmax_lib import kernels
-from softmax_lib.gpu.machine_code import occupancy
-from softmax_lib.machine.inspection import inspect
+from softmax_lib.engine.compiled.inspection import inspect
+from softmax_lib.engine.compiled.nvdisasm import occupancy
 
 pytestmark = pytest.mark.nvrtc
 

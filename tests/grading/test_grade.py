@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from softmax_lib import errors, exercise, exercises, grade, scores
-from softmax_lib.files import readers_folder
 from softmax_lib.grading import surroundings
 from softmax_lib.grading.grade import judge, solution
 from softmax_lib.grading.references import REFERENCES
+from softmax_lib.worklog.files import readers_folder
 
 TREE = exercises()["shared_pairs"]
 WHOLE = TREE.with_part(TREE.solution).text

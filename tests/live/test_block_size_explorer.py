@@ -9,16 +9,16 @@ from full_tables import some
 from sample_records import content, of_another_gpu
 
 from softmax_lib import explore, kernels, recorded
-from softmax_lib.errors import NotAvailable, UnknownKernel
+from softmax_lib.engine.errors import NotAvailable, UnknownKernel
+from softmax_lib.engine.words import percent, time_in_words
 from softmax_lib.gpu import presence
 from softmax_lib.records.measurement import Case
 from softmax_lib.records.record import Record
-from softmax_lib.registry import rungs
-from softmax_lib.words import percent, time_in_words
+from softmax_lib.worklog.registry import rungs
 
 W = pytest.importorskip("ipywidgets")
-explorers = pytest.importorskip("softmax_lib.live.block_size_explorer")
-views = pytest.importorskip("softmax_lib.live.block_size_views")
+explorers = pytest.importorskip("softmax_lib.show.live.block_size_explorer")
+views = pytest.importorskip("softmax_lib.show.live.block_size_views")
 
 H200 = "NVIDIA H200"
 NO_BREAK = "\N{NO-BREAK SPACE}"

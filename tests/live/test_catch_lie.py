@@ -2,10 +2,10 @@
 
 import pytest
 
-from softmax_lib.bench import lies as suite
-from softmax_lib.errors import NotAvailable, WrongType
-from softmax_lib.live import lies
-from softmax_lib.records.lies import lie_run
+from softmax_lib.engine.errors import NotAvailable, WrongType
+from softmax_lib.show.live import lies
+from softmax_lib.suites.lies import measure as suite
+from softmax_lib.suites.lies.record import lie_run
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def asked(monkeypatch):
         return {**lie_run(), "gpu": {**lie_run()["gpu"], "name": "Test GPU"}}
 
     monkeypatch.setattr(lies, "has_gpu", lambda: True)
-    monkeypatch.setattr("softmax_lib.measurements.has_gpu", lambda: True)
+    monkeypatch.setattr("softmax_lib.suites.measure.has_gpu", lambda: True)
     monkeypatch.setattr(suite, "run_lies", run_lies)
     return names
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from softmax_lib import kernels
-from softmax_lib.live import cuda_cell
+from softmax_lib.show.live import cuda_cell
 
 pytest.importorskip("ipywidgets")
 shell_module = pytest.importorskip("IPython.core.interactiveshell")

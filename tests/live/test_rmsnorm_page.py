@@ -7,8 +7,8 @@ import nbformat
 import pytest
 from notebooks import BOOK
 
-from softmax_lib.bench import rmsnorm
-from softmax_lib.source import KERNEL_FOLDER
+from softmax_lib.suites.rmsnorm import measure as rmsnorm
+from softmax_lib.worklog.files import KERNEL_FOLDER
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("ipywidgets")

@@ -2,8 +2,8 @@
 
 from rich.progress import Progress
 
-from softmax_lib.live import unroll_search
-from softmax_lib.records.unrolls import unroll_run
+from softmax_lib.show.live import unroll_search
+from softmax_lib.suites.unroll.record import unroll_run
 
 
 def test_a_search_tells_how_far_it_is_and_shows_what_it_found(monkeypatch):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from softmax_lib.launch_spec import specify
-from softmax_lib.source import Source
+from softmax_lib.engine.source import Source
+from softmax_lib.engine.spec import LaunchSpec
 
 SOURCE = Source.read(Path(__file__).with_name("cluster_kernels.cu"))
 
@@ -39,7 +39,7 @@ def arrays():
 
 def spec_of(name, x, y):
     kernel, grid, block, how = LAUNCHES[name]
-    return specify(SOURCE, grid, block, [x, y], kernel=kernel, **how)
+    return LaunchSpec.of(SOURCE, grid, block, [x, y], kernel=kernel, **how)
 
 
 _BYTES = {"cg16": 17, "ca16": 16, "ca8": 8, "ca4": 4}
@@ -78,4 +78,4 @@ def copies():
 
 
 def copy_spec(x, y, name, lanes, start, to):
-    return specify(SOURCE, 1, 32, [x, y, lanes, start, to], kernel=f"copies<{_BYTES[name]}>")
+    return LaunchSpec.of(SOURCE, 1, 32, [x, y, lanes, start, to], kernel=f"copies<{_BYTES[name]}>")

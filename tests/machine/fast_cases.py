@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from softmax_lib.machine.counters import COUNTERS, add_up
-from softmax_lib.machine.program import decode_program
-from softmax_lib.machine.ptx.program import translate
+from softmax_lib.engine.compiled.counters import COUNTERS, add_up
+from softmax_lib.engine.compiled.program import decode_program
+from softmax_lib.engine.compiled.ptx.program import translate
 from softmax_lib.ops.designs import Task
-from softmax_lib.xrays.fast import arrays_for, outline_of, run_outline
+from softmax_lib.ops.xray import arrays_for, outline_of, run_outline
 
 
 @dataclass(frozen=True)

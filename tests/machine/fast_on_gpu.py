@@ -25,11 +25,11 @@ from cluster_launches import LAUNCHES, arrays, copies, copy_spec, spec_of  # noq
 from fast_cases import CASES  # noqa: E402
 from hard_on_gpu import COUNTED, both_times, digest, sums_of  # noqa: E402
 
-from softmax_lib.bench.ncu import read_counters  # noqa: E402
-from softmax_lib.files import write_json  # noqa: E402
 from softmax_lib.gpu.compile import compile_kernel, nvrtc  # noqa: E402
 from softmax_lib.ops import binaries  # noqa: E402
-from softmax_lib.xrays.fast import arrays_for  # noqa: E402
+from softmax_lib.ops.xray import arrays_for  # noqa: E402
+from softmax_lib.suites.ncu import read_counters  # noqa: E402
+from softmax_lib.worklog.files import write_json  # noqa: E402
 
 ARCH = 90
 SAMPLES = 64

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from softmax_lib.source import Source
+from softmax_lib.engine.source import Source
 
 FILE = Path(__file__).with_name("hard_kernels.cu")
 OLDEST, NO_EMULATOR = 75, "no emulator"

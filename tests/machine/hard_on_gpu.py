@@ -20,11 +20,11 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
 from hard_launches import HARD, Hard, inputs  # noqa: E402
 
-from softmax_lib.bench.ncu import read_counters  # noqa: E402
-from softmax_lib.files import write_json  # noqa: E402
+from softmax_lib.engine.source import Program  # noqa: E402
 from softmax_lib.gpu.compile import compile_cubin, nvrtc  # noqa: E402
 from softmax_lib.records.schema import METRICS  # noqa: E402
-from softmax_lib.source import Program  # noqa: E402
+from softmax_lib.suites.ncu import read_counters  # noqa: E402
+from softmax_lib.worklog.files import write_json  # noqa: E402
 
 ARCH = 90
 MANIFEST = "manifest.json"

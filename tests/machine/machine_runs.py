@@ -1,16 +1,16 @@
 """Kernels of these tests run by their machine code or PTX, and counted by the names that the recorders use."""
 
 import numpy as np
+from emulated import emulate
 
-from softmax_lib.emulator import execute
-from softmax_lib.emulator import launch as emulate
-from softmax_lib.machine.launching import Counted, Threads, launch
-from softmax_lib.machine.memory import Memory
-from softmax_lib.machine.program import decode_program
-from softmax_lib.machine.ptx.program import translate
-from softmax_lib.machine.softmaxes import run_steps
-from softmax_lib.reference import noise
-from softmax_lib.source import Program, Source
+from softmax_lib import emulator
+from softmax_lib.engine.compiled import running
+from softmax_lib.engine.compiled.launching import Counted, Threads, launch
+from softmax_lib.engine.compiled.memory import Memory
+from softmax_lib.engine.compiled.program import decode_program
+from softmax_lib.engine.compiled.ptx.program import translate
+from softmax_lib.engine.source import Program, Source
+from softmax_lib.worklog.reference import noise
 
 
 def together(sources) -> Source:
@@ -51,7 +51,7 @@ def run_ptx(*words, **how) -> Counted:
 
 def run_source(source, entry, grid, block, arguments, *, shared_bytes=0):
     """The same of the source, as the emulator runs it."""
-    emulate(source, grid, block, arguments, kernel=entry, shared_bytes=shared_bytes)
+    emulator.launch(source, grid, block, arguments, kernel=entry, shared_bytes=shared_bytes)
 
 
 WITNESSES = {"source": run_source, "ptx": run_ptx, "machine code": run}
@@ -67,9 +67,9 @@ def assert_agreed(kernel, rows, cols):
     x = noise(rows, cols)
     block_size = kernel.settle_block_size(None, cols)
     source, ptx, code = (np.full_like(x, np.nan) for _ in range(3))
-    execute(kernel, x, source, block_size)
-    list(run_steps(kernel, x, ptx, block_size, arch=90, decoder=translate))
-    list(run_steps(kernel, x, code, block_size, arch=90))
+    emulate(kernel, x, source, block_size)
+    running.run(*kernel.launches(x, ptx, block_size), arch=90, decoder=translate)
+    running.run(*kernel.launches(x, code, block_size), arch=90)
     assert (ptx.view(np.uint32) == code.view(np.uint32)).all(), (rows, cols)
     assert (np.isnan(ptx) == np.isnan(source)).all(), (rows, cols)
     apart = np.abs(source - ptx) / np.spacing(np.maximum(np.abs(ptx), 1e-37))

@@ -23,7 +23,7 @@ from machine.random_operations import (
     Operation,
 )
 
-from softmax_lib.source import Source
+from softmax_lib.engine.source import Source
 
 BLOCKS = (32, 64, 96, 128, 33, 50, 1, (16, 4), (8, 4, 3))
 TAIL = 20

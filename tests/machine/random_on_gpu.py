@@ -18,10 +18,10 @@ from pathlib import Path
 
 from machine.random_kernels import Random, inputs, random_kernel
 
-from softmax_lib.files import write_json
+from softmax_lib.engine.source import Program
 from softmax_lib.gpu.compile import compile_cubin, nvrtc
 from softmax_lib.gpu.facts import gpu_facts, today, versions
-from softmax_lib.source import Program
+from softmax_lib.worklog.files import write_json
 
 ARCH = 90
 DIGITS = 16

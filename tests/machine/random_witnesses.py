@@ -17,11 +17,11 @@ from machine.machine_runs import run, run_ptx
 from machine.random_kernels import inputs, random_kernel
 from machine.random_on_gpu import ARCH, digest, digest_of_sources, run_one
 
-from softmax_lib.files import write_json
+from softmax_lib.engine.compiled.nvdisasm import disassembler_version
+from softmax_lib.engine.source import Program
 from softmax_lib.gpu.compile import compile_cubin, nvrtc
 from softmax_lib.gpu.facts import gpu_facts, today, versions
-from softmax_lib.gpu.machine_code import disassembler_version
-from softmax_lib.source import Program
+from softmax_lib.worklog.files import write_json
 
 HERE = {"ptx": run_ptx, "machine code": run}
 

@@ -14,14 +14,14 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
 from hard_on_gpu import ARCH, COUNTED, digest  # noqa: E402
 
-from softmax_lib.bench.ncu import read_counters  # noqa: E402
-from softmax_lib.files import write_json  # noqa: E402
+from softmax_lib.engine.compiled.code import find_code, key_of  # noqa: E402
+from softmax_lib.engine.compiled.counters import COUNTERS  # noqa: E402
 from softmax_lib.gpu.compile import compile_cubin  # noqa: E402
-from softmax_lib.kernel import Kernel  # noqa: E402
-from softmax_lib.machine.code import find_code, key_of  # noqa: E402
-from softmax_lib.machine.counters import COUNTERS  # noqa: E402
-from softmax_lib.reference import noise  # noqa: E402
-from softmax_lib.registry import kernels  # noqa: E402
+from softmax_lib.suites.ncu import read_counters  # noqa: E402
+from softmax_lib.worklog.files import write_json  # noqa: E402
+from softmax_lib.worklog.kernel import Kernel  # noqa: E402
+from softmax_lib.worklog.reference import noise  # noqa: E402
+from softmax_lib.worklog.registry import kernels  # noqa: E402
 
 SHAPES = ((64, 4096), (100, 1001), (5, 1030))
 """Rows of whole sectors, one or two blocks of a kernel with a thread per row; rows that each start elsewhere in a

@@ -12,11 +12,11 @@ from unittest.mock import patch
 
 import numpy as np
 
-from softmax_lib.machine import program
-from softmax_lib.machine.library import library
-from softmax_lib.machine.softmaxes import run_steps
-from softmax_lib.reference import noise
-from softmax_lib.registry import kernels, rungs
+from softmax_lib.engine.compiled import program
+from softmax_lib.engine.compiled.library import library
+from softmax_lib.engine.compiled.running import run
+from softmax_lib.worklog.reference import noise
+from softmax_lib.worklog.registry import kernels, rungs
 
 NAMES = (*(kernel.name for kernel in rungs()), "chunked")
 TIMES = 15
@@ -38,7 +38,7 @@ def counted_ms(name: str) -> float:
     """All blocks of a kernel on a (64, 4096) matrix, all counted."""
     kernel, x = kernels[name], noise(64, 4096)
     y, block_size = np.empty_like(x), kernel.settle_block_size(None, 4096)
-    return best_ms(lambda: list(run_steps(kernel, x, y, block_size, arch=90)))
+    return best_ms(lambda: run(*kernel.launches(x, y, block_size), arch=90))
 
 
 def decoding_ms(name: str) -> tuple[float, float]:

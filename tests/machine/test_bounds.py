@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from machine.machine_runs import run, run_ptx, together
 
-from softmax_lib.errors import IllegalAddress
-from softmax_lib.source import Source
+from softmax_lib.engine.errors import IllegalAddress
+from softmax_lib.engine.source import Source
 
 ROUND = (1 << 62) // 31 + 1
 """Floats apart, so that 31 times as many bytes are once around all addresses, and a little more."""

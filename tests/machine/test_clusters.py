@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from full_tables import some
 
-from softmax_lib.errors import BadInput, Deadlock, IllegalAddress, NotAvailable
-from softmax_lib.launch_spec import specify
-from softmax_lib.machine.calls import run_call
-from softmax_lib.machine.counters import COUNTERS, add_up
-from softmax_lib.machine.program import decode_program
-from softmax_lib.machine.ptx.program import translate
+from softmax_lib.engine.compiled.counters import COUNTERS, add_up
+from softmax_lib.engine.compiled.program import decode_program
+from softmax_lib.engine.compiled.ptx.program import translate
+from softmax_lib.engine.compiled.running import run as run_compiled
+from softmax_lib.engine.errors import BadInput, Deadlock, IllegalAddress, NotAvailable
+from softmax_lib.engine.spec import LaunchSpec
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -24,14 +24,14 @@ KERNELS = read_record()["kernels"]
 
 
 def launched(name, arch=90):
-    return run_call(spec_of(name, *arrays()), arch)
+    return run_compiled(spec_of(name, *arrays()), arch=arch)
 
 
 @pytest.mark.parametrize("decoder", [decode_program, translate])
 @pytest.mark.parametrize("name", some(LAUNCHES, every=4))
 def test_each_gives_what_a_gpu_gave_by_machine_code_and_by_ptx(name, decoder):
     x, y = arrays()
-    run_call(spec_of(name, x, y), 90, decoder=decoder)
+    run_compiled(spec_of(name, x, y), arch=90, decoder=decoder)
     assert hashlib.sha256(y.tobytes()).hexdigest() == KERNELS[name]["y_sha256"]
 
 
@@ -73,7 +73,7 @@ __global__ void kernel(const float* x, float* y) {{
 }}
 """
     x, y = np.arange(64, dtype=np.float32), np.zeros(4096, np.float32)
-    run_call(specify(source, grid, block, [x, y], **how), arch)
+    run_compiled(LaunchSpec.of(source, grid, block, [x, y], **how), arch=arch)
     return y
 
 

@@ -8,23 +8,23 @@ from full_tables import some
 from listings import by_file, is_current, is_ptx, programs, ptx_programs
 
 from softmax_lib import xray
-from softmax_lib.errors import CompileError, NotAvailable
-from softmax_lib.gpu import compile as compile_
-from softmax_lib.gpu import machine_code
-from softmax_lib.gpu.compile import nvrtc
-from softmax_lib.gpu.machine_code import SHOWN_ARCHS
-from softmax_lib.machine.code import (
-    FOLDER,
+from softmax_lib.engine.compiled import nvdisasm as machine_code
+from softmax_lib.engine.compiled.code import (
     TESTED_DISASSEMBLER,
     code_of,
     compile_code,
     find_code,
     read_file,
 )
-from softmax_lib.machine.listing import read_listing
-from softmax_lib.machine.ptx.program import find_ptx, listed_ptx, ptx_of, translate
-from softmax_lib.registry import kernels
-from softmax_lib.source import Program, Source
+from softmax_lib.engine.compiled.listing import read_listing
+from softmax_lib.engine.compiled.nvdisasm import SHOWN_ARCHS
+from softmax_lib.engine.compiled.ptx.program import find_ptx, listed_ptx, ptx_of, translate
+from softmax_lib.engine.compiler import listing_folder
+from softmax_lib.engine.errors import CompileError, NotAvailable
+from softmax_lib.engine.source import Program, Source
+from softmax_lib.gpu import compile as compile_
+from softmax_lib.gpu.compile import nvrtc
+from softmax_lib.worklog.registry import kernels
 
 WANTED = by_file()
 BY_NAME = {f"{path.parent.name}/{path.stem}": path for path in WANTED if not is_ptx(path)}
@@ -32,7 +32,7 @@ PTX = {one.source.file_name: one for one in ptx_programs()}
 
 
 def test_every_kernel_of_the_book_comes_along_as_it_is_now_and_nothing_else_does():
-    held = {path: set(read_file(path)) for path in FOLDER.glob("*/*")}
+    held = {path: set(read_file(path)) for path in listing_folder().glob("*/*")}
     assert held == {path: set(wanted) for path, wanted in WANTED.items()}, "run: make listings"
 
 
@@ -118,7 +118,7 @@ def test_a_source_of_which_one_line_is_another_is_compiled_anew():
 
 
 def test_a_file_that_is_damaged_or_missing_holds_nothing(tmp_path):
-    whole = next(FOLDER.glob("*/*")).read_bytes()
+    whole = next(listing_folder().glob("*/*")).read_bytes()
     for name, content in (("cut", whole[:-40]), ("other", b"no archive"), ("empty", b"")):
         (tmp_path / name).write_bytes(content)
         assert read_file(tmp_path / name) == {}

@@ -9,13 +9,13 @@ import pytest
 from full_tables import some
 
 from softmax_lib import xray_softmax
-from softmax_lib.errors import BadInput, WrongType
-from softmax_lib.machine.program import decode_program
+from softmax_lib.engine.compiled.program import decode_program
+from softmax_lib.engine.errors import BadInput, WrongType
 from softmax_lib.ops.designs import Task
 from softmax_lib.ops.tables import table_for
-from softmax_lib.reference import as_numpy, softmax
-from softmax_lib.xrays.code_agreement import ARBITERS
-from softmax_lib.xrays.fast import arrays_for, outline_of, run_outline
+from softmax_lib.ops.xray import arrays_for, outline_of, run_outline
+from softmax_lib.records.code_agreement import ARBITERS
+from softmax_lib.worklog.reference import as_numpy, softmax
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -97,7 +97,7 @@ def test_the_result_is_softmax(how):
 
 
 def test_what_comes_along_needs_neither_compiler_nor_disassembler(monkeypatch):
-    from softmax_lib.machine import code
+    from softmax_lib.engine.compiled import code
 
     monkeypatch.setattr(code, "compile_code", None)
     code.code_of.cache_clear()

@@ -13,8 +13,8 @@ from machine.random_kernels import batch_of, random_kernel
 from machine.random_kernels import inputs as random_inputs
 from machine.random_on_gpu import digest
 
+from softmax_lib.engine.compiled.counters import COUNTERS, add_up
 from softmax_lib.gpu.compile import nvrtc
-from softmax_lib.machine.counters import COUNTERS, add_up
 
 pytestmark = pytest.mark.usefixtures("the_recorded_nvrtc")
 

@@ -6,11 +6,11 @@ from full_tables import some
 from machine.hard_launches import HARD, OLDEST, inputs
 from machine.machine_runs import together
 
-from softmax_lib.errors import NotEmulated
+from softmax_lib.engine.compiled.cubin import kernels_of
+from softmax_lib.engine.errors import NotEmulated
+from softmax_lib.engine.source import Program
 from softmax_lib.gpu.compile import compile_cubin
-from softmax_lib.machine.cubin import kernels_of
-from softmax_lib.source import Program
-from softmax_lib.xrays.xray import xray_launch
+from softmax_lib.worklog.xray import xray_launch
 
 EMULATED = [name for name, hard in HARD.items() if hard.emulated]
 OTHERS = [name for name, hard in HARD.items() if not hard.emulated]

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from softmax_lib.errors import NotAvailable
-from softmax_lib.machine import code, program
-from softmax_lib.machine.cubin import Cubin, Parameter, read_cubin
-from softmax_lib.machine.launching import Threads, launch
-from softmax_lib.machine.listing import read_listing, split_operands
-from softmax_lib.machine.memory import Memory
-from softmax_lib.machine.program import decode_listing
-from softmax_lib.registry import kernels
+from softmax_lib.engine.compiled import code, program
+from softmax_lib.engine.compiled.cubin import Cubin, Parameter, read_cubin
+from softmax_lib.engine.compiled.launching import Threads, launch
+from softmax_lib.engine.compiled.listing import read_listing, split_operands
+from softmax_lib.engine.compiled.memory import Memory
+from softmax_lib.engine.compiled.program import decode_listing
+from softmax_lib.engine.errors import NotAvailable
+from softmax_lib.worklog.registry import kernels
 
 HEAD = "//--------------------- .text.made               --------------------------\n"
 

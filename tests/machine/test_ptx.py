@@ -5,13 +5,13 @@ import pytest
 from machine.machine_runs import run, run_ptx
 
 from softmax_lib import xray
-from softmax_lib.errors import Deadlock, IllegalAddress, NotAvailable
-from softmax_lib.machine.launching import Threads, launch
-from softmax_lib.machine.memory import Memory
-from softmax_lib.machine.ptx.meetings import Branch, find_meetings
-from softmax_lib.machine.ptx.program import translate_module
-from softmax_lib.machine.ptx.reading import literal, read_module
-from softmax_lib.source import Source
+from softmax_lib.engine.compiled.launching import Threads, launch
+from softmax_lib.engine.compiled.memory import Memory
+from softmax_lib.engine.compiled.ptx.meetings import Branch, find_meetings
+from softmax_lib.engine.compiled.ptx.program import translate_module
+from softmax_lib.engine.compiled.ptx.reading import literal, read_module
+from softmax_lib.engine.errors import Deadlock, IllegalAddress, NotAvailable
+from softmax_lib.engine.source import Source
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
 

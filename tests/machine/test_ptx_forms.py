@@ -6,7 +6,7 @@ from full_tables import beside, some
 from machine.machine_runs import run, run_ptx, together
 from machine.ptx_forms import FORMS, NAN, WIDTHS, is_nan, lanes, signed
 
-from softmax_lib.source import Source
+from softmax_lib.engine.source import Source
 
 
 def entry(name) -> str:

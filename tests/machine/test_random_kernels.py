@@ -8,10 +8,10 @@ from machine.random_meetings import REDUCTIONS, SLOTS, SUMS, VOTES
 from machine.random_on_gpu import compile_all, digest_of_sources, read_all
 from machine.random_operations import OPERATIONS
 
-from softmax_lib.emulator import launch
+from softmax_lib.engine.compiled.cubin import kernels_of
+from softmax_lib.engine.source import Program
+from softmax_lib.engine.written import launch
 from softmax_lib.gpu.compile import compile_cubin
-from softmax_lib.machine.cubin import kernels_of
-from softmax_lib.source import Program
 
 ALL = 200
 """How many kernels, from 0 on: the emulator builds each with a C++ compiler."""

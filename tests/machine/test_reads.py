@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from softmax_lib import kernels
-from softmax_lib.errors import NotAvailable
-from softmax_lib.gpu import machine_code
-from softmax_lib.machine import reads as module
-from softmax_lib.machine.reads import Read, in_flight_per_thread, reads, row_reads
-from softmax_lib.source import Source
+from softmax_lib.engine.compiled import nvdisasm as machine_code
+from softmax_lib.engine.compiled import reads as module
+from softmax_lib.engine.errors import NotAvailable
+from softmax_lib.engine.source import Source
+from softmax_lib.worklog.reads import Read, in_flight_per_thread, reads, row_reads
 
 LISTING = """\
 //--------------------- .text.softmax_naive       --------------------------

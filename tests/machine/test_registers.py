@@ -3,9 +3,9 @@
 import pytest
 from full_tables import some
 
-from softmax_lib.machine.code import FOLDER, read_file
-from softmax_lib.machine.listing import read_listing
-from softmax_lib.machine.registers import (
+from softmax_lib.engine.compiled.code import FOLDER, read_file
+from softmax_lib.engine.compiled.listing import read_listing
+from softmax_lib.engine.compiled.registers import (
     live_after,
     loads_in_flight,
     predicates_written,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from softmax_lib.machine.library import library
+from softmax_lib.engine.compiled.library import library
 
 sys.path.insert(0, str(Path(__file__).parent))
 

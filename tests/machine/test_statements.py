@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from softmax_lib.machine.code import _plain
-from softmax_lib.machine.cubin import Cubin, Parameter
-from softmax_lib.machine.launching import Threads, launch
-from softmax_lib.machine.listing import read_listing
-from softmax_lib.machine.memory import Memory
-from softmax_lib.machine.program import decode_listing
+from softmax_lib.engine.compiled.code import _plain
+from softmax_lib.engine.compiled.cubin import Cubin, Parameter
+from softmax_lib.engine.compiled.launching import Threads, launch
+from softmax_lib.engine.compiled.listing import read_listing
+from softmax_lib.engine.compiled.memory import Memory
+from softmax_lib.engine.compiled.program import decode_listing
 
 AT = 0x210
 """Where parameters begin."""

@@ -6,13 +6,14 @@ from full_tables import some
 from machine.machine_runs import axes, together
 from machine.speed import megabytes_of
 
-from softmax_lib.machine.launching import ReadBack, Threads, launch
-from softmax_lib.machine.memory import Memory
-from softmax_lib.machine.program import decode_program
-from softmax_lib.machine.softmaxes import count_steps, run_steps
-from softmax_lib.reference import noise
-from softmax_lib.registry import kernels, rungs
-from softmax_lib.source import Program, Source
+from softmax_lib.engine.compiled.launching import ReadBack, Threads, launch
+from softmax_lib.engine.compiled.memory import Memory
+from softmax_lib.engine.compiled.program import decode_program
+from softmax_lib.engine.compiled.running import run
+from softmax_lib.engine.source import Program, Source
+from softmax_lib.engine.spec import Unkept
+from softmax_lib.worklog.reference import noise
+from softmax_lib.worklog.registry import kernels, rungs
 
 READERS = {"unfused"}
 """Its second kernel reads what the first one has written."""
@@ -28,11 +29,13 @@ def test_what_is_counted_does_not_depend_on_whether_y_is_kept(name):
         if cols > kernel.max_cols(block_size):
             continue
         x = noise(rows, cols)
-        kept = list(run_steps(kernel, x, np.full_like(x, np.nan), block_size, arch=90))
+        kept = run(*kernel.launches(x, np.full_like(x, np.nan), block_size), arch=90)
+        unkept = kernel.launches(x, Unkept(x.nbytes), block_size)
         if name in READERS:
             with pytest.raises(ReadBack):
-                list(run_steps(kernel, x, None, block_size, arch=90))
-        for one, other in zip(kept, count_steps(kernel, x, block_size, arch=90), strict=True):
+                run(*unkept, arch=90)
+            continue
+        for one, other in zip(kept, run(*unkept, arch=90), strict=True):
             assert (one.counts == other.counts).all()
             assert (one.executed == other.executed).all()
         assert (x == noise(rows, cols)).all(), "x-rays of one matrix share it"
@@ -43,7 +46,7 @@ def test_the_kernel_that_reads_y_is_among_those_that_are_tried():
     (block_size,) = {kernels[name].settle_block_size(None, 512) for name in READERS}
     (name,) = READERS
     with pytest.raises(ReadBack):
-        list(run_steps(kernels[name], x, None, block_size, arch=90))
+        run(*kernels[name].launches(x, Unkept(x.nbytes), block_size), arch=90)
 
 
 HOWS = {

@@ -14,10 +14,10 @@ from machine.random_kernels import inputs as random_inputs
 from machine.random_on_gpu import digest, digest_of_sources
 from machine.random_witnesses import ASKED, MISCOMPILED, REFUSED
 
-from softmax_lib.errors import NotAvailable
-from softmax_lib.machine.counters import COUNTERS, add_up
-from softmax_lib.registry import kernels
-from softmax_lib.source import Source
+from softmax_lib.engine.compiled.counters import COUNTERS, add_up
+from softmax_lib.engine.errors import NotAvailable
+from softmax_lib.engine.source import Source
+from softmax_lib.worklog.registry import kernels
 
 FOLDER = Path(__file__).parent
 RECORD = json.loads((FOLDER / "hard_on_gpu.json").read_text(encoding="utf-8"))

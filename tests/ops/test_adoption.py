@@ -6,7 +6,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional as F
 
 from softmax_lib import LogSoftmax, Softmax, patch_torch, softmax
-from softmax_lib.errors import NotAvailable
+from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.ops import adoption, functional
 from softmax_lib.ops.direct import Way
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from softmax_lib import caches
+from softmax_lib.engine import caches
 from softmax_lib.ops import binaries
 from softmax_lib.ops.binaries import cubin, path_of
 from softmax_lib.ops.outlines import Build

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softmax_lib.errors import NotAvailable
+from softmax_lib.engine.errors import NotAvailable
+from softmax_lib.engine.source import Program
 from softmax_lib.gpu.compile import resources
 from softmax_lib.ops import tables
 from softmax_lib.ops.designs import CHUNK_BYTES, L2_BYTES, LINE_BYTES, Design, Task
 from softmax_lib.ops.outlines import Build
 from softmax_lib.ops.tables import TILED_ROWS, strided_design, table_for, tile_design
-from softmax_lib.source import Program
 
 ARCHS = (75, 80, 90)
 

@@ -14,7 +14,7 @@ from softmax_lib.ops.scaling import Scaling
 from softmax_lib.ops.scores import mask_steps
 from softmax_lib.ops.slots import SETS
 from softmax_lib.ops.tables import TILED_ROWS, tile_design
-from softmax_lib.xrays.xray import xray_launch
+from softmax_lib.worklog.xray import xray_launch
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 ROUNDING = {torch.float32: 1e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}

@@ -4,9 +4,10 @@ import pytest
 import torch
 
 from softmax_lib import log_softmax, softmax
-from softmax_lib.errors import NoSuchDimension, SoftmaxLibError, WrongType
+from softmax_lib.engine.errors import WrongType
 from softmax_lib.ops.arguments import check_out
 from softmax_lib.ops.plans import positive
+from softmax_lib.worklog.errors import NoSuchDimension, SoftmaxLibError
 
 
 @pytest.mark.parametrize(

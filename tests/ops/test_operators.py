@@ -7,7 +7,7 @@ import pytest
 import torch
 from full_tables import each_value
 
-from softmax_lib.errors import WrongType
+from softmax_lib.engine.errors import WrongType
 from softmax_lib.ops import operators
 from softmax_lib.ops.scores import added_up, later_keys
 

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softmax_lib import LogSoftmax, Softmax, log_softmax, softmax
-from softmax_lib.errors import BadInput, NoSuchDimension, WrongType
+from softmax_lib.engine.errors import BadInput, WrongType
 from softmax_lib.ops import operators
 from softmax_lib.ops.scores import mask_steps
+from softmax_lib.worklog.errors import NoSuchDimension
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 FUNCTIONS = ((softmax, torch.softmax), (log_softmax, torch.log_softmax))

@@ -10,10 +10,11 @@ import torch
 from as_good_as import assert_as_good, assert_gradient_as_good, error, name_of, noise
 
 from softmax_lib import log_softmax, softmax
-from softmax_lib.errors import BadInput, NoSuchDimension, WrongType
+from softmax_lib.engine.errors import BadInput, WrongType
 from softmax_lib.ops import designs, direct, operators, plans, slots
 from softmax_lib.ops.designs import Task
 from softmax_lib.ops.tables import table_for
+from softmax_lib.worklog.errors import NoSuchDimension
 
 pytestmark = pytest.mark.gpu
 

@@ -9,9 +9,10 @@ import torch
 from topk_rows import KINDS, assert_found, rows_of
 
 from softmax_lib import softmax_topk
-from softmax_lib.errors import BadInput, NoSuchDimension, RowTooLong, WrongType
+from softmax_lib.engine.errors import BadInput, WrongType
 from softmax_lib.ops import slots
 from softmax_lib.ops.topk import _SoftmaxTopk, checked_k, topk_operator
+from softmax_lib.worklog.errors import NoSuchDimension, RowTooLong
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 DEVICES = ("cpu", pytest.param("cuda", marks=pytest.mark.gpu))

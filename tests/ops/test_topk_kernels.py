@@ -16,7 +16,7 @@ from softmax_lib.ops.topk_designs import (
     short_build,
     topk_design,
 )
-from softmax_lib.xrays.xray import xray_launch
+from softmax_lib.worklog.xray import xray_launch
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 DESIGNS = (TopkDesign(4, 1, 1), TopkDesign(4, 4, 1), TopkDesign(2, 2, 3))

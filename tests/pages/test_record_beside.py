@@ -7,11 +7,11 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 from sample_records import BOOK, content, of_another_gpu
 
+from softmax_lib.engine.words import time_in_words
 from softmax_lib.records.measurement import PEERS, Measurement
 from softmax_lib.records.record import Record
 from softmax_lib.records.schema import EXECUTION, SCHEMA, find_fault, rules
-from softmax_lib.registry import kernels, rungs
-from softmax_lib.words import time_in_words
+from softmax_lib.worklog.registry import kernels, rungs
 
 from .conftest import SITE
 from .test_pages import overflow, violations

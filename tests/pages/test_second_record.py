@@ -10,8 +10,8 @@ from notebooks import BOOK
 from playwright.sync_api import Locator, Page
 from sample_records import of_another_gpu, run_of_another_gpu, write
 
+from softmax_lib.engine.words import time_in_words
 from softmax_lib.records.record import Record
-from softmax_lib.words import time_in_words
 
 from .conftest import ROOT, serve
 from .test_pages import DESKTOP, PHONE, overflow, violations

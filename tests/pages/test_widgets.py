@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Locator, Page
 
 from softmax_lib import recorded
-from softmax_lib.registry import rungs
-from softmax_lib.words import time_in_words
+from softmax_lib.engine.words import time_in_words
+from softmax_lib.worklog.registry import rungs
 
 from .conftest import INTERACTIVE, visits
 

@@ -13,7 +13,7 @@ from terms import markdown_of
 
 from softmax_lib import exercises, kernels, selections, tiles
 from softmax_lib.cli.parser import read
-from softmax_lib.registry import rungs
+from softmax_lib.worklog.registry import rungs
 
 pytestmark = pytest.mark.quick
 

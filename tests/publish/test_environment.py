@@ -17,11 +17,11 @@ pytestmark = pytest.mark.site
 
 LAUNCH = """\
 import ipywidgets, softmax_lib, torch
-from softmax_lib import source
+from softmax_lib.worklog import files
 assert not hasattr(ipywidgets, "Stack")
 x = torch.randn(4, 8)
 torch.testing.assert_close(softmax_lib.run("naive", x), torch.softmax(x, -1))
-print(source.KERNEL_FOLDER)"""
+print(files.KERNEL_FOLDER)"""
 
 EXECUTE = """\
 import sys, nbclient, nbformat

@@ -3,7 +3,7 @@
 import pytest
 from marks import rewrite
 
-from softmax_lib.errors import BadInput
+from softmax_lib.engine.errors import BadInput
 
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 

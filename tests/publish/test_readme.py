@@ -11,10 +11,10 @@ from marks import rewrite
 from sample_records import content, up_to_date
 
 from softmax_lib import recorded
-from softmax_lib.bench.plan import WORKLOG
 from softmax_lib.records.measurement import PEERS
 from softmax_lib.records.record import Record
-from softmax_lib.registry import rungs
+from softmax_lib.suites.plan import WORKLOG
+from softmax_lib.worklog.registry import rungs
 
 STALE = "the README is stale: run `make readme`"
 

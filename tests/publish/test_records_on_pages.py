@@ -8,7 +8,7 @@ import pytest
 from notebooks import chapters
 
 from softmax_lib import figures, recorded
-from softmax_lib.errors import BadInput
+from softmax_lib.engine.errors import BadInput
 
 ONE_GPU = {
     "02_pytorch guess": "the answer to a question",

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from softmax_lib import recorded
-from softmax_lib.bench.plan import WORKLOG, plan, profiled
 from softmax_lib.records.measurement import Case
 from softmax_lib.records.skips import skipped_case
-from softmax_lib.registry import kernels, probe_digests, rungs
+from softmax_lib.suites.plan import WORKLOG, plan, profiled
+from softmax_lib.worklog.registry import kernels, probe_digests, rungs
 
 
 @pytest.mark.fresh

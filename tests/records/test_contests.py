@@ -5,10 +5,10 @@ import math
 
 import pytest
 
-from softmax_lib.bench.suite import cells
-from softmax_lib.errors import BadInput
-from softmax_lib.records.contests import contest_runs, contests, mean_gain
-from softmax_lib.records.kept import gpus_with_runs
+from softmax_lib.engine.errors import BadInput
+from softmax_lib.suites.contests import contest_runs, contests, mean_gain
+from softmax_lib.suites.kept import gpus_with_runs
+from softmax_lib.suites.peers.measure import cells
 
 
 def row(ours_us, peers, direction="forward"):

@@ -11,11 +11,11 @@ from damages import DAMAGES, remove
 from sample_records import BOOK, of_another_gpu
 
 from softmax_lib import drawings, explore, figures, lie_peak
-from softmax_lib.errors import SoftmaxLibError
 from softmax_lib.gpu import presence
-from softmax_lib.records.lies import LIES
 from softmax_lib.records.shelf import FOLDER, readable, recorded
-from softmax_lib.records.symptoms import SYMPTOMS
+from softmax_lib.suites.lies.record import LIES
+from softmax_lib.suites.symptoms.record import SYMPTOMS
+from softmax_lib.worklog.errors import SoftmaxLibError
 
 pytest.importorskip("ipywidgets")
 

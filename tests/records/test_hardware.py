@@ -5,8 +5,8 @@ import json
 import pytest
 
 from softmax_lib import hardware
-from softmax_lib.bench.hardware import digests
-from softmax_lib.errors import BadInput
+from softmax_lib.engine.errors import BadInput
+from softmax_lib.suites.hardware.measure import digests
 
 PLACE = {
     "blocks": 4, "threads": 1024, "registers": 12, "shared_bytes": 4, "stay_ns": 20000, "took_ns": 41000,

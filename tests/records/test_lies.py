@@ -6,11 +6,11 @@ import json
 import pytest
 
 from softmax_lib import catch_lie, figures, kernels, lie_peak, lie_times
-from softmax_lib.bench import advertisements
-from softmax_lib.errors import BadInput, NotAvailable
+from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.gpu import presence
-from softmax_lib.measurements import measure_lie
-from softmax_lib.records.lies import LIES, lie_run, lie_source
+from softmax_lib.suites.lies import advertisements
+from softmax_lib.suites.lies.record import LIES, lie_run, lie_source
+from softmax_lib.suites.measure import measure_lie
 
 ROWS, COLS = 1000, 500
 PEAK = 400.0

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from softmax_lib.errors import BadInput
-from softmax_lib.figures import in_a_model
-from softmax_lib.records.models import COMPILED, ONE_PASS, OURS, THEIRS, texts
+from softmax_lib.engine.errors import BadInput
+from softmax_lib.show.figures import in_a_model
+from softmax_lib.suites.model.record import COMPILED, ONE_PASS, OURS, THEIRS, texts
 
 GAINS = {OURS: 1.25, ONE_PASS: 1.5}
 ROW = {

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from softmax_lib import drawings, figures
-from softmax_lib.errors import BadInput
-from softmax_lib.records.phases import Block, phase_run, phases
-from softmax_lib.registry import with_copy
+from softmax_lib.engine.errors import BadInput
+from softmax_lib.suites.phases.record import Block, phase_run, phases
+from softmax_lib.worklog.registry import with_copy
 
 ROW = {
     "kernel": "fusion", "plain_us": 70.0, "noted_us": 71.0, "read_bytes": [8, 0], "written_bytes": [0, 8],

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from sample_records import BOOK, content, write
 
-from softmax_lib.errors import BadInput
+from softmax_lib.engine.errors import BadInput
 from softmax_lib.records.measurement import PEERS, Case, Measurement, Profile
 from softmax_lib.records.record import Record, load
 from softmax_lib.records.schema import METRICS
-from softmax_lib.registry import kernels
+from softmax_lib.worklog.registry import kernels
 
 
 def a_row(**changes):

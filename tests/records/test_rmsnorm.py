@@ -2,12 +2,12 @@
 
 import pytest
 
-from softmax_lib.bench import rmsnorm
 from softmax_lib.cli.suite_table import print_rmsnorm
-from softmax_lib.errors import BadInput
+from softmax_lib.engine.errors import BadInput
+from softmax_lib.engine.source import Program
 from softmax_lib.records.measurement import TIE
-from softmax_lib.records.operator_times import rmsnorm_run, rmsnorm_times
-from softmax_lib.source import Program
+from softmax_lib.suites.rmsnorm import measure as rmsnorm
+from softmax_lib.suites.rmsnorm.record import rmsnorm_run, rmsnorm_times
 
 
 @pytest.mark.parametrize(("rows", "cols", "dtype"), rmsnorm.CELLS)

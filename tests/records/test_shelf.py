@@ -5,10 +5,10 @@ import os
 import pytest
 from sample_records import content, write
 
-from softmax_lib.errors import BadInput
-from softmax_lib.files import readers_folder
+from softmax_lib.engine.errors import BadInput
 from softmax_lib.records import shelf
 from softmax_lib.records.shelf import available, readable, recorded
+from softmax_lib.worklog.files import readers_folder
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 import pytest
 
 from softmax_lib import kernels, selections, shown_times
-from softmax_lib.errors import BadInput
-from softmax_lib.records.shown import FULL, shown_run
+from softmax_lib.engine.errors import BadInput
+from softmax_lib.suites.shown.record import FULL, shown_run
 
 EVERY = {**kernels, **selections.kernels}
 

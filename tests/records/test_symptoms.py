@@ -6,9 +6,9 @@ import pytest
 import symptom_records
 
 from softmax_lib import kernels
-from softmax_lib.bench.symptoms import SIDES
-from softmax_lib.errors import BadInput
-from softmax_lib.records.symptoms import (
+from softmax_lib.engine.errors import BadInput
+from softmax_lib.suites.symptoms.measure import SIDES
+from softmax_lib.suites.symptoms.record import (
     PROGRAMS,
     SYMPTOMS,
     symptom_run,

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from softmax_lib import tiles
-from softmax_lib.errors import BadInput
-from softmax_lib.figures import tiles_by_cols
-from softmax_lib.records.tile_times import tile_run, tile_source, tile_times
+from softmax_lib.engine.errors import BadInput
+from softmax_lib.show.figures import tiles_by_cols
+from softmax_lib.suites.tiles.record import tile_run, tile_source, tile_times
 
 NONE = {"tile": 0, "num_warps": 0, "num_stages": 0}
 AT_1024 = {"tile": 1024, "num_warps": 4, "num_stages": 1}

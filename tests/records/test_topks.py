@@ -5,9 +5,9 @@ import json
 import pytest
 
 from softmax_lib import selections
-from softmax_lib.errors import BadInput
-from softmax_lib.figures import fused_topk, topk_by_k
-from softmax_lib.records.topks import topk_run, topk_sizes, topk_source, topk_times
+from softmax_lib.engine.errors import BadInput
+from softmax_lib.show.figures import fused_topk, topk_by_k
+from softmax_lib.suites.topk.record import topk_run, topk_sizes, topk_source, topk_times
 
 KERNELS = {
     "topk_unfused": 60.0,

@@ -5,11 +5,11 @@ import json
 import pytest
 
 from softmax_lib import kernels, search_unroll, unroll_times
-from softmax_lib.errors import BadInput, NotAvailable
-from softmax_lib.figures import time_by_bytes_asked, unroll_map
+from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.gpu import presence
-from softmax_lib.measurements import measure_unroll
-from softmax_lib.records.unrolls import unroll_run
+from softmax_lib.show.figures import time_by_bytes_asked, unroll_map
+from softmax_lib.suites.measure import measure_unroll
+from softmax_lib.suites.unroll.record import unroll_run
 
 SETTINGS = [
     {"kernel": "unroll", "block_size": 64, "unroll": unroll, "in_flight": flight}
@@ -85,7 +85,7 @@ def test_what_was_not_searched_is_one_sentence(folder):
 
 
 def test_with_a_gpu_the_map_is_measured_and_without_one_recorded(monkeypatch):
-    search = pytest.importorskip("softmax_lib.live.unroll_search")
+    search = pytest.importorskip("softmax_lib.show.live.unroll_search")
     monkeypatch.setattr(presence, "why_no_gpu", lambda: "there is none in this test")
     with pytest.raises(NotAvailable, match="no GPU"):
         measure_unroll(60, 512)

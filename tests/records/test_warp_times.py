@@ -5,9 +5,9 @@ import json
 import pytest
 
 from softmax_lib import tiles
-from softmax_lib.errors import BadInput
-from softmax_lib.records.warp_times import warp_run, warp_source, warp_times
-from softmax_lib.registry import kernels
+from softmax_lib.engine.errors import BadInput
+from softmax_lib.suites.warps.record import warp_run, warp_source, warp_times
+from softmax_lib.worklog.registry import kernels
 
 RUN = {
     "gpu": {"name": "Tesla T4"}, "date": "2030-01-01", "software": {}, "digests": {},

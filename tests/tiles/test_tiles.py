@@ -10,18 +10,19 @@ import pytest
 import torch
 from full_tables import some
 
-from softmax_lib import reference, tiles
-from softmax_lib.errors import (
+from softmax_lib import tiles
+from softmax_lib.engine.errors import (
     BadInput,
     CompileError,
     NotAvailable,
-    RowTooLong,
     UnknownKernel,
     WrongType,
 )
-from softmax_lib.tiles import interpreter, programs
-from softmax_lib.tiles.compiling import count_instructions
-from softmax_lib.tiles.settings import Setting, next_power_of_two, settle
+from softmax_lib.worklog import reference
+from softmax_lib.worklog.errors import RowTooLong
+from softmax_lib.worklog.tiles import interpreter, programs
+from softmax_lib.worklog.tiles.compiling import count_instructions
+from softmax_lib.worklog.tiles.settings import Setting, next_power_of_two, settle
 
 X = reference.noise(5, 33)
 TEXT = tiles.kernels["simple"].source.text

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from softmax_lib import drawings, predict, widgets
-from softmax_lib.errors import BadInput, WrongType
+from softmax_lib.engine.errors import BadInput, WrongType
 from softmax_lib.widgets import explorer, stepper
 from softmax_lib.widgets.views import View, view
 

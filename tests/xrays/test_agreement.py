@@ -5,9 +5,8 @@ from emulated import kernel_of
 from full_tables import some
 
 from softmax_lib import xray
-from softmax_lib.records.measurement import Case
-from softmax_lib.registry import kernels
-from softmax_lib.xrays.agreement import (
+from softmax_lib.engine.xrays.machine_path import PATHS
+from softmax_lib.records.agreement import (
     ARBITER_SHARE,
     COUNTERS,
     Comparison,
@@ -15,7 +14,8 @@ from softmax_lib.xrays.agreement import (
     compare_profile,
     profiles,
 )
-from softmax_lib.xrays.machine_path import PATHS
+from softmax_lib.records.measurement import Case
+from softmax_lib.worklog.registry import kernels
 
 # 64x4096: rows of whole sectors, one or two blocks a thread-a-row kernel. 1000x1001: each row starts
 # elsewhere in a sector, and the last warp and the last sector are ragged.

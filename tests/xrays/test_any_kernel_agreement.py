@@ -8,7 +8,7 @@ from subjects import CASES
 from subjects_on_gpu import SUMMARY, digest
 from test_any_kernel import words_of
 
-from softmax_lib.xrays.xray import xray_launch
+from softmax_lib.worklog.xray import xray_launch
 
 RECORDED = json.loads(SUMMARY.read_text(encoding="utf-8"))["cases"]
 

@@ -14,9 +14,10 @@ from full_tables import some
 from kernel_tables import read_kernels
 
 from softmax_lib import check, run, xray
-from softmax_lib.errors import BadInput, CompileError, KernelFault, NotAvailable, NotEmulated
-from softmax_lib.registry import kernels
-from softmax_lib.source import KERNEL_FOLDER, Source
+from softmax_lib.engine.errors import BadInput, CompileError, KernelFault, NotAvailable, NotEmulated
+from softmax_lib.engine.source import Source
+from softmax_lib.worklog.files import KERNEL_FOLDER
+from softmax_lib.worklog.registry import kernels
 
 LENGTHS = (1, 31, 100, 1024)
 

@@ -4,12 +4,12 @@ import pytest
 from full_tables import some
 from machine.rungs_on_gpu import launches
 
-from softmax_lib.errors import BadInput
-from softmax_lib.machine.code import key_of
-from softmax_lib.machine.counters import COUNTERS
+from softmax_lib.engine.compiled.code import key_of
+from softmax_lib.engine.compiled.counters import COUNTERS
+from softmax_lib.engine.errors import BadInput
+from softmax_lib.records.code_agreement import CodeComparison, compare_launch
 from softmax_lib.records.counted import CountedLaunch, counted_run
-from softmax_lib.registry import kernels
-from softmax_lib.xrays.code_agreement import CodeComparison, compare_launch
+from softmax_lib.worklog.registry import kernels
 
 RECORDED = {f"{one.kernel}-{one.rows}x{one.cols}": one for one in counted_run().launches}
 

@@ -4,7 +4,7 @@ import pytest
 from full_tables import some
 from machine.hard_launches import HARD, inputs
 
-from softmax_lib.xrays.xray import xray_launch
+from softmax_lib.worklog.xray import xray_launch
 
 LOCAL = "in local memory: a thread's own array, or what its registers have no room for"
 

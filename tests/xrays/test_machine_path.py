@@ -8,17 +8,16 @@ import pytest
 
 from softmax_lib import xray
 from softmax_lib.cli import main
-from softmax_lib.errors import BadInput, Hang, IllegalAddress, NotAvailable, NotEmulated
+from softmax_lib.engine.compiled import nvdisasm as machine_code
+from softmax_lib.engine.compiled.ptx.program import translate
+from softmax_lib.engine.compiled.running import run
+from softmax_lib.engine.errors import BadInput, Hang, IllegalAddress, NotAvailable, NotEmulated
+from softmax_lib.engine.source import Source
+from softmax_lib.engine.spec import LaunchSpec
 from softmax_lib.gpu import compile as compile_
-from softmax_lib.gpu import machine_code
-from softmax_lib.launch_spec import specify
-from softmax_lib.machine.calls import run_call
-from softmax_lib.machine.ptx.program import translate
-from softmax_lib.machine.softmaxes import run_steps
-from softmax_lib.reference import noise, softmax
-from softmax_lib.registry import kernels
-from softmax_lib.source import Source
-from softmax_lib.xrays.xray import xray_launch
+from softmax_lib.worklog.reference import noise, softmax
+from softmax_lib.worklog.registry import kernels
+from softmax_lib.worklog.xray import xray_launch
 
 
 def test_lines_arrays_and_operations_are_those_of_the_source():
@@ -111,8 +110,8 @@ __global__ void scale(const float* const* tables, float* y) {
 def test_tables_of_arrays_and_variables_reach_machine_code_and_come_back():
     tables = [np.zeros(32, np.float32), np.arange(32, dtype=np.float32)]
     y, factor, seen = np.zeros(32, np.float32), np.array([2, 3], np.float32), np.zeros(4, np.int32)
-    spec = specify(VARIABLES, 1, 32, [tables, y], symbols={"factor": factor, "seen": seen})
-    run_call(spec, 90)
+    spec = LaunchSpec.of(VARIABLES, 1, 32, [tables, y], symbols={"factor": factor, "seen": seen})
+    run(spec, arch=90)
     assert y.tolist() == [n * (3 if n % 2 else 2) for n in range(32)]
     assert seen.tolist() == [28, 29, 30, 31]
 
@@ -149,22 +148,22 @@ def test_without_nvdisasm_one_sentence_says_what_to_install(monkeypatch):
 def test_a_call_of_the_devices_library_is_refused_where_it_is_made():
     source = '#include <cstdio>\n__global__ void say(int n) { printf("%d", n); }'
     with pytest.raises(NotAvailable, match=r"The machine code of kernel\.cu:2 has CALL"):
-        run_call(specify(source, 1, 1, [3]), 90)
+        run(LaunchSpec.of(source, 1, 1, [3]), arch=90)
     with pytest.raises(NotAvailable, match=r"The PTX of kernel\.cu:2 has call\.uni"):
-        run_call(specify(source, 1, 1, [3]), 90, decoder=translate)
+        run(LaunchSpec.of(source, 1, 1, [3]), arch=90, decoder=translate)
 
 
 def test_an_endless_loop_hangs_in_one_sentence(monkeypatch):
     monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", "0.2")
     source = "__global__ void wait(volatile int* a) { while (a[0] == 0) {} }"
     with pytest.raises(Hang, match=r"the kernel hangs: no thread has finished for 0\.2 s"):
-        run_call(specify(source, 1, 32, [np.zeros(1, np.int32)]), 90)
+        run(LaunchSpec.of(source, 1, 32, [np.zeros(1, np.int32)]), arch=90)
 
 
 def test_an_address_of_no_array_is_named_by_the_nearest_one():
     source = "__global__ void over(int* a) { a[threadIdx.x] = 1; }"
     with pytest.raises(IllegalAddress, match=r"thread 4 of block \(0,0,0\) reaches byte 16 of a \(16 bytes\)"):  # fmt: skip
-        run_call(specify(source, 1, 32, [np.zeros(4, np.int32)]), 90)
+        run(LaunchSpec.of(source, 1, 32, [np.zeros(4, np.int32)]), arch=90)
 
 
 def test_blocks_that_wait_for_each_other_get_their_turns():
@@ -172,7 +171,7 @@ def test_blocks_that_wait_for_each_other_get_their_turns():
         if (blockIdx.x == 0) { while (flag[0] == 0) {} y[0] = 5; } else flag[0] = 1;
     }"""
     flag, y = np.zeros(1, np.int32), np.zeros(1, np.int32)
-    run_call(specify(source, 2, 1, [flag, y]), 90)
+    run(LaunchSpec.of(source, 2, 1, [flag, y]), arch=90)
     assert y[0] == 5
 
 
@@ -183,7 +182,7 @@ def test_what_a_rung_computes_is_a_softmax_on_every_arch(name):
     x = noise(5, kernel.longer(1030))
     for arch in (75, 80, 86, 87, 89, 90):
         y = np.full_like(x, np.nan)
-        list(run_steps(kernel, x, y, kernel.settle_block_size(None, x.shape[1]), arch=arch))
+        run(*kernel.launches(x, y, kernel.settle_block_size(None, x.shape[1])), arch=arch)
         np.testing.assert_allclose(y, softmax(x), rtol=1e-5, atol=1e-9)
 
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from softmax_lib.xrays.xray import xray_launch
+from softmax_lib.worklog.xray import xray_launch
 
 GROUPS = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
 BARRIER = "#include <cuda/barrier>\n"

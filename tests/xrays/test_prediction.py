@@ -6,8 +6,9 @@ import pytest
 from full_tables import each_value
 
 from softmax_lib import recorded, xray
-from softmax_lib.registry import COPY, kernels
-from softmax_lib.xrays.prediction import SECTOR_BYTES, predict_traffic
+from softmax_lib.engine.xrays.lines import SECTOR_BYTES
+from softmax_lib.worklog.prediction import predict_traffic
+from softmax_lib.worklog.registry import COPY, kernels
 
 
 def name_of(profile):

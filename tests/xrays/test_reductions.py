@@ -6,8 +6,8 @@ import math
 import pytest
 from emulated import kernel_of
 
-from softmax_lib.errors import BadInput
-from softmax_lib.xrays.reductions import (
+from softmax_lib.engine.errors import BadInput
+from softmax_lib.worklog.reductions import (
     between_barriers,
     exchanges,
     online_steps,

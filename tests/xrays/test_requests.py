@@ -4,10 +4,10 @@ import pytest
 from emulated import kernel_of
 
 from softmax_lib import kernels, xray
-from softmax_lib.errors import BadInput, BlockSizeNotAllowed
-from softmax_lib.registry import resolve
-from softmax_lib.xrays import prediction
-from softmax_lib.xrays.requests import global_requests, shared_requests
+from softmax_lib.engine.errors import BadInput, BlockSizeNotAllowed
+from softmax_lib.worklog import prediction
+from softmax_lib.worklog.registry import resolve
+from softmax_lib.worklog.requests import global_requests, shared_requests
 
 COLUMN = """\
     __shared__ float tile[32 * WIDTH];

@@ -1,7 +1,7 @@
 """Who works between barriers: fewer and fewer warps of the tree, all of them in the shuffle."""
 
 from softmax_lib import kernels
-from softmax_lib.xrays.timeline import read_timeline
+from softmax_lib.worklog.timeline import read_timeline
 
 
 def test_fewer_and_fewer_warps_work_in_the_tree():

@@ -10,8 +10,8 @@ import numpy as np
 
 from other_kernels import fills
 from other_kernels.table import Entry
-from softmax_lib.launch_words import read_launch
-from softmax_lib.source import Source
+from softmax_lib.engine.source import Source
+from softmax_lib.worklog.launch_words import read_launch
 
 Arrays = dict[str, Any]
 """By name: arrays of float64 or of integers, the numbers that have a name, and of the launch the number

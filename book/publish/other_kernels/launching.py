@@ -16,11 +16,11 @@ from other_kernels import numerics, reductions, training, transformers
 from other_kernels.arrays import Arrays, make_launch, read_numbers
 from other_kernels.table import Entry
 from softmax_lib import emulator
-from softmax_lib.emulator.session import Library
-from softmax_lib.errors import SoftmaxLibError
-from softmax_lib.source import Program, Source
-from softmax_lib.xrays.result import XRay
-from softmax_lib.xrays.xray import xray_launch
+from softmax_lib.engine.source import Program, Source
+from softmax_lib.engine.written.session import Library
+from softmax_lib.engine.xrays.result import XRay
+from softmax_lib.worklog.errors import SoftmaxLibError
+from softmax_lib.worklog.xray import xray_launch
 
 
 @dataclass(frozen=True)

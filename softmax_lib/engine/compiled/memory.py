@@ -1,0 +1,72 @@
+"""Arrays as machine code finds them: at made-up addresses, as aligned as on a GPU, where the caller's bytes are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from softmax_lib.engine.arrays import address, host_bytes, offset
+
+ALIGNMENT = 256
+"""Bytes that cudaMalloc aligns to."""
+
+SHARED_WINDOW, LOCAL_WINDOW = 0x10000, 0x20000
+"""Upper words of generic addresses of shared and of local memory (cpp/run.h)."""
+
+_FIRST, _APART = 1 << 44, 1 << 40
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedArray:
+    """An array's bytes, which a launch reads and writes in place, and the address that kernels know them by.
+
+    Of one that is not kept there are no bytes: what is written there is counted and forgotten.
+    """
+
+    name: str
+    host: np.ndarray
+    address: int
+    is_kept: bool = True
+
+
+class Memory:
+    """The arrays of a launch, each far from the others: what runs over the end of one finds nothing."""
+
+    def __init__(self) -> None:
+        self.arrays: list[PlacedArray] = []
+
+    def place(self, name: str, array: Any) -> PlacedArray:
+        """`array`, contiguous, at its own offset from a multiple of 256 bytes; the same one only once."""
+        host = host_bytes(array)
+        for known in self.arrays:
+            if address(known.host) == address(host) and known.host.nbytes == host.nbytes:
+                return known
+        return self._add(PlacedArray(name, host, self._next + offset(host) % ALIGNMENT))
+
+    def place_unkept(self, name: str, nbytes: int) -> PlacedArray:
+        """So many bytes that a launch may write and not read; by one name only once."""
+        for known in self.arrays:
+            if known.name == name and not known.is_kept:
+                return known
+        nothing = np.broadcast_to(np.uint8(0), nbytes)
+        return self._add(PlacedArray(name, nothing, self._next, is_kept=False))
+
+    @property
+    def _next(self) -> int:
+        return _FIRST + len(self.arrays) * _APART
+
+    def _add(self, placed: PlacedArray) -> PlacedArray:
+        self.arrays.append(placed)
+        return placed
+
+    def place_addresses(self, name: str, arrays: Sequence[PlacedArray]) -> PlacedArray:
+        """An array of the addresses of others."""
+        return self.place(name, np.array([one.address for one in arrays], np.uint64))
+
+    def find(self, at: int) -> tuple[PlacedArray, int] | None:
+        """The array nearest below an address, and how many bytes above its start that is."""
+        below: Sequence[PlacedArray] = [one for one in self.arrays if one.address <= at]
+        return (below[-1], at - below[-1].address) if below else None

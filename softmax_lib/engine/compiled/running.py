@@ -1,0 +1,133 @@
+"""A kernel's machine code or PTX, launched as a `LaunchSpec` says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from softmax_lib.engine.arrays import host_bytes, is_array
+from softmax_lib.engine.compiled.cubin import Cubin, Variable
+from softmax_lib.engine.compiled.launching import (
+    FIRST_WITH_CLUSTERS,
+    VARIABLES,
+    Argument,
+    Counted,
+    Progress,
+    Threads,
+    launch,
+)
+from softmax_lib.engine.compiled.memory import Memory
+from softmax_lib.engine.compiled.program import Decoder, decode_program
+from softmax_lib.engine.errors import BadInput, NotAvailable
+from softmax_lib.engine.signature import ROW, Signature, read_signature
+from softmax_lib.engine.spec import LaunchSpec, Unkept
+
+
+def run(
+    *specs: LaunchSpec,
+    arch: int,
+    progress: Progress | None = None,
+    decoder: Decoder = decode_program,
+) -> tuple[Counted, ...]:
+    """Run each of `specs` for sm_`arch`, and give what it did; arrays are written in place, also where one faults.
+
+    `decoder` says what is run, PTX in place of machine code.
+
+    Raises `WrongType` or `BadInput` for arguments that do not fit, `CompileError`, `KernelFault`, and
+    `NotAvailable` without NVRTC or nvdisasm, or for what the interpreter does not have; and `ReadBack` where a
+    kernel reads what is `Unkept`.
+    """
+    memory = Memory()
+    return tuple(_run(spec, arch, memory, progress, decoder) for spec in specs)
+
+
+def _run(
+    spec: LaunchSpec, arch: int, memory: Memory, progress: Progress | None, decoder: Decoder
+) -> Counted:
+    if spec.cluster != (1, 1, 1) and arch < FIRST_WITH_CLUSTERS:
+        raise NotAvailable(f"GPUs of sm_{arch} have no clusters; those from sm_90 on do.")
+    decoded = decoder(spec.program, arch, spec.kernel if spec.entries else "")
+    filled = _fill(decoded.cubin, spec.symbols)
+    arguments = [_place(memory, *one) for one in _bound(spec, decoded.cubin)]
+    threads = Threads(spec.grid, spec.block, spec.shared_bytes, spec.cluster, spec.cooperative)
+    counted = launch(replace(decoded, cubin=filled), threads, arguments, memory, progress)
+    _fetch(counted, filled, spec.symbols)
+    return counted
+
+
+def _bound(spec: LaunchSpec, cubin: Cubin) -> list[tuple[str, Any]]:
+    """Name and argument of each parameter; numbers as bytes.
+
+    Code that is compiled for several kernels says of each parameter no more than how many bytes it has.
+    """
+    if spec.entries:
+        sizes = [one.bytes for one in cubin.parameters]
+        values = [
+            one
+            if is_array(one) or isinstance(one, Unkept)
+            else int(one).to_bytes(size, "little", signed=True)
+            for one, size in zip(spec.arguments, sizes, strict=True)
+        ]
+        return list(zip(spec.names, values, strict=True))
+    signature = _signature(spec, cubin)
+    names = [parameter.name for parameter in signature.parameters]
+    return list(zip(names, signature.bind(spec.arguments), strict=True))
+
+
+def _signature(spec: LaunchSpec, cubin: Cubin) -> Signature:
+    rows, _ = _content(cubin, "softmax_lib_counts").view(np.int32)
+    held = _content(cubin, "softmax_lib_signature").view(np.int32)[:rows].reshape(-1, ROW)
+    declared = spec.source.kernel(spec.kernel)
+    written = (declared.parameters, declared.parameter_names) if declared else ((), ())
+    return read_signature(spec.kernel, *written, held)
+
+
+def _content(cubin: Cubin, name: str) -> np.ndarray:
+    variable = _find(cubin, name)
+    return np.frombuffer(cubin.globals, np.uint8, variable.bytes, variable.offset)
+
+
+def _find(cubin: Cubin, name: str) -> Variable:
+    """The variable of this name, which is part of a longer one where it is in a namespace."""
+    *spaces, last = name.split("::")
+    mangled = "".join(f"{len(part)}{part}" for part in (*spaces, last))
+    for variable in cubin.variables:
+        if variable.name == last or variable.name.endswith(f"{mangled}E"):
+            return variable
+    raise BadInput(f"The machine code has no variable {name}: nothing reads it.")
+
+
+def _place(memory: Memory, name: str, argument: Any) -> Argument:
+    if argument is None or isinstance(argument, bytes):
+        return argument
+    if isinstance(argument, Unkept):
+        return memory.place_unkept(name, argument.nbytes)
+    if isinstance(argument, list):
+        return memory.place_addresses(name, [memory.place(name, one) for one in argument])
+    return memory.place(name, argument)
+
+
+def _fill(cubin: Cubin, symbols: Mapping[str, Any]) -> Cubin:
+    """With the symbols' arrays in place of what the source gives its variables."""
+    held, constants = bytearray(cubin.globals), bytearray(cubin.constants.get(3, b""))
+    for name, array in symbols.items():
+        variable, content = _find(cubin, name), host_bytes(array)
+        if content.nbytes > variable.bytes:
+            raise BadInput(
+                f"The symbol {name} is given {content.nbytes} bytes; it has {variable.bytes}."
+            )
+        into = constants if variable.is_constant else held
+        into[variable.offset : variable.offset + content.nbytes] = content.tobytes()
+    return replace(cubin, globals=bytes(held), constants={**cubin.constants, 3: bytes(constants)})
+
+
+def _fetch(counted: Counted, cubin: Cubin, symbols: Mapping[str, Any]) -> None:
+    """Write what the kernel left in `__device__` variables into the symbols' arrays."""
+    held = next(one.host for one in counted.arrays if one.name == VARIABLES)
+    for name, array in symbols.items():
+        variable, content = _find(cubin, name), host_bytes(array)
+        if not variable.is_constant:
+            content[:] = held[variable.offset : variable.offset + content.nbytes]

@@ -1,0 +1,230 @@
+"""From a .cu file to a shared library for the CPU, kept in the user's cache folder."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from softmax_lib.engine import caches
+from softmax_lib.engine.building import (
+    LIBRARY_SUFFIX,
+    build_once,
+    build_own_once,
+    compile_in,
+    first_error,
+)
+from softmax_lib.engine.caches import cache_folder
+from softmax_lib.engine.errors import CompileError, NotAvailable, NotEmulated, UnknownKernel
+from softmax_lib.engine.host_code import HOST_HEADERS
+from softmax_lib.engine.signature import HEADER as SIGNATURE_HEADER
+from softmax_lib.engine.source import WARP, Program, Source
+from softmax_lib.engine.toolchain import Toolchain, toolchain
+from softmax_lib.engine.written import assembly, flags, host_functions, messages
+from softmax_lib.engine.written.assembly import settle_assembly
+from softmax_lib.engine.written.dialect import translate
+from softmax_lib.engine.written.flags import CPP_FOLDER
+from softmax_lib.engine.written.unwritten import Declared, mark_unwritten, read_warnings
+
+_DEPTH = 6
+"""Folders that a header's name can lead up."""
+
+_PRELUDES_KEPT = 6
+"""Compiled ones, of some 24 MB each: traced and not, of up to three checkouts or compilers."""
+
+
+def runtime_library() -> Path:
+    """The emulator's runtime, built if it is not there. Raises `NotAvailable` if it does not build."""
+    tools = toolchain()
+    path = _place("runtime", (tools, flags.runtime_flags(""), _cpp_digest()))
+    return build_own_once(path, flags.runtime_flags(path.name), [CPP_FOLDER / "runtime.cpp"])
+
+
+def server_program() -> Path:
+    """The program of the emulator's own process, built if it is not there. Raises `NotAvailable`."""
+    tools = toolchain()
+    path = _place("server", (tools, _cpp_digest())).with_suffix("")
+    return build_own_once(path, ("-O1",), [CPP_FOLDER / "server_program.cpp"], libraries=("-ldl",))
+
+
+def kernel_library(
+    program: Program,
+    entries: Sequence[str],
+    warp_size: int,
+    traced: bool,
+    shared_bytes: int = 0,
+) -> Path:
+    """The library with the kernels `entries`, name expressions each, built if it is not there.
+
+    A launch of it has `shared_bytes` of dynamic shared memory. Raises `CompileError` with the
+    compiler's message at the source's own lines, `UnknownKernel` or `NotAvailable`.
+    """
+    tools = toolchain()
+    runtime = runtime_library()
+    text = _with_entries(program.source, entries)
+    compiling = flags.kernel_flags(tools, program, warp_size, traced)
+    linking = flags.link_flags(runtime)
+    source = program.source
+    # What lies in these folders is in the digest, so that every checkout finds what one has built.
+    plain = [flag for flag in compiling if not flag.startswith("-I")]
+    key = (tools, plain, linking, source.file_name, text, source.device_headers, shared_bytes)
+    path = _place(Path(source.file_name).stem, (key, _cpp_digest()))
+
+    def build(folder: Path, out: Path) -> None:
+        here = _lay_out_files(source, text, folder, traced)
+        prelude = _compiled_prelude(tools, warp_size, traced)
+        if prelude:
+            (here / f"{flags.PRELUDE}.gch").symlink_to(prelude)
+        own = (f"-iquote{here}", f"-ffile-prefix-map={here}/=")
+        command = [*tools.command, *own, *compiling, "-x", "c++", source.file_name]
+        compiled = "kernel.s"
+        said = _check(
+            command, compiled, here, lambda said: _why_not(command, program, entries, here, said)
+        )
+        warned = read_warnings(said) if traced else {}
+        if warned:  # compiled once more, so that the launch shows whether it happens
+            _lay_out_files(source, text, folder, traced, warned)
+            if compile_in([*command, "-S", "-o", "marked.s"], here).returncode == 0:
+                compiled = "marked.s"
+        settle_assembly(here / compiled, shared_bytes)
+        linked = [*tools.command, compiled, *linking]
+        _check(linked, str(out), here, lambda said: _refuse(source, said))
+        hosts = host_functions.find_host_function(out)
+        if hosts:
+            raise CompileError(host_functions.sentence(hosts, here / compiled, source.file_name))
+
+    return build_once(path, build)
+
+
+def _compiled_prelude(tools: Toolchain, warp_size: int, traced: bool) -> Path | None:
+    """What g++ makes of the prelude for warps of a GPU's size; None where it is to be read as it is written.
+
+    A compiler that cannot use it reads what is written too, and so does one whose file is taken away.
+    """
+    if tools.is_clang or warp_size != WARP:
+        return None
+    own = flags.prelude_flags(tools, warp_size, traced)
+    path = _place("prelude", (tools, own, _cpp_digest())).with_suffix(".gch")
+
+    def build(folder: Path, out: Path) -> None:
+        (folder / flags.PRELUDE).write_text(flags.PRELUDE_TEXT, encoding="utf-8")
+        said = compile_in(
+            [*tools.command, *own, "-x", "c++-header", flags.PRELUDE, "-o", str(out)], folder
+        )
+        if said.returncode:
+            raise NotAvailable(said.stderr)
+
+    with contextlib.suppress(NotAvailable):
+        if not caches.is_whole(path):
+            build_once(path, build)
+            _remove_old_preludes(path.parent)
+        return path
+    return None
+
+
+def _remove_old_preludes(folder: Path) -> None:
+    """All but the newest: they are large, and each change of a header makes new ones."""
+    with contextlib.suppress(OSError):
+        by_age = sorted(folder.glob("prelude-*.gch"), key=lambda path: path.stat().st_mtime)
+        for path in by_age[:-_PRELUDES_KEPT]:
+            path.unlink()
+
+
+def _lay_out_files(
+    source: Source,
+    text: str,
+    folder: Path,
+    traced: bool,
+    warned: Mapping[str, Collection[Declared]] = MappingProxyType({}),
+) -> Path:
+    """Write the source and its headers as they are compiled; the folder of the source, below `folder`.
+
+    Each header lies where its name leads from there: "../common.h" is above, and still within. Traced,
+    variables without a value are marked, by file also those that the compiler has `warned` of.
+    """
+    here = folder.joinpath(*_DEPTH * ["in"])
+    here.mkdir(parents=True, exist_ok=True)
+    (here / flags.PRELUDE).write_text(flags.PRELUDE_TEXT, encoding="utf-8")
+    for name, content in {**source.device_headers, source.file_name: text}.items():
+        path = Path(os.path.normpath(here / name))
+        if path.is_relative_to(folder):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if traced:
+                content = mark_unwritten(content, warned.get(name, ()))
+            path.write_text(translate(content), encoding="utf-8")
+    return here
+
+
+def _check(command: list[str], out: str, folder: Path, explain: Callable[[str], str | None]) -> str:
+    """Compile or link: what was said of it. Raises `CompileError`, which `explain` may say more of."""
+    compile_only = {".o": ["-c"], ".s": ["-S"]}.get(Path(out).suffix, [])
+    done = compile_in([*command, *compile_only, "-o", out], folder)
+    if done.returncode and " PCH" in done.stderr:  # g++ finds no room for it where it was
+        (folder / f"{flags.PRELUDE}.gch").unlink(missing_ok=True)
+        done = compile_in([*command, *compile_only, "-o", out], folder)
+    if done.returncode:
+        message = messages.readable(done.stderr, folder, CPP_FOLDER)
+        raise CompileError(explain(message) or message)
+    return done.stderr
+
+
+def _why_not(
+    command: list[str], program: Program, entries: Sequence[str], folder: Path, said: str
+) -> str | None:
+    """The message for the source alone; if that compiles, there is no such kernel to be launched."""
+    source = program.source
+    refused = _refuse(source, said)
+    if (
+        refused or messages.NO_RETURN in said
+    ):  # which is seen by who compiles, and not by its syntax
+        return refused or said
+    (folder / source.file_name).write_text(translate(source.device_text), encoding="utf-8")
+    alone = compile_in([*command, "-fsyntax-only"], folder)
+    if alone.returncode:
+        return messages.readable(alone.stderr, folder, CPP_FOLDER)
+    names = [kernel.name for kernel in source.kernels]
+    why = first_error(said).partition("error: ")[2]
+    raise UnknownKernel(
+        f"{source.file_name} has no kernel {' or '.join(entries)} to launch; it has "
+        f"{', '.join(names) or 'none'} ({why})."
+    )
+
+
+def _refuse(source: Source, said: str) -> str | None:
+    """What to say of functions of the host that kernels call.
+
+    Raises `NotEmulated` when what the compiler `said` is about something that the emulator lacks.
+    """
+    lacking = messages.name_lacking(source, said)
+    if lacking:
+        raise NotEmulated(lacking)
+    return messages.name_host_call(source, said)
+
+
+def _with_entries(source: Source, entries: Sequence[str]) -> str:
+    """The source, and after its last line what the runtime needs: how to call its kernels, and what they take."""
+    calls = [f"EMULATOR_ENTRY({number}, {name})" for number, name in enumerate(entries)]
+    return "\n".join((source.device_text, *calls, ""))
+
+
+@cache
+def _cpp_digest() -> str:
+    folders = (CPP_FOLDER, HOST_HEADERS)
+    paths = sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
+    makers = (SIGNATURE_HEADER, Path(assembly.__file__))
+    texts = [
+        (os.path.relpath(path, CPP_FOLDER), path.read_text(encoding="utf-8"))
+        for path in (*paths, *makers)
+    ]
+    return hashlib.sha256(repr(texts).encode()).hexdigest()
+
+
+def _place(stem: str, key: object) -> Path:
+    # The folder is part of the key: a kernel finds its runtime by the runtime's file name alone.
+    folder = cache_folder("emulator")
+    digest = hashlib.sha256(repr((folder, key)).encode()).hexdigest()[:24]
+    return folder / f"{stem}-{digest}{LIBRARY_SUFFIX}"

@@ -1,0 +1,311 @@
+"""Reading DWARF tables through pyelftools: source lines, `__shared__` and `__device__` variables."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from softmax_lib.engine.written.flags import CPP_FOLDER
+
+Place = tuple[str, int]
+"""A file and a line of it."""
+
+Row = tuple[int, str, int]
+"""First address of some instructions, and the file and line they come from."""
+
+_OWN_FILES = frozenset(path.name for path in CPP_FOLDER.rglob("*") if path.is_file())
+_LIBRARY = re.compile(r"/(c\+\+|libcxx|gcc)/")
+_LIBRARY_FILE = "<standard library>"
+_OWN_SYMBOLS = ("emulator_", "_ZN8emulator", "_ZN16kernel_signature", "_ZZN8emulator")
+_ENCODINGS = {
+    2: "b",
+    4: "f",
+    5: "i",
+    6: "i",
+    7: "u",
+    8: "u",
+    16: "u",
+}  # DW_ATE_*, as numpy codes them
+_POINTERS = ("DW_TAG_pointer_type", "DW_TAG_reference_type", "DW_TAG_rvalue_reference_type")
+_SIXTEEN_BITS = {"__half": "f2", "__nv_bfloat16": "bf2"}
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of the kernel's source: a `__shared__` one, with its offset in the block's shared
+    memory, or a `__device__` or `__constant__` one, with its offset in the library. `code` says what
+    an element is, as `arrays.element_code` does.
+    """
+
+    name: str
+    offset: int
+    bytes: int
+    code: str
+    is_shared: bool
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of an element."""
+        return int(self.code.lstrip("bfiucV"))
+
+
+def read(library: Any) -> tuple[list[Row], list[Variable]]:
+    """Rows sorted by address, and variables, of a library opened as an `ELFFile`."""
+    units = [_Unit(unit) for unit in library.get_dwarf_info().iter_CUs()]
+    rows = sorted((row for unit in units for row in unit.rows()), key=lambda row: row[0])
+    at = {(v.is_shared, v.offset, v.bytes): v for v in _variables(library, units)}
+    return rows, list(at.values())
+
+
+def _variables(library: Any, units: list[_Unit]) -> Iterator[Variable]:
+    """The thread-local variables, which the source calls `__shared__`, and those of the whole file.
+
+    Where they lie is in the symbol table, since not every compiler tells DWARF; their types are
+    in DWARF, whose names the symbols end in.
+    """
+    declared = [variable for unit in units for variable in unit.declared()]
+    for symbol in library.get_section_by_name(".symtab").iter_symbols():
+        kind, section = symbol["st_info"]["type"], symbol["st_shndx"]
+        if kind not in ("STT_TLS", "STT_OBJECT") or symbol.name.startswith(_OWN_SYMBOLS):
+            continue
+        if section == "SHN_UNDEF":
+            continue
+        length = symbol["st_size"]
+        fitting = [v for v in declared if v.bytes in (length, 0) and _names(symbol.name, v.name)]
+        found = max(fitting, key=lambda v: len(v.name), default=None)
+        if found is None and not (_is_writable(library, section) and _is_named(symbol.name)):
+            continue
+        found = found or Variable(_plain(symbol.name), 0, 0, "u1", is_shared=False)
+        is_shared = kind == "STT_TLS"
+        yield replace(found, offset=symbol["st_value"], bytes=length, is_shared=is_shared)
+
+
+def _is_writable(library: Any, section: int | str) -> bool:
+    if isinstance(section, str):  # no section, but a number that is no address
+        return False
+    found = library.get_section(section)
+    return bool(found["sh_flags"] & 1) and not found.name.startswith(".data.rel.ro")
+
+
+def _is_named(symbol: str) -> bool:
+    """Whether a source can have called it so; what the linker adds has other names."""
+    return symbol.isidentifier() and not symbol.startswith(("__", "_TLS_"))
+
+
+def _plain(symbol: str) -> str:
+    """The name at the end of a mangled one: "tile" of "_ZZ1kPfE4tile"."""
+    if not symbol.startswith("_Z"):
+        return symbol
+    ends = (match for match in re.finditer(r"(\d+)([A-Za-z_]\w*)", symbol))
+    names = [match[2][: int(match[1])] for match in ends if len(match[2]) >= int(match[1])]
+    return names[-1] if names else symbol
+
+
+def _names(symbol: str, name: str) -> bool:
+    """Whether `symbol` is the mangled form of a variable called `name`, in whatever function."""
+    return symbol == name or re.search(rf"{len(name)}{name}(_+\d+_?|_)?$", symbol) is not None
+
+
+def _is_own(place: Place) -> bool:
+    """Whether it is a line of the emulator's, or of the standard library's."""
+    return place[0] in _OWN_FILES or place[0] == _LIBRARY_FILE
+
+
+class _InlinedCall(NamedTuple):
+    """The instructions of an inlined function from `low` up to `high`: where it is called and declared."""
+
+    low: int
+    high: int
+    place: Place
+    declared: Place
+
+
+class _Unit:
+    """One compilation unit's tables."""
+
+    def __init__(self, unit: Any):
+        self.dwarf = unit.dwarfinfo
+        self.unit = unit
+        self.program = self.dwarf.line_program_for_CU(unit)
+        self.dies = list(unit.iter_DIEs())
+        self.calls = list(self._inlined_calls())
+        self.last_lines = self._last_lines()
+
+    def file_name(self, number: int) -> str:
+        """Of a file in the line program's table; DWARF 4 counts from 1, DWARF 5 from 0."""
+        first = 1 if self.program.header.version < 5 else 0
+        entries = self.program.header.file_entry
+        at = number - first
+        if not 0 <= at < len(entries):
+            return ""
+        name = entries[at].name.decode()
+        folders = self.program.header.include_directory
+        folder_at = entries[at].dir_index - first
+        folder = folders[folder_at].decode() if 0 <= folder_at < len(folders) else ""
+        is_library = _LIBRARY.search(os.path.join(folder, name)) is not None
+        return _LIBRARY_FILE if is_library else os.path.basename(name)
+
+    def rows(self) -> Iterator[Row]:
+        """(address, file, line) wherever the line changes, of the reader's code: see `_reading_place`."""
+        before = None
+        for address, place in self._places():
+            file, line = self._reading_place(address, place)
+            if (file, line) != before:
+                yield address, file, line
+            before = (file, line)
+
+    def _places(self) -> Iterator[tuple[int, Place]]:
+        """Each address at which the line program has a place."""
+        for entry in self.program.get_entries():
+            state = entry.state
+            if state is not None:
+                end = state.end_sequence
+                yield state.address, ("", 0) if end else (self.file_name(state.file), state.line)
+
+    def _around(self, address: int) -> list[_InlinedCall]:
+        """The inlined functions that an instruction is of, the innermost first."""
+        around = [call for call in self.calls if call.low <= address < call.high]
+        return around[::-1]  # in the tables a function comes before those that are inlined into it
+
+    def _reading_place(self, address: int, place: Place) -> Place:
+        """Where a reader looks for it: what the emulator's own lines do is the caller's, and so is what a
+        function of a single line does, which is but a name for that.
+        """
+        for call in self._around(address):
+            is_own = _is_own(place) or _is_own(call.declared)
+            if not is_own and self.last_lines.get(call.declared, 0) > call.declared[1] + 1:
+                break
+            place = call.place
+        return place
+
+    def _last_lines(self) -> dict[Place, int]:
+        """The last line on which any instance of an inlined function of the reader's does something."""
+        last: dict[Place, int] = {}
+        for address, place in self._places():
+            for call in self._around(address):
+                if not (_is_own(place) or _is_own(call.declared)):
+                    last[call.declared] = max(place[1], last.get(call.declared, 0))
+                    break
+                place = call.place
+        return last
+
+    def _inlined_calls(self) -> Iterator[_InlinedCall]:
+        for die in self.dies:
+            if die.tag == "DW_TAG_inlined_subroutine" and "DW_AT_call_line" in die.attributes:
+                file = self.file_name(die.attributes["DW_AT_call_file"].value)
+                place = (file, die.attributes["DW_AT_call_line"].value)
+                declared = self._declared_at(die)
+                for low, high in self._ranges(die):
+                    yield _InlinedCall(low, high, place, declared)
+
+    def _declared_at(self, die: Any) -> Place:
+        """Where the function stands that `die` is an instance of."""
+        origin = self._described(die, "DW_AT_decl_line")
+        if origin is None:
+            return "", 0
+        file = self._described(die, "DW_AT_decl_file").attributes["DW_AT_decl_file"].value
+        return self.file_name(file), origin.attributes["DW_AT_decl_line"].value
+
+    def _ranges(self, die: Any) -> Iterator[tuple[int, int]]:
+        attributes = die.attributes
+        if "DW_AT_ranges" in attributes:
+            base = self.unit.get_top_DIE().attributes.get("DW_AT_low_pc")
+            start = base.value if base else 0
+            tables = self.dwarf.range_lists()
+            for entry in tables.get_range_list_at_offset(
+                attributes["DW_AT_ranges"].value, self.unit
+            ):
+                if hasattr(entry, "base_address"):
+                    start = entry.base_address
+                else:
+                    absolute = getattr(entry, "is_absolute", False)
+                    shift = 0 if absolute else start
+                    yield entry.begin_offset + shift, entry.end_offset + shift
+        elif "DW_AT_high_pc" in attributes:
+            low, high = attributes["DW_AT_low_pc"].value, attributes["DW_AT_high_pc"]
+            yield low, high.value if high.form == "DW_FORM_addr" else low + high.value
+
+    def declared(self) -> Iterator[Variable]:
+        """All variables that have a type, at offset 0; of an array without a length, 0 bytes."""
+        for die in self.dies:
+            if die.tag == "DW_TAG_variable" and self._described(die, "DW_AT_type"):
+                layout = self._layout(die)
+                if layout:
+                    yield Variable(self._name(die), 0, *layout, is_shared=False)
+
+    def _name(self, die: Any) -> str:
+        origin = self._described(die, "DW_AT_name")
+        return origin.attributes["DW_AT_name"].value.decode() if origin else "?"
+
+    def _described(self, die: Any, attribute: str) -> Any:
+        """The entry itself or the declaration it completes, whichever has `attribute`."""
+        while die is not None and attribute not in die.attributes:
+            link = next(
+                (
+                    key
+                    for key in ("DW_AT_specification", "DW_AT_abstract_origin")
+                    if key in die.attributes
+                ),
+                None,
+            )
+            die = die.get_DIE_from_attribute(link) if link else None
+        return die
+
+    def _layout(self, die: Any) -> tuple[int, str] | None:
+        """Bytes of the variable, and what an element of it is."""
+        kind = self._described(die, "DW_AT_type").get_DIE_from_attribute("DW_AT_type")
+        count = 1
+        while "DW_AT_byte_size" not in kind.attributes or kind.tag == "DW_TAG_array_type":
+            if kind.tag in _POINTERS:
+                return count * 8, "u8"
+            if kind.tag == "DW_TAG_array_type":
+                count *= _elements(kind)
+            if "DW_AT_type" not in kind.attributes:
+                return None
+            kind = kind.get_DIE_from_attribute("DW_AT_type")
+        return count * kind.attributes["DW_AT_byte_size"].value, _code(kind)
+
+
+def _code(kind: Any) -> str:
+    """Of a number; of a structure, what all its members are, else its bytes."""
+    if kind.tag in _POINTERS:  # and not of what it points to, which may be the structure it is in
+        return "u8"
+    size = kind.attributes["DW_AT_byte_size"].value
+    if "DW_AT_encoding" in kind.attributes:
+        return f"{_ENCODINGS.get(kind.attributes['DW_AT_encoding'].value, 'u')}{size}"
+    name = kind.attributes.get("DW_AT_name")
+    if name is not None and name.value.decode() in _SIXTEEN_BITS:
+        return _SIXTEEN_BITS[name.value.decode()]
+    codes = {_code(member) for member in _member_types(kind)}
+    return codes.pop() if len(codes) == 1 else f"V{size}"
+
+
+def _member_types(structure: Any) -> Iterator[Any]:
+    for member in structure.iter_children():
+        if member.tag != "DW_TAG_member" or "DW_AT_type" not in member.attributes:
+            continue
+        kind = member.get_DIE_from_attribute("DW_AT_type")
+        while (
+            kind.tag not in _POINTERS
+            and "DW_AT_byte_size" not in kind.attributes
+            and "DW_AT_type" in kind.attributes
+        ):
+            kind = kind.get_DIE_from_attribute("DW_AT_type")
+        if kind.tag in _POINTERS or "DW_AT_byte_size" in kind.attributes:
+            yield kind
+
+
+def _elements(array: Any) -> int:
+    """How many an array has; 0 where that is left open."""
+    count = 1
+    for dimension in array.iter_children():
+        if "DW_AT_count" in dimension.attributes:
+            count *= dimension.attributes["DW_AT_count"].value
+        elif "DW_AT_upper_bound" in dimension.attributes:
+            count *= dimension.attributes["DW_AT_upper_bound"].value + 1
+        elif dimension.tag == "DW_TAG_subrange_type":
+            count = 0
+    return count

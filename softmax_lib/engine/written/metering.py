@@ -1,0 +1,118 @@
+"""Metering: the same launch as `trace`, counted as the hardware counts it and watched for hazards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from softmax_lib.engine.errors import BadInput, EngineError, KernelFault
+from softmax_lib.engine.geometry import Geometry
+from softmax_lib.engine.spec import LaunchSpec
+from softmax_lib.engine.written import structs
+from softmax_lib.engine.written.session import Session, open_session, traced_symbols
+from softmax_lib.engine.written.structs import HAZARD, LINE_COUNTS
+from softmax_lib.engine.written.symbols import Symbols
+
+Place = tuple[str, int]
+"""A file and a line of it."""
+
+
+class MeteredArray(NamedTuple):
+    """An array that counts and hazards are of: shared ones lie at offsets in a block's shared memory."""
+
+    name: str
+    address: int
+    bytes: int
+    element_bytes: int
+    is_shared: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Metered:
+    """What a launch asked of memory: `counts` and `hazards` are arrays of `LINE_COUNTS` and `HAZARD`.
+
+    Their places are indices into `places`. `fault` is what stopped the launch early, if anything
+    did; the counts then end there. `arrays` are the global ones and then the shared variables: name,
+    first address (of shared ones in the block's shared memory) and bytes of an element and of all.
+    """
+
+    counts: np.ndarray
+    hazards: np.ndarray
+    places: tuple[Place, ...]
+    fault: KernelFault | None
+    arrays: tuple[MeteredArray, ...]
+    geometry: Geometry
+
+    def merged_counts(self) -> list[dict[str, int]]:
+        """The counts as numbers by name, with those of equal lines in several steps added up."""
+        facts = ("place", "operation", "is_shared", "size", "array")
+        merged: dict[tuple, dict[str, int]] = {}
+        for row in self.counts:
+            numbers = {name: int(row[name]) for name in LINE_COUNTS.names or ()}
+            key = tuple(numbers[name] for name in facts)
+            before = merged.get(key, {})
+            added = {name: n + before.get(name, 0) for name, n in numbers.items()}
+            merged[key] = added | {name: numbers[name] for name in facts}
+        return list(merged.values())
+
+    def element(self, hazard: np.void) -> str:
+        """The word that a hazard is about: "partial[3]"."""
+        address, is_shared = int(hazard["address"]), bool(hazard["is_shared"])
+        if hazard["is_in_heap"]:
+            return f"byte {address} of what malloc() gave"
+        for array in self.arrays:
+            if array.is_shared == is_shared and 0 <= address - array.address < array.bytes:
+                return f"{array.name}[{(address - array.address) // array.element_bytes}]"
+        return f"byte {address} of shared memory"
+
+
+def meter(*specs: LaunchSpec) -> Metered:
+    """Launch each of `specs`, which are of one program, with all counted; arrays are written in place unless it faults.
+
+    Raises as `launch` does for what keeps a kernel from starting, and `BadInput` when a line is gone through too
+    often to be counted; a fault of a running kernel is in the result.
+    """
+    with open_session(specs, traced=True) as session:
+        metered = _meter(session)
+        if metered.fault is None:
+            session.give_back(specs)
+    return metered
+
+
+def _meter(session: Session) -> Metered:
+    places, lines = _lines(traced_symbols(session.path))
+    outcomes = list(session.run(session.instruments(lines=lines)))
+    call, last = outcomes[-1]
+    stopped = session.exception(call, last.fault) if last.fault is not None else None
+    counts = np.frombuffer(b"".join(outcome.counts for _, outcome in outcomes), LINE_COUNTS)
+    hazards = np.frombuffer(b"".join(outcome.hazards for _, outcome in outcomes), HAZARD)
+    arrays = tuple(_arrays(session))
+    return Metered(counts, hazards, places, _of_kernel(stopped), arrays, call.geometry)
+
+
+def _arrays(session: Session) -> Iterator[MeteredArray]:
+    for name, array in session.arrays.items():
+        yield MeteredArray(name, array.address, array.bytes, array.element_bytes, is_shared=False)
+    for v, at in session.globals():
+        yield MeteredArray(v.name, at, v.bytes, v.element_bytes, is_shared=False)
+    for v in traced_symbols(session.path).shared:
+        yield MeteredArray(v.name, v.offset, v.bytes, v.element_bytes, is_shared=True)
+
+
+def _of_kernel(stopped: EngineError | None) -> KernelFault | None:
+    """The fault, if it is the kernel's; raises what is about this machine's memory."""
+    if isinstance(stopped, BadInput):
+        raise stopped
+    assert stopped is None or isinstance(stopped, KernelFault)
+    return stopped
+
+
+def _lines(found: Symbols) -> tuple[tuple[Place, ...], list[structs.Line]]:
+    """The places of a library, each once, and where the instructions of each begin."""
+    places = tuple(dict.fromkeys([("", 0), *found.places]))
+    number = {place: index for index, place in enumerate(places)}
+    starts = zip(found.starts, found.places, strict=True)
+    return places, [structs.Line(start, number[place]) for start, place in starts]

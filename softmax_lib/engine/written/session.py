@@ -1,0 +1,254 @@
+"""A library of kernels and arrays in emulated memory: what launches one after the other work on."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from softmax_lib.engine.errors import BadInput, EngineError, NotAvailable
+from softmax_lib.engine.geometry import Call, Geometry
+from softmax_lib.engine.grids import MOST_SHARED_BYTES, MOST_STATIC_SHARED_BYTES
+from softmax_lib.engine.signature import ROW, Signature, read_signature
+from softmax_lib.engine.source import WARP, Program
+from softmax_lib.engine.spec import LaunchSpec
+from softmax_lib.engine.watchdog import watchdog_s
+from softmax_lib.engine.written import build, faults, structs, symbols, variables
+from softmax_lib.engine.written.arguments import Arguments
+from softmax_lib.engine.written.device import Device, open_device
+from softmax_lib.engine.written.dwarf import Variable
+from softmax_lib.engine.written.launching import Instruments, Outcome, launch
+from softmax_lib.engine.written.memory import EmulatedArray
+from softmax_lib.engine.written.symbols import Symbols
+
+MOST_THREADS_AT_ONCE = 24576
+"""Threads whose stacks a process may have at once: the system allows 65530 stretches of memory."""
+
+_UNSIZED = re.compile(r"\b(\w+)\s*\[\s*\]\s*;")
+"""An `extern __shared__` array, which has no length."""
+
+
+@dataclass(frozen=True)
+class Library:
+    """What is compiled: kernels of a program, by name expressions, with so much dynamic shared memory."""
+
+    program: Program
+    entries: tuple[str, ...]
+    warp_size: int = WARP
+    shared_bytes: int = 0
+
+    def path(self, traced: bool) -> Path:
+        """The library, built if it is not there; traced, with every access hooked.
+
+        Raises as `build.kernel_library` does, and `NotAvailable` for a traced one on macOS.
+        """
+        if traced and sys.platform == "darwin":
+            raise NotAvailable("Tracing reads ELF tables, so it runs under Linux only.")
+        return build.kernel_library(
+            self.program, self.entries, self.warp_size, traced, self.shared_bytes
+        )
+
+    def check_shared(self, path: Path, name: str, is_unsized_refused: bool = False) -> None:
+        """Raises `BadInput` where a block of the kernel `name`, in the library at `path`, has more shared memory than a GPU.
+
+        Or where it has an array that the launch has to size, and cannot.
+        """
+        code = self.program.source.code
+        if "__shared__" not in code:
+            return
+        unsized = _UNSIZED.findall(code)
+        found = symbols.read(path)
+        shared = found.shared if found else ()
+        dynamic = [v.name for v in shared if v.bytes == self.shared_bytes and v.name in unsized]
+        static = sum(v.bytes for v in shared if v.name not in dynamic)
+        if dynamic and is_unsized_refused:
+            raise BadInput(
+                f"{dynamic[0]} in {name} is `extern __shared__`, which is as large as the launch says, and this launch has 0 bytes of it."
+            )
+        if static > MOST_STATIC_SHARED_BYTES:
+            raise BadInput(
+                f"{name} declares {static} bytes of shared memory; a kernel can declare "
+                f"{MOST_STATIC_SHARED_BYTES}, and have more as dynamic shared memory."
+            )
+        if static + self.shared_bytes > MOST_SHARED_BYTES:
+            raise BadInput(
+                f"{name} has {static} + {self.shared_bytes} bytes of shared memory; a block has at "
+                f"most {MOST_SHARED_BYTES} (sm_90)."
+            )
+
+    def signature(self, device: Device, path: Path, number: int) -> Signature:
+        """What the entry `number` of the library at `path` takes, as the device has it loaded."""
+        name = self.entries[number]
+        declared = self.program.source.kernel(name)
+        written = (declared.parameters, declared.parameter_names) if declared else ((), ())
+        return read_signature(name, *written, _signature_rows(device, path, number))
+
+
+def _signature_rows(device: Device, path: Path, number: int) -> np.ndarray:
+    def integers(name: str, count: int) -> np.ndarray:
+        start = device.symbol(path, f"emulator_{name}_{number}")
+        return np.frombuffer(device.read(start, 4 * count), np.int32)
+
+    rows = int(integers("parameters", 1)[0]) + 1
+    return integers("signature", rows * ROW).reshape(rows, ROW)
+
+
+def plain_names(variables: Mapping[str, bool]) -> dict[str, bool]:
+    """The same without their namespaces, as a library's tables have them."""
+    return {name.rpartition("::")[2]: is_constant for name, is_constant in variables.items()}
+
+
+@dataclass(frozen=True)
+class Session:
+    """Emulated arrays of a device by name, and the calls that work on them, in order.
+
+    `inputs` are only to be read; `unwritten` hold nothing before the first call. Arrays are copies of `hosts`.
+    """
+
+    device: Device
+    library: Library
+    path: Path
+    arrays: Mapping[str, EmulatedArray]
+    calls: Sequence[Call]
+    inputs: frozenset[str]
+    unwritten: frozenset[str]
+    hosts: Mapping[str, np.ndarray]
+
+    def run(self, instruments: Instruments | None = None) -> Iterator[tuple[Call, Outcome]]:
+        """Launch the calls in order, up to the first that does not come to its end."""
+        for step, call in enumerate(self.calls):
+            if instruments and step:
+                instruments = replace(instruments, unwritten=())
+            outcome = self.launch(call, instruments, step)
+            outcome.show_printed()
+            yield call, outcome
+            if outcome.fault is not None:
+                return
+
+    def launch(
+        self,
+        call: Call,
+        instruments: Instruments | None = None,
+        step: int = 0,
+        limit_s: float | None = None,
+    ) -> Outcome:
+        """Launch one of them on the arrays as they are now; `limit_s` is as for `launching.launch`."""
+        return launch(self.device, self.path, call, self.arrays, instruments, step, limit_s)
+
+    def give_back(self, specs: Sequence[LaunchSpec]) -> None:
+        """Write what kernels may have written into the caller's arrays."""
+        for name, host in self.hosts.items():
+            if name not in self.inputs:
+                self.arrays[name].copy_to(host)
+        for spec in specs:
+            for name, array in spec.symbols.items():
+                if not spec.source.variables[name]:
+                    variables.fetch(self.device, self.path, name, array)
+
+    def exception(self, call: Call, fault: structs.Fault) -> EngineError:
+        """What to raise for a fault of one of these launches."""
+        known: dict[str, faults.Stretch] = {**self.arrays}
+        known |= {v.name: _InLibrary(at, v) for v, at in self.globals()}
+        return faults.exception_for(fault, self.path, call.geometry, known, watchdog_s())
+
+    def traced(self) -> Session:
+        """The same on the library that has every access hooked."""
+        return replace(self, path=self.library.path(traced=True))
+
+    def instruments(self, record_limit: int = 0, lines: Sequence[structs.Line] = ()) -> Instruments:
+        """What watches a launch of this traced session. Raises `NotAvailable` without pyelftools."""
+        found = traced_symbols(self.path)
+        shared = [structs.Array(v.offset, v.bytes) for v in found.shared]
+        in_library = [structs.Array(at, v.bytes) for v, at in self.globals()]
+        return Instruments(shared, in_library, record_limit, lines, self.inputs, self.unwritten)
+
+    def globals(self) -> list[tuple[Variable, int]]:
+        """The `__device__` variables, and where they lie now. Those that are constants are no arrays."""
+        told = plain_names(self.library.program.source.variables)
+        if not told:
+            return []
+        found = traced_symbols(self.path).variables
+        base = self.device.load(self.path).base
+        return [(v, base + v.offset) for v in found if not v.is_shared and not told.get(v.name)]
+
+
+class _InLibrary:
+    """A `__device__` variable as an array."""
+
+    guard_bytes = 0
+
+    def __init__(self, address: int, variable: Variable):
+        self.address, self.bytes = address, variable.bytes
+        self.element_bytes = variable.element_bytes
+
+
+def traced_symbols(path: Path) -> Symbols:
+    """What a traced library says of itself. Raises `NotAvailable` without pyelftools."""
+    found = symbols.read(path)
+    if found is None:
+        raise NotAvailable("Tracing needs the package pyelftools: `pip install pyelftools`.")
+    return found
+
+
+@contextmanager
+def open_session(specs: Sequence[LaunchSpec], *, traced: bool = False) -> Iterator[Session]:
+    """A session on emulated copies of arrays, with a call for each of `specs`, which are of one program.
+
+    `give_back` writes the arrays back. A launch whose blocks take turns runs in the library that hooks every access,
+    where waiting threads can be seen. Raises `WrongType` or `BadInput` for arguments that do not fit, and what
+    building raises.
+    """
+    first = specs[0]
+    for spec in specs:
+        _check_turns(spec)
+    entries = first.entries or (first.kernel,)
+    library = Library(first.program, entries, first.warp_size, first.shared_bytes)
+    path = library.path(traced or first.cooperative or first.cluster != (1, 1, 1))
+    with open_device(path) as device:
+        library.check_shared(path, first.kernel, first.has_no_shared)
+        signatures = [library.signature(device, path, entries.index(s.kernel)) for s in specs]
+        pairs = list(zip(specs, signatures, strict=True))
+        for spec, signature in pairs:
+            if spec.check:
+                spec.check(signature)
+        bound = [signature.bind(spec.arguments) for spec, signature in pairs]
+        variables.restore(device, path, first.source)
+        for name, array in first.symbols.items():
+            variables.fill(device, path, name, array)
+        laid = Arguments(device.memory)
+        calls = [
+            _call(laid, spec, entries.index(spec.kernel), signature, values)
+            for (spec, signature), values in zip(pairs, bound, strict=True)
+        ]
+        inputs = first.inputs or frozenset(laid.arrays) - laid.written
+        yield Session(
+            device, library, path, laid.arrays, calls, inputs, first.unwritten, laid.hosts
+        )
+
+
+def _call(
+    laid: Arguments, spec: LaunchSpec, number: int, signature: Signature, values: Sequence[Any]
+) -> Call:
+    names = spec.names or [parameter.name for parameter in signature.parameters]
+    given = zip(signature.parameters, names, values, strict=True)
+    arguments = tuple(laid.lay_out(*one) for one in given)
+    geometry = Geometry(
+        spec.grid, spec.block, spec.warp_size, cluster=spec.cluster, cooperative=spec.cooperative
+    )
+    return Call(spec.kernel, number, geometry, arguments)
+
+
+def _check_turns(spec: LaunchSpec) -> None:
+    blocks = prod(spec.grid) if spec.cooperative else prod(spec.cluster)
+    if blocks * prod(spec.block) > MOST_THREADS_AT_ONCE and blocks > 1:
+        raise BadInput(
+            f"{blocks} blocks of {prod(spec.block)} threads cannot take turns here: the emulator has "
+            f"room for {MOST_THREADS_AT_ONCE} threads at once."
+        )

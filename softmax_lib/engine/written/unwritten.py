@@ -1,0 +1,92 @@
+"""Local variables that begin without a value, marked in a source so that an x-ray sees who reads them too early."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from softmax_lib.engine.declarations import blank_opaque
+
+Declared = tuple[int, str]
+"""The line of a variable's declaration, and its name."""
+
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.MULTILINE)
+_TYPE = r"(?:[A-Za-z_][\w:]*(?:\s*<[^;{}()]*>)?[\s*&]+)+"
+_VARIABLE = r"\w+\s*(?:\[[^;{}]*?\]\s*)*"
+_DECLARATION = re.compile(rf"\s*(?P<type>{_TYPE})(?P<names>{_VARIABLE}(?:,[\s*]*{_VARIABLE})*);")
+_NAME = re.compile(r"(\w+)\s*(\[)?")
+_NO_TYPE = re.compile(
+    r"\s*(return|goto|using|typedef|delete|throw|new|extern|static|else|case|struct|class|union|enum|__shared__"
+    r"|friend|template|constexpr|volatile)\b"
+)
+_TYPE_BODY = re.compile(r"\b(struct|class|union|enum|namespace)\b[^;{}()=]*$")
+_BLOCK = re.compile(
+    r"(\)|\b(else|do|try|const|noexcept|mutable|override|final)|[;{}:]|->[\w\s:*&<>]+)\s*$"
+)
+
+_WARNED = re.compile(r"warning: (?:variable )?'(\w+)'.*\buninitialized\b")
+_DECLARED = re.compile(
+    r"([^\s:][^:]*):(\d+):\d+: note: (?:'(\w+)' (?:was )?declared here|initialize the variable '(\w+)')"
+)
+
+
+def mark_unwritten(text: str, warned: Collection[Declared] = ()) -> str:
+    """The same, each line where it was, with `EMULATOR_UNWRITTEN(name);` behind declarations in functions.
+
+    Of arrays that are given no values, and of variables that the compiler has `warned` of.
+    """
+    code = _DIRECTIVE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), blank_opaque(text))
+    pieces, done = [], 0
+    for start, end in _statements(code):
+        declared = _DECLARATION.fullmatch(code, start, end)
+        if not declared or _NO_TYPE.match(code, start):
+            continue
+        line = code.count("\n", 0, declared.start("names")) + 1
+        names = [
+            name
+            for name, bracket in _NAME.findall(_without_sizes(declared["names"]))
+            if bracket or (line, name) in warned
+        ]
+        pieces += [text[done:end], *(f" EMULATOR_UNWRITTEN({name});" for name in names)]
+        done = end
+    return "".join((*pieces, text[done:]))
+
+
+def _without_sizes(names: str) -> str:
+    """ "a[ , b" of "a[3 * K][4], b"."""
+    return re.sub(r"\[[^;{}]*?\](?=\s*(?:,|$))", "[", names)
+
+
+def _statements(code: str) -> Iterator[tuple[int, int]]:
+    """Start and end, with its semicolon, of each simple statement in the body of a function."""
+    in_function: list[bool] = []
+    depth, start = 0, 0
+    for at, character in enumerate(code):
+        if character in "()":
+            depth += 1 if character == "(" else -1
+        elif depth > 0:
+            continue
+        elif character == "{":
+            before = code[start:at]
+            is_block = not _TYPE_BODY.search(before) and bool(_BLOCK.search(code[:at][-200:]))
+            in_function.append(is_block)
+            start = at + 1
+        elif character == "}":
+            del in_function[-1:]
+            start = at + 1
+        elif character == ";":
+            if in_function and in_function[-1]:
+                yield start, at + 1
+            start = at + 1
+
+
+def read_warnings(said: str) -> dict[str, set[Declared]]:
+    """By file: the variables that may be read before they are written, as the compiler sees it."""
+    found: dict[str, set[Declared]] = {}
+    names: set[str] = set()
+    for line in said.splitlines():
+        names.update(_WARNED.findall(line))
+        declared = _DECLARED.match(line)
+        if declared and (declared[3] or declared[4]) in names:
+            found.setdefault(declared[1], set()).add((int(declared[2]), declared[3] or declared[4]))
+    return found

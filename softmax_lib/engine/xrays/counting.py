@@ -1,0 +1,138 @@
+"""X-ray: hardware-like counters and hazards of a launch, line by line, with no GPU.
+
+The emulator runs the unmodified source: results, faults and hazards are its. Two accesses are in
+order when a barrier or a warp call lies between them; those of two blocks, when one has passed a fence
+and then written an atomic or volatile word that the other has read. A variable of a thread that it has not
+written is seen where it is an array, or where the compiler cannot tell that it was written, and in words of
+4 bytes and more; an atomic exchange counts as a read, also where nobody looks at what it returns.
+
+What each warp asks of memory is counted as Nsight Compute would: in the machine code that NVRTC makes, instruction
+by instruction as a GPU executes it, or in the source as it is written, which knows nothing of what a compiler
+changes. Neither knows time, caches and occupancy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from math import prod
+
+from softmax_lib.engine.arrays import host_bytes
+from softmax_lib.engine.compiled.inspection import check_registers
+from softmax_lib.engine.compiled.launching import Counted, Progress
+from softmax_lib.engine.compiled.program import Decoder
+from softmax_lib.engine.compiled.running import run
+from softmax_lib.engine.errors import CompileError, NotAvailable, NotEmulated
+from softmax_lib.engine.spec import LaunchSpec
+from softmax_lib.engine.written.metering import Metered, meter
+from softmax_lib.engine.xrays.hazards import Hazard, read_hazards
+from softmax_lib.engine.xrays.lines import read_lines
+from softmax_lib.engine.xrays.machine_path import ARCH, check_path, count_machine
+from softmax_lib.engine.xrays.result import XRay
+
+CODE_ALONE = "The compiled code alone is run: hazards were not looked for."
+
+
+def xray(
+    *specs: LaunchSpec,
+    path: str | None = None,
+    arch: int = ARCH,
+    progress: Progress | None = None,
+    look_for_hazards: bool = True,
+) -> XRay:
+    """Count what each of `specs`, which are of one program, asks of memory, one after the other on the same arrays.
+
+    The source is run for results, faults and hazards, unless not `look_for_hazards`. Counted is the machine code for
+    `arch`, 90 for sm_90; `progress` hears how many of its threads have ended, and of how many. Where there is neither
+    a listing of it that came along nor nvdisasm, and where it has an instruction that is not run here, its PTX is
+    counted instead; where there is no NVRTC either, and where the launch faults, the source as it is written; and a
+    note says why. A `path`, one of "machine", "ptx" and "written", says which; then nothing else is counted but for a
+    fault.
+
+    Arrays are written in place, unless the kernel faults: that is a hazard in the result. Of a source that the
+    emulator refuses, such as one with inline PTX, the compiled code alone is run: what it writes is the result,
+    nobody looks for hazards, and a note says so; a fault is raised. Raises what `launch` raises for bad input,
+    `CompileError`, and `NotAvailable` without a C++ compiler, outside Linux, or for what is run nowhere here.
+    """
+    check_path(path, arch)
+    before = _Contents(specs if look_for_hazards else ())
+    unseen = _unseen(specs)
+    tried = _try(specs, unseen, path) if look_for_hazards else _Tried(unseen)
+    if path == "written" or not tried.has_ended:
+        return tried.found
+    result = _Contents(specs if tried.found.hazards_sought else ())
+
+    def count(decoder: Decoder) -> tuple[Counted, ...]:
+        before.restore()
+        return run(*specs, arch=arch, progress=progress, decoder=decoder)
+
+    try:
+        return count_machine(tried.found, count, path, arch, tried.refusal)
+    except BaseException:
+        before.restore()
+        raise
+    finally:
+        result.restore()
+
+
+def hazards_of(*specs: LaunchSpec) -> tuple[Hazard, ...]:
+    """What is wrong with them, and nothing else. Raises as `xray` does."""
+    return read_hazards(meter(*specs))
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """What was found of a source as it is written, whether it came to its end, and why it was not run."""
+
+    found: XRay
+    has_ended: bool = True
+    refusal: NotEmulated | None = None
+
+
+def _try(specs: Sequence[LaunchSpec], unseen: XRay, path: str | None) -> _Tried:
+    """What is found or, where the emulator refuses a source that need not be counted as it is written, nothing."""
+    try:
+        return _read(unseen, meter(*specs))
+    except NotEmulated as refusal:
+        if path == "written":
+            raise
+        return _Tried(replace(unseen, notes=(f"{CODE_ALONE} {refusal}",)), refusal=refusal)
+
+
+def _unseen(specs: Sequence[LaunchSpec]) -> XRay:
+    """A launch of which nothing is known but what it is."""
+    last = specs[-1]
+    blocks = sum(prod(spec.grid) for spec in specs)
+    return XRay(
+        last.kernel, blocks, last.grid, last.block, (), (), last.program, hazards_sought=False
+    )
+
+
+class _Contents:
+    """What is in the arrays of a launch now."""
+
+    def __init__(self, specs: Sequence[LaunchSpec]) -> None:
+        views = [host_bytes(array) for spec in specs for array in spec.written]
+        self._held = [(view, view.copy()) for view in views if view.flags.writeable]
+
+    def restore(self) -> None:
+        """Write it back."""
+        for view, content in self._held:
+            view[:] = content
+
+
+def _read(unseen: XRay, metered: Metered) -> _Tried:
+    """The launch with what was metered, and whether it came to its end."""
+    geometry, lines, hazards = metered.geometry, read_lines(metered), read_hazards(metered)
+    with suppress(NotAvailable, CompileError):
+        check_registers(unseen.program, prod(geometry.block))
+    found = replace(
+        unseen,
+        grid=geometry.grid,
+        block=geometry.block,
+        lines=lines,
+        hazards=hazards,
+        hazards_sought=True,
+    )
+    return _Tried(found, metered.fault is None)

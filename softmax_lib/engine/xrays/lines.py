@@ -1,0 +1,148 @@
+"""What each source line of a kernel asks of memory, as an x-ray counts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+
+from softmax_lib.engine.written.events import OPERATIONS
+from softmax_lib.engine.written.metering import Metered
+
+SECTOR_BYTES = 32
+
+ACCESSES = ("load", "store", "atomic")
+
+Key = tuple[str, int, str, str]
+"""File, line, space and operation."""
+
+
+@dataclass(frozen=True)
+class LineCounters:
+    """What one source line asked for of one array, by space ("global", "shared", "local", "") and operation.
+
+    `requests` are a warp's; of a barrier, a block's. `lanes` took part in all of them, `size` bytes
+    each; `bytes_asked` counts a byte that several lanes of a request asked for once. Sectors are
+    those of global memory; wavefronts and `bank_conflicts` (wavefronts that an access without
+    conflict would not need) those of shared memory. The space "cluster" is shared memory of another block, of
+    which neither is counted.
+    """
+
+    file: str
+    line: int
+    space: str
+    operation: str
+    size: int
+    requests: int
+    lanes: int
+    bytes_asked: int
+    sectors: int
+    wavefronts: int
+    bank_conflicts: int
+    array: str = ""
+
+    @property
+    def key(self) -> Key:
+        """File, line, space and operation."""
+        return self.file, self.line, self.space, self.operation
+
+    @property
+    def bytes_moved(self) -> int:
+        """Bytes of the sectors that moved for them (global memory)."""
+        return self.sectors * SECTOR_BYTES
+
+    @property
+    def bytes_wasted(self) -> int:
+        """Bytes that moved and no lane of the request had asked for."""
+        return self.bytes_moved - self.bytes_asked
+
+    @property
+    def sectors_a_request(self) -> float:
+        """4 for 32 neighbouring floats, 32 when no two lanes share a sector."""
+        return self.sectors / self.requests
+
+    @property
+    def lanes_a_request(self) -> float:
+        """32 when every lane of each warp takes part, fewer where they diverge; 0 for a barrier."""
+        return self.lanes / self.requests
+
+    def as_json(self) -> dict:
+        """The fields, and what follows from them."""
+        more = ("bytes_moved", "sectors_a_request", "lanes_a_request")
+        return {**asdict(self), **{name: getattr(self, name) for name in more}}
+
+
+def read_lines(metered: Metered) -> tuple[LineCounters, ...]:
+    """One entry per line, space, operation, size and array, from the first line to the last."""
+    names = [array.name for array in metered.arrays]
+    lines = (
+        _line(
+            counts,
+            *metered.places[counts["place"]],
+            names[counts["array"]] if counts["array"] >= 0 else "",
+        )
+        for counts in metered.merged_counts()
+    )
+    return tuple(sorted(lines, key=lambda line: (line.file, line.line)))
+
+
+def _line(counts: dict[str, int], file: str, line: int, array: str) -> LineCounters:
+    operation = OPERATIONS[counts["operation"]]
+    space = "" if operation not in ACCESSES else "shared" if counts["is_shared"] else "global"
+    kept = {name: counts[name] for name in ("size", "requests", "lanes", "sectors", "wavefronts")}
+    more = {
+        "bytes_asked": counts["bytes"],
+        "bank_conflicts": counts["wavefronts"] - counts["ideal"],
+    }
+    return LineCounters(file, line, space, operation, **kept, **more, array=array)
+
+
+def add_up(lines: Iterable[LineCounters]) -> dict[str, int]:
+    """Counters of all lines, under the names that `schema.METRICS` gives ncu's, and a few more."""
+    every = list(lines)
+    total = {}
+    for space, unit in (("global", "sectors"), ("shared", "wavefronts")):
+        for operation in ("load", "store"):
+            kind = [line for line in every if (line.space, line.operation) == (space, operation)]
+            total[f"{space}_{operation}_requests"] = sum(line.requests for line in kind)
+            total[f"{space}_{operation}_{unit}"] = sum(getattr(line, unit) for line in kind)
+    total["shuffles"] = sum(line.requests for line in _calls(every, "shuffle"))
+    total["barriers"] = sum(line.requests for line in _calls(every, "barrier"))
+    total["bank_conflicts"] = sum(line.bank_conflicts for line in every)
+    total["bytes_asked"] = sum(line.bytes_asked for line in every if line.space == "global")
+    total["bytes_moved"] = sum(line.bytes_moved for line in every)
+    return total
+
+
+Counted = tuple[int, int]
+"""Requests, and sectors or wavefronts."""
+
+
+def differing(
+    one: Iterable[LineCounters], other: Iterable[LineCounters]
+) -> dict[Key, tuple[Counted, Counted]]:
+    """By file, line, space and operation what two ways to count do not agree on: of the one, of the other.
+
+    Not where one of them knows that shared memory is another block's.
+    """
+    ours, theirs = _sums(one), _sums(other)
+    pairs = {key: (ours.get(key, (0, 0)), theirs.get(key, (0, 0))) for key in (*ours, *theirs)}
+    elsewhere = {(*key[:2], "shared", key[3]) for key in pairs if key[2] == "cluster"}
+    return {
+        key: pair
+        for key, pair in sorted(pairs.items())
+        if pair[0] != pair[1] and key[2] != "cluster" and key not in elsewhere
+    }
+
+
+def _sums(lines: Iterable[LineCounters]) -> dict[Key, Counted]:
+    sums: dict[Key, Counted] = {}
+    for line in lines:
+        if line.operation in ("load", "store"):
+            requests, units = sums.get(line.key, (0, 0))
+            more = line.wavefronts if line.space == "shared" else line.sectors
+            sums[line.key] = (requests + line.requests, units + more)
+    return sums
+
+
+def _calls(lines: Iterable[LineCounters], prefix: str) -> Iterator[LineCounters]:
+    return (line for line in lines if line.operation.startswith(prefix))

@@ -1,0 +1,23 @@
+"""Pictures of what emulated kernels did, drawn as SVG: listings, margins, requests, timelines, steppers."""
+
+from softmax_lib.engine.lazy import attach
+
+_STEPPERS = (
+    "banks",
+    "climb",
+    "coalescing",
+    "in_flight",
+    "lists",
+    "loads_together",
+    "memory_or_arithmetic",
+    "online",
+    "row_lanes",
+    "rows_or_columns",
+    "shuffle",
+    "tile",
+    "timeline",
+    "tree",
+    "trips",
+)
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__, dict.fromkeys(_STEPPERS, "ipywidgets"))

@@ -1,0 +1,226 @@
+"""Source beside machine code: lines joined by colour, with what each instruction costs."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from softmax_lib.engine.source import Source
+from softmax_lib.engine.words import count
+from softmax_lib.engine.xrays.code_lines import CodeLine
+from softmax_lib.engine.xrays.machine_path import ARCH
+from softmax_lib.engine.xrays.result import XRay
+from softmax_lib.show.drawings import listings
+from softmax_lib.show.drawings.margins import STYLE
+from softmax_lib.widgets.markup import render
+from softmax_lib.widgets.views import View
+from softmax_lib.worklog.errors import BadInput, NotAvailable
+from softmax_lib.worklog.kernel import Kernel
+from softmax_lib.worklog.registry import resolve
+from softmax_lib.worklog.xray import xray
+
+_HUES = (210, 30, 130, 280, 55, 330, 175, 0)
+"""Of the lines, one after the other; a line's number stands beside it as well."""
+
+_STYLE = """<style>
+.worklog-pair{container-type:inline-size}
+:is(.widget-html,.jupyter-widget-html):has(.worklog-pair),:is(.widget-html-content,.jupyter-widget-html-content):has(>.worklog-pair){width:100%;flex:1 1 100%;min-width:0}
+.worklog-machine{display:flex;gap:.75rem;align-items:flex-start}
+.worklog-machine>.worklog-xray.worklog-code{flex:1 1 0;min-width:0;max-height:34rem;overflow:auto;margin-top:0}
+.worklog-machine .worklog-xray.worklog-code :is(th,td){border:0;padding:0 .4em;text-align:right;white-space:nowrap}
+.worklog-machine .worklog-xray.worklog-code :is(td,th):last-child{text-align:left;border-left:1px solid currentColor}
+.worklog-machine .worklog-xray.worklog-code thead th{position:sticky;top:0;z-index:1;border-bottom:1px solid currentColor;background:var(--pst-color-background,var(--jp-layout-color0,#fff))}
+.worklog-machine .worklog-idle{font-style:italic}
+.worklog-machine .worklog-xray.worklog-code code{display:block;min-width:0;padding:0;border:0;background:none;color:inherit;font-size:1em;white-space:pre}
+@container (max-width:900px){.worklog-machine table{font-size:.7em}}
+@container (max-width:560px){.worklog-machine{flex-direction:column}.worklog-machine>.worklog-xray.worklog-code{width:100%;flex:none;max-height:22rem}}
+.worklog-part>.worklog-xray.worklog-code.worklog-code{max-height:none}
+.worklog-part>:first-child code.highlight{white-space:pre-wrap}
+.worklog-part>:first-child :is(th,td):nth-child(2),.worklog-one>:last-child :is(th,td):first-child{display:none}
+@container (min-width:561px){.worklog-part:not(.worklog-alone)>.worklog-xray.worklog-code:first-child{flex:0 0 43%}.worklog-part:not(.worklog-alone) tbody{font-size:.92em}}
+.worklog-machine.worklog-alone{display:block}
+.worklog-part.worklog-part table{line-height:1.35}
+.worklog-one:not(.worklog-alone){min-height:21.5rem}
+@container (max-width:560px){.worklog-one:not(.worklog-alone){min-height:35rem}}
+{% for hue in hues %}.worklog-machine .worklog-hue{{ loop.index0 }}{background:hsl({{ hue }} 80% 60%/.22)}
+.worklog-machine .worklog-hue{{ loop.index0 }}.worklog-idle{background:hsl({{ hue }} 80% 60%/.06)}
+{% endfor %}{% for mark in marks %}.{{ id }}:has(.{{ mark }}:hover) .{{ mark }}{outline:2px solid currentColor}
+{% endfor %}</style>
+"""
+
+_BOTH = """\
+<div class="worklog-pair"><p>{{ words }}</p><div class="worklog-machine {{ id }}{{ form }}">\
+<div class="worklog-xray worklog-code" tabindex="0" role="group" aria-label="source of {{ kernel }}"><table><thead><tr>\
+<th scope="col">line</th><th scope="col">instructions</th><th scope="col">share</th>\
+<th scope="col">source</th></tr></thead><tbody>\
+{% for file, lines in parts %}{% if file %}<tr><td></td><td></td><td></td><th scope="rowgroup">{{ file }}</th></tr>{% endif %}\
+{% for line in lines %}<tr class="{{ line.marks }}"><th scope="row">{{ line.number }}</th>\
+<td>{{ line.executed }}</td><td>{{ line.share }}</td><td><code class="highlight">{{ line.code or " " }}</code></td></tr>\
+{% endfor %}{% endfor %}</tbody></table></div>\
+<div class="worklog-xray worklog-code" tabindex="0" role="group" aria-label="machine code of {{ kernel }}"><table><thead><tr>\
+{% for name in ("line", "times", "live", "loads", "machine code") %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead><tbody>\
+{% for entry, rows in entries %}{% if entry %}<tr><td colspan="4"></td><th scope="rowgroup">{{ entry }}</th></tr>{% endif %}\
+{% for row in rows %}{% if row.others %}<tr><td></td><td></td><td></td><td></td><td>⋮ {{ row.others }}</td></tr>{% else %}<tr class="{{ row.marks }}">{% if row.line %}<th scope="row">{{ row.line }}</th>{% else %}<td></td>{% endif %}<td>{{ row.times }}</td>\
+<td>{{ row.live }}</td><td>{{ row.loads }}</td><td><code>{% if row.label %}{{ row.label }}:
+{% endif %}{{ row.text }}</code></td></tr>\
+{% endif %}{% endfor %}{% endfor %}</tbody></table></div></div></div>"""
+
+
+def machine_code(
+    name_or_source: str | Path | Kernel | Source,
+    rows: int = 64,
+    cols: int = 4096,
+    block_size: int | None = None,
+    *,
+    arch: int = ARCH,
+    lines: tuple[int, int] | None = None,
+    only: int | None = None,
+) -> View:
+    """A kernel's text beside its machine code for sm_`arch`, lines joined by colour, run on a (rows, cols) matrix.
+
+    For each line of the source: the instructions that all warps execute of it, and their share. For each instruction:
+    how often warps execute it, how many registers of a thread hold what is needed later, and how many loads from
+    global memory are on their way. Of `lines`, the first and the last, or of one `only`, it shows what is executed
+    at least a tenth as often as their busiest instruction. Raises what `xray` raises, and `BadInput` for lines
+    without an instruction.
+    """
+    kernel = resolve(name_or_source)
+    found = xray(kernel, rows, cols, block_size, path="machine", arch=arch)
+    return machine_code_of(found, kernel.source, lines, only)
+
+
+def machine_code_of(
+    found: XRay, source: Source, lines: tuple[int, int] | None = None, only: int | None = None
+) -> View:
+    """The same of an x-ray that is there already. Raises `NotAvailable` where it did not count machine code."""
+    if not found.code:
+        raise NotAvailable(" ".join(["There is no machine code to show.", *found.notes]))
+    first, last = (only, only) if only else lines or (0, 0)
+    code = _of_lines(found.code, source.file_name, first, last) if last else list(found.code)
+    hues = {place: hue for place, hue in _hues(found.code).items() if place in {(one.file, one.line) for one in code}}  # fmt: skip
+    kernel = re.sub(r"[^a-z0-9]+", "-", found.kernel.lower())
+    identity = f"worklog-of-{kernel}-{found.arch}{f'-{first}' if last else ''}"
+    form = " worklog-part" * bool(last) + " worklog-one" * (first == last > 0) + " worklog-alone" * (lines == (first, first))  # fmt: skip
+    executed: Counter[tuple[str, int]] = Counter()
+    for one in found.code:
+        executed[one.file, one.line] += one.warps
+    texts = {source.file_name: source.text, **({} if last else source.headers)}
+    parts = [
+        (
+            "" if file == source.file_name else file,
+            list(_lines(executed, file, text, hues, lines)),
+        )
+        for file, text in texts.items()
+    ]
+    entries = dict.fromkeys(one.entry for one in code)
+    codes = [
+        (
+            entry if len(entries) > 1 else "",
+            list(_rows([one for one in found.code if one.entry == entry], set(code), source, hues)),
+        )
+        for entry in entries
+    ]
+    words = _in_words(found, len(code))
+    style = render(_STYLE, hues=_HUES, id=identity, marks=[_mark(*place) for place in hues])
+    body = render(
+        _BOTH, words=words, id=identity, form=form, kernel=found.kernel, parts=[part for part in parts if part[1]], entries=codes,
+    )  # fmt: skip
+    return View(listings.STYLE + STYLE + str(style) + str(body), words)
+
+
+def _of_lines(code: Sequence[CodeLine], file: str, first: int, last: int) -> list[CodeLine]:
+    """What the lines from `first` to `last` became, without what is hardly executed. Raises `BadInput`."""
+    of_them = [one for one in code if one.file == file and first <= one.line <= last]
+    if not of_them:
+        raise BadInput(f"No instruction is of lines {first} to {last} of {file}.")
+    most = max(one.warps for one in of_them)
+    return [one for one in of_them if 10 * one.warps >= most]
+
+
+def _hues(code: Sequence[CodeLine]) -> dict[tuple[str, int], int]:
+    """By place the number of its colour, in the order of the places."""
+    places = sorted({(one.file, one.line) for one in code if one.line})
+    return {place: number % len(_HUES) for number, place in enumerate(places)}
+
+
+def _in_words(found: XRay, shown: int) -> str:
+    """What was run, how much code there is, and how many registers and loads are in use at most."""
+    if shown < len(found.code):
+        return f"{found.kernel}: {shown} of {len(found.code)} instructions for sm_{found.arch}."
+    most = max(one.live for one in found.code)
+    loads = max(one.in_flight for one in found.code)
+    registers = max(step.decoded.cubin.registers for step in found.steps)
+    return (
+        f"{found.words}: {len(found.code)} instructions for sm_{found.arch} by {found.made_by}; warps execute "
+        f"{found.total['instructions']:,} in all; {registers} registers per thread, of which at most {most} hold "
+        f"what is needed later; at most {count(loads, 'load')} from global memory under way."
+    )
+
+
+def _mark(file: str, line: int) -> str:
+    return f"worklog-{re.sub(r'[^A-Za-z0-9]', '_', file)}-{line}"
+
+
+def _marks(place: tuple[str, int], hues: dict[tuple[str, int], int]) -> str:
+    return f"{_mark(*place)} worklog-hue{hues[place]}" if place in hues else ""
+
+
+def _lines(
+    executed: Counter[tuple[str, int]], file: str, text: str, hues: dict[tuple[str, int], int],
+    lines: tuple[int, int] | None,
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """What the template has for each of the lines, or from the paragraph of the first that became code to the last."""
+    numbers = [line for name, line in hues if name == file]
+    if not numbers:
+        return
+    of_text, first = text.splitlines(), min(numbers)
+    while first > 1 and of_text[first - 2].strip():
+        first -= 1
+    first, last = lines or (first, max(numbers))
+    marked_up = listings.highlight_lines(
+        textwrap.dedent("\n".join(of_text[first - 1 : last])) + "\n"
+    )
+    for number, marked in enumerate(marked_up, first):
+        of_line = executed[file, number]
+        yield {
+            "number": number,
+            "marks": _marks((file, number), hues),
+            "executed": f"{of_line:,}" if (file, number) in executed else "",
+            "share": f"{of_line / executed.total():.1%}" if (file, number) in executed else "",
+            "code": Markup(marked),
+        }
+
+
+def _rows(
+    code: Sequence[CodeLine],
+    shown: set[CodeLine],
+    source: Source,
+    hues: dict[tuple[str, int], int],
+) -> Iterator[dict[str, Any]]:
+    """What the template has for each instruction that is shown, and how many are left out before and behind it."""
+    for is_shown, some in itertools.groupby(code, lambda one: one in shown):
+        if is_shown:
+            yield from (_row(one, source, hues) for one in some)
+        else:
+            yield {"others": f"{len(list(some))} more"}
+
+
+def _row(one: CodeLine, source: Source, hues: dict[tuple[str, int], int]) -> dict[str, Any]:
+    is_own = one.file == source.file_name
+    return {
+        "others": "",
+        "line": "" if not one.line else one.line if is_own else f"{Path(one.file).stem} {one.line}",
+        "times": f"{one.warps:,}",
+        "live": one.live,
+        "loads": one.in_flight or "",
+        "label": one.label,
+        "text": one.text,
+        "marks": f"{_marks((one.file, one.line), hues)}{'' if one.warps else ' worklog-idle'}",
+    }

@@ -1,0 +1,258 @@
+"""A memory chart: threads and memories as boxes, and on the arrows between them what a launch moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from softmax_lib.engine.source import Source
+from softmax_lib.engine.words import bytes_in_words, count, plural, short_number, time_in_words
+from softmax_lib.engine.xrays.result import XRay
+from softmax_lib.records.shelf import DEFAULT_GPU
+from softmax_lib.show.drawings.drawing import WIDTH, Drawing
+from softmax_lib.show.drawings.margins import STYLE
+from softmax_lib.show.flows import LEVELS, Flow, Flows, flows_of
+from softmax_lib.widgets.markup import render
+from softmax_lib.widgets.views import View
+from softmax_lib.worklog.kernel import Kernel
+from softmax_lib.worklog.registry import resolve
+from softmax_lib.worklog.xray import xray
+
+_CHART = """\
+<p><strong>{{ title }}</strong></p>{{ svg }}<p>{{ caption }}</p>\
+<details><summary>The numbers as they were counted</summary>\
+<div class="worklog-xray" tabindex="0" role="group" aria-label="numbers of the memory chart"><table><thead><tr>\
+{% for name in ("between", "what", "requests", "units", "bytes", "of peak", "counted by") %}<th scope="col">{{ name }}</th>{% endfor %}\
+</tr></thead><tbody>{% for row in rows %}<tr><th scope="row">{{ row[0] }}</th>\
+{% for cell in row[1:] %}<td>{{ cell }}</td>{% endfor %}</tr>{% endfor %}</tbody></table></div></details>"""
+
+UNKNOWN = "not counted here"
+"""What stands in place of a number that is not known."""
+
+_NEIGHBOUR = {"shared memory": "threads", "L1": "threads", "L2": "L1", "DRAM": "L2"}
+_UNITS = {"shared memory": "wavefronts", "L1": "sectors", "L2": "sectors", "DRAM": ""}
+_TONES = {"loads": "blue", "stores": "orange", "atomics": "green"}
+_LEFT, _GUTTER, _LINE, _BOX = 10.0, 78.0, 16.0, 28.0
+_WIDEST = 124.0
+_LONG, _MIDDLE = 100.0, 70.0
+"""Widths from which on a flow's numbers are written out, and its name fits on a line."""
+
+
+def memory_chart(
+    name_or_source: str | Path | Kernel | Source,
+    rows: int = 64,
+    cols: int = 4096,
+    block_size: int | None = None,
+    *,
+    gpu: str = DEFAULT_GPU,
+) -> View:
+    """Draw what a kernel moves between threads, shared memory, L1, L2 and DRAM on a (rows, cols) matrix.
+
+    Requests, sectors, wavefronts and bytes that threads ask for are counted here. Hits in L1, bytes of DRAM and the
+    time are those of the record of `gpu`, where it has this launch; shares are of the bandwidth that
+    `bench --suite hardware` measured there. What is in neither is "not counted here". Raises what `xray` raises, and
+    `BadInput` for a GPU without a record.
+    """
+    return memory_chart_of(xray(resolve(name_or_source), rows, cols, block_size), gpu=gpu)
+
+
+def memory_chart_of(found: XRay, *, gpu: str = DEFAULT_GPU) -> View:
+    """The same of an x-ray that is there already. Raises `BadInput` for a GPU without a record."""
+    flows = flows_of(found, gpu)
+    title, caption = found.words, _caption(found, flows)
+    rows = [_row(flow) for flow in flows.flows]
+    drawing = _draw(found, flows)
+    body = render(_CHART, title=title, svg=Markup(drawing.svg()), caption=caption, rows=rows)
+    return View(STYLE + str(body), f"{title}: {drawing.words} {caption}")
+
+
+# ---- the picture
+
+
+def _draw(found: XRay, flows: Flows) -> Drawing:
+    """From top to bottom: shared memory, threads and L1, which every multiprocessor has, then L2 and DRAM."""
+    shared = flows.of("shared memory")
+    parts: list[Callable[[Drawing, float], float]] = [
+        lambda drawing, top: _box(drawing, top, "shared memory", "" if shared else "not used", inner=True, faint=not shared),
+        lambda drawing, top: _band(drawing, top, shared),
+        lambda drawing, top: _box(drawing, top, "threads", _launched(found), inner=True, tone="orange"),
+        lambda drawing, top: _band(drawing, top, flows.of("L1")),
+        lambda drawing, top: _box(drawing, top, "L1", _hits(flows), inner=True),
+    ]  # fmt: skip
+    drawing = Drawing(0, _in_words(flows))
+    top = 28.0
+    for part in parts:
+        top = part(drawing, top)
+    drawing.box(1, 1, WIDTH - 2, top + 6, tone="blue")
+    drawing.parts.insert(0, drawing.parts.pop())  # what is in it lies above it
+    drawing.text(_LEFT, 19, "multiprocessors", anchor="start", size=13, bold=True)
+    top = _band(drawing, top + 7, flows.of("L2"))
+    top = _box(drawing, top, "L2", f"hit rate {UNKNOWN}")
+    top = _band(drawing, top, flows.of("DRAM"))
+    both = flows.dram_share
+    top = _box(drawing, top, "DRAM", "" if both is None else f"both ways {_percent(both)} of peak")
+    drawing.height = top + 2
+    return drawing
+
+
+def _box(
+    drawing: Drawing,
+    top: float,
+    name: str,
+    told: str,
+    *,
+    inner: bool = False,
+    tone: str = "plain",
+    faint: bool = False,
+) -> float:
+    """A memory, or the threads, with its name and what there is to tell; returns where it ends."""
+    left = _LEFT if inner else 1.0
+    drawing.box(left, top, WIDTH - 2 * left, _BOX, tone=tone, faint=faint)
+    line = top + _BOX / 2 + 5
+    drawing.text(left + 8, line, name, anchor="start", size=13, bold=True)
+    if told:
+        drawing.text(WIDTH - left - 8, line, told, anchor="end", size=12)
+    return top + _BOX
+
+
+def _band(drawing: Drawing, top: float, flows: Sequence[Flow]) -> float:
+    """The arrows between two boxes, one beside the other, with their numbers; returns where it ends."""
+    if not flows:
+        return top + 8
+    width = min(_WIDEST, (WIDTH - 2 * _LEFT - _GUTTER) / len(flows))
+    names = [[flow.kind] if width >= _MIDDLE else flow.kind.split() for flow in flows]
+    labels = _labels(flows, is_long=width >= _LONG)
+    head = top + 4 + max(map(len, names)) * _LINE
+    bottom = head + max(len(labels), 1) * _LINE + 10
+    by = next((flow.counted_by for flow in flows if flow.counted_by), "")
+    drawing.text(_LEFT + 2, head, by, anchor="start", size=12)
+    for line, (label, _) in enumerate(labels, 1):
+        drawing.text(_LEFT + 2, head + line * _LINE, label, anchor="start", size=12)
+    for number, (flow, name) in enumerate(zip(flows, names, strict=True)):
+        left = _LEFT + _GUTTER + number * width
+        _arrow(drawing, flow, left + 6, (top + 3, bottom - 3))
+        told = [texts[number] for _, texts in labels] if flow.counted_by else [UNKNOWN]
+        _column(drawing, (left + (15 if width >= _MIDDLE else 12), head), name, told, width)
+    return bottom
+
+
+Label = tuple[str, list[str]]
+"""What a line of a band is called, and what each flow has there."""
+
+
+def _labels(flows: Sequence[Flow], *, is_long: bool) -> list[Label]:
+    """Lines of which at least one flow has something; numbers written out or short."""
+    level = flows[0].level
+    asked = "asked for" if level in ("L1", "shared memory") else "bytes"
+    digits = 4 if is_long else 3
+    every = (
+        ("requests", [_number(flow.requests, is_long) for flow in flows]),
+        (_UNITS[level], [_number(flow.units, is_long) for flow in flows]),
+        (asked, [_of(flow.bytes, lambda one: bytes_in_words(one, digits)) for flow in flows]),
+        ("of peak", [_of(flow.share, _percent) for flow in flows]),
+    )
+    return [(name, texts) for name, texts in every if any(texts)]
+
+
+def _arrow(drawing: Drawing, flow: Flow, x: float, ends: tuple[float, float]) -> None:
+    """Towards who gets the bytes; thin and dashed where nobody counted them."""
+    tone = _TONES[flow.kind.split()[-1]] if flow.counted_by else "plain"
+    goes_up = flow.is_read == (flow.level != "shared memory")  # threads are below shared memory
+    start, end = reversed(ends) if goes_up else ends
+    drawing.arrow((x, start), (x, end), tone=tone)
+
+
+def _column(
+    drawing: Drawing,
+    at: tuple[float, float],
+    name: Sequence[str],
+    told: Sequence[str],
+    width: float,
+) -> None:
+    """The name of a flow, whose last word stands at `at`, and its numbers below."""
+    size = 12 if width >= _LONG else 11 if width >= _MIDDLE else 10
+    for line, words in enumerate([*name, *told], 1 - len(name)):
+        is_name = line <= 0
+        drawing.text(at[0], at[1] + line * _LINE, words, anchor="start", size=size, bold=is_name)
+
+
+# ---- words
+
+
+def _launched(found: XRay) -> str:
+    return f"{count(found.blocks, 'block')} of {found.block_size}"
+
+
+def _hits(flows: Flows) -> str:
+    return f"hit rate of loads {_of(flows.l1_hits, _percent) or UNKNOWN}"
+
+
+def _of(value: Any, write: Callable[[Any], str]) -> str:
+    """The value as it is written, "" where it is not known."""
+    return "" if value is None else write(value)
+
+
+def _number(value: int | None, is_long: bool = True) -> str:
+    return _of(value, lambda one: f"{one:,}" if is_long else short_number(one))
+
+
+def _percent(share: float) -> str:
+    """Such as "87.5 %", "0.13 %", "0 %"."""
+    return f"{100 * share:.{1 if share >= 0.01 else 2}f} %" if share else "0 %"
+
+
+def _row(flow: Flow) -> list[str]:
+    """A line of the table below the picture."""
+    return [
+        f"{_NEIGHBOUR[flow.level]} and {flow.level}",
+        flow.kind,
+        _number(flow.requests),
+        _counted(flow.units, _UNITS[flow.level]),
+        _number(flow.bytes),
+        _of(flow.share, _percent),
+        flow.counted_by or UNKNOWN,
+    ]
+
+
+def _counted(number: int | None, things: str) -> str:
+    """Such as "1 sector", "8,192 sectors"."""
+    return _of(number, lambda one: f"{one:,} {plural(one, things[:-1], things)}")
+
+
+def _in_words(flows: Flows) -> str:
+    """Every number of the picture, for a reader who cannot see it."""
+    told = (
+        f"Between {_NEIGHBOUR[level]} and {level}: "
+        f"{'; '.join(map(_flow_in_words, flows.of(level))) or 'nothing'}."
+        for level in LEVELS
+    )
+    return f"{' '.join(told)} L1: {_hits(flows)}."
+
+
+def _flow_in_words(flow: Flow) -> str:
+    told = (
+        _counted(flow.requests, "requests"),
+        _counted(flow.units, _UNITS[flow.level]),
+        _counted(flow.bytes, "bytes"),
+        _of(flow.share, lambda one: f"{_percent(one)} of peak"),
+    )
+    return f"{flow.kind} {', '.join(filter(None, told)) or UNKNOWN}"
+
+
+def _caption(found: XRay, flows: Flows) -> str:
+    """Where each number is from."""
+    told = [f"What threads ask for was {found.counted}."]
+    if flows.profiled:
+        told.append(f"Hits and misses in L1, and bytes of DRAM: {flows.profiled}, {flows.caches}.")
+    else:
+        told.append("No record has this launch, so that what is behind L1 is not known.")
+    if flows.time_us and flows.peaks:
+        by = "as ncu timed it" if flows.timed_by == "ncu" else "by the benchmark of the record"
+        told.append(
+            f"Shares are of what all multiprocessors read at most ({flows.peaks}), in "
+            f"{time_in_words(flows.time_us)}, {by}; those of L1 and shared memory are of the bytes asked for."
+        )
+    return " ".join(told)

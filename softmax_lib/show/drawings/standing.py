@@ -1,0 +1,106 @@
+"""The ladder: each kernel's share of a copy's speed, as far as a chapter has climbed, or rung by rung."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from softmax_lib.engine.words import percent, time_in_words
+from softmax_lib.records.measurement import Measurement
+from softmax_lib.records.shelf import DEFAULT_GPU, recorded
+from softmax_lib.show.drawings.drawing import WIDTH, Drawing
+from softmax_lib.widgets.markup import render
+from softmax_lib.widgets.views import View
+from softmax_lib.worklog.errors import BadInput
+from softmax_lib.worklog.registry import rungs
+
+if TYPE_CHECKING:
+    from softmax_lib.widgets.boxes import Shown
+
+_BASE, _HIGH, _GAP = 88, 70, 8
+_LEAST = 2
+"""Of a bar, or 1 % could not be seen."""
+_RUNG = (
+    "<p><strong>{{ number }}. {{ idea }}</strong> &nbsp; {{ time }}, "
+    "<strong>{{ share }} of a copy’s speed</strong></p>{{ bars }}<p>{{ line }}</p>"
+)
+IDEAS = {
+    "naive": ("One thread per row", "Each thread walks along its own row, so a warp’s loads lie far apart."),
+    "online": ("Online softmax", "A running maximum and sum save one of three reads. Why so little gain?"),
+    "shared": ("Coalescing and shared memory", "Neighbours read neighbours, then reduce in a tree."),
+    "shuffle": ("Warp shuffles", "Lanes swap registers: most barriers go, and the waiting stays."),
+    "float4": ("Bytes in flight", "Ask for four vectors of 16 bytes before you wait for the first."),
+    "fusion": ("Kernel fusion", "The row stays in registers: one read, one write, nothing in between."),
+}  # fmt: skip
+"""What each rung is about, in the field's words and in a sentence."""
+
+
+def ladder(upto: str, rows: int = 1024, cols: int = 32768, *, gpu: str = DEFAULT_GPU) -> View:
+    """A bar for each rung up to `upto`, an outline for each one after it, and the copy's bar.
+
+    Heights are recorded shares of the copy's speed on a (rows, cols) float32 matrix. Raises `BadInput` for a name
+    that is no rung, and where one of them was not recorded.
+    """
+    times = _times(rows, cols, gpu)
+    if upto not in times:
+        raise BadInput(f"{upto!r} is no rung; they are {', '.join(times)}.")
+    drawing = _draw(times, upto)
+    html = Markup('<div class="worklog-ladder">{}</div>').format(Markup(drawing.svg()))
+    return View(str(html), f"{drawing.words}.")
+
+
+def climb(rows: int = 1024, cols: int = 32768, *, gpu: str = DEFAULT_GPU) -> Shown:
+    """Step up the ladder: each rung with its idea, its time and its share of a copy's speed, as recorded.
+
+    Raises `BadInput` where a rung was not recorded on a (rows, cols) float32 matrix.
+    """
+    from softmax_lib.widgets.stepping import (
+        stepper,
+    )  # which loads ipywidgets; the ladder does without
+
+    times = _times(rows, cols, gpu)
+    frames = [_rung(times, number, name) for number, name in enumerate(times, 1)]
+    return stepper(frames, label="kernel")
+
+
+def _times(rows: int, cols: int, gpu: str) -> Mapping[str, Measurement]:
+    """Of each rung."""
+    times, names = recorded(gpu).times(rows, cols), [kernel.name for kernel in rungs()]
+    if lacking := [name for name in names if name not in times]:
+        raise BadInput(f"{', '.join(lacking)} was not recorded on ({rows}, {cols}).")
+    return {name: times[name] for name in names}
+
+
+def _rung(times: Mapping[str, Measurement], number: int, name: str) -> View:
+    idea, line = IDEAS[name]
+    time, share = time_in_words(times[name].median_us), percent(times[name].copy_share)
+    bars = Markup(_draw(times, name).svg())
+    html = render(_RUNG, number=number, idea=idea, time=time, share=share, bars=bars, line=line)
+    return View(str(html), f"{number}. {idea}: {time}, {share} of a copy's speed. {line}")
+
+
+def _draw(times: Mapping[str, Measurement], upto: str) -> Drawing:
+    climbed = list(times)[: list(times).index(upto) + 1]
+    shares = {name: times[name].copy_share for name in climbed} | {"copy": 1.0}
+    told = ", ".join(f"{name} {percent(share)}" for name, share in shares.items())
+    drawing = Drawing(_BASE + 20, f"Share of a copy's speed: {told}")
+    pitch = WIDTH / (len(times) + 1)
+    for at, name in enumerate([*times, "copy"]):
+        _draw_bar(drawing, at * pitch, pitch, name, shares.get(name), here=name == upto)
+    return drawing
+
+
+def _draw_bar(
+    drawing: Drawing, left: float, pitch: float, name: str, share: float | None, here: bool
+) -> None:
+    width, middle = pitch - _GAP, left + pitch / 2
+    if share is None:
+        drawing.box(left + _GAP / 2, _BASE - _HIGH, width, _HIGH, "?", faint=True)
+    else:
+        high = max(_LEAST, _HIGH * share)
+        bar = (left + _GAP / 2, _BASE - high, width, high)
+        drawing.boxes([bar], "orange" if here else "blue", solid=here)
+        drawing.text(middle, _BASE - high - 5, percent(share), size=12, bold=here)
+    drawing.text(middle, _BASE + 14, name, size=11, bold=here)

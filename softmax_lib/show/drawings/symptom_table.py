@@ -1,0 +1,203 @@
+"""A symptom of the page A method beside its cure: what can be counted without a GPU, what ncu counted, and the times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from softmax_lib.engine.compiled.nvdisasm import occupancy
+from softmax_lib.engine.xrays.result import XRay
+from softmax_lib.ops.xray import xray_softmax
+from softmax_lib.records.measurement import ITEM_BYTES
+from softmax_lib.records.shelf import DEFAULT_GPU
+from softmax_lib.show.drawings.profiled import busy_share
+from softmax_lib.suites.symptoms.record import (
+    Program,
+    Side,
+    Symptom,
+    SymptomTime,
+    symptom_source,
+    symptom_times,
+    timeline_events,
+)
+from softmax_lib.widgets.tables import table
+from softmax_lib.widgets.views import View, view
+from softmax_lib.worklog.errors import BadInput, CompileError, NotAvailable
+from softmax_lib.worklog.kernel import Kernel
+from softmax_lib.worklog.reads import in_flight_per_thread, reads
+from softmax_lib.worklog.registry import kernels
+from softmax_lib.worklog.xray import xray
+
+ROWS = 16
+"""Of the matrix that is x-rayed: each of its rows asks for the same."""
+ARCH = 90
+MIB = 1 << 20
+MULTIPROCESSORS = 132
+"""Of an H200, which the matrix of the tail is made for."""
+TIMED_ONLY: tuple[Symptom, ...] = ("tail of blocks", "launch-bound", "L2-resident", "host-bound")
+"""No counter of a launch shows them."""
+_HOW = {"cold": "", "warm": ", data in L2", "eager": "", "graph": ", one graph"}
+"""What a column's head says of the way of its calls."""
+
+
+def symptom(name: Symptom, gpu: str = DEFAULT_GPU) -> View:
+    """A column for each side of a symptom: who, its counters, its time.
+
+    Raises `BadInput` for another name, and where it was not measured.
+    """
+    found = symptom_times(gpu, symptom=name)
+    if not found:
+        raise BadInput(f"The symptom {name!r:.40} was not measured on {gpu}.")
+    sides = [one.side for one in found]
+    rows = (
+        [["rows", *(f"{one.rows:,}" for one in sides)]]
+        if len({one.rows for one in sides}) > 1
+        else []
+    )
+    if any(one.block_size for one in sides):
+        rows.append(["threads per block", *(f"{one.block_size:,}" if one.block_size else "its choice" for one in sides)])  # fmt: skip
+    rows += [[label, *map(read, sides)] for label, read in _COUNTED[name]]
+    rows += [[label, *map(read, found)] for label, read in _MEASURED[name]]
+    if name == "host-bound":
+        rows.append(["GPU busy, torch.profiler", *(_busy(one, gpu) for one in sides)])
+    rows.append(["time", *(f"{one.median_us:,.1f} µs" for one in found)])
+    head = ["", *(f"{one.role}: {one.side.who}{_HOW[one.side.how]}" for one in found)]
+    caption = f"{name}, {sides[0].rows:,} × {sides[0].cols:,} floats: {symptom_source(gpu)}"
+    return view([table(head, rows, caption=caption), view(_how_to(name, sides))])
+
+
+def _how_to(name: Symptom, sides: list[Side]) -> str:
+    """What the reader can run."""
+    if name in TIMED_ONLY:
+        return "Only a GPU shows it: `softmax-lib bench --suite symptoms`"
+    symptom, *_, cure = (f"`{command_of(side)}`" for side in sides)
+    return f"Count it without a GPU: {symptom}, and its cure: {cure}"
+
+
+def command_of(side: Side) -> str:
+    """What shows its counters in a shell, with no GPU."""
+    who = "softmax" if side.who == "softmax()" else side.who
+    size = f" --block-size {side.block_size}" if side.block_size else ""
+    return f"softmax-lib xray {who} --rows {ROWS} --cols {side.cols}{size}"
+
+
+# ---- counted without a GPU
+
+
+@lru_cache(maxsize=32)
+def _xray(side: Side) -> XRay:
+    if side.who in kernels:
+        return xray(kernels[side.who], ROWS, side.cols, side.block_size or None)
+    return xray_softmax(side.rows, side.cols)
+
+
+def _kernel(side: Side) -> tuple[Kernel, int]:
+    """It, and the threads per block that it is launched with."""
+    kernel = kernels[side.who]
+    return kernel, kernel.settle_block_size(side.block_size or None, side.cols)
+
+
+def _blocks_held(side: Side) -> int:
+    """How many of its blocks a multiprocessor holds. Raises `NotAvailable` where no machine code can be had."""
+    if not (steps := _xray(side).steps):
+        raise NotAvailable("Without machine code nobody knows how many registers a kernel has.")
+    cubin = steps[-1].decoded.cubin
+    return occupancy(ARCH, _xray(side).block_size, cubin.registers, cubin.shared_bytes)[0]
+
+
+def _told(read: Callable[[Side], str]) -> Callable[[Side], str]:
+    """The same, with a dash for what a machine without NVRTC or nvdisasm cannot say."""
+
+    def tell(side: Side) -> str:
+        try:
+            return read(side)
+        except (NotAvailable, CompileError):
+            return "–"
+
+    return tell
+
+
+def _sectors(side: Side) -> str:
+    total = _xray(side).total
+    return f"{total['global_load_sectors'] / total['global_load_requests']:.3g}"
+
+
+def _per_block(counter: str) -> Callable[[Side], str]:
+    return lambda side: f"{_xray(side).total[counter] / _xray(side).blocks:,.0f}"
+
+
+def _in_flight(side: Side) -> str:
+    kernel, size = _kernel(side)
+    a_thread = in_flight_per_thread(reads(kernel, size, side.cols, ARCH))
+    return f"{_blocks_held(side) * size * a_thread / 1024:,.3g} KiB"
+
+
+def _threads_held(side: Side) -> str:
+    return f"{_blocks_held(side) * _xray(side).block_size:,}"
+
+
+def _at_once(side: Side) -> str:
+    return f"{MULTIPROCESSORS * _blocks_held(side):,}"
+
+
+def _blocks(side: Side) -> str:
+    blocks = side.rows if side.who in kernels else _xray(side).blocks
+    return f"{blocks:,}"
+
+
+def _launches(side: Side) -> str:
+    return str(len(_kernel(side)[0].steps))
+
+
+def _both_matrices(side: Side) -> str:
+    return f"{2 * side.rows * side.cols * ITEM_BYTES['float32'] / MIB:.0f} MiB"
+
+
+_COUNTED: dict[Symptom, list[tuple[str, Callable[[Side], str]]]] = {
+    "uncoalesced": [("sectors per load request", _sectors)],
+    "bank conflicts": [("bank conflicts per block", _per_block("bank_conflicts"))],
+    "too few bytes in flight": [("bytes in flight per SM", _told(_in_flight))],
+    "low occupancy": [("threads on an SM, at most", _told(_threads_held))],
+    "barriers": [("barriers per block", _per_block("barriers"))],
+    "tail of blocks": [("blocks", _blocks), ("blocks that fit at once", _told(_at_once))],
+    "launch-bound": [("launches", _launches)],
+    "L2-resident": [("x and y", _both_matrices)],
+    "host-bound": [("launches by Python for 100 calls", lambda side: "100" if side.how == "eager" else "1")],
+}  # fmt: skip
+
+# ---- measured
+
+
+def _counted(read: Callable[[SymptomTime], str]) -> Callable[[SymptomTime], str]:
+    """The same, with a dash where ncu counted nothing."""
+    return lambda one: read(one) if one.counters else "–"
+
+
+def _ratio(unit: str, request: str) -> Callable[[SymptomTime], str]:
+    return _counted(lambda one: f"{one.counters[unit] / one.counters[request]:.3g}")
+
+
+def _stalled(reason: str) -> Callable[[SymptomTime], str]:
+    return _counted(lambda one: f"{one.profile.stalls[reason]:.0%}")
+
+
+def _bandwidth(one: SymptomTime) -> str:
+    return f"{one.gb_per_s:,.0f}"
+
+
+def _busy(side: Side, gpu: str) -> str:
+    program: Program = "small, eager" if side.how == "eager" else "small, one graph"
+    return f"{busy_share(timeline_events(program, gpu)):.0%}"
+
+
+_MEASURED: dict[Symptom, list[tuple[str, Callable[[SymptomTime], str]]]] = {
+    "uncoalesced": [("the same, by ncu", _ratio("global_load_sectors", "global_load_requests"))],
+    "bank conflicts": [("wavefronts per shared load, ncu", _ratio("shared_load_wavefronts", "shared_load_requests"))],
+    "too few bytes in flight": [("stalled_long_scoreboard, ncu", _stalled("long_scoreboard")), ("GB/s", _bandwidth)],
+    "low occupancy": [("warps on an SM, ncu", _counted(lambda one: f"{one.profile.warps_per_multiprocessor:.1f}"))],
+    "barriers": [("stalled_barrier, ncu", _stalled("barrier"))],
+    "tail of blocks": [("GB/s", _bandwidth)],
+    "launch-bound": [("time per launch", lambda one: f"{one.median_us / len(_kernel(one.side)[0].steps):.1f} µs")],
+    "L2-resident": [("GB/s", _bandwidth)],
+    "host-bound": [],
+}  # fmt: skip

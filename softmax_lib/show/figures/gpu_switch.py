@@ -1,0 +1,53 @@
+"""The same view for every GPU that there is a record of: the book's first, then a reader's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from softmax_lib.records.shelf import readable
+from softmax_lib.suites.kept import Suite, gpus_with_runs
+from softmax_lib.widgets.views import View, view
+from softmax_lib.worklog.errors import SoftmaxLibError
+
+if TYPE_CHECKING:
+    from softmax_lib.widgets.explorers import Explorer
+
+GPU = "GPU"
+
+
+def over_records(
+    draw: Callable[..., Any],
+    *,
+    axes: Mapping[str, Sequence[Any]] = MappingProxyType({}),
+    start: Sequence[Any] | None = None,
+    runs: Suite | None = None,
+    **wanted: Any,
+) -> View | Explorer:
+    """`draw(gpu=..., **wanted)` for each GPU with a record, and a slider over them where there are several.
+
+    `draw` gives what `views.view` takes: `over_records(gains, names={"naive": "", "online": ""})`. Each of `axes`,
+    {argument of `draw`: options}, is a slider more, at first at the option in `start`. With `runs` the
+    GPUs on which that suite of `softmax-lib bench` was kept are there too. Where `draw` raises one of
+    this package's errors, its sentence stands alone: a view of another GPU would mislead.
+    Raises `BadInput` when the book's own record cannot be read, for an axis without options, and for
+    a `start` that is none of them.
+    """
+    books, *others = readable()
+    timed = gpus_with_runs(runs) if runs else []
+    gpus = [books, *sorted({*others, *timed} - {books})]
+
+    def show(gpu: str, *options: Any) -> Any:
+        try:
+            return draw(gpu=gpu, **dict(zip(axes, options, strict=True)), **wanted)
+        except SoftmaxLibError as error:
+            return View("", "").with_note(str(error))
+
+    if len(gpus) == 1 and not axes:
+        return view(show(gpus[0]))
+    # loads ipywidgets, which a view alone can do without
+    from softmax_lib.widgets.explorers import explorer
+
+    first = [options[0] for options in axes.values() if options] if start is None else start
+    return explorer({GPU: gpus, **axes}, show, start=[gpus[0], *first])

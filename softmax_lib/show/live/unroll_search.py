@@ -1,0 +1,54 @@
+"""`search_unroll`: chapter 09's heat map, measured here where that can be done, else as recorded."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from rich.progress import Progress, TaskID
+
+from softmax_lib.engine.whole_numbers import whole
+from softmax_lib.gpu.presence import has_gpu
+from softmax_lib.show import figures
+from softmax_lib.suites.kept import matching
+from softmax_lib.suites.measure import measure_unroll
+from softmax_lib.suites.unroll.record import times_of, unroll_run
+from softmax_lib.widgets.explorers import Explorer, explorer
+from softmax_lib.widgets.views import View
+from softmax_lib.worklog.errors import BadInput
+
+
+def search_unroll(rows: int = 1024, cols: int = 32768) -> View | Explorer:
+    """`figures.unroll_map` with a slider over the threads of a block.
+
+    With a GPU, `unroll` is timed on a (rows, cols) matrix at each of its settings there and then, which takes
+    up to half a minute on an H200, behind a bar; without one, and for each GPU with such a run, the map is of
+    what was recorded. Raises what `measure_unroll` raises, and `BadInput` for a matrix that was never recorded.
+    """
+    rows, cols = whole("rows", rows), whole("cols", cols)
+    if not has_gpu():
+        threads = _block_sizes(unroll_run(), rows, cols)
+        return figures.over_records(
+            figures.unroll_map, runs="unroll", axes={"threads": threads}, start=threads[:1], rows=rows, cols=cols,
+        )  # fmt: skip
+    with Progress(transient=True) as bar:
+        task = bar.add_task("compiling", total=None)
+        run = measure_unroll(rows, cols, partial(_tell, bar, task))
+    threads = _block_sizes(run, rows, cols)
+
+    def show(threads: int) -> Any:
+        return figures.unroll_map(rows, cols, threads, run=run)
+
+    return explorer({"threads": threads}, show, start=threads[:1])
+
+
+def _tell(bar: Progress, task: TaskID, label: str, done: int, total: int) -> None:
+    bar.update(task, description=label, completed=done, total=total)
+
+
+def _block_sizes(run: dict[str, Any], rows: int, cols: int) -> list[int]:
+    """Those that were searched on this matrix. Raises `BadInput` where none was."""
+    found = {one.block_size for one in matching(times_of(run), rows=rows, cols=cols)}
+    if not found:
+        raise BadInput(f"unroll was not searched on {rows} × {cols}.")
+    return sorted(found)

@@ -1,0 +1,131 @@
+"""Runs of `softmax-lib bench` that were kept, each as it was written: a file <suite>/<gpu>-<number>.json
+beside the records.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast
+
+from softmax_lib.engine.caches import Stamp, stamp
+from softmax_lib.records.reading import read_json, require_types
+from softmax_lib.records.shelf import file_stem, folders, left_out
+from softmax_lib.worklog.errors import BadInput
+
+One = TypeVar("One")
+Suite = Literal[
+    "peers",
+    "model",
+    "topk",
+    "unroll",
+    "warp",
+    "triton",
+    "lies",
+    "hardware",
+    "phases",
+    "shown",
+    "rmsnorm",
+    "symptoms",
+]
+
+_MEASURED = {
+    "peers": "softmax() was not measured beside its peers",
+    "model": "softmax() was not measured in a whole model",
+    "topk": "softmax_topk() was not measured beside its peers",
+    "unroll": "the kernel of chapter 9 was not measured at all of its settings",
+    "warp": "the kernel of chapter 10 was not measured on short rows",
+    "triton": "the kernels of chapter 12 were not measured",
+    "lies": "the lies of benchmarks were not measured",
+    "hardware": "memory, warps and blocks were not measured",
+    "phases": "no kernel noted when it reads and writes",
+    "shown": "the kernels that chapters show whole were not measured",
+    "rmsnorm": "the kernels of the page Your own kernel were not measured",
+    "symptoms": "no symptom was measured beside its cure",
+}
+
+
+def kept_runs(
+    suite: Suite, gpu: str, check: Callable[[dict[str, Any]], object]
+) -> list[dict[str, Any]]:
+    """Every run of a suite on a GPU, by its record's name or its own, the first one first.
+
+    `check` raises for a run that lacks something. Raises `BadInput` where one does, and where there is none.
+    """
+    for folder in folders():
+        if kept := _kept_on(folder, suite, gpu):
+            return [_read(path, stamp(path), check) for path in kept.values()]
+    raise BadInput(
+        f"{_MEASURED[suite]} on a GPU called {gpu}; on such a GPU, "
+        f"`softmax-lib bench --suite {suite} --keep` does it."
+    )
+
+
+def source_of(run: dict[str, Any]) -> str:
+    """Where and when one was measured: "one run on NVIDIA H200, 2026-11-23"."""
+    return f"one run on {run['gpu']['name']}, {run['date']}"
+
+
+def matching(found: Iterable[One], **wanted: Any) -> list[One]:
+    """Those of `found` whose fields are as `wanted`."""
+    return [
+        one for one in found if all(getattr(one, name) == value for name, value in wanted.items())
+    ]
+
+
+def gpus_with_runs(suite: Suite) -> list[str]:
+    """Names of the GPUs on which a suite's runs were kept, but of runs that cannot be read."""
+    stems = {stem for folder in folders() for stem, _, _ in _kept(folder, suite)}
+    found = []
+    for stem in sorted(stems):
+        try:
+            found.append(kept_runs(suite, stem, _take_as_it_is)[-1]["gpu"]["name"])
+        except BadInput as error:
+            warnings.warn(left_out(error), stacklevel=2)
+    return found
+
+
+def _take_as_it_is(run: dict[str, Any]) -> None:
+    """Who asks for its GPU alone does not look into its rows."""
+
+
+def next_run(suite: Suite, gpu: str) -> Path:
+    """Where the next run on a GPU is to be kept, so that `kept_runs` finds it."""
+    folder = folders()[0]
+    number = max(_kept_on(folder, suite, gpu), default=0) + 1
+    return folder / suite / f"{file_stem(gpu)}-{number}.json"
+
+
+def _kept_on(folder: Path, suite: Suite, gpu: str) -> dict[int, Path]:
+    """The runs of a GPU in a folder by their numbers, in order."""
+    wanted = file_stem(gpu)
+    return {number: path for stem, number, path in _kept(folder, suite) if stem == wanted}
+
+
+def _kept(folder: Path, suite: Suite) -> list[tuple[str, int, Path]]:
+    """Stem of the GPU's name, number and path of each run in a folder, in the order of numbers."""
+    found = []
+    for path in sorted((folder / suite).glob("*.json")):
+        stem, _, number = path.stem.rpartition("-")
+        if number.isdecimal():
+            found.append((file_stem(stem), int(number), path))
+    return sorted(found, key=lambda one: one[1])
+
+
+@lru_cache(maxsize=64)
+def _read(path: Path, _: Stamp | None, check: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+    """A run that has not changed is read and checked once; nobody changes what is given."""
+    content = read_json(path, "run")
+    try:
+        require_types(content, {"gpu": dict, "date": str, "software": dict[str, str], "rows": list})
+        require_types(content["gpu"], {"name": str})
+        if not content["rows"]:
+            raise BadInput("it has no rows")
+        check(content)
+    except LookupError as error:
+        raise BadInput(f"The run {path} is damaged: it lacks {error}.") from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise BadInput(f"The run {path} is damaged: {error}.") from error
+    return cast(dict[str, Any], content)

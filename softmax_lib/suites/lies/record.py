@@ -1,0 +1,105 @@
+"""What `softmax-lib bench --suite lies` measured: benchmarks with one thing wrong, each beside what catches it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import mean, median
+from typing import Any, Literal, get_args
+
+from softmax_lib.records.measurement import ITEM_BYTES, gb_per_s
+from softmax_lib.records.reading import is_possible, read_fields, require_types
+from softmax_lib.records.shelf import DEFAULT_GPU
+from softmax_lib.suites.kept import kept_runs, matching, source_of
+from softmax_lib.worklog.errors import BadInput
+
+Lie = Literal[
+    "no synchronisation", "warm cache", "zeroed flush", "mean of all", "slow rival", "one shape", "easy data"
+]  # fmt: skip
+LIES: tuple[Lie, ...] = get_args(Lie)
+"""In the order of the page."""
+ADVERTISED = "as advertised"
+"""The method that a lie is told by."""
+PROTOCOL = "protocol"
+"""The method of this book."""
+
+
+def find_lie(name: str) -> Lie:
+    """The lie of this name. Raises `BadInput` where there is none."""
+    for lie in LIES:
+        if lie == name:
+            return lie
+    raise BadInput(f"There is no lie called {name!r:.40}; there are {', '.join(LIES)}.")
+
+
+@dataclass(frozen=True)
+class LieTime:
+    """Samples of one float32 matrix by one method, each in microseconds of one call, in the order in which they were taken."""
+
+    lie: Lie
+    who: str
+    method: str
+    rows: int
+    cols: int
+    data: str
+    us: list[float]
+
+    @property
+    def median_us(self) -> float:
+        """The time that this book would give."""
+        return median(self.us)
+
+    @property
+    def mean_us(self) -> float:
+        """The time that outliers take part in."""
+        return mean(self.us)
+
+    @property
+    def matrix_bytes(self) -> int:
+        """Bytes of the matrix."""
+        return self.rows * self.cols * ITEM_BYTES["float32"]
+
+    @property
+    def gb_per_s(self) -> float:
+        """Bandwidth that one read and one write of the matrix would make in the median, in 10^9 bytes a second."""
+        return gb_per_s(self.matrix_bytes, self.median_us)
+
+
+def lie_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
+    """The newest run on a GPU, as `bench.lies.run_lies` returned it. Raises `BadInput` as `kept_runs` does."""
+    return kept_runs("lies", gpu, _check)[-1]
+
+
+def lie_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[LieTime]:
+    """All times of that run whose fields are as `wanted`: `lie_times(lie="warm cache", method="one pair")`.
+
+    Raises `BadInput` where no such run was kept.
+    """
+    return matching(times_of(lie_run(gpu)), **wanted)
+
+
+def lie_source(gpu: str = DEFAULT_GPU) -> str:
+    """Where and when: "one run on NVIDIA H200, 2026-11-26". Raises `BadInput`."""
+    return source_of(lie_run(gpu))
+
+
+def lie_peak(gpu: str = DEFAULT_GPU) -> float | None:
+    """What the memory of that run's GPU moves at most, as `peak_of` has it. Raises `BadInput`."""
+    return peak_of(lie_run(gpu))
+
+
+def peak_of(run: dict[str, Any]) -> float | None:
+    """What the memory of a run's GPU could move at most, in 10^9 bytes a second; None where its driver did not say."""
+    return run["peak_gb_per_s"]
+
+
+def times_of(run: dict[str, Any]) -> list[LieTime]:
+    """Every time of a run."""
+    return [read_fields(LieTime, {**row, **line}) for row in run["rows"] for line in row["times"]]
+
+
+def _check(run: dict[str, Any]) -> None:
+    require_types(run, {"advertisements": dict[str, str], "digests": dict[str, str]})
+    require_types(run["gpu"], {"l2_bytes": int})
+    if run["peak_gb_per_s"] is not None and not is_possible(run["peak_gb_per_s"], 1):
+        raise BadInput(f"peak_gb_per_s is {run['peak_gb_per_s']!r:.40}, which cannot be")
+    times_of(run)

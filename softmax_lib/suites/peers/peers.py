@@ -1,0 +1,164 @@
+"""The softmaxes of others that the kernels are measured against; none is a dependency."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from softmax_lib.engine.words import without_colours
+from softmax_lib.suites.timing import Call
+from softmax_lib.worklog.errors import NotAvailable, UnknownKernel
+from softmax_lib.worklog.reference import judge
+from softmax_lib.worklog.registry import kernels
+
+
+def _torch() -> Call:
+    return lambda x, y: torch.softmax(x, -1, out=y)
+
+
+def _compiled() -> Call:
+    torch._dynamo.reset()  # a shape seen before would make this one dynamic
+    return torch.compile(lambda x, y: torch.softmax(x, -1), dynamic=False)
+
+
+def _triton() -> Call:
+    from softmax_lib.suites.peers.triton_softmax import softmax_persistent
+
+    return softmax_persistent
+
+
+def _triton_tile() -> Call:
+    from softmax_lib.suites.peers.triton_softmax import softmax_tile
+
+    return softmax_tile
+
+
+def _liger() -> Call:
+    from liger_kernel.ops.softmax import LigerSoftmaxFunction
+
+    return lambda x, y: LigerSoftmaxFunction.apply(x)
+
+
+def _quack() -> Call:
+    from quack.softmax import softmax
+
+    return lambda x, y: softmax(x)
+
+
+def _helion() -> Call:
+    from softmax_lib.suites.peers.helion_softmax import softmax_helion
+
+    return lambda x, y: softmax_helion(x)
+
+
+CALLS: dict[str, Callable[[], Call]] = {
+    "torch": _torch,
+    "torch.compile": _compiled,
+    "triton": _triton,
+    "triton-tile": _triton_tile,
+    "liger": _liger,
+    "quack": _quack,
+    "helion": _helion,
+}
+"""How to get the call of each of `records.measurement.PEERS`; the import fails where one is not installed."""
+
+
+def _torch_backward() -> Call:
+    out = torch.ops.aten._softmax_backward_data.out
+    return lambda x, y: out(x[1], x[0], -1, y.dtype, grad_input=y)
+
+
+def _compiled_backward() -> Call:
+    torch._dynamo.reset()
+    gradient = torch.compile(
+        lambda y, grad: torch._softmax_backward_data(grad, y, -1, y.dtype), dynamic=False
+    )
+    return lambda x, y: gradient(x[0], x[1])
+
+
+def _liger_backward() -> Call:
+    from liger_kernel.ops.softmax import _softmax_backward, _softmax_forward
+
+    chosen: list[Any] = []
+
+    def run(x: Tensor, y: Tensor) -> Tensor:
+        if not chosen:  # how it launches on rows of this length
+            chosen.extend(_softmax_forward(x[0])[1:])
+        return _softmax_backward(x[1], x[0], *chosen)
+
+    return run
+
+
+def _quack_backward() -> Call:
+    from quack.softmax import softmax_bwd
+
+    return lambda x, y: softmax_bwd(x[1], x[0])
+
+
+BACKWARD: dict[str, Callable[[], Call]] = {
+    "torch": _torch_backward,
+    "torch.compile": _compiled_backward,
+    "liger": _liger_backward,
+    "quack": _quack_backward,
+}
+"""The same of those that have a backward pass: of (2, rows, cols), a result and its gradient."""
+
+GRADIENT_ROUGHNESS = {torch.float32: 1e-5, torch.bfloat16: 2e-2, torch.float16: 4e-3}
+"""How far off a gradient may be, relative to the largest of it."""
+
+ROWS_JUDGED, NUMBERS_JUDGED = 64, 2**20
+"""So many rows of a result at most, and so many numbers in all, but for those of two rows."""
+
+
+def peer(name: str, backward: bool = False) -> Call:
+    """The call of one peer, made anew.
+
+    Raises `NotAvailable` with the reason when it cannot be had, `UnknownKernel` for another name.
+    """
+    if name not in CALLS:
+        raise UnknownKernel(
+            f"There is no kernel or peer called {name!r}; the peers are {', '.join(CALLS)}, and "
+            f"the kernels {', '.join(kernels)}."
+        )
+    try:
+        return (BACKWARD if backward else CALLS)[name]()
+    except Exception as error:  # a half-installed compiler stack fails in many ways
+        raise NotAvailable(f"{name} cannot be had: {first_line(error)}") from error
+
+
+def try_once(name: str, call: Call, x: Tensor, backward: bool = False) -> None:
+    """Run `call` once on `x` and judge its first rows; of a `backward` one x is a result and its gradient.
+
+    Raises `NotAvailable` when it refuses or is wrong, torch's OutOfMemoryError when that is all.
+    """
+    shape = tuple(x.shape[-2:])
+    try:
+        y = cast(Tensor, call(x, torch.empty_like(x[0] if backward else x)))
+        torch.cuda.synchronize()
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:
+        raise NotAvailable(f"{name} refuses {shape}: {first_line(error)}") from error
+    rows = max(2, min(ROWS_JUDGED, NUMBERS_JUDGED // max(1, shape[-1])))
+    if not (_is_gradient if backward else _is_softmax)(y[:rows], x[..., :rows, :]):
+        raise NotAvailable(f"{name} gives a wrong result for {shape}")
+
+
+def _is_softmax(y: Tensor, x: Tensor) -> bool:
+    return not judge(y, x, str(x.dtype).removeprefix("torch.")).mistake
+
+
+def _is_gradient(dx: Tensor, of: Tensor) -> bool:
+    """Whether `dx` is the gradient where `of` is a softmax and its gradient; a difference, judged by the largest."""
+    y, grad = of.double()
+    exact = y * (grad - (y * grad).sum(-1, keepdim=True))
+    worst = (dx.double() - exact).abs().max() / exact.abs().max()
+    return bool(worst <= GRADIENT_ROUGHNESS[of.dtype])
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, in one line, or its kind where it says nothing."""
+    return (without_colours(str(error)).strip().splitlines() or [type(error).__name__])[0]

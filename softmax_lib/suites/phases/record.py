@@ -1,0 +1,59 @@
+"""What `softmax-lib bench --suite phases` measured: when `fusion` and a copy read and write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from softmax_lib.records.reading import require_types
+from softmax_lib.records.shelf import DEFAULT_GPU
+from softmax_lib.suites.kept import kept_runs, source_of
+
+
+@dataclass(frozen=True)
+class Block:
+    """Nanoseconds in which a block began, had all it asked for, had met, and had handed in its last store."""
+
+    multiprocessor: int
+    began: int
+    came: int
+    met: int
+    ended: int
+
+
+@dataclass(frozen=True)
+class Phases:
+    """A kernel on the worklog's matrix, which took `plain_us`, and `noted_us` while its warps noted the time.
+
+    `read_bytes` and `written_bytes` are those of each microsecond; `blocks` are those of some multiprocessors.
+    """
+
+    kernel: str
+    plain_us: float
+    noted_us: float
+    read_bytes: tuple[int, ...]
+    written_bytes: tuple[int, ...]
+    blocks: tuple[Block, ...]
+    source: str
+
+
+def phase_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
+    """The newest run on a GPU, as `bench.phases.run_phases` returned it. Raises `BadInput` as `kept_runs` does."""
+    return kept_runs("phases", gpu, _read)[-1]
+
+
+def phases(gpu: str = DEFAULT_GPU) -> dict[str, Phases]:
+    """`fusion` and `copy` in that run. Raises `BadInput` where none was kept."""
+    return _read(phase_run(gpu))
+
+
+def _read(run: dict[str, Any]) -> dict[str, Phases]:
+    require_types(run, {"digests": dict[str, str]})
+    return {row["kernel"]: _phases(row, source_of(run)) for row in run["rows"]}
+
+
+def _phases(row: dict[str, Any], source: str) -> Phases:
+    require_types(row, {"kernel": str, "plain_us": float, "noted_us": float})
+    read, written = (tuple(map(int, row[name])) for name in ("read_bytes", "written_bytes"))
+    blocks = tuple(Block(*map(int, block)) for block in row["blocks"])
+    return Phases(row["kernel"], row["plain_us"], row["noted_us"], read, written, blocks, source)

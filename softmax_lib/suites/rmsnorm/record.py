@@ -1,0 +1,64 @@
+"""Times of operators beside a copy of as many bytes: live, and of the RMSNorm page as `bench --suite rmsnorm` kept them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from softmax_lib.engine.words import percent
+from softmax_lib.records.reading import read_fields, require_types
+from softmax_lib.records.shelf import DEFAULT_GPU
+from softmax_lib.suites.kept import kept_runs, matching, source_of
+
+
+@dataclass(frozen=True)
+class OperatorTime:
+    """Microseconds of one call on the device, and of a copy that moves as many `bytes`, in one run."""
+
+    name: str
+    rows: int
+    cols: int
+    dtype: str
+    bytes: int
+    us: float
+    copy_us: float
+    source: str = "live"
+
+    @property
+    def gb_per_s(self) -> float:
+        """Bandwidth that its inputs, read once, and its outputs make, in 10^9 bytes a second."""
+        return self.bytes / self.us / 1e3
+
+    @property
+    def copy_share(self) -> float:
+        """Speed as a share of the copy's."""
+        return self.copy_us / self.us
+
+    def __str__(self) -> str:
+        share = percent(self.copy_share)
+        return f"{self.name}: {self.us:.2f} µs, {self.gb_per_s:,.0f} GB/s, {share} of a copy"
+
+
+class OperatorTimes(tuple[OperatorTime, ...]):
+    """A kernel's time, and behind it those of what ran beside it."""
+
+    def __str__(self) -> str:
+        shape = f"({self[0].rows}, {self[0].cols}), {self[0].dtype}, {self[0].source}"
+        return "\n".join([shape, *map(str, self)])
+
+    __repr__ = __str__
+
+
+def rmsnorm_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
+    """The newest run on a GPU, as `bench.rmsnorm.run_rmsnorm` returned it. Raises `BadInput` as `kept_runs` does."""
+    return kept_runs("rmsnorm", gpu, _read)[-1]
+
+
+def rmsnorm_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[OperatorTime]:
+    """All times of that run whose fields are as `wanted`, such as `name="fused", cols=4096`."""
+    return matching(_read(rmsnorm_run(gpu)), **wanted)
+
+
+def _read(run: dict[str, Any]) -> list[OperatorTime]:
+    require_types(run, {"digests": dict[str, str]})
+    return [read_fields(OperatorTime, {**row, "source": source_of(run)}) for row in run["rows"]]

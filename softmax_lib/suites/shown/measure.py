@@ -1,0 +1,73 @@
+"""Kernels as chapters show them whole, for aligned rows, each beside the one that takes any row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from softmax_lib.records.measurement import Case
+from softmax_lib.suites.peers.measure import run_cells, time_beside_copies
+from softmax_lib.suites.shown.record import FULL
+from softmax_lib.worklog import selections
+from softmax_lib.worklog.checking import check
+from softmax_lib.worklog.errors import NotAvailable
+from softmax_lib.worklog.kernel import Kernel
+from softmax_lib.worklog.launch import run
+from softmax_lib.worklog.registry import kernels
+
+PROTOCOL = (
+    "Microseconds of one call at the block size that a kernel chooses: median of CUDA graph replays, L2 cold; both "
+    "take their turns in one run. copy_us is the fastest copy of the matrix. Kernels of the k largest find 5."
+)
+ROWS, LENGTHS, K = 1024, (512, 1024, 2048, 8192, 32768, 131072), 5
+SHORT = (131072, 32), (131072, 128), (32768, 128), (16384, 1024), (8192, 4096)
+SCORES = (10, 25200), (1000, 25200), (4000, 1008), (4000, 6300), (4000, 25200)
+"""Matrices of a kernel for short rows, and of one that finds the k largest, as chapter 11 has them."""
+
+
+def cells() -> Iterator[Case]:
+    """Each kernel that a chapter shows, on each matrix."""
+    for name in FULL:
+        kernel, shapes = _kernel(name), [(ROWS, cols) for cols in LENGTHS]
+        if name in selections.kernels:
+            shapes = list(SCORES)
+        elif "LANES" in dict(kernel.macros):
+            shapes = list(SHORT)
+        longest = max(map(kernel.max_cols, kernel.block_sizes))
+        yield from (Case(name, rows, cols) for rows, cols in shapes if cols <= longest)
+
+
+def run_shown(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
+    """Every cell timed on this GPU, as JSON has it.
+
+    `rows` has for each `{"kernel", "rows", "cols", "us", "full_us", "copy_us"}`, and `digests` what was compiled; the
+    rest is as in `suite.run_suite`. Raises `NotAvailable` where a kernel is wrong here.
+    """
+    for name in FULL:
+        judge = selections.check if name in selections.kernels else check
+        if not (found := judge(name, device="cuda")).ok:
+            raise NotAvailable(found.verdict)
+    digests = {name: _kernel(name).digest for pair in FULL.items() for name in pair}
+    timed = run_cells(list(cells()), lambda case, _: time_cell(case), progress)
+    return {"protocol": PROTOCOL, **timed, "digests": digests}
+
+
+def time_cell(case: Case) -> dict[str, Any]:
+    """One row of the suite."""
+    name, full = case.provider, FULL[case.provider]
+    calls = {one: partial(_call, one) for one in (name, full)}
+    us, copy_us = time_beside_copies(case, calls)
+    times = {"us": us[name], "full_us": us[full], "copy_us": copy_us}
+    sizes = {"kernel": name, "rows": case.rows, "cols": case.cols}
+    return sizes | {what: round(time, 3) for what, time in times.items()}
+
+
+def _kernel(name: str) -> Kernel:
+    return selections.kernels.get(name) or kernels[name]
+
+
+def _call(name: str, x: Any, y: Any) -> Any:
+    if name in selections.kernels:
+        return selections.run(name, x, K)
+    return run(name, x, out=y)

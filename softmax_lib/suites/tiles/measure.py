@@ -1,0 +1,204 @@
+"""Chapter 12's Triton kernels: every number of warps and stages, the length of rows, and what 16 has to do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import torch
+
+from softmax_lib.engine.words import count
+from softmax_lib.ops.functional import softmax
+from softmax_lib.records.measurement import Case
+from softmax_lib.suites import timing
+from softmax_lib.suites.peers import peers
+from softmax_lib.suites.peers.measure import run_cells, time_beside_copies
+from softmax_lib.suites.peers.triton_softmax import tile_setting
+from softmax_lib.suites.tiles.record import Part
+from softmax_lib.suites.timing import Call
+from softmax_lib.worklog.errors import NotAvailable
+from softmax_lib.worklog.kernel import Kernel
+from softmax_lib.worklog.launch import run
+from softmax_lib.worklog.registry import kernels
+from softmax_lib.worklog.tiles.checks import check
+from softmax_lib.worklog.tiles.compiling import compile_tile
+from softmax_lib.worklog.tiles.launching import launch
+from softmax_lib.worklog.tiles.programs import kernels as tile_kernels
+from softmax_lib.worklog.tiles.settings import WARP_COUNTS, Setting, settle
+
+PROTOCOL = (
+    "Microseconds of one call: median of CUDA graph replays, L2 cold; all settings of one matrix take "
+    "their turns in one run, and others with them. copy_us is the fastest copy of the matrix."
+)
+SETTINGS_SHAPES = ((128, 96), (4096, 1024), (8192, 4096), (1024, 32768), (2048, 65536))
+STAGES = (1, 2, 3, 4)
+MOST_VALUES_A_THREAD = 256
+"""More elements of a tile for each thread take the compiler many seconds, and spill."""
+LENGTHS_ROWS = 4096
+LENGTHS = tuple(256 * n for n in (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128))  # fmt: skip
+"""Of the tutorial's curve, rows and a choice of its lengths, and on to the longest row that does not spill."""
+SIXTEEN_LENGTHS = (976, 992, 1000, 1008, 1016, 1023, 1024, 1025, 1032, 1040)
+"""Around a power of two: of each three kinds, divided by 16, by 8 alone, and odd."""
+KEYWORD_WARPS = 8
+OTHERS: dict[str, Call] = {
+    "torch": lambda x, y: torch.softmax(x, -1, out=y),
+    "softmax()": lambda x, y: softmax(x, out=y),
+    "fusion": lambda x, y: run("fusion", x, out=y),
+}
+"""Who is timed beside them, each as it launches itself."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A Triton kernel at one setting."""
+
+    kernel: str
+    setting: Setting
+
+    @property
+    def call(self) -> Call:
+        """Launches it."""
+        kernel = tile_kernels[self.kernel]
+
+        def launch_it(x: Any, y: Any) -> Any:
+            launch(kernel, x, y, self.setting)
+            return y
+
+        return launch_it
+
+    def __str__(self) -> str:
+        one = self.setting
+        warps, stages = count(one.num_warps, "warp"), count(one.num_stages, "stage")
+        return f"{self.kernel}, tile {one.tile}, {warps}, {stages}"
+
+
+@dataclass(frozen=True)
+class TileCell:
+    """One matrix, the part of the chapter that it is for, and who is timed on it."""
+
+    part: Part
+    rows: int
+    cols: int
+    contenders: tuple[Contender, ...]
+
+    @property
+    def case(self) -> Case:
+        """As the timing protocol has it."""
+        return Case("triton", self.rows, self.cols)
+
+    def __str__(self) -> str:
+        return f"{self.rows}x{self.cols}, {self.part}"
+
+
+def cells() -> Iterator[TileCell]:
+    """All that the suite times."""
+    for rows, cols in SETTINGS_SHAPES:
+        yield TileCell("settings", rows, cols, tuple(_every_setting(cols)))
+    for cols in LENGTHS:
+        yield TileCell("lengths", LENGTHS_ROWS, cols, tuple(_by_the_rules(cols)))
+    for cols in SIXTEEN_LENGTHS:
+        yield TileCell("sixteen", LENGTHS_ROWS, cols, tuple(_about_sixteen(cols)))
+
+
+def _every_setting(cols: int) -> Iterator[Contender]:
+    tried = [settle(cols, None, warps, stages) for warps, stages in product(WARP_COUNTS, STAGES)]
+    for setting in tried:
+        if setting.values_a_thread > MOST_VALUES_A_THREAD:
+            continue
+        if setting.num_stages == 1:
+            yield Contender("simple", setting)
+            if setting.tile == cols:
+                yield Contender("simple_no_mask", setting)
+        yield Contender("persistent", setting)
+        if setting.num_warps == KEYWORD_WARPS and setting.num_stages in (1, 4):
+            yield Contender("persistent_keyword", setting)
+
+
+def _by_the_rules(cols: int) -> Iterator[Contender]:
+    for setting in dict.fromkeys((settle(cols, num_stages=1), tile_setting(cols))):
+        yield Contender("simple", setting)
+    for stages in (2, 4):
+        yield Contender("persistent", settle(cols, None, 8, stages))
+
+
+def _about_sixteen(cols: int) -> Iterator[Contender]:
+    setting = settle(cols, num_warps=4, num_stages=1)
+    yield Contender("simple", setting)
+    yield Contender("simple_no_hint", setting)
+    if setting.tile == 1024:
+        yield Contender("simple", settle(cols, 2048, 4, 1))
+    if setting.tile == cols:
+        yield Contender("simple_no_mask", setting)
+
+
+def run_tiles(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
+    """Every cell timed on this GPU, as JSON has it.
+
+    `rows` has for each matrix `{"part", "rows", "cols", "copy_us", "times": [{"who", "tile", "num_warps",
+    "num_stages", "us"}]}`, where others than Triton's kernels have 0 of each; `codes` what the compiler made
+    of each setting, and `digests` what was compiled; the rest is as in `suite.run_suite`. Raises
+    `NotAvailable` without Triton, and where a kernel is wrong here.
+    """
+    todo = list(cells())
+    for name in tile_kernels:
+        if not (found := check(name, device="cuda")).ok:
+            raise NotAvailable(found.verdict)
+    timed = run_cells(todo, time_cell, progress)
+    digests = {name: kernel.digest for name, kernel in tile_kernels.items()}
+    return {"protocol": PROTOCOL, **timed, "codes": codes(todo), "digests": digests}
+
+
+def time_cell(cell: TileCell, skipped: dict[str, str]) -> dict[str, Any]:
+    """One matrix: its times; who does not take it is told to `skipped`."""
+    x, calls = timing.sample(cell.case), {}
+    known: dict[str, Contender] = {str(one): one for one in cell.contenders}
+    for name, call in {**OTHERS, **{name: one.call for name, one in known.items()}}.items():
+        refusal = _refusal(name, call, x, kernels.get(name))
+        if refusal:
+            skipped[f"{name} on {cell.rows}x{cell.cols}"] = refusal
+        else:
+            calls[name] = call
+    del x
+    us, copy_us = time_beside_copies(cell.case, calls)
+    times = [{**_setting(name, known), "us": round(us[name], 3)} for name in calls if name in us]
+    sizes = {"part": cell.part, "rows": cell.rows, "cols": cell.cols}
+    return {**sizes, "copy_us": round(copy_us, 3), "times": times}
+
+
+def _refusal(name: str, call: Call, x: Any, ours: Kernel | None) -> str | None:
+    if ours is not None and not ours.legal_block_sizes(x.shape[1]):
+        return "its block cannot hold such a row"
+    try:
+        peers.try_once(name, call, x)
+    except NotAvailable as error:
+        return str(error)
+    return None
+
+
+def _setting(name: str, known: dict[str, Contender]) -> dict[str, Any]:
+    if name not in known:
+        return {"who": name, "tile": 0, "num_warps": 0, "num_stages": 0}
+    return {"who": known[name].kernel, **vars(known[name].setting)}
+
+
+def codes(todo: list[TileCell]) -> list[dict[str, Any]]:
+    """What Triton's compiler makes of each setting for this GPU; fields as in `records.tile_times`."""
+    major, minor = torch.cuda.get_device_capability()
+    asked = dict.fromkeys((one, cell.cols) for cell in todo for one in cell.contenders)  # fmt: skip
+    return [_code(one, cols, 10 * major + minor) for one, cols in asked]
+
+
+def _code(one: Contender, cols: int, arch: int) -> dict[str, Any]:
+    setting = vars(one.setting)
+    made = compile_tile(one.kernel, cols, **setting, arch=arch)
+    return {
+        "who": one.kernel,
+        "cols": cols,
+        **setting,
+        "registers": made.registers,
+        "spill_bytes": made.spill_bytes,
+        "shared_bytes": made.shared_bytes,
+        "programs": made.programs,
+    }

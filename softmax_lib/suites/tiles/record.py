@@ -1,0 +1,83 @@
+"""What `softmax-lib bench --suite triton` measured: chapter 12's Triton kernels, and others beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from softmax_lib.records.measurement import BesideCopy
+from softmax_lib.records.reading import read_fields
+from softmax_lib.records.shelf import DEFAULT_GPU
+from softmax_lib.suites.kept import kept_runs, matching, source_of
+
+Part = Literal["settings", "lengths", "sixteen"]
+"""What a matrix was measured for: every number of warps and stages; the length of rows; lengths around 1024."""
+
+
+@dataclass(frozen=True)
+class TileTime(BesideCopy):
+    """A Triton kernel at one setting, or another softmax, on one float32 matrix, in microseconds.
+
+    `copy_us` is a copy in the same run. `registers`, and `spill_bytes` of memory in place of registers, are a
+    thread's, `shared_bytes` a program's, and `programs` fit a multiprocessor at once; these and the setting
+    are 0 of others than Triton's kernels.
+    """
+
+    part: Part
+    rows: int
+    cols: int
+    who: str
+    tile: int
+    num_warps: int
+    num_stages: int
+    us: float
+    copy_us: float
+    registers: int
+    spill_bytes: int
+    shared_bytes: int
+    programs: int
+
+
+SETTING = ("who", "cols", "tile", "num_warps", "num_stages")
+"""By these a time finds its machine code."""
+_NO_CODE = {"registers": 0, "spill_bytes": 0, "shared_bytes": 0, "programs": 0}
+
+
+def tile_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
+    """The newest run on a GPU, as `bench.tiles.run_tiles` returned it. Raises `BadInput` as `kept_runs` does."""
+    return kept_runs("triton", gpu, _check)[-1]
+
+
+def _check(run: dict[str, Any]) -> None:
+    times_of(run)
+    run["digests"]
+
+
+def tile_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[TileTime]:
+    """All times of that run whose fields are as `wanted`, the fastest first: `tile_times(cols=1024, who="simple")`.
+
+    Raises `BadInput` where no such run was kept.
+    """
+    return sorted(matching(times_of(tile_run(gpu)), **wanted), key=lambda one: one.us)
+
+
+def tile_source(gpu: str = DEFAULT_GPU) -> str:
+    """Where, when and with what: "one run on NVIDIA H200, 2026-11-24, triton 3.6.0". Raises `BadInput`."""
+    run = tile_run(gpu)
+    used = [
+        f"{name} {run['software'][name]}" for name in ("torch", "triton") if name in run["software"]
+    ]
+    return ", ".join([source_of(run), *used])
+
+
+def times_of(run: dict[str, Any]) -> list[TileTime]:
+    """Every time of a run, with the machine code that it belongs to."""
+    codes = {tuple(code[name] for name in SETTING): code for code in run["codes"]}
+    found = []
+    for row in run["rows"]:
+        for line in row["times"]:
+            whole = {**row, **line}
+            key = tuple(whole[name] for name in SETTING)
+            whole = {**(codes[key] if line["tile"] else _NO_CODE), **whole}
+            found.append(read_fields(TileTime, whole))
+    return found

@@ -1,0 +1,167 @@
+"""Chapter 09's kernel at every setting: how far its loop is unrolled, loads in flight, threads per block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from multiprocessing.pool import ThreadPool
+from typing import Any
+
+import torch
+
+from softmax_lib.engine.compiled.inspection import inspect
+from softmax_lib.records.measurement import Case
+from softmax_lib.suites.peers.measure import run_cells, time_beside_copies
+from softmax_lib.suites.plan import WORKLOG
+from softmax_lib.suites.timing import Call
+from softmax_lib.worklog.checking import check
+from softmax_lib.worklog.errors import NotAvailable
+from softmax_lib.worklog.kernel import Kernel
+from softmax_lib.worklog.launch import run
+from softmax_lib.worklog.reads import in_flight_per_thread, reads, row_reads
+from softmax_lib.worklog.registry import kernels
+
+PROTOCOL = (
+    "Microseconds of one call: median of CUDA graph replays, L2 cold; all settings of one matrix take "
+    "their turns in one run, and others with them. copy_us is the fastest copy of the matrix."
+)
+SEARCHED_SIZES = (64, 128, 256, 512, 1024)
+SEEDS_ROWS, SEEDS_SIZES = 128, (128, 256, 512, 1024)
+SEEDS_LENGTHS = tuple(2**power for power in range(11, 18))
+"""Of the search in SzymonOzog/FastSoftmax: its rows, block sizes and lengths, but for 1024 columns, whose matrices would
+stay in L2."""
+CONTROL_SIZES = (256, 1024)
+OTHERS: dict[str, Call] = {
+    "float4": lambda x, y: run("float4", x, out=y),
+    "fusion": lambda x, y: run("fusion", x, out=y),
+    "torch": lambda x, y: torch.softmax(x, -1, out=y),
+}
+"""Who is timed beside them, each at the block size that it chooses itself."""
+NAME = "unroll"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One compilation of chapter 09's kernel, or of a control made of it."""
+
+    kernel: str
+    block_size: int
+    unroll: int
+    in_flight: int
+
+    @property
+    def compiled(self) -> Kernel:
+        """The kernel with its macros set."""
+        return kernels[self.kernel].setting(UNROLL=self.unroll, IN_FLIGHT=self.in_flight)
+
+    @property
+    def call(self) -> Call:
+        """Launches it."""
+        kernel = self.compiled
+        return lambda x, y: run(kernel, x, block_size=self.block_size, out=y)
+
+
+@dataclass(frozen=True)
+class UnrollCell:
+    """One matrix, and the settings that are timed on it."""
+
+    rows: int
+    cols: int
+    settings: tuple[Setting, ...]
+
+    def __str__(self) -> str:
+        return f"{self.rows}x{self.cols}, {len(self.settings)} settings"
+
+
+def grid(sizes: Sequence[int], name: str = NAME) -> tuple[Setting, ...]:
+    """Every setting of chapter 09's kernel, or of a control made of it, in blocks of these sizes."""
+    choices = kernels[name].choices
+    return tuple(Setting(name, *one) for one in product(sizes, choices, choices))
+
+
+def cells() -> Iterator[UnrollCell]:
+    """All that the suite times: the worklog's matrix with the controls, and the seed's search."""
+    controls = [name for name, kernel in kernels.items() if kernel.of == NAME]
+    settings = [one for name in (NAME, *controls) for one in grid(_sizes(name), name)]
+    yield UnrollCell(*WORKLOG, tuple(settings))
+    for cols in SEEDS_LENGTHS:
+        yield UnrollCell(SEEDS_ROWS, cols, grid(SEEDS_SIZES))
+
+
+def _sizes(name: str) -> tuple[int, ...]:
+    return SEARCHED_SIZES if name == NAME else CONTROL_SIZES
+
+
+def run_unroll(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
+    """Every cell timed on this GPU, as JSON has it.
+
+    `rows` has for each matrix `{"rows", "cols", "copy_us", "others": {name: us}, "times": [{"kernel",
+    "block_size", "unroll", "in_flight", "us"}]}`, `codes` for each setting what the compiler made of it, and
+    `digests` what was compiled; the rest is as in `suite.run_suite`. Raises `NotAvailable` where a kernel is
+    wrong here, and without NVRTC or nvdisasm.
+    """
+    todo = list(cells())
+    for name in dict.fromkeys(setting.kernel for cell in todo for setting in cell.settings):
+        if not (found := check(name, device="cuda")).ok:
+            raise NotAvailable(found.verdict)
+    settings = list(dict.fromkeys(one for cell in todo for one in cell.settings))
+    codes = machine_codes(settings, progress)
+    timed = run_cells(todo, time_cell, progress)
+    digests = {name: kernel.digest for name, kernel in kernels.items() if kernel.suite == NAME}
+    return {"protocol": PROTOCOL, **timed, "codes": codes, "digests": digests}
+
+
+def time_cell(cell: UnrollCell, skipped: dict[str, str]) -> dict[str, Any]:
+    """One matrix: its times, in the order of the settings; who does not take it is told to `skipped`."""
+    case = Case(NAME, cell.rows, cell.cols)
+    others = {}
+    for name, call in OTHERS.items():
+        if name in kernels and not kernels[name].legal_block_sizes(cell.cols):
+            skipped[f"{name} on {cell.rows}x{cell.cols}"] = "its block cannot hold such a row"
+        else:
+            others[name] = call
+    us, copy_us = time_beside_copies(
+        case, {**others, **{str(setting): setting.call for setting in cell.settings}}
+    )
+    times = [{**vars(one), "us": round(us[str(one)], 3)} for one in cell.settings]
+    found = {name: round(us[name], 3) for name in others}
+    sizes = {"rows": cell.rows, "cols": cell.cols}
+    return {**sizes, "copy_us": round(copy_us, 3), "others": found, "times": times}
+
+
+def machine_codes(
+    settings: Sequence[Setting], progress: Callable[[str, int, int], None]
+) -> list[dict[str, Any]]:
+    """What the compiler makes of each setting for this GPU, several at once; fields as in `records.unrolls`."""
+    major, minor = torch.cuda.get_device_capability()
+    codes = []
+    with ThreadPool() as pool:
+        for code in pool.imap(lambda setting: _code(setting, 10 * major + minor), settings):
+            codes.append(code)
+            progress("compiling", len(codes), len(settings))
+    return codes
+
+
+def _code(setting: Setting, arch: int) -> dict[str, Any]:
+    kernel, size = setting.compiled, setting.block_size
+    cols = WORKLOG[1]  # of which no macro tells the compiler
+    found = row_reads(reads(kernel, size, cols, arch))
+    code = inspect(kernel.program(size, cols), size, [arch])[-1]
+    return {
+        **vars(setting),
+        "registers": code.registers,
+        "spill_bytes": code.spill_bytes,
+        "asked_bytes": round(in_flight_per_thread(found), 1),
+        "instructions": round(sum(read.instructions for read in found), 1),
+        "blocks": code.blocks_a_multiprocessor,
+    }
+
+
+def search(
+    rows: int, cols: int, progress: Callable[[str, int, int], None] = lambda *_: None
+) -> dict[str, Any]:
+    """The same run with the kernel itself on one matrix alone; raises what `run_unroll` does."""
+    cell = UnrollCell(rows, cols, grid(SEARCHED_SIZES))
+    codes = machine_codes(cell.settings, progress)
+    return {**run_cells([cell], time_cell, progress), "codes": codes}

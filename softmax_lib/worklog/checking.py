@@ -1,0 +1,386 @@
+"""`check`: a kernel against float64 over rows that break careless ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+
+from softmax_lib.engine.arrays import Matrix
+from softmax_lib.engine.source import Source
+from softmax_lib.engine.whole_numbers import whole
+from softmax_lib.engine.words import count
+from softmax_lib.gpu.presence import why_no_gpu
+from softmax_lib.worklog.errors import BadInput, KernelFault, NotAvailable, WrongType
+from softmax_lib.worklog.kernel import Kernel
+from softmax_lib.worklog.launch import run
+from softmax_lib.worklog.launch_notes import notes_on
+from softmax_lib.worklog.matrices import check_x
+from softmax_lib.worklog.operators import (
+    Grid,
+    Operator,
+    OperatorWords,
+    Reference,
+    Threads,
+    encode,
+    read_operator,
+    threads_of,
+)
+from softmax_lib.worklog.reference import ROWS, Judgement, adversarial, as_numpy, judge
+from softmax_lib.worklog.registry import resolve
+
+LENGTHS = (1, 2, 3, 5, 31, 32, 33, 127, 1000, 1001, 4099)
+"""Row lengths that `check` tries: one element, less than a float4, around a warp, around multiples
+of 4 and of a block, and one that every block size walks through more than once."""
+
+MOST_COLS = 1 << 26
+"""Of a row that `check` makes, of which there are 18: what is right takes 8 bytes an element, several times."""
+
+GUARD = 64
+"""Elements behind the output that no kernel may touch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt(Judgement):
+    """One launch on one (rows, cols) matrix, and the judgement of its result.
+
+    `offset` is how many elements its arrays lie off their starts; `trespass` says what was written that
+    may not be, and `output` which one it is of several.
+    """
+
+    rows: int
+    cols: int
+    block_size: int
+    offset: int
+    trespass: str = ""
+    output: str = ""
+
+    @property
+    def failure(self) -> str | None:
+        """What was asked and what went wrong, in a sentence; None when nothing did."""
+        mistake = self.mistake or self.trespass
+        if not mistake:
+            return None
+        mistake = f"{self.output}, {mistake}" if self.output else mistake
+        return f"{_asked(self.rows, self.cols, self.block_size)}, x {self.offset} floats off: {mistake}"
+
+
+def _asked(rows: int, cols: int, block_size: int) -> str:
+    return f"({rows}, {cols}) at {block_size} threads per block"
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many launches a check tried of a kernel, and one sentence for each that was wrong."""
+
+    kernel: str
+    launches: int
+    failures: tuple[str, ...]
+    right: str = "all within the bound of float32"
+
+    @property
+    def ok(self) -> bool:
+        """Whether every launch was right."""
+        return not self.failures
+
+    @property
+    def verdict(self) -> str:
+        """One sentence that is the same on every device."""
+        told = (
+            f"{len(self.failures)} wrong, first {self.failures[0]}" if self.failures else self.right
+        )
+        return f"{self.kernel}: {count(self.launches, 'launch', 'launches')}, {told}"
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What `check` tried of a kernel; `ok` says whether all of it was right, `notes` how it is launched."""
+
+    kernel: str
+    device: str
+    attempts: tuple[Attempt, ...]
+    notes: tuple[str, ...] = ()
+    dtype: str = "float32"
+
+    @property
+    def wrong(self) -> tuple[Attempt, ...]:
+        """The launches that went wrong."""
+        return tuple(one for one in self.attempts if one.failure)
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """One sentence for each of them."""
+        return tuple(one.failure for one in self.attempts if one.failure)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every launch was right."""
+        return not self.wrong
+
+    @property
+    def max_abs_error(self) -> float:
+        """Largest distance from the float64 reference."""
+        return max(one.max_abs_error for one in self.attempts)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence that is the same on every device: no error digits, no device."""
+        tried = f"{self.kernel}: {count(len(self.attempts), 'launch', 'launches')}"
+        if self.ok:
+            return f"{tried}, all within the bound of {self.dtype}"
+        first = self.wrong[0]
+        where = _asked(first.rows, first.cols, first.block_size)
+        return f"{tried}, {len(self.wrong)} wrong, first {where}"
+
+    def __str__(self) -> str:
+        failed = "".join(f"; {failure}" for failure in self.failures[:1])
+        return f"{self.verdict} (on {self.device}){failed}" + "".join(f"\n{n}" for n in self.notes)
+
+
+def check(
+    kernel_or_source: str | Path | Source | Kernel,
+    x: Matrix | None = None,
+    *,
+    device: str = "auto",
+    block_size: Threads | None = None,
+    lengths: Sequence[int] = LENGTHS,
+    progress: Callable[[Attempt], None] | None = None,
+    reference: Reference | None = None,
+    grid: Grid | None = None,
+    **operator: Unpack[OperatorWords],
+) -> CheckResult:
+    """Compare a kernel with float64 softmax, on `x` or on adversarial rows of several `lengths`.
+
+    With a `reference` it is any operator on rows, in the words of `operators.OperatorWords`, such as
+    `check(source, reference=rmsnorm, inputs={"x": "rows cols", "weight": "cols"}, scalars={"eps": 1e-6})`: launched
+    on `grid` blocks, one a row unless said, of `block_size` threads, a number or a function of cols, 256 unless said.
+
+    `x` is what `run` takes. `device` is "cuda", "cpu" (the emulator) or "auto"; without `block_size`
+    `x` meets the kernel's own choice, and adversarial rows its smallest, default and largest. Every
+    launch writes into a NaN-filled view with guard elements behind it; some read a view at an odd
+    offset. Lengths that a block size does not take are left out; a kernel that loads whole vectors gets the
+    next length that it takes, and no odd offset. Raises what `run` raises, `BadInput`
+    for a device that is none of these or where nothing would be launched, and `KernelFault` with a note
+    of the launch, but a wrong result is no error: it is in the `CheckResult`.
+    """
+    if operator or reference is not None or grid is not None:
+        own = read_operator(kernel_or_source, reference, grid, block_size, operator)
+        return check_operator(own, choose_device(device), _read_lengths(lengths), x, progress)
+    kernel, block_size = resolve(kernel_or_source), threads_of(block_size)
+    device, notes = choose_device(device), notes_on(kernel)
+    if x is not None:
+        check_x(x, "check")
+        matrix = as_numpy(x)
+        size = kernel.settle_block_size(block_size, matrix.shape[1])
+        return CheckResult(kernel.name, device, (attempt(kernel, matrix, size, 0, device),), notes)
+    lengths = _read_lengths(lengths)
+    kernel.settle_block_size(block_size, kernel.longer(min(lengths)))
+    kinds = tuple(row.name for row in ROWS)
+    attempts = []
+    for cols, size, offset in _plan(kernel, block_size, lengths):
+        attempts.append(attempt(kernel, adversarial(cols), size, offset, device, kinds))
+        if progress:
+            progress(attempts[-1])
+    return CheckResult(kernel.name, device, tuple(attempts), notes)
+
+
+def _read_lengths(lengths: Sequence[int]) -> tuple[int, ...]:
+    if not isinstance(lengths, (Sequence, np.ndarray)):
+        raise WrongType(f"lengths is a {type(lengths).__name__}; it takes several whole numbers.")
+    numbers = tuple(whole("A row length", length) for length in lengths)
+    if not 1 <= min(numbers, default=0) <= max(numbers) <= MOST_COLS:
+        raise BadInput(f"check takes row lengths from 1 up to {MOST_COLS}, not {numbers}.")
+    return numbers
+
+
+def count_attempts(
+    kernel: Kernel, block_size: int | None = None, lengths: tuple[int, ...] = LENGTHS
+) -> int:
+    """How many launches `check` makes, for a progress bar."""
+    return sum(1 for _ in _plan(kernel, block_size, lengths))
+
+
+def choose_device(device: str) -> str:
+    """Where to run: "cuda" or "cpu", for "auto" the GPU where there is one.
+
+    Raises `NotAvailable` when CUDA is asked for and there is none, `BadInput` for another word,
+    `WrongType` for what is none.
+    """
+    if not isinstance(device, str):
+        raise WrongType(f"device is a {type(device).__name__}; it is a word.")
+    if device not in ("auto", "cuda", "cpu"):
+        raise BadInput(f'device is "auto", "cuda" or "cpu", and not {device!r}.')
+    if device == "cpu":
+        return device
+    reason = why_no_gpu()
+    if device == "auto":
+        return "cpu" if reason else "cuda"
+    if reason:
+        raise NotAvailable(f"No GPU to run on: {reason}; on the CPU, kernels run in the emulator.")
+    return device
+
+
+def _plan(
+    kernel: Kernel, block_size: int | None, lengths: tuple[int, ...]
+) -> Iterator[tuple[int, int, int]]:
+    sizes = kernel.block_sizes
+    usual = {sizes[0], kernel.default_block_size, sizes[-1]}
+    tried = usual if block_size is None else {block_size}
+    for cols in dict.fromkeys(map(kernel.longer, lengths)):
+        for size in sorted(tried):
+            if cols <= kernel.max_cols(size):
+                yield cols, size, 0
+        if kernel.vector == 1 and cols <= kernel.max_cols(max(tried)):
+            yield cols, max(tried), 1
+
+
+def attempt(
+    kernel: Kernel,
+    matrix: np.ndarray,
+    block_size: int,
+    offset: int,
+    device: str,
+    kinds: Sequence[str] = (),
+) -> Attempt:
+    """One launch on a (rows, cols) float32 matrix that begins `offset` floats off, judged; `kinds` are its rows'.
+
+    Raises what `run` does, and `KernelFault` with a note of the launch.
+    """
+    rows, cols = matrix.shape
+    try:
+        y, stray = launch_guarded(kernel, matrix, block_size, offset, device)
+    except KernelFault as fault:
+        fault.add_note(f"on {_asked(rows, cols, block_size)}, x {offset} floats off:")
+        raise
+    asked = {"rows": rows, "cols": cols, "block_size": block_size, "offset": offset}
+    trespass = _BEHIND.format("y") if stray else ""
+    return Attempt(**asdict(judge(y, matrix, kinds=kinds)), **asked, trespass=trespass)
+
+
+def launch_guarded(
+    kernel: Kernel, matrix: np.ndarray, block_size: int, offset: int, device: str
+) -> tuple[Matrix, bool]:
+    """One launch on a (rows, cols) float32 matrix that begins `offset` floats off: what it wrote into a matrix of NaN,
+    and whether it wrote behind its end. Raises what `run` does.
+    """
+    whole = np.empty(matrix.size + offset, np.float32)
+    whole[offset:] = matrix.reshape(-1)
+    padded = np.full(matrix.size + GUARD, np.nan, np.float32)
+    x_array, y_array = (place(array, device) for array in (whole, padded))
+    y = y_array[: matrix.size].reshape(matrix.shape)
+    run(kernel, x_array[offset:].reshape(matrix.shape), block_size=block_size, out=y)
+    return y, not np.isnan(as_numpy(y_array[matrix.size :])).all()
+
+
+_BEHIND = "it wrote behind the end of {}"
+
+
+def check_operator(
+    operator: Operator,
+    device: str,
+    lengths: tuple[int, ...],
+    x: Matrix | None = None,
+    progress: Callable[[Attempt], None] | None = None,
+) -> CheckResult:
+    """What `check` does for an operator that has been read; `device` is "cuda" or "cpu"."""
+    attempts = []
+    for matrix, offset in _matrices(operator, x, lengths):
+        attempts.append(attempt_operator(operator, matrix, offset, device))
+        if progress:
+            progress(attempts[-1])
+    return CheckResult(operator.name, device, tuple(attempts), dtype=operator.result_dtype)
+
+
+def _matrices(
+    operator: Operator, x: Matrix | None, lengths: tuple[int, ...]
+) -> Iterator[tuple[np.ndarray, int]]:
+    """What the adversarial input holds, and how far off all arrays are, launch by launch."""
+    if x is not None:
+        check_x(x, "check")
+        yield as_numpy(x), 0
+        return
+    for cols in dict.fromkeys(map(operator.longer, lengths)):
+        for offset in (0, 1) if operator.vector == 1 else (0,):
+            yield operator.adversarial(cols), offset
+
+
+def attempt_operator(operator: Operator, matrix: np.ndarray, offset: int, device: str) -> Attempt:
+    """One launch with `matrix` as the first input of rows and columns, judged as `attempt` does."""
+    rows, cols = matrix.shape
+    block_size = operator.threads(cols)
+    inputs = operator.make_inputs(rows, cols, matrix)
+    due = operator.due(inputs, rows, cols)
+    contents = inputs | operator.make_outputs(inputs, rows, cols)
+    laid = {
+        name: _Laid(array, offset, operator.dtype_of(name), device)
+        for name, array in contents.items()
+    }
+    views = {name: one.view for name, one in laid.items()}
+    try:
+        _launch(device)(**operator.launch_words(views, rows, cols))
+    except KernelFault as fault:
+        fault.add_note(f"on {_asked(rows, cols, block_size)}, arrays {offset} elements off:")
+        raise
+    name, judgement = operator.judge(views, due, operator.kinds if operator.matrix else ())
+    asked = {"rows": rows, "cols": cols, "block_size": block_size, "offset": offset}
+    which = name if len(operator.outputs) > 1 else ""
+    trespass = _trespass(operator, laid)
+    return Attempt(**asdict(judgement), **asked, trespass=trespass, output=which)
+
+
+def _launch(device: str) -> Callable[..., None]:
+    """What launches any kernel there."""
+    if device == "cpu":
+        from softmax_lib.engine.written import launch
+
+        return launch
+    from softmax_lib.gpu.calls import launch as gpu_launch
+
+    return gpu_launch
+
+
+class _Laid:
+    """An array some elements off the start of its memory, with a guard behind its end."""
+
+    def __init__(self, array: np.ndarray, offset: int, dtype: str, device: str) -> None:
+        guard = encode(np.full(GUARD, np.nan, np.float32), dtype)
+        self.before = np.concatenate([guard[:offset], array.reshape(-1), guard])
+        self.all = place(self.before.copy(), device, dtype)
+        self.view = self.all[offset : offset + array.size]
+
+    def changed(self) -> np.ndarray:
+        """Which elements are not what they were, bit by bit."""
+        now = self.all if isinstance(self.all, np.ndarray) else _bits_of(self.all)
+        word = f"u{self.before.itemsize}"
+        return now.view(word) != self.before.view(word)
+
+
+def _bits_of(tensor: Any) -> np.ndarray:
+    import torch
+
+    words = {2: torch.int16, 4: torch.int32}
+    return tensor.view(words[tensor.element_size()]).cpu().numpy()
+
+
+def _trespass(operator: Operator, laid: dict[str, _Laid]) -> str:
+    """What was written that may not be, in words."""
+    for name, one in laid.items():
+        changed = one.changed()
+        if changed[-GUARD:].any():
+            return _BEHIND.format(name)
+        if changed.any() and name not in operator.outputs:
+            return f"it wrote into {name}, an input"
+    return ""
+
+
+def place(array: np.ndarray, device: str, dtype: str = "float32") -> Matrix:
+    """The array itself for "cpu", for "cuda" a tensor of `dtype` there, made of the array's bits."""
+    if device == "cpu":
+        return array
+    import torch
+
+    bits = torch.from_numpy(array.view(f"i{array.itemsize}"))
+    return bits.to(device).view(getattr(torch, dtype))

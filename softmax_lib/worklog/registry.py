@@ -1,0 +1,215 @@
+"""What kernels exist: name, file, launch shape, limits and traffic. Launch facts live here and nowhere else."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+from softmax_lib.engine.source import Edit, Program, Source
+from softmax_lib.engine.words import hint
+from softmax_lib.worklog.errors import BadInput, UnknownKernel, WrongType
+from softmax_lib.worklog.files import KERNEL_FOLDER
+from softmax_lib.worklog.kernel import POWERS_OF_TWO, Grid, Kernel, Step
+
+FLOATS_A_THREAD = (4, 8, 16, 32, 64, 128)
+FLOATS_A_LANE = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+"""How many floats of its row a thread may keep: one compilation for each."""
+
+
+def _one(entry: str, grid: Grid) -> tuple[Step, ...]:
+    return (Step(f"softmax_{entry}", grid),)
+
+
+_FILES = (
+    Kernel("unsafe", "01_unsafe",
+           _one("unsafe", "thread a row"), 2 * ("row a thread",), ("row a thread",),
+           default_block_size=32, foil=True, flaw="exp overflows above 88.7 and underflows below -103"),
+    Kernel("naive", "03_naive",
+           _one("naive", "thread a row"), 3 * ("row a thread",), ("row a thread",), default_block_size=32),
+    Kernel("per_element", "03_per_element",
+           _one("per_element", "thread an element"), ("same row", "same row", "contiguous"), ("contiguous",),
+           foil=True),
+    Kernel("naive_passes", "03_passes",
+           (Step("softmax_passes_max", "thread a row", ("x", "row_max", "rows", "cols")),
+            Step("softmax_passes_sum", "thread a row", ("x", "row_max", "row_sum", "rows", "cols")),
+            Step("softmax_passes_write", "thread a row", ("x", "row_max", "row_sum", "y", "rows", "cols"))),
+           3 * ("row a thread",), ("row a thread",), default_block_size=32, foil=True),
+    Kernel("online", "04_online",
+           _one("online", "thread a row"), 2 * ("row a thread",), ("row a thread",), default_block_size=32),
+    Kernel("max_from_zero", "04_max_from_zero",
+           _one("max_from_zero", "thread a row"), 2 * ("row a thread",), ("row a thread",),
+           default_block_size=32, foil=True, flaw="a row whose values all lie below -103 sums to 0"),
+    Kernel("online_passes", "04_passes",
+           (Step("softmax_passes_online", "thread a row", ("x", "row_max", "row_sum", "rows", "cols")),
+            Step("softmax_passes_write", "thread a row", ("x", "row_max", "row_sum", "y", "rows", "cols"))),
+           2 * ("row a thread",), ("row a thread",), default_block_size=32, foil=True),
+    Kernel("shared", "05_shared",
+           _one("shared", "block a row"), 2 * ("strided",), ("strided",),
+           block_sizes=POWERS_OF_TWO, thread_share=8),
+    Kernel("chunked", "05_chunked",
+           _one("chunked", "block a row"), 2 * ("chunk a thread",), ("chunk a thread",),
+           block_sizes=POWERS_OF_TWO, default_block_size=1024, foil=True),
+    Kernel("textbook", "06_textbook",
+           _one("textbook", "block a row"), 2 * ("strided",), ("strided",), thread_share=4, foil=True),
+    Kernel("shuffle", "06_shuffle",
+           _one("shuffle", "block a row"), 2 * ("strided",), ("strided",), thread_share=4),
+    Kernel("shuffle_plain", "06_shuffle_plain",
+           _one("shuffle_plain", "block a row"), 2 * ("strided",), ("strided",), thread_share=4, foil=True,
+           suite="shown"),
+    Kernel("float4", "07_float4",
+           _one("float4", "block a row"), 2 * ("strided float4",), ("strided float4",), thread_share=16),
+    Kernel("float4_aligned", "07_float4_aligned",
+           _one("float4_aligned", "block a row"), 2 * ("strided float4",), ("strided float4",), thread_share=16,
+           vector=4, foil=True, suite="shown"),
+    Kernel("fusion", "08_fusion",
+           _one("fusion", "block a row"), ("strided float4",), ("strided float4",),
+           block_sizes=POWERS_OF_TWO, thread_share=16, per_thread=FLOATS_A_THREAD, in_place=True),
+    Kernel("fusion_aligned", "08_fusion_aligned",
+           _one("fusion_aligned", "block a row"), ("strided float4",), ("strided float4",),
+           block_sizes=POWERS_OF_TWO, thread_share=16, per_thread=FLOATS_A_THREAD, vector=4, in_place=True, foil=True,
+           suite="shown"),
+    Kernel("unfused", "08_unfused",
+           (Step("softmax_unfused_max", "block a row", ("x", "row_max", "rows", "cols")),
+            Step("softmax_unfused_exp", "block a row", ("x", "row_max", "y", "rows", "cols")),
+            Step("softmax_unfused_sum", "block a row", ("y", "row_sum", "rows", "cols")),
+            Step("softmax_unfused_divide", "block a row", ("row_sum", "y", "rows", "cols"))),
+           ("strided", "strided", "value of the row", "strided", "strided", "value of the row"), 2 * ("strided",),
+           thread_share=4, foil=True),
+    Kernel("unroll", "09_unroll",
+           _one("unroll", "block a row"), 2 * ("strided float4",), ("strided float4",), thread_share=16,
+           macros=(("UNROLL", 1), ("IN_FLIGHT", 4)), choices=(1, 2, 4, 8), foil=True, suite="unroll"),
+    Kernel("unroll_aligned", "09_unroll_aligned",
+           _one("unroll_aligned", "block a row"), 2 * ("strided float4",), ("strided float4",), thread_share=16,
+           vector=4, macros=(("UNROLL", 1), ("IN_FLIGHT", 4)), choices=(1, 2, 4, 8), foil=True, suite="shown"),
+    Kernel("warp", "10_warp",
+           (Step("softmax_warp", "lanes a row", lanes=32),), ("by lanes",), ("by lanes",), default_block_size=128,
+           per_thread=FLOATS_A_LANE, macros=(("LANES", 32), ("TURNS", 1)), choices=(1, 2, 4, 8, 16, 32),
+           in_place=True, foil=True, suite="warp"),
+    Kernel("warp_plain", "10_warp_plain",
+           (Step("softmax_warp_plain", "lanes a row", lanes=32),), ("by lanes",), ("by lanes",),
+           default_block_size=128, per_thread=FLOATS_A_LANE, macros=(("LANES", 32),),
+           choices=(1, 2, 4, 8, 16, 32), in_place=True, foil=True, suite="shown"),
+)  # fmt: skip
+"""One kernel a .cu file; a control, which is a file with something changed, comes after the last of these."""
+
+
+def controls(files: tuple[Kernel, ...], file_name: str = "controls.toml") -> Iterator[Kernel]:
+    """The controls of a file, each with the launch facts of the one among `files` that it is made of."""
+    known = {kernel.name: kernel for kernel in files}
+    text = (KERNEL_FOLDER / file_name).read_text(encoding="utf-8")
+    for name, entry in tomllib.loads(text).items():
+        base = known[entry["of"]]
+        known[name] = replace(
+            base,
+            name=name,
+            of=entry["of"],
+            changes=entry["changes"],
+            edits=base.edits + tuple(Edit(**edit) for edit in entry["edit"]),
+            loads=tuple(entry.get("loads", base.loads)),
+            stores=tuple(entry.get("stores", base.stores)),
+            flaw=entry.get("flaw"),
+            foil=True,
+        )
+        yield known[name]
+
+
+_ALL = (*_FILES, *controls(_FILES))
+
+kernels: Mapping[str, Kernel] = MappingProxyType({kernel.name: kernel for kernel in _ALL})
+"""All kernels by name: rungs and foils in the order of the chapters, then the controls."""
+
+
+COPY = Kernel("copy", "02_copy",
+              (Step("copy_float4", "thread an element", elements_a_thread=4),),
+              ("contiguous",), ("contiguous",))  # fmt: skip
+"""No softmax, and so not among `kernels`: what a measurement compares each of them with."""
+
+with_copy: Mapping[str, Kernel] = MappingProxyType({**kernels, COPY.name: COPY})
+"""All that can be run, and is recorded, by its name."""
+
+
+def probe_digests() -> dict[str, str]:
+    """What identifies each probe of the GPU itself, by the name that a record has for it."""
+    files = sorted((KERNEL_FOLDER / "probes").glob("*.cu"))
+    return {f"probes/{path.stem}": Program(Source.read(path)).digest for path in files}
+
+
+def rungs() -> tuple[Kernel, ...]:
+    """The kernels of the ladder, slowest first."""
+    return tuple(kernel for kernel in _ALL if not kernel.foil)
+
+
+def find_kernel(name: str) -> Kernel:
+    """The kernel called `name`. Raises `UnknownKernel`, naming the nearest ones, or `WrongType`."""
+    if not isinstance(name, str):
+        raise WrongType(f"A kernel's name is a word, and not a {type(name).__name__}.")
+    if name in kernels:
+        return kernels[name]
+    raise UnknownKernel(f"There is no kernel called {name!r}; {hint(name, kernels)}")
+
+
+def resolve(
+    kernel_or_source: str | Path | Kernel | Source, named: Mapping[str, Kernel] = kernels
+) -> Kernel:
+    """The kernel that a name among `named`, a .cu file, or CUDA text stands for.
+
+    Text or a file needs exactly one `__global__` kernel taking
+    (const float* x, float* y, int rows, int cols). One that is named as a kernel of this registry,
+    `softmax_naive` say, is launched as that one is; any other as a block a row.
+    A file's kernel is called as the file.
+    Raises `UnknownKernel`, `WrongType` or `BadInput`.
+    """
+    given = kernel_or_source
+    if isinstance(given, str):
+        if given in named:
+            return named[given]
+        if "{" in given:
+            given = Source("kernel.cu", given)
+        elif given.endswith(".cu"):
+            given = Path(given)
+        else:
+            return find_kernel(given)
+    if isinstance(given, Path):
+        read = _readers_kernel(Source.read(given))
+        return replace(read, name=given.name.removesuffix(".cu"))
+    if isinstance(given, Source):
+        return _readers_kernel(given)
+    if isinstance(given, Kernel):
+        return given
+    raise WrongType(
+        f"A kernel is a name, a .cu file or CUDA text, and not a {type(given).__name__}."
+    )
+
+
+def _readers_kernel(given: Source) -> Kernel:
+    if len(given.entries) != 1:
+        found = ", ".join(given.entries) or "none"
+        raise BadInput(
+            f"{given.file_name} needs exactly one __global__ kernel taking "
+            f"(const float* x, float* y, int rows, int cols); it has {found}; any other "
+            "kernel is launched by its own words: xray_launch, or --grid, --block and --arg."
+        )
+    for kernel in _ALL:
+        if kernel.steps[0].entry == given.entries[0]:
+            return _within_bounds(replace(kernel, given_source=given, flaw=None))
+    per_thread = FLOATS_A_THREAD if given.mentions("PER_THREAD") else ()
+    name = given.file_name.removesuffix(".cu")
+    steps = (Step(given.entries[0], "block a row"),)
+    kernel = Kernel(
+        name, name, steps, ("strided",), ("strided",), per_thread=per_thread, given_source=given
+    )
+    return _within_bounds(kernel)
+
+
+def _within_bounds(kernel: Kernel) -> Kernel:
+    """The same with no block size that its `__launch_bounds__` forbids."""
+    declared = kernel.source.kernel(kernel.entries[0])
+    most = declared.most_threads if declared else None
+    if most is None:
+        return kernel
+    sizes = tuple(size for size in kernel.block_sizes if size <= most) or (most,)
+    default = min(kernel.default_block_size, sizes[-1])
+    return replace(kernel, block_sizes=sizes, default_block_size=default)

@@ -1,0 +1,160 @@
+"""What one warp asks memory for: the addresses of each request, read from a trace.
+
+Global memory answers in sectors of 32 bytes on lines of 128; shared memory in wavefronts, in which
+each of its 32 banks serves one word.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from softmax_lib.engine.source import WARP
+from softmax_lib.engine.words import count
+from softmax_lib.engine.written import Trace
+from softmax_lib.engine.written.structs import Operation
+from softmax_lib.engine.xrays.lines import SECTOR_BYTES
+from softmax_lib.worklog.errors import BadInput
+from softmax_lib.worklog.kernel import Kernel
+from softmax_lib.worklog.launch import trace
+
+LINE_BYTES = 128
+"""A cache line: four sectors, fetched one by one as they are asked for."""
+
+BANKS, WORD_BYTES = 32, 4
+
+Wavefront = dict[int, list[int]]
+"""The lanes that each bank serves in one pass, by the number of the bank."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One access by the lanes of a warp: the first byte each lane asks for, and how many.
+
+    `addresses` are by lane, in bytes from the start of `array` as cudaMalloc aligns it; `number`
+    counts the requests that this line of the source makes, from 1.
+    """
+
+    source_line: int
+    array: str
+    number: int
+    size: int
+    addresses: dict[int, int]
+
+    @property
+    def sectors(self) -> tuple[int, ...]:
+        """Numbers of the 32-byte sectors touched, rising."""
+        firsts = np.array(list(self.addresses.values()))
+        touched = [firsts // SECTOR_BYTES, (firsts + self.size - 1) // SECTOR_BYTES]
+        return tuple(np.unique(touched).tolist())
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """Numbers of the 128-byte lines touched, rising."""
+        a_line = LINE_BYTES // SECTOR_BYTES
+        return tuple(sorted({sector // a_line for sector in self.sectors}))
+
+    @property
+    def asked_bytes(self) -> int:
+        """Distinct bytes that lanes asked for."""
+        return self.size * len(set(self.addresses.values()))
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes of the sectors that move."""
+        return SECTOR_BYTES * len(self.sectors)
+
+    @property
+    def wavefronts(self) -> list[Wavefront]:
+        """What each pass of shared memory serves. 8 bytes per lane go by halves of the warp, 16 by quarters."""
+        words = max(1, self.size // WORD_BYTES)
+        lanes = sorted(self.addresses)
+        group = WARP // words
+        groups = groupby(lanes, lambda lane: lane // group)
+        return [wave for _, some in groups for wave in self._wavefronts_of(list(some), words)]
+
+    def _wavefronts_of(self, lanes: list[int], words: int) -> list[Wavefront]:
+        """A bank serves one word per pass, to all lanes that want it."""
+        wanted: dict[int, dict[int, list[int]]] = {}  # lanes by bank and word
+        for lane in lanes:
+            first = self.addresses[lane] // WORD_BYTES
+            for word in range(first, first + words):
+                wanted.setdefault(word % BANKS, {}).setdefault(word, []).append(lane)
+        passes = max(len(by_word) for by_word in wanted.values())
+        return [
+            {
+                bank: list(by_word.values())[i]
+                for bank, by_word in wanted.items()
+                if i < len(by_word)
+            }
+            for i in range(passes)
+        ]
+
+
+def global_requests(
+    kernel: Kernel, rows: int, cols: int, block_size: int | None = None, load: int = 0
+) -> list[Request]:
+    """The requests of the first warp's load number `load` from global memory, as counted in the source.
+
+    The kernel runs in the emulator on (rows, cols) zeros; of them, the first block is traced.
+    Raises `BadInput` when there is no such load, and what `trace` raises.
+    """
+    traced = _trace_zeros(kernel, min(rows, WARP), cols, block_size)
+    events = _first_warps(traced, is_shared=False)
+    loads = events[(events["operation"] == Operation.LOAD) & (events["step"] == 0)]
+    lines = np.unique(loads["line"])
+    if not 0 <= load < len(lines):
+        raise BadInput(
+            f"{kernel.name} has {count(len(lines), 'load')} from global memory, numbered from 0."
+        )
+    return _in_step(traced, loads[loads["line"] == lines[load]])
+
+
+def shared_requests(
+    kernel: Kernel, cols: int, block_size: int | None = None, access: int = 0
+) -> list[Request]:
+    """The first warp's requests of shared memory at the line number `access`, loads before stores.
+
+    One row of `cols` zeros runs in the emulator. Raises `BadInput` when there is no such access, and
+    what `trace` raises.
+    """
+    traced = _trace_zeros(kernel, 1, cols, block_size)
+    events = _first_warps(traced, is_shared=True)
+    events = events[np.isin(events["operation"], (Operation.LOAD, Operation.STORE))]
+    kinds = np.unique(events[["line", "operation"]])
+    if not 0 <= access < len(kinds):
+        raise BadInput(f"{kernel.name} has {len(kinds)} accesses to shared memory, from 0 on.")
+    return _in_step(traced, events[events[["line", "operation"]] == kinds[access]])
+
+
+def _trace_zeros(kernel: Kernel, rows: int, cols: int, block_size: int | None) -> Trace:
+    block_size = kernel.settle_block_size(block_size, cols)
+    return trace(kernel, np.zeros((rows, cols), np.float32), block_size, grid=1)
+
+
+def _first_warps(traced: Trace, is_shared: bool) -> np.ndarray:
+    """What the first warp did to shared arrays, or to the others."""
+    events = traced.events
+    wanted = [i for i, array in enumerate(traced.arrays) if array.is_shared == is_shared]
+    first_warp = (events["block"] == 0) & (events["thread"] < traced.warp_size)
+    return events[first_warp & np.isin(events["array"], wanted)]
+
+
+def _in_step(traced: Trace, events: np.ndarray) -> list[Request]:
+    """The requests that accesses of one line make: the n-th time of each lane belongs together."""
+    array = traced.arrays[int(events["array"][0])]
+    bytes_from_start = events["address"].astype(np.int64) - array.address // 256 * 256
+    together: list[dict[int, int]] = []
+    times: dict[int, int] = {}
+    for lane, address in zip(events["thread"].tolist(), bytes_from_start.tolist(), strict=True):
+        time = times[lane] = times.get(lane, -1) + 1
+        if time == len(together):
+            together.append({})
+        together[time][lane] = address
+    line, size = int(events["line"][0]), int(events["size"][0])
+    return [
+        Request(line, array.name, number, size, addresses)
+        for number, addresses in enumerate(together, 1)
+    ]

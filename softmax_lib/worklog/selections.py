@@ -1,0 +1,214 @@
+"""Kernels that find the k largest of each row and their softmax: chapter 11's, which take more than x and y.
+
+Nothing of `kernels` is here and none of these is there: those give a matrix back, these two of k columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from softmax_lib.engine.arrays import Matrix, empty_like, is_on_gpu, is_tensor
+from softmax_lib.engine.compiled.inspection import MachineCode, inspect
+from softmax_lib.engine.source import Program
+from softmax_lib.engine.whole_numbers import whole
+from softmax_lib.worklog import reference
+from softmax_lib.worklog.checking import Tally, choose_device, place
+from softmax_lib.worklog.errors import BadInput, UnknownKernel
+from softmax_lib.worklog.kernel import Kernel, Step
+from softmax_lib.worklog.matrices import check_x
+from softmax_lib.worklog.registry import controls
+
+MOST_K = 32
+"""Elements of a list: one for each lane of a warp, or 64 of a thread's 255 registers."""
+
+_FLAW = (
+    "where probabilities round to the same number it takes them for equal, "
+    "and of a row whose probabilities are NaN it finds no places"
+)
+
+_FILES = (
+    Kernel("topk", "11_topk",
+           (Step("softmax_topk", "block a row", ("x", "values", "places", "rows", "cols")),),
+           ("strided",), ()),
+    Kernel("topk_warp", "11_topk_warp",
+           (Step("softmax_topk_warp", "block a row", ("x", "values", "places", "rows", "cols")),),
+           ("strided",), ()),
+    Kernel("topk_warp_plain", "11_topk_warp_plain",
+           (Step("softmax_topk_warp_plain", "block a row", ("x", "values", "places", "rows", "cols")),),
+           ("strided",), (), suite="shown"),
+    Kernel("topk_unfused", "11_unfused",
+           (Step("softmax_topk_probabilities", "block a row"),
+            Step("softmax_topk_select", "block a row", ("y", "values", "places", "rows", "cols"))),
+           4 * ("strided",), ("strided",), foil=True, flaw=_FLAW),
+)  # fmt: skip
+
+kernels: Mapping[str, Kernel] = MappingProxyType(
+    {kernel.name: kernel for kernel in (*_FILES, *controls(_FILES, "11_controls.toml"))}
+)
+"""By name: the two kernels of chapter 11, their foil, and what is made of them."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The launches of one kernel on one matrix: arrays by name, and the words of each launch."""
+
+    kernel: Kernel
+    k: int
+    block_size: int
+    arrays: Mapping[str, Any]
+
+    @cached_property
+    def launches(self) -> tuple[dict[str, Any], ...]:
+        """What `emulator.launch`, `gpu.launch` and `xray_launch` take, in order."""
+        return tuple(map(self._words, self.kernel.steps))
+
+    def launch(self) -> None:
+        """Launch all of them: on the GPU for a CUDA tensor, else in the emulator. Raises what launching does."""
+        if is_on_gpu(self.arrays["x"]):
+            from softmax_lib.gpu import launch
+        else:
+            from softmax_lib.engine.written import launch
+        for words in self.launches:
+            launch(**words)
+
+    def _words(self, step: Step) -> dict[str, Any]:
+        rows, cols = self.arrays["x"].shape
+        return {
+            "source": self.kernel.source,
+            "kernel": step.entry,
+            "grid": step.blocks(rows, cols, self.block_size),
+            "block": self.block_size,
+            "args": [self.arrays[name] for name in step.arguments],
+            "defines": {"BLOCK": self.block_size, "K": self.k},
+        }
+
+    @property
+    def found(self) -> tuple[Matrix, Matrix]:
+        """Values and places, once everything has been launched."""
+        return self.arrays["values"], self.arrays["places"]
+
+
+def find(name: str | Kernel) -> Kernel:
+    """The kernel called `name`, or the one that is given. Raises `UnknownKernel`."""
+    if isinstance(name, Kernel):
+        return name
+    if not isinstance(name, str) or name not in kernels:
+        raise UnknownKernel(
+            f"No kernel called {name!r} finds the k largest; there are {', '.join(kernels)}."
+        )
+    return kernels[name]
+
+
+def select(name: str | Kernel, x: Matrix, k: int, *, block_size: int | None = None) -> Selection:
+    """What to launch for the `k` largest of each row of `x` and their softmax.
+
+    `x` is what `run` takes, without NaN; `values`, float32, and `places`, int32, are new arrays of its kind
+    of shape (rows, k). Raises `UnknownKernel`, `WrongType` or `BadInput`.
+    """
+    kernel = find(name)
+    check_x(x, "select")
+    rows, cols = x.shape
+    k = whole("k", k)
+    if not 1 <= k <= min(cols, MOST_K):
+        raise BadInput(
+            f"k is {k}; a row of {cols} has its 1 to {cols} largest, and a list here at most {MOST_K}: "
+            "softmax_topk() takes up to 128."
+        )
+    size = kernel.settle_block_size(block_size, cols)
+    arrays = {"x": x, "rows": rows, "cols": cols}
+    arrays |= {"values": _empty(x, (rows, k)), "places": _empty(x, (rows, k), whole=True)}
+    if len(kernel.steps) > 1:
+        arrays["y"] = empty_like(x)
+    return Selection(kernel, k, size, arrays)
+
+
+def _empty(x: Matrix, shape: tuple[int, int], *, whole: bool = False) -> Matrix:
+    if not is_tensor(x):
+        return np.empty(shape, np.int32 if whole else np.float32)
+    import torch
+
+    return x.new_empty(shape, dtype=torch.int32 if whole else torch.float32)
+
+
+def run(
+    name: str | Kernel, x: Matrix, k: int, *, block_size: int | None = None
+) -> tuple[Matrix, Matrix]:
+    """Values and places of the `k` largest of each row by one kernel: on the GPU for a CUDA tensor, else in the emulator.
+
+    Takes and raises what `select` does, and what launching raises.
+    """
+    selection = select(name, x, k, block_size=block_size)
+    if x.shape[0]:
+        selection.launch()
+    return selection.found
+
+
+def machine_code(name: str, k: int, *, block_size: int, arch: int = 90) -> MachineCode:
+    """What NVRTC makes of the kernel `name` for `arch`, 90 for sm_90. Raises `UnknownKernel`, `NotAvailable` or `CompileError`."""
+    program = Program(find(name).source, (("BLOCK", block_size), ("K", k)))
+    return inspect(program, block_size, [arch])[-1]
+
+
+# ---- checking
+
+CHECKED = ((1, 1), (33, 5), (1001, 10), (4099, 30))
+"""Row lengths and k that `check` tries."""
+
+
+RIGHT = "all places right, all values within the bound of float32"
+
+
+def check(name: str | Kernel, *, device: str = "auto", block_size: int | None = None) -> Tally:
+    """Compare a kernel with a stable sort and softmax in float64, on the rows of `reference.ROWS` without NaN.
+
+    At the smallest, the usual and the largest block size, or at `block_size` alone; `device` is as for `softmax_lib.check`. Raises what `run`
+    does; a wrong result is no error.
+    """
+    kernel, device = find(name), choose_device(device)
+    usual = (kernel.block_sizes[0], kernel.default_block_size, kernel.block_sizes[-1])
+    sizes = usual if block_size is None else (kernel.settle_block_size(block_size, 1),)
+    tried = [(cols, k, size) for cols, k in CHECKED for size in sizes]
+    return Tally(kernel.name, len(tried), tuple(_failures(kernel, tried, device)), RIGHT)
+
+
+def _failures(kernel: Kernel, tried: list[tuple[int, int, int]], device: str) -> Iterator[str]:
+    for cols, k, size in tried:
+        kinds, x = rows_without_nan(cols)
+        found = run(kernel, place(x, device), k, block_size=size)
+        values, places = map(reference.as_numpy, found)
+        wrong = wrong_of(values, places, *due(x, k), cols).any(-1)
+        if wrong.any():
+            yield f'the row "{kinds[wrong.argmax()]}" of {cols}, k = {k}, {size} threads per block'
+
+
+def rows_without_nan(cols: int) -> tuple[list[str], np.ndarray]:
+    """Rows without NaN, and what each is called."""
+    every = zip(reference.ROWS, reference.adversarial(cols), strict=True)
+    kept = {row.name: numbers for row, numbers in every if not np.isnan(numbers).any()}
+    return list(kept), np.stack(list(kept.values()))
+
+
+def due(x: np.ndarray, k: int, *, alone: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Values in float64 and places of the `k` largest of each row: their softmax in the row, or of these k `alone`."""
+    order = np.argsort(-x, axis=-1, kind="stable")[:, :k]
+    if alone:
+        return reference.softmax(np.take_along_axis(x, order, -1)), order
+    return np.take_along_axis(reference.softmax(x), order, -1), order
+
+
+def wrong_of(
+    values: np.ndarray,
+    places: np.ndarray,
+    due_values: np.ndarray,
+    due_places: np.ndarray,
+    cols: int,
+) -> np.ndarray:
+    """Where `values` or `places`, (rows, k), are not what is due, within float32 for rows of `cols`."""
+    allowed = reference.relative_tolerance(cols) * due_values + reference.SMALLEST["float32"]
+    return ~reference.within(values, due_values, allowed) | (places != due_places)

@@ -1,0 +1,159 @@
+"""`run`: a Triton kernel on a matrix, by Triton's compiler on a GPU and by its interpreter without one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from softmax_lib.engine.arrays import (
+    Matrix,
+    host_view,
+    is_on_gpu,
+    is_tensor,
+    like,
+)
+from softmax_lib.worklog.errors import BadInput, NotAvailable, WrongType
+from softmax_lib.worklog.matrices import check_x
+from softmax_lib.worklog.tiles.interpreter import Job, interpret
+from softmax_lib.worklog.tiles.programs import FULL_TILES, TileKernel, find, require_triton
+from softmax_lib.worklog.tiles.settings import Setting, settle
+
+INTERPRETED_PROGRAMS = 4
+"""Programs of a persistent kernel in the interpreter: each goes through several rows."""
+
+
+GUARD = 7.0
+"""What lies behind a result: no share, and so nothing that a softmax writes."""
+
+
+def run(
+    kernel: str | TileKernel,
+    x: Matrix,
+    *,
+    tile: int | None = None,
+    num_warps: int | None = None,
+    num_stages: int | None = None,
+    programs: int | None = None,
+) -> Matrix:
+    """Softmax of each row of `x` by one Triton kernel: on the GPU for a CUDA tensor, else in the interpreter.
+
+    `x` is a contiguous float32 numpy array or torch tensor of shape (rows, cols), and so is the result.
+    `kernel` is a name from `tiles.kernels`, or the text of one. A tile is the least power of two from cols
+    up, the warps are by `seeds_warps`, the stages 2, unless they are given; `programs` is how many a
+    persistent kernel gets, without it as many as the GPU holds at once. The interpreter knows neither
+    warps nor stages. Raises `UnknownKernel`, `WrongType`, `BadInput`, `RowTooLong`, `NotAvailable` without
+    Triton, or where the stages need more shared memory than there is, and `CompileError`.
+    """
+    kernel = find(kernel)
+    check_x(x)
+    rows, cols = x.shape
+    setting = settle(cols, tile, num_warps, num_stages)
+    check_programs(kernel, rows, programs)
+    if kernel.name in FULL_TILES and setting.tile != cols:
+        raise BadInput(
+            f"{kernel.name} takes rows that fill their tile, and not {cols} in {setting.tile}."
+        )
+    require_triton()
+    if not rows or not cols:
+        return x.clone() if is_tensor(x) else x.copy()
+    if is_on_gpu(x):
+        y = x.new_empty(x.shape)
+        launch(kernel, x, y, setting, programs)
+        return y
+    (found,) = interpret([job(kernel, host_view(x), setting, programs)])
+    return like(x, found.y[: rows * cols].reshape(rows, cols))
+
+
+def check_programs(kernel: TileKernel, rows: int, programs: int | None) -> None:
+    """Raise `WrongType` or `BadInput` for a number of programs that `kernel` cannot have; None leaves it open."""
+    if programs is None:
+        return
+    if not kernel.loops:
+        if programs != rows:
+            raise BadInput(f"{kernel.name} has one program per row: {rows}, and not {programs}.")
+        return
+    if not isinstance(programs, int) or isinstance(programs, bool):
+        raise WrongType(f"programs is a {type(programs).__name__}; it is a whole number.")
+    if programs < 1:
+        raise BadInput(f"programs is {programs}; it is 1 or more.")
+
+
+def job(
+    kernel: TileKernel,
+    x: np.ndarray,
+    setting: Setting,
+    programs: int | None = None,
+    room: int | None = None,
+) -> Job:
+    """A launch for the interpreter; its `x` and `y` lie flat, and go on for `room` elements, or a tile: `x` with NaN, `y` with GUARD.
+
+    Without `programs` there is one per row, and of a persistent kernel INTERPRETED_PROGRAMS at most.
+    """
+    room = setting.tile if room is None else room
+    beyond = np.full(room, np.nan, np.float32)
+    y = padded_y(x.size, room)
+    flat = np.concatenate((x.reshape(-1), beyond))
+    rows = x.shape[0]
+    usual = min(rows, INTERPRETED_PROGRAMS) if kernel.loops else rows
+    count = usual if programs is None else programs
+    return Job(kernel, arguments(kernel, flat, y, x.shape, setting), count, x.size)
+
+
+def padded_y(size: int, room: int) -> np.ndarray:
+    """NaN for a result of `size`, and behind it `room` elements of GUARD, which no kernel may write."""
+    return np.concatenate((np.full(size, np.nan, np.float32), np.full(room, GUARD, np.float32)))
+
+
+def arguments(
+    kernel: TileKernel, x: Any, y: Any, shape: tuple[int, ...], setting: Setting
+) -> dict[str, Any]:
+    """What the kernel takes, by name."""
+    rows, cols = shape
+    known = {"x": x, "y": y, "rows": rows, "cols": cols}
+    known |= {"TILE": setting.tile, "STAGES": setting.num_stages}
+    return {name: known[name] for name in kernel.parameters}
+
+
+def launch(
+    kernel: TileKernel, x: Any, y: Any, setting: Setting, programs: int | None = None
+) -> None:
+    """Launch `kernel` on CUDA tensors of any float dtype; raises `NotAvailable` where the GPU lacks shared memory.
+
+    Without `programs` there is one per row, and of a persistent kernel as many as are `resident`.
+    """
+    import torch
+    from triton.runtime.errors import OutOfResources
+
+    given = arguments(kernel, x, y, x.shape, setting)
+    words = {"num_warps": setting.num_warps, "num_stages": setting.num_stages}
+    rows = x.shape[0]
+    with torch.cuda.device(x.device):
+        try:
+            if programs is None:
+                programs = resident(kernel, x, y, setting) if kernel.loops else rows
+            kernel.function[(min(programs, rows),)](**given, **words)
+        except OutOfResources as error:
+            raise NotAvailable(f"{kernel.name} does not fit this GPU: {error}") from error
+
+
+_resident: dict[tuple, int] = {}
+"""Programs that a whole GPU holds at once, by kernel, setting, dtype and device: asked for once."""
+
+
+def resident(kernel: TileKernel, x: Any, y: Any, setting: Setting) -> int:
+    """Programs of `kernel` that the GPU of `x` holds at once, by registers and shared memory, as Triton's tutorial counts."""
+    key = (kernel.digest, setting, x.dtype, x.shape[1] % 16 == 0, x.device.index)
+    if key not in _resident:
+        from triton.runtime import driver
+
+        facts = driver.active.utils.get_device_properties(x.device.index)
+        given = arguments(kernel, x, y, x.shape, setting)
+        words = {"num_warps": setting.num_warps, "num_stages": setting.num_stages}
+        compiled = kernel.function.warmup(**given, **words, grid=(1,))
+        compiled._init_handles()
+        registers = compiled.n_regs * facts["warpSize"] * setting.num_warps
+        by_registers = facts["max_num_regs"] // registers
+        by_shared = facts["max_shared_mem"] // max(1, compiled.metadata.shared)
+        _resident[key] = max(1, min(by_registers, by_shared)) * facts["multiprocessor_count"]
+    return _resident[key]
