@@ -14,8 +14,7 @@ from softmax_lib.engine.source import Edit, Source
 from softmax_lib.engine.words import count, cut_long_words, hint
 from softmax_lib.grading.exercise import Asked, Attempt, Exercise, Goal
 from softmax_lib.worklog.errors import BadInput, UnknownExercise, WrongType
-
-FOLDER = Path(__file__).parent / "exercises"
+from softmax_lib.worklog.files import EXERCISE_FOLDER
 
 
 def _read(path: Path) -> Exercise:
@@ -62,7 +61,7 @@ def _edited(name: str, text: str, swap: Mapping[str, str]) -> str:
 @cache
 def exercises() -> Mapping[str, Exercise]:
     """All exercises by name, in the order of their chapters."""
-    found = [_read(path) for path in sorted(FOLDER.glob("*.toml"))]
+    found = [_read(path) for path in sorted(EXERCISE_FOLDER.glob("*.toml"))]
     order = {"write": 0, "mend": 1, "break": 2, "predict": 3}
     found.sort(key=lambda one: (one.chapter, order[one.kind], one.name))
     return MappingProxyType({one.name: one for one in found})

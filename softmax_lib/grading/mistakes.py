@@ -7,11 +7,11 @@ import math
 import re
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 
 from softmax_lib.grading.finding import Finding
+from softmax_lib.worklog.files import EXERCISE_FOLDER
 
-FILE = Path(__file__).with_name("outcomes.json")
+FILE = EXERCISE_FOLDER / "outcomes.json"
 
 MOST_TRACES = 8
 """Launches that a mistake is known by, of all that went wrong."""

@@ -24,6 +24,9 @@ def shipped_folder(installed: str, in_checkout: str) -> Path:
 KERNEL_FOLDER = shipped_folder("_cuda", "kernels")
 """The .cu files: `softmax_lib/_cuda` when installed, `kernels` in a checkout."""
 
+EXERCISE_FOLDER = shipped_folder("_exercises", "book/exercises")
+"""A file for each exercise, and what graders say of the answers that pages offer."""
+
 
 def readers_folder(kind: str = "") -> Path:
     """The folder for one `kind` of a reader's own files ("measurements"), or for all; it need not be there.
