@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import reduce
+from operator import or_
+from typing import Any, TypeVar
 
 import numpy as np
 
 from softmax_lib.engine.compiled.listing import Statement
-from softmax_lib.engine.compiled.modifiers import Modifiers, registered_in
 from softmax_lib.engine.compiled.rows import Rows
 
 ALL = 0xFFFFFFFF
@@ -22,6 +23,57 @@ _PREDICATE = re.compile(r"(!?)(U?)P(\d|T)$")
 _CONSTANT = re.compile(r"c\[0x([0-9a-f]+)\]\[(?:0x([0-9a-f]+)|RZ)\]$")
 _HEXADECIMAL = re.compile(r"0x[0-9a-f]+$")
 _NUMBER = re.compile(r"(\+?INF|QNAN|\+QNAN|\+?\d+(?:\.\d*)?(?:e[-+]?\d+)?)$", re.IGNORECASE)
+
+
+class Unsupported(Exception):
+    """An instruction, or a form of one, that the interpreter does not have."""
+
+
+class Modifiers:
+    """A statement while its words are read. `has` says whether a modifier is there, and notes that it was asked for;
+    `refuse_rest` refuses a statement of which one is left over."""
+
+    def __init__(self, statement: Statement):
+        self.statement, self.args = statement, statement.operands
+        self._left = set(statement.modifiers)
+
+    def _spell(self, name: str) -> str:
+        """How a name among options stands in a statement."""
+        return name
+
+    def has(self, *names: str) -> bool:
+        """Whether one of these modifiers is there."""
+        self._left.difference_update(names)
+        return not set(names).isdisjoint(self.statement.modifiers)
+
+    def ignore(self, *names: str) -> None:
+        """These modifiers change nothing that is counted here."""
+        self._left.difference_update(names)
+
+    def choose(self, options: Mapping[str, int], default: int | None = None) -> int:
+        """The number of the one modifier that is among `options`."""
+        for name, number in options.items():
+            if self._spell(name) in self.statement.modifiers:
+                self._left.discard(self._spell(name))
+                return number
+        if default is None:
+            raise self.refuse()
+        return default
+
+    def flags(self, options: Mapping[str, int]) -> int:
+        """The bits of the modifiers that are there, among `options`; one of no bits changes nothing that is counted."""
+        spelled = {self._spell(name): bits for name, bits in options.items()}
+        self._left.difference_update(spelled)
+        return reduce(or_, (spelled.get(name, 0) for name in self.statement.modifiers), 0)
+
+    def refuse(self) -> Unsupported:
+        """What to raise of an instruction that cannot be done."""
+        return Unsupported(self.statement.text)
+
+    def refuse_rest(self) -> None:
+        """Raises `Unsupported` where a modifier is left over."""
+        if self._left:
+            raise self.refuse()
 
 
 class Draft(Modifiers):
@@ -76,6 +128,11 @@ class Draft(Modifiers):
         """So many operands from `first` on are whole numbers: a, b and c."""
         for slot, number in zip("abc", range(first, first + count), strict=False):
             self.whole(slot, number)
+
+    def from_wholes(self, count: int) -> None:
+        """The first operand is made of so many whole numbers behind it: a, b and c."""
+        self.to(0)
+        self.wholes(1, count)
 
     def long(self, slot: str, number: int) -> None:
         """Operand `number` is a whole number of 64 bits; one that is part of the instruction is its upper word."""
@@ -141,6 +198,13 @@ class Draft(Modifiers):
     def reads(self, name: str, number: int) -> None:
         """Predicate operand `number` is read, as `s` or `t`."""
         self.read[name], self.flipped[name] = self.predicate(number)
+
+    def writes_first(self) -> int:
+        """Writes p, where the first operand is a predicate; gives the number of the operand behind it."""
+        if not self.is_predicate(0):
+            return 0
+        self.writes("p", 0)
+        return 1
 
     def predicate(self, number: int, *, is_written: bool = False) -> tuple[int, int]:
         """A predicate's number, and 1 where its opposite is meant."""
@@ -234,7 +298,35 @@ def _read_double(text: str, words: int) -> int:
     return float_bits(text, "d")
 
 
-OPCODES: dict[str, Callable[[Draft], None]] = {}
-"""How each opcode is read, by its name."""
+Read = TypeVar("Read", bound=Callable[..., None])
+Readers = dict[str, tuple[Callable[..., None], tuple[Any, ...]]]
+"""By an opcode the function that reads it, and what that is given besides."""
 
-opcode = registered_in(OPCODES)
+
+def register_readers(
+    table: Readers,
+) -> Callable[[str | Mapping[str, tuple[Any, ...]]], Callable[[Read], Read]]:
+    """A decorator of the function that reads some opcodes, by their names with spaces between.
+
+    Of a mapping of such names the function is given what stands behind its own.
+    """
+
+    def opcodes(names: str | Mapping[str, tuple[Any, ...]]) -> Callable[[Read], Read]:
+        rows = {names: ()} if isinstance(names, str) else names
+
+        def add(function: Read) -> Read:
+            for some, more in rows.items():
+                for name in some.split():
+                    assert name not in table
+                    table[name] = function, more
+            return function
+
+        return add
+
+    return opcodes
+
+
+READERS: Readers = {}
+"""How each opcode of machine code is read."""
+
+opcodes = register_readers(READERS)

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +16,9 @@ from softmax_lib.engine.caches import cache_folder, read_or_make
 from softmax_lib.engine.compiled import library
 from softmax_lib.engine.compiled.code import Code, code_of
 from softmax_lib.engine.compiled.cubin import Cubin, called
-from softmax_lib.engine.compiled.draft import NOWHERE, OPCODES, Draft, guard_of
+from softmax_lib.engine.compiled.draft import NOWHERE, Draft, Unsupported, guard_of
 from softmax_lib.engine.compiled.listing import Listing, Place, Statement, read_listing
-from softmax_lib.engine.compiled.modifiers import Unsupported
+from softmax_lib.engine.compiled.opcodes import READERS
 from softmax_lib.engine.compiled.rows import Rows
 from softmax_lib.engine.compiled.tables import INSTRUCTION
 from softmax_lib.engine.errors import NotAvailable
@@ -90,7 +89,6 @@ def decode(code: Code, kernel: str) -> Decoded:
 
 def decode_listing(listing: Listing, cubin: Cubin, arch: int) -> Decoded:
     """What the interpreter is to do for each statement."""
-    _load_opcodes()
     operations = library.operations()
     statements = listing.statements
     rows = Rows(_count(statements, r"(?<!U)R(\d+)"), _count(statements, r"UR(\d+)"))
@@ -101,7 +99,10 @@ def decode_listing(listing: Listing, cubin: Cubin, arch: int) -> Decoded:
     for number, statement in enumerate(statements):
         try:
             draft = Draft(statement, rows, listing.labels)
-            _reader(statement)(draft)
+            if statement.opcode not in READERS:
+                raise draft.refuse()
+            reader, more = READERS[statement.opcode]
+            reader(draft, *more)
             site = len(sites) if draft.is_site else -1
             draft.finish(operations, code[number], site)
             if draft.is_site:
@@ -115,33 +116,11 @@ def decode_listing(listing: Listing, cubin: Cubin, arch: int) -> Decoded:
     )  # fmt: skip
 
 
-def _reader(statement: Statement) -> Callable[[Draft], None]:
-    try:
-        return OPCODES[statement.opcode]
-    except KeyError:
-        raise Unsupported(statement.text) from None
-
-
 def _count(statements: tuple[Statement, ...], register: str) -> int:
     """One more than the highest register that is named, and those that may lie behind it in an access."""
     operands = (operand for statement in statements for operand in statement.operands)
     numbers = [int(number) for operand in operands for number in re.findall(register, operand)]
     return max(numbers, default=0) + 4
-
-
-@cache
-def _load_opcodes() -> None:
-    for name in (
-        "floats",
-        "wholes",
-        "conversions",
-        "halves",
-        "memory",
-        "exchanges",
-        "clusters",
-        "flow",
-    ):
-        import_module(f"softmax_lib.engine.compiled.opcodes.{name}")
 
 
 @cache

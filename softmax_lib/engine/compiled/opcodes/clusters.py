@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from softmax_lib.engine.compiled.draft import Draft, opcode
+from softmax_lib.engine.compiled.draft import Draft, opcodes
 from softmax_lib.engine.compiled.opcodes.memory import read_address, settle_width
 
 TRIES, LOWEST = 1, 2
@@ -12,25 +12,19 @@ ARRIVALS = {"": 1 | 4, "A1T0": 1, "ART0": 2, "A0TR": 4}
 """Of an arrival: bit 0 is one, 1 as many as are told; 2: so many bytes are to come (cpp/mbarriers.cpp)."""
 
 
-@opcode("UCGABAR_ARV")
-def _(draft: Draft) -> None:
-    draft.operation = "arrive cluster"
+@opcodes({"UCGABAR_ARV": ("arrive cluster",), "UCGABAR_WAIT": ("await cluster",)})
+def ucgabar(draft: Draft, operation: str) -> None:
+    draft.operation = operation
 
 
-@opcode("UCGABAR_WAIT")
-def _(draft: Draft) -> None:
-    draft.operation = "await cluster"
-
-
-@opcode("SYNCS")
-def _(draft: Draft) -> None:
+@opcodes("SYNCS")
+def syncs(draft: Draft) -> None:
     draft.ignore("64", "TRANS64")
     if draft.has("CCTL"):
         draft.ignore("IV")
         draft.operation = "nothing"
     elif draft.has("PHASECHK"):
-        draft.operation = "await phase"
-        draft.variant = TRIES * draft.has("TRYWAIT")
+        draft.operation, draft.variant = "await phase", draft.flags({"TRYWAIT": TRIES})
         draft.writes("p", 0)
         _settle_address(draft, "c")
         draft.whole("b", 2)
@@ -46,8 +40,8 @@ def _(draft: Draft) -> None:
         draft.rows_of["c"] = draft.register(draft.args[2])
 
 
-@opcode("STAS")
-def _(draft: Draft) -> None:
+@opcodes("STAS")
+def stas(draft: Draft) -> None:
     draft.operation = "store and tell"
     settle_width(draft)
     to = read_address(draft, draft.args[0])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
-from softmax_lib.engine.compiled.draft import ALL, Draft, opcode
-from softmax_lib.engine.compiled.opcodes.floats import FLUSHED, ROUNDINGS
+from softmax_lib.engine.compiled.draft import ALL, Draft, opcodes
+from softmax_lib.engine.compiled.opcodes.floats import ENDS, ROUNDINGS
 
 KINDS = {
     "U8": 0, "S8": 1, "U16": 2, "S16": 3, "U32": 4, "S32": 5, "U64": 6, "S64": 7,
@@ -14,12 +15,6 @@ KINDS = {
 IN_SHIFT, OUT_SHIFT = 8, 12
 _WHOLE_ROUNDINGS = {"FLOOR": 1, "CEIL": 2, "TRUNC": 3}
 _PART = re.compile(r"([-|]*[^|.]*)\.(?:B([0-3])|H([01])(?:_H[01])?)(\|?)$")
-
-
-def _kinds(draft: Draft) -> list[str]:
-    found = [one for one in draft.statement.modifiers if one in KINDS]
-    draft.ignore(*found)
-    return found
 
 
 def _source(draft: Draft, number: int, kind: str) -> None:
@@ -42,45 +37,22 @@ def _source(draft: Draft, number: int, kind: str) -> None:
         draft.keep[0] = ALL  # the sign is taken where the number is known
 
 
-def _set_kinds(draft: Draft, source: str, made: str) -> None:
+@opcodes({
+    "F2I F2IP": ("float to whole", _WHOLE_ROUNDINGS, "F32", "S32"),
+    "I2F I2FP": ("whole to float", ROUNDINGS, "S32", "F32"),
+    "F2F": ("float to float", ROUNDINGS, "F32", "F32"),
+    "FRND": ("float to round", _WHOLE_ROUNDINGS, "F32", "F32"),
+})  # fmt: skip
+def convert(
+    draft: Draft, operation: str, roundings: Mapping[str, int], source: str, made: str
+) -> None:
+    """From `source` to `made`, where no modifier says another kind of that sort; it says first what is made."""
+    draft.operation = operation
+    draft.ignore("NTZ", *KINDS)
+    draft.variant = draft.choose(roundings, 0) | draft.flags({"FTZ": ENDS["FTZ"]})
+    kinds = [one for one in draft.statement.modifiers if one in KINDS]
+    made = next((one for one in kinds if ("F" in one) == ("F" in made)), made)
+    source = next((one for one in kinds[::-1] if ("F" in one) == ("F" in source)), source)
     draft.variant |= KINDS[source] << IN_SHIFT | KINDS[made] << OUT_SHIFT
     draft.to(0)
     _source(draft, 1, source)
-
-
-@opcode("F2I", "F2IP")
-def _(draft: Draft) -> None:
-    draft.operation = "float to whole"
-    draft.ignore("NTZ")
-    draft.variant = draft.choose(_WHOLE_ROUNDINGS, 0) | FLUSHED * draft.has("FTZ")
-    kinds = _kinds(draft)
-    made = next((kind for kind in kinds if kind[0] in "US"), "S32")
-    source = next((kind for kind in kinds if "F" in kind), "F32")
-    _set_kinds(draft, source, made)
-
-
-@opcode("I2F", "I2FP")
-def _(draft: Draft) -> None:
-    draft.operation = "whole to float"
-    draft.variant = draft.choose(ROUNDINGS, 0)
-    kinds = _kinds(draft)
-    made = next((kind for kind in kinds if "F" in kind), "F32")
-    source = next((kind for kind in kinds if kind[0] in "US"), "S32")
-    _set_kinds(draft, source, made)
-
-
-@opcode("F2F")
-def _(draft: Draft) -> None:
-    draft.operation = "float to float"
-    draft.variant = draft.choose(ROUNDINGS, 0) | FLUSHED * draft.has("FTZ")
-    made, source = _kinds(draft)
-    _set_kinds(draft, source, made)
-
-
-@opcode("FRND")
-def _(draft: Draft) -> None:
-    draft.operation = "float to round"
-    draft.variant = draft.choose(_WHOLE_ROUNDINGS, 0) | FLUSHED * draft.has("FTZ")
-    kinds = _kinds(draft)
-    kind = kinds[0] if kinds else "F32"
-    _set_kinds(draft, kind, kind)

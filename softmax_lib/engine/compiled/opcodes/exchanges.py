@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from softmax_lib.engine.compiled.draft import Draft, opcode
+from softmax_lib.engine.compiled.draft import Draft, opcodes
 
 SHUFFLES = {"UP": 0, "DOWN": 1, "BFLY": 2, "IDX": 3}
 SPECIAL = (
@@ -11,24 +11,22 @@ SPECIAL = (
     "%cluster_ctaid.x", "%cluster_ctaid.y", "%cluster_ctaid.z", "SRZ",
 )  # fmt: skip
 _ZEROS = ("SR_SMID", "SR_VIRTCFG")
-REDUCTIONS = {"SUM": 0, "MIN": 1, "MAX": 2, "AND": 3, "OR": 4, "XOR": 5}
+REDUCTIONS = {"SUM": 0, "ADD": 0, "MIN": 1, "MAX": 2, "AND": 3, "OR": 4, "XOR": 5}
 SIGNED = 8
 _VOTES = {"ANY": 0, "ALL": 1, "EQ": 2}
-_UNIFORM = 4
 
 
-@opcode("SHFL")
-def _(draft: Draft) -> None:
+@opcodes("SHFL")
+def shfl(draft: Draft) -> None:
     draft.operation, draft.variant = "shuffle", draft.choose(SHUFFLES)
     draft.writes("p", 0)
     draft.to(1)
     draft.wholes(2, 3)
 
 
-@opcode("VOTE", "VOTEU")
-def _(draft: Draft) -> None:
-    draft.operation = "vote"
-    draft.variant = draft.choose(_VOTES) | _UNIFORM * (draft.statement.opcode == "VOTEU")
+@opcodes({"VOTE": (0,), "VOTEU": (4,)})
+def vote(draft: Draft, variant: int) -> None:
+    draft.operation, draft.variant = "vote", draft.choose(_VOTES) | variant
     number = 0
     if not draft.is_predicate(0):
         draft.to(0)
@@ -40,58 +38,34 @@ def _(draft: Draft) -> None:
     draft.is_uniform = False  # its lanes are those of the warp
 
 
-@opcode("MATCH")
-def _(draft: Draft) -> None:
-    draft.operation = "match"
-    is_all = draft.has("ALL")
-    draft.ignore("ANY")
-    draft.variant = int(draft.has("U64")) | 2 * is_all
-    number = 0
-    if draft.is_predicate(0):
-        draft.writes("p", 0)
-        number = 1
+@opcodes("MATCH")
+def match(draft: Draft) -> None:
+    draft.operation, draft.variant = "match", draft.flags({"ANY": 0, "U64": 1, "ALL": 2})
+    number = draft.writes_first()
     draft.to(number)
     draft.whole("a", number + 1)
 
 
-@opcode("REDUX")
-def _(draft: Draft) -> None:
+@opcodes("REDUX")
+def redux(draft: Draft) -> None:
     draft.operation = "reduce"
-    draft.variant = draft.choose(REDUCTIONS, 3) | SIGNED * draft.has("S32")
-    draft.to(0)
-    draft.whole("a", 1)
+    draft.variant = draft.choose(REDUCTIONS, 3) | draft.flags({"S32": SIGNED})
+    draft.from_wholes(1)
     draft.is_uniform = False
 
 
-@opcode("R2UR")
-def _(draft: Draft) -> None:
+@opcodes("R2UR")
+def r2ur(draft: Draft) -> None:
     draft.operation = "make uniform"
-    first = int(draft.is_predicate(0))
-    if first:
-        draft.writes("p", 0)
-    draft.to(first)
-    draft.whole("a", first + 1)
+    number = draft.writes_first()
+    draft.to(number)
+    draft.whole("a", number + 1)
     draft.is_uniform = False
 
 
-@opcode("S2R", "S2UR")
-def _(draft: Draft) -> None:
-    _read_special(draft, draft.args[1])
-
-
-@opcode("CS2R")
-def _(draft: Draft) -> None:
-    if draft.has("32") or draft.args[1] != "SRZ":
-        if draft.args[1] == "SR_CLOCKLO" and "32" not in draft.statement.modifiers:
-            raise draft.refuse()
-        return _read_special(draft, draft.args[1])
-    draft.operation = "whole move pair"
-    draft.to(0)
-    return None
-
-
-def _read_special(draft: Draft, name: str) -> None:
-    draft.operation = "read special"
+@opcodes("S2R S2UR")
+def s2r(draft: Draft) -> None:
+    draft.operation, name = "read special", draft.args[1]
     draft.to(0)
     if name in _ZEROS:
         name = "SRZ"
@@ -100,8 +74,20 @@ def _read_special(draft: Draft, name: str) -> None:
     draft.variant = SPECIAL.index(name)
 
 
-@opcode("B2R")
-def _(draft: Draft) -> None:
+@opcodes("CS2R")
+def cs2r(draft: Draft) -> None:
+    is_word = draft.has("32")
+    if is_word or draft.args[1] != "SRZ":
+        if draft.args[1] == "SR_CLOCKLO" and not is_word:
+            raise draft.refuse()
+        return s2r(draft)
+    draft.operation = "whole move pair"
+    draft.to(0)
+    return None
+
+
+@opcodes("B2R")
+def b2r(draft: Draft) -> None:
     if not draft.has("RESULT"):
         raise draft.refuse()
     draft.operation = "read barrier"
@@ -110,20 +96,20 @@ def _(draft: Draft) -> None:
         draft.writes("p", 1)
 
 
-@opcode("BMOV")
-def _(draft: Draft) -> None:
-    draft.ignore("32")
-    clears = draft.has("CLEAR")
-    if draft.args[0].startswith("B") and draft.args[1].startswith("B"):
+@opcodes("BMOV")
+def bmov(draft: Draft) -> None:
+    clears = draft.flags({"32": 0, "CLEAR": 256})
+    to_barrier, of_barrier = draft.args[0].startswith("B"), draft.args[1].startswith("B")
+    draft.variant = barrier(draft, 0 if to_barrier else 1)
+    if to_barrier and of_barrier:
         draft.operation = "barrier to barrier"
-        draft.variant = barrier(draft, 0) | barrier(draft, 1) << 4 | 256 * clears
-    elif draft.args[0].startswith("B"):
+        draft.variant |= barrier(draft, 1) << 4 | clears
+    elif to_barrier:
         draft.operation = "row to barrier"
-        draft.variant = barrier(draft, 0)
         draft.whole("a", 1)
     else:
         draft.operation = "barrier to row"
-        draft.variant = barrier(draft, 1) | 256 * clears
+        draft.variant |= clears
         draft.to(0)
 
 

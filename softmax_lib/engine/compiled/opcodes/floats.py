@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from softmax_lib.engine.compiled.draft import ALL, Draft, opcode
+from collections.abc import Mapping
+
+from softmax_lib.engine.compiled.draft import ALL, Draft, opcodes
 
 ROUNDINGS = {"RM": 1, "RP": 2, "RZ": 3, "RN": 0}
 FLUSHED, SATURATED = 4, 8
+ENDS = {"FTZ": FLUSHED, "SAT": SATURATED}
+"""What becomes of small numbers, and of those outside of 0 to 1."""
 
 COMPARISONS = {
     "F": 0, "LT": 1, "EQ": 2, "LE": 3, "GT": 4, "NE": 5, "GE": 6, "NUM": 7,
@@ -15,6 +19,90 @@ COMPARISONS = {
 
 JOINS = {"AND": 0, "OR": 1, "XOR": 2}
 
+
+@opcodes({
+    "FADD FADD32I": ("float add", 2),
+    "FMUL FMUL32I": ("float multiply", 2),
+    "FFMA FFMA32I": ("float fused", 3),
+})  # fmt: skip
+def float_arithmetic(draft: Draft, operation: str, count: int) -> None:
+    draft.operation, draft.variant = operation, draft.choose(ROUNDINGS, 0) | draft.flags(ENDS)
+    draft.to(0)
+    draft.no_number("c")
+    draft.reals(1, count)
+
+
+@opcodes({"DADD": ("double add", 2), "DMUL": ("double multiply", 2), "DFMA": ("double fused", 3)})
+def double_arithmetic(draft: Draft, operation: str, count: int) -> None:
+    draft.operation, draft.variant = operation, draft.choose(ROUNDINGS, 0)
+    draft.to(0)
+    draft.no_number("c")
+    for slot, number in zip("abc", range(1, count + 1), strict=False):
+        draft.double(slot, number)
+
+
+@opcodes("DMNMX")
+def dmnmx(draft: Draft) -> None:
+    double_arithmetic(draft, "double extreme", 2)
+    draft.reads("s", 3)
+
+
+@opcodes({"FMNMX": ("float extreme", {"FTZ": 1, "NAN": 2}), "FSEL": ("float select", {})})
+def float_choice(draft: Draft, operation: str, bits: Mapping[str, int]) -> None:
+    draft.operation, draft.variant = operation, draft.flags(bits)
+    draft.to(0)
+    draft.reals(1, 2)
+    draft.reads("s", 3)
+
+
+def compared(draft: Draft) -> int:
+    """How two numbers are compared, and how the outcome joins what was there."""
+    return draft.choose(COMPARISONS) | draft.choose(JOINS) << 8 | draft.flags({"FTZ": 16})
+
+
+def compares(draft: Draft, joined: int) -> None:
+    """The first two predicates are written, and the operand `joined` is read."""
+    draft.writes("p", 0)
+    draft.writes("q", 1)
+    draft.reads("s", joined)
+
+
+@opcodes("FSETP")
+def fsetp(draft: Draft) -> None:
+    draft.operation, draft.variant = "float compare", compared(draft)
+    draft.reals(2, 2)
+    compares(draft, 4)
+
+
+@opcodes("FSET")
+def fset(draft: Draft) -> None:
+    draft.operation, draft.variant = "float set", compared(draft)
+    draft.to(0)
+    draft.reals(1, 2)
+    draft.reads("s", 3)
+    draft.rows_of["c"] = draft.rows.immediate(0x3F800000 if draft.has("BF") else ALL)
+
+
+@opcodes("DSETP")
+def dsetp(draft: Draft) -> None:
+    if draft.has("MIN", "MAX"):
+        draft.operation, draft.variant = "double choose", int("MIN" in draft.statement.modifiers)
+        draft.ignore("AND")
+    else:
+        draft.operation, draft.variant = "double compare", compared(draft)
+    draft.double("a", 2)
+    draft.double("b", 3)
+    compares(draft, 4)
+
+
+@opcodes("FCHK")
+def fchk(draft: Draft) -> None:
+    draft.ignore("DIVIDE")
+    draft.operation = "float check division"
+    draft.writes("p", 0)
+    draft.reals(1, 2)
+
+
 _SPECIAL = {
     "EX2": "special power", "LG2": "special logarithm", "RCP": "special reciprocal",
     "RSQ": "special reciprocal root", "SQRT": "special root", "SIN": "special sine",
@@ -23,98 +111,8 @@ _SPECIAL = {
 }  # fmt: skip
 
 
-def _flags(draft: Draft) -> int:
-    flags = draft.choose(ROUNDINGS, 0)
-    return flags | FLUSHED * draft.has("FTZ") | SATURATED * draft.has("SAT")
-
-
-_ARITHMETIC = {
-    "FADD": ("float add", 2), "FADD32I": ("float add", 2), "FMUL": ("float multiply", 2),
-    "FMUL32I": ("float multiply", 2), "FFMA": ("float fused", 3), "FFMA32I": ("float fused", 3),
-}  # fmt: skip
-_DOUBLE_ARITHMETIC = {
-    "DADD": ("double add", 2), "DMUL": ("double multiply", 2), "DFMA": ("double fused", 3),
-    "DMNMX": ("double extreme", 2),
-}  # fmt: skip
-
-
-@opcode(*_ARITHMETIC)
-def _(draft: Draft) -> None:
-    draft.operation, count = _ARITHMETIC[draft.statement.opcode]
-    draft.variant = _flags(draft)
-    draft.to(0)
-    draft.no_number("c")
-    draft.reals(1, count)
-
-
-@opcode("FMNMX")
-def _(draft: Draft) -> None:
-    draft.operation = "float extreme"
-    draft.variant = int(draft.has("FTZ")) | 2 * draft.has("NAN")
-    draft.to(0)
-    draft.reals(1, 2)
-    draft.reads("s", 3)
-
-
-@opcode("FSEL")
-def _(draft: Draft) -> None:
-    draft.operation = "float select"
-    draft.to(0)
-    draft.reals(1, 2)
-    draft.reads("s", 3)
-
-
-@opcode("FSETP")
-def _(draft: Draft) -> None:
-    draft.operation = "float compare"
-    draft.variant = compared(draft) | 16 * draft.has("FTZ")
-    draft.reals(2, 2)
-    _predicates(draft)
-
-
-@opcode("FSET")
-def _(draft: Draft) -> None:
-    draft.operation = "float set"
-    draft.variant = compared(draft) | 16 * draft.has("FTZ")
-    draft.to(0)
-    draft.reals(1, 2)
-    draft.reads("s", 3)
-    draft.rows_of["c"] = draft.rows.immediate(0x3F800000 if draft.has("BF") else ALL)
-
-
-@opcode("DSETP")
-def _(draft: Draft) -> None:
-    if draft.has("MIN", "MAX"):
-        draft.operation, draft.variant = "double choose", int("MIN" in draft.statement.modifiers)
-        draft.ignore("AND")
-    else:
-        draft.operation, draft.variant = "double compare", compared(draft)
-    draft.double("a", 2)
-    draft.double("b", 3)
-    _predicates(draft)
-
-
-def compared(draft: Draft) -> int:
-    """How two numbers are compared, and how the outcome joins what was there."""
-    return draft.choose(COMPARISONS) | draft.choose(JOINS) << 8
-
-
-def _predicates(draft: Draft) -> None:
-    draft.writes("p", 0)
-    draft.writes("q", 1)
-    draft.reads("s", 4)
-
-
-@opcode("FCHK")
-def _(draft: Draft) -> None:
-    draft.ignore("DIVIDE")
-    draft.operation = "float check division"
-    draft.writes("p", 0)
-    draft.reals(1, 2)
-
-
-@opcode("MUFU")
-def _(draft: Draft) -> None:
+@opcodes("MUFU")
+def mufu(draft: Draft) -> None:
     name = next((n for n in draft.statement.modifiers if n in _SPECIAL), None)
     if name is None:
         raise draft.refuse()
@@ -126,15 +124,3 @@ def _(draft: Draft) -> None:
     else:
         draft.real("a", 1)
     draft.no_number("b", "c")
-
-
-@opcode(*_DOUBLE_ARITHMETIC)
-def _(draft: Draft) -> None:
-    draft.operation, count = _DOUBLE_ARITHMETIC[draft.statement.opcode]
-    draft.variant = draft.choose(ROUNDINGS, 0)
-    draft.to(0)
-    draft.no_number("c")
-    for slot, number in zip("abc", range(1, count + 1), strict=False):
-        draft.double(slot, number)
-    if draft.statement.opcode == "DMNMX":
-        draft.reads("s", 3)

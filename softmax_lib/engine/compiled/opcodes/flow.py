@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import re
 
-from softmax_lib.engine.compiled.draft import ALL, Draft, opcode
+from softmax_lib.engine.compiled.draft import ALL, Draft, opcodes
 from softmax_lib.engine.compiled.opcodes.exchanges import barrier
 
 _INDEXED = re.compile(r"(U?R\d+)\s+(-?0x[0-9a-f]+)$")
 _RETURN = re.compile(r"(R\d+)\s+`\(.*\)$")
 
 
-@opcode(
-    "NOP", "MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "DEPBAR", "LDGDEPBAR", "PREEXIT", "ACQBULK",
-    "FENCE", "CCTLL",
-)  # fmt: skip
-def _(draft: Draft) -> None:
-    draft.operation = "nothing"
+@opcodes({
+    "NOP MEMBAR ERRBAR CGAERRBAR CCTL DEPBAR LDGDEPBAR PREEXIT ACQBULK FENCE CCTLL": ("nothing",),
+    "BPT": ("trap",),
+})  # fmt: skip
+def do_with_any_modifier(draft: Draft, operation: str) -> None:
+    draft.operation = operation
     draft.ignore(*draft.statement.modifiers)
 
 
-@opcode("NANOSLEEP", "YIELD")
-def _(draft: Draft) -> None:
-    draft.operation = "sleep"
-    draft.variant = int(draft.statement.opcode == "YIELD")  # no more than a hint
+@opcodes({
+    "NANOSLEEP": ("sleep", 0),
+    "YIELD": ("sleep", 1),  # no more than a hint
+    "LEPC": ("nothing", 0),  # what it is for, a call of what is not here, is refused
+    "ENDCOLLECTIVE": ("end collect", 0),
+})  # fmt: skip
+def do_without_operands(draft: Draft, operation: str, variant: int) -> None:
+    draft.operation, draft.variant = operation, variant
 
 
-@opcode("BRA")
-def _(draft: Draft) -> None:
+@opcodes("BRA")
+def bra(draft: Draft) -> None:
     draft.ignore("U", "INC", "DEC")
     diverged, converged = draft.has("DIV"), draft.has("CONV")
     draft.operation = "branch"
@@ -47,8 +51,8 @@ def _lanes(draft: Draft, number: int) -> None:
         draft.flip[0] = ALL
 
 
-@opcode("BRX", "BRXU")
-def _(draft: Draft) -> None:
+@opcodes("BRX BRXU")
+def brx(draft: Draft) -> None:
     match = _INDEXED.match(draft.args[-1])
     if match is None:
         raise draft.refuse()
@@ -57,8 +61,8 @@ def _(draft: Draft) -> None:
     draft.offset = draft.statement.address + 16 + int(match[2], 16)
 
 
-@opcode("CALL")
-def _(draft: Draft) -> None:
+@opcodes("CALL")
+def call(draft: Draft) -> None:
     is_relative = draft.has("REL")
     draft.ignore("NOINC", "ABS")
     draft.operation = "call"
@@ -71,13 +75,8 @@ def _(draft: Draft) -> None:
         draft.operation = "no code here"
 
 
-@opcode("LEPC")
-def _(draft: Draft) -> None:
-    draft.operation = "nothing"  # what it is for, a call of what is not here, is refused
-
-
-@opcode("RET")
-def _(draft: Draft) -> None:
+@opcodes("RET")
+def ret(draft: Draft) -> None:
     is_relative = draft.has("REL")
     draft.ignore("NODEC")
     match = _RETURN.match(draft.args[0])
@@ -87,31 +86,28 @@ def _(draft: Draft) -> None:
     draft.rows_of["a"] = draft.register(match[1])
 
 
-@opcode("EXIT", "KILL")
-def _(draft: Draft) -> None:
+@opcodes("EXIT KILL")
+def exit_(draft: Draft) -> None:
     draft.operation = "exit"
     if draft.args:
         draft.reads("s", 0)
 
 
-@opcode("BSSY")
-def _(draft: Draft) -> None:
+@opcodes("BSSY")
+def bssy(draft: Draft) -> None:
     draft.operation, draft.variant = "set barrier", barrier(draft, 0)
 
 
-_OF_BARRIER = {"BSYNC": "join barrier", "BREAK": "leave barrier"}
-
-
-@opcode(*_OF_BARRIER)
-def _(draft: Draft) -> None:
-    draft.operation = _OF_BARRIER[draft.statement.opcode]
+@opcodes({"BSYNC": ("join barrier",), "BREAK": ("leave barrier",)})
+def bsync(draft: Draft, operation: str) -> None:
+    draft.operation = operation
     draft.variant = barrier(draft, len(draft.args) - 1)
     if len(draft.args) > 1:
         draft.reads("s", 0)
 
 
-@opcode("WARPSYNC")
-def _(draft: Draft) -> None:
+@opcodes("WARPSYNC")
+def warpsync(draft: Draft) -> None:
     is_all, collects = draft.has("ALL"), draft.has("COLLECTIVE")
     draft.ignore("EXCLUSIVE")
     draft.operation = "collect" if collects else "warp sync"
@@ -123,30 +119,18 @@ def _(draft: Draft) -> None:
         draft.target = draft.place(len(draft.args) - 1)
 
 
-@opcode("ENDCOLLECTIVE")
-def _(draft: Draft) -> None:
-    draft.operation = "end collect"
-
-
 VOTES = {"POPC": 2, "AND": 3, "OR": 4}
 """What a barrier of a block tells of what its threads bring (cpp/run.cpp)."""
 
 
-@opcode("BAR")
-def _(draft: Draft) -> None:
-    draft.ignore("DEFER_BLOCKING", "ALL")
+@opcodes("BAR")
+def bar(draft: Draft) -> None:
+    draft.ignore("DEFER_BLOCKING", "ALL", "SYNC")
     draft.operation = "block barrier"
     votes, arrives = draft.has("RED"), draft.has("ARV")
-    draft.ignore("SYNC")
     draft.variant = draft.choose(VOTES) if votes else int(arrives)
     numbers = [n for n in range(len(draft.args)) if not draft.is_predicate(n)]
     for slot, number in zip("ab", numbers, strict=False):
         draft.whole(slot, number)
     if votes:
         draft.reads("s", len(draft.args) - 1)
-
-
-@opcode("BPT")
-def _(draft: Draft) -> None:
-    draft.ignore(*draft.statement.modifiers)
-    draft.operation = "trap"

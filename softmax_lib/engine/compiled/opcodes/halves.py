@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from softmax_lib.engine.compiled.draft import ALL, Draft, half_bits, opcode
-from softmax_lib.engine.compiled.opcodes.floats import COMPARISONS, JOINS, ROUNDINGS
+from softmax_lib.engine.compiled.draft import ALL, Draft, half_bits, opcodes
+from softmax_lib.engine.compiled.opcodes.floats import COMPARISONS, JOINS, ROUNDINGS, compares
 
 IS_BFLOAT, _TO_FLOAT, FLUSHES, SATURATES, RELU, PASSES_NAN = 64, 128, 256, 512, 1024, 2048
 COMPARE_SHIFT, JOIN_SHIFT, FLAG_BITS, _MERGES = 16, 20, 1 << 23, 1 << 22
@@ -17,16 +17,11 @@ BOTH_SIGNS = 0x80008000
 """The sign bits of two numbers in a word."""
 
 
-def _flags(draft: Draft) -> int:
-    draft.ignore("MMA", "PACKED", "F16_V2")
-    return (
-        IS_BFLOAT * draft.has("BF16_V2", "BF16")
-        | _TO_FLOAT * draft.has("F32")
-        | FLUSHES * draft.has("FTZ", "FMZ")
-        | SATURATES * draft.has("SAT")
-        | RELU * draft.has("RELU")
-        | PASSES_NAN * draft.has("NAN")
-    )
+BITS = {"FTZ": FLUSHES, "SAT": SATURATES, "RELU": RELU}
+_BITS = {
+    "MMA": 0, "PACKED": 0, "F16_V2": 0, "BF16_V2": IS_BFLOAT, "BF16": IS_BFLOAT, "F32": _TO_FLOAT,
+    "FMZ": FLUSHES, "NAN": PASSES_NAN, **BITS,
+}  # fmt: skip
 
 
 def _sources(draft: Draft, first: int, slots: str) -> int:
@@ -60,78 +55,60 @@ def _sources(draft: Draft, first: int, slots: str) -> int:
     return first
 
 
-_OF_TWO = {
-    "HADD2": "half add", "HADD2_32I": "half add", "HMUL2": "half multiply", "HMUL2_32I": "half multiply",
-}  # fmt: skip
-
-
-@opcode(*_OF_TWO)
-def _(draft: Draft) -> None:
-    draft.operation, draft.variant = _OF_TWO[draft.statement.opcode], _flags(draft)
+@opcodes({"HADD2 HADD2_32I": ("half add",), "HMUL2 HMUL2_32I": ("half multiply",)})
+def half_arithmetic(draft: Draft, operation: str) -> None:
+    draft.operation, draft.variant = operation, draft.flags(_BITS)
     draft.to(0)
     _sources(draft, 1, "ab")
     draft.no_number("c")
 
 
-@opcode("HFMA2", "HFMA2_32I")
-def _(draft: Draft) -> None:
-    draft.variant = _flags(draft)
+@opcodes("HFMA2 HFMA2_32I")
+def hfma2(draft: Draft) -> None:
+    draft.operation, draft.variant = "half fused", draft.flags(_BITS)
     draft.to(0)
     _sources(draft, 1, "abc")
-    draft.operation = "half fused"
     if draft.args[1].lstrip("-") == "RZ" and draft.args[2].lstrip("-") == "RZ":
         # 0 * 0 + c: how the compiler loads a constant
         draft.operation, draft.rows_of["a"] = "whole move", draft.rows_of["c"]
         draft.keep, draft.flip, draft.variant = [0, 0, 0], [0, 0, 0], 0
 
 
-_EXTREMES = {"HMNMX2": ("half extreme", "ab"), "VHMNMX": ("half extreme of three", "abc")}
-
-
-@opcode(*_EXTREMES)
-def _(draft: Draft) -> None:
-    draft.operation, slots = _EXTREMES[draft.statement.opcode]
-    draft.variant = _flags(draft)
+@opcodes({"HMNMX2": ("half extreme", "ab"), "VHMNMX": ("half extreme of three", "abc")})
+def half_extreme(draft: Draft, operation: str, slots: str) -> None:
+    draft.operation, draft.variant = operation, draft.flags(_BITS)
     draft.to(0)
-    after = _sources(draft, 1, slots)
-    draft.reads("s", after)
+    draft.reads("s", _sources(draft, 1, slots))
 
 
-@opcode("HSETP2")
-def _(draft: Draft) -> None:
-    draft.operation, draft.variant = "half compare", _flags(draft)
-    draft.variant |= draft.choose(COMPARISONS) << COMPARE_SHIFT | draft.choose(JOINS) << JOIN_SHIFT
-    draft.writes("p", 0)
-    draft.writes("q", 1)
-    after = _sources(draft, 2, "ab")
-    draft.reads("s", after)
+def _compared(draft: Draft) -> int:
+    join = draft.choose(JOINS) << JOIN_SHIFT
+    return draft.flags(_BITS) | draft.choose(COMPARISONS) << COMPARE_SHIFT | join
 
 
-@opcode("HSET2")
-def _(draft: Draft) -> None:
+@opcodes("HSETP2")
+def hsetp2(draft: Draft) -> None:
+    draft.operation, draft.variant = "half compare", _compared(draft)
+    compares(draft, _sources(draft, 2, "ab"))
+
+
+@opcodes("HSET2")
+def hset2(draft: Draft) -> None:
     draft.operation = "half set"
-    as_floats = draft.has("BF")
-    draft.variant = _flags(draft) | (0 if as_floats else FLAG_BITS)
-    draft.variant |= draft.choose(COMPARISONS) << COMPARE_SHIFT | draft.choose(JOINS) << JOIN_SHIFT
+    draft.variant = _compared(draft) | (0 if draft.has("BF") else FLAG_BITS)
     draft.to(0)
-    after = _sources(draft, 1, "ab")
-    draft.reads("s", after)
+    draft.reads("s", _sources(draft, 1, "ab"))
 
 
-@opcode("F2FP")
-def _(draft: Draft) -> None:
-    draft.operation = "half pack"
-    draft.ignore("PACK_AB", "F16", "F32")
-    merges = draft.has("MERGE_C")
-    draft.variant = (
-        draft.choose(ROUNDINGS, 0)
-        | IS_BFLOAT * draft.has("BF16")
-        | RELU * draft.has("RELU")
-        | _MERGES * merges
-    )
+@opcodes("F2FP")
+def f2fp(draft: Draft) -> None:
+    draft.operation, draft.variant = "half pack", draft.choose(ROUNDINGS, 0)
+    draft.variant |= draft.flags({
+        "PACK_AB": 0, "F16": 0, "F32": 0, "BF16": IS_BFLOAT, "RELU": RELU, "MERGE_C": _MERGES,
+    })  # fmt: skip
     draft.to(0)
     draft.real("a", 1)
-    if merges:
+    if draft.variant & _MERGES:
         draft.whole("c", 2)
     else:
         draft.real("b", 2)

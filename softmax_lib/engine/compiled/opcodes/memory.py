@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from softmax_lib.engine.compiled.draft import Draft, opcode
+from softmax_lib.engine.compiled.draft import Draft, opcodes
 
 GLOBAL, SHARED, LOCAL = range(3)
 GENERIC, WIDE, SIGNED, _NARROW_REGISTER, _FILLS, BYPASSES, TOLD = 4, 8, 16, 32, 64, 128, 256
@@ -63,13 +63,10 @@ def _settle_address(draft: Draft, number: int, space: int, *, is_wide: bool) -> 
     draft.rows_of["b"] = draft.register(found.uniform)
     draft.offset, draft.flip[1] = found.offset, found.shift
     draft.variant |= space | WIDE * is_wide
-    if is_wide and not found.is_pair and (found.uniform != "URZ" or _says_narrow(draft, number)):
+    says_narrow = ".U32" in draft.args[number]
+    if is_wide and not found.is_pair and (found.uniform != "URZ" or says_narrow):
         draft.variant |= _NARROW_REGISTER
     draft.is_site = True
-
-
-def _says_narrow(draft: Draft, number: int) -> bool:
-    return ".U32" in draft.args[number]
 
 
 def settle_width(draft: Draft) -> None:
@@ -90,8 +87,8 @@ def _space(draft: Draft) -> tuple[int, bool]:
     return _SPACES.get(name[-1], GLOBAL), name[-1] in "GD"
 
 
-@opcode("LDG", "LDS", "LDL", "LD")
-def _(draft: Draft) -> None:
+@opcodes("LDG LDS LDL LD")
+def load(draft: Draft) -> None:
     draft.operation = "load"
     space, is_wide = _space(draft)
     draft.ignore(*_UNCOUNTED)
@@ -101,8 +98,8 @@ def _(draft: Draft) -> None:
     _settle_address(draft, number + 1, space, is_wide=is_wide)
 
 
-@opcode("STG", "STS", "STL", "ST")
-def _(draft: Draft) -> None:
+@opcodes("STG STS STL ST")
+def store(draft: Draft) -> None:
     draft.operation = "store"
     space, is_wide = _space(draft)
     draft.ignore(*_UNCOUNTED)
@@ -111,10 +108,10 @@ def _(draft: Draft) -> None:
     draft.rows_of["d"] = draft.register(draft.args[1])
 
 
-@opcode("LDGSTS")
-def _(draft: Draft) -> None:
+@opcodes("LDGSTS")
+def copy_to_shared(draft: Draft) -> None:
     draft.operation = "copy to shared"
-    draft.variant = _FILLS * draft.has("ZFILL") | BYPASSES * draft.has("BYPASS")
+    draft.variant = draft.flags({"ZFILL": _FILLS, "BYPASS": BYPASSES})
     draft.ignore(*_UNCOUNTED)
     settle_width(draft)
     _settle_address(draft, 1, GLOBAL, is_wide=True)
@@ -132,23 +129,22 @@ CHANGES = {
     "ADD": 0, "MIN": 1, "MAX": 2, "INC": 3, "DEC": 4, "AND": 5, "OR": 6, "XOR": 7, "EXCH": 8, "CAS": 9,
     "CAST": 11, "POPC": 10,
 }  # fmt: skip
-_POPC = CHANGES["POPC"]
 NUMBERS = {"S32": 1, "S64": 1, "F32": 2, "F64": 2, "F16x2": 3, "BF16x2": 4, "U64": 0}
 
 
-@opcode("ATOMG", "ATOMS", "ATOM", "RED", "REDG")
-def _(draft: Draft) -> None:
+@opcodes("ATOMG ATOMS ATOM RED REDG")
+def change(draft: Draft) -> None:
     draft.operation = "change memory"
     space, is_wide = _space(draft)
     wide = {"64", "U64", "S64", "F64"}.intersection(draft.statement.modifiers)
     draft.bytes = 8 if wide else 4
     counts = draft.has("POPC")
-    change = _POPC if counts else draft.choose(CHANGES)
+    how = CHANGES["POPC"] if counts else draft.choose(CHANGES)
     if counts:
         draft.ignore("INC", "32")
     number = draft.choose(NUMBERS, 0)
     draft.ignore(*_UNCOUNTED, "SPIN", "64", *NUMBERS)
-    draft.variant |= (change | number << 4) << 8
+    draft.variant |= (how | number << 4) << 8
     at = next(n for n, text in enumerate(draft.args) if "[" in text)
     for before in range(at):
         if draft.is_predicate(before):
@@ -163,8 +159,8 @@ def _(draft: Draft) -> None:
         draft.flip[0] = draft.register(draft.args[at + 2])
 
 
-@opcode("LDC", "ULDC")
-def _(draft: Draft) -> None:
+@opcodes("LDC ULDC")
+def load_constant(draft: Draft) -> None:
     draft.ignore("IL")
     settle_width(draft)
     draft.to(0)

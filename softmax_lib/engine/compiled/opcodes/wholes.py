@@ -2,11 +2,45 @@
 
 from __future__ import annotations
 
-from softmax_lib.engine.compiled.draft import Draft, opcode
-from softmax_lib.engine.compiled.opcodes.floats import JOINS
+from collections.abc import Mapping
+
+from softmax_lib.engine.compiled.draft import Draft, opcodes
+from softmax_lib.engine.compiled.opcodes.floats import JOINS, compares
 
 _COMPARISONS = {"F": 0, "LT": 1, "EQ": 2, "LE": 3, "GT": 4, "NE": 5, "GE": 6, "T": 7}
-_UNSIGNED, _EXTENDED = 8, 16
+_EXTENDED = 16
+
+PERMUTATIONS = {"F4E": 1, "B4E": 2, "RC8": 3, "ECL": 4, "ECR": 5, "RC16": 6}
+"""Ways to choose bytes other than by selectors (cpp/wholes.cpp)."""
+
+
+@opcodes({
+    "MOV UMOV MOV32I": ("whole move", 1),
+    "IABS": ("whole size", 1),
+    "POPC UPOPC": ("whole count bits", 1),
+    "BREV UBREV": ("whole reverse bits", 1),
+    "BMSK UBMSK": ("whole mask", 2, {"C": 0, "W": 1}),
+    "VABSDIFF": ("whole difference", 3, {"U32": 1}),
+    "PRMT UPRMT": ("whole permute", 3, PERMUTATIONS),
+    "SHF USHF": (
+        "whole shift", 3,
+        {"L": 0, "R": 1, "HI": 2, "U32": 0, "U64": 4, "S32": 8, "S64": 4 | 8, "W": 16},
+    ),
+})  # fmt: skip
+def make_of_wholes(
+    draft: Draft, operation: str, count: int, bits: Mapping[str, int] | None = None
+) -> None:
+    draft.operation, draft.variant = operation, draft.flags(bits or {})
+    draft.from_wholes(count)
+
+
+@opcodes({
+    "FLO UFLO": ("whole find bit", 1, {"U32": 1, "SH": 2}),
+    "SGXT USGXT": ("whole extend", 2, {"U32": 1, "W": 2}),
+})  # fmt: skip
+def make_of_signed(draft: Draft, operation: str, count: int, bits: Mapping[str, int]) -> None:
+    draft.operation, draft.variant = operation, draft.flags(bits) ^ bits["U32"]
+    draft.from_wholes(count)
 
 
 def _carries_out(draft: Draft) -> int:
@@ -20,20 +54,16 @@ def _carries_out(draft: Draft) -> int:
     return number
 
 
-def _predicates_in(draft: Draft, number: int) -> None:
-    for name, at in zip("st", range(number, len(draft.args)), strict=False):
-        draft.reads(name, at)
-
-
-@opcode("IADD3", "UIADD3")
-def _(draft: Draft) -> None:
+@opcodes("IADD3 UIADD3")
+def iadd3(draft: Draft) -> None:
     draft.operation, draft.variant = "whole add", int(draft.has("X"))
     first = _carries_out(draft)
     draft.wholes(first, 3)
     if draft.variant:
         draft.read = {"s": 7, "t": 7}
         draft.flipped = {"s": 1, "t": 1}  # false, where none is named
-        _predicates_in(draft, first + 3)
+        for name, at in zip("st", range(first + 3, len(draft.args)), strict=False):
+            draft.reads(name, at)
 
 
 _PARTS = {"16x2": 16, "8x4": 8}
@@ -41,16 +71,15 @@ _SIGNED_PARTS = 32
 _EXTREME_PARTS = {"U16x2": 16, "S16x2": 16 | _SIGNED_PARTS}
 
 
-@opcode("VIADD", "IADD")
-def _(draft: Draft) -> None:
-    parts = draft.choose(_PARTS, 0)
-    draft.operation, draft.variant = "parts add" if parts else "whole add", parts
-    draft.to(0)
-    draft.wholes(1, 2)
+@opcodes("VIADD IADD")
+def viadd(draft: Draft) -> None:
+    draft.variant = draft.choose(_PARTS, 0)
+    draft.operation = "parts add" if draft.variant else "whole add"
+    draft.from_wholes(2)
 
 
-@opcode("IMAD", "UIMAD")
-def _(draft: Draft) -> None:
+@opcodes("IMAD UIMAD")
+def imad(draft: Draft) -> None:
     draft.ignore("MOV", "IADD", "SHL")  # what it is used for
     is_wide, is_upper, is_signed = draft.has("WIDE"), draft.has("HI"), not draft.has("U32")
     has_carry = draft.has("X")
@@ -70,8 +99,8 @@ def _(draft: Draft) -> None:
         draft.reads("s", first + 3)
 
 
-@opcode("LEA", "ULEA")
-def _(draft: Draft) -> None:
+@opcodes("LEA ULEA")
+def lea(draft: Draft) -> None:
     draft.operation = "whole shift add"
     is_upper, extends, has_carry = draft.has("HI"), draft.has("SX32"), draft.has("X")
     first = _carries_out(draft)
@@ -87,22 +116,19 @@ def _(draft: Draft) -> None:
         draft.reads("s", at + 1)
 
 
-@opcode("LOP3", "ULOP3")
-def _(draft: Draft) -> None:
+@opcodes("LOP3 ULOP3")
+def lop3(draft: Draft) -> None:
     draft.ignore("LUT")
     draft.operation = "whole logic"
-    first = 0
-    if draft.is_predicate(0):
-        draft.writes("p", 0)
-        first = 1
+    first = draft.writes_first()
     draft.to(first)
     draft.wholes(first + 1, 3)
     draft.variant = draft.literal(first + 4) & 255 | 256 * draft.has("PAND")
     draft.reads("s", first + 5)
 
 
-@opcode("PLOP3", "UPLOP3")
-def _(draft: Draft) -> None:
+@opcodes("PLOP3 UPLOP3")
+def plop3(draft: Draft) -> None:
     draft.ignore("LUT")
     draft.operation = "predicate logic"
     draft.writes("p", 0)
@@ -116,19 +142,18 @@ def _(draft: Draft) -> None:
 _OF_UNIFORM = 256
 
 
-@opcode("P2R", "UP2UR")
-def _(draft: Draft) -> None:
+@opcodes({"P2R": ("PR", 0), "UP2UR": ("UPR", _OF_UNIFORM)})
+def p2r(draft: Draft, predicates: str, variant: int) -> None:
     draft.operation = "predicates to row"
     draft.to(0)
-    is_uniform = draft.statement.opcode == "UP2UR"
-    if draft.args[1] != ("UPR" if is_uniform else "PR"):
+    if draft.args[1] != predicates:
         raise draft.refuse()
     draft.whole("b", 2)
-    draft.variant = draft.literal(3) & 127 | _OF_UNIFORM * is_uniform
+    draft.variant = draft.literal(3) & 127 | variant
 
 
-@opcode("R2P")
-def _(draft: Draft) -> None:
+@opcodes("R2P")
+def r2p(draft: Draft) -> None:
     draft.operation = "row to predicates"
     if draft.args[0] != "PR":
         raise draft.refuse()
@@ -136,162 +161,53 @@ def _(draft: Draft) -> None:
     draft.variant = draft.literal(2)
 
 
-@opcode("ISETP", "UISETP")
-def _(draft: Draft) -> None:
+@opcodes("ISETP UISETP")
+def isetp(draft: Draft) -> None:
     draft.operation = "whole compare"
-    draft.variant = (
-        draft.choose(_COMPARISONS)
-        | draft.choose(JOINS) << 8
-        | _UNSIGNED * draft.has("U32")
-        | _EXTENDED * draft.has("EX")
-    )
-    draft.writes("p", 0)
-    draft.writes("q", 1)
+    draft.variant = draft.choose(_COMPARISONS) | draft.choose(JOINS) << 8
+    draft.variant |= draft.flags({"U32": 8, "EX": _EXTENDED})
     draft.wholes(2, 2)
-    draft.reads("s", 4)
+    compares(draft, 4)
     if draft.variant & _EXTENDED:
         draft.reads("t", 5)
 
 
-@opcode("SEL", "USEL")
-def _(draft: Draft) -> None:
+@opcodes("SEL USEL")
+def sel(draft: Draft) -> None:
     draft.operation = "whole select"
-    draft.to(0)
-    draft.wholes(1, 2)
+    draft.from_wholes(2)
     draft.reads("s", 3)
 
 
-@opcode("IMNMX", "VIMNMX", "UIMNMX")
-def _(draft: Draft) -> None:
-    draft.operation = "whole extreme"
-    parts = draft.choose(_EXTREME_PARTS, 0)
-    if parts:
-        draft.operation, draft.variant = "parts extreme", parts
+@opcodes({
+    "IMNMX VIMNMX UIMNMX": ("", "extreme", 2, {"U32": 1, "RELU": 4, "S32": 0}),
+    "VIADDMNMX": ("add ", "extreme", 3, {"U32": 1, "RELU": 4}, 2),
+    "VIMNMX3": ("", "extreme of three", 3, {"U32": 1}),
+})  # fmt: skip
+def vimnmx(
+    draft: Draft, adds: str, what: str, count: int, bits: Mapping[str, int], variant: int = 0
+) -> None:
+    if parts := draft.choose(_EXTREME_PARTS, 0):
+        draft.operation, draft.variant = f"parts {adds}{what}", parts
     else:
-        draft.variant = int(draft.has("U32")) | 4 * draft.has("RELU")
-        draft.ignore("S32")
-    draft.to(0)
-    draft.wholes(1, 2)
-    draft.reads("s", 3)
+        draft.operation, draft.variant = f"whole {what}", draft.flags(bits) | variant
+    draft.from_wholes(count)
+    draft.reads("s", count + 1)
 
 
-@opcode("VIADDMNMX")
-def _(draft: Draft) -> None:
-    draft.operation = "whole extreme"
-    parts = draft.choose(_EXTREME_PARTS, 0)
-    if parts:
-        draft.operation, draft.variant = "parts add extreme", parts
-    else:
-        draft.variant = int(draft.has("U32")) | 2 | 4 * draft.has("RELU")
-    draft.to(0)
-    draft.wholes(1, 3)
-    draft.reads("s", 4)
-
-
-@opcode("VIMNMX3")
-def _(draft: Draft) -> None:
-    parts = draft.choose(_EXTREME_PARTS, 0)
-    draft.operation, draft.variant = "whole extreme of three", int(draft.has("U32"))
-    if parts:
-        draft.operation, draft.variant = "parts extreme of three", parts
-    draft.to(0)
-    draft.wholes(1, 3)
-    draft.reads("s", 4)
-
-
-@opcode("SHF", "USHF")
-def _(draft: Draft) -> None:
-    draft.operation = "whole shift"
-    is_right = draft.has("R")
-    draft.ignore("L")
-    is_long, is_signed = draft.has("U64", "S64"), draft.has("S32")
-    is_signed |= "S64" in draft.statement.modifiers
-    draft.ignore("U32")
-    draft.variant = (
-        int(is_right) | 2 * draft.has("HI") | 4 * is_long | 8 * is_signed | 16 * draft.has("W")
-    )
-    draft.to(0)
-    draft.wholes(1, 3)
-
-
-_OF_ONE = {
-    "MOV": "whole move", "UMOV": "whole move", "MOV32I": "whole move", "IABS": "whole size",
-    "POPC": "whole count bits", "UPOPC": "whole count bits", "BREV": "whole reverse bits",
-    "UBREV": "whole reverse bits",
-}  # fmt: skip
-
-
-@opcode(*_OF_ONE)
-def _(draft: Draft) -> None:
-    draft.operation = _OF_ONE[draft.statement.opcode]
-    draft.to(0)
-    draft.whole("a", 1)
-
-
-@opcode("FLO", "UFLO")
-def _(draft: Draft) -> None:
-    draft.operation = "whole find bit"
-    draft.variant = int(not draft.has("U32")) | 2 * draft.has("SH")
-    draft.to(0)
-    draft.whole("a", 1)
-
-
-PERMUTATIONS = {"F4E": 1, "B4E": 2, "RC8": 3, "ECL": 4, "ECR": 5, "RC16": 6}
-"""Ways to choose bytes other than by selectors (cpp/wholes.cpp)."""
-
-
-@opcode("PRMT", "UPRMT")
-def _(draft: Draft) -> None:
-    draft.operation = "whole permute"
-    draft.variant = draft.choose(PERMUTATIONS, 0)
-    draft.to(0)
-    draft.wholes(1, 3)
-
-
-@opcode("SGXT", "USGXT")
-def _(draft: Draft) -> None:
-    draft.operation = "whole extend"
-    draft.variant = int(not draft.has("U32")) | 2 * draft.has("W")
-    draft.to(0)
-    draft.wholes(1, 2)
-
-
-@opcode("BMSK", "UBMSK")
-def _(draft: Draft) -> None:
-    draft.operation = "whole mask"
-    draft.variant = int(draft.has("W"))
-    draft.ignore("C")
-    draft.to(0)
-    draft.wholes(1, 2)
-
-
-@opcode("VABSDIFF")
-def _(draft: Draft) -> None:
-    draft.operation = "whole difference"
-    draft.variant = int(draft.has("U32"))
-    draft.to(0)
-    draft.wholes(1, 3)
-
-
-@opcode("VABSDIFF4")
-def _(draft: Draft) -> None:
+@opcodes("VABSDIFF4")
+def vabsdiff4(draft: Draft) -> None:
     draft.operation = "parts differences" if draft.has("ACC") else "parts difference"
     draft.variant = 8 | draft.choose({"U8": 0, "S8": _SIGNED_PARTS})
-    draft.to(0)
-    draft.wholes(1, 3)
+    draft.from_wholes(3)
 
 
-@opcode("IDP")
-def _(draft: Draft) -> None:
-    draft.operation = "whole dot"
-    is_wide, takes_upper = draft.has("2A"), draft.has("HI")
-    draft.ignore("4A", "LO")
+@opcodes("IDP")
+def idp(draft: Draft) -> None:
+    draft.operation, draft.variant = "whole dot", draft.flags({"4A": 0, "2A": 4, "LO": 0, "HI": 8})
     kinds = [one for one in draft.statement.modifiers if one[0] in "US" and one[1:].isdigit()]
     draft.ignore(*kinds)
     if len(kinds) != 2:
         raise draft.refuse()
-    draft.variant = (
-        int(kinds[0][0] == "S") | 2 * (kinds[1][0] == "S") | 4 * is_wide | 8 * takes_upper
-    )
-    draft.to(0)
-    draft.wholes(1, 3)
+    draft.variant |= int(kinds[0][0] == "S") | 2 * (kinds[1][0] == "S")
+    draft.from_wholes(3)

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-from softmax_lib.engine.compiled.modifiers import Modifiers, registered_in
+from softmax_lib.engine.compiled.draft import Modifiers, Readers, register_readers
 from softmax_lib.engine.compiled.opcodes import conversions, floats
-
-if TYPE_CHECKING:
-    from softmax_lib.engine.compiled.ptx.writer import Writer
 
 KINDS = {name.lower(): number for name, number in conversions.KINDS.items()}
 KINDS |= {f"b{bits}": KINDS[f"u{bits}"] for bits in (8, 16, 32, 64)}
@@ -18,13 +12,15 @@ KINDS |= {f"b{bits}": KINDS[f"u{bits}"] for bits in (8, 16, 32, 64)}
 PACKED = ("f16x2", "bf16x2", "u16x2", "s16x2", "pred")
 """Types that have no kind of their own."""
 
-ROUNDINGS = {name.lower(): number for name, number in floats.ROUNDINGS.items()}
 KIND_SHIFT, MADE_SHIFT = 16, 20
 """Where in a variant the kind of what is read is, and of what a conversion makes."""
 
 
 class Form(Modifiers):
-    """A statement of PTX while its words are read."""
+    """A statement of PTX while its words are read: options have the names that machine code has, in small letters."""
+
+    def _spell(self, name: str) -> str:
+        return name.lower()
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -38,10 +34,9 @@ class Form(Modifiers):
         self.ignore(*self.types)
         return self.types[-1]
 
-    def flags(self) -> int:
+    def float_flags(self) -> int:
         """Rounding, .ftz and .sat of a float, as cpp/numbers.h has them."""
-        rounding = self.choose(ROUNDINGS, 0)
-        return rounding | floats.FLUSHED * self.has("ftz") | floats.SATURATED * self.has("sat")
+        return self.choose(floats.ROUNDINGS, 0) | self.flags(floats.ENDS)
 
 
 def kind_bits(type_: str) -> int:
@@ -49,8 +44,7 @@ def kind_bits(type_: str) -> int:
     return KINDS[type_] << KIND_SHIFT
 
 
-Reader = Callable[["Writer", Form], None]
-READERS: dict[str, Reader] = {}
-"""How each opcode is read, by its name."""
+READERS: Readers = {}
+"""How each opcode of PTX is read."""
 
-opcode = registered_in(READERS)
+opcodes = register_readers(READERS)

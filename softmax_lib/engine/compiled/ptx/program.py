@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
-from importlib import import_module
+from functools import lru_cache
 from pathlib import Path
 
 from softmax_lib.engine.compiled.code import file_of, key_of, read_file
 from softmax_lib.engine.compiled.cubin import called
 from softmax_lib.engine.compiled.program import Decoded
 from softmax_lib.engine.compiled.ptx.inlining import flatten
+from softmax_lib.engine.compiled.ptx.opcodes import READERS
 from softmax_lib.engine.compiled.ptx.reading import Module, read_module
 from softmax_lib.engine.compiled.ptx.writer import Writer
 from softmax_lib.engine.compiler import nvrtc
@@ -65,14 +65,7 @@ def translate(program: Program, arch: int, kernel: str) -> Decoded:
 
 def translate_module(module: Module, kernel: str, arch: int, made_by: str = "") -> Decoded:
     """What the interpreter is to do for each statement of `kernel`."""
-    _load_opcodes()
     function = module.functions.get(kernel)
     if function is None or not function.is_kernel:
         raise NotAvailable(f"The PTX has no kernel {kernel}.")
-    return Writer(flatten(module, function), function, arch).write(made_by)
-
-
-@cache
-def _load_opcodes() -> None:
-    for name in ("numbers", "bits", "accesses", "clusters", "flow"):
-        import_module(f"softmax_lib.engine.compiled.ptx.opcodes.{name}")
+    return Writer(flatten(module, function), function, arch, READERS).write(made_by)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from softmax_lib.engine.compiled import library
-from softmax_lib.engine.compiled.draft import ALL, NOWHERE, TRUE
+from softmax_lib.engine.compiled.draft import ALL, NOWHERE, TRUE, Readers, Unsupported
 from softmax_lib.engine.compiled.launching import (
     BARRIER_AT,
     CLUSTER_AT,
@@ -23,9 +23,8 @@ from softmax_lib.engine.compiled.listing import (
     Statement,
     split_operands,
 )
-from softmax_lib.engine.compiled.modifiers import Unsupported
 from softmax_lib.engine.compiled.program import Decoded
-from softmax_lib.engine.compiled.ptx.form import READERS, Form
+from softmax_lib.engine.compiled.ptx.form import Form
 from softmax_lib.engine.compiled.ptx.inlining import Flat
 from softmax_lib.engine.compiled.ptx.layout import ADDRESS_BANK, lay_out
 from softmax_lib.engine.compiled.ptx.meetings import NOWHERE as NOT_AT_ALL
@@ -64,8 +63,8 @@ class Address:
 class Writer:
     """The instructions of one kernel while they are written, statement by statement."""
 
-    def __init__(self, flat: Flat, kernel: Function, arch: int):
-        self.flat = flat
+    def __init__(self, flat: Flat, kernel: Function, arch: int, readers: Readers):
+        self.flat, self._readers = flat, readers
         self.layout, self.cubin = lay_out(kernel, flat.variables, arch)
         self._arch = arch
         self._places: dict[str, int] = {}
@@ -131,6 +130,12 @@ class Writer:
         except ValueError:
             return self._symbol(text, words)
 
+    def rows_of(self, slots: str, operands: Iterable[str], type_: str = "b32") -> dict[str, int]:
+        """Rows of operands, by their slots: those of capital letters are as wide as the type, the others a word."""
+        pairs = zip(slots, operands, strict=False)
+        size = SIZES[type_]
+        return {slot.lower(): self.row(text, size if slot.isupper() else 4) for slot, text in pairs}
+
     def immediate(self, value: int, words: int = 1) -> int:
         """The first row of a number."""
         value &= (1 << 32 * words) - 1
@@ -186,6 +191,11 @@ class Writer:
             return TRUE, int(not literal(name)) ^ int(text != name)
         except ValueError:
             raise Unsupported(self.statement.text) from None
+
+    def reads(self, text: str, slot: str = "s") -> dict[str, int]:
+        """Fields of a predicate that is read."""
+        number, flip = self.predicate(text)
+        return {slot: number, f"{slot}_flip": flip}
 
     def written_predicate(self, text: str) -> int:
         """The number of a predicate that is written; `_` is nobody's."""
@@ -277,10 +287,11 @@ class Writer:
     def _write_one(self, statement: Statement) -> None:
         before, sites = len(self._fields), len(self._sites)
         try:
-            if self.number in self.flat.refused or statement.opcode not in READERS:
+            if self.number in self.flat.refused or statement.opcode not in self._readers:
                 raise Unsupported(statement.text)
             form = Form(statement)
-            READERS[statement.opcode](self, form)
+            reader, more = self._readers[statement.opcode]
+            reader(self, form, *more)
             form.refuse_rest()
         except (Unsupported, IndexError, KeyError, ValueError) as error:
             for held, kept in (

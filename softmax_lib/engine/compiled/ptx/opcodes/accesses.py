@@ -16,9 +16,9 @@ from softmax_lib.engine.compiled.opcodes.memory import (
     TOLD,
     WIDE,
 )
-from softmax_lib.engine.compiled.ptx.form import Form, kind_bits, opcode
+from softmax_lib.engine.compiled.ptx.form import Form, kind_bits, opcodes
 from softmax_lib.engine.compiled.ptx.layout import CONSTANT_BANK, PARAMETERS_AT
-from softmax_lib.engine.compiled.ptx.opcodes.bits import convert, move, pack, unpack, widen
+from softmax_lib.engine.compiled.ptx.opcodes.bits import convert, move, pack, split, widen
 from softmax_lib.engine.compiled.ptx.reading import SIZES
 from softmax_lib.engine.compiled.ptx.writer import Writer, vector
 
@@ -49,8 +49,8 @@ def _access(writer: Writer, text: str, space: str) -> dict[str, Any]:
     return {"a": address.row, "offset": address.offset, "variant": variant, "site": 0}
 
 
-@opcode("ld", "ldu")
-def _(writer: Writer, form: Form) -> None:
+@opcodes("ld ldu")
+def load(writer: Writer, form: Form) -> None:
     type_, space = form.take_type(), _space(form)
     to = vector(form.args[0])
     if space == "param":
@@ -58,20 +58,17 @@ def _(writer: Writer, form: Form) -> None:
     size = SIZES[type_]
     row, is_staged = _side_by_side(writer, to, size)
     if space == "const":
-        address = writer.address(form.args[1])
-        fields: dict[str, Any] = {
-            "a": address.row,
-            "offset": address.offset,
-            "variant": CONSTANT_BANK << 8,
-        }
+        name, address = "load constant", writer.address(form.args[1])
+        fields: dict[str, Any] = {"a": address.row, "offset": address.offset}
+        fields["variant"] = CONSTANT_BANK << 8
     else:
-        fields = _access(writer, form.args[1], space)
+        name, fields = "load", _access(writer, form.args[1], space)
     fields["variant"] |= SIGNED * (type_ in ("s8", "s16"))
-    name = "load constant" if space == "const" else "load"
     writer.emit(name, d=row, bytes=size * len(to), **fields)
     if is_staged:
         for number, register in enumerate(to):
-            _unstage(writer, register, row, number, size)
+            if register != "_":
+                split(writer, writer.row(register), row, number * size, size, aside=True)
     elif len(to) == 1:
         widen(writer, to[0], row, type_)
     return None
@@ -89,17 +86,8 @@ def _side_by_side(writer: Writer, names: list[str], size: int) -> tuple[int, boo
     return writer.rows.trash, True
 
 
-def _unstage(writer: Writer, name: str, row: int, number: int, size: int) -> None:
-    if name == "_":
-        return
-    if size < 4:
-        unpack(writer, writer.row(name), row, number * size, size, aside=True)
-    else:
-        move(writer, writer.row(name), row + number * size // 4, size, aside=True)
-
-
-@opcode("st")
-def _(writer: Writer, form: Form) -> None:
+@opcodes("st")
+def store(writer: Writer, form: Form) -> None:
     tells = form.has("async")
     type_, space = form.take_type(), _space(form)
     names, size = vector(form.args[1]), SIZES[type_]
@@ -121,9 +109,8 @@ def _(writer: Writer, form: Form) -> None:
             raise form.refuse()
         at = {"a": to.row, "offset": to.offset, "b": barrier.row, "site": 0}
         return writer.emit("store and tell", d=row, bytes=size * len(names), **at)
-    return writer.emit(
-        "store", d=row, bytes=size * len(names), **_access(writer, form.args[0], space)
-    )
+    fields = _access(writer, form.args[0], space)
+    return writer.emit("store", d=row, bytes=size * len(names), **fields)
 
 
 # ---- parameters: a kernel's are constants, those of a call are registers
@@ -132,19 +119,20 @@ def _(writer: Writer, form: Form) -> None:
 def _load_parameter(writer: Writer, form: Form, to: list[str], type_: str) -> None:
     form.ignore("func", "entry")
     name, offset = writer.parameter(form.args[1])
-    size = SIZES[type_]
+    size, place = SIZES[type_], writer.layout.parameters.get(name)
     for number, register in enumerate(to):
-        at, row = offset + number * size, writer.row(register)
-        if name in writer.layout.parameters:
-            place = PARAMETERS_AT + writer.layout.parameters[name] + at
-            variant = SIGNED * (type_ in ("s8", "s16"))
-            if size >= 4:
-                source = writer.rows.constant(0, place, size // 4)
-                move(writer, row, source, size, aside=number > 0)
-            else:
-                writer.emit("load constant", aside=number > 0, d=row, offset=place, bytes=size, variant=variant)  # fmt: skip
+        at, row, aside = offset + number * size, writer.row(register), number > 0
+        if place is None:
+            split(writer, row, _held(writer, form, name), at, size, aside=aside)
+            if size < 4 and type_[0] == "s":
+                convert(writer, row, type_, "s32")
+        elif size >= 4:
+            source = writer.rows.constant(0, PARAMETERS_AT + place + at, size // 4)
+            move(writer, row, source, size, aside=aside)
         else:
-            _move_parameter(writer, form, row, name, at, type_, is_load=True, aside=number > 0)
+            fields = {"offset": PARAMETERS_AT + place + at, "bytes": size}
+            fields["variant"] = SIGNED * (type_ in ("s8", "s16"))
+            writer.emit("load constant", aside=aside, d=row, **fields)
         widen(writer, register, row, type_)
 
 
@@ -153,35 +141,29 @@ def _store_parameter(writer: Writer, form: Form, names: list[str], type_: str) -
     name, offset = writer.parameter(form.args[0])
     size = SIZES[type_]
     for number, register in enumerate(names):
-        row = writer.row(register, size)
-        _move_parameter(writer, form, row, name, offset + number * size, type_, is_load=False, aside=number > 0)  # fmt: skip
+        row, at, aside = writer.row(register, size), offset + number * size, number > 0
+        held = _held(writer, form, name) + at // 4
+        if size >= 4:
+            move(writer, held, row, size, aside=aside)
+        else:
+            fields = {"c": writer.immediate(at % 4 * 8), "variant": kind_bits("b32")}
+            flip = [writer.immediate(8 * size), 0, 0]
+            writer.emit("typed insert", aside=aside, d=held, a=row, b=held, flip=flip, **fields)
 
 
-def _move_parameter(writer: Writer, form: Form, row: int, name: str, at: int, type_: str, *, is_load: bool, aside: bool) -> None:  # fmt: skip
-    size, held = SIZES[type_], writer.place_of(name)
+def _held(writer: Writer, form: Form, name: str) -> int:
+    """The first row of a call's parameter."""
+    held = writer.place_of(name)
     if held is None:
         raise form.refuse()
-    held += at // 4
-    if size >= 4:
-        to, source = (row, held) if is_load else (held, row)
-        move(writer, to, source, size, aside=aside)
-    elif is_load:
-        unpack(writer, row, held, at % 4, size, aside=aside)
-        if type_[0] == "s":
-            convert(writer, row, type_, "s32")
-    else:
-        bits = writer.immediate(8 * size)
-        writer.emit(
-            "typed insert", aside=aside, d=held, a=row, b=held, c=writer.immediate(at % 4 * 8), flip=[bits, 0, 0],
-            variant=kind_bits("b32"),
-        )  # fmt: skip
+    return held
 
 
 # ---- copies and atomics
 
 
-@opcode("cp")
-def _(writer: Writer, form: Form) -> None:
+@opcodes("cp")
+def cp_async(writer: Writer, form: Form) -> None:
     if not form.has("async") or form.has("bulk", "mbarrier"):
         raise form.refuse()
     if form.has("commit_group", "wait_group", "wait_all"):
@@ -200,28 +182,21 @@ def _(writer: Writer, form: Form) -> None:
     )  # fmt: skip
 
 
-_CHANGES = {name.lower(): number for name, number in CHANGES.items()}
 _NUMBERS = {name.lower(): number for name, number in NUMBERS.items()}
 
 
-@opcode("atom", "red")
-def _(writer: Writer, form: Form) -> None:
+@opcodes({"atom": (True,), "red": (False,)})
+def change(writer: Writer, form: Form, gives: bool) -> None:
     type_, space = form.take_type(), _space(form)
-    change = form.choose(_CHANGES)
+    how = form.choose(CHANGES)
     size = SIZES[type_]
     if size < 4 or form.args[0].startswith("{"):
         raise form.refuse()
     args = list(form.args)
-    to = writer.row(args.pop(0), size) if form.statement.opcode == "atom" else writer.rows.trash
+    to = writer.row(args.pop(0), size) if gives else writer.rows.trash
     fields = _access(writer, args[0], space)
-    fields["variant"] |= (change | _NUMBERS.get(type_, 0) << 4) << 8
+    fields["variant"] |= (how | _NUMBERS.get(type_, 0) << 4) << 8
     other = writer.row(args[2], size) if len(args) > 2 else writer.rows.zero
     writer.emit(
         "change memory", d=to, c=writer.row(args[1], size), flip=[other, 0, 0], bytes=size, **fields
     )
-
-
-@opcode("prefetch", "prefetchu", "applypriority", "discard", "createpolicy")
-def _(writer: Writer, form: Form) -> None:
-    form.ignore(*form.statement.modifiers)
-    writer.emit("nothing")

@@ -2,139 +2,108 @@
 
 from __future__ import annotations
 
-from softmax_lib.engine.compiled.draft import TRUE
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from softmax_lib.engine.compiled.memory import LOCAL_WINDOW, SHARED_WINDOW
 from softmax_lib.engine.compiled.opcodes.exchanges import SPECIAL
 from softmax_lib.engine.compiled.opcodes.wholes import PERMUTATIONS
-from softmax_lib.engine.compiled.ptx.form import KINDS, MADE_SHIFT, Form, kind_bits, opcode
+from softmax_lib.engine.compiled.ptx.form import KINDS, MADE_SHIFT, Form, kind_bits, opcodes
 from softmax_lib.engine.compiled.ptx.reading import SIZES
 from softmax_lib.engine.compiled.ptx.writer import Writer, vector
 
-_LOGIC = {"and": "typed and", "or": "typed or", "xor": "typed xor", "not": "typed not"}
-_COMBINED = {"and": 0, "or": 1, "xor": 2}
+_NO_BITS: Mapping[str, int] = MappingProxyType({})
 
 
-@opcode(*_LOGIC)
-def _(writer: Writer, form: Form) -> None:
+@opcodes({
+    "rem": ("typed remainder", "DAB"),
+    "copysign": ("typed copy sign", "DAB"),
+    "sad": ("typed difference", "DABC"),
+    "shl": ("typed shift left", "DAb"),
+    "shr": ("typed shift right", "DAb"),
+    "bfe": ("typed extract", "DAbc"),
+    "brev": ("typed reverse", "DA"),
+    "clz": ("typed count zeros", "dA"),
+    "popc": ("typed count ones", "dA"),
+    "bfind": ("typed find bit", "dA", {"shiftamt": 1}),
+})  # fmt: skip
+def do_typed(
+    writer: Writer, form: Form, operation: str, slots: str, bits: Mapping[str, int] = _NO_BITS
+) -> None:
+    """Slots are as in `Writer.rows_of`."""
+    type_ = form.take_type()
+    rows = writer.rows_of(slots, form.args, type_)
+    writer.emit(operation, **rows, variant=kind_bits(type_) | form.flags(bits))
+
+
+@opcodes({
+    "shf": ("typed funnel", "dabc", {"l": 0, "r": 1, "clamp": 0, "wrap": 2}),
+    "prmt": ("whole permute", "dacb", PERMUTATIONS),  # the selectors come last
+})  # fmt: skip
+def do_words(
+    writer: Writer, form: Form, operation: str, slots: str, bits: Mapping[str, int]
+) -> None:
+    form.take_type()
+    writer.emit(operation, **writer.rows_of(slots, form.args), variant=form.flags(bits))
+
+
+@opcodes({
+    "and": ("typed and", "DAB", 0),
+    "or": ("typed or", "DAB", 1),
+    "xor": ("typed xor", "DAB", 2),
+    "not": ("typed not", "DA", 2),
+})  # fmt: skip
+def logic(writer: Writer, form: Form, operation: str, slots: str, of_predicates: int) -> None:
     type_ = form.take_type()
     if type_ != "pred":
-        rows = dict(
-            zip("dab", (writer.row(text, SIZES[type_]) for text in form.args), strict=False)
-        )
-        return writer.emit(_LOGIC[form.statement.opcode], **rows, variant=kind_bits(type_))
-    if form.statement.opcode == "not":
-        return _combine(writer, form.args[0], writer.predicate(form.args[1]), (TRUE, 0), 2)
-    one, other = (writer.predicate(text) for text in form.args[1:])
-    return _combine(writer, form.args[0], one, other, _COMBINED[form.statement.opcode])
+        rows = writer.rows_of(slots, form.args, type_)
+        return writer.emit(operation, **rows, variant=kind_bits(type_))
+    read = (writer.reads(text, slot) for text, slot in zip(form.args[1:], "st", strict=False))
+    fields = {name: number for one in read for name, number in one.items()}
+    return combine_predicates(writer, form.args[0], fields, of_predicates)
 
 
-def _combine(
-    writer: Writer, to: str, one: tuple[int, int], other: tuple[int, int], how: int
-) -> None:
-    (s, s_flip), (t, t_flip) = one, other
-    writer.emit("typed combine", p=writer.written_predicate(to), s=s, s_flip=s_flip, t=t, t_flip=t_flip, variant=how)  # fmt: skip
+def combine_predicates(writer: Writer, to: str, read: Mapping[str, int], how: int) -> None:
+    """Makes a predicate of those in s and t, which is true where none is given."""
+    writer.emit("typed combine", p=writer.written_predicate(to), **read, variant=how)
 
 
-@opcode("lop3")
-def _(writer: Writer, form: Form) -> None:
+@opcodes("lop3")
+def lop3(writer: Writer, form: Form) -> None:
     form.take_type()
-    rows = dict(zip("dabc", map(writer.row, form.args[:4]), strict=True))
+    rows = writer.rows_of("dabc", form.args[:4])
     writer.emit("whole logic", **rows, variant=int(form.args[4], 0) & 255)
 
 
-@opcode("shl", "shr")
-def _(writer: Writer, form: Form) -> None:
-    type_ = form.take_type()
-    d, a = (writer.row(text, SIZES[type_]) for text in form.args[:2])
-    name = "typed shift left" if form.statement.opcode == "shl" else "typed shift right"
-    writer.emit(name, d=d, a=a, b=writer.row(form.args[2]), variant=kind_bits(type_))
+@opcodes("bfi")
+def bfi(writer: Writer, form: Form) -> None:
+    type_, many = form.take_type(), writer.row(form.args[4])
+    rows = writer.rows_of("DABc", form.args, type_)
+    writer.emit("typed insert", **rows, flip=[many, 0, 0], variant=kind_bits(type_))
 
 
-@opcode("shf")
-def _(writer: Writer, form: Form) -> None:
-    form.take_type()
-    is_right = form.has("r")
-    form.ignore("l")
-    wraps = form.has("wrap")
-    form.ignore("clamp")
-    rows = dict(zip("dabc", map(writer.row, form.args), strict=True))
-    writer.emit("typed funnel", **rows, variant=is_right | 2 * wraps)
-
-
-@opcode("bfe")
-def _(writer: Writer, form: Form) -> None:
-    type_ = form.take_type()
-    d, a = (writer.row(text, SIZES[type_]) for text in form.args[:2])
-    b, c = map(writer.row, form.args[2:])
-    writer.emit("typed extract", d=d, a=a, b=b, c=c, variant=kind_bits(type_))
-
-
-@opcode("bfi")
-def _(writer: Writer, form: Form) -> None:
-    type_ = form.take_type()
-    d, a, b = (writer.row(text, SIZES[type_]) for text in form.args[:3])
-    c, many = map(writer.row, form.args[3:])
-    writer.emit("typed insert", d=d, a=a, b=b, c=c, flip=[many, 0, 0], variant=kind_bits(type_))
-
-
-_COUNTS = {"clz": "typed count zeros", "popc": "typed count ones", "bfind": "typed find bit"}
-
-
-@opcode(*_COUNTS)
-def _(writer: Writer, form: Form) -> None:
-    type_ = form.take_type()
-    rows = {"d": writer.row(form.args[0]), "a": writer.row(form.args[1], SIZES[type_])}
-    from_top = form.has("shiftamt")
-    writer.emit(_COUNTS[form.statement.opcode], **rows, variant=kind_bits(type_) | from_top)
-
-
-@opcode("brev")
-def _(writer: Writer, form: Form) -> None:
-    type_ = form.take_type()
-    d, a = (writer.row(text, SIZES[type_]) for text in form.args)
-    writer.emit("typed reverse", d=d, a=a, variant=kind_bits(type_))
-
-
-_PERMUTATIONS = {name.lower(): number for name, number in PERMUTATIONS.items()}
-
-
-@opcode("prmt")
-def _(writer: Writer, form: Form) -> None:
-    form.take_type()
-    d, a, c, b = map(writer.row, form.args)  # the selectors come last
-    writer.emit("whole permute", d=d, a=a, b=b, c=c, variant=form.choose(_PERMUTATIONS, 0))
-
-
-@opcode("dp4a", "dp2a")
-def _(writer: Writer, form: Form) -> None:
+@opcodes({"dp4a": (0, {}), "dp2a": (4, {"lo": 0, "hi": 8})})
+def dot(writer: Writer, form: Form, variant: int, bits: Mapping[str, int]) -> None:
     is_signed = [one[0] == "s" for one in form.types]
     form.take_type()
-    variant = is_signed[0] | 2 * is_signed[1]
-    if form.statement.opcode == "dp2a":
-        variant |= 4 | 8 * form.has("hi")
-        form.ignore("lo")
-    rows = dict(zip("dabc", map(writer.row, form.args), strict=True))
-    writer.emit("whole dot", **rows, variant=variant)
+    variant |= is_signed[0] | 2 * is_signed[1] | form.flags(bits)
+    writer.emit("whole dot", **writer.rows_of("dabc", form.args), variant=variant)
 
 
-@opcode("vabsdiff4", "vabsdiff2")
-def _(writer: Writer, form: Form) -> None:
-    bits = 8 if form.statement.opcode == "vabsdiff4" else 16
+@opcodes({"vabsdiff4": (8,), "vabsdiff2": (16,)})
+def vabsdiff(writer: Writer, form: Form, bits: int) -> None:
     variant = bits | 32 * (form.types[1][0] == "s")
     form.take_type()
-    rows = dict(zip("dabc", map(writer.row, form.args), strict=True))
-    writer.emit(
-        "parts differences" if form.has("add") else "parts difference", **rows, variant=variant
-    )
+    name = "parts differences" if form.has("add") else "parts difference"
+    writer.emit(name, **writer.rows_of("dabc", form.args), variant=variant)
 
 
-@opcode("selp")
-def _(writer: Writer, form: Form) -> None:
+@opcodes("selp")
+def selp(writer: Writer, form: Form) -> None:
     type_ = form.take_type()
-    rows = dict(zip("dab", (writer.row(text, SIZES[type_]) for text in form.args[:3]), strict=True))
-    s, s_flip = writer.predicate(form.args[3])
-    kind = "b64" if SIZES[type_] == 8 else "b32"
-    writer.emit("typed select", **rows, s=s, s_flip=s_flip, variant=kind_bits(kind))
+    rows = writer.rows_of("DAB", form.args, type_)
+    kind = kind_bits("b64" if SIZES[type_] == 8 else "b32")
+    writer.emit("typed select", **rows, **writer.reads(form.args[3]), variant=kind)
 
 
 # ---- moves
@@ -150,12 +119,12 @@ _SPECIAL = {name: SPECIAL.index(register) for name, register in _NAMES.items()}
 _CLOCK = "%clock64"
 
 
-@opcode("mov")
-def _(writer: Writer, form: Form) -> None:
+@opcodes("mov")
+def mov(writer: Writer, form: Form) -> None:
     type_ = form.take_type()
     to, text = form.args
     if type_ == "pred":
-        _combine(writer, to, writer.predicate(text), (TRUE, 0), 0)
+        combine_predicates(writer, to, writer.reads(text), 0)
     elif to.startswith("{"):
         _split(writer, vector(to), writer.row(text, SIZES[type_]), type_)
     elif text.startswith("{"):
@@ -166,21 +135,16 @@ def _(writer: Writer, form: Form) -> None:
         writer.emit("read special", d=writer.row(to), variant=_SPECIAL["%clock"])
         writer.emit("read special", aside=True, d=writer.row(to) + 1, variant=_SPECIAL["%clock_hi"])
     else:
-        size = SIZES[type_]
-        writer.emit("typed move", d=writer.row(to, size), a=writer.row(text, size), variant=kind_bits(type_))  # fmt: skip
+        rows = writer.rows_of("DA", form.args, type_)
+        writer.emit("typed move", **rows, variant=kind_bits(type_))
 
 
 def _split(writer: Writer, to: list[str], row: int, type_: str) -> None:
     """The parts of a number, the lowest first."""
     size = SIZES[type_] // len(to)
     for number, name in enumerate(to):
-        if name == "_":
-            continue
-        aside = number > 0
-        if size == 4:
-            move(writer, writer.row(name), row + number, size, aside=aside)
-        else:
-            unpack(writer, writer.row(name), row, number * size, size, aside=aside)
+        if name != "_":
+            split(writer, writer.row(name), row, number * size, size, aside=number > 0)
 
 
 def move(writer: Writer, to: int, row: int, size: int, *, aside: bool) -> None:
@@ -202,12 +166,12 @@ def widen(writer: Writer, name: str, row: int, type_: str) -> None:
         convert(writer, row, f"{sign}32", f"{sign}64")
 
 
-def unpack(writer: Writer, to: int, row: int, at: int, size: int, *, aside: bool) -> None:
-    """A byte or half from rows that lie behind each other, `at` so many bytes."""
-    kind = "b8" if size == 1 else "b16"
-    writer.emit(
-        "typed unpack", aside=aside, d=to, a=row + at // 4, variant=kind_bits(kind) | at % 4 * 8
-    )
+def split(writer: Writer, to: int, row: int, at: int, size: int, *, aside: bool) -> None:
+    """A number of so many bytes from rows that lie behind each other, `at` so many bytes."""
+    if size >= 4:
+        return move(writer, to, row + at // 4, size, aside=aside)
+    variant = kind_bits("b8" if size == 1 else "b16") | at % 4 * 8
+    return writer.emit("typed unpack", aside=aside, d=to, a=row + at // 4, variant=variant)
 
 
 def _join(writer: Writer, row: int, parts: list[str], type_: str) -> None:
@@ -231,26 +195,25 @@ def pack(writer: Writer, row: int, parts: list[int], size: int, *, aside: bool) 
         )  # fmt: skip
 
 
-_WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
+_WINDOWS = {"shared": SHARED_WINDOW, "shared::cta": SHARED_WINDOW, "local": LOCAL_WINDOW}
 
 
-@opcode("cvta")
-def _(writer: Writer, form: Form) -> None:
+@opcodes("cvta")
+def cvta(writer: Writer, form: Form) -> None:
     type_ = form.take_type()
     to_space = form.has("to")
-    window = next((bits for name, bits in _WINDOWS.items() if form.has(name, f"{name}::cta")), 0)  # fmt: skip
-    form.ignore("global", "const", "param")
-    rows = {"d": writer.row(form.args[0], 8), "a": writer.row(form.args[1], 8)}
+    change = writer.immediate(form.flags(_WINDOWS | {"global": 0, "const": 0, "param": 0}) << 32, 2)
     if SIZES[type_] != 8:
         raise form.refuse()
-    change = writer.immediate(window << 32, 2)
-    writer.emit("typed subtract" if to_space else "typed add", **rows, b=change, variant=kind_bits("u64"))  # fmt: skip
+    name, rows = (
+        "typed subtract" if to_space else "typed add",
+        writer.rows_of("DA", form.args, type_),
+    )
+    writer.emit(name, **rows, b=change, variant=kind_bits("u64"))
 
 
-@opcode("isspacep")
-def _(writer: Writer, form: Form) -> None:
-    window = next((bits for name, bits in _WINDOWS.items() if form.has(name, f"{name}::cta")), 0)  # fmt: skip
-    if not window:
-        raise form.refuse()
+@opcodes("isspacep")
+def isspacep(writer: Writer, form: Form) -> None:
+    window = form.choose(_WINDOWS)
     p, a = writer.written_predicate(form.args[0]), writer.row(form.args[1], 8) + 1
     writer.emit("typed compare", p=p, a=a, b=writer.immediate(window), variant=2 | kind_bits("u32"))

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from softmax_lib.engine.compiled.opcodes.clusters import ARRIVALS, LOWEST, TRIES
-from softmax_lib.engine.compiled.ptx.form import Form, opcode
+from softmax_lib.engine.compiled.ptx.form import Form, opcodes
 from softmax_lib.engine.compiled.ptx.opcodes.bits import move
 from softmax_lib.engine.compiled.ptx.reading import SIZES
 from softmax_lib.engine.compiled.ptx.writer import Writer
 
 _FROM_COUNT = 1
 _ORDERS = (
-    "shared",
-    "shared::cta",
-    "shared::cluster",
-    "relaxed",
-    "release",
-    "acquire",
-    "cta",
-    "cluster",
-    "b64",
-)
+    "shared", "shared::cta", "shared::cluster", "relaxed", "release", "acquire", "cta", "cluster", "b64",
+)  # fmt: skip
 
 
-@opcode("mapa")
-def _(writer: Writer, form: Form) -> None:
+@opcodes("mapa")
+def mapa(writer: Writer, form: Form) -> None:
     size = SIZES[form.take_type()]
     form.ignore("shared::cluster")
     to, source = writer.row(form.args[0], size), writer.row(form.args[1], size)
@@ -32,8 +24,8 @@ def _(writer: Writer, form: Form) -> None:
     writer.emit("to rank", d=to, a=source, b=writer.row(form.args[2]))
 
 
-@opcode("mbarrier")
-def _(writer: Writer, form: Form) -> None:
+@opcodes("mbarrier")
+def mbarrier(writer: Writer, form: Form) -> None:
     form.ignore(*_ORDERS)
     if form.has("inval"):
         return writer.emit("nothing")
@@ -41,10 +33,8 @@ def _(writer: Writer, form: Form) -> None:
         at = writer.address(form.args[0])
         count = writer.row(form.args[1])
         return writer.emit("set mbarrier", a=at.row, offset=at.offset, c=count, variant=_FROM_COUNT)
-    if form.has("try_wait"):
-        return _wait(writer, form, TRIES)
-    if form.has("test_wait"):
-        return _wait(writer, form, 0)
+    if form.has("try_wait", "test_wait"):
+        return _wait(writer, form)
     arrives, expects = form.has("arrive"), form.has("expect_tx")
     args = list(form.args)
     to = args.pop(0) if arrives and not args[0].startswith("[") else "_"
@@ -58,11 +48,9 @@ def _(writer: Writer, form: Form) -> None:
     )  # fmt: skip
 
 
-def _wait(writer: Writer, form: Form, variant: int) -> None:
+def _wait(writer: Writer, form: Form) -> None:
     at = writer.address(form.args[1])
-    if form.has("parity"):
-        parity, variant = writer.row(form.args[2]), variant | LOWEST
-    else:
-        parity = writer.row(form.args[2], 8) + 1
+    variant = form.flags({"try_wait": TRIES, "parity": LOWEST})
+    parity = writer.row(form.args[2]) if variant & LOWEST else writer.row(form.args[2], 8) + 1
     p = writer.written_predicate(form.args[0])
     writer.emit("await phase", a=at.row, offset=at.offset, b=parity, p=p, variant=variant)

@@ -4,70 +4,50 @@ from __future__ import annotations
 
 from softmax_lib.engine.compiled.opcodes.exchanges import REDUCTIONS, SHUFFLES, SIGNED
 from softmax_lib.engine.compiled.opcodes.flow import VOTES
-from softmax_lib.engine.compiled.ptx.form import Form, kind_bits, opcode
+from softmax_lib.engine.compiled.ptx.form import Form, kind_bits, opcodes
 from softmax_lib.engine.compiled.ptx.reading import SIZES
 from softmax_lib.engine.compiled.ptx.writer import Writer
 
 
-@opcode("bra")
-def _(writer: Writer, form: Form) -> None:
+@opcodes("bra")
+def bra(writer: Writer, form: Form) -> None:
     form.ignore("uni")
     writer.emit("part")
     writer.goes_to(form.args[0])
 
 
-@opcode("brx")
-def _(writer: Writer, form: Form) -> None:
+@opcodes("brx")
+def brx(writer: Writer, form: Form) -> None:
     form.ignore("idx", "uni")
     goals = writer.flat.tables[form.args[1]]
     which = writer.row(form.args[0])
     found = writer.own_predicate()
+    variant = 2 | kind_bits("u32")
     for number, goal in enumerate(goals[:-1]):
-        writer.emit(
-            "typed compare",
-            aside=True,
-            p=found,
-            a=which,
-            b=writer.immediate(number),
-            variant=2 | kind_bits("u32"),
-        )
+        b = writer.immediate(number)
+        writer.emit("typed compare", aside=True, p=found, a=which, b=b, variant=variant)
         writer.emit("part", aside=True, s=found)
         writer.goes_to(goal)
     writer.emit("part")
     writer.goes_to(goals[-1])
 
 
-@opcode("ret", "exit")
-def _(writer: Writer, form: Form) -> None:
-    form.ignore("uni")
-    writer.emit("exit")
-
-
-@opcode("trap", "brkpt")
-def _(writer: Writer, form: Form) -> None:
-    writer.emit("trap")
-
-
-@opcode("nanosleep")
-def _(writer: Writer, form: Form) -> None:
-    form.take_type()
-    writer.emit("sleep")
-
-
-@opcode("membar", "fence", "pragma", "griddepcontrol")
-def _(writer: Writer, form: Form) -> None:
+@opcodes({
+    "ret exit": ("exit",),
+    "trap brkpt": ("trap",),
+    "nanosleep": ("sleep",),
+    "membar fence pragma griddepcontrol": ("nothing",),
+    "prefetch prefetchu applypriority discard createpolicy": ("nothing",),
+})  # fmt: skip
+def do_without_operands(writer: Writer, form: Form, operation: str) -> None:
     form.ignore(*form.statement.modifiers)
-    writer.emit("nothing")
+    writer.emit(operation)
 
 
-_VOTES = {name.lower(): number for name, number in VOTES.items()}
-
-
-@opcode("bar", "barrier")
-def _(writer: Writer, form: Form) -> None:
-    form.ignore("aligned", "cta")
+@opcodes("bar barrier")
+def bar(writer: Writer, form: Form) -> None:
+    form.ignore("aligned", "cta", "sync")
     if form.has("warp"):
-        form.ignore("sync")
         return writer.emit("sync named", a=writer.row(form.args[0]))
     if form.has("cluster"):
         form.ignore("relaxed", "release", "acquire")
@@ -75,19 +55,15 @@ def _(writer: Writer, form: Form) -> None:
         if not arrives and not form.has("wait"):
             raise form.refuse()
         return writer.emit("arrive cluster" if arrives else "await cluster")
-    args = list(form.args)
     if not form.has("red"):
-        arrives = form.has("arrive")
-        form.ignore("sync")
-        rows = dict(zip("ab", map(writer.row, args), strict=False))
-        return writer.emit("block barrier", **rows, variant=int(arrives))
+        rows = writer.rows_of("ab", form.args)
+        return writer.emit("block barrier", **rows, variant=int(form.has("arrive")))
     form.take_type()
-    how = form.choose(_VOTES)
-    to, s_text = args.pop(0), args.pop()
-    s, s_flip = writer.predicate(s_text)
-    rows = dict(zip("ab", map(writer.row, args), strict=False))
-    writer.emit("block barrier", **rows, s=s, s_flip=s_flip, variant=how)
-    if how == _VOTES["popc"]:
+    how = form.choose(VOTES)
+    to, *numbers, told = form.args
+    rows = writer.rows_of("ab", numbers)
+    writer.emit("block barrier", **rows, **writer.reads(told), variant=how)
+    if how == VOTES["POPC"]:
         return writer.emit("read barrier", aside=True, d=writer.row(to))
     return writer.emit("read barrier", aside=True, p=writer.written_predicate(to))
 
@@ -102,59 +78,55 @@ def _meet(writer: Writer, form: Form, mask: str) -> None:
     writer.emit("sync named", aside=True, a=writer.row(mask))
 
 
-_SHUFFLES = {name.lower(): number for name, number in SHUFFLES.items()}
-
-
-@opcode("shfl")
-def _(writer: Writer, form: Form) -> None:
-    form.take_type()
-    to, _, held = form.args[0].partition("|")
-    _meet(writer, form, form.args[4])
-    how = form.choose(_SHUFFLES)
-    rows = dict(zip("abc", map(writer.row, form.args[1:4]), strict=True))
+def _result(writer: Writer, text: str) -> dict[str, int]:
+    """A register, and behind a bar a predicate."""
+    to, _, held = text.partition("|")
     fields = {"p": writer.written_predicate(held.strip())} if held else {}
-    writer.emit("shuffle", d=writer.row(to.strip()), **rows, **fields, variant=how)
+    return {"d": writer.row(to.strip()), **fields}
 
 
-@opcode("vote")
-def _(writer: Writer, form: Form) -> None:
+@opcodes("shfl")
+def shfl(writer: Writer, form: Form) -> None:
     form.take_type()
-    _meet(writer, form, form.args[2])
-    s, s_flip = writer.predicate(form.args[1])
+    _meet(writer, form, form.args[4])
+    rows = writer.rows_of("abc", form.args[1:4])
+    how = form.choose(SHUFFLES)
+    writer.emit("shuffle", **_result(writer, form.args[0]), **rows, variant=how)
+
+
+@opcodes("vote")
+def vote(writer: Writer, form: Form) -> None:
+    form.take_type()
+    to, told, mask = form.args
+    _meet(writer, form, mask)
+    read = writer.reads(told)
     if form.has("ballot"):
-        return writer.emit("vote", d=writer.row(form.args[0]), s=s, s_flip=s_flip)
+        return writer.emit("vote", d=writer.row(to), **read)
     how = form.choose({"any": 0, "all": 1, "uni": 2})
-    return writer.emit(
-        "vote", p=writer.written_predicate(form.args[0]), s=s, s_flip=s_flip, variant=how
-    )
+    return writer.emit("vote", p=writer.written_predicate(to), **read, variant=how)
 
 
-@opcode("activemask")
-def _(writer: Writer, form: Form) -> None:
+@opcodes("activemask")
+def activemask(writer: Writer, form: Form) -> None:
     form.take_type()
     writer.emit("vote", d=writer.row(form.args[0]))
 
 
-@opcode("match")
-def _(writer: Writer, form: Form) -> None:
-    type_, is_all = form.take_type(), form.has("all")
-    form.ignore("any")
+@opcodes("match")
+def match(writer: Writer, form: Form) -> None:
+    type_ = form.take_type()
     _meet(writer, form, form.args[2])
-    to, _, held = form.args[0].partition("|")
-    fields = {"p": writer.written_predicate(held.strip())} if held else {}
-    variant = int(SIZES[type_] == 8) | 2 * is_all
+    variant = int(SIZES[type_] == 8) | form.flags({"any": 0, "all": 2})
     a = writer.row(form.args[1], SIZES[type_])
-    writer.emit("match", d=writer.row(to.strip()), a=a, **fields, variant=variant)
+    writer.emit("match", **_result(writer, form.args[0]), a=a, variant=variant)
 
 
-_REDUCTIONS = {name.lower(): number for name, number in REDUCTIONS.items()} | {"add": REDUCTIONS["SUM"]}  # fmt: skip
 _OWN_LANES = 16
 
 
-@opcode("redux")
-def _(writer: Writer, form: Form) -> None:
+@opcodes("redux")
+def redux(writer: Writer, form: Form) -> None:
     type_ = form.take_type()
     _meet(writer, form, form.args[2])
-    how = form.choose(_REDUCTIONS)
-    variant = how | SIGNED * (type_ == "s32") | _OWN_LANES
-    writer.emit("reduce", d=writer.row(form.args[0]), a=writer.row(form.args[1]), variant=variant)
+    variant = form.choose(REDUCTIONS) | SIGNED * (type_ == "s32") | _OWN_LANES
+    writer.emit("reduce", **writer.rows_of("da", form.args), variant=variant)
