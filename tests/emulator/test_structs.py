@@ -13,12 +13,12 @@ def compiled():
 
 
 def test_every_size_offset_and_enumerator_is_the_compilers(compiled):
-    assert compiled == dict(structs.layout())
-    structs.check_layout(compiled)
+    assert compiled == dict(structs.LAYOUT)
+    structs.LAYOUT.check(compiled)
 
 
 def test_the_layout_holds_all_that_crosses_over():
-    names = {name.partition(".")[0] for name, _ in structs.layout()}
+    names = {name.partition(".")[0] for name, _ in structs.LAYOUT}
     assert names == {
         "Array", "Line", "Request", "Fault", "BlackBox", "Record", "LineCounts", "Hazard",
         "FaultKind", "Access", "StopReason", "Operation", "ValueType", "HazardKind",
@@ -29,12 +29,12 @@ def test_the_layout_holds_all_that_crosses_over():
 def test_a_change_on_one_side_alone_is_named(name, compiled):
     shifted = compiled | {name: compiled[name] + 4}
     with pytest.raises(RuntimeError, match=rf"disagree about {name}: \d+ and \d+"):
-        structs.check_layout(shifted)
+        structs.LAYOUT.check(shifted)
     missing = {other: value for other, value in compiled.items() if other != name}
     with pytest.raises(RuntimeError, match=f"{name}: .* and not there"):
-        structs.check_layout(missing)
+        structs.LAYOUT.check(missing)
 
 
 def test_what_only_one_side_has_is_named_too(compiled):
     with pytest.raises(RuntimeError, match=r"Record\.more: not there and 40"):
-        structs.check_layout(compiled | {"Record.more": 40})
+        structs.LAYOUT.check(compiled | {"Record.more": 40})

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from softmax_lib.engine.building import LIBRARY_SUFFIX, build_own_once
 from softmax_lib.engine.caches import cache_folder
-from softmax_lib.engine.compiled.tables import Launch, Status, check_layout
+from softmax_lib.engine.compiled.tables import LAYOUT, Launch, Status
 from softmax_lib.engine.toolchain import toolchain
 
 CPP_FOLDER = Path(__file__).parent / "cpp"
@@ -77,7 +77,7 @@ def library() -> ctypes.CDLL:
     for name in ("machine_operations", "machine_layout"):
         getattr(loaded, name).restype = ctypes.c_char_p
     words = (line.split() for line in loaded.machine_layout().decode().splitlines())
-    check_layout({name: int(size) for name, size in words})
+    LAYOUT.check({name: int(size) for name, size in words})
     return loaded
 
 

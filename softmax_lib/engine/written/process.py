@@ -15,7 +15,7 @@ from pathlib import Path
 from softmax_lib.engine.caches import Stamp, stamp
 from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.engine.written.build import runtime_library, server_program
-from softmax_lib.engine.written.structs import BlackBox, check_layout
+from softmax_lib.engine.written.structs import LAYOUT, BlackBox
 
 
 class Verb(IntEnum):
@@ -77,7 +77,7 @@ class Process:
         self._files: dict[Path, Stamp | None] = {}
         self.watch(program, runtime)
         self.libraries: dict[Path, LoadedLibrary] = {}
-        check_layout(self.layout())
+        LAYOUT.check(self.layout())
 
     def layout(self) -> dict[str, int]:
         """The layout of structs.py, as the runtime was compiled: cpp/layout.cpp."""

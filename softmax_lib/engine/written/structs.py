@@ -2,20 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from ctypes import (
-    POINTER,
-    Structure,
-    c_char,
-    c_int32,
-    c_uint32,
-    c_uint64,
-    c_void_p,
-    sizeof,
-)
+from collections.abc import Iterator, Mapping
+from ctypes import POINTER, Structure, c_char, c_int32, c_uint32, c_uint64, c_void_p, sizeof
+from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
+
+
+def of(kind: Any, names: str) -> list[tuple[str, Any]]:
+    """Fields of one type, of a struct or of a numpy dtype."""
+    return [(name, kind) for name in names.split()]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What crosses over between Python and C++, as the first of two `files` has it."""
+
+    files: str
+    structs: tuple[type[Structure], ...]
+    dtypes: Mapping[str, np.dtype]
+    enums: tuple[type[IntEnum], ...] = ()
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        """Size of each struct, offset of each field, value of each enumerator."""
+        for struct in self.structs:
+            yield struct.__name__, sizeof(struct)
+            for name, *_ in struct._fields_:
+                yield f"{struct.__name__}.{name}", getattr(struct, name).offset
+        for title, dtype in self.dtypes.items():
+            yield title, dtype.itemsize
+            for name, (_, offset, *_) in (dtype.fields or {}).items():
+                yield f"{title}.{name}", offset
+        for enum in self.enums:
+            for member in enum:
+                yield f"{enum.__name__}.{member.name.lower()}", member.value
+
+    def check(self, compiled: Mapping[str, int]) -> None:
+        """Raises RuntimeError, naming where Python and C++ differ: then one of them has been changed alone."""
+        ours = dict(self)
+        for name in ours | dict(compiled):
+            if ours.get(name) != compiled.get(name):
+                raise RuntimeError(
+                    f"{self.files} disagree about {name}: "
+                    f"{ours.get(name, 'not there')} and {compiled.get(name, 'not there')}."
+                )
+
 
 # ---- enums: of launch.h, kernel_interface.h and meter.h
 
@@ -60,26 +93,19 @@ class HazardKind(IntEnum):
     RACE, UNINITIALISED, ABSENT_LANE, INPUT_WRITTEN, UNWRITTEN_LOCAL = range(5)
 
 
-ENUMS = (FaultKind, Access, StopReason, Operation, ValueType, HazardKind)
-
 # ---- structs that Python hands over or reads: of launch.h and meter.h
 
 
 class Array(Structure):
     """A stretch of emulated memory: address, length in bytes, whether it is only to be read, or holds nothing yet."""
 
-    _fields_ = (
-        ("address", c_uint64),
-        ("bytes", c_uint64),
-        ("is_input", c_int32),
-        ("is_unwritten", c_int32),
-    )
+    _fields_ = of(c_uint64, "address bytes") + of(c_int32, "is_input is_unwritten")
 
 
 class Line(Structure):
     """Where the instructions of a place in the source begin."""
 
-    _fields_ = (("start", c_uint64), ("place", c_uint32), ("unused", c_uint32))
+    _fields_ = of(c_uint64, "start") + of(c_uint32, "place unused")
 
 
 class Request(Structure):
@@ -88,24 +114,12 @@ class Request(Structure):
     _fields_ = (
         ("entry", c_void_p),
         ("arguments", POINTER(c_void_p)),
-        ("arrays", POINTER(Array)),
-        ("variables", POINTER(Array)),
+        *of(POINTER(Array), "arrays variables"),
         ("lines", POINTER(Line)),
-        ("first_block", c_uint64),
-        ("blocks", c_uint64),
-        ("record_limit", c_uint64),
-        ("grid", c_uint32 * 3),
-        ("cluster", c_uint32 * 3),
-        ("block", c_uint32 * 3),
-        ("warp_size", c_int32),
-        ("cooperative", c_int32),
-        ("array_count", c_int32),
-        ("variable_count", c_int32),
-        ("line_count", c_int32),
-        ("workers", c_int32),
-        ("traced", c_int32),
-        ("metered", c_int32),
-        ("step", c_int32),
+        *of(c_uint64, "first_block blocks record_limit"),
+        *of(c_uint32 * 3, "grid cluster block"),
+        *of(c_int32, "warp_size cooperative array_count variable_count line_count workers"),
+        *of(c_int32, "traced metered step"),
     )
 
 
@@ -113,17 +127,9 @@ class Fault(Structure):
     """What stopped a launch; `kind` is 0 when nothing did. `line` is 0 where the runtime knows none."""
 
     _fields_ = (
-        ("kind", c_int32),
-        ("access", c_int32),
-        ("block", c_uint64),
-        ("pc", c_uint64),
-        ("address", c_uint64),
-        ("thread", c_int32),
-        ("size", c_int32),
-        ("in_shared", c_int32),
-        ("pc_is_exact", c_int32),
-        ("is_misaligned", c_int32),
-        ("line", c_int32),
+        *of(c_int32, "kind access"),
+        *of(c_uint64, "block pc address"),
+        *of(c_int32, "thread size in_shared pc_is_exact is_misaligned line"),
         ("file", c_char * 256),
         ("text", c_char * 1024),
     )
@@ -132,18 +138,8 @@ class Fault(Structure):
 class BlackBox(Structure):
     """What a process that has ended was at: as in `Fault`; `signal` is 0 where nothing is known."""
 
-    _fields_ = (
-        ("block", c_uint64),
-        ("pc", c_uint64),
-        ("address", c_uint64),
-        ("thread", c_int32),
-        ("signal", c_int32),
-        ("is_guard", c_int32),
-        ("pc_is_exact", c_int32),
-    )
+    _fields_ = of(c_uint64, "block pc address") + of(c_int32, "thread signal is_guard pc_is_exact")
 
-
-STRUCTS = (Array, Line, Request, Fault, BlackBox)
 
 # ---- what the runtime writes many of: of trace.h and meter.h
 
@@ -151,14 +147,9 @@ RECORD = np.dtype(
     [
         ("address", "u8"),
         ("value", "u1", 16),
-        ("site", "u4"),
-        ("block", "u4"),
+        *of("u4", "site block"),
         ("thread", "u2"),
-        ("operation", "u1"),
-        ("size", "u1"),
-        ("step", "u1"),
-        ("type", "u1"),
-        ("source_lane", "u1"),
+        *of("u1", "operation size step type source_lane"),
     ],
     align=True,
 )
@@ -166,66 +157,29 @@ RECORD = np.dtype(
 
 LINE_COUNTS = np.dtype(
     [
-        ("requests", "u8"),
-        ("lanes", "u8"),
-        ("bytes", "u8"),
-        ("sectors", "u8"),
-        ("wavefronts", "u8"),
-        ("ideal", "u8"),
+        *of("u8", "requests lanes bytes sectors wavefronts ideal"),
         ("place", "u4"),
-        ("operation", "i4"),
-        ("is_shared", "i4"),
-        ("size", "i4"),
-        ("array", "i4"),
-        ("unused", "i4"),
+        *of("i4", "operation is_shared size array unused"),
     ]
 )
 """What one line asked for in all, of one array: global ones are counted first, then shared variables."""
 
 HAZARD = np.dtype(
     [
-        ("address", "u8"),
-        ("times", "u8"),
-        ("block", "u8"),
+        *of("u8", "address times block"),
         ("kind", "i4"),
-        ("place", "u4"),
-        ("other_place", "u4"),
-        ("thread", "i4"),
-        ("other_thread", "i4"),
-        ("is_shared", "i4"),
-        ("is_store", "i4"),
-        ("other_is_store", "i4"),
-        ("other_is_elsewhere", "i4"),
-        ("is_in_heap", "i4"),
+        *of("u4", "place other_place"),
+        *of(
+            "i4",
+            "thread other_thread is_shared is_store other_is_store other_is_elsewhere is_in_heap",
+        ),
     ]
 )
 """Something wrong, the first of `times`."""
 
-DTYPES = {"Record": RECORD, "LineCounts": LINE_COUNTS, "Hazard": HAZARD}
-
-
-def layout() -> Iterator[tuple[str, int]]:
-    """Size of each struct, offset of each field, value of each enumerator, as this module has them."""
-    for struct in STRUCTS:
-        yield struct.__name__, sizeof(struct)
-        for name, *_ in struct._fields_:
-            yield f"{struct.__name__}.{name}", getattr(struct, name).offset
-    for title, dtype in DTYPES.items():
-        yield title, dtype.itemsize
-        for name, (_, offset, *_) in (dtype.fields or {}).items():
-            yield f"{title}.{name}", offset
-    for enum in ENUMS:
-        for member in enum:
-            yield f"{enum.__name__}.{member.name.lower()}", member.value
-
-
-def check_layout(compiled: dict[str, int]) -> None:
-    """Raises RuntimeError, naming where Python and C++ differ: then one of them has been changed alone."""
-    ours = dict(layout())
-    differ = [name for name in ours | compiled if ours.get(name) != compiled.get(name)]
-    if differ:
-        name = differ[0]
-        raise RuntimeError(
-            f"structs.py and cpp/layout.cpp disagree about {name}: "
-            f"{ours.get(name, 'not there')} and {compiled.get(name, 'not there')}."
-        )
+LAYOUT = Layout(
+    "structs.py and cpp/layout.cpp",
+    (Array, Line, Request, Fault, BlackBox),
+    {"Record": RECORD, "LineCounts": LINE_COUNTS, "Hazard": HAZARD},
+    (FaultKind, Access, StopReason, Operation, ValueType, HazardKind),
+)
