@@ -59,7 +59,7 @@ class _Graph:
     def _find_loops(self) -> dict[int, frozenset[int]]:
         before = _turned(self.after, self.end + 1)
         found: dict[int, set[int]] = {}
-        for last, first in _back_edges(self.after):
+        for last, first in _depth_first([*self.after, []], 0)[1]:
             body, waiting = found.setdefault(first, {first}), [last]
             while waiting:
                 block = waiting.pop()
@@ -138,26 +138,6 @@ def _turned(after: Sequence[Sequence[int]], count: int) -> list[list[int]]:
     return before
 
 
-def _back_edges(after: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-    """Edges to a block that is on the way to them."""
-    found, on_the_way, seen = [], {0}, {0}
-    waiting = [(0, iter(after[0]))] if after else []
-    while waiting:
-        number, left = waiting[-1]
-        for goal in left:
-            if goal in on_the_way:
-                found.append((number, goal))
-            elif goal not in seen and goal < len(after):
-                seen.add(goal)
-                on_the_way.add(goal)
-                waiting.append((goal, iter(after[goal])))
-                break
-        else:
-            on_the_way.discard(number)
-            waiting.pop()
-    return found
-
-
 def _post_dominators(after: Sequence[Sequence[int]]) -> list[int]:
     """For each block the nearest one that lies on every way from it to the end, which is number len(after).
 
@@ -165,7 +145,7 @@ def _post_dominators(after: Sequence[Sequence[int]]) -> list[int]:
     the end have the end.
     """
     end = len(after)
-    order = _postorder(_turned(after, end + 1), end)
+    order, _ = _depth_first(_turned(after, end + 1), end)
     rank = {number: place for place, number in enumerate(order)}
     nearest: dict[int, int] = {end: end}
     changed = True
@@ -181,20 +161,28 @@ def _post_dominators(after: Sequence[Sequence[int]]) -> list[int]:
     return [nearest.get(number, end) for number in range(end)]
 
 
-def _postorder(edges: Sequence[Sequence[int]], start: int) -> list[int]:
-    found: list[int] = []
-    seen, waiting = {start}, [(start, iter(edges[start]))]
+def _depth_first(
+    edges: Sequence[Sequence[int]], start: int
+) -> tuple[list[int], list[tuple[int, int]]]:
+    """Numbers in postorder, and the edges to one that is on the way to them."""
+    found, back = [], []
+    on_the_way, seen = {start}, {start}
+    waiting = [(start, iter(edges[start]))]
     while waiting:
         number, left = waiting[-1]
         for goal in left:
-            if goal not in seen:
+            if goal in on_the_way:
+                back.append((number, goal))
+            elif goal not in seen:
                 seen.add(goal)
+                on_the_way.add(goal)
                 waiting.append((goal, iter(edges[goal])))
                 break
         else:
             found.append(number)
+            on_the_way.discard(number)
             waiting.pop()
-    return found
+    return found, back
 
 
 def _common(one: int, other: int, nearest: Mapping[int, int], rank: Mapping[int, int]) -> int:

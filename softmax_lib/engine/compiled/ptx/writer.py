@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -51,15 +51,6 @@ _OWN_PREDICATES = NOWHERE + 1
 """The first of a warp's predicates that machine code has no name for."""
 
 
-@dataclass(frozen=True)
-class Address:
-    """What an address in brackets is made of: a row, whether that is the lower one of two, and an offset."""
-
-    row: int
-    is_wide: bool
-    offset: int
-
-
 class Writer:
     """The instructions of one kernel while they are written, statement by statement."""
 
@@ -73,9 +64,7 @@ class Writer:
         self._place_all()
         self.rows = Rows(self._registers, 0)
         self._operations = library.operations()
-        self._fields: list[dict[str, Any]] = []
-        self._written: list[Statement] = []
-        self._number_of: list[int] = []
+        self._made: list[dict[str, Any]] = []
         self._sites: list[int] = []
         self._refused: dict[int, str] = {}
         self._branches = dict(self._find_branches())
@@ -128,7 +117,7 @@ class Writer:
         try:
             return self.immediate(literal(text), words)
         except ValueError:
-            return self._symbol(text, words)
+            return self._symbol_row(text, words)
 
     def rows_of(self, slots: str, operands: Iterable[str], type_: str = "b32") -> dict[str, int]:
         """Rows of operands, by their slots: those of capital letters are as wide as the type, the others a word."""
@@ -141,42 +130,34 @@ class Writer:
         value &= (1 << 32 * words) - 1
         return self.rows.immediate(*(value >> 32 * n & ALL for n in range(words)))
 
-    def _symbol(self, text: str, words: int) -> int:
-        match = _SYMBOL.match(text)
-        name, more = (match[1], int(match[2] or "0", 0)) if match else ("", 0)
+    def symbol(self, text: str) -> tuple[str, int]:
+        """The name of what is in brackets or not, and an offset from it."""
+        match = _SYMBOL.match(text.strip("[] "))
+        if match is None:
+            raise Unsupported(self.statement.text)
+        return match[1], int(match[2] or "0", 0)
+
+    def _symbol_row(self, text: str, words: int) -> int:
+        name, more = self.symbol(text)
         layout = self.layout
         if name in layout.address_at:
             if more or self.flat.variables[name].points:
                 raise Unsupported(self.statement.text)
             return self.rows.constant(ADDRESS_BANK, layout.address_at[name], 2)
-        for held, base in (
-            (layout.shared, layout.shared_base),
-            (layout.local, 0),
-            (layout.constant, 0),
-        ):
+        bases = ((layout.shared, layout.shared_base), (layout.local, 0), (layout.constant, 0))
+        for held, base in bases:
             if name in held:
                 return self.immediate(base + held[name] + more, words)
         raise Unsupported(self.statement.text)
 
-    def address(self, text: str) -> Address:
-        """What is in brackets."""
-        inner = text.strip("[] ")
-        match = _SYMBOL.match(inner)
-        if match is None:
-            raise Unsupported(self.statement.text)
-        name, more = match[1], int(match[2] or "0", 0)
+    def address(self, text: str) -> dict[str, int]:
+        """Fields of an address in brackets: its row as a, and an offset."""
+        name, more = self.symbol(text)
         if name in self._places:
-            return Address(self._places[name], SIZES.get(self.type_of(name), 4) == 8, more)
+            return {"a": self._places[name], "offset": more}
         if name in self.layout.address_at:
-            return Address(self._symbol(name, 2), True, more)
-        return Address(self._symbol(inner, 2), True, 0)
-
-    def parameter(self, text: str) -> tuple[str, int]:
-        """The name of a parameter's variable, and the offset in it, of what is in brackets."""
-        match = _SYMBOL.match(text.strip("[] "))
-        if match is None:
-            raise Unsupported(self.statement.text)
-        return match[1], int(match[2] or "0", 0)
+            return {"a": self._symbol_row(name, 2), "offset": more}
+        return {"a": self._symbol_row(text, 2), "offset": 0}
 
     def place_of(self, name: str) -> int | None:
         """The first row of a register or of a call's parameter; None where there is no such one."""
@@ -229,16 +210,15 @@ class Writer:
         }  # fmt: skip
         if made["site"] >= 0:
             made["site"] = len(self._sites)
-            self._sites.append(len(self._fields))
-        self._fields.append(made)
-        self._number_of.append(self.number)
-        at = INSTRUCTION_BYTES * len(self._written)
-        self._written.append(replace(self.statement, opcode="" if aside else self.statement.opcode, address=at))  # fmt: skip
+            self._sites.append(len(self._made))
+        at, opcode = INSTRUCTION_BYTES * len(self._made), "" if aside else self.statement.opcode
+        written = replace(self.statement, opcode=opcode, address=at)
+        self._made.append(made | {"number": self.number, "written": written})
 
     def goes_to(self, label: str) -> None:
         """The instruction just written leads to a label, and says where lanes that part there meet again."""
         meets = self._meetings.of_branches.get(self.number, NOT_AT_ALL)
-        self._goals.append((len(self._fields) - 1, label, meets))
+        self._goals.append((len(self._made) - 1, label, meets))
 
     def _find_branches(self) -> Iterator[tuple[int, Branch]]:
         count = len(self.flat.statements)
@@ -262,30 +242,29 @@ class Writer:
         for number, statement in enumerate(self.flat.statements):
             self.number, self._guard = number, (TRUE, 0)
             if self.number in loops:  # who comes from within goes past it
-                entries[self.number] = len(self._fields)
+                entries[self.number] = len(self._made)
                 self.emit("expect", aside=True)
-                self._goals.append((len(self._fields) - 1, "", loops[self.number][0]))
-            starts.append(len(self._fields))
+                self._goals.append((len(self._made) - 1, "", loops[self.number][0]))
+            starts.append(len(self._made))
             if self.number in met:
                 self.emit("meet", aside=True)
             self._guard = self.predicate(statement.guard) if statement.guard else (TRUE, 0)
             self._write_one(statement)
-        starts.append(len(self._fields))
+        starts.append(len(self._made))
         self._guard = (TRUE, 0)
         self.emit("exit", aside=True)
         for at, label, meets in self._goals:
+            made = self._made[at]
             if label:
-                self._written[at] = replace(self._written[at], operands=(f"`({label})",))
+                made["written"] = replace(made["written"], operands=(f"`({label})",))
                 goal = self.flat.labels[label]
-                is_inside = goal in loops and self._number_of[at] in loops[goal][1]
-                self._fields[at]["target"] = (
-                    starts[goal] if is_inside else entries.get(goal, starts[goal])
-                )
-            self._fields[at]["offset"] = starts[meets] if meets >= 0 else -1
+                is_inside = goal in loops and made["number"] in loops[goal][1]
+                made["target"] = starts[goal] if is_inside else entries.get(goal, starts[goal])
+            made["offset"] = starts[meets] if meets >= 0 else -1
         return self._decoded(made_by, starts)
 
     def _write_one(self, statement: Statement) -> None:
-        before, sites = len(self._fields), len(self._sites)
+        before, sites = len(self._made), len(self._sites)
         try:
             if self.number in self.flat.refused or statement.opcode not in self._readers:
                 raise Unsupported(statement.text)
@@ -294,35 +273,28 @@ class Writer:
             reader(self, form, *more)
             form.refuse_rest()
         except (Unsupported, IndexError, KeyError, ValueError) as error:
-            for held, kept in (
-                (self._fields, before), (self._written, before), (self._number_of, before), (self._sites, sites),
-            ):  # fmt: skip
-                del held[kept:]
+            del self._made[before:], self._sites[sites:]
             self._goals = [one for one in self._goals if one[0] < before]
             said = str(error) if isinstance(error, Unsupported) else statement.text
-            self._refused[len(self._fields)] = said
+            self._refused[len(self._made)] = said
             self.emit("no code here")
 
     def _decoded(self, made_by: str, starts: Sequence[int]) -> Decoded:
-        if (
-            self.rows.count > _MOST_ROWS
-            or _OWN_PREDICATES + len(self._predicates) > _MOST_PREDICATES
-        ):
+        predicates = _OWN_PREDICATES + len(self._predicates)
+        if self.rows.count > _MOST_ROWS or predicates > _MOST_PREDICATES:
             raise NotAvailable(f"{self.cubin.kernel} has more registers in PTX than are had here.")
         labels = {name: starts[at] * INSTRUCTION_BYTES for name, at in self.flat.labels.items()}
         stated = Listing(self.cubin.kernel, tuple(self.flat.statements), dict(self.flat.labels))
-        code = np.zeros(len(self._fields) + 1, INSTRUCTION)
+        code = np.zeros(len(self._made) + 1, INSTRUCTION)
         code["guard"], code["operation"] = TRUE, self._operations["no code here"]
         for name in INSTRUCTION.names or ():
-            held = [fields.get(name) for fields in self._fields]
-            given = [(n, value) for n, value in enumerate(held) if value is not None]
+            given = {n: made[name] for n, made in enumerate(self._made) if name in made}
             if given:
-                numbers, values = zip(*given, strict=True)
-                code[name][list(numbers)] = values
+                code[name][list(given)] = list(given.values())
+        written = Listing(self.cubin.kernel, tuple(made["written"] for made in self._made), labels)
         return Decoded(
-            self._arch, self.cubin, Listing(self.cubin.kernel, tuple(self._written), labels), code, self.rows.table(),
-            self.rows.count, 0, tuple(self._sites), self._refused, made_by, _OWN_PREDICATES + len(self._predicates), "PTX",
-            FIRST_RANK, stated, tuple(starts),
+            self._arch, self.cubin, written, code, self.rows.table(), self.rows.count, 0, tuple(self._sites),
+            self._refused, made_by, predicates, "PTX", FIRST_RANK, stated, tuple(starts),
         )  # fmt: skip
 
 

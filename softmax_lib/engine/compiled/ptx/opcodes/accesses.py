@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from softmax_lib.engine.compiled.draft import ALL
 from softmax_lib.engine.compiled.opcodes.memory import (
     BYPASSES,
     CHANGES,
@@ -40,13 +39,12 @@ def _space(form: Form) -> str:
     return found
 
 
-def _access(writer: Writer, text: str, space: str) -> dict[str, Any]:
+def _access(writer: Writer, text: str, space: str) -> dict[str, int]:
     """Rows of an address, and what it is an address of."""
-    address = writer.address(text)
     variant = _SPACES.get(space, GLOBAL) | (0 if space else GENERIC)
     if space in ("", "global"):
         variant |= WIDE
-    return {"a": address.row, "offset": address.offset, "variant": variant, "site": 0}
+    return {**writer.address(text), "variant": variant, "site": 0}
 
 
 @opcodes("ld ldu")
@@ -58,8 +56,7 @@ def load(writer: Writer, form: Form) -> None:
     size = SIZES[type_]
     row, is_staged = _side_by_side(writer, to, size)
     if space == "const":
-        name, address = "load constant", writer.address(form.args[1])
-        fields: dict[str, Any] = {"a": address.row, "offset": address.offset}
+        name, fields = "load constant", writer.address(form.args[1])
         fields["variant"] = CONSTANT_BANK << 8
     else:
         name, fields = "load", _access(writer, form.args[1], space)
@@ -105,10 +102,10 @@ def store(writer: Writer, form: Form) -> None:
     if tells:
         form.ignore("shared::cluster", "mbarrier::complete_tx::bytes")
         to, barrier = writer.address(form.args[0]), writer.address(form.args[2])
-        if barrier.offset:
+        if barrier["offset"]:
             raise form.refuse()
-        at = {"a": to.row, "offset": to.offset, "b": barrier.row, "site": 0}
-        return writer.emit("store and tell", d=row, bytes=size * len(names), **at)
+        fields = {**to, "b": barrier["a"], "site": 0}
+        return writer.emit("store and tell", d=row, bytes=size * len(names), **fields)
     fields = _access(writer, form.args[0], space)
     return writer.emit("store", d=row, bytes=size * len(names), **fields)
 
@@ -118,7 +115,7 @@ def store(writer: Writer, form: Form) -> None:
 
 def _load_parameter(writer: Writer, form: Form, to: list[str], type_: str) -> None:
     form.ignore("func", "entry")
-    name, offset = writer.parameter(form.args[1])
+    name, offset = writer.symbol(form.args[1])
     size, place = SIZES[type_], writer.layout.parameters.get(name)
     for number, register in enumerate(to):
         at, row, aside = offset + number * size, writer.row(register), number > 0
@@ -138,7 +135,7 @@ def _load_parameter(writer: Writer, form: Form, to: list[str], type_: str) -> No
 
 def _store_parameter(writer: Writer, form: Form, names: list[str], type_: str) -> None:
     form.ignore("func")
-    name, offset = writer.parameter(form.args[0])
+    name, offset = writer.symbol(form.args[0])
     size = SIZES[type_]
     for number, register in enumerate(names):
         row, at, aside = writer.row(register, size), offset + number * size, number > 0
@@ -177,7 +174,7 @@ def cp_async(writer: Writer, form: Form) -> None:
     if len(form.args) > 3 + form.has("L2::cache_hint"):
         variant, told = variant | TOLD, writer.row(form.args[3])
     return writer.emit(
-        "copy to shared", d=to.row, flip=[told, 0, to.offset & 0xFFFFFFFF], a=source.row, offset=source.offset,
+        "copy to shared", d=to["a"], flip=[told, 0, to["offset"] & ALL], **source,
         bytes=int(form.args[2], 0), variant=variant, site=0,
     )  # fmt: skip
 

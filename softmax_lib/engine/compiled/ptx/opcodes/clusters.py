@@ -30,9 +30,8 @@ def mbarrier(writer: Writer, form: Form) -> None:
     if form.has("inval"):
         return writer.emit("nothing")
     if form.has("init"):
-        at = writer.address(form.args[0])
-        count = writer.row(form.args[1])
-        return writer.emit("set mbarrier", a=at.row, offset=at.offset, c=count, variant=_FROM_COUNT)
+        at, count = writer.address(form.args[0]), writer.row(form.args[1])
+        return writer.emit("set mbarrier", **at, c=count, variant=_FROM_COUNT)
     if form.has("try_wait", "test_wait"):
         return _wait(writer, form)
     arrives, expects = form.has("arrive"), form.has("expect_tx")
@@ -41,7 +40,7 @@ def mbarrier(writer: Writer, form: Form) -> None:
     at = writer.address(args[0])
     told = "A0TR" if expects else "ART0" if len(args) > 1 else "A1T0"
     return writer.emit(
-        "arrive at mbarrier", a=at.row, offset=at.offset,
+        "arrive at mbarrier", **at,
         d=writer.rows.trash if to == "_" else writer.row(to, 8),
         c=writer.row(args[1]) if len(args) > 1 else writer.rows.zero,
         variant=ARRIVALS["" if arrives and expects else told],
@@ -53,4 +52,4 @@ def _wait(writer: Writer, form: Form) -> None:
     variant = form.flags({"try_wait": TRIES, "parity": LOWEST})
     parity = writer.row(form.args[2]) if variant & LOWEST else writer.row(form.args[2], 8) + 1
     p = writer.written_predicate(form.args[0])
-    writer.emit("await phase", a=at.row, offset=at.offset, b=parity, p=p, variant=variant)
+    writer.emit("await phase", **at, b=parity, p=p, variant=variant)
