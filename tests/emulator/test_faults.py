@@ -254,13 +254,13 @@ def test_a_thread_that_spins(launch):
 def test_a_hang_is_looked_at_again_for_less_than_it_took(monkeypatch):
     monkeypatch.setenv(launching.WATCHDOG_VARIABLE, "1.5")
     limits = []
-    plain = launching._Running.__init__
+    plain = launching._wait
 
-    def note(running, device, limit_s=None):
-        plain(running, device, limit_s)
-        limits.append(running._limit_s)
+    def note(device, limit_s):
+        limits.append(limit_s)
+        plain(device, limit_s)
 
-    monkeypatch.setattr(launching._Running, "__init__", note)
+    monkeypatch.setattr(launching, "_wait", note)
     assert "no thread finished for 1.5 s" in message(Hang, "while (true) {}")
     assert limits == [1.5, 1.0]
 
@@ -334,14 +334,14 @@ class DeviceThatTakes:
 @pytest.mark.parametrize(("threads_a_slice", "stopped"), [(1, None), (0, StopReason.HANG)])
 def test_a_long_launch_is_a_hang_only_if_no_thread_finishes(threads_a_slice, stopped):
     device = DeviceThatTakes(100_000, threads_a_slice)
-    launching._Running(device).wait()
+    launching._wait(device, launching.WATCHDOG_S)
     assert device.stopped == stopped
 
 
 def test_a_process_that_cannot_be_stopped_is_ended():
     device = DeviceThatTakes(100_000, 0, stops=False)
     with pytest.raises(ProcessEnded):
-        launching._Running(device).wait()
+        launching._wait(device, launching.WATCHDOG_S)
 
 
 def test_the_watchdog_takes_a_number(monkeypatch):

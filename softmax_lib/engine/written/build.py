@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -24,9 +25,7 @@ from softmax_lib.engine.host_code import HOST_HEADERS
 from softmax_lib.engine.signature import HEADER as SIGNATURE_HEADER
 from softmax_lib.engine.source import WARP, Program, Source
 from softmax_lib.engine.toolchain import Toolchain, toolchain
-from softmax_lib.engine.written import assembly, flags, host_functions, messages
-from softmax_lib.engine.written.assembly import settle_assembly
-from softmax_lib.engine.written.dialect import translate
+from softmax_lib.engine.written import assembly, flags, messages
 from softmax_lib.engine.written.flags import CPP_FOLDER
 from softmax_lib.engine.written.unwritten import Declared, mark_unwritten, read_warnings
 
@@ -35,6 +34,11 @@ _DEPTH = 6
 
 _PRELUDES_KEPT = 6
 """Compiled ones, of some 24 MB each: traced and not, of up to three checkouts or compilers."""
+
+_ALIGNED_SHARED = re.compile(
+    r"(?P<before>(?:\b(?:extern|static|volatile|const)\s+)*\b__shared__\s+(?:(?:volatile|const)\s+)*)"
+    r"(?P<alignas>alignas\s*\((?:[^()]|\([^()]*\))*\))"
+)
 
 
 def runtime_library() -> Path:
@@ -90,12 +94,11 @@ def kernel_library(
             _lay_out_files(source, text, folder, traced, warned)
             if compile_in([*command, "-S", "-o", "marked.s"], here).returncode == 0:
                 compiled = "marked.s"
-        settle_assembly(here / compiled, shared_bytes)
+        assembly.settle(here / compiled, shared_bytes)
         linked = [*tools.command, compiled, *linking]
         _check(linked, str(out), here, lambda said: _refuse(source, said))
-        hosts = host_functions.find_host_function(out)
-        if hosts:
-            raise CompileError(host_functions.sentence(hosts, here / compiled, source.file_name))
+        if hosts := assembly.find_host_function(out):
+            raise CompileError(assembly.name_caller(hosts, here / compiled, source.file_name))
 
     return build_once(path, build)
 
@@ -155,8 +158,13 @@ def _lay_out_files(
             path.parent.mkdir(parents=True, exist_ok=True)
             if traced:
                 content = mark_unwritten(content, warned.get(name, ()))
-            path.write_text(translate(content), encoding="utf-8")
+            path.write_text(_translate(content), encoding="utf-8")
     return here
+
+
+def _translate(text: str) -> str:
+    """What CUDA's compilers take so that others do: `alignas` in front of `__shared__`, each line where it was."""
+    return _ALIGNED_SHARED.sub(r"\g<alignas> \g<before>", text)
 
 
 def _check(command: list[str], out: str, folder: Path, explain: Callable[[str], str | None]) -> str:
@@ -182,7 +190,7 @@ def _why_not(
         refused or messages.NO_RETURN in said
     ):  # which is seen by who compiles, and not by its syntax
         return refused or said
-    (folder / source.file_name).write_text(translate(source.device_text), encoding="utf-8")
+    (folder / source.file_name).write_text(_translate(source.device_text), encoding="utf-8")
     alone = compile_in([*command, "-fsyntax-only"], folder)
     if alone.returncode:
         return messages.readable(alone.stderr, folder, CPP_FOLDER)

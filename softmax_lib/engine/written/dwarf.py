@@ -20,15 +20,7 @@ _OWN_FILES = frozenset(path.name for path in CPP_FOLDER.rglob("*") if path.is_fi
 _LIBRARY = re.compile(r"/(c\+\+|libcxx|gcc)/")
 _LIBRARY_FILE = "<standard library>"
 _OWN_SYMBOLS = ("emulator_", "_ZN8emulator", "_ZN16kernel_signature", "_ZZN8emulator")
-_ENCODINGS = {
-    2: "b",
-    4: "f",
-    5: "i",
-    6: "i",
-    7: "u",
-    8: "u",
-    16: "u",
-}  # DW_ATE_*, as numpy codes them
+_ENCODINGS = {2: "b", 4: "f", 5: "i", 6: "i", 7: "u", 8: "u", 16: "u"}  # DW_ATE_*, as numpy codes
 _POINTERS = ("DW_TAG_pointer_type", "DW_TAG_reference_type", "DW_TAG_rvalue_reference_type")
 _SIXTEEN_BITS = {"__half": "f2", "__nv_bfloat16": "bf2"}
 
@@ -214,15 +206,12 @@ class _Unit:
         if "DW_AT_ranges" in attributes:
             base = self.unit.get_top_DIE().attributes.get("DW_AT_low_pc")
             start = base.value if base else 0
-            tables = self.dwarf.range_lists()
-            for entry in tables.get_range_list_at_offset(
-                attributes["DW_AT_ranges"].value, self.unit
-            ):
+            tables, at = self.dwarf.range_lists(), attributes["DW_AT_ranges"].value
+            for entry in tables.get_range_list_at_offset(at, self.unit):
                 if hasattr(entry, "base_address"):
                     start = entry.base_address
                 else:
-                    absolute = getattr(entry, "is_absolute", False)
-                    shift = 0 if absolute else start
+                    shift = 0 if getattr(entry, "is_absolute", False) else start
                     yield entry.begin_offset + shift, entry.end_offset + shift
         elif "DW_AT_high_pc" in attributes:
             low, high = attributes["DW_AT_low_pc"].value, attributes["DW_AT_high_pc"]
@@ -243,37 +232,44 @@ class _Unit:
     def _described(self, die: Any, attribute: str) -> Any:
         """The entry itself or the declaration it completes, whichever has `attribute`."""
         while die is not None and attribute not in die.attributes:
-            link = next(
-                (
-                    key
-                    for key in ("DW_AT_specification", "DW_AT_abstract_origin")
-                    if key in die.attributes
-                ),
-                None,
-            )
+            links = ("DW_AT_specification", "DW_AT_abstract_origin")
+            link = next((key for key in links if key in die.attributes), None)
             die = die.get_DIE_from_attribute(link) if link else None
         return die
 
     def _layout(self, die: Any) -> tuple[int, str] | None:
         """Bytes of the variable, and what an element of it is."""
-        kind = self._described(die, "DW_AT_type").get_DIE_from_attribute("DW_AT_type")
-        count = 1
-        while "DW_AT_byte_size" not in kind.attributes or kind.tag == "DW_TAG_array_type":
-            if kind.tag in _POINTERS:
-                return count * 8, "u8"
-            if kind.tag == "DW_TAG_array_type":
-                count *= _elements(kind)
-            if "DW_AT_type" not in kind.attributes:
-                return None
-            kind = kind.get_DIE_from_attribute("DW_AT_type")
-        return count * kind.attributes["DW_AT_byte_size"].value, _code(kind)
+        count, kind = _element_type(self._described(die, "DW_AT_type"))
+        return None if kind is None else (count * _bytes(kind), _code(kind))
+
+
+def _element_type(die: Any) -> tuple[int, Any]:
+    """How many of which type a variable or a member is; None where nothing says of which."""
+    count, kind = 1, _type_of(die)
+    while kind is not None and kind.tag == "DW_TAG_array_type":
+        count *= _elements(kind)
+        kind = _type_of(kind)
+    return count, kind
+
+
+def _type_of(die: Any) -> Any:
+    """What it is of behind other names: a type that has a size, an array or a pointer; None where nothing says."""
+    while "DW_AT_type" in die.attributes:
+        die = die.get_DIE_from_attribute("DW_AT_type")
+        if "DW_AT_byte_size" in die.attributes or die.tag in (*_POINTERS, "DW_TAG_array_type"):
+            return die
+    return None
+
+
+def _bytes(kind: Any) -> int:
+    return 8 if kind.tag in _POINTERS else kind.attributes["DW_AT_byte_size"].value
 
 
 def _code(kind: Any) -> str:
     """Of a number; of a structure, what all its members are, else its bytes."""
     if kind.tag in _POINTERS:  # and not of what it points to, which may be the structure it is in
         return "u8"
-    size = kind.attributes["DW_AT_byte_size"].value
+    size = _bytes(kind)
     if "DW_AT_encoding" in kind.attributes:
         return f"{_ENCODINGS.get(kind.attributes['DW_AT_encoding'].value, 'u')}{size}"
     name = kind.attributes.get("DW_AT_name")
@@ -285,16 +281,8 @@ def _code(kind: Any) -> str:
 
 def _member_types(structure: Any) -> Iterator[Any]:
     for member in structure.iter_children():
-        if member.tag != "DW_TAG_member" or "DW_AT_type" not in member.attributes:
-            continue
-        kind = member.get_DIE_from_attribute("DW_AT_type")
-        while (
-            kind.tag not in _POINTERS
-            and "DW_AT_byte_size" not in kind.attributes
-            and "DW_AT_type" in kind.attributes
-        ):
-            kind = kind.get_DIE_from_attribute("DW_AT_type")
-        if kind.tag in _POINTERS or "DW_AT_byte_size" in kind.attributes:
+        _, kind = _element_type(member) if member.tag == "DW_TAG_member" else (0, None)
+        if kind is not None:
             yield kind
 
 

@@ -94,11 +94,10 @@ def launch(
     library = device.load(path)
     words = (library.handle, call.number, len(call.arguments))
     arguments = [_argument(argument, arrays) for argument in call.arguments]
-    running = _Running(device, limit_s)
     try:
-        running.start(bytes(request), *map(word, words), *arguments, watched)
-        running.wait()
-        outcome = running.outcome()
+        device.start(bytes(request), *map(word, words), *arguments, watched)
+        _wait(device, watchdog_s() if limit_s is None else limit_s)
+        outcome = _outcome(device)
     except ProcessEnded as ended:
         outcome = Outcome(_fault_of(ended))
     device.is_suspect = outcome.fault is not None
@@ -169,60 +168,43 @@ def _fault_of(ended: ProcessEnded) -> Fault:
     )
 
 
-class _Running:
-    """A launch in progress."""
-
-    def __init__(self, device: Device, limit_s: float | None = None):
-        self._device = device
-        self._limit_s = watchdog_s() if limit_s is None else limit_s
-
-    def start(self, *parts: bytes) -> None:
-        """Let it begin."""
-        self._device.start(*parts)
-
-    def wait(self) -> None:
-        """Until all threads are done, or a watchdog has stopped them."""
-        quiet_s, before = 0.0, -1
-        # Slices are counted, not the clock: a suspended process must not look like a hang.
-        while True:
-            is_done, finished = self._await()
-            if is_done:
-                return
-            quiet_s = quiet_s + _SLICE_S if finished == before else 0.0
-            before = finished
-            if quiet_s >= self._limit_s:
-                self._stop()
-                return
-
-    def _await(self) -> tuple[int, int]:
-        """Whether all is done, after a slice at most, and how many threads have finished."""
-        said = self._device.ask(Verb.AWAIT, struct.pack("<d", _SLICE_S))
-        return struct.unpack("<QQ", said)
-
-    def _stop(self) -> None:
-        # Again and again: a worker may not be where it can be interrupted.
-        for _ in range(int(_PATIENCE_S / _SLICE_S)):
-            self._device.ask(Verb.STOP, int(StopReason.HANG).to_bytes(4, "little"))
-            if self._await()[0]:
-                return
-        raise ProcessEnded(0, BlackBox())
-
-    def outcome(self) -> Outcome:
-        """How it ended, copied; records only of a launch that came to its end."""
-        said = memoryview(self._device.ask(Verb.OUTCOME))
-        at = sizeof(Fault) + _SIZES.size
-        fault = Fault.from_buffer_copy(said)
-        *counts, printed, unprinted = _SIZES.unpack_from(said, sizeof(Fault))
-        parts = []
-        for count, item in zip((*counts, printed), (*_ITEMS, 1), strict=True):
-            parts.append(bytes(said[at : at + count * item]))
-            at += count * item
-        records, line_counts, hazards, text = parts
-        stopped = fault if fault.kind else None
-        printed = text.decode(errors="replace")
-        return Outcome(stopped, records, line_counts, hazards, printed, unprinted)
+def _wait(device: Device, limit_s: float) -> None:
+    """Until all threads are done, or a watchdog has stopped them."""
+    quiet_s, before = 0.0, -1
+    # Slices are counted, not the clock: a suspended process must not look like a hang.
+    while quiet_s < limit_s:
+        is_done, finished = _await(device)
+        if is_done:
+            return
+        quiet_s = quiet_s + _SLICE_S if finished == before else 0.0
+        before = finished
+    # Again and again: a worker may not be where it can be interrupted.
+    for _ in range(int(_PATIENCE_S / _SLICE_S)):
+        device.ask(Verb.STOP, int(StopReason.HANG).to_bytes(4, "little"))
+        if _await(device)[0]:
+            return
+    raise ProcessEnded(0, BlackBox())
 
 
-_ITEMS = (RECORD.itemsize, LINE_COUNTS.itemsize, HAZARD.itemsize)
+def _await(device: Device) -> tuple[int, int]:
+    """Whether all is done, after a slice at most, and how many threads have finished."""
+    return struct.unpack("<QQ", device.ask(Verb.AWAIT, struct.pack("<d", _SLICE_S)))
+
+
+_ITEMS = (RECORD.itemsize, LINE_COUNTS.itemsize, HAZARD.itemsize, 1)
 _SIZES = struct.Struct("<5Q")
 """Numbers of records, counts and hazards, bytes printed, and texts that were not."""
+
+
+def _outcome(device: Device) -> Outcome:
+    """How a launch ended, copied; records only of one that came to its end."""
+    said = memoryview(device.ask(Verb.OUTCOME))
+    fault, at = Fault.from_buffer_copy(said), sizeof(Fault) + _SIZES.size
+    *counts, unprinted = _SIZES.unpack_from(said, sizeof(Fault))
+    parts = []
+    for count, item in zip(counts, _ITEMS, strict=True):
+        parts.append(bytes(said[at : at + count * item]))
+        at += count * item
+    records, line_counts, hazards, text = parts
+    printed, stopped = text.decode(errors="replace"), fault if fault.kind else None
+    return Outcome(stopped, records, line_counts, hazards, printed, unprinted)

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
 
 from softmax_lib.engine.caches import read_or_make
 from softmax_lib.engine.written import dwarf
@@ -54,15 +58,10 @@ def nearest_variable(path: Path, offset: int) -> Variable | None:
 
 @lru_cache(maxsize=256)
 def read(path: Path) -> Symbols | None:
-    """The symbols of the library at `path`; None where there is no ELF file or no pyelftools."""
-    try:
+    """The symbols of the library at `path`; None where that is no ELF file."""
+    with suppress(ELFError):
         return _from_json(read_or_make(path.with_suffix(".json"), lambda: _parse(path)))
-    except (ImportError, _NoTables):
-        return None
-
-
-class _NoTables(Exception):
-    """The library is no ELF file."""
+    return None
 
 
 def _from_json(text: bytes) -> Symbols:
@@ -74,14 +73,7 @@ def _from_json(text: bytes) -> Symbols:
 
 def _parse(path: Path) -> bytes:
     """The symbols as JSON."""
-    from elftools.common.exceptions import ELFError
-    from elftools.elf.elffile import ELFFile
-
-    try:
-        with path.open("rb") as file:
-            rows, variables = dwarf.read(ELFFile(file))
-    except ELFError as error:
-        raise _NoTables from error
-    places = tuple(row[1:] for row in rows)
-    found = Symbols(tuple(row[0] for row in rows), places, tuple(variables))
-    return json.dumps(asdict(found)).encode()
+    with path.open("rb") as file:
+        rows, variables = dwarf.read(ELFFile(file))
+    starts, places = (row[0] for row in rows), (row[1:] for row in rows)
+    return json.dumps(asdict(Symbols(tuple(starts), tuple(places), tuple(variables)))).encode()
