@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from softmax_lib.engine.compiled.code import code_of
 from softmax_lib.engine.compiled.listing import Listing, Statement, find_loops, read_listing
-from softmax_lib.engine.compiled.nvdisasm import access_bits
-from softmax_lib.engine.compiled.registers import read, written
+from softmax_lib.engine.compiled.registers import bytes_moved, read, written
 from softmax_lib.worklog.kernel import Kernel
 
 
@@ -74,35 +73,25 @@ def in_flight_per_thread(found: Sequence[Read]) -> float:
 def _reads(listing: Listing, file_name: str) -> Iterator[Read]:
     """What each innermost loop reads, and what is read outside of loops."""
     code = listing.statements
-    loops = _innermost(
-        [loop for loop in find_loops(listing) if any(_is_load(code[at]) for at in loop)]
-    )
-    for loop in loops:
-        yield from _of(code[loop.start : loop.stop], file_name, in_loop=True)
-    inside = {at for loop in loops for at in loop}
-    yield from _of(
-        [one for at, one in enumerate(code) if at not in inside], file_name, in_loop=False
-    )
+    that_read = [loop for loop in find_loops(listing) if any(map(_is_load, _within(code, loop)))]
+    innermost = [loop for loop in that_read if not any(_is_within(one, loop) for one in that_read)]
+    for loop in innermost:
+        yield from _of(_within(code, loop), file_name, in_loop=True)
+    inside = {at for loop in innermost for at in loop}
+    outside = [one for at, one in enumerate(code) if at not in inside]
+    yield from _of(outside, file_name, in_loop=False)
 
 
-def _innermost(loops: Sequence[range]) -> list[range]:
-    """Those with no other one within."""
-    return [
-        loop
-        for loop in loops
-        if not any(
-            loop.start <= one.start and one.stop <= loop.stop and one != loop for one in loops
-        )
-    ]
+def _within(code: Sequence[Statement], loop: range) -> Sequence[Statement]:
+    return code[loop.start : loop.stop]
+
+
+def _is_within(one: range, other: range) -> bool:
+    return other.start <= one.start and one.stop <= other.stop and one != other
 
 
 def _is_load(one: Statement) -> bool:
     return one.opcode == "LDG"
-
-
-def _bytes(load: Statement) -> int:
-    """Bytes that it brings to each thread: a byte or two have a register too."""
-    return access_bits("".join(f".{name}" for name in load.modifiers)) // 8
 
 
 def _lines(one: Statement, file_name: str) -> tuple[int, ...]:
@@ -114,9 +103,9 @@ def _of(code: Sequence[Statement], file_name: str, in_loop: bool) -> Iterator[Re
     """The batches of loads of one stretch of code: each ends where one of its registers is needed."""
     for start, batch in _batches(code, file_name, by_line=not in_loop):
         span = code if in_loop else _up_to_exit(code[start:])
-        floats = sum(_bytes(one) for one in span if _is_load(one)) / 4
+        floats = sum(bytes_moved(one) for one in span if _is_load(one)) / 4
         calls = sum(one.opcode == "CALL" for one in span)
-        lines, size = _lines(batch[0], file_name), sum(map(_bytes, batch))
+        lines, size = _lines(batch[0], file_name), sum(map(bytes_moved, batch))
         yield Read(lines, len(batch), size, len(span) / floats, calls, in_loop)
 
 
@@ -128,12 +117,8 @@ def _batches(
     batch: list[Statement] = []
     waited: set[int] = set()
     for at, one in enumerate(code):
-        elsewhere = (
-            by_line
-            and batch
-            and _is_load(one)
-            and _lines(one, file_name) != _lines(batch[0], file_name)
-        )
+        is_apart = by_line and _is_load(one) and batch
+        elsewhere = is_apart and _lines(one, file_name) != _lines(batch[0], file_name)
         if batch and (elsewhere or not waited.isdisjoint(read(one))):
             yield start, batch
             batch, waited = [], set()

@@ -8,12 +8,8 @@ from dataclasses import dataclass
 
 from softmax_lib.engine.compiled.code import Code, compile_code, find_code
 from softmax_lib.engine.compiled.listing import Listing, read_listing
-from softmax_lib.engine.compiled.nvdisasm import (
-    SHOWN_ARCHS,
-    access_bits,
-    occupancy,
-    warps_of_registers,
-)
+from softmax_lib.engine.compiled.nvdisasm import SHOWN_ARCHS, occupancy, warps_of_registers
+from softmax_lib.engine.compiled.registers import bytes_moved
 from softmax_lib.engine.compiler import Resources, nvrtc
 from softmax_lib.engine.errors import BlockSizeNotAllowed, NotAvailable
 from softmax_lib.engine.grids import REGISTERS_A_BLOCK
@@ -100,9 +96,6 @@ def _accesses(program: Program, arch: int) -> dict[str, dict[str, int]]:
 
 
 def _widths(listing: Listing) -> dict[str, int]:
-    found = Counter(
-        f"{one.opcode} {access_bits('.'.join(('', *one.modifiers)))}"
-        for one in listing.statements
-        if one.opcode in _ACCESSES
-    )
+    accesses = (one for one in listing.statements if one.opcode in _ACCESSES)
+    found = Counter(f"{one.opcode} {8 * bytes_moved(one)}" for one in accesses)
     return dict(sorted(found.items()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import platform
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -37,19 +38,20 @@ def _processor_flags() -> tuple[str, ...]:
         known = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
         return ()
-    words = set(known.split())
-    has_them = {"avx2", "fma", "bmi2"} <= words and platform.machine().lower() in (
-        "x86_64",
-        "amd64",
-    )
+    is_x86 = platform.machine().lower() in ("x86_64", "amd64")
+    has_them = is_x86 and {"avx2", "fma", "bmi2"} <= set(known.split())
     return ("-mavx2", "-mfma", "-mbmi2", "-mno-vzeroupper") if has_them else ()
 
 
 @cache
 def digest() -> str:
     """Of everything that the library is made of."""
-    paths = sorted(CPP_FOLDER.iterdir())
-    texts = [(path.name, path.read_text(encoding="utf-8")) for path in paths]
+    return digest_of(CPP_FOLDER.iterdir())
+
+
+def digest_of(paths: Iterable[Path]) -> str:
+    """Of the names and texts of files."""
+    texts = [(path.name, path.read_text(encoding="utf-8")) for path in sorted(paths)]
     return hashlib.sha256(repr(texts).encode()).hexdigest()
 
 

@@ -19,8 +19,7 @@ from softmax_lib.engine.compiled.cubin import Cubin, called
 from softmax_lib.engine.compiled.draft import NOWHERE, Draft, Unsupported, guard_of
 from softmax_lib.engine.compiled.listing import Listing, Place, Statement, read_listing
 from softmax_lib.engine.compiled.opcodes import READERS
-from softmax_lib.engine.compiled.rows import Rows
-from softmax_lib.engine.compiled.tables import INSTRUCTION
+from softmax_lib.engine.compiled.tables import INSTRUCTION, Rows
 from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.engine.source import Program
 
@@ -97,8 +96,8 @@ def decode_listing(listing: Listing, cubin: Cubin, arch: int) -> Decoded:
     sites: list[int] = []
     refused: dict[int, str] = {}
     for number, statement in enumerate(statements):
+        draft = Draft(statement, rows, listing.labels)
         try:
-            draft = Draft(statement, rows, listing.labels)
             if statement.opcode not in READERS:
                 raise draft.refuse()
             reader, more = READERS[statement.opcode]
@@ -126,9 +125,7 @@ def _count(statements: tuple[Statement, ...], register: str) -> int:
 @cache
 def _digest() -> str:
     """Of the Python that decodes."""
-    folder = Path(__file__).parent
-    texts = [path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.py"))]
-    return hashlib.sha256("".join(texts).encode()).hexdigest()
+    return library.digest_of(Path(__file__).parent.rglob("*.py"))
 
 
 def place_of(decoded: Decoded, number: int) -> Place:

@@ -16,18 +16,7 @@ _DOUBLES = {"DADD", "DMUL", "DFMA", "DMNMX", "DSETP"}
 _ADDRESSED = {"RET", "CALL", "BRX"}
 """These take an address of code in two registers."""
 
-_NOTHING_WRITTEN = {
-    "ST",
-    "STG",
-    "STS",
-    "STL",
-    "RED",
-    "REDG",
-    "FCHK",
-    "BAR",
-    "NANOSLEEP",
-    *_ADDRESSED,
-}
+_NOTHING_WRITTEN = {*"ST STG STS STL RED REDG FCHK BAR NANOSLEEP".split(), *_ADDRESSED}
 _FORMATS = {"F16", "F32", "F64", "U64", "S64"}
 _NO_WAY_ON = {"BRA", "BRX", "EXIT", "RET", "KILL"}
 
@@ -53,6 +42,11 @@ def read(statement: Statement) -> frozenset[int]:
     return found
 
 
+def bytes_moved(access: Statement) -> int:
+    """Bytes that a load or a store moves for each thread."""
+    return access_bits(f".{'.'.join(access.modifiers)}") // 8
+
+
 def _span(first: int, words: int) -> frozenset[int]:
     return frozenset(range(first, first + words))
 
@@ -61,7 +55,7 @@ def _words_written(statement: Statement) -> int:
     """Registers that a result takes."""
     opcode, named = statement.opcode, statement.modifiers
     if opcode.startswith(("LD", "ATOM")):
-        return max(1, access_bits(f".{'.'.join(named)}") // 32)
+        return max(1, bytes_moved(statement) // 4)
     formats = [one for one in named if one in _FORMATS]
     is_long = {
         "CS2R": "32" not in named,
@@ -78,7 +72,7 @@ def _words_read(statement: Statement, operand: str, number: int) -> int:
     opcode, named = statement.opcode, statement.modifiers
     if opcode.startswith(("ST", "ATOM", "RED")):
         is_address = operand.startswith(("[", "desc["))
-        return 1 if is_address else max(1, access_bits(f".{'.'.join(named)}") // 32)
+        return 1 if is_address else max(1, bytes_moved(statement) // 4)
     formats = [one for one in named if one in _FORMATS]
     is_long = {
         "IMAD": number == 2 and not {"WIDE", "HI"}.isdisjoint(named),
@@ -100,9 +94,9 @@ def live_after(listing: Listing) -> list[frozenset[int]]:
     following, called = _following(listing), _called(listing)
     before: list[_Wanted] = [frozenset()] * len(statements)
     after = list(before)
-    functions = {n: _reached(goal, following) for n, goal in called.items()}
     lost = {
-        n: frozenset().union(*(written(statements[m]) for m in of)) for n, of in functions.items()
+        n: frozenset().union(*(written(statements[m]) for m in _reached(goal, following)))
+        for n, goal in called.items()
     }
     changed = True
     while changed:
@@ -177,24 +171,22 @@ def predicates_written(statement: Statement) -> frozenset[str]:
     """Names of the predicates that a statement may write: those at its start, and right behind its result."""
     if statement.opcode == "R2P":
         return frozenset(f"P{number}" for number in range(7))
-    found = []
-    is_first = True
+    found, results = set(), 0
     for operand in statement.operands:
         if _PREDICATE.match(operand):
-            found.append(operand.lstrip("!"))
-        elif is_first and _RESULT.match(operand):
-            is_first = False
-        else:
+            found.add(operand.lstrip("!"))
+        elif results or not _RESULT.match(operand):
             break
+        else:
+            results += 1
     return frozenset(found)
 
 
 def _called(listing: Listing) -> dict[int, int]:
     """Calls by their number, and where each leads to."""
-    goals = {
-        n: goal_of(listing, one) for n, one in enumerate(listing.statements) if one.opcode == "CALL"
-    }
-    return {n: goal for n, goal in goals.items() if goal is not None}
+    calls = ((n, one) for n, one in enumerate(listing.statements) if one.opcode == "CALL")
+    goals = ((n, goal_of(listing, one)) for n, one in calls)
+    return {n: goal for n, goal in goals if goal is not None}
 
 
 def _following(listing: Listing) -> list[list[int]]:

@@ -30,8 +30,7 @@ from softmax_lib.engine.compiled.ptx.layout import ADDRESS_BANK, lay_out
 from softmax_lib.engine.compiled.ptx.meetings import NOWHERE as NOT_AT_ALL
 from softmax_lib.engine.compiled.ptx.meetings import Branch, find_meetings
 from softmax_lib.engine.compiled.ptx.reading import SIZES, Function, literal
-from softmax_lib.engine.compiled.rows import Rows
-from softmax_lib.engine.compiled.tables import INSTRUCTION
+from softmax_lib.engine.compiled.tables import INSTRUCTION, Rows
 from softmax_lib.engine.errors import NotAvailable
 
 _SYMBOL = re.compile(r"(%?[\w$~.]+?)\s*(?:\+\s*(-?(?:0x)?[0-9a-fA-F]+))?$")
