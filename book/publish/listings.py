@@ -1,25 +1,33 @@
 """Write the machine code that comes along, what NVRTC makes of the book's kernels for three archs, and PTX for one.
 
-`python book/publish/listings.py` writes the files of `kernels/listings` whose source, setting or cell has changed, or
-that another compiler made; with `--anew` it compiles all of them.
+`python book/publish/listings.py` compiles what is in the archives of `kernels/listings` where its source, setting or
+cell has changed, or another compiler made it; with `--anew` it compiles all of it.
 """
 
 from __future__ import annotations
 
 import json
-import lzma
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from io import BytesIO
 from itertools import product
 from pathlib import Path
+from zipfile import ZIP_LZMA, ZipFile, ZipInfo
 
 import nbformat
 import numpy as np
 
 from softmax_lib import selections
-from softmax_lib.engine.compiled.code import compile_code, file_of, key_of, read_file
+from softmax_lib.engine.compiled.code import (
+    compile_code,
+    file_of,
+    files_in,
+    key_of,
+    read_content,
+    read_file,
+)
 from softmax_lib.engine.compiled.nvdisasm import SHOWN_ARCHS, disassembler_version
 from softmax_lib.engine.compiled.ptx.program import listed_ptx, ptx_file_of
 from softmax_lib.engine.compiler import listing_folder
@@ -110,7 +118,7 @@ def ptx_programs() -> Iterator[Program]:
 
 
 def by_file() -> dict[Path, dict[str, tuple[Program, int]]]:
-    """What each file is to hold: by key the program, and the arch."""
+    """What each file of each archive is to hold: by key the program, and the arch."""
     wanted: dict[Path, dict[str, tuple[Program, int]]] = {}
     for program, arch in (*product(programs(), SHOWN_ARCHS), *product(_behind_softmax(), [ARCH])):
         wanted.setdefault(file_of(program, arch), {})[key_of(program)] = (program, arch)
@@ -121,7 +129,7 @@ def by_file() -> dict[Path, dict[str, tuple[Program, int]]]:
 
 def is_ptx(path: Path) -> bool:
     """Whether a file holds PTX, and not machine code."""
-    return path.parent.name.startswith("ptx_")
+    return path.parent.stem.startswith("ptx_")
 
 
 def _behind_softmax() -> Iterator[Program]:
@@ -141,17 +149,23 @@ def made_here(path: Path) -> str:
     return compiler() if is_ptx(path) else f"{compiler()}, nvdisasm {disassembler_version()}"
 
 
-def write(path: Path, wanted: dict[str, tuple[Program, int]]) -> str:
-    """Compile what a file is to hold and write it; returns a line that says how it went."""
+def compile_file(path: Path, wanted: dict[str, tuple[Program, int]]) -> bytes:
+    """What a file is to hold."""
     make = listed_ptx if is_ptx(path) else lambda *one: compile_code(*one).as_json()
     held = {key: make(*one) for key, one in sorted(wanted.items())}
-    content = lzma.compress(json.dumps(held, sort_keys=True).encode(), preset=9)
-    name = path.relative_to(listing_folder())
-    if path.is_file() and path.read_bytes() == content:
-        return f"{name}: unchanged"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, content)
-    return f"{name}: {count(len(held), 'program')}, {len(content)} bytes"
+    return json.dumps(held, sort_keys=True).encode()
+
+
+def packed(files: Mapping[str, bytes]) -> bytes:
+    """An archive of files by name, of the same bytes whenever and wherever it is made."""
+    made = BytesIO()
+    with ZipFile(made, "w") as archive:
+        for name, content in sorted(files.items()):
+            entry = ZipInfo(name)  # of 1980
+            entry.compress_type = ZIP_LZMA
+            entry.create_system, entry.external_attr = 3, 0o644 << 16  # a file of Unix
+            archive.writestr(entry, content)
+    return made.getvalue()
 
 
 def main() -> None:
@@ -159,17 +173,30 @@ def main() -> None:
         wanted = by_file()
     except BadInput as error:  # a control that replaces what its kernel no longer has
         sys.exit(str(error))
-    if "--anew" not in sys.argv[1:]:
-        old = {path: keys for path, keys in wanted.items() if not is_current(path, keys)}
-        print(f"{len(wanted) - len(old)} of {len(wanted)} files are as new as their sources.")
-    else:
-        old = wanted
-    for path in set(listing_folder().glob("*/*")) - wanted.keys():
-        path.unlink()
-        print(f"{path.relative_to(listing_folder())}: removed")
+    anew = "--anew" in sys.argv[1:]
+    old = {path: keys for path, keys in wanted.items() if anew or not is_current(path, keys)}
+    print(f"{len(wanted) - len(old)} of {len(wanted)} files are as new as their sources.")
+    compiled = {}
     with ProcessPoolExecutor() as pool:
-        for line in pool.map(write, old, old.values()):
-            print(line, flush=True)
+        for path, content in zip(old, pool.map(compile_file, old, old.values()), strict=True):
+            compiled[path] = content
+            print(f"{path.relative_to(listing_folder())}: {count(len(old[path]), 'program')}", flush=True)
+    for archive in sorted({path.parent for path in wanted} | set(listing_folder().glob("*.zip"))):
+        files = [path for path in wanted if path.parent == archive]
+        print(write(archive, {path: compiled.get(path) or read_content(path) for path in files}))
+
+
+def write(archive: Path, files: Mapping[Path, bytes]) -> str:
+    """Make an archive hold just these files; returns a line that says how it went."""
+    if not files:
+        archive.unlink()
+        return f"{archive.name}: removed"
+    if files == {path: read_content(path) for path in files_in(archive)}:
+        return f"{archive.name}: unchanged"
+    content = packed({path.name: held for path, held in files.items()})
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(archive, content)
+    return f"{archive.name}: {count(len(files), 'file')}, {len(content)} bytes"
 
 
 if __name__ == "__main__":

@@ -1,19 +1,23 @@
 """The machine code and PTX that come along are what NVRTC makes of the book's kernels, and all of it."""
 
 import re
+import time
 
 import listings
 import pytest
 from full_tables import some
-from listings import by_file, is_current, is_ptx, programs, ptx_programs
+from listings import by_file, is_current, is_ptx, packed, programs, ptx_programs, write
 
 from softmax_lib import xray
+from softmax_lib.engine.compiled import code
 from softmax_lib.engine.compiled import nvdisasm as machine_code
 from softmax_lib.engine.compiled.code import (
     TESTED_DISASSEMBLER,
     code_of,
     compile_code,
+    files_in,
     find_code,
+    read_content,
     read_file,
 )
 from softmax_lib.engine.compiled.listing import read_listing
@@ -27,12 +31,14 @@ from softmax_lib.gpu.compile import nvrtc
 from softmax_lib.worklog.registry import kernels
 
 WANTED = by_file()
-BY_NAME = {f"{path.parent.name}/{path.stem}": path for path in WANTED if not is_ptx(path)}
+BY_NAME = {f"{path.parent.stem}/{path.stem}": path for path in WANTED if not is_ptx(path)}
 PTX = {one.source.file_name: one for one in ptx_programs()}
 
 
 def test_every_kernel_of_the_book_comes_along_as_it_is_now_and_nothing_else_does():
-    held = {path: set(read_file(path)) for path in listing_folder().glob("*/*")}
+    held = {
+        path: set(read_file(path)) for archive in listing_folder().iterdir() for path in files_in(archive)
+    }
     assert held == {path: set(wanted) for path, wanted in WANTED.items()}, "run: make listings"
 
 
@@ -94,7 +100,7 @@ def test_make_listings_leaves_a_file_alone_whose_sources_and_compiler_are_the_sa
         pytest.skip(f"made by {made_by}")
     assert is_current(path, wanted)
     assert not is_current(path, {**wanted, "of a source that has changed": None})
-    assert not is_current(tmp_path / "03_naive.xz", wanted)
+    assert not is_current(tmp_path / "sm_90.zip" / "03_naive.json", wanted)
     ptx = listings.ptx_file_of(Program(kernels["naive"].source), 90)
     assert is_current(ptx, WANTED[ptx])
     monkeypatch.setattr(listings, "disassembler_version", lambda: "1.0")
@@ -117,12 +123,39 @@ def test_a_source_of_which_one_line_is_another_is_compiled_anew():
         assert find_code(Program(Source("03_naive.cu", other)), 90) is None
 
 
-def test_a_file_that_is_damaged_or_missing_holds_nothing(tmp_path):
-    whole = next(listing_folder().glob("*/*")).read_bytes()
-    for name, content in (("cut", whole[:-40]), ("other", b"no archive"), ("empty", b"")):
-        (tmp_path / name).write_bytes(content)
-        assert read_file(tmp_path / name) == {}
-    assert read_file(tmp_path / "missing") == {}
+def test_an_archive_is_written_anew_where_a_file_has_changed_and_has_the_same_bytes_whenever(
+    monkeypatch, tmp_path
+):
+    archive = tmp_path / "sm_90.zip"
+    first, second = archive / "03_naive.json", archive / "04_online.json"
+    assert write(archive, {first: b"{}", second: b'{"key": 1}'}).startswith("sm_90.zip: 2 files")
+    made = archive.read_bytes()
+    assert write(archive, {second: b'{"key": 1}', first: b"{}"}) == "sm_90.zip: unchanged"
+    monkeypatch.setattr(time, "time", lambda: 2e9)
+    assert packed({second.name: b'{"key": 1}', first.name: b"{}"}) == made
+    code._open.cache_clear()
+    assert write(archive, {first: b"{}"}).startswith("sm_90.zip: 1 file,")
+    code._open.cache_clear()
+    assert files_in(archive) == {first}
+    assert write(archive, {}) == "sm_90.zip: removed"
+    assert not archive.exists()
+
+
+def test_an_archive_that_is_damaged_or_missing_holds_nothing(tmp_path):
+    name = "03_naive.json"
+    whole = packed({name: read_content(BY_NAME["sm_90/03_naive"])})
+    middle = len(whole) // 2
+    spoiled = (
+        whole[:middle] + bytes(byte ^ 255 for byte in whole[middle:][:40]) + whole[middle:][40:]
+    )
+    damaged = {"cut": whole[:-40], "spoiled": spoiled, "other": b"no archive", "empty": b""}
+    for archive, content in damaged.items():
+        (tmp_path / archive).write_bytes(content)
+        assert read_file(tmp_path / archive / name) == {}
+    (tmp_path / "whole").write_bytes(whole)
+    assert read_file(tmp_path / "whole" / name)
+    assert read_file(tmp_path / "whole" / "other") == {}
+    assert read_file(tmp_path / "missing" / name) == {}
 
 
 def test_no_listing_names_a_folder_of_the_machine_that_made_it():

@@ -3,7 +3,7 @@
 import pytest
 from full_tables import some
 
-from softmax_lib.engine.compiled.code import FOLDER, read_file
+from softmax_lib.engine.compiled.code import FOLDER, files_in, read_file
 from softmax_lib.engine.compiled.listing import read_listing
 from softmax_lib.engine.compiled.registers import (
     live_after,
@@ -145,12 +145,16 @@ def test_loads_are_under_way_until_one_of_their_registers_is_needed():
     assert loads_in_flight(code) == [1, 2, 1, 2, 1, 0, 0]
 
 
-FILES = sorted(f"{path.parent.name}/{path.stem}" for path in FOLDER.glob("sm_*/*"))
+FILES = {
+    f"{path.parent.stem}/{path.stem}": path
+    for archive in sorted(FOLDER.glob("sm_*"))
+    for path in sorted(files_in(archive))
+}
 
 
 @pytest.mark.parametrize("name", some(FILES, every=8))
 def test_no_more_registers_are_live_than_a_thread_has(name):
-    for held in list(read_file(FOLDER / f"{name}.xz").values())[:2]:
+    for held in list(read_file(FILES[name]).values())[:2]:
         for kernel, facts in held["cubins"].items():
             code = read_listing(held["text"], kernel)
             most = max(map(len, live_after(code)))

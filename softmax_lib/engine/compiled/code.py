@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 from softmax_lib.engine.caches import cache_folder, read_or_make
 from softmax_lib.engine.compiled.cubin import Cubin, kernels_of, read_cubin
@@ -81,8 +83,8 @@ def find_code(program: Program, arch: int) -> Code | None:
 
 
 def file_of(program: Program, arch: int) -> Path:
-    """The file that would hold the machine code of `program` among those that came along."""
-    return listing_folder() / f"sm_{arch}" / f"{Path(program.source.file_name).stem}.xz"
+    """Where the machine code of `program` would be among what came along: a file inside of an archive."""
+    return listing_folder() / f"sm_{arch}.zip" / f"{Path(program.source.file_name).stem}.json"
 
 
 def key_of(program: Program) -> str:
@@ -91,13 +93,30 @@ def key_of(program: Program) -> str:
     return hashlib.sha256(f"{program.text_digest}{asked}".encode()).hexdigest()[:32]
 
 
+def files_in(archive: Path) -> set[Path]:
+    """The files inside of an archive; none where there is none, or where it is damaged."""
+    with suppress(OSError, BadZipFile):
+        return {archive / name for name in _open(archive).namelist()}
+    return set()
+
+
 @lru_cache(maxsize=64)
 def read_file(path: Path) -> dict[str, Any]:
-    """By key what a file holds; nothing where there is none, or where it is damaged."""
-    held: dict[str, Any] = {}
-    with suppress(OSError, lzma.LZMAError, ValueError):
-        held = json.loads(lzma.decompress(path.read_bytes()))
-    return held
+    """By key what a file inside of an archive holds; nothing where there is none, or where it is damaged."""
+    return json.loads(read_content(path) or b"{}")
+
+
+def read_content(path: Path) -> bytes:
+    """The bytes of a file inside of an archive; none where there is none, or where it is damaged."""
+    with suppress(OSError, BadZipFile, KeyError, lzma.LZMAError, EOFError):
+        return _open(path.parent).read(path.name)
+    return b""
+
+
+@lru_cache
+def _open(archive: Path) -> ZipFile:
+    """Held in memory: an open file would be shared with processes that are forked."""
+    return ZipFile(BytesIO(archive.read_bytes()))
 
 
 def compile_code(program: Program, arch: int) -> Code:

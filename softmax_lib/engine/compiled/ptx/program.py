@@ -41,9 +41,9 @@ def find_ptx(program: Program, arch: int) -> dict[str, str] | None:
 
 
 def ptx_file_of(program: Program, arch: int) -> Path:
-    """The file that would hold the PTX of `program` among the listings that came along."""
+    """Where the PTX of `program` would be among what came along."""
     file = file_of(program, arch)
-    return file.parents[1] / f"ptx_{arch}" / file.name
+    return file.parents[1] / f"ptx_{arch}.zip" / file.name
 
 
 def listed_ptx(program: Program, arch: int) -> dict[str, str]:
