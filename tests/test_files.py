@@ -5,10 +5,10 @@ import os
 
 import pytest
 
-from softmax_lib.engine.caches import cache_folder
+from softmax_lib.engine.caches import cache_folder, replace_file
 from softmax_lib.records import shelf
 from softmax_lib.worklog import files
-from softmax_lib.worklog.files import readers_folder, replace_file, shipped_folder, write_json
+from softmax_lib.worklog.files import readers_folder, shipped_folder, write_json
 
 pytestmark = pytest.mark.quick
 

@@ -20,6 +20,7 @@ import nbformat
 import numpy as np
 
 from softmax_lib import selections
+from softmax_lib.engine.caches import replace_file
 from softmax_lib.engine.compiled.code import (
     compile_code,
     file_of,
@@ -40,7 +41,6 @@ from softmax_lib.ops.designs import Task
 from softmax_lib.ops.xray import outline_of
 from softmax_lib.show.live.cuda_cell import read_line, softmax_in
 from softmax_lib.worklog.errors import BadInput
-from softmax_lib.worklog.files import replace_file
 from softmax_lib.worklog.kernel import Kernel
 from softmax_lib.worklog.launch_options import is_any_kernel
 from softmax_lib.worklog.launch_words import read_launch
@@ -180,7 +180,10 @@ def main() -> None:
     with ProcessPoolExecutor() as pool:
         for path, content in zip(old, pool.map(compile_file, old, old.values()), strict=True):
             compiled[path] = content
-            print(f"{path.relative_to(listing_folder())}: {count(len(old[path]), 'program')}", flush=True)
+            print(
+                f"{path.relative_to(listing_folder())}: {count(len(old[path]), 'program')}",
+                flush=True,
+            )
     for archive in sorted({path.parent for path in wanted} | set(listing_folder().glob("*.zip"))):
         files = [path for path in wanted if path.parent == archive]
         print(write(archive, {path: compiled.get(path) or read_content(path) for path in files}))

@@ -8,7 +8,7 @@ import nbformat
 from marks import rewrite
 from notebooks import BOOK
 
-from softmax_lib.worklog.files import replace_file
+from softmax_lib.engine.caches import replace_file
 
 PAGE, CELL = BOOK / "evidence" / "xray.ipynb", "others"
 

@@ -12,6 +12,7 @@ import yaml
 from address import Address
 from marks import rewrite
 
+from softmax_lib.engine.caches import replace_file
 from softmax_lib.records.measurement import LABELS, Case, Measurement
 from softmax_lib.records.record import Record
 from softmax_lib.records.shelf import recorded
@@ -21,7 +22,6 @@ from softmax_lib.suites.model.record import ONE_PASS, OURS, Text, texts
 from softmax_lib.suites.plan import WORKLOG
 from softmax_lib.widgets.views import draw
 from softmax_lib.worklog.errors import SoftmaxLibError
-from softmax_lib.worklog.files import replace_file
 from softmax_lib.worklog.registry import kernels, rungs
 
 ROOT = Path(__file__).parents[2]

@@ -177,3 +177,21 @@ def _usable_folder(wanted: Path) -> Path:
         stacklevel=3,
     )
     return folder
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write `content` beside `path` and rename it: another process sees the old file or the new one.
+
+    Whatever stops this leaves `path` as it was and nothing beside it. Raises `OSError`.
+    """
+    handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(unfinished, 0o644)
+        os.replace(unfinished, path)
+    except BaseException:
+        Path(unfinished).unlink(missing_ok=True)
+        raise

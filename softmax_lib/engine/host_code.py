@@ -10,12 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 from softmax_lib.engine.declarations import blank_opaque
-
-HOST_HEADERS = Path(__file__).with_name("host_headers")
-"""Stand-ins for libraries of the host: of their types, what variables and parameters of a source need."""
 
 ANNOTATIONS = frozenset({"__device__", "__global__", "constexpr", "consteval"})
 

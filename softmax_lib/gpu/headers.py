@@ -6,7 +6,7 @@ NVRTC knows none of the C and C++ library's headers; what kernels use of them is
 from __future__ import annotations
 
 from softmax_lib.engine.compiler import LINES_A_FILE
-from softmax_lib.engine.host_code import HOST_HEADERS
+from softmax_lib.engine.host_headers import HOST_HEADERS
 from softmax_lib.engine.source import Source
 
 _LIMITS = """\
@@ -63,9 +63,7 @@ def read_headers(source: Source) -> dict[str, str]:
     found |= {name: _STD.format(name) for name in ("type_traits", "utility", "limits")}
     found |= {"math.h": _MATH, "cmath": _MATH, "string": _NAMED.format("string")}
     found |= {"stdlib.h": _HOST, "stdint.h": _STD.format("cstdint")}
-    for path in HOST_HEADERS.rglob("*.h"):
-        found[path.relative_to(HOST_HEADERS).as_posix()] = path.read_text(encoding="utf-8")
-    return {**found, **source.device_headers}
+    return {**found, **HOST_HEADERS, **source.device_headers}
 
 
 def number_apart(source: Source, headers: dict[str, str]) -> dict[str, str]:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from softmax_lib.engine.caches import replace_file
 from softmax_lib.engine.words import count
 from softmax_lib.grading.collection import exercises
 from softmax_lib.widgets.tables import table
 from softmax_lib.worklog.errors import BadInput
-from softmax_lib.worklog.files import readers_folder, replace_file
+from softmax_lib.worklog.files import readers_folder
 
 SCORES, FAILURES = "scores.json", "failures.json"
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import platformdirs
 
-from softmax_lib.engine.caches import NAME
+from softmax_lib.engine.caches import NAME, replace_file
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -34,24 +32,6 @@ def readers_folder(kind: str = "") -> Path:
     It is `softmax_lib/<kind>` inside the user's data folder, which $XDG_DATA_HOME moves.
     """
     return platformdirs.user_data_path(NAME, appauthor=False) / kind
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Write `content` beside `path` and rename it: another process sees the old file or the new one.
-
-    Whatever stops this leaves `path` as it was and nothing beside it. Raises `OSError`.
-    """
-    handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(unfinished, 0o644)
-        os.replace(unfinished, path)
-    except BaseException:
-        Path(unfinished).unlink(missing_ok=True)
-        raise
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from softmax_lib.engine import toolchain
 from softmax_lib.engine.errors import CompileError, NotAvailable
 from softmax_lib.engine.source import Source
 from softmax_lib.engine.written import build, flags, process, symbols
+from softmax_lib.engine.written.headers import headers_folder
 from softmax_lib.worklog import registry
 
 PACKAGE = build.CPP_FOLDER.parents[1]
@@ -43,6 +44,13 @@ def test_an_error_is_at_the_readers_own_line():
     assert "missing" in text
     for hidden in ("/tmp", str(build.CPP_FOLDER), "shim", "EMULATOR", "launcher"):
         assert hidden not in text
+
+
+def test_an_error_behind_a_header_of_the_standard_library_names_no_folder_of_the_cache():
+    text = message_of(
+        "#include <cuda/std/optional>\nvoid* a;\ncuda::std::optional<int> b(a);\n" + COPY
+    )
+    assert "from cuda/std/optional:" in text
 
 
 def test_an_error_in_an_included_header_names_that_header():
@@ -179,6 +187,13 @@ def test_a_kernel_is_built_once(empty_cache):
     }
 
 
+def test_headers_that_are_damaged_or_gone_are_written_again(empty_cache):
+    execute(Source("first.cu", COPY))
+    (headers_folder() / "cuda.h").write_text("#error damaged\n")
+    (headers_folder() / "cooperative_groups.h").unlink()
+    execute(Source("next.cu", "#include <cuda.h>\n#include <cooperative_groups.h>\n" + COPY))
+
+
 def test_all_that_goes_into_a_build_is_in_its_name(monkeypatch):
     monkeypatch.setattr(build, "build_once", lambda path, build: path)
 
@@ -277,7 +292,8 @@ def test_two_processes_can_build_at_once(empty_cache):
 
 def test_a_build_that_fails_leaves_nothing_behind(empty_cache):
     message_of(HEAD + "oops;\n}\n")
-    assert [path.name.partition("-")[0] for path in empty_cache.iterdir()] == ["prelude"]
+    left = {path.name.partition("-")[0] for path in empty_cache.iterdir()}
+    assert left == {"headers", "prelude"}
 
 
 def test_a_cache_folder_that_cannot_be_written(monkeypatch, tmp_path, usual_runtime):

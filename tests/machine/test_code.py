@@ -37,7 +37,9 @@ PTX = {one.source.file_name: one for one in ptx_programs()}
 
 def test_every_kernel_of_the_book_comes_along_as_it_is_now_and_nothing_else_does():
     held = {
-        path: set(read_file(path)) for archive in listing_folder().iterdir() for path in files_in(archive)
+        path: set(read_file(path))
+        for archive in listing_folder().iterdir()
+        for path in files_in(archive)
     }
     assert held == {path: set(wanted) for path, wanted in WANTED.items()}, "run: make listings"
 

@@ -11,7 +11,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from softmax_lib.engine.written.structs import Layout, of
+from softmax_lib.engine.layouts import Layout, of
 
 INSTRUCTION = np.dtype(
     [

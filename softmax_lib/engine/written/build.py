@@ -21,12 +21,12 @@ from softmax_lib.engine.building import (
 )
 from softmax_lib.engine.caches import cache_folder
 from softmax_lib.engine.errors import CompileError, NotAvailable, NotEmulated, UnknownKernel
-from softmax_lib.engine.host_code import HOST_HEADERS
 from softmax_lib.engine.signature import HEADER as SIGNATURE_HEADER
 from softmax_lib.engine.source import WARP, Program, Source
 from softmax_lib.engine.toolchain import Toolchain, toolchain
 from softmax_lib.engine.written import assembly, flags, messages
 from softmax_lib.engine.written.flags import CPP_FOLDER
+from softmax_lib.engine.written.headers import HEADERS, write_headers
 from softmax_lib.engine.written.unwritten import Declared, mark_unwritten, read_warnings
 
 _DEPTH = 6
@@ -79,6 +79,7 @@ def kernel_library(
     path = _place(Path(source.file_name).stem, (key, _cpp_digest()))
 
     def build(folder: Path, out: Path) -> None:
+        write_headers()
         here = _lay_out_files(source, text, folder, traced)
         prelude = _compiled_prelude(tools, warp_size, traced)
         if prelude:
@@ -221,14 +222,13 @@ def _with_entries(source: Source, entries: Sequence[str]) -> str:
 
 @cache
 def _cpp_digest() -> str:
-    folders = (CPP_FOLDER, HOST_HEADERS)
-    paths = sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
+    paths = sorted(path for path in CPP_FOLDER.rglob("*") if path.is_file())
     makers = (SIGNATURE_HEADER, Path(assembly.__file__))
     texts = [
         (os.path.relpath(path, CPP_FOLDER), path.read_text(encoding="utf-8"))
         for path in (*paths, *makers)
     ]
-    return hashlib.sha256(repr(texts).encode()).hexdigest()
+    return hashlib.sha256(repr((texts, HEADERS)).encode()).hexdigest()
 
 
 def _place(stem: str, key: object) -> Path:

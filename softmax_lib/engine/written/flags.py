@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from softmax_lib.engine.host_code import HOST_HEADERS
 from softmax_lib.engine.signature import HEADER as SIGNATURE_HEADER
 from softmax_lib.engine.source import Program
 from softmax_lib.engine.toolchain import Toolchain
+from softmax_lib.engine.written.headers import headers_folder
 
 CPP_FOLDER = Path(__file__).parent / "cpp"
 PRELUDE = "emulator_prelude.h"
@@ -87,7 +87,7 @@ def prelude_flags(tools: Toolchain, warp_size: int, traced: bool) -> tuple[str, 
     own = ["-g" if traced else "-g1"]
     # without the latter an empty loop has no line
     own += CLANG_FLAGS if tools.is_clang else ["-gstatement-frontiers"]
-    folders = (CPP_FOLDER / "cuda", HOST_HEADERS, CPP_FOLDER)
+    folders = (CPP_FOLDER / "cuda", headers_folder(), CPP_FOLDER)
     includes = (f"-I{folder}" for folder in folders)
     warp = f"-DEMULATOR_WARP={warp_size}"
     return (*COMMON_FLAGS, *KERNEL_FLAGS, *own, *checks, warp, *includes)

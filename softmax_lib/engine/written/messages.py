@@ -8,6 +8,7 @@ from pathlib import Path
 
 from softmax_lib.engine.host_code import find_host_functions
 from softmax_lib.engine.source import Source, blank_comments
+from softmax_lib.engine.written.headers import headers_folder
 
 _MOST_LINES = 40
 
@@ -66,7 +67,7 @@ def readable(message: str, folder: Path, shim_folder: Path) -> str:
 
     Where a header of the emulator refuses something, that is said at the reader's line.
     """
-    for path in (folder, shim_folder):
+    for path in (folder, shim_folder, headers_folder()):
         message = message.replace(f"{path}/", "")
     message = _UP_AGAIN.sub("", message)
     message = _NO_RETURN.sub(NO_RETURN, message)

@@ -1,7 +1,7 @@
 // Copies by a whole group; copies.h says when they are made.
 #pragma once
 #include "../../copies.h"
-#include "../cooperative_groups.h"
+#include "../../groups/invoke.h"
 
 namespace cooperative_groups {
 

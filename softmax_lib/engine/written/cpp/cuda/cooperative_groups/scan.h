@@ -1,7 +1,7 @@
 // Scans over a tile or a coalesced group: to each thread what it and those before it have.
 #pragma once
+#include "../../groups/invoke.h"
 #include "../../groups/scans.h"
-#include "../cooperative_groups.h"
 
 namespace cooperative_groups {
 

@@ -1,3 +1,0 @@
-// An older name of the same library.
-#pragma once
-#include "cublas_v2.h"

@@ -1,4 +1,0 @@
-// What the CUDA samples' helpers include: all of it is the host's.
-#pragma once
-#include "helper_string.h"
-#include "helper_timer.h"

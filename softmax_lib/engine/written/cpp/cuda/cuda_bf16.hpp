@@ -1,1 +1,0 @@
-#include "cuda_bf16.h"

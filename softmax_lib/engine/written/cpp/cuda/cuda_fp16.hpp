@@ -1,1 +1,0 @@
-#include "cuda_fp16.h"
