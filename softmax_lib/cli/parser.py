@@ -13,6 +13,7 @@ from softmax_lib import __version__
 from softmax_lib.cli import verbs
 from softmax_lib.cli.answer import Answer
 from softmax_lib.engine.words import hint
+from softmax_lib.records.suites import SUITES
 from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.launch_options import MOST_DIGITS, add_launch_words
 
@@ -143,28 +144,9 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
     )
     bench.add_argument(
         "--suite",
-        choices=(
-            "peers",
-            "model",
-            "topk",
-            "unroll",
-            "warp",
-            "triton",
-            "lies",
-            "hardware",
-            "phases",
-            "shown",
-            "rmsnorm",
-            "symptoms",
-        ),
+        choices=tuple(SUITES),
         default="peers",
-        help="every peer installed here, matrix by matrix; a small transformer with torch's softmax and "
-        "ours; softmax_topk() beside what else finds the first of each row; chapter 9's kernel, its loop "
-        "unrolled more and less; chapter 10's, with more and fewer threads per row, and every kernel by "
-        "rows and columns; chapter 12's in Triton, with more and fewer warps; benchmarks with one thing "
-        "wrong, beside what catches them; the GPU itself, its memories, warps and multiprocessors; when "
-        "chapter 8's kernel and a copy read and write; kernels as chapters show them beside their full forms; "
-        "the RMSNorm of Your own kernel, step by step; or slow kernels beside their cures",
+        help=_one_of([suite.measures for suite in SUITES.values()]),
     )
     bench.add_argument("--output", type=Path, metavar="FILE", help="write the JSON there too")
     bench.add_argument(
@@ -292,6 +274,10 @@ def _add_xray_options(made: argparse.ArgumentParser) -> None:
         help="the machine code or PTX too, instruction by instruction: its line and how often warps execute it, and of "
         "machine code registers in use and loads under way after it",
     )
+
+
+def _one_of(told: Sequence[str]) -> str:
+    return f"{'; '.join(told[:-1])}; or {told[-1]}"
 
 
 def _minutes(text: str) -> float:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from softmax_lib.cli.answer import DONE, FAILED, Answer
+from softmax_lib.records.suites import SUITES
 from softmax_lib.worklog.errors import BadInput, NotAvailable
 from softmax_lib.worklog.launch_options import is_any_kernel
 
@@ -84,37 +86,13 @@ def bench(options: argparse.Namespace) -> Answer:
     _require_gpu()
     from softmax_lib.cli import suite_table
     from softmax_lib.gpu.presence import gpu_name
-    from softmax_lib.suites.hardware.measure import (
-        run_hardware,  # which needs torch, and so comes after
-    )
     from softmax_lib.suites.kept import next_run
-    from softmax_lib.suites.lies.measure import run_lies
-    from softmax_lib.suites.model.measure import compare
-    from softmax_lib.suites.peers.measure import run_suite
-    from softmax_lib.suites.phases.measure import run_phases
-    from softmax_lib.suites.rmsnorm.measure import run_rmsnorm
-    from softmax_lib.suites.shown.measure import run_shown
-    from softmax_lib.suites.symptoms.measure import run_symptoms
-    from softmax_lib.suites.tiles.measure import run_tiles
-    from softmax_lib.suites.topk.measure import run_topk
-    from softmax_lib.suites.unroll.measure import run_unroll
-    from softmax_lib.suites.warps.measure import run_warps
 
-    suites = {
-        "peers": (run_suite, suite_table.print_suite),
-        "model": (compare, suite_table.print_model),
-        "topk": (run_topk, suite_table.print_topk),
-        "unroll": (run_unroll, suite_table.print_unroll),
-        "warp": (run_warps, suite_table.print_warps),
-        "triton": (run_tiles, suite_table.print_tiles),
-        "lies": (run_lies, suite_table.print_lies),
-        "hardware": (run_hardware, suite_table.print_hardware),
-        "phases": (run_phases, suite_table.print_phases),
-        "shown": (run_shown, suite_table.print_shown),
-        "rmsnorm": (run_rmsnorm, suite_table.print_rmsnorm),
-        "symptoms": (run_symptoms, suite_table.print_symptoms),
-    }
-    measure, show = suites[options.suite]
+    suite = SUITES[options.suite]
+    module, _, name = suite.run.partition(".")
+    # which needs torch, and so comes after
+    measure = getattr(import_module(f"softmax_lib.suites.{module}"), name)
+    show = getattr(suite_table, suite.show)
     paths = [options.output] if options.output else []
     if options.keep:
         paths.append(next_run(options.suite, gpu_name()))

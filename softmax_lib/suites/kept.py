@@ -8,47 +8,19 @@ import warnings
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from softmax_lib.engine.caches import Stamp, stamp
 from softmax_lib.records.reading import read_json, require_types
 from softmax_lib.records.shelf import file_stem, folders, left_out
+from softmax_lib.records.suites import SUITES
 from softmax_lib.worklog.errors import BadInput
 
 One = TypeVar("One")
-Suite = Literal[
-    "peers",
-    "model",
-    "topk",
-    "unroll",
-    "warp",
-    "triton",
-    "lies",
-    "hardware",
-    "phases",
-    "shown",
-    "rmsnorm",
-    "symptoms",
-]
-
-_MEASURED = {
-    "peers": "softmax() was not measured beside its peers",
-    "model": "softmax() was not measured in a whole model",
-    "topk": "softmax_topk() was not measured beside its peers",
-    "unroll": "the kernel of chapter 9 was not measured at all of its settings",
-    "warp": "the kernel of chapter 10 was not measured on short rows",
-    "triton": "the kernels of chapter 12 were not measured",
-    "lies": "the lies of benchmarks were not measured",
-    "hardware": "memory, warps and blocks were not measured",
-    "phases": "no kernel noted when it reads and writes",
-    "shown": "the kernels that chapters show whole were not measured",
-    "rmsnorm": "the kernels of the page Your own kernel were not measured",
-    "symptoms": "no symptom was measured beside its cure",
-}
 
 
 def kept_runs(
-    suite: Suite, gpu: str, check: Callable[[dict[str, Any]], object]
+    suite: str, gpu: str, check: Callable[[dict[str, Any]], object]
 ) -> list[dict[str, Any]]:
     """Every run of a suite on a GPU, by its record's name or its own, the first one first.
 
@@ -58,7 +30,7 @@ def kept_runs(
         if kept := _kept_on(folder, suite, gpu):
             return [_read(path, stamp(path), check) for path in kept.values()]
     raise BadInput(
-        f"{_MEASURED[suite]} on a GPU called {gpu}; on such a GPU, "
+        f"{SUITES[suite].missing} on a GPU called {gpu}; on such a GPU, "
         f"`softmax-lib bench --suite {suite} --keep` does it."
     )
 
@@ -75,7 +47,7 @@ def matching(found: Iterable[One], **wanted: Any) -> list[One]:
     ]
 
 
-def gpus_with_runs(suite: Suite) -> list[str]:
+def gpus_with_runs(suite: str) -> list[str]:
     """Names of the GPUs on which a suite's runs were kept, but of runs that cannot be read."""
     stems = {stem for folder in folders() for stem, _, _ in _kept(folder, suite)}
     found = []
@@ -91,20 +63,20 @@ def _take_as_it_is(run: dict[str, Any]) -> None:
     """Who asks for its GPU alone does not look into its rows."""
 
 
-def next_run(suite: Suite, gpu: str) -> Path:
+def next_run(suite: str, gpu: str) -> Path:
     """Where the next run on a GPU is to be kept, so that `kept_runs` finds it."""
     folder = folders()[0]
     number = max(_kept_on(folder, suite, gpu), default=0) + 1
     return folder / suite / f"{file_stem(gpu)}-{number}.json"
 
 
-def _kept_on(folder: Path, suite: Suite, gpu: str) -> dict[int, Path]:
+def _kept_on(folder: Path, suite: str, gpu: str) -> dict[int, Path]:
     """The runs of a GPU in a folder by their numbers, in order."""
     wanted = file_stem(gpu)
     return {number: path for stem, number, path in _kept(folder, suite) if stem == wanted}
 
 
-def _kept(folder: Path, suite: Suite) -> list[tuple[str, int, Path]]:
+def _kept(folder: Path, suite: str) -> list[tuple[str, int, Path]]:
     """Stem of the GPU's name, number and path of each run in a folder, in the order of numbers."""
     found = []
     for path in sorted((folder / suite).glob("*.json")):

@@ -2,14 +2,15 @@
 
 import json
 import math
-from typing import get_args
+from importlib import import_module
 
 import pytest
 import torch
 
-from softmax_lib.cli import main
+from softmax_lib.cli import main, suite_table
 from softmax_lib.cli.suite_table import print_suite
 from softmax_lib.engine.errors import NotAvailable
+from softmax_lib.records.suites import SUITES
 from softmax_lib.suites import kept, timing
 from softmax_lib.suites.contests import contest_runs
 from softmax_lib.suites.peers import measure as suite
@@ -159,8 +160,15 @@ def test_a_run_is_kept_where_the_pages_look_for_it(monkeypatch, tmp_path, capsys
         assert contest_runs("Test GPU") == many * [FOUND]
 
 
+@pytest.mark.parametrize("name", SUITES)
+def test_every_suite_has_what_measures_and_shows_it(name):
+    module, function = SUITES[name].run.split(".")
+    assert callable(getattr(import_module(f"softmax_lib.suites.{module}"), function))
+    assert callable(getattr(suite_table, SUITES[name].show))
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="says what a machine without a GPU says")
-@pytest.mark.parametrize("name", get_args(kept.Suite))
+@pytest.mark.parametrize("name", SUITES)
 def test_without_a_gpu_every_suite_says_so(name, capsys):
     assert main(["bench", "--suite", name]) == 2
     (said,) = capsys.readouterr().err.splitlines()

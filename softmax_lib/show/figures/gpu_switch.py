@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from softmax_lib.records.shelf import readable
-from softmax_lib.suites.kept import Suite, gpus_with_runs
+from softmax_lib.suites.kept import gpus_with_runs
 from softmax_lib.widgets.views import View, view
 from softmax_lib.worklog.errors import SoftmaxLibError
 
@@ -22,7 +22,7 @@ def over_records(
     *,
     axes: Mapping[str, Sequence[Any]] = MappingProxyType({}),
     start: Sequence[Any] | None = None,
-    runs: Suite | None = None,
+    runs: str | None = None,
     **wanted: Any,
 ) -> View | Explorer:
     """`draw(gpu=..., **wanted)` for each GPU with a record, and a slider over them where there are several.
