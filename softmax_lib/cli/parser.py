@@ -13,7 +13,7 @@ from softmax_lib import __version__
 from softmax_lib.cli import verbs
 from softmax_lib.cli.answer import Answer
 from softmax_lib.engine.words import hint
-from softmax_lib.records.suites import SUITES
+from softmax_lib.suites.table import SUITES
 from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.launch_options import MOST_DIGITS, add_launch_words
 

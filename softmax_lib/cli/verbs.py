@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from softmax_lib.cli.answer import DONE, FAILED, Answer
-from softmax_lib.records.suites import SUITES
+from softmax_lib.suites.table import SUITES
 from softmax_lib.worklog.errors import BadInput, NotAvailable
 from softmax_lib.worklog.launch_options import is_any_kernel
 
@@ -89,7 +89,7 @@ def bench(options: argparse.Namespace) -> Answer:
     from softmax_lib.suites.kept import next_run
 
     suite = SUITES[options.suite]
-    module, _, name = suite.run.partition(".")
+    module, _, name = suite.run.rpartition(".")
     # which needs torch, and so comes after
     measure = getattr(import_module(f"softmax_lib.suites.{module}"), name)
     show = getattr(suite_table, suite.show)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 from softmax_lib.engine.caches import Stamp, stamp
 from softmax_lib.records.reading import read_json, require_types
 from softmax_lib.records.shelf import file_stem, folders, left_out
-from softmax_lib.records.suites import SUITES
+from softmax_lib.suites.table import SUITES
 from softmax_lib.worklog.errors import BadInput
 
 One = TypeVar("One")

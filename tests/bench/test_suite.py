@@ -10,12 +10,12 @@ import torch
 from softmax_lib.cli import main, suite_table
 from softmax_lib.cli.suite_table import print_suite
 from softmax_lib.engine.errors import NotAvailable
-from softmax_lib.records.suites import SUITES
 from softmax_lib.suites import kept, timing
 from softmax_lib.suites.contests import contest_runs
 from softmax_lib.suites.peers import measure as suite
 from softmax_lib.suites.peers import peers
 from softmax_lib.suites.peers.measure import OURS, Cell, cells, geometric_mean_of_gains, time_cell
+from softmax_lib.suites.table import SUITES
 from softmax_lib.suites.timing import Timing
 
 TIMES = {OURS: 2.0, "torch": 3.0, "torch.compile": 2.5}
@@ -162,7 +162,7 @@ def test_a_run_is_kept_where_the_pages_look_for_it(monkeypatch, tmp_path, capsys
 
 @pytest.mark.parametrize("name", SUITES)
 def test_every_suite_has_what_measures_and_shows_it(name):
-    module, function = SUITES[name].run.split(".")
+    module, function = SUITES[name].run.rsplit(".", 1)
     assert callable(getattr(import_module(f"softmax_lib.suites.{module}"), function))
     assert callable(getattr(suite_table, SUITES[name].show))
 
