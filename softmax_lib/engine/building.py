@@ -15,6 +15,9 @@ from softmax_lib.engine import caches
 from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.engine.toolchain import toolchain
 
+SHARED_FOLDER = Path(__file__).parent / "cpp"
+"""C++ that both paths are built of."""
+
 LIBRARY_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)

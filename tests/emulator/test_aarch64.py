@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from emulated import kernel_of, softmax
 
+from softmax_lib import engine
 from softmax_lib.engine.written import build, flags, symbols
 from softmax_lib.engine.written.structs import FaultKind
 from softmax_lib.worklog import registry
@@ -33,8 +34,10 @@ def cross_compiler(monkeypatch):
 def driver(tmp_path_factory):
     out = tmp_path_factory.mktemp("aarch64") / "drive_emulator"
     source = Path(__file__).parent / "cpp" / "drive_emulator.cpp"
-    include = f"-I{flags.CPP_FOLDER}"
-    subprocess.run([COMPILER, "-std=c++17", "-O1", include, source, "-o", out, "-ldl"], check=True)
+    includes = (f"-I{flags.CPP_FOLDER}", f"-I{engine.CPP_FOLDER}")
+    subprocess.run(
+        [COMPILER, "-std=c++17", "-O1", *includes, source, "-o", out, "-ldl"], check=True
+    )
     return out
 
 

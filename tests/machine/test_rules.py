@@ -16,6 +16,7 @@ from fast_cases import read_record
 
 ALL = 0xFFFFFFFF
 FIRST, EVEN = 1, 0x55555555
+LOAD, STORE, CHANGE, COMPARE, COUNT = range(5)
 
 COPIES = defaultdict(list)
 """By name requests that copy to shared memory, and the sectors that a GPU counted."""
@@ -29,29 +30,24 @@ def by_lane(address_of):
     return (ctypes.c_uint64 * 32)(*[address_of(lane) for lane in range(32)])
 
 
-def sectors(address_of, lanes=ALL):
-    return library().machine_count_sectors(ctypes.c_uint32(lanes), by_lane(address_of))
+def sectors(address_of, lanes=ALL, ask=LOAD):
+    return library().count_sectors(ctypes.c_uint32(lanes), by_lane(address_of), ask)
 
 
 def local_sectors(address_of, size, lanes=ALL):
-    return library().machine_count_local_sectors(ctypes.c_uint32(lanes), by_lane(address_of), size)
+    return library().count_local_sectors(ctypes.c_uint32(lanes), by_lane(address_of), size)
 
 
-def wavefronts(address_of, size, lanes=ALL, *, is_load=True):
+class Wavefronts(ctypes.Structure):
+    _fields_ = (("all", ctypes.c_int), ("conflicts", ctypes.c_int))
+
+
+def wavefronts(address_of, size=4, lanes=ALL, ask=LOAD):
     """Passes, and those of them that a conflict costs."""
-    both = ctypes.c_int(), ctypes.c_int()
-    library().machine_count_wavefronts(
-        ctypes.c_uint32(lanes), by_lane(address_of), size, int(is_load), *map(ctypes.byref, both)
-    )
-    return tuple(one.value for one in both)
-
-
-def atomic(address_of, lanes=ALL, kind=0):
-    both = ctypes.c_int(), ctypes.c_int()
-    library().machine_count_atomic_wavefronts(
-        ctypes.c_uint32(lanes), by_lane(address_of), kind, *map(ctypes.byref, both)
-    )
-    return tuple(one.value for one in both)
+    count = library().count_wavefronts
+    count.restype = Wavefronts
+    found = count(ctypes.c_uint32(lanes), by_lane(address_of), size, ask)
+    return found.all, found.conflicts
 
 
 # ---- global memory
@@ -79,20 +75,17 @@ def test_copies_to_shared_memory_take_the_sectors_that_a_gpu_counted(name):
     for lanes, start, to, counted in COPIES[name]:
         there = by_lane(lambda lane, start=start: start + lane * width)
         here = by_lane(lambda lane, to=to: to + lane * width)
-        count = library().machine_count_sectors
+        count, more = library().count_sectors, LOAD
         if name.startswith("cg"):  # past the first cache
-            count, here = library().machine_count_bypassing_sectors, (here,)
-        else:
-            here = ()
-        assert count(ctypes.c_uint32(lanes), there, *here) == counted, (lanes, start, to)
+            count, more = library().count_bypassing_sectors, here
+        assert count(ctypes.c_uint32(lanes), there, more) == counted, (lanes, start, to)
 
 
 def test_an_atomic_touches_a_sector_as_often_as_its_most_wanted_address():
-    count = library().machine_count_atomic_sectors
-    assert count(ctypes.c_uint32(ALL), by_lane(lambda lane: lane * 4)) == 4
-    assert count(ctypes.c_uint32(ALL), by_lane(lambda lane: 0)) == 32
-    assert count(ctypes.c_uint32(ALL), by_lane(lambda lane: lane % 2 * 4)) == 16
-    assert count(ctypes.c_uint32(ALL), by_lane(lambda lane: lane % 2 * 32)) == 32
+    assert sectors(lambda lane: lane * 4, ask=CHANGE) == 4
+    assert sectors(lambda lane: 0, ask=CHANGE) == 32
+    assert sectors(lambda lane: lane % 2 * 4, ask=CHANGE) == 16
+    assert sectors(lambda lane: lane % 2 * 32, ask=CHANGE) == 32
 
 
 # ---- local memory
@@ -146,8 +139,8 @@ def test_a_lane_that_is_away_wants_what_its_neighbour_wants():
 
 
 def test_stores_go_by_halves_and_quarters_whatever_their_lanes_want():
-    assert wavefronts(lambda lane: 0, 8, is_load=False) == (2, 0)
-    assert wavefronts(lambda lane: 0, 16, is_load=False) == (4, 0)
+    assert wavefronts(lambda lane: 0, 8, ask=STORE) == (2, 0)
+    assert wavefronts(lambda lane: 0, 16, ask=STORE) == (4, 0)
 
 
 def test_a_part_of_the_warp_that_is_away_costs_nothing():
@@ -157,15 +150,13 @@ def test_a_part_of_the_warp_that_is_away_costs_nothing():
 
 # ---- atomics in shared memory
 
-CHANGES, COMPARES, COUNTS = range(3)
-
 
 def test_lanes_that_change_one_word_come_one_after_the_other():
-    assert atomic(lambda lane: lane * 4) == (1, 0)
-    assert atomic(lambda lane: 0) == (32, 31)
-    assert atomic(lambda lane: lane % 4 * 4) == (8, 7)
+    assert wavefronts(lambda lane: lane * 4, ask=CHANGE) == (1, 0)
+    assert wavefronts(lambda lane: 0, ask=CHANGE) == (32, 31)
+    assert wavefronts(lambda lane: lane % 4 * 4, ask=CHANGE) == (8, 7)
 
 
 def test_a_comparison_takes_two_passes_and_lanes_that_count_themselves_share_one():
-    assert atomic(lambda lane: lane * 4, kind=COMPARES) == (2, 0)
-    assert atomic(lambda lane: 0, kind=COUNTS) == (1, 0)
+    assert wavefronts(lambda lane: lane * 4, ask=COMPARE) == (2, 0)
+    assert wavefronts(lambda lane: 0, ask=COUNT) == (1, 0)

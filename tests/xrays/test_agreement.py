@@ -163,6 +163,18 @@ def test_wavefronts_of_a_vector_load_go_by_parts_of_the_warp(vector, stride, wav
     assert load.bank_conflicts == wavefronts - least
 
 
+@pytest.mark.parametrize("path", PATHS)
+def test_quarters_of_a_warp_go_together_where_neighbours_load_the_same_vector(path):
+    body = (
+        "    __shared__ float4 tile[32];\n"
+        "    tile[threadIdx.x] = reinterpret_cast<const float4*>(x)[threadIdx.x];\n    __syncthreads();\n"
+        "    float4 v = tile[threadIdx.x / 2];\n    reinterpret_cast<float4*>(y)[threadIdx.x] = v;\n"
+    )
+    found = xray(kernel_of(body), 1, 128, 32, path=path)
+    assert (found.path, found.total["bank_conflicts"]) == (path, 0)
+    assert (found.total["shared_load_wavefronts"], found.total["shared_store_wavefronts"]) == (2, 4)
+
+
 def test_shuffles_and_barriers_are_counted_by_warp_and_by_block():
     body = (
         "    float v = x[threadIdx.x];\n    v += __shfl_xor_sync(0xffffffff, v, 1);\n"

@@ -21,7 +21,6 @@ UNKNOWN = {
     "last block": {  # g++ looks at the thread's number before it reads the flag
         "shared_load_requests", "shared_load_wavefronts",
     },
-    "quarters": {"shared_load_wavefronts"},  # quarters with few lanes are served together
     "cluster": {  # what a block reads of another's shared memory is counted elsewhere
         "shared_load_requests", "shared_load_wavefronts",
     },

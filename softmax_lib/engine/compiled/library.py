@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from softmax_lib.engine.building import LIBRARY_SUFFIX, build_own_once
+from softmax_lib.engine.building import LIBRARY_SUFFIX, SHARED_FOLDER, build_own_once
 from softmax_lib.engine.caches import cache_folder
 from softmax_lib.engine.compiled.tables import LAYOUT, Launch, Status
 from softmax_lib.engine.toolchain import toolchain
 
-CPP_FOLDER = Path(__file__).parent / "cpp"
+_FOLDERS = (Path(__file__).parent / "cpp", SHARED_FOLDER)
 
 FLAGS = (
     "-std=c++17",
@@ -46,7 +46,7 @@ def _processor_flags() -> tuple[str, ...]:
 @cache
 def digest() -> str:
     """Of everything that the library is made of."""
-    return digest_of(CPP_FOLDER.iterdir())
+    return digest_of(path for folder in _FOLDERS for path in folder.iterdir())
 
 
 def digest_of(paths: Iterable[Path]) -> str:
@@ -61,7 +61,8 @@ def library_path() -> Path:
     flags = (*FLAGS, *_processor_flags())
     key = hashlib.sha256(repr((tools, flags, digest())).encode()).hexdigest()[:24]
     path = cache_folder("emulator") / f"machine-{key}{LIBRARY_SUFFIX}"
-    return build_own_once(path, flags, sorted(CPP_FOLDER.glob("*.cpp")))
+    sources = [path for folder in _FOLDERS for path in sorted(folder.glob("*.cpp"))]
+    return build_own_once(path, (*flags, f"-I{SHARED_FOLDER}"), sources)
 
 
 @cache

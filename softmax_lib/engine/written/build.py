@@ -14,6 +14,7 @@ from types import MappingProxyType
 from softmax_lib.engine import caches
 from softmax_lib.engine.building import (
     LIBRARY_SUFFIX,
+    SHARED_FOLDER,
     build_once,
     build_own_once,
     compile_in,
@@ -45,7 +46,8 @@ def runtime_library() -> Path:
     """The emulator's runtime, built if it is not there. Raises `NotAvailable` if it does not build."""
     tools = toolchain()
     path = _place("runtime", (tools, flags.runtime_flags(""), _cpp_digest()))
-    return build_own_once(path, flags.runtime_flags(path.name), [CPP_FOLDER / "runtime.cpp"])
+    own = (*flags.runtime_flags(path.name), f"-I{SHARED_FOLDER}")
+    return build_own_once(path, own, [CPP_FOLDER / "runtime.cpp"])
 
 
 def server_program() -> Path:
@@ -222,7 +224,8 @@ def _with_entries(source: Source, entries: Sequence[str]) -> str:
 
 @cache
 def _cpp_digest() -> str:
-    paths = sorted(path for path in CPP_FOLDER.rglob("*") if path.is_file())
+    folders = (CPP_FOLDER, SHARED_FOLDER)
+    paths = sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
     makers = (SIGNATURE_HEADER, Path(assembly.__file__))
     texts = [
         (os.path.relpath(path, CPP_FOLDER), path.read_text(encoding="utf-8"))

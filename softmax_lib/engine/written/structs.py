@@ -116,7 +116,7 @@ RECORD = np.dtype(
 
 LINE_COUNTS = np.dtype(
     [
-        *of("u8", "requests lanes bytes sectors wavefronts ideal"),
+        *of("u8", "requests lanes bytes sectors wavefronts conflicts"),
         ("place", "u4"),
         *of("i4", "operation is_shared size array unused"),
     ]

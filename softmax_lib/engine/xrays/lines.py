@@ -88,12 +88,12 @@ def read_lines(metered: Metered) -> tuple[LineCounters, ...]:
 def _line(counts: dict[str, int], file: str, line: int, array: str) -> LineCounters:
     operation = OPERATIONS[counts["operation"]]
     space = "" if operation not in ACCESSES else "shared" if counts["is_shared"] else "global"
-    kept = {name: counts[name] for name in ("size", "requests", "lanes", "sectors", "wavefronts")}
-    more = {
-        "bytes_asked": counts["bytes"],
-        "bank_conflicts": counts["wavefronts"] - counts["ideal"],
-    }
-    return LineCounters(file, line, space, operation, **kept, **more, array=array)
+    names = ("size", "requests", "lanes", "bytes", "sectors", "wavefronts", "conflicts")
+    size, requests, lanes, bytes_, sectors, wavefronts, conflicts = (counts[name] for name in names)
+    return LineCounters(
+        file, line, space, operation,
+        size, requests, lanes, bytes_, sectors, wavefronts, conflicts, array,
+    )  # fmt: skip
 
 
 def add_up(lines: Iterable[LineCounters]) -> dict[str, int]:

@@ -4,7 +4,6 @@
 
 #include "operations.h"
 #include "program.h"
-#include "rules.h"
 
 using namespace machine;
 
@@ -64,25 +63,5 @@ const char* machine_operations() {
 const char* machine_layout() {
     static const std::string text = describe_layout();
     return text.c_str();
-}
-
-// The rules of counting, for whoever wants to know what one request costs.
-int machine_count_sectors(uint32_t lanes, const uint64_t* addresses) { return count_sectors(lanes, addresses); }
-int machine_count_bypassing_sectors(uint32_t lanes, const uint64_t* addresses, const uint64_t* to) {
-    return count_bypassing_sectors(lanes, addresses, to);
-}
-int machine_count_local_sectors(uint32_t lanes, const uint64_t* addresses, int bytes) {
-    return count_local_sectors(lanes, addresses, bytes);
-}
-void machine_count_wavefronts(uint32_t lanes, const uint64_t* addresses, int bytes, int is_load, int* all, int* conflicts) {
-    Wavefronts found = count_wavefronts(lanes, addresses, bytes, is_load);
-    *all = found.all;
-    *conflicts = found.conflicts;
-}
-int machine_count_atomic_sectors(uint32_t lanes, const uint64_t* addresses) { return count_atomic_sectors(lanes, addresses); }
-void machine_count_atomic_wavefronts(uint32_t lanes, const uint64_t* addresses, int kind, int* all, int* conflicts) {
-    Wavefronts found = count_atomic_wavefronts(lanes, addresses, static_cast<AtomicKind>(kind));
-    *all = found.all;
-    *conflicts = found.conflicts;
 }
 }

@@ -10,6 +10,8 @@
 
 namespace machine {
 
+using namespace engine;
+
 uint8_t* place_in_shared(Block& block, int lane, uint64_t address, uint64_t bytes) {
     const Launch& launch = *block.launch;
     uint32_t rank = rank_of(block, address);
@@ -40,7 +42,7 @@ struct Access {
     uint64_t at[WARP];
     Space space;
     const uint64_t* into = nullptr;  // of a copy, where it goes in shared memory
-    enum { LOADS, STORES, CHANGES, COMPARES, COUNTS_LANES } what = STORES;
+    Ask what = Ask::STORE;
 
     Access(Warp& warp, const Instruction& instruction, uint32_t those) : w(warp), i(instruction), lanes(those) {
         const uint32_t *a = w.row(i.a), *b = w.row(i.b);
@@ -93,7 +95,7 @@ struct Access {
         return array.memory ? array.memory + (address - array.address) : forgotten(lane);
     }
     uint8_t* forgotten(int lane) const {
-        if (what != STORES) stop(READ_BACK, lane);
+        if (what != Ask::STORE) stop(READ_BACK, lane);
         return w.block->runner->forgotten;
     }
     // The array that a lane's address lies in; the site remembers it for the next one.
@@ -171,7 +173,7 @@ struct Access {
                                                         : runner.column_of(counted_as()));
     }
     // Of an atomic the hardware counts wavefronts also where its word is another block's.
-    Space counted_as() const { return space == CLUSTER && what >= CHANGES ? SHARED : space; }
+    Space counted_as() const { return space == CLUSTER && is_atomic(what) ? SHARED : space; }
     void count() {
         Counts& counted = counts();
         int bytes = i.bytes;
@@ -183,31 +185,26 @@ struct Access {
         } else if (space == LOCAL) {
             counted.sectors += static_cast<uint64_t>(count_local_sectors(lanes, at, bytes));
         } else if (space == GLOBAL) {
-            int sectors = what >= CHANGES ? count_atomic_sectors(lanes, at)
-                          : i.variant & BYPASSES && what == LOADS ? count_bypassing_sectors(lanes, at, into)
-                                                                  : count_sectors(lanes, at);
+            bool bypasses = i.variant & BYPASSES && what == Ask::LOAD;
+            int sectors = bypasses ? count_bypassing_sectors(lanes, at, into) : count_sectors(lanes, at, what);
             counted.sectors += static_cast<uint64_t>(sectors);
         }
     }
     void count_shared(Counts& counted) const {
-        Wavefronts wavefronts = what < CHANGES ? count_wavefronts(lanes, at, i.bytes, what == LOADS)
-                                               : count_atomic_wavefronts(lanes, at, atomic_kind());
+        Wavefronts wavefronts = count_wavefronts(lanes, at, i.bytes, what);
         counted.wavefronts += static_cast<uint64_t>(wavefronts.all);
         counted.conflicts += static_cast<uint64_t>(wavefronts.conflicts);
-    }
-    AtomicKind atomic_kind() const {
-        return what == COMPARES ? AtomicKind::COMPARES : what == COUNTS_LANES ? AtomicKind::COUNTS : AtomicKind::CHANGES;
     }
 
     // move(lane, where) for each lane, of BYTES bytes, 0: of as many as it is; where they are so many bytes apart, one check
     // of the ends is enough.
     template <int BYTES, class F> INLINE void each_place(F move) {
-        int many = what < CHANGES && !(i.variant & BYPASSES) ? first_lanes() : 0;
+        int many = !is_atomic(what) && !(i.variant & BYPASSES) ? first_lanes() : 0;
         int64_t by = many ? step(many) : -1, apart = 0;
         if (uint8_t* first = by < 0 ? nullptr : place_of_steps(many, by, &apart)) {
             if (apart == BYTES && many == WARP) {
                 LANES move(k, first + k * BYTES);
-            } else if (apart == 0 && what == LOADS && many == WARP) {
+            } else if (apart == 0 && what == Ask::LOAD && many == WARP) {
                 LANES move(k, first);
             } else {
                 for (int k = 0; k < many; k++) move(k, first + k * apart);
@@ -260,7 +257,7 @@ uint32_t widened(uint32_t x, int bytes, bool is_signed) {
 
 void load(Warp& w, const Instruction& i, uint32_t lanes) {
     each_space(w, i, lanes, [&](Access& access) {
-        access.what = Access::LOADS;
+        access.what = Ask::LOAD;
         switch (i.bytes) {
             case 4: return load_words<1>(access, w, i.d);
             case 8: return load_words<2>(access, w, i.d);
@@ -304,7 +301,7 @@ void copy_to_shared(Warp& w, const Instruction& i, uint32_t lanes) {
     for (uint32_t left = lanes & ~reads; left; left &= left - 1) memset(to(__builtin_ctz(left)), 0, i.bytes);
     access.lanes &= reads;
     if (!access.lanes) return;
-    access.what = Access::LOADS;
+    access.what = Ask::LOAD;
     access.into = into;
     uint64_t lacking[WARP] = {};
     if (i.variant & FILLS) {
@@ -393,7 +390,7 @@ void change_memory(Warp& w, const Instruction& i, uint32_t lanes) {
     };
     each_space(w, i, lanes, [&](Access& access) {
         uint32_t kind = how & 15;
-        access.what = kind == CAS || kind == CAS_HELD ? Access::COMPARES : kind == COUNT ? Access::COUNTS_LANES : Access::CHANGES;
+        access.what = kind == CAS || kind == CAS_HELD ? Ask::COMPARE : kind == COUNT ? Ask::COUNT : Ask::CHANGE;
         access.each_place<0>(change);
     });
     set_predicate(w, i.p, lanes, held);

@@ -2,7 +2,11 @@
 #pragma once
 #include <cstdint>
 
+#include "rules.h"
+
 namespace machine {
+
+using engine::Counts;
 
 constexpr int WARP = 32;
 constexpr uint32_t ALL = 0xffffffffu;
@@ -74,16 +78,6 @@ struct Launch {
     uint32_t cluster[3];   // blocks that run together
     uint32_t is_cooperative;  // whether all blocks do, by turns
     uint32_t first_rank;   // of a cluster in addresses of shared memory; an address without one is the block's own
-};
-
-// What a site asked of one array, or of one of the other columns, in all.
-struct Counts {
-    uint64_t requests;
-    uint64_t lanes;
-    uint64_t bytes;        // distinct ones that the lanes of a request asked for
-    uint64_t sectors;
-    uint64_t wavefronts;
-    uint64_t conflicts;    // of the wavefronts, those that a bank's other words cost
 };
 
 // How often an instruction was executed, and by how many lanes in all.

@@ -40,7 +40,7 @@ static const LayoutEntry LAYOUT[] = {
     AT(Record, type), AT(Record, source_lane),
 
     SIZE(LineCounts), AT(LineCounts, requests), AT(LineCounts, lanes), AT(LineCounts, bytes),
-    AT(LineCounts, sectors), AT(LineCounts, wavefronts), AT(LineCounts, ideal), AT(LineCounts, place),
+    AT(LineCounts, sectors), AT(LineCounts, wavefronts), AT(LineCounts, conflicts), AT(LineCounts, place),
     AT(LineCounts, operation), AT(LineCounts, is_shared), AT(LineCounts, size),
     AT(LineCounts, array), AT(LineCounts, unused),
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "heap.h"
 #include "launch.h"
 
 namespace emulator {
@@ -74,11 +75,15 @@ void Meter::locate(ThreadAccess& access) const {
     access.array = -1;
 }
 
-void Meter::access(ThreadAccess access, size_t owner) {
-    access.place = place_of(access.site);
+void Meter::access(ThreadAccess access, uint32_t site, size_t owner) {
+    access.place = place_of(site);
     locate(access);
-    if (access.array < 0) return hazards.access_heap(access);
-    requests.access(here_, access);
+    if (access.array < 0) {
+        auto [block, bytes] = heap().block_of(access.address);
+        if (bytes) hazards.access_heap(access, block, bytes);
+        return;
+    }
+    requests.access(here_, access, site);
     hazards.access(access, owner);
 }
 

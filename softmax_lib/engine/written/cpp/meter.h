@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "hazards.h"
 #include "requests.h"
 
 namespace emulator {
@@ -28,7 +27,7 @@ public:
 
     void start_block(size_t slot, uint64_t number, unsigned cluster);
     void enter_block(size_t slot);
-    void access(ThreadAccess access, size_t owner);
+    void access(ThreadAccess access, uint32_t site, size_t owner);
     void call(uint32_t place, Operation operation, unsigned lanes) { requests.call(place, operation, lanes); }
     void absent_lane(uint32_t place, int thread, int lane) { hazards.absent_lane(place, thread, lane); }
     void meet_block();           // all threads have reached a barrier

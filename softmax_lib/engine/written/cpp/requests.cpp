@@ -1,11 +1,8 @@
 // Requests, sectors and wavefronts of warps.
 #include "requests.h"
 
-#include <algorithm>
-
 namespace emulator {
 
-constexpr unsigned SECTOR_BYTES = 32, BANK_BYTES = 4, BANKS = 32;
 // Accesses of a warp at one line between two meetings; an endless loop comes here.
 constexpr size_t MOST_PENDING = size_t(1) << 23;
 
@@ -25,16 +22,28 @@ uint32_t Requests::index_of(uint32_t place, Operation operation, bool is_shared,
     return found->second;
 }
 
-uint32_t Requests::index_of(const ThreadAccess& access) {
-    if (access.site >= known_.size()) known_.resize(access.site + 1);
-    Known& known = known_[access.site];
-    int operation = static_cast<int>(access.operation);
-    if (known.index[operation] < 0 || known.array[operation] != access.array) {
-        known.array[operation] = access.array;
-        known.index[operation] = static_cast<int32_t>(
-            index_of(access.place, access.operation, access.is_shared, access.size, access.array));
+static Operation operation_of(Ask ask) {
+    return is_atomic(ask) ? Operation::atomic : ask == Ask::LOAD ? Operation::load : Operation::store;
+}
+static Ask ask_of(const LineCounts& line) {
+    switch (static_cast<Operation>(line.operation)) {
+        case Operation::load: return Ask::LOAD;
+        case Operation::store: return Ask::STORE;
+        default: return Ask::CHANGE;  // what else is an atomic's, no line tells
     }
-    return static_cast<uint32_t>(known.index[operation]);
+}
+
+uint32_t Requests::index_of(const ThreadAccess& access, uint32_t site) {
+    if (site >= known_.size()) known_.resize(site + 1);
+    Known& known = known_[site];
+    Operation operation = operation_of(access.ask);
+    int number = static_cast<int>(operation);
+    if (known.index[number] < 0 || known.array[number] != access.array) {
+        known.array[number] = access.array;
+        known.index[number] = static_cast<int32_t>(
+            index_of(access.place, operation, access.is_shared, access.size, access.array));
+    }
+    return static_cast<uint32_t>(known.index[number]);
 }
 
 void Requests::start_block(size_t slot) {
@@ -48,8 +57,8 @@ void Requests::call(uint32_t place, Operation operation, unsigned lanes) {
     line.lanes += static_cast<uint64_t>(__builtin_popcount(lanes));
 }
 
-void Requests::access(size_t slot, const ThreadAccess& access) {
-    uint32_t index = index_of(access);
+void Requests::access(size_t slot, const ThreadAccess& access, uint32_t site) {
+    uint32_t index = index_of(access, site);
     std::vector<Pending>& lines = pending_[slot][static_cast<size_t>(access.thread / warp_size_)];
     if (index >= lines.size()) lines.resize(index + 1);
     Pending& pending = lines[index];
@@ -109,79 +118,30 @@ void Requests::close_line(LineCounts& line, Pending& pending) {
     end[lanes - 1] = pending.addresses.data() + pending.addresses.size();
     for (;;) {
         uint64_t addresses[32];
-        uint8_t lane_of[32];
-        int taking_part = 0;
+        uint32_t taking_part = 0;
         for (int i = 0; i < lanes; i++) {
             if (at[i] == end[i]) continue;
-            lane_of[taking_part] = static_cast<uint8_t>(pending.runs[i].lane);
-            addresses[taking_part++] = *at[i]++;
+            uint32_t lane = pending.runs[i].lane;
+            taking_part |= 1u << lane;
+            addresses[lane] = *at[i]++;
         }
         if (!taking_part) break;
-        count_request(line, addresses, lane_of, taking_part);
+        count_request(line, taking_part, addresses);
     }
     pending.addresses.clear();
     pending.runs.clear();
 }
 
-// Different numbers among those of a request's lanes.
-struct Different {
-    uint64_t numbers[64], highest = 0;
-    int count = 0;
-
-    void add(uint64_t number) {
-        int i = number > highest ? 0 : count;  // mostly they rise
-        while (i > 0 && numbers[i - 1] != number) i--;
-        if (i == 0) numbers[count++] = number;
-        highest = std::max(highest, number);
-    }
-};
-
-static int count_addresses(const uint64_t* addresses, int lanes) {
-    Different different;
-    for (int lane = 0; lane < lanes; lane++) different.add(addresses[lane]);
-    return different.count;
-}
-
-static int count_sectors(const uint64_t* addresses, int lanes, unsigned size) {
-    Different sectors;
-    for (int lane = 0; lane < lanes; lane++) {
-        uint64_t last = (addresses[lane] + size - 1) / SECTOR_BYTES;
-        for (uint64_t sector = addresses[lane] / SECTOR_BYTES; sector <= last; sector++) sectors.add(sector);
-    }
-    return sectors.count;
-}
-
-// Each bank serves one word a pass; lanes that want the same word share it. 8 bytes a lane go by
-// half warps, 16 by quarters.
-static int count_wavefronts(const uint64_t* addresses, const uint8_t* lane_of, int lanes, unsigned size) {
-    int words = size > BANK_BYTES ? static_cast<int>(size / BANK_BYTES) : 1;
-    int group = static_cast<int>(BANKS) / words, passes = 0;
-    for (int at = 0; at < lanes;) {
-        uint64_t of_bank[BANKS][32];
-        uint8_t count[BANKS] = {}, most = 0;
-        for (int part = lane_of[at] / group; at < lanes && lane_of[at] / group == part; at++) {
-            for (int i = 0; i < words; i++) {
-                uint64_t word = addresses[at] / BANK_BYTES + i;
-                int bank = static_cast<int>(word % BANKS), seen = 0;
-                while (seen < count[bank] && of_bank[bank][seen] != word) seen++;
-                if (seen == count[bank]) of_bank[bank][count[bank]++] = word;
-                most = std::max(most, count[bank]);
-            }
-        }
-        passes += most;
-    }
-    return passes;
-}
-
-void Requests::count_request(LineCounts& line, const uint64_t* addresses, const uint8_t* lane_of, int lanes) {
+void Requests::count_request(LineCounts& line, uint32_t lanes, const uint64_t* addresses) {
     line.requests++;
-    line.lanes += lanes;
-    line.bytes += static_cast<uint64_t>(count_addresses(addresses, lanes)) * line.size;
+    line.lanes += static_cast<uint64_t>(__builtin_popcount(lanes));
+    line.bytes += static_cast<uint64_t>(count_bytes(lanes, addresses, line.size));
     if (line.is_shared) {
-        line.wavefronts += count_wavefronts(addresses, lane_of, lanes, line.size);
-        line.ideal += (lanes * line.size + BANKS * BANK_BYTES - 1) / (BANKS * BANK_BYTES);
+        Wavefronts found = count_wavefronts(lanes, addresses, line.size, ask_of(line));
+        line.wavefronts += static_cast<uint64_t>(found.all);
+        line.conflicts += static_cast<uint64_t>(found.conflicts);
     } else {
-        line.sectors += count_sectors(addresses, lanes, line.size);
+        line.sectors += static_cast<uint64_t>(count_sectors(lanes, addresses, ask_of(line)));
     }
 }
 

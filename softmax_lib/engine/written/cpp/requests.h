@@ -8,18 +8,16 @@
 #include <unordered_map>
 #include <vector>
 
+#include "hazards.h"
 #include "kernel_interface.h"
+#include "rules.h"
 
 namespace emulator {
 
-// What one line asked for in all, of one array.
-struct LineCounts {
-    uint64_t requests;    // by warps; of barriers: by blocks
-    uint64_t lanes;       // that took part
-    uint64_t bytes;       // that they asked for, each once a request
-    uint64_t sectors;     // global: 32-byte sectors touched
-    uint64_t wavefronts;  // shared: passes that the banks need
-    uint64_t ideal;       // shared: passes without a conflict
+using namespace engine;
+
+// What one line asked for in all, of one array. Requests are those of warps; of barriers, of blocks.
+struct LineCounts : Counts {
     uint32_t place;
     int32_t operation;
     int32_t is_shared;
@@ -29,29 +27,12 @@ struct LineCounts {
 };
 static_assert(sizeof(LineCounts) == 72);
 
-// One access of one thread.
-struct ThreadAccess {
-    int thread;
-    Operation operation;
-    bool is_shared;
-    bool is_strong;    // volatile, or an atomic: it races with none of its kind
-    bool is_in_heap;
-    bool is_of_block;  // an atomic for the threads of its block alone
-    bool is_exchange;  // an atomic that does not need what it finds
-    uint64_t address;  // shared: offset in the block's shared memory
-    unsigned size;
-    uint32_t site;     // of the instruction
-    uint32_t place;    // these three are filled in by the meter
-    int array;
-    uint64_t offset;   // in that array
-};
-
 class Requests {
 public:
     Requests(int block_size, int warp_size) : warps_((block_size + warp_size - 1) / warp_size), warp_size_(warp_size) {}
 
     void start_block(size_t slot);
-    void access(size_t slot, const ThreadAccess& access);
+    void access(size_t slot, const ThreadAccess& access, uint32_t site);
     void call(uint32_t place, Operation operation, unsigned lanes);
     void close(size_t slot, int warp);     // all lanes of the warp have met
     void close_all(size_t slot);
@@ -76,10 +57,10 @@ private:
     };
 
     uint32_t index_of(uint32_t place, Operation operation, bool is_shared, unsigned size, int array);
-    uint32_t index_of(const ThreadAccess& access);
+    uint32_t index_of(const ThreadAccess& access, uint32_t site);
     static void close_line(LineCounts& line, Pending& pending);
     static void gather(Pending& pending);
-    static void count_request(LineCounts& line, const uint64_t* addresses, const uint8_t* lane_of, int lanes);
+    static void count_request(LineCounts& line, uint32_t lanes, const uint64_t* addresses);
 
     size_t warps_;
     int warp_size_;

@@ -7,6 +7,7 @@
 #include "scheduler.cpp"
 #include "black_box.cpp"
 #include "signals.cpp"
+#include "rules.cpp"
 #include "requests.cpp"
 #include "hazards.cpp"
 #include "meter.cpp"

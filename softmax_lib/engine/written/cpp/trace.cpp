@@ -116,8 +116,8 @@ static void measure(Worker& worker, ThreadAccess access, uintptr_t address, unsi
     access.is_shared = owner != nullptr;
     access.address = owner ? offset : address;
     access.size = size;
-    access.site = worker.launch->library.site_of(pc);
-    worker.launch->meter->access(access, owner ? static_cast<size_t>(owner - worker.blocks.data()) : 0);
+    worker.launch->meter->access(access, worker.launch->library.site_of(pc),
+                                 owner ? static_cast<size_t>(owner - worker.blocks.data()) : 0);
 }
 
 static void log_access(Worker& worker, Operation operation, const void* pointer, unsigned size, const void* pc) {
@@ -143,7 +143,7 @@ static void watch_access(Worker& worker, Operation operation, bool is_strong, co
     check(worker, operation == Operation::load ? Access::load : Access::store, address, size, pc);
     if (worker.launch->meter) {
         ThreadAccess access{};
-        access.operation = operation;
+        access.ask = operation == Operation::load ? Ask::LOAD : Ask::STORE;
         access.is_strong = is_strong;
         measure(worker, access, address, size, pc);
     }
@@ -245,7 +245,7 @@ void trace_after_atomic(Worker& worker, bool is_exchange, const void* pointer, i
                         uint64_t after, const void* pc) {
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
     ThreadAccess access{};
-    access.operation = Operation::atomic;
+    access.ask = Ask::CHANGE;
     access.is_strong = true;
     access.is_exchange = is_exchange;
     access.is_of_block = worker.is_atomic_of_block;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace emulator {
+namespace engine {
 
 // By number of the other: what that one did before this epoch is over.
 typedef std::array<uint32_t, 32> Over;
@@ -41,4 +41,4 @@ private:
     std::vector<Over> known_;   // empty while nobody has met
 };
 
-}  // namespace emulator
+}  // namespace engine

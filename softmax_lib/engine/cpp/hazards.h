@@ -13,11 +13,27 @@
 #include <vector>
 
 #include "acquaintance.h"
-#include "requests.h"
+#include "rules.h"
 
-namespace emulator {
+namespace engine {
 
 enum class HazardKind : int32_t { race, uninitialised, absent_lane, input_written, unwritten_local };
+
+// One access of one thread.
+struct ThreadAccess {
+    int thread;        // in its block
+    Ask ask;
+    bool is_shared;
+    bool is_strong;    // volatile, or an atomic: it races with none of its kind
+    bool is_in_heap;
+    bool is_of_block;  // an atomic for the threads of its block alone
+    bool is_exchange;  // an atomic that does not need what it finds
+    uint64_t address;  // shared: offset in the block's shared memory
+    unsigned size;
+    uint32_t place;    // in the code: its number is the caller's
+    int array;         // of those that are watched,
+    uint64_t offset;   // and where in it
+};
 
 // Two accesses that nothing orders, a read of what nobody wrote, a shuffle from a lane that takes no
 // part, or a write into an array that is only to be read; the first of `times`.
@@ -51,7 +67,7 @@ public:
     // What malloc() gives, and gets back; one from an earlier launch is known by its first access.
     void take_heap(uint64_t block, uint64_t bytes);
     void give_back_heap(uint64_t block);
-    void access_heap(const ThreadAccess& access);
+    void access_heap(const ThreadAccess& access, uint64_t block, uint64_t bytes);
     void absent_lane(uint32_t place, int thread, int lane);
     void unwritten(uint32_t place, int thread);   // a variable of the thread's own
     void fence();
@@ -172,4 +188,4 @@ private:
     std::map<std::tuple<HazardKind, uint32_t, uint32_t>, size_t> index_of_;
 };
 
-}  // namespace emulator
+}  // namespace engine

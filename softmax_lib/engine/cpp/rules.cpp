@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace machine {
+namespace engine {
 
 namespace {
 
@@ -63,9 +63,31 @@ bool in_pairs(uint32_t lanes, const uint64_t* addresses, int apart) {
     return found;
 }
 
+int count_atomic_sectors(uint32_t lanes, const uint64_t* addresses) {
+    uint64_t sector_of[WARP_LANES] = {};
+    int most_of[WARP_LANES] = {}, sectors = 0;
+    for_each_lane(lanes, [&](int lane) {
+        int wanted = 0, at = 0;
+        for_each_lane(lanes, [&](int other) { wanted += addresses[other] == addresses[lane]; });
+        while (at < sectors && sector_of[at] != addresses[lane] / SECTOR_BYTES) at++;
+        if (at == sectors) sector_of[sectors++] = addresses[lane] / SECTOR_BYTES;
+        most_of[at] = std::max(most_of[at], wanted);
+    });
+    int all = 0;
+    for (int at = 0; at < sectors; at++) all += most_of[at];
+    return all;
+}
+
+Wavefronts count_changes(uint32_t lanes, const uint64_t* addresses, bool compares) {
+    int of_bank[BANK_COUNT] = {}, most = 0;
+    for_each_lane(lanes, [&](int lane) { most = std::max(most, ++of_bank[addresses[lane] / BANK_BYTES % BANK_COUNT]); });
+    return {compares ? most + 1 : most, most - 1};
+}
+
 }  // namespace
 
-int count_sectors(uint32_t lanes, const uint64_t* addresses) {
+int count_sectors(uint32_t lanes, const uint64_t* addresses, Ask ask) {
+    if (is_atomic(ask)) return count_atomic_sectors(lanes, addresses);
     Distinct sectors;  // an access is aligned, so that it lies within one sector
     for_each_lane(lanes, [&](int lane) { sectors.add(addresses[lane] / SECTOR_BYTES); });
     return sectors.count();
@@ -93,40 +115,25 @@ int count_local_sectors(uint32_t lanes, const uint64_t* addresses, int bytes) {
     return sectors.count();
 }
 
-Wavefronts count_wavefronts(uint32_t lanes, const uint64_t* addresses, int bytes, bool is_load) {
-    int words = words_of(bytes), part = 32 / words;
-    if (is_load && words > 1 && (in_pairs(lanes, addresses, 1) || in_pairs(lanes, addresses, 2))) part *= 2;
+int count_lanes_together(uint32_t lanes, const uint64_t* addresses, int bytes, Ask ask) {
+    int words = words_of(bytes), part = WARP_LANES / words;
+    bool share = ask == Ask::LOAD && words > 1 && (in_pairs(lanes, addresses, 1) || in_pairs(lanes, addresses, 2));
+    return share ? 2 * part : part;
+}
+
+Wavefronts count_wavefronts(uint32_t lanes, const uint64_t* addresses, int bytes, Ask ask) {
+    if (ask == Ask::CHANGE || ask == Ask::COMPARE) return count_changes(lanes, addresses, ask == Ask::COMPARE);
+    if (ask == Ask::COUNT) bytes = BANK_BYTES;
+    int part = count_lanes_together(lanes, addresses, bytes, ask);
     Wavefronts found{0, 0};
-    for (int first = 0; first < 32; first += part) {
-        uint32_t those = part == 32 ? lanes : lanes & ((1u << part) - 1) << first;
+    for (int first = 0; first < WARP_LANES; first += part) {
+        uint32_t those = part == WARP_LANES ? lanes : lanes & ((1u << part) - 1) << first;
         if (!those) continue;
-        int passes = count_passes(those, addresses, words);
+        int passes = count_passes(those, addresses, words_of(bytes));
         found.all += passes;
         found.conflicts += passes - 1;
     }
     return found;
-}
-
-int count_atomic_sectors(uint32_t lanes, const uint64_t* addresses) {
-    uint64_t sector_of[WARP_LANES] = {};
-    int most_of[WARP_LANES] = {}, sectors = 0;
-    for_each_lane(lanes, [&](int lane) {
-        int wanted = 0, at = 0;
-        for_each_lane(lanes, [&](int other) { wanted += addresses[other] == addresses[lane]; });
-        while (at < sectors && sector_of[at] != addresses[lane] / SECTOR_BYTES) at++;
-        if (at == sectors) sector_of[sectors++] = addresses[lane] / SECTOR_BYTES;
-        most_of[at] = std::max(most_of[at], wanted);
-    });
-    int all = 0;
-    for (int at = 0; at < sectors; at++) all += most_of[at];
-    return all;
-}
-
-Wavefronts count_atomic_wavefronts(uint32_t lanes, const uint64_t* addresses, AtomicKind kind) {
-    if (kind == AtomicKind::COUNTS) return count_wavefronts(lanes, addresses, BANK_BYTES, true);
-    int of_bank[BANK_COUNT] = {}, most = 0;
-    for_each_lane(lanes, [&](int lane) { most = std::max(most, ++of_bank[addresses[lane] / BANK_BYTES % BANK_COUNT]); });
-    return {kind == AtomicKind::COMPARES ? most + 1 : most, most - 1};
 }
 
 int count_bytes(uint32_t lanes, const uint64_t* addresses, int bytes) {
@@ -135,4 +142,4 @@ int count_bytes(uint32_t lanes, const uint64_t* addresses, int bytes) {
     return different.count() * bytes;
 }
 
-}  // namespace machine
+}  // namespace engine

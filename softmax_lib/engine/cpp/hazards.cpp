@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "heap.h"
-
-namespace emulator {
+namespace engine {
 
 constexpr size_t MOST_HAZARDS = 1000;
 
@@ -142,10 +140,10 @@ void Hazards::exchange_with_blocks(const ThreadAccess& access) {
     if (access.is_of_block) return;
     Knowledge& handed = handed_[access.address];
     BlockState& block = here();
-    if (access.operation != Operation::store) {
+    if (access.ask != Ask::STORE) {
         for (const auto& [number, epoch] : handed) learn(block.known, number, epoch);
     }
-    if (access.operation == Operation::load || !block.fence) return;
+    if (access.ask == Ask::LOAD || !block.fence) return;
     for (const auto& [number, epoch] : block.known) learn(handed, number, epoch);
     learn(handed, block.number, block.fence);
 }
@@ -207,7 +205,7 @@ void Hazards::access(const ThreadAccess& access, size_t owner) {
         return;
     }
     Stretch& array = arrays_[static_cast<size_t>(access.array)];
-    if (array.is_input && access.operation != Operation::load) {
+    if (array.is_input && access.ask != Ask::LOAD) {
         report(HazardKind::input_written, access, access.address, Touch(), false);
     }
     watch(array, access, access.offset);
@@ -219,10 +217,8 @@ void Hazards::take_heap(uint64_t block, uint64_t bytes) {
 
 void Hazards::give_back_heap(uint64_t block) { heap_.erase(block); }
 
-void Hazards::access_heap(const ThreadAccess& access) {
+void Hazards::access_heap(const ThreadAccess& access, uint64_t block, uint64_t bytes) {
     if (access.is_strong) exchange_with_blocks(access);
-    auto [block, bytes] = heap().block_of(access.address);
-    if (!bytes) return;
     Stretch& stretch = heap_.try_emplace(block, bytes).first->second;
     ThreadAccess inside = access;
     inside.address = access.address - block;
@@ -240,7 +236,7 @@ void Hazards::watch(Stretch& stretch, const ThreadAccess& access, uint64_t offse
 // Atomics and volatile accesses do not race with one another, and what else may race with one of them
 // is not forgotten for it.
 void Hazards::watch_word(Stretch& stretch, Word& word, const ThreadAccess& access, uint64_t address) {
-    bool is_load = access.operation == Operation::load, is_atomic = access.operation == Operation::atomic;
+    bool is_load = access.ask == Ask::LOAD;
     bool is_written = is_current(word.write.epoch, access);
     if (is_written && !is_ordered(word.write, access.thread)) {
         report(HazardKind::race, access, address, word.write, true);
@@ -248,7 +244,7 @@ void Hazards::watch_word(Stretch& stretch, Word& word, const ThreadAccess& acces
         look_for_race(stretch, word.strong_writers, access, address, true);
     }
     if (!is_load) look_for_race(stretch, word.readers, access, address, false);
-    bool is_new = (is_load || (is_atomic && !access.is_exchange)) && (access.is_shared || stretch.is_unwritten) && !is_written;
+    bool is_new = (is_load || (is_atomic(access.ask) && !access.is_exchange)) && (access.is_shared || stretch.is_unwritten) && !is_written;
     if (is_new && !is_any_current(stretch, word.strong_writers, access)) {
         report(HazardKind::uninitialised, access, address, Touch(), false);
     }
@@ -307,7 +303,7 @@ void Hazards::remember(Stretch& stretch, uint32_t& first, const ThreadAccess& ac
             continue;
         }
         if (other.warp < first_warp || other.warp >= first_warp + warps_a_block()) {
-            if (access.operation == Operation::atomic) {  // it has found what their atomics left there
+            if (is_atomic(access.ask)) {  // it has found what their atomics left there
                 stretch.remove(*link);
                 continue;
             }
@@ -346,20 +342,20 @@ Hazards::Touch Hazards::touch_of(const Touching& other, uint32_t lanes) const {
     return touch;
 }
 
-static ThreadAccess by(int thread, uint32_t place, Operation operation) {
+static ThreadAccess by(int thread, uint32_t place, Ask ask) {
     ThreadAccess access{};
     access.thread = thread;
-    access.operation = operation;
+    access.ask = ask;
     access.place = place;
     return access;
 }
 
 void Hazards::absent_lane(uint32_t place, int thread, int lane) {
-    report(HazardKind::absent_lane, by(thread, place, Operation::shuffle), static_cast<uint64_t>(lane), Touch(), false);
+    report(HazardKind::absent_lane, by(thread, place, Ask::STORE), static_cast<uint64_t>(lane), Touch(), false);
 }
 
 void Hazards::unwritten(uint32_t place, int thread) {
-    report(HazardKind::unwritten_local, by(thread, place, Operation::load), 0, Touch(), false);
+    report(HazardKind::unwritten_local, by(thread, place, Ask::LOAD), 0, Touch(), false);
 }
 
 Hazard Hazards::describe(HazardKind kind, const ThreadAccess& access, uint64_t address, const Touch& other,
@@ -375,7 +371,7 @@ Hazard Hazards::describe(HazardKind kind, const ThreadAccess& access, uint64_t a
     hazard.other_thread = static_cast<int32_t>(other.thread % block_size_);
     hazard.is_shared = access.is_shared;
     hazard.is_in_heap = access.is_in_heap;
-    hazard.is_store = access.operation != Operation::load;
+    hazard.is_store = access.ask != Ask::LOAD;
     hazard.other_is_store = other_is_store;
     hazard.other_is_elsewhere = other.epoch != 0 && other.thread / block_size_ != here().number;
     return hazard;
@@ -392,4 +388,4 @@ void Hazards::keep(const Hazard& hazard) {
     }
 }
 
-}  // namespace emulator
+}  // namespace engine

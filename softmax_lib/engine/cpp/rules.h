@@ -5,15 +5,36 @@
 #pragma once
 #include <cstdint>
 
-namespace machine {
+namespace engine {
 
 constexpr uint64_t SECTOR_BYTES = 32, LINE_BYTES = 128;
 constexpr int BANK_COUNT = 32, BANK_BYTES = 4;
 
-// `lanes` has a bit for each lane that takes part; each asks for `bytes` bytes, aligned to them.
+// What requests came to in all.
+struct Counts {
+    uint64_t requests;
+    uint64_t lanes;       // that took part
+    uint64_t bytes;       // distinct ones that the lanes of a request asked for
+    uint64_t sectors;
+    uint64_t wavefronts;
+    uint64_t conflicts;   // of the wavefronts, those that a bank's other words cost
+};
 
-// Global memory: 32-byte sectors that the whole warp touches, whatever the width.
-int count_sectors(uint32_t lanes, const uint64_t* addresses);
+// Of atomics some compare, and in some all lanes only count themselves.
+enum class Ask : int32_t { LOAD, STORE, CHANGE, COMPARE, COUNT };
+constexpr bool is_atomic(Ask ask) { return ask >= Ask::CHANGE; }
+
+struct Wavefronts {
+    int all;        // passes
+    int conflicts;  // those behind the first one of each part of the warp
+};
+
+// `lanes` has a bit for each lane that takes part; each asks for `bytes` bytes, aligned to them.
+extern "C" {
+
+// Global memory: 32-byte sectors that the whole warp touches, whatever the width. Lanes whose atomics want one address
+// come one after the other: a sector is touched as often as its most wanted address.
+int count_sectors(uint32_t lanes, const uint64_t* addresses, Ask ask);
 
 // Copies of 16 bytes a lane past the first cache, to addresses `to` of shared memory: 32 bytes of that count, once for
 // each line of global memory from which they come.
@@ -24,24 +45,19 @@ int count_bypassing_sectors(uint32_t lanes, const uint64_t* addresses, const uin
 int count_local_sectors(uint32_t lanes, const uint64_t* addresses, int bytes);
 int count_local_requests(int bytes);
 
-struct Wavefronts {
-    int all;        // passes
-    int conflicts;  // those behind the first one of each part of the warp
-};
-
 // Shared memory: passes in which each of 32 banks gives one word to all lanes that want it. Of 8 bytes a lane the halves
 // of the warp come one after the other, of 16 the quarters. Of a load two of them go together where all lanes that are
 // 1 apart, or all that are 2 apart, want the same, as far as both are there.
-Wavefronts count_wavefronts(uint32_t lanes, const uint64_t* addresses, int bytes, bool is_load);
+//
+// For atomics a bank is needed as often as it is wanted at all. A comparison takes two passes, and lanes that only count
+// themselves one for each word.
+Wavefronts count_wavefronts(uint32_t lanes, const uint64_t* addresses, int bytes, Ask ask);
 
-// Atomics, and reductions, which give nothing back. Lanes that want one address come one after the other: in global
-// memory a sector is touched as often as its most wanted address, in shared memory a bank as often as it is wanted at
-// all. A comparison takes two passes, and lanes that only count themselves one for each word.
-int count_atomic_sectors(uint32_t lanes, const uint64_t* addresses);
-enum class AtomicKind { CHANGES, COMPARES, COUNTS };
-Wavefronts count_atomic_wavefronts(uint32_t lanes, const uint64_t* addresses, AtomicKind kind);
+// So many neighbouring lanes of a load or store go together.
+int count_lanes_together(uint32_t lanes, const uint64_t* addresses, int bytes, Ask ask);
+}
 
 // Distinct bytes that were asked for.
 int count_bytes(uint32_t lanes, const uint64_t* addresses, int bytes);
 
-}  // namespace machine
+}  // namespace engine
