@@ -6,11 +6,13 @@ each of its 32 banks serves one word.
 
 from __future__ import annotations
 
+from ctypes import c_uint32, c_uint64
 from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
 
+from softmax_lib.engine.compiled.library import library
 from softmax_lib.engine.source import WARP
 from softmax_lib.engine.words import count
 from softmax_lib.engine.written import Trace
@@ -41,6 +43,7 @@ class Request:
     array: str
     number: int
     size: int
+    is_load: bool
     addresses: dict[int, int]
 
     @property
@@ -68,12 +71,17 @@ class Request:
 
     @property
     def wavefronts(self) -> list[Wavefront]:
-        """What each pass of shared memory serves. 8 bytes per lane go by halves of the warp, 16 by quarters."""
+        """What each pass of shared memory serves, of one part of the warp after the other."""
         words = max(1, self.size // WORD_BYTES)
-        lanes = sorted(self.addresses)
-        group = WARP // words
-        groups = groupby(lanes, lambda lane: lane // group)
+        together = self._lanes_together()
+        groups = groupby(sorted(self.addresses), lambda lane: lane // together)
         return [wave for _, some in groups for wave in self._wavefronts_of(list(some), words)]
+
+    def _lanes_together(self) -> int:
+        """Neighbouring lanes that make one part of the warp, by the rules of counting."""
+        lanes = c_uint32(sum(1 << lane for lane in self.addresses))
+        by_lane = (c_uint64 * WARP)(*(self.addresses.get(lane, 0) for lane in range(WARP)))
+        return library().count_lanes_together(lanes, by_lane, self.size, int(not self.is_load))
 
     def _wavefronts_of(self, lanes: list[int], words: int) -> list[Wavefront]:
         """A bank serves one word per pass, to all lanes that want it."""
@@ -154,7 +162,8 @@ def _in_step(traced: Trace, events: np.ndarray) -> list[Request]:
             together.append({})
         together[time][lane] = address
     line, size = int(events["line"][0]), int(events["size"][0])
+    is_load = bool(events["operation"][0] == Operation.LOAD)
     return [
-        Request(line, array.name, number, size, addresses)
+        Request(line, array.name, number, size, is_load, addresses)
         for number, addresses in enumerate(together, 1)
     ]

@@ -75,7 +75,8 @@ VECTORS = """\
     __shared__ float4 tile[32];
     tile[threadIdx.x * 5 % 32] = reinterpret_cast<const float4*>(x)[threadIdx.x % 7 * 3];
     __syncthreads();
-    y[threadIdx.x] = tile[threadIdx.x / 2 * 2].x;
+    float4 v = tile[threadIdx.x / 2];
+    reinterpret_cast<float4*>(y)[threadIdx.x] = v;
 """
 
 
@@ -84,7 +85,7 @@ VECTORS = """\
 )
 def test_a_trace_and_a_meter_count_a_request_alike(body):
     kernel = resolve(kernel_of(body))
-    found = xray(kernel, 1, 128, 32)
+    found = xray(kernel, 1, 128, 32, path="written")
     assert found.hazards == ()
     shared = {(c.line, c.operation): c.wavefronts for c in found.lines if c.space == "shared"}
     for access in range(len(shared)):
