@@ -22,7 +22,7 @@ constexpr const Operation* OPERATION_LISTS[] = {FLOAT_OPERATIONS, WHOLE_OPERATIO
                                                 CONVERSIONS, WARP_OPERATIONS, MEMORY_OPERATIONS, MBARRIER_OPERATIONS, TYPED_NUMBERS,
                                                 TYPED_BITS};
 
-// What changes where a warp goes on; run.cpp does these.
+// What changes where a warp goes on; flow.cpp does these.
 enum FlowOperation : uint16_t {
     NOTHING, BRANCH, BRANCH_IF_DIVERGED, BRANCH_IF_CONVERGED, BRANCH_INDEXED, CALL, RETURN, EXIT,
     JOIN_BARRIER, LEAVE_BARRIER, WARP_SYNC, COLLECT, END_COLLECT, BLOCK_BARRIER, PART, EXPECT, MEET, SYNC_NAMED,

@@ -40,4 +40,7 @@ uint8_t* place_in_shared(Block& block, int lane, uint64_t address, uint64_t byte
 // Lanes that wait for a phase of the mbarrier at an address go on.
 void end_phase(Block& block, uint32_t address);
 
+// The next cluster that is to run, in the place of one that has ended where there is a `spare` one.
+std::unique_ptr<Cluster> start_next(Runner& runner, std::unique_ptr<Cluster> spare);
+
 }  // namespace machine

@@ -120,7 +120,7 @@ def warpsync(draft: Draft) -> None:
 
 
 VOTES = {"POPC": 2, "AND": 3, "OR": 4}
-"""What a barrier of a block tells of what its threads bring (cpp/run.cpp)."""
+"""What a barrier of a block tells of what its threads bring (cpp/barriers.cpp)."""
 
 
 @opcodes("BAR")
