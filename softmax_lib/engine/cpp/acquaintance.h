@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "each_lane.h"
+
 namespace engine {
 
 // By number of the other: what that one did before this epoch is over.
@@ -19,14 +21,11 @@ public:
     // Those whose bits are set meet: each learns what any of them knows.
     void meet(uint32_t who, uint32_t epoch) {
         Over all{};
-        for (unsigned i = 0; i < 32; i++) {
-            if (!(who >> i & 1)) continue;
+        for (unsigned i : EachLane{who}) {
             learn(all, of(i));
             all[i] = epoch;
         }
-        for (unsigned i = 0; i < 32; i++) {
-            if (who >> i & 1) of(i) = all;
-        }
+        for (unsigned i : EachLane{who}) of(i) = all;
     }
     bool is_over(int who, int other, uint32_t epoch) const {
         return !known_.empty() && epoch < known_[static_cast<size_t>(who)][static_cast<size_t>(other)];

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "each_lane.h"
+
 namespace engine {
 
 namespace {
@@ -34,18 +36,14 @@ private:
     bool is_rising_ = true;
 };
 
-template <class F> void for_each_lane(uint32_t lanes, F f) {
-    for (; lanes; lanes &= lanes - 1) f(__builtin_ctz(lanes));
-}
-
 int words_of(int bytes) { return bytes > BANK_BYTES ? bytes / BANK_BYTES : 1; }
 
 // The most words that one bank has to give.
 int count_passes(uint32_t lanes, const uint64_t* addresses, int words) {
     Distinct wanted;
-    for_each_lane(lanes, [&](int lane) {
+    for (int lane : EachLane{lanes}) {
         for (int k = 0; k < words; k++) wanted.add(addresses[lane] / BANK_BYTES + static_cast<uint64_t>(k));
-    });
+    }
     wanted.count();
     uint8_t of_bank[BANK_COUNT] = {};
     int most = 0;
@@ -56,23 +54,23 @@ int count_passes(uint32_t lanes, const uint64_t* addresses, int words) {
 // Whether each lane and the one `apart` from it want the same, or one of the two is away.
 bool in_pairs(uint32_t lanes, const uint64_t* addresses, int apart) {
     bool found = true;
-    for_each_lane(lanes, [&](int lane) {
+    for (int lane : EachLane{lanes}) {
         int other = lane ^ apart;
         found = found && (!(lanes >> other & 1) || addresses[lane] == addresses[other]);
-    });
+    }
     return found;
 }
 
 int count_atomic_sectors(uint32_t lanes, const uint64_t* addresses) {
     uint64_t sector_of[WARP_LANES] = {};
     int most_of[WARP_LANES] = {}, sectors = 0;
-    for_each_lane(lanes, [&](int lane) {
+    for (int lane : EachLane{lanes}) {
         int wanted = 0, at = 0;
-        for_each_lane(lanes, [&](int other) { wanted += addresses[other] == addresses[lane]; });
+        for (int other : EachLane{lanes}) wanted += addresses[other] == addresses[lane];
         while (at < sectors && sector_of[at] != addresses[lane] / SECTOR_BYTES) at++;
         if (at == sectors) sector_of[sectors++] = addresses[lane] / SECTOR_BYTES;
         most_of[at] = std::max(most_of[at], wanted);
-    });
+    }
     int all = 0;
     for (int at = 0; at < sectors; at++) all += most_of[at];
     return all;
@@ -80,7 +78,7 @@ int count_atomic_sectors(uint32_t lanes, const uint64_t* addresses) {
 
 Wavefronts count_changes(uint32_t lanes, const uint64_t* addresses, bool compares) {
     int of_bank[BANK_COUNT] = {}, most = 0;
-    for_each_lane(lanes, [&](int lane) { most = std::max(most, ++of_bank[addresses[lane] / BANK_BYTES % BANK_COUNT]); });
+    for (int lane : EachLane{lanes}) most = std::max(most, ++of_bank[addresses[lane] / BANK_BYTES % BANK_COUNT]);
     return {compares ? most + 1 : most, most - 1};
 }
 
@@ -89,15 +87,13 @@ Wavefronts count_changes(uint32_t lanes, const uint64_t* addresses, bool compare
 int count_sectors(uint32_t lanes, const uint64_t* addresses, Ask ask) {
     if (is_atomic(ask)) return count_atomic_sectors(lanes, addresses);
     Distinct sectors;  // an access is aligned, so that it lies within one sector
-    for_each_lane(lanes, [&](int lane) { sectors.add(addresses[lane] / SECTOR_BYTES); });
+    for (int lane : EachLane{lanes}) sectors.add(addresses[lane] / SECTOR_BYTES);
     return sectors.count();
 }
 
 int count_bypassing_sectors(uint32_t lanes, const uint64_t* addresses, const uint64_t* to) {
     Distinct pieces;
-    for_each_lane(lanes, [&](int lane) {
-        pieces.add(addresses[lane] / LINE_BYTES << 32 | to[lane] / SECTOR_BYTES);
-    });
+    for (int lane : EachLane{lanes}) pieces.add(addresses[lane] / LINE_BYTES << 32 | to[lane] / SECTOR_BYTES);
     return pieces.count();
 }
 
@@ -106,12 +102,12 @@ int count_local_requests(int bytes) { return words_of(bytes); }
 int count_local_sectors(uint32_t lanes, const uint64_t* addresses, int bytes) {
     int words = words_of(bytes);
     Distinct sectors;
-    for_each_lane(lanes, [&](int lane) {
+    for (int lane : EachLane{lanes}) {
         for (int k = 0; k < words; k++) {
             uint64_t word = addresses[lane] / BANK_BYTES + static_cast<uint64_t>(k);
             sectors.add((word * 32 + static_cast<uint64_t>(lane)) * BANK_BYTES / SECTOR_BYTES);
         }
-    });
+    }
     return sectors.count();
 }
 
@@ -138,7 +134,7 @@ Wavefronts count_wavefronts(uint32_t lanes, const uint64_t* addresses, int bytes
 
 int count_bytes(uint32_t lanes, const uint64_t* addresses, int bytes) {
     Distinct different;
-    for_each_lane(lanes, [&](int lane) { different.add(addresses[lane]); });
+    for (int lane : EachLane{lanes}) different.add(addresses[lane]);
     return different.count() * bytes;
 }
 

@@ -20,12 +20,7 @@ static void release_block(Block& block, uint32_t number) {
             w.whole_goes_on = -1;
             continue;
         }
-        uint32_t lanes = 0;
-        for (uint32_t left = w.at_barrier; left; left &= left - 1) {
-            int lane = first_of(left);
-            if (w.waits_for[lane] == number) lanes |= 1u << lane;
-        }
-        let_go(w, lanes);
+        let_go(w, lanes_where(w.at_barrier, [&](int lane) { return w.waits_for[lane] == number; }));
     }
 }
 
@@ -65,12 +60,7 @@ void arrive(Runner& runner, Warp& w, const Instruction& i, uint32_t lanes) {
 // Those lanes of a block that wait for what `is_it(warp, lane)` says go on.
 template <class F> static void let_go_where(Block& block, F is_it) {
     for (Warp& w : block.warps) {
-        uint32_t lanes = 0;
-        for (uint32_t left = w.waiting; left; left &= left - 1) {
-            int lane = first_of(left);
-            if (is_it(w, lane)) lanes |= 1u << lane;
-        }
-        if (lanes) let_go(w, lanes);
+        let_go(w, lanes_where(w.waiting, [&](int lane) { return is_it(w, lane); }));
     }
 }
 
@@ -109,8 +99,7 @@ void await_phase(Warp& w, const Instruction& i, uint32_t lanes) {
     const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
     uint32_t ended = 0;
     auto address_of = [&](int lane) { return a[lane] + c[lane] + static_cast<uint32_t>(i.offset); };
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        int lane = first_of(left);
+    for (int lane : EachLane{lanes}) {
         uint64_t state;
         memcpy(&state, place_in_shared(*w.block, lane, address_of(lane), sizeof state), sizeof state);
         uint32_t parity = i.variant & 2 ? b[lane] & 1 : b[lane] >> 31;

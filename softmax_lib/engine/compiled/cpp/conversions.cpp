@@ -51,8 +51,7 @@ uint64_t write_whole(Kind kind, double x, bool is_double) {
 template <class F> INLINE void convert(Warp& w, const Instruction& i, uint32_t lanes, F f) {
     const uint32_t *a = w.row(i.a), *a2 = w.row(i.a + (is_long(in_of(i)) ? 1u : 0u));
     uint32_t *d = w.row(i.d), *d2 = is_long(out_of(i)) ? w.row(i.d + 1u) : nullptr;
-    for (; lanes; lanes &= lanes - 1) {
-        int k = __builtin_ctz(lanes);
+    for (int k : EachLane{lanes}) {
         uint64_t made = f(a[k], a2[k]);
         d[k] = low_of(made);
         if (d2) d2[k] = high_of(made);

@@ -81,7 +81,7 @@ void vote(Warp& w, const Instruction& i, uint32_t lanes) {
     uint32_t how = i.variant & 3;
     bool found = how == 0 ? bits != 0 : how == 1 ? bits == on : bits == on || !bits;
     uint32_t* d = w.row(i.d);
-    for (uint32_t left = is_uniform ? ALL : lanes; left; left &= left - 1) d[__builtin_ctz(left)] = bits;
+    for (int lane : EachLane{is_uniform ? ALL : lanes}) d[lane] = bits;
     set_predicate(w, i.p, is_uniform ? ALL : lanes, found ? ALL : 0);
 }
 
@@ -90,18 +90,11 @@ void match(Warp& w, const Instruction& i, uint32_t lanes) {
     const uint32_t *a = w.row(i.a), *a2 = w.row(i.a + (i.variant & 1));
     uint32_t* d = w.row(i.d);
     uint32_t found[WARP] = {};
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        int k = __builtin_ctz(left);
-        for (uint32_t others = lanes; others; others &= others - 1) {
-            int n = __builtin_ctz(others);
-            if (a[n] == a[k] && a2[n] == a2[k]) found[k] |= 1u << n;
-        }
+    for (int k : EachLane{lanes}) {
+        found[k] = lanes_where(lanes, [&](int n) { return a[n] == a[k] && a2[n] == a2[k]; });
     }
     bool is_one = found[__builtin_ctz(lanes)] == lanes;
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        int k = __builtin_ctz(left);
-        d[k] = i.variant & 2 ? (is_one ? lanes : 0) : found[k];
-    }
+    for (int k : EachLane{lanes}) d[k] = i.variant & 2 ? (is_one ? lanes : 0) : found[k];
     if (i.variant & 2) set_predicate(w, i.p, lanes, is_one ? ALL : 0);
 }
 
@@ -110,8 +103,8 @@ enum Reduction : uint32_t { SUM, LEAST, GREATEST, AND, OR, XOR };
 void reduce(Warp& w, const Instruction& i, uint32_t lanes) {
     const uint32_t* a = w.row(i.a);
     uint32_t bias = i.variant & 8 ? 0x80000000u : 0, made = a[__builtin_ctz(lanes)];
-    for (uint32_t left = lanes & (lanes - 1); left; left &= left - 1) {
-        uint32_t x = a[__builtin_ctz(left)];
+    for (int k : EachLane{lanes & (lanes - 1)}) {
+        uint32_t x = a[k];
         switch (i.variant & 7) {
             case SUM: made += x; break;
             case LEAST: made = (x ^ bias) < (made ^ bias) ? x : made; break;
@@ -122,7 +115,7 @@ void reduce(Warp& w, const Instruction& i, uint32_t lanes) {
         }
     }
     uint32_t* d = w.row(i.d);
-    for (uint32_t left = i.variant & 16 ? lanes : ALL; left; left &= left - 1) d[__builtin_ctz(left)] = made;
+    for (int lane : EachLane{i.variant & 16 ? lanes : ALL}) d[lane] = made;
 }
 
 // A word of the first lane that takes part, for all; p: the lanes that have another one.
@@ -182,8 +175,7 @@ void read_special(Warp& w, const Instruction& i, uint32_t lanes) {
     }
     bool is_own = which <= THREAD_Z || (which >= LANE && which <= LANES_FROM);
     if (!is_own) return put_word(d, lanes, special_of(w, which, 0));
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        int k = __builtin_ctz(left);
+    for (int k : EachLane{lanes}) {
         d[k] = special_of(w, i.variant, static_cast<uint32_t>(k));
     }
 }
@@ -193,7 +185,7 @@ void read_barrier(Warp& w, const Instruction& i, uint32_t lanes) {
     const BlockBarrier& barrier = w.block->barriers[0];
     auto result = static_cast<uint32_t>(barrier.result);
     uint32_t* d = w.row(i.d);
-    for (uint32_t left = lanes; left; left &= left - 1) d[__builtin_ctz(left)] = result;
+    for (int lane : EachLane{lanes}) d[lane] = result;
     set_predicate(w, i.p, lanes, result ? ALL : 0);
 }
 
@@ -204,22 +196,20 @@ void set_barrier(Warp& w, const Instruction& i, uint32_t lanes) { put_word(w.mem
 void barrier_to_row(Warp& w, const Instruction& i, uint32_t lanes) {
     uint32_t* d = w.row(i.d);
     uint32_t* members = w.members[i.variant & 15];
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        int k = __builtin_ctz(left);
+    for (int k : EachLane{lanes}) {
         d[k] = members[k];
         if (i.variant & 256) members[k] = 0;
     }
 }
 void row_to_barrier(Warp& w, const Instruction& i, uint32_t lanes) {
     const uint32_t* a = w.row(i.a);
-    for (uint32_t left = lanes; left; left &= left - 1) w.members[i.variant & 15][__builtin_ctz(left)] = a[__builtin_ctz(left)];
+    for (int lane : EachLane{lanes}) w.members[i.variant & 15][lane] = a[lane];
 }
 
 // Barrier variant bits 0 to 3 gets the lanes of the one in bits 4 to 7, which bit 8 leaves empty.
 void barrier_to_barrier(Warp& w, const Instruction& i, uint32_t lanes) {
     uint32_t *to = w.members[i.variant & 15], *from = w.members[i.variant >> 4 & 15];
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        int k = __builtin_ctz(left);
+    for (int k : EachLane{lanes}) {
         to[k] = from[k];
         if (i.variant & 256) from[k] = 0;
     }

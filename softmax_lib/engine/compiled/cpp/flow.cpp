@@ -33,7 +33,7 @@ void expect(Warp& w, uint32_t lanes, int32_t at) {
     each_key(lanes, [&](int lane) { return w.meeting[lane]; }, [&](int32_t outer, uint32_t together) {
         auto number = static_cast<int32_t>(w.meetings.size());
         w.meetings.push_back({at, outer, together});
-        for (uint32_t left = together; left; left &= left - 1) w.meeting[first_of(left)] = number;
+        for (int lane : EachLane{together}) w.meeting[lane] = number;
     });
 }
 
@@ -58,10 +58,7 @@ int32_t meeting_here(Warp& w, int lane) {
 // Lanes that are to meet here wait for each other, and come here again: the meeting around it may be here too.
 void meet(Warp& w) {
     int32_t here = w.at;
-    uint32_t come = 0;
-    for (uint32_t left = w.active; left; left &= left - 1) {
-        if (meeting_here(w, first_of(left)) >= 0) come |= left & (0u - left);
-    }
+    uint32_t come = lanes_where(w.active, [&](int lane) { return meeting_here(w, lane) >= 0; });
     each_key(come, [&](int lane) { return w.meeting[lane]; }, [&](int32_t number, uint32_t together) {
         wait(w, together, Wait::MEETING, static_cast<uint32_t>(number), here);
     });
@@ -117,10 +114,10 @@ void join_barrier(Warp& w, uint32_t number, uint32_t lanes) {
 }
 
 void leave_barrier(Warp& w, uint32_t number, uint32_t lanes) {
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        uint32_t all = w.members[number][first_of(left)];
-        for (uint32_t each = all; each; each &= each - 1) {
-            uint32_t& members = w.members[number][first_of(each)];
+    for (int lane : EachLane{lanes}) {
+        uint32_t all = w.members[number][lane];
+        for (int member : EachLane{all}) {
+            uint32_t& members = w.members[number][member];
             if (members == all) members = all & ~lanes;
         }
     }
@@ -131,7 +128,7 @@ void leave_barrier(Warp& w, uint32_t number, uint32_t lanes) {
 void sync_warp(Warp& w, uint32_t expected, uint32_t lanes, bool collects, int32_t target) {
     int32_t next = w.at + 1;
     if (collects) {
-        for (uint32_t left = lanes; left; left &= left - 1) w.returns[first_of(left)] = target;
+        for (int lane : EachLane{lanes}) w.returns[lane] = target;
     }
     if (lanes == w.active && (expected & w.live) == lanes) {
         w.at = next;

@@ -104,8 +104,7 @@ template <class F> INLINE void map(Warp& w, const Instruction& i, uint32_t lanes
 template <class F> INLINE void one_by_one(Warp& w, const Instruction& i, uint32_t lanes, F f) {
     const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
     uint32_t* d = w.row(i.d);
-    for (; lanes; lanes &= lanes - 1) {
-        int k = __builtin_ctz(lanes);
+    for (int k : EachLane{lanes}) {
         d[k] = f(k, a[k], b[k], c[k]);
     }
 }

@@ -62,8 +62,7 @@ void set_mbarrier(Warp& w, const Instruction& i, uint32_t lanes) {
 void arrive(Warp& w, const Instruction& i, uint32_t lanes) {
     const uint32_t* c = w.row(i.c);
     uint32_t *d = w.row(i.d), *d2 = w.row(i.d + 1u);
-    for (; lanes; lanes &= lanes - 1) {
-        int lane = __builtin_ctz(lanes);
+    for (int lane : EachLane{lanes}) {
         uint64_t arrivals = i.variant & 2 ? c[lane] : i.variant & 1, bytes = i.variant & 4 ? c[lane] : 0;
         uint64_t before = change(*w.block, lane, address_of(w, i, lane), arrivals, 0 - bytes);
         d[lane] = low_of(before);
@@ -81,8 +80,7 @@ void store_and_tell(Warp& w, const Instruction& i, uint32_t lanes) {
     counted.requests++;
     counted.lanes += many;
     counted.bytes += many * i.bytes;
-    for (; lanes; lanes &= lanes - 1) {
-        int lane = __builtin_ctz(lanes);
+    for (int lane : EachLane{lanes}) {
         uint8_t* to = place_in_shared(*w.block, lane, a[lane] + static_cast<uint32_t>(i.offset), i.bytes);
         for (unsigned n = 0; n < i.bytes / 4u; n++) memcpy(to + 4 * n, &w.row(i.d + n)[lane], 4);
         change(*w.block, lane, b[lane], 0, i.bytes);

@@ -62,11 +62,7 @@ struct Access {
     Access of(Space wanted) const {
         Access found = *this;
         found.space = wanted;
-        found.lanes = 0;
-        for (uint32_t left = lanes; left; left &= left - 1) {
-            int lane = __builtin_ctz(left);
-            if (space_of(lane) == wanted) found.lanes |= 1u << lane;
-        }
+        found.lanes = lanes_where(lanes, [&](int lane) { return space_of(lane) == wanted; });
         if (wanted != GLOBAL) {
             for (uint64_t& address : found.at) address = low_of(address);
         }
@@ -212,8 +208,7 @@ struct Access {
             count_steps(many, by);
             return;
         }
-        for (uint32_t left = lanes; left; left &= left - 1) {
-            int lane = __builtin_ctz(left);
+        for (int lane : EachLane{lanes}) {
             move(lane, place(lane));
         }
         count();
@@ -298,7 +293,7 @@ void copy_to_shared(Warp& w, const Instruction& i, uint32_t lanes) {
     uint64_t into[WARP];
     LANES into[k] = static_cast<uint32_t>(d[k] + c[k] + i.flip[2]);
     auto to = [&](int lane) { return place_in_shared(*w.block, lane, into[lane], i.bytes); };
-    for (uint32_t left = lanes & ~reads; left; left &= left - 1) memset(to(__builtin_ctz(left)), 0, i.bytes);
+    for (int lane : EachLane{lanes & ~reads}) memset(to(lane), 0, i.bytes);
     access.lanes &= reads;
     if (!access.lanes) return;
     access.what = Ask::LOAD;
@@ -401,8 +396,7 @@ void load_constant(Warp& w, const Instruction& i, uint32_t lanes) {
     const uint32_t* a = w.row(i.a);
     const Bank& bank = w.block->runner->banks[i.variant >> 8 & 7];
     bool is_signed = i.variant & SIGNED;
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        int lane = __builtin_ctz(left);
+    for (int lane : EachLane{lanes}) {
         uint64_t at = static_cast<uint32_t>(a[lane] + static_cast<uint32_t>(i.offset));
         if (at + i.bytes > bank.size) throw Stop{CONSTANT_BOUNDS, lane, at, GLOBAL};
         uint32_t words[4] = {};

@@ -99,8 +99,7 @@ void insert(Warp& w, const Instruction& i, uint32_t lanes) {
     of_bits(kind_of(i), [&](auto zero) {
         using T = decltype(zero);
         static constexpr uint32_t WIDTH = 8 * sizeof(T);
-        for (uint32_t left = lanes; left; left &= left - 1) {
-            int k = __builtin_ctz(left);
+        for (int k : EachLane{lanes}) {
             uint32_t from = c[k] & 255, length = std::min(many[k] & 255, WIDTH);
             uint64_t field = length > 63 ? ~0ull : (1ull << length) - 1;
             uint64_t x = get<T>(a, a2, k), y = get<T>(b, b2, k);

@@ -40,14 +40,13 @@ static bool all_wait(const Warp& w, uint32_t lanes, int lane) {
 // All have come: the next meeting is the one around it.
 static void end_meeting(Warp& w, uint32_t number) {
     Meeting& met = w.meetings[number];
-    for (uint32_t left = met.lanes; left; left &= left - 1) w.meeting[first_of(left)] = met.outer;
+    for (int lane : EachLane{met.lanes}) w.meeting[lane] = met.outer;
     met.lanes = 0;
     while (!w.meetings.empty() && !w.meetings.back().lanes) w.meetings.pop_back();
 }
 
 void release(Warp& w) {
-    for (uint32_t left = w.waiting; left; left &= left - 1) {
-        int lane = first_of(left);
+    for (int lane : EachLane{w.waiting}) {
         if (!(w.waiting >> lane & 1)) continue;  // it went on with one before
         uint32_t expected;
         switch (w.waits[lane]) {
@@ -61,7 +60,7 @@ void release(Warp& w) {
         if (!all_wait(w, expected, lane)) continue;
         if (w.waits[lane] == Wait::COLLECTIVE) {  // they do it together, at one of the places where they are
             int32_t at = w.goes_on[lane];
-            for (uint32_t left = expected; left; left &= left - 1) w.goes_on[first_of(left)] = at;
+            for (int other : EachLane{expected}) w.goes_on[other] = at;
         }
         if (w.waits[lane] == Wait::MEETING) end_meeting(w, w.waits_for[lane]);
         let_go(w, expected);

@@ -21,11 +21,7 @@ bool pick(Warp& w);
 // Those of `lanes` that have the same key_of(lane) as the first of them.
 template <class K> uint32_t alike(uint32_t lanes, K key_of) {
     auto key = key_of(first_of(lanes));
-    uint32_t found = 0;
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        if (key_of(first_of(left)) == key) found |= left & (0u - left);
-    }
-    return found;
+    return lanes_where(lanes, [&](int lane) { return key_of(lane) == key; });
 }
 
 // f(key, lanes) for each key_of(lane) that some of `lanes` have, with those that have it.

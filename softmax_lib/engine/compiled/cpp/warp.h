@@ -4,9 +4,13 @@
 #include <memory>
 #include <vector>
 
+#include "each_lane.h"
 #include "program.h"
 
 namespace machine {
+
+using engine::EachLane;
+using engine::lanes_where;
 
 struct alignas(64) Row {
     uint32_t lane[WARP];

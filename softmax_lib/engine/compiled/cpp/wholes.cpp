@@ -409,8 +409,7 @@ void parts_differences(Warp& w, const Instruction& i, uint32_t lanes) {
     std::copy_n(w.row(i.c), WARP, sums.lane);  // it may be the row that is written
     parts_difference(w, i, lanes);
     uint32_t* d = w.row(i.d);
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        int k = __builtin_ctz(left);
+    for (int k : EachLane{lanes}) {
         uint32_t sum = sums.lane[k];
         for (uint32_t at = 0; at < 32; at += bits) sum += d[k] >> at & mask;
         d[k] = sum;

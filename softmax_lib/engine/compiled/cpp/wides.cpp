@@ -67,8 +67,7 @@ template <class F> INLINE void doubles(Warp& w, const Instruction& i, uint32_t l
     const uint32_t *a2 = w.row(i.a + 1u), *b2 = w.row(i.b + 1u), *c2 = w.row(i.c + 1u);
     uint32_t *d = w.row(i.d), *d2 = w.row(i.d + 1u);
     Direction direction(i.variant & ROUNDING);
-    for (; lanes; lanes &= lanes - 1) {
-        int k = __builtin_ctz(lanes);
+    for (int k : EachLane{lanes}) {
         volatile double x = double_of(pair(a[k], a2[k]), i.keep[0], i.flip[0]);
         volatile double y = double_of(pair(b[k], b2[k]), i.keep[1], i.flip[1]);
         volatile double z = double_of(pair(c[k], c2[k]), i.keep[2], i.flip[2]);

@@ -107,8 +107,8 @@ unsigned Block::complete_lanes(const BlockShape& shape, int warp, unsigned mask)
     if ((waiting_lanes[warp] & lanes) != lanes) return 0;
     const Thread* warp_threads = &threads[warp << shape.lane_bits];
     const Thread& first = warp_threads[__builtin_ctz(lanes)];
-    for (unsigned rest = lanes; rest; rest &= rest - 1) {
-        const Thread& other = warp_threads[__builtin_ctz(rest)];
+    for (int lane : EachLane{lanes}) {
+        const Thread& other = warp_threads[lane];
         if (other.call->mask != first.call->mask || other.operation != first.operation) return 0;
     }
     return lanes;

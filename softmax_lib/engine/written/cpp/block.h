@@ -4,11 +4,15 @@
 #include <unordered_set>
 #include <vector>
 
+#include "each_lane.h"
 #include "fibers.h"
 #include "inlining.h"
 #include "kernel_interface.h"
 
 namespace emulator {
+
+using engine::EachLane;
+using engine::lanes_where;
 
 constexpr int MAX_BLOCK_SIZE = 1024;
 

@@ -115,8 +115,7 @@ void Worker::complete_warp_call(int warp, unsigned lanes) {
     Thread* threads = &block->threads[warp << shape.lane_bits];
     Exchange made;
     exchange(made, threads, lanes, shape.warp_size);
-    for (unsigned rest = lanes; rest; rest &= rest - 1) {
-        int lane = __builtin_ctz(rest);
+    for (int lane : EachLane{lanes}) {
         Thread& thread = threads[lane];
         thread.received = made.received[lane];
         int source = made.source[lane];
@@ -142,13 +141,8 @@ unsigned Worker::lanes_of(const Thread& thread, const WarpCall& call) const {
 
 unsigned Worker::active_mask() const {
     int warp = shape.warp_of(*running);
-    unsigned lanes = shape.lanes_of(warp);
-    for (int lane = 0; lane < shape.warp_size; lane++) {
-        if ((lanes >> lane & 1) && block->threads[(warp << shape.lane_bits) + lane].state == State::exited) {
-            lanes &= ~(1u << lane);
-        }
-    }
-    return lanes;
+    const Thread* threads = &block->threads[warp << shape.lane_bits];
+    return lanes_where(shape.lanes_of(warp), [&](int lane) { return threads[lane].state != State::exited; });
 }
 
 }  // namespace emulator

@@ -50,12 +50,7 @@ static uint64_t combine(const WarpCall& call, uint64_t a, uint64_t b) {
 
 // Lanes that gave the same as `lane` did.
 static unsigned alike(const Exchange& made, int lane) {
-    unsigned same = 0;
-    for (unsigned rest = made.lanes; rest; rest &= rest - 1) {
-        int other = __builtin_ctz(rest);
-        if (made.given[other] == made.given[lane]) same |= 1u << other;
-    }
-    return same;
+    return lanes_where(made.lanes, [&](int other) { return made.given[other] == made.given[lane]; });
 }
 
 // What each lane gets that is the same for all: a vote's result, or a reduction's.
@@ -64,8 +59,7 @@ static uint64_t joint_result(const Exchange& made, const WarpCall& call) {
     if (call.operation == Operation::match_all) return alike(made, first) == made.lanes ? made.lanes : 0;
     unsigned yes = 0;
     uint64_t reduced = made.given[first];
-    for (unsigned rest = made.lanes; rest; rest &= rest - 1) {
-        int lane = __builtin_ctz(rest);
+    for (int lane : EachLane{made.lanes}) {
         if (made.given[lane]) yes |= 1u << lane;
         if (lane != first) reduced = combine(call, reduced, made.given[lane]);
     }
@@ -74,15 +68,11 @@ static uint64_t joint_result(const Exchange& made, const WarpCall& call) {
 
 void exchange(Exchange& made, const Thread* threads, unsigned lanes, int warp_size) {
     made.lanes = lanes;
-    for (unsigned rest = lanes; rest; rest &= rest - 1) {
-        int lane = __builtin_ctz(rest);
-        made.given[lane] = threads[lane].call->value;
-    }
+    for (int lane : EachLane{lanes}) made.given[lane] = threads[lane].call->value;
     const WarpCall& first = *threads[__builtin_ctz(lanes)].call;
     bool is_joint = !is_shuffle(first.operation) && first.operation != Operation::match_any;
     uint64_t joint = is_joint ? joint_result(made, first) : 0;
-    for (unsigned rest = lanes; rest; rest &= rest - 1) {
-        int lane = __builtin_ctz(rest);
+    for (int lane : EachLane{lanes}) {
         made.source[lane] = lane;
         if (is_joint) {
             made.received[lane] = joint;
