@@ -6,7 +6,6 @@ from full_tables import some
 from launch_on import launch_on
 from subjects import C_NAMES, CASES, REAL, read
 
-from softmax_lib.engine.errors import BadInput, WrongType
 from softmax_lib.worklog.xray import xray_launch
 
 IDS = [f"{subject.name}-{dtype}" for subject, dtype in CASES]
@@ -57,19 +56,6 @@ def test_macros_are_defined_in_both_places(device):
     assert n.tolist() == [7, 7, 7, 0]
     launch_on(device, words | {"defines": {"SIZE": 1, "VALUE": np.int64(-2)}}, [n])
     assert n.tolist() == [-2, 7, 7, 0]
-
-
-@pytest.mark.parametrize(
-    ("defines", "error", "said"),
-    [
-        ({"SIZE": 1.5}, WrongType, "SIZE is a float"),
-        ({"SIZES": 1}, BadInput, "does not name a macro SIZES"),
-    ],
-)
-def test_a_macro_that_cannot_be_defined_is_told(defines, error, said):
-    text = "__global__ void fill(int* n) { n[0] = SIZE; }"
-    with pytest.raises(error, match=said):
-        xray_launch(text, 1, 1, [np.zeros(1, np.int32)], defines=defines)
 
 
 @pytest.mark.parametrize(("subject", "dtype"), some(NAMED, every=7))

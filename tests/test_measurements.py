@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from softmax_lib import measure, recorded
-from softmax_lib.engine.errors import BadInput, BlockSizeNotAllowed
+from softmax_lib.engine.errors import BadInput
 from softmax_lib.records.measurement import Case, Measurement
 
 WORKLOG = recorded.cited.shape
@@ -35,19 +35,6 @@ def test_bandwidth_and_shares_follow_from_the_times(dtype, gb_per_s):
 
 
 @pytest.mark.parametrize(
-    ("how", "words"),
-    [
-        ({"rows": 0}, r"\(0, 5\) has nothing to time"),
-        ({"dtype": "float64"}, "dtype is one of float32, bfloat16, float16, and not 'float64'"),
-        ({"l2": "warm"}, "l2 is one of cold, hot, and not 'warm'"),
-    ],
-)
-def test_what_cannot_be_timed_gets_a_sentence(how, words):
-    with pytest.raises(BadInput, match=words):
-        measure("naive", **{"rows": 3, "cols": 5, **how})
-
-
-@pytest.mark.parametrize(
     ("asked", "words"),
     [
         (("naive", 3, 5), "naive on (3, 5) float32, cold L2 was never recorded; "
@@ -62,8 +49,3 @@ def test_a_key_never_recorded_says_what_there_is(asked, words):
     with pytest.raises(BadInput) as missing:
         measure(name, rows, cols, **dict(zip(("dtype", "block_size"), rest)), gpu="nvidia-h200")  # noqa: B905
     assert words.replace("2026-11-21", recorded.where.split(", ")[1]) in str(missing.value)
-
-
-def test_a_block_size_that_a_kernel_does_not_take_is_refused():
-    with pytest.raises(BlockSizeNotAllowed):
-        measure("shared", *WORKLOG, block_size=96)

@@ -6,8 +6,8 @@ import difflib
 import numpy as np
 import pytest
 
-from softmax_lib import check, kernels, run, xray
-from softmax_lib.engine.errors import BadInput, UnknownKernel
+from softmax_lib import kernels, run
+from softmax_lib.engine.errors import BadInput
 from softmax_lib.engine.source import Edit, Source
 from softmax_lib.worklog.errors import RowTooLong
 from softmax_lib.worklog.registry import COPY, resolve, rungs
@@ -115,21 +115,5 @@ def test_a_name_a_file_a_path_and_a_text_stand_for_a_kernel(tmp_path):
 def test_the_copy_is_no_softmax():
     assert COPY.name not in kernels
     assert COPY not in rungs()
-    for of in (resolve, check, xray):
-        with pytest.raises(UnknownKernel):
-            of("copy")
     x = np.ones((2, 32), np.float32)
     assert (run("copy", x) == x).all()
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "words"),
-    [
-        ("shard", UnknownKernel, "did you mean shared"),
-        ("#if 0\n__global__ void f() {}\n#endif", BadInput, "it has none"),
-        (SHARED.source.text + kernels["naive"].source.text, BadInput, "softmax_shared, softmax_naive"),
-    ],
-)  # fmt: skip
-def test_what_stands_for_no_kernel_gets_a_sentence(given, error, words):
-    with pytest.raises(error, match=words):
-        resolve(given)

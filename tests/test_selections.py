@@ -8,7 +8,6 @@ import torch
 from full_tables import each_value, some
 
 from softmax_lib import selections
-from softmax_lib.engine.errors import BadInput, UnknownKernel, WrongType
 from softmax_lib.worklog.registry import kernels
 from softmax_lib.worklog.xray import xray_launch
 
@@ -105,32 +104,6 @@ def test_tensors_are_given_back_for_tensors():
     assert places.dtype == torch.int32
     assert torch.equal(places.long(), torch.topk(x, 3)[1])
     assert selections.run("topk", x[:0], 3)[0].shape == (0, 3)
-
-
-@pytest.mark.parametrize(
-    ("k", "error", "said"),
-    [
-        (0, BadInput, "k is 0"),
-        (33, BadInput, "128"),
-        (2.0, WrongType, "whole"),
-        (True, WrongType, "bool"),
-    ],
-)
-def test_a_k_that_no_list_takes_is_one_sentence(k, error, said):
-    with pytest.raises(error, match=said):
-        selections.run("topk", rows_of("noise"), k)
-    with pytest.raises(BadInput, match="a row of 4"):
-        selections.run("topk", rows_of("noise", (1, 4)), 5)
-
-
-def test_other_bad_input_is_told():
-    x = rows_of("noise")
-    with pytest.raises(UnknownKernel, match="topk_warp"):
-        selections.run("top", x, 3)
-    with pytest.raises(BadInput, match="100 threads"):
-        selections.run("topk", x, 3, block_size=100)
-    with pytest.raises(WrongType):
-        selections.run("topk", x.astype(np.float64), 3)
 
 
 def test_no_name_is_in_both_registries():

@@ -10,12 +10,10 @@ from emulated import noise, zeros
 from softmax_lib import emulator
 from softmax_lib.engine.errors import (
     BadInput,
-    CompileError,
     IllegalAddress,
     KernelFault,
     UnknownKernel,
     Waiting,
-    WrongType,
 )
 from softmax_lib.engine.source import Source
 from softmax_lib.engine.written import launch
@@ -49,6 +47,13 @@ def test_a_part_of_an_array_is_as_misaligned_as_it_is():
         IllegalAddress, match=r"misaligned address: thread 0 .* pointer at kernel\.cu:1"
     ):
         launch(text, 1, 1, [whole[1:], y])
+
+
+def test_an_input_may_be_read_only_and_arrays_may_touch():
+    whole = zeros(8)
+    x = whole[:4].view()
+    x.flags.writeable = False
+    launch(TWICE, 1, 4, [x, whole[4:], 4])
 
 
 def test_every_axis_is_its_own():
@@ -152,22 +157,9 @@ def test_kernels_of_headers_in_the_readers_folder(tmp_path):
     assert x[0] == 12
 
 
-@pytest.mark.parametrize(
-    ("source", "how", "error", "words"),
-    [
-        (TWO, {}, BadInput, r"kernel\.cu has 2 kernels; say which `kernel`: a, b\."),
-        (TWO, {"kernel": "c"}, UnknownKernel, r"no kernel 'c' in kernel\.cu; it has a, b\."),
-        (TWO, {"kernel": "N"}, UnknownKernel, r"has no kernel N to launch; it has a, b \(.*N.*\)\."),
-        ("template <int N> __global__ void b(int* x) { x[0] = N; }", {}, BadInput, 'b is a template; say which `kernel`, such as "b<float>"'),
-        ("void f() { }", {}, UnknownKernel, "has no `__global__` kernel"),
-        (17, {}, WrongType, "CUDA text or the path of a .cu file, not a int"),
-        ("nowhere.cu", {}, BadInput, "There is no file nowhere.cu."),
-        ("__global__ void k(int* x) { x[0] = typo; }", {}, CompileError, "kernel.cu:1.*\n.*typo|typo"),
-    ],
-)  # fmt: skip
-def test_what_is_no_kernel_gets_a_sentence(source, how, error, words):
-    with pytest.raises(error, match=words):
-        launch(source, 1, 1, [np.zeros(1, np.int32)], **how)
+def test_no_kernel_of_a_launch_is_a_template_without_its_arguments():
+    with pytest.raises(UnknownKernel, match=r"has no kernel N to launch; it has a, b \(.*N.*\)\."):
+        launch(TWO, 1, 1, [np.zeros(1, np.int32)], kernel="N")
 
 
 def test_macros_of_a_source_may_have_any_name():
@@ -178,64 +170,6 @@ def test_macros_of_a_source_may_have_any_name():
     assert x[0] == 3
 
 
-# ---- arguments that do not fit
-
-
-@pytest.mark.parametrize(
-    ("args", "error", "words"),
-    [
-        ([1, 2], BadInput, "twice takes 3 arguments (const float* x, float* y, int n), and 2 were given."),
-        ([zeros(4).astype("f8"), zeros(4), 4], WrongType, "Argument 1 of twice is an array of float64; `const float* x` takes an array of float32."),
-        ([zeros(4), [1, 2], 4], WrongType, "Argument 2 of twice is a list; `float* y` takes an array of float32."),
-        ([zeros(4), zeros(4), 4.0], WrongType, "Argument 3 of twice is a float; `int n` takes one int32."),
-        ([zeros(4), zeros(4), 2**31], BadInput, "Argument 3 of twice is 2147483648; `int n` takes -2147483648 to 2147483647."),
-        ([zeros(4), zeros(4), zeros(4)], WrongType, "Argument 3 of twice is an array of float32; `int n` takes one int32."),
-        ("xyz", WrongType, "args is a str; it takes a list of the kernel's arguments."),
-    ],
-)  # fmt: skip
-def test_an_argument_that_does_not_fit_is_named_with_what_is_expected(args, error, words):
-    with pytest.raises(error) as caught:
-        launch(TWICE, 1, 4, args)
-    assert str(caught.value) == words
-
-
-STRIDES = "Argument 1 of twice has strides: its elements do not follow one another in memory; pass"
-
-
-@pytest.mark.parametrize("start", [launch, xray_launch])
-@pytest.mark.parametrize(
-    ("x", "words"),
-    [
-        (zeros(8)[::2], f"{STRIDES} np.ascontiguousarray(x)."),
-        (np.broadcast_to(zeros(1), (4,)), f"{STRIDES} np.ascontiguousarray(x)."),
-        (torch.zeros(2, 2).T, f"{STRIDES} x.contiguous()."),
-        (torch.zeros(1).expand(4), f"{STRIDES} x.contiguous()."),
-        (torch.zeros(2, 2).to_sparse(), "Argument 1 of twice is a sparse_coo tensor; kernels take plain ones, so pass a dense copy."),
-        (torch.zeros(2, 2).to_mkldnn(), "Argument 1 of twice is a _mkldnn tensor; kernels take plain ones, so pass a dense copy."),
-        (torch.zeros(4, device="meta"), "Argument 1 of twice is on meta; kernels take a CUDA tensor or a CPU tensor."),
-        (torch._neg_view(torch.zeros(4)), "Argument 1 of twice has its signs turned only as torch reads it; pass its resolve_neg()."),
-    ],
-)  # fmt: skip
-def test_an_array_whose_bytes_no_kernel_can_take_is_named(start, x, words):
-    with pytest.raises(BadInput) as caught:
-        start(TWICE, 1, 4, [x, zeros(4), 4])
-    assert str(caught.value) == words
-
-
-class Far(np.ndarray):
-    """As a CuPy array is to those who ask where it is."""
-
-    is_cuda, device = True, "cuda:0"
-
-
-@pytest.mark.parametrize("start", [launch, xray_launch])
-def test_an_array_on_a_gpu_is_refused_in_a_sentence(start):
-    with pytest.raises(
-        BadInput, match=r"^\w+( \w+)? is on cuda:0; the emulator takes its \.cpu\(\)\.$"
-    ):
-        start(TWICE, 1, 4, [zeros(4).view(Far), zeros(4), 4])
-
-
 @pytest.mark.parametrize("kind", [list, tuple])
 def test_an_x_ray_leaves_what_one_launch_leaves_in_arrays_behind_a_table(kind):
     text = "__global__ void k(float* const* rows) { rows[0][threadIdx.x] += 1; }"
@@ -244,70 +178,8 @@ def test_an_x_ray_leaves_what_one_launch_leaves_in_arrays_behind_a_table(kind):
     assert (x == 1).all()
 
 
-@pytest.mark.parametrize(
-    ("at", "given", "error", "words"),
-    [
-        (0, (np.float64(1), np.int32(2), np.int64(3)), BadInput, "Argument 1 of k has 24 bytes; `Pair a` has 16."),
-        (0, (1.0, 2), WrongType, "A structure given as a tuple has numpy scalars, such as np.float32(1), not a float."),
-        (0, 1.0, WrongType, "Argument 1 of k is a float; `Pair a` takes one structure of 16 bytes."),
-        (1, "1", WrongType, "Argument 2 of k is a str; `float b` takes one float32."),
-        (2, zeros(4), WrongType, "Argument 3 of k is a ndarray; `const float* const* c` takes a list of arrays."),
-        (3, 4, WrongType, "Argument 4 of k is a int; `void* d` takes an array of any dtype."),
-    ],
-)  # fmt: skip
-def test_each_kind_of_argument_tells_what_it_takes(at, given, error, words):
-    text = """
-struct Pair { double x; int n; };
-__global__ void k(Pair a, float b, const float* const* c, void* d) {}"""
-    args = [(np.float64(1), np.int32(2)), 1.0, [zeros(4)], zeros(4)]
-    launch(text, 1, 1, args)
-    with pytest.raises(error) as caught:
-        launch(text, 1, 1, [*args[:at], given, *args[at + 1 :]])
-    assert str(caught.value) == words
-
-
-def test_an_array_that_may_not_be_written():
-    y = zeros(4)
-    y.flags.writeable = False
-    with pytest.raises(
-        BadInput, match="Argument 2 of twice is read-only, and `float\\* y` may be written"
-    ):
-        launch(TWICE, 1, 4, [zeros(4), y, 4])
-    launch(TWICE, 1, 4, [y, zeros(4), 4])  # it may be read
-
-
-def test_arrays_that_overlap_in_part():
-    whole = zeros(10)
-    with pytest.raises(BadInput, match="y and x overlap in memory"):
-        launch(TWICE, 1, 4, [whole[:6], whole[2:8], 4])
-    launch(TWICE, 1, 4, [whole[:4], whole[4:8], 4])
-
-
-@pytest.mark.parametrize(
-    ("grid", "block", "how", "words"),
-    [
-        (0, 1, {}, "grid is 0; it takes one to three numbers, from 1 up"),
-        ((1, 2, 3, 4), 1, {}, "grid is (1, 2, 3, 4)"),
-        (2**31, 1, {}, "2147483648 blocks along x; a GPU takes up to 2147483647"),
-        ((1, 70000), 1, {}, "70000 blocks along y; a GPU takes up to 65535"),
-        (1, (32, 33), {}, "1056 threads (32 x 33 x 1); a GPU takes up to 1024"),
-        (1, (1, 1, 65), {}, "65 threads along z; a GPU takes up to 64"),
-        (1, 1, {"shared_bytes": 300000}, "shared_bytes is 300000; a block has 0 to 232448"),
-        (5, 1, {"cluster": 2}, "Clusters of (2, 1, 1) blocks do not divide a grid of (5, 1, 1)"),
-        (64, 1, {"cluster": 32}, "A cluster has up to 16 blocks, not 32"),
-        (30, 1024, {"cooperative": True}, "room for 24576 threads at once"),
-    ],
-)  # fmt: skip
-def test_a_launch_that_no_gpu_takes_is_refused(grid, block, how, words):
-    with pytest.raises(BadInput) as caught:
-        launch(TWICE, grid, block, [zeros(4), zeros(4), 4], **how)
-    assert words in str(caught.value)
-
-
-def test_launch_bounds_and_shared_memory_are_limits():
-    text = "__global__ void __launch_bounds__(64) k(float* y) { __shared__ float s[13000]; s[threadIdx.x] = 1; y[0] = s[0]; }"
-    with pytest.raises(BadInput, match=r"has 65 threads; k says __launch_bounds__\(64\)"):
-        launch(text, 1, 65, [zeros(1)])
+def test_shared_memory_has_a_limit():
+    text = "__global__ void k(float* y) { __shared__ float s[13000]; s[threadIdx.x] = 1; y[0] = s[0]; }"
     with pytest.raises(
         BadInput, match="k declares 52000 bytes of shared memory; a kernel can declare 49152"
     ):

@@ -10,7 +10,6 @@ from full_tables import some
 
 from softmax_lib import xray_softmax
 from softmax_lib.engine.compiled.program import decode_program
-from softmax_lib.engine.errors import BadInput, WrongType
 from softmax_lib.ops.designs import Task
 from softmax_lib.ops.tables import table_for
 from softmax_lib.ops.xray import arrays_for, outline_of, run_outline
@@ -113,23 +112,3 @@ def test_notes_say_what_is_not_counted():
     assert any("which is not counted" in note for note in moved.notes)
     assert (moved.rows, moved.cols, moved.kernel) == (4, 64, "softmax_warp")
     assert any("Blocks ask for one another" in note for note in xray_softmax(8, 262144).notes)
-
-
-@pytest.mark.parametrize(
-    ("words", "how", "said"),
-    [
-        ((0, 5), {}, "a matrix of 1 to 67108864 elements, not"),
-        ((1 << 20, 1 << 20), {}, "a matrix of 1 to 67108864 elements, not"),
-        ((4, 4, "int8"), {}, "dtype is 'int8'; it is one of float32, float16, bfloat16"),
-        ((4, 4), {"path": "written"}, "counted as machine code or ptx alone"),
-        ((4, 4), {"arch": 10}, "machine code is run for"),
-    ],
-)
-def test_bad_input_is_one_sentence(words, how, said):
-    with pytest.raises(BadInput, match=said):
-        xray_softmax(*words, **how)
-
-
-def test_numbers_are_whole():
-    with pytest.raises(WrongType):
-        xray_softmax(4.5, 4)

@@ -14,7 +14,7 @@ from full_tables import some
 from kernel_tables import read_kernels
 
 from softmax_lib import check, run, xray
-from softmax_lib.engine.errors import BadInput, CompileError, KernelFault, NotAvailable, NotEmulated
+from softmax_lib.engine.errors import CompileError, KernelFault, NotAvailable, NotEmulated
 from softmax_lib.engine.source import Source
 from softmax_lib.worklog.files import KERNEL_FOLDER
 from softmax_lib.worklog.registry import kernels
@@ -275,19 +275,3 @@ def test_elsewhere_than_on_linux_one_sentence_says_so(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(NotAvailable, match=r"^[^\n]*Linux[^\n]*\.$"):
         xray("naive", 1, 32)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"rows": 0}, "1 to 67108864 elements"),
-        ({"rows": 0, "path": "written"}, "1 to 4194304 elements"),
-        ({"rows": 4096, "cols": 4096, "path": "written"}, "a smaller one shows"),
-        ({"rows": 8193, "cols": 8192}, "a smaller one shows"),
-        ({"grid": 0}, "grid is 0; it takes one to three numbers"),
-        ({"block_size": 33}, "not built for 33"),
-    ],
-)
-def test_bad_input_gets_a_sentence(arguments, words):
-    with pytest.raises(BadInput, match=words):
-        xray("naive", **arguments)

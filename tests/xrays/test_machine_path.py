@@ -11,7 +11,7 @@ from softmax_lib.cli import main
 from softmax_lib.engine.compiled import nvdisasm as machine_code
 from softmax_lib.engine.compiled.ptx.program import translate
 from softmax_lib.engine.compiled.running import run
-from softmax_lib.engine.errors import BadInput, Hang, IllegalAddress, NotAvailable, NotEmulated
+from softmax_lib.engine.errors import Hang, IllegalAddress, NotAvailable, NotEmulated
 from softmax_lib.engine.source import Source
 from softmax_lib.engine.spec import LaunchSpec
 from softmax_lib.gpu import compile as compile_
@@ -130,11 +130,7 @@ def test_a_table_of_constants_in_the_source_is_read_as_written_and_as_machine_co
 # ---- what cannot be done
 
 
-def test_a_path_or_an_arch_that_there_is_not_is_refused(capsys):
-    with pytest.raises(BadInput, match=r"path is 'sass'; it is one of machine, ptx, written\."):
-        xray("naive", 2, 2, path="sass")
-    with pytest.raises(BadInput, match=r"arch is 70; machine code is run for 75, 80"):
-        xray("naive", 2, 2, path="machine", arch=70)
+def test_an_arch_that_there_is_not_is_refused_by_the_command_too(capsys):
     assert main(["xray", "naive", "--arch", "70", "--as", "machine"]) == 2
     assert "machine code is run for" in capsys.readouterr().err
 
