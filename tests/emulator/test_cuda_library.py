@@ -266,6 +266,7 @@ HEADERS = [
     *[f"cooperative_groups{name}.h" for name in ("", "/reduce", "/scan", "/memcpy_async")],
     "cuda_pipeline.h", "cuda_pipeline_primitives.h", "cuda_awbarrier.h", "cuda_awbarrier_primitives.h",
     "cuda_fp16.hpp", "cuda_bf16.hpp", "cuda.h", "cuda_runtime_api.h", "device_functions.h", "math_functions.h",
+    "cuda_runtime.h", "device_launch_parameters.h", "math_constants.h",
 ]  # fmt: skip
 
 

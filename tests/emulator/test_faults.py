@@ -381,7 +381,9 @@ def test_local_arrays_that_are_too_large():
 def test_a_good_kernel_runs_after_every_kind_of_fault():
     for body in ("    if (threadIdx.x) __syncthreads();\n", "    y[1 << 28] = 1.0f;\n"):
         message(BarrierFault if "sync" in body else IllegalAddress, body)
-        good = kernel_of("    __syncthreads();\n    y[threadIdx.x] = x[threadIdx.x];\n")
+        good = kernel_of(
+            "    __syncthreads();\n    y[threadIdx.x] = x[threadIdx.x];\n    __syncthreads();\n"
+        )
         assert (run(good, ones(1, 64), 64) == 1.0).all()
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from launched import TYPES, like, run, zeros
 
-from softmax_lib.engine.errors import KernelFault
+from softmax_lib import emulator
+from softmax_lib.engine.errors import IllegalAddress, KernelFault
 
 LOADS = ("__ldg", "__ldca", "__ldcg", "__ldcs", "__ldcv", "__ldlu")
 STORES = ("__stwb", "__stcg", "__stcs", "__stwt")
@@ -62,6 +63,24 @@ def test_shared_memory_that_is_only_named_needs_no_bytes():
     }\n"""
     body = "a[threadIdx.x] = first<Row>(a) + 1;"
     assert run(body, like("int", 7), block=1, before=before).tolist() == [8]
+
+
+def test_shared_memory_that_is_sized_at_the_launch_is_traced_by_its_name():
+    text = """__global__ void k(const float* x, float* y) {
+    extern __shared__ float tile[];
+    __shared__ float offset;
+    tile[threadIdx.x + 12000] = x[threadIdx.x];
+    if (threadIdx.x == 0) offset = 0.5f;
+    __syncthreads();
+    y[threadIdx.x] = tile[12000 + blockDim.x - 1 - threadIdx.x] + offset;
+}"""
+    x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    traced = emulator.trace_launch(text, 1, 64, [x, y], shared_bytes=4 * 12064)
+    assert y.tolist() == [63.5 - i for i in range(64)]
+    stores = [(e.array, e.element) for e in traced if e.operation == "store" and e.array != "y"]
+    assert stores == [("tile", 12000), ("offset", 0), *[("tile", 12000 + i) for i in range(1, 64)]]
+    with pytest.raises(IllegalAddress, match=r"past the end of its 0 elements at kernel\.cu:4"):
+        emulator.trace_launch(text, 1, 64, [x, y])
 
 
 def test_each_address_is_of_one_memory():

@@ -91,6 +91,8 @@ VOTES = {
     f"__ballot_sync({ODD_MASK}, lane < 4)": lambda lane: 0b1010 if lane % 2 else 0b0101,
     f"__any_sync({ODD_MASK}, lane == 3)": lambda lane: lane % 2,
     f"__all_sync({ODD_MASK}, lane % 2 == 1)": lambda lane: lane % 2,
+    f"__any_sync({FULL}, lane == 99)": lambda lane: 0,
+    "warpSize": lambda lane: 32,
 }
 
 SHUFFLES = {
@@ -106,7 +108,13 @@ SHUFFLES = {
     f"__shfl_sync({FULL}, lane, 35)": lambda lane: 3,
     f"__shfl_sync({FULL}, lane, 9, 8)": lambda lane: lane // 8 * 8 + 1,
     f"__shfl_sync({FULL}, lane, -1, 16)": lambda lane: lane // 16 * 16 + 15,
-}
+    **{
+        f"(int)__shfl_sync({FULL}, ({kind})x[lane], lane ^ 5)": lambda lane: wrapped(X[lane ^ 5])
+        for kind in ("float", "unsigned", "long long", "unsigned long long")
+    },
+    "lane < 8 ? __shfl_xor_sync(0xff, x[lane], 7) : 9": lambda lane: wrapped(X[7 - lane]) if lane < 8 else 9,
+    "lane % 2 ? __shfl_sync(0xaaaaaaaa, lane, 31) : __shfl_sync(0x55555555, lane, 0)": lambda lane: 31 * (lane % 2),
+}  # fmt: skip
 
 HALVES = {
     f"__half2float(__shfl_xor_sync({FULL}, __float2half(x[lane] + 20.5f), 1)) * 2": lambda lane: 2 * X[lane ^ 1] + 41,
@@ -117,12 +125,21 @@ HALVES = {
         lambda lane: 2 * max(lane - 1, 0) + 1,
 }  # fmt: skip
 
+COUNTING_BARRIERS = {
+    "__syncthreads_count(thread % 3 == 0)": lambda thread: 32,
+    "__syncthreads_and(thread < 95)": lambda thread: 0,
+    "__syncthreads_and(thread < 96)": lambda thread: 1,
+    "__syncthreads_or(thread == 95)": lambda thread: 1,
+    "__syncthreads_or(thread == 96)": lambda thread: 0,
+}
+
 TABLES = {
     "matches": (MATCHES, Table(tuple(MATCHES), x=X, prologue="    int same;")),
     "reductions": (REDUCTIONS, Table(tuple(REDUCTIONS), x=X)),
     "votes": (VOTES, Table(tuple(VOTES), x=X)),
     "shuffles": (SHUFFLES, Table(tuple(SHUFFLES), x=X)),
     "halves": (HALVES, Table(tuple(HALVES), x=X, before="#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n")),
+    "barriers": (COUNTING_BARRIERS, Table(tuple(COUNTING_BARRIERS), 96)),
 }  # fmt: skip
 
 
@@ -131,7 +148,27 @@ TABLES = {
 )
 def test_each_lane_gets(name, expression):
     formulas, table = TABLES[name]
-    assert table.results()[expression] == [formulas[expression](lane) for lane in LANES]
+    assert table.results()[expression] == [
+        formulas[expression](lane) for lane in range(table.threads)
+    ]
+
+
+@pytest.mark.parametrize("width", [32, 16, 8, 4, 2, 1])
+def test_shuffles_stay_in_their_segment(width):
+    amounts = (0, 1, 3, 8, 31)
+    calls = [
+        f"__shfl_{how}sync({FULL}, lane, {amount}, {width})"
+        for amount in amounts
+        for how in ("", "up_", "down_", "xor_")
+    ]
+    found = iter(Table(tuple(calls)).results().values())
+    segment = [range(lane // width * width, lane // width * width + width) for lane in LANES]
+    for amount in amounts:
+        assert next(found) == [segment[lane][amount % width] for lane in LANES]
+        for distance in (-amount, amount):
+            assert next(found) == [o if (o := l + distance) in segment[l] else l for l in LANES]  # noqa: E741
+        # a lower segment may be read, a higher one may not
+        assert next(found) == [o if (o := l ^ amount) < segment[l].stop else l for l in LANES]  # noqa: E741
 
 
 def test_a_warp_that_the_block_does_not_fill():
@@ -139,9 +176,12 @@ def test_a_warp_that_the_block_does_not_fill():
         f"__match_any_sync({FULL}, x[lane] / 2)",
         f"__reduce_add_sync({FULL}, 1u)",
         f"__ballot_sync({FULL}, 1)",
+        f"__shfl_down_sync({FULL}, lane, 1)",
     )
     found = Table(expressions, threads=6, x=tuple(range(6))).results()
-    assert list(found.values()) == [[3, 3, 12, 12, 48, 48], [6] * 6, [63] * 6]
+    assert list(found.values()) == [
+        [3, 3, 12, 12, 48, 48], [6] * 6, [63] * 6, [1, 2, 3, 4, 5, 5],
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -176,6 +216,15 @@ def test_lanes_of_a_branch_are_together():
     thirds = [sum(1 << o for o in LANES if o % 3 == third) for third in (0, 1)]
     assert found[:32].tolist() == [[*thirds, 0][lane % 3] for lane in LANES]
     assert found[32:].tolist() == [FULL] * 32
+
+
+def test_lanes_that_have_exited_are_in_no_mask():
+    body = """
+    if (threadIdx.x == 1) return;
+    __syncwarp(0xd);
+    a[threadIdx.x] = __activemask();
+    __syncwarp(0xd);"""
+    assert run(body, zeros("unsigned", 4), block=4).tolist() == [13, 0, 13, 13]
 
 
 def test_each_warp_has_its_own_mask():
