@@ -1,12 +1,10 @@
-"""Functions of CUDA's headers, many in one kernel: what each makes of columns of arguments.
+"""Functions of CUDA's headers, many in one kernel: what each makes of columns of arguments, here or on a GPU."""
 
-Nothing here is the emulator's: `launch(source, grid, block, args)` may run on a GPU as well.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from launch_on import launch
 
 DTYPES = {
     "bool": "?", "signed char": "i1", "unsigned char": "u1", "short": "i2", "unsigned short": "u2",
@@ -69,25 +67,42 @@ def kernel_source(calls: Sequence[Function], include: str = "") -> str:
     return "\n".join((include, head, first, *loads, *stores, "}", ""))
 
 
+MOST = 200
+"""Calls that share a kernel."""
+
+
 def call_each(
-    launch: Callable[..., None],
-    calls: Sequence[Function],
-    *columns: np.ndarray,
-    include: str = "",
-    most: int = 200,
+    calls: Sequence[Function], *columns: np.ndarray, include: str = ""
 ) -> Mapping[str, np.ndarray]:
     """The results of each call by its text; argument i of a call is an element of `columns[i]`.
 
-    Pairs are columns of shape (n, 2). `most` calls share a kernel.
+    Pairs are columns of shape (n, 2).
     """
     columns = tuple(np.ascontiguousarray(column) for column in columns)
     n = len(columns[0])
     results = {}
-    for start in range(0, len(calls), most):
-        some = calls[start : start + most]
+    for start in range(0, len(calls), MOST):
+        some = calls[start : start + MOST]
         outputs = [
             np.zeros((n, 2) if call.result in ELEMENT else n, DTYPES[call.result]) for call in some
         ]
         launch(kernel_source(some, include), -(-n // 256), 256, [*columns, *outputs, n])
         results |= {str(call): output for call, output in zip(some, outputs, strict=True)}
     return results
+
+
+def call(signature: str, names: str, *columns: np.ndarray) -> dict[str, np.ndarray]:
+    """What functions of one signature make of the columns, by name."""
+    calls = functions(signature, names)
+    found = call_each(calls, *columns)
+    return {one.name: found[str(one)] for one in calls}
+
+
+def parts(taken: str, statement: str, *columns: np.ndarray, **kinds: str) -> list[np.ndarray]:
+    """What is in each variable of `kinds` after a statement of a, b, ...: `parts("float", "z = modff(a, &w)", x, z="float", w="float")`."""
+    declared = " ".join(f"{kind} {name};" for name, kind in kinds.items())
+    calls = [
+        Function(name, kind, (taken,) * len(columns), f"[&] {{ {declared} {statement}; return {name}; }}()")
+        for name, kind in kinds.items()
+    ]  # fmt: skip
+    return list(call_each(calls, *columns).values())

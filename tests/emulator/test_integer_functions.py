@@ -13,7 +13,6 @@ from integer_tables import (
     find_nth_set,
     shift_left,
 )
-from launch_on import launch
 
 EDGES = [0, 1, 2, 3, -1, -2, 24, 31, 32, 33, 63, 64, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x800000,
          0x7FFFFFFF, 0x80000000, 0x80008000, 0x7FFF8000, 0x80807F7F, 0x00FF00FF, 0x01010101, 0xFEDCBA98,
@@ -32,7 +31,7 @@ def column(kind, count, seed):
 
 def check(signature, formulas, columns):
     calls = functions(signature, " ".join(formulas))
-    found = call_each(launch, calls, *columns)
+    found = call_each(calls, *columns)
     arguments = list(zip(*(each.tolist() for each in columns), strict=True))
     for call in calls:
         expected = [formulas[call.name](*each) for each in arguments]
@@ -98,7 +97,7 @@ def test_choices_say_which_it_was(kind, best):
             Function(word, best, (best, best), body),
             Function(f"{word} is", "bool", (best, best), which),
         ]
-        value, is_first = call_each(launch, calls, x, y).values()
+        value, is_first = call_each(calls, x, y).values()
         assert (value == chosen).all()
         assert (is_first == first).all()
 
@@ -116,7 +115,7 @@ def test_choices_of_pairs_say_which_they_were(kind, half):
                      f"[&] {{ bool high, low; unsigned z = {call}; return {value}; }}()")
             for name, value in (("chosen", "z"), ("which", "(z & 0) + high * 2 + low"))
         ]  # fmt: skip
-        chosen, which = call_each(launch, calls, x, y).values()
+        chosen, which = call_each(calls, x, y).values()
         of_x, of_y = x.view(half).reshape(-1, 2), y.view(half).reshape(-1, 2)
         assert (chosen.view(half).reshape(-1, 2) == best(of_x, of_y)).all()
         first = is_better(of_x, of_y)
@@ -136,6 +135,6 @@ def test_vector_types_take_part_in_dot_products():
         )
         calls += [Function(f"{name} {of_a}", word, types, vectors),
                   Function(f"{name} {word}", word, types, f"{name}(({word})a, ({word})b, ({word})c)")]  # fmt: skip
-    found = list(call_each(launch, calls, a, b, c).values())
+    found = list(call_each(calls, a, b, c).values())
     for of_vectors, of_words in zip(found[::2], found[1::2], strict=True):
         assert (of_vectors == of_words).all()

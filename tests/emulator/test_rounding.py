@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from device_functions import DTYPES, Function, call_each, functions
 from exact_rounding import FORMATS, MODES, root
-from launch_on import launch
 
 INTEGERS = {"int": "int", "uint": "unsigned", "ll": "long long", "ull": "unsigned long long"}
 
@@ -74,7 +73,7 @@ def check_arithmetic(kind, names, columns):
             for mode in MODES
         ),
     )
-    results = call_each(launch, calls, *columns)
+    results = call_each(calls, *columns)
     arguments = list(zip(*(column.tolist() for column in columns), strict=True))
     for call, (name, mode) in zip(calls, ((n, m) for n in names for m in MODES), strict=True):
         found = results[str(call)].tolist()
@@ -121,7 +120,7 @@ def test_infinities_and_what_is_no_number_pass_through_every_mode(kind):
         f"{kind}({kind}, {kind})",
         " ".join(f"__{kind[0]}add_{m} __{kind[0]}mul_{m} __{kind[0]}div_{m}" for m in MODES),
     )
-    results = call_each(launch, calls, a, b)
+    results = call_each(calls, a, b)
     with np.errstate(all="ignore"):
         expected = {"add": a + b, "mul": a * b, "div": a / b}
     for call in calls:
@@ -133,7 +132,7 @@ def test_infinities_and_what_is_no_number_pass_through_every_mode(kind):
 def test_a_reciprocal_root_is_rounded_once():
     x = np.abs(floats("float", 2000, 9))
     x[x == 0] = 2
-    found = call_each(launch, functions("float(float)", "__frsqrt_rn"), x)["__frsqrt_rn(float)"]
+    found = call_each(functions("float(float)", "__frsqrt_rn"), x)["__frsqrt_rn(float)"]
     expected = [FORMATS["float"].round(1 / root(exactly(each)), "rn") for each in x]
     assert found.tolist() == expected
 
@@ -168,7 +167,7 @@ def test_floats_become_integers_as_they_say(source):
         for word, kind in INTEGERS.items()
         for mode in MODES
     }
-    results = call_each(launch, list(calls), x)
+    results = call_each(list(calls), x)
     for call, (kind, mode) in calls.items():
         expected = [to_integer(float(each), mode, kind, source) for each in x]
         wrong = [
@@ -198,7 +197,7 @@ def test_integers_become_floats_as_they_say(word):
         calls += [Function(f"__{word}2double_{mode}", "double", (kind,)) for mode in MODES]
     else:
         calls += [Function(f"__{word}2double_rn", "double", (kind,))]
-    results = call_each(launch, calls, x)
+    results = call_each(calls, x)
     for call in calls:
         expected = [FORMATS[call.result].round(Fraction(int(each)), call.name[-2:]) for each in x]
         assert results[str(call)].tolist() == expected, call
@@ -209,7 +208,7 @@ def test_doubles_become_floats_as_they_say():
         [floats("double", 300, 12), floats("float", 300, 13).astype(np.float64) * (1 + 2.0**-25)]
     )
     calls = [Function(f"__double2float_{mode}", "float", ("double",)) for mode in MODES]
-    results = call_each(launch, calls, x)
+    results = call_each(calls, x)
     for call in calls:
         expected = [
             FORMATS["float"].round(exactly(each), call.name[-2:], math.copysign(1, each) < 0)
@@ -223,7 +222,6 @@ def test_the_same_bits_read_anew():
     bits[:4] = 0x7F800001, 0x7FC00000, 0x80000000, 0xFFFFFFFF
     x, n = bits.view(np.float32), bits.view(np.int32)
     of_float = call_each(
-        launch,
         [
             *functions("int(float)", "__float_as_int"),
             *functions("unsigned(float)", "__float_as_uint"),
@@ -232,8 +230,8 @@ def test_the_same_bits_read_anew():
     )
     assert (of_float["__float_as_int(float)"] == n).all()
     assert (of_float["__float_as_uint(float)"] == bits).all()
-    back = [call_each(launch, functions("float(int)", "__int_as_float"), n),
-            call_each(launch, functions("float(unsigned)", "__uint_as_float"), bits)]  # fmt: skip
+    back = [call_each(functions("float(int)", "__int_as_float"), n),
+            call_each(functions("float(unsigned)", "__uint_as_float"), bits)]  # fmt: skip
     for results in back:
         assert (next(iter(results.values())).view(np.uint32) == bits).all()
 
@@ -244,11 +242,11 @@ def test_the_halves_of_doubles():
     high, low = (bits >> 32).astype(np.uint32).view(np.int32), bits.astype(np.uint32).view(np.int32)
     calls = [*functions("int(double)", "__double2hiint __double2loint"),
              *functions("long long(double)", "__double_as_longlong")]  # fmt: skip
-    found = list(call_each(launch, calls, x).values())
+    found = list(call_each(calls, x).values())
     assert (found[0] == high).all()
     assert (found[1] == low).all()
     assert (found[2] == n).all()
-    joined = call_each(launch, functions("double(int, int)", "__hiloint2double"), high, low)
-    again = call_each(launch, functions("double(long long)", "__longlong_as_double"), n)
+    joined = call_each(functions("double(int, int)", "__hiloint2double"), high, low)
+    again = call_each(functions("double(long long)", "__longlong_as_double"), n)
     for results in (joined, again):
         assert (next(iter(results.values())).view(np.uint64) == bits).all()

@@ -10,7 +10,7 @@ from exact_rounding import FORMATS, MODES
 from full_tables import each_value
 from hypothesis import given
 from hypothesis import strategies as st
-from launch_on import FUNCTIONS_ON, launch
+from launch_on import FUNCTIONS_ON
 from sixteen_bit_tables import (
     BFLOAT,
     CHANGES,
@@ -49,7 +49,7 @@ def columns(kind, count):
 def run(kind, calls, *of_bits):
     """Results of each call, as bits where they are numbers."""
     given_ = [bits.view(DTYPES[kind.number]) for bits in of_bits]
-    results = call_each(launch, list(calls), *given_, include=kind.include)
+    results = call_each(list(calls), *given_, include=kind.include)
     return {
         call: results[str(call)].view(np.uint16)
         if call.result in (kind.number, kind.pair)
@@ -114,7 +114,7 @@ def test_floats_and_doubles_become_the_nearest_number(kind):
     wide = floats.astype(np.float64)
     doubles = np.concatenate([wide, wide * (1 + 2.0**-40), wide * (1 - 2.0**-40)])
     for calls, x in ((from_float, floats), (from_double, doubles)):
-        found = call_each(launch, calls, x, include=kind.include)
+        found = call_each(calls, x, include=kind.include)
         for call in calls:
             expected = kind.nearest(x)
             if x is doubles:  # that are no numbers keep their sign
@@ -131,7 +131,7 @@ def test_floats_become_numbers_in_each_mode(kind):
         [x[np.isfinite(x)][:: len(x) // 3000], [-0.0, 0.0, 1e-45, -1e-45, 3e38, -3e38]]
     ).astype(np.float32)
     calls = [Function(f"__float2{kind.word}_{mode}", kind.number, ("float",)) for mode in MODES]
-    results = call_each(launch, calls, x, include=kind.include)
+    results = call_each(calls, x, include=kind.include)
     for call in calls:
         exact = (
             FORMATS[kind.word].round(Fraction(float(each)), call.name[-2:], np.signbit(each))
@@ -165,12 +165,12 @@ def test_integers_become_numbers_in_each_mode(kind, word):
     )
     x = np.concatenate([x, -x]) if limits.min else x
     calls = [Function(f"__{word}2{kind.word}_{mode}", kind.number, (integer,)) for mode in MODES]
-    results = call_each(launch, calls, x, include=kind.include)
+    results = call_each(calls, x, include=kind.include)
     for call in calls:
         exact = [FORMATS[kind.word].round(Fraction(int(each)), call.name[-2:]) for each in x]
         assert_same(call, results[str(call)].view(np.uint16), kind.nearest(np.array(exact)))
     made = Function("construct", kind.number, (integer,), f"{kind.number}(a)")
-    assert (call_each(launch, [made], x, include=kind.include)[str(made)].view(np.uint16)
+    assert (call_each([made], x, include=kind.include)[str(made)].view(np.uint16)
             == results[str(calls[0])].view(np.uint16)).all()  # fmt: skip
 
 
@@ -440,7 +440,7 @@ def test_each_becomes_the_other():
     for source, target in calls:
         call = Function("convert", target.number, (source.number,), f"{target.number}(a)")
         column = ALL.view(DTYPES[source.number])
-        found = call_each(launch, [call], column, include=BFLOAT.include)[str(call)].view(np.uint16)
+        found = call_each([call], column, include=BFLOAT.include)[str(call)].view(np.uint16)
         assert_same(call, found, target.nearest(source.values(ALL)), ALL)
 
 
@@ -453,5 +453,5 @@ def test_constants(kind):
     names = {"INF": kind.infinity, "NAN": NAN, "MIN_DENORM": 1, "MAX_NORMAL": kind.infinity - 1,
              "NEG_ZERO": 0x8000, "ZERO": 0, "ONE": int(kind.nearest(1.0))}  # fmt: skip
     calls = [Function(name, kind.number, ("int",), f"CUDART_{name}_{ending}") for name in names]
-    found = call_each(launch, calls, np.zeros(1, np.int32), include=kind.include).values()
+    found = call_each(calls, np.zeros(1, np.int32), include=kind.include).values()
     assert [int(each.view(np.uint16)[0]) for each in found] == list(names.values())

@@ -24,7 +24,7 @@ def alignment(size, count):
 def numbers(expressions):
     """What each C++ expression is, as an int."""
     calls = [Function(each, "int", ("int",), f"(int)({each})") for each in expressions]
-    return [int(found[0]) for found in call_each(launch, calls, np.zeros(1, np.int32)).values()]
+    return [int(found[0]) for found in call_each(calls, np.zeros(1, np.int32)).values()]
 
 
 def test_every_type_has_cudas_size_and_alignment():
