@@ -1,6 +1,7 @@
 """Functions of CUDA's headers, many in one kernel: what each makes of columns of arguments, here or on a GPU."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,3 +107,13 @@ def parts(taken: str, statement: str, *columns: np.ndarray, **kinds: str) -> lis
         for name, kind in kinds.items()
     ]  # fmt: skip
     return list(call_each(calls, *columns).values())
+
+
+def assert_same(what: object, arguments: Sequence, found: np.ndarray, expected: Iterable) -> None:
+    """Each number is the expected one, and of the same sign where it is zero."""
+    wrong = [
+        (of, y, e)
+        for of, y, e in zip(arguments, found.tolist(), expected, strict=True)
+        if y != e or math.copysign(1, y) != math.copysign(1, e)
+    ]
+    assert not wrong, f"{what}: {wrong[:3]}"

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from device_functions import DTYPES, Function, call_each, functions
+from device_functions import DTYPES, Function, assert_same, call, call_each, functions, parts
 from integer_tables import (
     FUSED,
     LANES_OF_ONE,
@@ -30,17 +30,9 @@ def column(kind, count, seed):
 
 
 def check(signature, formulas, columns):
-    calls = functions(signature, " ".join(formulas))
-    found = call_each(calls, *columns)
     arguments = list(zip(*(each.tolist() for each in columns), strict=True))
-    for call in calls:
-        expected = [formulas[call.name](*each) for each in arguments]
-        wrong = [
-            (a, y, e)
-            for a, y, e in zip(arguments, found[str(call)].tolist(), expected, strict=True)
-            if y != e
-        ]
-        assert not wrong, f"{call}: {wrong[:3]}"
+    for name, found in call(signature, " ".join(formulas), *columns).items():
+        assert_same(name, arguments, found, [formulas[name](*each) for each in arguments])
 
 
 def check_all(table, count=500):
@@ -64,62 +56,43 @@ def test_minima_and_maxima_of_sums_and_of_three():
 def test_every_shift_of_a_pair_of_words():
     shifts = np.arange(70, dtype=np.uint32)
     low, high = np.full(70, 0x89ABCDEF, np.uint32), np.full(70, 0x01234567, np.uint32)
-    names = [name for name in WORDS["unsigned(unsigned, unsigned, unsigned)"] if "shift" in name]
-    assert len(names) == 4
-    formulas = {name: WORDS["unsigned(unsigned, unsigned, unsigned)"][name] for name in names}
-    check("unsigned(unsigned, unsigned, unsigned)", formulas, [low, high, shifts])
+    signature = "unsigned(unsigned, unsigned, unsigned)"
+    formulas = {name: each for name, each in WORDS[signature].items() if "shift" in name}
+    assert len(formulas) == 4
+    check(signature, formulas, [low, high, shifts])
     assert shift_left(0x89ABCDEF, 0x01234567, 4, most=False) == 0x12345678  # of the formula itself
 
 
 def test_the_nth_set_bit():
     masks = [0, 1, 0x80000000, 0xFFFFFFFF, 0xF0F0F0F0, 0x12345678]
-    all_ = np.array(list(itertools.product(masks, range(32), range(-33, 34))), np.int64)
-    columns = [
-        all_[:, 0].astype(np.uint32),
-        all_[:, 1].astype(np.uint32),
-        all_[:, 2].astype(np.int32),
-    ]
+    all_ = np.array(list(itertools.product(masks, range(32), range(-33, 34))), np.int64).T
+    columns = [each.astype(kind) for each, kind in zip(all_, ("u4", "u4", "i4"), strict=True)]
     check("unsigned(unsigned, unsigned, int)", {"__fns": find_nth_set}, columns)
 
 
-@pytest.mark.parametrize(("kind", "best"), [("s32", "int"), ("u32", "unsigned")])
-def test_choices_say_which_it_was(kind, best):
-    x, y = column(best, 400, 1), column(best, 400, 2)
-    for word, first, chosen in (
-        ("max", x >= y, np.maximum(x, y)),
-        ("min", x <= y, np.minimum(x, y)),
-    ):
-        body = (
-            f"[&] {{ bool is_first; {best} z = __vib{word}_{kind}(a, b, &is_first); return z; }}()"
-        )
-        which = f"[&] {{ bool is_first; __vib{word}_{kind}(a, b, &is_first); return is_first; }}()"
-        calls = [
-            Function(word, best, (best, best), body),
-            Function(f"{word} is", "bool", (best, best), which),
-        ]
-        value, is_first = call_each(calls, x, y).values()
-        assert (value == chosen).all()
-        assert (is_first == first).all()
+BEST = [("max", np.greater_equal, np.maximum), ("min", np.less_equal, np.minimum)]
 
 
-@pytest.mark.parametrize(("kind", "half"), [("s16x2", np.int16), ("u16x2", np.uint16)])
-def test_choices_of_pairs_say_which_they_were(kind, half):
+@pytest.mark.parametrize(("word", "is_better", "best"), BEST)
+@pytest.mark.parametrize(("name", "kind"), [("s32", "int"), ("u32", "unsigned")])
+def test_choices_say_which_it_was(name, kind, word, is_better, best):
+    x, y = column(kind, 400, 1), column(kind, 400, 2)
+    value, is_first = parts(
+        kind, f"z = __vib{word}_{name}(a, b, &first)", x, y, z=kind, first="bool"
+    )
+    assert (value == best(x, y)).all()
+    assert (is_first == is_better(x, y)).all()
+
+
+@pytest.mark.parametrize(("word", "is_better", "best"), BEST)
+@pytest.mark.parametrize(("name", "half"), [("s16x2", np.int16), ("u16x2", np.uint16)])
+def test_choices_of_pairs_say_which_they_were(name, half, word, is_better, best):
     x, y = column("unsigned", 400, 1), column("unsigned", 400, 2)
-    for word, is_better, best in (
-        ("max", np.greater_equal, np.maximum),
-        ("min", np.less_equal, np.minimum),
-    ):
-        call = f"__vib{word}_{kind}(a, b, &high, &low)"
-        calls = [
-            Function(name, "unsigned", ("unsigned", "unsigned"),
-                     f"[&] {{ bool high, low; unsigned z = {call}; return {value}; }}()")
-            for name, value in (("chosen", "z"), ("which", "(z & 0) + high * 2 + low"))
-        ]  # fmt: skip
-        chosen, which = call_each(calls, x, y).values()
-        of_x, of_y = x.view(half).reshape(-1, 2), y.view(half).reshape(-1, 2)
-        assert (chosen.view(half).reshape(-1, 2) == best(of_x, of_y)).all()
-        first = is_better(of_x, of_y)
-        assert (which == first[:, 1] * 2 + first[:, 0]).all()
+    statement = f"z = __vib{word}_{name}(a, b, &high, &low)"
+    z, high, low = parts("unsigned", statement, x, y, z="unsigned", high="bool", low="bool")
+    of_z, of_x, of_y = (each.view(half).reshape(-1, 2) for each in (z, x, y))
+    assert (of_z == best(of_x, of_y)).all()
+    assert (np.stack([low, high], 1) == is_better(of_x, of_y)).all()
 
 
 def test_vector_types_take_part_in_dot_products():

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from device_functions import DTYPES, Function, call_each, functions
+from device_functions import DTYPES, assert_same, call
 from exact_rounding import FORMATS, MODES, root
 
 INTEGERS = {"int": "int", "uint": "unsigned", "ll": "long long", "ull": "unsigned long long"}
@@ -57,52 +57,33 @@ def expect(kind, name, mode, *values):
     return FORMATS[kind].round(result, mode, zero_is_negative(name, mode, *values))
 
 
-def same(found, expected):
-    """Equal, and of the same sign where zero."""
-    return found == expected and math.copysign(1, found) == math.copysign(1, expected)
-
-
 def check_arithmetic(kind, names, columns):
-    letter, taken = kind[0], ", ".join([kind] * len(columns))
     fma = {"float": "__fmaf", "double": "__fma"}[kind]
-    calls = functions(
-        f"{kind}({taken})",
-        " ".join(
-            f"{fma if name == 'fma' else f'__{letter}{name}'}_{mode}"
-            for name in names
-            for mode in MODES
-        ),
-    )
-    results = call_each(calls, *columns)
+    of = {
+        f"{fma if name == 'fma' else f'__{kind[0]}{name}'}_{mode}": (name, mode)
+        for name in names
+        for mode in MODES
+    }
     arguments = list(zip(*(column.tolist() for column in columns), strict=True))
-    for call, (name, mode) in zip(calls, ((n, m) for n in names for m in MODES), strict=True):
-        found = results[str(call)].tolist()
-        expected = [expect(kind, name, mode, *each) for each in arguments]
-        wrong = [
-            (a, y, e) for a, y, e in zip(arguments, found, expected, strict=True) if not same(y, e)
-        ]
-        assert not wrong, f"{call}: {wrong[:3]}"
+    taken = ", ".join([kind] * len(columns))
+    for name, found in call(f"{kind}({taken})", " ".join(of), *columns).items():
+        assert_same(name, arguments, found, [expect(kind, *of[name], *each) for each in arguments])
 
 
-@pytest.mark.parametrize("kind", ["float", "double"])
-def test_sums_and_products_are_rounded_as_they_say(kind):
-    check_arithmetic(kind, ["add", "sub", "mul"], [floats(kind, 300, seed) for seed in (1, 2)])
+each_kind = pytest.mark.parametrize("kind", ["float", "double"])
 
 
-@pytest.mark.parametrize("kind", ["float", "double"])
-def test_quotients_are_rounded_as_they_say(kind):
-    a, b = floats(kind, 300, 3), floats(kind, 300, 4)
+@each_kind
+def test_sums_products_quotients_and_roots_are_rounded_as_they_say(kind):
+    a, b = (floats(kind, 300, seed) for seed in (1, 2))
+    check_arithmetic(kind, ["add", "sub", "mul"], [a, b])
+    check_arithmetic(kind, ["sqrt"], [np.abs(a)])
     b[b == 0] = 3
     check_arithmetic(kind, ["div"], [a, b])
     check_arithmetic(kind, ["rcp"], [b])
 
 
-@pytest.mark.parametrize("kind", ["float", "double"])
-def test_roots_are_rounded_as_they_say(kind):
-    check_arithmetic(kind, ["sqrt"], [np.abs(floats(kind, 200, 5))])
-
-
-@pytest.mark.parametrize("kind", ["float", "double"])
+@each_kind
 def test_fused_products_are_rounded_once(kind):
     a, b, c = (floats(kind, 400, seed) for seed in (6, 7, 8))
     with np.errstate(all="ignore"):
@@ -112,29 +93,22 @@ def test_fused_products_are_rounded_once(kind):
     check_arithmetic(kind, ["fma"], [a, b, c])
 
 
-@pytest.mark.parametrize("kind", ["float", "double"])
+@each_kind
 def test_infinities_and_what_is_no_number_pass_through_every_mode(kind):
     special = np.array([np.inf, -np.inf, np.nan, 0.0, -1.0], DTYPES[kind])
     a, b = (x.ravel() for x in np.meshgrid(special, special))
-    calls = functions(
-        f"{kind}({kind}, {kind})",
-        " ".join(f"__{kind[0]}add_{m} __{kind[0]}mul_{m} __{kind[0]}div_{m}" for m in MODES),
-    )
-    results = call_each(calls, a, b)
     with np.errstate(all="ignore"):
         expected = {"add": a + b, "mul": a * b, "div": a / b}
-    for call in calls:
-        np.testing.assert_array_equal(
-            results[str(call)], expected[call.name[3:6]], err_msg=str(call)
-        )
+    names = " ".join(f"__{kind[0]}{name}_{mode}" for name in expected for mode in MODES)
+    for name, found in call(f"{kind}({kind}, {kind})", names, a, b).items():
+        np.testing.assert_array_equal(found, expected[name[3:6]], err_msg=name)
 
 
 def test_a_reciprocal_root_is_rounded_once():
     x = np.abs(floats("float", 2000, 9))
     x[x == 0] = 2
-    found = call_each(functions("float(float)", "__frsqrt_rn"), x)["__frsqrt_rn(float)"]
-    expected = [FORMATS["float"].round(1 / root(exactly(each)), "rn") for each in x]
-    assert found.tolist() == expected
+    (found,) = call("float(float)", "__frsqrt_rn", x).values()
+    assert_same("", x, found, [FORMATS["float"].round(1 / root(exactly(each)), "rn") for each in x])
 
 
 # ---- conversions
@@ -157,96 +131,62 @@ def to_integer(x, mode, kind, source):
 
 @pytest.mark.parametrize("source", ["float", "double"])
 def test_floats_become_integers_as_they_say(source):
-    special = np.array(
-        [np.nan, np.inf, -np.inf, 2**31 - 0.5, 2**31 - 1, -(2**31) - 0.5, -0.5, 0.5, 1.5, 2.5],
-        DTYPES[source],
-    )
-    x = np.concatenate([floats(source, 400, 10), special])
-    calls = {
-        Function(f"__{source}2{word}_{mode}", kind, (source,)): (kind, mode)
-        for word, kind in INTEGERS.items()
-        for mode in MODES
-    }
-    results = call_each(list(calls), x)
-    for call, (kind, mode) in calls.items():
-        expected = [to_integer(float(each), mode, kind, source) for each in x]
-        wrong = [
-            (a, y, e)
-            for a, y, e in zip(x, results[str(call)].tolist(), expected, strict=True)
-            if y != e
-        ]
-        assert not wrong, f"{call}: {wrong[:3]}"
+    special = [np.nan, np.inf, -np.inf, 2**31 - 0.5, 2**31 - 1, -(2**31) - 0.5, -0.5, 0.5, 1.5, 2.5]
+    x = np.concatenate([floats(source, 400, 10), np.array(special, DTYPES[source])])
+    for word, kind in INTEGERS.items():
+        names = {f"__{source}2{word}_{mode}": mode for mode in MODES}
+        for name, found in call(f"{kind}({source})", " ".join(names), x).items():
+            expected = [to_integer(float(each), names[name], kind, source) for each in x]
+            assert_same(name, x, found, expected)
 
 
 @pytest.mark.parametrize("word", INTEGERS)
 def test_integers_become_floats_as_they_say(word):
     kind = INTEGERS[word]
     rng, bits = np.random.default_rng(11), np.iinfo(DTYPES[kind]).bits
-    x = (
-        rng.integers(0, 1 << 63, 500, np.uint64) * 2 >> rng.integers(64 - bits, 64, 500, np.uint64)
-    ).astype(DTYPES[kind])
-    ties = [
-        (1 << 24) + 1,
-        (1 << 24) + 3,
-        (1 << 31) - 1,
-        *([(1 << 53) + 1, (1 << 53) + 3, (1 << 63) - 1, (1 << 62) + (1 << 38) + 1] * (bits == 64)),
-    ]
-    x = np.concatenate([x, np.array([*ties, 0], x.dtype)])
-    calls = [Function(f"__{word}2float_{mode}", "float", (kind,)) for mode in MODES]
+    x = rng.integers(0, 1 << 63, 500, np.uint64) * 2 >> rng.integers(64 - bits, 64, 500, np.uint64)
+    ties = [(1 << 24) + 1, (1 << 24) + 3, (1 << 31) - 1, 0]
     if bits == 64:
-        calls += [Function(f"__{word}2double_{mode}", "double", (kind,)) for mode in MODES]
-    else:
-        calls += [Function(f"__{word}2double_rn", "double", (kind,))]
-    results = call_each(calls, x)
-    for call in calls:
-        expected = [FORMATS[call.result].round(Fraction(int(each)), call.name[-2:]) for each in x]
-        assert results[str(call)].tolist() == expected, call
+        ties += [(1 << 53) + 1, (1 << 53) + 3, (1 << 63) - 1, (1 << 62) + (1 << 38) + 1]
+    x = np.concatenate([x.astype(DTYPES[kind]), np.array(ties, DTYPES[kind])])
+    for result, modes in (("float", MODES), ("double", MODES if bits == 64 else ("rn",))):
+        names = " ".join(f"__{word}2{result}_{mode}" for mode in modes)
+        for name, found in call(f"{result}({kind})", names, x).items():
+            expected = [FORMATS[result].round(Fraction(int(each)), name[-2:]) for each in x]
+            assert_same(name, x, found, expected)
 
 
 def test_doubles_become_floats_as_they_say():
-    x = np.concatenate(
-        [floats("double", 300, 12), floats("float", 300, 13).astype(np.float64) * (1 + 2.0**-25)]
-    )
-    calls = [Function(f"__double2float_{mode}", "float", ("double",)) for mode in MODES]
-    results = call_each(calls, x)
-    for call in calls:
+    between = floats("float", 300, 13).astype(np.float64) * (1 + 2.0**-25)
+    x = np.concatenate([floats("double", 300, 12), between])
+    names = " ".join(f"__double2float_{mode}" for mode in MODES)
+    for name, found in call("float(double)", names, x).items():
         expected = [
-            FORMATS["float"].round(exactly(each), call.name[-2:], math.copysign(1, each) < 0)
+            FORMATS["float"].round(exactly(each), name[-2:], math.copysign(1, each) < 0)
             for each in x
         ]
-        assert results[str(call)].tolist() == expected, call
+        assert_same(name, x, found, expected)
 
 
 def test_the_same_bits_read_anew():
     bits = np.random.default_rng(14).integers(0, 1 << 32, 300, np.uint64).astype(np.uint32)
     bits[:4] = 0x7F800001, 0x7FC00000, 0x80000000, 0xFFFFFFFF
     x, n = bits.view(np.float32), bits.view(np.int32)
-    of_float = call_each(
-        [
-            *functions("int(float)", "__float_as_int"),
-            *functions("unsigned(float)", "__float_as_uint"),
-        ],
-        x,
-    )
-    assert (of_float["__float_as_int(float)"] == n).all()
-    assert (of_float["__float_as_uint(float)"] == bits).all()
-    back = [call_each(functions("float(int)", "__int_as_float"), n),
-            call_each(functions("float(unsigned)", "__uint_as_float"), bits)]  # fmt: skip
-    for results in back:
-        assert (next(iter(results.values())).view(np.uint32) == bits).all()
+    for signature, name, given in (
+        ("int(float)", "__float_as_int", x), ("unsigned(float)", "__float_as_uint", x),
+        ("float(int)", "__int_as_float", n), ("float(unsigned)", "__uint_as_float", bits),
+    ):  # fmt: skip
+        assert (call(signature, name, given)[name].view(np.uint32) == bits).all(), name
 
 
 def test_the_halves_of_doubles():
     bits = np.random.default_rng(15).integers(0, 1 << 63, 300, np.uint64) * 2 + 1
     x, n = bits.view(np.float64), bits.view(np.int64)
     high, low = (bits >> 32).astype(np.uint32).view(np.int32), bits.astype(np.uint32).view(np.int32)
-    calls = [*functions("int(double)", "__double2hiint __double2loint"),
-             *functions("long long(double)", "__double_as_longlong")]  # fmt: skip
-    found = list(call_each(calls, x).values())
-    assert (found[0] == high).all()
-    assert (found[1] == low).all()
-    assert (found[2] == n).all()
-    joined = call_each(functions("double(int, int)", "__hiloint2double"), high, low)
-    again = call_each(functions("double(long long)", "__longlong_as_double"), n)
-    for results in (joined, again):
-        assert (next(iter(results.values())).view(np.uint64) == bits).all()
+    found = call("int(double)", "__double2hiint __double2loint", x)
+    found |= call("long long(double)", "__double_as_longlong", x)
+    for each, expected in zip(found.values(), (high, low, n), strict=True):
+        assert (each == expected).all()
+    joined = call("double(int, int)", "__hiloint2double", high, low)
+    for each in (joined | call("double(long long)", "__longlong_as_double", n)).values():
+        assert (each.view(np.uint64) == bits).all()
