@@ -147,7 +147,8 @@ TABLE = [
     (lambda: xray("naive", 2, 2, path="sass"), BadInput, "path is 'sass'; it is one of machine, ptx, written."),
     (lambda: xray("naive", 2, 2, path="machine", arch=70), BadInput, "arch is 70; machine code is run for 75, 80"),
     (lambda: trace("naive", X, grid=2**31), BadInput, ""),
-    (lambda: trace("naive", X, 32, 3), BadInput, ""),
+    *((lambda of=of: trace("naive", X, 32, of), BadInput, "A warp has") for of in (3, 64)),
+    *((lambda of=of: emulate(kernels["naive"], X, X.copy(), of), BadInput, "A block has") for of in (0, 1025)),
     (lambda: xray_softmax(0, 5), BadInput, "a matrix of 1 to 67108864 elements, not"),
     (lambda: xray_softmax(1 << 20, 1 << 20), BadInput, "a matrix of 1 to 67108864 elements, not"),
     (lambda: xray_softmax(4, 4, "int8"), BadInput, "dtype is 'int8'; it is one of float32, float16, bfloat16"),
@@ -195,6 +196,7 @@ TABLE = [
         (lambda given=given: launch(source=WITH_SYMBOL, symbols={"c": given}), WrongType, "")
         for given in (3, np.ma.ones(16, "f4"), np.array([None]), np.ones(16, ">f4"), np.array(["x"]))
     ),
+    (lambda: launch(source=WITH_SYMBOL, symbols={"d": X}), BadInput, "variable d; it has c"),
     # its arguments
     (lambda: launch(3), WrongType, ""),
     (lambda: launch("xyz"), WrongType, "args is a str; it takes a list of the kernel's arguments."),

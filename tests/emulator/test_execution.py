@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import numpy as np
@@ -13,22 +12,9 @@ from emulated import HEAD, emulate, execute, kernel_of, noise, ones, softmax, ze
 
 from softmax_lib.engine.errors import BadInput, IllegalAddress
 from softmax_lib.engine.geometry import Call, Geometry
+from softmax_lib import emulator
 from softmax_lib.engine.written import device, launching, session
 from softmax_lib.worklog import registry
-
-SHARED_SUM = kernel_of("""\
-    __shared__ float partial[BLOCK];
-    int tid = threadIdx.x;
-    float sum = 0.0f;
-    for (int col = tid; col < cols; col += blockDim.x) sum += x[blockIdx.x * cols + col];
-    partial[tid] = sum;
-    __syncthreads();
-    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
-        if (tid < stride) partial[tid] += partial[tid + stride];
-        __syncthreads();
-    }
-    for (int col = tid; col < cols; col += blockDim.x) y[blockIdx.x * cols + col] = partial[0];
-""")
 
 
 # One worker, as many as there are cores, and more than there are blocks.
@@ -53,13 +39,6 @@ def test_warps_and_blocks_can_be_small(warp_size, block_size):
     x = noise(3, 50)
     y = execute("shuffle", x, block_size, warp_size=warp_size)
     np.testing.assert_allclose(y, softmax(x), rtol=1e-5)
-
-
-def test_each_block_has_its_own_shared_memory():
-    x = noise(200, 70)
-    y = execute(SHARED_SUM, x, 64)
-    sums = np.broadcast_to(x.sum(axis=1, keepdims=True), y.shape)
-    np.testing.assert_allclose(y, sums, rtol=1e-4, atol=1e-4)
 
 
 def test_shared_memory_that_no_thread_of_the_block_wrote_reads_as_nan():
@@ -96,15 +75,6 @@ def test_y_may_be_x():
     np.testing.assert_allclose(x, expected, rtol=1e-5)
 
 
-def test_a_view_is_as_misaligned_as_on_a_gpu():
-    source = kernel_of("y[threadIdx.x] = (float)((unsigned long long)(x + threadIdx.x) % 256);\n")
-    whole = zeros(300)
-    for offset in (0, 1, 3, 63, 64, 100):
-        x = whole[offset : offset + 32].reshape(1, 32)
-        y = execute(source, x, 32)
-        assert y[0].tolist() == [(offset + lane) * 4 % 256 for lane in range(32)]
-
-
 def test_what_y_held_is_there_for_the_kernel_to_read():
     y = np.arange(32, dtype=np.float32).reshape(1, 32)
     adding = registry.resolve(kernel_of("y[threadIdx.x] += x[threadIdx.x];\n"))
@@ -117,40 +87,6 @@ def test_the_grid_can_be_chosen():
     y = zeros(1, 8)
     emulate(registry.resolve(source), zeros(1, 8), y, 32, grid=5)
     assert y[0].tolist() == [5.0] * 5 + [0.0] * 3
-
-
-def test_several_steps_hand_on_their_scratch_arrays():
-    x = noise(20, 100)
-    np.testing.assert_allclose(execute("unfused", x, 64), softmax(x), rtol=1e-5)
-
-
-@pytest.mark.parametrize(("block_size", "warp_size"), [(0, 32), (1025, 32), (64, 3), (64, 64)])
-def test_impossible_sizes_are_refused(block_size, warp_size):
-    with pytest.raises(BadInput, match=r"A (block|warp) has"):
-        execute(SHARED_SUM, zeros(1, 8), block_size, warp_size=warp_size)
-
-
-def test_an_empty_matrix_is_no_launch():
-    for shape in ((0, 5), (5, 0)):
-        assert execute(SHARED_SUM, zeros(*shape), 32).shape == shape
-
-
-def test_threads_of_python_can_launch_at_once():
-    jobs = [(name, size) for name in ("shared", "shuffle", "naive") for size in (32, 64, 128)]
-    x = noise(40, 200)
-    wrong = []
-
-    def launch(name, block_size):
-        for _ in range(5):
-            if not np.allclose(execute(name, x, block_size), softmax(x), rtol=1e-5):
-                wrong.append((name, block_size))
-
-    threads = [threading.Thread(target=launch, args=job) for job in jobs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
 
 
 # 131101 x 16381 is the smallest product of two primes above 2^31. Only the pages of the last rows
@@ -273,11 +209,3 @@ def test_the_signal_handlers_of_others_are_back_after_a_launch():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == -signal.SIGSEGV
     assert "Fatal Python error: Segmentation fault" in done.stderr
-
-
-def test_a_store_next_to_an_array_leaves_y_untouched():
-    source = kernel_of("y[threadIdx.x + 1] = x[threadIdx.x];\n")
-    y = 7 * ones(1, 32)
-    with pytest.raises(IllegalAddress, match=r"y\[32\], past the end of its 32 elements"):
-        emulate(registry.resolve(source), ones(1, 32), y, 32)
-    assert (y == 7.0).all()

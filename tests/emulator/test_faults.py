@@ -55,113 +55,62 @@ def message(fault, body, **how):
 both = pytest.mark.parametrize("launch", [execute, trace])
 
 
-# ---- barriers
+# ---- the sentence of each fault, and its kind, line and thread
+
+THREE_OUT = "    if (threadIdx.x != 3) {\n        y[threadIdx.x] = x[threadIdx.x];\n        __syncthreads();\n    }\n"
+OTHER_BARRIERS = (
+    "    if (threadIdx.x < 32)\n        __syncthreads();\n    else\n        __syncthreads();\n"
+)
+HALF_SHUFFLES = """\
+    float value = x[threadIdx.x];
+    if (threadIdx.x % 2 == 0) value += __shfl_down_sync(0xffffffff, value, 1);
+    __syncthreads();
+"""
+EXITED = "    if (threadIdx.x == 9) return;\n    y[threadIdx.x] = __shfl_xor_sync(0xffffffff, x[threadIdx.x], 1);\n"
+OTHER_CALLS = "    if (threadIdx.x < 16) __syncwarp();\n    else __any_sync(0xffffffff, 1);\n"
+TOLD = {
+    "a barrier left out": (BarrierFault, THREE_OUT, "barrier", 4, None, "barrier not reached by every thread of block (0,0,0): thread 3 exited; threads 0-2,4-63 wait at __syncthreads() broken.cu:4."),
+    "barriers that are not the same": (BarrierFault, OTHER_BARRIERS, "barrier", 3, None, "threads of block (0,0,0) wait at different barriers: threads 0-31 wait at __syncthreads() broken.cu:3; threads 32-63 wait at __syncthreads() broken.cu:5."),
+    "a shuffle of half of the lanes": (Deadlock, HALF_SHUFFLES, "deadlock", 3, None, "deadlock in block (0,0,0): threads 0,2,4,6,8,10,... wait at __shfl_down_sync() mask 0xffffffff broken.cu:3; threads 1,3,5,7,9,11,... wait at __syncthreads() broken.cu:4."),
+    "a shuffle with a lane that has exited": (Deadlock, EXITED, "deadlock", 3, None, "deadlock in block (0,0,0): threads 9,32-63 exited; threads 0-8,10-31 wait at __shfl_xor_sync() mask 0xffffffff broken.cu:3."),
+    "different functions of a warp": (Deadlock, OTHER_CALLS, "deadlock", 2, None, "deadlock in block (0,0,0): threads 32-63 exited; threads 0-15 wait at __syncwarp() mask 0xffffffff broken.cu:2; threads 16-31 wait at __any_sync() mask 0xffffffff broken.cu:3."),
+    "a lane outside of its mask": (KernelFault, "    y[threadIdx.x] = __shfl_sync(0x0000ffff, x[threadIdx.x], 0);\n", "fault", 2, 16, "thread 16 of block (0,0,0): a lane calls a warp function whose mask leaves it out at broken.cu:2."),
+    **{
+        f"{array}[{index}]": (IllegalAddress, f"    int unused;\n    {statement}\n", "out of bounds", 3, thread, f"illegal address: thread {thread} of block (0,0,0) {verb} 4 bytes at {array}[{index}], {where} of its 64 elements at broken.cu:3.")
+        for array, index, thread, verb, where, statement in (
+            ("x", 64, 63, "loads", "past the end", "y[threadIdx.x] = x[threadIdx.x + 1];"),
+            ("x", 100000, 0, "loads", "past the end", "y[threadIdx.x] = x[threadIdx.x + 100000];"),
+            ("x", -100000, 0, "loads", "before the start", "y[threadIdx.x] = x[(int)threadIdx.x - 100000];"),
+            ("y", 64, 63, "stores", "past the end", "y[threadIdx.x + 1] = x[threadIdx.x];"),
+            ("y", -1, 0, "stores", "before the start", "y[(int)threadIdx.x - 1] = x[threadIdx.x];"),
+            ("y", 1 << 30, 0, "stores", "past the end", "y[threadIdx.x + (1 << 30)] = x[0];"),
+        )
+    },
+    **{
+        f"a misaligned {vector}": (IllegalAddress, f"    {vector} v = reinterpret_cast<const {vector}*>(x + 1)[threadIdx.x];\n    y[threadIdx.x] = v.x + v.y;\n", "misaligned", 2, 0, f"misaligned address: thread 0 of block (0,0,0) loads {size} bytes at x[1] at broken.cu:2.")
+        for vector, size in (("float4", 16), ("float2", 8), ("int4", 16))
+    },
+    "a misaligned store": (IllegalAddress, "    reinterpret_cast<float4*>(y + 2)[threadIdx.x] = make_float4(1, 2, 3, 4);\n", "misaligned", 2, 0, "misaligned address: thread 0 of block (0,0,0) stores 16 bytes at y[2] at broken.cu:2."),
+    "a failed assertion": (KernelFault, '    assert(threadIdx.x != 7 && "{at}");\n', "fault", 2, 7, 'thread 7 of block (0,0,0): assertion `threadIdx.x != 7 && "{at}"` failed at broken.cu:2.'),
+    "a trap": (KernelFault, "    if (x[threadIdx.x] == 4.0f) __trap();\n", "fault", 2, 3, "thread 3 of block (0,0,0): __trap() was called at broken.cu:2."),
+    "a division by zero": (KernelFault, "    int none = rows - 1;\n    y[0] = 12 / none;\n", "fault", 3, 0, "thread 0 of block (0,0,0) at broken.cu:3: integer division by zero."),
+}  # fmt: skip
 
 
 @both
-def test_a_barrier_that_a_thread_has_left_out(launch):
-    body = """\
-    if (threadIdx.x != 3) {
-        y[threadIdx.x] = x[threadIdx.x];
-        __syncthreads();
-    }
-"""
-    assert message(BarrierFault, body, launch=launch) == (
-        "barrier not reached by every thread of block (0,0,0): thread 3 exited; "
-        "threads 0-2,4-63 wait at __syncthreads() broken.cu:4."
-    )
-
-
-@both
-def test_two_barriers_that_are_not_the_same(launch):
-    body = """\
-    if (threadIdx.x < 32)
-        __syncthreads();
-    else
-        __syncthreads();
-"""
-    assert message(BarrierFault, body, launch=launch) == (
-        "threads of block (0,0,0) wait at different barriers: threads 0-31 wait at "
-        "__syncthreads() broken.cu:3; threads 32-63 wait at __syncthreads() broken.cu:5."
-    )
+@pytest.mark.parametrize("name", TOLD)
+def test_a_fault_says_what_it_is_and_where(launch, name):
+    fault, body, kind, line, thread, sentence = TOLD[name]
+    found = caught(fault, body, launch=launch)
+    assert str(found) == sentence
+    assert (found.kind, found.file, found.line, found.block) == (kind, "broken.cu", line, (0, 0, 0))
+    assert found.thread == thread
 
 
 def test_the_lowest_faulty_block_is_reported_every_time():
     body = "    if (blockIdx.x >= 5 && threadIdx.x == 0) return;\n    __syncthreads();\n"
     for _ in range(20):
         assert "of block (5,0,0): thread 0 exited;" in message(BarrierFault, body, rows=40)
-
-
-# ---- shuffles
-
-
-@both
-def test_a_shuffle_that_half_of_the_lanes_never_come_to(launch):
-    body = """\
-    float value = x[threadIdx.x];
-    if (threadIdx.x % 2 == 0) value += __shfl_down_sync(0xffffffff, value, 1);
-    __syncthreads();
-    y[threadIdx.x] = value;
-"""
-    assert message(Deadlock, body, launch=launch) == (
-        "deadlock in block (0,0,0): threads 0,2,4,6,8,10,... wait at __shfl_down_sync() mask "
-        "0xffffffff broken.cu:3; threads 1,3,5,7,9,11,... wait at __syncthreads() broken.cu:4."
-    )
-
-
-@both
-def test_a_shuffle_that_names_a_lane_which_has_exited(launch):
-    body = """\
-    if (threadIdx.x == 9) return;
-    y[threadIdx.x] = __shfl_xor_sync(0xffffffff, x[threadIdx.x], 1);
-"""
-    assert message(Deadlock, body, launch=launch, block_size=32) == (
-        "deadlock in block (0,0,0): thread 9 exited; threads 0-8,10-31 wait at __shfl_xor_sync() "
-        "mask 0xffffffff broken.cu:3."
-    )
-
-
-def test_lanes_that_wait_at_different_warp_functions():
-    body = """\
-    if (threadIdx.x < 16) __syncwarp();
-    else __any_sync(0xffffffff, 1);
-"""
-    assert message(Deadlock, body, block_size=32) == (
-        "deadlock in block (0,0,0): threads 0-15 wait at __syncwarp() mask 0xffffffff broken.cu:2; "
-        "threads 16-31 wait at __any_sync() mask 0xffffffff broken.cu:3."
-    )
-
-
-def test_a_lane_outside_of_its_own_mask():
-    body = "    y[threadIdx.x] = __shfl_sync(0x0000ffff, x[threadIdx.x], 0);\n"
-    assert message(KernelFault, body) == (
-        "thread 16 of block (0,0,0): a lane calls a warp function whose mask leaves it out at "
-        "broken.cu:2."
-    )
-
-
-# ---- addresses
-
-
-@both
-@pytest.mark.parametrize(
-    ("statement", "verb", "element"),
-    [
-        ("y[threadIdx.x] = x[threadIdx.x + 1];", "loads", "x[64], past the end"),
-        ("y[threadIdx.x] = x[threadIdx.x + 100000];", "loads", "x[100000], past the end"),
-        ("y[threadIdx.x] = x[(int)threadIdx.x - 100000];", "loads", "x[-100000], before the start"),
-        ("y[threadIdx.x + 1] = x[threadIdx.x];", "stores", "y[64], past the end"),
-        ("y[(int)threadIdx.x - 1] = x[threadIdx.x];", "stores", "y[-1], before the start"),
-        ("y[threadIdx.x + (1 << 30)] = x[0];", "stores", "y[1073741824], past the end"),
-    ],
-)
-def test_an_access_outside_of_its_array(launch, statement, verb, element):
-    # the array ends 256 bytes before a guard page at most: 64 floats fill them
-    thread = 63 if "64]" in element else 0
-    assert message(IllegalAddress, f"    int unused;\n    {statement}\n", launch=launch) == (
-        f"illegal address: thread {thread} of block (0,0,0) {verb} 4 bytes at {element} of its "
-        "64 elements at broken.cu:3."
-    )
 
 
 def test_a_store_into_the_spare_bytes_behind_an_array():
@@ -172,47 +121,17 @@ def test_a_store_into_the_spare_bytes_behind_an_array():
     )
 
 
-@both
-@pytest.mark.parametrize(("vector", "size"), [("float4", 16), ("float2", 8), ("int4", 16)])
-def test_a_vector_at_an_address_that_is_no_multiple_of_its_size(launch, vector, size):
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_a_trace_finds_what_leaves_a_shared_array_and_counts_in_its_own_type(kind):
     body = f"""\
-    const {vector}* vectors = reinterpret_cast<const {vector}*>(x + 1);
-    {vector} v = vectors[threadIdx.x];
-    y[threadIdx.x] = v.x + v.y;
-"""
-    assert message(IllegalAddress, body, launch=launch, block_size=8) == (
-        f"misaligned address: thread 0 of block (0,0,0) loads {size} bytes at x[1] at broken.cu:3."
-    )
-
-
-@both
-def test_a_misaligned_store(launch):
-    body = """\
-    float4* vectors = reinterpret_cast<float4*>(y + 2);
-    vectors[threadIdx.x] = make_float4(1.0f, 2.0f, 3.0f, 4.0f);
-"""
-    assert message(IllegalAddress, body, launch=launch, block_size=8) == (
-        "misaligned address: thread 0 of block (0,0,0) stores 16 bytes at y[2] at broken.cu:3."
-    )
-
-
-def test_elements_of_a_shared_array_are_counted_in_its_own_type():
-    body = "    __shared__ double sums[4];\n    sums[threadIdx.x] = 0;\n    y[threadIdx.x] = sums[0];\n"
-    assert "sums[4], past the end of its 4 elements" in message(
-        IllegalAddress, body, launch=trace, block_size=32
-    )
-
-
-def test_a_trace_finds_what_leaves_a_shared_array():
-    body = """\
-    __shared__ float tile[64];
+    __shared__ {kind} tile[64];
     tile[threadIdx.x + 2] = x[threadIdx.x];
     __syncthreads();
     y[threadIdx.x] = tile[threadIdx.x];
 """
     assert message(IllegalAddress, body, launch=trace) == (
-        "illegal address: thread 62 of block (0,0,0) stores 4 bytes at tile[64], past the end of "
-        "its 64 elements at broken.cu:3."
+        f"illegal address: thread 62 of block (0,0,0) stores {4 + 4 * (kind == 'double')} bytes at tile[64], "
+        "past the end of its 64 elements at broken.cu:3."
     )
 
 
@@ -353,22 +272,6 @@ def test_the_watchdog_takes_a_number(monkeypatch):
 # ---- what a thread does to itself
 
 
-def test_a_failed_assertion():
-    assert message(KernelFault, "    assert(threadIdx.x != 7);\n") == (
-        "thread 7 of block (0,0,0): assertion `threadIdx.x != 7` failed at broken.cu:2."
-    )
-
-
-def test_a_trap():
-    text = message(KernelFault, "    if (x[threadIdx.x] == 4.0f) __trap();\n")
-    assert text == "thread 3 of block (0,0,0): __trap() was called at broken.cu:2."
-
-
-def test_an_integer_division_by_zero():
-    text = message(KernelFault, "    y[0] = 12 / (rows - 1);\n")
-    assert text == "thread 0 of block (0,0,0) at broken.cu:2: integer division by zero."
-
-
 def test_local_arrays_that_are_too_large():
     body = """\
     volatile float large[300000];
@@ -385,34 +288,6 @@ def test_a_good_kernel_runs_after_every_kind_of_fault():
             "    __syncthreads();\n    y[threadIdx.x] = x[threadIdx.x];\n    __syncthreads();\n"
         )
         assert (run(good, ones(1, 64), 64) == 1.0).all()
-
-
-# ---- the fault itself: what the sentence is made of
-
-
-@both
-@pytest.mark.parametrize(
-    ("fault", "body", "kind", "line", "thread"),
-    [
-        (BarrierFault, "    if (threadIdx.x != 3)\n        __syncthreads();\n", "barrier", 3, None),
-        (Deadlock, "    if (threadIdx.x < 9) __syncwarp();\n", "deadlock", 2, None),
-        (IllegalAddress, "    int at = threadIdx.x + 2;\n    y[at] = 1.0f;\n", "out of bounds", 3, 62),
-        (IllegalAddress, "    ((float2*)(y + 1))[threadIdx.x] = make_float2(1, 2);\n", "misaligned", 2, 0),
-        (KernelFault, "    assert(threadIdx.x != 7);\n", "fault", 2, 7),
-        (KernelFault, "    int none = rows - 1;\n    y[threadIdx.x] = 12 / none;\n", "fault", 3, 0),
-    ],
-)  # fmt: skip
-def test_a_fault_knows_its_kind_line_block_and_thread(launch, fault, body, kind, line, thread):
-    found = caught(fault, body, launch=launch)
-    assert (found.kind, found.file, found.line, found.block) == (kind, "broken.cu", line, (0, 0, 0))
-    assert found.thread == thread
-    assert f"broken.cu:{line}" in str(found)
-
-
-def test_text_of_the_reader_stays_as_it_is_in_the_sentence():
-    said = message(KernelFault, '    assert(threadIdx.x != 7 && "{at}");\n')
-    assert '"{at}"' in said
-    assert said.count("broken.cu:2") == 1
 
 
 def test_a_fault_survives_being_sent_to_another_process():

@@ -1,11 +1,9 @@
 """What the emulator lacks is named at its line; and nothing else is taken for that."""
 
 import pytest
-from emulated import HEAD
-from launched import launch, run, zeros
+from launched import run, zeros
 
 from softmax_lib.engine.errors import CompileError, NotAvailable
-from softmax_lib.engine.source import Source
 
 LACKING = [
     ("int lane; asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane)); a[0] = lane;", "", "inline PTX \\(asm\\)"),
@@ -70,12 +68,6 @@ def test_a_refusal_is_told_beside_other_errors():
         "kernel.cu:5",
     ]
     assert all("error: " in line for line in lines)
-
-
-@pytest.mark.parametrize("name", ["naive.cu", "my own kernel.cu"])
-def test_the_files_name_may_have_spaces(name):
-    with pytest.raises(NotAvailable, match=f"^{name}:1 uses tensor cores"):
-        launch(Source(name, "#include <mma.h>\n" + HEAD + "}\n"), 1, 1, [None, None, 1, 1])
 
 
 @pytest.mark.parametrize("body", ["if (a > 0) return a;", "a += 1;"])

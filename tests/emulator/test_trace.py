@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from emulated import execute, kernel_of, noise, ones, zeros
+from emulated import execute, kernel_of, noise, ones
 from emulated import trace as trace_source
 
 from softmax_lib.engine.source import Source
@@ -25,8 +25,6 @@ def short(trace):
             yield e.thread, e.line, e.operation
 
 
-# ---- chapter 5's tree over 8 threads
-
 TREE = """\
     __shared__ float partial[8];
     int tid = threadIdx.x;
@@ -39,117 +37,6 @@ TREE = """\
     y[tid] = partial[0];
 """
 TREE_ROW = [3, 7, 2, 8, 6, 4, 5, 1]
-
-
-def expected_tree():
-    partial = list(TREE_ROW)
-    for thread in range(8):
-        yield thread, 4, "load", "x", thread, partial[thread]
-        yield thread, 4, "store", "partial", thread, partial[thread]
-        yield thread, 5, "barrier"
-    for stride in (4, 2, 1):
-        for thread in range(8):
-            if thread < stride:
-                other = thread + stride
-                # the order of a statement's two loads is the compiler's: sorted in the test
-                yield thread, 7, "load", "partial", thread, partial[thread]
-                yield thread, 7, "load", "partial", other, partial[other]
-                partial[thread] = max(partial[thread], partial[other])
-                yield thread, 7, "store", "partial", thread, partial[thread]
-            yield thread, 8, "barrier"
-    for thread in range(8):
-        yield thread, 10, "load", "partial", 0, 8
-        yield thread, 10, "store", "y", thread, 8
-
-
-def with_loads_sorted(events):
-    """Adjacent loads of one thread on one line, by element."""
-    events = list(events)
-    for i in range(len(events) - 1):
-        pair = events[i : i + 2]
-        if pair[0][:3] == pair[1][:3] and pair[0][2] == "load":
-            events[i : i + 2] = sorted(pair)
-    return events
-
-
-def test_the_tree_over_8_threads():
-    traced = trace(TREE, TREE_ROW, 8)
-    assert with_loads_sorted(short(traced)) == with_loads_sorted(expected_tree())
-    assert traced.y.tolist() == [[8.0] * 8]
-
-
-# ---- chapter 6's reduction over 4 warps of 4 lanes
-
-SHUFFLES = """\
-    __shared__ float smem[WARP];
-    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    float value = x[threadIdx.x];
-    for (int offset = WARP / 2; offset > 0; offset /= 2) {
-        float other = __shfl_down_sync(0xffffffff, value, offset);
-        value = fmaxf(value, other);
-    }
-    if (lane == 0) smem[warp] = value;
-    __syncthreads();
-    if (warp == 0) {
-        value = smem[lane];
-        for (int offset = WARP / 2; offset > 0; offset /= 2) {
-            float other = __shfl_down_sync(0xffffffff, value, offset);
-            value = fmaxf(value, other);
-        }
-        if (lane == 0) smem[0] = value;
-    }
-    __syncthreads();
-    y[threadIdx.x] = smem[0];
-"""
-SHUFFLE_ROW = [3, 7, 2, 9, 4, 1, 8, 5, 10, 6, 12, 11, 13, 14, 15, 16]
-
-
-def reduce_warp(values, first_thread, line):
-    """Events of a max over 4 lanes by shuffles down; changes `values`."""
-    for offset in (2, 1):
-        given = list(values)
-        for lane in range(4):
-            source = lane + offset if lane + offset < 4 else lane
-            yield first_thread + lane, line, "shuffle_down", given[lane], source, given[source]
-            values[lane] = max(given[lane], given[source])
-
-
-def expected_shuffles():
-    smem = []
-    for warp in range(4):
-        threads = range(4 * warp, 4 * warp + 4)
-        values = SHUFFLE_ROW[4 * warp : 4 * warp + 4]
-        rounds = list(reduce_warp(values, 4 * warp, 6))
-        smem.append(values[0])
-        for lane, thread in enumerate(threads):
-            yield thread, 4, "load", "x", thread, SHUFFLE_ROW[thread]
-            yield rounds[lane]
-        yield from rounds[4:]
-        for lane, thread in enumerate(threads):
-            if lane == 0:
-                yield thread, 9, "store", "smem", warp, values[0]
-            yield thread, 10, "barrier"
-    for lane, value in enumerate(smem):
-        yield lane, 12, "load", "smem", lane, value
-    yield from reduce_warp(smem, 0, 14)
-    yield 0, 17, "store", "smem", 0, 16
-    for thread in range(16):
-        yield thread, 19, "barrier"
-    for thread in range(16):
-        yield thread, 20, "load", "smem", 0, 16
-        yield thread, 20, "store", "y", thread, 16
-
-
-def by_thread(events):
-    """Each thread's own events in order: how the threads' logs interleave is another test's affair."""
-    return sorted(events, key=lambda event: event[0])
-
-
-def test_the_shuffle_reduction_over_4_warps_of_4():
-    traced = trace(SHUFFLES, SHUFFLE_ROW, 16, warp_size=4)
-    assert by_thread(short(traced)) == by_thread(expected_shuffles())
-    assert traced.y.tolist() == [[16.0] * 16]
-    assert (traced.block_size, traced.warp_size) == (16, 4)
 
 
 def test_a_shuffle_down_by_one():
@@ -174,6 +61,9 @@ def test_threads_take_turns_at_barriers_in_the_order_of_their_numbers():
     traced = trace(TREE, TREE_ROW, 8)
     threads = [e.thread for e in traced if e.operation == "barrier"]
     assert threads == list(range(8)) * 4
+    assert traced.y.tolist() == [[8.0] * 8]
+    assert len(traced) == len(list(traced)) == len(traced.events)
+    assert traced.events.dtype == EVENT
 
 
 def test_two_traces_are_the_same():
@@ -279,16 +169,6 @@ def test_votes_show_what_was_asked_and_answered():
     assert votes == [(0, (1,), 5), (1, (0,), 5), (2, (1,), 5), (3, (0,), 5)]
 
 
-def test_addresses_are_those_of_a_gpu_modulo_256_and_never_change():
-    whole = zeros(100)
-    source = kernel_of("    y[threadIdx.x] = x[threadIdx.x];\n")
-    traced = trace_source(source, whole[3:35].reshape(1, 32), 32)
-    loads = [e.address for e in traced if e.operation == "load"]
-    stores = [e.address for e in traced if e.operation == "store"]
-    assert [address % 256 for address in loads] == [12 + 4 * lane for lane in range(32)]
-    assert [address % 256 for address in stores] == [4 * lane for lane in range(32)]
-
-
 def test_lines_are_those_of_the_file_in_which_the_access_stands():
     source = """\
 __device__ float twice(const float* at) {
@@ -315,10 +195,6 @@ def test_a_loop_shows_each_load_of_each_thread():
     ]
 
 
-def test_threads_without_a_row_do_nothing():
-    assert set(trace_source("naive", noise(2, 5), 32).events["thread"].tolist()) == {0, 1}
-
-
 def test_steps_of_a_sequence_are_told_apart():
     traced = trace_source("unfused", noise(2, 40), 32)
     steps = traced.events["step"]
@@ -326,12 +202,6 @@ def test_steps_of_a_sequence_are_told_apart():
     assert [traced.steps[step] for step in np.unique(steps)] == [
         step.entry for step in registry.kernels["unfused"].steps
     ]
-
-
-def test_events_are_an_array_too():
-    traced = trace(TREE, TREE_ROW, 8)
-    assert len(traced) == len(list(traced)) == len(traced.events)
-    assert traced.events.dtype == EVENT
 
 
 def test_more_events_than_one_piece_of_the_iteration():
@@ -344,13 +214,3 @@ def test_more_events_than_one_piece_of_the_iteration():
 def test_a_traced_run_computes_the_same_bits(name, block_size):
     x = noise(5, 77)
     assert (trace_source(name, x, block_size).y == execute(name, x, block_size)).all()
-
-
-# 4 sectors of 32 bytes for a warp that reads neighbours, 32 for one that reads a column: what an
-# H200's counters say
-@pytest.mark.parametrize(("name", "block_size", "sectors"), [("naive", 32, 32), ("shared", 32, 4)])
-def test_the_sectors_of_a_warps_first_load(name, block_size, sectors):
-    events = trace_source(name, zeros(32, 4096), block_size).events
-    loads = events[(events["operation"] == 0) & (events["block"] == 0)]
-    first = [loads[loads["thread"] == lane]["address"][0] for lane in range(32)]
-    assert len({int(address) // 32 for address in first}) == sectors

@@ -9,12 +9,12 @@ import sys
 from dataclasses import dataclass
 
 import pytest
-from emulated import HEAD, kernel_of, zeros
+from emulated import kernel_of
 from full_tables import some
 from kernel_tables import read_kernels
 
-from softmax_lib import check, run, xray
-from softmax_lib.engine.errors import CompileError, KernelFault, NotAvailable, NotEmulated
+from softmax_lib import check, xray
+from softmax_lib.engine.errors import KernelFault, NotAvailable
 from softmax_lib.engine.source import Source
 from softmax_lib.worklog.files import KERNEL_FOLDER
 from softmax_lib.worklog.registry import kernels
@@ -247,28 +247,6 @@ def test_a_good_kernel_has_no_hazard_at_any_block_size(name, block_size):
     for rows, cols in ((70, 257), (3, 1024)) if name != "per_element" else ((5, 129), (2, 128)):
         cols = kernels[name].longer(cols)
         assert xray(name, rows, cols, block_size, path="written").hazards == ()
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (HEAD + '    int lane;\n    asm("mov.u32 %0, %%laneid;" : "=r"(lane));\n    y[0] = lane;\n}\n',
-         "mine.cu:3 uses inline PTX"),
-        ("#include <mma.h>\n" + HEAD + "}\n", "mine.cu:1 uses tensor cores"),
-        ("#include <cuda/ptx>\n" + HEAD + "}\n", "mine.cu:1 uses PTX as functions"),
-        (HEAD + "    tex1Dfetch<float>(0, 1);\n}\n", "mine.cu:2 uses textures"),
-    ],
-)  # fmt: skip
-def test_what_the_emulator_lacks_is_named_at_its_line(text, words):
-    for launch in (lambda s: xray(s, 1, 32, 32, path="written"), lambda s: run(s, zeros(1, 32))):
-        with pytest.raises(NotEmulated, match=words) as caught:
-            launch(Source("mine.cu", text))
-        assert "\n" not in str(caught.value)
-
-
-def test_a_source_that_does_not_compile_gets_the_compilers_message_at_its_own_line():
-    with pytest.raises(CompileError, match=r"mine\.cu:2:\d+: error: .*row_max"):
-        xray(kernel_of("    y[0] = row_max;\n"), 1, 32)
 
 
 def test_elsewhere_than_on_linux_one_sentence_says_so(monkeypatch):
