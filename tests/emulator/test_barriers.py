@@ -27,6 +27,11 @@ def launched(body, *arrays, **how):
     return run(body, *arrays, before=BEFORE, **how)
 
 
+def met(body, *arrays, **how):
+    """Launched with a barrier of all threads."""
+    return launched(START + body, *arrays, **how)
+
+
 # ---- rounds of a block: each thread reads what another has written, again and again
 
 ROUNDS = """
@@ -42,6 +47,7 @@ ROUNDS = """
     a[threadIdx.x] = wrong;"""
 
 WAITS = {
+    "in halves of the block's barrier": "auto token = cg::this_thread_block().barrier_arrive(); cg::this_thread_block().barrier_wait(cuda::std::move(token));",
     "at once": "bar.arrive_and_wait();",
     "by a token": "bar.wait(bar.arrive());",
     "later": "auto token = bar.arrive(); a[threadIdx.x] = round; bar.wait(cuda::std::move(token));",
@@ -104,27 +110,21 @@ def test_warps_hand_work_on_without_waiting_for_each_other():
 
 
 def test_a_thread_arrives_for_several():
-    body = (
-        START
-        + """
+    body = """
     __shared__ int sum;
     if (threadIdx.x == 0) { sum = 7; (void)bar.arrive(blockDim.x - 1); bar.arrive_and_wait(); a[0] = sum; }"""
-    )
-    assert launched(body, zeros("int", 1), block=48)[0] == 7
+    assert met(body, zeros("int", 1), block=48)[0] == 7
 
 
 def test_a_thread_that_drops_out_is_not_waited_for():
-    body = (
-        START
-        + """
+    body = """
     if (threadIdx.x >= 60) {
         bar.arrive_and_drop();
         return;
     }
     for (int i = 0; i < 3; i++) bar.arrive_and_wait();
     a[threadIdx.x] = 1;"""
-    )
-    assert launched(body, zeros("int", 64), block=64).sum() == 60
+    assert met(body, zeros("int", 64), block=64).sum() == 60
 
 
 def test_a_completion_runs_once_a_phase_before_anybody_goes_on():
@@ -132,7 +132,7 @@ def test_a_completion_runs_once_a_phase_before_anybody_goes_on():
     __shared__ int count, seen[3];
     auto finish = [pointer = &count] { *pointer += 10; };
     typedef cuda::barrier<cuda::thread_scope_block, decltype(finish)> Counting;
-    __shared__ alignas(16) char room[sizeof(Counting)];
+    alignas(16) __shared__ char room[sizeof(Counting)];
     Counting* bar = (Counting*)room;
     if (threadIdx.x == 0) { count = 0; init(bar, blockDim.x, finish); }
     __syncthreads();
@@ -141,7 +141,6 @@ def test_a_completion_runs_once_a_phase_before_anybody_goes_on():
         a[i * 64 + threadIdx.x] = count;
         bar->arrive_and_wait();
     }"""
-    body = body.replace("__shared__ alignas(16) char", "alignas(16) __shared__ char")
     found = launched(body, zeros("int", 192), block=64).reshape(3, 64)
     assert found.tolist() == [[10] * 64, [30] * 64, [50] * 64]
 
@@ -163,19 +162,16 @@ def test_a_barrier_in_global_memory_joins_blocks():
     b[cg::this_grid().thread_rank()] = 1;
     bar->arrive_and_wait();
     b[cg::this_grid().size() + cg::this_grid().thread_rank()] = b[(cg::this_grid().thread_rank() + 77) % 128];"""
-    found = launched(
-        body, zeros("long long", 1), zeros("int", 256), grid=4, block=32, cooperative=True
-    )[1]
-    assert found.tolist() == [1] * 256
+    bar, found = zeros("long long", 1), zeros("int", 256)
+    launched(body, bar, found, grid=4, block=32, cooperative=True)
+    assert found.all()
 
 
 # ---- copies that a barrier waits for
 
 
 def test_a_group_copies_before_a_barrier():
-    body = (
-        START
-        + """
+    body = """
     alignas(16) __shared__ float tile[512];
     auto block = cg::this_thread_block();
     cuda::memcpy_async(block, tile, a, sizeof(tile), bar);
@@ -187,9 +183,8 @@ def test_a_group_copies_before_a_barrier():
     bar.arrive_and_wait();
     b[128 + threadIdx.x] = tile[2 * threadIdx.x];
     b[256 + threadIdx.x] = tile[300 + 127 - threadIdx.x];"""
-    )
     x = np.arange(512, dtype=np.float32) ** 2
-    found = launched(body, x, zeros("float", 384), block=128)[1]
+    found = met(body, x, zeros("float", 384), block=128)[1]
     threads = np.arange(128)
     assert (found[:128] == x[(threads * 5 + 3) % 512]).all()
     assert (found[128:256] == x[4 + 2 * threads]).all()
@@ -206,9 +201,7 @@ def test_a_bulk_copy_is_counted_in_bytes(first):
         "COPY",
         "cuda::device::memcpy_async_tx(tile, a + i * 256, cuda::aligned_size_t<16>(sizeof(tile)), bar);",
     )
-    body = (
-        START
-        + """
+    body = """
     alignas(128) __shared__ float tile[256];
     for (int i = 0; i < 4; i++) {
         barrier::arrival_token token;
@@ -221,16 +214,13 @@ def test_a_bulk_copy_is_counted_in_bytes(first):
         b[i * 256 + threadIdx.x] = tile[255 - threadIdx.x];
         __syncthreads();
     }""".replace("STEPS", steps)
-    )
     x = np.arange(1024, dtype=np.float32)
-    found = launched(body, x, zeros("float", 1024), block=256)[1]
+    found = met(body, x, zeros("float", 1024), block=256)[1]
     assert (found.reshape(4, 256) == x.reshape(4, 256)[:, ::-1]).all()
 
 
 def test_threads_wait_for_bytes_that_were_announced():
-    body = (
-        START
-        + """
+    body = """
     alignas(16) __shared__ float tile[4];
     __shared__ volatile int has_copied;
     if (threadIdx.x == 0) has_copied = 0;
@@ -247,8 +237,7 @@ def test_threads_wait_for_bytes_that_were_announced():
         bar.arrive_and_wait();
         if (threadIdx.x < 5) a[3 + threadIdx.x] = tile[threadIdx.x - 1];
     }"""
-    )
-    found = launched(body, np.array([5, 6, 7, 8, 0, 0, 0, 0, 0], np.float32), block=64)
+    found = met(body, np.array([5, 6, 7, 8, 0, 0, 0, 0, 0], np.float32), block=64)
     assert found.tolist() == [5, 6, 7, 8, 5, 6, 7, 8, 1]
 
 

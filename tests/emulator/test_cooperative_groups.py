@@ -20,6 +20,10 @@ namespace cg = cooperative_groups;
 BLOCK = "    auto block = cg::this_thread_block();\n"
 
 
+def launched(body, *arrays, before=BEFORE, **how):
+    return run(BLOCK + body, *arrays, before=before, **how)
+
+
 def table(expressions, prologue, threads=96, to="int", **how):
     return Table(tuple(expressions), threads, BEFORE, BLOCK + prologue, X[:threads], to=to, **how)
 
@@ -71,16 +75,19 @@ TILE = {
 }  # fmt: skip
 
 
+PROLOGUE = """
+    int same;
+    auto tile = cg::tiled_partition<{0}>(block);
+    cg::thread_block_tile<{0}> forgotten = tile;"""
+
+
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("expression", TILE)
 def test_a_tile(expression, size):
-    prologue = f"""
-    int same;
-    auto tile = cg::tiled_partition<{size}>(block);
-    cg::thread_block_tile<{size}> forgotten = tile;"""
-    found = table(TILE, prologue).results()[expression]
-    wrapped = [TILE[expression](t, size) for t in THREADS]
-    assert found == [v - (1 << 32) if v >= 1 << 31 else v for v in wrapped]
+    found = table(TILE, PROLOGUE.format(size)).results()[expression]
+    assert [v % (1 << 32) for v in found] == [
+        TILE[expression](t, size) % (1 << 32) for t in THREADS
+    ]
 
 
 NESTED = {
@@ -96,18 +103,15 @@ NESTED = {
 @pytest.mark.parametrize("expression", NESTED)
 def test_a_tile_of_a_tile(expression):
     prologue = (
-        "auto outer = cg::tiled_partition<16>(block);\nauto inner = cg::tiled_partition<4>(outer);"
+        "auto outer = cg::tiled_partition<16>(block); auto inner = cg::tiled_partition<4>(outer);"
     )
     assert table(NESTED, prologue).results()[expression] == [NESTED[expression](t) for t in THREADS]
 
 
 def test_a_tile_that_the_block_does_not_fill():
     expressions = (
-        "tile.thread_rank()",
-        "tile.meta_group_size()",
-        "tile.ballot(1)",
-        "tile.shfl_up(x[thread], 1)",
-    )
+        "tile.thread_rank()", "tile.meta_group_size()", "tile.ballot(1)", "tile.shfl_up(x[thread], 1)",
+    )  # fmt: skip
     found = table(expressions, "auto tile = cg::tiled_partition<8>(block);", threads=12).results()
     assert list(found.values()) == [
         [0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3], [2] * 12, [255] * 8 + [15] * 4,
@@ -135,10 +139,6 @@ def test_structures_go_through_a_group_word_by_word():
 # ---- tiles of several warps
 
 
-def wide_scan(thread, size, stop):
-    return sum(W[thread // size * size : stop])
-
-
 W = tuple((7 * t * t + 3) % 13 - 5 for t in range(256))
 WIDE = {
     "tile.thread_rank()": lambda t, n: t % n,
@@ -150,8 +150,8 @@ WIDE = {
     "cg::reduce(tile, x[thread], cg::plus<int>())": lambda t, n: sum(W[o] for o in tile_of(t, n)),
     "cg::reduce(tile, x[thread], cg::less<int>())": lambda t, n: min(W[o] for o in tile_of(t, n)),
     "cg::reduce(tile, 0.5 * x[thread], cg::plus<double>())": lambda t, n: int(sum(W[o] for o in tile_of(t, n)) / 2),
-    "cg::inclusive_scan(tile, x[thread])": lambda t, n: wide_scan(t, n, t + 1),
-    "cg::exclusive_scan(tile, x[thread])": lambda t, n: wide_scan(t, n, t),
+    "cg::inclusive_scan(tile, x[thread])": lambda t, n: sum(W[t // n * n : t + 1]),
+    "cg::exclusive_scan(tile, x[thread])": lambda t, n: sum(W[t // n * n : t]),
     "cg::inclusive_scan(tile, x[thread], cg::greater<int>())": lambda t, n: max(W[t // n * n : t + 1]),
     "cg::exclusive_scan(tile, x[thread], cg::greater<int>())": lambda t, n: max(W[t // n * n : t], default=0)
         if t % n % 32 or not t % n // 32 else max(W[t // n * n : t]),
@@ -223,22 +223,19 @@ def tree(values):
 def doubling(values):
     distance = 1
     while distance < len(values):
-        values = [
-            added(v, values[i - distance]) if i >= distance else v for i, v in enumerate(values)
-        ]
+        sums = map(added, values[distance:], values)
+        values = [*values[:distance], *sums]
         distance *= 2
     return values
 
 
-NOISE = [
-    f32(v) for v in np.random.default_rng(5).standard_normal(256) * 10.0 ** np.arange(256) ** 0.2
-]
+SIZES_OF_NOISE = 10.0 ** np.arange(256) ** 0.2
+NOISE = [f32(v) for v in np.random.default_rng(5).standard_normal(256) * SIZES_OF_NOISE]
 """Floats whose sum depends on the order."""
 
 
 def test_floats_are_reduced_by_halves():
     body = """
-    auto block = cg::this_thread_block();
     auto warp = cg::tiled_partition<32>(block);
     auto eight = cg::tiled_partition<8>(block);
     auto wide = cg::tiled_partition<128>(block);
@@ -248,17 +245,15 @@ def test_floats_are_reduced_by_halves():
     b[512 + threadIdx.x] = cg::reduce(wide, v, cg::plus<float>());
     b[768 + threadIdx.x] = cg::inclusive_scan(warp, v, cg::plus<float>());
     b[1024 + threadIdx.x] = cg::reduce(warp, v, [](float p, float q) { return p + q; });"""
-    found = run(
-        body, np.array(NOISE, np.float32), zeros("float", 5 * 256), block=256, before=BEFORE
-    )[1]
+    x, found = np.array(NOISE, np.float32), zeros("float", 5 * 256)
+    launched(body, x, found, block=256)
     warps = [NOISE[i : i + 32] for i in range(0, 256, 32)]
     sums = [tree(warp) for warp in warps]
     by_warp = [sums[t // 32] for t in range(256)]
     assert found[:256].tolist() == by_warp == found[1024:].tolist()
     assert found[256:512].tolist() == [tree(NOISE[t // 8 * 8 : t // 8 * 8 + 8]) for t in range(256)]
-    assert found[512:768].tolist() == [
-        tree(sums[t // 128 * 4 : t // 128 * 4 + 4]) for t in range(256)
-    ]
+    by_half = [tree(sums[:4]), tree(sums[4:])]
+    assert found[512:768].tolist() == [by_half[t // 128] for t in range(256)]
     assert found[768:1024].tolist() == [v for warp in warps for v in doubling(warp)]
     assert sums != [doubling(warp)[-1] for warp in warps]  # else the order would not show
 
@@ -273,9 +268,8 @@ def test_floats_of_some_lanes_are_reduced_by_doubling():
         b[64 + threadIdx.x] = cg::exclusive_scan(some, v, cg::plus<float>());
     }
     b[96 + threadIdx.x] = cg::reduce(cg::coalesced_threads(), v, cg::plus<float>());"""
-    found = run(body, np.array(NOISE[:32], np.float32), zeros("float", 128), before=BEFORE)[
-        1
-    ].reshape(4, 32)
+    x, found = np.array(NOISE[:32], np.float32), zeros("float", 128).reshape(4, 32)
+    launched(body, x, found)
     lanes = [lane for lane in range(32) if lane % 3 != 1]
     scanned = doubling([NOISE[lane] for lane in lanes])
     assert found[0, lanes].tolist() == [scanned[-1]] * len(lanes)
@@ -330,9 +324,7 @@ COALESCED = {
 
 @pytest.mark.parametrize("expression", COALESCED)
 def test_lanes_that_are_together(expression):
-    xored = 0
-    for lane in CHOSEN:
-        xored ^= X[lane] & 0xFFFFFFFF
+    xored = reduce(xor, (X[lane] & 0xFFFFFFFF for lane in CHOSEN))
     prologue = f"""
     int same; unsigned xored = {xored}u; (void)xored; (void)same;
     if (lane % 3 != 1 && lane <= 27) return;
@@ -383,61 +375,23 @@ def test_parts_by_a_predicate():
 
 def test_a_block_knows_its_threads():
     body = """
-    auto block = cg::this_thread_block();
     dim3 at = block.thread_index(), size = block.group_dim(), same = block.dim_threads(), where = block.group_index();
     int* found = a + 10 * (block.thread_rank() + 24 * (where.x + 2 * where.y));
     found[0] = block.thread_rank(); found[1] = at.x; found[2] = at.y; found[3] = at.z;
     found[4] = size.x + 10 * size.y + 100 * size.z; found[5] = same.x == size.x && same.y == size.y && same.z == size.z;
     found[6] = block.size(); found[7] = block.num_threads(); found[8] = where.x; found[9] = where.y;"""
-    found = run(
-        body, zeros("int", 10 * 24 * 6), grid=(2, 3), block=(4, 3, 2), before=BEFORE
-    ).reshape(3, 2, 24, 10)
-    for y in range(3):
-        for x in range(2):
-            for t in range(24):
-                assert found[y, x, t].tolist() == [
-                    t,
-                    t % 4,
-                    t // 4 % 3,
-                    t // 12,
-                    234,
-                    1,
-                    24,
-                    24,
-                    x,
-                    y,
-                ]
-
-
-def test_a_block_arrives_first_and_waits_later():
-    body = """
-    __shared__ int box[128];
-    auto block = cg::this_thread_block();
-    int wrong = 0;
-    for (int round = 0; round < 4; round++) {
-        box[threadIdx.x] = round * 1000 + threadIdx.x;
-        auto token = block.barrier_arrive();
-        int own = threadIdx.x * round;  // meanwhile
-        block.barrier_wait(static_cast<decltype(token)&&>(token));
-        int other = (threadIdx.x + 77) % 128;
-        wrong += box[other] != round * 1000 + other || own != threadIdx.x * round;
-        block.sync();
-    }
-    a[threadIdx.x] = wrong;"""
-    assert not run(body, np.ones(128, np.int32), block=128, before=BEFORE).any()
+    found = launched(body, zeros("int", 10 * 24 * 6), grid=(2, 3), block=(4, 3, 2))
+    for (y, x, t), own in zip(np.ndindex(3, 2, 24), found.reshape(-1, 10).tolist(), strict=True):
+        assert own == [t, t % 4, t // 4 % 3, t // 12, 234, 1, 24, 24, x, y]
 
 
 def test_a_group_of_any_type():
-    before = (
-        BEFORE
-        + """
-    __device__ int describe(cg::thread_group group) {
+    before = f"""{BEFORE}
+    __device__ int describe(cg::thread_group group) {{
         group.sync();
         return (int)(group.thread_rank() + 1000 * group.size());
-    }"""
-    )
+    }}"""
     body = """
-    auto block = cg::this_thread_block();
     auto eights = cg::tiled_partition(block, 8);
     auto pairs = cg::tiled_partition(eights, 2);
     cg::thread_group any = block;
@@ -445,28 +399,25 @@ def test_a_group_of_any_type():
     a[64 + threadIdx.x] = describe(eights);
     a[128 + threadIdx.x] = describe(pairs);
     a[192 + threadIdx.x] = describe(cg::coalesced_threads());
-    a[256 + threadIdx.x] = describe(any) + any.size() + cg::thread_rank(any);"""
-    found = run(body, zeros("int", 320), block=64, before=before).reshape(5, 64)
+    a[256 + threadIdx.x] = describe(any) + any.size() + cg::thread_rank(any);
+    a[320 + threadIdx.x] = describe(cg::tiled_partition<16>(block));"""
+    found = launched(body, zeros("int", 384), block=64, before=before).reshape(6, 64)
     threads = np.arange(64)
     assert (found[0] == threads + 64000).all()
     assert (found[1] == threads % 8 + 8000).all()
     assert (found[2] == threads % 2 + 2000).all()
     assert (found[3] == threads % 32 + 32000).all()
     assert (found[4] == 2 * threads + 64064).all()
+    assert (found[5] == threads % 16 + 16000).all()
 
 
 def test_one_thread_of_a_group_is_asked():
     body = """
-    auto block = cg::this_thread_block();
     auto quad = cg::tiled_partition<4>(block);
     cg::invoke_one(block, [&] { atomicAdd(a, 1); });
     cg::invoke_one(quad, [&](int amount) { atomicAdd(a + 1, amount); }, 5);
     if (threadIdx.x % 2) cg::invoke_one(cg::coalesced_threads(), [&] { atomicAdd(a + 2, 1); });"""
-    assert run(body, zeros("int", 3), block=64, grid=2, before=BEFORE).tolist() == [
-        2,
-        2 * 16 * 5,
-        4,
-    ]
+    assert launched(body, zeros("int", 3), block=64, grid=2).tolist() == [2, 2 * 16 * 5, 4]
 
 
 # ---- grids and clusters
@@ -485,37 +436,28 @@ def test_a_cooperative_grid_meets():
         grid.barrier_wait(static_cast<decltype(token)&&>(token));
     }
     b[me] = wrong + 100 * grid.is_valid();"""
-    assert set(
-        run(
-            body,
-            zeros("int", 256),
-            zeros("int", 256),
-            grid=4,
-            block=64,
-            before=BEFORE,
-            cooperative=True,
-        )[1]
-    ) == {100}
+    _, found = launched(
+        body, zeros("int", 256), zeros("int", 256), grid=4, block=64, cooperative=True
+    )
+    assert set(found) == {100}
 
 
 def test_a_grid_knows_its_blocks():
     body = """
     auto grid = cg::this_grid();
-    dim3 blocks = grid.dim_blocks(), block = grid.block_index(), at = grid.thread_index(), all = grid.dim_threads();
+    dim3 blocks = grid.dim_blocks(), own = grid.block_index(), at = grid.thread_index(), all = grid.dim_threads();
     long long* found = a + 8 * grid.thread_rank();
     cg::thread_group any = grid;
     found[0] = grid.thread_rank(); found[1] = grid.block_rank(); found[2] = grid.num_blocks(); found[3] = grid.num_threads();
     if (any.thread_rank() != grid.thread_rank() || any.num_threads() != grid.num_threads()) found[0] = -1;
-    found[4] = blocks.x + 10 * blocks.y + 100 * blocks.z; found[5] = block.x + 10 * block.y + 100 * block.z;
+    found[4] = blocks.x + 10 * blocks.y + 100 * blocks.z; found[5] = own.x + 10 * own.y + 100 * own.z;
     found[6] = at.x + 100 * at.y; found[7] = all.x + 100 * all.y;"""
-    found = run(
-        body, zeros("long long", 8 * 6 * 8), grid=(3, 2), block=(4, 2), before=BEFORE
-    ).reshape(2, 3, 2, 4, 8)
+    found = launched(body, zeros("long long", 8 * 6 * 8), grid=(3, 2), block=(4, 2)).reshape(-1, 8)
     for by, bx, ty, tx in np.ndindex(2, 3, 2, 4):
         rank = (bx + 3 * by) * 8 + tx + 4 * ty
         at = bx * 4 + tx + 100 * (by * 2 + ty)
         expected = [rank, bx + 3 * by, 6, 48, 123, bx + 10 * by, at, 12 + 400]
-        assert found.reshape(-1, 8)[rank].tolist() == expected
+        assert found[rank].tolist() == expected
 
 
 def test_a_grid_that_is_not_cooperative_cannot_meet():
@@ -541,28 +483,12 @@ def test_a_cluster_shares_its_memory():
         (float)cluster.query_shared_rank(cluster.map_shared_rank(tile, 1)), (float)cg::this_grid().cluster_rank(),
         (float)cg::this_grid().num_clusters(), (float)cg::this_grid().dim_clusters().x};
     for (int i = 0; i < 12; i++) b[(blockIdx.x * 32 + threadIdx.x) * 12 + i] = values[i];"""
-    sums, facts = run(
-        body, zeros("float", 256), zeros("float", 256 * 12), grid=8, before=BEFORE, cluster=4
-    )
+    sums, facts = launched(body, zeros("float", 256), zeros("float", 256 * 12), grid=8, cluster=4)
     threads = np.arange(256)
-    firsts = threads // 128 * 4
-    assert sums == pytest.approx(4 * firsts + 6 + 4 * 0.01 * (threads % 32), rel=1e-6)
-    for thread, found in enumerate(facts.reshape(256, 12)):
-        block, rank = thread // 32, thread // 32 % 4
-        assert found.tolist() == [
-            rank,
-            thread % 128,
-            128,
-            128,
-            4,
-            rank,
-            128,
-            thread % 128,
-            1,
-            block // 4,
-            2,
-            2,
-        ]
+    assert sums == pytest.approx(4 * (threads // 128 * 4) + 6 + 4 * 0.01 * (threads % 32), rel=1e-6)
+    for t, found in enumerate(facts.reshape(256, 12).tolist()):
+        rank, me = t // 32 % 4, t % 128
+        assert found == [rank, me, 128, 128, 4, rank, 128, me, 1, t // 128, 2, 2]
 
 
 # ---- what is refused
@@ -579,11 +505,8 @@ def test_a_cluster_shares_its_memory():
      ("cg::invoke_one_broadcast(warp, [] {});", "what returns nothing is for invoke_one")],
 )  # fmt: skip
 def test_what_a_group_cannot_do_is_said_at_its_line(line, words):
-    body = (
-        f"auto block = cg::this_thread_block(); auto warp = cg::tiled_partition<32>(block);\n{line}"
-    )
-    with pytest.raises(CompileError, match=rf"^kernel\.cu:8:\d+: error: {words}"):
-        run(body, zeros("int", 1), before=BEFORE)
+    with pytest.raises(CompileError, match=rf"^kernel\.cu:9:\d+: error: {words}"):
+        launched(f"auto warp = cg::tiled_partition<32>(block);\n{line}", zeros("int", 1))
 
 
 def test_a_group_updates_what_an_atomic_holds():
@@ -606,15 +529,13 @@ def test_a_group_updates_what_an_atomic_holds():
 @pytest.mark.parametrize("size", [0, 3, 64])
 @pytest.mark.parametrize("whole", ["cg::thread_group(block)", "cg::coalesced_threads()"])
 def test_a_part_of_a_size_that_no_warp_has_is_said_at_its_line(whole, size):
-    body = f"auto block = cg::this_thread_block();\nauto part = cg::tiled_partition({whole}, a[0]);"
     with pytest.raises(KernelFault, match=r"takes a power of two .* kernel\.cu:8"):
-        run(body, np.full(1, size, np.int32), before=BEFORE)
+        launched(f"auto part = cg::tiled_partition({whole}, a[0]);", np.full(1, size, np.int32))
 
 
 def test_a_group_of_any_type_keeps_its_first_group():
-    body = "auto block = cg::this_thread_block();\ncg::thread_group any = block; any = block;"
     with pytest.raises(CompileError, match=r"kernel\.cu:8:\d+: error: .*protected"):
-        run(body, zeros("int", 1), before=BEFORE)
+        launched("cg::thread_group any = block; any = block;", zeros("int", 1))
 
 
 def test_a_deadlock_within_a_tile_names_the_readers_line():

@@ -229,28 +229,3 @@ def test_pairs_of_16_bits_take_arrays_of_halves(kind):
     y = np.zeros(2, np.float32)
     emulator.launch(text, 1, 2, [x, y])
     np.testing.assert_array_equal(y, expected)
-
-
-def test_a_tile_is_passed_where_any_group_is_taken():
-    text = """#include <cooperative_groups.h>
-using namespace cooperative_groups;
-__device__ int sum(thread_group group, int* kept, int value) {
-    for (int i = group.size() / 2; i > 0; i /= 2) {
-        kept[group.thread_rank()] = value;
-        group.sync();
-        if (group.thread_rank() < i) value += kept[group.thread_rank() + i];
-        group.sync();
-    }
-    return value;
-}
-__global__ void k(int* y) {
-    __shared__ int kept[64];
-    thread_block_tile<16> tile = tiled_partition<16>(this_thread_block());
-    int found = sum(tile, kept + threadIdx.x / 16 * 16, threadIdx.x);
-    if (tile.thread_rank() == 0) y[threadIdx.x / 16] = found;
-}
-"""
-    y = np.zeros(4, np.int32)
-    counted = xray_launch(text, 1, 64, [y])
-    np.testing.assert_array_equal(y, np.arange(64).reshape(4, 16).sum(1))
-    assert counted.hazards == ()
