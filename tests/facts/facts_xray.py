@@ -7,7 +7,7 @@ import nbformat
 import others
 import torch
 from machine.hard_launches import HARD, KINDS
-from machine.test_gpu_agreement import KNOWN, RECORD, TURNS
+from machine.test_witnesses import KNOWN, RECORD, TURNS
 from notebooks import BOOK
 from recorded_facts import COLS, MATRIX_BYTES, ROWS, scattered_cycles, us
 

@@ -1,10 +1,12 @@
 """Whole matrices: y is as large as x, and is kept for none but a kernel that reads it."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from full_tables import some
 from machine.machine_runs import axes, together
-from machine.speed import megabytes_of
 
 from softmax_lib.engine.compiled.launching import ReadBack, Threads, launch
 from softmax_lib.engine.compiled.memory import Memory
@@ -76,6 +78,14 @@ def test_who_reads_what_is_not_kept_is_stopped_and_who_writes_is_not(how):
     else:
         counted = launch(decoded, Threads(axes(1), axes(32)), [y], memory)
         assert counted.counts[:, 0]["requests"].sum() == 1
+
+
+def megabytes_of(text):
+    """Of memory that Python has taken at most when it has run a text in a process of its own."""
+    told = f"{text}\nprint(open('/proc/self/status').read())"
+    out = subprocess.check_output([sys.executable, "-c", told], text=True)
+    (most,) = (line.split()[1] for line in out.splitlines() if line.startswith("VmHWM:"))
+    return int(most) * 1024 / 1e6
 
 
 @pytest.mark.full

@@ -1,4 +1,4 @@
-"""Three witnesses of what a kernel computes: the emulator from its source, its PTX, and its machine code."""
+"""Witnesses of what a kernel computes and counts: the emulator from its source, its PTX, its machine code, and an H100."""
 
 import hashlib
 import json
@@ -17,11 +17,25 @@ from machine.random_witnesses import ASKED, MISCOMPILED, REFUSED
 from softmax_lib.engine.compiled.counters import COUNTERS, add_up
 from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.engine.source import Source
+from softmax_lib.gpu.compile import nvrtc
 from softmax_lib.worklog.registry import kernels
 
 FOLDER = Path(__file__).parent
 RECORD = json.loads((FOLDER / "hard_on_gpu.json").read_text(encoding="utf-8"))
 RANDOM = json.loads((FOLDER / "random_on_gpu.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def needs_the_recorded_nvrtc():
+    """Of machine code: another compiler makes other, of which nothing is recorded."""
+    version = ".".join(map(str, nvrtc().getVersion()))
+    recorded = RECORD["nvrtc_of_the_machine_code"]
+    return lambda witness: (
+        version == recorded
+        or witness != "machine code"
+        or pytest.skip(f"recorded with NVRTC {recorded}, this is {version}")
+    )
+
 
 SHAPES = ((5, 1030), (8, 96), (3, 257))
 RACY = {"fusion_no_barrier"}
@@ -47,15 +61,29 @@ def test_a_kernel_of_the_book_gives_the_same_bits_by_ptx_and_machine_code_and_ne
 SEEDS = [*range(8), *(pytest.param(seed, marks=pytest.mark.full) for seed in range(8, 200))]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("witness", ["source", "ptx"])
-def test_a_random_kernel_gives_the_same_bits_as_on_a_gpu(seed, witness):
+def assert_same_bits(seed, witness, **how):
     kernel = random_kernel(seed)
     x, y = (np.array(one) for one in random_inputs(kernel))
     arguments = [x, y, *(int(one) for one in kernel.arguments(x, y)[2:])]
-    source = batch_of(seed) if witness == "ptx" else kernel.source
-    WITNESSES[witness](source, kernel.entry, kernel.grid, kernel.block, arguments)
+    source = kernel.source if witness == "source" else batch_of(seed, **how)
+    WITNESSES[witness](source, kernel.entry, kernel.grid, kernel.block, arguments, **how)
     assert digest(y.tobytes()) == RANDOM["y"][str(seed)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("witness", WITNESSES)
+def test_a_random_kernel_gives_the_same_bits_as_on_a_gpu(seed, witness, needs_the_recorded_nvrtc):
+    needs_the_recorded_nvrtc(witness)
+    assert_same_bits(seed, witness)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("arch", [75, 80])
+@pytest.mark.parametrize("seed", range(60))
+def test_a_random_kernel_gives_the_same_bits_as_machine_code_for_older_gpus(seed, arch):
+    if random_kernel(seed).needs > arch:
+        pytest.skip("needs a newer one")
+    assert_same_bits(seed, "machine code", arch=arch)
 
 
 # ---- ten thousand more, asked once on a GPU: random_witnesses.py
@@ -94,6 +122,27 @@ def test_ptx_says_what_is_documented_where_an_assembler_does_not(asked, expected
 
 # ---- hard kernels
 
+# Each kernel of which a counter is another one, and why: all others are equal.
+TURNS = {
+    "instructions", "shared_load_requests", "shared_load_wavefronts", "shared_load_conflicts", "shared_atomic_wavefronts",
+    "shared_atomic_conflicts",
+}  # fmt: skip
+KNOWN = {
+    # loops until no other warp has been at the word meanwhile: how often depends on when warps come to it
+    "shared_atomic_64_bits": TURNS,
+    "shared_atomic_floats": TURNS,
+    # lanes that only count themselves: a pass more for every second warp, for which there is no rule here
+    "shared_atomic_one_address": {"shared_atomic_wavefronts", "shared_atomic_conflicts"},
+    # a function that calls itself: convergence barriers that are kept aside and come back
+    "recursion": {"instructions"},
+    # one instruction more, of a thousand
+    "cases_that_fall_through": {"instructions"},
+}
+
+ALONE = {"function_by_a_pointer"}
+"""What it may call is any function of its source, whose registers it keeps."""
+
+
 NOT_IN_PTX = {"recursion", "function_by_a_pointer"}
 """Functions that call themselves, or by their address, are not put in the place of their calls."""
 
@@ -123,28 +172,46 @@ ASSEMBLED = {
 """Counters that the assembler changes, by kernel; of atomics PTX does not tell whether their results are used."""
 
 
-@pytest.mark.parametrize("name", some(HARD, every=8))
-def test_a_hard_kernel_gives_the_same_by_ptx_as_on_a_gpu_and_counts_the_same_but_for_the_assembler(
-    name,
+@pytest.mark.parametrize("witness", ["machine code", "ptx"])
+@pytest.mark.parametrize("name", some(HARD, every=7))
+def test_a_hard_kernel_gives_what_it_gives_on_a_gpu_and_counts_the_same(
+    name, witness, needs_the_recorded_nvrtc
 ):
+    needs_the_recorded_nvrtc(witness)
     hard, recorded = HARD[name], RECORD["kernels"][name]
-    x, y = (one.copy() for one in inputs(hard))
-    how = {"shared_bytes": hard.shared_bytes}
-    source = together(HARD[one].source for one in beside(name, HARD, every=8))
+    text = hashlib.sha256(hard.source.text.encode()).hexdigest()
+    assert recorded["source"] == text, "record it again: tests/machine/hard_on_gpu.py"
+    x, y = (one.copy() for one in inputs(hard))  # at the start of an array of their own
+    names = [one for one in beside(name, HARD, every=7) if one not in ALONE]
+    source = hard.source if name in ALONE else together(HARD[one].source for one in names)
     words = (source, name, hard.grid, hard.block, [x, y, hard.rows, hard.cols])
-    if name in NOT_IN_PTX:
+    how, is_ptx = {"shared_bytes": hard.shared_bytes}, witness == "ptx"
+    if is_ptx and name in NOT_IN_PTX:
         with pytest.raises(NotAvailable, match=rf"The PTX of {name}\.cu:\d+ has .*, which is not run here"):  # fmt: skip
             run_ptx(*words, **how)
         return
-    found = add_up([run_ptx(*words, **how)])
+    found = add_up([WITNESSES[witness](*words, **how)])
     differ = {one for one in COUNTERS if found[one] != recorded["counters"].get(one, 0)}
-    assert differ - {"instructions"} - ATOMICS <= ASSEMBLED.get(name, set())
+    assembled = {"instructions"} | ATOMICS | ASSEMBLED.get(name, set())
+    assert differ <= (assembled if is_ptx else KNOWN.get(name, set()))
     if hard.approx:
         np.testing.assert_allclose(y, np.array(recorded["y"], np.float32), rtol=2e-5, atol=1e-6)
-    elif name not in FUSED:
+    elif not (is_ptx and name in FUSED):
         assert hashlib.sha256(y.tobytes()).hexdigest() == recorded["y_sha256"]
 
 
-def test_what_the_assembler_changes_is_only_a_few():
+def test_two_recordings_are_the_same_but_for_such_a_loop():
+    changed = {
+        name
+        for name, recorded in RECORD["kernels"].items()
+        if not set(COUNTERS).isdisjoint(recorded["counted_again"])
+    }
+    assert changed <= {"shared_atomic_64_bits", "shared_atomic_floats"}
+
+
+def test_what_differs_is_only_a_few():
+    assert len(RECORD["kernels"]) == len(HARD)
+    assert len(KNOWN) <= len(HARD) // 40
+    assert all(name in HARD for name in KNOWN)
     assert set(ASSEMBLED) | NOT_IN_PTX | FUSED <= set(HARD)
     assert len(ASSEMBLED) < len(HARD) / 12
