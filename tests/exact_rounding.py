@@ -1,8 +1,10 @@
-"""Rounding exact numbers to floating point of any width, in plain integers: slow, and never wrong."""
+"""Arithmetic of floats of any width, exact and then rounded, in plain integers: slow, and never wrong."""
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+
+import numpy as np
 
 MODES = ("rn", "rz", "ru", "rd")
 
@@ -56,3 +58,43 @@ def root(x: Fraction) -> Fraction:
     whole = math.isqrt(square)
     is_exact = Fraction(whole, scale) ** 2 == x
     return Fraction(2 * whole + (0 if is_exact else 1), 2 * scale)
+
+
+ARITHMETIC = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "rcp": lambda a: 1 / a,
+    "sqrt": root,
+    "fma": lambda a, b, c: a * b + c,
+}
+
+
+def calculate(kind: str, name: str, mode: str, *values: float) -> float:
+    """What an operation of `ARITHMETIC` makes of floats. Of infinities, and divided by zero, it is the same in any mode."""
+    if all(map(math.isfinite, values)) and not (name in ("div", "rcp") and values[-1] == 0):
+        exact = ARITHMETIC[name](*map(Fraction, values))
+        return FORMATS[kind].round(exact, mode, _is_minus_zero(name, mode, *values))
+    with np.errstate(all="ignore"):
+        return float(ARITHMETIC[name](*map(np.float64, values)))
+
+
+def _is_minus_zero(name: str, mode: str, a: float, b: float = 0.0, c: float = 0.0) -> bool:
+    """The sign of a result that is zero: of products and quotients the factors', of sums the mode's."""
+    of_a, of_b, of_c = (math.copysign(1, x) < 0 for x in (a, b, c))
+    if name == "sqrt":
+        return of_a
+    if name in ("mul", "div", "rcp"):
+        return of_a != of_b
+    first, second = (of_a != of_b, of_c) if name == "fma" else (of_a, of_b != (name == "sub"))
+    return first if first == second and (name != "fma" or c == 0 == a * b) else mode == "rd"
+
+
+INTEGRAL = {"rn": round, "rz": math.trunc, "ru": math.ceil, "rd": math.floor}
+
+
+def to_integer(x: float, mode: str, limits: np.iinfo) -> int:
+    """Rounded to a whole number, and to the nearest end when out of range."""
+    whole = x if math.isinf(x) else INTEGRAL[mode](x)
+    return int(max(limits.min, min(limits.max, whole)))

@@ -3,13 +3,18 @@
 A form is applied to lanes with three numbers of 64 bits each, of which it reads as many bits as it wants.
 """
 
+import itertools
 import math
-import struct
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+from exact_rounding import FORMATS, calculate, to_integer
+
 WIDTHS = {"b16": 16, "u16": 16, "s16": 16, "b32": 32, "u32": 32, "s32": 32, "f32": 32, "b64": 64, "u64": 64, "s64": 64, "f64": 64}  # fmt: skip
+WHOLES = ("u16", "s16", "u32", "s32", "u64", "s64")
 ENDS = (0, 1, 2, 3, 5, 7, 8, 31, 32, 33, 63, 64, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x7FFFFFFFFFFFFFFF, 1 << 63, (1 << 64) - 1, 0x0123456789ABCDEF, 0xFEDCBA9876543210)  # fmt: skip
 FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, 3.0, 0.1, -0.3, 1e-40, -1e-45, 1e-30, 3e38, -3e38, 16777216.0, 16777217.0, 1.25e9, -4e9, math.inf, -math.inf, 123.456, 2**-126)  # fmt: skip
 
@@ -58,50 +63,23 @@ def of_type(bits: int, type_: str) -> int:
 
 
 def number(bits: int, width: int) -> float:
-    form = ("<I", "<f") if width == 32 else ("<Q", "<d")
-    return struct.unpack(form[1], struct.pack(form[0], bits & (1 << width) - 1))[0]
+    return float(np.array(bits & (1 << width) - 1, f"u{width // 8}").view(f"f{width // 8}"))
 
 
 def to_bits(value: float, width: int) -> int:
     """The nearest float's bits."""
-    if width == 64 or not math.isfinite(value):
-        form = ("<I", "<f") if width == 32 else ("<Q", "<d")
-        return struct.unpack(form[0], struct.pack(form[1], value))[0]
-    return rounded(Fraction(value), 32, "rn", math.copysign(1, value) < 0)
+    with np.errstate(over="ignore"):
+        return int(np.array(value, f"f{width // 8}").view(f"u{width // 8}"))
 
 
-PRECISION = {32: (24, -149, 127), 64: (53, -1074, 1023)}
-"""Bits of a significand, the least exponent, the greatest."""
+KINDS = {32: "float", 64: "double"}
+MODES = {"rn": "rn", "rz": "rz", "rm": "rd", "rp": "ru"}
+"""Of rounding, by their names in PTX: those of CUDA."""
 
 
 def rounded(exact: Fraction, width: int, how: str, minus_zero: bool = False) -> int:
     """Bits of the float that an exact number is rounded to: rn, rz, rm or rp."""
-    digits, least, most = PRECISION[width]
-    sign = exact < 0 or (exact == 0 and minus_zero)
-    size = abs(exact)
-    top = 1 << width - 1 if sign else 0
-    if not size:
-        return top
-    exponent = size.numerator.bit_length() - size.denominator.bit_length()
-    exponent -= size < Fraction(2) ** exponent
-    unit = max(exponent - digits + 1, least)
-    scaled = size / Fraction(2) ** unit
-    whole = scaled.numerator // scaled.denominator
-    rest = scaled - whole
-    away = {"rz": False, "rm": sign, "rp": not sign}.get(how)
-    if away is None:
-        away = rest > Fraction(1, 2) or (rest == Fraction(1, 2) and whole % 2 == 1)
-        up = away
-    else:
-        up = away and rest > 0
-    whole += up
-    value = whole * Fraction(2) ** unit
-    if value >= Fraction(2) ** (most + 1):
-        infinite = ((1 << width) - 1 >> digits) << digits - 1
-        keeps = how == "rz" or (how == "rm" and not sign) or (how == "rp" and sign)
-        return top | (infinite - 1 if keeps else infinite)
-    form = ("<I", "<f") if width == 32 else ("<Q", "<d")
-    return top | struct.unpack(form[0], struct.pack(form[1], float(value)))[0]
+    return to_bits(FORMATS[KINDS[width]].round(exact, MODES[how], minus_zero), width)
 
 
 NAN = {32: 0x7FFFFFFF, 64: 0x7FFFFFFFFFFFFFFF}
@@ -109,75 +87,6 @@ NAN = {32: 0x7FFFFFFF, 64: 0x7FFFFFFFFFFFFFFF}
 
 def is_nan(bits: int, width: int) -> bool:
     return math.isnan(number(bits, width))
-
-
-def of_floats(
-    width: int, how: str, f: Callable[..., Fraction], limit: Callable[..., float]
-) -> Callable[..., int]:
-    """An operation of floats: exactly by `f`, and rounded; where one of them is infinite, or for 0/0, by `limit`."""
-
-    def gives(*bits: int) -> int:
-        values = [number(one, width) for one in bits]
-        if all(map(math.isfinite, values)):
-            try:
-                exact = f(*map(Fraction, values))
-            except (ZeroDivisionError, ValueError):
-                return to_bits(limit(*values), width)
-            if exact == 0:
-                return zero(values, exact, limit, how, width)
-            return rounded(exact, width, how)
-        return to_bits(limit(*values), width)
-
-    return gives
-
-
-def zero(
-    values: list[float], exact: Fraction, limit: Callable[..., float], how: str, width: int
-) -> int:
-    """A sum that is nothing is -0 where it is rounded down, unless all of its terms were zeros of one sign."""
-    near = limit(*values)
-    terms_differ = limit is add_ or limit is sub_ or limit is fma_
-    if terms_differ and how == "rm" and not same_sign_zeros(values, limit):
-        return 1 << width - 1
-    return rounded(exact, width, how, math.copysign(1, near) < 0)
-
-
-def same_sign_zeros(values: list[float], limit: Callable[..., float]) -> bool:
-    terms = [values[0] * values[1], values[2]] if limit is fma_ else [values[0], values[1] if limit is add_ else -values[1]]  # fmt: skip
-    return all(one == 0 for one in terms) and len({math.copysign(1, one) for one in terms}) == 1
-
-
-def guarded(f: Callable[..., float]) -> Callable[..., float]:
-    def safe(*values: float) -> float:
-        try:
-            return f(*values)
-        except (ZeroDivisionError, OverflowError, ValueError):
-            return math.nan
-
-    return safe
-
-
-def add_(a: float, b: float) -> float:
-    return a + b
-
-
-def sub_(a: float, b: float) -> float:
-    return a - b
-
-
-def fma_(a: float, b: float, c: float) -> float:
-    return a * b + c
-
-
-@guarded
-def div_(a: float, b: float) -> float:
-    if b == 0:
-        return (
-            math.nan
-            if a == 0 or math.isnan(a)
-            else math.copysign(math.inf, a) * math.copysign(1, b)
-        )
-    return a / b
 
 
 # ---- the forms
@@ -199,7 +108,7 @@ def quotient(a: int, b: int) -> int:
 
 def wholes() -> list[Form]:
     found = []
-    for type_ in ("u16", "s16", "u32", "s32", "u64", "s64"):
+    for type_ in WHOLES:
         width = WIDTHS[type_]
         found += [
             whole("add", type_, lambda a, b: a + b),
@@ -243,7 +152,7 @@ def shifts() -> list[Form]:
     for type_ in ("b16", "b32", "b64"):
         width = WIDTHS[type_]
         found.append(Form(f"shl.{type_}", type_, (type_, "u32"), lambda a, by, w=width: of_type(a, f"b{w}") << min(by & 0xFFFFFFFF, w) & (1 << w) - 1))  # fmt: skip
-    for type_ in ("u16", "s16", "u32", "s32", "u64", "s64"):
+    for type_ in WHOLES:
         width = WIDTHS[type_]
         found.append(Form(f"shr.{type_}", type_, (type_, "u32"), lambda a, by, t=type_, w=width: shifted(of_type(a, t), by & 0xFFFFFFFF, w) & (1 << w) - 1))  # fmt: skip
     for side in "lr":
@@ -319,130 +228,94 @@ def logic(a: int, b: int, c: int, table: int) -> int:
 def floats() -> list[Form]:
     found = []
     for type_ in ("f32", "f64"):
-        width = WIDTHS[type_]
-        for how in ("rn", "rz", "rm", "rp"):
-            of = lambda f, limit, w=width, h=how: of_floats(w, h, f, limit)  # noqa: E731
-            found += [
-                Form(f"add.{how}.{type_}", type_, (type_,) * 2, of(lambda a, b: a + b, add_)),
-                Form(f"sub.{how}.{type_}", type_, (type_,) * 2, of(lambda a, b: a - b, sub_)),
-                Form(
-                    f"mul.{how}.{type_}",
-                    type_,
-                    (type_,) * 2,
-                    of(lambda a, b: a * b, guarded(lambda a, b: a * b)),
-                ),
-                Form(
-                    f"fma.{how}.{type_}", type_, (type_,) * 3, of(lambda a, b, c: a * b + c, fma_)
-                ),
-                Form(f"div.{how}.{type_}", type_, (type_,) * 2, of(lambda a, b: a / b, div_)),
-                Form(
-                    f"rcp.{how}.{type_}",
-                    type_,
-                    (type_,),
-                    of(lambda a: 1 / a, lambda a: div_(1.0, a)),
-                ),
-            ]
+        w = WIDTHS[type_]
+        for how in MODES:
+            found += [arithmetic(name, type_, how) for name in COUNTS]
+        top = 1 << w - 1
         found += [
-            Form(f"abs.{type_}", type_, (type_,), lambda a, w=width: a & (1 << w - 1) - 1),
-            Form(f"neg.{type_}", type_, (type_,), lambda a, w=width: a ^ 1 << w - 1),
-            Form(
-                f"copysign.{type_}",
-                type_,
-                (type_,) * 2,
-                lambda a, b, w=width: a & 1 << w - 1 | b & (1 << w - 1) - 1,
-            ),
-            Form(
-                f"min.{type_}",
-                type_,
-                (type_,) * 2,
-                lambda a, b, w=width: extreme(a, b, w, least=True),
-            ),
-            Form(
-                f"max.{type_}",
-                type_,
-                (type_,) * 2,
-                lambda a, b, w=width: extreme(a, b, w, least=False),
-            ),
-        ]
+            Form(f"abs.{type_}", type_, (type_,), lambda a, top=top: a & top - 1),
+            Form(f"neg.{type_}", type_, (type_,), lambda a, top=top: a ^ top),
+            Form(f"copysign.{type_}", type_, (type_,) * 2, lambda a, b, top=top: a & top | b & top - 1),
+            Form(f"min.{type_}", type_, (type_,) * 2, lambda a, b, w=w: extreme(a, b, w)[0]),
+            Form(f"max.{type_}", type_, (type_,) * 2, lambda a, b, w=w: extreme(a, b, w)[1]),
+        ]  # fmt: skip
     found += [
-        approximate("ex2", lambda a: 2.0**a if a < 128 else math.inf, 2),
-        approximate("sqrt", lambda a: math.sqrt(a) if a >= 0 else math.nan, 3),
-        approximate("rcp", lambda a: div_(1.0, a), 1),
-        approximate(
-            "rsqrt",
-            lambda a: (
-                div_(1.0, math.sqrt(a))
-                if a > 0
-                else math.copysign(math.inf, a)
-                if a == 0
-                else math.nan
-            ),
-            2,
-        ),
+        approximate("ex2", np.exp2, 2),
+        approximate("sqrt", np.sqrt, 3),
+        approximate("rcp", lambda a: 1 / a, 1),
+        approximate("rsqrt", lambda a: 1 / np.sqrt(a), 2),
     ]
     return found
 
 
-def approximate(name: str, f: Callable[[float], float], ulps: int) -> Form:
+COUNTS = {"add": 2, "sub": 2, "mul": 2, "fma": 3, "div": 2, "rcp": 1}
+"""How many floats each operation takes."""
+
+
+def arithmetic(name: str, type_: str, how: str) -> Form:
+    width = WIDTHS[type_]
+
+    def gives(*bits: int) -> int:
+        values = (number(one, width) for one in bits)
+        return to_bits(calculate(KINDS[width], name, MODES[how], *values), width)
+
+    return Form(f"{name}.{how}.{type_}", type_, (type_,) * COUNTS[name], gives)
+
+
+def approximate(name: str, f: Callable[[np.float64], np.float64], ulps: int) -> Form:
     """A function of the special unit, within the error that the ISA gives."""
-    gives = lambda a: to_bits(guarded(f)(number(a, 32)), 32)  # noqa: E731
+
+    def gives(a: int) -> int:
+        with np.errstate(all="ignore"):
+            return to_bits(f(np.float64(number(a, 32))), 32)
+
     return Form(f"{name}.approx.f32", "f32", ("f32",), gives, ulps)
 
 
-def extreme(a: int, b: int, width: int, *, least: bool) -> int:
-    ordered = sorted((a, b), key=lambda one: (number(one, width), not one >> width - 1))
-    return ordered[0 if least else 1]
+def extreme(a: int, b: int, width: int) -> list[int]:
+    """The smaller and the larger; -0 is less than 0."""
+    return sorted((a, b), key=lambda one: (number(one, width), not one >> width - 1))
 
 
-_COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+COMPARED = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
 
 
 def comparisons() -> list[Form]:
     """Each sets a predicate, which then chooses between 1 and 0."""
-    found = []
-    for type_ in ("u16", "s16", "u32", "s32", "u64", "s64", "f32", "f64"):
-        for how, sign in _COMPARED.items():
-            gives = eval(f"lambda a, b: a {sign} b")
-            found.append(Form(f"setp.{how}.{type_}", "u32", (type_, type_), lambda a, b, g=gives, t=type_: int(g(value(a, t), value(b, t)))))  # fmt: skip
-    return found
+    return [
+        Form(f"setp.{f.__name__}.{t}", "u32", (t, t), lambda a, b, f=f, t=t: int(f(value(a, t), value(b, t))))
+        for t in (*WHOLES, "f32", "f64")
+        for f in COMPARED
+    ]  # fmt: skip
 
 
 def value(bits: int, type_: str) -> float:
     return number(bits, WIDTHS[type_]) if type_[0] == "f" else of_type(bits, type_)
 
 
-_LEAST = {f"{sign}{width}": 0 if sign == "u" else -(1 << width - 1) for sign in "us" for width in (16, 32, 64)}  # fmt: skip
-_MOST = {f"{sign}{width}": (1 << width - (sign == "s")) - 1 for sign in "us" for width in (16, 32, 64)}  # fmt: skip
-
-
 def conversions() -> list[Form]:
-    found = []
-    for made in ("u16", "s16", "u32", "s32", "u64", "s64"):
-        for read in ("u16", "s16", "u32", "s32", "u64", "s64"):
-            if made != read:
-                width = WIDTHS[made]
-                found.append(Form(f"cvt.{made}.{read}", made, (read,), lambda a, r=read, w=width: of_type(a, r) & (1 << w) - 1))  # fmt: skip
-    for made in ("f32", "f64"):
-        for read in ("u16", "s16", "u32", "s32", "u64", "s64"):
-            for how in ("rn", "rz", "rm", "rp"):
-                found.append(Form(f"cvt.{how}.{made}.{read}", made, (read,), lambda a, r=read, w=WIDTHS[made], h=how: rounded(Fraction(of_type(a, r)), w, h)))  # fmt: skip
-    for made in ("u32", "s32", "u64", "s64"):
-        for read in ("f32", "f64"):
-            for how in ("rni", "rzi", "rmi", "rpi"):
-                found.append(Form(f"cvt.{how}.{made}.{read}", made, (read,), lambda a, m=made, r=read, h=how: to_whole(number(a, WIDTHS[r]), m, h)))  # fmt: skip
-    for how in ("rn", "rz", "rm", "rp"):
+    found = [Form("cvt.f64.f32", "f64", ("f32",), lambda a: to_bits(number(a, 32), 64))]
+    found += [
+        Form(f"cvt.{made}.{read}", made, (read,), lambda a, r=read, m=made: of_type(a, r) & (1 << WIDTHS[m]) - 1)
+        for made, read in itertools.permutations(WHOLES, 2)
+    ]  # fmt: skip
+    for how, mode in MODES.items():
+        found += [
+            Form(f"cvt.{how}.{made}.{read}", made, (read,), lambda a, r=read, w=WIDTHS[made], h=how: rounded(Fraction(of_type(a, r)), w, h))
+            for made in ("f32", "f64") for read in WHOLES
+        ]  # fmt: skip
+        found += [
+            Form(f"cvt.{how}i.{made}.{read}", made, (read,), lambda a, m=made, r=read, h=mode: to_whole(number(a, WIDTHS[r]), m, h))
+            for made in WHOLES[2:] for read in ("f32", "f64")
+        ]  # fmt: skip
         found.append(Form(f"cvt.{how}.f32.f64", "f32", ("f64",), lambda a, h=how: narrowed(a, h)))
-    found.append(Form("cvt.f64.f32", "f64", ("f32",), lambda a: to_bits(number(a, 32), 64)))
     return found
 
 
-def to_whole(x: float, made: str, how: str) -> int:
+def to_whole(x: float, made: str, mode: str) -> int:
     """What is too large is the largest number that there is."""
-    if math.isinf(x):
-        found = _MOST[made] if x > 0 else _LEAST[made]
-    else:
-        found = {"rni": round, "rzi": math.trunc, "rmi": math.floor, "rpi": math.ceil}[how](Fraction(x))  # fmt: skip
-    return min(max(found, _LEAST[made]), _MOST[made]) & (1 << WIDTHS[made]) - 1
+    limits = np.iinfo({"u": "uint", "s": "int"}[made[0]] + made[1:])
+    return to_integer(x, mode, limits) & (1 << WIDTHS[made]) - 1
 
 
 def narrowed(a: int, how: str) -> int:
