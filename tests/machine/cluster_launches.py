@@ -48,32 +48,18 @@ _BYTES = {"cg16": 17, "ca16": 16, "ca8": 8, "ca4": 4}
 def copies():
     """Requests that copy to shared memory: (name, lanes, bytes from the start there, and here)."""
     chance = random.Random(1)
-    found = [
-        ("cg16", (1 << n) - 1, a, b)
-        for n in range(1, 33)
-        for b in range(0, 128, 16)
-        for a in (0, 16)
-    ]
-    found += [
-        (
-            "cg16",
-            chance.getrandbits(32) or 1,
-            chance.choice((0, 16, 32, 48)),
-            chance.randrange(8) * 16,
-        )
-        for _ in range(200)
-    ]
+
+    def some_lanes():
+        return chance.getrandbits(32) or 1
+
+    found = [("cg16", (1 << n) - 1, a, b) for n in range(1, 33) for b in range(0, 128, 16) for a in (0, 16)]  # fmt: skip
+    for _ in range(200):
+        found.append(("cg16", some_lanes(), 16 * chance.choice((0, 1, 2, 3)), chance.randrange(8) * 16))  # fmt: skip
     for name, each in (("ca16", 16), ("ca8", 8), ("ca4", 4)):
         found += [(name, 0xFFFFFFFF, a, b) for b in range(0, 64, each) for a in range(0, 48, each)]
-        found += [
-            (
-                name,
-                chance.getrandbits(32) or 1,
-                chance.randrange(8) * each,
-                chance.randrange(128 // each) * each,
-            )
-            for _ in range(40)
-        ]
+        for _ in range(40):
+            lanes, there, here = some_lanes(), chance.randrange(8), chance.randrange(128 // each)
+            found.append((name, lanes, there * each, here * each))
     return found
 
 

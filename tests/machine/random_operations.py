@@ -29,96 +29,40 @@ class Kind:
 FLOATS = ("0.0", "-0.0", "1.0", "0.5", "1.5", "-2.75", "3.0", "16777216.0", "0.1", "1e-30", "-7e9")
 SIXTEEN = ("0.0f", "-0.0f", "1.0f", "0.5f", "-2.75f", "3.0f", "0.1f", "1000.0f")
 KINDS = {
-    "i": Kind(
-        "int",
-        3,
-        (*WHOLE, "-1", "-2", "-128", "-32768", "(-2147483647 - 1)"),
-        (
-            "(int){w}",
-            "(int)({w} & 255u) - 128",
-            "reinterpret_cast<const int*>(x)[{at}]",
-            "reinterpret_cast<const short*>(x)[{at}]",
-            "reinterpret_cast<const signed char*>(x)[{at}]",
-        ),
-    ),
-    "u": Kind(
-        "unsigned",
-        3,
-        (*(f"{word}u" for word in WHOLE), "0xffffffffu", "0x80000000u", "0xf0f0a5a5u"),
-        (
-            "{w}",
-            "{w} >> 20",
-            "reinterpret_cast<const unsigned short*>(x)[{at}]",
-            "reinterpret_cast<const unsigned char*>(x)[{at}]",
-        ),
-    ),
-    "l": Kind(
-        "long long",
-        2,
-        (*(f"{word}ll" for word in WHOLE), "-1ll", "-5000000000ll", "0x7fffffffffffffffll"),
-        ("reinterpret_cast<const long long*>(x)[({at}) / 2u]", "(long long)(int){w}"),
-    ),
-    "q": Kind(
-        "unsigned long long",
-        2,
-        (*(f"{word}ull" for word in WHOLE), "0xffffffffffffffffull", "0x8000000000000001ull"),
-        (
-            "reinterpret_cast<const unsigned long long*>(x)[({at}) / 2u]",
-            "(unsigned long long){w} << 7",
-        ),
-    ),
-    "f": Kind(
-        "float",
-        3,
-        (*(f"{number}f" for number in FLOATS), "1e-40f", "3e38f"),
-        (
-            "__int2float_rn((int){w} >> 16)",
-            "__fdiv_rn((float)(short){w}, (float)({w} >> 20 | 1u))",
-            "__uint_as_float(({w} & 0x807fffffu) | 0x3f000000u)",
-            "__uint_as_float({w} & 0x807fffffu)",
-            "__uint_as_float({w} & 0xbfffffffu)",
-        ),
-    ),
-    "d": Kind(
-        "double",
-        2,
-        (*FLOATS, "1e-310", "1e300", "4503599627370497.0"),
-        (
-            "__ddiv_rn((double)(int){w}, (double)({w} >> 16 | 1u))",
-            "__hiloint2double((int)(({w} & 0x800fffffu) | 0x3fe00000u), (int){w})",
-            "__hiloint2double((int)({w} & 0x800fffffu), (int){w})",
-            "(double)(int){w}",
-        ),
-    ),
-    "h": Kind(
-        "__half",
-        2,
-        tuple(f"__float2half_rn({number})" for number in SIXTEEN),
-        (
-            "__ushort_as_half((unsigned short){w})",
-            "__int2half_rn((int)({w} & 255u) - 99)",
-            "reinterpret_cast<const __half*>(x)[{at}]",
-        ),
-    ),
-    "b": Kind(
-        "__nv_bfloat16",
-        2,
-        tuple(f"__float2bfloat16_rn({number})" for number in SIXTEEN),
-        (
-            "__ushort_as_bfloat16((unsigned short){w})",
-            "__float2bfloat16_rn((float)((int)({w} & 255u) - 99))",
-        ),
-    ),
-    "g": Kind(
-        "__half2",
-        2,
-        ("__float2half2_rn(0.75f)", "__floats2half2_rn(-3.0f, 0.1f)"),
-        (
-            "__floats2half2_rn((float)({w} & 511u), (float)(short){w})",
-            "__halves2half2(__ushort_as_half((unsigned short){w}), __int2half_rn((int)({w} >> 25)))",
-        ),
-    ),
-}
+    "i": Kind("int", 3, (*WHOLE, "-1", "-2", "-128", "-32768", "(-2147483647 - 1)"), (
+        "(int){w}", "(int)({w} & 255u) - 128",
+        *(f"reinterpret_cast<const {kind}*>(x)[{{at}}]" for kind in ("int", "short", "signed char")),
+    )),
+    "u": Kind("unsigned", 3, (*(f"{word}u" for word in WHOLE), "0xffffffffu", "0x80000000u", "0xf0f0a5a5u"), (
+        "{w}", "{w} >> 20",
+        *(f"reinterpret_cast<const unsigned {kind}*>(x)[{{at}}]" for kind in ("short", "char")),
+    )),
+    "l": Kind("long long", 2, (*(f"{word}ll" for word in WHOLE), "-1ll", "-5000000000ll", "0x7fffffffffffffffll"), (
+        "reinterpret_cast<const long long*>(x)[({at}) / 2u]", "(long long)(int){w}",
+    )),
+    "q": Kind("unsigned long long", 2, (*(f"{word}ull" for word in WHOLE), "0xffffffffffffffffull", "0x8000000000000001ull"), (
+        "reinterpret_cast<const unsigned long long*>(x)[({at}) / 2u]", "(unsigned long long){w} << 7",
+    )),
+    "f": Kind("float", 3, (*(f"{number}f" for number in FLOATS), "1e-40f", "3e38f"), (
+        "__int2float_rn((int){w} >> 16)", "__fdiv_rn((float)(short){w}, (float)({w} >> 20 | 1u))",
+        "__uint_as_float(({w} & 0x807fffffu) | 0x3f000000u)", "__uint_as_float({w} & 0x807fffffu)", "__uint_as_float({w} & 0xbfffffffu)",
+    )),
+    "d": Kind("double", 2, (*FLOATS, "1e-310", "1e300", "4503599627370497.0"), (
+        "__ddiv_rn((double)(int){w}, (double)({w} >> 16 | 1u))",
+        "__hiloint2double((int)(({w} & 0x800fffffu) | 0x3fe00000u), (int){w})",
+        "__hiloint2double((int)({w} & 0x800fffffu), (int){w})", "(double)(int){w}",
+    )),
+    "h": Kind("__half", 2, tuple(f"__float2half_rn({number})" for number in SIXTEEN), (
+        "__ushort_as_half((unsigned short){w})", "__int2half_rn((int)({w} & 255u) - 99)", "reinterpret_cast<const __half*>(x)[{at}]",
+    )),
+    "b": Kind("__nv_bfloat16", 2, tuple(f"__float2bfloat16_rn({number})" for number in SIXTEEN), (
+        "__ushort_as_bfloat16((unsigned short){w})", "__float2bfloat16_rn((float)((int)({w} & 255u) - 99))",
+    )),
+    "g": Kind("__half2", 2, ("__float2half2_rn(0.75f)", "__floats2half2_rn(-3.0f, 0.1f)"), (
+        "__floats2half2_rn((float)({w} & 511u), (float)(short){w})",
+        "__halves2half2(__ushort_as_half((unsigned short){w}), __int2half_rn((int)({w} >> 25)))",
+    )),
+}  # fmt: skip
 
 HELPERS = """\
 static __device__ unsigned bits(unsigned a) { return a; }
@@ -180,14 +124,14 @@ def selections(letters: str) -> list[tuple[str, str, str]]:
     return [(f"select_{x}", x, f"{{p}} ? {{{x}}} : {{{x}}}") for x in letters]
 
 
-def in_each_mode(result: str, name: str, *taken: str) -> list[tuple[str, str, str]]:
-    arguments = ", ".join(f"{{{letter}}}" for letter in taken)
-    return [(f"{name}_{mode}", result, f"{name}_{mode}({arguments})") for mode in MODES]
-
-
 def calls(result: str, taken: str, names: str) -> list[tuple[str, str, str]]:
     arguments = ", ".join(f"{{{letter}}}" for letter in taken)
     return [(f"{name}_{taken}", result, f"{name}({arguments})") for name in names.split()]
+
+
+def in_each_mode(result: str, taken: str, names: str) -> list[tuple[str, str, str]]:
+    modes = " ".join(f"{name}_{mode}" for name in names.split() for mode in MODES)
+    return [(call.rpartition("_")[0], *rest) for call, *rest in calls(result, taken, modes)]
 
 
 TABLES = {
@@ -333,20 +277,17 @@ TABLES = {
         ("of_uint", "f", "(float){u}"),
     ],
     "rounded": [
-        *in_each_mode("f", "__fadd", "f", "f"),
-        *in_each_mode("f", "__fsub", "f", "f"),
-        *in_each_mode("f", "__fmul", "f", "f"),
-        *in_each_mode("f", "__fmaf", "f", "f", "f"),
-        *in_each_mode("f", "__fdiv", "f", "f"),
-        *in_each_mode("f", "__frcp", "f"),
-        *in_each_mode("f", "__fsqrt", "f"),
+        *in_each_mode("f", "ff", "__fadd __fsub __fmul"),
+        *in_each_mode("f", "fff", "__fmaf"),
+        *in_each_mode("f", "ff", "__fdiv"),
+        *in_each_mode("f", "f", "__frcp __fsqrt"),
         ("tame", "f", "__uint_as_float((bits({f}) & 0x807fffffu) | 0x3f800000u)"),
     ],
     "float_to_integer": [
-        one for x, word in WORDS.items() for one in in_each_mode(x, f"__float2{word}", "f")
+        one for x, word in WORDS.items() for one in in_each_mode(x, "f", f"__float2{word}")
     ],
     "integer_to_float": [
-        one for x, word in WORDS.items() for one in in_each_mode("f", f"__{word}2float", x)
+        one for x, word in WORDS.items() for one in in_each_mode("f", x, f"__{word}2float")
     ],
     "double": [
         ("add", "d", "{d} + {d}"),
@@ -367,14 +308,13 @@ TABLES = {
         *selections("d"),
     ],
     "double_rounded": [
-        *in_each_mode("d", "__dadd", "d", "d"),
-        *in_each_mode("d", "__dmul", "d", "d"),
-        *in_each_mode("d", "__fma", "d", "d", "d"),
-        *in_each_mode("d", "__ddiv", "d", "d"),
-        *in_each_mode("d", "__dsqrt", "d"),
-        *in_each_mode("f", "__double2float", "d"),
-        *(one for x, word in WORDS.items() for one in in_each_mode(x, f"__double2{word}", "d")),
-        *(one for x in "lq" for one in in_each_mode("d", f"__{WORDS[x]}2double", x)),
+        *in_each_mode("d", "dd", "__dadd __dmul"),
+        *in_each_mode("d", "ddd", "__fma"),
+        *in_each_mode("d", "dd", "__ddiv"),
+        *in_each_mode("d", "d", "__dsqrt"),
+        *in_each_mode("f", "d", "__double2float"),
+        *(one for x, word in WORDS.items() for one in in_each_mode(x, "d", f"__double2{word}")),
+        *(one for x in "lq" for one in in_each_mode("d", x, f"__{WORDS[x]}2double")),
     ],
     "half": [
         *calls("h", "hh", "__hadd_rn __hsub_rn __hmul_rn __hmin __hmax __hmul_sat"),
@@ -383,9 +323,9 @@ TABLES = {
         *calls("p", "hh", "__heq __hne __hlt __hle __hgt __hge __hequ __hneu __hltu __hgeu"),
         *calls("p", "h", "__hisnan"),
         *selections("h"),
-        *in_each_mode("h", "__float2half", "f"),
-        *in_each_mode("h", "__int2half", "i"),
-        *in_each_mode("i", "__half2int", "h"),
+        *in_each_mode("h", "f", "__float2half"),
+        *in_each_mode("h", "i", "__int2half"),
+        *in_each_mode("i", "h", "__half2int"),
         ("to_uint", "u", "__half2uint_rz({h})"),
         ("to_float", "f", "__half2float({h})"),
         ("of_double", "h", "__double2half({d})"),
@@ -410,8 +350,8 @@ TABLES = {
         *calls("b", "bbb", "__hfma"),
         *calls("b", "b", "__hneg __habs"),
         *calls("p", "bb", "__heq __hlt __hge __hneu"),
-        *in_each_mode("b", "__float2bfloat16", "f"),
-        *in_each_mode("i", "__bfloat162int", "b"),
+        *in_each_mode("b", "f", "__float2bfloat16"),
+        *in_each_mode("i", "b", "__bfloat162int"),
         ("to_float", "f", "__bfloat162float({b})"),
         ("of_int", "b", "__int2bfloat16_rn({i})"),
         ("of_bits", "b", "__ushort_as_bfloat16((unsigned short){u})"),
