@@ -62,11 +62,8 @@ BFLOAT = Kind(
 
 def larger(a, b):
     """A NaN loses, and 0 is more than -0."""
-    return np.where(
-        np.isnan(a),
-        b,
-        np.where(np.isnan(b), a, np.where((a > b) | ((a == b) & ~np.signbit(a)), a, b)),
-    )
+    of_numbers = np.where((a > b) | ((a == b) & ~np.signbit(a)), a, b)
+    return np.where(np.isnan(a), b, np.where(np.isnan(b), a, of_numbers))
 
 
 def smaller(a, b):
@@ -134,36 +131,25 @@ def pair_name(name: str) -> str:
     return f"__{stem}2{'_' * bool(ending)}{ending}"
 
 
+def _calls(kind: str, names: dict[str, str], operators: bool) -> dict[Function, str]:
+    """Functions by these names, and operators of two, each with the name of its meaning."""
+    taken = (kind,) * (2 if operators else 1)
+    calls = {Function(call, kind, taken): name for call, name in names.items()}
+    for sign, name in OPERATORS.items() if operators else ():
+        calls[Function(f"a {sign} b", kind, taken, f"a {sign} b")] = name
+    return calls
+
+
 def numbers_of(kind: Kind, arity: int) -> dict[Function, str]:
     """Every function of so many numbers and with a number as its result, and the name of its meaning."""
-    taken = (kind.number,) * arity
-    table = {1: OF_ONE, 2: OF_TWO}[arity]
-    calls = {Function(name, kind.number, taken): name for name in table}
-    if arity == 2:
-        calls |= {
-            Function(f"a {sign} b", kind.number, taken, f"a {sign} b"): name
-            for sign, name in OPERATORS.items()
-        }
-        calls |= {
-            Function(
-                f"a {sign}= b",
-                kind.number,
-                taken,
-                f"[&] {{ {kind.number} c = a; c {sign}= b; return c; }}()",
-            ): name
-            for sign, name in OPERATORS.items()
-        }
+    calls = _calls(kind.number, {name: name for name in (OF_ONE, OF_TWO)[arity - 1]}, arity == 2)
+    for sign, name in OPERATORS.items() if arity == 2 else ():
+        changed = f"[&] {{ {kind.number} c = a; c {sign}= b; return c; }}()"
+        calls[Function(f"a {sign}= b", kind.number, (kind.number,) * 2, changed)] = name
     return calls
 
 
 def pairs_of(kind: Kind, arity: int) -> dict[Function, str]:
     """The same of pairs."""
-    taken = (kind.pair,) * arity
-    table = {1: OF_ONE, 2: OF_TWO}[arity]
-    calls = {Function(pair_name(name), kind.pair, taken): name for name in table}
-    if arity == 2:
-        calls |= {
-            Function(f"a {sign} b", kind.pair, taken, f"a {sign} b"): name
-            for sign, name in OPERATORS.items()
-        }
-    return calls
+    names = {pair_name(name): name for name in (OF_ONE, OF_TWO)[arity - 1]}
+    return _calls(kind.pair, names, arity == 2)

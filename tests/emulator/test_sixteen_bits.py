@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from device_functions import DTYPES, Function, call_each
+from device_functions import DTYPES, Function, call_each, functions
 from exact_rounding import FORMATS, MODES
 from full_tables import each_value
 from hypothesis import given
@@ -41,35 +41,35 @@ def columns(kind, count):
     """A strategy: rows of `count` numbers, all bits, or edges more often than by chance."""
     number = st.integers(0, 0xFFFF) | st.sampled_from(edges(kind))
     rows = st.lists(st.tuples(*[number] * count), min_size=100, max_size=400)
-    return rows.map(
-        lambda some: [np.array(column, np.uint16) for column in zip(*some, strict=True)]
-    )
+    return rows.map(lambda some: list(np.array(some, np.uint16).T))
+
+
+def random_columns(kind, count, seed):
+    """The same, by numpy's generator: 800 rows, of which both halves of pairs are made."""
+    rng = np.random.default_rng(seed)
+    some = [np.concatenate([rng.integers(0, 1 << 16, 600), rng.choice(edges(kind), 200)]) for _ in range(count)]  # fmt: skip
+    return [rng.permutation(each).astype(np.uint16) for each in some]
 
 
 def run(kind, calls, *of_bits):
     """Results of each call, as bits where they are numbers."""
     given_ = [bits.view(DTYPES[kind.number]) for bits in of_bits]
     results = call_each(list(calls), *given_, include=kind.include)
-    return {
-        call: results[str(call)].view(np.uint16)
-        if call.result in (kind.number, kind.pair)
-        else results[str(call)]
-        for call in calls
-    }
+    found = {call: results[str(call)] for call in calls}
+    own = (kind.number, kind.pair)
+    return {c: y.view(np.uint16) if c.result in own else y for c, y in found.items()}
 
 
 def meaning(kind, name, *bits):
-    table = {**OF_ONE, **OF_TWO}
     with np.errstate(all="ignore"):
-        return kind.nearest(table[name](*(kind.values(each) for each in bits)))
+        return kind.nearest((OF_ONE | OF_TWO)[name](*map(kind.values, bits)))
 
 
 def assert_same(call, found, expected, *bits):
     """Equal bits; so there is one NaN."""
-    wrong = np.flatnonzero(found != expected)
-    assert not len(wrong), (
-        f"{call}: {[[hex(each[i]) for each in (*bits, found, expected)] for i in wrong[:3]]}"
-    )
+    wrong = np.flatnonzero(found != expected)[:3]
+    shown = [[hex(each[i]) for each in (*bits, found, expected)] for i in wrong]
+    assert not shown, f"{call}: {shown}"
 
 
 @both_kinds
@@ -90,54 +90,44 @@ def between(kind):
     some = np.concatenate([on, middles, beyond, [-x for x in beyond], [-0.0]])
     with np.errstate(over="ignore"):
         exact = some.astype(np.float32)
-        return np.concatenate(
-            [
-                exact,
-                np.nextafter(exact, np.float32(np.inf)),
-                np.nextafter(exact, -np.float32(np.inf)),
-            ]
-        )
+        ends = np.float32([np.inf, -np.inf])
+        return np.concatenate([exact, *(np.nextafter(exact, end) for end in ends)])
 
 
 @both_kinds
 def test_floats_and_doubles_become_the_nearest_number(kind):
     floats = between(kind)
-    from_float = [
-        Function(f"__float2{kind.word}", kind.number, ("float",)),
-        Function(f"__float2{kind.word}_rn", kind.number, ("float",)),
-        Function("construct", kind.number, ("float",), f"{kind.number}(a)"),
-    ]
-    from_double = [
-        Function(f"__double2{kind.word}", kind.number, ("double",)),
-        Function("construct", kind.number, ("double",), f"{kind.number}(a)"),
-    ]
     wide = floats.astype(np.float64)
     doubles = np.concatenate([wide, wide * (1 + 2.0**-40), wide * (1 - 2.0**-40)])
-    for calls, x in ((from_float, floats), (from_double, doubles)):
-        found = call_each(calls, x, include=kind.include)
-        for call in calls:
-            expected = kind.nearest(x)
-            if x is doubles:  # that are no numbers keep their sign
-                quiet = kind.infinity | 1 << kind.fraction_bits - 1
-                no_number = np.where(np.signbit(x), 0x8000 | quiet, quiet).astype(np.uint16)
-                expected = np.where(np.isnan(x), no_number, expected)
-            assert_same(call, found[str(call)].view(np.uint16), expected)
+    quiet = kind.infinity | 1 << kind.fraction_bits - 1
+    for of, x in (("float", floats), ("double", doubles)):
+        names = f"__{of}2{kind.word}" + f" __{of}2{kind.word}_rn" * (of == "float")
+        calls = functions(f"{kind.number}({of})", names)
+        calls.append(Function("construct", kind.number, (of,), f"{kind.number}(a)"))
+        expected = kind.nearest(x)
+        if of == "double":  # that are no numbers keep their sign
+            no_number = np.where(np.signbit(x), 0x8000 | quiet, quiet).astype(np.uint16)
+            expected = np.where(np.isnan(x), no_number, expected)
+        for call, found in call_each(calls, x, include=kind.include).items():
+            assert_same(call, found.view(np.uint16), expected)
+
+
+def assert_rounded(kind, of, integer, x):
+    """In each mode, as exact arithmetic says; gives back the results of the first."""
+    calls = functions(f"{kind.number}({integer})", " ".join(f"__{of}2{kind.word}_{m}" for m in MODES))  # fmt: skip
+    results = call_each(calls, x, include=kind.include)
+    found = [each.view(np.uint16) for each in results.values()]
+    for mode, bits in zip(MODES, found, strict=True):
+        exact = [FORMATS[kind.word].round(Fraction(each), mode, np.signbit(each)) for each in x.tolist()]  # fmt: skip
+        assert_same(mode, bits, kind.nearest(np.array(exact)))
+    return found[0]
 
 
 @both_kinds
 def test_floats_become_numbers_in_each_mode(kind):
     x = between(kind)
-    x = np.concatenate(
-        [x[np.isfinite(x)][:: len(x) // 3000], [-0.0, 0.0, 1e-45, -1e-45, 3e38, -3e38]]
-    ).astype(np.float32)
-    calls = [Function(f"__float2{kind.word}_{mode}", kind.number, ("float",)) for mode in MODES]
-    results = call_each(calls, x, include=kind.include)
-    for call in calls:
-        exact = (
-            FORMATS[kind.word].round(Fraction(float(each)), call.name[-2:], np.signbit(each))
-            for each in x
-        )
-        assert_same(call, results[str(call)].view(np.uint16), kind.nearest(np.array(list(exact))))
+    some, edge = x[np.isfinite(x)][:: len(x) // 3000], [-0.0, 0.0, 1e-45, -1e-45, 3e38, -3e38]
+    assert_rounded(kind, "float", "float", np.concatenate([some, edge]).astype(np.float32))
 
 
 WORDS = {"short": "short", "ushort": "unsigned short", "int": "int", "uint": "unsigned", "ll": "long long",
@@ -152,56 +142,35 @@ WORDS = {"short": "short", "ushort": "unsigned short", "int": "int", "uint": "un
 def test_integers_become_numbers_in_each_mode(kind, word):
     integer = WORDS[word]
     limits, rng = np.iinfo(DTYPES[integer]), np.random.default_rng(1)
-    sizes = rng.integers(0, 1 << 63, 1000, np.uint64) * 2 >> rng.integers(
-        64 - limits.bits, 64, 1000, np.uint64
-    )
+    places = rng.integers(64 - limits.bits, 64, 1000, np.uint64)
+    sizes = rng.integers(0, 1 << 63, 1000, np.uint64) * 2 >> places
     edge = [0, 1, 255, 256, 257, 2049, 2051, limits.max, limits.max - 1, *([65519, 65520, 65504] * (limits.bits > 16)),
             *([(1 << 62) + (1 << 54), (1 << 62) + (1 << 54) + 1] * (limits.bits == 64))]  # fmt: skip
-    x = np.concatenate(
-        [
-            sizes.astype(DTYPES[integer]),
-            np.array([each for each in edge if each <= limits.max], DTYPES[integer]),
-        ]
-    )
+    x = np.concatenate([sizes.astype(DTYPES[integer]), np.array(edge, DTYPES[integer])])
     x = np.concatenate([x, -x]) if limits.min else x
-    calls = [Function(f"__{word}2{kind.word}_{mode}", kind.number, (integer,)) for mode in MODES]
-    results = call_each(calls, x, include=kind.include)
-    for call in calls:
-        exact = [FORMATS[kind.word].round(Fraction(int(each)), call.name[-2:]) for each in x]
-        assert_same(call, results[str(call)].view(np.uint16), kind.nearest(np.array(exact)))
+    nearest = assert_rounded(kind, word, integer, x)
     made = Function("construct", kind.number, (integer,), f"{kind.number}(a)")
-    assert (call_each([made], x, include=kind.include)[str(made)].view(np.uint16)
-            == results[str(calls[0])].view(np.uint16)).all()  # fmt: skip
+    (found,) = call_each([made], x, include=kind.include).values()
+    assert (found.view(np.uint16) == nearest).all()
 
 
 @both_kinds
 def test_every_number_becomes_an_integer_in_each_mode(kind):
     rounding = {"rn": np.rint, "rz": np.trunc, "ru": np.ceil, "rd": np.floor}
+    number = (kind.number,)
     calls = {
-        Function(f"__{kind.word}2{word}_{mode}", integer, (kind.number,)): (integer, mode)
-        for word, integer in WORDS.items()
-        for mode in MODES
-    }
-    calls |= {Function(f"__{kind.word}2{word}_rz", integer, (kind.number,)): (integer, "rz")
-              for word, integer in (("char", "signed char"), ("uchar", "unsigned char"))}  # fmt: skip
-    calls |= {
-        Function(f"as {integer}", integer, (kind.number,), f"({integer})a"): (integer, "rz")
-        for integer in WORDS.values()
-    }
-    results, x = run(kind, calls, ALL), kind.values(ALL)
-    for call, (integer, mode) in calls.items():
-        limits = np.iinfo(DTYPES[integer])
+        **{Function(f"__{kind.word}2{w}_{m}", integer, number): m for w, integer in WORDS.items() for m in MODES},
+        **{Function(f"__{kind.word}2{w}_rz", integer, number): "rz" for w, integer in (("char", "signed char"), ("uchar", "unsigned char"))},
+        **{Function(f"as {integer}", integer, number, f"({integer})a"): "rz" for integer in WORDS.values()},
+    }  # fmt: skip
+    x = kind.values(ALL)
+    is_number = ~np.isnan(x)
+    for call, found in run(kind, calls, ALL).items():
+        limits, mode = np.iinfo(found.dtype), calls[call]
         no_number = 0 if limits.bits < 64 else limits.min or 1 << 63
-        is_number = ~np.isnan(x)
-        assert (results[call][~is_number] == no_number).all(), call
-        expected = [
-            int(max(limits.min, min(limits.max, each)))
-            for each in rounding[mode](x[is_number]).tolist()
-        ]
-        wrong = np.flatnonzero(results[call][is_number] != np.array(expected, DTYPES[integer]))
-        assert not len(wrong), (
-            f"{call}: {[(x[is_number][i], results[call][is_number][i]) for i in wrong[:3]]}"
-        )
+        assert (found[~is_number] == no_number).all(), call
+        expected = [int(max(limits.min, min(limits.max, one))) for one in rounding[mode](x[is_number]).tolist()]  # fmt: skip
+        np.testing.assert_array_equal(found[is_number], np.array(expected, found.dtype), str(call))
 
 
 @both_kinds
@@ -216,10 +185,9 @@ def test_the_tangent_that_is_approximate(kind):
     call = Function("htanh_approx", kind.number, (kind.number,))
     found, exact = kind.values(run(kind, [call], ALL)[call]), np.tanh(kind.values(ALL))
     is_number = ~np.isnan(exact)
-    assert (np.abs(found - exact) <= 2.0**-10 * np.abs(exact) + 2.0**-24)[
-        is_number
-    ].all() or kind is BFLOAT
-    assert (np.abs(found - exact) <= 2.0**-7 * np.abs(exact) + 2.0**-133)[is_number].all()
+    bounds = [2.0**-7 * np.abs(exact) + 2.0**-133, 2.0**-10 * np.abs(exact) + 2.0**-24]
+    for bound in bounds[: 1 if kind is BFLOAT else 2]:
+        assert (np.abs(found - exact) <= bound)[is_number].all()
     assert np.isnan(found[~is_number]).all()
 
 
@@ -255,17 +223,11 @@ def test_fused_products(kind):
     @given(columns(kind, 3))
     def check(of_three):
         a, b, c = of_three
-        with np.errstate(invalid="ignore"):
-            c[::3] = kind.nearest(-kind.values(a) * kind.values(b))[
-                ::3
-            ]  # what rounding it loses is left
-        exact = fused(kind, a, b, c)
-        with np.errstate(invalid="ignore"):
-            expected = [
-                exact,
-                np.where(np.isnan(exact), 0, np.clip(exact, 0, 1)) + 0.0,
-                np.where(exact < 0, 0, exact) + 0.0,
-            ]
+        with np.errstate(invalid="ignore"):  # what rounding it loses is left
+            c[::3] = kind.nearest(-kind.values(a) * kind.values(b))[::3]
+            exact = fused(kind, a, b, c)
+            saturated = np.where(np.isnan(exact), 0, np.clip(exact, 0, 1)) + 0.0
+            expected = [exact, saturated, np.where(exact < 0, 0, exact) + 0.0]
         for (call, found), wanted in zip(run(kind, calls, a, b, c).items(), expected, strict=True):
             assert_same(call, found, kind.nearest(wanted), a, b, c)
 
@@ -276,19 +238,14 @@ def test_fused_products(kind):
 def test_comparisons(kind):
     two, pairs = (kind.number,) * 2, (kind.pair,) * 2
     of_two = {Function(f"__h{name}", "bool", two): name for name in COMPARISONS}
-    of_two |= {
-        Function(f"a {sign} b", "bool", two, f"a {sign} b"): name
-        for sign, name in RELATIONS.items()
+    of_pairs = {
+        **{Function(f"__h{name}2", kind.pair, pairs): name for name in COMPARISONS},
+        **{Function(f"__h{name}2_mask", "unsigned", pairs): name for name in COMPARISONS},
+        **{Function(f"__hb{name}2", "bool", pairs): name for name in COMPARISONS},
     }
-    of_pairs = {}
-    for name in COMPARISONS:
-        of_pairs[Function(f"__h{name}2", kind.pair, pairs)] = name
-        of_pairs[Function(f"__h{name}2_mask", "unsigned", pairs)] = name
-        of_pairs[Function(f"__hb{name}2", "bool", pairs)] = name
-    of_pairs |= {
-        Function(f"a {sign} b", "bool", pairs, f"a {sign} b"): name
-        for sign, name in RELATIONS.items()
-    }
+    for calls, taken in ((of_two, two), (of_pairs, pairs)):
+        for sign, name in RELATIONS.items():
+            calls[Function(f"a {sign} b", "bool", taken, f"a {sign} b")] = name
 
     @given(columns(kind, 2))
     def check(some):
@@ -312,25 +269,14 @@ def test_comparisons(kind):
 @both_kinds
 def test_functions_of_pairs_do_the_same_to_both(kind):
     for arity in (1, 2):
-        calls = pairs_of(kind, arity)
-        rng = np.random.default_rng(arity)
-        some = [np.concatenate([rng.integers(0, 1 << 16, 600), rng.choice(edges(kind), 200)]).astype(np.uint16)
-                for _ in range(arity)]  # fmt: skip
-        for each in some:
-            rng.shuffle(each)
+        calls, some = pairs_of(kind, arity), random_columns(kind, arity, arity)
         for call, found in run(kind, calls, *(each.reshape(-1, 2) for each in some)).items():
             assert_same(call, found.ravel(), meaning(kind, calls[call], *some), *some)
 
 
 @both_kinds
 def test_fused_products_of_pairs_do_the_same_to_both(kind):
-    rng = np.random.default_rng(3)
-    numbers = [
-        np.concatenate([rng.integers(0, 1 << 16, 600), rng.choice(edges(kind), 200)]).astype(
-            np.uint16
-        )
-        for _ in range(3)
-    ]
+    numbers = random_columns(kind, 3, 3)
     endings = ("", "_sat", "_relu")
     of_one = [Function(f"__hfma{ending}", kind.number, (kind.number,) * 3) for ending in endings]
     of_two = [Function(f"__hfma2{ending}", kind.pair, (kind.pair,) * 3) for ending in endings]
@@ -352,8 +298,7 @@ def test_pairs_as_complex_numbers(kind):
 
 @both_kinds
 def test_what_is_no_number_and_what_is_infinite(kind):
-    number, pair = (kind.number,), (kind.pair,)
-    x = kind.values(ALL)
+    number, x = (kind.number,), kind.values(ALL)
     calls = [
         Function("__hisnan", "bool", number),
         Function("__hisinf", "int", number),
@@ -363,51 +308,34 @@ def test_what_is_no_number_and_what_is_infinite(kind):
     assert (is_nan == np.isnan(x)).all()
     assert (is_infinite == np.isposinf(x) * 1 - np.isneginf(x)).all()
     assert (is_true == (ALL & 0x7FFF != 0)).all()
-    of_pairs = Function("__hisnan2", kind.pair, pair)
-    found = run(kind, [of_pairs], ALL.reshape(-1, 2))[of_pairs]
+    (found,) = run(kind, [Function("__hisnan2", kind.pair, (kind.pair,))], ALL.reshape(-1, 2)).values()  # fmt: skip
     assert (kind.values(found).ravel() == np.isnan(x)).all()
 
 
 @both_kinds
 def test_signs_and_steps(kind):
-    one = f"__float2{kind.word}(1.0f)"
-    found = run(
-        kind,
-        [
-            Function(text, kind.number, (kind.number,), expression)
-            for change, same_as in CHANGES.items()
-            for text, expression in (
-                (
-                    change,
-                    f"[&] {{ {kind.number} c = a; {kind.number} d = {change.replace('a', 'c')}; return d; }}()",
-                ),
-                (f"{change} by name", f"[&] {{ {kind.number} one = {one}; return {same_as}; }}()"),
-            )
-        ],
-        ALL,
-    )
-    results = list(found.values())
-    for change, by_operator, by_name in zip(CHANGES, results[::2], results[1::2], strict=True):
-        assert (by_operator == by_name).all(), change
-    after = [
-        Function(
-            f"a{sign}",
-            kind.number,
-            (kind.number,),
-            f"[&] {{ {kind.number} c = a; c{sign}; return c; }}()",
-        )
-        for sign in ("++", "--")
-    ]
-    results = run(kind, after, ALL)
-    for call, name in zip(after, ("__hadd", "__hsub"), strict=True):
-        expected = meaning(kind, name, ALL, np.full_like(ALL, kind.nearest(1.0)))
-        assert_same(call, results[call], expected, ALL)
+    def changed(change, gives):
+        expression = f"[&] {{ {kind.number} c = a; {kind.number} d = {change.replace('a', 'c')}; return {gives}; }}()"
+        return Function(f"{change}, {gives}", kind.number, (kind.number,), expression)
+
+    def by_name(name):
+        expression = f"[&] {{ {kind.number} one = __float2{kind.word}(1.0f); return {name}; }}()"
+        return Function(f"as {name}", kind.number, (kind.number,), expression)
+
+    same_as = {changed(change, "d"): by_name(name) for change, name in CHANGES.items()}
+    results = run(kind, [*same_as, *dict.fromkeys(same_as.values())], ALL)
+    for call, name in same_as.items():
+        assert (results[call] == results[name]).all(), call
+    after = {changed("a++", "c"): "__hadd", changed("a--", "c"): "__hsub"}
+    ones = np.full_like(ALL, kind.nearest(1.0))
+    for call, found in run(kind, after, ALL).items():
+        assert_same(call, found, meaning(kind, after[call], ALL, ones), ALL)
 
 
 @both_kinds
 def test_pairs_are_put_together_and_taken_apart(kind):
     word, number, pair = kind.word, kind.number, kind.pair
-    rng = np.random.default_rng(5)
+    rng, calls = np.random.default_rng(5), {}
     a, b = (rng.integers(0, kind.infinity, (300, 2)).astype(np.uint16) for _ in range(2))
     mixed = {
         f"__low2{word}(a)": a[:, 0], f"__high2{word}(a)": a[:, 1],
@@ -427,21 +355,18 @@ def test_pairs_are_put_together_and_taken_apart(kind):
         f"__ushort_as_{word}(__{word}_as_ushort(a.y))": a[:, 1],
         f"{number}({number}_raw(a.y))": a[:, 1],
     }  # fmt: skip
-    calls = {
-        Function(text, pair if bits.ndim == 2 else number, (pair, pair), text): bits
-        for text, bits in mixed.items()
-    }
+    for text, bits in mixed.items():
+        call = Function(text, pair if bits.ndim == 2 else number, (pair, pair), text)
+        calls[call] = bits
     for call, found in run(kind, calls, a, b).items():
         assert (found == calls[call]).all(), call
 
 
 def test_each_becomes_the_other():
-    calls = [(HALF, BFLOAT), (BFLOAT, HALF)]
-    for source, target in calls:
+    for source, target in ((HALF, BFLOAT), (BFLOAT, HALF)):
         call = Function("convert", target.number, (source.number,), f"{target.number}(a)")
-        column = ALL.view(DTYPES[source.number])
-        found = call_each([call], column, include=BFLOAT.include)[str(call)].view(np.uint16)
-        assert_same(call, found, target.nearest(source.values(ALL)), ALL)
+        (found,) = call_each([call], ALL.view(DTYPES[source.number]), include=BFLOAT.include).values()  # fmt: skip
+        assert_same(call, found.view(np.uint16), target.nearest(source.values(ALL)), ALL)
 
 
 @both_kinds
