@@ -1,5 +1,7 @@
 """Atomics on every type that CUDA has them for, against plain Python and numpy."""
 
+from functools import reduce
+
 import numpy as np
 import pytest
 from launched import TYPES, like, run, zeros
@@ -16,12 +18,6 @@ def wrap(kind, value):
     bits = 8 * np.dtype(TYPES[kind]).itemsize
     value %= 1 << bits
     return value - (1 << bits) if kind in ("int", "long long") and value >> (bits - 1) else value
-
-
-def fold(function, start, values):
-    for value in values:
-        start = function(start, value)
-    return start
 
 
 def increment(old, limit):
@@ -69,7 +65,7 @@ def test_integers(scope):
     body = "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n" + "\n".join(lines)
     run(body, *arrays.values(), grid=BLOCKS, block=THREADS)
     for row, (name, kind, start, value, function) in enumerate(INTEGERS):
-        expected = fold(function, wrap(kind, start), (value_of(kind, value, i) for i in MEMBERS))
+        expected = reduce(function, (value_of(kind, value, i) for i in MEMBERS), wrap(kind, start))
         assert arrays[kind][row] == wrap(kind, expected), (name, kind)
 
 
@@ -94,12 +90,10 @@ def test_an_exchange_hands_every_value_on_once():
         for p, kind in zip("abcd", kinds, strict=True)
     ]
     body = "    int thread = blockIdx.x * blockDim.x + threadIdx.x;\n" + "\n".join(lines)
-    for found in run(
-        body, *(zeros(kind, 1 + len(MEMBERS)) for kind in kinds), grid=BLOCKS, block=THREADS
-    ):
+    arrays = [zeros(kind, 1 + len(MEMBERS)) for kind in kinds]
+    for found in run(body, *arrays, grid=BLOCKS, block=THREADS):
         # thread t took what came before it, and left t + 1: a chain from 0 to the last
-        left = [found[0], *found[1:]]
-        assert sorted(left) == list(range(len(MEMBERS) + 1))
+        assert sorted(found) == list(range(len(MEMBERS) + 1))
 
 
 @pytest.mark.parametrize("kind", ["int", "unsigned", "unsigned long long", "unsigned short"])
@@ -188,32 +182,26 @@ def test_subnormals_are_flushed_in_global_memory_and_kept_in_shared():
 def test_nan_and_infinity_add_as_floats_do():
     body = "atomicAdd(a, INFINITY); atomicAdd(a + 1, -INFINITY); atomicAdd(a + 2, NAN);"
     found = run(body, like("float", 1, np.inf, 0), block=1, before="#include <cmath>\n")
-    assert [hex(bits) for bits in found.view(np.uint32)] == [
-        "0x7f800000",
-        "0x7fffffff",
-        "0x7fffffff",
-    ]
+    assert found.view(np.uint32).tolist() == [0x7F800000, 0x7FFFFFFF, 0x7FFFFFFF]
 
 
-@pytest.mark.parametrize("kind", ["__half", "__nv_bfloat16"])
-def test_16_bit_floats_add_up(kind):
-    to, pair = {
-        "__half": ("__float2half", "half"),
-        "__nv_bfloat16": ("__float2bfloat16", "bfloat16"),
-    }[kind]
-    two = "__half2" if kind == "__half" else "__nv_bfloat162"
+@pytest.mark.parametrize(
+    ("one", "two", "word"),
+    [("__half", "__half2", "half"), ("__nv_bfloat16", "__nv_bfloat162", "bfloat16")],
+)
+def test_16_bit_floats_add_up(one, two, word):
     body = f"""
-    __shared__ {kind} one;
+    __shared__ {one} single;
     __shared__ {two} both;
     if (threadIdx.x == 0) {{
-        one = {to}(0.0f);
-        both = __floats2{"half2" if kind == "__half" else "bfloat162"}_rn(1.0f, 2.0f);
+        single = __float2{word}(0.0f);
+        both = __floats2{word}2_rn(1.0f, 2.0f);
     }}
     __syncthreads();
-    atomicAdd(&one, {to}(0.5f));
-    atomicAdd(&both, __floats2{"half2" if kind == "__half" else "bfloat162"}_rn(0.25f, -0.5f));
+    atomicAdd(&single, __float2{word}(0.5f));
+    atomicAdd(&both, __floats2{word}2_rn(0.25f, -0.5f));
     __syncthreads();
-    a[0] = __{pair}2float(one); a[1] = __low2float(both); a[2] = __high2float(both);"""
+    a[0] = __{word}2float(single); a[1] = __low2float(both); a[2] = __high2float(both);"""
     before = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
     assert run(body, zeros("float", 3), block=64, before=before).tolist() == [32, 17, -30]
 

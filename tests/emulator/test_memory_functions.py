@@ -9,16 +9,7 @@ from softmax_lib.engine.errors import IllegalAddress, KernelFault
 
 LOADS = ("__ldg", "__ldca", "__ldcg", "__ldcs", "__ldcv", "__ldlu")
 STORES = ("__stwb", "__stcg", "__stcs", "__stwt")
-KINDS = (
-    "float",
-    "double",
-    "int",
-    "unsigned",
-    "long long",
-    "unsigned long long",
-    "short",
-    "unsigned char",
-)
+KINDS = ("float", "double", "int", "unsigned", "long long", "unsigned long long", "short", "unsigned char")  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -133,13 +124,9 @@ def test_where_a_block_is_in_its_cluster():
     int found[] = {(int)size.x, (int)size.y, (int)__clusterSizeInBlocks(), (int)index.x, (int)index.y,
                    (int)__clusterRelativeBlockRank(), (int)cluster.x, (int)cluster.y, (int)clusters.x, (int)clusters.y};
     for (int i = 0; i < 10; i++) a[10 * block + i] = found[i];"""
-    found = run(body, zeros("int", 10 * 24), grid=(6, 4), block=(2, 2), cluster=(3, 2)).reshape(
-        4, 6, 10
-    )
-    for y in range(4):
-        for x in range(6):
-            expected = [3, 2, 6, x % 3, y % 2, x % 3 + 3 * (y % 2), x // 3, y // 2, 2, 2]
-            assert found[y, x].tolist() == expected
+    found = run(body, zeros("int", 10 * 24), grid=(6, 4), block=(2, 2), cluster=(3, 2))
+    for (y, x), own in zip(np.ndindex(4, 6), found.reshape(24, 10).tolist(), strict=True):
+        assert own == [3, 2, 6, x % 3, y % 2, x % 3 + 3 * (y % 2), x // 3, y // 2, 2, 2]
 
 
 def test_blocks_of_a_cluster_read_each_others_shared_memory():
@@ -157,14 +144,10 @@ def test_blocks_of_a_cluster_read_each_others_shared_memory():
     __cluster_barrier_arrive_relaxed();
     __cluster_barrier_wait();"""
     read, ranks = run(body, zeros("int", 8 * 32), zeros("int", 8 * 32), grid=8, block=32, cluster=4)
-    for block in range(8):
-        neighbour = block // 4 * 4 + (block + 1) % 4
-        assert read[32 * block : 32 * block + 32].tolist() == [
-            100 * neighbour + t for t in range(32)
-        ]
-        assert set(ranks[32 * block : 32 * block + 32].tolist()) == {
-            neighbour % 4 + 10 + 1000 + 20000
-        }
+    blocks = np.arange(8)[:, None]
+    neighbours = blocks // 4 * 4 + (blocks + 1) % 4
+    assert (read.reshape(8, 32) == 100 * neighbours + np.arange(32)).all()
+    assert (ranks.reshape(8, 32) == neighbours % 4 + 10 + 1000 + 20000).all()
 
 
 def test_many_barriers_of_a_cluster_in_halves():

@@ -24,108 +24,81 @@ def launched(body, *arrays, **how):
 
 # ---- one batch after the other, some stages ahead
 
-THREADS_OWN = """
-    __shared__ float tile[{stages}][64];
-    auto pipe = cuda::make_pipeline();
+AHEAD = """
+    auto block = cg::this_thread_block(); (void)block;
+    alignas(16) __shared__ float tile[{stages}][64];
+    {start}
     for (int next = 0, i = 0; i < 7; i++) {{
-        for (; next < 7 && next < i + {stages}; next++) {{
-            pipe.producer_acquire();
-            cuda::memcpy_async(&tile[next % {stages}][threadIdx.x], a + 64 * next + threadIdx.x, sizeof(float), pipe);
-            pipe.producer_commit();
-        }}
-        pipe.consumer_wait();
-        __syncthreads();
+        for (; {bounds}next < i + {stages}; next++) {{ {copy} }}
+        {wait}
         b[64 * i + threadIdx.x] = tile[i % {stages}][63 - threadIdx.x];
-        __syncthreads();
-        pipe.consumer_release();
+        {leave}
     }}"""
+"""How one batch after the other is used, while some are copied; the copy, what waits for it, and what lets its stage go."""
 
-BLOCKS = """
-    __shared__ alignas(16) float tile[{stages}][64];
-    __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, {stages}> state;
-    auto block = cg::this_thread_block();
-    auto pipe = cuda::make_pipeline(block, &state);
-    for (int next = 0, i = 0; i < 7; i++) {{
-        for (; next < 7 && next < i + {stages}; next++) {{
-            pipe.producer_acquire();
-            cuda::memcpy_async(block, tile[next % {stages}], a + 64 * next, cuda::aligned_size_t<16>(256), pipe);
-            pipe.producer_commit();
-        }}
-        pipe.consumer_wait();
-        b[64 * i + threadIdx.x] = tile[i % {stages}][63 - threadIdx.x];
-        pipe.consumer_release();
-    }}"""
 
-ROLES = """
-    __shared__ float tile[{stages}][64];
-    __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, {stages}> state;
-    auto block = cg::this_thread_block();
+def ahead(start, bounds, copy, wait, leave):
+    parts = {"start": start, "bounds": bounds, "copy": copy, "wait": wait, "leave": leave}
+    for name, part in parts.items():
+        parts[name] = part.replace("TO", "tile[next % STAGES]").replace("OF", "a + 64 * next")
+    return lambda stages: AHEAD.format(
+        stages=stages, **{name: part.replace("STAGES", str(stages)) for name, part in parts.items()}
+    )
+
+
+STATE = "__shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, STAGES> state;\n"
+ROLES = (
+    STATE
+    + """
+    alignas(16) __shared__ float tile[STAGES][64];
     auto role = threadIdx.x < 32 ? cuda::pipeline_role::producer : cuda::pipeline_role::consumer;
-    auto pipe = cuda::make_pipeline(block, &state, {how});
-    for (int i = 0; i < 7; i++) {{
-        if (role == cuda::pipeline_role::producer) {{
+    auto pipe = cuda::make_pipeline(cg::this_thread_block(), &state, HOW);
+    for (int i = 0; i < 7; i++) {
+        if (role == cuda::pipeline_role::producer) {
             pipe.producer_acquire();
-            cuda::memcpy_async(&tile[i % {stages}][2 * threadIdx.x], a + 64 * i + 2 * threadIdx.x,
-                               cuda::aligned_size_t<8>(8), pipe);
+            cuda::memcpy_async(&tile[i % STAGES][2 * threadIdx.x], a + 64 * i + 2 * threadIdx.x, cuda::aligned_size_t<8>(8), pipe);
             pipe.producer_commit();
-        }} else {{
+        } else {
             pipe.consumer_wait();
-            for (int at = threadIdx.x - 32; at < 64; at += 32) b[64 * i + at] = tile[i % {stages}][63 - at];
+            for (int at = threadIdx.x - 32; at < 64; at += 32) b[64 * i + at] = tile[i % STAGES][63 - at];
             pipe.consumer_release();
-        }}
-    }}"""
+        }
+    }"""
+)
+SYNC = "__syncthreads();"
 
-PRIMITIVES = """
-    __shared__ float tile[{stages}][64];
-    for (int next = 0, i = 0; i < 7; i++) {{
-        for (; next < i + {stages}; next++) {{
-            if (next < 7) __pipeline_memcpy_async(&tile[next % {stages}][threadIdx.x], a + 64 * next + threadIdx.x, 4);
-            __pipeline_commit();
-        }}
-        __pipeline_wait_prior({stages} - 1);
-        __syncthreads();
-        b[64 * i + threadIdx.x] = tile[i % {stages}][63 - threadIdx.x];
-        __syncthreads();
-    }}"""
 
-GROUPS = """
-    __shared__ float tile[{stages}][64];
-    auto block = cg::this_thread_block();
-    for (int next = 0, i = 0; i < 7; i++) {{
-        for (; next < i + {stages}; next++) {{
-            if (next < 7) cg::memcpy_async(block, tile[next % {stages}], a + 64 * next, 256);
-        }}
-        if (i + {stages} <= 7) cg::wait_prior<{stages} - 1>(block); else cg::wait(block);
-        b[64 * i + threadIdx.x] = tile[i % {stages}][63 - threadIdx.x];
-        block.sync();
-    }}"""
+def by_role(how):
+    return lambda stages: ROLES.replace("STAGES", str(stages)).replace("HOW", how)
 
-EXPERIMENTAL = """
-    __shared__ float tile[{stages}][64];
-    nvcuda::experimental::pipeline pipe;
-    for (int i = 0; i < 7; i++) {{
-        nvcuda::experimental::memcpy_async(tile[i % {stages}][threadIdx.x], a[64 * i + threadIdx.x], pipe);
-        pipe.commit_and_wait();
-        __syncthreads();
-        b[64 * i + threadIdx.x] = tile[i % {stages}][63 - threadIdx.x];
-        __syncthreads();
-    }}"""
 
 PIPELINES = {
-    "a thread's own": THREADS_OWN,
-    "a block's": BLOCKS.replace("__shared__ alignas(16)", "alignas(16) __shared__"),
-    "producers by role": ROLES.replace("{how}", "role"),
-    "producers by number": ROLES.replace("{how}", "(size_t)32"),
-    "primitives": PRIMITIVES,
-    "a group's": GROUPS,
-    "an older class": EXPERIMENTAL,
-}
+    "a thread's own": ahead(
+        "auto pipe = cuda::make_pipeline();", "next < 7 && ",
+        "pipe.producer_acquire(); cuda::memcpy_async(&TO[threadIdx.x], OF + threadIdx.x, sizeof(float), pipe); pipe.producer_commit();",
+        f"pipe.consumer_wait(); {SYNC}", f"{SYNC} pipe.consumer_release();"),
+    "a block's": ahead(
+        f"{STATE} auto pipe = cuda::make_pipeline(block, &state);", "next < 7 && ",
+        "pipe.producer_acquire(); cuda::memcpy_async(block, TO, OF, cuda::aligned_size_t<16>(256), pipe); pipe.producer_commit();",
+        "pipe.consumer_wait();", "pipe.consumer_release();"),
+    "producers by role": by_role("role"),
+    "producers by number": by_role("(size_t)32"),
+    "primitives": ahead(
+        "", "", "if (next < 7) __pipeline_memcpy_async(&TO[threadIdx.x], OF + threadIdx.x, 4); __pipeline_commit();",
+        f"__pipeline_wait_prior(STAGES - 1); {SYNC}", SYNC),
+    "a group's": ahead(
+        "", "", "if (next < 7) cg::memcpy_async(block, TO, OF, 256);",
+        "if (i + STAGES <= 7) cg::wait_prior<STAGES - 1>(block); else cg::wait(block);", "block.sync();"),
+    "an older class": ahead(
+        "using namespace nvcuda::experimental; nvcuda::experimental::pipeline pipe;", "next <= i && ",
+        "nvcuda::experimental::memcpy_async(TO[threadIdx.x], (OF)[threadIdx.x], pipe);", f"pipe.commit_and_wait(); {SYNC}", SYNC),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3])
 @pytest.mark.parametrize("name", PIPELINES)
 def test_every_batch_comes_through(name, stages):
-    _, y = launched(PIPELINES[name].format(stages=stages), X, zeros("float", X.size), block=THREADS)
+    _, y = launched(PIPELINES[name](stages), X, zeros("float", X.size), block=THREADS)
     assert (y.reshape(BATCHES, THREADS) == X.reshape(BATCHES, THREADS)[:, ::-1]).all()
 
 
@@ -186,13 +159,8 @@ def test_what_a_copy_leaves_out_becomes_zeros(size):
     }}"""
     given = np.arange(1, 17, dtype=np.uint8)
     found = launched(body, given, zeros("unsigned char", 17 * 16), block=17)[1].reshape(17, 16)
-    for left_out in range(size + 1):
-        kept = size - left_out
-        assert found[left_out].tolist() == [
-            *range(1, kept + 1),
-            *[0] * left_out,
-            *[255] * (16 - size),
-        ]
+    for zeros_, row in enumerate(found[: size + 1].tolist()):
+        assert row == [*range(1, size - zeros_ + 1), *[0] * zeros_, *[255] * (16 - size)]
 
 
 def test_segments_of_an_older_class_end_in_zeros():
@@ -204,24 +172,17 @@ def test_segments_of_an_older_class_end_in_zeros():
     pipe.commit();
     pipe.wait_prior<0>();
     b[0] = tile.x; b[1] = tile.y; b[2] = tile.z; b[3] = tile.w;"""
-    assert launched(body, like("int", 5, 6, 7, 8), like("int", 9, 9, 9, 9), block=1)[
-        1
-    ].tolist() == [5, 6, 7, 0]
+    _, found = launched(body, like("int", 5, 6, 7, 8), like("int", 9, 9, 9, 9), block=1)
+    assert found.tolist() == [5, 6, 7, 0]
 
 
-def test_a_copy_of_another_size_is_refused_at_its_line():
-    with pytest.raises(
-        KernelFault, match=r"__pipeline_memcpy_async\(\) copies 4, 8 or 16 bytes.* at kernel\.cu:12"
-    ):
-        launched(
-            "\n\n__shared__ float tile[8];\n__pipeline_memcpy_async(tile, a, 12);",
-            zeros("float", 8),
-        )
-
-
-def test_a_misaligned_copy_faults_at_its_line():
-    body = "__shared__ float tile[8];\n__pipeline_memcpy_async(tile + 1, a, 16);"
-    with pytest.raises(KernelFault, match=r"kernel\.cu:10"):
+@pytest.mark.parametrize(
+    ("copy", "words"),
+    [("tile, a, 12", r"__pipeline_memcpy_async\(\) copies 4, 8 or 16 bytes.* at "), ("tile + 1, a, 16", "")],
+)  # fmt: skip
+def test_a_copy_of_another_size_or_misaligned_is_refused_at_its_line(copy, words):
+    body = f"__shared__ float tile[8];\n__pipeline_memcpy_async({copy});"
+    with pytest.raises(KernelFault, match=rf"{words}kernel\.cu:10"):
         launched(body, zeros("float", 8), block=1)
 
 

@@ -30,9 +30,8 @@ def numbers(expressions):
 def test_every_type_has_cudas_size_and_alignment():
     found = numbers([f"{what}({name})" for name, _, _ in TYPES for what in ("sizeof", "alignof")])
     expected = [n for _, size, count in TYPES for n in (size * count, alignment(size, count))]
-    assert dict(zip(TYPES, zip(found[::2], found[1::2], strict=True), strict=True)) == dict(
-        zip(TYPES, zip(expected[::2], expected[1::2], strict=True), strict=True)
-    )
+    wrong = [(TYPES[i // 2], a, b) for i, (a, b) in enumerate(zip(found, expected, strict=True)) if a != b]  # fmt: skip
+    assert not wrong
 
 
 def test_every_type_is_made_and_read_member_by_member():
@@ -119,10 +118,8 @@ extern "C" __global__ void ways(const float* x, float* y, float4 by_value, uchar
 
 def test_all_ways_to_write_a_vector_down():
     x, y = np.arange(128, dtype=np.float32), np.zeros(16, np.float32)
-    by_value, bytes_ = (
-        np.array([(1, 2, 3, 4.5)], "f4,f4,f4,f4")[0],
-        np.array([(1, 2, 3, 4)], "u1,u1,u1,u1")[0],
-    )
+    by_value = np.array([(1, 2, 3, 4.5)], "f4,f4,f4,f4")[0]
+    bytes_ = np.array([(1, 2, 3, 4)], "u1,u1,u1,u1")[0]
     launch(WAYS, 1, 32, [x, y, by_value, bytes_])
     assert y.tolist() == [10, 8, 16, 19, 4 + 5 + 6 + 7, 8.5, 4 + 5 + 1, 20 + 3 + 40, 60, 0, 3, 10.5, 1 + 1024, 0.25,
                           32 + 100, 15]  # fmt: skip
@@ -149,45 +146,34 @@ COPIES = [
 """Each is one load and one store, of the whole."""
 
 
-@pytest.mark.parametrize(
-    "name", ["char2", "short2", "float2", "double2", "char4", "ushort4", "float4"]
-)
+BYTES = "const unsigned char* x, unsigned char* y"
+
+
+@pytest.mark.parametrize("name", "char2 short2 float2 double2 char4 ushort4 float4".split())
 def test_a_copy_is_one_load_and_one_store(name):
-    size, count = SIZES[name[:-1]], int(name[-1])
-    x, y = np.zeros(128, np.uint8), np.zeros(128, np.uint8)
+    size = SIZES[name[:-1]] * int(name[-1])
+    x, y = np.zeros((2, 128), np.uint8)
     head = f"typedef {name} V; const V* from = reinterpret_cast<const V*>(x); V* to = reinterpret_cast<V*>(y);"
     body = "\n".join(f"{{ {copy.format(i)} }}" for i, copy in enumerate(COPIES))
-    found = accesses(f"{head}\n{body}", x, y, parameters="const unsigned char* x, unsigned char* y")
-    assert found == [("load", "x", size * count), ("store", "y", size * count)] * len(COPIES)
-
-
-@pytest.mark.parametrize("name", ["double4", "longlong4"])
-def test_32_bytes_are_two_accesses_of_16(name):
-    x, y = np.zeros(64, np.uint8), np.zeros(64, np.uint8)
-    body = f"typedef {name} V; reinterpret_cast<V*>(y)[0] = reinterpret_cast<const V*>(x)[0];"
-    found = accesses(body, x, y, parameters="const unsigned char* x, unsigned char* y")
-    assert sorted(found) == [("load", "x", 16)] * 2 + [("store", "y", 16)] * 2
+    found = accesses(f"{head}\n{body}", x, y, parameters=BYTES)
+    assert found == [("load", "x", size), ("store", "y", size)] * len(COPIES)
 
 
 @pytest.mark.parametrize(
-    ("name", "size"), [("char3", 1), ("short3", 2), ("float3", 4), ("uint3", 4)]
-)
-def test_three_members_are_three_accesses(name, size):
-    x, y = np.zeros(64, np.uint8), np.zeros(64, np.uint8)
-    body = f"typedef {name} V; V v = reinterpret_cast<const V*>(x)[0]; v.y += 1; reinterpret_cast<V*>(y)[0] = v;"
-    found = accesses(body, x, y, parameters="const unsigned char* x, unsigned char* y")
-    assert found == [("load", "x", size)] * 3 + [("store", "y", size)] * 3
+    ("name", "count", "size"),
+    [("double4", 2, 16), ("longlong4", 2, 16), ("char3", 3, 1), ("short3", 3, 2), ("float3", 3, 4), ("uint3", 3, 4)],
+)  # fmt: skip
+def test_32_bytes_are_two_accesses_of_16_and_three_members_are_three(name, count, size):
+    x, y = np.zeros((2, 64), np.uint8)
+    body = f"typedef {name} V; reinterpret_cast<V*>(y)[0] = reinterpret_cast<const V*>(x)[0];"
+    found = accesses(body, x, y, parameters=BYTES)
+    assert sorted(found) == [("load", "x", size)] * count + [("store", "y", size)] * count
 
 
 @pytest.mark.parametrize(
     "value",
-    [
-        "make_float4(a, 2, a, 4)",
-        "float4{a, 2, a, 4}",
-        "{a, 2, a, 4}",
-        "a > 0 ? float4{a, 1, 2, 3} : float4{a}",
-    ],
-)
+    ["make_float4(a, 2, a, 4)", "float4{a, 2, a, 4}", "{a, 2, a, 4}", "a > 0 ? float4{a, 1, 2, 3} : float4{a}"],
+)  # fmt: skip
 def test_a_new_vector_is_one_store(value):
     x, y = np.ones(8, np.float32), np.zeros(8, np.float32)
     target = "float4 v = " if "?" in value else "reinterpret_cast<float4*>(y)[0] = "
