@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from softmax_lib.engine.compiled import code, program
+from softmax_lib.engine.compiled.code import _plain
 from softmax_lib.engine.compiled.cubin import Cubin, Parameter, read_cubin
 from softmax_lib.engine.compiled.launching import Threads, launch
 from softmax_lib.engine.compiled.listing import read_listing, split_operands
@@ -22,19 +23,23 @@ def listing(*statements, places=()):
     return read_listing(HEAD + "made:\n.text.made:\n" + "\n".join(lines) + "\n", "made")
 
 
-def run(*statements, words=4, **how):
-    """y after a launch of one warp that stores R0 of each lane at y[lane], which `statements` have to set."""
-    tail = (
-        "S2R R8, SR_TID.X",
-        "LDC.64 R6, c[0x0][0x210]",
-        "IMAD.WIDE.U32 R6, R8, 0x4, R6",
-        "STG.E desc[UR4][R6.64], R0",
-        "EXIT",
-    )
-    facts = Cubin("made", 12, (Parameter(0, 8),), 0x210, 0, 256, {}, (), b"", ())
-    decoded = decode_listing(listing(*statements, *tail, **how), facts, 90)
-    memory, y = Memory(), np.zeros(32, np.uint32)
-    launch(decoded, Threads((1, 1, 1), (32, 1, 1)), [memory.place("y", y)], memory)
+WORDS = [(0x00010002, 0x00050003, 10), (0x80008000, 0x00018000, 0), (0, 0xFFFFFFFF, 77), (0x7FFF0001, 0x10001, 5)]  # fmt: skip
+"""Of each four lanes, what R1, R2 and R8 of `run` begin as."""
+
+
+def run(*statements, register="R0", **how):
+    """What is in a register of 32 lanes after `statements`: R0 begins as the lane's number, R1, R2 and R8 as `WORDS`."""
+    lines = [
+        "S2R R0, SR_TID.X", "MOV R3, 0xc", "IMAD.WIDE R4, R0, R3, c[0x0][0x210]", "S2R R9, SR_TID.X",
+        *(f"LDG.E R{n}, [R4.64+{4 * at:#x}]" for at, n in enumerate((1, 2, 8))),
+        *statements,
+        "IMAD.WIDE R6, R9, 0x4, c[0x0][0x218]", f"STG.E [R6.64], {register}", "EXIT",
+    ]  # fmt: skip
+    facts = Cubin("made", 16, (Parameter(0, 8), Parameter(8, 8)), 0x210, 0, 0, {}, (), b"", ())
+    decoded = decode_listing(listing(*lines, **how), facts, 90)
+    memory, x, y = Memory(), np.array(WORDS * 8, np.uint32).ravel(), np.zeros(32, np.uint32)
+    placed = [memory.place("x", x), memory.place("y", y)]
+    launch(decoded, Threads((1, 1, 1), (32, 1, 1)), placed, memory)
     return y
 
 
@@ -141,6 +146,62 @@ def test_what_no_lane_executes_may_be_unknown():
 )
 def test_an_instruction_does_what_its_name_says(statements, expected):
     assert run(*statements)[0] == expected
+
+
+def of_words(*statements):
+    """R8 of the first four lanes, each with words of its own."""
+    return run(*statements, register="R8")[:4].tolist()
+
+
+def halves(f):
+    """f of the halves of the first two words, of each lane."""
+    return [f(a >> 16, b >> 16) % 65536 << 16 | f(a & 65535, b & 65535) % 65536 for a, b, _ in WORDS]  # fmt: skip
+
+
+def test_each_half_of_a_word_has_a_sign_of_its_own():
+    assert of_words("VIADD.16x2 R8, R1, -R2") == halves(lambda a, b: a - b)
+
+
+def test_a_sum_may_go_where_what_it_is_added_to_was():
+    differences = [
+        sum(abs((a >> 8 * n & 255) - (b >> 8 * n & 255)) for n in range(4)) + c for a, b, c in WORDS
+    ]
+    assert of_words("VABSDIFF4.U8.ACC R8, R1, R2, R8") == differences
+
+
+def test_the_least_of_three_halves_may_go_where_one_of_them_was():
+    def least(a, b, c):
+        return min(a >> 16, b >> 16, c >> 16) << 16 | min(a & 65535, b & 65535, c & 65535)
+
+    assert of_words("VIMNMX3.U16x2 R8, R1, R2, R8, PT") == [least(*words) for words in WORDS]
+
+
+def test_the_opposite_of_what_is_shifted_carries_where_that_is_nothing():
+    carries = [int(a << 16 & 0xFFFFFFFF == 0) for a, _, _ in WORDS]
+    assert of_words("LEA R8, P0, -R1, RZ, 0x10", "SEL R8, R3, RZ, P0") == [
+        12 * one for one in carries
+    ]
+    assert of_words("LEA R8, P0, -R1, RZ, 0x10") == [-(a << 16) % 2**32 for a, _, _ in WORDS]
+
+
+def test_uniform_predicates_become_bits():
+    found = of_words("ISETP.GT.AND P1, PT, R1, RZ, PT", "P2R R8, PR, RZ, 0x2")
+    assert found == [2 * int(0 < a < 2**31) for a, _, _ in WORDS]
+    assert of_words("UISETP.NE.AND UP6, UPT, URZ, 0x1, UPT", "UP2UR UR8, UPR, URZ, 0x40", "MOV R8, UR8") == [64] * 4  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("printed", "encoding", "kept"),
+    [
+        ("FSEL R12, R10, -QNAN , P0", 0xFFFFFFFC0A0C7808, "FSEL R12, R10, 0xfffffffc , P0"),
+        ("FSEL R12, R10, +QNAN , P0", 0x7FC000010A0C7808, "FSEL R12, R10, 0x7fc00001 , P0"),
+        ("FSEL R12, R10, -QNAN , P0", 0xFFFFFFFF0A0C7808, "FSEL R12, R10, -QNAN , P0"),
+        ("HADD2 R4, R5, -QNAN , QNAN ", 0xFFFC7FFF05047430, "HADD2 R4, R5, -QNAN , QNAN "),
+        ("MOV R5, 0xfffffffc", 0xFFFFFFFC00057802, "MOV R5, 0xfffffffc"),
+    ],
+)
+def test_what_is_no_number_keeps_its_bits(printed, encoding, kept):
+    assert _plain(f"/*0010*/ {printed} ; /* {encoding:#018x} */") == f"/*0010*/ {kept} ;"
 
 
 def test_lanes_that_part_meet_again():

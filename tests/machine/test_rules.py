@@ -50,23 +50,41 @@ def wavefronts(address_of, size=4, lanes=ALL, ask=LOAD):
     return found.all, found.conflicts
 
 
-# ---- global memory
+# ---- sectors
+
+SECTORS = {
+    # neighbours fill their sectors
+    **{f"{size} bytes in a row": (size, ALL, LOAD, lambda lane, size=size: lane * size) for size in (1, 2, 4, 8, 16)},
+    # of the whole warp: halves on their own would touch 10, and quarters 20
+    "8 bytes, off by 8": (9, ALL, LOAD, lambda lane: 8 + lane * 8),
+    "16 bytes, off by 16": (17, ALL, LOAD, lambda lane: 16 + lane * 16),
+    # one address is one sector, and scattered ones are as many as there are lanes
+    "one address": (1, ALL, LOAD, lambda lane: 64),
+    "scattered backwards": (32, ALL, LOAD, lambda lane: (31 - lane) * 4096),
+    "scattered, half of the lanes": (16, EVEN, LOAD, lambda lane: lane * 4096),
+    # an atomic touches a sector as often as its most wanted address
+    "atomics in a row": (4, ALL, CHANGE, lambda lane: lane * 4),
+    "atomics on a word": (32, ALL, CHANGE, lambda lane: 0),
+    "atomics on two words": (16, ALL, CHANGE, lambda lane: lane % 2 * 4),
+    "atomics in two sectors": (32, ALL, CHANGE, lambda lane: lane % 2 * 32),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("size", "expected"), [(1, 1), (2, 2), (4, 4), (8, 8), (16, 16)])
-def test_neighbours_fill_their_sectors(size, expected):
-    assert sectors(lambda lane: lane * size) == expected
+@pytest.mark.parametrize("name", SECTORS)
+def test_sectors_of_global_memory(name):
+    expected, lanes, ask, address_of = SECTORS[name]
+    assert sectors(address_of, lanes, ask) == expected
 
 
-def test_sectors_are_those_of_the_whole_warp_not_of_its_halves_or_quarters():
-    assert sectors(lambda lane: 8 + lane * 8) == 9  # halves on their own would touch 10
-    assert sectors(lambda lane: 16 + lane * 16) == 17  # and quarters 20
-
-
-def test_one_address_is_one_sector_and_scattered_ones_are_as_many_as_there_are_lanes():
-    assert sectors(lambda lane: 64) == 1
-    assert sectors(lambda lane: (31 - lane) * 4096) == 32
-    assert sectors(lambda lane: lane * 4096, lanes=EVEN) == 16
+@pytest.mark.parametrize(
+    ("address_of", "size", "expected"),
+    [  # one index in all lanes is a line, an index of its own in each lane a sector each
+        (lambda lane: 12, 4, 4), (lambda lane: 12, 1, 4), (lambda lane: 16, 16, 16),
+        (lambda lane: lane * 4, 4, 32), (lambda lane: lane // 8 * 4, 4, 4),
+    ],
+)  # fmt: skip
+def test_sectors_of_local_memory(address_of, size, expected):
+    assert local_sectors(address_of, size) == expected
 
 
 @pytest.mark.parametrize("name", COPIES)
@@ -81,82 +99,51 @@ def test_copies_to_shared_memory_take_the_sectors_that_a_gpu_counted(name):
         assert count(ctypes.c_uint32(lanes), there, more) == counted, (lanes, start, to)
 
 
-def test_an_atomic_touches_a_sector_as_often_as_its_most_wanted_address():
-    assert sectors(lambda lane: lane * 4, ask=CHANGE) == 4
-    assert sectors(lambda lane: 0, ask=CHANGE) == 32
-    assert sectors(lambda lane: lane % 2 * 4, ask=CHANGE) == 16
-    assert sectors(lambda lane: lane % 2 * 32, ask=CHANGE) == 32
+# ---- shared memory
+
+WAVEFRONTS = {
+    # a bank gives one word a pass to all who want it
+    "in a row": ((1, 0), ALL, 4, LOAD, lambda lane: lane * 4),
+    "one word": ((1, 0), ALL, 4, LOAD, lambda lane: 64),
+    "bytes in a row": ((1, 0), ALL, 1, LOAD, lambda lane: lane),
+    "a column": ((32, 31), ALL, 4, LOAD, lambda lane: lane * 128),
+    "every second word": ((2, 1), ALL, 4, LOAD, lambda lane: lane * 8),
+    "a padded column": ((1, 0), ALL, 4, LOAD, lambda lane: lane * 132),
+    # halves and quarters come one after the other
+    "8 bytes in a row": ((2, 0), ALL, 8, LOAD, lambda lane: lane * 8),
+    "16 bytes in a row": ((4, 0), ALL, 16, LOAD, lambda lane: lane * 16),
+    # loads of lanes one or two apart that want the same let parts of the warp go together
+    "8 bytes of one place": ((1, 0), ALL, 8, LOAD, lambda lane: 0),
+    "16 bytes of one place": ((2, 0), ALL, 16, LOAD, lambda lane: 0),
+    "pairs": ((1, 0), ALL, 8, LOAD, lambda lane: lane // 2 * 8),
+    "two apart": ((2, 1), ALL, 8, LOAD, lambda lane: (lane & ~2) * 8),
+    "four apart": ((2, 0), ALL, 8, LOAD, lambda lane: (lane & ~4) * 8),
+    # one lane that wants something else keeps all parts of the warp apart
+    "one wants another": ((4, 0), ALL, 16, LOAD, lambda lane: 16 * (lane == 5)),
+    # a lane that is away wants what its neighbour wants
+    "neighbours away": ((1, 0), EVEN, 8, LOAD, lambda lane: lane * 4),
+    # stores go by halves and quarters whatever their lanes want
+    "8 bytes stored in one place": ((2, 0), ALL, 8, STORE, lambda lane: 0),
+    "16 bytes stored in one place": ((4, 0), ALL, 16, STORE, lambda lane: 0),
+    # a part of the warp that is away costs nothing
+    "a quarter": ((1, 0), 0xFF, 16, LOAD, lambda lane: lane * 16),
+    "a lane": ((1, 0), FIRST, 8, LOAD, lambda lane: lane * 8),
+}
 
 
-# ---- local memory
+@pytest.mark.parametrize("name", WAVEFRONTS)
+def test_wavefronts_of_shared_memory(name):
+    expected, lanes, size, way, address_of = WAVEFRONTS[name]
+    assert wavefronts(address_of, size, lanes, way) == expected
 
 
-def test_one_index_in_all_lanes_is_a_line_of_local_memory():
-    assert local_sectors(lambda lane: 12, 4) == 4
-    assert local_sectors(lambda lane: 12, 1) == 4
-    assert local_sectors(lambda lane: 16, 16) == 16
-
-
-def test_an_index_of_its_own_in_each_lane_is_a_sector_each():
-    assert local_sectors(lambda lane: lane * 4, 4) == 32
-    assert local_sectors(lambda lane: lane // 8 * 4, 4) == 4
-
-
-# ---- shared memory: 4 bytes a lane and less
-
-
-def test_a_bank_gives_one_word_a_pass_to_all_who_want_it():
-    assert wavefronts(lambda lane: lane * 4, 4) == (1, 0)
-    assert wavefronts(lambda lane: 64, 4) == (1, 0)
-    assert wavefronts(lambda lane: lane, 1) == (1, 0)
-    assert wavefronts(lambda lane: lane * 128, 4) == (32, 31)
-    assert wavefronts(lambda lane: lane * 8, 4) == (2, 1)
-    assert wavefronts(lambda lane: lane * 132, 4) == (1, 0)
-
-
-# ---- 8 and 16 bytes a lane
-
-
-def test_halves_and_quarters_come_one_after_the_other():
-    assert wavefronts(lambda lane: lane * 8, 8) == (2, 0)
-    assert wavefronts(lambda lane: lane * 16, 16) == (4, 0)
-
-
-def test_loads_of_lanes_one_or_two_apart_that_want_the_same_let_parts_of_the_warp_go_together():
-    assert wavefronts(lambda lane: 0, 8) == (1, 0)
-    assert wavefronts(lambda lane: 0, 16) == (2, 0)
-    assert wavefronts(lambda lane: lane // 2 * 8, 8) == (1, 0)
-    assert wavefronts(lambda lane: (lane & ~2) * 8, 8) == (2, 1)
-    assert wavefronts(lambda lane: (lane & ~4) * 8, 8) == (2, 0)  # four apart they do not
-
-
-def test_one_lane_that_wants_something_else_keeps_all_parts_of_the_warp_apart():
-    assert wavefronts(lambda lane: 16 * (lane == 5), 16) == (4, 0)
-
-
-def test_a_lane_that_is_away_wants_what_its_neighbour_wants():
-    assert wavefronts(lambda lane: lane * 4, 8, lanes=EVEN) == (1, 0)
-
-
-def test_stores_go_by_halves_and_quarters_whatever_their_lanes_want():
-    assert wavefronts(lambda lane: 0, 8, ask=STORE) == (2, 0)
-    assert wavefronts(lambda lane: 0, 16, ask=STORE) == (4, 0)
-
-
-def test_a_part_of_the_warp_that_is_away_costs_nothing():
-    assert wavefronts(lambda lane: lane * 16, 16, lanes=0xFF) == (1, 0)
-    assert wavefronts(lambda lane: lane * 8, 8, lanes=FIRST) == (1, 0)
-
-
-# ---- atomics in shared memory
-
-
-def test_lanes_that_change_one_word_come_one_after_the_other():
-    assert wavefronts(lambda lane: lane * 4, ask=CHANGE) == (1, 0)
-    assert wavefronts(lambda lane: 0, ask=CHANGE) == (32, 31)
-    assert wavefronts(lambda lane: lane % 4 * 4, ask=CHANGE) == (8, 7)
-
-
-def test_a_comparison_takes_two_passes_and_lanes_that_count_themselves_share_one():
-    assert wavefronts(lambda lane: lane * 4, ask=COMPARE) == (2, 0)
-    assert wavefronts(lambda lane: 0, ask=COUNT) == (1, 0)
+@pytest.mark.parametrize(
+    ("kind", "address_of", "expected"),
+    [  # one word is changed by one lane after the other; comparing takes two passes, counting is shared
+        (CHANGE, lambda lane: lane * 4, (1, 0)), (CHANGE, lambda lane: 0, (32, 31)),
+        (CHANGE, lambda lane: lane % 4 * 4, (8, 7)),
+        (COMPARE, lambda lane: lane * 4, (2, 0)), (COUNT, lambda lane: 0, (1, 0)),
+    ],
+)  # fmt: skip
+def test_wavefronts_of_atomics_in_shared_memory(kind, address_of, expected):
+    assert wavefronts(address_of, ask=kind) == expected
