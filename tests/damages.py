@@ -12,38 +12,13 @@ def remove(path):
         path.unlink(missing_ok=True)
 
 
-def _empty(path, place):
-    os.truncate(path, 0)
-
-
-def _garbage(path, place):
-    path.write_bytes(bytes((31 * place + i) % 251 for i in range(1000)))
-
-
-def _cut(path, place):
-    os.truncate(path, place % path.stat().st_size)
-
-
-def _zeros_inside(path, place):
+def _write(path, place, change):
     """In place, as a disk does it: a process that has the file mapped sees it too."""
     place %= path.stat().st_size
     with path.open("r+b") as file:
         content = file.read()
         file.seek(place)
-        file.write(bytes(len(content[place : place + 4096])))
-
-
-def _other_bit(path, place):
-    place %= path.stat().st_size
-    with path.open("r+b") as file:
-        content = file.read()
-        file.seek(place)
-        file.write(bytes([content[place] ^ 1 << place % 8]))
-
-
-def _longer(path, place):
-    with path.open("ab") as file:
-        file.write(b"more")
+        file.write(change(content[place:]))
 
 
 def _folder(path, place):
@@ -61,20 +36,16 @@ def _pipe(path, place):
     os.mkfifo(path)
 
 
-def _unreadable(path, place):
-    path.chmod(0)
-
-
 DAMAGES = {
-    "empty": _empty,
-    "garbage": _garbage,
-    "cut": _cut,
-    "zeros inside": _zeros_inside,
-    "another bit": _other_bit,
-    "longer": _longer,
+    "empty": lambda path, place: os.truncate(path, 0),
+    "garbage": lambda path, place: path.write_bytes(bytes((31 * place + i) % 251 for i in range(1000))),
+    "cut": lambda path, place: os.truncate(path, place % path.stat().st_size),
+    "zeros inside": lambda path, place: _write(path, place, lambda rest: bytes(len(rest[:4096]))),
+    "another bit": lambda path, place: _write(path, place, lambda rest: bytes([rest[0] ^ 1 << place % 8])),
+    "longer": lambda path, place: path.write_bytes(path.read_bytes() + b"more"),
     "a folder": _folder,
     "a link to nothing": _link_to_nothing,
     "a pipe": _pipe,
-    "unreadable": _unreadable,
+    "unreadable": lambda path, place: path.chmod(0),
     "gone": lambda path, place: remove(path),
-}
+}  # fmt: skip

@@ -211,35 +211,7 @@ def normed(x, weight, bias):
     return centred / np.sqrt(centred.var(axis=1, keepdims=True) + 1e-5) * weight + bias
 
 
-# ---- 7. a backward pass
-
-BACKWARD = Subject(
-    "softmax backward", HALF + """
-template <class T> __global__ void backward(const T* __restrict__ y, const T* __restrict__ gradient, T* __restrict__ out, int cols) {
-    int lane = threadIdx.x, row = blockIdx.x * blockDim.y + threadIdx.y;
-    const T *y_row = y + row * cols, *g_row = gradient + row * cols;
-    float dot = 0;
-    for (int i = lane; i < cols; i += 32) dot += (float)y_row[i] * (float)g_row[i];
-    for (int step = 16; step; step /= 2) dot += __shfl_xor_sync(0xffffffff, dot, step);
-    for (int i = lane; i < cols; i += 32) out[row * cols + i] = (T)((float)y_row[i] * ((float)g_row[i] - dot));
-}""",
-    "backward<{T}>", 3, (32, 4),
-    lambda dtype: [make(shares(12, 77), dtype), of(dtype, 12, 77, seed=1), of(dtype, 12, 77), 77],
-    lambda dtype, y, g, *_: [None, None, backward(read(y, dtype), read(g, dtype))],
-    dtypes=("float16", "bfloat16", "float32"), tolerance={"float16": 2e-3, "bfloat16": 1.6e-2, "float32": 1e-5},
-)  # fmt: skip
-
-
-def shares(*shape):
-    exps = np.exp(random(*shape))
-    return exps / exps.sum(axis=-1, keepdims=True)
-
-
-def backward(y, g):
-    return y * (g - (y * g).sum(axis=1, keepdims=True))
-
-
-# ---- 8. a bitonic sort
+# ---- 7. a bitonic sort
 
 SORT = Subject(
     "bitonic sort", """
@@ -265,7 +237,7 @@ template <class T> __global__ void sort(T* values) {
     dtypes=("int16", "int32", "uint64", "float32", "float64"),
 )  # fmt: skip
 
-# ---- 9. a stencil on three axes, its weights in constant memory
+# ---- 8. a stencil on three axes, its weights in constant memory
 
 STENCIL = Subject(
     "stencil", """
@@ -294,7 +266,7 @@ def stencil(x):
     return 0.5 * x + 0.25 * along[0] - (along[1] + along[2])
 
 
-# ---- 10. a reduction that the last block finishes, with a counter of the module's own
+# ---- 9. a reduction that the last block finishes, with a counter of the module's own
 
 LAST_BLOCK = Subject(
     "last block", """
@@ -329,7 +301,7 @@ template <class T> __global__ void total(const T* x, volatile T* partial, T* out
     dtypes=("int32", "float32", "float64"), tolerance={"float32": 1e-5, "float64": 1e-12},
 )  # fmt: skip
 
-# ---- 11. one row over many blocks, which meet at a barrier of their own making
+# ---- 10. one row over many blocks, which meet at a barrier of their own making
 
 ACROSS_BLOCKS = Subject(
     "row across blocks", """
@@ -361,7 +333,7 @@ __global__ void across(const float* x, float* y, float* partial, int n) {
     tolerance={"float32": 1e-5}, how={"cooperative": True},
 )  # fmt: skip
 
-# ---- 12. a step of an optimiser: structures by value, scalars of several kinds
+# ---- 11. a step of an optimiser: structures by value, scalars of several kinds
 
 ADAM = Subject(
     "adam", """
@@ -394,7 +366,7 @@ def adam(weights, gradient, moments):
     return weights - 0.01 * step, np.stack([m, v], axis=1)
 
 
-# ---- 13. rows gathered by 64-bit indices, sixteen bytes at a time
+# ---- 12. rows gathered by 64-bit indices, sixteen bytes at a time
 
 GATHER = Subject(
     "gather", """
@@ -407,7 +379,7 @@ __global__ void gather(const float4* table, const long long* index, float4* out,
     lambda _, table, index, *__: [None, None, table[index]],
 )  # fmt: skip
 
-# ---- 14. complex numbers
+# ---- 13. complex numbers
 
 COMPLEX = Subject(
     "complex product", """
@@ -423,7 +395,7 @@ __global__ void product(const float2* a, const float2* b, float2* c, int n, floa
     dtypes=("complex64",), tolerance={"complex64": 1e-5},
 )  # fmt: skip
 
-# ---- 15. a few lanes of each quarter of a warp, sixteen bytes each
+# ---- 14. a few lanes of each quarter of a warp, sixteen bytes each
 
 QUARTERS = Subject(
     "quarters", """
@@ -439,7 +411,7 @@ __global__ void quarters(const float4* x, float4* y) {
     lambda _, x, *__: [None, x[:8]],
 )  # fmt: skip
 
-# ---- 16. arrays of several lengths by a list of pointers
+# ---- 15. arrays of several lengths by a list of pointers
 
 LISTS = Subject(
     "lists", """
@@ -456,7 +428,7 @@ __global__ void scale(const float* const* xs, float* y, const int* lengths, int 
     lambda _, xs, *__: [..., np.array([[*(2 * x), *[0] * (100 - len(x))] for x in xs])],
 )  # fmt: skip
 
-# ---- 17. a row over the blocks of a cluster, which read each other's shared memory
+# ---- 16. a row over the blocks of a cluster, which read each other's shared memory
 
 CLUSTER = Subject(
     "cluster", """
@@ -488,7 +460,7 @@ __global__ void centre(const float* x, float* y, int cols) {
 )  # fmt: skip
 
 SUBJECTS = (
-    ADD, TRANSPOSE, MATMUL, SCAN, HISTOGRAM, LAYERNORM, BACKWARD, SORT, STENCIL, LAST_BLOCK,
+    ADD, TRANSPOSE, MATMUL, SCAN, HISTOGRAM, LAYERNORM, SORT, STENCIL, LAST_BLOCK,
     ACROSS_BLOCKS, ADAM, GATHER, COMPLEX, QUARTERS, LISTS, CLUSTER,
 )  # fmt: skip
 

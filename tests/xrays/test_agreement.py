@@ -63,104 +63,74 @@ def test_noise_is_forgiven_upwards_and_only_in_wavefronts():
     assert verdict("shared_load_requests", 1001) == "differs: shared_load_requests"
 
 
-def count(body, cols=4096, block_size=32):
-    """Counters by (space, operation) of one block that runs this body as written; lines that stand alone."""
-    found = xray(kernel_of(body), 1, cols, block_size, path="written")
+# ---- by hand, on one block that is run as it is written
+
+
+def sectors(index, count, asked, **more):
+    """A load of floats: 32 lanes unless it is told otherwise."""
+    counted = {
+        "requests": 1,
+        "lanes": 32,
+        "sectors": count,
+        "bytes_asked": asked,
+        "bytes_moved": 32 * count,
+    }
+    return f"y[threadIdx.x] = x[{index}];", ("global", "load"), counted | more
+
+
+def vector_sectors(vector, stride, count):
+    body = f"{vector} v = reinterpret_cast<const {vector}*>(x)[threadIdx.x * {stride}]; reinterpret_cast<{vector}*>(y)[threadIdx.x] = v;"
+    return body, ("global", "load"), {"requests": 1, "sectors": count, "size": int(vector[-1]) * 4}
+
+
+def wavefronts(index, count, kind="float", least=1):
+    body = f"""__shared__ {kind} tile[1056];
+    for (int i = threadIdx.x; i < 1056; i += 32) tile[i] = {kind}();
+    __syncthreads();
+    {kind} v = tile[{index}]; y[threadIdx.x] = reinterpret_cast<float&>(v);"""
+    counted = {"requests": 1, "wavefronts": count, "bank_conflicts": count - least}
+    return body, ("shared", "load"), counted
+
+
+BY_HAND = [
+    sectors("threadIdx.x", 4, 128),  # in a row
+    sectors("threadIdx.x + 1", 5, 128),  # the same, 4 bytes later
+    sectors("threadIdx.x * 2", 8, 128),
+    sectors("threadIdx.x * 8", 32, 128),  # a sector each
+    sectors("threadIdx.x * 33", 32, 128),
+    sectors("31 - threadIdx.x", 4, 128),  # backwards
+    sectors("threadIdx.x / 8 * 8", 4, 16),  # eight lanes at the same address
+    sectors("0", 1, 4),  # a broadcast
+    sectors("threadIdx.x % 2 * 1024", 2, 8),
+    *(vector_sectors("float2", stride, count) for stride, count in ((1, 8), (2, 16), (4, 32))),
+    *(vector_sectors("float4", stride, count) for stride, count in ((1, 16), (2, 32), (8, 32))),
+    # lanes that take no part ask for nothing
+    ("if (threadIdx.x % 4 == 0) y[threadIdx.x] = x[threadIdx.x];", ("global", "load"),
+     {"requests": 1, "lanes": 8, "sectors": 4, "lanes_a_request": 8, "bytes_wasted": 3 * 32}),
+    # each lane of a shuffle counts once, whatever its mask
+    *((f"y[threadIdx.x] = __shfl_xor_sync({mask}, x[threadIdx.x], 1);", ("", "shuffle_xor"), {"requests": requests, "lanes": 32})
+      for mask, requests in (("~0u", 1), ("0xffu << threadIdx.x / 8 * 8", 4))),
+    wavefronts("threadIdx.x", 1),
+    wavefronts("threadIdx.x * 2", 2),
+    wavefronts("threadIdx.x * 4", 4),
+    wavefronts("threadIdx.x * 32", 32),
+    wavefronts("threadIdx.x * 33", 1),  # one column of padding spreads a column over the banks
+    wavefronts("threadIdx.x ^ 5", 1),
+    wavefronts("7", 1),  # a broadcast
+    wavefronts("threadIdx.x / 2", 1),
+    wavefronts("threadIdx.x % 2 * 32", 2),  # two words of one bank, many lanes each
+    # vectors go by parts of the warp
+    *(wavefronts(f"threadIdx.x * {stride}", count, "float2", 2) for stride, count in ((1, 2), (2, 4))),
+    *(wavefronts(f"threadIdx.x * {stride}", count, "float4", 4) for stride, count in ((1, 4), (2, 8), (8, 32))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "which", "counted"), BY_HAND)
+def test_a_request_is_counted_as_by_hand(body, which, counted):
+    found = xray(kernel_of(f"    {body}\n"), 1, 4096, 32, path="written")
     assert found.hazards == ()
-    return {(line.space, line.operation): line for line in found.lines}
-
-
-@pytest.mark.parametrize(
-    ("index", "sectors", "asked"),
-    [
-        ("threadIdx.x", 4, 128),  # in a row
-        ("threadIdx.x + 1", 5, 128),  # the same, 4 bytes later
-        ("threadIdx.x * 2", 8, 128),
-        ("threadIdx.x * 8", 32, 128),  # a sector each
-        ("threadIdx.x * 33", 32, 128),
-        ("31 - threadIdx.x", 4, 128),  # backwards
-        ("threadIdx.x / 8 * 8", 4, 16),  # eight lanes at the same address
-        ("0", 1, 4),  # a broadcast
-        ("threadIdx.x % 2 * 1024", 2, 8),
-    ],
-)
-def test_sectors_of_a_load(index, sectors, asked):
-    load = count(f"    y[threadIdx.x] = x[{index}];\n")["global", "load"]
-    assert (load.requests, load.lanes, load.sectors) == (1, 32, sectors)
-    assert (load.bytes_asked, load.bytes_moved) == (asked, 32 * sectors)
-
-
-@pytest.mark.parametrize(("vector", "stride", "sectors"), [
-    ("float2", 1, 8), ("float2", 2, 16), ("float2", 4, 32),
-    ("float4", 1, 16), ("float4", 2, 32), ("float4", 8, 32),
-])  # fmt: skip
-def test_sectors_of_a_vector_load(vector, stride, sectors):
-    body = (
-        f"    {vector} v = reinterpret_cast<const {vector}*>(x)[threadIdx.x * {stride}];\n"
-        f"    reinterpret_cast<{vector}*>(y)[threadIdx.x] = v;\n"
-    )
-    load = count(body)["global", "load"]
-    assert (load.requests, load.sectors, load.size) == (1, sectors, int(vector[-1]) * 4)
-
-
-def test_lanes_that_take_no_part_ask_for_nothing():
-    load = count("    if (threadIdx.x % 4 == 0) y[threadIdx.x] = x[threadIdx.x];\n")[
-        "global", "load"
-    ]
-    assert (load.requests, load.lanes, load.sectors, load.lanes_a_request) == (1, 8, 4, 8)
-    assert load.bytes_wasted == 3 * 32
-
-
-@pytest.mark.parametrize(("mask", "requests"), [("~0u", 1), ("0xffu << threadIdx.x / 8 * 8", 4)])
-def test_each_lane_of_a_shuffle_counts_once_whatever_its_mask(mask, requests):
-    line = count(f"    y[threadIdx.x] = __shfl_xor_sync({mask}, x[threadIdx.x], 1);\n")[
-        "", "shuffle_xor"
-    ]
-    assert (line.requests, line.lanes) == (requests, 32)
-
-
-def test_warps_ask_one_by_one():
-    load = count("    y[threadIdx.x] = x[threadIdx.x];\n", block_size=96)["global", "load"]
-    assert (load.requests, load.sectors) == (3, 12)
-
-
-@pytest.mark.parametrize(
-    ("index", "wavefronts"),
-    [
-        ("threadIdx.x", 1),
-        ("threadIdx.x * 2", 2),
-        ("threadIdx.x * 4", 4),
-        ("threadIdx.x * 32", 32),
-        ("threadIdx.x * 33", 1),  # one column of padding spreads a column over the banks
-        ("threadIdx.x ^ 5", 1),
-        ("7", 1),  # a broadcast
-        ("threadIdx.x / 2", 1),
-        ("threadIdx.x % 2 * 32", 2),  # two words of one bank, many lanes each
-    ],
-)
-def test_wavefronts_of_a_shared_load(index, wavefronts):
-    body = (
-        "    __shared__ float tile[1056];\n"
-        "    for (int i = threadIdx.x; i < 1056; i += 32) tile[i] = 0.0f;\n    __syncthreads();\n"
-        f"    y[threadIdx.x] = tile[{index}];\n"
-    )
-    load = count(body)["shared", "load"]
-    assert (load.requests, load.wavefronts, load.bank_conflicts) == (1, wavefronts, wavefronts - 1)
-
-
-@pytest.mark.parametrize(("vector", "stride", "wavefronts"), [
-    ("float2", 1, 2), ("float2", 2, 4), ("float4", 1, 4), ("float4", 2, 8), ("float4", 8, 32),
-])  # fmt: skip
-def test_wavefronts_of_a_vector_load_go_by_parts_of_the_warp(vector, stride, wavefronts):
-    body = (
-        f"    __shared__ {vector} tile[256];\n"
-        f"    for (int i = threadIdx.x; i < 256; i += 32) tile[i] = {vector}();\n    __syncthreads();\n"
-        f"    {vector} v = tile[threadIdx.x * {stride}];\n    y[threadIdx.x] = v.x + v.y;\n"
-    )
-    load = count(body)["shared", "load"]
-    least = 32 * int(vector[-1]) * 4 // 128
-    assert (load.requests, load.wavefronts) == (1, wavefronts)
-    assert load.bank_conflicts == wavefronts - least
+    (line,) = (line for line in found.lines if (line.space, line.operation) == which)
+    assert {name: getattr(line, name) for name in counted} == counted
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -175,11 +145,12 @@ def test_quarters_of_a_warp_go_together_where_neighbours_load_the_same_vector(pa
     assert (found.total["shared_load_wavefronts"], found.total["shared_store_wavefronts"]) == (2, 4)
 
 
-def test_shuffles_and_barriers_are_counted_by_warp_and_by_block():
+def test_what_warps_and_blocks_do_adds_up():
     body = (
         "    float v = x[threadIdx.x];\n    v += __shfl_xor_sync(0xffffffff, v, 1);\n"
         "    __syncthreads();\n    y[threadIdx.x] = v;\n"
     )
     found = xray(kernel_of(body), 1, 4096, 96)
-    assert (found.total["shuffles"], found.total["barriers"]) == (3, 1)
+    counted = ("shuffles", "barriers", "global_load_requests", "global_load_sectors")
+    assert [found.total[name] for name in counted] == [3, 1, 3, 12]
     assert (found.blocks, found.warps, found.threads) == (1, 3, 96)

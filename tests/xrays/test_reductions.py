@@ -6,6 +6,7 @@ import math
 import pytest
 from emulated import kernel_of
 
+from softmax_lib import kernels
 from softmax_lib.engine.errors import BadInput
 from softmax_lib.worklog.reductions import (
     between_barriers,
@@ -14,6 +15,7 @@ from softmax_lib.worklog.reductions import (
     shared_steps,
     trace_row,
 )
+from softmax_lib.worklog.timeline import read_timeline
 
 ONLINE = [3, 2, 5, 1]
 TREE = [3, 7, 2, 8, 6, 4, 5, 1]
@@ -84,3 +86,18 @@ def test_a_lane_without_a_source_receives_its_own_value():
 def test_what_cannot_be_read_gets_a_sentence(ask, words):
     with pytest.raises(BadInput, match=words):
         ask()
+
+
+# ---- who works between barriers
+
+
+def test_fewer_and_fewer_warps_work_in_the_tree():
+    tree = read_timeline(kernels["shared"], 256, 256)
+    assert tree.working.tolist() == [8, 4, 2, 1, 1, 1, 1, 1, 1, 8, 8, 4, 2, 1, 1, 1, 1, 1, 1, 8]
+
+
+def test_all_lanes_shuffle_before_and_after_each_of_two_barriers():
+    shuffle = read_timeline(kernels["shuffle"], 256, 256)
+    assert shuffle.shape == (8, 3)
+    assert shuffle.lanes["shuffles"].tolist() == [[32] * 3] * 8
+    assert shuffle.lanes["global memory"][:, 1].tolist() == [0] * 8
