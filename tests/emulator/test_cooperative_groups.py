@@ -1,7 +1,9 @@
 """Cooperative groups against plain Python: who is in which group, and what its members exchange."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
-from operator import and_, or_, xor
+from operator import add, and_, or_, xor
 
 import numpy as np
 import pytest
@@ -28,84 +30,148 @@ def table(expressions, prologue, threads=96, to="int", **how):
     return Table(tuple(expressions), threads, BEFORE, BLOCK + prologue, X[:threads], to=to, **how)
 
 
-def tile_of(thread, size):
-    """The threads of its tile."""
-    return range(thread // size * size, thread // size * size + size)
+# ---- what each member of a group gets
 
 
-# ---- tiles of one warp
+@dataclass(frozen=True)
+class Group:
+    """How g comes about, who is in the group of a thread (nobody: it has left), and which of how many groups that is."""
 
-SIZES = (1, 2, 4, 8, 16, 32)
-
-
-def ballot(thread, size, holds):
-    return sum(1 << rank for rank, t in enumerate(tile_of(thread, size)) if holds(t))
-
-
-def shifted(thread, size, distance):
-    source = thread + distance
-    return X[source if source in tile_of(thread, size) else thread]
+    makes: str
+    members: Callable[[int], Sequence[int]]
+    which: Callable[[int], tuple[int, int]]
+    threads: int = 96
 
 
-TILE = {
-    "tile.thread_rank()": lambda t, n: t % n,
-    "tile.size() + 100 * tile.num_threads()": lambda t, n: 101 * n,
-    "tile.meta_group_rank()": lambda t, n: t // n,
-    "tile.meta_group_size()": lambda t, n: 96 // n,
-    "tile.shfl(x[thread], 3)": lambda t, n: X[t // n * n + 3 % n],
-    "tile.shfl_up(x[thread], 1)": lambda t, n: shifted(t, n, -1),
-    "tile.shfl_down(x[thread], 3)": lambda t, n: shifted(t, n, 3),
-    "tile.shfl_xor(x[thread], tile.size() / 2)": lambda t, n: X[t ^ n // 2],
-    "tile.any(x[thread] > 8)": lambda t, n: int(any(X[o] > 8 for o in tile_of(t, n))),
-    "tile.all(x[thread] > -6)": lambda t, n: int(all(X[o] > -6 for o in tile_of(t, n))),
-    "tile.ballot(x[thread] > 0)": lambda t, n: ballot(t, n, lambda o: X[o] > 0),
-    "tile.match_any(x[thread])": lambda t, n: ballot(t, n, lambda o: X[o] == X[t]),
-    "tile.match_all(x[thread] / 100, same) == tile.ballot(1) && same": lambda t, n: 1,
-    "(tile.sync(), cg::sync(tile), cg::thread_rank(tile) + 100 * cg::group_size(tile))": lambda t, n: t % n + 100 * n,
-    "forgotten.meta_group_rank() + 1000 * forgotten.meta_group_size()": lambda t, n: t // n + 1000 * (96 // n),
-    "cg::reduce(tile, x[thread], cg::plus<int>())": lambda t, n: sum(X[o] for o in tile_of(t, n)),
-    "cg::reduce(tile, x[thread], cg::less<int>())": lambda t, n: min(X[o] for o in tile_of(t, n)),
-    "cg::reduce(tile, x[thread], cg::greater<int>())": lambda t, n: max(X[o] for o in tile_of(t, n)),
-    "cg::inclusive_scan(tile, x[thread])": lambda t, n: sum(X[t // n * n : t + 1]),
-    "cg::exclusive_scan(tile, x[thread])": lambda t, n: sum(X[t // n * n : t]),
-    "cg::inclusive_scan(tile, x[thread], cg::greater<int>())": lambda t, n: max(X[t // n * n : t + 1]),
-    "cg::exclusive_scan(tile, x[thread], cg::greater<int>())": lambda t, n: max(X[t // n * n : t], default=0),
-    "cg::invoke_one_broadcast(tile, [&] { return x[thread]; })": lambda t, n: X[t // n * n],
-    "cg::invoke_one_broadcast(tile, [&](int a, int b) { return a + b; }, 3, 4)": lambda t, n: 7,
+def tile(makes, size, threads=96, within=None):
+    def members(thread):
+        return range(thread // size * size, thread // size * size + size)
+
+    whole = within or threads
+    return Group(makes, members, lambda t: (t % whole // size, whole // size), threads)
+
+
+CHOSEN = [lane for lane in range(32) if lane % 3 == 1 or lane > 27]
+FOURS = [CHOSEN[start : start + 4] for start in range(0, len(CHOSEN), 4)]
+SOME = "if (lane % 3 != 1 && lane <= 27) return; auto some = cg::coalesced_threads();"
+LABELS = [list(dict.fromkeys(X[tile : tile + 16])) for tile in (0, 16)]
+
+
+def four_of(lane):
+    return next((four for four in FOURS if lane in four), ())
+
+
+def same_label(lane):
+    return [t for t in range(lane // 16 * 16, lane // 16 * 16 + 16) if X[t] == X[lane]]
+
+
+TILES = {
+    f"a tile of {n}": tile(f"auto g = cg::tiled_partition<{n}>(block);", n)
+    for n in (1, 2, 4, 8, 16, 32)
+}
+FORGOTTEN = {
+    "one that forgot its whole": tile(
+        "cg::thread_block_tile<8> g = cg::tiled_partition<8>(block);", 8
+    )
+}
+NESTED = {
+    "a tile of a tile": tile(
+        "auto g = cg::tiled_partition<4>(cg::tiled_partition<16>(block));", 4, within=16
+    )
+}
+TOGETHER = {
+    "lanes together": Group(
+        f"{SOME} auto& g = some;", lambda t: CHOSEN if t in CHOSEN else (), lambda t: (0, 1), 32
+    )
+}
+PARTS = {
+    "four of them": Group(
+        f"{SOME} auto g = cg::tiled_partition(some, 4);",
+        four_of,
+        lambda t: (FOURS.index(four_of(t)), len(FOURS)),
+        32,
+    ),
+    "of one label": Group(
+        "auto g = cg::labeled_partition(cg::tiled_partition<16>(block), x[thread]);",
+        same_label,
+        lambda t: (LABELS[t // 16].index(X[t]), len(LABELS[t // 16])),
+        32,
+    ),
+    "one thread": Group("auto g = cg::this_thread();", lambda t: [t], lambda t: (0, 1)),
+}
+WIDE = {
+    f"a tile of {n}": tile(f"__shared__ cg::block_tile_memory<256> memory; auto g = cg::tiled_partition<{n}>(cg::this_thread_block(memory));", n, 256)
+    for n in (64, 128, 256)
 }  # fmt: skip
 
-
-PROLOGUE = """
-    int same;
-    auto tile = cg::tiled_partition<{0}>(block);
-    cg::thread_block_tile<{0}> forgotten = tile;"""
-
-
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("expression", TILE)
-def test_a_tile(expression, size):
-    found = table(TILE, PROLOGUE.format(size)).results()[expression]
-    assert [v % (1 << 32) for v in found] == [
-        TILE[expression](t, size) % (1 << 32) for t in THREADS
-    ]
-
-
-NESTED = {
-    "inner.meta_group_rank()": lambda t: t % 16 // 4,
-    "inner.meta_group_size()": lambda t: 4,
-    "inner.thread_rank()": lambda t: t % 4,
-    "inner.shfl(x[thread], 0)": lambda t: X[t // 4 * 4],
-    "cg::this_thread().size() + 10 * cg::this_thread().thread_rank()": lambda t: 1,
-    "cg::this_thread().meta_group_rank() + 10 * cg::this_thread().meta_group_size()": lambda t: 10,
+# Of the values x of all threads, the members, and the rank among them.
+OF_ALL = {
+    "(g.sync(), cg::sync(g), g.thread_rank() + 100 * cg::thread_rank(g))": lambda x, m, r: 101 * r,
+    "g.size() + 100 * g.num_threads() + 10000 * cg::group_size(g)": lambda x, m, r: 10101 * len(m),
 }
+OF_LARGE = {
+    "g.shfl(x[thread], 3)": lambda x, m, r: x[m[3 % len(m)]],
+    "g.any(x[thread] > 8)": lambda x, m, r: any(x[o] > 8 for o in m),
+    "g.all(x[thread] > -6)": lambda x, m, r: all(x[o] > -6 for o in m),
+    "cg::inclusive_scan(g, x[thread])": lambda x, m, r: sum(x[o] for o in m[: r + 1]),
+    "cg::exclusive_scan(g, x[thread])": lambda x, m, r: sum(x[o] for o in m[:r]),
+    "cg::exclusive_scan(g, x[thread], cg::greater<int>())": lambda x, m, r: max(
+        (x[o] for o in m[:r]), default=0
+    ),
+    "(int)cg::reduce(g, 2.0 * x[thread], cg::plus<double>())": lambda x, m, r: (
+        2 * sum(x[o] for o in m)
+    ),
+    **{
+        f"cg::{call}(g, x[thread], cg::{name}<int>())": lambda x, m, r, of=of, ends=ends: reduce(
+            of, [x[o] for o in m[: ends(r)]]
+        )
+        for name, of in (
+            ("plus", add),
+            ("less", min),
+            ("greater", max),
+            ("bit_and", and_),
+            ("bit_or", or_),
+            ("bit_xor", xor),
+        )
+        for call, ends in (("reduce", lambda r: None), ("inclusive_scan", lambda r: r + 1))
+    },
+}
+OF_ONE_WARP = {
+    "g.shfl_up(x[thread], 1)": lambda x, m, r: x[m[max(r - 1, 0)]],
+    "g.shfl_down(x[thread], 3)": lambda x, m, r: x[m[r + 3 if r + 3 < len(m) else r]],
+    "g.ballot(x[thread] > 0)": lambda x, m, r: sum(1 << i for i, o in enumerate(m) if x[o] > 0),
+    "g.match_any(x[thread])": lambda x, m, r: sum(
+        1 << i for i, o in enumerate(m) if x[o] == x[m[r]]
+    ),
+    "g.match_all(x[thread] / 100, same) == g.ballot(1) && same": lambda x, m, r: 1,
+    "cg::invoke_one_broadcast(g, [&] { return x[thread]; })": lambda x, m, r: x[m[0]],
+    "cg::invoke_one_broadcast(g, [&](int a, int b) { return a + b; }, 3, 4)": lambda x, m, r: 7,
+}
+XOR = {"g.shfl_xor(x[thread], g.size() / 2)": lambda x, m, r: x[m[r ^ len(m) // 2]]}
+KINDS = [
+    (TILES, OF_ALL | OF_LARGE | OF_ONE_WARP | XOR),
+    (TOGETHER, OF_ALL | OF_LARGE | OF_ONE_WARP),
+    (WIDE, OF_ALL | OF_LARGE),
+    (NESTED | FORGOTTEN | PARTS, OF_ALL),
+]  # fmt: skip
+WHICH = "g.meta_group_rank() + 100 * g.meta_group_size()"
 
 
-@pytest.mark.parametrize("expression", NESTED)
-def test_a_tile_of_a_tile(expression):
-    prologue = (
-        "auto outer = cg::tiled_partition<16>(block); auto inner = cg::tiled_partition<4>(outer);"
-    )
-    assert table(NESTED, prologue).results()[expression] == [NESTED[expression](t) for t in THREADS]
+@pytest.mark.parametrize(
+    ("group", "formulas"),
+    [pytest.param(group, formulas, id=name) for groups, formulas in KINDS for name, group in groups.items()],
+)  # fmt: skip
+def test_each_member_of_a_group_gets(group, formulas):
+    x = [(11 * t * t + 5) % 17 - 6 for t in range(group.threads)]
+    prologue = f"{BLOCK} int same; (void)same; (void)block; {group.makes}"
+    found = Table((*formulas, WHICH), group.threads, BEFORE, prologue, tuple(x), to="int").results()
+    for thread in range(group.threads):
+        m = list(group.members(thread))
+        for expression, formula in formulas.items() if m else ():
+            expected = int(formula(x, m, m.index(thread)))
+            assert found[expression][thread] % (1 << 32) == expected % (1 << 32), expression
+        rank, count = group.which(thread) if m else (0, 0)
+        assert found[WHICH][thread] == rank + 100 * count
 
 
 def test_a_tile_that_the_block_does_not_fill():
@@ -137,35 +203,6 @@ def test_structures_go_through_a_group_word_by_word():
 
 
 # ---- tiles of several warps
-
-
-W = tuple((7 * t * t + 3) % 13 - 5 for t in range(256))
-WIDE = {
-    "tile.thread_rank()": lambda t, n: t % n,
-    "tile.size()": lambda t, n: n,
-    "tile.meta_group_rank() + 100 * tile.meta_group_size()": lambda t, n: t // n + 100 * (256 // n),
-    "tile.shfl(x[thread], 37)": lambda t, n: W[t // n * n + 37],
-    "tile.any(x[thread] == 7 && thread < 128)": lambda t, n: int(any(W[o] == 7 and o < 128 for o in tile_of(t, n))),
-    "tile.all(thread < 128)": lambda t, n: int(all(o < 128 for o in tile_of(t, n))),
-    "cg::reduce(tile, x[thread], cg::plus<int>())": lambda t, n: sum(W[o] for o in tile_of(t, n)),
-    "cg::reduce(tile, x[thread], cg::less<int>())": lambda t, n: min(W[o] for o in tile_of(t, n)),
-    "cg::reduce(tile, 0.5 * x[thread], cg::plus<double>())": lambda t, n: int(sum(W[o] for o in tile_of(t, n)) / 2),
-    "cg::inclusive_scan(tile, x[thread])": lambda t, n: sum(W[t // n * n : t + 1]),
-    "cg::exclusive_scan(tile, x[thread])": lambda t, n: sum(W[t // n * n : t]),
-    "cg::inclusive_scan(tile, x[thread], cg::greater<int>())": lambda t, n: max(W[t // n * n : t + 1]),
-    "cg::exclusive_scan(tile, x[thread], cg::greater<int>())": lambda t, n: max(W[t // n * n : t], default=0)
-        if t % n % 32 or not t % n // 32 else max(W[t // n * n : t]),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("size", [64, 128, 256])
-@pytest.mark.parametrize("expression", WIDE)
-def test_a_tile_of_several_warps(expression, size):
-    prologue = f"""
-    __shared__ cg::block_tile_memory<256> memory;
-    auto tile = cg::tiled_partition<{size}>(cg::this_thread_block(memory));"""
-    wide = Table(tuple(WIDE), 256, BEFORE, prologue, W, to="int")
-    assert wide.results()[expression] == [WIDE[expression](t, size) for t in range(256)]
 
 
 def test_tiles_of_several_warps_wait_for_their_own_threads_only():
@@ -278,80 +315,7 @@ def test_floats_of_some_lanes_are_reduced_by_doubling():
     assert found[3].tolist() == [tree(NOISE[:32])] * 32
 
 
-# ---- lanes that happen to be together
-
-CHOSEN = [lane for lane in range(32) if lane % 3 == 1 or lane > 27]
-RANK = {lane: rank for rank, lane in enumerate(CHOSEN)}
-
-
-def by_rank(holds):
-    return sum(1 << rank for lane, rank in RANK.items() if holds(lane))
-
-
-def of_rank(lane, distance):
-    rank = RANK[lane] + distance
-    return X[CHOSEN[rank] if 0 <= rank < len(CHOSEN) else lane]
-
-
-COALESCED = {
-    "some.size() + 100 * some.num_threads()": lambda t: 101 * len(CHOSEN),
-    "some.thread_rank()": lambda t: RANK[t],
-    "some.meta_group_rank() + 10 * some.meta_group_size()": lambda t: 10,
-    "some.shfl(x[thread], 2)": lambda t: X[CHOSEN[2]],
-    "some.shfl_up(x[thread], 2)": lambda t: of_rank(t, -2),
-    "some.shfl_down(x[thread], 3)": lambda t: of_rank(t, 3),
-    "some.any(x[thread] > 8)": lambda t: int(any(X[o] > 8 for o in CHOSEN)),
-    "some.all(x[thread] > -6)": lambda t: int(all(X[o] > -6 for o in CHOSEN)),
-    "some.ballot(x[thread] > 0)": lambda t: by_rank(lambda o: X[o] > 0),
-    "some.match_any(x[thread])": lambda t: by_rank(lambda o: X[o] == X[t]),
-    "some.match_all(4, same) + same": lambda t: (1 << len(CHOSEN)),
-    "(some.sync(), cg::reduce(some, x[thread], cg::plus<int>()))": lambda t: sum(X[o] for o in CHOSEN),
-    "cg::reduce(some, (unsigned)x[thread], cg::bit_xor<unsigned>()) == xored": lambda t: 1,
-    "cg::inclusive_scan(some, x[thread])": lambda t: sum(X[o] for o in CHOSEN if o <= t),
-    "cg::inclusive_scan(some, x[thread], cg::less<int>())": lambda t: min(X[o] for o in CHOSEN if o <= t),
-    "cg::inclusive_scan(some, x[thread], cg::greater<int>())": lambda t: max(X[o] for o in CHOSEN if o <= t),
-    **{
-        f"cg::inclusive_scan(some, x[thread], cg::bit_{name}<int>())": lambda t, of=of: reduce(of, (X[o] for o in CHOSEN if o <= t))
-        for name, of in (("and", and_), ("or", or_), ("xor", xor))
-    },
-    "cg::exclusive_scan(some, x[thread])": lambda t: sum(X[o] for o in CHOSEN if o < t),
-    "cg::invoke_one_broadcast(some, [&] { return x[thread]; })": lambda t: X[CHOSEN[0]],
-    "quads.thread_rank() + 10 * quads.size()": lambda t: RANK[t] % 4 + 10 * len(CHOSEN[RANK[t] // 4 * 4 :][:4]),
-    "quads.meta_group_rank() + 10 * quads.meta_group_size()": lambda t: RANK[t] // 4 + 10 * -(-len(CHOSEN) // 4),
-    "quads.shfl(x[thread], 0)": lambda t: X[CHOSEN[RANK[t] // 4 * 4]],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("expression", COALESCED)
-def test_lanes_that_are_together(expression):
-    xored = reduce(xor, (X[lane] & 0xFFFFFFFF for lane in CHOSEN))
-    prologue = f"""
-    int same; unsigned xored = {xored}u; (void)xored; (void)same;
-    if (lane % 3 != 1 && lane <= 27) return;
-    auto some = cg::coalesced_threads();
-    auto quads = cg::tiled_partition(some, 4);"""
-    found = table(COALESCED, prologue, threads=32).results()[expression]
-    assert [found[lane] for lane in CHOSEN] == [COALESCED[expression](lane) for lane in CHOSEN]
-    assert {found[lane] for lane in range(32) if lane not in CHOSEN} == {0}
-
-
-PARTS = {
-    "labels.size()": lambda t, same, labels: len(same),
-    "labels.thread_rank()": lambda t, same, labels: same.index(t),
-    "labels.meta_group_rank() + 100 * labels.meta_group_size()": lambda t, same, labels: labels.index(X[t]) + 100 * len(labels),
-    "cg::reduce(labels, (int)thread, cg::plus<int>())": lambda t, same, labels: sum(same),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("expression", PARTS)
-def test_parts_by_a_label(expression):
-    prologue = "auto labels = cg::labeled_partition(cg::tiled_partition<16>(block), x[thread]);"
-    found = table(PARTS, prologue, threads=32).results()[expression]
-    for thread in range(32):
-        tile = tile_of(thread, 16)
-        same = [t for t in tile if X[t] == X[thread]]
-        labels = list(dict.fromkeys(X[t] for t in tile))
-        assert found[thread] == PARTS[expression](thread, same, labels)
+# ---- parts of a group
 
 
 def test_parts_by_a_predicate():
