@@ -1,6 +1,6 @@
 """Broken kernels: what x-ray or check finds in each, and at which line; and nothing in good ones.
 
-Those of `MUTATIONS` are rungs with one line changed, those of the tables are a reader's own. A mutation that computes
+Those of `MUTATIONS` are rungs with one line changed, where that is more than the tables have: a reader's own kernels. A mutation that computes
 something wrong without doing anything illegal is for `check` to find.
 """
 
@@ -60,29 +60,17 @@ class Mutation:
 
 TREE_STEP = "if (tid < stride) partial[tid] = fmaxf(partial[tid], partial[tid + stride]);"
 MAX_LOAD = "row_max = fmaxf(row_max, x_row[col])"
-FIRST_LANE_WRITES = "if (lane == 0) maxima[warp] = warp_value;"
 OLD_FIRST_LANE_WRITES = "if (lane == 0) partial[warp] = value;"
 
 MUTATIONS = [
     # guards and bounds
     Mutation("no guard for the last block", "naive", "if (row >= rows) return;", "",
              ("out of bounds",), MAX_LOAD, rows=40),
-    Mutation("guard one too late", "naive", "row >= rows", "row > rows",
-             ("out of bounds",), MAX_LOAD, rows=40),
-    Mutation("one column too many", "naive", "col < cols", "col <= cols", ("out of bounds",), MAX_LOAD),
-    Mutation("the next row", "naive", "x + (long long)row * cols", "x + (long long)(row + 1) * cols",
-             ("out of bounds",), MAX_LOAD),
-    Mutation("two rows into one", "naive", "y + (long long)row * cols", "y + (long long)(row / 2) * cols",
-             ("race",), "y_row[col] ="),
     Mutation("last chunk not cut", "chunked", "min((tid + 1) * chunk, (long long)cols)",
              "(tid + 1) * chunk", ("out of bounds", "race"), "float value = x_row[col]", cols=1000),
     Mutation("vector behind the row", "fusion", "FULL || at < vectors", "FULL || at <= vectors",
              ("out of bounds",), "at <= vectors", cols=516),
-    Mutation("edges not guarded", "fusion", "tid < edges ? x_row[edge] : -INFINITY", "x_row[edge]",
-             ("out of bounds",), "edge_value = x_row[edge]", cols=513),
     # defects of the sources (the seeds and peers)
-    Mutation("writes into its input", "online", "y_row[col] = expf", "const_cast<float*>(x_row)[col] = expf",
-             ("input written",), "const_cast"),
     Mutation("maximum starts at 0", "online", "row_max = -INFINITY", "row_max = 0.0f"),
     Mutation("no tail when cols is no multiple of 4", "float4", "int edges = cols - 4 * vectors;",
              "int edges = head;"),
@@ -94,36 +82,11 @@ MUTATIONS = [
     Mutation("result taken from a lane that shuffled out of range", "textbook", OLD_FIRST_LANE_WRITES,
              "if (lane == WARP - 1) partial[warp] = value;"),
     # the tree
-    Mutation("no barrier before the tree", "shared", "    __syncthreads();\n    for", "    for",
-             ("race", "uninitialised"), "partial[tid] = thread_max"),
     Mutation("no barrier in the tree", "shared", f"{TREE_STEP}\n        __syncthreads();", TREE_STEP,
              ("race",), TREE_STEP),
-    Mutation("no barrier before partial is used again", "shared",
-             "    __syncthreads();  // everyone has read partial[0] before it is overwritten\n", "",
-             ("race",), "partial[tid] = thread_sum"),
-    Mutation("barrier inside of the guard", "shared", f"{TREE_STEP}\n        __syncthreads();",
-             TREE_STEP.replace("partial[tid] =", "{ partial[tid] =") + " __syncthreads(); }",
-             ("barrier", "race"), "__syncthreads(); }"),
-    Mutation("return before a barrier", "shared", "int tid = threadIdx.x;",
-             "int tid = threadIdx.x; if (tid >= cols) return;", ("barrier",), "__syncthreads()", cols=100, block_size=1024),
-    Mutation("half of the shared memory", "shared", "partial[BLOCK]", "partial[BLOCK / 2]",
-             ("out of bounds",), "partial[tid] = thread_max"),
-    Mutation("stride starts at the whole block", "shared", "stride = blockDim.x / 2", "stride = blockDim.x",
-             ("out of bounds",), TREE_STEP),
-    Mutation("threads without columns write nothing", "shared", "    partial[tid] = thread_max;",
-             "    if (tid < cols) partial[tid] = thread_max;", ("uninitialised",), TREE_STEP, cols=100,
-             block_size=1024),
-    Mutation("tree without an end", "shared", "stride > 0; stride /= 2", "stride >= 0; stride /= 2",
-             ("hang",), "        __syncthreads();"),
     # shuffles
-    Mutation("every lane writes for its warp", "shuffle", FIRST_LANE_WRITES, "maxima[warp] = warp_value;",
-             ("race",), "maxima[warp] = warp_value;"),
-    Mutation("no barrier between warps", "shuffle", f"{FIRST_LANE_WRITES}\n    __syncthreads();",
-             FIRST_LANE_WRITES, ("race", "uninitialised"), FIRST_LANE_WRITES),
     Mutation("lanes without a warp read on", "shuffle", "lane < WARPS ? maxima[lane] : -INFINITY",
              "maxima[lane]", ("out of bounds",), "warp_max(maxima[lane])", block_size=256),
-    Mutation("half a warp at a shuffle of all lanes", "textbook", "if (warp == 0) {", "if (tid < 16) {",
-             ("deadlock",), "__shfl_down_sync(ALL_LANES, value, delta))", block_size=256),
     Mutation("mask without the upper lanes", "shuffle", "ALL_LANES = 0xffffffff", "ALL_LANES = 0x0000ffff",
              ("fault", "absent lane"), "__shfl_xor_sync(ALL_LANES, value, bit))"),
     Mutation("one scratch array for two reductions", "float4", "(thread_max - row_max), sums)",
@@ -162,7 +125,7 @@ def test_check_stops_at_a_store_that_is_aligned_otherwise_than_the_load():
 BROKEN, SOUND = read_kernels("broken_kernels.cu"), read_kernels("sound_kernels.cu")
 
 
-@pytest.mark.parametrize("name", some(BROKEN, every=7))
+@pytest.mark.parametrize("name", some(BROKEN, every=5))
 def test_xray_finds_what_is_marked_in_a_broken_kernel_and_nothing_else(name):
     broken = BROKEN[name]
     hazards = broken.hazards()
