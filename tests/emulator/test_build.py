@@ -117,18 +117,27 @@ def test_compilers_agree_in_every_bit(monkeypatch, name):
 
 def test_the_environment_chooses_the_compiler(monkeypatch):
     monkeypatch.setenv("CXX", "nonexistent-c++ -flag")
-    with pytest.raises(
-        NotAvailable, match="CXX is 'nonexistent-c\\+\\+ -flag', which does not run"
-    ):
+    with pytest.raises(NotAvailable, match=r"CXX is 'nonexistent-c\+\+ -flag', which does not run"):
         emulator.compiler()
 
 
-def test_a_compiler_is_told_with_its_version(monkeypatch, tmp_path):
-    stub = tmp_path / "c++"
-    stub.write_text("#!/bin/sh\necho 'c++ 13.1 '\necho 'Copyright'\n")
-    stub.chmod(0o755)
-    monkeypatch.setenv("CXX", str(stub))
-    assert emulator.compiler() == ([str(stub)], f"{stub} (c++ 13.1)")
+@pytest.fixture
+def stub(monkeypatch, tmp_path):
+    """Makes a shell script the compiler."""
+
+    def use(script):
+        path = tmp_path / "c++"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        monkeypatch.setenv("CXX", str(path))
+        return str(path)
+
+    return use
+
+
+def test_a_compiler_is_told_with_its_version(stub):
+    path = stub("echo 'c++ 13.1 '\necho 'Copyright'")
+    assert emulator.compiler() == ([path], f"{path} (c++ 13.1)")
 
 
 def test_a_compiler_may_come_with_flags(monkeypatch, usual_runtime):
@@ -182,9 +191,8 @@ def test_a_kernel_is_built_once(empty_cache):
     times = {name: (empty_cache / name).stat().st_mtime_ns for name in built}
     execute(Source("once.cu", COPY))
     assert [name.partition("-")[0] for name in built] == ["once"]
-    assert times == {
-        name: (empty_cache / name).stat().st_mtime_ns for name in libraries(empty_cache)
-    }
+    assert libraries(empty_cache) == built
+    assert times == {name: (empty_cache / name).stat().st_mtime_ns for name in built}
 
 
 def test_headers_that_are_damaged_or_gone_are_written_again(empty_cache):
@@ -208,9 +216,8 @@ def test_all_that_goes_into_a_build_is_in_its_name(monkeypatch):
         path(file_name="b.cu"),
         path(warp_size=4),
         path(traced=True),
-        path(wide, block=64),
-        path(wide, block=128),
     ]
+    paths += [path(wide, block=block) for block in (64, 128)]
     monkeypatch.setattr(flags, "COMMON_FLAGS", (*flags.COMMON_FLAGS, "-DANOTHER"))
     paths.append(path())
     monkeypatch.setenv("CXX", f"{emulator.compiler()[0][0]} -DYET_ANOTHER")
@@ -251,17 +258,9 @@ def test_what_stands_in_front_of_every_kernel_is_compiled_once(empty_cache, monk
     assert not [line for line in read if "cuda_shim.h" in line]
 
 
-def test_a_compiler_that_has_no_room_for_it_reads_what_is_written(
-    empty_cache, monkeypatch, tmp_path
-):
-    stub = tmp_path / "c++"
-    stub.write_text(
-        "#!/bin/sh\n"
-        "if [ -e emulator_prelude.h.gch ]; then echo 'fatal error: had to relocate PCH' >&2; exit 1; fi\n"
-        f'exec {emulator.compiler()[0][0]} "$@"\n'
-    )
-    stub.chmod(0o755)
-    monkeypatch.setenv("CXX", str(stub))
+def test_a_compiler_that_has_no_room_for_it_reads_what_is_written(empty_cache, stub):
+    refuses = "{ echo 'fatal error: had to relocate PCH' >&2; exit 1; }"
+    stub(f'[ -e emulator_prelude.h.gch ] && {refuses}\nexec {emulator.compiler()[0][0]} "$@"')
     assert (execute(COPY) == 1).all()
 
 

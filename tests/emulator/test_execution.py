@@ -117,17 +117,10 @@ def last_rows(array, rows):
     return array.content[-4 * rows * FAR_COLS :].view(np.float32).reshape(rows, FAR_COLS)
 
 
-@pytest.mark.parametrize(
-    ("name", "block_size"),
-    [
-        ("naive", 32),
-        ("online", 32),
-        ("shared", 64),
-        ("shuffle", 64),
-        ("float4", 64),
-        ("fusion", 256),
-    ],
-)
+FAR = {"naive": 32, "online": 32, "shared": 64, "shuffle": 64, "float4": 64, "fusion": 256}
+
+
+@pytest.mark.parametrize(("name", "block_size"), FAR.items())
 def test_rows_beyond_two_to_the_31_elements_are_right(name, block_size):
     x, y, fault = launch_last_blocks(registry.kernels[name], block_size)
     assert fault is None
@@ -170,26 +163,14 @@ except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
 
-SPINS = (
-    HEAD
-    + """
-    while (((const volatile float*)x)[threadIdx.x] == 1.0f) { }
-    y[blockIdx.x * cols + threadIdx.x] = 2.0f;
-}
-"""
-)
-LOOPS_THROUGH_BARRIERS = (
-    HEAD
-    + """
-    while (((const volatile float*)x)[threadIdx.x] == 1.0f) __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = 2.0f;
-}
-"""
-)
+ENDLESS = [
+    f"{HEAD}while (((const volatile float*)x)[threadIdx.x] == 1.0f) {turn}\ny[blockIdx.x * cols + threadIdx.x] = 2.0f;}}\n"
+    for turn in ("{ }", "__syncthreads();")
+]
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="counts threads in /proc")
-@pytest.mark.parametrize("source", [SPINS, LOOPS_THROUGH_BARRIERS])
+@pytest.mark.parametrize("source", ENDLESS, ids=["spins", "meets"])
 def test_ctrl_c_stops_a_launch_and_leaves_nothing_behind(source):
     command = [sys.executable, "-c", WAITS_FOR_CTRL_C, source]
     environment = {**os.environ, "SOFTMAX_LIB_WATCHDOG_S": "100"}
