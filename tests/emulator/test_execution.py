@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 from emulated import HEAD, emulate, execute, kernel_of, noise, ones, softmax, zeros
 
-from softmax_lib.engine.errors import BadInput, IllegalAddress
 from softmax_lib.engine.geometry import Call, Geometry
-from softmax_lib import emulator
 from softmax_lib.engine.written import device, launching, session
 from softmax_lib.worklog import registry
 

@@ -1,9 +1,9 @@
 """What a GPU counts and computes of the kernels behind `softmax()` and of cluster_kernels.cu, from machine code that is
 made elsewhere; and the sectors of copies to shared memory.
 
-    python tests/machine/fast_on_gpu.py compile FOLDER            needs no GPU
-    python tests/machine/fast_on_gpu.py record FOLDER OUT.json    needs a GPU and ncu
-    python tests/machine/fast_on_gpu.py launch FOLDER WHAT        what ncu watches
+    PYTHONPATH=.:tests python -m machine.fast_on_gpu compile FOLDER            needs no GPU
+    PYTHONPATH=.:tests python -m machine.fast_on_gpu record FOLDER OUT.json    needs a GPU and ncu
+    PYTHONPATH=.:tests python -m machine.fast_on_gpu launch FOLDER WHAT        what ncu watches
 
 WHAT is softmaxes, clusters or copies.
 """
@@ -17,19 +17,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
+from machine.cluster_launches import LAUNCHES, arrays, copies, copy_spec, spec_of
+from machine.fast_cases import CASES
+from machine.hard_on_gpu import COUNTED, both_times, digest, sums_of
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1])]
-
-from cluster_launches import LAUNCHES, arrays, copies, copy_spec, spec_of  # noqa: E402
-from fast_cases import CASES  # noqa: E402
-from hard_on_gpu import COUNTED, both_times, digest, sums_of  # noqa: E402
-
-from softmax_lib.gpu.compile import compile_kernel, nvrtc  # noqa: E402
-from softmax_lib.ops import binaries  # noqa: E402
-from softmax_lib.ops.xray import arrays_for  # noqa: E402
-from softmax_lib.suites.ncu import read_counters  # noqa: E402
-from softmax_lib.worklog.files import write_json  # noqa: E402
+from softmax_lib.gpu.compile import compile_kernel, nvrtc
+from softmax_lib.ops import binaries
+from softmax_lib.ops.xray import arrays_for
+from softmax_lib.suites.ncu import read_counters
+from softmax_lib.worklog.files import write_json
 
 ARCH = 90
 SAMPLES = 64

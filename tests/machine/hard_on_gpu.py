@@ -1,8 +1,8 @@
 """What a GPU counts and computes of the kernels of hard_kernels.cu, from machine code that is made elsewhere.
 
-    python tests/machine/hard_on_gpu.py compile FOLDER            needs no GPU
-    python tests/machine/hard_on_gpu.py record FOLDER OUT.json    needs a GPU, ncu and CuPy
-    python tests/machine/hard_on_gpu.py launch FOLDER [OUT.npz]   what ncu watches
+    PYTHONPATH=.:tests python -m machine.hard_on_gpu compile FOLDER            needs no GPU
+    PYTHONPATH=.:tests python -m machine.hard_on_gpu record FOLDER OUT.json    needs a GPU, ncu and CuPy
+    PYTHONPATH=.:tests python -m machine.hard_on_gpu launch FOLDER [OUT.npz]   what ncu watches
 
 With NAMES, a regular expression, as one more word the last two take a part of the kernels.
 """
@@ -14,54 +14,43 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from machine.hard_launches import HARD, Hard, inputs
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1])]
-
-from hard_launches import HARD, Hard, inputs  # noqa: E402
-
-from softmax_lib.engine.source import Program  # noqa: E402
-from softmax_lib.gpu.compile import compile_cubin, nvrtc  # noqa: E402
-from softmax_lib.records.schema import METRICS  # noqa: E402
-from softmax_lib.suites.ncu import read_counters  # noqa: E402
-from softmax_lib.worklog.files import write_json  # noqa: E402
+from softmax_lib.engine.source import Program
+from softmax_lib.gpu.compile import compile_cubin, nvrtc
+from softmax_lib.records.schema import METRICS
+from softmax_lib.suites.ncu import read_counters
+from softmax_lib.worklog.files import write_json
 
 ARCH = 90
 MANIFEST = "manifest.json"
 EVERYTHING = ".*"
 _T, _SASS = "l1tex__t_{}_pipe_lsu_mem_{}", "smsp__sass_inst_executed_op_{}"
+_KINDS = {"load": "ld", "store": "st", "atomic": "atom", "reduction": "red"}
+_OF = {"local": ("load", "store"), "global": ("atomic", "reduction")}
 _PIPES = "alu fma fmaheavy fp64 lsu xu uniform cbu adu".split()
 
 _MORE = {
     "instructions": "smsp__inst_executed",
     "thread_instructions": "smsp__thread_inst_executed",
     "thread_instructions_on": "smsp__thread_inst_executed_pred_on",
-    "local_load_requests": _T.format("requests", "local_op_ld"),
-    "local_load_sectors": _T.format("sectors", "local_op_ld"),
-    "local_store_requests": _T.format("requests", "local_op_st"),
-    "local_store_sectors": _T.format("sectors", "local_op_st"),
-    "local_load_instructions": _SASS.format("local_ld"),
-    "local_store_instructions": _SASS.format("local_st"),
-    "global_load_instructions": _SASS.format("global_ld"),
-    "global_store_instructions": _SASS.format("global_st"),
-    "global_atomic_instructions": _SASS.format("global_atom"),
-    "global_reduction_instructions": _SASS.format("global_red"),
-    "shared_atomic_instructions": _SASS.format("shared_atom"),
-    "global_atomic_requests": _T.format("requests", "global_op_atom"),
-    "global_atomic_sectors": _T.format("sectors", "global_op_atom"),
-    "global_reduction_requests": _T.format("requests", "global_op_red"),
-    "global_reduction_sectors": _T.format("sectors", "global_op_red"),
+    **{
+        f"{space}_{kind}_{unit}": _T.format(unit, f"{space}_op_{_KINDS[kind]}")
+        for space, kinds in _OF.items() for kind in kinds for unit in ("requests", "sectors")
+    },
+    **{
+        f"{space}_{kind}_instructions": _SASS.format(f"{space}_{_KINDS[kind]}")
+        for space, kinds in (("local", ("load", "store")), ("global", _KINDS), ("shared", ("atomic",))) for kind in kinds
+    },
     "shared_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared",
     "shared_atomic_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom",
-    "shared_load_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld",
-    "shared_store_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st",
-    "shared_atomic_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_atom",
+    **{f"shared_{kind}_conflicts": f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{_KINDS[kind]}" for kind in ("load", "store", "atomic")},
     "async_copies": _SASS.format("ldgsts"),
     "generic_loads": "smsp__inst_executed_op_generic_ld",
     "generic_stores": "smsp__inst_executed_op_generic_st",
     "constant_loads": "smsp__inst_executed_op_ldc",
     "branches": _SASS.format("branch"),
-}
+}  # fmt: skip
 _ALL = _MORE | {f"{pipe}_instructions": f"smsp__inst_executed_pipe_{pipe}" for pipe in _PIPES}
 COUNTED = {name: metric for name, metric in METRICS.items() if not name.startswith("dram")} | {
     name: f"{metric}.sum" for name, metric in _ALL.items()

@@ -1,27 +1,25 @@
 """What a GPU counts of every kernel of the registry, from the machine code that comes along: book/measurements/counters.
 
-python tests/machine/rungs_on_gpu.py compile FOLDER            needs no GPU, but the NVRTC of the listings
-python tests/machine/rungs_on_gpu.py record FOLDER OUT.json    needs a GPU, ncu and CuPy
-python tests/machine/rungs_on_gpu.py launch FOLDER             what ncu watches
+PYTHONPATH=.:tests python -m machine.rungs_on_gpu compile FOLDER            needs no GPU, but the NVRTC of the listings
+PYTHONPATH=.:tests python -m machine.rungs_on_gpu record FOLDER OUT.json    needs a GPU, ncu and CuPy
+PYTHONPATH=.:tests python -m machine.rungs_on_gpu launch FOLDER             what ncu watches
 """
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1])]
+from machine.hard_on_gpu import ARCH, COUNTED, both_times, digest, sums_of
 
-from hard_on_gpu import ARCH, COUNTED, digest  # noqa: E402
-
-from softmax_lib.engine.compiled.code import find_code, key_of  # noqa: E402
-from softmax_lib.engine.compiled.counters import COUNTERS  # noqa: E402
-from softmax_lib.gpu.compile import compile_cubin  # noqa: E402
-from softmax_lib.suites.ncu import read_counters  # noqa: E402
-from softmax_lib.worklog.files import write_json  # noqa: E402
-from softmax_lib.worklog.kernel import Kernel  # noqa: E402
-from softmax_lib.worklog.reference import noise  # noqa: E402
-from softmax_lib.worklog.registry import kernels  # noqa: E402
+from softmax_lib.engine.compiled.code import find_code, key_of
+from softmax_lib.engine.compiled.counters import COUNTERS
+from softmax_lib.gpu.compile import compile_cubin
+from softmax_lib.suites.ncu import read_counters
+from softmax_lib.worklog.files import write_json
+from softmax_lib.worklog.kernel import Kernel
+from softmax_lib.worklog.reference import noise
+from softmax_lib.worklog.registry import kernels
 
 SHAPES = ((64, 4096), (100, 1001), (5, 1030))
 """Rows of whole sectors, one or two blocks of a kernel with a thread per row; rows that each start elsewhere in a
@@ -99,21 +97,14 @@ def launch_all(folder: Path) -> None:
         cupy.cuda.runtime.deviceSynchronize()
 
 
-def count(folder: Path) -> list[dict[str, int]]:
+def count(folder: Path) -> list[Counter[str]]:
     """Counters of each launch, its steps together, in one run of ncu; what it does not have is left out."""
-    owner = [n for n, (kernel, *_) in enumerate(launches()) for _ in kernel.steps]
-    counters: list[dict[str, int]] = [{} for _ in launches()]
-    ours = {theirs: name for name, theirs in METRICS.items()}
+    counters: list[Counter[str]] = [Counter() for _ in launches()]
+    steps = [(n, step.entry) for n, (kernel, *_) in enumerate(launches()) for step in kernel.steps]
     command = [sys.executable, __file__, "launch", str(folder)]
-    for line in read_counters(command, "^softmax_", METRICS):
-        try:
-            value = round(float(line["Metric Value"].replace(",", "")))
-        except ValueError:  # "n/a"
-            continue
-        if value:
-            found = counters[owner[int(line["ID"])]]
-            name = ours[line["Metric Name"]]
-            found[name] = found.get(name, 0) + value
+    found = sums_of(read_counters(command, "^softmax_", METRICS), [entry for _, entry in steps])
+    for (n, _), counted in zip(steps, found, strict=True):
+        counters[n].update(counted)
     return counters
 
 
@@ -124,10 +115,8 @@ def record(folder: Path, out: Path) -> None:
     manifest = read_manifest(folder)
     rows = []
     for row, counted, again in zip(manifest["rows"], count(folder), count(folder), strict=True):
-        names = counted.keys() | again.keys()
-        changed = {n: again.get(n, 0) for n in sorted(names) if counted.get(n) != again.get(n)}
         kept = {name: row[name] for name in ("kernel", "rows", "cols", "block_size", "program")}
-        rows.append(kept | {"counters": counted, "counted_again": changed})
+        rows.append(kept | both_times(counted, again))
     facts = {"gpu": gpu_facts(), "date": today(), "software": versions()}
     facts |= {"made_by": manifest["made_by"], "arch": ARCH}
     write_json(out, facts | {"rows": rows})

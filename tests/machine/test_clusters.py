@@ -1,12 +1,13 @@
 """Blocks that tell each other something: clusters, barriers in shared memory, grids whose blocks all meet."""
 
 import hashlib
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from full_tables import some
+from machine.cluster_launches import LAUNCHES, POLLS, arrays, spec_of
+from machine.fast_cases import read_record
+from softmax_lib.engine.compiled.calls import run
 
 from softmax_lib.engine.compiled.counters import COUNTERS, add_up
 from softmax_lib.engine.compiled.program import decode_program
@@ -14,11 +15,6 @@ from softmax_lib.engine.compiled.ptx.program import translate
 from softmax_lib.engine.compiled.running import run as run_compiled
 from softmax_lib.engine.errors import BadInput, Deadlock, IllegalAddress, NotAvailable
 from softmax_lib.engine.spec import LaunchSpec
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from cluster_launches import LAUNCHES, POLLS, arrays, spec_of
-from fast_cases import read_record
 
 KERNELS = read_record()["kernels"]
 

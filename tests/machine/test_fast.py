@@ -1,12 +1,11 @@
 """What softmax() launches, x-rayed: the kernel it takes, the counters of an H200, and sentences for bad input."""
 
 import hashlib
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from full_tables import some
+from machine.fast_cases import ALONE, CASES, POLLING, launched, read_record, recorded, units_apart
 
 from softmax_lib import xray_softmax
 from softmax_lib.engine.compiled.program import decode_program
@@ -15,10 +14,6 @@ from softmax_lib.ops.tables import table_for
 from softmax_lib.ops.xray import arrays_for, outline_of, run_outline
 from softmax_lib.records.code_agreement import ARBITERS
 from softmax_lib.worklog.reference import as_numpy, softmax
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from fast_cases import ALONE, CASES, POLLING, launched, read_record, recorded, units_apart
 
 MOST_MORE_WAVEFRONTS = 0.15
 """Where blocks write into each other and where copies run in the background a GPU counts more, and not twice the same."""

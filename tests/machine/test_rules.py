@@ -1,18 +1,13 @@
 """The rules of counting, one by one, each on the smallest request that shows it."""
 
 import ctypes
-import sys
 from collections import defaultdict
-from pathlib import Path
 
 import pytest
+from machine.cluster_launches import copies
+from machine.fast_cases import read_record
 
 from softmax_lib.engine.compiled.library import library
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from cluster_launches import copies
-from fast_cases import read_record
 
 ALL = 0xFFFFFFFF
 FIRST, EVEN = 1, 0x55555555
