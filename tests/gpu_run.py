@@ -39,18 +39,9 @@ CHECKED = {**kernels, **selections.kernels, **tiles.kernels}
 """All that a chapter launches, by name."""
 SUMMARY = TESTS / "gpu_run.json"
 GPU_TESTS = (
-    "test_any_kernel.py",
-    "test_kernels.py",
-    "test_launch.py",
-    "test_operators.py",
-    "test_selections.py",
-    "bench",
-    "gpu",
-    "live",
-    "cli",
-    "ops",
-    "tiles",
-)
+    "test_any_kernel.py", "test_kernels.py", "test_launch.py", "test_operators.py", "test_selections.py",
+    "bench", "gpu", "live", "cli", "ops", "tiles",
+)  # fmt: skip
 """Where tests marked `gpu` or `nvrtc` are; the others need packages that a machine with a GPU may lack."""
 FUNCTION_TESTS = ("integer_functions", "math", "rounding", "sixteen_bits", "vector_types")
 """Tests of what CUDA's functions return, in emulator/: here they run on the GPU, which they have to be true of."""

@@ -395,23 +395,7 @@ __global__ void product(const float2* a, const float2* b, float2* c, int n, floa
     dtypes=("complex64",), tolerance={"complex64": 1e-5},
 )  # fmt: skip
 
-# ---- 14. a few lanes of each quarter of a warp, sixteen bytes each
-
-QUARTERS = Subject(
-    "quarters", """
-__global__ void quarters(const float4* x, float4* y) {
-    __shared__ float4 held[32];
-    int tid = threadIdx.x, packed = tid / 8 * 2 + tid % 8;
-    held[tid] = x[tid];
-    __syncthreads();
-    if (tid % 8 < 2) y[packed] = held[packed];
-}""",
-    "quarters", 1, 32,
-    lambda _: [random(32, 4).astype("float32"), np.zeros((8, 4), np.float32)],
-    lambda _, x, *__: [None, x[:8]],
-)  # fmt: skip
-
-# ---- 15. arrays of several lengths by a list of pointers
+# ---- 14. arrays of several lengths by a list of pointers
 
 LISTS = Subject(
     "lists", """
@@ -428,7 +412,7 @@ __global__ void scale(const float* const* xs, float* y, const int* lengths, int 
     lambda _, xs, *__: [..., np.array([[*(2 * x), *[0] * (100 - len(x))] for x in xs])],
 )  # fmt: skip
 
-# ---- 16. a row over the blocks of a cluster, which read each other's shared memory
+# ---- 15. a row over the blocks of a cluster, which read each other's shared memory
 
 CLUSTER = Subject(
     "cluster", """
@@ -461,7 +445,7 @@ __global__ void centre(const float* x, float* y, int cols) {
 
 SUBJECTS = (
     ADD, TRANSPOSE, MATMUL, SCAN, HISTOGRAM, LAYERNORM, SORT, STENCIL, LAST_BLOCK,
-    ACROSS_BLOCKS, ADAM, GATHER, COMPLEX, QUARTERS, LISTS, CLUSTER,
+    ACROSS_BLOCKS, ADAM, GATHER, COMPLEX, LISTS, CLUSTER,
 )  # fmt: skip
 
 CASES = [(subject, dtype) for subject in SUBJECTS for dtype in subject.dtypes]

@@ -65,43 +65,17 @@ def same_label(lane):
     return [t for t in range(lane // 16 * 16, lane // 16 * 16 + 16) if X[t] == X[lane]]
 
 
-TILES = {
-    f"a tile of {n}": tile(f"auto g = cg::tiled_partition<{n}>(block);", n)
-    for n in (1, 2, 4, 8, 16, 32)
-}
-FORGOTTEN = {
-    "one that forgot its whole": tile(
-        "cg::thread_block_tile<8> g = cg::tiled_partition<8>(block);", 8
-    )
-}
-NESTED = {
-    "a tile of a tile": tile(
-        "auto g = cg::tiled_partition<4>(cg::tiled_partition<16>(block));", 4, within=16
-    )
-}
-TOGETHER = {
-    "lanes together": Group(
-        f"{SOME} auto& g = some;", lambda t: CHOSEN if t in CHOSEN else (), lambda t: (0, 1), 32
-    )
-}
-PARTS = {
-    "four of them": Group(
-        f"{SOME} auto g = cg::tiled_partition(some, 4);",
-        four_of,
-        lambda t: (FOURS.index(four_of(t)), len(FOURS)),
-        32,
-    ),
-    "of one label": Group(
-        "auto g = cg::labeled_partition(cg::tiled_partition<16>(block), x[thread]);",
-        same_label,
-        lambda t: (LABELS[t // 16].index(X[t]), len(LABELS[t // 16])),
-        32,
-    ),
+TILES = {f"a tile of {n}": tile(f"auto g = cg::tiled_partition<{n}>(block);", n) for n in (1, 2, 4, 8, 16, 32)}  # fmt: skip
+MEMORY = "__shared__ cg::block_tile_memory<256> memory; auto whole = cg::this_thread_block(memory);"
+WIDE = {f"a tile of {n}": tile(f"{MEMORY} auto g = cg::tiled_partition<{n}>(whole);", n, 256) for n in (64, 128, 256)}  # fmt: skip
+TOGETHER = {"lanes together": Group(f"{SOME} auto& g = some;", lambda t: CHOSEN if t in CHOSEN else (), lambda t: (0, 1), 32)}  # fmt: skip
+OTHERS = {
+    "one that forgot its whole": tile("cg::thread_block_tile<8> g = cg::tiled_partition<8>(block);", 8),
+    "a tile of a tile": tile("auto g = cg::tiled_partition<4>(cg::tiled_partition<16>(block));", 4, within=16),
+    "four of them": Group(f"{SOME} auto g = cg::tiled_partition(some, 4);", four_of, lambda t: (FOURS.index(four_of(t)), len(FOURS)), 32),
+    "of one label": Group("auto g = cg::labeled_partition(cg::tiled_partition<16>(block), x[thread]);", same_label,
+                          lambda t: (LABELS[t // 16].index(X[t]), len(LABELS[t // 16])), 32),
     "one thread": Group("auto g = cg::this_thread();", lambda t: [t], lambda t: (0, 1)),
-}
-WIDE = {
-    f"a tile of {n}": tile(f"__shared__ cg::block_tile_memory<256> memory; auto g = cg::tiled_partition<{n}>(cg::this_thread_block(memory));", n, 256)
-    for n in (64, 128, 256)
 }  # fmt: skip
 
 # Of the values x of all threads, the members, and the rank among them.
@@ -115,44 +89,29 @@ OF_LARGE = {
     "g.all(x[thread] > -6)": lambda x, m, r: all(x[o] > -6 for o in m),
     "cg::inclusive_scan(g, x[thread])": lambda x, m, r: sum(x[o] for o in m[: r + 1]),
     "cg::exclusive_scan(g, x[thread])": lambda x, m, r: sum(x[o] for o in m[:r]),
-    "cg::exclusive_scan(g, x[thread], cg::greater<int>())": lambda x, m, r: max(
-        (x[o] for o in m[:r]), default=0
-    ),
-    "(int)cg::reduce(g, 2.0 * x[thread], cg::plus<double>())": lambda x, m, r: (
-        2 * sum(x[o] for o in m)
-    ),
+    "cg::exclusive_scan(g, x[thread], cg::greater<int>())": lambda x, m, r: max((x[o] for o in m[:r]), default=0),
+    "(int)cg::reduce(g, 2.0 * x[thread], cg::plus<double>())": lambda x, m, r: 2 * sum(x[o] for o in m),
     **{
-        f"cg::{call}(g, x[thread], cg::{name}<int>())": lambda x, m, r, of=of, ends=ends: reduce(
-            of, [x[o] for o in m[: ends(r)]]
-        )
-        for name, of in (
-            ("plus", add),
-            ("less", min),
-            ("greater", max),
-            ("bit_and", and_),
-            ("bit_or", or_),
-            ("bit_xor", xor),
-        )
+        f"cg::{call}(g, x[thread], cg::{name}<int>())": lambda x, m, r, of=of, ends=ends: reduce(of, [x[o] for o in m[: ends(r)]])
+        for name, of in {"plus": add, "less": min, "greater": max, "bit_and": and_, "bit_or": or_, "bit_xor": xor}.items()
         for call, ends in (("reduce", lambda r: None), ("inclusive_scan", lambda r: r + 1))
     },
-}
+}  # fmt: skip
 OF_ONE_WARP = {
     "g.shfl_up(x[thread], 1)": lambda x, m, r: x[m[max(r - 1, 0)]],
     "g.shfl_down(x[thread], 3)": lambda x, m, r: x[m[r + 3 if r + 3 < len(m) else r]],
     "g.ballot(x[thread] > 0)": lambda x, m, r: sum(1 << i for i, o in enumerate(m) if x[o] > 0),
-    "g.match_any(x[thread])": lambda x, m, r: sum(
-        1 << i for i, o in enumerate(m) if x[o] == x[m[r]]
-    ),
+    "g.match_any(x[thread])": lambda x, m, r: sum(1 << i for i, o in enumerate(m) if x[o] == x[m[r]]),
     "g.match_all(x[thread] / 100, same) == g.ballot(1) && same": lambda x, m, r: 1,
     "cg::invoke_one_broadcast(g, [&] { return x[thread]; })": lambda x, m, r: x[m[0]],
     "cg::invoke_one_broadcast(g, [&](int a, int b) { return a + b; }, 3, 4)": lambda x, m, r: 7,
-}
+}  # fmt: skip
 XOR = {"g.shfl_xor(x[thread], g.size() / 2)": lambda x, m, r: x[m[r ^ len(m) // 2]]}
 KINDS = [
     (TILES, OF_ALL | OF_LARGE | OF_ONE_WARP | XOR),
     (TOGETHER, OF_ALL | OF_LARGE | OF_ONE_WARP),
     (WIDE, OF_ALL | OF_LARGE),
-    (NESTED | FORGOTTEN | PARTS, OF_ALL),
+    (OTHERS, OF_ALL),
 ]  # fmt: skip
 WHICH = "g.meta_group_rank() + 100 * g.meta_group_size()"
 

@@ -11,7 +11,7 @@ from softmax_lib.engine.source import Source
 
 FILE = Path(__file__).with_name("hard_kernels.cu")
 OLDEST, NO_EMULATOR = 75, "no emulator"
-_DEFAULTS = "grid 2 block 128 rows 4 cols 512 shared 0 x 4096 y 4096"
+_DEFAULTS = "grid 2 block 128 rows 4 cols 512 shared 0 x 4096 y 4096 needs 75"
 _FACT = re.compile(r"\b(grid|block|rows|cols|shared|x|y|needs) ([\dx]+)")
 _HEAD = re.compile(r"^(KERNEL|RESTRICTED|BOUNDED)\((\w+)(?:, ([\d, ]+))?\) \{$", re.MULTILINE)
 _SHARED = re.compile(r"^SHARED\((\w+), (.*), ([^,]*)\)$", re.MULTILINE)
@@ -83,24 +83,10 @@ def _signature(kind: str, name: str, bounds: str | None) -> str:
 
 def _hard(name: str, text: str, facts: str) -> Hard:
     words = dict(_FACT.findall(_DEFAULTS)) | dict(_FACT.findall(facts))
-    rows, cols, shared, x_len, y_len = (
-        int(words[key]) for key in ("rows", "cols", "shared", "x", "y")
-    )
-    return Hard(
-        name,
-        Source(f"{name}.cu", text),
-        _axes(words["grid"]),
-        _axes(words["block"]),
-        rows,
-        cols,
-        shared,
-        x_len,
-        y_len,
-        needs=int(words.get("needs", OLDEST)),
-        zeros="zeros" in facts,
-        approx="approx" in facts,
-        emulated=NO_EMULATOR not in facts,
-    )
+    grid, block = _axes(words["grid"]), _axes(words["block"])
+    sizes = [int(words[key]) for key in ("rows", "cols", "shared", "x", "y", "needs")]
+    flags = ("zeros" in facts, "approx" in facts, NO_EMULATOR not in facts)
+    return Hard(name, Source(f"{name}.cu", text), grid, block, *sizes, *flags)
 
 
 def _read_one(chunk: str) -> Hard:

@@ -76,30 +76,14 @@ def test_a_kernel_that_is_not_there_and_a_line_that_cannot_be_read_are_named():
 @pytest.mark.parametrize(
     "text",
     [
-        "TURN.TWICE R0, R1",
-        "FADD.TWICE R0, R1, R2",
-        "FADD R0, X1, R2",
-        "FADD X0, R1, R2",
-        "S2R R0, SR_WEATHER",
-        "CS2R R2, SR_CLOCKLO",
-        "MUFU.ROOT R0, R1",
-        "ISETP.LT.U32.AND R1, PT, R1, 0x5, PT",
-        "LDG R0, R2",
-        "LDG.E R0, desc[UR4][R2.X32]",
-        "LDG.E R0, desc[UR4][B2]",
-        "LDGSTS.E [R1.X4], desc[UR4][R2.64]",
-        "LDC.U8 R0, R1",
-        "LEA.HI R0, -R1, 0x1, RZ, 0x2",
-        "P2R R0, P1, RZ, 0x7f",
-        "IDP.4A.S8 R0, R1, R2, RZ",
-        "BSSY P0, `(.text.made)",
-        "BRA `(.L_nowhere)",
-        "BRX R2",
-        "RET.ABS R2 `(.text.made)",
-        "SYNCS.TURN.TRANS64 RZ, [UR4], R1",
-        "STAS [R2.X4], R1",
+        "TURN.TWICE R0, R1", "FADD.TWICE R0, R1, R2", "FADD R0, X1, R2", "FADD X0, R1, R2", "S2R R0, SR_WEATHER",
+        "CS2R R2, SR_CLOCKLO", "MUFU.ROOT R0, R1", "ISETP.LT.U32.AND R1, PT, R1, 0x5, PT", "LDG R0, R2",
+        "LDG.E R0, desc[UR4][R2.X32]", "LDG.E R0, desc[UR4][B2]", "LDGSTS.E [R1.X4], desc[UR4][R2.64]",
+        "LDC.U8 R0, R1", "LEA.HI R0, -R1, 0x1, RZ, 0x2", "P2R R0, P1, RZ, 0x7f", "IDP.4A.S8 R0, R1, R2, RZ",
+        "BSSY P0, `(.text.made)", "BRA `(.L_nowhere)", "BRX R2", "RET.ABS R2 `(.text.made)",
+        "SYNCS.TURN.TRANS64 RZ, [UR4], R1", "STAS [R2.X4], R1",
     ],
-)
+)  # fmt: skip
 def test_what_is_not_known_is_refused_by_name_and_line_where_it_is_executed(text):
     with pytest.raises(NotAvailable) as told:
         run(text, places=[("a/x.cu", 7)])

@@ -66,16 +66,13 @@ def test_noise_is_forgiven_upwards_and_only_in_wavefronts():
 # ---- by hand, on one block that is run as it is written
 
 
-def sectors(index, count, asked, **more):
-    """A load of floats: 32 lanes unless it is told otherwise."""
-    counted = {
-        "requests": 1,
-        "lanes": 32,
-        "sectors": count,
-        "bytes_asked": asked,
-        "bytes_moved": 32 * count,
-    }
-    return f"y[threadIdx.x] = x[{index}];", ("global", "load"), counted | more
+def sectors(index, count, asked):
+    counted = {"requests": 1, "lanes": 32, "sectors": count, "bytes_asked": asked}
+    return (
+        f"y[threadIdx.x] = x[{index}];",
+        ("global", "load"),
+        counted | {"bytes_moved": 32 * count},
+    )
 
 
 def vector_sectors(vector, stride, count):
