@@ -390,15 +390,6 @@ def test_threads_of_a_block_with_several_axes_are_named_by_them():
         )
 
 
-def test_a_launch_is_counted_by_array():
-    found = xray_launch(TWICE, 4, 64, [noise(200), zeros(200), 200])
-    assert {(line.array, line.operation, line.requests, line.sectors) for line in found.lines} == {
-        ("x", "load", 7, 25), ("y", "store", 7, 25),
-    }  # fmt: skip
-    assert found.words == "twice, 4 blocks of 64 threads"
-    assert found.as_json()["grid"] == (4, 1, 1)
-
-
 @pytest.mark.parametrize(
     "own", ["constexpr int WARP = 8;", "enum { A = 1 }; const int WARP{8};", "#define WARP 8"]
 )

@@ -150,23 +150,6 @@ def test_blocks_of_a_cluster_read_each_others_shared_memory():
     assert (ranks.reshape(8, 32) == neighbours % 4 + 10 + 1000 + 20000).all()
 
 
-def test_many_barriers_of_a_cluster_in_halves():
-    body = """
-    __shared__ int round;
-    unsigned rank = __clusterRelativeBlockRank();
-    int wrong = 0;
-    for (int i = 1; i <= 5; i++) {
-        if (threadIdx.x == 0) round = i;
-        __cluster_barrier_arrive();
-        __cluster_barrier_wait();
-        wrong += *(int*)__cluster_map_shared_rank(&round, rank ^ 1) != i;
-        __cluster_barrier_arrive();
-        __cluster_barrier_wait();
-    }
-    a[blockIdx.x * 64 + threadIdx.x] = wrong;"""
-    assert not run(body, np.ones(128, np.int32), grid=2, block=64, cluster=2).any()
-
-
 @pytest.mark.parametrize(
     ("call", "words"),
     [("__cluster_map_shared_rank(tile, 2)", "the cluster has no block of this rank"),

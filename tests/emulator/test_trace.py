@@ -98,20 +98,6 @@ def test_a_float4_is_one_access_with_four_values():
     assert {e.size for e in traced} == {16}
 
 
-def test_a_float2_is_one_access_with_two_values():
-    body = """\
-    float2 pair = reinterpret_cast<const float2*>(x)[threadIdx.x];
-    reinterpret_cast<float2*>(y)[threadIdx.x] = make_float2(pair.y, pair.x);
-"""
-    traced = trace(body, [1.0, 2.0, 3.0, 4.0], 2)
-    assert list(short(traced)) == [
-        (0, 2, "load", "x", 0, 1.0, 2.0),
-        (0, 3, "store", "y", 0, 2.0, 1.0),
-        (1, 2, "load", "x", 2, 3.0, 4.0),
-        (1, 3, "store", "y", 2, 4.0, 3.0),
-    ]
-
-
 def test_a_store_shows_the_value_written_even_if_it_is_read_and_written_again():
     body = """\
     y[0] = x[0];

@@ -70,11 +70,3 @@ def is_same(form, found: int, wanted: int) -> bool:
     if not form.ulps:
         return found == wanted
     return abs(signed(found, width) - signed(wanted, width)) <= form.ulps or found == NAN[width]
-
-
-def test_a_form_that_is_wrong_is_found():
-    form = FORMS["add.s32"]
-    assert form.gives(1, 2) == 3
-    assert not is_same(form, 4, 3)
-    rough = FORMS["ex2.approx.f32"]
-    assert not is_same(rough, rough.gives(0) + 3, rough.gives(0))

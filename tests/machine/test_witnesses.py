@@ -9,15 +9,18 @@ import pytest
 from full_tables import beside, some
 from machine.hard_launches import HARD, inputs
 from machine.machine_runs import WITNESSES, assert_agreed, run_ptx, together
-from machine.random_kernels import batch_of, random_kernel
+from machine.random_kernels import EVERYDAY, batch_of, random_kernel
 from machine.random_kernels import inputs as random_inputs
+from machine.random_meetings import REDUCTIONS, SLOTS, SUMS, VOTES
 from machine.random_on_gpu import digest, digest_of_sources
+from machine.random_operations import OPERATIONS
 from machine.random_witnesses import ASKED, MISCOMPILED, REFUSED
 
 from softmax_lib.engine.compiled.counters import COUNTERS, add_up
+from softmax_lib.engine.compiled.cubin import kernels_of
 from softmax_lib.engine.errors import NotAvailable
-from softmax_lib.engine.source import Source
-from softmax_lib.gpu.compile import nvrtc
+from softmax_lib.engine.source import Program, Source
+from softmax_lib.gpu.compile import compile_cubin, nvrtc
 from softmax_lib.worklog.registry import kernels
 
 FOLDER = Path(__file__).parent
@@ -58,7 +61,12 @@ def test_a_kernel_of_the_book_gives_the_same_bits_by_ptx_and_machine_code_and_ne
 
 # ---- random kernels, of which a GPU's results are recorded
 
-SEEDS = [*range(8), *(pytest.param(seed, marks=pytest.mark.full) for seed in range(8, 200))]
+ALL = 200
+"""How many kernels, from 0 on, have a GPU's results."""
+ARCHS = (75, 80, 90)
+CONTROL = {"if", "for", "for_by_lane", "while", "switch", "return", "for_together"}
+
+SEEDS = [*range(EVERYDAY), *(pytest.param(seed, marks=pytest.mark.full) for seed in range(EVERYDAY, ALL))]  # fmt: skip
 
 
 def assert_same_bits(seed, witness, **how):
@@ -84,6 +92,23 @@ def test_a_random_kernel_gives_the_same_bits_as_machine_code_for_older_gpus(seed
     if random_kernel(seed).needs > arch:
         pytest.skip("needs a newer one")
     assert_same_bits(seed, "machine code", arch=arch)
+
+
+def test_a_few_hundred_kernels_have_every_operation_and_feature():
+    used = set().union(*(random_kernel(seed).used for seed in range(ALL)))
+    assert {f"{one.group}.{one.name}" for one in OPERATIONS} <= used
+    assert {f"control.{name}" for name in CONTROL} <= used
+    assert {f"shared.{name}" for name in (*SLOTS, *SUMS)} <= used
+    assert {f"warp.{name}" for name in (*VOTES, *REDUCTIONS)} <= used
+    assert {f"warp.{name}_{width}" for name in ("shfl", "up", "down", "xor") for width in (8, 16, 32)} <= used  # fmt: skip
+
+
+@pytest.mark.parametrize("first", some(range(0, ALL, EVERYDAY), every=25))
+@pytest.mark.parametrize("arch", ARCHS)
+def test_they_compile_for_every_arch_that_has_their_instructions(first, arch):
+    batch = map(random_kernel, range(first, first + EVERYDAY))
+    found = kernels_of(compile_cubin(Program(batch_of(first, arch)), arch))
+    assert {one.entry for one in batch if one.needs <= arch} == set(found)
 
 
 # ---- ten thousand more, asked once on a GPU: random_witnesses.py
