@@ -14,15 +14,11 @@ def trace(body, x, block_size, warp_size=32):
     return trace_source(kernel_of(body), np.array([x], np.float32), block_size, warp_size)
 
 
-def short(trace):
-    """(thread, line, operation) and then: array, element and value, or value, lane and received."""
-    for e in trace:
-        if e.array is not None:
-            yield e.thread, e.line, e.operation, e.array, e.element, *e.value
-        elif e.source_lane is not None:
-            yield e.thread, e.line, e.operation, *e.value, e.source_lane, e.received
-        else:
-            yield e.thread, e.line, e.operation
+def short(traced):
+    """(thread, line, operation) and what else there is of array, element, values, lane and received."""
+    for e in traced:
+        parts = (e.array, e.element, *(e.value or ()), e.source_lane, e.received)
+        yield e.thread, e.line, e.operation, *(part for part in parts if part is not None)
 
 
 TREE = """\
@@ -37,21 +33,6 @@ TREE = """\
     y[tid] = partial[0];
 """
 TREE_ROW = [3, 7, 2, 8, 6, 4, 5, 1]
-
-
-def test_a_shuffle_down_by_one():
-    body = """\
-    int val = threadIdx.x;
-    int shifted_val = __shfl_down_sync(0xFFFFFFFF, val, 1);
-    y[threadIdx.x] = shifted_val;
-"""
-    traced = trace(body, [0.0] * 32, 32)
-    shuffles = [e for e in traced if e.operation == "shuffle_down"]
-    # the last lane has no neighbour and keeps its own value
-    assert [(e.thread, e.line, e.value, e.source_lane, e.received) for e in shuffles] == [
-        (lane, 3, (lane,), min(lane + 1, 31), min(lane + 1, 31)) for lane in range(32)
-    ]
-    assert traced.y[0].tolist() == [*range(1, 32), 31]
 
 
 # ---- order
@@ -81,21 +62,33 @@ def test_blocks_come_one_after_the_other():
 # ---- what an event says
 
 
-def test_a_float4_is_one_access_with_four_values():
-    body = """\
+FLOAT4S = """\
     const float4* from = reinterpret_cast<const float4*>(x);
-    float4* to = reinterpret_cast<float4*>(y);
-    to[threadIdx.x] = from[threadIdx.x];
+    reinterpret_cast<float4*>(y)[threadIdx.x] = from[threadIdx.x];
 """
-    row = [float(i) for i in range(32)]
-    expected = [
-        (thread, 4, operation, array, 4 * thread, *row[4 * thread : 4 * thread + 4])
-        for thread in range(8)
-        for operation, array in (("load", "x"), ("store", "y"))
-    ]
-    traced = trace(body, row, 8)
-    assert list(short(traced)) == expected
-    assert {e.size for e in traced} == {16}
+ADDS = "    if (threadIdx.x == 0) y[0] = 0.0f;\n    atomicAdd(y, x[threadIdx.x]);\n"
+SHIFTS = "    int val = threadIdx.x;\n    y[val] = __shfl_down_sync(0xffffffff, val, 1);\n"
+VOTES = "    y[threadIdx.x] = __ballot_sync(0xffffffff, threadIdx.x % 2 == 0);\n"
+ROW = [float(i) for i in range(32)]
+EVENTS = {
+    "float4s, each one access": (FLOAT4S, 8, ["load", "store"], [
+        (t, 3, what, array, 4 * t, *ROW[4 * t : 4 * t + 4]) for t in range(8) for what, array in (("load", "x"), ("store", "y"))
+    ]),
+    "atomics: what each left, and what it found": (ADDS, 4, ["atomic"], [
+        (t, 3, "atomic", "y", 0, sum(ROW[: t + 1]), sum(ROW[:t])) for t in range(4)
+    ]),
+    "shuffles, of which the last lane has no neighbour": (SHIFTS, 32, ["shuffle_down"], [
+        (t, 3, "shuffle_down", t, min(t + 1, 31), min(t + 1, 31)) for t in range(32)
+    ]),
+    "votes: what was asked and answered": (VOTES, 4, ["ballot"], [(t, 2, "ballot", 1 - t % 2, 5) for t in range(4)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_an_event_says_who_did_what_to_what(name):
+    body, block_size, operations, expected = EVENTS[name]
+    traced = trace(body, ROW, block_size, warp_size=min(32, block_size))
+    assert [event for event in short(traced) if event[2] in operations] == expected
 
 
 def test_a_store_shows_the_value_written_even_if_it_is_read_and_written_again():
@@ -131,28 +124,6 @@ def test_shared_variables_have_their_own_names_types_and_elements():
     assert (0, 5, "store", "count", 0, 7) in list(short(traced))
     shared = {a.name: (a.elements, a.element_bytes) for a in traced.arrays if a.is_shared}
     assert shared == {"count": (1, 4), "sums": (4, 8), "tile": (16, 4)}
-
-
-def test_an_atomic_shows_what_it_found_and_what_it_left():
-    body = "    atomicAdd(y, x[threadIdx.x]);\n"
-    traced = trace("    if (threadIdx.x == 0) y[0] = 0.0f;\n" + body, [1.0, 2.0, 3.0, 4.0], 4)
-    atomics = [(e.thread, e.line, e.value, e.received) for e in traced if e.operation == "atomic"]
-    assert atomics == [
-        (0, 3, (1.0,), 0.0),
-        (1, 3, (3.0,), 1.0),
-        (2, 3, (6.0,), 3.0),
-        (3, 3, (10.0,), 6.0),
-    ]
-
-
-def test_votes_show_what_was_asked_and_answered():
-    body = """\
-    unsigned even = __ballot_sync(0xffffffff, threadIdx.x % 2 == 0);
-    y[threadIdx.x] = even;
-"""
-    traced = trace(body, [0.0] * 4, 4, warp_size=4)
-    votes = [(e.thread, e.value, e.received) for e in traced if e.operation == "ballot"]
-    assert votes == [(0, (1,), 5), (1, (0,), 5), (2, (1,), 5), (3, (0,), 5)]
 
 
 def test_lines_are_those_of_the_file_in_which_the_access_stands():

@@ -51,50 +51,7 @@ def stores(counted):
 # ---- names, memory and calls
 
 
-def test_a_name_means_what_the_nearest_scope_declares():
-    y, _ = run_text("""
-    mov.u32 %r2, 5;
-    { .reg .b32 %r2; mov.u32 %r2, 7; { .reg .b32 %r2; mov.u32 %r2, 9; } st.global.u32 [%rd1], %r2; }
-    ld.global.u32 %r3, [%rd1];
-    add.u32 %r3, %r3, %r2;
-    st.global.u32 [%rd1], %r3;""")
-    assert (y == 12).all()
-
-
-def test_a_label_in_a_scope_is_that_scopes_own():
-    turn = "{ .reg .pred p; mov.u32 %r2, 0; AGAIN: add.u32 %r2, %r2, 1; add.u32 %r3, %r3, 1; setp.lt.u32 p, %r2, 4; @p bra AGAIN; }"
-    y, _ = run_text(f"mov.u32 %r3, 0; {turn} {turn} st.global.u32 [%rd1], %r3;")
-    assert (y == 8).all()
-
-
-def test_variables_begin_as_they_are_written():
-    y, _ = run_text(
-        """
-    mul.wide.u32 %rd4, %r1, 4; mov.u64 %rd5, table; add.s64 %rd5, %rd5, %rd4; ld.const.u32 %r2, [%rd5];
-    ld.global.u32 %r3, [held]; add.u32 %r2, %r2, %r3;
-    st.global.u32 [%rd1], %r2;""",
-        before=".const .align 4 .b8 table[16] = {1, 0, 0, 0, 255, 255};\n.global .align 4 .u32 held = 1000;\n",
-        threads=4,
-    )
-    assert y[:4].tolist() == [1001, 66535, 1000, 1000]
-
-
-def test_arrays_in_shared_memory_lie_apart_and_so_do_those_of_a_thread():
-    y, _ = run_text("""
-    .shared .align 4 .b8 one[128]; .shared .align 4 .b8 other[128]; .local .align 4 .b8 own[8];
-    mul.wide.u32 %rd4, %r1, 4; mov.u64 %rd5, one; mov.u64 %rd6, other;
-    add.s64 %rd5, %rd5, %rd4; add.s64 %rd6, %rd6, %rd4;
-    st.shared.u32 [%rd5], %r1; st.shared.u32 [%rd6], 100; st.local.u32 [own+4], %r1;
-    bar.sync 0;
-    xor.b32 %r2, %r1, 31; mul.wide.u32 %rd4, %r2, 4; mov.u64 %rd5, one; add.s64 %rd5, %rd5, %rd4;
-    ld.shared.u32 %r3, [%rd5]; ld.shared.u32 %r4, [%rd6]; ld.local.u32 %r5, [own+4];
-    add.u32 %r3, %r3, %r4; add.u32 %r3, %r3, %r5;
-    st.global.u32 [%rd1], %r3;""")
-    assert (y == 131).all()  # 31 - n, 100 and n
-
-
-def test_a_function_is_put_in_the_place_of_each_call():
-    twice = """
+TWICE = """
 .func (.param .b32 out) twice(.param .b32 in, .param .align 4 .b8 pair[8])
 {
     .reg .b32 %r<5>; .reg .pred %p<2>;
@@ -106,9 +63,81 @@ def test_a_function_is_put_in_the_place_of_each_call():
     ret;
 }
 """
-    call = "{ .param .b32 a; .param .align 4 .b8 b[8]; .param .b32 c; st.param.b32 [a], %r2; st.param.b32 [b+4], %r1; call.uni (c), twice, (a, b); ld.param.b32 %r2, [c]; }"
-    y, _ = run_text(f"mov.u32 %r2, 1; {call} {call} st.global.u32 [%rd1], %r2;", before=twice)
-    assert y.tolist() == [1 + 2 * n for n in range(32)]
+CALL = "{ .param .b32 a; .param .align 4 .b8 b[8]; .param .b32 c; st.param.b32 [a], %r2; st.param.b32 [b+4], %r1; call.uni (c), twice, (a, b); ld.param.b32 %r2, [c]; }"
+TURN = "{ .reg .pred p; mov.u32 %r2, 0; AGAIN: add.u32 %r2, %r2, 1; add.u32 %r3, %r3, 1; setp.lt.u32 p, %r2, 4; @p bra AGAIN; }"
+TABLE = (
+    ".const .align 4 .b8 table[128] = {1, 0, 0, 0, 255, 255};\n.global .align 4 .u32 held = 1000;\n"
+)
+PROGRAMS = {
+    "a name means what the nearest scope declares": ("""
+    mov.u32 %r2, 5;
+    { .reg .b32 %r2; mov.u32 %r2, 7; { .reg .b32 %r2; mov.u32 %r2, 9; } st.global.u32 [%rd1], %r2; }
+    ld.global.u32 %r3, [%rd1];
+    add.u32 %r3, %r3, %r2;
+    st.global.u32 [%rd1], %r3;""", [12] * 32, None),
+    "a label in a scope is that scope's own": (f"mov.u32 %r3, 0; {TURN} {TURN} st.global.u32 [%rd1], %r3;", [8] * 32, None),
+    "variables begin as they are written": ("""
+    mul.wide.u32 %rd4, %r1, 4; mov.u64 %rd5, table; add.s64 %rd5, %rd5, %rd4; ld.const.u32 %r2, [%rd5];
+    ld.global.u32 %r3, [held]; add.u32 %r2, %r2, %r3;
+    st.global.u32 [%rd1], %r2;""", [1001, 66535] + [1000] * 30, None),
+    "arrays in shared memory lie apart, and so do those of a thread": ("""
+    .shared .align 4 .b8 one[128]; .shared .align 4 .b8 other[128]; .local .align 4 .b8 own[8];
+    mul.wide.u32 %rd4, %r1, 4; mov.u64 %rd5, one; mov.u64 %rd6, other;
+    add.s64 %rd5, %rd5, %rd4; add.s64 %rd6, %rd6, %rd4;
+    st.shared.u32 [%rd5], %r1; st.shared.u32 [%rd6], 100; st.local.u32 [own+4], %r1;
+    bar.sync 0;
+    xor.b32 %r2, %r1, 31; mul.wide.u32 %rd4, %r2, 4; mov.u64 %rd5, one; add.s64 %rd5, %rd5, %rd4;
+    ld.shared.u32 %r3, [%rd5]; ld.shared.u32 %r4, [%rd6]; ld.local.u32 %r5, [own+4];
+    add.u32 %r3, %r3, %r4; add.u32 %r3, %r3, %r5;
+    st.global.u32 [%rd1], %r3;""", [131] * 32, None),  # 31 - n, 100 and n
+    "a function is put in the place of each call": (
+        f"mov.u32 %r2, 1; {CALL} {CALL} st.global.u32 [%rd1], %r2;", [1 + 2 * n for n in range(32)], None),
+    "what is never reached is not refused": ("st.global.u32 [%rd1], 1; exit; mma.sync.x %r2, %r3, %r4, %r5;", [1] * 32, None),
+    "lanes meet behind a loop that each leaves in its own turn": ("""
+    mov.u32 %r2, 0;
+TURN:
+    add.u32 %r2, %r2, 1;
+    setp.lt.u32 %p1, %r2, %r1;
+    @%p1 bra TURN;
+    st.global.u32 [%rd1], %r2;""", [1, *range(1, 32)], [1]),
+    "lanes of one way do not wait at the other": ("""
+    and.b32 %r2, %r1, 1;
+    setp.eq.u32 %p1, %r2, 0;
+    @%p1 bra EVEN;
+    st.global.u32 [%rd1], 1;
+    bra BOTH;
+EVEN:
+    st.global.u32 [%rd1], 2;
+BOTH:
+    st.global.u32 [%rd1], %r1;""", [*range(32)], [1, 1, 1]),
+    "a table of labels leads each lane to its own": ("""
+    and.b32 %r2, %r1, 3;
+    ways: .branchtargets A, B, A, C;
+    brx.idx %r2, ways;
+A:  mov.u32 %r3, 10; bra END;
+B:  mov.u32 %r3, 20; bra END;
+C:  mov.u32 %r3, 30;
+END:
+    st.global.u32 [%rd1], %r3;""", [10, 20, 10, 30] * 8, [1]),
+    "halves of a warp that name only themselves reduce apart": ("""
+    setp.lt.u32 %p1, %r1, 16;
+    selp.b32 %r2, 0xffff, 0xffff0000, %p1;
+    redux.sync.add.u32 %r3, %r1, %r2;
+    shfl.sync.idx.b32 %r4, %r3, 20, 31, %r2;
+    vote.sync.ballot.b32 %r5, %p1, %r2;
+    selp.b32 %r5, %r5, 0, %p1;
+    add.u32 %r3, %r3, %r5;
+    st.global.u32 [%rd1], %r3;""", [sum(range(16)) + 0xFFFF] * 16 + [sum(range(16, 32))] * 16, None),
+}  # fmt: skip
+"""By what is claimed: the text, what each lane stores, and requests of each store."""
+
+
+@pytest.mark.parametrize("claim", PROGRAMS)
+def test_ptx_is_run_as_it_is_documented(claim):
+    text, expected, requests = PROGRAMS[claim]
+    y, counted = run_text(text, before=TABLE + TWICE)
+    assert y[: len(expected)].tolist() == expected
+    assert requests is None or stores(counted) == requests
 
 
 def test_a_call_that_only_some_lanes_make_is_refused():
@@ -150,59 +179,6 @@ def test_who_branches_to_the_end_is_gone():
     assert meet(4, s1=(3, True), s3=(4, False)).of_branches == {}
 
 
-def test_lanes_meet_behind_a_loop_that_each_leaves_in_its_own_turn():
-    y, counted = run_text("""
-    mov.u32 %r2, 0;
-TURN:
-    add.u32 %r2, %r2, 1;
-    setp.lt.u32 %p1, %r2, %r1;
-    @%p1 bra TURN;
-    st.global.u32 [%rd1], %r2;""")
-    assert y.tolist() == [1, *range(1, 32)]
-    assert stores(counted) == [1]
-
-
-def test_lanes_of_one_way_do_not_wait_at_the_other():
-    _, counted = run_text("""
-    and.b32 %r2, %r1, 1;
-    setp.eq.u32 %p1, %r2, 0;
-    @%p1 bra EVEN;
-    st.global.u32 [%rd1], 1;
-    bra BOTH;
-EVEN:
-    st.global.u32 [%rd1], 2;
-BOTH:
-    st.global.u32 [%rd1], %r1;""")
-    assert stores(counted) == [1, 1, 1]
-
-
-def test_a_table_of_labels_leads_each_lane_to_its_own():
-    y, counted = run_text("""
-    and.b32 %r2, %r1, 3;
-    ways: .branchtargets A, B, A, C;
-    brx.idx %r2, ways;
-A:  mov.u32 %r3, 10; bra END;
-B:  mov.u32 %r3, 20; bra END;
-C:  mov.u32 %r3, 30;
-END:
-    st.global.u32 [%rd1], %r3;""")
-    assert y.tolist() == [10, 20, 10, 30] * 8
-    assert stores(counted) == [1]
-
-
-def test_halves_of_a_warp_that_name_only_themselves_reduce_apart():
-    y, _ = run_text("""
-    setp.lt.u32 %p1, %r1, 16;
-    selp.b32 %r2, 0xffff, 0xffff0000, %p1;
-    redux.sync.add.u32 %r3, %r1, %r2;
-    shfl.sync.idx.b32 %r4, %r3, 20, 31, %r2;
-    vote.sync.ballot.b32 %r5, %p1, %r2;
-    selp.b32 %r5, %r5, 0, %p1;
-    add.u32 %r3, %r3, %r5;
-    st.global.u32 [%rd1], %r3;""")
-    assert y.tolist() == [sum(range(16)) + 0xFFFF] * 16 + [sum(range(16, 32))] * 16
-
-
 # ---- what cannot be done
 
 
@@ -228,11 +204,6 @@ def test_halves_of_a_warp_that_name_only_themselves_reduce_apart():
 def test_what_is_not_there_is_named(statement, said):
     with pytest.raises(NotAvailable, match=f"The PTX of k has {said}.*, which is not run here"):
         run_text(statement)
-
-
-def test_what_is_never_reached_is_not_refused():
-    y, _ = run_text("st.global.u32 [%rd1], 1; exit; mma.sync.x %r2, %r3, %r4, %r5;")
-    assert (y == 1).all()
 
 
 def test_a_kernel_that_is_not_there_is_named():
