@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from launched import TYPES, like, run, zeros
 
-from softmax_lib.engine.errors import CompileError
-
 THREADS, BLOCKS = 64, 8
 MEMBERS = range(THREADS * BLOCKS)
 SCOPES = ("", "_block", "_system")
@@ -204,27 +202,6 @@ def test_16_bit_floats_add_up(one, two, word):
     a[0] = __{word}2float(single); a[1] = __low2float(both); a[2] = __high2float(both);"""
     before = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
     assert run(body, zeros("float", 3), block=64, before=before).tolist() == [32, 17, -30]
-
-
-# ---- what CUDA has not
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [("atomicAdd((long long*)a, 1ll)", "CUDA has no atomicAdd\\(\\) on this type, but on int, unsigned,"),
-     ("atomicAdd((unsigned long*)a, 1ul)", "CUDA has no atomicAdd\\(\\)"),
-     ("atomicSub((float*)a, 1.0f)", "CUDA has no atomicSub\\(\\) on this type, but on int and unsigned"),
-     ("atomicMax((float*)a, 1.0f)", "CUDA has no atomicMax\\(\\)"),
-     ("atomicMin_block((double*)a, 1.0)", "CUDA has no atomicMin\\(\\)"),
-     ("atomicInc(a, 3)", "CUDA has no atomicInc\\(\\) on this type, but on unsigned"),
-     ("atomicExch((double*)a, 1.0)", "CUDA has no atomicExch\\(\\)"),
-     ("atomicCAS((float*)a, 1.0f, 2.0f)", "CUDA has no atomicCAS\\(\\)"),
-     ("atomicAnd((short*)a, 1)", "CUDA has no atomicAnd\\(\\)"),
-     ("atomicAdd((char*)a, 1)", "CUDA has no atomicAdd\\(\\)")],
-)  # fmt: skip
-def test_a_type_without_an_atomic_is_refused_at_its_line(call, words):
-    with pytest.raises(CompileError, match=rf"^kernel\.cu:3:\d+: error: {words}"):
-        run(call + ";", zeros("int", 4))
 
 
 def test_a_kernel_can_have_an_atomic_of_its_own():

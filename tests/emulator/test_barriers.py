@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from launched import run, zeros
 
-from softmax_lib.engine.errors import CompileError, KernelFault
-
 BEFORE = """#include <cooperative_groups.h>
 #include <cuda/barrier>
 #include <cuda/latch>
@@ -241,26 +239,6 @@ def test_threads_wait_for_bytes_that_were_announced():
     assert found.tolist() == [5, 6, 7, 8, 5, 6, 7, 8, 1]
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [("cuda::device::memcpy_async_tx(tile + 1, a, cuda::aligned_size_t<16>(16), bar);",
-      "a bulk copy takes addresses and a size that are multiples of 16"),
-     ("(void)bar.arrive(65);", "more threads arrive at a barrier than it expects"),
-     ("init(&bar, 1 << 20);", "a barrier expects 0 to 1048575 threads")],
-)  # fmt: skip
-def test_what_a_barrier_cannot_do_is_said_at_its_line(line, words):
-    body = "alignas(16) __shared__ float tile[8];" + START + line
-    with pytest.raises(KernelFault, match=rf"{words} at kernel\.cu:16"):
-        launched(body, zeros("float", 8), block=64)
-
-
-def test_a_thread_that_does_not_come_is_missed_at_the_readers_line(monkeypatch):
-    monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", "1")
-    body = START + "if (threadIdx.x != 3)\n    bar.arrive_and_wait();"
-    with pytest.raises(KernelFault, match=r"kernel\.cu:17"):
-        launched(body, zeros("int", 1), block=32)
-
-
 # ---- the same as plain functions and as an older class
 
 
@@ -337,8 +315,3 @@ def test_a_semaphore_lets_so_many_in_at_once():
     most, inside, done = launched(body, zeros("int", 3), block=64)
     assert 1 < most <= 3
     assert (inside, done) == (0, 64)
-
-
-def test_what_cudas_barriers_do_not_have_does_not_compile():
-    with pytest.raises(CompileError, match="no member named 'try_wait'"):
-        launched(START + "while (!bar.try_wait(bar.arrive())) { }", zeros("int", 1))

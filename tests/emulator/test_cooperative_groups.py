@@ -10,7 +10,7 @@ import pytest
 from emulated import execute, kernel_of
 from launched import Table, like, run, zeros
 
-from softmax_lib.engine.errors import CompileError, KernelFault
+from softmax_lib.engine.errors import KernelFault
 
 THREADS = range(96)
 X = tuple((11 * t * t + 5) % 17 - 6 for t in THREADS)
@@ -414,24 +414,6 @@ def test_a_cluster_shares_its_memory():
         assert found == [rank, me, 128, 128, 4, rank, 128, me, 1, t // 128, 2, 2]
 
 
-# ---- what is refused
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [("cg::tiled_partition<3>(block).sync();", "a tile has 1, 2, 4, 8, ... or 1024 threads"),
-     ("cg::reduce(block, 1, cg::plus<int>());", "a tile or a coalesced_group is reduced or scanned"),
-     ("cg::reduce(warp, 1, cg::plus<float>());", "the operator is for another type than the value's"),
-     ("cg::tiled_partition<32>(cg::tiled_partition<16>(block));", "a part has fewer threads than the whole"),
-     ("cg::labeled_partition(warp, 1.5f);", "a label is an integer or a pointer"),
-     ("struct Big { char c[40]; }; warp.shfl(Big(), 1);", "a group exchanges values of at most 32 bytes"),
-     ("cg::invoke_one_broadcast(warp, [] {});", "what returns nothing is for invoke_one")],
-)  # fmt: skip
-def test_what_a_group_cannot_do_is_said_at_its_line(line, words):
-    with pytest.raises(CompileError, match=rf"^kernel\.cu:9:\d+: error: {words}"):
-        launched(f"auto warp = cg::tiled_partition<32>(block);\n{line}", zeros("int", 1))
-
-
 def test_a_group_updates_what_an_atomic_holds():
     body = """
     auto warp = cg::tiled_partition<32>(cg::this_thread_block());
@@ -447,24 +429,3 @@ def test_a_group_updates_what_an_atomic_holds():
     sums = np.arange(33).cumsum()
     assert a.tolist() == [*(100 + sums[1:]), *(1000 + sums[:-1])]
     assert b.tolist() == [100 + sums[-1], 1000 + sums[-1], 31, sums[-2]]
-
-
-@pytest.mark.parametrize("size", [0, 3, 64])
-@pytest.mark.parametrize("whole", ["cg::thread_group(block)", "cg::coalesced_threads()"])
-def test_a_part_of_a_size_that_no_warp_has_is_said_at_its_line(whole, size):
-    with pytest.raises(KernelFault, match=r"takes a power of two .* kernel\.cu:8"):
-        launched(f"auto part = cg::tiled_partition({whole}, a[0]);", np.full(1, size, np.int32))
-
-
-def test_a_group_of_any_type_keeps_its_first_group():
-    with pytest.raises(CompileError, match=r"kernel\.cu:8:\d+: error: .*protected"):
-        launched("cg::thread_group any = block; any = block;", zeros("int", 1))
-
-
-def test_a_deadlock_within_a_tile_names_the_readers_line():
-    body = """
-    auto tile = cg::tiled_partition<16>(cg::this_thread_block());
-    if (threadIdx.x != 3) tile.sync();
-    a[0] = tile.any(1);"""
-    with pytest.raises(KernelFault, match=r"__syncwarp\(\) mask 0x0000ffff kernel\.cu:9"):
-        run(body, zeros("int", 1), before=BEFORE)

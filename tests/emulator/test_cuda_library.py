@@ -162,15 +162,6 @@ def test_atomics_of_the_standard_librarys_names():
     assert launched(body, zeros("int", 1), grid=3, block=32, before=before)[0] == 3 * 32 * 3
 
 
-def test_more_than_8_bytes_are_refused_at_their_line():
-    body = "struct Big { double v[2]; };\ncuda::atomic_ref<Big> big(*(Big*)a); big.load();"
-    with pytest.raises(
-        CompileError,
-        match=r"^kernel\.cu:6:\d+: error: the emulator has atomics on 1, 2, 4 and 8 bytes",
-    ):
-        launched(body, zeros("double", 2))
-
-
 # ---- the standard library
 
 STD = "#include <cuComplex.h>\n#include <cuda/cmath>\n#include <cuda/functional>\n" + "".join(

@@ -5,7 +5,7 @@ import pytest
 from launched import TYPES, like, run, zeros
 
 from softmax_lib import emulator
-from softmax_lib.engine.errors import IllegalAddress, KernelFault
+from softmax_lib.engine.errors import IllegalAddress
 
 LOADS = ("__ldg", "__ldca", "__ldcg", "__ldcs", "__ldcv", "__ldlu")
 STORES = ("__stwb", "__stcg", "__stcs", "__stwt")
@@ -148,14 +148,3 @@ def test_blocks_of_a_cluster_read_each_others_shared_memory():
     neighbours = blocks // 4 * 4 + (blocks + 1) % 4
     assert (read.reshape(8, 32) == 100 * neighbours + np.arange(32)).all()
     assert (ranks.reshape(8, 32) == neighbours % 4 + 10 + 1000 + 20000).all()
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [("__cluster_map_shared_rank(tile, 2)", "the cluster has no block of this rank"),
-     ("__cluster_map_shared_rank(a, 1)", "only an address of shared memory can be mapped")],
-)  # fmt: skip
-def test_what_cannot_be_mapped_is_said_at_its_line(call, words):
-    body = f"__shared__ int tile[32];\na[0] = *(int*){call};"
-    with pytest.raises(KernelFault, match=rf"{words}.* at kernel\.cu:4|{words}.*kernel\.cu:4"):
-        run(body, zeros("int", 1), grid=2, cluster=2)

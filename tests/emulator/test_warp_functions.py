@@ -5,9 +5,7 @@ from operator import and_, xor
 
 import numpy as np
 import pytest
-from launched import FULL, Table, like, run, zeros
-
-from softmax_lib.engine.errors import CompileError, KernelFault
+from launched import FULL, Table, run, zeros
 
 LANES = range(32)
 X = tuple((7 * lane * lane + 3) % 11 - 4 for lane in LANES)
@@ -170,21 +168,6 @@ def test_a_warp_that_the_block_does_not_fill():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "call",
-    ["__reduce_add_sync(0xffffffff, 1.0f)", "__reduce_min_sync(0xffffffff, 1ll)",
-     "__match_any_sync(0xffffffff, make_float2(1, 2))"],
-)  # fmt: skip
-def test_what_cuda_has_no_function_for_does_not_compile(call):
-    with pytest.raises(CompileError, match=r"kernel\.cu:\d+"):
-        run(f"auto r = {call}; a[0] = *(int*)&r;", zeros("int", 1))
-
-
-def test_a_shuffle_of_more_than_8_bytes_says_so():
-    with pytest.raises(CompileError, match="a shuffle moves at most 8 bytes"):
-        run("float4 v = {}; a[0] = __shfl_sync(0xffffffff, v, 1).x;", zeros("float", 1))
-
-
 # ---- which lanes are together
 
 
@@ -278,11 +261,3 @@ def test_a_thread_that_sleeps_lets_others_run():
     __syncthreads();
     a[threadIdx.x] = flag;"""
     assert run(body, zeros("int", 64), block=64).tolist() == [7] * 64
-
-
-def test_a_deadlock_names_the_readers_line():
-    body = "if (threadIdx.x < 8) a[0] = __match_any_sync(0xffff, 1);"
-    with pytest.raises(
-        KernelFault, match=r"threads 0-7 wait at __match_any_sync\(\).*kernel\.cu:3"
-    ):
-        run(body, like("unsigned", 0))
