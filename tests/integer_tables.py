@@ -54,25 +54,29 @@ def dot(a, b, c, *, bits, signed, first=0):
     return (sign if signed else wrap)(sum(x * y for x, y in pairs) + c)
 
 
+def of_bits(bits):
+    """Formulas of one word: how many bits are set, the zeros in front, the first that is set, and both reversed."""
+    return (
+        lambda x: x.bit_count(),
+        lambda x: bits - wrap(x, bits).bit_length(),
+        lambda x: (wrap(x, bits) & -wrap(x, bits)).bit_length(),
+        lambda x: int(f"{x:0{bits}b}"[::-1], 2),
+        lambda x: int.from_bytes(x.to_bytes(bits // 8, "little"), "big"),
+    )
+
+
+def of_one_word(bits, signed, unsigned, ending):
+    count, zeros, first, reverse, swap = of_bits(bits)
+    return {
+        f"int({unsigned})": {f"__popc{ending}": count},
+        f"int({signed})": {f"__clz{ending}": zeros, f"__ffs{ending}": first},
+        f"{unsigned}({unsigned})": {f"__brev{ending}": reverse, f"__nv_bswap{bits}": swap},
+    }
+
+
 WORDS = {
-    "int(unsigned)": {"__popc": lambda x: x.bit_count()},
-    "int(unsigned long long)": {"__popcll": lambda x: x.bit_count()},
-    "int(int)": {
-        "__clz": lambda x: 32 - wrap(x).bit_length(),
-        "__ffs": lambda x: (wrap(x) & -wrap(x)).bit_length(),
-    },
-    "int(long long)": {
-        "__clzll": lambda x: 64 - wrap(x, 64).bit_length(),
-        "__ffsll": lambda x: (wrap(x, 64) & -wrap(x, 64)).bit_length(),
-    },
-    "unsigned(unsigned)": {
-        "__brev": lambda x: int(f"{x:032b}"[::-1], 2),
-        "__nv_bswap32": lambda x: int.from_bytes(x.to_bytes(4, "little"), "big"),
-    },
-    "unsigned long long(unsigned long long)": {
-        "__brevll": lambda x: int(f"{x:064b}"[::-1], 2),
-        "__nv_bswap64": lambda x: int.from_bytes(x.to_bytes(8, "little"), "big"),
-    },
+    **of_one_word(32, "int", "unsigned", ""),
+    **of_one_word(64, "long long", "unsigned long long", "ll"),
     "unsigned short(unsigned short)": {"__nv_bswap16": lambda x: x >> 8 | wrap(x, 8) << 8},
     "unsigned(unsigned, unsigned, unsigned)": {
         "__byte_perm": byte_perm,

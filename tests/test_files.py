@@ -54,17 +54,8 @@ def test_json_has_a_line_for_each_entry_and_for_each_entry_of_those_that_hold_mo
     rows = [{"grid": (4, [1])}, {"grid": []}]
     write_json(tmp_path / "x.json", {"gpu": {"sm": 9}, "none": [], "rows": rows, "y": {7: {}}})
     written = (tmp_path / "x.json").read_text()
-    assert written.splitlines() == [
-        "{",
-        '"gpu": {"sm": 9},',
-        '"none": [],',
-        '"rows": [',
-        '  {"grid": [4, [1]]},',
-        '  {"grid": []}',
-        "],",
-        '"y": {',
-        '  "7": {}',
-        "}",
-        "}",
-    ]
+    assert written == (
+        '{\n"gpu": {"sm": 9},\n"none": [],\n"rows": [\n  {"grid": [4, [1]]},\n  {"grid": []}\n],\n'
+        '"y": {\n  "7": {}\n}\n}\n'
+    )
     assert json.loads(written)["rows"][0] == {"grid": [4, [1]]}

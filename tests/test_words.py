@@ -14,37 +14,19 @@ pytestmark = pytest.mark.quick
 
 
 @pytest.mark.parametrize(
-    ("time_us", "words"),
-    [
-        (0.51, "0.51 µs"),
-        (1.175, "1.18 µs"),
-        (65.06, "65.1 µs"),
-        (821.2, "821 µs"),
-        (10422.3, "10.4 ms"),
-        (0.9996, "1.00 µs"),
-        (9.996, "10.0 µs"),
-        (999.4, "999 µs"),
-        (999.96, "1.00 ms"),
+    ("write", "number", "words"),
+    [  # times have three digits and a unit, bytes four, and long numbers three
+        (time_in_words, 0.51, "0.51 µs"), (time_in_words, 1.175, "1.18 µs"), (time_in_words, 65.06, "65.1 µs"),
+        (time_in_words, 821.2, "821 µs"), (time_in_words, 10422.3, "10.4 ms"), (time_in_words, 0.9996, "1.00 µs"),
+        (time_in_words, 9.996, "10.0 µs"), (time_in_words, 999.4, "999 µs"), (time_in_words, 999.96, "1.00 ms"),
+        (bytes_in_words, 0, "0 B"), (bytes_in_words, 999, "999 B"), (bytes_in_words, 4096, "4.096 kB"),
+        (bytes_in_words, 402_653_184, "402.7 MB"), (bytes_in_words, 10**9, "1 GB"),
+        (short_number, 9_999, "9,999"), (short_number, 24_576, "24.6 K"), (short_number, 100_663_296, "101 M"),
+        (short_number, 2 * 10**9, "2 G"),
     ],
-)
-def test_times_have_three_digits_and_a_unit(time_us, words):
-    assert time_in_words(time_us) == words
-
-
-@pytest.mark.parametrize(
-    ("number", "words"),
-    [(0, "0 B"), (999, "999 B"), (4096, "4.096 kB"), (402_653_184, "402.7 MB"), (10**9, "1 GB")],
-)
-def test_bytes_have_four_digits_and_a_unit(number, words):
-    assert bytes_in_words(number) == words
-
-
-@pytest.mark.parametrize(
-    ("number", "words"),
-    [(9_999, "9,999"), (24_576, "24.6 K"), (100_663_296, "101 M"), (2 * 10**9, "2 G")],
-)
-def test_long_numbers_have_three_digits(number, words):
-    assert short_number(number) == words
+)  # fmt: skip
+def test_numbers_have_few_digits_and_a_unit(write, number, words):
+    assert write(number) == words
 
 
 def test_one_thing_is_not_several():

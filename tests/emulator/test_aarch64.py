@@ -49,13 +49,8 @@ def launch(driver, kernel, shape, block_size, warp_size=32, traced=False):
     sizes = (*shape, block_size, warp_size, int(traced))
     command = [MACHINE, driver, build.runtime_library(), path, *sizes]
     environment = {**os.environ, "QEMU_LD_PREFIX": "/usr/aarch64-linux-gnu"}
-    done = subprocess.run(
-        [str(word) for word in command],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    words, how = [str(word) for word in command], {"capture_output": True, "text": True}
+    done = subprocess.run(words, env=environment, timeout=120, **how)
     assert done.returncode == 0, done.stderr
     fault, records, y = done.stdout.splitlines()
     kind, thread, text = fault.split(" ", 2)
@@ -67,17 +62,13 @@ def broken(body):
     return registry.resolve(kernel_of(body, "broken.cu"))
 
 
-# barriers and shuffles; 4 lanes a warp; a thousand fibers; 16-byte vectors; a row in registers
-@pytest.mark.parametrize(
-    ("name", "shape", "block_size", "warp_size"),
-    [
-        ("shared", (3, 100), 64, 32),
-        ("shuffle", (3, 50), 16, 4),
-        ("shuffle", (2, 3000), 1024, 32),
-        ("float4", (5, 77), 64, 32),
-        ("fusion", (5, 77), 64, 32),
-    ],
-)
+LAUNCHES = [  # barriers and shuffles; 4 lanes a warp; a thousand fibers; 16-byte vectors; a row in registers
+    ("shared", (3, 100), 64, 32), ("shuffle", (3, 50), 16, 4), ("shuffle", (2, 3000), 1024, 32),
+    ("float4", (5, 77), 64, 32), ("fusion", (5, 77), 64, 32),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "shape", "block_size", "warp_size"), LAUNCHES)
 @pytest.mark.parametrize("traced", [False, True])
 def test_rungs_are_right(driver, name, shape, block_size, warp_size, traced):
     kernel = registry.kernels[name]

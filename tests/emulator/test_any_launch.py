@@ -176,14 +176,6 @@ def test_an_x_ray_leaves_what_one_launch_leaves_in_arrays_behind_a_table(kind):
     assert (x == 1).all()
 
 
-def test_shared_memory_has_a_limit():
-    text = "__global__ void k(float* y) { __shared__ float s[13000]; s[threadIdx.x] = 1; y[0] = s[0]; }"
-    with pytest.raises(
-        BadInput, match="k declares 52000 bytes of shared memory; a kernel can declare 49152"
-    ):
-        launch(text, 1, 64, [zeros(1)])
-
-
 # ---- variables of the module
 
 
@@ -356,23 +348,6 @@ __global__ void k(const __half* h, const short* s, double* d) { d[threadIdx.x] =
         ("h", 0, "load", (0.5,)), ("s", 0, "load", (3,)), ("d", 0, "store", (3.5,)),
         ("h", 1, "load", (1.5,)), ("s", 1, "load", (-4,)), ("d", 1, "store", (-2.5,)),
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", ["bool", "char", "short"])
-def test_neighbours_in_one_word_are_no_race(kind):
-    text = f"""
-__global__ void k({kind}* y) {{
-    __shared__ {kind} flags[64];
-    flags[threadIdx.x] = 1;
-    __syncthreads();
-    y[threadIdx.x] = flags[63 - threadIdx.x];
-}}"""
-    y = np.zeros(64, {"bool": bool, "char": np.int8, "short": np.int16}[kind])
-    assert xray_launch(text, 1, 64, [y], path="written").hazards == ()
-    assert y.all()
-    racy = text.replace("__syncthreads();", "")
-    found = xray_launch(racy, 1, 64, [y], path="written").hazards
-    assert {h.kind for h in found} == {"race", "uninitialised"}
 
 
 def test_threads_of_a_block_with_several_axes_are_named_by_them():
