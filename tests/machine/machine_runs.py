@@ -6,11 +6,26 @@ from emulated import emulate
 from softmax_lib import emulator
 from softmax_lib.engine.compiled import running
 from softmax_lib.engine.compiled.launching import Counted, Threads, launch
+from softmax_lib.engine.compiled.listing import read_listing
 from softmax_lib.engine.compiled.memory import Memory
 from softmax_lib.engine.compiled.program import decode_program
 from softmax_lib.engine.compiled.ptx.program import translate
 from softmax_lib.engine.source import Program, Source
 from softmax_lib.worklog.reference import noise
+
+
+def listing(*lines, places=()):
+    """What nvdisasm would print of a kernel of these statements, which all come from `places`; a label ends in a colon."""
+    text = [
+        "//-- .text.made --",
+        "made:",
+        *(f'//## File "{file}", line {line}' for file, line in places),
+    ]
+    at = 0
+    for line in map(str.strip, lines):
+        text.append(line if line.endswith(":") else f"/*{at:04x}*/ {line} ;")
+        at += 0 if line.endswith(":") else 16
+    return read_listing("\n".join([*text, ""]), "made")
 
 
 def together(sources) -> Source:

@@ -7,13 +7,11 @@ from machine.hard_launches import HARD, inputs
 from machine.machine_runs import together
 
 from softmax_lib.engine.compiled.cubin import kernels_of
-from softmax_lib.engine.errors import NotEmulated
 from softmax_lib.engine.source import Program
 from softmax_lib.gpu.compile import compile_cubin
 from softmax_lib.worklog.xray import xray_launch
 
 EMULATED = [name for name, hard in HARD.items() if hard.emulated]
-OTHERS = [name for name, hard in HARD.items() if not hard.emulated]
 STORE = 4
 """The line of a kernel of SHARED that stores. Lanes that meet there bring the same element of x."""
 
@@ -45,10 +43,3 @@ def test_none_has_a_hazard_and_each_writes_something(name):
     assert (y.view(np.uint32) != before.view(np.uint32)).any()
     if hard.approx:
         assert np.isfinite(y).all()  # they are recorded as numbers
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_what_the_emulator_lacks_is_said_to_be_lacking(name):
-    hard = HARD[name]
-    with pytest.raises(NotEmulated, match="inline PTX"):
-        x_ray(hard, *inputs(hard))

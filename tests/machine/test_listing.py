@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from machine.machine_runs import listing
 
 from softmax_lib.engine.compiled import code, program
 from softmax_lib.engine.compiled.code import _plain
@@ -14,13 +15,6 @@ from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.worklog.registry import kernels
 
 HEAD = "//--------------------- .text.made               --------------------------\n"
-
-
-def listing(*statements, places=()):
-    """What nvdisasm would print of a kernel of these statements, which all come from `places`."""
-    lines = [f'//## File "{file}", line {line}' for file, line in places]
-    lines += [f"        /*{16 * n:04x}*/  {text} ;" for n, text in enumerate(statements)]
-    return read_listing(HEAD + "made:\n.text.made:\n" + "\n".join(lines) + "\n", "made")
 
 
 WORDS = [(0x00010002, 0x00050003, 10), (0x80008000, 0x00018000, 0), (0, 0xFFFFFFFF, 77), (0x7FFF0001, 0x10001, 5)]  # fmt: skip

@@ -186,21 +186,16 @@ def test_who_branches_to_the_end_is_gone():
     ("statement", "said"),
     [
         ("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 %r2, %r3, %r4, %r5;", "mma.sync"),
-        ("add.sat.s32 %r2, %r3, %r4;", "add.sat.s32"),
-        ("cvt.rna.tf32.f32 %r2, %r3;", "cvt.rna.tf32.f32"),
+        ("add.sat.s32 %r2, %r3, %r4;", "add.sat.s32"), ("cvt.rna.tf32.f32 %r2, %r3;", "cvt.rna.tf32.f32"),
         ("mov.u32 %r2, %dynamic_smem_size;", "mov.u32 %r2, %dynamic_smem_size"),
-        ("atom.global.add.f16 %r2, [%rd1], %r3;", "atom.global.add"),
-        ("barrier.cluster.try;", "barrier.cluster.try"),
+        ("atom.global.add.f16 %r2, [%rd1], %r3;", "atom.global.add"), ("barrier.cluster.try;", "barrier.cluster.try"),
         ("mbarrier.arrive.noComplete.shared.b64 %rd1, [%r2], 1;", "mbarrier.arrive.noComplete"),
-        ("cp.async.bulk.commit_group;", "cp.async.bulk"),
-        ("mul.lo.f32 %r2, %r3, %r4;", "mul.lo.f32"),
-        ("ex2.approx.f64 %rd1, %rd1;", "ex2.approx.f64"),
-        ("bar.arrive.shared 0, 32;", "bar.arrive.shared"),
-        ("vote.ballot.b32 %r2, %p1;", "vote.ballot.b32"),
-        ("shfl.idx.b32 %r2, %r3, 0, 31;", "shfl.idx.b32"),
+        ("cp.async.bulk.commit_group;", "cp.async.bulk"), ("mul.lo.f32 %r2, %r3, %r4;", "mul.lo.f32"),
+        ("ex2.approx.f64 %rd1, %rd1;", "ex2.approx.f64"), ("bar.arrive.shared 0, 32;", "bar.arrive.shared"),
+        ("vote.ballot.b32 %r2, %p1;", "vote.ballot.b32"), ("shfl.idx.b32 %r2, %r3, 0, 31;", "shfl.idx.b32"),
         ("cp.async.ca.shared.local [%r2], [%rd1], 4;", "cp.async.ca.shared.local"),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_there_is_named(statement, said):
     with pytest.raises(NotAvailable, match=f"The PTX of k has {said}.*, which is not run here"):
         run_text(statement)

@@ -74,15 +74,12 @@ def batches(name, arch):
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [
-        ("naive", [(16, 64), (4, 16), (4, 16)]),
-        ("shuffle", [(1, 4), (1, 4)]),
-        ("constant_stride", [(4, 16), (4, 16)]),
-        ("constant_stride_divide", [(4, 16), (1, 4)]),
-        ("float4", [(4, 64), (4, 64)]),
-        ("float4_scalar", [(16, 64), (16, 64)]),
+        ("naive", [(16, 64), (4, 16), (4, 16)]), ("shuffle", [(1, 4), (1, 4)]),
+        ("constant_stride", [(4, 16), (4, 16)]), ("constant_stride_divide", [(4, 16), (1, 4)]),
+        ("float4", [(4, 64), (4, 64)]), ("float4_scalar", [(16, 64), (16, 64)]),
         ("float4_one", [(1, 16), (1, 16)]),
     ],
-)
+)  # fmt: skip
 def test_kernels_ask_for_as_much_as_the_chapters_say(name, wanted, arch):
     assert batches(name, arch) == wanted
 

@@ -227,15 +227,6 @@ def test_what_the_interpreter_lacks_is_counted_as_it_is_written():
     assert "has CALL" in found.notes[-1]
 
 
-def test_arrays_are_left_as_the_source_leaves_them_whatever_machine_code_does():
-    source = "__global__ void twice(int* a, int n) { a[threadIdx.x] *= n; }"
-    a = np.arange(32, dtype=np.int32)
-    for path in (None, "machine", "written"):
-        b = a.copy()
-        xray_launch(source, 1, 32, [b, 3], path=path)
-        assert (b == 3 * a).all()
-
-
 def test_a_matrix_too_large_for_the_source_is_counted_in_machine_code_with_progress(said):
     heard = []
     found = xray("fusion", 513, 8192, progress=lambda done, total: heard.append((done, total)))

@@ -55,24 +55,6 @@ def test_rows_by_lanes_take_what_the_emulator_counts(lanes, shape):
     assert got.store_sector_bytes == SECTOR_BYTES * counted["global_store_sectors"]
 
 
-def test_a_thread_a_row_moves_a_whole_sector_for_each_float():
-    got = predict_traffic(kernels["naive"], 1024, 32768, 32)
-    assert got.sector_bytes == 4 * 1024 * 32768 * 8 * (3 + 1)
-
-
-def test_a_row_that_starts_inside_a_sector_costs_more():
-    aligned = predict_traffic(kernels["shared"], 100, 1000, 256).sector_bytes / (100 * 1000)
-    odd = predict_traffic(kernels["shared"], 100, 1001, 256).sector_bytes / (100 * 1001)
-    assert odd > 1.1 * aligned
-
-
-def test_smaller_chunks_waste_less():
-    by_block = [
-        predict_traffic(kernels["chunked"], 64, 4096, size).sector_bytes for size in (512, 1024)
-    ]
-    assert by_block[0] == 2 * by_block[1]
-
-
 def test_a_copy_and_fusion_are_at_the_floor_when_rows_are_aligned():
     for kernel in (COPY, kernels["fusion"]):
         got = predict_traffic(kernel, 64, 4096, 256)
