@@ -74,44 +74,42 @@ def test_what_a_gpu_runs_stays(device):
     )
 
 
-def test_macros_that_stand_for_annotations_are_followed():
-    text = "#define HD __host__ __device__\n#define FN static \\\n    HD inline\nFN int f() { return 1; }\nint g() { return 2; }\n"
-    assert left(text).endswith("FN int f() { return 1; }")
+MEMBERS = """struct Buffer {
+    float* data;
+public:
+    Buffer(int n) : size_{n} { cudaMalloc(&data, n); }
+    ~Buffer() { cudaFree(data); }
+    __device__ float first() const { return data[0]; }
+    virtual void run() { k<<<1, 1>>>(*this); }
+private:
+    int size_;
+};
+"""
+LEFT = {
+    "macros that stand for annotations are followed": (
+        "#define HD __host__ __device__\n#define FN static \\\n    HD inline\nFN int f() { return 1; }\nint g() { return 2; }\n",
+        "#define HD __host__ __device__ #define FN static \\ HD inline FN int f() { return 1; }"),
+    "members of the host keep their declaration": (
+        MEMBERS, "struct Buffer { float* data; public: Buffer(int n) ; ~Buffer() ; __device__ float first() const "
+        "{ return data[0]; } virtual void run() ; private: int size_; };"),
+    "instantiations of what is left out go with it": (
+        f"template <class T> void run(T* x) {{ k(x); }}\ntemplate void run<float>(float*);\n{KERNEL}\n", KERNEL),
+    "lines of the preprocessor stay within what is left out": (
+        f"int main() {{\n#ifdef A\n  int x;\n#define B \\\n    2\n#else\n  float x;\n#endif\n}}\n{KERNEL}\n",
+        f"#ifdef A #define B \\ 2 #else #endif {KERNEL}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("claim", LEFT)
+def test_what_is_left_of_a_source(claim):
+    text, expected = LEFT[claim]
+    assert left(text) == expected
 
 
 def test_a_macro_of_a_header_marks_functions_of_the_source():
     source = Source("mine.cu", "HD int f() { return 1; }\nint g() { return 2; }\n")
     source.headers["own.h"] = "#define HD __device__\n"
     assert source.device_text.split() == "HD int f() { return 1; }".split()
-
-
-def test_members_of_the_host_keep_their_declaration():
-    text = (
-        "struct Buffer {\n"
-        "    float* data;\n"
-        "public:\n"
-        "    Buffer(int n) : size_{n} { cudaMalloc(&data, n); }\n"
-        "    ~Buffer() { cudaFree(data); }\n"
-        "    __device__ float first() const { return data[0]; }\n"
-        "    virtual void run() { k<<<1, 1>>>(*this); }\n"
-        "private:\n"
-        "    int size_;\n"
-        "};\n"
-    )
-    assert left(text) == (
-        "struct Buffer { float* data; public: Buffer(int n) ; ~Buffer() ; __device__ float first() const "
-        "{ return data[0]; } virtual void run() ; private: int size_; };"
-    )
-
-
-def test_instantiations_of_what_is_left_out_go_with_it():
-    text = f"template <class T> void run(T* x) {{ k(x); }}\ntemplate void run<float>(float*);\n{KERNEL}\n"
-    assert left(text) == KERNEL
-
-
-def test_preprocessor_lines_stay_within_what_is_left_out():
-    text = f"int main() {{\n#ifdef A\n  int x;\n#define B \\\n    2\n#else\n  float x;\n#endif\n}}\n{KERNEL}\n"
-    assert left(text) == f"#ifdef A #define B \\ 2 #else #endif {KERNEL}"
 
 
 @pytest.mark.parametrize(

@@ -182,16 +182,12 @@ def test_an_x_ray_leaves_what_one_launch_leaves_in_arrays_behind_a_table(kind):
 COUNTS = "__device__ int count = 5;\n__constant__ int step[2];\n__global__ void k(int* y) { count += step[1]; y[0] = count; }"
 
 
-def test_variables_begin_each_launch_as_the_source_says():
+def test_variables_begin_as_the_source_says_or_as_they_are_set_and_are_read_back():
+    y, count, step = np.zeros(1, np.int32), np.array([40], np.int32), np.array([0, 2], np.int32)
     for _ in range(2):
-        y = np.zeros(1, np.int32)
-        launch(COUNTS, 1, 1, [y], symbols={"step": np.array([0, 3], np.int32)})
-        assert y[0] == 8
-
-
-def test_a_device_variable_can_be_set_and_read_back():
-    y, count = np.zeros(1, np.int32), np.array([40], np.int32)
-    launch(COUNTS, 1, 1, [y], symbols={"step": np.array([0, 2], np.int32), "count": count})
+        launch(COUNTS, 1, 1, [y], symbols={"step": step})
+        assert y[0] == 7
+    launch(COUNTS, 1, 1, [y], symbols={"step": step, "count": count})
     assert (y[0], count[0]) == (42, 42)
 
 

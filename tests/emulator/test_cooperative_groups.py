@@ -200,33 +200,23 @@ def test_warps_of_any_size(warp_size):
 # ---- the order of additions
 
 
-def f32(value):
-    return float(np.float32(value))
-
-
-def added(a, b):
-    return f32(np.float32(a) + np.float32(b))
-
-
 def tree(values):
     """By halves: what each thread ends up with is the same."""
     while len(values) > 1:
-        half = len(values) // 2
-        values = [added(a, b) for a, b in zip(values[:half], values[half:], strict=True)]
+        values = np.add(*np.split(values, 2))
     return values[0]
 
 
 def doubling(values):
     distance = 1
     while distance < len(values):
-        sums = map(added, values[distance:], values)
-        values = [*values[:distance], *sums]
+        values = np.append(values[:distance], values[distance:] + values[:-distance])
         distance *= 2
-    return values
+    return values.tolist()
 
 
-SIZES_OF_NOISE = 10.0 ** np.arange(256) ** 0.2
-NOISE = [f32(v) for v in np.random.default_rng(5).standard_normal(256) * SIZES_OF_NOISE]
+SIZES = 10.0 ** np.arange(256) ** 0.2
+NOISE = (np.random.default_rng(5).standard_normal(256) * SIZES).astype(np.float32)
 """Floats whose sum depends on the order."""
 
 
@@ -241,14 +231,14 @@ def test_floats_are_reduced_by_halves():
     b[512 + threadIdx.x] = cg::reduce(wide, v, cg::plus<float>());
     b[768 + threadIdx.x] = cg::inclusive_scan(warp, v, cg::plus<float>());
     b[1024 + threadIdx.x] = cg::reduce(warp, v, [](float p, float q) { return p + q; });"""
-    x, found = np.array(NOISE, np.float32), zeros("float", 5 * 256)
-    launched(body, x, found, block=256)
-    warps = [NOISE[i : i + 32] for i in range(0, 256, 32)]
+    found = zeros("float", 5 * 256)
+    launched(body, NOISE, found, block=256)
+    warps = np.split(NOISE, 8)
     sums = [tree(warp) for warp in warps]
     by_warp = [sums[t // 32] for t in range(256)]
     assert found[:256].tolist() == by_warp == found[1024:].tolist()
     assert found[256:512].tolist() == [tree(NOISE[t // 8 * 8 : t // 8 * 8 + 8]) for t in range(256)]
-    by_half = [tree(sums[:4]), tree(sums[4:])]
+    by_half = [tree(np.array(sums[:4])), tree(np.array(sums[4:]))]
     assert found[512:768].tolist() == [by_half[t // 128] for t in range(256)]
     assert found[768:1024].tolist() == [v for warp in warps for v in doubling(warp)]
     assert sums != [doubling(warp)[-1] for warp in warps]  # else the order would not show
@@ -264,10 +254,10 @@ def test_floats_of_some_lanes_are_reduced_by_doubling():
         b[64 + threadIdx.x] = cg::exclusive_scan(some, v, cg::plus<float>());
     }
     b[96 + threadIdx.x] = cg::reduce(cg::coalesced_threads(), v, cg::plus<float>());"""
-    x, found = np.array(NOISE[:32], np.float32), zeros("float", 128).reshape(4, 32)
-    launched(body, x, found)
+    found = zeros("float", 128).reshape(4, 32)
+    launched(body, NOISE[:32], found)
     lanes = [lane for lane in range(32) if lane % 3 != 1]
-    scanned = doubling([NOISE[lane] for lane in lanes])
+    scanned = doubling(NOISE[lanes])
     assert found[0, lanes].tolist() == [scanned[-1]] * len(lanes)
     assert found[1, lanes].tolist() == scanned
     assert found[2, lanes].tolist() == [0, *scanned[:-1]]

@@ -97,15 +97,15 @@ def test_headers_of_the_hosts_libraries_go_together_for_nvrtc():
     assert compile_cubin(program, 90).startswith(b"\x7fELF")
 
 
-def test_an_error_behind_what_is_left_out_is_at_its_own_line(whole):
-    whole.write_text(WHOLE.replace("x[threadIdx.x] = ", "x[threadIdx.x] = missing + "))
-    with pytest.raises(CompileError, match=r"whole\.cu:19:\d+: error: 'missing' was not declared"):
-        emulator.launch(whole, 1, 32, [np.zeros(32, np.float32)], kernel="scale<float>")
-
-
-def test_an_error_in_a_header_above_names_it(whole):
-    (whole.parent / "above.h").write_text(ABOVE.replace("2 * x", "2 * y"))
-    with pytest.raises(CompileError, match=r"above\.h:2:\d+: error: 'y'") as caught:
+@pytest.mark.parametrize(
+    ("name", "old", "new", "words"),
+    [("whole.cu", "= twice(", "= missing + twice(", r"whole\.cu:19:\d+: error: 'missing' was not declared"),
+     ("above.h", "2 * x", "2 * y", r"above\.h:2:\d+: error: 'y'")],
+)  # fmt: skip
+def test_an_error_is_at_its_own_line_of_its_own_file(whole, name, old, new, words):
+    path = whole.parent / name
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(CompileError, match=words) as caught:
         emulator.launch(whole, 1, 32, [np.zeros(32, np.float32)], kernel="scale<float>")
     assert "/in/" not in str(caught.value)
 

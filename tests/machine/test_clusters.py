@@ -74,47 +74,36 @@ __global__ void kernel(const float* x, float* y) {{
 
 
 def test_other_gpus_have_no_clusters():
-    with pytest.raises(
-        NotAvailable, match="GPUs of sm_80 have no clusters; those from sm_90 on do"
-    ):
+    words = "GPUs of sm_80 have no clusters; those from sm_90 on do"
+    with pytest.raises(NotAvailable, match=words):
         launched("load_from_other", 80)
 
 
-def test_a_grid_that_meets_is_no_larger_than_a_gpu():
-    with pytest.raises(
-        BadInput, match="307200 threads are more than the 270336 that an H200 has room for"
-    ):
-        run("", grid=300, block=1024, cooperative=True)
-
-
-def test_a_block_that_has_ended_has_no_memory():
-    body = """if (cluster.block_rank() == 1) return;
-    for (int i = 0; i < 3; i++) __nanosleep(1);
-    y[threadIdx.x] = cluster.map_shared_rank(mine, 1)[threadIdx.x];"""
-    with pytest.raises(IllegalAddress, match=r"of a block that has ended"):
-        run(body, cluster=2)
-
-
-def test_a_rank_that_the_cluster_does_not_have_leads_nowhere():
-    with pytest.raises(IllegalAddress, match="of shared memory, which no array has"):
-        run("y[threadIdx.x] = cluster.map_shared_rank(mine, 5)[threadIdx.x];", cluster=2)
-
-
-def test_a_phase_that_nobody_ends_is_a_deadlock_at_its_line():
-    body = """if (threadIdx.x == 0) asm volatile("mbarrier.init.shared.b64 [%0], 2;" ::"r"(at(&barrier)));
+NEVER_ENDS = """if (threadIdx.x == 0) asm volatile("mbarrier.init.shared.b64 [%0], 2;" ::"r"(at(&barrier)));
     __syncthreads();
     asm volatile("{ .reg .pred done; again: mbarrier.try_wait.parity.shared.b64 done, [%0], 0; @!done bra again; }"
                  ::"r"(at(&barrier)) : "memory");
     y[threadIdx.x] = 1;"""
-    with pytest.raises(Deadlock, match=r"waits at kernel\.cu:11 for threads that never come"):
-        run(body)
-
-
-def test_a_barrier_of_a_cluster_to_which_one_block_does_not_come_is_a_deadlock():
-    body = """if (cluster.block_rank()) for (;;) { asm volatile("bar.sync 1, 64;"); }
+HAS_ENDED = """if (cluster.block_rank() == 1) return;
+    for (int i = 0; i < 3; i++) __nanosleep(1);
+    y[threadIdx.x] = cluster.map_shared_rank(mine, 1)[threadIdx.x];"""
+DOES_NOT_COME = """if (cluster.block_rank()) for (;;) { asm volatile("bar.sync 1, 64;"); }
     cluster.sync();"""
-    with pytest.raises(Deadlock, match="for threads that never come"):
-        run(body, cluster=2)
+
+
+@pytest.mark.parametrize(
+    ("body", "how", "error", "words"),
+    [
+        ("", {"grid": 300, "block": 1024, "cooperative": True}, BadInput, "307200 threads are more than the 270336 that an H200 has room for"),
+        (HAS_ENDED, {"cluster": 2}, IllegalAddress, "of a block that has ended"),
+        ("y[threadIdx.x] = cluster.map_shared_rank(mine, 5)[threadIdx.x];", {"cluster": 2}, IllegalAddress, "of shared memory, which no array has"),
+        (NEVER_ENDS, {}, Deadlock, r"waits at kernel\.cu:11 for threads that never come"),
+        (DOES_NOT_COME, {"cluster": 2}, Deadlock, "for threads that never come"),
+    ],
+)  # fmt: skip
+def test_blocks_that_cannot_meet_or_reach_each_other_are_told(body, how, error, words):
+    with pytest.raises(error, match=words):
+        run(body, **how)
 
 
 def test_threads_that_have_ended_are_waited_for_no_more():
