@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from machine.cluster_launches import LAUNCHES, arrays, copies, copy_spec, spec_of
 from machine.fast_cases import CASES
-from machine.hard_on_gpu import COUNTED, both_times, digest, sums_of
+from machine.hard_on_gpu import COUNTED, both_times, digest, start, sums_of
 
 from softmax_lib.gpu.compile import compile_kernel, nvrtc
 from softmax_lib.ops import binaries
@@ -126,7 +126,7 @@ def twice(folder: Path, what: str, names: list[str]) -> Iterator[dict[str, dict[
     return itertools.starmap(both_times, pairs)
 
 
-def record(folder: Path, out: Path) -> None:
+def record(folder: Path, out: str) -> None:
     """Write what the GPU counts, and computes: as a digest, and some of it."""
     from softmax_lib.gpu.facts import gpu_facts, today, versions
 
@@ -150,21 +150,11 @@ def record(folder: Path, out: Path) -> None:
     sectors = {"global_load_sectors": COUNTED["global_load_sectors"]}
     of_copies = count(folder, "copies", ["copies"] * len(copies()), sectors)
     facts["copies"] = [one["global_load_sectors"] for one in of_copies]
-    write_json(out, facts | {"cases": found})
+    write_json(Path(out), facts | {"cases": found})
     print(f"{len(found)} cases, {len(LAUNCHES)} kernels and {len(of_copies)} copies recorded")
 
 
-def main(words: list[str]) -> None:
-    match words:
-        case ["compile", folder]:
-            compile_all(Path(folder))
-        case ["record", folder, out]:
-            record(Path(folder), Path(out))
-        case ["launch", folder, what]:
-            WAYS[what](Path(folder))
-        case _:
-            raise SystemExit(__doc__)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    start(
+        __doc__, compile=compile_all, record=record, launch=lambda folder, what: WAYS[what](folder)
+    )

@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -137,7 +138,7 @@ def both_times(counted: dict[str, int], again: dict[str, int]) -> dict[str, dict
     return {"counters": counted, "counted_again": changed}
 
 
-def record(folder: Path, out: Path, names: str) -> None:
+def record(folder: Path, out: str, names: str = EVERYTHING) -> None:
     """Write what the GPU computes, of exact kernels y's digest, and counts, twice: what differs is the GPU's noise."""
     from softmax_lib.gpu.facts import gpu_facts, today, versions
 
@@ -158,24 +159,24 @@ def record(folder: Path, out: Path, names: str) -> None:
         "not_counted": sorted(COUNTED.keys() - counted),
         "kernels": {name: manifest["kernels"][name] | one for name, one in found.items()},
     }
-    write_json(out, facts)
+    write_json(Path(out), facts)
     print(f"{len(found)} kernels, {len(counted)} counters; none of {facts['not_counted']}")
 
 
-def main(words: list[str]) -> None:
-    match words:
-        case ["compile", folder]:
-            compile_all(Path(folder))
-        case ["record", folder, out, *names]:
-            record(Path(folder), Path(out), *(names or [EVERYTHING]))
-        case ["launch", folder, *rest]:
-            out, names = [*rest, *["-", EVERYTHING][len(rest) :]]
-            outputs = launch_all(Path(folder), names)
-            if out != "-":
-                np.savez_compressed(out, **outputs)
-        case _:
-            raise SystemExit(__doc__)
+def launch(folder: Path, out: str = "-", names: str = EVERYTHING) -> None:
+    """What ncu watches; with a file's name, what y is afterwards is kept."""
+    outputs = launch_all(folder, names)
+    if out != "-":
+        np.savez_compressed(out, **outputs)
+
+
+def start(doc: str, **verbs: Callable[..., object]) -> None:
+    """Do what the command line asks for: one of these, in a folder, with what else there is."""
+    verb, *words = sys.argv[1:] or [""]
+    if verb not in verbs or not words:
+        raise SystemExit(doc)
+    verbs[verb](Path(words[0]), *words[1:])
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    start(__doc__, compile=compile_all, record=record, launch=launch)

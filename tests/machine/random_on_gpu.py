@@ -11,11 +11,11 @@ sources there is one such digest for all.
 import hashlib
 import io
 import json
-import sys
 import tarfile
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from machine.hard_on_gpu import start
 from machine.random_kernels import Random, inputs, random_kernel
 
 from softmax_lib.engine.source import Program
@@ -84,7 +84,7 @@ def run_one(random: Random, cubin: bytes) -> str:
     return digest(y.get().tobytes())
 
 
-def run_all(folder: Path, out: Path) -> None:
+def run_all(folder: Path, out: str) -> None:
     """Every kernel once. A fault ends the context, so that the first one is the last result."""
     compiled, cubins = read_all(folder)
     kernels = [random_kernel(seed) for seed in range(compiled["count"])]
@@ -98,12 +98,8 @@ def run_all(folder: Path, out: Path) -> None:
             results[random.seed] = f"{type(error).__name__}: {error}"
             break
     facts = {"gpu": gpu_facts(), "date": today(), "software": versions(), "compiled": compiled}
-    write_json(out, {**facts, "y": results})
+    write_json(Path(out), {**facts, "y": results})
 
 
 if __name__ == "__main__":
-    verb, folder, last = sys.argv[1:]
-    if verb == "compile":
-        compile_all(Path(folder), int(last))
-    else:
-        run_all(Path(folder), Path(last))
+    start(__doc__, compile=lambda folder, count: compile_all(folder, int(count)), run=run_all)

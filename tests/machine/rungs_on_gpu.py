@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from machine.hard_on_gpu import ARCH, COUNTED, both_times, digest, sums_of
+from machine.hard_on_gpu import ARCH, COUNTED, both_times, digest, start, sums_of
 
 from softmax_lib.engine.compiled.code import find_code, key_of
 from softmax_lib.engine.compiled.counters import COUNTERS
@@ -108,7 +108,7 @@ def count(folder: Path) -> list[Counter[str]]:
     return counters
 
 
-def record(folder: Path, out: Path) -> None:
+def record(folder: Path, out: str) -> None:
     """Count everything twice and write it: what differs is the GPU's noise."""
     from softmax_lib.gpu.facts import gpu_facts, today, versions
 
@@ -119,21 +119,9 @@ def record(folder: Path, out: Path) -> None:
         rows.append(kept | both_times(counted, again))
     facts = {"gpu": gpu_facts(), "date": today(), "software": versions()}
     facts |= {"made_by": manifest["made_by"], "arch": ARCH}
-    write_json(out, facts | {"rows": rows})
+    write_json(Path(out), facts | {"rows": rows})
     print(f"{len(rows)} launches counted twice")
 
 
-def main(words: list[str]) -> None:
-    match words:
-        case ["compile", folder]:
-            compile_all(Path(folder))
-        case ["record", folder, out]:
-            record(Path(folder), Path(out))
-        case ["launch", folder]:
-            launch_all(Path(folder))
-        case _:
-            raise SystemExit(__doc__)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    start(__doc__, compile=compile_all, record=record, launch=launch_all)
