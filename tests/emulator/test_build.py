@@ -38,31 +38,29 @@ def message_of(text, file_name="mine.cu"):
 # ---- messages
 
 
-def test_an_error_is_at_the_readers_own_line():
-    text = message_of(HEAD + "    int n = cols;\n    y[0] = n + missing;\n}\n")
-    assert "mine.cu:3:" in text
-    assert "missing" in text
+OTHERS = '#define fmaxf missing\n#include "block_reduce.cuh"\n'
+SAID = {
+    "an error at its line": (
+        HEAD + "    int n = cols;\n    y[0] = n + missing;\n}\n",
+        "mine.cu:3:",
+        "missing",
+    ),
+    "an error in a header": (OTHERS + COPY, "block_reduce.cuh:", "missing"),
+    "an error behind a header of the standard library": (
+        "#include <cuda/std/optional>\nvoid* a;\ncuda::std::optional<int> b(a);\n" + COPY, "from cuda/std/optional:", "",
+    ),
+    "a missing brace": (HEAD + "    y[0] = x[0];\n", "mine.cu:2:", ""),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_does_not_compile_is_told_at_the_readers_line_and_of_nothing_else(name):
+    text, place, word = SAID[name]
+    said = message_of(text)
+    assert place in said
+    assert word in said
     for hidden in ("/tmp", str(build.CPP_FOLDER), "shim", "EMULATOR", "launcher"):
-        assert hidden not in text
-
-
-def test_an_error_behind_a_header_of_the_standard_library_names_no_folder_of_the_cache():
-    text = message_of(
-        "#include <cuda/std/optional>\nvoid* a;\ncuda::std::optional<int> b(a);\n" + COPY
-    )
-    assert "from cuda/std/optional:" in text
-
-
-def test_an_error_in_an_included_header_names_that_header():
-    text = message_of('#define fmaxf missing\n#include "block_reduce.cuh"\n' + COPY)
-    assert "block_reduce.cuh:" in text
-    assert "missing" in text
-
-
-def test_a_missing_brace_is_not_blamed_on_the_emulator():
-    text = message_of(HEAD + "    y[0] = x[0];\n")
-    assert "mine.cu:2:" in text
-    assert "EMULATOR" not in text
+        assert hidden not in said
 
 
 def test_a_kernel_that_takes_other_arguments():

@@ -200,39 +200,38 @@ def test_a_thread_that_waits_for_memory_to_change(launch, request):
     )
 
 
-@pytest.mark.usefixtures("patience")
-def test_a_loop_that_spends_its_time_in_a_function_of_the_system():
-    body = """\
+IN_A_FUNCTION = """\
     float value = x[threadIdx.x];
     while (value != 0.0f)
         value = 1.0f + fabsf(tanf(atanf(expf(sinf(value)))));
     y[threadIdx.x] = value;
 """
-    assert re.search(r"thread 0 of block \(0,0,0\) runs at broken\.cu:[34];", message(Hang, body))
-
-
-@both
-@pytest.mark.usefixtures("patience")
-def test_a_loop_through_a_barrier(launch):
-    body = """\
+THROUGH_A_BARRIER = """\
     for (float sum = 0.0f; sum >= 0.0f; sum = sum > 9.0f ? 0.0f : sum + 1.0f)
         __syncthreads();
     y[threadIdx.x] = 0.0f;
 """
-    text = message(Hang, body, launch=launch, block_size=4)
-    assert "of block (0,0,0) runs at broken.cu:" in text
-    assert "wait at __syncthreads() broken.cu:3" in text
-
-
-@pytest.mark.usefixtures("patience")
-def test_a_loop_through_a_shuffle():
-    body = """\
+THROUGH_A_SHUFFLE = """\
     float value = 1.0f;
     while (value > 0.0f)
         value = __shfl_xor_sync(0xffffffff, value, 1);
     y[threadIdx.x] = value;
 """
-    assert "mask 0xffffffff broken.cu:4" in message(Hang, body, block_size=32)
+
+
+@both
+@pytest.mark.usefixtures("patience")
+@pytest.mark.parametrize(
+    ("body", "block_size", "words"),
+    [
+        (IN_A_FUNCTION, 64, r"thread 0 of block \(0,0,0\) runs at broken\.cu:[34];"),
+        (THROUGH_A_BARRIER, 4, r"of block \(0,0,0\) runs at broken\.cu:.*wait at __syncthreads\(\) broken\.cu:3"),
+        (THROUGH_A_SHUFFLE, 32, r"mask 0xffffffff broken\.cu:4"),
+    ],
+    ids=["in a function", "through a barrier", "through a shuffle"],
+)  # fmt: skip
+def test_a_loop_that_does_something_is_a_hang_too(launch, body, block_size, words):
+    assert re.search(words, message(Hang, body, launch=launch, block_size=block_size))
 
 
 class DeviceThatTakes:

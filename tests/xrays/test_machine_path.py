@@ -150,12 +150,17 @@ def test_without_nvdisasm_one_sentence_says_what_to_install(monkeypatch):
         xray("naive", 3, 7, 96, path="machine", arch=89)
 
 
-def test_a_call_of_the_devices_library_is_refused_where_it_is_made():
-    source = '#include <cstdio>\n__global__ void say(int n) { printf("%d", n); }'
+PRINTS = '#include <cstdio>\n__global__ void say(int n) { printf("%d", n); }'
+
+
+def test_a_call_of_the_devices_library_is_refused_where_it_is_made_and_counted_as_written():
     with pytest.raises(NotAvailable, match=r"The machine code of kernel\.cu:2 has CALL"):
-        run(LaunchSpec.of(source, 1, 1, [3]), arch=90)
+        run(LaunchSpec.of(PRINTS, 1, 1, [3]), arch=90)
     with pytest.raises(NotAvailable, match=r"The PTX of kernel\.cu:2 has call\.uni"):
-        run(LaunchSpec.of(source, 1, 1, [3]), arch=90, decoder=translate)
+        run(LaunchSpec.of(PRINTS, 1, 1, [3]), arch=90, decoder=translate)
+    found = xray_launch(PRINTS, 1, 1, [3])
+    assert found.path == "written"
+    assert "has CALL" in found.notes[-1]
 
 
 def test_an_endless_loop_hangs_in_one_sentence(monkeypatch):
@@ -218,13 +223,6 @@ def test_without_nvrtc_either_it_is_counted_as_it_is_written_and_a_note_says_why
     assert found.total == xray(source, 2, 64, 64, path="written").total
     with pytest.raises(NotAvailable, match="no NVRTC"):
         xray(source, 2, 64, 64, path="ptx")
-
-
-def test_what_the_interpreter_lacks_is_counted_as_it_is_written():
-    source = '#include <cstdio>\n__global__ void say(int n) { printf("%d", n); }'
-    found = xray_launch(source, 1, 1, [3])
-    assert found.path == "written"
-    assert "has CALL" in found.notes[-1]
 
 
 def test_a_matrix_too_large_for_the_source_is_counted_in_machine_code_with_progress(said):
