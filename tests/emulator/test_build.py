@@ -47,7 +47,9 @@ SAID = {
     ),
     "an error in a header": (OTHERS + COPY, "block_reduce.cuh:", "missing"),
     "an error behind a header of the standard library": (
-        "#include <cuda/std/optional>\nvoid* a;\ncuda::std::optional<int> b(a);\n" + COPY, "from cuda/std/optional:", "",
+        "#include <cuda/std/optional>\nvoid* a;\ncuda::std::optional<int> b(a);\n" + COPY,
+        "from cuda/std/optional:",
+        "",
     ),
     "a missing brace": (HEAD + "    y[0] = x[0];\n", "mine.cu:2:", ""),
 }
