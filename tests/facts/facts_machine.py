@@ -6,7 +6,7 @@ import nbformat
 import numpy as np
 from listings import BEHIND_SOFTMAX
 from machine.machine_runs import assert_agreed
-from machine.random_witnesses import ASKED, MISCOMPILED, REFUSED
+from machine.random_on_gpu import ASKED, MISCOMPILED, REFUSED
 from notebooks import BOOK
 from recorded_facts import us
 

@@ -12,9 +12,8 @@ from machine.machine_runs import WITNESSES, assert_agreed, run_ptx, together
 from machine.random_kernels import EVERYDAY, batch_of, random_kernel
 from machine.random_kernels import inputs as random_inputs
 from machine.random_meetings import REDUCTIONS, SLOTS, SUMS, VOTES
-from machine.random_on_gpu import digest, digest_of_sources
+from machine.random_on_gpu import ASKED, MISCOMPILED, REFUSED, digest, digest_of_sources
 from machine.random_operations import OPERATIONS
-from machine.random_witnesses import ASKED, MISCOMPILED, REFUSED
 
 from softmax_lib.engine.compiled.counters import COUNTERS, add_up
 from softmax_lib.engine.compiled.cubin import kernels_of
@@ -111,7 +110,7 @@ def test_they_compile_for_every_arch_that_has_their_instructions(first, arch):
     assert {one.entry for one in batch if one.needs <= arch} == set(found)
 
 
-# ---- ten thousand more, asked once on a GPU: random_witnesses.py
+# ---- ten thousand more, asked once on a GPU: random_on_gpu.py
 
 
 def test_ten_thousand_kernels_gave_the_same_by_ptx_machine_code_and_a_gpu_but_for_those_that_are_explained():
