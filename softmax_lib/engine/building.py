@@ -29,21 +29,18 @@ def build_own_once(
     path: Path, own: Sequence[str], sources: Sequence[Path], *, libraries: Sequence[str] = ()
 ) -> Path:
     """What `sources` of the package's own C++ make, built at `path` if it is not there. Raises `NotAvailable`."""
-    return build_once(path, lambda folder, out: _build_own(own, sources, libraries, out))
-
-
-def _build_own(
-    own: Sequence[str], sources: Sequence[Path], libraries: Sequence[str], out: Path
-) -> None:
     command = [*toolchain().command, *own]
-    objects = [out.with_name(f"{source.stem}.o") for source in sources]
 
     def compile_one(source: Path, compiled: Path) -> None:
         _run_own([*command, "-c", str(source), "-o", str(compiled)], compiled)
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(compile_one, sources, objects))
-    _run_own([*command, *map(str, objects), *libraries, "-o", str(out)], out)
+    def build(folder: Path, out: Path) -> None:
+        objects = [folder / f"{source.stem}.o" for source in sources]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(compile_one, sources, objects))
+        _run_own([*command, *map(str, objects), *libraries, "-o", str(out)], out)
+
+    return build_once(path, build)
 
 
 def _run_own(command: list[str], out: Path) -> None:

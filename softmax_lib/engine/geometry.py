@@ -40,10 +40,12 @@ class Geometry:
 
     def who(self, block: int, thread: int) -> str:
         """Such as "thread 3 of block (0,0,0)"; in a block of several axes, "thread 35 (3,1,0) of ..."."""
-        axes = (
-            f" ({','.join(map(str, self.thread_axes(thread)))})" if max(self.block[1:]) > 1 else ""
-        )
-        return f"thread {thread}{axes} of block ({','.join(map(str, self.block_axes(block)))})"
+        axes = f" {_words(self.thread_axes(thread))}" if max(self.block[1:]) > 1 else ""
+        return f"thread {thread}{axes} of block {_words(self.block_axes(block))}"
+
+
+def _words(axes: Axes) -> str:
+    return f"({','.join(map(str, axes))})"
 
 
 def _axes_of(number: int, wide: Axes) -> Axes:

@@ -56,13 +56,11 @@ def _find(given: str, path: str) -> Toolchain:
         return _ask_version(_words(given)) or _refuse_given(given)
     for name in ("c++", "g++", "clang++"):
         found = shutil.which(name, path=path)
-        usable = _ask_version((found,)) if found else None
-        if usable:
+        if found and (usable := _ask_version((found,))):
             return usable
-    if importlib.util.find_spec("ziglang"):
-        usable = _ask_version((sys.executable, "-m", "ziglang", "c++"))
-        if usable:
-            return usable
+    is_there = importlib.util.find_spec("ziglang")
+    if is_there and (usable := _ask_version((sys.executable, "-m", "ziglang", "c++"))):
+        return usable
     raise NotAvailable(
         "Running a kernel on the CPU needs a C++ compiler and none was found: install g++ or clang++ "
         "(Debian: `apt-get install g++`; macOS: `xcode-select --install`; anywhere: `pip install ziglang`)."

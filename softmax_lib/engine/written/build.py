@@ -189,9 +189,7 @@ def _why_not(
     """The message for the source alone; if that compiles, there is no such kernel to be launched."""
     source = program.source
     refused = _refuse(source, said)
-    if (
-        refused or messages.NO_RETURN in said
-    ):  # which is seen by who compiles, and not by its syntax
+    if refused or messages.NO_RETURN in said:  # who compiles sees that, its syntax does not show it
         return refused or said
     (folder / source.file_name).write_text(_translate(source.device_text), encoding="utf-8")
     alone = compile_in([*command, "-fsyntax-only"], folder)

@@ -48,7 +48,8 @@ def exception_for(
         case FaultKind.DEADLOCK:
             return Deadlock("deadlock", file, line, block, None, text)
         case FaultKind.WAITING:
-            what = f"{who} waits{_waited_for(fault, path, arrays)}"
+            place = _touched(fault, path, arrays).removeprefix("at ")
+            what = f"{who} waits for {place}" if fault.address else f"{who} waits"
             more = f"{_why_in_vain(geometry)} ({text})"
             return Waiting("waiting", file, line, block, thread, what, more)
         case FaultKind.HANG:
@@ -63,13 +64,6 @@ def exception_for(
     # what the runtime says of a line follows the thread, what a signal interrupted is said of it
     what, more = (f"{who}: {text}", "") if fault.line else (who, f": {text}")
     return KernelFault("fault", file, line, block, thread, what, more)
-
-
-def _waited_for(fault: Fault, path: Path, arrays: Mapping[str, Stretch]) -> str:
-    if not fault.address:
-        return ""
-    place = _shared_place(fault, path) if fault.in_shared else _global_place(fault, arrays)
-    return f" for {place.removeprefix('at ')}"
 
 
 def _why_in_vain(geometry: Geometry) -> str:
@@ -94,12 +88,14 @@ def _access(fault: Fault, who: str, path: Path, arrays: Mapping[str, Stretch]) -
         return f"misaligned address: {who} goes through a misaligned pointer"
     verb = {Access.LOAD: "loads", Access.STORE: "stores"}.get(fault.access, "loads or stores")
     size = f" {fault.size} bytes" if fault.size else ""
-    element = _shared_place(fault, path) if fault.in_shared else _global_place(fault, arrays)
+    element = _touched(fault, path, arrays)
     lead = "misaligned address" if fault.is_misaligned else "illegal address"
     return f"{lead}: {who} {verb}{size} {element}"
 
 
-def _global_place(fault: Fault, arrays: Mapping[str, Stretch]) -> str:
+def _touched(fault: Fault, path: Path, arrays: Mapping[str, Stretch]) -> str:
+    if fault.in_shared:
+        return _shared_place(fault, path)
     if not fault.address:
         return "through a null pointer"
     for name, array in arrays.items():

@@ -158,14 +158,8 @@ def _fault_of(ended: ProcessEnded) -> Fault:
     what = f"the thread ended the emulator's process ({name_of_signal(ended.status)})"
     if left.is_guard:
         what = "the local arrays overflow the stack of 512 KiB"
-    return Fault(
-        kind=FaultKind.OTHER,
-        block=left.block,
-        pc=left.pc,
-        thread=left.thread,
-        pc_is_exact=left.pc_is_exact,
-        text=what.encode(),
-    )
+    where = {name: getattr(left, name) for name in ("block", "pc", "thread", "pc_is_exact")}
+    return Fault(kind=FaultKind.OTHER, text=what.encode(), **where)
 
 
 def _wait(device: Device, limit_s: float) -> None:

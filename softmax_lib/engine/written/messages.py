@@ -12,10 +12,8 @@ from softmax_lib.engine.written.headers import headers_folder
 
 _MOST_LINES = 40
 
-_PTX = "inline PTX (asm)"
-
 LACKING = (
-    (_PTX, r"\b(__)?asm(__)?\b"),
+    ("inline PTX (asm)", r"\b(__)?asm(__)?\b"),
     ("tensor cores", r"\bc?mma\.h\b|\bwmma\b|\bmma_sync\b"),
     ("CUTLASS and CuTe", r"\b(cute|cutlass)/[\w/.]+"),
     ("tensor maps", r"\bCUtensorMap\b|\bcp_async_bulk_tensor_\w+"),
@@ -24,10 +22,7 @@ LACKING = (
     ("floats of 8 bits and fewer", r"\bcuda_fp[864]\.h\b|\b__nv_fp[864]\w*"),
     ("CUB and Thrust", r"\b(cub|thrust)/[\w/.]+"),
     ("random numbers", r"\bcurand\w*(\.h\b)?"),
-    (
-        "textures and surfaces",
-        r"\bcudaTextureObject_t\b|\bcudaSurfaceObject_t\b|\b(tex|surf)[123]D\w*",
-    ),
+    ("textures and surfaces", r"\bcuda(Texture|Surface)Object_t\b|\b(tex|surf)[123]D\w*"),
     ("graphs and launches from code", r"\bcudaGraph\w*|\bcudaLaunch\w*|<<<"),
     ("__isConstant()", r"\b__isConstant\b"),
     ("this part of CUDA's C++ library", r"\bcuda/[\w/]+|\bnv/target\b"),
@@ -134,14 +129,12 @@ def name_lacking(source: Source, complaint: str) -> str | None:
     texts = _code_of(source)
     told = list(_complaints(complaint))
     if not told or "<inline asm>" in complaint:  # clang++ assembles while it compiles
-        found = (
-            (file, i)
-            for file, lines in texts.items()
-            for i, line in enumerate(lines, 1)
-            if re.search(LACKING[0][1], line)
-        )
-        first = next(found, None)
-        return _sentence(*first, _PTX) if first else None
+        words, pattern = LACKING[0]
+        for file, lines in texts.items():
+            for number, line in enumerate(lines, 1):
+                if re.search(pattern, line):
+                    return _sentence(file, number, words)
+        return None
     for file, number, what in told:
         line = "".join(texts.get(file, [])[number - 1 : number])
         for words, pattern in LACKING:
@@ -180,15 +173,11 @@ def _complaints(said: str) -> Iterator[tuple[str, int, str]]:
 def _code_of(source: Source) -> dict[str, list[str]]:
     """Lines of code, without comments and what stands in strings, by file."""
     texts = {source.file_name: source.device_text, **source.device_headers}
+    lines = {file: blank_comments(text).splitlines() for file, text in texts.items()}
     return {
-        file: [_code(line) for line in blank_comments(text).splitlines()]
-        for file, text in texts.items()
+        file: [line if _INCLUDE.match(line) else _STRING.sub('""', line) for line in those]
+        for file, those in lines.items()
     }
-
-
-def _code(line: str) -> str:
-    """The line without what stands in strings."""
-    return line if _INCLUDE.match(line) else _STRING.sub('""', line)
 
 
 def _names(complaint: str, words: str) -> bool:

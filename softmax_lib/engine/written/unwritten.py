@@ -15,6 +15,8 @@ _TYPE = r"(?:[A-Za-z_][\w:]*(?:\s*<[^;{}()]*>)?[\s*&]+)+"
 _VARIABLE = r"\w+\s*(?:\[[^;{}]*?\]\s*)*"
 _DECLARATION = re.compile(rf"\s*(?P<type>{_TYPE})(?P<names>{_VARIABLE}(?:,[\s*]*{_VARIABLE})*);")
 _NAME = re.compile(r"(\w+)\s*(\[)?")
+_SIZES = re.compile(r"\[[^;{}]*?\](?=\s*(?:,|$))")
+"""Of "a[3 * K][4], b" what becomes one bracket, "a[, b"."""
 _NO_TYPE = re.compile(
     r"\s*(return|goto|using|typedef|delete|throw|new|extern|static|else|case|struct|class|union|enum|__shared__"
     r"|friend|template|constexpr|volatile)\b"
@@ -42,19 +44,12 @@ def mark_unwritten(text: str, warned: Collection[Declared] = ()) -> str:
         if not declared or _NO_TYPE.match(code, start):
             continue
         line = code.count("\n", 0, declared.start("names")) + 1
-        names = [
-            name
-            for name, bracket in _NAME.findall(_without_sizes(declared["names"]))
-            if bracket or (line, name) in warned
-        ]
-        pieces += [text[done:end], *(f" EMULATOR_UNWRITTEN({name});" for name in names)]
+        pieces.append(text[done:end])
+        for name, bracket in _NAME.findall(_SIZES.sub("[", declared["names"])):
+            if bracket or (line, name) in warned:
+                pieces.append(f" EMULATOR_UNWRITTEN({name});")
         done = end
     return "".join((*pieces, text[done:]))
-
-
-def _without_sizes(names: str) -> str:
-    """ "a[ , b" of "a[3 * K][4], b"."""
-    return re.sub(r"\[[^;{}]*?\](?=\s*(?:,|$))", "[", names)
 
 
 def _statements(code: str) -> Iterator[tuple[int, int]]:
