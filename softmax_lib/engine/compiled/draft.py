@@ -141,10 +141,6 @@ class Draft(Modifiers):
         else:
             self.whole(slot, number, 2)
 
-    def real(self, slot: str, number: int) -> None:
-        """Operand `number` is a float."""
-        self._number(slot, number, 1, _read_float)
-
     def reals(self, first: int, count: int) -> None:
         """So many operands from `first` on are floats: a, b and c."""
         for slot, number in zip("abc", range(first, first + count), strict=False):
@@ -160,33 +156,40 @@ class Draft(Modifiers):
 
     def double(self, slot: str, number: int) -> None:
         """Operand `number` is a double in two registers."""
-        self._number(slot, number, 2, _read_double)
+        self.real(slot, number, 2, _read_double)
 
     def upper_half(self, slot: str, number: int) -> None:
         """Operand `number` is the upper word of a double."""
-        self._number(slot, number, 1, lambda text, words: _read_double(text, 2) >> 32)
+        self.real(slot, number, 1, lambda text: _read_double(text) >> 32)
 
     def no_number(self, *slots: str) -> None:
         """These slots hold the float zero."""
         for slot in slots:
             self.keep["abc".index(slot)] = ALL
 
-    def _number(self, slot: str, number: int, words: int, read: Callable[[str, int], int]) -> None:
+    def real(
+        self, slot: str, number: int, words: int = 1, read: Callable[[str], int] | None = None
+    ) -> None:
+        """Operand `number` is a float, or what `read` makes of its digits; -x and |x| are done where it is read."""
         text, index = self.args[number], "abc".index(slot)
         self.keep[index] = ALL
         if text[0] == "-" and not _NUMBER.match(text[1:]):
             self.flip[index], text = 0x80000000, text[1:]
         if text[0] == "|":
             self.keep[index], text = 0x7FFFFFFF, text[1:-1]
-        self.rows_of[slot] = self._row(text, words, read)
+        self.rows_of[slot] = self._row(text, words, read or _read_float)
 
-    def _row(self, text: str, words: int, read: Callable[[str, int], int]) -> int:
+    def word(self, text: str) -> int:
+        """The row of a register, a constant or a number of 32 bits."""
+        return self._row(text, 1, _read_whole)
+
+    def _row(self, text: str, words: int, read: Callable[[str], int]) -> int:
         if match := _CONSTANT.match(text):
             return self.rows.constant(int(match[1], 16), int(match[2] or "0", 16), words)
         if _REGISTER.match(text):
             return self.register(text)
         try:
-            value = read(text, words)
+            value = read(text)
         except ValueError:
             raise self.refuse() from None
         return self.rows.immediate(*(value >> 32 * n for n in range(words)))
@@ -226,7 +229,7 @@ class Draft(Modifiers):
     def literal(self, number: int) -> int:
         """A whole number that is part of the instruction."""
         try:
-            return _read_whole(self.args[number], 1)
+            return _read_whole(self.args[number]) & ALL
         except (ValueError, IndexError):
             raise self.refuse() from None
 
@@ -262,8 +265,8 @@ def read_predicate(text: str) -> tuple[int, int] | None:
     return true if name == "T" else int(name) + (8 if uniform else 0), int(bool(flip))
 
 
-def _read_whole(text: str, words: int) -> int:
-    return int(text, 0) & (1 << 32 * words) - 1
+def _read_whole(text: str) -> int:
+    return int(text, 0)
 
 
 def float_bits(text: str, kind: str) -> int:
@@ -286,16 +289,12 @@ def half_bits(text: str, is_bfloat: bool) -> int:
     return float_bits(text, "f") >> 16 if is_bfloat else float_bits(text, "e")
 
 
-def _read_float(text: str, words: int) -> int:
-    if _HEXADECIMAL.match(text):
-        return int(text, 16)
-    return float_bits(text, "f")
+def _read_float(text: str) -> int:
+    return int(text, 16) if _HEXADECIMAL.match(text) else float_bits(text, "f")
 
 
-def _read_double(text: str, words: int) -> int:
-    if _HEXADECIMAL.match(text):
-        return int(text, 16) << 32
-    return float_bits(text, "d")
+def _read_double(text: str) -> int:
+    return int(text, 16) << 32 if _HEXADECIMAL.match(text) else float_bits(text, "d")
 
 
 Read = TypeVar("Read", bound=Callable[..., None])

@@ -36,14 +36,7 @@ def _sources(draft: Draft, first: int, slots: str) -> int:
             draft.flip[index] = BOTH_SIGNS if sign else 0
             draft.keep[index] = 0x7FFF7FFF if bar or bar2 or bar3 else ALL
             draft.variant |= _HALVES[which] << 2 * index
-            if register.startswith("c["):
-                held = draft.args
-                draft.args = (*held[:first], register, *held[first + 1 :])
-                flip, keep = draft.flip[index], draft.keep[index]
-                draft.whole(slot, first)
-                draft.args, draft.flip[index], draft.keep[index] = held, flip, keep
-            else:
-                draft.rows_of[slot] = draft.register(register)
+            draft.rows_of[slot] = draft.word(register)
             first += 1
         else:
             try:

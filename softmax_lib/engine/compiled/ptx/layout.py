@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from softmax_lib.engine.compiled import cubin
 from softmax_lib.engine.compiled.ptx.reading import Function, Variable
@@ -20,18 +20,18 @@ class Layout:
     """By name the offset of each variable in its space; of a global one the place of its address in bank 4."""
 
     shared_base: int
-    shared: dict[str, int] = field(default_factory=dict)
-    local: dict[str, int] = field(default_factory=dict)
-    constant: dict[str, int] = field(default_factory=dict)
-    address_at: dict[str, int] = field(default_factory=dict)
-    parameters: dict[str, int] = field(default_factory=dict)
+    shared: dict[str, int]
+    local: dict[str, int]
+    constant: dict[str, int]
+    address_at: dict[str, int]
+    parameters: dict[str, int]
 
 
 def lay_out(
     kernel: Function, variables: Mapping[str, Variable], arch: int
 ) -> tuple[Layout, cubin.Cubin]:
     """Places for all `variables`, and the facts of the kernel that a cubin would have."""
-    found = Layout(cubin.SHARED_BASE[arch])
+    found = Layout(cubin.SHARED_BASE[arch], {}, {}, {}, {}, {})
     shared_bytes = _place(_of(variables, "shared"), found.shared)
     local_bytes = _place(_of(variables, "local"), found.local)
     constants = _of(variables, "const")
