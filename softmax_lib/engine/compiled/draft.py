@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Mapping
-from functools import reduce
-from operator import or_
 from typing import Any, TypeVar
 
 import numpy as np
@@ -37,9 +35,9 @@ class Modifiers:
         self.statement, self.args = statement, statement.operands
         self._left = set(statement.modifiers)
 
-    def _spell(self, name: str) -> str:
-        """How a name among options stands in a statement."""
-        return name
+    def _spelled(self, options: Mapping[str, int]) -> Mapping[str, int]:
+        """Options by their names as they stand in a statement."""
+        return options
 
     def has(self, *names: str) -> bool:
         """Whether one of these modifiers is there."""
@@ -52,9 +50,9 @@ class Modifiers:
 
     def choose(self, options: Mapping[str, int], default: int | None = None) -> int:
         """The number of the one modifier that is among `options`."""
-        for name, number in options.items():
-            if self._spell(name) in self.statement.modifiers:
-                self._left.discard(self._spell(name))
+        for name, number in self._spelled(options).items():
+            if name in self.statement.modifiers:
+                self._left.discard(name)
                 return number
         if default is None:
             raise self.refuse()
@@ -62,9 +60,11 @@ class Modifiers:
 
     def flags(self, options: Mapping[str, int]) -> int:
         """The bits of the modifiers that are there, among `options`; one of no bits changes nothing that is counted."""
-        spelled = {self._spell(name): bits for name, bits in options.items()}
+        spelled, found = self._spelled(options), 0
         self._left.difference_update(spelled)
-        return reduce(or_, (spelled.get(name, 0) for name in self.statement.modifiers), 0)
+        for name in self.statement.modifiers:
+            found |= spelled.get(name, 0)
+        return found
 
     def refuse(self) -> Unsupported:
         """What to raise of an instruction that cannot be done."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from softmax_lib.engine.compiled.draft import Modifiers, Readers, register_readers
 from softmax_lib.engine.compiled.opcodes import conversions, floats
 
@@ -19,8 +21,8 @@ KIND_SHIFT, MADE_SHIFT = 16, 20
 class Form(Modifiers):
     """A statement of PTX while its words are read: options have the names that machine code has, in small letters."""
 
-    def _spell(self, name: str) -> str:
-        return name.lower()
+    def _spelled(self, options: Mapping[str, int]) -> Mapping[str, int]:
+        return {name.lower(): number for name, number in options.items()}
 
     @property
     def types(self) -> tuple[str, ...]:
