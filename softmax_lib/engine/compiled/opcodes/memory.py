@@ -56,9 +56,9 @@ def read_address(draft: Draft, text: str) -> Address:
     return found
 
 
-def _settle_address(draft: Draft, number: int, space: int, *, is_wide: bool) -> None:
+def _settle_address(draft: Draft, number: int, space: int) -> None:
     """Rows a and b, and the offset, from an operand in brackets."""
-    found = read_address(draft, draft.args[number])
+    found, is_wide = read_address(draft, draft.args[number]), space in (GLOBAL, GENERIC)
     draft.rows_of["a"] = draft.register(found.register)
     draft.rows_of["b"] = draft.register(found.uniform)
     draft.offset, draft.flip[1] = found.offset, found.shift
@@ -75,36 +75,22 @@ def settle_width(draft: Draft) -> None:
     draft.variant |= SIGNED * any(one in draft.statement.modifiers for one in ("S8", "S16"))
 
 
-_SPACES = {"G": GLOBAL, "S": SHARED, "L": LOCAL}
-
-
-def _space(draft: Draft) -> tuple[int, bool]:
-    """The space of an LDG, STS and so on, and whether its addresses have 64 bits."""
-    name = draft.statement.opcode
-    if name in ("LD", "ST", "ATOM"):
-        draft.variant |= GENERIC
-        return GLOBAL, True
-    return _SPACES.get(name[-1], GLOBAL), name[-1] in "GD"
-
-
-@opcodes("LDG LDS LDL LD")
-def load(draft: Draft) -> None:
+@opcodes({"LDG": (GLOBAL,), "LDS": (SHARED,), "LDL": (LOCAL,), "LD": (GENERIC,)})
+def load(draft: Draft, space: int) -> None:
     draft.operation = "load"
-    space, is_wide = _space(draft)
     draft.ignore(*_UNCOUNTED)
     settle_width(draft)
     number = 1 if draft.is_predicate(0) else 0  # of a page that is not there
     draft.to(number)
-    _settle_address(draft, number + 1, space, is_wide=is_wide)
+    _settle_address(draft, number + 1, space)
 
 
-@opcodes("STG STS STL ST")
-def store(draft: Draft) -> None:
+@opcodes({"STG": (GLOBAL,), "STS": (SHARED,), "STL": (LOCAL,), "ST": (GENERIC,)})
+def store(draft: Draft, space: int) -> None:
     draft.operation = "store"
-    space, is_wide = _space(draft)
     draft.ignore(*_UNCOUNTED)
     settle_width(draft)
-    _settle_address(draft, 0, space, is_wide=is_wide)
+    _settle_address(draft, 0, space)
     draft.rows_of["d"] = draft.register(draft.args[1])
 
 
@@ -114,7 +100,7 @@ def copy_to_shared(draft: Draft) -> None:
     draft.variant = draft.flags({"ZFILL": _FILLS, "BYPASS": BYPASSES})
     draft.ignore(*_UNCOUNTED)
     settle_width(draft)
-    _settle_address(draft, 1, GLOBAL, is_wide=True)
+    _settle_address(draft, 1, GLOBAL)
     to = read_address(draft, draft.args[0])
     if to.shift:
         raise draft.refuse()
@@ -132,10 +118,9 @@ CHANGES = {
 NUMBERS = {"S32": 1, "S64": 1, "F32": 2, "F64": 2, "F16x2": 3, "BF16x2": 4, "U64": 0}
 
 
-@opcodes("ATOMG ATOMS ATOM RED REDG")
-def change(draft: Draft) -> None:
+@opcodes({"ATOMG RED REDG": (GLOBAL,), "ATOMS": (SHARED,), "ATOM": (GENERIC,)})
+def change(draft: Draft, space: int) -> None:
     draft.operation = "change memory"
-    space, is_wide = _space(draft)
     wide = {"64", "U64", "S64", "F64"}.intersection(draft.statement.modifiers)
     draft.bytes = 8 if wide else 4
     counts = draft.has("POPC")
@@ -151,7 +136,7 @@ def change(draft: Draft) -> None:
             draft.writes("p", before)
         else:
             draft.to(before)
-    _settle_address(draft, at, space, is_wide=is_wide)
+    _settle_address(draft, at, space)
     draft.flip[0] = draft.rows.zero
     if not counts:
         draft.rows_of["c"] = draft.register(draft.args[at + 1])
