@@ -1,7 +1,7 @@
 """Launch the kernels of subjects.py on a GPU under ncu and write what it counts: `python tests/subjects_on_gpu.py`.
 
 Writes tests/subjects_on_gpu.json. A test without a GPU then holds the emulator's counters against it
-(xrays/test_any_kernel_agreement.py). Atomics are left out: their requests have no counter of their own.
+(xrays/test_agreement.py). Atomics are left out: their requests have no counter of their own.
 """
 
 import hashlib

@@ -1,10 +1,19 @@
-"""X-ray against Nsight Compute on an H200, and against counting by hand on tiny kernels."""
+"""X-rays against Nsight Compute on an H200 and an H100, and against counting by hand on tiny kernels."""
+
+import json
 
 import pytest
 from emulated import kernel_of
 from full_tables import some
+from machine.rungs_on_gpu import launches
+from subjects import CASES
+from subjects_on_gpu import SUMMARY, digest
+from test_any_kernel import words_of
 
 from softmax_lib import xray
+from softmax_lib.engine.compiled.code import key_of
+from softmax_lib.engine.compiled.counters import COUNTERS as CODE_COUNTERS
+from softmax_lib.engine.errors import BadInput
 from softmax_lib.engine.xrays.machine_path import PATHS
 from softmax_lib.records.agreement import (
     ARBITER_SHARE,
@@ -14,8 +23,11 @@ from softmax_lib.records.agreement import (
     compare_profile,
     profiles,
 )
+from softmax_lib.records.code_agreement import CodeComparison, compare_launch
+from softmax_lib.records.counted import CountedLaunch, counted_run
 from softmax_lib.records.measurement import Case
 from softmax_lib.worklog.registry import kernels
+from softmax_lib.worklog.xray import xray_launch
 
 # 64x4096: rows of whole sectors, one or two blocks a thread-a-row kernel. 1000x1001: each row starts
 # elsewhere in a sector, and the last warp and the last sector are ragged.
@@ -151,3 +163,92 @@ def test_what_warps_and_blocks_do_adds_up():
     counted = ("shuffles", "barriers", "global_load_requests", "global_load_sectors")
     assert [found.total[name] for name in counted] == [3, 1, 3, 12]
     assert (found.blocks, found.warps, found.threads) == (1, 3, 96)
+
+
+# ---- any kernel: those of subjects.py, of which tests/subjects_on_gpu.json has what ncu read on an H200
+
+OF_SUBJECTS = json.loads(SUMMARY.read_text(encoding="utf-8"))["cases"]
+
+# What the source as it is written does not know, each with what it changes: all other counters are equal.
+UNKNOWN = {
+    "matmul": {  # NVRTC loads neighbours in a tile at once
+        "shared_load_requests", "shared_load_wavefronts",
+    },
+    "stencil": {"global_load_sectors"},  # lanes at the edge leave out loads of a line that others make
+    "last block": {  # g++ looks at the thread's number before it reads the flag
+        "shared_load_requests", "shared_load_wavefronts",
+    },
+    "cluster": {  # what a block reads of another's shared memory is counted elsewhere
+        "shared_load_requests", "shared_load_wavefronts",
+    },
+    "row across blocks": {"global_load_requests", "global_load_sectors"},  # turns of a waiting loop
+}  # fmt: skip
+
+# What depends on time, in machine code too.
+WAITS = "row across blocks"
+
+
+NAMED = [
+    pytest.param(case, recorded, id=f"{case[0].name}-{case[1]}")
+    for case, recorded in zip(CASES, OF_SUBJECTS, strict=True)
+]
+
+
+@pytest.mark.parametrize("path", [None, "written"])
+@pytest.mark.parametrize(("case", "recorded"), some(NAMED, every=4))
+def test_counters_of_any_kernel_are_those_of_an_h200(case, recorded, path):
+    subject, dtype = case
+    assert recorded["digest"] == digest(subject), "record it again: tests/subjects_on_gpu.py"
+    found = xray_launch(args=subject.arguments(dtype), **words_of(subject, dtype), path=path)
+    assert found.path == (path or "machine")
+    differ = {name for name, count in recorded["counters"].items() if found.total[name] != count}
+    is_known = path == "written" or subject.name == WAITS
+    assert differ <= (UNKNOWN.get(subject.name, set()) if is_known else set())
+
+
+def test_ten_subjects_are_counted_to_the_last_request_as_they_are_written():
+    assert len({subject.name for subject, _ in CASES} - UNKNOWN.keys()) >= 10
+
+
+# ---- the machine code that comes along, which an H100 was counted on twice
+
+COUNTED = {f"{one.kernel}-{one.rows}x{one.cols}": one for one in counted_run().launches}
+
+
+@pytest.mark.fresh
+def test_every_kernel_was_counted_on_each_of_its_matrices_as_it_is_now():
+    now = [
+        (kernel.name, rows, cols, size, key_of(kernel.program(size, cols)))
+        for kernel, rows, cols, size in launches()
+    ]
+    then = [
+        (one.kernel, one.rows, one.cols, one.block_size, one.program) for one in COUNTED.values()
+    ]
+    assert then == now, "record it again: tests/machine/rungs_on_gpu.py"
+    assert {one.kernel for one in COUNTED.values()} == kernels.keys()
+
+
+@pytest.mark.parametrize("name", some(COUNTED, every=4))
+def test_every_counter_is_the_gpus(name):
+    assert compare_launch(COUNTED[name]).unexplained == {}
+
+
+def test_only_more_wavefronts_are_noise_and_few_of_them():
+    ours = dict.fromkeys(CODE_COUNTERS, 100) | {"shared_load_conflicts": 0}
+
+    def unexplained(name, first, second):
+        counters = ours | {name: first}
+        again = {name: second} if second != first else {}
+        launch = CountedLaunch("shared", 1, 1, 32, "", counters, again)
+        return set(CodeComparison(launch, ours).unexplained)
+
+    assert unexplained("shared_load_wavefronts", 103, 100) == set()
+    assert unexplained("shared_load_conflicts", 3, 0) == set()
+    assert unexplained("shared_load_wavefronts", 104, 100) == {"shared_load_wavefronts"}
+    assert unexplained("shared_load_wavefronts", 100, 99) == {"shared_load_wavefronts"}
+    assert unexplained("instructions", 100, 101) == {"instructions"}
+
+
+def test_a_gpu_that_was_not_counted_on_is_one_sentence():
+    with pytest.raises(BadInput, match="Cannot read the record of counters"):
+        counted_run("nvidia-nonesuch")
