@@ -1,7 +1,7 @@
 // Barriers of a block and of a cluster, and phases of an mbarrier: who has come, and who may go on.
 #include <cstring>
 
-#include "flow.h"
+#include "run.h"
 #include "waiting.h"
 
 namespace machine {
@@ -30,7 +30,7 @@ static bool is_met(const Block& block, const BlockBarrier& barrier) {
 
 enum BarrierKind : uint32_t { SYNC, ARRIVE, COUNT_TRUE, ALL_TRUE, ANY_TRUE };
 
-void arrive(Runner& runner, Warp& w, const Instruction& i, uint32_t lanes) {
+void arrive_at_block(Runner& runner, Warp& w, const Instruction& i, uint32_t lanes) {
     Block& block = *w.block;
     uint32_t number = w.row(i.a)[first_of(lanes)] & 15;
     BlockBarrier& barrier = block.barriers[number];

@@ -1,9 +1,8 @@
 // Branches, and where lanes that parted meet again.
-#include "flow.h"
-
 #include <algorithm>
 
 #include "lanes.h"
+#include "run.h"
 #include "waiting.h"
 
 namespace machine {
@@ -127,9 +126,7 @@ void leave_barrier(Warp& w, uint32_t number, uint32_t lanes) {
 
 void sync_warp(Warp& w, uint32_t expected, uint32_t lanes, bool collects, int32_t target) {
     int32_t next = w.at + 1;
-    if (collects) {
-        for (int lane : EachLane{lanes}) w.returns[lane] = target;
-    }
+    if (collects) put_word(w.returns, lanes, target);
     if (lanes == w.active && (expected & w.live) == lanes) {
         w.at = next;
         return;
@@ -178,7 +175,7 @@ void flow(Runner& runner, Warp& w, const Instruction& i, uint32_t lanes) {
                 w.active = lanes;
             }
             if (!lanes) return void(pick(w));
-            return arrive(runner, w, i, lanes);
+            return arrive_at_block(runner, w, i, lanes);
         case PART: return part_until(w, lanes & w.predicate_of(i.s, i.s_flip), i.target, i.offset);
         case EXPECT:
             if (i.offset >= 0) expect(w, w.active, i.offset);

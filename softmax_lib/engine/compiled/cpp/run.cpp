@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "flow.h"
 #include "numbers.h"
 #include "operations.h"
 #include "waiting.h"

@@ -34,6 +34,16 @@ struct Runner {
 
 inline uint64_t total(const uint32_t* axes) { return static_cast<uint64_t>(axes[0]) * axes[1] * axes[2]; }
 
+// Does an instruction that is one of FlowOperation, for those of a warp's active lanes whose guard is true.
+void flow(Runner& runner, Warp& w, const Instruction& i, uint32_t lanes);
+
+// Lanes that come to a barrier of their block, or their cluster, wait for a phase of an mbarrier, or end.
+void arrive_at_block(Runner& runner, Warp& w, const Instruction& i, uint32_t lanes);
+void arrive_at_cluster(Cluster& cluster, int lanes);
+void await_cluster(Warp& w, uint32_t lanes);
+void await_phase(Warp& w, const Instruction& i, uint32_t lanes);
+void end_lanes(Runner& runner, Warp& w, uint32_t lanes);
+
 // Where a lane's address in shared memory is: of its own block, or of another one of its cluster.
 uint8_t* place_in_shared(Block& block, int lane, uint64_t address, uint64_t bytes);
 

@@ -58,10 +58,8 @@ void release(Warp& w) {
         }
         expected = (expected & w.live) | 1u << lane;
         if (!all_wait(w, expected, lane)) continue;
-        if (w.waits[lane] == Wait::COLLECTIVE) {  // they do it together, at one of the places where they are
-            int32_t at = w.goes_on[lane];
-            for (int other : EachLane{expected}) w.goes_on[other] = at;
-        }
+        // they do it together, at one of the places where they are
+        if (w.waits[lane] == Wait::COLLECTIVE) put_word(w.goes_on, expected, w.goes_on[lane]);
         if (w.waits[lane] == Wait::MEETING) end_meeting(w, w.waits_for[lane]);
         let_go(w, expected);
     }

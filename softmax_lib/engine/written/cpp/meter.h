@@ -29,7 +29,6 @@ public:
     void enter_block(size_t slot);
     void access(ThreadAccess access, uint32_t site, size_t owner);
     void call(uint32_t place, Operation operation, unsigned lanes) { requests.call(place, operation, lanes); }
-    void absent_lane(uint32_t place, int thread, int lane) { hazards.absent_lane(place, thread, lane); }
     void meet_block();           // all threads have reached a barrier
     void meet_warp(int warp, unsigned lanes, bool are_all);  // lanes of a warp have reached a warp call
     void meet_blocks(Operation operation);  // all blocks of a cluster or grid have reached a barrier

@@ -275,23 +275,16 @@ void emulator_mark_unwritten(void* variable, size_t bytes, size_t element_bytes)
 // ---- the hooks; the names and meanings are ThreadSanitizer's
 
 #define PC __builtin_return_address(0)
-#define HOOKS(size)                                                                                    \
-    EMULATOR_API void __tsan_read##size(void* a) { emulator::on_access(LOAD, a, size, PC); }           \
-    EMULATOR_API void __tsan_write##size(void* a) { emulator::on_access(STORE, a, size, PC); }         \
-    EMULATOR_API void __tsan_unaligned_read##size(void* a) { emulator::on_access(LOAD, a, size, PC); } \
-    EMULATOR_API void __tsan_unaligned_write##size(void* a) { emulator::on_access(STORE, a, size, PC); } \
-    EMULATOR_API void __tsan_read_write##size(void* a) {                                               \
-        emulator::on_access(LOAD, a, size, PC);                                                        \
-        emulator::on_access(STORE, a, size, PC);                                                       \
-    }                                                                                                  \
-    EMULATOR_API void __tsan_unaligned_read_write##size(void* a) {                                     \
-        emulator::on_access(LOAD, a, size, PC);                                                        \
-        emulator::on_access(STORE, a, size, PC);                                                       \
-    }                                                                                                  \
-    EMULATOR_API void __tsan_volatile_read##size(void* a) { emulator::on_volatile(LOAD, a, size, PC); } \
-    EMULATOR_API void __tsan_volatile_write##size(void* a) { emulator::on_volatile(STORE, a, size, PC); } \
-    EMULATOR_API void __tsan_unaligned_volatile_read##size(void* a) { emulator::on_volatile(LOAD, a, size, PC); } \
-    EMULATOR_API void __tsan_unaligned_volatile_write##size(void* a) { emulator::on_volatile(STORE, a, size, PC); }
+#define HOOKS_OF(kind, size, on)                                                          \
+    EMULATOR_API void __tsan_##kind##read##size(void* a) { emulator::on(LOAD, a, size, PC); }    \
+    EMULATOR_API void __tsan_##kind##write##size(void* a) { emulator::on(STORE, a, size, PC); }  \
+    EMULATOR_API void __tsan_##kind##read_write##size(void* a) {                                 \
+        emulator::on(LOAD, a, size, PC);                                                         \
+        emulator::on(STORE, a, size, PC);                                                        \
+    }
+#define HOOKS(size)                                                                        \
+    HOOKS_OF(, size, on_access) HOOKS_OF(unaligned_, size, on_access)                      \
+    HOOKS_OF(volatile_, size, on_volatile) HOOKS_OF(unaligned_volatile_, size, on_volatile)
 
 static constexpr emulator::Operation LOAD = emulator::Operation::load;
 static constexpr emulator::Operation STORE = emulator::Operation::store;

@@ -120,7 +120,7 @@ void Worker::complete_warp_call(int warp, unsigned lanes) {
         thread.received = made.received[lane];
         int source = made.source[lane];
         if (!(lanes >> source & 1)) {  // a lane that takes no part: own value
-            if (launch->meter) launch->meter->absent_lane(block->open_records[thread.index].place, thread.index, source);
+            if (launch->meter) launch->meter->hazards.absent_lane(block->open_records[thread.index].place, thread.index, source);
             source = lane;
         }
         if (launch->request.traced) trace_received(*this, thread, source);
