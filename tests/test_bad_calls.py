@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from emulated import emulate
 
 import softmax_lib
 from softmax_lib import (
@@ -81,7 +82,7 @@ def _nothing_starts(monkeypatch):
     def start(*_, **__):
         raise AssertionError("a kernel was about to start")
 
-    monkeypatch.setattr("softmax_lib.engine.written.launching._Running.__init__", start)
+    monkeypatch.setattr("softmax_lib.engine.written.device.Device.start", start)
 
 
 TABLE = [

@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from emulated import execute, kernel_of, ones, trace
-from mutants import mutants
 
 from softmax_lib import emulator, run, xray
 from softmax_lib.engine.errors import CompileError, Hang, IllegalAddress, KernelFault

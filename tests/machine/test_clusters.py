@@ -7,7 +7,6 @@ import pytest
 from full_tables import some
 from machine.cluster_launches import LAUNCHES, POLLS, arrays, spec_of
 from machine.fast_cases import read_record
-from softmax_lib.engine.compiled.calls import run
 
 from softmax_lib.engine.compiled.counters import COUNTERS, add_up
 from softmax_lib.engine.compiled.program import decode_program
@@ -20,7 +19,8 @@ KERNELS = read_record()["kernels"]
 
 
 def launched(name, arch=90):
-    return run_compiled(spec_of(name, *arrays()), arch=arch)
+    (counted,) = run_compiled(spec_of(name, *arrays()), arch=arch)
+    return counted
 
 
 @pytest.mark.parametrize("decoder", [decode_program, translate])
