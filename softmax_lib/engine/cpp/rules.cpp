@@ -44,7 +44,8 @@ int count_passes(uint32_t lanes, const uint64_t* addresses, int words) {
     for (int lane : EachLane{lanes}) {
         for (int k = 0; k < words; k++) wanted.add(addresses[lane] / BANK_BYTES + static_cast<uint64_t>(k));
     }
-    wanted.count();
+    int count = wanted.count();
+    if (wanted.begin()[count - 1] - wanted.begin()[0] < BANK_COUNT) return 1;  // each has a bank to itself
     uint8_t of_bank[BANK_COUNT] = {};
     int most = 0;
     for (uint64_t word : wanted) most = std::max<int>(most, ++of_bank[word % BANK_COUNT]);
