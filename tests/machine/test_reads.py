@@ -8,9 +8,9 @@ import pytest
 
 from softmax_lib import kernels
 from softmax_lib.engine.compiled import nvdisasm as machine_code
-from softmax_lib.engine.compiled import reads as module
 from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.engine.source import Source
+from softmax_lib.worklog import reads as module
 from softmax_lib.worklog.reads import Read, in_flight_per_thread, reads, row_reads
 
 LISTING = """\

@@ -4,7 +4,7 @@ import pytest
 from full_tables import some
 from machine.machine_runs import listing
 
-from softmax_lib.engine.compiled.code import FOLDER, files_in, read_file
+from softmax_lib.engine.compiled.code import files_in, read_file
 from softmax_lib.engine.compiled.listing import read_listing
 from softmax_lib.engine.compiled.registers import (
     live_after,
@@ -13,6 +13,7 @@ from softmax_lib.engine.compiled.registers import (
     read,
     written,
 )
+from softmax_lib.engine.compiler import listing_folder
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,7 @@ def test_loads_are_under_way_until_one_of_their_registers_is_needed():
 
 FILES = {
     f"{path.parent.stem}/{path.stem}": path
-    for archive in sorted(FOLDER.glob("sm_*"))
+    for archive in sorted(listing_folder().glob("sm_*"))
     for path in sorted(files_in(archive))
 }
 
