@@ -17,11 +17,11 @@ from .show.exercise import exercise as exercise
 from .show.live.block_size_explorer import explore as explore
 from .show.live.lies import catch_lie as catch_lie
 from .show.live.unroll_search import search_unroll as search_unroll
-from .suites.contests import contests as contests
 from .suites.hardware.record import hardware as hardware
 from .suites.lies.record import lie_peak as lie_peak
 from .suites.lies.record import lie_times as lie_times
 from .suites.measure import measure as measure
+from .suites.peers.record import contests as contests
 from .suites.shown.record import shown_times as shown_times
 from .suites.tiles.record import tile_times as tile_times
 from .suites.topk.record import topk_sizes as topk_sizes

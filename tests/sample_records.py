@@ -5,7 +5,7 @@ import json
 
 from softmax_lib.records.record import Record
 from softmax_lib.records.shelf import FOLDER
-from softmax_lib.suites.contests import contest_runs
+from softmax_lib.suites.peers.record import contest_runs
 from softmax_lib.worklog.registry import kernels, with_copy
 
 BOOK = FOLDER / "nvidia-h200.json"

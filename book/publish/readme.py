@@ -17,8 +17,8 @@ from softmax_lib.records.measurement import LABELS, Case, Measurement
 from softmax_lib.records.record import Record
 from softmax_lib.records.shelf import recorded
 from softmax_lib.show.figures import ladder
-from softmax_lib.suites.contests import Contest, contests, mean_gain
 from softmax_lib.suites.model.record import ONE_PASS, OURS, Text, texts
+from softmax_lib.suites.peers.record import Contest, contests, mean_gain
 from softmax_lib.suites.plan import WORKLOG
 from softmax_lib.widgets.views import draw
 from softmax_lib.worklog.errors import SoftmaxLibError

@@ -115,7 +115,7 @@ def _live(
     cases: Sequence[Case], added: Sequence[Kernel]
 ) -> tuple[dict[str, Measurement], dict[str, str]]:
     """Times by kernel, and the reasons of those that could not be timed."""
-    from softmax_lib.suites.contest import time_together
+    from softmax_lib.suites.together import time_together
 
     reasons: dict[str, str] = {}
 

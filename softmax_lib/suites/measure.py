@@ -148,7 +148,7 @@ def measure_lie(name: str) -> dict[str, Any]:
 
 
 def _live(case: Case) -> Measurement:
-    from softmax_lib.suites.contest import time_together
+    from softmax_lib.suites.together import time_together
 
     reasons: list[str] = []
     timings = time_together([case], skipped=lambda _, reason: reasons.append(reason))

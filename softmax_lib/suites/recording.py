@@ -18,9 +18,9 @@ from softmax_lib.records.schema import SCHEMA
 from softmax_lib.records.shelf import file_stem, folders
 from softmax_lib.records.skips import provider_of, skipped_case
 from softmax_lib.suites import ncu, timing
-from softmax_lib.suites.contest import FAR_OFF, time_together
 from softmax_lib.suites.plan import Job, plan, profiled
 from softmax_lib.suites.probes import probe_all
+from softmax_lib.suites.together import FAR_OFF, time_together
 from softmax_lib.worklog.checking import choose_device
 from softmax_lib.worklog.errors import BadInput, NotAvailable, Unfinished
 from softmax_lib.worklog.registry import kernels, probe_digests, with_copy

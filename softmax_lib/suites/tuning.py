@@ -30,7 +30,7 @@ from softmax_lib.ops.launches import Launch, prepare_design
 from softmax_lib.ops.outlines import build_of
 from softmax_lib.ops.tables import Line, read_line, shipped_path
 from softmax_lib.records.measurement import ITEM_BYTES
-from softmax_lib.suites.peers import peers
+from softmax_lib.suites.peers import providers
 from softmax_lib.suites.peers.measure import Cell, sample, time_beside_copies
 from softmax_lib.suites.timing import REPLAYS, Call
 from softmax_lib.worklog.errors import CompileError, NotAvailable
@@ -232,7 +232,7 @@ def _prepare(design: Design, task: Task, given: Tensor) -> Call:
     if launch is None:
         raise NotAvailable(f"This GPU has no room for {design}.")
     call = partial(_launch, launch, task.backward)
-    peers.try_once(str(design), call, given, task.backward)
+    providers.try_once(str(design), call, given, task.backward)
     return call
 
 

@@ -11,10 +11,10 @@ from softmax_lib.cli import main, suite_table
 from softmax_lib.cli.suite_table import print_suite
 from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.suites import kept, timing
-from softmax_lib.suites.contests import contest_runs
 from softmax_lib.suites.peers import measure as suite
-from softmax_lib.suites.peers import peers
+from softmax_lib.suites.peers import providers
 from softmax_lib.suites.peers.measure import OURS, Cell, cells, geometric_mean_of_gains, time_cell
+from softmax_lib.suites.peers.record import contest_runs
 from softmax_lib.suites.table import SUITES
 from softmax_lib.suites.timing import Timing
 
@@ -32,10 +32,12 @@ def cpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(suite, "gradient_into", gradient)
     calls = {"torch": lambda: lambda x, y: torch.softmax(x, -1)}
-    monkeypatch.setattr(peers, "CALLS", {**dict.fromkeys(peers.CALLS, lambda: 1 / 0), **calls})
+    monkeypatch.setattr(
+        providers, "CALLS", {**dict.fromkeys(providers.CALLS, lambda: 1 / 0), **calls}
+    )
     backward = {"torch": lambda: lambda x, y: gradient(x[0], x[1], y)}
     monkeypatch.setattr(
-        peers, "BACKWARD", {**dict.fromkeys(peers.BACKWARD, lambda: 1 / 0), **backward}
+        providers, "BACKWARD", {**dict.fromkeys(providers.BACKWARD, lambda: 1 / 0), **backward}
     )
     given = []
 
@@ -74,7 +76,7 @@ def test_a_row_has_our_time_the_copys_and_every_peers(cpu, direction, inputs):
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 def test_who_is_wrong_or_refuses_is_skipped_and_we_must_not_be(cpu, monkeypatch, direction):
     cell = Cell(4, 32, "float32", direction)
-    table = peers.BACKWARD if direction == "backward" else peers.CALLS
+    table = providers.BACKWARD if direction == "backward" else providers.CALLS
     monkeypatch.setitem(table, "torch", lambda: lambda x, y: y.zero_())
 
     def refuse(x, y):

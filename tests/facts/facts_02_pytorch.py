@@ -7,7 +7,7 @@ from recorded_facts import COLS, MATRIX_BYTES, ROWS, counted
 
 from softmax_lib import recorded, tile_times, warp_times
 from softmax_lib.records.cited import FLOAT32_PEAKS
-from softmax_lib.suites.contests import contests
+from softmax_lib.suites.peers.record import contests
 from softmax_lib.worklog.registry import kernels
 
 times = recorded.times(ROWS, COLS)

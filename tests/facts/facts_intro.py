@@ -5,7 +5,7 @@ from collections import Counter
 from recorded_facts import COLS, ROWS
 
 from softmax_lib import recorded
-from softmax_lib.suites.contests import contest_runs, contests
+from softmax_lib.suites.peers.record import contest_runs, contests
 
 times = recorded.times(ROWS, COLS)
 first, last = times["naive"], times["fusion"]

@@ -6,8 +6,8 @@ from recorded_facts import COLS, ROWS, beside_the_fastest
 
 from softmax_lib import contests, recorded
 from softmax_lib.records.measurement import PEERS, TIE
-from softmax_lib.suites.contests import mean_gain
 from softmax_lib.suites.model.record import COMPILED, ONE_PASS, OURS, texts
+from softmax_lib.suites.peers.record import mean_gain
 from softmax_lib.worklog.registry import rungs
 
 RUNGS = [rung.name for rung in rungs()]

@@ -15,9 +15,9 @@ from softmax_lib.records.measurement import LABELS, PEERS, Case
 from softmax_lib.show.figures import in_flight
 from softmax_lib.show.figures.in_flight import kernel_in_flight
 from softmax_lib.suites import look
-from softmax_lib.suites.contests import contest_runs, contests, mean_gain
 from softmax_lib.suites.lies.record import LIES
 from softmax_lib.suites.look import NARROW_INCHES, WIDE_INCHES, short
+from softmax_lib.suites.peers.record import contest_runs, contests, mean_gain
 from softmax_lib.suites.plan import WORKLOG
 from softmax_lib.widgets.views import draw as draw_as
 from softmax_lib.widgets.views import view

@@ -6,9 +6,9 @@ import math
 import pytest
 
 from softmax_lib.engine.errors import BadInput
-from softmax_lib.suites.contests import contest_runs, contests, mean_gain
 from softmax_lib.suites.kept import gpus_with_runs
 from softmax_lib.suites.peers.measure import cells
+from softmax_lib.suites.peers.record import contest_runs, contests, mean_gain
 
 
 def row(ours_us, peers, direction="forward"):

@@ -7,7 +7,7 @@ from softmax_lib.records import skips
 from softmax_lib.records.measurement import Case
 from softmax_lib.records.record import load
 from softmax_lib.records.skips import Refusal, refusals, skipped_case
-from softmax_lib.suites.contest import TOO_LARGE
+from softmax_lib.suites.together import TOO_LARGE
 
 KEYS = {
     "quack (8192, 50257) float32": Case("quack", 8192, 50257),

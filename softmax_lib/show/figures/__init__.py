@@ -11,10 +11,10 @@ from softmax_lib.show.figures.in_flight import bytes_in_flight
 from softmax_lib.show.figures.ledger import traffic_ledger
 from softmax_lib.show.figures.sweeps import bandwidth_by_cols
 from softmax_lib.show.figures.times import ladder
-from softmax_lib.suites.contest_figure import beside_peers
 from softmax_lib.suites.lies.figure import lie
 from softmax_lib.suites.look import Figure
 from softmax_lib.suites.model.figure import in_a_model
+from softmax_lib.suites.peers.figure import beside_peers
 from softmax_lib.suites.phases.figure import reads_and_writes
 from softmax_lib.suites.rmsnorm.figure import rmsnorm_roof
 from softmax_lib.suites.tiles.figure import tiles_by_cols

@@ -19,7 +19,7 @@ from softmax_lib.records.measurement import L2, Case, Data
 from softmax_lib.suites import timing
 from softmax_lib.suites.lies import advertisements
 from softmax_lib.suites.lies.record import ADVERTISED, PROTOCOL, Lie
-from softmax_lib.suites.peers import peers
+from softmax_lib.suites.peers import providers
 from softmax_lib.suites.peers.measure import sound_calls
 from softmax_lib.suites.timing import Call
 from softmax_lib.worklog.launch import run
@@ -154,9 +154,9 @@ def slow_rival(skipped: Skipped) -> Iterator[Group]:
 
 def _others(x: Tensor, skipped: Skipped) -> dict[str, Call]:
     """Those that are installed here and right on `x`."""
-    makes = {"torch.compile": _compiled, "triton-tile": lambda: peers.peer("triton-tile")}
+    makes = {"torch.compile": _compiled, "triton-tile": lambda: providers.peer("triton-tile")}
     return sound_calls(
-        makes, lambda name, call: peers.try_once(name, call, x), "this matrix", skipped
+        makes, lambda name, call: providers.try_once(name, call, x), "this matrix", skipped
     )
 
 

@@ -19,9 +19,9 @@ from torch import Tensor, nn
 from softmax_lib.gpu.facts import busy, gpu_facts, slowed, today, versions
 from softmax_lib.ops.adoption import patch_torch
 from softmax_lib.ops.functional import softmax
-from softmax_lib.suites.contest import TOO_LARGE
 from softmax_lib.suites.model.record import COMPILED, ONE_PASS, OURS, THEIRS
-from softmax_lib.suites.peers.peers import first_line
+from softmax_lib.suites.peers.providers import first_line
+from softmax_lib.suites.together import TOO_LARGE
 
 TEXTS = ((8, 1024, "bfloat16"), (8, 1000, "bfloat16"), (8, 1024, "float32"), (1, 4096, "bfloat16"))
 """Batch, length and dtype of what the model reads."""

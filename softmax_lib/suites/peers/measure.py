@@ -18,10 +18,10 @@ from softmax_lib.ops.functional import softmax
 from softmax_lib.ops.operators import gradient_into
 from softmax_lib.records.measurement import PEERS, Case
 from softmax_lib.suites import timing
-from softmax_lib.suites.contest import TOO_LARGE
-from softmax_lib.suites.peers import peers
+from softmax_lib.suites.peers import providers
 from softmax_lib.suites.plan import BACKWARD_SHAPES, PEER_SHAPES
 from softmax_lib.suites.timing import COPIES, Call
+from softmax_lib.suites.together import TOO_LARGE
 from softmax_lib.worklog.errors import NotAvailable
 
 OURS = "softmax_lib"
@@ -114,13 +114,13 @@ def _sound_calls_of(cell: Cell, skipped: dict[str, str]) -> dict[str, Call]:
     backward, given = cell.direction == "backward", sample(cell)
 
     def try_once(name: str, call: Call) -> None:
-        peers.try_once(name, call, given, backward)
+        providers.try_once(name, call, given, backward)
 
     ours = _ours(backward)
     try_once(OURS, ours)
     makes = {
-        name: partial(peers.peer, name, backward)
-        for name in (peers.BACKWARD if backward else PEERS)
+        name: partial(providers.peer, name, backward)
+        for name in (providers.BACKWARD if backward else PEERS)
     }
     return {OURS: ours, **sound_calls(makes, try_once, str(cell), skipped)}
 

@@ -13,7 +13,7 @@ from softmax_lib.engine.words import count
 from softmax_lib.ops.functional import softmax
 from softmax_lib.records.measurement import Case
 from softmax_lib.suites import timing
-from softmax_lib.suites.peers import peers
+from softmax_lib.suites.peers import providers
 from softmax_lib.suites.peers.measure import run_cells, time_beside_copies
 from softmax_lib.suites.peers.triton_softmax import tile_setting
 from softmax_lib.suites.tiles.record import Part
@@ -171,7 +171,7 @@ def _refusal(name: str, call: Call, x: Any, ours: Kernel | None) -> str | None:
     if ours is not None and not ours.legal_block_sizes(x.shape[1]):
         return "its block cannot hold such a row"
     try:
-        peers.try_once(name, call, x)
+        providers.try_once(name, call, x)
     except NotAvailable as error:
         return str(error)
     return None

@@ -21,7 +21,7 @@ from softmax_lib.suites.peers.measure import (
     time_beside_copies,
     times_of,
 )
-from softmax_lib.suites.peers.peers import first_line
+from softmax_lib.suites.peers.providers import first_line
 from softmax_lib.suites.timing import Call
 from softmax_lib.worklog import selections
 from softmax_lib.worklog.errors import NotAvailable

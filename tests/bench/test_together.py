@@ -5,8 +5,8 @@ import torch
 
 from softmax_lib.engine.errors import NotAvailable, UnknownKernel
 from softmax_lib.records.measurement import PEERS, Case
-from softmax_lib.suites import contest, timing
-from softmax_lib.suites.peers import peers
+from softmax_lib.suites import timing, together
+from softmax_lib.suites.peers import providers
 from softmax_lib.suites.timing import Timing
 from softmax_lib.worklog.registry import kernels
 
@@ -33,7 +33,7 @@ def cpu(monkeypatch):
 def time_together(*cases, search=False):
     """What was timed, and what was skipped and why."""
     skipped = {}
-    return contest.time_together(cases, search=search, skipped=skipped.__setitem__), skipped
+    return together.time_together(cases, search=search, skipped=skipped.__setitem__), skipped
 
 
 def test_a_contest_times_who_runs_and_is_right_beside_the_copies(cpu):
@@ -51,9 +51,9 @@ def test_who_is_missing_refuses_or_is_wrong_is_skipped_by_name(cpu, monkeypatch)
     def refuse(x, y):
         raise ValueError("rows are too long\nfor me")
 
-    monkeypatch.setitem(peers.CALLS, "liger", lambda: refuse)
-    monkeypatch.setitem(peers.CALLS, "quack", lambda: lambda x, y: x)
-    monkeypatch.setitem(peers.CALLS, "triton", lambda: 1 / 0)
+    monkeypatch.setitem(providers.CALLS, "liger", lambda: refuse)
+    monkeypatch.setitem(providers.CALLS, "quack", lambda: lambda x, y: x)
+    monkeypatch.setitem(providers.CALLS, "triton", lambda: 1 / 0)
     asked = [Case(name, 4, 32) for name in ("liger", "quack", "triton", "torch")]
     found, skipped = time_together(*asked)
     assert [t.case.provider for t in found] == ["torch"]
@@ -66,7 +66,7 @@ def test_who_is_missing_refuses_or_is_wrong_is_skipped_by_name(cpu, monkeypatch)
 
 def test_a_result_that_is_only_nearly_right_is_wrong(cpu, monkeypatch):
     off = 1 + 1e-4  # ten times the bound for a row of 32 floats
-    monkeypatch.setitem(peers.CALLS, "liger", lambda: lambda x, y: off * torch.softmax(x, -1))
+    monkeypatch.setitem(providers.CALLS, "liger", lambda: lambda x, y: off * torch.softmax(x, -1))
     _, skipped = time_together(Case("liger", 4, 32))
     assert skipped == {Case("liger", 4, 32): "liger gives a wrong result for (4, 32)"}
 
@@ -111,7 +111,7 @@ def test_one_whose_results_do_not_fit_is_skipped_and_the_others_timed(cpu, monke
     monkeypatch.setattr(timing, "time_device", without_torch)
     found, skipped = time_together(SHARED, TORCH)
     assert [t.case.provider for t in found] == ["shared"]
-    assert skipped == {TORCH: contest.TOO_LARGE}
+    assert skipped == {TORCH: together.TOO_LARGE}
 
 
 def test_a_shape_that_does_not_fit_at_all_is_skipped_by_name(cpu, monkeypatch):
@@ -133,7 +133,7 @@ def test_a_matrix_larger_than_the_memory_is_skipped_on_a_gpu():
         Case("naive", rows, cols, block_size=32), Case("torch", rows, cols)
     )
     assert found == []
-    assert set(skipped.values()) == {contest.TOO_LARGE}
+    assert set(skipped.values()) == {together.TOO_LARGE}
     assert time_together(Case("shared", 64, 4096, block_size=1024))[0]  # and the GPU still works
 
 
@@ -149,15 +149,15 @@ def test_times_on_a_gpu_are_those_of_its_memory():
 
 
 def test_every_peer_has_a_call():
-    assert tuple(peers.CALLS) == PEERS
+    assert tuple(providers.CALLS) == PEERS
 
 
 def test_a_peer_that_is_not_there_says_why(monkeypatch):
     def missing():
         raise ImportError("No module named 'quack'")
 
-    monkeypatch.setitem(peers.CALLS, "quack", missing)
+    monkeypatch.setitem(providers.CALLS, "quack", missing)
     with pytest.raises(NotAvailable, match="quack cannot be had: No module named 'quack'"):
-        peers.peer("quack")
+        providers.peer("quack")
     with pytest.raises(UnknownKernel, match=r"'qack'; the peers are torch, torch\.compile"):
-        peers.peer("qack")
+        providers.peer("qack")

@@ -12,7 +12,7 @@ from softmax_lib.gpu.facts import today
 from softmax_lib.records.measurement import Case, Measurement
 from softmax_lib.records.skips import skipped_case
 from softmax_lib.suites import timing
-from softmax_lib.suites.peers import peers
+from softmax_lib.suites.peers import providers
 from softmax_lib.suites.timing import COPIES, Call, Timing
 from softmax_lib.worklog.errors import NotAvailable
 from softmax_lib.worklog.kernel import Kernel
@@ -82,7 +82,7 @@ def _calls(cases: Sequence[Case], known: Kernels, skipped: Skip) -> dict[Case, C
 
 def _call(case: Case, known: Kernels) -> Call:
     if case.provider not in known:
-        return peers.peer(case.provider)
+        return providers.peer(case.provider)
     kernel = known[case.provider]
     if case.step:
         kernel = replace(kernel, steps=tuple(s for s in kernel.steps if s.entry == case.step))
@@ -99,7 +99,7 @@ def _sound(calls: dict[Case, Call], known: Kernels, skipped: Skip) -> dict[Case,
         try:
             kernel = known.get(case.provider)
             if kernel is None or (kernel.flaw is None and not case.step):
-                peers.try_once(case.provider, call, sample)
+                providers.try_once(case.provider, call, sample)
             sound[case] = call
         except NotAvailable as error:
             skipped(skipped_case(case), str(error))

@@ -7,7 +7,6 @@ from typing import Any
 
 from softmax_lib.records.measurement import LABELS, versions_of
 from softmax_lib.records.shelf import DEFAULT_GPU
-from softmax_lib.suites.contests import Contest, contest_runs, contests, mean_gain
 from softmax_lib.suites.look import (
     BLUE,
     GREY,
@@ -20,6 +19,7 @@ from softmax_lib.suites.look import (
     short,
     start,
 )
+from softmax_lib.suites.peers.record import Contest, contest_runs, contests, mean_gain
 
 _PEER: dict[str, Any] = {"color": GREY, "markerfacecolor": "none", "markersize": 9, "zorder": 3}
 """A ring around our mark where both are at one place."""
