@@ -47,7 +47,7 @@ lint: $(VENV)/ready
 set-up: $(VENV)/ready $(BOOK_VENV)/ready  ## both environments; every target sees to its own
 
 lab: $(VENV)/ready  ## JupyterLab at the introduction, beside a list of the chapters
-	$(VENV)/bin/jupyter lab --ServerApp.root_dir=book --ContentsManager.hide_globs='["*.bib", "__pycache__", "measurements", "publish", "static"]' book/intro.ipynb
+	$(VENV)/bin/jupyter lab --ServerApp.root_dir=book --ContentsManager.hide_globs='["*.bib", "__pycache__", "exercises", "measurements", "publish", "static"]' book/intro.ipynb
 
 notebooks: $(VENV)/ready  ## execute every notebook on the CPU, reproducibly, and save it
 	$(VENV)/bin/python book/publish/notebooks.py
