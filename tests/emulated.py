@@ -12,6 +12,19 @@ HEAD = 'extern "C" __global__ void mine(const float* x, float* y, int rows, int 
 """Line 1 of each kernel that `kernel_of` makes; its body starts on line 2."""
 
 
+LIBRARIES = (
+    "GL/freeglut.h", "GL/glut.h", "cublas.h", "cublas_v2.h", "cublasLt.h", "cuda_gl_interop.h", "cuda_profiler_api.h",
+    "cufft.h", "curand.h", "cusolverDn.h", "cusparse.h", "exception.h", "helper_cuda.h", "helper_functions.h",
+    "helper_image.h", "helper_string.h", "helper_timer.h", "nvToolsExt.h", "nvtx3/nvToolsExt.h", "torch/extension.h",
+    "torch/types.h",
+)  # fmt: skip
+WITH_LIBRARIES = "".join(f"#include <{name}>\n" for name in (*LIBRARIES, *reversed(LIBRARIES))) + (
+    "cublasHandle_t handle;\ncublasLtHandle_t lt;\nStopWatchInterface* timer;\nstd::string* text;\n"
+    "__global__ void one(int* a) { *a = 1; }\nint main() {}\n"
+)
+"""A source with every header of the host's libraries, twice."""
+
+
 def kernel_of(body, file_name="mine.cu", before=""):
     """The source of one kernel with this body, a block a row."""
     return Source(file_name, f"{before}{HEAD}{body}}}\n")

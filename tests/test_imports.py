@@ -67,8 +67,9 @@ def test_a_file_imports_only_from_parts_below_its_own(path):
 
 
 def test_nothing_lies_loose_beside_the_parts():
-    beside = {"__init__.py", "__init__.pyi", "__main__.py", "py.typed", "__pycache__"}
-    assert {path.name for path in PACKAGE.iterdir()} - beside == {*PARTS} - {"__main__"}
+    beside = {path.name for path in PACKAGE.iterdir() if path.is_file()}
+    assert beside == {"__init__.py", "__init__.pyi", "__main__.py", "py.typed"}
+    assert {part_of(path) for path in FILES} == {*PARTS}
 
 
 def test_the_two_paths_of_the_engine_do_not_know_each_other():

@@ -43,7 +43,7 @@ def checkout(request, tmp_path):
         shutil.copytree(ROOT / name, tmp_path / name)
     text = (ROOT / "kernels" / "04_online.cu").read_text(encoding="utf-8")
     (tmp_path / "kernels" / "04_mine.cu").write_text(text.replace("online", "mine"), "utf-8")
-    path = tmp_path / "softmax_lib" / "registry.py"
+    path = tmp_path / "softmax_lib" / "worklog" / "registry.py"
     registry = path.read_text(encoding="utf-8")
     assert LAST_OF_CHAPTER_3 in registry
     mine = entry() if request.param == "foil" else entry().replace(", foil=True", "")
@@ -84,5 +84,5 @@ def waiting_in(told):
 
 
 def _own_entry(checkout):
-    text = (checkout / "softmax_lib" / "registry.py").read_text(encoding="utf-8")
+    text = (checkout / "softmax_lib" / "worklog" / "registry.py").read_text(encoding="utf-8")
     return text[text.index('Kernel("mine"') : text.index(LAST_OF_CHAPTER_3)]

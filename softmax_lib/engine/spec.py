@@ -27,6 +27,12 @@ from softmax_lib.engine.source import WARP, Program, Source
 from softmax_lib.engine.whole_numbers import whole
 
 
+def check_threads(block_size: int) -> None:
+    """Raises `BadInput` for a number of threads that no block has."""
+    if not 1 <= block_size <= MOST_THREADS_A_BLOCK:
+        raise BadInput(f"A block has 1 to {MOST_THREADS_A_BLOCK} threads, not {block_size}.")
+
+
 @dataclass(frozen=True)
 class Unkept:
     """An argument in an array's place: so many bytes that a kernel may write and nobody reads, which take no memory.
@@ -68,8 +74,7 @@ class LaunchSpec:
     check: Callable[[Signature], None] | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= prod(self.block) <= MOST_THREADS_A_BLOCK:
-            raise BadInput(f"A block has 1 to 1024 threads, not {prod(self.block)}.")
+        check_threads(prod(self.block))
         if self.warp_size not in (1, 2, 4, 8, 16, 32):
             raise BadInput(f"A warp has 1, 2, 4, 8, 16 or 32 lanes here, not {self.warp_size}.")
 

@@ -17,7 +17,7 @@ from softmax_lib.engine.grids import REGISTERS_A_BLOCK
 from softmax_lib.engine.parameters import Kind
 from softmax_lib.engine.signature import Signature
 from softmax_lib.engine.source import WARP, Edit, Program, Source
-from softmax_lib.engine.spec import LaunchSpec, Unkept
+from softmax_lib.engine.spec import LaunchSpec, Unkept, check_threads
 from softmax_lib.engine.whole_numbers import whole
 from softmax_lib.worklog.errors import BadInput, BlockSizeNotAllowed, CompileError, RowTooLong
 from softmax_lib.worklog.files import KERNEL_FOLDER
@@ -214,6 +214,7 @@ class Kernel:
         `grid` replaces the number of blocks. Raises `RowTooLong`, and `BadInput` for a block or a warp that there
         cannot be.
         """
+        check_threads(block_size)
         rows, cols = x.shape
         program = self.program(block_size, cols)
         values = {"x": x, "y": y, "rows": rows, "cols": cols}

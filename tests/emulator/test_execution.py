@@ -138,17 +138,14 @@ def test_an_offset_that_overflows_an_int_is_found():
 WAITS_FOR_CTRL_C = """
 import os, signal, sys
 import numpy as np
-from softmax_lib import emulator
-from softmax_lib.worklog import registry
+from softmax_lib.worklog import launch, registry
 
 # a shell's background job, and all that it starts, ignores Ctrl-C until told otherwise
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 kernel = registry.resolve(sys.argv[1])
 def run(value):
-    y = np.zeros((2, 32), np.float32)
-    emulate(kernel, np.full_like(y, value), y, 32)
-    return y
+    return launch.run(kernel, np.full((2, 32), value, np.float32), block_size=32)
 
 run(0.0)
 threads = len(os.listdir("/proc/self/task"))

@@ -20,6 +20,7 @@ from softmax_lib.engine.errors import (
     Waiting,
 )
 from softmax_lib.engine.source import Source
+from softmax_lib.engine.watchdog import WATCHDOG_S, WATCHDOG_VARIABLE
 from softmax_lib.engine.written import launching
 from softmax_lib.engine.written.process import ProcessEnded, Verb
 from softmax_lib.engine.written.structs import StopReason
@@ -171,7 +172,7 @@ def test_a_thread_that_spins(launch):
 
 
 def test_a_hang_is_looked_at_again_for_less_than_it_took(monkeypatch):
-    monkeypatch.setenv(launching.WATCHDOG_VARIABLE, "1.5")
+    monkeypatch.setenv(WATCHDOG_VARIABLE, "1.5")
     limits = []
     plain = launching._wait
 
@@ -252,14 +253,14 @@ class DeviceThatTakes:
 @pytest.mark.parametrize(("threads_a_slice", "stopped"), [(1, None), (0, StopReason.HANG)])
 def test_a_long_launch_is_a_hang_only_if_no_thread_finishes(threads_a_slice, stopped):
     device = DeviceThatTakes(100_000, threads_a_slice)
-    launching._wait(device, launching.WATCHDOG_S)
+    launching._wait(device, WATCHDOG_S)
     assert device.stopped == stopped
 
 
 def test_a_process_that_cannot_be_stopped_is_ended():
     device = DeviceThatTakes(100_000, 0, stops=False)
     with pytest.raises(ProcessEnded):
-        launching._wait(device, launching.WATCHDOG_S)
+        launching._wait(device, WATCHDOG_S)
 
 
 def test_the_watchdog_takes_a_number(monkeypatch):

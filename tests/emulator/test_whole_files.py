@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from emulated import WITH_LIBRARIES
 
 from softmax_lib import emulator
 from softmax_lib.engine.errors import CompileError, NotAvailable
-from softmax_lib.engine.source import Program, Source
-from softmax_lib.gpu.compile import compile_cubin
+from softmax_lib.engine.source import Source
 from softmax_lib.worklog.xray import xray_launch
 
 WHOLE = """#include <cuda_runtime.h>
@@ -73,28 +73,10 @@ def test_a_whole_file_with_its_headers_is_launched(whole, start):
     assert calls == 1
 
 
-LIBRARIES = (
-    "GL/freeglut.h", "GL/glut.h", "cublas.h", "cublas_v2.h", "cublasLt.h", "cuda_gl_interop.h", "cuda_profiler_api.h",
-    "cufft.h", "curand.h", "cusolverDn.h", "cusparse.h", "exception.h", "helper_cuda.h", "helper_functions.h",
-    "helper_image.h", "helper_string.h", "helper_timer.h", "nvToolsExt.h", "nvtx3/nvToolsExt.h", "torch/extension.h",
-    "torch/types.h",
-)  # fmt: skip
-WITH_LIBRARIES = "".join(f"#include <{name}>\n" for name in (*LIBRARIES, *reversed(LIBRARIES))) + (
-    "cublasHandle_t handle;\ncublasLtHandle_t lt;\nStopWatchInterface* timer;\nstd::string* text;\n"
-    "__global__ void one(int* a) { *a = 1; }\nint main() {}\n"
-)
-
-
 def test_headers_of_the_hosts_libraries_go_together_twice():
     a = np.zeros(1, np.int32)
     emulator.launch(Source("libraries.cu", WITH_LIBRARIES), 1, 1, [a])
     assert a == 1
-
-
-@pytest.mark.nvrtc
-def test_headers_of_the_hosts_libraries_go_together_for_nvrtc():
-    program = Program(Source("libraries.cu", WITH_LIBRARIES))
-    assert compile_cubin(program, 90).startswith(b"\x7fELF")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """NVRTC compiles whole files as well: without what the host runs, and with stand-ins for its libraries."""
 
 import pytest
+from emulated import WITH_LIBRARIES
 
 from softmax_lib.engine.errors import CompileError
 from softmax_lib.engine.source import Program, Source
@@ -73,3 +74,9 @@ def test_a_header_of_the_source_comes_before_a_stand_in(tmp_path):
 
 def test_a_kernel_of_the_book_is_compiled_as_before():
     assert options_for(kernels["fusion"].source) == ()
+
+
+@pytest.mark.nvrtc
+def test_headers_of_the_hosts_libraries_go_together_for_nvrtc():
+    program = Program(Source("libraries.cu", WITH_LIBRARIES))
+    assert compile_cubin(program, 90).startswith(b"\x7fELF")
