@@ -4,11 +4,15 @@ Importing this package takes no GPU, starts no compiler and loads nothing: what 
 `__init__.pyi` is loaded when it is first used.
 """
 
-from pathlib import Path
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from softmax_lib.engine.compiler import set_compiler
 from softmax_lib.engine.lazy import attach
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _NEEDS = {
     "LogSoftmax": "torch",

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from softmax_lib.engine.errors import NotAvailable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from softmax_lib.engine.source import Program
 
 LINES_A_FILE = 1_000_000
 """How far apart the lines of two files are numbered where machine code is to know them."""
 
 
-@dataclass(frozen=True)
-class Resources:
+class Resources(NamedTuple):
     """What one thread or block of a compiled entry takes: the assembler's own report."""
 
     entry: str
@@ -72,6 +71,8 @@ def nvrtc() -> Compiler:
 
 def library_folder() -> Path:
     """The folder of headers that every source may include."""
+    from pathlib import Path
+
     return _library() if _library else Path(os.devnull)
 
 

@@ -69,6 +69,12 @@ def check_block(block: Axes) -> None:
         )
 
 
+def check_threads(block_size: int) -> None:
+    """Raises `BadInput` for a number of threads that no block has."""
+    if not 1 <= block_size <= MOST_THREADS_A_BLOCK:
+        raise BadInput(f"A block has 1 to {MOST_THREADS_A_BLOCK} threads, not {block_size}.")
+
+
 def check_cluster(cluster: Axes, grid: Axes) -> None:
     """Raises `BadInput` for clusters that do not divide the grid, or are too large."""
     if prod(cluster) > MOST_BLOCKS_A_CLUSTER:

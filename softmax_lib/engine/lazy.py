@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, spec_from_loader
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import lazy_loader
+
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
 
 _INSTALLED_BY = {
     "ipywidgets": '"softmax-lib[notebook]"',
@@ -51,14 +52,17 @@ def attach(
     return look_up, lambda: listed, listed
 
 
-class _Homes(MetaPathFinder, Loader):
-    """`import softmax_lib.errors`, of a module that lies elsewhere: the same module by another name."""
+class _Homes:
+    """Finder and loader for `import softmax_lib.errors`, of a module that lies elsewhere: the same by another name.
+
+    The base classes in `importlib.abc` take longer to import than all else here.
+    """
 
     def __init__(self, homes: Mapping[str, str]) -> None:
         self._homes = homes
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        return spec_from_loader(name, self) if name in self._homes else None
+        return spec_from_loader(name, self) if name in self._homes else None  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = import_module(self._homes[spec.name])

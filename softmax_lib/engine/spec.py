@@ -14,23 +14,17 @@ import numpy as np
 from softmax_lib.engine.arrays import check_array, is_array
 from softmax_lib.engine.errors import BadInput, UnknownKernel, WrongType
 from softmax_lib.engine.grids import (
-    MOST_THREADS_A_BLOCK,
     Axes,
     axes_of,
     check_block,
     check_cluster,
     check_grid,
     check_shared_bytes,
+    check_threads,
 )
 from softmax_lib.engine.signature import Signature
 from softmax_lib.engine.source import WARP, Program, Source
 from softmax_lib.engine.whole_numbers import whole
-
-
-def check_threads(block_size: int) -> None:
-    """Raises `BadInput` for a number of threads that no block has."""
-    if not 1 <= block_size <= MOST_THREADS_A_BLOCK:
-        raise BadInput(f"A block has 1 to {MOST_THREADS_A_BLOCK} threads, not {block_size}.")
 
 
 @dataclass(frozen=True)

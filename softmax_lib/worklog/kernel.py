@@ -8,19 +8,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
-from softmax_lib.engine.arrays import Matrix, address, is_array
-from softmax_lib.engine.grids import REGISTERS_A_BLOCK
-from softmax_lib.engine.parameters import Kind
-from softmax_lib.engine.signature import Signature
+from softmax_lib.engine.grids import REGISTERS_A_BLOCK, check_threads
 from softmax_lib.engine.source import WARP, Edit, Program, Source
-from softmax_lib.engine.spec import LaunchSpec, Unkept, check_threads
 from softmax_lib.engine.whole_numbers import whole
 from softmax_lib.worklog.errors import BadInput, BlockSizeNotAllowed, CompileError, RowTooLong
 from softmax_lib.worklog.files import KERNEL_FOLDER
+
+if TYPE_CHECKING:  # they need numpy, and whoever names a kernel does not
+    from softmax_lib.engine.arrays import Matrix
+    from softmax_lib.engine.signature import Signature
+    from softmax_lib.engine.spec import LaunchSpec, Unkept
 
 Grid = Literal["thread a row", "lanes a row", "block a row", "thread an element"]
 
@@ -214,6 +213,11 @@ class Kernel:
         `grid` replaces the number of blocks. Raises `RowTooLong`, and `BadInput` for a block or a warp that there
         cannot be.
         """
+        import numpy as np
+
+        from softmax_lib.engine.arrays import address, is_array
+        from softmax_lib.engine.spec import LaunchSpec
+
         check_threads(block_size)
         rows, cols = x.shape
         program = self.program(block_size, cols)
@@ -241,6 +245,8 @@ class Kernel:
 
     def _check_parameters(self, step: Step, signature: Signature) -> None:
         """Raises `CompileError` where a kernel takes something else than arrays of float and int sizes."""
+        from softmax_lib.engine.parameters import Kind
+
         taken = signature.parameters
         expected = [
             (0, Kind.SIGNED) if n in ("rows", "cols") else (1, Kind.FLOATING)

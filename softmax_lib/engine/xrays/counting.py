@@ -113,7 +113,8 @@ class _Contents:
     """What is in the arrays of a launch now."""
 
     def __init__(self, specs: Sequence[LaunchSpec]) -> None:
-        views = [host_bytes(array) for spec in specs for array in spec.written]
+        once = {id(array): array for spec in specs for array in spec.written}
+        views = map(host_bytes, once.values())
         self._held = [(view, view.copy()) for view in views if view.flags.writeable]
 
     def restore(self) -> None:
