@@ -24,7 +24,7 @@ from pathlib import Path
 from threading import Lock
 from xml.etree import ElementTree
 
-from kernel_tables import read_kernels
+from engine.kernel_tables import read_kernels
 
 from softmax_lib import check, kernels, selections, tiles
 from softmax_lib.engine.compiled.nvdisasm import disassembler
@@ -38,13 +38,10 @@ TESTS = Path(__file__).parent
 CHECKED = {**kernels, **selections.kernels, **tiles.kernels}
 """All that a chapter launches, by name."""
 SUMMARY = TESTS / "gpu_run.json"
-GPU_TESTS = (
-    "test_any_kernel.py", "test_kernels.py", "test_launch.py", "test_operators.py", "test_selections.py",
-    "bench", "gpu", "live", "cli", "ops", "tiles",
-)  # fmt: skip
+GPU_TESTS = ("engine/test_any_kernel.py", "worklog", "suites", "gpu", "show/live", "cli", "ops")
 """Where tests marked `gpu` or `nvrtc` are; the others need packages that a machine with a GPU may lack."""
 FUNCTION_TESTS = ("integer_functions", "math", "rounding", "sixteen_bits", "vector_types")
-"""Tests of what CUDA's functions return, in emulator/: here they run on the GPU, which they have to be true of."""
+"""Tests of what CUDA's functions return, in engine/written/: here they run on the GPU, which they have to be true of."""
 NEEDED = {
     "pytest-xdist": "xdist",
     "hypothesis": "hypothesis",
@@ -129,7 +126,7 @@ def run_sanitizer(tool: str, part: str) -> int:
 
 def run_functions() -> dict[str, int]:
     """The tests of CUDA's functions, with the functions on the GPU."""
-    paths = [f"tests/emulator/test_{name}.py" for name in FUNCTION_TESTS]
+    paths = [f"tests/engine/written/test_{name}.py" for name in FUNCTION_TESTS]
     return run_pytest("--tier", "all", *SEVERAL_AT_ONCE, *paths, FUNCTIONS_ON="cuda")
 
 

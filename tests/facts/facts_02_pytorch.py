@@ -3,7 +3,7 @@
 import re
 
 from address import ROOT
-from recorded_facts import COLS, MATRIX_BYTES, ROWS, counted
+from facts.recorded_facts import COLS, MATRIX_BYTES, ROWS, counted
 
 from softmax_lib import recorded, tile_times, warp_times
 from softmax_lib.records.cited import FLOAT32_PEAKS

@@ -1,6 +1,6 @@
 """What chapter 3 and its evidence state: each phrase as the record, a counter or machine code has it, or whether it holds."""
 
-from recorded_facts import COLS, MATRIX_BYTES, ROWS, close, counted, scattered_cycles, us
+from facts.recorded_facts import COLS, MATRIX_BYTES, ROWS, close, counted, scattered_cycles, us
 
 from softmax_lib import check, hardware, recorded, xray
 from softmax_lib.engine.compiled.inspection import inspect

@@ -1,6 +1,6 @@
 """What chapter 4 and its evidence state: each phrase as the record, a counter or machine code has it, or whether it holds."""
 
-from recorded_facts import COLS, ROWS, close, counted, scattered_cycles, us
+from facts.recorded_facts import COLS, ROWS, close, counted, scattered_cycles, us
 
 from softmax_lib import check, recorded, xray
 from softmax_lib.worklog.reads import reads

@@ -3,7 +3,7 @@
 import itertools
 import math
 
-from recorded_facts import (
+from facts.recorded_facts import (
     COLS,
     MATRIX_BYTES,
     ROWS,

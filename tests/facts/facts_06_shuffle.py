@@ -3,7 +3,7 @@
 import math
 
 import torch
-from recorded_facts import COLS, MATRIX_BYTES, ROWS, close, counted, us
+from facts.recorded_facts import COLS, MATRIX_BYTES, ROWS, close, counted, us
 
 from softmax_lib import recorded, run, trace, xray
 from softmax_lib.engine.source import Source

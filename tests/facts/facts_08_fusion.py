@@ -1,7 +1,16 @@
 """What chapter 8 and its evidence state: each phrase as the record, a counter or machine code has it, or whether it holds."""
 
 import numpy as np
-from recorded_facts import COLS, MATRIX_BYTES, ROWS, best_gb_per_s, close, counted, step_us, us
+from facts.recorded_facts import (
+    COLS,
+    MATRIX_BYTES,
+    ROWS,
+    best_gb_per_s,
+    close,
+    counted,
+    step_us,
+    us,
+)
 
 from softmax_lib import recorded
 from softmax_lib.engine.compiled.inspection import inspect

@@ -2,7 +2,7 @@
 
 import functools
 
-from recorded_facts import COLS, ROWS, best_gb_per_s
+from facts.recorded_facts import COLS, ROWS, best_gb_per_s
 
 from softmax_lib import check, recorded, unroll_times, xray
 from softmax_lib.engine.compiled.inspection import inspect

@@ -1,7 +1,7 @@
 """What chapter 10 and its evidence state: each phrase as the record, a counter or arithmetic has it, or whether it holds."""
 
 import numpy as np
-from recorded_facts import beside_the_fastest, close
+from facts.recorded_facts import beside_the_fastest, close
 
 from softmax_lib import recorded, warp_times, xray
 from softmax_lib.engine.source import WARP

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import nbformat
 import torch
+from facts.recorded_facts import COLS, ROWS
 from notebooks import BOOK
-from recorded_facts import COLS, ROWS
 
 from softmax_lib import recorded, selections, topk_sizes, topk_times, xray_launch
 from softmax_lib.engine.compiled.code import code_of

@@ -1,6 +1,6 @@
 """What chapter 12 and its evidence state: each phrase as the kept run or Triton's compiler has it, or whether it holds."""
 
-from recorded_facts import COLS, ROWS, close
+from facts.recorded_facts import COLS, ROWS, close
 
 from softmax_lib import recorded, tile_times, tiles
 from softmax_lib.engine.errors import BadInput, CompileError

@@ -1,7 +1,7 @@
 """What the page on misaligned rows states: passes and kernels as they were timed, counted and compiled."""
 
 from facts.facts_04_online import batches, waiting
-from recorded_facts import COLS, close, counted, scattered_cycles, us
+from facts.recorded_facts import COLS, close, counted, scattered_cycles, us
 
 from softmax_lib import hardware
 from softmax_lib.worklog.registry import kernels

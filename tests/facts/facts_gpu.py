@@ -6,8 +6,8 @@ from statistics import mean
 
 import nbformat
 import torch
+from facts.recorded_facts import close
 from notebooks import BOOK
-from recorded_facts import close
 
 from softmax_lib import hardware, xray_launch
 

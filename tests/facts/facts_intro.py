@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from recorded_facts import COLS, ROWS
+from facts.recorded_facts import COLS, ROWS
 
 from softmax_lib import recorded
 from softmax_lib.suites.peers.record import contest_runs, contests

@@ -4,11 +4,11 @@ from collections import Counter
 
 import nbformat
 import numpy as np
+from engine.compiled.machine_runs import assert_agreed
+from engine.compiled.random_on_gpu import ASKED, MISCOMPILED, REFUSED
+from facts.recorded_facts import us
 from listings import BEHIND_SOFTMAX
-from machine.machine_runs import assert_agreed
-from machine.random_on_gpu import ASKED, MISCOMPILED, REFUSED
 from notebooks import BOOK
-from recorded_facts import us
 
 from softmax_lib import xray, xray_launch, xray_softmax
 from softmax_lib.worklog.reads import reads, row_reads

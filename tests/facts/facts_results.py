@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from recorded_facts import COLS, ROWS, beside_the_fastest
+from facts.recorded_facts import COLS, ROWS, beside_the_fastest
 
 from softmax_lib import contests, recorded
 from softmax_lib.records.measurement import PEERS, TIE

@@ -6,10 +6,10 @@ import re
 import nbformat
 import others
 import torch
-from machine.hard_launches import HARD, KINDS
-from machine.test_witnesses import KNOWN, RECORD, TURNS
+from engine.compiled.hard_launches import HARD, KINDS
+from engine.compiled.test_witnesses import KNOWN, RECORD, TURNS
+from facts.recorded_facts import COLS, MATRIX_BYTES, ROWS, scattered_cycles, us
 from notebooks import BOOK
-from recorded_facts import COLS, MATRIX_BYTES, ROWS, scattered_cycles, us
 
 from softmax_lib import recorded, xray, xray_launch
 from softmax_lib.engine.compiled.counters import COUNTERS

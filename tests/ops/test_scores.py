@@ -5,9 +5,9 @@ import random
 
 import pytest
 import torch
-from as_good_as import assert_as_good, assert_gradient_as_good, name_of, noise
 from hypothesis import given
 from hypothesis import strategies as st
+from ops.as_good_as import assert_as_good, assert_gradient_as_good, name_of, noise
 
 from softmax_lib import LogSoftmax, Softmax, log_softmax, softmax
 from softmax_lib.engine.errors import BadInput, WrongType

@@ -7,7 +7,7 @@ import time
 
 import pytest
 import torch
-from as_good_as import assert_as_good, assert_gradient_as_good, error, name_of, noise
+from ops.as_good_as import assert_as_good, assert_gradient_as_good, error, name_of, noise
 
 from softmax_lib import log_softmax, softmax
 from softmax_lib.engine.errors import BadInput, WrongType

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from topk_rows import KINDS, assert_found, rows_of
+from ops.topk_rows import KINDS, assert_found, rows_of
 
 from softmax_lib import softmax_topk
 from softmax_lib.engine.errors import BadInput, WrongType

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from full_tables import each_value
-from topk_rows import KINDS, assert_found, rows_of
+from ops.topk_rows import KINDS, assert_found, rows_of
 
 from softmax_lib.ops.outlines import FOLDER
 from softmax_lib.ops.topk_designs import (

@@ -1,0 +1,208 @@
+"""nvdisasm's text becomes numbers, or is refused by name and line."""
+
+import numpy as np
+import pytest
+from engine.compiled.machine_runs import listing
+
+from softmax_lib.engine.compiled import code, program
+from softmax_lib.engine.compiled.code import _plain
+from softmax_lib.engine.compiled.cubin import Cubin, Parameter, read_cubin
+from softmax_lib.engine.compiled.launching import Threads, launch
+from softmax_lib.engine.compiled.listing import read_listing, split_operands
+from softmax_lib.engine.compiled.memory import Memory
+from softmax_lib.engine.compiled.program import decode_listing
+from softmax_lib.engine.errors import NotAvailable
+from softmax_lib.worklog.registry import kernels
+
+HEAD = "//--------------------- .text.made               --------------------------\n"
+
+
+WORDS = [(0x00010002, 0x00050003, 10), (0x80008000, 0x00018000, 0), (0, 0xFFFFFFFF, 77), (0x7FFF0001, 0x10001, 5)]  # fmt: skip
+"""Of each four lanes, what R1, R2 and R8 of `run` begin as."""
+
+
+def run(*statements, register="R0", **how):
+    """What is in a register of 32 lanes after `statements`: R0 begins as the lane's number, R1, R2 and R8 as `WORDS`."""
+    lines = [
+        "S2R R0, SR_TID.X", "MOV R3, 0xc", "IMAD.WIDE R4, R0, R3, c[0x0][0x210]", "S2R R9, SR_TID.X",
+        *(f"LDG.E R{n}, [R4.64+{4 * at:#x}]" for at, n in enumerate((1, 2, 8))),
+        *statements,
+        "IMAD.WIDE R6, R9, 0x4, c[0x0][0x218]", f"STG.E [R6.64], {register}", "EXIT",
+    ]  # fmt: skip
+    facts = Cubin("made", 16, (Parameter(0, 8), Parameter(8, 8)), 0x210, 0, 0, {}, (), b"", ())
+    decoded = decode_listing(listing(*lines, **how), facts, 90)
+    memory, x, y = Memory(), np.array(WORDS * 8, np.uint32).ravel(), np.zeros(32, np.uint32)
+    placed = [memory.place("x", x), memory.place("y", y)]
+    launch(decoded, Threads((1, 1, 1), (32, 1, 1)), placed, memory)
+    return y
+
+
+def test_statements_are_told_apart_from_guards_operands_and_modifiers():
+    read = listing("@!P0 LDG.E.CONSTANT R4, desc[UR4][R2.64+0x10]", places=[("a/x.cu", 7)])
+    (statement,) = read.statements
+    assert (statement.opcode, statement.modifiers) == ("LDG", ("E", "CONSTANT"))
+    assert statement.guard == "!P0"
+    assert statement.operands == ("R4", "desc[UR4][R2.64+0x10]")
+    assert statement.places == (("a/x.cu", 7),)
+    assert statement.text == "@!P0 LDG.E.CONSTANT R4, desc[UR4][R2.64+0x10]"
+
+
+def test_commas_within_brackets_part_nothing():
+    assert split_operands("R1, c[0x0, 0x4], `(.L_x, y), R2") == ["R1", "c[0x0, 0x4]", "`(.L_x, y)", "R2"]  # fmt: skip
+
+
+def test_places_lead_from_the_innermost_to_where_that_was_inlined():
+    text = (
+        HEAD
+        + 'made:\n//## File "b.cuh", line 3 inlined at "a.cu", line 9\n//## File "a.cu", line 9\n'
+        + "        /*0000*/  EXIT ;\n"
+    )
+    assert read_listing(text, "made").statements[0].places == (("b.cuh", 3), ("a.cu", 9))
+
+
+def test_a_kernel_that_is_not_there_and_a_line_that_cannot_be_read_are_named():
+    with pytest.raises(NotAvailable, match="no kernel other"):
+        read_listing(HEAD, "other")
+    with pytest.raises(NotAvailable, match="cannot be read here"):
+        read_listing(HEAD + "made:\n        /*0000*/  what is this\n", "made")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "TURN.TWICE R0, R1", "FADD.TWICE R0, R1, R2", "FADD R0, X1, R2", "FADD X0, R1, R2", "S2R R0, SR_WEATHER",
+        "CS2R R2, SR_CLOCKLO", "MUFU.ROOT R0, R1", "ISETP.LT.U32.AND R1, PT, R1, 0x5, PT", "LDG R0, R2",
+        "LDG.E R0, desc[UR4][R2.X32]", "LDG.E R0, desc[UR4][B2]", "LDGSTS.E [R1.X4], desc[UR4][R2.64]",
+        "LDC.U8 R0, R1", "LEA.HI R0, -R1, 0x1, RZ, 0x2", "P2R R0, P1, RZ, 0x7f", "IDP.4A.S8 R0, R1, R2, RZ",
+        "BSSY P0, `(.text.made)", "BRA `(.L_nowhere)", "BRX R2", "RET.ABS R2 `(.text.made)",
+        "SYNCS.TURN.TRANS64 RZ, [UR4], R1", "STAS [R2.X4], R1",
+    ],
+)  # fmt: skip
+def test_what_is_not_known_is_refused_by_name_and_line_where_it_is_executed(text):
+    with pytest.raises(NotAvailable) as told:
+        run(text, places=[("a/x.cu", 7)])
+    assert str(told.value) == f"The machine code of x.cu:7 has {text}, which is not run here."
+
+
+def test_what_no_lane_executes_may_be_unknown():
+    assert run("MOV R0, 0x5", "@!PT TURN.TWICE R0, R1").tolist() == [5] * 32
+
+
+@pytest.mark.parametrize(
+    ("statements", "expected"),
+    [
+        (("MOV R1, 0x7", "IADD3 R0, -R1, 0xa, RZ"), 3),
+        (("MOV R1, 0xffffffff", "IADD3 R2, P0, R1, 0x1, RZ", "IADD3.X R0, RZ, RZ, RZ, P0, !PT"), 1),
+        (("MOV R1, 0x5", "IMAD R0, R1, -0x3, R1"), 2**32 - 10),
+        (("MOV R1, 0x40000000", "IMAD.HI.U32 R0, R1, 0x8, RZ"), 2),
+        (("MOV R1, -0x2", "IMAD.HI R0, R1, 0x3, RZ"), 2**32 - 1),
+        (("MOV R1, 0x3", "LEA R0, R1, 0x1, 0x4"), 49),
+        (("MOV R1, 0x80000000", "LEA.HI R0, R1, 0x1, RZ, 0x2"), 3),
+        (("MOV R1, 0xf0", "LOP3.LUT R0, R1, 0x3c, RZ, 0x3c, !PT"), 0xCC),
+        (("MOV R1, 0xf0", "LOP3.LUT R0, R1, 0xcc, 0xaa, 0xe8, !PT"), 0xE8),
+        (("MOV R1, 0x80000000", "SHF.R.S32.HI R0, RZ, 0x1f, R1"), 2**32 - 1),
+        (("MOV R1, 0x12345678", "SHF.L.W.U32.HI R0, R1, 0x8, R1"), 0x34567812),
+        (("MOV R1, 0x12345678", "PRMT R0, R1, 0x3210, RZ"), 0x12345678),
+        (("MOV R1, 0x0080ff00", "PRMT R0, R1, 0x9910, RZ"), 0xFFFFFF00),
+        (("MOV R1, 0x7", "R2P PR, R1, 0x5", "P2R R0, PR, RZ, 0x7f"), 5),
+        (("MOV R1, -0x3", "ISETP.EQ.AND P0, PT, R1, -R1, PT", "P2R R0, PR, RZ, 0x7f"), 0),
+        (("MOV R1, 0xf00", "POPC R0, R1"), 4),
+        (("MOV R1, 0xf00", "FLO.U32 R0, R1"), 11),
+        (("MOV R1, 0x1", "BREV R0, R1"), 0x80000000),
+        (("MOV R1, -0x9", "IABS R0, R1"), 9),
+        (("MOV R1, 0x40400000", "FADD R0, R1, 1.5"), 0x40900000),
+        (("MOV R1, 0x40400000", "FADD R0, -|R1|, -RZ"), 0xC0400000),
+        (("MOV R1, 0x3f800001", "FMUL.RZ R0, R1, R1"), 0x3F800002),
+        (("MOV R1, 0x3f800001", "FMUL.RP R0, R1, R1"), 0x3F800003),
+        (("MOV R1, 0x40400000", "F2I.TRUNC.NTZ R0, R1"), 3),
+        (("MOV R1, 0x3", "I2FP.F32.S32 R0, R1"), 0x40400000),
+        (("MOV R1, 0x41000000", "MUFU.RCP R0, R1"), 0x3E000000),
+        (("MOV R1, 0x40800000", "MUFU.EX2 R0, R1"), 0x41800000),
+        (("MOV R1, 0xc2fd0000", "MUFU.EX2 R0, R1"), 0),  # 2^-126.5 is no normal number
+        (("HFMA2.MMA R0, -RZ, RZ, 1.5, 2",), 0x3E004000),
+    ],
+)
+def test_an_instruction_does_what_its_name_says(statements, expected):
+    assert run(*statements)[0] == expected
+
+
+def of_words(*statements):
+    """R8 of the first four lanes, each with words of its own."""
+    return run(*statements, register="R8")[:4].tolist()
+
+
+def halves(f):
+    """f of the halves of the first two words, of each lane."""
+    return [f(a >> 16, b >> 16) % 65536 << 16 | f(a & 65535, b & 65535) % 65536 for a, b, _ in WORDS]  # fmt: skip
+
+
+def test_each_half_of_a_word_has_a_sign_of_its_own():
+    assert of_words("VIADD.16x2 R8, R1, -R2") == halves(lambda a, b: a - b)
+
+
+def test_a_sum_may_go_where_what_it_is_added_to_was():
+    differences = [
+        sum(abs((a >> 8 * n & 255) - (b >> 8 * n & 255)) for n in range(4)) + c for a, b, c in WORDS
+    ]
+    assert of_words("VABSDIFF4.U8.ACC R8, R1, R2, R8") == differences
+
+
+def test_the_least_of_three_halves_may_go_where_one_of_them_was():
+    def least(a, b, c):
+        return min(a >> 16, b >> 16, c >> 16) << 16 | min(a & 65535, b & 65535, c & 65535)
+
+    assert of_words("VIMNMX3.U16x2 R8, R1, R2, R8, PT") == [least(*words) for words in WORDS]
+
+
+def test_the_opposite_of_what_is_shifted_carries_where_that_is_nothing():
+    carries = [int(a << 16 & 0xFFFFFFFF == 0) for a, _, _ in WORDS]
+    assert of_words("LEA R8, P0, -R1, RZ, 0x10", "SEL R8, R3, RZ, P0") == [
+        12 * one for one in carries
+    ]
+    assert of_words("LEA R8, P0, -R1, RZ, 0x10") == [-(a << 16) % 2**32 for a, _, _ in WORDS]
+
+
+def test_uniform_predicates_become_bits():
+    found = of_words("ISETP.GT.AND P1, PT, R1, RZ, PT", "P2R R8, PR, RZ, 0x2")
+    assert found == [2 * int(0 < a < 2**31) for a, _, _ in WORDS]
+    assert of_words("UISETP.NE.AND UP6, UPT, URZ, 0x1, UPT", "UP2UR UR8, UPR, URZ, 0x40", "MOV R8, UR8") == [64] * 4  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("printed", "encoding", "kept"),
+    [
+        ("FSEL R12, R10, -QNAN , P0", 0xFFFFFFFC0A0C7808, "FSEL R12, R10, 0xfffffffc , P0"),
+        ("FSEL R12, R10, +QNAN , P0", 0x7FC000010A0C7808, "FSEL R12, R10, 0x7fc00001 , P0"),
+        ("FSEL R12, R10, -QNAN , P0", 0xFFFFFFFF0A0C7808, "FSEL R12, R10, -QNAN , P0"),
+        ("HADD2 R4, R5, -QNAN , QNAN ", 0xFFFC7FFF05047430, "HADD2 R4, R5, -QNAN , QNAN "),
+        ("MOV R5, 0xfffffffc", 0xFFFFFFFC00057802, "MOV R5, 0xfffffffc"),
+    ],
+)
+def test_what_is_no_number_keeps_its_bits(printed, encoding, kept):
+    assert _plain(f"/*0010*/ {printed} ; /* {encoding:#018x} */") == f"/*0010*/ {kept} ;"
+
+
+def test_lanes_that_part_meet_again():
+    y = run(
+        "S2R R1, SR_LANEID",
+        "ISETP.LT.U32.AND P0, PT, R1, 0x5, PT",
+        "MOV R0, 0x1",
+        "@P0 MOV R0, 0x2",
+        "VOTE.ANY R2, PT, P0",
+        "IMAD R0, R2, 0x10, R0",
+    )
+    assert y.tolist() == [0x1F2] * 5 + [0x1F1] * 27
+
+
+def test_a_listing_of_another_nvdisasm_is_run_with_a_warning_that_names_both(monkeypatch):
+    monkeypatch.setattr(code, "disassembler_version", lambda: "99.1")
+    with pytest.warns(UserWarning, match=r"99\.1.*13\.5\.37"):
+        made = code.compile_code(kernels["naive"].program(32, 64), 90)
+    assert made.made_by.endswith(", nvdisasm 99.1")
+    with pytest.raises(NotAvailable, match="no kernel made"):
+        program.decode(made, "made")
+
+
+def test_an_arch_that_is_not_run_is_refused_with_those_that_are():
+    with pytest.raises(NotAvailable, match="sm_120 is not run here; sm_75, sm_80"):
+        read_cubin(b"", "made", 120)

@@ -1,0 +1,88 @@
+"""Any kernel runs in both places by the same words, and what it leaves in its arrays is right."""
+
+import numpy as np
+import pytest
+from engine.launch_on import launch_on
+from engine.subjects import C_NAMES, CASES, REAL, read
+from full_tables import some
+
+from softmax_lib.worklog.xray import xray_launch
+
+IDS = [f"{subject.name}-{dtype}" for subject, dtype in CASES]
+NAMED = [pytest.param(*case, id=name) for case, name in zip(CASES, IDS, strict=True)]
+
+
+def words_of(subject, dtype):
+    """What launches a subject, in the words of `launch`."""
+    name = subject.kernel.format(T=C_NAMES.get(dtype, dtype))
+    return {
+        "source": subject.text,
+        "grid": subject.grid,
+        "block": subject.block,
+        "kernel": name,
+        **subject.how,
+    }
+
+
+def assert_right(subject, dtype, before, after):
+    for was, is_now, expected in zip(before, after, subject.expected(dtype, *before), strict=False):
+        if expected is ...:
+            continue
+        if expected is None:
+            np.testing.assert_array_equal(is_now.view(np.uint8), was.view(np.uint8))
+            continue
+        own = dtype if is_now.dtype == was.dtype and dtype in REAL else str(is_now.dtype)
+        found = read(
+            is_now,
+            "bfloat16" if own == "bfloat16" and is_now.dtype == np.uint16 else str(is_now.dtype),
+        )
+        tolerance = subject.tolerance.get(dtype, 0)
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(("subject", "dtype"), some(NAMED, every=2))
+def test_a_kernel_leaves_what_its_formula_says(subject, dtype, device):
+    arguments = subject.arguments(dtype)
+    before = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+    launch_on(device, words_of(subject, dtype), arguments)
+    assert_right(subject, dtype, before, arguments)
+
+
+def test_macros_are_defined_in_both_places(device):
+    text = "__global__ void fill(int* n) { if (threadIdx.x < SIZE) n[threadIdx.x] = VALUE; }"
+    words = {"source": text, "grid": 1, "block": 8, "defines": {"SIZE": 3, "VALUE": 7}}
+    n = np.zeros(4, np.int32)
+    launch_on(device, words, [n])
+    assert n.tolist() == [7, 7, 7, 0]
+    launch_on(device, words | {"defines": {"SIZE": 1, "VALUE": np.int64(-2)}}, [n])
+    assert n.tolist() == [-2, 7, 7, 0]
+
+
+@pytest.mark.parametrize(("subject", "dtype"), some(NAMED, every=7))
+def test_an_xray_of_it_finds_no_hazard_and_leaves_the_same(subject, dtype):
+    arguments = subject.arguments(dtype)
+    before = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+    found = xray_launch(args=arguments, **words_of(subject, dtype))
+    assert found.hazards == ()
+    assert_right(subject, dtype, before, arguments)
+    asked = {line.array for line in found.lines if line.space == "global"}
+    assert {name for name in asked if name} == asked
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("subject", "dtype"), CASES, ids=IDS)
+def test_emulator_and_gpu_leave_the_same(subject, dtype):
+    results = []
+    for device in ("cpu", "cuda"):
+        arguments = subject.arguments(dtype)
+        launch_on(device, words_of(subject, dtype), arguments)
+        results.append([a for a in arguments if isinstance(a, np.ndarray)])
+    for ours, theirs in zip(*results, strict=True):
+        if ours.dtype.kind in "iub" and dtype not in REAL:
+            np.testing.assert_array_equal(ours, theirs)
+        tolerance = subject.tolerance.get(dtype, 0)
+        ours, theirs = (
+            read(a, "bfloat16" if dtype == "bfloat16" and a.dtype == np.uint16 else str(a.dtype))
+            for a in (ours, theirs)
+        )
+        np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)

@@ -1,0 +1,214 @@
+"""Atomics on every type that CUDA has them for, against plain Python and numpy."""
+
+from functools import reduce
+
+import numpy as np
+import pytest
+from engine.launched import TYPES, like, run, zeros
+
+THREADS, BLOCKS = 64, 8
+MEMBERS = range(THREADS * BLOCKS)
+SCOPES = ("", "_block", "_system")
+
+
+def wrap(kind, value):
+    """The integer as it is in the C++ type."""
+    bits = 8 * np.dtype(TYPES[kind]).itemsize
+    value %= 1 << bits
+    return value - (1 << bits) if kind in ("int", "long long") and value >> (bits - 1) else value
+
+
+def increment(old, limit):
+    return 0 if old >= limit else old + 1
+
+
+def decrement(old, limit):
+    return limit if old == 0 or old > limit else old - 1
+
+
+ADDS = ("int", "unsigned", "unsigned long long")
+EXTREMES = ("int", "unsigned", "long long", "unsigned long long")
+
+INTEGERS = [
+    *[("atomicAdd", kind, 5, "i * 0x1234567", lambda o, v: o + v) for kind in ADDS],
+    *[("atomicSub", kind, 5, "i * 0x1234567", lambda o, v: o - v) for kind in ("int", "unsigned")],
+    *[("atomicMin", kind, 7, "i - 100", min) for kind in EXTREMES],
+    *[("atomicMax", kind, 7, "i - 100", max) for kind in EXTREMES],
+    *[("atomicAnd", kind, -1, "~(1 << i % 20)", lambda o, v: o & v) for kind in EXTREMES],
+    *[("atomicOr", kind, 1 << 25, "1 << i % 20", lambda o, v: o | v) for kind in EXTREMES],
+    *[("atomicXor", kind, 3, "i * 977", lambda o, v: o ^ v) for kind in EXTREMES],
+    ("atomicInc", "unsigned", 98, "99", increment),
+    ("atomicDec", "unsigned", 2, "99", decrement),
+    ("atomicDec", "unsigned", 500, "99", decrement),
+]
+"""Operation, type, first value, each thread's number, and what the operation makes of two numbers."""
+
+
+def value_of(kind, text, i):
+    """A thread's number as C++ computes it, in int, and converts it."""
+    value = eval(text, {"i": i})
+    value = (value + (1 << 31)) % (1 << 32) - (1 << 31)
+    return wrap(kind, value)
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_integers(scope):
+    """All of the table in one kernel, since compiling takes longer than anything else."""
+    arrays = {kind: zeros(kind, len(INTEGERS)) for kind in EXTREMES}
+    lines = []
+    for row, (name, kind, start, value, _) in enumerate(INTEGERS):
+        pointer = "abcd"[EXTREMES.index(kind)]
+        arrays[kind][row] = wrap(kind, start)
+        lines.append(f"    {name}{scope}({pointer} + {row}, ({kind})({value}));")
+    body = "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n" + "\n".join(lines)
+    run(body, *arrays.values(), grid=BLOCKS, block=THREADS)
+    for row, (name, kind, start, value, function) in enumerate(INTEGERS):
+        expected = reduce(function, (value_of(kind, value, i) for i in MEMBERS), wrap(kind, start))
+        assert arrays[kind][row] == wrap(kind, expected), (name, kind)
+
+
+@pytest.mark.parametrize("where", ["global", "shared"])
+def test_what_was_there_before_is_returned(where):
+    body = """
+    __shared__ unsigned here;
+    if (threadIdx.x == 0) here = 0;
+    __syncthreads();
+    b[threadIdx.x] = atomicAdd(WHERE, 3u);
+    __syncthreads();
+    if (threadIdx.x == 0) *a = *WHERE;""".replace("WHERE", "a" if where == "global" else "&here")
+    total, before = run(body, zeros("unsigned", 1), zeros("unsigned", 128), block=128)
+    assert sorted(before.tolist()) == list(range(0, 3 * 128, 3))
+    assert total[0] == 3 * 128
+
+
+def test_an_exchange_hands_every_value_on_once():
+    kinds = ("int", "unsigned", "unsigned long long", "float")
+    lines = [
+        f"    {p}[1 + thread] = atomicExch({p}, ({kind})(thread + 1));"
+        for p, kind in zip("abcd", kinds, strict=True)
+    ]
+    body = "    int thread = blockIdx.x * blockDim.x + threadIdx.x;\n" + "\n".join(lines)
+    arrays = [zeros(kind, 1 + len(MEMBERS)) for kind in kinds]
+    for found in run(body, *arrays, grid=BLOCKS, block=THREADS):
+        # thread t took what came before it, and left t + 1: a chain from 0 to the last
+        assert sorted(found) == list(range(len(MEMBERS) + 1))
+
+
+@pytest.mark.parametrize("kind", ["int", "unsigned", "unsigned long long", "unsigned short"])
+def test_compare_and_swap_loses_no_update(kind):
+    body = f"""
+    {kind} seen = *a, expected;
+    do {{
+        expected = seen;
+        seen = atomicCAS(a, expected, ({kind})(expected + 3));
+    }} while (seen != expected);"""
+    assert run(body, zeros(kind, 1), grid=BLOCKS, block=THREADS)[0] == 3 * len(MEMBERS)
+
+
+def test_compare_and_swap_leaves_another_value_as_it_is():
+    body = "b[0] = atomicCAS(a, 4, 9); b[1] = atomicCAS_block(a, 5, 9); b[2] = atomicCAS_system(a, 5, 1);"
+    value, before = run(body, like("int", 5), zeros("int", 3), block=1)
+    assert [value[0], *before] == [9, 5, 5, 9]
+
+
+def test_neighbours_of_a_short_stay():
+    body = "atomicCAS(a + 1, (unsigned short)2, (unsigned short)0xabcd);"
+    assert run(body, like("unsigned short", 1, 2, 3), block=1).tolist() == [1, 0xABCD, 3]
+
+
+@pytest.mark.parametrize("scope", ["", "_block"])
+def test_a_lock_of_a_block_lets_one_in_at_a_time(scope):
+    body = f"""
+    __shared__ int lock, count;
+    if (threadIdx.x == 0) lock = count = 0;
+    __syncthreads();
+    while (atomicCAS{scope}(&lock, 0, 1) != 0) {{ }}
+    int before = *(volatile int*)&count;
+    *(volatile int*)&count = before + 1;
+    __threadfence_block();
+    atomicExch{scope}(&lock, 0);
+    __syncthreads();
+    a[threadIdx.x] = count;"""
+    assert run(body, zeros("int", 96), block=96).tolist() == [96] * 96
+
+
+# ---- floats
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_floats_add_up(scope):
+    body = f"""
+    int thread = blockIdx.x * blockDim.x + threadIdx.x;
+    atomicAdd{scope}(a, 0.25f * thread);
+    atomicAdd{scope}(b, 0.25 * thread);
+    atomicAdd{scope}((float2*)a + 1, make_float2(thread, -thread));
+    atomicAdd{scope}((float4*)a + 1, make_float4(thread, 2, 3, -0.5f * thread));"""
+    single, double = run(body, zeros("float", 8), zeros("double", 1), grid=BLOCKS, block=THREADS)
+    total, count = sum(MEMBERS), len(MEMBERS)
+    assert single.tolist() == [total / 4, 0, total, -total, total, 2 * count, 3 * count, -total / 2]
+    assert double[0] == total / 4
+
+
+def test_float_vectors_return_what_was_there():
+    body = """
+    float2 two = atomicAdd((float2*)a, make_float2(10, 20));
+    float4 four = atomicAdd((float4*)a + 1, make_float4(1, 2, 3, 4));
+    b[0] = two.x; b[1] = two.y; b[2] = four.x; b[3] = four.y; b[4] = four.z; b[5] = four.w;"""
+    after, before = run(body, like("float", 1, 2, 0, 0, 3, 4, 5, 6), zeros("float", 6), block=1)
+    assert before.tolist() == [1, 2, 3, 4, 5, 6]
+    assert after.tolist() == [11, 22, 0, 0, 4, 6, 8, 10]
+
+
+TINY = float(np.float32(1e-40))
+
+
+def test_subnormals_are_flushed_in_global_memory_and_kept_in_shared():
+    body = """
+    __shared__ float here[2];
+    here[0] = a[0]; here[1] = 0;
+    atomicAdd(here, a[0]);
+    atomicAdd(here + 1, 1e-40f);
+    atomicAdd(a + 1, 1e-40f);  // to zero
+    atomicAdd(a + 2, 0.0f);    // a subnormal that is there
+    atomicAdd(a + 3, -1.2e-38f);  // a normal number with a subnormal result
+    a[4] = here[0]; a[5] = here[1];"""
+    found = run(body, like("float", TINY, 0, TINY, 1.3e-38, 0, 0), block=1)
+    assert found[1:4].tolist() == [0, 0, 0]
+    assert found[4:].tolist() == [float(np.float32(TINY) * 2), TINY]
+
+
+def test_nan_and_infinity_add_as_floats_do():
+    body = "atomicAdd(a, INFINITY); atomicAdd(a + 1, -INFINITY); atomicAdd(a + 2, NAN);"
+    found = run(body, like("float", 1, np.inf, 0), block=1, before="#include <cmath>\n")
+    assert found.view(np.uint32).tolist() == [0x7F800000, 0x7FFFFFFF, 0x7FFFFFFF]
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "word"),
+    [("__half", "__half2", "half"), ("__nv_bfloat16", "__nv_bfloat162", "bfloat16")],
+)
+def test_16_bit_floats_add_up(one, two, word):
+    body = f"""
+    __shared__ {one} single;
+    __shared__ {two} both;
+    if (threadIdx.x == 0) {{
+        single = __float2{word}(0.0f);
+        both = __floats2{word}2_rn(1.0f, 2.0f);
+    }}
+    __syncthreads();
+    atomicAdd(&single, __float2{word}(0.5f));
+    atomicAdd(&both, __floats2{word}2_rn(0.25f, -0.5f));
+    __syncthreads();
+    a[0] = __{word}2float(single); a[1] = __low2float(both); a[2] = __high2float(both);"""
+    before = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
+    assert run(body, zeros("float", 3), block=64, before=before).tolist() == [32, 17, -30]
+
+
+def test_a_kernel_can_have_an_atomic_of_its_own():
+    before = """
+    __device__ float atomicMax(float* address, float value) {
+        return __int_as_float(value >= 0 ? atomicMax((int*)address, __float_as_int(value))
+                                         : atomicMin((unsigned*)address, __float_as_uint(value)));
+    }"""
+    body = "atomicMax(a, 0.5 * threadIdx.x - 20.0);"
+    assert run(body, like("float", -3), block=64, before=before).tolist() == [11.5]

@@ -1,0 +1,150 @@
+"""Loads and stores with hints, address spaces, clusters."""
+
+import numpy as np
+import pytest
+from engine.launched import TYPES, like, run, zeros
+
+from softmax_lib import emulator
+from softmax_lib.engine.errors import IllegalAddress
+
+LOADS = ("__ldg", "__ldca", "__ldcg", "__ldcs", "__ldcv", "__ldlu")
+STORES = ("__stwb", "__stcg", "__stcs", "__stwt")
+KINDS = ("float", "double", "int", "unsigned", "long long", "unsigned long long", "short", "unsigned char")  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_hints_change_no_value(kind):
+    loads = "\n".join(f"b[{i}] = {load}(a + {i});" for i, load in enumerate(LOADS))
+    stores = "\n".join(f"{store}(b + {6 + i}, a[{i}]);" for i, store in enumerate(STORES))
+    given = np.arange(3, 9).astype(TYPES[kind])
+    _, found = run(f"{loads}\n{stores}", given, zeros(kind, 10), block=1)
+    assert found.tolist() == [3, 4, 5, 6, 7, 8, 3, 4, 5, 6]
+
+
+def test_vectors_are_loaded_and_stored_whole():
+    body = """
+    float4 four = __ldg((const float4*)a);
+    float2 two = __ldcs((const float2*)a + 2);
+    __stcs((float4*)b, make_float4(four.w, four.z, four.y, four.x));
+    __stcg((float2*)b + 2, make_float2(two.y, two.x));
+    __stwt(b + 6, 7);"""
+    _, found = run(body, like("float", 1, 2, 3, 4, 5, 6), zeros("float", 7), block=1)
+    assert found.tolist() == [4, 3, 2, 1, 6, 5, 7]
+
+
+def test_blocks_wait_for_one_another_by_words_that_no_cache_keeps():
+    body = """
+    ulonglong2* said = (ulonglong2*)a;
+    if (threadIdx.x == 0) __stwt(&said[blockIdx.x], make_ulonglong2(1, 10 * blockIdx.x));
+    ulonglong2 heard = __ldcv(&said[threadIdx.x]);
+    while (heard.x != 1) heard = __ldcv(&said[threadIdx.x]);
+    b[4 * blockIdx.x + threadIdx.x] = heard.y;"""
+    given = zeros("unsigned long long", 8)
+    _, found = run(body, given, zeros("unsigned long long", 16), grid=4, block=4, cooperative=True)
+    assert found.tolist() == [0, 10, 20, 30] * 4
+
+
+def test_shared_memory_that_is_only_named_needs_no_bytes():
+    before = """
+    struct Row { const int* x; __device__ Row(const int* x, uint4*) : x(x) {} };
+    template <typename R> __device__ int first(const int* x) {
+        extern __shared__ uint4 chunks[];
+        R row(x, chunks);
+        return row.x[0];
+    }\n"""
+    body = "a[threadIdx.x] = first<Row>(a) + 1;"
+    assert run(body, like("int", 7), block=1, before=before).tolist() == [8]
+
+
+def test_shared_memory_that_is_sized_at_the_launch_is_traced_by_its_name():
+    text = """__global__ void k(const float* x, float* y) {
+    extern __shared__ float tile[];
+    __shared__ float offset;
+    tile[threadIdx.x + 12000] = x[threadIdx.x];
+    if (threadIdx.x == 0) offset = 0.5f;
+    __syncthreads();
+    y[threadIdx.x] = tile[12000 + blockDim.x - 1 - threadIdx.x] + offset;
+}"""
+    x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    traced = emulator.trace_launch(text, 1, 64, [x, y], shared_bytes=4 * 12064)
+    assert y.tolist() == [63.5 - i for i in range(64)]
+    stores = [(e.array, e.element) for e in traced if e.operation == "store" and e.array != "y"]
+    assert stores == [("tile", 12000), ("offset", 0), *[("tile", 12000 + i) for i in range(1, 64)]]
+    with pytest.raises(IllegalAddress, match=r"past the end of its 0 elements at kernel\.cu:4"):
+        emulator.trace_launch(text, 1, 64, [x, y])
+
+
+def test_each_address_is_of_one_memory():
+    before = "__device__ int variable;\n"
+    body = """
+    __shared__ int tile[4];
+    extern __shared__ int dynamic[];
+    volatile int own = 3;
+    int many[50000]; many[threadIdx.x] = own;
+    const void* pointers[] = {a, &variable, tile, tile + 3, dynamic, (int*)&own, many, many + 49999};
+    for (int i = 0; i < 8; i++) {
+        a[i] = 4 * (__isGlobal(pointers[i]) != 0) + 2 * (__isShared(pointers[i]) != 0) + (__isLocal(pointers[i]) != 0);
+    }"""
+    found = run(body, zeros("int", 8), block=1, before=before, shared_bytes=64)
+    assert found.tolist() == [4, 4, 2, 2, 2, 1, 1, 1]
+
+
+def test_an_address_of_shared_memory_comes_back_from_32_bits():
+    body = """
+    __shared__ int first[8];
+    __shared__ int second[8];
+    unsigned at = (unsigned)__cvta_generic_to_shared(second + threadIdx.x);
+    int* there = (int*)__cvta_shared_to_generic(at);
+    first[threadIdx.x] = 0;
+    *there = 10 + threadIdx.x;
+    a[threadIdx.x] = second[threadIdx.x];
+    a[8 + threadIdx.x] = at - (unsigned)__cvta_generic_to_shared(second);
+    a[16] = (there == second + threadIdx.x) + 2 * (__cvta_global_to_generic(__cvta_generic_to_global(a)) == a);"""
+    found = run(body, zeros("int", 17), block=8)
+    assert found.tolist() == [*range(10, 18), *range(0, 32, 4), 3]
+
+
+def test_memory_of_a_size_known_later():
+    body = """
+    int* own = (int*)alloca(4 * (threadIdx.x + 1));
+    for (int i = 0; i <= threadIdx.x; i++) own[i] = i;
+    a[threadIdx.x] = own[threadIdx.x];"""
+    assert run(body, zeros("int", 8), block=8).tolist() == list(range(8))
+
+
+# ---- clusters
+
+
+def test_where_a_block_is_in_its_cluster():
+    body = """
+    if (threadIdx.x + threadIdx.y) return;
+    dim3 size = __clusterDim(), index = __clusterRelativeBlockIdx(), cluster = __clusterIdx(),
+         clusters = __clusterGridDimInClusters();
+    int block = blockIdx.x + gridDim.x * blockIdx.y;
+    int found[] = {(int)size.x, (int)size.y, (int)__clusterSizeInBlocks(), (int)index.x, (int)index.y,
+                   (int)__clusterRelativeBlockRank(), (int)cluster.x, (int)cluster.y, (int)clusters.x, (int)clusters.y};
+    for (int i = 0; i < 10; i++) a[10 * block + i] = found[i];"""
+    found = run(body, zeros("int", 10 * 24), grid=(6, 4), block=(2, 2), cluster=(3, 2))
+    for (y, x), own in zip(np.ndindex(4, 6), found.reshape(24, 10).tolist(), strict=True):
+        assert own == [3, 2, 6, x % 3, y % 2, x % 3 + 3 * (y % 2), x // 3, y // 2, 2, 2]
+
+
+def test_blocks_of_a_cluster_read_each_others_shared_memory():
+    body = """
+    __shared__ int tile[32];
+    unsigned rank = __clusterRelativeBlockRank(), size = __clusterSizeInBlocks();
+    tile[threadIdx.x] = 100 * blockIdx.x + threadIdx.x;
+    __cluster_barrier_arrive();
+    __cluster_barrier_wait();
+    int* next = (int*)__cluster_map_shared_rank(tile, (rank + 1) % size);
+    int* own = (int*)__cluster_map_shared_rank(tile, rank);
+    a[blockIdx.x * 32 + threadIdx.x] = next[threadIdx.x];
+    b[blockIdx.x * 32 + threadIdx.x] = __cluster_query_shared_rank(next) + 10 * __isClusterShared(next)
+        + 100 * (__isCtaShared(next) != 0) + 1000 * (__isCtaShared(own) != 0) + 10000 * (__isShared(next) != 0) + 20000 * (__isShared(own) != 0);
+    __cluster_barrier_arrive_relaxed();
+    __cluster_barrier_wait();"""
+    read, ranks = run(body, zeros("int", 8 * 32), zeros("int", 8 * 32), grid=8, block=32, cluster=4)
+    blocks = np.arange(8)[:, None]
+    neighbours = blocks // 4 * 4 + (blocks + 1) % 4
+    assert (read.reshape(8, 32) == 100 * neighbours + np.arange(32)).all()
+    assert (ranks.reshape(8, 32) == neighbours % 4 + 10 + 1000 + 20000).all()

@@ -1,0 +1,206 @@
+"""Copies in stages: pipelines of a thread, of a block, of producers and consumers; and memcpy_async()."""
+
+import numpy as np
+import pytest
+from engine.launched import TYPES, launch, like, run, zeros
+
+from softmax_lib import emulator
+
+BEFORE = """#include <cooperative_groups.h>
+#include <cooperative_groups/memcpy_async.h>
+#include <cuda/pipeline>
+#include <cuda_pipeline.h>
+#pragma nv_diag_suppress static_var_with_dynamic_init
+namespace cg = cooperative_groups;
+"""
+BATCHES, THREADS = 7, 64
+X = (np.arange(BATCHES * THREADS) ** 2 % 101).astype(np.float32)
+
+
+def launched(body, *arrays, **how):
+    return run(body, *arrays, before=BEFORE, **how)
+
+
+# ---- one batch after the other, some stages ahead
+
+AHEAD = """
+    auto block = cg::this_thread_block(); (void)block;
+    alignas(16) __shared__ float tile[{stages}][64];
+    {start}
+    for (int next = 0, i = 0; i < 7; i++) {{
+        for (; {bounds}next < i + {stages}; next++) {{ {copy} }}
+        {wait}
+        b[64 * i + threadIdx.x] = tile[i % {stages}][63 - threadIdx.x];
+        {leave}
+    }}"""
+"""How one batch after the other is used, while some are copied; the copy, what waits for it, and what lets its stage go."""
+
+
+def ahead(start, bounds, copy, wait, leave):
+    parts = {"start": start, "bounds": bounds, "copy": copy, "wait": wait, "leave": leave}
+    for name, part in parts.items():
+        parts[name] = part.replace("TO", "tile[next % STAGES]").replace("OF", "a + 64 * next")
+    return lambda stages: AHEAD.format(
+        stages=stages, **{name: part.replace("STAGES", str(stages)) for name, part in parts.items()}
+    )
+
+
+STATE = "__shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, STAGES> state;\n"
+ROLES = (
+    STATE
+    + """
+    alignas(16) __shared__ float tile[STAGES][64];
+    auto role = threadIdx.x < 32 ? cuda::pipeline_role::producer : cuda::pipeline_role::consumer;
+    auto pipe = cuda::make_pipeline(cg::this_thread_block(), &state, HOW);
+    for (int i = 0; i < 7; i++) {
+        if (role == cuda::pipeline_role::producer) {
+            pipe.producer_acquire();
+            cuda::memcpy_async(&tile[i % STAGES][2 * threadIdx.x], a + 64 * i + 2 * threadIdx.x, cuda::aligned_size_t<8>(8), pipe);
+            pipe.producer_commit();
+        } else {
+            pipe.consumer_wait();
+            for (int at = threadIdx.x - 32; at < 64; at += 32) b[64 * i + at] = tile[i % STAGES][63 - at];
+            pipe.consumer_release();
+        }
+    }"""
+)
+SYNC = "__syncthreads();"
+
+
+def by_role(how):
+    return lambda stages: ROLES.replace("STAGES", str(stages)).replace("HOW", how)
+
+
+PIPELINES = {
+    "a thread's own": ahead(
+        "auto pipe = cuda::make_pipeline();", "next < 7 && ",
+        "pipe.producer_acquire(); cuda::memcpy_async(&TO[threadIdx.x], OF + threadIdx.x, sizeof(float), pipe); pipe.producer_commit();",
+        f"pipe.consumer_wait(); {SYNC}", f"{SYNC} pipe.consumer_release();"),
+    "a block's": ahead(
+        f"{STATE} auto pipe = cuda::make_pipeline(block, &state);", "next < 7 && ",
+        "pipe.producer_acquire(); cuda::memcpy_async(block, TO, OF, cuda::aligned_size_t<16>(256), pipe); pipe.producer_commit();",
+        "pipe.consumer_wait();", "pipe.consumer_release();"),
+    "producers by role": by_role("role"),
+    "producers by number": by_role("(size_t)32"),
+    "primitives": ahead(
+        "", "", "if (next < 7) __pipeline_memcpy_async(&TO[threadIdx.x], OF + threadIdx.x, 4); __pipeline_commit();",
+        f"__pipeline_wait_prior(STAGES - 1); {SYNC}", SYNC),
+    "a group's": ahead(
+        "", "", "if (next < 7) cg::memcpy_async(block, TO, OF, 256);",
+        "if (i + STAGES <= 7) cg::wait_prior<STAGES - 1>(block); else cg::wait(block);", "block.sync();"),
+    "an older class": ahead(
+        "using namespace nvcuda::experimental; nvcuda::experimental::pipeline pipe;", "next <= i && ",
+        "nvcuda::experimental::memcpy_async(TO[threadIdx.x], (OF)[threadIdx.x], pipe);", f"pipe.commit_and_wait(); {SYNC}", SYNC),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("stages", [1, 2, 3])
+@pytest.mark.parametrize("name", PIPELINES)
+def test_every_batch_comes_through(name, stages):
+    _, y = launched(PIPELINES[name](stages), X, zeros("float", X.size), block=THREADS)
+    assert (y.reshape(BATCHES, THREADS) == X.reshape(BATCHES, THREADS)[:, ::-1]).all()
+
+
+def test_who_leaves_a_pipeline_last_is_told():
+    body = """
+    __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+    auto pipe = cuda::make_pipeline(cg::this_thread_block(), &state);
+    a[threadIdx.x] = pipe.quit();"""
+    assert launched(body, zeros("int", 64), block=64).sum() == 1
+
+
+# ---- what is copied
+
+
+@pytest.mark.parametrize("kind", ["unsigned char", "short", "int", "float", "double"])
+@pytest.mark.parametrize("shift", [(0, 0), (1, 1), (0, 3)])
+def test_a_group_copies_any_number_of_elements(kind, shift):
+    to, of = shift
+    body = f"""
+    __shared__ {kind} tile[64];
+    auto tile_of_8 = cg::tiled_partition<8>(cg::this_thread_block());
+    for (int i = threadIdx.x; i < 64; i += 8) tile[i] = 77;
+    tile_of_8.sync();
+    cg::memcpy_async(tile_of_8, tile + {to}, a + {of}, 37 * sizeof({kind}));
+    cg::wait(tile_of_8);
+    for (int i = threadIdx.x; i < 64; i += 8) b[i] = tile[i];"""
+    given = np.arange(1, 65).astype(TYPES[kind])
+    expected = np.full(64, 77)
+    expected[to : to + 37] = given[of : of + 37]
+    assert launched(body, given, zeros(kind, 64), block=8)[1].tolist() == expected.tolist()
+
+
+def test_a_group_copies_elements_as_far_as_both_go():
+    body = """
+    __shared__ float tile[32];
+    auto block = cg::this_thread_block();
+    tile[threadIdx.x] = -1;
+    block.sync();
+    cg::memcpy_async(block, tile, 10, a, 20);
+    cg::memcpy_async(block, (void*)(tile + 12), (const void*)a, sizeof(float) * 5);
+    cg::wait(block);
+    b[threadIdx.x] = tile[threadIdx.x];"""
+    found = launched(body, np.arange(32, dtype=np.float32), zeros("float", 32))[1]
+    assert found.tolist() == [*range(10), -1, -1, 0, 1, 2, 3, 4, *[-1] * 15]
+
+
+@pytest.mark.parametrize("size", [4, 8, 16])
+def test_what_a_copy_leaves_out_becomes_zeros(size):
+    body = f"""
+    alignas(16) __shared__ unsigned char tile[17][16];
+    int zeros = threadIdx.x;
+    if (zeros <= {size}) {{
+        for (int i = 0; i < 16; i++) tile[zeros][i] = 255;
+        __pipeline_memcpy_async(tile[zeros], a, {size}, zeros);
+        __pipeline_commit();
+        __pipeline_wait_prior(0);
+        for (int i = 0; i < 16; i++) b[16 * zeros + i] = tile[zeros][i];
+    }}"""
+    given = np.arange(1, 17, dtype=np.uint8)
+    found = launched(body, given, zeros("unsigned char", 17 * 16), block=17)[1].reshape(17, 16)
+    for zeros_, row in enumerate(found[: size + 1].tolist()):
+        assert row == [*range(1, size - zeros_ + 1), *[0] * zeros_, *[255] * (16 - size)]
+
+
+def test_segments_of_an_older_class_end_in_zeros():
+    body = """
+    using namespace nvcuda::experimental;
+    __shared__ int4 tile;
+    pipeline pipe;
+    memcpy_async(segment<4>((int*)&tile), segment<3>((const int*)a), pipe);
+    pipe.commit();
+    pipe.wait_prior<0>();
+    b[0] = tile.x; b[1] = tile.y; b[2] = tile.z; b[3] = tile.w;"""
+    _, found = launched(body, like("int", 5, 6, 7, 8), like("int", 9, 9, 9, 9), block=1)
+    assert found.tolist() == [5, 6, 7, 0]
+
+
+# ---- what a trace shows
+
+
+@pytest.mark.parametrize(
+    ("line", "sizes"),
+    [("cg::memcpy_async(block, tile, a, 256);", {4}),
+     ("cg::memcpy_async(block, tile, a, cuda::aligned_size_t<16>(256));", {16}),
+     ("cg::memcpy_async(block, (float2*)tile, (const float2*)a, 256);", {8}),
+     ("cg::memcpy_async(block, (void*)tile, (const void*)a, 256);", {16}),
+     ("cg::memcpy_async(block, (char*)tile + 1, (const char*)a + 2, 63);", {1}),
+     ("if (threadIdx.x < 16) __pipeline_memcpy_async(tile + 4 * threadIdx.x, a + 4 * threadIdx.x, 16); __pipeline_commit();", {16})],
+)  # fmt: skip
+def test_copies_are_accesses_of_the_readers_line(line, sizes):
+    source = f"""{BEFORE}extern "C" __global__ void copy(const float* a, float* y) {{
+    alignas(16) __shared__ float tile[64];
+    auto block = cg::this_thread_block();
+    {line}
+    cg::wait(block);
+    y[threadIdx.x] = tile[threadIdx.x];
+}}
+"""
+    x, y = np.arange(64, dtype=np.float32), np.zeros(32, np.float32)
+    events = emulator.trace_launch(source, 1, 32, [x, y]).events
+    loads = events[(events["operation"] == 0)]
+    copies = loads[loads["line"] == 10]
+    assert set(copies["size"].tolist()) == sizes
+    assert set(events["line"].tolist()) <= {10, 11, 12}
+    launch(source, 1, 32, [x, y])
+    assert (y == x[:32]).all() or 1 in sizes

@@ -1,0 +1,263 @@
+"""What the lanes of a warp do together, against plain Python: matches, reductions, votes, shuffles."""
+
+from functools import reduce
+from operator import and_, xor
+
+import numpy as np
+import pytest
+from engine.launched import FULL, Table, run, zeros
+
+LANES = range(32)
+X = tuple((7 * lane * lane + 3) % 11 - 4 for lane in LANES)
+"""Small numbers of both signs, several of them more than once."""
+
+
+def lanes_where(holds):
+    return sum(1 << lane for lane in LANES if holds(lane))
+
+
+def same_as(lane, values=X, of=LANES):
+    return sum(1 << other for other in of if values[other] == values[lane])
+
+
+def odd_half(lane):
+    return [other for other in LANES if other % 2 == lane % 2]
+
+
+def wrapped(value):
+    return value & FULL
+
+
+def reduced(function, of=LANES):
+    return wrapped(function([X[lane] for lane in of]))
+
+
+ODD_MASK = "lane % 2 ? 0xaaaaaaaa : 0x55555555"
+
+MATCHES = {
+    f"__match_any_sync({FULL}, x[lane])": same_as,
+    f"__match_any_sync({FULL}, (unsigned)x[lane])": same_as,
+    f"__match_any_sync({FULL}, (long long)x[lane] << 32)": same_as,
+    f"__match_any_sync({FULL}, (unsigned long long)x[lane] + (1ull << 40) * (lane / 16))":
+        lambda lane: same_as(lane, of=[o for o in LANES if o // 16 == lane // 16]),
+    f"__match_any_sync({FULL}, (float)x[lane])": same_as,
+    f"__match_any_sync({FULL}, (double)x[lane])": same_as,
+    f"__match_any_sync({ODD_MASK}, x[lane])": lambda lane: same_as(lane, of=odd_half(lane)),
+    # bits are compared: a zero is no minus zero, and a NaN is itself
+    f"__match_any_sync({FULL}, lane % 2 ? 0.0f : -0.0f)": lambda lane: lanes_where(lambda o: o % 2 == lane % 2),
+    f"__match_any_sync({FULL}, __int_as_float(0x7fc00000 + lane / 16))":
+        lambda lane: lanes_where(lambda o: o // 16 == lane // 16),
+    f"__match_all_sync({FULL}, 5, &same) + same": lambda lane: wrapped(FULL + 1),
+    f"__match_all_sync({FULL}, x[lane], &same) + 8 * same": lambda lane: 0,
+    f"__match_all_sync({ODD_MASK}, (long long)(lane % 2) << 40, &same) + same":
+        lambda lane: lanes_where(lambda o: o % 2 == lane % 2) + 1,
+    f"__match_all_sync({FULL}, 1.5f, &same) == {FULL} && same == 1": lambda lane: 1,
+}  # fmt: skip
+
+REDUCTIONS = {
+    f"__reduce_add_sync({FULL}, x[lane])": lambda lane: reduced(sum),
+    f"__reduce_add_sync({FULL}, 0x40000000)": lambda lane: 0,
+    f"__reduce_add_sync({FULL}, 0x18000001u)": lambda lane: wrapped(32 * 0x18000001),
+    f"__reduce_min_sync({FULL}, x[lane])": lambda lane: reduced(min),
+    f"__reduce_max_sync({FULL}, x[lane])": lambda lane: reduced(max),
+    f"__reduce_min_sync({FULL}, (unsigned)x[lane])": lambda lane: min(wrapped(v) for v in X),
+    f"__reduce_max_sync({FULL}, (unsigned)x[lane])": lambda lane: max(wrapped(v) for v in X),
+    f"__reduce_and_sync({FULL}, (unsigned)x[lane] | 8u)": lambda lane: reduce(and_, (wrapped(v) | 8 for v in X)),
+    f"__reduce_or_sync({FULL}, 1u << lane % 5)": lambda lane: 31,
+    f"__reduce_xor_sync({FULL}, (unsigned)x[lane])": lambda lane: reduce(xor, map(wrapped, X)),
+    f"__reduce_add_sync({ODD_MASK}, x[lane])": lambda lane: reduced(sum, odd_half(lane)),
+    f"__reduce_max_sync({ODD_MASK}, x[lane])": lambda lane: reduced(max, odd_half(lane)),
+}  # fmt: skip
+
+VOTES = {
+    f"__uni_sync({FULL}, lane < 32)": lambda lane: 1,
+    f"__uni_sync({FULL}, lane < 0)": lambda lane: 1,
+    f"__uni_sync({FULL}, lane < 31)": lambda lane: 0,
+    f"__ballot_sync({ODD_MASK}, lane < 4)": lambda lane: 0b1010 if lane % 2 else 0b0101,
+    f"__any_sync({ODD_MASK}, lane == 3)": lambda lane: lane % 2,
+    f"__all_sync({ODD_MASK}, lane % 2 == 1)": lambda lane: lane % 2,
+    f"__any_sync({FULL}, lane == 99)": lambda lane: 0,
+    "warpSize": lambda lane: 32,
+}
+
+SHUFFLES = {
+    f"__shfl_sync({FULL}, (short)x[lane], lane ^ 3)": lambda lane: wrapped(X[lane ^ 3]),
+    f"__shfl_sync({FULL}, (signed char)x[lane], lane ^ 3)": lambda lane: wrapped(X[lane ^ 3]),
+    f"__shfl_sync({FULL}, (unsigned char)x[lane], lane ^ 3)": lambda lane: X[lane ^ 3] & 255,
+    f"__shfl_up_sync({FULL}, x[lane] > 0, 1)": lambda lane: int(X[max(lane - 1, 0)] > 0),
+    f"__shfl_xor_sync({FULL}, (long)x[lane] << 33, 5) >> 33": lambda lane: wrapped(X[lane ^ 5]),
+    f"__shfl_down_sync({FULL}, 0.5 * x[lane], 4, 8) * 2.0 + 100": lambda lane: X[lane + 4 if lane % 8 < 4 else lane] + 100,
+    # the source counts within the segment, and wraps around
+    f"__shfl_sync({FULL}, lane, 35)": lambda lane: 3,
+    f"__shfl_sync({FULL}, lane, 9, 8)": lambda lane: lane // 8 * 8 + 1,
+    f"__shfl_sync({FULL}, lane, -1, 16)": lambda lane: lane // 16 * 16 + 15,
+    **{
+        f"(int)__shfl_sync({FULL}, ({kind})x[lane], lane ^ 5)": lambda lane: wrapped(X[lane ^ 5])
+        for kind in ("float", "unsigned", "long long", "unsigned long long")
+    },
+    "lane < 8 ? __shfl_xor_sync(0xff, x[lane], 7) : 9": lambda lane: wrapped(X[7 - lane]) if lane < 8 else 9,
+    "lane % 2 ? __shfl_sync(0xaaaaaaaa, lane, 31) : __shfl_sync(0x55555555, lane, 0)": lambda lane: 31 * (lane % 2),
+}  # fmt: skip
+
+HALVES = {
+    f"__half2float(__shfl_xor_sync({FULL}, __float2half(x[lane] + 20.5f), 1)) * 2": lambda lane: 2 * X[lane ^ 1] + 41,
+    f"__bfloat162float(__shfl_down_sync({FULL}, __float2bfloat16(x[lane] + 20.5f), 2)) * 2":
+        lambda lane: 2 * X[lane + 2 if lane < 30 else lane] + 41,
+    f"__high2float(__shfl_sync({FULL}, __floats2half2_rn(1.0f, lane + 0.5f), 7)) * 2": lambda lane: 15,
+    f"__high2float(__shfl_up_sync({FULL}, __floats2bfloat162_rn(1.0f, lane + 0.5f), 1)) * 2":
+        lambda lane: 2 * max(lane - 1, 0) + 1,
+}  # fmt: skip
+
+COUNTING_BARRIERS = {
+    "__syncthreads_count(thread % 3 == 0)": lambda thread: 32,
+    "__syncthreads_and(thread < 95)": lambda thread: 0,
+    "__syncthreads_and(thread < 96)": lambda thread: 1,
+    "__syncthreads_or(thread == 95)": lambda thread: 1,
+    "__syncthreads_or(thread == 96)": lambda thread: 0,
+}
+
+SIXTEEN = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
+TABLES = {
+    "matches": (MATCHES, Table(tuple(MATCHES), x=X, prologue="    int same;")),
+    "reductions": (REDUCTIONS, Table(tuple(REDUCTIONS), x=X)),
+    "votes": (VOTES, Table(tuple(VOTES), x=X)),
+    "shuffles": (SHUFFLES, Table(tuple(SHUFFLES), x=X)),
+    "halves": (HALVES, Table(tuple(HALVES), x=X, before=SIXTEEN)),
+    "barriers": (COUNTING_BARRIERS, Table(tuple(COUNTING_BARRIERS), 96)),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "expression"), [(name, e) for name, (table, _) in TABLES.items() for e in table]
+)
+def test_each_lane_gets(name, expression):
+    formulas, table = TABLES[name]
+    assert table.results()[expression] == [
+        formulas[expression](lane) for lane in range(table.threads)
+    ]
+
+
+@pytest.mark.parametrize("width", [32, 16, 8, 4, 2, 1])
+def test_shuffles_stay_in_their_segment(width):
+    amounts = (0, 1, 3, 8, 31)
+    calls = [
+        f"__shfl_{how}sync({FULL}, lane, {amount}, {width})"
+        for amount in amounts
+        for how in ("", "up_", "down_", "xor_")
+    ]
+    found = iter(Table(tuple(calls)).results().values())
+    segment = [range(lane // width * width, lane // width * width + width) for lane in LANES]
+    for amount in amounts:
+        assert next(found) == [segment[lane][amount % width] for lane in LANES]
+        for distance in (-amount, amount):
+            assert next(found) == [o if (o := l + distance) in segment[l] else l for l in LANES]  # noqa: E741
+        # a lower segment may be read, a higher one may not
+        assert next(found) == [o if (o := l ^ amount) < segment[l].stop else l for l in LANES]  # noqa: E741
+
+
+def test_a_warp_that_the_block_does_not_fill():
+    expressions = (
+        f"__match_any_sync({FULL}, x[lane] / 2)",
+        f"__reduce_add_sync({FULL}, 1u)",
+        f"__ballot_sync({FULL}, 1)",
+        f"__shfl_down_sync({FULL}, lane, 1)",
+    )
+    found = Table(expressions, threads=6, x=tuple(range(6))).results()
+    assert list(found.values()) == [
+        [3, 3, 12, 12, 48, 48], [6] * 6, [63] * 6, [1, 2, 3, 4, 5, 5],
+    ]  # fmt: skip
+
+
+# ---- which lanes are together
+
+
+def test_lanes_of_a_branch_are_together():
+    body = """
+    unsigned lane = threadIdx.x, mask;
+    if (lane % 3 == 0) {
+        mask = __activemask();
+    } else {
+        mask = lane % 3 == 1 ? __activemask() : 0;
+    }
+    a[lane] = mask;
+    a[lane + 32] = __activemask();"""
+    found = run(body, zeros("unsigned", 64))
+    thirds = [sum(1 << o for o in LANES if o % 3 == third) for third in (0, 1)]
+    assert found[:32].tolist() == [[*thirds, 0][lane % 3] for lane in LANES]
+    assert found[32:].tolist() == [FULL] * 32
+
+
+def test_lanes_that_have_exited_are_in_no_mask():
+    body = """
+    if (threadIdx.x == 1) return;
+    __syncwarp(0xd);
+    a[threadIdx.x] = __activemask();
+    __syncwarp(0xd);"""
+    assert run(body, zeros("unsigned", 4), block=4).tolist() == [13, 0, 13, 13]
+
+
+def test_each_warp_has_its_own_mask():
+    body = "if (threadIdx.x % 32 < 4 + threadIdx.x / 32) a[threadIdx.x] = __activemask();"
+    found = run(body, zeros("unsigned", 64), block=64)
+    assert found[[0, 3, 4, 32, 36, 37]].tolist() == [15, 15, 0, 31, 31, 0]
+
+
+def test_an_atomic_for_all_lanes_of_a_branch():
+    body = """
+    unsigned lane = threadIdx.x % 32;
+    if (threadIdx.x % 5 < 2) {
+        unsigned mask = __activemask(), leader = __ffs(mask) - 1;
+        int first = 0;
+        if (lane == leader) first = atomicAdd(a, __popc(mask));
+        first = __shfl_sync(mask, first, leader);
+        b[first + __popc(mask & ((1u << lane) - 1))] = 1 + threadIdx.x;
+    }"""
+    count, order = run(body, zeros("int", 1), zeros("int", 256), block=256)
+    members = [1 + thread for thread in range(256) if thread % 5 < 2]
+    assert count[0] == len(members)
+    assert sorted(order[: len(members)].tolist()) == members
+    assert not order[len(members) :].any()
+
+
+# ---- barriers by number, and time
+
+
+def test_half_of_a_block_meets_at_a_barrier_of_its_own():
+    body = """
+    __shared__ int box[128];
+    unsigned half = threadIdx.x / 64, other = half * 64 + (threadIdx.x + 63) % 64;
+    for (int round = 1; round <= 3; round++) {
+        box[threadIdx.x] = round * 1000 + threadIdx.x;
+        if (half) __barrier_sync_count(1, 64); else __barrier_sync_count(2, 64);
+        a[(round - 1) * 128 + threadIdx.x] = box[other];
+        if (half) __barrier_sync_count(1, 64); else __barrier_sync_count(2, 64);
+    }
+    __barrier_sync(3);"""
+    found = run(body, zeros("int", 3 * 128), block=128).reshape(3, 128)
+    threads = np.arange(128)
+    neighbour = threads // 64 * 64 + (threads + 63) % 64
+    assert (found == [[1000 * r + n for n in neighbour] for r in (1, 2, 3)]).all()
+
+
+@pytest.mark.parametrize("before", ["", "#include <ctime>\n"])
+def test_clocks_go_forward_also_beside_the_hosts(before):
+    body = """
+    clock_t first = clock(), second = clock(), third = ::clock();
+    long long fourth = clock64(), fifth = clock64();
+    a[threadIdx.x] = first > 0 && second > first && third > second && fourth > 0 && fifth > fourth;"""
+    assert run(body, zeros("int", 32), before=before).tolist() == [1] * 32
+
+
+def test_a_thread_that_sleeps_lets_others_run():
+    body = """
+    __shared__ volatile int flag;
+    if (threadIdx.x == 0) flag = 0;
+    __syncthreads();
+    if (threadIdx.x == 5) {
+        while (flag == 0) __nanosleep(100);
+    } else if (threadIdx.x == 40) {
+        flag = 7;
+    }
+    __syncthreads();
+    a[threadIdx.x] = flag;"""
+    assert run(body, zeros("int", 64), block=64).tolist() == [7] * 64

@@ -1,0 +1,218 @@
+"""Broken kernels: what x-ray or check finds in each, and at which line; and nothing in good ones.
+
+Those of `MUTATIONS` are rungs with one line changed, where that is more than the tables have: a reader's own kernels. A mutation that computes
+something wrong without doing anything illegal is for `check` to find.
+"""
+
+import re
+import sys
+from dataclasses import dataclass
+
+import pytest
+from emulated import kernel_of
+from engine.kernel_tables import read_kernels
+from full_tables import some
+
+from softmax_lib import check, xray
+from softmax_lib.engine.errors import KernelFault, NotAvailable
+from softmax_lib.engine.source import Source
+from softmax_lib.worklog.files import KERNEL_FOLDER
+from softmax_lib.worklog.registry import kernels
+
+LENGTHS = (1, 31, 100, 1024)
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch):
+    monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", "0.5")
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A rung with `old` replaced by `new` where it stands first.
+
+    x-ray must find hazards of `kinds` and one of the first kind at the line with `at`, in the
+    kernel or in the header `file`; without kinds, check must find the kernel wrong.
+    """
+
+    name: str
+    rung: str
+    old: str
+    new: str
+    kinds: tuple[str, ...] = ()
+    at: str = ""
+    file: str = ""
+    rows: int = 64
+    cols: int = 512
+    block_size: int | None = None
+
+    @property
+    def source(self) -> Source:
+        text = kernels[self.rung].source.text
+        assert self.old in text, f"{self.rung} has no {self.old!r} any more"
+        return Source(f"{self.rung}.cu", text.replace(self.old, self.new, 1))
+
+    @property
+    def line(self) -> int:
+        text = (KERNEL_FOLDER / self.file).read_text() if self.file else self.source.text
+        return next(i for i, line in enumerate(text.splitlines(), 1) if self.at in line)
+
+
+TREE_STEP = "if (tid < stride) partial[tid] = fmaxf(partial[tid], partial[tid + stride]);"
+MAX_LOAD = "row_max = fmaxf(row_max, x_row[col])"
+OLD_FIRST_LANE_WRITES = "if (lane == 0) partial[warp] = value;"
+
+MUTATIONS = [
+    # guards and bounds
+    Mutation("no guard for the last block", "naive", "if (row >= rows) return;", "",
+             ("out of bounds",), MAX_LOAD, rows=40),
+    Mutation("last chunk not cut", "chunked", "min((tid + 1) * chunk, (long long)cols)",
+             "(tid + 1) * chunk", ("out of bounds", "race"), "float value = x_row[col]", cols=1000),
+    Mutation("vector behind the row", "fusion", "FULL || at < vectors", "FULL || at <= vectors",
+             ("out of bounds",), "at <= vectors", cols=516),
+    # defects of the sources (the seeds and peers)
+    Mutation("maximum starts at 0", "online", "row_max = -INFINITY", "row_max = 0.0f"),
+    Mutation("no tail when cols is no multiple of 4", "float4", "int edges = cols - 4 * vectors;",
+             "int edges = head;"),
+    Mutation("float4 misaligned from row 1 on", "float4", "min(floats_to_boundary(x_row), cols)", "0",
+             ("misaligned",), "load4(x_body + 4 * at)", cols=513),
+    Mutation("maximum never reduced across threads", "float4", "block_max(thread_max, maxima)", "thread_max"),
+    Mutation("sum never reduced across threads", "shuffle", "warp_value = warp_sum(thread_sum *",
+             "warp_value = (thread_sum *"),
+    Mutation("result taken from a lane that shuffled out of range", "textbook", OLD_FIRST_LANE_WRITES,
+             "if (lane == WARP - 1) partial[warp] = value;"),
+    # the tree
+    Mutation("no barrier in the tree", "shared", f"{TREE_STEP}\n        __syncthreads();", TREE_STEP,
+             ("race",), TREE_STEP),
+    # shuffles
+    Mutation("lanes without a warp read on", "shuffle", "lane < WARPS ? maxima[lane] : -INFINITY",
+             "maxima[lane]", ("out of bounds",), "warp_max(maxima[lane])", block_size=256),
+    Mutation("mask without the upper lanes", "shuffle", "ALL_LANES = 0xffffffff", "ALL_LANES = 0x0000ffff",
+             ("fault", "absent lane"), "__shfl_xor_sync(ALL_LANES, value, bit))"),
+    Mutation("one scratch array for two reductions", "float4", "(thread_max - row_max), sums)",
+             "(thread_max - row_max), maxima)", ("race",), "return warp_max(lane", "block_reduce.cuh",
+             block_size=256),
+    Mutation("a scratch array one warp short", "float4", "maxima[WARPS], sums", "maxima[WARPS - 1], sums",
+             ("out of bounds",), "if (lane == 0) partial[warp] = value;", "block_reduce.cuh"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("broken", [m for m in MUTATIONS if m.kinds], ids=lambda m: m.name)
+def test_xray_finds_what_a_changed_line_breaks(broken):
+    shape = (broken.rows, broken.cols, broken.block_size)
+    found = xray(broken.source, *shape, path="written")
+    assert {hazard.kind for hazard in found.hazards} == set(broken.kinds)
+    of_kind = [hazard for hazard in found.hazards if hazard.kind == broken.kinds[0]]
+    file = broken.file or f"{broken.rung}.cu"
+    assert all("thread" in hazard.message for hazard in found.hazards)
+    assert any(f"{file}:{broken.line}" in hazard.message for hazard in of_kind), of_kind
+
+
+@pytest.mark.parametrize("broken", [m for m in MUTATIONS if not m.kinds], ids=lambda m: m.name)
+def test_check_finds_what_a_changed_line_computes_wrong(broken):
+    assert not check(broken.source, device="cpu", lengths=LENGTHS, block_size=64).ok
+
+
+def test_check_stops_at_a_store_that_is_aligned_otherwise_than_the_load():
+    old, new = "floats_to_boundary(y_row + head) == 0", "true"
+    broken = Mutation("y taken to be as aligned as x", "float4", old, new)
+    with pytest.raises(KernelFault, match=r"misaligned address: .* y\[\d+\] at float4\.cu:96\."):
+        check(broken.source, device="cpu", lengths=LENGTHS)
+
+
+# ---- tables of broken and of sound kernels
+
+BROKEN, SOUND = read_kernels("broken_kernels.cu"), read_kernels("sound_kernels.cu")
+
+
+@pytest.mark.parametrize("name", some(BROKEN, every=5))
+def test_xray_finds_what_is_marked_in_a_broken_kernel_and_nothing_else(name):
+    broken = BROKEN[name]
+    hazards = broken.hazards()
+    assert {hazard.kind for hazard in hazards} <= {kind for _, kind, _ in broken.marks}
+    assert all("thread" in hazard.message for hazard in hazards)
+    for line, kind, must in broken.marks:
+        named = [h for h in hazards if h.kind == kind and f"{name}.cu:{line}" in h.message]
+        assert named or not must, (line, kind, hazards)
+
+
+@pytest.mark.parametrize("name", some(SOUND, every=7))
+def test_a_sound_kernel_raises_no_alarm(name):
+    assert SOUND[name].hazards() == ()
+
+
+MISTAKES_OF_RAGGED_ROWS = {
+    "float4 where no row may start at one": (
+        "((float4*)y_row)[threadIdx.x] = ((const float4*)x_row)[threadIdx.x];", "cols / 4", "misaligned"),
+    "a return before a barrier": (
+        "if (threadIdx.x >= cols) return; __syncthreads(); y_row[threadIdx.x] = 1;", "cols", "barrier"),
+    "no guard": ("y_row[threadIdx.x] = 1;", "cols + 1024", "out of bounds"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISTAKES_OF_RAGGED_ROWS)
+def test_what_ragged_rows_alone_show_is_found_on_matrices_that_the_xray_adds(name):
+    does, guard, kind = MISTAKES_OF_RAGGED_ROWS[name]
+    source = kernel_of(
+        "    const float* x_row = x + blockIdx.x * cols;\n    float* y_row = y + blockIdx.x * cols;\n"
+        f"    if (threadIdx.x < {guard}) {{ {does} }}\n"
+    )
+    assert xray(source, 4, 256, 64).hazards == ()
+    found = xray(source, 4, 256, 64, ragged=True)
+    hazards = [hazard for hazard in found.hazards if hazard.kind == kind]
+    assert [hazard.line for hazard in hazards] == [4]
+    assert re.search(r", on a matrix of \(\d+, \d+\)\.$", hazards[0].message)
+    assert found.total == xray(source, 4, 256, 64).total
+
+
+def test_a_good_kernel_is_sound_on_ragged_matrices_too():
+    found = xray("fusion", 4, 256, 64, ragged=True)
+    assert (found.hazards, found.as_json()["ragged"]) == ((), found.ragged)
+    assert len(found.ragged) >= 5
+
+
+def test_counts_up_to_a_fault_are_kept():
+    found = xray(MUTATIONS[0].source, rows=40, cols=512)
+    assert found.total["global_load_requests"] >= 3 * 512  # the first block came to its end
+
+
+def test_atomics_of_many_threads_on_one_word_are_no_race():
+    body = (
+        "    __shared__ int count;\n    if (threadIdx.x == 0) count = 0;\n    __syncthreads();\n"
+        "    atomicAdd(&count, 1);\n    __syncthreads();\n    if (blockIdx.x == 0) y[threadIdx.x] = count;\n"
+    )
+    found = xray(kernel_of(body), 4, 256, 256)
+    assert found.hazards == ()
+    assert [line.requests for line in found.lines if line.operation == "atomic"] == [4 * 8]
+
+
+GOOD = [
+    (name, size)
+    for name, kernel in kernels.items()
+    for size in kernel.block_sizes
+    if name != "fusion_no_barrier"
+]
+
+
+def test_shared_memory_that_nobody_writes_at_all():
+    body = "    __shared__ float never[32];\n    y[threadIdx.x] = never[31 - threadIdx.x];\n"
+    (hazard,) = xray(kernel_of(body), 1, 32, 32, path="written").hazards
+    assert (hazard.kind, hazard.line) == ("uninitialised", 3)
+
+
+def test_xray_finds_the_barrier_that_a_control_leaves_out():
+    assert {hazard.kind for hazard in xray("fusion_no_barrier", 3, 1024, 256).hazards} >= {"race"}
+
+
+@pytest.mark.parametrize(("name", "block_size"), some(GOOD, every=31))
+def test_a_good_kernel_has_no_hazard_at_any_block_size(name, block_size):
+    # 257 columns: every row starts and ends elsewhere in a sector; 70 rows: two warps and a bit
+    for rows, cols in ((70, 257), (3, 1024)) if name != "per_element" else ((5, 129), (2, 128)):
+        cols = kernels[name].longer(cols)
+        assert xray(name, rows, cols, block_size, path="written").hazards == ()
+
+
+def test_elsewhere_than_on_linux_one_sentence_says_so(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(NotAvailable, match=r"^[^\n]*Linux[^\n]*\.$"):
+        xray("naive", 1, 32)

@@ -1,0 +1,254 @@
+"""X-rays against Nsight Compute on an H200 and an H100, and against counting by hand on tiny kernels."""
+
+import json
+
+import pytest
+from emulated import kernel_of
+from engine.compiled.rungs_on_gpu import launches
+from engine.subjects import CASES
+from engine.subjects_on_gpu import SUMMARY, digest
+from engine.test_any_kernel import words_of
+from full_tables import some
+
+from softmax_lib import xray
+from softmax_lib.engine.compiled.code import key_of
+from softmax_lib.engine.compiled.counters import COUNTERS as CODE_COUNTERS
+from softmax_lib.engine.errors import BadInput
+from softmax_lib.engine.xrays.machine_path import PATHS
+from softmax_lib.records.agreement import (
+    ARBITER_SHARE,
+    COUNTERS,
+    Comparison,
+    compare,
+    compare_profile,
+    profiles,
+)
+from softmax_lib.records.code_agreement import CodeComparison, compare_launch
+from softmax_lib.records.counted import CountedLaunch, counted_run
+from softmax_lib.records.measurement import Case
+from softmax_lib.worklog.registry import kernels
+from softmax_lib.worklog.xray import xray_launch
+
+# 64x4096: rows of whole sectors, one or two blocks a thread-a-row kernel. 1000x1001: each row starts
+# elsewhere in a sector, and the last warp and the last sector are ragged.
+SHAPES = {(64, 4096), (1000, 1001)}
+PROFILES = {f"{p.case.provider}-{p.case.rows}x{p.case.cols}": p for p in profiles()}
+
+
+@pytest.mark.fresh
+def test_every_kernel_was_profiled_on_both_shapes():
+    found = {(p.case.provider, *p.case.shape) for p in PROFILES.values()}
+    files = [kernel.name for kernel in kernels.values() if not (kernel.of or kernel.suite)]
+    wanted = {(name, *shape) for name in files for shape in SHAPES if name != "per_element"}
+    wanted -= {("unfused", 1000, 1001)}  # its ragged loops are unrolled
+    assert wanted | {("per_element", 8, 512)} <= found
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("name", some(PROFILES, every=7))
+def test_counters_are_those_of_an_h200(name, path):
+    found = compare_profile(PROFILES[name], path)
+    assert found.unexplained == {}
+    if not name.endswith(("1000x1001", "1024x2048")):
+        assert found.differences == {}  # too little going on for noise
+
+
+def test_a_comparison_is_of_the_kernels_that_were_profiled_on_the_shape_or_of_those_named():
+    on_shape = [p.case.provider for p in profiles() if p.case.shape == (8, 512)]
+    assert [found.case.provider for found in compare(8, 512)] == on_shape
+    (found,) = compare(64, 4096, "naive")
+    assert (found.case.provider, found.verdict) == ("naive", "equal")
+    assert compare(3, 5) == []
+
+
+def test_noise_is_forgiven_upwards_and_only_in_wavefronts():
+    ours = dict.fromkeys(COUNTERS, 1000)
+
+    def verdict(name, ncus):
+        return Comparison(Case("shared", 1, 1, block_size=32), ours, ours | {name: ncus}).verdict
+
+    most = int(1000 * (1 + ARBITER_SHARE))
+    assert verdict("shared_load_wavefronts", 1000) == "equal"
+    assert verdict("shared_load_wavefronts", most) == "equal but for the arbiter"
+    assert verdict("shared_load_wavefronts", most + 1) == "differs: shared_load_wavefronts"
+    assert verdict("shared_load_wavefronts", 999) == "differs: shared_load_wavefronts"
+    assert verdict("shared_load_requests", 1001) == "differs: shared_load_requests"
+
+
+# ---- by hand, on one block that is run as it is written
+
+
+def sectors(index, count, asked):
+    counted = {"requests": 1, "lanes": 32, "sectors": count, "bytes_asked": asked}
+    return (
+        f"y[threadIdx.x] = x[{index}];",
+        ("global", "load"),
+        counted | {"bytes_moved": 32 * count},
+    )
+
+
+def vector_sectors(vector, stride, count):
+    body = f"{vector} v = reinterpret_cast<const {vector}*>(x)[threadIdx.x * {stride}]; reinterpret_cast<{vector}*>(y)[threadIdx.x] = v;"
+    return body, ("global", "load"), {"requests": 1, "sectors": count, "size": int(vector[-1]) * 4}
+
+
+def wavefronts(index, count, kind="float", least=1):
+    body = f"""__shared__ {kind} tile[1056];
+    for (int i = threadIdx.x; i < 1056; i += 32) tile[i] = {kind}();
+    __syncthreads();
+    {kind} v = tile[{index}]; y[threadIdx.x] = reinterpret_cast<float&>(v);"""
+    counted = {"requests": 1, "wavefronts": count, "bank_conflicts": count - least}
+    return body, ("shared", "load"), counted
+
+
+BY_HAND = [
+    sectors("threadIdx.x", 4, 128),  # in a row
+    sectors("threadIdx.x + 1", 5, 128),  # the same, 4 bytes later
+    sectors("threadIdx.x * 2", 8, 128),
+    sectors("threadIdx.x * 8", 32, 128),  # a sector each
+    sectors("threadIdx.x * 33", 32, 128),
+    sectors("31 - threadIdx.x", 4, 128),  # backwards
+    sectors("threadIdx.x / 8 * 8", 4, 16),  # eight lanes at the same address
+    sectors("0", 1, 4),  # a broadcast
+    sectors("threadIdx.x % 2 * 1024", 2, 8),
+    *(vector_sectors("float2", stride, count) for stride, count in ((1, 8), (2, 16), (4, 32))),
+    *(vector_sectors("float4", stride, count) for stride, count in ((1, 16), (2, 32), (8, 32))),
+    # lanes that take no part ask for nothing
+    ("if (threadIdx.x % 4 == 0) y[threadIdx.x] = x[threadIdx.x];", ("global", "load"),
+     {"requests": 1, "lanes": 8, "sectors": 4, "lanes_a_request": 8, "bytes_wasted": 3 * 32}),
+    # each lane of a shuffle counts once, whatever its mask
+    *((f"y[threadIdx.x] = __shfl_xor_sync({mask}, x[threadIdx.x], 1);", ("", "shuffle_xor"), {"requests": requests, "lanes": 32})
+      for mask, requests in (("~0u", 1), ("0xffu << threadIdx.x / 8 * 8", 4))),
+    wavefronts("threadIdx.x", 1),
+    wavefronts("threadIdx.x * 2", 2),
+    wavefronts("threadIdx.x * 4", 4),
+    wavefronts("threadIdx.x * 32", 32),
+    wavefronts("threadIdx.x * 33", 1),  # one column of padding spreads a column over the banks
+    wavefronts("threadIdx.x ^ 5", 1),
+    wavefronts("7", 1),  # a broadcast
+    wavefronts("threadIdx.x / 2", 1),
+    wavefronts("threadIdx.x % 2 * 32", 2),  # two words of one bank, many lanes each
+    # vectors go by parts of the warp
+    *(wavefronts(f"threadIdx.x * {stride}", count, "float2", 2) for stride, count in ((1, 2), (2, 4))),
+    *(wavefronts(f"threadIdx.x * {stride}", count, "float4", 4) for stride, count in ((1, 4), (2, 8), (8, 32))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "which", "counted"), BY_HAND)
+def test_a_request_is_counted_as_by_hand(body, which, counted):
+    found = xray(kernel_of(f"    {body}\n"), 1, 4096, 32, path="written")
+    assert found.hazards == ()
+    (line,) = (line for line in found.lines if (line.space, line.operation) == which)
+    assert {name: getattr(line, name) for name in counted} == counted
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_quarters_of_a_warp_go_together_where_neighbours_load_the_same_vector(path):
+    body = (
+        "    __shared__ float4 tile[32];\n"
+        "    tile[threadIdx.x] = reinterpret_cast<const float4*>(x)[threadIdx.x];\n    __syncthreads();\n"
+        "    float4 v = tile[threadIdx.x / 2];\n    reinterpret_cast<float4*>(y)[threadIdx.x] = v;\n"
+    )
+    found = xray(kernel_of(body), 1, 128, 32, path=path)
+    assert (found.path, found.total["bank_conflicts"]) == (path, 0)
+    assert (found.total["shared_load_wavefronts"], found.total["shared_store_wavefronts"]) == (2, 4)
+
+
+def test_what_warps_and_blocks_do_adds_up():
+    body = (
+        "    float v = x[threadIdx.x];\n    v += __shfl_xor_sync(0xffffffff, v, 1);\n"
+        "    __syncthreads();\n    y[threadIdx.x] = v;\n"
+    )
+    found = xray(kernel_of(body), 1, 4096, 96)
+    counted = ("shuffles", "barriers", "global_load_requests", "global_load_sectors")
+    assert [found.total[name] for name in counted] == [3, 1, 3, 12]
+    assert (found.blocks, found.warps, found.threads) == (1, 3, 96)
+
+
+# ---- any kernel: those of subjects.py, of which tests/engine/subjects_on_gpu.json has what ncu read on an H200
+
+OF_SUBJECTS = json.loads(SUMMARY.read_text(encoding="utf-8"))["cases"]
+
+# What the source as it is written does not know, each with what it changes: all other counters are equal.
+UNKNOWN = {
+    "matmul": {  # NVRTC loads neighbours in a tile at once
+        "shared_load_requests", "shared_load_wavefronts",
+    },
+    "stencil": {"global_load_sectors"},  # lanes at the edge leave out loads of a line that others make
+    "last block": {  # g++ looks at the thread's number before it reads the flag
+        "shared_load_requests", "shared_load_wavefronts",
+    },
+    "cluster": {  # what a block reads of another's shared memory is counted elsewhere
+        "shared_load_requests", "shared_load_wavefronts",
+    },
+    "row across blocks": {"global_load_requests", "global_load_sectors"},  # turns of a waiting loop
+}  # fmt: skip
+
+# What depends on time, in machine code too.
+WAITS = "row across blocks"
+
+
+NAMED = [
+    pytest.param(case, recorded, id=f"{case[0].name}-{case[1]}")
+    for case, recorded in zip(CASES, OF_SUBJECTS, strict=True)
+]
+
+
+@pytest.mark.parametrize("path", [None, "written"])
+@pytest.mark.parametrize(("case", "recorded"), some(NAMED, every=4))
+def test_counters_of_any_kernel_are_those_of_an_h200(case, recorded, path):
+    subject, dtype = case
+    assert recorded["digest"] == digest(subject), "record it again: tests/engine/subjects_on_gpu.py"
+    found = xray_launch(args=subject.arguments(dtype), **words_of(subject, dtype), path=path)
+    assert found.path == (path or "machine")
+    differ = {name for name, count in recorded["counters"].items() if found.total[name] != count}
+    is_known = path == "written" or subject.name == WAITS
+    assert differ <= (UNKNOWN.get(subject.name, set()) if is_known else set())
+
+
+def test_ten_subjects_are_counted_to_the_last_request_as_they_are_written():
+    assert len({subject.name for subject, _ in CASES} - UNKNOWN.keys()) >= 10
+
+
+# ---- the machine code that comes along, which an H100 was counted on twice
+
+COUNTED = {f"{one.kernel}-{one.rows}x{one.cols}": one for one in counted_run().launches}
+
+
+@pytest.mark.fresh
+def test_every_kernel_was_counted_on_each_of_its_matrices_as_it_is_now():
+    now = [
+        (kernel.name, rows, cols, size, key_of(kernel.program(size, cols)))
+        for kernel, rows, cols, size in launches()
+    ]
+    then = [
+        (one.kernel, one.rows, one.cols, one.block_size, one.program) for one in COUNTED.values()
+    ]
+    assert then == now, "record it again: tests/engine/compiled/rungs_on_gpu.py"
+    assert {one.kernel for one in COUNTED.values()} == kernels.keys()
+
+
+@pytest.mark.parametrize("name", some(COUNTED, every=4))
+def test_every_counter_is_the_gpus(name):
+    assert compare_launch(COUNTED[name]).unexplained == {}
+
+
+def test_only_more_wavefronts_are_noise_and_few_of_them():
+    ours = dict.fromkeys(CODE_COUNTERS, 100) | {"shared_load_conflicts": 0}
+
+    def unexplained(name, first, second):
+        counters = ours | {name: first}
+        again = {name: second} if second != first else {}
+        launch = CountedLaunch("shared", 1, 1, 32, "", counters, again)
+        return set(CodeComparison(launch, ours).unexplained)
+
+    assert unexplained("shared_load_wavefronts", 103, 100) == set()
+    assert unexplained("shared_load_conflicts", 3, 0) == set()
+    assert unexplained("shared_load_wavefronts", 104, 100) == {"shared_load_wavefronts"}
+    assert unexplained("shared_load_wavefronts", 100, 99) == {"shared_load_wavefronts"}
+    assert unexplained("instructions", 100, 101) == {"instructions"}
+
+
+def test_a_gpu_that_was_not_counted_on_is_one_sentence():
+    with pytest.raises(BadInput, match="Cannot read the record of counters"):
+        counted_run("nvidia-nonesuch")
