@@ -13,7 +13,10 @@ test-book test-all: WORKERS := 3
 
 SEED ?= $(shell date +%s)
 # Records as new as the kernels are a release's to have: on other branches a test that misses them only tells.
-FRESH := $(if $(filter main,$(shell git branch --show-current)),--fresh)
+ON_MAIN := $(filter main,$(shell git branch --show-current))
+FRESH := $(if $(ON_MAIN),--fresh)
+# The engine's tests are a sample where they passed and nothing has changed since (tests/engine/sampling.py).
+WHOLE := $(if $(CI),$(if $(ON_MAIN),--whole))
 
 .PHONY: help book epub check test test-book test-all lint set-up lab notebooks listings outcomes readme fork clean distclean
 
@@ -30,7 +33,7 @@ check: lint  ## while you work: lint, types, imports, one shape a kernel
 	$(PYTEST) tests --tier check
 
 test: lint  ## lint, types, unit tests and what every notebook gives
-	$(PYTEST)
+	$(PYTEST) $(WHOLE)
 
 test-book: $(VENV)/ready book  ## the site in a browser, the EPUB, Colab's environment
 	$(PYTEST) tests --tier book

@@ -14,6 +14,8 @@ import pytest
 from softmax_lib.engine.words import count
 from softmax_lib.worklog.errors import SoftmaxLibError
 
+pytest_plugins = ["engine.sampling"]
+
 TIERS = {
     "check": "make check",
     "test": "make test",
