@@ -192,27 +192,20 @@ void read_barrier(Warp& w, const Instruction& i, uint32_t lanes) {
 // The lanes at hand are those of a convergence barrier, each says so for itself.
 void set_barrier(Warp& w, const Instruction& i, uint32_t lanes) { put_word(w.members[i.variant], lanes, lanes); }
 
-// A convergence barrier's lanes as a word (variant bit 8: and it is empty afterwards), and back.
-void barrier_to_row(Warp& w, const Instruction& i, uint32_t lanes) {
-    uint32_t* d = w.row(i.d);
-    uint32_t* members = w.members[i.variant & 15];
-    for (int k : EachLane{lanes}) {
-        d[k] = members[k];
-        if (i.variant & 256) members[k] = 0;
-    }
-}
-void row_to_barrier(Warp& w, const Instruction& i, uint32_t lanes) {
-    const uint32_t* a = w.row(i.a);
-    for (int lane : EachLane{lanes}) w.members[i.variant & 15][lane] = a[lane];
-}
-
-// Barrier variant bits 0 to 3 gets the lanes of the one in bits 4 to 7, which bit 8 leaves empty.
-void barrier_to_barrier(Warp& w, const Instruction& i, uint32_t lanes) {
-    uint32_t *to = w.members[i.variant & 15], *from = w.members[i.variant >> 4 & 15];
+// A convergence barrier's lanes go into a row, or another barrier; variant bit 8: and it is empty afterwards.
+void take_barrier(uint32_t* from, uint32_t* to, const Instruction& i, uint32_t lanes) {
     for (int k : EachLane{lanes}) {
         to[k] = from[k];
         if (i.variant & 256) from[k] = 0;
     }
+}
+void barrier_to_row(Warp& w, const Instruction& i, uint32_t lanes) { take_barrier(w.members[i.variant & 15], w.row(i.d), i, lanes); }
+void barrier_to_barrier(Warp& w, const Instruction& i, uint32_t lanes) {
+    take_barrier(w.members[i.variant >> 4 & 15], w.members[i.variant & 15], i, lanes);
+}
+void row_to_barrier(Warp& w, const Instruction& i, uint32_t lanes) {
+    const uint32_t* a = w.row(i.a);
+    for (int lane : EachLane{lanes}) w.members[i.variant & 15][lane] = a[lane];
 }
 
 }  // namespace

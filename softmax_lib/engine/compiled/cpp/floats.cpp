@@ -7,10 +7,6 @@ namespace machine {
 
 namespace {
 
-struct Sum { INLINE float operator()(float a, float b, float) const { return a + b; } };
-struct Product { INLINE float operator()(float a, float b, float) const { return a * b; } };
-struct Fused { INLINE float operator()(float a, float b, float c) const { return std::fma(a, b, c); } };
-
 // F{}(a, b, c) of floats, as the flags want it,
 template <class F> void arithmetic(Warp& w, const Instruction& i, uint32_t lanes) {
     Operands o(i);
@@ -74,17 +70,16 @@ void float_select(Warp& w, const Instruction& i, uint32_t lanes) {
     select(w, i, lanes, [&](uint32_t x) INLINE_LAMBDA { return word(o.number<0>(x)); }, [&](uint32_t x) INLINE_LAMBDA { return word(o.number<1>(x)); });
 }
 
-// Comparisons by number: bit 0 less, bit 1 equal, bit 2 greater, bit 3 one is a NaN; bit 4: subnormals are zeros.
-
+// Variant bits 0 to 3: the comparison; 4: subnormals are zeros.
 uint32_t compare(Warp& w, const Instruction& i) {
     Operands o(i);
     bool flushes = i.variant & 16;
-    bool less = i.variant & 1, equal = i.variant & 2, greater = i.variant & 4, unordered = i.variant & 8;
+    Comparison holds(i.variant);
     return test(w, i, [&](uint32_t a, uint32_t b, uint32_t) {
         float x = o.number<0>(a), y = o.number<1>(b);
         x = flushes ? flush(x) : x;
         y = flushes ? flush(y) : y;
-        return (less & (x < y)) | (equal & (x == y)) | (greater & (x > y)) | (unordered & ((x != x) | (y != y)));
+        return holds(x, y);
     });
 }
 void float_compare(Warp& w, const Instruction& i, uint32_t lanes) { join(w, i, lanes, compare(w, i)); }
@@ -105,38 +100,25 @@ void float_check_division(Warp& w, const Instruction& i, uint32_t lanes) {
 
 // ---- the special function unit: within the error that CUDA's guide gives; small numbers count as zeros
 
-template <class F> INLINE void special(Warp& w, const Instruction& i, uint32_t lanes, F f) {
+template <class F> void special(Warp& w, const Instruction& i, uint32_t lanes) {
     Operands o(i);
-    one_by_one(w, i, lanes, [&](int, uint32_t a, uint32_t, uint32_t) { return word(settled(f(flush(o.number<0>(a))))); });
+    one_by_one(w, i, lanes, [&](int, uint32_t a, uint32_t, uint32_t) { return word(settled(F{}(flush(o.number<0>(a))))); });
 }
 void special_power(Warp& w, const Instruction& i, uint32_t lanes) {
     Operands o(i);
     map(w, i, lanes, [&](uint32_t a, uint32_t, uint32_t) { return word(power_of_two(o.number<0>(a))); });
 }
-void special_logarithm(Warp& w, const Instruction& i, uint32_t lanes) {
-    special(w, i, lanes, [](float x) { return static_cast<float>(std::log2(static_cast<double>(x))); });
-}
 void special_reciprocal(Warp& w, const Instruction& i, uint32_t lanes) {
     Operands o(i);
     map(w, i, lanes, [&](uint32_t a, uint32_t, uint32_t) { return word(settled(flush(1.0f / flush(o.number<0>(a))))); });
 }
-void special_reciprocal_root(Warp& w, const Instruction& i, uint32_t lanes) {
-    special(w, i, lanes, [](float x) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(x))); });
-}
-void special_root(Warp& w, const Instruction& i, uint32_t lanes) {
-    special(w, i, lanes, [](float x) { return std::sqrt(x); });
-}
-// What the angles are told in: parts of a turn.
-constexpr double TURN = 6.283185307179586476925;
-void special_sine(Warp& w, const Instruction& i, uint32_t lanes) {
-    special(w, i, lanes, [](float x) { return static_cast<float>(std::sin(x * TURN)); });
-}
-void special_cosine(Warp& w, const Instruction& i, uint32_t lanes) {
-    special(w, i, lanes, [](float x) { return static_cast<float>(std::cos(x * TURN)); });
-}
-void special_tangent(Warp& w, const Instruction& i, uint32_t lanes) {
-    special(w, i, lanes, [](float x) { return static_cast<float>(std::tanh(static_cast<double>(x))); });
-}
+constexpr double TURN = 6.283185307179586476925;  // angles come as parts of one
+struct Logarithm { float operator()(double x) const { return static_cast<float>(std::log2(x)); } };
+struct ReciprocalRoot { float operator()(double x) const { return static_cast<float>(1.0 / std::sqrt(x)); } };
+struct Root { float operator()(float x) const { return std::sqrt(x); } };
+struct Sine { float operator()(double x) const { return static_cast<float>(std::sin(x * TURN)); } };
+struct Cosine { float operator()(double x) const { return static_cast<float>(std::cos(x * TURN)); } };
+struct Tangent { float operator()(double x) const { return static_cast<float>(std::tanh(x)); } };
 
 }  // namespace
 
@@ -150,13 +132,13 @@ const Operation FLOAT_OPERATIONS[] = {
     {"float set", float_set},
     {"float check division", float_check_division},
     {"special power", special_power},
-    {"special logarithm", special_logarithm},
+    {"special logarithm", special<Logarithm>},
     {"special reciprocal", special_reciprocal},
-    {"special reciprocal root", special_reciprocal_root},
-    {"special root", special_root},
-    {"special sine", special_sine},
-    {"special cosine", special_cosine},
-    {"special tangent", special_tangent},
+    {"special reciprocal root", special<ReciprocalRoot>},
+    {"special root", special<Root>},
+    {"special sine", special<Sine>},
+    {"special cosine", special<Cosine>},
+    {"special tangent", special<Tangent>},
     {nullptr, nullptr},
 };
 

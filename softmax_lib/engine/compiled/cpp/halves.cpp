@@ -11,7 +11,8 @@ namespace {
 // 1 the lower one twice, 2 the upper one twice, 3 a float, cut to 16 bits); then what the numbers are and how they end.
 enum Flags : uint32_t {
     IS_BFLOAT = 64, TO_FLOAT = 128, FLUSHES = 256, SATURATES = 512, RELU = 1024, PASSES_NAN = 2048,
-    COMPARE_SHIFT = 16,    // bits 16 to 19: as "float compare"; 20 and 21 how it joins
+    COMPARE_SHIFT = 16,    // bits 16 to 19: as "float compare"
+    JOIN_SHIFT = 20,       // and two bits how it joins
     MERGES = 1u << 22,
     FLAG_BITS = 1u << 23,  // results of a comparison are bit masks, not 1.0
 };
@@ -41,27 +42,22 @@ struct Halves {
     float rounded(double x) const { return number(narrowed(x)); }
 };
 
-// f(a, b, c) of numbers, exactly or rounded to odd, once for each half.
-template <class F> INLINE void arithmetic(Warp& w, const Instruction& i, uint32_t lanes, F f) {
+// F{}(a, b, c) of numbers, exactly or rounded to odd, once for each half.
+template <class F> void arithmetic(Warp& w, const Instruction& i, uint32_t lanes) {
     Halves h{i};
     one_by_one(w, i, lanes, [&](int, uint32_t a, uint32_t b, uint32_t c) {
-        double low = f(h.part(0, a, 0), h.part(1, b, 0), h.part(2, c, 0));
+        double low = F{}(h.part(0, a, 0), h.part(1, b, 0), h.part(2, c, 0));
         if (i.variant & TO_FLOAT) return word(settled(h.rounded(low)));
-        double high = f(h.part(0, a, 1), h.part(1, b, 1), h.part(2, c, 1));
+        double high = F{}(h.part(0, a, 1), h.part(1, b, 1), h.part(2, c, 1));
         return static_cast<uint32_t>(h.narrowed(high)) << 16 | h.narrowed(low);
     });
 }
-void half_add(Warp& w, const Instruction& i, uint32_t lanes) {
-    arithmetic(w, i, lanes, [](double a, double b, double) { return add_to_odd(a, b); });
-}
-void half_multiply(Warp& w, const Instruction& i, uint32_t lanes) {
-    arithmetic(w, i, lanes, [](double a, double b, double) { return a * b; });
-}
-void half_fused(Warp& w, const Instruction& i, uint32_t lanes) {
-    arithmetic(w, i, lanes, [](double a, double b, double c) { return add_to_odd(a * b, c); });
-}
-// Of `count` operands the smallest where predicate s is true, else the greatest.
-void extreme_of(int count, Warp& w, const Instruction& i, uint32_t lanes) {
+struct ExactSum { double operator()(double a, double b, double) const { return add_to_odd(a, b); } };
+struct ExactProduct { double operator()(double a, double b, double) const { return a * b; } };
+struct ExactFused { double operator()(double a, double b, double c) const { return add_to_odd(a * b, c); } };
+
+// Of COUNT operands the smallest where predicate s is true, else the greatest.
+template <int COUNT> void extreme(Warp& w, const Instruction& i, uint32_t lanes) {
     uint32_t wants_least = w.predicate_of(i.s, i.s_flip);
     Halves h{i};
     one_by_one(w, i, lanes, [&](int k, uint32_t a, uint32_t b, uint32_t c) {
@@ -72,44 +68,31 @@ void extreme_of(int count, Warp& w, const Instruction& i, uint32_t lanes) {
         };
         for (int part = 0; part < 2; part++) {
             float found = pick(h.part(0, a, part), h.part(1, b, part));
-            if (count > 2) found = pick(found, h.part(2, c, part));
+            if (COUNT > 2) found = pick(found, h.part(2, c, part));
             made |= static_cast<uint32_t>(h.narrowed(found)) << 16 * part;
         }
         return made;
     });
 }
-void half_extreme(Warp& w, const Instruction& i, uint32_t lanes) { extreme_of(2, w, i, lanes); }
-void half_extreme_of_three(Warp& w, const Instruction& i, uint32_t lanes) { extreme_of(3, w, i, lanes); }
 
-bool holds(uint32_t how, float x, float y) {
-    return (how & 1 && x < y) || (how & 2 && x == y) || (how & 4 && x > y) || (how & 8 && (x != x || y != y));
+// The lanes in which a comparison of their lower (part 0) or upper halves holds.
+uint32_t compared(Warp& w, const Instruction& i, int part) {
+    Halves h{i};
+    Comparison holds(i.variant >> COMPARE_SHIFT);
+    uint32_t found = test(w, i, [&](uint32_t a, uint32_t b, uint32_t) { return holds(h.part(0, a, part), h.part(1, b, part)); });
+    return joined(w, i, found, JOIN_SHIFT);
 }
 // Two predicates, one for each half.
 void half_compare(Warp& w, const Instruction& i, uint32_t lanes) {
-    Halves h{i};
-    const uint32_t *a = w.row(i.a), *b = w.row(i.b);
-    uint32_t how = i.variant >> COMPARE_SHIFT & 15, joins = i.variant >> 20 & 3, other = w.predicate_of(i.s, i.s_flip), found[2] = {0, 0};
-    for (int part = 0; part < 2; part++) {
-        for (int k = 0; k < WARP; k++) {
-            found[part] |= (holds(how, h.part(0, a[k], part), h.part(1, b[k], part)) ? 1u : 0u) << k;
-        }
-    }
-    auto joined = [&](uint32_t bits) { return joins == 0 ? bits & other : joins == 1 ? bits | other : bits ^ other; };
-    set_predicate(w, i.p, lanes, joined(found[0]));
-    set_predicate(w, i.q, lanes, joined(found[1]));
+    uint32_t low = compared(w, i, 0), high = compared(w, i, 1);
+    set_predicate(w, i.p, lanes, low);
+    set_predicate(w, i.q, lanes, high);
 }
 void half_set(Warp& w, const Instruction& i, uint32_t lanes) {
-    Halves h{i};
-    uint32_t how = i.variant >> COMPARE_SHIFT & 15, other = w.predicate_of(i.s, i.s_flip), joins = i.variant >> 20 & 3;
     uint32_t one = i.variant & FLAG_BITS ? 0xffffu : i.variant & IS_BFLOAT ? 0x3f80u : 0x3c00u;
-    one_by_one(w, i, lanes, [&](int k, uint32_t a, uint32_t b, uint32_t) {
-        uint32_t made = 0;
-        for (int part = 0; part < 2; part++) {
-            bool is = holds(how, h.part(0, a, part), h.part(1, b, part)), before = other >> k & 1;
-            bool both = joins == 0 ? is && before : joins == 1 ? is || before : is != before;
-            made |= (both ? one : 0) << 16 * part;
-        }
-        return made;
+    uint32_t low = compared(w, i, 0), high = compared(w, i, 1);
+    one_by_one(w, i, lanes, [&](int k, uint32_t, uint32_t, uint32_t) {
+        return (low >> k & 1) * one | (high >> k & 1) * one << 16;
     });
 }
 // Floats a and b packed as the upper and the lower half. Variant bits 0 and 1: rounding. A row c that is told of
@@ -132,11 +115,11 @@ void half_pack(Warp& w, const Instruction& i, uint32_t lanes) {
 }  // namespace
 
 const Operation HALF_OPERATIONS[] = {
-    {"half add", half_add},
-    {"half multiply", half_multiply},
-    {"half fused", half_fused},
-    {"half extreme", half_extreme},
-    {"half extreme of three", half_extreme_of_three},
+    {"half add", arithmetic<ExactSum>},
+    {"half multiply", arithmetic<ExactProduct>},
+    {"half fused", arithmetic<ExactFused>},
+    {"half extreme", extreme<2>},
+    {"half extreme of three", extreme<3>},
     {"half compare", half_compare},
     {"half set", half_set},
     {"half pack", half_pack},

@@ -145,9 +145,9 @@ INLINE void set_predicate(Warp& w, unsigned number, uint32_t lanes, uint32_t val
     w.predicate[number] = chosen(lanes, value, w.predicate[number]);
 }
 
-// What a comparison found, joined with predicate s as the variant's bits 8 and 9 say: 0 and, 1 or, 2 exclusive or.
-INLINE uint32_t joined(const Warp& w, const Instruction& i, uint32_t found) {
-    uint32_t other = w.predicate_of(i.s, i.s_flip), how = i.variant >> 8 & 3;
+// What a comparison found, joined with predicate s as two bits of the variant say: 0 and, 1 or, 2 exclusive or.
+INLINE uint32_t joined(const Warp& w, const Instruction& i, uint32_t found, uint32_t shift = 8) {
+    uint32_t other = w.predicate_of(i.s, i.s_flip), how = i.variant >> shift & 3;
     return how == 0 ? found & other : how == 1 ? found | other : found ^ other;
 }
 // Predicate p gets that, and q the same of the opposite.

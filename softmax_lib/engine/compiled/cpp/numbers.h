@@ -104,6 +104,30 @@ INLINE float greatest(float a, float b) {
     return a != a ? b : b != b ? a : more;
 }
 
+INLINE double least(double a, double b) {
+    double less = a < b || (a == b && std::signbit(a)) ? a : b;
+    return a != a ? b : b != b ? a : less;
+}
+INLINE double greatest(double a, double b) {
+    double more = a > b || (a == b && !std::signbit(a)) ? a : b;
+    return a != a ? b : b != b ? a : more;
+}
+
+// Whether two numbers are as bits 0 to 3 of `how` say: less, equal, greater, or one of them a NaN.
+struct Comparison {
+    bool less, equal, greater, unordered;
+    INLINE explicit Comparison(uint32_t how) : less(how & 1), equal(how & 2), greater(how & 4), unordered(how & 8) {}
+    template <class T> INLINE bool operator()(T x, T y) const {
+        return (less & (x < y)) | (equal & (x == y)) | (greater & (x > y)) | (unordered & ((x != x) | (y != y)));
+    }
+};
+
+// What is done with two or three numbers, of any type.
+struct Sum { template <class T> INLINE T operator()(T a, T b, T) const { return static_cast<T>(a + b); } };
+struct Difference { template <class T> INLINE T operator()(T a, T b, T) const { return static_cast<T>(a - b); } };
+struct Product { template <class T> INLINE T operator()(T a, T b, T) const { return a * b; } };
+struct Fused { template <class T> INLINE T operator()(T a, T b, T c) const { return std::fma(a, b, c); } };
+
 constexpr uint32_t NAN_BITS = 0x7fffffff;
 // The NaN that the hardware makes, whatever went in.
 INLINE float settled(float x) { return x != x ? real(NAN_BITS) : x; }

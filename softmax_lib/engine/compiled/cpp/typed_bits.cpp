@@ -8,36 +8,14 @@ namespace machine {
 
 namespace {
 
-// f(a, b, c) of the bits of a number.
-template <class F> INLINE void bits(Warp& w, const Instruction& i, uint32_t lanes, F f) {
-    of_bits(kind_of(i), [&](auto zero) {
-        using T = decltype(zero);
-        each_number<T>(w, i, lanes, [&](T a, T b, T c) INLINE_LAMBDA { return static_cast<T>(f(a, b, c)); });
-    });
+// F{}(a, b, c) of the bits of a number.
+template <class F> void bits(Warp& w, const Instruction& i, uint32_t lanes) {
+    of_bits(kind_of(i), [&](auto zero) { each_number<decltype(zero)>(w, i, lanes, F{}); });
 }
-// The same where what is made is a word.
-template <class F> INLINE void word_of_bits(Warp& w, const Instruction& i, uint32_t lanes, F f) {
-    of_bits(kind_of(i), [&](auto zero) {
-        using T = decltype(zero);
-        each_number<T>(w, i, lanes, [&](T a, T, T) INLINE_LAMBDA { return static_cast<uint32_t>(f(a)); });
-    });
-}
-
-void move(Warp& w, const Instruction& i, uint32_t lanes) {
-    bits(w, i, lanes, [](auto a, auto, auto) INLINE_LAMBDA { return a; });
-}
-void both(Warp& w, const Instruction& i, uint32_t lanes) {
-    bits(w, i, lanes, [](auto a, auto b, auto) INLINE_LAMBDA { return a & b; });
-}
-void either(Warp& w, const Instruction& i, uint32_t lanes) {
-    bits(w, i, lanes, [](auto a, auto b, auto) INLINE_LAMBDA { return a | b; });
-}
-void one_of_two(Warp& w, const Instruction& i, uint32_t lanes) {
-    bits(w, i, lanes, [](auto a, auto b, auto) INLINE_LAMBDA { return a ^ b; });
-}
-void inverse(Warp& w, const Instruction& i, uint32_t lanes) {
-    bits(w, i, lanes, [](auto a, auto, auto) INLINE_LAMBDA { return ~a; });
-}
+struct First { template <class T> INLINE T operator()(T a, T, T) const { return a; } };
+struct And { template <class T> INLINE T operator()(T a, T b, T) const { return a & b; } };
+struct Or { template <class T> INLINE T operator()(T a, T b, T) const { return a | b; } };
+struct ExclusiveOr { template <class T> INLINE T operator()(T a, T b, T) const { return a ^ b; } };
 
 // Distances are words; one as wide as the number or wider leaves nothing but signs.
 void shift_left(Warp& w, const Instruction& i, uint32_t lanes) {
@@ -60,17 +38,6 @@ void shift_right(Warp& w, const Instruction& i, uint32_t lanes) {
         });
     });
 }
-// The pair b:a shifted by c. Variant bit 0: to the right, and the lower word is wanted, else to the left, and the upper
-// one; 1: the distance wraps.
-void funnel(Warp& w, const Instruction& i, uint32_t lanes) {
-    bool is_right = i.variant & 1, wraps = i.variant & 2;
-    map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) {
-        uint32_t by = wraps ? c & 31 : std::min(c, 32u);
-        uint64_t whole = pair(a, b);
-        return is_right ? low_of(whole >> by) : high_of(whole << by);
-    });
-}
-
 // c bits of a from bit b on, with the sign of the highest one.
 void extract(Warp& w, const Instruction& i, uint32_t lanes) {
     of_whole(kind_of(i), [&](auto zero) {
@@ -113,12 +80,16 @@ INLINE int zeros_above(uint16_t x) { return x ? __builtin_clz(x) - 16 : 16; }
 INLINE int zeros_above(uint32_t x) { return x ? __builtin_clz(x) : 32; }
 INLINE int zeros_above(uint64_t x) { return x ? __builtin_clzll(x) : 64; }
 
-void count_zeros(Warp& w, const Instruction& i, uint32_t lanes) {
-    word_of_bits(w, i, lanes, [](auto a) { return zeros_above(a); });
-}
-void count_ones(Warp& w, const Instruction& i, uint32_t lanes) {
-    word_of_bits(w, i, lanes, [](auto a) { return __builtin_popcountll(a); });
-}
+struct CountZeros { template <class T> INLINE uint32_t operator()(T a, T, T) const { return static_cast<uint32_t>(zeros_above(a)); } };
+struct CountOnes { template <class T> INLINE uint32_t operator()(T a, T, T) const { return static_cast<uint32_t>(__builtin_popcountll(a)); } };
+struct Reversed {
+    template <class T> T operator()(T a, T, T) const {
+        uint64_t made = 0;
+        constexpr uint32_t WIDTH = 8 * sizeof(T);
+        for (uint32_t n = 0; n < WIDTH; n++) made |= static_cast<uint64_t>(a >> n & 1) << (WIDTH - 1 - n);
+        return static_cast<T>(made);
+    }
+};
 // The highest bit that is not the sign; variant bit 0: how far it is from the top.
 void find_bit(Warp& w, const Instruction& i, uint32_t lanes) {
     of_whole(kind_of(i), [&](auto zero) {
@@ -134,14 +105,6 @@ void find_bit(Warp& w, const Instruction& i, uint32_t lanes) {
                 return !x ? ALL : from_top ? zeros : static_cast<uint32_t>(8 * sizeof(T)) - 1 - zeros;
             }
         });
-    });
-}
-void reverse(Warp& w, const Instruction& i, uint32_t lanes) {
-    bits(w, i, lanes, [](auto a, auto, auto) {
-        uint64_t made = 0;
-        constexpr uint32_t WIDTH = 8 * sizeof(a);
-        for (uint32_t n = 0; n < WIDTH; n++) made |= static_cast<uint64_t>(a >> n & 1) << (WIDTH - 1 - n);
-        return made;
     });
 }
 
@@ -174,33 +137,24 @@ void unpack(Warp& w, const Instruction& i, uint32_t lanes) {
     map(w, i, lanes, [&](uint32_t a, uint32_t, uint32_t) { return a >> from & mask; });
 }
 
-// Predicates as PTX calculates with them: variant 0 and, 1 or, 2 exclusive or, of s and t.
-void combine(Warp& w, const Instruction& i, uint32_t lanes) {
-    uint32_t x = w.predicate_of(i.s, i.s_flip), y = w.predicate_of(i.t, i.t_flip);
-    set_predicate(w, i.p, lanes, i.variant == 0 ? x & y : i.variant == 1 ? x | y : x ^ y);
-}
-
 }  // namespace
 
 const Operation TYPED_BITS[] = {
-    {"typed move", move},
-    {"typed and", both},
-    {"typed or", either},
-    {"typed xor", one_of_two},
-    {"typed not", inverse},
+    {"typed move", bits<First>},
+    {"typed and", bits<And>},
+    {"typed or", bits<Or>},
+    {"typed xor", bits<ExclusiveOr>},
     {"typed shift left", shift_left},
     {"typed shift right", shift_right},
-    {"typed funnel", funnel},
     {"typed extract", extract},
     {"typed insert", insert},
-    {"typed count zeros", count_zeros},
-    {"typed count ones", count_ones},
+    {"typed count zeros", bits<CountZeros>},
+    {"typed count ones", bits<CountOnes>},
     {"typed find bit", find_bit},
-    {"typed reverse", reverse},
+    {"typed reverse", bits<Reversed>},
     {"typed select", select_bits},
     {"typed pack", pack},
     {"typed unpack", unpack},
-    {"typed combine", combine},
     {nullptr, nullptr},
 };
 

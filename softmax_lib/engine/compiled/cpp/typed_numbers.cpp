@@ -29,144 +29,105 @@ template <class F> INLINE void floats(Warp& w, const Instruction& i, uint32_t la
 
 bool is_float(const Instruction& i) { return kind_of(i) == F32 || kind_of(i) == F64; }
 
-// ---- sums and products: of whole numbers they are the same signed or not, and wrap
+// F{}(a, b, c) of floats, of whole numbers with their signs, and of numbers of which it is the same signed or not, and wraps.
+template <class F> void of_floats(Warp& w, const Instruction& i, uint32_t lanes) { floats(w, i, lanes, F{}); }
+template <class F> void of_wholes(Warp& w, const Instruction& i, uint32_t lanes) {
+    of_whole(kind_of(i), [&](auto zero) { each_number<decltype(zero)>(w, i, lanes, F{}); });
+}
+template <class F> void of_any(Warp& w, const Instruction& i, uint32_t lanes) {
+    if (is_float(i)) return of_floats<F>(w, i, lanes);
+    of_bits(kind_of(i), [&](auto zero) { each_number<decltype(zero)>(w, i, lanes, F{}); });
+}
 
-void add(Warp& w, const Instruction& i, uint32_t lanes) {
-    if (is_float(i)) return floats(w, i, lanes, [](auto a, auto b, auto) INLINE_LAMBDA { return a + b; });
-    of_bits(kind_of(i), [&](auto zero) {
-        using T = decltype(zero);
-        each_number<T>(w, i, lanes, [](T a, T b, T) INLINE_LAMBDA { return static_cast<T>(a + b); });
-    });
-}
-void subtract(Warp& w, const Instruction& i, uint32_t lanes) {
-    if (is_float(i)) return floats(w, i, lanes, [](auto a, auto b, auto) INLINE_LAMBDA { return a - b; });
-    of_bits(kind_of(i), [&](auto zero) {
-        using T = decltype(zero);
-        each_number<T>(w, i, lanes, [](T a, T b, T) INLINE_LAMBDA { return static_cast<T>(a - b); });
-    });
-}
+// ---- products
+
 // a * b + c; of whole numbers its lower half.
-void multiply_add(Warp& w, const Instruction& i, uint32_t lanes) {
-    if (is_float(i)) return floats(w, i, lanes, [](auto a, auto b, auto c) INLINE_LAMBDA { return std::fma(a, b, c); });
-    of_bits(kind_of(i), [&](auto zero) {
-        using T = decltype(zero);
-        each_number<T>(w, i, lanes, [](T a, T b, T c) INLINE_LAMBDA { return static_cast<T>(uint64_t{a} * b + c); });
-    });
-}
-void multiply(Warp& w, const Instruction& i, uint32_t lanes) {
-    floats(w, i, lanes, [](auto a, auto b, auto) INLINE_LAMBDA { return a * b; });
-}
-// The whole product and c, which is twice as wide.
-void multiply_add_wide(Warp& w, const Instruction& i, uint32_t lanes) {
-    switch (kind_of(i)) {
-        case U16: return each_of<uint16_t, uint16_t, uint32_t>(w, i, lanes, [](uint32_t a, uint32_t b, uint32_t c) { return a * b + c; });
-        case S16:
-            return each_of<int16_t, int16_t, uint32_t>(w, i, lanes, [](int32_t a, int32_t b, uint32_t c) {
-                return static_cast<uint32_t>(a * b) + c;
-            });
-        case U32: return each_of<uint32_t, uint32_t, uint64_t>(w, i, lanes, [](uint64_t a, uint64_t b, uint64_t c) { return a * b + c; });
-        default:
-            return each_of<int32_t, int32_t, uint64_t>(w, i, lanes, [](int64_t a, int64_t b, uint64_t c) {
-                return static_cast<uint64_t>(a * b) + c;
-            });
+struct MultiplyAdd {
+    template <class T> INLINE T operator()(T a, T b, T c) const {
+        if constexpr (std::is_floating_point_v<T>) return std::fma(a, b, c);
+        else return static_cast<T>(uint64_t{a} * b + c);
     }
-}
+};
 
-template <class T> INLINE T upper(T a, T b, T c) {
-    using Wide = typename std::conditional<std::is_signed<T>::value, int64_t, uint64_t>::type;
-    Wide product = static_cast<Wide>(a) * static_cast<Wide>(b);
-    return static_cast<T>(static_cast<uint64_t>(product >> 8 * sizeof(T)) + static_cast<uint64_t>(c));
-}
+// Of a product nothing is lost.
+template <class T> using Wide = std::conditional_t<
+    sizeof(T) == 8, std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>,
+    std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
 
 // The upper half of the product, and c.
-void multiply_add_upper(Warp& w, const Instruction& i, uint32_t lanes) {
+struct UpperHalf {
+    template <class T> INLINE T operator()(T a, T b, T c) const {
+        auto product = static_cast<Wide<T>>(a) * static_cast<Wide<T>>(b);
+        return static_cast<T>(static_cast<uint64_t>(product >> 8 * sizeof(T)) + static_cast<uint64_t>(c));
+    }
+};
+// The whole product and c, which is twice as wide.
+template <class T, class Made> void multiply_add_to(Warp& w, const Instruction& i, uint32_t lanes) {
+    each_of<T, T, Made>(w, i, lanes, [](T a, T b, Made c) INLINE_LAMBDA {
+        return static_cast<Made>(static_cast<Made>(static_cast<Wide<T>>(a) * static_cast<Wide<T>>(b)) + c);
+    });
+}
+void multiply_add_wide(Warp& w, const Instruction& i, uint32_t lanes) {
     switch (kind_of(i)) {
-        case U64:
-            return each_number<uint64_t>(w, i, lanes, [](uint64_t a, uint64_t b, uint64_t c) {
-                return static_cast<uint64_t>(static_cast<unsigned __int128>(a) * b >> 64) + c;
-            });
-        case S64:
-            return each_of<int64_t, int64_t, uint64_t>(w, i, lanes, [](int64_t a, int64_t b, uint64_t c) {
-                return static_cast<uint64_t>(static_cast<__int128>(a) * b >> 64) + c;
-            });
-        case U16: return each_number<uint16_t>(w, i, lanes, upper<uint16_t>);
-        case S16: return each_number<int16_t>(w, i, lanes, upper<int16_t>);
-        case U32: return each_number<uint32_t>(w, i, lanes, upper<uint32_t>);
-        default: return each_number<int32_t>(w, i, lanes, upper<int32_t>);
+        case U16: return multiply_add_to<uint16_t, uint32_t>(w, i, lanes);
+        case S16: return multiply_add_to<int16_t, uint32_t>(w, i, lanes);
+        case U32: return multiply_add_to<uint32_t, uint64_t>(w, i, lanes);
+        default: return multiply_add_to<int32_t, uint64_t>(w, i, lanes);
     }
 }
 
 // ---- quotients
 
-template <class T> INLINE T quotient(T a, T b) {
-    if (b == 0) return static_cast<T>(~T{});
-    if (std::is_signed<T>::value && static_cast<int64_t>(b) == -1) return static_cast<T>(0 - static_cast<uint64_t>(a));
-    return static_cast<T>(a / b);
-}
-
+struct Ratio { template <class T> INLINE T operator()(T a, T b, T) const { return a / b; } };
+struct Quotient {
+    template <class T> T operator()(T a, T b, T) const {
+        if (b == 0) return static_cast<T>(~T{});
+        if (std::is_signed_v<T> && static_cast<int64_t>(b) == -1) return static_cast<T>(0 - static_cast<uint64_t>(a));
+        return static_cast<T>(a / b);
+    }
+};
 void divide(Warp& w, const Instruction& i, uint32_t lanes) {
-    if (is_float(i)) return floats(w, i, lanes, [](auto a, auto b, auto) INLINE_LAMBDA { return a / b; });
-    of_whole(kind_of(i), [&](auto zero) {
-        using T = decltype(zero);
-        each_number<T>(w, i, lanes, [](T a, T b, T) { return quotient(a, b); });
-    });
+    return is_float(i) ? of_floats<Ratio>(w, i, lanes) : of_wholes<Quotient>(w, i, lanes);
 }
-void remainder(Warp& w, const Instruction& i, uint32_t lanes) {
-    of_whole(kind_of(i), [&](auto zero) {
-        using T = decltype(zero);
-        each_number<T>(w, i, lanes, [](T a, T b, T) {
-            return static_cast<T>(static_cast<uint64_t>(a) - static_cast<uint64_t>(quotient(a, b)) * static_cast<uint64_t>(b));
-        });
-    });
-}
-void root(Warp& w, const Instruction& i, uint32_t lanes) {
-    floats(w, i, lanes, [](auto a, auto, auto) INLINE_LAMBDA { return std::sqrt(a); });
-}
-// 1 / a, rounded.
-void reciprocal(Warp& w, const Instruction& i, uint32_t lanes) {
-    floats(w, i, lanes, [](auto a, auto, auto) INLINE_LAMBDA { return static_cast<decltype(a)>(1) / a; });
-}
+struct Remainder {
+    template <class T> T operator()(T a, T b, T) const {
+        return static_cast<T>(static_cast<uint64_t>(a) - static_cast<uint64_t>(Quotient{}(a, b, b)) * static_cast<uint64_t>(b));
+    }
+};
+
+// ---- functions of floats; 2^a, log2(a) and 1 / sqrt(a) of numbers however small
+
+struct Root { template <class T> INLINE T operator()(T a, T, T) const { return std::sqrt(a); } };
+struct Reciprocal { template <class T> INLINE T operator()(T a, T, T) const { return T{1} / a; } };
 // Within 2 units of the last place: a times 1 / b, which is zero where b is larger than 2^126. Of what is too small to be
 // normal both are scaled before.
-void divide_roughly(Warp& w, const Instruction& i, uint32_t lanes) {
-    floats(w, i, lanes, [](auto a, auto b, auto) INLINE_LAMBDA {
+struct RoughRatio {
+    template <class T> INLINE T operator()(T a, T b, T) const {
         auto x = static_cast<float>(a), y = static_cast<float>(b), scale = std::fabs(y) < 0x1p-126f ? 0x1p24f : 1.0f;
-        return static_cast<decltype(a)>(x * scale * flush(1.0f / (y * scale)));
-    });
-}
-// 2^a of numbers however small: below -126 it is the square of 2^(a / 2).
-void power_of_any(Warp& w, const Instruction& i, uint32_t lanes) {
-    floats(w, i, lanes, [](auto a, auto, auto) INLINE_LAMBDA {
+        return static_cast<T>(x * scale * flush(1.0f / (y * scale)));
+    }
+};
+// Below -126 it is the square of 2^(a / 2).
+struct PowerOfTwo {
+    template <class T> INLINE T operator()(T a, T, T) const {
         auto x = static_cast<float>(a);
         bool is_small = x < -126.0f;
         float power = power_of_two(is_small ? x * 0.5f : x);
-        return static_cast<decltype(a)>(is_small ? power * power : power);
-    });
-}
-// log2(a) of numbers however small: what is not normal is scaled before.
-void logarithm_of_any(Warp& w, const Instruction& i, uint32_t lanes) {
-    floats(w, i, lanes, [](auto a, auto, auto) {
+        return static_cast<T>(is_small ? power * power : power);
+    }
+};
+// What is not normal is scaled before.
+struct Logarithm {
+    template <class T> T operator()(T a, T, T) const {
         auto x = static_cast<float>(a);
         bool is_small = std::fabs(x) < 0x1p-126f;
         auto found = static_cast<float>(std::log2(static_cast<double>(is_small ? x * 0x1p24f : x)));
-        return static_cast<decltype(a)>(is_small ? found - 24.0f : found);
-    });
-}
-// 1 / sqrt(a) of numbers however small.
-void reciprocal_root(Warp& w, const Instruction& i, uint32_t lanes) {
-    floats(w, i, lanes, [](auto a, auto, auto) { return static_cast<decltype(a)>(1.0 / std::sqrt(static_cast<double>(a))); });
-}
+        return static_cast<T>(is_small ? found - 24.0f : found);
+    }
+};
+struct ReciprocalRoot { template <class T> T operator()(T a, T, T) const { return static_cast<T>(1.0 / std::sqrt(static_cast<double>(a))); } };
 
-// ---- the smaller, the size, the opposite
-
-INLINE double least(double a, double b) {
-    double less = a < b || (a == b && std::signbit(a)) ? a : b;
-    return a != a ? b : b != b ? a : less;
-}
-INLINE double greatest(double a, double b) {
-    double more = a > b || (a == b && !std::signbit(a)) ? a : b;
-    return a != a ? b : b != b ? a : more;
-}
+// ---- the smaller, the size, the sign
 
 constexpr uint32_t PASSES_NAN = 1 << 4, WANTS_LEAST = 1 << 5;  // of the variant
 
@@ -184,45 +145,20 @@ void extreme(Warp& w, const Instruction& i, uint32_t lanes) {
     });
 }
 
-// Of floats only the sign changes, whatever else they are.
-void size_of(Warp& w, const Instruction& i, uint32_t lanes) {
-    switch (kind_of(i)) {
-        case F32: return each_number<uint32_t>(w, i, lanes, [](uint32_t a, uint32_t, uint32_t) { return a & 0x7fffffffu; });
-        case F64: return each_number<uint64_t>(w, i, lanes, [](uint64_t a, uint64_t, uint64_t) { return a & ~(1ull << 63); });
-        default:
-            return of_whole(kind_of(i), [&](auto zero) {
-                using T = decltype(zero);
-                each_number<T>(w, i, lanes, [](T a, T, T) { return static_cast<T>(a < 0 ? 0 - static_cast<uint64_t>(a) : a); });
-            });
+struct Size { template <class T> INLINE T operator()(T a, T, T) const { return static_cast<T>(a < 0 ? 0 - static_cast<uint64_t>(a) : a); } };
+// |a - b| + c
+struct Distance {
+    template <class T> INLINE T operator()(T a, T b, T c) const {
+        auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
+        return static_cast<T>((a < b ? y - x : x - y) + static_cast<uint64_t>(c));
     }
-}
-void opposite(Warp& w, const Instruction& i, uint32_t lanes) {
-    switch (kind_of(i)) {
-        case F32: return each_number<uint32_t>(w, i, lanes, [](uint32_t a, uint32_t, uint32_t) { return a ^ 0x80000000u; });
-        case F64: return each_number<uint64_t>(w, i, lanes, [](uint64_t a, uint64_t, uint64_t) { return a ^ 1ull << 63; });
-        default:
-            return of_bits(kind_of(i), [&](auto zero) {
-                using T = decltype(zero);
-                each_number<T>(w, i, lanes, [](T a, T, T) { return static_cast<T>(0 - a); });
-            });
-    }
-}
-// b with the sign of a.
+};
+// b with the sign of a, which are floats.
 void copy_sign(Warp& w, const Instruction& i, uint32_t lanes) {
     of_bits(kind_of(i) == F64 ? U64 : U32, [&](auto zero) {
         using T = decltype(zero);
         constexpr T SIGN = static_cast<T>(T{1} << (8 * sizeof(T) - 1));
         each_number<T>(w, i, lanes, [](T a, T b, T) { return static_cast<T>((a & SIGN) | (b & static_cast<T>(~SIGN))); });
-    });
-}
-// |a - b| + c
-void difference(Warp& w, const Instruction& i, uint32_t lanes) {
-    of_whole(kind_of(i), [&](auto zero) {
-        using T = decltype(zero);
-        each_number<T>(w, i, lanes, [](T a, T b, T c) {
-            auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
-            return static_cast<T>((a < b ? y - x : x - y) + static_cast<uint64_t>(c));
-        });
     });
 }
 
@@ -232,14 +168,13 @@ constexpr uint32_t FLUSHES = 1 << 4;
 
 template <class T> uint32_t compared(Warp& w, const Instruction& i) {
     const uint32_t *a = w.row(i.a), *b = w.row(i.b), *a2 = w.row(i.a + 1u), *b2 = w.row(i.b + 1u);
-    bool less = i.variant & 1, equal = i.variant & 2, greater = i.variant & 4, unordered = i.variant & 8;
+    Comparison holds(i.variant);
     bool flushes = i.variant & FLUSHES;
     uint32_t found = 0;
     LANES {
         T x = get<T>(a, a2, k), y = get<T>(b, b2, k);
         if constexpr (std::is_same<T, float>::value) x = flushes ? flush(x) : x, y = flushes ? flush(y) : y;
-        bool is = (less & (x < y)) | (equal & (x == y)) | (greater & (x > y)) | (unordered & ((x != x) | (y != y)));
-        found |= (is ? 1u : 0u) << k;
+        found |= (holds(x, y) ? 1u : 0u) << k;
     }
     return found;
 }
@@ -287,25 +222,24 @@ void convert_whole(Warp& w, const Instruction& i, uint32_t lanes) {
 }  // namespace
 
 const Operation TYPED_NUMBERS[] = {
-    {"typed add", add},
-    {"typed subtract", subtract},
-    {"typed multiply", multiply},
-    {"typed multiply add", multiply_add},
+    {"typed add", of_any<Sum>},
+    {"typed subtract", of_any<Difference>},
+    {"typed multiply", of_floats<Product>},
+    {"typed multiply add", of_any<MultiplyAdd>},
     {"typed multiply add wide", multiply_add_wide},
-    {"typed multiply add upper", multiply_add_upper},
+    {"typed multiply add upper", of_wholes<UpperHalf>},
     {"typed divide", divide},
-    {"typed remainder", remainder},
-    {"typed root", root},
-    {"typed reciprocal", reciprocal},
-    {"typed divide roughly", divide_roughly},
-    {"typed power of two", power_of_any},
-    {"typed logarithm", logarithm_of_any},
-    {"typed reciprocal root", reciprocal_root},
+    {"typed remainder", of_wholes<Remainder>},
+    {"typed root", of_floats<Root>},
+    {"typed reciprocal", of_floats<Reciprocal>},
+    {"typed divide roughly", of_floats<RoughRatio>},
+    {"typed power of two", of_floats<PowerOfTwo>},
+    {"typed logarithm", of_floats<Logarithm>},
+    {"typed reciprocal root", of_floats<ReciprocalRoot>},
     {"typed extreme", extreme},
-    {"typed size", size_of},
-    {"typed opposite", opposite},
+    {"typed size", of_wholes<Size>},
     {"typed copy sign", copy_sign},
-    {"typed difference", difference},
+    {"typed difference", of_wholes<Distance>},
     {"typed compare", compare},
     {"typed set", set},
     {"typed convert", convert_whole},

@@ -387,17 +387,13 @@ template <class F> INLINE void each_part(Warp& w, const Instruction& i, uint32_t
 void parts_add(Warp& w, const Instruction& i, uint32_t lanes) {
     each_part(w, i, lanes, [](int, Signed a, Signed b, Signed) { return a + b; });
 }
-void parts_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
+// Of COUNT of them the least where predicate s is true, else the greatest.
+template <int COUNT, bool ADDS> void parts_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
     uint32_t wants_least = w.predicate_of(i.s, i.s_flip);
-    each_part(w, i, lanes, [&](int k, Signed a, Signed b, Signed) { return wants_least >> k & 1 ? std::min(a, b) : std::max(a, b); });
-}
-void parts_extreme_of_three(Warp& w, const Instruction& i, uint32_t lanes) {
-    uint32_t wants_least = w.predicate_of(i.s, i.s_flip);
-    each_part(w, i, lanes, [&](int k, Signed a, Signed b, Signed c) { return wants_least >> k & 1 ? std::min({a, b, c}) : std::max({a, b, c}); });
-}
-void parts_add_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
-    uint32_t wants_least = w.predicate_of(i.s, i.s_flip);
-    each_part(w, i, lanes, [&](int k, Signed a, Signed b, Signed) { return wants_least >> k & 1 ? std::min(a, b) : std::max(a, b); }, true);
+    each_part(w, i, lanes, [&](int k, Signed a, Signed b, Signed c) {
+        if (COUNT < 3) c = b;
+        return wants_least >> k & 1 ? std::min({a, b, c}) : std::max({a, b, c});
+    }, ADDS);
 }
 void parts_difference(Warp& w, const Instruction& i, uint32_t lanes) {
     each_part(w, i, lanes, [](int, Signed a, Signed b, Signed) { return a < b ? b - a : a - b; });
@@ -460,9 +456,9 @@ const Operation WHOLE_OPERATIONS[] = {
     {"whole mask", whole_mask},
     {"whole difference", whole_difference},
     {"parts add", parts_add},
-    {"parts extreme", parts_extreme},
-    {"parts extreme of three", parts_extreme_of_three},
-    {"parts add extreme", parts_add_extreme},
+    {"parts extreme", parts_extreme<2, false>},
+    {"parts extreme of three", parts_extreme<3, false>},
+    {"parts add extreme", parts_extreme<2, true>},
     {"parts difference", parts_difference},
     {"parts differences", parts_differences},
     {"whole dot", whole_dot},

@@ -77,21 +77,13 @@ template <class F> INLINE void doubles(Warp& w, const Instruction& i, uint32_t l
     }
 }
 
-void double_add(Warp& w, const Instruction& i, uint32_t lanes) {
-    doubles(w, i, lanes, [&](int, double a, double b, double) { return settled_bits(a + b); });
-}
-void double_multiply(Warp& w, const Instruction& i, uint32_t lanes) {
-    doubles(w, i, lanes, [&](int, double a, double b, double) { return settled_bits(a * b); });
-}
-void double_fused(Warp& w, const Instruction& i, uint32_t lanes) {
-    doubles(w, i, lanes, [&](int, double a, double b, double c) { return settled_bits(std::fma(a, b, c)); });
+template <class F> void double_arithmetic(Warp& w, const Instruction& i, uint32_t lanes) {
+    doubles(w, i, lanes, [&](int, double a, double b, double c) { return settled_bits(F{}(a, b, c)); });
 }
 void double_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
     uint32_t wants_least = w.predicate_of(i.s, i.s_flip);
     doubles(w, i, lanes, [&](int k, double a, double b, double) {
-        bool is_least = wants_least >> k & 1;
-        if (a == b) return settled_bits(std::signbit(a) == is_least ? a : b);
-        return settled_bits(a != a ? b : b != b ? a : (a < b) == is_least ? a : b);
+        return settled_bits(wants_least >> k & 1 ? least(a, b) : greatest(a, b));
     });
 }
 // Whether a is the one to take of the two, the smaller where the variant is 1, else the greater; q whether both are NaNs.
@@ -113,45 +105,38 @@ void double_choose(Warp& w, const Instruction& i, uint32_t lanes) {
 // As "float compare".
 void double_compare(Warp& w, const Instruction& i, uint32_t lanes) {
     const uint32_t *a = w.row(i.a), *b = w.row(i.b), *a2 = w.row(i.a + 1u), *b2 = w.row(i.b + 1u);
+    Comparison holds(i.variant);
     uint32_t found = 0;
     for (int k = 0; k < WARP; k++) {
         double x = double_of(pair(a[k], a2[k]), i.keep[0], i.flip[0]), y = double_of(pair(b[k], b2[k]), i.keep[1], i.flip[1]);
-        bool is = (i.variant & 1 && x < y) || (i.variant & 2 && x == y) || (i.variant & 4 && x > y) ||
-                  (i.variant & 8 && (x != x || y != y));
-        found |= (is ? 1u : 0u) << k;
+        found |= (holds(x, y) ? 1u : 0u) << k;
     }
     join(w, i, lanes, found);
 }
 
 // The upper word of 1 / a or 1 / sqrt(a), a's upper word given: a first guess of some 20 bits.
-template <class F> INLINE void guess(Warp& w, const Instruction& i, uint32_t lanes, F f) {
+template <class F> void guess(Warp& w, const Instruction& i, uint32_t lanes) {
+    auto flushed = [](double x) { return std::fabs(x) < 0x1p-1022 ? std::copysign(0.0, x) : x; };
     one_by_one(w, i, lanes, [&](int, uint32_t a, uint32_t, uint32_t) {
         double x = double_of(pair(0, a), i.keep[0], i.flip[0]);
-        if (std::fabs(x) < 0x1p-1022) x = std::copysign(0.0, x);
-        double made = f(x);
-        if (std::fabs(made) < 0x1p-1022) made = std::copysign(0.0, made);
-        return high_of(settled_bits(made));
+        return high_of(settled_bits(flushed(F{}(flushed(x)))));
     });
 }
-void double_guess_reciprocal(Warp& w, const Instruction& i, uint32_t lanes) {
-    guess(w, i, lanes, [](double x) { return 1.0 / x; });
-}
-void double_guess_reciprocal_root(Warp& w, const Instruction& i, uint32_t lanes) {
-    guess(w, i, lanes, [](double x) { return 1.0 / std::sqrt(x); });
-}
+struct Reciprocal { double operator()(double x) const { return 1.0 / x; } };
+struct ReciprocalRoot { double operator()(double x) const { return 1.0 / std::sqrt(x); } };
 
 }  // namespace
 
 const Operation WIDE_OPERATIONS[] = {
     {"wide multiply add", wide_multiply_add, choose_wide_multiply_add},
-    {"double add", double_add},
-    {"double multiply", double_multiply},
-    {"double fused", double_fused},
+    {"double add", double_arithmetic<Sum>},
+    {"double multiply", double_arithmetic<Product>},
+    {"double fused", double_arithmetic<Fused>},
     {"double extreme", double_extreme},
     {"double compare", double_compare},
     {"double choose", double_choose},
-    {"double guess reciprocal", double_guess_reciprocal},
-    {"double guess reciprocal root", double_guess_reciprocal_root},
+    {"double guess reciprocal", guess<Reciprocal>},
+    {"double guess reciprocal root", guess<ReciprocalRoot>},
     {nullptr, nullptr},
 };
 

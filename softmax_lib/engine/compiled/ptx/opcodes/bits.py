@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from softmax_lib.engine.compiled.draft import TRUE
 from softmax_lib.engine.compiled.memory import LOCAL_WINDOW, SHARED_WINDOW
 from softmax_lib.engine.compiled.opcodes.exchanges import SPECIAL
 from softmax_lib.engine.compiled.opcodes.wholes import PERMUTATIONS
@@ -37,8 +38,8 @@ def do_typed(
 
 
 @opcodes({
-    "shf": ("typed funnel", "dabc", {"l": 0, "r": 1, "clamp": 0, "wrap": 2}),
-    "prmt": ("whole permute", "dacb", PERMUTATIONS),  # the selectors come last
+    "shf": ("whole shift", "dacb", {"l": 2, "r": 1, "clamp": 0, "wrap": 16}),
+    "prmt": ("whole permute", "dacb", PERMUTATIONS),
 })  # fmt: skip
 def do_words(
     writer: Writer, form: Form, operation: str, slots: str, bits: Mapping[str, int]
@@ -47,25 +48,25 @@ def do_words(
     writer.emit(operation, **writer.rows_of(slots, form.args), variant=form.flags(bits))
 
 
-@opcodes({
-    "and": ("typed and", "DAB", 0),
-    "or": ("typed or", "DAB", 1),
-    "xor": ("typed xor", "DAB", 2),
-    "not": ("typed not", "DA", 2),
-})  # fmt: skip
-def logic(writer: Writer, form: Form, operation: str, slots: str, of_predicates: int) -> None:
+_AND, _OR, _EXCLUSIVE_OR = 0xC0, 0xFC, 0x3C
+"""Tables of functions of three bits that do not ask for the last one."""
+
+
+@opcodes({"and": ("typed and", _AND), "or": ("typed or", _OR), "xor not": ("typed xor", _EXCLUSIVE_OR)})  # fmt: skip
+def logic(writer: Writer, form: Form, operation: str, of_predicates: int) -> None:
     type_ = form.take_type()
     if type_ != "pred":
-        rows = writer.rows_of(slots, form.args, type_)
+        rows = {"b": writer.immediate(-1, 2)} | writer.rows_of("DAB", form.args, type_)
         return writer.emit(operation, **rows, variant=kind_bits(type_))
     read = (writer.reads(text, slot) for text, slot in zip(form.args[1:], "st", strict=False))
     fields = {name: number for one in read for name, number in one.items()}
     return combine_predicates(writer, form.args[0], fields, of_predicates)
 
 
-def combine_predicates(writer: Writer, to: str, read: Mapping[str, int], how: int) -> None:
+def combine_predicates(writer: Writer, to: str, read: Mapping[str, int], table: int) -> None:
     """Makes a predicate of those in s and t, which is true where none is given."""
-    writer.emit("typed combine", p=writer.written_predicate(to), **read, variant=how)
+    to_row = {"p": writer.written_predicate(to), "d": TRUE, "c": 0}
+    writer.emit("predicate logic", **to_row, **read, variant=table)
 
 
 @opcodes("lop3")
@@ -124,7 +125,7 @@ def mov(writer: Writer, form: Form) -> None:
     type_ = form.take_type()
     to, text = form.args
     if type_ == "pred":
-        combine_predicates(writer, to, writer.reads(text), 0)
+        combine_predicates(writer, to, writer.reads(text), _AND)
     elif to.startswith("{"):
         _split(writer, vector(to), writer.row(text, SIZES[type_]), type_)
     elif text.startswith("{"):

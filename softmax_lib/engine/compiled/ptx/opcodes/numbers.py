@@ -136,18 +136,24 @@ def extreme(writer: Writer, form: Form, least: bool) -> None:
         writer.emit("typed extreme", **rows, variant=variant)
 
 
-@opcodes({
-    "abs": ("typed size", "typed and", ALL ^ BOTH_SIGNS),
-    "neg": ("typed opposite", "typed xor", BOTH_SIGNS),
-})  # fmt: skip
-def change_sign(writer: Writer, form: Form, operation: str, of_halves: str, bits: int) -> None:
+_SIGNS = {"f32": _SIGN, "f64": 1 << 63, **dict.fromkeys(_HALVES, BOTH_SIGNS)}
+"""The bits of a float that tell whether it is negative."""
+
+
+@opcodes({"abs": (True,), "neg": (False,)})
+def change_sign(writer: Writer, form: Form, is_size: bool) -> None:
     type_ = form.take_type()
     form.ignore("ftz")
     rows = writer.rows_of("DA", form.args, type_)
-    if type_ in _HALVES:
-        writer.emit(of_halves, **rows, b=writer.immediate(bits), variant=kind_bits("b32"))
+    if type_ in _SIGNS:
+        kind = kind_bits("b64" if type_ == "f64" else "b32")
+        bits = writer.immediate(~_SIGNS[type_] if is_size else _SIGNS[type_], 2)
+        writer.emit("typed and" if is_size else "typed xor", **rows, b=bits, variant=kind)
+    elif is_size:
+        writer.emit("typed size", **rows, variant=kind_bits(type_))
     else:
-        writer.emit(operation, **rows, variant=kind_bits(type_))
+        rows |= {"a": writer.rows.zero, "b": rows["a"]}
+        writer.emit("typed subtract", **rows, variant=kind_bits(type_))
 
 
 # ---- comparisons
