@@ -3,7 +3,8 @@
 //
 // Kernels are parted by blank lines. Comment lines say what is hard; then stand the kernel's own includes, variables and
 // functions. KERNEL(name) is `extern "C" __global__ void name(const float* x, float* y, int rows, int cols)`,
-// RESTRICTED(name) has pointers that are __restrict__, BOUNDED(name, ...) has those __launch_bounds__.
+// RESTRICTED(name) has pointers that are __restrict__, BOUNDED(name, ...) has those __launch_bounds__. With `// i` or
+// `// i, lane` behind its head a body begins by `int i = blockIdx.x * blockDim.x + threadIdx.x`, and `lane = threadIdx.x % 32`.
 // A line `//: ...` says what differs from `grid 2 block 128 rows 4 cols 512 shared 0 x 4096 y 4096`, axes as in 4x2x1, and
 //   zeros        y begins as zeros, not as bits that are all one
 //   approx       y has the last bits of what the GPU approximates
@@ -15,8 +16,7 @@
 // ---- loops
 
 // trip counts of 3 to 63 differ by lane, so an unrolled loop's remainder does too
-KERNEL(sum_of_trips_by_lane) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(sum_of_trips_by_lane) {  // i, lane
     int trips = 3 + lane * 7 % 61;
     float sum = 0;
     for (int j = 0; j < trips; j++) sum += x[j * 32 + lane];
@@ -25,8 +25,7 @@ KERNEL(sum_of_trips_by_lane) {
 
 // the same with a maximum, which unrolls differently, and a block that is no multiple of a warp
 //: block 100
-KERNEL(max_of_trips_by_lane) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(max_of_trips_by_lane) {  // i, lane
     int trips = 3 + lane * 11 % 61;
     float top = -INFINITY;
     for (int j = 0; j < trips; j++) top = fmaxf(top, x[j * 32 + lane]);
@@ -34,8 +33,7 @@ KERNEL(max_of_trips_by_lane) {
 }
 
 // how often a lane turns is read from memory
-KERNEL(trips_from_memory) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(trips_from_memory) {  // i
     int trips = 3 + (int)fabsf(x[i]) % 61;
     float sum = 0;
     for (int j = 0; j < trips; j++) sum = fmaf(x[i + j], 0.5f, sum);
@@ -44,8 +42,7 @@ KERNEL(trips_from_memory) {
 
 // a lane walks its own row: requests of many sectors, fewer lanes turn by turn
 //: block 64
-KERNEL(a_row_per_lane_of_its_own_length) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(a_row_per_lane_of_its_own_length) {  // i
     int trips = 3 + i * 5 % 29;
     float sum = 0;
     for (int j = 0; j < trips; j++) sum += x[i * 32 + j];
@@ -68,8 +65,7 @@ RESTRICTED(ragged_copy) {
 }
 
 // unrolled by seven, with a remainder that differs by lane
-RESTRICTED(unrolled_by_seven) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+RESTRICTED(unrolled_by_seven) {  // i, lane
     int trips = 5 + lane * 3 % 40;
     float sum = 0;
 #pragma unroll 7
@@ -78,8 +74,7 @@ RESTRICTED(unrolled_by_seven) {
 }
 
 // rolled: a branch back for every turn, and lanes that leave one by one
-KERNEL(lanes_leave_one_by_one) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(lanes_leave_one_by_one) {  // i, lane
     float v = x[i];
     int j = 0;
 #pragma unroll 1
@@ -91,8 +86,7 @@ KERNEL(lanes_leave_one_by_one) {
 }
 
 // the trips of the inner loop depend on the outer one and on the lane
-KERNEL(triangle) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(triangle) {  // i, lane
     float sum = 0;
     for (int j = 0; j < 6; j++)
         for (int k = j; k <= lane % 8; k++) sum += x[j * 64 + k * 8 + lane / 4];
@@ -100,8 +94,7 @@ KERNEL(triangle) {
 }
 
 // lanes turn for as long as a number's course takes, and branch in each turn
-KERNEL(collatz) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(collatz) {  // i
     unsigned n = i % 61 + 1, steps = 0;
     while (n != 1) {
         n = n & 1 ? 3 * n + 1 : n / 2;
@@ -111,8 +104,7 @@ KERNEL(collatz) {
 }
 
 // continue and break at lanes' own places
-KERNEL(continue_and_break) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(continue_and_break) {  // i
     float sum = 0;
     for (int j = 0; j < 40; j++) {
         float v = x[i + j * 16];
@@ -125,8 +117,7 @@ KERNEL(continue_and_break) {
 }
 
 // a loop whose end is checked in its middle, with a load on either side
-KERNEL(end_in_the_middle) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(end_in_the_middle) {  // i, lane
     float sum = 0;
     for (int j = lane;; j += 17) {
         sum += x[j];
@@ -138,8 +129,7 @@ KERNEL(end_in_the_middle) {
 
 // sixteen, eight and four at once: the cascade of an unrolled reduction, whose trips are known to no one
 //: block 96 rows 37
-KERNEL(cascade) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(cascade) {  // i
     float top = -INFINITY, sum = 0;
     for (int j = 0; j < rows; j++) top = fmaxf(top, x[i + j * 96]);
     for (int j = 0; j < rows - threadIdx.x / 32; j++) sum += x[i + j * 96] * top;
@@ -149,23 +139,20 @@ KERNEL(cascade) {
 // ---- loads that become others
 
 // two of a vector's four floats are used, so fewer bytes may be read
-RESTRICTED(half_of_a_float4) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+RESTRICTED(half_of_a_float4) {  // i
     float4 v = ((const float4*)x)[i];
     y[i] = v.x + v.y;
 }
 
 // the middle of a float4
-RESTRICTED(middle_of_a_float4) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+RESTRICTED(middle_of_a_float4) {  // i
     const float4* v = (const float4*)x + i;
     y[i] = v->y * v->z;
 }
 
 // members of an aligned structure that are read one by one become one load
 struct __align__(16) Four { float a, b, c, d; };
-RESTRICTED(members_one_by_one) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+RESTRICTED(members_one_by_one) {  // i
     const Four* four = (const Four*)x;
     float sum = four[i].a;
     sum += four[i].b;
@@ -176,8 +163,7 @@ RESTRICTED(members_one_by_one) {
 
 // stores of an aligned structure's members become one store
 struct __align__(8) Two { float a, b; };
-RESTRICTED(members_stored_one_by_one) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+RESTRICTED(members_stored_one_by_one) {  // i
     Two* two = (Two*)y;
     two[i].a = x[i] + 1;
     two[i].b = x[i + 1] - 1;
@@ -229,16 +215,14 @@ KERNEL(load_sinks_below_a_branch) {
 
 // a load of global memory that may sink below a branch
 //: cols 40
-RESTRICTED(global_load_sinks) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+RESTRICTED(global_load_sinks) {  // i
     float v = x[i], w = x[i + 1024];
     if (threadIdx.x < cols) v = v * w + x[i + 2048];
     y[i] = v;
 }
 
 // a small branch becomes a select, or a load with a predicate
-KERNEL(branch_becomes_a_select) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(branch_becomes_a_select) {  // i
     float a = x[i], b = 1;
     if (a > 0) b = a * 2;
     if (a < -50) b += x[i + 64];
@@ -246,8 +230,7 @@ KERNEL(branch_becomes_a_select) {
 }
 
 // one of two addresses: a select, and one load
-KERNEL(one_of_two_addresses) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(one_of_two_addresses) {  // i
     float v = x[i] > 10 ? x[i + 128] : x[i + 1024];
     y[i] = v;
 }
@@ -259,8 +242,7 @@ KERNEL(whole_warps_off) {
 }
 
 // a store that no lane of some warps takes part in
-KERNEL(stores_of_few) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(stores_of_few) {  // i
     float v = x[i];
     y[i] = 0;
     if (v > 220) y[i] = v;
@@ -268,16 +250,14 @@ KERNEL(stores_of_few) {
 }
 
 // the same element is read again after a store that may have changed it
-KERNEL(overlap_is_possible) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(overlap_is_possible) {  // i
     float v = x[i % 64];
     y[i] = v;
     y[i] = v + x[i % 64] + x[i % 32];
 }
 
 // reads of the same line by all lanes, by pairs, and backwards
-RESTRICTED(reads_in_many_orders) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+RESTRICTED(reads_in_many_orders) {  // i, lane
     y[i] = x[5] + x[i / 2] + x[511 - i] + x[lane * 33] + x[lane % 3 * 8 + 7];
 }
 
@@ -302,8 +282,7 @@ KERNEL(shared_shorts) {
 }
 
 // bytes of global memory: a warp's lie in one sector, or in two when they begin off it
-KERNEL(global_bytes) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(global_bytes) {  // i
     const signed char* bytes = (const signed char*)x;
     signed char* out = (signed char*)(y + 1024);
     y[i] = bytes[i] + bytes[i + 5] * bytes[i * 4 + 3];
@@ -311,8 +290,7 @@ KERNEL(global_bytes) {
 }
 
 // two bytes that begin off a sector, and every other of them
-KERNEL(global_shorts) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(global_shorts) {  // i
     const unsigned short* shorts = (const unsigned short*)x;
     unsigned short* out = (unsigned short*)(y + 1024);
     y[i] = shorts[i + 1] + shorts[i * 2 + 1];
@@ -320,8 +298,7 @@ KERNEL(global_shorts) {
 }
 
 // vectors of bytes
-RESTRICTED(char_vectors) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+RESTRICTED(char_vectors) {  // i
     uchar4 four = ((const uchar4*)x)[i + 1];
     char2 two = ((const char2*)x)[i + 3];
     ((uchar4*)y)[i] = make_uchar4(four.w, four.z + 1, two.x, two.y - four.x);
@@ -341,8 +318,7 @@ KERNEL(shorts_stored_in_part) {
 // ---- arrays of a thread's own
 
 // local memory at one index in all lanes
-KERNEL(local_floats_at_one_index) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(local_floats_at_one_index) {  // i
     float own[24];
     for (int j = 0; j < 24; j++) own[j] = x[i + j * 8];
     for (int j = 0; j < rows; j++) own[(cols + j * 5) % 24] += j;
@@ -350,8 +326,7 @@ KERNEL(local_floats_at_one_index) {
 }
 
 // local memory at the lane's own index
-KERNEL(local_floats_by_lane) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(local_floats_by_lane) {  // i, lane
     float own[24];
     for (int j = 0; j < 24; j++) own[j] = x[i + j];
     own[lane * 7 % 24] *= 3;
@@ -359,8 +334,7 @@ KERNEL(local_floats_by_lane) {
 }
 
 // bytes in local memory: four of a lane's share a word
-KERNEL(local_chars_by_lane) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(local_chars_by_lane) {  // i, lane
     signed char own[40];
     for (int j = 0; j < 40; j++) own[j] = (signed char)((int)x[i + j] & 127);
     own[lane] += 3;
@@ -368,8 +342,7 @@ KERNEL(local_chars_by_lane) {
 }
 
 // two bytes in local memory, by few lanes
-KERNEL(local_shorts_of_few_lanes) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(local_shorts_of_few_lanes) {  // i, lane
     short own[40];
     for (int j = 0; j < 40; j++) own[j] = (short)x[i + j];
     if (lane % 5 == 0) own[lane + rows] = (short)i;
@@ -379,8 +352,7 @@ KERNEL(local_shorts_of_few_lanes) {
 }
 
 // eight bytes in local memory
-KERNEL(local_float2_by_lane) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(local_float2_by_lane) {  // i, lane
     float2 own[40];
 #pragma unroll 1
     for (int j = 0; j < 40; j++) own[j] = make_float2(x[i + j], x[i + j + 64]);
@@ -390,8 +362,7 @@ KERNEL(local_float2_by_lane) {
 }
 
 // sixteen bytes in local memory, at one index and by lane
-KERNEL(local_float4_by_lane) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(local_float4_by_lane) {  // i, lane
     float4 own[20];
 #pragma unroll 1
     for (int j = 0; j < 20; j++) own[j] = make_float4(x[i + j], x[i + j + 64], j, i);
@@ -401,8 +372,7 @@ KERNEL(local_float4_by_lane) {
 }
 
 // doubles in local memory
-KERNEL(local_doubles) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(local_doubles) {  // i, lane
     double own[10];
     for (int j = 0; j < 10; j++) own[j] = (double)x[i + j] * j;
     own[(lane + rows) % 10] += 0.5;
@@ -410,16 +380,14 @@ KERNEL(local_doubles) {
 }
 
 // a vector of registers that is indexed as an array
-RESTRICTED(registers_indexed) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+RESTRICTED(registers_indexed) {  // i, lane
     float4 v = ((const float4*)x)[i];
     float own[4] = {v.x, v.y, v.z, v.w};
     y[i] = own[lane & 3] + own[(lane >> 2) & 3];
 }
 
 // an array in registers or not: the loop is unrolled, the last index is not known
-KERNEL(array_with_one_unknown_index) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(array_with_one_unknown_index) {  // i
     float own[8];
 #pragma unroll
     for (int j = 0; j < 8; j++) own[j] = x[i * 8 + j];
@@ -430,8 +398,7 @@ KERNEL(array_with_one_unknown_index) {
 
 // an insertion sort in local memory, whose loops differ by lane
 //: block 64
-KERNEL(sort_in_local_memory) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(sort_in_local_memory) {  // i
     float own[16];
     for (int j = 0; j < 16; j++) own[j] = x[i * 16 + j];
     for (int j = 1; j < 16; j++) {
@@ -479,8 +446,7 @@ BOUNDED(spills_of_some_lanes, 1024, 2) {
 
 // a structure of seven words is copied from an array of a thread's own
 struct Odd { float a[7]; };
-KERNEL(structures_copied) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(structures_copied) {  // i, lane
     Odd own[4];
     for (int j = 0; j < 28; j++) own[j / 7].a[j % 7] = x[i + j];
     Odd one = own[lane & 3];
@@ -492,8 +458,7 @@ KERNEL(structures_copied) {
 
 // one address for all lanes, and no one wants what was there
 //: zeros
-KERNEL(atomic_add_to_one_address) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(atomic_add_to_one_address) {  // i
     atomicAdd((int*)y, 1);
     atomicAdd((int*)y + 40, (int)x[i]);
 }
@@ -508,31 +473,27 @@ KERNEL(atomic_add_by_lane) {
 
 // what was there is wanted, at an address of the thread's own
 //: zeros
-KERNEL(atomic_add_is_read) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(atomic_add_is_read) {  // i
     int before = atomicAdd((int*)y + 512 + i, (int)x[i] + 7);
     y[i] = before + 1;
 }
 
 // one address, and what was there is the same for all: nothing is added
 //: zeros
-KERNEL(atomic_add_of_nothing_is_read) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(atomic_add_of_nothing_is_read) {  // i
     y[i + 64] = atomicAdd((int*)y, rows - 4) + 3;
 }
 
 // few bins
 //: zeros grid 3 block 100
-KERNEL(atomic_few_bins) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(atomic_few_bins) {  // i
     int bin = (int)fabsf(x[i]) % 5;
     atomicAdd((unsigned*)y + bin * 3, bin + 1);
 }
 
 // minima and maxima, signed and not, of some lanes
 //: zeros
-KERNEL(atomic_min_and_max) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(atomic_min_and_max) {  // i, lane
     int* out = (int*)y;
     atomicMax(out + lane % 4, (int)x[i]);
     if (lane & 1) atomicMin(out + 8 + lane, -(int)fabsf(x[i]));
@@ -541,8 +502,7 @@ KERNEL(atomic_min_and_max) {
 
 // and, or, exclusive or
 //: zeros
-KERNEL(atomic_bits) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(atomic_bits) {  // i, lane
     unsigned* out = (unsigned*)y;
     atomicOr(out + lane % 3, 1u << lane);
     atomicXor(out + 8 + lane / 2, i * 77);
@@ -551,8 +511,7 @@ KERNEL(atomic_bits) {
 
 // exchange and compare-and-swap at an address of the thread's own
 //: zeros
-KERNEL(atomic_exchanges) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(atomic_exchanges) {  // i
     int* out = (int*)y + 1024;
     int a = atomicExch(out + i, i + 5);
     int b = atomicCAS(out + i, i + 5, i * 2);
@@ -573,8 +532,7 @@ KERNEL(atomic_loop_by_hand) {
 
 // eight bytes, added and compared
 //: zeros
-KERNEL(atomic_of_64_bits) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(atomic_of_64_bits) {  // i, lane
     unsigned long long* out = (unsigned long long*)y;
     atomicAdd(out + lane % 7, (unsigned long long)i << 30);
     atomicMax(out + 16 + lane / 4, (unsigned long long)i * 1000000007);
@@ -583,8 +541,7 @@ KERNEL(atomic_of_64_bits) {
 
 // floats, one addition an address, and read
 //: zeros
-KERNEL(atomic_floats) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(atomic_floats) {  // i
     atomicAdd(y + i, x[i]);
     y[i + 1024] = atomicAdd(y + i + 512, x[i + 1]) + 1;
 }
@@ -789,8 +746,7 @@ KERNEL(async_8_bytes_off_a_sector) {
 
 // votes and a shuffle under a mask that is known only when it runs, of a warp of twenty lanes
 //: block 52
-KERNEL(masks_known_at_run_time) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(masks_known_at_run_time) {  // i
     unsigned mask = __ballot_sync(threadIdx.x < 32 ? 0xffffffff : 0xfffff, x[i] > -1000.0f);
     float v = __shfl_xor_sync(mask, x[i], 1) + __popc(__ballot_sync(mask, x[i] > 3));
     y[i] = v + __any_sync(mask, x[i] > 250);
@@ -812,8 +768,7 @@ KERNEL(async_part_of_16_bytes) {
 // ---- warps that part
 
 // branches within branches, each with loads of its own
-KERNEL(nested_ifs) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(nested_ifs) {  // i, lane
     float v = x[i];
     if (lane & 1) {
         v += x[i + 32];
@@ -829,8 +784,7 @@ KERNEL(nested_ifs) {
 }
 
 // lanes return early, at two places
-KERNEL(early_returns) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(early_returns) {  // i, lane
     y[i] = 1;
     if (lane % 3 == 0) return;
     float v = x[i];
@@ -839,8 +793,7 @@ KERNEL(early_returns) {
 }
 
 // ten cases, which become a jump by a table
-KERNEL(ten_cases_by_lane) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(ten_cases_by_lane) {  // i, lane
     float v = x[i];
     switch (lane % 12) {
         case 0: v += x[i + 1]; break;
@@ -859,8 +812,7 @@ KERNEL(ten_cases_by_lane) {
 }
 
 // cases that fall through, chosen by memory
-KERNEL(cases_that_fall_through) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(cases_that_fall_through) {  // i
     float v = x[i];
     switch ((int)fabsf(v) % 9) {
         case 0: v += x[i + 1];
@@ -877,8 +829,7 @@ KERNEL(cases_that_fall_through) {
 }
 
 // a machine of states: a jump by a table in a loop
-KERNEL(states_in_a_loop) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(states_in_a_loop) {  // i
     int state = i % 8, turns = 0;
     float v = x[i];
     while (state != 8 && turns < 30) {
@@ -901,8 +852,7 @@ KERNEL(states_in_a_loop) {
 __device__ __noinline__ float far_away(const float* x, int i, float v) {
     return v > 0 ? x[i] * v : x[i + 1] + v;
 }
-KERNEL(call_of_some_lanes) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(call_of_some_lanes) {  // i, lane
     float v = x[i];
     if (lane % 3) v = far_away(x, i, v);
     if (v < 20) v += far_away(x, lane, v + 1);
@@ -915,8 +865,7 @@ __device__ __noinline__ int depths(const float* x, int n) {
     return depths(x, n - 1) + (n & 2 ? depths(x, n - 3) : n);
 }
 //: grid 1 block 64
-KERNEL(recursion) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(recursion) {  // i
     y[i] = depths(x, i % 10);
 }
 
@@ -924,23 +873,20 @@ KERNEL(recursion) {
 __device__ __noinline__ float one_way(float v) { return v + 1; }
 __device__ __noinline__ float another(float v) { return v * 2; }
 __device__ __noinline__ float a_third(float v) { return -v; }
-KERNEL(function_by_a_pointer) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(function_by_a_pointer) {  // i
     float (*way)(float) = i % 3 == 0 ? one_way : i % 3 == 1 ? another : a_third;
     y[i] = way(x[i]);
 }
 
 // conditions that are not all evaluated
-KERNEL(short_circuits) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(short_circuits) {  // i
     float v = 0;
     if (x[i] > 0 && (x[i + 128] < 50 || x[i + 1024] > 10) && x[i + 64] != 0) v = x[i + 2048];
     y[i] = v;
 }
 
 // a jump forward into what others do
-KERNEL(jumps) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(jumps) {  // i
     float v = x[i];
     if (v > 100) goto big;
     v += x[i + 1];
@@ -996,8 +942,7 @@ KERNEL(block_of_100) {
 
 // a warp and a lane, whose shuffle has one lane
 //: block 33 grid 5
-KERNEL(block_of_33) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(block_of_33) {  // i
     float v = x[i];
     v += __shfl_xor_sync(threadIdx.x < 32 ? 0xffffffff : 1, v, 1, threadIdx.x < 32 ? 32 : 1);
     y[i] = v;
@@ -1030,8 +975,7 @@ KERNEL(three_axes) {
 
 // all four shuffles
 //: block 96
-KERNEL(four_shuffles) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(four_shuffles) {  // i, lane
     float v = x[i];
     float a = __shfl_sync(0xffffffff, v, lane * 3 + 1), b = __shfl_up_sync(0xffffffff, v, 3);
     float c = __shfl_down_sync(0xffffffff, v, 5), d = __shfl_xor_sync(0xffffffff, v, 9);
@@ -1039,8 +983,7 @@ KERNEL(four_shuffles) {
 }
 
 // shuffles in parts of 8 and 16 lanes
-KERNEL(shuffles_in_parts) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(shuffles_in_parts) {  // i
     float v = x[i];
     v += __shfl_down_sync(0xffffffff, v, 4, 8) * 3;
     v -= __shfl_up_sync(0xffffffff, v, 2, 16);
@@ -1049,8 +992,7 @@ KERNEL(shuffles_in_parts) {
 }
 
 // shuffles of eight bytes, which are two
-KERNEL(shuffles_of_doubles) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(shuffles_of_doubles) {  // i
     double v = x[i];
     v += __shfl_xor_sync(0xffffffff, v, 16);
     long long n = __shfl_down_sync(0xffffffff, (long long)i << 33, 7);
@@ -1058,8 +1000,7 @@ KERNEL(shuffles_of_doubles) {
 }
 
 // a shuffle of some lanes
-KERNEL(shuffle_of_some_lanes) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(shuffle_of_some_lanes) {  // i, lane
     float v = x[i];
     unsigned who = __ballot_sync(0xffffffff, lane % 4 != 1);
     if (lane % 4 != 1) v += __shfl_sync(who, v, (lane & ~3) + 2);
@@ -1067,8 +1008,7 @@ KERNEL(shuffle_of_some_lanes) {
 }
 
 // votes
-KERNEL(votes) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(votes) {  // i, lane
     float v = x[i];
     unsigned who = __ballot_sync(0xffffffff, v > 0);
     int any = __any_sync(0xffffffff, v > 245), all = __all_sync(0xffffffff, v < 250);
@@ -1077,16 +1017,14 @@ KERNEL(votes) {
 }
 
 // what a branch's lanes are
-KERNEL(active_lanes) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(active_lanes) {  // i
     unsigned who = 0;
     if (x[i] > 0) who = __activemask();
     y[i] = (float)__popc(who);
 }
 
 // lanes with the same value
-KERNEL(matches) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(matches) {  // i, lane
     int all = 0;
     unsigned some = __match_any_sync(0xffffffff, (int)x[i] % 4);
     unsigned same = __match_all_sync(0xffffffff, rows, &all);
@@ -1096,8 +1034,7 @@ KERNEL(matches) {
 
 // reductions of integers in one instruction
 //: needs 80
-KERNEL(reductions) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(reductions) {  // i
     int n = (int)x[i];
     int sum = __reduce_add_sync(0xffffffff, n), least = __reduce_min_sync(0xffffffff, n);
     unsigned most = __reduce_max_sync(0xffffffff, (unsigned)n), both = __reduce_and_sync(0xffffffff, n | 64);
@@ -1107,8 +1044,7 @@ KERNEL(reductions) {
 
 // reductions of a part of the lanes
 //: needs 80
-KERNEL(reductions_of_parts) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(reductions_of_parts) {  // i, lane
     int n = (int)x[i], found = 0;
     if (lane < 20) found = __reduce_add_sync(0xfffff, n);
     else found = __reduce_max_sync(0xfff00000, n);
@@ -1116,8 +1052,7 @@ KERNEL(reductions_of_parts) {
 }
 
 // barriers that count
-KERNEL(barriers_that_count) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(barriers_that_count) {  // i
     int positive = x[i] > 0;
     int count = __syncthreads_count(positive);
     int all = __syncthreads_and(x[i] > -400), any = __syncthreads_or(x[i] > 248);
@@ -1141,15 +1076,13 @@ KERNEL(block_sum) {
 // ---- bounds of sectors
 
 // eight bytes that begin off a sector and off a line
-KERNEL(float2_off_a_sector) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(float2_off_a_sector) {  // i
     float2 v = ((const float2*)(x + 2))[i];
     ((float2*)(y + 6))[i] = make_float2(v.y, v.x + 1);
 }
 
 // sixteen bytes that begin in the middle of a sector
-KERNEL(float4_off_a_sector) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(float4_off_a_sector) {  // i
     float4 v = ((const float4*)(x + 4))[i];
     v.x += v.w;
     ((float4*)(y + 12))[i] = v;
@@ -1171,8 +1104,7 @@ KERNEL(float4_between_odd_ends) {
 }
 
 // sixteen bytes of every third lane, in strides
-KERNEL(float4_of_some_lanes) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(float4_of_some_lanes) {  // i
     if (threadIdx.x % 3 == 0) ((float4*)y)[i] = ((const float4*)x)[i * 2];
 }
 
@@ -1222,8 +1154,7 @@ KERNEL(pointers_of_a_call) {
 // ---- integers
 
 // 64 bits: products, quotients and rests, which are calls
-KERNEL(quotients_of_64_bits) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(quotients_of_64_bits) {  // i
     long long a = ((long long)__float_as_int(x[i]) << 17) + i, b = (int)x[i + 1] | 1;
     unsigned long long u = (unsigned long long)a, d = (unsigned)(i * 77 + 5);
     long long q = a / b + a % b;
@@ -1233,8 +1164,7 @@ KERNEL(quotients_of_64_bits) {
 }
 
 // 64 bits: sums with carries, shifts, comparisons, high halves
-KERNEL(sums_of_64_bits) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(sums_of_64_bits) {  // i
     unsigned long long a = ((unsigned long long)__float_as_uint(x[i]) << 32) | __float_as_uint(x[i + 1]);
     unsigned long long b = a * 0x9e3779b97f4a7c15ull + i;
     b ^= b >> (i & 63);
@@ -1245,16 +1175,14 @@ KERNEL(sums_of_64_bits) {
 }
 
 // 32 bits: quotients and rests by what is known and what is not
-KERNEL(quotients_of_32_bits) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(quotients_of_32_bits) {  // i
     int a = __float_as_int(x[i]), b = (int)x[i + 1] | 1;
     unsigned u = a, d = i + 1;
     ((int*)y)[i] = a / b + a % b * 3 + (int)(u / d ^ u % d) + a / 7 - a % 12 + (int)(u / 1000) + b / 8;
 }
 
 // 8 and 16 bits wrap around
-KERNEL(small_integers) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(small_integers) {  // i
     signed char c = (signed char)__float_as_int(x[i]) + (signed char)i;
     unsigned char u = (unsigned char)(c * 7);
     short s = (short)(c * u - 3000 * i);
@@ -1264,8 +1192,7 @@ KERNEL(small_integers) {
 }
 
 // bits: reversed, counted, found, permuted
-KERNEL(bits) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(bits) {  // i
     unsigned a = __float_as_uint(x[i]) * 2654435761u + i, b = a ^ (a >> 7);
     unsigned n = __brev(a) + __popc(b) * 3 + __clz(a >> (i & 31)) * 5 + __ffs(b << (i & 31)) * 7;
     n ^= __byte_perm(a, b, 0x2617) + __byte_perm(a, b, b & 0x7777);
@@ -1274,8 +1201,7 @@ KERNEL(bits) {
 }
 
 // shifts of two words, by more than a word, and fields of bits
-KERNEL(shifts) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(shifts) {  // i
     unsigned a = __float_as_uint(x[i]) + i, b = __float_as_uint(x[i + 1]) * 31;
     unsigned n = __funnelshift_l(a, b, i) + __funnelshift_r(a, b, i + 3) + __funnelshift_lc(a, b, i) + __funnelshift_rc(a, b, i % 40);
     n += (a >> 5 & 0x7f) + ((int)(a << 3) >> 11) + (a << 29 >> (b & 31)) + (int)b / 16;
@@ -1284,8 +1210,7 @@ KERNEL(shifts) {
 }
 
 // products' high halves and 24 bits, sums of differences, dot products of bytes
-KERNEL(products_of_integers) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(products_of_integers) {  // i
     int a = __float_as_int(x[i]) + i, b = __float_as_int(x[i + 1]);
     unsigned u = a * 3, w = b ^ i;
     int n = __mulhi(a, b) + (int)__umulhi(u, w) + __mul24(a, b) + (int)__umul24(u, w);
@@ -1295,8 +1220,7 @@ KERNEL(products_of_integers) {
 }
 
 // bytes and halves of a word in parallel
-KERNEL(parallel_bytes) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(parallel_bytes) {  // i
     unsigned a = __float_as_uint(x[i]) * 77 + i, b = __float_as_uint(x[i + 1]) * 5;
     unsigned n = __vadd4(a, b) ^ __vsub2(a, b) ^ __vmaxu4(a, b) ^ __vabsdiffs2(a, b);
     ((unsigned*)y)[i] = n + __vcmpgtu4(a, b) + __vavgu4(a, b) + __vsadu4(a, b) + __vmins2(a, b);
@@ -1305,8 +1229,7 @@ KERNEL(parallel_bytes) {
 // ---- floating point
 
 // doubles
-KERNEL(doubles) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(doubles) {  // i
     double a = x[i], b = x[i + 1], c = a * b + 0.1;
     c = fma(a, c, b) - c * c;
     if (a < b) c = fmax(c, a) * 1e10;
@@ -1314,15 +1237,13 @@ KERNEL(doubles) {
 }
 
 // quotients and roots of doubles, which are calls
-KERNEL(quotients_of_doubles) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(quotients_of_doubles) {  // i
     double a = x[i] + 0.125, b = (double)x[i + 1] * x[i] + 0.3;
     ((double*)y)[i] = a / b + sqrt(fabs(a)) * 1e-3;
 }
 
 // doubles to and from other numbers
-KERNEL(doubles_converted) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(doubles_converted) {  // i
     double a = (double)x[i] * 1.37e5;
     long long n = (long long)a;
     unsigned u = (unsigned)fabs(a);
@@ -1331,8 +1252,7 @@ KERNEL(doubles_converted) {
 }
 
 // quotients and roots, rounded as IEEE 754 says: a fast course, and a call for what is out of range
-KERNEL(quotients_and_roots) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(quotients_and_roots) {  // i
     float a = x[i], b = x[i + 1] + 0.125f;
     float tiny = __int_as_float(i * 1000 + 1), huge = a * 1e36f;
     y[i] = a / b + sqrtf(fabsf(a)) + 1 / b;
@@ -1341,8 +1261,7 @@ KERNEL(quotients_and_roots) {
 }
 
 // each rounding of sums, products, quotients and roots
-KERNEL(roundings) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(roundings) {  // i
     float a = x[i] * 1.1f, b = x[i + 1] * 0.7f + 0.01f;
     float up = __fadd_ru(a, b) - __fmul_rd(a, b), down = __fadd_rd(a, 0.3f) + __fmul_rz(b, b);
     up = __fmaf_ru(up, a, 0.1f) + __fmaf_rz(down, b, a) - __fadd_rz(a, up);
@@ -1350,8 +1269,7 @@ KERNEL(roundings) {
 }
 
 // conversions between floats and integers in each rounding, and of what does not fit
-KERNEL(conversions) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(conversions) {  // i
     float a = x[i] * 1.7f;
     int n = __float2int_rn(a) + __float2int_rz(a) * 3 + __float2int_ru(a) * 5 + __float2int_rd(a) * 7;
     n ^= (int)(a * 1e8f) + (int)(unsigned)fabsf(a * 1e7f) + (int)__float2ll_rn(a * 1e6f);
@@ -1361,8 +1279,7 @@ KERNEL(conversions) {
 }
 
 // minima, maxima, signs, saturation, rests
-KERNEL(float_odds_and_ends) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(float_odds_and_ends) {  // i
     float a = x[i], b = x[i + 1];
     float v = fminf(a, b) * 2 - fmaxf(a, 0.3f) + copysignf(b, a) + __saturatef(a * 0.01f);
     v += fmodf(a, 7.25f) + fdimf(a, b) + (signbit(b) ? 1 : 2) + fmodf(b, a + 300.5f);
@@ -1371,8 +1288,7 @@ KERNEL(float_odds_and_ends) {
 
 // functions that the GPU approximates
 //: approx grid 1 block 64 y 256
-KERNEL(approximations) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(approximations) {  // i
     float a = x[i] * 0.03f, b = fabsf(a) + 0.25f;
     y[i] = expf(a) + __expf(a * 0.5f);
     y[i + 64] = logf(b) + __log2f(b) + rsqrtf(b);
@@ -1382,8 +1298,7 @@ KERNEL(approximations) {
 
 // angles, some of them large: a small one is quick, a large one reads a table
 //: approx grid 1 block 64 y 256
-KERNEL(angles) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(angles) {  // i
     float a = x[i] * 3.1f, big = x[i] * 12345.6f;
     y[i] = sinf(a);
     y[i + 64] = cosf(a) + __sinf(a * 0.01f);
@@ -1405,8 +1320,7 @@ KERNEL(softmax_of_a_warp) {
 
 // 16 bits: sums, products, fma, extremes, alone
 #include <cuda_fp16.h>
-KERNEL(halves) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(halves) {  // i
     __half a = __float2half(x[i] * 0.1f), b = __float2half(x[i + 1] * 0.1f);
     __half c = __hadd(a, __hmul(b, a)), d = __hfma(a, b, c);
     if (__hlt(a, b)) d = __hsub(d, a);
@@ -1416,8 +1330,7 @@ KERNEL(halves) {
 
 // 16 bits in pairs
 #include <cuda_fp16.h>
-KERNEL(halves_in_pairs) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(halves_in_pairs) {  // i
     __half2 a = __floats2half2_rn(x[i] * 0.1f, x[i + 1] * 0.1f), b = __float2half2_rn(x[i + 2] * 0.1f);
     __half2 c = __hfma2(a, b, __hadd2(a, b));
     c = __hsub2(c, __hmul2(b, b));
@@ -1429,8 +1342,7 @@ KERNEL(halves_in_pairs) {
 // extremes of pairs, which have an instruction of their own from sm_80 on
 #include <cuda_fp16.h>
 //: needs 80
-KERNEL(extremes_of_halves) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(extremes_of_halves) {  // i
     __half2 a = __floats2half2_rn(x[i], x[i + 1]), b = __floats2half2_rn(x[i + 2], x[i + 3]);
     ((__half2*)y)[i] = __hmax2(__hmin2(a, b), __hfma2_relu(a, b, a));
 }
@@ -1438,8 +1350,7 @@ KERNEL(extremes_of_halves) {
 // bfloat16, alone and in pairs
 #include <cuda_bf16.h>
 //: needs 80
-KERNEL(bfloat16s) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(bfloat16s) {  // i
     __nv_bfloat16 a = __float2bfloat16(x[i]), b = __float2bfloat16(x[i + 1]);
     __nv_bfloat162 c = __floats2bfloat162_rn(x[i + 2], x[i + 3]), d = __halves2bfloat162(a, b);
     d = __hfma2(c, d, __hadd2(c, d));
@@ -1450,8 +1361,7 @@ KERNEL(bfloat16s) {
 // ---- kinds of loads and of memory
 
 // loads that may not be left out or merged
-KERNEL(volatile_loads) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(volatile_loads) {  // i
     const volatile float* again = x;
     volatile float* out = y;
     float v = again[i] + again[i];
@@ -1470,8 +1380,7 @@ KERNEL(volatile_shared) {
 }
 
 // words on how a cache is used
-KERNEL(words_to_caches) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(words_to_caches) {  // i
     float v = __ldg(x + i) + __ldcs(x + i + 128) + __ldcg(x + i + 3) + __ldca(x + i * 2);
     float4 w = __ldg((const float4*)x + i);
     __stcs(y + i, v + w.y);
@@ -1481,8 +1390,7 @@ KERNEL(words_to_caches) {
 
 // constants at one index, and at the lane's own
 __constant__ float table[40] = {1, 2, 4, 8, 16, 32, 64, 128, 3, 9, 27, 81, 5, 25, 125, 7, 49, 11, 121, 13};
-KERNEL(constants) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+KERNEL(constants) {  // i, lane
     y[i] = x[i] * table[rows] + table[lane] - table[(lane * 5 + cols) % 20] + table[blockIdx.x];
 }
 
@@ -1490,8 +1398,7 @@ KERNEL(constants) {
 __device__ const int squares[8] = {0, 1, 4, 9, 16, 25, 36, 49};
 __device__ int offset = 17;
 __device__ float scratch[256];
-KERNEL(device_variables) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL(device_variables) {  // i
     scratch[i] = x[i] * squares[i % 8];
     y[i] = scratch[i] + offset + squares[(int)fabsf(x[i]) % 8];
 }
@@ -1511,8 +1418,7 @@ KERNEL(dynamic_shared) {
 
 // structures of 12 bytes, read and written whole
 struct Three { float a, b, c; };
-RESTRICTED(structures_of_12_bytes) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+RESTRICTED(structures_of_12_bytes) {  // i
     Three v = ((const Three*)x)[i];
     v.b += v.a;
     ((Three*)y)[i] = v;

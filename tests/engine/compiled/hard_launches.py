@@ -10,10 +10,16 @@ import numpy as np
 from softmax_lib.engine.source import Source
 
 FILE = Path(__file__).with_name("hard_kernels.cu")
-OLDEST, NO_EMULATOR = 75, "no emulator"
 _DEFAULTS = "grid 2 block 128 rows 4 cols 512 shared 0 x 4096 y 4096 needs 75"
 _FACT = re.compile(r"\b(grid|block|rows|cols|shared|x|y|needs) ([\dx]+)")
-_HEAD = re.compile(r"^(KERNEL|RESTRICTED|BOUNDED)\((\w+)(?:, ([\d, ]+))?\) \{$", re.MULTILINE)
+_HEAD = re.compile(
+    r"^(KERNEL|RESTRICTED|BOUNDED)\((\w+)(?:, ([\d, ]+))?\) \{(?:  // (i|i, lane))?$", re.MULTILINE
+)
+_FIRST_LINES = {
+    None: "",
+    "i": "\n    int i = blockIdx.x * blockDim.x + threadIdx.x;",
+    "i, lane": "\n    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;",
+}
 _SHARED = re.compile(r"^SHARED\((\w+), (.*), ([^,]*)\)$", re.MULTILINE)
 _ALIGNMENT = 256
 _TYPES = {4: "float", 8: "float2", 16: "float4"}
@@ -85,7 +91,7 @@ def _hard(name: str, text: str, facts: str) -> Hard:
     words = dict(_FACT.findall(_DEFAULTS)) | dict(_FACT.findall(facts))
     grid, block = _axes(words["grid"]), _axes(words["block"])
     sizes = [int(words[key]) for key in ("rows", "cols", "shared", "x", "y", "needs")]
-    flags = ("zeros" in facts, "approx" in facts, NO_EMULATOR not in facts)
+    flags = ("zeros" in facts, "approx" in facts, "no emulator" not in facts)
     return Hard(name, Source(f"{name}.cu", text), grid, block, *sizes, *flags)
 
 
@@ -93,7 +99,9 @@ def _read_one(chunk: str) -> Hard:
     """A kernel with the lines before it; facts and what is hard stay in its text."""
     head = _HEAD.search(chunk)
     facts = " ".join(line for line in chunk.splitlines() if line.startswith("//:"))
-    text = chunk[: head.start()] + _signature(*head.groups()) + chunk[head.end() :]
+    *signature, first = head.groups()
+    start = _signature(*signature) + _FIRST_LINES[first]
+    text = chunk[: head.start()] + start + chunk[head.end() :]
     return _hard(head[2], text.rstrip() + "\n", facts)
 
 
@@ -134,7 +142,7 @@ def _kinds() -> dict[str, list[str]]:
     found = {}
     for part in FILE.read_text(encoding="utf-8").split("\n// ---- ")[1:]:
         kind = part.partition("\n")[0]
-        names = [name for _, name, _ in _HEAD.findall(part)]
+        names = [name for _, name, *_ in _HEAD.findall(part)]
         names += [
             f"shared_{name}_{width}" for name, *_ in _SHARED.findall(part) for width in _TYPES
         ]
