@@ -4,27 +4,22 @@ Writes tests/engine/subjects_on_gpu.json. A test without a GPU then holds the em
 (records/test_agreement.py). Atomics are left out: their requests have no counter of their own.
 """
 
-import hashlib
 import sys
 from pathlib import Path
 
+from engine import on_gpu
 from engine.launch_on import launch_on
 from engine.subjects import CASES
 from engine.test_any_kernel import words_of
 
-from softmax_lib.gpu.facts import gpu_facts, today, versions
-from softmax_lib.records.schema import METRICS
-from softmax_lib.suites.ncu import read_counters
 from softmax_lib.worklog.files import write_json
 
 SUMMARY = Path(__file__).with_suffix(".json")
-NAMES = sorted({subject.kernel.partition("<")[0].rpartition("::")[2] for subject, _ in CASES})
-COUNTED = {name: metric for name, metric in METRICS.items() if not name.startswith("dram")}
 
 
 def digest(subject):
     """Of the kernel's text: what was counted."""
-    return hashlib.sha256(subject.text.encode()).hexdigest()
+    return on_gpu.digest(subject.text.encode())
 
 
 def launch_all():
@@ -34,18 +29,15 @@ def launch_all():
 
 
 def main():
-    lines = read_counters([sys.executable, __file__, "launch"], f"^({'|'.join(NAMES)})$", COUNTED)
-    ours = {theirs: name for name, theirs in COUNTED.items()}
-    counters = [{} for _ in CASES]
-    for line in lines:
-        value = round(float(line["Metric Value"].replace(",", "")))
-        counters[int(line["ID"])][ours[line["Metric Name"]]] = value
+    names = [subject.kernel.partition("<")[0].rpartition("::")[2] for subject, _ in CASES]
     cases = [
-        {"subject": subject.name, "dtype": dtype, "digest": digest(subject), "counters": counted}
-        for (subject, dtype), counted in zip(CASES, counters, strict=True)
-    ]
-    facts = {"gpu": gpu_facts(), "date": today(), "software": versions()}
-    write_json(SUMMARY, {**facts, "cases": cases})
+        {
+            "subject": subject.name, "dtype": dtype, "digest": digest(subject),
+            "counters": {name: counted.get(name, 0) for name in on_gpu.NCU},
+        }
+        for (subject, dtype), counted in zip(CASES, on_gpu.count(__file__, [], names, on_gpu.NCU), strict=True)
+    ]  # fmt: skip
+    write_json(SUMMARY, on_gpu.facts(cases=cases))
 
 
 if __name__ == "__main__":

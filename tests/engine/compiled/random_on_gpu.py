@@ -1,41 +1,33 @@
-"""Random kernels on a GPU, as a record of what is right:
+"""Random kernels on a GPU of sm_90.
 
-    PYTHONPATH=.:tests python -m engine.compiled.random_on_gpu compile FOLDER COUNT     anywhere: machine code for sm_90
-    PYTHONPATH=.:tests python -m engine.compiled.random_on_gpu run FOLDER OUT.json      on a GPU, of sm_90
-    PYTHONPATH=.:tests python -m engine.compiled.random_on_gpu ask OUT.json FIRST LAST  on a GPU, of sm_90: who disagrees?
+    PYTHONPATH=.:tests python -m engine.compiled.random_on_gpu compile FOLDER COUNT     anywhere: machine code
+    PYTHONPATH=.:tests python -m engine.compiled.random_on_gpu run FOLDER OUT.json      on a GPU
+    PYTHONPATH=.:tests python -m engine.compiled.random_on_gpu ask OUT.json FIRST LAST  on a GPU: who disagrees?
 
-FOLDER/kernels.tar.xz holds the machine code and the launches. OUT.json has, by seed, the first 16
-hexadecimal digits of the SHA-256 of y's bytes, or the error that the launch ended with; of the
-sources there is one such digest for all. Asked are a kernel's PTX, its machine code, both by that machine's NVRTC and
-nvdisasm, and the GPU: OUT.json has by seed what they say of each of which not all say the same.
+OUT.json has, by seed, the first 16 hexadecimal digits of the SHA-256 of y's bytes, or the error that the launch ended
+with; of the sources there is one such digest for all. Asked are a kernel's PTX, its machine code, both by that machine's
+NVRTC and nvdisasm, and the GPU: OUT.json has by seed what they say of each of which not all say the same.
 """
 
-import hashlib
-import io
 import json
-import tarfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from engine.compiled.hard_on_gpu import start
+from engine import on_gpu
 from engine.compiled.machine_runs import run, run_ptx
 from engine.compiled.random_kernels import Random, inputs, random_kernel
+from engine.on_gpu import ARCH, carried, carry, facts, function, nvrtc_version, start
 
 from softmax_lib.engine.compiled.nvdisasm import disassembler_version
 from softmax_lib.engine.source import Program
-from softmax_lib.gpu.compile import compile_cubin, nvrtc
-from softmax_lib.gpu.facts import gpu_facts, today, versions
+from softmax_lib.gpu.compile import compile_cubin
 from softmax_lib.worklog.files import write_json
-
-ARCH = 90
-DIGITS = 16
-LAUNCHES = "launches.json"
 
 
 def digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:DIGITS]
+    return on_gpu.digest(data)[:16]
 
 
 def digest_of_sources(kernels: list[Random]) -> str:
@@ -47,64 +39,42 @@ def machine_code(seed: int) -> bytes:
     return compile_cubin(Program(random_kernel(seed).source), ARCH)
 
 
-def compile_all(folder: Path, count: int) -> None:
-    """Machine code of the first `count` kernels, and who compiled what."""
-    kernels = [random_kernel(seed) for seed in range(count)]
+def compile_all(folder: Path, count: str) -> None:
+    """Machine code of the first `count` kernels."""
+    seeds = range(int(count))
     with ProcessPoolExecutor() as pool:
-        cubins = list(pool.map(machine_code, range(count), chunksize=20))
-    compiled = {
-        "arch": ARCH,
-        "nvrtc": ".".join(map(str, nvrtc().getVersion())),
-        "sources": digest_of_sources(kernels),
-        "count": count,
-    }
-    files = {LAUNCHES: json.dumps(compiled).encode()}
-    files |= {f"{seed}.cubin": cubin for seed, cubin in enumerate(cubins)}
-    folder.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(folder / "kernels.tar.xz", "w:xz") as archive:
-        for name, data in files.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(data)
-            archive.addfile(entry, io.BytesIO(data))
-
-
-def read_all(folder: Path) -> tuple[dict, list[bytes]]:
-    """What `compile_all` wrote: the facts, and the machine code by seed."""
-    with tarfile.open(folder / "kernels.tar.xz", "r:xz") as archive:
-        files = {entry.name: archive.extractfile(entry).read() for entry in archive}
-    facts = json.loads(files[LAUNCHES])
-    return facts, [files[f"{seed}.cubin"] for seed in range(facts["count"])]
+        cubins = pool.map(machine_code, seeds, chunksize=20)
+        code = {str(seed): cubin for seed, cubin in zip(seeds, cubins, strict=True)}
+    carry(folder, code, digest_of_sources([random_kernel(seed) for seed in seeds]))
 
 
 def run_one(random: Random, cubin: bytes) -> str:
     """The digest of y after one launch."""
     import cupy
 
-    module = cupy.cuda.function.Module()
-    module.load(cubin)
     x, y = map(cupy.asarray, inputs(random))
     block = random.block if isinstance(random.block, tuple) else (random.block,)
     n, m = random.arguments(x, y)[2:]
     arguments = (x, y, cupy.int32(n), cupy.int32(m))
-    module.get_function(random.entry)((random.grid,), block, arguments)
+    function(cubin, random.entry)((random.grid,), block, arguments)
     return digest(y.get().tobytes())
 
 
 def run_all(folder: Path, out: str) -> None:
     """Every kernel once. A fault ends the context, so that the first one is the last result."""
-    compiled, cubins = read_all(folder)
-    kernels = [random_kernel(seed) for seed in range(compiled["count"])]
-    if digest_of_sources(kernels) != compiled["sources"]:
-        raise SystemExit("The machine code is of other kernels: compile them again.")
+    count = len(list(folder.glob("*.cubin")))
+    kernels = [random_kernel(seed) for seed in range(count)]
+    sources = digest_of_sources(kernels)
+    code, manifest = carried(folder, sources)
     results: dict[int, str] = {}
-    for random, cubin in zip(kernels, cubins, strict=True):
+    for random in kernels:
         try:
-            results[random.seed] = run_one(random, cubin)
+            results[random.seed] = run_one(random, code[str(random.seed)])
         except Exception as error:
             results[random.seed] = f"{type(error).__name__}: {error}"
             break
-    facts = {"gpu": gpu_facts(), "date": today(), "software": versions(), "compiled": compiled}
-    write_json(Path(out), {**facts, "y": results})
+    compiled = {"arch": ARCH, "nvrtc": manifest["nvrtc"], "sources": sources, "count": count}
+    write_json(Path(out), facts(compiled=compiled, y=results))
 
 
 # ---- witnesses
@@ -147,24 +117,19 @@ def ask_all(seeds: range) -> Iterator[tuple[int, dict[str, str]]]:
 def ask(out: Path, first: str, last: str) -> None:
     """Ask, and write down."""
     seeds = range(int(first), int(last))
-    facts = {
-        "gpu": gpu_facts(),
-        "date": today(),
-        "software": versions(),
-        "nvrtc": ".".join(map(str, nvrtc().getVersion())),
-        "nvdisasm": disassembler_version(),
-        "sources": digest_of_sources([random_kernel(seed) for seed in seeds]),
-    }
+    about = facts(
+        nvrtc=nvrtc_version(),
+        nvdisasm=disassembler_version(),
+        sources=digest_of_sources([random_kernel(seed) for seed in seeds]),
+    )
     differ = {}
     for asked, (seed, found) in enumerate(ask_all(seeds), 1):
         if len(set(found.values())) > 1:
             differ[seed] = found
         if not asked % 100:
             print(asked, "asked,", len(differ), "differ", flush=True)
-            write_json(out, {**facts, "first": seeds.start, "asked": asked, "differ": differ})
+            write_json(out, {**about, "first": seeds.start, "asked": asked, "differ": differ})
 
 
 if __name__ == "__main__":
-    start(
-        __doc__, compile=lambda folder, count: compile_all(folder, int(count)), run=run_all, ask=ask
-    )
+    start(__doc__, compile=compile_all, run=run_all, ask=ask)

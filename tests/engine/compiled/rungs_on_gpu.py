@@ -1,21 +1,16 @@
 """What a GPU counts of every kernel of the registry, from the machine code that comes along: book/measurements/counters.
 
-PYTHONPATH=.:tests python -m engine.compiled.rungs_on_gpu compile FOLDER            needs no GPU, but the NVRTC of the listings
-PYTHONPATH=.:tests python -m engine.compiled.rungs_on_gpu record FOLDER OUT.json    needs a GPU, ncu and CuPy
-PYTHONPATH=.:tests python -m engine.compiled.rungs_on_gpu launch FOLDER             what ncu watches
+engine/on_gpu.py says how it is called; `compile` needs the NVRTC of the listings.
 """
 
-import json
-import sys
 from collections import Counter
 from pathlib import Path
 
-from engine.compiled.hard_on_gpu import ARCH, COUNTED, both_times, digest, start, sums_of
+from engine.on_gpu import ARCH, COUNTED, both_times, carried, carry, count, facts, function, start
 
 from softmax_lib.engine.compiled.code import find_code, key_of
 from softmax_lib.engine.compiled.counters import COUNTERS
 from softmax_lib.gpu.compile import compile_cubin
-from softmax_lib.suites.ncu import read_counters
 from softmax_lib.worklog.files import write_json
 from softmax_lib.worklog.kernel import Kernel
 from softmax_lib.worklog.reference import noise
@@ -28,7 +23,6 @@ sector, and more of them than a warp has lanes; fewer rows than that, of 8 bytes
 SMALL = ((8, 512), (10, 101), (5, 130))
 """The same of a kernel that reads each row again for each of its elements."""
 
-MANIFEST = "manifest.json"
 METRICS = {name: COUNTED[name] for name in COUNTERS if name in COUNTED}
 
 
@@ -47,35 +41,18 @@ def launches() -> list[tuple[Kernel, int, int, int]]:
     ]
 
 
+def rows_of_record() -> list[dict]:
+    """What is launched: of each launch the facts that a record has."""
+    return [
+        {"kernel": kernel.name, "rows": rows, "cols": cols, "block_size": size, "program": key_of(kernel.program(size, cols))}
+        for kernel, rows, cols, size in launches()
+    ]  # fmt: skip
+
+
 def compile_all(folder: Path) -> None:
-    """Machine code of each program, and a list of what is launched from which."""
-    folder.mkdir(parents=True, exist_ok=True)
-    rows = []
-    made_by = set()
-    for kernel, height, cols, size in launches():
-        program = kernel.program(size, cols)
-        made_by.add(find_code(program, ARCH).made_by)
-        cubin = compile_cubin(program, ARCH)
-        name = f"{key_of(program)}.cubin"
-        (folder / name).write_bytes(cubin)
-        facts = {"kernel": kernel.name, "rows": height, "cols": cols, "block_size": size}
-        rows.append(facts | {"program": key_of(program), "cubin": digest(cubin)})
-    (one,) = made_by
-    write_json(folder / MANIFEST, {"made_by": one, "rows": rows})
-    print(f"{len(rows)} launches")
-
-
-def read_manifest(folder: Path) -> dict:
-    """What was compiled; refused where the kernels here are others."""
-    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    for (kernel, rows, cols, size), row in zip(launches(), manifest["rows"], strict=True):
-        program = kernel.program(size, cols)
-        here = (kernel.name, rows, cols, key_of(program))
-        if here != (row["kernel"], row["rows"], row["cols"], row["program"]):
-            raise SystemExit(f"{kernel.name} is not what was compiled: compile again.")
-        if digest((folder / f"{row['program']}.cubin").read_bytes()) != row["cubin"]:
-            raise SystemExit(f"{row['program']}.cubin is damaged.")
-    return manifest
+    """Machine code of each program."""
+    programs = [kernel.program(size, cols) for kernel, _, cols, size in launches()]
+    carry(folder, {key_of(one): compile_cubin(one, ARCH) for one in programs}, rows_of_record())
 
 
 def launch_all(folder: Path) -> None:
@@ -83,26 +60,23 @@ def launch_all(folder: Path) -> None:
     import cupy
     import numpy as np
 
-    read_manifest(folder)
-    for kernel, rows, cols, size in launches():
-        module = cupy.cuda.function.Module()
-        module.load((folder / f"{key_of(kernel.program(size, cols))}.cubin").read_bytes())
+    code, manifest = carried(folder, rows_of_record())
+    for (kernel, rows, cols, size), row in zip(launches(), manifest["of"], strict=True):
         x = cupy.asarray(noise(rows, cols))
         values = {"x": x, "y": cupy.empty_like(x), "rows": np.int32(rows), "cols": np.int32(cols)}
         values |= {name: cupy.empty(rows, np.float32) for name in kernel.scratch}
         for step in kernel.steps:
             words = tuple(values[name] for name in step.arguments)
             blocks = step.blocks(rows, cols, size)
-            module.get_function(step.entry)((blocks, 1, 1), (size, 1, 1), words)
+            function(code[row["program"]], step.entry)((blocks, 1, 1), (size, 1, 1), words)
         cupy.cuda.runtime.deviceSynchronize()
 
 
-def count(folder: Path) -> list[Counter[str]]:
-    """Counters of each launch, its steps together, in one run of ncu; what it does not have is left out."""
+def count_all(folder: Path) -> list[Counter[str]]:
+    """Counters of each launch, its steps together."""
     counters: list[Counter[str]] = [Counter() for _ in launches()]
     steps = [(n, step.entry) for n, (kernel, *_) in enumerate(launches()) for step in kernel.steps]
-    command = [sys.executable, __file__, "launch", str(folder)]
-    found = sums_of(read_counters(command, "^softmax_", METRICS), [entry for _, entry in steps])
+    found = count(__file__, [str(folder)], [entry for _, entry in steps], METRICS)
     for (n, _), counted in zip(steps, found, strict=True):
         counters[n].update(counted)
     return counters
@@ -110,16 +84,11 @@ def count(folder: Path) -> list[Counter[str]]:
 
 def record(folder: Path, out: str) -> None:
     """Count everything twice and write it: what differs is the GPU's noise."""
-    from softmax_lib.gpu.facts import gpu_facts, today, versions
-
-    manifest = read_manifest(folder)
-    rows = []
-    for row, counted, again in zip(manifest["rows"], count(folder), count(folder), strict=True):
-        kept = {name: row[name] for name in ("kernel", "rows", "cols", "block_size", "program")}
-        rows.append(kept | both_times(counted, again))
-    facts = {"gpu": gpu_facts(), "date": today(), "software": versions()}
-    facts |= {"made_by": manifest["made_by"], "arch": ARCH}
-    write_json(Path(out), facts | {"rows": rows})
+    (made_by,) = {find_code(k.program(size, cols), ARCH).made_by for k, _, cols, size in launches()}
+    _, manifest = carried(folder, rows_of_record())
+    pairs = zip(manifest["of"], count_all(folder), count_all(folder), strict=True)
+    rows = [row | both_times(counted, again) for row, counted, again in pairs]
+    write_json(Path(out), facts(made_by=made_by, arch=ARCH, rows=rows))
     print(f"{len(rows)} launches counted twice")
 
 
