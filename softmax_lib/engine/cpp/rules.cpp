@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "each_lane.h"
-
 namespace engine {
 
 namespace {

@@ -1,7 +1,6 @@
 // From one kind of number to another. Variant: bits 0 and 1 rounding, 2 .FTZ; then what comes in, what goes out.
 #include "lanes.h"
 #include "numbers.h"
-#include "operations.h"
 
 namespace machine {
 

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "lanes.h"
-#include "operations.h"
 #include "run.h"
 
 namespace machine {

@@ -1,7 +1,6 @@
 // Single precision.
 #include "lanes.h"
 #include "numbers.h"
-#include "operations.h"
 
 namespace machine {
 

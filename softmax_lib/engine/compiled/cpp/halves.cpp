@@ -1,7 +1,6 @@
 // Two numbers of 16 bits a word: half precision and bfloat16.
 #include "lanes.h"
 #include "numbers.h"
-#include "operations.h"
 
 namespace machine {
 

@@ -4,7 +4,6 @@
 
 #include "lanes.h"
 #include "numbers.h"
-#include "operations.h"
 #include "rules.h"
 #include "run.h"
 

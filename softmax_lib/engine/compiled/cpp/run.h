@@ -3,7 +3,7 @@
 #include <deque>
 #include <memory>
 
-#include "operations.h"
+#include "warp.h"
 
 namespace machine {
 
@@ -46,9 +46,6 @@ void end_lanes(Runner& runner, Warp& w, uint32_t lanes);
 
 // Where a lane's address in shared memory is: of its own block, or of another one of its cluster.
 uint8_t* place_in_shared(Block& block, int lane, uint64_t address, uint64_t bytes);
-
-// Lanes that wait for a phase of the mbarrier at an address go on.
-void end_phase(Block& block, uint32_t address);
 
 // The next cluster that is to run, in the place of one that has ended where there is a `spare` one.
 std::unique_ptr<Cluster> start_next(Runner& runner, std::unique_ptr<Cluster> spare);

@@ -1,7 +1,6 @@
 // What PTX does with bits of any width: logic, shifts, fields, counts, selections and moves.
 #include <algorithm>
 
-#include "operations.h"
 #include "typed.h"
 
 namespace machine {

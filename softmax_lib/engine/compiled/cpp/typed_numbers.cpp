@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "operations.h"
 #include "typed.h"
 
 namespace machine {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "lanes.h"
-#include "operations.h"
 
 namespace machine {
 

@@ -3,7 +3,6 @@
 
 #include "lanes.h"
 #include "numbers.h"
-#include "operations.h"
 
 namespace machine {
 

@@ -9,7 +9,7 @@ TRIES, LOWEST = 1, 2
 """Of a wait for a phase: whether it waits, and that the parity is the lowest bit (cpp/barriers.cpp)."""
 
 ARRIVALS = {"": 1 | 4, "A1T0": 1, "ART0": 2, "A0TR": 4}
-"""Of an arrival: bit 0 is one, 1 as many as are told; 2: so many bytes are to come (cpp/mbarriers.cpp)."""
+"""Of an arrival: bit 0 is one, 1 as many as are told; 2: so many bytes are to come (cpp/barriers.cpp)."""
 
 
 @opcodes({"UCGABAR_ARV": ("arrive cluster",), "UCGABAR_WAIT": ("await cluster",)})

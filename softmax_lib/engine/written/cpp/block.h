@@ -4,10 +4,10 @@
 #include <unordered_set>
 #include <vector>
 
-#include "each_lane.h"
 #include "fibers.h"
 #include "inlining.h"
 #include "kernel_interface.h"
+#include "rules.h"
 
 namespace emulator {
 
