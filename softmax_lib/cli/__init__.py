@@ -1,5 +1,40 @@
-"""The command line, `softmax-lib`."""
+"""The command line: `softmax-lib`, its answers and its exit status."""
 
-from softmax_lib.cli.command import main
+from __future__ import annotations
 
-__all__ = ["main"]
+import io
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext, redirect_stdout
+from importlib import import_module
+
+from softmax_lib.cli.answer import INTERRUPTED, REFUSED, Answer, give, refusal, status_of
+from softmax_lib.cli.parser import read
+from softmax_lib.worklog.errors import SoftmaxLibError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb. Status 0: done; 1: a check failed, a hazard or a fault was found; 2: bad input.
+
+    What is wrong is a sentence on stderr (what does not compile: the compiler's own lines). With
+    `--json` there is JSON on stdout, and nothing else, whatever happens.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = "--json" in words
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # in a terminal that knows ASCII alone
+    return give(_run(words, as_json), as_json)
+
+
+def _run(words: list[str], as_json: bool) -> Answer:
+    try:
+        options = read(words)
+        module, _, name = options.verb.rpartition(".")
+        with redirect_stdout(sys.stderr) if as_json else nullcontext():  # what kernels print
+            return getattr(import_module(f"softmax_lib.cli.{module}"), name)(options)
+    except SoftmaxLibError as error:
+        return refusal(error, str(error), status_of(error))
+    except MemoryError as error:
+        return refusal(error, "There is not enough memory here for arrays of this size.", REFUSED)
+    except KeyboardInterrupt as error:
+        return refusal(error, "interrupted; what was finished is kept.", INTERRUPTED)

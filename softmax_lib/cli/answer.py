@@ -1,11 +1,12 @@
-"""What a verb has to say, and the one place where it is printed."""
+"""What a verb has to say, while it works and then, and the one place where it is printed."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +14,6 @@ from softmax_lib.worklog.errors import KernelFault
 
 DONE, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
 """Exit statuses: a check that failed, a hazard or a fault is 1; bad input, and what is missing here, is 2."""
-
-
-def _show_nothing() -> None:
-    pass
 
 
 @dataclass(frozen=True)
@@ -27,16 +24,15 @@ class Answer:
     """
 
     content: Any
-    show: Callable[[], None] = _show_nothing
+    show: Callable[[], None]
     status: int = DONE
     errors: tuple[str, ...] = ()
 
 
 def refusal(error: BaseException, sentence: str, status: int) -> Answer:
     """The answer of a verb that came to nothing."""
-    return Answer(
-        {"error": sentence, "kind": type(error).__name__}, status=status, errors=(sentence,)
-    )
+    content = {"error": sentence, "kind": type(error).__name__}
+    return Answer(content, lambda: None, status, (sentence,))
 
 
 def status_of(error: Exception) -> int:
@@ -66,3 +62,24 @@ def give(answer: Answer, as_json: bool) -> int:
 def _drop_the_rest() -> None:
     """Python prints what is left when it ends, and would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def parts(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on a terminal's stderr; yields what hears a label, how many parts are done, and how many there are."""
+    from rich import progress
+    from rich.console import Console
+
+    columns = (
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    is_off = quiet or not console.is_terminal
+    with progress.Progress(*columns, console=console, disable=is_off) as bar:
+        task = bar.add_task("preparing", total=None)
+        yield lambda label, done, total: bar.update(
+            task, description=label, completed=done, total=total
+        )

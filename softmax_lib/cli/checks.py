@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import argparse
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from softmax_lib.cli.answer import DONE, FAILED, REFUSED
+from softmax_lib.cli.answer import DONE, FAILED, REFUSED, Answer, parts
 from softmax_lib.engine.words import count
 from softmax_lib.worklog.checking import CheckResult, check, choose_device, count_attempts
 from softmax_lib.worklog.errors import KernelFault, SoftmaxLibError
@@ -24,53 +25,60 @@ class Checked:
     stopped: SoftmaxLibError | None = None
 
     @property
-    def name(self) -> str:
-        """The kernel's."""
-        return self.kernel.name
-
-    @property
     def refused(self) -> SoftmaxLibError | None:
         """What kept the kernel from being launched, which is no fault of its."""
         return None if isinstance(self.stopped, KernelFault) else self.stopped
 
     @property
-    def is_as_expected(self) -> bool:
-        """Whether a sound kernel was right, and one with a flaw wrong."""
-        return self.result is not None and self.result.ok == (self.kernel.flaw is None)
-
-    @property
-    def sentence(self) -> str:
-        """What stopped it, behind the launch of which it did."""
-        return self.stopped.told if self.stopped else ""
+    def status(self) -> int:
+        """0 where a sound kernel was right, or one with a flaw wrong."""
+        if self.refused:
+            return REFUSED
+        is_sound = self.kernel.flaw is None
+        return DONE if self.result and self.result.ok == is_sound else FAILED
 
     def as_json(self) -> dict:
         """Plain lists and dictionaries; `error` has the name of what stopped the check."""
-        failures = [self.sentence] if self.result is None else list(self.result.failures)
+        made, stopped = self.result, self.stopped
         return {
-            "name": self.name,
+            "name": self.kernel.name,
             "device": self.device,
-            "ok": self.result is not None and self.result.ok,
+            "ok": made is not None and made.ok,
             "launches": self.launches,
-            "max_abs_error": self.result and self.result.max_abs_error,
-            "failures": failures,
-            "notes": list(self.result.notes) if self.result else [],
-            "error": type(self.stopped).__name__ if self.stopped else None,
+            "max_abs_error": made and made.max_abs_error,
+            "failures": [stopped.told] if stopped else list(made.failures if made else ()),
+            "notes": list(made.notes) if made else [],
+            "error": type(stopped).__name__ if stopped else None,
         }
 
     def __str__(self) -> str:
-        if self.result is None:
+        if self.stopped:
             launches = count(self.launches, "launch", "launches")
-            return f"{self.name}: {launches}, then {self.sentence} (on {self.device})"
+            return f"{self.kernel.name}: {launches}, then {self.stopped.told} (on {self.device})"
         flaw = f" (as it should: {self.kernel.flaw})" if self.kernel.flaw else ""
         return f"{self.result}{flaw}"
 
 
-def check_all(
-    names: Sequence[str], device: str, progress: Callable[[str, int, int], None]
+def run(options: argparse.Namespace) -> Answer:
+    """Kernels against float64: those named, or all. Raises what `resolve` and `choose_device` raise."""
+    chosen = [resolve(name) for name in options.names] or list(kernels.values())
+    device = choose_device(options.device)
+    with parts(options.json) as tell:
+        found = _check_all(chosen, device, tell)
+
+    def show() -> None:
+        for one in found:
+            if not one.refused:
+                print(one)
+
+    refused = tuple(f"{one.kernel.name}: {one.refused}" for one in found if one.refused)
+    status = max((one.status for one in found), default=DONE)
+    return Answer([one.as_json() for one in found], show, status, refused)
+
+
+def _check_all(
+    chosen: list[Kernel], device: str, progress: Callable[[str, int, int], None]
 ) -> list[Checked]:
-    """Check the kernels of these names, or all. Raises what `resolve` and `choose_device` raise."""
-    chosen = [resolve(name) for name in names] or list(kernels.values())
-    device = choose_device(device)
     total = sum(map(count_attempts, chosen))
     done, found = 0, []
     for kernel in chosen:
@@ -88,17 +96,3 @@ def check_all(
             stopped = error
         found.append(Checked(kernel, device, done - before, result, stopped))
     return found
-
-
-def status_of_all(found: Sequence[Checked]) -> int:
-    """The exit status: the worst of any."""
-    if any(one.refused for one in found):
-        return REFUSED
-    return DONE if all(one.is_as_expected for one in found) else FAILED
-
-
-def print_checks(found: Sequence[Checked]) -> None:
-    """A line for each that was launched."""
-    for one in found:
-        if not one.refused:
-            print(one)

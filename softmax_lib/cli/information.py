@@ -1,23 +1,51 @@
-"""What this machine has, and what will run where: the facts behind `softmax-lib info`."""
+"""`softmax-lib info`: what this machine has, what will run where, what is wrong with its installation, what mends it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
+import argparse
+import ctypes
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from importlib.util import find_spec
 
 from rich.console import Console
 from rich.table import Table
 
 from softmax_lib import __version__
-from softmax_lib.cli.problems import cupys, find_problems
+from softmax_lib.cli.answer import Answer
 from softmax_lib.engine import written as emulator
+from softmax_lib.engine.caches import cache_folder, cache_root
 from softmax_lib.gpu import compile
+from softmax_lib.gpu.driver_api import driver
 from softmax_lib.records.shelf import available
 from softmax_lib.worklog.errors import NotAvailable, SoftmaxLibError
 
 
-def gather() -> dict[str, object]:
+@dataclass(frozen=True)
+class Problem:
+    """Two sentences: `what` is wrong, and how to `mend` it."""
+
+    what: str
+    mend: str
+
+
+@dataclass(frozen=True)
+class Driver:
+    """NVIDIA's driver: the newest CUDA that it runs, (12, 8), and how many GPUs it has."""
+
+    cuda: tuple[int, int]
+    gpus: int
+
+
+def run(options: argparse.Namespace) -> Answer:
     """GPU, versions, C++ compiler, records, problems, and a sentence on where kernels run; None for what is missing."""
+    found = _gather()
+    return Answer(found, lambda: _print(found))
+
+
+def _gather() -> dict[str, object]:
     torch_version, gpus = _torch()
     facts: dict[str, object] = {
         "softmax_lib": __version__,
@@ -33,7 +61,7 @@ def gather() -> dict[str, object]:
     return {**facts, "runs": _runs(facts)}
 
 
-def print_information(found: Mapping[str, object]) -> None:
+def _print(found: Mapping[str, object]) -> None:
     """A line for each fact."""
     table = Table(show_header=False, box=None)
     for name, value in found.items():
@@ -60,7 +88,7 @@ def _torch() -> tuple[str | None, list[str]]:
 def _nvrtc() -> str | None:
     try:
         archs = compile.supported_archs()
-        version = ".".join(map(str, compile.nvrtc().getVersion()))
+        version = ".".join(map(str, nvrtc_version()))
     except SoftmaxLibError:
         return None
     return f"{version}, for sm_{archs[0]} to sm_{archs[-1]}"
@@ -104,3 +132,118 @@ def _missing_nvrtc() -> str:
     except NotAvailable as error:
         return str(error)
     return "NVRTC answers."
+
+
+def find_problems() -> list[Problem]:
+    """All that can be told without running a kernel."""
+    there = ask_driver()
+    return [
+        *_of_cupys(cupys()),
+        *(_of_gpu(there) if there and there.gpus else ()),
+        *_of_nvrtc(bool(there and there.gpus)),
+        *_of_emulator(),
+        *_of_cache(),
+    ]
+
+
+def ask_driver() -> Driver | None:
+    """The driver that is installed here; None where there is none."""
+    try:
+        library = driver()
+        version, gpus = ctypes.c_int(), ctypes.c_int()
+        library.cuDriverGetVersion(ctypes.byref(version))
+        if library.cuInit(0) == 0:
+            library.cuDeviceGetCount(ctypes.byref(gpus))
+    except (OSError, AttributeError):
+        return None
+    return Driver((version.value // 1000, version.value % 1000 // 10), gpus.value)
+
+
+def torch_versions() -> tuple[str, str | None] | None:
+    """torch's version, and that of the CUDA that it is built for; None without torch."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    return torch.__version__, torch.version.cuda
+
+
+def cupys() -> list[str]:
+    """The packages that bring a CuPy, with their versions."""
+    names = metadata.packages_distributions().get("cupy", [])
+    return [f"{name} {metadata.version(name)}" for name in dict.fromkeys(names)]
+
+
+def nvrtc_version() -> tuple[int, int]:
+    """Raises `NotAvailable` when CuPy or NVRTC is missing."""
+    return compile.nvrtc().getVersion()
+
+
+def _of_cupys(found: list[str]) -> Iterator[Problem]:
+    if len(found) > 1:
+        yield Problem(
+            f"Two CuPys are installed ({', '.join(found)}), and break each other.",
+            "Uninstall all of them, and install one: `pip install cupy-cuda12x`, or cupy-cuda13x "
+            "where the driver is for CUDA 13.",
+        )
+
+
+def _of_gpu(there: Driver) -> Iterator[Problem]:
+    torch = torch_versions()
+    if torch is None:
+        yield Problem("There is a GPU, and torch is not installed.", "`pip install torch`.")
+        return
+    version, cuda = torch
+    if cuda is None:
+        yield Problem(
+            f"There is a GPU, and torch {version} is built for the CPU alone.",
+            "Install torch as pytorch.org/get-started says for CUDA.",
+        )
+    elif int(cuda.partition(".")[0]) > there.cuda[0]:
+        yield _too_old(there, f"torch {version}", cuda, "a torch")
+
+
+def _too_old(there: Driver, who: str, cuda: str, other: str) -> Problem:
+    major, minor = there.cuda
+    return Problem(
+        f"The driver runs CUDA up to {major}.{minor}, and {who} is built for CUDA {cuda}.",
+        f"Bring the driver up to date, or install {other} for CUDA {major}.",
+    )
+
+
+def _of_nvrtc(has_gpu: bool) -> Iterator[Problem]:
+    """Without a GPU NVRTC is not needed; a CuPy that does not find it is wrong all the same."""
+    try:
+        major, minor = nvrtc_version()
+    except NotAvailable as error:
+        if has_gpu or cupys():
+            mend = 'Install CuPy with NVRTC: `pip install "cupy-cuda12x[ctk]"`.'
+            yield Problem(f"Nothing can be compiled for a GPU. {error}", mend)
+        return
+    there = ask_driver()
+    if has_gpu and there and major > there.cuda[0]:
+        yield _too_old(there, "CuPy's NVRTC", f"{major}.{minor}", "a CuPy")
+
+
+def _of_emulator() -> Iterator[Problem]:
+    try:
+        emulator.compiler()
+    except NotAvailable as error:
+        yield Problem("No kernel can run on the CPU: no C++ compiler answers.", str(error))
+    if find_spec("elftools") is None:
+        yield Problem(
+            "The package pyelftools is missing, without which there is no x-ray and no trace.",
+            "`pip install pyelftools`.",
+        )
+
+
+def _of_cache() -> Iterator[Problem]:
+    wanted = cache_root()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # which says the same
+        is_kept = cache_folder("emulator").is_relative_to(wanted)
+    if not is_kept:
+        yield Problem(
+            f"Nothing can be written to {wanted}: kernels are built anew each time Python starts.",
+            "Set XDG_CACHE_HOME to a folder that can be written.",
+        )

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 
+from rich.console import Console
+from rich.table import Table
+
+from softmax_lib.cli.answer import DONE, FAILED, Answer, parts
 from softmax_lib.records.measurement import Case, Measurement
 from softmax_lib.records.shelf import recorded
 from softmax_lib.records.skips import provider_of
@@ -47,40 +52,30 @@ class Ladder:
     rows: int
     cols: int
     kernels: tuple[Rung, ...]
-    skipped: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def is_timed(self) -> bool:
-        """Whether any line has a time."""
-        return any(rung.time_us is not None for rung in self.kernels)
-
-    @property
-    def is_right(self) -> bool:
-        """Whether every kernel's result was right."""
-        return all(rung.ok for rung in self.kernels)
-
-    def as_json(self) -> dict:
-        """The ladder as plain lists and dictionaries."""
-        return asdict(self)
+    skipped: dict[str, str]
 
 
-def climb(
+def run(options: argparse.Namespace) -> Answer:
+    """Every rung on one matrix, and the kernels or .cu files that are named after them."""
+    with parts(options.json) as tell:
+        found = _climb(options.rows, options.cols, options.device, options.names, tell)
+    status = DONE if all(rung.ok for rung in found.kernels) else FAILED
+    return Answer(asdict(found), lambda: _print(found), status)
+
+
+def _climb(
     rows: int,
     cols: int,
-    device: str = "auto",
-    progress: Callable[[str, int, int], None] = lambda label, done, total: None,
-    more: Sequence[str] = (),
+    device: str,
+    more: Sequence[str],
+    progress: Callable[[str, int, int], None],
 ) -> Ladder:
-    """Run every rung on a (rows, cols) matrix of normal noise, and `more` kernels or .cu files after them.
+    """All on normal noise. On a GPU they are timed in one run with a copy; else times are those recorded, if any.
 
-    A file's line is named by it. `progress` hears what comes next, how many parts are done, and how
-    many there are. On a GPU all are timed in one run with a copy; without one, times are those recorded for this shape, if any.
-    Raises `BadInput` for a shape without elements, `NotAvailable` without the device, and what `resolve`
-    and `run` raise of `more`.
+    A file's line is named by it. Raises `BadInput` for too many elements, `NotAvailable` without the device, and what
+    `resolve` and `run` raise of `more`.
     """
     device = choose_device(device)
-    if rows < 1 or cols < 1:
-        raise BadInput(f"A ladder needs at least one row and one column, not ({rows}, {cols}).")
     if rows * cols > MOST_ELEMENTS:
         raise BadInput(f"A ladder takes up to {MOST_ELEMENTS} elements, not ({rows}, {cols}).")
     added = _added(more, cols)
@@ -152,3 +147,43 @@ def _line(kernel: Kernel, cols: int, found: CheckResult, timing: Measurement | N
         source=timing.source,
         stale=timing.stale,
     )
+
+
+def _print(ladder: Ladder) -> None:
+    """A line per rung, where it was checked, where the times come from, and why one has none."""
+    console = Console(markup=False)
+    console.print(_table(ladder))
+    for name, reason in ladder.skipped.items():
+        console.print(f"Skipped {name}: {reason}", soft_wrap=True)
+
+
+def _table(ladder: Ladder) -> Table:
+    sources = dict.fromkeys(
+        f"{rung.source}{' (*)' if rung.stale else ''}" for rung in ladder.kernels if rung.source
+    )
+    where = {"cpu": "this CPU", "cuda": "this GPU"}[ladder.device]
+    table = Table(
+        title=f"softmax of ({ladder.rows}, {ladder.cols}) float32, checked on {where}",
+        caption=f"times {'; '.join(sources)}" if sources else "no times for this matrix",
+    )
+    headings = ["kernel", "block", "reads + writes", "worst error"]
+    headings += ["time", "GB/s", "of a copy"] if any(rung.source for rung in ladder.kernels) else []
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == "kernel" else "right")
+    for rung in ladder.kernels:
+        table.add_row(*[*_checked(rung), *_times(rung)][: len(headings)])
+    return table
+
+
+def _checked(rung: Rung) -> list[str]:
+    traffic = "-" if rung.reads is None else f"{rung.reads} + {rung.writes}"
+    error = f"{rung.max_abs_error:.1e}" if rung.ok else f"wrong: {rung.max_abs_error:.1e}"
+    return [rung.name, str(rung.block_size), traffic, error]
+
+
+def _times(rung: Rung) -> list[str]:
+    if rung.time_us is None:
+        return ["-", "-", "-"]
+    mark = "*" if rung.stale else ""
+    shown = (f"{rung.time_us:.1f} us", f"{rung.gb_per_s:.0f}", f"{rung.copy_share:.0%}")
+    return [f"{time}{mark}" for time in shown]

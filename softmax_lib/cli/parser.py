@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from softmax_lib import __version__
-from softmax_lib.cli import verbs
 from softmax_lib.cli.answer import Answer
 from softmax_lib.engine.words import hint
 from softmax_lib.suites.table import SUITES
@@ -23,6 +22,9 @@ HELP = "help"
 SHELLS = ("bash", "zsh", "fish")
 """Shells that complete what `softmax-lib completion` prints for them."""
 
+_FILE: dict[str, Any] = {"type": Path, "metavar": "FILE"}
+_A_LINE_EACH = " | xargs -n 1"
+"""Behind words in one line: fish takes lines."""
 
 _STATUS = (
     "Exit status: 0 when all is well; 1 when a check failed, or a hazard or fault was found; "
@@ -62,7 +64,7 @@ def read(words: Sequence[str]) -> argparse.Namespace:
 
 
 def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
-    """What reads the command line, and that of each verb."""
+    """What reads the command line, and that of each verb; `verb` in its options is the function, by module and name."""
     made = _Parser(
         prog="softmax-lib",
         description="Softmax kernels in CUDA, from naive to a copy's speed.",
@@ -72,9 +74,7 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
     made.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     added = made.add_subparsers(required=True, metavar="VERB")
 
-    def verb(
-        name: str, run: Callable[[argparse.Namespace], Answer], help: str, *examples: str
-    ) -> argparse.ArgumentParser:
+    def verb(name: str, run: str, help: str, *examples: str) -> argparse.ArgumentParser:
         one = added.add_parser(
             name,
             help=help,
@@ -87,92 +87,49 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
         one.set_defaults(verb=run)
         return one
 
-    verb("info", verbs.info, "what this machine has, and what's wrong with an installation", "")
+    verb(
+        "info",
+        "information.run",
+        "what this machine has, and what's wrong with an installation",
+        "",
+    )
     check = verb(
         "check",
-        verbs.check,
+        "checks.run",
         "every kernel against float64, on inputs that break careless ones",
         "online fusion",
         "mine.cu --device cpu",
     )
-    check.add_argument(
-        "names", nargs="*", metavar="NAME", help="kernels or .cu files; all when none is named"
-    )
+    all_kernels = "kernels or .cu files; all when none is named"
+    check.add_argument("names", nargs="*", metavar="NAME", help=all_kernels)
     ladder = verb(
         "ladder",
-        verbs.ladder,
+        "ladder.run",
         "every kernel on one matrix: error, traffic, time, share of a copy's speed",
         "--rows 4096 --cols 1024",
         "mine.cu",
     )
-    ladder.add_argument(
-        "names",
-        nargs="*",
-        metavar="NAME",
-        help="more kernels or .cu files, a row each below the rungs",
-    )
+    more = "more kernels or .cu files, a row each below the rungs"
+    ladder.add_argument("names", nargs="*", metavar="NAME", help=more)
     ladder.add_argument("--rows", type=_count, default=1024)
     ladder.add_argument("--cols", type=_count, default=32768)
     for one in (check, ladder):
         one.add_argument("--device", choices=("auto", "cuda", "cpu"), default="auto")
-    record = verb(
-        "record",
-        verbs.record,
-        "every kernel and peer, measured on your GPU",
-        "--quick",
-        "--minutes 8",
+    _add_measuring(verb)
+    run = verb(
+        "run-kernel",
+        "xrays.run_kernel",
+        "any kernel, run in the emulator, and what its arrays hold then",
+        "add.cu --grid 4 --block 256 --arg a:f32:1024 --arg b:f32:1024:zeros --arg 1024",
     )
-    record.add_argument("--quick", action="store_true", help="two shapes only")
-    record.add_argument(
-        "--minutes",
-        type=_minutes,
-        metavar="N",
-        help="stop after about N; the next call goes on from there",
-    )
-    record.add_argument(
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="instead of book/measurements/<gpu>.json in a checkout, or a folder of your own",
-    )
-    bench = verb(
-        "bench",
-        verbs.bench,
-        "softmax() beside others on your GPU",
-        "",
-        "--suite model --output model.json",
-    )
-    bench.add_argument(
-        "--suite",
-        choices=tuple(SUITES),
-        default="peers",
-        help=_one_of([suite.measures for suite in SUITES.values()]),
-    )
-    bench.add_argument("--output", type=Path, metavar="FILE", help="write the JSON there too")
-    bench.add_argument(
-        "--keep", action="store_true", help="keep the run where the book's pages look for it"
-    )
-    tune = verb(
-        "tune",
-        verbs.tune,
-        "the fastest kernels for your GPU, kept for softmax()",
-        "",
-    )
-    tune.add_argument(
-        "--output", type=Path, metavar="FILE", help="instead of where softmax() looks for it"
-    )
-    _add_run_options(
-        verb(
-            "run-kernel",
-            verbs.run_kernel,
-            "any kernel, run in the emulator, and what its arrays hold then",
-            "add.cu --grid 4 --block 256 --arg a:f32:1024 --arg b:f32:1024:zeros --arg 1024",
-        )
-    )
+    run.add_argument("name", metavar="FILE", help="a .cu file")
+    add_launch_words(run)
+    run.add_argument("--npz", **_FILE, help="arrays to take, by name")
+    run.add_argument("--out", **_FILE, help="write all arrays to this .npz file")
     _add_xray_options(
         verb(
             "xray",
-            verbs.xray,
+            "xrays.run",
             "traffic, bank conflicts and races, counted without a GPU",
             "online --rows 64 --cols 8192",
             "mine.cu --as written",
@@ -182,31 +139,24 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
     )
     grade = verb(
         "grade",
-        verbs.grade,
+        "grades.run",
         "the exercises and your points; grades your answer",
         "",
         "shared_pairs",
         "shared_pairs mine.cu",
     )
-    grade.add_argument(
-        "exercise", nargs="?", metavar="EXERCISE", help="its task, without an answer"
-    )
-    grade.add_argument(
-        "answer",
-        nargs="*",
-        metavar="ANSWER",
-        help="a file with the missing part or a whole kernel; where numbers are asked for, those",
-    )
-    grade.add_argument(
-        "--solution", action="store_true", help="show it: once solved, or after the last hint"
-    )
-    cache = verb(
-        "cache", verbs.cache, "where built kernels are kept, and how large they are", "", "--clear"
-    )
+    task = "its task, without an answer"
+    grade.add_argument("exercise", nargs="?", metavar="EXERCISE", help=task)
+    answer = "a file with the missing part or a whole kernel; where numbers are asked for, those"
+    grade.add_argument("answer", nargs="*", metavar="ANSWER", help=answer)
+    solution = "show it: once solved, or after the last hint"
+    grade.add_argument("--solution", action="store_true", help=solution)
+    kept = "where built kernels are kept, and how large they are"
+    cache = verb("cache", "kept_files.run", kept, "", "--clear")
     cache.add_argument("--clear", action="store_true", help="remove it; your own files stay")
     shells = verb(
         "completion",
-        verbs.completion,
+        "parser.completion",
         "print what lets a shell complete verbs, options and kernels",
         "bash > ~/.local/share/bash-completion/completions/softmax-lib",
         'zsh > "${fpath[1]}/_softmax-lib"',
@@ -217,11 +167,25 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
     return made, added.choices
 
 
-def _add_run_options(made: argparse.ArgumentParser) -> None:
-    made.add_argument("name", metavar="FILE", help="a .cu file")
-    add_launch_words(made)
-    made.add_argument("--npz", type=Path, metavar="FILE", help="arrays to take, by name")
-    made.add_argument("--out", type=Path, metavar="FILE", help="write all arrays to this .npz file")
+def _add_measuring(verb: Callable[..., argparse.ArgumentParser]) -> None:
+    every = "every kernel and peer, measured on your GPU"
+    record = verb("record", "measuring.record", every, "--quick", "--minutes 8")
+    record.add_argument("--quick", action="store_true", help="two shapes only")
+    stop = "stop after about N; the next call goes on from there"
+    record.add_argument("--minutes", type=_minutes, metavar="N", help=stop)
+    instead = "instead of book/measurements/<gpu>.json in a checkout, or a folder of your own"
+    record.add_argument("--output", **_FILE, help=instead)
+    beside = "softmax() beside others on your GPU"
+    bench = verb("bench", "measuring.bench", beside, "", "--suite model --output model.json")
+    suites = _one_of([suite.measures for suite in SUITES.values()])
+    bench.add_argument("--suite", choices=tuple(SUITES), default="peers", help=suites)
+    bench.add_argument("--output", **_FILE, help="write the JSON there too")
+    kept = "keep the run where the book's pages look for it"
+    bench.add_argument("--keep", action="store_true", help=kept)
+    tune = verb(
+        "tune", "measuring.tune", "the fastest kernels for your GPU, kept for softmax()", ""
+    )
+    tune.add_argument("--output", **_FILE, help="instead of where softmax() looks for it")
 
 
 def _add_xray_options(made: argparse.ArgumentParser) -> None:
@@ -236,21 +200,18 @@ def _add_xray_options(made: argparse.ArgumentParser) -> None:
         "a request takes, sectors of 32 bytes or wavefronts of shared memory; conflicts are wavefronts "
         "beyond the fewest that these bytes need; limit is what keeps more blocks off a multiprocessor (SM)."
     )
-    made.add_argument(
-        "name", metavar="NAME", help="a kernel, a .cu file, or softmax: what softmax() launches"
-    )
+    named = "a kernel, a .cu file, or softmax: what softmax() launches"
+    made.add_argument("name", metavar="NAME", help=named)
     any_kernel = made.add_argument_group(
         "any kernel of a .cu file, such as", "--grid 8 --block 128 --arg x:f32:8x1024 --arg 1024"
     )
     add_launch_words(any_kernel)
-    any_kernel.add_argument("--npz", type=Path, metavar="FILE", help="arrays to take, by name")
-    made.add_argument(
-        "--rows", type=_count, help="64, and without --cols a few ragged matrices for hazards too"
-    )
+    any_kernel.add_argument("--npz", **_FILE, help="arrays to take, by name")
+    rows = "64, and without --cols a few ragged matrices for hazards too"
+    made.add_argument("--rows", type=_count, help=rows)
     made.add_argument("--cols", type=_count, help="4096")
-    made.add_argument(
-        "--block-size", type=_count, help="threads per block; the kernel's own choice"
-    )
+    size = "threads per block; the kernel's own choice"
+    made.add_argument("--block-size", type=_count, help=size)
     of_softmax = made.add_argument_group("softmax, the kernels behind softmax()")
     of_softmax.add_argument("--dtype", help="float32, float16 or bfloat16; float32")
     of_softmax.add_argument("--backward", action="store_true", help="its gradient")
@@ -261,13 +222,8 @@ def _add_xray_options(made: argparse.ArgumentParser) -> None:
         choices=("machine", "ptx", "written"),
         help="count the machine code that NVRTC makes, as is done where it can be had, the PTX before it, or the source as it is written",
     )
-    made.add_argument(
-        "--arch",
-        type=_count,
-        default=90,
-        metavar="N",
-        help="of machine code: 75, 80, 86, 87, 89 or 90",
-    )
+    archs = "of machine code: 75, 80, 86, 87, 89 or 90"
+    made.add_argument("--arch", type=_count, default=90, metavar="N", help=archs)
     made.add_argument(
         "--listing",
         action="store_true",
@@ -292,3 +248,27 @@ def _count(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is no whole number from 1 up")
     return number
+
+
+def completion(options: argparse.Namespace) -> Answer:
+    """What lets a shell complete verbs, options, kernels and exercises, made by shtab of the parser."""
+    import shtab
+
+    from softmax_lib.grading.collection import exercises
+    from softmax_lib.worklog.registry import kernels
+
+    made, verbs = parser()
+    names, files = f"echo {' '.join(kernels)}", "ls | grep -F .cu"
+    offered = {
+        ("check", "names"): f"{names}{_A_LINE_EACH}; {files}",
+        ("ladder", "names"): f"{names}{_A_LINE_EACH}; {files}",
+        ("xray", "name"): f"{names} softmax{_A_LINE_EACH}; {files}",
+        ("run-kernel", "name"): files,
+        ("grade", "exercise"): f"echo {' '.join(exercises())}{_A_LINE_EACH}",
+        ("grade", "answer"): files,
+    }
+    for (verb, name), command in offered.items():
+        (action,) = (one for one in verbs[verb]._actions if one.dest == name)
+        action.complete = shtab.cmd(command)  # type: ignore[attr-defined]
+    script = shtab.complete(made, shell=options.shell)
+    return Answer({"shell": options.shell, "script": script}, lambda: print(script))

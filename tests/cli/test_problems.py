@@ -5,8 +5,8 @@ from importlib import metadata
 
 import pytest
 
-from softmax_lib.cli import main, problems
-from softmax_lib.cli.problems import Driver, find_problems
+from softmax_lib.cli import information, main
+from softmax_lib.cli.information import Driver, find_problems
 from softmax_lib.engine.errors import NotAvailable
 
 OLD, NEW = Driver((12, 2), 1), Driver((13, 0), 1)
@@ -18,7 +18,7 @@ def sound(monkeypatch):
 
     def answer(**answers):
         for name, given in answers.items():
-            monkeypatch.setattr(problems, name, lambda given=given: given)
+            monkeypatch.setattr(information, name, lambda given=given: given)
 
     answer(
         ask_driver=NEW,
@@ -87,12 +87,12 @@ def test_two_cupys_are_one_too_many(sound, monkeypatch):
 
 
 def test_no_nvrtc(sound, monkeypatch):
-    monkeypatch.setattr(problems, "nvrtc_version", refuse("CuPy finds no NVRTC."))
+    monkeypatch.setattr(information, "nvrtc_version", refuse("CuPy finds no NVRTC."))
     ((what, mend),) = found()
     assert what == "Nothing can be compiled for a GPU. CuPy finds no NVRTC."
     assert "cupy-cuda12x[ctk]" in mend
     sound(ask_driver=None, cupys=[])
-    monkeypatch.setattr(problems, "nvrtc_version", refuse("CuPy cannot be imported."))
+    monkeypatch.setattr(information, "nvrtc_version", refuse("CuPy cannot be imported."))
     assert found() == []
 
 
@@ -104,7 +104,7 @@ def test_no_compiler(sound, monkeypatch):
 
 
 def test_no_pyelftools(sound, monkeypatch):
-    monkeypatch.setattr(problems, "find_spec", lambda name: None)
+    monkeypatch.setattr(information, "find_spec", lambda name: None)
     ((what, mend),) = found()
     assert "pyelftools is missing" in what
     assert mend == "`pip install pyelftools`."

@@ -1,0 +1,228 @@
+"""Any kernel run in the emulator or x-rayed, and what its arrays hold or its lines count, as tables in a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from softmax_lib.cli.answer import DONE, FAILED, Answer, parts
+from softmax_lib.engine.source import Source
+from softmax_lib.engine.words import count
+from softmax_lib.engine.written import launch
+from softmax_lib.engine.xrays.code_lines import Instruction
+from softmax_lib.engine.xrays.lines import LineCounters
+from softmax_lib.engine.xrays.result import XRay
+from softmax_lib.worklog.errors import BadInput
+from softmax_lib.worklog.launch_options import is_any_kernel
+from softmax_lib.worklog.launch_words import read_launch, read_npz
+from softmax_lib.worklog.xray import xray, xray_launch
+
+SOFTMAX = "softmax"
+"""What stands for the kernels behind `softmax()` where a kernel is named."""
+
+_HEADINGS = ("line", "what", "requests", "lanes", "moved", "each", "conflicts")
+_MACHINE_HEADINGS = ("entry", "arch", "registers", "shared", "spilled", "blocks per SM", "limit")
+_ARRAY_HEADINGS = ("array", "dtype", "shape", "least", "mean", "most", "NaNs")
+_WORDS = {"what", "entry", "limit", "array", "dtype"}
+"""Headings of what stands left in its column."""
+
+
+def run_kernel(options: argparse.Namespace) -> Answer:
+    """Launch any kernel, write its arrays where asked to, and sum each up. Raises what `emulator.launch` raises."""
+    words, arrays = _read(options)
+    launch(**words)
+    if options.out:
+        try:
+            np.savez(options.out, allow_pickle=False, **arrays)
+        except OSError as error:
+            raise BadInput(f"Cannot write {options.out}: {error}.") from None
+    found = [_sum_up(name, array) for name, array in arrays.items()]
+    return Answer(found, lambda: _print_arrays(found))
+
+
+def run(options: argparse.Namespace) -> Answer:
+    """Counters and hazards of a kernel."""
+    if is_any_kernel(options):
+        words, _ = _read(options)
+        found = xray_launch(**words, path=options.path, arch=options.arch)
+    elif options.name != SOFTMAX and (options.dtype or options.backward or options.log):
+        raise BadInput(f"--dtype, --backward and --log are for `softmax-lib xray {SOFTMAX}`.")
+    elif options.name == SOFTMAX and (options.block_size or options.grid):
+        raise BadInput("softmax() chooses its own grid and block size for a matrix.")
+    else:
+        found = _xray_rows(options)
+    status = FAILED if found.hazards else DONE
+    answer = found.as_json(code=options.listing)
+    return Answer(answer, lambda: _print_xray(found, listing=options.listing), status)
+
+
+def _read(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    given = read_npz(options.npz) if options.npz else {}
+    return read_launch(options, Source.read(options.name), given)
+
+
+def _xray_rows(options: argparse.Namespace) -> XRay:
+    """Of a softmax of rows: a kernel's, or what softmax() launches."""
+    shape = (options.rows or 64, options.cols or 4096)
+    with parts(options.json) as tell:
+        how: dict[str, Any] = {
+            "path": options.path,
+            "arch": options.arch,
+            "progress": lambda done, total: tell("threads", done, total),
+        }
+        if options.name == SOFTMAX:
+            from softmax_lib.ops.xray import xray_softmax
+
+            how |= {"backward": options.backward, "log": options.log}
+            return xray_softmax(*shape, options.dtype or "float32", **how)
+        ragged = not (options.rows or options.cols)
+        grid = _one_number(options.grid)
+        return xray(options.name, *shape, options.block_size, grid=grid, ragged=ragged, **how)
+
+
+def _one_number(grid: tuple[int, ...] | None) -> int | None:
+    if grid is not None and len(grid) > 1:
+        raise BadInput(
+            "A softmax of rows is launched in one dimension, so that --grid takes one number; with "
+            "--block and --arg it takes up to three."
+        )
+    return grid[0] if grid else None
+
+
+def _sum_up(name: str, array: np.ndarray) -> dict[str, Any]:
+    """An array after a launch; "least", "most" and "mean" are of its numbers, None where it has none."""
+    sizes = np.abs(array) if array.dtype.kind == "c" else array
+    numbers = sizes[np.isfinite(sizes)]
+    least, most, mean = (
+        (float(numbers.min()), float(numbers.max()), float(numbers.mean(dtype=float)))
+        if numbers.size
+        else (None, None, None)
+    )
+    return {
+        "name": name,
+        "dtype": str(array.dtype),
+        "shape": array.shape,
+        "least": least,
+        "most": most,
+        "mean": mean if mean is not None and math.isfinite(mean) else None,
+        "nans": int(np.isnan(sizes).sum()),
+    }
+
+
+def _print_arrays(arrays: Sequence[dict[str, Any]]) -> None:
+    """One line an array."""
+    table = _table(None, _ARRAY_HEADINGS, no_wrap=False)
+    for one in arrays:
+        numbers = ["" if (n := one[of]) is None else f"{n:.6g}" for of in ("least", "mean", "most")]
+        shape = " x ".join(map(str, one["shape"]))
+        table.add_row(one["name"], one["dtype"], shape, *numbers, str(one["nans"]))
+    Console(markup=False).print(table)
+
+
+def _print_xray(found: XRay, *, listing: bool = False) -> None:
+    """Counters by line, what the compiler made of the kernel, with its `listing` on request, and hazards, one per line."""
+    console = Console(markup=False)
+    for sentence in (found.words, *found.notes):
+        console.print(sentence, highlight=False)
+    instructions = found.total.get("instructions", 0)
+    made = f" ({found.made_by}), {instructions} instructions of warps" if found.made_by else ""
+    console.print(f"C{found.counted[1:]}{made}.", highlight=False)
+    for file in dict.fromkeys(row.file for row in found.lines):
+        console.print(_counters(file, [row for row in found.lines if row.file == file]))
+    for sentence in _changes(found):
+        console.print(sentence, highlight=False, soft_wrap=True)
+    if found.machine_code:
+        console.print(_machine_code(found))
+    if listing:
+        for line in _listing(found) if found.code else _ptx(found):
+            console.print(line, highlight=False, soft_wrap=True)
+    for hazard in found.hazards:
+        console.print(Text(hazard.words), soft_wrap=True)
+    if found.hazards_sought and not found.hazards:
+        elsewhere = f", here and on {len(found.ragged)} ragged matrices" if found.ragged else ""
+        console.print(f"No hazard found{elsewhere}.", highlight=False)
+
+
+def _table(title: str | None, headings: Sequence[str], *, no_wrap: bool = True) -> Table:
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in headings:
+        is_text = heading in _WORDS
+        table.add_column(heading, justify="left" if is_text else "right", no_wrap=no_wrap)
+    return table
+
+
+def _counters(file: str, rows: Sequence[LineCounters]) -> Table:
+    table = _table(file, _HEADINGS)
+    for row in rows:
+        table.add_row(*_cells(row))
+    return table
+
+
+def _cells(row: LineCounters) -> tuple[str, ...]:
+    what = f"{row.space} {row.operation}".strip().replace("_", " ")
+    what = f"{what} {row.array}".strip()
+    cells = [str(row.line), what, str(row.requests)]
+    if row.space:
+        cells.append(f"{row.lanes_a_request:.3g}")
+    if row.space in ("global", "local"):
+        cells += [count(row.sectors, "sector"), f"{row.sectors_a_request:.3g}"]
+    elif row.space == "shared":
+        each = row.wavefronts / row.requests
+        cells += [count(row.wavefronts, "wavefront"), f"{each:.3g}", str(row.bank_conflicts)]
+    return tuple(cells)
+
+
+def _changes(found: XRay) -> Iterator[str]:
+    """What the compiler changed, line by line."""
+    counted = "PTX" if found.path == "ptx" else "machine code"
+    for one in found.changes:
+        unit = "wavefront" if one.space == "shared" else "sector"
+        requests = count(one.written[0], "request")
+        yield (
+            f"{one.file}:{one.line}: {one.what}: as written {requests} to {one.operation} {one.space} "
+            f"memory and {count(one.written[1], unit)}, as {counted} {one.executed[0]} and {one.executed[1]}."
+        )
+
+
+def _machine_code(found: XRay) -> Table:
+    table = _table("as NVRTC compiles it", _MACHINE_HEADINGS)
+    for code in found.machine_code:
+        sizes = (f"{code.shared_bytes} B", f"{code.spill_bytes} B")
+        blocks = str(code.blocks_a_multiprocessor)
+        table.add_row(
+            code.entry, f"sm_{code.arch}", str(code.registers), *sizes, blocks, code.limit
+        )
+    return table
+
+
+def _listing(found: XRay) -> Iterator[str]:
+    """The machine code, a line for each instruction."""
+    yield f"{'address':>7} {'line':>20} {'times':>9} {'live':>4} {'loads':>5}  machine code for sm_{found.arch}"
+    for one in found.code:
+        counts = f"{one.warps:9} {one.live:4} {one.in_flight or '':>5}"
+        yield f"{one.address:7x} {_place(found, one):>20} {counts}  {_labelled(one)}"
+
+
+def _ptx(found: XRay) -> Iterator[str]:
+    """The PTX, a line for each statement; nothing of what was counted otherwise."""
+    if found.ptx:
+        yield f"{'line':>20} {'times':>9}  PTX for sm_{found.arch}"
+    for one in found.ptx:
+        yield f"{_place(found, one):>20} {one.warps:9}  {_labelled(one)}"
+
+
+def _place(found: XRay, one: Instruction) -> str:
+    own = found.program.source.file_name
+    return str(one.line) if one.file == own else f"{one.file}:{one.line}"
+
+
+def _labelled(one: Instruction) -> str:
+    return f"{one.label}: {one.text}" if one.label else one.text
