@@ -16,22 +16,25 @@ from softmax_lib.grading.exercise import Asked, Attempt, Exercise, Goal
 from softmax_lib.worklog.errors import BadInput, UnknownExercise, WrongType
 from softmax_lib.worklog.files import EXERCISE_FOLDER
 
+WRONG = "launches are wrong"
+"""What is said of an attempt where its file has no other words."""
+
 
 def _read(path: Path) -> Exercise:
-    """The exercise in a file."""
+    """The exercise in a file, whose goals without an `on` of their own have that of its head."""
     given = tomllib.loads(path.read_text(encoding="utf-8"))
     attempts = tuple(_attempt(**one) for one in given.pop("attempt"))
     right = tuple(_attempt("", **one) for one in given.pop("right", ()))
-    goals = tuple(Goal(**_tuples(one)) for one in given.pop("goal", ()))
+    on = given.pop("on", {})
+    goals = tuple(Goal(**_tuples({"on": on} | one)) for one in given.pop("goal", ()))
     asked = tuple(Asked(**one) for one in given.pop("asked", ()))
-    cut = given.get("cut", "").strip("\n")
-    given |= {"cut": cut} if cut else {}
-    for name in ("solution", "starter"):
-        if cut:
-            given[name] = given.get(name, cut).strip("\n")
+    if cut := given.get("cut", "").strip("\n"):
+        parts = ("cut", "solution", "starter")
+        given |= {name: given.get(name, cut).strip("\n") for name in parts}
     if given["kind"] == "mend":
         given["starter"] = given["text"].strip("\n")
-        given["solution"] = _edited(path.stem, given["starter"], given.pop("mend"))
+        whole, mended = Source(path.stem, given["starter"]), _edits(given.pop("mend"))
+        given["solution"] = whole.edited(path.stem, mended).text
     return Exercise(
         path.stem, goals=goals, attempts=attempts, right=right, asked=asked, **_tuples(given)
     )
@@ -43,19 +46,12 @@ def _tuples(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _attempt(says: str, swap: Mapping[str, str] | None = None, **more: Any) -> Attempt:
-    text = more.pop("text", None)
-    text = tuple(text) if isinstance(text, list) else text
-    edits = _edits(swap or {})
-    return Attempt(says, text, edits, **more)
+def _attempt(says: str = WRONG, swap: Mapping[str, str] | None = None, **more: Any) -> Attempt:
+    return Attempt(says, swap=_edits(swap or {}), **_tuples(more))
 
 
 def _edits(swap: Mapping[str, str]) -> tuple[Edit, ...]:
     return tuple(Edit(old, new) for old, new in swap.items())
-
-
-def _edited(name: str, text: str, swap: Mapping[str, str]) -> str:
-    return Source(name, text).edited(name, _edits(swap)).text
 
 
 @cache
