@@ -5,9 +5,9 @@
 
 import sys
 
-from softmax_lib.grading.mistakes import FILE
-from softmax_lib.grading.outcomes import record
+from softmax_lib.grading.grade import judge
+from softmax_lib.grading.mistakes import FILE, record
 from softmax_lib.worklog.files import write_json
 
 if __name__ == "__main__":
-    write_json(FILE, record(tuple(sys.argv[1:])))
+    write_json(FILE, record(judge, sys.argv[1:]))

@@ -5,17 +5,15 @@ from __future__ import annotations
 import difflib
 import hashlib
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 from softmax_lib.engine.source import Edit, Source
 from softmax_lib.engine.words import PAGE_WIDTH
 from softmax_lib.grading.references import REFERENCES, Reference
 from softmax_lib.worklog import selections, tiles
-from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.files import KERNEL_FOLDER
 from softmax_lib.worklog.registry import with_copy
 
@@ -31,14 +29,12 @@ Family = Literal["softmax", "topk", "triton"]
 class Goal:
     """One thing that a grade looks at beside right and safe.
 
-    With `of` it is a counter: that field of the lines of an x-ray, summed over those of `space`, `operation`, `array`
-    and `size` where they are given, for each element, request, warp or block (`per`), on a matrix of `on`, which is to
-    be `at_most`, `at_least` or `exactly` so much. With `rows` it is the kinds of rows that are to go wrong, and no
-    other; with `hazard` the kind of hazard that is to be found, of `array`, or "none"; with `wrong_at` the block sizes
-    at which any launch is to go wrong, and at no other; with `number` the answer itself, `replies` being what is said
-    of others. `is_right` asks for a right result on the matrix of `on`, and `beside` for a kernel that has the book's own
-    words, however often it has this statement. The counter "share" is what each row of the result adds up to, and
-    "exponentials" how many each thread takes, and "compiled barriers" those in a Triton kernel's PTX. Where a hazard `mentions` words, its sentence has them.
+    With `of` it is a counter: that field of the lines of an x-ray, summed over those of `space`, `operation` and `size`
+    where they are given, for each element, request, warp or block (`per`), on a matrix of `on`, which is to be `at_most`,
+    `at_least` or `exactly` so much; "compiled barriers" are those in a Triton kernel's PTX. With `rows` it is the kinds of
+    rows that are to go wrong, and no other; with `hazard` the kind of hazard that is to be found, its sentence having the
+    words that it `mentions`; with `wrong_at` the block sizes at which any launch is to go wrong, and at no other; with
+    `number` the answer itself, `replies` being what is said of others.
     `well` and `says` are the sentences where it is met and where not, with `{value}` and `{goal}` in them.
     """
 
@@ -48,7 +44,6 @@ class Goal:
     per: str = ""
     space: str = ""
     operation: str = ""
-    array: str = ""
     size: int = 0
     on: Mapping[str, Any] = field(default_factory=dict)
     at_most: float | None = None
@@ -57,8 +52,6 @@ class Goal:
     rows: tuple[str, ...] | None = None
     hazard: str = ""
     mentions: str = ""
-    is_right: bool = False
-    beside: str = ""
     wrong_at: tuple[int, ...] | None = None
     number: float | None = None
     replies: Mapping[str, str] = field(default_factory=dict)
@@ -212,18 +205,6 @@ class Exercise:
             "kernel": self.with_part(self.starter).text if self.cut else self.source.text,
             "asked": [asdict(one) for one in self.asked],
         }
-
-    def read_answer(self, words: Sequence[str]) -> Any:
-        """What `grade` takes, of the words of a command line. Raises `BadInput`."""
-        if self.wants_code:
-            if len(words) > 1:
-                raise BadInput(f"{self.name} is answered by one file, and not by {len(words)}.")
-            return Path(words[0])
-        try:
-            return tuple(float(word) for word in words)
-        except ValueError:
-            names = ", ".join(one.name for one in self.asked)
-            raise BadInput(f"{self.name} is answered by numbers, {names}.") from None
 
     def before(self) -> str:
         """The kernel's text above the part that a reader writes."""

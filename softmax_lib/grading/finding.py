@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 from softmax_lib.engine.words import count, plural
 from softmax_lib.engine.xrays.result import XRay
-from softmax_lib.worklog.errors import KernelFault
 
 
 @dataclass(frozen=True)
@@ -33,27 +32,24 @@ class Subject:
     """A kernel that was handed in, and how to look at it.
 
     `right` compares it with float64, `safe` looks for hazards, everywhere or just on one matrix, `look` x-rays it on
-    what a goal says, and `mistake` tells what is wrong of the result there, if anything is. All of them raise
-    `CompileError`, and `KernelFault` or not, as launching does.
+    what a goal says. All of them raise `CompileError`, and `KernelFault` or not, as launching does.
     """
 
     kernel: Any
     right: Callable[[], Finding]
     safe: Callable[[bool], Finding] | None = None
     look: Callable[..., XRay] | None = None
-    mistake: Callable[..., str | None] | None = None
 
 
-class WrongLaunch(Protocol):
-    """A launch that went wrong: what was launched and the mistake, and the same in short."""
+class Mistake(NamedTuple):
+    """A launch that went wrong: what was launched, what is wrong of it, and both in short, as a mistake is known by."""
 
-    @property
-    def words(self) -> str: ...
-    @property
-    def trace(self) -> str: ...
+    launch: str
+    what: str
+    trace: str
 
 
-def tally(launches: int, wrong: Sequence[WrongLaunch], right: str) -> Finding:
+def tally(launches: int, wrong: Sequence[Mistake], right: str) -> Finding:
     """Whether all launches were right, `right` saying what they were; else how many were not, the first, and their traces."""
     all_of_them = count(launches, "launch", "launches")
     if not wrong:
@@ -61,7 +57,8 @@ def tally(launches: int, wrong: Sequence[WrongLaunch], right: str) -> Finding:
     verb = plural(len(wrong), "is", "are")
     many = f"{len(wrong)} of {all_of_them} {verb} wrong"
     traces = tuple(one.trace for one in wrong)
-    return Finding("right", False, f"{many}; the first, {wrong[0].words}.", traces)
+    says = f"{many}; the first, {wrong[0].launch}: {wrong[0].what}."
+    return Finding("right", False, says, traces)
 
 
 def safety(found: list[XRay]) -> Finding:
@@ -71,8 +68,3 @@ def safety(found: list[XRay]) -> Finding:
         return Finding("safe", False, hazards[0].words)
     matrices = sum(1 + len(one.ragged) for one in found)
     return Finding("safe", True, f"no hazard on {count(matrices, 'matrix', 'matrices')}.")
-
-
-def stopped(fault: KernelFault) -> Finding:
-    """What is said of a kernel that was stopped."""
-    return Finding("safe", False, f"it was stopped: {fault}")

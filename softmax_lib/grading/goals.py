@@ -10,16 +10,14 @@ from softmax_lib.engine.words import plural
 from softmax_lib.engine.xrays.lines import LineCounters
 from softmax_lib.engine.xrays.result import XRay
 from softmax_lib.grading.exercise import Exercise, Goal
-from softmax_lib.grading.exponentials import exponentials_a_thread
 from softmax_lib.grading.finding import Finding, Subject
-from softmax_lib.grading.softmaxes import is_right_at, share, wrong_kinds
-from softmax_lib.grading.surroundings import is_the_same_beside
+from softmax_lib.grading.softmaxes import is_right_at, wrong_kinds
 from softmax_lib.grading.tile_answers import compiled_barriers
 
 FLOAT_BYTES = 4
 
-NO_HAZARD = "none"
-"""In place of a hazard's kind: there is to be none."""
+COMPILED_BARRIERS = "compiled barriers"
+"""A counter of a whole Triton kernel, and not of its lines."""
 
 Numbers = Mapping[str, float]
 
@@ -48,12 +46,8 @@ def _judge(goal: Goal) -> Callable[[Exercise, Subject, Goal, Numbers], Finding]:
         return _rows
     if goal.wrong_at is not None:
         return _block_sizes
-    if goal.is_right:
-        return _right
-    if goal.beside:
-        return _beside
-    if goal.of in _MEASURES:
-        return _measure
+    if goal.of == COMPILED_BARRIERS:
+        return _compiled_barriers
     return _hazard if goal.hazard else _counter
 
 
@@ -89,27 +83,10 @@ def _block_sizes(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numb
     return _told(goal, not spared, value=_listed(spared or wrong))
 
 
-def _right(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) -> Finding:
-    assert subject.mistake is not None, "this family of kernels has no single launches"
-    mistake = subject.mistake(**goal.on)
-    return _told(goal, mistake is None, value=mistake)
-
-
-def _beside(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) -> Finding:
-    same = is_the_same_beside(exercise, subject.kernel.source.text, goal.beside)
-    return _told(goal, same)
-
-
-_MEASURES: Mapping[str, Callable[..., float]] = {
-    "share": share,
-    "exponentials": exponentials_a_thread,
-    "compiled barriers": compiled_barriers,
-}
-"""What goals count of a whole launch, and not of its lines."""
-
-
-def _measure(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) -> Finding:
-    value = _MEASURES[goal.of](subject.kernel, **goal.on)
+def _compiled_barriers(
+    exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers
+) -> Finding:
+    value = compiled_barriers(subject.kernel, **goal.on)
     return _told(goal, goal.is_met(value), value=value)
 
 
@@ -119,13 +96,7 @@ def _not_broken(sentence: str) -> Finding:
 
 def _hazard(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) -> Finding:
     found = _look(subject, goal, numbers).hazards
-    if goal.hazard == NO_HAZARD:
-        return _told(goal, not found, value=found[0].words if found else "nothing")
-    wanted = [
-        one
-        for one in found
-        if one.kind == goal.hazard and goal.array in one.message and goal.mentions in one.message
-    ]
+    wanted = [one for one in found if one.kind == goal.hazard and goal.mentions in one.message]
     if wanted:
         return _told(goal, True, value=wanted[0].words)
     if found:
@@ -165,9 +136,7 @@ def _count(goal: Goal, found: XRay) -> float:
 
 def _is_meant(goal: Goal, line: LineCounters) -> bool:
     """Whether a goal counts this line; "shuffle" stands for all kinds of them."""
-    same = all(
-        getattr(goal, name) in ("", 0, getattr(line, name)) for name in ("space", "array", "size")
-    )
+    same = all(getattr(goal, name) in ("", 0, getattr(line, name)) for name in ("space", "size"))
     return same and line.operation.startswith(goal.operation)
 
 

@@ -17,10 +17,10 @@ from softmax_lib.engine.words import PAGE_WIDTH, count, cut_long_words
 from softmax_lib.grading import lists, scores, softmaxes, tile_answers
 from softmax_lib.grading.collection import find_exercise, read_numbers
 from softmax_lib.grading.exercise import Exercise
-from softmax_lib.grading.finding import Finding, stopped
+from softmax_lib.grading.finding import Finding
 from softmax_lib.grading.goals import find
 from softmax_lib.grading.handed_in import HandedIn, in_a_sentence
-from softmax_lib.grading.mistakes import diagnose
+from softmax_lib.grading.mistakes import diagnose, read
 from softmax_lib.widgets.markup import render
 from softmax_lib.worklog.errors import (
     BadInput,
@@ -156,6 +156,13 @@ def solution(exercise: str) -> str:
     return f"{chosen.solution_text}\n\n{textwrap.fill(chosen.afterwards, PAGE_WIDTH)}"
 
 
+def recorded_grade(exercise: Exercise, label: str) -> Grade:
+    """The grade of one of an exercise's labelled attempts, as it was recorded."""
+    found = tuple(Finding(*one) for one in read()[exercise.name]["offered"][label])
+    told = next((one.diagnosis for one in exercise.offered if one.label == label), "")
+    return Grade(exercise.name, exercise.title, found, exercise.out_of, told)
+
+
 def judge(exercise: Exercise, answer: Any) -> Grade:
     """The same, of which nothing is kept. What the kernel prints is not shown: it runs many times."""
     with redirect_stdout(io.StringIO()):
@@ -219,7 +226,7 @@ def _findings(given: HandedIn) -> tuple[Finding, ...]:
     except CompileError as error:
         return (Finding("right", False, in_a_sentence(error)),)
     except KernelFault as fault:
-        return (*found, stopped(fault))
+        return (*found, Finding("safe", False, f"it was stopped: {fault}"))
     except SoftmaxLibError as error:
         return (*found, Finding("right", False, str(error)))
     return tuple(found)

@@ -7,10 +7,10 @@ import re
 import textwrap
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, zip_longest
 
-from softmax_lib.engine.source import Source
+from softmax_lib.engine.source import Source, blank_comments
 from softmax_lib.grading.exercise import Exercise
-from softmax_lib.grading.surroundings import first_difference
 from softmax_lib.worklog.errors import CompileError
 
 _COMPILER = re.compile(r"^([^:\n]+:\d+)(?::\d+)?: (?:fatal )?error: (.*)$", re.MULTILINE)
@@ -28,6 +28,9 @@ _PYTHON_ALONE = (
     ast.comprehension,
 )
 """What no C++ that Python can read has in it."""
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+_PYTHON_COMMENT = re.compile(r"#[^\n]*|^import triton[^\n]*", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -125,3 +128,30 @@ def _first_error(message: str) -> str:
         return f"{found[3]} at {found[1]}.py:{found[2]}"
     first = (message.splitlines() or [""])[0]
     return first.removeprefix(f"{_STOPPED}: ").rstrip(".")
+
+
+def first_difference(exercise: Exercise, text: str) -> int | None:
+    """The line of `text` that is not the book's outside of the reader's part; None where all of them are.
+
+    Spaces, line ends and comments do not count.
+    """
+    given = _words(exercise, text)
+    before, after = _words(exercise, exercise.before()), _words(exercise, exercise.after())
+    last = given[-1][1] if given else 1
+    rest = given[len(before) :]
+    pairs = chain(
+        zip_longest(before, given[: len(before)]),
+        zip_longest(after[::-1], rest[::-1][: len(after)]),
+    )
+    for due, one in pairs:
+        if one is None or one[0] != due[0]:
+            return one[1] if one else last
+    return None
+
+
+def _words(exercise: Exercise, text: str) -> list[tuple[str, int]]:
+    """The names, numbers and signs of a text, each with its line."""
+    is_triton = exercise.family == "triton"
+    bare = _PYTHON_COMMENT.sub("", text) if is_triton else blank_comments(text)
+    lines = enumerate(bare.split("\n"), 1)
+    return [(word, number) for number, line in lines for word in _WORD.findall(line)]

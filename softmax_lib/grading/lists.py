@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from softmax_lib.engine.source import Source
 from softmax_lib.engine.xrays.result import XRay
 from softmax_lib.grading.exercise import Exercise
-from softmax_lib.grading.finding import Finding, Subject, safety, tally
+from softmax_lib.grading.finding import Finding, Mistake, Subject, safety, tally
 from softmax_lib.grading.softmaxes import launched_as
 from softmax_lib.worklog import selections
 from softmax_lib.worklog.kernel import Kernel
@@ -30,39 +30,6 @@ CHOSEN_ALONE = "chosen_softmax"
 """The reference of an exercise whose values are a softmax of the k chosen, and not of the row."""
 
 
-@dataclass(frozen=True)
-class Launch:
-    """One launch on rows of all kinds: which rows are wrong, and of the first wrong entry what it is and what is due."""
-
-    cols: int
-    k: int
-    block_size: int
-    kinds: tuple[str, ...]
-    rows: tuple[int, ...]
-    entry: int
-    found: tuple[float, int]
-    due: tuple[float, int]
-
-    @property
-    def words(self) -> str:
-        """What was launched, and the mistake."""
-        got, due = (
-            "unwritten" if column == UNWRITTEN else f"column {column}, {value:.6g}"
-            for value, column in (self.found, self.due)
-        )
-        return (
-            f'the row "{self.kinds[self.rows[0]]}" of {self.cols}, k = {self.k}, {self.block_size} threads per block: '
-            f"entry {self.entry} is {got}, and should be {due}"
-        )
-
-    @property
-    def trace(self) -> str:
-        """The same in short, with every wrong row, such as a mistake is known by."""
-        value, column = self.found
-        rows = ",".join(map(str, self.rows))
-        return f"{len(self.kinds)}x{self.cols}/{self.block_size}+{self.k} [{rows}] {self.entry} {column} {value:.4g}"
-
-
 def subject(exercise: Exercise, source: Source) -> Subject:
     """The kernel in `source`, launched as the book's that it is made of, and how it is looked at."""
     kernel = launched_as(selections.kernels[exercise.of], exercise, source)
@@ -79,11 +46,11 @@ def subject(exercise: Exercise, source: Source) -> Subject:
 def _right(exercise: Exercise, kernel: Kernel) -> Finding:
     sizes = exercise.block_sizes or (BLOCK_SIZE,)
     tried = [(*on, size) for size in sizes for on in selections.CHECKED]
-    wrong = [one for on in tried if (one := _launch(exercise, kernel, *on))]
+    wrong = [one for on in tried if (one := _mistake(exercise, kernel, *on))]
     return tally(len(tried), wrong, f"with {selections.RIGHT}")
 
 
-def _launch(exercise: Exercise, kernel: Kernel, cols: int, k: int, size: int) -> Launch | None:
+def _mistake(exercise: Exercise, kernel: Kernel, cols: int, k: int, size: int) -> Mistake | None:
     """None where all is right."""
     kinds, x = selections.rows_without_nan(cols)
     selection = selections.select(kernel, x, k, block_size=size)
@@ -95,9 +62,15 @@ def _launch(exercise: Exercise, kernel: Kernel, cols: int, k: int, size: int) ->
     if not wrong.any():
         return None
     row, entry = (int(at) for at in np.argwhere(wrong)[0])
-    rows = tuple(map(int, np.flatnonzero(wrong.any(axis=1))))
-    got, wanted = ((float(v[row, entry]), int(p[row, entry])) for v, p in ((values, places), due))
-    return Launch(cols, k, size, tuple(kinds), rows, entry, got, wanted)
+    rows = ",".join(map(str, np.flatnonzero(wrong.any(axis=1))))
+    value, place = values[row, entry], places[row, entry]
+    got = "unwritten" if place == UNWRITTEN else f"column {place}, {value:.6g}"
+    wanted = f"column {due[1][row, entry]}, {due[0][row, entry]:.6g}"
+    return Mistake(
+        f'the row "{kinds[row]}" of {cols}, k = {k}, {size} threads per block',
+        f"entry {entry} is {got}, and should be {wanted}",
+        f"{len(kinds)}x{cols}/{size}+{k} [{rows}] {entry} {place} {value:.4g}",
+    )
 
 
 def _look(kernel: Kernel, rows: int, cols: int, k: int, block_size: int) -> XRay:

@@ -116,24 +116,8 @@ def _log_softmax(x: ndarray) -> ndarray:
     return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
 
 
-def _column_softmax(x: ndarray) -> ndarray:
-    return softmax(x.T).T
-
-
 def _layer_norm(x: ndarray) -> ndarray:
     return (x - x.mean(axis=1, keepdims=True)) / np.sqrt(x.var(axis=1, keepdims=True) + EPSILON)
-
-
-def _causal_softmax(x: ndarray) -> ndarray:
-    return softmax(np.where(np.tri(*x.shape) > 0, x, -np.inf))
-
-
-def _cumulative_softmax(x: ndarray) -> ndarray:
-    return softmax(x).cumsum(axis=1)
-
-
-def _argmax(x: ndarray) -> ndarray:
-    return np.arange(x.shape[1]) == x.argmax(axis=1, keepdims=True)
 
 
 def _scaled_groups(x: ndarray) -> ndarray:
@@ -146,10 +130,14 @@ REFERENCES: Mapping[str, Reference] = MappingProxyType(
     {
         "softmax": Reference(softmax),
         "log_softmax": Reference(_log_softmax, loses_digits=True),
-        "column_softmax": Reference(_column_softmax, by_column=True),
-        "causal_softmax": Reference(_causal_softmax, FINITE),
-        "cumulative_softmax": Reference(_cumulative_softmax),
-        "argmax": Reference(_argmax, NUMBERS),
+        "column_softmax": Reference(lambda x: softmax(x.T).T, by_column=True),
+        "causal_softmax": Reference(
+            lambda x: softmax(np.where(np.tri(*x.shape) > 0, x, -np.inf)), FINITE
+        ),
+        "cumulative_softmax": Reference(lambda x: softmax(x).cumsum(axis=1)),
+        "argmax": Reference(
+            lambda x: np.arange(x.shape[1]) == x.argmax(axis=1, keepdims=True), NUMBERS
+        ),
         "scaled_groups": Reference(_scaled_groups, FINITE),
         "layer_norm": Reference(_layer_norm, FINITE, loses_digits=True),
     }

@@ -3,67 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy import ndarray
 
 from softmax_lib.engine.source import Source
 from softmax_lib.engine.xrays.result import XRay
 from softmax_lib.grading.exercise import Exercise
-from softmax_lib.grading.finding import Finding, Subject, safety, tally
-from softmax_lib.grading.matrices import kinds_of, more_matrices
-from softmax_lib.grading.references import Kinds, Matrix, Wrong
+from softmax_lib.grading.finding import Finding, Mistake, Subject, safety, tally
+from softmax_lib.grading.references import Kinds, Matrix, Reference
 from softmax_lib.worklog.checking import launch_guarded
 from softmax_lib.worklog.errors import Hang, KernelFault
 from softmax_lib.worklog.kernel import Kernel
 from softmax_lib.worklog.launch import run
-from softmax_lib.worklog.reference import noise
+from softmax_lib.worklog.reference import ROWS, noise
 from softmax_lib.worklog.registry import COPY, resolve, with_copy
 from softmax_lib.worklog.xray import xray
 
+MANY_ROWS = (198, 5)
+"""More rows than two blocks of 96 threads have, for kernels that give a row to a thread."""
 
-@dataclass(frozen=True)
-class Launch:
-    """One launch on a (rows, cols) matrix: what is wrong of its result, and whether something was written behind it."""
+FAR_BELOW = -100.0
+"""So far below normal noise that only an exponent above 0 notices."""
 
-    shape: tuple[int, int]
-    block_size: int
-    offset: int
-    kinds: Kinds
-    by_column: bool
-    wrong: Wrong | None
-    stray: bool
-
-    @property
-    def mistake(self) -> str | None:
-        """The first wrong element in words."""
-        if self.wrong is None:
-            return "it wrote past the end of y" if self.stray else None
-        one, row = self.wrong, self.wrong.rows[0]
-        kind = f" ({self.kinds[row]})" if self.kinds and not self.by_column else ""
-        of = f" ({self.kinds[one.column]})" if self.kinds and self.by_column else ""
-        is_and_due = f"is {one.value:.6g} and should be {one.due:.6g}"
-        return f"row {row}{kind}, column {one.column}{of} {is_and_due}"
-
-    @property
-    def words(self) -> str:
-        """What was launched, and the mistake."""
-        rows, cols = self.shape
-        off = ", x a float off its place" if self.offset else ""
-        return (
-            f"on {rows} rows of {cols} at {self.block_size} threads per block{off}: {self.mistake}"
-        )
-
-    @property
-    def trace(self) -> str:
-        """The same in short, with every wrong row, such as a mistake is known by."""
-        said = "past the end"
-        if self.wrong:
-            rows = ",".join(map(str, self.wrong.rows[: len(self.kinds) or 1]))
-            said = f"[{rows}] {self.wrong.column} {self.wrong.value:.4g}"
-        return f"{self.shape[0]}x{self.shape[1]}/{self.block_size}+{self.offset} {said}"
+_PLACES = {"the second far below": 1, "the third far below": 2, "the last far below": -1}
+"""Rows of which one score is FAR_BELOW: at an odd place, at an even one, and where a loop ends."""
 
 
 def subject(exercise: Exercise, source: Source) -> Subject:
@@ -79,10 +44,7 @@ def subject(exercise: Exercise, source: Source) -> Subject:
         size = sizes_of(exercise, kernel)[-1]
         return safety([look(rows=3, cols=exercise.lengths[-1], block_size=size, ragged=everywhere)])
 
-    def mistake(rows: int, cols: int, block_size: int) -> str | None:
-        return _launch(exercise, kernel, (), noise(rows, cols), block_size).mistake
-
-    return Subject(kernel, lambda: _right(exercise, kernel), safe, look, mistake)
+    return Subject(kernel, lambda: _right(exercise, kernel), safe, look)
 
 
 def _kernel(exercise: Exercise, source: Source) -> Kernel:
@@ -103,22 +65,21 @@ def launched_as(like: Kernel, exercise: Exercise, source: Source) -> Kernel:
 
 def _right(exercise: Exercise, kernel: Kernel) -> Finding:
     tried = list(_launches(exercise, kernel))
-    wrong = [one for one in tried if one.mistake]
+    wrong = [one for one in tried if one]
     if wrong and len(wrong) == len(tried) and _writes_nothing(exercise, kernel):
         return Finding("right", False, "it never writes into y.")
     return tally(len(tried), wrong, "within the bound of float32")
 
 
-def _launches(exercise: Exercise, kernel: Kernel) -> Iterator[Launch]:
+def _launches(exercise: Exercise, kernel: Kernel) -> Iterator[Mistake | None]:
     """Rows of all kinds in all lengths at all block sizes, and what else an exercise is tried on."""
-    sizes = sizes_of(exercise, kernel)
-    for size in sizes:
+    for size in sizes_of(exercise, kernel):
         yield from _usual(exercise, kernel, size)
-    for kinds, x, size in more_matrices(exercise, sizes, kernel.longer):
+    for kinds, x, size in _more_matrices(exercise, kernel):
         yield _launch(exercise, kernel, kinds, x, size)
 
 
-def _usual(exercise: Exercise, kernel: Kernel, size: int) -> Iterator[Launch]:
+def _usual(exercise: Exercise, kernel: Kernel, size: int) -> Iterator[Mistake | None]:
     for cols in dict.fromkeys(map(kernel.longer, exercise.lengths)):
         if cols <= kernel.max_cols(size):
             kinds, x = exercise.asks.rows(cols)
@@ -128,10 +89,45 @@ def _usual(exercise: Exercise, kernel: Kernel, size: int) -> Iterator[Launch]:
 
 def _launch(
     exercise: Exercise, kernel: Kernel, kinds: Kinds, x: Matrix, size: int, offset: int = 0
-) -> Launch:
+) -> Mistake | None:
     y, stray = launch_guarded(kernel, x, size, offset, "cpu")
-    asks = exercise.asks
-    return Launch(x.shape, size, offset, kinds, asks.by_column, asks.wrong(y, x), stray)
+    return mistake_of(exercise.asks, kinds, x, y, size, offset, stray=stray)
+
+
+def mistake_of(
+    asks: Reference, kinds: Kinds, x: Matrix, y: Matrix, size: int, offset: int = 0, *, stray: bool
+) -> Mistake | None:
+    """What is wrong of the result `y` of one launch on `x`; or something was written behind it (`stray`)."""
+    wrong = asks.wrong(y, x)
+    if wrong is None and not stray:
+        return None
+    rows, cols = x.shape
+    what, short = "it wrote past the end of y", "past the end"
+    if wrong:
+        kind = f" ({kinds[wrong.column if asks.by_column else wrong.rows[0]]})" if kinds else ""
+        row, column = f"row {wrong.rows[0]}", f"column {wrong.column}"
+        place = f"{row}, {column}{kind}" if asks.by_column else f"{row}{kind}, {column}"
+        what = f"{place} is {wrong.value:.6g} and should be {wrong.due:.6g}"
+        all_rows = ",".join(map(str, wrong.rows[: len(kinds) or 1]))
+        short = f"[{all_rows}] {wrong.column} {wrong.value:.4g}"
+    off = ", x a float off its place" if offset else ""
+    launch = f"on {rows} rows of {cols} at {size} threads per block{off}"
+    return Mistake(launch, what, f"{rows}x{cols}/{size}+{offset} {short}")
+
+
+def _more_matrices(exercise: Exercise, kernel: Kernel) -> Iterator[tuple[Kinds, Matrix, int]]:
+    """Kinds of rows, a matrix of them, and the block size: what a written answer is tried on beside all kinds of rows."""
+    rows, cols = MANY_ROWS
+    reference = exercise.asks
+    for size in sizes_of(exercise, kernel):
+        yield (), noise(rows, kernel.longer(cols)), size
+        if len(reference.kinds) == len(ROWS):
+            masked = reference.half_masked(exercise.lengths[-1])
+            yield ("half -inf, half near -10000",), masked, size
+    shapes = ("rows", "cols", "block_size")  # of what counters are read on
+    of_goals = [tuple(goal.on[name] for name in shapes) for goal in exercise.goals if goal.on]
+    for rows, cols, size in dict.fromkeys(of_goals):
+        yield *reference.rows(*reference.shape(rows, cols)), size
 
 
 def _writes_nothing(exercise: Exercise, kernel: Kernel) -> bool:
@@ -145,34 +141,33 @@ def sizes_of(exercise: Exercise, kernel: Kernel) -> tuple[int, ...]:
     return taken or (kernel.default_block_size,)
 
 
+def _kinds_of(exercise: Exercise, cols: int) -> tuple[Kinds, Matrix]:
+    """The rows of its reference, and some of which one score is far below all others; what each is called."""
+    names, x = exercise.asks.rows(cols)
+    low = noise(len(_PLACES), cols)
+    for row, place in zip(low, _PLACES.values(), strict=True):
+        row[place % cols] = FAR_BELOW
+    return (*names, *_PLACES), np.concatenate((x, low))
+
+
 def wrong_kinds(exercise: Exercise, kernel: Kernel) -> list[str]:
     """Kinds of rows of which any comes out wrong, in their order. Raises what `run` does."""
     found: set[int] = set()
     names: Kinds = ()
     for size in sizes_of(exercise, kernel):
         for cols in exercise.lengths:
-            names, x = kinds_of(exercise, cols)
-            wrong = exercise.asks.wrong(_result(kernel, x, size), x)
+            names, x = _kinds_of(exercise, cols)
+            y = np.full_like(x, np.nan)
+            run(kernel, x, block_size=size, out=y)
+            wrong = exercise.asks.wrong(y, x)
             found.update(wrong.rows if wrong else ())
     return [names[number] for number in sorted(found)]
-
-
-def _result(kernel: Kernel, x: ndarray, size: int) -> ndarray:
-    y = np.full_like(x, np.nan)
-    run(kernel, x, block_size=size, out=y)
-    return y
-
-
-def share(kernel: Kernel, rows: int, cols: int, block_size: int) -> float:
-    """What the elements of a row of the result add up to, the mean of all rows: 1 of a softmax. Raises what `run` does."""
-    y = _result(kernel, noise(rows, cols), block_size)
-    return round(float(y.sum(axis=1, dtype=np.float64).mean()), 3)
 
 
 def is_right_at(exercise: Exercise, kernel: Kernel, size: int) -> bool:
     """Whether every launch with this block size is right; one that is stopped is not. Raises `Hang`."""
     try:
-        return not any(one.mistake for one in _usual(exercise, kernel, size))
+        return not any(_usual(exercise, kernel, size))
     except Hang:  # each block size would take as long
         raise
     except KernelFault:

@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from softmax_lib.engine.source import Source
 from softmax_lib.grading.exercise import Exercise
-from softmax_lib.grading.finding import Finding, Subject, tally
+from softmax_lib.grading.finding import Finding, Mistake, Subject, tally
 from softmax_lib.grading.references import Kinds, Matrix
-from softmax_lib.grading.softmaxes import Launch
+from softmax_lib.grading.softmaxes import mistake_of
 from softmax_lib.worklog import tiles
 from softmax_lib.worklog.tiles.interpreter import READS_OUTSIDE, Interpreted, Job, interpret
 from softmax_lib.worklog.tiles.launching import GUARD, job
 from softmax_lib.worklog.tiles.settings import next_power_of_two
-
-
-@dataclass(frozen=True)
-class TileLaunch(Launch):
-    """One launch in the interpreter, its tile for a block size, and whether it read what is not of x."""
-
-    reads_outside: bool = False
-
-    @property
-    def mistake(self) -> str | None:
-        """What lies outside of x is the cause of what is wrong inside."""
-        return READS_OUTSIDE if self.reads_outside else super().mistake
-
-    @property
-    def words(self) -> str:
-        """What was launched, and the mistake."""
-        rows, cols = self.shape
-        return f"on {rows} rows of {cols} with a tile of {self.block_size}: {self.mistake}"
-
-    @property
-    def trace(self) -> str:
-        """The same in short."""
-        return f"{super().trace}{', reads outside' if self.reads_outside else ''}"
 
 
 def subject(exercise: Exercise, source: Source) -> Subject:
@@ -47,11 +22,11 @@ def subject(exercise: Exercise, source: Source) -> Subject:
 def _right(exercise: Exercise, kernel: tiles.TileKernel) -> Finding:
     tried = [exercise.asks.rows(cols) for cols in exercise.lengths]
     found = interpret([_job(exercise, kernel, x) for _, x in tried])
-    launches = [_launch(exercise, *on, one) for on, one in zip(tried, found, strict=True)]
-    wrong = [one for one in launches if one.mistake]
+    pairs = zip(tried, found, strict=True)
+    wrong = [one for on, of in pairs if (one := _mistake(exercise, *on, of))]
     if not wrong:  # the interpreter takes more than the compiler does
         tiles.compile_tile(kernel, _tile(exercise, exercise.lengths[-1]))
-    return tally(len(launches), wrong, "within the bound of float32")
+    return tally(len(tried), wrong, "within the bound of float32")
 
 
 def _tile(exercise: Exercise, cols: int) -> int:
@@ -67,11 +42,17 @@ def _job(exercise: Exercise, kernel: tiles.TileKernel, x: Matrix) -> Job:
     return job(kernel, x, setting, -(-rows // a_program), room)
 
 
-def _launch(exercise: Exercise, kinds: Kinds, x: Matrix, found: Interpreted) -> TileLaunch:
-    wrong = exercise.asks.wrong(found.y[: x.size].reshape(x.shape), x)
-    stray = bool((found.y[x.size :] != GUARD).any())
-    tile = _tile(exercise, x.shape[1])
-    return TileLaunch(x.shape, tile, 0, kinds, False, wrong, stray, found.reads_outside)
+def _mistake(exercise: Exercise, kinds: Kinds, x: Matrix, found: Interpreted) -> Mistake | None:
+    """What lies outside of x is the cause of what is wrong inside."""
+    (rows, cols), tile, outside = x.shape, _tile(exercise, x.shape[1]), found.reads_outside
+    stray = outside or bool((found.y[x.size :] != GUARD).any())
+    y = found.y[: x.size].reshape(x.shape)
+    one = mistake_of(exercise.asks, kinds, x, y, tile, stray=stray)
+    if one is None:
+        return None
+    launch = f"on {rows} rows of {cols} with a tile of {tile}"
+    what, trace = (READS_OUTSIDE, f"{one.trace}, reads outside") if outside else one[1:]
+    return Mistake(launch, what, trace)
 
 
 def compiled_barriers(kernel: tiles.TileKernel, cols: int, num_warps: int) -> float:

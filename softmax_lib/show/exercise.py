@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from softmax_lib.grading.collection import find_exercise
 from softmax_lib.grading.exercise import Attempt, Exercise
-from softmax_lib.grading.outcomes import recorded_grade
+from softmax_lib.grading.grade import recorded_grade
 from softmax_lib.show.drawings.listings import highlight_lines, marked
 from softmax_lib.widgets.boxes import Shown
 from softmax_lib.widgets.markup import markdown, render

@@ -9,9 +9,8 @@ from notebooks import chapters
 
 from softmax_lib.grading.collection import exercises
 from softmax_lib.grading.finding import Finding
-from softmax_lib.grading.grade import judge
+from softmax_lib.grading.grade import judge, recorded_grade
 from softmax_lib.grading.mistakes import look_alike, read, trace
-from softmax_lib.grading.outcomes import recorded_grade
 
 EXERCISES = exercises()
 ATTEMPTS = [

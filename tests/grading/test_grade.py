@@ -1,6 +1,7 @@
 """`grade`: whatever is handed in gets a sentence at its own line, and the best points are kept."""
 
 import json
+import math
 import re
 import textwrap
 from html import unescape
@@ -9,8 +10,8 @@ import numpy as np
 import pytest
 
 from softmax_lib import errors, exercise, exercises, grade, scores
-from softmax_lib.grading import surroundings
 from softmax_lib.grading.grade import judge, solution
+from softmax_lib.grading.handed_in import first_difference
 from softmax_lib.grading.references import REFERENCES
 from softmax_lib.worklog.files import readers_folder
 
@@ -30,20 +31,15 @@ def said(given):
     return " ".join(one.says for one in given.findings)
 
 
-def listing(one):
-    """The lines of the kernel as the task shows it."""
-    return one.with_part(one.starter).text.splitlines()
-
-
 def test_a_part_and_a_whole_kernel_and_a_file_are_graded_alike(tmp_path):
-    whole = WHOLE
-    path = tmp_path / "mine.cu"
-    path.write_text(whole)
-    part = tmp_path / "part.cu"
+    path, part = tmp_path / "mine.cu", tmp_path / "part.cu"
+    path.write_text(WHOLE)
     part.write_text(TREE.solution)
-    first, *others = [grade("shared_pairs", one) for one in (TREE.solution, whole, path, part)]
+    first, *others = [grade("shared_pairs", one) for one in (TREE.solution, WHOLE, path, part)]
     assert first.ok
     assert others == 3 * [first]
+    part.write_text("\nint a = ;\n" + TREE.solution)
+    assert "at line 2 of your code" in said(grade("shared_pairs", part))  # an empty line counts too
 
 
 def test_a_line_is_counted_from_the_top_of_what_a_reader_wrote():
@@ -57,16 +53,14 @@ def test_a_line_is_counted_from_the_top_of_what_a_reader_wrote():
     assert f"at line {wrong} of your code" in told  # that of the opening quotes has no number
 
 
-def test_the_first_line_of_a_file_counts_though_it_is_empty(tmp_path):
-    path = tmp_path / "mine.cu"
-    path.write_text("\nint a = ;\n" + TREE.solution)
-    assert "at line 2 of your code" in said(grade("shared_pairs", path))
-
-
-def test_a_line_of_the_kernel_around_is_that_of_the_listing():
-    told = said(grade("shared_pairs", 4 * "// more lines\n" + "float row_max = 0.0f;"))
-    (line,) = [int(words.split()[0]) for words in told.split(" at line ")[1:]]
-    assert "* scale" in listing(TREE)[line - 1]
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [(4 * "// more lines\n" + "float row_max = 0.0f;", "* scale"), ("// row_max?", "row_max")],
+)
+def test_a_line_of_the_kernel_around_is_that_of_the_listing(part, words):
+    told = said(grade("shared_pairs", part))
+    line = int(told.split(" at line ")[1].split()[0])
+    assert words in TREE.with_part(TREE.starter).text.splitlines()[line - 1]
 
 
 def test_a_line_of_a_whole_kernel_is_that_of_the_file():
@@ -109,33 +103,15 @@ def test_the_next_answer_is_graded_as_ever(part):
     assert grade("shared_pairs", TREE.solution).ok
 
 
-def test_where_a_comment_is_handed_in_lines_are_those_of_the_listing():
-    told = said(grade("shared_pairs", "// row_max?"))
-    line = int(told.partition(" at line ")[2].split()[0])
-    assert "row_max" in listing(TREE)[line - 1]
-
-
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
         ("keep_dims=True))", "keep_dims=True)", "at line 6 of your code"),
-        (
-            "share = power",
-            "share = pwer",
-            "Triton's interpreter stopped: NameError: name 'pwer' is not defined at line 7 of your code.",
-        ),
-        (
-            "share = power",
-            "import math\n    share = power",
-            "it does not compile: unsupported AST node type: Import at line 7 of your code.",
-        ),
-        (
-            "share = power",
-            "\0share = power",
-            "it does not compile: there is a NUL character, which is no text at line 7 of your code.",
-        ),
+        ("share = power", "share = pwer", "Triton's interpreter stopped: NameError: name 'pwer' is not defined at line 7 of your code."),
+        ("share = power", "import math\n    share = power", "it does not compile: unsupported AST node type: Import at line 7 of your code."),
+        ("share = power", "\0share = power", "it does not compile: there is a NUL character, which is no text at line 7 of your code."),
     ],
-)
+)  # fmt: skip
 def test_triton_is_told_at_its_own_lines_too(old, new, sentence):
     part = exercises()["triton_rows"].solution.replace(old, new, 1)
     told = said(grade("triton_rows", part))
@@ -149,10 +125,6 @@ def test_what_a_kernel_prints_is_not_shown(capsys):
     assert capsys.readouterr().out == ""
 
 
-def line_with(text, words):
-    return 1 + next(i for i, line in enumerate(text.splitlines()) if words in line)
-
-
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -164,17 +136,14 @@ def line_with(text, words):
 )
 def test_a_whole_kernel_to_break_differs_from_the_listing_in_the_marked_part_alone(old, new):
     text = BREAK.source.text.replace(old, new)
-    line = line_with(text, new.strip().splitlines()[-1].strip())
-    assert f"line {line} of your kernel is not as in the listing" in said(
-        grade("math_minimum", text)
-    )
+    line = 1 + text[: text.index(new)].count("\n")
+    told = said(grade("math_minimum", text))
+    assert f"line {line} of your kernel is not as in the listing" in told
 
 
 def test_a_whole_kernel_that_is_written_may_look_otherwise():
-    helped = WHOLE.replace(
-        'extern "C"',
-        '__device__ float larger(float a, float b) { return a > b ? a : b; }\n\nextern "C"',
-    )
+    larger = "__device__ float larger(float a, float b) { return a > b ? a : b; }"
+    helped = WHOLE.replace('extern "C"', f'{larger}\n\nextern "C"')
     assert grade("shared_pairs", helped.replace("value > thread_max", "thread_max < value")).ok
     other = WHOLE.replace("softmax_one_tree", "mine")
     assert "called mine, and the exercise launches softmax_one_tree" in said(
@@ -186,15 +155,15 @@ def test_spaces_and_comments_of_a_whole_kernel_do_not_count():
     bare = re.sub(r"//[^\n]*", "", WHOLE).replace("    ", "\t").replace(" = ", "  =\n")
     assert grade("shared_pairs", "// mine\n\n" + bare).ok
     simple = exercises()["triton_rows"]
-    assert surroundings.first_difference(simple, simple.source.text) is None
+    assert first_difference(simple, simple.source.text) is None
     without = simple.source.text.partition("import triton.language as tl\n")[2]
-    assert surroundings.first_difference(simple, without) is None
+    assert first_difference(simple, without) is None
 
 
 @pytest.mark.parametrize("most", [0, 1, 40, 200, 700, 1100])
 def test_a_kernel_that_ends_early_or_goes_on_is_not_the_listing_s(most):
-    assert surroundings.first_difference(BREAK, BREAK.source.text[:most]) is not None
-    assert surroundings.first_difference(BREAK, BREAK.source.text + "int more;") is not None
+    assert first_difference(BREAK, BREAK.source.text[:most]) is not None
+    assert first_difference(BREAK, BREAK.source.text + "int more;") is not None
 
 
 def test_two_kernels_are_refused_in_a_sentence():
@@ -220,38 +189,34 @@ def test_what_is_no_exercise_is_an_error_that_names_the_nearest():
         grade(3, "")
 
 
-@pytest.mark.parametrize("answer", [None, 3, b"text", ["a"], ("a", "b"), ()])
-def test_code_is_answered_by_text(answer):
-    with pytest.raises(errors.WrongType, match="answered by CUDA"):
-        grade("shared_pairs", answer)
+@pytest.mark.parametrize(
+    ("name", "answers", "error", "words"),
+    [
+        ("shared_pairs", [None, 3, b"text", ["a"], ("a", "b"), ()], errors.WrongType, "answered by CUDA"),
+        ("shared_banks", ["4", None, True, [None], np.bool_(True)], errors.WrongType, "answered by numbers, stride"),
+        ("shared_banks", [0, -4, 4.5, 10**9, 10**400, math.nan, math.inf], errors.BadInput, "is a whole number from 1 to 256"),
+        ("shared_banks", [(4, 4), ()], errors.BadInput, "takes 1 number, stride"),
+    ],
+)  # fmt: skip
+def test_an_answer_of_another_kind_is_an_error(name, answers, error, words):
+    for answer in answers:
+        with pytest.raises(error, match=words):
+            grade(name, answer)
 
 
-@pytest.mark.parametrize("answer", ["4", None, True, [None]])
-def test_numbers_are_answered_by_numbers(answer):
-    with pytest.raises(errors.WrongType, match="answered by numbers, stride"):
-        grade("shared_banks", answer)
-
-
-@pytest.mark.parametrize("answer", [0, -4, 4.5, 10**9, float("nan"), float("inf"), (4, 4), ()])
-def test_numbers_that_cannot_be_meant_are_refused(answer):
-    with pytest.raises(errors.BadInput):
-        grade("shared_banks", answer)
-
-
-def test_a_number_may_stand_alone_or_in_a_tuple():
-    assert grade("shared_banks", 8).ok
-    assert grade("shared_banks", (8.0,)).ok
-    assert grade("copy_rest", 3, 5).ok
-    assert grade("copy_rest", [3, 5]).ok
-
-
-def test_a_number_may_be_numpy_s():
-    assert grade("copy_rest", np.int64(3), np.uint8(5)).ok
-    assert grade("half_bytes", np.float32(1.25)).ok
-    with pytest.raises(errors.WrongType):
-        grade("shared_banks", np.bool_(True))
-    with pytest.raises(errors.BadInput):
-        grade("shared_banks", 10**400)
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("shared_banks", [8]),
+        ("shared_banks", [(8.0,)]),
+        ("copy_rest", [3, 5]),
+        ("copy_rest", [[3, 5]]),
+        ("copy_rest", [np.int64(3), np.uint8(5)]),
+        ("half_bytes", [np.float32(1.25)]),
+    ],
+)
+def test_a_number_may_stand_alone_or_in_a_tuple_and_be_numpy_s(name, answer):
+    assert grade(name, *answer).ok
 
 
 def test_a_file_that_is_not_there_is_an_error(tmp_path):
@@ -290,15 +255,12 @@ def test_once_solved_the_grade_says_why_and_has_the_solution():
     assert grade("shared_banks", 8).solution == "stride = 8"
 
 
-def test_the_solution_is_refused_until_the_last_hint_was_had():
+def test_the_solution_is_refused_until_the_last_hint_was_had_or_it_is_solved():
     with pytest.raises(errors.BadInput, match=r"after the last of 3 hints; .* you have had 0"):
         solution("shared_pairs")
     for _ in range(3):
         grade("shared_pairs", NEARLY)
     assert TREE.solution_text in solution("shared_pairs")
-
-
-def test_the_solution_is_shown_once_it_is_solved():
     grade("shared_banks", 8)
     assert "stride = 8" in solution("shared_banks")
 
@@ -309,11 +271,6 @@ def test_what_an_exercise_begins_with_is_nobody_s_failure():
         assert "this is where it begins" in str(given)
         assert "not yet" not in str(given)
     assert grade("shared_banks", 1).is_starter
-    assert not readers_folder("exercises").exists()
-
-
-def test_judging_alone_keeps_nothing():
-    judge(TREE, TREE.solution)
     assert not readers_folder("exercises").exists()
 
 
@@ -363,8 +320,9 @@ def test_an_exercise_tells_its_task_without_widgets_too():
     assert [unescape(re.sub("<[^>]*>", "", line)) for line in own] == TREE.starter.splitlines()
 
 
-def test_a_grade_is_the_same_in_words_and_in_html():
+def test_a_grade_is_the_same_in_words_and_in_html_and_judging_alone_keeps_nothing():
     given = judge(TREE, TREE.starter)
+    assert not readers_folder("exercises").exists()
     bundle = given._repr_mimebundle_()
     assert bundle["text/plain"] == str(given)
     assert bundle["text/html"].count("<li>") == len(given.findings)

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Locator, Page
 
 from softmax_lib import exercises
-from softmax_lib.grading.outcomes import recorded_grade
+from softmax_lib.grading.grade import recorded_grade
 
 pytestmark = pytest.mark.site
 
