@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import threading
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -205,20 +204,14 @@ def _as_written(log: str) -> str:
     return _LINE.sub(lambda match: f"({int(match[1]) % LINES_A_FILE})", log)
 
 
-_modules: dict[tuple[str, int], Module] = {}
-_loading = threading.Lock()
-
-
 def load(program: Program, device: int) -> Module:
     """`program` loaded on CUDA device number `device`, compiled for that device's own arch."""
-    key = (program.digest, device)
-    with _loading:
-        if key not in _modules:
-            _modules[key] = _load(program, device)
-        return _modules[key]
+    return _load(program, program.digest, device)
 
 
-def _load(program: Program, device: int) -> Module:
+@cache
+def _load(program: Program, digest: str, device: int) -> Module:
+    """The digest is also that of headers, which may have been changed."""
     nvrtc()  # says what to install when CuPy is missing
     import cupy
 

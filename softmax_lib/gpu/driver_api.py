@@ -1,11 +1,13 @@
-"""CUDA's driver, as far as CuPy has no words for it: the structures of a launch, and calls by name."""
+"""CUDA's driver, as far as CuPy has no words for it: the structures of a launch, calls by name, launches kept prepared."""
 
 from __future__ import annotations
 
 import ctypes
 import sys
+import threading
 from collections.abc import Mapping
 from functools import cache
+from typing import Generic, TypeVar
 
 from softmax_lib.engine.errors import BlockSizeNotAllowed, NotAvailable
 from softmax_lib.engine.grids import MOST_STATIC_SHARED_BYTES
@@ -85,3 +87,19 @@ def meaning(status: int) -> str:
     text = ctypes.c_char_p()
     driver().cuGetErrorString(status, ctypes.byref(text))
     return f"{(text.value or b'unknown error').decode()} ({status})"
+
+
+T = TypeVar("T")
+
+
+class OfThisThread(threading.local, Generic[T]):
+    """Prepared launches by key: addresses are written into them at each call, so each thread has its own."""
+
+    def __init__(self) -> None:
+        self.table: dict[tuple, T] = {}
+
+    def keep(self, key: tuple, prepared: T, at_most: int) -> None:
+        """Keep one more; all others go first where there are `at_most` already."""
+        if len(self.table) >= at_most:
+            self.table.clear()
+        self.table[key] = prepared

@@ -9,7 +9,7 @@ from math import prod
 import torch
 from torch import Tensor
 
-from softmax_lib.gpu.prepared import OfThisThread
+from softmax_lib.gpu.driver_api import OfThisThread
 from softmax_lib.ops.designs import CHUNK_BYTES, Task
 from softmax_lib.ops.launches import Launch, prepare, prepare_strided, prepare_tile
 from softmax_lib.ops.scaling import Scaling

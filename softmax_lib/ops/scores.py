@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from softmax_lib.gpu.prepared import OfThisThread
+from softmax_lib.gpu.driver_api import OfThisThread
 from softmax_lib.ops.launches import prepare_if_held
 from softmax_lib.ops.plans import KEPT_AT_MOST, compute, layout, needs_edges, row_stride, task_of
 from softmax_lib.ops.scaling import Scaling

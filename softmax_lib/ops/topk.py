@@ -11,7 +11,7 @@ from torch import Tensor
 from torch._C._functorch import peek_interpreter_stack
 from torch.autograd import forward_ad
 
-from softmax_lib.gpu.prepared import OfThisThread
+from softmax_lib.gpu.driver_api import OfThisThread
 from softmax_lib.ops.arguments import DTYPES, check_tensor
 from softmax_lib.ops.functional import softmax
 from softmax_lib.ops.operators import Function, is_traced

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from softmax_lib.gpu.compile import load
-from softmax_lib.gpu.driver_api import check_threads
-from softmax_lib.gpu.prepared import OfThisThread
+from softmax_lib.gpu.driver_api import OfThisThread, check_threads
 from softmax_lib.worklog.kernel import Kernel, Step
 
 PREPARED_AT_MOST = 256

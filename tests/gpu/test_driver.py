@@ -1,12 +1,13 @@
 """What the CUDA driver is told of a launch, by a driver that only takes notes."""
 
 import ctypes
+import threading
 
 import pytest
 
 from softmax_lib.engine.errors import BadInput, BlockSizeNotAllowed
 from softmax_lib.engine.spec import LaunchSpec
-from softmax_lib.gpu import driver, driver_api
+from softmax_lib.gpu import calls, driver_api
 
 TEXT = "__global__ void own(int n) {}"
 
@@ -38,11 +39,11 @@ class Notes:
 
 
 def launch(monkeypatch, notes, grid=4, block=(32, 2), **words):
-    for module in (driver, driver_api):
+    for module in (calls, driver_api):
         monkeypatch.setattr(module, "driver", lambda: notes)
     spec = LaunchSpec.of(TEXT, grid, block, [7], **words)
     seven = ctypes.create_string_buffer((7).to_bytes(4, "little"), 4)
-    driver.launch_function(1, spec, 2, [seven])
+    calls.launch_function(1, spec, 2, [seven])
     return notes
 
 
@@ -86,3 +87,17 @@ def test_a_block_that_does_not_fit_the_registers_is_refused_before_the_launch(mo
     ):
         launch(monkeypatch, notes, block=65)
     assert notes.config is None
+
+
+def test_each_thread_keeps_its_own_launches_and_begins_anew_where_there_are_too_many():
+    kept = driver_api.OfThisThread()
+    kept.keep(("a",), 1, at_most=4)
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(dict(kept.table)))
+    thread.start()
+    thread.join()
+    assert (seen, kept.table) == ([{}], {("a",): 1})
+    for number in range(9):
+        kept.keep((number,), number, at_most=4)
+        assert len(kept.table) <= 4
+        assert kept.table[number,] == number

@@ -71,7 +71,7 @@ def launch_clusters(folder: Path) -> dict[str, np.ndarray]:
     """The kernels of cluster_kernels.cu: what y is afterwards."""
     import torch
 
-    from softmax_lib.gpu.driver import launch_function
+    from softmax_lib.gpu.calls import launch_function
 
     code, _ = carried(folder, digest(SOURCE.text.encode()))
     found = {}
