@@ -15,8 +15,7 @@ import numpy as np
 
 from softmax_lib.engine.source import Source
 from softmax_lib.show.live.cuda_cell import read_line
-from softmax_lib.worklog.launch_options import is_any_kernel
-from softmax_lib.worklog.launch_words import read_launch
+from softmax_lib.worklog.launch_words import is_any_kernel, read_launch
 
 ROOT = Path(__file__).parent.parent
 PAGE, BUILD = ROOT / "book/errors.ipynb", ROOT / "build"

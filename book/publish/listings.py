@@ -42,8 +42,7 @@ from softmax_lib.ops.xray import outline_of
 from softmax_lib.show.live.cuda_cell import read_line, softmax_in
 from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.kernel import Kernel
-from softmax_lib.worklog.launch_options import is_any_kernel
-from softmax_lib.worklog.launch_words import read_launch
+from softmax_lib.worklog.launch_words import is_any_kernel, read_launch
 from softmax_lib.worklog.registry import kernels
 
 BOOK = Path(__file__).parents[1]

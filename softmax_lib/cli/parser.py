@@ -14,7 +14,7 @@ from softmax_lib.cli.answer import Answer
 from softmax_lib.engine.words import hint
 from softmax_lib.suites.table import SUITES
 from softmax_lib.worklog.errors import BadInput
-from softmax_lib.worklog.launch_options import MOST_DIGITS, add_launch_words
+from softmax_lib.worklog.launch_words import MOST_DIGITS, add_launch_words
 
 HELP = "help"
 """The verb that stands for `--help` of another."""

@@ -17,7 +17,6 @@ from softmax_lib.gpu.presence import why_no_gpu
 from softmax_lib.worklog.errors import BadInput, KernelFault, NotAvailable, WrongType
 from softmax_lib.worklog.kernel import Kernel
 from softmax_lib.worklog.launch import run
-from softmax_lib.worklog.launch_notes import notes_on
 from softmax_lib.worklog.matrices import check_x
 from softmax_lib.worklog.operators import (
     Grid,
@@ -30,7 +29,7 @@ from softmax_lib.worklog.operators import (
     threads_of,
 )
 from softmax_lib.worklog.reference import ROWS, Judgement, adversarial, as_numpy, judge
-from softmax_lib.worklog.registry import resolve
+from softmax_lib.worklog.registry import notes_on, resolve
 
 LENGTHS = (1, 2, 3, 5, 31, 32, 33, 127, 1000, 1001, 4099)
 """Row lengths that `check` tries: one element, less than a float4, around a warp, around multiples

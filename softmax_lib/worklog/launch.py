@@ -18,9 +18,8 @@ from softmax_lib.engine.source import WARP, Source
 from softmax_lib.engine.whole_numbers import whole
 from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.kernel import Kernel
-from softmax_lib.worklog.launch_notes import note_on_axes
 from softmax_lib.worklog.matrices import check_out, check_x
-from softmax_lib.worklog.registry import resolve, with_copy
+from softmax_lib.worklog.registry import note_on_axes, resolve, with_copy
 
 if TYPE_CHECKING:
     from softmax_lib.engine.written import Trace

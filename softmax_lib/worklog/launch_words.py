@@ -1,4 +1,7 @@
-"""A launch in words, for the command line and the cell magic: --grid 8,4 --block 256 --arg x:f32:64x4096 --arg 3.5."""
+"""A launch in words, for the command line and the cell magic: --grid 8,4 --block 256 --arg x:f32:64x4096 --arg 3.5.
+
+The options alone load no numpy: a parser that only answers for help should not.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,82 @@ import re
 import zlib
 from collections.abc import Mapping
 from math import prod
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from softmax_lib.engine.arrays import bfloat16_bits
-from softmax_lib.engine.source import Source
 from softmax_lib.worklog.errors import BadInput
-from softmax_lib.worklog.launch_options import DTYPES, FILLS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+
+    from softmax_lib.engine.source import Source
+
+DTYPES = {
+    "bool": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
+    "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+    "f16": "float16", "bf16": "uint16", "f32": "float32", "f64": "float64", "c64": "complex64",
+}  # fmt: skip
+"""Words for dtypes. numpy has no bfloat16: such an array holds the bits."""
+
+FILLS = ("noise", "uniform", "arange", "zeros", "ones", "nan")
+"""What an array holds at first, unless it is one number: normal noise (integers: 0 to 99) without a
+word, "uniform" from 0 to 1. Arrays of different names get different noise."""
+
+
+MOST_DIGITS = 20
+"""Of a number on the command line: Python refuses to read very long ones."""
+
+
+def add_launch_words(parser: argparse._ActionsContainer) -> None:
+    """The options that say how any kernel is launched."""
+    add = parser.add_argument
+    add(
+        "--kernel",
+        metavar="NAME",
+        help='which kernel of the file, or "name<float, 4>" of a template',
+    )
+    add("--grid", type=_axes, metavar="X[,Y[,Z]]", help="blocks")
+    add("--block", type=_axes, metavar="X[,Y[,Z]]", help="threads of a block")
+    add("--arg", action="append", default=[], metavar="ARG", dest="args",
+        help="in the kernel's order: NAME:DTYPE:SHAPE[:FILL] makes an array, such as x:f32:64x4096 or "
+             "n:i32:8:zeros; NAME is one that is there already, or in --npz; else a number, true, false or "
+             f"null. DTYPE: {', '.join(DTYPES)}. FILL: {', '.join(FILLS)}, or a number; noise without one, "
+             "of mean 0 and deviation 1 (whole numbers: 0 to 99)")  # fmt: skip
+    add("--symbol", action="append", default=[], metavar="NAME:DTYPE:SHAPE[:FILL]", dest="symbols",
+        help="an array for a __constant__ or __device__ variable")  # fmt: skip
+    add("--shared-bytes", type=int, default=0, metavar="N", help="dynamic shared memory")
+    add(
+        "--define",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        dest="defines",
+        help="a macro of the file, such as BLOCK=256",
+    )
+    add("--cluster", type=_axes, metavar="X[,Y[,Z]]", help="blocks of a cluster")
+    add("--cooperative", action="store_true", help="blocks may wait for each other")
+
+
+def _axes(text: str) -> tuple[int, ...]:
+    parts = text.split(",")
+    short = (part if part.isdecimal() and len(part) < MOST_DIGITS else "0" for part in parts)
+    numbers = tuple(map(int, short))
+    if len(numbers) > 3 or min(numbers) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not one to three whole numbers from 1 up")
+    return numbers
+
+
+def is_any_kernel(options: argparse.Namespace) -> bool:
+    """Whether `options` describe a launch, and not a softmax of rows."""
+    return bool(options.args or options.kernel or options.block)
+
+
+# ---- what was asked for, read
 
 MOST_ELEMENTS = 1 << 28
 
+_TAKEN_OVER = ("grid", "block", "shared_bytes", "kernel", "cooperative", "cluster")
 _ARRAY = re.compile(r"(\w+):(\w+):(\d+(?:x\d+)*)(?::([^:]+))?")
 
 
@@ -35,19 +102,14 @@ def read_launch(
     args = [_read(word, arrays, given or {}) for word in options.args]
     symbols: dict[str, np.ndarray] = {}
     for word in options.symbols:
-        if not isinstance(_read(word, symbols, given or {}), np.ndarray):
+        if not hasattr(_read(word, symbols, given or {}), "dtype"):
             raise BadInput(f"--symbol {word}: it takes an array such as NAME:f32:64.")
     words = {
         "source": source,
-        "grid": options.grid,
-        "block": options.block,
         "args": args,
-        "shared_bytes": options.shared_bytes,
-        "kernel": options.kernel,
-        "cooperative": options.cooperative,
-        "cluster": options.cluster,
         "symbols": symbols,
         "defines": dict(map(read_define, options.defines)),
+        **{name: getattr(options, name) for name in _TAKEN_OVER},
     }
     return words, {**arrays, **symbols}
 
@@ -57,8 +119,9 @@ def _read(word: str, arrays: dict[str, np.ndarray], given: Mapping[str, np.ndarr
     if word in arrays:
         return arrays[word]
     if word in given:
-        arrays[word] = np.ascontiguousarray(given[word])
-        return arrays[word]
+        import numpy as np
+
+        return arrays.setdefault(word, np.ascontiguousarray(given[word]))
     if match := _ARRAY.fullmatch(word):
         name, dtype, shape, fill = match.groups()
         if name in arrays:
@@ -100,9 +163,13 @@ def _make(word: str, dtype: str, shape: tuple[int, ...], fill: str) -> np.ndarra
         raise BadInput(f"--arg {word}: there is no dtype {dtype}; there are {', '.join(DTYPES)}.")
     if prod(shape) > MOST_ELEMENTS:
         raise BadInput(f"--arg {word}: an array has up to {MOST_ELEMENTS} elements here.")
+    import numpy as np
+
+    from softmax_lib.engine.arrays import bfloat16_bits
+
     seed = zlib.crc32(word.partition(":")[0].encode())
     try:
-        values = _values(shape, fill, seed, is_whole=dtype[0] in "iu")
+        values = _values(np.random.default_rng(seed), shape, fill, is_whole=dtype[0] in "iu")
     except ValueError:
         fills = ", ".join(FILLS)
         raise BadInput(
@@ -114,19 +181,22 @@ def _make(word: str, dtype: str, shape: tuple[int, ...], fill: str) -> np.ndarra
         return values.astype(DTYPES[dtype])
 
 
-def _values(shape: tuple[int, ...], fill: str, seed: int, *, is_whole: bool) -> np.ndarray:
-    random = np.random.default_rng(seed)
+def _values(random: Any, shape: tuple[int, ...], fill: str, *, is_whole: bool) -> np.ndarray:
+    import numpy as np
+
     if fill == "noise":
         return random.integers(0, 100, shape) if is_whole else random.standard_normal(shape)
     if fill == "uniform":
         return random.random(shape)
     if fill == "arange":
-        return np.arange(int(np.prod(shape))).reshape(shape)
+        return np.arange(prod(shape)).reshape(shape)
     return np.full(shape, float({"zeros": "0", "ones": "1"}.get(fill, fill)))
 
 
 def read_npz(path: Path) -> dict[str, np.ndarray]:
     """The arrays of an .npz file, by name. Raises `BadInput`."""
+    import numpy as np
+
     try:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}

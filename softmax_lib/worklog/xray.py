@@ -22,7 +22,6 @@ from softmax_lib.engine.xrays.machine_path import ARCH, check_path
 from softmax_lib.engine.xrays.result import XRay
 from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.kernel import Kernel
-from softmax_lib.worklog.launch_notes import notes_on
 from softmax_lib.worklog.operators import (
     Grid,
     Operator,
@@ -33,7 +32,7 @@ from softmax_lib.worklog.operators import (
     threads_of,
 )
 from softmax_lib.worklog.reference import noise
-from softmax_lib.worklog.registry import kernels, resolve
+from softmax_lib.worklog.registry import kernels, notes_on, resolve
 
 MOST_ELEMENTS = 1 << 22
 """Elements of the matrix at most where the source is run: each word has a history of 20 bytes, and 20 for each of its

@@ -18,8 +18,8 @@ from softmax_lib.engine.source import Source
 from softmax_lib.records.code_agreement import compare_code
 from softmax_lib.records.schema import METRICS
 from softmax_lib.show.flows import flows_of
+from softmax_lib.worklog.reductions import read_timeline
 from softmax_lib.worklog.registry import resolve
-from softmax_lib.worklog.timeline import read_timeline
 
 cells = {cell.id: cell.source for cell in nbformat.read(BOOK / "xray.ipynb", 4).cells}
 evidence = {cell.id: cell.source for cell in nbformat.read(BOOK / "evidence/xray.ipynb", 4).cells}

@@ -12,10 +12,10 @@ from softmax_lib.worklog.reductions import (
     between_barriers,
     exchanges,
     online_steps,
+    read_timeline,
     shared_steps,
     trace_row,
 )
-from softmax_lib.worklog.timeline import read_timeline
 
 ONLINE = [3, 2, 5, 1]
 TREE = [3, 7, 2, 8, 6, 4, 5, 1]

@@ -8,8 +8,8 @@ from softmax_lib.engine.source import WARP, Source
 from softmax_lib.engine.words import count
 from softmax_lib.show.drawings.drawing import WIDTH, Drawing, frame
 from softmax_lib.widgets.views import View
+from softmax_lib.worklog.reductions import KINDS, Timeline, read_timeline
 from softmax_lib.worklog.registry import resolve
-from softmax_lib.worklog.timeline import KINDS, Timeline, read_timeline
 
 _LEFT, _TOP, _LEGEND = 30, 16, 44
 _TONES = dict(zip(KINDS, ("blue", "orange", "green"), strict=True))

@@ -26,12 +26,15 @@ from softmax_lib.show.drawings.margins import margin_of
 from softmax_lib.worklog.checking import Attempt, CheckResult, check
 from softmax_lib.worklog.errors import BadInput, KernelFault, NotAvailable, SoftmaxLibError
 from softmax_lib.worklog.kernel import Kernel
-from softmax_lib.worklog.launch_notes import notes_on
-from softmax_lib.worklog.launch_options import add_launch_words, is_any_kernel
-from softmax_lib.worklog.launch_words import read_define, read_launch
+from softmax_lib.worklog.launch_words import (
+    add_launch_words,
+    is_any_kernel,
+    read_define,
+    read_launch,
+)
 from softmax_lib.worklog.operators import OperatorWords
 from softmax_lib.worklog.reads import reads, row_reads
-from softmax_lib.worklog.registry import resolve
+from softmax_lib.worklog.registry import notes_on, resolve
 from softmax_lib.worklog.xray import xray, xray_launch
 
 CHECKED_LENGTHS = (1, 31, 127, 1000, 4096)

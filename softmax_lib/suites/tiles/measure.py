@@ -22,9 +22,8 @@ from softmax_lib.worklog.errors import NotAvailable
 from softmax_lib.worklog.kernel import Kernel
 from softmax_lib.worklog.launch import run
 from softmax_lib.worklog.registry import kernels
-from softmax_lib.worklog.tiles.checks import check
 from softmax_lib.worklog.tiles.compiling import compile_tile
-from softmax_lib.worklog.tiles.launching import launch
+from softmax_lib.worklog.tiles.launching import check, launch
 from softmax_lib.worklog.tiles.programs import kernels as tile_kernels
 from softmax_lib.worklog.tiles.settings import WARP_COUNTS, Setting, settle
 

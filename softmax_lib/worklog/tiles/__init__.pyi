@@ -1,7 +1,7 @@
-from .beside import compare_ptx as compare_ptx
-from .checks import check as check
 from .compiling import TileCode as TileCode
+from .compiling import compare_ptx as compare_ptx
 from .compiling import compile_tile as compile_tile
+from .launching import check as check
 from .launching import run as run
 from .programs import TileKernel as TileKernel
 from .programs import find as find

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from softmax_lib.engine.compiled.nvdisasm import occupancy
-from softmax_lib.gpu.compile import read_report
+from softmax_lib.engine.source import WARP
+from softmax_lib.gpu.compile import compile_ptx, read_report
 from softmax_lib.worklog.errors import BadInput, CompileError, NotAvailable
-from softmax_lib.worklog.tiles.programs import ARRAYS, CONSTANTS, TileKernel, find
+from softmax_lib.worklog.registry import find_kernel
+from softmax_lib.worklog.tiles.programs import ARRAYS, CONSTANTS, TileKernel, find, kernels
 from softmax_lib.worklog.tiles.settings import Setting, settle
 
 KEYWORDS = ("num_ctas", "maxnreg", "enable_fp_fusion")
@@ -201,3 +203,45 @@ def _silence() -> Iterator[None]:
     finally:
         os.dup2(kept, 2)
         os.close(kept)
+
+
+# ---- beside what NVRTC makes of this book's kernels
+
+KINDS = {
+    "loads of 16 bytes": r"ld\.global.*\.v4",
+    "loads of 4 bytes": r"ld\.global(?!.*\.v\d)",
+    "copies past registers": r"cp\.async.*\.global",
+    "stores of 16 bytes": r"st\.global.*\.v4",
+    "stores of 4 bytes": r"st\.global(?!.*\.v\d)",
+    "exponentials": r"ex2\.",
+    "multiply and add": r"fma\.",
+    "divisions": r"(div|rcp)\.",
+    "shuffles": r"shfl\.",
+    "barriers": r"bar(rier)?\.",
+    "loads and stores in shared memory": r"(ld|st)\.shared",
+}
+"""Kinds of PTX instructions, in the order of a softmax."""
+
+
+def compare_ptx(
+    *names: str, cols: int, num_warps: int, num_stages: int = 2, arch: int = 90
+) -> list[tuple[str | int, ...]]:
+    """For each of KINDS a line: its name, and how often it stands in the PTX of each kernel named.
+
+    Names are of `tiles.kernels` or of `kernels`, whose blocks get as many warps; nothing runs. Raises what
+    `compile_tile` raises, and for a CUDA kernel what `machine_code` does.
+    """
+    texts = [_ptx(name, cols, num_warps, num_stages, arch) for name in names]
+    counts = [count_instructions(text) for text in texts]
+    return [
+        (kind, *(sum(n for name, n in count.items() if re.match(form, name)) for count in counts))
+        for kind, form in KINDS.items()
+    ]
+
+
+def _ptx(name: str, cols: int, num_warps: int, num_stages: int, arch: int) -> str:
+    if name in kernels:
+        return compile_tile(name, cols, num_warps=num_warps, num_stages=num_stages, arch=arch).ptx
+    kernel = find_kernel(name)
+    size = kernel.settle_block_size(WARP * num_warps, cols)
+    return compile_ptx(kernel.program(size, cols), arch)[0]
