@@ -16,7 +16,7 @@ from softmax_lib.engine.words import count
 from softmax_lib.gpu.presence import why_no_gpu
 from softmax_lib.worklog.errors import BadInput, KernelFault, NotAvailable, WrongType
 from softmax_lib.worklog.kernel import Kernel
-from softmax_lib.worklog.launch import run
+from softmax_lib.worklog.launch import launcher, run
 from softmax_lib.worklog.matrices import check_x
 from softmax_lib.worklog.operators import (
     Grid,
@@ -265,13 +265,11 @@ def launch_guarded(
     """One launch on a (rows, cols) float32 matrix that begins `offset` floats off: what it wrote into a matrix of NaN,
     and whether it wrote behind its end. Raises what `run` does.
     """
-    whole = np.empty(matrix.size + offset, np.float32)
-    whole[offset:] = matrix.reshape(-1)
-    padded = np.full(matrix.size + GUARD, np.nan, np.float32)
-    x_array, y_array = (place(array, device) for array in (whole, padded))
-    y = y_array[: matrix.size].reshape(matrix.shape)
-    run(kernel, x_array[offset:].reshape(matrix.shape), block_size=block_size, out=y)
-    return y, not np.isnan(as_numpy(y_array[matrix.size :])).all()
+    x = _Laid(matrix, offset, "float32", device)
+    y = _Laid(np.full_like(matrix, np.nan), 0, "float32", device)
+    out = y.view.reshape(matrix.shape)
+    run(kernel, x.view.reshape(matrix.shape), block_size=block_size, out=out)
+    return out, y.is_overrun
 
 
 _BEHIND = "it wrote behind the end of {}"
@@ -319,7 +317,7 @@ def attempt_operator(operator: Operator, matrix: np.ndarray, offset: int, device
     }
     views = {name: one.view for name, one in laid.items()}
     try:
-        _launch(device)(**operator.launch_words(views, rows, cols))
+        launcher(on_gpu=device == "cuda")(**operator.launch_words(views, rows, cols))
     except KernelFault as fault:
         fault.add_note(f"on {_asked(rows, cols, block_size)}, arrays {offset} elements off:")
         raise
@@ -328,17 +326,6 @@ def attempt_operator(operator: Operator, matrix: np.ndarray, offset: int, device
     which = name if len(operator.outputs) > 1 else ""
     trespass = _trespass(operator, laid)
     return Attempt(**asdict(judgement), **asked, trespass=trespass, output=which)
-
-
-def _launch(device: str) -> Callable[..., None]:
-    """What launches any kernel there."""
-    if device == "cpu":
-        from softmax_lib.engine.written import launch
-
-        return launch
-    from softmax_lib.gpu.calls import launch as gpu_launch
-
-    return gpu_launch
 
 
 class _Laid:
@@ -350,11 +337,16 @@ class _Laid:
         self.all = place(self.before.copy(), device, dtype)
         self.view = self.all[offset : offset + array.size]
 
-    def changed(self) -> np.ndarray:
-        """Which elements are not what they were, bit by bit."""
-        now = self.all if isinstance(self.all, np.ndarray) else _bits_of(self.all)
-        word = f"u{self.before.itemsize}"
-        return now.view(word) != self.before.view(word)
+    def changed(self, first: int = 0) -> np.ndarray:
+        """Which elements from the `first` on are not what they were, bit by bit."""
+        now, word = self.all[first:], f"u{self.before.itemsize}"
+        bits = now if isinstance(now, np.ndarray) else _bits_of(now)
+        return bits.view(word) != self.before[first:].view(word)
+
+    @property
+    def is_overrun(self) -> bool:
+        """Whether something was written behind its end."""
+        return bool(self.changed(-GUARD).any())
 
 
 def _bits_of(tensor: Any) -> np.ndarray:
@@ -367,10 +359,9 @@ def _bits_of(tensor: Any) -> np.ndarray:
 def _trespass(operator: Operator, laid: dict[str, _Laid]) -> str:
     """What was written that may not be, in words."""
     for name, one in laid.items():
-        changed = one.changed()
-        if changed[-GUARD:].any():
+        if one.is_overrun:
             return _BEHIND.format(name)
-        if changed.any() and name not in operator.outputs:
+        if name not in operator.outputs and one.changed().any():
             return f"it wrote into {name}, an input"
     return ""
 

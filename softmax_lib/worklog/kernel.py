@@ -274,14 +274,14 @@ class Kernel:
 
     def traffic(self, cols: int) -> tuple[int, int]:
         """Reads and writes of global memory an element, for rows of `cols` elements."""
-        return _accesses(self.loads, cols), _accesses(self.stores, cols)
+        an_element = {"same row": cols, "value of the row": 0}
+        loads, stores = (
+            sum(an_element.get(pattern, 1) for pattern in passes)
+            for passes in (self.loads, self.stores)
+        )
+        return loads, stores
 
     # ---- block sizes, and the rows that they take
-
-    @property
-    def needs_power_of_two(self) -> bool:
-        """Whether the algorithm halves the block, so that only powers of two are allowed."""
-        return self.block_sizes == POWERS_OF_TWO
 
     def _threads_a_row(self, block_size: int) -> int:
         return dict(self.macros).get("LANES", block_size)
@@ -349,8 +349,3 @@ class Kernel:
                 f"A row of {cols} elements is too long for {self.name} at {shared}: "
                 f"it keeps the row in registers and takes at most {limit}; float4 takes rows of any length."
             )
-
-
-def _accesses(passes: tuple[Pattern, ...], cols: int) -> int:
-    an_element = {"same row": cols, "value of the row": 0}
-    return sum(an_element.get(pattern, 1) for pattern in passes)

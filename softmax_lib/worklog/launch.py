@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -56,7 +56,9 @@ def run(
     block_size = kernel.settle_block_size(block_size, x.shape[1])
     y = empty_like(x) if out is None else out
     if 0 not in x.shape:
-        _written("running").launch(*kernel.launches(x, y, block_size))
+        from softmax_lib.engine.written.running import launch
+
+        launch(*kernel.launches(x, y, block_size))
     return y
 
 
@@ -75,6 +77,8 @@ def trace(
     so that one outside of its array or misaligned raises `IllegalAddress`. Raises as `run` does, and
     `NotAvailable` where programs are not ELF files (macOS).
     """
+    from softmax_lib.engine.written import tracing
+
     kernel = resolve(kernel_or_source)
     _warn_of_axes(kernel_or_source, kernel)
     check_x(x, "trace")
@@ -85,7 +89,7 @@ def trace(
     block_size, warp_size = whole("block_size", block_size), whole("warp_size", warp_size)
     y = np.full(x.shape, np.nan, np.float32)
     given = kernel.launches(host_view(x), y, block_size, grid=blocks_of(grid), warp_size=warp_size)
-    return replace(_written("tracing").trace(*given), y=like(x, y))
+    return replace(tracing.trace(*given), y=like(x, y))
 
 
 def _check_starts(kernel: Kernel, **arrays: Matrix | None) -> None:
@@ -112,6 +116,10 @@ def _gpu() -> ModuleType:
     return on_gpu
 
 
-@cache
-def _written(part: str) -> ModuleType:
-    return import_module(f"softmax_lib.engine.written.{part}")
+def launcher(*, on_gpu: bool) -> Callable[..., None]:
+    """What launches any kernel by its words: on a GPU, or in the emulator."""
+    if on_gpu:
+        from softmax_lib.gpu import launch
+    else:
+        from softmax_lib.engine.written import launch
+    return launch

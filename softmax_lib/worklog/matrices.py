@@ -16,11 +16,7 @@ _FLOAT32 = np.dtype("float32")
 
 def check_x(x: Any, taker: str = "run") -> None:
     """Raises `WrongType` or `BadInput`, in a sentence about `taker`, for what no kernel can take."""
-    tensor = is_tensor(x)
-    if not (tensor or isinstance(x, np.ndarray)):
-        raise WrongType(
-            f"x is a {type(x).__name__}; {taker} takes a torch.Tensor or a numpy array."
-        )
+    tensor = _is_tensor("x", x, taker)
     if not tensor and isinstance(x, np.ma.MaskedArray):
         raise WrongType("x is a masked array; kernels see no mask, so pass x.filled(-np.inf).")
     float32 = sys.modules["torch"].float32 if tensor else _FLOAT32
@@ -43,13 +39,18 @@ def check_x(x: Any, taker: str = "run") -> None:
         raise BadInput(f"x has shape {(rows, cols)}; {taker} takes up to ({MAX_ROWS}, {MAX_COLS}).")
 
 
+def _is_tensor(name: str, given: Any, taker: str) -> bool:
+    """Whether it is a tensor, and not an array. Raises `WrongType` for what is neither."""
+    if not (tensor := is_tensor(given)) and not isinstance(given, np.ndarray):
+        raise WrongType(
+            f"{name} is a {type(given).__name__}; {taker} takes a torch.Tensor or a numpy array."
+        )
+    return tensor
+
+
 def check_out(kernel: Kernel, x: Matrix, out: Any) -> None:
     """Raises `WrongType` or `BadInput` where `out` cannot take the result of `kernel` on `x`."""
-    tensor = is_tensor(out)
-    if not (tensor or isinstance(out, np.ndarray)):
-        raise WrongType(
-            f"out is a {type(out).__name__}; run takes a torch.Tensor or a numpy array."
-        )
+    tensor = _is_tensor("out", out, "run")
     if out.dtype != x.dtype:
         raise WrongType(f"out is {out.dtype} and x is {x.dtype}; they must be the same.")
     if tensor:
@@ -66,7 +67,7 @@ def check_out(kernel: Kernel, x: Matrix, out: Any) -> None:
         )
     if not tensor and not out.flags.writeable:
         raise BadInput("out is read-only; pass an array that can be written.")
-    distance = out.data_ptr() - x.data_ptr() if tensor else address(out) - address(x)
+    distance = address(out) - address(x)
     if abs(distance) < x.nbytes and not (distance == 0 and kernel.in_place):
         allowed = "out may be x itself, or else" if kernel.in_place else "out and x"
         raise BadInput(f"out overlaps x in memory; for {kernel.name} {allowed} must lie apart.")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -30,23 +29,16 @@ def run(kernel: Kernel, x: Tensor, block_size: int | None, out: Tensor | None) -
     key = (kernel.digest, chosen_by, x.shape, block_size, device)
     prepared = _of_this_thread.table.get(key)
     if prepared is None:
-        prepared = _prepare(kernel, x.shape[0], x.shape[1], block_size, device)
+        settled = kernel.settle_block_size(block_size, x.shape[1])
+        torch.cuda.set_device(device)  # a new thread has no CUDA context until it asks for one
+        prepared = _Prepared(kernel, x.shape[0], x.shape[1], settled, device)
         _of_this_thread.keep(key, prepared, PREPARED_AT_MOST)
     y = torch.empty_like(x) if out is None else out
     prepared.launch(x, y, torch.cuda.current_stream(device).cuda_stream)
     return y
 
 
-def _prepare(
-    kernel: Kernel, rows: int, cols: int, block_size: int | None, device: int
-) -> _Prepared:
-    block_size = kernel.settle_block_size(block_size, cols)
-    torch.cuda.set_device(device)  # a new thread has no CUDA context until it asks for one
-    return _Prepared(kernel, rows, cols, block_size, device)
-
-
-@dataclass(frozen=True)
-class _Launch:
+class _Launch(NamedTuple):
     """One step, ready for the driver: numbers and addresses only. `keep` is what these point into."""
 
     function: int

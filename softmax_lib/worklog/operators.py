@@ -133,7 +133,7 @@ class Operator:
     @property
     def item_bytes(self) -> int:
         """Of an element of the first output."""
-        return _item_bytes(self.result_dtype)
+        return _ITEM_BYTES[self.result_dtype]
 
     def longer(self, cols: int) -> int:
         """The shortest row of `cols` elements or more that it takes."""
@@ -141,13 +141,15 @@ class Operator:
 
     def sizes(self, name: str, rows: int, cols: int) -> tuple[int, ...]:
         """The shape of an input or output."""
-        return _sizes({**self.inputs, **self.outputs}[name], rows, cols)
+        known = {"rows": rows, "cols": cols}
+        shape = self.inputs.get(name) or self.outputs[name]
+        return tuple(known[word] if word in known else int(word) for word in shape)
 
     def bytes_moved(self, rows: int, cols: int) -> int:
         """Bytes of all inputs, read once, and of all outputs."""
-        arrays = [*self.inputs.items(), *self.outputs.items()]
         return sum(
-            prod(_sizes(s, rows, cols)) * _item_bytes(self.dtype_of(name)) for name, s in arrays
+            prod(self.sizes(name, rows, cols)) * _ITEM_BYTES[self.dtype_of(name)]
+            for name in (*self.inputs, *self.outputs)
         )
 
     # ---- what goes in, and what is due
@@ -157,10 +159,9 @@ class Operator:
     ) -> dict[str, ndarray]:
         """Noise for every input, from its name, as its parameter's dtype has it; `matrix` for that of `matrix`."""
         made = {}
-        for name, shape in self.inputs.items():
-            seed = zlib.crc32(name.encode())
-            sizes = _sizes(shape, rows, cols)
-            values = noise(1, prod(sizes), seed).reshape(sizes)
+        for name in self.inputs:
+            sizes = self.sizes(name, rows, cols)
+            values = noise(1, prod(sizes), zlib.crc32(name.encode())).reshape(sizes)
             if name == self.matrix and matrix is not None:
                 values = matrix
             made[name] = encode(values, self.dtype_of(name))
@@ -175,17 +176,20 @@ class Operator:
         self, inputs: Mapping[str, ndarray], rows: int, cols: int
     ) -> dict[str, ndarray]:
         """NaN for every output, but what is there where it is an input too."""
-        return {
-            name: inputs[name].copy()
-            if name in inputs
-            else encode(np.full(_sizes(shape, rows, cols), np.nan, np.float32), self.dtype_of(name))
-            for name, shape in self.outputs.items()
+        fresh = {
+            name: encode(
+                np.full(self.sizes(name, rows, cols), np.nan, np.float32), self.dtype_of(name)
+            )
+            for name in self.outputs
         }
+        return fresh | {name: inputs[name].copy() for name in self.outputs if name in inputs}
 
     def due(self, inputs: Mapping[str, Any], rows: int, cols: int) -> dict[str, ndarray]:
         """What the reference says of these inputs. Raises `BadInput` where it says nothing of use."""
-        known = {name: decode(array, self.dtype_of(name)) for name, array in inputs.items()}
-        wide = {name: array.astype(np.float64) for name, array in known.items()}
+        wide = {
+            name: decode(array, self.dtype_of(name)).astype(np.float64)
+            for name, array in inputs.items()
+        }
         values = wide | dict(self.scalars) | {"rows": rows, "cols": cols}
         given = named("The reference", self.reference, values)
         found = _call(self.reference, given, f"({rows}, {cols})")
@@ -195,8 +199,8 @@ class Operator:
                 f"The reference returned {len(several)} arrays; there are {len(self.outputs)} outputs, "
                 f"{', '.join(self.outputs)}."
             )
-        pairs = zip(self.outputs.items(), several, strict=True)
-        return {name: _fitting(name, _sizes(s, rows, cols), one) for (name, s), one in pairs}
+        pairs = zip(self.outputs, several, strict=True)
+        return {name: _fitting(name, self.sizes(name, rows, cols), one) for name, one in pairs}
 
     def judge(
         self, got: Mapping[str, Any], due: Mapping[str, ndarray], kinds: Sequence[str] = ()
@@ -238,6 +242,11 @@ class Operator:
             "shared_bytes": self.shared_bytes,
             "defines": defines | dict(self.defines),
         }
+
+    def noise_words(self, rows: int, cols: int) -> dict[str, Any]:
+        """The same for arrays of noise."""
+        inputs = self.make_inputs(rows, cols)
+        return self.launch_words(inputs | self.make_outputs(inputs, rows, cols), rows, cols)
 
 
 def threads_of(given: Any) -> int | None:
@@ -284,6 +293,7 @@ def read_operator(
     )  # fmt: skip
 
 
+_ITEM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 _LARGEST = {"float32": 3.4028235e38, "bfloat16": 3.3895314e38, "float16": 65504.0}
 
 
@@ -293,10 +303,6 @@ def encode(values: ndarray, dtype: str) -> ndarray:
         return bfloat16_bits(values)
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(values, np.dtype(dtype))
-
-
-def _item_bytes(dtype: str) -> int:
-    return encode(np.zeros(0, np.float32), dtype).itemsize
 
 
 def decode(array: Any, dtype: str) -> ndarray:
@@ -311,21 +317,15 @@ def _read_shapes(what: str, given: Any) -> dict[str, tuple[str, ...]]:
         raise WrongType(
             f'{what} is a {type(given).__name__}; it takes shapes by names, {{"x": "rows cols"}}.'
         )
-    return {name: _read_shape(f"{what}[{name!r}]", text) for name, text in given.items()}
-
-
-def _read_shape(what: str, text: Any) -> tuple[str, ...]:
-    words = tuple(text.split()) if isinstance(text, str) else ()
-    if not words or not all(w in ("rows", "cols") or w.isdecimal() for w in words):
-        raise BadInput(
-            f'{what} is {text!r:.40}; a shape is such as "rows cols", "cols" or "rows 4".'
-        )
-    return words
-
-
-def _sizes(shape: Sequence[str], rows: int, cols: int) -> tuple[int, ...]:
-    known = {"rows": rows, "cols": cols}
-    return tuple(known[word] if word in known else int(word) for word in shape)
+    read = {}
+    for name, text in given.items():
+        words = read[name] = tuple(text.split()) if isinstance(text, str) else ()
+        if not words or not all(w in ("rows", "cols") or w.isdecimal() for w in words):
+            raise BadInput(
+                f"{what}[{name!r}] is {text!r:.40}; "
+                'a shape is such as "rows cols", "cols" or "rows 4".'
+            )
+    return read
 
 
 def _check_names(

@@ -50,7 +50,7 @@ def _sectors(pattern: Pattern, rows: int, cols: int, block_size: int, lanes: int
     elements = rows * cols
     match pattern:
         case "row a thread":
-            return _down_rows(rows, cols)
+            return elements if cols >= _FLOATS else _by_lanes(rows, cols, 1)
         case "contiguous":
             return _blocks_of(_FLOATS, elements)
         case "value of the row":
@@ -70,18 +70,6 @@ def _sectors(pattern: Pattern, rows: int, cols: int, block_size: int, lanes: int
 def _blocks_of(size: Any, count: Any) -> Any:
     """Blocks of `size` that `count` things fill or begin: numbers, or arrays of them."""
     return -(-count // size)
-
-
-def _down_rows(rows: int, cols: int) -> int:
-    """A warp takes one column of 32 rows; lanes share a sector only where rows are shorter than one."""
-    if cols >= _FLOATS:
-        return rows * cols
-    first = np.arange(0, rows, WARP, dtype=np.int64)
-    last = np.minimum(first + WARP, rows) - 1
-    columns = np.arange(cols)[:, None]
-    # each of the sectors between a warp's first and last lane is touched: no gap is as long as one
-    lowest, highest = ((row * cols + columns) // _FLOATS for row in (first, last))
-    return int((highest - lowest + 1).sum())
 
 
 def _along_rows(rows: int, cols: int, lane_floats: int) -> int:

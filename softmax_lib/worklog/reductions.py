@@ -12,7 +12,7 @@ from softmax_lib.engine.source import WARP, Source
 from softmax_lib.engine.written import Event, Trace
 from softmax_lib.engine.written.structs import Operation
 from softmax_lib.worklog.errors import BadInput
-from softmax_lib.worklog.kernel import Kernel
+from softmax_lib.worklog.kernel import POWERS_OF_TWO, Kernel
 from softmax_lib.worklog.launch import run, trace
 from softmax_lib.worklog.registry import resolve
 
@@ -156,7 +156,7 @@ def trace_row(kernel_or_source: str | Source, values: Sequence[float], warp_size
     warp_size = min(warp_size, threads)
     if threads % warp_size:
         raise BadInput(f"{threads} values, one per thread, do not fill warps of {warp_size} lanes.")
-    if kernel.needs_power_of_two and threads & (threads - 1):
+    if kernel.block_sizes == POWERS_OF_TWO and threads & (threads - 1):
         raise BadInput(f"{kernel.name} halves its block: give it 2, 4 or 8 values, not {threads}.")
     return trace(kernel, row, threads, warp_size)
 

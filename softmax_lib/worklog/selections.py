@@ -21,6 +21,7 @@ from softmax_lib.worklog import reference
 from softmax_lib.worklog.checking import Tally, choose_device, place
 from softmax_lib.worklog.errors import BadInput, UnknownKernel
 from softmax_lib.worklog.kernel import Kernel, Step
+from softmax_lib.worklog.launch import launcher
 from softmax_lib.worklog.matrices import check_x
 from softmax_lib.worklog.registry import controls
 
@@ -70,10 +71,7 @@ class Selection:
 
     def launch(self) -> None:
         """Launch all of them: on the GPU for a CUDA tensor, else in the emulator. Raises what launching does."""
-        if is_on_gpu(self.arrays["x"]):
-            from softmax_lib.gpu import launch
-        else:
-            from softmax_lib.engine.written import launch
+        launch = launcher(on_gpu=is_on_gpu(self.arrays["x"]))
         for words in self.launches:
             launch(**words)
 
@@ -121,19 +119,16 @@ def select(name: str | Kernel, x: Matrix, k: int, *, block_size: int | None = No
             "softmax_topk() takes up to 128."
         )
     size = kernel.settle_block_size(block_size, cols)
-    arrays = {"x": x, "rows": rows, "cols": cols}
-    arrays |= {"values": _empty(x, (rows, k)), "places": _empty(x, (rows, k), whole=True)}
+    if is_tensor(x):
+        import torch
+
+        values, places = x.new_empty((rows, k)), x.new_empty((rows, k), dtype=torch.int32)
+    else:
+        values, places = np.empty((rows, k), np.float32), np.empty((rows, k), np.int32)
+    arrays = {"x": x, "rows": rows, "cols": cols, "values": values, "places": places}
     if len(kernel.steps) > 1:
         arrays["y"] = empty_like(x)
     return Selection(kernel, k, size, arrays)
-
-
-def _empty(x: Matrix, shape: tuple[int, int], *, whole: bool = False) -> Matrix:
-    if not is_tensor(x):
-        return np.empty(shape, np.int32 if whole else np.float32)
-    import torch
-
-    return x.new_empty(shape, dtype=torch.int32 if whole else torch.float32)
 
 
 def run(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -17,7 +17,6 @@ from softmax_lib.engine.spec import LaunchSpec, Unkept
 from softmax_lib.engine.whole_numbers import whole
 from softmax_lib.engine.xrays import counting as engine
 from softmax_lib.engine.xrays.counting import hazards_of
-from softmax_lib.engine.xrays.hazards import Hazard
 from softmax_lib.engine.xrays.machine_path import ARCH, check_path
 from softmax_lib.engine.xrays.result import XRay
 from softmax_lib.worklog.errors import BadInput
@@ -48,8 +47,6 @@ TOO_LARGE = (
 RAGGED = ((3, 1), (2, 3), (3, 33), (70, 5), (3, 257), (2, 1001))
 """Shapes at which careless kernels break: rows shorter than a vector, a warp or a block, and longer than one that
 no vector divides; more rows than a warp has lanes."""
-
-Shapes = tuple[tuple[int, int], ...]
 
 MOST_BYTES = 1 << 26
 """Of all arrays together, for any kernel."""
@@ -91,86 +88,64 @@ def xray(
     if operator or reference is not None:
         _check_shape(rows, cols, "written")
         own = read_operator(name_or_source, reference, grid, block_size, operator)
-        return _xray_operator(own, rows, cols, ragged, path=path, arch=arch)
+        found = xray_launch(**own.noise_words(rows, cols), path=path, arch=arch)
+        found = replace(found, rows=rows, cols=cols, item_bytes=own.item_bytes)
+        return _with_ragged(found, own, lambda *at: [LaunchSpec.of(**own.noise_words(*at))], ragged)
     kernel = resolve(name_or_source)
     given = blocks_of(grid)
     _check_shape(rows, cols, path)
-    block_size = kernel.settle_block_size(threads_of(block_size), cols)
+    size = kernel.settle_block_size(threads_of(block_size), cols)
     x = (_kept_noise if kernels.get(kernel.name) is kernel else noise)(rows, cols)
+    is_small = x.size <= MOST_ELEMENTS
 
-    def look(y: Any, is_small: bool) -> XRay:
-        given_y = kernel.launches(x, y, block_size, grid=given)
+    def look(y: Any) -> XRay:
+        launches = kernel.launches(x, y, size, grid=given)
         return engine.xray(
-            *given_y, path=path, arch=arch, progress=progress, look_for_hazards=is_small
+            *launches, path=path, arch=arch, progress=progress, look_for_hazards=is_small
         )
 
-    is_small = x.size <= MOST_ELEMENTS
     try:
-        found = look(np.full_like(x, np.nan) if is_small else Unkept(x.nbytes), is_small)
+        found = look(np.full_like(x, np.nan) if is_small else Unkept(x.nbytes))
     except ReadBack:
-        found = look(np.full_like(x, np.nan), is_small)
+        found = look(np.full_like(x, np.nan))
     notes = (*notes_on(kernel), *(() if is_small else (TOO_LARGE,)), *found.notes)
     found = replace(found, kernel=kernel.name, rows=rows, cols=cols, notes=notes)
-    looks_elsewhere = ragged and given is None and found.hazards_sought
-    return _look_elsewhere(kernel, found) if looks_elsewhere else found
-
-
-def _xray_operator(operator: Operator, rows: int, cols: int, ragged: bool, **how: Any) -> XRay:
-    def words(rows: int, cols: int) -> dict[str, Any]:
-        inputs = operator.make_inputs(rows, cols)
-        arrays = inputs | operator.make_outputs(inputs, rows, cols)
-        return operator.launch_words(arrays, rows, cols)
-
-    def look(*shape: int) -> tuple[Hazard, ...]:
-        of = words(*shape)
-        return hazards_of(LaunchSpec.of(**of))
-
-    found = replace(
-        xray_launch(**words(rows, cols), **how),
-        rows=rows,
-        cols=cols,
-        item_bytes=operator.item_bytes,
-    )
-    if not ragged or found.hazards or not found.hazards_sought:
-        return found
-    return _with_ragged(found, _ragged(operator.longer), look)
+    return _with_ragged(found, kernel, partial(_on_noise, kernel, size), ragged and given is None)
 
 
 _kept_noise = lru_cache(maxsize=2)(noise)
 """Explorers x-ray kernel after kernel on a large matrix or two. Kernels of the registry write nothing there."""
 
 
-def _ragged(longer: Callable[[int], int]) -> Shapes:
-    """`RAGGED`, each once, at lengths that a kernel takes."""
-    return tuple(dict.fromkeys((rows, longer(cols)) for rows, cols in RAGGED))
-
-
-def _look_elsewhere(kernel: Kernel, found: XRay) -> XRay:
-    """With the hazards of the first ragged matrix that has some, unless it has hazards already."""
-    if found.hazards:
-        return found
-    longest = kernel.max_cols(found.block_size)
-    shapes = tuple(shape for shape in _ragged(kernel.longer) if shape[1] <= longest)
-
-    def look(*shape: int) -> tuple[Hazard, ...]:
-        x = noise(*shape)
-        return hazards_of(*kernel.launches(x, np.full_like(x, np.nan), found.block_size))
-
-    return _with_ragged(found, shapes, look)
+def _on_noise(kernel: Kernel, block_size: int, rows: int, cols: int) -> Sequence[LaunchSpec]:
+    if cols > kernel.max_cols(block_size):
+        return ()
+    x = noise(rows, cols)
+    return kernel.launches(x, np.full_like(x, np.nan), block_size)
 
 
 def _with_ragged(
-    found: XRay, shapes: Shapes, look: Callable[[int, int], tuple[Hazard, ...]]
+    found: XRay,
+    taker: Kernel | Operator,
+    launches: Callable[[int, int], Sequence[LaunchSpec]],
+    ragged: bool,
 ) -> XRay:
-    """The same with the hazards of the first of `shapes` where `look` finds some."""
-    for shape in shapes:
-        if hazards := look(*shape):
+    """The same with the hazards of the first matrix of `RAGGED`, at lengths that `taker` takes, where there are some.
+
+    Where it has hazards already, or nobody looked for any, it is left as it is.
+    """
+    if not ragged or found.hazards or not found.hazards_sought:
+        return found
+    shapes = dict.fromkeys((rows, taker.longer(cols)) for rows, cols in RAGGED)
+    given = {shape: of for shape in shapes if (of := launches(*shape))}
+    for shape, of in given.items():
+        if hazards := hazards_of(*of):
             there = tuple(
                 replace(one, message=f"{one.message.removesuffix('.')}, on a matrix of {shape}.")
                 for one in hazards
             )
-            return replace(found, hazards=there, ragged=shapes)
-    return replace(found, ragged=shapes)
+            return replace(found, hazards=there, ragged=tuple(given))
+    return replace(found, ragged=tuple(given))
 
 
 def xray_launch(

@@ -1,16 +1,27 @@
-"""Every compilation that the registry allows, for the archs that NVRTC lists, needs no GPU."""
+"""NVRTC needs no GPU: every compilation that the registry allows, kernels of any source, whole files, and what comes of them."""
 
 import sys
 
 import pytest
+from emulated import WITH_LIBRARIES
 from full_tables import some
 
 from softmax_lib import kernels
 from softmax_lib.engine import caches
+from softmax_lib.engine.compiled.inspection import inspect
+from softmax_lib.engine.compiled.nvdisasm import disassemble, occupancy
 from softmax_lib.engine.errors import CompileError, NotAvailable
 from softmax_lib.engine.grids import REGISTERS_A_BLOCK
 from softmax_lib.engine.source import Program, Source
-from softmax_lib.gpu.compile import compile_cubin, nvrtc, resources, supported_archs
+from softmax_lib.gpu import compile
+from softmax_lib.gpu.compile import (
+    compile_cubin,
+    compile_kernel,
+    nvrtc,
+    resources,
+    supported_archs,
+)
+from softmax_lib.gpu.headers import options_for, read_headers
 
 ARCHS = supported_archs()
 EVERYDAY_ARCHS = (75, 90, ARCHS[-1])
@@ -56,16 +67,13 @@ def test_it_compiles_without_a_spill_and_a_block_fits(program, block_size, archs
             assert found.shared_bytes <= 48 * 1024, (arch, found)
 
 
-CONTROLS = [kernel for kernel in kernels.values() if kernel.of]
-
-
-@pytest.mark.parametrize("control", CONTROLS, ids=lambda kernel: kernel.name)
-def test_a_control_takes_no_more_registers_than_a_block_has_where_it_was_measured(control):
+@pytest.mark.parametrize("name", [kernel.name for kernel in kernels.values() if kernel.of])
+def test_a_control_takes_no_more_registers_than_a_block_has_where_it_was_measured(name):
+    control = kernels[name]
     cols = min(32768, max(map(control.max_cols, control.block_sizes)))
     block_size = control.choose_block_size(cols)
-    for found in resources(
-        control.program(block_size, min(cols, control.max_cols(block_size))), 90
-    ):
+    cols = min(cols, control.max_cols(block_size))
+    for found in resources(control.program(block_size, cols), 90):
         assert found.spill_bytes == 0
         assert found.registers * block_size <= REGISTERS_A_BLOCK
 
@@ -113,3 +121,171 @@ def test_the_digest_follows_code_and_macros_and_ignores_comments():
     assert digest("int a;") != digest("int b;")
     assert digest("int a;", BLOCK=32) != digest("int a;", BLOCK=64)
     assert digest('#include "block_reduce.cuh"') != digest("")
+
+
+# ---- one kernel of any source, by its C++ name
+
+OWN = Source(
+    "own.cu",
+    """#include <cooperative_groups.h>
+#include <cuda_fp16.h>
+namespace own {
+__device__ float offset = 1.0f;
+template <class T> __global__ void scale(T* x, float by) {
+    auto block = cooperative_groups::this_thread_block();
+    x[block.thread_rank()] = T(float(x[block.thread_rank()]) * by + offset);
+}
+}
+""",
+)
+
+
+@pytest.mark.parametrize("element", ["float", "__half", "int"])
+def test_a_template_is_found_by_its_name(element):
+    cubin, entry = compile_kernel(Program(OWN, entry=f"own::scale<{element}>"), 90)
+    assert cubin.startswith(b"\x7fELF")
+    assert entry.startswith("_ZN3own5scale")
+    assert entry.encode() in cubin
+    assert b"softmax_lib_signature" in cubin
+
+
+def test_it_is_compiled_once_and_small_numbers_stay_what_they_are(monkeypatch):
+    cubin, _ = first = compile_kernel(Program(OWN, entry="own::scale<float>"), 90)
+    monkeypatch.setattr(compile, "run_nvrtc", None)
+    assert compile_kernel(Program(OWN, entry="own::scale<float>"), 90) == first
+    instructions = disassemble(cubin, 90)
+    assert "FFMA" in instructions
+    assert ".FTZ" not in instructions
+
+
+def test_a_kernel_that_is_not_there_is_told():
+    with pytest.raises(CompileError, match="missing"):
+        compile_kernel(Program(OWN, entry="missing<float>"), 90)
+
+
+def test_headers_are_found_from_where_they_are_included(tmp_path):
+    for name, text in {
+        "own/a.h": '#include "deep/b.h"\n#include "../side/c.h"\n',
+        "own/deep/b.h": "#define B 2\n",
+        "side/c.h": "#define C 3\ninline int host() { return rand(); }\n",
+        "nested.cu": '#include "own/a.h"\n__global__ void k(float* x) { x[0] = B + C; }\n',
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert compile_kernel(Program(Source.read(tmp_path / "nested.cu"), entry="k"), 90)[1]
+
+
+def test_a_source_may_have_a_warp_of_its_own():
+    text = "constexpr int WARP = 32;\n__global__ void k(float* x) { x[WARP] = 1; }"
+    source = Source("own.cu", text)
+    program = Program(source, entry="k")
+    assert compile_kernel(program, 90)[1]
+    assert compile_cubin(program, 90)
+
+
+# ---- whole files: without what the host runs, and with stand-ins for its libraries
+
+WHOLE = """#include <cuda_runtime.h>
+#include <helper_functions.h>
+#include <curand.h>
+#include <cstdio>
+#include <float.h>
+#include <iostream>
+#include <math.h>
+#include <string>
+#include <vector>
+#include "own/sizes.h"
+
+const char* title = "whole";
+StopWatchInterface* timer;
+static int count = 3;
+
+__global__ void scale(float* x) { x[threadIdx.x] = twice(x[threadIdx.x]) + FLT_MAX * M_PI; }
+
+void say(const std::string& what) { std::cout << what; }
+
+int main() {
+    std::vector<float> kept(N);
+    scale<<<1, N>>>(kept.data());
+    printf("%d\\n", count);
+}
+"""
+SIZES = "#define N 32\n__device__ inline float twice(float x) { return 2 * x; }\ninline int host() { return rand(); }\n"
+
+
+@pytest.fixture
+def whole(tmp_path):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "sizes.h").write_text(SIZES)
+    (tmp_path / "whole.cu").write_text(WHOLE)
+    return tmp_path / "whole.cu"
+
+
+def test_a_whole_file_compiles(whole):
+    assert compile_cubin(Program(Source.read(whole)), 90).startswith(b"\x7fELF")
+
+
+def test_a_mistake_in_it_is_told_at_its_line(whole):
+    whole.write_text(WHOLE.replace("FLT_MAX", "missing"))
+    with pytest.raises(CompileError, match=r'whole\.cu\(16\): error: identifier "missing"'):
+        compile_cubin(Program(Source.read(whole)), 90)
+
+
+def test_its_headers_are_found_by_the_names_that_they_are_included_by(whole):
+    headers = read_headers(Source.read(whole))
+    assert headers["own/sizes.h"].count("\n") == SIZES.count("\n")
+    assert "rand" not in headers["own/sizes.h"]
+    assert "torch/types.h" in headers
+    (whole.parent / "own" / "sizes.h").write_text(SIZES.replace("32", "64"))
+    assert read_headers(Source.read(whole)) != headers
+
+
+def test_a_header_of_the_source_comes_before_a_stand_in(tmp_path):
+    (tmp_path / "math.h").write_text("#define OWN 1\n")
+    (tmp_path / "own.cu").write_text('#include "math.h"\n')
+    assert read_headers(Source.read(tmp_path / "own.cu"))["math.h"] == "#define OWN 1\n"
+
+
+def test_a_kernel_of_the_book_is_compiled_as_before():
+    assert options_for(kernels["fusion"].source) == ()
+
+
+def test_headers_of_the_hosts_libraries_go_together_for_nvrtc():
+    program = Program(Source("libraries.cu", WITH_LIBRARIES))
+    assert compile_cubin(program, 90).startswith(b"\x7fELF")
+
+
+# ---- widths in the machine code, registers, and how many blocks fit
+
+
+@pytest.mark.parametrize("arch", [75, 80, 90])
+def test_vector_loads_are_128_bits_wide_in_the_machine_code(arch):
+    (scalar,) = inspect(kernels["shuffle"].program(256, 4096), 256, [arch])
+    (vector,) = inspect(kernels["float4"].program(256, 4096), 256, [arch])
+    assert set(scalar.accesses) == {"LDG 32", "LDS 32", "STG 32", "STS 32"}
+    assert vector.accesses["LDG 128"] >= 2
+    assert vector.accesses["STG 128"] >= 1
+
+
+def test_a_row_in_registers_stays_there():
+    (code,) = inspect(kernels["fusion"].program(1024, 32768), 1024, [75])
+    assert code.registers <= 64
+    assert code.spill_bytes == 0
+    assert not {"LDL 32", "STL 32"} & set(code.accesses)
+    assert (code.blocks_a_multiprocessor, code.limit) == (1, "threads")
+
+
+@pytest.mark.parametrize(
+    ("arch", "block_size", "registers", "shared_bytes", "wanted"),
+    [
+        (90, 1024, 32, 0, (2, "threads")),
+        (90, 1024, 64, 0, (1, "registers")),
+        (90, 32, 16, 0, (32, "blocks")),
+        (90, 128, 32, 50 * 1024, (4, "shared memory")),
+        (75, 1024, 32, 0, (1, "threads")),
+    ],
+)
+def test_occupancy_is_what_the_scarcest_resource_allows(
+    arch, block_size, registers, shared_bytes, wanted
+):
+    assert occupancy(arch, block_size, registers, shared_bytes) == wanted

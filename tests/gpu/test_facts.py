@@ -15,43 +15,29 @@ class NVMLError(Exception):
     pass
 
 
-class Driver:
+CLOCKS, MOST_CLOCKS = {"sm": 345, "mem": 3201}, {"sm": 1980, "mem": 3201}
+ANSWERS = {
+    "nvmlInit": lambda: None,
+    "nvmlDeviceGetHandleByUUID": lambda identity: {"GPU-7": identity}.get(identity) or silent(),
+    "nvmlSystemGetDriverVersion": lambda: "580.159.04",
+    "nvmlDeviceGetClockInfo": lambda gpu, clock: CLOCKS[clock],
+    "nvmlDeviceGetMaxClockInfo": lambda gpu, clock: MOST_CLOCKS[clock],
+    "nvmlDeviceGetMemoryBusWidth": lambda gpu: 6144,
+    "nvmlDeviceGetCurrentClocksEventReasons": lambda gpu: 1,  # idle
+    "nvmlDeviceGetUtilizationRates": lambda gpu: SimpleNamespace(gpu=3),
+    "nvmlDeviceGetPowerUsage": lambda gpu: 79_480,
+    "nvmlDeviceGetTemperature": lambda gpu, sensor: {"core": 31}[sensor],
+}
+
+
+def silent(*_):
+    raise NVMLError
+
+
+def driver(**other):
     """Stands in for pynvml, on a machine whose GPU of identity GPU-7 draws 79.48 W."""
-
-    NVMLError = NVMLError
-    NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU = "sm", "mem", "core"
-
-    def nvmlInit(self):
-        pass
-
-    def nvmlDeviceGetHandleByUUID(self, identity):
-        if identity != "GPU-7":
-            raise NVMLError
-        return identity
-
-    def nvmlSystemGetDriverVersion(self):
-        return "580.159.04"
-
-    def nvmlDeviceGetClockInfo(self, gpu, clock):
-        return {"sm": 345, "mem": 3201}[clock]
-
-    def nvmlDeviceGetMaxClockInfo(self, gpu, clock):
-        return {"sm": 1980, "mem": 3201}[clock]
-
-    def nvmlDeviceGetMemoryBusWidth(self, gpu):
-        return 6144
-
-    def nvmlDeviceGetCurrentClocksEventReasons(self, gpu):
-        return 1  # idle
-
-    def nvmlDeviceGetUtilizationRates(self, gpu):
-        return SimpleNamespace(gpu=3)
-
-    def nvmlDeviceGetPowerUsage(self, gpu):
-        return 79_480
-
-    def nvmlDeviceGetTemperature(self, gpu, sensor):
-        return {"core": 31}[sensor]
+    words = {"NVML_CLOCK_SM": "sm", "NVML_CLOCK_MEM": "mem", "NVML_TEMPERATURE_GPU": "core"}
+    return SimpleNamespace(NVMLError=NVMLError, **words, **{**ANSWERS, **other})
 
 
 @pytest.fixture
@@ -67,7 +53,7 @@ def gpu(monkeypatch):
         uuid="7",
     )
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda: found)
-    monkeypatch.setitem(sys.modules, "pynvml", Driver())
+    monkeypatch.setitem(sys.modules, "pynvml", driver())
     return found
 
 
@@ -81,11 +67,7 @@ def test_clocks_are_in_the_words_of_the_records(gpu):
 
 def test_memory_moves_two_bits_a_clock_on_each_wire(gpu, monkeypatch):
     assert facts.peak_gb_per_s() == 2 * 3201e6 * 6144 / 8 / 1e9
-
-    def silent(self, gpu):
-        raise NVMLError
-
-    monkeypatch.setattr(Driver, "nvmlDeviceGetMemoryBusWidth", silent)
+    monkeypatch.setitem(sys.modules, "pynvml", driver(nvmlDeviceGetMemoryBusWidth=silent))
     assert facts.peak_gb_per_s() is None
 
 
@@ -104,10 +86,7 @@ def test_the_driver_is_asked_about_the_gpu_that_torch_uses(gpu):
 
 
 def test_one_silent_sensor_leaves_the_others(gpu, monkeypatch):
-    def silent(self, gpu):
-        raise NVMLError
-
-    monkeypatch.setattr(Driver, "nvmlDeviceGetPowerUsage", silent)
+    monkeypatch.setitem(sys.modules, "pynvml", driver(nvmlDeviceGetPowerUsage=silent))
     assert facts.clocks()["power.draw"] == "unknown"
     assert facts.clocks()["clocks.sm"] == "345 MHz"
 
@@ -117,9 +96,11 @@ def test_a_gpu_at_rest_and_at_its_own_clock_is_not_worth_a_note(gpu):
 
 
 def test_other_work_and_a_clock_held_down_are_noted(gpu, monkeypatch):
-    rates, reasons = SimpleNamespace(gpu=97), 0x1 | 0x20 | 0x80
-    monkeypatch.setattr(Driver, "nvmlDeviceGetUtilizationRates", lambda self, gpu: rates)
-    monkeypatch.setattr(Driver, "nvmlDeviceGetCurrentClocksEventReasons", lambda self, gpu: reasons)
+    said = driver(
+        nvmlDeviceGetUtilizationRates=lambda gpu: SimpleNamespace(gpu=97),
+        nvmlDeviceGetCurrentClocksEventReasons=lambda gpu: 0x1 | 0x20 | 0x80,
+    )
+    monkeypatch.setitem(sys.modules, "pynvml", said)
     assert facts.busy() == ["Other work kept the GPU busy for 97 % of the time before."]
     assert facts.slowed() == [
         "The clock was held down by the driver, for heat.",

@@ -1,5 +1,6 @@
 """What `run` says to bad input, and that it launches right on streams, graphs, threads and devices."""
 
+import re
 import sys
 import threading
 import types
@@ -10,12 +11,8 @@ import pytest
 import torch
 from emulated import emulate, kernel_of
 
-from softmax_lib import gpu, kernels, run, trace
-from softmax_lib.engine.errors import (
-    BadInput,
-    BlockSizeNotAllowed,
-    CompileError,
-)
+from softmax_lib import check, gpu, kernels, run, trace, xray
+from softmax_lib.engine.errors import BadInput, BlockSizeNotAllowed, CompileError
 from softmax_lib.engine.source import Source
 from softmax_lib.worklog import reference
 from softmax_lib.worklog.registry import resolve, rungs
@@ -86,14 +83,9 @@ def test_an_overlapping_out_is_refused_where_the_kernel_cannot_take_it():
 
 
 @pytest.mark.parametrize("name", [kernel.name for kernel in rungs()])
-def test_a_readers_copy_of_a_kernel_runs_as_that_kernel_does(name, device, tmp_path):
-    text = kernels[name].source.text
-    path = tmp_path / "mine.cu"
-    path.write_text(text)
-    wanted = run(name, X.to(device))
-    assert torch.equal(run(text, X.to(device)), wanted)
-    assert torch.equal(run(path, X.to(device)), wanted)
-    assert torch.equal(run(str(path), X.to(device)), wanted)
+def test_a_readers_copy_of_a_kernel_runs_as_that_kernel_does(name, device):
+    copied = run(kernels[name].source.text, X.to(device))
+    assert torch.equal(copied, run(name, X.to(device)))
 
 
 def test_a_readers_own_kernel_gets_a_block_a_row(device):
@@ -215,3 +207,41 @@ def test_a_block_without_room_for_its_registers_is_one_sentence_and_the_gpu_goes
         gpu.launch(text, 4, 1024, [x, torch.empty_like(x), 4, 512])
     run(text, x, block_size=256)
     assert reference.judge(run("shuffle", x), x).mistake is None
+
+
+# ---- what a reader may not expect of how their kernel is launched
+
+ONES = np.ones((3, 8), np.float32)
+NAIVE = Source("mine.cu", kernels["naive"].source.text)
+BLOCK_A_ROW = Source("mine.cu", kernels["shared"].source.text)
+OTHER_AXES = kernel_of(
+    "    if (threadIdx.x < 8) y[threadIdx.x] = threadIdx . y + blockIdx.z;  // not blockIdx.y\n"
+)
+AXES = "It is launched in one dimension, where blockIdx.z and threadIdx.y are 0."
+
+
+@pytest.mark.parametrize(
+    ("source", "notes"),
+    [
+        (NAIVE, ("softmax_naive is launched as the book's kernel of that name: one thread per row.",)),
+        (BLOCK_A_ROW, ()),
+        ("naive", ()),
+        (OTHER_AXES, (AXES,)),
+    ],
+)  # fmt: skip
+def test_an_xray_and_a_check_say_how_a_kernel_is_launched(source, notes, monkeypatch):
+    monkeypatch.setattr(
+        "softmax_lib.engine.xrays.result.inspect", lambda *_: ()
+    )  # which takes seconds
+    found = xray(source, 3, 8, 32)
+    assert found.notes == tuple(found.as_json()["notes"]) == notes
+    result = check(source, ONES, device="cpu", block_size=32)
+    assert result.notes == notes
+    assert str(result).endswith("".join(f"\n{note}" for note in notes))
+
+
+def test_run_and_trace_warn_of_other_axes_where_they_are_called():
+    for launch in (run, trace):
+        with pytest.warns(UserWarning, match=re.escape(AXES)) as heard:
+            launch(OTHER_AXES, ONES, block_size=32)
+        assert heard[0].filename == __file__

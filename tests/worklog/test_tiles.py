@@ -11,15 +11,15 @@ import torch
 from full_tables import some
 
 from softmax_lib import tiles
-from softmax_lib.engine.errors import (
+from softmax_lib.worklog import reference
+from softmax_lib.worklog.errors import (
     BadInput,
     CompileError,
     NotAvailable,
+    RowTooLong,
     UnknownKernel,
     WrongType,
 )
-from softmax_lib.worklog import reference
-from softmax_lib.worklog.errors import RowTooLong
 from softmax_lib.worklog.tiles import interpreter, programs
 from softmax_lib.worklog.tiles.compiling import count_instructions
 from softmax_lib.worklog.tiles.settings import Setting, next_power_of_two, settle
@@ -156,14 +156,8 @@ except errors.NotAvailable as error:
 
 def test_the_seeds_rule_and_the_least_tile():
     assert [tiles.seeds_warps(2**n) for n in range(9, 15)] == [4, 4, 8, 16, 16, 16]
-    assert [next_power_of_two(n) for n in (1, 2, 3, 1000, 1024, 1025)] == [
-        1,
-        2,
-        4,
-        1024,
-        1024,
-        2048,
-    ]
+    powers = {1: 1, 2: 2, 3: 4, 1000: 1024, 1024: 1024, 1025: 2048}
+    assert {n: next_power_of_two(n) for n in powers} == powers
     assert settle(1000) == Setting(1024, 4, 2)
     assert settle(65536).values_a_thread == 128
 
