@@ -89,7 +89,7 @@ def compile_cubin(program: Program, arch: int) -> bytes:
 def compile_kernel(program: Program, arch: int) -> tuple[bytes, str]:
     """The same, and what the program's `entry` is called there, "" without one.
 
-    With an `entry` the code has in variables what Python asks of it, see `signature` and `gpu.modules`.
+    With an `entry` the code has in variables what Python asks of it, see `signature` and `gpu.calls`.
     """
     code, entry, _ = _compile(program, arch)
     return code, entry
@@ -171,11 +171,9 @@ def run_nvrtc(
     *,
     ptx: bool = False,
 ) -> tuple[bytes, str, list[str]]:
-    """Machine code of `text`, which is made of `source`, the compiler's log, and what `entries` are called there.
+    """Machine code of `text`, which is made of `source`, the compiler's log, and what `entries`, C++ names, are there.
 
-    With `ptx` it is PTX in place of machine code.
-
-    `entries` are C++ names. Raises `CompileError`, and `NotAvailable` without CuPy or NVRTC.
+    With `ptx` it is PTX in place of machine code. Raises `CompileError`, and `NotAvailable` without CuPy or NVRTC.
     """
     texts = read_headers(source)
     if _LINES in flags:

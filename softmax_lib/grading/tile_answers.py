@@ -10,7 +10,7 @@ from softmax_lib.grading.softmaxes import mistake_of
 from softmax_lib.worklog import tiles
 from softmax_lib.worklog.tiles.interpreter import READS_OUTSIDE, Interpreted, Job, interpret
 from softmax_lib.worklog.tiles.launching import GUARD, job
-from softmax_lib.worklog.tiles.settings import next_power_of_two
+from softmax_lib.worklog.tiles.programs import next_power_of_two
 
 
 def subject(exercise: Exercise, source: Source) -> Subject:

@@ -205,8 +205,7 @@ def count_attempts(
 def choose_device(device: str) -> str:
     """Where to run: "cuda" or "cpu", for "auto" the GPU where there is one.
 
-    Raises `NotAvailable` when CUDA is asked for and there is none, `BadInput` for another word,
-    `WrongType` for what is none.
+    Raises `NotAvailable` without a GPU for "cuda", `BadInput` for another word, `WrongType` for what is none.
     """
     if not isinstance(device, str):
         raise WrongType(f"device is a {type(device).__name__}; it is a word.")
@@ -244,10 +243,7 @@ def attempt(
     device: str,
     kinds: Sequence[str] = (),
 ) -> Attempt:
-    """One launch on a (rows, cols) float32 matrix that begins `offset` floats off, judged; `kinds` are its rows'.
-
-    Raises what `run` does, and `KernelFault` with a note of the launch.
-    """
+    """What `launch_guarded` does, judged; `kinds` are of the matrix' rows. A `KernelFault` gets a note of the launch."""
     rows, cols = matrix.shape
     try:
         y, stray = launch_guarded(kernel, matrix, block_size, offset, device)

@@ -165,10 +165,7 @@ class Kernel:
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     def program(self, block_size: int, cols: int) -> Program:
-        """What to compile for this launch: macros are defined only when the source names them.
-
-        Raises `RowTooLong`.
-        """
+        """What to compile for this launch, with those macros that the source names. Raises `RowTooLong`."""
         self._check_length(block_size, cols)
         values = {"BLOCK": block_size, **dict(self.macros)}
         if self.source.mentions("PER_THREAD"):
@@ -179,10 +176,7 @@ class Kernel:
         )
 
     def setting(self, **macros: int) -> Kernel:
-        """The same kernel with other numbers for some of its macros: `kernels["unroll"].setting(UNROLL=8)`.
-
-        Raises `BadInput` for a macro that it has not, and for a number that is none of `choices`.
-        """
+        """The kernel with other numbers for some macros: `kernels["unroll"].setting(UNROLL=8)`. Raises `BadInput`."""
         known = dict(self.macros)
         for macro, number in macros.items():
             if macro not in known:
@@ -305,10 +299,9 @@ class Kernel:
         return tuple(size for size in self.block_sizes if cols <= self.max_cols(size))
 
     def choose_block_size(self, cols: int) -> int:
-        """The smallest block that gives no thread more than `thread_share`, else the largest.
+        """The smallest block that gives no thread more than `thread_share`, else the largest; without one the default.
 
-        A kernel that does not go by the length of its rows has one default. Raises `RowTooLong` when
-        no block takes rows of `cols` elements.
+        Raises `RowTooLong` when no block takes rows of `cols` elements.
         """
         if self.thread_share is None:
             return self.default_block_size
@@ -317,10 +310,7 @@ class Kernel:
         return next((s for s in legal if s * self.thread_share >= cols), legal[-1])
 
     def settle_block_size(self, block_size: int | None, cols: int) -> int:
-        """`block_size` if the kernel takes it, its own choice for None.
-
-        Raises `WrongType`, `BlockSizeNotAllowed` or `RowTooLong`.
-        """
+        """`block_size`, or its own choice for None. Raises `WrongType`, `BlockSizeNotAllowed` or `RowTooLong`."""
         if block_size is None:
             return self.choose_block_size(cols)
         block_size = whole("block_size", block_size)

@@ -94,7 +94,7 @@ def read_launch(
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The arguments of `emulator.launch` that `options` ask for, and the arrays among them by name.
 
-    Bare names are those of arrays in `given`. Raises `BadInput`, naming the word.
+    Bare names are of arrays in `given`. Raises `BadInput`, naming the word.
     """
     if options.grid is None or options.block is None:
         raise BadInput("A launch needs --grid and --block.")

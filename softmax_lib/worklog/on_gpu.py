@@ -17,10 +17,7 @@ PREPARED_AT_MOST = 256
 
 
 def run(kernel: Kernel, x: Tensor, block_size: int | None, out: Tensor | None) -> Tensor:
-    """Launch `kernel` on the CUDA tensor `x`, checked and not empty, on its device's current stream.
-
-    Raises what compiling and choosing a block size raise.
-    """
+    """Launch `kernel` on the CUDA tensor `x`, checked and not empty, on its device's current stream."""
     device = x.get_device()
     if device != torch.cuda.current_device():
         with torch.cuda.device(device):

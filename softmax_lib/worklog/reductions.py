@@ -199,10 +199,7 @@ class Timeline:
 
 
 def read_timeline(kernel: Kernel, cols: int, block_size: int | None = None) -> Timeline:
-    """What each warp of the first block does between barriers, as one row of `cols` zeros sends it there.
-
-    Raises what `trace` raises.
-    """
+    """What each warp of the first block does between barriers on one row of `cols` zeros. Raises what `trace` does."""
     size = kernel.settle_block_size(block_size, cols)
     traced = trace(kernel, np.zeros((1, cols), np.float32), size, grid=1)
     events = traced.events[traced.events["step"] == 0]

@@ -6,10 +6,8 @@ Nothing of `kernels` is here and none of these is there: those give a matrix bac
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -55,41 +53,21 @@ kernels: Mapping[str, Kernel] = MappingProxyType(
 """By name: the two kernels of chapter 11, their foil, and what is made of them."""
 
 
-@dataclass(frozen=True)
-class Selection:
-    """The launches of one kernel on one matrix: arrays by name, and the words of each launch."""
+class Selection(NamedTuple):
+    """What finds the k largest of one matrix: a kernel's launches, and values and places once they have been made.
+
+    `launches` are words that `emulator.launch`, `gpu.launch` and `xray_launch` take, in order.
+    """
 
     kernel: Kernel
-    k: int
-    block_size: int
-    arrays: Mapping[str, Any]
-
-    @cached_property
-    def launches(self) -> tuple[dict[str, Any], ...]:
-        """What `emulator.launch`, `gpu.launch` and `xray_launch` take, in order."""
-        return tuple(map(self._words, self.kernel.steps))
+    launches: tuple[dict[str, Any], ...]
+    found: tuple[Matrix, Matrix]
 
     def launch(self) -> None:
-        """Launch all of them: on the GPU for a CUDA tensor, else in the emulator. Raises what launching does."""
-        launch = launcher(on_gpu=is_on_gpu(self.arrays["x"]))
+        """Launch all of them: on the GPU for CUDA tensors, else in the emulator. Raises what launching does."""
+        launch = launcher(on_gpu=is_on_gpu(self.found[0]))
         for words in self.launches:
             launch(**words)
-
-    def _words(self, step: Step) -> dict[str, Any]:
-        rows, cols = self.arrays["x"].shape
-        return {
-            "source": self.kernel.source,
-            "kernel": step.entry,
-            "grid": step.blocks(rows, cols, self.block_size),
-            "block": self.block_size,
-            "args": [self.arrays[name] for name in step.arguments],
-            "defines": {"BLOCK": self.block_size, "K": self.k},
-        }
-
-    @property
-    def found(self) -> tuple[Matrix, Matrix]:
-        """Values and places, once everything has been launched."""
-        return self.arrays["values"], self.arrays["places"]
 
 
 def find(name: str | Kernel) -> Kernel:
@@ -128,7 +106,18 @@ def select(name: str | Kernel, x: Matrix, k: int, *, block_size: int | None = No
     arrays = {"x": x, "rows": rows, "cols": cols, "values": values, "places": places}
     if len(kernel.steps) > 1:
         arrays["y"] = empty_like(x)
-    return Selection(kernel, k, size, arrays)
+    launches = tuple(
+        {
+            "source": kernel.source,
+            "kernel": step.entry,
+            "grid": step.blocks(rows, cols, size),
+            "block": size,
+            "args": [arrays[name] for name in step.arguments],
+            "defines": {"BLOCK": size, "K": k},
+        }
+        for step in kernel.steps
+    )
+    return Selection(kernel, launches, (values, places))
 
 
 def run(

@@ -7,8 +7,8 @@ from softmax_lib.engine.compiled.inspection import inspect
 from softmax_lib.engine.errors import KernelFault
 from softmax_lib.engine.xrays.lines import SECTOR_BYTES
 from softmax_lib.show.drawings.lane_addresses import COLUMN, ROW, sectors
-from softmax_lib.worklog.prediction import predict_traffic
 from softmax_lib.worklog.registry import kernels
+from softmax_lib.worklog.requests import predict_traffic
 
 SIZES = (32, 64, 128, 256, 512, 1024)
 COUNTS = (1, 2, 4, 8, 16, 32)

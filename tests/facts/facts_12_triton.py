@@ -7,7 +7,7 @@ from softmax_lib.engine.errors import BadInput, CompileError
 from softmax_lib.engine.grids import REGISTERS_A_BLOCK
 from softmax_lib.records.measurement import TIE
 from softmax_lib.worklog.tiles import compile_tile, seeds_warps
-from softmax_lib.worklog.tiles.settings import settle
+from softmax_lib.worklog.tiles.programs import settle
 
 MATRICES = (96, 1024, 4096, 32768, 65536)
 """Columns of the matrices on which every setting was timed."""

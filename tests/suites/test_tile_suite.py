@@ -16,7 +16,7 @@ from softmax_lib.suites.tiles import measure as tiles
 from softmax_lib.suites.tiles.measure import Contender, TileCell, cells, codes, time_cell
 from softmax_lib.suites.tiles.record import times_of
 from softmax_lib.suites.timing import Timing
-from softmax_lib.worklog.tiles.settings import settle
+from softmax_lib.worklog.tiles.programs import settle
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ from full_tables import each_value
 from softmax_lib import kernels, recorded, xray
 from softmax_lib.engine.errors import BadInput, BlockSizeNotAllowed
 from softmax_lib.engine.xrays.lines import SECTOR_BYTES
-from softmax_lib.worklog.prediction import predict_traffic
 from softmax_lib.worklog.registry import COPY, resolve
-from softmax_lib.worklog.requests import global_requests, shared_requests
+from softmax_lib.worklog.requests import global_requests, predict_traffic, shared_requests
 
 COLUMN = """\
     __shared__ float tile[32 * WIDTH];

@@ -22,7 +22,7 @@ from softmax_lib.worklog.errors import (
 )
 from softmax_lib.worklog.tiles import interpreter, programs
 from softmax_lib.worklog.tiles.compiling import count_instructions
-from softmax_lib.worklog.tiles.settings import Setting, next_power_of_two, settle
+from softmax_lib.worklog.tiles.programs import Setting, next_power_of_two, settle
 
 X = reference.noise(5, 33)
 TEXT = tiles.kernels["simple"].source.text

@@ -7,7 +7,7 @@ from softmax_lib.show.drawings.drawing import WIDTH, Drawing, frame
 from softmax_lib.widgets.explorers import Explorer, explorer
 from softmax_lib.widgets.views import View
 from softmax_lib.worklog.tiles.compiling import DIVISOR
-from softmax_lib.worklog.tiles.settings import WARP_COUNTS, Setting, settle
+from softmax_lib.worklog.tiles.programs import WARP_COUNTS, Setting, settle
 
 COLUMNS = (1000, 1008, 1024, 1025, 2048)
 _WIDEST, _FLOAT_BYTES, _VECTOR = 2048, 4, 4

@@ -25,8 +25,8 @@ from softmax_lib.suites.look import (
     start,
 )
 from softmax_lib.worklog.errors import BadInput
-from softmax_lib.worklog.prediction import predict_traffic
 from softmax_lib.worklog.registry import kernels
+from softmax_lib.worklog.requests import predict_traffic
 
 
 @drawn

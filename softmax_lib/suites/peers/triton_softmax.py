@@ -5,8 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from softmax_lib.worklog.tiles.launching import launch
-from softmax_lib.worklog.tiles.programs import kernels
-from softmax_lib.worklog.tiles.settings import Setting, settle
+from softmax_lib.worklog.tiles.programs import Setting, kernels, settle
 
 PERSISTENT_WARPS = 8
 AMPLE_SHARED_BYTES = 200_000

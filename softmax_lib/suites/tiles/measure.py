@@ -24,8 +24,8 @@ from softmax_lib.worklog.launch import run
 from softmax_lib.worklog.registry import kernels
 from softmax_lib.worklog.tiles.compiling import compile_tile
 from softmax_lib.worklog.tiles.launching import check, launch
+from softmax_lib.worklog.tiles.programs import WARP_COUNTS, Setting, settle
 from softmax_lib.worklog.tiles.programs import kernels as tile_kernels
-from softmax_lib.worklog.tiles.settings import WARP_COUNTS, Setting, settle
 
 PROTOCOL = (
     "Microseconds of one call: median of CUDA graph replays, L2 cold; all settings of one matrix take "

@@ -20,7 +20,7 @@ from softmax_lib.worklog.launch import run
 from softmax_lib.worklog.registry import kernels
 from softmax_lib.worklog.tiles.launching import launch
 from softmax_lib.worklog.tiles.programs import kernels as tile_kernels
-from softmax_lib.worklog.tiles.settings import settle
+from softmax_lib.worklog.tiles.programs import settle
 
 PROTOCOL = (
     "Microseconds of one call: median of CUDA graph replays, L2 cold; all of one matrix take their turns "

@@ -3,8 +3,8 @@ from .compiling import compare_ptx as compare_ptx
 from .compiling import compile_tile as compile_tile
 from .launching import check as check
 from .launching import run as run
+from .programs import Setting as Setting
 from .programs import TileKernel as TileKernel
 from .programs import find as find
 from .programs import kernels as kernels
-from .settings import Setting as Setting
-from .settings import seeds_warps as seeds_warps
+from .programs import seeds_warps as seeds_warps

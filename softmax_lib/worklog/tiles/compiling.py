@@ -19,8 +19,15 @@ from softmax_lib.engine.source import WARP
 from softmax_lib.gpu.compile import compile_ptx, read_report
 from softmax_lib.worklog.errors import BadInput, CompileError, NotAvailable
 from softmax_lib.worklog.registry import find_kernel
-from softmax_lib.worklog.tiles.programs import ARRAYS, CONSTANTS, TileKernel, find, kernels
-from softmax_lib.worklog.tiles.settings import Setting, settle
+from softmax_lib.worklog.tiles.programs import (
+    ARRAYS,
+    CONSTANTS,
+    Setting,
+    TileKernel,
+    find,
+    kernels,
+    settle,
+)
 
 KEYWORDS = ("num_ctas", "maxnreg", "enable_fp_fusion")
 """What `compile_tile` hands on to Triton's compiler, beside `num_warps` and `num_stages`."""

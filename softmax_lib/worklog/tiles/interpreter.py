@@ -31,10 +31,8 @@ from softmax_lib.worklog.tiles.programs import TileKernel, load, require_triton
 MOST_SECONDS = 90.0
 """For all jobs of a call; the book's longest takes a few seconds."""
 
-
 _LOADED = re.compile(r"<(.+) [0-9a-f]{8}>$")
 """What `programs.load` calls the file of a kernel."""
-
 
 READS_OUTSIDE = "it reads past the end of x, where nothing of the matrix is"
 
@@ -87,12 +85,7 @@ class _Process:
         self._calls, theirs = Pipe()
         with theirs:
             self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "softmax_lib.worklog.tiles.interpreter",
-                    str(theirs.fileno()),
-                ],
+                [sys.executable, "-m", __name__, str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -188,10 +181,10 @@ def _in_words(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
     what = f"{type(error).__name__}: {error}"
-    lines = [_LOADED.match(place.filename) for place in traceback.extract_tb(error.__traceback__)]
-    numbers = [place.lineno for place in traceback.extract_tb(error.__traceback__)]
-    at = [(found[1], number) for found, number in zip(lines, numbers, strict=True) if found]
-    return f"{at[-1][0]}, line {at[-1][1]}: {what}" if at else what
+    for place in reversed(traceback.extract_tb(error.__traceback__)):
+        if found := _LOADED.match(place.filename):
+            return f"{found[1]}, line {place.lineno}: {what}"
+    return what
 
 
 def _launch(

@@ -8,14 +8,21 @@ from typing import Any
 import numpy as np
 
 from softmax_lib.engine.arrays import Matrix, host_view, is_on_gpu, is_tensor, like
+from softmax_lib.engine.whole_numbers import whole
 from softmax_lib.engine.words import count
 from softmax_lib.worklog.checking import Tally, choose_device, place
-from softmax_lib.worklog.errors import BadInput, NotAvailable, WrongType
+from softmax_lib.worklog.errors import BadInput, NotAvailable
 from softmax_lib.worklog.matrices import check_x
 from softmax_lib.worklog.reference import ROWS, adversarial, as_numpy, judge
 from softmax_lib.worklog.tiles.interpreter import READS_OUTSIDE, Interpreted, Job, interpret
-from softmax_lib.worklog.tiles.programs import FULL_TILES, TileKernel, find, require_triton
-from softmax_lib.worklog.tiles.settings import Setting, settle
+from softmax_lib.worklog.tiles.programs import (
+    FULL_TILES,
+    Setting,
+    TileKernel,
+    find,
+    require_triton,
+    settle,
+)
 
 INTERPRETED_PROGRAMS = 4
 """Programs of a persistent kernel in the interpreter: each goes through several rows."""
@@ -71,9 +78,7 @@ def check_programs(kernel: TileKernel, rows: int, programs: int | None) -> None:
         if programs != rows:
             raise BadInput(f"{kernel.name} has one program per row: {rows}, and not {programs}.")
         return
-    if not isinstance(programs, int) or isinstance(programs, bool):
-        raise WrongType(f"programs is a {type(programs).__name__}; it is a whole number.")
-    if programs < 1:
+    if whole("programs", programs) < 1:
         raise BadInput(f"programs is {programs}; it is 1 or more.")
 
 

@@ -1,4 +1,4 @@
-"""Kernels in Triton as text: those of `kernels/`, and controls that change one thing of them."""
+"""Kernels in Triton as text: those of `kernels/`, controls that change one thing of them, and how each is launched."""
 
 from __future__ import annotations
 
@@ -14,8 +14,16 @@ from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
 
+from softmax_lib.engine.grids import REGISTERS_A_BLOCK
 from softmax_lib.engine.source import Edit, Source
-from softmax_lib.worklog.errors import BadInput, CompileError, NotAvailable, UnknownKernel
+from softmax_lib.engine.whole_numbers import whole
+from softmax_lib.worklog.errors import (
+    BadInput,
+    CompileError,
+    NotAvailable,
+    RowTooLong,
+    UnknownKernel,
+)
 from softmax_lib.worklog.files import KERNEL_FOLDER
 
 _DROPPED = (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING)
@@ -157,9 +165,7 @@ FULL_TILES = ("simple_no_mask",)
 
 
 def find(kernel: str | TileKernel) -> TileKernel:
-    """A kernel by its name, or one made of the text of a Python file with one @triton.jit function.
-
-    The text need not import `triton`, or `tl`, its language.
+    """A kernel by its name, or one made of a text with one @triton.jit function, which need not import `triton` or `tl`.
 
     Raises `UnknownKernel`, and `BadInput` for a text without such a function.
     """
@@ -173,3 +179,65 @@ def find(kernel: str | TileKernel) -> TileKernel:
     made = TileKernel("yours", Source("yours.py", kernel))
     made.parameters  # noqa: B018  # raises what is wrong with it
     return made
+
+
+# ---- how it is launched on rows of a length: tile, warps and stages, and what they may be
+
+LONGEST_ROW = REGISTERS_A_BLOCK
+"""A tile of more elements than a multiprocessor has registers fits nowhere."""
+WARP_COUNTS = (1, 2, 4, 8, 16, 32)
+MOST_STAGES = 8
+USUAL_STAGES = 2
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A tile's elements, the warps that share it, and stages: rows that a persistent program has under way."""
+
+    tile: int
+    num_warps: int
+    num_stages: int
+
+    @property
+    def values_a_thread(self) -> float:
+        """Elements of the tile for each thread."""
+        return self.tile / (32 * self.num_warps)
+
+
+def next_power_of_two(number: int) -> int:
+    """The least power of two that is not below a `number` from 1 up."""
+    return 1 << (number - 1).bit_length()
+
+
+def seeds_warps(tile: int) -> int:
+    """The rule of chapter 12's source: 4 warps, 8 from tiles of 2048 on, 16 from 4096 on."""
+    return 4 if tile < 2048 else 8 if tile < 4096 else 16
+
+
+def settle(
+    cols: int,
+    tile: int | None = None,
+    num_warps: int | None = None,
+    num_stages: int | None = None,
+) -> Setting:
+    """A setting for rows of `cols`; what is None is chosen: the least tile, `seeds_warps`, 2 stages.
+
+    Raises `RowTooLong`, `WrongType`, and `BadInput` for a tile or warps that are no power of two, or too few
+    or many.
+    """
+    if cols > LONGEST_ROW:
+        raise RowTooLong(
+            f"A row of {cols} does not fit one tile: a multiprocessor has {LONGEST_ROW} registers for it."
+        )
+    tile = next_power_of_two(max(1, cols)) if tile is None else tile
+    num_warps = seeds_warps(tile) if num_warps is None else num_warps
+    num_stages = USUAL_STAGES if num_stages is None else num_stages
+    given = {"tile": tile, "num_warps": num_warps, "num_stages": num_stages}
+    tile, num_warps, num_stages = (whole(name, value) for name, value in given.items())
+    if tile < cols or tile > LONGEST_ROW or tile != next_power_of_two(max(1, tile)):
+        raise BadInput(f"The tile is {tile}; it is a power of two from {cols} to {LONGEST_ROW}.")
+    if num_warps not in WARP_COUNTS:
+        raise BadInput(f"num_warps is {num_warps}; it is a power of two from 1 to 32.")
+    if not 1 <= num_stages <= MOST_STAGES:
+        raise BadInput(f"num_stages is {num_stages}; it is from 1 to {MOST_STAGES}.")
+    return Setting(tile, num_warps, num_stages)
