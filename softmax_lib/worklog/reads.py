@@ -73,21 +73,15 @@ def in_flight_per_thread(found: Sequence[Read]) -> float:
 def _reads(listing: Listing, file_name: str) -> Iterator[Read]:
     """What each innermost loop reads, and what is read outside of loops."""
     code = listing.statements
-    that_read = [loop for loop in find_loops(listing) if any(map(_is_load, _within(code, loop)))]
-    innermost = [loop for loop in that_read if not any(_is_within(one, loop) for one in that_read)]
+    that_read = [
+        loop for loop in find_loops(listing) if any(map(_is_load, code[loop.start : loop.stop]))
+    ]
+    innermost = [loop for loop in that_read if not any({*one} < {*loop} for one in that_read)]
     for loop in innermost:
-        yield from _of(_within(code, loop), file_name, in_loop=True)
+        yield from _of(code[loop.start : loop.stop], file_name, in_loop=True)
     inside = {at for loop in innermost for at in loop}
     outside = [one for at, one in enumerate(code) if at not in inside]
     yield from _of(outside, file_name, in_loop=False)
-
-
-def _within(code: Sequence[Statement], loop: range) -> Sequence[Statement]:
-    return code[loop.start : loop.stop]
-
-
-def _is_within(one: range, other: range) -> bool:
-    return other.start <= one.start and one.stop <= other.stop and one != other
 
 
 def _is_load(one: Statement) -> bool:

@@ -66,8 +66,11 @@ def interpret(jobs: Sequence[Job]) -> list[Interpreted]:
         (job.kernel.source, job.kernel.entry, job.arguments, job.programs, job.elements)
         for job in jobs
     ]
+    global _process
     with _lock:
-        found = _standing_by().ask(told)
+        if _process is None or not _process.is_ours:
+            _process = _Process()
+        found = _process.ask(told)
     if isinstance(found, str):
         raise CompileError(f"Triton's interpreter stopped: {found}")
     return [Interpreted(*one) for one in found]
@@ -124,13 +127,6 @@ class _Process:
 
 _lock = threading.Lock()
 _process: _Process | None = None
-
-
-def _standing_by() -> _Process:
-    global _process
-    if _process is None or not _process.is_ours:
-        _process = _Process()
-    return _process
 
 
 @atexit.register

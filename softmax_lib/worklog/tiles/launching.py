@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -128,14 +128,14 @@ def launch(
     import torch
     from triton.runtime.errors import OutOfResources
 
-    given = arguments(kernel, x, y, x.shape, setting)
-    words = {"num_warps": setting.num_warps, "num_stages": setting.num_stages}
+    words = arguments(kernel, x, y, x.shape, setting)
+    words |= {"num_warps": setting.num_warps, "num_stages": setting.num_stages}
     rows = x.shape[0]
     with torch.cuda.device(x.device):
         try:
             if programs is None:
-                programs = resident(kernel, x, y, setting) if kernel.loops else rows
-            kernel.function[(min(programs, rows),)](**given, **words)
+                programs = resident(kernel, x, setting, words) if kernel.loops else rows
+            kernel.function[(min(programs, rows),)](**words)
         except OutOfResources as error:
             raise NotAvailable(f"{kernel.name} does not fit this GPU: {error}") from error
 
@@ -144,16 +144,14 @@ _resident: dict[tuple, int] = {}
 """Programs that a whole GPU holds at once, by kernel, setting, dtype and device: asked for once."""
 
 
-def resident(kernel: TileKernel, x: Any, y: Any, setting: Setting) -> int:
+def resident(kernel: TileKernel, x: Any, setting: Setting, words: dict[str, Any]) -> int:
     """Programs of `kernel` that the GPU of `x` holds at once, by registers and shared memory, as Triton's tutorial counts."""
     key = (kernel.digest, setting, x.dtype, x.shape[1] % 16 == 0, x.device.index)
     if key not in _resident:
         from triton.runtime import driver
 
         facts = driver.active.utils.get_device_properties(x.device.index)
-        given = arguments(kernel, x, y, x.shape, setting)
-        words = {"num_warps": setting.num_warps, "num_stages": setting.num_stages}
-        compiled = kernel.function.warmup(**given, **words, grid=(1,))
+        compiled = kernel.function.warmup(**words, grid=(1,))
         compiled._init_handles()
         registers = compiled.n_regs * facts["warpSize"] * setting.num_warps
         by_registers = facts["max_num_regs"] // registers
@@ -180,38 +178,27 @@ def check(
     """
     kernel, device = find(kernel), choose_device(device)
     require_triton()
-    full = kernel.name in FULL_TILES
-    tried = [settled for cols in lengths for warps in WARPS
-             if (settled := (cols, settle(cols, num_warps=warps)))[1].tile == cols or not full]  # fmt: skip
-    xs = [adversarial(cols) for cols, _ in tried]
-    settings = [setting for _, setting in tried]
-    found = (_interpreted if device == "cpu" else _on_gpu)(kernel, xs, settings)
-    return Tally(kernel.name, len(tried), tuple(_failures(xs, found, settings)))
+    settled = [(cols, settle(cols, num_warps=warps)) for cols in lengths for warps in WARPS]
+    if kernel.name in FULL_TILES:
+        settled = [(cols, setting) for cols, setting in settled if setting.tile == cols]
+    tried = [(adversarial(cols), setting) for cols, setting in settled]
+    if device == "cpu":
+        found = interpret([job(kernel, *one) for one in tried])
+    else:
+        found = [_on_gpu(kernel, *one) for one in tried]
+    failures = tuple(
+        f"rows of {x.shape[1]} with {count(setting.num_warps, 'warp')}: {wrong}"
+        for (x, setting), one in zip(tried, found, strict=True)
+        if (wrong := _mistake(x, one))
+    )
+    return Tally(kernel.name, len(tried), failures)
 
 
-def _interpreted(
-    kernel: TileKernel, xs: list[np.ndarray], settings: list[Setting]
-) -> list[Interpreted]:
-    return interpret([job(kernel, *one) for one in zip(xs, settings, strict=True)])
-
-
-def _on_gpu(kernel: TileKernel, xs: list[np.ndarray], settings: list[Setting]) -> list[Interpreted]:
-    """What a GPU makes of them, where nobody sees what is read."""
-    found = []
-    for x, setting in zip(xs, settings, strict=True):
-        padded = place(padded_y(x.size, setting.tile), "cuda")
-        y = padded[: x.size].view(x.shape)
-        launch(kernel, place(x, "cuda"), y, setting)
-        found.append(Interpreted(as_numpy(padded), reads_outside=False))
-    return found
-
-
-def _failures(
-    xs: list[np.ndarray], found: list[Interpreted], settings: list[Setting]
-) -> Iterator[str]:
-    for x, one, setting in zip(xs, found, settings, strict=True):
-        if wrong := _mistake(x, one):
-            yield f"rows of {x.shape[1]} with {count(setting.num_warps, 'warp')}: {wrong}"
+def _on_gpu(kernel: TileKernel, x: np.ndarray, setting: Setting) -> Interpreted:
+    """What a GPU makes of `x`, where nobody sees what is read."""
+    padded = place(padded_y(x.size, setting.tile), "cuda")
+    launch(kernel, place(x, "cuda"), padded[: x.size].view(x.shape), setting)
+    return Interpreted(as_numpy(padded), reads_outside=False)
 
 
 def _mistake(x: np.ndarray, found: Interpreted) -> str | None:
