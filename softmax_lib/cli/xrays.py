@@ -21,8 +21,7 @@ from softmax_lib.engine.xrays.code_lines import Instruction
 from softmax_lib.engine.xrays.lines import LineCounters
 from softmax_lib.engine.xrays.result import XRay
 from softmax_lib.worklog.errors import BadInput
-from softmax_lib.worklog.launch_words import is_any_kernel
-from softmax_lib.worklog.launch_words import read_launch, read_npz
+from softmax_lib.worklog.launch_words import is_any_kernel, read_launch, read_npz
 from softmax_lib.worklog.xray import xray, xray_launch
 
 SOFTMAX = "softmax"
