@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal, ParamSpec
@@ -103,11 +103,13 @@ def is_narrow() -> bool:
     return _width.get() == NARROW_INCHES
 
 
-def start(title: str, height: float) -> Figure:
-    """An empty figure, `height` inches high, under a title."""
+def start(
+    title: str, height: float, panels: int = 1, *, sharey: bool = False
+) -> tuple[Figure, Any]:
+    """A figure under a title, `height` inches high, and its axes, or those of several panels above each other."""
     figure = Figure(figsize=(_width.get(), height), layout="constrained")
     figure.heading = title
-    return figure
+    return figure, figure.subplots(panels, sharex=True, sharey=sharey)
 
 
 def finish(figure: Figure, alt: str, *notes: str) -> Figure:
@@ -162,6 +164,48 @@ def _inches(labels: list[str], columns: int) -> float:
     return sum(0.53 + 0.075 * count for count in letters)
 
 
+def plot(
+    axes: Axes,
+    lines: Mapping[str, Sequence[tuple[float, float]]],
+    looks: Mapping[str, Mapping[str, Any]],
+    in_words: str,
+) -> str:
+    """Draw these lines by their names, those that have points, and `tell` them."""
+    shown = {name: points for name, points in lines.items() if points}
+    for name, points in shown.items():
+        axes.plot(*zip(*points, strict=True), label=name, **looks[name])
+    return tell(shown, in_words)
+
+
+def tell(lines: Mapping[str, Sequence[tuple[float, float]]], in_words: str) -> str:
+    """Lines in words, each point as `in_words` formats it."""
+    return "; ".join(
+        f"{name} " + ", ".join(in_words.format(*point) for point in points)
+        for name, points in lines.items()
+    )
+
+
+def list_on_y(axes: Axes, labels: Sequence[str], margin: float = 0.5, **text: Any) -> None:
+    """Make the y axis a list, from the top down."""
+    axes.set_yticks(range(len(labels)), labels, **text)
+    axes.set_ylim(len(labels) - margin, margin - 1)
+    axes.tick_params(axis="y", length=0)
+
+
+def map_of(
+    axes: Axes, found: Iterable[Any], x: str, y: str, draw: Callable[[Any, int, int], None]
+) -> None:
+    """A field for each of `found` by two of its attributes, which `draw` fills at its place."""
+    every = list(found)
+    xs, ys = (sorted({getattr(one, name) for one in every}) for name in (x, y))
+    for one in every:
+        draw(one, xs.index(getattr(one, x)), ys.index(getattr(one, y)))
+    axes.grid(visible=False)
+    axes.margins(0)
+    axes.set_xticks(range(len(xs)), xs)
+    axes.set_yticks(range(len(ys)), ys)
+
+
 def fields(axes: Axes, places: Iterable[tuple[int, int]], color: str, alpha: float) -> None:
     """A square around each place, pale enough for words in ink on any page."""
     moves = [Affine2D().translate(x - 0.5, y - 0.5) for x, y in places]
@@ -176,13 +220,19 @@ def note(axes: Axes, text: str, at: tuple[float, float], offset: tuple[float, fl
 
 
 def logarithmic(
-    axes: Axes, which: Literal["x", "y"], in_words: Callable[[float], str] = "{:g}".format
+    axes: Axes,
+    which: Literal["x", "y"],
+    in_words: Callable[[float], str] = "{:g}".format,
+    ticks: Sequence[float] = (),
 ) -> None:
-    """Make this axis logarithmic, its ticks plain numbers or what `in_words` makes of them."""
+    """Make this axis logarithmic, its ticks plain numbers or what `in_words` makes of them; of `ticks` those within."""
     axes.set(**{f"{which}scale": "log"})
     axis = getattr(axes, f"{which}axis")
     axis.set_major_formatter(FuncFormatter(lambda value, _: in_words(value)))
     axis.set_minor_locator(NullLocator())
+    if ticks:
+        low, high = axis.get_view_interval()
+        axis.set_ticks([tick for tick in ticks if low < tick < high])
 
 
 def round_time(time_us: float) -> str:

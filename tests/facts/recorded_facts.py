@@ -3,7 +3,7 @@
 import numpy as np
 
 from softmax_lib import recorded, warp_times
-from softmax_lib.show.figures.in_flight import kernel_in_flight
+from softmax_lib.show.figures.traffic import kernel_in_flight
 from softmax_lib.suites.plan import WORKLOG
 from softmax_lib.worklog.registry import kernels
 

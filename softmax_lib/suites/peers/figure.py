@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from softmax_lib.records.measurement import LABELS, versions_of
 from softmax_lib.records.shelf import DEFAULT_GPU
-from softmax_lib.suites.look import (
-    BLUE,
-    GREY,
-    VERMILION,
-    Figure,
-    drawn,
-    finish,
-    is_narrow,
-    legend,
-    short,
-    start,
-)
+from softmax_lib.suites import look
 from softmax_lib.suites.peers.record import Contest, contest_runs, contests, mean_gain
 
-_PEER: dict[str, Any] = {"color": GREY, "markerfacecolor": "none", "markersize": 9, "zorder": 3}
-"""A ring around our mark where both are at one place."""
 
-
-@drawn
-def beside_peers(*, gpu: str = DEFAULT_GPU) -> Figure:
+@look.drawn
+def beside_peers(*, gpu: str = DEFAULT_GPU) -> look.Figure:
     """A line for each matrix of `softmax-lib bench`: `softmax()`, the best peer, and a copy on the right.
 
     A note counts where `softmax()` is ahead by more than one per cent in every run, behind by more, or
     level. Raises `BadInput` where that was never run on this GPU.
     """
     found = contests(gpu)
-    figure = start("softmax() and the best peer of each matrix", 1.2 + 0.2 * len(found))
-    axes = figure.subplots()
-    looks = (("softmax()", BLUE, False), ("softmax(), behind", VERMILION, True))
+    figure, axes = look.start("softmax() and the best peer of each matrix", 1.2 + 0.2 * len(found))
+    looks = (("softmax()", look.BLUE, False), ("softmax(), behind", look.VERMILION, True))
     for label, color, behind in looks:
         some = {at: one for at, one in enumerate(found) if (one.verdict == "behind") == behind}
         if some:
@@ -43,22 +27,22 @@ def beside_peers(*, gpu: str = DEFAULT_GPU) -> Figure:
             axes.plot(ours, list(some), "D", color=color, label=label)
     raced = {at: one for at, one in enumerate(found) if one.peer_share is not None}
     peers = [one.peer_share or 0 for one in raced.values()]
-    axes.plot(peers, list(raced), "o", **_PEER, label="the best peer")
-    axes.hlines(list(raced), peers, [one.shares[0] for one in raced.values()], GREY, alpha=0.5)
-    axes.axvline(1, color=GREY, linestyle=":", label="a copy")
-    axes.set_yticks(range(len(found)), [_short(one) for one in found], fontsize=9.5)
-    axes.set_ylim(len(found) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0)
+    # a ring around our mark where both are at one place
+    ring = {"color": look.GREY, "markerfacecolor": "none", "markersize": 9, "zorder": 3}
+    axes.plot(peers, list(raced), "o", **ring, label="the best peer")
+    axes.hlines(list(raced), peers, [one.shares[0] for one in raced.values()], look.GREY, alpha=0.5)
+    axes.axvline(1, color=look.GREY, linestyle=":", label="a copy")
+    look.list_on_y(axes, [_short(one) for one in found], 0.4, fontsize=9.5)
     axes.set(xlabel="share of a copy's speed", xlim=(0, 1.12))
-    legend(figure)
+    look.legend(figure)
     told = "; ".join(_in_words(one) for one in found)
     alt = f"softmax() and the best peer, as shares of a copy's speed: {told}"
-    return finish(figure, alt, _score(found), *_sources(gpu))
+    return look.finish(figure, alt, _score(found), *_sources(gpu))
 
 
 def _short(one: Contest) -> str:
     dtype = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}[one.dtype]
-    rows, cols = map(short if is_narrow() else str, (one.rows, one.cols))
+    rows, cols = map(look.short if look.is_narrow() else str, (one.rows, one.cols))
     return f"{rows} × {cols} {dtype}{' grad' * (one.direction == 'backward')}"
 
 

@@ -8,23 +8,7 @@ from typing import Any
 
 from softmax_lib.records.cited import FUSED_TOPK
 from softmax_lib.records.shelf import DEFAULT_GPU
-from softmax_lib.suites.look import (
-    BLUE,
-    GREEN,
-    GREY,
-    INK,
-    ORANGE,
-    SKY,
-    VERMILION,
-    Figure,
-    drawn,
-    finish,
-    legend,
-    logarithmic,
-    powers_of_two,
-    round_time,
-    start,
-)
+from softmax_lib.suites import look
 from softmax_lib.suites.topk.record import TopkTimes, topk_sizes, topk_source, topk_times
 from softmax_lib.worklog.errors import BadInput
 
@@ -32,29 +16,25 @@ _LABELS = {
     "topk_unfused": "unfused", "topk_unfused_online": "unfused, online", "topk_safe": "fused, safe",
     "topk": "fused, online", "topk_warp": "a list per warp", "softmax_topk()": "softmax_topk()",
 }  # fmt: skip
+_HOLLOW = {"markerfacecolor": "white", "linestyle": "--"}
 _LOOKS: dict[str, dict[str, Any]] = {
-    "topk_unfused": {"color": VERMILION, "marker": "o"},
-    "topk_unfused_online": {"color": ORANGE, "marker": "s"},
-    "topk_safe": {"color": SKY, "marker": "^"},
-    "topk": {"color": BLUE, "marker": "v"},
-    "topk_warp": {"color": GREEN, "marker": "P"},
-    "softmax_topk()": {"color": INK, "marker": "D"},
-    "early exit": {"color": ORANGE, "marker": "s"},
-    "torch": {"color": GREY, "marker": "o", "markerfacecolor": "white", "linestyle": "--"},
-    "flashinfer.top_k": {
-        "color": SKY,
-        "marker": "^",
-        "markerfacecolor": "white",
-        "linestyle": "--",
-    },
+    "unfused": {"color": look.VERMILION, "marker": "o"},
+    "unfused, online": {"color": look.ORANGE, "marker": "s"},
+    "fused, safe": {"color": look.SKY, "marker": "^"},
+    "fused, online": {"color": look.BLUE, "marker": "v"},
+    "fused, early exit": {"color": look.ORANGE, "marker": "s"},
+    "a list per warp": {"color": look.GREEN, "marker": "P"},
+    "softmax_topk()": {"color": look.INK, "marker": "D"},
+    "torch, its best form": {"color": look.GREY, "marker": "o", **_HOLLOW},
+    "flashinfer.top_k": {"color": look.SKY, "marker": "^", **_HOLLOW},
+    "softmax alone, online": {"color": look.GREY, "linestyle": "--"},
 }
 _TICKS = (0.5, 1, 2, 3, 5, 10, 20, 30)
-_FORMS = ("topk_unfused_online", "topk_safe", "topk", "topk_warp", "softmax_topk()")
 
 
 def _of_all(one: TopkTimes) -> dict[str, float]:
     """Microseconds of all that a picture may show."""
-    return {**one.kernels, "softmax_topk()": one.ours_us, "torch": one.torch_us}
+    return {**one.kernels, "softmax_topk()": one.ours_us}
 
 
 def _with_kernels(
@@ -67,8 +47,8 @@ def _with_kernels(
     return sorted(found, key=order)
 
 
-@drawn
-def fused_topk(rows: int = 4000, k: int = 5, *, gpu: str = DEFAULT_GPU) -> Figure:
+@look.drawn
+def fused_topk(rows: int = 4000, k: int = 5, *, gpu: str = DEFAULT_GPU) -> look.Figure:
     """The unfused kernels' time over each other form's, against the length of `rows` rows.
 
     A dashed line is softmax alone, without any top-k: the time of the safe one over the online one's. A dotted
@@ -77,70 +57,61 @@ def fused_topk(rows: int = 4000, k: int = 5, *, gpu: str = DEFAULT_GPU) -> Figur
     """
     wanted = {"rows": rows, "k": k, "data": "normal"}
     found = _with_kernels(gpu, f"{rows} rows with k = {k}", wanted, lambda one: one.cols)
-    figure = start(f"Times as fast as unfused: {rows} rows, k = {k}", 4.0)
-    axes = figure.subplots()
-    cols, told = [one.cols for one in found], []
-    for name in _FORMS:
-        gains = [one.kernels["topk_unfused"] / _of_all(one)[name] for one in found]
-        axes.plot(cols, gains, label=_LABELS[name], **_LOOKS[name])
-        told.append(f"{_LABELS[name]} " + ", ".join(f"{gain:.2f}" for gain in gains))
+    figure, axes = look.start(f"Times as fast as unfused: {rows} rows, k = {k}", 4.0)
+    gains = {
+        label: [(one.cols, one.kernels["topk_unfused"] / _of_all(one)[name]) for one in found]
+        for name, label in _LABELS.items()
+        if name != "topk_unfused"
+    }
     if all({"safe softmax", "online softmax"} <= set(one.kernels) for one in found):
-        alone = [one.kernels["safe softmax"] / one.kernels["online softmax"] for one in found]
-        axes.plot(cols, alone, label="softmax alone, online", color=GREY, linestyle="--")
-        told.append("softmax alone, online " + ", ".join(f"{gain:.2f}" for gain in alone))
-    axes.axhline(1, color=GREY, linewidth=1)
+        gains["softmax alone, online"] = [
+            (one.cols, one.kernels["safe softmax"] / one.kernels["online softmax"]) for one in found
+        ]
+    told = look.plot(axes, gains, _LOOKS, "{1:.2f}")
+    axes.axhline(1, color=look.GREY, linewidth=1)
     if rows in FUSED_TOPK.batches and k in FUSED_TOPK.gains:
         gain = FUSED_TOPK.gains[k]
-        axes.axhline(gain, color=GREY, linestyle=":", label=f"the paper: {gain:g}, V100")
-        told.append(f"the paper {gain:g} at {FUSED_TOPK.cols} on a {FUSED_TOPK.gpu}")
+        axes.axhline(gain, color=look.GREY, linestyle=":", label=f"the paper: {gain:g}, V100")
+        told += f"; the paper {gain:g} at {FUSED_TOPK.cols} on a {FUSED_TOPK.gpu}"
+    cols = [one.cols for one in found]
     first, last = (round(math.log2(end(cols))) for end in (min, max))
-    powers_of_two(axes, "x", [2**power for power in range(first, last + 1)])
-    logarithmic(axes, "y")
-    low, high = axes.get_ylim()
-    axes.set_yticks([tick for tick in _TICKS if low < tick < high])
+    look.powers_of_two(axes, "x", [2**power for power in range(first, last + 1)])
+    look.logarithmic(axes, "y", ticks=_TICKS)
     axes.set(xlabel="columns", ylabel="times as fast")
-    legend(figure)
+    look.legend(figure)
     lengths = ", ".join(map(str, cols))
-    alt = f"Unfused over each form on {rows} rows of {lengths}, k = {k}: {'; '.join(told)}"
-    return finish(figure, alt, topk_source(gpu))
+    alt = f"Unfused over each form on {rows} rows of {lengths}, k = {k}: {told}"
+    return look.finish(figure, alt, topk_source(gpu))
 
 
-@drawn
-def topk_by_k(rows: int = 4000, cols: int = 25200, *, gpu: str = DEFAULT_GPU) -> Figure:
+@look.drawn
+def topk_by_k(rows: int = 4000, cols: int = 25200, *, gpu: str = DEFAULT_GPU) -> look.Figure:
     """Time against k on one matrix: chapter 11's kernels, `softmax_topk()`, the best of torch; and half of a copy.
 
     Raises `BadInput` for what was never measured.
     """
     wanted = {"rows": rows, "cols": cols, "dtype": "float32"}
     found = _with_kernels(gpu, f"{rows} × {cols}", wanted, lambda one: one.k)
-    figure = start(f"Time by k, {rows} × {cols} floats", 4.0)
-    axes = figure.subplots()
+    figure, axes = look.start(f"Time by k, {rows} × {cols} floats", 4.0)
     ks = [one.k for one in found]
-    lines = {"torch, its best form": [_of_all(one)["torch"] for one in found]}
-    looks = {"torch, its best form": _LOOKS["torch"]}
+    times = {"torch, its best form": [one.torch_us for one in found]}
     if all("flashinfer.top_k" in one.peers for one in found):
-        lines["flashinfer.top_k"] = [one.peers["flashinfer.top_k"] for one in found]
-        looks["flashinfer.top_k"] = _LOOKS["flashinfer.top_k"]
+        times["flashinfer.top_k"] = [one.peers["flashinfer.top_k"] for one in found]
     exits = {
         one.k: one.us
         for one in topk_sizes(gpu, rows=rows, cols=cols, kernel="topk_early_exit", block_size=256)
     }
     if set(exits) >= set(ks):
-        lines["fused, early exit"] = [exits[k] for k in ks]
-        looks["fused, early exit"] = _LOOKS["early exit"]
+        times["fused, early exit"] = [exits[k] for k in ks]
     for name in ("topk_unfused", "topk", "topk_warp", "softmax_topk()"):
-        lines[_LABELS[name]] = [_of_all(one)[name] for one in found]
-        looks[_LABELS[name]] = _LOOKS[name]
-    for label, times in lines.items():
-        axes.plot(ks, times, label=label, **looks[label])
+        times[_LABELS[name]] = [_of_all(one)[name] for one in found]
+    lines = {label: list(zip(ks, of, strict=True)) for label, of in times.items()}
+    told = look.plot(axes, lines, _LOOKS, "{1:.0f}")
     reading_us = min(one.copy_us for one in found) / 2
-    axes.axhline(reading_us, color=GREY, linestyle=":", label="half of a copy")
-    logarithmic(axes, "y", round_time)
+    axes.axhline(reading_us, color=look.GREY, linestyle=":", label="half of a copy")
+    look.logarithmic(axes, "y", look.round_time)
     axes.set_xticks(ks)
     axes.set(xlabel="k", xlim=(0, max(ks) + 1))
-    legend(figure)
-    told = "; ".join(
-        f"{name} " + ", ".join(f"{us:.0f}" for us in times) for name, times in lines.items()
-    )
-    alt = f"Microseconds on {rows} × {cols} floats for k = {', '.join(map(str, ks))}: {told}; half of a copy {reading_us:.0f}"
-    return finish(figure, alt, topk_source(gpu))
+    look.legend(figure)
+    what = f"Microseconds on {rows} × {cols} floats for k = {', '.join(map(str, ks))}"
+    return look.finish(figure, f"{what}: {told}; half of a copy {reading_us:.0f}", topk_source(gpu))

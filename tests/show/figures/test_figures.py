@@ -12,8 +12,8 @@ from softmax_lib import figures, recorded, warp_times
 from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.engine.words import time_in_words
 from softmax_lib.records.measurement import LABELS, PEERS, Case
-from softmax_lib.show.figures import in_flight
-from softmax_lib.show.figures.in_flight import kernel_in_flight
+from softmax_lib.show.figures import traffic
+from softmax_lib.show.figures.traffic import kernel_in_flight
 from softmax_lib.suites import look
 from softmax_lib.suites.lies.record import LIES
 from softmax_lib.suites.look import NARROW_INCHES, WIDE_INCHES, short
@@ -194,7 +194,7 @@ def test_without_a_compiler_kernels_have_no_mark_and_a_note_says_why(monkeypatch
     def missing(*_):
         raise NotAvailable("CuPy cannot be imported.")
 
-    monkeypatch.setattr(in_flight, "reads", missing)
+    monkeypatch.setattr(traffic, "reads", missing)
     told = figures.bytes_in_flight().alt
     assert "no marks for kernels: CuPy cannot be imported." in told
     assert "reads by 16 bytes" in told
