@@ -149,11 +149,6 @@ class Profile:
     counters: dict[str, int]
 
     @property
-    def has_execution(self) -> bool:
-        """Whether it knows how the kernel ran: without that, what follows cannot be had."""
-        return "warp_cycles" in self.counters
-
-    @property
     def instructions_per_element(self) -> float:
         """Instructions that the threads executed for each element of the matrix."""
         return 32 * self._ran("instructions") / (self.case.rows * self.case.cols)
@@ -183,7 +178,7 @@ class Profile:
 
     def _ran(self, name: str) -> int:
         """A counter of how the kernel ran. Raises `BadInput` where ncu could not read it."""
-        if not self.has_execution:
+        if "warp_cycles" not in self.counters:
             raise BadInput(f"How {self.case.provider} ran on {self.case.shape} was not counted.")
         return self.counters[name]
 

@@ -38,7 +38,7 @@ from softmax_lib.records.measurement import (
 )
 from softmax_lib.records.reading import read_json
 from softmax_lib.records.schema import SCHEMA, find_fault
-from softmax_lib.records.skips import Refusal, Skipped
+from softmax_lib.records.skips import Skipped
 from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.files import write_json
 from softmax_lib.worklog.registry import kernels, with_copy
@@ -103,26 +103,6 @@ class Record:
     def versions(self, providers: Iterable[str]) -> str:
         """As `versions_of` tells them."""
         return versions_of(providers, self.content["software"])
-
-    @property
-    def facts(self) -> dict[str, str]:
-        """All that says where the numbers come from: GPU, versions, protocol, clocks, date, counts."""
-        content = self.content
-        told = {**content["gpu"], **content["software"], **content["protocol"]}
-        for when, clocks in content["clocks"].items():
-            multiprocessors, memory = (
-                clocks.get(f"clocks.{of}", "unknown") for of in ("sm", "mem")
-            )
-            told[f"clocks {when}"] = f"{multiprocessors} SM, {memory} memory"
-        told["date"] = content["date"]
-        told["timings, profiles"] = f"{len(self.timings)}, {len(self.profiles)}"
-        told["notes"] = "; ".join(content["notes"]) or "none"
-        return {name: str(value) for name, value in told.items()}
-
-    @property
-    def refusals(self) -> list[Refusal]:
-        """Who was not timed on which shapes, by the reason that they gave."""
-        return skips.refusals(self.skipped)
 
     def is_stale(self, provider: str) -> bool:
         """Whether the kernel of this name has changed since it was measured."""
@@ -245,21 +225,6 @@ class Record:
         in_order = [name for name in kernels if name in found]
         in_order += [name for name in found if name not in kernels]
         return {name: found[name] for name in in_order}
-
-    def race(self, rows: int, cols: int, dtype: str = "float32") -> list[Measurement]:
-        """Rungs, each at its best block size, and peers on this shape, the fastest first.
-
-        Raises `BadInput` when none of them was timed on it.
-        """
-        times = self.times(rows, cols, dtype)
-        racing = [
-            timing
-            for name, timing in times.items()
-            if name not in kernels or not kernels[name].foil
-        ]
-        if not racing:
-            raise BadInput(f"Nothing was timed on ({rows}, {cols}) {dtype} on {self.where}.")
-        return sorted(racing, key=lambda timing: timing.median_us)
 
     # ---- the file
 

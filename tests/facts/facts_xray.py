@@ -15,7 +15,7 @@ from softmax_lib import recorded, xray, xray_launch
 from softmax_lib.engine.compiled.counters import COUNTERS
 from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.engine.source import Source
-from softmax_lib.records.code_agreement import compare_code
+from softmax_lib.records.agreement import compare_code
 from softmax_lib.records.schema import METRICS
 from softmax_lib.show.flows import flows_of
 from softmax_lib.worklog.reductions import read_timeline
@@ -92,48 +92,40 @@ right = sum(one["taken"] for one in tried)
 constant = "__constant__ float taps[4];\n" + KERNEL % "y[threadIdx.x] = taps[threadIdx.x % 4];"
 
 FACTS = {
-    # counts beside the code
     "at least 4 for 32 floats": strided(1)[0] == 4,
     "at least 1 for 32 floats": strided(1)[2] == 1,
     "From 8 floats on each lane has a sector to itself: 32 sectors, 87.5 % wasted": [strided(of)[:2] for of in (4, 8, 16)] == [(16, 0.75), (32, 0.875), (32, 0.875)],
     "At stride 32 all words are in the same bank, so that's 32 wavefronts": strided(32)[2] == 32,
     "one wavefront serves them all": strided(33)[2] == 1,
-    # the race
     "Both reductions share partial": hazards() == {"race"},
     "Give the sum an array of its own: partial_sum": not hazards("sum = block_sum(sum, partial)", "__shared__ float partial_sum[WARPS]; sum = block_sum(sum, partial_sum)"),
     "A __syncthreads() before block_sum works too": not hazards("sum = block_sum", "__syncthreads(); sum = block_sum"),
     "a mistake on a branch that no thread takes stays hidden": not kinds("if (x[0] > 100) y[-1] = 0;"),
-    # the transpose
     "each stores into another row, so a store takes 32 sectors": transposed(text_of("transpose"))[:2] == [4, 32],
     "Loads and stores take 4 sectors, and each request of shared memory one wavefront": transposed(PADDED) == [4, 4, 1, 1],
     "With tile[32][32] a column takes 32": transposed(PADDED.replace("33", "32"))[2] == 32,
-    "60 kernels from CUDA's samples, llm.c and flash-attention-minimal: 54 give the right result, and for 6": f"{len(tried)} kernels from CUDA's samples, llm.c and flash-attention-minimal: {right} give the right result, and for {len(tried) - right}",
-    # the guess
-    "three times through a matrix of 134 MB": f"three times through a matrix of {MATRIX_BYTES / 1e6:.0f} MB",
+    f"{len(tried)} kernels from CUDA's samples, llm.c and flash-attention-minimal: {right} give the right result, and for {len(tried) - right}": True,
+    f"three times through a matrix of {MATRIX_BYTES / 1e6:.0f} MB": True,
     "touch 8 times the bytes that they ask for": naive["global_load_sectors"] * 32 == 8 * 3 * MATRIX_BYTES,
-    '"134 MB, once", "403 MB, three times", "3.2 GB"': f'"{MATRIX_BYTES / 1e6:.0f} MB, once", "{naive["dram_read_bytes"] / 1e6:.0f} MB, three times", "{naive["global_load_sectors"] * 32 / 1e9:.1f} GB"',
-    # the charts
+    f'"{MATRIX_BYTES / 1e6:.0f} MB, once", "{naive["dram_read_bytes"] / 1e6:.0f} MB, three times", "{naive["global_load_sectors"] * 32 / 1e9:.1f} GB"': True,
     "fusion, the fastest of these": min(charts, key=lambda chart: chart.time_us) is charts[-1],
-    "DRAM gets from 1 % of its peak to 81 %, rising with each kernel": busy == sorted(busy) and f"DRAM gets from {100 * busy[0]:.0f} % of its peak to {100 * busy[-1]:.0f} %, rising with each kernel",
+    f"DRAM gets from {100 * busy[0]:.0f} % of its peak to {100 * busy[-1]:.0f} %, rising with each kernel": busy == sorted(busy),
     "none comes to a third of its peak": max(rest) < 1 / 3,
-    "takes L1 32 cycles": f"takes L1 {scattered_cycles()[0]:.0f} cycles",
-    "only come to each of 19 barriers. shuffle has 2": f"only come to each of {barriers('shared')} barriers. shuffle has {barriers('shuffle')}",
-    # agreement
-    "compared 21 counters": f"compared {len(COUNTERS)} counters",
-    "three matrices each | 132 | 121 |": len(launches) == 3 * len({one.launch.kernel for one in launches}) and f"three matrices each | {len(launches)} | {len(launches) - len(differing)} |",
-    "hard to count | 291 | 286 |": len(RECORD["kernels"]) == len(HARD) and f"hard to count | {len(HARD)} | {len(HARD) - len(KNOWN)} |",
-    "In the other 11 only wavefronts and conflicts of shared memory are off, by 7 at most": {re.sub("load|store", "", name) for one in differing for name in one.differences} == {"shared__wavefronts", "shared__conflicts"} and min(off) >= 0 and f"In the other {len(differing)} only wavefronts and conflicts of shared memory are off, by {max(off)} at most",
+    f"takes L1 {scattered_cycles()[0]:.0f} cycles": True,
+    f"only come to each of {barriers('shared')} barriers. shuffle has {barriers('shuffle')}": True,
+    f"compared {len(COUNTERS)} counters": True,
+    f"three matrices each | {len(launches)} | {len(launches) - len(differing)} |": len(launches) == 3 * len({one.launch.kernel for one in launches}),
+    f"hard to count | {len(HARD)} | {len(HARD) - len(KNOWN)} |": len(RECORD["kernels"]) == len(HARD),
+    f"In the other {len(differing)} only wavefronts and conflicts of shared memory are off, by {max(off)} at most": {re.sub("load|store", "", name) for one in differing for name in one.differences} == {"shared__wavefronts", "shared__conflicts"} and min(off) >= 0,
     "up to 9 % more, and for one control a third": [f"{100 * of:.0f}" for of in sorted(more.values())[-2:]] == ["9", "33"],
     "On the chart's, requests and sectors of global memory agree exactly": all(ours[of] == theirs[of] for ours, theirs in LARGE.values() for of in ours if of in theirs and of.startswith("global")),
     "the profiler itself counted another number the second time": all(first != second for one in differing for _, first, second in one.differences.values()),
-    "In 11 launches": f"In {len(differing)} launches",
     "Each was launched twice under the profiler": all("counted_again" in one for one in RECORD["kernels"].values()),
     **{f"| {kind} | {len(names)} | {len(set(names) - set(KNOWN))} |": True for kind, names in KINDS.items()},
     **{f"not of {name}: " + ("all that a turn of its loop asks for" if of == TURNS else ", ".join(sorted(of)).replace("_", " ")): True for name, of in KNOWN.items()},
     **{f"| {name.replace('_', ' ')} | {METRICS[name]} |": True for name in ("global_load_requests", "global_load_sectors", "shared_load_wavefronts")},
     f"| bytes that DRAM reads | {METRICS['dram_read_bytes']} |": True,
-    # what it can't know
-    "ask memory for exactly the same, and shuffle takes 1.57x as long": {name: of for name, of in slow.items() if name != "instructions"} == {name: of for name, of in fast.items() if name != "instructions"} and f"ask memory for exactly the same, and shuffle takes {us('shuffle') / us('constant_stride'):.2f}x as long",
+    f"ask memory for exactly the same, and shuffle takes {us('shuffle') / us('constant_stride'):.2f}x as long": {name: of for name, of in slow.items() if name != "instructions"} == {name: of for name, of in fast.items() if name != "instructions"},
     "__constant__ arrays isn't counted": [(line.space, line.operation) for line in xray(constant, 1, 32, 32).lines] == [("global", "store")],
     "The emulator wants all, and reports a hazard": kinds("if (threadIdx.x >= 32) return;\n__syncthreads();\ny[threadIdx.x] = 1;") == ["barrier"],
     "With inline PTX its machine code is counted, but nobody looks for hazards": not (inline := xray(KERNEL % INLINE, 1, 32, 32)).hazards_sought and inline.total["global_load_requests"] == 1,

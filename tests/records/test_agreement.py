@@ -10,29 +10,41 @@ from engine.subjects_on_gpu import SUMMARY, digest
 from engine.test_any_kernel import words_of
 from full_tables import some
 
-from softmax_lib import xray
+from softmax_lib import recorded, xray
 from softmax_lib.engine.compiled.code import key_of
-from softmax_lib.engine.compiled.counters import COUNTERS as CODE_COUNTERS
 from softmax_lib.engine.errors import BadInput
 from softmax_lib.engine.xrays.machine_path import PATHS
-from softmax_lib.records.agreement import (
-    ARBITER_SHARE,
-    COUNTERS,
-    Comparison,
-    compare,
-    compare_profile,
-    profiles,
-)
-from softmax_lib.records.code_agreement import CodeComparison, compare_launch
-from softmax_lib.records.counted import CountedLaunch, counted_run
-from softmax_lib.records.measurement import Case
+from softmax_lib.records.agreement import compare_launch, counted_run
+from softmax_lib.records.schema import METRICS
 from softmax_lib.worklog.registry import kernels
-from softmax_lib.worklog.xray import xray_launch
+from softmax_lib.worklog.xray import MOST_ELEMENTS, xray_launch
 
 # 64x4096: rows of whole sectors, one or two blocks a thread-a-row kernel. 1000x1001: each row starts
 # elsewhere in a sector, and the last warp and the last sector are ragged.
 SHAPES = {(64, 4096), (1000, 1001)}
-PROFILES = {f"{p.case.provider}-{p.case.rows}x{p.case.cols}": p for p in profiles()}
+PROFILES = {
+    f"{p.case.provider}-{p.case.rows}x{p.case.cols}": p
+    for p in recorded.profiles
+    if p.case.rows * p.case.cols <= MOST_ELEMENTS
+}
+ARBITER_SHARE = 0.03
+"""How far wavefronts and conflicts may lie above ours.
+
+A wavefront counter sees the data stage of the L1 cache, which shared memory uses together with
+global loads: now and then the arbiter passes a request through it a second time. How often differs
+from run to run; seen so far: 0 at 64 rows, up to 2.4 % at 1000 where many loads are in flight.
+"""
+
+
+def unexplained(counts, ours):
+    """Counters whose counts, ours first, differ by more than the arbiter's noise."""
+    return {name for name, found in counts.items() if not _is_noise(name, found, ours)}
+
+
+def _is_noise(name, found, ours):
+    most = ours[name.replace("conflicts", "wavefronts")] * ARBITER_SHARE
+    most *= name.endswith(("wavefronts", "conflicts"))
+    return all(0 <= count - found[0] <= most for count in found)
 
 
 @pytest.mark.fresh
@@ -47,32 +59,13 @@ def test_every_kernel_was_profiled_on_both_shapes():
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("name", some(PROFILES, every=7))
 def test_counters_are_those_of_an_h200(name, path):
-    found = compare_profile(PROFILES[name], path)
-    assert found.unexplained == {}
+    case, ncus = PROFILES[name].case, PROFILES[name].counters
+    ours = xray(case.provider, case.rows, case.cols, case.block_size, path=path).total
+    # memory behind the caches is not emulated
+    counts = {of: (ours[of], ncus[of]) for of in METRICS if not of.startswith("dram")}
+    assert unexplained(counts, ours) == set()
     if not name.endswith(("1000x1001", "1024x2048")):
-        assert found.differences == {}  # too little going on for noise
-
-
-def test_a_comparison_is_of_the_kernels_that_were_profiled_on_the_shape_or_of_those_named():
-    on_shape = [p.case.provider for p in profiles() if p.case.shape == (8, 512)]
-    assert [found.case.provider for found in compare(8, 512)] == on_shape
-    (found,) = compare(64, 4096, "naive")
-    assert (found.case.provider, found.verdict) == ("naive", "equal")
-    assert compare(3, 5) == []
-
-
-def test_noise_is_forgiven_upwards_and_only_in_wavefronts():
-    ours = dict.fromkeys(COUNTERS, 1000)
-
-    def verdict(name, ncus):
-        return Comparison(Case("shared", 1, 1, block_size=32), ours, ours | {name: ncus}).verdict
-
-    most = int(1000 * (1 + ARBITER_SHARE))
-    assert verdict("shared_load_wavefronts", 1000) == "equal"
-    assert verdict("shared_load_wavefronts", most) == "equal but for the arbiter"
-    assert verdict("shared_load_wavefronts", most + 1) == "differs: shared_load_wavefronts"
-    assert verdict("shared_load_wavefronts", 999) == "differs: shared_load_wavefronts"
-    assert verdict("shared_load_requests", 1001) == "differs: shared_load_requests"
+        assert all(a == b for a, b in counts.values())  # too little going on for noise
 
 
 # ---- by hand, on one block that is run as it is written
@@ -189,19 +182,19 @@ WAITS = "row across blocks"
 
 
 NAMED = [
-    pytest.param(case, recorded, id=f"{case[0].name}-{case[1]}")
-    for case, recorded in zip(CASES, OF_SUBJECTS, strict=True)
+    pytest.param(case, counted, id=f"{case[0].name}-{case[1]}")
+    for case, counted in zip(CASES, OF_SUBJECTS, strict=True)
 ]
 
 
 @pytest.mark.parametrize("path", [None, "written"])
-@pytest.mark.parametrize(("case", "recorded"), some(NAMED, every=4))
-def test_counters_of_any_kernel_are_those_of_an_h200(case, recorded, path):
+@pytest.mark.parametrize(("case", "counted"), some(NAMED, every=4))
+def test_counters_of_any_kernel_are_those_of_an_h200(case, counted, path):
     subject, dtype = case
-    assert recorded["digest"] == digest(subject), "record it again: tests/engine/subjects_on_gpu.py"
+    assert counted["digest"] == digest(subject), "record it again: tests/engine/subjects_on_gpu.py"
     found = xray_launch(args=subject.arguments(dtype), **words_of(subject, dtype), path=path)
     assert found.path == (path or "machine")
-    differ = {name for name, count in recorded["counters"].items() if found.total[name] != count}
+    differ = {name for name, count in counted["counters"].items() if found.total[name] != count}
     is_known = path == "written" or subject.name == WAITS
     assert differ <= (UNKNOWN.get(subject.name, set()) if is_known else set())
 
@@ -230,23 +223,8 @@ def test_every_kernel_was_counted_on_each_of_its_matrices_as_it_is_now():
 
 @pytest.mark.parametrize("name", some(COUNTED, every=4))
 def test_every_counter_is_the_gpus(name):
-    assert compare_launch(COUNTED[name]).unexplained == {}
-
-
-def test_only_more_wavefronts_are_noise_and_few_of_them():
-    ours = dict.fromkeys(CODE_COUNTERS, 100) | {"shared_load_conflicts": 0}
-
-    def unexplained(name, first, second):
-        counters = ours | {name: first}
-        again = {name: second} if second != first else {}
-        launch = CountedLaunch("shared", 1, 1, 32, "", counters, again)
-        return set(CodeComparison(launch, ours).unexplained)
-
-    assert unexplained("shared_load_wavefronts", 103, 100) == set()
-    assert unexplained("shared_load_conflicts", 3, 0) == set()
-    assert unexplained("shared_load_wavefronts", 104, 100) == {"shared_load_wavefronts"}
-    assert unexplained("shared_load_wavefronts", 100, 99) == {"shared_load_wavefronts"}
-    assert unexplained("instructions", 100, 101) == {"instructions"}
+    found = compare_launch(COUNTED[name])
+    assert unexplained(found.differences, found.ours) == set()
 
 
 def test_a_gpu_that_was_not_counted_on_is_one_sentence():

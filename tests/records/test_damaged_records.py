@@ -28,7 +28,7 @@ USES = {
         lambda: figures.bytes_in_flight(names=(), gpu=GPU),
         lambda: figures.time_by_rows(gpu=GPU),
         lambda: figures.gains({"naive": "", "shared": ""}, gpu=GPU),
-        lambda: recorded(GPU).facts | {"clock": str(recorded(GPU).clock_mhz)},
+        lambda: recorded(GPU).clock_mhz,
         lambda: explore("shared", 1024, 512),
     ),
     "peers": (lambda: figures.beside_peers(gpu=GPU),),

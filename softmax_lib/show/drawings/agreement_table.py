@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from softmax_lib.engine.compiled.counters import COUNTERS as CODE_COUNTERS
-from softmax_lib.records.code_agreement import CodeComparison, compare_code
-from softmax_lib.records.counted import COUNTED_ON, counted_run
+from softmax_lib.records.agreement import COUNTED_ON, CodeComparison, compare_code, counted_run
 from softmax_lib.show.drawings.margins import STYLE
 from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import View
