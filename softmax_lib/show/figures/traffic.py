@@ -15,9 +15,9 @@ from softmax_lib.records.record import Record
 from softmax_lib.records.shelf import DEFAULT_GPU, recorded
 from softmax_lib.suites import look
 from softmax_lib.worklog.errors import BadInput, CompileError, NotAvailable
-from softmax_lib.worklog.requests import predict_traffic
 from softmax_lib.worklog.reads import in_flight_per_thread, reads
 from softmax_lib.worklog.registry import kernels
+from softmax_lib.worklog.requests import predict_traffic
 
 _LEDGER = {
     "predicted, at L1": (look.BLUE, ""),
