@@ -19,7 +19,11 @@ _EMPTY = (
 )  # fmt: skip
 
 _OTHERS = {
-    "cooperative_groups.h": "groups/invoke.h",
+    "cooperative_groups.h": "groups/partitions.h",
+    "cuda_awbarrier_primitives.h": "cuda_awbarrier.h",
+    "cuda_pipeline_primitives.h": "cuda_pipeline.h",
+    "cuda/latch": "cuda/semaphore",
+    "cuda/std/functional": "cuda/functional",
     "cuda_bf16.hpp": "cuda_bf16.h",
     "cuda_fp16.hpp": "cuda_fp16.h",
     **{f"cuda/std/{name}": f"cuda/{name}" for name in ("atomic", "barrier", "latch", "semaphore")},

@@ -90,63 +90,38 @@ using atomic_result = std::enable_if_t<!std::is_same_v<Result, NoAtomic>, Result
     EMULATOR_ATOMIC_OF_SCOPE(name##_block, name, emulator_narrow_atomic()) \
     EMULATOR_ATOMIC_OF_SCOPE(name##_system, name, (void)0)
 
-EMULATOR_ATOMIC(atomicAdd, int, old + value)
-EMULATOR_ATOMIC(atomicAdd, unsigned, old + value)
-EMULATOR_ATOMIC(atomicAdd, unsigned long long, old + value)
-EMULATOR_ATOMIC(atomicAdd, float, emulator::add_at(address, old, value))
-EMULATOR_ATOMIC(atomicAdd, double, old + value)
+#define EMULATOR_ATOMICS2(name, result) EMULATOR_ATOMIC(name, int, result) EMULATOR_ATOMIC(name, unsigned, result)
+#define EMULATOR_ATOMICS4(name, result)                                                        \
+    EMULATOR_ATOMICS2(name, result)                                                            \
+    EMULATOR_ATOMIC(name, long long, result) EMULATOR_ATOMIC(name, unsigned long long, result) \
+    EMULATOR_NO_OTHER_ATOMIC(name, "int, unsigned, long long and unsigned long long")
+
+EMULATOR_ATOMICS2(atomicAdd, old + value) EMULATOR_ATOMIC(atomicAdd, unsigned long long, old + value)
+EMULATOR_ATOMIC(atomicAdd, float, emulator::add_at(address, old, value)) EMULATOR_ATOMIC(atomicAdd, double, old + value)
 EMULATOR_NO_OTHER_ATOMIC(atomicAdd, "int, unsigned, unsigned long long, float, double, float2, float4, "
-                              "__half, __half2, __nv_bfloat16 and __nv_bfloat162")
-
-EMULATOR_ATOMIC(atomicSub, int, old - value)
-EMULATOR_ATOMIC(atomicSub, unsigned, old - value)
+                                    "__half, __half2, __nv_bfloat16 and __nv_bfloat162")
+EMULATOR_ATOMICS2(atomicSub, old - value)
 EMULATOR_NO_OTHER_ATOMIC(atomicSub, "int and unsigned")
-
-#define EMULATOR_EXCHANGE(T) \
-    EMULATOR_INLINE T atomicExch(T* address, T value) { return emulator::exchange(address, value); }
-EMULATOR_EXCHANGE(int)
-EMULATOR_EXCHANGE(unsigned)
-EMULATOR_EXCHANGE(unsigned long long)
-EMULATOR_EXCHANGE(float)
-EMULATOR_NO_OTHER_ATOMIC(atomicExch, "int, unsigned, unsigned long long and float; the emulator has none on 16 bytes")
-
-EMULATOR_ATOMIC(atomicMin, int, value < old ? value : old)
-EMULATOR_ATOMIC(atomicMin, unsigned, value < old ? value : old)
-EMULATOR_ATOMIC(atomicMin, long long, value < old ? value : old)
-EMULATOR_ATOMIC(atomicMin, unsigned long long, value < old ? value : old)
-EMULATOR_NO_OTHER_ATOMIC(atomicMin, "int, unsigned, long long and unsigned long long")
-
-EMULATOR_ATOMIC(atomicMax, int, old < value ? value : old)
-EMULATOR_ATOMIC(atomicMax, unsigned, old < value ? value : old)
-EMULATOR_ATOMIC(atomicMax, long long, old < value ? value : old)
-EMULATOR_ATOMIC(atomicMax, unsigned long long, old < value ? value : old)
-EMULATOR_NO_OTHER_ATOMIC(atomicMax, "int, unsigned, long long and unsigned long long")
-
+EMULATOR_ATOMICS4(atomicMin, value < old ? value : old) EMULATOR_ATOMICS4(atomicMax, old < value ? value : old)
+EMULATOR_ATOMICS4(atomicAnd, old & value) EMULATOR_ATOMICS4(atomicOr, old | value)
+EMULATOR_ATOMICS4(atomicXor, old ^ value)
 EMULATOR_ATOMIC(atomicInc, unsigned, old >= value ? 0 : old + 1)
 EMULATOR_NO_OTHER_ATOMIC(atomicInc, "unsigned")
 EMULATOR_ATOMIC(atomicDec, unsigned, old == 0 || old > value ? value : old - 1)
 EMULATOR_NO_OTHER_ATOMIC(atomicDec, "unsigned")
 
-#define EMULATOR_BITWISE_ATOMIC(name, result)           \
-    EMULATOR_ATOMIC(name, int, result)                  \
-    EMULATOR_ATOMIC(name, unsigned, result)             \
-    EMULATOR_ATOMIC(name, long long, result)            \
-    EMULATOR_ATOMIC(name, unsigned long long, result)   \
-    EMULATOR_NO_OTHER_ATOMIC(name, "int, unsigned, long long and unsigned long long")
-EMULATOR_BITWISE_ATOMIC(atomicAnd, old & value)
-EMULATOR_BITWISE_ATOMIC(atomicOr, old | value)
-EMULATOR_BITWISE_ATOMIC(atomicXor, old ^ value)
+#define EMULATOR_EXCHANGE(T) \
+    EMULATOR_INLINE T atomicExch(T* address, T value) { return emulator::exchange(address, value); }
+EMULATOR_EXCHANGE(int) EMULATOR_EXCHANGE(unsigned) EMULATOR_EXCHANGE(unsigned long long) EMULATOR_EXCHANGE(float)
+EMULATOR_NO_OTHER_ATOMIC(atomicExch, "int, unsigned, unsigned long long and float; the emulator has none on 16 bytes")
 
 #define EMULATOR_CAS(T)                                                                              \
     EMULATOR_INLINE T atomicCAS(T* address, T expected, T value) {                                   \
         return emulator::update(address, [=](T old) -> T { return old == expected ? value : old; }); \
     }
-EMULATOR_CAS(int)
-EMULATOR_CAS(unsigned)
-EMULATOR_CAS(unsigned long long)
-EMULATOR_CAS(unsigned short)
+EMULATOR_CAS(int) EMULATOR_CAS(unsigned) EMULATOR_CAS(unsigned long long) EMULATOR_CAS(unsigned short)
 EMULATOR_NO_OTHER_ATOMIC(atomicCAS, "int, unsigned, unsigned long long and unsigned short; the emulator has none on "
-                              "16 bytes")
+                                    "16 bytes")
 
 // ---- additions of several elements: each of them is atomic, and not all together
 
@@ -167,11 +142,3 @@ template <class T, std::enable_if_t<emulator::is_16_bit_float<T>, int> = 0>
 EMULATOR_INLINE T atomicAdd(T* address, emulator::same<T> value) {
     return emulator::update(address, [=](T old) -> T { return old + value; });
 }
-
-#undef EMULATOR_ATOMIC
-#undef EMULATOR_BITWISE_ATOMIC
-#undef EMULATOR_CAS
-#undef EMULATOR_EXCHANGE
-#undef EMULATOR_NO_OTHER_ATOMIC
-#undef EMULATOR_REFUSED_ATOMIC
-#undef EMULATOR_ATOMIC_OF_SCOPE

@@ -70,4 +70,10 @@ template <class T, class Size>
 constexpr size_t known_alignment =
     alignment_of<T> > promised_alignment<Size> ? alignment_of<T> : promised_alignment<Size>;
 
+// What each thread of a group copies of so many bytes, of which `Size` promises an alignment.
+template <class Size, class Group, class T>
+EMULATOR_INLINE void copy_by_group(const Group& group, T* destination, const T* source, size_t bytes) {
+    copy_share<known_alignment<T, Size>>(destination, source, bytes, (unsigned)group.thread_rank(), (unsigned)group.size());
+}
+
 }  // namespace emulator

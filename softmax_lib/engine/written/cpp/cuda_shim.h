@@ -82,9 +82,7 @@ struct source_location {
 #include "vector_types.h"
 
 #include "rounding.h"
-#include "conversions.h"
 #include "float_math.h"
-#include "fast_math.h"
 #include "integer_functions.h"
 #include "video_instructions.h"
 
@@ -103,7 +101,6 @@ static constexpr int warpSize = EMULATOR_WARP;
 #include "memory_functions.h"
 #include "warp_functions.h"
 #include "host_types.h"
-#include "textures.h"
 
 // ---- 4. stopping, printing, and the device's heap
 

@@ -10,32 +10,9 @@
 namespace emulator {
 
 static const char* name_of(Operation operation) {
-    switch (operation) {
-        case Operation::barrier: return "__syncthreads()";
-        case Operation::barrier_and: return "__syncthreads_and()";
-        case Operation::barrier_or: return "__syncthreads_or()";
-        case Operation::barrier_count: return "__syncthreads_count()";
-        case Operation::cluster_barrier: return "the cluster's barrier";
-        case Operation::grid_barrier: return "the grid's barrier";
-        case Operation::syncwarp: return "__syncwarp()";
-        case Operation::shuffle: return "__shfl_sync()";
-        case Operation::shuffle_up: return "__shfl_up_sync()";
-        case Operation::shuffle_down: return "__shfl_down_sync()";
-        case Operation::shuffle_xor: return "__shfl_xor_sync()";
-        case Operation::ballot: return "__ballot_sync()";
-        case Operation::any: return "__any_sync()";
-        case Operation::all: return "__all_sync()";
-        case Operation::match_any: return "__match_any_sync()";
-        case Operation::match_all: return "__match_all_sync()";
-        case Operation::reduce_add: return "__reduce_add_sync()";
-        case Operation::reduce_min: return "__reduce_min_sync()";
-        case Operation::reduce_max: return "__reduce_max_sync()";
-        case Operation::reduce_and: return "__reduce_and_sync()";
-        case Operation::reduce_or: return "__reduce_or_sync()";
-        case Operation::reduce_xor: return "__reduce_xor_sync()";
-        case Operation::poll: return "a word of memory";
-        default: return "a memory access";
-    }
+#define SECOND(name, words) words,
+    static const char* const names[] = {EMULATOR_OPERATIONS(SECOND)};
+    return names[static_cast<int>(operation)];
 }
 
 static const char* file_name(Place place) {

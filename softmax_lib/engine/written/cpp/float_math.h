@@ -22,7 +22,7 @@ EMULATOR_INLINE float rsqrt(float x) { return rsqrtf(x); }
 // Whatever in a kernel calls these, <cmath> too, gets the runtime's instead of the C library's.
 #if defined(__ELF__)
 #define EMULATOR_REPLACE(name) __asm__(".set " #name ", emulator_" #name);
-#define EMULATOR_REPLACE_TO(T, name, Float) EMULATOR_REPLACE(name)
+#define EMULATOR_REPLACE_TO(T, name, Float, whole) EMULATOR_REPLACE(name)
 EMULATOR_OF_DOUBLE(EMULATOR_REPLACE) EMULATOR_OF_FLOAT(EMULATOR_REPLACE)
 EMULATOR_TO_INTEGER_TYPES(EMULATOR_REPLACE_TO)
 #endif
@@ -49,15 +49,12 @@ EMULATOR_C float rhypotf(float a, float b) EMULATOR_NOEXCEPT { return (float)emu
     EMULATOR_INLINE float r##norm4df(float a, float b, float c, float d) {                       \
         return (float)r##norm4d(a, b, c, d);                                                     \
     }                                                                                            \
-    EMULATOR_INLINE double r##norm(int dim, const double* p) {                                   \
+    EMULATOR_NORM_OF_MANY(r, double, ) EMULATOR_NORM_OF_MANY(r, float, f)
+#define EMULATOR_NORM_OF_MANY(r, T, f)                                                           \
+    EMULATOR_INLINE T r##norm##f(int dim, const T* p) {                                          \
         double length = 0;                                                                       \
         for (int i = 0; i < dim; i++) length = emulator_norm(length, p[i], 0, 0);                \
-        return emulator_##r##norm(length, 0, 0, 0);                                              \
-    }                                                                                            \
-    EMULATOR_INLINE float r##normf(int dim, const float* p) {                                    \
-        double length = 0;                                                                       \
-        for (int i = 0; i < dim; i++) length = emulator_norm(length, p[i], 0, 0);                \
-        return (float)emulator_##r##norm(length, 0, 0, 0);                                       \
+        return (T)emulator_##r##norm(length, 0, 0, 0);                                           \
     }
 EMULATOR_NORM() EMULATOR_NORM(r)
 
@@ -116,10 +113,10 @@ EMULATOR_INLINE T smaller(T a, T b) {
 
 }  // namespace emulator
 
-EMULATOR_C_OVER float fmaxf(float a, float b) EMULATOR_NOEXCEPT { return emulator::larger(a, b); }
-EMULATOR_C_OVER float fminf(float a, float b) EMULATOR_NOEXCEPT { return emulator::smaller(a, b); }
-EMULATOR_C_OVER double fmax(double a, double b) EMULATOR_NOEXCEPT { return emulator::larger(a, b); }
-EMULATOR_C_OVER double fmin(double a, double b) EMULATOR_NOEXCEPT { return emulator::smaller(a, b); }
+#define EMULATOR_LARGER_FLOATS(T, f)                                                                        \
+    EMULATOR_C_OVER T fmax##f(T a, T b) EMULATOR_NOEXCEPT { return emulator::larger(a, b); }                \
+    EMULATOR_C_OVER T fmin##f(T a, T b) EMULATOR_NOEXCEPT { return emulator::smaller(a, b); }
+EMULATOR_LARGER_FLOATS(float, f) EMULATOR_LARGER_FLOATS(double, )
 
 // Each pair of types that CUDA has; of others, such as max(1.0f, 2), it says that they are ambiguous.
 #define EMULATOR_LARGER(A, B, C)                                                     \
@@ -130,17 +127,33 @@ EMULATOR_C_OVER double fmin(double a, double b) EMULATOR_NOEXCEPT { return emula
 EMULATOR_LARGER_INTEGERS(int, unsigned)
 EMULATOR_LARGER_INTEGERS(long, unsigned long)
 EMULATOR_LARGER_INTEGERS(long long, unsigned long long)
-EMULATOR_INLINE float max(float a, float b) { return emulator::larger(a, b); }
-EMULATOR_INLINE float min(float a, float b) { return emulator::smaller(a, b); }
-#define EMULATOR_LARGER_DOUBLES(A, B)                                                      \
-    EMULATOR_INLINE double max(A a, B b) { return emulator::larger<double>(a, b); }        \
-    EMULATOR_INLINE double min(A a, B b) { return emulator::smaller<double>(a, b); }
-EMULATOR_LARGER_DOUBLES(double, double)
-EMULATOR_LARGER_DOUBLES(float, double)
-EMULATOR_LARGER_DOUBLES(double, float)
-EMULATOR_INLINE unsigned umax(unsigned a, unsigned b) { return max(a, b); }
-EMULATOR_INLINE unsigned umin(unsigned a, unsigned b) { return min(a, b); }
-EMULATOR_INLINE long long llmax(long long a, long long b) { return max(a, b); }
-EMULATOR_INLINE long long llmin(long long a, long long b) { return min(a, b); }
-EMULATOR_INLINE unsigned long long ullmax(unsigned long long a, unsigned long long b) { return max(a, b); }
-EMULATOR_INLINE unsigned long long ullmin(unsigned long long a, unsigned long long b) { return min(a, b); }
+#define EMULATOR_LARGER_OF(A, B, T)                                                       \
+    EMULATOR_INLINE T max(A a, B b) { return emulator::larger<T>(a, b); }                 \
+    EMULATOR_INLINE T min(A a, B b) { return emulator::smaller<T>(a, b); }
+EMULATOR_LARGER_OF(float, float, float) EMULATOR_LARGER_OF(double, double, double)
+EMULATOR_LARGER_OF(float, double, double) EMULATOR_LARGER_OF(double, float, double)
+#define EMULATOR_LARGER_BY_NAME(u, T)                              \
+    EMULATOR_INLINE T u##max(T a, T b) { return max(a, b); }       \
+    EMULATOR_INLINE T u##min(T a, T b) { return min(a, b); }
+EMULATOR_LARGER_BY_NAME(u, unsigned) EMULATOR_LARGER_BY_NAME(ll, long long)
+EMULATOR_LARGER_BY_NAME(ull, unsigned long long)
+
+// ---- 5. fast approximations, in single precision: these here are closer than a GPU's
+
+// As on the GPU: 2 to the power of the rounded product, so the error grows with |x|.
+EMULATOR_C float __expf(float x) EMULATOR_NOEXCEPT { return exp2f(x * 1.4426950408889634f); }
+EMULATOR_C float __exp10f(float x) EMULATOR_NOEXCEPT { return exp2f(x * 3.3219280948873623f); }
+EMULATOR_C float __logf(float x) EMULATOR_NOEXCEPT { return log2f(x) * 0.6931471805599453f; }
+EMULATOR_C float __log10f(float x) EMULATOR_NOEXCEPT { return log2f(x) * 0.30102999566398120f; }
+EMULATOR_C float __powf(float x, float y) EMULATOR_NOEXCEPT { return exp2f(y * log2f(x)); }
+#define EMULATOR_AS_IT_IS(name) \
+    EMULATOR_C float __##name(float x) EMULATOR_NOEXCEPT { return name(x); }
+EMULATOR_AS_IT_IS(log2f) EMULATOR_AS_IT_IS(sinf) EMULATOR_AS_IT_IS(cosf) EMULATOR_AS_IT_IS(tanf) EMULATOR_AS_IT_IS(tanhf)
+EMULATOR_C void __sincosf(float x, float* sine, float* cosine) EMULATOR_NOEXCEPT {
+    sincosf(x, sine, cosine);
+}
+// Beyond 2 to the 126 the GPU takes the divisor for infinite.
+EMULATOR_INLINE float __fdividef(float a, float b) {
+    return __builtin_fabsf(b) > 0x1p126f ? a * __builtin_copysignf(0.0f, b) : a / b;
+}
+EMULATOR_INLINE float __saturatef(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }

@@ -3,6 +3,7 @@
 #include "trace.h"
 #include "worker.h"
 
+using emulator::Entered;
 using emulator::my_worker;
 using emulator::Operation;
 using emulator::Place;
@@ -33,46 +34,31 @@ uint64_t emulator_clock() {
 // ---- barriers, shuffles and votes
 
 int emulator_barrier(Operation operation, int predicate, Place place) noexcept {
-    Worker& worker = my_worker();
-    worker.enter_runtime(CALLER);
-    if (worker.launch->request.traced) emulator::trace_call(worker, operation, nullptr, CALLER);
-    int result = worker.barrier(operation, predicate, place);
-    worker.leave_runtime();
-    return result;
+    Entered worker(CALLER);
+    if (worker->launch->request.traced) emulator::trace_call(*worker, operation, nullptr, CALLER);
+    return worker->barrier(operation, predicate, place);
 }
 
 uint64_t emulator_warp_call(const emulator::WarpCall& call, Place place) noexcept {
-    Worker& worker = my_worker();
-    worker.enter_runtime(CALLER);
-    if (worker.launch->request.traced) emulator::trace_call(worker, call.operation, &call, CALLER);
-    uint64_t result = worker.warp_call(call, place);
-    worker.leave_runtime();
-    return result;
+    Entered worker(CALLER);
+    if (worker->launch->request.traced) emulator::trace_call(*worker, call.operation, &call, CALLER);
+    return worker->warp_call(call, place);
 }
 
-unsigned emulator_active_mask() { return my_worker().active_mask(); }
-
 uint64_t emulator_arrive(Operation operation, Place place) noexcept {
-    Worker& worker = my_worker();
-    worker.enter_runtime(CALLER);
-    if (worker.launch->request.traced) emulator::trace_call(worker, operation, nullptr, CALLER);
-    uint64_t arrival = worker.arrive(operation, place);
-    worker.leave_runtime();
-    return arrival;
+    Entered worker(CALLER);
+    if (worker->launch->request.traced) emulator::trace_call(*worker, operation, nullptr, CALLER);
+    return worker->arrive(operation, place);
 }
 
 void emulator_wait(Operation operation, uint64_t arrival, Place place) noexcept {
-    Worker& worker = my_worker();
-    worker.enter_runtime(CALLER);
-    worker.wait(operation, arrival, place);
-    worker.leave_runtime();
+    Entered worker(CALLER);
+    worker->wait(operation, arrival, place);
 }
 
 void emulator_poll(Place place) noexcept {
-    Worker& worker = my_worker();
-    worker.enter_runtime(CALLER);
-    worker.poll(place, nullptr);
-    worker.leave_runtime();
+    Entered worker(CALLER);
+    worker->poll(place, nullptr);
 }
 
 // ---- order that an x-ray is told of
@@ -171,18 +157,14 @@ uint64_t emulator_atomic_load(const void* address, int size) {
 uint64_t emulator_atomic_read(const void* address, int size) {
     Worker& worker = my_worker();
     if (worker.launch->request.traced) emulator::trace_read(worker, address, size, CALLER);
-    worker.enter_runtime(CALLER);
-    worker.look_again(address, PATIENCE, CALLER);
-    worker.leave_runtime();
+    Entered(CALLER)->look_again(address, PATIENCE, CALLER);
     return load_atomically(address, size);
 }
 
 // An atomic has found `before` and left `after`.
 static void note_atomic(Worker& worker, const void* address, uint64_t before, uint64_t after, const void* pc) {
     if (before != after) return worker.note_change();
-    worker.enter_runtime(pc);
-    worker.look_again(address, PATIENCE, pc);
-    worker.leave_runtime();
+    Entered(pc)->look_again(address, PATIENCE, pc);
 }
 
 bool emulator_atomic_exchange_if(void* address, int size, uint64_t expected, uint64_t desired) {
@@ -209,10 +191,26 @@ uint64_t emulator_atomic_exchange(void* address, int size, uint64_t desired) {
 
 void emulator_narrow_atomic() noexcept { my_worker().is_atomic_of_block = true; }
 
+// ---- the device's heap
+
+void* emulator_malloc(size_t bytes) {
+    Entered worker(CALLER);
+    void* block = emulator::heap().take(bytes);
+    if (block && worker->launch->meter) worker->launch->meter->hazards.take_heap(reinterpret_cast<uint64_t>(block), bytes);
+    return block;
+}
+
+void emulator_free(void* block) {
+    Entered worker(CALLER);
+    if (block && !emulator::heap().give_back(block)) {
+        worker->abandon(emulator::describe_call(*worker, "free() of what malloc() has not given, or has had back", CALLER));
+    }
+    if (worker->launch->meter) worker->launch->meter->hazards.give_back_heap(reinterpret_cast<uint64_t>(block));
+}
+
 // ---- stopping
 
 void emulator_fail(const char* what, Place place) {
-    Worker& worker = my_worker();
-    worker.enter_runtime(CALLER);
-    worker.abandon(emulator::describe_failure(worker, what, place));
+    Entered worker(CALLER);
+    worker->abandon(emulator::describe_failure(*worker, what, place));
 }

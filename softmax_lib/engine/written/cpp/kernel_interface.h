@@ -14,35 +14,21 @@ struct Place {
     int column = 0;   // of a barrier; 0 where the compiler does not tell
 };
 
-// What a thread can wait at, or what a record of the trace is about.
-enum class Operation : uint8_t {
-    load,
-    store,
-    atomic,
-    barrier,
-    barrier_and,
-    barrier_or,
-    barrier_count,
-    cluster_barrier,
-    grid_barrier,
-    syncwarp,
-    shuffle,
-    shuffle_up,
-    shuffle_down,
-    shuffle_xor,
-    ballot,
-    any,
-    all,
-    match_any,
-    match_all,
-    reduce_add,
-    reduce_min,
-    reduce_max,
-    reduce_and,
-    reduce_or,
-    reduce_xor,
-    poll,
-};
+// What a thread can wait at, or what a record of the trace is about; and what that is called.
+#define EMULATOR_OPERATIONS(DO)                                                                              \
+    DO(load, "a memory access") DO(store, "a memory access") DO(atomic, "a memory access")                   \
+    DO(barrier, "__syncthreads()") DO(barrier_and, "__syncthreads_and()")                                    \
+    DO(barrier_or, "__syncthreads_or()") DO(barrier_count, "__syncthreads_count()")                          \
+    DO(cluster_barrier, "the cluster's barrier") DO(grid_barrier, "the grid's barrier")                      \
+    DO(syncwarp, "__syncwarp()") DO(shuffle, "__shfl_sync()") DO(shuffle_up, "__shfl_up_sync()")             \
+    DO(shuffle_down, "__shfl_down_sync()") DO(shuffle_xor, "__shfl_xor_sync()")                              \
+    DO(ballot, "__ballot_sync()") DO(any, "__any_sync()") DO(all, "__all_sync()")                            \
+    DO(match_any, "__match_any_sync()") DO(match_all, "__match_all_sync()")                                  \
+    DO(reduce_add, "__reduce_add_sync()") DO(reduce_min, "__reduce_min_sync()")                              \
+    DO(reduce_max, "__reduce_max_sync()") DO(reduce_and, "__reduce_and_sync()")                              \
+    DO(reduce_or, "__reduce_or_sync()") DO(reduce_xor, "__reduce_xor_sync()") DO(poll, "a word of memory")
+#define EMULATOR_FIRST(name, words) name,
+enum class Operation : uint8_t { EMULATOR_OPERATIONS(EMULATOR_FIRST) };
 
 // A thread's stack begins at a multiple of this. A GPU's threads have 512 KiB.
 constexpr size_t STACK_BYTES = 1 << 20;
@@ -80,7 +66,6 @@ EMULATOR_API bool emulator_is_cooperative() EMULATOR_CONSTANT;
 
 EMULATOR_API int emulator_barrier(emulator::Operation, int predicate, emulator::Place) noexcept;
 EMULATOR_API uint64_t emulator_warp_call(const emulator::WarpCall&, emulator::Place) noexcept;
-EMULATOR_API unsigned emulator_active_mask();
 
 // A barrier of all threads of a cluster or of a cooperative grid, in halves: what `emulator_arrive`
 // returns goes into `emulator_wait`. Not to be mixed up within a launch.

@@ -15,14 +15,6 @@
 
 namespace emulator {
 
-// One array in emulated device memory.
-struct Array {
-    uint64_t address;
-    uint64_t bytes;
-    int32_t is_input;      // only to be read
-    int32_t is_unwritten;  // nobody has written into it when the launch begins
-};
-
 struct Request {
     emulator_entry entry;
     void* const* arguments;     // the address of each of the kernel's arguments
@@ -67,6 +59,15 @@ struct Fault {
     int32_t line;        // in `file`; 0: unknown
     char file[256];
     char text[1024];
+};
+
+// What is left of a process that has ended, in a page that Python shares: as in `Fault`.
+struct BlackBox {
+    uint64_t block, pc, address;
+    int32_t thread;
+    int32_t signal;       // 0: nothing is known
+    int32_t is_guard;     // `address` is below a stack
+    int32_t pc_is_exact;
 };
 
 enum class StopReason : int32_t { none, cancelled, hang };

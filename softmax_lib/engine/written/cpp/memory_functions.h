@@ -25,14 +25,11 @@ template <size_t bytes> using Unit = typename UnitOf<bytes>::type;
 
 // ---- cache hints change no value
 
-template <class T> EMULATOR_INLINE T __ldg(const T* address) { return *address; }
-template <class T> EMULATOR_INLINE T __ldca(const T* address) { return *address; }
-template <class T> EMULATOR_INLINE T __ldcg(const T* address) { return *address; }
-template <class T> EMULATOR_INLINE T __ldcs(const T* address) { return *address; }
-template <class T> EMULATOR_INLINE T __ldlu(const T* address) { return *address; }
-template <class T> EMULATOR_INLINE void __stwb(T* address, emulator::same<T> value) { *address = value; }
-template <class T> EMULATOR_INLINE void __stcg(T* address, emulator::same<T> value) { *address = value; }
-template <class T> EMULATOR_INLINE void __stcs(T* address, emulator::same<T> value) { *address = value; }
+#define EMULATOR_LOAD(name) template <class T> EMULATOR_INLINE T name(const T* address) { return *address; }
+EMULATOR_LOAD(__ldg) EMULATOR_LOAD(__ldca) EMULATOR_LOAD(__ldcg) EMULATOR_LOAD(__ldcs) EMULATOR_LOAD(__ldlu)
+#define EMULATOR_STORE(name) \
+    template <class T> EMULATOR_INLINE void name(T* address, emulator::same<T> value) { *address = value; }
+EMULATOR_STORE(__stwb) EMULATOR_STORE(__stcg) EMULATOR_STORE(__stcs)
 
 // These two pass every cache by, as volatile accesses do: by them threads wait for one another.
 template <class T> EMULATOR_INLINE T __ldcv(const T* address) {
@@ -92,9 +89,10 @@ EMULATOR_INLINE void* __cvta_local_to_generic(size_t address) { return (void*)ad
 // ---- clusters of blocks
 
 namespace emulator {
-EMULATOR_INLINE dim3 cluster_size() {
-    return dim3(emulator_cluster_size(0), emulator_cluster_size(1), emulator_cluster_size(2));
-}
+// By axis.
+template <class Along>
+EMULATOR_INLINE dim3 each_axis(Along along) { return dim3(along(0), along(1), along(2)); }
+EMULATOR_INLINE dim3 cluster_size() { return each_axis(emulator_cluster_size); }
 }  // namespace emulator
 
 EMULATOR_INLINE dim3 __clusterDim() { return emulator::cluster_size(); }
@@ -103,20 +101,17 @@ EMULATOR_INLINE unsigned __clusterSizeInBlocks() {
     return size.x * size.y * size.z;
 }
 EMULATOR_INLINE dim3 __clusterRelativeBlockIdx() {
-    dim3 size = emulator::cluster_size();
-    return dim3(emulator_block_index(0) % size.x, emulator_block_index(1) % size.y, emulator_block_index(2) % size.z);
+    return emulator::each_axis([](int axis) { return emulator_block_index(axis) % emulator_cluster_size(axis); });
 }
 EMULATOR_INLINE unsigned __clusterRelativeBlockRank() {
     dim3 size = emulator::cluster_size(), index = __clusterRelativeBlockIdx();
     return index.x + size.x * (index.y + size.y * index.z);
 }
 EMULATOR_INLINE dim3 __clusterIdx() {
-    dim3 size = emulator::cluster_size();
-    return dim3(emulator_block_index(0) / size.x, emulator_block_index(1) / size.y, emulator_block_index(2) / size.z);
+    return emulator::each_axis([](int axis) { return emulator_block_index(axis) / emulator_cluster_size(axis); });
 }
 EMULATOR_INLINE dim3 __clusterGridDimInClusters() {
-    dim3 size = emulator::cluster_size();
-    return dim3(emulator_grid_size(0) / size.x, emulator_grid_size(1) / size.y, emulator_grid_size(2) / size.z);
+    return emulator::each_axis([](int axis) { return emulator_grid_size(axis) / emulator_cluster_size(axis); });
 }
 EMULATOR_INLINE void __cluster_barrier_arrive(EMULATOR_PLACE) { emulator::arrive_at_cluster({file, line}); }
 EMULATOR_INLINE void __cluster_barrier_arrive_relaxed(EMULATOR_PLACE) { emulator::arrive_at_cluster({file, line}); }

@@ -1,14 +1,22 @@
 // A metered launch: the hooks of a traced one feed it one access of one thread at a time, and it
 // counts requests and looks for hazards.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "heap.h"
 #include "requests.h"
 
 namespace emulator {
 
-struct Array;
+// One array in emulated device memory.
+struct Array {
+    uint64_t address;
+    uint64_t bytes;
+    int32_t is_input;      // only to be read
+    int32_t is_unwritten;  // nobody has written into it when the launch begins
+};
 
 // Where a line's instructions begin, in ascending order of `start`.
 struct Line {
@@ -19,26 +27,87 @@ struct Line {
 
 class Meter {
 public:
-    Meter(const std::vector<Array>& arrays, const std::vector<Array>& variables,
-          const std::vector<Line>& lines, size_t shared_bytes, int block_size, int warp_size);
+    Meter(const std::vector<Array>& arrays, const std::vector<Array>& variables, const std::vector<Line>& lines,
+          size_t shared_bytes, int block_size, int warp_size)
+        : requests(block_size, warp_size),
+          hazards(watched(arrays), shared_bytes, block_size, warp_size),
+          lines_(lines),
+          arrays_(arrays),
+          variables_(variables) {}
 
     // Of the instruction that returns to `site`, an offset in the kernel's library.
-    uint32_t place_of(uint32_t site);
+    uint32_t place_of(uint32_t site) {
+        if (site >= places_.size()) places_.resize(site + 1, -1);
+        if (places_[site] < 0) {
+            auto after = [](uint64_t pc, const Line& line) { return pc < line.start; };
+            auto next = std::upper_bound(lines_.begin(), lines_.end(), uint64_t(site) - 1, after);
+            places_[site] = next == lines_.begin() ? 0 : static_cast<int32_t>((next - 1)->place);
+        }
+        return static_cast<uint32_t>(places_[site]);
+    }
 
-    void start_block(size_t slot, uint64_t number, unsigned cluster);
-    void enter_block(size_t slot);
-    void access(ThreadAccess access, uint32_t site, size_t owner);
+    void start_block(size_t slot, uint64_t number, unsigned cluster) {
+        blocks_ = slot + 1;
+        requests.start_block(slot);
+        hazards.start_block(slot, number, cluster);
+    }
+    void enter_block(size_t slot) {
+        here_ = slot;
+        hazards.enter_block(slot);
+    }
+    void access(ThreadAccess access, uint32_t site, size_t owner) {
+        access.place = place_of(site);
+        locate(access);
+        if (access.array < 0) {
+            auto [block, bytes] = heap().block_of(access.address);
+            if (bytes) hazards.access_heap(access, block, bytes);
+            return;
+        }
+        requests.access(here_, access, site);
+        hazards.access(access, owner);
+    }
     void call(uint32_t place, Operation operation, unsigned lanes) { requests.call(place, operation, lanes); }
-    void meet_block();           // all threads have reached a barrier
-    void meet_warp(int warp, unsigned lanes, bool are_all);  // lanes of a warp have reached a warp call
-    void meet_blocks(Operation operation);  // all blocks of a cluster or grid have reached a barrier
-    void end_blocks();
+    // all threads have reached a barrier
+    void meet_block() {
+        requests.close_all(here_);
+        hazards.meet_block();
+    }
+    // lanes of a warp have reached a warp call
+    void meet_warp(int warp, unsigned lanes, bool are_all) {
+        if (!are_all) return hazards.meet_lanes(warp, lanes);
+        requests.close(here_, warp);
+        hazards.meet_warp(warp);
+    }
+    // all blocks of a cluster or grid have reached a barrier
+    void meet_blocks(Operation operation) {
+        end_blocks();
+        if (operation == Operation::grid_barrier) hazards.meet_grid();
+        else hazards.meet_cluster();
+    }
+    void end_blocks() {
+        for (size_t slot = 0; slot < blocks_; slot++) requests.close_all(slot);
+    }
 
     Requests requests;
     Hazards hazards;
 
 private:
-    void locate(ThreadAccess& access) const;
+    static std::vector<WatchedBytes> watched(const std::vector<Array>& arrays) {
+        std::vector<WatchedBytes> stretches;
+        for (const Array& array : arrays) stretches.push_back({array.bytes, array.is_input != 0, array.is_unwritten != 0});
+        return stretches;
+    }
+    // Which array the access is in; arrays and variables are few.
+    void locate(ThreadAccess& access) const {
+        const std::vector<Array>& stretches = access.is_shared ? variables_ : arrays_;
+        for (size_t i = 0; i < stretches.size(); i++) {
+            access.offset = access.address - stretches[i].address;
+            if (access.offset >= stretches[i].bytes) continue;
+            access.array = static_cast<int>(access.is_shared ? arrays_.size() + i : i);
+            return;
+        }
+        access.array = -1;
+    }
 
     std::vector<Line> lines_;
     std::vector<int32_t> places_;            // by site; -1 before it was seen

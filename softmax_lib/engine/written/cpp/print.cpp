@@ -104,17 +104,14 @@ void Launch::keep_printed(const std::string& text) {
 
 // Its locks a signal must not find taken.
 int emulator_print(const char* format, ...) {
-    Worker& worker = my_worker();
-    worker.enter_runtime(CALLER);
-    if (worker.launch->unprinted) {
-        worker.launch->unprinted++;
-        worker.leave_runtime();
+    Entered worker(CALLER);
+    if (worker->launch->unprinted) {
+        worker->launch->unprinted++;
         return 0;
     }
     emulator::Given given;
     va_start(given.list, format);
-    int count = emulator::print(worker, format, given);
+    int count = emulator::print(*worker, format, given);
     va_end(given.list);
-    worker.leave_runtime();
     return count;
 }

@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "black_box.h"
 #include "heap.h"
 #include "launch.h"
 
@@ -199,11 +198,7 @@ void Server::answer_next() {
 // "Array.address 0", a line each.
 void Server::layout() {
     std::string lines;
-    uint64_t count;
-    const LayoutEntry* entries = emulator_layout(&count);
-    for (uint64_t i = 0; i < count; i++) {
-        lines += std::string(entries[i].name) + " " + std::to_string(entries[i].value) + "\n";
-    }
+    for (const auto& [name, value] : LAYOUT) lines += std::string(name) + " " + std::to_string(value) + "\n";
     answer(lines);
 }
 
@@ -313,7 +308,8 @@ void Server::outcome() {
 EMULATOR_API void emulator_serve(int socket, int black_box) {
     signal(SIGINT, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
-    emulator::open_black_box(black_box);
+    void* page = mmap(nullptr, sizeof(emulator::BlackBox), PROT_READ | PROT_WRITE, MAP_SHARED, black_box, 0);
+    if (page != MAP_FAILED) emulator::black_box = static_cast<emulator::BlackBox*>(page);
     emulator::Server server(socket);
     for (;;) server.answer_next();
 }

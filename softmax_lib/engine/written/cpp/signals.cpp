@@ -79,9 +79,12 @@ static void redirect(Worker& worker, ucontext_t* context) {
 
 static struct sigaction previous[NSIG];
 
+static BlackBox unshared;  // until Python shares one
+static BlackBox* black_box = &unshared;
+
 // Not where a kernel can be left: this process ends, and leaves behind what it was at.
 [[noreturn]] static void end_process(int signal, const siginfo_t* info, ucontext_t* context) {
-    BlackBox& box = black_box();
+    BlackBox& box = *black_box;
     Worker* worker = current_worker;
     if (worker && worker->running && worker->launch) {
         uintptr_t address = reinterpret_cast<uintptr_t>(info->si_addr);

@@ -83,7 +83,7 @@ inline double fused(double a, double b, double c) {
 
 }  // namespace emulator
 
-// How sixteen_bit_types.h makes the names of functions.
+// How sixteen_bit_numbers.h makes the names of functions.
 #define EMULATOR_JOIN_(a, b, c) a##b##c
 #define EMULATOR_JOIN(a, b, c) EMULATOR_JOIN_(a, b, c)
 #define NAME_(before, after) EMULATOR_JOIN(before, WORD_, after)

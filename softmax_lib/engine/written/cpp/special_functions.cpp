@@ -4,7 +4,6 @@
 #include <initializer_list>
 
 #include "kernel_interface.h"
-#include "saturation.h"
 #include "special_functions.h"
 
 namespace {
@@ -143,14 +142,11 @@ Wide length(double a, double b, double c, double d) {
 
 }  // namespace
 
-double emulator_cbrt(double x) { return double(std::cbrt(Wide(x))); }
+#define DEFINE_OF_DOUBLE(name) \
+    double emulator_##name(double x) { return double(std::name(Wide(x))); }
+EMULATOR_OF_DOUBLE(DEFINE_OF_DOUBLE)
 double emulator_rcbrt(double x) { return double(1 / std::cbrt(Wide(x))); }
 double emulator_exp10(double x) { return double(std::pow(Wide(10), Wide(x))); }
-double emulator_log10(double x) { return double(std::log10(Wide(x))); }
-double emulator_cosh(double x) { return double(std::cosh(Wide(x))); }
-double emulator_tanh(double x) { return double(std::tanh(Wide(x))); }
-double emulator_tgamma(double x) { return double(std::tgamma(Wide(x))); }
-double emulator_lgamma(double x) { return double(std::lgamma(Wide(x))); }
 double emulator_sinpi(double x) {
     Wide sine = sine_of_half_turns(x, 0);
     return sine == 0 ? std::copysign(0.0, x) : double(sine);
@@ -178,9 +174,5 @@ float emulator_tgammaf(float x) { return float(emulator_tgamma(x)); }
 float emulator_lgammaf(float x) { return float(emulator_lgamma(x)); }
 
 #define DEFINE_TO(T, name, Float, whole) \
-    T emulator_##name(Float x) { return emulator::saturate<T>(whole(double(x))); }
-DEFINE_TO(long, lrintf, float, std::nearbyint) DEFINE_TO(long, lrint, double, std::nearbyint)
-DEFINE_TO(long long, llrintf, float, std::nearbyint) DEFINE_TO(long long, llrint, double, std::nearbyint)
-DEFINE_TO(long, lroundf, float, std::round) DEFINE_TO(long, lround, double, std::round)
-DEFINE_TO(long long, llroundf, float, std::round) DEFINE_TO(long long, llround, double, std::round)
-DEFINE_TO(int, ilogbf, float, std::logb) DEFINE_TO(int, ilogb, double, std::logb)
+    T emulator_##name(Float x) { return emulator::saturate<T>(std::whole(double(x))); }
+EMULATOR_TO_INTEGER_TYPES(DEFINE_TO)

@@ -1,5 +1,25 @@
-// What float_math.h has from the runtime: too long to compile with every kernel, or in no C library.
+// What kernels' headers and the runtime share: what becomes of floats that no integer type holds, and the
+// functions of float_math.h that are too long to compile with every kernel, or in no C library.
 #pragma once
+#include <limits>
+
+namespace emulator {
+
+// What no number of type T is becomes, as cvt does it: zero, but 1 in the highest place where
+// T has 64 bits or the float has.
+template <class T, class Float>
+constexpr T not_a_number = sizeof(T) == 8 || sizeof(Float) == 8 ? T(1) << (8 * sizeof(T) - 1) : T(0);
+
+template <class T, class Float>
+inline T saturate(Float integral) {
+    constexpr T lowest = std::numeric_limits<T>::min(), highest = std::numeric_limits<T>::max();
+    constexpr Float end = Float(highest / 2 + 1) * 2;  // one more than the highest
+    if (integral != integral) return not_a_number<T, Float>;
+    if (integral >= end) return highest;
+    return integral < Float(lowest) ? lowest : T(integral);
+}
+
+}  // namespace emulator
 
 // ---- 1. in no C library, or not in all
 
@@ -22,9 +42,10 @@ EMULATOR_OF_DOUBLE(EMULATOR_DECLARE)
 #define EMULATOR_DECLARE_FLOAT(name) EMULATOR_API float emulator_##name(float) EMULATOR_CONSTANT;
 EMULATOR_OF_FLOAT(EMULATOR_DECLARE_FLOAT)
 #define EMULATOR_TO_INTEGER_TYPES(DO)                                                              \
-    DO(long, lrintf, float) DO(long, lroundf, float) DO(long long, llrintf, float)                 \
-    DO(long long, llroundf, float) DO(int, ilogbf, float) DO(long, lrint, double)                  \
-    DO(long, lround, double) DO(long long, llrint, double) DO(long long, llround, double)          \
-    DO(int, ilogb, double)
-#define EMULATOR_DECLARE_TO(T, name, Float) EMULATOR_API T emulator_##name(Float) EMULATOR_CONSTANT;
+    DO(long, lrintf, float, nearbyint) DO(long, lrint, double, nearbyint)                          \
+    DO(long, lroundf, float, round) DO(long, lround, double, round)                                \
+    DO(long long, llrintf, float, nearbyint) DO(long long, llrint, double, nearbyint)              \
+    DO(long long, llroundf, float, round) DO(long long, llround, double, round)                    \
+    DO(int, ilogbf, float, logb) DO(int, ilogb, double, logb)
+#define EMULATOR_DECLARE_TO(T, name, Float, whole) EMULATOR_API T emulator_##name(Float) EMULATOR_CONSTANT;
 EMULATOR_TO_INTEGER_TYPES(EMULATOR_DECLARE_TO)

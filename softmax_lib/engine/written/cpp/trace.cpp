@@ -139,7 +139,7 @@ static bool is_constant(const Worker& worker, uintptr_t address, unsigned size) 
 static void watch_access(Worker& worker, Operation operation, bool is_strong, const void* pointer, unsigned size,
                          const void* pc) {
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
-    worker.enter_runtime(pc);
+    Entered inside(pc);
     check(worker, operation == Operation::load ? Access::load : Access::store, address, size, pc);
     if (worker.launch->meter) {
         ThreadAccess access{};
@@ -148,7 +148,6 @@ static void watch_access(Worker& worker, Operation operation, bool is_strong, co
         measure(worker, access, address, size, pc);
     }
     if (worker.launch->request.record_limit) log_access(worker, operation, pointer, size, pc);
-    worker.leave_runtime();
 }
 
 // ---- a thread's own variables
@@ -200,10 +199,7 @@ static void on_access(Operation operation, const void* pointer, unsigned size, c
     if (worker.stacks.contains(address)) {
         const Stack& own = *worker.running->stack;
         if (pointer < own.low || pointer >= own.top) worker.abandon(describe_call(worker, STRAY_INDEX, pc));
-        if (!worker.launch->meter) return;
-        worker.enter_runtime(pc);
-        watch_own(worker, operation, static_cast<const char*>(pointer), size, pc);
-        worker.leave_runtime();
+        if (worker.launch->meter) watch_own(*Entered(pc), operation, static_cast<const char*>(pointer), size, pc);
         return;
     }
     if (is_constant(worker, address, size)) return;
@@ -216,13 +212,8 @@ static void on_volatile(Operation operation, const void* pointer, unsigned size,
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
     if (worker.stacks.contains(address)) return;
     constexpr int patience = 3;
-    if (operation == Operation::store) {
-        worker.note_change();
-    } else {
-        worker.enter_runtime(pc);
-        worker.look_again(pointer, patience, pc);
-        worker.leave_runtime();
-    }
+    if (operation == Operation::store) worker.note_change();
+    else Entered(pc)->look_again(pointer, patience, pc);
     if (!worker.launch->request.traced || is_constant(worker, address, size)) return;
     watch_access(worker, operation, true, pointer, size, pc);
 }
@@ -235,10 +226,9 @@ void trace_read(Worker& worker, const void* pointer, int size, const void* pc) {
 void trace_before_atomic(Worker& worker, const void* pointer, int size, const void* pc) {
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
     if (is_constant(worker, address, static_cast<unsigned>(size))) return;
-    worker.enter_runtime(pc);
+    Entered inside(pc);
     trace_settle_store(worker, *worker.running);
     check(worker, Access::store, address, static_cast<unsigned>(size), pc);
-    worker.leave_runtime();
 }
 
 void trace_after_atomic(Worker& worker, bool is_exchange, const void* pointer, int size, uint64_t before,
@@ -251,7 +241,7 @@ void trace_after_atomic(Worker& worker, bool is_exchange, const void* pointer, i
     access.is_of_block = worker.is_atomic_of_block;
     worker.is_atomic_of_block = false;
     if (is_constant(worker, address, static_cast<unsigned>(size))) return;
-    worker.enter_runtime(pc);
+    Entered inside(pc);
     Record record{};
     record.address = address;
     record.operation = Operation::atomic;
@@ -260,16 +250,13 @@ void trace_after_atomic(Worker& worker, bool is_exchange, const void* pointer, i
     record.exchange.received = before;
     append(worker, pc, record);
     if (worker.launch->meter) measure(worker, access, address, static_cast<unsigned>(size), pc);
-    worker.leave_runtime();
 }
 
 }  // namespace emulator
 
 void emulator_mark_unwritten(void* variable, size_t bytes, size_t element_bytes) noexcept {
-    emulator::Worker& worker = emulator::my_worker();
-    worker.enter_runtime(__builtin_return_address(0));
-    emulator::mark_unwritten(worker, static_cast<char*>(variable), bytes, element_bytes);
-    worker.leave_runtime();
+    emulator::Entered worker(__builtin_return_address(0));
+    emulator::mark_unwritten(*worker, static_cast<char*>(variable), bytes, element_bytes);
 }
 
 // ---- the hooks; the names and meanings are ThreadSanitizer's

@@ -3,13 +3,11 @@
 // The kernel is compiled with -fsanitize=thread, which calls a hook before each access; no
 // ThreadSanitizer is linked, the hooks are ours (trace.cpp).
 #pragma once
-#include "inlining.h"
-#include "kernel_interface.h"
+#include "block.h"
 
 namespace emulator {
 
 class Worker;
-struct Thread;
 
 // One thing that one thread did.
 struct Record {

@@ -139,10 +139,4 @@ unsigned Worker::lanes_of(const Thread& thread, const WarpCall& call) const {
     return call.mask & shape.lanes_of(shape.warp_of(thread));
 }
 
-unsigned Worker::active_mask() const {
-    int warp = shape.warp_of(*running);
-    const Thread* threads = &block->threads[warp << shape.lane_bits];
-    return lanes_where(shape.lanes_of(warp), [&](int lane) { return threads[lane].state != State::exited; });
-}
-
 }  // namespace emulator

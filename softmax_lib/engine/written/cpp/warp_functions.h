@@ -12,15 +12,11 @@
 EMULATOR_INLINE void __syncthreads(EMULATOR_PLACE, EMULATOR_COLUMN) {
     emulator_barrier(emulator::Operation::barrier, 0, {file, line, column});
 }
-EMULATOR_INLINE int __syncthreads_and(int predicate, EMULATOR_PLACE, EMULATOR_COLUMN) {
-    return emulator_barrier(emulator::Operation::barrier_and, predicate, {file, line, column});
-}
-EMULATOR_INLINE int __syncthreads_or(int predicate, EMULATOR_PLACE, EMULATOR_COLUMN) {
-    return emulator_barrier(emulator::Operation::barrier_or, predicate, {file, line, column});
-}
-EMULATOR_INLINE int __syncthreads_count(int predicate, EMULATOR_PLACE, EMULATOR_COLUMN) {
-    return emulator_barrier(emulator::Operation::barrier_count, predicate, {file, line, column});
-}
+#define EMULATOR_BARRIER(name)                                                                           \
+    EMULATOR_INLINE int __syncthreads_##name(int predicate, EMULATOR_PLACE, EMULATOR_COLUMN) {           \
+        return emulator_barrier(emulator::Operation::barrier_##name, predicate, {file, line, column});   \
+    }
+EMULATOR_BARRIER(and) EMULATOR_BARRIER(or) EMULATOR_BARRIER(count)
 // The block's barriers have numbers; `threads` of them have to come, whole warps.
 EMULATOR_INLINE void __barrier_sync_count(unsigned number, unsigned threads, EMULATOR_PLACE) {
     emulator::meet(emulator::MeetingKind::barrier, number, threads, {file, line});
@@ -60,56 +56,44 @@ EMULATOR_INLINE T shuffle(Operation operation, unsigned mask, const T& value, un
     return from_bits<T>(emulator_warp_call(call, place));
 }
 
+// What each lane gives, and all get, or get something of.
+template <class T>
+EMULATOR_INLINE uint64_t warp_exchange(Operation operation, unsigned mask, T value, Place place) {
+    WarpCall call{operation, value_type<T>, sizeof(T), mask, 0, EMULATOR_WARP, to_bits(value)};
+    return emulator_warp_call(call, place);
+}
+
 EMULATOR_INLINE unsigned vote(Operation operation, unsigned mask, bool predicate, Place place) {
-    WarpCall call{operation, ValueType::unsigned_integer, 4, mask, 0, EMULATOR_WARP, predicate};
-    return (unsigned)emulator_warp_call(call, place);
+    return (unsigned)warp_exchange(operation, mask, (unsigned)predicate, place);
 }
 
 // Of 4 or 8 bytes; smaller integers are widened, as the hardware compares words.
 template <class T>
 EMULATOR_INLINE unsigned match(Operation operation, unsigned mask, T value, Place place) {
     static_assert(std::is_arithmetic_v<T>, "a match compares integers, floats or doubles");
-    if constexpr (sizeof(T) < 4) {
-        return match(operation, mask, (int)value, place);
-    } else {
-        WarpCall call{operation, value_type<T>, sizeof(T), mask, 0, EMULATOR_WARP, to_bits(value)};
-        return (unsigned)emulator_warp_call(call, place);
-    }
+    typedef std::conditional_t<(sizeof(T) < 4), int, T> Word;
+    return (unsigned)warp_exchange(operation, mask, (Word)value, place);
 }
 
 template <class T>
 EMULATOR_INLINE T reduce(Operation operation, unsigned mask, T value, Place place) {
-    WarpCall call{operation, value_type<T>, sizeof(T), mask, 0, EMULATOR_WARP, to_bits(value)};
-    return from_bits<T>(emulator_warp_call(call, place));
+    return from_bits<T>(warp_exchange(operation, mask, value, place));
 }
 
 }  // namespace emulator
 
-template <class T>
-EMULATOR_INLINE T __shfl_sync(unsigned mask, T value, int source_lane, int width = EMULATOR_WARP, EMULATOR_PLACE) {
-    return emulator::shuffle(emulator::Operation::shuffle, mask, value, source_lane, width, {file, line});
-}
-template <class T>
-EMULATOR_INLINE T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = EMULATOR_WARP, EMULATOR_PLACE) {
-    return emulator::shuffle(emulator::Operation::shuffle_up, mask, value, delta, width, {file, line});
-}
-template <class T>
-EMULATOR_INLINE T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = EMULATOR_WARP, EMULATOR_PLACE) {
-    return emulator::shuffle(emulator::Operation::shuffle_down, mask, value, delta, width, {file, line});
-}
-template <class T>
-EMULATOR_INLINE T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = EMULATOR_WARP, EMULATOR_PLACE) {
-    return emulator::shuffle(emulator::Operation::shuffle_xor, mask, value, lane_mask, width, {file, line});
-}
-EMULATOR_INLINE unsigned __ballot_sync(unsigned mask, int predicate, EMULATOR_PLACE) {
-    return emulator::vote(emulator::Operation::ballot, mask, predicate != 0, {file, line});
-}
-EMULATOR_INLINE int __any_sync(unsigned mask, int predicate, EMULATOR_PLACE) {
-    return emulator::vote(emulator::Operation::any, mask, predicate != 0, {file, line});
-}
-EMULATOR_INLINE int __all_sync(unsigned mask, int predicate, EMULATOR_PLACE) {
-    return emulator::vote(emulator::Operation::all, mask, predicate != 0, {file, line});
-}
+#define EMULATOR_SHUFFLE(name, operation, Argument)                                                             \
+    template <class T>                                                                                          \
+    EMULATOR_INLINE T name(unsigned mask, T value, Argument argument, int width = EMULATOR_WARP, EMULATOR_PLACE) { \
+        return emulator::shuffle(emulator::Operation::operation, mask, value, argument, width, {file, line});   \
+    }
+EMULATOR_SHUFFLE(__shfl_sync, shuffle, int) EMULATOR_SHUFFLE(__shfl_xor_sync, shuffle_xor, int)
+EMULATOR_SHUFFLE(__shfl_up_sync, shuffle_up, unsigned) EMULATOR_SHUFFLE(__shfl_down_sync, shuffle_down, unsigned)
+#define EMULATOR_VOTE(T, name)                                                                      \
+    EMULATOR_INLINE T __##name##_sync(unsigned mask, int predicate, EMULATOR_PLACE) {               \
+        return emulator::vote(emulator::Operation::name, mask, predicate != 0, {file, line});       \
+    }
+EMULATOR_VOTE(unsigned, ballot) EMULATOR_VOTE(int, any) EMULATOR_VOTE(int, all)
 EMULATOR_INLINE int __uni_sync(unsigned mask, int predicate, EMULATOR_PLACE) {
     return emulator::match(emulator::Operation::match_all, mask, (int)(predicate != 0), {file, line}) != 0;
 }
@@ -135,13 +119,9 @@ EMULATOR_INLINE unsigned __match_all_sync(unsigned mask, T value, int* predicate
     EMULATOR_INLINE T __##name##_sync(unsigned mask, T value, EMULATOR_PLACE) {                 \
         return emulator::reduce(emulator::Operation::name, mask, value, {file, line});          \
     }
-EMULATOR_REDUCTION(reduce_add, int) EMULATOR_REDUCTION(reduce_add, unsigned)
-EMULATOR_REDUCTION(reduce_min, int) EMULATOR_REDUCTION(reduce_min, unsigned)
-EMULATOR_REDUCTION(reduce_max, int) EMULATOR_REDUCTION(reduce_max, unsigned)
-EMULATOR_REDUCTION(reduce_and, unsigned)
-EMULATOR_REDUCTION(reduce_or, unsigned)
-EMULATOR_REDUCTION(reduce_xor, unsigned)
-#undef EMULATOR_REDUCTION
+#define EMULATOR_REDUCTIONS(name) EMULATOR_REDUCTION(name, int) EMULATOR_REDUCTION(name, unsigned)
+EMULATOR_REDUCTIONS(reduce_add) EMULATOR_REDUCTIONS(reduce_min) EMULATOR_REDUCTIONS(reduce_max)
+EMULATOR_REDUCTION(reduce_and, unsigned) EMULATOR_REDUCTION(reduce_or, unsigned) EMULATOR_REDUCTION(reduce_xor, unsigned)
 
 // ---- which lanes run side by side
 

@@ -10,7 +10,6 @@ constexpr char STRAY_INDEX[] = "a local array is indexed far outside of it, beyo
 
 #include "block.h"
 #include "fibers.h"
-#include "inlining.h"
 #include "kernel_interface.h"
 #include "launch.h"
 
@@ -50,7 +49,6 @@ public:
     // The running thread found at `address` what it had found there before. Soon it has to poll.
     void look_again(const void* address, int patience, const void* pc);
     void note_change() { idle_polls_ = 0; }
-    unsigned active_mask() const;
 
     // Where `pointer` into this block's shared memory is in that of another block of the cluster.
     void* map_shared(const void* pointer, unsigned rank);
@@ -127,6 +125,18 @@ extern __thread Worker* current_worker;
 
 // The same, for what runs on a fiber, without the look-up of a thread-local variable.
 inline Worker& my_worker() { return *static_cast<Worker*>(owner_of_my_stack()); }
+
+// That worker, in the runtime from here to the end of the scope.
+class Entered {
+public:
+    EMULATOR_HOT explicit Entered(const void* pc) : worker_(my_worker()) { worker_.enter_runtime(pc); }
+    EMULATOR_HOT ~Entered() { worker_.leave_runtime(); }
+    Worker& operator*() const { return worker_; }
+    Worker* operator->() const { return &worker_; }
+
+private:
+    Worker& worker_;
+};
 
 // diagnosis.cpp: sentences about the block that a worker is in. A null `pc` is an unknown one.
 Fault describe_stall(Worker& worker);

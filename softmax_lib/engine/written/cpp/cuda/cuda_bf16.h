@@ -19,9 +19,7 @@
 #if !defined(__CUDA_NO_BFLOAT162_OPERATORS__)
 #define OPERATORS_OF_PAIRS_ 1
 #endif
-#include "sixteen_bit_types.h"
-
-#include "sixteen_bit_functions.h"
+#include "sixteen_bit_numbers.h"
 
 #if !defined(__CUDA_NO_HALF_CONVERSIONS__)
 inline __half::__half(__nv_bfloat16 x) : __half(__bfloat162float(x)) {}

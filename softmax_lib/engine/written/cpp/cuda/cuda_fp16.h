@@ -21,9 +21,7 @@ struct __nv_bfloat16;
 #if !defined(__CUDA_NO_HALF2_OPERATORS__)
 #define OPERATORS_OF_PAIRS_ 1
 #endif
-#include "sixteen_bit_types.h"
-
-#include "sixteen_bit_functions.h"
+#include "sixteen_bit_numbers.h"
 
 #if !defined(CUDA_NO_HALF)
 typedef __half half;

@@ -1,7 +1,41 @@
-// Copies from global to shared memory in batches, older than <cuda/pipeline>.
+// Copies from global to shared memory in batches, older than <cuda/pipeline>: ../copies.h says when they are made.
 #pragma once
+#include "../copies.h"
 #include "cuda_awbarrier.h"
-#include "cuda_pipeline_primitives.h"
+
+namespace emulator {
+
+// All but the last `zeros` of its bytes are read; the rest become zeros. One store.
+template <size_t size>
+EMULATOR_INLINE void copy_with_zeros(void* destination, const void* source, size_t zeros) {
+    typedef typename UnitOf<size>::type Unit;
+    char* to = static_cast<char*>(destination);
+    const char* from = static_cast<const char*>(source);
+    if (zeros == 0) return copy_unit<size>(to, from);
+    alignas(16) char filled[size] = {};
+    copy_around<4>(filled, from, size - zeros, 0, 1);
+    *reinterpret_cast<Unit*>(to) = *reinterpret_cast<const Unit*>(filled);
+}
+
+EMULATOR_INLINE void copy_for_pipeline(void* destination, const void* source, size_t size, size_t zeros, Place place) {
+    if ((size != 4 && size != 8 && size != 16) || zeros > size) {
+        emulator_fail("__pipeline_memcpy_async() copies 4, 8 or 16 bytes, of which it can leave out some", place);
+    }
+    if (size == 16) return copy_with_zeros<16>(destination, source, zeros);
+    if (size == 8) return copy_with_zeros<8>(destination, source, zeros);
+    copy_with_zeros<4>(destination, source, zeros);
+}
+
+}  // namespace emulator
+
+EMULATOR_INLINE void __pipeline_memcpy_async(void* __restrict__ destination, const void* __restrict__ source,
+                                             size_t size_and_alignment, size_t zfill = 0, EMULATOR_PLACE) {
+    emulator::copy_for_pipeline(destination, source, size_and_alignment, zfill, {file, line});
+}
+EMULATOR_INLINE void __pipeline_commit() {}
+EMULATOR_INLINE void __pipeline_wait_prior(size_t) {}
+// The barrier waits for one arrival more, which comes with the copies: at once.
+EMULATOR_INLINE void __pipeline_arrive_on(__mbarrier_t*) {}
 
 namespace nvcuda::experimental {
 

@@ -1,22 +1,20 @@
 // Copies by a whole group; copies.h says when they are made.
 #pragma once
 #include "../../copies.h"
-#include "../../groups/invoke.h"
+#include "../../groups/partitions.h"
 
 namespace cooperative_groups {
 
 // `count` bytes.
 template <class Group, class T, class Size>
 __forceinline__ void memcpy_async(const Group& group, T* destination, const T* source, const Size& count) {
-    emulator::copy_share<emulator::known_alignment<T, Size>>(destination, source, (size_t)count,
-                                                             (unsigned)group.thread_rank(), (unsigned)group.size());
+    emulator::copy_by_group<Size>(group, destination, source, (size_t)count);
 }
 // As many elements as both have.
 template <class Group, class T, class To, class From>
 __forceinline__ void memcpy_async(const Group& group, T* destination, const To& to, const T* source, const From& from) {
     size_t count = (size_t)to < (size_t)from ? (size_t)to : (size_t)from;
-    emulator::copy_share<emulator::known_alignment<T, To>>(destination, source, count * sizeof(T),
-                                                           (unsigned)group.thread_rank(), (unsigned)group.size());
+    emulator::copy_by_group<To>(group, destination, source, count * sizeof(T));
 }
 
 template <class Group>

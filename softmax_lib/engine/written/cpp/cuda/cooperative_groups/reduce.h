@@ -1,8 +1,6 @@
 // Reductions over a tile or a coalesced group, in the order of a GPU: floats come out in the same bits.
 #pragma once
-#include "../../groups/invoke.h"
-#include "../../groups/operators.h"
-#include "../../groups/scans.h"
+#include "../../groups/collectives.h"
 
 namespace cooperative_groups {
 

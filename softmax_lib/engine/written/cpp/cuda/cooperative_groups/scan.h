@@ -1,7 +1,6 @@
 // Scans over a tile or a coalesced group: to each thread what it and those before it have.
 #pragma once
-#include "../../groups/invoke.h"
-#include "../../groups/scans.h"
+#include "../../groups/collectives.h"
 
 namespace cooperative_groups {
 

@@ -1,9 +1,54 @@
-// The steps of a scan, in the order of a GPU.
+// What reductions and scans have in common: what they combine values by, and a scan's steps in the order of a GPU.
 #pragma once
-#include "operators.h"
+#include <utility>
+
+#include "partitions.h"
 
 namespace cooperative_groups {
+
+// The operator, the instruction that reduces a warp's integers by it, and what it makes of a and b.
+#define EMULATOR_OPERATORS(DO)                                                            \
+    DO(plus, reduce_add, a + b) DO(less, reduce_min, b < a ? b : a) DO(greater, reduce_max, a < b ? b : a) \
+    DO(bit_and, reduce_and, a & b) DO(bit_or, reduce_or, a | b) DO(bit_xor, reduce_xor, a ^ b)
+#define EMULATOR_OPERATOR(name, instruction, result) \
+    template <class T> struct name { __forceinline__ T operator()(T a, T b) const { return result; } };
+EMULATOR_OPERATORS(EMULATOR_OPERATOR)
+
 namespace details {
+
+// An operator for another type would convert what it gets.
+template <class Op, class T> constexpr bool takes = true;
+template <class Op, class T> constexpr auto reduction = emulator::Operation::poll;
+#define EMULATOR_FACTS(name, instruction, result)                                                       \
+    template <class Other, class T> constexpr bool takes<name<Other>, T> = std::is_same_v<Other, T>;    \
+    template <class T> constexpr auto reduction<name<T>, T> = emulator::Operation::instruction;
+EMULATOR_OPERATORS(EMULATOR_FACTS)
+template <class Op, class T>
+constexpr bool has_instruction =
+    std::is_integral_v<T> && sizeof(T) <= 4 && reduction<Op, T> != emulator::Operation::poll;
+
+template <class Op, class T>
+__forceinline__ T reduce_by_instruction(unsigned mask, T value, emulator::Place place) {
+    typedef std::conditional_t<std::is_unsigned_v<T>, unsigned, int> Word;
+    return static_cast<T>(emulator::reduce(reduction<Op, T>, mask, static_cast<Word>(value), place));
+}
+
+template <class Group> constexpr bool is_tile = false;
+template <unsigned Size, class Parent> constexpr bool is_tile<thread_block_tile<Size, Parent>> = true;
+template <class Group> constexpr bool is_wide_tile = false;
+template <unsigned Size, class Parent> constexpr bool is_wide_tile<thread_block_tile<Size, Parent>> = (Size > EMULATOR_WARP);
+template <class Group>
+constexpr bool is_tile_or_lanes = is_tile<Group> || std::is_same_v<Group, coalesced_group>;
+
+template <class Group, class Op, class T>
+__forceinline__ void check_collective() {
+    static_assert(is_tile_or_lanes<Group>, "a tile or a coalesced_group is reduced or scanned, and no other group");
+    static_assert(takes<Op, T>, "the operator is for another type than the value's");
+    typedef std::decay_t<decltype(std::declval<Op>()(std::declval<T>(), std::declval<T>()))> Result;
+    static_assert(std::is_same_v<Result, T> || !takes<Op, T>, "the operator gives another type than it takes");
+}
+
+// ---- scans
 
 // Each thread adds what the thread one rank below has, then two, four, ... of those that there are.
 template <class Group, class T, class Op>
