@@ -27,7 +27,6 @@ from softmax_lib.engine.source import WARP, Program, Source
 from softmax_lib.engine.toolchain import Toolchain, toolchain
 from softmax_lib.engine.written import assembly, flags, messages
 from softmax_lib.engine.written.flags import CPP_FOLDER
-from softmax_lib.engine.written.headers import HEADERS, write_headers
 from softmax_lib.engine.written.unwritten import Declared, mark_unwritten, read_warnings
 
 _DEPTH = 6
@@ -81,7 +80,7 @@ def kernel_library(
     path = _place(Path(source.file_name).stem, (key, _cpp_digest()))
 
     def build(folder: Path, out: Path) -> None:
-        write_headers()
+        flags.write_headers()
         here = _lay_out_files(source, text, folder, traced)
         prelude = _compiled_prelude(tools, warp_size, traced)
         if prelude:
@@ -229,7 +228,7 @@ def _cpp_digest() -> str:
         (os.path.relpath(path, CPP_FOLDER), path.read_text(encoding="utf-8"))
         for path in (*paths, *makers)
     ]
-    return hashlib.sha256(repr((texts, HEADERS)).encode()).hexdigest()
+    return hashlib.sha256(repr((texts, flags.HEADERS)).encode()).hexdigest()
 
 
 def _place(stem: str, key: object) -> Path:

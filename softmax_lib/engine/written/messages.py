@@ -8,7 +8,7 @@ from pathlib import Path
 
 from softmax_lib.engine.host_code import find_host_functions
 from softmax_lib.engine.source import Source, blank_comments
-from softmax_lib.engine.written.headers import headers_folder
+from softmax_lib.engine.written.flags import headers_folder
 
 _MOST_LINES = 40
 

@@ -11,8 +11,8 @@ import numpy as np
 from softmax_lib.engine.errors import BadInput, EngineError, KernelFault
 from softmax_lib.engine.geometry import Geometry
 from softmax_lib.engine.spec import LaunchSpec
-from softmax_lib.engine.written import structs
-from softmax_lib.engine.written.session import Session, open_session, traced_symbols
+from softmax_lib.engine.written import structs, symbols
+from softmax_lib.engine.written.session import Session, open_session
 from softmax_lib.engine.written.structs import HAZARD, LINE_COUNTS
 from softmax_lib.engine.written.symbols import Symbols
 
@@ -83,7 +83,7 @@ def meter(*specs: LaunchSpec) -> Metered:
 
 
 def _meter(session: Session) -> Metered:
-    places, lines = _lines(traced_symbols(session.path))
+    places, lines = _lines(symbols.read(session.path))
     outcomes = list(session.run(session.instruments(lines=lines)))
     call, last = outcomes[-1]
     stopped = session.exception(call, last.fault) if last.fault is not None else None
@@ -98,7 +98,7 @@ def _arrays(session: Session) -> Iterator[MeteredArray]:
         yield MeteredArray(name, array.address, array.bytes, array.element_bytes, is_shared=False)
     for v, at in session.globals():
         yield MeteredArray(v.name, at, v.bytes, v.element_bytes, is_shared=False)
-    for v in traced_symbols(session.path).shared:
+    for v in symbols.read(session.path).shared:
         yield MeteredArray(v.name, v.offset, v.bytes, v.element_bytes, is_shared=True)
 
 

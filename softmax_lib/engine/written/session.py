@@ -20,13 +20,11 @@ from softmax_lib.engine.signature import ROW, Signature, read_signature
 from softmax_lib.engine.source import WARP, Program
 from softmax_lib.engine.spec import LaunchSpec
 from softmax_lib.engine.watchdog import watchdog_s
-from softmax_lib.engine.written import build, faults, structs, symbols, variables
-from softmax_lib.engine.written.arguments import Arguments
+from softmax_lib.engine.written import build, faults, structs, symbols
 from softmax_lib.engine.written.device import Device, open_device
 from softmax_lib.engine.written.dwarf import Variable
 from softmax_lib.engine.written.launching import Instruments, Outcome, launch
-from softmax_lib.engine.written.memory import EmulatedArray
-from softmax_lib.engine.written.symbols import Symbols
+from softmax_lib.engine.written.memory import Arguments, EmulatedArray
 
 MOST_THREADS_AT_ONCE = 24576
 """Threads whose stacks a process may have at once: the system allows 65530 stretches of memory."""
@@ -64,8 +62,7 @@ class Library:
         if "__shared__" not in code:
             return
         unsized = _UNSIZED.findall(code)
-        found = symbols.read(path)
-        shared = found.shared if found else ()
+        shared = symbols.read(path).shared
         dynamic = [v.name for v in shared if v.bytes == self.shared_bytes and v.name in unsized]
         static = sum(v.bytes for v in shared if v.name not in dynamic)
         if dynamic and is_unsized_refused:
@@ -150,7 +147,7 @@ class Session:
         for spec in specs:
             for name, array in spec.symbols.items():
                 if not spec.source.variables[name]:
-                    variables.fetch(self.device, self.path, name, array)
+                    symbols.fetch(self.device, self.path, name, array)
 
     def exception(self, call: Call, fault: structs.Fault) -> EngineError:
         """What to raise for a fault of one of these launches."""
@@ -163,9 +160,8 @@ class Session:
         return replace(self, path=self.library.path(traced=True))
 
     def instruments(self, record_limit: int = 0, lines: Sequence[structs.Line] = ()) -> Instruments:
-        """What watches a launch of this traced session. Raises `NotAvailable` without pyelftools."""
-        found = traced_symbols(self.path)
-        shared = [structs.Array(v.offset, v.bytes) for v in found.shared]
+        """What watches a launch of this traced session."""
+        shared = [structs.Array(v.offset, v.bytes) for v in symbols.read(self.path).shared]
         in_library = [structs.Array(at, v.bytes) for v, at in self.globals()]
         return Instruments(shared, in_library, record_limit, lines, self.inputs, self.unwritten)
 
@@ -174,9 +170,9 @@ class Session:
         told = plain_names(self.library.program.source.variables)
         if not told:
             return []
-        found = traced_symbols(self.path).variables
         base = self.device.load(self.path).base
-        return [(v, base + v.offset) for v in found if not v.is_shared and not told.get(v.name)]
+        found = symbols.read(self.path).globals
+        return [(v, base + v.offset) for v in found if not told.get(v.name)]
 
 
 class _InLibrary:
@@ -187,14 +183,6 @@ class _InLibrary:
     def __init__(self, address: int, variable: Variable):
         self.address, self.bytes = address, variable.bytes
         self.element_bytes = variable.element_bytes
-
-
-def traced_symbols(path: Path) -> Symbols:
-    """What a traced library says of itself. Raises `NotAvailable` without pyelftools."""
-    found = symbols.read(path)
-    if found is None:
-        raise NotAvailable("Tracing needs the package pyelftools: `pip install pyelftools`.")
-    return found
 
 
 @contextmanager
@@ -219,9 +207,9 @@ def open_session(specs: Sequence[LaunchSpec], *, traced: bool = False) -> Iterat
             if spec.check:
                 spec.check(signature)
         bound = [signature.bind(spec.arguments) for spec, signature in pairs]
-        variables.restore(device, path, first.source)
+        symbols.restore(device, path, first.source)
         for name, array in first.symbols.items():
-            variables.fill(device, path, name, array)
+            symbols.fill(device, path, name, array)
         laid = Arguments(device.memory)
         calls = [
             _call(laid, spec, entries.index(spec.kernel), signature, values)

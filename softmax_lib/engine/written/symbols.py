@@ -1,4 +1,4 @@
-"""What a kernel's library says of itself: the source line of each instruction, its variables.
+"""What a kernel's library says of itself: the source line of each instruction, its variables, and what they hold.
 
 Read from the DWARF tables with pyelftools, once a library: the result is kept beside it.
 """
@@ -6,17 +6,23 @@ Read from the DWARF tables with pyelftools, once a library: the result is kept b
 from __future__ import annotations
 
 import json
+import sys
 from bisect import bisect_right
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
+from softmax_lib.engine.arrays import host_bytes
 from softmax_lib.engine.caches import read_or_make
+from softmax_lib.engine.errors import BadInput, NotAvailable
+from softmax_lib.engine.source import Source
 from softmax_lib.engine.written import dwarf
+from softmax_lib.engine.written.device import Device
 from softmax_lib.engine.written.dwarf import Variable
 
 
@@ -33,6 +39,11 @@ class Symbols:
         """The `__shared__` variables."""
         return tuple(v for v in self.variables if v.is_shared)
 
+    @property
+    def globals(self) -> tuple[Variable, ...]:
+        """The `__device__` and `__constant__` variables."""
+        return tuple(v for v in self.variables if not v.is_shared)
+
     def place(self, address: int) -> tuple[str, int]:
         """File name and line of the instruction at `address`; ("", 0) when unknown."""
         at = bisect_right(self.starts, address) - 1
@@ -44,24 +55,22 @@ def place(path: Path, pc: int, exact: bool) -> tuple[str, int]:
 
     ("", 0) where that is not known.
     """
-    symbols = read(path)
-    return symbols.place(pc if exact else pc - 1) if symbols else ("", 0)
+    return read(path).place(pc if exact else pc - 1)
 
 
 def nearest_variable(path: Path, offset: int) -> Variable | None:
     """The last shared variable that starts at or before `offset`, else the first."""
-    symbols = read(path)
-    variables = sorted(symbols.shared, key=lambda v: v.offset) if symbols else []
+    variables = sorted(read(path).shared, key=lambda v: v.offset)
     before = [variable for variable in variables if variable.offset <= offset] or variables[:1]
     return before[-1] if before else None
 
 
 @lru_cache(maxsize=256)
-def read(path: Path) -> Symbols | None:
-    """The symbols of the library at `path`; None where that is no ELF file."""
+def read(path: Path) -> Symbols:
+    """The symbols of the library at `path`; none where that is no ELF file."""
     with suppress(ELFError):
         return _from_json(read_or_make(path.with_suffix(".json"), lambda: _parse(path)))
-    return None
+    return Symbols((), (), ())
 
 
 def _from_json(text: bytes) -> Symbols:
@@ -77,3 +86,55 @@ def _parse(path: Path) -> bytes:
         rows, variables = dwarf.read(ELFFile(file))
     starts, places = (row[0] for row in rows), (row[1:] for row in rows)
     return json.dumps(asdict(Symbols(tuple(starts), tuple(places), tuple(variables)))).encode()
+
+
+# ---- what `__device__` and `__constant__` variables hold
+
+
+def restore(device: Device, path: Path, source: Source) -> None:
+    """Give the variables of `source` in the library at `path`, which stays loaded, their first values again.
+
+    Raises `NotAvailable` on macOS.
+    """
+    if not source.variables:
+        return
+    if sys.platform == "darwin":
+        raise NotAvailable("Variables of a kernel are found in ELF tables, so they need Linux.")
+    library = device.load(path)
+    if library.first_values is None:
+        places = ((library.base + v.offset, v.bytes) for v in read(path).globals)
+        library.first_values = {start: device.read(start, count) for start, count in places}
+    for start, content in library.first_values.items():
+        # a const one may lie where nothing can be written
+        if device.read(start, len(content)) != content:
+            device.write(start, content)
+
+
+def fill(device: Device, path: Path, name: str, array: np.ndarray) -> None:
+    """Copy `array`, or a tensor, into the variable called `name`. Raises `BadInput` where it does not fit.
+
+    One that no launched kernel reaches is not in the library, and left alone.
+    """
+    start, content = _room(device, path, name, array)
+    if start:
+        device.write(start, content.tobytes())
+
+
+def fetch(device: Device, path: Path, name: str, array: np.ndarray) -> None:
+    """Copy the variable called `name` into `array`, or a tensor."""
+    start, content = _room(device, path, name, array)
+    if start:
+        content[:] = np.frombuffer(device.read(start, content.nbytes), np.uint8)
+
+
+def _room(device: Device, path: Path, name: str, array: np.ndarray) -> tuple[int, np.ndarray]:
+    plain = name.rpartition("::")[2]
+    variable = next((v for v in read(path).globals if v.name == plain), None)
+    content = host_bytes(array)
+    if variable is None:
+        return 0, content
+    if content.nbytes > variable.bytes:
+        raise BadInput(
+            f"The symbol {name} is given {content.nbytes} bytes; it has {variable.bytes}."
+        )
+    return device.load(path).base + variable.offset, content

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 
-from softmax_lib.engine.written.events import OPERATIONS
 from softmax_lib.engine.written.metering import Metered
+from softmax_lib.engine.written.tracing import OPERATIONS
 
 SECTOR_BYTES = 32
 

@@ -18,7 +18,7 @@ from softmax_lib.engine import toolchain
 from softmax_lib.engine.errors import CompileError, NotAvailable
 from softmax_lib.engine.source import Source
 from softmax_lib.engine.written import build, flags, process, symbols
-from softmax_lib.engine.written.headers import headers_folder
+from softmax_lib.engine.written.flags import headers_folder
 from softmax_lib.worklog import registry
 
 PACKAGE = build.CPP_FOLDER.parents[1]

@@ -6,7 +6,7 @@ from emulated import execute, kernel_of, noise, ones
 from emulated import trace as trace_source
 
 from softmax_lib.engine.source import Source
-from softmax_lib.engine.written.events import EVENT
+from softmax_lib.engine.written.tracing import EVENT
 from softmax_lib.worklog import registry
 
 
