@@ -69,13 +69,36 @@ def _results(table: Table) -> dict[str, list]:
 
 def run(body, *arrays, grid=1, block=32, before="", parameters="", **how):
     """Launch one kernel with this body; its parameters are arrays a, b, c, ... unless they are given."""
-    names = {np.dtype(kind): name for name, kind in TYPES.items()}
     declared = ", ".join(
-        f"{names[array.dtype]}* {letter}" for array, letter in zip(arrays, "abcdefgh", strict=False)
+        f"{_name(a)}* {letter}" for a, letter in zip(arrays, "abcdefgh", strict=False)
     )
     source = f'{before}\nextern "C" __global__ void body({parameters or declared}) {{\n{body}\n}}\n'
     launch(source, grid, block, list(arrays), **how)
     return arrays[0] if len(arrays) == 1 else arrays
+
+
+def run_all(bodies, *arrays, **how):
+    """What `run` gives of each of several bodies, by their names: in one kernel, one after the other, on a copy of the arrays each."""
+    many = [np.tile(array, len(bodies)) for array in arrays]
+    parts = []
+    for number, body in enumerate(bodies.values()):
+        own = " ".join(
+            f"{_name(array)}* {letter} = all_{letter} + {number * array.size};"
+            for array, letter in zip(arrays, "abc", strict=False)
+        )
+        parts.append(f"[&] {{ {own}\n{body}\n}}();\n__syncthreads();")
+    declared = (f"{_name(a)}* all_{letter}" for a, letter in zip(arrays, "abc", strict=False))
+    run("\n".join(parts), *many, parameters=", ".join(declared), **how)
+    of_each = zip(*(array.reshape(len(bodies), -1) for array in many), strict=True)
+    return {
+        name: found[0] if len(arrays) == 1 else found
+        for name, found in zip(bodies, of_each, strict=True)
+    }
+
+
+def _name(array):
+    """What an element of it is called in C++."""
+    return next(name for name, kind in TYPES.items() if kind == array.dtype)
 
 
 def like(kind, *values):

@@ -4,7 +4,7 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from engine.launched import TYPES, like, run, zeros
+from engine.launched import TYPES, like, run, run_all, zeros
 
 THREADS, BLOCKS = 64, 8
 MEMBERS = range(THREADS * BLOCKS)
@@ -51,34 +51,34 @@ def value_of(kind, text, i):
     return wrap(kind, value)
 
 
-@pytest.mark.parametrize("scope", SCOPES)
-def test_integers(scope):
-    """All of the table in one kernel, since compiling takes longer than anything else."""
-    arrays = {kind: zeros(kind, len(INTEGERS)) for kind in EXTREMES}
+def test_integers():
+    """All of the table in one kernel, in each scope, since compiling takes longer than anything else."""
+    table = [(scope, *row) for scope in SCOPES for row in INTEGERS]
+    arrays = {kind: zeros(kind, len(table)) for kind in EXTREMES}
     lines = []
-    for row, (name, kind, start, value, _) in enumerate(INTEGERS):
+    for row, (scope, name, kind, start, value, _) in enumerate(table):
         pointer = "abcd"[EXTREMES.index(kind)]
         arrays[kind][row] = wrap(kind, start)
         lines.append(f"    {name}{scope}({pointer} + {row}, ({kind})({value}));")
     body = "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n" + "\n".join(lines)
     run(body, *arrays.values(), grid=BLOCKS, block=THREADS)
-    for row, (name, kind, start, value, function) in enumerate(INTEGERS):
+    for row, (scope, name, kind, start, value, function) in enumerate(table):
         expected = reduce(function, (value_of(kind, value, i) for i in MEMBERS), wrap(kind, start))
-        assert arrays[kind][row] == wrap(kind, expected), (name, kind)
+        assert arrays[kind][row] == wrap(kind, expected), (name, scope, kind)
 
 
-@pytest.mark.parametrize("where", ["global", "shared"])
-def test_what_was_there_before_is_returned(where):
+def test_what_was_there_before_is_returned():
     body = """
     __shared__ unsigned here;
     if (threadIdx.x == 0) here = 0;
     __syncthreads();
     b[threadIdx.x] = atomicAdd(WHERE, 3u);
     __syncthreads();
-    if (threadIdx.x == 0) *a = *WHERE;""".replace("WHERE", "a" if where == "global" else "&here")
-    total, before = run(body, zeros("unsigned", 1), zeros("unsigned", 128), block=128)
-    assert sorted(before.tolist()) == list(range(0, 3 * 128, 3))
-    assert total[0] == 3 * 128
+    if (threadIdx.x == 0) *a = *WHERE;"""
+    bodies = {where: body.replace("WHERE", where) for where in ("a", "&here")}
+    for total, before in run_all(bodies, zeros("unsigned", 1), zeros("unsigned", 128), block=128).values():  # fmt: skip
+        assert sorted(before.tolist()) == list(range(0, 3 * 128, 3))
+        assert total[0] == 3 * 128
 
 
 def test_an_exchange_hands_every_value_on_once():
@@ -94,15 +94,16 @@ def test_an_exchange_hands_every_value_on_once():
         assert sorted(found) == list(range(len(MEMBERS) + 1))
 
 
-@pytest.mark.parametrize("kind", ["int", "unsigned", "unsigned long long", "unsigned short"])
-def test_compare_and_swap_loses_no_update(kind):
-    body = f"""
-    {kind} seen = *a, expected;
-    do {{
-        expected = seen;
-        seen = atomicCAS(a, expected, ({kind})(expected + 3));
-    }} while (seen != expected);"""
-    assert run(body, zeros(kind, 1), grid=BLOCKS, block=THREADS)[0] == 3 * len(MEMBERS)
+def test_compare_and_swap_loses_no_update():
+    kinds = ("int", "unsigned", "unsigned long long", "unsigned short")
+    lines = [
+        f"{{ {kind} seen = *{p}, expected; do {{ expected = seen; seen = atomicCAS({p}, expected, ({kind})(expected + 3)); }} while (seen != expected); }}"
+        for p, kind in zip("abcd", kinds, strict=True)
+    ]
+    for found in run(
+        "\n".join(lines), *(zeros(kind, 1) for kind in kinds), grid=BLOCKS, block=THREADS
+    ):
+        assert found[0] == 3 * len(MEMBERS)
 
 
 def test_compare_and_swap_leaves_another_value_as_it_is():
@@ -116,37 +117,40 @@ def test_neighbours_of_a_short_stay():
     assert run(body, like("unsigned short", 1, 2, 3), block=1).tolist() == [1, 0xABCD, 3]
 
 
-@pytest.mark.parametrize("scope", ["", "_block"])
-def test_a_lock_of_a_block_lets_one_in_at_a_time(scope):
-    body = f"""
+def test_a_lock_of_a_block_lets_one_in_at_a_time():
+    body = """
     __shared__ int lock, count;
     if (threadIdx.x == 0) lock = count = 0;
     __syncthreads();
-    while (atomicCAS{scope}(&lock, 0, 1) != 0) {{ }}
+    while (atomicCAS_SCOPE(&lock, 0, 1) != 0) { }
     int before = *(volatile int*)&count;
     *(volatile int*)&count = before + 1;
     __threadfence_block();
-    atomicExch{scope}(&lock, 0);
+    atomicExch_SCOPE(&lock, 0);
     __syncthreads();
     a[threadIdx.x] = count;"""
-    assert run(body, zeros("int", 96), block=96).tolist() == [96] * 96
+    bodies = {scope: body.replace("_SCOPE", scope) for scope in ("", "_block")}
+    for scope, found in run_all(bodies, zeros("int", 96), block=96).items():
+        assert found.tolist() == [96] * 96, scope
 
 
 # ---- floats
 
 
-@pytest.mark.parametrize("scope", SCOPES)
-def test_floats_add_up(scope):
-    body = f"""
+def test_floats_add_up():
+    body = """
     int thread = blockIdx.x * blockDim.x + threadIdx.x;
-    atomicAdd{scope}(a, 0.25f * thread);
-    atomicAdd{scope}(b, 0.25 * thread);
-    atomicAdd{scope}((float2*)a + 1, make_float2(thread, -thread));
-    atomicAdd{scope}((float4*)a + 1, make_float4(thread, 2, 3, -0.5f * thread));"""
-    single, double = run(body, zeros("float", 8), zeros("double", 1), grid=BLOCKS, block=THREADS)
+    atomicAdd_SCOPE(a, 0.25f * thread);
+    atomicAdd_SCOPE(b, 0.25 * thread);
+    atomicAdd_SCOPE((float2*)a + 1, make_float2(thread, -thread));
+    atomicAdd_SCOPE((float4*)a + 1, make_float4(thread, 2, 3, -0.5f * thread));"""
+    bodies = {scope: body.replace("_SCOPE", scope) for scope in SCOPES}
     total, count = sum(MEMBERS), len(MEMBERS)
-    assert single.tolist() == [total / 4, 0, total, -total, total, 2 * count, 3 * count, -total / 2]
-    assert double[0] == total / 4
+    sums = [total / 4, 0, total, -total, total, 2 * count, 3 * count, -total / 2]
+    found = run_all(bodies, zeros("float", 8), zeros("double", 1), grid=BLOCKS, block=THREADS)
+    for scope, (single, double) in found.items():
+        assert single.tolist() == sums, scope
+        assert double[0] == total / 4
 
 
 def test_float_vectors_return_what_was_there():

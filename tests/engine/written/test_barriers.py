@@ -1,8 +1,10 @@
 """Barriers, latches and semaphores in memory, and copies that a barrier waits for."""
 
+from functools import cache
+
 import numpy as np
 import pytest
-from engine.launched import run, zeros
+from engine.launched import run, run_all, zeros
 
 BEFORE = """#include <cooperative_groups.h>
 #include <cuda/barrier>
@@ -57,10 +59,18 @@ WAITS = {
 }  # fmt: skip
 
 
+@cache
+def rounds():
+    bodies = {
+        how: START + "bool phase = false; (void)phase;" + ROUNDS.format(wait="{ " + wait + " }")
+        for how, wait in WAITS.items()
+    }
+    return run_all(bodies, np.ones(96, np.int32), block=96, before=BEFORE)
+
+
 @pytest.mark.parametrize("how", WAITS)
 def test_threads_meet_at_a_barrier(how):
-    body = START + "bool phase = false; (void)phase;" + ROUNDS.format(wait="{ " + WAITS[how] + " }")
-    assert not launched(body, np.ones(96, np.int32), block=96).any()
+    assert not rounds()[how].any()
 
 
 OFTEN = {
@@ -72,16 +82,15 @@ OFTEN = {
 }
 
 
-@pytest.mark.parametrize("how", OFTEN)
-def test_threads_may_meet_as_often_as_they_like(how):
+def test_threads_may_meet_as_often_as_they_like():
     """Millions of times that a thread finds nothing to do are no deadlock, as long as some thread goes on."""
-    body = f"""{START}
-    auto block = cg::this_thread_block(); (void)block;
-    int sum = 0;
-    for (int i = 0; i < 3000; i++) {{ {OFTEN[how]} }}
-    a[threadIdx.x] = 1 + sum;"""
-    expected = 3001 if how == "by chance" else 1
-    assert launched(body, zeros("int", 1024), block=1024).tolist() == [expected] * 1024
+    start = f"{START} auto block = cg::this_thread_block(); (void)block; int sum = 0;"
+    bodies = {
+        how: f"{start} for (int i = 0; i < 3000; i++) {{ {meet} }} a[threadIdx.x] = 1 + sum;"
+        for how, meet in OFTEN.items()
+    }
+    for how, found in run_all(bodies, zeros("int", 1024), block=1024, before=BEFORE).items():
+        assert found.tolist() == [3001 if how == "by chance" else 1] * 1024, how
 
 
 def test_warps_hand_work_on_without_waiting_for_each_other():
@@ -189,32 +198,33 @@ def test_a_group_copies_before_a_barrier():
     assert (found[256:] == x[127 - threads]).all()
 
 
-@pytest.mark.parametrize("first", ["copy", "arrive", "expect"])
-def test_a_bulk_copy_is_counted_in_bytes(first):
-    steps = {
-        "copy": "COPY token = cuda::device::barrier_arrive_tx(bar, 1, sizeof(tile));",
-        "arrive": "token = cuda::device::barrier_arrive_tx(bar, 1, sizeof(tile)); COPY",
-        "expect": "cuda::device::barrier_expect_tx(bar, sizeof(tile)); COPY token = bar.arrive();",
-    }[first].replace(
-        "COPY",
-        "cuda::device::memcpy_async_tx(tile, a + i * 256, cuda::aligned_size_t<16>(sizeof(tile)), bar);",
-    )
-    body = """
+BULK = {
+    "copy first": "COPY token = cuda::device::barrier_arrive_tx(bar, 1, sizeof(tile));",
+    "arrive first": "token = cuda::device::barrier_arrive_tx(bar, 1, sizeof(tile)); COPY",
+    "expect first": "cuda::device::barrier_expect_tx(bar, sizeof(tile)); COPY token = bar.arrive();",
+}
+COPY = (
+    "cuda::device::memcpy_async_tx(tile, a + i * 256, cuda::aligned_size_t<16>(sizeof(tile)), bar);"
+)
+
+
+def test_a_bulk_copy_is_counted_in_bytes():
+    body = START + """
     alignas(128) __shared__ float tile[256];
     for (int i = 0; i < 4; i++) {
         barrier::arrival_token token;
-        if (threadIdx.x == 0) {
-            STEPS
-        } else {
-            token = bar.arrive();
-        }
+        if (threadIdx.x == 0) { STEPS } else { token = bar.arrive(); }
         bar.wait(cuda::std::move(token));
         b[i * 256 + threadIdx.x] = tile[255 - threadIdx.x];
         __syncthreads();
-    }""".replace("STEPS", steps)
+    }"""  # fmt: skip
+    bodies = {
+        how: body.replace("STEPS", steps.replace("COPY", COPY)) for how, steps in BULK.items()
+    }
     x = np.arange(1024, dtype=np.float32)
-    found = met(body, x, zeros("float", 1024), block=256)[1]
-    assert (found.reshape(4, 256) == x.reshape(4, 256)[:, ::-1]).all()
+    found = run_all(bodies, x, zeros("float", 1024), block=256, before=BEFORE)
+    for how, (_, y) in found.items():
+        assert (y.reshape(4, 256) == x.reshape(4, 256)[:, ::-1]).all(), how
 
 
 def test_threads_wait_for_bytes_that_were_announced():
@@ -273,11 +283,12 @@ def test_barriers_as_plain_functions():
 def test_barriers_as_an_older_class():
     before = "#include <cuda_awbarrier.h>\nusing nvcuda::experimental::awbarrier;\n"
     start = START.replace("barrier bar", "awbarrier bar")
-    for wait in ("bar.arrive_and_wait();", "bar.wait(bar.arrive());",
-                 "{ auto t = bar.arrive(); while (!bar.timed_wait(t, 100)) { } }",
-                 "{ auto t = bar.arrive(); while (!bar.try_wait(t, 100)) { } }"):  # fmt: skip
-        body = start + ROUNDS.format(wait=wait)
-        assert not run(body, np.ones(96, np.int32), block=96, before=before).any()
+    waits = ("bar.arrive_and_wait();", "bar.wait(bar.arrive());",
+             "{ auto t = bar.arrive(); while (!bar.timed_wait(t, 100)) { } }",
+             "{ auto t = bar.arrive(); while (!bar.try_wait(t, 100)) { } }")  # fmt: skip
+    bodies = {wait: start + ROUNDS.format(wait=wait) for wait in waits}
+    for wait, wrong in run_all(bodies, np.ones(96, np.int32), block=96, before=before).items():
+        assert not wrong.any(), wait
 
 
 # ---- latches and semaphores

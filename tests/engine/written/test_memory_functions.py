@@ -12,13 +12,23 @@ STORES = ("__stwb", "__stcg", "__stcs", "__stwt")
 KINDS = ("float", "double", "int", "unsigned", "long long", "unsigned long long", "short", "unsigned char")  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_hints_change_no_value(kind):
-    loads = "\n".join(f"b[{i}] = {load}(a + {i});" for i, load in enumerate(LOADS))
-    stores = "\n".join(f"{store}(b + {6 + i}, a[{i}]);" for i, store in enumerate(STORES))
-    given = np.arange(3, 9).astype(TYPES[kind])
-    _, found = run(f"{loads}\n{stores}", given, zeros(kind, 10), block=1)
-    assert found.tolist() == [3, 4, 5, 6, 7, 8, 3, 4, 5, 6]
+def test_hints_change_no_value():
+    """All types in one kernel, of which each has its arrays in bytes."""
+    places, body = range(0, 128 * len(KINDS), 128), ""
+    for kind, place in zip(KINDS, places, strict=True):
+        lines = [f"y[{i}] = {load}(x + {i});" for i, load in enumerate(LOADS)]
+        lines += [f"{store}(y + {6 + i}, x[{i}]);" for i, store in enumerate(STORES)]
+        body += f"{{ auto x = ({kind}*)(a + {place}), y = ({kind}*)(b + {place});\n{' '.join(lines)} }}\n"
+    given, found = (
+        zeros("unsigned char", 128 * len(KINDS)),
+        zeros("unsigned char", 128 * len(KINDS)),
+    )
+    for kind, place in zip(KINDS, places, strict=True):
+        given[place : place + 128].view(TYPES[kind])[:6] = range(3, 9)
+    run(body, given, found, block=1)
+    for kind, place in zip(KINDS, places, strict=True):
+        values = found[place : place + 128].view(TYPES[kind])[:10].tolist()
+        assert values == [3, 4, 5, 6, 7, 8, 3, 4, 5, 6], kind
 
 
 def test_vectors_are_loaded_and_stored_whole():

@@ -1,5 +1,7 @@
 """What the emulator lacks is named at its line; and nothing else is taken for that."""
 
+import re
+
 import pytest
 from engine.launched import run, zeros
 
@@ -42,22 +44,6 @@ MISTAKEN = [  # what does not compile, also beside words of what is lacking
         'const char* text = "asm tex2D ptx"; a[0] = typo;', "int cluster_x = 1, ptx = 2, tex2D = 3; a[0] = cluster_x + ptx + typo;",
         "int asm_count = typo;", "a[0] = typo; // asm, wmma, tex2D",
     )),
-    *(("", f"{call};", rf"CUDA has no {call.partition('(')[0].removesuffix('_block')}\(\) on this type, but on {on}") for call, on in (
-        ("atomicAdd((long long*)a, 1ll)", "int, unsigned,"), ("atomicAdd((unsigned long*)a, 1ul)", ""),
-        ("atomicSub((float*)a, 1.0f)", "int and unsigned"), ("atomicMax((float*)a, 1.0f)", ""), ("atomicMin_block((double*)a, 1.0)", ""),
-        ("atomicInc(a, 3)", "unsigned"), ("atomicExch((double*)a, 1.0)", ""), ("atomicCAS((float*)a, 1.0f, 2.0f)", ""),
-        ("atomicAnd((short*)a, 1)", ""), ("atomicAdd((char*)a, 1)", ""),
-    )),
-    *((CG, GROUPS + line, words) for line, words in (
-        ("cg::tiled_partition<3>(block).sync();", r"a tile has 1, 2, 4, 8, \.\.\. or 1024 threads"),
-        ("cg::reduce(block, 1, cg::plus<int>());", "a tile or a coalesced_group is reduced or scanned"),
-        ("cg::reduce(warp, 1, cg::plus<float>());", "the operator is for another type than the value's"),
-        ("cg::tiled_partition<32>(cg::tiled_partition<16>(block));", "a part has fewer threads than the whole"),
-        ("cg::labeled_partition(warp, 1.5f);", "a label is an integer or a pointer"),
-        ("struct Big { char c[40]; }; warp.shfl(Big(), 1);", "a group exchanges values of at most 32 bytes"),
-        ("cg::invoke_one_broadcast(warp, [] {});", "what returns nothing is for invoke_one"),
-        ("cg::thread_group any = block; any = block;", ".*protected"),
-    )),
     (BARRIER, BAR + "while (!bar.try_wait(bar.arrive())) { }", ".*no member named 'try_wait'"),
     *(("", f"auto r = {call}; a[0] = *(int*)&r;", "") for call in (
         "__reduce_add_sync(0xffffffff, 1.0f)", "__reduce_min_sync(0xffffffff, 1ll)", "__match_any_sync(0xffffffff, make_float2(1, 2))",
@@ -66,6 +52,23 @@ MISTAKEN = [  # what does not compile, also beside words of what is lacking
     ("#include <cuda/atomic>\n", "struct Big { double v[2]; };\ncuda::atomic_ref<Big> big(*(Big*)a); big.load();",
      "the emulator has atomics on 1, 2, 4 and 8 bytes"),
 ]  # fmt: skip
+REFUSED_ATOMICS = {
+    "atomicAdd((long long*)a, 1ll)": "int, unsigned,", "atomicAdd((unsigned long*)a, 1ul)": "",
+    "atomicSub((float*)a, 1.0f)": "int and unsigned", "atomicMax((float*)a, 1.0f)": "", "atomicMin_block((double*)a, 1.0)": "",
+    "atomicInc(a, 3)": "unsigned", "atomicExch((double*)a, 1.0)": "", "atomicCAS((float*)a, 1.0f, 2.0f)": "",
+    "atomicAnd((short*)a, 1)": "", "atomicAdd((char*)a, 1)": "",
+}  # fmt: skip
+"""Calls, and what CUDA has them on instead."""
+REFUSED_OF_GROUPS = {
+    "cg::tiled_partition<3>(block).sync();": r"a tile has 1, 2, 4, 8, \.\.\. or 1024 threads",
+    "cg::reduce(block, 1, cg::plus<int>());": "a tile or a coalesced_group is reduced or scanned",
+    "cg::reduce(warp, 1, cg::plus<float>());": "the operator is for another type than the value's",
+    "cg::tiled_partition<32>(cg::tiled_partition<16>(block));": "a part has fewer threads than the whole",
+    "cg::labeled_partition(warp, 1.5f);": "a label is an integer or a pointer",
+    "struct Big { char c[40]; }; warp.shfl(Big(), 1);": "a group exchanges values of at most 32 bytes",
+    "cg::invoke_one_broadcast(warp, [] {});": "what returns nothing is for invoke_one",
+    "cg::thread_group any = block; any = block;": ".*protected",
+}  # fmt: skip
 FAULTS = [  # what a launch runs into
     (BARRIER, BAR + "cuda::device::memcpy_async_tx(tile + 1, (float*)a, cuda::aligned_size_t<16>(16), bar);",
      "a bulk copy takes addresses and a size that are multiples of 16 at "),
@@ -99,6 +102,21 @@ def test_what_cannot_be_done_is_said_at_its_line(error, before, body, words, mon
     how = {"grid": 2, "cluster": 2} if "cluster_map" in body else {}
     with pytest.raises(error, match=SENTENCES[error].format(line=line, words=words)):
         run(body, zeros("int", 64), before=before, **how)
+
+
+ATOMICS = {
+    f"{call};": rf"CUDA has no {call.partition('(')[0].removesuffix('_block')}\(\) on this type, but on {on}"
+    for call, on in REFUSED_ATOMICS.items()
+}
+
+
+@pytest.mark.parametrize(("before", "first", "refused"), [("", "", ATOMICS), (CG, GROUPS, REFUSED_OF_GROUPS)])  # fmt: skip
+def test_all_that_a_header_refuses_is_said_at_once(before, first, refused):
+    with pytest.raises(CompileError) as caught:
+        run(first + "\n".join(refused), zeros("int", 64), before=before)
+    line = before.count("\n") + 3 + first.count("\n")
+    for number, words in enumerate(refused.values(), line):
+        assert re.search(rf"kernel\.cu:{number}:\d+: error: {words}", str(caught.value)), words
 
 
 def test_ptx_in_a_comment_or_a_string_is_none():

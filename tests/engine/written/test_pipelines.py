@@ -1,8 +1,10 @@
 """Copies in stages: pipelines of a thread, of a block, of producers and consumers; and memcpy_async()."""
 
+from functools import cache
+
 import numpy as np
 import pytest
-from engine.launched import TYPES, launch, like, run, zeros
+from engine.launched import TYPES, like, run, run_all, zeros
 
 from softmax_lib import emulator
 
@@ -94,10 +96,18 @@ PIPELINES = {
 }  # fmt: skip
 
 
+@cache
+def batches():
+    bodies = {
+        (name, stages): body(stages) for name, body in PIPELINES.items() for stages in (1, 2, 3)
+    }
+    return run_all(bodies, X, zeros("float", X.size), block=THREADS, before=BEFORE)
+
+
 @pytest.mark.parametrize("stages", [1, 2, 3])
 @pytest.mark.parametrize("name", PIPELINES)
 def test_every_batch_comes_through(name, stages):
-    _, y = launched(PIPELINES[name](stages), X, zeros("float", X.size), block=THREADS)
+    _, y = batches()[name, stages]
     assert (y.reshape(BATCHES, THREADS) == X.reshape(BATCHES, THREADS)[:, ::-1]).all()
 
 
@@ -113,21 +123,23 @@ def test_who_leaves_a_pipeline_last_is_told():
 
 
 @pytest.mark.parametrize("kind", ["unsigned char", "short", "int", "float", "double"])
-@pytest.mark.parametrize("shift", [(0, 0), (1, 1), (0, 3)])
-def test_a_group_copies_any_number_of_elements(kind, shift):
-    to, of = shift
+def test_a_group_copies_any_number_of_elements(kind):
     body = f"""
     __shared__ {kind} tile[64];
     auto tile_of_8 = cg::tiled_partition<8>(cg::this_thread_block());
     for (int i = threadIdx.x; i < 64; i += 8) tile[i] = 77;
     tile_of_8.sync();
-    cg::memcpy_async(tile_of_8, tile + {to}, a + {of}, 37 * sizeof({kind}));
+    cg::memcpy_async(tile_of_8, tile + TO, a + OF, 37 * sizeof({kind}));
     cg::wait(tile_of_8);
     for (int i = threadIdx.x; i < 64; i += 8) b[i] = tile[i];"""
+    shifts = ((0, 0), (1, 1), (0, 3))
+    bodies = {(to, of): body.replace("TO", str(to)).replace("OF", str(of)) for to, of in shifts}
     given = np.arange(1, 65).astype(TYPES[kind])
-    expected = np.full(64, 77)
-    expected[to : to + 37] = given[of : of + 37]
-    assert launched(body, given, zeros(kind, 64), block=8)[1].tolist() == expected.tolist()
+    found = run_all(bodies, given, zeros(kind, 64), block=8, before=BEFORE)
+    for (to, of), (_, copied) in found.items():
+        expected = np.full(64, 77)
+        expected[to : to + 37] = given[of : of + 37]
+        assert copied.tolist() == expected.tolist(), (to, of)
 
 
 def test_a_group_copies_elements_as_far_as_both_go():
@@ -144,22 +156,23 @@ def test_a_group_copies_elements_as_far_as_both_go():
     assert found.tolist() == [*range(10), -1, -1, 0, 1, 2, 3, 4, *[-1] * 15]
 
 
-@pytest.mark.parametrize("size", [4, 8, 16])
-def test_what_a_copy_leaves_out_becomes_zeros(size):
-    body = f"""
+def test_what_a_copy_leaves_out_becomes_zeros():
+    body = """
     alignas(16) __shared__ unsigned char tile[17][16];
     int zeros = threadIdx.x;
-    if (zeros <= {size}) {{
+    if (zeros <= SIZE) {
         for (int i = 0; i < 16; i++) tile[zeros][i] = 255;
-        __pipeline_memcpy_async(tile[zeros], a, {size}, zeros);
+        __pipeline_memcpy_async(tile[zeros], a, SIZE, zeros);
         __pipeline_commit();
         __pipeline_wait_prior(0);
         for (int i = 0; i < 16; i++) b[16 * zeros + i] = tile[zeros][i];
-    }}"""
-    given = np.arange(1, 17, dtype=np.uint8)
-    found = launched(body, given, zeros("unsigned char", 17 * 16), block=17)[1].reshape(17, 16)
-    for zeros_, row in enumerate(found[: size + 1].tolist()):
-        assert row == [*range(1, size - zeros_ + 1), *[0] * zeros_, *[255] * (16 - size)]
+    }"""
+    bodies = {size: body.replace("SIZE", str(size)) for size in (4, 8, 16)}
+    given, to = np.arange(1, 17, dtype=np.uint8), zeros("unsigned char", 17 * 16)
+    for size, (_, found) in run_all(bodies, given, to, block=17, before=BEFORE).items():
+        for left_out, row in enumerate(found.reshape(17, 16)[: size + 1].tolist()):
+            expected = [*range(1, size - left_out + 1), *[0] * left_out, *[255] * (16 - size)]
+            assert row == expected, (size, left_out)
 
 
 def test_segments_of_an_older_class_end_in_zeros():
@@ -178,29 +191,28 @@ def test_segments_of_an_older_class_end_in_zeros():
 # ---- what a trace shows
 
 
-@pytest.mark.parametrize(
-    ("line", "sizes"),
-    [("cg::memcpy_async(block, tile, a, 256);", {4}),
-     ("cg::memcpy_async(block, tile, a, cuda::aligned_size_t<16>(256));", {16}),
-     ("cg::memcpy_async(block, (float2*)tile, (const float2*)a, 256);", {8}),
-     ("cg::memcpy_async(block, (void*)tile, (const void*)a, 256);", {16}),
-     ("cg::memcpy_async(block, (char*)tile + 1, (const char*)a + 2, 63);", {1}),
-     ("if (threadIdx.x < 16) __pipeline_memcpy_async(tile + 4 * threadIdx.x, a + 4 * threadIdx.x, 16); __pipeline_commit();", {16})],
-)  # fmt: skip
-def test_copies_are_accesses_of_the_readers_line(line, sizes):
+COPIES = {
+    "cg::memcpy_async(block, tile, a, 256);": 4,
+    "cg::memcpy_async(block, tile, a, cuda::aligned_size_t<16>(256));": 16,
+    "cg::memcpy_async(block, (float2*)tile, (const float2*)a, 256);": 8,
+    "cg::memcpy_async(block, (void*)tile, (const void*)a, 256);": 16,
+    "cg::memcpy_async(block, (char*)tile + 1, (const char*)a + 2, 63);": 1,
+    "if (threadIdx.x < 16) __pipeline_memcpy_async(tile + 4 * threadIdx.x, a + 4 * threadIdx.x, 16); __pipeline_commit();": 16,
+}
+"""Lines of a kernel, and of how many bytes their accesses are."""
+
+
+def test_copies_are_accesses_of_the_readers_line():
+    lines = "\n".join(COPIES)
     source = f"""{BEFORE}extern "C" __global__ void copy(const float* a, float* y) {{
     alignas(16) __shared__ float tile[64];
     auto block = cg::this_thread_block();
-    {line}
-    cg::wait(block);
-    y[threadIdx.x] = tile[threadIdx.x];
+{lines}
+    y[threadIdx.x] = 1;
 }}
 """
     x, y = np.arange(64, dtype=np.float32), np.zeros(32, np.float32)
     events = emulator.trace_launch(source, 1, 32, [x, y]).events
-    loads = events[(events["operation"] == 0)]
-    copies = loads[loads["line"] == 10]
-    assert set(copies["size"].tolist()) == sizes
-    assert set(events["line"].tolist()) <= {10, 11, 12}
-    launch(source, 1, 32, [x, y])
-    assert (y == x[:32]).all() or 1 in sizes
+    assert set(events["line"].tolist()) == set(range(10, 10 + len(COPIES) + 1))
+    for line, size in enumerate(COPIES.values(), 10):
+        assert set(events["size"][events["line"] == line].tolist()) == {size}

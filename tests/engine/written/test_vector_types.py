@@ -1,5 +1,7 @@
 """CUDA's vector types: sizes, alignments, all ways to write one down, and copies that are one access."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from engine.device_functions import Function, call_each
@@ -127,14 +129,6 @@ def test_all_ways_to_write_a_vector_down():
 
 # ---- how a trace sees them
 
-
-def accesses(body, x, y, before="", parameters="const float* x, float* y"):
-    """(operation, array, bytes) of each access of the only thread."""
-    source = f'{before}\nextern "C" __global__ void copy({parameters}) {{\n{body}\n}}\n'
-    traced = trace_launch(source, 1, 1, [x, y])
-    return [(event.operation, event.array, event.size) for event in traced]
-
-
 COPIES = [
     "to[{0}] = from[{0}];",
     "V v = from[{0}]; to[{0}] = v;",
@@ -144,74 +138,77 @@ COPIES = [
     "V v[2]; for (int i = 0; i < 1; i++) v[i] = from[i + {0}]; for (int i = 0; i < 1; i++) to[i + {0}] = v[i];",
 ]
 """Each is one load and one store, of the whole."""
+BEFORE = """#include <cuda_bf16.h>
+template <class T, int n> struct alignas(sizeof(T) * n) Vector { T members[n]; };
+struct Pair { float maximum, sum; };
+struct __align__(8) AlignedPair { float maximum, sum; };
+template <class V> __device__ V& at(const void* place) { return *reinterpret_cast<V*>(const_cast<void*>(place)); }
+extern "C" __global__ void copy(const float* x, float* y) {
+"""
 
 
-BYTES = "const unsigned char* x, unsigned char* y"
-
-
-@pytest.mark.parametrize("name", "char2 short2 float2 double2 char4 ushort4 float4".split())
-def test_a_copy_is_one_load_and_one_store(name):
-    size = SIZES[name[:-1]] * int(name[-1])
-    x, y = np.zeros((2, 128), np.uint8)
-    head = f"typedef {name} V; const V* from = reinterpret_cast<const V*>(x); V* to = reinterpret_cast<V*>(y);"
-    body = "\n".join(f"{{ {copy.format(i)} }}" for i, copy in enumerate(COPIES))
-    found = accesses(f"{head}\n{body}", x, y, parameters=BYTES)
-    assert found == [("load", "x", size), ("store", "y", size)] * len(COPIES)
-
-
-@pytest.mark.parametrize(
-    ("name", "count", "size"),
-    [("double4", 2, 16), ("longlong4", 2, 16), ("char3", 3, 1), ("short3", 3, 2), ("float3", 3, 4), ("uint3", 3, 4)],
-)  # fmt: skip
-def test_32_bytes_are_two_accesses_of_16_and_three_members_are_three(name, count, size):
-    x, y = np.zeros((2, 64), np.uint8)
-    body = f"typedef {name} V; reinterpret_cast<V*>(y)[0] = reinterpret_cast<const V*>(x)[0];"
-    found = accesses(body, x, y, parameters=BYTES)
-    assert sorted(found) == [("load", "x", size)] * count + [("store", "y", size)] * count
-
-
-@pytest.mark.parametrize(
-    "value",
-    ["make_float4(a, 2, a, 4)", "float4{a, 2, a, 4}", "{a, 2, a, 4}", "a > 0 ? float4{a, 1, 2, 3} : float4{a}"],
-)  # fmt: skip
-def test_a_new_vector_is_one_store(value):
-    x, y = np.ones(8, np.float32), np.zeros(8, np.float32)
-    target = "float4 v = " if "?" in value else "reinterpret_cast<float4*>(y)[0] = "
-    body = f"float a = x[0]; {target}{value};" + (" *(float4*)y = v;" if "?" in value else "")
-    assert accesses(body, x, y) == [("load", "x", 4), ("store", "y", 16)]
-
-
-def test_users_vectors_are_copied_whole_where_they_are_aligned():
-    before = (
-        "#include <cuda_fp16.h>\n"
-        "template <class T, int n> struct alignas(sizeof(T) * n) Vector { T members[n]; };\n"
-        "struct Pair { float maximum, sum; };\n"
-        "struct __align__(8) AlignedPair { float maximum, sum; };\n"
+def copied(*sizes, stored=None):
+    """The accesses of a line that loads what has these sizes, and stores as many, or something else."""
+    loads, stores = (
+        [(what, size) for size in some]
+        for what, some in (("load", sizes), ("store", stored or sizes))
     )
-    x, y = np.zeros(16, np.float32), np.zeros(16, np.float32)
-    for kind, sizes in (
-        ("Vector<float, 4>", [16]), ("Vector<__half, 8>", [16]), ("Vector<__half2, 2>", [8]),
-        ("AlignedPair", [8]), ("Pair", [4, 4]), ("__half2", [4]), ("__half", [2]),
-    ):  # fmt: skip
-        body = f"{kind} v = *reinterpret_cast<const {kind}*>(x); *reinterpret_cast<{kind}*>(y) = v;"
-        found = accesses(body, x, y, before)
-        expected = [
-            (what, array, size) for what, array in (("load", "x"), ("store", "y")) for size in sizes
-        ]
-        if toolchain().is_clang:  # it takes structs apart, whatever it is told
-            found, expected = ([sum(size for *_, size in some)] for some in (found, expected))
-        assert found == expected, kind
+    return sorted([*loads, *stores])
 
 
-def test_a_halfs_pair_is_one_store():
-    x, y = np.ones(4, np.float32), np.zeros(4, np.float32)
-    before = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
-    for value in (
-        "__floats2half2_rn(a, a)",
-        "__half2(__float2half(a), __float2half(1))",
-        "__float2half2_rn(a) * __float2half2_rn(3)",
-    ):
-        body = f"float a = x[0]; *reinterpret_cast<__half2*>(y) = {value};"
-        assert accesses(body, x, y, before) == [("load", "x", 4), ("store", "y", 4)], value
-    pair = "*reinterpret_cast<__nv_bfloat162*>(y) = __floats2bfloat162_rn(x[0], x[0]);"
-    assert accesses(pair, x, y, before)[-1] == ("store", "y", 4)
+LINES = {
+    **{
+        f"typedef {name} V; auto from = (const V*)x; auto to = (V*)y; {copy.format(i)}": copied(SIZES[name[:-1]] * int(name[-1]))
+        for name in "char2 short2 float2 double2 char4 ushort4 float4".split() for i, copy in enumerate(COPIES)
+    },
+    # 32 bytes are two accesses of 16, and three members are three
+    **{
+        f"at<{name}>(y) = at<{name}>(x);": copied(*sizes) for name, sizes in {
+            "double4": [16] * 2, "longlong4": [16] * 2, "char3": [1] * 3, "short3": [2] * 3, "float3": [4] * 3, "uint3": [4] * 3,
+        }.items()
+    },
+    # a new vector is one store
+    **{
+        f"float a = x[0]; {line}": copied(4, stored=[16]) for line in (
+            "at<float4>(y) = make_float4(a, 2, a, 4);", "at<float4>(y) = float4{a, 2, a, 4};", "at<float4>(y) = {a, 2, a, 4};",
+            "float4 v = a > 0 ? float4{a, 1, 2, 3} : float4{a}; at<float4>(y) = v;",
+        )
+    },
+    **{
+        f"float a = x[0]; at<{pair}>(y) = {value};": copied(4, stored=[4]) for pair, value in (
+            ("__half2", "__floats2half2_rn(a, a)"), ("__half2", "__half2(__float2half(a), __float2half(1))"),
+            ("__half2", "__float2half2_rn(a) * __float2half2_rn(3)"), ("__nv_bfloat162", "__floats2bfloat162_rn(a, a)"),
+        )
+    },
+    # users' vectors are copied whole where they are aligned
+    **{
+        f"{kind} v = at<const {kind}>(x); at<{kind}>(y) = v;": copied(*sizes) for kind, sizes in {
+            "Vector<float, 4>": [16], "Vector<__half, 8>": [16], "Vector<__half2, 2>": [8], "AlignedPair": [8], "Pair": [4, 4],
+            "__half2": [4], "__half": [2],
+        }.items()
+    },
+}  # fmt: skip
+"""By a line of a kernel, its accesses: what it does and how many bytes it moves."""
+
+
+@cache
+def accesses():
+    """Those of each of `LINES`, by one thread."""
+    body = "\n".join(f"{{ {line} }}" for line in LINES)
+    x, y = np.ones((2, 64), np.float32)
+    found = {line: [] for line in LINES}
+    for event in trace_launch(f"{BEFORE}{body}\n}}\n", 1, 1, [x, y]):
+        assert event.array == {"load": "x", "store": "y"}[event.operation]
+        line = [*LINES][event.line - BEFORE.count("\n") - 1]
+        found[line].append((event.operation, event.size))
+    return found
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_line_has_a_gpus_accesses(line):
+    found, expected = sorted(accesses()[line]), LINES[line]
+    if toolchain().is_clang and line.startswith(
+        "Pair"
+    ):  # it takes structs apart, whatever it is told
+        found, expected = (sum(size for _, size in some) for some in (found, expected))
+    assert found == expected

@@ -1,6 +1,7 @@
 """What the lanes of a warp do together, against plain Python: matches, reductions, votes, shuffles."""
 
 from functools import reduce
+from itertools import product
 from operator import and_, xor
 
 import numpy as np
@@ -117,37 +118,33 @@ COUNTING_BARRIERS = {
 }
 
 SIXTEEN = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
-TABLES = {
-    "matches": (MATCHES, Table(tuple(MATCHES), x=X, prologue="    int same;")),
-    "reductions": (REDUCTIONS, Table(tuple(REDUCTIONS), x=X)),
-    "votes": (VOTES, Table(tuple(VOTES), x=X)),
-    "shuffles": (SHUFFLES, Table(tuple(SHUFFLES), x=X)),
-    "halves": (HALVES, Table(tuple(HALVES), x=X, before=SIXTEEN)),
-    "barriers": (COUNTING_BARRIERS, Table(tuple(COUNTING_BARRIERS), 96)),
-}
+OF_A_WARP = MATCHES | REDUCTIONS | VOTES | SHUFFLES | HALVES
+TABLES = [
+    (OF_A_WARP, Table(tuple(OF_A_WARP), x=X, before=SIXTEEN, prologue="    int same;")),
+    (COUNTING_BARRIERS, Table(tuple(COUNTING_BARRIERS), 96)),
+]
 
 
 @pytest.mark.parametrize(
-    ("name", "expression"), [(name, e) for name, (table, _) in TABLES.items() for e in table]
+    ("formula", "table", "expression"), [(row[e], table, e) for row, table in TABLES for e in row]
 )
-def test_each_lane_gets(name, expression):
-    formulas, table = TABLES[name]
-    assert table.results()[expression] == [
-        formulas[expression](lane) for lane in range(table.threads)
-    ]
+def test_each_lane_gets(formula, table, expression):
+    assert table.results()[expression] == [formula(lane) for lane in range(table.threads)]
 
 
-@pytest.mark.parametrize("width", [32, 16, 8, 4, 2, 1])
-def test_shuffles_stay_in_their_segment(width):
-    amounts = (0, 1, 3, 8, 31)
-    calls = [
-        f"__shfl_{how}sync({FULL}, lane, {amount}, {width})"
-        for amount in amounts
-        for how in ("", "up_", "down_", "xor_")
-    ]
-    found = iter(Table(tuple(calls)).results().values())
-    segment = [range(lane // width * width, lane // width * width + width) for lane in LANES]
-    for amount in amounts:
+WIDTHS, AMOUNTS = (32, 16, 8, 4, 2, 1), (0, 1, 3, 8, 31)
+IN_SEGMENTS = [
+    f"__shfl_{how}sync({FULL}, lane, {amount}, {width})"
+    for width in WIDTHS
+    for amount in AMOUNTS
+    for how in ("", "up_", "down_", "xor_")
+]
+
+
+def test_shuffles_stay_in_their_segment():
+    found = iter(Table(tuple(IN_SEGMENTS)).results().values())
+    for width, amount in product(WIDTHS, AMOUNTS):
+        segment = [range(lane // width * width, lane // width * width + width) for lane in LANES]
         assert next(found) == [segment[lane][amount % width] for lane in LANES]
         for distance in (-amount, amount):
             assert next(found) == [o if (o := l + distance) in segment[l] else l for l in LANES]  # noqa: E741
