@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple
 
 from softmax_lib.engine.errors import (
     BadInput,
@@ -22,13 +22,13 @@ from softmax_lib.engine.written import symbols
 from softmax_lib.engine.written.structs import Access, Fault, FaultKind
 
 
-class Stretch(Protocol):
-    """An array, as far as a sentence needs it."""
+class Stretch(NamedTuple):
+    """An array, as far as a sentence needs it; an address `guard_bytes` away is still taken for one of it."""
 
     address: int
     bytes: int
     element_bytes: int
-    guard_bytes: int
+    guard_bytes: int = 0
 
 
 def exception_for(

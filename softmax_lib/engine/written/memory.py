@@ -119,8 +119,6 @@ class EmulatedArray:
     spare bytes are verified by `damage`. Pages that nothing touches take no memory.
     """
 
-    guard_bytes = GUARD_BYTES
-
     def __init__(
         self, memory: DeviceMemory, name: str, elements: int, misalignment: int, code: str
     ):

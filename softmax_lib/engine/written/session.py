@@ -24,7 +24,7 @@ from softmax_lib.engine.written import build, faults, structs, symbols
 from softmax_lib.engine.written.device import Device, open_device
 from softmax_lib.engine.written.dwarf import Variable
 from softmax_lib.engine.written.launching import Instruments, Outcome, launch
-from softmax_lib.engine.written.memory import Arguments, EmulatedArray
+from softmax_lib.engine.written.memory import GUARD_BYTES, Arguments, EmulatedArray
 
 MOST_THREADS_AT_ONCE = 24576
 """Threads whose stacks a process may have at once: the system allows 65530 stretches of memory."""
@@ -151,8 +151,11 @@ class Session:
 
     def exception(self, call: Call, fault: structs.Fault) -> EngineError:
         """What to raise for a fault of one of these launches."""
-        known: dict[str, faults.Stretch] = {**self.arrays}
-        known |= {v.name: _InLibrary(at, v) for v, at in self.globals()}
+        known = {
+            name: faults.Stretch(a.address, a.bytes, a.element_bytes, GUARD_BYTES)
+            for name, a in self.arrays.items()
+        }
+        known |= {v.name: faults.Stretch(at, v.bytes, v.element_bytes) for v, at in self.globals()}
         return faults.exception_for(fault, self.path, call.geometry, known, watchdog_s())
 
     def traced(self) -> Session:
@@ -173,16 +176,6 @@ class Session:
         base = self.device.load(self.path).base
         found = symbols.read(self.path).globals
         return [(v, base + v.offset) for v in found if not told.get(v.name)]
-
-
-class _InLibrary:
-    """A `__device__` variable as an array."""
-
-    guard_bytes = 0
-
-    def __init__(self, address: int, variable: Variable):
-        self.address, self.bytes = address, variable.bytes
-        self.element_bytes = variable.element_bytes
 
 
 @contextmanager

@@ -184,16 +184,6 @@ const Record* emulator_records(Launch* launch, uint64_t* count) {
     return launch->records.data();
 }
 
-const LineCounts* emulator_counts(Launch* launch, uint64_t* count) {
-    *count = launch->meter ? launch->meter->requests.counts.size() : 0;
-    return launch->meter ? launch->meter->requests.counts.data() : nullptr;
-}
-
-const Hazard* emulator_hazards(Launch* launch, uint64_t* count) {
-    *count = launch->meter ? launch->meter->hazards.found.size() : 0;
-    return launch->meter ? launch->meter->hazards.found.data() : nullptr;
-}
-
 void emulator_finish(Launch* launch) {
     for (std::thread& thread : launch->threads) thread.join();
     remove_signal_handlers();

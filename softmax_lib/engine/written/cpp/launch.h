@@ -136,8 +136,5 @@ EMULATOR_API uint64_t emulator_progress(emulator::Launch* launch);
 EMULATOR_API void emulator_stop(emulator::Launch* launch, emulator::StopReason reason);
 EMULATOR_API const emulator::Fault* emulator_fault(emulator::Launch* launch);
 EMULATOR_API const emulator::Record* emulator_records(emulator::Launch* launch, uint64_t* count);
-// What a metered launch counted and found.
-EMULATOR_API const emulator::LineCounts* emulator_counts(emulator::Launch* launch, uint64_t* count);
-EMULATOR_API const emulator::Hazard* emulator_hazards(emulator::Launch* launch, uint64_t* count);
 // Joins the OS threads: call it after emulator_await has said that all is done.
 EMULATOR_API void emulator_finish(emulator::Launch* launch);

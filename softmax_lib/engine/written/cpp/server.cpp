@@ -276,22 +276,19 @@ void Server::await(Pieces& given) {
 // Once all is done: what stopped it, and all that was written down, after how many there are of each.
 void Server::outcome() {
     Launch* launch = running_.launch;
-    struct {
-        uint64_t records, counts, hazards, printed, unprinted;
-    } sizes;
-    const Record* records = emulator_records(launch, &sizes.records);
-    const LineCounts* counts = emulator_counts(launch, &sizes.counts);
-    const Hazard* hazards = emulator_hazards(launch, &sizes.hazards);
-    if (launch->fault.kind != FaultKind::none) sizes.records = 0;
-    sizes.printed = launch->printed.size();
-    sizes.unprinted = launch->unprinted;
+    static const std::vector<LineCounts> nothing_counted;
+    static const std::vector<Hazard> nothing_found;
+    const auto& counts = launch->meter ? launch->meter->requests.counts : nothing_counted;
+    const auto& hazards = launch->meter ? launch->meter->hazards.found : nothing_found;
+    uint64_t records = launch->fault.kind == FaultKind::none ? launch->records.size() : 0;
+    const uint64_t sizes[] = {records, counts.size(), hazards.size(), launch->printed.size(), launch->unprinted};
     const std::pair<const void*, uint64_t> parts[] = {
         {&launch->fault, sizeof(Fault)},
         {&sizes, sizeof sizes},
-        {records, sizes.records * sizeof(Record)},
-        {counts, sizes.counts * sizeof(LineCounts)},
-        {hazards, sizes.hazards * sizeof(Hazard)},
-        {launch->printed.data(), sizes.printed},
+        {launch->records.data(), records * sizeof(Record)},
+        {counts.data(), counts.size() * sizeof(LineCounts)},
+        {hazards.data(), hazards.size() * sizeof(Hazard)},
+        {launch->printed.data(), launch->printed.size()},
     };
     uint64_t bytes = 0;
     for (const auto& part : parts) bytes += part.second;
