@@ -1,7 +1,7 @@
 """Functions of CUDA's headers, many in one kernel: what each makes of columns of arguments, here or on a GPU."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,52 +44,60 @@ def functions(signature: str, names: str) -> list[Function]:
     return [Function(name, result, taken) for name in names.split()]
 
 
-def kernel_source(calls: Sequence[Function], include: str = "") -> str:
-    """A kernel with a row of results for each of `calls`, which all take the same types."""
-    taken = calls[0].arguments
-    assert all(call.arguments == taken for call in calls)
-    parameters = [
-        f"const {ELEMENT.get(kind, kind)}* of_{name}"
-        for kind, name in zip(taken, "abcdef", strict=False)
-    ]
+MOST = 200
+"""Calls that share a kernel."""
+
+
+def call_all(
+    calls: Sequence[Function], column: Callable[[str, int], np.ndarray], include: str = ""
+) -> Mapping[Function, np.ndarray]:
+    """The results of calls that may take different types; `column(kind, at)` is what their argument `at` of this type is.
+
+    Pairs are columns of shape (n, 2).
+    """
+    results = {}
+    for start in range(0, len(calls), MOST):
+        some = calls[start : start + MOST]
+        taken = dict.fromkeys((kind, at) for one in some for at, kind in enumerate(one.arguments))
+        columns = [np.ascontiguousarray(column(kind, at)) for kind, at in taken]
+        n = len(columns[0])
+        outputs = [
+            np.zeros((n, 2) if one.result in ELEMENT else n, DTYPES[one.result]) for one in some
+        ]
+        source = kernel_source(some, [*taken], include)
+        launch(source, -(-n // 256), 256, [*columns, *outputs, n])
+        results |= zip(some, outputs, strict=True)
+    return results
+
+
+def kernel_source(
+    calls: Sequence[Function], taken: Sequence[tuple[str, int]], include: str = ""
+) -> str:
+    """A kernel that takes these columns, by type and place, and has a row of results for each of `calls`."""
+    kinds = [*(f"const {ELEMENT.get(kind, kind)}* given" for kind, _ in taken)]
+    parameters = [f"{kind}{number}" for number, kind in enumerate(kinds)]
     parameters += [
         f"{ELEMENT.get(call.result, call.result)}* result{i}" for i, call in enumerate(calls)
     ]
-    loads = [
-        f"    {kind} {name} = reinterpret_cast<const {kind}*>(of_{name})[i];"
-        for kind, name in zip(taken, "abcdef", strict=False)
-    ]
-    stores = [
-        f"    reinterpret_cast<{call.result}*>(result{i})[i] = {call.value};"
-        for i, call in enumerate(calls)
-    ]
+    lines = []
+    for number, call in enumerate(calls):
+        loads = " ".join(
+            f"{kind} {'abcdef'[at]} = reinterpret_cast<const {kind}*>(given{taken.index((kind, at))})[i];"
+            for at, kind in enumerate(call.arguments)
+        )
+        store = f"reinterpret_cast<{call.result}*>(result{number})[i] = {call.value};"
+        lines.append(f"    {{ {loads} {store} }}")
     head = f'extern "C" __global__ void call_each({", ".join([*parameters, "int n"])}) {{'
     first = "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i >= n) return;"
-    return "\n".join((include, head, first, *loads, *stores, "}", ""))
-
-
-MOST = 200
-"""Calls that share a kernel."""
+    return "\n".join((include, head, first, *lines, "}", ""))
 
 
 def call_each(
     calls: Sequence[Function], *columns: np.ndarray, include: str = ""
 ) -> Mapping[str, np.ndarray]:
-    """The results of each call by its text; argument i of a call is an element of `columns[i]`.
-
-    Pairs are columns of shape (n, 2).
-    """
-    columns = tuple(np.ascontiguousarray(column) for column in columns)
-    n = len(columns[0])
-    results = {}
-    for start in range(0, len(calls), MOST):
-        some = calls[start : start + MOST]
-        outputs = [
-            np.zeros((n, 2) if call.result in ELEMENT else n, DTYPES[call.result]) for call in some
-        ]
-        launch(kernel_source(some, include), -(-n // 256), 256, [*columns, *outputs, n])
-        results |= {str(call): output for call, output in zip(some, outputs, strict=True)}
-    return results
+    """The results of each call by its text; argument i of a call is an element of `columns[i]`."""
+    found = call_all(calls, lambda kind, at: columns[at], include)
+    return {str(one): results for one, results in found.items()}
 
 
 def call(signature: str, names: str, *columns: np.ndarray) -> dict[str, np.ndarray]:
@@ -99,13 +107,18 @@ def call(signature: str, names: str, *columns: np.ndarray) -> dict[str, np.ndarr
     return {one.name: found[str(one)] for one in calls}
 
 
-def parts(taken: str, statement: str, *columns: np.ndarray, **kinds: str) -> list[np.ndarray]:
-    """What is in each variable of `kinds` after a statement of a, b, ...: `parts("float", "z = modff(a, &w)", x, z="float", w="float")`."""
+def part_calls(taken: Sequence[str], statement: str, **kinds: str) -> list[Function]:
+    """For each variable of `kinds` what is in it after a statement of a, b, ...: `part_calls(["float"], "z = modff(a, &w)", z="float", w="float")`."""
     declared = " ".join(f"{kind} {name};" for name, kind in kinds.items())
-    calls = [
-        Function(name, kind, (taken,) * len(columns), f"[&] {{ {declared} {statement}; return {name}; }}()")
+    return [
+        Function(f"{name} of {statement}", kind, tuple(taken), f"[&] {{ {declared} {statement}; return {name}; }}()")
         for name, kind in kinds.items()
     ]  # fmt: skip
+
+
+def parts(taken: str, statement: str, *columns: np.ndarray, **kinds: str) -> list[np.ndarray]:
+    """What is in each of these variables, of columns of one type."""
+    calls = part_calls([taken] * len(columns), statement, **kinds)
     return list(call_each(calls, *columns).values())
 
 

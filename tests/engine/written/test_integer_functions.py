@@ -2,11 +2,20 @@
 
 import itertools
 import math
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
-from engine.device_functions import DTYPES, Function, assert_same, call, call_each, functions, parts
+from engine.device_functions import (
+    DTYPES,
+    Function,
+    assert_same,
+    call,
+    call_all,
+    call_each,
+    functions,
+    part_calls,
+)
 
 
 def wrap(x, bits=32):
@@ -278,22 +287,28 @@ def check(signature, formulas, columns):
         assert_same(name, arguments, found, [formulas[name](*each) for each in arguments])
 
 
-def check_all(table, count=500):
-    for signature, formulas in table.items():
-        kinds = functions(signature, "any")[0].arguments
-        check(signature, formulas, [column(kind, count, seed) for seed, kind in enumerate(kinds)])
+def check_all(table):
+    """Of functions of many signatures, each on the column of its argument's type and place."""
+    columns = cache(lambda kind, at: column(kind, 500, at))
+    formulas = {}
+    for signature, names in table.items():
+        formulas |= zip(functions(signature, " ".join(names)), names.values(), strict=True)
+    for of, found in call_all([*formulas], columns).items():
+        taken = (columns(kind, at).tolist() for at, kind in enumerate(of.arguments))
+        arguments = list(zip(*taken, strict=True))
+        assert_same(of, arguments, found, [formulas[of](*each) for each in arguments])
 
 
-def test_functions_of_whole_words():
-    check_all(WORDS)
+TABLES = {
+    "whole words": WORDS,
+    "words as two or four numbers": {"unsigned(unsigned)": LANES_OF_ONE, "unsigned(unsigned, unsigned)": LANES_OF_TWO},
+    "minima and maxima of sums and of three": FUSED,
+}  # fmt: skip
 
 
-def test_functions_of_words_as_two_or_four_numbers():
-    check_all({"unsigned(unsigned)": LANES_OF_ONE, "unsigned(unsigned, unsigned)": LANES_OF_TWO})
-
-
-def test_minima_and_maxima_of_sums_and_of_three():
-    check_all(FUSED)
+@pytest.mark.parametrize("name", TABLES)
+def test_functions_of_integers(name):
+    check_all(TABLES[name])
 
 
 def test_every_shift_of_a_pair_of_words():
@@ -313,29 +328,26 @@ def test_the_nth_set_bit():
     check("unsigned(unsigned, unsigned, int)", {"__fns": find_nth_set}, columns)
 
 
-CHOICES = [("max", np.greater_equal, np.maximum), ("min", np.less_equal, np.minimum)]
+def test_choices_say_which_they_were():
+    """Also of pairs: each takes a and b, and tells where it is that of a."""
+    x = {kind: column(kind, 400, 1) for kind in ("int", "unsigned")}
+    y = {kind: column(kind, 400, 2) for kind in x}
+    numbers = {"s32": np.int32, "u32": np.uint32, "s16x2": np.int16, "u16x2": np.uint16}
+    calls = {}
+    for (word, (is_better, best)), name in itertools.product(CHOICES.items(), numbers):
+        kind, is_pair = ("int" if name == "s32" else "unsigned"), name.endswith("x2")
+        told = {"high": "bool", "low": "bool"} if is_pair else {"first": "bool"}
+        statement = f"z = __vib{word}_{name}(a, b, {', '.join(f'&{each}' for each in told)})"
+        of_x, of_y = (given[kind].view(numbers[name]).reshape(400, -1) for given in (x, y))
+        wanted = [best(of_x, of_y), *is_better(of_x, of_y).T[::-1]]
+        calls |= zip(part_calls([kind] * 2, statement, z=kind, **told), wanted, strict=True)
+    for of, found in call_all([*calls], lambda kind, at: (x, y)[at][kind]).items():
+        wanted = calls[of]
+        of_each = found.view(wanted.dtype).reshape(wanted.shape)
+        assert (of_each == wanted).all(), of
 
 
-@pytest.mark.parametrize(("word", "is_better", "best"), CHOICES)
-@pytest.mark.parametrize(("name", "kind"), [("s32", "int"), ("u32", "unsigned")])
-def test_choices_say_which_it_was(name, kind, word, is_better, best):
-    x, y = column(kind, 400, 1), column(kind, 400, 2)
-    value, is_first = parts(
-        kind, f"z = __vib{word}_{name}(a, b, &first)", x, y, z=kind, first="bool"
-    )
-    assert (value == best(x, y)).all()
-    assert (is_first == is_better(x, y)).all()
-
-
-@pytest.mark.parametrize(("word", "is_better", "best"), CHOICES)
-@pytest.mark.parametrize(("name", "half"), [("s16x2", np.int16), ("u16x2", np.uint16)])
-def test_choices_of_pairs_say_which_they_were(name, half, word, is_better, best):
-    x, y = column("unsigned", 400, 1), column("unsigned", 400, 2)
-    statement = f"z = __vib{word}_{name}(a, b, &high, &low)"
-    z, high, low = parts("unsigned", statement, x, y, z="unsigned", high="bool", low="bool")
-    of_z, of_x, of_y = (each.view(half).reshape(-1, 2) for each in (z, x, y))
-    assert (of_z == best(of_x, of_y)).all()
-    assert (np.stack([low, high], 1) == is_better(of_x, of_y)).all()
+CHOICES = {"max": (np.greater_equal, np.maximum), "min": (np.less_equal, np.minimum)}
 
 
 def test_vector_types_take_part_in_dot_products():

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from engine.device_functions import DTYPES, Function, call, call_each, functions, parts
+from engine.device_functions import (
+    DTYPES,
+    Function,
+    call,
+    call_all,
+    call_each,
+    functions,
+    part_calls,
+    parts,
+)
 from engine.launch_on import launch
 from mpmath import mp, mpf
 
@@ -225,9 +234,8 @@ def test_bessel_functions_of_any_order(kind):
     for order, at, j, y in zip(*(each.tolist() for each in (n, x, jn, yn)), strict=True):
         assert abs(j - float(mp.besselj(order, mpf(at)))) <= bound, (order, at)
         exact = rounded([mp.bessely(order, mpf(at))], x.dtype)[0]
-        relative = {"float": (2 + 2.5 * order) * eps, "double": 1e-11}[
-            kind
-        ]  # nothing is promised of doubles
+        # nothing is promised of doubles
+        relative = {"float": (2 + 2.5 * order) * eps, "double": 1e-11}[kind]
         assert y == exact or abs(y - exact) <= max(bound, abs(exact) * relative), (order, at)
 
 
@@ -262,34 +270,33 @@ def test_functions_that_are_exact(kind):
         f"rint{f}": np.rint(x), f"nearbyint{f}": np.rint(x), f"ceil{f}": np.ceil(x), f"floor{f}": np.floor(x),
         f"fabs{f}": np.abs(x), f"logb{f}": np.where(x == 0, -np.inf, exponent - 1),
     }  # fmt: skip
-    for name, found in call(f"{kind}({kind})", " ".join(expected), x).items():
-        np.testing.assert_array_equal(found, expected[name], err_msg=name)
+    calls = dict(
+        zip(functions(f"{kind}({kind})", " ".join(expected)), expected.values(), strict=True)
+    )
     for name, other, both in (("modf", kind, np.modf(x)), ("frexp", "int", (fraction, exponent))):
-        found = parts(kind, f"z = {name}{f}(a, &w)", x, z=kind, w=other)
-        np.testing.assert_array_equal(found, both, err_msg=name)
+        found = part_calls([kind], f"z = {name}{f}(a, &w)", z=kind, w=other)
+        calls |= zip(found, both, strict=True)
+    n = rng.integers(-1200, 1200, x.size).astype(np.int32) // (1 if kind == "double" else 7)
+    scaled = functions(f"{kind}({kind}, int)", f"ldexp{f} scalbn{f}")
+    with np.errstate(over="ignore", under="ignore"):
+        calls |= dict.fromkeys((*scaled, *functions(f"{kind}({kind}, long)", f"scalbln{f}")), np.ldexp(x, n))  # fmt: skip
+    columns = {kind: x, "int": n, "long": n.astype(np.int64)}
+    for of, found in call_all([*calls], lambda kind, at: columns[kind]).items():
+        np.testing.assert_array_equal(found, calls[of], err_msg=str(of))
 
 
 @each_kind
-@pytest.mark.parametrize("pi", ["", "pi"])
-def test_sine_and_cosine_together_are_the_same_as_apart(kind, pi):
+def test_sine_and_cosine_together_are_the_same_as_apart(kind):
     f = SUFFIX[kind]
     x = np.random.default_rng(3).uniform(-99, 99, 300).astype(DTYPES[kind])
-    both = parts(kind, f"sincos{pi}{f}(a, &s, &c)", x, s=kind, c=kind)
-    apart = call(f"{kind}({kind})", f"sin{pi}{f} cos{pi}{f}", x).values()
-    np.testing.assert_allclose(both, [*apart], rtol=2 * float(np.finfo(x.dtype).eps))
-
-
-@each_kind
-def test_scaling_by_powers_of_two(kind):
-    f, rng = SUFFIX[kind], np.random.default_rng(4)
-    x = rng.uniform(-2, 2, 300).astype(DTYPES[kind])
-    n = rng.integers(-1200, 1200, 300).astype(np.int32) // (1 if kind == "double" else 7)
-    found = call(f"{kind}({kind}, int)", f"ldexp{f} scalbn{f}", x, n)
-    found |= call(f"{kind}({kind}, long)", f"scalbln{f}", x, n.astype(np.int64))
-    with np.errstate(over="ignore", under="ignore"):
-        expected = np.ldexp(x, n)
-    for results in found.values():
-        np.testing.assert_array_equal(results, expected)
+    both = [
+        one
+        for pi in ("", "pi")
+        for one in part_calls([kind], f"sincos{pi}{f}(a, &s, &c)", s=kind, c=kind)
+    ]
+    apart = functions(f"{kind}({kind})", f"sin{f} cos{f} sinpi{f} cospi{f}")
+    found = [*call_each([*both, *apart], x).values()]
+    np.testing.assert_allclose(found[:4], found[4:], rtol=2 * float(np.finfo(x.dtype).eps))
 
 
 @each_kind
@@ -312,13 +319,13 @@ def test_integers_out_of_floats_end_where_their_type_does(kind):
     least, most = -(1 << 63), (1 << 63) - 1
     even = [0, 2, 2, 0, -2, 1000000, 1 << 40, most, least, most, least, least]
     away = [1, 2, 3, -1, -2, 1000001, 1 << 40, most, least, most, least, least]
-    for result, prefix in (("long", "l"), ("long long", "ll")):
-        names = f"{prefix}rint{f} {prefix}round{f}"
-        found = call(f"{result}({kind})", names, np.array(some, DTYPES[kind]))
-        assert [each.tolist() for each in found.values()] == [even, away]
-    x = np.array([1, 0.75, 2.0**100, 0, inf, nan], DTYPES[kind])
-    (exponents,) = call(f"int({kind})", f"ilogb{f}", x).values()
-    assert exponents.tolist() == [0, -1, 100, -(1 << 31), (1 << 31) - 1, -(1 << 31)]
+    calls = functions(f"long({kind})", f"lrint{f} lround{f}")
+    calls += functions(f"long long({kind})", f"llrint{f} llround{f}")
+    calls += functions(f"int({kind})", f"ilogb{f}")
+    found = [*call_each(calls, np.array([*some, 1, 0.75, 2.0**100, 0], DTYPES[kind])).values()]
+    assert [each[: len(some)].tolist() for each in found[:-1]] == [even, away] * 2
+    infinite, none = (1 << 31) - 1, -(1 << 31)
+    assert found[-1][-7:].tolist() == [infinite, infinite, none, 0, -1, 100, none]
 
 
 # ---- special values, and which function a name stands for
@@ -368,8 +375,8 @@ def test_minus_zero_is_less_than_zero(kind):
     f, nan = SUFFIX[kind], np.nan
     x = np.array([0.0, -0.0, 0.0, -0.0, -3.0, nan], DTYPES[kind])
     y = np.array([-0.0, 0.0, 0.0, -0.0, -3.0, -0.0], DTYPES[kind])
-    for names in (f"fmax{f} fmin{f}", "max min"):
-        high, low = call(f"{kind}({kind}, {kind})", names, x, y).values()
+    found = [*call(f"{kind}({kind}, {kind})", f"fmax{f} fmin{f} max min", x, y).values()]
+    for high, low in (found[:2], found[2:]):
         assert high.tolist() == low.tolist() == [0, 0, 0, 0, -3, 0]
         assert np.signbit(high).tolist() == [False, False, False, True, True, True]
         assert np.signbit(low).tolist() == [True, True, False, True, True, True]

@@ -2,10 +2,12 @@
 
 import math
 from fractions import Fraction
+from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
-from engine.device_functions import DTYPES, assert_same, call
+from engine.device_functions import DTYPES, Function, assert_same, call, call_all, functions
 from engine.exact_rounding import FORMATS, MODES, calculate, root, to_integer
 
 INTEGERS = {"int": "int", "uint": "unsigned", "ll": "long long", "ull": "unsigned long long"}
@@ -30,45 +32,62 @@ def exactly(x):
     return Fraction(float(x))
 
 
-def check_arithmetic(kind, names, columns):
-    fma = {"float": "__fmaf", "double": "__fma"}[kind]
-    of = {
-        f"{fma if name == 'fma' else f'__{kind[0]}{name}'}_{mode}": (name, mode)
-        for name in names
-        for mode in MODES
-    }
-    arguments = list(zip(*(column.tolist() for column in columns), strict=True))
-    taken = ", ".join([kind] * len(columns))
-    for name, found in call(f"{kind}({taken})", " ".join(of), *columns).items():
-        assert_same(
-            name, arguments, found, [calculate(kind, *of[name], *each) for each in arguments]
+def check_all(expected, columns):
+    """Calls against what they give of a value each; `columns` are by type and place."""
+    for of, found in call_all([*expected], lambda kind, at: columns[kind, at]).items():
+        taken = (columns[kind, at].tolist() for at, kind in enumerate(of.arguments))
+        arguments = list(zip(*taken, strict=True))
+        assert_same(of, arguments, found, [expected[of](*each) for each in arguments])
+
+
+# ---- arithmetic
+
+KINDS = {"float": "f", "double": "d"}
+ARITHMETIC = {"add": 2, "sub": 2, "mul": 2, "div": 2, "rcp": 1, "sqrt": 1, "fma": 3}
+"""By name, how many numbers each takes."""
+
+
+def arithmetic(kind):
+    """Each operation in each mode, of arguments that it has a number for, with what that is."""
+    for (name, count), mode in product(ARITHMETIC.items(), MODES):
+        called = (
+            {"float": "__fmaf", "double": "__fma"}[kind] if name == "fma" else f"__{kind[0]}{name}"
         )
+        given = {
+            "div": ["a", "b == 0 ? 3 : b"],
+            "rcp": ["a == 0 ? 3 : a"],
+            "sqrt": ["fabs(a)"],
+        }
+        arguments = ", ".join(given.get(name, "abc"[:count]))
+        yield Function(f"{called}_{mode}", kind, (kind,) * count, f"{called}_{mode}({arguments})"), (name, mode)  # fmt: skip
 
 
-each_kind = pytest.mark.parametrize("kind", ["float", "double"])
+def calculated(kind, name, mode):
+    def of(*values):
+        if name in ("div", "rcp"):
+            values = *values[:-1], values[-1] or 3.0
+        return calculate(kind, name, mode, *map(abs, values) if name == "sqrt" else values)
+
+    return of
 
 
-@each_kind
-def test_sums_products_quotients_and_roots_are_rounded_as_they_say(kind):
-    a, b = (floats(kind, 300, seed) for seed in (1, 2))
-    check_arithmetic(kind, ["add", "sub", "mul"], [a, b])
-    check_arithmetic(kind, ["sqrt"], [np.abs(a)])
-    b[b == 0] = 3
-    check_arithmetic(kind, ["div"], [a, b])
-    check_arithmetic(kind, ["rcp"], [b])
+def test_arithmetic_is_rounded_as_it_says():
+    columns, expected = {}, {}
+    for kind in KINDS:
+        a, b, c = (floats(kind, 400, seed) for seed in (1, 2, 8))
+        with np.errstate(all="ignore"):
+            c[::4] = -(a * b)[::4]  # the rounding error of the product is left
+            c[1::4] = (a * b * np.finfo(a.dtype).eps)[1::4]  # about half of the last place
+        c[~np.isfinite(c)] = 1
+        columns |= {(kind, at): each for at, each in enumerate((a, b, c))}
+        expected |= {call: calculated(kind, *what) for call, what in arithmetic(kind)}
+    expected[Function("__frsqrt_rn", "float", ("float",), "__frsqrt_rn(a == 0 ? 2 : fabsf(a))")] = (
+        lambda x: FORMATS["float"].round(1 / root(exactly(abs(x) or 2.0)), "rn")
+    )
+    check_all(expected, columns)
 
 
-@each_kind
-def test_fused_products_are_rounded_once(kind):
-    a, b, c = (floats(kind, 400, seed) for seed in (6, 7, 8))
-    with np.errstate(all="ignore"):
-        c[::4] = -(a * b)[::4]  # the rounding error of the product is left
-        c[1::4] = (a * b * np.finfo(a.dtype).eps)[1::4]  # about half of the last place
-    c[~np.isfinite(c)] = 1
-    check_arithmetic(kind, ["fma"], [a, b, c])
-
-
-@each_kind
+@pytest.mark.parametrize("kind", KINDS)
 def test_infinities_and_what_is_no_number_pass_through_every_mode(kind):
     special = np.array([np.inf, -np.inf, np.nan, 0.0, -1.0], DTYPES[kind])
     a, b = (x.ravel() for x in np.meshgrid(special, special))
@@ -77,13 +96,6 @@ def test_infinities_and_what_is_no_number_pass_through_every_mode(kind):
     names = " ".join(f"__{kind[0]}{name}_{mode}" for name in expected for mode in MODES)
     for name, found in call(f"{kind}({kind}, {kind})", names, a, b).items():
         np.testing.assert_array_equal(found, expected[name[3:6]], err_msg=name)
-
-
-def test_a_reciprocal_root_is_rounded_once():
-    x = np.abs(floats("float", 2000, 9))
-    x[x == 0] = 2
-    (found,) = call("float(float)", "__frsqrt_rn", x).values()
-    assert_same("", x, found, [FORMATS["float"].round(1 / root(exactly(each)), "rn") for each in x])
 
 
 # ---- conversions
@@ -98,64 +110,66 @@ def expected_integer(x, mode, kind, source):
     return (limits.min or 1 << (limits.bits - 1)) if has_64_bits else 0
 
 
-@pytest.mark.parametrize("source", ["float", "double"])
-def test_floats_become_integers_as_they_say(source):
+def expected_float(n, mode, kind):
+    return FORMATS[kind].round(Fraction(n), mode)
+
+
+def real_column(kind):
     special = [np.nan, np.inf, -np.inf, 2**31 - 0.5, 2**31 - 1, -(2**31) - 0.5, -0.5, 0.5, 1.5, 2.5]
-    x = np.concatenate([floats(source, 400, 10), np.array(special, DTYPES[source])])
-    for word, kind in INTEGERS.items():
-        names = {f"__{source}2{word}_{mode}": mode for mode in MODES}
-        for name, found in call(f"{kind}({source})", " ".join(names), x).items():
-            expected = [expected_integer(float(each), names[name], kind, source) for each in x]
-            assert_same(name, x, found, expected)
+    between = floats("float", 210, 13).astype(np.float64) * (1 + 2.0**-25)
+    some = [floats(kind, 300, 10), between.astype(DTYPES[kind]), np.array(special, DTYPES[kind])]
+    return np.concatenate(some)
 
 
-@pytest.mark.parametrize("word", INTEGERS)
-def test_integers_become_floats_as_they_say(word):
-    kind = INTEGERS[word]
+def integer_column(kind):
     rng, bits = np.random.default_rng(11), np.iinfo(DTYPES[kind]).bits
-    x = rng.integers(0, 1 << 63, 500, np.uint64) * 2 >> rng.integers(64 - bits, 64, 500, np.uint64)
+    x = rng.integers(0, 1 << 63, 512, np.uint64) * 2 >> rng.integers(64 - bits, 64, 512, np.uint64)
     ties = [(1 << 24) + 1, (1 << 24) + 3, (1 << 31) - 1, 0]
-    if bits == 64:
-        ties += [(1 << 53) + 1, (1 << 53) + 3, (1 << 63) - 1, (1 << 62) + (1 << 38) + 1]
-    x = np.concatenate([x.astype(DTYPES[kind]), np.array(ties, DTYPES[kind])])
-    for result, modes in (("float", MODES), ("double", MODES if bits == 64 else ("rn",))):
-        names = " ".join(f"__{word}2{result}_{mode}" for mode in modes)
-        for name, found in call(f"{result}({kind})", names, x).items():
-            expected = [FORMATS[result].round(Fraction(int(each)), name[-2:]) for each in x]
-            assert_same(name, x, found, expected)
+    more = [(1 << 53) + 1, (1 << 53) + 3, (1 << 63) - 1, (1 << 62) + (1 << 38) + 1]
+    ties += more if bits == 64 else [1, 2, 3, 4]
+    return np.concatenate([x.astype(DTYPES[kind]), np.array(ties, DTYPES[kind])])
 
 
-def test_doubles_become_floats_as_they_say():
-    between = floats("float", 300, 13).astype(np.float64) * (1 + 2.0**-25)
-    x = np.concatenate([floats("double", 300, 12), between])
-    names = " ".join(f"__double2float_{mode}" for mode in MODES)
-    for name, found in call("float(double)", names, x).items():
-        expected = [
-            FORMATS["float"].round(exactly(each), name[-2:], math.copysign(1, each) < 0)
-            for each in x
-        ]
-        assert_same(name, x, found, expected)
+def test_conversions_are_rounded_as_they_say():
+    expected = {}
+    for (word, kind), mode in product(INTEGERS.items(), MODES):
+        for source in KINDS:
+            of = partial(expected_integer, mode=mode, kind=kind, source=source)
+            expected[Function(f"__{source}2{word}_{mode}", kind, (source,))] = of
+        for result in KINDS if word in ("ll", "ull") or mode == "rn" else ["float"]:
+            of = partial(expected_float, mode=mode, kind=result)
+            expected[Function(f"__{word}2{result}_{mode}", result, (kind,))] = of
+    columns = {(kind, 0): real_column(kind) for kind in KINDS}
+    columns |= {(kind, 0): integer_column(kind) for kind in INTEGERS.values()}
+    check_all(expected, columns)
+    narrow = {
+        Function(f"__double2float_{mode}", "float", ("double",)):
+            lambda x, mode=mode: FORMATS["float"].round(exactly(x), mode, math.copysign(1, x) < 0)
+        for mode in MODES
+    }  # fmt: skip
+    x = real_column("double")
+    check_all(narrow, {("double", 0): x[np.isfinite(x)]})
 
 
 def test_the_same_bits_read_anew():
-    bits = np.random.default_rng(14).integers(0, 1 << 32, 300, np.uint64).astype(np.uint32)
-    bits[:4] = 0x7F800001, 0x7FC00000, 0x80000000, 0xFFFFFFFF
-    x, n = bits.view(np.float32), bits.view(np.int32)
-    for signature, name, given in (
-        ("int(float)", "__float_as_int", x), ("unsigned(float)", "__float_as_uint", x),
-        ("float(int)", "__int_as_float", n), ("float(unsigned)", "__uint_as_float", bits),
-    ):  # fmt: skip
-        assert (call(signature, name, given)[name].view(np.uint32) == bits).all(), name
-
-
-def test_the_halves_of_doubles():
-    bits = np.random.default_rng(15).integers(0, 1 << 63, 300, np.uint64) * 2 + 1
-    x, n = bits.view(np.float64), bits.view(np.int64)
-    high, low = (bits >> 32).astype(np.uint32).view(np.int32), bits.astype(np.uint32).view(np.int32)
-    found = call("int(double)", "__double2hiint __double2loint", x)
-    found |= call("long long(double)", "__double_as_longlong", x)
-    for each, expected in zip(found.values(), (high, low, n), strict=True):
-        assert (each == expected).all()
-    joined = call("double(int, int)", "__hiloint2double", high, low)
-    for each in (joined | call("double(long long)", "__longlong_as_double", n)).values():
-        assert (each.view(np.uint64) == bits).all()
+    rng = np.random.default_rng(14)
+    word = rng.integers(0, 1 << 32, 300, np.uint64).astype(np.uint32)
+    word[:4] = 0x7F800001, 0x7FC00000, 0x80000000, 0xFFFFFFFF
+    wide = rng.integers(0, 1 << 63, 300, np.uint64) * 2 + 1
+    high, low = (wide >> 32).astype(np.uint32), wide.astype(np.uint32)
+    columns = {
+        ("float", 0): word.view(np.float32), ("unsigned", 0): word, ("int", 0): high.view(np.int32), ("int", 1): low.view(np.int32),
+        ("double", 0): wide.view(np.float64), ("long long", 0): wide.view(np.int64),
+    }  # fmt: skip
+    same = {
+        "int(float)": ("__float_as_int", word), "unsigned(float)": ("__float_as_uint", word),
+        "float(int)": ("__int_as_float", high), "float(unsigned)": ("__uint_as_float", word),
+        "int(double)": ("__double2hiint", high), "int (double)": ("__double2loint", low),
+        "long long(double)": ("__double_as_longlong", wide), "double(long long)": ("__longlong_as_double", wide),
+        "double(int, int)": ("__hiloint2double", wide),
+    }  # fmt: skip
+    calls = {}
+    for signature, (name, bits) in same.items():
+        calls[functions(signature.replace(" (", "("), name)[0]] = bits
+    for of, found in call_all([*calls], lambda kind, at: columns[kind, at]).items():
+        assert (found.view(calls[of].dtype) == calls[of]).all(), of

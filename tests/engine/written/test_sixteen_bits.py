@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -10,8 +11,6 @@ from engine.device_functions import DTYPES, Function, call_each, functions
 from engine.exact_rounding import FORMATS, MODES
 from engine.launch_on import FUNCTIONS_ON
 from full_tables import each_value
-from hypothesis import given
-from hypothesis import strategies as st
 
 # ---- the functions of cuda_fp16.h and cuda_bf16.h, each with its meaning in numpy's double precision
 #
@@ -178,18 +177,11 @@ def edges(kind):
     return [int(bits) | sign for bits in some for sign in (0, 0x8000)]
 
 
-def columns(kind, count):
-    """A strategy: rows of `count` numbers, all bits, or edges more often than by chance."""
-    number = st.integers(0, 0xFFFF) | st.sampled_from(edges(kind))
-    rows = st.lists(st.tuples(*[number] * count), min_size=100, max_size=400)
-    return rows.map(lambda some: list(np.array(some, np.uint16).T))
-
-
-def random_columns(kind, count, seed):
-    """The same, by numpy's generator: 800 rows, of which both halves of pairs are made."""
-    rng = np.random.default_rng(seed)
-    some = [np.concatenate([rng.integers(0, 1 << 16, 600), rng.choice(edges(kind), 200)]) for _ in range(count)]  # fmt: skip
-    return [rng.permutation(each).astype(np.uint16) for each in some]
+def columns(kind, count, rows=1 << 13):
+    """`count` columns of numbers: all bits, or edges more often than by chance."""
+    rng = np.random.default_rng(count)
+    bits, at_edges = rng.integers(0, 1 << 16, (count, rows)), rng.choice(edges(kind), (count, rows))
+    return list(np.where(rng.random((count, rows)) < 0.4, at_edges, bits).astype(np.uint16))
 
 
 def run(kind, calls, *of_bits):
@@ -213,13 +205,110 @@ def assert_same(call, found, expected, *bits):
     assert not shown, f"{call}: {shown}"
 
 
+# ---- of one number: all functions in one kernel, on every number
+
+WORDS = {"short": "short", "ushort": "unsigned short", "int": "int", "uint": "unsigned", "ll": "long long",
+         "ull": "unsigned long long"}  # fmt: skip
+
+
+def of(kind, name, result="", text=""):
+    """A function of one number."""
+    return Function(name, result or kind.number, (kind.number,), text)
+
+
+def to_float(kind):
+    return [of(kind, f"__{kind.word}2float", "float"), of(kind, "as float", "float", "a")]
+
+
+def to_integers(kind):
+    """Each with its mode."""
+    small = {"char": "signed char", "uchar": "unsigned char"}
+    return {
+        **{of(kind, f"__{kind.word}2{w}_{m}", integer): m for w, integer in WORDS.items() for m in MODES},
+        **{of(kind, f"__{kind.word}2{w}_rz", integer): "rz" for w, integer in small.items()},
+        **{of(kind, f"as {integer}", integer, f"({integer})a"): "rz" for integer in WORDS.values()},
+    }  # fmt: skip
+
+
+def truths(kind):
+    return [of(kind, "__hisnan", "bool"), of(kind, "__hisinf", "int"), of(kind, "bool", "bool", "(bool)a")]  # fmt: skip
+
+
+def steps(kind):
+    """What a change gives, and what it leaves, each with the function that gives the same, or None."""
+    one = f"{kind.number} one = __float2{kind.word}(1.0f);"
+    made = {}
+    for change, same in CHANGES.items():
+        left = f"[&] {{ {kind.number} c = a; {kind.number} d = {change.replace('a', 'c')}; return GIVES; }}()"
+        made[of(kind, change, "", left.replace("GIVES", "d"))] = of(kind, f"as {same}", "", f"[&] {{ {one} return {same}; }}()")  # fmt: skip
+        if "++" in change or "--" in change:
+            name = "__hadd" if "++" in change else "__hsub"
+            made[of(kind, f"after {change}", "", left.replace("GIVES", "c"))] = of(kind, f"{name} of one", "", f"[&] {{ {one} return {name}(a, one); }}()")  # fmt: skip
+    return made
+
+
+@cache
+def of_all(kind):
+    """What each function of one number makes of all of them."""
+    same = steps(kind)
+    calls = [*to_float(kind), *to_integers(kind), *truths(kind), *numbers_of(kind, 1), of(kind, "htanh_approx")]  # fmt: skip
+    return run(kind, [*calls, *same, *dict.fromkeys(same.values())], ALL)
+
+
 @both_kinds
 def test_every_number_is_a_float(kind):
-    to_float = Function(f"__{kind.word}2float", "float", (kind.number,))
-    implicit = Function("float", "float", (kind.number,), "a")
-    for call, found in run(kind, [to_float, implicit], ALL).items():
+    for call in to_float(kind):
+        found = of_all(kind)[call]
         np.testing.assert_array_equal(found, kind.values(ALL), err_msg=str(call))
         assert (np.signbit(found) == (ALL >> 15 == 1))[~np.isnan(found)].all()
+
+
+@both_kinds
+def test_every_number_becomes_an_integer_in_each_mode(kind):
+    rounding = {"rn": np.rint, "rz": np.trunc, "ru": np.ceil, "rd": np.floor}
+    x = kind.values(ALL)
+    is_number = ~np.isnan(x)
+    for call, mode in to_integers(kind).items():
+        found = of_all(kind)[call]
+        limits = np.iinfo(found.dtype)
+        no_number = 0 if limits.bits < 64 else limits.min or 1 << 63
+        assert (found[~is_number] == no_number).all(), call
+        expected = [int(max(limits.min, min(limits.max, one))) for one in rounding[mode](x[is_number]).tolist()]  # fmt: skip
+        np.testing.assert_array_equal(found[is_number], np.array(expected, found.dtype), str(call))
+
+
+@both_kinds
+def test_functions_of_one_number(kind):
+    for call, name in numbers_of(kind, 1).items():
+        assert_same(call, of_all(kind)[call], meaning(kind, name, ALL), ALL)
+
+
+@both_kinds
+def test_the_tangent_that_is_approximate(kind):
+    found, exact = kind.values(of_all(kind)[of(kind, "htanh_approx")]), np.tanh(kind.values(ALL))
+    is_number = ~np.isnan(exact)
+    bounds = [2.0**-7 * np.abs(exact) + 2.0**-133, 2.0**-10 * np.abs(exact) + 2.0**-24]
+    for bound in bounds[: 1 if kind is BFLOAT else 2]:
+        assert (np.abs(found - exact) <= bound)[is_number].all()
+    assert np.isnan(found[~is_number]).all()
+
+
+@both_kinds
+def test_what_is_no_number_and_what_is_infinite(kind):
+    x = kind.values(ALL)
+    is_nan, is_infinite, is_true = (of_all(kind)[call] for call in truths(kind))
+    assert (is_nan == np.isnan(x)).all()
+    assert (is_infinite == np.isposinf(x) * 1 - np.isneginf(x)).all()
+    assert (is_true == (ALL & 0x7FFF != 0)).all()
+
+
+@both_kinds
+def test_signs_and_steps(kind):
+    for call, same in steps(kind).items():
+        assert (of_all(kind)[call] == of_all(kind)[same]).all(), call
+
+
+# ---- numbers out of others
 
 
 def between(kind):
@@ -271,10 +360,6 @@ def test_floats_become_numbers_in_each_mode(kind):
     assert_rounded(kind, "float", "float", np.concatenate([some, edge]).astype(np.float32))
 
 
-WORDS = {"short": "short", "ushort": "unsigned short", "int": "int", "uint": "unsigned", "ll": "long long",
-         "ull": "unsigned long long"}  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("kind", "word"),
     each_value(product([HALF, BFLOAT], WORDS)),
@@ -295,53 +380,64 @@ def test_integers_become_numbers_in_each_mode(kind, word):
     assert (found.view(np.uint16) == nearest).all()
 
 
-@both_kinds
-def test_every_number_becomes_an_integer_in_each_mode(kind):
-    rounding = {"rn": np.rint, "rz": np.trunc, "ru": np.ceil, "rd": np.floor}
-    number = (kind.number,)
-    calls = {
-        **{Function(f"__{kind.word}2{w}_{m}", integer, number): m for w, integer in WORDS.items() for m in MODES},
-        **{Function(f"__{kind.word}2{w}_rz", integer, number): "rz" for w, integer in (("char", "signed char"), ("uchar", "unsigned char"))},
-        **{Function(f"as {integer}", integer, number, f"({integer})a"): "rz" for integer in WORDS.values()},
-    }  # fmt: skip
-    x = kind.values(ALL)
-    is_number = ~np.isnan(x)
-    for call, found in run(kind, calls, ALL).items():
-        limits, mode = np.iinfo(found.dtype), calls[call]
-        no_number = 0 if limits.bits < 64 else limits.min or 1 << 63
-        assert (found[~is_number] == no_number).all(), call
-        expected = [int(max(limits.min, min(limits.max, one))) for one in rounding[mode](x[is_number]).tolist()]  # fmt: skip
-        np.testing.assert_array_equal(found[is_number], np.array(expected, found.dtype), str(call))
+# ---- of two numbers and of three, and of pairs of them
 
 
 @both_kinds
-def test_functions_of_one_number(kind):
-    calls = numbers_of(kind, 1)
-    for call, found in run(kind, calls, ALL).items():
-        assert_same(call, found, meaning(kind, calls[call], ALL), ALL)
-
-
-@both_kinds
-def test_the_tangent_that_is_approximate(kind):
-    call = Function("htanh_approx", kind.number, (kind.number,))
-    found, exact = kind.values(run(kind, [call], ALL)[call]), np.tanh(kind.values(ALL))
-    is_number = ~np.isnan(exact)
-    bounds = [2.0**-7 * np.abs(exact) + 2.0**-133, 2.0**-10 * np.abs(exact) + 2.0**-24]
-    for bound in bounds[: 1 if kind is BFLOAT else 2]:
-        assert (np.abs(found - exact) <= bound)[is_number].all()
-    assert np.isnan(found[~is_number]).all()
-
-
-@both_kinds
-def test_functions_of_two_numbers(kind):
+def test_functions_and_comparisons_of_two_numbers(kind):
+    a, b = columns(kind, 2)
+    b[::5] = a[::5]
+    two = (kind.number,) * 2
+    comparisons = {Function(f"__h{name}", "bool", two): name for name in COMPARISONS}
+    comparisons |= relations(two)
     calls = numbers_of(kind, 2)
+    results = run(kind, [*calls, *comparisons], a, b)
+    for call, name in calls.items():
+        assert_same(call, results[call], meaning(kind, name, a, b), a, b)
+    for call, name in comparisons.items():
+        assert (results[call] == COMPARISONS[name](kind.values(a), kind.values(b))).all(), call
 
-    @given(columns(kind, 2))
-    def check(of_two):
-        for call, found in run(kind, calls, *of_two).items():
-            assert_same(call, found, meaning(kind, calls[call], *of_two), *of_two)
 
-    check()
+def relations(taken):
+    """The operators that compare, each with the name of its meaning."""
+    return {Function(f"a {sign} b", "bool", taken, f"a {sign} b"): name for sign, name in RELATIONS.items()}  # fmt: skip
+
+
+@both_kinds
+def test_functions_of_pairs_do_the_same_to_both(kind):
+    for arity in (1, 2):
+        calls, some = pairs_of(kind, arity), columns(kind, arity, 1 << 11)
+        of_pairs = [*calls]
+        if arity == 1:
+            of_pairs.append(is_nan := Function("__hisnan2", kind.pair, (kind.pair,)))
+        results = run(kind, of_pairs, *(each.reshape(-1, 2) for each in some))
+        for call, name in calls.items():
+            assert_same(call, results[call].ravel(), meaning(kind, name, *some), *some)
+        if arity == 1:
+            found = kind.values(results[is_nan]).ravel()
+            assert (found == np.isnan(kind.values(some[0]))).all()
+
+
+@both_kinds
+def test_comparisons_of_pairs(kind):
+    a, b = columns(kind, 2)
+    b[::5] = a[::5]
+    pairs = (kind.pair,) * 2
+    calls = {
+        **{Function(f"__h{name}2", kind.pair, pairs): name for name in COMPARISONS},
+        **{Function(f"__h{name}2_mask", "unsigned", pairs): name for name in COMPARISONS},
+        **{Function(f"__hb{name}2", "bool", pairs): name for name in COMPARISONS},
+        **relations(pairs),
+    }
+    for call, found in run(kind, calls, a.reshape(-1, 2), b.reshape(-1, 2)).items():
+        true = COMPARISONS[calls[call]](kind.values(a), kind.values(b)).reshape(-1, 2)
+        low, high = true.T
+        if call.result == "bool":
+            assert (found == (low & high)).all(), call
+        elif call.result == "unsigned":
+            assert (found == low * 0xFFFF + high * np.uint32(0xFFFF0000)).all(), call
+        else:
+            assert (kind.values(found) == true).all(), call
 
 
 def fused(kind, a, b, c):
@@ -357,74 +453,19 @@ def fused(kind, a, b, c):
 
 
 @both_kinds
-def test_fused_products(kind):
-    taken = (kind.number,) * 3
-    calls = [Function(name, kind.number, taken) for name in ("__hfma", "__hfma_sat", "__hfma_relu")]
-
-    @given(columns(kind, 3))
-    def check(of_three):
-        a, b, c = of_three
-        with np.errstate(invalid="ignore"):  # what rounding it loses is left
-            c[::3] = kind.nearest(-kind.values(a) * kind.values(b))[::3]
-            exact = fused(kind, a, b, c)
-            saturated = np.where(np.isnan(exact), 0, np.clip(exact, 0, 1)) + 0.0
-            expected = [exact, saturated, np.where(exact < 0, 0, exact) + 0.0]
-        for (call, found), wanted in zip(run(kind, calls, a, b, c).items(), expected, strict=True):
-            assert_same(call, found, kind.nearest(wanted), a, b, c)
-
-    check()
-
-
-@both_kinds
-def test_comparisons(kind):
-    two, pairs = (kind.number,) * 2, (kind.pair,) * 2
-    of_two = {Function(f"__h{name}", "bool", two): name for name in COMPARISONS}
-    of_pairs = {
-        **{Function(f"__h{name}2", kind.pair, pairs): name for name in COMPARISONS},
-        **{Function(f"__h{name}2_mask", "unsigned", pairs): name for name in COMPARISONS},
-        **{Function(f"__hb{name}2", "bool", pairs): name for name in COMPARISONS},
-    }
-    for calls, taken in ((of_two, two), (of_pairs, pairs)):
-        for sign, name in RELATIONS.items():
-            calls[Function(f"a {sign} b", "bool", taken, f"a {sign} b")] = name
-
-    @given(columns(kind, 2))
-    def check(some):
-        a, b = (each[: len(each) // 2 * 2] for each in some)
-        b[::5] = a[::5]
-        true = {name: f(kind.values(a), kind.values(b)) for name, f in COMPARISONS.items()}
-        for call, found in run(kind, of_two, a, b).items():
-            assert (found == true[of_two[call]]).all(), call
-        for call, found in run(kind, of_pairs, a.reshape(-1, 2), b.reshape(-1, 2)).items():
-            low, high = true[of_pairs[call]].reshape(-1, 2).T
-            if call.result == "bool":
-                assert (found == (low & high)).all(), call
-            elif call.result == "unsigned":
-                assert (found == low * 0xFFFF + high * np.uint32(0xFFFF0000)).all(), call
-            else:
-                assert (kind.values(found) == np.stack([low, high], 1)).all(), call
-
-    check()
-
-
-@both_kinds
-def test_functions_of_pairs_do_the_same_to_both(kind):
-    for arity in (1, 2):
-        calls, some = pairs_of(kind, arity), random_columns(kind, arity, arity)
-        for call, found in run(kind, calls, *(each.reshape(-1, 2) for each in some)).items():
-            assert_same(call, found.ravel(), meaning(kind, calls[call], *some), *some)
-
-
-@both_kinds
-def test_fused_products_of_pairs_do_the_same_to_both(kind):
-    numbers = random_columns(kind, 3, 3)
-    endings = ("", "_sat", "_relu")
-    of_one = [Function(f"__hfma{ending}", kind.number, (kind.number,) * 3) for ending in endings]
-    of_two = [Function(f"__hfma2{ending}", kind.pair, (kind.pair,) * 3) for ending in endings]
-    results = run(kind, of_one, *numbers)
-    of_pairs = run(kind, of_two, *(each.reshape(-1, 2) for each in numbers))
-    for one, two in zip(of_one, of_two, strict=True):
-        assert (of_pairs[two].ravel() == results[one]).all(), two
+def test_fused_products_of_numbers_and_of_pairs(kind):
+    a, b, c = columns(kind, 3, 1 << 12)
+    with np.errstate(invalid="ignore"):  # what rounding it loses is left
+        c[::3] = kind.nearest(-kind.values(a) * kind.values(b))[::3]
+        exact = fused(kind, a, b, c)
+        saturated = np.where(np.isnan(exact), 0, np.clip(exact, 0, 1)) + 0.0
+        wanted = {"": exact, "_sat": saturated, "_relu": np.where(exact < 0, 0, exact) + 0.0}
+    for name, taken in (("__hfma", kind.number), ("__hfma2", kind.pair)):
+        some = [each.reshape(-1, 2) if taken == kind.pair else each for each in (a, b, c)]
+        calls = [Function(f"{name}{ending}", taken, (taken,) * 3) for ending in wanted]
+        results = run(kind, calls, *some).items()
+        for (call, found), expected in zip(results, wanted.values(), strict=True):
+            assert_same(call, found.ravel(), kind.nearest(expected), a, b, c)
 
 
 @both_kinds
@@ -435,42 +476,6 @@ def test_pairs_as_complex_numbers(kind):
     found = kind.values(run(kind, [call], a, b, c)[call])
     x, y, z = (kind.values(each)[:, 0] + 1j * kind.values(each)[:, 1] for each in (a, b, c))
     assert (found[:, 0] + 1j * found[:, 1] == x * y + z).all()
-
-
-@both_kinds
-def test_what_is_no_number_and_what_is_infinite(kind):
-    number, x = (kind.number,), kind.values(ALL)
-    calls = [
-        Function("__hisnan", "bool", number),
-        Function("__hisinf", "int", number),
-        Function("bool", "bool", number, "(bool)a"),
-    ]
-    is_nan, is_infinite, is_true = run(kind, calls, ALL).values()
-    assert (is_nan == np.isnan(x)).all()
-    assert (is_infinite == np.isposinf(x) * 1 - np.isneginf(x)).all()
-    assert (is_true == (ALL & 0x7FFF != 0)).all()
-    (found,) = run(kind, [Function("__hisnan2", kind.pair, (kind.pair,))], ALL.reshape(-1, 2)).values()  # fmt: skip
-    assert (kind.values(found).ravel() == np.isnan(x)).all()
-
-
-@both_kinds
-def test_signs_and_steps(kind):
-    def changed(change, gives):
-        expression = f"[&] {{ {kind.number} c = a; {kind.number} d = {change.replace('a', 'c')}; return {gives}; }}()"
-        return Function(f"{change}, {gives}", kind.number, (kind.number,), expression)
-
-    def by_name(name):
-        expression = f"[&] {{ {kind.number} one = __float2{kind.word}(1.0f); return {name}; }}()"
-        return Function(f"as {name}", kind.number, (kind.number,), expression)
-
-    same_as = {changed(change, "d"): by_name(name) for change, name in CHANGES.items()}
-    results = run(kind, [*same_as, *dict.fromkeys(same_as.values())], ALL)
-    for call, name in same_as.items():
-        assert (results[call] == results[name]).all(), call
-    after = {changed("a++", "c"): "__hadd", changed("a--", "c"): "__hsub"}
-    ones = np.full_like(ALL, kind.nearest(1.0))
-    for call, found in run(kind, after, ALL).items():
-        assert_same(call, found, meaning(kind, after[call], ALL, ones), ALL)
 
 
 @both_kinds
