@@ -13,8 +13,7 @@ from pathlib import Path
 
 from softmax_lib.gpu.facts import gpu_facts, today, versions
 from softmax_lib.records.schema import EXECUTION, METRICS
-from softmax_lib.show.drawings.captures import CAPTURED
-from softmax_lib.show.drawings.ncu_names import MORE
+from softmax_lib.show.drawings.profilers import CAPTURED, MORE
 from softmax_lib.worklog.files import write_json
 
 ROOT = Path(__file__).parent.parent

@@ -6,7 +6,7 @@ from softmax_lib import check, hardware, recorded, xray
 from softmax_lib.engine.compiled.inspection import inspect
 from softmax_lib.engine.errors import KernelFault
 from softmax_lib.engine.xrays.lines import SECTOR_BYTES
-from softmax_lib.show.drawings.lane_addresses import COLUMN, ROW, sectors
+from softmax_lib.show.drawings.warp_requests import COLUMN, ROW, sectors
 from softmax_lib.worklog.registry import kernels
 from softmax_lib.worklog.requests import predict_traffic
 

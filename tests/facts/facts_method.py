@@ -6,9 +6,8 @@ from statistics import median
 
 from softmax_lib import kernels, lie_peak, recorded
 from softmax_lib.records.measurement import TIE
-from softmax_lib.show.drawings import symptom_table
-from softmax_lib.show.drawings.captures import read_captured
-from softmax_lib.show.drawings.profiled import busy_share
+from softmax_lib.show.drawings import symptoms
+from softmax_lib.show.drawings.profilers import read_captured
 from softmax_lib.suites.symptoms.record import Side, symptom_times, timeline_events
 
 LARGE = (1024, 32768)
@@ -36,7 +35,7 @@ def fusion_us(threads):
 
 
 def held(threads):
-    return symptom_table._threads_held(Side("symptom", "fusion", 4096, 8192, threads))
+    return symptoms._threads_held(Side("symptom", "fusion", 4096, 8192, threads))
 
 
 small, graph, large = map(timeline_events, ("small, eager", "small, one graph", "large, eager"))
@@ -50,7 +49,7 @@ total = sum(map(samples, ("if (value >", "y_row[col] =")))
 copy = recorded.times(*LARGE)["fusion"].copy_gb_per_s
 
 FACTS = {
-    "On the small matrix, 128 × 96 floats, the GPU waits for Python nearly all the time": busy_share(small) < 0.1
+    "On the small matrix, 128 × 96 floats, the GPU waits for Python nearly all the time": symptoms.busy_share(small) < 0.1
     and {one.side.rows * one.side.cols for one in symptom_times(symptom="host-bound")} == {128 * 96},
     "the same eight kernels run back to back": [sum(one.track == "kernel" for one in seen) for seen in (small, graph)]
     == [8, 8] and us("host-bound")["cure"] < us("host-bound")["symptom"] / 4,

@@ -15,7 +15,6 @@ _STEPPERS = (
     "rows_or_columns",
     "shuffle",
     "tile",
-    "timeline",
     "tree",
     "trips",
 )

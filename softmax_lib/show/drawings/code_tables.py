@@ -1,4 +1,4 @@
-"""Source beside machine code: lines joined by colour, with what each instruction costs."""
+"""Machine code: beside its source, with what each instruction costs; and how many loads leave before one is needed."""
 
 from __future__ import annotations
 
@@ -12,18 +12,23 @@ from typing import Any
 
 from markupsafe import Markup
 
+from softmax_lib.engine.compiled.code import Code, code_of, find_code
+from softmax_lib.engine.compiled.nvdisasm import SHOWN_ARCHS
 from softmax_lib.engine.source import Source
 from softmax_lib.engine.words import count
 from softmax_lib.engine.xrays.code_lines import CodeLine
 from softmax_lib.engine.xrays.machine_path import ARCH
 from softmax_lib.engine.xrays.result import XRay
+from softmax_lib.gpu.compile import supported_archs
 from softmax_lib.show.drawings import listings
 from softmax_lib.show.drawings.margins import STYLE
 from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import View
 from softmax_lib.worklog.errors import BadInput, NotAvailable
 from softmax_lib.worklog.kernel import Kernel
-from softmax_lib.worklog.registry import resolve
+from softmax_lib.worklog.reads import Read, row_reads
+from softmax_lib.worklog.reads import reads as find_reads
+from softmax_lib.worklog.registry import find_kernel, resolve
 from softmax_lib.worklog.xray import xray
 
 _HUES = (210, 30, 130, 280, 55, 330, 175, 0)
@@ -55,7 +60,7 @@ _STYLE = """<style>
 {% endfor %}</style>
 """
 
-_BOTH = """\
+_PAIR = """\
 <div class="worklog-pair"><p>{{ words }}</p><div class="worklog-machine {{ id }}{{ form }}">\
 <div class="worklog-xray worklog-code" tabindex="0" role="group" aria-label="source of {{ kernel }}"><table><thead><tr>\
 <th scope="col">line</th><th scope="col">instructions</th><th scope="col">share</th>\
@@ -111,14 +116,9 @@ def machine_code_of(
     executed: Counter[tuple[str, int]] = Counter()
     for one in found.code:
         executed[one.file, one.line] += one.warps
-    texts = {source.file_name: source.text, **({} if last else source.headers)}
-    parts = [
-        (
-            "" if file == source.file_name else file,
-            list(_lines(executed, file, text, hues, lines)),
-        )
-        for file, text in texts.items()
-    ]
+    own = [("", list(_lines(executed, source.file_name, source.text, hues, lines)))]
+    headers = {} if last else source.headers
+    parts = own + [(name, list(_lines(executed, name, text, hues, lines))) for name, text in headers.items()]  # fmt: skip
     entries = dict.fromkeys(one.entry for one in code)
     codes = [
         (
@@ -130,7 +130,7 @@ def machine_code_of(
     words = _in_words(found, len(code))
     style = render(_STYLE, hues=_HUES, id=identity, marks=[_mark(*place) for place in hues])
     body = render(
-        _BOTH, words=words, id=identity, form=form, kernel=found.kernel, parts=[part for part in parts if part[1]], entries=codes,
+        _PAIR, words=words, id=identity, form=form, kernel=found.kernel, parts=[part for part in parts if part[1]], entries=codes,
     )  # fmt: skip
     return View(listings.STYLE + STYLE + str(style) + str(body), words)
 
@@ -188,12 +188,13 @@ def _lines(
         textwrap.dedent("\n".join(of_text[first - 1 : last])) + "\n"
     )
     for number, marked in enumerate(marked_up, first):
-        of_line = executed[file, number]
+        place = file, number
+        of_line, is_code = executed[place], place in executed
         yield {
             "number": number,
-            "marks": _marks((file, number), hues),
-            "executed": f"{of_line:,}" if (file, number) in executed else "",
-            "share": f"{of_line / executed.total():.1%}" if (file, number) in executed else "",
+            "marks": _marks(place, hues),
+            "executed": f"{of_line:,}" if is_code else "",
+            "share": f"{of_line / executed.total():.1%}" if is_code else "",
             "code": Markup(marked),
         }
 
@@ -224,3 +225,91 @@ def _row(one: CodeLine, source: Source, hues: dict[tuple[str, int], int]) -> dic
         "text": one.text,
         "marks": f"{_marks((one.file, one.line), hues)}{'' if one.warps else ' worklog-idle'}",
     }
+
+
+# ---- reads, line by line and arch by arch
+
+_READS = """\
+<p>{{ words }}</p><div class="worklog-xray worklog-code" tabindex="0" role="group" \
+aria-label="reads in machine code"><table><thead><tr><th scope="col">line</th>\
+{% for arch in archs %}<th scope="col">sm_{{ arch }}</th>{% endfor %}\
+<th scope="col">instructions</th><th scope="col">code</th></tr></thead><tbody>\
+{% for name, rows in parts %}\
+<tr><td colspan="{{ archs|length + 2 }}"></td><th scope="rowgroup">{{ name }}</th></tr>\
+{% for row in rows %}<tr><th scope="row">{{ row.line }}</th>\
+{% for cell in row.loads %}<td>{{ cell }}</td>{% endfor %}\
+<td>{{ row.instructions }}</td><td><pre class="highlight">{{ row.code }}</pre></td></tr>{% endfor %}{% endfor %}\
+</tbody></table></div>"""
+
+
+def reads(*given: str | Kernel, cols: int = 32768, archs: Sequence[int] = SHOWN_ARCHS) -> View:
+    """For each line by which a kernel reads its row: how many loads leave before the first is needed.
+
+    Kernels by name, or as `kernels["unroll"].setting(UNROLL=8)`, which is named with its macros.
+    "4 × 16 B" are four loads of 16 bytes. Instructions per float are those of the loop that
+    reads, on the last of `archs`. From what came along, else from NVRTC and nvdisasm, which need no GPU; where one is missing,
+    or knows none of `archs`, it is one sentence. Raises `UnknownKernel` and `RowTooLong`.
+    """
+    chosen = [(_label(one), find_kernel(one) if isinstance(one, str) else one) for one in given]
+    try:
+        codes = [_codes(kernel, cols, archs) for _, kernel in chosen]
+        known = [arch for arch in archs if all(arch in of for of in codes)]
+        if not known:
+            raise NotAvailable("This NVRTC compiles for none of these GPUs.")
+        parts = [(label, list(_reads_of(kernel, cols, known))) for label, kernel in chosen]
+    except NotAvailable as error:
+        return View("", "").with_note(str(error))
+    compilers = dict.fromkeys(of[arch].compiler for of in codes for arch in known)
+    words = (
+        "Loads that leave before the first of them is needed, × bytes of each; then, for "
+        f"sm_{known[-1]}, instructions per float: of the loop that reads, or, where none does, of all that "
+        f"follows. As the compiler {' or '.join(compilers)} makes it for rows of {cols} floats."
+    )
+    told = [
+        f"{name} line {row['line']}: {', '.join(row['loads'])}"
+        for name, rows in parts
+        for row in rows
+    ]
+    body = render(_READS, words=words, archs=known, parts=parts)
+    return View(listings.STYLE + STYLE + str(body), "\n".join([words, *told]))
+
+
+def _codes(kernel: Kernel, cols: int, archs: Sequence[int]) -> dict[int, Code]:
+    """By arch the machine code for rows of `cols`, where one came along or NVRTC knows the arch."""
+    program = kernel.program(kernel.choose_block_size(cols), cols)
+    came_along = [arch for arch in archs if find_code(program, arch)]
+    known = came_along if len(came_along) == len(archs) else [*came_along, *supported_archs()]
+    return {arch: code_of(program, arch) for arch in archs if arch in known}
+
+
+def _label(given: str | Kernel) -> str:
+    if isinstance(given, str):
+        return given
+    return ", ".join([given.name, *(f"{macro} = {number}" for macro, number in given.macros)])
+
+
+def _reads_of(kernel: Kernel, cols: int, archs: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """What the template has for each piece of source that reads the row."""
+    block_size = kernel.choose_block_size(cols)
+    by_arch = [
+        {read.lines: read for read in row_reads(find_reads(kernel, block_size, cols, arch))}
+        for arch in archs
+    ]
+    text = kernel.source.text.splitlines()
+    where = listings.parts(kernel.source)
+    _, helpers_end = where.get("helpers", where["header"])
+    for lines in sorted(by_arch[-1], key=lambda lines: lines[::-1]):
+        of = [found.get(lines) for found in by_arch]
+        last = by_arch[-1][lines]
+        at = next((line for line in lines if line > helpers_end), lines[-1])
+        (code,) = listings.highlight_lines(text[at - 1].strip())
+        yield {
+            "line": str(at) if at == lines[-1] else f"{lines[-1]} › {at}",
+            "loads": [_loads(read) for read in of],
+            "instructions": f"{last.instructions:.0f}",
+            "code": Markup(code),
+        }
+
+
+def _loads(read: Read | None) -> str:
+    return f"{read.loads} × {read.asked_bytes // read.loads} B" if read else ""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from markupsafe import Markup, escape
 
+from softmax_lib import widgets
 from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import View
 
@@ -24,6 +26,9 @@ _HEAD = 6.0
 _FRAME = (
     "<p><strong>{{ title }}</strong></p>{{ svg }}{% if caption %}<p>{{ caption }}</p>{% endif %}"
 )
+
+Box = tuple[float, float, float, float]
+"""Left, top, width and height."""
 
 
 class Drawing:
@@ -56,15 +61,12 @@ class Drawing:
         if text:
             narrow = width < _NARROW
             size, bold = (11, False) if narrow else (14, bool(TONES[tone]))
-            self.text(left + width / 2, top + height / 2 + 5, text, size=size, bold=bold)
+            self.text(
+                left + width / 2, top + height / 2 + 5, text, anchor="middle", size=size, bold=bold
+            )
 
-    def boxes(
-        self,
-        rectangles: Sequence[tuple[float, float, float, float]],
-        tone: str,
-        solid: bool = False,
-    ) -> None:
-        """Many rectangles (left, top, width, height) of one tone, without words, in few bytes."""
+    def boxes(self, rectangles: Sequence[Box], tone: str, solid: bool = False) -> None:
+        """Many rectangles of one tone, without words, in few bytes."""
         if not rectangles:
             return
         color = TONES[tone] or "currentColor"
@@ -79,8 +81,8 @@ class Drawing:
         y: float,
         text: str,
         *,
-        anchor: str = "middle",
-        size: int = 14,
+        anchor: str = "start",
+        size: int = 12,
         bold: bool = False,
     ) -> None:
         """`text` on the line at `y`, with `anchor` start, middle or end at `x`."""
@@ -89,6 +91,22 @@ class Drawing:
         self.parts.append(
             f'<text x="{_n(x)}" y="{_n(y)}"{at} font-size="{size}"{weight}>{escape(text)}</text>'
         )
+
+    def key(
+        self,
+        left: float,
+        line: float,
+        tone: str,
+        words: str,
+        *,
+        solid: bool = True,
+        swatch: tuple[float, float, float] = (12, 9, 5),
+        size: int = 12,
+    ) -> None:
+        """What a tone stands for, at `line`; a `swatch` has its width, its height, and the gap before its words."""
+        width, high, gap = swatch
+        self.boxes([(left, line - high, width, high)], tone, solid)
+        self.text(left + width + gap, line, words, size=size)
 
     def line(
         self,
@@ -153,6 +171,13 @@ def frame(drawing: Drawing, title: str, caption: str = "") -> View:
     """A drawing under its title, and over a caption where the picture does not say all."""
     html = render(_FRAME, title=title, svg=Markup(drawing.svg()), caption=caption)
     return View(str(html), f"{title}: {caption or drawing.words}")
+
+
+def sliders(
+    axes: Mapping[str, Sequence[Any]], show: Callable[..., View], start: Sequence[Any] | None = None
+) -> widgets.Explorer:
+    """An explorer of drawings, with its sliders beside them where a page is wide enough."""
+    return widgets.explorer(axes, show, start=start).add_class("worklog-two-columns")
 
 
 def number(value: float) -> str:

@@ -37,6 +37,12 @@ STYLE = """<style>
 </style>
 """
 
+_TABLE = """\
+<div class="worklog-xray{{ also }}" tabindex="0" role="group" aria-label="{{ label }}"><table><thead><tr>\
+{% for name in head %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead><tbody>\
+{% for row in rows %}<tr><th scope="row">{{ row[0] }}</th>\
+{% for cell in row[1:] %}<td>{{ cell }}</td>{% endfor %}</tr>{% endfor %}</tbody></table></div>"""
+
 _MARGIN = """\
 <p>{{ words }}</p><div class="worklog-xray worklog-code" tabindex="0" role="group" \
 aria-label="{{ kernel }} with its counters"><table><thead><tr>\
@@ -58,11 +64,12 @@ aria-label="{{ kernel }} with its counters"><table><thead><tr>\
 
 _UNITS = {"global": "sector", "local": "sector", "shared": "wavefront"}
 
-_COUNTERS = {
-    "load requests": "global_load_requests", "sectors loaded": "global_load_sectors",
-    "store requests": "global_store_requests", "sectors stored": "global_store_sectors",
-    "wavefronts of shared loads": "shared_load_wavefronts", "shuffles": "shuffles", "barriers": "barriers",
-}  # fmt: skip
+
+def counters_table(
+    label: str, head: Sequence[str], rows: Sequence[Sequence[Any]], also: str = ""
+) -> Markup:
+    """Counters in a table that looks as a margin does, for a page that has `STYLE`; `also` is a further class of it."""
+    return render(_TABLE, label=label, head=head, rows=rows, also=f" {also}" if also else "")
 
 
 def margin(
@@ -85,11 +92,14 @@ def margin(
 
 def margin_of(found: XRay, source: Source, phase: Part | None = None) -> View:
     """The same of an x-ray that is there already, of the kernel in `source`."""
-    start, end = listings.parts(source).get("header", (0, 0))[1], len(source.text.splitlines())
+    lines = source.text.splitlines()
+    start, end = listings.parts(source).get("header", (0, 0))[1], len(lines)
     if phase is not None:
         start, end = listings.find_part(source, phase)
-    shown = list(enumerate(source.text.splitlines()[start:end], start + 1))
-    parts = [("", _lines(found, source.file_name, _without_blank_start(shown)))]
+    while start < end and not lines[start].strip():
+        start += 1
+    shown = list(enumerate(lines[start:end], start + 1))
+    parts = [("", _lines(found, source.file_name, shown))]
     if phase is None:
         parts += [(name, _touched(found, name, text)) for name, text in source.headers.items()]
     words = in_words(found)
@@ -111,12 +121,6 @@ def in_words(found: XRay) -> str:
     )
 
 
-def _without_blank_start(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    while lines and not lines[0][1].strip():
-        lines = lines[1:]
-    return lines
-
-
 def _touched(found: XRay, file: str, text: str) -> list[dict[str, Any]]:
     """The lines of a header that ask for something."""
     lines = text.splitlines()
@@ -135,17 +139,15 @@ def _lines(found: XRay, file: str, lines: Sequence[tuple[int, str]]) -> list[dic
         {
             "number": number,
             "code": Markup(marked_up),
-            "counted": [
-                _cells(counters, most)
-                for counters in found.lines
-                if (counters.file, counters.line) == (file, number)
-            ],
-            "changed": [
-                _change(one) for one in found.changes if (one.file, one.line) == (file, number)
-            ],
+            "counted": [_cells(one, most) for one in found.lines if _is_at(one, file, number)],
+            "changed": [_change(one) for one in found.changes if _is_at(one, file, number)],
         }
         for (number, _), marked_up in zip(lines, code, strict=True)
     ]
+
+
+def _is_at(one: LineCounters | Change, file: str, line: int) -> bool:
+    return (one.file, one.line) == (file, line)
 
 
 def _cells(counters: LineCounters, most: int) -> dict[str, str]:

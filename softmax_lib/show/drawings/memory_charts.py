@@ -13,7 +13,7 @@ from softmax_lib.engine.words import bytes_in_words, count, plural, short_number
 from softmax_lib.engine.xrays.result import XRay
 from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.show.drawings.drawing import WIDTH, Drawing
-from softmax_lib.show.drawings.margins import STYLE
+from softmax_lib.show.drawings.margins import STYLE, counters_table
 from softmax_lib.show.flows import LEVELS, Flow, Flows, flows_of
 from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import View
@@ -23,11 +23,7 @@ from softmax_lib.worklog.xray import xray
 
 _CHART = """\
 <p><strong>{{ title }}</strong></p>{{ svg }}<p>{{ caption }}</p>\
-<details><summary>The numbers as they were counted</summary>\
-<div class="worklog-xray" tabindex="0" role="group" aria-label="numbers of the memory chart"><table><thead><tr>\
-{% for name in ("between", "what", "requests", "units", "bytes", "of peak", "counted by") %}<th scope="col">{{ name }}</th>{% endfor %}\
-</tr></thead><tbody>{% for row in rows %}<tr><th scope="row">{{ row[0] }}</th>\
-{% for cell in row[1:] %}<td>{{ cell }}</td>{% endfor %}</tr>{% endfor %}</tbody></table></div></details>"""
+<details><summary>The numbers as they were counted</summary>{{ table }}</details>"""
 
 UNKNOWN = "not counted here"
 """What stands in place of a number that is not known."""
@@ -65,7 +61,9 @@ def memory_chart_of(found: XRay, *, gpu: str = DEFAULT_GPU) -> View:
     title, caption = found.words, _caption(found, flows)
     rows = [_row(flow) for flow in flows.flows]
     drawing = _draw(found, flows)
-    body = render(_CHART, title=title, svg=Markup(drawing.svg()), caption=caption, rows=rows)
+    head = ("between", "what", "requests", "units", "bytes", "of peak", "counted by")
+    table = counters_table("numbers of the memory chart", head, rows)
+    body = render(_CHART, title=title, svg=Markup(drawing.svg()), caption=caption, table=table)
     return View(STYLE + str(body), f"{title}: {drawing.words} {caption}")
 
 
@@ -88,7 +86,7 @@ def _draw(found: XRay, flows: Flows) -> Drawing:
         top = part(drawing, top)
     drawing.box(1, 1, WIDTH - 2, top + 6, tone="blue")
     drawing.parts.insert(0, drawing.parts.pop())  # what is in it lies above it
-    drawing.text(_LEFT, 19, "multiprocessors", anchor="start", size=13, bold=True)
+    drawing.text(_LEFT, 19, "multiprocessors", size=13, bold=True)
     top = _band(drawing, top + 7, flows.of("L2"))
     top = _box(drawing, top, "L2", f"hit rate {UNKNOWN}")
     top = _band(drawing, top, flows.of("DRAM"))
@@ -112,9 +110,9 @@ def _box(
     left = _LEFT if inner else 1.0
     drawing.box(left, top, WIDTH - 2 * left, _BOX, tone=tone, faint=faint)
     line = top + _BOX / 2 + 5
-    drawing.text(left + 8, line, name, anchor="start", size=13, bold=True)
+    drawing.text(left + 8, line, name, size=13, bold=True)
     if told:
-        drawing.text(WIDTH - left - 8, line, told, anchor="end", size=12)
+        drawing.text(WIDTH - left - 8, line, told, anchor="end")
     return top + _BOX
 
 
@@ -128,9 +126,9 @@ def _band(drawing: Drawing, top: float, flows: Sequence[Flow]) -> float:
     head = top + 4 + max(map(len, names)) * _LINE
     bottom = head + max(len(labels), 1) * _LINE + 10
     by = next((flow.counted_by for flow in flows if flow.counted_by), "")
-    drawing.text(_LEFT + 2, head, by, anchor="start", size=12)
+    drawing.text(_LEFT + 2, head, by)
     for line, (label, _) in enumerate(labels, 1):
-        drawing.text(_LEFT + 2, head + line * _LINE, label, anchor="start", size=12)
+        drawing.text(_LEFT + 2, head + line * _LINE, label)
     for number, (flow, name) in enumerate(zip(flows, names, strict=True)):
         left = _LEFT + _GUTTER + number * width
         _arrow(drawing, flow, left + 6, (top + 3, bottom - 3))
@@ -176,7 +174,7 @@ def _column(
     size = 12 if width >= _LONG else 11 if width >= _MIDDLE else 10
     for line, words in enumerate([*name, *told], 1 - len(name)):
         is_name = line <= 0
-        drawing.text(at[0], at[1] + line * _LINE, words, anchor="start", size=size, bold=is_name)
+        drawing.text(at[0], at[1] + line * _LINE, words, size=size, bold=is_name)
 
 
 # ---- words

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from softmax_lib.show.drawings.drawing import Drawing, frame, number, places
-from softmax_lib.widgets.explorers import Explorer, explorer
+from softmax_lib import widgets
+from softmax_lib.show.drawings.drawing import Drawing, frame, number, places, sliders
 from softmax_lib.widgets.views import View
 
 ROW = (3.0, 2.0, 5.0, 1.0)
@@ -52,13 +52,9 @@ STEPS = {
 """By kernel, four steps of it."""
 
 
-def trips() -> Explorer:
+def trips() -> widgets.Explorer:
     """Sliders over three kernels and their steps: where a row of four floats is, and how often it went to memory."""
-    shown = explorer(
-        {"kernel": list(STEPS), "step": range(1, 5)}, _show, start=(next(iter(STEPS)), 2)
-    )
-    shown.add_class("worklog-two-columns")
-    return shown
+    return sliders({"kernel": list(STEPS), "step": range(1, 5)}, _show, (next(iter(STEPS)), 2))
 
 
 def _show(kernel: str, count: int) -> View:
@@ -71,23 +67,23 @@ def _show(kernel: str, count: int) -> View:
     _draw_row(drawing, _Y, "y, memory", step.y, {"read y", "write y"} & {*step.trips})
     for left, width in places(len(ROW), _LEFT, _ACROSS):
         _draw_arrows(drawing, left + width / 2, step.trips)
-    drawing.text(0, _TRIPS, moved, anchor="start", size=12, bold=True)
+    drawing.text(0, _TRIPS, moved, bold=True)
     for at, trip in enumerate(all_trips):
         now = made - len(step.trips) <= at < made
         tone = "plain" if at >= made else "orange" if now else "blue"
         drawing.box(56 * at + 1, _TRIPS + 7, 52, _HIGH, tone=tone, faint=at >= made)
-        drawing.text(56 * at + 27, _TRIPS + 24, trip if at < made else "", size=11)
+        drawing.text(56 * at + 27, _TRIPS + 24, trip if at < made else "", anchor="middle", size=11)
     return frame(drawing, f"{kernel}, {step.does}", step.told)
 
 
 def _draw_row(drawing: Drawing, top: float, name: str, values: tuple, is_used: object) -> None:
-    drawing.text(0, top + _HIGH / 2 + 5, name, anchor="start", size=12)
+    drawing.text(0, top + _HIGH / 2 + 5, name)
     for value, (left, width) in zip(values, places(len(values), _LEFT, _ACROSS), strict=True):
         is_there = value is not None
         tone = "green" if top == _REGISTERS else "orange" if is_used else "blue"
         text = number(value) if is_there else ""
         drawing.box(left, top, width, _HIGH, tone=tone if is_there else "plain", faint=not is_there)
-        drawing.text(left + width / 2, top + 17, text, size=11)
+        drawing.text(left + width / 2, top + 17, text, anchor="middle", size=11)
 
 
 def _draw_arrows(drawing: Drawing, middle: float, trips: tuple[str, ...]) -> None:

@@ -1,20 +1,21 @@
-"""The ladder: each kernel's share of a copy's speed, as far as a chapter has climbed, or rung by rung."""
+"""The ladder: each kernel's share of a copy's speed, as far as a chapter has climbed, or rung by rung; and its passes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from softmax_lib import widgets
 from softmax_lib.engine.words import percent, time_in_words
 from softmax_lib.records.measurement import Measurement
 from softmax_lib.records.shelf import DEFAULT_GPU, recorded
-from softmax_lib.show.drawings.drawing import WIDTH, Drawing
+from softmax_lib.show.drawings.drawing import WIDTH, Drawing, frame
 from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import View
 from softmax_lib.worklog.errors import BadInput
-from softmax_lib.worklog.registry import rungs
+from softmax_lib.worklog.registry import kernels, rungs
 
 if TYPE_CHECKING:
     from softmax_lib.widgets.boxes import Shown
@@ -56,13 +57,9 @@ def climb(rows: int = 1024, cols: int = 32768, *, gpu: str = DEFAULT_GPU) -> Sho
 
     Raises `BadInput` where a rung was not recorded on a (rows, cols) float32 matrix.
     """
-    from softmax_lib.widgets.stepping import (
-        stepper,
-    )  # which loads ipywidgets; the ladder does without
-
     times = _times(rows, cols, gpu)
     frames = [_rung(times, number, name) for number, name in enumerate(times, 1)]
-    return stepper(frames, label="kernel")
+    return widgets.stepper(frames, label="kernel")
 
 
 def _times(rows: int, cols: int, gpu: str) -> Mapping[str, Measurement]:
@@ -102,5 +99,55 @@ def _draw_bar(
         high = max(_LEAST, _HIGH * share)
         bar = (left + _GAP / 2, _BASE - high, width, high)
         drawing.boxes([bar], "orange" if here else "blue", solid=here)
-        drawing.text(middle, _BASE - high - 5, percent(share), size=12, bold=here)
-    drawing.text(middle, _BASE + 14, name, size=11, bold=here)
+        drawing.text(middle, _BASE - high - 5, percent(share), anchor="middle", bold=here)
+    drawing.text(middle, _BASE + 14, name, anchor="middle", size=11, bold=here)
+
+
+# ---- each pass over the rows, in a launch by itself
+
+_PASS_HIGH, _PITCH = 28, 54
+
+
+def passes(
+    named: Mapping[str, Sequence[str]],
+    rows: int = 1024,
+    cols: int = 32768,
+    *,
+    gpu: str = DEFAULT_GPU,
+) -> View:
+    """Recorded times of the passes of `naive` and `online`, by words for each, on one scale.
+
+    Raises `BadInput` where they were not recorded on (rows, cols) on this GPU.
+    """
+    record = recorded(gpu)
+    times_ms = {}
+    for name in named:
+        of = f"{name}_passes"
+        entries = [step.entry for step in kernels[of].steps]
+        found = [record.select(provider=of, step=one, rows=rows, cols=cols) for one in entries]
+        if not all(found):
+            raise BadInput(f"The passes of {name} were not recorded on ({rows}, {cols}) on {gpu}.")
+        times_ms[name] = [timings[0].median_us / 1e3 for timings in found]
+    told = {
+        name: [f"{word} {ms:.1f}" for word, ms in zip(words, times_ms[name], strict=True)]
+        for name, words in named.items()
+    }
+    spoken = "; ".join(f"{name}: {', '.join(words)}" for name, words in told.items())
+    drawing = Drawing(_PITCH * len(named), f"Milliseconds of each pass. {spoken}")
+    scale = (WIDTH - 2) / max(sum(times) for times in times_ms.values())
+    for at, (name, words) in enumerate(told.items()):
+        drawing.text(0, _PITCH * at + 15, name, bold=True)
+        _draw_passes(drawing, _PITCH * at + 21, [ms * scale for ms in times_ms[name]], words)
+    return frame(drawing, "Milliseconds of each pass, in a launch by itself", record.where)
+
+
+def _draw_passes(
+    drawing: Drawing, top: float, widths: Sequence[float], words: Sequence[str]
+) -> None:
+    """Side by side; the last one, which writes, is another colour than those that only read."""
+    left = 1.0
+    tones = [*["orange"] * (len(words) - 1), "blue"]
+    for width, word, tone in zip(widths, words, tones, strict=True):
+        drawing.boxes([(left, top, width, _PASS_HIGH)], tone)
+        drawing.text(left + width / 2, top + _PASS_HIGH / 2 + 4, word, anchor="middle")
+        left += width

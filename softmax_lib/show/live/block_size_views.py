@@ -37,11 +37,11 @@ def draw_times(times: dict[int, Measurement], chosen: int) -> Drawing:
         high = timing.median_us * scale
         tone = "orange" if size == chosen else "green" if timing.is_live else "blue"
         drawing.boxes([(left, _BASE - high, width, high)], tone, solid=size == chosen)
-        drawing.text(left + width / 2, _BASE + 14, str(size), size=12, bold=size == chosen)
+        drawing.text(left + width / 2, _BASE + 14, str(size), anchor="middle", bold=size == chosen)
     level = _BASE - copy_us * scale
     drawing.line([(0, level), (WIDTH, level)], dashed=True)
     caption = f"threads per block; dashed: a copy, {_time(copy_us)}"
-    drawing.text(WIDTH / 2, _BASE + 36, caption, size=12)
+    drawing.text(WIDTH / 2, _BASE + 36, caption, anchor="middle")
     return drawing
 
 

@@ -1,11 +1,10 @@
-"""Where a chapter starts on the ladder, the climb, bytes in flight and the roofline: all is as the record has it."""
+"""Ladder, climb, passes, limits, threads and the GPU itself: what they say is as the record has it."""
 
 import re
 
 import pytest
 
-from softmax_lib import drawings, kernels, recorded, tiles, xray
-from softmax_lib.engine.errors import BadInput
+from softmax_lib import drawings, hardware, kernels, recorded, tiles, xray
 from softmax_lib.engine.words import time_in_words
 from softmax_lib.records.cited import FLOAT32_PEAKS
 from softmax_lib.show.drawings.round_trips import STEPS
@@ -16,6 +15,7 @@ pytest.importorskip("ipywidgets")
 
 RUNGS = [kernel.name for kernel in rungs()]
 TIMES = recorded.times(1024, 32768)
+FOUND = hardware()
 
 
 @pytest.mark.parametrize("upto", RUNGS)
@@ -30,17 +30,22 @@ def test_the_ladder_has_a_bar_for_each_rung_so_far_and_gives_none_away(upto):
     assert len(heights) == len(climbed) + 1
 
 
-def test_a_ladder_without_its_rung_or_its_times_is_told():
-    with pytest.raises(BadInput, match="'torch' is no rung; they are naive, online"):
-        drawings.ladder("torch")
-    with pytest.raises(BadInput, match=r"was not recorded on \(3, 5\)"):
-        drawings.ladder("naive", 3, 5)
-
-
 def test_the_climb_has_a_step_for_each_rung_with_its_time():
     frames = str(drawings.climb().children[-1].children)
     assert f"1. {drawings.standing.IDEAS['naive'][0]}" in frames
     assert frames.count("of a copy’s speed") == len(RUNGS)
+
+
+def test_passes_are_as_wide_as_they_take_long():
+    shown = drawings.passes({"naive": ("max", "sum", "write"), "online": ("both", "write")})
+    told = re.search(
+        r"naive: max ([\d.]+), sum ([\d.]+), write ([\d.]+); online: both ([\d.]+), write ([\d.]+)",
+        shown.html,
+    )
+    times_ms = [float(ms) for ms in told.groups()]
+    assert sum(times_ms[:3]) == pytest.approx(TIMES["naive"].median_us / 1e3, rel=0.03)
+    widths = [float(width) for width in re.findall(r"h(\d[\d.]*)v", shown.html)]
+    assert widths == pytest.approx([ms * 338 / sum(times_ms[:3]) for ms in times_ms], rel=0.03)
 
 
 def test_bytes_in_flight_start_where_the_sixth_kernel_is_and_were_all_measured():
@@ -68,15 +73,14 @@ def test_memory_or_arithmetic_is_the_slower_of_the_two_and_the_roofs_height():
         assert f"at most {most:.2g}\N{NO-BREAK SPACE}TFLOP/s" in leaf.value
 
 
-def test_a_thread_of_a_tile_loads_what_tritons_compiler_says():
-    shown = drawings.tile()
-    assert shown.choice == (1024, 4)
-    for cols, warps in [(1000, 4), (1008, 1), (1024, 16), (1024, 32), (1025, 8), (2048, 8)]:
-        code = tiles.compile_tile("simple", cols, num_warps=warps)
-        ((size, loads),) = code.loads.items()
-        words = f"{loads} load{'s' * (loads > 1)} of {size} bytes"
-        assert f"a tile of {code.setting.tile:,}" in shown.leaves[cols, warps].value
-        assert shown.leaves[cols, warps].value.count(words) == 2  # heard, and below
+def test_loads_that_leave_together_are_those_of_the_compiled_loop_and_keep_no_time():
+    shown = drawings.loads_together()
+    assert shown.choice == (1, 1)
+    assert "1 at a time, 8 waits" in shown.leaves[1, 1].value
+    assert "2.4 at a time, 4 waits" in shown.leaves[8, 1].value
+    assert "8 at a time, 1 wait<" in shown.leaves[1, 8].value
+    assert "44 registers a thread: 1 block of 1,024 on an SM" in shown.leaves[2, 4].value
+    assert not any("µs" in leaf.value for leaf in shown.leaves.values())
 
 
 def test_a_row_makes_the_trips_that_its_kernel_makes():
@@ -89,14 +93,16 @@ def test_a_row_makes_the_trips_that_its_kernel_makes():
         assert "0.831" in last  # 1 / (1 + exp(-2) + exp(-3) + exp(-4)), the largest of the row
 
 
-def test_loads_that_leave_together_are_those_of_the_compiled_loop_and_keep_no_time():
-    shown = drawings.loads_together()
-    assert shown.choice == (1, 1)
-    assert "1 at a time, 8 waits" in shown.leaves[1, 1].value
-    assert "2.4 at a time, 4 waits" in shown.leaves[8, 1].value
-    assert "8 at a time, 1 wait<" in shown.leaves[1, 8].value
-    assert "44 registers a thread: 1 block of 1,024 on an SM" in shown.leaves[2, 4].value
-    assert not any("µs" in leaf.value for leaf in shown.leaves.values())
+# ---- which threads take what
+
+
+def test_elements_are_where_the_formula_says():
+    shown = drawings.indices(10, 4)
+    assert "3 blocks of 4 threads, 10 elements" in shown.text
+    assert "9 = 2 × 4 + 1" in shown.text
+    assert "2 threads at the end find no element" in shown.text
+    assert shown.html.count("stroke-dasharray") == 2
+    assert "No thread is to spare" in drawings.indices(8, 4).text
 
 
 @pytest.mark.parametrize("choice", [(32, 32, 128), (8, 128, 128), (4, 64, 32), (1, 128, 32)])
@@ -109,3 +115,65 @@ def test_rows_on_lanes_are_those_of_the_launch_and_of_its_first_load(choice):
     wasted = 100 * (1 - first.asked_bytes / first.moved_bytes)
     assert f"touches {len(first.sectors)} sectors, {wasted:.0f}\N{NO-BREAK SPACE}% wasted" in shown
     assert shown.count("block ") == 128 // threads
+
+
+def test_a_thread_of_a_tile_loads_what_tritons_compiler_says():
+    shown = drawings.tile()
+    assert shown.choice == (1024, 4)
+    for cols, warps in [(1000, 4), (1008, 1), (1024, 16), (1024, 32), (1025, 8), (2048, 8)]:
+        code = tiles.compile_tile("simple", cols, num_warps=warps)
+        ((size, loads),) = code.loads.items()
+        words = f"{loads} load{'s' * (loads > 1)} of {size} bytes"
+        assert f"a tile of {code.setting.tile:,}" in shown.leaves[cols, warps].value
+        assert shown.leaves[cols, warps].value.count(words) == 2  # heard, and below
+
+
+def test_a_timeline_says_how_many_warps_work():
+    assert drawings.timeline("shuffle", 256, 256).text == (
+        "shuffle: 8 warps, 2 barriers: From barrier to barrier 8, 8, 8 warps do something; "
+        "the others only wait."
+    )
+
+
+# ---- the GPU itself
+
+
+@pytest.mark.parametrize("marked", FOUND.levels)
+def test_the_map_has_every_multiprocessor_and_every_memory_and_marks_one(marked):
+    shown = drawings.gpu_map(marked)
+    squares = re.findall(r"M[\d.]+ [\d.]+h12v12", shown.html)
+    assert len(squares) == FOUND.multiprocessors == 132
+    for name, level in FOUND.levels.items():
+        cycles = f"{level.cycles:.1f}" if level.cycles < 10 else f"{level.cycles:.0f}"
+        assert f">{cycles} cycles<" in shown.html
+        assert (f"{name}: {cycles} cycles" in shown.text) == (name == marked)
+    assert shown.html.count('fill="#D55E00"') == 1
+
+
+@pytest.mark.parametrize("one", FOUND.places[:20], ids=lambda o: f"{o.blocks}x{o.threads}")
+def test_a_launch_is_drawn_as_its_blocks_were_placed(one):
+    shown = drawings.places(one.blocks, one.threads)
+    there = sum(count > 0 for count in one.held[0])
+    fills = re.findall(r"M[\d.]+ [\d.]+h13v[\d.]+h-13z", shown.html)
+    assert len(fills) == FOUND.multiprocessors + there
+    assert (f"{there} got a block" in shown.text) == (there < 132)
+    assert f"{len(one.held)} wave" in shown.text
+    assert f">{sum(one.held[0]):,}<" in shown.html
+
+
+@pytest.mark.parametrize(
+    ("launch", "words"),
+    [
+        ((132, 256), "each got 1, and has room for 8 blocks"),
+        ((1024, 32), "each got 7 or 8, and has room for 32 blocks"),
+        ((1024, 1024), "full with 2 blocks, 2,048 threads"),
+        ((4096, 32), "full with 32 blocks, 1,024 threads"),
+    ],
+)
+def test_who_got_blocks_is_told_from_who_has_room(launch, words):
+    assert words in drawings.places(*launch).text
+
+
+@pytest.mark.parametrize("warps", [1, 8])
+def test_each_warp_is_drawn_as_it_waited(warps):
+    assert len(re.findall(r">w\d<", drawings.waits(warps).html)) == warps

@@ -7,7 +7,6 @@ import re
 import pytest
 
 from softmax_lib import drawings, kernels
-from softmax_lib.engine.errors import BadInput, UnknownKernel
 from softmax_lib.show.drawings import listings
 from softmax_lib.worklog.files import KERNEL_FOLDER
 from softmax_lib.worklog.registry import rungs
@@ -94,21 +93,3 @@ def test_a_diff_is_marked_by_more_than_colour():
 
 def test_a_diff_with_itself_says_so():
     assert "nothing changes" in drawings.diff("naive", "naive").text
-
-
-@pytest.mark.parametrize(
-    ("ask", "error", "words"),
-    [
-        (lambda: drawings.source("naiv"), UnknownKernel, "did you mean naive"),
-        (
-            lambda: drawings.source("naive", 7),
-            BadInput,
-            r"no part 7; it has header, setup, 1, 2, 3\.",
-        ),
-        (lambda: drawings.source("no_such.cuh"), UnknownKernel, "no kernel called"),
-    ],
-)
-def test_bad_input_gets_one_sentence(ask, error, words):
-    with pytest.raises(error, match=words) as caught:
-        ask()
-    assert "\n" not in str(caught.value)

@@ -60,16 +60,11 @@ def test_a_header_that_asks_for_nothing_is_left_out():
     assert "float4.cuh</th>" not in margin.html
 
 
-def test_a_view_has_the_same_bytes_each_time_and_can_be_reached_by_keyboard():
-    first, again = (drawings.margin("shared", 4, 256).html for _ in range(2))
-    assert first == again
-    assert 'tabindex="0" role="group" aria-label=' in first
-
-
 def test_code_is_escaped_and_every_line_is_there():
     shown = drawings.margin("shuffle", 2, 64)
     text = kernels["shuffle"].source.text.splitlines()
     assert "&lt;" in shown.html
+    assert 'tabindex="0" role="group" aria-label=' in shown.html  # reached by keyboard
     assert str(len(text)) in rows_of(shown)
 
 

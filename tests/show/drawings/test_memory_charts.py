@@ -17,12 +17,11 @@ from softmax_lib import (
     xray_launch,
     xray_softmax,
 )
-from softmax_lib.engine.errors import BadInput, UnknownKernel
+from softmax_lib.engine.errors import BadInput
 from softmax_lib.records.measurement import Case
 from softmax_lib.show import flows
 from softmax_lib.show.drawings.memory_charts import UNKNOWN
 from softmax_lib.show.flows import flows_of
-from softmax_lib.worklog.errors import RowTooLong
 
 PLACES = {"shared": ("shared memory", "wavefronts"), "global": ("L1", "sectors")}
 LOCAL_AND_ATOMIC = kernel_of("""\
@@ -71,6 +70,7 @@ def test_hits_and_dram_are_those_that_ncu_counted():
     missed = profile["global_load_sectors"] - profile["global_load_hit_sectors"]
     hits = profile["global_load_hit_sectors"] / profile["global_load_sectors"]
     assert table["L2", "loads"][1:3] == [f"{missed:,} sectors", f"{32 * missed:,}"]
+    assert table["L2", "stores"] == ["", "", "", "", UNKNOWN]
     assert table["DRAM", "loads"][2] == f"{profile['dram_read_bytes']:,}"
     assert table["DRAM", "stores"][2] == f"{profile['dram_write_bytes']:,}"
     assert f">hit rate of loads {hits:.1%}<".replace("%", " %") in shown.html
@@ -146,11 +146,6 @@ def test_a_gpu_whose_memories_were_not_measured_has_no_shares(monkeypatch):
     assert (whole.dram_share, whole.peaks) == (None, "")
 
 
-def test_stores_into_l2_are_never_told():
-    for one in (xray("naive", 64, 4096), xray("naive", 8, 100)):
-        assert flow(one, "L2", "stores").counted_by == ""
-
-
 def test_caches_of_a_kernel_of_several_launches_are_as_the_one_before_left_them():
     assert "emptied" in flows_of(xray("naive", 64, 4096)).caches
     assert "as the launch before" in flows_of(xray("unfused", 64, 4096)).caches
@@ -220,29 +215,9 @@ def test_every_word_lies_within_the_picture():
             assert float(y) < height
 
 
-def test_a_picture_has_the_same_bytes_each_time_and_words_for_all_of_its_numbers():
-    first, again = (drawings.memory_chart("shared", 64, 4096) for _ in range(2))
-    assert first == again
-    label = re.search(r'role="img" aria-label="([^"]*)"', first.html)[1]
-    for cells in table_of(first).values():
+def test_a_picture_has_words_for_all_of_its_numbers():
+    shown = drawings.memory_chart("shared", 64, 4096)
+    label = re.search(r'role="img" aria-label="([^"]*)"', shown.html)[1]
+    for cells in table_of(shown).values():
         for cell in filter(None, cells[:4]):
             assert cell in label
-
-
-@pytest.mark.parametrize(
-    ("asked", "error"),
-    [
-        (("nave", 64, 4096), UnknownKernel),
-        (("naive", 0, 4096), BadInput),
-        (("naive", 64, 4096, 33), BadInput),
-        (("fusion", 1, 40000), RowTooLong),
-    ],
-)
-def test_bad_input_raises_what_an_x_ray_raises(asked, error):
-    with pytest.raises(error):
-        drawings.memory_chart(*asked)
-
-
-def test_a_gpu_without_a_record_is_told():
-    with pytest.raises(BadInput, match="no record of a GPU called Voodoo"):
-        drawings.memory_chart("naive", 8, 64, gpu="Voodoo")

@@ -1,4 +1,4 @@
-"""What tools printed on a GPU: how a page shows it, and that what is kept is what the script would capture."""
+"""What tools printed on a GPU: how a page shows it, that the script would capture it again, and ncu's names of counters."""
 
 import json
 import sys
@@ -6,9 +6,10 @@ import sys
 import capture
 import pytest
 
-from softmax_lib import drawings
+from softmax_lib import drawings, xray
 from softmax_lib.engine.errors import BadInput
-from softmax_lib.show.drawings import captures
+from softmax_lib.records.schema import EXECUTION, METRICS
+from softmax_lib.show.drawings import profilers
 
 PROVENANCE = {
     "gpu": "Tesla T4", "driver": "1.2", "cuda": "13.0", "date": "2030-01-01",
@@ -19,7 +20,7 @@ OUTPUT = ["$ ncu -k mine ./a", "first <line>", "second", "", "third 3", "---", "
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(captures, "CAPTURED", tmp_path)
+    monkeypatch.setattr(profilers, "CAPTURED", tmp_path)
     (tmp_path / "mine.txt").write_text("\n".join(OUTPUT) + "\n")
     (tmp_path / "provenance.json").write_text(json.dumps(PROVENANCE))
     return tmp_path
@@ -89,5 +90,41 @@ def test_of_much_output_the_parts_of_lines_that_are_asked_for_stay():
 
 
 def test_what_is_kept_is_what_would_be_captured():
-    kept = {path.stem: captures.read_captured(path.stem)[0] for path in captures.CAPTURED.glob("*.txt")}  # fmt: skip
+    kept = {path.stem: profilers.read_captured(path.stem)[0] for path in profilers.CAPTURED.glob("*.txt")}  # fmt: skip
     assert kept == {name: f"$ {command}" for name, command in capture.COMMANDS.items()}
+
+
+# ---- names of counters
+
+
+def test_every_counter_of_an_x_ray_and_of_a_record_has_a_name_in_ncu_or_a_reason_why_not():
+    named = {*profilers.names(), *profilers.NO_COUNTERPART}
+    assert xray("shuffle", 2, 64).total.keys() <= named
+    assert METRICS.keys() <= named
+    assert {one for one in EXECUTION if not one.startswith("stalled_")} <= named
+    assert profilers.names()["stalled_REASON"].replace("REASON", "wait") == EXECUTION["stalled_wait"]  # fmt: skip
+    assert named & set(profilers.NO_COUNTERPART) == set(profilers.NO_COUNTERPART)
+
+
+def test_units_and_sections_are_what_ncu_printed(monkeypatch):
+    printed = {
+        "ncu_counters": ["$ ncu", "    dram__bytes_read.sum   byte   5", "    smsp__warps_issue_stalled_barrier.sum  warp 3"],
+        "ncu_memory": ["$ ncu", "    Table Name : L1", "    l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum   sector   8"],
+        "ncu_sections": ["$ for", "One:", "dram__bytes_read.sum", "Two:", "dram__bytes_read.sum", "x_issue_stalled_barrier_y"],
+    }  # fmt: skip
+    monkeypatch.setattr(profilers, "read_captured", printed.get)
+    found = drawings.counter_names()
+    assert "dram_read_bytes dram__bytes_read.sum byte One" in found.text
+    assert "global_op_ld.sum sector MemoryWorkloadAnalysis_Tables" in found.text
+    assert "stalled_REASON smsp__warps_issue_stalled_REASON.sum warp Two" in found.text
+    other = drawings.counter_names("ncu's metric").text
+    assert "dram__bytes_read.sum dram_read_bytes byte One" in other
+    assert other.index("dram__bytes_read") < other.index("smsp__")
+
+
+def test_ncu_printed_a_unit_for_each_counter_that_it_has():
+    counted = "\n".join(
+        map("\n".join, map(profilers.read_captured, ("ncu_counters", "ncu_memory")))
+    )
+    for metric in {*METRICS.values(), *EXECUTION.values(), *profilers.MORE.values()}:
+        assert metric in counted

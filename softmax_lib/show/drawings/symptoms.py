@@ -1,8 +1,9 @@
-"""A symptom of the page A method beside its cure: what can be counted without a GPU, what ncu counted, and the times."""
+"""Symptoms of the page A method beside their cures: counted without a GPU, by ncu, and as torch's profiler saw calls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from softmax_lib.engine.compiled.nvdisasm import occupancy
@@ -10,12 +11,15 @@ from softmax_lib.engine.xrays.result import XRay
 from softmax_lib.ops.xray import xray_softmax
 from softmax_lib.records.measurement import ITEM_BYTES
 from softmax_lib.records.shelf import DEFAULT_GPU
-from softmax_lib.show.drawings.profiled import busy_share
+from softmax_lib.show.drawings.drawing import WIDTH, Drawing, frame
 from softmax_lib.suites.symptoms.record import (
+    PROGRAMS,
+    Event,
     Program,
     Side,
     Symptom,
     SymptomTime,
+    Track,
     symptom_source,
     symptom_times,
     timeline_events,
@@ -23,7 +27,6 @@ from softmax_lib.suites.symptoms.record import (
 from softmax_lib.widgets.tables import table
 from softmax_lib.widgets.views import View, view
 from softmax_lib.worklog.errors import BadInput, CompileError, NotAvailable
-from softmax_lib.worklog.kernel import Kernel
 from softmax_lib.worklog.reads import in_flight_per_thread, reads
 from softmax_lib.worklog.registry import kernels
 from softmax_lib.worklog.xray import xray
@@ -31,7 +34,6 @@ from softmax_lib.worklog.xray import xray
 ROWS = 16
 """Of the matrix that is x-rayed: each of its rows asks for the same."""
 ARCH = 90
-MIB = 1 << 20
 MULTIPROCESSORS = 132
 """Of an H200, which the matrix of the tail is made for."""
 TIMED_ONLY: tuple[Symptom, ...] = ("tail of blocks", "launch-bound", "L2-resident", "host-bound")
@@ -49,15 +51,13 @@ def symptom(name: Symptom, gpu: str = DEFAULT_GPU) -> View:
     if not found:
         raise BadInput(f"The symptom {name!r:.40} was not measured on {gpu}.")
     sides = [one.side for one in found]
-    rows = (
-        [["rows", *(f"{one.rows:,}" for one in sides)]]
-        if len({one.rows for one in sides}) > 1
-        else []
-    )
+    rows = []
+    if len({one.rows for one in sides}) > 1:
+        rows.append(["rows", *(f"{one.rows:,}" for one in sides)])
     if any(one.block_size for one in sides):
         rows.append(["threads per block", *(f"{one.block_size:,}" if one.block_size else "its choice" for one in sides)])  # fmt: skip
     rows += [[label, *map(read, sides)] for label, read in _COUNTED[name]]
-    rows += [[label, *map(read, found)] for label, read in _MEASURED[name]]
+    rows += [[label, *map(read, found)] for label, read in _MEASURED.get(name, [])]
     if name == "host-bound":
         rows.append(["GPU busy, torch.profiler", *(_busy(one, gpu) for one in sides)])
     rows.append(["time", *(f"{one.median_us:,.1f} µs" for one in found)])
@@ -91,12 +91,6 @@ def _xray(side: Side) -> XRay:
     return xray_softmax(side.rows, side.cols)
 
 
-def _kernel(side: Side) -> tuple[Kernel, int]:
-    """It, and the threads per block that it is launched with."""
-    kernel = kernels[side.who]
-    return kernel, kernel.settle_block_size(side.block_size or None, side.cols)
-
-
 def _blocks_held(side: Side) -> int:
     """How many of its blocks a multiprocessor holds. Raises `NotAvailable` where no machine code can be had."""
     if not (steps := _xray(side).steps):
@@ -127,7 +121,8 @@ def _per_block(counter: str) -> Callable[[Side], str]:
 
 
 def _in_flight(side: Side) -> str:
-    kernel, size = _kernel(side)
+    kernel = kernels[side.who]
+    size = kernel.settle_block_size(side.block_size or None, side.cols)
     a_thread = in_flight_per_thread(reads(kernel, size, side.cols, ARCH))
     return f"{_blocks_held(side) * size * a_thread / 1024:,.3g} KiB"
 
@@ -141,16 +136,15 @@ def _at_once(side: Side) -> str:
 
 
 def _blocks(side: Side) -> str:
-    blocks = side.rows if side.who in kernels else _xray(side).blocks
-    return f"{blocks:,}"
+    return f"{side.rows if side.who in kernels else _xray(side).blocks:,}"
 
 
-def _launches(side: Side) -> str:
-    return str(len(_kernel(side)[0].steps))
+def _launches(side: Side) -> int:
+    return len(kernels[side.who].steps)
 
 
 def _both_matrices(side: Side) -> str:
-    return f"{2 * side.rows * side.cols * ITEM_BYTES['float32'] / MIB:.0f} MiB"
+    return f"{2 * side.rows * side.cols * ITEM_BYTES['float32'] / (1 << 20):.0f} MiB"
 
 
 _COUNTED: dict[Symptom, list[tuple[str, Callable[[Side], str]]]] = {
@@ -160,7 +154,7 @@ _COUNTED: dict[Symptom, list[tuple[str, Callable[[Side], str]]]] = {
     "low occupancy": [("threads on an SM, at most", _told(_threads_held))],
     "barriers": [("barriers per block", _per_block("barriers"))],
     "tail of blocks": [("blocks", _blocks), ("blocks that fit at once", _told(_at_once))],
-    "launch-bound": [("launches", _launches)],
+    "launch-bound": [("launches", lambda side: str(_launches(side)))],
     "L2-resident": [("x and y", _both_matrices)],
     "host-bound": [("launches by Python for 100 calls", lambda side: "100" if side.how == "eager" else "1")],
 }  # fmt: skip
@@ -197,7 +191,67 @@ _MEASURED: dict[Symptom, list[tuple[str, Callable[[SymptomTime], str]]]] = {
     "low occupancy": [("warps on an SM, ncu", _counted(lambda one: f"{one.profile.warps_per_multiprocessor:.1f}"))],
     "barriers": [("stalled_barrier, ncu", _stalled("barrier"))],
     "tail of blocks": [("GB/s", _bandwidth)],
-    "launch-bound": [("time per launch", lambda one: f"{one.median_us / len(_kernel(one.side)[0].steps):.1f} µs")],
+    "launch-bound": [("time per launch", lambda one: f"{one.median_us / _launches(one.side):.1f} µs")],
     "L2-resident": [("GB/s", _bandwidth)],
-    "host-bound": [],
 }  # fmt: skip
+
+# ---- when Python called, when it launched, when the GPU worked
+
+_LEFT, _HIGH, _HEAD = 46, 16, 22
+_PANEL = _HEAD + 3 * _HIGH + 20
+_LOOKS: dict[Track, tuple[str, str]] = {"call": ("Python", "plain"), "launch": ("launch", "orange"), "kernel": ("GPU", "blue")}  # fmt: skip
+
+
+def profiled_calls(gpu: str = DEFAULT_GPU) -> View:
+    """Draw the timelines of `records.symptoms.PROGRAMS`, one below the other; the small ones share a scale.
+
+    Raises `BadInput` where none was recorded.
+    """
+    seen = {program: _from_zero(timeline_events(program, gpu)) for program in PROGRAMS}
+    words = "; ".join(f"{program}: {_in_words(events)}" for program, events in seen.items())
+    drawing = Drawing(len(seen) * _PANEL, words)
+    for number, (program, events) in enumerate(seen.items()):
+        like = [one for name in seen if name[:5] == program[:5] for one in seen[name]]
+        _draw(drawing, number * _PANEL, program, events, max(one.end_us for one in like))
+    title = "Eight calls of torch.softmax, by torch.profiler"
+    return frame(drawing, title, f"{symptom_source(gpu)}; the profiler itself slows Python down")
+
+
+def _from_zero(events: Sequence[Event]) -> list[Event]:
+    first_us = min(one.at_us for one in events)
+    return [replace(one, at_us=one.at_us - first_us) for one in events]
+
+
+def busy_share(events: Sequence[Event]) -> float:
+    """Of the time from the first event to the end of the last kernel, the share in which a kernel ran."""
+    kernels = [one for one in events if one.track == "kernel"]
+    span = max(one.end_us for one in kernels) - min(one.at_us for one in events)
+    return sum(one.us for one in kernels) / span
+
+
+def _in_words(events: Sequence[Event]) -> str:
+    """How many launches made how many kernels, in what time, and how busy the GPU was."""
+    counts = {track: sum(one.track == track for one in events) for track in _LOOKS}
+    last = max(one.end_us for one in events)
+    launches = f"{counts['launch']} launch{'es' * (counts['launch'] != 1)}"
+    return f"{launches}, {counts['kernel']} kernels in {last:.0f} µs, GPU busy {busy_share(events):.0%}"  # fmt: skip
+
+
+def _draw(
+    drawing: Drawing, top: float, program: Program, events: Sequence[Event], last_us: float
+) -> None:
+    scale = (WIDTH - _LEFT) / last_us
+    drawing.text(0, top + 13, program, bold=True)
+    drawing.text(WIDTH, top + 13, f"GPU busy {busy_share(events):.0%}", anchor="end")
+    for row, (track, (label, tone)) in enumerate(_LOOKS.items()):
+        line = top + _HEAD + row * _HIGH
+        drawing.text(_LEFT - 4, line + 11, label, anchor="end", size=11)
+        drawing.line([(_LEFT, line + _HIGH - 1.5), (WIDTH, line + _HIGH - 1.5)], faint=True)
+        bars = [
+            (_LEFT + one.at_us * scale, line + 1, max(one.us * scale, 1), _HIGH - 4)
+            for one in events
+            if one.track == track
+        ]
+        drawing.boxes(bars, tone, solid=tone != "plain")
+    drawing.text(_LEFT, top + _PANEL - 8, "0", size=10)
+    drawing.text(WIDTH, top + _PANEL - 8, f"{last_us:.0f} µs", anchor="end", size=10)

@@ -1,4 +1,4 @@
-"""Pictures of requests: every lane and every bank is there, and the words say what is drawn."""
+"""Pictures of requests: every lane and every bank is there, the words say what is drawn, rows are cut as float4 cuts them."""
 
 import html
 
@@ -6,16 +6,20 @@ import pytest
 from emulated import kernel_of
 
 from softmax_lib import drawings, kernels
-from softmax_lib.engine.errors import BadInput, UnknownKernel
-from softmax_lib.show.drawings.lane_addresses import COLUMN as ITS_COLUMN
-from softmax_lib.show.drawings.lane_addresses import ROW, elements
-from softmax_lib.show.drawings.wavefronts import bank_frame
+from softmax_lib.show.drawings.warp_requests import (
+    COLUMN,
+    ROW,
+    Parts,
+    bank_frame,
+    elements,
+    parts_of,
+)
 from softmax_lib.worklog.registry import resolve
 from softmax_lib.worklog.requests import global_requests, shared_requests
 
 pytest.importorskip("ipywidgets")
 
-COLUMN = """\
+COLUMN_OF_A_TILE = """\
     __shared__ float tile[32 * WIDTH];
     for (int i = 0; i < 32; i++) tile[i * WIDTH + threadIdx.x] = x[i];
     __syncthreads();
@@ -42,7 +46,7 @@ def test_floats_from_lane_to_lane_and_turns_say_what_is_looked_up_and_what_is_fe
 
 @pytest.mark.parametrize(("width", "wavefronts"), [(32, 32), (33, 1), (34, 2)])
 def test_a_row_of_banks_is_drawn_for_each_wavefront(width, wavefronts):
-    source = kernel_of(COLUMN.replace("WIDTH", str(width)))
+    source = kernel_of(COLUMN_OF_A_TILE.replace("WIDTH", str(width)))
     (request,) = shared_requests(resolve(source), 32, 32, 1)
     shown = bank_frame(request)
     word = "wavefront" if wavefronts == 1 else "wavefronts"
@@ -52,48 +56,52 @@ def test_a_row_of_banks_is_drawn_for_each_wavefront(width, wavefronts):
     assert drawings.banks(source, 32, 32, 1).fallback["text/plain"] == shown.text
 
 
-def test_a_timeline_says_how_many_warps_work():
-    assert drawings.timeline("shuffle", 256, 256).text == (
-        "shuffle: 8 warps, 2 barriers: From barrier to barrier 8, 8, 8 warps do something; "
-        "the others only wait."
-    )
-
-
 @pytest.mark.parametrize(
     ("reads", "swap"),
     [
         (ROW, {}),
-        (ITS_COLUMN, {"x + (long long)row * cols": "x + row", "x_row[col]": "x_row[col * cols]"}),
+        (COLUMN, {"x + (long long)row * cols": "x + row", "x_row[col]": "x_row[col * cols]"}),
     ],
 )
 def test_lanes_over_a_small_matrix_read_what_a_kernel_does(reads, swap):
     text = kernels["naive"].source.text
     for old, new in swap.items():
         text = text.replace(old, new)
-    requests = global_requests(resolve(text), 32, 32, 32)
-    for turn, request in enumerate(requests, 1):
+    for turn, request in enumerate(global_requests(resolve(text), 32, 32, 32), 1):
         places = [4 * (32 * row + col) for row, col in elements(reads, turn)]
         assert places == list(request.addresses.values())
 
 
-def test_sectors_of_a_small_matrix_are_counted():
-    shown = drawings.rows_or_columns()
-    told = {choice: html.unescape(leaf.value) for choice, leaf in shown.leaves.items()}
-    assert "Turn 1: 32 sectors on 32 lines" in told[ROW, 1]
-    assert "Sectors so far: L1 256, memory 32." in told[ROW, 8]
-    assert "Sectors so far: L1 288, memory 64." in told[ROW, 9]
-    assert "Turn 8: 4 sectors on 1 line" in told[ITS_COLUMN, 8]
-    assert "Sectors so far: L1 32, memory 32." in told[ITS_COLUMN, 8]
-
-
 @pytest.mark.parametrize(
-    ("draw", "error", "words"),
+    ("choice", "words"),
     [
-        (lambda: drawings.banks("naiv", 64), UnknownKernel, "did you mean naive"),
-        (lambda: drawings.banks("naive", 64), BadInput, "naive has 0 accesses to shared memory"),
+        ((ROW, 1), "Turn 1: 32 sectors on 32 lines"),
+        ((ROW, 8), "Sectors so far: L1 256, memory 32."),
+        ((ROW, 9), "Sectors so far: L1 288, memory 64."),
+        ((COLUMN, 8), "Turn 8: 4 sectors on 1 line"),
+        ((COLUMN, 8), "Sectors so far: L1 32, memory 32."),
     ],
-)  # fmt: skip
-def test_what_cannot_be_drawn_gets_one_sentence(draw, error, words):
-    with pytest.raises(error, match=words) as caught:
-        draw()
-    assert "\n" not in str(caught.value)
+)
+def test_sectors_of_a_small_matrix_are_counted(choice, words):
+    assert words in html.unescape(drawings.rows_or_columns().leaves[choice].value)
+
+
+def test_rows_of_eleven_start_anywhere():
+    assert [parts_of(row, 11) for row in range(4)] == [
+        Parts(0, 0, 2, 3), Parts(3, 1, 2, 2), Parts(2, 2, 2, 1), Parts(1, 3, 2, 0),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("cols", range(1, 17))
+def test_no_float_is_lost_and_each_vector_begins_at_16_bytes(cols):
+    for row in range(8):
+        parts = parts_of(row, cols)
+        assert parts.head + 4 * parts.vectors + parts.tail == cols
+        assert parts.vectors == 0 or (parts.start + parts.head) % 4 == 0
+
+
+def test_a_picture_of_rows_has_every_float_and_says_how_a_row_divides():
+    shown = drawings.row_starts()
+    assert shown.html.count("<rect") == 44
+    assert "row 1: 2 vectors with 1 float before and 2 floats after" in shown.text
+    assert "row 0: 3 vectors" in drawings.row_starts(12, 1).text
