@@ -59,8 +59,7 @@ set_compiler(_nvrtc, library=_kernels)
 
 def load_ipython_extension(shell: Any) -> None:
     """`%load_ext softmax_lib`: register the cell magics %%cuda and %%triton."""
-    from softmax_lib.show.live.cuda_cell import cuda
-    from softmax_lib.show.live.triton_cell import triton
+    from softmax_lib.show.live.cells import cuda, triton
 
     shell.register_magic_function(cuda, "cell", "cuda")
     shell.register_magic_function(triton, "cell", "triton")

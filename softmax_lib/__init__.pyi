@@ -17,8 +17,8 @@ from .show import drawings as drawings
 from .show import figures as figures
 from .show.exercise import exercise as exercise
 from .show.live.block_size_explorer import explore as explore
-from .show.live.lies import catch_lie as catch_lie
-from .show.live.unroll_search import search_unroll as search_unroll
+from .show.live.measured_figures import catch_lie as catch_lie
+from .show.live.measured_figures import search_unroll as search_unroll
 from .suites.hardware.record import hardware as hardware
 from .suites.lies.record import lie_peak as lie_peak
 from .suites.lies.record import lie_times as lie_times

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from softmax_lib.engine.source import Source
-from softmax_lib.show.live.cuda_cell import read_line
+from softmax_lib.show.live.cells import read_line
 from softmax_lib.worklog.launch_words import is_any_kernel, read_launch
 
 ROOT = Path(__file__).parent.parent

@@ -39,7 +39,7 @@ from softmax_lib.engine.xrays.machine_path import ARCH
 from softmax_lib.gpu.compile import compiler
 from softmax_lib.ops.designs import Task
 from softmax_lib.ops.xray import outline_of
-from softmax_lib.show.live.cuda_cell import read_line, softmax_in
+from softmax_lib.show.live.cells import read_line, softmax_in
 from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.kernel import Kernel
 from softmax_lib.worklog.launch_words import is_any_kernel, read_launch

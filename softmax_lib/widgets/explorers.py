@@ -1,4 +1,4 @@
-"""Explorers: sliders that move through prepared views, with or without a kernel behind them."""
+"""Explorers and steppers: sliders that move through prepared views, with or without a kernel behind them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import ipywidgets as W
 from softmax_lib.engine.errors import BadInput, EngineError
 from softmax_lib.widgets.boxes import Shown, announcer, slider, switch
 from softmax_lib.widgets.views import View, note, view
+
+STEP_MILLISECONDS = 1200
 
 
 class Explorer(Shown):
@@ -47,9 +49,9 @@ class Explorer(Shown):
         picked = {name: control.value for name, control in self.sliders.items()}
         return tuple(picked.get(name, options[0]) for name, options in self.axes.items())
 
-    def replace(self, choice: tuple, content: Any, alt: str = "") -> None:
+    def replace(self, choice: tuple, content: Any) -> None:
         """Show `content` for `choice` from now on."""
-        self.leaves[choice].value = view(content, alt).html
+        self.leaves[choice].value = view(content).html
 
     def say(self, sentence: str) -> None:
         """Tell the reader something, such as why what they asked for cannot be shown; "" ends it."""
@@ -105,3 +107,33 @@ def _over_last_good(views: dict[tuple, View | str]) -> dict[tuple, View]:
             else:
                 kept[choice] = last.with_note(shown)
     return kept
+
+
+def stepper(frames: Sequence[Any], *, label: str = "step") -> Shown:
+    """Play, step through and scrub over `frames`: what `views.view` takes, one per step."""
+    if not frames:
+        raise BadInput("A stepper needs at least one frame.")
+    count = len(frames)
+    places = [f"{number} of {count}" for number in range(1, count + 1)]
+    views = [view(one, f"{label} {place}") for one, place in zip(frames, places, strict=True)]
+    if count == 1:
+        return Shown([W.HTML(views[0].html)], "stepper", views[0].fallback())
+    scrub = slider(label, places)
+    play = W.Play(min=0, max=count - 1, interval=STEP_MILLISECONDS)
+    W.jslink((play, "value"), (scrub, "index"))
+    body = switch(scrub, [W.HTML(shown.html) for shown in views])
+    buttons = [_step_button(scrub, -1, "backward"), play, _step_button(scrub, 1, "forward")]
+    return Shown([W.HBox([*buttons, scrub]), *announcer(), body], "stepper", views[0].fallback())
+
+
+def _step_button(scrub: W.SelectionSlider, distance: int, word: str) -> W.Button:
+    button = W.Button(
+        icon=f"step-{word}", tooltip=f"one step {word}", layout=W.Layout(width="36px")
+    )
+    button.add_class(f"worklog-{word}")
+
+    def move(_: W.Button) -> None:
+        scrub.index = min(max(scrub.index + distance, 0), len(scrub.options) - 1)
+
+    button.on_click(move)
+    return button

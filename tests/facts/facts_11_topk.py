@@ -12,7 +12,7 @@ from softmax_lib import recorded, selections, topk_sizes, topk_times, xray_launc
 from softmax_lib.engine.compiled.code import code_of
 from softmax_lib.engine.source import Program, Source
 from softmax_lib.records.cited import FUSED_TOPK
-from softmax_lib.show.live.cuda_cell import read_line
+from softmax_lib.show.live.cells import read_line
 from softmax_lib.suites.shown.record import shown_times
 from softmax_lib.worklog.launch_words import read_launch
 from softmax_lib.worklog.reads import reads

@@ -8,7 +8,7 @@ from softmax_lib import recorded, xray, xray_launch
 from softmax_lib.engine.errors import BadInput, BlockSizeNotAllowed
 from softmax_lib.engine.source import Source
 from softmax_lib.show.drawings.profilers import read_captured
-from softmax_lib.show.live.cuda_cell import read_line
+from softmax_lib.show.live.cells import read_line
 from softmax_lib.worklog.launch_words import read_launch
 
 RUNS, TORCH, ILLEGAL = (read_captured(f"errors_{name}") for name in ("cuda", "torch", "illegal"))

@@ -85,7 +85,7 @@ def test_what_was_not_searched_is_one_sentence(folder):
 
 
 def test_with_a_gpu_the_map_is_measured_and_without_one_recorded(monkeypatch):
-    search = pytest.importorskip("softmax_lib.show.live.unroll_search")
+    search = pytest.importorskip("softmax_lib.show.live.measured_figures")
     monkeypatch.setattr(presence, "why_no_gpu", lambda: "there is none in this test")
     with pytest.raises(NotAvailable, match="no GPU"):
         measure_unroll(60, 512)

@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from softmax_lib.show.drawings.drawing import WIDTH, Drawing, frame, number, places, sliders
-from softmax_lib.widgets.explorers import Explorer
-from softmax_lib.widgets.stepping import Shown, stepper
+from softmax_lib.widgets.boxes import Shown
+from softmax_lib.widgets.explorers import Explorer, stepper
 from softmax_lib.widgets.views import View
 from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.reductions import (

@@ -18,7 +18,6 @@ from softmax_lib.worklog.registry import rungs
 
 W = pytest.importorskip("ipywidgets")
 explorers = pytest.importorskip("softmax_lib.show.live.block_size_explorer")
-views = pytest.importorskip("softmax_lib.show.live.block_size_views")
 
 H200 = "NVIDIA H200"
 NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -95,7 +94,7 @@ def test_explorer_starts_where_the_kernel_would():
 def test_bars_are_as_high_as_times():
     timings = recorded.select(provider="shared", rows=ROWS, cols=COLS)
     times = {timing.case.block_size: timing for timing in timings}
-    drawing = views.draw_times(dict(sorted(times.items())), 32)
+    drawing = explorers.draw_times(dict(sorted(times.items())), 32)
     heights = [float(part.split("v")[1].split("h")[0]) for part in drawing.parts if "<path" in part]
     slowest = max(timing.median_us for timing in times.values())
     expected = [times[size].median_us / slowest * max(heights) for size in sorted(times)]
@@ -222,12 +221,3 @@ def test_a_real_launch_replaces_a_recorded_point():
     _, size = explorer.choice
     assert "Measured here, live." in explorer.leaves[explorer.choice].value, note(explorer)
     assert f"at {size} threads per block" in note(explorer)
-
-
-@pytest.mark.usefixtures("no_gpu")
-def test_exploring_twice_gives_the_same_bytes():
-    first, second = (explore("online") for _ in range(2))
-    assert [leaf.value for leaf in first.leaves.values()] == [
-        leaf.value for leaf in second.leaves.values()
-    ]
-    assert first.fallback == second.fallback

@@ -1,11 +1,11 @@
-"""%%cuda: a kernel in a cell gets its verdict, its hazards and its counters, and never a traceback."""
+"""%%cuda and %%triton: a kernel in a cell gets its verdict and its counters, or what a compiler makes of it, no traceback."""
 
 import re
 
 import pytest
 
-from softmax_lib import kernels
-from softmax_lib.show.live import cuda_cell
+from softmax_lib import kernels, tiles
+from softmax_lib.show.live import cells
 
 pytest.importorskip("ipywidgets")
 shell_module = pytest.importorskip("IPython.core.interactiveshell")
@@ -18,10 +18,10 @@ def shell():
     shell_module.InteractiveShell.clear_instance()
 
 
-def run_cell(shell, capsys, line, text):
+def run_cell(shell, capsys, line, text, magic="cuda"):
     shell.run_line_magic("load_ext", "softmax_lib")
     capsys.readouterr()
-    shell.run_cell_magic("cuda", line, text)
+    shell.run_cell_magic(magic, line, text)
     return capsys.readouterr().out
 
 
@@ -88,10 +88,7 @@ def test_a_race_is_told_before_the_verdict_and_keeps_its_counts(shell, capsys, b
 def test_a_wrong_cell_is_told_in_what_kind_of_row(shell, capsys):
     text = kernels["online"].source.text.replace("if (value != -INFINITY)", "")
     out = run_cell(shell, capsys, "--rows 4 --cols 64 --name mine", text).replace("\n", " ")
-    assert (
-        "first (18, 31) at 32 threads per block, in a row that is '-inf first', where y is NaN"
-        in out
-    )
+    assert "(18, 31) at 32 threads per block, in a row that is '-inf first', where y is NaN" in out
     text = kernels["shuffle"].source.text.replace("1.0f / warp_sum", "2.0f / warp_sum")
     out = run_cell(shell, capsys, "--rows 4 --cols 64 --name mine", text).replace("\n", " ")
     assert "in a row that is 'normal', where y is 2 in place of 1" in out
@@ -134,8 +131,8 @@ def test_a_fault_that_check_alone_finds_is_told_with_its_line_and_stops_the_gpu(
     text = kernels["shared"].source.text.replace(
         "int tid = threadIdx.x;", "int tid = threadIdx.x; if (tid >= cols) return;"
     )
-    monkeypatch.setattr(cuda_cell, "has_gpu", lambda: True)
-    monkeypatch.setattr(cuda_cell, "_verdict", refuse_the_gpu(cuda_cell._verdict))
+    monkeypatch.setattr(cells, "has_gpu", lambda: True)
+    monkeypatch.setattr(cells, "_verdict", refuse_the_gpu(cells._verdict))
     out = run_cell(shell, capsys, "--cols 4096 --block-size 64 --name mine", text).replace(
         "\n", " "
     )
@@ -201,3 +198,28 @@ def test_what_a_launch_in_words_leaves_is_the_notebooks_and_its_counts_can_be_ha
         "0 shuffles",
     ]
     assert shell.user_ns["n"].tolist() == 64 * [7]
+
+
+# ---- %%triton
+
+SIMPLE = tiles.kernels["simple"].source.text
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "said"),
+    [
+        ("", SIMPLE, "softmax_simple: 18 launches, all within the bound of float32 1,024 columns, 4 warps:"
+                   " each thread has 2 loads of 16 bytes, and 22 registers"),
+        ("--cols 1000 --num-warps 8", SIMPLE, "1,000 columns, 8 warps: each thread has 4 loads of 4 bytes"),
+        ("", SIMPLE.replace("share, mask=inside", "share"), "12 wrong, first rows of 33 with 1 warp: it wrote past the end of y"),
+        ("", SIMPLE.replace("= power", "= pwer"), "line 20: NameError: name 'pwer' is not defined"),
+        ("", "x = 1", "has 0 functions with @triton.jit, not one"),
+        ("--num-warps 3", SIMPLE, "num_warps is 3; it is a power of two from 1 to 32."),
+        ("--cols many", SIMPLE, "%%triton: argument --cols: invalid int value"),
+    ],
+)  # fmt: skip
+def test_a_cell_in_triton_is_checked_compiled_and_told_what_is_wrong(
+    shell, capsys, line, text, said
+):
+    pytest.importorskip("triton")
+    assert said in " ".join(run_cell(shell, capsys, line, text, "triton").split())

@@ -1,6 +1,6 @@
-"""The cell magic %%cuda: a kernel in a cell, checked and x-rayed when the cell runs.
+"""The cell magics %%cuda and %%triton: a kernel in a cell, checked and x-rayed, or compiled, when the cell runs.
 
-`%load_ext softmax_lib` registers it. What it shows is the same on every machine: verdicts and
+`%load_ext softmax_lib` registers them. What they show is the same on every machine: verdicts and
 counts, no times and no error digits.
 """
 
@@ -14,6 +14,7 @@ import shlex
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,6 +24,7 @@ from softmax_lib.engine.xrays.machine_path import ARCH
 from softmax_lib.engine.xrays.result import XRay
 from softmax_lib.gpu.presence import has_gpu
 from softmax_lib.show.drawings.margins import margin_of
+from softmax_lib.worklog import tiles
 from softmax_lib.worklog.checking import Attempt, CheckResult, check
 from softmax_lib.worklog.errors import BadInput, KernelFault, NotAvailable, SoftmaxLibError
 from softmax_lib.worklog.kernel import Kernel
@@ -267,3 +269,28 @@ def _differences(words: dict, before: dict, after: dict) -> list[str]:
         for name, array in after.items()
         if not np.allclose(there[name].cpu().numpy(), array, rtol=1e-3, atol=1e-5, equal_nan=True)
     ]
+
+
+def triton(line: str, cell: str) -> None:
+    """%%triton [--cols C --num-warps W]: check the softmax in this cell, and compile it for rows of C floats.
+
+    It is checked on the GPU, or without one in Triton's interpreter; it is compiled for sm_90 on any machine.
+    Errors are printed, not raised.
+    """
+    options = Options(prog="%%triton", add_help=False)
+    options.add_argument("--cols", type=int, default=1024)
+    options.add_argument("--num-warps", type=int)
+    try:
+        given = options.parse_args(shlex.split(line))
+        kernel = tiles.find(f"{cell}\n")
+        kernel = replace(kernel, name=kernel.entry)
+        print(textwrap.fill(tiles.check(kernel).verdict, PAGE_WIDTH))
+        code = tiles.compile_tile(kernel, given.cols, num_warps=given.num_warps)
+    except (SoftmaxLibError, ValueError) as error:
+        print(error)
+        return
+    loads = " and ".join(f"{count(n, 'load')} of {size} bytes" for size, n in code.loads.items())
+    print(
+        f"{given.cols:,} columns, {count(code.setting.num_warps, 'warp')}: each thread has {loads}, "
+        f"and {count(code.registers, 'register')}"
+    )

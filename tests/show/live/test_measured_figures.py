@@ -1,11 +1,14 @@
-"""A lie told where there is a GPU: what is measured there and then is drawn; measuring replaced."""
+"""Lies and chapter 09's map where there is a GPU: what is measured there and then is drawn; measuring replaced."""
 
 import pytest
+from rich.progress import Progress
 
+from softmax_lib import catch_lie, search_unroll
 from softmax_lib.engine.errors import NotAvailable, WrongType
-from softmax_lib.show.live import lies
+from softmax_lib.show.live import measured_figures
 from softmax_lib.suites.lies import measure as suite
 from softmax_lib.suites.lies.record import lie_run
+from softmax_lib.suites.unroll.record import unroll_run
 
 
 @pytest.fixture
@@ -18,14 +21,14 @@ def asked(monkeypatch):
         progress(chosen[0], 0, 1)
         return {**lie_run(), "gpu": {**lie_run()["gpu"], "name": "Test GPU"}}
 
-    monkeypatch.setattr(lies, "has_gpu", lambda: True)
+    monkeypatch.setattr(measured_figures, "has_gpu", lambda: True)
     monkeypatch.setattr("softmax_lib.suites.measure.has_gpu", lambda: True)
     monkeypatch.setattr(suite, "run_lies", run_lies)
     return names
 
 
 def test_what_is_measured_there_is_shown(asked):
-    shown = lies.catch_lie("warm cache")
+    shown = catch_lie("warm cache")
     assert asked == ["warm cache"]
     assert "one run on Test GPU" in shown.text
     assert "<img" in shown.html
@@ -35,10 +38,25 @@ def test_a_lie_whose_matrices_do_not_fit_is_one_sentence(asked, monkeypatch):
     skipped = {"rows": [], "skipped": {"one shape": "the memory is too small"}}
     monkeypatch.setattr(suite, "run_lies", lambda progress, chosen: skipped)
     with pytest.raises(NotAvailable, match=r"^one shape: the memory is too small\.$"):
-        lies.catch_lie("one shape")
+        catch_lie("one shape")
 
 
 def test_a_name_that_is_no_word_is_of_the_wrong_type(asked):
     with pytest.raises(WrongType, match="A lie is a int"):
-        lies.catch_lie(3)
+        catch_lie(3)
     assert asked == []
+
+
+def test_a_search_tells_how_far_it_is_and_shows_what_it_found(monkeypatch):
+    told = []
+
+    def measured(rows, cols, progress):
+        progress("compiling", 3, 80)
+        return unroll_run()
+
+    monkeypatch.setattr(measured_figures, "has_gpu", lambda: True)
+    monkeypatch.setattr(measured_figures, "measure_unroll", measured)
+    monkeypatch.setattr(Progress, "update", lambda self, task, **words: told.append(words))
+    shown = search_unroll()
+    assert told == [{"description": "compiling", "completed": 3, "total": 80}]
+    assert "unroll on 1024 × 32768 floats, 1024 threads" in str(shown.leaves)

@@ -1,4 +1,4 @@
-"""`search_unroll`: chapter 09's heat map, measured here where that can be done, else as recorded."""
+"""Figures of what is measured here where that can be done, else as recorded: `catch_lie` and `search_unroll`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,26 @@ from softmax_lib.engine.whole_numbers import whole
 from softmax_lib.gpu.presence import has_gpu
 from softmax_lib.show import figures
 from softmax_lib.suites.kept import matching
-from softmax_lib.suites.measure import measure_unroll
+from softmax_lib.suites.lies.record import find_lie
+from softmax_lib.suites.measure import measure_lie, measure_unroll
 from softmax_lib.suites.unroll.record import times_of, unroll_run
 from softmax_lib.widgets.explorers import Explorer, explorer
-from softmax_lib.widgets.views import View
-from softmax_lib.worklog.errors import BadInput
+from softmax_lib.widgets.views import View, view
+from softmax_lib.worklog.errors import BadInput, WrongType
+
+
+def catch_lie(name: str) -> View | Explorer:
+    """`figures.lie`, with a GPU of what is measured there and then, which takes some seconds.
+
+    Without one, and for each GPU with such a run, it is of what was recorded. Raises `WrongType`, `BadInput` for a
+    lie that there is not, and what `measure_lie` raises.
+    """
+    if not isinstance(name, str):
+        raise WrongType(f"A lie is a {type(name).__name__}; it is given by its name.")
+    find_lie(name)
+    if not has_gpu():
+        return figures.over_records(figures.lie, runs="lies", name=name)
+    return view(figures.lie(name, run=measure_lie(name)))
 
 
 def search_unroll(rows: int = 1024, cols: int = 32768) -> View | Explorer:
