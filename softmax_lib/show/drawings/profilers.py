@@ -10,8 +10,7 @@ from typing import Any, Literal
 from markupsafe import Markup, escape
 
 from softmax_lib.engine.compiled.counters import COUNTERS as CODE_COUNTERS
-from softmax_lib.records.agreement import CodeComparison, compare_code
-from softmax_lib.records.agreement import COUNTED_ON, counted_run
+from softmax_lib.records.agreement import COUNTED_ON, CodeComparison, compare_code, counted_run
 from softmax_lib.records.reading import read_json, require_types
 from softmax_lib.records.schema import EXECUTION, METRICS, STALLS
 from softmax_lib.records.shelf import FOLDER

@@ -12,10 +12,10 @@ from softmax_lib.engine.xrays.lines import SECTOR_BYTES
 from softmax_lib.show.drawings.drawing import WIDTH, Drawing, frame, sliders
 from softmax_lib.widgets.views import View
 from softmax_lib.worklog.errors import BadInput
+from softmax_lib.worklog.reductions import KINDS, Timeline, read_timeline
 from softmax_lib.worklog.registry import kernels, resolve
 from softmax_lib.worklog.tiles.compiling import DIVISOR
 from softmax_lib.worklog.tiles.programs import WARP_COUNTS, Setting, settle
-from softmax_lib.worklog.reductions import KINDS, Timeline, read_timeline
 
 # ---- elements by index
 
