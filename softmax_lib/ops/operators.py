@@ -19,7 +19,7 @@ from softmax_lib.worklog.errors import WrongType
 
 def apply(x: Tensor, dim: int, log: bool, dtype: torch.dtype) -> Tensor:
     """Softmax along `dim`, or its logarithm, as `dtype`: that of x, or float32 where x has 16 bits."""
-    return (softmax_operator if is_traced() else _Softmax.apply)(x, dim, log, dtype)
+    return (softmax_operator if is_traced() else _softmax)(x, dim, log, dtype)
 
 
 def apply_scores(
@@ -38,7 +38,7 @@ def apply_scores(
         return scores_operator(x, mask, scale, causal, log, dtype)
     given = (x,) if mask is None else (x, mask)
     wants_gradients = torch.is_grad_enabled() and any(one.requires_grad for one in given)
-    function = _Scores.apply if wants_gradients else _of_scores
+    function = _scores if wants_gradients else _of_scores
     return function(x, mask, scale, causal, log, dtype)
 
 
@@ -111,7 +111,7 @@ def _gradient(ctx: Any, grad: Tensor) -> tuple:
 
 
 def _gradient_of(*arguments: Any) -> Tensor:
-    return (gradient_operator if is_traced() else _Gradient.apply)(*arguments)
+    return (gradient_operator if is_traced() else _softmax_gradient)(*arguments)
 
 
 def _save_scores(ctx: Any, inputs: tuple, output: Tensor) -> None:
@@ -161,10 +161,7 @@ def _batched(function: Any) -> Any:
     def run(info: Any, in_dims: tuple, *arguments: Any) -> tuple[Tensor, int]:
         tensors = [one for one in arguments if isinstance(one, Tensor)]
         dim, log, *more = arguments[len(tensors) :]
-        moved = [
-            one.expand(info.batch_size, *one.shape) if at is None else one.movedim(at, 0)
-            for one, at in zip(tensors, in_dims, strict=False)
-        ]
+        moved = [_in_front(info, one, at) for one, at in zip(tensors, in_dims, strict=False)]
         dims = moved[0].dim() - 1
         if not dims:  # each number is a row
             return function(*(one[:, None] for one in moved), 1, log, *more)[:, 0], 0
@@ -173,8 +170,30 @@ def _batched(function: Any) -> Any:
     return run
 
 
-class Function(torch.autograd.Function):
-    """An autograd function whose calls are as quick as torch allows; it takes tensors, dim, log and more."""
+def batched_scores(function: Any) -> Any:
+    """The same for scores and a mask."""
+
+    def run(
+        info: Any, in_dims: tuple, x: Tensor, mask: Tensor | None, *more: Any
+    ) -> tuple[Tensor, int]:
+        x = _in_front(info, x, in_dims[0])
+        if mask is not None and in_dims[1] is not None:
+            mask = mask.movedim(in_dims[1], 0)
+            mask = mask[(slice(None), *(None,) * (x.dim() - mask.dim()))]
+        return function(x, mask, *more), 0
+
+    return run
+
+
+def _in_front(info: Any, x: Tensor, at: int | None) -> Tensor:
+    return x.expand(info.batch_size, *x.shape) if at is None else x.movedim(at, 0)
+
+
+# ---- both ways to call a kernel
+
+
+class _Function(torch.autograd.Function):
+    """An autograd function whose calls are as quick as torch allows."""
 
     @classmethod
     def apply(cls, *arguments: Any) -> Any:
@@ -183,77 +202,34 @@ class Function(torch.autograd.Function):
         # torch's own looks up the names of forward's arguments at each call, which takes some 30 us
         return super(torch.autograd.Function, cls).apply(*arguments)  # type: ignore[misc]
 
-    @classmethod
-    def vmap(cls, info: Any, in_dims: tuple, *arguments: Any) -> tuple[Any, Any]:
-        return _batched(cls.apply)(info, in_dims, *arguments)
+
+def register(
+    name: str, forward: Any, fake: Any, save: Any, gradient: Any, batched: Any, **how: Any
+) -> tuple[Any, Any]:
+    """The operator for torch.compile, and the function of autograd for eager calls, of the same `forward`.
+
+    `fake` makes an empty result, `save` and `gradient` are autograd's, `batched` turns either into its rule of
+    torch.func.vmap; `how` is said to `torch.library.custom_op`.
+    """
+    how = {"device_types": "cuda", **how}
+    operator = torch.library.custom_op(f"softmax_lib::{name}", forward, mutates_args=(), **how)
+    operator.register_fake(fake)
+    operator.register_autograd(gradient, setup_context=save)
+    operator.register_vmap(batched(operator))
+    parts = {"forward": forward, "setup_context": save, "backward": gradient}
+    function: Any = type(name, (_Function,), {key: staticmethod(of) for key, of in parts.items()})
+    function.vmap = staticmethod(batched(function.apply))
+    return operator, function.apply
 
 
-class _Softmax(Function):
-    forward = staticmethod(_forward)
-    setup_context = staticmethod(_save)
-    backward = staticmethod(_gradient)
-
-
-class _Scores(Function):  # which nobody calls under torch.func
-    forward = staticmethod(_of_scores)
-    setup_context = staticmethod(_save_scores)
-    backward = staticmethod(_gradients_of_scores)
-
-
-class _Gradient(Function):
-    forward = staticmethod(_backward)
-    setup_context = staticmethod(_save_both)
-    backward = staticmethod(_second_gradient)
-
-
-# ---- for torch.compile
-
-softmax_operator = torch.library.custom_op(
-    "softmax_lib::softmax", _forward, mutates_args=(), device_types="cuda"
-)
-scores_operator = torch.library.custom_op(
-    "softmax_lib::scores", _of_scores, mutates_args=(), device_types="cuda"
-)
-gradient_operator = torch.library.custom_op(
-    "softmax_lib::softmax_gradient", _backward, mutates_args=(), device_types="cuda"
-)
-
-
-@softmax_operator.register_fake
-def _(x: Tensor, dim: int, log: bool, dtype: torch.dtype) -> Tensor:
-    return _result_like(x, dim, dtype)
-
-
-@scores_operator.register_fake
-def _(
-    x: Tensor, mask: Tensor | None, scale: float, causal: bool, log: bool, dtype: torch.dtype
-) -> Tensor:
-    return _result_like(x, -1, dtype)
-
-
-@gradient_operator.register_fake
-def _(
-    y: Tensor, grad: Tensor, dim: int, log: bool, dtype: torch.dtype, scale: float = 1.0
-) -> Tensor:
-    return _result_like(y, dim, dtype)
-
-
-softmax_operator.register_autograd(_gradient, setup_context=_save)
-scores_operator.register_autograd(_gradients_of_scores, setup_context=_save_scores)
-gradient_operator.register_autograd(_second_gradient, setup_context=_save_both)
-
-
-def batched_scores(
-    info: Any, in_dims: tuple, x: Tensor, mask: Tensor | None, *more: Any
-) -> tuple[Tensor, int]:
-    """Scores or a mask with one more dimension, in front."""
-    x = x.expand(info.batch_size, *x.shape) if in_dims[0] is None else x.movedim(in_dims[0], 0)
-    if mask is not None and in_dims[1] is not None:
-        mask = mask.movedim(in_dims[1], 0)
-        mask = mask[(slice(None), *(None,) * (x.dim() - mask.dim()))]
-    return scores_operator(x, mask, *more), 0
-
-
-scores_operator.register_vmap(batched_scores)
-softmax_operator.register_vmap(_batched(softmax_operator))
-gradient_operator.register_vmap(_batched(gradient_operator))
+softmax_operator, _softmax = register(
+    "softmax", _forward, lambda x, dim, log, dtype: _result_like(x, dim, dtype), _save, _gradient, _batched,
+)  # fmt: skip
+scores_operator, _scores = register(
+    "scores", _of_scores, lambda x, mask, scale, causal, log, dtype: _result_like(x, -1, dtype),
+    _save_scores, _gradients_of_scores, batched_scores,
+)  # fmt: skip
+gradient_operator, _softmax_gradient = register(
+    "softmax_gradient", _backward, lambda y, grad, dim, log, dtype, scale=1.0: _result_like(y, dim, dtype),
+    _save_both, _second_gradient, _batched,
+)  # fmt: skip

@@ -14,7 +14,7 @@ from torch.autograd import forward_ad
 from softmax_lib.gpu.driver_api import OfThisThread
 from softmax_lib.ops.arguments import DTYPES, check_tensor
 from softmax_lib.ops.functional import softmax
-from softmax_lib.ops.operators import Function, is_traced
+from softmax_lib.ops.operators import is_traced, register
 from softmax_lib.ops.plans import (
     KEPT_AT_MOST,
     dtype_name,
@@ -98,15 +98,14 @@ def _apply(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     if is_traced():
         return topk_operator(x, k)
     plain = not (x.requires_grad and torch.is_grad_enabled()) and peek_interpreter_stack() is None
-    return find(x, k) if plain else _SoftmaxTopk.apply(x, k)
+    return find(x, k) if plain else topk_function(x, k)
 
 
 def find(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Values and indices along the last dimension, (..., k) each."""
     if not _is_taken(x):
         return _sorted(x, k)
-    values = x.new_empty((*x.shape[:-1], k))
-    indices = x.new_empty((*x.shape[:-1], k), dtype=torch.int64)
+    values, indices = _empty(x, k)
     if values.numel():
         _launch(x, values, indices, k)
     return values, indices
@@ -177,29 +176,12 @@ def _batched(function: Any) -> Any:
     return run
 
 
-class _SoftmaxTopk(Function):
-    forward = staticmethod(find)
-    setup_context = staticmethod(_save)
-    backward = staticmethod(_gradient)
-
-    @classmethod
-    def vmap(cls, info: Any, in_dims: tuple, *arguments: Any) -> tuple[Any, Any]:
-        return _batched(cls.apply)(info, in_dims, *arguments)
-
-
-topk_operator = torch.library.custom_op(
-    "softmax_lib::softmax_topk",
-    find,
-    mutates_args=(),
-    schema="(Tensor x, int k) -> (Tensor, Tensor)",
-)
-
-
-@topk_operator.register_fake
-def _(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
+def _empty(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     shape = (*x.shape[:-1], k)
     return x.new_empty(shape), x.new_empty(shape, dtype=torch.int64)
 
 
-topk_operator.register_autograd(_gradient, setup_context=_save)
-topk_operator.register_vmap(_batched(topk_operator))
+topk_operator, topk_function = register(
+    "softmax_topk", find, _empty, _save, _gradient, _batched,
+    schema="(Tensor x, int k) -> (Tensor, Tensor)", device_types=None,
+)  # fmt: skip

@@ -75,7 +75,7 @@ def test_a_gradient_of_another_dtype_or_shape_is_refused():
     y = torch.randn(3, 4)
     for grad in (torch.randn(3, 4).double(), torch.randn(4, 3)):
         with pytest.raises(WrongType, match="they must be the same"):
-            operators._Gradient.apply(y, grad, -1, False, torch.float32, 1.0)
+            operators._softmax_gradient(y, grad, -1, False, torch.float32, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_what_a_query_does_not_see_has_no_gradient(log):
     assert not made[0][0][:, later_keys(x)].any()
 
 
-def test_scores_with_one_more_dimension(monkeypatch):
+def test_scores_with_one_more_dimension():
     x, mask = torch.randn(5, 2, 3, 4), torch.randn(5, 4)
     asked = []
 
@@ -129,8 +129,7 @@ def test_scores_with_one_more_dimension(monkeypatch):
         asked.append(x.shape)
         return operators._of_scores(x, mask, *more)
 
-    monkeypatch.setattr(operators, "scores_operator", by_torch)
-    rule = operators.batched_scores
+    rule = operators.batched_scores(by_torch)
     more = (0.5, True, False, torch.float32)
     info = SimpleNamespace(batch_size=5)
     for in_dims, given, own in (

@@ -11,7 +11,7 @@ from ops.topk_rows import KINDS, assert_found, rows_of
 from softmax_lib import softmax_topk
 from softmax_lib.engine.errors import BadInput, WrongType
 from softmax_lib.ops import slots
-from softmax_lib.ops.topk import _SoftmaxTopk, checked_k, topk_operator
+from softmax_lib.ops.topk import checked_k, topk_function, topk_operator
 from softmax_lib.worklog.errors import NoSuchDimension, RowTooLong
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
@@ -198,7 +198,7 @@ def test_the_operator_is_what_torch_asks_of_one(device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("find", [topk_operator, _SoftmaxTopk.apply], ids=["operator", "function"])
+@pytest.mark.parametrize("find", [topk_operator, topk_function], ids=["operator", "function"])
 def test_operator_and_function_have_gradients_and_batches(device, find):
     x = torch.randn(5, 12, dtype=torch.float64, device=device, requires_grad=True)
     assert torch.autograd.gradcheck(lambda x: find(x, 4)[0], x)
