@@ -84,7 +84,8 @@ typedef struct {
     CurrentDevice current_device;
     int device_type;
     Py_ssize_t at_most;
-    PyObject *capsule, *tensor, *empty_like, *wrote, *wants_gradients, *idle, *idle_16;
+    PyObject *given;  // what it was made with, which holds the next six
+    PyObject *tensor, *empty_like, *wrote, *wants_gradients, *idle, *idle_16;
     PyObject *requires_grad, *launches;
     Key last_key;  // of the launch that was asked for last, which most often is asked for again
     Launch last;
@@ -313,39 +314,22 @@ static PyObject* keep(PyObject* self, PyObject* arguments) {
 
 // ---- the type
 
-static int are_pairs(PyObject* tuple) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++) {
-        PyObject* pair = PyTuple_GET_ITEM(tuple, i);
-        if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2) return 0;
-    }
-    return 1;
-}
-
 static int init(PyObject* self, PyObject* arguments, PyObject* words) {
     Calls* calls = (Calls*)self;
     unsigned long long launch, current_device;
-    PyObject *capsule, *tensor, *empty_like, *wrote, *wants_gradients, *idle, *idle_16;
-    if (calls->capsule || words)
-        return PyErr_Format(PyExc_TypeError, "Calls takes eleven arguments, once."), -1;
+    PyObject* capsule;
     if (!PyArg_ParseTuple(arguments, "OKKiOOOOO!O!n", &capsule, &launch, &current_device,
-                          &calls->device_type, &tensor, &empty_like, &wrote, &wants_gradients,
-                          &PyTuple_Type, &idle, &PyTuple_Type, &idle_16, &calls->at_most))
+                          &calls->device_type, &calls->tensor, &calls->empty_like, &calls->wrote,
+                          &calls->wants_gradients, &PyTuple_Type, &calls->idle, &PyTuple_Type,
+                          &calls->idle_16, &calls->at_most))
         return -1;
-    if (!are_pairs(idle) || !are_pairs(idle_16))
-        return PyErr_Format(PyExc_TypeError, "idle and idle_16 have pairs."), -1;
     calls->exchange = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
     if (!calls->exchange) return -1;
     if (calls->exchange->version.major != DLPACK_VERSION || !calls->exchange->read)
         return PyErr_Format(PyExc_ValueError, "torch offers another version of DLPack."), -1;
     calls->launch = (LaunchKernel)(uintptr_t)launch;
     calls->current_device = (CurrentDevice)(uintptr_t)current_device;
-    calls->capsule = Py_NewRef(capsule);
-    calls->tensor = Py_NewRef(tensor);
-    calls->empty_like = Py_NewRef(empty_like);
-    calls->wrote = Py_NewRef(wrote);
-    calls->wants_gradients = Py_NewRef(wants_gradients);
-    calls->idle = Py_NewRef(idle);
-    calls->idle_16 = Py_NewRef(idle_16);
+    calls->given = Py_NewRef(arguments);
     calls->requires_grad = PyUnicode_InternFromString("requires_grad");
     calls->launches = PyDict_New();
     return calls->requires_grad && calls->launches ? 0 : -1;
@@ -353,26 +337,17 @@ static int init(PyObject* self, PyObject* arguments, PyObject* words) {
 
 static void dealloc(PyObject* self) {
     Calls* calls = (Calls*)self;
-    Py_XDECREF(calls->capsule);
-    Py_XDECREF(calls->tensor);
-    Py_XDECREF(calls->empty_like);
-    Py_XDECREF(calls->wrote);
-    Py_XDECREF(calls->wants_gradients);
-    Py_XDECREF(calls->idle);
-    Py_XDECREF(calls->idle_16);
+    Py_XDECREF(calls->given);
     Py_XDECREF(calls->requires_grad);
     Py_XDECREF(calls->launches);
     Py_TYPE(self)->tp_free(self);
 }
-
-static Py_ssize_t length(PyObject* self) { return PyDict_GET_SIZE(((Calls*)self)->launches); }
 
 static PyMethodDef methods[] = {
     {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, NULL},
     {"keep", keep, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
-static PySequenceMethods sequence = {.sq_length = length};
 
 static PyTypeObject calls_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "softmax_lib.ops._calls.Calls",
@@ -382,7 +357,6 @@ static PyTypeObject calls_type = {
     .tp_init = init,
     .tp_dealloc = dealloc,
     .tp_methods = methods,
-    .tp_as_sequence = &sequence,
 };
 
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "_calls", .m_size = -1};
