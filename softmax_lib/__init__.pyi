@@ -5,11 +5,11 @@ from . import widgets as widgets
 from .grading.collection import exercises as exercises
 from .grading.grade import grade as grade
 from .grading.scores import scores as scores
+from .ops.adoption import LogSoftmax as LogSoftmax
+from .ops.adoption import Softmax as Softmax
 from .ops.adoption import patch_torch as patch_torch
 from .ops.functional import log_softmax as log_softmax
 from .ops.functional import softmax as softmax
-from .ops.modules import LogSoftmax as LogSoftmax
-from .ops.modules import Softmax as Softmax
 from .ops.topk import softmax_topk as softmax_topk
 from .ops.xray import xray_softmax as xray_softmax
 from .records.shelf import recorded as recorded

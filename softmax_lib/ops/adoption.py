@@ -1,10 +1,11 @@
-"""Adopting the kernels in a line: torch's own softmax replaced wherever the kernels take a call."""
+"""Adopting the kernels: torch's own softmax replaced in a line, and layers that take the place of torch's."""
 
 from __future__ import annotations
 
 import functools
 import logging
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 import torch
@@ -26,12 +27,12 @@ class Patch:
     """What `patch_torch` has replaced. `undo()` puts it back, as does leaving a `with` block."""
 
     def __init__(self) -> None:
-        self._originals: list[tuple[Any, str, Any, bool]] = []
-        for place in _PLACES:
-            for name, ours in _FUNCTIONS.items():
-                original, is_own = getattr(place, name), name in vars(place)
-                self._originals.append((place, name, original, is_own))
-                setattr(place, name, _replacement(original, ours))
+        self._originals = [
+            (place, name, getattr(place, name), name in vars(place))
+            for place, name in product(_PLACES, _FUNCTIONS)
+        ]
+        for place, name, original, _ in self._originals:
+            setattr(place, name, _replacement(original, _FUNCTIONS[name]))
 
     def undo(self) -> None:
         """Put torch's own functions back; does nothing the second time."""
@@ -128,3 +129,29 @@ def _fits(x: Tensor, dtype: Any, out: Any) -> bool:
 def _tell(reason: str) -> None:
     """Once for a reason."""
     _log.warning("softmax_lib leaves a softmax to torch: %s", reason)
+
+
+class Softmax(torch.nn.Module):
+    """`softmax` along `dim` of what it is given; takes the place of `torch.nn.Softmax`.
+
+    With a `scale`, with `causal` or a mask in the call, that of scores of attention.
+    """
+
+    def __init__(self, dim: int = -1, *, scale: float | None = None, causal: bool = False) -> None:
+        super().__init__()
+        self.dim, self.scale, self.causal = dim, scale, causal
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        return softmax(x, self.dim, scale=self.scale, mask=mask, causal=self.causal)
+
+    def extra_repr(self) -> str:
+        """As `print` shows it."""
+        scale = "" if self.scale is None else f", scale={self.scale:g}"
+        return f"dim={self.dim}{scale}{', causal=True' if self.causal else ''}"
+
+
+class LogSoftmax(Softmax):
+    """`log_softmax` along `dim` of what it is given; takes the place of `torch.nn.LogSoftmax`."""
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        return log_softmax(x, self.dim, scale=self.scale, mask=mask, causal=self.causal)
