@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 import logging
 import threading
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -18,9 +19,7 @@ from softmax_lib.gpu.presence import arch_of
 from softmax_lib.ops.outlines import Build
 
 _log = logging.getLogger("softmax_lib")
-_loading = threading.RLock()
-_functions: dict[tuple[Build, int], int] = {}
-_said: set[int] = set()
+_loading = threading.Lock()
 
 
 def function(build: Build, device: int) -> int:
@@ -29,13 +28,8 @@ def function(build: Build, device: int) -> int:
     It is compiled once for a kind of GPU, which the log tells, and then kept on disk. Raises
     `NotAvailable` where it would have to be compiled and cannot be.
     """
-    key = (build, device)
-    found = _functions.get(key)
-    if found is None:
-        with _loading:
-            found = _functions.get(key) or _load(build, device)
-            _functions[key] = found
-    return found
+    with _loading:
+        return _function(build, device)
 
 
 def cubin(build: Build, arch: int) -> tuple[bytes, str]:
@@ -62,22 +56,16 @@ def path_of(build: Build, arch: int) -> Path:
     return cache_folder("fast") / f"{build.stem}-sm_{arch}-{digest[:32]}.cubin"
 
 
+@cache
 def _tell(arch: int, folder: Path) -> None:
     """Once for a kind of GPU: something takes a moment now, and will not the next time."""
-    if arch not in _said:
-        _said.add(arch)
-        _log.warning(
-            "softmax_lib compiles kernels for sm_%s, once; they are kept in %s.", arch, folder
-        )
+    _log.warning("softmax_lib compiles kernels for sm_%s, once; they are kept in %s.", arch, folder)
 
 
-def _load(build: Build, device: int) -> int:
-    arch = arch_of(device)
+@cache
+def _function(build: Build, device: int) -> int:
     torch.cuda.set_device(device)  # a new thread has no CUDA context until it asks for one
-    return _function(*cubin(build, arch))
-
-
-def _function(code: bytes, name: str) -> int:
+    code, name = cubin(build, arch_of(device))
     module, found = ctypes.c_void_p(), ctypes.c_void_p()
     require(driver().cuModuleLoadData(ctypes.byref(module), code), "load a kernel")
     require(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from softmax_lib.engine.arrays import bfloat16_bits
 from softmax_lib.engine.compiled.launching import (
     MULTIPROCESSORS,
     Counted,
@@ -21,13 +23,7 @@ from softmax_lib.engine.whole_numbers import whole
 from softmax_lib.engine.xrays.machine_path import ARCH, check_path, count_machine
 from softmax_lib.engine.xrays.result import XRay
 from softmax_lib.ops.designs import CHUNK_BYTES, SIZES, Design, Strided, Task, Tile
-from softmax_lib.ops.outlines import (
-    SLOTS,
-    Outline,
-    outline_design,
-    outline_strided,
-    outline_tile,
-)
+from softmax_lib.ops.outlines import SLOTS, Outline, outline_design, outline_strided, outline_tile
 from softmax_lib.ops.tables import has_few_blocks, strided_design, table_for, tile_design
 from softmax_lib.worklog.errors import BadInput, NotAvailable
 from softmax_lib.worklog.reference import noise, softmax
@@ -132,19 +128,10 @@ def arrays_for(task: Task, inner: int = 1) -> tuple[np.ndarray, np.ndarray | Non
     first = softmax(x) if task.backward else x
     if task.backward and task.log:
         first = np.log(first)
-    given = [
-        None if one is None else _rounded(one, task.of).reshape(shape) for one in (first, second)
-    ]
-    assert given[0] is not None
-    return given[0], given[1], np.full_like(given[0], 0xFFFF if task.of == "bfloat16" else np.nan)
-
-
-def _rounded(numbers: np.ndarray, dtype: str) -> np.ndarray:
-    """As `dtype`; the bits of a bfloat16 as whole numbers."""
-    if dtype != "bfloat16":
-        return numbers.astype(dtype)
-    bits = numbers.astype(np.float32).view(np.uint32)
-    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+    rounded = bfloat16_bits if task.of == "bfloat16" else partial(np.asarray, dtype=task.of)
+    given = rounded(first).reshape(shape)
+    others = None if second is None else rounded(second).reshape(shape)
+    return given, others, np.full_like(given, 0xFFFF if task.of == "bfloat16" else np.nan)
 
 
 def run_outline(

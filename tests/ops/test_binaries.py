@@ -30,7 +30,7 @@ print(len(code), name, "cupy" in sys.modules)
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(binaries, "_said", set())
+    binaries._tell.cache_clear()
     return tmp_path / "softmax_lib" / "fast"
 
 
