@@ -19,12 +19,11 @@ from torch.autograd.graph import increment_version
 
 from softmax_lib.gpu.driver_api import driver
 from softmax_lib.ops.launches import Launch
+from softmax_lib.ops.plans import KEPT_AT_MOST
 
 if TYPE_CHECKING:
     from softmax_lib.ops._calls import Calls
 
-KEPT_AT_MOST = 512
-"""Launches kept: one for each (shape, strides, dtype, GPU) and way of asking."""
 CUDA = 2
 """A type of device, as DLPack counts them."""
 

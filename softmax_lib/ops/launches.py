@@ -24,16 +24,9 @@ from softmax_lib.gpu.driver_api import (
 from softmax_lib.gpu.presence import arch_of
 from softmax_lib.ops import slots
 from softmax_lib.ops.binaries import function
-from softmax_lib.ops.designs import Design, Task, Tile
-from softmax_lib.ops.outlines import (
-    SLOTS,
-    Outline,
-    build_of,
-    outline_design,
-    outline_strided,
-    outline_tile,
-)
-from softmax_lib.ops.tables import strided_design, table_of
+from softmax_lib.ops.designs import Design, Task
+from softmax_lib.ops.outlines import SLOTS, Outline, build_of, outline_design
+from softmax_lib.ops.tables import table_of
 from softmax_lib.worklog.errors import NotAvailable
 
 _NO_CONTEXT = frozenset({201, 709})  # of this thread, or one that is gone
@@ -51,16 +44,10 @@ class Launch:
             *(at + 8 * i for i in range(len(self._values)))
         )
         self._attributes = attributes(_said_of(outline))
-        self.config = Config(
-            (outline.blocks, 1, 1),
-            (outline.threads, 1, 1),
-            shared_bytes,
-            None,
-            self._attributes,
-            len(self._attributes),
-        )
-        said = bytes(self._attributes)
-        self.told = (kernel, outline.blocks, outline.threads, shared_bytes, said, numbers)
+        blocks, threads = (outline.blocks, 1, 1), (outline.threads, 1, 1)
+        said = self._attributes
+        self.config = Config(blocks, threads, shared_bytes, None, said, len(said))
+        self.told = (kernel, outline.blocks, outline.threads, shared_bytes, bytes(said), numbers)
         self._kernel = ctypes.c_void_p(kernel)
         self._call = driver().cuLaunchKernelEx
         self._arguments = (ctypes.byref(self.config), self._kernel, self._addresses, None)
@@ -106,40 +93,23 @@ class GridLaunch(Launch):
         super().__call__(first, second, result)
 
 
-def prepare(task: Task, strides: Sequence[int], device: int, scaling: Sequence[int] = ()) -> Launch:
-    """The launch for rows with these strides (of first, second and result, in numbers); for scores with a `scaling`.
-
-    Raises `NotAvailable` where no kernel takes them.
-    """
-    launch = prepare_if_held(task, strides, device, scaling)
-    if launch is None:
-        raise NotAvailable(f"This GPU takes no kernel for rows of {task.cols} numbers.")
-    return launch
+def launch_of(outline: Outline, device: int) -> Launch:
+    """Of a kernel that asks nothing of a GPU. Raises `NotAvailable` where it cannot be had."""
+    return Launch(function(outline.build, device), outline, device)
 
 
-def prepare_if_held(
+def prepare(
     task: Task, strides: Sequence[int], device: int, scaling: Sequence[int] = ()
 ) -> Launch | None:
-    """The same; None for scores that no kernel holds, which none reads twice."""
-    for design in table_of(device).designs(task):
-        launch = prepare_design(design, task, strides, device, scaling)
-        if launch:
-            return launch
-    return None
+    """The launch for rows with these strides (of first, second and result, in numbers); for scores with a `scaling`.
 
-
-def prepare_strided(task: Task, outer: int, inner: int, device: int) -> Launch:
-    """The launch for a contiguous (outer, cols, inner) tensor."""
-    return _prepare(outline_strided(strided_design(task, inner), task, outer, inner), device)
-
-
-def prepare_tile(design: Tile, task: Task, device: int) -> Launch:
-    """The launch for short rows, one behind another, whose tensors begin at 16 bytes."""
-    return _prepare(outline_tile(design, task), device)
-
-
-def _prepare(outline: Outline, device: int) -> Launch:
-    return Launch(function(outline.build, device), outline, device)
+    None where no kernel takes them, as scores that none holds.
+    """
+    launches = (
+        prepare_design(design, task, strides, device, scaling)
+        for design in table_of(device).designs(task)
+    )
+    return next(filter(None, launches), None)
 
 
 def prepare_design(

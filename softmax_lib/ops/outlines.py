@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -62,6 +63,26 @@ class Outline:
     def slot_bytes(self) -> int:
         """Of zeros through which the blocks of a grid write to each other."""
         return SETS * SLOT_BYTES * self.blocks if self.is_cooperative else 0
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """What `Scaling` of scaling.cuh holds.
+
+    `queries` is the number of rows until the first query comes again, 0 where all see everything. `mask`
+    has up to three (rows, step) from the innermost out: so many rows, each so many numbers behind the last.
+    """
+
+    scale: float
+    queries: int = 0
+    mask: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """The structure as words of 64 bits, as a launch has them."""
+        (scale,) = struct.unpack("<I", struct.pack("<f", self.scale))
+        inner, middle, outer = (*self.mask, (1, 0), (1, 0), (1, 0))[:3]
+        return scale, self.queries, middle[0], inner[0], outer[1], middle[1], inner[1]
 
 
 def outline_design(

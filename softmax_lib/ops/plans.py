@@ -11,10 +11,10 @@ from torch import Tensor
 
 from softmax_lib.gpu.driver_api import OfThisThread
 from softmax_lib.ops.designs import CHUNK_BYTES, Task
-from softmax_lib.ops.launches import Launch, prepare, prepare_strided, prepare_tile
-from softmax_lib.ops.scaling import Scaling
-from softmax_lib.ops.tables import has_few_blocks, tile_design
-from softmax_lib.worklog.errors import NoSuchDimension, WrongType
+from softmax_lib.ops.launches import Launch, launch_of, prepare
+from softmax_lib.ops.outlines import Scaling, outline_strided, outline_tile
+from softmax_lib.ops.tables import has_few_blocks, strided_design, tile_design
+from softmax_lib.worklog.errors import NoSuchDimension, NotAvailable, WrongType
 
 KEPT_AT_MOST = 512
 """Plans that a thread keeps: one for each (shape, strides, dtype, GPU) and way of asking."""
@@ -93,7 +93,8 @@ def _plan(
     tensors = (first, result) if second is None else (first, result, second)
     edges = inner * task.size % CHUNK_BYTES or any(one.data_ptr() % CHUNK_BYTES for one in tensors)
     task = replace(task, edges=bool(edges))
-    return _launching(prepare_strided(task, outer, inner, first.get_device()))
+    outline = outline_strided(strided_design(task, inner), task, outer, inner)
+    return _launching(launch_of(outline, first.get_device()))
 
 
 def layout(x: Tensor) -> tuple:
@@ -142,10 +143,13 @@ def _plan_rows(
     task = replace(task, edges=needs_edges(task.row_bytes, steps))
     tile = None if task.scores else tile_design(task)
     if tile and all(step == task.cols and not one.data_ptr() % CHUNK_BYTES for one, step in steps):
-        return _launching(prepare_tile(tile, task, first.get_device()))
+        return _launching(launch_of(outline_tile(tile, task), first.get_device()))
     numbers = (strides[0] or 0, 0 if second is None else strides[1] or 0, task.cols)
     scaling = Scaling(scale).words if task.scores else ()
-    return _launching(prepare(task, numbers, first.get_device(), scaling))
+    launch = prepare(task, numbers, first.get_device(), scaling)
+    if launch is None:
+        raise NotAvailable(f"This GPU takes no kernel for rows of {task.cols} numbers.")
+    return _launching(launch)
 
 
 def needs_edges(row_bytes: int, rows: Sequence[tuple[Tensor, int]]) -> bool:

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from softmax_lib.gpu.driver_api import OfThisThread
-from softmax_lib.ops.launches import prepare_if_held
+from softmax_lib.ops.launches import prepare
+from softmax_lib.ops.outlines import Scaling
 from softmax_lib.ops.plans import KEPT_AT_MOST, compute, layout, needs_edges, row_stride, task_of
-from softmax_lib.ops.scaling import Scaling
 
 Plan = Callable[[Tensor, "Tensor | None", Tensor], object]
 
@@ -54,7 +54,7 @@ def _plan(
         rows += [(mask, step) for _, step in steps] or [(mask, 0)]
     task = replace(task, edges=needs_edges(task.row_bytes, rows))
     scaling = Scaling(scale, x.shape[-2] if causal else 0, steps)
-    launch = prepare_if_held(task, (stride, 0, task.cols), x.get_device(), scaling.words)
+    launch = prepare(task, (stride, 0, task.cols), x.get_device(), scaling.words)
     if launch is None:
         return _plan_added_up(scale, causal, log)
     return lambda x, mask, result: launch(

@@ -11,10 +11,15 @@ from torch import Tensor
 from torch._C._functorch import peek_interpreter_stack
 from torch.autograd import forward_ad
 
+from softmax_lib.engine.source import WARP
 from softmax_lib.gpu.driver_api import OfThisThread
+from softmax_lib.ops import slots
 from softmax_lib.ops.arguments import DTYPES, check_tensor
+from softmax_lib.ops.binaries import function
 from softmax_lib.ops.functional import softmax
+from softmax_lib.ops.launches import Launch, launch_of, multiprocessors
 from softmax_lib.ops.operators import is_traced, register
+from softmax_lib.ops.outlines import Outline
 from softmax_lib.ops.plans import (
     KEPT_AT_MOST,
     dtype_name,
@@ -23,8 +28,7 @@ from softmax_lib.ops.plans import (
     positive,
     row_stride,
 )
-from softmax_lib.ops.topk_designs import MOST, TopkTask
-from softmax_lib.ops.topk_launches import prepare_topk
+from softmax_lib.ops.topk_designs import MOST, SHORT_THREADS, TopkTask, short_build, topk_design
 from softmax_lib.worklog.errors import BadInput, RowTooLong, WrongType
 
 
@@ -144,8 +148,52 @@ def _plan(x: Tensor, k: int) -> Plan:
     cols = x.shape[-1]
     edges = needs_edges(cols * x.itemsize, [(x, stride)])
     task = TopkTask(x.numel() // cols, cols, dtype_name(x), k, edges)
-    launch = prepare_topk(task, stride, x.get_device())
+    launch = _prepare(task, stride, x.get_device())
     return lambda x, values, indices: launch(x.data_ptr(), values.data_ptr(), indices.data_ptr())
+
+
+_PAIRS, _LISTS, _ARRIVED = 8, 9, 10
+"""Of a kernel's arguments those that say where blocks of one row meet."""
+_PAIR_BYTES = _KEY_BYTES = 8
+
+
+class _MeetingLaunch(Launch):
+    """One whose rows are shared out among blocks, of which the last to arrive ends each row."""
+
+    rows: int
+    pairs: int
+    keys: int
+
+    def __call__(self, first: int, second: int, result: int) -> None:
+        length = _PAIR_BYTES * self.pairs + _KEY_BYTES * self.keys
+        memory = torch.empty(length, dtype=torch.uint8, device=torch.device("cuda", self.device))
+        values = self._values
+        values[_PAIRS] = memory.data_ptr()
+        values[_LISTS] = memory.data_ptr() + _PAIR_BYTES * self.pairs
+        values[_ARRIVED] = slots.address(self.device, slots.COUNTERS, self.rows)
+        super().__call__(first, second, result)
+
+
+def _prepare(task: TopkTask, stride: int, device: int) -> Launch:
+    """The launch for rows with this stride, in numbers. Raises `NotAvailable` where no kernel can be had."""
+    numbers = (task.rows, task.cols, stride, task.k)
+    if task.is_short:
+        blocks = -(-task.rows * WARP // SHORT_THREADS)
+        return launch_of(Outline(short_build(task), blocks, SHORT_THREADS, numbers), device)
+    design = topk_design(task, multiprocessors(device))
+    outline = Outline(
+        design.build(task),
+        design.blocks(task.rows),
+        design.threads,
+        (*numbers, design.teams, 0, 0, 0),
+    )
+    if design.teams == 1:
+        return launch_of(outline, device)
+    launch = _MeetingLaunch(function(outline.build, device), outline, device)
+    teams = task.rows * design.teams
+    launch.rows, launch.pairs = task.rows, teams * design.warps
+    launch.keys = teams * task.keys_a_list
+    return launch
 
 
 # ---- gradients, torch.func and torch.compile

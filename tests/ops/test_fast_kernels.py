@@ -9,8 +9,7 @@ import torch
 from full_tables import each_value
 
 from softmax_lib.ops.designs import Design, Strided, Task
-from softmax_lib.ops.outlines import FOLDER
-from softmax_lib.ops.scaling import Scaling
+from softmax_lib.ops.outlines import FOLDER, Scaling
 from softmax_lib.ops.scores import mask_steps
 from softmax_lib.ops.slots import SETS
 from softmax_lib.ops.tables import TILED_ROWS, tile_design
