@@ -27,7 +27,7 @@ from xml.etree import ElementTree
 from engine.kernel_tables import read_kernels
 
 from softmax_lib import check, kernels, selections, tiles
-from softmax_lib.engine.compiled.nvdisasm import disassembler
+from softmax_lib.engine.compiled.code import disassembler
 from softmax_lib.engine.source import Program, Source
 from softmax_lib.gpu.facts import gpu_facts, today, versions
 from softmax_lib.ops.outlines import FOLDER

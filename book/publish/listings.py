@@ -23,13 +23,14 @@ from softmax_lib import selections
 from softmax_lib.engine.caches import replace_file
 from softmax_lib.engine.compiled.code import (
     compile_code,
+    disassembler_version,
     file_of,
     files_in,
     key_of,
     read_content,
     read_file,
 )
-from softmax_lib.engine.compiled.nvdisasm import SHOWN_ARCHS, disassembler_version
+from softmax_lib.engine.compiled.inspection import SHOWN_ARCHS
 from softmax_lib.engine.compiled.ptx.program import listed_ptx, ptx_file_of
 from softmax_lib.engine.compiler import listing_folder
 from softmax_lib.engine.source import Program, Source

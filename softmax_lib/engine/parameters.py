@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from softmax_lib.engine.arrays import is_array
+from softmax_lib.engine.arrays import bfloat16_bits, is_array
 from softmax_lib.engine.errors import BadInput, WrongType
 
 
@@ -82,16 +82,8 @@ def _pack_float(what: str, parameter: Parameter, given: Any) -> bytes:
         except OverflowError:
             raise BadInput(f"{what} is too large for `{parameter.declared}`.") from None
         if parameter.kind == Kind.BFLOAT:
-            return _bfloat16_bytes(value)
+            return bfloat16_bits(np.array(value, np.float32)).tobytes()
         return np.asarray(value, f"<f{parameter.size}").tobytes()
-
-
-def _bfloat16_bytes(value: float) -> bytes:
-    """The nearest bfloat16, ties to even."""
-    bits = int(np.float32(value).view(np.uint32))
-    if value == value:
-        bits += 0x7FFF + (bits >> 16 & 1)
-    return struct.pack("<H", bits >> 16 & 0xFFFF)
 
 
 def _pack_integer(what: str, parameter: Parameter, given: Any) -> bytes:

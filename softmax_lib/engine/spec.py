@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -207,3 +208,19 @@ def _check_symbols(source: Source, symbols: Mapping[str, Any]) -> Mapping[str, A
             raise WrongType(f"The symbol {name} is a {type(array).__name__}; it takes an array.")
         check_array(f"The symbol {name}", array)
     return symbols
+
+
+# ---- how long a launch may go on while none of its threads comes to its end
+
+WATCHDOG_VARIABLE = "SOFTMAX_LIB_WATCHDOG_S"
+WATCHDOG_S = 10.0
+"""Seconds without any CUDA thread finishing after which a launch counts as hanging."""
+
+
+def watchdog_s() -> float:
+    """Seconds until a launch counts as hanging: $SOFTMAX_LIB_WATCHDOG_S or 10."""
+    given = os.environ.get(WATCHDOG_VARIABLE, "")
+    try:
+        return float(given) if given else WATCHDOG_S
+    except ValueError:
+        raise BadInput(f"{WATCHDOG_VARIABLE} is {given!r}; it takes a number of seconds.") from None

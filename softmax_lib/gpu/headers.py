@@ -6,7 +6,7 @@ NVRTC knows none of the C and C++ library's headers; what kernels use of them is
 from __future__ import annotations
 
 from softmax_lib.engine.compiler import LINES_A_FILE
-from softmax_lib.engine.host_headers import HOST_HEADERS
+from softmax_lib.engine.host_code import HOST_HEADERS
 from softmax_lib.engine.source import Source
 
 _LIMITS = """\

@@ -8,8 +8,8 @@ from full_tables import some
 
 from softmax_lib import kernels
 from softmax_lib.engine import caches
-from softmax_lib.engine.compiled.inspection import inspect
-from softmax_lib.engine.compiled.nvdisasm import disassemble, occupancy
+from softmax_lib.engine.compiled.code import disassemble
+from softmax_lib.engine.compiled.inspection import inspect, occupancy
 from softmax_lib.engine.errors import CompileError, NotAvailable
 from softmax_lib.engine.grids import REGISTERS_A_BLOCK
 from softmax_lib.engine.source import Program, Source

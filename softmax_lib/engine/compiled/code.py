@@ -6,11 +6,14 @@ import hashlib
 import json
 import lzma
 import re
+import subprocess
+import tempfile
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import metadata
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -18,8 +21,8 @@ from zipfile import BadZipFile, ZipFile
 
 from softmax_lib.engine.caches import cache_folder, read_or_make
 from softmax_lib.engine.compiled.cubin import Cubin, kernels_of, read_cubin
-from softmax_lib.engine.compiled.nvdisasm import disassemble, disassembler_version
 from softmax_lib.engine.compiler import LINES_A_FILE, listing_folder, nvrtc
+from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.engine.signature import HEADER
 from softmax_lib.engine.source import Program
 
@@ -146,6 +149,41 @@ def read_code(cubin: bytes, arch: int, entry: str = "", *, compiler: str = "") -
     key = hashlib.sha256(repr((cubin, arch, entry, made_by, _own_digest())).encode()).hexdigest()
     held = read_or_make(cache_folder("machine") / f"{key}.listing", make)
     return Code.from_json(json.loads(held), arch)
+
+
+@cache
+def disassembler() -> Path | None:
+    """Where the package nvidia-cuda-nvdisasm has put its program; None without it."""
+    try:
+        files = metadata.files("nvidia-cuda-nvdisasm") or []
+    except metadata.PackageNotFoundError:
+        return None
+    return next((Path(str(f.locate())) for f in files if f.stem == "nvdisasm"), None)
+
+
+def disassembler_version() -> str:
+    """The version of the package that nvdisasm comes from; "" without it."""
+    try:
+        return metadata.version("nvidia-cuda-nvdisasm")
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def disassemble(cubin: bytes, arch: int, *options: str) -> str:
+    """What nvdisasm prints of code for sm_`arch`. Raises `NotAvailable` when it is missing or cannot."""
+    program = disassembler()
+    if program is None:
+        raise NotAvailable(
+            "nvdisasm is missing; install it with `pip install nvidia-cuda-nvdisasm`."
+        )
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        command = [str(program), *options, file.name]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise NotAvailable(f"nvdisasm cannot read code for sm_{arch}: {done.stderr.strip()}")
+    return done.stdout
 
 
 def _trim(text: str) -> str:

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from softmax_lib.engine.compiled.library import Rows
 from softmax_lib.engine.compiled.listing import Statement
-from softmax_lib.engine.compiled.tables import Rows
 
 ALL = 0xFFFFFFFF
 TRUE, UNIFORM_TRUE, NOWHERE = 7, 15, 16

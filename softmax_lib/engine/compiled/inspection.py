@@ -8,12 +8,18 @@ from dataclasses import dataclass
 
 from softmax_lib.engine.compiled.code import Code, compile_code, find_code
 from softmax_lib.engine.compiled.listing import Listing, read_listing
-from softmax_lib.engine.compiled.nvdisasm import SHOWN_ARCHS, occupancy, warps_of_registers
 from softmax_lib.engine.compiled.registers import bytes_moved
 from softmax_lib.engine.compiler import Resources, nvrtc
 from softmax_lib.engine.errors import BlockSizeNotAllowed, NotAvailable
 from softmax_lib.engine.grids import REGISTERS_A_BLOCK
 from softmax_lib.engine.source import WARP, Program
+
+SHOWN_ARCHS = (75, 80, 90)
+
+# CUDA C++ Programming Guide, technical specifications per compute capability
+_THREADS = {75: 1024, 86: 1536, 87: 1536, 89: 1536, 120: 1536, 121: 1536}
+_BLOCKS = {75: 16, 86: 16, 87: 16, 89: 24, 120: 24, 121: 24}
+_SHARED_KIB = {75: 64, 80: 164, 86: 100, 87: 164, 89: 100, 120: 100, 121: 100}
 
 _ACCESSES = ("LDG", "STG", "LDS", "STS", "LDL", "STL")
 
@@ -99,3 +105,26 @@ def _widths(listing: Listing) -> dict[str, int]:
     accesses = (one for one in listing.statements if one.opcode in _ACCESSES)
     found = Counter(f"{one.opcode} {8 * bytes_moved(one)}" for one in accesses)
     return dict(sorted(found.items()))
+
+
+def occupancy(arch: int, block_size: int, registers: int, shared_bytes: int) -> tuple[int, str]:
+    """Blocks of `block_size` threads that one multiprocessor holds, and what sets that limit.
+
+    Registers are given to warps by 256, and shared memory has 1 KiB a block for the system from
+    sm_80 on (CUDA C++ Programming Guide).
+    """
+    warps = -(-block_size // WARP)
+    system_bytes = 1024 if arch >= 80 else 0
+    limits = {
+        "threads": _THREADS.get(arch, 2048) // (warps * WARP),
+        "blocks": _BLOCKS.get(arch, 32),
+        "registers": warps_of_registers(registers) // warps,
+        "shared memory": _SHARED_KIB.get(arch, 228) * 1024 // max(1, shared_bytes + system_bytes),
+    }
+    limit = min(limits, key=lambda name: limits[name])
+    return limits[limit], limit
+
+
+def warps_of_registers(registers: int) -> int:
+    """Warps that the registers of a multiprocessor, or of one block, are enough for: as many for each of its four quarters."""
+    return 4 * (REGISTERS_A_BLOCK // 4 // (-(-registers * WARP // 256) * 256))

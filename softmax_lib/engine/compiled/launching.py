@@ -13,10 +13,7 @@ import numpy as np
 
 from softmax_lib.engine.compiled.cubin import SHARED_BASE
 from softmax_lib.engine.compiled.draft import ALL
-from softmax_lib.engine.compiled.library import library
-from softmax_lib.engine.compiled.memory import LOCAL_WINDOW, SHARED_WINDOW, Memory, PlacedArray
-from softmax_lib.engine.compiled.program import Decoded, explain, place_of
-from softmax_lib.engine.compiled.tables import (
+from softmax_lib.engine.compiled.library import (
     BANKS,
     COUNTS,
     EXECUTED,
@@ -25,7 +22,10 @@ from softmax_lib.engine.compiled.tables import (
     Ending,
     Launch,
     Status,
+    library,
 )
+from softmax_lib.engine.compiled.memory import LOCAL_WINDOW, SHARED_WINDOW, Memory, PlacedArray
+from softmax_lib.engine.compiled.program import Decoded, explain, place_of
 from softmax_lib.engine.errors import (
     BadInput,
     Deadlock,
@@ -36,7 +36,7 @@ from softmax_lib.engine.errors import (
 )
 from softmax_lib.engine.geometry import Geometry
 from softmax_lib.engine.grids import MOST_SHARED_BYTES, Axes
-from softmax_lib.engine.watchdog import watchdog_s
+from softmax_lib.engine.spec import watchdog_s
 
 _SLICE = 20_000_000
 """Instructions of warps between two looks at the clock: a tenth of a second or so."""

@@ -17,9 +17,9 @@ from softmax_lib.engine.compiled import library
 from softmax_lib.engine.compiled.code import Code, code_of
 from softmax_lib.engine.compiled.cubin import Cubin, called
 from softmax_lib.engine.compiled.draft import NOWHERE, Draft, Unsupported, guard_of
+from softmax_lib.engine.compiled.library import INSTRUCTION, Rows
 from softmax_lib.engine.compiled.listing import Listing, Place, Statement, read_listing
 from softmax_lib.engine.compiled.opcodes import READERS
-from softmax_lib.engine.compiled.tables import INSTRUCTION, Rows
 from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.engine.source import Program
 

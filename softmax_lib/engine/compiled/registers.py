@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 from softmax_lib.engine.compiled.listing import INSTRUCTION_BYTES, Listing, Statement, goal_of
-from softmax_lib.engine.compiled.nvdisasm import access_bits
 
 _PREDICATE = re.compile(r"!?U?P[\dT]$")
 _WRITTEN = re.compile(r"R(\d+)$")
 _RESULT = re.compile(r"U?R(\d+|Z)$")
 _READ = re.compile(r"(?<![A-Z])R(\d+)(\.64)?")
+
+_BITS = re.compile(r"\.[US]?(128|64|16|8)\b")
 
 _DOUBLES = {"DADD", "DMUL", "DFMA", "DMNMX", "DSETP"}
 _ADDRESSED = {"RET", "CALL", "BRX"}
@@ -43,8 +44,9 @@ def read(statement: Statement) -> frozenset[int]:
 
 
 def bytes_moved(access: Statement) -> int:
-    """Bytes that a load or a store moves for each thread."""
-    return access_bits(f".{'.'.join(access.modifiers)}") // 8
+    """Bytes that a load or a store moves for each thread: 16 of LDG.E.128, 2 of LDG.E.U16."""
+    said = _BITS.search(f".{'.'.join(access.modifiers)}")
+    return int(said[1]) // 8 if said else 4
 
 
 def _span(first: int, words: int) -> frozenset[int]:

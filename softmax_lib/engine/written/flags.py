@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from softmax_lib.engine.caches import cache_folder, replace_file
-from softmax_lib.engine.host_headers import HOST_HEADERS
+from softmax_lib.engine.host_code import HOST_HEADERS
 from softmax_lib.engine.signature import HEADER as SIGNATURE_HEADER
 from softmax_lib.engine.source import Program
 from softmax_lib.engine.toolchain import Toolchain

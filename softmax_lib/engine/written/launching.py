@@ -12,7 +12,7 @@ from math import prod
 from pathlib import Path
 
 from softmax_lib.engine.geometry import Argument, Call
-from softmax_lib.engine.watchdog import watchdog_s
+from softmax_lib.engine.spec import watchdog_s
 from softmax_lib.engine.written import structs
 from softmax_lib.engine.written.device import Device
 from softmax_lib.engine.written.memory import EmulatedArray

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from softmax_lib.engine.errors import CompileError, EngineError, Hang, IllegalAddress, NotAvailable
 from softmax_lib.engine.geometry import Call
-from softmax_lib.engine.spec import LaunchSpec
-from softmax_lib.engine.watchdog import watchdog_s
+from softmax_lib.engine.spec import LaunchSpec, watchdog_s
 from softmax_lib.engine.written.memory import EmulatedArray
 from softmax_lib.engine.written.session import Session, open_session
 from softmax_lib.engine.written.structs import Fault, FaultKind

@@ -18,8 +18,7 @@ from softmax_lib.engine.geometry import Call, Geometry
 from softmax_lib.engine.grids import MOST_SHARED_BYTES, MOST_STATIC_SHARED_BYTES
 from softmax_lib.engine.signature import ROW, Signature, read_signature
 from softmax_lib.engine.source import WARP, Program
-from softmax_lib.engine.spec import LaunchSpec
-from softmax_lib.engine.watchdog import watchdog_s
+from softmax_lib.engine.spec import LaunchSpec, watchdog_s
 from softmax_lib.engine.written import build, faults, structs, symbols
 from softmax_lib.engine.written.device import Device, open_device
 from softmax_lib.engine.written.dwarf import Variable

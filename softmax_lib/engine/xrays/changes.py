@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from softmax_lib.engine.compiled.kinds import access_of, kind_of
+from softmax_lib.engine.compiled.counters import access_of, kind_of
 from softmax_lib.engine.compiled.launching import Counted as Launched
 from softmax_lib.engine.compiled.listing import INSTRUCTION_BYTES, Listing, find_loops
 from softmax_lib.engine.source import Source
 from softmax_lib.engine.xrays.lines import Counted, Key, LineCounters, differing
-from softmax_lib.engine.xrays.places import Places
+from softmax_lib.engine.xrays.machine_lines import Places
 
 
 @dataclass(frozen=True)
@@ -44,25 +44,26 @@ class _Asked:
     executed: tuple[LineCounters, ...]
     copies: int
 
+    def _both(self, of: Callable[[Iterable[LineCounters]], int]) -> tuple[int, int]:
+        return of(self.written), of(self.executed)
+
     @property
     def requests(self) -> tuple[int, int]:
-        return sum(one.requests for one in self.written), sum(one.requests for one in self.executed)
+        return self._both(lambda lines: sum(one.requests for one in lines))
 
     @property
     def lanes(self) -> tuple[int, int]:
-        return sum(one.lanes for one in self.written), sum(one.lanes for one in self.executed)
+        return self._both(lambda lines: sum(one.lanes for one in lines))
 
     @property
     def bytes(self) -> tuple[int, int]:
         """What all lanes ask for together."""
-        of = (sum(one.lanes * one.size for one in lines) for lines in (self.written, self.executed))
-        return next(of), next(of)
+        return self._both(lambda lines: sum(one.lanes * one.size for one in lines))
 
     @property
     def sizes(self) -> tuple[int, int]:
         """Bytes of the widest access; 0 where there is none."""
-        widest = (max((one.size for one in of), default=0) for of in (self.written, self.executed))
-        return next(widest), next(widest)
+        return self._both(lambda lines: max((one.size for one in lines), default=0))
 
     @property
     def is_wider(self) -> bool:

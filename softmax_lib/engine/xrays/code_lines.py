@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from softmax_lib.engine.compiled.kinds import kind_of
+from softmax_lib.engine.compiled.counters import kind_of
 from softmax_lib.engine.compiled.launching import Counted
 from softmax_lib.engine.compiled.listing import TARGET
 from softmax_lib.engine.compiled.registers import live_after, loads_in_flight
 from softmax_lib.engine.source import Source
 from softmax_lib.engine.xrays.lines import LineCounters
-from softmax_lib.engine.xrays.places import Places
+from softmax_lib.engine.xrays.machine_lines import Places
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from softmax_lib.engine.compiled.code import Code, code_of, find_code
-from softmax_lib.engine.compiled.nvdisasm import SHOWN_ARCHS
+from softmax_lib.engine.compiled.inspection import SHOWN_ARCHS
 from softmax_lib.engine.source import Source
 from softmax_lib.engine.words import count
 from softmax_lib.engine.xrays.code_lines import CodeLine

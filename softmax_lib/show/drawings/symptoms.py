@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from softmax_lib.engine.compiled.nvdisasm import occupancy
+from softmax_lib.engine.compiled.inspection import occupancy
 from softmax_lib.engine.xrays.result import XRay
 from softmax_lib.ops.xray import xray_softmax
 from softmax_lib.records.measurement import ITEM_BYTES

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from softmax_lib.engine.compiled.nvdisasm import occupancy
+from softmax_lib.engine.compiled.inspection import occupancy
 from softmax_lib.engine.source import WARP
 from softmax_lib.gpu.compile import compile_ptx, read_report
 from softmax_lib.worklog.errors import BadInput, CompileError, NotAvailable

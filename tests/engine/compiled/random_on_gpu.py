@@ -20,7 +20,7 @@ from engine.compiled.machine_runs import run, run_ptx
 from engine.compiled.random_kernels import Random, inputs, random_kernel
 from engine.on_gpu import ARCH, carried, carry, facts, function, nvrtc_version, start
 
-from softmax_lib.engine.compiled.nvdisasm import disassembler_version
+from softmax_lib.engine.compiled.code import disassembler_version
 from softmax_lib.engine.source import Program
 from softmax_lib.gpu.compile import compile_cubin
 from softmax_lib.worklog.files import write_json

@@ -6,11 +6,10 @@ import time
 import listings
 import pytest
 from full_tables import some
-from listings import by_file, is_current, is_ptx, packed, programs, ptx_programs, write
+from listings import by_file, is_current, is_ptx, packed, ptx_programs, write
 
 from softmax_lib import xray
 from softmax_lib.engine.compiled import code
-from softmax_lib.engine.compiled import nvdisasm as machine_code
 from softmax_lib.engine.compiled.code import (
     TESTED_DISASSEMBLER,
     code_of,
@@ -20,8 +19,8 @@ from softmax_lib.engine.compiled.code import (
     read_content,
     read_file,
 )
+from softmax_lib.engine.compiled.inspection import SHOWN_ARCHS
 from softmax_lib.engine.compiled.listing import read_listing
-from softmax_lib.engine.compiled.nvdisasm import SHOWN_ARCHS
 from softmax_lib.engine.compiled.ptx.program import find_ptx, listed_ptx, ptx_of, translate
 from softmax_lib.engine.compiler import listing_folder
 from softmax_lib.engine.errors import CompileError, NotAvailable
@@ -69,27 +68,28 @@ def test_ptx_that_comes_along_is_what_nvrtc_makes_and_the_same_for_every_gpu(nam
         assert other.replace(f".target sm_{arch}", ".target sm_90") == held["text"]
 
 
-def test_ptx_of_the_books_kernels_is_counted_without_a_compiler(monkeypatch):
+@pytest.mark.parametrize("path", ["machine", "ptx"])
+def test_the_books_kernels_are_counted_alike_without_a_compiler(path, monkeypatch):
     def missing():
         raise NotAvailable("There is no NVRTC.")
 
-    there = xray("float4", 3, 4096, path="ptx")
-    caches = (ptx_of, translate)
+    there = xray("float4", 3, 4096, path=path)
     monkeypatch.setattr(compile_, "nvrtc", missing)
-    for cache in caches:
+    monkeypatch.setattr(code, "disassembler", lambda: None)
+    for cache in (code_of, ptx_of, translate):
         cache.cache_clear()
-    assert xray("float4", 3, 4096, path="ptx").ptx == there.ptx != ()
+    found = xray("float4", 3, 4096, path=path)
+    assert (found.lines, found.code, found.ptx) == (there.lines, there.code, there.ptx)
     with pytest.raises(NotAvailable, match="no NVRTC"):
-        xray("float4", 3, 4096, 128, path="ptx")
+        xray("float4", 3, 4096, path=path, arch=86)
 
 
-def test_no_ptx_names_a_folder_and_none_of_another_source_is_taken():
-    for program in PTX.values():
-        files = re.findall(r'\.file\s+\d+ "([^"]*)"', find_ptx(program, 90)["text"])
-        assert program.source.file_name in files
-        assert not [name for name in files if "/" in name or "\\" in name]
-    other = Source("03_naive.cu", f"\n{kernels['naive'].source.text}")
-    assert find_ptx(Program(other), 90) is None
+def test_nothing_that_comes_along_names_a_folder_of_the_machine_that_made_it():
+    for path in WANTED:
+        for held in read_file(path).values():
+            names = set(re.findall(r'(?:\.file\s+\d+|File|inlined at) "([^"]*)"', held["text"]))
+            assert f"{path.stem}.cu" in names, path
+            assert not [name for name in names if "/" in name or "\\" in name], path
 
 
 def test_make_listings_leaves_a_file_alone_whose_sources_and_compiler_are_the_same(
@@ -109,20 +109,13 @@ def test_make_listings_leaves_a_file_alone_whose_sources_and_compiler_are_the_sa
     assert not is_current(path, wanted)
 
 
-def test_the_books_kernels_are_counted_alike_without_a_compiler(monkeypatch):
-    there = xray("float4", 3, 1030)
-    code_of.cache_clear()
-    monkeypatch.setattr(machine_code, "disassembler", lambda: None)
-    assert xray("float4", 3, 1030).as_json() == there.as_json()
-    assert there.path == "machine"
-
-
 def test_a_source_of_which_one_line_is_another_is_compiled_anew():
     kernel = kernels["naive"]
     text = kernel.source.text
     assert find_code(Program(Source("03_naive.cu", text)), 90)
     for other in (f"\n{text}", text.replace("max", "fmin")):
-        assert find_code(Program(Source("03_naive.cu", other)), 90) is None
+        program = Program(Source("03_naive.cu", other))
+        assert (find_code(program, 90), find_ptx(program, 90)) == (None, None)
 
 
 def test_an_archive_is_written_anew_where_a_file_has_changed_and_has_the_same_bytes_whenever(
@@ -158,12 +151,6 @@ def test_an_archive_that_is_damaged_or_missing_holds_nothing(tmp_path):
     assert read_file(tmp_path / "whole" / name)
     assert read_file(tmp_path / "whole" / "other") == {}
     assert read_file(tmp_path / "missing" / name) == {}
-
-
-def test_no_listing_names_a_folder_of_the_machine_that_made_it():
-    for program in programs():
-        lines = code_of(program, 90).text.splitlines()
-        assert not [one for one in lines if one.startswith("//##") and "/" in one[4:]], program
 
 
 TWO_FILES = """\

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from softmax_lib import kernels
-from softmax_lib.engine.compiled import nvdisasm as machine_code
+from softmax_lib.engine.compiled import code as machine_code
 from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.engine.source import Source
 from softmax_lib.worklog import reads as module

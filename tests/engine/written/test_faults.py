@@ -20,7 +20,7 @@ from softmax_lib.engine.errors import (
     Waiting,
 )
 from softmax_lib.engine.source import Source
-from softmax_lib.engine.watchdog import WATCHDOG_S, WATCHDOG_VARIABLE
+from softmax_lib.engine.spec import WATCHDOG_S, WATCHDOG_VARIABLE
 from softmax_lib.engine.written import launching
 from softmax_lib.engine.written.process import ProcessEnded, Verb
 from softmax_lib.engine.written.structs import StopReason

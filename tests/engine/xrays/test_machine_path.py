@@ -8,7 +8,7 @@ import pytest
 
 from softmax_lib import xray
 from softmax_lib.cli import main
-from softmax_lib.engine.compiled import nvdisasm as machine_code
+from softmax_lib.engine.compiled import code as machine_code
 from softmax_lib.engine.compiled.ptx.program import translate
 from softmax_lib.engine.compiled.running import run
 from softmax_lib.engine.errors import Hang, IllegalAddress, NotAvailable, NotEmulated
@@ -82,14 +82,6 @@ def test_every_arch_loads_a_float4_kernels_row_with_as_few_requests(arch):
     assert found.arch == arch
 
 
-def test_json_says_which_path_it_is(said):
-    words = ("xray", "naive", "--rows", 32, "--cols", 33, "--json", "--as")
-    found = json.loads(said(*words, "machine"))
-    assert (found["path"], found["arch"]) == ("machine", 90)
-    assert found["written"] == found["lines"]
-    assert json.loads(said(*words, "written"))["path"] == "written"
-
-
 def test_a_launch_that_faults_is_counted_as_it_is_written():
     source = MERGED.replace("x[blockIdx.x * cols + threadIdx.x]", "x[1 << 28]")
     found = xray(source, 2, 64, 64, path="machine")
@@ -144,12 +136,6 @@ def test_an_arch_that_there_is_not_is_refused_by_the_command_too(capsys):
     assert "machine code is run for" in capsys.readouterr().err
 
 
-def test_without_nvdisasm_one_sentence_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(machine_code, "disassembler", lambda: None)
-    with pytest.raises(NotAvailable, match="pip install nvidia-cuda-nvdisasm"):
-        xray("naive", 3, 7, 96, path="machine", arch=89)
-
-
 PRINTS = '#include <cstdio>\n__global__ void say(int n) { printf("%d", n); }'
 
 
@@ -168,12 +154,6 @@ def test_an_endless_loop_hangs_in_one_sentence(monkeypatch):
     source = "__global__ void wait(volatile int* a) { while (a[0] == 0) {} }"
     with pytest.raises(Hang, match=r"the kernel hangs: no thread has finished for 0\.2 s"):
         run(LaunchSpec.of(source, 1, 32, [np.zeros(1, np.int32)]), arch=90)
-
-
-def test_an_address_of_no_array_is_named_by_the_nearest_one():
-    source = "__global__ void over(int* a) { a[threadIdx.x] = 1; }"
-    with pytest.raises(IllegalAddress, match=r"thread 4 of block \(0,0,0\) reaches byte 16 of a \(16 bytes\)"):  # fmt: skip
-        run(LaunchSpec.of(source, 1, 32, [np.zeros(4, np.int32)]), arch=90)
 
 
 def test_blocks_that_wait_for_each_other_get_their_turns():
@@ -237,25 +217,25 @@ def test_a_matrix_too_large_for_the_source_is_counted_in_machine_code_with_progr
     assert "hazard found" not in said("xray", "fusion", "--rows", 513, "--cols", 8192)
 
 
-def test_the_listing_is_printed_and_in_the_json_on_request(said):
-    words = ("xray", "naive", "--rows", 32, "--cols", 64)
-    told = said(*words, "--listing")
-    assert "machine code for sm_90" in told
-    assert "LDG.E" in told
-    assert "code" not in json.loads(said(*words, "--json"))
-    code = json.loads(said(*words, "--json", "--listing"))["code"]
-    assert {"address", "text", "line", "warps", "live", "in_flight"} <= code[0].keys()
-
-
-def test_the_listing_of_ptx_is_printed_and_in_the_json_on_request(said):
-    words = ("xray", "naive", "--rows", 32, "--cols", 64, "--listing", "--as")
-    told = said(*words, "ptx")
-    assert "PTX for sm_90" in told
-    assert re.search(r"^ +18 +16  \$L__BB0_4: ld\.global\.nc\.f32 ", told, re.MULTILINE)
-    assert "machine code for" not in told
-    code = json.loads(said(*words, "ptx", "--json"))["code"]
-    assert code[0].keys() == {"entry", "label", "text", "file", "line", "warps", "lanes"}
-    assert "PTX for" not in said(*words, "written")
+@pytest.mark.parametrize(
+    ("path", "arch", "line", "keys"),
+    [
+        ("machine", 90, r"LDG\.E", {"address", "text", "line", "warps", "live", "in_flight"}),
+        ("ptx", 90, r"^ +18 +16  \$L__BB0_4: ld\.global\.nc\.f32 ", {"entry", "label", "text", "file", "line", "warps", "lanes"}),
+        ("written", None, None, None),
+    ],
+)  # fmt: skip
+def test_the_listing_is_printed_and_in_the_json_on_request(path, arch, line, keys, said):
+    words = ("xray", "naive", "--rows", 32, "--cols", 64, "--as", path)
+    told, plain = said(*words, "--listing"), json.loads(said(*words, "--json"))
+    assert (plain["path"], plain["arch"]) == (path, arch)
+    assert "code" not in plain
+    for other, name in {"machine": "machine code for sm_90", "ptx": "PTX for sm_90"}.items():
+        assert (name in told) == (other == path)
+    if line:
+        assert re.search(line, told, re.MULTILINE)
+        assert plain["written"] == plain["lines"]
+        assert keys <= json.loads(said(*words, "--json", "--listing"))["code"][0].keys()
 
 
 # ---- sources that the emulator refuses

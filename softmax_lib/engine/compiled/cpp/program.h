@@ -1,4 +1,4 @@
-// A decoded kernel, and what a launch of it is told: plain tables that Python fills in (tables.py).
+// A decoded kernel, and what a launch of it is told: plain tables that Python fills in (library.py).
 #pragma once
 #include <cstdint>
 

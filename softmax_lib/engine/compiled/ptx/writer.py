@@ -17,6 +17,7 @@ from softmax_lib.engine.compiled.launching import (
     CLUSTER_BLOCKS_AT,
     FIRST_WITH_CLUSTERS,
 )
+from softmax_lib.engine.compiled.library import INSTRUCTION, Rows
 from softmax_lib.engine.compiled.listing import (
     INSTRUCTION_BYTES,
     Listing,
@@ -25,12 +26,10 @@ from softmax_lib.engine.compiled.listing import (
 )
 from softmax_lib.engine.compiled.program import Decoded
 from softmax_lib.engine.compiled.ptx.form import Form
-from softmax_lib.engine.compiled.ptx.inlining import Flat
-from softmax_lib.engine.compiled.ptx.layout import ADDRESS_BANK, lay_out
+from softmax_lib.engine.compiled.ptx.inlining import ADDRESS_BANK, Flat, lay_out
 from softmax_lib.engine.compiled.ptx.meetings import NOWHERE as NOT_AT_ALL
 from softmax_lib.engine.compiled.ptx.meetings import Branch, find_meetings
 from softmax_lib.engine.compiled.ptx.reading import SIZES, Function, literal
-from softmax_lib.engine.compiled.tables import INSTRUCTION, Rows
 from softmax_lib.engine.errors import NotAvailable
 
 _SYMBOL = re.compile(r"(%?[\w$~.]+?)\s*(?:\+\s*(-?(?:0x)?[0-9a-fA-F]+))?$")

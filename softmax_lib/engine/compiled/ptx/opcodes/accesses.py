@@ -16,7 +16,7 @@ from softmax_lib.engine.compiled.opcodes.memory import (
     WIDE,
 )
 from softmax_lib.engine.compiled.ptx.form import Form, kind_bits, opcodes
-from softmax_lib.engine.compiled.ptx.layout import CONSTANT_BANK, PARAMETERS_AT
+from softmax_lib.engine.compiled.ptx.inlining import CONSTANT_BANK, PARAMETERS_AT
 from softmax_lib.engine.compiled.ptx.opcodes.bits import convert, move, pack, split, widen
 from softmax_lib.engine.compiled.ptx.reading import SIZES
 from softmax_lib.engine.compiled.ptx.writer import Writer, vector

@@ -1,21 +1,63 @@
-"""Whole matrices: y is as large as x, and is kept for none but a kernel that reads it."""
+"""Arrays of a launch: who is outside of one is named, and what nobody reads is not kept."""
 
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from engine.compiled.machine_runs import axes, together
+from engine.compiled.machine_runs import axes, run, run_ptx, together
 from full_tables import some
 
 from softmax_lib.engine.compiled.launching import ReadBack, Threads, launch
 from softmax_lib.engine.compiled.memory import Memory
 from softmax_lib.engine.compiled.program import decode_program
-from softmax_lib.engine.compiled.running import run
+from softmax_lib.engine.compiled.running import run as run_specs
+from softmax_lib.engine.errors import IllegalAddress
 from softmax_lib.engine.source import Program, Source
 from softmax_lib.engine.spec import Unkept
 from softmax_lib.worklog.reference import noise
 from softmax_lib.worklog.registry import kernels, rungs
+
+# ---- lanes whose addresses lie evenly apart are checked by their ends
+
+ROUND = (1 << 62) // 31 + 1
+"""Floats apart, so that 31 times as many bytes are once around all addresses, and a little more."""
+
+ENDS = {
+    "y[5 * threadIdx.x] = 1;": (26, "byte 520 of array 0"),
+    "y[n + threadIdx.x] = 1;": (16, "byte 512 of array 0"),
+    "y[-(int)threadIdx.x] = 1;": (1, "address"),
+    f"y[threadIdx.x * {ROUND}LL] = 1;": (1, "which no array has"),
+    "reinterpret_cast<float*>(reinterpret_cast<char*>(y) + 2)[threadIdx.x] = 1;": (0, "misaligned"),
+    "reinterpret_cast<float*>(reinterpret_cast<char*>(y) + 2 * threadIdx.x)[0] = 1;": (1, "misaligned"),
+    "if (threadIdx.x < 20) y[120 + threadIdx.x] = 1;": (8, "byte 512 of array 0"),
+    "s[2 * threadIdx.x] = n; y[0] = s[n % 32];": (16, "of shared memory"),
+    "if (threadIdx.x < 9) reinterpret_cast<float4*>(s)[threadIdx.x] = float4(); y[0] = s[n % 32];":
+        (8, "of shared memory"),
+}  # fmt: skip
+ENDS_TEXT = 'extern "C" __global__ void k%s(float* y, int n) { extern __shared__ float4 room[]; float* s = (float*)room; %s }'
+ENDS_SOURCE = together(Source("own.cu", ENDS_TEXT % of) for of in enumerate(ENDS))
+
+
+@pytest.mark.parametrize("run", [run, run_ptx])
+@pytest.mark.parametrize("line", ENDS)
+def test_the_first_lane_outside_is_named(line, run):
+    thread, what = ENDS[line]
+    y = np.zeros(128, np.float32)
+    with pytest.raises(IllegalAddress, match=rf"thread {thread} of block .*{what}"):
+        run(ENDS_SOURCE, f"k{[*ENDS].index(line)}", (1,), (32,), [y, 112], shared_bytes=128)
+
+
+@pytest.mark.parametrize("run", [run, run_ptx])
+def test_lanes_backwards_and_lanes_within_are_not(run):
+    text = 'extern "C" __global__ void k(float* y, int n) { y[31 - threadIdx.x] = n; y[33 + 3 * threadIdx.x] = threadIdx.x; }'
+    y = np.zeros(127, np.float32)
+    run(Source("own.cu", text), "k", (1,), (32,), [y, 112])
+    assert (y[:32] == 112).all()
+    assert (y[33::3] == np.arange(32)).all()
+
+
+# ---- whole matrices: y is as large as x, and is kept for none but a kernel that reads it
 
 READERS = {"unfused"}
 """Its second kernel reads what the first one has written."""
@@ -31,13 +73,13 @@ def test_what_is_counted_does_not_depend_on_whether_y_is_kept(name):
         if cols > kernel.max_cols(block_size):
             continue
         x = noise(rows, cols)
-        kept = run(*kernel.launches(x, np.full_like(x, np.nan), block_size), arch=90)
+        kept = run_specs(*kernel.launches(x, np.full_like(x, np.nan), block_size), arch=90)
         unkept = kernel.launches(x, Unkept(x.nbytes), block_size)
         if name in READERS:
             with pytest.raises(ReadBack):
-                run(*unkept, arch=90)
+                run_specs(*unkept, arch=90)
             continue
-        for one, other in zip(kept, run(*unkept, arch=90), strict=True):
+        for one, other in zip(kept, run_specs(*unkept, arch=90), strict=True):
             assert (one.counts == other.counts).all()
             assert (one.executed == other.executed).all()
         assert (x == noise(rows, cols)).all(), "x-rays of one matrix share it"
@@ -48,7 +90,7 @@ def test_the_kernel_that_reads_y_is_among_those_that_are_tried():
     (block_size,) = {kernels[name].settle_block_size(None, 512) for name in READERS}
     (name,) = READERS
     with pytest.raises(ReadBack):
-        run(*kernels[name].launches(x, Unkept(x.nbytes), block_size), arch=90)
+        run_specs(*kernels[name].launches(x, Unkept(x.nbytes), block_size), arch=90)
 
 
 HOWS = {
