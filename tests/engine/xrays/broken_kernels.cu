@@ -7,10 +7,6 @@ KERNEL(one_element_past_the_end) {
     int at = blockIdx.x * blockDim.x + threadIdx.x;
     y[at] = x[at + rows * cols - 511];  //! out of bounds
 }
-KERNEL(last_row_one_too_far) {
-    const float* x_row = x + (blockIdx.x + 1) * cols;
-    y[blockIdx.x * cols + threadIdx.x] = x_row[threadIdx.x];  //! out of bounds
-}
 KERNEL(element_before_the_first) {
     y[blockIdx.x * cols + threadIdx.x] = x[(int)threadIdx.x - 1 + (int)blockIdx.x * cols];  //! out of bounds
 }
@@ -22,25 +18,10 @@ KERNEL(columns_to_the_end_inclusive) {
 KERNEL(no_guard_for_columns) {  // cols 100, block 128
     y[blockIdx.x * cols + threadIdx.x] = x[blockIdx.x * cols + threadIdx.x];  //! out of bounds, race
 }
-KERNEL(rows_and_columns_swapped) {  // rows 3, cols 512
-    y[blockIdx.x * cols + threadIdx.x] = x[blockIdx.x * cols + threadIdx.x * rows * 2];  //! out of bounds
-}
-KERNEL(offset_in_bytes_added_to_a_float_pointer) {
-    y[blockIdx.x * cols + threadIdx.x] = *(x + (blockIdx.x * cols + threadIdx.x) * sizeof(float));  //! out of bounds
-}
 KERNEL(vector_behind_the_row) {
     const float4* row = (const float4*)(x + blockIdx.x * cols);
     float4 v = row[cols / 4 + threadIdx.x];  //! out of bounds
     y[blockIdx.x * cols + threadIdx.x] = v.x;
-}
-KERNEL(unsigned_index_below_zero) {
-    unsigned at = threadIdx.x;
-    at -= blockDim.x;
-    y[blockIdx.x * cols + threadIdx.x] = x[at % 65536u * 16];  //! out of bounds
-}
-KERNEL(row_times_columns_in_too_small_an_int) {
-    short at = (short)(blockIdx.x * 20000);
-    y[blockIdx.x * cols + threadIdx.x] = x[at / 16];  //! out of bounds
 }
 KERNEL(pointer_walks_past_the_end) {
     const float* at = x + blockIdx.x * cols;
@@ -58,10 +39,6 @@ KERNEL(through_a_null_pointer) {
 }
 KERNEL(a_number_taken_for_a_pointer) {
     *(float*)(size_t)cols = 1;  //! out of bounds
-}
-KERNEL(an_offset_squared) {
-    long long at = 1LL * threadIdx.x * threadIdx.x * threadIdx.x;
-    y[blockIdx.x * cols + threadIdx.x] = x[at];  //! out of bounds
 }
 KERNEL(writes_into_its_input) {
     ((float*)x)[blockIdx.x * cols + threadIdx.x] = 0;  //! input written
@@ -87,17 +64,9 @@ KERNEL(an_int_at_an_odd_byte) {
     int v = *(const int*)((const char*)x + 4 * threadIdx.x + 1);  //! misaligned
     y[blockIdx.x * cols + threadIdx.x] = v;
 }
-KERNEL(a_double_at_an_odd_float) {
-    double v = *(const double*)(x + 2 * threadIdx.x + 1);  //! misaligned
-    y[blockIdx.x * cols + threadIdx.x] = v;
-}
 KERNEL(a_vector_in_shared_bytes) {
     __shared__ char room[2 + 16 * 128];
     ((float2*)(room + 2))[threadIdx.x] = make_float2(0, 0);  //! misaligned
-}
-KERNEL(rows_of_odd_length_as_vectors) {  // cols 511
-    float4 v = ((const float4*)(x + blockIdx.x * cols))[threadIdx.x % 100];  //! misaligned
-    y[blockIdx.x * cols + threadIdx.x] = v.w;
 }
 
 // ---- outside of shared arrays
@@ -116,24 +85,12 @@ KERNEL(neighbour_of_the_last_thread) {
     __syncthreads();
     y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x + 1];  //! out of bounds
 }
-KERNEL(tile_one_row_too_far) {
-    __shared__ float tile[4][33];
-    tile[threadIdx.x / 32 + 1][threadIdx.x % 32] = x[threadIdx.x];  //! out of bounds
-}
 KERNEL(one_array_into_the_next) {
     __shared__ float a[128];
     __shared__ float b[128];
     a[threadIdx.x] = b[threadIdx.x] = 0;
     __syncthreads();
     y[blockIdx.x * cols + threadIdx.x] = a[2 * threadIdx.x] + b[0];  //! out of bounds
-}
-KERNEL(a_partial_of_a_warp_that_is_not_there) {
-    __shared__ float partial[4];
-    if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32 + 1] = 1;  //! out of bounds
-}
-KERNEL(a_row_longer_than_shared_memory) {
-    __shared__ float row[256];
-    for (int col = threadIdx.x; col < cols; col += blockDim.x) row[col] = x[col];  //! out of bounds
 }
 
 // ---- shared memory that nobody has written
@@ -159,18 +116,6 @@ KERNEL(shared_counter_without_a_zero) {
     __syncthreads();
     y[blockIdx.x * cols + threadIdx.x] = count;
 }
-KERNEL(histogram_bins_without_zeros) {
-    __shared__ int bins[16];
-    atomicAdd(&bins[threadIdx.x % 16], 1);  //! uninitialised
-    __syncthreads();
-    if (threadIdx.x < 16) y[blockIdx.x * cols + threadIdx.x] = bins[threadIdx.x];
-}
-KERNEL(only_some_warps_write_their_partial) {
-    __shared__ float partial[4];
-    if (threadIdx.x % 64 == 0) partial[threadIdx.x / 32] = 1;
-    __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = partial[threadIdx.x % 4];  //! uninitialised
-}
 KERNEL(one_field_of_a_shared_struct) {
     struct Pair { float max, sum; };
     __shared__ Pair pairs[128];
@@ -187,12 +132,6 @@ KERNEL(shared_bytes_that_nobody_has_written) {
     __shared__ unsigned char mark[128];
     if (threadIdx.x % 2) mark[threadIdx.x] = 1;
     y[blockIdx.x * cols + threadIdx.x] = mark[threadIdx.x];  //! uninitialised
-}
-KERNEL(padding_of_a_tile) {
-    __shared__ float tile[4][33];
-    tile[threadIdx.x / 32][threadIdx.x % 32] = 1;
-    __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = tile[threadIdx.x / 32][threadIdx.x % 32 + 1];  //! uninitialised
 }
 
 // ---- variables of a thread that it has not written
@@ -219,13 +158,6 @@ KERNEL(accumulators_of_which_one_has_no_zero) {
     for (int col = threadIdx.x; col < cols; col += blockDim.x) sums[col / 128 % 4] += x[col];  //! uninitialised
     y[blockIdx.x * cols + threadIdx.x] = sums[0] + sums[1] + sums[2] + sums[3];  //! uninitialised?
 }
-KERNEL(a_column_of_a_local_matrix) {
-    float m[3][3];
-    for (int i = 0; i < 3; i++) m[i][0] = m[i][1] = x[i];
-    float trace = 0;
-    for (int i = 0; i < 3; i++) trace += m[i][(i + threadIdx.x) % 3];  //! uninitialised
-    y[blockIdx.x * cols + threadIdx.x] = trace;
-}
 KERNEL(scalar_set_in_one_branch) {
     float v;
     if (threadIdx.x < 32) v = x[threadIdx.x];
@@ -235,11 +167,6 @@ KERNEL(sum_without_a_zero) {
     float sum;
     for (int col = threadIdx.x; col < cols; col += blockDim.x) sum += x[col];  //! uninitialised
     y[blockIdx.x * cols + threadIdx.x] = sum;
-}
-KERNEL(maximum_without_a_first_value) {
-    float row_max;
-    for (int col = 0; col < cols; col++) row_max = fmaxf(row_max, x[col]);  //! uninitialised
-    y[blockIdx.x * cols + threadIdx.x] = row_max;
 }
 KERNEL(switch_without_a_default) {
     int stride;
@@ -285,13 +212,6 @@ KERNEL(bytes_of_which_the_last_is_not_set) {
     for (int i = 0; i < 8; i++) count += is_large[i];  //! uninitialised
     y[blockIdx.x * cols + threadIdx.x] = count;
 }
-KERNEL(shorts_filled_behind_a_guard) {  // cols 300
-    short code[4];
-    for (int i = 0; i < 4; i++) {
-        if (threadIdx.x + i * 128 < cols) code[i] = (short)x[threadIdx.x + i * 128];
-    }
-    if (threadIdx.x < cols) y[blockIdx.x * cols + threadIdx.x] = code[3 - threadIdx.x / 64];  //! uninitialised
-}
 KERNEL(flag_that_one_thread_sets) {
     bool is_first;
     if (threadIdx.x == 0) is_first = blockIdx.x == 0;
@@ -308,10 +228,6 @@ KERNEL(memory_of_the_heap_that_nobody_has_written) {
 
 KERNEL(adds_to_an_output_that_has_no_value) {
     y[blockIdx.x * cols + threadIdx.x] += x[threadIdx.x];  //! uninitialised
-}
-KERNEL(maximum_with_an_output_that_has_no_value) {
-    float* out = y + blockIdx.x * cols + threadIdx.x;
-    *out = fmaxf(*out, x[threadIdx.x]);  //! uninitialised
 }
 KERNEL(atomics_on_an_output_that_has_no_value) {
     atomicAdd(&y[blockIdx.x], x[threadIdx.x]);  //! uninitialised
@@ -398,12 +314,6 @@ KERNEL(counter_without_an_atomic) {
     __syncthreads();
     count++;  //! race
 }
-KERNEL(histogram_without_atomics) {
-    __shared__ int bins[8];
-    if (threadIdx.x < 8) bins[threadIdx.x] = 0;
-    __syncthreads();
-    bins[threadIdx.x % 8] += 1;  //! race
-}
 KERNEL(all_threads_write_one_word) {
     __shared__ int last;
     last = threadIdx.x;  //! race
@@ -441,24 +351,11 @@ KERNEL(scan_in_place) {
         if (threadIdx.x >= d) s[threadIdx.x] += s[threadIdx.x - d];  //! race
     }
 }
-KERNEL(transpose_in_place) {
-    __shared__ float s[8][16];
-    s[threadIdx.x / 16][threadIdx.x % 16] = x[threadIdx.x];
-    __syncthreads();
-    s[threadIdx.x % 8][threadIdx.x / 8] = s[threadIdx.x / 16][threadIdx.x % 16];  //! race
-}
 KERNEL(reversed_in_place) {
     __shared__ float s[128];
     s[threadIdx.x] = x[threadIdx.x];
     __syncthreads();
     s[127 - threadIdx.x] = s[threadIdx.x];  //! race
-}
-KERNEL(stencil_in_place) {
-    __shared__ float s[130];
-    s[threadIdx.x] = 0;
-    if (threadIdx.x < 2) s[threadIdx.x + 128] = 0;
-    __syncthreads();
-    s[threadIdx.x + 1] = s[threadIdx.x] + s[threadIdx.x + 2];  //! race
 }
 KERNEL(syncwarp_between_two_warps) {
     __shared__ float s[128];
@@ -515,17 +412,6 @@ KERNEL(result_read_before_thread_0_has_written_it) {
     if (threadIdx.x == 0) total = x[0];  //! race?
     y[blockIdx.x * cols + threadIdx.x] = total;  //! race
 }
-KERNEL(partials_overwritten_by_the_second_reduction) {
-    __shared__ float partial[4];
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    float v = x[threadIdx.x];
-    if (lane == 0) partial[warp] = v;
-    __syncthreads();
-    float row_max = fmaxf(fmaxf(partial[0], partial[1]), fmaxf(partial[2], partial[3]));
-    if (lane == 0) partial[warp] = expf(v - row_max);  //! race
-    __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = partial[0];
-}
 KERNEL(global_scratch_without_a_barrier) {
     float* mine = y + blockIdx.x * cols;
     mine[threadIdx.x] = x[threadIdx.x];  //! race
@@ -543,10 +429,6 @@ KERNEL(room_in_the_heap_without_a_barrier) {
 
 KERNEL(every_block_writes_one_element) {
     if (threadIdx.x == 0) y[0] = blockIdx.x;  //! race
-}
-KERNEL(counter_of_blocks_without_an_atomic) {
-    if (blockIdx.x == 0 && threadIdx.x == 0) y[0] = 0;
-    if (threadIdx.x == 0) y[0] += 1;  //! race
 }
 KERNEL(reads_what_another_block_writes) {
     float* mine = y + blockIdx.x * cols;
@@ -595,9 +477,6 @@ KERNEL(a_flag_of_a_block_without_a_fence) {
     } else {
         y[1] = *(volatile int*)&arrived ? y[0] : 0;  //! race
     }
-}
-KERNEL(rows_that_overlap) {
-    y[blockIdx.x * (cols / 8) + threadIdx.x] = x[threadIdx.x];  //! race
 }
 KERNEL(every_block_zeroes_the_output) {
     for (int i = threadIdx.x; i < rows * cols; i += blockDim.x) y[i] = 0;  //! race
@@ -685,12 +564,6 @@ KERNEL(shuffle_from_a_lane_outside_of_the_mask) {
 KERNEL(width_of_seven) {
     y[blockIdx.x * cols + threadIdx.x] = __shfl_down_sync(0xffffffff, x[threadIdx.x], 1, 7);  //! fault
 }
-KERNEL(width_of_zero) {
-    y[blockIdx.x * cols + threadIdx.x] = __shfl_down_sync(0xffffffff, x[threadIdx.x], 1, 0);  //! fault
-}
-KERNEL(width_of_two_warps) {
-    y[blockIdx.x * cols + threadIdx.x] = __shfl_xor_sync(0xffffffff, x[threadIdx.x], 32, 64);  //! fault
-}
 KERNEL(shuffle_behind_lanes_that_have_left) {
     if (threadIdx.x % 32 >= 20) return;
     y[blockIdx.x * cols + threadIdx.x] = __shfl_xor_sync(0xffffffff, x[threadIdx.x], 1);  //! deadlock
@@ -737,11 +610,6 @@ KERNEL(loop_without_an_end) {
 }
 KERNEL(wait_for_memory_that_never_changes) {
     while (x[0] == x[0]) { }  //! hang
-}
-KERNEL(unsigned_counter_down_to_zero) {
-    float sum = 0;
-    for (unsigned i = 7; i >= 0; i--) sum += x[i & 255];  //! hang
-    y[blockIdx.x * cols + threadIdx.x] = sum;
 }
 KERNEL(step_of_zero) {
     float sum = 0;

@@ -48,16 +48,6 @@ KERNEL(two_reductions_with_a_barrier_between) {
     }
     y[blockIdx.x * cols + threadIdx.x] = v;
 }
-KERNEL(two_reductions_with_arrays_of_their_own) {
-    __shared__ float maxima[4], sums[4];
-    float v = x[threadIdx.x];
-    if (threadIdx.x % 32 == 0) maxima[threadIdx.x / 32] = v;
-    __syncthreads();
-    v = maxima[1];
-    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = v;
-    __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = sums[2] + maxima[0];
-}
 KERNEL(reduction_of_segments_of_eight) {
     float v = x[threadIdx.x];
     for (int d = 4; d > 0; d /= 2) v += __shfl_down_sync(0xffffffff, v, d, 8);
@@ -75,14 +65,6 @@ KERNEL(atomics_that_thread_0_has_zeroed) {
     __syncthreads();
     y[blockIdx.x * cols + threadIdx.x] = count;
 }
-KERNEL(histogram_with_zeroes_atomics_and_barriers) {
-    __shared__ int bins[16];
-    if (threadIdx.x < 16) bins[threadIdx.x] = 0;
-    __syncthreads();
-    atomicAdd(&bins[threadIdx.x % 16], 1);
-    __syncthreads();
-    if (threadIdx.x < 16) y[blockIdx.x * cols + threadIdx.x] = bins[threadIdx.x];
-}
 KERNEL(reduction_by_a_warps_own_instruction) {
     y[blockIdx.x * cols + threadIdx.x] = __reduce_add_sync(0xffffffffu, threadIdx.x);
 }
@@ -93,17 +75,6 @@ KERNEL(scan_of_a_warp) {
         if (threadIdx.x % 32 >= d) v += below;
     }
     y[blockIdx.x * cols + threadIdx.x] = v;
-}
-KERNEL(scan_with_two_barriers_a_step) {
-    __shared__ float s[128];
-    s[threadIdx.x] = x[threadIdx.x];
-    for (int d = 1; d < 128; d *= 2) {
-        __syncthreads();
-        float below = threadIdx.x >= d ? s[threadIdx.x - d] : 0;
-        __syncthreads();
-        s[threadIdx.x] += below;
-    }
-    y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x];
 }
 KERNEL(scan_with_two_buffers) {
     __shared__ float s[2][128];
@@ -153,12 +124,6 @@ KERNEL(halves_of_one_word) {
     __syncwarp();
     y[blockIdx.x * cols + threadIdx.x] = kept[threadIdx.x ^ 1];
 }
-KERNEL(flags_of_each_thread) {
-    __shared__ bool seen[128];
-    seen[threadIdx.x] = x[threadIdx.x] > 0;
-    __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = seen[threadIdx.x ^ 32];
-}
 KERNEL(bytes_and_then_words_behind_a_barrier) {
     __shared__ alignas(4) unsigned char bytes[128];
     bytes[threadIdx.x] = threadIdx.x;
@@ -187,12 +152,6 @@ KERNEL(a_warps_own_row_of_a_tile) {
     __syncwarp();
     y[blockIdx.x * cols + threadIdx.x] = tile[warp][(lane + 1) % 32];
 }
-KERNEL(threads_of_one_lane_each_warp) {
-    __shared__ float s[4];
-    if (threadIdx.x % 32 == 7) s[threadIdx.x / 32] = x[threadIdx.x];
-    __syncthreads();
-    if (threadIdx.x < 4) y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x];
-}
 KERNEL(reads_of_one_word_by_all) {
     __shared__ float s[32];
     if (threadIdx.x < 32) s[threadIdx.x] = x[threadIdx.x];
@@ -214,16 +173,6 @@ KERNEL(float4_in_shared_memory) {
     if (threadIdx.x < 32) s[threadIdx.x] = ((const float4*)x)[threadIdx.x];
     __syncthreads();
     y[blockIdx.x * cols + threadIdx.x] = ((float*)s)[threadIdx.x];
-}
-KERNEL(circular_buffer) {
-    __shared__ float ring[3][128];
-    float v = x[threadIdx.x];
-    for (int step = 0; step < 7; step++) {
-        ring[step % 3][threadIdx.x] = v;
-        __syncthreads();
-        v += ring[step % 3][(threadIdx.x + 1) % 128];
-    }
-    y[blockIdx.x * cols + threadIdx.x] = v;
 }
 
 // ---- warps
@@ -264,27 +213,6 @@ KERNEL(only_one_warp_goes_on) {
     float v = s[threadIdx.x] + s[threadIdx.x + 32] + s[threadIdx.x + 64] + s[threadIdx.x + 96];
     for (int d = 16; d > 0; d /= 2) v += __shfl_xor_sync(0xffffffff, v, d);
     if (threadIdx.x == 0) y[blockIdx.x * cols] = v;
-}
-KERNEL(bitonic_steps_of_a_warp) {
-    float v = x[threadIdx.x];
-    int lane = threadIdx.x % 32;
-    for (int size = 2; size <= 32; size *= 2) {
-        for (int d = size / 2; d > 0; d /= 2) {
-            float other = __shfl_xor_sync(0xffffffff, v, d);
-            bool keeps_less = ((lane & d) == 0) == ((lane & size) == 0);
-            v = keeps_less ? fminf(v, other) : fmaxf(v, other);
-        }
-    }
-    y[blockIdx.x * cols + threadIdx.x] = v;
-}
-KERNEL(one_atomic_for_a_warp) {
-    __shared__ int count;
-    if (threadIdx.x == 0) count = 0;
-    __syncthreads();
-    unsigned positive = __ballot_sync(0xffffffff, x[threadIdx.x] > 0);
-    if (threadIdx.x % 32 == 0) atomicAdd(&count, __popc(positive));
-    __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = count;
 }
 
 // ---- barriers
@@ -402,14 +330,6 @@ KERNEL(a_lock_of_one_thread_a_block) {
     y[blockIdx.x] = x[blockIdx.x];
     __threadfence();
     atomicExch(&lock, 0u);
-}
-KERNEL(maxima_by_compare_and_swap) {
-    __shared__ unsigned most;
-    if (threadIdx.x == 0) most = 0;
-    __syncthreads();
-    atomicMax(&most, (unsigned)threadIdx.x);
-    __syncthreads();
-    y[blockIdx.x * cols + threadIdx.x] = most;
 }
 KERNEL(sum_of_each_block_by_atomics_of_a_block) {
     float* sum = y + blockIdx.x * cols;

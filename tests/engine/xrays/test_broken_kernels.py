@@ -58,7 +58,6 @@ class Mutation:
         return next(i for i, line in enumerate(text.splitlines(), 1) if self.at in line)
 
 
-TREE_STEP = "if (tid < stride) partial[tid] = fmaxf(partial[tid], partial[tid + stride]);"
 MAX_LOAD = "row_max = fmaxf(row_max, x_row[col])"
 OLD_FIRST_LANE_WRITES = "if (lane == 0) partial[warp] = value;"
 
@@ -68,8 +67,6 @@ MUTATIONS = [
              ("out of bounds",), MAX_LOAD, rows=40),
     Mutation("last chunk not cut", "chunked", "min((tid + 1) * chunk, (long long)cols)",
              "(tid + 1) * chunk", ("out of bounds", "race"), "float value = x_row[col]", cols=1000),
-    Mutation("vector behind the row", "fusion", "FULL || at < vectors", "FULL || at <= vectors",
-             ("out of bounds",), "at <= vectors", cols=516),
     # defects of the sources (the seeds and peers)
     Mutation("maximum starts at 0", "online", "row_max = -INFINITY", "row_max = 0.0f"),
     Mutation("no tail when cols is no multiple of 4", "float4", "int edges = cols - 4 * vectors;",
@@ -81,12 +78,7 @@ MUTATIONS = [
              "warp_value = (thread_sum *"),
     Mutation("result taken from a lane that shuffled out of range", "textbook", OLD_FIRST_LANE_WRITES,
              "if (lane == WARP - 1) partial[warp] = value;"),
-    # the tree
-    Mutation("no barrier in the tree", "shared", f"{TREE_STEP}\n        __syncthreads();", TREE_STEP,
-             ("race",), TREE_STEP),
     # shuffles
-    Mutation("lanes without a warp read on", "shuffle", "lane < WARPS ? maxima[lane] : -INFINITY",
-             "maxima[lane]", ("out of bounds",), "warp_max(maxima[lane])", block_size=256),
     Mutation("mask without the upper lanes", "shuffle", "ALL_LANES = 0xffffffff", "ALL_LANES = 0x0000ffff",
              ("fault", "absent lane"), "__shfl_xor_sync(ALL_LANES, value, bit))"),
     Mutation("one scratch array for two reductions", "float4", "(thread_max - row_max), sums)",

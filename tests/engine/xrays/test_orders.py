@@ -133,28 +133,23 @@ def test_a_flag_that_is_relaxed_where_it_is_written_or_read_orders_nothing(order
     assert kinds(before, relaxed) == {"race"}
 
 
-def test_lanes_that_met_others_are_not_in_order():
-    body = """
+UNORDERED = {
+    "lanes that met others": ("""
         int lane = t % 32;
         if (lane == 0) kept[t] = 1;
         if (lane < 2) __syncwarp(0x3);
         if (lane == 2 || lane == 3) __syncwarp(0xc);
-        if (lane == 2) y[t] = kept[t - 2];"""
-    assert kinds("", body) == {"race"}
-
-
-def test_a_barrier_of_two_warps_orders_no_third():
-    body = """
+        if (lane == 2) y[t] = kept[t - 2];""", 64),
+    "a barrier of two warps, and a third": ("""
         if (t < 32) kept[t] = x[t];
         if (t < 64) __barrier_sync_count(1, 64);
-        if (t >= 64) y[t] = kept[t - 64];"""
-    assert "race" in kinds("", body, 128)
+        if (t >= 64) y[t] = kept[t - 64];""", 128),
+    "writes of one value: nothing says which comes last": (
+        "kept[t] = 0;\n__syncthreads();\nif (t) kept[0] = 3;\ny[t] = kept[0];", 64),
+}  # fmt: skip
 
 
-# ---- writes of one value are a race too: nothing says which comes last
-
-
-def test_a_write_that_others_make_too_is_a_race():
-    assert kinds("", "kept[t] = 0;\n__syncthreads();\nif (t) kept[0] = 3;\ny[t] = kept[0];") == {
-        "race"
-    }
+@pytest.mark.parametrize("name", UNORDERED)
+def test_what_does_not_order_two_accesses_leaves_a_race(name):
+    body, threads = UNORDERED[name]
+    assert "race" in kinds("", body, threads)
