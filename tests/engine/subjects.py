@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from softmax_lib.engine.arrays import bfloat16_bits, from_bfloat16_bits
+
 C_NAMES = {
     "bool": "bool", "int8": "signed char", "uint8": "unsigned char", "int16": "short",
     "uint16": "unsigned short", "int32": "int", "uint32": "unsigned", "int64": "long long",
@@ -35,26 +37,15 @@ class Subject:
     how: dict = field(default_factory=dict)
 
 
-def from_bfloat16(bits):
-    """bfloat16 bits as float32."""
-    return (bits.astype(np.uint32) << 16).view(np.float32)
-
-
-def to_bfloat16(values):
-    """The nearest bfloat16 of each float32, ties to even, as bits."""
-    bits = np.ascontiguousarray(values, np.float32).view(np.uint32).astype(np.uint64)
-    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
-
-
 def make(values, dtype):
     """`values` as an array of `dtype`; bfloat16 as bits."""
-    return to_bfloat16(values) if dtype == "bfloat16" else np.asarray(values).astype(dtype)
+    return bfloat16_bits(values) if dtype == "bfloat16" else np.asarray(values).astype(dtype)
 
 
 def read(array, dtype):
     """The numbers of an array that `make` made, in float64 where they are real."""
     if dtype == "bfloat16":
-        return from_bfloat16(array).astype(np.float64)
+        return from_bfloat16_bits(array).astype(np.float64)
     return array.astype(np.float64) if dtype in REAL else array
 
 

@@ -9,8 +9,7 @@ import os
 from pathlib import Path
 
 import numpy as np
-from engine.compiled.cluster_launches import LAUNCHES, SOURCE, arrays, copies, copy_spec, spec_of
-from engine.compiled.fast_cases import CASES
+from engine.compiled.fast_cases import CASES, LAUNCHES, SOURCE, arrays, copies, copy_spec, spec_of
 from engine.on_gpu import (
     ARCH,
     COUNTED,

@@ -4,8 +4,7 @@ import hashlib
 
 import numpy as np
 import pytest
-from engine.compiled.cluster_launches import LAUNCHES, POLLS, arrays, spec_of
-from engine.compiled.fast_cases import read_record
+from engine.compiled.fast_cases import LAUNCHES, POLLS, arrays, read_record, spec_of
 from full_tables import some
 
 from softmax_lib.engine.compiled.counters import COUNTERS, add_up

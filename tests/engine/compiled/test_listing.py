@@ -126,46 +126,31 @@ def test_an_instruction_does_what_its_name_says(statements, expected):
     assert run(*statements)[0] == expected
 
 
-def of_words(*statements):
-    """R8 of the first four lanes, each with words of its own."""
-    return run(*statements, register="R8")[:4].tolist()
-
-
 def halves(f):
-    """f of the halves of the first two words, of each lane."""
-    return [f(a >> 16, b >> 16) % 65536 << 16 | f(a & 65535, b & 65535) % 65536 for a, b, _ in WORDS]  # fmt: skip
+    """f of the upper halves of three words, and of the lower ones."""
+    return lambda *words: f(*(one >> 16 for one in words)) % 65536 << 16 | f(*(one & 65535 for one in words)) % 65536  # fmt: skip
 
 
-def test_each_half_of_a_word_has_a_sign_of_its_own():
-    assert of_words("VIADD.16x2 R8, R1, -R2") == halves(lambda a, b: a - b)
+OF_WORDS = {
+    "each half of a word has a sign of its own": (("VIADD.16x2 R8, R1, -R2",), halves(lambda a, b, c: a - b)),
+    "a sum may go where what it is added to was": (
+        ("VABSDIFF4.U8.ACC R8, R1, R2, R8",),
+        lambda a, b, c: sum(abs((a >> 8 * n & 255) - (b >> 8 * n & 255)) for n in range(4)) + c),
+    "the least of three halves may go where one of them was": (("VIMNMX3.U16x2 R8, R1, R2, R8, PT",), halves(min)),
+    "the opposite of what is shifted": (("LEA R8, P0, -R1, RZ, 0x10",), lambda a, b, c: -(a << 16) % 2**32),
+    "carries where that is nothing": (
+        ("LEA R8, P0, -R1, RZ, 0x10", "SEL R8, R3, RZ, P0"), lambda a, b, c: 12 * (a << 16 & 0xFFFFFFFF == 0)),
+    "predicates become bits": (
+        ("ISETP.GT.AND P1, PT, R1, RZ, PT", "P2R R8, PR, RZ, 0x2"), lambda a, b, c: 2 * (0 < a < 2**31)),
+    "and so do uniform ones": (
+        ("UISETP.NE.AND UP6, UPT, URZ, 0x1, UPT", "UP2UR UR8, UPR, URZ, 0x40", "MOV R8, UR8"), lambda a, b, c: 64),
+}  # fmt: skip
 
 
-def test_a_sum_may_go_where_what_it_is_added_to_was():
-    differences = [
-        sum(abs((a >> 8 * n & 255) - (b >> 8 * n & 255)) for n in range(4)) + c for a, b, c in WORDS
-    ]
-    assert of_words("VABSDIFF4.U8.ACC R8, R1, R2, R8") == differences
-
-
-def test_the_least_of_three_halves_may_go_where_one_of_them_was():
-    def least(a, b, c):
-        return min(a >> 16, b >> 16, c >> 16) << 16 | min(a & 65535, b & 65535, c & 65535)
-
-    assert of_words("VIMNMX3.U16x2 R8, R1, R2, R8, PT") == [least(*words) for words in WORDS]
-
-
-def test_the_opposite_of_what_is_shifted_carries_where_that_is_nothing():
-    carries = [int(a << 16 & 0xFFFFFFFF == 0) for a, _, _ in WORDS]
-    assert of_words("LEA R8, P0, -R1, RZ, 0x10", "SEL R8, R3, RZ, P0") == [
-        12 * one for one in carries
-    ]
-    assert of_words("LEA R8, P0, -R1, RZ, 0x10") == [-(a << 16) % 2**32 for a, _, _ in WORDS]
-
-
-def test_uniform_predicates_become_bits():
-    found = of_words("ISETP.GT.AND P1, PT, R1, RZ, PT", "P2R R8, PR, RZ, 0x2")
-    assert found == [2 * int(0 < a < 2**31) for a, _, _ in WORDS]
-    assert of_words("UISETP.NE.AND UP6, UPT, URZ, 0x1, UPT", "UP2UR UR8, UPR, URZ, 0x40", "MOV R8, UR8") == [64] * 4  # fmt: skip
+@pytest.mark.parametrize("claim", OF_WORDS)
+def test_lanes_with_words_of_their_own(claim):
+    statements, expected = OF_WORDS[claim]
+    assert run(*statements, register="R8")[:4].tolist() == [expected(*words) for words in WORDS]
 
 
 @pytest.mark.parametrize(

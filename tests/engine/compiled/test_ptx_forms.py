@@ -3,9 +3,10 @@
 import itertools
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,7 +18,6 @@ from softmax_lib.engine.source import Source
 
 # ---- forms: each is applied to lanes with three numbers of 64 bits, of which it reads as many bits as it wants
 
-WIDTHS = {"b16": 16, "u16": 16, "s16": 16, "b32": 32, "u32": 32, "s32": 32, "f32": 32, "b64": 64, "u64": 64, "s64": 64, "f64": 64}  # fmt: skip
 WHOLES = ("u16", "s16", "u32", "s32", "u64", "s64")
 ENDS = (0, 1, 2, 3, 5, 7, 8, 31, 32, 33, 63, 64, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x7FFFFFFFFFFFFFFF, 1 << 63, (1 << 64) - 1, 0x0123456789ABCDEF, 0xFEDCBA9876543210)  # fmt: skip
 FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, 3.0, 0.1, -0.3, 1e-40, -1e-45, 1e-30, 3e38, -3e38, 16777216.0, 16777217.0, 1.25e9, -4e9, math.inf, -math.inf, 123.456, 2**-126)  # fmt: skip
@@ -42,11 +42,9 @@ class Form:
 
 def lanes(form: Form) -> list[tuple[int, int, int]]:
     """What the lanes have: bits of all kinds, and of floats those of floats."""
+    values = list(ENDS)
     if form.is_float:
-        width = WIDTHS[form.read[0]]
-        values = [to_bits(number, width) for number in FLOATS]
-    else:
-        values = list(ENDS)
+        values = [to_bits(number, bits_of(form.read[0])) for number in FLOATS]
     count = len(values)
     if form.name.startswith("bfe"):  # where a field begins and how long it is are 8 bits each
         return [(one, n * 5 % 256, n * 11 % 80) for n, one in enumerate(3 * values)]
@@ -56,13 +54,21 @@ def lanes(form: Form) -> list[tuple[int, int, int]]:
 # ---- numbers and their bits
 
 
+def bits_of(type_: str) -> int:
+    """How wide a type is."""
+    return int(type_[1:])
+
+
 def signed(bits: int, width: int) -> int:
     bits &= (1 << width) - 1
     return bits - (1 << width) if bits >> (width - 1) else bits
 
 
-def of_type(bits: int, type_: str) -> int:
-    width = WIDTHS[type_]
+def value(bits: int, type_: str) -> float:
+    """The number that bits are."""
+    width = bits_of(type_)
+    if type_[0] == "f":
+        return number(bits, width)
     return signed(bits, width) if type_[0] == "s" else bits & (1 << width) - 1
 
 
@@ -89,123 +95,94 @@ def rounded(exact: Fraction, width: int, how: str, minus_zero: bool = False) -> 
 NAN = {32: 0x7FFFFFFF, 64: 0x7FFFFFFFFFFFFFFF}
 
 
-def is_nan(bits: int, width: int) -> bool:
-    return math.isnan(number(bits, width))
-
-
 # ---- the forms
 
 
-def whole(name: str, type_: str, f: Callable[..., int], count: int = 2, made: str = "") -> Form:
-    """A form of whole numbers of one type."""
-    made = made or type_
+def whole(
+    name: str, made: str, read: tuple[str, ...], f: Callable[..., int], tail: str = ""
+) -> Form:
+    """A form of whole numbers: `f` of their values."""
 
     def gives(*bits: int) -> int:
-        return f(*(of_type(one, type_) for one in bits)) & (1 << WIDTHS[made]) - 1
+        return f(*map(value, bits, read)) & (1 << bits_of(made)) - 1
 
-    return Form(f"{name}.{type_}", made, (type_,) * count, gives)
+    return Form(name, made, read, gives, tail=tail)
 
 
 def quotient(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) if b else 0
 
 
-def wholes() -> list[Form]:
-    found = []
-    for type_ in WHOLES:
-        width = WIDTHS[type_]
-        found += [
-            whole("add", type_, lambda a, b: a + b),
-            whole("sub", type_, lambda a, b: a - b),
-            whole("mul.lo", type_, lambda a, b: a * b),
-            whole("mul.hi", type_, lambda a, b, w=width: a * b >> w),
-            whole("mad.lo", type_, lambda a, b, c: a * b + c, 3),
-            whole("min", type_, min),
-            whole("max", type_, max),
-            whole("sad", type_, lambda a, b, c: abs(a - b) + c, 3),
-            whole("div", type_, quotient),
-            whole("rem", type_, lambda a, b: a - quotient(a, b) * b),
-        ]
-    for type_, wide in (("u16", "u32"), ("s16", "s32"), ("u32", "u64"), ("s32", "s64")):
-        found.append(whole("mul.wide", type_, lambda a, b: a * b, made=wide))
-    for type_ in ("s16", "s32", "s64"):
-        found += [whole("neg", type_, lambda a: -a, 1), whole("abs", type_, abs, 1)]
-    for type_ in ("b16", "b32", "b64"):
-        found += [
-            whole("and", type_, lambda a, b: a & b),
-            whole("or", type_, lambda a, b: a | b),
-            whole("xor", type_, lambda a, b: a ^ b),
-            whole("not", type_, lambda a: ~a, 1),
-        ]
-    for type_ in ("b32", "b64"):
-        width = WIDTHS[type_]
-        found += [
-            whole("popc", type_, lambda a: a.bit_count(), 1, "u32"),
-            whole("clz", type_, lambda a, w=width: w - a.bit_length(), 1, "u32"),
-            whole("brev", type_, lambda a, w=width: int(f"{a:0{w}b}"[::-1], 2), 1),
-        ]
-    return found
+OF_TWO = {
+    "add": operator.add, "sub": operator.sub, "mul.lo": operator.mul, "min": min, "max": max, "div": quotient,
+    "rem": lambda a, b: a - quotient(a, b) * b,
+}  # fmt: skip
+OF_THREE = {"mad.lo": lambda a, b, c: a * b + c, "sad": lambda a, b, c: abs(a - b) + c}
+OF_BITS = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
 
 
-def shifted(a: int, by: int, width: int) -> int:
-    return a >> min(by, width) if by < width or a < 0 else 0
-
-
-def shifts() -> list[Form]:
-    found = []
-    for type_ in ("b16", "b32", "b64"):
-        width = WIDTHS[type_]
-        found.append(Form(f"shl.{type_}", type_, (type_, "u32"), lambda a, by, w=width: of_type(a, f"b{w}") << min(by & 0xFFFFFFFF, w) & (1 << w) - 1))  # fmt: skip
-    for type_ in WHOLES:
-        width = WIDTHS[type_]
-        found.append(Form(f"shr.{type_}", type_, (type_, "u32"), lambda a, by, t=type_, w=width: shifted(of_type(a, t), by & 0xFFFFFFFF, w) & (1 << w) - 1))  # fmt: skip
-    for side in "lr":
-        for mode in ("clamp", "wrap"):
-            found.append(Form(f"shf.{side}.{mode}.b32", "b32", ("b32", "b32", "u32"), lambda a, b, c, s=side, m=mode: funnel(a, b, c, s, m)))  # fmt: skip
-    for type_ in ("u32", "s32", "u64", "s64"):
-        found.append(Form(f"bfe.{type_}", type_, (type_, "u32", "u32"), lambda a, b, c, t=type_: extracted(a, b, c, t)))  # fmt: skip
-        found.append(Form(f"bfind.{type_}", "u32", (type_,), lambda a, t=type_: highest(a, t)))
-        found.append(Form(f"bfind.shiftamt.{type_}", "u32", (type_,), lambda a, t=type_: distance(a, t)))  # fmt: skip
-    for mode in ("", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16"):
-        name = f"prmt.b32.{mode}".rstrip(".")
-        found.append(Form(name, "b32", ("b32", "b32", "b32"), lambda a, b, c, m=mode: permuted(a, b, c, m)))  # fmt: skip
+def wholes() -> Iterator[Form]:
+    for t in WHOLES:
+        w = bits_of(t)
+        yield from (whole(f"{name}.{t}", t, (t, t), f) for name, f in OF_TWO.items())
+        yield from (whole(f"{name}.{t}", t, (t, t, t), f) for name, f in OF_THREE.items())
+        yield whole(f"mul.hi.{t}", t, (t, t), lambda a, b, w=w: a * b >> w)
+        yield whole(f"shr.{t}", t, (t, "u32"), lambda a, by, w=w: a >> min(by, w))
+    for t, wide in (("u16", "u32"), ("s16", "s32"), ("u32", "u64"), ("s32", "s64")):
+        yield whole(f"mul.wide.{t}", wide, (t, t), operator.mul)
+    for t in ("s16", "s32", "s64"):
+        yield whole(f"neg.{t}", t, (t,), operator.neg)
+        yield whole(f"abs.{t}", t, (t,), abs)
+    for t in ("b16", "b32", "b64"):
+        w = bits_of(t)
+        yield from (whole(f"{name}.{t}", t, (t, t), f) for name, f in OF_BITS.items())
+        yield whole(f"not.{t}", t, (t,), operator.invert)
+        yield whole(f"shl.{t}", t, (t, "u32"), lambda a, by, w=w: a << min(by, w))
+    for t in ("b32", "b64"):
+        w = bits_of(t)
+        yield whole(f"popc.{t}", "u32", (t,), int.bit_count)
+        yield whole(f"clz.{t}", "u32", (t,), lambda a, w=w: w - a.bit_length())
+        yield whole(f"brev.{t}", t, (t,), lambda a, w=w: int(f"{a:0{w}b}"[::-1], 2))
+    for t in ("u32", "s32", "u64", "s64"):
+        yield whole(f"bfe.{t}", t, (t, "u32", "u32"), partial(extracted, type_=t))
+        yield whole(f"bfind.{t}", "u32", (t,), highest)
+        yield whole(f"bfind.shiftamt.{t}", "u32", (t,), partial(distance, width=bits_of(t)))
+    for side, mode in itertools.product("lr", ("clamp", "wrap")):
+        words = ("b32", "b32", "u32")
+        yield whole(f"shf.{side}.{mode}.b32", "b32", words, partial(funnel, side=side, mode=mode))
+    for mode in ("", ".f4e", ".b4e", ".rc8", ".ecl", ".ecr", ".rc16"):
+        yield whole(f"prmt.b32{mode}", "b32", ("b32",) * 3, partial(permuted, mode=mode[1:]))
     for table in (0x80, 0x96, 0xCA, 0x1B, 0xFE):
-        found.append(Form("lop3.b32", "b32", ("b32", "b32", "b32"), lambda a, b, c, t=table: logic(a, b, c, t), tail=f", {table}"))  # fmt: skip
-    return found
+        yield whole("lop3.b32", "b32", ("b32",) * 3, partial(logic, table=table), f", {table}")
 
 
 def funnel(a: int, b: int, c: int, side: str, mode: str) -> int:
-    by = c & 31 if mode == "wrap" else min(c & 0xFFFFFFFF, 32)
-    both = (b & 0xFFFFFFFF) << 32 | a & 0xFFFFFFFF
-    return both >> by & 0xFFFFFFFF if side == "r" else both << by >> 32 & 0xFFFFFFFF
+    by = c & 31 if mode == "wrap" else min(c, 32)
+    both = b << 32 | a
+    return both >> by if side == "r" else both << by >> 32
 
 
-def extracted(a: int, b: int, c: int, type_: str) -> int:
+def extracted(a: int, at: int, length: int, type_: str) -> int:
     """As the ISA writes it in pseudo-code."""
-    most = WIDTHS[type_] - 1
-    at, length = b & 255, c & 255
-    bits = a & (1 << most + 1) - 1
-    sign = 0 if type_[0] == "u" or length == 0 else bits >> min(at + length - 1, most) & 1
-    made = 0
+    most = bits_of(type_) - 1
+    at, length, made = at & 255, length & 255, 0
+    sign = 0 if type_[0] == "u" or length == 0 else a >> min(at + length - 1, most) & 1
     for n in range(most + 1):
-        bit = bits >> at + n & 1 if n < length and at + n <= most else sign
-        made |= bit << n
+        made |= (a >> at + n & 1 if n < length and at + n <= most else sign) << n
     return made
 
 
-def highest(a: int, type_: str) -> int:
-    value = of_type(a, type_)
-    value = ~value if value < 0 else value
-    return value.bit_length() - 1 if value else 0xFFFFFFFF
+def highest(a: int) -> int:
+    return (~a if a < 0 else a).bit_length() - 1
 
 
-def distance(a: int, type_: str) -> int:
-    found = highest(a, type_)
-    return found if found == 0xFFFFFFFF else WIDTHS[type_] - 1 - found
+def distance(a: int, width: int) -> int:
+    found = highest(a)
+    return found if found < 0 else width - 1 - found
 
 
 def permuted(a: int, b: int, c: int, mode: str) -> int:
-    held = [((b & 0xFFFFFFFF) << 32 | a & 0xFFFFFFFF) >> 8 * n & 255 for n in range(8)]
+    held = [(b << 32 | a) >> 8 * n & 255 for n in range(8)]
     n = c & 3
     rows = {
         "f4e": [n, n + 1, n + 2, n + 3],
@@ -232,7 +209,7 @@ def logic(a: int, b: int, c: int, table: int) -> int:
 def floats() -> list[Form]:
     found = []
     for type_ in ("f32", "f64"):
-        w = WIDTHS[type_]
+        w = bits_of(type_)
         for how in MODES:
             found += [arithmetic(name, type_, how) for name in COUNTS]
         top = 1 << w - 1
@@ -257,7 +234,7 @@ COUNTS = {"add": 2, "sub": 2, "mul": 2, "fma": 3, "div": 2, "rcp": 1}
 
 
 def arithmetic(name: str, type_: str, how: str) -> Form:
-    width = WIDTHS[type_]
+    width = bits_of(type_)
 
     def gives(*bits: int) -> int:
         values = (number(one, width) for one in bits)
@@ -293,33 +270,27 @@ def comparisons() -> list[Form]:
     ]  # fmt: skip
 
 
-def value(bits: int, type_: str) -> float:
-    return number(bits, WIDTHS[type_]) if type_[0] == "f" else of_type(bits, type_)
-
-
-def conversions() -> list[Form]:
-    found = [Form("cvt.f64.f32", "f64", ("f32",), lambda a: to_bits(number(a, 32), 64))]
-    found += [
-        Form(f"cvt.{made}.{read}", made, (read,), lambda a, r=read, m=made: of_type(a, r) & (1 << WIDTHS[m]) - 1)
-        for made, read in itertools.permutations(WHOLES, 2)
-    ]  # fmt: skip
+def conversions() -> Iterator[Form]:
+    yield Form("cvt.f64.f32", "f64", ("f32",), lambda a: to_bits(number(a, 32), 64))
+    for made, read in itertools.permutations(WHOLES, 2):
+        yield whole(f"cvt.{made}.{read}", made, (read,), int)
     for how, mode in MODES.items():
-        found += [
-            Form(f"cvt.{how}.{made}.{read}", made, (read,), lambda a, r=read, w=WIDTHS[made], h=how: rounded(Fraction(of_type(a, r)), w, h))
-            for made in ("f32", "f64") for read in WHOLES
-        ]  # fmt: skip
-        found += [
-            Form(f"cvt.{how}i.{made}.{read}", made, (read,), lambda a, m=made, r=read, h=mode: to_whole(number(a, WIDTHS[r]), m, h))
-            for made in WHOLES[2:] for read in ("f32", "f64")
-        ]  # fmt: skip
-        found.append(Form(f"cvt.{how}.f32.f64", "f32", ("f64",), lambda a, h=how: narrowed(a, h)))
-    return found
+        for made, read in itertools.product(("f32", "f64"), WHOLES):
+            f = partial(rounded_whole, read=read, width=bits_of(made), how=how)
+            yield Form(f"cvt.{how}.{made}.{read}", made, (read,), f)
+        for made, read in itertools.product(WHOLES[2:], ("f32", "f64")):
+            yield whole(f"cvt.{how}i.{made}.{read}", made, (read,), partial(to_whole, made=made, mode=mode))  # fmt: skip
+        yield Form(f"cvt.{how}.f32.f64", "f32", ("f64",), partial(narrowed, how=how))
+
+
+def rounded_whole(a: int, read: str, width: int, how: str) -> int:
+    return rounded(Fraction(value(a, read)), width, how)
 
 
 def to_whole(x: float, made: str, mode: str) -> int:
     """What is too large is the largest number that there is."""
     limits = np.iinfo({"u": "uint", "s": "int"}[made[0]] + made[1:])
-    return to_integer(x, mode, limits) & (1 << WIDTHS[made]) - 1
+    return to_integer(x, mode, limits)
 
 
 def narrowed(a: int, how: str) -> int:
@@ -329,7 +300,7 @@ def narrowed(a: int, how: str) -> int:
     return rounded(Fraction(x), 32, how, math.copysign(1, x) < 0)
 
 
-FORMS = {f"{one.name}{one.tail}": one for one in (*wholes(), *shifts(), *floats(), *comparisons(), *conversions())}  # fmt: skip
+FORMS = {f"{one.name}{one.tail}": one for one in (*wholes(), *floats(), *comparisons(), *conversions())}  # fmt: skip
 
 
 # ---- kernels of them
@@ -343,16 +314,12 @@ def entry(name) -> str:
 def kernel(name) -> Source:
     """One thread a lane: it narrows its words, does it once, and widens what it made."""
     form = FORMS[name]
-    reads = "".join(
-        f"cvt.u{WIDTHS[type_]}.u64 n{n}, %{n + 1}; mov.b{WIDTHS[type_]} o{n}, n{n}; "
-        if WIDTHS[type_] < 64
-        else f"mov.b64 o{n}, %{n + 1}; "
-        for n, type_ in enumerate(form.read)
-    )
-    registers = "".join(
-        f".reg .b{WIDTHS[type_]} n{n}; .reg .{type_} o{n}; " for n, type_ in enumerate(form.read)
-    )
-    made = WIDTHS[form.made]
+    reads = registers = ""
+    for n, (type_, width) in enumerate((one, bits_of(one)) for one in form.read):
+        registers += f".reg .b{width} n{n}; .reg .{type_} o{n}; "
+        narrow = f"cvt.u{width}.u64" if width < 64 else "mov.b64"
+        reads += f"{narrow} n{n}, %{n + 1}; mov.b{width} o{n}, n{n}; "
+    made = bits_of(form.made)
     registers += f".reg .{form.made} made; .reg .b{made} bits; .reg .pred p; "
     operands = ", ".join(f"o{n}" for n in range(len(form.read)))
     if form.name.startswith("setp"):
@@ -378,7 +345,7 @@ def test_it_gives_what_is_documented(name):
     form = FORMS[name]
     given = lanes(form)
     if name.startswith(("div", "rem")) and not form.is_float:
-        given = [one for one in given if one[1] & (1 << WIDTHS[form.read[0]]) - 1]
+        given = [one for one in given if one[1] & (1 << bits_of(form.read[0])) - 1]
     expected = [form.gives(*one[: len(form.read)]) for one in given]
     x = np.array(given, np.uint64)
     source = together(kernel(one) for one in beside(name, FORMS, every=7))
@@ -390,9 +357,9 @@ def test_it_gives_what_is_documented(name):
 
 
 def is_same(form, found: int, wanted: int) -> bool:
-    width = WIDTHS[form.made]
-    if form.made.startswith("f") and is_nan(wanted, width):
-        return is_nan(found, width)
+    width = bits_of(form.made)
+    if form.made.startswith("f") and math.isnan(number(wanted, width)):
+        return math.isnan(number(found, width))
     if not form.ulps:
         return found == wanted
     return abs(signed(found, width) - signed(wanted, width)) <= form.ulps or found == NAN[width]

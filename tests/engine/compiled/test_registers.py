@@ -53,54 +53,35 @@ def test_conditions_that_an_instruction_may_write():
         assert predicates_written(listing(text).statements[0]) == names
 
 
-def live(text):
-    return [set(one) for one in live_after(listing(*text.strip().splitlines()))]
-
-
-def test_a_register_is_live_from_its_write_to_its_last_use():
-    assert live("""
+LIVE = {
+    "a register is live from its write to its last use": ("""
         MOV R1, 0x1
         MOV R2, 0x2
         FADD R3, R1, R2
         STS [R2], R3
-        EXIT
-    """) == [{1}, {1, 2}, {2, 3}, set(), set()]
-
-
-def test_around_a_loop_what_the_next_turn_needs_stays():
-    assert live("""
+        EXIT""", [{1}, {1, 2}, {2, 3}, set(), set()]),
+    "around a loop what the next turn needs stays": ("""
         MOV R1, 0x1
         MOV R2, 0x2
         .L_x_0:
         IADD3 R2, R2, R1, RZ
         ISETP.GE.AND P0, PT, R2, 0x9, PT
         @!P0 BRA `(.L_x_0)
-        EXIT
-    """)[2:] == [{1, 2}, {1, 2}, {1, 2}, set()]
-
-
-def test_under_a_condition_a_write_ends_only_what_is_read_under_it():
-    both = live("""
+        EXIT""", [{1}, {1, 2}, {1, 2}, {1, 2}, {1, 2}, set()]),
+    "under a condition a write ends only what is read under it": ("""
         MOV R1, 0x1
         @!P1 LDS R2, [R1]
         @!P1 FADD R1, R1, R2
         STS [RZ], R1
-        EXIT
-    """)
-    assert both == [{1}, {1, 2}, {1}, set(), set()]
-    known = live("""
+        EXIT""", [{1}, {1, 2}, {1}, set(), set()]),
+    "a branch knows its condition": ("""
         @P0 MOV R4, 0x1
         @P0 BRA `(.L_x_0)
         MOV R4, 0x2
         .L_x_0:
         STS [RZ], R4
-        EXIT
-    """)
-    assert known == [{4}, {4}, {4}, set(), set()]
-
-
-def test_a_function_needs_its_own_and_its_caller_keeps_the_others():
-    assert live("""
+        EXIT""", [{4}, {4}, {4}, set(), set()]),
+    "a function needs its own and its caller keeps the others": ("""
         MOV R1, 0x1
         MOV R2, 0x2
         CALL.REL.NOINC `($made$half)
@@ -108,8 +89,15 @@ def test_a_function_needs_its_own_and_its_caller_keeps_the_others():
         EXIT
         $made$half:
         FMUL R3, R2, 0.5
-        RET.REL.NODEC R8 `(made)
-    """)[:4] == [{1}, {1, 2}, {1, 3}, set()]
+        RET.REL.NODEC R8 `(made)""", [{1}, {1, 2}, {1, 3}, set()]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("claim", LIVE)
+def test_what_is_needed_later_is_live(claim):
+    text, expected = LIVE[claim]
+    found = live_after(listing(*text.strip().splitlines()))
+    assert [set(one) for one in found[: len(expected)]] == expected
 
 
 def test_loads_are_under_way_until_one_of_their_registers_is_needed():

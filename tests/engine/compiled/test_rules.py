@@ -4,8 +4,7 @@ import ctypes
 from collections import defaultdict
 
 import pytest
-from engine.compiled.cluster_launches import copies
-from engine.compiled.fast_cases import read_record
+from engine.compiled.fast_cases import copies, read_record
 
 from softmax_lib.engine.compiled.library import library
 
