@@ -14,9 +14,10 @@ _OPAQUE = re.compile(
 """Comments, strings and characters, whatever they hold."""
 
 _LEFT_OUT = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)$")
-_ATTRIBUTES = re.compile(
-    r"\b(__launch_bounds__|__cluster_dims__|__attribute__|__maxnreg__|alignas)\s*\("
+ATTRIBUTE = re.compile(
+    r"\b(__launch_bounds__|__cluster_dims__|__maxnreg__|__attribute__|__align__|alignas)\s*\("
 )
+_BRACKET = re.compile(r"[][(){}]")
 _KERNEL = re.compile(r"\b__global__\b")
 _HEAD = re.compile(r"[^;{}()]*?\b(\w+)\s*\(")
 _CLUSTER = re.compile(r"__cluster_dims__\s*\(([\d\s,]+)\)")
@@ -70,7 +71,7 @@ def find_kernels(text: str) -> tuple[Declaration, ...]:
             continue
         start = max(code.rfind(mark, 0, at.start()) for mark in ";}{")
         is_template = "template" in code[start + 1 : at.start()]
-        inside = code[head.end() : _closing(code, head.end())]
+        inside = code[head.end() : closing(code, head.end() - 1) - 1]
         name = "::".join((*_scopes(code, at.start()), head[1]))
         line = code.count("\n", 0, head.start(1)) + 1
         around = whole[start + 1 : head.end()]
@@ -125,20 +126,20 @@ def _without_dead_lines(code: str) -> str:
 
 def _without_attributes(code: str) -> str:
     """Spaces in place of what declares bounds and attributes between `__global__` and the name."""
-    while match := _ATTRIBUTES.search(code):
-        end = _closing(code, match.end()) + 1
-        gap = "".join("\n" if c == "\n" else " " for c in code[match.start() : end])
+    while match := ATTRIBUTE.search(code):
+        end = closing(code, match.end() - 1)
+        gap = re.sub(r"[^\n]", " ", code[match.start() : end])
         code = code[: match.start()] + gap + code[end:]
     return code
 
 
-def _closing(code: str, start: int) -> int:
-    """Where the parenthesis that opened before `start` is closed."""
-    depth = 1
-    for at in range(start, len(code)):
-        depth += {"(": 1, ")": -1}.get(code[at], 0)
+def closing(code: str, opening: int) -> int:
+    """Behind the bracket that closes the one at `opening`."""
+    depth = 0
+    for bracket in _BRACKET.finditer(code, opening):
+        depth += 1 if bracket[0] in "([{" else -1
         if depth == 0:
-            return at
+            return bracket.end()
     return len(code)
 
 

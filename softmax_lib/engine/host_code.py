@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from softmax_lib.engine.declarations import blank_opaque
+from softmax_lib.engine.declarations import ATTRIBUTE, blank_opaque, closing
 
 ANNOTATIONS = frozenset({"__device__", "__global__", "constexpr", "consteval"})
 
@@ -20,12 +20,8 @@ _DIRECTIVE = re.compile(rf"^[ \t]*#{_REST}", re.MULTILINE)
 _MACRO = re.compile(rf"^[ \t]*#[ \t]*define[ \t]+(\w+)({_REST})", re.MULTILINE)
 _CONDITIONAL = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b(.*)$")
 
-_BRACKET = re.compile(r"[][(){}]")
 _MARK = re.compile(r"[;{}([]")
 _LABEL = re.compile(r"\s*(?:(?:public|private|protected)\s*:(?!:)\s*)*")
-_ATTRIBUTE = re.compile(
-    r"\b(__launch_bounds__|__cluster_dims__|__attribute__|__align__|alignas)\s*\("
-)
 _TEMPLATE = re.compile(r"\btemplate\s*<")
 _SCOPE = re.compile(r"\b(namespace|extern\s*\")")
 _TYPE = re.compile(r"\b(class|struct|union|enum)\b")
@@ -131,16 +127,6 @@ def _is_balanced(code: str) -> bool:
     return depth == 0
 
 
-def _closing(code: str, opening: int) -> int:
-    """Behind the bracket that closes the one at `opening`."""
-    depth = 0
-    for bracket in _BRACKET.finditer(code, opening):
-        depth += 1 if bracket[0] in "([{" else -1
-        if depth == 0:
-            return bracket.end()
-    return len(code)
-
-
 # ---- what stands in a scope
 
 
@@ -152,11 +138,11 @@ def _functions(
     while mark := _MARK.search(code, at, end):
         at = mark.end()
         if mark[0] in "([":
-            at = _closing(code, mark.start())
+            at = closing(code, mark.start())
         elif mark[0] in ";}":
             start = at
         else:
-            close = _closing(code, mark.start())
+            close = closing(code, mark.start())
             kind = _kind(code[start : mark.start()])
             if kind in ("scope", "type"):
                 inside = (mark.end(), close - 1)
@@ -184,18 +170,18 @@ def _kind(head: str) -> str:
 
 def _without_groups(head: str) -> str:
     """Without attributes and what a template takes, and with nothing between brackets."""
-    while found := _ATTRIBUTE.search(head):
-        head = head[: found.start()] + head[_closing(head, found.end() - 1) :]
+    while found := ATTRIBUTE.search(head):
+        head = head[: found.start()] + head[closing(head, found.end() - 1) :]
     at = 0
     while found := re.compile(r"[([]").search(head, at):
-        head = head[: found.end()] + head[_closing(head, found.start()) - 1 :]
+        head = head[: found.end()] + head[closing(head, found.start()) - 1 :]
         at = found.end()
     while found := _TEMPLATE.search(head):
-        head = head[: found.start()] + head[_angle_closing(head, found.end()) :]
+        head = head[: found.start()] + head[_angle_end(head, found.end()) :]
     return head
 
 
-def _angle_closing(head: str, start: int) -> int:
+def _angle_end(head: str, start: int) -> int:
     depth = 1
     for at in range(start, len(head)):
         depth += {"<": 1, ">": -1}.get(head[at], 0)

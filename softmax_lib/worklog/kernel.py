@@ -239,7 +239,7 @@ class Kernel:
 
     def _check_parameters(self, step: Step, signature: Signature) -> None:
         """Raises `CompileError` where a kernel takes something else than arrays of float and int sizes."""
-        from softmax_lib.engine.parameters import Kind
+        from softmax_lib.engine.signature import Kind
 
         taken = signature.parameters
         expected = [

@@ -16,10 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from softmax_lib.engine.building import LIBRARY_SUFFIX, SHARED_FOLDER, build_own_once
 from softmax_lib.engine.caches import cache_folder
 from softmax_lib.engine.layouts import Layout, of
-from softmax_lib.engine.toolchain import toolchain
+from softmax_lib.engine.toolchain import LIBRARY_SUFFIX, SHARED_FOLDER, build_own_once, toolchain
 
 _FOLDERS = (Path(__file__).parent / "cpp", SHARED_FOLDER)
 

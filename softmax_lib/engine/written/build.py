@@ -12,19 +12,20 @@ from pathlib import Path
 from types import MappingProxyType
 
 from softmax_lib.engine import caches
-from softmax_lib.engine.building import (
-    LIBRARY_SUFFIX,
-    SHARED_FOLDER,
-    build_once,
-    build_own_once,
-    compile_in,
-    first_error,
-)
 from softmax_lib.engine.caches import cache_folder
 from softmax_lib.engine.errors import CompileError, NotAvailable, NotEmulated, UnknownKernel
 from softmax_lib.engine.signature import HEADER as SIGNATURE_HEADER
 from softmax_lib.engine.source import WARP, Program, Source
-from softmax_lib.engine.toolchain import Toolchain, toolchain
+from softmax_lib.engine.toolchain import (
+    LIBRARY_SUFFIX,
+    SHARED_FOLDER,
+    Toolchain,
+    build_once,
+    build_own_once,
+    compile_in,
+    first_error,
+    toolchain,
+)
 from softmax_lib.engine.written import assembly, flags, messages
 from softmax_lib.engine.written.flags import CPP_FOLDER
 from softmax_lib.engine.written.unwritten import Declared, mark_unwritten, read_warnings

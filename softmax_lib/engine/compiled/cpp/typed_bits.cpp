@@ -109,16 +109,12 @@ void find_bit(Warp& w, const Instruction& i, uint32_t lanes) {
 
 // a where predicate s is true, else b.
 void select_bits(Warp& w, const Instruction& i, uint32_t lanes) {
-    alignas(64) uint32_t is_first[WARP], on[WARP];
-    spread(w.predicate_of(i.s, i.s_flip), is_first);
-    spread(lanes, on);
-    const uint32_t *a = w.row(i.a), *b = w.row(i.b);
-    uint32_t* d = w.row(i.d);
-    LANES d[k] = chosen(on[k], chosen(is_first[k], a[k], b[k]), d[k]);
+    auto same = [](uint32_t x) INLINE_LAMBDA { return x; };
+    select(w, i, lanes, same, same);
     if (kind_of(i) != U64) return;
-    const uint32_t *a2 = w.row(i.a + 1u), *b2 = w.row(i.b + 1u);
-    uint32_t* d2 = w.row(i.d + 1u);
-    LANES d2[k] = chosen(on[k], chosen(is_first[k], a2[k], b2[k]), d2[k]);
+    Instruction upper = i;
+    upper.a++, upper.b++, upper.d++;
+    select(w, upper, lanes, same, same);
 }
 
 // Halves a and b of a word, a below; bytes, where variant bit 0 is set, of a, b, c and the row `flip[0]`.

@@ -12,6 +12,16 @@ namespace {
 using Signed = int32_t;
 INLINE Signed as_signed(uint32_t x) { return static_cast<Signed>(x); }
 
+// F{}(a, b, c) of words as they are, and as the instruction wants them.
+template <class F> void as_is(Warp& w, const Instruction& i, uint32_t lanes) { map(w, i, lanes, F{}); }
+template <class F> void of_words(Warp& w, const Instruction& i, uint32_t lanes) {
+    Operands o(i);
+    map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) { return F{}(o.whole<0>(a), o.whole<1>(b), o.whole<2>(c)); });
+}
+struct Moved { INLINE uint32_t operator()(uint32_t a, uint32_t, uint32_t) const { return a; } };
+struct SumOfThree { INLINE uint32_t operator()(uint32_t a, uint32_t b, uint32_t c) const { return a + b + c; } };
+struct ProductAndSum { INLINE uint32_t operator()(uint32_t a, uint32_t b, uint32_t c) const { return a * b + c; } };
+
 // Sums a + b + c, and, where variant is 1, two carries that come in; the carries out are predicates p and q.
 template <bool AS_IS, bool TAKES_CARRIES, bool GIVES_CARRIES> void whole_add(Warp& w, const Instruction& i, uint32_t lanes) {
     Operands o(i);
@@ -39,32 +49,23 @@ template <bool AS_IS, bool TAKES_CARRIES, bool GIVES_CARRIES> void whole_add(War
         set_predicate(w, i.q, lanes, lanes_of(second));
     }
 }
-void whole_add_alone(Warp& w, const Instruction& i, uint32_t lanes) {
-    map(w, i, lanes, [](uint32_t a, uint32_t b, uint32_t c) INLINE_LAMBDA { return a + b + c; });
-}
 Handler choose_whole_add(const Instruction& i) {
     bool takes = i.variant & 1, gives = i.p != NOBODY_READS || i.q != NOBODY_READS;
     if (!takes_wholes(i)) return takes ? whole_add<false, true, true> : whole_add<false, false, true>;
-    if (!takes) return gives ? whole_add<true, false, true> : whole_add_alone;
+    if (!takes) return gives ? whole_add<true, false, true> : as_is<SumOfThree>;
     return gives ? whole_add<true, true, true> : whole_add<true, true, false>;
 }
 
 void whole_multiply_add(Warp& w, const Instruction& i, uint32_t lanes) {
     Operands o(i);
-    if (!(i.variant & 1)) {
-        map(w, i, lanes, [&](uint32_t a, uint32_t b, uint32_t c) { return o.whole<0>(a) * o.whole<1>(b) + o.whole<2>(c); });
-        return;
-    }
+    if (!(i.variant & 1)) return of_words<ProductAndSum>(w, i, lanes);
     uint32_t in = w.predicate_of(i.s, i.s_flip);
     one_by_one(w, i, lanes, [&](int k, uint32_t a, uint32_t b, uint32_t c) {
         return o.whole<0>(a) * o.whole<1>(b) + o.whole<2>(c) + (in >> k & 1);
     });
 }
-void whole_multiply_add_alone(Warp& w, const Instruction& i, uint32_t lanes) {
-    map(w, i, lanes, [](uint32_t a, uint32_t b, uint32_t c) INLINE_LAMBDA { return a * b + c; });
-}
 Handler choose_multiply_add(const Instruction& i) {
-    return takes_wholes(i) && !i.variant ? whole_multiply_add_alone : whole_multiply_add;
+    return takes_wholes(i) && !i.variant ? as_is<ProductAndSum> : whole_multiply_add;
 }
 
 // (a << n) + b, n in the variant; variant bit 8: of the pair c:a, its upper word; bit 9: c is a's sign; bit 10: a carry comes in.
@@ -248,47 +249,38 @@ void whole_shift(Warp& w, const Instruction& i, uint32_t lanes) {
 INLINE uint32_t to_left(uint32_t x, uint32_t by) { return by > 31 ? 0 : x << by; }
 INLINE uint32_t to_right(uint32_t x, uint32_t by) { return by > 31 ? 0 : x >> by; }
 // Where the result needs only one of the two words, or a distance below 64.
-void shift_word_left(Warp& w, const Instruction& i, uint32_t lanes) {
-    map(w, i, lanes, [](uint32_t a, uint32_t b, uint32_t) INLINE_LAMBDA { return to_left(a, b); });
-}
-void shift_word_right(Warp& w, const Instruction& i, uint32_t lanes) {
-    map(w, i, lanes, [](uint32_t, uint32_t b, uint32_t c) INLINE_LAMBDA { return to_right(c, b); });
-}
-void shift_word_right_signed(Warp& w, const Instruction& i, uint32_t lanes) {
-    map(w, i, lanes, [](uint32_t, uint32_t b, uint32_t c) INLINE_LAMBDA {
-        return static_cast<uint32_t>(as_signed(c) >> (b > 31 ? 31 : b));
-    });
-}
-void shift_pair_left(Warp& w, const Instruction& i, uint32_t lanes) {
-    map(w, i, lanes, [](uint32_t a, uint32_t b, uint32_t c) INLINE_LAMBDA {
-        return to_left(c, b) | to_right(a, 32 - b) | to_left(a, b - 32);
-    });
-}
+struct WordLeft { INLINE uint32_t operator()(uint32_t a, uint32_t b, uint32_t) const { return to_left(a, b); } };
+struct WordRight { INLINE uint32_t operator()(uint32_t, uint32_t b, uint32_t c) const { return to_right(c, b); } };
+struct WordRightSigned {
+    INLINE uint32_t operator()(uint32_t, uint32_t b, uint32_t c) const { return static_cast<uint32_t>(as_signed(c) >> (b > 31 ? 31 : b)); }
+};
+struct PairLeft {
+    INLINE uint32_t operator()(uint32_t a, uint32_t b, uint32_t c) const { return to_left(c, b) | to_right(a, 32 - b) | to_left(a, b - 32); }
+};
 Handler choose_shift(const Instruction& i) {
     switch (i.variant) {
-        case 0: return shift_word_left;
-        case 1 | 2: return shift_word_right;
-        case 1 | 2 | 8: return shift_word_right_signed;
-        case 2 | 4: return shift_pair_left;
+        case 0: return as_is<WordLeft>;
+        case 1 | 2: return as_is<WordRight>;
+        case 1 | 2 | 8: return as_is<WordRightSigned>;
+        case 2 | 4: return as_is<PairLeft>;
         default: return whole_shift;
     }
 }
 
-void whole_move(Warp& w, const Instruction& i, uint32_t lanes) {
-    map(w, i, lanes, [](uint32_t a, uint32_t, uint32_t) { return a; });
-}
 // Two rows at once.
 void whole_move_pair(Warp& w, const Instruction& i, uint32_t lanes) {
     each_pair(w, i, lanes, [](uint64_t a, uint64_t, uint64_t) { return a; });
 }
-void whole_size(Warp& w, const Instruction& i, uint32_t lanes) {
-    Operands o(i);
-    map(w, i, lanes, [&](uint32_t a, uint32_t, uint32_t) { uint32_t x = o.whole<0>(a); return as_signed(x) < 0 ? 0u - x : x; });
-}
-void whole_count_bits(Warp& w, const Instruction& i, uint32_t lanes) {
-    Operands o(i);
-    map(w, i, lanes, [&](uint32_t a, uint32_t, uint32_t) { return static_cast<uint32_t>(__builtin_popcount(o.whole<0>(a))); });
-}
+struct Size { INLINE uint32_t operator()(uint32_t x, uint32_t, uint32_t) const { return as_signed(x) < 0 ? 0u - x : x; } };
+struct CountBits { INLINE uint32_t operator()(uint32_t x, uint32_t, uint32_t) const { return static_cast<uint32_t>(__builtin_popcount(x)); } };
+struct ReverseBits {
+    INLINE uint32_t operator()(uint32_t x, uint32_t, uint32_t) const {
+        x = (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
+        x = (x >> 2 & 0x33333333u) | (x & 0x33333333u) << 2;
+        x = (x >> 4 & 0x0f0f0f0fu) | (x & 0x0f0f0f0fu) << 4;
+        return __builtin_bswap32(x);
+    }
+};
 // The number of the highest bit; variant bit 0: of a signed number the highest that is not its sign; 1: how far it is from bit 31.
 void whole_find_bit(Warp& w, const Instruction& i, uint32_t lanes) {
     Operands o(i);
@@ -298,16 +290,6 @@ void whole_find_bit(Warp& w, const Instruction& i, uint32_t lanes) {
         if (!x) return ALL;
         auto zeros = static_cast<uint32_t>(__builtin_clz(x));
         return i.variant & 2 ? zeros : 31 - zeros;
-    });
-}
-void whole_reverse_bits(Warp& w, const Instruction& i, uint32_t lanes) {
-    Operands o(i);
-    map(w, i, lanes, [&](uint32_t a, uint32_t, uint32_t) {
-        uint32_t x = o.whole<0>(a);
-        x = (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
-        x = (x >> 2 & 0x33333333u) | (x & 0x33333333u) << 2;
-        x = (x >> 4 & 0x0f0f0f0fu) | (x & 0x0f0f0f0fu) << 4;
-        return __builtin_bswap32(x);
     });
 }
 // Bytes of the pair c:a by the selectors in b; bit 3 of one repeats its sign. Variant: another way to choose them.
@@ -444,12 +426,12 @@ const Operation WHOLE_OPERATIONS[] = {
     {"whole extreme", whole_extreme},
     {"whole extreme of three", whole_extreme_of_three},
     {"whole shift", whole_shift, choose_shift},
-    {"whole move", whole_move},
+    {"whole move", as_is<Moved>},
     {"whole move pair", whole_move_pair},
-    {"whole size", whole_size},
-    {"whole count bits", whole_count_bits},
+    {"whole size", of_words<Size>},
+    {"whole count bits", of_words<CountBits>},
     {"whole find bit", whole_find_bit},
-    {"whole reverse bits", whole_reverse_bits},
+    {"whole reverse bits", of_words<ReverseBits>},
     {"whole permute", whole_permute},
     {"whole extend", whole_extend},
     {"whole mask", whole_mask},
