@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from engine.launch_on import launch
+from engine.launched import launch
 
 DTYPES = {
     "bool": "?", "signed char": "i1", "unsigned char": "u1", "short": "i2", "unsigned short": "u2",

@@ -1,16 +1,19 @@
 """Kernels of a few words, launched; and what they make of their threads.
 
-Every launch of the tables goes through `launch`, so that a GPU can be given the same sources.
+Launches are by the same words in either place: on a GPU on copies of the arrays, which are written back.
 """
 
+import os
 from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
+import pytest
 
-from softmax_lib import emulator
+from softmax_lib import emulator, gpu
 
-launch = emulator.launch
+FUNCTIONS_ON = os.environ.get("FUNCTIONS_ON", "cpu")
+"""Where the tests of CUDA's functions run them: "cuda" holds a GPU to the same sentences."""
 
 FULL = 0xFFFFFFFF
 TYPES = {
@@ -19,6 +22,39 @@ TYPES = {
     "short": np.int16, "__half": np.float16, "unsigned char": np.uint8,
 }  # fmt: skip
 """Of numpy, by their names in CUDA."""
+
+
+def launch(source, grid, block, args, **how):
+    """Launches where `FUNCTIONS_ON` says."""
+    launch_on(FUNCTIONS_ON, {"source": source, "grid": grid, "block": block, **how}, args)
+
+
+def launch_on(device, words, arguments):
+    """Launches, on copies of the arrays if it is a GPU, which are written back."""
+    if device == "cpu":
+        emulator.launch(args=arguments, **words)
+        return
+    import torch
+
+    if "cluster" in words and torch.cuda.get_device_capability() < (9, 0):
+        pytest.skip("clusters came with sm_90")
+
+    def there(value):
+        if isinstance(value, list):
+            return [there(array) for array in value]
+        if not isinstance(value, np.ndarray):
+            return value
+        signed = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}.get(str(value.dtype))
+        moved = torch.from_numpy(value.view(signed) if signed else value).cuda()
+        return moved.view(getattr(torch, str(value.dtype))) if signed else moved
+
+    on_gpu = [there(value) for value in arguments]
+    symbols = {name: there(array) for name, array in words.get("symbols", {}).items()}
+    gpu.launch(args=on_gpu, **words | {"symbols": symbols})
+    torch.cuda.synchronize()
+    for host, moved in zip(arguments, on_gpu, strict=True):
+        if isinstance(host, np.ndarray):
+            host[...] = moved.view(torch.uint8).cpu().numpy().view(host.dtype).reshape(host.shape)
 
 
 @dataclass(frozen=True)

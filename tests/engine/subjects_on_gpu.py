@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from engine import on_gpu
-from engine.launch_on import launch_on
+from engine.launched import launch_on
 from engine.subjects import CASES
 from engine.test_any_kernel import words_of
 

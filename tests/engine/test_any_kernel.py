@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from engine.launch_on import launch_on
+from engine.launched import launch_on
 from engine.subjects import C_NAMES, CASES, REAL, read
 from full_tables import some
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from softmax_lib.engine.arrays import address, element_code, host_bytes, offset
-from softmax_lib.engine.compiled.cubin import Parameter
 from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.engine.geometry import Argument
+from softmax_lib.engine.signature import Parameter
 from softmax_lib.engine.written.process import shared_file
 
 ALIGNMENT = 256

@@ -121,35 +121,24 @@ def _shared(name: str, index: str, who: str, width: int) -> Hard:
     return _hard(name, text, f"grid 1 block 32 x {_MOST_WORDS} y {32 * words}")
 
 
-def _read() -> dict[str, Hard]:
+def _read() -> dict[str, list[Hard]]:
+    """By what is hard about them, as the file's headings say."""
     text = FILE.read_text(encoding="utf-8")
-    chunks = [chunk for chunk in text.split("\n\n") if _HEAD.search(chunk)]
-    found = [_read_one(chunk) for chunk in chunks]
-    for name, index, who in _SHARED.findall(text):
-        found += [_shared(name, index, who, width) for width in _TYPES]
-    heads = [line for line in text.splitlines() if re.match(r"[A-Z]{4,}\(", line)]
-    patterns = sum(line.startswith("SHARED(") for line in heads)
-    assert len(found) == len(heads) + (len(_TYPES) - 1) * patterns  # none was overlooked
-    assert len({hard.name for hard in found}) == len(found)
-    return {hard.name: hard for hard in found}
-
-
-HARD = _read()
-"""By name, in the file's order."""
-
-
-def _kinds() -> dict[str, list[str]]:
     found = {}
-    for part in FILE.read_text(encoding="utf-8").split("\n// ---- ")[1:]:
+    for part in text.split("\n// ---- ")[1:]:
         kind = part.partition("\n")[0]
-        names = [name for _, name, *_ in _HEAD.findall(part)]
-        names += [
-            f"shared_{name}_{width}" for name, *_ in _SHARED.findall(part) for width in _TYPES
-        ]
-        found[kind] = names
-    assert sorted(name for names in found.values() for name in names) == sorted(HARD)
+        found[kind] = [_read_one(chunk) for chunk in part.split("\n\n") if _HEAD.search(chunk)]
+        for name, index, who in _SHARED.findall(part):
+            found[kind] += [_shared(name, index, who, width) for width in _TYPES]
+    heads = re.findall(r"^([A-Z]{4,})\(", text, re.MULTILINE)
+    count = len(heads) + (len(_TYPES) - 1) * heads.count("SHARED")
+    assert sum(map(len, found.values())) == count  # none was overlooked
     return found
 
 
-KINDS = _kinds()
-"""Names by what is hard about them, as the file's headings say."""
+_FOUND = _read()
+KINDS = {kind: [hard.name for hard in those] for kind, those in _FOUND.items()}
+"""Names by what is hard about them."""
+HARD = {hard.name: hard for those in _FOUND.values() for hard in those}
+"""By name, in the file's order."""
+assert len(HARD) == sum(map(len, _FOUND.values()))

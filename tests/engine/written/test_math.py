@@ -16,7 +16,7 @@ from engine.device_functions import (
     part_calls,
     parts,
 )
-from engine.launch_on import launch
+from engine.launched import launch
 from mpmath import mp, mpf
 
 mp.prec = 160

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from engine.device_functions import DTYPES, Function, call_each, functions
 from engine.exact_rounding import FORMATS, MODES
-from engine.launch_on import FUNCTIONS_ON
+from engine.launched import FUNCTIONS_ON
 from full_tables import each_value
 
 # ---- the functions of cuda_fp16.h and cuda_bf16.h, each with its meaning in numpy's double precision

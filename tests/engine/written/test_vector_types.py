@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 from engine.device_functions import Function, call_each
-from engine.launch_on import launch
+from engine.launched import launch
 
 from softmax_lib.engine.toolchain import toolchain
 from softmax_lib.engine.written import trace_launch
