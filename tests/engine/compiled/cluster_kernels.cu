@@ -1,4 +1,4 @@
-// Kernels whose blocks tell each other something, and copies to shared memory: launched as cluster_launches.py says.
+// Kernels whose blocks tell each other something, and copies to shared memory: launched as fast_cases.py says.
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 
