@@ -195,11 +195,9 @@ def _read_lengths(lengths: Sequence[int]) -> tuple[int, ...]:
     return numbers
 
 
-def count_attempts(
-    kernel: Kernel, block_size: int | None = None, lengths: tuple[int, ...] = LENGTHS
-) -> int:
+def count_attempts(kernel: Kernel, lengths: tuple[int, ...] = LENGTHS) -> int:
     """How many launches `check` makes, for a progress bar."""
-    return sum(1 for _ in _plan(kernel, block_size, lengths))
+    return len(list(_plan(kernel, None, lengths)))
 
 
 def choose_device(device: str) -> str:
