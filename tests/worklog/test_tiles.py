@@ -165,10 +165,6 @@ def test_the_seeds_rule_and_the_least_tile():
 # ---- compiled for sm_90, without a GPU
 
 
-def counts(name, cols, **words):
-    return tiles.compile_tile(name, cols, **words).counts
-
-
 @pytest.mark.parametrize("warps", [1, 4, 32])
 def test_warps_are_threads_of_the_block(warps):
     code = tiles.compile_tile("simple", 4096, num_warps=warps)
@@ -183,12 +179,6 @@ def test_stages_are_tiles_in_shared_memory(stages):
     advance = 4 * 4096 * (stages - 1)
     assert advance <= code.shared_bytes <= advance + 128
     assert any(name.startswith("cp.async") for name in code.counts) == (stages > 1)
-
-
-def test_the_keyword_num_stages_changes_nothing_here():
-    of_simple = {tiles.compile_tile("simple", 1024, num_stages=n).ptx for n in (1, 4)}
-    assert len(of_simple) == 1
-    assert not any("cp.async" in name for name in counts("persistent_keyword", 1024, num_stages=4))
 
 
 def test_what_does_not_fit_and_what_spills_is_told():
