@@ -212,11 +212,9 @@ def choose_device(device: str) -> str:
     if device == "cpu":
         return device
     reason = why_no_gpu()
-    if device == "auto":
-        return "cpu" if reason else "cuda"
-    if reason:
+    if reason and device == "cuda":
         raise NotAvailable(f"No GPU to run on: {reason}; on the CPU, kernels run in the emulator.")
-    return device
+    return "cpu" if reason else "cuda"
 
 
 def _plan(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -78,11 +77,6 @@ class Step:
             "thread an element": -(-rows * cols // self.elements_a_thread),
         }
         return -(-threads[self.grid] // block_size)
-
-    def with_macros(self, macros: Mapping[str, int]) -> Step:
-        """The same launch of a kernel compiled with these macros, of which LANES and TURNS count blocks."""
-        lanes, turns = macros.get("LANES", self.lanes), macros.get("TURNS", self.turns)
-        return replace(self, lanes=lanes, turns=turns)
 
     @property
     def facts(self) -> dict[str, object]:
@@ -186,11 +180,13 @@ class Kernel:
                 taken = ", ".join(map(str, self.choices))
                 raise BadInput(f"{macro} is {number!r}; {self.name} takes {taken}.")
         known |= macros
-        return replace(
-            self,
-            macros=tuple(known.items()),
-            steps=tuple(step.with_macros(known) for step in self.steps),
+        steps = tuple(  # of macros these two count blocks
+            replace(
+                step, lanes=known.get("LANES", step.lanes), turns=known.get("TURNS", step.turns)
+            )
+            for step in self.steps
         )
+        return replace(self, macros=tuple(known.items()), steps=steps)
 
     def launches(
         self,
