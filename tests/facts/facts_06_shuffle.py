@@ -3,13 +3,22 @@
 import math
 
 import torch
-from facts.recorded_facts import COLS, MATRIX_BYTES, ROWS, close, counted, us
+from facts.recorded_facts import (
+    COLS,
+    MATRIX_BYTES,
+    ROWS,
+    as_long_as_whole,
+    asked_bytes,
+    close,
+    counted,
+    edited,
+    numbers,
+    tie,
+    us,
+)
 
 from softmax_lib import recorded, run, trace, xray
-from softmax_lib.engine.source import Source
 from softmax_lib.records.measurement import TIE
-from softmax_lib.suites.shown.record import shown_times
-from softmax_lib.worklog.reads import in_flight_per_thread, reads
 from softmax_lib.worklog.registry import kernels
 
 SHORT = 512
@@ -36,11 +45,7 @@ plain = kernels["shuffle_plain"].source.text
 
 def hazards(*swaps):
     """What the x-ray finds in the kernel of the chapter's cell after these edits."""
-    text = plain
-    for old, new in swaps:
-        assert old in text
-        text = text.replace(old, new)
-    return list(xray(Source("edited.cu", text), 1, 1024, 256).hazards)
+    return list(xray(edited(plain, *swaps), 1, 1024, 256).hazards)
 
 
 in_one_array = hazards((", sums[WARPS]", ""), ("sums[", "maxima["))
@@ -62,50 +67,40 @@ def at_work(size):
     return ROWS * size / rounds(size) / sms
 
 
-def numbers(cols):
-    return torch.randn(3, cols, generator=torch.Generator().manual_seed(cols))
-
-
 FACTS = {
-    # the first screen
-    "shared, runs at 40 % of a copy's speed": f"shared, runs at {100 * times['shared'].copy_share:.0f} % of a copy's speed",
+    f"shared, runs at {100 * times['shared'].copy_share:.0f} % of a copy's speed": True,
     "It wastes no sector": 32 * counted("shared").counters["global_load_sectors"] == 2 * MATRIX_BYTES,
     "the SMs are nearly full": 57 < counted("shared").warps_per_multiprocessor < 64,
-    "wait at 23 barriers per row": f"wait at {barriers['shared']} barriers per row",
-    "2 barriers per row": f"{barriers['shuffle']} barriers per row",
-    # the kernel
-    "within 1 % (evidence)": all(close(one.us, one.full_us, 0.01) for one in shown_times(kernel="shuffle_plain")),
+    f"wait at {barriers['shared']} barriers per row": True,
+    f"once between warps, {barriers['shuffle']} barriers per row": True,
+    "within 1 % (evidence)": as_long_as_whole("shuffle_plain"),
     "the report finds two races on maxima": ["on maxima" in h.words for h in in_one_array if h.kind == "race"] == [True, True],
     "it finds no hazard at all": hazards(down) == [],
     "--block-size 96, which shared refuses": 96 not in kernels["shared"].legal_block_sizes(COLS) and 96 in kernels["shuffle_plain"].legal_block_sizes(COLS),
-    # the guess and why
-    "21 of 23 barriers are gone": f"{barriers['shared'] - barriers['shuffle']} of {barriers['shared']} barriers are gone",
-    "shared memory shrinks from 4,096 bytes to 256": f"shared memory shrinks from {shared_bytes['shared']:,} bytes to {shared_bytes['shuffle']}",
+    f"{barriers['shared'] - barriers['shuffle']} of {barriers['shared']} barriers are gone": True,
+    f"shared memory shrinks from {shared_bytes['shared']:,} bytes to {shared_bytes['shuffle']}": True,
     '"1.0x": 1': min((1, 1.3, most, 10), key=lambda answer: abs(answer - us("shared") / us("shuffle"))) == 1,
     '"1.3x": 1.3': round(cited, 1) == 1.3,
     "Only short rows gain more": us("shared", SHORT) / us("shuffle", SHORT) > us("shared", 2048) / us("shuffle", 2048) > us("shared") / us("shuffle") > us("shared", 131072) / us("shuffle", 131072),
     "it takes rows of 512 floats to gain as much": close(us("shared", SHORT) / us("shuffle", SHORT), cited, 0.02),
-    "they spent 5 % of their time, and now it's 4 %": f"they spent {100 * waits['shared']['barrier']:.0f} % of their time, and now it's {100 * waits['shuffle']['barrier']:.0f} %",
-    "they waited 73 % of it, and now 75 %": f"they waited {100 * waits['shared']['long_scoreboard']:.0f} % of it, and now {100 * waits['shuffle']['long_scoreboard']:.0f} %",
-    "two reads and a write would take 98 µs, not 158": f"two reads and a write would take {1.5 * times['shuffle'].copy_us:.0f} µs, not {times['shuffle'].median_us:.0f}",
+    f"they spent {100 * waits['shared']['barrier']:.0f} % of their time, and now it's {100 * waits['shuffle']['barrier']:.0f} %": True,
+    f"they waited {100 * waits['shared']['long_scoreboard']:.0f} % of it, and now {100 * waits['shuffle']['long_scoreboard']:.0f} %": True,
+    f"two reads and a write would take {1.5 * times['shuffle'].copy_us:.0f} µs, not {times['shuffle'].median_us:.0f}": True,
     "2 blocks fit, which makes four rounds": 2048 // 768 == 2 and -(-ROWS // (2 * sms)) == 4,
-    "there we gain 1.26x": f"there we gain {us('shared', SHORT) / us('shuffle', SHORT):.2f}x",
-    "it's even 1.74x": f"it's even {gain(SHORT, 1024):.2f}x",
+    f"there we gain {us('shared', SHORT) / us('shuffle', SHORT):.2f}x": True,
+    f"it's even {gain(SHORT, 1024):.2f}x": True,
     "Every CUDA kernel from here on reduces by shuffles": all(
         "block_reduce.cuh" in text or "__shfl_xor_sync" in text
         for one in kernels.values()
         if one.name in ("float4", "fusion", "unroll", "warp", "topk", "topk_warp") and (text := one.source.text)
     ),
     "no barrier is left": xray("warp", 4, 128).total["barriers"] == 0,
-    # the slider
     "Up to 256, more threads are faster": (below := [us("shuffle", block_size=size) for size in (32, 64, 96, 128, 192, 256)]) == sorted(below, reverse=True),
-    "they take as long as 192": max(not_full) < TIE * min(not_full),
-    "all SMs take 660 rows. The other 364 come in a second round": f"all SMs take {5 * sms} rows. The other {ROWS - 5 * sms} come in a second round",
-    "An SM takes 5 blocks of 384 threads": f"An SM takes {2048 // 384} blocks of 384 threads",
+    "they take as long as 192": tie(*not_full),
+    f"all SMs take {5 * sms} rows. The other {ROWS - 5 * sms} come in a second round": True,
     "1,024 × 384 / (132 × 2) = 1,489 threads at work on an SM": all(f"{at_work(size):,.0f}" == "1,489" for size in NOT_FULL),
     "25 % fewer than with 256, 512 or 1,024 threads": all(f"{at_work(size):,.0f}" == "1,986" for size in FULL) and close(at_work(192), 0.75 * at_work(256), 0.001),
-    "and takes 19 % longer": f"and takes {100 * (sum(not_full) / sum(full) - 1):.0f} % longer",
-    # the evidence
+    f"and takes {100 * (sum(not_full) / sum(full) - 1):.0f} % longer": True,
     "The longer the row, the smaller the share of barriers": all(
         (shares := [counted(name, cols).stalls["barrier"] for cols in LENGTHS]) == sorted(shares, reverse=True) for name in BOTH
     ),
@@ -120,13 +115,12 @@ FACTS = {
     ),
     "they take more than 1.6 times as long": all(us(name) > 1.6 * 1.5 * times[name].copy_us for name in BOTH),
     "with 32 threads both kernels are within 2 %": close(gain(SHORT, 32), 1, TIE - 1),
-    "with 256 shuffle is 1.29x faster": f"with 256 shuffle is {gain(SHORT, 256):.2f}x faster",
+    f"with 256 shuffle is {gain(SHORT, 256):.2f}x faster": True,
     "within 2 % up to 512 threads": all(close(gain(COLS, size), 1, 0.02) for size in (32, 64, 128, 256, 512)),
-    "with 1,024 shuffle is 4 % faster": f"with 1,024 shuffle is {100 * (gain(COLS, 1024) - 1):.0f} % faster",
+    f"with 1,024 shuffle is {100 * (gain(COLS, 1024) - 1):.0f} % faster": True,
     "That takes five barriers per row, not 2": xray("textbook_reciprocal", 1, 1024, 1024).total["barriers"] == 5,
     "it takes as long, within 2 %": close(us("textbook_reciprocal", block_size=1024), us("shuffle", block_size=1024), TIE - 1),
-    "1,986 threads are 62 warps; the counters saw 57": f"1,986 threads are {at_work(1024) / 32:.0f} warps; the counters saw {counted('shuffle').warps_per_multiprocessor:.0f}",
-    "are within 2 % of each other": max(not_full) < TIE * min(not_full),
+    f"1,986 threads are {at_work(1024) / 32:.0f} warps; the counters saw {counted('shuffle').warps_per_multiprocessor:.0f}": True,
     "They give the same bits": all(torch.equal(run("shuffle", x), run("shuffle_plain", x)) for x in map(numbers, (1, 11, 1000, 32768))),
-    "each thread asks for 4 bytes, and waits": in_flight_per_thread(reads(kernels["shuffle_plain"], 1024, COLS, 90)) == 4,
+    "each thread asks for 4 bytes, and waits": asked_bytes("shuffle_plain") == 4,
 }  # fmt: skip

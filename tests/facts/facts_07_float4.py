@@ -7,18 +7,20 @@ from facts.recorded_facts import (
     COLS,
     MATRIX_BYTES,
     ROWS,
+    as_long_as_whole,
+    asked_bytes,
     best_gb_per_s,
     close,
+    code,
     counted,
     curve,
+    numbers,
     over_curve,
     us,
 )
 
 from softmax_lib import recorded, run
-from softmax_lib.engine.compiled.inspection import inspect
-from softmax_lib.suites.shown.record import shown_times
-from softmax_lib.worklog.reads import in_flight_per_thread, reads
+from softmax_lib.worklog.reads import reads
 from softmax_lib.worklog.registry import kernels, rungs
 
 KIB = 1024
@@ -34,27 +36,17 @@ most_tb_per_s = max(probe.found["gb_per_s"] for probe in recorded.probed("read b
 gains = [us(name) for name in ("shuffle", "constant_stride", "float4_scalar", "float4")]
 stride, loads, width = (a / b for a, b in itertools.pairwise(gains))
 blocks = {
-    (name, size): inspect(kernels[name].program(size, COLS), size, [90])[0].blocks_a_multiprocessor
+    (name, size): code(name, size).blocks_a_multiprocessor
     for name, size in (("shuffle", 1024), ("float4", 1024), ("float4", 512))
 }
 few_threads = [us("float4", block_size=size) for size in SIZES]
 at_1024, at_512 = (recorded.profile("float4", ROWS, COLS, size) for size in (1024, 512))
 
 
-def numbers(cols):
-    """A small matrix of them, aligned."""
-    return torch.randn(3, cols, generator=torch.Generator().manual_seed(cols))
-
-
 def loads_in_loops(name, arch=90):
     """Loads that leave before the first is needed, their bytes and calls, of each loop of a kernel."""
     found = reads(kernels[name], 1024, COLS, arch)
     return [(read.loads, read.asked_bytes, read.calls) for read in found if read.in_loop]
-
-
-def asked(name):
-    """Bytes that a thread asks for before it waits."""
-    return in_flight_per_thread(reads(kernels[name], 1024, COLS, 90))
 
 
 def slowed_by(name, data):
@@ -65,56 +57,45 @@ def slowed_by(name, data):
 
 
 FACTS = {
-    # the first screen and the idea
-    "41 % of a copy's speed": f"{100 * times['shuffle'].copy_share:.0f} % of a copy's speed",
-    "two reads and a write could get 67 %": f"two reads and a write could get {100 * 2 / 3:.0f} %",
-    "takes 349 ns to answer": f"takes {idle.found['ns']:.0f} ns to answer",
+    f"{100 * times['shuffle'].copy_share:.0f} % of a copy's speed": True,
+    f"takes {idle.found['ns']:.0f} ns to answer": True,
     "each thread asks for 4 bytes": loads_in_loops("shuffle") == 2 * [(1, 4, 0)],
     "An SM is full with 2,048 threads": blocks["shuffle", 1024] == 2,
-    "132 × 8 KiB / 349 ns = 3.1 TB/s": f"{sms} × 8 KiB / {idle.found['ns']:.0f} ns = {law_tb_per_s:.1f} TB/s",
-    "with as many bytes in flight, gets 2.3 TB/s": f"with as many bytes in flight, gets {best_gb_per_s(4, 8 * KIB) / 1e3:.1f} TB/s",
-    "With more in flight it gets 4.6 TB/s": f"With more in flight it gets {most_tb_per_s:.1f} TB/s",
+    f"{sms} × 8 KiB / {idle.found['ns']:.0f} ns = {law_tb_per_s:.1f} TB/s": True,
+    f"with as many bytes in flight, gets {best_gb_per_s(4, 8 * KIB) / 1e3:.1f} TB/s": True,
+    f"With more in flight it gets {most_tb_per_s:.1f} TB/s": True,
     "So shuffle asks for half of what this memory could deliver": close(best_gb_per_s(4, 8 * KIB) / 1e3 / most_tb_per_s, 0.5, 0.1),
-    "From 32 KiB on the curve is nearly flat": all(
-        best_gb_per_s(of, 64 * KIB) < 1.06 * best_gb_per_s(of, 32 * KIB) for of in WIDTHS
-    ),
-    # the kernel
-    "That's 64 bytes in flight per thread, not 4": (asked("float4_aligned"), asked("shuffle")) == (64, 4),
+    "From 32 KiB on the curve is nearly flat": all(best_gb_per_s(of, 64 * KIB) < 1.06 * best_gb_per_s(of, 32 * KIB) for of in WIDTHS),
+    "That's 64 bytes in flight per thread, not 4": (asked_bytes("float4_aligned"), asked_bytes("shuffle")) == (64, 4),
     "only one block of 1,024 threads fits on an SM, not two": (blocks["float4", 1024], blocks["shuffle", 1024]) == (1, 2),
-    "That's still 64 KiB in flight": f"That's still {1024 * asked('float4') / KIB:.0f} KiB in flight",
-    # the guess and why
+    f"That's still {1024 * asked_bytes('float4') / KIB:.0f} KiB in flight": True,
     "shuffle moved them at less than half speed": times["shuffle"].copy_share < 0.5,
     "the caches serve the second read": at_1024.counters["dram_read_bytes"] < 1.01 * MATRIX_BYTES,
     "on rows four times as long they can't, and there you'd be right": (
         counted("float4", 4 * COLS).counters["dram_read_bytes"] > 1.8 * 4 * MATRIX_BYTES
         and close(us("shuffle", 4 * COLS) / us("float4", 4 * COLS), us("shuffle") / (1.5 * times["float4"].copy_us), 0.05)
     ),
-    "// 4 loads in flight": f"// {loads_in_loops('constant_stride')[0][0]} loads in flight",
-    "That's 1.57x": f"That's {stride:.2f}x",
-    "sixteen loads bring another 1.23x": f"sixteen loads bring another {loads:.2f}x",
-    "Added last, it brings 5 %": f"Added last, it brings {100 * (width - 1):.0f} %",
-    "2,048 threads with 16 bytes each make 32 KiB in flight": f"2,048 threads with 16 bytes each make {2048 * asked('constant_stride') / KIB:.0f} KiB in flight",
-    "one float4 a turn would have brought 1.7x": f"one float4 a turn would have brought {us('shuffle') / us('float4_one'):.1f}x",
-    "one block fills an SM, and 132 rows are at work": f"one block fills an SM, and {sms} rows are at work",
-    "Read and written that's 35 MB": f"Read and written that's {2 * 4 * sms * COLS / 1e6:.0f} MB",
+    f"// {loads_in_loops('constant_stride')[0][0]} loads in flight": True,
+    f"That's {stride:.2f}x": True,
+    f"sixteen loads bring another {loads:.2f}x": True,
+    f"Added last, it brings {100 * (width - 1):.0f} %": True,
+    f"2,048 threads with 16 bytes each make {2048 * asked_bytes('constant_stride') / KIB:.0f} KiB in flight": True,
+    f"one float4 a turn would have brought {us('shuffle') / us('float4_one'):.1f}x": True,
+    f"one block fills an SM, and {sms} rows are at work": True,
+    f"Read and written that's {2 * 4 * sms * COLS / 1e6:.0f} MB": True,
     "Most of this gain is theirs": us("constant_stride") - us("float4", block_size=512) < 0.2 * (us("constant_stride") - us("float4_scalar")),
-    "there we gain 1.6x in all": f"there we gain {us('shuffle', 4 * COLS) / us('float4', 4 * COLS):.1f}x in all",
+    f"there we gain {us('shuffle', 4 * COLS) / us('float4', 4 * COLS):.1f}x in all": True,
     "in half of the cycles in which it could have issued one, none was ready": close(counted("shuffle").issue_share, 0.5, 0.1),
     "That brought most of our 2x": stride > (us("shuffle") / us("float4")) ** 0.5 and round(gains[0] / gains[-1], 1) == 2.0,
-    # rows that start anywhere
     "On aligned rows it gives the same bits as the short one": all(
         torch.equal(run("float4", x), run("float4_aligned", x)) for x in map(numbers, (4, 1000, 32768))
     ),
-    # the slider
     "Blocks of 32 threads made shuffle nearly six times slower": 5.5 < us("shuffle", block_size=32) / us("shuffle") < 6,
-    "from there to 512 all times are within 11 % of each other": f"from there to 512 all times are within {100 * (max(few_threads) / min(few_threads) - 1):.0f} % of each other",
-    "About 8 such blocks share an SM": f"About {ROWS / sms:.0f} such blocks share an SM",
+    f"from there to 512 all times are within {100 * (max(few_threads) / min(few_threads) - 1):.0f} % of each other": True,
+    f"About {ROWS / sms:.0f} such blocks share an SM": True,
     "From 512 on the time falls again, most at 1,024": us("float4", block_size=768) - us("float4", block_size=1024)
     > us("float4", block_size=512) - us("float4", block_size=768) > 0,
-    # the evidence
-    "Both are within 10 % of each other": all(
-        close(best_gb_per_s(4, KIB * kib), best_gb_per_s(16, KIB * kib), 0.1) for kib in USUAL
-    ),
+    "Both are within 10 % of each other": all(close(best_gb_per_s(4, KIB * kib), best_gb_per_s(16, KIB * kib), 0.1) for kib in USUAL),
     "Up to 4 KiB they follow Little's law within 20 %": all(
         close(best_gb_per_s(of, KIB * kib), sms * KIB * kib / idle.found["ns"], 0.2) for of in WIDTHS for kib in SMALL
     ),
@@ -122,28 +103,23 @@ FACTS = {
         (loads_in_loops("constant_stride", arch), loads_in_loops("shuffle", arch)) == (2 * [(4, 16, 0)], 2 * [(1, 4, 0)])
         for arch in (75, 80, 90)
     ),
-    "Instructions per float fall too": counted("constant_stride").instructions_per_element
-    < counted("shuffle").instructions_per_element,
+    "Instructions per float fall too": counted("constant_stride").instructions_per_element < counted("shuffle").instructions_per_element,
     "From naive to constant_stride all are 20 to 40 % below it": all(0.6 < over_curve(name) < 0.82 for name in SLICE),
-    "float4 is 25 % below the line": f"float4 is {5 * round(20 * (1 - over_curve('float4', 1024)))} % below the line",
-    "it's 40 % below": f"it's {5 * round(20 * (1 - over_curve('float4', 512)))} % below",
-    "fusion is at less than half, and so would a copy be": over_curve("fusion") < 0.5
-    and times["fusion"].copy_gb_per_s / 2 < 0.5 * curve(32 * KIB),
+    f"float4 is {5 * round(20 * (1 - over_curve('float4', 1024)))} % below the line": True,
+    f"it's {5 * round(20 * (1 - over_curve('float4', 512)))} % below": True,
+    "fusion is at less than half, and so would a copy be": over_curve("fusion") < 0.5 and times["fusion"].copy_gb_per_s / 2 < 0.5 * curve(32 * KIB),
     "The division and the barriers are worth less than 5 % each": close(us("textbook"), us("textbook_reciprocal"), 0.05)
     and close(us("textbook_reciprocal"), us("shuffle"), 0.05),
-    "it's 1.7x faster than shuffle": f"it's {us('shuffle') / us('float4_one'):.1f}x faster than shuffle",
     "has one vector in flight, as many bytes as constant_stride, and takes nearly as long": (
         loads_in_loops("float4_one") == 2 * [(1, 16, 0)] and close(us("constant_stride"), us("float4_one"), 0.1)
     ),
-    "The matrix has 134 MB, and with 1,024 threads DRAM delivers 135 MB": f"The matrix has {MATRIX_BYTES / 1e6:.0f} MB, and with 1,024 threads DRAM delivers {at_1024.counters['dram_read_bytes'] / 1e6:.0f} MB",
-    "L1 serves 44 % of it": f"L1 serves {100 * 32 * at_1024.counters['global_load_hit_sectors'] / MATRIX_BYTES:.0f} % of it",
-    "one row of 128 KiB": f"one row of {4 * COLS // KIB} KiB",
-    "L2 holds 63": f"L2 holds {recorded.content['gpu']['l2_bytes'] / 1e6:.0f}",
+    f"The matrix has {MATRIX_BYTES / 1e6:.0f} MB, and with 1,024 threads DRAM delivers {at_1024.counters['dram_read_bytes'] / 1e6:.0f} MB": True,
+    f"L1 serves {100 * 32 * at_1024.counters['global_load_hit_sectors'] / MATRIX_BYTES:.0f} % of it": True,
+    f"L2 holds {recorded.content['gpu']['l2_bytes'] / 1e6:.0f}": True,
     "has room for three blocks, not one": (blocks["float4", 512], blocks["float4", 1024]) == (3, 1),
-    "it takes 25 % longer": f"it takes {5 * round(20 * (us('float4', block_size=512) / us('float4', block_size=1024) - 1))} % longer",
+    f"it takes {5 * round(20 * (us('float4', block_size=512) / us('float4', block_size=1024) - 1))} % longer": True,
     "DRAM reads nearly twice as much": 1.8 < at_512.counters["dram_read_bytes"] / at_1024.counters["dram_read_bytes"] < 2,
     "float4 is hardly faster than constant_stride": 0.95 < us("float4", block_size=512) / us("constant_stride") < 1,
-    "float4 is 1.6x faster than shuffle, not 2x": f"float4 is {us('shuffle', 4 * COLS) / us('float4', 4 * COLS):.1f}x faster than shuffle, not 2x",
     "costs little in textbook, and 20 %": close(us("textbook"), us("textbook_reciprocal"), 0.05)
     and close(us("constant_stride_divide") / us("constant_stride"), 1.2, 0.03),
     "with a call in the loop one load leaves at a time": all(
@@ -153,5 +129,5 @@ FACTS = {
         slowed_by("shuffle_divide", data) > 1.15 and all(close(slowed_by(one.name, data), 1, 0.04) for one in rungs())
         for data in ("spread", "masked")
     ),
-    "within 3 % of each other": all(close(one.us, one.full_us, 0.03) for one in shown_times(kernel="float4_aligned")),
+    "within 3 % of each other": as_long_as_whole("float4_aligned", 0.03),
 }  # fmt: skip

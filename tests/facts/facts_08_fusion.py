@@ -5,21 +5,22 @@ from facts.recorded_facts import (
     COLS,
     MATRIX_BYTES,
     ROWS,
+    as_long_as_whole,
+    asked_bytes,
     best_gb_per_s,
     close,
+    code,
     counted,
     step_us,
     us,
 )
 
 from softmax_lib import recorded
-from softmax_lib.engine.compiled.inspection import inspect
 from softmax_lib.records.measurement import TIE
 from softmax_lib.suites.hardware.record import hardware
 from softmax_lib.suites.phases.record import phases
 from softmax_lib.suites.plan import WAVES
-from softmax_lib.suites.shown.record import shown_times
-from softmax_lib.worklog.reads import in_flight_per_thread, reads
+from softmax_lib.worklog.reads import reads
 from softmax_lib.worklog.registry import kernels
 
 KIB, SIZES, STEADY = 1024, (256, 512, 1024), slice(25, 60)
@@ -42,19 +43,13 @@ read, written = moved["fusion"]
 
 def in_flight(name, size):
     """Bytes that a block asks for before it waits, most at any place."""
-    return size * int(in_flight_per_thread(reads(kernels[name], size, COLS, 90)))
+    return size * asked_bytes(name, size)
 
 
 def second_read(name):
     """Loads of a control's second read that leave together, where a row fills the registers."""
     (found,) = (one for one in reads(kernels[name], 1024, COLS, 90) if one.lines == (73, 90))
     return found.loads
-
-
-def fills_an_sm(size):
-    """Whether a block of fusion has the registers of a multiprocessor to itself."""
-    (code,) = inspect(kernels["fusion"].program(size, COLS), size, [90])
-    return (code.blocks_a_multiprocessor, code.limit) == (1, "registers")
 
 
 def line(name, field):
@@ -83,56 +78,49 @@ whole, one_more = (
 most_flying = max(probe.found["gb_per_s"] for probe in recorded.probed("read bandwidth"))
 
 FACTS = {
-    # the first screen and the idea
-    "83 % of a copy's speed": f"{100 * times['float4'].copy_share:.0f} % of a copy's speed",
-    "An SM has 65,536 of them": f"An SM has {registers:,} of them",
+    f"float4, runs at {100 * times['float4'].copy_share:.0f} % of a copy's speed": True,
+    f"An SM has {registers:,} of them": True,
     "We give a row half of those": registers == 2 * COLS,
-    "32 in each of 1,024 threads": f"{kernels['fusion'].largest_per_thread(1024)} in each of 1,024 threads",
+    f"{kernels['fusion'].largest_per_thread(1024)} in each of 1,024 threads": True,
     "six trips of 16 bytes": [sum(kernels[name].traffic(COLS)) for name in ("unfused", "float4", "fusion")] == [6, 3, 2],
-    # the kernel
-    "128 bytes in flight per thread": f"{in_flight('fusion_aligned', 1024) // 1024} bytes in flight per thread",
-    "On aligned rows both take the same time, within 2 %": all(close(one.us, one.full_us, TIE - 1) for one in shown_times(kernel="fusion_aligned")),
-    # the guess and why
+    f"{in_flight('fusion_aligned', 1024) // 1024} bytes in flight per thread": True,
+    "On aligned rows both take the same time, within 2 %": as_long_as_whole("fusion_aligned", TIE - 1),
     "says that fusion saves 30 to 50 % of the time": 1 - fusion_us / us("unfused") > 0.5,
     "the trips go from six to two, and DRAM makes all of them": dram["unfused"]["dram_read_bytes"] > 0.99 * 4 * MATRIX_BYTES,
     "time goes by trips": close(us("unfused") / fusion_us, 3, 0.05),
     "DRAM reads the matrix four times and writes it twice": close(dram["unfused"]["dram_read_bytes"], 4 * MATRIX_BYTES, 0.001)
     and close(dram["unfused"]["dram_write_bytes"], 2 * MATRIX_BYTES, 0.03),
-    "all 134 MB go by, and L2 holds 63": f"all {MATRIX_BYTES / 1e6:.0f} MB go by, and L2 holds {recorded.content['gpu']['l2_bytes'] / 1e6:.0f}",
+    f"all {MATRIX_BYTES / 1e6:.0f} MB go by, and L2 holds {recorded.content['gpu']['l2_bytes'] / 1e6:.0f}": True,
     "each launch takes what its bytes take, within 10 %": all(close(took, due, 0.1) for took, due in zip(launches, (0.5, 1, 0.5, 1), strict=True)),
-    "Over float4 we gain 1.13x": f"Over float4 we gain {us('float4') / fusion_us:.2f}x",
-    "DRAM has no less to do than before": close(dram["float4"]["dram_read_bytes"], dram["fusion"]["dram_read_bytes"], 0.01),
-    "Put it back into fusion and it takes 12 % longer": f"Put it back into fusion and it takes {100 * (over['reads_twice'] - 1):.0f} % longer",
+    f"Over float4 we gain {us('float4') / fusion_us:.2f}x": True,
+    f"Put it back into fusion and it takes {100 * (over['reads_twice'] - 1):.0f} % longer": True,
     "float4's time again": close(us("fusion_reads_twice"), us("float4"), TIE - 1),
-    # the top of the ladder
-    "fusion runs at 94 % of a copy's speed": f"fusion runs at {100 * times['fusion'].copy_share:.0f} % of a copy's speed",
-    "And the other 6 %": f"And the other {100 * (1 - times['fusion'].copy_share):.0f} %",
+    f"fusion runs at {100 * times['fusion'].copy_share:.0f} % of a copy's speed": True,
+    f"And the other {100 * (1 - times['fusion'].copy_share):.0f} %": True,
     "naive took more than a hundred times as long": us("naive") > 100 * fusion_us,
     "At least half of what we lose to a copy is lost in the first 20 µs": (
         lost_at_first("fusion") - lost_at_first("copy") >= 0.5 * (len(read) - len(moved["copy"][0]))
         and all(one.noted_us < 1.05 * one.plain_us for one in phases().values())
     ),
-    # the slider
-    "the times are within 3 % of each other": f"the times are within {100 * (max(sizes) / min(sizes) - 1):.0f} % of each other",
-    "leaves no room for a second block": all(map(fills_an_sm, SIZES)),
-    "at least 80 KiB in flight": f"at least {min(in_flight('fusion', size) for size in SIZES) // KIB} KiB in flight",
+    f"the times are within {100 * (max(sizes) / min(sizes) - 1):.0f} % of each other": True,
+    "leaves no room for a second block": {(of.blocks_a_multiprocessor, of.limit) for of in (code("fusion", size) for size in SIZES)} == {(1, "registers")},
+    f"at least {min(in_flight('fusion', size) for size in SIZES) // KIB} KiB in flight": True,
     "found 32 KiB to be enough": max(best_gb_per_s(of, 32 * KIB) for of in (4, 16)) > 0.96 * most_flying,
     "Below 256 threads it's more than 128 floats for each": kernels["fusion"].max_cols(128) < COLS <= kernels["fusion"].max_cols(256),
-    # the evidence
     "Half of an SM's registers, and 128 of a thread's, may hold the row": 2 * kernels["fusion"].max_cols(1024) == registers
     and kernels["fusion"].largest_per_thread(32) == 128,
     "costs 12 %, more than any other change": max(over.values()) == over["reads_twice"],
-    "DRAM hardly notices: it reads 3 % more": f"DRAM hardly notices: it reads {100 * (dram['fusion_reads_twice']['dram_read_bytes'] / dram['fusion']['dram_read_bytes'] - 1):.0f} % more",
+    f"DRAM hardly notices: it reads {100 * (dram['fusion_reads_twice']['dram_read_bytes'] / dram['fusion']['dram_read_bytes'] - 1):.0f} % more": True,
     "the second read has one vector in flight": second_read("fusion_reads_twice") == 1,
     "with it eight leave together": second_read("fusion_reads_twice_apart") == 8,
     "That saves a third of the 12 %": close((over["reads_twice"] - over["reads_twice_apart"]) / (over["reads_twice"] - 1), 1 / 3, 0.05),
-    "A second one costs 3 %": f"A second one costs {100 * (over['two_barriers'] - 1):.0f} %",
-    "no wait at all would gain 3 %": f"no wait at all would gain {100 * (1 - over['no_barrier']):.0f} %",
+    f"A second one costs {100 * (over['two_barriers'] - 1):.0f} %": True,
+    f"no wait at all would gain {100 * (1 - over['no_barrier']):.0f} %": True,
     "costs less than 2 %": all(0.99 < over[name] < 1.02 for name in ("general", "expf")),
-    "132 rows are at work at a time": f"{recorded.multiprocessors} rows are at work at a time",
+    f"{recorded.multiprocessors} rows are at work at a time": True,
     "1,057, take no longer than 1,056": close(one_more, whole, 0.01),
     "A further row costs as much as in a copy, within 2 %": max(slopes) < 1.02 * min(slopes),
-    "3.4 µs of 4.4 on the chapter's matrix": f"{once_us:.1f} µs of {fusion_us - copy_us:.1f} on the chapter's matrix",
+    f"{once_us:.1f} µs of {fusion_us - copy_us:.1f} on the chapter's matrix": True,
     "At first every SM reads and nobody writes": written[:6].max() < 0.1 < 3 < read[3:7].max(),
     "some µs later all write and nobody reads": read[7:10].max() < 0.1 < 4 < written[8:10].min(),
     "until some read while others write, as a copy does from its first µs on": min(read[30:60].min(), written[30:60].min()) > 1

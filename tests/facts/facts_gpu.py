@@ -4,10 +4,8 @@ from itertools import pairwise
 from math import ceil
 from statistics import mean
 
-import nbformat
 import torch
-from facts.recorded_facts import close
-from notebooks import BOOK
+from facts.recorded_facts import cells, close, edited
 
 from softmax_lib import hardware, xray_launch
 
@@ -48,11 +46,9 @@ def cycles(low, high=1 << 30):
 
 def ran(grid, block, guard="if (i < n) "):
     """Zeros among ten elements, warps, and what was found after an edit of the first kernel."""
-    (cell,) = (of for of in nbformat.read(BOOK / "gpu.ipynb", 4).cells if of.id == "twice")
-    text = cell.source.split('"""')[1]
-    assert "if (i < n) " in text
+    text = edited(cells("gpu")["twice"].split('"""')[1], ("if (i < n) ", guard))
     x, y = torch.arange(10.0), torch.zeros(10)
-    result = xray_launch(text.replace("if (i < n) ", guard), grid, block, [x, y, 10])
+    result = xray_launch(text, grid, block, [x, y, 10])
     return int((y == 0).sum()), result.warps, [hazard.message for hazard in result.hazards]
 
 
@@ -65,47 +61,36 @@ def ratio(name):
 small, l1 = found.placed(4096, 32), levels["L1"].cycles
 
 FACTS = {
-    # the first screen
-    "takes 666 cycles to arrive": f"takes {levels['DRAM'].cycles:.0f} cycles to arrive",
-    "time for 157 multiplications": f"time for {ratio('DRAM'):.0f} multiplications",
-    "room for 270,336 threads at once": f"room for {sms * threads:,} threads at once",
-    "An H200 has 132 processors": f"An H200 has {sms} processors",
-    # blocks
+    f"takes {levels['DRAM'].cycles:.0f} cycles to arrive": True,
+    f"time for {ratio('DRAM'):.0f} multiplications": True,
+    f"room for {sms * threads:,} threads at once": True,
+    f"An H200 has {sms} processors": True,
     "A block stays on its SM until its last thread has ended; then the next one takes its place": all(
         len(of.held) == ceil(of.blocks / (sms * room(of))) <= of.rounds < 1.05 * len(of.held) for of in found.places if of.registers == 12
     ),
     "stayed for 20 µs": {of.stay_ns for of in found.places} == {20_000},
-    "up to 2,048 threads and 32 blocks": f"up to {threads:,} threads and {blocks} blocks",
+    f"up to {threads:,} threads and {blocks} blocks": True,
     "where they keep their numbers, have to fit too": all(of.most == min(room(of), ceil(of.blocks / sms)) for of in found.places),
     "6 blocks leave 126 SMs idle": all(found.placed(6, size).held[0].count(0) == sms - 6 == 126 for size in SIZES),
     "With 132 blocks each SM has one": all(set(found.placed(132, size).held[0]) == {1} for size in SIZES),
-    "With 256 threads, 8 blocks fit on an SM, so the 1,057th block": f"With 256 threads, {found.placed(4096, 256).most} blocks fit on an SM, so the {sms * found.placed(4096, 256).most + 1:,}th block",
-    "with 1,024 threads only 2 fit, and the 265th": f"with 1,024 threads only {found.placed(4096, 1024).most} fit, and the {sms * found.placed(4096, 1024).most + 1}th",
-    "132 × 32 = 4,224 places, but an occupancy of 50 %": f"{sms} × {small.most} = {sms * small.most:,} places, but an occupancy of {100 * small.most * 32 // threads} %",
+    f"With 256 threads, {found.placed(4096, 256).most} blocks fit on an SM, so the {sms * found.placed(4096, 256).most + 1:,}th block": True,
+    f"with 1,024 threads only {found.placed(4096, 1024).most} fit, and the {sms * found.placed(4096, 1024).most + 1}th": True,
+    f"{sms} × {small.most} = {sms * small.most:,} places, but an occupancy of {100 * small.most * 32 // threads} %": True,
     "get by with one": len(small.held) == 1,
-    "48 KiB of shared memory, 4 fit, not 8: an SM has 228 KiB": f"48 KiB of shared memory, {large} fit, not {found.placed(4096, 256).most}: an SM has {shared_kib} KiB",
-    # the first kernel
-    "the cell count 3 warps": f"the cell count {ran(3, 4)[1]} warps",
+    f"48 KiB of shared memory, {large} fit, not {found.placed(4096, 256).most}: an SM has {shared_kib} KiB": True,
+    f"the cell count {ran(3, 4)[1]} warps": True,
     "y stays all zeros": ran(3, 4, "")[0] == 10,
     "stops at thread 2 of block 2, which loads x[10], past the end": "thread 2 of block (2,0,0) loads 4 bytes at x[10], past the end" in ran(3, 4, "")[2][0],
     "the last two elements stay 0, and nobody complains": (ran(2, 4)[0], ran(2, 4)[2]) == (3, []),
     "1 block of 32 does the job with one warp": ran(1, 32) == (1, 1, []),
-    # memory
     "about half a nanosecond": all(0.49 < level.ns / level.cycles < 0.52 for level in levels.values()),
-    "up to 128 KiB, each takes 40 cycles": all(close(of, l1, 0.01) for of in cycles(4, 128)) and f"up to 128 KiB, each takes {l1:.0f} cycles",
-    "from 512 KiB to 16 MiB, 287": all(close(of, levels["L2"].cycles, 0.01) for of in cycles(512, 16384)) and f"from 512 KiB to 16 MiB, {levels['L2'].cycles:.0f}",
+    f"up to 128 KiB, each takes {l1:.0f} cycles": all(close(of, l1, 0.01) for of in cycles(4, 128)),
+    f"from 512 KiB to 16 MiB, {levels['L2'].cycles:.0f}": all(close(of, levels["L2"].cycles, 0.01) for of in cycles(512, 16384)),
     "from 128 MiB on, more than 660": min(cycles(131072)) > 660,
-    # the guess
-    "it takes about 1,190 cycles for each turn: it computes for about 450 of them": f"it takes about {10 * round(one.cycles / 640):,} cycles for each turn: it computes for about {10 * round(computed / 10)} of them",
-    '"3x as long": 3': f'"3x as long": {8 * 64 * computed / one.cycles:.0f}',
-    # why
+    f"it takes about {10 * round(one.cycles / 640):,} cycles for each turn: it computes for about {10 * round(computed / 10)} of them": True,
+    f'"3x as long": {8 * 64 * computed / one.cycles:.0f}': True,
     "Each waits and computes nearly as long as alone": close(waited8, waited, 0.1) and close(computed8, computed, 0.05),
-    "would take three times as long as the whole run did": round(8 * 64 * computed8 / eight.cycles) == 3,
-    "A multiplication takes 4 cycles, and the warp": f"A multiplication takes {levels['registers'].cycles:.0f} cycles, and the warp",
-    "only 450 of their 1,190 cycles": f"only {10 * round(computed / 10)} of their {10 * round(one.cycles / 640):,} cycles",
-    "Not with 32 warps, says the table: they take only 9 % longer than one": f"Not with 32 warps, says the table: they take only {100 * (found.waits[32].cycles / one.cycles - 1):.0f} % longer than one",
-    "16 × 1,190 / 450, about 42": f"16 × 1,190 / 450, about {16 * 1190 / 450:.0f}",
-    # the summary
-    "an SM holds up to 64 warps": f"an SM holds up to {threads // 32} warps",
-    "A multiplication takes 4 cycles, a load from shared memory or L1 30 to 40, from L2 287, from DRAM 666": f"A multiplication takes {levels['registers'].cycles:.0f} cycles, a load from shared memory or L1 {10 * round(levels['shared memory'].cycles / 10)} to {l1:.0f}, from L2 {levels['L2'].cycles:.0f}, from DRAM {levels['DRAM'].cycles:.0f}",
+    f"Not with 32 warps, says the table: they take only {100 * (found.waits[32].cycles / one.cycles - 1):.0f} % longer than one": True,
+    f"an SM holds up to {threads // 32} warps": True,
+    f"A multiplication takes {levels['registers'].cycles:.0f} cycles, a load from shared memory or L1 {10 * round(levels['shared memory'].cycles / 10)} to {l1:.0f}, from L2 {levels['L2'].cycles:.0f}, from DRAM {levels['DRAM'].cycles:.0f}": True,
 }  # fmt: skip

@@ -3,9 +3,9 @@
 import re
 
 import numpy as np
+from facts.recorded_facts import tie
 
 from softmax_lib import kernels, lie_peak, lie_times, xray_launch
-from softmax_lib.records.measurement import TIE
 from softmax_lib.suites.lies.record import lie_run
 from softmax_lib.suites.timing import COLD_BY
 
@@ -22,10 +22,6 @@ def us(lie, key):
 def by_size(method):
     """Times of the warm cache, by the MiB of the matrix."""
     return {one.matrix_bytes // MIB: one for one in lie_times(lie="warm cache", method=method)}
-
-
-def level(one, other):
-    return 1 / TIE < one / other < TIE
 
 
 def is_shown(lie):
@@ -79,44 +75,39 @@ def slower(who, kind):
 
 
 FACTS = {
-    # the clock
-    "look 16x faster": f"look {asked['synchronised'] / asked['as advertised']:.0f}x faster",
-    "memory gives at most 4,814 GB/s": f"memory gives at most {lie_peak():,.0f} GB/s",
+    f"look {asked['synchronised'] / asked['as advertised']:.0f}x faster": True,
+    f"memory gives at most {lie_peak():,.0f} GB/s": True,
     is_shown("no synchronisation"): True,
     "with most of the work still to do": asked["as advertised"] < asked["synchronised"] / 10,
     "The control is that line": is_shown("synchronised").replace(" torch.cuda.synchronize()", "") == is_shown("no synchronisation"),
-    "Python's clock agrees with our protocol": level(asked["synchronised"], asked["protocol"]),
-    "134 MB read and 134 MB written": f"{4 * 1024 * 32768 / 1e6:.0f} MB read and {4 * 1024 * 32768 / 1e6:.0f} MB written",
+    "Python's clock agrees with our protocol": tie(asked["synchronised"], asked["protocol"]),
+    f"{4 * 1024 * 32768 / 1e6:.0f} MB read and {4 * 1024 * 32768 / 1e6:.0f} MB written": True,
     "time for one softmax, not for twenty": round(20 * asked["as advertised"] / asked["protocol"]) == 1,
-    "The matrix has 128 MiB, and the largest cache, L2, holds 60": f"The matrix has {4 * 1024 * 32768 // MIB} MiB, and the largest cache, L2, holds {L2 // MIB}",
-    # the cache
+    f"The matrix has {4 * 1024 * 32768 // MIB} MiB, and the largest cache, L2, holds {L2 // MIB}": True,
     is_shown("warm cache"): True,
-    "16.8 MB read and 16.8 MB written": f"{4 * 1024 * 4096 / 1e6:.1f} MB read and {4 * 1024 * 4096 / 1e6:.1f} MB written",
+    f"{4 * 1024 * 4096 / 1e6:.1f} MB read and {4 * 1024 * 4096 / 1e6:.1f} MB written": True,
     "the L2 cache holds both": 2 * 16 * MIB < L2,
     "more than memory can give": lie_times(lie="warm cache", method="as advertised")[0].gb_per_s > 1.05 * lie_peak(),
-    "from 64 MiB on the lines meet": {size for size in warm if level(warm[size].median_us, cold[size].median_us)} == {64, 128},
+    "from 64 MiB on the lines meet": {size for size in warm if tie(warm[size].median_us, cold[size].median_us)} == {64, 128},
     "Dividing caught this at 16 MiB only": [size for size, one in warm.items() if one.gb_per_s > lie_peak()] == [16],
-    "at 8 MiB the warm time is 29 % too short": f"at 8 MiB the warm time is {100 * (1 - warm[8].median_us / cold[8].median_us):.0f} % too short",
+    f"at 8 MiB the warm time is {100 * (1 - warm[8].median_us / cold[8].median_us):.0f} % too short": True,
     "We fill L2 ten times over": COLD_BY == 10,
     is_shown("zeroed flush"): True,
-    "L2 holds 60 MiB": f"L2 holds {L2 // MIB} MiB",
     "the call pays for the flush": all(flush[how] > 1.15 * flush["protocol"] for how in ("as advertised", "writes zeros", "writes noise")),
-    "noise costs as much as zeros": level(flush["writes noise"], written),
-    "After a flush that only reads it's 10.5 µs": f"After a flush that only reads it's {flush['reads zeros']:.1f} µs",
-    "gets 8.2 µs, and section 2's graph 6.5": f"gets {flush['waits']:.1f} µs, and section 2's graph {lie_times(lie='warm cache', method='as advertised')[0].median_us:.1f}",
-    "at 16 MiB it's 4 % above the advertised time": f"at 16 MiB it's {100 * (warm[16].median_us / lie_times(lie='warm cache', method='as advertised')[0].median_us - 1):.0f} % above the advertised time",
+    "noise costs as much as zeros": tie(flush["writes noise"], written),
+    f"After a flush that only reads it's {flush['reads zeros']:.1f} µs": True,
+    f"gets {flush['waits']:.1f} µs, and section 2's graph {lie_times(lie='warm cache', method='as advertised')[0].median_us:.1f}": True,
+    f"at 16 MiB it's {100 * (warm[16].median_us / lie_times(lie='warm cache', method='as advertised')[0].median_us - 1):.0f} % above the advertised time": True,
     "a read after the write removes most of the extra time": read < both < read + (written - read) / 4,
     "after a mere pause": min(flush, key=flush.get) == "waits",
-    # the mean
     is_shown("mean of all"): True,
     "We did that fifteen times": len(theirs) == len(ours) == 15,
     "The first call takes twice as long": all(1.8 < one / np.median(theirs) < 2.3 for one in theirs[:, 0]) and theirs[:, 1:].max() < 1.15 * np.median(theirs),
-    "One slow call moves the mean by 10 %": f"One slow call moves the mean by {100 * (means['theirs, first'] / means['ours, second'] - 1):.0f} %",
-    "so would their median": level(np.median(theirs), np.median(ours)),
-    "still 6 % above the protocol's 110 µs": f"still {100 * (np.median(ours) / protocol - 1):.0f} % above the protocol's {protocol:.0f} µs",
+    f"One slow call moves the mean by {100 * (means['theirs, first'] / means['ours, second'] - 1):.0f} %": True,
+    "so would their median": tie(np.median(theirs), np.median(ours)),
+    f"still {100 * (np.median(ours) / protocol - 1):.0f} % above the protocol's {protocol:.0f} µs": True,
     "hand softmax that memory, and no call is slow": all(of.max() < 1.1 * np.median(of) for of in (calls("with memory"), ours)),
     "both names stand for torch.softmax": {one.who for one in lie_times(lie="mean of all")} == {"torch"},
-    # the comparison
     is_shown("slow rival"): True,
     "these lines are the slowest rival we timed": max(rivals, key=rivals.get) == "five operations",
     "That's against torch.softmax. Others are faster": round(rivals["torch"] / rivals["fusion"], 1) == 1.6 and min(rivals["torch.compile"], rivals["triton-tile"]) < rivals["torch"],
@@ -124,13 +115,12 @@ FACTS = {
     "takes less than a third as long, and so does torch.compile": 3 * max(rivals["torch"], rivals["torch.compile"]) < rivals["five operations"],
     "A simple Triton kernel comes within 3 % of fusion": 1 < rivals["triton-tile"] / rivals["fusion"] < 1.03,
     "Of the eleven lengths we timed, 8,192 has the largest gain": len(gains) == 11 and max(gains, key=gains.get) == 8192,
-    "there are 256 times as many rows": f"there are {8192 // 32} times as many rows",
-    "at least 24 % smaller": f"at least {100 * (1 - max(gains[4096], gains[16384]) / gains[8192]):.0f} % smaller",
+    f"at least {100 * (1 - max(gains[4096], gains[16384]) / gains[8192]):.0f} % smaller": True,
     "on rows of up to 256 floats fusion loses": [cols for cols in gains if gains[cols] < 1] == [32, 64, 128, 256],
-    '"15 % longer"': f'"{100 * (slower("torch", "masked") - 1):.0f} % longer"',
-    "fusion takes the same time on any": all(level(slower("fusion", kind), 1) for kind in kinds),
-    "it's 1.6x as fast as torch on noise and 1.8x on masked scores": f"it's {noise_gain:.1f}x as fast as torch on noise and {masked_gain:.1f}x on masked scores",
+    f'"{100 * (slower("torch", "masked") - 1):.0f} % longer"': True,
+    "fusion takes the same time on any": all(tie(slower("fusion", kind), 1) for kind in kinds),
+    f"it's {noise_gain:.1f}x as fast as torch on noise and {masked_gain:.1f}x on masked scores": True,
     "shuffle_divide is shuffle with a division per float": [("scale" in one, "row_sum" in other) for one, other in changed_lines()] == [(True, True)] * 2,
-    "Masked and wide scores slow it down, but not shuffle": all(slower("shuffle_divide", of) > 1.1 and level(slower("shuffle", of), 1) for of in ("masked", "spread")),
+    "Masked and wide scores slow it down, but not shuffle": all(slower("shuffle_divide", of) > 1.1 and tie(slower("shuffle", of), 1) for of in ("masked", "spread")),
     "the division takes a longer way to results that are zero or tiny": long_way_warps(noise) <= 2 * 8 < 128 < min(map(long_way_warps, (masked, 60 * noise))),
 }  # fmt: skip

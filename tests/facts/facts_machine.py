@@ -2,21 +2,18 @@
 
 from collections import Counter
 
-import nbformat
 import numpy as np
 from engine.compiled.machine_runs import assert_agreed
 from engine.compiled.random_on_gpu import ASKED, MISCOMPILED, REFUSED
-from facts.recorded_facts import us
+from facts.recorded_facts import cells, edited, us
 from listings import BEHIND_SOFTMAX
-from notebooks import BOOK
 
 from softmax_lib import xray, xray_launch, xray_softmax
 from softmax_lib.worklog.reads import reads, row_reads
 from softmax_lib.worklog.registry import kernels, rungs
 
 ROWS, COLS = 64, 4096
-PAGE = nbformat.read(BOOK / "machine.ipynb", 4).cells
-MADE = next(cell.source for cell in PAGE if cell.id == "made").partition("\n")[2]
+MADE = cells("machine")["made"].partition("\n")[2]
 NAMES = ("naive", "naive_divide", "shuffle", "constant_stride", "float4", "fusion", "fusion_expf")
 found = {name: xray(name, ROWS, COLS) for name in NAMES}
 naive, fusion = found["naive"].code, found["fusion"].code
@@ -54,9 +51,8 @@ def held(name):
 
 def changes(old="", new=""):
     """By line what the compiler made of the editable kernel, after an edit."""
-    assert old in MADE
     arrays = [np.ones(2048, np.float32), np.zeros(64, np.float32)]
-    launched = xray_launch(MADE.replace(old, new), 1, 64, arrays)
+    launched = xray_launch(edited(MADE, (old, new)), 1, 64, arrays)
     return {change.line: change for change in launched.changes}
 
 
@@ -68,49 +64,40 @@ def slots(of):
 joined, unrolled = changes()[6], changes()[7]
 
 FACTS = {
-    # the first screen
     "sometimes one instruction, sometimes more than a hundred": min(lines.values()) == 1 and max(lines.values()) > 100,
-    # reading
     "becomes seven instructions. Five run in each turn: four compute a 64-bit address, and LDG loads from it": len(turns[37]) == 7 and [one.in_flight for one in load] == [0, 0, 0, 0, 1] and "LDG" in load[-1].text,
     "The other two run once, before the loop": [one.warps for one in turns[37]] == 2 * [2048] + 5 * [8192],
-    "one run 14,336 times, and the rest 8,192": f"one run {meets.warps:,} times, and the rest {min(one.warps for one in turns[39]):,}",
+    f"one run {meets.warps:,} times, and the rest {min(one.warps for one in turns[39]):,}": True,
     "MUFU.EX2 is, but": exponential.count("MUFU.EX2") == 1,
     "finds the whole part first (FFMA.SAT, FFMA.RM), multiplies the rest exactly with 1.4427 in two steps": [one.text.split()[0] for one in turns[39] if "FFMA" in one.text][:2] == ["FFMA.SAT", "FFMA.RM"] and sum("FFMA" in one.text for one in turns[39] if " 1.4426" in one.text or "1.925" in one.text) == 2,
     "at the end (SHF, FMUL)": {"SHF.L.U32", "FMUL"} <= set(exponential),
     "BSYNC is where": meets.text.startswith("BSYNC"),
-    "2,048 + 2 × 6,144 = 14,336": f"2,048 + 2 × 6,144 = {found['shuffle'].warps + 2 * 3 * found['shuffle'].warps:,}",
-    # the guess
+    f"2,048 + 2 × 6,144 = {found['shuffle'].warps + 2 * 3 * found['shuffle'].warps:,}": True,
     "the loop 16 times and puts all loads first": all("LDG" in one.text for one in loop[:16]) and sum("LDG" in one.text for one in loop) == 16 == most("naive", "in_flight"),
-    "live climbs from 11 to 26": f"live climbs from {loop[0].live} to {most('naive', 'live')}",
+    f"live climbs from {loop[0].live} to {most('naive', 'live')}": True,
     "it has {early} loads a turn": sum(one.text.startswith("ld.global") and one.warps == max(one.warps for one in ptx) for one in ptx) == 4,
-    "shuffle has 1 load in flight": f"shuffle has {most('shuffle', 'in_flight')} load in flight",
-    "With a constant step it has 4": f"With a constant step it has {most('constant_stride', 'in_flight')}",
-    # the table
+    f"shuffle has {most('shuffle', 'in_flight')} load in flight": True,
+    f"With a constant step it has {most('constant_stride', 'in_flight')}": True,
     "its @!P1 is off in every lane": max(fusion, key=lambda one: one.in_flight).in_flight == 5 and found["fusion"].total["global_load_requests"] * 4 * 128 == 4 * ROWS * COLS,
-    "That's many loads, but few bytes: 64 side by side": f"That's many loads, but few bytes: {4 * most('naive', 'in_flight')} side by side",
-    "float4's 4 loads are 64 bytes too, in four places": f"float4's {most('float4', 'in_flight')} loads are {4 * held('float4')} bytes too, in four places",
+    f"That's many loads, but few bytes: {4 * most('naive', 'in_flight')} side by side": True,
+    f"float4's {most('float4', 'in_flight')} loads are {4 * held('float4')} bytes too, in four places": True,
     "More than half of fusion isn't executed here": sum(one.warps > 0 for one in fusion) < len(fusion) / 2,
     "such as those that don't start on 16 bytes": any(then.warps and not now.warps for now, then in zip(fusion, other, strict=True)),
     "float4 and fusion have 16 floats per thread in hand, shuffle one": [held(name) for name in ("float4", "fusion", "shuffle")] == [16, 16, 1],
     "at least twice as many registers live": min(most(name, "live") for name in ("float4", "fusion")) >= 2 * most("shuffle", "live"),
-    "naive gets 31 registers on an H200, and 42 on a T4": f"naive gets {registers(found['naive'])} registers on an H200, and {registers(t4)} on a T4",
-    "by its inverse: 10 more": f"by its inverse: {per_float('naive_divide') - per_float('naive'):.0f} more",
-    "the shorter __expf: 3.5 more": f"the shorter __expf: {per_float('fusion_expf') - per_float('fusion'):.1f} more",
+    f"naive gets {registers(found['naive'])} registers on an H200, and {registers(t4)} on a T4": True,
+    f"by its inverse: {per_float('naive_divide') - per_float('naive'):.0f} more": True,
+    f"the shorter __expf: {per_float('fusion_expf') - per_float('fusion'):.1f} more": True,
     "executes more per float than naive, and on 1,024 × 32,768 floats it's more than 100 times as fast": per_float("float4") > per_float("naive") and us("naive") > 100 * us("float4"),
-    # the editable kernel
     "so half of the requests are left": joined.what == "merged into loads of 8 bytes" and joined.executed[0] * 2 == joined.written[0],
     "It's unrolled by 4": unrolled.what.startswith("unrolled by 4:"),
     "each request takes more sectors": unrolled.executed[0] == unrolled.written[0] and unrolled.executed[1] > unrolled.written[1],
     "The pragma stops the unrolling": set(changes("    for", "    #pragma unroll 1\n    for")) == {6},
     "With ^ 33 the two floats no longer lie side by side": set(changes("s[t / 2 * 2 + 1]", "s[t / 2 * 2 ^ 33]")) == {7},
-    # what softmax() launches
     "All read and write each float once, 8 bytes": all(of.total["bytes_moved"] == 8 * rows * cols + slots(of) for (rows, cols), of in behind.items()),
     "The grid's blocks also exchange": {of.kernel for of in behind.values() if slots(of)} == {"softmax_grid"},
-    # trust
     "chapters 3 to 8 give the same bits (on 8 × 96 floats)": all(assert_agreed(kernel, 8, 96) is None for kernel in rungs()),
-    "an H100 ran 10,000 random kernels: in all but 13": f"an {ASKED['gpu']['name'].split()[1]} ran {ASKED['asked']:,} random kernels: in all but {len(ASKED['differ'])}",
+    f"an {ASKED['gpu']['name'].split()[1]} ran {ASKED['asked']:,} random kernels: in all but {len(ASKED['differ'])}": True,
     "In eight of those machine code and GPU agree with each other": len(MISCOMPILED) == 8 and all(ASKED["differ"][str(seed)]["machine code"] == ASKED["differ"][str(seed)]["gpu"] for seed in MISCOMPILED),
     "In five we can't run one of the two": len(REFUSED) == 5,
-    # the summary
-    "half of a kernel may never run": sum(one.warps == 0 for one in fusion) > len(fusion) / 2,
 }  # fmt: skip

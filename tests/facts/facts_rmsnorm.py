@@ -29,8 +29,8 @@ last = {shape: at("fused_bf16", shape, "bfloat16") for shape in (4096, 1024)}
 liger = {shape: at("Liger", shape, "bfloat16") for shape in (4096, 1024)}
 
 FACTS = {
-    "a loop per thread takes 858 µs on an H200": f"a loop per thread takes {at('naive').us:.0f} µs on an H200",
-    "134 MB read and 134 MB written": f"{8192 * 4096 * 4 / 1e6:.0f} MB read and {8192 * 4096 * 4 / 1e6:.0f} MB written",
+    f"a loop per thread takes {at('naive').us:.0f} µs on an H200": True,
+    f"{8192 * 4096 * 4 / 1e6:.0f} MB read and {8192 * 4096 * 4 / 1e6:.0f} MB written": True,
     "4,120 GB/s that a copy reaches": 4110 < at("fused").bytes / at("fused").copy_us / 1e3 < 4125,
     "7 of 8 bytes moved were wasted": 0.87 < 1 - naive["bytes_asked"] / naive["bytes_moved"] < 0.885,
     "Count sectors: each load of step 1 touched 32 of them, and now it touches four.": (
@@ -40,15 +40,12 @@ FACTS = {
     "No byte is wasted now, and we're at 61 % of a copy": shuffle["bytes_asked"] == shuffle["bytes_moved"]
     and round(100 * at("shuffle").copy_share) == 61,
     "4 times the matrix, 2 for x, 1 for the weight, 1 for y": float4["bytes_asked"] == 4 * matrix,
-    "Time tells, 108 → 72 µs": f"Time tells, {at('shuffle').us:.0f} → {at('float4').us:.0f} µs",
+    f"Time tells, {at('shuffle').us:.0f} → {at('float4').us:.0f} µs": True,
     "A copy of these bytes takes 65": round(at("fused").copy_us) == 65,
     "That's Liger, a Triton kernel": round(at("Liger").us) == round(at("fused").us),
     "level with the copy on this shape and takes 14 % longer than we do on 32,768 × 1,024": abs(at("torch.compile").copy_share - 1) < 0.01
     and f"{at('torch.compile', 1024).us / at('fused', 1024).us:.2f}" == "1.14",
     "Liger ties with us on both": all(abs(at("Liger", n).us / at("fused", n).us - 1) < 0.01 for n in (4096, 1024)),
-    "our x-ray counts four times the bytes": counted("fused_bf16", by_members)["bytes_moved"]
-    == 4 * counted("fused_bf16", by_members)["bytes_asked"],
-    "It takes 34.2 µs on 8,192 × 4,096 and 34.5 on 32,768 × 1,024, 98 % and 97 % of a copy. Liger takes 34.5 and 35.3.":
-    f"It takes {last[4096].us:.1f} µs on 8,192 × 4,096 and {last[1024].us:.1f} on 32,768 × 1,024, {100 * last[4096].copy_share:.0f} % "
-    f"and {100 * last[1024].copy_share:.0f} % of a copy. Liger takes {liger[4096].us:.1f} and {liger[1024].us:.1f}.",
+    "our x-ray counts four times the bytes": counted("fused_bf16", by_members)["bytes_moved"] == 4 * counted("fused_bf16", by_members)["bytes_asked"],
+    f"It takes {last[4096].us:.1f} µs on 8,192 × 4,096 and {last[1024].us:.1f} on 32,768 × 1,024, {100 * last[4096].copy_share:.0f} % " f"and {100 * last[1024].copy_share:.0f} % of a copy. Liger takes {liger[4096].us:.1f} and {liger[1024].us:.1f}.": True,
 }  # fmt: skip

@@ -3,13 +3,11 @@
 import json
 import re
 
-import nbformat
 import others
 import torch
 from engine.compiled.hard_launches import HARD, KINDS
 from engine.compiled.test_witnesses import KNOWN, RECORD, TURNS
-from facts.recorded_facts import COLS, MATRIX_BYTES, ROWS, scattered_cycles, us
-from notebooks import BOOK
+from facts.recorded_facts import COLS, MATRIX_BYTES, ROWS, cells, refusal, scattered_cycles, us
 
 from softmax_lib import recorded, xray, xray_launch
 from softmax_lib.engine.compiled.counters import COUNTERS
@@ -21,22 +19,21 @@ from softmax_lib.show.flows import flows_of
 from softmax_lib.worklog.reductions import read_timeline
 from softmax_lib.worklog.registry import resolve
 
-cells = {cell.id: cell.source for cell in nbformat.read(BOOK / "xray.ipynb", 4).cells}
-evidence = {cell.id: cell.source for cell in nbformat.read(BOOK / "evidence/xray.ipynb", 4).cells}
+page, evidence = cells("xray"), cells("evidence/xray")
 WAVEFRONTS = ("shared_load_wavefronts", "shared_store_wavefronts")
 INLINE = 'asm volatile("membar.gl;"); y[threadIdx.x] = x[threadIdx.x];'
 KERNEL = 'extern "C" __global__ void own(const float* x, float* y, int, int) {\n%s\n}'
-PADDED = cells["guess-text"].split("```cuda\n")[1].split("```")[0]
+PADDED = page["guess-text"].split("```cuda\n")[1].split("```")[0]
 
 
 def text_of(cell):
     """The kernel in a cell."""
-    return cells[cell].partition("\n")[2]
+    return page[cell].partition("\n")[2]
 
 
 def strided(stride):
     """Of the loads of x and of the words: sectors, share wasted, wavefronts."""
-    text = cells["strides"].split('"""')[1].replace("STRIDE", str(stride))
+    text = page["strides"].split('"""')[1].replace("STRIDE", str(stride))
     x, _, words, _ = xray(text, 1, 33 * 32, 32).lines
     return x.sectors, 1 - 128 / (32 * x.sectors), words.wavefronts
 
@@ -61,17 +58,15 @@ def kinds(body, blocks=1, threads=64):
 
 def refuses(line):
     """Whether a kernel is refused with its line."""
-    try:
-        xray(Source("own.cu", KERNEL.replace("int, int", "int, int cols") % line), 1, 32, 32)
-    except NotAvailable as error:
-        return "own.cu:2 uses" in str(error)
+    source = Source("own.cu", KERNEL.replace("int, int", "int, int cols") % line)
+    return "own.cu:2 uses" in refusal(NotAvailable, xray, source, 1, 32, 32)
 
 
 def barriers(name):
     return read_timeline(resolve(name), 1024, 256).shape[1] - 1
 
 
-charts = [flows_of(xray(name, 1024, 32768)) for name in re.findall(r'"(\w+)"', cells["chart"])[1:]]
+charts = [flows_of(xray(name, 1024, 32768)) for name in re.findall(r'"(\w+)"', page["chart"])[1:]]
 busy = [chart.dram_share for chart in charts]
 rest = [one.share for chart in charts for one in chart.flows if one.level != "DRAM" and one.share]
 naive = recorded.profile("naive", 1024, 32768).counters

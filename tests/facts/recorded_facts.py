@@ -1,10 +1,17 @@
 """What the tables of facts ask the book's record: times and counts on the worklog's rows."""
 
+import nbformat
 import numpy as np
+import torch
+from notebooks import BOOK
 
 from softmax_lib import recorded, warp_times
+from softmax_lib.engine.compiled.inspection import inspect
+from softmax_lib.records.measurement import TIE
 from softmax_lib.show.figures.traffic import kernel_in_flight
 from softmax_lib.suites.plan import WORKLOG
+from softmax_lib.suites.shown.record import shown_times
+from softmax_lib.worklog.reads import in_flight_per_thread, reads
 from softmax_lib.worklog.registry import kernels
 
 ROWS, COLS = WORKLOG
@@ -14,6 +21,54 @@ MATRIX_BYTES = 4 * ROWS * COLS
 def close(a, b, share=0.02):
     """Whether a is b, but for this share of it."""
     return abs(a / b - 1) < share
+
+
+def tie(*times, within=TIE - 1):
+    """Whether these are level."""
+    return max(times) < (1 + within) * min(times)
+
+
+def cells(page):
+    """The source of a page's cells, by their ids."""
+    return {cell.id: cell.source for cell in nbformat.read(BOOK / f"{page}.ipynb", 4).cells}
+
+
+def edited(text, *swaps):
+    """A text with one part after the other changed, each of which is there."""
+    for old, new in swaps:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+def refusal(error, call, *given, **words):
+    """What is said where a call raises such an error; "" where it doesn't."""
+    try:
+        call(*given, **words)
+    except error as told:
+        return str(told)
+    return ""
+
+
+def numbers(cols):
+    """A small matrix of them, aligned."""
+    return torch.randn(3, cols, generator=torch.Generator().manual_seed(cols))
+
+
+def code(name, size=1024):
+    """What a kernel's machine code for an H200 says of registers, and of blocks on a multiprocessor."""
+    (found,) = inspect(kernels[name].program(size, COLS), size, [90])
+    return found
+
+
+def asked_bytes(name, size=1024):
+    """Bytes that a thread asks for before it waits, most at any place."""
+    return int(in_flight_per_thread(reads(kernels[name], size, COLS, 90)))
+
+
+def as_long_as_whole(name, within=0.01):
+    """Whether the short kernel of a chapter's cell takes as long as the whole one."""
+    return all(close(one.us, one.full_us, within) for one in shown_times(kernel=name))
 
 
 def us(name, cols=COLS, **where):
