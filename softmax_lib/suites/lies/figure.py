@@ -28,7 +28,7 @@ _MIB = 2**20
 
 @look.drawn
 def lie(name: str, *, gpu: str = DEFAULT_GPU, run: dict[str, Any] | None = None) -> look.Figure:
-    """What a lie of `records.lies.LIES` advertises, beside what catches it.
+    """What one of `LIES` advertises, beside what catches it.
 
     Read from the newest run kept on `gpu`, or from `run`, as `bench.lies` returns it. Raises `BadInput` for
     another name, and for what was not measured.
