@@ -68,62 +68,37 @@ def test_counters_are_those_of_an_h200(name, path):
         assert all(a == b for a, b in counts.values())  # too little going on for noise
 
 
-# ---- by hand, on one block that is run as it is written
+# ---- by hand, on one block that is run as it is written; the rules themselves are those of test_rules.py
 
-
-def sectors(index, count, asked):
-    counted = {"requests": 1, "lanes": 32, "sectors": count, "bytes_asked": asked}
-    return (
-        f"y[threadIdx.x] = x[{index}];",
-        ("global", "load"),
-        counted | {"bytes_moved": 32 * count},
-    )
-
-
-def vector_sectors(vector, stride, count):
-    body = f"{vector} v = reinterpret_cast<const {vector}*>(x)[threadIdx.x * {stride}]; reinterpret_cast<{vector}*>(y)[threadIdx.x] = v;"
-    return body, ("global", "load"), {"requests": 1, "sectors": count, "size": int(vector[-1]) * 4}
-
-
-def wavefronts(index, count, kind="float", least=1):
-    body = f"""__shared__ {kind} tile[1056];
-    for (int i = threadIdx.x; i < 1056; i += 32) tile[i] = {kind}();
+TILE = """__shared__ KIND tile[1056];
+    for (int i = threadIdx.x; i < 1056; i += 32) tile[i] = KIND();
     __syncthreads();
-    {kind} v = tile[{index}]; y[threadIdx.x] = reinterpret_cast<float&>(v);"""
+    KIND v = tile[threadIdx.x * STRIDE]; y[threadIdx.x] = reinterpret_cast<float&>(v);"""
+
+
+def wavefronts(kind, stride, count, least=1):
+    body = TILE.replace("KIND", kind).replace("STRIDE", str(stride))
     counted = {"requests": 1, "wavefronts": count, "bank_conflicts": count - least}
     return body, ("shared", "load"), counted
 
 
 BY_HAND = [
-    sectors("threadIdx.x", 4, 128),  # in a row
-    sectors("threadIdx.x + 1", 5, 128),  # the same, 4 bytes later
-    sectors("threadIdx.x * 2", 8, 128),
-    sectors("threadIdx.x * 8", 32, 128),  # a sector each
-    sectors("threadIdx.x * 33", 32, 128),
-    sectors("31 - threadIdx.x", 4, 128),  # backwards
-    sectors("threadIdx.x / 8 * 8", 4, 16),  # eight lanes at the same address
-    sectors("0", 1, 4),  # a broadcast
-    sectors("threadIdx.x % 2 * 1024", 2, 8),
-    *(vector_sectors("float2", stride, count) for stride, count in ((1, 8), (2, 16), (4, 32))),
-    *(vector_sectors("float4", stride, count) for stride, count in ((1, 16), (2, 32), (8, 32))),
+    ("y[threadIdx.x] = x[threadIdx.x + 1];", ("global", "load"),
+     {"requests": 1, "lanes": 32, "sectors": 5, "bytes_asked": 128, "bytes_moved": 5 * 32}),
+    ("y[threadIdx.x] = x[threadIdx.x % 2 * 1024];", ("global", "load"),
+     {"requests": 1, "lanes": 32, "sectors": 2, "bytes_asked": 8, "bytes_moved": 2 * 32}),
+    ("float4 v = reinterpret_cast<const float4*>(x)[threadIdx.x * 2]; y[threadIdx.x] = v.x;", ("global", "load"),
+     {"requests": 1, "sectors": 32, "size": 16}),
     # lanes that take no part ask for nothing
     ("if (threadIdx.x % 4 == 0) y[threadIdx.x] = x[threadIdx.x];", ("global", "load"),
      {"requests": 1, "lanes": 8, "sectors": 4, "lanes_a_request": 8, "bytes_wasted": 3 * 32}),
     # each lane of a shuffle counts once, whatever its mask
     *((f"y[threadIdx.x] = __shfl_xor_sync({mask}, x[threadIdx.x], 1);", ("", "shuffle_xor"), {"requests": requests, "lanes": 32})
       for mask, requests in (("~0u", 1), ("0xffu << threadIdx.x / 8 * 8", 4))),
-    wavefronts("threadIdx.x", 1),
-    wavefronts("threadIdx.x * 2", 2),
-    wavefronts("threadIdx.x * 4", 4),
-    wavefronts("threadIdx.x * 32", 32),
-    wavefronts("threadIdx.x * 33", 1),  # one column of padding spreads a column over the banks
-    wavefronts("threadIdx.x ^ 5", 1),
-    wavefronts("7", 1),  # a broadcast
-    wavefronts("threadIdx.x / 2", 1),
-    wavefronts("threadIdx.x % 2 * 32", 2),  # two words of one bank, many lanes each
-    # vectors go by parts of the warp
-    *(wavefronts(f"threadIdx.x * {stride}", count, "float2", 2) for stride, count in ((1, 2), (2, 4))),
-    *(wavefronts(f"threadIdx.x * {stride}", count, "float4", 4) for stride, count in ((1, 4), (2, 8), (8, 32))),
+    wavefronts("float", 32, 32),
+    wavefronts("float", 33, 1),  # one column of padding spreads a column over the banks
+    wavefronts("float2", 2, 4, least=2),  # vectors go by parts of the warp
+    wavefronts("float4", 8, 32, least=4),
 ]  # fmt: skip
 
 
@@ -133,18 +108,6 @@ def test_a_request_is_counted_as_by_hand(body, which, counted):
     assert found.hazards == ()
     (line,) = (line for line in found.lines if (line.space, line.operation) == which)
     assert {name: getattr(line, name) for name in counted} == counted
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_quarters_of_a_warp_go_together_where_neighbours_load_the_same_vector(path):
-    body = (
-        "    __shared__ float4 tile[32];\n"
-        "    tile[threadIdx.x] = reinterpret_cast<const float4*>(x)[threadIdx.x];\n    __syncthreads();\n"
-        "    float4 v = tile[threadIdx.x / 2];\n    reinterpret_cast<float4*>(y)[threadIdx.x] = v;\n"
-    )
-    found = xray(kernel_of(body), 1, 128, 32, path=path)
-    assert (found.path, found.total["bank_conflicts"]) == (path, 0)
-    assert (found.total["shared_load_wavefronts"], found.total["shared_store_wavefronts"]) == (2, 4)
 
 
 def test_what_warps_and_blocks_do_adds_up():

@@ -46,12 +46,6 @@ def test_each_rung_is_at_least_as_fast_as_the_one_before():
     assert ladder == sorted(ladder, reverse=True)
 
 
-def test_the_ladder_pays():
-    times = {name: timing.median_us for name, timing in recorded.times(*WORKLOG).items()}
-    assert times["naive"] >= 30 * times["shared"]
-    assert times["torch"] >= 1.2 * times["fusion"]
-
-
 def test_nothing_beats_a_copy_by_more_than_l2_can_explain():
     # y of 128 columns still fits into L2; elsewhere a share above 1 would be a wrong measurement,
     # but for a step, which may read or write less than a copy

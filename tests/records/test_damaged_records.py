@@ -20,58 +20,34 @@ from softmax_lib.worklog.errors import SoftmaxLibError
 pytest.importorskip("ipywidgets")
 
 GPU = "Tesla T4"
+OF_THE_RECORD = (
+    figures.ladder,
+    figures.bandwidth_by_cols,
+    figures.traffic_ledger,
+    partial(figures.bytes_in_flight, names=()),
+    figures.time_by_rows,
+    partial(figures.gains, {"naive": "", "shared": ""}),
+)
+OF_RUNS = {
+    "peers": (figures.beside_peers,),
+    "model": (figures.in_a_model,),
+    "topk": (figures.fused_topk, figures.topk_by_k),
+    "unroll": (figures.unroll_map, figures.time_by_bytes_asked),
+    "warp": (figures.lanes_map, figures.time_by_blocks, figures.plane_of_kernels, partial(figures.plane_of_kernels, "shuffle")),
+    "triton": (figures.tiles_by_cols,),
+    "lies": (*(partial(figures.lie, lie) for lie in LIES), lie_peak),
+    "symptoms": (*(partial(drawings.symptom, symptom) for symptom in SYMPTOMS), drawings.profiled_calls),
+}  # fmt: skip
 USES = {
     "": (
-        lambda: figures.ladder(1024, 32768, gpu=GPU),
-        lambda: figures.bandwidth_by_cols(gpu=GPU),
-        lambda: figures.traffic_ledger(gpu=GPU),
-        lambda: figures.bytes_in_flight(names=(), gpu=GPU),
-        lambda: figures.time_by_rows(gpu=GPU),
-        lambda: figures.gains({"naive": "", "shared": ""}, gpu=GPU),
+        *(partial(draw, gpu=GPU) for draw in OF_THE_RECORD),
         lambda: recorded(GPU).clock_mhz,
         lambda: explore("shared", 1024, 512),
     ),
-    "peers": (lambda: figures.beside_peers(gpu=GPU),),
-    "model": (lambda: figures.in_a_model(gpu=GPU),),
-    "topk": (lambda: figures.fused_topk(gpu=GPU), lambda: figures.topk_by_k(gpu=GPU)),
-    "unroll": (
-        lambda: figures.unroll_map(gpu=GPU),
-        lambda: figures.time_by_bytes_asked(gpu=GPU),
-    ),
-    "warp": (
-        lambda: figures.lanes_map(gpu=GPU),
-        lambda: figures.time_by_blocks(gpu=GPU),
-        lambda: figures.plane_of_kernels(gpu=GPU),
-        lambda: figures.plane_of_kernels("shuffle", gpu=GPU),
-    ),
-    "triton": (lambda: figures.tiles_by_cols(gpu=GPU),),
-    "lies": (
-        *(partial(figures.lie, lie, gpu=GPU) for lie in LIES),
-        lambda: lie_peak(GPU),
-    ),
-    "symptoms": (
-        *(partial(drawings.symptom, symptom, GPU) for symptom in SYMPTOMS),
-        lambda: drawings.profiled_calls(GPU),
-    ),
+    **{suite: tuple(partial(use, gpu=GPU) for use in uses) for suite, uses in OF_RUNS.items()},
 }
 """What reads the record, and the runs of each suite."""
-ODD = (
-    None,
-    "",
-    "x",
-    True,
-    -1,
-    0,
-    7,
-    1e-300,
-    1e308,
-    10**400,
-    float("nan"),
-    [],
-    {},
-    [[]],
-    {"name": {}},
-)
+ODD = (None, "", "x", True, -1, 0, 7, 1e-300, 1e308, 10**400, float("nan"), [], {}, [[]], {"name": {}})  # fmt: skip
 
 
 @pytest.fixture

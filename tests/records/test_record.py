@@ -1,6 +1,5 @@
 """One record: refused when damaged, written whole or not at all, and what it says of itself."""
 
-import json
 import os
 from dataclasses import replace
 
@@ -122,19 +121,6 @@ def test_a_full_disk_gets_one_sentence_and_leaves_the_old_record(tmp_path, monke
         book.save(path)
     assert str(stopped.value) == f"Cannot write the record {path}: No space left on device."
     assert path.read_text() == text
-
-
-def test_a_folder_that_cannot_be_written_gets_one_sentence(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(BadInput, match="Cannot write the record"):
-        load(BOOK).save(tmp_path / "file" / "x.json")
-
-
-def test_a_record_is_written_a_row_a_line(tmp_path):
-    load(BOOK).save(tmp_path / "x.json")
-    lines = (tmp_path / "x.json").read_text().splitlines()
-    assert sum('"provider"' in line for line in lines) == len(load(BOOK).timings)
-    assert json.loads("\n".join(lines))["schema"] == 2
 
 
 KEYS = {
@@ -262,13 +248,3 @@ def test_what_a_profile_says_follows_from_its_counters():
     assert (profile.issue_share, profile.warps_per_multiprocessor) == (0.5, 3)
     assert profile.l1_hit_share == 0.75
     assert list(profile.stalls.items()) == [("wait", 0.75), ("barrier", 0.25)]
-
-
-def test_profiles_are_read_by_case():
-    profile = load(BOOK).profiles[0]
-    entry = content()["counters"][0]
-    facts = ("kernel", "rows", "cols", "block_size")
-    assert profile.case == Case(
-        entry["kernel"], entry["rows"], entry["cols"], block_size=entry["block_size"]
-    )
-    assert profile.counters == {name: n for name, n in entry.items() if name not in facts}

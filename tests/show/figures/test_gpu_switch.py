@@ -1,11 +1,10 @@
 """`over_records`: the view alone beside one record, and a slider over GPUs beside several."""
 
 import pytest
-from sample_records import content, of_another_gpu, run_of_another_gpu, write
+from sample_records import of_another_gpu, run_of_another_gpu, write
 
 from softmax_lib import figures, recorded
 from softmax_lib.engine.errors import BadInput
-from softmax_lib.records import shelf
 from softmax_lib.show.figures import over_records
 from softmax_lib.widgets.views import View
 
@@ -84,30 +83,14 @@ def test_runs_bring_the_gpus_that_have_no_record(own):
 
 
 @pytest.mark.usefixtures("own")
-def test_what_the_only_record_lacks_is_a_sentence_too():
-    alone = over_records(figures.ladder, rows=3, cols=5)
-    assert "No rung was recorded on (3, 5)" in alone.text
-
-
-def test_a_record_that_cannot_be_read_is_left_out(own):
-    write(own / "gtx-480.json", {**content(), "schema": 1})
-    with pytest.warns(UserWarning, match=r"gtx-480\.json has schema 1"):
-        assert isinstance(over_records(lambda gpu: gpu), View)
-
-
-@pytest.mark.usefixtures("own")
 def test_what_is_no_error_of_ours_is_none_of_a_record():
     with pytest.raises(TypeError):
         over_records(figures.ladder, no_such_argument=1)
 
 
 @pytest.mark.usefixtures("an_l4")
-def test_what_cannot_be_switched_is_refused(tmp_path, monkeypatch):
+def test_what_cannot_be_switched_is_refused():
     with pytest.raises(BadInput, match="at least one option"):
         over_records(figures.ladder, axes={"cols": []})
     with pytest.raises(BadInput, match="not among the options"):
         over_records(figures.ladder, axes={"cols": [512]}, start=[1024])
-    write(tmp_path / "nvidia-h200.json", {**content(), "schema": 1})
-    monkeypatch.setattr(shelf, "FOLDER", tmp_path)
-    with pytest.raises(BadInput, match="has schema 1"):
-        over_records(figures.ladder)

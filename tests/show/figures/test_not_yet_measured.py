@@ -63,13 +63,6 @@ def test_where_all_were_measured_it_says_nothing_of_that(name, wanted):
 
 
 @pytest.mark.usefixtures("old")
-@pytest.mark.parametrize("name", sorted(DRAWN))
-def test_a_picture_says_which_kernel_has_changed(name):
-    told = getattr(figures, name)(*DRAWN[name]).alt
-    assert "before this kernel changed" in told
-
-
-@pytest.mark.usefixtures("old")
 def test_the_ladder_keeps_a_line_for_it():
     axes = figures.ladder().axes[0]
     assert [label.get_text() for label in axes.get_yticklabels()] == [
