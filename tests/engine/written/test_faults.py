@@ -3,10 +3,11 @@
 import pickle
 import re
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from emulated import emulate, kernel_of, ones, zeros
+from emulated import HEAD, emulate, kernel_of, ones, zeros
 from emulated import execute as run
 from emulated import trace as run_traced
 
@@ -20,8 +21,8 @@ from softmax_lib.engine.errors import (
     Waiting,
 )
 from softmax_lib.engine.source import Source
-from softmax_lib.engine.spec import WATCHDOG_S, WATCHDOG_VARIABLE
-from softmax_lib.engine.written import launching
+from softmax_lib.engine.spec import WATCHDOG_S, WATCHDOG_VARIABLE, LaunchSpec
+from softmax_lib.engine.written import launching, running, tracing
 from softmax_lib.engine.written.process import ProcessEnded, Verb
 from softmax_lib.engine.written.structs import StopReason
 from softmax_lib.worklog import registry
@@ -98,14 +99,27 @@ TOLD = {
 }  # fmt: skip
 
 
-@both
+ENTRIES = tuple(f"broken_{number}" for number in range(len(TOLD)))
+ALL_TOLD = Source("broken.cu", "\n".join(
+    "#line 1\n" + HEAD.replace("mine", entry) + body + "}" for entry, (_, body, *_) in zip(ENTRIES, TOLD.values(), strict=True)
+))  # fmt: skip
+"""All in one file, since compiling takes longest: each begins at line 1."""
+
+
+@pytest.mark.parametrize("start", [running.launch, tracing.trace])
 @pytest.mark.parametrize("name", TOLD)
-def test_a_fault_says_what_it_is_and_where(launch, name):
-    fault, body, kind, line, thread, sentence = TOLD[name]
-    found = caught(fault, body, launch=launch)
-    assert str(found) == sentence
+def test_a_fault_says_what_it_is_and_where(start, name):
+    fault, _, kind, line, thread, sentence = TOLD[name]
+    x, y = np.arange(1, 65, dtype=np.float32), np.full(64, 7, np.float32)
+    entry = ENTRIES[[*TOLD].index(name)]
+    spec = LaunchSpec.of(ALL_TOLD, 1, 64, [x, y, 1, 64], kernel=entry)
+    with pytest.raises(fault) as stopped:
+        start(replace(spec, entries=ENTRIES))
+    found = stopped.value
+    assert (type(found), str(found)) == (fault, sentence)
     assert (found.kind, found.file, found.line, found.block) == (kind, "broken.cu", line, (0, 0, 0))
     assert found.thread == thread
+    assert (y == 7).all(), "y was touched"
 
 
 def test_the_lowest_faulty_block_is_reported_every_time():

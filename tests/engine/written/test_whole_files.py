@@ -162,20 +162,19 @@ def test_a_call_of_the_host_is_named_at_its_line(text, sentence):
 # ---- what CUDA's compilers take and others do not
 
 
-@pytest.mark.parametrize(
-    "declared",
-    [
+def test_shared_arrays_are_aligned_behind_their_word():
+    declared = (
         "__shared__ alignas(16) float kept[32];",
         "__shared__ alignas(alignof(float4)) float kept[32];",
         "static __shared__ volatile alignas(8) float kept[32];",
         "extern __shared__ alignas(16) float kept[];",
-    ],
-)
-def test_shared_arrays_are_aligned_behind_their_word(declared):
-    text = f"__global__ void k(float* y) {{\n    {declared}\n    kept[threadIdx.x] = threadIdx.x;\n    y[threadIdx.x] = kept[threadIdx.x] + ((size_t)kept % 8 != 0); }}"
+    )
+    uses = "kept[threadIdx.x] = threadIdx.x; y[threadIdx.x] += kept[threadIdx.x] + ((size_t)kept % 8 != 0);"
+    bodies = "\n".join(f"    {{ {one} {uses} }}" for one in declared)
     y = np.zeros(32, np.float32)
+    text = f"__global__ void k(float* y) {{\n{bodies}\n}}"
     emulator.launch(text, 1, 32, [y], shared_bytes=128)
-    np.testing.assert_array_equal(y, np.arange(32))
+    np.testing.assert_array_equal(y, len(declared) * np.arange(32))
 
 
 def test_a_source_is_compiled_as_for_an_h200():
@@ -201,13 +200,17 @@ def test_bounds_that_are_an_expression_are_none():
     assert y.sum() == 256
 
 
-@pytest.mark.parametrize("kind", ["__half2", "const half2", "__nv_bfloat162"])
-def test_pairs_of_16_bits_take_arrays_of_halves(kind):
-    text = f"#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n__global__ void k({kind}* x, float* y) {{ y[threadIdx.x] = (float)x[threadIdx.x].y; }}"
-    x = np.array([0, 0x3F80, 0, 0x4000], np.uint16)  # bfloat16: 1 and 2
-    expected = [1, 2]
-    if "half" in kind:
-        x, expected = np.array([0, 1.5, 0, -2], np.float16), [1.5, -2]
-    y = np.zeros(2, np.float32)
-    emulator.launch(text, 1, 2, [x, y])
-    np.testing.assert_array_equal(y, expected)
+def test_pairs_of_16_bits_take_arrays_of_halves():
+    parameters = "__half2* a, const half2* b, __nv_bfloat162* c, float* y"
+    body = "".join(
+        f"y[{i}] = (float){p}[0].y; y[{i + 1}] = (float){p}[1].y; "
+        for i, p in ((0, "a"), (2, "b"), (4, "c"))
+    )
+    text = f"#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n__global__ void k({parameters}) {{ {body} }}"
+    halves, bits = (
+        np.array([0, 1.5, 0, -2], np.float16),
+        np.array([0, 0x3F80, 0, 0x4000], np.uint16),
+    )
+    y = np.zeros(6, np.float32)
+    emulator.launch(text, 1, 1, [halves, halves.copy(), bits, y])
+    assert y.tolist() == [1.5, -2, 1.5, -2, 1, 2]
