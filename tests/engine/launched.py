@@ -6,6 +6,7 @@ Launches are by the same words in either place: on a GPU on copies of the arrays
 import os
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import count
 
 import numpy as np
 import pytest
@@ -114,22 +115,38 @@ def run(body, *arrays, grid=1, block=32, before="", parameters="", **how):
 
 
 def run_all(bodies, *arrays, **how):
-    """What `run` gives of each of several bodies, by their names: in one kernel, one after the other, on a copy of the arrays each."""
-    many = [np.tile(array, len(bodies)) for array in arrays]
-    parts = []
-    for number, body in enumerate(bodies.values()):
-        own = " ".join(
-            f"{_name(array)}* {letter} = all_{letter} + {number * array.size};"
-            for array, letter in zip(arrays, "abc", strict=False)
+    """What `run` gives of each of several bodies, by their names: in one kernel, on a copy of the arrays each."""
+    rows = {name: (body, [array.copy() for array in arrays]) for name, body in bodies.items()}
+    _run_together(rows, **how)
+    return {name: own[0] if len(own) == 1 else own for name, (_, own) in rows.items()}
+
+
+class Rows(dict):
+    """By name a body, its arrays, and what each then holds, None where that is open: all run in one kernel."""
+
+    def __init__(self, rows, **how):
+        super().__init__(rows)
+        self._run = cache(lambda: _run_together({n: row[:2] for n, row in rows.items()}, **how))
+
+    def check(self, name):
+        self._run()
+        _, arrays, expected = self[name]
+        for array, values in zip(arrays, expected, strict=True):
+            assert values is None or array.tolist() == values
+
+
+def _run_together(rows, **how):
+    """Bodies, each with arrays that it calls a, b, c, one after the other."""
+    parts, given = [], []
+    for body, arrays in rows.values():
+        own = (
+            f"auto {letter} = given{at};"
+            for at, letter in zip(count(len(given)), "abc"[: len(arrays)], strict=False)
         )
-        parts.append(f"[&] {{ {own}\n{body}\n}}();\n__syncthreads();")
-    declared = (f"{_name(a)}* all_{letter}" for a, letter in zip(arrays, "abc", strict=False))
-    run("\n".join(parts), *many, parameters=", ".join(declared), **how)
-    of_each = zip(*(array.reshape(len(bodies), -1) for array in many), strict=True)
-    return {
-        name: found[0] if len(arrays) == 1 else found
-        for name, found in zip(bodies, of_each, strict=True)
-    }
+        parts.append(f"[&] {{ {' '.join(own)}\n{body}\n}}();\n__syncthreads();")
+        given += arrays
+    declared = ", ".join(f"{_name(array)}* given{at}" for at, array in enumerate(given))
+    run("\n".join(parts), *given, parameters=declared, **how)
 
 
 def _name(array):

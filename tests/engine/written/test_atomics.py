@@ -4,7 +4,7 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from engine.launched import TYPES, like, run, run_all, zeros
+from engine.launched import TYPES, Rows, like, run, run_all, zeros
 
 THREADS, BLOCKS = 64, 8
 MEMBERS = range(THREADS * BLOCKS)
@@ -106,17 +106,6 @@ def test_compare_and_swap_loses_no_update():
         assert found[0] == 3 * len(MEMBERS)
 
 
-def test_compare_and_swap_leaves_another_value_as_it_is():
-    body = "b[0] = atomicCAS(a, 4, 9); b[1] = atomicCAS_block(a, 5, 9); b[2] = atomicCAS_system(a, 5, 1);"
-    value, before = run(body, like("int", 5), zeros("int", 3), block=1)
-    assert [value[0], *before] == [9, 5, 5, 9]
-
-
-def test_neighbours_of_a_short_stay():
-    body = "atomicCAS(a + 1, (unsigned short)2, (unsigned short)0xabcd);"
-    assert run(body, like("unsigned short", 1, 2, 3), block=1).tolist() == [1, 0xABCD, 3]
-
-
 def test_a_lock_of_a_block_lets_one_in_at_a_time():
     body = """
     __shared__ int lock, count;
@@ -153,21 +142,17 @@ def test_floats_add_up():
         assert double[0] == total / 4
 
 
-def test_float_vectors_return_what_was_there():
-    body = """
-    float2 two = atomicAdd((float2*)a, make_float2(10, 20));
-    float4 four = atomicAdd((float4*)a + 1, make_float4(1, 2, 3, 4));
-    b[0] = two.x; b[1] = two.y; b[2] = four.x; b[3] = four.y; b[4] = four.z; b[5] = four.w;"""
-    after, before = run(body, like("float", 1, 2, 0, 0, 3, 4, 5, 6), zeros("float", 6), block=1)
-    assert before.tolist() == [1, 2, 3, 4, 5, 6]
-    assert after.tolist() == [11, 22, 0, 0, 4, 6, 8, 10]
-
-
 TINY = float(np.float32(1e-40))
 
 
-def test_subnormals_are_flushed_in_global_memory_and_kept_in_shared():
-    body = """
+OF_ONE = Rows({
+    "compare and swap leaves another value as it is": ("b[0] = atomicCAS(a, 4, 9); b[1] = atomicCAS_block(a, 5, 9); b[2] = atomicCAS_system(a, 5, 1);", [like("int", 5), zeros("int", 3)], [[9], [5, 5, 9]]),
+    "neighbours of a short stay": ("atomicCAS(a + 1, (unsigned short)2, (unsigned short)0xabcd);", [like("unsigned short", 1, 2, 3)], [[1, 0xABCD, 3]]),
+    "float vectors return what was there": ("""
+    float2 two = atomicAdd((float2*)a, make_float2(10, 20));
+    float4 four = atomicAdd((float4*)a + 1, make_float4(1, 2, 3, 4));
+    b[0] = two.x; b[1] = two.y; b[2] = four.x; b[3] = four.y; b[4] = four.z; b[5] = four.w;""", [like("float", 1, 2, 0, 0, 3, 4, 5, 6), zeros("float", 6)], [[11, 22, 0, 0, 4, 6, 8, 10], [1, 2, 3, 4, 5, 6]]),
+    "subnormals are flushed in global memory and kept in shared": ("""
     __shared__ float here[2];
     here[0] = a[0]; here[1] = 0;
     atomicAdd(here, a[0]);
@@ -175,10 +160,14 @@ def test_subnormals_are_flushed_in_global_memory_and_kept_in_shared():
     atomicAdd(a + 1, 1e-40f);  // to zero
     atomicAdd(a + 2, 0.0f);    // a subnormal that is there
     atomicAdd(a + 3, -1.2e-38f);  // a normal number with a subnormal result
-    a[4] = here[0]; a[5] = here[1];"""
-    found = run(body, like("float", TINY, 0, TINY, 1.3e-38, 0, 0), block=1)
-    assert found[1:4].tolist() == [0, 0, 0]
-    assert found[4:].tolist() == [float(np.float32(TINY) * 2), TINY]
+    a[4] = here[0]; a[5] = here[1];""", [like("float", TINY, 0, TINY, 1.3e-38, 0, 0)], [[TINY, 0, 0, 0, float(np.float32(TINY) * 2), TINY]]),
+}, block=1)  # fmt: skip
+"""Of a single thread each: a body, its arrays, and what they hold afterwards."""
+
+
+@pytest.mark.parametrize("name", OF_ONE)
+def test_of_one_thread(name):
+    OF_ONE.check(name)
 
 
 def test_nan_and_infinity_add_as_floats_do():

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from engine.launched import run, run_all, zeros
+from engine.launched import Rows, like, run, run_all, zeros
 
 BEFORE = """#include <cooperative_groups.h>
 #include <cuda/barrier>
@@ -82,19 +82,20 @@ OFTEN = {
 }
 
 
-def test_threads_may_meet_as_often_as_they_like():
+@pytest.mark.parametrize("how", OFTEN)
+def test_threads_may_meet_as_often_as_they_like(how):
     """Millions of times that a thread finds nothing to do are no deadlock, as long as some thread goes on."""
-    start = f"{START} auto block = cg::this_thread_block(); (void)block; int sum = 0;"
-    bodies = {
-        how: f"{start} for (int i = 0; i < 3000; i++) {{ {meet} }} a[threadIdx.x] = 1 + sum;"
-        for how, meet in OFTEN.items()
-    }
-    for how, found in run_all(bodies, zeros("int", 1024), block=1024, before=BEFORE).items():
-        assert found.tolist() == [3001 if how == "by chance" else 1] * 1024, how
+    body = f"""{START}
+    auto block = cg::this_thread_block(); (void)block;
+    int sum = 0;
+    for (int i = 0; i < 3000; i++) {{ {OFTEN[how]} }}
+    a[threadIdx.x] = 1 + sum;"""
+    expected = 3001 if how == "by chance" else 1
+    assert launched(body, zeros("int", 1024), block=1024).tolist() == [expected] * 1024
 
 
-def test_warps_hand_work_on_without_waiting_for_each_other():
-    body = """
+OF_64 = Rows({
+    "warps hand work on without waiting for each other": ("""
     __shared__ barrier full, empty;
     __shared__ int box[32];
     if (threadIdx.x == 0) { init(&full, 64); init(&empty, 64); }
@@ -111,31 +112,18 @@ def test_warps_hand_work_on_without_waiting_for_each_other():
             a[32 * i + threadIdx.x - 32] = box[threadIdx.x - 32];
             if (i < 9) (void)empty.arrive();
         }
-    }"""
-    found = launched(body, zeros("int", 320), block=64).reshape(10, 32)
-    assert (found == 100 * np.arange(10)[:, None] + np.arange(32)).all()
-
-
-def test_a_thread_arrives_for_several():
-    body = """
+    }""", [zeros("int", 320)], [[100 * i + t for i in range(10) for t in range(32)]]),
+    "a thread arrives for several": (START + """
     __shared__ int sum;
-    if (threadIdx.x == 0) { sum = 7; (void)bar.arrive(blockDim.x - 1); bar.arrive_and_wait(); a[0] = sum; }"""
-    assert met(body, zeros("int", 1), block=48)[0] == 7
-
-
-def test_a_thread_that_drops_out_is_not_waited_for():
-    body = """
+    if (threadIdx.x == 0) { sum = 7; (void)bar.arrive(blockDim.x - 1); bar.arrive_and_wait(); a[0] = sum; }""", [zeros("int", 1)], [[7]]),
+    "a thread that drops out is not waited for": (START + """
     if (threadIdx.x >= 60) {
         bar.arrive_and_drop();
         return;
     }
     for (int i = 0; i < 3; i++) bar.arrive_and_wait();
-    a[threadIdx.x] = 1;"""
-    assert met(body, zeros("int", 64), block=64).sum() == 60
-
-
-def test_a_completion_runs_once_a_phase_before_anybody_goes_on():
-    body = """
+    a[threadIdx.x] = 1;""", [zeros("int", 64)], [[1] * 60 + [0] * 4]),
+    "a completion runs once a phase before anybody goes on": ("""
     __shared__ int count, seen[3];
     auto finish = [pointer = &count] { *pointer += 10; };
     typedef cuda::barrier<cuda::thread_scope_block, decltype(finish)> Counting;
@@ -147,18 +135,45 @@ def test_a_completion_runs_once_a_phase_before_anybody_goes_on():
         bar->arrive_and_wait();
         a[i * 64 + threadIdx.x] = count;
         bar->arrive_and_wait();
-    }"""
-    found = launched(body, zeros("int", 192), block=64).reshape(3, 64)
-    assert found.tolist() == [[10] * 64, [30] * 64, [50] * 64]
-
-
-def test_sizes_and_limits():
-    body = """
+    }""", [zeros("int", 192)], [[10] * 64 + [30] * 64 + [50] * 64]),
+    "sizes and limits": ("""
     a[0] = sizeof(barrier); a[1] = barrier::max(); a[2] = alignof(barrier);
     __shared__ barrier bar;
     init(&bar, 1);
-    a[3] = cuda::device::barrier_native_handle(bar) == (void*)&bar;"""
-    assert launched(body, zeros("int", 4), block=1).tolist() == [8, (1 << 20) - 1, 8, 1]
+    a[3] = cuda::device::barrier_native_handle(bar) == (void*)&bar;""", [zeros("int", 4)], [[8, (1 << 20) - 1, 8, 1]]),
+    "threads wait for bytes that were announced": (START + """
+    alignas(16) __shared__ float tile[4];
+    __shared__ volatile int has_copied;
+    if (threadIdx.x == 0) has_copied = 0;
+    __syncthreads();
+    if (threadIdx.x == 0) {  // all arrive, and the copy comes later, from another thread
+        bar.wait(cuda::device::barrier_arrive_tx(bar, 1, 16));
+        a[8] = has_copied;
+    } else if (threadIdx.x == 63) {
+        (void)bar.arrive();
+        for (int i = 0; i < 5; i++) __nanosleep(10);
+        has_copied = 1;
+        cuda::device::memcpy_async_tx(tile, a, cuda::aligned_size_t<16>(16), bar);
+    } else {
+        bar.arrive_and_wait();
+        if (threadIdx.x < 5) a[3 + threadIdx.x] = tile[threadIdx.x - 1];
+    }""", [like("float", 5, 6, 7, 8, 0, 0, 0, 0, 0)], [[5, 6, 7, 8, 5, 6, 7, 8, 1]]),
+    "a latch opens once": ("""
+    alignas(8) __shared__ char room[sizeof(cuda::latch<cuda::thread_scope_block>)];
+    __shared__ int sum;
+    auto* latch = (cuda::latch<cuda::thread_scope_block>*)room;
+    if (threadIdx.x == 0) { new (latch) cuda::latch<cuda::thread_scope_block>(64); sum = 0; }
+    __syncthreads();
+    atomicAdd(&sum, 1);
+    if (threadIdx.x % 2) latch->arrive_and_wait(); else { latch->count_down(); latch->wait(); }
+    a[threadIdx.x] = sum + 1000 * latch->try_wait();""", [zeros("int", 64)], [[1064] * 64]),
+}, block=64, before=BEFORE)  # fmt: skip
+"""Of 64 threads each: a body, its array, and what that holds afterwards."""
+
+
+@pytest.mark.parametrize("name", OF_64)
+def test_with_64_threads(name):
+    OF_64.check(name)
 
 
 def test_a_barrier_in_global_memory_joins_blocks():
@@ -227,28 +242,6 @@ def test_a_bulk_copy_is_counted_in_bytes():
         assert (y.reshape(4, 256) == x.reshape(4, 256)[:, ::-1]).all(), how
 
 
-def test_threads_wait_for_bytes_that_were_announced():
-    body = """
-    alignas(16) __shared__ float tile[4];
-    __shared__ volatile int has_copied;
-    if (threadIdx.x == 0) has_copied = 0;
-    __syncthreads();
-    if (threadIdx.x == 0) {  // all arrive, and the copy comes later, from another thread
-        bar.wait(cuda::device::barrier_arrive_tx(bar, 1, 16));
-        a[8] = has_copied;
-    } else if (threadIdx.x == 63) {
-        (void)bar.arrive();
-        for (int i = 0; i < 5; i++) __nanosleep(10);
-        has_copied = 1;
-        cuda::device::memcpy_async_tx(tile, a, cuda::aligned_size_t<16>(16), bar);
-    } else {
-        bar.arrive_and_wait();
-        if (threadIdx.x < 5) a[3 + threadIdx.x] = tile[threadIdx.x - 1];
-    }"""
-    found = met(body, np.array([5, 6, 7, 8, 0, 0, 0, 0, 0], np.float32), block=64)
-    assert found.tolist() == [5, 6, 7, 8, 5, 6, 7, 8, 1]
-
-
 # ---- the same as plain functions and as an older class
 
 
@@ -292,19 +285,6 @@ def test_barriers_as_an_older_class():
 
 
 # ---- latches and semaphores
-
-
-def test_a_latch_opens_once():
-    body = """
-    alignas(8) __shared__ char room[sizeof(cuda::latch<cuda::thread_scope_block>)];
-    __shared__ int sum;
-    auto* latch = (cuda::latch<cuda::thread_scope_block>*)room;
-    if (threadIdx.x == 0) { new (latch) cuda::latch<cuda::thread_scope_block>(64); sum = 0; }
-    __syncthreads();
-    atomicAdd(&sum, 1);
-    if (threadIdx.x % 2) latch->arrive_and_wait(); else { latch->count_down(); latch->wait(); }
-    a[threadIdx.x] = sum + 1000 * latch->try_wait();"""
-    assert launched(body, zeros("int", 64), block=64).tolist() == [1064] * 64
 
 
 def test_a_semaphore_lets_so_many_in_at_once():

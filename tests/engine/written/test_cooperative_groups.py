@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from operator import add, and_, or_, xor
 
 import numpy as np
 import pytest
 from emulated import execute, kernel_of
-from engine.launched import Table, like, run, zeros
+from engine.launched import Table, like, run, run_all, zeros
 
 from softmax_lib.engine.errors import KernelFault
 
@@ -114,23 +114,39 @@ KINDS = [
     (OTHERS, OF_ALL),
 ]  # fmt: skip
 WHICH = "g.meta_group_rank() + 100 * g.meta_group_size()"
+GROUPS = {name: (group, formulas) for groups, formulas in KINDS for name, group in groups.items()}
 
 
-@pytest.mark.parametrize(
-    ("group", "formulas"),
-    [pytest.param(group, formulas, id=name) for groups, formulas in KINDS for name, group in groups.items()],
-)  # fmt: skip
-def test_each_member_of_a_group_gets(group, formulas):
-    x = [(11 * t * t + 5) % 17 - 6 for t in range(group.threads)]
-    prologue = f"{BLOCK} int same; (void)same; (void)block; {group.makes}"
-    found = Table((*formulas, WHICH), group.threads, BEFORE, prologue, tuple(x), to="int").results()
+@cache
+def of_all_groups(threads):
+    """What each expression gives each thread, a row each: by group, of those in blocks of so many threads."""
+    bodies = {}
+    for name, (group, formulas) in GROUPS.items():
+        lines = [f"b[{i} * {threads} + thread] = {e};" for i, e in enumerate((*formulas, WHICH))]
+        first = f"{BLOCK} const int* x = a; unsigned thread = threadIdx.x, lane = thread % 32; int same;"
+        rest = "\n".join(("(void)same; (void)block; (void)lane;", group.makes, *lines))
+        if group.threads == threads:
+            bodies[name] = f"{first}\n{rest}"
+    rows = 1 + max(len(formulas) for _, formulas in GROUPS.values())
+    found = run_all(bodies, numbers(threads), zeros("int", rows * threads), block=threads, before=BEFORE)  # fmt: skip
+    return {name: given.reshape(rows, threads).tolist() for name, (_, given) in found.items()}
+
+
+def numbers(threads):
+    return like("int", *((11 * t * t + 5) % 17 - 6 for t in range(threads)))
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_each_member_of_a_group_gets(name):
+    group, formulas = GROUPS[name]
+    x, found = numbers(group.threads).tolist(), of_all_groups(group.threads)[name]
     for thread in range(group.threads):
         m = list(group.members(thread))
-        for expression, formula in formulas.items() if m else ():
+        for row, (expression, formula) in enumerate(formulas.items() if m else ()):
             expected = int(formula(x, m, m.index(thread)))
-            assert found[expression][thread] % (1 << 32) == expected % (1 << 32), expression
+            assert found[row][thread] % (1 << 32) == expected % (1 << 32), expression
         rank, count = group.which(thread) if m else (0, 0)
-        assert found[WHICH][thread] == rank + 100 * count
+        assert found[len(formulas)][thread] == rank + 100 * count
 
 
 def test_a_tile_that_the_block_does_not_fill():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from engine.launched import TYPES, like, run, zeros
+from engine.launched import TYPES, Rows, like, run, zeros
 
 from softmax_lib import emulator
 from softmax_lib.engine.errors import IllegalAddress
@@ -31,15 +31,34 @@ def test_hints_change_no_value():
         assert values == [3, 4, 5, 6, 7, 8, 3, 4, 5, 6], kind
 
 
-def test_vectors_are_loaded_and_stored_whole():
-    body = """
+OF_8 = Rows({
+    "vectors are loaded and stored whole": ("""
     float4 four = __ldg((const float4*)a);
     float2 two = __ldcs((const float2*)a + 2);
     __stcs((float4*)b, make_float4(four.w, four.z, four.y, four.x));
     __stcg((float2*)b + 2, make_float2(two.y, two.x));
-    __stwt(b + 6, 7);"""
-    _, found = run(body, like("float", 1, 2, 3, 4, 5, 6), zeros("float", 7), block=1)
-    assert found.tolist() == [4, 3, 2, 1, 6, 5, 7]
+    __stwt(b + 6, 7);""", [like("float", 1, 2, 3, 4, 5, 6), zeros("float", 7)], [None, [4, 3, 2, 1, 6, 5, 7]]),
+    "an address of shared memory comes back from 32 bits": ("""
+    __shared__ int first[8];
+    __shared__ int second[8];
+    unsigned at = (unsigned)__cvta_generic_to_shared(second + threadIdx.x);
+    int* there = (int*)__cvta_shared_to_generic(at);
+    first[threadIdx.x] = 0;
+    *there = 10 + threadIdx.x;
+    a[threadIdx.x] = second[threadIdx.x];
+    a[8 + threadIdx.x] = at - (unsigned)__cvta_generic_to_shared(second);
+    a[16] = (there == second + threadIdx.x) + 2 * (__cvta_global_to_generic(__cvta_generic_to_global(a)) == a);""", [zeros("int", 17)], [[*range(10, 18), *range(0, 32, 4), 3]]),
+    "memory of a size known later": ("""
+    int* own = (int*)alloca(4 * (threadIdx.x + 1));
+    for (int i = 0; i <= threadIdx.x; i++) own[i] = i;
+    a[threadIdx.x] = own[threadIdx.x];""", [zeros("int", 8)], [[*range(8)]]),
+}, block=8)  # fmt: skip
+"""Of 8 threads each: a body, its arrays, and what they hold afterwards."""
+
+
+@pytest.mark.parametrize("name", OF_8)
+def test_of_8_threads(name):
+    OF_8.check(name)
 
 
 def test_blocks_wait_for_one_another_by_words_that_no_cache_keeps():
@@ -97,29 +116,6 @@ def test_each_address_is_of_one_memory():
     }"""
     found = run(body, zeros("int", 8), block=1, before=before, shared_bytes=64)
     assert found.tolist() == [4, 4, 2, 2, 2, 1, 1, 1]
-
-
-def test_an_address_of_shared_memory_comes_back_from_32_bits():
-    body = """
-    __shared__ int first[8];
-    __shared__ int second[8];
-    unsigned at = (unsigned)__cvta_generic_to_shared(second + threadIdx.x);
-    int* there = (int*)__cvta_shared_to_generic(at);
-    first[threadIdx.x] = 0;
-    *there = 10 + threadIdx.x;
-    a[threadIdx.x] = second[threadIdx.x];
-    a[8 + threadIdx.x] = at - (unsigned)__cvta_generic_to_shared(second);
-    a[16] = (there == second + threadIdx.x) + 2 * (__cvta_global_to_generic(__cvta_generic_to_global(a)) == a);"""
-    found = run(body, zeros("int", 17), block=8)
-    assert found.tolist() == [*range(10, 18), *range(0, 32, 4), 3]
-
-
-def test_memory_of_a_size_known_later():
-    body = """
-    int* own = (int*)alloca(4 * (threadIdx.x + 1));
-    for (int i = 0; i <= threadIdx.x; i++) own[i] = i;
-    a[threadIdx.x] = own[threadIdx.x];"""
-    assert run(body, zeros("int", 8), block=8).tolist() == list(range(8))
 
 
 # ---- clusters
