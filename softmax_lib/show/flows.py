@@ -7,15 +7,16 @@ that they were profiled on; elsewhere it is not known, and None here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 
 from softmax_lib.engine.xrays.lines import ACCESSES, SECTOR_BYTES, LineCounters
 from softmax_lib.engine.xrays.result import XRay
 from softmax_lib.records.measurement import Case, Profile
 from softmax_lib.records.record import Record
 from softmax_lib.records.shelf import DEFAULT_GPU, recorded
-from softmax_lib.suites.hardware.record import Hardware, hardware
+from softmax_lib.suites.hardware.record import hardware
 from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.registry import kernels
 
@@ -79,23 +80,27 @@ def flows_of(found: XRay, gpu: str = DEFAULT_GPU) -> Flows:
     """
     record = recorded(gpu)
     case = _case_of(found, record)
-    profile = _profile_of(case, record)
+    profile = next((one for one in record.profiles if one.case == case), None)
     counters = profile.counters if profile else {}
     time_us, timed_by = _time_of(case, counters, record)
-    peaks = _peaks_of(gpu)
+    per_second, source = _peaks_of(gpu) if time_us else ({}, "")
     flows = [*_asked(found.lines), *_behind_l1(counters)]
-    per_second = {} if peaks is None or not time_us else _per_second(peaks)
-    shown = tuple(_with_share(flow, time_us, per_second) for flow in flows)
     dram = [flow.bytes for flow in flows if flow.level == "DRAM" and flow.bytes is not None]
     return Flows(
-        shown,
+        # what is written has no share: peaks are of reading
+        tuple(
+            replace(one, share=_share(one.bytes, time_us, per_second.get(one.level)))
+            if one.is_read
+            else one
+            for one in flows
+        ),
         _hits(counters),
         _share(sum(dram), time_us, per_second.get("DRAM")) if dram else None,
         time_us,
         timed_by,
         f"ncu, {record.where}" if profile else "",
         _caches_of(profile),
-        peaks.source if peaks and per_second else "",
+        source if per_second else "",
     )
 
 
@@ -112,10 +117,6 @@ def _case_of(found: XRay, record: Record) -> Case | None:
     if found.arch not in (None, arch):
         return None
     return Case(kernel.name, rows, cols, block_size=size)
-
-
-def _profile_of(case: Case | None, record: Record) -> Profile | None:
-    return next((one for one in record.profiles if one.case == case), None)
 
 
 def _caches_of(profile: Profile | None) -> str:
@@ -135,36 +136,28 @@ def _time_of(
     return (timing.median_us, "benchmark") if timing else (None, "")
 
 
-def _peaks_of(gpu: str) -> Hardware | None:
+def _peaks_of(gpu: str) -> tuple[dict[str, float], str]:
+    """Bytes a second that all multiprocessors together read at most, by memory, and where that is from."""
     try:
-        return hardware(gpu)
+        found = hardware(gpu)
     except BadInput:
-        return None
+        return {}, ""
+    speeds = {name: found.levels[name].gb_per_s for name in LEVELS if name in found.levels}
+    return {name: 1e9 * speed for name, speed in speeds.items() if speed}, found.source
 
 
-def _per_second(peaks: Hardware) -> dict[str, float]:
-    """Bytes a second that all multiprocessors together read at most, by memory."""
-    levels = peaks.levels
-    return {
-        name: 1e9 * speed
-        for name in LEVELS
-        if name in levels and (speed := levels[name].gb_per_s) is not None
-    }
+_ASKED = (
+    ("shared memory", "shared", "wavefronts", ""),
+    ("shared memory", "cluster", "", "cluster "),
+    ("L1", "global", "sectors", ""),
+    ("L1", "local", "sectors", "local "),
+)
+"""By memory and address space of CUDA: the units of its requests, and what its flows are called before their operation."""
 
 
-def _asked(lines: Iterable[LineCounters]) -> Iterator[Flow]:
+def _asked(lines: tuple[LineCounters, ...]) -> Iterator[Flow]:
     """What threads ask of shared memory and L1; loads and stores of global memory also where there are none."""
-    every = list(lines)
-    yield from _of_level(every, "shared memory", "shared", "wavefronts", "")
-    yield from _of_level(every, "shared memory", "cluster", "", "cluster ")
-    yield from _of_level(every, "L1", "global", "sectors", "")
-    yield from _of_level(every, "L1", "local", "sectors", "local ")
-
-
-def _of_level(
-    lines: list[LineCounters], level: str, space: str, unit: str, prefix: str
-) -> Iterator[Flow]:
-    for operation in ACCESSES:
+    for (level, space, unit, prefix), operation in product(_ASKED, ACCESSES):
         these = [one for one in lines if (one.space, one.operation) == (space, operation)]
         if these or (space == "global" and operation != "atomic"):
             yield Flow(
@@ -184,16 +177,11 @@ def _behind_l1(counters: dict[str, int]) -> Iterator[Flow]:
     within 1 % of each other in 20 launches. How many sectors stores take there is another matter: in those of
     `chunked`, which write one sector in several requests, L1 joined up to seven of ten.
     """
-    missed = None
     if "global_load_hit_sectors" in counters:
         missed = counters["global_load_sectors"] - counters["global_load_hit_sectors"]
-    yield Flow(
-        "L2",
-        "loads",
-        "" if missed is None else "ncu",
-        units=missed,
-        bytes=None if missed is None else missed * SECTOR_BYTES,
-    )
+        yield Flow("L2", "loads", "ncu", units=missed, bytes=missed * SECTOR_BYTES)
+    else:
+        yield Flow("L2", "loads", "")
     yield Flow("L2", "stores", "")
     for kind, name in (("loads", "dram_read_bytes"), ("stores", "dram_write_bytes")):
         yield Flow("DRAM", kind, "ncu" if name in counters else "", bytes=counters.get(name))
@@ -202,13 +190,6 @@ def _behind_l1(counters: dict[str, int]) -> Iterator[Flow]:
 def _hits(counters: dict[str, int]) -> float | None:
     sectors, hits = (counters.get(f"global_load{of}_sectors") for of in ("", "_hit"))
     return hits / sectors if sectors and hits is not None else None
-
-
-def _with_share(flow: Flow, time_us: float | None, per_second: dict[str, float]) -> Flow:
-    """With the share of the peak, which is of reading: what is written has none."""
-    if not flow.is_read:
-        return flow
-    return replace(flow, share=_share(flow.bytes, time_us, per_second.get(flow.level)))
 
 
 def _share(bytes_: int | None, time_us: float | None, per_second: float | None) -> float | None:
