@@ -1,15 +1,21 @@
-"""Sphinx extension: the introduction at the site's own address too, and what is known of every page by that address."""
+"""Sphinx extension: the introduction as a front page, at the site's own address too, and pages by their addresses.
+
+It has three doors, and each page of the contents with its minutes. The button that opens a page in Colab opens it as the
+last release has it.
+"""
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from address import Address
+from address import ROOT, Address
 from docutils import nodes
+from glossary import markdown_of
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
@@ -91,10 +97,66 @@ def _from_above(link: str) -> str:
     return posixpath.normpath(f"{posixpath.dirname(INTRODUCTION)}/{path}") + mark + place
 
 
+# ---- what the introduction lists
+
+
+WORDS_A_MINUTE, LINES_A_MINUTE, MINUTES_A_TRY, MINUTES_AN_EXERCISE = 200, 15, 1, 5
+"""Prose, lines of code, a slider or a guess, an exercise."""
+_EXERCISE = re.compile(r'^exercise\("|<summary>Solution</summary>', re.MULTILINE)
+_HIDDEN = {"remove-cell", "remove-input", "hide-input"}
+
+
+def minutes(path: Path) -> int:
+    """How long the notebook at `path` takes with all that is folded in it and its exercises, to five minutes."""
+    cells = [
+        one for one in json.loads(path.read_text("utf-8"))["cells"] if one["cell_type"] == "code"
+    ]
+    sources = {one["id"]: "".join(one["source"]) for one in cells}
+    seen = [sources[one["id"]] for one in cells if not _HIDDEN & {*one["metadata"].get("tags", ())}]
+    text = markdown_of(path)
+    words = len(re.findall(r"\w+", text))
+    lines = sum(len(source.splitlines()) for source in seen)
+    exercises = sum(len(_EXERCISE.findall(source)) for source in (*sources.values(), text))
+    tries = sum("widget-view" in str(one["outputs"]) for one in cells) - exercises
+    took = words / WORDS_A_MINUTE + lines / LINES_A_MINUTE
+    took += MINUTES_A_TRY * max(0, tries) + MINUTES_AN_EXERCISE * exercises
+    return 5 * max(1, round(took / 5))
+
+
+def lay_out(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Name the parts of the introduction for its style, and put minutes behind the notebooks that it lists."""
+    if page != INTRODUCTION or app.builder.name == "epub":
+        return
+    front = next(doctree.findall(nodes.section))
+    front["classes"].append("worklog-front")
+    next(front.findall(nodes.bullet_list))["classes"].append("worklog-doors")
+    (contents,) = (one for one in doctree.findall(nodes.section) if "contents" in one["ids"])
+    for link in list(contents.findall(nodes.reference)):
+        path = ROOT / "book" / f"{Path(link['refuri']).stem}.ipynb"
+        if path.exists():
+            link.parent += nodes.inline("", f"{minutes(path)} min", classes=["worklog-minutes"])
+
+
+# ---- Colab
+
+
+def point_at_the_release(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any
+) -> None:
+    """The theme would open the branch, whose notebooks install the release all the same."""
+    for group in context.get("header_buttons", ()):
+        for button in group.get("buttons", ()):
+            if button["text"] == "Colab":
+                button["url"] = Address.read().notebook(page.removeprefix("book/"))
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the functions above to the build."""
     app.connect("config-inited", name_addresses)
     app.connect("html-page-context", describe, priority=400)  # before sphinxext.opengraph
     app.connect("build-finished", name_every_page, priority=100)
     app.connect("build-finished", put_introduction_first, priority=900)
+    app.connect("env-get-outdated", lambda *_: [INTRODUCTION])
+    app.connect("doctree-resolved", lay_out)
+    app.connect("html-page-context", point_at_the_release, priority=600)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

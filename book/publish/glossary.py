@@ -1,11 +1,17 @@
-"""The words of glossary.md: a heading each, and words that share a definition have their headings in a row."""
+"""The words of glossary.md, which of them a page uses, and whether it links each where it comes first.
+
+A word has a heading, and words that share a definition have their headings in a row.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+import nbformat
 
 PAGE = Path(__file__).parents[1] / "glossary.md"
 HEADING = "### "
@@ -43,3 +49,77 @@ def anchors() -> Mapping[str, str]:
 def anchor(heading: str) -> str:
     """`machine-code` for "machine code"."""
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+# ---- uses of words on a page
+
+_HIDDEN = re.compile(
+    r"""
+    \A\#[^\n]*\n+[^\n]+                    # the title, and the sentence under it
+    | ^```.*?^```$                         # code
+    | ^\#[^\n]* | ^<summary>[^\n]*         # headings
+    | <!--.*?-->
+    | \$\$.*?\$\$ | \$[^$\n]*\$
+    | `[^`\n]*`
+    | \[[^\]]*\]\([^)]*\)                  # links, of which those to words are looked at alone
+    | https?://\S+
+    """,
+    re.MULTILINE | re.DOTALL | re.VERBOSE,
+)
+"""What is no running text."""
+
+EVERYDAY = frozenset(
+    {"round", "program", "record", "tie", "event", "stage", "driver", "device", "host", "of use"}
+)
+"""Words of the glossary that also have their everyday meaning on these pages: where they come first is not looked at."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """The first use of a word of the glossary: from where to where in the text, which, and whether it is a link."""
+
+    start: int
+    end: int
+    term: str
+    is_linked: bool
+
+
+def markdown_of(path: Path) -> str:
+    """The Markdown of a notebook, cell after cell."""
+    cells = nbformat.read(path, as_version=4).cells
+    return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
+def first_uses(text: str) -> Iterator[Use]:
+    """Where each word of the glossary comes first in a page's Markdown, of those that are looked at."""
+    seen: set[str] = set()
+    for use in sorted((*_links(text), *_plain(text)), key=lambda use: use.start):
+        meaning = entries().get(use.term, use.term)
+        if meaning not in seen and use.term not in EVERYDAY:
+            seen.add(meaning)
+            yield use
+
+
+def _links(text: str) -> Iterator[Use]:
+    for found in LINK.finditer(text):
+        yield Use(found.start(), found.end(), anchors().get(found[2], found[2]), is_linked=True)
+
+
+def _plain(text: str) -> Iterator[Use]:
+    running = _HIDDEN.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    for found in _words().finditer(running):
+        yield Use(found.start(), found.end(), _term_of(found[0]), is_linked=False)
+
+
+@cache
+def _words() -> re.Pattern[str]:
+    forms = sorted((form for term in entries() for form in _forms(term)), key=len, reverse=True)
+    return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, forms))})(?![\w-])", re.IGNORECASE)
+
+
+def _forms(term: str) -> tuple[str, ...]:
+    return term, f"{term}s", f"{term}es"
+
+
+def _term_of(word: str) -> str:
+    return next(term for term in entries() if word.lower() in map(str.lower, _forms(term)))

@@ -17,8 +17,8 @@ from typing import Any
 
 from docutils import nodes
 from inline_figures import inline
+from notebooks import STATE, VIEW
 from sphinx.application import Sphinx
-from stable_widgets import STATE, VIEW
 
 FOLDER = "_static/positions"
 """Where the site has what widgets show at their other positions, a file for each page."""

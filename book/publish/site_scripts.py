@@ -1,14 +1,20 @@
-"""Sphinx extension: what of the theme a page does not wait for."""
+"""Sphinx extension: what of the theme a page does not wait for, and the scripts that draw a reader's record."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from pathlib import Path
+from typing import Any
 
+from softmax_lib.records.beside import page_data
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
+
+from softmax_lib.records.record import load
+from softmax_lib.records.shelf import DEFAULT_GPU, FOLDER
 
 BOOK = Path(__file__).parents[1]
 ICONS = "_static/scripts/fontawesome.js"
@@ -76,9 +82,39 @@ class Icons:
         return self._read[name]
 
 
+# ---- a reader's record beside the book's
+
+
+PLACE = 'class="worklog-beside"'
+DATA = "book_record.js"
+SCRIPTS = (DATA, "records.js", "record_figures.js", "record_beside.js")
+
+
+def write_data(app: Sphinx) -> None:
+    """The book's record as a script, which a page that is opened as a file can load too."""
+    if app.builder.name != "html":
+        return
+    data = page_data(load(FOLDER / f"{DEFAULT_GPU}.json"))
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    path = Path(app.outdir, "_static", DATA)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"window.worklogRecord = {text};\n", encoding="utf-8")
+
+
+def add_scripts(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
+) -> None:
+    """Load them on pages that have the place, and on no other."""
+    if app.builder.name == "html" and PLACE in context.get("body", ""):
+        for name in SCRIPTS:
+            app.add_js_file(name, loading_method="defer")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the functions above to the build."""
     app.add_config_value("static_digest", "", "html")
     app.connect("config-inited", notice_static_files)
     app.connect("build-finished", lighten_pages)
+    app.connect("builder-inited", write_data)
+    app.connect("html-page-context", add_scripts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

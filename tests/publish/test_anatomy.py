@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 from address import ROOT
 from chapter_cells import CHAPTERS, NUMBERED, WITH_KERNEL, beginning, cells_of, code_cells
+from glossary import markdown_of
 from notebooks import chapters, evidence, name_of
-from terms import markdown_of
 
 from softmax_lib import exercises, kernels, selections, tiles
 from softmax_lib.cli.parser import read

@@ -6,12 +6,10 @@ from dataclasses import replace
 
 import nbformat
 import others
-import others_page
 import pytest
 from marks import rewrite
-from other_kernels import fills
+from other_kernels.launches import FILLS, Entry, read_table
 from other_kernels.launching import find_reference, try_kernel
-from other_kernels.table import Entry, read_table
 
 TABLE = read_table()
 RECORD = json.loads(others.RECORD.read_text())
@@ -58,10 +56,8 @@ def test_a_readers_kernel_builds_while_they_wait():
 
 
 def test_the_page_has_the_records_table():
-    (cell,) = (
-        cell for cell in nbformat.read(others_page.PAGE, 4).cells if cell.id == others_page.CELL
-    )
-    block = others_page.table(RECORD)
+    (cell,) = (cell for cell in nbformat.read(others.PAGE, 4).cells if cell.id == others.CELL)
+    block = others.table(RECORD)
     assert rewrite(cell.source, "others", block) == cell.source, "run others.py with --write"
     assert block.count("\n| `") == len(TABLE)
 
@@ -72,7 +68,7 @@ def test_the_page_has_the_records_table():
 @pytest.mark.parametrize("entry", TABLE.values(), ids=TABLE)
 def test_an_entry_names_what_there_is(entry):
     assert callable(find_reference(entry.reference))
-    assert entry.prepare is None or callable(getattr(fills, entry.prepare))
+    assert entry.prepare is None or entry.prepare in FILLS
     assert entry.because
     assert entry.shapes
     assert entry.path.endswith((".cu", ".cuh"))

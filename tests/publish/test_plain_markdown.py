@@ -1,4 +1,4 @@
-"""Pages read well where MyST is not known: in JupyterLab, VS Code and Colab."""
+"""Pages read well where MyST is not known, in JupyterLab, VS Code and Colab, and link each word of the glossary where they first use it."""
 
 import functools
 import re
@@ -8,11 +8,10 @@ import pytest
 import references
 import yaml
 from address import ROOT
-from glossary import LINK, anchor, anchors, entries, word_in
+from glossary import LINK, anchor, anchors, entries, first_uses, markdown_of, word_in
 from marks import rewrite
 from notebooks import BOOK, chapters, evidence, name_of, pages
 from references import CITATION, sources
-from terms import markdown_of
 
 pytestmark = pytest.mark.quick
 
@@ -134,3 +133,36 @@ def test_a_notebooks_cells_of_code_do_not_part_a_fold():
         for cell in nbformat.read(path, as_version=4).cells:
             if cell.cell_type == "markdown":
                 assert cell.source.count("<details>") == cell.source.count("</details>"), cell.id
+
+
+# ---- first uses
+
+CHAPTERS = {path.stem: path for path in chapters() if re.match(r"\d|gpu$|xray$", path.stem)}
+
+
+@pytest.mark.parametrize("stem", CHAPTERS)
+def test_each_word_of_the_glossary_is_linked_where_a_chapter_first_uses_it(stem):
+    uses = first_uses(markdown_of(CHAPTERS[stem]))
+    assert {use.term for use in uses if not use.is_linked} == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("A warp. A [warp](glossary.md#warp).", [("warp", False)]),
+        ("A [warp](glossary.md#warp). A warp.", [("warp", True)]),
+        ("[Warps](glossary.md#warp) wait.", [("warp", True)]),
+        ("Cache lines, and *sectors*.", [("cache line", False), ("sector", False)]),
+        ("# A warp\n`warp`, $warp$, [warp](warp.md)<!-- warp -->", []),
+        ("<details>\n<summary>A warp</summary>\n\nA lane.\n\n</details>", [("lane", False)]),
+        ("```python\nwarp = 1\n```", []),
+        ("The SM, one multiprocessor.", [("SM", False)]),
+        ("A warped board.", []),
+    ],
+)
+def test_first_uses_are_those_of_running_text(text, found):
+    assert [(use.term, use.is_linked) for use in first_uses(text)] == found
+
+
+def test_words_that_share_a_definition_are_one():
+    assert entries()["L1 cache"] == entries()["L1"]

@@ -1,16 +1,16 @@
-"""The README's results are those of the record: `make readme` makes them anew."""
+"""The README's results are those of the record: `make readme` makes them anew, between two marks."""
 
 import re
 from importlib import metadata
 
 import pytest
-import race
 import readme
 from facts.facts_results import FACTS_INTRO
 from marks import rewrite
 from sample_records import content, up_to_date
 
 from softmax_lib import recorded
+from softmax_lib.engine.errors import BadInput
 from softmax_lib.records.measurement import PEERS
 from softmax_lib.records.record import Record
 from softmax_lib.suites.plan import WORKLOG
@@ -30,7 +30,7 @@ def test_the_readmes_list_of_chapters_is_that_of_the_book():
 
 
 def test_the_picture_of_the_race_is_what_the_x_ray_finds():
-    assert race.PICTURE.read_text(encoding="utf-8") == race.picture(), STALE
+    assert readme.PICTURE.read_text(encoding="utf-8") == readme.picture(), STALE
 
 
 def test_the_readmes_chart_is_that_of_the_record():
@@ -85,7 +85,7 @@ def copy_of_both(tmp_path, monkeypatch):
     monkeypatch.setattr(readme, "ROOT", tmp_path)
     monkeypatch.setattr(readme, "README", tmp_path / "README.md")
     monkeypatch.setattr(readme, "CHART", tmp_path / "ladder.svg")
-    monkeypatch.setattr(race, "PICTURE", tmp_path / "race.svg")
+    monkeypatch.setattr(readme, "PICTURE", tmp_path / "race.svg")
     return tmp_path
 
 
@@ -121,3 +121,19 @@ def test_the_readme_begins_with_the_result_that_the_introduction_has():
     result, share, *_ = FACTS_INTRO
     assert result in said
     assert share in said
+
+
+# ---- text between two marks
+
+BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
+
+
+@pytest.mark.parametrize("text", ["no marks", f"{BEGIN} only", f"{END}{END}"])
+def test_a_page_without_its_marks_is_left_alone(text):
+    with pytest.raises(BadInput, match="results:begin"):
+        rewrite(text, "results", "new")
+
+
+def test_rewriting_touches_only_what_lies_between_the_marks():
+    text = f"before {BEGIN}\nold\n{END} after"
+    assert rewrite(text, "results", "new") == f"before {BEGIN}\nnew\n{END} after"

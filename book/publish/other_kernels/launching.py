@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from other_kernels import numerics, reductions, training, transformers
-from other_kernels.arrays import Arrays, make_launch, read_numbers
-from other_kernels.table import Entry
+from other_kernels.launches import Arrays, Entry, make_launch, read_numbers
 from softmax_lib import emulator
 from softmax_lib.engine.source import Program, Source
 from softmax_lib.engine.written.session import Library

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from other_kernels.arrays import Arrays
+from other_kernels.launches import Arrays
 
 
 def not_taken(a: Arrays) -> Arrays:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from other_kernels.arrays import Arrays
+from other_kernels.launches import Arrays
 
 
 def _split(values: np.ndarray, share: int) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from other_kernels.arrays import Arrays
+from other_kernels.launches import Arrays
 from other_kernels.transformers import EPSILON, softmax
 
 

@@ -113,7 +113,7 @@ def diff(old: str, new: str) -> View:
     The comments on top are left out. Raises `UnknownKernel`.
     """
     sources = [read(name) for name in (old, new)]
-    before, after = (_chosen(given, None) for given in sources)
+    before, after = (one.text.splitlines()[parts(one)["header"][1] :] for one in sources)
     hunks = list(_changes(before, after)) or ["  nothing changes"]
     names = [f"- {sources[0].file_name}", f"+ {sources[1].file_name}"]
     lines = [(_TAGS.get(line[:1], "i"), line) for line in names + hunks]
@@ -174,14 +174,6 @@ def _lexer(python: bool) -> Lexer:
 
 def _preformatted(inside: Markup) -> str:
     return str(render(_CODE, inside=inside))
-
-
-def _chosen(given: Source, phase: Part | None) -> list[str]:
-    lines = given.text.splitlines()
-    if phase is None:
-        return lines[parts(given)["header"][1] :]
-    start, end = find_part(given, phase)
-    return textwrap.dedent("\n".join(lines[start:end])).splitlines()
 
 
 def _changes(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:

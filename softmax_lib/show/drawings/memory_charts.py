@@ -76,7 +76,7 @@ def _draw(found: XRay, flows: Flows) -> Drawing:
     parts: list[Callable[[Drawing, float], float]] = [
         lambda drawing, top: _box(drawing, top, "shared memory", "" if shared else "not used", inner=True, faint=not shared),
         lambda drawing, top: _band(drawing, top, shared),
-        lambda drawing, top: _box(drawing, top, "threads", _launched(found), inner=True, tone="orange"),
+        lambda drawing, top: _box(drawing, top, "threads", f"{count(found.blocks, 'block')} of {found.block_size}", inner=True, tone="orange"),
         lambda drawing, top: _band(drawing, top, flows.of("L1")),
         lambda drawing, top: _box(drawing, top, "L1", _hits(flows), inner=True),
     ]  # fmt: skip
@@ -178,10 +178,6 @@ def _column(
 
 
 # ---- words
-
-
-def _launched(found: XRay) -> str:
-    return f"{count(found.blocks, 'block')} of {found.block_size}"
 
 
 def _hits(flows: Flows) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -111,9 +111,8 @@ def _told(read: Callable[[Side], str]) -> Callable[[Side], str]:
     return tell
 
 
-def _sectors(side: Side) -> str:
-    total = _xray(side).total
-    return f"{total['global_load_sectors'] / total['global_load_requests']:.3g}"
+def _per_request(counters: Mapping[str, int], access: str, unit: str) -> str:
+    return f"{counters[f'{access}_{unit}'] / counters[f'{access}_requests']:.3g}"
 
 
 def _per_block(counter: str) -> Callable[[Side], str]:
@@ -131,31 +130,22 @@ def _threads_held(side: Side) -> str:
     return f"{_blocks_held(side) * _xray(side).block_size:,}"
 
 
-def _at_once(side: Side) -> str:
-    return f"{MULTIPROCESSORS * _blocks_held(side):,}"
-
-
-def _blocks(side: Side) -> str:
-    return f"{side.rows if side.who in kernels else _xray(side).blocks:,}"
-
-
 def _launches(side: Side) -> int:
     return len(kernels[side.who].steps)
 
 
-def _both_matrices(side: Side) -> str:
-    return f"{2 * side.rows * side.cols * ITEM_BYTES['float32'] / (1 << 20):.0f} MiB"
-
-
 _COUNTED: dict[Symptom, list[tuple[str, Callable[[Side], str]]]] = {
-    "uncoalesced": [("sectors per load request", _sectors)],
+    "uncoalesced": [("sectors per load request", lambda side: _per_request(_xray(side).total, "global_load", "sectors"))],
     "bank conflicts": [("bank conflicts per block", _per_block("bank_conflicts"))],
     "too few bytes in flight": [("bytes in flight per SM", _told(_in_flight))],
     "low occupancy": [("threads on an SM, at most", _told(_threads_held))],
     "barriers": [("barriers per block", _per_block("barriers"))],
-    "tail of blocks": [("blocks", _blocks), ("blocks that fit at once", _told(_at_once))],
+    "tail of blocks": [
+        ("blocks", lambda side: f"{side.rows if side.who in kernels else _xray(side).blocks:,}"),
+        ("blocks that fit at once", _told(lambda side: f"{MULTIPROCESSORS * _blocks_held(side):,}")),
+    ],
     "launch-bound": [("launches", lambda side: str(_launches(side)))],
-    "L2-resident": [("x and y", _both_matrices)],
+    "L2-resident": [("x and y", lambda side: f"{2 * side.rows * side.cols * ITEM_BYTES['float32'] / (1 << 20):.0f} MiB")],
     "host-bound": [("launches by Python for 100 calls", lambda side: "100" if side.how == "eager" else "1")],
 }  # fmt: skip
 
@@ -167,16 +157,8 @@ def _counted(read: Callable[[SymptomTime], str]) -> Callable[[SymptomTime], str]
     return lambda one: read(one) if one.counters else "–"
 
 
-def _ratio(unit: str, request: str) -> Callable[[SymptomTime], str]:
-    return _counted(lambda one: f"{one.counters[unit] / one.counters[request]:.3g}")
-
-
-def _stalled(reason: str) -> Callable[[SymptomTime], str]:
-    return _counted(lambda one: f"{one.profile.stalls[reason]:.0%}")
-
-
-def _bandwidth(one: SymptomTime) -> str:
-    return f"{one.gb_per_s:,.0f}"
+def _ratio(access: str, unit: str) -> Callable[[SymptomTime], str]:
+    return _counted(lambda one: _per_request(one.counters, access, unit))
 
 
 def _busy(side: Side, gpu: str) -> str:
@@ -184,15 +166,18 @@ def _busy(side: Side, gpu: str) -> str:
     return f"{busy_share(timeline_events(program, gpu)):.0%}"
 
 
+_BANDWIDTH: tuple[str, Callable[[SymptomTime], str]] = ("GB/s", lambda one: f"{one.gb_per_s:,.0f}")
 _MEASURED: dict[Symptom, list[tuple[str, Callable[[SymptomTime], str]]]] = {
-    "uncoalesced": [("the same, by ncu", _ratio("global_load_sectors", "global_load_requests"))],
-    "bank conflicts": [("wavefronts per shared load, ncu", _ratio("shared_load_wavefronts", "shared_load_requests"))],
-    "too few bytes in flight": [("stalled_long_scoreboard, ncu", _stalled("long_scoreboard")), ("GB/s", _bandwidth)],
+    "uncoalesced": [("the same, by ncu", _ratio("global_load", "sectors"))],
+    "bank conflicts": [("wavefronts per shared load, ncu", _ratio("shared_load", "wavefronts"))],
+    "too few bytes in flight": [
+        ("stalled_long_scoreboard, ncu", _counted(lambda one: f"{one.profile.stalls['long_scoreboard']:.0%}")), _BANDWIDTH,
+    ],
     "low occupancy": [("warps on an SM, ncu", _counted(lambda one: f"{one.profile.warps_per_multiprocessor:.1f}"))],
-    "barriers": [("stalled_barrier, ncu", _stalled("barrier"))],
-    "tail of blocks": [("GB/s", _bandwidth)],
+    "barriers": [("stalled_barrier, ncu", _counted(lambda one: f"{one.profile.stalls['barrier']:.0%}"))],
+    "tail of blocks": [_BANDWIDTH],
     "launch-bound": [("time per launch", lambda one: f"{one.median_us / _launches(one.side):.1f} µs")],
-    "L2-resident": [("GB/s", _bandwidth)],
+    "L2-resident": [_BANDWIDTH],
 }  # fmt: skip
 
 # ---- when Python called, when it launched, when the GPU worked
@@ -207,7 +192,11 @@ def profiled_calls(gpu: str = DEFAULT_GPU) -> View:
 
     Raises `BadInput` where none was recorded.
     """
-    seen = {program: _from_zero(timeline_events(program, gpu)) for program in PROGRAMS}
+    seen: dict[Program, list[Event]] = {}
+    for program in PROGRAMS:
+        events = timeline_events(program, gpu)
+        first_us = min(one.at_us for one in events)
+        seen[program] = [replace(one, at_us=one.at_us - first_us) for one in events]
     words = "; ".join(f"{program}: {_in_words(events)}" for program, events in seen.items())
     drawing = Drawing(len(seen) * _PANEL, words)
     for number, (program, events) in enumerate(seen.items()):
@@ -215,11 +204,6 @@ def profiled_calls(gpu: str = DEFAULT_GPU) -> View:
         _draw(drawing, number * _PANEL, program, events, max(one.end_us for one in like))
     title = "Eight calls of torch.softmax, by torch.profiler"
     return frame(drawing, title, f"{symptom_source(gpu)}; the profiler itself slows Python down")
-
-
-def _from_zero(events: Sequence[Event]) -> list[Event]:
-    first_us = min(one.at_us for one in events)
-    return [replace(one, at_us=one.at_us - first_us) for one in events]
 
 
 def busy_share(events: Sequence[Event]) -> float:

@@ -1,10 +1,13 @@
-"""Sliders in JupyterLab, by keyboard: each handle has a name, and what a move came to is told."""
+"""JupyterLab: sliders have names by keyboard and tell what a move came to; `make lab` lists the pages and nothing else."""
+
+import json
+import urllib.request
 
 import nbformat
 import pytest
-from jupyter_lab import command, started
+from jupyter_lab import TOKEN, command, started
 from nbformat.v4 import new_code_cell, new_notebook
-from notebooks import KERNEL
+from notebooks import BOOK, KERNEL, pages
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.site
@@ -54,3 +57,23 @@ def test_a_handle_has_its_name_and_a_move_is_told(page, name, value, outcome):
     expect(handle).to_have_attribute("aria-valuetext", value)
     expect(widget.get_by_role("status")).to_have_text(outcome)
     expect(handle).to_be_focused()
+
+
+# ---- `make lab`
+
+
+@pytest.fixture(scope="module")
+def opened():
+    with started(command()) as address:
+        yield address
+
+
+def test_the_introduction_is_opened(opened):
+    assert opened.endswith(f"/lab/tree/intro.ipynb?token={TOKEN}")
+
+
+def test_pages_are_listed_and_nothing_else(opened):
+    address = opened.partition("/lab/")[0]
+    with urllib.request.urlopen(f"{address}/api/contents?token={TOKEN}") as answer:
+        listed = {entry["name"] for entry in json.load(answer)["content"]}
+    assert listed == {*(path.name for path in pages() if path.parent == BOOK), "evidence"}
