@@ -17,7 +17,7 @@ from softmax_lib import emulator
 from softmax_lib.engine import toolchain
 from softmax_lib.engine.errors import CompileError, NotAvailable
 from softmax_lib.engine.source import Source
-from softmax_lib.engine.written import build, flags, process, symbols
+from softmax_lib.engine.written import build, flags, process, structs, symbols
 from softmax_lib.engine.written.flags import headers_folder
 from softmax_lib.worklog import registry
 
@@ -317,3 +317,29 @@ def test_line_tables_are_read_once_and_kept(empty_cache):
     kept.write_text(json.dumps({"half": "a file"}))  # whatever happened to it, it is made anew
     symbols.read.cache_clear()
     assert symbols.read(path) == found
+
+
+# ---- structs, records and enums, which are the same in Python and in C++
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    started = process.Process()
+    yield started.layout()
+    started.end()
+
+
+def test_every_size_offset_and_enumerator_is_the_compilers(compiled):
+    assert compiled == dict(structs.LAYOUT)
+    structs.LAYOUT.check(compiled)
+
+
+@pytest.mark.parametrize("name", ["Record", "Record.site", "Fault.text", "Operation.shuffle_xor"])
+def test_a_change_on_one_side_alone_is_named(name, compiled):
+    with pytest.raises(RuntimeError, match=rf"disagree about {name}: \d+ and \d+"):
+        structs.LAYOUT.check(compiled | {name: compiled[name] + 4})
+    missing = {other: value for other, value in compiled.items() if other != name}
+    with pytest.raises(RuntimeError, match=f"{name}: .* and not there"):
+        structs.LAYOUT.check(missing)
+    with pytest.raises(RuntimeError, match=rf"{name}2: not there and 40"):
+        structs.LAYOUT.check(compiled | {f"{name}2": 40})

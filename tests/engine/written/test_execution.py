@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from emulated import HEAD, emulate, execute, kernel_of, noise, ones, softmax, zeros
+from emulated import HEAD, emulate, execute, kernel_of, noise, softmax, zeros
 
 from softmax_lib.engine.geometry import Call, Geometry
 from softmax_lib.engine.written import device, launching, session
@@ -71,13 +71,6 @@ def test_y_may_be_x():
     expected = softmax(x)
     emulate(registry.kernels["fusion"], x, x, 32)
     np.testing.assert_allclose(x, expected, rtol=1e-5)
-
-
-def test_what_y_held_is_there_for_the_kernel_to_read():
-    y = np.arange(32, dtype=np.float32).reshape(1, 32)
-    adding = registry.resolve(kernel_of("y[threadIdx.x] += x[threadIdx.x];\n"))
-    emulate(adding, ones(1, 32), y, 32)
-    assert y[0].tolist() == [1.0 + i for i in range(32)]
 
 
 def test_the_grid_can_be_chosen():
