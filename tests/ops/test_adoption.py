@@ -142,18 +142,15 @@ def test_derivatives_that_we_leave_to_torch_are_torchs_own_while_it_is_patched(d
         torch.testing.assert_close(along, torch.zeros_like(x), atol=1e-6, rtol=0)
 
 
-def test_a_tensor_that_is_only_looked_at_may_be_ours():
+@pytest.mark.parametrize("traced", [True, False])
+def test_a_tensor_that_is_only_looked_at_may_be_ours(monkeypatch, traced):
+    if not traced and hasattr(torch.Tensor, "names"):
+        pytest.skip("this torch has named tensors")
+    monkeypatch.setattr(adoption, "is_traced", lambda: traced)
     with FakeTensorMode():
         x = torch.empty(6, 40, device="cuda")
         assert adoption._is_ours(x, -1, None, None)
         assert not adoption._is_ours(x.double(), -1, None, None)
-
-
-@pytest.mark.skipif(hasattr(torch.Tensor, "names"), reason="this torch has named tensors")
-def test_without_named_tensors_none_is_looked_for(monkeypatch):
-    monkeypatch.setattr(adoption, "is_traced", lambda: False)
-    with FakeTensorMode():
-        assert adoption._is_ours(torch.empty(6, 40, device="cuda"), -1, None, None)
 
 
 def test_modules_take_the_place_of_torchs(device, x):

@@ -216,29 +216,13 @@ def test_a_gpus_own_table_comes_before_the_one_that_comes_along(write_table):
 
 
 ODD_LINES = [
-    {"x": 1},
-    {"regime": "team"},
-    {"threads": "128"},
-    {"threads": 0},
-    {"team": -2},
-    {"balanced": 1},
-    {"rows": "8"},
-    {"row_bytes": None},
-    {"edges": "no"},
-    {"like": 8},
-    {"like": ["8", 8]},
-]
+    {"x": 1}, {"regime": "team"}, {"threads": "128"}, {"threads": 0}, {"team": -2}, {"balanced": 1}, {"rows": "8"},
+    {"row_bytes": None}, {"edges": "no"}, {"like": 8}, {"like": ["8", 8]},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{",
-        "[]",
-        100_000 * "[",
-        *(table_with(LINE | odd) for odd in ODD_LINES),
-    ],
+    "text", ["", "{", "[]", 100_000 * "[", *(table_with(LINE | odd) for odd in ODD_LINES)]
 )
 def test_a_damaged_table_is_named_and_the_one_that_comes_along_taken(write_table, caplog, text):
     path = write_table(text)

@@ -7,15 +7,15 @@ from itertools import product
 import pytest
 import torch
 from full_tables import each_value
+from ops.rows import DTYPES, name_of
 
-from softmax_lib.ops.designs import Design, Strided, Task
+from softmax_lib.ops.designs import Design, Strided, Task, Tile
 from softmax_lib.ops.outlines import FOLDER, Scaling
 from softmax_lib.ops.scores import mask_steps
 from softmax_lib.ops.slots import SETS
 from softmax_lib.ops.tables import TILED_ROWS, tile_design
 from softmax_lib.worklog.xray import xray_launch
 
-DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 ROUNDING = {torch.float32: 1e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}
 """Of a result: relative to the largest, for a probability and for a gradient of order 1."""
 
@@ -31,16 +31,28 @@ DESIGNS = (
 )
 
 
-def name_of(dtype):
-    return str(dtype).removeprefix("torch.")
-
-
-def rows_like(shape, dtype, offset):
+def rows_like(shape, dtype, offset=0):
     """Noise, and behind it NaN; `offset` numbers from where memory begins."""
-    numbers = torch.full((shape.numel() + offset + 9,), torch.nan, dtype=dtype)
-    rows = numbers[offset : offset + shape.numel()].view(shape)
+    count = torch.Size(shape).numel()
+    numbers = torch.full((count + offset + 9,), torch.nan, dtype=dtype)
+    rows = numbers[offset : offset + count].view(shape)
     rows.copy_(torch.randn(shape, generator=torch.Generator().manual_seed(7)) * 3)
     return rows, numbers
+
+
+def inputs_like(shape, dtype, backward, log=False, offset=0):
+    """First and second of a launch: noise, or a result and its gradient."""
+    first, _ = rows_like(shape, dtype, offset)
+    if not backward:
+        return first, None
+    first.copy_(expected(first, None, log))
+    return first, rows_like(shape, dtype, offset)[0].flip(0).contiguous()
+
+
+def result_like(shape, dtype, offset=0):
+    """NaN, and the memory around it."""
+    result, around = rows_like(shape, dtype, offset)
+    return result.fill_(torch.nan), around
 
 
 def expected(first, grad, log):
@@ -51,6 +63,11 @@ def expected(first, grad, log):
 
 
 def launch(design, task, first, second, result, scaling=None):
+    if isinstance(design, Tile):
+        return xray_launch(
+            FOLDER / "tile.cu", design.blocks(task.rows), design.threads, [first, second, result, *first.shape],
+            kernel=design.expression(task), shared_bytes=design.shared_bytes(task), path="written",
+        )  # fmt: skip
     rows, cols = first.shape
     arguments = [first, second, result, rows, cols, cols, cols if task.backward else 0, cols]
     blocks = design.blocks(rows)
@@ -65,6 +82,25 @@ def launch(design, task, first, second, result, scaling=None):
     )  # fmt: skip
 
 
+def fitting(design, task):
+    fits = design.fit(task)
+    return fits or pytest.skip("these rows do not fit")
+
+
+def tile_of(task):
+    return tile_design(replace(task, rows=TILED_ROWS))
+
+
+def assert_untouched(around, offset, count):
+    assert torch.isnan(around[:offset]).all()
+    assert torch.isnan(around[offset + count :]).all()
+
+
+def hazards_of(found, halves):
+    """Those found, but for races where a word's `halves` are those of two threads, in which hazards see one word."""
+    return [one for one in found.hazards if not (halves and one.kind == "race")]
+
+
 ROWS_LIKE = [(96, 0, False), (203, 1, True), (5, 3, False)]
 
 
@@ -75,27 +111,16 @@ ROWS_LIKE = [(96, 0, False), (203, 1, True), (5, 3, False)]
 )
 def test_a_design_is_right_and_has_no_hazard(design, backward, dtype, of):
     cols, offset, log = of
-    edges = bool(offset)
-    task = Task(5, cols, name_of(dtype), name_of(dtype), backward, log, edges)
-    design = design.fit(task)
-    if design is None:
-        pytest.skip("these rows do not fit")
-    shape = torch.Size((5, cols))
-    first, _ = rows_like(shape, dtype, offset)
-    if backward:
-        first.copy_(expected(first, None, log))
-    grad = rows_like(shape, dtype, offset)[0].flip(0).contiguous() if backward else None
-    result, around = rows_like(shape, dtype, offset)
-    result.fill_(torch.nan)
+    task = Task(5, cols, name_of(dtype), name_of(dtype), backward, log, bool(offset))
+    design = fitting(design, task)
+    first, grad = inputs_like((5, cols), dtype, backward, log, offset)
+    result, around = result_like((5, cols), dtype, offset)
     found = launch(design, task, first, grad, result)
-    # where the first half of a word is one block's and the second another's, hazards see one word
-    halves = design.regime == "grid" and offset % 2 and dtype.itemsize == 2
-    assert [one for one in found.hazards if not (halves and one.kind == "race")] == []
+    assert not hazards_of(found, design.regime == "grid" and offset % 2 and dtype.itemsize == 2)
     wanted = expected(first, grad, log)
     worst = (result.double() - wanted).abs().max() / wanted.abs().max()
     assert worst <= ROUNDING[dtype]
-    assert torch.isnan(around[:offset]).all()
-    assert torch.isnan(around[offset + shape.numel() :]).all()
+    assert_untouched(around, offset, result.numel())
 
 
 IN_TILES = [(3, 1, False), (200, 3, True), (131, 10, False), (70, 33, True), (9, 127, False)]
@@ -107,54 +132,39 @@ IN_TILES = [(3, 1, False), (200, 3, True), (131, 10, False), (70, 33, True), (9,
 def test_short_rows_lie_in_tiles(of, dtype, backward):
     rows, cols, log = of
     task = Task(rows, cols, name_of(dtype), name_of(dtype), backward, log, edges=True)
-    design = tile_design(replace(task, rows=TILED_ROWS))
-    shape = torch.Size((rows, cols))
-    first, _ = rows_like(shape, dtype, 0)
-    if backward:
-        first.copy_(expected(first, None, log))
-    grad = rows_like(shape, dtype, 0)[0].flip(0).contiguous() if backward else None
-    result, around = rows_like(shape, dtype, 0)
-    result.fill_(torch.nan)
-    found = launch_tile(design, task, first, grad, result)
-    # a word of two halves is two threads'
-    assert [one for one in found.hazards if dtype.itemsize == 4 or one.kind != "race"] == []
+    first, grad = inputs_like((rows, cols), dtype, backward, log)
+    result, around = result_like((rows, cols), dtype)
+    found = launch(tile_of(task), task, first, grad, result)
+    assert not hazards_of(found, dtype.itemsize == 2)
     wanted = expected(first, grad, log)
     worst = (result.double() - wanted).abs().max() / wanted.abs().max().clamp(min=1e-3)
     assert worst <= ROUNDING[dtype]
-    assert torch.isnan(around[shape.numel() :]).all()
+    assert_untouched(around, 0, result.numel())
 
 
-def launch_tile(design, task, first, second, result):
-    return xray_launch(
-        FOLDER / "tile.cu", design.blocks(task.rows), design.threads, [first, second, result, *first.shape],
-        kernel=design.expression(task), shared_bytes=design.shared_bytes(task), path="written",
-    )  # fmt: skip
+BLOCK, STREAMED = Design("block", 1, 64), Design("grid", 2, 64, streamed=True)
 
 
-def test_a_tile_turns_sixteen_bits_into_float32_and_back():
-    first, _ = rows_like(torch.Size((50, 7)), torch.float16, 0)
-    result = torch.full((50, 7), torch.nan)
-    task = Task(50, 7, "float16", "float32", edges=True)
-    launch_tile(tile_design(replace(task, rows=TILED_ROWS)), task, first, None, result)
-    torch.testing.assert_close(result.double(), expected(first, None, False), rtol=1e-5, atol=1e-8)
-    made = torch.full((50, 7), torch.nan, dtype=torch.float16)
-    task = Task(50, 7, "float32", "float16", backward=True, edges=True)
-    grad = rows_like(torch.Size((50, 7)), torch.float32, 0)[0].flip(0).contiguous()
-    launch_tile(tile_design(replace(task, rows=TILED_ROWS)), task, result, grad, made)
-    torch.testing.assert_close(made.double(), expected(result, grad, False), rtol=1e-2, atol=1e-3)
-
-
-def test_sixteen_bits_become_float32_on_the_way():
-    task = Task(3, 200, "bfloat16", "float32")
-    first, _ = rows_like(torch.Size((3, 200)), torch.bfloat16, 0)
-    result = torch.full((3, 200), torch.nan)
-    launch(Design("block", 1, 64).fit(task), task, first, None, result)
-    torch.testing.assert_close(result.double(), expected(first, None, False), rtol=1e-5, atol=1e-8)
-    task = Task(3, 200, "float32", "bfloat16", backward=True)
-    made = torch.full((3, 200), torch.nan, dtype=torch.bfloat16)
-    grad = rows_like(torch.Size((3, 200)), torch.float32, 0)[0].flip(0).contiguous()
-    launch(Design("block", 1, 64).fit(task), task, result, grad, made)
-    torch.testing.assert_close(made.double(), expected(result, grad, False), rtol=1e-2, atol=1e-4)
+@pytest.mark.parametrize(
+    ("design", "of", "to", "backward"),
+    [
+        (BLOCK, torch.bfloat16, torch.float32, False),
+        (BLOCK, torch.float32, torch.bfloat16, True),
+        (BLOCK, torch.bfloat16, torch.float32, True),  # what scores and their mask share
+        (STREAMED, torch.bfloat16, torch.float32, True),
+        (None, torch.float16, torch.float32, False),  # a tile
+        (None, torch.float32, torch.float16, True),
+    ],
+    ids=str,
+)
+def test_sixteen_bits_become_float32_on_the_way_and_the_other_way_round(design, of, to, backward):
+    shape = (3, 203) if design else (50, 7)
+    task = Task(*shape, name_of(of), name_of(to), backward, edges=True)
+    first, grad = inputs_like(shape, of, backward)
+    result, _ = result_like(shape, to)
+    launch(design.fit(task) if design else tile_of(task), task, first, grad, result)
+    rough = {"rtol": 1e-5, "atol": 1e-7} if to is torch.float32 else {"rtol": 1e-2, "atol": 1e-3}
+    torch.testing.assert_close(result.double(), expected(first, grad, False), **rough)
 
 
 SCORES_LIKE = [
@@ -172,13 +182,11 @@ def test_scores_are_scaled_masked_and_seen_in_part(design, dtype, of):
     cols, offset, log, masked, queries = of
     task = Task(6, cols, name_of(dtype), name_of(dtype), log=log, edges=bool(offset))
     task = replace(task, scores=True, masked=masked)
-    design = design.fit(task)
-    if design is None:
-        pytest.skip("these rows do not fit")
-    x, _ = rows_like(torch.Size((6, cols)), dtype, offset)
+    design = fitting(design, task)
+    x, _ = rows_like((6, cols), dtype, offset)
     wanted, mask, steps = x.double() * 0.5, None, ()
     if masked:  # of 2 x 3 rows the first three and the others have one each, another step apart
-        mask, _ = rows_like(torch.Size((2, 1, cols)), dtype, 2 * offset)
+        mask, _ = rows_like((2, 1, cols), dtype, 2 * offset)
         mask[0, 0, 1::2] = -torch.inf
         steps = mask_steps(mask, torch.Size((2, 3, cols)))
         wanted = (wanted.view(2, 3, cols) + mask.double()).view(6, cols)
@@ -186,38 +194,22 @@ def test_scores_are_scaled_masked_and_seen_in_part(design, dtype, of):
         row, col = torch.arange(6)[:, None], torch.arange(cols)
         x[col > row % queries] = torch.nan  # which nobody is to look at
         wanted[col > row % queries] = -torch.inf
-    result, around = rows_like(torch.Size((6, cols)), dtype, offset)
-    result.fill_(torch.nan)
+    result, around = result_like((6, cols), dtype, offset)
     found = launch(design, task, x, mask, result, Scaling(0.5, queries, steps))
-    halves = design.regime == "grid" and offset % 2 and dtype.itemsize == 2
-    assert [one for one in found.hazards if not (halves and one.kind == "race")] == []
+    assert not hazards_of(found, design.regime == "grid" and offset % 2 and dtype.itemsize == 2)
     rough = ROUNDING[dtype]
     torch.testing.assert_close(result.double(), expected(wanted, None, log), rtol=rough, atol=rough)
-    assert torch.isnan(around[:offset]).all()
-    assert torch.isnan(around[offset + result.numel() :]).all()
+    assert_untouched(around, offset, result.numel())
 
 
 @pytest.mark.parametrize("design", [DESIGNS[1], DESIGNS[4], *DESIGNS[-3:]], ids=str)
 def test_a_gradient_is_scaled_on_its_way(design):
     task = Task(3, 203, "float32", "float32", backward=True, edges=True, scores=True)
-    y = torch.softmax(rows_like(torch.Size((3, 203)), torch.float32, 1)[0], -1)
-    grad = rows_like(torch.Size((3, 203)), torch.float32, 1)[0].flip(0).contiguous()
-    result = torch.full((3, 203), torch.nan)
+    y, grad = inputs_like((3, 203), torch.float32, True, offset=1)
+    result, _ = result_like((3, 203), torch.float32)
     launch(design.fit(task), task, y, grad, result, Scaling(0.25))
-    torch.testing.assert_close(
-        result.double(), 0.25 * expected(y, grad, False), rtol=1e-5, atol=1e-7
-    )
-
-
-def test_the_gradient_that_scores_and_their_mask_share_is_float32():
-    task = Task(3, 203, "bfloat16", "float32", backward=True, edges=True)
-    y, _ = rows_like(torch.Size((3, 203)), torch.bfloat16, 1)
-    y.copy_(torch.softmax(y.float(), -1))
-    grad = rows_like(torch.Size((3, 203)), torch.bfloat16, 1)[0].flip(0).contiguous()
-    result = torch.full((3, 203), torch.nan)
-    for design in (Design("block", 1, 64), Design("grid", 2, 64, streamed=True)):
-        launch(design.fit(task), task, y, grad, result)
-        torch.testing.assert_close(result.double(), expected(y, grad, False), rtol=1e-5, atol=1e-7)
+    wanted = 0.25 * expected(y, grad, False)
+    torch.testing.assert_close(result.double(), wanted, rtol=1e-5, atol=1e-7)
 
 
 SPECIAL = {
@@ -230,25 +222,14 @@ SPECIAL = {
 }
 
 
-@pytest.mark.parametrize(("design", "log"), each_value(product(DESIGNS, [False, True])), ids=str)
+@pytest.mark.parametrize(
+    ("design", "log"), each_value(product([*DESIGNS, None], [False, True])), ids=str
+)
 def test_infinities_and_nans_are_torchs(design, log):
-    x = torch.tensor([*SPECIAL.values()])
-    task = Task(*x.shape, "float32", "float32", log=log)
+    x = torch.tensor([row if design else row[73:] for row in SPECIAL.values()])
+    task = Task(*x.shape, "float32", "float32", log=log, edges=not design)
     result = torch.empty_like(x)
-    design = design.fit(task)
-    if design is None:
-        pytest.skip("these rows do not fit")
-    launch(design, task, x, None, result)
-    function = torch.log_softmax if log else torch.softmax
-    torch.testing.assert_close(result, function(x, -1), equal_nan=True)
-
-
-@pytest.mark.parametrize("log", [False, True], ids=["softmax", "log_softmax"])
-def test_in_tiles_infinities_and_nans_are_torchs_too(log):
-    x = torch.tensor([row[73:] for row in SPECIAL.values()])
-    task = Task(*x.shape, "float32", "float32", log=log, edges=True)
-    result = torch.empty_like(x)
-    launch_tile(tile_design(replace(task, rows=TILED_ROWS)), task, x, None, result)
+    launch(fitting(design, task) if design else tile_of(task), task, x, None, result)
     function = torch.log_softmax if log else torch.softmax
     torch.testing.assert_close(result, function(x, -1), equal_nan=True)
 
@@ -265,13 +246,13 @@ def test_rows_along_another_dimension(of, dtype, backward):
     inner, design = of
     if design.count > 1:
         design = Strided(16 // dtype.itemsize, *list(vars(design).values())[1:])
-    shape = torch.Size((2, 43, inner))
-    first, _ = rows_like(shape, dtype, 0)
+    shape = (2, 43, inner)
+    first, _ = rows_like(shape, dtype)
     turned = lambda x: x.movedim(1, -1)  # noqa: E731
     if backward:
         first.copy_(torch.softmax(first.double(), 1))
-    grad = rows_like(shape, dtype, 0)[0].flip(0).contiguous() if backward else None
-    result = torch.full(shape, torch.nan, dtype=dtype)
+    grad = rows_like(shape, dtype)[0].flip(0).contiguous() if backward else None
+    result, _ = result_like(shape, dtype)
     task = Task(2 * inner, 43, name_of(dtype), name_of(dtype), backward, edges=design.count == 1)
     found = xray_launch(
         FOLDER / "strided.cu", design.blocks(2, inner), design.threads, [first, grad, result, 43, inner],

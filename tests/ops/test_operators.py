@@ -45,12 +45,16 @@ def test_gradients_of_both_orders(log, dim):
 
 
 @pytest.mark.parametrize("log", [False, True])
-def test_a_gradient_has_the_dtype_of_its_input(log):
-    x = torch.randn(3, 4, dtype=torch.bfloat16, requires_grad=True)
-    y = ours(x, log=log, dtype=torch.float32)
-    assert y.dtype == torch.float32
-    y.square().sum().backward()
-    assert x.grad.dtype == torch.bfloat16
+def test_a_gradient_has_the_dtype_and_shape_of_its_input(log):
+    x, mask = (torch.randn(shape).bfloat16().requires_grad_() for shape in ((3, 4), (4,)))
+    for y in (
+        ours(x, log=log, dtype=torch.float32),
+        operators.apply_scores(x, mask, 2.0, True, False, torch.float32),
+    ):
+        assert y.dtype == torch.float32
+        y.square().sum().backward()
+        assert x.grad.dtype == torch.bfloat16
+    assert (mask.grad.dtype, mask.grad.shape) == (torch.bfloat16, (4,))
 
 
 @pytest.mark.parametrize("log", [False, True])
@@ -94,16 +98,6 @@ def test_gradients_of_scores_and_of_what_is_added_to_them(log, mask):
 
         assert torch.autograd.gradcheck(scores, (x, added))
         assert torch.autograd.gradgradcheck(scores, (x, added))
-
-
-def test_a_gradient_of_scores_has_the_dtype_of_its_input():
-    x = torch.randn(3, 4, dtype=torch.bfloat16, requires_grad=True)
-    mask = torch.randn(4, dtype=torch.bfloat16, requires_grad=True)
-    y = operators.apply_scores(x, mask, 2.0, True, False, torch.float32)
-    assert y.dtype == torch.float32
-    y.square().sum().backward()
-    assert x.grad.dtype == mask.grad.dtype == torch.bfloat16
-    assert mask.grad.shape == (4,)
 
 
 @pytest.mark.parametrize("log", [False, True])

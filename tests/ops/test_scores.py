@@ -7,16 +7,20 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from ops.as_good_as import assert_as_good, assert_gradient_as_good, name_of, noise
+from ops.rows import (
+    DTYPES,
+    FUNCTIONS,
+    assert_as_good,
+    assert_gradient_as_good,
+    name_of,
+    noise,
+)
 
 from softmax_lib import LogSoftmax, Softmax, log_softmax, softmax
 from softmax_lib.engine.errors import BadInput, WrongType
 from softmax_lib.ops import operators
 from softmax_lib.ops.scores import mask_steps
 from softmax_lib.worklog.errors import NoSuchDimension
-
-DTYPES = (torch.float32, torch.float16, torch.bfloat16)
-FUNCTIONS = ((softmax, torch.softmax), (log_softmax, torch.log_softmax))
 
 
 def in_torchs_words(function, x, dim=-1, *, scale=1.0, mask=None, causal=False):
@@ -142,12 +146,8 @@ MASKS = (None, "queries x keys", "texts x keys", "all")
 
 def mask_like(x, kind, dtype):
     """Noise to be added, with a tenth of it -inf; some of each row is seen."""
-    texts, heads, queries, keys = x.shape
-    sizes = {
-        "queries x keys": (queries, keys),
-        "texts x keys": (texts, 1, 1, keys),
-        "all": (texts, heads, queries, keys),
-    }
+    texts, _, queries, keys = x.shape
+    sizes = {"queries x keys": (queries, keys), "texts x keys": (texts, 1, 1, keys), "all": x.shape}
     mask = noise(*sizes[kind], dtype=dtype, scale=1.0, seed=2)
     hidden = torch.rand(mask.shape, device="cuda") < 0.1
     hidden[..., 0] = False
@@ -233,14 +233,11 @@ def test_random_scores(cases):
         how = {"scale": chosen.choice((None, 0.125, -1.0, 3)), "mask": mask}
         how["causal"] = len(sizes) > 0 and chosen.random() < 0.4
         function, theirs = chosen.choice(FUNCTIONS)
-        exact = {
-            **how,
-            "scale": how["scale"] or 1.0,
-            "mask": mask if mask is None else mask.double(),
-        }
-        wanted = in_torchs_words(theirs, x.double(), **exact)
-        torchs = in_torchs_words(theirs, x, **{**how, "scale": how["scale"] or 1.0})
         found = function(x, **how)
+        how["scale"] = how["scale"] or 1.0
+        torchs = in_torchs_words(theirs, x, **how)
+        how["mask"] = mask if mask is None else mask.double()
+        wanted = in_torchs_words(theirs, x.double(), **how)
         hidden = ~wanted.isfinite()
         seen = (one.masked_fill(hidden, 0) for one in (found, torchs, wanted))
         assert_as_good(*seen)

