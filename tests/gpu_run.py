@@ -87,16 +87,9 @@ def run_pytest(*arguments: str, **environment: str) -> dict[str, int]:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
         command += [f"--junit-xml={report}", "-o", "junit_family=xunit1", *arguments]
         subprocess.run(command, cwd=TESTS.parent, env=os.environ | environment)
-        return count_outcomes(report)
-
-
-def count_outcomes(report: Path) -> dict[str, int]:
-    """Outcomes in a JUnit report; raises where there is none, as when pytest itself did not start."""
-    suites = list(ElementTree.parse(report).getroot().iter("testsuite"))
-    total, failed, errors, skipped = (
-        sum(int(suite.get(name, 0)) for suite in suites)
-        for name in ("tests", "failures", "errors", "skipped")
-    )
+        suites = list(ElementTree.parse(report).getroot().iter("testsuite"))  # raises without one
+    names = ("tests", "failures", "errors", "skipped")
+    total, failed, errors, skipped = (sum(int(of.get(one, 0)) for of in suites) for one in names)
     passed = total - failed - errors - skipped
     return {"passed": passed, "failed": failed, "errors": errors, "skipped": skipped}
 
