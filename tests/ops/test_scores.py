@@ -17,10 +17,8 @@ from ops.rows import (
 )
 
 from softmax_lib import LogSoftmax, Softmax, log_softmax, softmax
-from softmax_lib.engine.errors import BadInput, WrongType
 from softmax_lib.ops import operators
 from softmax_lib.ops.scores import mask_steps
-from softmax_lib.worklog.errors import NoSuchDimension
 
 
 def in_torchs_words(function, x, dim=-1, *, scale=1.0, mask=None, causal=False):
@@ -65,42 +63,6 @@ def test_layers_take_a_scale_and_a_mask():
     assert repr(Softmax(1)) == "Softmax(dim=1)"
     torch.testing.assert_close(layer(x), softmax(x, scale=0.5, causal=True))
     torch.testing.assert_close(LogSoftmax()(x, mask), log_softmax(x, mask=mask))
-
-
-X = torch.zeros(2, 3, 4)
-
-
-@pytest.mark.parametrize(
-    ("x", "how", "error", "words"),
-    [
-        (X, {"mask": torch.zeros(4, dtype=torch.bool)}, WrongType, "mask is torch.bool and x is torch.float32"),
-        (X, {"mask": [0.0] * 4}, WrongType, "mask is a list"),
-        (X, {"mask": torch.zeros(3)}, BadInput, r"mask has shape \(3,\), which does not broadcast to x's \(2, 3, 4\)"),
-        (X, {"mask": torch.zeros(1, 2, 3, 4)}, BadInput, "does not broadcast"),
-        (X, {"mask": torch.zeros(4, device="meta")}, BadInput, "mask is on meta and x is on cpu"),
-        (X, {"scale": math.inf}, BadInput, "scale is inf; it has to be finite as float32"),
-        (X, {"scale": math.nan}, BadInput, "scale is nan"),
-        (X, {"scale": torch.tensor(0.5)}, WrongType, "scale is a Tensor; it is a number, which has no gradient"),
-        (X, {"scale": 0.5, "dtype": torch.int32}, WrongType, "dtype is torch.int32; probabilities are"),
-        (X, {"scale": 0.5, "dim": None}, WrongType, "dim is a NoneType; it is a whole number"),
-        (X, {"dim": 0, "causal": True}, BadInput, r"causal=True is for scores \(..., queries, keys\)"),
-        (X[0, 0], {"causal": True}, BadInput, r"x has shape \(4,\)"),
-        (X, {"dim": 3, "scale": 2.0}, NoSuchDimension, "dim is 3"),
-        (X.int(), {"scale": 2.0}, WrongType, "x is torch.int32; scores are floating-point numbers"),
-        ([1.0], {"causal": True}, WrongType, "x is a list"),
-        (X, {"scale": 2.0, "out": X[0]}, BadInput, r"out has shape \(3, 4\)"),
-        (X.clone().requires_grad_(), {"scale": 2.0, "out": X.clone()}, BadInput, "has no gradient"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_told_in_a_sentence(x, how, error, words):
-    with pytest.raises(error, match=words):
-        softmax(x, **how)
-
-
-def test_a_mask_is_not_written_over():
-    mask = torch.zeros(3, 4)
-    with pytest.raises(BadInput, match="out overlaps the mask"):
-        softmax(torch.zeros(3, 4), mask=mask, out=mask)
 
 
 @given(
