@@ -99,26 +99,25 @@ def _is_ours(input: Any, dim: Any, dtype: Any, out: Any) -> bool:
     """Whether the kernels take such a call, and torch would not do something else with it."""
     if not isinstance(input, Tensor) or not isinstance(dim, int) or isinstance(dim, bool):
         return False
-    if not input.is_cuda or input.layout is not torch.strided or input.is_nested:
-        return False
-    if (dtype or input.dtype) not in DTYPES:
-        return False
-    if not is_traced() and any(getattr(input, "names", ())):  # which torch 2.13 has no more
-        return False
-    if torch.overrides.has_torch_function_unary(input):
-        return False
-    if not -max(1, input.dim()) <= dim < max(1, input.dim()):
-        return False  # torch's own words are expected
-    return out is None or _fits(input, dtype, out)
+    dims = max(1, input.dim())
+    return (
+        input.is_cuda
+        and input.layout is torch.strided
+        and not input.is_nested
+        and (dtype or input.dtype) in DTYPES
+        and (is_traced() or not any(getattr(input, "names", ())))  # which torch 2.13 has no more
+        and not torch.overrides.has_torch_function_unary(input)
+        and -dims <= dim < dims  # torch's own words are expected
+        and (out is None or _fits(input, dtype, out))
+    )
 
 
 def _fits(x: Tensor, dtype: Any, out: Any) -> bool:
     """Whether our functions take this `out`; torch may resize it, or say what is wrong."""
-    if not isinstance(out, Tensor) or out.requires_grad or x.requires_grad:
-        return False
-    apart = out.untyped_storage().data_ptr() != x.untyped_storage().data_ptr() or out is x
     return (
-        apart
+        isinstance(out, Tensor)
+        and not (out.requires_grad or x.requires_grad)
+        and (out is x or out.untyped_storage().data_ptr() != x.untyped_storage().data_ptr())
         and out.shape == x.shape
         and out.dtype is (dtype or x.dtype)
         and out.device == x.device
