@@ -8,13 +8,15 @@ import re
 from pathlib import Path
 from typing import Any
 
-from softmax_lib.records.beside import page_data
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
 
-from softmax_lib.records.record import load
+from softmax_lib.records.measurement import LABELS, PEERS, TIE, Measurement
+from softmax_lib.records.record import Record, load
+from softmax_lib.records.schema import rules
 from softmax_lib.records.shelf import DEFAULT_GPU, FOLDER
+from softmax_lib.worklog.registry import rungs
 
 BOOK = Path(__file__).parents[1]
 ICONS = "_static/scripts/fontawesome.js"
@@ -88,6 +90,36 @@ class Icons:
 PLACE = 'class="worklog-beside"'
 DATA = "book_record.js"
 SCRIPTS = (DATA, "records.js", "record_figures.js", "record_beside.js")
+FIELDS = ("provider", "rows", "cols", "block_size", "median_us", "copy_us")
+AS_RECORDED = ("gpu", "software", "protocol", "date", "kernels")
+
+
+def page_data(record: Record) -> dict[str, Any]:
+    """Times of whole kernels on float32 noise, L2 cold, as columns of `fields`, and what reading another record needs.
+
+    Beside the times stand the rungs' hardware counters and what tells how the GPU was recorded.
+    """
+    content = record.content
+    names = [kernel.name for kernel in rungs()]
+    return {
+        "rules": rules(),
+        "rungs": names,
+        "tie": TIE,
+        "peers": {name: LABELS.get(name, name) for name in PEERS},
+        "book": {
+            **{name: content[name] for name in AS_RECORDED},
+            "counters": [entry for entry in content["counters"] if entry["kernel"] in names],
+            "fields": FIELDS,
+            "rows": [columns(timing) for timing in record.select(dtype="float32", l2="cold")],
+        },
+    }
+
+
+def columns(timing: Measurement) -> list[Any]:
+    """The fields of one time, with more digits than a picture shows."""
+    case, times_us = timing.case, (timing.median_us, timing.copy_us)
+    facts = [case.provider, case.rows, case.cols, case.block_size]
+    return facts + [float(f"{time_us:.5g}") for time_us in times_us]
 
 
 def write_data(app: Sphinx) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from importlib import import_module
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -46,24 +45,19 @@ def record(options: argparse.Namespace) -> Answer:
 def bench(options: argparse.Namespace) -> Answer:
     """softmax() beside others."""
     _require_gpu()
-    from softmax_lib.cli import suite_table
+    from softmax_lib.cli.suite_table import print_run
     from softmax_lib.suites.kept import next_run
 
-    suite = SUITES[options.suite]
-    module, _, name = suite.run.rpartition(".")
-    # which needs torch, and so comes after
-    measure = getattr(import_module(f"softmax_lib.suites.{module}"), name)
-    show = getattr(suite_table, suite.show)
     paths = [options.output] if options.output else []
     if options.keep:
         paths.append(next_run(options.suite, presence.gpu_name()))
     for path in paths:
         require_writable(path)
     with parts(options.json) as tell:
-        found = measure(tell)
+        found = SUITES[options.suite].run(tell)
     for path in paths:
         write(path, found)
-    return Answer(found, lambda: show(found))
+    return Answer(found, lambda: print_run(options.suite, found))
 
 
 def tune(options: argparse.Namespace) -> Answer:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich import box
 from rich.console import Console
@@ -15,31 +15,90 @@ from softmax_lib.records.reading import read_fields
 from softmax_lib.suites.lies.record import LieTime
 from softmax_lib.suites.symptoms.record import times_of
 
+Line = tuple[str, ...]
+END: Line = ()
+"""After it a new section begins."""
 
-def print_suite(found: dict[str, Any]) -> None:
+
+class Layout(NamedTuple):
+    """A suite's table: its title, made of the run's fields, its columns, its lines, and sentences below it."""
+
+    title: str
+    columns: str
+    lines: Callable[[dict[str, Any]], Iterable[Line]]
+    below: Callable[[dict[str, Any]], Iterable[str]] = lambda found: ()
+    a_table_each_row: bool = False
+    """The title and the lines are then made of a row of the run."""
+
+
+def print_run(suite: str, found: dict[str, Any]) -> None:
+    """What a suite found: its table, and who was skipped and what disturbed it."""
+    console, layout = Console(), LAYOUTS[suite]
+    for one in found["rows"] if layout.a_table_each_row else [found]:
+        console.print(_table(layout, one))
+    for told in layout.below(found):
+        console.print(told)
+    for line in _skipped(found.get("skipped", {}).items()):
+        console.print(f"Skipped: {line}", markup=False, soft_wrap=True)
+    for note in found["notes"]:
+        console.print(f"Note: {note}", markup=False, soft_wrap=True)
+
+
+def _table(layout: Layout, found: dict[str, Any]) -> Table:
+    title = layout.title.format(**found)
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    for at, heading in enumerate(layout.columns.split(", ")):
+        names = at == 0 or heading in ("best peer", "contender")
+        table.add_column(heading, justify="left" if names else "right", no_wrap=True)
+    for line in layout.lines(found):
+        table.add_section() if line == END else table.add_row(*line)
+    return table
+
+
+def _skipped(reasons: Iterable[tuple[str, str]]) -> Iterable[str]:
+    """One line for each that was skipped: its first reason, and on how many cells it has one."""
+    of_one: dict[str, list[str]] = {}
+    for what, reason in reasons:
+        of_one.setdefault(what.partition(" on ")[0], []).append(reason)
+    for name, (first, *more) in of_one.items():
+        yield f"{name}: {first}{f' (and {len(more)} more)' * bool(more)}"
+
+
+def _bold(heading: str) -> Line:
+    return (f"[b]{heading}[/b]",)
+
+
+def _matrix(row: dict[str, Any]) -> str:
+    return f"{row['rows']}x{row['cols']}"
+
+
+def _beside_copy(us: float, copy_us: float) -> Line:
+    """A time, and its share of a copy's speed."""
+    return f"{us:.2f}", f"{copy_us / us:.0%}"
+
+
+def _fastest(times: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    return min(times, key=lambda time: time["us"])
+
+
+def _peers(found: dict[str, Any]) -> Iterator[Line]:
     """A line per cell: our time, its share of a copy's speed, the best peer and our gain over it."""
-    console = Console()
-    title = f"softmax() on {found['gpu']['name']}, {found['date']}; times in microseconds"
-    table = _table(title, "matrix", "ours", "of copy", "best peer", "its time", "gain")
     for direction, rows in groupby(found["rows"], key=lambda row: row["direction"]):
-        table.add_row(f"[b]{direction}[/b]")
+        yield _bold(direction)
         for row in rows:
-            table.add_row(f"{row['rows']}x{row['cols']} {row['dtype']}", *_cell(row))
-        table.add_section()
-    console.print(table)
+            ours, share = _beside_copy(row["ours_us"], row["copy_us"])
+            share = share if direction == "forward" else ""
+            yield f"{_matrix(row)} {row['dtype']}", ours, share, *_best(row)
+        yield END
+
+
+def _gains(found: dict[str, Any]) -> Iterator[str]:
     for direction, gain in found["gain"].items():
         told = "times as fast as the best peer of each cell, in geometric mean"
-        console.print(f"{direction}: {gain:.3f} {told}")
-    _print_remarks(console, found)
+        yield f"{direction}: {gain:.3f} {told}"
 
 
-def _cell(row: dict[str, Any]) -> tuple[str, ...]:
-    share = f"{row['copy_us'] / row['ours_us']:.0%}" if row["direction"] == "forward" else ""
-    ours = f"{row['ours_us']:.2f}"
-    return ours, share, *_best(row)
-
-
-def _best(row: dict[str, Any]) -> tuple[str, ...]:
+def _best(row: dict[str, Any]) -> Line:
     """The best peer, its time, and our gain over it."""
     if not row["peers"]:
         return ("none",)
@@ -47,213 +106,144 @@ def _best(row: dict[str, Any]) -> tuple[str, ...]:
     return name, f"{best:.2f}", f"{best / row['ours_us']:.3f}"
 
 
-def print_topk(found: dict[str, Any]) -> None:
+def _topk(found: dict[str, Any]) -> Iterator[Line]:
     """For each kind of data a line per cell: our time, its share of a copy's speed of reading, the best peer, our gain."""
-    console = Console()
-    title = f"softmax_topk() on {found['gpu']['name']}, {found['date']}; times in microseconds"
-    table = _table(title, "matrix", "k", "ours", "read", "best peer", "its time", "gain")
     for data, rows in groupby(found["rows"], key=lambda row: row["data"]):
-        table.add_row(f"[b]{data}[/b]")
+        yield _bold(data)
         for row in rows:
-            read = f"{row['copy_us'] / 2 / row['ours_us']:.0%}"
-            name = f"{row['rows']}x{row['cols']} {row['dtype']}"
-            table.add_row(name, str(row["k"]), f"{row['ours_us']:.2f}", read, *_best(row))
-        table.add_section()
-    console.print(table)
-    console.print("read: our share of the speed at which a copy reads")
-    _print_remarks(console, found)
+            times = _beside_copy(row["ours_us"], row["copy_us"] / 2)
+            yield f"{_matrix(row)} {row['dtype']}", str(row["k"]), *times, *_best(row)
+        yield END
 
 
-def print_unroll(found: dict[str, Any]) -> None:
-    """For each matrix a line: the best setting, its time and share of a copy's speed, and what it is compared with."""
-    console = Console()
-    title = f"unroll on {found['gpu']['name']}, {found['date']}; times in microseconds"
-    table = _table(
-        title, "matrix", "threads", "unrolled", "in flight", "its time", "of copy", "float4"
-    )
+def _unroll(found: dict[str, Any]) -> Iterator[Line]:
+    """For each matrix the best setting, its time and share of a copy's speed, and what it is compared with."""
     for row in found["rows"]:
-        ours = [time for time in row["times"] if time["kernel"] == "unroll"]
-        best = min(ours, key=lambda time: time["us"])
+        best = _fastest(time for time in row["times"] if time["kernel"] == "unroll")
         setting = (str(best[name]) for name in ("block_size", "unroll", "in_flight"))
-        share = f"{row['copy_us'] / best['us']:.0%}"
-        float4 = f"{row['others']['float4']:.2f}"
-        table.add_row(f"{row['rows']}x{row['cols']}", *setting, f"{best['us']:.2f}", share, float4)
-    console.print(table)
-    _print_remarks(console, found)
+        times = _beside_copy(best["us"], row["copy_us"])
+        yield _matrix(row), *setting, *times, f"{row['others']['float4']:.2f}"
 
 
-def print_warps(found: dict[str, Any]) -> None:
-    """For each matrix of short rows a line: the best setting, its time and share of a copy's speed, and `shuffle`."""
-    console = Console()
-    title = f"warp on {found['gpu']['name']}, {found['date']}; times in microseconds"
-    table = _table(title, "matrix", "lanes", "threads", "its time", "of copy", "shuffle")
+def _warp(found: dict[str, Any]) -> Iterator[Line]:
+    """For each matrix of short rows the best setting, its time and share of a copy's speed, and `shuffle`."""
     for row in found["rows"]:
         if row["part"] == "short":
-            us = lambda time: time["us"]  # noqa: E731
-            best = min((time for time in row["times"] if time["who"] == "warp"), key=us)
-            shuffle = min((time for time in row["times"] if time["who"] == "shuffle"), key=us)
-            table.add_row(
-                f"{row['rows']}x{row['cols']}", str(best["lanes"]), str(best["block_size"]),
-                f"{best['us']:.2f}", f"{row['copy_us'] / best['us']:.0%}", f"{shuffle['us']:.2f}",
-            )  # fmt: skip
-    console.print(table)
-    _print_remarks(console, found)
+            best, shuffle = (
+                _fastest(time for time in row["times"] if time["who"] == who)
+                for who in ("warp", "shuffle")
+            )
+            setting = (str(best[name]) for name in ("lanes", "block_size"))
+            times = _beside_copy(best["us"], row["copy_us"])
+            yield _matrix(row), *setting, *times, f"{shuffle['us']:.2f}"
 
 
-def print_tiles(found: dict[str, Any]) -> None:
-    """For each matrix a line: the best setting of a Triton kernel, its time and share of a copy's speed, and torch's time."""
-    console = Console()
-    title = f"Triton on {found['gpu']['name']}, {found['date']}; times in microseconds"
-    table = _table(title, "matrix", "contender", "warps", "stages", "its time", "of copy", "torch")
+def _triton(found: dict[str, Any]) -> Iterator[Line]:
+    """For each matrix the best setting of a Triton kernel, its time and share of a copy's speed, and torch's time."""
     for row in found["rows"]:
-        best = min((time for time in row["times"] if time["tile"]), key=lambda time: time["us"])
+        best = _fastest(time for time in row["times"] if time["tile"])
         torchs = [f"{time['us']:.2f}" for time in row["times"] if time["who"] == "torch"]
-        setting = (best["who"], str(best["num_warps"]), str(best["num_stages"]))
-        share = f"{row['copy_us'] / best['us']:.0%}"
-        table.add_row(f"{row['rows']}x{row['cols']}", *setting, f"{best['us']:.2f}", share, *torchs)
-    console.print(table)
-    _print_remarks(console, found)
+        setting = (str(best[name]) for name in ("who", "num_warps", "num_stages"))
+        yield _matrix(row), *setting, *_beside_copy(best["us"], row["copy_us"]), *torchs
 
 
-def print_lies(found: dict[str, Any]) -> None:
+def _lies(found: dict[str, Any]) -> Iterator[Line]:
     """For each lie a line per time: whose, by which method, of which matrix; its median, its mean, its bandwidth."""
-    console = Console()
-    title = f"Lies told on {found['gpu']['name']}, {found['date']}; times in microseconds"
-    table = _table(title, "contender", "method", "matrix", "data", "median", "mean", "GB/s")
     for row in found["rows"]:
-        table.add_row(f"[b]{row['lie']}[/b]")
+        yield _bold(row["lie"])
         for line in row["times"]:
             one = read_fields(LieTime, {**row, **line})
-            table.add_row(
-                one.who, one.method, f"{one.rows}x{one.cols}", one.data,
-                f"{one.median_us:.2f}", f"{one.mean_us:.2f}", f"{one.gb_per_s:,.0f}",
-            )  # fmt: skip
-        table.add_section()
-    console.print(table)
-    _print_remarks(console, found)
+            times = f"{one.median_us:.2f}", f"{one.mean_us:.2f}", f"{one.gb_per_s:,.0f}"
+            yield one.who, one.method, _matrix(line), one.data, *times
+        yield END
 
 
-def print_hardware(found: dict[str, Any]) -> None:
-    """A line per kind of memory, how long warps took together, and how many blocks a multiprocessor held."""
-    console = Console()
-    title = f"{found['gpu']['name']}, {found['date']}"
-    table = _table(title, "memory", "cycles", "nanoseconds", "GB/s")
+def _hardware(found: dict[str, Any]) -> Iterator[Line]:
+    """A line per kind of memory."""
     for row in found["rows"]:
         speed = f"{row['gb_per_s']:,.0f}" if "gb_per_s" in row else ""
-        table.add_row(row["level"], f"{row['cycles']:.1f}", f"{row['ns']:.1f}", speed)
-    console.print(table)
+        yield row["level"], f"{row['cycles']:.1f}", f"{row['ns']:.1f}", speed
+
+
+def _waits_and_places(found: dict[str, Any]) -> Iterator[str]:
+    """How long warps took together, and how many blocks a multiprocessor held."""
     for row in found["waits"]:
-        console.print(
-            f"{count(row['warps'], 'warp')} waiting and computing by turns: {row['cycles']:,} cycles"
-        )
+        warps = count(row["warps"], "warp")
+        yield f"{warps} waiting and computing by turns: {row['cycles']:,} cycles"
     for row in found["places"]:
         told = f"{row['registers']} registers per thread, {row['shared_bytes']:,} bytes of shared memory"
         most, rounds = max(map(max, row["held"])), row["took_ns"] / row["stay_ns"]
-        console.print(
-            f"{count(row['blocks'], 'block')} of {row['threads']}, {told}: up to {most} each, {rounds:.2f} rounds"
-        )
-    _print_remarks(console, found)
+        blocks = f"{count(row['blocks'], 'block')} of {row['threads']}"
+        yield f"{blocks}, {told}: up to {most} each, {rounds:.2f} rounds"
 
 
-def print_phases(found: dict[str, Any]) -> None:
-    """For each kernel its time without and with the clock, and GB/s read and written in each microsecond."""
-    console = Console()
+def _phases(row: dict[str, Any]) -> Iterator[Line]:
+    """GB/s read and written in each microsecond."""
+    moved = zip(row["read_bytes"], row["written_bytes"], strict=True)
+    for at, (read, written) in enumerate(moved):
+        yield str(at), f"{read / 1e3:,.0f}", f"{written / 1e3:,.0f}"
+
+
+def _shown(found: dict[str, Any]) -> Iterator[Line]:
+    """A kernel as its chapter shows it, its time and share of a copy's speed, and its full form's."""
     for row in found["rows"]:
-        times = f"{row['plain_us']:.2f} us, noting the time {row['noted_us']:.2f} us"
-        table = _table(f"{row['kernel']}: {times}", "microsecond", "GB/s read", "GB/s written")
-        moved = zip(row["read_bytes"], row["written_bytes"], strict=True)
-        for at, (read, written) in enumerate(moved):
-            table.add_row(str(at), f"{read / 1e3:,.0f}", f"{written / 1e3:,.0f}")
-        console.print(table)
-    _print_remarks(console, found)
+        times = _beside_copy(row["us"], row["copy_us"])
+        yield _matrix(row), row["kernel"], *times, f"{row['full_us']:.2f}"
 
 
-def print_shown(found: dict[str, Any]) -> None:
-    """For each matrix a line: a kernel as its chapter shows it, its time and share of a copy's speed, and its full form's."""
-    console = Console()
-    title = f"Kernels of chapters on {found['gpu']['name']}, {found['date']}; times in microseconds"
-    table = _table(title, "matrix", "kernel", "its time", "of copy", "for any row")
+def _rmsnorm(found: dict[str, Any]) -> Iterator[Line]:
+    """For each matrix and kernel its time and share of a copy's speed."""
     for row in found["rows"]:
-        times = f"{row['us']:.2f}", f"{row['copy_us'] / row['us']:.0%}", f"{row['full_us']:.2f}"
-        table.add_row(f"{row['rows']}x{row['cols']}", row["kernel"], *times)
-    console.print(table)
-    _print_remarks(console, found)
+        times = _beside_copy(row["us"], row["copy_us"])
+        yield _matrix(row), row["dtype"], row["name"], *times
 
 
-def print_rmsnorm(found: dict[str, Any]) -> None:
-    """For each matrix and kernel a line: its time and share of a copy's speed."""
-    console = Console()
-    title = f"RMSNorm on {found['gpu']['name']}, {found['date']}; times in microseconds"
-    table = _table(title, "matrix", "dtype", "kernel", "its time", "of copy")
-    for row in found["rows"]:
-        times = f"{row['us']:.2f}", f"{row['copy_us'] / row['us']:.0%}"
-        table.add_row(f"{row['rows']}x{row['cols']}", row["dtype"], row["name"], *times)
-    console.print(table)
-    _print_remarks(console, found)
-
-
-def print_symptoms(found: dict[str, Any]) -> None:
-    """For each symptom a line per side: what it is, who, on which matrix, how it was timed; its median, its bandwidth."""
-    console = Console()
-    title = f"Symptoms on {found['gpu']['name']}, {found['date']}; times in microseconds"
-    table = _table(title, "contender", "role", "matrix", "threads", "timed", "median", "GB/s")
+def _symptoms(found: dict[str, Any]) -> Iterator[Line]:
+    """For each symptom a line per side: who, on which matrix, how it was timed; its median, its bandwidth."""
     for symptom, times in groupby(times_of(found), key=lambda one: one.symptom):
-        table.add_row(f"[b]{symptom}[/b]")
+        yield _bold(symptom)
         for one in times:
             side = one.side
-            table.add_row(
-                side.who, one.role, f"{side.rows}x{side.cols}", str(side.block_size or ""), side.how,
-                f"{one.median_us:.2f}", f"{one.gb_per_s:,.0f}",
-            )  # fmt: skip
-        table.add_section()
-    console.print(table)
-    _print_remarks(console, found)
+            timed = str(side.block_size or ""), side.how
+            us = f"{one.median_us:.2f}", f"{one.gb_per_s:,.0f}"
+            yield side.who, one.role, _matrix(vars(side)), *timed, *us
+        yield END
 
 
-def print_model(found: dict[str, Any]) -> None:
+def _model(found: dict[str, Any]) -> Iterator[Line]:
     """For each text a line per contender: tokens per second, and how many times torch's."""
-    console = Console()
-    model = found["model"]
-    title = (
-        f"A transformer of {model['layers']} layers and {model['vocabulary']} words on "
-        f"{found['gpu']['name']}, {found['date']}"
-    )
-    table = _table(title, "batch x length", "contender", "tokens per second", "gain")
     for row in found["rows"]:
         text = f"{row['batch']} x {row['length']} {row['dtype']}"
         for name, speed in row["tokens_per_s"].items():
             gain = row["gain"].get(name)
-            table.add_row(text, name, f"{speed:,}", "" if gain is None else f"{gain:.3f}")
+            yield text, name, f"{speed:,}", "" if gain is None else f"{gain:.3f}"
             text = ""
-        table.add_section()
-    console.print(table)
-    _print_remarks(console, found)
+        yield END
 
 
-def _table(title: str, first: str, *headings: str) -> Table:
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    table.add_column(first, no_wrap=True)
-    for heading in headings:
-        names = heading in ("best peer", "contender")
-        table.add_column(heading, justify="left" if names else "right", no_wrap=True)
-    return table
-
-
-def _print_remarks(console: Console, found: dict[str, Any]) -> None:
-    for line in _skipped(found.get("skipped", {}).items()):
-        console.print(f"Skipped: {line}", markup=False, soft_wrap=True)
-    for note in found["notes"]:
-        console.print(f"Note: {note}", markup=False, soft_wrap=True)
-
-
-def _skipped(reasons: Iterable[tuple[str, str]]) -> Iterable[str]:
-    """One line for each that was skipped: its first reason, and on how many cells it has one."""
-    first: dict[str, str] = {}
-    count: dict[str, int] = {}
-    for what, reason in reasons:
-        name = what.partition(" on ")[0]
-        first.setdefault(name, reason)
-        count[name] = count.get(name, 0) + 1
-    for name, reason in first.items():
-        more = count[name] - 1
-        yield f"{name}: {reason}{f' (and {more} more)' * bool(more)}"
+_HERE = "on {gpu[name]}, {date}"
+_ON = f"{_HERE}; times in microseconds"
+_READ = "read: our share of the speed at which a copy reads"
+LAYOUTS = {
+    "peers": Layout(f"softmax() {_ON}", "matrix, ours, of copy, best peer, its time, gain", _peers, _gains),
+    "model": Layout(
+        f"A transformer of {{model[layers]}} layers and {{model[vocabulary]}} words {_HERE}",
+        "batch x length, contender, tokens per second, gain", _model,
+    ),
+    "topk": Layout(
+        f"softmax_topk() {_ON}", "matrix, k, ours, read, best peer, its time, gain", _topk, lambda found: [_READ],
+    ),
+    "unroll": Layout(f"unroll {_ON}", "matrix, threads, unrolled, in flight, its time, of copy, float4", _unroll),
+    "warp": Layout(f"warp {_ON}", "matrix, lanes, threads, its time, of copy, shuffle", _warp),
+    "triton": Layout(f"Triton {_ON}", "matrix, contender, warps, stages, its time, of copy, torch", _triton),
+    "lies": Layout(f"Lies told {_ON}", "contender, method, matrix, data, median, mean, GB/s", _lies),
+    "hardware": Layout("{gpu[name]}, {date}", "memory, cycles, nanoseconds, GB/s", _hardware, _waits_and_places),
+    "phases": Layout(
+        "{kernel}: {plain_us:.2f} us, noting the time {noted_us:.2f} us", "microsecond, GB/s read, GB/s written",
+        _phases, a_table_each_row=True,
+    ),
+    "shown": Layout(f"Kernels of chapters {_ON}", "matrix, kernel, its time, of copy, for any row", _shown),
+    "rmsnorm": Layout(f"RMSNorm {_ON}", "matrix, dtype, kernel, its time, of copy", _rmsnorm),
+    "symptoms": Layout(f"Symptoms {_ON}", "contender, role, matrix, threads, timed, median, GB/s", _symptoms),
+}  # fmt: skip
+"""By the names that `--suite` takes."""

@@ -5,26 +5,64 @@ beside the records.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from softmax_lib.engine.caches import Stamp, stamp
 from softmax_lib.records.reading import read_json, require_types
-from softmax_lib.records.shelf import file_stem, folders, left_out
+from softmax_lib.records.shelf import DEFAULT_GPU, file_stem, folders, left_out
 from softmax_lib.suites.table import SUITES
 from softmax_lib.worklog.errors import BadInput
 
 One = TypeVar("One")
+Read = TypeVar("Read")
+Check = Callable[[dict[str, Any]], object]
+"""Raises for a run that lacks something, or has something else."""
 
 
-def kept_runs(
-    suite: str, gpu: str, check: Callable[[dict[str, Any]], object]
-) -> list[dict[str, Any]]:
+@dataclass(frozen=True, eq=False)
+class Runs(Generic[Read]):
+    """What was kept of a suite, by the name that `--suite` has: `read` makes of a run what is asked of it.
+
+    `types` are those of what a run has beside its rows, and `of_gpu` of what it has to say of its GPU; a run that lacks
+    some, or that `read` raises for, is damaged. Everything here takes a GPU by its record's name or its own, and raises
+    `BadInput` where a run is damaged, and where there is none.
+    """
+
+    suite: str
+    read: Callable[[dict[str, Any]], Read]
+    types: Mapping[str, Any] = field(default_factory=lambda: {"digests": dict[str, str]})
+    of_gpu: Mapping[str, Any] = field(default_factory=dict)
+
+    def every(self, gpu: str = DEFAULT_GPU) -> list[dict[str, Any]]:
+        """The runs on a GPU, each as it was written, the first one first."""
+        return kept_runs(self.suite, gpu, self._check)
+
+    def newest(self, gpu: str = DEFAULT_GPU) -> dict[str, Any]:
+        """The last of them, as the suite returned it."""
+        return self.every(gpu)[-1]
+
+    def source(self, gpu: str = DEFAULT_GPU) -> str:
+        """Where and when that was: "one run on NVIDIA H200, 2026-11-23"."""
+        return source_of(self.newest(gpu))
+
+    def found(self, gpu: str = DEFAULT_GPU) -> Read:
+        """What is read of it."""
+        return self.read(self.newest(gpu))
+
+    def _check(self, run: dict[str, Any]) -> None:
+        require_types(run, self.types)
+        require_types(run["gpu"], self.of_gpu)
+        self.read(run)
+
+
+def kept_runs(suite: str, gpu: str, check: Check) -> list[dict[str, Any]]:
     """Every run of a suite on a GPU, by its record's name or its own, the first one first.
 
-    `check` raises for a run that lacks something. Raises `BadInput` where one does, and where there is none.
+    Raises `BadInput` where `check` raises, and where there is none.
     """
     for folder in folders():
         if kept := _kept_on(folder, suite, gpu):
@@ -87,7 +125,7 @@ def _kept(folder: Path, suite: str) -> list[tuple[str, int, Path]]:
 
 
 @lru_cache(maxsize=64)
-def _read(path: Path, _: Stamp | None, check: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+def _read(path: Path, _: Stamp | None, check: Check) -> dict[str, Any]:
     """A run that has not changed is read and checked once; nobody changes what is given."""
     content = read_json(path, "run")
     try:

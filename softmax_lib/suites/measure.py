@@ -139,9 +139,9 @@ def measure_lie(name: str) -> dict[str, Any]:
     lie = find_lie(name)
     if not has_gpu():
         raise NotAvailable("There is no GPU here; `lie_times()` has what was recorded.")
-    from softmax_lib.suites.lies.measure import run_lies
+    from softmax_lib.suites.lies.measure import run_suite
 
-    run = run_lies(lambda *told: None, (lie,))
+    run = run_suite(lambda *told: None, (lie,))
     if not run["rows"]:
         raise NotAvailable(f"{lie}: {run['skipped'][lie]}.")
     return run

@@ -30,8 +30,9 @@ from softmax_lib.ops.launches import Launch, prepare_design
 from softmax_lib.ops.outlines import build_of
 from softmax_lib.ops.tables import Line, read_line, shipped_path
 from softmax_lib.records.measurement import ITEM_BYTES
+from softmax_lib.suites.cells import time_beside_copies
 from softmax_lib.suites.peers import providers
-from softmax_lib.suites.peers.measure import Cell, sample, time_beside_copies
+from softmax_lib.suites.peers.measure import Cell, sample
 from softmax_lib.suites.timing import REPLAYS, Call
 from softmax_lib.worklog.errors import CompileError, NotAvailable
 

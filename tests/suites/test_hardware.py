@@ -1,19 +1,21 @@
-"""The kept runs of the suite hardware: what is read of them, and what is said of one that is damaged."""
-
-import json
+"""The suite of the GPU itself: what is made of clocks and places, what a run holds, what is read of it; launches replaced."""
 
 import pytest
+from suites.conftest import FACTS
 
-from softmax_lib import hardware
+from softmax_lib import hardware as measured
+from softmax_lib.cli.suite_table import print_run
 from softmax_lib.engine.errors import BadInput
-from softmax_lib.suites.hardware.measure import digests
+from softmax_lib.gpu.presence import has_gpu
+from softmax_lib.suites.hardware import measure as hardware
 
 PLACE = {
     "blocks": 4, "threads": 1024, "registers": 12, "shared_bytes": 4, "stay_ns": 20000, "took_ns": 41000,
     "held": [[2, 1], [0, 1]],
 }  # fmt: skip
+
 RUN = {
-    "gpu": {"name": "Tesla T4", "multiprocessors": 2, "l2_bytes": 1, "memory_bytes": 1},
+    "gpu": FACTS,
     "date": "2030-01-01", "software": {}, "limits": {"WarpSize": 32}, "digests": {},
     "rows": [
         {"level": "registers", "cycles": 4.0, "ns": 2.0},
@@ -26,16 +28,12 @@ RUN = {
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    folder = tmp_path / "softmax_lib" / "measurements" / "hardware"
-    folder.mkdir(parents=True)
-    (folder / "tesla-t4-1.json").write_text(json.dumps(RUN))
-    return folder
+def folder(keep):
+    keep("hardware", RUN)
 
 
 def test_a_run_is_read_by_what_was_measured(folder):
-    found = hardware("Tesla T4")
+    found = measured("Tesla T4")
     assert found.multiprocessors == 2
     assert (found.levels["registers"].gb_per_s, found.levels["L2"].gb_per_s) == (None, 1000.0)
     assert found.latency == {4: 40.0}
@@ -47,33 +45,71 @@ def test_a_run_is_read_by_what_was_measured(folder):
         found.placed(5, 1024)
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"limits": None}, "limits is None"),
-        ({"rows": [{"level": "L1", "cycles": 1.0}]}, "it lacks 'ns'"),
-        ({"rows": [{"level": "L1", "cycles": "1", "ns": 1.0}]}, "cycles is '1'"),
-        ({"places": [{**PLACE, "held": None}]}, "NoneType"),
-        ({"places": [{"blocks": 4}]}, "it lacks 'held'"),
-        ({"waits": [{"warps": 1, "cycles": 9, "turns": [[1]]}]}, "not enough values"),
-    ],
-)
-def test_a_damaged_run_is_told(folder, change, words):
-    (folder / "tesla-t4-2.json").write_text(json.dumps({**RUN, **change}))
-    with pytest.raises(BadInput, match=rf"tesla-t4-2\.json is damaged: .*{words}"):
-        hardware("Tesla T4")
+on_a_gpu = pytest.mark.skipif(not has_gpu(), reason="there is no GPU")
 
 
-def test_a_gpu_without_a_run_is_told(folder):
-    with pytest.raises(BadInput, match="bench --suite hardware --keep"):
-        hardware("No Such")
+def test_moments_are_a_stay_apart_and_count_who_is_there(monkeypatch):
+    monkeypatch.setattr(hardware, "multiprocessors", lambda: 2)
+    found = [[0, 100, 120], [1, 101, 121], [0, 120, 140], [1, 122, 142]]
+    assert hardware.held(found, 20) == {"took_ns": 42, "held": [[1, 1], [1, 1]]}
 
 
-# ---- the book's own
+def test_a_multiprocessor_without_a_block_is_counted_too(monkeypatch):
+    monkeypatch.setattr(hardware, "multiprocessors", lambda: 4)
+    assert hardware.held([[1, 0, 20]], 20)["held"] == [[0, 1, 0, 0]]
 
 
-@pytest.mark.fresh
-def test_no_probe_has_changed_since_it_ran():
-    assert hardware().digests == digests(), (
-        "A probe has changed: `softmax-lib bench --suite hardware --keep` on a GPU runs it anew."
+def test_turns_are_kept_for_some_and_cycles_for_all():
+    clock = [[[10 * turn, 10 * turn + 7] for turn in range(9)] for _ in range(2)]
+    assert hardware._as_waits(2, clock) == {"warps": 2, "cycles": 87, "turns": []}
+    eight = hardware._as_waits(8, clock)["turns"]
+    assert (len(eight), eight[0], eight[8]) == (16, [0, 0, 7], [1, 0, 7])
+
+
+def test_a_run_holds_what_a_reader_of_it_needs(here, keep, monkeypatch, capsys):
+    for name in ("busy", "slowed"):
+        monkeypatch.setattr(hardware, name, list)
+    monkeypatch.setattr(hardware, "gpu_facts", lambda: FACTS)
+    monkeypatch.setattr(hardware, "versions", dict)
+    monkeypatch.setattr(hardware, "multiprocessors", lambda: 2)
+    monkeypatch.setattr(hardware, "_limits", lambda: {"WarpSize": 32})
+    levels = [{"level": "registers", "cycles": 4.0, "ns": 2.0}, {"level": "L2", "cycles": 9.0, "ns": 5.0, "gb_per_s": 7.0}]  # fmt: skip
+    place = {"blocks": 3, "threads": 32, "registers": 12, "shared_bytes": 4, "stay_ns": 20}
+    monkeypatch.setattr(
+        hardware, "_latency", lambda: iter([{"kib": 4, "cycles": 40.0, "ns": 20.0}])
     )
+    monkeypatch.setattr(hardware, "_levels", lambda latency: iter(levels))
+    monkeypatch.setattr(hardware, "_waits", lambda: iter([hardware._as_waits(1, [[[0, 7]]])]))
+    monkeypatch.setattr(
+        hardware, "_places", lambda: iter([{**place, **hardware.held([[0, 0, 20]] * 3, 20)}])
+    )
+    told = []
+    run = hardware.run_suite(lambda *what: told.append(what))
+    assert told[-1] == ("done", 4, 4)
+    keep("hardware", run)
+    assert measured("Tesla T4").placed(3, 32).most == 3
+    assert set(run["digests"]) == {"chain", "places", "stream", "waits"}
+    print_run("hardware", run)
+    out = capsys.readouterr().out
+    assert "registers" in out
+    assert "up to 3 each" in out
+
+
+@on_a_gpu
+def test_nearer_memory_answers_sooner_and_hands_out_more():
+    probed = [
+        {"kib": kib, "cycles": 40.0 * at, "ns": 20.0}
+        for at, kib in enumerate(hardware.LATENCY_KIB.values(), 1)
+    ]
+    levels = {row["level"]: row for row in hardware._levels(probed)}
+    cycles = [row["cycles"] for row in levels.values()]
+    assert cycles == sorted(cycles)
+    assert levels["L1"]["gb_per_s"] > levels["L2"]["gb_per_s"] > levels["DRAM"]["gb_per_s"]
+
+
+@on_a_gpu
+def test_no_block_is_lost():
+    for one in hardware._places():
+        assert sum(one["held"][0]) <= one["blocks"]
+        if one["blocks"] <= hardware.multiprocessors():
+            assert sum(one["held"][0]) == one["blocks"]

@@ -1,18 +1,20 @@
-"""The kept runs of the suite phases: what is read of them, and what is said of one that is damaged."""
+"""The suite of phases: kernels with a clock in their own text, what is made of the notes, what is read and drawn of a run."""
 
-import json
-
+import numpy as np
 import pytest
 
 from softmax_lib import drawings, figures
+from softmax_lib.cli.suite_table import print_run
 from softmax_lib.engine.errors import BadInput
-from softmax_lib.suites.phases.record import Block, phase_run, phases
-from softmax_lib.worklog.registry import with_copy
+from softmax_lib.gpu.presence import has_gpu
+from softmax_lib.suites.phases.measure import NOTED, run_suite, seen
+from softmax_lib.suites.phases.record import Block, phases
 
 ROW = {
     "kernel": "fusion", "plain_us": 70.0, "noted_us": 71.0, "read_bytes": [8, 0], "written_bytes": [0, 8],
     "blocks": [[0, 0, 500, 600, 1100]],
 }  # fmt: skip
+
 RUN = {
     "gpu": {"name": "Tesla T4"}, "date": "2030-01-01", "software": {}, "digests": {},
     "rows": [ROW, {**ROW, "kernel": "copy", "blocks": []}],
@@ -20,12 +22,8 @@ RUN = {
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    folder = tmp_path / "softmax_lib" / "measurements" / "phases"
-    folder.mkdir(parents=True)
-    (folder / "tesla-t4-1.json").write_text(json.dumps(RUN))
-    return folder
+def folder(keep):
+    keep("phases", RUN)
 
 
 def test_a_run_is_read_and_drawn(folder):
@@ -40,37 +38,41 @@ def test_a_run_is_read_and_drawn(folder):
     )
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"kernel": None}, "kernel is None"),
-        ({"plain_us": "7"}, "plain_us is '7'"),
-        ({"read_bytes": None}, "NoneType"),
-        ({"blocks": [[1, 2]]}, "missing 3 required"),
-    ],
-)
-def test_a_damaged_run_is_told(folder, change, words):
-    damaged = {**RUN, "rows": [{**ROW, **change}]}
-    (folder / "tesla-t4-2.json").write_text(json.dumps(damaged))
-    with pytest.raises(BadInput, match=rf"tesla-t4-2\.json is damaged: .*{words}"):
-        phases("Tesla T4")
-
-
-def test_a_run_without_blocks_or_a_gpu_without_a_run_is_told(folder):
+def test_a_run_without_blocks_is_told(keep):
     without = {**RUN, "rows": [{**ROW, "blocks": []}]}
-    (folder / "tesla-t4-2.json").write_text(json.dumps(without))
+    keep("phases", without)
     with pytest.raises(BadInput, match="blocks of fusion were not noted on Tesla T4"):
         drawings.read_meet_write("Tesla T4")
-    with pytest.raises(BadInput, match="bench --suite phases --keep"):
-        phases("No Such")
 
 
-# ---- the book's own
+on_a_gpu = pytest.mark.skipif(not has_gpu(), reason="there is no GPU")
 
 
-@pytest.mark.fresh
-@pytest.mark.parametrize("name", list(phase_run()["digests"]))
-def test_no_kernel_has_changed_since_it_noted_the_time(name):
-    assert phase_run()["digests"][name] == with_copy[name].digest, (
-        f"{name} has changed: `softmax-lib bench --suite phases --keep` on a GPU times it anew."
-    )
+@pytest.mark.parametrize("one", NOTED, ids=lambda one: one.kernel.name)
+def test_a_kernel_that_notes_the_time_is_the_books_and_four_notes_more(one):
+    plain, noting = one.plain.source.text, one.program.source.text
+    assert noting.count("note(notes, ") == 4
+    for line in plain.splitlines():
+        bare = line.replace("int cols) {", "int cols").replace("cols);", "cols").strip()
+        assert bare in noting or "reinterpret_cast" in line
+    assert one.blocks * one.noting * one.block_size // 32 % one.noting == 0
+
+
+def test_bytes_are_counted_in_the_microsecond_in_which_they_are_there():
+    notes = np.array([[50, 150, 160, 1070, 3], [50, 1060, 1100, 2100, 9], [60, 170, 180, 190, 0], [70, 180, 190, 200, 0]])  # fmt: skip
+    found = seen(notes, 2, 400)
+    assert found["read_bytes"] == [300, 100, 0]
+    assert found["written_bytes"] == [200, 100, 100]
+    assert found["blocks"] == [[0, 10, 130, 140, 150]]
+    assert seen(notes, 1, 400)["blocks"] == []
+
+
+@on_a_gpu
+def test_every_byte_is_read_and_written_once(capsys):
+    run = run_suite(lambda *told: None)
+    for row in run["rows"]:
+        for what in ("read_bytes", "written_bytes"):
+            assert sum(row[what]) == pytest.approx(1024 * 32768 * 4, rel=1e-3)
+        assert row["noted_us"] < 1.2 * row["plain_us"]
+    print_run("phases", run)
+    assert "GB/s read" in capsys.readouterr().out

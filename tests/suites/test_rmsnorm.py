@@ -2,9 +2,7 @@
 
 import pytest
 
-from softmax_lib.cli.suite_table import print_rmsnorm
-from softmax_lib.engine.errors import BadInput
-from softmax_lib.engine.source import Program
+from softmax_lib.cli.suite_table import print_run
 from softmax_lib.records.measurement import TIE
 from softmax_lib.suites.rmsnorm import measure as rmsnorm
 from softmax_lib.suites.rmsnorm.record import rmsnorm_run, rmsnorm_times
@@ -27,17 +25,6 @@ def test_every_step_is_faster_than_the_one_before_it():
         assert times == sorted(times, reverse=True)
 
 
-def test_a_table_has_a_line_for_each_time_and_a_gpu_without_a_run_is_told(capsys):
-    print_rmsnorm(rmsnorm_run())
+def test_a_table_has_a_line_for_each_time(capsys):
+    print_run("rmsnorm", rmsnorm_run())
     assert capsys.readouterr().out.count("x4096") == len(rmsnorm_times(cols=4096))
-    with pytest.raises(BadInput, match="bench --suite rmsnorm --keep"):
-        rmsnorm_times("No Such")
-
-
-@pytest.mark.fresh
-@pytest.mark.parametrize("name", [name for names in rmsnorm.STEPS.values() for name in names])
-def test_no_step_has_changed_since_it_was_timed(name):
-    digest = Program(rmsnorm.step(name).source).digest
-    assert rmsnorm_run()["digests"][name] == digest, (
-        f"{name} has changed: `softmax-lib bench --suite rmsnorm --keep` on a GPU times it anew."
-    )

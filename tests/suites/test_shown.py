@@ -1,9 +1,11 @@
-"""The kept runs of kernels as chapters show them: what is read of them, and what is said where there is none."""
+"""The suite of kernels as chapters show them: which there are, what is read of a run, its table."""
 
 import pytest
 
 from softmax_lib import kernels, selections, shown_times
-from softmax_lib.engine.errors import BadInput
+from softmax_lib.cli.suite_table import print_run
+from softmax_lib.gpu.presence import has_gpu
+from softmax_lib.suites.shown import measure as shown
 from softmax_lib.suites.shown.record import FULL, shown_run
 
 EVERY = {**kernels, **selections.kernels}
@@ -17,14 +19,22 @@ def test_each_kernel_that_a_chapter_shows_was_timed_beside_the_one_for_any_row()
     assert set(FULL) == {name for name, one in EVERY.items() if one.suite == "shown"}
 
 
-def test_a_gpu_without_a_run_is_told_with_what_makes_one():
-    with pytest.raises(BadInput, match="bench --suite shown --keep"):
-        shown_times("No Such")
+def test_rows_are_whole_vectors_and_a_table_has_a_line_for_each(capsys):
+    cells = list(shown.cells())
+    assert {case.provider for case in cells} == set(FULL)
+    assert all(case.cols % 4 == 0 for case in cells)
+    print_run("shown", shown_run())
+    printed = capsys.readouterr().out
+    assert [printed.count(f" {name} ") for name in FULL] == [
+        len([case for case in cells if case.provider == name]) for name in FULL
+    ]
 
 
-@pytest.mark.fresh
-@pytest.mark.parametrize("name", sorted({*FULL, *FULL.values()}))
-def test_no_kernel_has_changed_since_it_was_timed(name):
-    assert shown_run()["digests"][name] == EVERY[name].digest, (
-        f"{name} has changed: `softmax-lib bench --suite shown --keep` on a GPU times it anew."
-    )
+@pytest.mark.skipif(not has_gpu(), reason="there is no GPU")
+def test_a_kernel_and_its_full_form_take_about_as_long(monkeypatch):
+    monkeypatch.setattr(shown, "LENGTHS", (8192,))
+    monkeypatch.setattr(shown, "SHORT", ((16384, 1024),))
+    monkeypatch.setattr(shown, "SCORES", ((4000, 6300),))
+    for row in shown.run_suite(lambda *told: None)["rows"]:
+        assert row["us"] == pytest.approx(row["full_us"], rel=0.3)
+        assert row["copy_us"] < row["us"]

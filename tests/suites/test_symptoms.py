@@ -1,13 +1,18 @@
-"""The kept runs of the suite symptoms: what is read of them, and what is said of one that is damaged or missing."""
+"""The suite symptoms: who is timed beside whom, what a run holds, what a trace tells, what is read of a run."""
 
-import copy
+from types import SimpleNamespace
 
 import pytest
+import torch
 from suites import symptom_records
 
 from softmax_lib import kernels
-from softmax_lib.engine.errors import BadInput
-from softmax_lib.suites.symptoms.measure import SIDES
+from softmax_lib.cli.suite_table import print_run
+from softmax_lib.engine.errors import BadInput, NotAvailable
+from softmax_lib.records.measurement import Profile
+from softmax_lib.suites import timing
+from softmax_lib.suites.symptoms import measure as symptoms
+from softmax_lib.suites.symptoms.measure import SIDES, call_of, events_of
 from softmax_lib.suites.symptoms.record import (
     PROGRAMS,
     SYMPTOMS,
@@ -15,6 +20,8 @@ from softmax_lib.suites.symptoms.record import (
     symptom_source,
     symptom_times,
     timeline_events,
+    timelines_of,
+    times_of,
 )
 
 
@@ -44,48 +51,6 @@ def test_a_timeline_is_found_by_its_program():
         timeline_events("large", "Tesla T4")
 
 
-def damaged(**changes):
-    """The first line of the first symptom with something else in it."""
-    rows = copy.deepcopy(symptom_records.run()["rows"])
-    rows[0]["times"][0] |= changes
-    return {"rows": rows}
-
-
-@pytest.mark.parametrize(
-    ("damage", "told"),
-    [
-        ({"rows": [{"symptom": "barriers"}]}, "it lacks 'times'"),
-        ({"rows": [{"symptom": "hurry", "times": damaged()["rows"][0]["times"]}]}, "symptom is 'hurry'"),
-        (damaged(role="witness"), "role is 'witness'"),
-        (damaged(how="fast"), "how is 'fast'"),
-        (damaged(us=[0.0]), "us is"),
-        (damaged(counters={"hopes": 1}), "hopes is no counter"),
-        ({"timelines": [{"program": "small, eager", "events": [{"track": "call", "name": "a", "at_us": -1, "us": 1.0}]}]}, "at_us is -1"),
-        ({"timelines": [{"program": "small, eager", "events": []}]}, "small, eager has no kernel"),
-        (damaged(who="nobody"), "'nobody' is not known here"),
-        ({"timelines": None}, "timelines|NoneType"),
-        ({"gpu": {"name": "Tesla T4", "l2_bytes": 1}}, "it lacks 'multiprocessors'"),
-    ],
-)  # fmt: skip
-def test_a_gpu_without_a_run_or_with_a_damaged_one_is_told(readers, damage, told):
-    with pytest.raises(BadInput, match="bench --suite symptoms --keep"):
-        symptom_times("No Such")
-    symptom_records.write(readers, symptom_records.run(**damage))
-    with pytest.raises(BadInput, match=rf"tesla-t4-1\.json is damaged: .*({told})"):
-        symptom_times("Tesla T4")
-
-
-# ---- the book's own
-
-
-@pytest.mark.fresh
-@pytest.mark.parametrize("name", list(symptom_run()["digests"]))
-def test_no_kernel_has_changed_since_it_was_timed(name):
-    assert symptom_run()["digests"][name] == kernels[name].digest, (
-        f"{name} has changed: `softmax-lib bench --suite symptoms --keep` on a GPU times it anew."
-    )
-
-
 def test_the_record_has_every_side_of_every_symptom_and_every_timeline():
     found = [(one.symptom, one.side) for one in symptom_times()]
     assert found == [(symptom, side) for symptom in SYMPTOMS for side in SIDES[symptom]]
@@ -106,3 +71,117 @@ def test_counters_that_need_no_gpu_are_those_that_ncu_counts():
     assert {role: c["global_load_sectors"] / c["global_load_requests"] for role, c in found.items()} == {
         "symptom": 32, "cure": 4,
     }  # fmt: skip
+
+
+def test_each_symptom_stands_beside_its_cure():
+    assert tuple(SIDES) == SYMPTOMS
+    for sides in SIDES.values():
+        roles = [one.role for one in sides]
+        assert (roles[0], roles[-1]) == ("symptom", "cure")
+        assert set(roles[1:-1]) <= {"control"}
+
+
+@pytest.mark.parametrize("symptom", SYMPTOMS)
+def test_a_kernel_takes_its_matrix_and_differs_from_its_cure_in_one_thing(symptom):
+    first, *_, last = SIDES[symptom]
+    for side in SIDES[symptom]:
+        if side.who in kernels:
+            kernels[side.who].settle_block_size(side.case.block_size, side.cols)
+    assert (first.rows, first.cols) == (last.rows, last.cols)
+    same = [first.who == last.who, first.block_size == last.block_size, first.how == last.how]
+    assert same.count(False) == (2 if symptom == "tail of blocks" else 1)
+
+
+def test_a_call_computes_softmax():
+    x = torch.randn(3, 96)
+    for who in ("torch", "softmax()", "shuffle"):
+        y = torch.empty_like(x)
+        call_of(who)(x, y)
+        torch.testing.assert_close(y, x.softmax(-1))
+
+
+def counted(cases, note):
+    return [Profile(case, {"instructions": case.block_size}) for case in cases]
+
+
+@pytest.fixture
+def gpu(here, monkeypatch):
+    us = {"cold": lambda: 9.0, "hot": lambda: 5.0}
+    monkeypatch.setattr(timing, "replays", lambda calls: {case: us[case.l2] for case in calls})
+    monkeypatch.setattr(symptoms, "_pair", lambda rows, cols: 2 * (torch.randn(2, 8),))
+    graph = SimpleNamespace(replay=lambda: None)
+    monkeypatch.setattr(symptoms, "_graph", lambda *given: graph)
+    monkeypatch.setattr(symptoms, "require_right", list)
+    seen = {"track": "kernel", "name": "k", "at_us": 0.0, "us": 1.0}
+    monkeypatch.setattr(symptoms, "see", lambda program: [seen])
+    monkeypatch.setattr(symptoms.ncu, "profile", counted)
+
+
+def test_a_run_holds_every_symptom_its_counters_and_the_timelines(gpu):
+    told = []
+    run = symptoms.run_suite(lambda *words: told.append(words))
+    assert [label for label, *_ in told] == [*SYMPTOMS, "done"]
+    found = {(one.symptom, one.side): one for one in times_of(run)}
+    assert list(found) == [(symptom, side) for symptom in SYMPTOMS for side in SIDES[symptom]]
+    assert tuple(timelines_of(run)) == PROGRAMS
+    assert run["digests"] == {name: kernels[name].digest for name in symptoms.OURS}
+    warm, cold = (found["L2-resident", side] for side in SIDES["L2-resident"])
+    assert (warm.median_us, cold.median_us) == (5.0, 9.0)
+    assert [set(one.counters) for one in (warm, cold)] == [set(), {"instructions"}]
+    few = found["low occupancy", SIDES["low occupancy"][0]]
+    assert few.counters == {"instructions": 32}
+
+
+def test_without_ncu_there_are_times_and_a_reason(gpu, monkeypatch):
+    def refuse(*given):
+        raise NotAvailable("ncu is not there")
+
+    monkeypatch.setattr(symptoms.ncu, "profile", refuse)
+    run = symptoms.run_suite(lambda *words: None, ("barriers",))
+    assert run["skipped"] == {"ncu": "ncu is not there"}
+    assert [one.counters for one in times_of(run)] == 3 * [{}]
+
+
+def event(category, name, at, us, kind="X"):
+    return {"ph": kind, "cat": category, "name": name, "ts": at, "dur": us}
+
+
+TRACE = {"traceEvents": [
+    event("kernel", "softmax_warm_up", 90, 5),
+    event("gpu_user_annotation", "mine", 106, 4),
+    event("user_annotation", "mine", 100, 50),
+    event("kernel", "softmax_forward", 110, 3),
+    event("cpu_op", "aten::softmax", 101, 6),
+    event("cpu_op", "aten::_softmax", 102, 4),
+    event("cuda_runtime", "cudaLaunchKernel", 103, 2),
+    event("cuda_runtime", "cudaDeviceSynchronize", 108, 40),
+    {"ph": "M", "name": "process_name"},
+    event("kernel", "softmax_after", 150, 5),
+]}  # fmt: skip
+
+
+def test_a_timeline_is_what_lies_within_its_mark_in_the_order_of_time():
+    found = list(events_of(TRACE, "mine"))
+    assert [(one["track"], one["at_us"], one["us"]) for one in found] == [
+        ("call", 1, 6), ("launch", 3, 2), ("kernel", 10, 3),
+    ]  # fmt: skip
+
+
+def test_the_table_has_a_line_for_each_side(gpu, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    run = symptoms.run_suite(lambda *words: None, ("tail of blocks", "L2-resident"))
+    run |= {"gpu": {"name": "Test GPU"}, "date": "2026-01-01", "notes": ["it was warm"]}
+    print_run("symptoms", run)
+    said = capsys.readouterr().out
+    for part in ("Test GPU", "tail of blocks", "softmax()", "133x32768", "5.00", "6,711", "it was warm"):  # fmt: skip
+        assert part in said
+
+
+@pytest.mark.gpu
+def test_all_symptoms_are_measured_on_a_gpu():
+    run = symptoms.run_suite(lambda *told: None)
+    found = times_of(run)
+    assert {one.symptom for one in found} == set(SYMPTOMS)
+    assert {one.side.how for one in found} == {"cold", "warm", "eager", "graph"}
+    kinds = {one.track for events in timelines_of(run).values() for one in events}
+    assert kinds == {"call", "launch", "kernel"}

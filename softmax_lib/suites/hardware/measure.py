@@ -15,6 +15,7 @@ import torch
 from softmax_lib.engine.source import WARP
 from softmax_lib.gpu.compile import resources
 from softmax_lib.gpu.facts import busy, gpu_facts, slowed, today, versions
+from softmax_lib.suites.cells import Progress
 from softmax_lib.suites.probes import (
     LINE_WORDS,
     latencies,
@@ -92,7 +93,7 @@ ROOMS = (*map(Room, PLACED_THREADS), Room(256, live=96), Room(256, shared_bytes=
 """Blocks of each size; and blocks that are held back by their registers, and by their shared memory."""
 
 
-def run_hardware(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
+def run_suite(progress: Progress) -> dict[str, Any]:
     """This GPU measured, as JSON has it.
 
     `rows` has a level of memory each: `{"level", "cycles", "ns", "gb_per_s"}`, nearest first, without a bandwidth

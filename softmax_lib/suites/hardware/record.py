@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from softmax_lib.engine.words import count, plural
-from softmax_lib.records.reading import read_fields, require_types
+from softmax_lib.records.reading import read_fields
 from softmax_lib.records.shelf import DEFAULT_GPU
-from softmax_lib.suites.kept import kept_runs, source_of
+from softmax_lib.suites.kept import Runs, source_of
 from softmax_lib.worklog.errors import BadInput
 
 
@@ -96,17 +96,7 @@ class Hardware:
         raise BadInput(f"{launch} {were} not placed on {self.gpu['name']}.")
 
 
-def hardware(gpu: str = DEFAULT_GPU) -> Hardware:
-    """The newest run on a GPU. Raises `BadInput` as `kept_runs` does."""
-    return _read(kept_runs("hardware", gpu, _read)[-1])
-
-
 def _read(run: dict[str, Any]) -> Hardware:
-    require_types(
-        run,
-        {"latency": list, "waits": list, "places": list, "limits": dict, "digests": dict[str, str]},
-    )
-    require_types(run["gpu"], {"multiprocessors": int, "l2_bytes": int, "memory_bytes": int})
     levels = [read_fields(Level, {"gb_per_s": None, **row}) for row in run["rows"]]
     return Hardware(
         {level.level: level for level in levels},
@@ -129,3 +119,15 @@ def _places(row: dict[str, Any]) -> Places:
     numbers = ("blocks", "threads", "registers", "shared_bytes", "stay_ns", "took_ns")
     held = tuple(tuple(map(int, moment)) for moment in row["held"])
     return Places(**{name: int(row[name]) for name in numbers}, held=held)
+
+
+_runs = Runs(
+    "hardware", _read,
+    {"latency": list, "waits": list, "places": list, "limits": dict, "digests": dict[str, str]},
+    {"multiprocessors": int, "l2_bytes": int, "memory_bytes": int},
+)  # fmt: skip
+
+
+def hardware(gpu: str = DEFAULT_GPU) -> Hardware:
+    """The newest run on a GPU. Raises `BadInput` where none was kept, and for one that is damaged."""
+    return _runs.found(gpu)

@@ -17,12 +17,11 @@ from torch import Tensor
 
 from softmax_lib.records.measurement import L2, Case, Data
 from softmax_lib.suites import timing
+from softmax_lib.suites.cells import call_of, sound_calls
 from softmax_lib.suites.lies import advertisements
 from softmax_lib.suites.lies.record import ADVERTISED, PROTOCOL, Lie
 from softmax_lib.suites.peers import providers
-from softmax_lib.suites.peers.measure import sound_calls
 from softmax_lib.suites.timing import Call
-from softmax_lib.worklog.launch import run
 
 LARGE = (1024, 32768)
 """The worklog's matrix, of 128 MiB."""
@@ -38,15 +37,10 @@ DATA: tuple[Data, ...] = ("normal", "equal", "spread", "masked")
 OURS = ("fusion", "shuffle", "shuffle_divide")
 
 
-def _kernel(name: str) -> Call:
-    return lambda x, y: run(name, x, out=y)
-
-
 CALLS: dict[str, Call] = {
-    "torch": lambda x, y: torch.softmax(x, -1, out=y),
     "copy": lambda x, y: y.copy_(x),
     "five operations": lambda x, y: advertisements.slow_rival(x),
-    **{name: _kernel(name) for name in OURS},
+    **{name: call_of(name) for name in ("torch", *OURS)},
 }
 
 

@@ -9,13 +9,11 @@ from typing import Any, TypeVar
 import torch
 
 from softmax_lib.gpu.facts import peak_gb_per_s
+from softmax_lib.suites.cells import Progress, require_right, run_cells
 from softmax_lib.suites.lies import advertisements
 from softmax_lib.suites.lies import groups as lie_groups
 from softmax_lib.suites.lies.groups import OURS
 from softmax_lib.suites.lies.record import LIES, Lie
-from softmax_lib.suites.peers.measure import run_cells
-from softmax_lib.worklog.checking import check
-from softmax_lib.worklog.errors import NotAvailable
 from softmax_lib.worklog.registry import kernels
 
 Key = TypeVar("Key")
@@ -27,19 +25,15 @@ WORDS = (
 TURNS = 15
 
 
-def run_lies(
-    progress: Callable[[str, int, int], None], lies: tuple[Lie, ...] = LIES
-) -> dict[str, Any]:
+def run_suite(progress: Progress, lies: tuple[Lie, ...] = LIES) -> dict[str, Any]:
     """All lies, or some, measured on this GPU, as JSON has it.
 
     `rows` has for each lie `{"lie", "times": [{"who", "method", "rows", "cols", "data", "us": [...]}]}`, where the
     microseconds are of single samples in their order; `advertisements` has the lines that were run, by their names,
     `peak_gb_per_s` what the memory could move at most, where the driver says so, and `digests` what was compiled; the
-    rest is as in `suite.run_suite`. Raises `NotAvailable` where a kernel is wrong here.
+    rest is as in `cells.run_cells`. Raises `NotAvailable` where a kernel is wrong here.
     """
-    for name in OURS:
-        if not (found := check(name, device="cuda")).ok:
-            raise NotAvailable(found.verdict)
+    require_right(OURS)
     timed = run_cells(lies, time_lie, progress)
     shown = {name: advertisements.lines_of(one) for name, one in advertisements.SHOWN.items()}
     digests = {name: kernels[name].digest for name in OURS}

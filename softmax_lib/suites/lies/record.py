@@ -7,9 +7,9 @@ from statistics import mean, median
 from typing import Any, Literal, get_args
 
 from softmax_lib.records.measurement import ITEM_BYTES, gb_per_s
-from softmax_lib.records.reading import is_possible, read_fields, require_types
+from softmax_lib.records.reading import is_possible, read_fields
 from softmax_lib.records.shelf import DEFAULT_GPU
-from softmax_lib.suites.kept import kept_runs, matching, source_of
+from softmax_lib.suites.kept import Runs, matching
 from softmax_lib.worklog.errors import BadInput
 
 Lie = Literal[
@@ -64,27 +64,9 @@ class LieTime:
         return gb_per_s(self.matrix_bytes, self.median_us)
 
 
-def lie_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
-    """The newest run on a GPU, as `bench.lies.run_lies` returned it. Raises `BadInput` as `kept_runs` does."""
-    return kept_runs("lies", gpu, _check)[-1]
-
-
-def lie_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[LieTime]:
-    """All times of that run whose fields are as `wanted`: `lie_times(lie="warm cache", method="one pair")`.
-
-    Raises `BadInput` where no such run was kept.
-    """
-    return matching(times_of(lie_run(gpu)), **wanted)
-
-
-def lie_source(gpu: str = DEFAULT_GPU) -> str:
-    """Where and when: "one run on NVIDIA H200, 2026-11-26". Raises `BadInput`."""
-    return source_of(lie_run(gpu))
-
-
-def lie_peak(gpu: str = DEFAULT_GPU) -> float | None:
-    """What the memory of that run's GPU moves at most, as `peak_of` has it. Raises `BadInput`."""
-    return peak_of(lie_run(gpu))
+def times_of(run: dict[str, Any]) -> list[LieTime]:
+    """Every time of a run."""
+    return [read_fields(LieTime, {**row, **line}) for row in run["rows"] for line in row["times"]]
 
 
 def peak_of(run: dict[str, Any]) -> float | None:
@@ -92,14 +74,27 @@ def peak_of(run: dict[str, Any]) -> float | None:
     return run["peak_gb_per_s"]
 
 
-def times_of(run: dict[str, Any]) -> list[LieTime]:
-    """Every time of a run."""
-    return [read_fields(LieTime, {**row, **line}) for row in run["rows"] for line in row["times"]]
+def _read(run: dict[str, Any]) -> list[LieTime]:
+    peak = peak_of(run)
+    if peak is not None and not is_possible(peak, 1):
+        raise BadInput(f"peak_gb_per_s is {peak!r:.40}, which cannot be")
+    return times_of(run)
 
 
-def _check(run: dict[str, Any]) -> None:
-    require_types(run, {"advertisements": dict[str, str], "digests": dict[str, str]})
-    require_types(run["gpu"], {"l2_bytes": int})
-    if run["peak_gb_per_s"] is not None and not is_possible(run["peak_gb_per_s"], 1):
-        raise BadInput(f"peak_gb_per_s is {run['peak_gb_per_s']!r:.40}, which cannot be")
-    times_of(run)
+_runs = Runs(
+    "lies", _read, {"advertisements": dict[str, str], "digests": dict[str, str]}, {"l2_bytes": int}
+)
+lie_run = _runs.newest
+
+
+def lie_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[LieTime]:
+    """All times of that run whose fields are as `wanted`: `lie_times(lie="warm cache", method="one pair")`.
+
+    Raises `BadInput` where no such run was kept.
+    """
+    return matching(_runs.found(gpu), **wanted)
+
+
+def lie_peak(gpu: str = DEFAULT_GPU) -> float | None:
+    """What the memory of that run's GPU moves at most, as `peak_of` has it. Raises `BadInput`."""
+    return peak_of(lie_run(gpu))

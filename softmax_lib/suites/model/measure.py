@@ -16,12 +16,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from softmax_lib.gpu.facts import busy, gpu_facts, slowed, today, versions
 from softmax_lib.ops.adoption import patch_torch
 from softmax_lib.ops.functional import softmax
+from softmax_lib.suites.cells import Progress, run_cells
 from softmax_lib.suites.model.record import COMPILED, ONE_PASS, OURS, THEIRS
 from softmax_lib.suites.peers.providers import first_line
-from softmax_lib.suites.together import TOO_LARGE
 
 TEXTS = ((8, 1024, "bfloat16"), (8, 1000, "bfloat16"), (8, 1024, "float32"), (1, 4096, "bfloat16"))
 """Batch, length and dtype of what the model reads."""
@@ -102,28 +101,23 @@ class Transformer(nn.Module):
         return torch.softmax(self.scores(self.layers(self.tokens(tokens))), -1)
 
 
-def compare(progress: Callable[[str, int, int], None], size: Size | None = None) -> dict[str, Any]:
+def run_suite(progress: Progress, size: Size | None = None) -> dict[str, Any]:
     """The model as it is, with our kernels, with scores in one pass too, and compiled, on this GPU; as JSON has it.
 
     `rows` has for each text `{"batch", "length", "dtype", "tokens_per_s": {contender: number}, "gain":
     {contender: number}, "largest_difference"}`: a gain is over torch as it is, and the difference is the
-    largest that our kernels make to a probability.
-    `progress` hears a label, how many texts are done, and how many there are.
+    largest that our kernels make to a probability; the rest is as in `cells.run_cells`.
     """
-    size, rows = size or Size(), []
-    skipped: dict[str, str] = {}
-    notes = [*busy(), *slowed()]
-    for done, (batch, length, dtype) in enumerate(TEXTS):
-        progress(f"{batch} x {length} {dtype}", done, len(TEXTS))
-        try:
-            rows.append(_compare_on(size, batch, length, dtype, skipped))
-        except torch.OutOfMemoryError:
-            skipped[f"{batch} x {length} {dtype}"] = TOO_LARGE
-        torch.cuda.empty_cache()
-    progress("done", len(TEXTS), len(TEXTS))
+    size = size or Size()
+    texts = {
+        f"{batch} x {length} {dtype}": (batch, length, dtype) for batch, length, dtype in TEXTS
+    }
+
+    def time_text(text: str, skipped: dict[str, str]) -> dict[str, Any]:
+        return _compare_on(size, *texts[text], skipped)
+
     return {
-        "gpu": gpu_facts(), "date": today(), "software": versions(), "protocol": PROTOCOL, "model": asdict(size),
-        "rows": rows, "skipped": skipped, "notes": [*notes, *(note for note in slowed() if note not in notes)],
+        "protocol": PROTOCOL, "model": asdict(size), **run_cells(list(texts), time_text, progress),
     }  # fmt: skip
 
 

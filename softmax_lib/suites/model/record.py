@@ -7,7 +7,7 @@ from typing import Any
 
 from softmax_lib.records.reading import read_fields, require_types
 from softmax_lib.records.shelf import DEFAULT_GPU
-from softmax_lib.suites.kept import kept_runs
+from softmax_lib.suites.kept import Runs
 from softmax_lib.worklog.errors import BadInput
 
 OURS, ONE_PASS = "softmax_lib", "softmax_lib in one pass"
@@ -28,23 +28,20 @@ class Text:
         return f"{self.batch} × {self.length} {self.dtype}"
 
 
-def model_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
-    """The newest run on a GPU, as `bench.transformer.compare` returned it. Raises `BadInput` as `kept_runs` does."""
-    return kept_runs("model", gpu, _check)[-1]
-
-
-def texts(gpu: str = DEFAULT_GPU) -> list[Text]:
-    """All that the model read in that run. Raises `BadInput` as `kept_runs` does."""
-    return _texts(model_run(gpu))
-
-
-def _check(run: dict[str, Any]) -> None:
+def _read(run: dict[str, Any]) -> list[Text]:
     require_types(run["model"], {"layers": int, "vocabulary": int})
-    for text in _texts(run):
+    found = [read_fields(Text, row) for row in run["rows"]]
+    for text in found:
         _ = text.tokens_per_s[THEIRS], text.gain[OURS]
         if unknown := text.gain.keys() - {OURS, ONE_PASS, COMPILED}:
             raise BadInput(f"no contender is called {', '.join(unknown)}")
+    return found
 
 
-def _texts(run: dict[str, Any]) -> list[Text]:
-    return [read_fields(Text, row) for row in run["rows"]]
+_runs = Runs("model", _read, {})
+model_run = _runs.newest
+
+
+def texts(gpu: str = DEFAULT_GPU) -> list[Text]:
+    """All that the model read in the newest run. Raises `BadInput` where none was kept."""
+    return _runs.found(gpu)

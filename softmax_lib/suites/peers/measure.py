@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from math import nan
 from statistics import geometric_mean
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor
 
-from softmax_lib.gpu.facts import busy, gpu_facts, slowed, today, versions
 from softmax_lib.ops.designs import CHUNK_BYTES, Task
-from softmax_lib.ops.functional import softmax
 from softmax_lib.ops.operators import gradient_into
 from softmax_lib.records.measurement import PEERS, Case
 from softmax_lib.suites import timing
+from softmax_lib.suites.cells import OURS, Progress, call_of, run_cells, sound_calls, times_of
 from softmax_lib.suites.peers import providers
 from softmax_lib.suites.plan import BACKWARD_SHAPES, PEER_SHAPES
-from softmax_lib.suites.timing import COPIES, Call
-from softmax_lib.suites.together import TOO_LARGE
-from softmax_lib.worklog.errors import NotAvailable
-
-OURS = "softmax_lib"
-AnyCell = TypeVar("AnyCell")
+from softmax_lib.suites.timing import Call
 
 PROTOCOL = (
     "Microseconds of one call: median of CUDA graph replays, L2 cold; every contender of a cell takes "
@@ -66,13 +60,12 @@ def cells() -> Iterator[Cell]:
                 yield Cell(rows, cols, dtype, cast(Any, direction))
 
 
-def run_suite(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
+def run_suite(progress: Progress) -> dict[str, Any]:
     """Every cell timed on this GPU, as JSON has it.
 
     `rows` has for each cell `{"rows", "cols", "dtype", "direction", "ours_us", "copy_us", "peers":
     {name: us}}`; `gain` is the best peer's time over ours, in geometric mean over the cells of a
-    direction; `skipped` says who is missing or refuses what. `progress` hears a label, how many cells
-    are done, and how many there are. Raises `NotAvailable` where the kernels cannot be compiled.
+    direction; `skipped` says who is missing or refuses what. Raises `NotAvailable` where the kernels cannot be compiled.
     """
     found = run_cells(list(cells()), time_cell, progress)
     found["gain"] = {
@@ -81,27 +74,6 @@ def run_suite(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
         if (of := [row for row in found["rows"] if row["direction"] == direction])
     }
     return {"protocol": PROTOCOL, **found}
-
-
-def run_cells(
-    todo: Sequence[AnyCell],
-    time_one: Callable[[AnyCell, dict[str, str]], dict[str, Any]],
-    progress: Callable[[str, int, int], None],
-) -> dict[str, Any]:
-    """A row for each cell that the memory is large enough for, who was skipped, and where it was measured."""
-    skipped: dict[str, str] = {}
-    rows, notes = [], [*busy(), *slowed()]
-    for done, cell in enumerate(todo):
-        progress(str(cell), done, len(todo))
-        try:
-            rows.append(time_one(cell, skipped))
-        except torch.OutOfMemoryError:
-            skipped[str(cell)] = TOO_LARGE
-        notes += [told for told in slowed() if told not in notes]
-        torch.cuda.empty_cache()
-    progress("done", len(todo), len(todo))
-    where = {"gpu": gpu_facts(), "date": today(), "software": versions()}
-    return {**where, "rows": rows, "skipped": skipped, "notes": notes}
 
 
 def time_cell(cell: Cell, skipped: dict[str, str]) -> dict[str, Any]:
@@ -125,52 +97,6 @@ def _sound_calls_of(cell: Cell, skipped: dict[str, str]) -> dict[str, Call]:
     return {OURS: ours, **sound_calls(makes, try_once, str(cell), skipped)}
 
 
-def sound_calls(
-    makes: Mapping[str, Callable[[], Call]],
-    try_once: Callable[[str, Call], None],
-    cell: str,
-    skipped: dict[str, str],
-) -> dict[str, Call]:
-    """The calls of all peers that can be had and that `try_once` takes; the others are told to `skipped`."""
-    calls = {}
-    for name, make in makes.items():
-        try:
-            call = make()
-        except NotAvailable as error:
-            skipped[name] = str(error)
-            continue
-        try:
-            try_once(name, call)
-            calls[name] = call
-        except NotAvailable as error:
-            skipped[f"{name} on {cell}"] = str(error)
-        except torch.OutOfMemoryError:
-            skipped[f"{name} on {cell}"] = TOO_LARGE
-    return calls
-
-
-def times_of(case: Case, calls: Mapping[str, Call], backward: bool = False) -> dict[str, Any]:
-    """What a row of a suite has of times: `{"ours_us", "copy_us", "peers"}`."""
-    found, copy_us = time_beside_copies(case, calls, backward)
-    us = {name: round(time, 3) for name, time in found.items()}
-    ours_us = us.pop(OURS)
-    return {"ours_us": ours_us, "copy_us": round(copy_us, 3), "peers": us}
-
-
-def time_beside_copies(
-    case: Case, calls: Mapping[str, Call], backward: bool = False, replays: int = timing.REPLAYS
-) -> tuple[dict[str, float], float]:
-    """Microseconds of each call that the memory is large enough for, and of the fastest copy, in one run."""
-    timed = {replace(case, provider=name): call for name, call in calls.items()}
-    copies = timing.copies(case)
-    if backward:
-        copies = {case: _of_first(call) for case, call in copies.items()}
-    times = timing.time_device({**copies, **timed}, 2 if backward else 1, replays)
-    us = {case.provider: found.median_us for case, found in times.items()}
-    copy_us = min(us.pop(name) for name in COPIES if name in us)
-    return us, copy_us
-
-
 def geometric_mean_of_gains(rows: list[dict[str, Any]]) -> float:
     """By how much we are faster than the best peer of each cell, over all cells that have one."""
     gains = [min(row["peers"].values()) / row["ours_us"] for row in rows if row["peers"]]
@@ -180,11 +106,7 @@ def geometric_mean_of_gains(rows: list[dict[str, Any]]) -> float:
 def _ours(backward: bool) -> Call:
     if backward:
         return lambda x, y: gradient_into(x[0], x[1], y)
-    return lambda x, y: softmax(x, out=y)
-
-
-def _of_first(call: Call) -> Call:
-    return lambda x, y: call(x[0], y)
+    return call_of("softmax()")
 
 
 def sample(cell: Cell) -> Tensor:

@@ -1,4 +1,4 @@
-"""What `softmax-lib bench --suite peers` measured: `softmax()` beside its peers, each run as `bench.suite.run_suite` returns it."""
+"""What `softmax-lib bench --suite peers` measured: `softmax()` beside its peers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal
 from softmax_lib.records.measurement import LABELS
 from softmax_lib.records.reading import require_types
 from softmax_lib.records.shelf import DEFAULT_GPU
-from softmax_lib.suites.kept import kept_runs
+from softmax_lib.suites.kept import Runs
 
 LEVEL = 0.01
 """Who is ahead by more than this in every run is ahead; else we are level."""
@@ -60,23 +60,21 @@ class Contest:
         return "behind" if max(self.gains) < 1 - LEVEL else "level"
 
 
+def _check(run: dict[str, Any]) -> None:
+    for row in run["rows"]:
+        require_types(row, _ROW)
+
+
+contest_runs = Runs("peers", _check, {}).every
+
+
 def contests(gpu: str = DEFAULT_GPU) -> list[Contest]:
-    """Every matrix that was measured on a GPU, in each run that has it. Raises `BadInput` as `contest_runs` does."""
+    """Every matrix that was measured on a GPU, in each run that has it. Raises `BadInput` where none was kept."""
     of_one: dict[tuple, list[dict[str, Any]]] = {}
     for run in contest_runs(gpu):
         for row in run["rows"]:
             of_one.setdefault(tuple(row[name] for name in _MATRIX), []).append(row)
     return [_contest(rows) for rows in of_one.values()]
-
-
-def contest_runs(gpu: str = DEFAULT_GPU) -> list[dict[str, Any]]:
-    """The runs on a GPU, each as it was written. Raises `BadInput` as `kept_runs` does."""
-    return kept_runs("peers", gpu, _check)
-
-
-def _check(run: dict[str, Any]) -> None:
-    for row in run["rows"]:
-        require_types(row, _ROW)
 
 
 def _contest(rows: list[dict[str, Any]]) -> Contest:

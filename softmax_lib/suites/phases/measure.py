@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from softmax_lib.engine.source import WARP, Edit, Program
-from softmax_lib.suites.peers.measure import run_cells
+from softmax_lib.suites.cells import Progress, run_cells
 from softmax_lib.suites.plan import WORKLOG
 from softmax_lib.suites.probes import launcher, median_us
 from softmax_lib.worklog.kernel import Kernel
@@ -102,12 +102,12 @@ NOTED = (
 )
 
 
-def run_phases(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
+def run_suite(progress: Progress) -> dict[str, Any]:
     """Both kernels on the worklog's matrix, on this GPU, as JSON has it.
 
     `rows` has for each `{"kernel", "plain_us", "noted_us", "read_bytes", "written_bytes", "blocks"}`: bytes that
     warps had got, and had handed in, in each microsecond; and of some multiprocessors each block, `[multiprocessor,
-    began, came, met, ended]` in nanoseconds, of its last warp; the rest is as in `suite.run_suite`. Raises `NotAvailable` where they cannot be compiled.
+    began, came, met, ended]` in nanoseconds, of its last warp; the rest is as in `cells.run_cells`. Raises `NotAvailable` where they cannot be compiled.
     """
     digests = {one.kernel.name: one.kernel.digest for one in NOTED}
     timed = run_cells(NOTED, lambda one, _: _row(one), progress)

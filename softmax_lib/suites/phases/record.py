@@ -7,7 +7,7 @@ from typing import Any
 
 from softmax_lib.records.reading import require_types
 from softmax_lib.records.shelf import DEFAULT_GPU
-from softmax_lib.suites.kept import kept_runs, source_of
+from softmax_lib.suites.kept import Runs, source_of
 
 
 @dataclass(frozen=True)
@@ -37,18 +37,7 @@ class Phases:
     source: str
 
 
-def phase_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
-    """The newest run on a GPU, as `bench.phases.run_phases` returned it. Raises `BadInput` as `kept_runs` does."""
-    return kept_runs("phases", gpu, _read)[-1]
-
-
-def phases(gpu: str = DEFAULT_GPU) -> dict[str, Phases]:
-    """`fusion` and `copy` in that run. Raises `BadInput` where none was kept."""
-    return _read(phase_run(gpu))
-
-
 def _read(run: dict[str, Any]) -> dict[str, Phases]:
-    require_types(run, {"digests": dict[str, str]})
     return {row["kernel"]: _phases(row, source_of(run)) for row in run["rows"]}
 
 
@@ -57,3 +46,12 @@ def _phases(row: dict[str, Any], source: str) -> Phases:
     read, written = (tuple(map(int, row[name])) for name in ("read_bytes", "written_bytes"))
     blocks = tuple(Block(*map(int, block)) for block in row["blocks"])
     return Phases(row["kernel"], row["plain_us"], row["noted_us"], read, written, blocks, source)
+
+
+_runs = Runs("phases", _read)
+phase_run = _runs.newest
+
+
+def phases(gpu: str = DEFAULT_GPU) -> dict[str, Phases]:
+    """`fusion` and `copy` in the newest run. Raises `BadInput` where none was kept."""
+    return _runs.found(gpu)

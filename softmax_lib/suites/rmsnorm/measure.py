@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
 from softmax_lib.engine.source import Program
-from softmax_lib.suites.peers.measure import run_cells
+from softmax_lib.suites.cells import Progress, run_cells
 from softmax_lib.suites.rmsnorm.operator_times import Call, kernel_call, time_calls
 from softmax_lib.worklog.checking import check_operator
 from softmax_lib.worklog.errors import NotAvailable
@@ -60,11 +59,11 @@ def block_size_of(name: str, cols: int) -> int:
     return 32 if name == "naive" else 256
 
 
-def run_rmsnorm(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
+def run_suite(progress: Progress) -> dict[str, Any]:
     """Every cell timed on this GPU, as JSON has it.
 
     `rows` has for each kernel and peer `{"name", "rows", "cols", "dtype", "bytes", "us", "copy_us"}`, and `digests`
-    what was compiled; the rest is as in `suite.run_suite`. Raises `NotAvailable` where a kernel is wrong here.
+    what was compiled; the rest is as in `cells.run_cells`. Raises `NotAvailable` where a kernel is wrong here.
     """
     names = [name for steps in STEPS.values() for name in steps]
     found = run_cells(CELLS, lambda cell, skipped: {"times": _time_cell(*cell, skipped)}, progress)

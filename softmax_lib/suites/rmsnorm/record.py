@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from softmax_lib.engine.words import percent
-from softmax_lib.records.reading import read_fields, require_types
+from softmax_lib.records.reading import read_fields
 from softmax_lib.records.shelf import DEFAULT_GPU
-from softmax_lib.suites.kept import kept_runs, matching, source_of
+from softmax_lib.suites.kept import Runs, matching, source_of
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,14 @@ class OperatorTimes(tuple[OperatorTime, ...]):
     __repr__ = __str__
 
 
-def rmsnorm_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
-    """The newest run on a GPU, as `bench.rmsnorm.run_rmsnorm` returned it. Raises `BadInput` as `kept_runs` does."""
-    return kept_runs("rmsnorm", gpu, _read)[-1]
+def _read(run: dict[str, Any]) -> list[OperatorTime]:
+    return [read_fields(OperatorTime, {**row, "source": source_of(run)}) for row in run["rows"]]
+
+
+_runs = Runs("rmsnorm", _read)
+rmsnorm_run = _runs.newest
 
 
 def rmsnorm_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[OperatorTime]:
     """All times of that run whose fields are as `wanted`, such as `name="fused", cols=4096`."""
-    return matching(_read(rmsnorm_run(gpu)), **wanted)
-
-
-def _read(run: dict[str, Any]) -> list[OperatorTime]:
-    require_types(run, {"digests": dict[str, str]})
-    return [read_fields(OperatorTime, {**row, "source": source_of(run)}) for row in run["rows"]]
+    return matching(_runs.found(gpu), **wanted)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 from softmax_lib.records.measurement import Case
-from softmax_lib.suites.peers.measure import run_cells, time_beside_copies
+from softmax_lib.suites.cells import (
+    Progress,
+    call_of,
+    require_right,
+    run_cells,
+    time_beside_copies,
+)
 from softmax_lib.suites.shown.record import FULL
+from softmax_lib.suites.timing import Call
 from softmax_lib.worklog import selections
-from softmax_lib.worklog.checking import check
-from softmax_lib.worklog.errors import NotAvailable
 from softmax_lib.worklog.kernel import Kernel
-from softmax_lib.worklog.launch import run
 from softmax_lib.worklog.registry import kernels
 
 PROTOCOL = (
@@ -38,16 +41,14 @@ def cells() -> Iterator[Case]:
         yield from (Case(name, rows, cols) for rows, cols in shapes if cols <= longest)
 
 
-def run_shown(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
+def run_suite(progress: Progress) -> dict[str, Any]:
     """Every cell timed on this GPU, as JSON has it.
 
     `rows` has for each `{"kernel", "rows", "cols", "us", "full_us", "copy_us"}`, and `digests` what was compiled; the
-    rest is as in `suite.run_suite`. Raises `NotAvailable` where a kernel is wrong here.
+    rest is as in `cells.run_cells`. Raises `NotAvailable` where a kernel is wrong here.
     """
     for name in FULL:
-        judge = selections.check if name in selections.kernels else check
-        if not (found := judge(name, device="cuda")).ok:
-            raise NotAvailable(found.verdict)
+        require_right([name], selections.check if name in selections.kernels else None)
     digests = {name: _kernel(name).digest for pair in FULL.items() for name in pair}
     timed = run_cells(list(cells()), lambda case, _: time_cell(case), progress)
     return {"protocol": PROTOCOL, **timed, "digests": digests}
@@ -56,7 +57,7 @@ def run_shown(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
 def time_cell(case: Case) -> dict[str, Any]:
     """One row of the suite."""
     name, full = case.provider, FULL[case.provider]
-    calls = {one: partial(_call, one) for one in (name, full)}
+    calls = {one: _call(one) for one in (name, full)}
     us, copy_us = time_beside_copies(case, calls)
     times = {"us": us[name], "full_us": us[full], "copy_us": copy_us}
     sizes = {"kernel": name, "rows": case.rows, "cols": case.cols}
@@ -67,7 +68,7 @@ def _kernel(name: str) -> Kernel:
     return selections.kernels.get(name) or kernels[name]
 
 
-def _call(name: str, x: Any, y: Any) -> Any:
+def _call(name: str) -> Call:
     if name in selections.kernels:
-        return selections.run(name, x, K)
-    return run(name, x, out=y)
+        return lambda x, y: selections.run(name, x, K)
+    return call_of(name)

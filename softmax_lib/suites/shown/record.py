@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from softmax_lib.records.reading import read_fields, require_types
+from softmax_lib.records.reading import read_fields
 from softmax_lib.records.shelf import DEFAULT_GPU
-from softmax_lib.suites.kept import kept_runs, matching, source_of
+from softmax_lib.suites.kept import Runs, matching, source_of
 
 FULL = {
     "shuffle_plain": "shuffle",
@@ -33,16 +33,14 @@ class ShownTime:
     source: str
 
 
-def shown_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
-    """The newest run on a GPU, as `bench.shown.run_shown` returned it. Raises `BadInput` as `kept_runs` does."""
-    return kept_runs("shown", gpu, _read)[-1]
+def _read(run: dict[str, Any]) -> list[ShownTime]:
+    return [read_fields(ShownTime, {**row, "source": source_of(run)}) for row in run["rows"]]
+
+
+_runs = Runs("shown", _read)
+shown_run = _runs.newest
 
 
 def shown_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[ShownTime]:
     """All times of that run whose fields are as `wanted`, such as `kernel="float4_aligned"`."""
-    return matching(_read(shown_run(gpu)), **wanted)
-
-
-def _read(run: dict[str, Any]) -> list[ShownTime]:
-    require_types(run, {"digests": dict[str, str]})
-    return [read_fields(ShownTime, {**row, "source": source_of(run)}) for row in run["rows"]]
+    return matching(_runs.found(gpu), **wanted)

@@ -14,17 +14,14 @@ import torch
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from softmax_lib.ops.functional import softmax
 from softmax_lib.records.measurement import Case
 from softmax_lib.records.reading import read_fields
 from softmax_lib.suites import ncu, timing
+from softmax_lib.suites.cells import Progress, call_of, require_right, run_cells
 from softmax_lib.suites.lies.measure import alternate
-from softmax_lib.suites.peers.measure import run_cells
 from softmax_lib.suites.symptoms.record import PROGRAMS, SYMPTOMS, Program, Side, Symptom
 from softmax_lib.suites.timing import Call
-from softmax_lib.worklog.checking import check
 from softmax_lib.worklog.errors import NotAvailable
-from softmax_lib.worklog.launch import run
 from softmax_lib.worklog.registry import kernels
 
 PROTOCOL = (
@@ -70,18 +67,14 @@ _TRACKS = {"cpu_op": "call", "cuda_runtime": "launch", "cuda_driver": "launch", 
 """What torch's profiler calls an event's kind, and the tracks of `records.symptoms`."""
 
 
-def run_symptoms(
-    progress: Callable[[str, int, int], None], symptoms: tuple[Symptom, ...] = SYMPTOMS
-) -> dict[str, Any]:
+def run_suite(progress: Progress, symptoms: tuple[Symptom, ...] = SYMPTOMS) -> dict[str, Any]:
     """All symptoms, or some, on this GPU, as JSON has it.
 
     `rows` has for each `{"symptom", "times": [{"role", "who", "rows", "cols", "block_size", "how", "us": [...],
     "counters"}]}`, `timelines` for each program `{"program", "events"}`, `digests` what was compiled; the rest is as
-    in `suite.run_suite`. Raises `NotAvailable` where a kernel is wrong here.
+    in `cells.run_cells`. Raises `NotAvailable` where a kernel is wrong here.
     """
-    for name in OURS:
-        if not (found := check(name, device="cuda")).ok:
-            raise NotAvailable(found.verdict)
+    require_right(OURS)
     timed = run_cells(symptoms, lambda one, _: time_symptom(one), progress)
     timed["skipped"] |= add_counters(timed["rows"])
     digests = {name: kernels[name].digest for name in OURS}
@@ -120,22 +113,13 @@ def _settled(case: Case) -> Case:
 
 
 def _method(side: Side) -> Callable[[], list[float]]:
-    call = call_of(side)
+    call = call_of(side.who, side.block_size or None)
     if side.how in ("cold", "warm"):
         once = timing.replays({side.case: call})[side.case]
         return lambda: [once()]
     x, y = _pair(side.rows, side.cols)
     queue = _eager(call, x, y, CALLS) if side.how == "eager" else _graph(call, x, y, CALLS).replay
     return lambda: [_host_us(queue)]
-
-
-def call_of(side: Side) -> Call:
-    """What computes softmax there."""
-    if side.who == "torch":
-        return lambda x, y: torch.softmax(x, -1, out=y)
-    if side.who == "softmax()":
-        return lambda x, y: softmax(x, out=y)
-    return lambda x, y: run(side.who, x, out=y, block_size=side.block_size or None)
 
 
 def _host_us(queue: Callable[[], None]) -> float:
@@ -175,7 +159,7 @@ def _pair(rows: int, cols: int) -> tuple[Tensor, Tensor]:
 def see(program: Program) -> list[dict[str, Any]]:
     """The events of a program's calls of torch.softmax, by torch's profiler."""
     x, y = _pair(*(LARGE if program.startswith("large") else SMALL))
-    call = call_of(Side("symptom", "torch", *x.shape))
+    call = call_of("torch")
     queue = _eager(call, x, y, SEEN_CALLS)
     if program.endswith("graph"):
         queue = _graph(call, x, y, SEEN_CALLS).replay

@@ -10,7 +10,7 @@ from softmax_lib.records.measurement import ITEM_BYTES, Case, Profile, gb_per_s
 from softmax_lib.records.reading import read_fields, require_types
 from softmax_lib.records.schema import EXECUTION, METRICS
 from softmax_lib.records.shelf import DEFAULT_GPU
-from softmax_lib.suites.kept import kept_runs, matching, source_of
+from softmax_lib.suites.kept import Runs, matching
 from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.registry import kernels
 
@@ -95,27 +95,17 @@ class Event:
         return self.at_us + self.us
 
 
-def symptom_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
-    """The newest run on a GPU, as `bench.symptoms.run_symptoms` returned it. Raises `BadInput` as `kept_runs` does."""
-    return kept_runs("symptoms", gpu, _check)[-1]
-
-
 def symptom_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[SymptomTime]:
     """All times of that run whose fields are as `wanted`: `symptom_times(symptom="barriers", role="cure")`.
 
     Raises `BadInput` where no such run was kept.
     """
-    return matching(times_of(symptom_run(gpu)), **wanted)
-
-
-def symptom_source(gpu: str = DEFAULT_GPU) -> str:
-    """Where and when: "one run on NVIDIA H200, 2026-11-26". Raises `BadInput`."""
-    return source_of(symptom_run(gpu))
+    return matching(_runs.found(gpu)[0], **wanted)
 
 
 def timeline_events(program: Program, gpu: str = DEFAULT_GPU) -> list[Event]:
     """What the profiler saw of one of `PROGRAMS`, in the order of time. Raises `BadInput` where it was not recorded."""
-    found = timelines_of(symptom_run(gpu))
+    _, found = _runs.found(gpu)
     if program not in found:
         raise BadInput(f"There is no timeline of {program!r:.40}; there are {', '.join(found)}.")
     return found[program]
@@ -156,8 +146,9 @@ def _event(event: dict[str, Any]) -> dict[str, Any]:
     return event
 
 
-def _check(run: dict[str, Any]) -> None:
-    require_types(run, {"digests": dict[str, str]})
-    require_types(run["gpu"], {"l2_bytes": int, "multiprocessors": int})
-    times_of(run)
-    timelines_of(run)
+def _read(run: dict[str, Any]) -> tuple[list[SymptomTime], dict[str, list[Event]]]:
+    return times_of(run), timelines_of(run)
+
+
+_runs = Runs("symptoms", _read, of_gpu={"l2_bytes": int, "multiprocessors": int})
+symptom_run, symptom_source = _runs.newest, _runs.source

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -10,17 +10,21 @@ from typing import Any
 import torch
 
 from softmax_lib.engine.words import count
-from softmax_lib.ops.functional import softmax
 from softmax_lib.records.measurement import Case
 from softmax_lib.suites import timing
+from softmax_lib.suites.cells import (
+    Progress,
+    call_of,
+    require_right,
+    run_cells,
+    time_beside_copies,
+)
 from softmax_lib.suites.peers import providers
-from softmax_lib.suites.peers.measure import run_cells, time_beside_copies
 from softmax_lib.suites.peers.triton_softmax import tile_setting
 from softmax_lib.suites.tiles.record import Part
 from softmax_lib.suites.timing import Call
 from softmax_lib.worklog.errors import NotAvailable
 from softmax_lib.worklog.kernel import Kernel
-from softmax_lib.worklog.launch import run
 from softmax_lib.worklog.registry import kernels
 from softmax_lib.worklog.tiles.compiling import compile_tile
 from softmax_lib.worklog.tiles.launching import check, launch
@@ -41,11 +45,7 @@ LENGTHS = tuple(256 * n for n in (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 
 SIXTEEN_LENGTHS = (976, 992, 1000, 1008, 1016, 1023, 1024, 1025, 1032, 1040)
 """Around a power of two: of each three kinds, divided by 16, by 8 alone, and odd."""
 KEYWORD_WARPS = 8
-OTHERS: dict[str, Call] = {
-    "torch": lambda x, y: torch.softmax(x, -1, out=y),
-    "softmax()": lambda x, y: softmax(x, out=y),
-    "fusion": lambda x, y: run("fusion", x, out=y),
-}
+OTHERS = {name: call_of(name) for name in ("torch", "softmax()", "fusion")}
 """Who is timed beside them, each as it launches itself."""
 
 
@@ -132,18 +132,16 @@ def _about_sixteen(cols: int) -> Iterator[Contender]:
         yield Contender("simple_no_mask", setting)
 
 
-def run_tiles(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
+def run_suite(progress: Progress) -> dict[str, Any]:
     """Every cell timed on this GPU, as JSON has it.
 
     `rows` has for each matrix `{"part", "rows", "cols", "copy_us", "times": [{"who", "tile", "num_warps",
     "num_stages", "us"}]}`, where others than Triton's kernels have 0 of each; `codes` what the compiler made
-    of each setting, and `digests` what was compiled; the rest is as in `suite.run_suite`. Raises
+    of each setting, and `digests` what was compiled; the rest is as in `cells.run_cells`. Raises
     `NotAvailable` without Triton, and where a kernel is wrong here.
     """
     todo = list(cells())
-    for name in tile_kernels:
-        if not (found := check(name, device="cuda")).ok:
-            raise NotAvailable(found.verdict)
+    require_right(tile_kernels, check)
     timed = run_cells(todo, time_cell, progress)
     digests = {name: kernel.digest for name, kernel in tile_kernels.items()}
     return {"protocol": PROTOCOL, **timed, "codes": codes(todo), "digests": digests}

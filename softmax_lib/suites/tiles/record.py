@@ -8,7 +8,7 @@ from typing import Any, Literal
 from softmax_lib.records.measurement import BesideCopy
 from softmax_lib.records.reading import read_fields
 from softmax_lib.records.shelf import DEFAULT_GPU
-from softmax_lib.suites.kept import kept_runs, matching, source_of
+from softmax_lib.suites.kept import Runs, matching
 
 Part = Literal["settings", "lengths", "sixteen"]
 """What a matrix was measured for: every number of warps and stages; the length of rows; lengths around 1024."""
@@ -38,19 +38,23 @@ class TileTime(BesideCopy):
     programs: int
 
 
-SETTING = ("who", "cols", "tile", "num_warps", "num_stages")
-"""By these a time finds its machine code."""
+_SETTING = ("who", "cols", "tile", "num_warps", "num_stages")
 _NO_CODE = {"registers": 0, "spill_bytes": 0, "shared_bytes": 0, "programs": 0}
 
 
-def tile_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
-    """The newest run on a GPU, as `bench.tiles.run_tiles` returned it. Raises `BadInput` as `kept_runs` does."""
-    return kept_runs("triton", gpu, _check)[-1]
+def times_of(run: dict[str, Any]) -> list[TileTime]:
+    """Every time of a run, with the machine code that it belongs to."""
+    codes = {tuple(code[name] for name in _SETTING): code for code in run["codes"]}
+
+    def code_of(line: dict[str, Any]) -> dict[str, Any]:
+        return codes[tuple(line[name] for name in _SETTING)] if line["tile"] else _NO_CODE
+
+    lines = [{**row, **line} for row in run["rows"] for line in row["times"]]
+    return [read_fields(TileTime, {**code_of(line), **line}) for line in lines]
 
 
-def _check(run: dict[str, Any]) -> None:
-    times_of(run)
-    run["digests"]
+_runs = Runs("triton", times_of)
+tile_run = _runs.newest
 
 
 def tile_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[TileTime]:
@@ -58,7 +62,7 @@ def tile_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[TileTime]:
 
     Raises `BadInput` where no such run was kept.
     """
-    return sorted(matching(times_of(tile_run(gpu)), **wanted), key=lambda one: one.us)
+    return sorted(matching(_runs.found(gpu), **wanted), key=lambda one: one.us)
 
 
 def tile_source(gpu: str = DEFAULT_GPU) -> str:
@@ -67,17 +71,4 @@ def tile_source(gpu: str = DEFAULT_GPU) -> str:
     used = [
         f"{name} {run['software'][name]}" for name in ("torch", "triton") if name in run["software"]
     ]
-    return ", ".join([source_of(run), *used])
-
-
-def times_of(run: dict[str, Any]) -> list[TileTime]:
-    """Every time of a run, with the machine code that it belongs to."""
-    codes = {tuple(code[name] for name in SETTING): code for code in run["codes"]}
-    found = []
-    for row in run["rows"]:
-        for line in row["times"]:
-            whole = {**row, **line}
-            key = tuple(whole[name] for name in SETTING)
-            whole = {**(codes[key] if line["tile"] else _NO_CODE), **whole}
-            found.append(read_fields(TileTime, whole))
-    return found
+    return ", ".join([_runs.source(gpu), *used])

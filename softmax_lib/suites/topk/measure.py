@@ -14,8 +14,10 @@ from softmax_lib import gpu
 from softmax_lib.ops.topk import softmax_topk
 from softmax_lib.records.measurement import Case, Data
 from softmax_lib.suites import timing
-from softmax_lib.suites.peers.measure import (
+from softmax_lib.suites.cells import (
     OURS,
+    Progress,
+    require_right,
     run_cells,
     sound_calls,
     time_beside_copies,
@@ -91,18 +93,19 @@ def swept(k: int) -> Iterator[TopkCell]:
     yield from (TopkCell(rows, SWEPT_COLS, "float32", k) for rows in PAPERS_LENGTHS)
 
 
-def run_topk(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
+def run_suite(progress: Progress) -> dict[str, Any]:
     """Every cell timed on this GPU, as JSON has it.
 
     `rows` has for each cell `{"rows", "cols", "dtype", "k", "data", "ours_us", "copy_us", "peers": {name: us},
     "kernels": {name: us}}`, and `sweep` the kernels of chapter 11 at their block sizes, as `time_sizes` has them,
-    of which `digests` says what was compiled; the rest is as in `suite.run_suite`. Raises `NotAvailable` where
+    of which `digests` says what was compiled; the rest is as in `cells.run_cells`. Raises `NotAvailable` where
     the kernels cannot be compiled.
     """
-    _check_kernels()
+    kernels = _kernels()
+    require_right((name for name in kernels if kernels[name].flaw is None), selections.check)
     found = run_cells(list(cells()), time_cell, progress)
     sweep = [line for k in PAPERS_K for cell in swept(k) for line in time_sizes(cell)]
-    digests = {name: kernel.digest for name, kernel in _kernels().items()}
+    digests = {name: kernel.digest for name, kernel in kernels.items()}
     return {"protocol": PROTOCOL, **found, "sweep": sweep, "digests": digests}
 
 
@@ -120,13 +123,6 @@ def time_cell(cell: TopkCell, skipped: dict[str, str]) -> dict[str, Any]:
 def _kernels() -> dict[str, Kernel]:
     """Those of chapter 11 that no other suite times."""
     return {name: kernel for name, kernel in selections.kernels.items() if not kernel.suite}
-
-
-def _check_kernels() -> None:
-    """Raises `NotAvailable` where a kernel of chapter 11 that has no flaw is wrong on this GPU."""
-    for name, kernel in _kernels().items():
-        if kernel.flaw is None and not (found := selections.check(name, device="cuda")).ok:
-            raise NotAvailable(found.verdict)
 
 
 def _is_the_papers(cell: TopkCell) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from softmax_lib.records.reading import read_fields
 from softmax_lib.records.shelf import DEFAULT_GPU
-from softmax_lib.suites.kept import kept_runs, matching, source_of
+from softmax_lib.suites.kept import Runs, matching
 
 
 @dataclass(frozen=True)
@@ -48,35 +48,20 @@ class SizeTime:
     us: float
 
 
-def topk_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
-    """The newest run on a GPU, as `bench.topk.run_topk` returned it. Raises `BadInput` as `kept_runs` does."""
-    return kept_runs("topk", gpu, _check)[-1]
+def _read(run: dict[str, Any]) -> tuple[list[TopkTimes], list[SizeTime]]:
+    rows = [read_fields(TopkTimes, row) for row in run["rows"]]
+    return rows, [read_fields(SizeTime, line) for line in run["sweep"]]
 
 
-def _check(run: dict[str, Any]) -> None:
-    _rows(run)
-    _sizes(run)
-    run["digests"]
+_runs = Runs("topk", _read)
+topk_run, topk_source = _runs.newest, _runs.source
 
 
 def topk_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[TopkTimes]:
     """All cells of that run whose fields are as `wanted`: `topk_times(rows=4000, k=5)`. Raises `BadInput`."""
-    return matching(_rows(topk_run(gpu)), **wanted)
+    return matching(_runs.found(gpu)[0], **wanted)
 
 
 def topk_sizes(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[SizeTime]:
     """The kernels of chapter 11 at several block sizes, as `wanted`. Raises `BadInput`."""
-    return matching(_sizes(topk_run(gpu)), **wanted)
-
-
-def topk_source(gpu: str = DEFAULT_GPU) -> str:
-    """Where and when: "one run on NVIDIA H200, 2026-11-23". Raises `BadInput`."""
-    return source_of(topk_run(gpu))
-
-
-def _rows(run: dict[str, Any]) -> list[TopkTimes]:
-    return [read_fields(TopkTimes, row) for row in run["rows"]]
-
-
-def _sizes(run: dict[str, Any]) -> list[SizeTime]:
-    return [read_fields(SizeTime, line) for line in run["sweep"]]
+    return matching(_runs.found(gpu)[1], **wanted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from multiprocessing.pool import ThreadPool
@@ -12,11 +12,15 @@ import torch
 
 from softmax_lib.engine.compiled.inspection import inspect
 from softmax_lib.records.measurement import Case
-from softmax_lib.suites.peers.measure import run_cells, time_beside_copies
+from softmax_lib.suites.cells import (
+    Progress,
+    call_of,
+    require_right,
+    run_cells,
+    time_beside_copies,
+)
 from softmax_lib.suites.plan import WORKLOG
 from softmax_lib.suites.timing import Call
-from softmax_lib.worklog.checking import check
-from softmax_lib.worklog.errors import NotAvailable
 from softmax_lib.worklog.kernel import Kernel
 from softmax_lib.worklog.launch import run
 from softmax_lib.worklog.reads import in_flight_per_thread, reads, row_reads
@@ -32,11 +36,7 @@ SEEDS_LENGTHS = tuple(2**power for power in range(11, 18))
 """Of the search in SzymonOzog/FastSoftmax: its rows, block sizes and lengths, but for 1024 columns, whose matrices would
 stay in L2."""
 CONTROL_SIZES = (256, 1024)
-OTHERS: dict[str, Call] = {
-    "float4": lambda x, y: run("float4", x, out=y),
-    "fusion": lambda x, y: run("fusion", x, out=y),
-    "torch": lambda x, y: torch.softmax(x, -1, out=y),
-}
+OTHERS = ("float4", "fusion", "torch")
 """Who is timed beside them, each at the block size that it chooses itself."""
 NAME = "unroll"
 
@@ -93,18 +93,16 @@ def _sizes(name: str) -> tuple[int, ...]:
     return SEARCHED_SIZES if name == NAME else CONTROL_SIZES
 
 
-def run_unroll(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
+def run_suite(progress: Progress) -> dict[str, Any]:
     """Every cell timed on this GPU, as JSON has it.
 
     `rows` has for each matrix `{"rows", "cols", "copy_us", "others": {name: us}, "times": [{"kernel",
     "block_size", "unroll", "in_flight", "us"}]}`, `codes` for each setting what the compiler made of it, and
-    `digests` what was compiled; the rest is as in `suite.run_suite`. Raises `NotAvailable` where a kernel is
+    `digests` what was compiled; the rest is as in `cells.run_cells`. Raises `NotAvailable` where a kernel is
     wrong here, and without NVRTC or nvdisasm.
     """
     todo = list(cells())
-    for name in dict.fromkeys(setting.kernel for cell in todo for setting in cell.settings):
-        if not (found := check(name, device="cuda")).ok:
-            raise NotAvailable(found.verdict)
+    require_right(dict.fromkeys(setting.kernel for cell in todo for setting in cell.settings))
     settings = list(dict.fromkeys(one for cell in todo for one in cell.settings))
     codes = machine_codes(settings, progress)
     timed = run_cells(todo, time_cell, progress)
@@ -116,11 +114,11 @@ def time_cell(cell: UnrollCell, skipped: dict[str, str]) -> dict[str, Any]:
     """One matrix: its times, in the order of the settings; who does not take it is told to `skipped`."""
     case = Case(NAME, cell.rows, cell.cols)
     others = {}
-    for name, call in OTHERS.items():
+    for name in OTHERS:
         if name in kernels and not kernels[name].legal_block_sizes(cell.cols):
             skipped[f"{name} on {cell.rows}x{cell.cols}"] = "its block cannot hold such a row"
         else:
-            others[name] = call
+            others[name] = call_of(name)
     us, copy_us = time_beside_copies(
         case, {**others, **{str(setting): setting.call for setting in cell.settings}}
     )
@@ -130,9 +128,7 @@ def time_cell(cell: UnrollCell, skipped: dict[str, str]) -> dict[str, Any]:
     return {**sizes, "copy_us": round(copy_us, 3), "others": found, "times": times}
 
 
-def machine_codes(
-    settings: Sequence[Setting], progress: Callable[[str, int, int], None]
-) -> list[dict[str, Any]]:
+def machine_codes(settings: Sequence[Setting], progress: Progress) -> list[dict[str, Any]]:
     """What the compiler makes of each setting for this GPU, several at once; fields as in `records.unrolls`."""
     major, minor = torch.cuda.get_device_capability()
     codes = []
@@ -158,10 +154,8 @@ def _code(setting: Setting, arch: int) -> dict[str, Any]:
     }
 
 
-def search(
-    rows: int, cols: int, progress: Callable[[str, int, int], None] = lambda *_: None
-) -> dict[str, Any]:
-    """The same run with the kernel itself on one matrix alone; raises what `run_unroll` does."""
+def search(rows: int, cols: int, progress: Progress) -> dict[str, Any]:
+    """The same run with the kernel itself on one matrix alone; raises what `run_suite` does."""
     cell = UnrollCell(rows, cols, grid(SEARCHED_SIZES))
     codes = machine_codes(cell.settings, progress)
     return {**run_cells([cell], time_cell, progress), "codes": codes}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from softmax_lib.records.reading import read_fields, require_types
+from softmax_lib.records.reading import read_fields
 from softmax_lib.records.shelf import DEFAULT_GPU
-from softmax_lib.suites.kept import kept_runs, matching
+from softmax_lib.suites.kept import Runs, matching
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,21 @@ class UnrollTime:
     blocks: int
 
 
-SETTING = ("kernel", "block_size", "unroll", "in_flight")
-"""What a setting is made of: by these a time finds its machine code."""
+_SETTING = ("kernel", "block_size", "unroll", "in_flight")
 
 
-def unroll_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
-    """The newest run on a GPU, as `bench.unrolling.run_unroll` returned it. Raises `BadInput` as `kept_runs` does."""
-    return kept_runs("unroll", gpu, _check)[-1]
+def times_of(run: dict[str, Any]) -> list[UnrollTime]:
+    """Every time of a run, with the machine code that it belongs to."""
+    codes = {tuple(code[name] for name in _SETTING): code for code in run["codes"]}
+    return [
+        read_fields(UnrollTime, {**row, **codes[tuple(line[name] for name in _SETTING)], **line})
+        for row in run["rows"]
+        for line in row["times"]
+    ]
+
+
+_runs = Runs("unroll", times_of, of_gpu={"multiprocessors": int})
+unroll_run = _runs.newest
 
 
 def unroll_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[UnrollTime]:
@@ -48,20 +56,4 @@ def unroll_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[UnrollTime]:
 
     Raises `BadInput` where no such run was kept.
     """
-    return sorted(matching(times_of(unroll_run(gpu)), **wanted), key=lambda one: one.us)
-
-
-def _check(run: dict[str, Any]) -> None:
-    require_types(run, {"digests": dict[str, str]})
-    require_types(run["gpu"], {"multiprocessors": int})
-    times_of(run)
-
-
-def times_of(run: dict[str, Any]) -> list[UnrollTime]:
-    """Every time of a run, with the machine code that it belongs to."""
-    codes = {tuple(code[name] for name in SETTING): code for code in run["codes"]}
-    return [
-        read_fields(UnrollTime, {**row, **codes[tuple(line[name] for name in SETTING)], **line})
-        for row in run["rows"]
-        for line in row["times"]
-    ]
+    return sorted(matching(_runs.found(gpu), **wanted), key=lambda one: one.us)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import torch
-
-from softmax_lib.ops.functional import softmax
 from softmax_lib.records.measurement import Case
-from softmax_lib.suites.peers.measure import run_cells, time_beside_copies
+from softmax_lib.suites.cells import (
+    Progress,
+    call_of,
+    require_right,
+    run_cells,
+    time_beside_copies,
+)
 from softmax_lib.suites.timing import Call
 from softmax_lib.suites.warps.record import Part
-from softmax_lib.worklog.checking import check
-from softmax_lib.worklog.errors import NotAvailable
 from softmax_lib.worklog.kernel import POWERS_OF_TWO
 from softmax_lib.worklog.launch import run
 from softmax_lib.worklog.registry import kernels
@@ -52,8 +53,7 @@ def _in_triton(name: str) -> Call:
 
 
 OUTSIDE: dict[str, Call] = {
-    "torch": lambda x, y: torch.softmax(x, -1, out=y),
-    "softmax()": lambda x, y: softmax(x, out=y),
+    **{name: call_of(name) for name in ("torch", "softmax()")},
     **{f"Triton, {name}": _in_triton(name) for name in TRITON},
 }
 """Who is timed beside this book's CUDA kernels, each as it launches itself."""
@@ -144,17 +144,15 @@ def _contest(cols: int) -> Iterator[Contender]:
     yield from (one for one in map(Contender, OUTSIDE) if one.takes(cols))
 
 
-def run_warps(progress: Callable[[str, int, int], None]) -> dict[str, Any]:
+def run_suite(progress: Progress) -> dict[str, Any]:
     """Every cell timed on this GPU, as JSON has it.
 
     `rows` has for each matrix `{"part", "rows", "cols", "copy_us", "times": [{"who", "block_size", "lanes",
-    "turns", "us"}]}`, and `digests` what was compiled; the rest is as in `suite.run_suite`. Raises
+    "turns", "us"}]}`, and `digests` what was compiled; the rest is as in `cells.run_cells`. Raises
     `NotAvailable` where a kernel is wrong here.
     """
     suite = [name for name, kernel in kernels.items() if kernel.suite == NAME]
-    for name in suite:
-        if not (found := check(name, device="cuda")).ok:
-            raise NotAvailable(found.verdict)
+    require_right(suite)
     timed = run_cells(list(cells()), time_cell, progress)
     timed_too = (*suite, *CONTEST, "unfused")
     digests = {name: kernels[name].digest for name in timed_too}

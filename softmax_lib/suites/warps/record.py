@@ -8,7 +8,7 @@ from typing import Any, Literal
 from softmax_lib.records.measurement import BesideCopy
 from softmax_lib.records.reading import read_fields
 from softmax_lib.records.shelf import DEFAULT_GPU
-from softmax_lib.suites.kept import kept_runs, matching, source_of
+from softmax_lib.suites.kept import Runs, matching
 
 Part = Literal["short", "plane"]
 """What a matrix was measured for: every setting on short rows; who is fastest by rows and columns."""
@@ -42,14 +42,13 @@ class WarpTime(BesideCopy):
         return -(-self.rows * self.lanes // (self.block_size * self.turns)) if self.lanes else 0
 
 
-def warp_run(gpu: str = DEFAULT_GPU) -> dict[str, Any]:
-    """The newest run on a GPU, as `bench.warps.run_warps` returned it. Raises `BadInput` as `kept_runs` does."""
-    return kept_runs("warp", gpu, _check)[-1]
+def times_of(run: dict[str, Any]) -> list[WarpTime]:
+    """Every time of a run."""
+    return [read_fields(WarpTime, {**row, **line}) for row in run["rows"] for line in row["times"]]
 
 
-def _check(run: dict[str, Any]) -> None:
-    times_of(run)
-    run["digests"]
+_runs = Runs("warp", times_of)
+warp_run, warp_source = _runs.newest, _runs.source
 
 
 def warp_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[WarpTime]:
@@ -57,14 +56,4 @@ def warp_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[WarpTime]:
 
     Raises `BadInput` where no such run was kept.
     """
-    return sorted(matching(times_of(warp_run(gpu)), **wanted), key=lambda one: one.us)
-
-
-def warp_source(gpu: str = DEFAULT_GPU) -> str:
-    """Where and when: "one run on NVIDIA H200, 2026-11-24". Raises `BadInput`."""
-    return source_of(warp_run(gpu))
-
-
-def times_of(run: dict[str, Any]) -> list[WarpTime]:
-    """Every time of a run."""
-    return [read_fields(WarpTime, {**row, **line}) for row in run["rows"] for line in row["times"]]
+    return sorted(matching(_runs.found(gpu), **wanted), key=lambda one: one.us)

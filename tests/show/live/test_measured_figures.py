@@ -16,14 +16,14 @@ def asked(monkeypatch):
     """The lies that were measured, on a GPU that is not there."""
     names = []
 
-    def run_lies(progress, chosen):
+    def run_suite(progress, chosen):
         names.extend(chosen)
         progress(chosen[0], 0, 1)
         return {**lie_run(), "gpu": {**lie_run()["gpu"], "name": "Test GPU"}}
 
     monkeypatch.setattr(measured_figures, "has_gpu", lambda: True)
     monkeypatch.setattr("softmax_lib.suites.measure.has_gpu", lambda: True)
-    monkeypatch.setattr(suite, "run_lies", run_lies)
+    monkeypatch.setattr(suite, "run_suite", run_suite)
     return names
 
 
@@ -36,7 +36,7 @@ def test_what_is_measured_there_is_shown(asked):
 
 def test_a_lie_whose_matrices_do_not_fit_is_one_sentence(asked, monkeypatch):
     skipped = {"rows": [], "skipped": {"one shape": "the memory is too small"}}
-    monkeypatch.setattr(suite, "run_lies", lambda progress, chosen: skipped)
+    monkeypatch.setattr(suite, "run_suite", lambda progress, chosen: skipped)
     with pytest.raises(NotAvailable, match=r"^one shape: the memory is too small\.$"):
         catch_lie("one shape")
 

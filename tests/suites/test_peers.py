@@ -1,21 +1,16 @@
-"""The suite of peers: which cells, who takes part, what a row holds; without a GPU, timing replaced."""
+"""The suite of peers: which cells, who takes part, what a row holds, what is made of several runs; timing replaced."""
 
-import json
 import math
-from importlib import import_module
 
 import pytest
 import torch
 
-from softmax_lib.cli import main, suite_table
-from softmax_lib.cli.suite_table import print_suite
 from softmax_lib.engine.errors import NotAvailable
-from softmax_lib.suites import kept, timing
+from softmax_lib.suites import timing
 from softmax_lib.suites.peers import measure as suite
 from softmax_lib.suites.peers import providers
 from softmax_lib.suites.peers.measure import OURS, Cell, cells, geometric_mean_of_gains, time_cell
-from softmax_lib.suites.peers.record import contest_runs
-from softmax_lib.suites.table import SUITES
+from softmax_lib.suites.peers.record import contest_runs, contests, mean_gain
 from softmax_lib.suites.timing import Timing
 
 TIMES = {OURS: 2.0, "torch": 3.0, "torch.compile": 2.5}
@@ -88,22 +83,18 @@ def test_who_is_wrong_or_refuses_is_skipped_and_we_must_not_be(cpu, monkeypatch,
     assert "wrong" in skipped[f"torch on {cell}"]
     assert "too long" in skipped[f"quack on {cell}"]
     monkeypatch.setattr(suite, "gradient_into", lambda y, grad, dx: dx.zero_())
-    monkeypatch.setattr(suite, "softmax", lambda x, out: out.zero_())
+    monkeypatch.setattr(suite, "call_of", lambda who: lambda x, y: y.zero_())
     with pytest.raises(NotAvailable, match=f"{OURS} gives a wrong result"):
         time_cell(cell, {})
 
 
-def test_a_cell_that_does_not_fit_is_skipped_and_the_others_are_timed(monkeypatch):
+def test_a_cell_that_does_not_fit_is_skipped_and_the_others_are_timed(here, monkeypatch):
     def time_cell(cell, skipped):
         if cell.cols > 100_000:
             raise torch.OutOfMemoryError
         return {**vars(cell), "ours_us": 1.0, "copy_us": 1.0, "peers": {"torch": 2.0}}
 
     monkeypatch.setattr(suite, "time_cell", time_cell)
-    for name in ("gpu_facts", "versions"):
-        monkeypatch.setattr(suite, name, dict)
-    for name in ("busy", "slowed"):
-        monkeypatch.setattr(suite, name, list)
     heard = []
     found = suite.run_suite(lambda *told: heard.append(told))
     large = [cell for cell in cells() if cell.cols > 100_000]
@@ -119,64 +110,6 @@ def test_the_gain_is_over_the_best_peer_of_each_cell():
     assert math.isnan(geometric_mean_of_gains([]))
 
 
-FOUND = {
-    "gpu": {"name": "Test GPU"}, "date": "2026-01-01", "software": {}, "protocol": "", "notes": ["it was warm"],
-    "skipped": {"quack": "quack cannot be had: no wheel"}, "gain": {"forward": 1.25},
-    "rows": [
-        {"rows": 1024, "cols": 131072, "dtype": "bfloat16", "direction": "forward", "ours_us": 2000.0, "copy_us": 1000.0, "peers": {"torch": 3000.0, "torch.compile": 2500.0}},
-        {"rows": 4, "cols": 32, "dtype": "float32", "direction": "backward", "ours_us": 2.0, "copy_us": 1.0, "peers": {}},
-    ],
-}  # fmt: skip
-
-
-def test_the_table_names_the_best_peer_and_who_is_missing(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    print_suite(FOUND)
-    said = capsys.readouterr().out
-    for part in ("Test GPU", "torch.compile", "2500.00", "1.250", "50%", "no wheel", "it was warm"):
-        assert part in said
-
-
-def test_the_command_prints_and_writes_json(capsys, monkeypatch, tmp_path):
-    from softmax_lib.worklog import checking
-
-    monkeypatch.setattr(checking, "choose_device", lambda device: device)
-    monkeypatch.setattr(suite, "run_suite", lambda tell: FOUND)
-    path = tmp_path / "folder" / "found.json"
-    assert main(["bench", "--suite", "peers", "--json", "--output", str(path)]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(path.read_text()) == FOUND
-    assert main(["bench", "--output", str(path / "below")]) == 2
-    assert "Cannot write" in capsys.readouterr().err
-
-
-def test_a_run_is_kept_where_the_pages_look_for_it(monkeypatch, tmp_path, capsys):
-    from softmax_lib.gpu import presence
-    from softmax_lib.worklog import checking
-
-    monkeypatch.setattr(checking, "choose_device", lambda device: device)
-    monkeypatch.setattr(presence, "gpu_name", lambda: "Test GPU")
-    monkeypatch.setattr(suite, "run_suite", lambda tell: FOUND)
-    monkeypatch.setattr(kept, "folders", lambda: (tmp_path,))
-    for many in (1, 2):
-        assert main(["bench", "--keep", "--json"]) == 0
-        assert contest_runs("Test GPU") == many * [FOUND]
-
-
-@pytest.mark.parametrize("name", SUITES)
-def test_every_suite_has_what_measures_and_shows_it(name):
-    module, function = SUITES[name].run.rsplit(".", 1)
-    assert callable(getattr(import_module(f"softmax_lib.suites.{module}"), function))
-    assert callable(getattr(suite_table, SUITES[name].show))
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="says what a machine without a GPU says")
-@pytest.mark.parametrize("name", SUITES)
-def test_without_a_gpu_every_suite_says_so(name, capsys):
-    assert main(["bench", "--suite", name]) == 2
-    (said,) = capsys.readouterr().err.splitlines()
-    assert "GPU" in said
-
-
 @pytest.mark.gpu
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 def test_a_cell_is_timed_on_a_gpu(direction):
@@ -184,3 +117,64 @@ def test_a_cell_is_timed_on_a_gpu(direction):
     assert row["ours_us"] > 0
     assert row["copy_us"] > 0
     assert {"torch", "torch.compile"} <= row["peers"].keys()
+
+
+def row(ours_us, peers, direction="forward"):
+    found = {"rows": 4, "cols": 32, "dtype": "float32", "direction": direction}
+    return {**found, "ours_us": ours_us, "copy_us": 1.0, "peers": peers}
+
+
+RUN = {"gpu": {"name": "Tesla T4"}, "date": "2030-01-01", "software": {}}
+
+
+@pytest.fixture
+def shelve(keep):
+    """Put runs on a reader's own shelf, and read them."""
+
+    def write(*runs):
+        for number, rows in enumerate(runs, 1):
+            keep("peers", {**RUN, "rows": rows}, f"tesla-t4-{number}")
+        return contests("Tesla T4")
+
+    return write
+
+
+def test_the_books_runs_have_every_cell_of_the_suite():
+    shapes = [(cell.rows, cell.cols, cell.dtype, cell.direction) for cell in cells()]
+    for run in contest_runs():
+        assert [
+            (row["rows"], row["cols"], row["dtype"], row["direction"]) for row in run["rows"]
+        ] == shapes
+        assert run["gpu"]["name"] == "NVIDIA H200"
+        assert not run["notes"]
+
+
+def test_gains_and_shares_are_those_of_every_run(shelve):
+    (one,) = shelve([row(2.0, {"torch": 3.0, "liger": 2.5})], [row(2.0, {"torch": 2.4})])
+    assert (one.gains, one.gain, one.verdict) == ((1.25, 1.2), pytest.approx(1.225), "ahead")
+    assert (one.shares, one.peer, one.peer_share) == ((0.5, 0.5), "liger", 0.4)
+    assert str(one) == "4 × 32 float32"
+
+
+@pytest.mark.parametrize(
+    ("times", "verdict"), [((0.97, 0.98), "behind"), ((0.97, 0.995), "level"), ((1.5, 1.005), "level")]
+)  # fmt: skip
+def test_who_is_ahead_is_so_in_every_run(shelve, times, verdict):
+    (one,) = shelve(*([row(1.0, {"torch": time})] for time in times))
+    assert one.verdict == verdict
+
+
+def test_a_gradient_moves_three_matrices(shelve):
+    alone, other = shelve([row(2.0, {}, "backward"), row(1.0, {"torch": 2.0})])
+    assert alone.shares == (0.75,)
+    assert (alone.gains, alone.peer, alone.verdict) == ((), None, "alone")
+    assert math.isnan(alone.gain)
+    assert math.isnan(mean_gain([alone]))
+    assert str(alone) == "4 × 32 float32, its gradient"
+    assert mean_gain([alone, other]) == pytest.approx(2.0)
+
+
+def test_runs_are_put_together_by_matrix(shelve):
+    first, second = row(1.0, {"torch": 2.0}), {**row(1.0, {"torch": 3.0}), "cols": 64}
+    found = shelve([first, second], [second])
+    assert [(one.cols, one.gains) for one in found] == [(32, (2.0,)), (64, (3.0, 3.0))]

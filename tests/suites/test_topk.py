@@ -1,22 +1,104 @@
-"""The suite of `softmax_topk()`: which cells, who takes part, who is left out; without a GPU, timing replaced."""
+"""The suite of `softmax_topk()`: which cells, who takes part, what is read and drawn of a run; timing replaced."""
 
 import pytest
 import torch
 
 from softmax_lib import selections
-from softmax_lib.cli import main
-from softmax_lib.cli.suite_table import print_topk
-from softmax_lib.engine.errors import NotAvailable
+from softmax_lib.engine.errors import BadInput, NotAvailable
+from softmax_lib.show.figures import fused_topk, topk_by_k
 from softmax_lib.suites import timing
-from softmax_lib.suites.peers import measure as suite
 from softmax_lib.suites.peers.measure import OURS
 from softmax_lib.suites.timing import Timing
 from softmax_lib.suites.topk import measure as topk
 from softmax_lib.suites.topk.measure import PEERS, TopkCell, cells, time_cell
-from softmax_lib.worklog.checking import Tally
+from softmax_lib.suites.topk.record import topk_sizes, topk_source, topk_times
+
+KERNELS = {
+    "topk_unfused": 60.0,
+    "topk_unfused_online": 50.0,
+    "topk_safe": 30.0,
+    "topk": 20.0,
+    "topk_warp": 15.0,
+}
+
+ROW = {
+    "rows": 4000, "cols": 25200, "dtype": "float32", "k": 5, "data": "normal", "ours_us": 10.0, "copy_us": 18.0,
+    "peers": {"topk(softmax)": 150.0, "topk, logsumexp": 160.0}, "kernels": KERNELS,
+}  # fmt: skip
+
+LINE = {"kernel": "topk_early_exit", "block_size": 256, "rows": 4000, "cols": 25200, "k": 5, "copy_us": 18.0, "us": 25.0}  # fmt: skip
+
+RUN = {
+    "gpu": {"name": "Tesla T4"}, "date": "2030-01-01", "software": {}, "sweep": [LINE, {**LINE, "block_size": 32}], "digests": {},
+    "rows": [ROW, {**ROW, "k": 30, "peers": {**ROW["peers"], "flashinfer.top_k": 40.0}}, {**ROW, "cols": 63}, {**ROW, "k": 8, "kernels": {}}],
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(keep):
+    keep("topk", RUN)
+
+
+def test_cells_and_block_sizes_are_found_by_their_fields(folder):
+    assert [one.cols for one in topk_times("Tesla T4", k=5)] == [25200, 63]
+    (found,) = topk_times("tesla-t4", k=30)
+    assert found.gain == 4
+    assert [one.block_size for one in topk_sizes("Tesla T4", kernel="topk_early_exit")] == [256, 32]
+    assert topk_sizes("Tesla T4", k=7) == []
+    assert topk_source("Tesla T4") == "one run on Tesla T4, 2030-01-01"
+
+
+def test_forms_are_drawn_over_unfused(folder):
+    figure = fused_topk(4000, 5, gpu="Tesla T4")
+    (axes,) = figure.axes
+    drawn = {line.get_label(): list(line.get_ydata()) for line in axes.lines}
+    assert drawn["fused, online"] == [3, 3]
+    assert drawn["softmax_topk()"] == [6, 6]
+    assert "the paper 5 at 25000 on a V100" in figure.alt
+    assert "the paper" not in fused_topk(4000, 30, gpu="Tesla T4").alt.replace("the paper 1.4", "")
+    with pytest.raises(BadInput, match="never timed on 10 rows with k = 5"):
+        fused_topk(10, 5, gpu="Tesla T4")
+
+
+def test_times_are_drawn_by_k(folder):
+    figure = topk_by_k(gpu="Tesla T4")
+    (axes,) = figure.axes
+    drawn = {line.get_label(): list(line.get_ydata()) for line in axes.lines}
+    assert drawn["torch, its best form"] == [150, 150]
+    assert "flashinfer.top_k" not in drawn  # which is missing at one k
+    assert "fused, early exit" not in drawn
+    assert drawn["half of a copy"] == [9, 9]
+    with pytest.raises(BadInput, match="never timed on 7 × 7"):
+        topk_by_k(7, 7, gpu="Tesla T4")
+
+
+def over_torch(**wanted):
+    """The time of torch's best form over that of softmax_topk(), on one matrix of noise."""
+    (one,) = topk_times(data="normal", **wanted)
+    return one.torch_us / one.ours_us
+
+
+def test_softmax_topk_reaches_what_it_was_made_for():
+    assert over_torch(rows=4000, cols=25200, dtype="float32", k=5) > 15
+    assert over_torch(rows=4000, cols=25200, dtype="float32", k=30) > 13
+    assert over_torch(rows=10, cols=100_000, k=5) > 12
+    assert over_torch(rows=16384, cols=256, k=8) > 20
+
+
+def test_rows_that_mislead_take_less_than_a_fifth_of_the_time_of_torch():
+    found = {(one.data, one.k): one.torch_us / one.ours_us
+             for one in topk_times() if one.data != "normal"}  # fmt: skip
+    assert len(found) == 8
+    assert min(found.values()) > 5
+
+
+def test_no_peer_is_ahead_on_any_cell():
+    assert min(one.gain for one in topk_times()) > 1
+
 
 CELL = TopkCell(70, 500, "float32", 5)
-TIMES = {OURS: 2.0, "topk(softmax)": 8.0, "topk, logsumexp": 6.0, "torch copy": 3.0}
+
+US = {OURS: 2.0, "topk(softmax)": 8.0, "topk, logsumexp": 6.0, "torch copy": 3.0}
 
 
 @pytest.fixture
@@ -28,7 +110,7 @@ def cpu(monkeypatch):
         timing,
         "time_device",
         lambda calls, inputs, replays: {
-            case: Timing(*[TIMES.get(case.provider, 3.5)] * 3) for case in calls
+            case: Timing(*[US.get(case.provider, 3.5)] * 3) for case in calls
         },
     )
 
@@ -75,13 +157,6 @@ def test_kernels_are_timed_at_several_block_sizes_in_one_run(cpu):
     }  # fmt: skip
 
 
-def test_a_kernel_that_is_wrong_is_not_timed(monkeypatch):
-    wrong = Tally("topk", 1, ("a row",))
-    monkeypatch.setattr(selections, "check", lambda name, device: wrong)
-    with pytest.raises(NotAvailable, match="1 wrong"):
-        topk.run_topk(lambda *told: None)
-
-
 def test_who_is_wrong_or_refuses_is_skipped_and_we_must_not_be(cpu, monkeypatch):
     def refuse(x, y):
         raise ValueError("too long")
@@ -116,56 +191,11 @@ def test_where_we_do_not_fit_the_cell_is_left_to_the_suite(cpu, monkeypatch):
         time_cell(CELL, {})
 
 
-FOUND = {
-    "gpu": {"name": "Test GPU"}, "date": "2026-01-01", "software": {}, "protocol": "", "notes": ["it was warm"],
-    "skipped": {"flashinfer.top_k": "flashinfer cannot be had"},
-    "rows": [
-        {"rows": 4000, "cols": 25200, "dtype": "float32", "k": 30, "data": "ascending", "ours_us": 200.0, "copy_us": 200.0, "peers": {"topk(softmax)": 3000.0}},
-        {"rows": 4, "cols": 32, "dtype": "bfloat16", "k": 5, "data": "normal", "ours_us": 2.0, "copy_us": 1.0, "peers": {}},
-    ],
-}  # fmt: skip
-
-
-def test_the_table_tells_rows_k_and_the_share_of_reading(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    print_topk(FOUND)
-    said = capsys.readouterr().out
-    for part in (
-        "Test GPU",
-        "ascending",
-        "4000x25200 float32",
-        "15.000",
-        "50%",
-        "none",
-        "flashinfer",
-        "it was warm",
-    ):
-        assert part in said
-
-
-def test_the_command_shows_it_and_keeps_it(capsys, monkeypatch, tmp_path):
-    from softmax_lib.gpu import presence
-    from softmax_lib.suites import kept
-    from softmax_lib.worklog import checking
-
-    monkeypatch.setattr(checking, "choose_device", lambda device: device)
-    monkeypatch.setattr(presence, "gpu_name", lambda: "Test GPU")
-    monkeypatch.setattr(topk, "run_topk", lambda tell: FOUND)
-    monkeypatch.setattr(kept, "folders", lambda: (tmp_path,))
-    assert main(["bench", "--suite", "topk", "--keep"]) == 0
-    assert "softmax_topk()" in capsys.readouterr().out
-    assert kept.kept_runs("topk", "Test GPU", lambda run: run["rows"]) == [FOUND]
-
-
-def test_a_run_has_every_cell_and_where_it_was_measured(monkeypatch):
+def test_a_run_has_every_cell_and_where_it_was_measured(here, monkeypatch):
     monkeypatch.setattr(topk, "time_cell", lambda cell, skipped: vars(cell))
     monkeypatch.setattr(topk, "time_sizes", lambda cell: [cell.k])
-    monkeypatch.setattr(topk, "_check_kernels", lambda: None)
-    for name in ("gpu_facts", "versions"):
-        monkeypatch.setattr(suite, name, dict)
-    for name in ("busy", "slowed"):
-        monkeypatch.setattr(suite, name, list)
-    found = topk.run_topk(lambda *told: None)
+    monkeypatch.setattr(topk, "require_right", lambda *given: None)
+    found = topk.run_suite(lambda *told: None)
     assert found["rows"] == [vars(cell) for cell in cells()]
     assert set(found) == {
         "gpu",

@@ -1,33 +1,42 @@
-"""Chapter 10's suite: which settings and matrices, what a run holds, what its table tells; timing replaced."""
-
-from types import SimpleNamespace
+"""Chapter 10's suite: which settings and matrices, what a run holds, what is read of it; timing replaced."""
 
 import pytest
 import torch
 
 from softmax_lib import kernels
-from softmax_lib.cli.suite_table import print_warps
-from softmax_lib.engine.errors import NotAvailable
-from softmax_lib.suites import timing
-from softmax_lib.suites.peers import measure as suite
-from softmax_lib.suites.timing import Timing
 from softmax_lib.suites.warps import measure as warps
 from softmax_lib.suites.warps.measure import NAME, SEEDS, Contender, WarpCell, cells, time_cell
-from softmax_lib.suites.warps.record import times_of
+from softmax_lib.suites.warps.record import times_of, warp_source, warp_times
 from softmax_lib.worklog.registry import rungs
+
+RUN = {
+    "gpu": {"name": "Tesla T4"}, "date": "2030-01-01", "software": {}, "digests": {},
+    "rows": [
+        {"part": "short", "rows": 1000, "cols": 96, "copy_us": 10.0, "times": [
+            {"who": "warp", "block_size": 128, "lanes": 8, "turns": 4, "us": 20.0},
+            {"who": "torch", "block_size": 0, "lanes": 0, "turns": 0, "us": 12.5}]},
+        {"part": "plane", "rows": 1000, "cols": 96, "copy_us": 10.0, "times": []},
+    ],
+}  # fmt: skip
 
 
 @pytest.fixture
-def cpu(monkeypatch):
-    """Let anything take 5 us, and a copy 3."""
-    monkeypatch.setattr(timing, "sample", lambda case: torch.randn(case.shape))
-    monkeypatch.setattr(
-        timing,
-        "time_device",
-        lambda calls, inputs, replays: {
-            case: Timing(*[3.0 if "copy" in case.provider else 5.0] * 3) for case in calls
-        },
-    )
+def folder(keep):
+    keep("warp", RUN)
+
+
+def test_times_are_found_by_their_fields_the_fastest_first(folder):
+    torch, ours = warp_times("Tesla T4", part="short")
+    assert (torch.who, torch.blocks, torch.copy_share) == ("torch", 0, 0.8)
+    assert ours.gb_per_s == pytest.approx(2 * 1000 * 96 * 4 / 20.0 / 1e3)
+    assert warp_times("Tesla T4", part="plane") == []
+    assert warp_source("Tesla T4") == "one run on Tesla T4, 2030-01-01"
+
+
+def test_blocks_are_those_that_the_launch_has(folder):
+    (ours,) = warp_times("Tesla T4", who="warp")
+    kernel = kernels["warp"].setting(LANES=ours.lanes, TURNS=ours.turns)
+    assert ours.blocks == kernel.steps[0].blocks(ours.rows, ours.cols, ours.block_size) == 16
 
 
 def test_short_rows_meet_every_setting_once_and_every_kernel_with_a_block_a_row():
@@ -68,14 +77,10 @@ def test_a_contender_computes_softmax_by_the_kernel_it_names():
 
 
 def test_a_run_holds_what_a_reader_of_it_needs(cpu, monkeypatch):
-    for name in ("busy", "slowed"):
-        monkeypatch.setattr(suite, name, list)
-    for name in ("gpu_facts", "versions"):
-        monkeypatch.setattr(suite, name, dict)
-    monkeypatch.setattr(warps, "check", lambda name, device: SimpleNamespace(ok=True))
+    monkeypatch.setattr(warps, "require_right", list)
     some = (Contender("warp", 64, 8, 2), Contender("torch"))
     monkeypatch.setattr(warps, "cells", lambda: iter([WarpCell("short", 100, 96, some)]))
-    run = warps.run_warps(lambda *told: None)
+    run = warps.run_suite(lambda *told: None)
     ours, torchs = times_of(run)
     assert (ours.us, ours.copy_us, ours.blocks) == (5, 3, 7)  # 2 times 8 rows a block
     assert (torchs.who, torchs.lanes, torchs.blocks) == ("torch", 0, 0)
@@ -83,35 +88,6 @@ def test_a_run_holds_what_a_reader_of_it_needs(cpu, monkeypatch):
         run["digests"].items()
         >= {NAME: kernels[NAME].digest, "naive": kernels["naive"].digest}.items()
     )
-
-
-def test_a_kernel_that_is_wrong_is_not_timed(monkeypatch):
-    wrong = SimpleNamespace(ok=False, verdict="warp: 1 launch, wrong")
-    monkeypatch.setattr(warps, "check", lambda name, device: wrong)
-    with pytest.raises(NotAvailable, match="1 launch, wrong"):
-        warps.run_warps(lambda *told: None)
-
-
-FOUND = {
-    "gpu": {"name": "Test GPU"}, "date": "2026-01-01", "software": {}, "protocol": "", "notes": ["it was warm"], "skipped": {},
-    "rows": [{
-        "part": "short", "rows": 128, "cols": 96, "copy_us": 2.0,
-        "times": [
-            {"who": "warp", "block_size": 64, "lanes": 16, "turns": 1, "us": 4.0},
-            {"who": "warp", "block_size": 32, "lanes": 8, "turns": 1, "us": 5.0},
-            {"who": "shuffle", "block_size": 32, "lanes": 0, "turns": 0, "us": 6.5},
-        ],
-    }, {"part": "plane", "rows": 256, "cols": 96, "copy_us": 2.0, "times": []}],
-}  # fmt: skip
-
-
-def test_the_table_tells_the_best_setting(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    print_warps(FOUND)
-    said = capsys.readouterr().out
-    for part in ("Test GPU", "128x96", " 16 ", " 64 ", "4.00", "50%", "6.50", "it was warm"):
-        assert part in said
-    assert "256x96" not in said
 
 
 @pytest.mark.gpu

@@ -1,26 +1,30 @@
-"""The kept runs of the suite unroll: what is read and drawn of them, and what is said of one that is damaged or missing."""
-
-import json
+"""The search of chapter 09's kernel: which settings, what a run holds, what is read and drawn of it; timing replaced."""
 
 import pytest
+import torch
 
 from softmax_lib import kernels, search_unroll, unroll_times
 from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.gpu import presence
 from softmax_lib.show.figures import time_by_bytes_asked, unroll_map
 from softmax_lib.suites.measure import measure_unroll
-from softmax_lib.suites.unroll.record import unroll_run
+from softmax_lib.suites.plan import WORKLOG
+from softmax_lib.suites.unroll import measure as unrolling
+from softmax_lib.suites.unroll.measure import NAME, Setting, UnrollCell, cells, grid, time_cell
+from softmax_lib.suites.unroll.record import times_of
 
 SETTINGS = [
     {"kernel": "unroll", "block_size": 64, "unroll": unroll, "in_flight": flight}
     for unroll in (1, 2)
     for flight in (1, 4)
 ]
+
 CODES = [
     {**one, "registers": 20 + 4 * one["in_flight"], "spill_bytes": 8 * (one["unroll"] == 2),
      "asked_bytes": 16.0 * one["in_flight"], "instructions": 30.0, "blocks": 3}
     for one in SETTINGS
 ]  # fmt: skip
+
 RUN = {
     "gpu": {"name": "Tesla T4", "multiprocessors": 40}, "date": "2030-01-01", "software": {}, "digests": {}, "codes": CODES,
     "rows": [{"rows": 60, "cols": 512, "copy_us": 3.0, "others": {"float4": 5.0},
@@ -29,12 +33,8 @@ RUN = {
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    folder = tmp_path / "softmax_lib" / "measurements" / "unroll"
-    folder.mkdir(parents=True)
-    (folder / "tesla-t4-1.json").write_text(json.dumps(RUN))
-    return folder
+def folder(keep):
+    keep("unroll", RUN)
 
 
 def test_times_come_with_their_machine_code_the_fastest_first(folder):
@@ -77,11 +77,6 @@ def test_what_was_not_searched_is_one_sentence(folder):
         unroll_map(60, 512, 128, gpu="Tesla T4")
     with pytest.raises(BadInput, match="not searched"):
         time_by_bytes_asked(7, 7, gpu="Tesla T4")
-    with pytest.raises(BadInput, match="bench --suite unroll --keep"):
-        unroll_times("No Such")
-    (folder / "tesla-t4-2.json").write_text(json.dumps({**RUN, "codes": CODES[:1]}))
-    with pytest.raises(BadInput, match="damaged"):
-        unroll_times("Tesla T4")
 
 
 def test_with_a_gpu_the_map_is_measured_and_without_one_recorded(monkeypatch):
@@ -97,9 +92,66 @@ def test_with_a_gpu_the_map_is_measured_and_without_one_recorded(monkeypatch):
     assert "Tesla T4" in str(search_unroll(60, 512).leaves)
 
 
-@pytest.mark.fresh
-@pytest.mark.parametrize("name", [name for name, one in kernels.items() if one.suite == "unroll"])
-def test_no_kernel_has_changed_since_the_search_was_recorded(name):
-    assert unroll_run()["digests"][name] == kernels[name].digest, (
-        f"{name} has changed: `softmax-lib bench --suite unroll --keep` on a GPU times it anew."
+def test_every_number_that_a_macro_takes_is_tried_in_every_block_and_once():
+    worklog, *seeds = list(cells())
+    for cell in (worklog, *seeds):
+        assert len(set(cell.settings)) == len(cell.settings)
+    assert {one.kernel for one in worklog.settings} == {
+        name for name, kernel in kernels.items() if kernel.suite == NAME
+    }
+    assert set(grid(unrolling.SEARCHED_SIZES)) < set(worklog.settings)
+    assert len(grid((64,))) == len(kernels[NAME].choices) ** 2
+    assert [cell.rows for cell in seeds] == [128] * len(seeds)
+    assert (worklog.rows, worklog.cols) == WORKLOG
+
+
+def test_a_setting_computes_softmax_by_the_kernel_it_names():
+    x = torch.randn(3, 77)
+    for setting in (Setting("unroll", 64, 8, 1), Setting("unroll_full", 32, 1, 8)):
+        assert dict(setting.compiled.macros) == {
+            "UNROLL": setting.unroll,
+            "IN_FLIGHT": setting.in_flight,
+        }
+        y = torch.empty_like(x)
+        setting.call(x, y)
+        torch.testing.assert_close(y, x.softmax(-1))
+
+
+def test_a_matrix_has_a_time_for_each_setting_and_says_who_cannot_take_it(cpu):
+    skipped = {}
+    row = time_cell(UnrollCell(7, 40_000, grid((64,))[:2]), skipped)
+    assert row == {
+        "rows": 7, "cols": 40_000, "copy_us": 3.0, "others": {"float4": 5.0, "torch": 5.0},
+        "times": [
+            {"kernel": "unroll", "block_size": 64, "unroll": 1, "in_flight": 1, "us": 5.0},
+            {"kernel": "unroll", "block_size": 64, "unroll": 1, "in_flight": 2, "us": 5.0},
+        ],
+    }  # fmt: skip
+    assert list(skipped) == ["fusion on 7x40000"]
+    assert "fusion" in time_cell(UnrollCell(7, 4000, grid((64,))[:1]), {})["others"]
+
+
+@pytest.mark.nvrtc
+def test_the_compiler_is_asked_about_each_setting(cpu):
+    told = []
+    few, many = unrolling.machine_codes(
+        [Setting("unroll", 256, 1, 1), Setting("unroll", 256, 1, 8)],
+        lambda *words: told.append(words),
     )
+    assert told == [("compiling", 1, 2), ("compiling", 2, 2)]
+    assert (few["asked_bytes"], many["asked_bytes"]) == (16, 128)
+    assert few["registers"] < many["registers"]
+    assert few["blocks"] > many["blocks"] >= 1
+    assert few["spill_bytes"] == many["spill_bytes"] == 0
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("settings", [2, pytest.param(16, marks=pytest.mark.full)])
+def test_a_search_of_one_matrix_reads_like_a_kept_run(settings, cpu, monkeypatch):
+    monkeypatch.setattr(unrolling, "SEARCHED_SIZES", (32,))
+    monkeypatch.setattr(unrolling, "grid", lambda sizes: grid(sizes)[:settings])
+    found = times_of(unrolling.search(7, 500, lambda *told: None))
+    assert len(found) == settings
+    assert [(one.unroll, one.in_flight) for one in found][:2] == [(1, 1), (1, 2)]
+    assert {one.us for one in found} == {5.0}
+    assert {one.rows for one in found} == {7}

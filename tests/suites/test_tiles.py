@@ -1,27 +1,75 @@
-"""The suite of chapter 12's Triton kernels: which settings, what a run holds, what its table tells; timing replaced."""
+"""The suite of chapter 12's Triton kernels: which settings, what a run holds, what is read and drawn of it; timing replaced."""
 
 import json
-from types import SimpleNamespace
 
 import pytest
 import torch
 
 from softmax_lib import tiles as tile_kernels
-from softmax_lib.cli.suite_table import print_tiles
-from softmax_lib.engine.errors import NotAvailable
-from softmax_lib.suites import timing
-from softmax_lib.suites.peers import measure as suite
+from softmax_lib.engine.errors import BadInput, NotAvailable
+from softmax_lib.show.figures import tiles_by_cols
 from softmax_lib.suites.peers.triton_softmax import tile_setting
 from softmax_lib.suites.tiles import measure as tiles
 from softmax_lib.suites.tiles.measure import Contender, TileCell, cells, codes, time_cell
-from softmax_lib.suites.tiles.record import times_of
-from softmax_lib.suites.timing import Timing
+from softmax_lib.suites.tiles.record import tile_source, tile_times, times_of
 from softmax_lib.worklog.tiles.programs import settle
+
+NONE = {"tile": 0, "num_warps": 0, "num_stages": 0}
+
+AT_1024 = {"tile": 1024, "num_warps": 4, "num_stages": 1}
+
+WIDER = {**AT_1024, "num_warps": 8}
+
+CODE = {"registers": 22, "spill_bytes": 0, "shared_bytes": 16, "programs": 16}
+
+RUN = {
+    "gpu": {"name": "Tesla T4"}, "date": "2030-01-01", "digests": {}, "software": {"triton": "3.6.0", "numpy": "2.0"},
+    "codes": [{"who": "simple", "cols": 1024, **AT_1024, **CODE},
+              {"who": "simple", "cols": 1024, **WIDER, **CODE, "registers": 20},
+              {"who": "persistent", "cols": 1024, **AT_1024, **CODE}],
+    "rows": [
+        {"part": "lengths", "rows": 4096, "cols": 1024, "copy_us": 10.0, "times": [
+            {"who": "simple", **AT_1024, "us": 20.0}, {"who": "simple", **WIDER, "us": 16.0},
+            {"who": "torch", **NONE, "us": 40.0}]},
+        {"part": "settings", "rows": 4096, "cols": 1024, "copy_us": 10.0, "times": [
+            {"who": "persistent", **AT_1024, "us": 12.5}]},
+    ],
+}  # fmt: skip
 
 
 @pytest.fixture
-def cpu(monkeypatch):
-    """Let anything take 5 us, and a copy 3; Triton's kernels are replaced by torch, and 3 stages do not fit."""
+def folder(keep):
+    keep("triton", RUN)
+
+
+def test_times_are_found_by_their_fields_with_their_machine_code(folder):
+    assert [one.us for one in tile_times("Tesla T4", part="lengths")] == [16, 20, 40]
+    fast, slow = tile_times("tesla-t4", who="simple")
+    assert (fast.registers, slow.registers) == (20, 22)
+    (torch,) = tile_times("Tesla T4", who="torch")
+    assert (torch.registers, torch.programs) == (0, 0)
+    (found,) = tile_times("Tesla T4", part="settings")
+    assert found.copy_share == 0.8
+    assert found.gb_per_s == pytest.approx(2 * 4096 * 1024 * 4 / 12.5 / 1e3)
+    assert tile_source("Tesla T4") == "one run on Tesla T4, 2030-01-01, triton 3.6.0"
+
+
+def test_the_curve_has_simple_by_the_sources_rule(folder, keep):
+    figure = tiles_by_cols(gpu="Tesla T4")
+    (axes,) = figure.axes
+    drawn = {line.get_label(): list(line.get_ydata()) for line in axes.lines}
+    assert set(drawn) == {"a copy", "simple", "torch"}
+    assert drawn["simple"][0] == pytest.approx(drawn["a copy"][0] / 2)  # of 4 warps, not of 8
+    assert drawn["torch"][0] == pytest.approx(drawn["a copy"][0] / 4)
+    assert "1024: " in figure.alt
+    keep("triton", {**RUN, "rows": RUN["rows"][1:]}, "tesla-t4-2")
+    with pytest.raises(BadInput, match="not timed by the length of rows"):
+        tiles_by_cols(gpu="Tesla T4")
+
+
+@pytest.fixture
+def triton(cpu, monkeypatch):
+    """Triton's kernels are replaced by torch, and 3 stages do not fit."""
 
     def launch(kernel, x, y, setting, programs=None):
         if setting.num_stages == 3:
@@ -29,17 +77,6 @@ def cpu(monkeypatch):
         torch.softmax(x, -1, out=y)
 
     monkeypatch.setattr(tiles, "launch", launch)
-    monkeypatch.setattr(timing, "sample", lambda case: torch.randn(case.shape))
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
-    monkeypatch.setattr(
-        timing,
-        "time_device",
-        lambda calls, inputs, replays: {
-            case: Timing(*[3.0 if "copy" in case.provider else 5.0] * 3) for case in calls
-        },
-    )
 
 
 def of_part(part):
@@ -75,7 +112,7 @@ def test_the_control_of_powers_of_two_has_each_kind_of_length():
     assert {one.setting.tile for one in beyond.contenders} == {2048}
 
 
-def test_a_matrix_has_a_time_for_each_contender_and_says_who_cannot(cpu):
+def test_a_matrix_has_a_time_for_each_contender_and_says_who_cannot(triton):
     one, three = settle(96, None, 4, 1), settle(96, None, 4, 3)
     contenders = (Contender("simple", one), Contender("persistent", three))
     skipped = {}
@@ -91,54 +128,22 @@ def test_a_matrix_has_a_time_for_each_contender_and_says_who_cannot(cpu):
     assert "does not fit" in told[1]
 
 
-def test_a_run_has_every_cell_its_machine_code_and_digests_and_reads_back(cpu, monkeypatch):
+def test_a_run_has_every_cell_its_machine_code_and_digests_and_reads_back(triton, monkeypatch):
     some = (
         TileCell("settings", 70, 96, (Contender("simple", settle(96, None, 4, 1)),)),
         TileCell("sixteen", 32, 100, (Contender("persistent", settle(100, None, 4, 2)),)),
     )
     monkeypatch.setattr(tiles, "cells", lambda: iter(some))
-    monkeypatch.setattr(tiles, "check", lambda name, device: SimpleNamespace(ok=True))
-    for name in ("busy", "slowed"):
-        monkeypatch.setattr(suite, name, list)
-    for name in ("gpu_facts", "versions"):
-        monkeypatch.setattr(suite, name, dict)
-    run = json.loads(json.dumps(tiles.run_tiles(lambda *told: None)))
+    monkeypatch.setattr(tiles, "require_right", lambda *given: None)
+    run = json.loads(json.dumps(tiles.run_suite(lambda *told: None)))
     assert run["digests"] == {n: k.digest for n, k in tile_kernels.kernels.items()}
     found = times_of(run)
     assert {one.who for one in found} == {"torch", "softmax()", "fusion", "simple", "persistent"}
-    (triton,) = (one for one in found if one.who == "persistent")
-    assert triton.registers > 0
-    assert triton.shared_bytes >= 512
+    (staged,) = (one for one in found if one.who == "persistent")
+    assert staged.registers > 0
+    assert staged.shared_bytes >= 512
     assert {one.registers for one in found if one.who == "torch"} == {0}
     assert len(codes(list(some))) == 2
-
-
-def test_a_kernel_that_is_wrong_is_not_timed(monkeypatch):
-    wrong = SimpleNamespace(ok=False, verdict="simple: 1 launch, wrong")
-    monkeypatch.setattr(tiles, "check", lambda name, device: wrong)
-    with pytest.raises(NotAvailable, match="1 launch, wrong"):
-        tiles.run_tiles(lambda *told: None)
-
-
-FOUND = {
-    "gpu": {"name": "Test GPU"}, "date": "2026-01-01", "software": {}, "protocol": "", "notes": ["it was warm"], "skipped": {},
-    "rows": [{
-        "part": "settings", "rows": 4096, "cols": 1024, "copy_us": 2.0,
-        "times": [
-            {"who": "torch", "tile": 0, "num_warps": 0, "num_stages": 0, "us": 3.25},
-            {"who": "simple", "tile": 1024, "num_warps": 2, "num_stages": 1, "us": 5.0},
-            {"who": "persistent", "tile": 1024, "num_warps": 8, "num_stages": 3, "us": 4.0},
-        ],
-    }],
-}  # fmt: skip
-
-
-def test_the_table_tells_the_best_setting(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    print_tiles(FOUND)
-    said = capsys.readouterr().out
-    for part in ("Test GPU", "4096x1024", "persistent", "4.00", "50%", "3.25", "it was warm"):
-        assert part in said
 
 
 @pytest.mark.gpu

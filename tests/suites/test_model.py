@@ -6,21 +6,53 @@ import pytest
 import torch
 
 from softmax_lib.cli import main
+from softmax_lib.show.figures import in_a_model
 from softmax_lib.suites.model import measure as transformer
 from softmax_lib.suites.model.measure import (
-    COMPILED,
-    ONE_PASS,
-    OURS,
-    THEIRS,
     Size,
     Transformer,
-    compare,
     in_one_pass,
     make,
+    run_suite,
     with_ours,
 )
+from softmax_lib.suites.model.record import COMPILED, ONE_PASS, OURS, THEIRS, texts
+
+GAINS = {OURS: 1.25, ONE_PASS: 1.5}
+
+ROW = {
+    "batch": 8, "length": 100, "dtype": "bfloat16", "tokens_per_s": {THEIRS: 4000, OURS: 5000, ONE_PASS: 6000},
+    "gain": GAINS, "largest_difference": 0.0,
+}  # fmt: skip
+
+RUN = {
+    "gpu": {"name": "Tesla T4"}, "date": "2030-01-01", "software": {"torch": "9.9"}, "model": {"layers": 4, "vocabulary": 31},
+    "rows": [ROW, {**ROW, "length": 200, "gain": {**GAINS, COMPILED: 0.5}}],
+}  # fmt: skip
+
+
+def test_texts_are_read_with_speeds_and_gains(keep):
+    keep("model", RUN)
+    first, second = texts("Tesla T4")
+    assert str(first) == "8 × 100 bfloat16"
+    assert (first.gain, second.gain[COMPILED]) == (GAINS, 0.5)
+    assert first.tokens_per_s[THEIRS] == 4000
+
+
+def test_it_is_drawn_as_gains_over_torch(keep):
+    keep("model", RUN)
+    figure = in_a_model(gpu="tesla-t4")
+    assert "8 × 200 bfloat16 with patch_torch() 1.25, and scores in one pass 1.50" in figure.alt
+    assert figure.alt.endswith("one run on Tesla T4, 2030-01-01. torch 9.9.")
+    (axes,) = figure.axes
+    drawn = {line.get_label(): list(line.get_xdata()) for line in axes.lines}
+    assert drawn["with patch_torch()"] == [1.25, 1.25]
+    assert drawn["torch.compile"] == [0.5]
+    assert len(axes.get_yticks()) == 2
+
 
 SMALL = Size(layers=2, width=16, heads=2, vocabulary=31)
+
 MS = {THEIRS: 3.0, OURS: 2.0, ONE_PASS: 1.5, COMPILED: 1.0}
 
 
@@ -77,24 +109,20 @@ def test_with_our_kernels_it_computes_the_same():
 
 
 @pytest.fixture
-def made_up(monkeypatch):
+def made_up(here, monkeypatch):
     """A suite on the CPU: times are made up, and the compiler of models is the model."""
     monkeypatch.setattr(transformer, "TEXTS", ((2, 6, "float32"), (1, 5, "bfloat16")))
     monkeypatch.setattr(
         transformer, "_time", lambda contenders: {name: MS[name] for name in contenders}
     )
-    monkeypatch.setattr(transformer, "gpu_facts", lambda: {"name": "Made Up 1000"})
-    monkeypatch.setattr(transformer, "busy", list)
-    monkeypatch.setattr(transformer, "slowed", list)
     monkeypatch.setattr(transformer, "Size", lambda: SMALL)
-    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     monkeypatch.setattr(torch, "compile", lambda model, dynamic: model)
     monkeypatch.setattr("softmax_lib.worklog.checking.choose_device", lambda device: device)
 
 
 def test_a_row_has_the_tokens_per_second_of_every_contender(made_up):
     heard = []
-    found = compare(lambda *told: heard.append(told))
+    found = run_suite(lambda *told: heard.append(told))
     first, second = found["rows"]
     assert first["tokens_per_s"] == {THEIRS: 4000, OURS: 6000, ONE_PASS: 8000, COMPILED: 12000}
     assert second["tokens_per_s"][THEIRS] == 1667
@@ -109,7 +137,7 @@ def test_who_cannot_take_part_is_told_by_name(made_up, monkeypatch):
         raise ImportError("Triton is missing.\nAnd more.")
 
     monkeypatch.setattr(torch, "compile", refuse)
-    found = compare(lambda *told: None)
+    found = run_suite(lambda *told: None)
     assert found["skipped"] == {COMPILED: "torch.compile cannot be had: Triton is missing."}
     assert set(found["rows"][0]["tokens_per_s"]) == {THEIRS, OURS, ONE_PASS}
 
@@ -123,7 +151,7 @@ def test_a_text_that_is_too_large_is_left_out(made_up, monkeypatch):
         return forward(self, tokens)
 
     monkeypatch.setattr(Transformer, "forward", fill)
-    found = compare(lambda *told: None)
+    found = run_suite(lambda *told: None)
     assert [row["length"] for row in found["rows"]] == [5]
     assert list(found["skipped"]) == ["2 x 6 float32"]
 
@@ -132,7 +160,7 @@ def test_the_verb_prints_and_writes_it(made_up, capsys, tmp_path):
     path = tmp_path / "model.json"
     assert main(["bench", "--suite", "model", "--output", str(path)]) == 0
     told = capsys.readouterr().out
-    assert "Made Up 1000" in told
+    assert "Tesla T4" in told
     assert "6,000" in told
     assert "1.500" in told
     assert main(["bench", "--suite", "model", "--json"]) == 0

@@ -1,0 +1,111 @@
+"""What the suites of `softmax-lib bench` share: one cell after the other, each beside others and a copy in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import torch
+
+from softmax_lib.gpu.facts import busy, gpu_facts, slowed, today, versions
+from softmax_lib.ops.functional import softmax
+from softmax_lib.records.measurement import Case
+from softmax_lib.suites import timing
+from softmax_lib.suites.timing import COPIES, Call
+from softmax_lib.suites.together import TOO_LARGE
+from softmax_lib.worklog.checking import check
+from softmax_lib.worklog.errors import NotAvailable
+from softmax_lib.worklog.launch import run
+
+OURS = "softmax_lib"
+Cell = TypeVar("Cell")
+Progress = Callable[[str, int, int], None]
+"""Hears a label, how many cells are done, and how many there are."""
+
+
+def run_cells(
+    todo: Sequence[Cell],
+    time_one: Callable[[Cell, dict[str, str]], dict[str, Any]],
+    progress: Progress,
+) -> dict[str, Any]:
+    """A row for each cell that the memory is large enough for, who was skipped, and where it was measured."""
+    skipped: dict[str, str] = {}
+    rows, notes = [], [*busy(), *slowed()]
+    for done, cell in enumerate(todo):
+        progress(str(cell), done, len(todo))
+        try:
+            rows.append(time_one(cell, skipped))
+        except torch.OutOfMemoryError:
+            skipped[str(cell)] = TOO_LARGE
+        notes += [told for told in slowed() if told not in notes]
+        torch.cuda.empty_cache()
+    progress("done", len(todo), len(todo))
+    where = {"gpu": gpu_facts(), "date": today(), "software": versions()}
+    return {**where, "rows": rows, "skipped": skipped, "notes": notes}
+
+
+def require_right(names: Iterable[str], judge: Callable[..., Any] | None = None) -> None:
+    """Raises `NotAvailable` with the verdict of `check`, or of `judge`, on the first kernel that is wrong on this GPU."""
+    for name in names:
+        if not (found := (judge or check)(name, device="cuda")).ok:
+            raise NotAvailable(found.verdict)
+
+
+def call_of(who: str, block_size: int | None = None) -> Call:
+    """What computes softmax: "torch", "softmax()", or a kernel of the book, at the block size that it chooses or at this."""
+    if who == "torch":
+        return lambda x, y: torch.softmax(x, -1, out=y)
+    if who == "softmax()":
+        return lambda x, y: softmax(x, out=y)
+    return lambda x, y: run(who, x, out=y, block_size=block_size)
+
+
+def sound_calls(
+    makes: Mapping[str, Callable[[], Call]],
+    try_once: Callable[[str, Call], None],
+    cell: str,
+    skipped: dict[str, str],
+) -> dict[str, Call]:
+    """The calls of all peers that can be had and that `try_once` takes; the others are told to `skipped`."""
+    calls = {}
+    for name, make in makes.items():
+        try:
+            call = make()
+        except NotAvailable as error:
+            skipped[name] = str(error)
+            continue
+        try:
+            try_once(name, call)
+            calls[name] = call
+        except NotAvailable as error:
+            skipped[f"{name} on {cell}"] = str(error)
+        except torch.OutOfMemoryError:
+            skipped[f"{name} on {cell}"] = TOO_LARGE
+    return calls
+
+
+def times_of(case: Case, calls: Mapping[str, Call], backward: bool = False) -> dict[str, Any]:
+    """What a row of a suite has of times: `{"ours_us", "copy_us", "peers"}`."""
+    found, copy_us = time_beside_copies(case, calls, backward)
+    us = {name: round(time, 3) for name, time in found.items()}
+    ours_us = us.pop(OURS)
+    return {"ours_us": ours_us, "copy_us": round(copy_us, 3), "peers": us}
+
+
+def time_beside_copies(
+    case: Case, calls: Mapping[str, Call], backward: bool = False, replays: int = timing.REPLAYS
+) -> tuple[dict[str, float], float]:
+    """Microseconds of each call that the memory is large enough for, and of the fastest copy, in one run."""
+    timed = {replace(case, provider=name): call for name, call in calls.items()}
+    copies = timing.copies(case)
+    if backward:
+        copies = {case: _of_first(call) for case, call in copies.items()}
+    times = timing.time_device({**copies, **timed}, 2 if backward else 1, replays)
+    us = {case.provider: found.median_us for case, found in times.items()}
+    copy_us = min(us.pop(name) for name in COPIES if name in us)
+    return us, copy_us
+
+
+def _of_first(call: Call) -> Call:
+    return lambda x, y: call(x[0], y)

@@ -1,0 +1,49 @@
+"""What the tests of suites share: a shelf for made-up runs, and a GPU that takes 5 µs for anything."""
+
+import json
+
+import pytest
+import torch
+
+from softmax_lib.suites import cells, timing
+from softmax_lib.suites.timing import Timing
+
+FACTS = {"name": "Tesla T4", "multiprocessors": 2, "l2_bytes": 1, "memory_bytes": 1}
+
+
+@pytest.fixture
+def keep(tmp_path, monkeypatch):
+    """Put a run of a suite on a reader's own shelf, under the name of a GPU that the book has none of."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+
+    def write(suite, run, stem="tesla-t4-1"):
+        path = tmp_path / "softmax_lib" / "measurements" / suite / f"{stem}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(run if isinstance(run, str) else json.dumps(run))
+
+    return write
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Let suites run on the CPU and call it a Tesla T4."""
+    for name in ("busy", "slowed"):
+        monkeypatch.setattr(cells, name, list)
+    monkeypatch.setattr(cells, "gpu_facts", lambda: FACTS)
+    monkeypatch.setattr(cells, "versions", dict)
+    for name in ("synchronize", "empty_cache"):
+        monkeypatch.setattr(torch.cuda, name, lambda: None)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
+
+
+@pytest.fixture
+def cpu(here, monkeypatch):
+    """The same, where anything takes 5 µs, and a copy 3."""
+    monkeypatch.setattr(timing, "sample", lambda case: torch.randn(case.shape))
+    monkeypatch.setattr(
+        timing,
+        "time_device",
+        lambda calls, inputs, replays: {
+            case: Timing(*[3.0 if "copy" in case.provider else 5.0] * 3) for case in calls
+        },
+    )
