@@ -20,6 +20,9 @@ from softmax_lib.worklog.launch import run
 
 OURS = "softmax_lib"
 Cell = TypeVar("Cell")
+Method = TypeVar("Method")
+TURNS = 15
+"""Of methods that are timed by themselves, sample by sample."""
 Progress = Callable[[str, int, int], None]
 """Hears a label, how many cells are done, and how many there are."""
 
@@ -109,3 +112,17 @@ def time_beside_copies(
 
 def _of_first(call: Call) -> Call:
     return lambda x, y: call(x[0], y)
+
+
+def alternate(
+    group: Mapping[Method, Callable[[], list[float]]], turns: int = TURNS
+) -> dict[Method, list[float]]:
+    """The samples of every method: each once untimed, then each once a turn, the device idle before it."""
+    samples: dict[Method, list[float]] = {told: [] for told in group}
+    for turn in range(turns + 1):
+        for told, method in group.items():
+            torch.cuda.synchronize()
+            found = method()
+            if turn:
+                samples[told] += found
+    return samples

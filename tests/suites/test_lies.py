@@ -11,10 +11,10 @@ from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.gpu import presence
 from softmax_lib.records.measurement import Case
 from softmax_lib.suites import timing
+from softmax_lib.suites.cells import TURNS
 from softmax_lib.suites.lies import advertisements
-from softmax_lib.suites.lies import groups as lie_groups
 from softmax_lib.suites.lies import measure as lies
-from softmax_lib.suites.lies.groups import DATA, LARGE, SHAPES, SMALL, Told
+from softmax_lib.suites.lies.measure import DATA, LARGE, SHAPES, SMALL, Told
 from softmax_lib.suites.lies.record import ADVERTISED, LIES, PROTOCOL, lie_run, times_of
 from softmax_lib.suites.measure import measure_lie
 
@@ -359,7 +359,7 @@ def cpu(monkeypatch):
     for name in ("zeros", "randn"):
         make = getattr(torch, name)
         monkeypatch.setattr(torch, name, lambda *size, device=None, make=make: make(8))
-    monkeypatch.setattr(lie_groups, "_others", lambda x, skipped: {"triton-tile": torch.softmax})
+    monkeypatch.setattr(lies, "_others", lambda x, skipped: {"triton-tile": torch.softmax})
     monkeypatch.setattr(timing, "time_once", lambda call, x, y: 7.0)
     for name in ("no_synchronisation", "synchronised", "warm_cache", "zeroed_flush"):
         monkeypatch.setattr(advertisements, name, lambda *given: 4.0)
@@ -367,11 +367,11 @@ def cpu(monkeypatch):
 
 
 def groups(lie):
-    return [dict(group) for group in lie_groups.GROUPS[lie]({})]
+    return [dict(group) for group in lies.GROUPS[lie]({})]
 
 
 def test_each_lie_has_its_groups():
-    assert tuple(lie_groups.GROUPS) == LIES
+    assert tuple(lies.GROUPS) == LIES
 
 
 @pytest.mark.parametrize("lie", LIES)
@@ -441,11 +441,11 @@ def test_a_run_holds_what_a_reader_of_it_needs(suites):
     run = lies.run_suite(lambda *words: told.append(words))
     assert [label for label, *_ in told] == [*LIES, "done"]
     assert {one.lie for one in times_of(run)} == set(LIES)
-    assert run["digests"] == {name: kernels[name].digest for name in lie_groups.OURS}
+    assert run["digests"] == {name: kernels[name].digest for name in lies.OURS}
     assert run["peak_gb_per_s"] == 4916.7
     assert set(run["advertisements"]) >= {"no synchronisation", "slow rival"}
     mean = next(one for one in times_of(run) if one.method == "theirs, first")
-    assert mean.us == [9.0, 3.0] * lies.TURNS
+    assert mean.us == [9.0, 3.0] * TURNS
 
 
 def test_a_lie_can_be_told_alone(suites):

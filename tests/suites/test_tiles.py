@@ -8,7 +8,7 @@ import torch
 from softmax_lib import tiles as tile_kernels
 from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.show.figures import tiles_by_cols
-from softmax_lib.suites.peers.triton_softmax import tile_setting
+from softmax_lib.suites.peers.providers import tile_setting
 from softmax_lib.suites.tiles import measure as tiles
 from softmax_lib.suites.tiles.measure import Contender, TileCell, cells, codes, time_cell
 from softmax_lib.suites.tiles.record import tile_source, tile_times, times_of

@@ -13,6 +13,13 @@ from softmax_lib.suites.timing import Call
 from softmax_lib.worklog.errors import NotAvailable, UnknownKernel
 from softmax_lib.worklog.reference import judge
 from softmax_lib.worklog.registry import kernels
+from softmax_lib.worklog.tiles.launching import launch
+from softmax_lib.worklog.tiles.programs import Setting, settle
+from softmax_lib.worklog.tiles.programs import kernels as tile_kernels
+
+PERSISTENT_WARPS = 8
+AMPLE_SHARED_BYTES = 200_000
+"""A multiprocessor with more shared memory than this gets four stages of Triton's tutorial, another two."""
 
 
 def _torch() -> Call:
@@ -24,16 +31,35 @@ def _compiled() -> Call:
     return torch.compile(lambda x, y: torch.softmax(x, -1), dynamic=False)
 
 
-def _triton() -> Call:
-    from softmax_lib.suites.peers.triton_softmax import softmax_persistent
+def tile_setting(cols: int) -> Setting:
+    """Of chapter 12's `simple` by its tutorial's rule: a warp for each 1024 elements of the tile, and 4 at least.
 
-    return softmax_persistent
+    Raises `RowTooLong`.
+    """
+    tile = settle(cols).tile
+    return settle(cols, num_warps=min(32, max(4, tile // 1024)), num_stages=1)
 
 
 def _triton_tile() -> Call:
-    from softmax_lib.suites.peers.triton_softmax import softmax_tile
+    def run(x: Tensor, y: Tensor) -> Tensor:
+        launch(tile_kernels["simple"], x, y, tile_setting(x.shape[1]))
+        return y
 
-    return softmax_tile
+    return run
+
+
+def _triton() -> Call:
+    """The tutorial's other: as many programs as fit at once, which prefetch their next row by its choice of stages."""
+
+    def run(x: Tensor, y: Tensor) -> Tensor:
+        from triton.runtime import driver
+
+        facts = driver.active.utils.get_device_properties(x.device.index)
+        stages = 4 if facts["max_shared_mem"] > AMPLE_SHARED_BYTES else 2
+        launch(tile_kernels["persistent"], x, y, settle(x.shape[1], None, PERSISTENT_WARPS, stages))
+        return y
+
+    return run
 
 
 def _liger() -> Call:

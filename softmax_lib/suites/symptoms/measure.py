@@ -17,8 +17,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 from softmax_lib.records.measurement import Case
 from softmax_lib.records.reading import read_fields
 from softmax_lib.suites import ncu, timing
-from softmax_lib.suites.cells import Progress, call_of, require_right, run_cells
-from softmax_lib.suites.lies.measure import alternate
+from softmax_lib.suites.cells import Progress, alternate, call_of, require_right, run_cells
 from softmax_lib.suites.symptoms.record import PROGRAMS, SYMPTOMS, Program, Side, Symptom
 from softmax_lib.suites.timing import Call
 from softmax_lib.worklog.errors import NotAvailable

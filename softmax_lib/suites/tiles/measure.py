@@ -20,7 +20,7 @@ from softmax_lib.suites.cells import (
     time_beside_copies,
 )
 from softmax_lib.suites.peers import providers
-from softmax_lib.suites.peers.triton_softmax import tile_setting
+from softmax_lib.suites.peers.providers import tile_setting
 from softmax_lib.suites.tiles.record import Part
 from softmax_lib.suites.timing import Call
 from softmax_lib.worklog.errors import NotAvailable
