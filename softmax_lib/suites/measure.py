@@ -11,7 +11,6 @@ from softmax_lib.engine.whole_numbers import whole
 from softmax_lib.gpu.presence import has_gpu
 from softmax_lib.records.measurement import L2, Case, Measurement
 from softmax_lib.records.shelf import DEFAULT_GPU, recorded
-from softmax_lib.suites.lies.record import find_lie
 from softmax_lib.suites.rmsnorm.record import OperatorTimes
 from softmax_lib.worklog.errors import BadInput, NotAvailable, WrongType
 from softmax_lib.worklog.operators import (
@@ -114,37 +113,6 @@ def _measure_operator(
     from softmax_lib.suites.rmsnorm.operator_times import measure_operator
 
     return measure_operator(operator, rows, cols, beside or {})
-
-
-def measure_unroll(
-    rows: int, cols: int, progress: Callable[[str, int, int], None] = lambda *_: None
-) -> dict[str, Any]:
-    """Time of `unroll` at every setting of its macros and block size on a (rows, cols) matrix, live.
-
-    As `records.unrolls.times_of` reads it. `progress` hears what is done, how many parts of it, and of how many.
-    Raises `NotAvailable` without a GPU, NVRTC or nvdisasm.
-    """
-    if not has_gpu():
-        raise NotAvailable("There is no GPU here; `unroll_times()` has what was recorded.")
-    from softmax_lib.suites.unroll.measure import search
-
-    return search(rows, cols, progress)
-
-
-def measure_lie(name: str) -> dict[str, Any]:
-    """One lie of the page Benchmark lies and what catches it, live, as `records.lies.times_of` reads it.
-
-    Raises `BadInput` for a lie that there is not, `NotAvailable` without a GPU, and where the matrices do not fit.
-    """
-    lie = find_lie(name)
-    if not has_gpu():
-        raise NotAvailable("There is no GPU here; `lie_times()` has what was recorded.")
-    from softmax_lib.suites.lies.measure import run_suite
-
-    run = run_suite(lambda *told: None, (lie,))
-    if not run["rows"]:
-        raise NotAvailable(f"{lie}: {run['skipped'][lie]}.")
-    return run
 
 
 def _live(case: Case) -> Measurement:

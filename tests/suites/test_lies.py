@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from softmax_lib import catch_lie, figures, kernels, lie_peak, lie_times
-from softmax_lib.engine.errors import BadInput, NotAvailable
+from softmax_lib.engine.errors import BadInput
 from softmax_lib.gpu import presence
 from softmax_lib.records.measurement import Case
 from softmax_lib.suites import timing
@@ -16,7 +16,6 @@ from softmax_lib.suites.lies import advertisements
 from softmax_lib.suites.lies import measure as lies
 from softmax_lib.suites.lies.measure import DATA, LARGE, SHAPES, SMALL, Told
 from softmax_lib.suites.lies.record import ADVERTISED, LIES, PROTOCOL, lie_run, times_of
-from softmax_lib.suites.measure import measure_lie
 
 ROWS, COLS = 1000, 500
 
@@ -202,15 +201,13 @@ def test_what_is_compared_with_nothing_is_not_drawn(lie, kept, told):
 
 
 def test_a_lie_that_there_is_not_is_refused():
-    for ask in (figures.lie, catch_lie, measure_lie):
+    for ask in (figures.lie, catch_lie):
         with pytest.raises(BadInput, match="no lie called 'white'; there are no synchronisation, "):
             ask("white")
 
 
 def test_without_a_gpu_a_lie_is_replayed_and_not_measured(monkeypatch):
     monkeypatch.setattr(presence, "why_no_gpu", lambda: "there is none in this test")
-    with pytest.raises(NotAvailable, match="There is no GPU here"):
-        measure_lie("one shape")
     assert "one run on NVIDIA H200" in catch_lie("one shape").text
 
 

@@ -12,25 +12,29 @@ from softmax_lib.gpu.presence import has_gpu
 from softmax_lib.show import figures
 from softmax_lib.suites.kept import matching
 from softmax_lib.suites.lies.record import find_lie
-from softmax_lib.suites.measure import measure_lie, measure_unroll
 from softmax_lib.suites.unroll.record import times_of, unroll_run
 from softmax_lib.widgets.explorers import Explorer, explorer
 from softmax_lib.widgets.views import View, view
-from softmax_lib.worklog.errors import BadInput, WrongType
+from softmax_lib.worklog.errors import BadInput, NotAvailable, WrongType
 
 
 def catch_lie(name: str) -> View | Explorer:
     """`figures.lie`, with a GPU of what is measured there and then, which takes some seconds.
 
     Without one, and for each GPU with such a run, it is of what was recorded. Raises `WrongType`, `BadInput` for a
-    lie that there is not, and what `measure_lie` raises.
+    lie that there is not, and `NotAvailable` where the matrices do not fit.
     """
     if not isinstance(name, str):
         raise WrongType(f"A lie is a {type(name).__name__}; it is given by its name.")
-    find_lie(name)
+    lie = find_lie(name)
     if not has_gpu():
         return figures.over_records(figures.lie, runs="lies", name=name)
-    return view(figures.lie(name, run=measure_lie(name)))
+    from softmax_lib.suites.lies.measure import run_suite  # which needs torch, and so comes after
+
+    run = run_suite(lambda *told: None, (lie,))
+    if not run["rows"]:
+        raise NotAvailable(f"{lie}: {run['skipped'][lie]}.")
+    return view(figures.lie(name, run=run))
 
 
 def search_unroll(rows: int = 1024, cols: int = 32768) -> View | Explorer:
@@ -38,7 +42,8 @@ def search_unroll(rows: int = 1024, cols: int = 32768) -> View | Explorer:
 
     With a GPU, `unroll` is timed on a (rows, cols) matrix at each of its settings there and then, which takes
     up to half a minute on an H200, behind a bar; without one, and for each GPU with such a run, the map is of
-    what was recorded. Raises what `measure_unroll` raises, and `BadInput` for a matrix that was never recorded.
+    what was recorded. Raises `NotAvailable` on a GPU without NVRTC or nvdisasm, and `BadInput` for a matrix
+    that was never recorded.
     """
     rows, cols = whole("rows", rows), whole("cols", cols)
     if not has_gpu():
@@ -46,9 +51,11 @@ def search_unroll(rows: int = 1024, cols: int = 32768) -> View | Explorer:
         return figures.over_records(
             figures.unroll_map, runs="unroll", axes={"threads": threads}, start=threads[:1], rows=rows, cols=cols,
         )  # fmt: skip
+    from softmax_lib.suites.unroll.measure import search  # which needs torch, and so comes after
+
     with Progress(transient=True) as bar:
         task = bar.add_task("compiling", total=None)
-        run = measure_unroll(rows, cols, partial(_tell, bar, task))
+        run = search(rows, cols, partial(_tell, bar, task))
     threads = _block_sizes(run, rows, cols)
 
     def show(threads: int) -> Any:

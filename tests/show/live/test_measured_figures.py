@@ -22,7 +22,6 @@ def asked(monkeypatch):
         return {**lie_run(), "gpu": {**lie_run()["gpu"], "name": "Test GPU"}}
 
     monkeypatch.setattr(measured_figures, "has_gpu", lambda: True)
-    monkeypatch.setattr("softmax_lib.suites.measure.has_gpu", lambda: True)
     monkeypatch.setattr(suite, "run_suite", run_suite)
     return names
 
@@ -55,7 +54,7 @@ def test_a_search_tells_how_far_it_is_and_shows_what_it_found(monkeypatch):
         return unroll_run()
 
     monkeypatch.setattr(measured_figures, "has_gpu", lambda: True)
-    monkeypatch.setattr(measured_figures, "measure_unroll", measured)
+    monkeypatch.setattr("softmax_lib.suites.unroll.measure.search", measured)
     monkeypatch.setattr(Progress, "update", lambda self, task, **words: told.append(words))
     shown = search_unroll()
     assert told == [{"description": "compiling", "completed": 3, "total": 80}]
