@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from suites.conftest import book_run
 
 from softmax_lib import (
     contests,
@@ -23,7 +24,6 @@ from softmax_lib.cli import main
 from softmax_lib.cli.suite_table import LAYOUTS, print_run
 from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.engine.source import Program
-from softmax_lib.records.shelf import FOLDER
 from softmax_lib.suites import cells, kept
 from softmax_lib.suites.hardware.measure import digests as probe_digests
 from softmax_lib.suites.kept import gpus_with_runs
@@ -41,11 +41,6 @@ READERS = {
     "triton": tile_times, "lies": lie_times, "hardware": hardware, "phases": phases, "shown": shown_times,
     "rmsnorm": rmsnorm_times, "symptoms": symptom_times,
 }  # fmt: skip
-
-
-def book_run(suite):
-    """The book's own run of a suite; a new copy each time."""
-    return json.loads((FOLDER / suite / "nvidia-h200-1.json").read_text())
 
 
 def test_every_suite_is_read_and_shown():

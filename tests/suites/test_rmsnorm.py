@@ -1,11 +1,12 @@
 """The kept runs of the RMSNorm page: how near its last step comes to a copy, and to Liger."""
 
 import pytest
+from suites.conftest import book_run
 
 from softmax_lib.cli.suite_table import print_run
 from softmax_lib.records.measurement import TIE
 from softmax_lib.suites.rmsnorm import measure as rmsnorm
-from softmax_lib.suites.rmsnorm.record import rmsnorm_run, rmsnorm_times
+from softmax_lib.suites.rmsnorm.record import rmsnorm_times
 
 
 @pytest.mark.parametrize(("rows", "cols", "dtype"), rmsnorm.CELLS)
@@ -26,5 +27,5 @@ def test_every_step_is_faster_than_the_one_before_it():
 
 
 def test_a_table_has_a_line_for_each_time(capsys):
-    print_run("rmsnorm", rmsnorm_run())
+    print_run("rmsnorm", book_run("rmsnorm"))
     assert capsys.readouterr().out.count("x4096") == len(rmsnorm_times(cols=4096))

@@ -1,12 +1,13 @@
 """The suite of kernels as chapters show them: which there are, what is read of a run, its table."""
 
 import pytest
+from suites.conftest import book_run
 
 from softmax_lib import kernels, selections, shown_times
 from softmax_lib.cli.suite_table import print_run
 from softmax_lib.gpu.presence import has_gpu
 from softmax_lib.suites.shown import measure as shown
-from softmax_lib.suites.shown.record import FULL, shown_run
+from softmax_lib.suites.shown.record import FULL
 
 EVERY = {**kernels, **selections.kernels}
 
@@ -23,7 +24,7 @@ def test_rows_are_whole_vectors_and_a_table_has_a_line_for_each(capsys):
     cells = list(shown.cells())
     assert {case.provider for case in cells} == set(FULL)
     assert all(case.cols % 4 == 0 for case in cells)
-    print_run("shown", shown_run())
+    print_run("shown", book_run("shown"))
     printed = capsys.readouterr().out
     assert [printed.count(f" {name} ") for name in FULL] == [
         len([case for case in cells if case.provider == name]) for name in FULL

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from suites import symptom_records
+from suites.conftest import book_run
 
 from softmax_lib import kernels
 from softmax_lib.cli.suite_table import print_run
@@ -16,7 +17,6 @@ from softmax_lib.suites.symptoms.measure import SIDES, call_of, events_of
 from softmax_lib.suites.symptoms.record import (
     PROGRAMS,
     SYMPTOMS,
-    symptom_run,
     symptom_source,
     symptom_times,
     timeline_events,
@@ -54,7 +54,7 @@ def test_a_timeline_is_found_by_its_program():
 def test_the_record_has_every_side_of_every_symptom_and_every_timeline():
     found = [(one.symptom, one.side) for one in symptom_times()]
     assert found == [(symptom, side) for symptom in SYMPTOMS for side in SIDES[symptom]]
-    assert symptom_run()["skipped"] == {}
+    assert book_run("symptoms")["skipped"] == {}
     for program in PROGRAMS:
         kinds = {"launch", "kernel"} if "graph" in program else {"call", "launch", "kernel"}
         assert {one.track for one in timeline_events(program)} == kinds

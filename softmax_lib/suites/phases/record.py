@@ -49,7 +49,6 @@ def _phases(row: dict[str, Any], source: str) -> Phases:
 
 
 _runs = Runs("phases", _read)
-phase_run = _runs.newest
 
 
 def phases(gpu: str = DEFAULT_GPU) -> dict[str, Phases]:

@@ -54,7 +54,6 @@ def _read(run: dict[str, Any]) -> list[OperatorTime]:
 
 
 _runs = Runs("rmsnorm", _read)
-rmsnorm_run = _runs.newest
 
 
 def rmsnorm_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[OperatorTime]:

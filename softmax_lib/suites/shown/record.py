@@ -38,7 +38,6 @@ def _read(run: dict[str, Any]) -> list[ShownTime]:
 
 
 _runs = Runs("shown", _read)
-shown_run = _runs.newest
 
 
 def shown_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[ShownTime]:

@@ -63,7 +63,7 @@ SIDES: dict[Symptom, tuple[Side, ...]] = {
 """Each symptom, a control where one helps, and the cure."""
 OURS = tuple(sorted({one.who for sides in SIDES.values() for one in sides} & kernels.keys()))
 _TRACKS = {"cpu_op": "call", "cuda_runtime": "launch", "cuda_driver": "launch", "kernel": "kernel"}
-"""What torch's profiler calls an event's kind, and the tracks of `records.symptoms`."""
+"""What torch's profiler calls an event's kind, and the tracks of the record."""
 
 
 def run_suite(progress: Progress, symptoms: tuple[Symptom, ...] = SYMPTOMS) -> dict[str, Any]:

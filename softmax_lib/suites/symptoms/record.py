@@ -151,4 +151,4 @@ def _read(run: dict[str, Any]) -> tuple[list[SymptomTime], dict[str, list[Event]
 
 
 _runs = Runs("symptoms", _read, of_gpu={"l2_bytes": int, "multiprocessors": int})
-symptom_run, symptom_source = _runs.newest, _runs.source
+symptom_source = _runs.source

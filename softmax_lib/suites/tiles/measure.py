@@ -181,7 +181,7 @@ def _setting(name: str, known: dict[str, Contender]) -> dict[str, Any]:
 
 
 def codes(todo: list[TileCell]) -> list[dict[str, Any]]:
-    """What Triton's compiler makes of each setting for this GPU; fields as in `records.tile_times`."""
+    """What Triton's compiler makes of each setting for this GPU; fields as in `TileTime`."""
     major, minor = torch.cuda.get_device_capability()
     asked = dict.fromkeys((one, cell.cols) for cell in todo for one in cell.contenders)  # fmt: skip
     return [_code(one, cols, 10 * major + minor) for one, cols in asked]

@@ -54,7 +54,6 @@ def times_of(run: dict[str, Any]) -> list[TileTime]:
 
 
 _runs = Runs("triton", times_of)
-tile_run = _runs.newest
 
 
 def tile_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[TileTime]:
@@ -67,8 +66,6 @@ def tile_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[TileTime]:
 
 def tile_source(gpu: str = DEFAULT_GPU) -> str:
     """Where, when and with what: "one run on NVIDIA H200, 2026-11-24, triton 3.6.0". Raises `BadInput`."""
-    run = tile_run(gpu)
-    used = [
-        f"{name} {run['software'][name]}" for name in ("torch", "triton") if name in run["software"]
-    ]
+    software = _runs.newest(gpu)["software"]
+    used = [f"{name} {software[name]}" for name in ("torch", "triton") if name in software]
     return ", ".join([_runs.source(gpu), *used])

@@ -54,7 +54,7 @@ def _read(run: dict[str, Any]) -> tuple[list[TopkTimes], list[SizeTime]]:
 
 
 _runs = Runs("topk", _read)
-topk_run, topk_source = _runs.newest, _runs.source
+topk_source = _runs.source
 
 
 def topk_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[TopkTimes]:

@@ -129,7 +129,7 @@ def time_cell(cell: UnrollCell, skipped: dict[str, str]) -> dict[str, Any]:
 
 
 def machine_codes(settings: Sequence[Setting], progress: Progress) -> list[dict[str, Any]]:
-    """What the compiler makes of each setting for this GPU, several at once; fields as in `records.unrolls`."""
+    """What the compiler makes of each setting for this GPU, several at once; fields as in `UnrollTime`."""
     major, minor = torch.cuda.get_device_capability()
     codes = []
     with ThreadPool() as pool:
