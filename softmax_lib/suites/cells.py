@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 import torch
 
@@ -20,11 +20,35 @@ from softmax_lib.worklog.launch import run
 
 OURS = "softmax_lib"
 Cell = TypeVar("Cell")
+Contender = TypeVar("Contender")
 Method = TypeVar("Method")
 TURNS = 15
 """Of methods that are timed by themselves, sample by sample."""
 Progress = Callable[[str, int, int], None]
 """Hears a label, how many cells are done, and how many there are."""
+
+
+@dataclass(frozen=True)
+class Matrix(Generic[Contender]):
+    """A cell: one float32 matrix, the part of a chapter that it is for, and who is timed on it."""
+
+    part: str
+    rows: int
+    cols: int
+    contenders: tuple[Contender, ...]
+
+    @property
+    def case(self) -> Case:
+        """As the timing protocol has it."""
+        return Case(OURS, self.rows, self.cols)
+
+    def row(self, copy_us: float, times: list[dict[str, Any]]) -> dict[str, Any]:
+        """What the run has of it."""
+        sizes = {"part": self.part, "rows": self.rows, "cols": self.cols}
+        return {**sizes, "copy_us": round(copy_us, 3), "times": times}
+
+    def __str__(self) -> str:
+        return f"{self.rows}x{self.cols}, {self.part}"
 
 
 def run_cells(

@@ -8,9 +8,10 @@ import torch
 from softmax_lib import tiles as tile_kernels
 from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.show.figures import tiles_by_cols
+from softmax_lib.suites.cells import Matrix
 from softmax_lib.suites.peers.providers import tile_setting
 from softmax_lib.suites.tiles import measure as tiles
-from softmax_lib.suites.tiles.measure import Contender, TileCell, cells, codes, time_cell
+from softmax_lib.suites.tiles.measure import Contender, cells, codes, time_cell
 from softmax_lib.suites.tiles.record import tile_source, tile_times, times_of
 from softmax_lib.worklog.tiles.programs import settle
 
@@ -116,7 +117,7 @@ def test_a_matrix_has_a_time_for_each_contender_and_says_who_cannot(triton):
     one, three = settle(96, None, 4, 1), settle(96, None, 4, 3)
     contenders = (Contender("simple", one), Contender("persistent", three))
     skipped = {}
-    row = time_cell(TileCell("settings", 70, 96, contenders), skipped)
+    row = time_cell(Matrix("settings", 70, 96, contenders), skipped)
     none = {"tile": 0, "num_warps": 0, "num_stages": 0}
     assert row == {
         "part": "settings", "rows": 70, "cols": 96, "copy_us": 3.0,
@@ -130,8 +131,8 @@ def test_a_matrix_has_a_time_for_each_contender_and_says_who_cannot(triton):
 
 def test_a_run_has_every_cell_its_machine_code_and_digests_and_reads_back(triton, monkeypatch):
     some = (
-        TileCell("settings", 70, 96, (Contender("simple", settle(96, None, 4, 1)),)),
-        TileCell("sixteen", 32, 100, (Contender("persistent", settle(100, None, 4, 2)),)),
+        Matrix("settings", 70, 96, (Contender("simple", settle(96, None, 4, 1)),)),
+        Matrix("sixteen", 32, 100, (Contender("persistent", settle(100, None, 4, 2)),)),
     )
     monkeypatch.setattr(tiles, "cells", lambda: iter(some))
     monkeypatch.setattr(tiles, "require_right", lambda *given: None)
@@ -149,6 +150,6 @@ def test_a_run_has_every_cell_its_machine_code_and_digests_and_reads_back(triton
 @pytest.mark.gpu
 def test_a_matrix_is_timed_on_a_gpu():
     contenders = (Contender("simple", settle(500)), Contender("persistent", settle(500)))
-    row = time_cell(TileCell("settings", 512, 500, contenders), skipped := {})
+    row = time_cell(Matrix("settings", 512, 500, contenders), skipped := {})
     assert len(row["times"]) == 5
     assert not skipped

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from softmax_lib import kernels
+from softmax_lib.suites.cells import Matrix
 from softmax_lib.suites.warps import measure as warps
-from softmax_lib.suites.warps.measure import NAME, SEEDS, Contender, WarpCell, cells, time_cell
+from softmax_lib.suites.warps.measure import NAME, SEEDS, Contender, cells, time_cell
 from softmax_lib.suites.warps.record import times_of, warp_source, warp_times
 from softmax_lib.worklog.registry import rungs
 
@@ -79,7 +80,7 @@ def test_a_contender_computes_softmax_by_the_kernel_it_names():
 def test_a_run_holds_what_a_reader_of_it_needs(cpu, monkeypatch):
     monkeypatch.setattr(warps, "require_right", list)
     some = (Contender("warp", 64, 8, 2), Contender("torch"))
-    monkeypatch.setattr(warps, "cells", lambda: iter([WarpCell("short", 100, 96, some)]))
+    monkeypatch.setattr(warps, "cells", lambda: iter([Matrix("short", 100, 96, some)]))
     run = warps.run_suite(lambda *told: None)
     ours, torchs = times_of(run)
     assert (ours.us, ours.copy_us, ours.blocks) == (5, 3, 7)  # 2 times 8 rows a block
@@ -93,5 +94,5 @@ def test_a_run_holds_what_a_reader_of_it_needs(cpu, monkeypatch):
 @pytest.mark.gpu
 def test_a_matrix_is_timed_on_a_gpu():
     some = (Contender("warp", 64, 8, 2), Contender("fusion", 32), Contender("softmax()"))
-    row = time_cell(WarpCell("short", 512, 96, some), {})
+    row = time_cell(Matrix("short", 512, 96, some), {})
     assert [one["who"] for one in row["times"]] == ["warp", "fusion", "softmax()"]

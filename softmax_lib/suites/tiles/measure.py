@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from softmax_lib.engine.words import count
-from softmax_lib.records.measurement import Case
 from softmax_lib.suites import timing
 from softmax_lib.suites.cells import (
+    Matrix,
     Progress,
     call_of,
     require_right,
@@ -21,7 +21,6 @@ from softmax_lib.suites.cells import (
 )
 from softmax_lib.suites.peers import providers
 from softmax_lib.suites.peers.providers import tile_setting
-from softmax_lib.suites.tiles.record import Part
 from softmax_lib.suites.timing import Call
 from softmax_lib.worklog.errors import NotAvailable
 from softmax_lib.worklog.kernel import Kernel
@@ -73,32 +72,14 @@ class Contender:
         return f"{self.kernel}, tile {one.tile}, {warps}, {stages}"
 
 
-@dataclass(frozen=True)
-class TileCell:
-    """One matrix, the part of the chapter that it is for, and who is timed on it."""
-
-    part: Part
-    rows: int
-    cols: int
-    contenders: tuple[Contender, ...]
-
-    @property
-    def case(self) -> Case:
-        """As the timing protocol has it."""
-        return Case("triton", self.rows, self.cols)
-
-    def __str__(self) -> str:
-        return f"{self.rows}x{self.cols}, {self.part}"
-
-
-def cells() -> Iterator[TileCell]:
+def cells() -> Iterator[Matrix[Contender]]:
     """All that the suite times."""
     for rows, cols in SETTINGS_SHAPES:
-        yield TileCell("settings", rows, cols, tuple(_every_setting(cols)))
+        yield Matrix("settings", rows, cols, tuple(_every_setting(cols)))
     for cols in LENGTHS:
-        yield TileCell("lengths", LENGTHS_ROWS, cols, tuple(_by_the_rules(cols)))
+        yield Matrix("lengths", LENGTHS_ROWS, cols, tuple(_by_the_rules(cols)))
     for cols in SIXTEEN_LENGTHS:
-        yield TileCell("sixteen", LENGTHS_ROWS, cols, tuple(_about_sixteen(cols)))
+        yield Matrix("sixteen", LENGTHS_ROWS, cols, tuple(_about_sixteen(cols)))
 
 
 def _every_setting(cols: int) -> Iterator[Contender]:
@@ -147,7 +128,7 @@ def run_suite(progress: Progress) -> dict[str, Any]:
     return {"protocol": PROTOCOL, **timed, "codes": codes(todo), "digests": digests}
 
 
-def time_cell(cell: TileCell, skipped: dict[str, str]) -> dict[str, Any]:
+def time_cell(cell: Matrix[Contender], skipped: dict[str, str]) -> dict[str, Any]:
     """One matrix: its times; who does not take it is told to `skipped`."""
     x, calls = timing.sample(cell.case), {}
     known: dict[str, Contender] = {str(one): one for one in cell.contenders}
@@ -160,8 +141,7 @@ def time_cell(cell: TileCell, skipped: dict[str, str]) -> dict[str, Any]:
     del x
     us, copy_us = time_beside_copies(cell.case, calls)
     times = [{**_setting(name, known), "us": round(us[name], 3)} for name in calls if name in us]
-    sizes = {"part": cell.part, "rows": cell.rows, "cols": cell.cols}
-    return {**sizes, "copy_us": round(copy_us, 3), "times": times}
+    return cell.row(copy_us, times)
 
 
 def _refusal(name: str, call: Call, x: Any, ours: Kernel | None) -> str | None:
@@ -180,7 +160,7 @@ def _setting(name: str, known: dict[str, Contender]) -> dict[str, Any]:
     return {"who": known[name].kernel, **vars(known[name].setting)}
 
 
-def codes(todo: list[TileCell]) -> list[dict[str, Any]]:
+def codes(todo: list[Matrix[Contender]]) -> list[dict[str, Any]]:
     """What Triton's compiler makes of each setting for this GPU; fields as in `TileTime`."""
     major, minor = torch.cuda.get_device_capability()
     asked = dict.fromkeys((one, cell.cols) for cell in todo for one in cell.contenders)  # fmt: skip

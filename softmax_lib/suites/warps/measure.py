@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from softmax_lib.records.measurement import Case
 from softmax_lib.suites.cells import (
+    Matrix,
     Progress,
     call_of,
     require_right,
@@ -15,7 +15,6 @@ from softmax_lib.suites.cells import (
     time_beside_copies,
 )
 from softmax_lib.suites.timing import Call
-from softmax_lib.suites.warps.record import Part
 from softmax_lib.worklog.kernel import POWERS_OF_TWO
 from softmax_lib.worklog.launch import run
 from softmax_lib.worklog.registry import kernels
@@ -88,28 +87,15 @@ class Contender:
         return self.block_size in kernel.legal_block_sizes(cols)
 
 
-@dataclass(frozen=True)
-class WarpCell:
-    """One matrix, the part of the chapter that it is for, and who is timed on it."""
-
-    part: Part
-    rows: int
-    cols: int
-    contenders: tuple[Contender, ...]
-
-    def __str__(self) -> str:
-        return f"{self.rows}x{self.cols}, {self.part}"
-
-
-def cells() -> Iterator[WarpCell]:
+def cells() -> Iterator[Matrix[Contender]]:
     """All that the suite times."""
     for rows, cols in (SEEDS, SMALL, *((FLOATS // cols, cols) for cols in SHORT)):
         found = dict.fromkeys((*_settings(), *_block_a_row(), *map(Contender, OUTSIDE)))
-        yield WarpCell("short", rows, cols, tuple(one for one in found if one.takes(cols)))
+        yield Matrix("short", rows, cols, tuple(one for one in found if one.takes(cols)))
     for cols in PLANE_COLS:
         for rows in PLANE_ROWS:
             if PLANE_FLOATS[0] <= rows * cols <= PLANE_FLOATS[1]:
-                yield WarpCell("plane", rows, cols, tuple(_contest(cols)))
+                yield Matrix("plane", rows, cols, tuple(_contest(cols)))
 
 
 def _settings() -> Iterator[Contender]:
@@ -160,10 +146,8 @@ def run_suite(progress: Progress) -> dict[str, Any]:
     return {"protocol": PROTOCOL, **timed, "digests": digests}
 
 
-def time_cell(cell: WarpCell, _skipped: dict[str, str]) -> dict[str, Any]:
+def time_cell(cell: Matrix[Contender], _skipped: dict[str, str]) -> dict[str, Any]:
     """One matrix: its times, in the order of the contenders."""
-    case = Case(NAME, cell.rows, cell.cols)
-    us, copy_us = time_beside_copies(case, {str(one): one.call for one in cell.contenders})
+    us, copy_us = time_beside_copies(cell.case, {str(one): one.call for one in cell.contenders})
     times = [{**asdict(one), "us": round(us[str(one)], 3)} for one in cell.contenders]
-    sizes = {"part": cell.part, "rows": cell.rows, "cols": cell.cols}
-    return {**sizes, "copy_us": round(copy_us, 3), "times": times}
+    return cell.row(copy_us, times)
