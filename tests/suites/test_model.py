@@ -19,7 +19,6 @@ from softmax_lib.suites.model.measure import (
 from softmax_lib.suites.model.record import COMPILED, ONE_PASS, OURS, THEIRS, texts
 
 GAINS = {OURS: 1.25, ONE_PASS: 1.5}
-
 ROW = {
     "batch": 8, "length": 100, "dtype": "bfloat16", "tokens_per_s": {THEIRS: 4000, OURS: 5000, ONE_PASS: 6000},
     "gain": GAINS, "largest_difference": 0.0,
@@ -52,7 +51,6 @@ def test_it_is_drawn_as_gains_over_torch(keep):
 
 
 SMALL = Size(layers=2, width=16, heads=2, vocabulary=31)
-
 MS = {THEIRS: 3.0, OURS: 2.0, ONE_PASS: 1.5, COMPILED: 1.0}
 
 

@@ -16,11 +16,9 @@ from softmax_lib.suites.tiles.record import tile_source, tile_times, times_of
 from softmax_lib.worklog.tiles.programs import settle
 
 NONE = {"tile": 0, "num_warps": 0, "num_stages": 0}
-
 AT_1024 = {"tile": 1024, "num_warps": 4, "num_stages": 1}
 
 WIDER = {**AT_1024, "num_warps": 8}
-
 CODE = {"registers": 22, "spill_bytes": 0, "shared_bytes": 16, "programs": 16}
 
 RUN = {

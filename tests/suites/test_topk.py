@@ -27,7 +27,6 @@ ROW = {
 }  # fmt: skip
 
 LINE = {"kernel": "topk_early_exit", "block_size": 256, "rows": 4000, "cols": 25200, "k": 5, "copy_us": 18.0, "us": 25.0}  # fmt: skip
-
 RUN = {
     "gpu": {"name": "Tesla T4"}, "date": "2030-01-01", "software": {}, "sweep": [LINE, {**LINE, "block_size": 32}], "digests": {},
     "rows": [ROW, {**ROW, "k": 30, "peers": {**ROW["peers"], "flashinfer.top_k": 40.0}}, {**ROW, "cols": 63}, {**ROW, "k": 8, "kernels": {}}],
@@ -97,7 +96,6 @@ def test_no_peer_is_ahead_on_any_cell():
 
 
 CELL = TopkCell(70, 500, "float32", 5)
-
 US = {OURS: 2.0, "topk(softmax)": 8.0, "topk, logsumexp": 6.0, "torch copy": 3.0}
 
 
