@@ -1,7 +1,6 @@
 """A chapter in an environment with the versions of Colab's packages, where torch is there already."""
 
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -85,16 +84,3 @@ def test_kernels_come_with_the_package(colab, moved, tmp_path):
 def test_a_chapter_runs(colab, moved, chapter, tmp_path):
     shutil.copy(chapter, tmp_path)
     subprocess.run([colab, "-c", EXECUTE, chapter.name], cwd=tmp_path, check=True)
-
-
-# ---- the wheel
-
-
-@pytest.mark.full
-def test_a_light_install_works_outside_of_the_checkout_within_150_megabytes(tmp_path):
-    done = subprocess.run(
-        [ROOT / ".ci" / "wheel", sys.executable, tmp_path], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"installed in \d+ seconds, 1?\d\d MB", done.stdout)
-    assert [one.suffix for one in tmp_path.iterdir()] == [".whl"]
