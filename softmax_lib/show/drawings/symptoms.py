@@ -188,7 +188,7 @@ _LOOKS: dict[Track, tuple[str, str]] = {"call": ("Python", "plain"), "launch": (
 
 
 def profiled_calls(gpu: str = DEFAULT_GPU) -> View:
-    """Draw the timelines of `records.symptoms.PROGRAMS`, one below the other; the small ones share a scale.
+    """Draw the timelines of `suites.symptoms.record.PROGRAMS`, one below the other; the small ones share a scale.
 
     Raises `BadInput` where none was recorded.
     """

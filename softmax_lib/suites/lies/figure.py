@@ -30,7 +30,7 @@ _MIB = 2**20
 def lie(name: str, *, gpu: str = DEFAULT_GPU, run: dict[str, Any] | None = None) -> look.Figure:
     """What one of `LIES` advertises, beside what catches it.
 
-    Read from the newest run kept on `gpu`, or from `run`, as `bench.lies` returns it. Raises `BadInput` for
+    Read from the newest run kept on `gpu`, or from `run`, as `lies.measure.run_suite` returns it. Raises `BadInput` for
     another name, and for what was not measured.
     """
     wanted = find_lie(name)
