@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -40,8 +41,8 @@ def part_of(path):
     return inside.parts[0] if len(inside.parts) > 1 else inside.stem
 
 
-def parts_imported(path):
-    """Parts that a file imports from, anywhere in it, also within functions."""
+def names_imported(path):
+    """Modules of the package, and names in them, that a file imports anywhere, also within functions."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names = []
         if isinstance(node, ast.Import):
@@ -50,11 +51,16 @@ def parts_imported(path):
             names = [f"softmax_lib.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} imports relatively"
-            names = [node.module or ""]
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         for name in names:
             first, _, rest = name.partition(".")
             if first == "softmax_lib" and rest and not rest.startswith("__"):
-                yield rest.partition(".")[0]
+                yield rest
+
+
+def parts_imported(path):
+    """Parts that a file imports from."""
+    return {name.partition(".")[0] for name in names_imported(path)}
 
 
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
@@ -63,7 +69,13 @@ FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__in
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_a_file_imports_only_from_parts_below_its_own(path):
     own = PARTS.index(part_of(path))
-    assert {*parts_imported(path)} <= {*PARTS[: own + 1]}
+    assert parts_imported(path) <= {*PARTS[: own + 1]}
+
+
+def test_no_modules_need_each_other_in_a_circle():
+    modules = {".".join(path.relative_to(PACKAGE).with_suffix("").parts): path for path in FILES}
+    needs = {name: modules.keys() & {*names_imported(path)} for name, path in modules.items()}
+    assert [*TopologicalSorter(needs).static_order()]
 
 
 def test_nothing_lies_loose_beside_the_parts():

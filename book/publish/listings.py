@@ -32,7 +32,7 @@ from softmax_lib.engine.compiled.code import (
 )
 from softmax_lib.engine.compiled.inspection import SHOWN_ARCHS
 from softmax_lib.engine.compiled.ptx.program import listed_ptx, ptx_file_of
-from softmax_lib.engine.compiler import listing_folder
+from softmax_lib.engine.folders import listing_folder
 from softmax_lib.engine.source import Program, Source
 from softmax_lib.engine.spec import LaunchSpec
 from softmax_lib.engine.words import count

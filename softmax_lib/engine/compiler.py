@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from softmax_lib.engine import folders
 from softmax_lib.engine.errors import NotAvailable
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ class Compiler(Protocol):
 
 
 _find: Callable[[], Compiler] | None = None
-_library: Callable[[], Path] | None = None
 
 
 def set_compiler(
@@ -58,8 +57,8 @@ def set_compiler(
     `library` gives a folder whose headers every source may include, and whose `listings` are machine code that was
     made before. Without both, sources are run as they are written, and in no other way.
     """
-    global _find, _library
-    _find, _library = find, library
+    global _find
+    _find, folders.find_library = find, library
 
 
 def nvrtc() -> Compiler:
@@ -67,15 +66,3 @@ def nvrtc() -> Compiler:
     if _find is None:
         raise NotAvailable("Nothing here compiles for GPUs; `set_compiler` takes what does.")
     return _find()
-
-
-def library_folder() -> Path:
-    """The folder of headers that every source may include."""
-    from pathlib import Path
-
-    return _library() if _library else Path(os.devnull)
-
-
-def listing_folder() -> Path:
-    """The folder of what was compiled before."""
-    return library_folder() / "listings"

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from softmax_lib.engine.compiler import library_folder
 from softmax_lib.engine.declarations import Declaration, find_kernels, find_variables
 from softmax_lib.engine.errors import BadInput
+from softmax_lib.engine.folders import library_folder
 from softmax_lib.engine.host_code import find_annotations, without_host_code
 
 WARP = 32

@@ -1,22 +1,15 @@
-"""Mistakes that are known by what they compute: how they are recorded, and an answer compared with them."""
+"""Mistakes that are known by what they compute, and an answer compared with them; `make outcomes` records them."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
 
-from softmax_lib.grading.collection import exercises
-from softmax_lib.grading.exercise import Attempt, Exercise
 from softmax_lib.grading.finding import Finding
-from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.files import EXERCISE_FOLDER
-
-if TYPE_CHECKING:
-    from softmax_lib.grading.grade import Grade
 
 FILE = EXERCISE_FOLDER / "outcomes.json"
 
@@ -89,39 +82,3 @@ def diagnose(exercise: str, findings: Sequence[Finding]) -> str:
 def read() -> dict:
     """By exercise, the findings of what a page offers ("offered", by label), and "mistakes": sentences and traces."""
     return json.loads(FILE.read_text(encoding="utf-8"))
-
-
-def record(judge: Callable[[Exercise, Any], Grade], names: Sequence[str] = ()) -> dict[str, Any]:
-    """What is recorded of all exercises, made anew by `grade.judge` for those named, or for all. Raises `BadInput`."""
-    anew = names or tuple(exercises())
-    return {
-        name: _record(one, judge) if name in anew or name not in read() else read()[name]
-        for name, one in exercises().items()
-    }
-
-
-def _record(exercise: Exercise, judge: Callable[[Exercise, Any], Grade]) -> dict[str, Any]:
-    """Raises `BadInput` where two attempts are told different mistakes, and compute the same."""
-    offered, traces = {}, []
-    for attempt in (*exercise.offered, *(one for one in exercise.attempts if not one.label)):
-        found = judge(exercise, exercise.handed_in(attempt)).findings
-        if attempt.label:
-            offered[attempt.label] = [(one.about, one.is_met, one.says) for one in found]
-        if exercise.wants_code and trace(found):
-            traces.append((attempt, trace(found)))
-    return {"offered": offered, "mistakes": _told_apart(exercise.name, traces)}
-
-
-def _told_apart(name: str, traces: list[tuple[Attempt, Trace]]) -> list[tuple[str, Trace]]:
-    kept: dict[Trace, str] = {}
-    for attempt, shows in traces:
-        form = rows_of if attempt.by_rows else tuple
-        for other, also in traces:
-            if other.diagnosis != attempt.diagnosis and look_alike(form(shows), form(also)):
-                told = f"{attempt.diagnosis!r} and {other.diagnosis!r}"
-                raise BadInput(
-                    f"{name}: two attempts show the same, {shows[:2]}, and are told {told}."
-                )
-        if attempt.diagnosis and not any(look_alike(form(shows), one) for one in kept):
-            kept[form(shows)] = attempt.diagnosis
-    return [(says, shows) for shows, says in kept.items()]

@@ -21,8 +21,9 @@ from zipfile import BadZipFile, ZipFile
 
 from softmax_lib.engine.caches import cache_folder, read_or_make
 from softmax_lib.engine.compiled.cubin import Cubin, kernels_of, read_cubin
-from softmax_lib.engine.compiler import LINES_A_FILE, listing_folder, nvrtc
+from softmax_lib.engine.compiler import LINES_A_FILE, nvrtc
 from softmax_lib.engine.errors import NotAvailable
+from softmax_lib.engine.folders import listing_folder
 from softmax_lib.engine.signature import HEADER
 from softmax_lib.engine.source import Program
 

@@ -22,8 +22,8 @@ from softmax_lib.engine.compiled.code import (
 from softmax_lib.engine.compiled.inspection import SHOWN_ARCHS
 from softmax_lib.engine.compiled.listing import read_listing
 from softmax_lib.engine.compiled.ptx.program import find_ptx, listed_ptx, ptx_of, translate
-from softmax_lib.engine.compiler import listing_folder
 from softmax_lib.engine.errors import CompileError, NotAvailable
+from softmax_lib.engine.folders import listing_folder
 from softmax_lib.engine.source import Program, Source
 from softmax_lib.gpu import compile as compile_
 from softmax_lib.gpu.compile import nvrtc

@@ -13,7 +13,7 @@ from softmax_lib.engine.compiled.registers import (
     read,
     written,
 )
-from softmax_lib.engine.compiler import listing_folder
+from softmax_lib.engine.folders import listing_folder
 
 
 @pytest.mark.parametrize(
