@@ -10,7 +10,13 @@ from softmax_lib.worklog.registry import resolve
 
 HEAD = 'extern "C" __global__ void mine(const float* x, float* y, int rows, int cols) {\n'
 """Line 1 of each kernel that `kernel_of` makes; its body starts on line 2."""
-
+COLUMN_OF_A_TILE = """\
+    __shared__ float tile[32 * WIDTH];
+    for (int i = 0; i < 32; i++) tile[i * WIDTH + threadIdx.x] = x[i];
+    __syncthreads();
+    y[threadIdx.x] = tile[threadIdx.x * WIDTH];
+"""
+"""The body of one that reads a column out of shared memory; put a number for WIDTH."""
 
 LIBRARIES = (
     "GL/freeglut.h", "GL/glut.h", "cublas.h", "cublas_v2.h", "cublasLt.h", "cuda_gl_interop.h", "cuda_profiler_api.h",

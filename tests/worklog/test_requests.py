@@ -3,7 +3,7 @@
 from itertools import product
 
 import pytest
-from emulated import kernel_of
+from emulated import COLUMN_OF_A_TILE, kernel_of
 from full_tables import each_value
 
 from softmax_lib import kernels, recorded, xray
@@ -11,13 +11,6 @@ from softmax_lib.engine.errors import BadInput, BlockSizeNotAllowed
 from softmax_lib.engine.xrays.lines import SECTOR_BYTES
 from softmax_lib.worklog.registry import COPY, resolve
 from softmax_lib.worklog.requests import global_requests, predict_traffic, shared_requests
-
-COLUMN = """\
-    __shared__ float tile[32 * WIDTH];
-    for (int i = 0; i < 32; i++) tile[i * WIDTH + threadIdx.x] = x[i];
-    __syncthreads();
-    y[threadIdx.x] = tile[threadIdx.x * WIDTH];
-"""
 
 
 @pytest.mark.parametrize(
@@ -72,7 +65,7 @@ VECTORS = """\
 
 
 @pytest.mark.parametrize(
-    "body", [*(COLUMN.replace("WIDTH", width) for width in ("32", "33", "34")), VECTORS]
+    "body", [*(COLUMN_OF_A_TILE.replace("WIDTH", width) for width in ("32", "33", "34")), VECTORS]
 )
 def test_a_trace_and_a_meter_count_a_request_alike(body):
     kernel = resolve(kernel_of(body))

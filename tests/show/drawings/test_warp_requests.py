@@ -3,7 +3,7 @@
 import html
 
 import pytest
-from emulated import kernel_of
+from emulated import COLUMN_OF_A_TILE, kernel_of
 
 from softmax_lib import drawings, kernels
 from softmax_lib.show.drawings.warp_requests import (
@@ -18,13 +18,6 @@ from softmax_lib.worklog.registry import resolve
 from softmax_lib.worklog.requests import global_requests, shared_requests
 
 pytest.importorskip("ipywidgets")
-
-COLUMN_OF_A_TILE = """\
-    __shared__ float tile[32 * WIDTH];
-    for (int i = 0; i < 32; i++) tile[i * WIDTH + threadIdx.x] = x[i];
-    __syncthreads();
-    y[threadIdx.x] = tile[threadIdx.x * WIDTH];
-"""
 
 
 @pytest.mark.parametrize(
