@@ -27,6 +27,7 @@ OF_ONE_MARK = {"check": "quick", "book": "site"}
 """Tiers whose tests all have a mark: files that don't name it aren't imported, which would take longer than they do."""
 SECONDS_A_CELL = 120
 SHARED_FILES = (
+    "tests/facts/test_facts.py",
     "tests/grading/test_exercises.py",
     "tests/pages/test_address.py",
     "tests/pages/test_budget.py",
