@@ -17,6 +17,7 @@ from typing import Any
 
 import nbformat
 from address import Address, open_release
+from forked_kernels import ForkingManager
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
@@ -51,6 +52,7 @@ def execute(path: Path) -> str:
     notebook = prepare(nbformat.read(path, as_version=4))
     client = NotebookClient(
         notebook,
+        kernel_manager_class=ForkingManager,
         timeout=SECONDS_A_CELL,
         record_timing=False,
         resources={"metadata": {"path": str(path.parent)}},
