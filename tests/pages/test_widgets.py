@@ -74,7 +74,7 @@ def test_sliders_move_by_keyboard_through_every_position(visit):
         assert look(slider) == seen[0]
 
 
-@visits(INTERACTIVE, [ON_A_DESKTOP, ON_A_PHONE])
+@visits(INTERACTIVE, [ON_A_PHONE], full=[ON_A_DESKTOP])
 def test_sliders_move_by_pointer_to_every_position(visit):
     touch = visit.viewport_size["width"] == PHONE
     for _, slider in sliders(visit):
