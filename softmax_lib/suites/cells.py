@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 import torch
@@ -13,12 +14,12 @@ from softmax_lib.ops.functional import softmax
 from softmax_lib.records.measurement import Case
 from softmax_lib.suites import timing
 from softmax_lib.suites.timing import COPIES, Call
-from softmax_lib.suites.together import TOO_LARGE
 from softmax_lib.worklog.checking import check
 from softmax_lib.worklog.errors import NotAvailable
 from softmax_lib.worklog.launch import run
 
 OURS = "softmax_lib"
+TOO_LARGE = "this shape does not fit into the memory of this GPU"
 Cell = TypeVar("Cell")
 Contender = TypeVar("Contender")
 Method = TypeVar("Method")
@@ -89,35 +90,52 @@ def call_of(who: str, block_size: int | None = None) -> Call:
 
 
 def sound_calls(
-    makes: Mapping[str, Callable[[], Call]],
-    try_once: Callable[[str, Call], None],
-    cell: str,
-    skipped: dict[str, str],
-) -> dict[str, Call]:
-    """The calls of all peers that can be had and that `try_once` takes; the others are told to `skipped`."""
+    makes: Mapping[Contender, Callable[[], Call]],
+    try_once: Callable[[Contender, Call], None],
+    skip: Callable[[Any, str], None],
+    names: Callable[[Contender], tuple[Any, Any]],
+) -> dict[Contender, Call]:
+    """The calls of all that can be had and that `try_once` takes.
+
+    `skip` hears why of the others: of the first of its `names` where it cannot be had, of the second where it does not take
+    this matrix.
+    """
     calls = {}
-    for name, make in makes.items():
+    for one, make in makes.items():
+        missing, refused = names(one)
+        what = missing
         try:
-            call = make()
+            call, what = make(), refused
+            try_once(one, call)
+            calls[one] = call
         except NotAvailable as error:
-            skipped[name] = str(error)
-            continue
-        try:
-            try_once(name, call)
-            calls[name] = call
-        except NotAvailable as error:
-            skipped[f"{name} on {cell}"] = str(error)
+            skip(what, str(error))
         except torch.OutOfMemoryError:
-            skipped[f"{name} on {cell}"] = TOO_LARGE
+            skip(refused, TOO_LARGE)
     return calls
 
 
-def times_of(case: Case, calls: Mapping[str, Call], backward: bool = False) -> dict[str, Any]:
-    """What a row of a suite has of times: `{"ours_us", "copy_us", "peers"}`."""
-    found, copy_us = time_beside_copies(case, calls, backward)
+def time_contest(
+    cell: Any,
+    ours: Call,
+    makes: Mapping[str, Callable[[], Call]],
+    try_once: Callable[[str, Call], None],
+    skipped: dict[str, str],
+    *,
+    also: Mapping[str, Call] = MappingProxyType({}),
+    backward: bool = False,
+) -> dict[str, Any]:
+    """What the row of a cell has of times: `{"ours_us", "copy_us", "peers"}`, of the peers that are sound and those `also` there.
+
+    Raises `NotAvailable` if we are not sound.
+    """
+    try_once(OURS, ours)
+    sound = sound_calls(
+        makes, try_once, skipped.__setitem__, lambda name: (name, f"{name} on {cell}")
+    )
+    found, copy_us = time_beside_copies(cell.case, {OURS: ours, **sound, **also}, backward)
     us = {name: round(time, 3) for name, time in found.items()}
-    ours_us = us.pop(OURS)
-    return {"ours_us": ours_us, "copy_us": round(copy_us, 3), "peers": us}
+    return {"ours_us": us.pop(OURS), "copy_us": round(copy_us, 3), "peers": us}
 
 
 def time_beside_copies(
@@ -139,14 +157,14 @@ def _of_first(call: Call) -> Call:
 
 
 def alternate(
-    group: Mapping[Method, Callable[[], list[float]]], turns: int = TURNS
+    group: Mapping[Method, Callable[[], float | list[float]]], turns: int = TURNS
 ) -> dict[Method, list[float]]:
-    """The samples of every method: each once untimed, then each once a turn, the device idle before it."""
+    """The samples of every method, which gives one or several at a time: once untimed, then once a turn, the device idle before it."""
     samples: dict[Method, list[float]] = {told: [] for told in group}
     for turn in range(turns + 1):
         for told, method in group.items():
             torch.cuda.synchronize()
             found = method()
             if turn:
-                samples[told] += found
+                samples[told] += found if isinstance(found, list) else [found]
     return samples

@@ -14,8 +14,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -76,15 +75,22 @@ def time_device(
     for whose results the memory is too small is left out; raises torch's OutOfMemoryError
     when the matrices do not fit. Any other error of a call is the caller's to catch beforehand.
     """
-    pairs = _Pairs(next(iter(calls)), inputs)
+    walk = pairs(next(iter(calls)), inputs)
     graphs = {}
     for case, call in calls.items():
         with contextlib.suppress(torch.OutOfMemoryError):
-            graphs[case] = capture(call, pairs)
+            graphs[case] = capture(call, walk)
+    return time_graphs(graphs, replays)
+
+
+def time_graphs(
+    graphs: Mapping[Contender, Graph], replays: int = REPLAYS
+) -> dict[Contender, Timing]:
+    """Device time of one call of each, taking turns in one run, `replays` of them."""
     for graph in graphs.values():
         graph.replay()
     elapsed_ms = take_turns(graphs, replays, torch.cuda.synchronize)
-    return {case: summary(ms, graphs[case].calls) for case, ms in elapsed_ms.items()}
+    return {one: summary(ms, graphs[one].calls) for one, ms in elapsed_ms.items()}
 
 
 def replays(calls: Mapping[Case, Call]) -> dict[Case, Callable[[], float]]:
@@ -93,13 +99,13 @@ def replays(calls: Mapping[Case, Call]) -> dict[Case, Callable[[], float]]:
     Whoever alternates between them times calls on several matrices in one run; cases that differ in
     provider, step and block size only share one. Raises torch's OutOfMemoryError.
     """
-    pairs: dict[Case, _Pairs] = {}
+    walks: dict[Case, Walk] = {}
     found: dict[Case, Callable[[], float]] = {}
     for case, call in calls.items():
         matrix = replace(case, provider="", block_size=None, step="")
-        if matrix not in pairs:
-            pairs[matrix] = _Pairs(matrix, 1)
-        found[case] = partial(_replay_us, capture(call, pairs[matrix]), pairs[matrix])
+        if matrix not in walks:
+            walks[matrix] = pairs(matrix)
+        found[case] = capture(call, walks[matrix]).time_us
     return found
 
 
@@ -109,11 +115,11 @@ def sample(case: Case) -> Tensor:
     return _fill(x, case.data)
 
 
-def time_once(call: Callable[[Any, Any], object], x: Any, y: Any) -> float:
+def time_once(call: Callable[..., object], *given: Any) -> float:
     """Microseconds of one `call` on the device, which has been called before."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     start.record()
-    call(x, y)
+    call(*given)
     end.record()
     end.synchronize()
     return 1e3 * start.elapsed_time(end)
@@ -137,9 +143,9 @@ def time_host(call: Call, case: Case) -> float:
 # ---- how much, how often, in what order: arithmetic that needs no GPU
 
 
-def pairs_needed(matrix_bytes: int, l2_bytes: int, l2: L2) -> int:
-    """Pairs of an input and an output: one for a hot cache, else enough to push each other out of it."""
-    return 1 if l2 == "hot" else -(-COLD_BY * l2_bytes // (2 * matrix_bytes))
+def pairs_needed(moved_bytes: int, l2_bytes: int, l2: L2 = "cold") -> int:
+    """Pairs of inputs and outputs, of so many bytes: one for a hot cache, else enough to push each other out of it."""
+    return 1 if l2 == "hot" else -(-COLD_BY * l2_bytes // moved_bytes)
 
 
 def rounds_needed(round_us: float) -> int:
@@ -198,88 +204,87 @@ def _fill(x: Tensor, data: Data) -> Tensor:
     return x
 
 
-class _Pairs:
+@dataclass(frozen=True)
+class Walk:
+    """What calls read and write, one after the other; `empty_l2` leaves nothing of the first ones there."""
+
+    xs: list
+    ys: list
+    empty_l2: Callable[[], object] = lambda: None
+
+
+def pairs(case: Case, inputs: int = 1) -> Walk:
     """Inputs and outputs of a case, each at a multiple of 512 bytes, as by an allocation of its own."""
-
-    def __init__(self, case: Case, inputs: int) -> None:
-        dtype = getattr(torch, case.dtype)
-        l2_bytes = torch.cuda.get_device_properties().L2_cache_size
-        count = pairs_needed(case.matrix_bytes * (inputs + 1) // 2, l2_bytes, case.l2)
-        stride = -(-case.matrix_bytes // 512) * 512 // dtype.itemsize
-        self._all = torch.empty(inputs + 1, count, stride, device="cuda", dtype=dtype)
-        matrices = self._all[:, :, : case.rows * case.cols].unflatten(2, case.shape)
-        _fill(matrices[:-1], case.data)
-        self.ys = list(matrices[-1])
-        self.xs = list(matrices[0] if inputs == 1 else matrices[:-1].transpose(0, 1))
-
-    def empty_l2(self) -> None:
-        """Copy all inputs, the first one first: then L2 holds the last ones."""
-        if len(self.xs) > 1:
-            self._all[-1].copy_(self._all[0])
+    dtype = getattr(torch, case.dtype)
+    l2_bytes = torch.cuda.get_device_properties().L2_cache_size
+    count = pairs_needed((inputs + 1) * case.matrix_bytes, l2_bytes, case.l2)
+    stride = -(-case.matrix_bytes // 512) * 512 // dtype.itemsize
+    every = torch.empty(inputs + 1, count, stride, device="cuda", dtype=dtype)
+    matrices = every[:, :, : case.rows * case.cols].unflatten(2, case.shape)
+    _fill(matrices[:-1], case.data)
+    xs, ys = list(matrices[0] if inputs == 1 else matrices[:-1].transpose(0, 1)), list(matrices[-1])
+    if count == 1:
+        return Walk(xs, ys)
+    return Walk(xs, ys, lambda: every[-1].copy_(every[0]))  # of which L2 holds the last ones then
 
 
 @dataclass(frozen=True)
-class _Graph:
-    """A graph of `calls` calls; `results` are kept alive, since what reused their memory would hit L2."""
+class Graph:
+    """A graph of `calls` calls along a walk, or of one long call behind an empty L2.
+
+    `walk` and `results` are kept alive: what reused the results' memory would hit L2.
+    """
 
     graph: torch.cuda.CUDAGraph
     calls: int
+    walk: Walk
     results: list
-    prepare: Callable[[], None] = lambda: None
+    is_long: bool
 
     def replay(self) -> tuple[torch.cuda.Event, torch.cuda.Event]:
+        """Queue it once; events around it."""
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        self.prepare()
+        self._prepare()
         start.record()
         self.graph.replay()
         end.record()
         return start, end
 
+    def time_us(self) -> float:
+        """Microseconds of one call in one replay."""
+        self._prepare()
+        return time_once(self.graph.replay) / self.calls
 
-def _replay_us(graph: _Graph, _pairs: _Pairs) -> float:
-    """Microseconds of one call in one replay; the pairs are what the graph reads and writes, and stay alive."""
-    start, end = graph.replay()
-    end.synchronize()
-    return 1e3 * start.elapsed_time(end) / graph.calls
-
-
-class Walked(Protocol):
-    """What calls read and write, one after the other; `empty_l2` leaves nothing of the first ones there."""
-
-    xs: list
-    ys: list
-
-    def empty_l2(self) -> None: ...
+    def _prepare(self) -> None:
+        if self.is_long:
+            self.walk.empty_l2()
 
 
-def capture(call: Callable[[Any, Any], object], pairs: Walked) -> _Graph:
+def capture(call: Callable[[Any, Any], object], walk: Walk) -> Graph:
     """A graph of calls over all pairs, as many times as make it long enough; or of one long call."""
-    xs, ys = pairs.xs, pairs.ys
+    steps = list(zip(walk.xs, walk.ys, strict=True))
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
-        call(xs[0], ys[0])
-        is_long = time_once(call, xs[0], ys[0]) > LONG_CALL_US
-        rounds = 1 if is_long else rounds_needed(_time_round(call, xs, ys))
+        call(*steps[0])
+        is_long = time_once(call, *steps[0]) > LONG_CALL_US
+        if is_long:
+            steps = steps[:1]
+        rounds = 1 if is_long else rounds_needed(_round_us(call, steps))
     torch.cuda.current_stream().wait_stream(side)
     torch.cuda.synchronize()
-    walk = list(zip(xs, ys, strict=True))[: 1 if is_long else None]
-    graph, results = torch.cuda.CUDAGraph(), []
+    graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        for _ in range(rounds):
-            results += [call(x, y) for x, y in walk]
-    if is_long:
-        return _Graph(graph, 1, results, pairs.empty_l2)
-    return _Graph(graph, rounds * len(xs), results)
+        results = [call(x, y) for x, y in steps * rounds]
+    return Graph(graph, len(results), walk, results, is_long)
 
 
-def _time_round(call: Callable[[Any, Any], object], xs: list, ys: list) -> float:
-    """About how many microseconds one walk through all pairs takes, from up to 100 of them."""
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    pairs = list(zip(xs, ys, strict=True))[:100]
-    start.record()
-    for x, y in pairs:
-        call(x, y)
-    end.record()
-    end.synchronize()
-    return 1e3 * start.elapsed_time(end) / len(pairs) * len(xs)
+def _round_us(call: Callable[[Any, Any], object], steps: list[tuple[Any, Any]]) -> float:
+    """About how many microseconds all of `steps` take, from up to 100 of them."""
+    some = steps[:100]
+
+    def take() -> None:
+        for x, y in some:
+            call(x, y)
+
+    return time_once(take) / len(some) * len(steps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from types import MappingProxyType
 
 import torch
@@ -12,9 +13,9 @@ from softmax_lib.gpu.facts import today
 from softmax_lib.records.measurement import Case, Measurement
 from softmax_lib.records.skips import skipped_case
 from softmax_lib.suites import timing
+from softmax_lib.suites.cells import TOO_LARGE, sound_calls
 from softmax_lib.suites.peers import providers
 from softmax_lib.suites.timing import COPIES, Call, Timing
-from softmax_lib.worklog.errors import NotAvailable
 from softmax_lib.worklog.kernel import Kernel
 from softmax_lib.worklog.launch import run
 from softmax_lib.worklog.registry import kernels
@@ -24,8 +25,6 @@ Skip = Callable[[Case | str, str], None]
 
 Kernels = Mapping[str, Kernel]
 """By the names that cases have for them."""
-
-TOO_LARGE = "this shape does not fit into the memory of this GPU"
 
 FAR_OFF = 3.0
 """In a search, a block size whose first call takes so many times the kernel's best is not timed."""
@@ -46,12 +45,12 @@ def time_together(
     each kernel's best block size, and leaves out those that are far from it.
     """
     known = {**kernels, **own}
-    calls = _calls(cases, known, skipped)
+    calls: dict[Case, Call] = {}
     timings: dict[Case, Timing] = {}
     try:
-        calls = _sound(calls, known, skipped)
-        calls = _near_the_best(calls) if search else calls
-        timings = _timings(calls)
+        calls = _sound(cases, known, skipped)
+        calls = _near_the_best(calls) if search and calls else calls
+        timings = timing.time_device({**timing.copies(cases[0]), **calls}) if calls else {}
     except torch.OutOfMemoryError:
         torch.cuda.empty_cache()
     copies = [found.median_us for case, found in timings.items() if case.provider in COPIES]
@@ -69,17 +68,6 @@ def time_together(
     return measured
 
 
-def _calls(cases: Sequence[Case], known: Kernels, skipped: Skip) -> dict[Case, Call]:
-    """The calls of all that can be had here."""
-    calls = {}
-    for case in cases:
-        try:
-            calls[case] = _call(case, known)
-        except NotAvailable as error:
-            skipped(case.provider, str(error))
-    return calls
-
-
 def _call(case: Case, known: Kernels) -> Call:
     if case.provider not in known:
         return providers.peer(case.provider)
@@ -89,29 +77,21 @@ def _call(case: Case, known: Kernels) -> Call:
     return lambda x, y: run(kernel, x, out=y, block_size=case.block_size)
 
 
-def _sound(calls: dict[Case, Call], known: Kernels, skipped: Skip) -> dict[Case, Call]:
-    """Those of `calls` that run and are right; a step, or a kernel wrong on purpose, need not be."""
-    if not calls:
-        return {}
-    sample = timing.sample(next(iter(calls)))
-    sound = {}
-    for case, call in calls.items():
-        try:
-            kernel = known.get(case.provider)
-            if kernel is None or (kernel.flaw is None and not case.step):
-                providers.try_once(case.provider, call, sample)
-            sound[case] = call
-        except NotAvailable as error:
-            skipped(skipped_case(case), str(error))
-        except torch.OutOfMemoryError:
-            skipped(skipped_case(case), TOO_LARGE)
-    return sound
+def _sound(cases: Sequence[Case], known: Kernels, skipped: Skip) -> dict[Case, Call]:
+    """The calls of those that run and are right; a step, or a kernel wrong on purpose, need not be."""
+    sample = cache(partial(timing.sample, cases[0]))
+
+    def try_once(case: Case, call: Call) -> None:
+        kernel = known.get(case.provider)
+        if kernel is None or (kernel.flaw is None and not case.step):
+            providers.try_once(case.provider, call, sample())
+
+    makes = {case: partial(_call, case, known) for case in cases}
+    return sound_calls(makes, try_once, skipped, lambda case: (case.provider, skipped_case(case)))
 
 
 def _near_the_best(calls: dict[Case, Call]) -> dict[Case, Call]:
     """Those of `calls` that are a peer's, or at a block size that one call shows to be worth timing."""
-    if not calls:
-        return {}
     sample = timing.sample(next(iter(calls)))
     y = torch.empty_like(sample)
     once = {case: timing.time_once(call, sample, y) for case, call in calls.items()}
@@ -124,10 +104,3 @@ def _near_the_best(calls: dict[Case, Call]) -> dict[Case, Call]:
         for case, call in calls.items()
         if once[case] <= FAR_OFF * best[case.provider, case.step]
     }
-
-
-def _timings(calls: dict[Case, Call]) -> dict[Case, Timing]:
-    """Times of `calls` and of the copies, without those that do not fit into memory."""
-    if not calls:
-        return {}
-    return timing.time_device({**timing.copies(next(iter(calls))), **calls})

@@ -1,7 +1,5 @@
 """The suite symptoms: who is timed beside whom, what a run holds, what a trace tells, what is read of a run."""
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 from suites import symptom_records
@@ -108,9 +106,7 @@ def counted(cases, note):
 def gpu(here, monkeypatch):
     us = {"cold": lambda: 9.0, "hot": lambda: 5.0}
     monkeypatch.setattr(timing, "replays", lambda calls: {case: us[case.l2] for case in calls})
-    monkeypatch.setattr(symptoms, "_pair", lambda rows, cols: 2 * (torch.randn(2, 8),))
-    graph = SimpleNamespace(replay=lambda: None)
-    monkeypatch.setattr(symptoms, "_graph", lambda *given: graph)
+    monkeypatch.setattr(symptoms, "_queue", lambda *given: lambda: None)
     monkeypatch.setattr(symptoms, "require_right", list)
     seen = {"track": "kernel", "name": "k", "at_us": 0.0, "us": 1.0}
     monkeypatch.setattr(symptoms, "see", lambda program: [seen])

@@ -26,7 +26,7 @@ def test_bandwidth_counts_one_read_and_one_write():
 # One element, less than the cache, as much as it, more than it, and far more than ten times it.
 @pytest.mark.parametrize("matrix_bytes", [4, 1 << 20, L2, 3 * L2, 1 << 34])
 def test_pairs_push_each_other_out_of_a_cold_cache_and_are_no_more_than_that_takes(matrix_bytes):
-    pairs = pairs_needed(matrix_bytes, L2, "cold")
+    pairs = pairs_needed(2 * matrix_bytes, L2)
     between = 2 * matrix_bytes * pairs  # bytes that move until a pair comes round again
     assert pairs >= 1
     assert between >= COLD_BY * L2
@@ -34,7 +34,7 @@ def test_pairs_push_each_other_out_of_a_cold_cache_and_are_no_more_than_that_tak
 
 
 def test_a_hot_cache_has_one_pair():
-    assert pairs_needed(1 << 20, L2, "hot") == 1
+    assert pairs_needed(2 << 20, L2, "hot") == 1
 
 
 @pytest.mark.parametrize(("round_us", "rounds"), [

@@ -66,8 +66,8 @@ class Told:
     data: Data = "normal"
 
 
-Method = Callable[[], list[float]]
-"""Measures once and gives its samples, each in microseconds of one call."""
+Method = Callable[[], float | list[float]]
+"""Measures once and gives its samples, or one, each in microseconds of one call."""
 Group = dict[Told, Method]
 Skipped = dict[str, str]
 
@@ -79,7 +79,7 @@ def no_synchronisation(_skipped: Skipped) -> Iterator[Group]:
         ADVERTISED: advertisements.no_synchronisation,
         "synchronised": advertisements.synchronised,
     }
-    of = {Told("torch", name, *LARGE): _one(partial(how, softmax, x)) for name, how in by.items()}
+    of = {Told("torch", name, *LARGE): partial(how, softmax, x) for name, how in by.items()}
     yield {**_by_protocol(("torch",), LARGE), **of}
 
 
@@ -91,7 +91,7 @@ def warm_cache(_skipped: Skipped) -> Iterator[Group]:
         group = {**_by_protocol(("fusion",), shape), **one}
         if shape == SMALL:
             method = partial(advertisements.warm_cache, CALLS["fusion"], *_pair(*SMALL))
-            group[Told("fusion", ADVERTISED, *SMALL)] = _one(method)
+            group[Told("fusion", ADVERTISED, *SMALL)] = method
         yield group
 
 
@@ -115,9 +115,9 @@ def zeroed_flush(_skipped: Skipped) -> Iterator[Group]:
     }
     group = _by_protocol(("fusion",), SMALL)
     method = partial(advertisements.zeroed_flush, fusion, *pair)
-    group[Told("fusion", ADVERTISED, *SMALL)] = _one(method)
+    group[Told("fusion", ADVERTISED, *SMALL)] = method
     for name, flush in flushes.items():
-        group[Told("fusion", name, *SMALL)] = _one(partial(_after, flush, fusion, *pair))
+        group[Told("fusion", name, *SMALL)] = partial(_after, flush, fusion, *pair)
     yield group
 
 
@@ -161,7 +161,10 @@ def _others(x: Tensor, skipped: Skipped) -> dict[str, Call]:
     """Those that are installed here and right on `x`."""
     makes = {"torch.compile": _compiled, "triton-tile": lambda: providers.peer("triton-tile")}
     return sound_calls(
-        makes, lambda name, call: providers.try_once(name, call, x), "this matrix", skipped
+        makes,
+        lambda name, call: providers.try_once(name, call, x),
+        skipped.__setitem__,
+        lambda name: (name, f"{name} on this matrix"),
     )
 
 
@@ -207,11 +210,7 @@ def _replays(asked: Mapping[Told, Call], l2: L2 = "cold") -> Group:
     """Each call by replays of a graph, with a cold or a hot L2."""
     cases = {told: Case(told.who, told.rows, told.cols, l2=l2, data=told.data) for told in asked}
     found = timing.replays({cases[told]: call for told, call in asked.items()})
-    return {told: _one(found[case]) for told, case in cases.items()}
-
-
-def _one(method: Callable[[], float]) -> Method:
-    return lambda: [method()]
+    return {told: found[case] for told, case in cases.items()}
 
 
 def _pair(rows: int, cols: int) -> tuple[Tensor, Tensor]:

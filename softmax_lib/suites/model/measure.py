@@ -11,6 +11,7 @@ import math
 import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,7 +19,8 @@ from torch import Tensor, nn
 
 from softmax_lib.ops.adoption import patch_torch
 from softmax_lib.ops.functional import softmax
-from softmax_lib.suites.cells import Progress, run_cells
+from softmax_lib.suites import timing
+from softmax_lib.suites.cells import Progress, alternate, run_cells
 from softmax_lib.suites.model.record import COMPILED, ONE_PASS, OURS, THEIRS
 from softmax_lib.suites.peers.providers import first_line
 
@@ -193,16 +195,12 @@ def _largest_difference(a: Tensor, b: Tensor) -> float:
 
 def _time(contenders: Mapping[str, Callable[[], object]]) -> dict[str, float]:
     """Milliseconds of one call of each."""
-    for call in contenders.values():
-        call()
-    spent: dict[str, list[float]] = {name: [] for name in contenders}
-    for _ in range(ROUNDS):
-        for name, call in contenders.items():
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            start.record()
-            for _ in range(CALLS):
-                call()
-            end.record()
-            end.synchronize()
-            spent[name].append(start.elapsed_time(end) / CALLS)
-    return {name: statistics.median(times) for name, times in spent.items()}
+
+    def some(call: Callable[[], object]) -> None:
+        for _ in range(CALLS):
+            call()
+
+    us = alternate(
+        {name: partial(timing.time_once, some, call) for name, call in contenders.items()}, ROUNDS
+    )
+    return {name: statistics.median(found) / CALLS / 1e3 for name, found in us.items()}

@@ -16,7 +16,7 @@ from softmax_lib.ops.designs import CHUNK_BYTES, Task
 from softmax_lib.ops.operators import gradient_into
 from softmax_lib.records.measurement import PEERS, Case
 from softmax_lib.suites import timing
-from softmax_lib.suites.cells import OURS, Progress, call_of, run_cells, sound_calls, times_of
+from softmax_lib.suites.cells import OURS, Progress, call_of, run_cells, time_contest
 from softmax_lib.suites.peers import providers
 from softmax_lib.suites.plan import BACKWARD_SHAPES, PEER_SHAPES
 from softmax_lib.suites.timing import Call
@@ -78,23 +78,15 @@ def run_suite(progress: Progress) -> dict[str, Any]:
 
 def time_cell(cell: Cell, skipped: dict[str, str]) -> dict[str, Any]:
     """One row of the suite; whoever cannot run is told to `skipped`. Raises `NotAvailable` if we cannot."""
-    calls = _sound_calls_of(cell, skipped)
-    return {**vars(cell), **times_of(cell.case, calls, cell.direction == "backward")}
-
-
-def _sound_calls_of(cell: Cell, skipped: dict[str, str]) -> dict[str, Call]:
     backward, given = cell.direction == "backward", sample(cell)
 
     def try_once(name: str, call: Call) -> None:
         providers.try_once(name, call, given, backward)
 
-    ours = _ours(backward)
-    try_once(OURS, ours)
-    makes = {
-        name: partial(providers.peer, name, backward)
-        for name in (providers.BACKWARD if backward else PEERS)
-    }
-    return {OURS: ours, **sound_calls(makes, try_once, str(cell), skipped)}
+    names = providers.BACKWARD if backward else PEERS
+    makes = {name: partial(providers.peer, name, backward) for name in names}
+    times = time_contest(cell, _ours(backward), makes, try_once, skipped, backward=backward)
+    return {**vars(cell), **times}
 
 
 def geometric_mean_of_gains(rows: list[dict[str, Any]]) -> float:

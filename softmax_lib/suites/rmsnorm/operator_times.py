@@ -11,13 +11,12 @@ import torch
 
 from softmax_lib.gpu.calls import launch
 from softmax_lib.gpu.facts import today
+from softmax_lib.records.measurement import Case
 from softmax_lib.suites import timing
 from softmax_lib.suites.rmsnorm.record import OperatorTime, OperatorTimes
 from softmax_lib.worklog.checking import check_operator, place
 from softmax_lib.worklog.errors import BadInput, NotAvailable
-from softmax_lib.worklog.launch import run
 from softmax_lib.worklog.operators import Operator, named
-from softmax_lib.worklog.registry import COPY
 
 SAMPLE_ROWS = 64
 FAR_OFF = 0.02
@@ -25,13 +24,6 @@ FAR_OFF = 0.02
 
 Call = Callable[..., Any]
 """A function of some of an operator's names; it gets tensors and numbers, and returns results or writes outputs."""
-
-
-COPIES: dict[str, Callable[[torch.Tensor, torch.Tensor], object]] = {
-    "torch copy": lambda x, y: y.copy_(x),
-    COPY.name: lambda x, y: run(COPY, x, out=y, block_size=256),
-}
-"""The faster one is what a time is compared with."""
 
 
 def measure_operator(
@@ -72,19 +64,17 @@ def time_calls(
     """Times of `calls` on the operator's arrays, taking turns. Raises torch's OutOfMemoryError."""
     numbers = {**operator.scalars, "rows": rows, "cols": cols}
     bytes_ = operator.bytes_moved(rows, cols)
-    sets, halves = _Sets(operator, rows, cols), _Halves(bytes_)
+    halves, sets = timing.pairs(_half(bytes_)), _sets(operator, rows, cols)
     # whoever comes first finds an idle GPU, and is slower: a copy, of which there are two
-    graphs: dict[Any, Any] = {
-        (name,): timing.capture(copy, halves) for name, copy in COPIES.items()
+    graphs: dict[Any, timing.Graph] = {
+        case: timing.capture(copy, halves) for case, copy in timing.copies(_half(bytes_)).items()
     }
+    copies = list(graphs)
     graphs |= {
         name: timing.capture(partial(_call, call, numbers), sets) for name, call in calls.items()
     }
-    for graph in graphs.values():
-        graph.replay()
-    elapsed_ms = timing.take_turns(graphs, timing.REPLAYS, torch.cuda.synchronize)
-    us = {name: timing.summary(ms, graphs[name].calls).median_us for name, ms in elapsed_ms.items()}
-    copy_us = min(us.pop((name,)) for name in COPIES)
+    us = {one: found.median_us for one, found in timing.time_graphs(graphs).items()}
+    copy_us = min(us.pop(case) for case in copies)
     source = f"live on {torch.cuda.get_device_name()}, {today()}"
     return OperatorTimes(
         OperatorTime(name, rows, cols, operator.result_dtype, bytes_, time, copy_us, source)
@@ -123,22 +113,18 @@ def _shape_of(found: Any) -> str:
     return str(tuple(found.shape)) if hasattr(found, "shape") else f"a {type(found).__name__}"
 
 
-def _sets_needed(bytes_: int) -> int:
-    l2_bytes = torch.cuda.get_device_properties().L2_cache_size
-    return max(1, -(-timing.COLD_BY * l2_bytes // bytes_))
+def _half(bytes_: int) -> Case:
+    """What a copy of half of `bytes_` reads, in words of 16 bytes; a copy is never long enough to be timed alone."""
+    return Case("", 1, max(1, round(bytes_ / 32)) * 4)
 
 
-class _Sets:
+def _sets(operator: Operator, rows: int, cols: int) -> timing.Walk:
     """Inputs and outputs of an operator, so many of each that L2 is cold when one comes again."""
+    torch.manual_seed(0)
+    l2_bytes = torch.cuda.get_device_properties().L2_cache_size
+    count = max(1, timing.pairs_needed(operator.bytes_moved(rows, cols), l2_bytes))
 
-    def __init__(self, operator: Operator, rows: int, cols: int) -> None:
-        torch.manual_seed(0)
-        count = _sets_needed(operator.bytes_moved(rows, cols))
-        self.xs = [self._make(operator, operator.inputs, rows, cols) for _ in range(count)]
-        self.ys = [self._make(operator, operator.outputs, rows, cols) for _ in range(count)]
-
-    @staticmethod
-    def _make(operator: Operator, names: Mapping[str, Any], rows: int, cols: int) -> dict:
+    def make(names: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         return {
             name: torch.randn(operator.sizes(name, rows, cols), device="cuda").to(
                 getattr(torch, operator.dtype_of(name))
@@ -146,20 +132,12 @@ class _Sets:
             for name in names
         }
 
-    def empty_l2(self) -> None:
+    inputs = [make(operator.inputs) for _ in range(count)]
+
+    def empty_l2() -> None:
         """Read all inputs: then L2 holds the last ones."""
-        for one in self.xs:
+        for one in inputs:
             for array in one.values():
                 array.sum()
 
-
-class _Halves:
-    """What a copy of half of `bytes_` reads and writes, in words of 16 bytes."""
-
-    def __init__(self, bytes_: int) -> None:
-        shape = _sets_needed(bytes_), 1, max(1, round(bytes_ / 32)) * 4
-        self.xs = list(torch.randn(shape, device="cuda"))
-        self.ys = list(torch.empty(shape, device="cuda"))
-
-    def empty_l2(self) -> None:
-        """A copy is never long enough to be timed alone."""
+    return timing.Walk(inputs, [make(operator.outputs) for _ in range(count)], empty_l2)

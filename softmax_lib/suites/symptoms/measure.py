@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -111,14 +112,11 @@ def _settled(case: Case) -> Case:
     return replace(case, block_size=size)
 
 
-def _method(side: Side) -> Callable[[], list[float]]:
+def _method(side: Side) -> Callable[[], float]:
     call = call_of(side.who, side.block_size or None)
     if side.how in ("cold", "warm"):
-        once = timing.replays({side.case: call})[side.case]
-        return lambda: [once()]
-    x, y = _pair(side.rows, side.cols)
-    queue = _eager(call, x, y, CALLS) if side.how == "eager" else _graph(call, x, y, CALLS).replay
-    return lambda: [_host_us(queue)]
+        return timing.replays({side.case: call})[side.case]
+    return partial(_host_us, _queue(call, side.rows, side.cols, CALLS, side.how == "graph"))
 
 
 def _host_us(queue: Callable[[], None]) -> float:
@@ -130,26 +128,28 @@ def _host_us(queue: Callable[[], None]) -> float:
     return 1e6 * (time.perf_counter() - start) / CALLS
 
 
-def _eager(call: Call, x: Tensor, y: Tensor, calls: int) -> Callable[[], None]:
+def _queue(call: Call, rows: int, cols: int, calls: int, as_graph: bool) -> Callable[[], None]:
+    """What queues so many calls on one float32 matrix of noise: eagerly, or as one graph."""
+    x = torch.randn(rows, cols, device="cuda")
+    y = torch.empty_like(x)
+
     def queue() -> None:
         for _ in range(calls):
             call(x, y)
 
-    return queue
-
-
-def _graph(call: Call, x: Tensor, y: Tensor, calls: int) -> torch.cuda.CUDAGraph:
+    if not as_graph:
+        return queue
     call(x, y)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        _eager(call, x, y, calls)()
-    return graph
+        queue()
+    return partial(_replay, graph, (x, y))
 
 
-def _pair(rows: int, cols: int) -> tuple[Tensor, Tensor]:
-    x = torch.randn(rows, cols, device="cuda")
-    return x, torch.empty_like(x)
+def _replay(graph: torch.cuda.CUDAGraph, _pair: tuple[Tensor, Tensor]) -> None:
+    """Replay it; the pair is what it reads and writes, and stays alive."""
+    graph.replay()
 
 
 # ---- timelines
@@ -157,11 +157,8 @@ def _pair(rows: int, cols: int) -> tuple[Tensor, Tensor]:
 
 def see(program: Program) -> list[dict[str, Any]]:
     """The events of a program's calls of torch.softmax, by torch's profiler."""
-    x, y = _pair(*(LARGE if program.startswith("large") else SMALL))
-    call = call_of("torch")
-    queue = _eager(call, x, y, SEEN_CALLS)
-    if program.endswith("graph"):
-        queue = _graph(call, x, y, SEEN_CALLS).replay
+    shape = LARGE if program.startswith("large") else SMALL
+    queue = _queue(call_of("torch"), *shape, SEEN_CALLS, program.endswith("graph"))
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
         queue()  # the profiler's own first calls take longer
         torch.cuda.synchronize()

@@ -19,9 +19,8 @@ from softmax_lib.suites.cells import (
     Progress,
     require_right,
     run_cells,
-    sound_calls,
     time_beside_copies,
-    times_of,
+    time_contest,
 )
 from softmax_lib.suites.peers.providers import first_line
 from softmax_lib.suites.timing import Call
@@ -114,8 +113,14 @@ def time_cell(cell: TopkCell, skipped: dict[str, str]) -> dict[str, Any]:
 
     Raises `NotAvailable` if we cannot, or are wrong, and torch's OutOfMemoryError if we do not fit.
     """
+    x = timing.sample(cell.case)
+
+    def try_once(name: str, call: Call) -> None:
+        _try_once(name, call, x, cell.k)
+
     kernels = _forms(cell.k) if _is_the_papers(cell) else {}
-    found = times_of(cell.case, _sound_calls_of(cell, skipped) | kernels)
+    makes = {name: partial(make, cell.k) for name, make in PEERS.items()}
+    found = time_contest(cell, _ours(cell.k), makes, try_once, skipped, also=kernels)
     of_kernels = {name: found["peers"].pop(name) for name in kernels if name in found["peers"]}
     return {**vars(cell), **found, "kernels": of_kernels}
 
@@ -158,18 +163,6 @@ def _first_launch(name: str, k: int) -> Call:
         gpu.launch(**selections.select(name, x, k).launches[0])
 
     return run
-
-
-def _sound_calls_of(cell: TopkCell, skipped: dict[str, str]) -> dict[str, Call]:
-    x = timing.sample(cell.case)
-
-    def try_once(name: str, call: Call) -> None:
-        _try_once(name, call, x, cell.k)
-
-    ours = _ours(cell.k)
-    try_once(OURS, ours)
-    makes = {name: partial(make, cell.k) for name, make in PEERS.items()}
-    return {OURS: ours, **sound_calls(makes, try_once, str(cell), skipped)}
 
 
 def _ours(k: int) -> Call:
