@@ -11,7 +11,7 @@ from softmax_lib.engine.compiled.code import code_of
 from softmax_lib.engine.source import Program, Source
 from softmax_lib.records.cited import FUSED_TOPK
 from softmax_lib.show.live.cells import read_line
-from softmax_lib.suites.shown.record import shown_times
+from softmax_lib.suites.times import shown_times
 from softmax_lib.worklog.launch_words import read_launch
 from softmax_lib.worklog.reads import reads
 

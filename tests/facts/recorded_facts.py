@@ -10,7 +10,7 @@ from softmax_lib.engine.compiled.inspection import inspect
 from softmax_lib.records.measurement import TIE
 from softmax_lib.show.figures.traffic import kernel_in_flight
 from softmax_lib.suites.plan import WORKLOG
-from softmax_lib.suites.shown.record import shown_times
+from softmax_lib.suites.times import shown_times
 from softmax_lib.worklog.reads import in_flight_per_thread, reads
 from softmax_lib.worklog.registry import kernels
 

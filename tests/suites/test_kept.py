@@ -31,9 +31,9 @@ from softmax_lib.suites.model.record import texts
 from softmax_lib.suites.phases.record import phases
 from softmax_lib.suites.rmsnorm import measure as rmsnorm
 from softmax_lib.suites.rmsnorm.record import rmsnorm_times
-from softmax_lib.suites.shown.record import FULL
 from softmax_lib.suites.symptoms.record import symptom_times
 from softmax_lib.suites.table import SUITES
+from softmax_lib.suites.times import FULL
 from softmax_lib.worklog.registry import with_copy
 
 READERS = {

@@ -12,7 +12,7 @@ from softmax_lib.suites.cells import Matrix
 from softmax_lib.suites.peers.providers import tile_setting
 from softmax_lib.suites.tiles import measure as tiles
 from softmax_lib.suites.tiles.measure import Contender, cells, codes, time_cell
-from softmax_lib.suites.tiles.record import tile_source, tile_times, times_of
+from softmax_lib.suites.times import TILES, tile_source, tile_times
 from softmax_lib.worklog.tiles.programs import settle
 
 NONE = {"tile": 0, "num_warps": 0, "num_stages": 0}
@@ -136,7 +136,7 @@ def test_a_run_has_every_cell_its_machine_code_and_digests_and_reads_back(triton
     monkeypatch.setattr(tiles, "require_right", lambda *given: None)
     run = json.loads(json.dumps(tiles.run_suite(lambda *told: None)))
     assert run["digests"] == {n: k.digest for n, k in tile_kernels.kernels.items()}
-    found = times_of(run)
+    found = TILES.read(run)
     assert {one.who for one in found} == {"torch", "softmax()", "fusion", "simple", "persistent"}
     (staged,) = (one for one in found if one.who == "persistent")
     assert staged.registers > 0

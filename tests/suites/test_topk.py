@@ -8,10 +8,10 @@ from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.show.figures import fused_topk, topk_by_k
 from softmax_lib.suites import timing
 from softmax_lib.suites.peers.measure import OURS
+from softmax_lib.suites.times import TOPK, topk_sizes, topk_times
 from softmax_lib.suites.timing import Timing
 from softmax_lib.suites.topk import measure as topk
 from softmax_lib.suites.topk.measure import PEERS, TopkCell, cells, time_cell
-from softmax_lib.suites.topk.record import topk_sizes, topk_source, topk_times
 
 KERNELS = {
     "topk_unfused": 60.0,
@@ -44,7 +44,7 @@ def test_cells_and_block_sizes_are_found_by_their_fields(folder):
     assert found.gain == 4
     assert [one.block_size for one in topk_sizes("Tesla T4", kernel="topk_early_exit")] == [256, 32]
     assert topk_sizes("Tesla T4", k=7) == []
-    assert topk_source("Tesla T4") == "one run on Tesla T4, 2030-01-01"
+    assert TOPK.source("Tesla T4") == "one run on Tesla T4, 2030-01-01"
 
 
 def test_forms_are_drawn_over_unfused(folder):

@@ -8,9 +8,9 @@ from softmax_lib.engine.errors import BadInput
 from softmax_lib.gpu import presence
 from softmax_lib.show.figures import time_by_bytes_asked, unroll_map
 from softmax_lib.suites.plan import WORKLOG
+from softmax_lib.suites.times import UNROLL
 from softmax_lib.suites.unroll import measure as unrolling
 from softmax_lib.suites.unroll.measure import NAME, Setting, UnrollCell, cells, grid, time_cell
-from softmax_lib.suites.unroll.record import times_of
 
 SETTINGS = [
     {"kernel": "unroll", "block_size": 64, "unroll": unroll, "in_flight": flight}
@@ -147,7 +147,7 @@ def test_the_compiler_is_asked_about_each_setting(cpu):
 def test_a_search_of_one_matrix_reads_like_a_kept_run(settings, cpu, monkeypatch):
     monkeypatch.setattr(unrolling, "SEARCHED_SIZES", (32,))
     monkeypatch.setattr(unrolling, "grid", lambda sizes: grid(sizes)[:settings])
-    found = times_of(unrolling.search(7, 500, lambda *told: None))
+    found = UNROLL.read(unrolling.search(7, 500, lambda *told: None))
     assert len(found) == settings
     assert [(one.unroll, one.in_flight) for one in found][:2] == [(1, 1), (1, 2)]
     assert {one.us for one in found} == {5.0}

@@ -5,9 +5,9 @@ import torch
 
 from softmax_lib import kernels
 from softmax_lib.suites.cells import Matrix
+from softmax_lib.suites.times import WARP, warp_times
 from softmax_lib.suites.warps import measure as warps
 from softmax_lib.suites.warps.measure import NAME, SEEDS, Contender, cells, time_cell
-from softmax_lib.suites.warps.record import times_of, warp_source, warp_times
 from softmax_lib.worklog.registry import rungs
 
 RUN = {
@@ -31,7 +31,7 @@ def test_times_are_found_by_their_fields_the_fastest_first(folder):
     assert (torch.who, torch.blocks, torch.copy_share) == ("torch", 0, 0.8)
     assert ours.gb_per_s == pytest.approx(2 * 1000 * 96 * 4 / 20.0 / 1e3)
     assert warp_times("Tesla T4", part="plane") == []
-    assert warp_source("Tesla T4") == "one run on Tesla T4, 2030-01-01"
+    assert WARP.source("Tesla T4") == "one run on Tesla T4, 2030-01-01"
 
 
 def test_blocks_are_those_that_the_launch_has(folder):
@@ -82,7 +82,7 @@ def test_a_run_holds_what_a_reader_of_it_needs(cpu, monkeypatch):
     some = (Contender("warp", 64, 8, 2), Contender("torch"))
     monkeypatch.setattr(warps, "cells", lambda: iter([Matrix("short", 100, 96, some)]))
     run = warps.run_suite(lambda *told: None)
-    ours, torchs = times_of(run)
+    ours, torchs = WARP.read(run)
     assert (ours.us, ours.copy_us, ours.blocks) == (5, 3, 7)  # 2 times 8 rows a block
     assert (torchs.who, torchs.lanes, torchs.blocks) == ("torch", 0, 0)
     assert (

@@ -11,7 +11,7 @@ from softmax_lib.records.cited import FLOAT32_PEAKS
 from softmax_lib.records.record import Record
 from softmax_lib.records.shelf import DEFAULT_GPU, recorded
 from softmax_lib.show.drawings.drawing import WIDTH, Drawing, frame, sliders
-from softmax_lib.suites.unroll.record import UnrollTime, unroll_times
+from softmax_lib.suites.times import UnrollTime, unroll_times
 from softmax_lib.widgets.views import View
 
 _LEFT, _RIGHT, _BASE = 30, WIDTH - 6, 180

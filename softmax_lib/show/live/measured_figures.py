@@ -12,7 +12,7 @@ from softmax_lib.gpu.presence import has_gpu
 from softmax_lib.show import figures
 from softmax_lib.suites.kept import matching
 from softmax_lib.suites.lies.record import find_lie
-from softmax_lib.suites.unroll.record import times_of, unroll_run
+from softmax_lib.suites.times import UNROLL
 from softmax_lib.widgets.explorers import Explorer, explorer
 from softmax_lib.widgets.views import View, view
 from softmax_lib.worklog.errors import BadInput, NotAvailable, WrongType
@@ -47,7 +47,7 @@ def search_unroll(rows: int = 1024, cols: int = 32768) -> View | Explorer:
     """
     rows, cols = whole("rows", rows), whole("cols", cols)
     if not has_gpu():
-        threads = _block_sizes(unroll_run(), rows, cols)
+        threads = _block_sizes(UNROLL.newest(), rows, cols)
         return figures.over_records(
             figures.unroll_map, runs="unroll", axes={"threads": threads}, start=threads[:1], rows=rows, cols=cols,
         )  # fmt: skip
@@ -70,7 +70,7 @@ def _tell(bar: Progress, task: TaskID, label: str, done: int, total: int) -> Non
 
 def _block_sizes(run: dict[str, Any], rows: int, cols: int) -> list[int]:
     """Those that were searched on this matrix. Raises `BadInput` where none was."""
-    found = {one.block_size for one in matching(times_of(run), rows=rows, cols=cols)}
+    found = {one.block_size for one in matching(UNROLL.read(run), rows=rows, cols=cols)}
     if not found:
         raise BadInput(f"unroll was not searched on {rows} × {cols}.")
     return sorted(found)

@@ -13,7 +13,7 @@ from softmax_lib.suites.cells import (
     run_cells,
     time_beside_copies,
 )
-from softmax_lib.suites.shown.record import FULL
+from softmax_lib.suites.times import FULL
 from softmax_lib.suites.timing import Call
 from softmax_lib.worklog import selections
 from softmax_lib.worklog.kernel import Kernel

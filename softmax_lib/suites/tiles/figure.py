@@ -7,7 +7,7 @@ from typing import Any
 from softmax_lib.records.measurement import ITEM_BYTES, gb_per_s
 from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.suites import look
-from softmax_lib.suites.tiles.record import TileTime, tile_source, tile_times
+from softmax_lib.suites.times import TileTime, tile_source, tile_times
 from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.tiles import seeds_warps
 

@@ -9,7 +9,7 @@ from typing import Any
 from softmax_lib.records.cited import FUSED_TOPK
 from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.suites import look
-from softmax_lib.suites.topk.record import TopkTimes, topk_sizes, topk_source, topk_times
+from softmax_lib.suites.times import TOPK, TopkTimes, topk_sizes, topk_times
 from softmax_lib.worklog.errors import BadInput
 
 _LABELS = {
@@ -81,7 +81,7 @@ def fused_topk(rows: int = 4000, k: int = 5, *, gpu: str = DEFAULT_GPU) -> look.
     look.legend(figure)
     lengths = ", ".join(map(str, cols))
     alt = f"Unfused over each form on {rows} rows of {lengths}, k = {k}: {told}"
-    return look.finish(figure, alt, topk_source(gpu))
+    return look.finish(figure, alt, TOPK.source(gpu))
 
 
 @look.drawn
@@ -114,4 +114,4 @@ def topk_by_k(rows: int = 4000, cols: int = 25200, *, gpu: str = DEFAULT_GPU) ->
     axes.set(xlabel="k", xlim=(0, max(ks) + 1))
     look.legend(figure)
     what = f"Microseconds on {rows} × {cols} floats for k = {', '.join(map(str, ks))}"
-    return look.finish(figure, f"{what}: {told}; half of a copy {reading_us:.0f}", topk_source(gpu))
+    return look.finish(figure, f"{what}: {told}; half of a copy {reading_us:.0f}", TOPK.source(gpu))

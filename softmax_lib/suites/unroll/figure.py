@@ -10,7 +10,7 @@ from softmax_lib.engine.words import count
 from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.suites import look
 from softmax_lib.suites.kept import matching, source_of
-from softmax_lib.suites.unroll.record import UnrollTime, times_of, unroll_run
+from softmax_lib.suites.times import UNROLL, UnrollTime
 from softmax_lib.worklog.errors import BadInput
 
 _LOOKS = {
@@ -35,7 +35,7 @@ def unroll_map(
     spills, in bytes, and how many blocks fit a multiprocessor; the best has a frame. Read from the newest run
     kept on `gpu`, or from `run`, as `bench.unrolling` returns it. Raises `BadInput` for what was not measured.
     """
-    run = unroll_run(gpu) if run is None else run
+    run = UNROLL.newest(gpu) if run is None else run
     found = _searched(run, kernel, rows, cols, block_size=threads)
     best = min(found, key=lambda one: one.us)
     figure, axes = look.start(f"{kernel}, {threads} threads, {rows} × {cols} floats", 4.4)
@@ -83,7 +83,7 @@ def time_by_bytes_asked(
     a multiprocessor has at once: those that fit, and of fewer its share. Hollow marks are loops that are
     unrolled. Raises `BadInput` for what was not measured.
     """
-    run = unroll_run(gpu) if run is None else run
+    run = UNROLL.newest(gpu) if run is None else run
     found = _searched(run, "unroll", rows, cols)
     figure, axes = look.start(f"Time by bytes asked for, {rows} × {cols} floats", 4.2)
     share = math.ceil(rows / run["gpu"]["multiprocessors"])
@@ -115,7 +115,7 @@ def time_by_bytes_asked(
 def _searched(
     run: dict[str, Any], kernel: str, rows: int, cols: int, **wanted: int
 ) -> list[UnrollTime]:
-    found = matching(times_of(run), kernel=kernel, rows=rows, cols=cols, **wanted)
+    found = matching(UNROLL.read(run), kernel=kernel, rows=rows, cols=cols, **wanted)
     if not found:
         size = f" in blocks of {wanted['block_size']} threads" if wanted else ""
         raise BadInput(f"{kernel} was not searched on {rows} × {cols}{size}.")

@@ -10,7 +10,7 @@ from matplotlib.ticker import LogLocator
 from softmax_lib.records.measurement import TIE
 from softmax_lib.records.shelf import DEFAULT_GPU, recorded
 from softmax_lib.suites import look
-from softmax_lib.suites.warps.record import WarpTime, times_of, warp_run, warp_source, warp_times
+from softmax_lib.suites.times import WARP, WarpTime, warp_times
 from softmax_lib.worklog.errors import BadInput
 
 FASTEST = "the fastest"
@@ -52,7 +52,7 @@ def lanes_map(rows: int = 131072, cols: int = 128, *, gpu: str = DEFAULT_GPU) ->
     told = "; ".join(f"{one.lanes} lanes, {one.block_size} threads: {one.us:.1f}" for one in found)
     alt = f"Microseconds of warp on {rows} × {cols} floats: {told}"
     note = f"in µs; bold: the best, {best.us:.1f}; a copy takes {best.copy_us:.1f}"
-    return look.finish(figure, alt, note, warp_source(gpu))
+    return look.finish(figure, alt, note, WARP.source(gpu))
 
 
 @look.drawn
@@ -79,7 +79,7 @@ def time_by_blocks(rows: int = 32768, cols: int = 128, *, gpu: str = DEFAULT_GPU
     axes.set(xlabel="blocks", ylabel="time")
     look.legend(figure)
     alt = f"Microseconds by blocks of warp with 32 lanes on {rows} × {cols} floats: {told}; a copy {found[0].copy_us:.1f}"
-    return look.finish(figure, alt, warp_source(gpu))
+    return look.finish(figure, alt, WARP.source(gpu))
 
 
 def _short_rows(gpu: str, rows: int, cols: int, **wanted: int) -> list[WarpTime]:
@@ -108,7 +108,7 @@ def plane_of_kernels(kernel: str = FASTEST, *, gpu: str = DEFAULT_GPU) -> look.F
     """
     matrices: dict[tuple[int, int], list[WarpTime]] = {}
     shown = {FASTEST: None}
-    for timed in times_of(warp_run(gpu)):
+    for timed in WARP.found(gpu):
         if timed.part == "plane":
             matrices.setdefault((timed.rows, timed.cols), []).append(timed)
             shown[timed.name] = None
@@ -129,7 +129,7 @@ def plane_of_kernels(kernel: str = FASTEST, *, gpu: str = DEFAULT_GPU) -> look.F
     if winners:
         _explain(axes, {one.told.removesuffix(_TIED) for one in found.values()})
     told = "; ".join(f"{rows} × {cols}: {one.told}" for (rows, cols), one in found.items())
-    return look.finish(figure, f"{title}: {told}", note, warp_source(gpu))
+    return look.finish(figure, f"{title}: {told}", note, WARP.source(gpu))
 
 
 def _winner(here: list[WarpTime]) -> _Field:

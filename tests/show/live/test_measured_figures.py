@@ -8,7 +8,7 @@ from softmax_lib.engine.errors import NotAvailable, WrongType
 from softmax_lib.show.live import measured_figures
 from softmax_lib.suites.lies import measure as suite
 from softmax_lib.suites.lies.record import lie_run
-from softmax_lib.suites.unroll.record import unroll_run
+from softmax_lib.suites.times import UNROLL
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_a_search_tells_how_far_it_is_and_shows_what_it_found(monkeypatch):
 
     def measured(rows, cols, progress):
         progress("compiling", 3, 80)
-        return unroll_run()
+        return UNROLL.newest()
 
     monkeypatch.setattr(measured_figures, "has_gpu", lambda: True)
     monkeypatch.setattr("softmax_lib.suites.unroll.measure.search", measured)
