@@ -113,7 +113,8 @@ def start(
 
 
 def finish(figure: Figure, alt: str, *notes: str) -> Figure:
-    """Put the text alternative in, and the notes below: where the numbers come from."""
+    """Put a legend above, unless the axes have their own, the text alternative in, and the notes below: where the numbers come from."""
+    _legend(figure)
     figure.notes = " ".join(f"{note[0].upper()}{note[1:].rstrip('.')}." for note in notes if note)
     figure.alt = " ".join(f"{part.rstrip('.')}." for part in (alt, *notes) if part)
     return figure
@@ -147,7 +148,7 @@ def mark(provider: str) -> dict[str, Any]:
     return {"color": color, "marker": _RUNG_MARKERS[at % len(_RUNG_MARKERS)], "linestyle": "-"}
 
 
-def legend(figure: Figure) -> None:
+def _legend(figure: Figure) -> None:
     """One legend for all its axes, above them, in as few lines as the width has room for."""
     shown: dict[str, Any] = {}
     for axes in figure.axes:
@@ -155,7 +156,8 @@ def legend(figure: Figure) -> None:
         shown.update(zip(labels, handles, strict=True))
     fitting = [n for n in range(1, len(shown) + 1) if _inches(list(shown), n) <= _width.get()]
     columns = min(fitting, key=lambda n: math.ceil(len(shown) / n), default=1)
-    figure.legend(shown.values(), shown, loc="outside upper left", ncols=columns)
+    if shown and not any(axes.get_legend() for axes in figure.axes):
+        figure.legend(shown.values(), shown, loc="outside upper left", ncols=columns)
 
 
 def _inches(labels: list[str], columns: int) -> float:

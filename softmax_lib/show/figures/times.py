@@ -35,7 +35,6 @@ def ladder(rows: int = 1024, cols: int = 32768, *, gpu: str = DEFAULT_GPU) -> lo
     _dots(axes, shown, missing)
     look.logarithmic(axes, "x", look.round_time)
     axes.set_xlim(min(lines.values()) * 0.7)
-    look.legend(figure)
     told = [f"{timing.label} {time_in_words(timing.median_us)}" for timing in shown]
     told += [f"{name} not yet measured" for name in missing]
     told += [f"{name} {time_in_words(time_us)}" for name, time_us in lines.items()]
@@ -126,7 +125,6 @@ def bandwidth_by_cols(rows: int = 1024, *, gpu: str = DEFAULT_GPU) -> look.Figur
     names = [kernel.name for kernel in rungs()]
     told = _bandwidths(above, table, names)
     told += f"; beside others, {_bandwidths(below, table, [names[-1], *PEERS])}"
-    look.legend(figure)
     look.logarithmic(above, "y")
     above.set_ylabel("GB/s, logarithmic")
     below.set(ylim=(0, None), ylabel="GB/s", xlabel="columns")
@@ -185,7 +183,6 @@ def time_by_rows(
     told.append(_line("a copy", copies))
     axes.set(xlabel="rows for each multiprocessor", ylabel="µs more than a copy")
     axes.set(xlim=(0, None), ylim=(0, None))
-    look.legend(figure)
     lines = "; ".join(told)
     alt = f"Time against rows for each multiprocessor: {lines}"
     return look.finish(figure, alt, lines, look.provenance(shown))

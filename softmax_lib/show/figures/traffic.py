@@ -55,7 +55,6 @@ def traffic_ledger(
     table = {name: _bytes(profiles[name]) for name in chosen}
     figure, axes = look.start(f"Bytes moved, {rows} × {cols} floats", 1.9 + 0.55 * len(chosen))
     _bars(axes, record, table)
-    look.legend(figure)
     told = [
         f"{name} {', '.join(f'{what} {share:.2f}' for what, share in shares.items())}"
         for name, shares in table.items()
@@ -131,7 +130,6 @@ def bytes_in_flight(
     look.powers_of_two(axes, "x", [2**power for power in range(low, high + 1, 2)])
     look.logarithmic(axes, "y")
     axes.set(xlabel="bytes in flight on each multiprocessor", ylabel="GB/s read")
-    look.legend(figure)
     points = {f"reads by {width} bytes:": list(line.items()) for width, line in lines.items()}
     points |= {name: [at] for name, at in marks.items()}
     in_kib = {name: [(size / 1024, speed) for size, speed in of] for name, of in points.items()}

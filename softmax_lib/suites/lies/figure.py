@@ -75,7 +75,6 @@ def _warm_cache(found: list[LieTime], run: dict[str, Any]) -> look.Figure:
         axes.axhline(peak, color=look.GREY, linestyle="--")
     look.powers_of_two(axes, "x", sorted({one.matrix_bytes // _MIB for one in found}))
     axes.set(xlabel="MiB of the matrix", ylabel="GB/s", ylim=(0, None))
-    look.legend(figure)
     held = f"L2 holds {run['gpu']['l2_bytes'] / _MIB:.0f} MiB"
     dashed = "" if peak is None else f"dashed: {peak:,.0f} GB/s, the memory's most"
     return look.finish(figure, f"{title}: {told}", dashed, held, source_of(run))
@@ -104,7 +103,6 @@ def _mean_of_all(found: list[LieTime], run: dict[str, Any]) -> look.Figure:
         told.append(f"{method}: mean {mean(us):.1f}, median {median(us):.1f}, most {max(us):.1f}")
     axes.axhline(median(us), color=look.INK, linestyle="--", linewidth=1.2, zorder=3)
     axes.set(xlabel="call", ylabel="µs", ylim=(0, None), xticks=range(1, CALLS + 1))
-    look.legend(figure)
     alt = f"Microseconds of single calls, {'; '.join(told)}"
     lines = "lines: the means; dashed: the median of the second"
     return look.finish(figure, alt, lines, source_of(run))

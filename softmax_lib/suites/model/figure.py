@@ -39,7 +39,6 @@ def in_a_model(*, gpu: str = DEFAULT_GPU) -> look.Figure:
     look.list_on_y(axes, [f"{text}\n{text.tokens_per_s[THEIRS]:,} / s" for text in found])
     axes.set(xlabel="tokens per second, times torch's")
     axes.set_xlim(left=0)
-    look.legend(figure)
     told = "; ".join(_in_words(text) for text in found)
     alt = f"{title}, tokens per second over torch's: {told}"
     return look.finish(figure, alt, source_of(run), versions_of({THEIRS}, run["software"]))

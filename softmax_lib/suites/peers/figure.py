@@ -34,7 +34,6 @@ def beside_peers(*, gpu: str = DEFAULT_GPU) -> look.Figure:
     axes.axvline(1, color=look.GREY, linestyle=":", label="a copy")
     look.list_on_y(axes, [_short(one) for one in found], 0.4, fontsize=9.5)
     axes.set(xlabel="share of a copy's speed", xlim=(0, 1.12))
-    look.legend(figure)
     told = "; ".join(_in_words(one) for one in found)
     alt = f"softmax() and the best peer, as shares of a copy's speed: {told}"
     return look.finish(figure, alt, _score(found), *_sources(gpu))

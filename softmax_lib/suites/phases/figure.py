@@ -27,7 +27,6 @@ def reads_and_writes(gpu: str = DEFAULT_GPU) -> look.Figure:
         _panel(axes, found[name])
         axes.set(ylabel="TB/s")
         axes.annotate(words, (0.99, 0.92), xycoords="axes fraction", ha="right", fontweight="bold")
-    look.legend(figure)
     panels[-1].set(xlabel="µs since the first block began")
     told = "; ".join(f"{_TITLES[name]}: {_in_words(found[name])}" for name in _TITLES)
     costs = ", ".join(

@@ -49,7 +49,6 @@ def rmsnorm_roof(
     look.logarithmic(axes, "x")
     look.logarithmic(axes, "y")
     axes.set(xlabel="FLOP per byte", ylabel="TFLOP/s")
-    look.legend(figure)
     shape = f"{first.rows:,} × {cols:,}, {dtype}"
     return look.finish(
         figure, f"{shape}: {told}", f"the roof is a copy's speed; {shape}", first.source

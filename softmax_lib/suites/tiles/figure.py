@@ -55,5 +55,4 @@ def tiles_by_cols(*, gpu: str = DEFAULT_GPU) -> look.Figure:
     told = look.plot(axes, lines, _LOOKS, "{}: {:.0f}")
     look.powers_of_two(axes, "x", [tick for tick in _TICKS if min(copies) <= tick <= max(copies)])
     axes.set(xlabel="columns", ylabel="GB/s", ylim=(0, None))
-    look.legend(figure)
     return look.finish(figure, f"{title}: {told}", tile_source(gpu))

@@ -78,7 +78,6 @@ def fused_topk(rows: int = 4000, k: int = 5, *, gpu: str = DEFAULT_GPU) -> look.
     look.powers_of_two(axes, "x", [2**power for power in range(first, last + 1)])
     look.logarithmic(axes, "y", ticks=_TICKS)
     axes.set(xlabel="columns", ylabel="times as fast")
-    look.legend(figure)
     lengths = ", ".join(map(str, cols))
     alt = f"Unfused over each form on {rows} rows of {lengths}, k = {k}: {told}"
     return look.finish(figure, alt, TOPK.source(gpu))
@@ -112,6 +111,5 @@ def topk_by_k(rows: int = 4000, cols: int = 25200, *, gpu: str = DEFAULT_GPU) ->
     look.logarithmic(axes, "y", look.round_time)
     axes.set_xticks(ks)
     axes.set(xlabel="k", xlim=(0, max(ks) + 1))
-    look.legend(figure)
     what = f"Microseconds on {rows} × {cols} floats for k = {', '.join(map(str, ks))}"
     return look.finish(figure, f"{what}: {told}; half of a copy {reading_us:.0f}", TOPK.source(gpu))

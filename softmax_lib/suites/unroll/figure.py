@@ -102,7 +102,6 @@ def time_by_bytes_asked(
     look.powers_of_two(axes, "x", [2**power for power in range(low, high + 1)])
     look.logarithmic(axes, "y", look.round_time, _TICKS_US)
     axes.set(xlabel="bytes asked for on each multiprocessor", ylabel="time")
-    look.legend(figure)
     in_kib = {
         f"{size} threads": [(at / 1024, us) for at, us in sorted(of_size)]
         for size, of_size in points.items()

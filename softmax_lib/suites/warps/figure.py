@@ -77,7 +77,6 @@ def time_by_blocks(rows: int = 32768, cols: int = 128, *, gpu: str = DEFAULT_GPU
     look.logarithmic(axes, "y", look.round_time)
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.set(xlabel="blocks", ylabel="time")
-    look.legend(figure)
     alt = f"Microseconds by blocks of warp with 32 lanes on {rows} × {cols} floats: {told}; a copy {found[0].copy_us:.1f}"
     return look.finish(figure, alt, WARP.source(gpu))
 
