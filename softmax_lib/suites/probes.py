@@ -6,7 +6,7 @@ Each launches a small kernel of `kernels/probes` that does one thing; none compu
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -55,14 +55,14 @@ def probe_all() -> Iterator[Probe]:
     yield from block_starts()
 
 
-def latencies(most_hops: int = 0, sizes_kib: Sequence[int] = LATENCY_KIB) -> Iterator[Probe]:
+def latencies(most_hops: int = 0) -> Iterator[Probe]:
     """Cycles and nanoseconds of one load that the next one waits for, by the size of the array.
 
     Each chain is followed once untimed and once timed, HOPS hops far: or once around, where that is farther, but not
     farther than `most_hops`.
     """
     run = probe_function("latency", "probe_latency")
-    for kib in sizes_kib:
+    for kib in LATENCY_KIB:
         lines = kib * 1024 // (4 * LINE_WORDS)
         hops = max(HOPS, min(lines, most_hops))
         spent = torch.zeros(3, device="cuda", dtype=torch.int64)

@@ -9,6 +9,7 @@ from softmax_lib.cli import main
 from softmax_lib.show.figures import in_a_model
 from softmax_lib.suites.model import measure as transformer
 from softmax_lib.suites.model.measure import (
+    Reading,
     Size,
     Transformer,
     in_one_pass,
@@ -109,7 +110,7 @@ def test_with_our_kernels_it_computes_the_same():
 @pytest.fixture
 def made_up(here, monkeypatch):
     """A suite on the CPU: times are made up, and the compiler of models is the model."""
-    monkeypatch.setattr(transformer, "TEXTS", ((2, 6, "float32"), (1, 5, "bfloat16")))
+    monkeypatch.setattr(transformer, "TEXTS", (Reading(2, 6, "float32"), Reading(1, 5, "bfloat16")))
     monkeypatch.setattr(
         transformer, "_time", lambda contenders: {name: MS[name] for name in contenders}
     )

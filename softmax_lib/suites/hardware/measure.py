@@ -5,17 +5,15 @@ other's waits, and which multiprocessor each block of a launch gets.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from softmax_lib.engine.source import WARP
 from softmax_lib.gpu.compile import resources
-from softmax_lib.gpu.facts import busy, gpu_facts, slowed, today, versions
-from softmax_lib.suites.cells import Progress
+from softmax_lib.suites.cells import Progress, run_cells
 from softmax_lib.suites.probes import (
     LINE_WORDS,
     latencies,
@@ -25,6 +23,7 @@ from softmax_lib.suites.probes import (
     probe_program,
     random_chain,
 )
+from softmax_lib.worklog.errors import NotAvailable
 from softmax_lib.worklog.files import KERNEL_FOLDER
 
 PROTOCOL = (
@@ -56,8 +55,7 @@ LAUNCHES = 5
 """Of which the quickest is kept."""
 
 
-@dataclass(frozen=True)
-class Stream:
+class Stream(NamedTuple):
     """How one kind of memory is read: `PLACE` of stream.cu, loads per thread, float4 per block, and how often."""
 
     place: int
@@ -74,22 +72,13 @@ STREAMS = {
 }
 """L1 and L2 read the same array, by loads that stop at L1 or go past it; DRAM's is 4 GiB, far more than L2."""
 
-
-@dataclass(frozen=True)
-class Room:
-    """What each block of a launch takes: threads, numbers that each of them keeps, bytes of shared memory."""
-
-    threads: int
-    live: int = 0
-    shared_bytes: int = 0
-
-    @property
-    def defines(self) -> tuple[tuple[str, int], ...]:
-        """The macros of places.cu."""
-        return (("BLOCK", self.threads), ("LIVE", self.live), ("SHARED_BYTES", self.shared_bytes))
-
-
-ROOMS = (*map(Room, PLACED_THREADS), Room(256, live=96), Room(256, shared_bytes=48 * 1024 - 4))
+Room = tuple[tuple[str, int], ...]
+"""What each block of a launch takes, as macros of places.cu: threads, numbers that each keeps, bytes of shared memory."""
+ROOMS: tuple[Room, ...] = (
+    *((("BLOCK", threads), ("LIVE", 0), ("SHARED_BYTES", 0)) for threads in PLACED_THREADS),
+    (("BLOCK", 256), ("LIVE", 96), ("SHARED_BYTES", 0)),
+    (("BLOCK", 256), ("LIVE", 0), ("SHARED_BYTES", 48 * 1024 - 4)),
+)
 """Blocks of each size; and blocks that are held back by their registers, and by their shared memory."""
 
 
@@ -103,23 +92,13 @@ def run_suite(progress: Progress) -> dict[str, Any]:
     moment. `limits` are what a multiprocessor can hold, by the driver's names; `digests` what was compiled.
     Raises `NotAvailable` where the kernels cannot be compiled.
     """
-    notes = [*busy(), *slowed()]
-    found: dict[str, Any] = {}
-    parts: dict[str, Callable[[], Any]] = {
-        "latency": _latency,
-        "rows": lambda: _levels(found["latency"]),
-        "waits": _waits,
-        "places": _places,
-    }
-    for done, (name, part) in enumerate(parts.items()):
-        progress(name, done, len(parts))
-        found[name] = list(part())
-        torch.cuda.empty_cache()
-    progress("done", len(parts), len(parts))
-    where = {"gpu": gpu_facts(), "date": today(), "software": versions()}
-    notes += [told for told in slowed() if told not in notes]
-    more = {"limits": _limits(), "digests": digests(), "notes": notes}
-    return {"protocol": PROTOCOL, **where, **found, **more}
+    parts = {"memory": _memory, "waits": _waits, "places": _places}
+    timed = run_cells(list(parts), lambda part, _: parts[part](), progress)
+    for part, reason in timed.pop("skipped").items():
+        raise NotAvailable(f"{part}: {reason}")
+    for found in timed.pop("rows"):
+        timed |= found
+    return {"protocol": PROTOCOL, **timed, "limits": _limits(), "digests": digests()}
 
 
 def digests() -> dict[str, str]:
@@ -139,9 +118,12 @@ def _limits() -> dict[str, int]:
     return {name: int(attributes[name]) for name in names}
 
 
-def _latency() -> Iterator[dict[str, Any]]:
-    for one in latencies(ONCE_AROUND):
-        yield {**one.at, **{unit: round(value, 2) for unit, value in one.found.items()}}
+def _memory() -> dict[str, Any]:
+    latency = [
+        {**one.at, **{unit: round(value, 2) for unit, value in one.found.items()}}
+        for one in latencies(ONCE_AROUND)
+    ]
+    return {"latency": latency, "rows": list(_levels(latency))}
 
 
 def _levels(latency: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -176,12 +158,11 @@ def _gb_per_s(stream: Stream) -> float:
     return blocks * stream.piece * FLOAT4_BYTES * stream.times / time_us / 1e3
 
 
-def _waits() -> Iterator[dict[str, Any]]:
+def _waits() -> dict[str, Any]:
     chain = random_chain(WAIT_CHAIN_LINES)
     entries = iter((LINE_WORDS * torch.randperm(WAIT_CHAIN_LINES, device="cuda")).int())
     _wait(1, chain, entries)  # brings the code into its cache
-    for warps in WAITING_WARPS:
-        yield _as_waits(warps, _wait(warps, chain, entries))
+    return {"waits": [_as_waits(n, _wait(n, chain, entries)) for n in WAITING_WARPS]}
 
 
 def _wait(warps: int, chain: torch.Tensor, entries: Iterator[torch.Tensor]) -> list[Any]:
@@ -200,25 +181,24 @@ def _as_waits(warps: int, clock: list[list[list[int]]]) -> dict[str, Any]:
     return {"warps": warps, "cycles": max(of[-1][1] for of in clock), "turns": turns}
 
 
-def _places() -> Iterator[dict[str, Any]]:
-    for room in ROOMS:
-        run = probe_function(f"{FOLDER}/places", "probe_places", room.defines)
-        taken = {"threads": room.threads, **_taken(room), "stay_ns": STAY_NS}
-        for blocks in PLACED_BLOCKS:
-            sink = torch.zeros(1, device="cuda")
-            found = torch.zeros((blocks, 3), device="cuda", dtype=torch.int64)
-            seen = []
-            for _ in range(LAUNCHES):
-                run(blocks, room.threads, found, sink, STAY_NS)
-                seen.append(held(found.tolist(), STAY_NS))
-            best = min(seen, key=lambda one: one["took_ns"])
-            yield {"blocks": blocks, **taken, **best}
+def _places() -> dict[str, Any]:
+    return {"places": [_place(room, blocks) for room in ROOMS for blocks in PLACED_BLOCKS]}
 
 
-def _taken(room: Room) -> dict[str, int]:
+def _place(room: Room, blocks: int) -> dict[str, Any]:
+    """The quickest of some launches of so many blocks."""
     major, minor = torch.cuda.get_device_capability()
-    (found,) = resources(probe_program(f"{FOLDER}/places", room.defines), 10 * major + minor)
-    return {"registers": found.registers, "shared_bytes": found.shared_bytes}
+    (code,) = resources(probe_program(f"{FOLDER}/places", room), 10 * major + minor)
+    run = probe_function(f"{FOLDER}/places", "probe_places", room)
+    threads, sink = dict(room)["BLOCK"], torch.zeros(1, device="cuda")
+    found = torch.zeros((blocks, 3), device="cuda", dtype=torch.int64)
+    seen = []
+    for _ in range(LAUNCHES):
+        run(blocks, threads, found, sink, STAY_NS)
+        seen.append(held(found.tolist(), STAY_NS))
+    taken = {"registers": code.registers, "shared_bytes": code.shared_bytes, "stay_ns": STAY_NS}
+    best = min(seen, key=lambda one: one["took_ns"])
+    return {"blocks": blocks, "threads": threads, **taken, **best}
 
 
 def held(found: list[list[int]], stay_ns: int) -> dict[str, Any]:

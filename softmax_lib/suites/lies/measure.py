@@ -159,19 +159,13 @@ def slow_rival(skipped: Skipped) -> Iterator[Group]:
 
 def _others(x: Tensor, skipped: Skipped) -> dict[str, Call]:
     """Those that are installed here and right on `x`."""
-    makes = {"torch.compile": _compiled, "triton-tile": lambda: providers.peer("triton-tile")}
+    compiled = partial(providers.compiled, lambda x, y: advertisements.slow_rival(x))
     return sound_calls(
-        makes,
+        {"torch.compile": compiled, "triton-tile": partial(providers.peer, "triton-tile")},
         lambda name, call: providers.try_once(name, call, x),
         skipped.__setitem__,
         lambda name: (name, f"{name} on this matrix"),
     )
-
-
-def _compiled() -> Call:
-    torch._dynamo.reset()  # a shape seen before would make this one dynamic
-    compiled = torch.compile(advertisements.slow_rival, dynamic=False)
-    return lambda x, y: compiled(x)
 
 
 def one_shape(_skipped: Skipped) -> Iterator[Group]:

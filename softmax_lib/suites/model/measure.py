@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -22,10 +22,26 @@ from softmax_lib.ops.functional import softmax
 from softmax_lib.suites import timing
 from softmax_lib.suites.cells import Progress, alternate, run_cells
 from softmax_lib.suites.model.record import COMPILED, ONE_PASS, OURS, THEIRS
-from softmax_lib.suites.peers.providers import first_line
+from softmax_lib.suites.peers.providers import compiled, first_line
 
-TEXTS = ((8, 1024, "bfloat16"), (8, 1000, "bfloat16"), (8, 1024, "float32"), (1, 4096, "bfloat16"))
-"""Batch, length and dtype of what the model reads."""
+
+class Reading(NamedTuple):
+    """A batch of texts of one length."""
+
+    batch: int
+    length: int
+    dtype: str
+
+    def __str__(self) -> str:
+        return f"{self.batch} x {self.length} {self.dtype}"
+
+
+TEXTS = (
+    Reading(8, 1024, "bfloat16"),
+    Reading(8, 1000, "bfloat16"),
+    Reading(8, 1024, "float32"),
+    Reading(1, 4096, "bfloat16"),
+)
 ROUNDS = 9
 CALLS = 5
 """Forward passes between two events; the contenders take turns, `ROUNDS` times."""
@@ -103,38 +119,30 @@ class Transformer(nn.Module):
         return torch.softmax(self.scores(self.layers(self.tokens(tokens))), -1)
 
 
-def run_suite(progress: Progress, size: Size | None = None) -> dict[str, Any]:
+def run_suite(progress: Progress) -> dict[str, Any]:
     """The model as it is, with our kernels, with scores in one pass too, and compiled, on this GPU; as JSON has it.
 
     `rows` has for each text `{"batch", "length", "dtype", "tokens_per_s": {contender: number}, "gain":
     {contender: number}, "largest_difference"}`: a gain is over torch as it is, and the difference is the
     largest that our kernels make to a probability; the rest is as in `cells.run_cells`.
     """
-    size = size or Size()
-    texts = {
-        f"{batch} x {length} {dtype}": (batch, length, dtype) for batch, length, dtype in TEXTS
-    }
-
-    def time_text(text: str, skipped: dict[str, str]) -> dict[str, Any]:
-        return _compare_on(size, *texts[text], skipped)
-
-    return {
-        "protocol": PROTOCOL, "model": asdict(size), **run_cells(list(texts), time_text, progress),
-    }  # fmt: skip
+    size = Size()
+    timed = run_cells(TEXTS, partial(_compare_on, size), progress)
+    return {"protocol": PROTOCOL, "model": asdict(size), **timed}
 
 
 @torch.no_grad()
-def _compare_on(
-    size: Size, batch: int, length: int, dtype: str, skipped: dict[str, str]
-) -> dict[str, Any]:
-    model, tokens = make(size, batch, length, dtype)
+def _compare_on(size: Size, text: Reading, skipped: dict[str, str]) -> dict[str, Any]:
+    model, tokens = make(size, *text)
     contenders: dict[str, Callable[[], Tensor]] = {
         THEIRS: lambda: model(tokens),
         OURS: lambda: with_ours(model, tokens),
         ONE_PASS: lambda: in_one_pass(model, tokens),
     }
     try:
-        contenders[COMPILED] = _compiled(model, tokens)
+        call = partial(compiled(model), tokens)
+        call()
+        contenders[COMPILED] = call
     except torch.OutOfMemoryError:
         raise
     except Exception as error:  # a half-installed compiler stack fails in many ways
@@ -144,11 +152,11 @@ def _compare_on(
     )
     ms = _time(contenders)
     return {
-        "batch": batch, "length": length, "dtype": dtype,
-        "tokens_per_s": {name: round(1e3 * batch * length / time) for name, time in ms.items()},
+        **text._asdict(),
+        "tokens_per_s": {n: round(1e3 * text.batch * text.length / time) for n, time in ms.items()},
         "gain": {name: round(ms[THEIRS] / time, 4) for name, time in ms.items() if name != THEIRS},
         "largest_difference": difference,
-    }  # fmt: skip
+    }
 
 
 def make(size: Size, batch: int, length: int, dtype: str) -> tuple[Transformer, Tensor]:
@@ -159,13 +167,6 @@ def make(size: Size, batch: int, length: int, dtype: str) -> tuple[Transformer, 
         model = Transformer(size).to(device, getattr(torch, dtype)).eval()
         tokens = torch.randint(size.vocabulary, (batch, length)).to(device)
     return model, tokens
-
-
-def _compiled(model: Transformer, tokens: Tensor) -> Callable[[], Tensor]:
-    torch._dynamo.reset()  # a shape seen before would make this one dynamic
-    compiled = torch.compile(model, dynamic=False)
-    compiled(tokens)
-    return lambda: compiled(tokens)
 
 
 def with_ours(model: Transformer, tokens: Tensor) -> Tensor:

@@ -22,13 +22,10 @@ AMPLE_SHARED_BYTES = 200_000
 """A multiprocessor with more shared memory than this gets four stages of Triton's tutorial, another two."""
 
 
-def _torch() -> Call:
-    return lambda x, y: torch.softmax(x, -1, out=y)
-
-
-def _compiled() -> Call:
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What torch.compile makes of it for one shape. Whatever a half-installed compiler stack raises."""
     torch._dynamo.reset()  # a shape seen before would make this one dynamic
-    return torch.compile(lambda x, y: torch.softmax(x, -1), dynamic=False)
+    return torch.compile(function, dynamic=False)
 
 
 def tile_setting(cols: int) -> Setting:
@@ -81,8 +78,8 @@ def _helion() -> Call:
 
 
 CALLS: dict[str, Callable[[], Call]] = {
-    "torch": _torch,
-    "torch.compile": _compiled,
+    "torch": lambda: lambda x, y: torch.softmax(x, -1, out=y),
+    "torch.compile": lambda: compiled(lambda x, y: torch.softmax(x, -1)),
     "triton": _triton,
     "triton-tile": _triton_tile,
     "liger": _liger,
@@ -98,10 +95,7 @@ def _torch_backward() -> Call:
 
 
 def _compiled_backward() -> Call:
-    torch._dynamo.reset()
-    gradient = torch.compile(
-        lambda y, grad: torch._softmax_backward_data(grad, y, -1, y.dtype), dynamic=False
-    )
+    gradient = compiled(lambda y, grad: torch._softmax_backward_data(grad, y, -1, y.dtype))
     return lambda x, y: gradient(x[0], x[1])
 
 
