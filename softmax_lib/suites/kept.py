@@ -7,7 +7,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
@@ -39,7 +39,14 @@ class Runs(Generic[Read]):
 
     def every(self, gpu: str = DEFAULT_GPU) -> list[dict[str, Any]]:
         """The runs on a GPU, each as it was written, the first one first."""
-        return kept_runs(self.suite, gpu, self._check)
+        for folder in folders():
+            kept = _kept(folder, self.suite).items()
+            if paths := [path for (stem, _), path in kept if stem == file_stem(gpu)]:
+                return [_read(path, stamp(path), self._check) for path in paths]
+        raise BadInput(
+            f"{SUITES[self.suite].missing} on a GPU called {gpu}; on such a GPU, "
+            f"`softmax-lib bench --suite {self.suite} --keep` does it."
+        )
 
     def newest(self, gpu: str = DEFAULT_GPU) -> dict[str, Any]:
         """The last of them, as the suite returned it."""
@@ -59,20 +66,6 @@ class Runs(Generic[Read]):
         self.read(run)
 
 
-def kept_runs(suite: str, gpu: str, check: Check) -> list[dict[str, Any]]:
-    """Every run of a suite on a GPU, by its record's name or its own, the first one first.
-
-    Raises `BadInput` where `check` raises, and where there is none.
-    """
-    for folder in folders():
-        if kept := _kept_on(folder, suite, gpu):
-            return [_read(path, stamp(path), check) for path in kept.values()]
-    raise BadInput(
-        f"{SUITES[suite].missing} on a GPU called {gpu}; on such a GPU, "
-        f"`softmax-lib bench --suite {suite} --keep` does it."
-    )
-
-
 def source_of(run: dict[str, Any]) -> str:
     """Where and when one was measured: "one run on NVIDIA H200, 2026-11-23"."""
     return f"one run on {run['gpu']['name']}, {run['date']}"
@@ -87,41 +80,37 @@ def matching(found: Iterable[One], **wanted: Any) -> list[One]:
 
 def gpus_with_runs(suite: str) -> list[str]:
     """Names of the GPUs on which a suite's runs were kept, but of runs that cannot be read."""
-    stems = {stem for folder in folders() for stem, _, _ in _kept(folder, suite)}
+    stems = {stem for folder in folders() for stem, _ in _kept(folder, suite)}
     found = []
     for stem in sorted(stems):
         try:
-            found.append(kept_runs(suite, stem, _take_as_it_is)[-1]["gpu"]["name"])
+            found.append(_whatever(suite).newest(stem)["gpu"]["name"])
         except BadInput as error:
             warnings.warn(left_out(error), stacklevel=2)
     return found
 
 
-def _take_as_it_is(run: dict[str, Any]) -> None:
-    """Who asks for its GPU alone does not look into its rows."""
+@cache
+def _whatever(suite: str) -> Runs[object]:
+    """Its runs for who asks for their GPUs alone, whatever their rows are."""
+    return Runs(suite, lambda run: run, {})
 
 
 def next_run(suite: str, gpu: str) -> Path:
-    """Where the next run on a GPU is to be kept, so that `kept_runs` finds it."""
-    folder = folders()[0]
-    number = max(_kept_on(folder, suite, gpu), default=0) + 1
-    return folder / suite / f"{file_stem(gpu)}-{number}.json"
+    """Where the next run on a GPU is to be kept, so that `Runs` find it."""
+    folder, wanted = folders()[0], file_stem(gpu)
+    number = max((number for stem, number in _kept(folder, suite) if stem == wanted), default=0)
+    return folder / suite / f"{wanted}-{number + 1}.json"
 
 
-def _kept_on(folder: Path, suite: str, gpu: str) -> dict[int, Path]:
-    """The runs of a GPU in a folder by their numbers, in order."""
-    wanted = file_stem(gpu)
-    return {number: path for stem, number, path in _kept(folder, suite) if stem == wanted}
-
-
-def _kept(folder: Path, suite: str) -> list[tuple[str, int, Path]]:
-    """Stem of the GPU's name, number and path of each run in a folder, in the order of numbers."""
-    found = []
+def _kept(folder: Path, suite: str) -> dict[tuple[str, int], Path]:
+    """The runs of a suite in a folder by the stem of their GPU's name and their number, in order."""
+    found = {}
     for path in sorted((folder / suite).glob("*.json")):
         stem, _, number = path.stem.rpartition("-")
         if number.isdecimal():
-            found.append((file_stem(stem), int(number), path))
-    return sorted(found, key=lambda one: one[1])
+            found[file_stem(stem), int(number)] = path
+    return dict(sorted(found.items()))
 
 
 @lru_cache(maxsize=64)
