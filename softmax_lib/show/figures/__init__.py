@@ -12,19 +12,21 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from softmax_lib.records.shelf import readable
+from softmax_lib.show.figures.lies import lie
+from softmax_lib.show.figures.look import Figure
+from softmax_lib.show.figures.suites import (
+    beside_peers,
+    in_a_model,
+    reads_and_writes,
+    rmsnorm_roof,
+    tiles_by_cols,
+)
 from softmax_lib.show.figures.times import bandwidth_by_cols, gains, ladder, time_by_rows
+from softmax_lib.show.figures.topk import fused_topk, topk_by_k
 from softmax_lib.show.figures.traffic import bytes_in_flight, traffic_ledger
+from softmax_lib.show.figures.unroll import time_by_bytes_asked, unroll_map
+from softmax_lib.show.figures.warps import lanes_map, plane_of_kernels, time_by_blocks
 from softmax_lib.suites.kept import gpus_with_runs
-from softmax_lib.suites.lies.figure import lie
-from softmax_lib.suites.look import Figure
-from softmax_lib.suites.model.figure import in_a_model
-from softmax_lib.suites.peers.figure import beside_peers
-from softmax_lib.suites.phases.figure import reads_and_writes
-from softmax_lib.suites.rmsnorm.figure import rmsnorm_roof
-from softmax_lib.suites.tiles.figure import tiles_by_cols
-from softmax_lib.suites.topk.figure import fused_topk, topk_by_k
-from softmax_lib.suites.unroll.figure import time_by_bytes_asked, unroll_map
-from softmax_lib.suites.warps.figure import lanes_map, plane_of_kernels, time_by_blocks
 from softmax_lib.widgets.views import View, view
 from softmax_lib.worklog.errors import SoftmaxLibError
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from softmax_lib.engine.words import time_in_words
 from softmax_lib.records.measurement import PEERS, Measurement
 from softmax_lib.records.shelf import DEFAULT_GPU, recorded
-from softmax_lib.suites import look
+from softmax_lib.show.figures import look
 from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.registry import kernels, rungs
 

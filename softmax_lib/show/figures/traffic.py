@@ -13,7 +13,7 @@ from softmax_lib.engine.xrays.lines import SECTOR_BYTES
 from softmax_lib.records.measurement import Probe, Profile
 from softmax_lib.records.record import Record
 from softmax_lib.records.shelf import DEFAULT_GPU, recorded
-from softmax_lib.suites import look
+from softmax_lib.show.figures import look
 from softmax_lib.worklog.errors import BadInput, CompileError, NotAvailable
 from softmax_lib.worklog.reads import in_flight_per_thread, reads
 from softmax_lib.worklog.registry import kernels

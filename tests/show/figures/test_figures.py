@@ -12,11 +12,10 @@ from softmax_lib import figures, recorded, warp_times
 from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.engine.words import time_in_words
 from softmax_lib.records.measurement import LABELS, PEERS, Case
-from softmax_lib.show.figures import traffic
+from softmax_lib.show.figures import look, traffic
+from softmax_lib.show.figures.look import NARROW_INCHES, WIDE_INCHES, short
 from softmax_lib.show.figures.traffic import kernel_in_flight
-from softmax_lib.suites import look
 from softmax_lib.suites.lies.record import LIES
-from softmax_lib.suites.look import NARROW_INCHES, WIDE_INCHES, short
 from softmax_lib.suites.peers.record import contest_runs, contests, mean_gain
 from softmax_lib.suites.plan import WORKLOG
 from softmax_lib.widgets.views import draw as draw_as

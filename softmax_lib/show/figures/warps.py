@@ -9,7 +9,7 @@ from matplotlib.ticker import LogLocator
 
 from softmax_lib.records.measurement import TIE
 from softmax_lib.records.shelf import DEFAULT_GPU, recorded
-from softmax_lib.suites import look
+from softmax_lib.show.figures import look
 from softmax_lib.suites.times import WARP, WarpTime, warp_times
 from softmax_lib.worklog.errors import BadInput
 

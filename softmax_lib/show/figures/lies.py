@@ -8,7 +8,7 @@ from typing import Any
 
 from softmax_lib.records.measurement import LABELS, TIE
 from softmax_lib.records.shelf import DEFAULT_GPU
-from softmax_lib.suites import look
+from softmax_lib.show.figures import look
 from softmax_lib.suites.kept import matching, source_of
 from softmax_lib.suites.lies.record import (
     ADVERTISED,

@@ -8,7 +8,7 @@ from typing import Any
 
 from softmax_lib.engine.words import count
 from softmax_lib.records.shelf import DEFAULT_GPU
-from softmax_lib.suites import look
+from softmax_lib.show.figures import look
 from softmax_lib.suites.kept import matching, source_of
 from softmax_lib.suites.times import UNROLL, UnrollTime
 from softmax_lib.worklog.errors import BadInput

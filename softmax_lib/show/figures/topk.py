@@ -8,7 +8,7 @@ from typing import Any
 
 from softmax_lib.records.cited import FUSED_TOPK
 from softmax_lib.records.shelf import DEFAULT_GPU
-from softmax_lib.suites import look
+from softmax_lib.show.figures import look
 from softmax_lib.suites.times import TOPK, TopkTimes, topk_sizes, topk_times
 from softmax_lib.worklog.errors import BadInput
 
