@@ -17,6 +17,7 @@ from softmax_lib.suites.timing import COPIES, Call
 from softmax_lib.worklog.checking import check
 from softmax_lib.worklog.errors import NotAvailable
 from softmax_lib.worklog.launch import run
+from softmax_lib.worklog.registry import kernels
 
 OURS = "softmax_lib"
 TOO_LARGE = "this shape does not fit into the memory of this GPU"
@@ -80,13 +81,20 @@ def require_right(names: Iterable[str], judge: Callable[..., Any] | None = None)
             raise NotAvailable(found.verdict)
 
 
-def call_of(who: str, block_size: int | None = None) -> Call:
+def call_of(who: str, block_size: int | None = None, **macros: int) -> Call:
     """What computes softmax: "torch", "softmax()", or a kernel of the book, at the block size that it chooses or at this."""
     if who == "torch":
         return lambda x, y: torch.softmax(x, -1, out=y)
     if who == "softmax()":
         return lambda x, y: softmax(x, out=y)
-    return lambda x, y: run(who, x, out=y, block_size=block_size)
+    kernel = kernels[who].setting(**macros)
+    return lambda x, y: run(kernel, x, out=y, block_size=block_size)
+
+
+def row_too_long(who: str, cols: int) -> str:
+    """Why a kernel of the book takes no row of `cols` elements; "" where it does, and of others."""
+    is_able = who not in kernels or kernels[who].legal_block_sizes(cols)
+    return "" if is_able else "its block cannot hold such a row"
 
 
 def sound_calls(

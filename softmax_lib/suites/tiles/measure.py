@@ -16,6 +16,7 @@ from softmax_lib.suites.cells import (
     Progress,
     call_of,
     require_right,
+    row_too_long,
     run_cells,
     time_beside_copies,
 )
@@ -23,8 +24,6 @@ from softmax_lib.suites.peers import providers
 from softmax_lib.suites.peers.providers import tile_setting
 from softmax_lib.suites.timing import Call
 from softmax_lib.worklog.errors import NotAvailable
-from softmax_lib.worklog.kernel import Kernel
-from softmax_lib.worklog.registry import kernels
 from softmax_lib.worklog.tiles.compiling import compile_tile
 from softmax_lib.worklog.tiles.launching import check, launch
 from softmax_lib.worklog.tiles.programs import WARP_COUNTS, Setting, settle
@@ -44,32 +43,44 @@ LENGTHS = tuple(256 * n for n in (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 
 SIXTEEN_LENGTHS = (976, 992, 1000, 1008, 1016, 1023, 1024, 1025, 1032, 1040)
 """Around a power of two: of each three kinds, divided by 16, by 8 alone, and odd."""
 KEYWORD_WARPS = 8
-OTHERS = {name: call_of(name) for name in ("torch", "softmax()", "fusion")}
-"""Who is timed beside them, each as it launches itself."""
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A Triton kernel at one setting."""
+    """A Triton kernel at one setting; or another softmax, which launches itself."""
 
-    kernel: str
-    setting: Setting
+    who: str
+    setting: Setting | None = None
 
     @property
     def call(self) -> Call:
         """Launches it."""
-        kernel = tile_kernels[self.kernel]
+        if self.setting is None:
+            return call_of(self.who)
+        kernel, setting = tile_kernels[self.who], self.setting
 
         def launch_it(x: Any, y: Any) -> Any:
-            launch(kernel, x, y, self.setting)
+            launch(kernel, x, y, setting)
             return y
 
         return launch_it
 
+    @property
+    def line(self) -> dict[str, Any]:
+        """What a run says of it; others than Triton's kernels have 0 of each."""
+        return {"who": self.who, **(vars(self.setting) if self.setting else NO_SETTING)}
+
     def __str__(self) -> str:
+        if self.setting is None:
+            return self.who
         one = self.setting
         warps, stages = count(one.num_warps, "warp"), count(one.num_stages, "stage")
-        return f"{self.kernel}, tile {one.tile}, {warps}, {stages}"
+        return f"{self.who}, tile {one.tile}, {warps}, {stages}"
+
+
+NO_SETTING = {"tile": 0, "num_warps": 0, "num_stages": 0}
+OTHERS = tuple(map(Contender, ("torch", "softmax()", "fusion")))
+"""Who is timed beside them."""
 
 
 def cells() -> Iterator[Matrix[Contender]]:
@@ -130,52 +141,31 @@ def run_suite(progress: Progress) -> dict[str, Any]:
 
 def time_cell(cell: Matrix[Contender], skipped: dict[str, str]) -> dict[str, Any]:
     """One matrix: its times; who does not take it is told to `skipped`."""
-    x, calls = timing.sample(cell.case), {}
-    known: dict[str, Contender] = {str(one): one for one in cell.contenders}
-    for name, call in {**OTHERS, **{name: one.call for name, one in known.items()}}.items():
-        refusal = _refusal(name, call, x, kernels.get(name))
-        if refusal:
-            skipped[f"{name} on {cell.rows}x{cell.cols}"] = refusal
-        else:
-            calls[name] = call
+    x = timing.sample(cell.case)
+    sound: dict[str, Contender] = {}
+    for one in (*OTHERS, *cell.contenders):
+        try:
+            if why := row_too_long(one.who, cell.cols):
+                raise NotAvailable(why)
+            providers.try_once(str(one), one.call, x)
+            sound[str(one)] = one
+        except NotAvailable as error:
+            skipped[f"{one} on {cell.rows}x{cell.cols}"] = str(error)
     del x
-    us, copy_us = time_beside_copies(cell.case, calls)
-    times = [{**_setting(name, known), "us": round(us[name], 3)} for name in calls if name in us]
+    us, copy_us = time_beside_copies(cell.case, {name: one.call for name, one in sound.items()})
+    times = [{**sound[name].line, "us": round(us[name], 3)} for name in sound if name in us]
     return cell.row(copy_us, times)
-
-
-def _refusal(name: str, call: Call, x: Any, ours: Kernel | None) -> str | None:
-    if ours is not None and not ours.legal_block_sizes(x.shape[1]):
-        return "its block cannot hold such a row"
-    try:
-        providers.try_once(name, call, x)
-    except NotAvailable as error:
-        return str(error)
-    return None
-
-
-def _setting(name: str, known: dict[str, Contender]) -> dict[str, Any]:
-    if name not in known:
-        return {"who": name, "tile": 0, "num_warps": 0, "num_stages": 0}
-    return {"who": known[name].kernel, **vars(known[name].setting)}
 
 
 def codes(todo: list[Matrix[Contender]]) -> list[dict[str, Any]]:
     """What Triton's compiler makes of each setting for this GPU; fields as in `TileTime`."""
     major, minor = torch.cuda.get_device_capability()
-    asked = dict.fromkeys((one, cell.cols) for cell in todo for one in cell.contenders)  # fmt: skip
+    asked = dict.fromkeys((one, cell.cols) for cell in todo for one in cell.contenders)
     return [_code(one, cols, 10 * major + minor) for one, cols in asked]
 
 
 def _code(one: Contender, cols: int, arch: int) -> dict[str, Any]:
     setting = vars(one.setting)
-    made = compile_tile(one.kernel, cols, **setting, arch=arch)
-    return {
-        "who": one.kernel,
-        "cols": cols,
-        **setting,
-        "registers": made.registers,
-        "spill_bytes": made.spill_bytes,
-        "shared_bytes": made.shared_bytes,
-        "programs": made.programs,
-    }
+    made = compile_tile(one.who, cols, **setting, arch=arch)
+    told = ("registers", "spill_bytes", "shared_bytes", "programs")
+    return {**one.line, "cols": cols, **{name: getattr(made, name) for name in told}}

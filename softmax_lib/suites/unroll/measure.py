@@ -16,13 +16,13 @@ from softmax_lib.suites.cells import (
     Progress,
     call_of,
     require_right,
+    row_too_long,
     run_cells,
     time_beside_copies,
 )
 from softmax_lib.suites.plan import WORKLOG
 from softmax_lib.suites.timing import Call
 from softmax_lib.worklog.kernel import Kernel
-from softmax_lib.worklog.launch import run
 from softmax_lib.worklog.reads import in_flight_per_thread, reads, row_reads
 from softmax_lib.worklog.registry import kernels
 
@@ -58,8 +58,8 @@ class Setting:
     @property
     def call(self) -> Call:
         """Launches it."""
-        kernel = self.compiled
-        return lambda x, y: run(kernel, x, block_size=self.block_size, out=y)
+        macros = {"UNROLL": self.unroll, "IN_FLIGHT": self.in_flight}
+        return call_of(self.kernel, self.block_size, **macros)
 
 
 @dataclass(frozen=True)
@@ -112,20 +112,19 @@ def run_suite(progress: Progress) -> dict[str, Any]:
 
 def time_cell(cell: UnrollCell, skipped: dict[str, str]) -> dict[str, Any]:
     """One matrix: its times, in the order of the settings; who does not take it is told to `skipped`."""
-    case = Case(NAME, cell.rows, cell.cols)
-    others = {}
-    for name in OTHERS:
-        if name in kernels and not kernels[name].legal_block_sizes(cell.cols):
-            skipped[f"{name} on {cell.rows}x{cell.cols}"] = "its block cannot hold such a row"
-        else:
-            others[name] = call_of(name)
-    us, copy_us = time_beside_copies(
-        case, {**others, **{str(setting): setting.call for setting in cell.settings}}
-    )
-    times = [{**vars(one), "us": round(us[str(one)], 3)} for one in cell.settings]
-    found = {name: round(us[name], 3) for name in others}
-    sizes = {"rows": cell.rows, "cols": cell.cols}
-    return {**sizes, "copy_us": round(copy_us, 3), "others": found, "times": times}
+    refusals = {name: row_too_long(name, cell.cols) for name in OTHERS}
+    skipped |= {f"{name} on {cell.rows}x{cell.cols}": why for name, why in refusals.items() if why}
+    others = {name: call_of(name) for name, why in refusals.items() if not why}
+    settings = {str(one): one for one in cell.settings}
+    calls = {name: one.call for name, one in settings.items()}
+    us, copy_us = time_beside_copies(Case(NAME, cell.rows, cell.cols), {**others, **calls})
+    return {
+        "rows": cell.rows,
+        "cols": cell.cols,
+        "copy_us": round(copy_us, 3),
+        "others": {name: round(us[name], 3) for name in others},
+        "times": [{**vars(one), "us": round(us[name], 3)} for name, one in settings.items()],
+    }
 
 
 def machine_codes(settings: Sequence[Setting], progress: Progress) -> list[dict[str, Any]]:

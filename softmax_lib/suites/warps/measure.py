@@ -16,7 +16,6 @@ from softmax_lib.suites.cells import (
 )
 from softmax_lib.suites.timing import Call
 from softmax_lib.worklog.kernel import POWERS_OF_TWO
-from softmax_lib.worklog.launch import run
 from softmax_lib.worklog.registry import kernels
 from softmax_lib.worklog.tiles.launching import launch
 from softmax_lib.worklog.tiles.programs import kernels as tile_kernels
@@ -72,10 +71,8 @@ class Contender:
         """Launches it."""
         if self.who in OUTSIDE:
             return OUTSIDE[self.who]
-        kernel = kernels[self.who]
-        if self.lanes:
-            kernel = kernel.setting(LANES=self.lanes, TURNS=self.turns)
-        return lambda x, y: run(kernel, x, block_size=self.block_size, out=y)
+        macros = {"LANES": self.lanes, "TURNS": self.turns} if self.lanes else {}
+        return call_of(self.who, self.block_size, **macros)
 
     def takes(self, cols: int) -> bool:
         """Whether it takes rows of `cols` elements."""
