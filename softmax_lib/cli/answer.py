@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from softmax_lib.worklog.errors import KernelFault
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 DONE, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
 """Exit statuses: a check that failed, a hazard or a fault is 1; bad input, and what is missing here, is 2."""
@@ -62,6 +65,21 @@ def give(answer: Answer, as_json: bool) -> int:
 def _drop_the_rest() -> None:
     """Python prints what is left when it ends, and would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def table(
+    headings: Iterable[str], lines: Iterable[Sequence[str]], words: Container[str], no_wrap: bool = True, **looks: Any
+) -> Table:  # fmt: skip
+    """Lines under headings, of which those in `words` stand left; a section ends with an empty line."""
+    from rich.table import Table
+
+    made = Table(**looks)
+    for heading in headings:
+        justify = "left" if heading in words else "right"
+        made.add_column(heading, justify=justify, no_wrap=no_wrap)  # type: ignore[arg-type]
+    for line in lines:
+        made.add_row(*line) if line else made.add_section()
+    return made
 
 
 @contextmanager

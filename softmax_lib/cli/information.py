@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import ctypes
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from importlib.util import find_spec
+from typing import TypeVar
 
 from rich.console import Console
 from rich.table import Table
@@ -20,7 +21,9 @@ from softmax_lib.engine.caches import cache_folder, cache_root
 from softmax_lib.gpu import compile
 from softmax_lib.gpu.driver_api import driver
 from softmax_lib.records.shelf import available
-from softmax_lib.worklog.errors import NotAvailable, SoftmaxLibError
+from softmax_lib.worklog.errors import SoftmaxLibError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -46,19 +49,22 @@ def run(options: argparse.Namespace) -> Answer:
 
 
 def _gather() -> dict[str, object]:
-    torch_version, gpus = _torch()
-    facts: dict[str, object] = {
+    versions, gpus = torch_versions(), _gpus()
+    archs, no_nvrtc = _ask(compile.supported_archs)
+    compiler, _ = _ask(emulator.compiler)
+    version = ".".join(map(str, nvrtc_version())) if archs else ""
+    return {
         "softmax_lib": __version__,
-        "torch": torch_version,
+        "torch": versions and versions[0],
         "gpus": gpus,
         "cupy": cupys(),
-        "nvrtc": _nvrtc(),
+        "nvrtc": f"{version}, for sm_{archs[0]} to sm_{archs[-1]}" if archs else None,
         "softmax_table": _softmax_table() if gpus else None,
-        "cpp_compiler": _cpp_compiler(),
+        "cpp_compiler": compiler and compiler[1],
         "records": list(available()),
         "problems": [asdict(problem) for problem in find_problems()],
+        "runs": _runs(bool(gpus), no_nvrtc, bool(compiler)),
     }
-    return {**facts, "runs": _runs(facts)}
 
 
 def _print(found: Mapping[str, object]) -> None:
@@ -75,49 +81,38 @@ def _in_words(value: object) -> str:
     return f"{value['what']} {value['mend']}" if isinstance(value, dict) else str(value)
 
 
-def _torch() -> tuple[str | None, list[str]]:
-    """Its version, and the GPUs that it sees."""
+def _ask(question: Callable[[], T]) -> tuple[T | None, str]:
+    """The answer, or why there is none."""
     try:
-        import torch
-    except ImportError:
-        return None, []
-    names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-    return torch.__version__, names
+        return question(), ""
+    except SoftmaxLibError as error:
+        return None, str(error)
 
 
-def _nvrtc() -> str | None:
-    try:
-        archs = compile.supported_archs()
-        version = ".".join(map(str, nvrtc_version()))
-    except SoftmaxLibError:
-        return None
-    return f"{version}, for sm_{archs[0]} to sm_{archs[-1]}"
+def _gpus() -> list[str]:
+    """Those that torch sees."""
+    if torch_versions() is None:
+        return []
+    import torch
+
+    return [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
 
 
 def _softmax_table() -> str:
     """Where it is written which kernel `softmax()` takes on the current GPU, and who measured it."""
     from softmax_lib.ops.tables import table_of
 
-    try:
-        table = table_of(0)
-    except NotAvailable as error:
-        return str(error)
+    table, missing = _ask(lambda: table_of(0))
+    if table is None:
+        return missing
     return f"{table.name}, {f'measured on {table.measured_on}' if table.measured_on else 'not measured'}"
 
 
-def _cpp_compiler() -> str | None:
-    try:
-        return emulator.compiler()[1]
-    except NotAvailable:
-        return None
-
-
-def _runs(facts: dict[str, object]) -> str:
-    if facts["gpus"] and facts["nvrtc"]:
-        return "CUDA tensors run on the GPU, CPU tensors in the emulator."
-    if facts["gpus"]:
-        return f"There is a GPU, but {_missing_nvrtc()}"
-    if facts["cpp_compiler"]:
+def _runs(has_gpu: bool, no_nvrtc: str, has_compiler: bool) -> str:
+    if has_gpu:
+        there = f"There is a GPU, but {no_nvrtc}"
+        return there if no_nvrtc else "CUDA tensors run on the GPU, CPU tensors in the emulator."
+    if has_compiler:
         return (
             "No GPU here: kernels run in the emulator, and times are those recorded on other GPUs."
         )
@@ -126,24 +121,10 @@ def _runs(facts: dict[str, object]) -> str:
     )
 
 
-def _missing_nvrtc() -> str:
-    try:
-        compile.nvrtc()
-    except NotAvailable as error:
-        return str(error)
-    return "NVRTC answers."
-
-
 def find_problems() -> list[Problem]:
     """All that can be told without running a kernel."""
     there = ask_driver()
-    return [
-        *_of_cupys(cupys()),
-        *(_of_gpu(there) if there and there.gpus else ()),
-        *_of_nvrtc(bool(there and there.gpus)),
-        *_of_emulator(),
-        *_of_cache(),
-    ]
+    return [*_with_gpus(there if there and there.gpus else None), *_with_emulator()]
 
 
 def ask_driver() -> Driver | None:
@@ -179,22 +160,30 @@ def nvrtc_version() -> tuple[int, int]:
     return compile.nvrtc().getVersion()
 
 
-def _of_cupys(found: list[str]) -> Iterator[Problem]:
-    if len(found) > 1:
+def _with_gpus(there: Driver | None) -> Iterator[Problem]:
+    """Without a GPU NVRTC is not needed; a CuPy that does not find it is wrong all the same."""
+    installed = cupys()
+    if len(installed) > 1:
         yield Problem(
-            f"Two CuPys are installed ({', '.join(found)}), and break each other.",
+            f"Two CuPys are installed ({', '.join(installed)}), and break each other.",
             "Uninstall all of them, and install one: `pip install cupy-cuda12x`, or cupy-cuda13x "
             "where the driver is for CUDA 13.",
         )
+    if there:
+        yield from _with_torch(there)
+    version, missing = _ask(nvrtc_version)
+    if missing and (there or installed):
+        mend = 'Install CuPy with NVRTC: `pip install "cupy-cuda12x[ctk]"`.'
+        yield Problem(f"Nothing can be compiled for a GPU. {missing}", mend)
+    if version and there and version[0] > there.cuda[0]:
+        yield _too_old(there, "CuPy's NVRTC", ".".join(map(str, version)), "a CuPy")
 
 
-def _of_gpu(there: Driver) -> Iterator[Problem]:
-    torch = torch_versions()
-    if torch is None:
+def _with_torch(there: Driver) -> Iterator[Problem]:
+    version, cuda = torch_versions() or ("", None)
+    if not version:
         yield Problem("There is a GPU, and torch is not installed.", "`pip install torch`.")
-        return
-    version, cuda = torch
-    if cuda is None:
+    elif cuda is None:
         yield Problem(
             f"There is a GPU, and torch {version} is built for the CPU alone.",
             "Install torch as pytorch.org/get-started says for CUDA.",
@@ -211,39 +200,20 @@ def _too_old(there: Driver, who: str, cuda: str, other: str) -> Problem:
     )
 
 
-def _of_nvrtc(has_gpu: bool) -> Iterator[Problem]:
-    """Without a GPU NVRTC is not needed; a CuPy that does not find it is wrong all the same."""
-    try:
-        major, minor = nvrtc_version()
-    except NotAvailable as error:
-        if has_gpu or cupys():
-            mend = 'Install CuPy with NVRTC: `pip install "cupy-cuda12x[ctk]"`.'
-            yield Problem(f"Nothing can be compiled for a GPU. {error}", mend)
-        return
-    there = ask_driver()
-    if has_gpu and there and major > there.cuda[0]:
-        yield _too_old(there, "CuPy's NVRTC", f"{major}.{minor}", "a CuPy")
-
-
-def _of_emulator() -> Iterator[Problem]:
-    try:
-        emulator.compiler()
-    except NotAvailable as error:
-        yield Problem("No kernel can run on the CPU: no C++ compiler answers.", str(error))
+def _with_emulator() -> Iterator[Problem]:
+    _, missing = _ask(emulator.compiler)
+    if missing:
+        yield Problem("No kernel can run on the CPU: no C++ compiler answers.", missing)
     if find_spec("elftools") is None:
         yield Problem(
             "The package pyelftools is missing, without which there is no x-ray and no trace.",
             "`pip install pyelftools`.",
         )
-
-
-def _of_cache() -> Iterator[Problem]:
-    wanted = cache_root()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # which says the same
-        is_kept = cache_folder("emulator").is_relative_to(wanted)
+        is_kept = cache_folder("emulator").is_relative_to(cache_root())
     if not is_kept:
         yield Problem(
-            f"Nothing can be written to {wanted}: kernels are built anew each time Python starts.",
+            f"Nothing can be written to {cache_root()}: kernels are built anew each time Python starts.",
             "Set XDG_CACHE_HOME to a folder that can be written.",
         )

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
-from softmax_lib.cli.answer import Answer
+from softmax_lib.cli.answer import Answer, table
 from softmax_lib.engine.caches import cache_root, clear_cache
 from softmax_lib.worklog.errors import NotAvailable
 from softmax_lib.worklog.files import readers_folder
@@ -43,12 +42,9 @@ def _print(folder: str, kinds: dict[str, Any], own_files: str, cleared: bool) ->
     console = Console(markup=False, highlight=False)
     total = f"{sum(of['bytes'] for of in kinds.values()) / 1e6:.1f} MB"
     if kinds and not cleared:
-        table = Table("kind", "files", "MB", title="built kernels")
-        for column in table.columns[1:]:
-            column.justify = "right"
-        for kind, of in kinds.items():
-            table.add_row(kind, str(of["files"]), f"{of['bytes'] / 1e6:.1f}")
-        console.print(table)
+        lines = [(kind, str(of["files"]), f"{of['bytes'] / 1e6:.1f}") for kind, of in kinds.items()]
+        headings = ("kind", "files", "MB")
+        console.print(table(headings, lines, ("kind",), no_wrap=False, title="built kernels"))
     said = f"Removed {total} from" if cleared else f"{total} in"
     console.print(f"{said} {folder}", soft_wrap=True)
     if kinds and not cleared:

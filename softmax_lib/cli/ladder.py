@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from rich.console import Console
-from rich.table import Table
 
-from softmax_lib.cli.answer import DONE, FAILED, Answer, parts
+from softmax_lib.cli.answer import DONE, FAILED, Answer, parts, table
 from softmax_lib.records.measurement import Case, Measurement
 from softmax_lib.records.shelf import recorded
 from softmax_lib.records.skips import provider_of
@@ -136,43 +135,32 @@ def _recorded(cases: Sequence[Case]) -> tuple[dict[str, Measurement], dict[str, 
 def _line(kernel: Kernel, cols: int, found: CheckResult, timing: Measurement | None) -> Rung:
     size = kernel.choose_block_size(cols)
     reads, writes = (None, None) if kernel.given_source else kernel.traffic(cols)
-    checked = Rung(kernel.name, size, reads, writes, found.max_abs_error, found.ok)
+    checked = (kernel.name, size, reads, writes, found.max_abs_error, found.ok)
     if timing is None:
-        return checked
-    return replace(
-        checked,
-        time_us=timing.median_us,
-        gb_per_s=timing.gb_per_s,
-        copy_share=timing.copy_share,
-        source=timing.source,
-        stale=timing.stale,
-    )
+        return Rung(*checked)
+    times = (timing.median_us, timing.gb_per_s, timing.copy_share)
+    return Rung(*checked, *times, timing.source, timing.stale)
 
 
 def _print(ladder: Ladder) -> None:
     """A line per rung, where it was checked, where the times come from, and why one has none."""
-    console = Console(markup=False)
-    console.print(_table(ladder))
-    for name, reason in ladder.skipped.items():
-        console.print(f"Skipped {name}: {reason}", soft_wrap=True)
-
-
-def _table(ladder: Ladder) -> Table:
     sources = dict.fromkeys(
         f"{rung.source}{' (*)' if rung.stale else ''}" for rung in ladder.kernels if rung.source
     )
     where = {"cpu": "this CPU", "cuda": "this GPU"}[ladder.device]
-    table = Table(
-        title=f"softmax of ({ladder.rows}, {ladder.cols}) float32, checked on {where}",
-        caption=f"times {'; '.join(sources)}" if sources else "no times for this matrix",
-    )
     headings = ["kernel", "block", "reads + writes", "worst error"]
-    headings += ["time", "GB/s", "of a copy"] if any(rung.source for rung in ladder.kernels) else []
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading == "kernel" else "right")
-    for rung in ladder.kernels:
-        table.add_row(*[*_checked(rung), *_times(rung)][: len(headings)])
-    return table
+    headings += ["time", "GB/s", "of a copy"] if sources else []
+    lines = ([*_checked(rung), *_times(rung)][: len(headings)] for rung in ladder.kernels)
+    console = Console(markup=False)
+    console.print(
+        table(
+            headings, lines, ("kernel",), no_wrap=False,
+            title=f"softmax of ({ladder.rows}, {ladder.cols}) float32, checked on {where}",
+            caption=f"times {'; '.join(sources)}" if sources else "no times for this matrix",
+        )
+    )  # fmt: skip
+    for name, reason in ladder.skipped.items():
+        console.print(f"Skipped {name}: {reason}", soft_wrap=True)
 
 
 def _checked(rung: Rung) -> list[str]:

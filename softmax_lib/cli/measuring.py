@@ -8,9 +8,8 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.table import Table
 
-from softmax_lib.cli.answer import Answer, parts
+from softmax_lib.cli.answer import Answer, parts, table
 from softmax_lib.gpu import presence
 from softmax_lib.records.record import load, require_writable, write
 from softmax_lib.suites.table import SUITES
@@ -89,15 +88,12 @@ def _require_gpu() -> None:
 
 def _print_trials(trials: Sequence[Trial]) -> None:
     """A line per matrix: the design that softmax() takes now, its time, and what that gained."""
-    table = Table(title="softmax() on this GPU; times in microseconds")
-    table.add_column("matrix", no_wrap=True)
-    table.add_column("design")
-    for heading in ("time", "of a copy", "gain"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for trial in trials:
-        table.add_row(*_cells(trial))
+    headings = ("matrix", "design", "time", "of a copy", "gain")
+    title = "softmax() on this GPU; times in microseconds"
+    found = table(headings, map(_cells, trials), headings[:2], title=title)
+    found.columns[1].no_wrap = False
     console = Console()
-    console.print(table)
+    console.print(found)
     console.print(
         "A design: threads of a warp, or blocks x threads, for each row; chunks of 16 bytes that a "
         "thread holds in registers + in shared memory; how it loads and stores."

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from rich import box
 from rich.console import Console
-from rich.table import Table
 
+from softmax_lib.cli.answer import table
 from softmax_lib.engine.words import count
 from softmax_lib.records.reading import read_fields
 from softmax_lib.suites.lies.record import LieTime
@@ -18,6 +18,7 @@ from softmax_lib.suites.symptoms.record import times_of
 Line = tuple[str, ...]
 END: Line = ()
 """After it a new section begins."""
+_LOOKS: dict[str, Any] = {"box": box.SIMPLE_HEAD, "title_justify": "left", "pad_edge": False}
 
 
 class Layout(NamedTuple):
@@ -35,24 +36,16 @@ def print_run(suite: str, found: dict[str, Any]) -> None:
     """What a suite found: its table, and who was skipped and what disturbed it."""
     console, layout = Console(), LAYOUTS[suite]
     for one in found["rows"] if layout.a_table_each_row else [found]:
-        console.print(_table(layout, one))
+        headings = layout.columns.split(", ")
+        words = {headings[0], "best peer", "contender"}
+        title = layout.title.format(**one)
+        console.print(table(headings, layout.lines(one), words, title=title, **_LOOKS))
     for told in layout.below(found):
         console.print(told)
     for line in _skipped(found.get("skipped", {}).items()):
         console.print(f"Skipped: {line}", markup=False, soft_wrap=True)
     for note in found["notes"]:
         console.print(f"Note: {note}", markup=False, soft_wrap=True)
-
-
-def _table(layout: Layout, found: dict[str, Any]) -> Table:
-    title = layout.title.format(**found)
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    for at, heading in enumerate(layout.columns.split(", ")):
-        names = at == 0 or heading in ("best peer", "contender")
-        table.add_column(heading, justify="left" if names else "right", no_wrap=True)
-    for line in layout.lines(found):
-        table.add_section() if line == END else table.add_row(*line)
-    return table
 
 
 def _skipped(reasons: Iterable[tuple[str, str]]) -> Iterable[str]:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from softmax_lib.cli.answer import DONE, FAILED, Answer, parts
+from softmax_lib.cli.answer import DONE, FAILED, Answer, parts, table
+from softmax_lib.engine.compiled.inspection import MachineCode
 from softmax_lib.engine.source import Source
 from softmax_lib.engine.words import count
 from softmax_lib.engine.written import launch
@@ -32,6 +32,7 @@ _MACHINE_HEADINGS = ("entry", "arch", "registers", "shared", "spilled", "blocks 
 _ARRAY_HEADINGS = ("array", "dtype", "shape", "least", "mean", "most", "NaNs")
 _WORDS = {"what", "entry", "limit", "array", "dtype"}
 """Headings of what stands left in its column."""
+_LOOKS: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
 
 
 def run_kernel(options: argparse.Namespace) -> Answer:
@@ -118,12 +119,12 @@ def _sum_up(name: str, array: np.ndarray) -> dict[str, Any]:
 
 def _print_arrays(arrays: Sequence[dict[str, Any]]) -> None:
     """One line an array."""
-    table = _table(None, _ARRAY_HEADINGS, no_wrap=False)
+    lines = []
     for one in arrays:
         numbers = ["" if (n := one[of]) is None else f"{n:.6g}" for of in ("least", "mean", "most")]
         shape = " x ".join(map(str, one["shape"]))
-        table.add_row(one["name"], one["dtype"], shape, *numbers, str(one["nans"]))
-    Console(markup=False).print(table)
+        lines.append((one["name"], one["dtype"], shape, *numbers, str(one["nans"])))
+    Console(markup=False).print(table(_ARRAY_HEADINGS, lines, _WORDS, no_wrap=False, **_LOOKS))
 
 
 def _print_xray(found: XRay, *, listing: bool = False) -> None:
@@ -135,11 +136,14 @@ def _print_xray(found: XRay, *, listing: bool = False) -> None:
     made = f" ({found.made_by}), {instructions} instructions of warps" if found.made_by else ""
     console.print(f"C{found.counted[1:]}{made}.", highlight=False)
     for file in dict.fromkeys(row.file for row in found.lines):
-        console.print(_counters(file, [row for row in found.lines if row.file == file]))
+        lines = [_cells(row) for row in found.lines if row.file == file]
+        console.print(table(_HEADINGS, lines, _WORDS, title=file, **_LOOKS))
     for sentence in _changes(found):
         console.print(sentence, highlight=False, soft_wrap=True)
     if found.machine_code:
-        console.print(_machine_code(found))
+        lines = [_resources(code) for code in found.machine_code]
+        title = "as NVRTC compiles it"
+        console.print(table(_MACHINE_HEADINGS, lines, _WORDS, title=title, **_LOOKS))
     if listing:
         for line in _listing(found) if found.code else _ptx(found):
             console.print(line, highlight=False, soft_wrap=True)
@@ -148,21 +152,6 @@ def _print_xray(found: XRay, *, listing: bool = False) -> None:
     if found.hazards_sought and not found.hazards:
         elsewhere = f", here and on {len(found.ragged)} ragged matrices" if found.ragged else ""
         console.print(f"No hazard found{elsewhere}.", highlight=False)
-
-
-def _table(title: str | None, headings: Sequence[str], *, no_wrap: bool = True) -> Table:
-    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in headings:
-        is_text = heading in _WORDS
-        table.add_column(heading, justify="left" if is_text else "right", no_wrap=no_wrap)
-    return table
-
-
-def _counters(file: str, rows: Sequence[LineCounters]) -> Table:
-    table = _table(file, _HEADINGS)
-    for row in rows:
-        table.add_row(*_cells(row))
-    return table
 
 
 def _cells(row: LineCounters) -> tuple[str, ...]:
@@ -191,15 +180,10 @@ def _changes(found: XRay) -> Iterator[str]:
         )
 
 
-def _machine_code(found: XRay) -> Table:
-    table = _table("as NVRTC compiles it", _MACHINE_HEADINGS)
-    for code in found.machine_code:
-        sizes = (f"{code.shared_bytes} B", f"{code.spill_bytes} B")
-        blocks = str(code.blocks_a_multiprocessor)
-        table.add_row(
-            code.entry, f"sm_{code.arch}", str(code.registers), *sizes, blocks, code.limit
-        )
-    return table
+def _resources(code: MachineCode) -> tuple[str, ...]:
+    sizes = (f"{code.shared_bytes} B", f"{code.spill_bytes} B")
+    blocks = str(code.blocks_a_multiprocessor)
+    return code.entry, f"sm_{code.arch}", str(code.registers), *sizes, blocks, code.limit
 
 
 def _listing(found: XRay) -> Iterator[str]:
