@@ -29,6 +29,7 @@ _FRAME = (
 
 Box = tuple[float, float, float, float]
 """Left, top, width and height."""
+Point = tuple[float, float]
 
 
 class Drawing:
@@ -39,18 +40,9 @@ class Drawing:
         self.words = words
         self.parts: list[str] = []
 
-    def box(
-        self,
-        left: float,
-        top: float,
-        width: float,
-        height: float,
-        text: str = "",
-        *,
-        tone: str = "plain",
-        faint: bool = False,
-    ) -> None:
+    def box(self, place: Box, text: str = "", *, tone: str = "plain", faint: bool = False) -> None:
         """A rectangle with `text` in its middle; a `tone` other than plain also thickens its edge."""
+        left, top, width, height = place
         edge, stroke = (2, TONES[tone]) if TONES[tone] else (1, "currentColor")
         fill = f'fill="{stroke}" fill-opacity=".18"' if TONES[tone] else 'fill="none"'
         dashes = ' stroke-dasharray="3"' if faint else ""
@@ -59,11 +51,9 @@ class Drawing:
             f'{fill} stroke="{stroke}" stroke-width="{edge}"{dashes}/>'
         )
         if text:
-            narrow = width < _NARROW
-            size, bold = (11, False) if narrow else (14, bool(TONES[tone]))
-            self.text(
-                left + width / 2, top + height / 2 + 5, text, anchor="middle", size=size, bold=bold
-            )
+            size, bold = (11, False) if width < _NARROW else (14, bool(TONES[tone]))
+            middle, line = left + width / 2, top + height / 2 + 5
+            self.text(middle, line, text, anchor="middle", size=size, bold=bold)
 
     def boxes(self, rectangles: Sequence[Box], tone: str, solid: bool = False) -> None:
         """Many rectangles of one tone, without words, in few bytes."""
@@ -80,7 +70,6 @@ class Drawing:
         x: float,
         y: float,
         text: str,
-        *,
         anchor: str = "start",
         size: int = 12,
         bold: bool = False,
@@ -110,11 +99,10 @@ class Drawing:
 
     def line(
         self,
-        points: Sequence[tuple[float, float]],
-        *,
+        points: Sequence[Point],
+        tone: str = "plain",
         dashed: bool = False,
         faint: bool = False,
-        tone: str = "plain",
     ) -> None:
         """A line from point to point: thin, but for one of a tone that is not dashed."""
         path = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
@@ -124,16 +112,14 @@ class Drawing:
         looks += ['stroke-width="2.5"'] if TONES[tone] and not dashed else []
         self.parts.append(f'<polyline points="{path}" fill="none" {" ".join(looks)}/>')
 
-    def dots(self, points: Sequence[tuple[float, float]], tone: str, radius: float = 2.5) -> None:
+    def dots(self, points: Sequence[Point], tone: str, radius: float = 2.5) -> None:
         """A filled circle at each point."""
         self.parts += [
             f'<circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}" fill="{TONES[tone]}"/>'
             for x, y in points
         ]
 
-    def arrow(
-        self, start: tuple[float, float], end: tuple[float, float], *, tone: str = "blue"
-    ) -> None:
+    def arrow(self, start: Point, end: Point, tone: str = "blue") -> None:
         """A straight arrow; a plain one is thin and dashed: it happens, and nothing comes of it."""
         (x0, y0), (x1, y1) = start, end
         length = math.hypot(x1 - x0, y1 - y0) or 1.0

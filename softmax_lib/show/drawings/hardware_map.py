@@ -62,7 +62,7 @@ def _draw_opened(drawing: Drawing, found: Hardware, top: float, level: str) -> N
     """One multiprocessor: room for warps, registers, shared memory and L1."""
     limits = found.limits
     warps = limits["MaxThreadsPerMultiProcessor"] // WARP
-    drawing.box(1, top, WIDTH - 2, _OPENED, tone="blue")
+    drawing.box((1, top, WIDTH - 2, _OPENED), tone="blue")
     words = f"room for {warps} warps of {WARP} threads, in up to {limits['MaxBlocksPerMultiprocessor']} blocks"
     drawing.text(10, top + 18, "one SM", size=13, bold=True)
     drawing.text(10, top + 36, words)
@@ -85,7 +85,7 @@ def _draw_levels(
     """A box for each memory, 28 apart, with its size and how far it is."""
     for at, (name, size) in enumerate(sizes.items()):
         line, tone = top + 28 * at + 17, "orange" if name == marked else "plain"
-        drawing.box(left, line - 17, WIDTH - 2 * left, 24, tone=tone)
+        drawing.box((left, line - 17, WIDTH - 2 * left, 24), tone=tone)
         drawing.text(left + 8, line, name, size=13, bold=True)
         drawing.text(WIDTH / 2 + 24, line, size, anchor="middle")
         far = f"{_cycles(found.levels[name])} cycles"

@@ -280,6 +280,6 @@ def _draw_registers(drawing: Drawing, one: UnrollTime, top: float) -> None:
     wide = (WIDTH - 2) * per_thread * one.block_size / _SM_REGISTERS
     told = f"{one.registers} registers a thread: {count(one.blocks, 'block')} of {one.block_size:,} on an SM"
     drawing.text(0, top, told, size=11)
-    drawing.box(1, top + 8, WIDTH - 2, 26, faint=True)
+    drawing.box((1, top + 8, WIDTH - 2, 26), faint=True)
     for i in range(one.blocks):
-        drawing.box(1 + i * wide, top + 8, wide, 26, f"block {i + 1}", tone="green")
+        drawing.box((1 + i * wide, top + 8, wide, 26), f"block {i + 1}", tone="green")

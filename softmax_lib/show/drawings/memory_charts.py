@@ -84,7 +84,7 @@ def _draw(found: XRay, flows: Flows) -> Drawing:
     top = 28.0
     for part in parts:
         top = part(drawing, top)
-    drawing.box(1, 1, WIDTH - 2, top + 6, tone="blue")
+    drawing.box((1, 1, WIDTH - 2, top + 6), tone="blue")
     drawing.parts.insert(0, drawing.parts.pop())  # what is in it lies above it
     drawing.text(_LEFT, 19, "multiprocessors", size=13, bold=True)
     top = _band(drawing, top + 7, flows.of("L2"))
@@ -108,7 +108,7 @@ def _box(
 ) -> float:
     """A memory, or the threads, with its name and what there is to tell; returns where it ends."""
     left = _LEFT if inner else 1.0
-    drawing.box(left, top, WIDTH - 2 * left, _BOX, tone=tone, faint=faint)
+    drawing.box((left, top, WIDTH - 2 * left, _BOX), tone=tone, faint=faint)
     line = top + _BOX / 2 + 5
     drawing.text(left + 8, line, name, size=13, bold=True)
     if told:

@@ -71,7 +71,7 @@ def _show(kernel: str, count: int) -> View:
     for at, trip in enumerate(all_trips):
         now = made - len(step.trips) <= at < made
         tone = "plain" if at >= made else "orange" if now else "blue"
-        drawing.box(56 * at + 1, _TRIPS + 7, 52, _HIGH, tone=tone, faint=at >= made)
+        drawing.box((56 * at + 1, _TRIPS + 7, 52, _HIGH), tone=tone, faint=at >= made)
         drawing.text(56 * at + 27, _TRIPS + 24, trip if at < made else "", anchor="middle", size=11)
     return frame(drawing, f"{kernel}, {step.does}", step.told)
 
@@ -82,7 +82,9 @@ def _draw_row(drawing: Drawing, top: float, name: str, values: tuple, is_used: o
         is_there = value is not None
         tone = "green" if top == _REGISTERS else "orange" if is_used else "blue"
         text = number(value) if is_there else ""
-        drawing.box(left, top, width, _HIGH, tone=tone if is_there else "plain", faint=not is_there)
+        drawing.box(
+            (left, top, width, _HIGH), tone=tone if is_there else "plain", faint=not is_there
+        )
         drawing.text(left + width / 2, top + 17, text, anchor="middle", size=11)
 
 

@@ -94,7 +94,7 @@ def _draw_bar(
 ) -> None:
     width, middle = pitch - _GAP, left + pitch / 2
     if share is None:
-        drawing.box(left + _GAP / 2, _BASE - _HIGH, width, _HIGH, "?", faint=True)
+        drawing.box((left + _GAP / 2, _BASE - _HIGH, width, _HIGH), "?", faint=True)
     else:
         high = max(_LEAST, _HIGH * share)
         bar = (left + _GAP / 2, _BASE - high, width, high)

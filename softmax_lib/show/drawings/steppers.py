@@ -107,7 +107,7 @@ def _online(values: Sequence[float], step: OnlineStep, index: int) -> View:
     drawing = Drawing(_SUM + _CELL + 2, f"The row, the terms of its sum, and the sum: {told}")
     for at, (value, (left, width)) in enumerate(zip(values, places(len(values)), strict=True)):
         tone = "orange" if at == index else "plain"
-        drawing.box(left, 2, width, _CELL, number(value), tone=tone, faint=at > index)
+        drawing.box((left, 2, width, _CELL), number(value), tone=tone, faint=at > index)
         if at <= index:
             _draw_term(drawing, left, width, value, step, is_new=at == index)
     drawing.text(0, _BASE - 8, "exp(x − max)", size=11)
@@ -127,7 +127,7 @@ def _draw_term(
     """A bar as high as the term is now, in the outline of what it was under the old maximum."""
     if step.rescales and not is_new:
         high = _HIGH * _term(value, step.old_max)
-        drawing.box(left, _BASE - high, width, high, faint=True)
+        drawing.box((left, _BASE - high, width, high), faint=True)
     high = _HIGH * _term(value, step.new_max)
     drawing.boxes([(left, _BASE - high, width, high)], "orange" if is_new else "blue", solid=True)
 
@@ -141,12 +141,12 @@ def _before_and_after(
 ) -> None:
     middle = top + _CELL / 2
     drawing.text(0, middle + 5, name, size=14)
-    drawing.box(_BEFORE, top, _WIDTH, _CELL, number(before))
+    drawing.box((_BEFORE, top, _WIDTH, _CELL), number(before))
     start, end = _BEFORE + _WIDTH + 6, _AFTER - 6
     drawing.text((start + end) / 2, middle - 5, change, anchor="middle", bold="×" in change)
     drawing.arrow((start, middle + 2), (end, middle + 2))
     tone = "orange" if after != before else "plain"
-    drawing.box(_AFTER, top, _WIDTH, _CELL, number(after), tone=tone)
+    drawing.box((_AFTER, top, _WIDTH, _CELL), number(after), tone=tone)
 
 
 def _news(step: OnlineStep) -> str:
@@ -239,7 +239,9 @@ def _draw_values(
     middles = {}
     for (key, value), (at, wide) in zip(values.items(), places(len(values)), strict=True):
         written = "" if value is None else number(value)
-        drawing.box(at, top, wide, _BOX, written, tone=tones.get(key, "plain"), faint=value is None)
+        drawing.box(
+            (at, top, wide, _BOX), written, tone=tones.get(key, "plain"), faint=value is None
+        )
         middles[key] = at + wide / 2
         if label:
             drawing.text(middles[key], label_line, label.format(key), anchor="middle")
@@ -312,7 +314,7 @@ def _draw_listed(
     for (value, is_new), (left, width) in zip(values, places(_LANES, 140, 200), strict=False):
         text = "" if value is None else number(value)
         is_marked = is_new and value is not None
-        drawing.box(left, top, width, _LISTED, text, tone=tone if is_marked else "plain")
+        drawing.box((left, top, width, _LISTED), text, tone=tone if is_marked else "plain")
 
 
 def _largest(values: Sequence[float], k: int) -> list[float]:

@@ -61,11 +61,11 @@ def _draw_thread(
     block, thread = divmod(i, block_size)
     tone, below = _BLOCK_TONES[block % len(_BLOCK_TONES)], _THREADS_TOP + _BOX + 36
     left, wide, faint = i * pitch + 1, pitch - 2, not has_element
-    drawing.box(left, _THREADS_TOP, wide, _BOX, str(thread), tone=tone, faint=faint)
+    drawing.box((left, _THREADS_TOP, wide, _BOX), str(thread), tone=tone, faint=faint)
     if has_element:
         middle = (i + 0.5) * pitch
         drawing.arrow((middle, _THREADS_TOP + _BOX + 2), (middle, below - 2), tone=tone)
-        drawing.box(left, below, wide, _BOX, str(i))
+        drawing.box((left, below, wide, _BOX), str(i))
 
 
 # ---- rows by lanes
@@ -175,7 +175,7 @@ def _draw_tile(drawing: Drawing, cols: int, size: int) -> None:
     drawing.text(0, _ROW - 4, "the row", size=10)
     drawing.boxes([(0, _ROW, _x(cols), 16)], "blue")
     drawing.text(0, _TILE - 8, "the tile", size=10)
-    drawing.box(0, _TILE, _x(size), _HIGH, faint=True)
+    drawing.box((0, _TILE, _x(size), _HIGH), faint=True)
     drawing.boxes([(0, _TILE, _x(cols), _HIGH)], "blue")
     if size - cols > _WIDEST // 4:
         drawing.text(_x((cols + size) / 2), _TILE - 8, "masked", anchor="middle", size=10)

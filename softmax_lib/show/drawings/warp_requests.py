@@ -262,7 +262,7 @@ def row_starts(cols: int = 11, rows: int = 4) -> View:
         for col in range(cols):
             left = _ROW_LEFT + (parts.start + col) * pitch + 1
             tone = "blue" if 0 <= col - parts.head < VECTOR * parts.vectors else "orange"
-            drawing.box(left, top, pitch - 2, 26, str(col), tone=tone)
+            drawing.box((left, top, pitch - 2, 26), str(col), tone=tone)
     for boundary in range(0, cols + VECTOR, VECTOR):
         x = _ROW_LEFT + boundary * pitch
         drawing.line([(x, _ROW_TOP - 4), (x, _ROW_TOP + rows * _ROW_HIGH)], dashed=True)

@@ -27,7 +27,7 @@ def test_a_drawing_has_its_size_and_its_words_for_a_screen_reader():
 
 def test_a_box_lies_where_it_was_said_with_its_text_in_the_middle():
     drawing = Drawing(50, "")
-    drawing.box(10, 5, 40, 30, "a<b", tone="blue")
+    drawing.box((10, 5, 40, 30), "a<b", tone="blue")
     box, text = parsed(drawing)
     assert numbers(box, "x", "y", "width", "height") == [10, 5, 40, 30]
     assert (text.text, text.get("text-anchor")) == ("a<b", "middle")
@@ -36,8 +36,8 @@ def test_a_box_lies_where_it_was_said_with_its_text_in_the_middle():
 
 def test_a_plain_box_takes_the_pages_ink_and_a_faint_one_is_dashed():
     drawing = Drawing(50, "")
-    drawing.box(0, 0, 40, 30)
-    drawing.box(0, 0, 40, 30, faint=True)
+    drawing.box((0, 0, 40, 30))
+    drawing.box((0, 0, 40, 30), faint=True)
     plain, faint = parsed(drawing)
     assert (plain.get("stroke"), plain.get("fill")) == ("currentColor", "none")
     assert plain.get("stroke-dasharray") is None
