@@ -18,8 +18,8 @@ from softmax_lib.ops.arguments import (
     overlap,
 )
 from softmax_lib.ops.direct import way
-from softmax_lib.ops.plans import compute, positive
-from softmax_lib.ops.scores import added_up, compute_scores
+from softmax_lib.ops.plans import compute, compute_scores, positive
+from softmax_lib.ops.scores import added_up
 from softmax_lib.worklog.errors import BadInput, WrongType
 
 _TORCHS = {False: torch.softmax, True: torch.log_softmax}

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from softmax_lib.ops.direct import way
-from softmax_lib.ops.plans import compute, positive
-from softmax_lib.ops.scores import compute_scores, later_keys
+from softmax_lib.ops.plans import compute, compute_scores, positive
+from softmax_lib.ops.scores import later_keys
 from softmax_lib.worklog.errors import WrongType
 
 
@@ -32,7 +32,7 @@ def apply_scores(
 ) -> Tensor:
     """Softmax of `scale * x + mask` along the last dimension, as `dtype`.
 
-    Raises `NotAvailable` as `scores.compute_scores` does.
+    Raises `NotAvailable` as `plans.compute_scores` does.
     """
     if is_traced():
         return scores_operator(x, mask, scale, causal, log, dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,6 +14,7 @@ from softmax_lib.gpu.driver_api import OfThisThread
 from softmax_lib.ops.designs import CHUNK_BYTES, Task
 from softmax_lib.ops.launches import Launch, launch_of, prepare
 from softmax_lib.ops.outlines import Scaling, outline_strided, outline_tile
+from softmax_lib.ops.scores import added_up, mask_steps, merged_steps
 from softmax_lib.ops.tables import has_few_blocks, strided_design, tile_design
 from softmax_lib.worklog.errors import NoSuchDimension, NotAvailable, WrongType
 
@@ -20,10 +22,22 @@ KEPT_AT_MOST = 512
 """Plans that a thread keeps: one for each (shape, strides, dtype, GPU) and way of asking."""
 
 Plan = Callable[[Tensor, "Tensor | None", Tensor], "Launch | None"]
-"""Computes from one tensor, or from a result and its gradient, into the last one; by which one launch, if by one."""
-
+"""Computes from a tensor, or two, into the last one; by which one launch, if by one."""
 
 _of_this_thread: OfThisThread[Plan] = OfThisThread()
+
+
+class How(NamedTuple):
+    """What is asked for beside tensors: softmax along `dim`, or its logarithm, of what `scale` multiplies.
+
+    `scores` may have a mask for their second tensor, which else is a gradient, and be `causal`.
+    """
+
+    dim: int
+    log: bool
+    scale: float = 1.0
+    scores: bool = False
+    causal: bool = False
 
 
 def compute(
@@ -35,19 +49,31 @@ def compute(
     one launch and nothing else, it is returned. Raises `NoSuchDimension`, `NotAvailable`, and
     `CompileError`.
     """
+    return _compute(first, second, result, How(dim, log, scale))
+
+
+def compute_scores(
+    x: Tensor, mask: Tensor | None, result: Tensor, scale: float, causal: bool, log: bool
+) -> None:
+    """Softmax of `scale * x + mask` along the last dimension into `result`, on x's GPU and its current stream.
+
+    The mask has x's dtype and a shape that broadcasts to x's. Raises `NotAvailable` where a kernel has
+    to be compiled and cannot be.
+    """
+    _compute(x, mask, result, How(-1, log, scale, scores=True, causal=causal))
+
+
+def _compute(first: Tensor, second: Tensor | None, result: Tensor, how: How) -> Launch | None:
     device = first.get_device()
     if device != torch._C._cuda_getDevice():
         with torch.cuda.device(device):
-            return compute(first, second, result, dim, log, scale)
-    key: tuple = (
-        dim, log, device, first.shape, first.dtype, first.stride(), first.data_ptr() % CHUNK_BYTES,
-        result.dtype, result.stride(), result.data_ptr() % CHUNK_BYTES, scale,
-    )  # fmt: skip
+            return _compute(first, second, result, how)
+    key = (how, device, *layout(first), *layout(result))
     if second is not None:
-        key = (*key, second.stride(), second.data_ptr() % CHUNK_BYTES)
+        key = (*key, *layout(second))
     plan = _of_this_thread.table.get(key)
     if plan is None:
-        plan = _plan(first, second, result, positive(dim, first.dim()), log, scale)
+        plan = _plan(first, second, result, how)
         _of_this_thread.keep(key, plan, KEPT_AT_MOST)
     return plan(first, second, result)
 
@@ -67,34 +93,63 @@ def positive(dim: int, dims: int) -> int:
     return dim % most
 
 
-def _plan(
-    first: Tensor, second: Tensor | None, result: Tensor, dim: int, log: bool, scale: float
-) -> Plan:
+def _plan(first: Tensor, second: Tensor | None, result: Tensor, how: How) -> Plan:
+    dim = positive(how.dim, first.dim())
+    shape = first.shape or (1,)
+    inner = prod(shape[dim + 1 :])
     if not first.numel():
         return lambda first, second, result: None
     if not result.is_contiguous():
-        return _plan_elsewhere(dim, log, scale)
-    inputs = [
-        one.reshape(1) if not one.dim() else one for one in (first, second) if one is not None
-    ]
-    shape = inputs[0].shape
-    inner = prod(shape[dim + 1 :])
-    task = replace(task_of(first, second, result, shape[dim], log), scores=scale != 1)
+        return _plan_elsewhere(how)
+    is_gradient, scales = second is not None and not how.scores, how.scores or how.scale != 1
+    task = Task(
+        first.numel() // shape[dim], shape[dim], dtype_name(first), dtype_name(result), is_gradient, how.log,
+        scores=scales, masked=how.scores and second is not None,
+    )  # fmt: skip
     if inner == 1:
-        strides = [row_stride(one, dim) for one in inputs]
-        if None in strides:
-            return _plan_copied(dim, log, scale)
-        return _plan_rows(task, first, second, result, strides, scale)
-    if not all(one.is_contiguous() for one in inputs):
-        return _plan_copied(dim, log, scale)
+        return _plan_rows(task, first, second, result, how._replace(dim=dim))
+    tensors = [one for one in (first, result, second) if one is not None]
+    if not all(one.is_contiguous() for one in tensors):
+        return _plan_copied(how)
     outer = prod(shape[:dim])
-    if has_few_blocks(outer, inner) or scale != 1:  # which strided kernels have none of
-        return _plan_moved(dim, log, scale)
-    tensors = (first, result) if second is None else (first, result, second)
+    if has_few_blocks(outer, inner) or scales:  # which strided kernels have none of
+        return _plan_moved(how)
     edges = inner * task.size % CHUNK_BYTES or any(one.data_ptr() % CHUNK_BYTES for one in tensors)
     task = replace(task, edges=bool(edges))
     outline = outline_strided(strided_design(task, inner), task, outer, inner)
     return _launching(launch_of(outline, first.get_device()))
+
+
+def _plan_rows(task: Task, first: Tensor, second: Tensor | None, result: Tensor, how: How) -> Plan:
+    stride, steps = row_stride(first, how.dim), _steps_of(second, first, how)
+    if stride is None or steps is None:
+        return _plan_copied(how)
+    rows = [(first, stride), (result, task.cols)]
+    if second is not None:
+        rows += [(second, step) for _, step in steps] or [(second, 0)]
+    task = replace(task, edges=needs_edges(task.row_bytes, rows))
+    tile = None if task.scores else tile_design(task)
+    if tile and all(step == task.cols and not one.data_ptr() % CHUNK_BYTES for one, step in rows):
+        return _launching(launch_of(outline_tile(tile, task), first.get_device()))
+    of_second = 0 if how.scores or not steps else steps[0][1]
+    queries, mask = (first.shape[-2] if how.causal else 0), (steps if how.scores else ())
+    scaling = Scaling(how.scale, queries, mask).words if task.scores else ()
+    launch = prepare(task, (stride, of_second, task.cols), first.get_device(), scaling)
+    if launch is not None:
+        return _launching(launch)
+    if how.scores:
+        return _plan_added_up(how)
+    raise NotAvailable(f"This GPU takes no kernel for rows of {task.cols} numbers.")
+
+
+def _steps_of(second: Tensor | None, first: Tensor, how: How) -> tuple[tuple[int, int], ...] | None:
+    """(rows, step) of a second tensor: so many rows, each so many numbers behind the last; None where no kernel has them."""
+    if second is None:
+        return ()
+    if how.scores:
+        return mask_steps(second, first.shape)
+    stride = row_stride(second, how.dim)
+    return None if stride is None else ((0, stride),)
 
 
 def layout(x: Tensor) -> tuple:
@@ -104,52 +159,15 @@ def layout(x: Tensor) -> tuple:
 
 def row_stride(x: Tensor, dim: int) -> int | None:
     """Numbers from one row of `x` to the next; None where that differs, or a row is not in one piece."""
-    if x.shape[dim] > 1 and x.stride(dim) != 1:
+    if x.dim() and x.shape[dim] > 1 and x.stride(dim) != 1:
         return None
-    found, whole = 0, None
-    for size, step in reversed([*zip(x.shape[:dim], x.stride()[:dim], strict=True)]):
-        if size == 1:
-            continue
-        if whole is None:
-            found = step
-        elif step != whole:
-            return None
-        whole = step * size
-    return found
-
-
-def task_of(first: Tensor, second: Tensor | None, result: Tensor, cols: int, log: bool) -> Task:
-    """What is asked for, of rows that may begin anywhere."""
-    rows = first.numel() // cols
-    return Task(rows, cols, dtype_name(first), dtype_name(result), second is not None, log)
+    steps = merged_steps(x.shape[:dim], x.stride()[:dim]) or [(1, 0)]
+    return steps[0][1] if len(steps) == 1 else None
 
 
 def dtype_name(x: Tensor) -> str:
     """As tasks have it: "bfloat16"."""
     return str(x.dtype).removeprefix("torch.")
-
-
-def _plan_rows(
-    task: Task,
-    first: Tensor,
-    second: Tensor | None,
-    result: Tensor,
-    strides: Sequence[int | None],
-    scale: float,
-) -> Plan:
-    steps = [(first, strides[0] or 0), (result, task.cols)]
-    if second is not None:
-        steps.append((second, strides[1] or 0))
-    task = replace(task, edges=needs_edges(task.row_bytes, steps))
-    tile = None if task.scores else tile_design(task)
-    if tile and all(step == task.cols and not one.data_ptr() % CHUNK_BYTES for one, step in steps):
-        return _launching(launch_of(outline_tile(tile, task), first.get_device()))
-    numbers = (strides[0] or 0, 0 if second is None else strides[1] or 0, task.cols)
-    scaling = Scaling(scale).words if task.scores else ()
-    launch = prepare(task, numbers, first.get_device(), scaling)
-    if launch is None:
-        raise NotAvailable(f"This GPU takes no kernel for rows of {task.cols} numbers.")
-    return _launching(launch)
 
 
 def needs_edges(row_bytes: int, rows: Sequence[tuple[Tensor, int]]) -> bool:
@@ -167,35 +185,45 @@ def _launching(launch: Launch) -> Plan:
     return run
 
 
-def _plan_elsewhere(dim: int, log: bool, scale: float) -> Plan:
+def _plan_elsewhere(how: How) -> Plan:
     """For a result that is not in one piece: it is computed in one, and copied."""
 
     def run(first: Tensor, second: Tensor | None, result: Tensor) -> None:
         made = torch.empty_like(result, memory_format=torch.contiguous_format)
-        compute(first, second, made, dim, log, scale)
+        _compute(first, second, made, how)
         result.copy_(made)
 
     return run
 
 
-def _plan_copied(dim: int, log: bool, scale: float) -> Plan:
+def _plan_copied(how: How) -> Plan:
     """For tensors whose rows lie in no order that a kernel takes."""
 
     def run(first: Tensor, second: Tensor | None, result: Tensor) -> None:
-        others = None if second is None else second.contiguous()
-        compute(first.contiguous(), others, result, dim, log, scale)
+        if second is not None and (not how.scores or mask_steps(second, first.shape) is None):
+            second = second.expand(first.shape).contiguous()
+        _compute(first.contiguous(), second, result, how)
 
     return run
 
 
-def _plan_moved(dim: int, log: bool, scale: float) -> Plan:
+def _plan_moved(how: How) -> Plan:
     """For few rows that are not in one piece: they are put into one first."""
 
     def run(first: Tensor, second: Tensor | None, result: Tensor) -> None:
-        rows = first.movedim(dim, -1).contiguous()
-        others = None if second is None else second.movedim(dim, -1).contiguous()
+        rows = first.movedim(how.dim, -1).contiguous()
+        others = None if second is None else second.movedim(how.dim, -1).contiguous()
         made = torch.empty_like(rows, dtype=result.dtype)
-        compute(rows, others, made, -1, log, scale)
-        result.movedim(dim, -1).copy_(made)
+        _compute(rows, others, made, how._replace(dim=-1))
+        result.movedim(how.dim, -1).copy_(made)
+
+    return run
+
+
+def _plan_added_up(how: How) -> Plan:
+    """For scores in rows longer than the kernels hold."""
+
+    def run(x: Tensor, mask: Tensor | None, result: Tensor) -> None:
+        _compute(added_up(x, mask, how.scale, how.causal), None, result, How(-1, how.log))
 
     return run
