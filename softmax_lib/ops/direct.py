@@ -58,7 +58,7 @@ class Way:
     ) -> None:
         """Let `run` take calls such as this one, if one `launch` did it; a grid's needs more than C knows."""
         calls = _calls()
-        if calls is not None and type(launch) is Launch:
+        if calls is not None and launch is not None and not launch.meet:
             calls.keep(x, out, dim, log, *launch.told)
 
 

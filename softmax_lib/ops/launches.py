@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import torch
@@ -31,14 +31,27 @@ from softmax_lib.worklog.errors import NotAvailable
 
 _NO_CONTEXT = frozenset({201, 709})  # of this thread, or one that is gone
 
+Words = ctypes.Array[ctypes.c_uint64]
+"""Arguments of a launch: three addresses, and the numbers of its outline."""
+
 
 class Launch:
-    """One kernel with its grid and all but the addresses of its arguments. One thread at a time."""
+    """One kernel with its grid and all but the addresses of its arguments. One thread at a time.
 
-    def __init__(self, kernel: int, outline: Outline, device: int) -> None:
-        self.device = device
+    Where blocks write to each other, `meet` says at each call in which arguments they find what memory, and returns
+    what has to be there until the kernel is queued.
+    """
+
+    def __init__(
+        self,
+        kernel: int,
+        outline: Outline,
+        device: int,
+        meet: Callable[[Words], object] | None = None,
+    ) -> None:
+        self.device, self.meet = device, meet
         numbers, shared_bytes = outline.numbers, outline.shared_bytes
-        self._values = (ctypes.c_uint64 * (3 + len(numbers)))(0, 0, 0, *numbers)
+        self._values: Words = (ctypes.c_uint64 * (3 + len(numbers)))(0, 0, 0, *numbers)
         at = ctypes.addressof(self._values)
         self._addresses = (ctypes.c_void_p * len(self._values))(
             *(at + 8 * i for i in range(len(self._values)))
@@ -59,6 +72,7 @@ class Launch:
         """
         values = self._values
         values[0], values[1], values[2] = first, second, result
+        _held = self.meet(values) if self.meet else None
         self.config.stream = torch._C._cuda_getCurrentRawStream(self.device)
         status = self._call(*self._arguments)
         if status:
@@ -81,16 +95,6 @@ def _said_of(outline: Outline) -> dict[int, tuple[int, ...]]:
     if outline.is_cooperative:
         said[COOPERATIVE] = (1,)
     return said
-
-
-class GridLaunch(Launch):
-    """One whose blocks write to each other."""
-
-    team: int
-
-    def __call__(self, first: int, second: int, result: int) -> None:
-        self._values[SLOTS] = slots.address(self.device, self.team, self.config.grid[0])
-        super().__call__(first, second, result)
 
 
 def launch_of(outline: Outline, device: int) -> Launch:
@@ -128,9 +132,11 @@ def prepare_design(
         if not at_once:
             return None
         outline = outline_design(design, task, strides, scaling, at_once)
-        of_grid = GridLaunch(kernel, outline, device)
-        of_grid.team = design.team
-        return of_grid
+
+        def meet(values: Words) -> None:
+            values[SLOTS] = slots.address(device, design.team, outline.blocks)
+
+        return Launch(kernel, outline, device, meet)
     launch = Launch(kernel, outline_design(design, task, strides, scaling), device)
     if design.regime == "cluster" and not _has_room_for_a_cluster(launch, kernel):
         return None

@@ -17,7 +17,7 @@ from softmax_lib.ops import slots
 from softmax_lib.ops.arguments import DTYPES, check_tensor
 from softmax_lib.ops.binaries import function
 from softmax_lib.ops.functional import softmax
-from softmax_lib.ops.launches import Launch, launch_of, multiprocessors
+from softmax_lib.ops.launches import Launch, Words, launch_of, multiprocessors
 from softmax_lib.ops.operators import is_traced, register
 from softmax_lib.ops.outlines import Outline
 from softmax_lib.ops.plans import (
@@ -157,23 +157,6 @@ _PAIRS, _LISTS, _ARRIVED = 8, 9, 10
 _PAIR_BYTES = _KEY_BYTES = 8
 
 
-class _MeetingLaunch(Launch):
-    """One whose rows are shared out among blocks, of which the last to arrive ends each row."""
-
-    rows: int
-    pairs: int
-    keys: int
-
-    def __call__(self, first: int, second: int, result: int) -> None:
-        length = _PAIR_BYTES * self.pairs + _KEY_BYTES * self.keys
-        memory = torch.empty(length, dtype=torch.uint8, device=torch.device("cuda", self.device))
-        values = self._values
-        values[_PAIRS] = memory.data_ptr()
-        values[_LISTS] = memory.data_ptr() + _PAIR_BYTES * self.pairs
-        values[_ARRIVED] = slots.address(self.device, slots.COUNTERS, self.rows)
-        super().__call__(first, second, result)
-
-
 def _prepare(task: TopkTask, stride: int, device: int) -> Launch:
     """The launch for rows with this stride, in numbers. Raises `NotAvailable` where no kernel can be had."""
     numbers = (task.rows, task.cols, stride, task.k)
@@ -189,11 +172,18 @@ def _prepare(task: TopkTask, stride: int, device: int) -> Launch:
     )
     if design.teams == 1:
         return launch_of(outline, device)
-    launch = _MeetingLaunch(function(outline.build, device), outline, device)
-    teams = task.rows * design.teams
-    launch.rows, launch.pairs = task.rows, teams * design.warps
-    launch.keys = teams * task.keys_a_list
-    return launch
+    teams = task.rows * design.teams  # of which the last to arrive ends its row
+    pair_bytes = _PAIR_BYTES * teams * design.warps
+    length = pair_bytes + _KEY_BYTES * teams * task.keys_a_list
+
+    def meet(values: Words) -> Tensor:
+        memory = torch.empty(length, dtype=torch.uint8, device=torch.device("cuda", device))
+        values[_PAIRS] = memory.data_ptr()
+        values[_LISTS] = memory.data_ptr() + pair_bytes
+        values[_ARRIVED] = slots.address(device, slots.COUNTERS, task.rows)
+        return memory
+
+    return Launch(function(outline.build, device), outline, device, meet)
 
 
 # ---- gradients, torch.func and torch.compile
