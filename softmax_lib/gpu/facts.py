@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import metadata
 from typing import Any
 
@@ -29,14 +29,13 @@ PACKAGES = (
 def gpu_facts() -> dict[str, str | int]:
     """The current GPU: name, compute capability, multiprocessors, bytes of L2 and of memory, driver."""
     device = torch.cuda.get_device_properties()
-    answers = _ask({"driver": lambda nvml, gpu: nvml.nvmlSystemGetDriverVersion()})
     return {
         "name": device.name,
         "compute_capability": f"{device.major}.{device.minor}",
         "multiprocessors": device.multi_processor_count,
         "l2_bytes": device.L2_cache_size,
         "memory_bytes": device.total_memory,
-        **answers,
+        "driver": _ask(lambda nvml, gpu: nvml.nvmlSystemGetDriverVersion()),
     }
 
 
@@ -45,15 +44,9 @@ def peak_gb_per_s() -> float | None:
 
     That is its highest clock, on both edges of which each wire of its bus carries a bit.
     """
-    answers = _ask(
-        {
-            "mhz": lambda nvml, gpu: str(nvml.nvmlDeviceGetMaxClockInfo(gpu, nvml.NVML_CLOCK_MEM)),
-            "bits": lambda nvml, gpu: str(nvml.nvmlDeviceGetMemoryBusWidth(gpu)),
-        }
-    )
-    if UNKNOWN in answers.values():
-        return None
-    return 2 * int(answers["mhz"]) * int(answers["bits"]) / 8 / 1e3
+    mhz = _ask(lambda nvml, gpu: nvml.nvmlDeviceGetMaxClockInfo(gpu, nvml.NVML_CLOCK_MEM))
+    bits = _ask(lambda nvml, gpu: nvml.nvmlDeviceGetMemoryBusWidth(gpu))
+    return None if UNKNOWN in (mhz, bits) else 2 * mhz * bits / 8 / 1e3
 
 
 def today() -> str:
@@ -77,19 +70,21 @@ def versions() -> dict[str, str]:
 
 def clocks() -> dict[str, str]:
     """Clocks and power of the current GPU as the driver reports them now; nothing is set."""
-    return _ask(
-        {
-            "clocks.sm": lambda nvml, gpu: _mhz(nvml, gpu, nvml.NVML_CLOCK_SM),
-            "clocks.mem": lambda nvml, gpu: _mhz(nvml, gpu, nvml.NVML_CLOCK_MEM),
-            "clocks_event_reasons.active": lambda nvml, gpu: (
-                f"0x{nvml.nvmlDeviceGetCurrentClocksEventReasons(gpu):016x}"
-            ),
-            "power.draw": lambda nvml, gpu: f"{nvml.nvmlDeviceGetPowerUsage(gpu) / 1000:.2f} W",
-            "temperature.gpu": lambda nvml, gpu: str(
-                nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)
-            ),
-        }
-    )
+    return {
+        "clocks.sm": _ask(
+            lambda nvml, gpu: f"{nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)} MHz"
+        ),
+        "clocks.mem": _ask(
+            lambda nvml, gpu: f"{nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_MEM)} MHz"
+        ),
+        "clocks_event_reasons.active": _ask(
+            lambda nvml, gpu: f"0x{nvml.nvmlDeviceGetCurrentClocksEventReasons(gpu):016x}"
+        ),
+        "power.draw": _ask(lambda nvml, gpu: f"{nvml.nvmlDeviceGetPowerUsage(gpu) / 1000:.2f} W"),
+        "temperature.gpu": _ask(
+            lambda nvml, gpu: str(nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU))
+        ),
+    }
 
 
 BUSY_PERCENT = 5
@@ -104,48 +99,29 @@ SLOWED_BY = {
 
 def busy() -> list[str]:
     """A sentence where other work keeps the GPU busy; to be asked before any work of one's own."""
-    (percent,) = _ask(
-        {"": lambda nvml, gpu: str(nvml.nvmlDeviceGetUtilizationRates(gpu).gpu)}
-    ).values()
-    if percent == UNKNOWN or int(percent) <= BUSY_PERCENT:
+    percent = _ask(lambda nvml, gpu: nvml.nvmlDeviceGetUtilizationRates(gpu).gpu)
+    if percent == UNKNOWN or percent <= BUSY_PERCENT:
         return []
     return [f"Other work kept the GPU busy for {percent} % of the time before."]
 
 
 def slowed() -> list[str]:
     """A sentence for each reason for which the driver holds the clock down now."""
-    ask = {"": lambda nvml, gpu: str(nvml.nvmlDeviceGetCurrentClocksEventReasons(gpu))}
-    (reasons,) = _ask(ask).values()
-    bits = 0 if reasons == UNKNOWN else int(reasons)
+    reasons = _ask(lambda nvml, gpu: nvml.nvmlDeviceGetCurrentClocksEventReasons(gpu))
+    bits = 0 if reasons == UNKNOWN else reasons
     return [f"The clock was held down by {by}." for bit, by in SLOWED_BY.items() if bits & bit]
 
 
-Question = Callable[[Any, Any], str]
-"""Takes the module pynvml and a handle of the current GPU, and gives one fact in words."""
-
-
-def _ask(questions: Mapping[str, Question]) -> dict[str, str]:
-    """The driver's answers, by name, about the GPU that torch uses now."""
+def _ask(question: Callable[[Any, Any], Any]) -> Any:
+    """What `question` finds by the module pynvml and a handle of the GPU that torch uses now; UNKNOWN without an answer."""
     try:
         import pynvml
     except ImportError:
-        return dict.fromkeys(questions, UNKNOWN)
+        return UNKNOWN
     try:
         pynvml.nvmlInit()
         # by its identity: torch and the driver number GPUs differently under CUDA_VISIBLE_DEVICES
         identity = f"GPU-{torch.cuda.get_device_properties().uuid}"
-        gpu = pynvml.nvmlDeviceGetHandleByUUID(identity)
-    except pynvml.NVMLError:
-        return dict.fromkeys(questions, UNKNOWN)
-    return {name: _answer(question, pynvml, gpu) for name, question in questions.items()}
-
-
-def _answer(question: Question, nvml: Any, gpu: Any) -> str:
-    try:
-        return question(nvml, gpu)
-    except nvml.NVMLError:  # a GPU that does not tell its power, say
+        return question(pynvml, pynvml.nvmlDeviceGetHandleByUUID(identity))
+    except pynvml.NVMLError:  # a GPU that does not tell its power, say
         return UNKNOWN
-
-
-def _mhz(nvml: Any, gpu: Any, clock: int) -> str:
-    return f"{nvml.nvmlDeviceGetClockInfo(gpu, clock)} MHz"

@@ -47,19 +47,11 @@ def predict(
     told = view(reveal, alt)
     shared = W.HTML(told.html)
     replies = _checked(replies or {}, choices, right)
-    verdicts = [
-        str(
-            render(
-                _VERDICT,
-                said=choice,
-                right=right,
-                nearest=not isinstance(truth, str),
-                reply=replies.get(choice, ""),
-            )
-        )
-        for choice in choices
-    ]
-    outcomes = [W.VBox([W.HTML(verdict), shared]) for verdict in verdicts]
+    nearest, outcomes = not isinstance(truth, str), []
+    for said in choices:
+        reply = replies.get(said, "")
+        verdict = render(_VERDICT, said=said, right=right, nearest=nearest, reply=reply)
+        outcomes.append(W.VBox([W.HTML(str(verdict)), shared]))
     asked = render(_QUESTION, question=question)
     folded = render(_FOLDED, answers=choices, right=right, told=Markup(told.html))
     words = f"{question} ({' / '.join(choices)})"
@@ -77,28 +69,24 @@ def picker(choices: Sequence[str], outcomes: list[W.Widget]) -> tuple[W.Widget, 
 
 
 def _checked(replies: Mapping[str, str], choices: list[str], right: str) -> Mapping[str, str]:
-    unknown = [choice for choice in replies if choice not in choices]
+    if unknown := [choice for choice in replies if choice not in choices]:
+        raise BadInput(f"There is a reply to {unknown[0]!r}, which is no answer.")
     missing = [choice for choice in choices if choice not in replies and choice != right]
-    if unknown or (replies and missing):
-        raise BadInput(
-            f"There is a reply to {unknown[0]!r}, which is no answer."
-            if unknown
-            else f"There is no reply to the wrong answer {missing[0]!r}."
-        )
+    if replies and missing:
+        raise BadInput(f"There is no reply to the wrong answer {missing[0]!r}.")
     return replies
 
 
 def _right(answers: Sequence[str] | Mapping[str, float], truth: str | float) -> str:
     if isinstance(answers, Mapping) and not isinstance(truth, str):
         if not isinstance(truth, (int, float)):
-            raise WrongType(
-                f"The answer is a {type(truth).__name__}; it is one of them, or a number."
-            )
-        if not answers or math.isnan(truth):
-            raise BadInput(
-                f"The answer {truth!r} is near none of the choices: {', '.join(answers)}."
-            )
-        return min(answers, key=lambda answer: abs(answers[answer] - truth))
-    if truth not in answers:
-        raise BadInput(f"The answer {truth!r} is not among the choices: {', '.join(answers)}.")
-    return str(truth)
+            kind = type(truth).__name__
+            raise WrongType(f"The answer is a {kind}; it is one of them, or a number.")
+        if answers and not math.isnan(truth):
+            return min(answers, key=lambda answer: abs(answers[answer] - truth))
+        where = "near none of"
+    elif truth in answers:
+        return str(truth)
+    else:
+        where = "not among"
+    raise BadInput(f"The answer {truth!r} is {where} the choices: {', '.join(answers)}.")
