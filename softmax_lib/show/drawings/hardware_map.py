@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import pairwise
 
 from softmax_lib.engine.source import WARP
 from softmax_lib.engine.words import count
 from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.show.drawings.drawing import WIDTH, Box, Drawing, frame
-from softmax_lib.suites.hardware.record import Hardware, Level, Places, Waits, hardware
+from softmax_lib.suites.hardware.record import Hardware, Level, Places, hardware
 from softmax_lib.suites.phases.record import Block, phases
 from softmax_lib.widgets.views import View
 from softmax_lib.worklog.errors import BadInput
@@ -75,12 +75,7 @@ def _draw_opened(drawing: Drawing, found: Hardware, top: float, level: str) -> N
 
 
 def _draw_levels(
-    drawing: Drawing,
-    found: Hardware,
-    sizes: Mapping[str, str],
-    top: float,
-    marked: str,
-    left: float,
+    drawing: Drawing, found: Hardware, sizes: dict[str, str], top: float, marked: str, left: float
 ) -> None:
     """A box for each memory, 28 apart, with its size and how far it is."""
     for at, (name, size) in enumerate(sizes.items()):
@@ -127,11 +122,9 @@ def places(blocks: int, threads: int, gpu: str = DEFAULT_GPU) -> View:
     drawing.text(0, 14, words)
     corners = _corners(found.multiprocessors)
     drawing.boxes([(left, top, _SIDE, _SIDE) for left, top in corners], "plain")
-    fills = []
-    for held, (left, top) in zip(one.held[0], corners, strict=True):
-        if held:
-            high = max(1.5, _SIDE * held * one.threads / most)
-            fills.append((left, top + _SIDE - high, _SIDE, high))
+    highs = [max(1.5, _SIDE * held * one.threads / most) if held else 0 for held in one.held[0]]
+    placed = zip(corners, highs, strict=True)
+    fills = [(left, top + _SIDE - high, _SIDE, high) for (left, top), high in placed if high]
     drawing.boxes(fills, "blue", solid=True)
     _draw_waves(drawing, one, below)
     caption = f"Full: {most:,} threads ({found.source})."
@@ -184,23 +177,18 @@ def waits(warps: int, gpu: str = DEFAULT_GPU) -> View:
         raise BadInput(f"The turns of {count(warps, 'warp')} were not kept on {gpu}.")
     words = "Blue a warp waits for a load, orange it computes."
     drawing = Drawing(_TOP + warps * _HIGH + 42, words)
-    for warp in range(warps):
-        _draw_warp(drawing, one, warp)
+    for warp in range(warps):  # it computes from where a load came to where it asks for the next
+        top = _TOP + warp * _HIGH
+        turns = [(asked, came) for who, asked, came in one.turns if who == warp]
+        computing = [(came, asked) for (_, came), (asked, _) in pairwise(turns)]
+        drawing.text(22, top + 12, f"w{warp}", anchor="end", size=11)
+        drawing.boxes(_stretches(turns, top + 5, 5), "blue", solid=True)
+        drawing.boxes(_stretches(computing, top, 15), "orange", solid=True)
     line = drawing.height - 22
     drawing.key(26, line, "blue", "waits for a load")
     drawing.key(170, line, "orange", "computes")
     drawing.text(26, line + 18, f"from left to right: {_CYCLES:,} cycles")
     return frame(drawing, f"{count(warps, 'warp')} on one SM")
-
-
-def _draw_warp(drawing: Drawing, one: Waits, warp: int) -> None:
-    """It computes from where a load has come to where it asks for the next one."""
-    top = _TOP + warp * _HIGH
-    turns = [(asked, came) for who, asked, came in one.turns if who == warp]
-    computing = [(came, asked) for (_, came), (asked, _) in pairwise(turns)]
-    drawing.text(22, top + 12, f"w{warp}", anchor="end", size=11)
-    drawing.boxes(_stretches(turns, top + 5, 5), "blue", solid=True)
-    drawing.boxes(_stretches(computing, top, 15), "orange", solid=True)
 
 
 def _stretches(ends: Iterable[tuple[float, float]], top: float, high: float) -> list[Box]:

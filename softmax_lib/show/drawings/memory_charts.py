@@ -58,11 +58,9 @@ def memory_chart(
 def memory_chart_of(found: XRay, *, gpu: str = DEFAULT_GPU) -> View:
     """The same of an x-ray that is there already. Raises `BadInput` for a GPU without a record."""
     flows = flows_of(found, gpu)
-    title, caption = found.words, _caption(found, flows)
-    rows = [_row(flow) for flow in flows.flows]
-    drawing = _draw(found, flows)
+    title, caption, drawing = found.words, _caption(found, flows), _draw(found, flows)
     head = ("between", "what", "requests", "units", "bytes", "of peak", "counted by")
-    table = counters_table("numbers of the memory chart", head, rows)
+    table = counters_table("numbers of the memory chart", head, list(map(_row, flows.flows)))
     body = render(_CHART, title=title, svg=Markup(drawing.svg()), caption=caption, table=table)
     return View(STYLE + str(body), f"{title}: {drawing.words} {caption}")
 
@@ -73,17 +71,14 @@ def memory_chart_of(found: XRay, *, gpu: str = DEFAULT_GPU) -> View:
 def _draw(found: XRay, flows: Flows) -> Drawing:
     """From top to bottom: shared memory, threads and L1, which every multiprocessor has, then L2 and DRAM."""
     shared = flows.of("shared memory")
-    parts: list[Callable[[Drawing, float], float]] = [
-        lambda drawing, top: _box(drawing, top, "shared memory", "" if shared else "not used", inner=True, faint=not shared),
-        lambda drawing, top: _band(drawing, top, shared),
-        lambda drawing, top: _box(drawing, top, "threads", f"{count(found.blocks, 'block')} of {found.block_size}", inner=True, tone="orange"),
-        lambda drawing, top: _band(drawing, top, flows.of("L1")),
-        lambda drawing, top: _box(drawing, top, "L1", _hits(flows), inner=True),
-    ]  # fmt: skip
     drawing = Drawing(0, _in_words(flows))
-    top = 28.0
-    for part in parts:
-        top = part(drawing, top)
+    used = "" if shared else "not used"
+    top = _box(drawing, 28.0, "shared memory", used, _LEFT, faint=not shared)
+    top = _band(drawing, top, shared)
+    blocks = f"{count(found.blocks, 'block')} of {found.block_size}"
+    top = _box(drawing, top, "threads", blocks, _LEFT, tone="orange")
+    top = _band(drawing, top, flows.of("L1"))
+    top = _box(drawing, top, "L1", _hits(flows), _LEFT)
     drawing.box((1, 1, WIDTH - 2, top + 6), tone="blue")
     drawing.parts.insert(0, drawing.parts.pop())  # what is in it lies above it
     drawing.text(_LEFT, 19, "multiprocessors", size=13, bold=True)
@@ -97,18 +92,10 @@ def _draw(found: XRay, flows: Flows) -> Drawing:
 
 
 def _box(
-    drawing: Drawing,
-    top: float,
-    name: str,
-    told: str,
-    *,
-    inner: bool = False,
-    tone: str = "plain",
-    faint: bool = False,
+    drawing: Drawing, top: float, name: str, told: str, left: float = 1.0, **looks: Any
 ) -> float:
     """A memory, or the threads, with its name and what there is to tell; returns where it ends."""
-    left = _LEFT if inner else 1.0
-    drawing.box((left, top, WIDTH - 2 * left, _BOX), tone=tone, faint=faint)
+    drawing.box((left, top, WIDTH - 2 * left, _BOX), **looks)
     line = top + _BOX / 2 + 5
     drawing.text(left + 8, line, name, size=13, bold=True)
     if told:
@@ -117,7 +104,7 @@ def _box(
 
 
 def _band(drawing: Drawing, top: float, flows: Sequence[Flow]) -> float:
-    """The arrows between two boxes, one beside the other, with their numbers; returns where it ends."""
+    """The arrows between two boxes, one beside the other, with names and numbers; returns where it ends."""
     if not flows:
         return top + 8
     width = min(_WIDEST, (WIDTH - 2 * _LEFT - _GUTTER) / len(flows))
@@ -129,20 +116,18 @@ def _band(drawing: Drawing, top: float, flows: Sequence[Flow]) -> float:
     drawing.text(_LEFT + 2, head, by)
     for line, (label, _) in enumerate(labels, 1):
         drawing.text(_LEFT + 2, head + line * _LINE, label)
+    aside, size = (15, 12 if width >= _LONG else 11) if width >= _MIDDLE else (12, 10)
     for number, (flow, name) in enumerate(zip(flows, names, strict=True)):
         left = _LEFT + _GUTTER + number * width
         _arrow(drawing, flow, left + 6, (top + 3, bottom - 3))
         told = [texts[number] for _, texts in labels] if flow.counted_by else [UNKNOWN]
-        _column(drawing, (left + (15 if width >= _MIDDLE else 12), head), name, told, width)
+        for line, words in enumerate([*name, *told], 1 - len(name)):
+            drawing.text(left + aside, head + line * _LINE, words, size=size, bold=line <= 0)
     return bottom
 
 
-Label = tuple[str, list[str]]
-"""What a line of a band is called, and what each flow has there."""
-
-
-def _labels(flows: Sequence[Flow], *, is_long: bool) -> list[Label]:
-    """Lines of which at least one flow has something; numbers written out or short."""
+def _labels(flows: Sequence[Flow], *, is_long: bool) -> list[tuple[str, list[str]]]:
+    """What a line is called of which at least one flow has something, and what each has; written out or short."""
     level = flows[0].level
     asked = "asked for" if level in ("L1", "shared memory") else "bytes"
     digits = 4 if is_long else 3
@@ -161,20 +146,6 @@ def _arrow(drawing: Drawing, flow: Flow, x: float, ends: tuple[float, float]) ->
     goes_up = flow.is_read == (flow.level != "shared memory")  # threads are below shared memory
     start, end = reversed(ends) if goes_up else ends
     drawing.arrow((x, start), (x, end), tone=tone)
-
-
-def _column(
-    drawing: Drawing,
-    at: tuple[float, float],
-    name: Sequence[str],
-    told: Sequence[str],
-    width: float,
-) -> None:
-    """The name of a flow, whose last word stands at `at`, and its numbers below."""
-    size = 12 if width >= _LONG else 11 if width >= _MIDDLE else 10
-    for line, words in enumerate([*name, *told], 1 - len(name)):
-        is_name = line <= 0
-        drawing.text(at[0], at[1] + line * _LINE, words, size=size, bold=is_name)
 
 
 # ---- words

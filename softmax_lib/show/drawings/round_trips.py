@@ -65,8 +65,17 @@ def _show(kernel: str, count: int) -> View:
     _draw_row(drawing, _X, "x, memory", ROW, "read x" in step.trips)
     _draw_row(drawing, _REGISTERS, "registers", step.registers, True)
     _draw_row(drawing, _Y, "y, memory", step.y, {"read y", "write y"} & {*step.trips})
+    aside = 8 if {"read y", "write y"} <= {*step.trips} else 0
+    ends = {
+        "read x": (0, _X + _HIGH + 3, _REGISTERS - 3),
+        "read y": (-aside, _Y - 3, _REGISTERS + _HIGH + 3),
+        "write y": (aside, _REGISTERS + _HIGH + 3, _Y - 3),
+    }
     for left, width in places(len(ROW), _LEFT, _ACROSS):
-        _draw_arrows(drawing, left + width / 2, step.trips)
+        for trip in step.trips:
+            off, start, end = ends[trip]
+            x = left + width / 2 + off
+            drawing.arrow((x, start), (x, end), tone="orange")
     drawing.text(0, _TRIPS, moved, bold=True)
     for at, trip in enumerate(all_trips):
         now = made - len(step.trips) <= at < made
@@ -86,14 +95,3 @@ def _draw_row(drawing: Drawing, top: float, name: str, values: tuple, is_used: o
             (left, top, width, _HIGH), tone=tone if is_there else "plain", faint=not is_there
         )
         drawing.text(left + width / 2, top + 17, text, anchor="middle", size=11)
-
-
-def _draw_arrows(drawing: Drawing, middle: float, trips: tuple[str, ...]) -> None:
-    aside = 8 if len({"read y", "write y"} & {*trips}) == 2 else 0
-    above, below = _REGISTERS - 3, _REGISTERS + _HIGH + 3
-    if "read x" in trips:
-        drawing.arrow((middle, _X + _HIGH + 3), (middle, above), tone="orange")
-    if "read y" in trips:
-        drawing.arrow((middle - aside, _Y - 3), (middle - aside, below), tone="orange")
-    if "write y" in trips:
-        drawing.arrow((middle + aside, below), (middle + aside, _Y - 3), tone="orange")

@@ -58,7 +58,14 @@ def climb(rows: int = 1024, cols: int = 32768, *, gpu: str = DEFAULT_GPU) -> Sho
     Raises `BadInput` where a rung was not recorded on a (rows, cols) float32 matrix.
     """
     times = _times(rows, cols, gpu)
-    frames = [_rung(times, number, name) for number, name in enumerate(times, 1)]
+    frames = []
+    for number, (name, timing) in enumerate(times.items(), 1):
+        idea, line = IDEAS[name]
+        time, share = time_in_words(timing.median_us), percent(timing.copy_share)
+        bars = Markup(_draw(times, name).svg())
+        html = render(_RUNG, number=number, idea=idea, time=time, share=share, bars=bars, line=line)
+        words = f"{number}. {idea}: {time}, {share} of a copy's speed. {line}"
+        frames.append(View(str(html), words))
     return widgets.stepper(frames, label="kernel")
 
 
@@ -70,14 +77,6 @@ def _times(rows: int, cols: int, gpu: str) -> Mapping[str, Measurement]:
     return {name: times[name] for name in names}
 
 
-def _rung(times: Mapping[str, Measurement], number: int, name: str) -> View:
-    idea, line = IDEAS[name]
-    time, share = time_in_words(times[name].median_us), percent(times[name].copy_share)
-    bars = Markup(_draw(times, name).svg())
-    html = render(_RUNG, number=number, idea=idea, time=time, share=share, bars=bars, line=line)
-    return View(str(html), f"{number}. {idea}: {time}, {share} of a copy's speed. {line}")
-
-
 def _draw(times: Mapping[str, Measurement], upto: str) -> Drawing:
     climbed = list(times)[: list(times).index(upto) + 1]
     shares = {name: times[name].copy_share for name in climbed} | {"copy": 1.0}
@@ -85,22 +84,16 @@ def _draw(times: Mapping[str, Measurement], upto: str) -> Drawing:
     drawing = Drawing(_BASE + 20, f"Share of a copy's speed: {told}")
     pitch = WIDTH / (len(times) + 1)
     for at, name in enumerate([*times, "copy"]):
-        _draw_bar(drawing, at * pitch, pitch, name, shares.get(name), here=name == upto)
+        left, middle, width = at * pitch + _GAP / 2, (at * pitch) + pitch / 2, pitch - _GAP
+        share, here = shares.get(name), name == upto
+        if share is None:
+            drawing.box((left, _BASE - _HIGH, width, _HIGH), "?", faint=True)
+        else:
+            high, tone = max(_LEAST, _HIGH * share), "orange" if here else "blue"
+            drawing.boxes([(left, _BASE - high, width, high)], tone, solid=here)
+            drawing.text(middle, _BASE - high - 5, percent(share), anchor="middle", bold=here)
+        drawing.text(middle, _BASE + 14, name, anchor="middle", size=11, bold=here)
     return drawing
-
-
-def _draw_bar(
-    drawing: Drawing, left: float, pitch: float, name: str, share: float | None, here: bool
-) -> None:
-    width, middle = pitch - _GAP, left + pitch / 2
-    if share is None:
-        drawing.box((left + _GAP / 2, _BASE - _HIGH, width, _HIGH), "?", faint=True)
-    else:
-        high = max(_LEAST, _HIGH * share)
-        bar = (left + _GAP / 2, _BASE - high, width, high)
-        drawing.boxes([bar], "orange" if here else "blue", solid=here)
-        drawing.text(middle, _BASE - high - 5, percent(share), anchor="middle", bold=here)
-    drawing.text(middle, _BASE + 14, name, anchor="middle", size=11, bold=here)
 
 
 # ---- each pass over the rows, in a launch by itself
@@ -137,17 +130,10 @@ def passes(
     scale = (WIDTH - 2) / max(sum(times) for times in times_ms.values())
     for at, (name, words) in enumerate(told.items()):
         drawing.text(0, _PITCH * at + 15, name, bold=True)
-        _draw_passes(drawing, _PITCH * at + 21, [ms * scale for ms in times_ms[name]], words)
+        left, top = 1.0, _PITCH * at + 21
+        for word, ms in zip(words, times_ms[name], strict=True):
+            width, writes = ms * scale, word == words[-1]
+            drawing.boxes([(left, top, width, _PASS_HIGH)], "blue" if writes else "orange")
+            drawing.text(left + width / 2, top + _PASS_HIGH / 2 + 4, word, anchor="middle")
+            left += width
     return frame(drawing, "Milliseconds of each pass, in a launch by itself", record.where)
-
-
-def _draw_passes(
-    drawing: Drawing, top: float, widths: Sequence[float], words: Sequence[str]
-) -> None:
-    """Side by side; the last one, which writes, is another colour than those that only read."""
-    left = 1.0
-    tones = [*["orange"] * (len(words) - 1), "blue"]
-    for width, word, tone in zip(widths, words, tones, strict=True):
-        drawing.boxes([(left, top, width, _PASS_HIGH)], tone)
-        drawing.text(left + width / 2, top + _PASS_HIGH / 2 + 4, word, anchor="middle")
-        left += width
