@@ -16,6 +16,7 @@ from softmax_lib.widgets.views import View
 
 _LEFT, _RIGHT, _BASE = 30, WIDTH - 6, 180
 """Of two axes."""
+_MIDDLE = (_LEFT + _RIGHT) / 2
 
 
 def _draw_lines(drawing: Drawing, labels: Mapping[float, str]) -> None:
@@ -29,10 +30,6 @@ def _draw_lines(drawing: Drawing, labels: Mapping[float, str]) -> None:
 def _draw_ticks(drawing: Drawing, labels: Mapping[float, str]) -> None:
     for x, label in labels.items():
         drawing.text(x, _BASE + 14, label, anchor="middle", size=11)
-
-
-def _name_axis(drawing: Drawing, name: str) -> None:
-    drawing.text((_LEFT + _RIGHT) / 2, _BASE + 29, name, anchor="middle", size=11)
 
 
 def _draw_point(drawing: Drawing, x: float, y: float, tone: str) -> None:
@@ -75,24 +72,19 @@ def _roofline(flop: int, size: int, elements: int, bytes_per_s: float, peak: flo
     most = min(at * bytes_per_s, peak)
     words = f"At least {time_in_words(1e6 * times[limit])}, so at most {_tflop(most)} ({recorded().gpu})."
     drawing = Drawing(_BASE + 32, f"{title}. {words}")
-    _draw_times(drawing, times, elements * max(BYTES) / bytes_per_s)
-    _draw_lines(drawing, {_at(1, 1e12 * 10**power)[1]: f"{10**power:g}" for power in range(-1, 3)})
-    ticks = {min(_at(10**p, 1e12)[0], _RIGHT - 12): f"{10**p:g}" for p in range(-1, 4)}
-    _draw_ticks(drawing, ticks)
-    drawing.text(0, _ROOF_TOP - 8, "TFLOP/s", size=11)
-    _name_axis(drawing, "FLOP per byte")
-    _draw_roof(drawing, bytes_per_s, peak)
-    _draw_point(drawing, *_at(at, most), "blue" if limit == "memory" else "orange")
-    return frame(drawing, title, words)
-
-
-def _draw_times(drawing: Drawing, times: dict[str, float], most: float) -> None:
-    """A bar for the bytes and one for the FLOP; the longer one is what a kernel can't beat."""
-    scale = (_RIGHT - _BARS - 52) / most
+    scale = (_RIGHT - _BARS - 52) / (elements * max(BYTES) / bytes_per_s)
     for (name, seconds), tone, top in zip(times.items(), ("blue", "orange"), (2, 24), strict=True):
         drawing.text(0, top + 12, name)
         drawing.boxes([(_BARS, top, seconds * scale, 16)], tone, solid=True)
         drawing.text(_BARS + seconds * scale + 4, top + 12, time_in_words(1e6 * seconds))
+    _draw_lines(drawing, {_at(1, 1e12 * 10**power)[1]: f"{10**power:g}" for power in range(-1, 3)})
+    ticks = {min(_at(10**p, 1e12)[0], _RIGHT - 12): f"{10**p:g}" for p in range(-1, 4)}
+    _draw_ticks(drawing, ticks)
+    drawing.text(0, _ROOF_TOP - 8, "TFLOP/s", size=11)
+    drawing.text(_MIDDLE, _BASE + 29, "FLOP per byte", anchor="middle", size=11)
+    _draw_roof(drawing, bytes_per_s, peak)
+    _draw_point(drawing, *_at(at, most), "blue" if limit == "memory" else "orange")
+    return frame(drawing, title, words)
 
 
 def _draw_roof(drawing: Drawing, bytes_per_s: float, peak: float) -> None:
@@ -152,7 +144,9 @@ def in_flight(*, gpu: str = DEFAULT_GPU) -> widgets.Explorer:
 
 
 def _flying(record: Record, threads: int, loads: int, size: int) -> View:
-    kib, curve = threads * loads * size / 1024, _curve(record, size)
+    kib, probes = threads * loads * size / 1024, record.probed("read bandwidth", width=size)
+    # in GB/s; of several ways to have as many bytes in flight the fastest
+    curve = dict(sorted((one.at["bytes"] / 1024, one.found["gb_per_s"]) for one in probes))
     (probe,) = record.probed("latency", kib=_DRAM_KIB)
     gb_per_s_a_kib = record.multiprocessors * 1024 / probe.found["ns"]
     title = f"{threads:,} × {loads} × {size} B = {kib:.0f} KiB in flight on each SM"
@@ -166,16 +160,13 @@ def _flying(record: Record, threads: int, loads: int, size: int) -> View:
     _draw_lines(drawing, {_y(1000 * one): "" if one % 2 else str(one) for one in speeds})
     drawing.text(0, _TOP - 5, "TB/s", size=11)
     _draw_ticks(drawing, {_x(2**power): str(2**power) for power in range(8)})
-    _name_axis(drawing, "KiB in flight on each SM")
-    _draw_law(drawing, gb_per_s_a_kib)
+    drawing.text(_MIDDLE, _BASE + 29, "KiB in flight on each SM", anchor="middle", size=11)
+    most = _MOST_GB_PER_S / gb_per_s_a_kib
+    powers = [math.log2(most) * at / 12 for at in range(13)]  # the lower axis is logarithmic
+    drawing.line([(_x(2**power), _y(2**power * gb_per_s_a_kib)) for power in powers], dashed=True)
+    drawing.text(_x(most) - 5, _TOP + 5, "Little’s law", anchor="end", size=11)
     _draw_curve(drawing, curve, kib)
     return frame(drawing, title, words)
-
-
-def _curve(record: Record, width: int) -> dict[float, float]:
-    """GB/s by KiB in flight; of several ways to have as many the fastest."""
-    probes = record.probed("read bandwidth", width=width)
-    return dict(sorted((one.at["bytes"] / 1024, one.found["gb_per_s"]) for one in probes))
 
 
 def _draw_loads(drawing: Drawing, loads: int, size: int, latency_ns: float) -> None:
@@ -189,15 +180,6 @@ def _draw_loads(drawing: Drawing, loads: int, size: int, latency_ns: float) -> N
     drawing.boxes(bars, "orange", solid=True)
     end = starts[-1] + long
     drawing.line([(end, 15), (end, 62)], dashed=True)
-
-
-def _draw_law(drawing: Drawing, gb_per_s_a_kib: float) -> None:
-    """Straight where both axes are plain; here the lower one is logarithmic."""
-    most = _MOST_GB_PER_S / gb_per_s_a_kib
-    powers = [math.log2(most) * at / 12 for at in range(13)]
-    points = [(_x(2**power), _y(2**power * gb_per_s_a_kib)) for power in powers]
-    drawing.line(points, dashed=True)
-    drawing.text(_x(most) - 5, _TOP + 5, "Little’s law", anchor="end", size=11)
 
 
 def _draw_curve(drawing: Drawing, curve: Mapping[float, float], kib: float) -> None:
@@ -250,7 +232,13 @@ def _together(one: UnrollTime) -> View:
     words = f"The loop jumps back once per {'vector' if turn == 1 else count(turn, 'vector')}."
     drawing = Drawing(_START + _VECTORS * _PITCH + 60, f"{title}. {words}")
     _draw_rounds(drawing, math.floor(asked), turn)
-    _draw_registers(drawing, one, _START + _VECTORS * _PITCH + 22)
+    top = _START + _VECTORS * _PITCH + 22
+    wide = (WIDTH - 2) * math.ceil(one.registers / _STEP) * _STEP * one.block_size / _SM_REGISTERS
+    told = f"{one.registers} registers a thread: {count(one.blocks, 'block')} of {one.block_size:,} on an SM"
+    drawing.text(0, top, told, size=11)
+    drawing.box((1, top + 8, WIDTH - 2, 26), faint=True)
+    for i in range(one.blocks):
+        drawing.box((1 + i * wide, top + 8, wide, 26), f"block {i + 1}", tone="green")
     return frame(drawing, title, words)
 
 
@@ -272,14 +260,3 @@ def _draw_rounds(drawing: Drawing, together: int, turn: int) -> None:
     for x in jumps:
         drawing.line([(x, _START - 2), (x, _START + _VECTORS * _PITCH)], dashed=True)
     drawing.text(0, 11, "orange: on its way; blue: used; dashed: jump back", size=11)
-
-
-def _draw_registers(drawing: Drawing, one: UnrollTime, top: float) -> None:
-    """The registers of a multiprocessor, and what blocks take of them."""
-    per_thread = math.ceil(one.registers / _STEP) * _STEP
-    wide = (WIDTH - 2) * per_thread * one.block_size / _SM_REGISTERS
-    told = f"{one.registers} registers a thread: {count(one.blocks, 'block')} of {one.block_size:,} on an SM"
-    drawing.text(0, top, told, size=11)
-    drawing.box((1, top + 8, WIDTH - 2, 26), faint=True)
-    for i in range(one.blocks):
-        drawing.box((1 + i * wide, top + 8, wide, 26), f"block {i + 1}", tone="green")

@@ -7,7 +7,7 @@ import itertools
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from markupsafe import Markup
 
@@ -18,9 +18,6 @@ from softmax_lib.worklog import selections, tiles
 from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.files import KERNEL_FOLDER
 from softmax_lib.worklog.registry import find_kernel
-
-if TYPE_CHECKING:
-    from pygments.lexer import Lexer
 
 Part = int | str
 """A phase by its number, or "header", "helpers", "setup", "entry"."""
@@ -70,8 +67,10 @@ def source(name: str, phase: Part | None = None) -> View:
     start, end = (0, len(lines)) if phase is None else find_part(given, phase)
     chosen = textwrap.dedent("\n".join(lines[start:end]))
     numbered = [f"{start + i:3} {line}" for i, line in enumerate(chosen.splitlines(), 1)]
-    python = given.file_name.endswith(".py")
-    return View(STYLE + _highlight(chosen, start + 1, python), "\n".join(numbered))
+    python, looks = given.file_name.endswith(".py"), {"linenos": "inline", "wrapcode": False}
+    _, _, html = _highlighted(chosen, python, linenostart=start + 1, **looks).partition("<pre>")
+    html, _, _ = html.rpartition("</pre>")
+    return View(STYLE + _preformatted(Markup(html)), "\n".join(numbered))
 
 
 def parts(given: Source) -> dict[Part, tuple[int, int]]:
@@ -149,27 +148,16 @@ def _without_blank_ends(lines: Sequence[str], start: int, end: int) -> tuple[int
 
 def highlight_lines(text: str) -> list[str]:
     """The lines of CUDA text as HTML, their words in spans that STYLE and the book's theme colour."""
+    return _highlighted(text, nowrap=True).split("\n")[: len(text.splitlines())]
+
+
+def _highlighted(text: str, python: bool = False, **looks: Any) -> str:
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
-
-    marked_up = highlight(text, _lexer(python=False), HtmlFormatter(nowrap=True))
-    return marked_up.split("\n")[: len(text.splitlines())]
-
-
-def _highlight(text: str, first_number: int, python: bool = False) -> str:
-    from pygments import highlight
-    from pygments.formatters import HtmlFormatter
-
-    formatter = HtmlFormatter(linenos="inline", linenostart=first_number, wrapcode=False)
-    marked_up = highlight(text, _lexer(python), formatter)
-    inside = marked_up[marked_up.index("<pre>") + len("<pre>") : marked_up.rindex("</pre>")]
-    return _preformatted(Markup(inside))
-
-
-def _lexer(python: bool) -> Lexer:
     from pygments.lexers import CudaLexer, PythonLexer
 
-    return PythonLexer(stripnl=False) if python else CudaLexer(stripnl=False)
+    lexer = (PythonLexer if python else CudaLexer)(stripnl=False)
+    return highlight(text, lexer, HtmlFormatter(**looks))
 
 
 def _preformatted(inside: Markup) -> str:

@@ -103,9 +103,8 @@ def margin_of(found: XRay, source: Source, phase: Part | None = None) -> View:
     if phase is None:
         parts += [(name, _touched(found, name, text)) for name, text in source.headers.items()]
     words = in_words(found)
-    body = render(
-        _MARGIN, words=words, kernel=found.kernel, parts=[part for part in parts if part[1]]
-    )
+    shown_parts = [part for part in parts if part[1]]
+    body = render(_MARGIN, words=words, kernel=found.kernel, parts=shown_parts)
     return View(listings.STYLE + STYLE + str(body), words)
 
 
@@ -124,8 +123,8 @@ def in_words(found: XRay) -> str:
 def _touched(found: XRay, file: str, text: str) -> list[dict[str, Any]]:
     """The lines of a header that ask for something."""
     lines = text.splitlines()
-    numbers = {one.line for one in found.lines if one.file == file}
-    numbers |= {one.line for one in found.changes if one.file == file}
+    every: tuple[LineCounters | Change, ...] = (*found.lines, *found.changes)
+    numbers = {one.line for one in every if one.file == file}
     return _lines(found, file, [(number, lines[number - 1]) for number in sorted(numbers)])
 
 

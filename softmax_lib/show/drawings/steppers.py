@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from softmax_lib.show.drawings.drawing import WIDTH, Drawing, frame, number, places, sliders
+from softmax_lib.show.drawings.drawing import WIDTH, Drawing, Point, frame, number, places, sliders
 from softmax_lib.widgets.boxes import Shown
 from softmax_lib.widgets.explorers import Explorer, stepper
 from softmax_lib.widgets.views import View
@@ -77,10 +77,10 @@ def lists(values: Sequence[float], k: int = 2) -> Shown:
     One list per lane, as in `topk`, and below it one list for the warp, as in `topk_warp`, with the steps that
     each has taken. Raises `BadInput`.
     """
-    if not values or len(values) % _LANES or len(values) > 6 * _LANES or k not in (2, 3):
-        raise BadInput(
-            f"The drawing takes 4 to 24 values, 4 a turn, and a k of 2 or 3, not {len(values)} and {k}."
-        )
+    given = len(values)
+    if not given or given % _LANES or given > 6 * _LANES or k not in (2, 3):
+        takes = "The drawing takes 4 to 24 values, 4 a turn, and a k of 2 or 3"
+        raise BadInput(f"{takes}, not {given} and {k}.")
     turns = [list(values[i : i + _LANES]) for i in range(0, len(values), _LANES)]
     steps = [0, 0]
     frames = [_lists(turns, turn, k, steps) for turn in range(len(turns))]
@@ -88,10 +88,9 @@ def lists(values: Sequence[float], k: int = 2) -> Shown:
 
 
 def _check_length(values: Sequence[float]) -> None:
-    if len(values) > MOST_CELLS:
-        raise BadInput(
-            f"This stepper draws up to {MOST_CELLS} values, and was given {len(values)}."
-        )
+    given = len(values)
+    if given > MOST_CELLS:
+        raise BadInput(f"This stepper draws up to {MOST_CELLS} values, and was given {given}.")
 
 
 # ---- the online recurrence: terms of the sum as bars, and below them all that the kernel keeps
@@ -106,10 +105,16 @@ def _online(values: Sequence[float], step: OnlineStep, index: int) -> View:
     told = _recurrence(step)
     drawing = Drawing(_SUM + _CELL + 2, f"The row, the terms of its sum, and the sum: {told}")
     for at, (value, (left, width)) in enumerate(zip(values, places(len(values)), strict=True)):
-        tone = "orange" if at == index else "plain"
+        is_new = at == index
+        tone = "orange" if is_new else "plain"
         drawing.box((left, 2, width, _CELL), number(value), tone=tone, faint=at > index)
+        if at < index and step.rescales:  # the outline of what it was under the old maximum
+            high = _HIGH * _term(value, step.old_max)
+            drawing.box((left, _BASE - high, width, high), faint=True)
         if at <= index:
-            _draw_term(drawing, left, width, value, step, is_new=at == index)
+            high = _HIGH * _term(value, step.new_max)
+            bar = (left, _BASE - high, width, high)
+            drawing.boxes([bar], "orange" if is_new else "blue", solid=True)
     drawing.text(0, _BASE - 8, "exp(x − max)", size=11)
     if step.rescales:
         drawing.text(WIDTH, _BASE - 8, "dashed: before", anchor="end", size=11)
@@ -119,17 +124,6 @@ def _online(values: Sequence[float], step: OnlineStep, index: int) -> View:
     _before_and_after(drawing, _SUM, "sum", step.old_sum, step.new_sum, change)
     subscript = str(index).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
     return frame(drawing, f"x{subscript} = {number(step.value)}: {_news(step)}", told)
-
-
-def _draw_term(
-    drawing: Drawing, left: float, width: float, value: float, step: OnlineStep, is_new: bool
-) -> None:
-    """A bar as high as the term is now, in the outline of what it was under the old maximum."""
-    if step.rescales and not is_new:
-        high = _HIGH * _term(value, step.old_max)
-        drawing.box((left, _BASE - high, width, high), faint=True)
-    high = _HIGH * _term(value, step.new_max)
-    drawing.boxes([(left, _BASE - high, width, high)], "orange" if is_new else "blue", solid=True)
 
 
 def _term(value: float, maximum: float) -> float:
@@ -182,8 +176,8 @@ def _tree(step: SharedStep) -> View:
     read = dict.fromkeys((index for of in step.reads.values() for index in of), "blue")
     written = dict.fromkeys(step.writes.values(), "orange")
     before, after = dict(enumerate(step.before)), dict(enumerate(step.after))
-    above = _draw_values(drawing, _TOP, before, "[{}]", _TOP - 6, read)
-    below = _draw_values(drawing, _BOTTOM, after, "[{}]", _BOTTOM + _BOX + 14, written)
+    above = _draw_values(drawing, _TOP, before, "[{}]", -6, read)
+    below = _draw_values(drawing, _BOTTOM, after, "[{}]", _BOX + 14, written)
     for thread, index in step.writes.items():
         for source in step.reads[thread]:
             drawing.arrow(*_ends(above[source], below[index], _TOP, _BOTTOM))
@@ -214,7 +208,7 @@ def _butterfly(rounds: Sequence[Exchange], step: int) -> View:
         known = values if line <= step + 1 else dict.fromkeys(values)
         tones = dict.fromkeys(values, {step: "blue", step + 1: "orange"}.get(line, "plain"))
         top = _TOP + line * _ROW
-        middles = _draw_values(drawing, top, known, "" if line else bits, top - 6, tones)
+        middles = _draw_values(drawing, top, known, "" if line else bits, -6, tones)
         for lane, source in rounds[line - 1].sources.items() if 0 < line <= step + 1 else ():
             for start in sorted({source, lane}):
                 ends = _ends(middles[start], middles[lane], top - _ROW, top)
@@ -228,14 +222,9 @@ def _butterfly(rounds: Sequence[Exchange], step: int) -> View:
 
 
 def _draw_values(
-    drawing: Drawing,
-    top: float,
-    values: Values,
-    label: str,
-    label_line: float,
-    tones: Mapping[int, str],
+    drawing: Drawing, top: float, values: Values, label: str, below: float, tones: Mapping[int, str]
 ) -> dict[int, float]:
-    """Boxes side by side, by key; returns the middle of each."""
+    """Boxes side by side, by key, with a label so far below their top; returns the middle of each."""
     middles = {}
     for (key, value), (at, wide) in zip(values.items(), places(len(values)), strict=True):
         written = "" if value is None else number(value)
@@ -244,13 +233,11 @@ def _draw_values(
         )
         middles[key] = at + wide / 2
         if label:
-            drawing.text(middles[key], label_line, label.format(key), anchor="middle")
+            drawing.text(middles[key], top + below, label.format(key), anchor="middle")
     return middles
 
 
-def _ends(
-    above: float, below: float, top: float, bottom: float
-) -> tuple[tuple[float, float], tuple[float, float]]:
+def _ends(above: float, below: float, top: float, bottom: float) -> tuple[Point, Point]:
     """Of an arrow from a box at `top` to one at `bottom`."""
     aside = max(-4.0, min(4.0, above - below))  # two arrows that end at one box stay apart
     return (above, top + _BOX + 3), (below + aside, bottom - 3)

@@ -40,6 +40,7 @@ TIMED_ONLY: tuple[Symptom, ...] = ("tail of blocks", "launch-bound", "L2-residen
 """No counter of a launch shows them."""
 _HOW = {"cold": "", "warm": ", data in L2", "eager": "", "graph": ", one graph"}
 """What a column's head says of the way of its calls."""
+_PROGRAM_OF: dict[str, Program] = {"eager": "small, eager", "graph": "small, one graph"}
 
 
 def symptom(name: Symptom, gpu: str = DEFAULT_GPU) -> View:
@@ -56,14 +57,24 @@ def symptom(name: Symptom, gpu: str = DEFAULT_GPU) -> View:
         rows.append(["rows", *(f"{one.rows:,}" for one in sides)])
     if any(one.block_size for one in sides):
         rows.append(["threads per block", *(f"{one.block_size:,}" if one.block_size else "its choice" for one in sides)])  # fmt: skip
-    rows += [[label, *map(read, sides)] for label, read in _COUNTED[name]]
+    rows += [[label, *(_told(read, one) for one in sides)] for label, read in _COUNTED[name]]
     rows += [[label, *map(read, found)] for label, read in _MEASURED.get(name, [])]
     if name == "host-bound":
-        rows.append(["GPU busy, torch.profiler", *(_busy(one, gpu) for one in sides)])
+        programs = (_PROGRAM_OF[one.how] for one in sides)
+        busy = (f"{busy_share(timeline_events(one, gpu)):.0%}" for one in programs)
+        rows.append(["GPU busy, torch.profiler", *busy])
     rows.append(["time", *(f"{one.median_us:,.1f} µs" for one in found)])
     head = ["", *(f"{one.role}: {one.side.who}{_HOW[one.side.how]}" for one in found)]
     caption = f"{name}, {sides[0].rows:,} × {sides[0].cols:,} floats: {symptom_source(gpu)}"
     return view([table(head, rows, caption=caption), view(_how_to(name, sides))])
+
+
+def _told(read: Callable[[Side], str], side: Side) -> str:
+    """A dash for what a machine without NVRTC or nvdisasm cannot say."""
+    try:
+        return read(side)
+    except (NotAvailable, CompileError):
+        return "–"
 
 
 def _how_to(name: Symptom, sides: list[Side]) -> str:
@@ -99,18 +110,6 @@ def _blocks_held(side: Side) -> int:
     return occupancy(ARCH, _xray(side).block_size, cubin.registers, cubin.shared_bytes)[0]
 
 
-def _told(read: Callable[[Side], str]) -> Callable[[Side], str]:
-    """The same, with a dash for what a machine without NVRTC or nvdisasm cannot say."""
-
-    def tell(side: Side) -> str:
-        try:
-            return read(side)
-        except (NotAvailable, CompileError):
-            return "–"
-
-    return tell
-
-
 def _per_request(counters: Mapping[str, int], access: str, unit: str) -> str:
     return f"{counters[f'{access}_{unit}'] / counters[f'{access}_requests']:.3g}"
 
@@ -137,12 +136,12 @@ def _launches(side: Side) -> int:
 _COUNTED: dict[Symptom, list[tuple[str, Callable[[Side], str]]]] = {
     "uncoalesced": [("sectors per load request", lambda side: _per_request(_xray(side).total, "global_load", "sectors"))],
     "bank conflicts": [("bank conflicts per block", _per_block("bank_conflicts"))],
-    "too few bytes in flight": [("bytes in flight per SM", _told(_in_flight))],
-    "low occupancy": [("threads on an SM, at most", _told(_threads_held))],
+    "too few bytes in flight": [("bytes in flight per SM", _in_flight)],
+    "low occupancy": [("threads on an SM, at most", _threads_held)],
     "barriers": [("barriers per block", _per_block("barriers"))],
     "tail of blocks": [
         ("blocks", lambda side: f"{side.rows if side.who in kernels else _xray(side).blocks:,}"),
-        ("blocks that fit at once", _told(lambda side: f"{MULTIPROCESSORS * _blocks_held(side):,}")),
+        ("blocks that fit at once", lambda side: f"{MULTIPROCESSORS * _blocks_held(side):,}"),
     ],
     "launch-bound": [("launches", lambda side: str(_launches(side)))],
     "L2-resident": [("x and y", lambda side: f"{2 * side.rows * side.cols * ITEM_BYTES['float32'] / (1 << 20):.0f} MiB")],
@@ -159,11 +158,6 @@ def _counted(read: Callable[[SymptomTime], str]) -> Callable[[SymptomTime], str]
 
 def _ratio(access: str, unit: str) -> Callable[[SymptomTime], str]:
     return _counted(lambda one: _per_request(one.counters, access, unit))
-
-
-def _busy(side: Side, gpu: str) -> str:
-    program: Program = "small, eager" if side.how == "eager" else "small, one graph"
-    return f"{busy_share(timeline_events(program, gpu)):.0%}"
 
 
 _BANDWIDTH: tuple[str, Callable[[SymptomTime], str]] = ("GB/s", lambda one: f"{one.gb_per_s:,.0f}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
 
 from softmax_lib import widgets
@@ -12,7 +11,7 @@ from softmax_lib.engine.xrays.lines import SECTOR_BYTES
 from softmax_lib.show.drawings.drawing import WIDTH, Drawing, frame, sliders
 from softmax_lib.widgets.views import View
 from softmax_lib.worklog.errors import BadInput
-from softmax_lib.worklog.reductions import KINDS, Timeline, read_timeline
+from softmax_lib.worklog.reductions import KINDS, read_timeline
 from softmax_lib.worklog.registry import kernels, resolve
 from softmax_lib.worklog.tiles.compiling import DIVISOR
 from softmax_lib.worklog.tiles.programs import WARP_COUNTS, Setting, settle
@@ -35,12 +34,17 @@ def indices(elements: int, block_size: int) -> View:
     threads = blocks * block_size
     if threads > _MOST:
         raise BadInput(f"This picture has room for {_MOST} threads, and not for {threads}.")
-    drawing = Drawing(
-        _THREADS_TOP + 2 * _BOX + 54, "Threads above, the elements that they take below"
-    )
-    pitch = WIDTH / _MOST
+    words = "Threads above, the elements that they take below"
+    drawing = Drawing(_THREADS_TOP + 2 * _BOX + 54, words)
+    pitch, below = WIDTH / _MOST, _THREADS_TOP + _BOX + 36
     for i in range(threads):
-        _draw_thread(drawing, i, block_size, i < elements, pitch)
+        block, thread = divmod(i, block_size)
+        tone, left, middle = _BLOCK_TONES[block % 3], i * pitch + 1, (i + 0.5) * pitch
+        above = (left, _THREADS_TOP, pitch - 2, _BOX)
+        drawing.box(above, str(thread), tone=tone, faint=i >= elements)
+        if i < elements:
+            drawing.arrow((middle, _THREADS_TOP + _BOX + 2), (middle, below - 2), tone=tone)
+            drawing.box((left, below, pitch - 2, _BOX), str(i))
     for block in range(blocks):
         middle = (block + 0.5) * block_size * pitch
         name = f"block {block}" if block_size > 2 else f"b{block}"
@@ -50,22 +54,8 @@ def indices(elements: int, block_size: int) -> View:
     idle = "No thread is to spare."
     if spare := threads - elements:
         idle = f"{count(spare, 'thread')} at the end find no element."
-    return frame(
-        drawing, title, f"The last element is {last}, block times size plus thread. {idle}"
-    )
-
-
-def _draw_thread(
-    drawing: Drawing, i: int, block_size: int, has_element: bool, pitch: float
-) -> None:
-    block, thread = divmod(i, block_size)
-    tone, below = _BLOCK_TONES[block % len(_BLOCK_TONES)], _THREADS_TOP + _BOX + 36
-    left, wide, faint = i * pitch + 1, pitch - 2, not has_element
-    drawing.box((left, _THREADS_TOP, wide, _BOX), str(thread), tone=tone, faint=faint)
-    if has_element:
-        middle = (i + 0.5) * pitch
-        drawing.arrow((middle, _THREADS_TOP + _BOX + 2), (middle, below - 2), tone=tone)
-        drawing.box((left, below, wide, _BOX), str(i))
+    told = f"The last element is {last}, block times size plus thread. {idle}"
+    return frame(drawing, title, told)
 
 
 # ---- rows by lanes
@@ -162,23 +152,20 @@ def _tile(cols: int, warps: int) -> View:
     title = f"{cols:,} columns: a tile of {setting.tile:,}, {masked} of it masked"
     words = f"Each of {32 * warps:,} threads: {count(values, 'value')}, {loads}."
     drawing = Drawing(_VALUES + 34, f"{title}. {words}")
-    _draw_tile(drawing, cols, setting.tile)
+    drawing.text(0, _ROW - 4, "the row", size=10)
+    drawing.boxes([(0, _ROW, _x(cols), 16)], "blue")
+    drawing.text(0, _TILE - 8, "the tile", size=10)
+    drawing.box((0, _TILE, _x(setting.tile), _HIGH), faint=True)
+    drawing.boxes([(0, _TILE, _x(cols), _HIGH)], "blue")
+    if setting.tile - cols > _WIDEST // 4:
+        middle = _x((cols + setting.tile) / 2)
+        drawing.text(middle, _TILE - 8, "masked", anchor="middle", size=10)
     starts = range(0, setting.tile, 32 * warps * width)
     marks = [(_x(at), _TILE + 3, max(2, _x(width)), _HIGH - 6) for at in starts]
     drawing.boxes(marks, "orange", solid=True)
     drawing.text(0, _VALUES - 10, "what one thread (orange) loads", size=10)
     _draw_values(drawing, [at + i < cols for at in starts for i in range(width)], width)
     return frame(drawing, title, words)
-
-
-def _draw_tile(drawing: Drawing, cols: int, size: int) -> None:
-    drawing.text(0, _ROW - 4, "the row", size=10)
-    drawing.boxes([(0, _ROW, _x(cols), 16)], "blue")
-    drawing.text(0, _TILE - 8, "the tile", size=10)
-    drawing.box((0, _TILE, _x(size), _HIGH), faint=True)
-    drawing.boxes([(0, _TILE, _x(cols), _HIGH)], "blue")
-    if size - cols > _WIDEST // 4:
-        drawing.text(_x((cols + size) / 2), _TILE - 8, "masked", anchor="middle", size=10)
 
 
 def _draw_values(drawing: Drawing, inside: list[bool], width: int) -> None:
@@ -223,28 +210,17 @@ def timeline(
     cells = [(w, s) for w in range(warps) for s in range(stretches)]
     room = {(w, s): (_LEFT + s * pitch + 1, _TOP + w * high) for w, s in cells}
     drawing.boxes([(*room[cell], pitch - 2, high - 1) for cell in cells], "plain")
-    _fill(drawing, found, room, (pitch - 2, high - 1))
+    for kind, tone in _TONES.items():  # of a cell they lie one under the other
+        boxes = []
+        for cell, (left, top) in room.items():
+            there = [other for other in KINDS if found.lanes[other][cell]]
+            if kind in there:
+                part, share = (high - 1) / len(there), found.lanes[kind][cell] / WARP
+                place = top + there.index(kind) * part
+                boxes.append((left, place, (pitch - 2) * share, part))
+        drawing.boxes(boxes, tone, solid=True)
     line = drawing.height - 8
     for left, (kind, tone) in zip((1, 126, 251), _TONES.items(), strict=True):
         drawing.key(left, line, tone, kind, swatch=(12, 10, 5))
     drawing.text(0, line - 18, "columns: between barriers; widths: lanes that take part", size=11)
     return frame(drawing, title, words)
-
-
-def _fill(
-    drawing: Drawing,
-    found: Timeline,
-    room: Mapping[tuple[int, int], tuple[float, float]],
-    size: tuple[float, float],
-) -> None:
-    """The kinds of work of a cell lie one under the other; `room` has left and top by warp and stretch."""
-    wide, high = size
-    for kind, tone in _TONES.items():
-        boxes = []
-        for cell, (left, top) in room.items():
-            there = [other for other in KINDS if found.lanes[other][cell]]
-            if kind in there:
-                part = high / len(there)
-                share = found.lanes[kind][cell] / WARP
-                boxes.append((left, top + there.index(kind) * part, wide * share, part))
-        drawing.boxes(boxes, tone, solid=True)

@@ -140,9 +140,9 @@ def _small_matrix(reads: str, turn: int) -> View:
     title = f"Turn {turn}: {_touched(len(now), lines)}"
     words = f"Sectors so far: L1 {sum(map(len, looked_up))}, memory {len(known | now)}."
     drawing = Drawing(_TOP + WARP * _HIGH + 22, f"{title}. {words}")
-    for at in range(0, WARP, _IN_SECTOR):
-        left = _LEFT + at // _IN_SECTOR * _SECTOR_WIDE
-        drawing.text(left, _TOP - 4, f"column {at}", size=9)
+    for at in range(_SECTORS):
+        left = _LEFT + at * _SECTOR_WIDE
+        drawing.text(left, _TOP - 4, f"column {_IN_SECTOR * at}", size=9)
     for at in range(0, WARP, _IN_SECTOR):
         drawing.text(_LEFT - 4, _TOP + at * _HIGH + 6, f"row {at}", anchor="end", size=9)
     rest = {(row, at) for row in range(WARP) for at in range(_SECTORS)} - now - known
@@ -266,8 +266,8 @@ def row_starts(cols: int = 11, rows: int = 4) -> View:
     for boundary in range(0, cols + VECTOR, VECTOR):
         x = _ROW_LEFT + boundary * pitch
         drawing.line([(x, _ROW_TOP - 4), (x, _ROW_TOP + rows * _ROW_HIGH)], dashed=True)
-    words = "dashed: every 16 bytes; orange: single floats"
-    drawing.text(_ROW_LEFT, drawing.height - 6, words)
+    legend = "dashed: every 16 bytes; orange: single floats"
+    drawing.text(_ROW_LEFT, drawing.height - 6, legend)
     return frame(drawing, f"{count(rows, 'row')} of {count(cols, 'float')}")
 
 
