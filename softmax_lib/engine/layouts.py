@@ -1,50 +1,50 @@
-"""Structs, tables and enums that Python and C++ hand to each other: one description, held against both."""
+"""Structs that Python and C++ hand to each other: told in C++ headers, and read from there as ctypes and numpy have them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from ctypes import Structure, sizeof
-from dataclasses import dataclass
-from enum import IntEnum
+import ctypes
+import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+_COMMENT = re.compile(r"//[^\n]*")
+_STRUCT = re.compile(r"^struct (\w+)(?: : (\w+))? \{(.*?)\n\};", re.DOTALL | re.MULTILINE)
+_ENUM = re.compile(r"^enum (?:class )?(\w+) : (\w+)", re.MULTILINE)
+_UNION = re.compile(r"union \{\s*(.*?;).*?\n    \}", re.DOTALL)
+_NAME = re.compile(r"(\w+)(?:\[(\d+)\])?$")
 
-def of(kind: Any, names: str) -> list[tuple[str, Any]]:
-    """Fields of one type, of a struct or of a numpy dtype."""
-    return [(name, kind) for name in names.split()]
 
+class Headers:
+    """The C++ headers at some paths, for the structs that are declared there."""
 
-@dataclass(frozen=True)
-class Layout:
-    """What crosses over between Python and C++, as the first of two `files` has it."""
+    def __init__(self, *paths: Path):
+        text = _COMMENT.sub("", "\n".join(path.read_text(encoding="utf-8") for path in paths))
+        self._structs = {name: (base, body) for name, base, body in _STRUCT.findall(text)}
+        self._enums = dict(_ENUM.findall(text))
 
-    files: str
-    structs: tuple[type[Structure], ...]
-    dtypes: Mapping[str, np.dtype]
-    enums: tuple[type[IntEnum], ...] = ()
+    def fields(self, struct: str) -> list[tuple[str, Any]]:
+        """Name and type of each member, as `ctypes.Structure` takes them; pointers are addresses, and a union is its first member."""
+        base, body = self._structs[struct]
+        inherited = self.fields(base) if base else ()
+        return [*inherited, *self._members(_UNION.sub(r"\1", body))]
 
-    def __iter__(self) -> Iterator[tuple[str, int]]:
-        """Size of each struct, offset of each field, value of each enumerator."""
-        for struct in self.structs:
-            yield struct.__name__, sizeof(struct)
-            for name, *_ in struct._fields_:
-                yield f"{struct.__name__}.{name}", getattr(struct, name).offset
-        for title, dtype in self.dtypes.items():
-            yield title, dtype.itemsize
-            for name, (_, offset, *_) in (dtype.fields or {}).items():
-                yield f"{title}.{name}", offset
-        for enum in self.enums:
-            for member in enum:
-                yield f"{enum.__name__}.{member.name.lower()}", member.value
+    def dtype(self, struct: str) -> np.dtype:
+        """The same as numpy has it, for arrays of them."""
+        fields = [(name, np.dtype(kind)) for name, kind in self.fields(struct)]
+        return np.dtype(fields, align=True)
 
-    def check(self, compiled: Mapping[str, int]) -> None:
-        """Raises RuntimeError, naming where Python and C++ differ: then one of them has been changed alone."""
-        ours = dict(self)
-        for name in ours | dict(compiled):
-            if ours.get(name) != compiled.get(name):
-                raise RuntimeError(
-                    f"{self.files} disagree about {name}: "
-                    f"{ours.get(name, 'not there')} and {compiled.get(name, 'not there')}."
-                )
+    def _members(self, body: str) -> Iterator[tuple[str, Any]]:
+        for declaration in filter(None, map(str.strip, body.split(";"))):
+            word, names = declaration.removeprefix("const ").split(None, 1)
+            kind = ctypes.c_void_p if "*" in declaration else self._type(word)
+            for text in names.split(","):
+                name, length = _NAME.findall(text)[0]
+                yield name, kind * int(length) if length else kind
+
+    def _type(self, word: str) -> Any:
+        """Of a whole number, or of an enum; anything else is an address."""
+        name = self._enums.get(word, word).removesuffix("_t")
+        return getattr(ctypes, f"c_{name}", ctypes.c_void_p)

@@ -186,19 +186,21 @@ def _fill_in(
     decoded: Decoded, threads: Threads, placed: Sequence[PlacedArray], banks: Sequence[bytes]
 ) -> tuple[Launch, object]:
     """The launch as the library wants it, and what it points into."""
-    arrays = [
+    kept = [
         Array(one.address, one.host.nbytes, one.host.ctypes.data if one.is_kept else None)
         for one in placed
     ]
-    pointers = [ctypes.cast(ctypes.c_char_p(bank), ctypes.c_void_p) for bank in banks]
+    arrays = (Array * max(1, len(kept)))(*kept)
+    contents = [np.frombuffer(bank, np.uint8) for bank in banks]
+    of_banks = (Bank * BANKS)(*[Bank(one.ctypes.data, one.nbytes) for one in contents])
     made = Launch(
         code=decoded.code.ctypes.data,
         fixed=decoded.fixed.ctypes.data,
-        banks=(Bank * BANKS)(*[Bank(p, len(b)) for p, b in zip(pointers, banks, strict=True)]),
-        arrays=(Array * max(1, len(arrays)))(*arrays),
+        banks=ctypes.addressof(of_banks),
+        arrays=ctypes.addressof(arrays),
         code_count=len(decoded.code),
         fixed_count=len(decoded.fixed),
-        array_count=len(arrays),
+        array_count=len(placed),
         site_count=len(decoded.sites),
         rows=decoded.rows,
         cleared=decoded.cleared,
@@ -212,7 +214,7 @@ def _fill_in(
         is_cooperative=threads.is_cooperative,
         first_rank=decoded.first_rank,
     )
-    return made, (banks, pointers, arrays)
+    return made, (contents, of_banks, arrays)
 
 
 def _run(runner: int, threads: Threads, progress: Progress | None) -> Status:

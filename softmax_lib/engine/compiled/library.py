@@ -1,4 +1,4 @@
-"""The interpreter's library: built once, loaded once, and held against the structs and tables that it shares with Python.
+"""The interpreter's library: built once, loaded once; the structs and tables that it shares with Python.
 
 And the rows of a warp's file: registers first, then what stays the same throughout a launch.
 """
@@ -9,7 +9,7 @@ import ctypes
 import hashlib
 import platform
 from collections.abc import Iterable, Sequence
-from ctypes import POINTER, Structure, c_int32, c_uint32, c_uint64, c_void_p
+from ctypes import Structure
 from enum import IntEnum
 from functools import cache
 from pathlib import Path
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from softmax_lib.engine.caches import cache_folder
-from softmax_lib.engine.layouts import Layout, of
+from softmax_lib.engine.layouts import Headers
 from softmax_lib.engine.toolchain import LIBRARY_SUFFIX, SHARED_FOLDER, build_own_once, toolchain
 
 _FOLDERS = (Path(__file__).parent / "cpp", SHARED_FOLDER)
@@ -73,7 +73,7 @@ def library_path() -> Path:
 
 @cache
 def library() -> ctypes.CDLL:
-    """The library, loaded. Raises `NotAvailable`, and `RuntimeError` where Python and C++ disagree."""
+    """The library, loaded. Raises `NotAvailable`."""
     loaded = ctypes.CDLL(str(library_path()))
     loaded.machine_open.argtypes = (ctypes.POINTER(Launch),)
     loaded.machine_open.restype = ctypes.c_void_p
@@ -83,10 +83,7 @@ def library() -> ctypes.CDLL:
     loaded.machine_read.restype = None
     loaded.machine_close.argtypes = (ctypes.c_void_p,)
     loaded.machine_close.restype = None
-    for name in ("machine_operations", "machine_layout"):
-        getattr(loaded, name).restype = ctypes.c_char_p
-    words = (line.split() for line in loaded.machine_layout().decode().splitlines())
-    LAYOUT.check({name: int(size) for name, size in words})
+    loaded.machine_operations.restype = ctypes.c_char_p
     return loaded
 
 
@@ -99,26 +96,18 @@ def operations() -> dict[str, int]:
 
 # ---- what Python and the interpreter hand to each other
 
-INSTRUCTION = np.dtype(
-    [
-        *of("u2", "operation guard d a b c p q s t bytes"),
-        *of("u1", "guard_flip s_flip t_flip"),
-        ("keep", "u4", 3),
-        ("flip", "u4", 3),
-        ("variant", "u4"),
-        *of("i4", "offset target site"),
-    ],
-    align=True,
-)
+_HEADERS = Headers(SHARED_FOLDER / "rules.h", _FOLDERS[0] / "program.h")
+
+INSTRUCTION = _HEADERS.dtype("Instruction")
 """One instruction, its operands settled to rows."""
 
-FIXED = np.dtype([("row", "u4"), ("bank", "i4"), ("value", "u4")])
+FIXED = _HEADERS.dtype("Fixed")
 """A row that holds one word in each lane."""
 
-COUNTS = np.dtype(of("u8", "requests lanes bytes sectors wavefronts conflicts"))
+COUNTS = _HEADERS.dtype("Counts")
 """What a site asked of one array."""
 
-EXECUTED = np.dtype(of("u8", "warps lanes"))
+EXECUTED = _HEADERS.dtype("Executed")
 """How often an instruction was executed, and by how many lanes in all."""
 
 BANKS = 8
@@ -127,33 +116,25 @@ BANKS = 8
 class Bank(Structure):
     """A constant bank."""
 
-    _fields_ = (("bytes", c_void_p), ("size", c_uint64))
+    _fields_ = _HEADERS.fields("Bank")
 
 
 class Array(Structure):
     """A stretch of global memory: its made-up address, length and where it is."""
 
-    _fields_ = (*of(c_uint64, "address bytes"), ("memory", c_void_p))
+    _fields_ = _HEADERS.fields("Array")
 
 
 class Launch(Structure):
     """One launch."""
 
-    _fields_ = (
-        *of(c_void_p, "code fixed"),
-        ("banks", POINTER(Bank)),
-        ("arrays", POINTER(Array)),
-        *of(c_uint32, "code_count fixed_count array_count site_count rows cleared predicates"),
-        *of(c_uint32, "shared_base shared_bytes local_bytes"),
-        *of(c_uint32 * 3, "grid block cluster"),
-        *of(c_uint32, "is_cooperative first_rank"),
-    )
+    _fields_ = _HEADERS.fields("Launch")
 
 
 class Status(Structure):
     """Where a launch stands, or what stopped it."""
 
-    _fields_ = of(c_uint64, "block address finished") + of(c_int32, "ending at thread space")
+    _fields_ = _HEADERS.fields("Status")
 
 
 class Ending(IntEnum):
@@ -162,12 +143,6 @@ class Ending(IntEnum):
     RUNNING, DONE, OUT_OF_BOUNDS, MISALIGNED, TRAPPED, STUCK = range(6)
     NO_CODE, CONSTANT_BOUNDS, NOT_THERE, BLOCK_GONE, READ_BACK = range(6, 11)
 
-
-LAYOUT = Layout(
-    "library.py and cpp/program.h",
-    (Bank, Array, Launch, Status),
-    {"Instruction": INSTRUCTION, "Fixed": FIXED, "Counts": COUNTS, "Executed": EXECUTED},
-)
 
 _WIDEST = 4
 """Registers that one access moves at most."""

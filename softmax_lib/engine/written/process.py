@@ -15,13 +15,13 @@ from pathlib import Path
 from softmax_lib.engine.caches import Stamp, stamp
 from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.engine.written.build import runtime_library, server_program
-from softmax_lib.engine.written.structs import LAYOUT, BlackBox
+from softmax_lib.engine.written.structs import BlackBox
 
 
 class Verb(IntEnum):
     """What a process can be asked."""
 
-    LAYOUT, LOAD, SYMBOL, READ, WRITE, MAP, UNMAP, CLEAR, START, AWAIT, STOP, OUTCOME = range(12)
+    LOAD, SYMBOL, READ, WRITE, MAP, UNMAP, CLEAR, START, AWAIT, STOP, OUTCOME = range(11)
 
 
 @dataclass
@@ -77,12 +77,6 @@ class Process:
         self._files: dict[Path, Stamp | None] = {}
         self.watch(program, runtime)
         self.libraries: dict[Path, LoadedLibrary] = {}
-        LAYOUT.check(self.layout())
-
-    def layout(self) -> dict[str, int]:
-        """The layout of structs.py, as the runtime was compiled: cpp/layout.cpp."""
-        lines = bytes(self.ask(Verb.LAYOUT)).decode().splitlines()
-        return {name: int(value) for name, value in (line.split(" ") for line in lines)}
 
     def watch(self, *paths: Path) -> None:
         """It runs these files from now on."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -319,27 +320,32 @@ def test_line_tables_are_read_once_and_kept(empty_cache):
     assert symbols.read(path) == found
 
 
-# ---- structs, records and enums, which are the same in Python and in C++
+# ---- enums, which are the same in Python and in C++; structs are read from the headers
 
 
-@pytest.fixture(scope="module")
-def compiled():
-    started = process.Process()
-    yield started.layout()
-    started.end()
+def test_every_enum_counts_as_the_runtimes_does():
+    text = "".join(
+        (folder / name).read_text()
+        for folder, names in {
+            toolchain.SHARED_FOLDER: ("hazards.h",),
+            flags.CPP_FOLDER: ("launch.h", "kernel_interface.h", "server.cpp"),
+        }.items()
+        for name in names
+    )
+    told = {
+        name: words.split(", ")
+        for name, words in re.findall(r"enum class (\w+) : \w+ \{ (.*?),? \};", text)
+    }
+    told["Operation"] = re.findall(r"\bDO\((\w+), \"", text)
+    for enum in (process.Verb, structs.FaultKind, structs.Access, structs.StopReason, structs.Operation,
+                 structs.ValueType, structs.HazardKind):  # fmt: skip
+        assert [one.name.lower() for one in enum] == told[enum.__name__]
+        assert [*enum] == [*range(len(enum))]
 
 
-def test_every_size_offset_and_enumerator_is_the_compilers(compiled):
-    assert compiled == dict(structs.LAYOUT)
-    structs.LAYOUT.check(compiled)
-
-
-@pytest.mark.parametrize("name", ["Record", "Record.site", "Fault.text", "Operation.shuffle_xor"])
-def test_a_change_on_one_side_alone_is_named(name, compiled):
-    with pytest.raises(RuntimeError, match=rf"disagree about {name}: \d+ and \d+"):
-        structs.LAYOUT.check(compiled | {name: compiled[name] + 4})
-    missing = {other: value for other, value in compiled.items() if other != name}
-    with pytest.raises(RuntimeError, match=f"{name}: .* and not there"):
-        structs.LAYOUT.check(missing)
-    with pytest.raises(RuntimeError, match=rf"{name}2: not there and 40"):
-        structs.LAYOUT.check(compiled | {f"{name}2": 40})
+def test_structs_are_as_large_as_the_headers_say():
+    sizes = {"Record": structs.RECORD, "LineCounts": structs.LINE_COUNTS, "Hazard": structs.HAZARD}
+    headers = (*toolchain.SHARED_FOLDER.glob("*.h"), *flags.CPP_FOLDER.glob("*.h"))
+    text = "".join(header.read_text() for header in headers)
+    for name, dtype in sizes.items():
+        assert f"static_assert(sizeof({name}) == {dtype.itemsize});" in text

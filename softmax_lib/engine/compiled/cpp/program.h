@@ -1,4 +1,4 @@
-// A decoded kernel, and what a launch of it is told: plain tables that Python fills in (library.py).
+// A decoded kernel, and what a launch of it is told: plain tables that Python fills in; library.py reads these structs from here.
 #pragma once
 #include <cstdint>
 

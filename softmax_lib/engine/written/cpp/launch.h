@@ -1,4 +1,4 @@
-// The interface to Python (ctypes mirrors these structs in structs.py), and one launch's shared state.
+// The interface to Python (structs.py reads these structs from here), and one launch's shared state.
 #pragma once
 #include <atomic>
 #include <condition_variable>

@@ -10,6 +10,5 @@
 #include "kernel_calls.cpp"
 #include "print.cpp"
 #include "launch.cpp"
-#include "layout.cpp"
 #include "server.cpp"
 #include "special_functions.cpp"

@@ -17,7 +17,7 @@
 
 namespace emulator {
 
-enum class Verb : uint32_t { layout, load, symbol, read, write, map, unmap, clear, start, await, stop, outcome };
+enum class Verb : uint32_t { load, symbol, read, write, map, unmap, clear, start, await, stop, outcome };
 
 // ---- bytes from and to Python
 
@@ -146,7 +146,6 @@ private:
     }
     void answer(const std::string& text) { answer(text.data(), text.size()); }
 
-    void layout();
     void load(Pieces& given);
     void symbol(Pieces& given);
     void map(Pieces& given, int file);
@@ -167,7 +166,6 @@ void Server::answer_next() {
     receive_bytes(socket_, content.data(), content.size());
     Pieces given(std::move(content));
     switch (question.verb) {
-        case Verb::layout: return layout();
         case Verb::load: return load(given);
         case Verb::symbol: return symbol(given);
         case Verb::read: {
@@ -193,13 +191,6 @@ void Server::answer_next() {
         case Verb::outcome: return outcome();
     }
     leave();
-}
-
-// "Array.address 0", a line each.
-void Server::layout() {
-    std::string lines;
-    for (const auto& [name, value] : LAYOUT) lines += std::string(name) + " " + std::to_string(value) + "\n";
-    answer(lines);
 }
 
 // A kernel's library by its path: a number for it and where it lies, or zeros and why it cannot be loaded.
