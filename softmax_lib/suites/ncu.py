@@ -38,22 +38,18 @@ def profile(cases: Sequence[Case], note: Note) -> list[Profile]:
         )
     alone = [case for case in cases if len(kernels[case.provider].steps) == 1]
     fed = [case for case in cases if case not in alone]
-    profiles = _profile(alone, note) + _profile(fed, note, "--cache-control", "none")
-    found = {profile.case: profile for profile in profiles}
-    return [found[case] for case in cases]
-
-
-def _profile(cases: Sequence[Case], note: Note, *options: str) -> list[Profile]:
-    if not cases:
-        return []
-    memory = _count(cases, METRICS, *options)
-    try:
-        execution = _count(cases, EXECUTION, *options)
-    except NotAvailable as error:  # an older GPU has other names for these
-        note(f"how kernels ran was not counted: {error}")
-        return memory
-    pairs = zip(memory, execution, strict=True)
-    return [Profile(one.case, one.counters | other.counters) for one, other in pairs]
+    found: dict[Case, dict[str, int]] = {case: {} for case in cases}
+    for some, options in ((alone, ()), (fed, ("--cache-control", "none"))):
+        for metrics in (METRICS, EXECUTION) if some else ():
+            try:
+                for one in _count(some, metrics, *options):
+                    found[one.case] |= one.counters
+            except NotAvailable as error:
+                if metrics is METRICS:
+                    raise
+                # an older GPU has other names for these
+                note(f"how kernels ran was not counted: {error}")
+    return [Profile(case, found[case]) for case in cases]
 
 
 def _count(cases: Sequence[Case], metrics: Mapping[str, str], *options: str) -> list[Profile]:

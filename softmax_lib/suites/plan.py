@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from softmax_lib.records.cited import ORIGINAL_WORKLOG
 from softmax_lib.records.measurement import PEERS, Case, Data
@@ -77,31 +77,8 @@ PROFILED_ON: dict[str, tuple[Shape, ...]] = {
 """The same; and one whose ragged loops the compiler unrolls, so that nobody can predict their requests."""
 
 
-@dataclass(frozen=True)
-class Job:
-    """Cases that differ in provider, step and block size only, timed in one run with a copy."""
-
-    cases: tuple[Case, ...]
-
-    @property
-    def matrix(self) -> Case:
-        """Any of them: for what all have in common."""
-        return self.cases[0]
-
-    @property
-    def times_host(self) -> bool:
-        """Whether eager calls on the host are timed too."""
-        return self.matrix.shape == HOST_SHAPE
-
-    @property
-    def is_search(self) -> bool:
-        """Whether block sizes far from the best may be left out; the explorers want all of them."""
-        return self.matrix.shape != WORKLOG
-
-    @property
-    def label(self) -> str:
-        """In words, for the progress bar."""
-        return f"{self.matrix.shape} {self.matrix.dtype} {self.matrix.data}, {self.matrix.l2} L2"
+Job = tuple[Case, ...]
+"""Cases that differ in provider, step and block size only, timed in one run with a copy."""
 
 
 def plan(quick: bool = False, multiprocessors: int = MULTIPROCESSORS) -> list[Job]:
@@ -110,7 +87,7 @@ def plan(quick: bool = False, multiprocessors: int = MULTIPROCESSORS) -> list[Jo
     for case in _timed(multiprocessors):
         if not quick or case.shape in QUICK_SHAPES:
             jobs.setdefault(replace(case, provider="", block_size=None, step=""), {})[case] = None
-    return [Job(tuple(cases)) for cases in jobs.values()]
+    return [tuple(cases) for cases in jobs.values()]
 
 
 def _timed(multiprocessors: int) -> Iterator[Case]:

@@ -18,7 +18,7 @@ from softmax_lib.records.schema import SCHEMA
 from softmax_lib.records.shelf import file_stem, folders
 from softmax_lib.records.skips import provider_of, skipped_case
 from softmax_lib.suites import ncu, timing
-from softmax_lib.suites.plan import Job, plan, profiled
+from softmax_lib.suites.plan import HOST_SHAPE, WORKLOG, Job, plan, profiled
 from softmax_lib.suites.probes import probe_all
 from softmax_lib.suites.together import FAR_OFF, time_together
 from softmax_lib.worklog.checking import choose_device
@@ -85,9 +85,10 @@ def _parts(kept: Record, quick: bool) -> list[Part]:
     """What is left to do, in order: probes, one job after the other, and hardware counters by kernel."""
     parts: list[Part] = [] if quick or kept.probes else [("probes", partial(_probe, kept))]
     for job in plan(quick, kept.multiprocessors):
-        left = _left_to_do(job, kept)
-        if left.cases:
-            parts.append((left.label, partial(_time, kept, left)))
+        if left := _left_to_do(job, kept):
+            matrix = left[0]
+            label = f"{matrix.shape} {matrix.dtype} {matrix.data}, {matrix.l2} L2"
+            parts.append((label, partial(_time, kept, left)))
     wanted = profiled(quick)
     kept.profiles = [profile for profile in kept.profiles if profile.case in wanted]
     there = {profile.case for profile in kept.profiles}
@@ -99,11 +100,15 @@ def _parts(kept: Record, quick: bool) -> list[Part]:
 
 
 def _time(kept: Record, job: Job) -> None:
-    skip = kept.skipped.__setitem__
-    for measured in time_together(
-        job.cases, host=job.times_host, search=job.is_search, skipped=skip
-    ):
+    """A job, and of a small matrix the host too."""
+    times_host, skip = job[0].shape == HOST_SHAPE, kept.skipped.__setitem__
+    for measured in time_together(job, host=times_host, search=_is_search(job), skipped=skip):
         kept.add(measured)
+
+
+def _is_search(job: Job) -> bool:
+    """Whether block sizes far from the best may be left out; the explorers want all of the worklog's."""
+    return job[0].shape != WORKLOG
 
 
 def _probe(kept: Record) -> None:
@@ -156,20 +161,16 @@ def _left_to_do(job: Job, kept: Record) -> Job:
     A kernel's search is whole once one block size has a time: the others were far from the best.
     """
 
+    is_search = _is_search(job)
+
     def is_done(case: Case) -> bool:
-        if job.is_search and case.provider in kernels and not case.step:
-            case = replace(case, block_size=None)
-            return kept.has(case)
+        if case.provider in kept.skipped or skipped_case(case) in kept.skipped:
+            return True
+        if is_search and case.provider in kernels and not case.step:
+            return kept.has(replace(case, block_size=None))
         return case in kept.timings
 
-    left = [
-        case
-        for case in job.cases
-        if not is_done(case)
-        and case.provider not in kept.skipped
-        and skipped_case(case) not in kept.skipped
-    ]
-    return replace(job, cases=tuple(left))
+    return tuple(case for case in job if not is_done(case))
 
 
 def _profile(kept: Record, cases: list[Case]) -> None:

@@ -9,7 +9,7 @@ from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.suites import timing
 from softmax_lib.suites.peers import measure as suite
 from softmax_lib.suites.peers import providers
-from softmax_lib.suites.peers.measure import OURS, Cell, cells, geometric_mean_of_gains, time_cell
+from softmax_lib.suites.peers.measure import OURS, Cell, cells, time_cell
 from softmax_lib.suites.peers.record import contest_runs, contests, mean_gain
 from softmax_lib.suites.timing import Timing
 
@@ -104,12 +104,6 @@ def test_a_cell_that_does_not_fit_is_skipped_and_the_others_are_timed(here, monk
     assert heard[-1] == ("done", len(list(cells())), len(list(cells())))
 
 
-def test_the_gain_is_over_the_best_peer_of_each_cell():
-    rows = [{"ours_us": 1.0, "peers": {"a": 2.0, "b": 4.0}}, {"ours_us": 1.0, "peers": {"b": 8.0}}]
-    assert geometric_mean_of_gains([*rows, {"ours_us": 1.0, "peers": {}}]) == pytest.approx(4.0)
-    assert math.isnan(geometric_mean_of_gains([]))
-
-
 @pytest.mark.gpu
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 def test_a_cell_is_timed_on_a_gpu(direction):
@@ -172,6 +166,11 @@ def test_a_gradient_moves_three_matrices(shelve):
     assert math.isnan(mean_gain([alone]))
     assert str(alone) == "4 × 32 float32, its gradient"
     assert mean_gain([alone, other]) == pytest.approx(2.0)
+
+
+def test_the_mean_gain_is_geometric_and_over_the_best_peer_of_each_matrix(shelve):
+    found = shelve([row(1.0, {"a": 2.0, "b": 4.0}), {**row(1.0, {"b": 8.0}), "cols": 64}])
+    assert mean_gain(found) == pytest.approx(4.0)
 
 
 def test_runs_are_put_together_by_matrix(shelve):

@@ -2,7 +2,6 @@
 
 from softmax_lib.records.measurement import PEERS
 from softmax_lib.suites.plan import (
-    HOST_SHAPE,
     PEER_SHAPES,
     QUICK_SHAPES,
     ROW_SWEEP,
@@ -18,7 +17,7 @@ RECORDED = {name for name, kernel in kernels.items() if not kernel.suite}
 
 def planned(quick=False):
     """Every timing of the plan."""
-    return {case for job in plan(quick) for case in job.cases}
+    return {case for job in plan(quick) for case in job}
 
 
 def test_an_explorer_finds_every_block_size_that_takes_the_worklogs_rows():
@@ -63,10 +62,9 @@ def test_the_map_of_who_wins_has_all_peers_on_every_shape():
 def test_a_job_is_one_matrix_with_one_state_of_the_cache():
     seen = set()
     for job in plan():
-        (facts,) = {(case.shape, case.dtype, case.l2, case.data) for case in job.cases}
+        (facts,) = {(case.shape, case.dtype, case.l2, case.data) for case in job}
         assert facts not in seen
         seen.add(facts)
-        assert job.times_host == (facts[0] == HOST_SHAPE)
     assert {(l2, data) for *_, l2, data in seen} == {
         ("cold", "normal"), ("hot", "normal"), ("cold", "spread"), ("cold", "masked"),
     }  # fmt: skip
@@ -111,7 +109,7 @@ def test_every_step_of_a_kernel_of_several_is_timed_alone():
 
 def test_rows_that_come_in_whole_waves_follow_the_gpu():
     def rows(multiprocessors):
-        cases = {c for job in plan(multiprocessors=multiprocessors) for c in job.cases}
+        cases = {c for job in plan(multiprocessors=multiprocessors) for c in job}
         return {c.rows for c in cases if c.provider == "fusion_two_barriers" and c.shape != WORKLOG}
 
     assert rows(40) == {*(40 * waves for waves in WAVES), 321}

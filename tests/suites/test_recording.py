@@ -25,7 +25,7 @@ from softmax_lib.worklog.registry import kernels
 
 def planned(quick=False):
     """Every timing of the plan."""
-    return {case for job in plan(quick) for case in job.cases}
+    return {case for job in plan(quick) for case in job}
 
 
 def shapes(cases):

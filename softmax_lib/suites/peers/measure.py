@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from math import nan
-from statistics import geometric_mean
 from typing import Any, Literal, cast
 
 import torch
@@ -18,6 +16,7 @@ from softmax_lib.records.measurement import PEERS, Case
 from softmax_lib.suites import timing
 from softmax_lib.suites.cells import OURS, Progress, call_of, run_cells, time_contest
 from softmax_lib.suites.peers import providers
+from softmax_lib.suites.peers.record import contest_of, mean_gain
 from softmax_lib.suites.plan import BACKWARD_SHAPES, PEER_SHAPES
 from softmax_lib.suites.timing import Call
 
@@ -69,7 +68,7 @@ def run_suite(progress: Progress) -> dict[str, Any]:
     """
     found = run_cells(list(cells()), time_cell, progress)
     found["gain"] = {
-        direction: round(geometric_mean_of_gains(of), 4)
+        direction: round(mean_gain([contest_of([row]) for row in of]), 4)
         for direction in ("forward", "backward")
         if (of := [row for row in found["rows"] if row["direction"] == direction])
     }
@@ -87,12 +86,6 @@ def time_cell(cell: Cell, skipped: dict[str, str]) -> dict[str, Any]:
     makes = {name: partial(providers.peer, name, backward) for name in names}
     times = time_contest(cell, _ours(backward), makes, try_once, skipped, backward=backward)
     return {**vars(cell), **times}
-
-
-def geometric_mean_of_gains(rows: list[dict[str, Any]]) -> float:
-    """By how much we are faster than the best peer of each cell, over all cells that have one."""
-    gains = [min(row["peers"].values()) / row["ours_us"] for row in rows if row["peers"]]
-    return geometric_mean(gains) if gains else nan
 
 
 def _ours(backward: bool) -> Call:

@@ -74,10 +74,11 @@ def contests(gpu: str = DEFAULT_GPU) -> list[Contest]:
     for run in contest_runs(gpu):
         for row in run["rows"]:
             of_one.setdefault(tuple(row[name] for name in _MATRIX), []).append(row)
-    return [_contest(rows) for rows in of_one.values()]
+    return [contest_of(rows) for rows in of_one.values()]
 
 
-def _contest(rows: list[dict[str, Any]]) -> Contest:
+def contest_of(rows: list[dict[str, Any]]) -> Contest:
+    """One matrix from its row in each run."""
     first = rows[0]
     peer = min(first["peers"], key=first["peers"].__getitem__, default=None)
     moved = 1.5 if first["direction"] == "backward" else 1.0
