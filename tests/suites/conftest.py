@@ -1,13 +1,14 @@
 """What the tests of suites share: a shelf for made-up runs, and a GPU that takes 5 µs for anything."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from softmax_lib.records.shelf import FOLDER
 from softmax_lib.suites import cells, timing
-from softmax_lib.suites.timing import Timing
+from softmax_lib.suites.timing import REPLAYS, Timing
 
 FACTS = {"name": "Tesla T4", "multiprocessors": 2, "l2_bytes": 1, "memory_bytes": 1}
 
@@ -40,16 +41,21 @@ def here(monkeypatch):
     for name in ("synchronize", "empty_cache"):
         monkeypatch.setattr(torch.cuda, name, lambda: None)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Tesla T4")
 
 
 @pytest.fixture
 def cpu(here, monkeypatch):
-    """The same, where anything takes 5 µs, and a copy 3."""
+    """The same, where anything takes 5 µs, and a copy 3, unless `us` says other; `asked` has whose calls were timed on how many inputs."""
+    made = SimpleNamespace(us={}, asked=[])
+
+    def us(case):
+        return made.us.get(case.provider, 3.0 if "copy" in case.provider else 5.0)
+
+    def time_device(calls, inputs=1, replays=REPLAYS):
+        made.asked.append(({case.provider: call for case, call in calls.items()}, inputs))
+        return {case: Timing(*[us(case)] * 3) for case in calls}
+
     monkeypatch.setattr(timing, "sample", lambda case: torch.randn(case.shape))
-    monkeypatch.setattr(
-        timing,
-        "time_device",
-        lambda calls, inputs, replays: {
-            case: Timing(*[3.0 if "copy" in case.provider else 5.0] * 3) for case in calls
-        },
-    )
+    monkeypatch.setattr(timing, "time_device", time_device)
+    return made

@@ -6,14 +6,10 @@ import pytest
 import torch
 
 from softmax_lib.engine.errors import NotAvailable
-from softmax_lib.suites import timing
 from softmax_lib.suites.peers import measure as suite
 from softmax_lib.suites.peers import providers
 from softmax_lib.suites.peers.measure import OURS, Cell, cells, time_cell
 from softmax_lib.suites.peers.record import contest_runs, contests, mean_gain
-from softmax_lib.suites.timing import Timing
-
-TIMES = {OURS: 2.0, "torch": 3.0, "torch.compile": 2.5}
 
 
 def gradient(y, grad, dx):
@@ -21,31 +17,18 @@ def gradient(y, grad, dx):
 
 
 @pytest.fixture
-def cpu(monkeypatch):
-    """Let a cell be timed on the CPU: others than torch are missing, and copies take 1 µs."""
-    monkeypatch.setattr(timing, "sample", lambda case: torch.randn(case.shape))
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+def torch_alone(cpu, monkeypatch):
+    """Let a cell be timed on the CPU: others than torch are missing."""
+    cpu.us.update({OURS: 2.0, "torch": 3.0, "torch.compile": 2.5})
     monkeypatch.setattr(suite, "gradient_into", gradient)
-    calls = {"torch": lambda: lambda x, y: torch.softmax(x, -1)}
-    monkeypatch.setattr(
-        providers, "CALLS", {**dict.fromkeys(providers.CALLS, lambda: 1 / 0), **calls}
-    )
-    backward = {"torch": lambda: lambda x, y: gradient(x[0], x[1], y)}
-    monkeypatch.setattr(
-        providers, "BACKWARD", {**dict.fromkeys(providers.BACKWARD, lambda: 1 / 0), **backward}
-    )
-    given = []
-
-    def time_device(calls, inputs, replays):
-        given.append(inputs)
-        x = torch.randn(inputs, 4, 32) if inputs > 1 else torch.randn(4, 32)
-        for case, call in calls.items():
-            if case.provider == "torch copy":
-                call(x, torch.empty(4, 32))  # of one matrix, also where there are two
-        return {case: Timing(*[TIMES.get(case.provider, 1.0)] * 3) for case in calls}
-
-    monkeypatch.setattr(timing, "time_device", time_device)
-    return given
+    there = {
+        "CALLS": lambda: lambda x, y: torch.softmax(x, -1),
+        "BACKWARD": lambda: lambda x, y: gradient(x[0], x[1], y),
+    }
+    for table, make in there.items():
+        missing = dict.fromkeys(getattr(providers, table), lambda: 1 / 0)
+        monkeypatch.setattr(providers, table, {**missing, "torch": make})
+    return cpu
 
 
 def test_the_cells_are_those_of_the_record_and_some_backward():
@@ -57,19 +40,23 @@ def test_the_cells_are_those_of_the_record_and_some_backward():
 
 
 @pytest.mark.parametrize(("direction", "inputs"), [("forward", 1), ("backward", 2)])
-def test_a_row_has_our_time_the_copys_and_every_peers(cpu, direction, inputs):
+def test_a_row_has_our_time_the_copys_and_every_peers(torch_alone, direction, inputs):
     skipped = {}
     row = time_cell(Cell(4, 32, "float32", direction), skipped)
     assert row == {
-        "rows": 4, "cols": 32, "dtype": "float32", "direction": direction, "ours_us": 2.0, "copy_us": 1.0,
+        "rows": 4, "cols": 32, "dtype": "float32", "direction": direction, "ours_us": 2.0, "copy_us": 3.0,
         "peers": {"torch": 3.0},
     }  # fmt: skip
-    assert cpu == [inputs]
+    ((calls, asked),) = torch_alone.asked
+    assert asked == inputs
+    x, y = torch.randn(*[2] * (inputs - 1), 4, 32), torch.empty(4, 32)
+    calls["torch copy"](x, y)  # of one matrix, also where there are two
+    assert torch.equal(y, x if inputs == 1 else x[0])
     assert "quack cannot be had: division by zero" in skipped["quack"]
 
 
 @pytest.mark.parametrize("direction", ["forward", "backward"])
-def test_who_is_wrong_or_refuses_is_skipped_and_we_must_not_be(cpu, monkeypatch, direction):
+def test_who_is_wrong_or_refuses_is_skipped_and_we_must_not_be(torch_alone, monkeypatch, direction):
     cell = Cell(4, 32, "float32", direction)
     table = providers.BACKWARD if direction == "backward" else providers.CALLS
     monkeypatch.setitem(table, "torch", lambda: lambda x, y: y.zero_())

@@ -7,27 +7,9 @@ from softmax_lib.engine.errors import NotAvailable, UnknownKernel
 from softmax_lib.records.measurement import PEERS, Case
 from softmax_lib.suites import timing, together
 from softmax_lib.suites.peers import providers
-from softmax_lib.suites.timing import Timing
 from softmax_lib.worklog.registry import kernels
 
 SHARED, TORCH = Case("shared", 4, 32, block_size=64), Case("torch", 4, 32)
-
-
-@pytest.fixture
-def cpu(monkeypatch):
-    """Let a contest run on the CPU: its matrices lie there, and every call takes 2 µs, copies 1."""
-    monkeypatch.setattr(timing, "sample", lambda case: torch.randn(case.shape))
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Test GPU")
-    timed = []
-
-    def time_device(calls):
-        timed.append([case.provider for case in calls])
-        times = {case: 1.0 if case.provider in timing.COPIES else 2.0 for case in calls}
-        return {case: Timing(us, us, us) for case, us in times.items()}
-
-    monkeypatch.setattr(timing, "time_device", time_device)
-    return timed
 
 
 def time_together(*cases, search=False):
@@ -39,11 +21,11 @@ def time_together(*cases, search=False):
 def test_a_contest_times_who_runs_and_is_right_beside_the_copies(cpu):
     found, skipped = time_together(SHARED, TORCH)
     assert [(t.case, t.median_us, t.copy_us) for t in found] == [
-        (SHARED, 2.0, 1.0),
-        (TORCH, 2.0, 1.0),
+        (SHARED, 5.0, 3.0),
+        (TORCH, 5.0, 3.0),
     ]
-    assert cpu == [["torch copy", "copy", "shared", "torch"]]
-    assert found[0].source.startswith("live on Test GPU, 2")
+    assert [list(calls) for calls, _ in cpu.asked] == [["torch copy", "copy", "shared", "torch"]]
+    assert found[0].source.startswith("live on Tesla T4, 2")
     assert skipped == {}
 
 
@@ -98,7 +80,7 @@ def test_a_search_leaves_out_block_sizes_far_from_the_kernels_best_and_no_peer(c
 
 def test_nothing_is_timed_when_nobody_can_run(cpu):
     found, skipped = time_together(Case("liger", 4, 32))
-    assert found == cpu == []
+    assert found == cpu.asked == []
     assert list(skipped) == ["liger"]
 
 

@@ -9,7 +9,6 @@ from softmax_lib.show.figures import fused_topk, topk_by_k
 from softmax_lib.suites import timing
 from softmax_lib.suites.peers.measure import OURS
 from softmax_lib.suites.times import TOPK, topk_sizes, topk_times
-from softmax_lib.suites.timing import Timing
 from softmax_lib.suites.topk import measure as topk
 from softmax_lib.suites.topk.measure import PEERS, TopkCell, cells, time_cell
 
@@ -96,21 +95,11 @@ def test_no_peer_is_ahead_on_any_cell():
 
 
 CELL = TopkCell(70, 500, "float32", 5)
-US = {OURS: 2.0, "topk(softmax)": 8.0, "topk, logsumexp": 6.0, "torch copy": 3.0}
 
 
 @pytest.fixture
-def cpu(monkeypatch):
-    """Let a cell be timed on the CPU, each contender in a given time."""
-    monkeypatch.setattr(timing, "sample", lambda case: torch.randn(case.shape))
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    monkeypatch.setattr(
-        timing,
-        "time_device",
-        lambda calls, inputs, replays: {
-            case: Timing(*[US.get(case.provider, 3.5)] * 3) for case in calls
-        },
-    )
+def times(cpu):
+    cpu.us.update({OURS: 2.0, "topk(softmax)": 8.0, "topk, logsumexp": 6.0})
 
 
 def test_the_cells_are_the_papers_and_those_that_are_hard():
@@ -122,7 +111,7 @@ def test_the_cells_are_the_papers_and_those_that_are_hard():
     assert {cell.data for cell in found} == {"normal", *topk.ADVERSE}
 
 
-def test_a_row_has_our_time_the_copys_and_every_peers(cpu):
+def test_a_row_has_our_time_the_copys_and_every_peers(times):
     skipped = {}
     assert time_cell(CELL, skipped) == {
         "rows": 70, "cols": 500, "dtype": "float32", "k": 5, "data": "normal", "ours_us": 2.0, "copy_us": 3.0,
@@ -131,7 +120,7 @@ def test_a_row_has_our_time_the_copys_and_every_peers(cpu):
     assert "flashinfer cannot be had" in skipped["flashinfer.top_k"]
 
 
-def test_the_papers_cells_have_the_kernels_of_its_experiment(cpu):
+def test_the_papers_cells_have_the_kernels_of_its_experiment(times):
     row = time_cell(TopkCell(10, 63 * 64, "float32", 5), {})
     assert set(row["kernels"]) == {*topk.FORMS, *topk.SOFTMAXES}
     assert set(row["peers"]) == {"topk(softmax)", "topk, logsumexp"}
@@ -143,7 +132,7 @@ def test_the_papers_cells_have_the_kernels_of_its_experiment(cpu):
         assert not time_cell(other, {})["kernels"]
 
 
-def test_kernels_are_timed_at_several_block_sizes_in_one_run(cpu):
+def test_kernels_are_timed_at_several_block_sizes_in_one_run(times):
     lines = topk.time_sizes(TopkCell(70, 500, "float32", 5))
     sizes = {(line["kernel"], line["block_size"]) for line in lines}
     assert {("topk", size) for size in topk.SWEPT_SIZES} < sizes
@@ -151,11 +140,11 @@ def test_kernels_are_timed_at_several_block_sizes_in_one_run(cpu):
         name for name, one in selections.kernels.items() if not one.suite
     }
     assert lines[0] == {
-        "kernel": "topk_unfused", "block_size": 32, "rows": 70, "cols": 500, "k": 5, "copy_us": 3.0, "us": 3.5,
+        "kernel": "topk_unfused", "block_size": 32, "rows": 70, "cols": 500, "k": 5, "copy_us": 3.0, "us": 5.0,
     }  # fmt: skip
 
 
-def test_who_is_wrong_or_refuses_is_skipped_and_we_must_not_be(cpu, monkeypatch):
+def test_who_is_wrong_or_refuses_is_skipped_and_we_must_not_be(times, monkeypatch):
     def refuse(x, y):
         raise ValueError("too long")
 
@@ -176,7 +165,7 @@ def test_who_is_wrong_or_refuses_is_skipped_and_we_must_not_be(cpu, monkeypatch)
             time_cell(CELL, {})
 
 
-def test_where_we_do_not_fit_the_cell_is_left_to_the_suite(cpu, monkeypatch):
+def test_where_we_do_not_fit_the_cell_is_left_to_the_suite(times, monkeypatch):
     def too_large(x, y):
         raise torch.OutOfMemoryError
 
