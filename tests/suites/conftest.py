@@ -59,3 +59,83 @@ def cpu(here, monkeypatch):
     monkeypatch.setattr(timing, "sample", lambda case: torch.randn(case.shape))
     monkeypatch.setattr(timing, "time_device", time_device)
     return made
+
+
+HOST_US, DEVICE_US = 9.0, 100.0
+
+
+class Clock:
+    """A host that takes 9 us to queue a call, and a device that takes 100 us for each, one after the other."""
+
+    def __init__(self):
+        self.host_us = self.device_us = 0.0
+        self.first_us = 0.0
+
+    def perf_counter(self):
+        return self.host_us / 1e6
+
+    def queue(self, us):
+        self.host_us += HOST_US
+        self.device_us = max(self.device_us, self.host_us) + us
+
+    def softmax(self, *_):
+        """The first call keeps the host `first_us` longer."""
+        self.host_us += self.first_us
+        self.first_us = 0.0
+        self.queue(DEVICE_US)
+
+    def synchronize(self):
+        self.host_us = max(self.host_us, self.device_us)
+
+    def event(self, enable_timing):
+        return Event(self)
+
+
+class Event:
+    """Notes when the device reaches it, which is at once where the device has nothing to do."""
+
+    def __init__(self, clock):
+        self.clock = clock
+
+    def record(self):
+        self.at_us = self.clock.device_us = max(self.clock.device_us, self.clock.host_us)
+
+    def synchronize(self):
+        self.clock.synchronize()
+
+    def elapsed_time(self, end):
+        return (end.at_us - self.at_us) / 1e3
+
+
+class Graph:
+    """What is called within `capture` is queued by each replay, in one call of the host."""
+
+    def __init__(self, clock):
+        self.clock = clock
+
+    def replay(self):
+        self.clock.queue(self.queued_us)
+
+
+class Capture:
+    def __init__(self, graph):
+        self.graph, self.clock = graph, graph.clock
+
+    def __enter__(self):
+        self.before = self.clock.host_us, self.clock.device_us
+        self.clock.host_us = self.clock.device_us = 0.0
+
+    def __exit__(self, *_):
+        self.graph.queued_us = self.clock.device_us
+        self.clock.host_us, self.clock.device_us = self.before
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A host and a device that take as long as this clock says."""
+    found = Clock()
+    monkeypatch.setattr(torch.cuda, "synchronize", found.synchronize)
+    monkeypatch.setattr(torch.cuda, "Event", found.event)
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: Graph(found))
+    monkeypatch.setattr(torch.cuda, "graph", Capture)
+    return found

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from suites.conftest import DEVICE_US, HOST_US
 
 from softmax_lib import catch_lie, figures, kernels, lie_peak, lie_times
 from softmax_lib.engine.errors import BadInput
@@ -218,107 +219,37 @@ def test_the_record_has_every_lie():
     assert lie_run()["skipped"] == {}
 
 
-HOST_US, DEVICE_US, ZEROS_US = 9.0, 100.0, 70.0
-
-
-class Clock:
-    """A host that takes 9 us to queue a call, and a device that takes 100 us for each, one after the other."""
-
-    def __init__(self):
-        self.host_us = self.device_us = 0.0
-        self.first_us = 0.0
-
-    def perf_counter(self):
-        return self.host_us / 1e6
-
-    def queue(self, us):
-        self.host_us += HOST_US
-        self.device_us = max(self.device_us, self.host_us) + us
-
-    def softmax(self, *_):
-        """The first call keeps the host `first_us` longer."""
-        self.host_us += self.first_us
-        self.first_us = 0.0
-        self.queue(DEVICE_US)
-
-    def synchronize(self):
-        self.host_us = max(self.host_us, self.device_us)
-
-    def event(self, enable_timing):
-        return Event(self)
-
-
-class Event:
-    """Notes when the device reaches it, which is at once where the device has nothing to do."""
-
-    def __init__(self, clock):
-        self.clock = clock
-
-    def record(self):
-        self.at_us = self.clock.device_us = max(self.clock.device_us, self.clock.host_us)
-
-    def synchronize(self):
-        self.clock.synchronize()
-
-    def elapsed_time(self, end):
-        return (end.at_us - self.at_us) / 1e3
-
-
-class Graph:
-    """What is called within `capture` is queued by each replay, in one call of the host."""
-
-    def __init__(self, clock):
-        self.clock = clock
-
-    def replay(self):
-        self.clock.queue(self.queued_us)
-
-
-class Capture:
-    def __init__(self, graph):
-        self.graph, self.clock = graph, graph.clock
-
-    def __enter__(self):
-        self.before = self.clock.host_us, self.clock.device_us
-        self.clock.host_us = self.clock.device_us = 0.0
-
-    def __exit__(self, *_):
-        self.graph.queued_us = self.clock.device_us
-        self.clock.host_us, self.clock.device_us = self.before
+ZEROS_US = 70.0
 
 
 @pytest.fixture
-def clock(monkeypatch):
-    found = Clock()
-    monkeypatch.setattr(advertisements.time, "perf_counter", found.perf_counter)
-    monkeypatch.setattr(torch.cuda, "synchronize", found.synchronize)
-    monkeypatch.setattr(torch.cuda, "Event", found.event)
-    monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: Graph(found))
-    monkeypatch.setattr(torch.cuda, "graph", Capture)
-    flush = SimpleNamespace(zero_=lambda: found.queue(ZEROS_US))
+def lines(clock, monkeypatch):
+    """What runs the lines."""
+    monkeypatch.setattr(advertisements.time, "perf_counter", clock.perf_counter)
+    flush = SimpleNamespace(zero_=lambda: clock.queue(ZEROS_US))
     monkeypatch.setattr(torch, "empty", lambda *sizes, device: flush)
-    return found
+    return clock
 
 
-def test_without_a_synchronisation_the_host_is_timed_and_with_one_the_device(clock):
-    assert advertisements.no_synchronisation(clock.softmax, None) == pytest.approx(HOST_US)
-    clock.synchronize()
-    found = advertisements.synchronised(clock.softmax, None)
+def test_without_a_synchronisation_the_host_is_timed_and_with_one_the_device(lines):
+    assert advertisements.no_synchronisation(lines.softmax, None) == pytest.approx(HOST_US)
+    lines.synchronize()
+    found = advertisements.synchronised(lines.softmax, None)
     assert found == pytest.approx((HOST_US + 20 * DEVICE_US) / 20)
 
 
-def test_a_graph_times_the_device_alone(clock):
-    found = advertisements.warm_cache(clock.softmax, None, None)
+def test_a_graph_times_the_device_alone(lines):
+    found = advertisements.warm_cache(lines.softmax, None, None)
     assert found == pytest.approx(DEVICE_US, rel=0.2)  # and a call's time of the host
 
 
-def test_behind_a_flush_the_host_is_ahead_of_the_device(clock):
-    assert advertisements.zeroed_flush(clock.softmax, None, None) == pytest.approx(DEVICE_US)
+def test_behind_a_flush_the_host_is_ahead_of_the_device(lines):
+    assert advertisements.zeroed_flush(lines.softmax, None, None) == pytest.approx(DEVICE_US)
 
 
-def test_one_slow_call_moves_the_mean(clock):
-    clock.first_us = 1000
-    mean, times = advertisements.mean_of_all(clock.softmax, None)
+def test_one_slow_call_moves_the_mean(lines):
+    lines.first_us = 1000
+    mean, times = advertisements.mean_of_all(lines.softmax, None)
     assert len(times) == 10
     assert times[0] == pytest.approx(times[1] + 1000)
     assert mean == pytest.approx(times[1] + 100)

@@ -1,12 +1,18 @@
 """The timing protocol, as far as it is arithmetic: how many pairs, how often, and in what order."""
 
+from contextlib import nullcontext
+from types import SimpleNamespace
+
 import pytest
+import torch
 
 from softmax_lib.records.measurement import Case, gb_per_s
 from softmax_lib.suites import timing
+from softmax_lib.suites.model import measure as transformer
 from softmax_lib.suites.timing import (
     COLD_BY,
     ENOUGH_MS,
+    LONG_CALL_US,
     LONG_ENOUGH_US,
     MOST_ROUNDS,
     copies,
@@ -94,3 +100,48 @@ def test_the_float4_copy_takes_part_where_16_bytes_divide_the_matrix():
         ("torch copy", "bfloat16"), ("copy", "bfloat16")
     ]  # fmt: skip
     assert list(one) == [Case("torch copy", 1, 7)]
+
+
+@pytest.fixture
+def streams(clock, monkeypatch):
+    stream = SimpleNamespace(wait_stream=lambda other: None)
+    for name in ("Stream", "current_stream"):
+        monkeypatch.setattr(torch.cuda, name, lambda: stream)
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
+    return clock
+
+
+def test_a_graph_walks_through_all_pairs_and_a_call_takes_its_share(streams):
+    asked = []
+
+    def call(x, y):
+        asked.append((x, y))
+        streams.queue(60.0)
+        return x
+
+    walk = timing.Walk([1, 2, 3], [4, 5, 6], lambda: pytest.fail("no call is long"))
+    graph = timing.capture(call, walk)
+    rounds = graph.calls // 3
+    assert graph.calls == len(graph.results) == 3 * rounds >= 0.9 * LONG_ENOUGH_US / 63
+    assert asked[-graph.calls :] == [(1, 4), (2, 5), (3, 6)] * rounds
+    assert graph.time_us() == pytest.approx(60, rel=0.2)
+    found = timing.time_graphs({"a": graph, "b": graph}, replays=4)
+    assert found["b"].median_us == pytest.approx(60, rel=0.2)
+
+
+def test_a_long_call_is_timed_alone_behind_an_empty_cache(streams):
+    log = []
+    walk = timing.Walk([1, 2], [3, 4], lambda: log.append("emptied"))
+    graph = timing.capture(lambda x, y: streams.queue(2 * LONG_CALL_US), walk)
+    assert graph.calls == 1
+    assert graph.time_us() == pytest.approx(2 * LONG_CALL_US, rel=0.01)
+    graph.replay()
+    assert log == ["emptied"] * 2
+
+
+def test_a_model_is_timed_by_calls_that_take_turns(clock):
+    found = transformer._time({"torch": clock.softmax, "softmax_lib": clock.softmax})
+    assert found == {
+        "torch": pytest.approx(0.1, rel=0.1),
+        "softmax_lib": pytest.approx(0.1, rel=0.1),
+    }
