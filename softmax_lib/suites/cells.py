@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
@@ -176,3 +176,11 @@ def alternate(
             if turn:
                 samples[told] += found if isinstance(found, list) else [found]
     return samples
+
+
+def samples_of(group: Mapping[Any, Callable[[], float | list[float]]]) -> list[dict[str, Any]]:
+    """What a run says of methods that took turns: each dataclass that tells one, and its samples."""
+    return [
+        {**asdict(told), "us": [round(us, 3) for us in samples]}
+        for told, samples in alternate(group).items()
+    ]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from statistics import mean, median
 from typing import Any, Literal, TypeVar
 
-from softmax_lib.records.measurement import BesideCopy
+from softmax_lib.records.measurement import ITEM_BYTES, BesideCopy, gb_per_s
 from softmax_lib.records.reading import read_fields
 from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.suites.kept import Runs, matching, source_of
@@ -155,10 +156,38 @@ class ShownTime:
     source: str
 
 
+class Samples:
+    """What samples of one float32 matrix tell, each in microseconds of one call, in the order in which they were taken."""
+
+    rows: int
+    cols: int
+    us: list[float]
+
+    @property
+    def median_us(self) -> float:
+        """The time that this book gives."""
+        return median(self.us)
+
+    @property
+    def mean_us(self) -> float:
+        """The time that outliers take part in."""
+        return mean(self.us)
+
+    @property
+    def matrix_bytes(self) -> int:
+        """Bytes of the matrix."""
+        return self.rows * self.cols * ITEM_BYTES["float32"]
+
+    @property
+    def gb_per_s(self) -> float:
+        """Bandwidth that one read and one write of the matrix would make in the median, in 10^9 bytes a second."""
+        return gb_per_s(self.matrix_bytes, self.median_us)
+
+
 # ---- runs, as JSON has them
 
 
-def _lines(run: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def lines_of(run: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Each time of a run, and what its row says."""
     yield from ({**row, **line} for row in run["rows"] for line in row["times"])
 
@@ -171,7 +200,7 @@ def _with_code(kind: type[Time], setting: tuple[str, ...], run: dict[str, Any]) 
     def code_of(line: dict[str, Any]) -> dict[str, Any]:
         return codes[tuple(line[name] for name in setting)] if line.get("tile", True) else none
 
-    return [read_fields(kind, {**code_of(line), **line}) for line in _lines(run)]
+    return [read_fields(kind, {**code_of(line), **line}) for line in lines_of(run)]
 
 
 def _topk(run: dict[str, Any]) -> tuple[list[TopkTimes], list[SizeTime]]:
@@ -183,7 +212,7 @@ def _shown(run: dict[str, Any]) -> list[ShownTime]:
     return [read_fields(ShownTime, {**row, "source": source_of(run)}) for row in run["rows"]]
 
 
-WARP = Runs("warp", lambda run: [read_fields(WarpTime, line) for line in _lines(run)])
+WARP = Runs("warp", lambda run: [read_fields(WarpTime, line) for line in lines_of(run)])
 UNROLL = Runs(
     "unroll",
     partial(_with_code, UnrollTime, ("kernel", "block_size", "unroll", "in_flight")),

@@ -12,7 +12,7 @@ from softmax_lib.engine.errors import BadInput
 from softmax_lib.gpu import presence
 from softmax_lib.records.measurement import Case
 from softmax_lib.suites import timing
-from softmax_lib.suites.cells import TURNS
+from softmax_lib.suites.cells import TURNS, alternate
 from softmax_lib.suites.lies import advertisements
 from softmax_lib.suites.lies import measure as lies
 from softmax_lib.suites.lies.measure import DATA, LARGE, SHAPES, SMALL, Told
@@ -346,7 +346,7 @@ def test_methods_take_turns_each_once_untimed_and_the_device_idle_before(monkeyp
         return lambda: log.append(name) or list(samples)
 
     first, second = (Told("torch", name, 1, 1) for name in "ab")
-    found = lies.alternate({first: method("a", 1.0), second: method("b", 2.0, 3.0)}, turns=2)
+    found = alternate({first: method("a", 1.0), second: method("b", 2.0, 3.0)}, turns=2)
     assert log == ["wait", "a", "wait", "b"] * 3
     assert found == {first: [1.0] * 2, second: [2.0, 3.0] * 2}
 

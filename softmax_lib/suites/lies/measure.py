@@ -6,7 +6,7 @@ A lie's methods come in groups. Those of one group take turns in one run, on mat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from statistics import median
 from types import MappingProxyType
@@ -20,10 +20,10 @@ from softmax_lib.records.measurement import L2, Case, Data
 from softmax_lib.suites import timing
 from softmax_lib.suites.cells import (
     Progress,
-    alternate,
     call_of,
     require_right,
     run_cells,
+    samples_of,
     sound_calls,
 )
 from softmax_lib.suites.lies import advertisements
@@ -232,9 +232,6 @@ def time_lie(lie: Lie, skipped: dict[str, str]) -> dict[str, Any]:
     """One lie: the samples of all its methods; who cannot run is told to `skipped`."""
     times = []
     for group in GROUPS[lie](skipped):
-        times += [
-            {**asdict(told), "us": [round(us, 3) for us in samples]}
-            for told, samples in alternate(group).items()
-        ]
+        times += samples_of(group)
         group.clear()  # its matrices, before the next has its own
     return {"lie": lie, "times": times}

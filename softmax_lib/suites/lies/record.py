@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import mean, median
 from typing import Any, Literal, get_args
 
-from softmax_lib.records.measurement import ITEM_BYTES, gb_per_s
 from softmax_lib.records.reading import is_possible, read_fields
 from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.suites.kept import Runs, matching
+from softmax_lib.suites.times import Samples, lines_of
 from softmax_lib.worklog.errors import BadInput
 
 Lie = Literal[
@@ -32,7 +31,7 @@ def find_lie(name: str) -> Lie:
 
 
 @dataclass(frozen=True)
-class LieTime:
+class LieTime(Samples):
     """Samples of one float32 matrix by one method, each in microseconds of one call, in the order in which they were taken."""
 
     lie: Lie
@@ -43,30 +42,10 @@ class LieTime:
     data: str
     us: list[float]
 
-    @property
-    def median_us(self) -> float:
-        """The time that this book would give."""
-        return median(self.us)
-
-    @property
-    def mean_us(self) -> float:
-        """The time that outliers take part in."""
-        return mean(self.us)
-
-    @property
-    def matrix_bytes(self) -> int:
-        """Bytes of the matrix."""
-        return self.rows * self.cols * ITEM_BYTES["float32"]
-
-    @property
-    def gb_per_s(self) -> float:
-        """Bandwidth that one read and one write of the matrix would make in the median, in 10^9 bytes a second."""
-        return gb_per_s(self.matrix_bytes, self.median_us)
-
 
 def times_of(run: dict[str, Any]) -> list[LieTime]:
     """Every time of a run."""
-    return [read_fields(LieTime, {**row, **line}) for row in run["rows"] for line in row["times"]]
+    return [read_fields(LieTime, line) for line in lines_of(run)]
 
 
 def peak_of(run: dict[str, Any]) -> float | None:

@@ -6,7 +6,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 from softmax_lib.records.measurement import Case
 from softmax_lib.records.reading import read_fields
 from softmax_lib.suites import ncu, timing
-from softmax_lib.suites.cells import Progress, alternate, call_of, require_right, run_cells
+from softmax_lib.suites.cells import Progress, call_of, require_right, run_cells, samples_of
 from softmax_lib.suites.symptoms.record import PROGRAMS, SYMPTOMS, Program, Side, Symptom
 from softmax_lib.suites.timing import Call
 from softmax_lib.worklog.errors import NotAvailable
@@ -84,12 +84,8 @@ def run_suite(progress: Progress, symptoms: tuple[Symptom, ...] = SYMPTOMS) -> d
 
 def time_symptom(symptom: Symptom) -> dict[str, Any]:
     """One symptom: the samples of its sides."""
-    samples = alternate({side: _method(side) for side in SIDES[symptom]})
-    times = [
-        {**asdict(side), "us": [round(us, 3) for us in found], "counters": {}}
-        for side, found in samples.items()
-    ]
-    return {"symptom": symptom, "times": times}
+    times = samples_of({side: _method(side) for side in SIDES[symptom]})
+    return {"symptom": symptom, "times": [{**line, "counters": {}} for line in times]}
 
 
 def add_counters(rows: list[dict[str, Any]]) -> dict[str, str]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import median
 from typing import Any, Literal, get_args
 
-from softmax_lib.records.measurement import ITEM_BYTES, Case, Profile, gb_per_s
+from softmax_lib.records.measurement import Case, Profile
 from softmax_lib.records.reading import read_fields, require_types
 from softmax_lib.records.schema import EXECUTION, METRICS
 from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.suites.kept import Runs, matching
+from softmax_lib.suites.times import Samples, lines_of
 from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.registry import kernels
 
@@ -48,35 +48,29 @@ class Side:
 
 
 @dataclass(frozen=True)
-class SymptomTime:
+class SymptomTime(Samples):
     """Samples of one side in their order, in microseconds of one call, and what ncu counted, if it could."""
 
     symptom: Symptom
-    side: Side
+    role: Role
+    who: str
+    rows: int
+    cols: int
+    block_size: int
+    how: How
     us: list[float]
     counters: dict[str, int]
 
     @property
-    def role(self) -> Role:
-        """The side's."""
-        return self.side.role
-
-    @property
-    def median_us(self) -> float:
-        """The time that this book gives."""
-        return median(self.us)
-
-    @property
-    def gb_per_s(self) -> float:
-        """Bandwidth that one read and one write of the matrix make, in 10^9 bytes a second."""
-        matrix_bytes = self.side.rows * self.side.cols * ITEM_BYTES["float32"]
-        return gb_per_s(matrix_bytes, self.median_us)
+    def side(self) -> Side:
+        """What was timed."""
+        return Side(self.role, self.who, self.rows, self.cols, self.block_size, self.how)
 
     @property
     def profile(self) -> Profile:
         """ncu's counters. Raises `BadInput` where there are none."""
         if not self.counters:
-            raise BadInput(f"ncu did not count {self.side.who} for {self.symptom}.")
+            raise BadInput(f"ncu did not count {self.who} for {self.symptom}.")
         return Profile(self.side.case, self.counters)
 
 
@@ -113,7 +107,7 @@ def timeline_events(program: Program, gpu: str = DEFAULT_GPU) -> list[Event]:
 
 def times_of(run: dict[str, Any]) -> list[SymptomTime]:
     """Every time of a run."""
-    return [_time(row["symptom"], line) for row in run["rows"] for line in row["times"]]
+    return [_time(line) for line in lines_of(run)]
 
 
 def timelines_of(run: dict[str, Any]) -> dict[str, list[Event]]:
@@ -121,14 +115,13 @@ def timelines_of(run: dict[str, Any]) -> dict[str, list[Event]]:
     return {one["program"]: _events(one) for one in run["timelines"]}
 
 
-def _time(symptom: Symptom, line: dict[str, Any]) -> SymptomTime:
-    counters = line["counters"]
-    require_types({"symptom": symptom, **line}, {"symptom": Symptom, "us": list[float], "counters": dict[str, int]})  # fmt: skip
-    if line["who"] not in (*kernels, "torch", "softmax()"):
-        raise BadInput(f"{line['who']!r:.40} is not known here")
-    if unknown := counters.keys() - METRICS.keys() - EXECUTION.keys():
+def _time(line: dict[str, Any]) -> SymptomTime:
+    found = read_fields(SymptomTime, line)
+    if found.who not in (*kernels, "torch", "softmax()"):
+        raise BadInput(f"{found.who!r:.40} is not known here")
+    if unknown := found.counters.keys() - METRICS.keys() - EXECUTION.keys():
         raise BadInput(f"{min(unknown):.40} is no counter")
-    return SymptomTime(symptom, read_fields(Side, line), line["us"], counters)
+    return found
 
 
 def _events(timeline: dict[str, Any]) -> list[Event]:
