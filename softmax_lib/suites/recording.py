@@ -83,7 +83,9 @@ Part = tuple[str, Callable[[], None]]
 
 def _parts(kept: Record, quick: bool) -> list[Part]:
     """What is left to do, in order: probes, one job after the other, and hardware counters by kernel."""
-    parts: list[Part] = [] if quick or kept.probes else [("probes", partial(_probe, kept))]
+    parts: list[Part] = (
+        [] if quick or kept.probes else [("probes", lambda: kept.probes.extend(probe_all()))]
+    )
     for job in plan(quick, kept.multiprocessors):
         if left := _left_to_do(job, kept):
             matrix = left[0]
@@ -109,10 +111,6 @@ def _time(kept: Record, job: Job) -> None:
 def _is_search(job: Job) -> bool:
     """Whether block sizes far from the best may be left out; the explorers want all of the worklog's."""
     return job[0].shape != WORKLOG
-
-
-def _probe(kept: Record) -> None:
-    kept.probes = list(probe_all())
 
 
 def _take_note(kept: Record, told: str) -> None:

@@ -208,10 +208,6 @@ def _topk(run: dict[str, Any]) -> tuple[list[TopkTimes], list[SizeTime]]:
     return rows, [read_fields(SizeTime, line) for line in run["sweep"]]
 
 
-def _shown(run: dict[str, Any]) -> list[ShownTime]:
-    return [read_fields(ShownTime, {**row, "source": source_of(run)}) for row in run["rows"]]
-
-
 WARP = Runs("warp", lambda run: [read_fields(WarpTime, line) for line in lines_of(run)])
 UNROLL = Runs(
     "unroll",
@@ -222,7 +218,10 @@ TILES = Runs(
     "triton", partial(_with_code, TileTime, ("who", "cols", "tile", "num_warps", "num_stages"))
 )
 TOPK = Runs("topk", _topk)
-SHOWN = Runs("shown", _shown)
+SHOWN = Runs(
+    "shown",
+    lambda run: [read_fields(ShownTime, {**row, "source": source_of(run)}) for row in run["rows"]],
+)
 
 
 def _fastest_first(runs: Runs[list[Time]], gpu: str, wanted: dict[str, Any]) -> list[Time]:

@@ -164,16 +164,14 @@ def take_turns(
     elapsed_ms: dict[Contender, list[float]] = {case: [] for case in contenders}
     for _ in range(replays):
         marks = {
-            case: contenders[case].replay() for case, ms in elapsed_ms.items() if not _is_enough(ms)
+            case: contenders[case].replay()
+            for case, ms in elapsed_ms.items()
+            if len(ms) < 5 or sum(ms) <= ENOUGH_MS
         }
         wait()
         for case, (start, end) in marks.items():
             elapsed_ms[case].append(start.elapsed_time(end))
     return elapsed_ms
-
-
-def _is_enough(elapsed_ms: list[float]) -> bool:
-    return len(elapsed_ms) >= 5 and sum(elapsed_ms) > ENOUGH_MS
 
 
 def summary(elapsed_ms: list[float], calls: int) -> Timing:

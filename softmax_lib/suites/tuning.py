@@ -80,8 +80,8 @@ def tune(progress: Callable[[str, int, int], None]) -> tuple[dict[str, Any], lis
     content |= {"measured_on": gpu["name"], "gpu": gpu, "date": today(), "software": versions()}
     todo = [
         (_cell(where, line), line, written)
-        for where in content
-        for written in _lines(content[where])
+        for where, lines in content.items()
+        for written in (lines if isinstance(lines, list) else [])
         if (line := read_line(written)).like
     ]
     trials = []
@@ -96,10 +96,6 @@ def tune(progress: Callable[[str, int, int], None]) -> tuple[dict[str, Any], lis
         _write_design(trials[-1].after, written)
     progress("done", len(todo), len(todo))
     return content, trials
-
-
-def _lines(value: object) -> list[dict[str, Any]]:
-    return value if isinstance(value, list) else []
 
 
 def _cell(where: str, line: Line) -> Cell:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from operator import attrgetter
 from typing import Any, cast
 
 import torch
@@ -59,22 +61,14 @@ def _triton() -> Call:
     return run
 
 
-def _liger() -> Call:
-    from liger_kernel.ops.softmax import LigerSoftmaxFunction
+def _imported(module: str, name: str) -> Callable[[], Call]:
+    """How to get a call of what another package has by this name."""
 
-    return lambda x, y: LigerSoftmaxFunction.apply(x)
+    def make() -> Call:
+        function = attrgetter(name)(import_module(module))
+        return lambda x, y: function(x)
 
-
-def _quack() -> Call:
-    from quack.softmax import softmax
-
-    return lambda x, y: softmax(x)
-
-
-def _helion() -> Call:
-    from softmax_lib.suites.peers.helion_softmax import softmax_helion
-
-    return lambda x, y: softmax_helion(x)
+    return make
 
 
 CALLS: dict[str, Callable[[], Call]] = {
@@ -82,9 +76,9 @@ CALLS: dict[str, Callable[[], Call]] = {
     "torch.compile": lambda: compiled(lambda x, y: torch.softmax(x, -1)),
     "triton": _triton,
     "triton-tile": _triton_tile,
-    "liger": _liger,
-    "quack": _quack,
-    "helion": _helion,
+    "liger": _imported("liger_kernel.ops.softmax", "LigerSoftmaxFunction.apply"),
+    "quack": _imported("quack.softmax", "softmax"),
+    "helion": _imported("softmax_lib.suites.peers.helion_softmax", "softmax_helion"),
 }
 """How to get the call of each of `records.measurement.PEERS`; the import fails where one is not installed."""
 
@@ -163,12 +157,10 @@ def try_once(name: str, call: Call, x: Tensor, backward: bool = False) -> None:
     except Exception as error:
         raise NotAvailable(f"{name} refuses {shape}: {first_line(error)}") from error
     rows = max(2, min(ROWS_JUDGED, NUMBERS_JUDGED // max(1, shape[-1])))
-    if not (_is_gradient if backward else _is_softmax)(y[:rows], x[..., :rows, :]):
+    some, of = y[:rows], x[..., :rows, :]
+    dtype = str(x.dtype).removeprefix("torch.")
+    if not (_is_gradient(some, of) if backward else not judge(some, of, dtype).mistake):
         raise NotAvailable(f"{name} gives a wrong result for {shape}")
-
-
-def _is_softmax(y: Tensor, x: Tensor) -> bool:
-    return not judge(y, x, str(x.dtype).removeprefix("torch.")).mistake
 
 
 def _is_gradient(dx: Tensor, of: Tensor) -> bool:

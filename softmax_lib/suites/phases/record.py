@@ -37,10 +37,6 @@ class Phases:
     source: str
 
 
-def _read(run: dict[str, Any]) -> dict[str, Phases]:
-    return {row["kernel"]: _phases(row, source_of(run)) for row in run["rows"]}
-
-
 def _phases(row: dict[str, Any], source: str) -> Phases:
     require_types(row, {"kernel": str, "plain_us": float, "noted_us": float})
     read, written = (tuple(map(int, row[name])) for name in ("read_bytes", "written_bytes"))
@@ -48,7 +44,9 @@ def _phases(row: dict[str, Any], source: str) -> Phases:
     return Phases(row["kernel"], row["plain_us"], row["noted_us"], read, written, blocks, source)
 
 
-_runs = Runs("phases", _read)
+_runs = Runs(
+    "phases", lambda run: {row["kernel"]: _phases(row, source_of(run)) for row in run["rows"]}
+)
 
 
 def phases(gpu: str = DEFAULT_GPU) -> dict[str, Phases]:

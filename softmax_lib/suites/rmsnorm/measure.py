@@ -83,12 +83,14 @@ def _time_cell(rows: int, cols: int, dtype: str, skipped: dict[str, str]) -> lis
     calls["torch"] = _torch
     calls |= _others(skipped)
     times = time_calls(step(STEPS[dtype][-1]), rows, cols, calls)
-    fields = ("name", "rows", "cols", "dtype", "bytes", "us", "copy_us")
-    return [{f: _rounded(getattr(one, f)) for f in fields} for one in times]
-
-
-def _rounded(value: Any) -> Any:
-    return round(value, 3) if isinstance(value, float) else value
+    return [
+        {
+            **{field: getattr(one, field) for field in ("name", "rows", "cols", "dtype", "bytes")},
+            "us": round(one.us, 3),
+            "copy_us": round(one.copy_us, 3),
+        }
+        for one in times
+    ]
 
 
 def _torch(x: Any, weight: Any, eps: float) -> Any:

@@ -101,16 +101,13 @@ def _check_same(operator: Operator, name: str, call: Call, cols: int) -> None:
         raise BadInput(f"{name} raised {type(error).__name__}: {said}") from None
     got = found[0] if isinstance(found, (tuple, list)) else found
     if not isinstance(got, torch.Tensor) or tuple(got.shape) != due.shape:
-        raise BadInput(f"{name} returns {_shape_of(got)}; {operator.name} makes {due.shape}.")
+        shape = tuple(got.shape) if hasattr(got, "shape") else f"a {type(got).__name__}"
+        raise BadInput(f"{name} returns {shape}; {operator.name} makes {due.shape}.")
     far = np.abs(got.detach().double().cpu().numpy() - due).max()
     if not far <= FAR_OFF * np.abs(due).max():
         raise BadInput(
             f"{name} computes something else than the reference: it is off by {far:.3g}."
         )
-
-
-def _shape_of(found: Any) -> str:
-    return str(tuple(found.shape)) if hasattr(found, "shape") else f"a {type(found).__name__}"
 
 
 def _half(bytes_: int) -> Case:

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from softmax_lib.engine.words import percent
+from softmax_lib.records.measurement import BesideCopy
 from softmax_lib.records.reading import read_fields
 from softmax_lib.records.shelf import DEFAULT_GPU
 from softmax_lib.suites.kept import Runs, matching, source_of
 
 
 @dataclass(frozen=True)
-class OperatorTime:
+class OperatorTime(BesideCopy):
     """Microseconds of one call on the device, and of a copy that moves as many `bytes`, in one run."""
 
     name: str
@@ -29,11 +30,6 @@ class OperatorTime:
         """Bandwidth that its inputs, read once, and its outputs make, in 10^9 bytes a second."""
         return self.bytes / self.us / 1e3
 
-    @property
-    def copy_share(self) -> float:
-        """Speed as a share of the copy's."""
-        return self.copy_us / self.us
-
     def __str__(self) -> str:
         share = percent(self.copy_share)
         return f"{self.name}: {self.us:.2f} µs, {self.gb_per_s:,.0f} GB/s, {share} of a copy"
@@ -49,11 +45,12 @@ class OperatorTimes(tuple[OperatorTime, ...]):
     __repr__ = __str__
 
 
-def _read(run: dict[str, Any]) -> list[OperatorTime]:
-    return [read_fields(OperatorTime, {**row, "source": source_of(run)}) for row in run["rows"]]
-
-
-_runs = Runs("rmsnorm", _read)
+_runs = Runs(
+    "rmsnorm",
+    lambda run: [
+        read_fields(OperatorTime, {**row, "source": source_of(run)}) for row in run["rows"]
+    ],
+)
 
 
 def rmsnorm_times(gpu: str = DEFAULT_GPU, **wanted: Any) -> list[OperatorTime]:

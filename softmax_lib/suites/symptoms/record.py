@@ -139,9 +139,9 @@ def _event(event: dict[str, Any]) -> dict[str, Any]:
     return event
 
 
-def _read(run: dict[str, Any]) -> tuple[list[SymptomTime], dict[str, list[Event]]]:
-    return times_of(run), timelines_of(run)
-
-
-_runs = Runs("symptoms", _read, of_gpu={"l2_bytes": int, "multiprocessors": int})
+_runs = Runs(
+    "symptoms",
+    lambda run: (times_of(run), timelines_of(run)),
+    of_gpu={"l2_bytes": int, "multiprocessors": int},
+)
 symptom_source = _runs.source

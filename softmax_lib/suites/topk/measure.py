@@ -118,7 +118,11 @@ def time_cell(cell: TopkCell, skipped: dict[str, str]) -> dict[str, Any]:
     def try_once(name: str, call: Call) -> None:
         _try_once(name, call, x, cell.k)
 
-    kernels = _forms(cell.k) if _is_the_papers(cell) else {}
+    kernels: dict[str, Call] = {}
+    is_kind = cell.data == "normal" and cell.dtype == "float32" and cell.k in PAPERS_K
+    if is_kind and cell.rows in PAPERS_LENGTHS and cell.cols % 63 == 0:
+        kernels = {name: _kernel(name, cell.k) for name in FORMS}
+        kernels |= {label: _first_launch(name, cell.k) for label, name in SOFTMAXES.items()}
     makes = {name: partial(make, cell.k) for name, make in PEERS.items()}
     found = time_contest(cell, _ours(cell.k), makes, try_once, skipped, also=kernels)
     of_kernels = {name: found["peers"].pop(name) for name in kernels if name in found["peers"]}
@@ -128,16 +132,6 @@ def time_cell(cell: TopkCell, skipped: dict[str, str]) -> dict[str, Any]:
 def _kernels() -> dict[str, Kernel]:
     """Those of chapter 11 that no other suite times."""
     return {name: kernel for name, kernel in selections.kernels.items() if not kernel.suite}
-
-
-def _is_the_papers(cell: TopkCell) -> bool:
-    is_kind = cell.data == "normal" and cell.dtype == "float32" and cell.k in PAPERS_K
-    return is_kind and cell.rows in PAPERS_LENGTHS and cell.cols % 63 == 0
-
-
-def _forms(k: int) -> dict[str, Call]:
-    forms = {name: _kernel(name, k) for name in FORMS}
-    return forms | {label: _first_launch(name, k) for label, name in SOFTMAXES.items()}
 
 
 def time_sizes(cell: TopkCell) -> list[dict[str, Any]]:
@@ -169,10 +163,6 @@ def _ours(k: int) -> Call:
     return lambda x, y: softmax_topk(x, k)
 
 
-def _of_softmax(k: int) -> Call:
-    return lambda x, y: torch.topk(torch.softmax(x, -1), k)
-
-
 def _beside_logsumexp(k: int) -> Call:
     def run(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         values, indices = torch.topk(x, k)
@@ -190,7 +180,7 @@ def _flashinfer(k: int) -> Call:
 
 
 PEERS: dict[str, Callable[[int], Call]] = {
-    "topk(softmax)": _of_softmax,
+    "topk(softmax)": lambda k: lambda x, y: torch.topk(torch.softmax(x, -1), k),
     "topk, logsumexp": _beside_logsumexp,
     "flashinfer.top_k": _flashinfer,
 }

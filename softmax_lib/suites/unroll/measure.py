@@ -83,14 +83,10 @@ def grid(sizes: Sequence[int], name: str = NAME) -> tuple[Setting, ...]:
 def cells() -> Iterator[UnrollCell]:
     """All that the suite times: the worklog's matrix with the controls, and the seed's search."""
     controls = [name for name, kernel in kernels.items() if kernel.of == NAME]
-    settings = [one for name in (NAME, *controls) for one in grid(_sizes(name), name)]
-    yield UnrollCell(*WORKLOG, tuple(settings))
+    settings = [one for name in controls for one in grid(CONTROL_SIZES, name)]
+    yield UnrollCell(*WORKLOG, (*grid(SEARCHED_SIZES), *settings))
     for cols in SEEDS_LENGTHS:
         yield UnrollCell(SEEDS_ROWS, cols, grid(SEEDS_SIZES))
-
-
-def _sizes(name: str) -> tuple[int, ...]:
-    return SEARCHED_SIZES if name == NAME else CONTROL_SIZES
 
 
 def run_suite(progress: Progress) -> dict[str, Any]:
