@@ -1,9 +1,11 @@
 """The suite of chapter 12's Triton kernels: which settings, what a run holds, what is read and drawn of it; timing replaced."""
 
 import json
+import re
 
 import pytest
 import torch
+from suites.conftest import book_run
 
 from softmax_lib import tiles as tile_kernels
 from softmax_lib.engine.errors import BadInput, NotAvailable
@@ -13,55 +15,37 @@ from softmax_lib.suites.peers.providers import tile_setting
 from softmax_lib.suites.tiles import measure as tiles
 from softmax_lib.suites.tiles.measure import Contender, cells, codes, time_cell
 from softmax_lib.suites.times import TILES, tile_source, tile_times
+from softmax_lib.worklog.tiles import seeds_warps
 from softmax_lib.worklog.tiles.programs import settle
 
-NONE = {"tile": 0, "num_warps": 0, "num_stages": 0}
-AT_1024 = {"tile": 1024, "num_warps": 4, "num_stages": 1}
 
-WIDER = {**AT_1024, "num_warps": 8}
-CODE = {"registers": 22, "spill_bytes": 0, "shared_bytes": 16, "programs": 16}
-
-RUN = {
-    "gpu": {"name": "Tesla T4"}, "date": "2030-01-01", "digests": {}, "software": {"triton": "3.6.0", "numpy": "2.0"},
-    "codes": [{"who": "simple", "cols": 1024, **AT_1024, **CODE},
-              {"who": "simple", "cols": 1024, **WIDER, **CODE, "registers": 20},
-              {"who": "persistent", "cols": 1024, **AT_1024, **CODE}],
-    "rows": [
-        {"part": "lengths", "rows": 4096, "cols": 1024, "copy_us": 10.0, "times": [
-            {"who": "simple", **AT_1024, "us": 20.0}, {"who": "simple", **WIDER, "us": 16.0},
-            {"who": "torch", **NONE, "us": 40.0}]},
-        {"part": "settings", "rows": 4096, "cols": 1024, "copy_us": 10.0, "times": [
-            {"who": "persistent", **AT_1024, "us": 12.5}]},
-    ],
-}  # fmt: skip
+def test_times_are_found_by_their_fields_with_their_machine_code():
+    found = tile_times(cols=1024, part="settings", who="simple")
+    assert [one.us for one in found] == sorted(one.us for one in found)
+    codes = {
+        tuple(code[name] for name in ("who", "cols", "tile", "num_warps", "num_stages")): code
+        for code in book_run("triton")["codes"]
+    }
+    for one in found:
+        code = codes["simple", 1024, one.tile, one.num_warps, one.num_stages]
+        assert (one.registers, one.programs) == (code["registers"], code["programs"])
+        assert one.copy_share == one.copy_us / one.us
+        assert one.gb_per_s == pytest.approx(2 * one.rows * 1024 * 4 / one.us / 1e3)
+    assert {(one.registers, one.programs) for one in tile_times(who="torch")} == {(0, 0)}
+    assert re.fullmatch(r"one run on NVIDIA H200, [\d-]+, torch \S+, triton \S+", tile_source())
 
 
-@pytest.fixture
-def folder(keep):
-    keep("triton", RUN)
-
-
-def test_times_are_found_by_their_fields_with_their_machine_code(folder):
-    assert [one.us for one in tile_times("Tesla T4", part="lengths")] == [16, 20, 40]
-    fast, slow = tile_times("tesla-t4", who="simple")
-    assert (fast.registers, slow.registers) == (20, 22)
-    (torch,) = tile_times("Tesla T4", who="torch")
-    assert (torch.registers, torch.programs) == (0, 0)
-    (found,) = tile_times("Tesla T4", part="settings")
-    assert found.copy_share == 0.8
-    assert found.gb_per_s == pytest.approx(2 * 4096 * 1024 * 4 / 12.5 / 1e3)
-    assert tile_source("Tesla T4") == "one run on Tesla T4, 2030-01-01, triton 3.6.0"
-
-
-def test_the_curve_has_simple_by_the_sources_rule(folder, keep):
-    figure = tiles_by_cols(gpu="Tesla T4")
+def test_the_curve_has_simple_by_the_sources_rule(keep):
+    figure = tiles_by_cols()
     (axes,) = figure.axes
-    drawn = {line.get_label(): list(line.get_ydata()) for line in axes.lines}
-    assert set(drawn) == {"a copy", "simple", "torch"}
-    assert drawn["simple"][0] == pytest.approx(drawn["a copy"][0] / 2)  # of 4 warps, not of 8
-    assert drawn["torch"][0] == pytest.approx(drawn["a copy"][0] / 4)
+    drawn = {line.get_label(): dict(zip(*line.get_data(), strict=True)) for line in axes.lines}
+    assert set(drawn) == {"a copy", "simple", "persistent", "torch", "fusion", "softmax()"}
+    for one in tile_times(part="lengths", who="simple"):
+        if one.num_warps == seeds_warps(one.tile):
+            assert drawn["simple"][one.cols] == one.gb_per_s
     assert "1024: " in figure.alt
-    keep("triton", {**RUN, "rows": RUN["rows"][1:]}, "tesla-t4-2")
+    run = book_run("triton")
+    keep("triton", {**run, "rows": [row for row in run["rows"] if row["part"] == "settings"]})
     with pytest.raises(BadInput, match="not timed by the length of rows"):
         tiles_by_cols(gpu="Tesla T4")
 
