@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
 from softmax_lib.records.measurement import KNOWN, PEERS
@@ -112,112 +111,97 @@ def _kinds(kind: Any) -> list[str]:
 
 def find_fault(content: Any) -> str | None:
     """The first thing wrong with a record's content, in words; None when there is nothing."""
+    return next(_faults(content), None)
+
+
+def _faults(content: Any) -> Iterator[str]:
+    """Each looks only at what those before it have let pass, so that the first alone can be told."""
     if not isinstance(content, dict):
-        return "it is no JSON object"
-    return (
-        _mistyped(content, _CONTENT, "the record")
-        or _mistyped(content["gpu"], _GPU, "gpu")
-        or _impossible(content["gpu"], "gpu")
-        or _first_no_text(content)
-        or _first_fault(content["rows"], _ROW, "rows")
-        or _first_unknown(content["rows"], "rows", "provider")
-        or _first_fault(content["counters"], _COUNTERS, "counters", dict.fromkeys(EXECUTION, int))
-        or _first_unknown(content["counters"], "counters", "kernel")
-        or _first_fault(content["probes"], _PROBE, "probes")
-        or _first_odd_probe(content["probes"])
-        or _first_odd_note(content["notes"])
-    )
+        yield "it is no JSON object"
+    yield from _mistyped(content, _CONTENT, "the record")
+    yield from _mistyped(content["gpu"], _GPU, "gpu")
+    yield from _impossible(content["gpu"], "gpu")
+    yield from _no_texts(content)
+    for where, wanted in {"rows": _ROW, "counters": _COUNTERS, "probes": _PROBE}.items():
+        for at, entry in _numbered(content, where):
+            ran = isinstance(entry, dict) and entry.keys() & EXECUTION.keys()
+            more = dict.fromkeys(EXECUTION, int) if ran and where == "counters" else {}
+            yield from _mistyped(entry, {**wanted, **more}, at)
+            yield from _impossible(entry, at)
+        for at, entry in _numbered(content, where):
+            yield from _odd_probe(entry, at) if where == "probes" else _unknown(entry, at)
+    for at, note in _numbered(content, "notes"):
+        if not isinstance(note, str):
+            yield f"{at} is no text"
 
 
-def _first_odd_probe(probes: list[dict[str, Any]]) -> str | None:
-    """The first probe that is not known, or whose settings or findings lack one or are no numbers that can be."""
-    for index, probe in enumerate(probes):
-        if probe["name"] not in _PROBES:
-            return f"probes[{index}] is {probe['name']:.40}, which is not known here"
-        for part, least, wanted in zip(
-            ("at", "found"), (0, LEAST), _PROBES[probe["name"]], strict=True
-        ):
-            lacking = sorted(wanted - probe[part].keys())
-            if lacking:
-                return f"{part} of probes[{index}] lacks {lacking[0]}"
-            for name, value in probe[part].items():
-                if not is_possible(value, least):
-                    return f"{name:.40} of probes[{index}] is {value!r:.40}, which cannot be"
-    return None
+def _numbered(content: Mapping[str, Any], where: str) -> Iterator[tuple[str, Any]]:
+    """What a sentence calls each entry of a list, and the entry."""
+    return ((f"{where}[{index}]", entry) for index, entry in enumerate(content[where]))
 
 
-def _first_unknown(entries: list[dict[str, Any]], where: str, who: str) -> str | None:
-    """The first kernel or peer that is not known here, or a block size or step that it has not."""
-    for index, entry in enumerate(entries):
-        name, size, step = entry[who], entry["block_size"], entry.get("step", "")
-        at = f"{where}[{index}]"
-        kernel = with_copy.get(name)
-        if kernel is None and (name not in PEERS or who == "kernel"):
-            return f"{who} of {at} is {name:.40}, which is not known here"
-        if size not in (kernel.block_sizes if kernel else (None,)):
-            return f"block_size of {at} is {size}, which {name} is not launched with"
-        if step and (kernel is None or step not in kernel.entries):
-            return f"step of {at} is {step:.40}, which {name} does not have"
-    return None
+def _mistyped(entry: Any, wanted: Mapping[str, Any], where: str) -> Iterator[str]:
+    if not isinstance(entry, dict):
+        yield f"{where} is no JSON object"
+    for name, kind in wanted.items():
+        if name not in entry:
+            yield f"{where} lacks {name}"
+        if isinstance(entry[name], bool) or not isinstance(entry[name], kind):
+            yield f"{name} of {where} is {entry[name]!r:.40}, which has the wrong type"
+    for unknown in sorted(entry.keys() - wanted.keys()):
+        yield f"{where} has {unknown}, which is not known here"
 
 
-def _first_odd_note(notes: list) -> str | None:
-    odd = [index for index, note in enumerate(notes) if not isinstance(note, str)]
-    return f"notes[{odd[0]}] is no text" if odd else None
+def _impossible(entry: Mapping[str, Any], where: str) -> Iterator[str]:
+    for name, value in entry.items():
+        least = 0 if name in METRICS or name in EXECUTION else LEAST
+        if isinstance(value, int | float) and not is_possible(value, least):
+            yield f"{name} of {where} is {value!r:.40}, which cannot be"
+    for name, options in KNOWN.items():
+        if entry.get(name, options[0]) not in options:
+            yield f"{name} of {where} is {entry[name]!r:.40} and not one of {', '.join(options)}"
+    low, median, high = (entry.get(name, 0) for name in ("low_us", "median_us", "high_us"))
+    if not low <= median <= high:
+        yield f"median_us of {where} is {median}, which is not between its quartiles"
+    version = entry.get("compute_capability", "9.0")
+    if not re.fullmatch(r"\d\d?\.\d", version):
+        yield f"compute_capability of {where} is {version!r:.40}, which cannot be"
 
 
-def _first_no_text(content: Mapping[str, Any]) -> str | None:
-    """The first version, digest, reason of `skipped`, or answer of the driver among `clocks` that is no text."""
+def _no_texts(content: Mapping[str, Any]) -> Iterator[str]:
+    """Versions, digests, reasons of `skipped`, and answers of the driver among `clocks` that are no text."""
     parts = {name: content[name] for name in ("software", "kernels", "skipped")}
     clocks = {f"clocks {when}": told for when, told in content["clocks"].items()}
     for where, entry in {**parts, **clocks}.items():
         if not isinstance(entry, dict):
-            return f"{where} is no JSON object"
+            yield f"{where} is no JSON object"
         for name, value in entry.items():
             if not isinstance(value, str):
-                return f"{name:.40} of {where} is no text"
-    return None
+                yield f"{name:.40} of {where} is no text"
 
 
-def _first_fault(
-    entries: list,
-    wanted: Mapping[str, Any],
-    name: str,
-    optional: Mapping[str, Any] = MappingProxyType({}),
-) -> str | None:
-    for index, entry in enumerate(entries):
-        where = f"{name}[{index}]"
-        there = optional if isinstance(entry, dict) and entry.keys() & optional.keys() else {}
-        fault = _mistyped(entry, {**wanted, **there}, where) or _impossible(entry, where)
-        if fault:
-            return fault
-    return None
+def _unknown(entry: Mapping[str, Any], at: str) -> Iterator[str]:
+    """A kernel or peer that is not known here, or a block size or step that it has not."""
+    who = "provider" if "provider" in entry else "kernel"
+    name, size, step = entry[who], entry["block_size"], entry.get("step", "")
+    kernel = with_copy.get(name)
+    if kernel is None and (name not in PEERS or who == "kernel"):
+        yield f"{who} of {at} is {name:.40}, which is not known here"
+    if size not in (kernel.block_sizes if kernel else (None,)):
+        yield f"block_size of {at} is {size}, which {name} is not launched with"
+    if step and (kernel is None or step not in kernel.entries):
+        yield f"step of {at} is {step:.40}, which {name} does not have"
 
 
-def _mistyped(entry: Any, wanted: Mapping[str, Any], where: str) -> str | None:
-    if not isinstance(entry, dict):
-        return f"{where} is no JSON object"
-    for name, kind in wanted.items():
-        if name not in entry:
-            return f"{where} lacks {name}"
-        if isinstance(entry[name], bool) or not isinstance(entry[name], kind):
-            return f"{name} of {where} is {entry[name]!r:.40}, which has the wrong type"
-    unknown = sorted(entry.keys() - wanted.keys())
-    return f"{where} has {unknown[0]}, which is not known here" if unknown else None
-
-
-def _impossible(entry: Mapping[str, Any], where: str) -> str | None:
-    for name, value in entry.items():
-        least = 0 if name in METRICS or name in EXECUTION else LEAST
-        if isinstance(value, int | float) and not is_possible(value, least):
-            return f"{name} of {where} is {value!r:.40}, which cannot be"
-    for name, options in KNOWN.items():
-        if entry.get(name, options[0]) not in options:
-            return f"{name} of {where} is {entry[name]!r:.40} and not one of {', '.join(options)}"
-    low, median, high = (entry.get(name, 0) for name in ("low_us", "median_us", "high_us"))
-    if not low <= median <= high:
-        return f"median_us of {where} is {median}, which is not between its quartiles"
-    version = entry.get("compute_capability", "9.0")
-    if not re.fullmatch(r"\d\d?\.\d", version):
-        return f"compute_capability of {where} is {version!r:.40}, which cannot be"
-    return None
+def _odd_probe(probe: Mapping[str, Any], at: str) -> Iterator[str]:
+    """A probe that is not known, or whose settings or findings lack one or are no numbers that can be."""
+    if probe["name"] not in _PROBES:
+        yield f"{at} is {probe['name']:.40}, which is not known here"
+    for part, least, wanted in zip(
+        ("at", "found"), (0, LEAST), _PROBES[probe["name"]], strict=True
+    ):
+        for lacking in sorted(wanted - probe[part].keys()):
+            yield f"{part} of {at} lacks {lacking}"
+        for name, value in probe[part].items():
+            if not is_possible(value, least):
+                yield f"{name:.40} of {at} is {value!r:.40}, which cannot be"
