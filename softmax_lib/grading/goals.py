@@ -39,16 +39,18 @@ def find(exercise: Exercise, subject: Subject, numbers: Numbers) -> Iterator[Fin
             return
 
 
-def _judge(goal: Goal) -> Callable[[Exercise, Subject, Goal, Numbers], Finding]:
-    if goal.number is not None:
-        return _number
-    if goal.rows is not None:
-        return _rows
-    if goal.wrong_at is not None:
-        return _block_sizes
-    if goal.of == COMPILED_BARRIERS:
-        return _compiled_barriers
-    return _hazard if goal.hazard else _counter
+Judge = Callable[[Exercise, Subject, Goal, Numbers], Finding]
+
+
+def _judge(goal: Goal) -> Judge:
+    kinds: list[tuple[object, Judge]] = [
+        (goal.number is not None, _number),
+        (goal.rows is not None, _rows),
+        (goal.wrong_at is not None, _block_sizes),
+        (goal.of == COMPILED_BARRIERS, _compiled_barriers),
+        (goal.hazard, _hazard),
+    ]
+    return next((judge for is_one, judge in kinds if is_one), _counter)
 
 
 def _number(exercise: Exercise, subject: Subject, goal: Goal, numbers: Numbers) -> Finding:

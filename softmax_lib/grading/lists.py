@@ -14,7 +14,7 @@ from softmax_lib.grading.finding import Finding, Mistake, Subject, safety, tally
 from softmax_lib.grading.softmaxes import launched_as
 from softmax_lib.worklog import selections
 from softmax_lib.worklog.kernel import Kernel
-from softmax_lib.worklog.reference import noise
+from softmax_lib.worklog.reference import NUMBERS, adversarial, noise
 from softmax_lib.worklog.xray import xray_launch
 
 BLOCK_SIZE = 64
@@ -52,24 +52,22 @@ def _right(exercise: Exercise, kernel: Kernel) -> Finding:
 
 def _mistake(exercise: Exercise, kernel: Kernel, cols: int, k: int, size: int) -> Mistake | None:
     """None where all is right."""
-    kinds, x = selections.rows_without_nan(cols)
+    x = adversarial(cols, NUMBERS)
     selection = selections.select(kernel, x, k, block_size=size)
     values, places = selection.found
     values.fill(np.nan), places.fill(UNWRITTEN)
     selection.launch()
-    due = selections.due(x, k, alone=exercise.reference == CHOSEN_ALONE)
-    wrong = selections.wrong_of(values, places, *due, cols)
-    if not wrong.any():
+    due = selections.judge(values, places, x, alone=exercise.reference == CHOSEN_ALONE)
+    if not due.wrong.any():
         return None
-    row, entry = (int(at) for at in np.argwhere(wrong)[0])
-    rows = ",".join(map(str, np.flatnonzero(wrong.any(axis=1))))
-    value, place = values[row, entry], places[row, entry]
+    row, entry = at = tuple(np.argwhere(due.wrong)[0].tolist())
+    rows = ",".join(map(str, np.flatnonzero(due.wrong.any(axis=1))))
+    value, place = values[at], places[at]
     got = "unwritten" if place == UNWRITTEN else f"column {place}, {value:.6g}"
-    wanted = f"column {due[1][row, entry]}, {due[0][row, entry]:.6g}"
     return Mistake(
-        f'the row "{kinds[row]}" of {cols}, k = {k}, {size} threads per block',
-        f"entry {entry} is {got}, and should be {wanted}",
-        f"{len(kinds)}x{cols}/{size}+{k} [{rows}] {entry} {place} {value:.4g}",
+        f'the row "{NUMBERS[row]}" of {cols}, k = {k}, {size} threads per block',
+        f"entry {entry} is {got}, and should be column {due.places[at]}, {due.values[at]:.6g}",
+        f"{len(NUMBERS)}x{cols}/{size}+{k} [{rows}] {entry} {place} {value:.4g}",
     )
 
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import cycle, islice
 from types import MappingProxyType
 
 import numpy as np
 from numpy import ndarray
 
 from softmax_lib.worklog.reference import (
-    ROWS,
+    KINDS,
+    NUMBERS,
     SMALLEST,
+    Judgement,
     adversarial,
+    compare,
     noise,
     relative_tolerance,
     softmax,
-    within,
 )
 
 Matrix = ndarray
@@ -36,24 +39,11 @@ FINITE: Kinds = (
 )
 """Rows of which squares and their sums are finite, and no two results lie near zero by chance."""
 
-NUMBERS: Kinds = tuple(row.name for row in ROWS if "NaN" not in row.name)
-"""Rows in which any two scores can be compared."""
-
 GROUP = 32
 """Columns that share a scale in MX formats."""
 
 EPSILON = 1e-5
 """What norms add to a variance, as torch does."""
-
-
-@dataclass(frozen=True)
-class Wrong:
-    """Rows of a result that are not right, and of the first one the place, the value and what was due."""
-
-    rows: tuple[int, ...]
-    column: int
-    value: float
-    due: float
 
 
 @dataclass(frozen=True)
@@ -65,16 +55,14 @@ class Reference:
     """
 
     function: Callable[[ndarray], ndarray]
-    kinds: Kinds = tuple(row.name for row in ROWS)
+    kinds: Kinds = KINDS
     by_column: bool = False
     loses_digits: bool = False
 
     def rows(self, length: int, count: int = 0) -> tuple[Kinds, Matrix]:
         """So many rows of this length that a careless answer gets wrong, or one of each kind, and what each is called."""
-        wanted = [at for at, row in enumerate(ROWS) if row.name in self.kinds]
-        chosen = np.resize(wanted, count or len(wanted))
-        x = adversarial(length)[chosen]
-        return tuple(ROWS[at].name for at in chosen), self._turned(x)
+        kinds = tuple(islice(cycle(self.kinds), count or len(self.kinds)))
+        return kinds, self._turned(adversarial(length, kinds))
 
     def shape(self, rows: int, cols: int) -> tuple[int, int]:
         """The length of what it goes along in such a matrix, and how many of them there are."""
@@ -89,17 +77,11 @@ class Reference:
     def _turned(self, x: Matrix) -> Matrix:
         return np.ascontiguousarray(x.T) if self.by_column else x
 
-    def wrong(self, y: Matrix, x: Matrix) -> Wrong | None:
-        """What of `y` is not this function of `x`; None where all of it is, within float32."""
-        got = y.astype(np.float64)
+    def judge(self, y: Matrix, x: Matrix, kinds: Kinds = ()) -> Judgement:
+        """Hold `y` against this function of `x`, within float32; `kinds` names what it goes along."""
         with np.errstate(all="ignore"):
             due = self.function(x.astype(np.float64)).astype(np.float32).astype(np.float64)
-            right = within(got, due, self._allowed(due, x))
-        if right.all():
-            return None
-        row, column = (int(at) for at in np.argwhere(~right)[0])
-        rows = tuple(int(at) for at in np.flatnonzero(~right.all(axis=1)))
-        return Wrong(rows, column, float(got[row, column]), float(due[row, column]))
+            return compare(y, due, self._allowed(due, x), kinds, by_column=self.by_column)
 
     def _allowed(self, due: ndarray, x: Matrix) -> ndarray:
         along = 0 if self.by_column else 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from softmax_lib.worklog.checking import launch_guarded
 from softmax_lib.worklog.errors import Hang, KernelFault
 from softmax_lib.worklog.kernel import Kernel
 from softmax_lib.worklog.launch import run
-from softmax_lib.worklog.reference import ROWS, noise
+from softmax_lib.worklog.reference import KINDS, noise
 from softmax_lib.worklog.registry import COPY, resolve, with_copy
 from softmax_lib.worklog.xray import xray
 
@@ -64,19 +65,14 @@ def launched_as(like: Kernel, exercise: Exercise, source: Source) -> Kernel:
 
 
 def _right(exercise: Exercise, kernel: Kernel) -> Finding:
-    tried = list(_launches(exercise, kernel))
+    """Rows of all kinds in all lengths at all block sizes, and what else an exercise is tried on."""
+    sizes = sizes_of(exercise, kernel)
+    tried = [one for size in sizes for one in _usual(exercise, kernel, size)]
+    tried += [_launch(exercise, kernel, *more) for more in _more_matrices(exercise, kernel)]
     wrong = [one for one in tried if one]
     if wrong and len(wrong) == len(tried) and _writes_nothing(exercise, kernel):
         return Finding("right", False, "it never writes into y.")
     return tally(len(tried), wrong, "within the bound of float32")
-
-
-def _launches(exercise: Exercise, kernel: Kernel) -> Iterator[Mistake | None]:
-    """Rows of all kinds in all lengths at all block sizes, and what else an exercise is tried on."""
-    for size in sizes_of(exercise, kernel):
-        yield from _usual(exercise, kernel, size)
-    for kinds, x, size in _more_matrices(exercise, kernel):
-        yield _launch(exercise, kernel, kinds, x, size)
 
 
 def _usual(exercise: Exercise, kernel: Kernel, size: int) -> Iterator[Mistake | None]:
@@ -98,20 +94,17 @@ def mistake_of(
     asks: Reference, kinds: Kinds, x: Matrix, y: Matrix, size: int, offset: int = 0, *, stray: bool
 ) -> Mistake | None:
     """What is wrong of the result `y` of one launch on `x`; or something was written behind it (`stray`)."""
-    wrong = asks.wrong(y, x)
-    if wrong is None and not stray:
+    found = asks.judge(y, x, kinds)
+    if found.mistake is None and not stray:
         return None
     rows, cols = x.shape
-    what, short = "it wrote past the end of y", "past the end"
-    if wrong:
-        kind = f" ({kinds[wrong.column if asks.by_column else wrong.rows[0]]})" if kinds else ""
-        row, column = f"row {wrong.rows[0]}", f"column {wrong.column}"
-        place = f"{row}, {column}{kind}" if asks.by_column else f"{row}{kind}, {column}"
-        what = f"{place} is {wrong.value:.6g} and should be {wrong.due:.6g}"
-        all_rows = ",".join(map(str, wrong.rows[: len(kinds) or 1]))
-        short = f"[{all_rows}] {wrong.column} {wrong.value:.4g}"
+    short = "past the end"
+    if found.mistake:
+        all_rows = ",".join(map(str, found.wrong_rows[: len(kinds) or 1]))
+        short = f"[{all_rows}] {found.column} {found.value:.4g}"
     off = ", x a float off its place" if offset else ""
     launch = f"on {rows} rows of {cols} at {size} threads per block{off}"
+    what = found.mistake or "it wrote past the end of y"
     return Mistake(launch, what, f"{rows}x{cols}/{size}+{offset} {short}")
 
 
@@ -121,7 +114,7 @@ def _more_matrices(exercise: Exercise, kernel: Kernel) -> Iterator[tuple[Kinds, 
     reference = exercise.asks
     for size in sizes_of(exercise, kernel):
         yield (), noise(rows, kernel.longer(cols)), size
-        if len(reference.kinds) == len(ROWS):
+        if reference.kinds == KINDS:
             masked = reference.half_masked(exercise.lengths[-1])
             yield ("half -inf, half near -10000",), masked, size
     shapes = ("rows", "cols", "block_size")  # of what counters are read on
@@ -141,26 +134,22 @@ def sizes_of(exercise: Exercise, kernel: Kernel) -> tuple[int, ...]:
     return taken or (kernel.default_block_size,)
 
 
-def _kinds_of(exercise: Exercise, cols: int) -> tuple[Kinds, Matrix]:
-    """The rows of its reference, and some of which one score is far below all others; what each is called."""
-    names, x = exercise.asks.rows(cols)
-    low = noise(len(_PLACES), cols)
-    for row, place in zip(low, _PLACES.values(), strict=True):
-        row[place % cols] = FAR_BELOW
-    return (*names, *_PLACES), np.concatenate((x, low))
-
-
 def wrong_kinds(exercise: Exercise, kernel: Kernel) -> list[str]:
-    """Kinds of rows of which any comes out wrong, in their order. Raises what `run` does."""
+    """Kinds of rows of which any comes out wrong, in their order; some have one score far below all others.
+
+    Raises what `run` does.
+    """
     found: set[int] = set()
-    names: Kinds = ()
-    for size in sizes_of(exercise, kernel):
-        for cols in exercise.lengths:
-            names, x = _kinds_of(exercise, cols)
-            y = np.full_like(x, np.nan)
-            run(kernel, x, block_size=size, out=y)
-            wrong = exercise.asks.wrong(y, x)
-            found.update(wrong.rows if wrong else ())
+    for size, cols in product(sizes_of(exercise, kernel), exercise.lengths):
+        _, x = exercise.asks.rows(cols)
+        low = noise(len(_PLACES), cols)
+        for row, place in zip(low, _PLACES.values(), strict=True):
+            row[place % cols] = FAR_BELOW
+        x = np.concatenate((x, low))
+        y = np.full_like(x, np.nan)
+        run(kernel, x, block_size=size, out=y)
+        found.update(exercise.asks.judge(y, x).wrong_rows)
+    names = (*exercise.asks.kinds, *_PLACES)
     return [names[number] for number in sorted(found)]
 
 

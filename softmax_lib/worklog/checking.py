@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -28,7 +28,7 @@ from softmax_lib.worklog.operators import (
     read_operator,
     threads_of,
 )
-from softmax_lib.worklog.reference import ROWS, Judgement, adversarial, as_numpy, judge
+from softmax_lib.worklog.reference import KINDS, Judgement, adversarial, as_numpy, judge
 from softmax_lib.worklog.registry import notes_on, resolve
 
 LENGTHS = (1, 2, 3, 5, 31, 32, 33, 127, 1000, 1001, 4099)
@@ -58,13 +58,18 @@ class Attempt(Judgement):
     output: str = ""
 
     @property
+    def asked(self) -> str:
+        """Its matrix and its threads, in words."""
+        return _asked(self.rows, self.cols, self.block_size)
+
+    @property
     def failure(self) -> str | None:
         """What was asked and what went wrong, in a sentence; None when nothing did."""
         mistake = self.mistake or self.trespass
         if not mistake:
             return None
         mistake = f"{self.output}, {mistake}" if self.output else mistake
-        return f"{_asked(self.rows, self.cols, self.block_size)}, x {self.offset} floats off: {mistake}"
+        return f"{self.asked}, x {self.offset} floats off: {mistake}"
 
 
 def _asked(rows: int, cols: int, block_size: int) -> str:
@@ -127,12 +132,11 @@ class CheckResult:
     @property
     def verdict(self) -> str:
         """One sentence that is the same on every device: no error digits, no device."""
-        tried = f"{self.kernel}: {count(len(self.attempts), 'launch', 'launches')}"
-        if self.ok:
-            return f"{tried}, all within the bound of {self.dtype}"
-        first = self.wrong[0]
-        where = _asked(first.rows, first.cols, first.block_size)
-        return f"{tried}, {len(self.wrong)} wrong, first {where}"
+        wrong, right = (
+            tuple(one.asked for one in self.wrong),
+            f"all within the bound of {self.dtype}",
+        )
+        return Tally(self.kernel, len(self.attempts), wrong, right).verdict
 
     def __str__(self) -> str:
         failed = "".join(f"; {failure}" for failure in self.failures[:1])
@@ -170,20 +174,48 @@ def check(
         return check_operator(own, choose_device(device), _read_lengths(lengths), x, progress)
     kernel, block_size = resolve(kernel_or_source), threads_of(block_size)
     device, notes = choose_device(device), notes_on(kernel)
+    kinds: tuple[str, ...] = ()
     if x is not None:
         check_x(x, "check")
-        matrix = as_numpy(x)
-        size = kernel.settle_block_size(block_size, matrix.shape[1])
-        return CheckResult(kernel.name, device, (attempt(kernel, matrix, size, 0, device),), notes)
-    lengths = _read_lengths(lengths)
-    kernel.settle_block_size(block_size, kernel.longer(min(lengths)))
-    kinds = tuple(row.name for row in ROWS)
+        tried = [(as_numpy(x), kernel.settle_block_size(block_size, x.shape[1]), 0)]
+    else:
+        lengths, kinds = _read_lengths(lengths), KINDS
+        kernel.settle_block_size(block_size, kernel.longer(min(lengths)))
+        plan = _plan(kernel, block_size, lengths)
+        tried = [(adversarial(cols), size, offset) for cols, size, offset in plan]
+
+    def launch(matrix: np.ndarray, size: int, offset: int) -> Outcome:
+        y, is_stray = launch_guarded(kernel, matrix, size, offset, device)
+        return judge(y, matrix, kinds=kinds), _BEHIND.format("y") if is_stray else "", ""
+
+    attempts = _attempts(tried, launch, "x {} floats off", progress)
+    return CheckResult(kernel.name, device, attempts, notes)
+
+
+Outcome = tuple[Judgement, str, str]
+"""Of a launch: the judgement, what was written that may not be, and which output is judged, of several."""
+
+
+def _attempts(
+    tried: Iterable[tuple[np.ndarray, int, int]],
+    launch: Callable[[np.ndarray, int, int], Outcome],
+    off: str,
+    progress: Callable[[Attempt], None] | None,
+) -> tuple[Attempt, ...]:
+    """What `launch` makes of each matrix, block size and offset, told to `progress`. A `KernelFault` gets a note of the launch."""
     attempts = []
-    for cols, size, offset in _plan(kernel, block_size, lengths):
-        attempts.append(attempt(kernel, adversarial(cols), size, offset, device, kinds))
+    for matrix, size, offset in tried:
+        rows, cols = matrix.shape
+        try:
+            judgement, trespass, output = launch(matrix, size, offset)
+        except KernelFault as fault:
+            fault.add_note(f"on {_asked(rows, cols, size)}, {off.format(offset)}:")
+            raise
+        asked = {"rows": rows, "cols": cols, "block_size": size, "offset": offset}
+        attempts.append(Attempt(**vars(judgement), **asked, trespass=trespass, output=output))
         if progress:
             progress(attempts[-1])
-    return CheckResult(kernel.name, device, tuple(attempts), notes)
+    return tuple(attempts)
 
 
 def _read_lengths(lengths: Sequence[int]) -> tuple[int, ...]:
@@ -231,26 +263,6 @@ def _plan(
             yield cols, max(tried), 1
 
 
-def attempt(
-    kernel: Kernel,
-    matrix: np.ndarray,
-    block_size: int,
-    offset: int,
-    device: str,
-    kinds: Sequence[str] = (),
-) -> Attempt:
-    """What `launch_guarded` does, judged; `kinds` are of the matrix' rows. A `KernelFault` gets a note of the launch."""
-    rows, cols = matrix.shape
-    try:
-        y, stray = launch_guarded(kernel, matrix, block_size, offset, device)
-    except KernelFault as fault:
-        fault.add_note(f"on {_asked(rows, cols, block_size)}, x {offset} floats off:")
-        raise
-    asked = {"rows": rows, "cols": cols, "block_size": block_size, "offset": offset}
-    trespass = _BEHIND.format("y") if stray else ""
-    return Attempt(**asdict(judge(y, matrix, kinds=kinds)), **asked, trespass=trespass)
-
-
 def launch_guarded(
     kernel: Kernel, matrix: np.ndarray, block_size: int, offset: int, device: str
 ) -> tuple[Matrix, bool]:
@@ -275,49 +287,36 @@ def check_operator(
     progress: Callable[[Attempt], None] | None = None,
 ) -> CheckResult:
     """What `check` does for an operator that has been read; `device` is "cuda" or "cpu"."""
-    attempts = []
-    for matrix, offset in _matrices(operator, x, lengths):
-        attempts.append(attempt_operator(operator, matrix, offset, device))
-        if progress:
-            progress(attempts[-1])
-    return CheckResult(operator.name, device, tuple(attempts), dtype=operator.result_dtype)
+
+    def launch(matrix: np.ndarray, size: int, offset: int) -> Outcome:
+        rows, cols = matrix.shape
+        inputs = operator.make_inputs(rows, cols, matrix)
+        due = operator.due(inputs, rows, cols)
+        laid = {
+            name: _Laid(array, offset, operator.dtype_of(name), device)
+            for name, array in (inputs | operator.make_outputs(inputs, rows, cols)).items()
+        }
+        views = {name: one.view for name, one in laid.items()}
+        launcher(on_gpu=device == "cuda")(**operator.launch_words(views, rows, cols))
+        name, found = operator.judge(views, due, operator.kinds if operator.matrix else ())
+        return found, _trespass(operator, laid), name if len(operator.outputs) > 1 else ""
+
+    tried = _matrices(operator, x, lengths)
+    attempts = _attempts(tried, launch, "arrays {} elements off", progress)
+    return CheckResult(operator.name, device, attempts, dtype=operator.result_dtype)
 
 
 def _matrices(
     operator: Operator, x: Matrix | None, lengths: tuple[int, ...]
-) -> Iterator[tuple[np.ndarray, int]]:
-    """What the adversarial input holds, and how far off all arrays are, launch by launch."""
+) -> Iterator[tuple[np.ndarray, int, int]]:
+    """What the adversarial input holds, threads, and how far off all arrays are, launch by launch."""
     if x is not None:
         check_x(x, "check")
-        yield as_numpy(x), 0
+        yield as_numpy(x), operator.threads(x.shape[1]), 0
         return
     for cols in dict.fromkeys(map(operator.longer, lengths)):
         for offset in (0, 1) if operator.vector == 1 else (0,):
-            yield operator.adversarial(cols), offset
-
-
-def attempt_operator(operator: Operator, matrix: np.ndarray, offset: int, device: str) -> Attempt:
-    """One launch with `matrix` as the first input of rows and columns, judged as `attempt` does."""
-    rows, cols = matrix.shape
-    block_size = operator.threads(cols)
-    inputs = operator.make_inputs(rows, cols, matrix)
-    due = operator.due(inputs, rows, cols)
-    contents = inputs | operator.make_outputs(inputs, rows, cols)
-    laid = {
-        name: _Laid(array, offset, operator.dtype_of(name), device)
-        for name, array in contents.items()
-    }
-    views = {name: one.view for name, one in laid.items()}
-    try:
-        launcher(on_gpu=device == "cuda")(**operator.launch_words(views, rows, cols))
-    except KernelFault as fault:
-        fault.add_note(f"on {_asked(rows, cols, block_size)}, arrays {offset} elements off:")
-        raise
-    name, judgement = operator.judge(views, due, operator.kinds if operator.matrix else ())
-    asked = {"rows": rows, "cols": cols, "block_size": block_size, "offset": offset}
-    which = name if len(operator.outputs) > 1 else ""
-    trespass = _trespass(operator, laid)
-    return Attempt(**asdict(judgement), **asked, trespass=trespass, output=which)
+            yield adversarial(cols, operator.kinds), operator.threads(cols), offset
 
 
 class _Laid:

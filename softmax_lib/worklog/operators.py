@@ -27,10 +27,9 @@ from softmax_lib.engine.whole_numbers import whole
 from softmax_lib.worklog.errors import BadInput, WrongType
 from softmax_lib.worklog.kernel import Kernel
 from softmax_lib.worklog.reference import (
-    ROWS,
+    KINDS,
     SMALLEST,
     Judgement,
-    adversarial,
     as_numpy,
     compare,
     noise,
@@ -113,7 +112,7 @@ class Operator:
     @cached_property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of rows that it is checked on."""
-        return tuple(row.name for row in ROWS if row.name not in self.leave_out)
+        return tuple(kind for kind in KINDS if kind not in self.leave_out)
 
     @cached_property
     def matrix(self) -> str | None:
@@ -167,11 +166,6 @@ class Operator:
             made[name] = encode(values, self.dtype_of(name))
         return made
 
-    def adversarial(self, cols: int) -> ndarray:
-        """A row of each of `kinds`: float32 of shape (len(kinds), cols)."""
-        kept = [i for i, row in enumerate(ROWS) if row.name in self.kinds]
-        return adversarial(cols)[kept]
-
     def make_outputs(
         self, inputs: Mapping[str, ndarray], rows: int, cols: int
     ) -> dict[str, ndarray]:
@@ -207,18 +201,21 @@ class Operator:
     ) -> tuple[str, Judgement]:
         """The first output that is wrong, or the worst, and its judgement."""
         found = [(name, self._judge(name, got[name], due[name], kinds)) for name in self.outputs]
-        wrong = [one for one in found if one[1].mistake]
-        return wrong[0] if wrong else max(found, key=lambda one: one[1].max_abs_error)
+        worst = max(found, key=lambda one: one[1].max_abs_error)
+        return next((one for one in found if one[1].mistake), worst)
 
     def _judge(self, name: str, got: Any, due: ndarray, kinds: Sequence[str]) -> Judgement:
         dtype = self.dtype_of(name)
         rtol = relative_tolerance(due.shape[-1], dtype) if self.rtol is None else self.rtol
         atol = SMALLEST[dtype] if self.atol is None else self.atol
-        lines = kinds if len(due) == len(kinds) else ()
         flat = due.reshape(len(due), -1)
         with np.errstate(over="ignore"):
             flat = np.where(np.abs(flat) > _LARGEST[dtype], np.copysign(np.inf, flat), flat)
-        return compare(decode(got, dtype).reshape(flat.shape), flat, rtol, atol, lines)
+        given, lines = (
+            decode(got, dtype).reshape(flat.shape),
+            kinds if len(due) == len(kinds) else (),
+        )
+        return compare(given, flat, rtol * np.abs(flat) + atol, lines)
 
     # ---- how it is launched
 
@@ -347,11 +344,10 @@ def _check_names(
 
 def _read_kinds(given: Any) -> tuple[str, ...]:
     kinds = (given,) if isinstance(given, str) else tuple(given)
-    known = [row.name for row in ROWS]
     for kind in kinds:
-        if kind not in known:
-            raise BadInput(f"There are no rows called {kind!r:.40}; there are {', '.join(known)}.")
-    if set(known) <= set(kinds):
+        if kind not in KINDS:
+            raise BadInput(f"There are no rows called {kind!r:.40}; there are {', '.join(KINDS)}.")
+    if set(KINDS) <= set(kinds):
         raise BadInput("leave_out has every kind of row; nothing would be checked.")
     return kinds
 

@@ -96,6 +96,12 @@ ROWS = (
 )
 """Rows that a careless kernel gets wrong; a matrix of them also fills part of a block and of a grid."""
 
+KINDS = tuple(row.name for row in ROWS)
+"""What they are called."""
+
+NUMBERS = tuple(kind for kind in KINDS if "NaN" not in kind)
+"""Rows in which any two scores can be compared."""
+
 
 def noise(rows: int, cols: int, seed: int = 0) -> ndarray:
     """Normal noise of mean 0 and deviation 1: a (rows, cols) float32 array, the same on every machine."""
@@ -106,18 +112,19 @@ SEED = 24
 """Of the adversarial rows; any would do, and with this one the book prints what it always did."""
 
 
-def adversarial(cols: int) -> ndarray:
-    """One row of each kind in `ROWS`: a float32 array of shape (len(ROWS), cols)."""
+def adversarial(cols: int, kinds: Sequence[str] = KINDS) -> ndarray:
+    """One row of each of these kinds: a float32 array of shape (len(kinds), cols)."""
     plain = noise(len(ROWS), cols, SEED + cols)
-    return np.stack([row.fill(plain[i].copy()) for i, row in enumerate(ROWS)]).astype(np.float32)
+    rows = [ROWS[at].fill(plain[at].copy()) for at in map(KINDS.index, kinds)]
+    return np.stack(rows).astype(np.float32)
 
 
 @dataclass(frozen=True)
 class Judgement:
     """How far off a result is, and of its first wrong element the place, the value and what was due.
 
-    `row_name` is that row's kind where `judge` was told the kinds. All but the error are None, or
-    empty, where nothing is wrong.
+    `row_name` is that row's kind where the kinds were told, or `column_name` that column's, and `wrong_rows` all that have a wrong element.
+    All but the error are None, or empty, where nothing is wrong.
     """
 
     max_abs_error: float
@@ -126,17 +133,17 @@ class Judgement:
     value: float | None = None
     due: float | None = None
     row_name: str = ""
+    column_name: str = ""
+    wrong_rows: tuple[int, ...] = ()
 
     @property
     def mistake(self) -> str | None:
         """The first wrong element in words."""
         if self.row is None:
             return None
-        kind = f" ({self.row_name})" if self.row_name else ""
-        return (
-            f"row {self.row}{kind}, column {self.column} is {self.value:.6g} "
-            f"and should be {self.due:.6g}"
-        )
+        row, column = (f" ({name})" if name else "" for name in (self.row_name, self.column_name))
+        place = f"row {self.row}{row}, column {self.column}{column}"
+        return f"{place} is {self.value:.6g} and should be {self.due:.6g}"
 
 
 def judge(y: Any, x: Any, dtype: str = "float32", kinds: Sequence[str] = ()) -> Judgement:
@@ -145,23 +152,31 @@ def judge(y: Any, x: Any, dtype: str = "float32", kinds: Sequence[str] = ()) -> 
     `kinds` names what each row is, for the sentence about a wrong one.
     """
     due = softmax(x)
-    rtol = relative_tolerance(due.shape[1], dtype)
-    return compare(y, due, rtol, SMALLEST[dtype], kinds)
+    return compare(
+        y, due, relative_tolerance(due.shape[1], dtype) * np.abs(due) + SMALLEST[dtype], kinds
+    )
 
 
-def compare(y: Any, due: ndarray, rtol: float, atol: float, kinds: Sequence[str] = ()) -> Judgement:
-    """Hold `y` against the (rows, cols) float64 numbers that are due: off by `rtol` of each and `atol` at most, as `within` has it."""
+def compare(
+    y: Any, due: ndarray, allowed: ndarray, kinds: Sequence[str] = (), *, by_column: bool = False
+) -> Judgement:
+    """Hold `y` against the (rows, cols) float64 numbers that are due: off by what is `allowed` at most, as `within` has it.
+
+    `kinds` names the rows, or `by_column` the columns.
+    """
     got = as_numpy(y).astype(np.float64)
     with np.errstate(invalid="ignore"):  # inf - inf
         distance = np.abs(got - due)
     worst = float(np.nan_to_num(distance, nan=0.0).max(initial=0.0))
-    right = within(got, due, rtol * np.abs(due) + atol)
-    if right.all():
+    wrong = ~within(got, due, allowed)
+    if not wrong.any():
         return Judgement(worst)
-    row, column = (int(index) for index in np.argwhere(~right)[0])
-    name = kinds[row] if kinds else ""
+    row, column = (int(index) for index in np.argwhere(wrong)[0])
+    rows = tuple(np.flatnonzero(wrong.any(axis=1)).tolist())
+    name = kinds[column if by_column else row] if kinds else ""
     value, due_there = float(got[row, column]), float(due[row, column])
-    return Judgement(worst, row, column, value, due_there, name)
+    names = ("", name) if by_column else (name, "")
+    return Judgement(worst, row, column, value, due_there, *names, rows)
 
 
 def within(got: ndarray, due: ndarray, allowed: ndarray) -> ndarray:

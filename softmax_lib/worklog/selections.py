@@ -15,12 +15,20 @@ from softmax_lib.engine.arrays import Matrix, empty_like, is_on_gpu, is_tensor
 from softmax_lib.engine.compiled.inspection import MachineCode, inspect
 from softmax_lib.engine.source import Program
 from softmax_lib.engine.whole_numbers import whole
-from softmax_lib.worklog import reference
 from softmax_lib.worklog.checking import Tally, choose_device, place
 from softmax_lib.worklog.errors import BadInput, UnknownKernel
 from softmax_lib.worklog.kernel import Kernel, Step
 from softmax_lib.worklog.launch import launcher
 from softmax_lib.worklog.matrices import check_x
+from softmax_lib.worklog.reference import (
+    NUMBERS,
+    SMALLEST,
+    adversarial,
+    as_numpy,
+    relative_tolerance,
+    softmax,
+    within,
+)
 from softmax_lib.worklog.registry import controls
 
 MOST_K = 32
@@ -163,36 +171,25 @@ def check(name: str | Kernel, *, device: str = "auto", block_size: int | None = 
 
 def _failures(kernel: Kernel, tried: list[tuple[int, int, int]], device: str) -> Iterator[str]:
     for cols, k, size in tried:
-        kinds, x = rows_without_nan(cols)
-        found = run(kernel, place(x, device), k, block_size=size)
-        values, places = map(reference.as_numpy, found)
-        wrong = wrong_of(values, places, *due(x, k), cols).any(-1)
+        x = adversarial(cols, NUMBERS)
+        values, places = map(as_numpy, run(kernel, place(x, device), k, block_size=size))
+        wrong = judge(values, places, x).wrong.any(-1)
         if wrong.any():
-            yield f'the row "{kinds[wrong.argmax()]}" of {cols}, k = {k}, {size} threads per block'
+            yield f'the row "{NUMBERS[wrong.argmax()]}" of {cols}, k = {k}, {size} threads per block'
 
 
-def rows_without_nan(cols: int) -> tuple[list[str], np.ndarray]:
-    """Rows without NaN, and what each is called."""
-    every = zip(reference.ROWS, reference.adversarial(cols), strict=True)
-    kept = {row.name: numbers for row, numbers in every if not np.isnan(numbers).any()}
-    return list(kept), np.stack(list(kept.values()))
+class Lists(NamedTuple):
+    """Which entries of the lists found are wrong, and the values in float64 and places that are due: each of shape (rows, k)."""
+
+    wrong: np.ndarray
+    values: np.ndarray
+    places: np.ndarray
 
 
-def due(x: np.ndarray, k: int, *, alone: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Values in float64 and places of the `k` largest of each row: their softmax in the row, or of these k `alone`."""
-    order = np.argsort(-x, axis=-1, kind="stable")[:, :k]
-    if alone:
-        return reference.softmax(np.take_along_axis(x, order, -1)), order
-    return np.take_along_axis(reference.softmax(x), order, -1), order
-
-
-def wrong_of(
-    values: np.ndarray,
-    places: np.ndarray,
-    due_values: np.ndarray,
-    due_places: np.ndarray,
-    cols: int,
-) -> np.ndarray:
-    """Where `values` or `places`, (rows, k), are not what is due, within float32 for rows of `cols`."""
-    allowed = reference.relative_tolerance(cols) * due_values + reference.SMALLEST["float32"]
-    return ~reference.within(values, due_values, allowed) | (places != due_places)
+def judge(values: np.ndarray, places: np.ndarray, x: np.ndarray, *, alone: bool = False) -> Lists:
+    """Hold both, (rows, k), against the softmax of the k largest of each row, or of these k `alone`, within float32."""
+    order = np.argsort(-x, axis=-1, kind="stable")[:, : values.shape[1]]
+    chosen = np.take_along_axis(x if alone else softmax(x), order, -1)
+    due = softmax(chosen) if alone else chosen
+    allowed = relative_tolerance(x.shape[1]) * due + SMALLEST["float32"]
+    return Lists(~within(values, due, allowed) | (places != order), due, order)

@@ -13,7 +13,7 @@ from softmax_lib.engine.words import count
 from softmax_lib.worklog.checking import Tally, choose_device, place
 from softmax_lib.worklog.errors import BadInput, NotAvailable
 from softmax_lib.worklog.matrices import check_x
-from softmax_lib.worklog.reference import ROWS, adversarial, as_numpy, judge
+from softmax_lib.worklog.reference import KINDS, adversarial, as_numpy, judge
 from softmax_lib.worklog.tiles.interpreter import READS_OUTSIDE, Interpreted, Job, interpret
 from softmax_lib.worklog.tiles.programs import (
     FULL_TILES,
@@ -205,7 +205,6 @@ def _mistake(x: np.ndarray, found: Interpreted) -> str | None:
     """What is wrong of a launch on `x`; what lies outside of it is the cause of what is wrong inside."""
     if found.reads_outside:
         return READS_OUTSIDE
-    kinds = [row.name for row in ROWS]
-    wrong = judge(found.y[: x.size].reshape(x.shape), x, kinds=kinds).mistake
+    wrong = judge(found.y[: x.size].reshape(x.shape), x, kinds=KINDS).mistake
     stray = (found.y[x.size :] != GUARD).any()
     return wrong or ("it wrote past the end of y" if stray else None)
