@@ -141,10 +141,11 @@ def _by_triton(
     names = kernel.parameters
     kinds = {**dict.fromkeys(ARRAYS, "*fp32"), **dict.fromkeys(CONSTANTS, "constexpr")}
     constants = {"TILE": setting.tile, "STAGES": setting.num_stages}
+    divided = ("rows", "cols") if cols % DIVISOR == 0 else ("rows",)
     told = {
         (place,): [["tt.divisibility", DIVISOR]]
         for place, name in enumerate(names)
-        if name in ARRAYS or _is_told(function.params[place], name, cols)
+        if name in ARRAYS or (name in divided and not function.params[place].do_not_specialize)
     }
     source = ASTSource(
         function,
@@ -171,11 +172,6 @@ def _first_words(kernel: TileKernel, error: BaseException) -> str:
         error = error.__cause__
         lines = str(error).strip().splitlines()
     return f"{kernel.source.file_name}, line {kernel.first_line + int(at[1]) - 1}: {lines[-1]}"
-
-
-def _is_told(parameter: Any, name: str, cols: int) -> bool:
-    divided = name == "rows" or (name == "cols" and cols % DIVISOR == 0)
-    return divided and not parameter.do_not_specialize
 
 
 def _assemble(ptx: str, arch: int) -> str:
@@ -238,17 +234,17 @@ def compare_ptx(
     Names are of `tiles.kernels` or of `kernels`, whose blocks get as many warps; nothing runs. Raises what
     `compile_tile` raises, and for a CUDA kernel what `machine_code` does.
     """
-    texts = [_ptx(name, cols, num_warps, num_stages, arch) for name in names]
+    texts = []
+    for name in names:
+        if name in kernels:
+            given = {"num_warps": num_warps, "num_stages": num_stages, "arch": arch}
+            texts.append(compile_tile(name, cols, **given).ptx)
+        else:
+            kernel = find_kernel(name)
+            size = kernel.settle_block_size(WARP * num_warps, cols)
+            texts.append(compile_ptx(kernel.program(size, cols), arch)[0])
     counts = [count_instructions(text) for text in texts]
     return [
         (kind, *(sum(n for name, n in count.items() if re.match(form, name)) for count in counts))
         for kind, form in KINDS.items()
     ]
-
-
-def _ptx(name: str, cols: int, num_warps: int, num_stages: int, arch: int) -> str:
-    if name in kernels:
-        return compile_tile(name, cols, num_warps=num_warps, num_stages=num_stages, arch=arch).ptx
-    kernel = find_kernel(name)
-    size = kernel.settle_block_size(WARP * num_warps, cols)
-    return compile_ptx(kernel.program(size, cols), arch)[0]

@@ -15,18 +15,18 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from softmax_lib.engine.source import Source
 from softmax_lib.worklog.errors import CompileError, SoftmaxLibError
-from softmax_lib.worklog.tiles.programs import TileKernel, load, require_triton
+from softmax_lib.worklog.tiles.programs import load, require_triton
 
 MOST_SECONDS = 90.0
 """For all jobs of a call; the book's longest takes a few seconds."""
@@ -37,46 +37,42 @@ _LOADED = re.compile(r"<(.+) [0-9a-f]{8}>$")
 READS_OUTSIDE = "it reads past the end of x, where nothing of the matrix is"
 
 
-@dataclass(frozen=True)
-class Job:
-    """One launch: what the kernel takes by name, how many programs there are, and elements of x, which goes on behind them."""
+class Job(NamedTuple):
+    """One launch: the kernel's text and name, what it takes by name, how many programs there are, and elements of x,
+    which goes on behind them."""
 
-    kernel: TileKernel
+    source: Source
+    entry: str
     arguments: dict[str, Any]
     programs: int
     elements: int
 
 
-@dataclass(frozen=True)
-class Interpreted:
+class Interpreted(NamedTuple):
     """What a job has as `y` afterwards, and whether it read past the end of its x, or before the start."""
 
     y: np.ndarray
     reads_outside: bool
 
 
-def interpret(jobs: Sequence[Job]) -> list[Interpreted]:
+def interpret(jobs: list[Job]) -> list[Interpreted]:
     """Launch each job in turn.
 
     Arrays are copied: those of the caller stay. Raises `NotAvailable` without Triton, and `CompileError` with
     Python's words, at the kernel's line where that is known, where it stops.
     """
     require_triton()
-    told = [
-        (job.kernel.source, job.kernel.entry, job.arguments, job.programs, job.elements)
-        for job in jobs
-    ]
     global _process
     with _lock:
         if _process is None or not _process.is_ours:
             _process = _Process()
-        found = _process.ask(told)
+        found = _process.ask(jobs)
     if isinstance(found, str):
         raise CompileError(f"Triton's interpreter stopped: {found}")
-    return [Interpreted(*one) for one in found]
+    return found
 
 
-Answer = list[tuple[np.ndarray, bool]] | str
+Answer = list[Interpreted] | str
 """What each job came to, or in words what stopped one."""
 
 
@@ -88,7 +84,7 @@ class _Process:
         self._calls, theirs = Pipe()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__, str(theirs.fileno())],
+                [sys.executable, "-c", f"from {__name__} import serve; serve({theirs.fileno()})"],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -102,7 +98,7 @@ class _Process:
         """Whether it can be asked, and by this process: a copy of that which started it has its own."""
         return self.owner == os.getpid() and self._process.poll() is None
 
-    def ask(self, jobs: list[tuple]) -> Answer:
+    def ask(self, jobs: list[Job]) -> Answer:
         """Whatever is raised meanwhile, Ctrl-C above all, ends the process and with it what it runs."""
         try:
             self._calls.send(jobs)
@@ -135,8 +131,9 @@ def _end() -> None:
         _process.end()
 
 
-def _main(caller: Connection) -> None:
+def serve(handle: int) -> None:
     """Answer one call after the other, each in a copy of this process, until nobody can ask any more."""
+    caller = Connection(handle)
     with suppress(Exception):  # what fails here is told in a copy, where it fails again
         _prepare()
     with suppress(EOFError):
@@ -160,10 +157,10 @@ def _prepare() -> None:
     np.seterr(all="ignore")  # a kernel's -inf - -inf is NaN, as on a GPU
 
 
-def _answer(jobs: list[tuple], caller: Connection) -> NoReturn:
+def _answer(jobs: list[Job], caller: Connection) -> NoReturn:
     try:
         _prepare()
-        found: Answer = [_launch(*job) for job in jobs]
+        found: Answer = [_launch(job) for job in jobs]
     except Exception as error:
         found = _in_words(error)
     caller.send(found)
@@ -183,20 +180,18 @@ def _in_words(error: BaseException) -> str:
     return what
 
 
-def _launch(
-    source: Any, entry: str, arguments: dict[str, Any], programs: int, elements: int
-) -> tuple[np.ndarray, bool]:
+def _launch(job: Job) -> Interpreted:
     import torch
 
     given = {
         name: torch.from_numpy(value.copy()) if isinstance(value, np.ndarray) else value
-        for name, value in arguments.items()
+        for name, value in job.arguments.items()
     }
     x, y = given["x"], given["y"]
-    ends = [(x.data_ptr(), 4 * elements), (y.data_ptr(), y.nbytes)]
+    ends = [(x.data_ptr(), 4 * job.elements), (y.data_ptr(), y.nbytes)]
     with _watched_reads(ends) as strays:
-        load(source)[entry][(programs,)](**given)
-    return y.numpy(), bool(strays)
+        load(job.source)[job.entry][(job.programs,)](**given)
+    return Interpreted(y.numpy(), bool(strays))
 
 
 @contextmanager
@@ -238,7 +233,3 @@ def _mend_maxima() -> None:
 
     InterpreterBuilder.create_maxnumf = lambda self, *both: self.binary_op(*both, np.fmax)
     InterpreterBuilder.create_minnumf = lambda self, *both: self.binary_op(*both, np.fmin)
-
-
-if __name__ == "__main__":
-    _main(Connection(int(sys.argv[1])))

@@ -72,13 +72,9 @@ def run(
 
 def check_programs(kernel: TileKernel, rows: int, programs: int | None) -> None:
     """Raise `WrongType` or `BadInput` for a number of programs that `kernel` cannot have; None leaves it open."""
-    if programs is None:
-        return
-    if not kernel.loops:
-        if programs != rows:
-            raise BadInput(f"{kernel.name} has one program per row: {rows}, and not {programs}.")
-        return
-    if whole("programs", programs) < 1:
+    if programs is not None and not kernel.loops and programs != rows:
+        raise BadInput(f"{kernel.name} has one program per row: {rows}, and not {programs}.")
+    if programs is not None and kernel.loops and whole("programs", programs) < 1:
         raise BadInput(f"programs is {programs}; it is 1 or more.")
 
 
@@ -100,7 +96,8 @@ def job(
     rows = x.shape[0]
     usual = min(rows, INTERPRETED_PROGRAMS) if kernel.loops else rows
     count = usual if programs is None else programs
-    return Job(kernel, arguments(kernel, flat, y, x.shape, setting), count, x.size)
+    given = arguments(kernel, flat, y, x.shape, setting)
+    return Job(kernel.source, kernel.entry, given, count, x.size)
 
 
 def padded_y(size: int, room: int) -> np.ndarray:
