@@ -65,13 +65,10 @@ class CodeComparison:
     @property
     def differences(self) -> dict[str, tuple[int, int, int]]:
         """Our count, and both recordings, of each counter that is not the same in all three."""
-        found = {}
-        for name, ours in self.ours.items():
-            first = self.launch.counters.get(name, 0)
-            counts = (ours, first, self.launch.counted_again.get(name, first))
-            if len({*counts}) > 1:
-                found[name] = counts
-        return found
+        first = {name: self.launch.counters.get(name, 0) for name in self.ours}
+        again = first | self.launch.counted_again
+        counts = {name: (ours, first[name], again[name]) for name, ours in self.ours.items()}
+        return {name: three for name, three in counts.items() if len({*three}) > 1}
 
 
 def compare_code(gpu: str = COUNTED_ON) -> Iterator[CodeComparison]:
@@ -82,6 +79,6 @@ def compare_code(gpu: str = COUNTED_ON) -> Iterator[CodeComparison]:
 def compare_launch(launch: CountedLaunch) -> CodeComparison:
     """Run one of them."""
     x = noise(launch.rows, launch.cols)
-    y = np.full_like(x, np.nan)
-    found = add_up(run(*kernels[launch.kernel].launches(x, y, launch.block_size), arch=ARCH))
+    launches = kernels[launch.kernel].launches(x, np.full_like(x, np.nan), launch.block_size)
+    found = add_up(run(*launches, arch=ARCH))
     return CodeComparison(launch, {name: found[name] for name in COUNTERS})

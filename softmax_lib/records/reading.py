@@ -61,9 +61,7 @@ def require_types(entry: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
             raise BadInput(f"{name} is {entry[name]!r:.40}, which cannot be")
 
 
-@cache
-def _types(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
+_types = cache(get_type_hints)
 
 
 def _fits(name: str, value: Any, kind: Any) -> bool:

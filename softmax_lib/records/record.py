@@ -28,14 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from softmax_lib.records import skips
-from softmax_lib.records.measurement import (
-    L2,
-    Case,
-    Measurement,
-    Probe,
-    Profile,
-    versions_of,
-)
+from softmax_lib.records.measurement import L2, Case, Measurement, Probe, Profile, versions_of
 from softmax_lib.records.reading import read_json
 from softmax_lib.records.schema import SCHEMA, find_fault
 from softmax_lib.records.skips import Skipped
@@ -44,6 +37,9 @@ from softmax_lib.worklog.files import write_json
 from softmax_lib.worklog.registry import kernels, with_copy
 
 _CASE_FIELDS = [field.name for field in fields(Case)]
+_TIMES = ("median_us", "low_us", "high_us", "copy_us", "host_us")
+_PROFILED = {"kernel": "provider", "rows": "rows", "cols": "cols", "block_size": "block_size"}
+"""What a row of times has beside its case, and what a row of counters calls the fields of its case."""
 
 
 @dataclass
@@ -62,7 +58,13 @@ class Record:
     def __post_init__(self) -> None:
         read = map(self._timing, self.content["rows"])
         self.timings = {timing.case: timing for timing in read}
-        self.profiles = [_profile(entry) for entry in self.content["counters"]]
+        self.profiles = [
+            Profile(
+                Case(**{field: entry[name] for name, field in _PROFILED.items()}),
+                {name: count for name, count in entry.items() if name not in _PROFILED},
+            )
+            for entry in self.content["counters"]
+        ]
         self.probes = [Probe(**entry) for entry in self.content["probes"]]
         self.skipped = skips.read(self.content["skipped"])
 
@@ -111,18 +113,14 @@ class Record:
 
     def unmeasured(self, names: Iterable[str]) -> list[str]:
         """Those of these kernels that no time in the record is of, and that no suite of their own times."""
-        return [
-            name
-            for name in names
-            if name in kernels and name not in self.providers and not kernels[name].suite
-        ]
+        lacking = (name for name in names if name in kernels and name not in self.providers)
+        return [name for name in lacking if not kernels[name].suite]
 
     def waiting(self) -> dict[str, list[str]]:
         """What a GPU has yet to measure, by why: kernels without a time here, and those that have changed since."""
-        lacking = self.unmeasured(kernels)
         changed = [name for name in kernels if name in self.providers and self.is_stale(name)]
         told = {
-            f"not yet measured on {self.gpu}": lacking,
+            f"not yet measured on {self.gpu}": self.unmeasured(kernels),
             f"changed since they were measured on {self.gpu}": changed,
         }
         return {what: names for what, names in told.items() if names}
@@ -233,15 +231,21 @@ class Record:
         content = {
             **self.content,
             "skipped": skips.write(self.skipped),
-            "rows": [_as_row(timing) for timing in self.timings.values()],
-            "counters": [_as_counters(profile) for profile in self.profiles],
+            "rows": [
+                asdict(case) | {name: getattr(timing, name) for name in _TIMES}
+                for case, timing in self.timings.items()
+            ],
+            "counters": [
+                {name: getattr(one.case, field) for name, field in _PROFILED.items()} | one.counters
+                for one in self.profiles
+            ],
             "probes": [asdict(probe) for probe in self.probes],
         }
         write(path, content)
 
     def _timing(self, row: dict[str, Any]) -> Measurement:
         case = Case(**{name: row[name] for name in _CASE_FIELDS})
-        times = {name: value for name, value in row.items() if name not in _CASE_FIELDS}
+        times = {name: row[name] for name in _TIMES}
         stale = self.is_stale(case.provider)
         changed = ", before this kernel changed" if stale else ""
         return Measurement(case, **times, source=f"recorded on {self.where}{changed}", stale=stale)
@@ -262,23 +266,6 @@ class Record:
             return f"{case} was never recorded; at this shape there are block sizes {sizes}."
         shapes = dict.fromkeys(f"{other.shape} {other.dtype} {other.l2}" for other in there)
         return f"{case} was never recorded; there are {', '.join(shapes)}."
-
-
-def _as_row(timing: Measurement) -> dict[str, Any]:
-    times = ("median_us", "low_us", "high_us", "copy_us", "host_us")
-    return {**asdict(timing.case), **{name: getattr(timing, name) for name in times}}
-
-
-def _profile(entry: dict[str, Any]) -> Profile:
-    counters = dict(entry)
-    facts = {name: counters.pop(name) for name in ("rows", "cols", "block_size")}
-    return Profile(Case(counters.pop("kernel"), **facts), counters)
-
-
-def _as_counters(profile: Profile) -> dict[str, Any]:
-    case = profile.case
-    facts = {"kernel": case.provider, "rows": case.rows, "cols": case.cols}
-    return {**facts, "block_size": case.block_size, **profile.counters}
 
 
 def write(path: Path, content: dict[str, Any]) -> None:
