@@ -58,18 +58,14 @@ class Attempt(Judgement):
     output: str = ""
 
     @property
-    def asked(self) -> str:
-        """Its matrix and its threads, in words."""
-        return _asked(self.rows, self.cols, self.block_size)
-
-    @property
     def failure(self) -> str | None:
         """What was asked and what went wrong, in a sentence; None when nothing did."""
         mistake = self.mistake or self.trespass
         if not mistake:
             return None
         mistake = f"{self.output}, {mistake}" if self.output else mistake
-        return f"{self.asked}, x {self.offset} floats off: {mistake}"
+        asked = _asked(self.rows, self.cols, self.block_size)
+        return f"{asked}, x {self.offset} floats off: {mistake}"
 
 
 def _asked(rows: int, cols: int, block_size: int) -> str:
@@ -132,10 +128,8 @@ class CheckResult:
     @property
     def verdict(self) -> str:
         """One sentence that is the same on every device: no error digits, no device."""
-        wrong, right = (
-            tuple(one.asked for one in self.wrong),
-            f"all within the bound of {self.dtype}",
-        )
+        wrong = tuple(_asked(one.rows, one.cols, one.block_size) for one in self.wrong)
+        right = f"all within the bound of {self.dtype}"
         return Tally(self.kernel, len(self.attempts), wrong, right).verdict
 
     def __str__(self) -> str:

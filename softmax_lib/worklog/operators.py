@@ -157,26 +157,24 @@ class Operator:
         self, rows: int, cols: int, matrix: ndarray | None = None
     ) -> dict[str, ndarray]:
         """Noise for every input, from its name, as its parameter's dtype has it; `matrix` for that of `matrix`."""
-        made = {}
+        values = {}
         for name in self.inputs:
             sizes = self.sizes(name, rows, cols)
-            values = noise(1, prod(sizes), zlib.crc32(name.encode())).reshape(sizes)
-            if name == self.matrix and matrix is not None:
-                values = matrix
-            made[name] = encode(values, self.dtype_of(name))
-        return made
+            values[name] = noise(1, prod(sizes), zlib.crc32(name.encode())).reshape(sizes)
+        if self.matrix and matrix is not None:
+            values[self.matrix] = matrix
+        return {name: encode(array, self.dtype_of(name)) for name, array in values.items()}
 
     def make_outputs(
         self, inputs: Mapping[str, ndarray], rows: int, cols: int
     ) -> dict[str, ndarray]:
         """NaN for every output, but what is there where it is an input too."""
-        fresh = {
-            name: encode(
-                np.full(self.sizes(name, rows, cols), np.nan, np.float32), self.dtype_of(name)
-            )
-            for name in self.outputs
-        }
-        return fresh | {name: inputs[name].copy() for name in self.outputs if name in inputs}
+        made = {}
+        for name in self.outputs:
+            blank = np.full(self.sizes(name, rows, cols), np.nan, np.float32)
+            was = inputs.get(name)
+            made[name] = encode(blank, self.dtype_of(name)) if was is None else was.copy()
+        return made
 
     def due(self, inputs: Mapping[str, Any], rows: int, cols: int) -> dict[str, ndarray]:
         """What the reference says of these inputs. Raises `BadInput` where it says nothing of use."""

@@ -123,8 +123,8 @@ def adversarial(cols: int, kinds: Sequence[str] = KINDS) -> ndarray:
 class Judgement:
     """How far off a result is, and of its first wrong element the place, the value and what was due.
 
-    `row_name` is that row's kind where the kinds were told, or `column_name` that column's, and `wrong_rows` all that have a wrong element.
-    All but the error are None, or empty, where nothing is wrong.
+    `row_name` is that row's kind where the kinds were told, or `column_name` that column's; `wrong_rows` are all rows
+    with a wrong element. All but the error are None, or empty, where nothing is wrong.
     """
 
     max_abs_error: float

@@ -6,9 +6,10 @@ each of its 32 banks serves one word.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from ctypes import c_uint32, c_uint64
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Any
 
 import numpy as np
@@ -73,10 +74,9 @@ class Request:
     @property
     def wavefronts(self) -> list[Wavefront]:
         """What each pass of shared memory serves, of one part of the warp after the other."""
-        words = max(1, self.size // WORD_BYTES)
         together = self._lanes_together()
         groups = groupby(sorted(self.addresses), lambda lane: lane // together)
-        return [wave for _, some in groups for wave in self._wavefronts_of(list(some), words)]
+        return [wave for _, lanes in groups for wave in self._wavefronts_of(lanes)]
 
     def _lanes_together(self) -> int:
         """Neighbouring lanes that make one part of the warp, by the rules of counting."""
@@ -84,21 +84,17 @@ class Request:
         by_lane = (c_uint64 * WARP)(*(self.addresses.get(lane, 0) for lane in range(WARP)))
         return library().count_lanes_together(lanes, by_lane, self.size, int(not self.is_load))
 
-    def _wavefronts_of(self, lanes: list[int], words: int) -> list[Wavefront]:
+    def _wavefronts_of(self, lanes: Iterable[int]) -> list[Wavefront]:
         """A bank serves one word per pass, to all lanes that want it."""
         wanted: dict[int, dict[int, list[int]]] = {}  # lanes by bank and word
         for lane in lanes:
             first = self.addresses[lane] // WORD_BYTES
-            for word in range(first, first + words):
+            for word in range(first, first + max(1, self.size // WORD_BYTES)):
                 wanted.setdefault(word % BANKS, {}).setdefault(word, []).append(lane)
-        passes = max(len(by_word) for by_word in wanted.values())
+        passes = zip_longest(*(by_word.values() for by_word in wanted.values()))
         return [
-            {
-                bank: list(by_word.values())[i]
-                for bank, by_word in wanted.items()
-                if i < len(by_word)
-            }
-            for i in range(passes)
+            {bank: served for bank, served in zip(wanted, one, strict=True) if served}
+            for one in passes
         ]
 
 
@@ -110,15 +106,14 @@ def global_requests(
     The kernel runs in the emulator on (rows, cols) zeros; of them, the first block is traced.
     Raises `BadInput` when there is no such load, and what `trace` raises.
     """
-    traced = _trace_zeros(kernel, min(rows, WARP), cols, block_size)
-    events = _first_warps(traced, is_shared=False)
-    loads = events[(events["operation"] == Operation.LOAD) & (events["step"] == 0)]
-    lines = np.unique(loads["line"])
+    traced, events = _first_warp(kernel, min(rows, WARP), cols, block_size, is_shared=False)
+    events = events[(events["operation"] == Operation.LOAD) & (events["step"] == 0)]
+    lines = np.unique(events["line"])
     if not 0 <= load < len(lines):
         raise BadInput(
             f"{kernel.name} has {count(len(lines), 'load')} from global memory, numbered from 0."
         )
-    return _in_step(traced, loads[loads["line"] == lines[load]])
+    return _in_step(traced, events[events["line"] == lines[load]])
 
 
 def shared_requests(
@@ -129,8 +124,7 @@ def shared_requests(
     One row of `cols` zeros runs in the emulator. Raises `BadInput` when there is no such access, and
     what `trace` raises.
     """
-    traced = _trace_zeros(kernel, 1, cols, block_size)
-    events = _first_warps(traced, is_shared=True)
+    traced, events = _first_warp(kernel, 1, cols, block_size, is_shared=True)
     events = events[np.isin(events["operation"], (Operation.LOAD, Operation.STORE))]
     kinds = np.unique(events[["line", "operation"]])
     if not 0 <= access < len(kinds):
@@ -138,17 +132,16 @@ def shared_requests(
     return _in_step(traced, events[events[["line", "operation"]] == kinds[access]])
 
 
-def _trace_zeros(kernel: Kernel, rows: int, cols: int, block_size: int | None) -> Trace:
-    block_size = kernel.settle_block_size(block_size, cols)
-    return trace(kernel, np.zeros((rows, cols), np.float32), block_size, grid=1)
-
-
-def _first_warps(traced: Trace, is_shared: bool) -> np.ndarray:
-    """What the first warp did to shared arrays, or to the others."""
+def _first_warp(
+    kernel: Kernel, rows: int, cols: int, block_size: int | None, *, is_shared: bool
+) -> tuple[Trace, np.ndarray]:
+    """A trace on zeros, and what the first warp did to shared arrays there, or to the others."""
+    size = kernel.settle_block_size(block_size, cols)
+    traced = trace(kernel, np.zeros((rows, cols), np.float32), size, grid=1)
     events = traced.events
     wanted = [i for i, array in enumerate(traced.arrays) if array.is_shared == is_shared]
     first_warp = (events["block"] == 0) & (events["thread"] < traced.warp_size)
-    return events[first_warp & np.isin(events["array"], wanted)]
+    return traced, events[first_warp & np.isin(events["array"], wanted)]
 
 
 def _in_step(traced: Trace, events: np.ndarray) -> list[Request]:
@@ -196,11 +189,11 @@ def predict_traffic(kernel: Kernel, rows: int, cols: int, block_size: int) -> Tr
     Takes an x and a y that start at a multiple of 32 bytes. `floor_bytes` is one read and one write.
     """
     lanes = dict(kernel.macros).get("LANES", WARP)
-    return Traffic(
-        SECTOR_BYTES * sum(_sectors(p, rows, cols, block_size, lanes) for p in kernel.loads),
-        SECTOR_BYTES * sum(_sectors(p, rows, cols, block_size, lanes) for p in kernel.stores),
-        2 * 4 * rows * cols,
+    loaded, stored = (
+        SECTOR_BYTES * sum(_sectors(pattern, rows, cols, block_size, lanes) for pattern in passes)
+        for passes in (kernel.loads, kernel.stores)
     )
+    return Traffic(loaded, stored, 2 * 4 * rows * cols)
 
 
 def _sectors(pattern: Pattern, rows: int, cols: int, block_size: int, lanes: int) -> int:
