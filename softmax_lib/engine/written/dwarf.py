@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from softmax_lib.engine.toolchain import SHARED_FOLDER
 from softmax_lib.engine.written.flags import CPP_FOLDER
 
 Place = tuple[str, int]
@@ -16,7 +17,9 @@ Place = tuple[str, int]
 Row = tuple[int, str, int]
 """First address of some instructions, and the file and line they come from."""
 
-_OWN_FILES = frozenset(path.name for path in CPP_FOLDER.rglob("*") if path.is_file())
+_OWN_FILES = frozenset(
+    path.name for folder in (CPP_FOLDER, SHARED_FOLDER) for path in folder.rglob("*")
+)
 _LIBRARY = re.compile(r"/(c\+\+|libcxx|gcc)/")
 _LIBRARY_FILE = "<standard library>"
 _OWN_SYMBOLS = ("emulator_", "_ZN8emulator", "_ZN16kernel_signature", "_ZZN8emulator")

@@ -1,6 +1,5 @@
 // From one kind of number to another. Variant: bits 0 and 1 rounding, 2 .FTZ; then what comes in, what goes out.
-#include "lanes.h"
-#include "numbers.h"
+#include "typed.h"
 
 namespace machine {
 
@@ -25,26 +24,14 @@ double read_float(const Instruction& i, uint32_t a, uint32_t a2) {
     return i.flip[0] ? -x : x;
 }
 
-// To the nearest of [least, most]; a NaN to what the hardware makes of it.
-uint64_t to_bounds(double x, double least, double most, uint64_t of_least, uint64_t of_most, uint64_t of_nan) {
-    if (x != x) return of_nan;
-    if (x <= least) return of_least;
-    if (x >= most) return of_most;
-    return x < 0 ? static_cast<uint64_t>(static_cast<int64_t>(x)) : static_cast<uint64_t>(x);
-}
-
 uint64_t write_whole(Kind kind, double x, bool is_double) {
-    uint64_t of_nan = is_double ? 0x80000000u : 0;
-    switch (kind) {
-        case U8: return to_bounds(x, 0, 255, 0, 255, 0);
-        case S8: return to_bounds(x, -128, 127, static_cast<uint64_t>(-128), 127, 0);
-        case U16: return to_bounds(x, 0, 65535, 0, 65535, 0);
-        case S16: return to_bounds(x, -32768, 32767, static_cast<uint64_t>(-32768), 32767, 0);
-        case U32: return to_bounds(x, 0, 4294967295.0, 0, ALL, of_nan);
-        case S32: return to_bounds(x, -2147483648.0, 2147483647.0, 0x80000000u, 0x7fffffffu, of_nan);
-        case U64: return to_bounds(x, 0, 0x1p64, 0, ~0ull, 1ull << 63);
-        default: return to_bounds(x, -0x1p63, 0x1p63, 1ull << 63, ~0ull >> 1, 1ull << 63);
-    }
+    uint64_t made = 0;
+    of_whole(kind, [&](auto zero) {
+        using T = decltype(zero);
+        bool as_double = is_double && sizeof(T) > 2;  // what is no number comes out otherwise
+        made = static_cast<uint64_t>(as_double ? emulator::saturate<T>(x) : emulator::saturate<T>(static_cast<float>(x)));
+    });
+    return made;
 }
 
 template <class F> INLINE void convert(Warp& w, const Instruction& i, uint32_t lanes, F f) {
@@ -70,17 +57,12 @@ struct Read {
 };
 Read read_whole(const Instruction& i, uint32_t a, uint32_t a2) {
     uint32_t part = i.variant >> 4 & 3;
-    int64_t number;
-    switch (in_of(i)) {
-        case U8: number = static_cast<uint8_t>(a >> 8 * part); break;
-        case S8: number = static_cast<int8_t>(a >> 8 * part); break;
-        case U16: number = static_cast<uint16_t>(a >> 16 * part); break;
-        case S16: number = static_cast<int16_t>(a >> 16 * part); break;
-        case U32: number = a; break;
-        case S32: number = static_cast<int32_t>(a); break;
-        case U64: return {pair(a, a2), false};
-        default: number = static_cast<int64_t>(pair(a, a2));
-    }
+    int64_t number = 0;
+    of_whole(in_of(i), [&](auto zero) {
+        using T = decltype(zero);
+        number = static_cast<int64_t>(static_cast<T>(pair(a, a2) >> (sizeof(T) < 4 ? 8 * sizeof(T) * part : 0)));
+    });
+    if (in_of(i) == U64) return {static_cast<uint64_t>(number), false};
     if (i.flip[0]) number = -number;
     return {number < 0 ? 0 - static_cast<uint64_t>(number) : static_cast<uint64_t>(number), number < 0};
 }

@@ -6,6 +6,7 @@
 #include <immintrin.h>
 #endif
 
+#include "conversions.h"
 #include "warp.h"
 
 #define INLINE inline __attribute__((always_inline))
@@ -18,12 +19,7 @@
 
 namespace machine {
 
-template <class To, class From> INLINE To bits_as(From from) {
-    static_assert(sizeof(To) == sizeof(From));
-    To to;
-    memcpy(&to, &from, sizeof to);
-    return to;
-}
+using emulator::bits_as;
 
 INLINE float real(uint32_t word) { return bits_as<float>(word); }
 INLINE uint32_t word(float number) { return bits_as<uint32_t>(number); }

@@ -20,16 +20,7 @@ enum FloatFlags : uint32_t { ROUNDING = 3, FLUSHED = 4, SATURATED = 8 };  // FLU
 INLINE float flush(float x) { return std::fabs(x) < 1.17549435e-38f ? std::copysign(0.0f, x) : x; }
 INLINE float saturate(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
 
-// a + b in double precision, where what is lost leaves the last bit odd: rounded once more to fewer
-// bits, in whatever direction, the sum is as if it had been rounded once.
-INLINE double add_to_odd(double a, double b) {
-    double sum = a + b, of_b = sum - a, lost = (a - (sum - of_b)) + (b - of_b);
-    uint64_t bits = bits_as<uint64_t>(sum);
-    // towards what was lost: a step away from zero where it has the sum's sign
-    uint64_t step = (lost > 0.0) == (sum > 0.0) ? bits + 1 : bits - 1;
-    bool is_inexact = ((lost < 0.0) | (lost > 0.0)) & !(bits & 1);  // of infinities nothing is lost, but a NaN
-    return bits_as<double>(is_inexact ? step : bits);
-}
+using emulator::add_to_odd;
 
 // The processor rounds to the nearest and keeps subnormals, or rounds in another direction.
 INLINE void turn(uint32_t rounding) {
@@ -159,42 +150,13 @@ INLINE bool needs_long_division(float a, float b) {
 
 // ---- 16 bits
 
-INLINE float from_half(uint16_t bits) {
-    uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16, rest = bits & 0x7fffu;
-    if (rest >= 0x7c00u) return real(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
-    float number = static_cast<float>(rest & 0x3ffu) * 0x1p-24f;
-    if (rest >= 0x400u) number = real((rest << 13) + (112u << 23));
-    return real(word(number) | sign);
-}
-INLINE float from_bfloat(uint16_t bits) { return real(static_cast<uint32_t>(bits) << 16); }
-
-// x with `kept` bits of its significand, those below 2^`lowest` cut, rounded to even or towards zero.
-INLINE double shorten(double x, int kept, int lowest, uint32_t rounding) {
-    if (x == 0.0 || !std::isfinite(x)) return x;
-    int exponent;
-    std::frexp(x, &exponent);
-    int unit = exponent - kept < lowest ? lowest : exponent - kept;
-    return std::ldexp(to_whole(std::ldexp(x, -unit), rounding), unit);
-}
-// What is too large: infinite, or the largest number where it is rounded towards zero.
-INLINE uint32_t overflowed(double x, uint32_t rounding, uint32_t infinite) {
-    bool is_kept = rounding == TO_ZERO || rounding == (std::signbit(x) ? UP : DOWN);
-    return is_kept && std::isfinite(x) ? infinite - 1 : infinite;
-}
+INLINE float from_half(uint16_t bits) { return emulator::to_float<emulator::HalfFormat>(bits); }
+INLINE float from_bfloat(uint16_t bits) { return emulator::to_float<emulator::BfloatFormat>(bits); }
 INLINE uint16_t to_half(double x, uint32_t rounding = NEAREST) {
-    if (x != x) return 0x7fff;
-    double size = std::fabs(shorten(x, 11, -24, rounding));
-    uint32_t sign = std::signbit(x) ? 0x8000u : 0, bits = word(static_cast<float>(size));
-    if (size >= 65536.0) return static_cast<uint16_t>(sign | overflowed(x, rounding, 0x7c00u));
-    if (size < 0x1p-14) return static_cast<uint16_t>(sign | static_cast<uint32_t>(size * 0x1p24));
-    return static_cast<uint16_t>(sign | (bits - (112u << 23)) >> 13);
+    return emulator::round_to<emulator::HalfFormat>(x, static_cast<emulator::Rounding>(rounding));
 }
 INLINE uint16_t to_bfloat(double x, uint32_t rounding = NEAREST) {
-    if (x != x) return 0x7fff;
-    double near = shorten(x, 8, -133, rounding);
-    uint32_t sign = std::signbit(x) ? 0x8000u : 0;
-    if (std::fabs(near) >= 0x1p128) return static_cast<uint16_t>(sign | overflowed(x, rounding, 0x7f80u));
-    return static_cast<uint16_t>(word(static_cast<float>(near)) >> 16);
+    return emulator::round_to<emulator::BfloatFormat>(x, static_cast<emulator::Rounding>(rounding));
 }
 
 }  // namespace machine
