@@ -190,12 +190,20 @@ Fault describe_stall(Worker& worker) {
     return fault;
 }
 
-// The text is what the others do; faults.py says where the running thread is, and for how long.
-Fault describe_hang(const Worker& worker, const void* pc, bool pc_is_exact) {
-    Fault fault = fault_of(worker, FaultKind::hang, census(worker, worker.running));
+static Fault fault_at(const Worker& worker, FaultKind kind, const std::string& text, const void* pc, bool pc_is_exact) {
+    Fault fault = fault_of(worker, kind, text);
     fault.pc = offset_of(worker, pc);
     fault.pc_is_exact = pc_is_exact;
     return fault;
+}
+
+static Fault fault_where_interrupted(const Worker& worker, FaultKind kind, const char* text) {
+    return fault_at(worker, kind, text, worker.interruption.pc, worker.interruption.pc_is_exact);
+}
+
+// The text is what the others do; faults.py says where the running thread is, and for how long.
+Fault describe_hang(const Worker& worker, const void* pc, bool pc_is_exact) {
+    return fault_at(worker, FaultKind::hang, census(worker, worker.running), pc, pc_is_exact);
 }
 
 Fault describe_failure(const Worker& worker, const char* what, Place place) {
@@ -205,34 +213,26 @@ Fault describe_failure(const Worker& worker, const char* what, Place place) {
 }
 
 Fault describe_call(const Worker& worker, const char* what, const void* pc) {
-    Fault fault = fault_of(worker, FaultKind::other, what);
-    fault.pc = offset_of(worker, pc);
-    return fault;
+    return fault_at(worker, FaultKind::other, what, pc, false);
 }
 
 Fault describe_access(const Worker& worker, Access access, int size, uintptr_t address, const void* pc) {
-    Fault fault = fault_of(worker, FaultKind::address, "");
+    Fault fault = fault_at(worker, FaultKind::address, "", pc, false);
     fault.access = access;
     fault.size = size;
-    fault.pc = offset_of(worker, pc);
     set_address(worker, fault, address);
     return fault;
 }
 
 // The compiler puts a trap before each access that it was told to check (flags.py), and nowhere else.
 Fault describe_misaligned(const Worker& worker) {
-    Fault fault = fault_of(worker, FaultKind::address, "");
+    Fault fault = fault_where_interrupted(worker, FaultKind::address, "");
     fault.is_misaligned = true;
-    fault.pc = offset_of(worker, worker.interruption.pc);
-    fault.pc_is_exact = worker.interruption.pc_is_exact;
     return fault;
 }
 
 Fault describe_trap(const Worker& worker, const char* what) {
-    Fault fault = fault_of(worker, FaultKind::other, what);
-    fault.pc = offset_of(worker, worker.interruption.pc);
-    fault.pc_is_exact = worker.interruption.pc_is_exact;
-    return fault;
+    return fault_where_interrupted(worker, FaultKind::other, what);
 }
 
 }  // namespace emulator

@@ -63,33 +63,22 @@ void emulator_poll(Place place) noexcept {
 
 // ---- order that an x-ray is told of
 
-// Where `word` is in the shared memory of one of the blocks that take turns.
-static bool find_word(Worker& worker, const void* word, uint64_t& offset, size_t& owner) {
-    uintptr_t found;
-    const emulator::Block* block = worker.shared_owner(reinterpret_cast<uintptr_t>(word), found);
-    if (!worker.launch->meter || !block) return false;
-    offset = found;
-    owner = static_cast<size_t>(block - worker.blocks.data());
-    return true;
+// Of `word`, where it is in the shared memory of one of the blocks that take turns.
+static void tell_of(Worker& worker, const void* word, void (engine::Hazards::*tell)(int, uint64_t, size_t)) {
+    uintptr_t offset;
+    const emulator::Block* owner = worker.shared_owner(reinterpret_cast<uintptr_t>(word), offset);
+    if (!worker.launch->meter || !owner) return;
+    size_t slot = static_cast<size_t>(owner - worker.blocks.data());
+    (worker.launch->meter->hazards.*tell)(worker.running->index, offset, slot);
 }
 
-// Each of these also is a step forward, which whoever polls may have waited for.
+// This, and that warps meet, is a step forward too, which whoever polls may have waited for.
 void emulator_hand_over(const void* word) noexcept {
-    Worker& worker = my_worker();
-    worker.note_change();
-    uint64_t offset;
-    size_t owner;
-    if (!find_word(worker, word, offset, owner)) return;
-    worker.launch->meter->hazards.hand_over(worker.running->index, offset, owner);
+    my_worker().note_change();
+    tell_of(my_worker(), word, &engine::Hazards::hand_over);
 }
 
-void emulator_take_over(const void* word) noexcept {
-    Worker& worker = my_worker();
-    uint64_t offset;
-    size_t owner;
-    if (!find_word(worker, word, offset, owner)) return;
-    worker.launch->meter->hazards.take_over(worker.running->index, offset, owner);
-}
+void emulator_take_over(const void* word) noexcept { tell_of(my_worker(), word, &engine::Hazards::take_over); }
 
 void emulator_meet_warps(unsigned warps) noexcept {
     Worker& worker = my_worker();
@@ -115,34 +104,30 @@ bool emulator_is_shared(const void* pointer) {
 
 // ---- atomics
 
-template <class T>
-static uint64_t load_atomically(const void* address) {
-    return __atomic_load_n(static_cast<const T*>(address), __ATOMIC_RELAXED);
+// f(T{}) with the type of a word of so many bytes.
+template <class F>
+static auto of_size(int size, F f) {
+    switch (size) {
+        case 1: return f(uint8_t{});
+        case 2: return f(uint16_t{});
+        case 4: return f(uint32_t{});
+        default: return f(uint64_t{});
+    }
 }
 
 static uint64_t load_atomically(const void* address, int size) {
-    switch (size) {
-        case 1: return load_atomically<uint8_t>(address);
-        case 2: return load_atomically<uint16_t>(address);
-        case 4: return load_atomically<uint32_t>(address);
-        default: return load_atomically<uint64_t>(address);
-    }
-}
-
-template <class T>
-static bool exchange_if(void* address, uint64_t expected, uint64_t desired) {
-    T before = static_cast<T>(expected);
-    return __atomic_compare_exchange_n(static_cast<T*>(address), &before, static_cast<T>(desired), false,
-                                       __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+    return of_size(size, [&](auto zero) -> uint64_t {
+        return __atomic_load_n(static_cast<const decltype(zero)*>(address), __ATOMIC_RELAXED);
+    });
 }
 
 static bool exchange_if(void* address, int size, uint64_t expected, uint64_t desired) {
-    switch (size) {
-        case 1: return exchange_if<uint8_t>(address, expected, desired);
-        case 2: return exchange_if<uint16_t>(address, expected, desired);
-        case 4: return exchange_if<uint32_t>(address, expected, desired);
-        default: return exchange_if<uint64_t>(address, expected, desired);
-    }
+    return of_size(size, [&](auto before) {
+        using T = decltype(before);
+        before = static_cast<T>(expected);
+        return __atomic_compare_exchange_n(static_cast<T*>(address), &before, static_cast<T>(desired), false,
+                                           __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+    });
 }
 
 // Times that a thread finds the same by atomics before others get their turn.

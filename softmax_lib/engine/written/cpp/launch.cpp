@@ -49,10 +49,6 @@ Library::Library(const void* symbol) {
 
 // ---- launches
 
-static std::vector<Array> copy_of(const Array* arrays, int count) {
-    return {arrays, arrays + count};
-}
-
 static BlockShape shape_of(const Request& request) {
     BlockShape shape;
     shape.threads = 1;
@@ -72,8 +68,8 @@ Launch::Launch(const Request& given)
       shape(shape_of(given)),
       blocks_a_cluster(product(given.cluster)),
       blocks_a_group(given.cooperative ? product(given.grid) : blocks_a_cluster),
-      arrays(copy_of(given.arrays, given.array_count)),
-      variables(copy_of(given.variables, given.variable_count)),
+      arrays(given.arrays, given.arrays + given.array_count),
+      variables(given.variables, given.variables + given.variable_count),
       library(reinterpret_cast<const void*>(given.entry)),
       next_group(given.first_block / blocks_a_group) {
     if (!given.metered) return;

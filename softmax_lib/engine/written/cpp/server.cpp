@@ -115,8 +115,6 @@ struct Running {
     Launch* launch = nullptr;
     std::vector<Aligned> arguments;
     std::vector<void*> addresses;
-    std::vector<Array> arrays, variables;
-    std::vector<Line> lines;
 };
 
 // ---- answers
@@ -241,15 +239,15 @@ void Server::start(Pieces& given) {
         running_.arguments.emplace_back(given.take(bytes), bytes);
     }
     for (Aligned& argument : running_.arguments) running_.addresses.push_back(argument.address());
-    running_.arrays = given.take_many<Array>(static_cast<uint64_t>(request.array_count));
-    running_.variables = given.take_many<Array>(static_cast<uint64_t>(request.variable_count));
-    running_.lines = given.take_many<Line>(static_cast<uint64_t>(request.line_count));
+    auto arrays = given.take_many<Array>(static_cast<uint64_t>(request.array_count));
+    auto variables = given.take_many<Array>(static_cast<uint64_t>(request.variable_count));
+    auto lines = given.take_many<Line>(static_cast<uint64_t>(request.line_count));
     std::string name = "emulator_call_" + std::to_string(entry);
     request.entry = reinterpret_cast<emulator_entry>(dlsym(library, name.c_str()));
     request.arguments = running_.addresses.data();
-    request.arrays = running_.arrays.data();
-    request.variables = running_.variables.data();
-    request.lines = running_.lines.data();
+    request.arrays = arrays.data();
+    request.variables = variables.data();
+    request.lines = lines.data();
     running_.launch = emulator_start(&request);
     answer(nullptr, 0);
 }

@@ -106,20 +106,18 @@ protected:
     static __forceinline__ unsigned long long volume_of(unsigned (*size)(int)) {
         return (unsigned long long)size(0) * size(1) * size(2);
     }
+    static __forceinline__ unsigned long long rank_of(dim3 index, dim3 size) {
+        return index.x + (unsigned long long)size.x * (index.y + (unsigned long long)size.y * index.z);
+    }
     static __forceinline__ unsigned long long rank_of_block() {
-        unsigned long long wide = emulator_grid_size(0), high = emulator_grid_size(1);
-        return emulator_block_index(0) + wide * (emulator_block_index(1) + high * emulator_block_index(2));
+        return rank_of(emulator::each_axis(emulator_block_index), emulator::each_axis(emulator_grid_size));
     }
-    static __forceinline__ dim3 block_size() {
-        return dim3(emulator_block_size(0), emulator_block_size(1), emulator_block_size(2));
-    }
+    static __forceinline__ dim3 block_size() { return emulator::each_axis(emulator_block_size); }
     static __forceinline__ dim3 scaled(dim3 blocks, dim3 rest) {
         dim3 size = block_size();
         return dim3(blocks.x * size.x + rest.x, blocks.y * size.y + rest.y, blocks.z * size.z + rest.z);
     }
-    static __forceinline__ dim3 index_in_block() {
-        return dim3(emulator_thread_index(0), emulator_thread_index(1), emulator_thread_index(2));
-    }
+    static __forceinline__ dim3 index_in_block() { return emulator::each_axis(emulator_thread_index); }
 
     Kind kind_;
     Lanes lanes_;
@@ -154,9 +152,7 @@ public:
     static __forceinline__ dim3 dim_threads() { return block_size(); }
     static __forceinline__ dim3 group_dim() { return block_size(); }
     static __forceinline__ dim3 thread_index() { return index_in_block(); }
-    static __forceinline__ dim3 group_index() {
-        return dim3(emulator_block_index(0), emulator_block_index(1), emulator_block_index(2));
-    }
+    static __forceinline__ dim3 group_index() { return emulator::each_axis(emulator_block_index); }
 
 private:
     constexpr __forceinline__ thread_block() : thread_group(Kind::block) {}
@@ -243,9 +239,7 @@ public:
     static __forceinline__ dim3 group_dim() { return dim_blocks(); }
     static __forceinline__ dim3 dim_threads() { return scaled(dim_blocks(), dim3(0, 0, 0)); }
     static __forceinline__ dim3 thread_index() { return scaled(block_index(), index_in_block()); }
-    static __forceinline__ dim3 dim_blocks() {
-        return dim3(emulator_grid_size(0), emulator_grid_size(1), emulator_grid_size(2));
-    }
+    static __forceinline__ dim3 dim_blocks() { return emulator::each_axis(emulator_grid_size); }
     static __forceinline__ unsigned long long num_blocks() { return volume_of(emulator_grid_size); }
     static __forceinline__ dim3 block_index() { return thread_block::group_index(); }
     static __forceinline__ unsigned long long block_rank() { return rank_of_block(); }
@@ -255,10 +249,7 @@ public:
         return (unsigned long long)clusters.x * clusters.y * clusters.z;
     }
     static __forceinline__ dim3 cluster_index() { return __clusterIdx(); }
-    static __forceinline__ unsigned long long cluster_rank() {
-        dim3 clusters = dim_clusters(), index = cluster_index();
-        return index.x + (unsigned long long)clusters.x * (index.y + (unsigned long long)clusters.y * index.z);
-    }
+    static __forceinline__ unsigned long long cluster_rank() { return rank_of(cluster_index(), dim_clusters()); }
 
 private:
     constexpr __forceinline__ grid_group() : thread_group(Kind::grid) {}
