@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from softmax_lib.engine.toolchain import SHARED_FOLDER
 from softmax_lib.engine.written.flags import CPP_FOLDER
+from softmax_lib.engine.written.stretches import Stretch
 
 Place = tuple[str, int]
 """A file and a line of it."""
@@ -28,34 +28,15 @@ _POINTERS = ("DW_TAG_pointer_type", "DW_TAG_reference_type", "DW_TAG_rvalue_refe
 _SIXTEEN_BITS = {"__half": "f2", "__nv_bfloat16": "bf2"}
 
 
-@dataclass(frozen=True)
-class Variable:
-    """A variable of the kernel's source: a `__shared__` one, with its offset in the block's shared
-    memory, or a `__device__` or `__constant__` one, with its offset in the library. `code` says what
-    an element is, as `arrays.element_code` does.
-    """
-
-    name: str
-    offset: int
-    bytes: int
-    code: str
-    is_shared: bool
-
-    @property
-    def element_bytes(self) -> int:
-        """Bytes of an element."""
-        return int(self.code.lstrip("bfiucV"))
-
-
-def read(library: Any) -> tuple[list[Row], list[Variable]]:
-    """Rows sorted by address, and variables, of a library opened as an `ELFFile`."""
+def read(library: Any) -> tuple[list[Row], list[Stretch]]:
+    """Rows sorted by address, and variables, at their offsets, of a library opened as an `ELFFile`."""
     units = [_Unit(unit) for unit in library.get_dwarf_info().iter_CUs()]
     rows = sorted((row for unit in units for row in unit.rows()), key=lambda row: row[0])
-    at = {(v.is_shared, v.offset, v.bytes): v for v in _variables(library, units)}
+    at = {(v.is_shared, v.address, v.bytes): v for v in _variables(library, units)}
     return rows, list(at.values())
 
 
-def _variables(library: Any, units: list[_Unit]) -> Iterator[Variable]:
+def _variables(library: Any, units: list[_Unit]) -> Iterator[Stretch]:
     """The thread-local variables, which the source calls `__shared__`, and those of the whole file.
 
     Where they lie is in the symbol table, since not every compiler tells DWARF; their types are
@@ -73,9 +54,9 @@ def _variables(library: Any, units: list[_Unit]) -> Iterator[Variable]:
         found = max(fitting, key=lambda v: len(v.name), default=None)
         if found is None and not (_is_writable(library, section) and _is_named(symbol.name)):
             continue
-        found = found or Variable(_plain(symbol.name), 0, 0, "u1", is_shared=False)
+        found = found or Stretch(_plain(symbol.name), 0, 0, "u1")
         is_shared = kind == "STT_TLS"
-        yield replace(found, offset=symbol["st_value"], bytes=length, is_shared=is_shared)
+        yield found._replace(address=symbol["st_value"], bytes=length, is_shared=is_shared)
 
 
 def _is_writable(library: Any, section: int | str) -> bool:
@@ -220,13 +201,13 @@ class _Unit:
             low, high = attributes["DW_AT_low_pc"].value, attributes["DW_AT_high_pc"]
             yield low, high.value if high.form == "DW_FORM_addr" else low + high.value
 
-    def declared(self) -> Iterator[Variable]:
+    def declared(self) -> Iterator[Stretch]:
         """All variables that have a type, at offset 0; of an array without a length, 0 bytes."""
         for die in self.dies:
             if die.tag == "DW_TAG_variable" and self._described(die, "DW_AT_type"):
                 layout = self._layout(die)
                 if layout:
-                    yield Variable(self._name(die), 0, *layout, is_shared=False)
+                    yield Stretch(self._name(die), 0, *layout)
 
     def _name(self, die: Any) -> str:
         origin = self._described(die, "DW_AT_name")

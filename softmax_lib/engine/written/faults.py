@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from softmax_lib.engine.errors import (
     BadInput,
@@ -19,26 +18,24 @@ from softmax_lib.engine.errors import (
 )
 from softmax_lib.engine.geometry import Geometry
 from softmax_lib.engine.written import symbols
+from softmax_lib.engine.written.memory import GUARD_BYTES
+from softmax_lib.engine.written.stretches import Stretch
 from softmax_lib.engine.written.structs import Access, Fault, FaultKind
-
-
-class Stretch(NamedTuple):
-    """An array, as far as a sentence needs it; an address `guard_bytes` away is still taken for one of it."""
-
-    address: int
-    bytes: int
-    element_bytes: int
-    guard_bytes: int = 0
 
 
 def exception_for(
     fault: Fault,
     path: Path,
     geometry: Geometry,
-    arrays: Mapping[str, Stretch],
+    arrays: Sequence[Stretch],
+    variables: Sequence[Stretch],
     limit_s: float,
 ) -> EngineError:
-    """The exception to raise for `fault` of a launch, with this geometry, of the library at `path`."""
+    """The exception to raise for `fault` of a launch, with this geometry, of the library at `path`.
+
+    An address in the guard zones of one of the `arrays` is still taken for one of it.
+    """
+    near = _near(fault, arrays, GUARD_BYTES) or _near(fault, variables, 0)
     text, who = fault.text.decode(), geometry.who(fault.block, fault.thread)
     file, line = _place(fault, path)
     block, thread = geometry.block_axes(fault.block), fault.thread
@@ -48,7 +45,7 @@ def exception_for(
         case FaultKind.DEADLOCK:
             return Deadlock("deadlock", file, line, block, None, text)
         case FaultKind.WAITING:
-            place = _touched(fault, path, arrays).removeprefix("at ")
+            place = _touched(fault, path, near).removeprefix("at ")
             what = f"{who} waits for {place}" if fault.address else f"{who} waits"
             more = f"{_why_in_vain(geometry)} ({text})"
             return Waiting("waiting", file, line, block, thread, what, more)
@@ -57,7 +54,7 @@ def exception_for(
             return Hang("hang", file, line, block, thread, what, f"; {text}" if text else "")
         case FaultKind.ADDRESS:
             kind = "misaligned" if fault.is_misaligned else "out of bounds"
-            what = _access(fault, who, path, arrays)
+            what = _access(fault, who, path, near)
             return IllegalAddress(kind, file, line, block, thread, what)
         case FaultKind.RECORD_LIMIT:
             return BadInput("This launch has more events than can be followed; take a smaller x.")
@@ -82,27 +79,33 @@ def _place(fault: Fault, path: Path) -> tuple[str, int]:
     return symbols.place(path, fault.pc, bool(fault.pc_is_exact))
 
 
-def _access(fault: Fault, who: str, path: Path, arrays: Mapping[str, Stretch]) -> str:
+def _access(fault: Fault, who: str, path: Path, near: Stretch | None) -> str:
     """Such as "illegal address: thread 3 of block (0,0,0) loads 4 bytes at x[64], past the end ..."."""
     if fault.is_misaligned and not fault.address:
         return f"misaligned address: {who} goes through a misaligned pointer"
     verb = {Access.LOAD: "loads", Access.STORE: "stores"}.get(fault.access, "loads or stores")
     size = f" {fault.size} bytes" if fault.size else ""
-    element = _touched(fault, path, arrays)
+    element = _touched(fault, path, near)
     lead = "misaligned address" if fault.is_misaligned else "illegal address"
     return f"{lead}: {who} {verb}{size} {element}"
 
 
-def _touched(fault: Fault, path: Path, arrays: Mapping[str, Stretch]) -> str:
+def _touched(fault: Fault, path: Path, near: Stretch | None) -> str:
     if fault.in_shared:
         return _shared_place(fault, path)
     if not fault.address:
         return "through a null pointer"
-    for name, array in arrays.items():
-        offset = fault.address - array.address
-        if -array.guard_bytes <= offset < array.bytes + array.guard_bytes:
-            return f"at {_element(name, offset, array.bytes, array.element_bytes)}"
-    return f"at 0x{fault.address:x}, far from every array"
+    if near is None:
+        return f"at 0x{fault.address:x}, far from every array"
+    return f"at {_element(near, fault.address - near.address)}"
+
+
+def _near(fault: Fault, stretches: Sequence[Stretch], guard_bytes: int) -> Stretch | None:
+    """The first of them that the fault's address is in, or less than so many bytes away from."""
+    for one in stretches:
+        if -guard_bytes <= fault.address - one.address < one.bytes + guard_bytes:
+            return one
+    return None
 
 
 def _shared_place(fault: Fault, path: Path) -> str:
@@ -110,14 +113,13 @@ def _shared_place(fault: Fault, path: Path) -> str:
     nearest = symbols.nearest_variable(path, address)
     if nearest is None:
         return f"at byte {address} of shared memory"
-    offset = address - nearest.offset
-    return f"at {_element(nearest.name, offset, nearest.bytes, nearest.element_bytes)}"
+    return f"at {_element(nearest, address - nearest.address)}"
 
 
-def _element(name: str, offset: int, length: int, element_bytes: int) -> str:
-    index, rest = divmod(offset, element_bytes)
-    inside = f" + {rest} bytes" if rest else ""
-    if 0 <= offset < length:
-        return f"{name}[{index}]{inside}"
+def _element(of: Stretch, offset: int) -> str:
+    index, rest = divmod(offset, of.element_bytes)
+    place = f"{of.name}[{index}]" + (f" + {rest} bytes" if rest else "")
+    if 0 <= offset < of.bytes:
+        return place
     side = "before the start" if offset < 0 else "past the end"
-    return f"{name}[{index}]{inside}, {side} of its {length // element_bytes} elements"
+    return f"{place}, {side} of its {of.elements} elements"

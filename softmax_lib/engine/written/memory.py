@@ -20,6 +20,7 @@ from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.engine.geometry import Argument
 from softmax_lib.engine.signature import Parameter
 from softmax_lib.engine.written.process import shared_file
+from softmax_lib.engine.written.stretches import element_bytes
 
 ALIGNMENT = 256
 """Bytes that cudaMalloc aligns to."""
@@ -123,7 +124,7 @@ class EmulatedArray:
         self, memory: DeviceMemory, name: str, elements: int, misalignment: int, code: str
     ):
         self.name, self.elements, self.code = name, elements, code
-        self.element_bytes = int(code.lstrip("bfiucVU"))
+        self.element_bytes = element_bytes(code)
         self.bytes = elements * self.element_bytes
         page = mmap.ALLOCATIONGRANULARITY
         try:
@@ -213,9 +214,8 @@ class Arguments:
 
     def _make(self, name: str, given: Any, host: np.ndarray) -> str:
         code = element_code(given)
-        size = max(1, int(code.lstrip("bfiucV")))
-        misalignment = offset(host) % ALIGNMENT
-        made = self._memory.array(name, host.nbytes // size, misalignment, code)
+        elements, misalignment = host.nbytes // element_bytes(code), offset(host) % ALIGNMENT
+        made = self._memory.array(name, elements, misalignment, code)
         self.arrays[name] = made
         self.hosts[name] = host
         made.copy_from(host)

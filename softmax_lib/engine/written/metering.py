@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +11,7 @@ from softmax_lib.engine.geometry import Geometry
 from softmax_lib.engine.spec import LaunchSpec
 from softmax_lib.engine.written import structs, symbols
 from softmax_lib.engine.written.session import Session, open_session
+from softmax_lib.engine.written.stretches import Stretch
 from softmax_lib.engine.written.structs import HAZARD, LINE_COUNTS
 from softmax_lib.engine.written.symbols import Symbols
 
@@ -20,30 +19,19 @@ Place = tuple[str, int]
 """A file and a line of it."""
 
 
-class MeteredArray(NamedTuple):
-    """An array that counts and hazards are of: shared ones lie at offsets in a block's shared memory."""
-
-    name: str
-    address: int
-    bytes: int
-    element_bytes: int
-    is_shared: bool
-
-
 @dataclass(frozen=True, eq=False)
 class Metered:
     """What a launch asked of memory: `counts` and `hazards` are arrays of `LINE_COUNTS` and `HAZARD`.
 
     Their places are indices into `places`. `fault` is what stopped the launch early, if anything
-    did; the counts then end there. `arrays` are the global ones and then the shared variables: name,
-    first address (of shared ones in the block's shared memory) and bytes of an element and of all.
+    did; the counts then end there. `arrays` are the global ones and then the shared variables.
     """
 
     counts: np.ndarray
     hazards: np.ndarray
     places: tuple[Place, ...]
     fault: KernelFault | None
-    arrays: tuple[MeteredArray, ...]
+    arrays: tuple[Stretch, ...]
     geometry: Geometry
 
     def merged_counts(self) -> list[dict[str, int]]:
@@ -89,17 +77,8 @@ def _meter(session: Session) -> Metered:
     stopped = session.exception(call, last.fault) if last.fault is not None else None
     counts = np.frombuffer(b"".join(outcome.counts for _, outcome in outcomes), LINE_COUNTS)
     hazards = np.frombuffer(b"".join(outcome.hazards for _, outcome in outcomes), HAZARD)
-    arrays = tuple(_arrays(session))
+    arrays = tuple(session.stretches())
     return Metered(counts, hazards, places, _of_kernel(stopped), arrays, call.geometry)
-
-
-def _arrays(session: Session) -> Iterator[MeteredArray]:
-    for name, array in session.arrays.items():
-        yield MeteredArray(name, array.address, array.bytes, array.element_bytes, is_shared=False)
-    for v, at in session.globals():
-        yield MeteredArray(v.name, at, v.bytes, v.element_bytes, is_shared=False)
-    for v in symbols.read(session.path).shared:
-        yield MeteredArray(v.name, v.offset, v.bytes, v.element_bytes, is_shared=True)
 
 
 def _of_kernel(stopped: EngineError | None) -> KernelFault | None:

@@ -21,9 +21,9 @@ from softmax_lib.engine.source import WARP, Program
 from softmax_lib.engine.spec import LaunchSpec, watchdog_s
 from softmax_lib.engine.written import build, faults, structs, symbols
 from softmax_lib.engine.written.device import Device, open_device
-from softmax_lib.engine.written.dwarf import Variable
 from softmax_lib.engine.written.launching import Instruments, Outcome, launch
-from softmax_lib.engine.written.memory import GUARD_BYTES, Arguments, EmulatedArray
+from softmax_lib.engine.written.memory import Arguments, EmulatedArray
+from softmax_lib.engine.written.stretches import Stretch
 
 MOST_THREADS_AT_ONCE = 24576
 """Threads whose stacks a process may have at once: the system allows 65530 stretches of memory."""
@@ -150,12 +150,8 @@ class Session:
 
     def exception(self, call: Call, fault: structs.Fault) -> EngineError:
         """What to raise for a fault of one of these launches."""
-        known = {
-            name: faults.Stretch(a.address, a.bytes, a.element_bytes, GUARD_BYTES)
-            for name, a in self.arrays.items()
-        }
-        known |= {v.name: faults.Stretch(at, v.bytes, v.element_bytes) for v, at in self.globals()}
-        return faults.exception_for(fault, self.path, call.geometry, known, watchdog_s())
+        known = (self.in_memory(), self.globals())
+        return faults.exception_for(fault, self.path, call.geometry, *known, watchdog_s())
 
     def traced(self) -> Session:
         """The same on the library that has every access hooked."""
@@ -163,18 +159,26 @@ class Session:
 
     def instruments(self, record_limit: int = 0, lines: Sequence[structs.Line] = ()) -> Instruments:
         """What watches a launch of this traced session."""
-        shared = [structs.Array(v.offset, v.bytes) for v in symbols.read(self.path).shared]
-        in_library = [structs.Array(at, v.bytes) for v, at in self.globals()]
+        shared = [structs.Array(v.address, v.bytes) for v in symbols.read(self.path).shared]
+        in_library = [structs.Array(v.address, v.bytes) for v in self.globals()]
         return Instruments(shared, in_library, record_limit, lines, self.inputs, self.unwritten)
 
-    def globals(self) -> list[tuple[Variable, int]]:
-        """The `__device__` variables, and where they lie now. Those that are constants are no arrays."""
+    def stretches(self) -> list[Stretch]:
+        """All that accesses can be of: arrays, `__device__` variables, and last what is shared."""
+        return [*self.in_memory(), *self.globals(), *symbols.read(self.path).shared]
+
+    def in_memory(self) -> list[Stretch]:
+        """The arrays."""
+        return [Stretch(name, a.address, a.bytes, a.code) for name, a in self.arrays.items()]
+
+    def globals(self) -> list[Stretch]:
+        """The `__device__` variables, where they lie now. Those that are constants are no arrays."""
         told = plain_names(self.library.program.source.variables)
         if not told:
             return []
         base = self.device.load(self.path).base
         found = symbols.read(self.path).globals
-        return [(v, base + v.offset) for v in found if not told.get(v.name)]
+        return [v._replace(address=base + v.address) for v in found if not told.get(v.name)]
 
 
 @contextmanager

@@ -5,11 +5,11 @@ Read from the DWARF tables with pyelftools, once a library: the result is kept b
 
 from __future__ import annotations
 
-import json
+import pickle
 import sys
 from bisect import bisect_right
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.engine.source import Source
 from softmax_lib.engine.written import dwarf
 from softmax_lib.engine.written.device import Device
-from softmax_lib.engine.written.dwarf import Variable
+from softmax_lib.engine.written.stretches import Stretch
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,15 @@ class Symbols:
 
     starts: tuple[int, ...]
     places: tuple[tuple[str, int], ...]
-    variables: tuple[Variable, ...]
+    variables: tuple[Stretch, ...]
 
     @property
-    def shared(self) -> tuple[Variable, ...]:
+    def shared(self) -> tuple[Stretch, ...]:
         """The `__shared__` variables."""
         return tuple(v for v in self.variables if v.is_shared)
 
     @property
-    def globals(self) -> tuple[Variable, ...]:
+    def globals(self) -> tuple[Stretch, ...]:
         """The `__device__` and `__constant__` variables."""
         return tuple(v for v in self.variables if not v.is_shared)
 
@@ -58,10 +58,10 @@ def place(path: Path, pc: int, exact: bool) -> tuple[str, int]:
     return read(path).place(pc if exact else pc - 1)
 
 
-def nearest_variable(path: Path, offset: int) -> Variable | None:
+def nearest_variable(path: Path, offset: int) -> Stretch | None:
     """The last shared variable that starts at or before `offset`, else the first."""
-    variables = sorted(read(path).shared, key=lambda v: v.offset)
-    before = [variable for variable in variables if variable.offset <= offset] or variables[:1]
+    variables = sorted(read(path).shared, key=lambda v: v.address)
+    before = [variable for variable in variables if variable.address <= offset] or variables[:1]
     return before[-1] if before else None
 
 
@@ -69,23 +69,17 @@ def nearest_variable(path: Path, offset: int) -> Variable | None:
 def read(path: Path) -> Symbols:
     """The symbols of the library at `path`; none where that is no ELF file."""
     with suppress(ELFError):
-        return _from_json(read_or_make(path.with_suffix(".json"), lambda: _parse(path)))
+        kept = read_or_make(path.with_suffix(".symbols"), lambda: pickle.dumps(_parse(path)))
+        found: Symbols = pickle.loads(kept)
+        return found
     return Symbols((), (), ())
 
 
-def _from_json(text: bytes) -> Symbols:
-    content = json.loads(text)
-    places = tuple((file, line) for file, line in content["places"])
-    variables = tuple(Variable(**variable) for variable in content["variables"])
-    return Symbols(tuple(content["starts"]), places, variables)
-
-
-def _parse(path: Path) -> bytes:
-    """The symbols as JSON."""
+def _parse(path: Path) -> Symbols:
     with path.open("rb") as file:
         rows, variables = dwarf.read(ELFFile(file))
     starts, places = (row[0] for row in rows), (row[1:] for row in rows)
-    return json.dumps(asdict(Symbols(tuple(starts), tuple(places), tuple(variables)))).encode()
+    return Symbols(tuple(starts), tuple(places), tuple(variables))
 
 
 # ---- what `__device__` and `__constant__` variables hold
@@ -99,10 +93,10 @@ def restore(device: Device, path: Path, source: Source) -> None:
     if not source.variables:
         return
     if sys.platform == "darwin":
-        raise NotAvailable("Variables of a kernel are found in ELF tables, so they need Linux.")
+        raise NotAvailable("Stretchs of a kernel are found in ELF tables, so they need Linux.")
     library = device.load(path)
     if library.first_values is None:
-        places = ((library.base + v.offset, v.bytes) for v in read(path).globals)
+        places = ((library.base + v.address, v.bytes) for v in read(path).globals)
         library.first_values = {start: device.read(start, count) for start, count in places}
     for start, content in library.first_values.items():
         # a const one may lie where nothing can be written
@@ -137,4 +131,4 @@ def _room(device: Device, path: Path, name: str, array: np.ndarray) -> tuple[int
         raise BadInput(
             f"The symbol {name} is given {content.nbytes} bytes; it has {variable.bytes}."
         )
-    return device.load(path).base + variable.offset, content
+    return device.load(path).base + variable.address, content

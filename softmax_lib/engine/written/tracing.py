@@ -15,6 +15,7 @@ from softmax_lib.engine.spec import LaunchSpec
 from softmax_lib.engine.written import symbols
 from softmax_lib.engine.written.memory import ALIGNMENT
 from softmax_lib.engine.written.session import Session, open_session
+from softmax_lib.engine.written.stretches import Stretch, element_bytes
 from softmax_lib.engine.written.structs import RECORD, Operation, ValueType
 from softmax_lib.engine.written.symbols import Symbols
 
@@ -64,21 +65,6 @@ class Event(NamedTuple):
     step: int = 0
 
 
-class TracedArray(NamedTuple):
-    """An array that a trace names. `elements` is its length, `code` what one is: see `arrays.element_code`."""
-
-    name: str
-    address: int
-    elements: int
-    code: str
-    is_shared: bool
-
-    @property
-    def element_bytes(self) -> int:
-        """Bytes of an element."""
-        return max(1, int(self.code.lstrip("bfiucV")))
-
-
 @dataclass(frozen=True, eq=False)
 class Trace:
     """What every thread of a launch did, in the order in which it was done.
@@ -92,7 +78,7 @@ class Trace:
 
     y: Matrix | None
     events: np.ndarray
-    arrays: tuple[TracedArray, ...]
+    arrays: tuple[Stretch, ...]
     steps: tuple[str, ...]
     block_size: int
     warp_size: int
@@ -107,7 +93,7 @@ class Trace:
             yield from map(Event._make, _columns(piece, self.arrays))
 
 
-def _columns(events: np.ndarray, arrays: Sequence[TracedArray]) -> Iterator[tuple]:
+def _columns(events: np.ndarray, arrays: Sequence[Stretch]) -> Iterator[tuple]:
     """The fields of an `Event` for each of `events`."""
     is_access, is_call = events["array"] >= 0, events["operation"] >= Operation.SYNCWARP
     is_shuffle = events["operation"] >= Operation.SHUFFLE
@@ -137,14 +123,14 @@ def _optional(column: np.ndarray, there: np.ndarray) -> list:
     return optional.tolist()
 
 
-def _elements(events: np.ndarray, arrays: Sequence[TracedArray]) -> np.ndarray:
+def _elements(events: np.ndarray, arrays: Sequence[Stretch]) -> np.ndarray:
     base = np.array([*(array.address for array in arrays), 0], np.uint64)[events["array"]]
     size = np.array([*(array.element_bytes for array in arrays), 1], np.uint64)[events["array"]]
     return (events["address"] - base) // size
 
 
 def _numbers(
-    events: np.ndarray, arrays: Sequence[TracedArray], is_access: np.ndarray, is_call: np.ndarray
+    events: np.ndarray, arrays: Sequence[Stretch], is_access: np.ndarray, is_call: np.ndarray
 ) -> tuple[list[tuple[Number, ...]], list[Number | None]]:
     """What was moved or given, and what an atomic, shuffle or vote received."""
     values: list[tuple[Number, ...]] = [()] * len(events)
@@ -155,7 +141,7 @@ def _numbers(
             here = (events["array"] == number) & (events["size"] == size)
             is_atomic = here & (events["operation"] == Operation.ATOMIC)
             code = _moved(array.code, size)
-            _fill(values, here, raw, code, slice(0, size // int(code.lstrip("bfiuc"))))
+            _fill(values, here, raw, code, slice(0, size // element_bytes(code)))
             _fill(received, is_atomic, raw[:, 8:], code, 0)
     for kind, size in np.unique(events[["type", "size"]][is_call]).tolist():
         here = is_call & (events["type"] == kind) & (events["size"] == size)
@@ -166,8 +152,8 @@ def _numbers(
 
 def _moved(code: str, size: int) -> str:
     """What an access of `size` bytes to an array of such elements moves."""
-    if code[0] in "Vc" or size < int(code.lstrip("bfiuc")):
-        parts = int(code.lstrip("V")) if code[0] == "V" else int(code[1:]) // 2
+    if code[0] in "Vc" or size < element_bytes(code):
+        parts = element_bytes(code) if code[0] == "V" else element_bytes(code) // 2
         return f"f{parts}" if code[0] == "c" and size >= parts else f"u{min(size, 8)}"
     return code
 
@@ -217,29 +203,22 @@ def _trace(session: Session) -> Trace:
     return Trace(None, events, named, steps, prod(geometry.block), geometry.warp_size, geometry)
 
 
-def _named_arrays(session: Session) -> tuple[tuple[TracedArray, ...], list[int]]:
+def _named_arrays(session: Session) -> tuple[tuple[Stretch, ...], list[int]]:
     """Global arrays at made-up addresses as far off 256 bytes as the real ones, then shared ones.
 
     And the address at which each lies in truth.
     """
-    in_global = [(name, a.address, a.elements, a.code) for name, a in session.arrays.items()]
-    in_global += [(v.name, at, v.bytes // v.element_bytes, v.code) for v, at in session.globals()]
-    in_shared = [
-        (v.name, v.offset, v.bytes // v.element_bytes, v.code)
-        for v in symbols.read(session.path).shared
-    ]
     named = [
-        TracedArray(name, (i + 1) * _ARRAY_SPACING + at % ALIGNMENT, count, code, is_shared=False)
-        for i, (name, at, count, code) in enumerate(in_global)
+        one if one.is_shared else one._replace(address=i * _ARRAY_SPACING + one.address % ALIGNMENT)
+        for i, one in enumerate(session.stretches(), 1)
     ]
-    named += [TracedArray(*variable, is_shared=True) for variable in in_shared]
-    return tuple(named), [at for _, at, _, _ in (*in_global, *in_shared)]
+    return tuple(named), [one.address for one in session.stretches()]
 
 
 def _resolve(
     records: np.ndarray,
     found: Symbols,
-    named: Sequence[TracedArray],
+    named: Sequence[Stretch],
     addresses: Sequence[int],
 ) -> np.ndarray:
     """Records with lines and arrays, at addresses that do not change from run to run."""

@@ -311,7 +311,7 @@ def test_line_tables_are_read_once_and_kept(empty_cache):
     kernel = registry.resolve(Source("lines.cu", COPY))
     path = build.kernel_library(kernel.program(32, 32), kernel.entries, 32, True)
     found = symbols.read(path)
-    kept = path.with_suffix(".json")
+    kept = path.with_suffix(".symbols")
     assert {line for file, line in found.places if file == "lines.cu"} >= {1, 2, 3}
     symbols.read.cache_clear()
     assert symbols.read(path) == found
