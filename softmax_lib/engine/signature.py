@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from softmax_lib.engine.arrays import bfloat16_bits, element_code, is_array, is_writable
+from softmax_lib.engine.declarations import Declaration
 from softmax_lib.engine.errors import BadInput, WrongType
 
 HEADER = Path(__file__).with_name("signature.h")
@@ -89,17 +90,17 @@ class Signature:
         )
 
 
-def read_signature(
-    kernel: str, declared: Sequence[str], names: Sequence[str], rows: np.ndarray
-) -> Signature:
+def read_signature(kernel: str, declared: Declaration | None, rows: np.ndarray) -> Signature:
     """The signature that `rows`, an array of shape (1 + parameters, 6) as signature.h has it, tells.
 
-    `declared` and `names` are the parameters as the source writes them, where that is known.
+    Parameters are called as they are `declared`, where that is known.
     """
     parameters = []
+    is_known = declared and len(declared.parameters) == len(rows) - 1
     for i, (depth, is_const, kind, size, lanes, bytes_) in enumerate(rows[1:].tolist()):
-        text = declared[i] if len(declared) == len(rows) - 1 else f"parameter {i + 1}"
-        name = names[i] if len(names) == len(rows) - 1 else f"argument{i + 1}"
+        text, name = f"parameter {i + 1}", f"argument{i + 1}"
+        if declared and is_known:
+            text, name = declared.parameters[i], declared.parameter_names[i]
         parameters.append(
             Parameter(name, text, depth, bool(is_const), Kind(kind), size, lanes, bytes_)
         )

@@ -171,15 +171,12 @@ def _load(program: Program, digest: str, device: int) -> _Module:
     module.load(cubin)
     numbers, variables = (int(n) for n in _fetch(module, "softmax_lib_counts", np.int32, 2))
     rows = _fetch(module, "softmax_lib_signature", np.int32, numbers).reshape(-1, ROW)
-    declared = source.kernel(kernel)
-    written = (declared.parameters, declared.parameter_names) if declared else ((), ())
     addresses = _fetch(module, "softmax_lib_variables", np.uint64, variables).tolist()
     sizes = _fetch(module, "softmax_lib_sizes", np.uint64, variables).tolist()
     first = [_Variable(at, _read(at, size)) for at, size in zip(addresses, sizes, strict=True)]
     named = dict(zip(source.variables, first, strict=True))
-    return _Module(
-        module, module.get_function(entry).ptr, read_signature(kernel, *written, rows), named
-    )
+    signature = read_signature(kernel, source.kernel(kernel), rows)
+    return _Module(module, module.get_function(entry).ptr, signature, named)
 
 
 def _fetch(module: Any, name: str, dtype: Any, count: int) -> np.ndarray:

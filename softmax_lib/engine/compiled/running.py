@@ -80,9 +80,7 @@ def _bound(spec: LaunchSpec, cubin: Cubin) -> list[tuple[str, Any]]:
 def _signature(spec: LaunchSpec, cubin: Cubin) -> Signature:
     rows, _ = _content(cubin, "softmax_lib_counts").view(np.int32)
     held = _content(cubin, "softmax_lib_signature").view(np.int32)[:rows].reshape(-1, ROW)
-    declared = spec.source.kernel(spec.kernel)
-    written = (declared.parameters, declared.parameter_names) if declared else ((), ())
-    return read_signature(spec.kernel, *written, held)
+    return read_signature(spec.kernel, spec.source.kernel(spec.kernel), held)
 
 
 def _content(cubin: Cubin, name: str) -> np.ndarray:

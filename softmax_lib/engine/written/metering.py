@@ -34,18 +34,6 @@ class Metered:
     arrays: tuple[Stretch, ...]
     geometry: Geometry
 
-    def merged_counts(self) -> list[dict[str, int]]:
-        """The counts as numbers by name, with those of equal lines in several steps added up."""
-        facts = ("place", "operation", "is_shared", "size", "array")
-        merged: dict[tuple, dict[str, int]] = {}
-        for row in self.counts:
-            numbers = {name: int(row[name]) for name in LINE_COUNTS.names or ()}
-            key = tuple(numbers[name] for name in facts)
-            before = merged.get(key, {})
-            added = {name: n + before.get(name, 0) for name, n in numbers.items()}
-            merged[key] = added | {name: numbers[name] for name in facts}
-        return list(merged.values())
-
     def element(self, hazard: np.void) -> str:
         """The word that a hazard is about: "partial[3]"."""
         address, is_shared = int(hazard["address"]), bool(hazard["is_shared"])

@@ -83,8 +83,7 @@ class Library:
         """What the entry `number` of the library at `path` takes, as the device has it loaded."""
         name = self.entries[number]
         declared = self.program.source.kernel(name)
-        written = (declared.parameters, declared.parameter_names) if declared else ((), ())
-        return read_signature(name, *written, _signature_rows(device, path, number))
+        return read_signature(name, declared, _signature_rows(device, path, number))
 
 
 def _signature_rows(device: Device, path: Path, number: int) -> np.ndarray:

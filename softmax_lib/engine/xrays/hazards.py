@@ -44,62 +44,46 @@ def read_hazards(metered: Metered) -> tuple[Hazard, ...]:
     return tuple(dict.fromkeys((*stopped, *watched)))
 
 
+_SENTENCES = {
+    HazardKind.RACE: (
+        "race",
+        "race on {word}: {who} {does} it at {at}, {other} {other_does} it at {other_at}, and nothing orders the two",
+    ),
+    HazardKind.UNINITIALISED: ("uninitialised", "{who} reads {word} at {at}, which {nobody}"),
+    HazardKind.ABSENT_LANE: (
+        "absent lane",
+        "{who} shuffles from lane {lane} at {at}, which is not in the call's mask: on a GPU the value is undefined",
+    ),
+    HazardKind.INPUT_WRITTEN: ("input written", "{who} writes into the input, {word}, at {at}"),
+    HazardKind.UNWRITTEN_LOCAL: (
+        "uninitialised",
+        "{who} reads a variable of its own at {at}, which it has not written yet",
+    ),
+}
+"""What each kind is called, and what is said of it."""
+
+
 def _watched(metered: Metered) -> Iterator[Hazard]:
-    sentences = {
-        HazardKind.RACE: ("race", _race),
-        HazardKind.UNINITIALISED: ("uninitialised", _uninitialised),
-        HazardKind.ABSENT_LANE: ("absent lane", _absent_lane),
-        HazardKind.INPUT_WRITTEN: ("input written", _input_written),
-        HazardKind.UNWRITTEN_LOCAL: ("uninitialised", _unwritten_local),
-    }
     for row in metered.hazards:
-        kind, sentence = sentences[HazardKind(row["kind"])]
-        file, line = metered.places[row["place"]]
+        kind, sentence = _SENTENCES[HazardKind(row["kind"])]
         times = f" ({row['times']} times)" if row["times"] > 1 else ""
-        yield Hazard(kind, file, line, f"{sentence(metered, row)}{times}.")
+        message = f"{sentence.format(**_words(metered, row))}{times}."
+        file, line = metered.places[row["place"]]
+        yield Hazard(kind, file, line, message)
 
 
-def _race(metered: Metered, row: np.void) -> str:
-    other = f"thread {row['other_thread']}"
-    if row["other_is_elsewhere"]:
-        other += " of another block"
-    return (
-        f"race on {metered.element(row)}: {_who(metered, row)} {_verb(row['is_store'])} it at "
-        f"{_at(metered, row['place'])}, {other} {_verb(row['other_is_store'])} it at "
-        f"{_at(metered, row['other_place'])}, and nothing orders the two"
-    )
-
-
-def _uninitialised(metered: Metered, row: np.void) -> str:
-    place = _at(metered, row["place"])
-    nobody = "no thread of its block wrote" if row["is_shared"] else "nobody has written yet"
-    return f"{_who(metered, row)} reads {metered.element(row)} at {place}, which {nobody}"
-
-
-def _absent_lane(metered: Metered, row: np.void) -> str:
-    place = _at(metered, row["place"])
-    return (
-        f"{_who(metered, row)} shuffles from lane {row['address']} at {place}, which is not in the call's "
-        "mask: on a GPU the value is undefined"
-    )
-
-
-def _input_written(metered: Metered, row: np.void) -> str:
-    return f"{_who(metered, row)} writes into the input, {metered.element(row)}, at {_at(metered, row['place'])}"
-
-
-def _unwritten_local(metered: Metered, row: np.void) -> str:
-    return f"{_who(metered, row)} reads a variable of its own at {_at(metered, row['place'])}, which it has not written yet"
-
-
-def _who(metered: Metered, row: np.void) -> str:
-    return metered.geometry.who(int(row["block"]), int(row["thread"]))
-
-
-def _at(metered: Metered, place: int) -> str:
-    file, line = metered.places[place]
-    return f"{file}:{line}"
-
-
-def _verb(is_store: int) -> str:
-    return "writes" if is_store else "reads"
+def _words(metered: Metered, row: np.void) -> dict[str, str]:
+    """What sentences have in their braces."""
+    at, other_at = ("{}:{}".format(*metered.places[row[name]]) for name in ("place", "other_place"))
+    elsewhere = " of another block" if row["other_is_elsewhere"] else ""
+    return {
+        "word": metered.element(row),
+        "lane": str(row["address"]),
+        "who": metered.geometry.who(int(row["block"]), int(row["thread"])),
+        "does": "writes" if row["is_store"] else "reads",
+        "at": at,
+        "other": f"thread {row['other_thread']}{elsewhere}",
+        "other_does": "writes" if row["other_is_store"] else "reads",
+        "other_at": other_at,
+        "nobody": "no thread of its block wrote" if row["is_shared"] else "nobody has written yet",
+    }

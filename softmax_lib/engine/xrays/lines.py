@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
+import numpy as np
+
+from softmax_lib.engine.compiled.library import COUNTS
+from softmax_lib.engine.compiled.listing import Place
 from softmax_lib.engine.written.metering import Metered
 from softmax_lib.engine.written.tracing import OPERATIONS
 
@@ -73,27 +77,52 @@ class LineCounters:
 
 def read_lines(metered: Metered) -> tuple[LineCounters, ...]:
     """One entry per line, space, operation, size and array, from the first line to the last."""
-    names = [array.name for array in metered.arrays]
-    lines = (
-        _line(
-            counts,
-            *metered.places[counts["place"]],
-            names[counts["array"]] if counts["array"] >= 0 else "",
-        )
-        for counts in metered.merged_counts()
-    )
-    return tuple(sorted(lines, key=lambda line: (line.file, line.line)))
+    return merge(_line(metered, counts) for counts in metered.counts)
 
 
-def _line(counts: dict[str, int], file: str, line: int, array: str) -> LineCounters:
-    operation = OPERATIONS[counts["operation"]]
+def _line(metered: Metered, counts: np.void) -> LineCounters:
+    operation, array = OPERATIONS[counts["operation"]], counts["array"]
     space = "" if operation not in ACCESSES else "shared" if counts["is_shared"] else "global"
-    names = ("size", "requests", "lanes", "bytes", "sectors", "wavefronts", "conflicts")
-    size, requests, lanes, bytes_, sectors, wavefronts, conflicts = (counts[name] for name in names)
+    name = metered.arrays[array].name if array >= 0 else ""
+    place = metered.places[counts["place"]]
+    return read_counts(place, space, operation, int(counts["size"]), counts, name)
+
+
+def read_counts(
+    place: Place, space: str, operation: str, size: int, counts: np.void, array: str
+) -> LineCounters:
+    """What was counted of one array, in a row of `COUNTS` or `LINE_COUNTS`."""
+    requests, lanes, bytes_, sectors, wavefronts, conflicts = (
+        int(counts[n]) for n in COUNTS.names or ()
+    )
     return LineCounters(
-        file, line, space, operation,
-        size, requests, lanes, bytes_, sectors, wavefronts, conflicts, array,
-    )  # fmt: skip
+        *place,
+        space,
+        operation,
+        size,
+        requests,
+        lanes,
+        bytes_,
+        sectors,
+        wavefronts,
+        conflicts,
+        array,
+    )
+
+
+_SUMMED = ("requests", "lanes", "bytes_asked", "sectors", "wavefronts", "bank_conflicts")
+
+
+def merge(lines: Iterable[LineCounters]) -> tuple[LineCounters, ...]:
+    """Each line, space, operation, size and array once, from the first line to the last."""
+    merged: dict[tuple, LineCounters] = {}
+    for line in lines:
+        key = (*line.key, line.size, line.array)
+        if before := merged.get(key):
+            sums = {name: getattr(before, name) + getattr(line, name) for name in _SUMMED}
+            line = replace(before, **sums)
+        merged[key] = line
+    return tuple(sorted(merged.values(), key=lambda line: (line.file, line.line)))
 
 
 def add_up(lines: Iterable[LineCounters]) -> dict[str, int]:

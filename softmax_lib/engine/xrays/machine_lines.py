@@ -7,13 +7,11 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from softmax_lib.engine.compiled.counters import access_of, call_of
 from softmax_lib.engine.compiled.launching import VARIABLES, Counted
 from softmax_lib.engine.compiled.listing import Place, Statement
 from softmax_lib.engine.source import Source
-from softmax_lib.engine.xrays.lines import Key, LineCounters
+from softmax_lib.engine.xrays.lines import Key, LineCounters, merge, read_counts
 
 
 class Places:
@@ -50,13 +48,12 @@ def read_machine_lines(
     written = tuple(written)
     arguments = {array.name for counted in steps for array in counted.arrays}
     names, places = _names(written, arguments), Places(source, written)
-    merged: dict[tuple, LineCounters] = {}
-    for line in (line for counted in steps for line in _lines(counted, places)):
-        if line.space == "shared" or line.array == VARIABLES:
-            line = replace(line, array=names.get(line.key, line.array))
-        key = (line.file, line.line, line.space, line.operation, line.size, line.array)
-        merged[key] = _together(merged[key], line) if key in merged else line
-    return tuple(sorted(merged.values(), key=lambda line: (line.file, line.line)))
+
+    def named(line: LineCounters) -> LineCounters:
+        is_nameless = line.space == "shared" or line.array == VARIABLES
+        return replace(line, array=names.get(line.key, line.array)) if is_nameless else line
+
+    return merge(named(line) for launched in steps for line in _lines(launched, places))
 
 
 def _names(written: Iterable[LineCounters], arguments: Container[str]) -> dict[Key, str]:
@@ -68,40 +65,20 @@ def _names(written: Iterable[LineCounters], arguments: Container[str]) -> dict[K
     return {key: next(iter(names)) for key, names in found.items() if len(names) == 1}
 
 
-def _lines(counted: Counted, places: Places) -> Iterator[LineCounters]:
-    statements = counted.decoded.statements
-    for site, number in enumerate(counted.decoded.sites):
-        size = int(counted.decoded.code[number]["bytes"])
-        for column, counts in enumerate(counted.counts[site]):
+def _lines(launched: Counted, places: Places) -> Iterator[LineCounters]:
+    decoded, arrays = launched.decoded, launched.arrays
+    for site, number in enumerate(decoded.sites):
+        statement, size = decoded.statements[number], int(decoded.code[number]["bytes"])
+        for column, counts in enumerate(launched.counts[site]):
             if counts["requests"]:
-                yield _access(counted, places, statements[number], column, counts, size)
-    for number, statement in enumerate(statements):
-        executed, operation = counted.executed[number], call_of(statement)
+                what = (places.of(statement), launched.space_of(column), access_of(statement))
+                name = arrays[column].name if column < len(arrays) else ""
+                yield read_counts(*what, size, counts, name)
+    for number, statement in enumerate(decoded.statements):
+        executed, operation = launched.executed[number], call_of(statement)
         if executed["warps"] and operation:
             is_barrier = operation.startswith("barrier")
-            requests = counted.barriers[number] if is_barrier else executed["warps"]
+            requests = launched.barriers[number] if is_barrier else executed["warps"]
             lanes = 0 if is_barrier else executed["lanes"]
             place = places.of(statement)
             yield LineCounters(*place, "", operation, 0, int(requests), int(lanes), 0, 0, 0, 0)
-
-
-def _access(
-    counted: Counted, places: Places, statement: Statement, column: int, counts: np.void, size: int
-) -> LineCounters:
-    is_array = column < len(counted.arrays)
-    numbers = (int(counts[name]) for name in counts.dtype.names or ())
-    requests, lanes, bytes_, sectors, wavefronts, conflicts = numbers
-    space = counted.space_of(column)
-    operation = access_of(statement)
-    return LineCounters(
-        *places.of(statement), space, operation,
-        size, requests, lanes, bytes_, sectors, wavefronts, conflicts,
-        counted.arrays[column].name if is_array else "",
-    )  # fmt: skip
-
-
-_SUMMED = ("requests", "lanes", "bytes_asked", "sectors", "wavefronts", "bank_conflicts")
-
-
-def _together(one: LineCounters, other: LineCounters) -> LineCounters:
-    return replace(one, **{name: getattr(one, name) + getattr(other, name) for name in _SUMMED})
