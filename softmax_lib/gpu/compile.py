@@ -13,12 +13,7 @@ from softmax_lib.engine.compiler import LINES_A_FILE, Resources
 from softmax_lib.engine.errors import CompileError, NotAvailable
 from softmax_lib.engine.signature import HEADER
 from softmax_lib.engine.source import FLAGS, Program, Source
-from softmax_lib.gpu.headers import (
-    folders_for,
-    number_apart,
-    options_for,
-    read_headers,
-)
+from softmax_lib.gpu.headers import folders_for, number_apart, options_for, read_headers
 from softmax_lib.gpu.presence import arch_of
 
 if TYPE_CHECKING:

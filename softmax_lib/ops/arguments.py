@@ -58,18 +58,12 @@ def overlap(x: Tensor, out: Tensor) -> bool:
 
 
 def check_scores(
-    x: Tensor,
-    dim: int,
-    dtype: torch.dtype | None,
-    scale: float | None,
-    mask: Tensor | None,
-    causal: bool,
+    x: Tensor, dim: int, scale: float | None, mask: Tensor | None, causal: bool
 ) -> None:
     """Raise `WrongType`, `NoSuchDimension` or `BadInput` unless these go together."""
     check_tensor("x", x)
     if not x.is_floating_point():
         raise WrongType(f"x is {x.dtype}; scores are floating-point numbers.")
-    check_dtype(dtype)
     last = positive(dim, x.dim()) == max(x.dim() - 1, 0)
     if scale is not None and not isinstance(scale, Real):
         raise WrongType(

@@ -142,7 +142,8 @@ def _apply_scores(
     mask: Tensor | None,
     causal: bool,
 ) -> Tensor:
-    check_scores(x, dim, dtype, scale, mask, causal)
+    check_scores(x, dim, scale, mask, causal)
+    check_dtype(dtype)
     to = _asked(x, dtype, out) or x.dtype
     if out is not None:
         check_out(x, to, out)

@@ -23,12 +23,7 @@ def apply(x: Tensor, dim: int, log: bool, dtype: torch.dtype) -> Tensor:
 
 
 def apply_scores(
-    x: Tensor,
-    mask: Tensor | None,
-    scale: float,
-    causal: bool,
-    log: bool,
-    dtype: torch.dtype,
+    x: Tensor, mask: Tensor | None, scale: float, causal: bool, log: bool, dtype: torch.dtype
 ) -> Tensor:
     """Softmax of `scale * x + mask` along the last dimension, as `dtype`.
 

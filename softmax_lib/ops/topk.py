@@ -164,12 +164,8 @@ def _prepare(task: TopkTask, stride: int, device: int) -> Launch:
         blocks = -(-task.rows * WARP // SHORT_THREADS)
         return launch_of(Outline(short_build(task), blocks, SHORT_THREADS, numbers), device)
     design = topk_design(task, multiprocessors(device))
-    outline = Outline(
-        design.build(task),
-        design.blocks(task.rows),
-        design.threads,
-        (*numbers, design.teams, 0, 0, 0),
-    )
+    build, blocks = design.build(task), design.blocks(task.rows)
+    outline = Outline(build, blocks, design.threads, (*numbers, design.teams, 0, 0, 0))
     if design.teams == 1:
         return launch_of(outline, device)
     teams = task.rows * design.teams  # of which the last to arrive ends its row
@@ -183,7 +179,7 @@ def _prepare(task: TopkTask, stride: int, device: int) -> Launch:
         values[_ARRIVED] = slots.address(device, slots.COUNTERS, task.rows)
         return memory
 
-    return Launch(function(outline.build, device), outline, device, meet)
+    return Launch(function(build, device), outline, device, meet)
 
 
 # ---- gradients, torch.func and torch.compile

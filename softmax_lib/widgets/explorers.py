@@ -127,9 +127,8 @@ def stepper(frames: Sequence[Any], *, label: str = "step") -> Shown:
 
 
 def _step_button(scrub: W.SelectionSlider, distance: int, word: str) -> W.Button:
-    button = W.Button(
-        icon=f"step-{word}", tooltip=f"one step {word}", layout=W.Layout(width="36px")
-    )
+    layout = W.Layout(width="36px")
+    button = W.Button(icon=f"step-{word}", tooltip=f"one step {word}", layout=layout)
     button.add_class(f"worklog-{word}")
 
     def move(_: W.Button) -> None:

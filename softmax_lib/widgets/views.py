@@ -55,9 +55,9 @@ class View:
     @cached_property
     def png(self) -> bytes | None:
         """The figure for places without HTML, drawn when one asks for it: most views of an explorer are in none."""
-        return (
-            draw(self.figure, "png", {"Software": None}, facecolor="white") if self.figure else None
-        )
+        if self.figure is None:
+            return None
+        return draw(self.figure, "png", {"Software": None}, facecolor="white")
 
     def with_note(self, sentence: str) -> View:
         """The same view under a sentence, such as why it is not the one that was asked for."""
@@ -90,9 +90,8 @@ def view(content: Any, alt: str = "") -> View:
         words = alt or " ".join(part.text for part in parts)
         return View("".join(part.html for part in parts), words, figures[0] if figures else None)
     if not isinstance(content, str):
-        raise WrongType(
-            f"A {type(content).__name__} cannot be shown here; pass a figure, a text or a view."
-        )
+        kind = type(content).__name__
+        raise WrongType(f"A {kind} cannot be shown here; pass a figure, a text or a view.")
     return View(str(markdown(content)), alt or content)
 
 

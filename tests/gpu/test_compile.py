@@ -14,13 +14,7 @@ from softmax_lib.engine.errors import CompileError, NotAvailable
 from softmax_lib.engine.grids import REGISTERS_A_BLOCK
 from softmax_lib.engine.source import Program, Source
 from softmax_lib.gpu import compile
-from softmax_lib.gpu.compile import (
-    compile_cubin,
-    compile_kernel,
-    nvrtc,
-    resources,
-    supported_archs,
-)
+from softmax_lib.gpu.compile import compile_cubin, compile_kernel, nvrtc, resources, supported_archs
 from softmax_lib.gpu.headers import options_for, read_headers
 
 ARCHS = supported_archs()

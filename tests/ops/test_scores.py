@@ -7,14 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from ops.rows import (
-    DTYPES,
-    FUNCTIONS,
-    assert_as_good,
-    assert_gradient_as_good,
-    name_of,
-    noise,
-)
+from ops.rows import DTYPES, FUNCTIONS, assert_as_good, assert_gradient_as_good, name_of, noise
 
 from softmax_lib import LogSoftmax, Softmax, log_softmax, softmax
 from softmax_lib.ops import operators

@@ -200,10 +200,7 @@ def _lines(
 
 
 def _rows(
-    code: Sequence[CodeLine],
-    shown: set[CodeLine],
-    source: Source,
-    hues: dict[tuple[str, int], int],
+    code: Sequence[CodeLine], shown: set[CodeLine], source: Source, hues: dict[tuple[str, int], int]
 ) -> Iterator[dict[str, Any]]:
     """What the template has for each instruction that is shown, and how many are left out before and behind it."""
     for is_shown, some in itertools.groupby(code, lambda one: one in shown):

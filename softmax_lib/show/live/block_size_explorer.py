@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import ipywidgets as W
@@ -58,8 +57,17 @@ def explore(name: str, rows: int = 1024, cols: int = 32768) -> Shown:
         start=(here if here in sweeps else next(iter(sweeps)), own if own in sizes else sizes[0]),
         extra=[button],
     )
-    act = (lambda: _measure(shown, sweeps, here)) if here else (lambda: _check(shown, kernel))
-    button.on_click(lambda _: _answer(button, shown, act))
+
+    def answer(_: W.Button) -> None:
+        button.disabled = True
+        try:
+            shown.say(_measure(shown, sweeps, here) if here else _check(shown, kernel))
+        except SoftmaxLibError as error:
+            shown.say(str(error))
+        finally:
+            button.disabled = False
+
+    button.on_click(answer)
     return shown.add_class("worklog-two-columns")
 
 
@@ -111,17 +119,6 @@ def _sweeps(kernel: Kernel, rows: int, cols: int) -> dict[str, BlockSizes]:
 
 
 # ---- the button
-
-
-def _answer(button: W.Button, shown: Explorer, act: Callable[[], str]) -> None:
-    """Do what the button is for, and say how it went."""
-    button.disabled = True
-    try:
-        shown.say(act())
-    except SoftmaxLibError as error:
-        shown.say(str(error))
-    finally:
-        button.disabled = False
 
 
 def _measure(shown: Explorer, sweeps: dict[str, BlockSizes], here: str) -> str:

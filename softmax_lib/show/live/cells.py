@@ -25,7 +25,7 @@ from softmax_lib.engine.xrays.result import XRay
 from softmax_lib.gpu.presence import has_gpu
 from softmax_lib.show.drawings.margins import margin_of
 from softmax_lib.worklog import tiles
-from softmax_lib.worklog.checking import Attempt, CheckResult, check
+from softmax_lib.worklog.checking import CheckResult, check
 from softmax_lib.worklog.errors import BadInput, KernelFault, NotAvailable, SoftmaxLibError
 from softmax_lib.worklog.kernel import Kernel
 from softmax_lib.worklog.launch_words import (
@@ -90,23 +90,23 @@ def cuda(line: str, cell: str) -> None:
     in the words of `check`, its reference among them. A `--name` is then the notebook's name for the source. `--brief` sums the counts up, in place of the text with what each
     line asks for. Errors are printed, not raised.
     """
+    from IPython import get_ipython
+
     try:
         given = read_line(line)
         report = _report_launch if is_any_kernel(given) else _report
         source = Source(f"{given.name}.cu", cell)
-        _keep(given.name, source)
+        if given.name.isidentifier() and given.name != "kernel":
+            get_ipython().push({given.name: source})
         report(source, given)
     except (SoftmaxLibError, ValueError) as error:
         told = str(error)
-        print(told if "\n" in told else textwrap.fill(told, PAGE_WIDTH))
+        print(told) if "\n" in told else _tell(told)
 
 
-def _keep(name: str, source: Source) -> None:
-    """Let the notebook have the source by the name that its cell gives it."""
-    from IPython import get_ipython
-
-    if name.isidentifier() and name != "kernel":
-        get_ipython().push({name: source})
+def _tell(*sentences: str) -> None:
+    for sentence in sentences:
+        print(textwrap.fill(sentence, PAGE_WIDTH))
 
 
 def _operator_words(name: str | None) -> dict[str, Any]:
@@ -136,12 +136,10 @@ def _report(source: Source, given: argparse.Namespace) -> None:
             found = xray(kernel or source, given.rows, given.cols, block_size, **words)
     except NotAvailable as error:  # a GPU may run what the emulator cannot
         print(error)
-    for note in _notes(kernel, found, given.brief):
-        print(textwrap.fill(note, PAGE_WIDTH))
+    _tell(*_notes(kernel, found, given.brief))
     verdicts, has_faulted = _verdicts(check_it, found)
     hazards = [one.words for one in found.hazards] if found else []
-    for sentence in (*verdicts, *hazards) if has_faulted else (*hazards, *verdicts):
-        print(textwrap.fill(sentence, PAGE_WIDTH))
+    _tell(*((*verdicts, *hazards) if has_faulted else (*hazards, *verdicts)))
     if found and not has_faulted:
         _show_counts(kernel, found, source, given.brief)
 
@@ -209,10 +207,7 @@ def _report_launch(source: Source, given: argparse.Namespace) -> None:
     before = {name: array.copy() for name, array in arrays.items()}
     with _short_output():
         found = xray_launch(**words)
-    for note in _notes(None, found, given.brief):
-        print(textwrap.fill(note, PAGE_WIDTH))
-    for hazard in found.hazards:
-        print(textwrap.fill(hazard.words, PAGE_WIDTH))
+    _tell(*_notes(None, found, given.brief), *(one.words for one in found.hazards))
     _show_counts(None, found, source, given.brief)
     if has_gpu() and not found.hazards:
         print("\n".join(_differences(words, before, arrays)))
@@ -241,15 +236,12 @@ def _verdicts(
 def _verdict(check_it: Callable[..., CheckResult], device: str) -> str:
     with _short_output(lines=0):
         result = check_it(device=device, lengths=CHECKED_LENGTHS)
-    rows = (one for one in result.wrong[:1] if one.row_name)
-    return result.verdict + "".join(map(_in_row, rows))
-
-
-def _in_row(wrong: Attempt) -> str:
-    where = f", in a row that is {wrong.row_name!r}, where y is "
-    if wrong.value is None or wrong.due is None or math.isnan(wrong.value):
-        return f"{where}NaN"
-    return f"{where}{wrong.value:.3g} in place of {wrong.due:.3g}"
+    wrong = next(iter(result.wrong), None)
+    if wrong is None or not wrong.row_name:
+        return result.verdict
+    is_nan = wrong.value is None or wrong.due is None or math.isnan(wrong.value)
+    y = "NaN" if is_nan else f"{wrong.value:.3g} in place of {wrong.due:.3g}"
+    return f"{result.verdict}, in a row that is {wrong.row_name!r}, where y is {y}"
 
 
 def _differences(words: dict, before: dict, after: dict) -> list[str]:
@@ -284,7 +276,7 @@ def triton(line: str, cell: str) -> None:
         given = options.parse_args(shlex.split(line))
         kernel = tiles.find(f"{cell}\n")
         kernel = replace(kernel, name=kernel.entry)
-        print(textwrap.fill(tiles.check(kernel).verdict, PAGE_WIDTH))
+        _tell(tiles.check(kernel).verdict)
         code = tiles.compile_tile(kernel, given.cols, num_warps=given.num_warps)
     except (SoftmaxLibError, ValueError) as error:
         print(error)
