@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from importlib.util import find_spec
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.table import Table
@@ -67,18 +67,16 @@ def _gather() -> dict[str, object]:
     }
 
 
-def _print(found: Mapping[str, object]) -> None:
+def _print(found: Mapping[str, Any]) -> None:
     """A line for each fact."""
     table = Table(show_header=False, box=None)
     for name, value in found.items():
+        if name == "problems":
+            value = [f"{one['what']} {one['mend']}" for one in value]
         if isinstance(value, list):
-            value = "\n".join(map(_in_words, value))
+            value = "\n".join(map(str, value))
         table.add_row(name.replace("_", " "), str(value or "none"))
     Console(markup=False).print(table)
-
-
-def _in_words(value: object) -> str:
-    return f"{value['what']} {value['mend']}" if isinstance(value, dict) else str(value)
 
 
 def _ask(question: Callable[[], T]) -> tuple[T | None, str]:

@@ -150,7 +150,7 @@ def _print(ladder: Ladder) -> None:
     where = {"cpu": "this CPU", "cuda": "this GPU"}[ladder.device]
     headings = ["kernel", "block", "reads + writes", "worst error"]
     headings += ["time", "GB/s", "of a copy"] if sources else []
-    lines = ([*_checked(rung), *_times(rung)][: len(headings)] for rung in ladder.kernels)
+    lines = (_cells(rung)[: len(headings)] for rung in ladder.kernels)
     console = Console(markup=False)
     console.print(
         table(
@@ -163,15 +163,11 @@ def _print(ladder: Ladder) -> None:
         console.print(f"Skipped {name}: {reason}", soft_wrap=True)
 
 
-def _checked(rung: Rung) -> list[str]:
+def _cells(rung: Rung) -> list[str]:
     traffic = "-" if rung.reads is None else f"{rung.reads} + {rung.writes}"
     error = f"{rung.max_abs_error:.1e}" if rung.ok else f"wrong: {rung.max_abs_error:.1e}"
-    return [rung.name, str(rung.block_size), traffic, error]
-
-
-def _times(rung: Rung) -> list[str]:
+    checked = [rung.name, str(rung.block_size), traffic, error]
     if rung.time_us is None:
-        return ["-", "-", "-"]
-    mark = "*" if rung.stale else ""
-    shown = (f"{rung.time_us:.1f} us", f"{rung.gb_per_s:.0f}", f"{rung.copy_share:.0%}")
-    return [f"{time}{mark}" for time in shown]
+        return [*checked, "-", "-", "-"]
+    times = (f"{rung.time_us:.1f} us", f"{rung.gb_per_s:.0f}", f"{rung.copy_share:.0%}")
+    return [*checked, *(f"{time}{'*' * rung.stale}" for time in times)]

@@ -177,7 +177,8 @@ def _add_measuring(verb: Callable[..., argparse.ArgumentParser]) -> None:
     record.add_argument("--output", **_FILE, help=instead)
     beside = "softmax() beside others on your GPU"
     bench = verb("bench", "measuring.bench", beside, "", "--suite model --output model.json")
-    suites = _one_of([suite.measures for suite in SUITES.values()])
+    *others, last = (suite.measures for suite in SUITES.values())
+    suites = f"{'; '.join(others)}; or {last}"
     bench.add_argument("--suite", choices=tuple(SUITES), default="peers", help=suites)
     bench.add_argument("--output", **_FILE, help="write the JSON there too")
     kept = "keep the run where the book's pages look for it"
@@ -230,10 +231,6 @@ def _add_xray_options(made: argparse.ArgumentParser) -> None:
         help="the machine code or PTX too, instruction by instruction: its line and how often warps execute it, and of "
         "machine code registers in use and loads under way after it",
     )
-
-
-def _one_of(told: Sequence[str]) -> str:
-    return f"{'; '.join(told[:-1])}; or {told[-1]}"
 
 
 def _minutes(text: str) -> float:

@@ -187,14 +187,11 @@ def run_nvrtc(
         # CuPy cuts off the last byte, which ends the ELF file
         return nvrtc().getCUBIN(handle) + b"\0", nvrtc().getProgramLog(handle), lowered
     except nvrtc().NVRTCError:
-        raise CompileError(_as_written(nvrtc().getProgramLog(handle).strip())) from None
+        log = nvrtc().getProgramLog(handle).strip()  # with lines as their files have them
+        told = _LINE.sub(lambda match: f"({int(match[1]) % LINES_A_FILE})", log)
+        raise CompileError(told) from None
     finally:
         nvrtc().destroyProgram(handle)
-
-
-def _as_written(log: str) -> str:
-    """A compiler's message with the lines as their files have them: see `number_apart`."""
-    return _LINE.sub(lambda match: f"({int(match[1]) % LINES_A_FILE})", log)
 
 
 def load(program: Program, device: int) -> Module:

@@ -76,7 +76,9 @@ def _calls() -> Calls | None:
         from softmax_lib.ops._calls import Calls
 
         functions = (driver().cuLaunchKernelEx, driver().cuCtxGetDevice)
-        launch, current_device = (_address(function) for function in functions)
+        launch, current_device = (
+            ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions
+        )
         return Calls(
             exchange, launch, current_device, CUDA,
             Tensor, torch.empty_like, increment_version, torch.is_grad_enabled,
@@ -84,7 +86,3 @@ def _calls() -> Calls | None:
         )  # fmt: skip
     except (ImportError, OSError, AttributeError, ValueError):
         return None
-
-
-def _address(function: Any) -> int:
-    return ctypes.cast(function, ctypes.c_void_p).value or 0

@@ -56,9 +56,12 @@ class Launch:
         self._addresses = (ctypes.c_void_p * len(self._values))(
             *(at + 8 * i for i in range(len(self._values)))
         )
-        self._attributes = attributes(_said_of(outline))
+        more: dict[int, tuple[int, ...]] = {}
+        more |= {CLUSTER: (outline.cluster, 1, 1)} if outline.cluster > 1 else {}
+        more |= {CLUSTER_POLICY: (BALANCED,)} if outline.is_balanced else {}
+        more |= {COOPERATIVE: (1,)} if outline.is_cooperative else {}
+        said = self._attributes = attributes(more)
         blocks, threads = (outline.blocks, 1, 1), (outline.threads, 1, 1)
-        said = self._attributes
         self.config = Config(blocks, threads, shared_bytes, None, said, len(said))
         self.told = (kernel, outline.blocks, outline.threads, shared_bytes, bytes(said), numbers)
         self._kernel = ctypes.c_void_p(kernel)
@@ -84,17 +87,6 @@ class Launch:
             status = self._call(*self._arguments)
         if status:
             raise NotAvailable(f"The GPU does not take a launch: {meaning(status)}.")
-
-
-def _said_of(outline: Outline) -> dict[int, tuple[int, ...]]:
-    said: dict[int, tuple[int, ...]] = {}
-    if outline.cluster > 1:
-        said[CLUSTER] = (outline.cluster, 1, 1)
-    if outline.is_balanced:
-        said[CLUSTER_POLICY] = (BALANCED,)
-    if outline.is_cooperative:
-        said[COOPERATIVE] = (1,)
-    return said
 
 
 def launch_of(outline: Outline, device: int) -> Launch:

@@ -26,8 +26,8 @@ from softmax_lib.widgets.markup import render
 from softmax_lib.widgets.views import View
 from softmax_lib.worklog.errors import BadInput, NotAvailable
 from softmax_lib.worklog.kernel import Kernel
-from softmax_lib.worklog.reads import Read, row_reads
 from softmax_lib.worklog.reads import reads as find_reads
+from softmax_lib.worklog.reads import row_reads
 from softmax_lib.worklog.registry import find_kernel, resolve
 from softmax_lib.worklog.xray import xray
 
@@ -302,11 +302,9 @@ def _reads_of(kernel: Kernel, cols: int, archs: Sequence[int]) -> Iterator[dict[
         (code,) = listings.highlight_lines(text[at - 1].strip())
         yield {
             "line": str(at) if at == lines[-1] else f"{lines[-1]} › {at}",
-            "loads": [_loads(read) for read in of],
+            "loads": [
+                f"{one.loads} × {one.asked_bytes // one.loads} B" if one else "" for one in of
+            ],
             "instructions": f"{last.instructions:.0f}",
             "code": Markup(code),
         }
-
-
-def _loads(read: Read | None) -> str:
-    return f"{read.loads} × {read.asked_bytes // read.loads} B" if read else ""

@@ -59,7 +59,10 @@ def captured(
         kept = {*beside, *(_find(lines, part, name) for part in keep)}
     shown = [(command, ""), *_shown(lines, beside, kept)]
     source = source_of_captured(command)
-    rows = [(_narrow(line), markdown(note) if note else "") for line, note in shown]
+    rows = []
+    for line, note in shown:  # without the gaps of a table that is made for a wide terminal
+        narrow = re.sub(r"(?<=\S) {4,}", "   ", line) if len(line) > _WIDEST else line
+        rows.append((narrow, markdown(note) if note else ""))
     html = render(_CAPTURED_TABLE, lines=rows, source=source)
     words = "\n".join(f"{line}  <- {note}" if note else line for line, note in shown)
     return View(_CAPTURED_STYLE + str(html), f"{words}\n{source}")
@@ -80,11 +83,6 @@ def source_of_captured(command: str) -> str:
     require_types(found, {**dict.fromkeys(("gpu", "driver", "cuda", "date"), str), "tools": dict[str, str]})  # fmt: skip
     tools = [f"{tool} {version}, " for tool, version in found["tools"].items() if tool in command.split()]  # fmt: skip
     return f"{''.join(tools)}{found['gpu']}, driver {found['driver']}, CUDA {found['cuda']}, {found['date']}"
-
-
-def _narrow(line: str) -> str:
-    """Without the gaps of a table that is made for a wide terminal."""
-    return re.sub(r"(?<=\S) {4,}", "   ", line) if len(line) > _WIDEST else line
 
 
 def _find(lines: Sequence[str], part: str, name: str) -> int:
