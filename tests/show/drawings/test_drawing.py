@@ -38,10 +38,12 @@ def test_a_plain_box_takes_the_pages_ink_and_a_faint_one_is_dashed():
     drawing = Drawing(50, "")
     drawing.box((0, 0, 40, 30))
     drawing.box((0, 0, 40, 30), faint=True)
-    plain, faint = parsed(drawing)
+    drawing.arrow((0, 0), (0, 40), tone="plain")  # of which nothing comes
+    plain, faint, arrow, _ = parsed(drawing)
     assert (plain.get("stroke"), plain.get("fill")) == ("currentColor", "none")
     assert plain.get("stroke-dasharray") is None
     assert faint.get("stroke-dasharray")
+    assert arrow.get("stroke-dasharray")
 
 
 def test_many_boxes_are_one_path_of_closed_rectangles():
@@ -64,12 +66,6 @@ def test_an_arrow_ends_at_its_point(start, end):
     assert re.findall(r"[\d.]+", shaft.get("d"))[:2] == [f"{v:g}" for v in start]
     assert re.findall(r"[\d.]+", head.get("d"))[:2] == [f"{v:g}" for v in end]
     assert head.get("d").endswith("z")
-
-
-def test_an_arrow_of_which_nothing_comes_is_dashed():
-    drawing = Drawing(50, "")
-    drawing.arrow((0, 0), (0, 40), tone="plain")
-    assert parsed(drawing)[0].get("stroke-dasharray")
 
 
 @pytest.mark.parametrize("count", [1, 3, 8, 16])
