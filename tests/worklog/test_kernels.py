@@ -28,16 +28,18 @@ FEW_LENGTHS = (33, 4099)
 
 
 def cases():
-    """The default block size, and with few lengths the smallest or the largest; `make test-all` takes the rest."""
+    """The default block size, and of rungs with few lengths the smallest or the largest; `make test-all` takes the rest."""
     for number, name in enumerate(SOUND):
         kernel = kernels[name]
         at_an_end = kernel.block_sizes[-(number % 2)]
         for block_size in kernel.block_sizes:
             is_default = block_size == kernel.default_block_size
-            yield pytest.param(
-                name, block_size, LENGTHS, marks=() if is_default else pytest.mark.full
-            )
-            if block_size == at_an_end and not is_default:
+            lengths = FEW_LENGTHS if is_default and name not in RUNGS else LENGTHS
+            marks = () if is_default else pytest.mark.full
+            yield pytest.param(name, block_size, lengths, marks=marks)
+            if lengths is FEW_LENGTHS:
+                yield pytest.param(name, block_size, LENGTHS, marks=pytest.mark.full)
+            if block_size == at_an_end and not is_default and name in RUNGS:
                 yield name, block_size, FEW_LENGTHS
 
 
