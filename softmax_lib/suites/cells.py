@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 import torch
+from torch import Tensor
 
 from softmax_lib.gpu.facts import busy, gpu_facts, slowed, today, versions
 from softmax_lib.ops.functional import softmax
@@ -87,7 +89,7 @@ def call_of(who: str, block_size: int | None = None, **macros: int) -> Call:
         return lambda x, y: torch.softmax(x, -1, out=y)
     if who == "softmax()":
         return lambda x, y: softmax(x, out=y)
-    kernel = kernels[who].setting(**macros)
+    kernel = kernels[who].setting(**macros) if macros else kernels[who]
     return lambda x, y: run(kernel, x, out=y, block_size=block_size)
 
 
@@ -99,22 +101,23 @@ def row_too_long(who: str, cols: int) -> str:
 
 def sound_calls(
     makes: Mapping[Contender, Callable[[], Call]],
-    try_once: Callable[[Contender, Call], None],
+    try_on: Callable[[Contender, Call, Tensor], None],
+    sample: Callable[[], Tensor],
     skip: Callable[[Any, str], None],
     names: Callable[[Contender], tuple[Any, Any]],
 ) -> dict[Contender, Call]:
-    """The calls of all that can be had and that `try_once` takes.
+    """The calls of all that can be had and that `try_on` takes on a sample.
 
     `skip` hears why of the others: of the first of its `names` where it cannot be had, of the second where it does not take
     this matrix.
     """
-    calls = {}
+    calls, once = {}, cache(sample)
     for one, make in makes.items():
         missing, refused = names(one)
         what = missing
         try:
             call, what = make(), refused
-            try_once(one, call)
+            try_on(one, call, once())
             calls[one] = call
         except NotAvailable as error:
             skip(what, str(error))
@@ -127,7 +130,8 @@ def time_contest(
     cell: Any,
     ours: Call,
     makes: Mapping[str, Callable[[], Call]],
-    try_once: Callable[[str, Call], None],
+    try_on: Callable[[str, Call, Tensor], None],
+    sample: Callable[[], Tensor],
     skipped: dict[str, str],
     *,
     also: Mapping[str, Call] = MappingProxyType({}),
@@ -135,11 +139,11 @@ def time_contest(
 ) -> dict[str, Any]:
     """What the row of a cell has of times: `{"ours_us", "copy_us", "peers"}`, of the peers that are sound and those `also` there.
 
-    Raises `NotAvailable` if we are not sound.
+    Each is tried on a sample, which is gone before they are timed. Raises `NotAvailable` if we are not sound.
     """
-    try_once(OURS, ours)
+    try_on(OURS, ours, sample())
     sound = sound_calls(
-        makes, try_once, skipped.__setitem__, lambda name: (name, f"{name} on {cell}")
+        makes, try_on, sample, skipped.__setitem__, lambda name: (name, f"{name} on {cell}")
     )
     found, copy_us = time_beside_copies(cell.case, {OURS: ours, **sound, **also}, backward)
     us = {name: round(time, 3) for name, time in found.items()}

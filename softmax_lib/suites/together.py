@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from types import MappingProxyType
 
 import torch
+from torch import Tensor
 
 from softmax_lib.gpu.facts import today
 from softmax_lib.records.measurement import Case, Measurement
@@ -79,15 +80,17 @@ def _call(case: Case, known: Kernels) -> Call:
 
 def _sound(cases: Sequence[Case], known: Kernels, skipped: Skip) -> dict[Case, Call]:
     """The calls of those that run and are right; a step, or a kernel wrong on purpose, need not be."""
-    sample = cache(partial(timing.sample, cases[0]))
 
-    def try_once(case: Case, call: Call) -> None:
+    def try_on(case: Case, call: Call, x: Tensor) -> None:
         kernel = known.get(case.provider)
         if kernel is None or (kernel.flaw is None and not case.step):
-            providers.try_once(case.provider, call, sample())
+            providers.try_once(case.provider, call, x)
 
     makes = {case: partial(_call, case, known) for case in cases}
-    return sound_calls(makes, try_once, skipped, lambda case: (case.provider, skipped_case(case)))
+    sample = partial(timing.sample, cases[0])
+    return sound_calls(
+        makes, try_on, sample, skipped, lambda case: (case.provider, skipped_case(case))
+    )
 
 
 def _near_the_best(calls: dict[Case, Call]) -> dict[Case, Call]:

@@ -280,7 +280,7 @@ def cpu(monkeypatch):
     for name in ("zeros", "randn"):
         make = getattr(torch, name)
         monkeypatch.setattr(torch, name, lambda *size, device=None, make=make: make(8))
-    monkeypatch.setattr(lies, "_others", lambda x, skipped: {"triton-tile": torch.softmax})
+    monkeypatch.setattr(lies, "_others", lambda skipped: {"triton-tile": torch.softmax})
     monkeypatch.setattr(timing, "time_once", lambda call, x, y: 7.0)
     for name in ("no_synchronisation", "synchronised", "warm_cache", "zeroed_flush"):
         monkeypatch.setattr(advertisements, name, lambda *given: 4.0)

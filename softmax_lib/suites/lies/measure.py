@@ -153,16 +153,17 @@ def mean_of_all(_skipped: Skipped) -> Iterator[Group]:
 
 def slow_rival(skipped: Skipped) -> Iterator[Group]:
     """Five operations, the same compiled, and those that others have written for this."""
-    also = _others(timing.sample(Case("torch", *LARGE)), skipped)
-    yield _by_protocol(("five operations", "torch", "fusion", "copy"), LARGE, also)
+    names = ("five operations", "torch", "fusion", "copy")
+    yield _by_protocol(names, LARGE, _others(skipped))
 
 
-def _others(x: Tensor, skipped: Skipped) -> dict[str, Call]:
-    """Those that are installed here and right on `x`."""
+def _others(skipped: Skipped) -> dict[str, Call]:
+    """Those that are installed here and right."""
     compiled = partial(providers.compiled, lambda x, y: advertisements.slow_rival(x))
     return sound_calls(
         {"torch.compile": compiled, "triton-tile": partial(providers.peer, "triton-tile")},
-        lambda name, call: providers.try_once(name, call, x),
+        providers.try_once,
+        partial(timing.sample, Case("torch", *LARGE)),
         skipped.__setitem__,
         lambda name: (name, f"{name} on this matrix"),
     )

@@ -77,14 +77,17 @@ def run_suite(progress: Progress) -> dict[str, Any]:
 
 def time_cell(cell: Cell, skipped: dict[str, str]) -> dict[str, Any]:
     """One row of the suite; whoever cannot run is told to `skipped`. Raises `NotAvailable` if we cannot."""
-    backward, given = cell.direction == "backward", sample(cell)
-
-    def try_once(name: str, call: Call) -> None:
-        providers.try_once(name, call, given, backward)
-
+    backward = cell.direction == "backward"
     names = providers.BACKWARD if backward else PEERS
-    makes = {name: partial(providers.peer, name, backward) for name in names}
-    times = time_contest(cell, _ours(backward), makes, try_once, skipped, backward=backward)
+    times = time_contest(
+        cell,
+        _ours(backward),
+        {name: partial(providers.peer, name, backward) for name in names},
+        partial(providers.try_once, backward=backward),
+        partial(sample, cell),
+        skipped,
+        backward=backward,
+    )
     return {**vars(cell), **times}
 
 

@@ -113,18 +113,14 @@ def time_cell(cell: TopkCell, skipped: dict[str, str]) -> dict[str, Any]:
 
     Raises `NotAvailable` if we cannot, or are wrong, and torch's OutOfMemoryError if we do not fit.
     """
-    x = timing.sample(cell.case)
-
-    def try_once(name: str, call: Call) -> None:
-        _try_once(name, call, x, cell.k)
-
     kernels: dict[str, Call] = {}
     is_kind = cell.data == "normal" and cell.dtype == "float32" and cell.k in PAPERS_K
     if is_kind and cell.rows in PAPERS_LENGTHS and cell.cols % 63 == 0:
         kernels = {name: _kernel(name, cell.k) for name in FORMS}
         kernels |= {label: _first_launch(name, cell.k) for label, name in SOFTMAXES.items()}
     makes = {name: partial(make, cell.k) for name, make in PEERS.items()}
-    found = time_contest(cell, _ours(cell.k), makes, try_once, skipped, also=kernels)
+    sample, try_on = partial(timing.sample, cell.case), partial(_try_once, cell.k)
+    found = time_contest(cell, _ours(cell.k), makes, try_on, sample, skipped, also=kernels)
     of_kernels = {name: found["peers"].pop(name) for name in kernels if name in found["peers"]}
     return {**vars(cell), **found, "kernels": of_kernels}
 
@@ -187,7 +183,7 @@ PEERS: dict[str, Callable[[int], Call]] = {
 """How to get the call of each peer for a k."""
 
 
-def _try_once(name: str, call: Call, x: Tensor, k: int) -> None:
+def _try_once(k: int, name: str, call: Call, x: Tensor) -> None:
     """Raises `NotAvailable` where `call` refuses, or finds in the first rows other numbers or values than torch."""
     try:
         values, places = cast(tuple[Tensor, Tensor], call(x, x))
