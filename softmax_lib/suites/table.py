@@ -10,25 +10,25 @@ from typing import Any, cast
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite by its folder beside this file, in words for `--help` (`measures`) and for who misses its run (`missing`)."""
+    """A suite by its module, in words for `--help` (`measures`) and for who misses its run (`missing`)."""
 
-    folder: str
+    module: str
     measures: str
     missing: str
 
     def run(self, progress: Callable[[str, int, int], None]) -> dict[str, Any]:
-        """Measure it on this GPU, as JSON has it: by its module `measure`, which loads torch, and so no sooner."""
-        measure = import_module(f"softmax_lib.suites.{self.folder}.measure")
+        """Measure it on this GPU, as JSON has it: by its module, which loads torch, and so no sooner."""
+        measure = import_module(f"softmax_lib.suites.{self.module}")
         return cast(dict[str, Any], measure.run_suite(progress))
 
 
 SUITES = {
     "peers": Suite(
-        "peers", "every peer installed here, matrix by matrix",
+        "peers.measure", "every peer installed here, matrix by matrix",
         "softmax() was not measured beside its peers",
     ),
     "model": Suite(
-        "model", "a small transformer with torch's softmax and ours",
+        "model.measure", "a small transformer with torch's softmax and ours",
         "softmax() was not measured in a whole model",
     ),
     "topk": Suite(
@@ -48,15 +48,15 @@ SUITES = {
         "the kernels of chapter 12 were not measured",
     ),
     "lies": Suite(
-        "lies", "benchmarks with one thing wrong, beside what catches them",
+        "lies.measure", "benchmarks with one thing wrong, beside what catches them",
         "the lies of benchmarks were not measured",
     ),
     "hardware": Suite(
-        "hardware", "the GPU itself, its memories, warps and multiprocessors",
+        "hardware.measure", "the GPU itself, its memories, warps and multiprocessors",
         "memory, warps and blocks were not measured",
     ),
     "phases": Suite(
-        "phases", "when chapter 8's kernel and a copy read and write",
+        "phases.measure", "when chapter 8's kernel and a copy read and write",
         "no kernel noted when it reads and writes",
     ),
     "shown": Suite(
@@ -64,11 +64,11 @@ SUITES = {
         "the kernels that chapters show whole were not measured",
     ),
     "rmsnorm": Suite(
-        "rmsnorm", "the RMSNorm of Your own kernel, step by step",
+        "rmsnorm.measure", "the RMSNorm of Your own kernel, step by step",
         "the kernels of the page Your own kernel were not measured",
     ),
     "symptoms": Suite(
-        "symptoms", "slow kernels beside their cures",
+        "symptoms.measure", "slow kernels beside their cures",
         "no symptom was measured beside its cure",
     ),
 }  # fmt: skip

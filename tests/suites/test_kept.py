@@ -172,7 +172,7 @@ def test_no_probe_and_no_step_of_a_page_has_changed_since_it_ran(suite):
 @pytest.mark.parametrize("suite", ["topk", "unroll", "warp", "triton", "lies", "shown", "symptoms"])
 def test_where_a_kernel_is_wrong_nothing_is_timed(monkeypatch, suite):
     wrong = SimpleNamespace(ok=False, verdict="fusion: 1 launch, wrong")
-    for module in (cells, selections, "softmax_lib.suites.tiles.measure"):
+    for module in (cells, selections, "softmax_lib.suites.tiles"):
         name = module if isinstance(module, str) else module.__name__
         monkeypatch.setattr(f"{name}.check", lambda name, device: wrong)
     with pytest.raises(NotAvailable, match="1 launch, wrong"):

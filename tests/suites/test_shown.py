@@ -6,7 +6,7 @@ from suites.conftest import book_run
 from softmax_lib import kernels, selections, shown_times
 from softmax_lib.cli.suite_table import print_run
 from softmax_lib.gpu.presence import has_gpu
-from softmax_lib.suites.shown import measure as shown
+from softmax_lib.suites import shown
 from softmax_lib.suites.times import FULL
 
 EVERY = {**kernels, **selections.kernels}

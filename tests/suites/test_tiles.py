@@ -10,10 +10,10 @@ from suites.conftest import book_run
 from softmax_lib import tiles as tile_kernels
 from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.show.figures import tiles_by_cols
+from softmax_lib.suites import tiles
 from softmax_lib.suites.cells import Matrix
 from softmax_lib.suites.peers.providers import tile_setting
-from softmax_lib.suites.tiles import measure as tiles
-from softmax_lib.suites.tiles.measure import Contender, cells, codes, time_cell
+from softmax_lib.suites.tiles import Contender, cells, codes, time_cell
 from softmax_lib.suites.times import TILES, tile_source, tile_times
 from softmax_lib.worklog.tiles import seeds_warps
 from softmax_lib.worklog.tiles.programs import settle

@@ -6,11 +6,10 @@ import torch
 from softmax_lib import selections
 from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.show.figures import fused_topk, topk_by_k
-from softmax_lib.suites import timing
+from softmax_lib.suites import timing, topk
 from softmax_lib.suites.peers.measure import OURS
 from softmax_lib.suites.times import TOPK, topk_sizes, topk_times
-from softmax_lib.suites.topk import measure as topk
-from softmax_lib.suites.topk.measure import PEERS, TopkCell, cells, time_cell
+from softmax_lib.suites.topk import PEERS, TopkCell, cells, time_cell
 
 KERNELS = {
     "topk_unfused": 60.0,

@@ -7,10 +7,10 @@ from softmax_lib import kernels, search_unroll, unroll_times
 from softmax_lib.engine.errors import BadInput
 from softmax_lib.gpu import presence
 from softmax_lib.show.figures import time_by_bytes_asked, unroll_map
+from softmax_lib.suites import unroll as unrolling
 from softmax_lib.suites.plan import WORKLOG
 from softmax_lib.suites.times import UNROLL
-from softmax_lib.suites.unroll import measure as unrolling
-from softmax_lib.suites.unroll.measure import NAME, Setting, UnrollCell, cells, grid, time_cell
+from softmax_lib.suites.unroll import NAME, Setting, UnrollCell, cells, grid, time_cell
 
 SETTINGS = [
     {"kernel": "unroll", "block_size": 64, "unroll": unroll, "in_flight": flight}

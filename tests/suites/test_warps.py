@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from softmax_lib import kernels
+from softmax_lib.suites import warps
 from softmax_lib.suites.cells import Matrix
 from softmax_lib.suites.times import WARP, warp_times
-from softmax_lib.suites.warps import measure as warps
-from softmax_lib.suites.warps.measure import NAME, SEEDS, Contender, cells, time_cell
+from softmax_lib.suites.warps import NAME, SEEDS, Contender, cells, time_cell
 from softmax_lib.worklog.registry import rungs
 
 

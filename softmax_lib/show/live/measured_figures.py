@@ -51,7 +51,7 @@ def search_unroll(rows: int = 1024, cols: int = 32768) -> View | Explorer:
         return figures.over_records(
             figures.unroll_map, runs="unroll", axes={"threads": threads}, start=threads[:1], rows=rows, cols=cols,
         )  # fmt: skip
-    from softmax_lib.suites.unroll.measure import search  # which needs torch, and so comes after
+    from softmax_lib.suites.unroll import search  # which needs torch, and so comes after
 
     with Progress(transient=True) as bar:
         task = bar.add_task("compiling", total=None)

@@ -54,7 +54,7 @@ def test_a_search_tells_how_far_it_is_and_shows_what_it_found(monkeypatch):
         return UNROLL.newest()
 
     monkeypatch.setattr(measured_figures, "has_gpu", lambda: True)
-    monkeypatch.setattr("softmax_lib.suites.unroll.measure.search", measured)
+    monkeypatch.setattr("softmax_lib.suites.unroll.search", measured)
     monkeypatch.setattr(Progress, "update", lambda self, task, **words: told.append(words))
     shown = search_unroll()
     assert told == [{"description": "compiling", "completed": 3, "total": 80}]
