@@ -8,70 +8,60 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from softmax_lib.engine.source import Edit, Program, Source
 from softmax_lib.engine.words import hint
 from softmax_lib.worklog.errors import BadInput, UnknownKernel, WrongType
 from softmax_lib.worklog.files import KERNEL_FOLDER
-from softmax_lib.worklog.kernel import POWERS_OF_TWO, Grid, Kernel, Step
+from softmax_lib.worklog.kernel import POWERS_OF_TWO, Grid, Kernel, Pattern, Step
 
 FLOATS_A_THREAD = (4, 8, 16, 32, 64, 128)
 FLOATS_A_LANE = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """How many floats of its row a thread may keep: one compilation for each."""
 
 
-def _one(entry: str, grid: Grid) -> tuple[Step, ...]:
-    return (Step(f"softmax_{entry}", grid),)
+def _one_step(
+    stem: str, grid: Grid, passes: int, pattern: Pattern, lanes: int = 1, **facts: Any
+) -> Kernel:
+    """A kernel of one launch that reads its matrix in so many `passes` and writes it in one, all spread alike."""
+    name = stem[3:]
+    steps = (Step(f"softmax_{name}", grid, lanes=lanes),)
+    return Kernel(name, stem, steps, passes * (pattern,), (pattern,), **facts)
 
 
 _FILES = (
-    Kernel("unsafe", "01_unsafe",
-           _one("unsafe", "thread a row"), 2 * ("row a thread",), ("row a thread",),
-           default_block_size=32, foil=True, flaw="exp overflows above 88.7 and underflows below -103"),
-    Kernel("naive", "03_naive",
-           _one("naive", "thread a row"), 3 * ("row a thread",), ("row a thread",), default_block_size=32),
+    _one_step("01_unsafe", "thread a row", 2, "row a thread", default_block_size=32, foil=True,
+             flaw="exp overflows above 88.7 and underflows below -103"),
+    _one_step("03_naive", "thread a row", 3, "row a thread", default_block_size=32),
     Kernel("per_element", "03_per_element",
-           _one("per_element", "thread an element"), ("same row", "same row", "contiguous"), ("contiguous",),
+           (Step("softmax_per_element", "thread an element"),), ("same row", "same row", "contiguous"), ("contiguous",),
            foil=True),
     Kernel("naive_passes", "03_passes",
            (Step("softmax_passes_max", "thread a row", ("x", "row_max", "rows", "cols")),
             Step("softmax_passes_sum", "thread a row", ("x", "row_max", "row_sum", "rows", "cols")),
             Step("softmax_passes_write", "thread a row", ("x", "row_max", "row_sum", "y", "rows", "cols"))),
            3 * ("row a thread",), ("row a thread",), default_block_size=32, foil=True),
-    Kernel("online", "04_online",
-           _one("online", "thread a row"), 2 * ("row a thread",), ("row a thread",), default_block_size=32),
-    Kernel("max_from_zero", "04_max_from_zero",
-           _one("max_from_zero", "thread a row"), 2 * ("row a thread",), ("row a thread",),
-           default_block_size=32, foil=True, flaw="a row whose values all lie below -103 sums to 0"),
+    _one_step("04_online", "thread a row", 2, "row a thread", default_block_size=32),
+    _one_step("04_max_from_zero", "thread a row", 2, "row a thread", default_block_size=32, foil=True,
+             flaw="a row whose values all lie below -103 sums to 0"),
     Kernel("online_passes", "04_passes",
            (Step("softmax_passes_online", "thread a row", ("x", "row_max", "row_sum", "rows", "cols")),
             Step("softmax_passes_write", "thread a row", ("x", "row_max", "row_sum", "y", "rows", "cols"))),
            2 * ("row a thread",), ("row a thread",), default_block_size=32, foil=True),
-    Kernel("shared", "05_shared",
-           _one("shared", "block a row"), 2 * ("strided",), ("strided",),
-           block_sizes=POWERS_OF_TWO, thread_share=8),
-    Kernel("chunked", "05_chunked",
-           _one("chunked", "block a row"), 2 * ("chunk a thread",), ("chunk a thread",),
-           block_sizes=POWERS_OF_TWO, default_block_size=1024, foil=True),
-    Kernel("textbook", "06_textbook",
-           _one("textbook", "block a row"), 2 * ("strided",), ("strided",), thread_share=4, foil=True),
-    Kernel("shuffle", "06_shuffle",
-           _one("shuffle", "block a row"), 2 * ("strided",), ("strided",), thread_share=4),
-    Kernel("shuffle_plain", "06_shuffle_plain",
-           _one("shuffle_plain", "block a row"), 2 * ("strided",), ("strided",), thread_share=4, foil=True,
-           suite="shown"),
-    Kernel("float4", "07_float4",
-           _one("float4", "block a row"), 2 * ("strided float4",), ("strided float4",), thread_share=16),
-    Kernel("float4_aligned", "07_float4_aligned",
-           _one("float4_aligned", "block a row"), 2 * ("strided float4",), ("strided float4",), thread_share=16,
-           vector=4, foil=True, suite="shown"),
-    Kernel("fusion", "08_fusion",
-           _one("fusion", "block a row"), ("strided float4",), ("strided float4",),
-           block_sizes=POWERS_OF_TWO, thread_share=16, per_thread=FLOATS_A_THREAD, in_place=True),
-    Kernel("fusion_aligned", "08_fusion_aligned",
-           _one("fusion_aligned", "block a row"), ("strided float4",), ("strided float4",),
-           block_sizes=POWERS_OF_TWO, thread_share=16, per_thread=FLOATS_A_THREAD, vector=4, in_place=True, foil=True,
-           suite="shown"),
+    _one_step("05_shared", "block a row", 2, "strided", block_sizes=POWERS_OF_TWO, thread_share=8),
+    _one_step("05_chunked", "block a row", 2, "chunk a thread", block_sizes=POWERS_OF_TWO, default_block_size=1024,
+             foil=True),
+    _one_step("06_textbook", "block a row", 2, "strided", thread_share=4, foil=True),
+    _one_step("06_shuffle", "block a row", 2, "strided", thread_share=4),
+    _one_step("06_shuffle_plain", "block a row", 2, "strided", thread_share=4, foil=True, suite="shown"),
+    _one_step("07_float4", "block a row", 2, "strided float4", thread_share=16),
+    _one_step("07_float4_aligned", "block a row", 2, "strided float4", thread_share=16, vector=4, foil=True,
+             suite="shown"),
+    _one_step("08_fusion", "block a row", 1, "strided float4", block_sizes=POWERS_OF_TWO, thread_share=16,
+             per_thread=FLOATS_A_THREAD, in_place=True),
+    _one_step("08_fusion_aligned", "block a row", 1, "strided float4", block_sizes=POWERS_OF_TWO, thread_share=16,
+             per_thread=FLOATS_A_THREAD, vector=4, in_place=True, foil=True, suite="shown"),
     Kernel("unfused", "08_unfused",
            (Step("softmax_unfused_max", "block a row", ("x", "row_max", "rows", "cols")),
             Step("softmax_unfused_exp", "block a row", ("x", "row_max", "y", "rows", "cols")),
@@ -79,20 +69,14 @@ _FILES = (
             Step("softmax_unfused_divide", "block a row", ("row_sum", "y", "rows", "cols"))),
            ("strided", "strided", "value of the row", "strided", "strided", "value of the row"), 2 * ("strided",),
            thread_share=4, foil=True),
-    Kernel("unroll", "09_unroll",
-           _one("unroll", "block a row"), 2 * ("strided float4",), ("strided float4",), thread_share=16,
-           macros=(("UNROLL", 1), ("IN_FLIGHT", 4)), choices=(1, 2, 4, 8), foil=True, suite="unroll"),
-    Kernel("unroll_aligned", "09_unroll_aligned",
-           _one("unroll_aligned", "block a row"), 2 * ("strided float4",), ("strided float4",), thread_share=16,
-           vector=4, macros=(("UNROLL", 1), ("IN_FLIGHT", 4)), choices=(1, 2, 4, 8), foil=True, suite="shown"),
-    Kernel("warp", "10_warp",
-           (Step("softmax_warp", "lanes a row", lanes=32),), ("by lanes",), ("by lanes",), default_block_size=128,
-           per_thread=FLOATS_A_LANE, macros=(("LANES", 32), ("TURNS", 1)), choices=(1, 2, 4, 8, 16, 32),
-           in_place=True, foil=True, suite="warp"),
-    Kernel("warp_plain", "10_warp_plain",
-           (Step("softmax_warp_plain", "lanes a row", lanes=32),), ("by lanes",), ("by lanes",),
-           default_block_size=128, per_thread=FLOATS_A_LANE, macros=(("LANES", 32),),
-           choices=(1, 2, 4, 8, 16, 32), in_place=True, foil=True, suite="shown"),
+    _one_step("09_unroll", "block a row", 2, "strided float4", thread_share=16,
+             macros=(("UNROLL", 1), ("IN_FLIGHT", 4)), choices=(1, 2, 4, 8), foil=True, suite="unroll"),
+    _one_step("09_unroll_aligned", "block a row", 2, "strided float4", thread_share=16, vector=4,
+             macros=(("UNROLL", 1), ("IN_FLIGHT", 4)), choices=(1, 2, 4, 8), foil=True, suite="shown"),
+    _one_step("10_warp", "lanes a row", 1, "by lanes", lanes=32, default_block_size=128, per_thread=FLOATS_A_LANE,
+             macros=(("LANES", 32), ("TURNS", 1)), choices=(1, 2, 4, 8, 16, 32), in_place=True, foil=True, suite="warp"),
+    _one_step("10_warp_plain", "lanes a row", 1, "by lanes", lanes=32, default_block_size=128, per_thread=FLOATS_A_LANE,
+             macros=(("LANES", 32),), choices=(1, 2, 4, 8, 16, 32), in_place=True, foil=True, suite="shown"),
 )  # fmt: skip
 """One kernel a .cu file; a control, which is a file with something changed, comes after the last of these."""
 

@@ -16,7 +16,7 @@ from softmax_lib.worklog.registry import kernels
 
 ROOT = Path(__file__).parents[2]
 USED = ("softmax_lib", "kernels", "book/measurements")
-LAST_OF_CHAPTER_3 = '    Kernel("online", "04_online",'
+LAST_OF_CHAPTER_3 = '    _one_step("04_online",'
 
 DRAW = """
 from softmax_lib import explore, figures, recorded
@@ -32,7 +32,7 @@ print(*(f"{what}: {', '.join(names)}." for what, names in recorded.waiting().ite
 def entry():
     """The entry of the registry that CONTRIBUTING shows, as it would be pasted."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    (found,) = re.findall(r"```\n( *Kernel\(.*?\n) *```", text, re.DOTALL)
+    (found,) = re.findall(r"```\n( *_one_step\(.*?\n) *```", text, re.DOTALL)
     return textwrap.indent(textwrap.dedent(found), "    ")
 
 
@@ -85,4 +85,4 @@ def waiting_in(told):
 
 def _own_entry(checkout):
     text = (checkout / "softmax_lib" / "worklog" / "registry.py").read_text(encoding="utf-8")
-    return text[text.index('Kernel("mine"') : text.index(LAST_OF_CHAPTER_3)]
+    return text[text.index('_one_step("04_mine"') : text.index(LAST_OF_CHAPTER_3)]
