@@ -29,22 +29,15 @@ ORIGINAL_WORKLOG = CitedTimes(
 """The worklog that this book grew from: one launch of each kernel, in float32."""
 
 
-@dataclass(frozen=True)
-class CitedPeak:
-    """Floating-point operations a second that a maker states for a GPU."""
-
-    flops: float
-    source: str
-
-
 FLOAT32_PEAKS = {
-    "nvidia-h200": CitedPeak(67e12, "NVIDIA's H200 datasheet, FP32"),
-    "nvidia-l4": CitedPeak(30.3e12, "NVIDIA's L4 datasheet, FP32"),
-    "nvidia-a100-sxm4-40gb": CitedPeak(19.5e12, "NVIDIA's A100 datasheet, FP32"),
-    "nvidia-a100-sxm4-80gb": CitedPeak(19.5e12, "NVIDIA's A100 datasheet, FP32"),
-    "tesla-t4": CitedPeak(8.1e12, "NVIDIA's T4 datasheet, FP32"),
+    "nvidia-h200": 67e12,
+    "nvidia-l4": 30.3e12,
+    "nvidia-a100-sxm4-40gb": 19.5e12,
+    "nvidia-a100-sxm4-80gb": 19.5e12,
+    "tesla-t4": 8.1e12,
 }
-"""By the name of a GPU's record; arithmetic outside of the tensor cores."""
+"""Floating-point operations a second outside of the tensor cores, by the name of a GPU's record: "FP32" of NVIDIA's
+datasheet of each."""
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def memory_or_arithmetic(rows: int = 1024, cols: int = 32768) -> widgets.Explore
     32 bytes. Raises `BadInput` for a shape that was never recorded.
     """
     copy = next(iter(recorded().times(rows, cols).values()))
-    peak = FLOAT32_PEAKS[DEFAULT_GPU].flops
+    peak = FLOAT32_PEAKS[DEFAULT_GPU]
     return sliders(
         {"FLOP per element": FLOP, "bytes per element": BYTES},
         lambda flop, size: _roofline(flop, size, rows * cols, copy.copy_gb_per_s * 1e9, peak),

@@ -190,7 +190,7 @@ def rmsnorm_roof(
     found = rmsnorm_times(gpu, cols=cols, dtype=dtype)
     first = found[0]
     figure, axes = look.start("RMSNorm below its roof", 3.4)
-    bytes_per_s, flops = first.bytes / first.copy_us * 1e6, FLOAT32_PEAKS[gpu].flops
+    bytes_per_s, flops = first.bytes / first.copy_us * 1e6, FLOAT32_PEAKS[gpu]
     corner = flops / bytes_per_s
     roof = [(x, min(x * bytes_per_s, flops) / 1e12) for x in (0.1, corner, 10 * corner)]
     axes.plot(*zip(*roof, strict=True), color=look.INK, label="_roof")

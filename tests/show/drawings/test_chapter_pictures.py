@@ -63,7 +63,7 @@ def test_bytes_in_flight_start_where_the_sixth_kernel_is_and_were_all_measured()
 def test_memory_or_arithmetic_is_the_slower_of_the_two_and_the_roofs_height():
     shown = drawings.memory_or_arithmetic()
     assert shown.choice == (5, 32)
-    copy_us, flop_per_us = TIMES["fusion"].copy_us, FLOAT32_PEAKS["nvidia-h200"].flops / 1e6
+    copy_us, flop_per_us = TIMES["fusion"].copy_us, FLOAT32_PEAKS["nvidia-h200"] / 1e6
     for (flop, size), leaf in shown.leaves.items():
         memory, arithmetic = size / 8 * copy_us, flop * 1024 * 32768 / flop_per_us
         limit = "memory" if memory > arithmetic else "compute"
