@@ -74,15 +74,6 @@ def test_a_damaged_record_is_refused_in_one_sentence_and_left_alone(tmp_path, ch
     assert path.read_text() == text
 
 
-@pytest.mark.parametrize("field", sorted(content()))
-def test_a_record_that_lacks_a_field_is_refused(tmp_path, field):
-    damaged = content()
-    del damaged[field]
-    write(tmp_path / "x.json", damaged)
-    with pytest.raises(BadInput, match=field):
-        load(tmp_path / "x.json")
-
-
 @pytest.mark.parametrize(
     "data",
     [b"", b"{", b"\xff\xfe", b"[]", b"3", 100_000 * b"[", b"9" * 5000, BOOK.read_bytes()[:-100]],

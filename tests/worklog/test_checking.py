@@ -26,15 +26,12 @@ def test_a_verdict_has_no_digit_that_depends_on_the_machine():
     assert result.wrong == result.failures == ()
 
 
-def test_a_matrix_of_ones_own_is_judged_at_the_kernels_own_block_size():
+def test_a_matrix_of_ones_own_is_judged_at_the_kernels_own_block_size_and_has_rows_without_a_kind():
     result = check("fusion", noise(7, 100), device="cpu")
     (attempt,) = result.attempts
     assert result.verdict.startswith("fusion: 1 launch, all within")
     assert (attempt.rows, attempt.cols) == (7, 100)
     assert attempt.block_size == kernels["fusion"].choose_block_size(100)
-
-
-def test_a_matrix_of_ones_own_has_rows_without_a_kind():
     x = noise(18, 33)
     x[4] -= 200
     (wrong,) = check("max_from_zero", x, device="cpu").wrong
