@@ -41,9 +41,7 @@ def _read(path: Path) -> Exercise:
 
 
 def _tuples(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
-    }
+    return {name: tuple(it) if isinstance(it, list) else it for name, it in given.items()}
 
 
 def _attempt(says: str = WRONG, swap: Mapping[str, str] | None = None, **more: Any) -> Attempt:
@@ -83,13 +81,12 @@ def read_numbers(exercise: Exercise, given: Any) -> dict[str, float]:
     if len(numbers) != len(exercise.asked):
         asked = count(len(exercise.asked), "number")
         raise BadInput(f"{exercise.name} takes {asked}, {names}, and not {len(numbers)}.")
+    read = {}
     for one, number in zip(exercise.asked, numbers, strict=True):
         if not one.least <= number <= one.most or (one.whole and number != int(number)):
             kind = "a whole number" if one.whole else "a number"
             raise BadInput(
                 f"{one.name}, {one.what}, is {kind} from {one.least} to {one.most}, and not {cut_long_words(str(number))}."
             )
-    return {
-        one.name: int(n) if one.whole else float(n)
-        for one, n in zip(exercise.asked, numbers, strict=True)
-    }
+        read[one.name] = int(number) if one.whole else float(number)
+    return read

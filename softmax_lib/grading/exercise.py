@@ -163,9 +163,12 @@ class Exercise:
     @property
     def offered(self) -> tuple[Attempt, ...]:
         """The attempts that a page offers, the solution among them, in an order that says nothing of them."""
+
+        def place(attempt: Attempt) -> str:
+            return hashlib.sha256(f"{self.name}: {attempt.label}".encode()).hexdigest()
+
         solved = Attempt("", self.solution, label=self.label)
-        offered = (solved, *(one for one in self.attempts if one.label))
-        return tuple(sorted(offered, key=self._place))
+        return tuple(sorted((solved, *(one for one in self.attempts if one.label)), key=place))
 
     @property
     def solution_text(self) -> str:
@@ -184,10 +187,6 @@ class Exercise:
     def asks(self) -> Reference:
         """What its kernel is to compute."""
         return REFERENCES[self.reference]
-
-    def _place(self, attempt: Attempt) -> str:
-        """What attempts are ordered by: of each exercise in another way, and always the same."""
-        return hashlib.sha256(f"{self.name}: {attempt.label}".encode()).hexdigest()
 
     @property
     def words(self) -> str:

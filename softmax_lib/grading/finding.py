@@ -49,16 +49,14 @@ class Mistake(NamedTuple):
     trace: str
 
 
-def tally(launches: int, wrong: Sequence[Mistake], right: str) -> Finding:
+def tally(tried: Sequence[Mistake | None], right: str) -> Finding:
     """Whether all launches were right, `right` saying what they were; else how many were not, the first, and their traces."""
-    all_of_them = count(launches, "launch", "launches")
+    wrong, all_of_them = [one for one in tried if one], count(len(tried), "launch", "launches")
     if not wrong:
         return Finding("right", True, f"all of {all_of_them} {right}.")
-    verb = plural(len(wrong), "is", "are")
-    many = f"{len(wrong)} of {all_of_them} {verb} wrong"
-    traces = tuple(one.trace for one in wrong)
+    many = f"{len(wrong)} of {all_of_them} {plural(len(wrong), 'is', 'are')} wrong"
     says = f"{many}; the first, {wrong[0].launch}: {wrong[0].what}."
-    return Finding("right", False, says, traces)
+    return Finding("right", False, says, tuple(one.trace for one in wrong))
 
 
 def safety(found: list[XRay]) -> Finding:

@@ -14,8 +14,6 @@ from softmax_lib.grading.finding import Finding, Subject
 from softmax_lib.grading.softmaxes import is_right_at, wrong_kinds
 from softmax_lib.grading.tile_answers import compiled_barriers
 
-FLOAT_BYTES = 4
-
 COMPILED_BARRIERS = "compiled barriers"
 """A counter of a whole Triton kernel, and not of its lines."""
 
@@ -24,7 +22,7 @@ Numbers = Mapping[str, float]
 
 def find(exercise: Exercise, subject: Subject, numbers: Numbers) -> Iterator[Finding]:
     """What is found of an answer, one after the other. Raises `CompileError`, `KernelFault` and what `run` does."""
-    if exercise.kind in ("write", "mend"):
+    if exercise.is_free:
         right = subject.right()
         yield right
         safe = subject.safe(right.is_met) if subject.safe else None
@@ -122,7 +120,7 @@ def _count(goal: Goal, found: XRay) -> float:
     """The counter that a goal is about."""
     lines = [line for line in found.lines if _is_meant(goal, line)]
     elements = (found.rows or 0) * (found.cols or 0)
-    floats = sum(line.lanes * line.size for line in lines) / FLOAT_BYTES
+    floats = sum(line.lanes * line.size for line in lines) / 4
     if goal.of == "unwritten":
         return elements - floats
     total = floats if goal.of == "floats" else sum(getattr(line, goal.of) for line in lines)

@@ -17,16 +17,8 @@ _COMPILER = re.compile(r"^([^:\n]+:\d+)(?::\d+)?: (?:fatal )?error: (.*)$", re.M
 _PYTHON = re.compile(r"(\S+)\.py, line (\d+): (.*)")
 _STOPPED = "Triton's interpreter stopped"
 _PYTHON_ALONE = (
-    ast.FunctionDef,
-    ast.Import,
-    ast.ImportFrom,
-    ast.For,
-    ast.While,
-    ast.If,
-    ast.With,
-    ast.Lambda,
-    ast.comprehension,
-)
+    ast.FunctionDef, ast.Import, ast.ImportFrom, ast.For, ast.While, ast.If, ast.With, ast.Lambda, ast.comprehension,
+)  # fmt: skip
 """What no C++ that Python can read has in it."""
 
 _WORD = re.compile(r"\w+|[^\w\s]")
@@ -40,32 +32,33 @@ class HandedIn:
     exercise: Exercise
     text: str
 
+    @property
+    def is_triton(self) -> bool:
+        """Whether it is Python, and not CUDA C++."""
+        return self.exercise.family == "triton"
+
     @cached_property
     def is_whole(self) -> bool:
         """Whether it is a kernel by itself."""
-        if self.exercise.family == "triton":
+        if self.is_triton:
             return re.search(r"^@triton\.jit", self.text, re.MULTILINE) is not None
         return bool(self.exercise.named(self.text).entries)
 
     @cached_property
     def source(self) -> Source:
         """The kernel that is graded."""
-        return (
-            self.exercise.named(self.text) if self.is_whole else self.exercise.with_part(self.text)
-        )
+        make = self.exercise.named if self.is_whole else self.exercise.with_part
+        return make(self.text)
 
     @property
     def refusal(self) -> str | None:
         """A sentence about what cannot be graded at all: nothing, another language, or another kernel."""
         if not self.text.strip():
             return "nothing was handed in."
-        if self.exercise.family != "triton" and _is_python(self.text):
-            return (
-                "this is Python, and what is asked for is CUDA C++, the language of the kernel around "
-                "your part."
-            )
+        if not self.is_triton and _is_python(self.text):
+            return "this is Python, and what is asked for is CUDA C++, the language of the kernel around your part."
         kernels = len(self.source.entries)
-        if self.exercise.family != "triton" and kernels > 1:
+        if not self.is_triton and kernels > 1:
             return (
                 f"there are {kernels} kernels in what was handed in, and the exercise is about one."
             )
@@ -75,7 +68,7 @@ class HandedIn:
     def _other_kernel(self) -> str | None:
         """A sentence about a whole kernel that is not this exercise's: where one is written, all but its name is free."""
         if self.exercise.is_free:
-            if self.exercise.family == "triton":  # whatever its name
+            if self.is_triton:  # whatever its name
                 return None
             (given,), (due,) = self.source.entries, self.exercise.source.entries
             said = f"your kernel is called {given}, and the exercise launches {due}."
@@ -151,7 +144,7 @@ def first_difference(exercise: Exercise, text: str) -> int | None:
 
 def _words(exercise: Exercise, text: str) -> list[tuple[str, int]]:
     """The names, numbers and signs of a text, each with its line."""
-    is_triton = exercise.family == "triton"
-    bare = _PYTHON_COMMENT.sub("", text) if is_triton else blank_comments(text)
+    is_python = exercise.family == "triton"
+    bare = _PYTHON_COMMENT.sub("", text) if is_python else blank_comments(text)
     lines = enumerate(bare.split("\n"), 1)
     return [(word, number) for number, line in lines for word in _WORD.findall(line)]

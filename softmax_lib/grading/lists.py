@@ -45,9 +45,8 @@ def subject(exercise: Exercise, source: Source) -> Subject:
 
 def _right(exercise: Exercise, kernel: Kernel) -> Finding:
     sizes = exercise.block_sizes or (BLOCK_SIZE,)
-    tried = [(*on, size) for size in sizes for on in selections.CHECKED]
-    wrong = [one for on in tried if (one := _mistake(exercise, kernel, *on))]
-    return tally(len(tried), wrong, f"with {selections.RIGHT}")
+    tried = [_mistake(exercise, kernel, *on, size) for size in sizes for on in selections.CHECKED]
+    return tally(tried, f"with {selections.RIGHT}")
 
 
 def _mistake(exercise: Exercise, kernel: Kernel, cols: int, k: int, size: int) -> Mistake | None:

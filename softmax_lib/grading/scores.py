@@ -74,7 +74,7 @@ def scores() -> Scores:
     They are in `scores.json` in the folder `exercises` of `files.readers_folder`. Raises `BadInput` where that
     file is none of ours.
     """
-    kept = _read(_path(SCORES))
+    kept = _read(SCORES)
     rows = []
     for one in exercises().values():
         points = kept.get(one.name)
@@ -89,7 +89,7 @@ def keep(exercise: str, points: int, solved: bool) -> int:
     """
     failed = 0 if solved else 1
     try:
-        best = _read(_path(SCORES)).get(exercise, -1)
+        best = _read(SCORES).get(exercise, -1)
         failed += failures(exercise)
         if points > best:
             _write(SCORES, exercise, points)
@@ -103,7 +103,7 @@ def keep(exercise: str, points: int, solved: bool) -> int:
 
 def failures(exercise: str) -> int:
     """How often an answer to it was not right. Raises `BadInput` where the file is none of ours."""
-    return _read(_path(FAILURES)).get(exercise, 0)
+    return _read(FAILURES).get(exercise, 0)
 
 
 def is_solved(exercise: str) -> bool:
@@ -114,22 +114,23 @@ def is_solved(exercise: str) -> bool:
 def _write(name: str, exercise: str, number: int) -> None:
     path = _path(name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, json.dumps(dict(_read(path)) | {exercise: number}, indent=1).encode())
+    replace_file(path, json.dumps(dict(_read(name)) | {exercise: number}, indent=1).encode())
 
 
 def _path(name: str) -> Path:
     return readers_folder("exercises") / name
 
 
-def _read(path: Path) -> Mapping[str, int]:
+def _read(name: str) -> Mapping[str, int]:
+    path = _path(name)
     if not os.path.exists(path):
         return {}
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         kept = None
-    if not isinstance(kept, dict) or not all(type(n) is int and n >= 0 for n in kept.values()):
-        raise BadInput(
-            f"{path} does not hold points as grade() writes them; move it away to begin anew."
-        )
-    return kept
+    if isinstance(kept, dict) and all(type(n) is int and n >= 0 for n in kept.values()):
+        return kept
+    raise BadInput(
+        f"{path} does not hold points as grade() writes them; move it away to begin anew."
+    )

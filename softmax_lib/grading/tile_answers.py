@@ -22,11 +22,10 @@ def subject(exercise: Exercise, source: Source) -> Subject:
 def _right(exercise: Exercise, kernel: tiles.TileKernel) -> Finding:
     tried = [exercise.asks.rows(cols) for cols in exercise.lengths]
     found = interpret([_job(exercise, kernel, x) for _, x in tried])
-    pairs = zip(tried, found, strict=True)
-    wrong = [one for on, of in pairs if (one := _mistake(exercise, *on, of))]
-    if not wrong:  # the interpreter takes more than the compiler does
+    mistakes = [_mistake(exercise, *on, of) for on, of in zip(tried, found, strict=True)]
+    if not any(mistakes):  # the interpreter takes more than the compiler does
         tiles.compile_tile(kernel, _tile(exercise, exercise.lengths[-1]))
-    return tally(len(tried), wrong, "within the bound of float32")
+    return tally(mistakes, "within the bound of float32")
 
 
 def _tile(exercise: Exercise, cols: int) -> int:
