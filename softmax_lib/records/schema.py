@@ -86,7 +86,10 @@ def rules() -> dict[str, Any]:
         "least": LEAST,
         "largest": LARGEST,
         "shapes": {
-            shape: {name: _kinds(kind) for name, kind in wanted.items()}
+            shape: {
+                name: [one.__name__ for one in get_args(kind) or (kind,)]
+                for name, kind in wanted.items()
+            }
             for shape, wanted in shapes.items()
         },
         "execution": {name: ["int"] for name in EXECUTION},
@@ -103,10 +106,6 @@ def rules() -> dict[str, Any]:
         },
         "peers": list(PEERS),
     }
-
-
-def _kinds(kind: Any) -> list[str]:
-    return [one.__name__ for one in get_args(kind) or (kind,)]
 
 
 def find_fault(content: Any) -> str | None:

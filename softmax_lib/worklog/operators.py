@@ -209,11 +209,10 @@ class Operator:
         flat = due.reshape(len(due), -1)
         with np.errstate(over="ignore"):
             flat = np.where(np.abs(flat) > _LARGEST[dtype], np.copysign(np.inf, flat), flat)
-        given, lines = (
-            decode(got, dtype).reshape(flat.shape),
-            kinds if len(due) == len(kinds) else (),
+        lines = kinds if len(due) == len(kinds) else ()
+        return compare(
+            decode(got, dtype).reshape(flat.shape), flat, rtol * np.abs(flat) + atol, lines
         )
-        return compare(given, flat, rtol * np.abs(flat) + atol, lines)
 
     # ---- how it is launched
 
@@ -389,16 +388,12 @@ def _call(reference: Reference, given: dict[str, Any], where: str) -> Any:
     thread.start()
     thread.join(REFERENCE_S)
     if not found:
-        _stop(thread)
+        # which ends a loop of Python; one of C goes on until it returns
+        ident = ctypes.c_ulong(thread.ident or 0)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(SystemExit))
         raise BadInput(f"The reference has not returned after {REFERENCE_S:g} s on {where}.")
     result, error = found[0]
     if error is not None:
         said = f": {error}".rstrip(": ")
         raise BadInput(f"The reference raised {type(error).__name__} on {where}{said}.") from None
     return result
-
-
-def _stop(thread: threading.Thread) -> None:
-    """End a loop of Python; one of C goes on until it returns."""
-    ident = ctypes.c_ulong(thread.ident or 0)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(SystemExit))

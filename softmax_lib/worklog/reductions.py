@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -118,10 +119,10 @@ class Exchange:
 
 def exchanges(stretch: Sequence[Event], warp_size: int) -> list[Exchange]:
     """The shuffles of all warps between two barriers, in order; each warp makes as many."""
-    by_thread: dict[int, list[Event]] = {}
+    by_thread: defaultdict[int, list[Event]] = defaultdict(list)
     for event in stretch:
         if event.operation.startswith("shuffle"):
-            by_thread.setdefault(event.thread, []).append(event)
+            by_thread[event.thread].append(event)
     return [
         Exchange(
             {event.thread: event.value[0] for event in together},
@@ -134,16 +135,14 @@ def exchanges(stretch: Sequence[Event], warp_size: int) -> list[Exchange]:
 
 def between_barriers(traced: Trace) -> list[list[Event]]:
     """The first block's events, one list for each stretch between barriers of the block."""
-    stretches: list[list[Event]] = [[]]
-    passed = dict.fromkeys(range(traced.block_size), 0)
+    stretches: defaultdict[int, list[Event]] = defaultdict(list)
+    passed: Counter[int] = Counter()
     for event in traced:
         if event.block == 0 and event.operation == "barrier":
             passed[event.thread] += 1
         elif event.block == 0:
-            while len(stretches) <= passed[event.thread]:
-                stretches.append([])
             stretches[passed[event.thread]].append(event)
-    return stretches
+    return [stretches[number] for number in range(max(stretches, default=0) + 1)]
 
 
 def trace_row(kernel_or_source: str | Source, values: Sequence[float], warp_size: int) -> Trace:
@@ -204,21 +203,17 @@ def read_timeline(kernel: Kernel, cols: int, block_size: int | None = None) -> T
     traced = trace(kernel, np.zeros((1, cols), np.float32), size, grid=1)
     events = traced.events[traced.events["step"] == 0]
     stretch = _stretches(events)
-    shape = (-(-size // WARP), int(stretch.max()) + 1)
-    lanes = {
-        kind: _lanes(events[chosen], stretch[chosen], shape)
-        for kind, chosen in zip(KINDS, _chosen(traced, events), strict=True)
-    }
-    return Timeline(kernel.name, size, lanes)
-
-
-def _chosen(traced: Trace, events: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Which events are of each of `KINDS`."""
-    operation = events["operation"]
+    operation, threads = events["operation"], events["thread"]
     of_shared = [i for i, array in enumerate(traced.arrays) if array.is_shared]
     in_shared = np.isin(events["array"], of_shared)
     access = operation <= Operation.ATOMIC
-    return access & ~in_shared, access & in_shared, operation >= Operation.SHUFFLE
+    kinds = (access & ~in_shared, access & in_shared, operation >= Operation.SHUFFLE)
+    lanes = {}
+    for kind, chosen in zip(KINDS, kinds, strict=True):
+        busy = np.zeros((-(-size // WARP), WARP, int(stretch.max()) + 1), bool)
+        busy[threads[chosen] // WARP, threads[chosen] % WARP, stretch[chosen]] = True
+        lanes[kind] = busy.sum(axis=1)
+    return Timeline(kernel.name, size, lanes)
 
 
 def _stretches(events: np.ndarray) -> np.ndarray:
@@ -232,9 +227,3 @@ def _stretches(events: np.ndarray) -> np.ndarray:
     stretch = np.empty(len(events), np.int64)
     stretch[order] = passed - passed[first]
     return stretch
-
-
-def _lanes(events: np.ndarray, stretch: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    busy = np.zeros((shape[0], WARP, shape[1]), bool)
-    busy[events["thread"] // WARP, events["thread"] % WARP, stretch] = True
-    return busy.sum(axis=1)

@@ -2,8 +2,8 @@
 
 import re
 import sys
-import threading
 import types
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -144,21 +144,15 @@ def test_a_cuda_graph_replays_the_launch_even_when_it_is_the_first(name):
 def test_threads_and_streams_do_not_mix_their_arguments():
     xs = [torch.randn(64, 1024, device="cuda") for _ in range(8)]
     wanted = [run("fusion", x).cpu() for x in xs]
-    wrong = []
 
-    def work(index: int) -> None:
+    def is_right(index: int) -> bool:
         with torch.cuda.stream(torch.cuda.Stream()):
             for _ in range(200):
                 y = run("fusion", xs[index])
-            if not torch.equal(y.cpu(), wanted[index]):
-                wrong.append(index)
+            return torch.equal(y.cpu(), wanted[index])
 
-    threads = [threading.Thread(target=work, args=(index,)) for index in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    with ThreadPoolExecutor(len(xs)) as threads:
+        assert all(threads.map(is_right, range(len(xs))))
 
 
 @pytest.mark.gpu

@@ -51,7 +51,12 @@ class TileKernel:
             body = ast.parse(text).body
         except SyntaxError as error:
             raise CompileError(f"{name}, line {error.lineno}: {error.msg}") from None
-        jitted = [node for node in body if isinstance(node, ast.FunctionDef) and _is_jit(node)]
+        functions = [node for node in body if isinstance(node, ast.FunctionDef)]
+        jitted = [
+            node
+            for node in functions
+            if any("triton.jit" in ast.unparse(one) for one in node.decorator_list)
+        ]
         found = [node for node in jitted if {*ARRAYS} <= {*_takes(node)}] or jitted
         if len(found) != 1:
             raise BadInput(
@@ -100,10 +105,6 @@ class TileKernel:
 
 def _takes(node: ast.FunctionDef) -> tuple[str, ...]:
     return tuple(argument.arg for argument in node.args.args)
-
-
-def _is_jit(node: ast.FunctionDef) -> bool:
-    return any("triton.jit" in ast.unparse(decorator) for decorator in node.decorator_list)
 
 
 @cache
