@@ -169,6 +169,7 @@ def check(
     kernel, block_size = resolve(kernel_or_source), threads_of(block_size)
     device, notes = choose_device(device), notes_on(kernel)
     kinds: tuple[str, ...] = ()
+    tried: Iterable[tuple[np.ndarray, int, int]]
     if x is not None:
         check_x(x, "check")
         tried = [(as_numpy(x), kernel.settle_block_size(block_size, x.shape[1]), 0)]
@@ -176,7 +177,7 @@ def check(
         lengths, kinds = _read_lengths(lengths), KINDS
         kernel.settle_block_size(block_size, kernel.longer(min(lengths)))
         plan = _plan(kernel, block_size, lengths)
-        tried = [(adversarial(cols), size, offset) for cols, size, offset in plan]
+        tried = ((adversarial(cols), size, offset) for cols, size, offset in plan)
 
     def launch(matrix: np.ndarray, size: int, offset: int) -> Outcome:
         y, is_stray = launch_guarded(kernel, matrix, size, offset, device)
