@@ -92,22 +92,9 @@ def read_counts(
     place: Place, space: str, operation: str, size: int, counts: np.void, array: str
 ) -> LineCounters:
     """What was counted of one array, in a row of `COUNTS` or `LINE_COUNTS`."""
-    requests, lanes, bytes_, sectors, wavefronts, conflicts = (
-        int(counts[n]) for n in COUNTS.names or ()
-    )
-    return LineCounters(
-        *place,
-        space,
-        operation,
-        size,
-        requests,
-        lanes,
-        bytes_,
-        sectors,
-        wavefronts,
-        conflicts,
-        array,
-    )
+    numbers = dict(zip(_SUMMED, (int(counts[name]) for name in COUNTS.names or ()), strict=True))
+    file, line = place
+    return LineCounters(file, line, space, operation, size, array=array, **numbers)
 
 
 _SUMMED = ("requests", "lanes", "bytes_asked", "sectors", "wavefronts", "bank_conflicts")
