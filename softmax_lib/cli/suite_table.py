@@ -13,7 +13,7 @@ from softmax_lib.cli.answer import table
 from softmax_lib.engine.words import count
 from softmax_lib.records.reading import read_fields
 from softmax_lib.suites.lies.record import LieTime
-from softmax_lib.suites.symptoms.record import times_of
+from softmax_lib.suites.symptoms.record import SymptomTime, times_of
 
 Line = tuple[str, ...]
 END: Line = ()
@@ -22,14 +22,27 @@ _LOOKS: dict[str, Any] = {"box": box.SIMPLE_HEAD, "title_justify": "left", "pad_
 
 
 class Layout(NamedTuple):
-    """A suite's table: its title, made of the run's fields, its columns, its lines, and sentences below it."""
+    """A suite's table: its title, made of the run's fields, its columns, a line for each of its rows, and sentences below.
+
+    Rows with one `section` stand under it. With `a_table_each_row` title and rows are made of a row of the run.
+    """
 
     title: str
     columns: str
-    lines: Callable[[dict[str, Any]], Iterable[Line]]
+    line: Callable[[Any], Line]
+    rows: Callable[[dict[str, Any]], Iterable[Any]] = lambda found: found["rows"]
+    section: Callable[[Any], str] | None = None
     below: Callable[[dict[str, Any]], Iterable[str]] = lambda found: ()
     a_table_each_row: bool = False
-    """The title and the lines are then made of a row of the run."""
+
+    def lines(self, found: dict[str, Any]) -> Iterator[Line]:
+        if self.section is None:
+            yield from map(self.line, self.rows(found))
+            return
+        for heading, rows in groupby(self.rows(found), key=self.section):
+            yield (f"[b]{heading}[/b]",)
+            yield from map(self.line, rows)
+            yield END
 
 
 def print_run(suite: str, found: dict[str, Any]) -> None:
@@ -57,10 +70,6 @@ def _skipped(reasons: Iterable[tuple[str, str]]) -> Iterable[str]:
         yield f"{name}: {first}{f' (and {len(more)} more)' * bool(more)}"
 
 
-def _bold(heading: str) -> Line:
-    return (f"[b]{heading}[/b]",)
-
-
 def _matrix(row: dict[str, Any]) -> str:
     return f"{row['rows']}x{row['cols']}"
 
@@ -74,15 +83,18 @@ def _fastest(times: Iterable[dict[str, Any]]) -> dict[str, Any]:
     return min(times, key=lambda time: time["us"])
 
 
-def _peers(found: dict[str, Any]) -> Iterator[Line]:
-    """A line per cell: our time, its share of a copy's speed, the best peer and our gain over it."""
-    for direction, rows in groupby(found["rows"], key=lambda row: row["direction"]):
-        yield _bold(direction)
-        for row in rows:
-            ours, share = _beside_copy(row["ours_us"], row["copy_us"])
-            share = share if direction == "forward" else ""
-            yield f"{_matrix(row)} {row['dtype']}", ours, share, *_best(row)
-        yield END
+def _setting(row: dict[str, Any], best: dict[str, Any], names: str, *others_us: float) -> Line:
+    """A matrix, its best setting, the time and share of a copy's speed of that, and times of others."""
+    setting = (str(best[name]) for name in names.split())
+    times = _beside_copy(best["us"], row["copy_us"])
+    return _matrix(row), *setting, *times, *(f"{us:.2f}" for us in others_us)
+
+
+def _peers(row: dict[str, Any]) -> Line:
+    """Our time, its share of a copy's speed, the best peer and our gain over it."""
+    ours, share = _beside_copy(row["ours_us"], row["copy_us"])
+    share = share if row["direction"] == "forward" else ""
+    return f"{_matrix(row)} {row['dtype']}", ours, share, *_best(row)
 
 
 def _gains(found: dict[str, Any]) -> Iterator[str]:
@@ -99,63 +111,40 @@ def _best(row: dict[str, Any]) -> Line:
     return name, f"{best:.2f}", f"{best / row['ours_us']:.3f}"
 
 
-def _topk(found: dict[str, Any]) -> Iterator[Line]:
-    """For each kind of data a line per cell: our time, its share of a copy's speed of reading, the best peer, our gain."""
-    for data, rows in groupby(found["rows"], key=lambda row: row["data"]):
-        yield _bold(data)
-        for row in rows:
-            times = _beside_copy(row["ours_us"], row["copy_us"] / 2)
-            yield f"{_matrix(row)} {row['dtype']}", str(row["k"]), *times, *_best(row)
-        yield END
+def _topk(row: dict[str, Any]) -> Line:
+    """Our time, its share of a copy's speed of reading, the best peer, our gain."""
+    times = _beside_copy(row["ours_us"], row["copy_us"] / 2)
+    return f"{_matrix(row)} {row['dtype']}", str(row["k"]), *times, *_best(row)
 
 
-def _unroll(found: dict[str, Any]) -> Iterator[Line]:
-    """For each matrix the best setting, its time and share of a copy's speed, and what it is compared with."""
-    for row in found["rows"]:
-        best = _fastest(time for time in row["times"] if time["kernel"] == "unroll")
-        setting = (str(best[name]) for name in ("block_size", "unroll", "in_flight"))
-        times = _beside_copy(best["us"], row["copy_us"])
-        yield _matrix(row), *setting, *times, f"{row['others']['float4']:.2f}"
+def _unroll(row: dict[str, Any]) -> Line:
+    best = _fastest(time for time in row["times"] if time["kernel"] == "unroll")
+    return _setting(row, best, "block_size unroll in_flight", row["others"]["float4"])
 
 
-def _warp(found: dict[str, Any]) -> Iterator[Line]:
-    """For each matrix of short rows the best setting, its time and share of a copy's speed, and `shuffle`."""
-    for row in found["rows"]:
-        if row["part"] == "short":
-            best, shuffle = (
-                _fastest(time for time in row["times"] if time["who"] == who)
-                for who in ("warp", "shuffle")
-            )
-            setting = (str(best[name]) for name in ("lanes", "block_size"))
-            times = _beside_copy(best["us"], row["copy_us"])
-            yield _matrix(row), *setting, *times, f"{shuffle['us']:.2f}"
+def _warp(row: dict[str, Any]) -> Line:
+    best, shuffle = (
+        _fastest(time for time in row["times"] if time["who"] == who) for who in ("warp", "shuffle")
+    )
+    return _setting(row, best, "lanes block_size", shuffle["us"])
 
 
-def _triton(found: dict[str, Any]) -> Iterator[Line]:
-    """For each matrix the best setting of a Triton kernel, its time and share of a copy's speed, and torch's time."""
-    for row in found["rows"]:
-        best = _fastest(time for time in row["times"] if time["tile"])
-        torchs = [f"{time['us']:.2f}" for time in row["times"] if time["who"] == "torch"]
-        setting = (str(best[name]) for name in ("who", "num_warps", "num_stages"))
-        yield _matrix(row), *setting, *_beside_copy(best["us"], row["copy_us"]), *torchs
+def _triton(row: dict[str, Any]) -> Line:
+    torchs = [time["us"] for time in row["times"] if time["who"] == "torch"]
+    best = _fastest(time for time in row["times"] if time["tile"])
+    return _setting(row, best, "who num_warps num_stages", *torchs)
 
 
-def _lies(found: dict[str, Any]) -> Iterator[Line]:
-    """For each lie a line per time: whose, by which method, of which matrix; its median, its mean, its bandwidth."""
-    for row in found["rows"]:
-        yield _bold(row["lie"])
-        for line in row["times"]:
-            one = read_fields(LieTime, {**row, **line})
-            times = f"{one.median_us:.2f}", f"{one.mean_us:.2f}", f"{one.gb_per_s:,.0f}"
-            yield one.who, one.method, _matrix(line), one.data, *times
-        yield END
+def _lies(row: dict[str, Any]) -> Line:
+    """Whose, by which method, of which matrix; its median, its mean, its bandwidth."""
+    one = read_fields(LieTime, row)
+    times = f"{one.median_us:.2f}", f"{one.mean_us:.2f}", f"{one.gb_per_s:,.0f}"
+    return one.who, one.method, _matrix(row), one.data, *times
 
 
-def _hardware(found: dict[str, Any]) -> Iterator[Line]:
-    """A line per kind of memory."""
-    for row in found["rows"]:
-        speed = f"{row['gb_per_s']:,.0f}" if "gb_per_s" in row else ""
-        yield row["level"], f"{row['cycles']:.1f}", f"{row['ns']:.1f}", speed
+def _hardware(row: dict[str, Any]) -> Line:
+    speed = f"{row['gb_per_s']:,.0f}" if "gb_per_s" in row else ""
+    return row["level"], f"{row['cycles']:.1f}", f"{row['ns']:.1f}", speed
 
 
 def _waits_and_places(found: dict[str, Any]) -> Iterator[str]:
@@ -170,37 +159,10 @@ def _waits_and_places(found: dict[str, Any]) -> Iterator[str]:
         yield f"{blocks}, {told}: up to {most} each, {rounds:.2f} rounds"
 
 
-def _phases(row: dict[str, Any]) -> Iterator[Line]:
-    """GB/s read and written in each microsecond."""
-    moved = zip(row["read_bytes"], row["written_bytes"], strict=True)
-    for at, (read, written) in enumerate(moved):
-        yield str(at), f"{read / 1e3:,.0f}", f"{written / 1e3:,.0f}"
-
-
-def _shown(found: dict[str, Any]) -> Iterator[Line]:
-    """A kernel as its chapter shows it, its time and share of a copy's speed, and its full form's."""
-    for row in found["rows"]:
-        times = _beside_copy(row["us"], row["copy_us"])
-        yield _matrix(row), row["kernel"], *times, f"{row['full_us']:.2f}"
-
-
-def _rmsnorm(found: dict[str, Any]) -> Iterator[Line]:
-    """For each matrix and kernel its time and share of a copy's speed."""
-    for row in found["rows"]:
-        times = _beside_copy(row["us"], row["copy_us"])
-        yield _matrix(row), row["dtype"], row["name"], *times
-
-
-def _symptoms(found: dict[str, Any]) -> Iterator[Line]:
-    """For each symptom a line per side: who, on which matrix, how it was timed; its median, its bandwidth."""
-    for symptom, times in groupby(times_of(found), key=lambda one: one.symptom):
-        yield _bold(symptom)
-        for one in times:
-            side = one.side
-            timed = str(side.block_size or ""), side.how
-            us = f"{one.median_us:.2f}", f"{one.gb_per_s:,.0f}"
-            yield side.who, one.role, _matrix(vars(side)), *timed, *us
-        yield END
+def _symptoms(one: SymptomTime) -> Line:
+    """Who, on which matrix, how it was timed; its median, its bandwidth."""
+    side, us = one.side, (f"{one.median_us:.2f}", f"{one.gb_per_s:,.0f}")
+    return side.who, one.role, _matrix(vars(side)), str(side.block_size or ""), side.how, *us
 
 
 def _model(found: dict[str, Any]) -> Iterator[Line]:
@@ -218,25 +180,44 @@ _HERE = "on {gpu[name]}, {date}"
 _ON = f"{_HERE}; times in microseconds"
 _READ = "read: our share of the speed at which a copy reads"
 LAYOUTS = {
-    "peers": Layout(f"softmax() {_ON}", "matrix, ours, of copy, best peer, its time, gain", _peers, _gains),
+    "peers": Layout(
+        f"softmax() {_ON}", "matrix, ours, of copy, best peer, its time, gain", _peers,
+        section=lambda row: row["direction"], below=_gains,
+    ),
     "model": Layout(
         f"A transformer of {{model[layers]}} layers and {{model[vocabulary]}} words {_HERE}",
-        "batch x length, contender, tokens per second, gain", _model,
+        "batch x length, contender, tokens per second, gain", tuple, _model,
     ),
     "topk": Layout(
-        f"softmax_topk() {_ON}", "matrix, k, ours, read, best peer, its time, gain", _topk, lambda found: [_READ],
+        f"softmax_topk() {_ON}", "matrix, k, ours, read, best peer, its time, gain", _topk,
+        section=lambda row: row["data"], below=lambda found: [_READ],
     ),
     "unroll": Layout(f"unroll {_ON}", "matrix, threads, unrolled, in flight, its time, of copy, float4", _unroll),
-    "warp": Layout(f"warp {_ON}", "matrix, lanes, threads, its time, of copy, shuffle", _warp),
+    "warp": Layout(
+        f"warp {_ON}", "matrix, lanes, threads, its time, of copy, shuffle", _warp,
+        lambda found: [row for row in found["rows"] if row["part"] == "short"],
+    ),
     "triton": Layout(f"Triton {_ON}", "matrix, contender, warps, stages, its time, of copy, torch", _triton),
-    "lies": Layout(f"Lies told {_ON}", "contender, method, matrix, data, median, mean, GB/s", _lies),
-    "hardware": Layout("{gpu[name]}, {date}", "memory, cycles, nanoseconds, GB/s", _hardware, _waits_and_places),
+    "lies": Layout(
+        f"Lies told {_ON}", "contender, method, matrix, data, median, mean, GB/s", _lies,
+        lambda found: [row | time for row in found["rows"] for time in row["times"]], lambda row: row["lie"],
+    ),
+    "hardware": Layout("{gpu[name]}, {date}", "memory, cycles, nanoseconds, GB/s", _hardware, below=_waits_and_places),
     "phases": Layout(
         "{kernel}: {plain_us:.2f} us, noting the time {noted_us:.2f} us", "microsecond, GB/s read, GB/s written",
-        _phases, a_table_each_row=True,
+        lambda moved: (str(moved[0]), *(f"{of / 1e3:,.0f}" for of in moved[1])),
+        lambda row: enumerate(zip(row["read_bytes"], row["written_bytes"], strict=True)), a_table_each_row=True,
     ),
-    "shown": Layout(f"Kernels of chapters {_ON}", "matrix, kernel, its time, of copy, for any row", _shown),
-    "rmsnorm": Layout(f"RMSNorm {_ON}", "matrix, dtype, kernel, its time, of copy", _rmsnorm),
-    "symptoms": Layout(f"Symptoms {_ON}", "contender, role, matrix, threads, timed, median, GB/s", _symptoms),
+    "shown": Layout(
+        f"Kernels of chapters {_ON}", "matrix, kernel, its time, of copy, for any row",
+        lambda row: _setting(row, row, "kernel", row["full_us"]),
+    ),
+    "rmsnorm": Layout(
+        f"RMSNorm {_ON}", "matrix, dtype, kernel, its time, of copy", lambda row: _setting(row, row, "dtype name"),
+    ),
+    "symptoms": Layout(
+        f"Symptoms {_ON}", "contender, role, matrix, threads, timed, median, GB/s", _symptoms, times_of,
+        lambda one: one.symptom,
+    ),
 }  # fmt: skip
 """By the names that `--suite` takes."""
