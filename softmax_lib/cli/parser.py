@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,32 @@ _STATUS = (
     "Exit status: 0 when all is well; 1 when a check failed, or a hazard or fault was found; "
     "2 for bad input, and for what is missing here."
 )
+
+
+_VERBS = {
+    "info": ("information.run", "what this machine has, and what's wrong with an installation", ""),
+    "check": ("checks.run", "every kernel against float64, on inputs that break careless ones",
+              "online fusion", "mine.cu --device cpu"),
+    "ladder": ("ladder.run", "every kernel on one matrix: error, traffic, time, share of a copy's speed",
+               "--rows 4096 --cols 1024", "mine.cu"),
+    "record": ("measuring.record", "every kernel and peer, measured on your GPU", "--quick", "--minutes 8"),
+    "bench": ("measuring.bench", "softmax() beside others on your GPU", "", "--suite model --output model.json"),
+    "tune": ("measuring.tune", "the fastest kernels for your GPU, kept for softmax()", ""),
+    "run-kernel": ("xrays.run_kernel", "any kernel, run in the emulator, and what its arrays hold then",
+                   "add.cu --grid 4 --block 256 --arg a:f32:1024 --arg b:f32:1024:zeros --arg 1024"),
+    "xray": ("xrays.run", "traffic, bank conflicts and races, counted without a GPU",
+             "online --rows 64 --cols 8192", "mine.cu --as written",
+             "add.cu --grid 8 --block 128 --arg x:f32:8x1024 --arg 1024",
+             "softmax --rows 64 --cols 8192 --backward"),
+    "grade": ("grades.run", "the exercises and your points; grades your answer",
+              "", "shared_pairs", "shared_pairs mine.cu"),
+    "cache": ("kept_files.run", "where built kernels are kept, and how large they are", "", "--clear"),
+    "completion": ("parser.completion", "print what lets a shell complete verbs, options and kernels",
+                   "bash > ~/.local/share/bash-completion/completions/softmax-lib",
+                   'zsh > "${fpath[1]}/_softmax-lib"',
+                   "fish > ~/.config/fish/completions/softmax-lib.fish"),
+}  # fmt: skip
+"""By name the function of a verb, what it does, and the words of examples."""
 
 
 class _Paragraphs(argparse.HelpFormatter):
@@ -73,8 +99,7 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
     )
     made.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     added = made.add_subparsers(required=True, metavar="VERB")
-
-    def verb(name: str, run: str, help: str, *examples: str) -> argparse.ArgumentParser:
+    for name, (run, help, *examples) in _VERBS.items():
         one = added.add_parser(
             name,
             help=help,
@@ -85,107 +110,58 @@ def parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
         )
         one.add_argument("--json", action="store_true", help="print JSON")
         one.set_defaults(verb=run)
-        return one
+    verbs = added.choices
+    _add_checking(verbs["check"], verbs["ladder"])
+    _add_measuring(verbs["record"], verbs["bench"], verbs["tune"])
+    run_kernel = verbs["run-kernel"]
+    run_kernel.add_argument("name", metavar="FILE", help="a .cu file")
+    add_launch_words(run_kernel)
+    run_kernel.add_argument("--npz", **_FILE, help="arrays to take, by name")
+    run_kernel.add_argument("--out", **_FILE, help="write all arrays to this .npz file")
+    _add_xray_options(verbs["xray"])
+    _add_grading(verbs["grade"])
+    verbs["cache"].add_argument(
+        "--clear", action="store_true", help="remove it; your own files stay"
+    )
+    verbs["completion"].add_argument("shell", choices=SHELLS)
+    added.add_parser(HELP, help="what another verb does, with examples")
+    return made, verbs
 
-    verb(
-        "info",
-        "information.run",
-        "what this machine has, and what's wrong with an installation",
-        "",
-    )
-    check = verb(
-        "check",
-        "checks.run",
-        "every kernel against float64, on inputs that break careless ones",
-        "online fusion",
-        "mine.cu --device cpu",
-    )
+
+def _add_checking(check: argparse.ArgumentParser, ladder: argparse.ArgumentParser) -> None:
     all_kernels = "kernels or .cu files; all when none is named"
     check.add_argument("names", nargs="*", metavar="NAME", help=all_kernels)
-    ladder = verb(
-        "ladder",
-        "ladder.run",
-        "every kernel on one matrix: error, traffic, time, share of a copy's speed",
-        "--rows 4096 --cols 1024",
-        "mine.cu",
-    )
     more = "more kernels or .cu files, a row each below the rungs"
     ladder.add_argument("names", nargs="*", metavar="NAME", help=more)
     ladder.add_argument("--rows", type=_count, default=1024)
     ladder.add_argument("--cols", type=_count, default=32768)
     for one in (check, ladder):
         one.add_argument("--device", choices=("auto", "cuda", "cpu"), default="auto")
-    _add_measuring(verb)
-    run = verb(
-        "run-kernel",
-        "xrays.run_kernel",
-        "any kernel, run in the emulator, and what its arrays hold then",
-        "add.cu --grid 4 --block 256 --arg a:f32:1024 --arg b:f32:1024:zeros --arg 1024",
-    )
-    run.add_argument("name", metavar="FILE", help="a .cu file")
-    add_launch_words(run)
-    run.add_argument("--npz", **_FILE, help="arrays to take, by name")
-    run.add_argument("--out", **_FILE, help="write all arrays to this .npz file")
-    _add_xray_options(
-        verb(
-            "xray",
-            "xrays.run",
-            "traffic, bank conflicts and races, counted without a GPU",
-            "online --rows 64 --cols 8192",
-            "mine.cu --as written",
-            "add.cu --grid 8 --block 128 --arg x:f32:8x1024 --arg 1024",
-            "softmax --rows 64 --cols 8192 --backward",
-        )
-    )
-    grade = verb(
-        "grade",
-        "grades.run",
-        "the exercises and your points; grades your answer",
-        "",
-        "shared_pairs",
-        "shared_pairs mine.cu",
-    )
+
+
+def _add_grading(grade: argparse.ArgumentParser) -> None:
     task = "its task, without an answer"
     grade.add_argument("exercise", nargs="?", metavar="EXERCISE", help=task)
     answer = "a file with the missing part or a whole kernel; where numbers are asked for, those"
     grade.add_argument("answer", nargs="*", metavar="ANSWER", help=answer)
     solution = "show it: once solved, or after the last hint"
     grade.add_argument("--solution", action="store_true", help=solution)
-    kept = "where built kernels are kept, and how large they are"
-    cache = verb("cache", "kept_files.run", kept, "", "--clear")
-    cache.add_argument("--clear", action="store_true", help="remove it; your own files stay")
-    shells = verb(
-        "completion",
-        "parser.completion",
-        "print what lets a shell complete verbs, options and kernels",
-        "bash > ~/.local/share/bash-completion/completions/softmax-lib",
-        'zsh > "${fpath[1]}/_softmax-lib"',
-        "fish > ~/.config/fish/completions/softmax-lib.fish",
-    )
-    shells.add_argument("shell", choices=SHELLS)
-    added.add_parser(HELP, help="what another verb does, with examples")
-    return made, added.choices
 
 
-def _add_measuring(verb: Callable[..., argparse.ArgumentParser]) -> None:
-    every = "every kernel and peer, measured on your GPU"
-    record = verb("record", "measuring.record", every, "--quick", "--minutes 8")
+def _add_measuring(
+    record: argparse.ArgumentParser, bench: argparse.ArgumentParser, tune: argparse.ArgumentParser
+) -> None:
     record.add_argument("--quick", action="store_true", help="two shapes only")
     stop = "stop after about N; the next call goes on from there"
     record.add_argument("--minutes", type=_minutes, metavar="N", help=stop)
     instead = "instead of book/measurements/<gpu>.json in a checkout, or a folder of your own"
     record.add_argument("--output", **_FILE, help=instead)
-    beside = "softmax() beside others on your GPU"
-    bench = verb("bench", "measuring.bench", beside, "", "--suite model --output model.json")
     *others, last = (suite.measures for suite in SUITES.values())
     suites = f"{'; '.join(others)}; or {last}"
     bench.add_argument("--suite", choices=tuple(SUITES), default="peers", help=suites)
     bench.add_argument("--output", **_FILE, help="write the JSON there too")
     kept = "keep the run where the book's pages look for it"
     bench.add_argument("--keep", action="store_true", help=kept)
-    tune = verb(
-        "tune", "measuring.tune", "the fastest kernels for your GPU, kept for softmax()", ""
-    )
     tune.add_argument("--output", **_FILE, help="instead of where softmax() looks for it")
 
 
