@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 from collections.abc import Callable, Sequence
@@ -23,32 +24,23 @@ _log = logging.getLogger("softmax_lib")
 _patches: list[Patch] = []
 
 
-class Patch:
+class Patch(contextlib.ExitStack):
     """What `patch_torch` has replaced. `undo()` puts it back, as does leaving a `with` block."""
 
     def __init__(self) -> None:
-        self._originals = [
-            (place, name, getattr(place, name), name in vars(place))
-            for place, name in product(_PLACES, _FUNCTIONS)
-        ]
-        for place, name, original, _ in self._originals:
+        super().__init__()
+        self.callback(_patches.clear)
+        for place, name in product(_PLACES, _FUNCTIONS):
+            original = getattr(place, name)
+            if name in vars(place):
+                self.callback(setattr, place, name, original)
+            else:
+                self.callback(delattr, place, name)  # a tensor has it from its base
             setattr(place, name, _replacement(original, _FUNCTIONS[name]))
 
     def undo(self) -> None:
         """Put torch's own functions back; does nothing the second time."""
-        for place, name, original, is_own in self._originals:
-            if is_own:
-                setattr(place, name, original)
-            else:
-                delattr(place, name)  # a tensor has it from its base
-        self._originals = []
-        _patches.clear()
-
-    def __enter__(self) -> Patch:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self.undo()
+        self.close()
 
 
 def patch_torch() -> Patch:
