@@ -17,7 +17,7 @@ from softmax_lib.engine.compiled.inspection import MachineCode
 from softmax_lib.engine.source import Source
 from softmax_lib.engine.words import count
 from softmax_lib.engine.written import launch
-from softmax_lib.engine.xrays.code_lines import Instruction
+from softmax_lib.engine.xrays.code_lines import CodeLine
 from softmax_lib.engine.xrays.lines import LineCounters
 from softmax_lib.engine.xrays.result import XRay
 from softmax_lib.worklog.errors import BadInput
@@ -101,11 +101,9 @@ def _sum_up(name: str, array: np.ndarray) -> dict[str, Any]:
     """An array after a launch; "least", "most" and "mean" are of its numbers, None where it has none."""
     sizes = np.abs(array) if array.dtype.kind == "c" else array
     numbers = sizes[np.isfinite(sizes)]
-    least, most, mean = (
-        (float(numbers.min()), float(numbers.max()), float(numbers.mean(dtype=float)))
-        if numbers.size
-        else (None, None, None)
-    )
+    least = most = mean = None
+    if numbers.size:
+        least, most, mean = map(float, (numbers.min(), numbers.max(), numbers.mean(dtype=float)))
     return {
         "name": name,
         "dtype": str(array.dtype),
@@ -145,7 +143,7 @@ def _print_xray(found: XRay, *, listing: bool = False) -> None:
         title = "as NVRTC compiles it"
         console.print(table(_MACHINE_HEADINGS, lines, _WORDS, title=title, **_LOOKS))
     if listing:
-        for line in _listing(found) if found.code else _ptx(found):
+        for line in _listing(found):
             console.print(line, highlight=False, soft_wrap=True)
     for hazard in found.hazards:
         console.print(Text(hazard.words), soft_wrap=True)
@@ -187,25 +185,15 @@ def _resources(code: MachineCode) -> tuple[str, ...]:
 
 
 def _listing(found: XRay) -> Iterator[str]:
-    """The machine code, a line for each instruction."""
-    yield f"{'address':>7} {'line':>20} {'times':>9} {'live':>4} {'loads':>5}  machine code for sm_{found.arch}"
-    for one in found.code:
-        counts = f"{one.warps:9} {one.live:4} {one.in_flight or '':>5}"
-        yield f"{one.address:7x} {_place(found, one):>20} {counts}  {_labelled(one)}"
-
-
-def _ptx(found: XRay) -> Iterator[str]:
-    """The PTX, a line for each statement; nothing of what was counted otherwise."""
-    if found.ptx:
+    """The machine code or PTX, a line for each instruction; nothing of what was counted otherwise."""
+    if found.code:
+        yield f"{'address':>7} {'line':>20} {'times':>9} {'live':>4} {'loads':>5}  machine code for sm_{found.arch}"
+    elif found.ptx:
         yield f"{'line':>20} {'times':>9}  PTX for sm_{found.arch}"
-    for one in found.ptx:
-        yield f"{_place(found, one):>20} {one.warps:9}  {_labelled(one)}"
-
-
-def _place(found: XRay, one: Instruction) -> str:
-    own = found.program.source.file_name
-    return str(one.line) if one.file == own else f"{one.file}:{one.line}"
-
-
-def _labelled(one: Instruction) -> str:
-    return f"{one.label}: {one.text}" if one.label else one.text
+    for one in found.code or found.ptx:
+        is_own = one.file == found.program.source.file_name
+        place = str(one.line) if is_own else f"{one.file}:{one.line}"
+        counts = f"{place:>20} {one.warps:9}"
+        if isinstance(one, CodeLine):
+            counts = f"{one.address:7x} {counts} {one.live:4} {one.in_flight or '':>5}"
+        yield f"{counts}  {f'{one.label}: ' if one.label else ''}{one.text}"
