@@ -173,10 +173,7 @@ def test_headers_are_found_from_where_they_are_included(tmp_path):
 
 def test_a_source_may_have_a_warp_of_its_own():
     text = "constexpr int WARP = 32;\n__global__ void k(float* x) { x[WARP] = 1; }"
-    source = Source("own.cu", text)
-    program = Program(source, entry="k")
-    assert compile_kernel(program, 90)[1]
-    assert compile_cubin(program, 90)
+    assert all(compile_kernel(Program(Source("own.cu", text), entry="k"), 90))
 
 
 # ---- whole files: without what the host runs, and with stand-ins for its libraries
@@ -217,11 +214,8 @@ def whole(tmp_path):
     return tmp_path / "whole.cu"
 
 
-def test_a_whole_file_compiles(whole):
+def test_a_whole_file_compiles_and_a_mistake_in_it_is_told_at_its_line(whole):
     assert compile_cubin(Program(Source.read(whole)), 90).startswith(b"\x7fELF")
-
-
-def test_a_mistake_in_it_is_told_at_its_line(whole):
     whole.write_text(WHOLE.replace("FLT_MAX", "missing"))
     with pytest.raises(CompileError, match=r'whole\.cu\(16\): error: identifier "missing"'):
         compile_cubin(Program(Source.read(whole)), 90)
@@ -234,12 +228,10 @@ def test_its_headers_are_found_by_the_names_that_they_are_included_by(whole):
     assert "torch/types.h" in headers
     (whole.parent / "own" / "sizes.h").write_text(SIZES.replace("32", "64"))
     assert read_headers(Source.read(whole)) != headers
-
-
-def test_a_header_of_the_source_comes_before_a_stand_in(tmp_path):
-    (tmp_path / "math.h").write_text("#define OWN 1\n")
-    (tmp_path / "own.cu").write_text('#include "math.h"\n')
-    assert read_headers(Source.read(tmp_path / "own.cu"))["math.h"] == "#define OWN 1\n"
+    # one of the source comes before a stand-in
+    (whole.parent / "math.h").write_text("#define OWN 1\n")
+    whole.write_text('#include "math.h"\n')
+    assert read_headers(Source.read(whole))["math.h"] == "#define OWN 1\n"
 
 
 def test_a_kernel_of_the_book_is_compiled_as_before():

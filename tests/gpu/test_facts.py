@@ -44,14 +44,9 @@ def driver(**other):
 def gpu(monkeypatch):
     """What torch says of its current GPU."""
     found = SimpleNamespace(
-        name="Test GPU",
-        major=9,
-        minor=0,
-        multi_processor_count=132,
-        L2_cache_size=1 << 20,
-        total_memory=1 << 33,
-        uuid="7",
-    )
+        name="Test GPU", major=9, minor=0, multi_processor_count=132, L2_cache_size=1 << 20,
+        total_memory=1 << 33, uuid="7",
+    )  # fmt: skip
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda: found)
     monkeypatch.setitem(sys.modules, "pynvml", driver())
     return found

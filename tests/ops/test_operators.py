@@ -47,10 +47,8 @@ def test_gradients_of_both_orders(log, dim):
 @pytest.mark.parametrize("log", [False, True])
 def test_a_gradient_has_the_dtype_and_shape_of_its_input(log):
     x, mask = (torch.randn(shape).bfloat16().requires_grad_() for shape in ((3, 4), (4,)))
-    for y in (
-        ours(x, log=log, dtype=torch.float32),
-        operators.apply_scores(x, mask, 2.0, True, False, torch.float32),
-    ):
+    plain = ours(x, log=log, dtype=torch.float32)
+    for y in (plain, operators.apply_scores(x, mask, 2.0, True, False, torch.float32)):
         assert y.dtype == torch.float32
         y.square().sum().backward()
         assert x.grad.dtype == torch.bfloat16
@@ -68,9 +66,8 @@ def test_vmap_jacobians_and_hessians(log):
             torch.testing.assert_close(made, wanted)
     for transform in (torch.func.jacrev, lambda f: torch.func.jacrev(torch.func.jacrev(f))):
         made = torch.func.vmap(transform(lambda one: ours(one, 0, log)))(x[0])
-        torch.testing.assert_close(
-            made, torch.func.vmap(transform(lambda one: theirs(one, 0)))(x[0])
-        )
+        wanted = torch.func.vmap(transform(lambda one: theirs(one, 0)))(x[0])
+        torch.testing.assert_close(made, wanted)
     scalars = torch.func.vmap(torch.func.vmap(lambda one: ours(one, 0, log)))(x[0])
     torch.testing.assert_close(scalars, theirs(x[0][..., None], -1)[..., 0])
 
@@ -145,9 +142,8 @@ def test_gradients_of_a_mask_of_sixteen_bits_are_rounded_once():
     made = {}
     for dtype in (torch.float16, torch.float64):
         leaves = [one.to(dtype).requires_grad_() for one in (x, mask)]
-        y = operators.apply_scores(
-            *leaves, 1e-3, False, False, torch.promote_types(dtype, torch.float32)
-        )
+        wide = torch.promote_types(dtype, torch.float32)
+        y = operators.apply_scores(*leaves, 1e-3, False, False, wide)
         made[dtype] = torch.autograd.grad(y, leaves, grad.to(y.dtype))
     for found, exact in zip(*made.values(), strict=True):
         torch.testing.assert_close(found.double(), exact, rtol=1e-3, atol=6e-8)

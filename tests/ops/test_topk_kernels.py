@@ -36,21 +36,15 @@ def search(x, k, design, offset=0):
         build, blocks, threads = short_build(task), -(-rows // (SHORT_THREADS // 32)), SHORT_THREADS
     else:
         build, blocks, threads = design.build(task), design.blocks(rows), design.threads
-        teams = rows * design.teams
+        teams, arrived = rows * design.teams, np.zeros(rows, np.uint32)
+        pairs = np.zeros(teams * design.warps, PAIR)
         key = np.uint32 if task.order == "Narrow" else np.uint64
-        arrived = np.zeros(rows, np.uint32)
-        given += [
-            design.teams,
-            np.zeros(teams * design.warps, PAIR),
-            np.zeros(teams * task.keys_a_list, key),
-        ]
-        given += [arrived]
+        given += [design.teams, pairs, np.zeros(teams * task.keys_a_list, key), arrived]
     found = xray_launch(
         FOLDER / f"{build.stem}.cu", blocks, threads, given, kernel=build.expression, path="written"
     )
     assert not found.hazards
-    if design is not None:
-        assert not arrived.any()
+    assert design is None or not arrived.any()
     assert torch.isnan(values[rows:]).all()
     assert (indices[rows:] == -1).all()
     return values[:rows], indices[:rows]

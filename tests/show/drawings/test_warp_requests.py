@@ -49,13 +49,10 @@ def test_a_row_of_banks_is_drawn_for_each_wavefront(width, wavefronts):
     assert drawings.banks(source, 32, 32, 1).fallback["text/plain"] == shown.text
 
 
-@pytest.mark.parametrize(
-    ("reads", "swap"),
-    [
-        (ROW, {}),
-        (COLUMN, {"x + (long long)row * cols": "x + row", "x_row[col]": "x_row[col * cols]"}),
-    ],
-)
+SWAPPED = {"x + (long long)row * cols": "x + row", "x_row[col]": "x_row[col * cols]"}
+
+
+@pytest.mark.parametrize(("reads", "swap"), [(ROW, {}), (COLUMN, SWAPPED)])
 def test_lanes_over_a_small_matrix_read_what_a_kernel_does(reads, swap):
     text = kernels["naive"].source.text
     for old, new in swap.items():

@@ -238,14 +238,11 @@ def test_sizes_are_short_only_where_they_are_round():
     assert {size: short(size) for size in shorter} == shorter
 
 
-def test_the_plane_names_the_fastest_of_each_matrix():
+def test_the_plane_names_the_fastest_of_each_matrix_or_shows_how_far_a_kernel_is_behind():
     shown = figures.plane_of_kernels().alt
     assert "1024 × 16: warp, 8 lanes" in shown
     assert "128 × 1024: fusion" in shown
     assert shown.count(" × ") == len({(o.rows, o.cols) for o in warp_times(part="plane")})
-
-
-def test_the_plane_shows_how_far_a_kernel_is_behind():
     times = {one.name: one.us for one in warp_times(part="plane", rows=1024, cols=65536)}
     shown = figures.plane_of_kernels("softmax()").alt
     assert f"1024 × 65536: {times['softmax()'] / times['float4']:.2f}" in shown

@@ -29,15 +29,11 @@ def shown(explored):
 
 
 @pytest.mark.usefixtures("own")
-def test_beside_one_record_it_is_the_figure_and_no_widget():
+def test_beside_one_record_it_is_the_figure_and_other_axes_keep_their_sliders():
     alone = over_records(figures.ladder)
     assert isinstance(alone, View)
     own_look = figures.ladder()._repr_mimebundle_()
     assert alone._repr_mimebundle_() == own_look
-
-
-@pytest.mark.usefixtures("own")
-def test_beside_one_record_other_axes_keep_their_sliders():
     explored = over_records(lambda gpu, dtype: f"{dtype} on {gpu}", axes={"dtype": ["a", "b"]})
     assert list(explored.sliders) == ["dtype"]
 

@@ -87,7 +87,4 @@ def test_kernels_that_wait_are_listed_by_why(old):
     assert waiting.pop("not yet measured on NVIDIA H200") == [NEW]
     assert CHANGED in waiting.pop("changed since they were measured on NVIDIA H200")
     assert not waiting
-
-
-def test_where_all_are_as_new_as_they_are_none_waits():
     assert Record(up_to_date()).waiting() == {}
