@@ -38,14 +38,14 @@ def test_info_names_compiler_and_what_runs_where(capsys):
     assert "cpp compiler" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("capability", "said"),
-    [
-        ((9, 0), "sm_90, measured on NVIDIA H200"),
-        ((7, 5), "sm_75, not measured"),
-        ((7, 0), "compute capability 7.0"),
-    ],
-)
+SAID = {
+    (9, 0): "sm_90, measured on NVIDIA H200",
+    (7, 5): "sm_75, not measured",
+    (7, 0): "compute capability 7.0",
+}
+
+
+@pytest.mark.parametrize(("capability", "said"), SAID.items())
 def test_info_tells_whose_choice_of_kernels_softmax_goes_by(capsys, monkeypatch, capability, said):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda index: "a GPU")
@@ -87,9 +87,8 @@ def test_the_ladder_without_times_names_the_record_that_is_damaged(capsys, monke
 
 def test_the_ladder_leaves_out_rungs_that_cannot_take_the_row(capsys):
     found = run_json(capsys, "ladder", "--rows", "1", "--cols", "32769", "--device", "cpu")
-    assert [line["name"] for line in found["kernels"]] == [
-        k.name for k in rungs() if k.name != "fusion"
-    ]
+    names = [kernel.name for kernel in rungs() if kernel.name != "fusion"]
+    assert [line["name"] for line in found["kernels"]] == names
 
 
 def test_the_ladder_for_people_fits_a_terminal_of_80_columns(capsys, monkeypatch):
@@ -304,9 +303,8 @@ def test_an_instance_of_a_template_is_compiled_for_gpus_too(capsys):
 
 @pytest.mark.usefixtures("in_folder")
 def test_symbols_macros_16_bit_arrays_and_noise_by_name_in_words(capsys):
-    words = (
-        "mine.cu --define VALUE=0x10 --kernel add --grid 1 --block 8 --symbol steps:i32:4:arange"
-    )
+    words = "mine.cu --define VALUE=0x10 --kernel add --grid 1 --block 8"
+    words += " --symbol steps:i32:4:arange"
     arrays = "--arg n:i32:8:zeros --arg x:f32:9"
     n, x, _ = run_json(capsys, "run-kernel", *f"{words} {arrays}".split())
     assert (n["least"], n["most"], n["mean"]) == (16, 19, 17.5)

@@ -81,6 +81,5 @@ def assert_found(x, k, values, indices, rough=None):
     assert torch.equal(indices.to(order.device), order)
     wanted = torch.softmax(x.double(), -1).gather(-1, order).to(x.dtype)
     rough = rough or {torch.float32: 3e-6, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}[x.dtype]
-    torch.testing.assert_close(
-        values.to(order.device), wanted, rtol=rough, atol=1e-7, equal_nan=True
-    )
+    found = values.to(order.device)
+    torch.testing.assert_close(found, wanted, rtol=rough, atol=1e-7, equal_nan=True)

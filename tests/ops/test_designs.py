@@ -79,9 +79,8 @@ def test_only_a_matrix_larger_than_l2_is_loaded_so_as_to_stay_there():
 @given(task=tasks)
 def test_a_tile_holds_short_rows_and_leaves_others(task):
     design = tile_design(task)
-    assert (design is not None) == (
-        task.edges and task.row_bytes <= 512 and task.rows >= TILED_ROWS
-    )
+    is_short = task.row_bytes <= 512
+    assert (design is not None) == (task.edges and is_short and task.rows >= TILED_ROWS)
     if design:
         assert design.lanes * design.held >= task.cols > design.lanes * (design.held - 1)
         assert 32 % design.lanes == 0
@@ -108,9 +107,8 @@ def test_every_line_of_a_table_is_the_first_choice_of_some_rows(arch):
                 for cols in (row_bytes // size, max(1, row_bytes // size - 15)):
                     task = Task(rows, cols, of, of, backward)
                     task = replace(task, edges=task.row_bytes % CHUNK_BYTES != 0)
-                    used.add(
-                        next(i for i, x in enumerate(lines) if x.takes(task) and x.design.fit(task))
-                    )
+                    fits = (line.takes(task) and line.design.fit(task) for line in lines)
+                    used.add(next(i for i, design in enumerate(fits) if design))
         assert used == set(range(len(lines))), (backward, size)
 
 

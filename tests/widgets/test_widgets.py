@@ -84,10 +84,8 @@ def test_an_impossible_option_says_why_over_the_last_good_view():
             raise BadInput("3 is <odd>.")
         return f"{size}"
 
-    explored = explorer({"size": [1, 2, 3]}, render)
-    assert (
-        shown(explored)[2] == '<p class="worklog-note" role="status">3 is &lt;odd&gt;.</p><p>2</p>'
-    )
+    told = '<p class="worklog-note" role="status">3 is &lt;odd&gt;.</p><p>2</p>'
+    assert shown(explorer({"size": [1, 2, 3]}, render))[2] == told
 
 
 def test_of_two_axes_the_last_good_view_is_one_of_the_last():
@@ -295,9 +293,8 @@ def test_what_has_a_slider_has_what_names_it():
 def test_a_drawing_is_an_image_where_svg_would_be_stripped():
     shown = view([drawings.row_starts(), "Beside it."])._repr_mimebundle_()["text/html"]
     assert "<svg" not in shown
-    (source,) = re.findall(
-        '<img class="worklog-drawing" alt="Rows cut [^"]*" .*src="([^"]*)">', shown
-    )
+    image = '<img class="worklog-drawing" alt="Rows cut [^"]*" .*src="([^"]*)">'
+    (source,) = re.findall(image, shown)
     drawn = ElementTree.fromstring(unquote(source.removeprefix("data:image/svg+xml,")))
     assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
     assert "<p>Beside it.</p>" in shown

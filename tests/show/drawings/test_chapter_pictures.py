@@ -38,11 +38,8 @@ def test_the_climb_has_a_step_for_each_rung_with_its_time():
 
 def test_passes_are_as_wide_as_they_take_long():
     shown = drawings.passes({"naive": ("max", "sum", "write"), "online": ("both", "write")})
-    told = re.search(
-        r"naive: max ([\d.]+), sum ([\d.]+), write ([\d.]+); online: both ([\d.]+), write ([\d.]+)",
-        shown.html,
-    )
-    times_ms = [float(ms) for ms in told.groups()]
+    told = "naive: max N, sum N, write N; online: both N, write N".replace("N", r"([\d.]+)")
+    times_ms = [float(ms) for ms in re.search(told, shown.html).groups()]
     assert sum(times_ms[:3]) == pytest.approx(TIMES["naive"].median_us / 1e3, rel=0.03)
     widths = [float(width) for width in re.findall(r"h(\d[\d.]*)v", shown.html)]
     assert widths == pytest.approx([ms * 338 / sum(times_ms[:3]) for ms in times_ms], rel=0.03)
@@ -51,9 +48,8 @@ def test_passes_are_as_wide_as_they_take_long():
 def test_bytes_in_flight_start_where_the_sixth_kernel_is_and_were_all_measured():
     shown = drawings.in_flight()
     assert shown.choice == (2048, 1, 4)
-    read = max(
-        probe.found["gb_per_s"] for probe in recorded.probed("read bandwidth", width=4, bytes=8192)
-    )
+    probes = recorded.probed("read bandwidth", width=4, bytes=8192)
+    read = max(probe.found["gb_per_s"] for probe in probes)
     assert f"Reading alone: {read / 1000:.1f}" in shown.leaves[2048, 1, 4].value
     for (threads, loads, size), leaf in shown.leaves.items():
         assert f"= {threads * loads * size / 1024:.0f} KiB in flight" in leaf.value
@@ -129,10 +125,9 @@ def test_a_thread_of_a_tile_loads_what_tritons_compiler_says():
 
 
 def test_a_timeline_says_how_many_warps_work():
-    assert drawings.timeline("shuffle", 256, 256).text == (
-        "shuffle: 8 warps, 2 barriers: From barrier to barrier 8, 8, 8 warps do something; "
-        "the others only wait."
-    )
+    told = "From barrier to barrier 8, 8, 8 warps do something; the others only wait."
+    shown = drawings.timeline("shuffle", 256, 256)
+    assert shown.text == f"shuffle: 8 warps, 2 barriers: {told}"
 
 
 # ---- the GPU itself

@@ -162,6 +162,8 @@ def test_atomics_and_a_threads_own_memory_have_arrows():
         (atomic,) = (one for one in found.lines if (one.space, one.operation) == (space, "atomic"))
         assert table[level, "atomics"][0] == f"{atomic.requests:,}"
     assert re.findall(r"<text[^>]*>local</text>", shown.html)
+    assert ">not used<" not in shown.html
+    assert ">not used<" in drawings.memory_chart("naive", 8, 64).html
 
 
 def test_the_lists_of_a_top_k_are_stores_of_global_memory():
@@ -179,11 +181,6 @@ def test_another_blocks_shared_memory_has_an_arrow():
     assert table["shared memory", "cluster stores"][:2] == ["512", ""]
 
 
-def test_a_kernel_without_shared_memory_does_not_use_it():
-    assert ">not used<" in drawings.memory_chart("naive", 8, 64).html
-    assert ">not used<" not in drawings.memory_chart("shared", 8, 64).html
-
-
 def test_arrows_of_loads_lead_to_the_threads_and_those_of_stores_away():
     svg = drawings.memory_chart("shared", 64, 4096).html
     threads = float(re.search(r'y="([\d.]+)"[^>]*>threads<', svg)[1])
@@ -196,10 +193,8 @@ def test_arrows_of_loads_lead_to_the_threads_and_those_of_stores_away():
 
 
 def test_every_word_lies_within_the_picture():
-    for shown in (
-        drawings.memory_chart("naive", 1024, 32768),
-        drawings.memory_chart(LOCAL_AND_ATOMIC, 1, 1024, 32),
-    ):
+    for given in (("naive", 1024, 32768), (LOCAL_AND_ATOMIC, 1, 1024, 32)):
+        shown = drawings.memory_chart(*given)
         svg = re.search(r"<svg.*</svg>", shown.html)[0]
         width, height = map(float, re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg).groups())
         texts = re.findall(

@@ -166,9 +166,8 @@ def test_the_line_through_the_waves_is_that_of_the_record():
 def test_bytes_in_flight_are_a_line_for_each_width_with_its_best_points():
     told = figures.bytes_in_flight().alt
     for width in (4, 16):
-        best = max(
-            p.found["gb_per_s"] for p in recorded.probed("read bandwidth", width=width, bytes=16384)
-        )
+        probes = recorded.probed("read bandwidth", width=width, bytes=16384)
+        best = max(probe.found["gb_per_s"] for probe in probes)
         assert f"16 KiB {best:.0f}" in told[told.index(f"reads by {width} bytes") :]
 
 

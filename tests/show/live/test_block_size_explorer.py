@@ -22,6 +22,7 @@ explorers = pytest.importorskip("softmax_lib.show.live.block_size_explorer")
 H200 = "NVIDIA H200"
 NO_BREAK = "\N{NO-BREAK SPACE}"
 ROWS, COLS = 1024, 32768
+RECORDED = [one.name for one in rungs() if one.name in recorded.providers]
 
 
 @pytest.fixture
@@ -65,9 +66,7 @@ def note(explorer):
 
 
 @pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize(
-    "name", some([one.name for one in rungs() if one.name in recorded.providers], every=3)
-)
+@pytest.mark.parametrize("name", some(RECORDED, every=3))
 def test_every_recorded_time_is_shown(name):
     explorer = explore(name)
     timings = recorded.select(provider=name, rows=ROWS, cols=COLS)
@@ -142,9 +141,8 @@ def test_a_damaged_record_beside_the_books_is_named_and_changes_nothing(tmp_path
     path = tmp_path / "softmax_lib" / "measurements" / "Evil Name.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(content(rows=[{**content()["rows"][0], "block_size": 7}])))
-    with pytest.warns(
-        UserWarning, match=r"Evil Name\.json is damaged: block_size of rows\[0\] is 7, "
-    ):
+    damaged = r"Evil Name\.json is damaged: block_size of rows\[0\] is 7, "
+    with pytest.warns(UserWarning, match=damaged):
         assert explore("shared").fallback == usual
 
 

@@ -78,9 +78,8 @@ def test_of_a_launch_that_a_fault_cut_off_nothing_but_the_fault_is_told(
 def test_a_race_is_told_before_the_verdict_and_keeps_its_counts(shell, capsys, brief):
     text = kernels["shared"].source.text.replace("__syncthreads();", "")
     out = run_cell(shell, capsys, f"{brief}--rows 4 --cols 64 --name mine", text)
-    race, verdict, counts = (
-        out.find(words) for words in ("race on", " launches, ", "bytes asked for")
-    )
+    told = ("race on", " launches, ", "bytes asked for")
+    race, verdict, counts = (out.find(words) for words in told)
     assert 0 == race < verdict
     assert (counts > verdict) is not bool(brief)
 
@@ -98,9 +97,8 @@ def test_macros_that_a_kernel_leaves_open_are_set_in_the_cells_first_line(shell,
     text = kernels["warp_plain"].source.text
     for lanes, wasted in ((8, 0), (4, 50)):
         line = f"--brief --rows 8 --cols 32 --define LANES={lanes} --name mine"
-        assert f"moved {wasted}\N{NO-BREAK SPACE}% are wasted" in run_cell(
-            shell, capsys, line, text
-        )
+        out = run_cell(shell, capsys, line, text)
+        assert f"moved {wasted}\N{NO-BREAK SPACE}% are wasted" in out
     out = run_cell(shell, capsys, "--define TURNS=2", text)
     assert out == "warp_plain leaves no macro TURNS open; it has LANES.\n"
 
@@ -128,14 +126,12 @@ def test_what_cannot_run_is_said_in_words_and_not_raised(shell, capsys, line, te
 def test_a_fault_that_check_alone_finds_is_told_with_its_line_and_stops_the_gpu(
     shell, capsys, monkeypatch
 ):
-    text = kernels["shared"].source.text.replace(
-        "int tid = threadIdx.x;", "int tid = threadIdx.x; if (tid >= cols) return;"
-    )
+    tid = "int tid = threadIdx.x;"
+    text = kernels["shared"].source.text.replace(tid, f"{tid} if (tid >= cols) return;")
     monkeypatch.setattr(cells, "has_gpu", lambda: True)
     monkeypatch.setattr(cells, "_verdict", refuse_the_gpu(cells._verdict))
-    out = run_cell(shell, capsys, "--cols 4096 --block-size 64 --name mine", text).replace(
-        "\n", " "
-    )
+    out = run_cell(shell, capsys, "--cols 4096 --block-size 64 --name mine", text)
+    out = out.replace("\n", " ")
     said = r"check: on \(\d+, 1\) at 64 threads per block, x 0 floats off: barrier not reached by"
     assert re.search(said, out)
     assert re.search(r"waits? at __syncthreads\(\) mine\.cu:\d+", out)
