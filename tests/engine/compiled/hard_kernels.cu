@@ -8,7 +8,7 @@
 // A line `//: ...` says what differs from `grid 2 block 128 rows 4 cols 512 shared 0 x 4096 y 4096`, axes as in 4x2x1, and
 //   zeros        y begins as zeros, not as bits that are all one
 //   approx       y has the last bits of what the GPU approximates
-//   needs N      from sm_N on
+//   needs N      from sm_N on: for who reads it
 //   no emulator  it has something that the emulator refuses
 // SHARED(name, index, who) are three kernels, shared_name_4, _8 and _16: the lanes of one warp for which `who` holds store
 // and load as many bytes of shared memory at `index`, each once.
@@ -23,39 +23,12 @@ KERNEL(sum_of_trips_by_lane) {  // i, lane
     y[i] = sum;
 }
 
-// the same with a maximum, which unrolls differently, and a block that is no multiple of a warp
-//: block 100
-KERNEL(max_of_trips_by_lane) {  // i, lane
-    int trips = 3 + lane * 11 % 61;
-    float top = -INFINITY;
-    for (int j = 0; j < trips; j++) top = fmaxf(top, x[j * 32 + lane]);
-    y[i] = top;
-}
-
 // how often a lane turns is read from memory
 KERNEL(trips_from_memory) {  // i
     int trips = 3 + (int)fabsf(x[i]) % 61;
     float sum = 0;
     for (int j = 0; j < trips; j++) sum = fmaf(x[i + j], 0.5f, sum);
     y[i] = sum;
-}
-
-// a lane walks its own row: requests of many sectors, fewer lanes turn by turn
-//: block 64
-KERNEL(a_row_per_lane_of_its_own_length) {  // i
-    int trips = 3 + i * 5 % 29;
-    float sum = 0;
-    for (int j = 0; j < trips; j++) sum += x[i * 32 + j];
-    y[i] = sum;
-}
-
-// a ragged end: the last turns have some warps off, and part of one
-//: grid 4 cols 509
-KERNEL(ragged_rows) {
-    const float* row = x + blockIdx.x * cols;
-    float sum = 0;
-    for (int c = threadIdx.x; c < cols; c += blockDim.x) sum += row[c];
-    y[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
 // reads and writes of a row that begins off a sector, with pointers that cannot overlap
@@ -83,24 +56,6 @@ KERNEL(lanes_leave_one_by_one) {  // i, lane
         v += x[j++];
     }
     y[i] = v;
-}
-
-// the trips of the inner loop depend on the outer one and on the lane
-KERNEL(triangle) {  // i, lane
-    float sum = 0;
-    for (int j = 0; j < 6; j++)
-        for (int k = j; k <= lane % 8; k++) sum += x[j * 64 + k * 8 + lane / 4];
-    y[i] = sum;
-}
-
-// lanes turn for as long as a number's course takes, and branch in each turn
-KERNEL(collatz) {  // i
-    unsigned n = i % 61 + 1, steps = 0;
-    while (n != 1) {
-        n = n & 1 ? 3 * n + 1 : n / 2;
-        steps++;
-    }
-    y[i] = steps;
 }
 
 // continue and break at lanes' own places
@@ -144,12 +99,6 @@ RESTRICTED(half_of_a_float4) {  // i
     y[i] = v.x + v.y;
 }
 
-// the middle of a float4
-RESTRICTED(middle_of_a_float4) {  // i
-    const float4* v = (const float4*)x + i;
-    y[i] = v->y * v->z;
-}
-
 // members of an aligned structure that are read one by one become one load
 struct __align__(16) Four { float a, b, c, d; };
 RESTRICTED(members_one_by_one) {  // i
@@ -180,18 +129,6 @@ KERNEL(shared_neighbours) {
     y[i] = s[at] - s[at + 1] * s[at + 2] + s[at + 3] - s[at + 4];
 }
 
-// eight partial sums of a block's warps: the same address in all lanes, merged, two of them twice
-//: block 256
-KERNEL(shared_partials) {
-    __shared__ float partial[8];
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = x[i];
-    __syncthreads();
-    float sum = 0;
-    for (int w = 0; w < 8; w++) sum += partial[w];
-    y[i] = sum - partial[2] * partial[3];
-}
-
 // stores to neighbours in shared memory become one wide store
 KERNEL(shared_neighbours_stored) {
     __shared__ float s[256];
@@ -213,14 +150,6 @@ KERNEL(load_sinks_below_a_branch) {
     for (int c = threadIdx.x; c < cols; c += blockDim.x) y[blockIdx.x * 128 + c] = x[i] * first;
 }
 
-// a load of global memory that may sink below a branch
-//: cols 40
-RESTRICTED(global_load_sinks) {  // i
-    float v = x[i], w = x[i + 1024];
-    if (threadIdx.x < cols) v = v * w + x[i + 2048];
-    y[i] = v;
-}
-
 // a small branch becomes a select, or a load with a predicate
 KERNEL(branch_becomes_a_select) {  // i
     float a = x[i], b = 1;
@@ -233,12 +162,6 @@ KERNEL(branch_becomes_a_select) {  // i
 KERNEL(one_of_two_addresses) {  // i
     float v = x[i] > 10 ? x[i + 128] : x[i + 1024];
     y[i] = v;
-}
-
-// a guard that switches off whole warps, parts of one, and none
-//: cols 70
-KERNEL(whole_warps_off) {
-    if (threadIdx.x < cols) y[blockIdx.x * cols + threadIdx.x] = x[blockIdx.x * cols + threadIdx.x] + 1;
 }
 
 // a store that no lane of some warps takes part in
@@ -272,36 +195,12 @@ KERNEL(shared_bytes) {
     y[i] = s[threadIdx.x] + s[threadIdx.x * 4] + s[(threadIdx.x * 3 + 1) % 512];
 }
 
-// two bytes in a stride of three
-KERNEL(shared_shorts) {
-    __shared__ short s[512];
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    for (int j = threadIdx.x; j < 512; j += 128) s[j * 3 % 512] = (short)x[j];
-    __syncthreads();
-    y[i] = s[threadIdx.x] + s[threadIdx.x * 4 + 3] * s[threadIdx.x % 2 * 64];
-}
-
 // bytes of global memory: a warp's lie in one sector, or in two when they begin off it
 KERNEL(global_bytes) {  // i
     const signed char* bytes = (const signed char*)x;
     signed char* out = (signed char*)(y + 1024);
     y[i] = bytes[i] + bytes[i + 5] * bytes[i * 4 + 3];
     out[i + 3] = bytes[i + 1] + 1;
-}
-
-// two bytes that begin off a sector, and every other of them
-KERNEL(global_shorts) {  // i
-    const unsigned short* shorts = (const unsigned short*)x;
-    unsigned short* out = (unsigned short*)(y + 1024);
-    y[i] = shorts[i + 1] + shorts[i * 2 + 1];
-    out[i * 2 + 1] = shorts[i + 7] ^ 0x5555;
-}
-
-// vectors of bytes
-RESTRICTED(char_vectors) {  // i
-    uchar4 four = ((const uchar4*)x)[i + 1];
-    char2 two = ((const char2*)x)[i + 3];
-    ((uchar4*)y)[i] = make_uchar4(four.w, four.z + 1, two.x, two.y - four.x);
 }
 
 // two lanes of three store two bytes, so words are written in part
@@ -325,14 +224,6 @@ KERNEL(local_floats_at_one_index) {  // i
     y[i] = own[cols % 24] + own[(cols + 5) % 24] * own[rows];
 }
 
-// local memory at the lane's own index
-KERNEL(local_floats_by_lane) {  // i, lane
-    float own[24];
-    for (int j = 0; j < 24; j++) own[j] = x[i + j];
-    own[lane * 7 % 24] *= 3;
-    y[i] = own[lane % 24] - own[(lane * 5 + rows) % 24];
-}
-
 // bytes in local memory: four of a lane's share a word
 KERNEL(local_chars_by_lane) {  // i, lane
     signed char own[40];
@@ -351,16 +242,6 @@ KERNEL(local_shorts_of_few_lanes) {  // i, lane
     y[i] = v + own[rows * 2];
 }
 
-// eight bytes in local memory
-KERNEL(local_float2_by_lane) {  // i, lane
-    float2 own[40];
-#pragma unroll 1
-    for (int j = 0; j < 40; j++) own[j] = make_float2(x[i + j], x[i + j + 64]);
-    own[lane + rows] = make_float2(i, lane);
-    float2 v = own[lane * 5 % 40], w = own[rows];
-    y[i] = v.x * w.y + v.y;
-}
-
 // sixteen bytes in local memory, at one index and by lane
 KERNEL(local_float4_by_lane) {  // i, lane
     float4 own[20];
@@ -371,43 +252,11 @@ KERNEL(local_float4_by_lane) {  // i, lane
     y[i] = v.x * w.y + v.z - w.w + own[(lane + rows) % 20].x;
 }
 
-// doubles in local memory
-KERNEL(local_doubles) {  // i, lane
-    double own[10];
-    for (int j = 0; j < 10; j++) own[j] = (double)x[i + j] * j;
-    own[(lane + rows) % 10] += 0.5;
-    y[i] = (float)(own[lane % 10] + own[rows]);
-}
-
 // a vector of registers that is indexed as an array
 RESTRICTED(registers_indexed) {  // i, lane
     float4 v = ((const float4*)x)[i];
     float own[4] = {v.x, v.y, v.z, v.w};
     y[i] = own[lane & 3] + own[(lane >> 2) & 3];
-}
-
-// an array in registers or not: the loop is unrolled, the last index is not known
-KERNEL(array_with_one_unknown_index) {  // i
-    float own[8];
-#pragma unroll
-    for (int j = 0; j < 8; j++) own[j] = x[i * 8 + j];
-#pragma unroll
-    for (int j = 1; j < 8; j++) own[j] += own[j - 1];
-    y[i] = own[7] + own[(int)fabsf(own[0]) & 7];
-}
-
-// an insertion sort in local memory, whose loops differ by lane
-//: block 64
-KERNEL(sort_in_local_memory) {  // i
-    float own[16];
-    for (int j = 0; j < 16; j++) own[j] = x[i * 16 + j];
-    for (int j = 1; j < 16; j++) {
-        float v = own[j];
-        int k = j;
-        while (k > 0 && own[k - 1] > v) own[k] = own[k - 1], k--;
-        own[k] = v;
-    }
-    for (int j = 0; j < 16; j++) y[i * 16 + j] = own[j];
 }
 
 // more values than registers: they are spilled and filled again
@@ -423,35 +272,6 @@ BOUNDED(spills, 1024, 2) {
 #pragma unroll
     for (int j = 0; j < 40; j++) sum += v[j] * (j % 2 ? 1 : v[39 - j]);
     y[threadIdx.x] = sum;
-}
-
-// spilled, with some lanes away when the values come back
-//: block 1024 grid 1
-BOUNDED(spills_of_some_lanes, 1024, 2) {
-    float v[48];
-#pragma unroll
-    for (int j = 0; j < 48; j++) v[j] = x[threadIdx.x + j * 16] + j;
-    float sum = 0;
-#pragma unroll 1
-    for (int turn = 0; turn < (int)threadIdx.x % 4; turn++) {
-#pragma unroll
-        for (int j = 0; j < 48; j++) sum = fmaxf(sum * 0.5f, v[j] - turn);
-#pragma unroll
-        for (int j = 0; j < 48; j++) v[j] = v[j] * 0.5f + v[(j + 1) % 48];
-    }
-#pragma unroll
-    for (int j = 0; j < 48; j++) sum += v[j];
-    y[threadIdx.x] = sum;
-}
-
-// a structure of seven words is copied from an array of a thread's own
-struct Odd { float a[7]; };
-KERNEL(structures_copied) {  // i, lane
-    Odd own[4];
-    for (int j = 0; j < 28; j++) own[j / 7].a[j % 7] = x[i + j];
-    Odd one = own[lane & 3];
-    own[(lane + rows) & 3] = one;
-    y[i] = one.a[0] + one.a[6] * own[cols & 3].a[lane % 7];
 }
 
 // ---- atomics
@@ -482,13 +302,6 @@ KERNEL(atomic_add_is_read) {  // i
 //: zeros
 KERNEL(atomic_add_of_nothing_is_read) {  // i
     y[i + 64] = atomicAdd((int*)y, rows - 4) + 3;
-}
-
-// few bins
-//: zeros grid 3 block 100
-KERNEL(atomic_few_bins) {  // i
-    int bin = (int)fabsf(x[i]) % 5;
-    atomicAdd((unsigned*)y + bin * 3, bin + 1);
 }
 
 // minima and maxima, signed and not, of some lanes
@@ -579,20 +392,6 @@ KERNEL(shared_atomic_by_lane) {
     y[i] = s[threadIdx.x] + s[threadIdx.x * 8];
 }
 
-// shared memory: few bins, some lanes, and what was there is wanted where it can be but one thing
-KERNEL(shared_atomic_few_bins) {
-    __shared__ int s[16];
-    __shared__ int own[128];
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    own[threadIdx.x] = 3;
-    if (threadIdx.x < 16) s[threadIdx.x] = 0;
-    __syncthreads();
-    if (threadIdx.x % 3) atomicAdd(&s[(int)fabsf(x[i]) % 5], 1);
-    int before = atomicAdd(&own[threadIdx.x ^ 1], (int)x[i]);
-    __syncthreads();
-    y[i] = s[threadIdx.x % 16] + own[threadIdx.x] * before;
-}
-
 // shared memory: extremes and bits
 KERNEL(shared_atomic_extremes_and_bits) {
     __shared__ int s[64];
@@ -643,48 +442,7 @@ KERNEL(shared_atomic_floats) {
     y[i] = s[threadIdx.x % 32];
 }
 
-// a histogram of a block in shared memory, then of the grid in global memory
-//: zeros grid 4
-KERNEL(histogram) {
-    __shared__ unsigned bins[16];
-    if (threadIdx.x < 16) bins[threadIdx.x] = 0;
-    __syncthreads();
-    for (int c = threadIdx.x; c < cols; c += blockDim.x) atomicAdd(&bins[(int)x[blockIdx.x * cols + c] & 15], 1u);
-    __syncthreads();
-    if (threadIdx.x < 16 && bins[threadIdx.x]) atomicAdd((unsigned*)y + threadIdx.x, bins[threadIdx.x]);
-}
-
 // ---- copies from global to shared memory without registers
-
-// four bytes at a time
-#define COPY(to, from, bytes, how) \
-    asm volatile("cp.async." how ".shared.global [%0], [%1], " bytes ";" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory")
-#define WAIT() asm volatile("cp.async.commit_group;\ncp.async.wait_group 0;" ::: "memory")
-//: needs 80 no emulator
-KERNEL(async_4_bytes) {
-    __shared__ float s[128];
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    COPY(s + threadIdx.x, x + i + 3, "4", "ca");
-    WAIT();
-    __syncthreads();
-    y[i] = s[127 - threadIdx.x];
-}
-
-// eight bytes, half of the lanes
-#define COPY(to, from, bytes, how) \
-    asm volatile("cp.async." how ".shared.global [%0], [%1], " bytes ";" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory")
-#define WAIT() asm volatile("cp.async.commit_group;\ncp.async.wait_group 0;" ::: "memory")
-//: needs 80 no emulator
-KERNEL(async_8_bytes) {
-    __shared__ __align__(16) float s[256];
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    s[threadIdx.x * 2] = s[threadIdx.x * 2 + 1] = 1;
-    __syncthreads();
-    if (threadIdx.x % 2) COPY(s + threadIdx.x * 2, x + i * 2 + 2, "8", "ca");
-    WAIT();
-    __syncthreads();
-    y[i] = s[255 - threadIdx.x] + s[threadIdx.x];
-}
 
 // sixteen bytes, by way of the first cache and past it, in two groups
 #define COPY(to, from, bytes, how) \
@@ -715,19 +473,6 @@ KERNEL(async_16_bytes_off_a_sector) {
     asm volatile("cp.async.wait_all;" ::: "memory");
     __syncthreads();
     y[i] = s[511 - threadIdx.x];
-}
-
-// the same past the first cache, of every second lane
-#define COPY(to, from, bytes, how) \
-    asm volatile("cp.async." how ".shared.global [%0], [%1], " bytes ";" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory")
-//: needs 80 no emulator
-KERNEL(async_16_bytes_of_even_lanes) {
-    __shared__ __align__(16) float s[512];
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (threadIdx.x % 2 == 0) COPY(s + threadIdx.x * 4, x + i * 4 + 4, "16", "cg");
-    asm volatile("cp.async.wait_all;" ::: "memory");
-    __syncthreads();
-    y[i] = s[(threadIdx.x & ~1) * 4 + threadIdx.x % 2];
 }
 
 // eight bytes off a sector, and four in an order of their own
@@ -790,25 +535,6 @@ KERNEL(early_returns) {  // i, lane
     float v = x[i];
     if (v < 0) return;
     y[i] = v * x[i + 64];
-}
-
-// ten cases, which become a jump by a table
-KERNEL(ten_cases_by_lane) {  // i, lane
-    float v = x[i];
-    switch (lane % 12) {
-        case 0: v += x[i + 1]; break;
-        case 1: v = v * v - 3; break;
-        case 2: v = fmaxf(v, x[i + 64]); break;
-        case 3: v = (float)((int)v ^ 85); break;
-        case 4: y[i + 1024] = v; break;
-        case 5: v = x[lane] + x[lane + 9]; break;
-        case 6: v = fabsf(v) + 1; break;
-        case 7: v = sqrtf(fabsf(v)); break;
-        case 8: v = v / 3; break;
-        case 9: v = (float)((int)v % 7); break;
-        default: v = -v;
-    }
-    y[i] = v;
 }
 
 // cases that fall through, chosen by memory
@@ -878,13 +604,6 @@ KERNEL(function_by_a_pointer) {  // i
     y[i] = way(x[i]);
 }
 
-// conditions that are not all evaluated
-KERNEL(short_circuits) {  // i
-    float v = 0;
-    if (x[i] > 0 && (x[i + 128] < 50 || x[i + 1024] > 10) && x[i + 64] != 0) v = x[i + 2048];
-    y[i] = v;
-}
-
 // a jump forward into what others do
 KERNEL(jumps) {  // i
     float v = x[i];
@@ -916,29 +635,7 @@ KERNEL(halves_meet) {
     }
 }
 
-// barriers of a block in a loop, whose work some warps do not have
-KERNEL(barriers_in_a_loop) {
-    __shared__ float s[128];
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    s[threadIdx.x] = x[i];
-    for (int half = 64; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half) s[threadIdx.x] += s[threadIdx.x + half];
-    }
-    if (threadIdx.x == 0) y[blockIdx.x] = s[0];
-}
-
 // ---- blocks and grids of other shapes
-
-// a block of three warps, and a part of one
-//: block 100 grid 3
-KERNEL(block_of_100) {
-    __shared__ float s[100];
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    s[threadIdx.x] = x[i];
-    __syncthreads();
-    y[i] = s[99 - threadIdx.x] + x[i * 2];
-}
 
 // a warp and a lane, whose shuffle has one lane
 //: block 33 grid 5
@@ -954,13 +651,6 @@ KERNEL(block_of_one) {
     float sum = 0;
     for (int c = 0; c < 37; c++) sum += x[blockIdx.x * 37 + c];
     y[blockIdx.x] = sum;
-}
-
-// two axes of a block, whose rows are no multiple of a warp
-//: block 48x3 grid 2x2
-KERNEL(block_of_48_by_3) {
-    int col = blockIdx.x * 48 + threadIdx.x, row = blockIdx.y * 3 + threadIdx.y;
-    y[row * 96 + col] = x[row * 100 + col] + threadIdx.y;
 }
 
 // three axes of either
@@ -982,38 +672,12 @@ KERNEL(four_shuffles) {  // i, lane
     y[i] = a + b * 3 + c * 5 - d;
 }
 
-// shuffles in parts of 8 and 16 lanes
-KERNEL(shuffles_in_parts) {  // i
-    float v = x[i];
-    v += __shfl_down_sync(0xffffffff, v, 4, 8) * 3;
-    v -= __shfl_up_sync(0xffffffff, v, 2, 16);
-    v += __shfl_sync(0xffffffff, v, 11, 16) + __shfl_xor_sync(0xffffffff, v, 12, 16);
-    y[i] = v;
-}
-
-// shuffles of eight bytes, which are two
-KERNEL(shuffles_of_doubles) {  // i
-    double v = x[i];
-    v += __shfl_xor_sync(0xffffffff, v, 16);
-    long long n = __shfl_down_sync(0xffffffff, (long long)i << 33, 7);
-    y[i] = (float)(v + (double)(n >> 30));
-}
-
 // a shuffle of some lanes
 KERNEL(shuffle_of_some_lanes) {  // i, lane
     float v = x[i];
     unsigned who = __ballot_sync(0xffffffff, lane % 4 != 1);
     if (lane % 4 != 1) v += __shfl_sync(who, v, (lane & ~3) + 2);
     y[i] = v;
-}
-
-// votes
-KERNEL(votes) {  // i, lane
-    float v = x[i];
-    unsigned who = __ballot_sync(0xffffffff, v > 0);
-    int any = __any_sync(0xffffffff, v > 245), all = __all_sync(0xffffffff, v < 250);
-    int same = lane < 16 ? __all_sync(0xffff, v > -250) : __any_sync(0xffff0000, v > 200);
-    y[i] = (float)(who >> 8) + any * 2 + all * 4 + same * 8;
 }
 
 // what a branch's lanes are
@@ -1030,25 +694,6 @@ KERNEL(matches) {  // i, lane
     unsigned same = __match_all_sync(0xffffffff, rows, &all);
     unsigned none = __match_any_sync(0xffffffff, (long long)(lane / 5));
     y[i] = (float)__popc(some) + (float)(none >> 9) + all + (float)(same & 1);
-}
-
-// reductions of integers in one instruction
-//: needs 80
-KERNEL(reductions) {  // i
-    int n = (int)x[i];
-    int sum = __reduce_add_sync(0xffffffff, n), least = __reduce_min_sync(0xffffffff, n);
-    unsigned most = __reduce_max_sync(0xffffffff, (unsigned)n), both = __reduce_and_sync(0xffffffff, n | 64);
-    unsigned either = __reduce_or_sync(0xffffffff, n & 48), odd = __reduce_xor_sync(0xffffffff, n);
-    y[i] = (float)sum + least + (float)(most >> 9) + (float)(both & 127) + either + (float)(odd & 1023);
-}
-
-// reductions of a part of the lanes
-//: needs 80
-KERNEL(reductions_of_parts) {  // i, lane
-    int n = (int)x[i], found = 0;
-    if (lane < 20) found = __reduce_add_sync(0xfffff, n);
-    else found = __reduce_max_sync(0xfff00000, n);
-    y[i] = found;
 }
 
 // barriers that count
@@ -1081,13 +726,6 @@ KERNEL(float2_off_a_sector) {  // i
     ((float2*)(y + 6))[i] = make_float2(v.y, v.x + 1);
 }
 
-// sixteen bytes that begin in the middle of a sector
-KERNEL(float4_off_a_sector) {  // i
-    float4 v = ((const float4*)(x + 4))[i];
-    v.x += v.w;
-    ((float4*)(y + 12))[i] = v;
-}
-
 // rows of an odd length: four bytes until sixteen are allowed, and a rest
 //: cols 509 rows 4 grid 4 block 64
 KERNEL(float4_between_odd_ends) {
@@ -1109,16 +747,6 @@ KERNEL(float4_of_some_lanes) {  // i
 }
 
 // ---- generic pointers
-
-// shared or global: known at run time alone
-KERNEL(shared_or_global) {
-    __shared__ float s[128];
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    s[threadIdx.x] = x[i] * 2;
-    __syncthreads();
-    const float* from = rows == blockIdx.x + 4 ? s : x + 64;
-    y[i] = from[threadIdx.x ^ 9] + from[threadIdx.x % 4 * 32];
-}
 
 // shared for some lanes of a warp, global for the others, read and written
 KERNEL(shared_and_global_in_one_warp) {
@@ -1151,7 +779,7 @@ KERNEL(pointers_of_a_call) {
     y[i] = sum;
 }
 
-// ---- integers
+// ---- numbers
 
 // 64 bits: products, quotients and rests, which are calls
 KERNEL(quotients_of_64_bits) {  // i
@@ -1163,94 +791,6 @@ KERNEL(quotients_of_64_bits) {  // i
     ((int*)y)[i * 2 + 1] = (int)(u ^ (u >> 32));
 }
 
-// 64 bits: sums with carries, shifts, comparisons, high halves
-KERNEL(sums_of_64_bits) {  // i
-    unsigned long long a = ((unsigned long long)__float_as_uint(x[i]) << 32) | __float_as_uint(x[i + 1]);
-    unsigned long long b = a * 0x9e3779b97f4a7c15ull + i;
-    b ^= b >> (i & 63);
-    b += a << (i % 40 + 3);
-    if ((long long)b < (long long)a) b = ~b + __umul64hi(a, b);
-    b -= (unsigned long long)__mul64hi((long long)a, (long long)b);
-    ((unsigned long long*)y)[i] = b > a ? b - a : min(a, b + 5);
-}
-
-// 32 bits: quotients and rests by what is known and what is not
-KERNEL(quotients_of_32_bits) {  // i
-    int a = __float_as_int(x[i]), b = (int)x[i + 1] | 1;
-    unsigned u = a, d = i + 1;
-    ((int*)y)[i] = a / b + a % b * 3 + (int)(u / d ^ u % d) + a / 7 - a % 12 + (int)(u / 1000) + b / 8;
-}
-
-// 8 and 16 bits wrap around
-KERNEL(small_integers) {  // i
-    signed char c = (signed char)__float_as_int(x[i]) + (signed char)i;
-    unsigned char u = (unsigned char)(c * 7);
-    short s = (short)(c * u - 3000 * i);
-    unsigned short w = (unsigned short)(s * s + u);
-    c >>= 1;
-    ((int*)y)[i] = c + u * 3 + s * 5 + w / 3 + (s >> 3) + (short)(w << 2);
-}
-
-// bits: reversed, counted, found, permuted
-KERNEL(bits) {  // i
-    unsigned a = __float_as_uint(x[i]) * 2654435761u + i, b = a ^ (a >> 7);
-    unsigned n = __brev(a) + __popc(b) * 3 + __clz(a >> (i & 31)) * 5 + __ffs(b << (i & 31)) * 7;
-    n ^= __byte_perm(a, b, 0x2617) + __byte_perm(a, b, b & 0x7777);
-    n += (unsigned)__popcll(((unsigned long long)a << 32) | b) + __clzll(((long long)a << 9) | i) + __ffsll((long long)b << 20);
-    ((unsigned*)y)[i] = n;
-}
-
-// shifts of two words, by more than a word, and fields of bits
-KERNEL(shifts) {  // i
-    unsigned a = __float_as_uint(x[i]) + i, b = __float_as_uint(x[i + 1]) * 31;
-    unsigned n = __funnelshift_l(a, b, i) + __funnelshift_r(a, b, i + 3) + __funnelshift_lc(a, b, i) + __funnelshift_rc(a, b, i % 40);
-    n += (a >> 5 & 0x7f) + ((int)(a << 3) >> 11) + (a << 29 >> (b & 31)) + (int)b / 16;
-    n = (n & ~0xff00u) | (b & 31) << 8;
-    ((unsigned*)y)[i] = n ^ (a & b | ~a & n);
-}
-
-// products' high halves and 24 bits, sums of differences, dot products of bytes
-KERNEL(products_of_integers) {  // i
-    int a = __float_as_int(x[i]) + i, b = __float_as_int(x[i + 1]);
-    unsigned u = a * 3, w = b ^ i;
-    int n = __mulhi(a, b) + (int)__umulhi(u, w) + __mul24(a, b) + (int)__umul24(u, w);
-    n += (int)__sad(a, b, u) + (int)__usad(u, w, 5) + __dp4a(a, b, n) + (int)__dp4a(u, w, 7u);
-    n ^= __hadd(a, b) + __rhadd(a, b) + (int)__uhadd(u, w) + abs(a) + min(a, b) * max(b, 77) + (int)max(u, w);
-    ((int*)y)[i] = n;
-}
-
-// bytes and halves of a word in parallel
-KERNEL(parallel_bytes) {  // i
-    unsigned a = __float_as_uint(x[i]) * 77 + i, b = __float_as_uint(x[i + 1]) * 5;
-    unsigned n = __vadd4(a, b) ^ __vsub2(a, b) ^ __vmaxu4(a, b) ^ __vabsdiffs2(a, b);
-    ((unsigned*)y)[i] = n + __vcmpgtu4(a, b) + __vavgu4(a, b) + __vsadu4(a, b) + __vmins2(a, b);
-}
-
-// ---- floating point
-
-// doubles
-KERNEL(doubles) {  // i
-    double a = x[i], b = x[i + 1], c = a * b + 0.1;
-    c = fma(a, c, b) - c * c;
-    if (a < b) c = fmax(c, a) * 1e10;
-    ((double*)y)[i] = c + fabs(a) / 3.0 - (b > 0 ? floor(b * 0.3) : ceil(b * 0.7));
-}
-
-// quotients and roots of doubles, which are calls
-KERNEL(quotients_of_doubles) {  // i
-    double a = x[i] + 0.125, b = (double)x[i + 1] * x[i] + 0.3;
-    ((double*)y)[i] = a / b + sqrt(fabs(a)) * 1e-3;
-}
-
-// doubles to and from other numbers
-KERNEL(doubles_converted) {  // i
-    double a = (double)x[i] * 1.37e5;
-    long long n = (long long)a;
-    unsigned u = (unsigned)fabs(a);
-    double b = (double)n * 0.5 + (double)u + (double)((unsigned long long)u << 20) + (double)(int)a;
-    y[i] = (float)b + __double2float_rz(a * 0.1) + (float)__double2int_ru(a * 0.01) + (float)(__double2hiint(a) >> 12);
-}
-
 // quotients and roots, rounded as IEEE 754 says: a fast course, and a call for what is out of range
 KERNEL(quotients_and_roots) {  // i
     float a = x[i], b = x[i + 1] + 0.125f;
@@ -1258,32 +798,6 @@ KERNEL(quotients_and_roots) {  // i
     y[i] = a / b + sqrtf(fabsf(a)) + 1 / b;
     y[i + 512] = tiny / b + sqrtf(tiny);
     y[i + 1024] = huge / b * 1e-30f + huge / 1e30f;
-}
-
-// each rounding of sums, products, quotients and roots
-KERNEL(roundings) {  // i
-    float a = x[i] * 1.1f, b = x[i + 1] * 0.7f + 0.01f;
-    float up = __fadd_ru(a, b) - __fmul_rd(a, b), down = __fadd_rd(a, 0.3f) + __fmul_rz(b, b);
-    up = __fmaf_ru(up, a, 0.1f) + __fmaf_rz(down, b, a) - __fadd_rz(a, up);
-    y[i] = up + __fdiv_ru(a, b) * __fdiv_rz(1, b) + __fsqrt_rd(fabsf(a)) + __frcp_rn(b) + __fsub_ru(down, a);
-}
-
-// conversions between floats and integers in each rounding, and of what does not fit
-KERNEL(conversions) {  // i
-    float a = x[i] * 1.7f;
-    int n = __float2int_rn(a) + __float2int_rz(a) * 3 + __float2int_ru(a) * 5 + __float2int_rd(a) * 7;
-    n ^= (int)(a * 1e8f) + (int)(unsigned)fabsf(a * 1e7f) + (int)__float2ll_rn(a * 1e6f);
-    float b = __int2float_ru(n) + __uint2float_rz((unsigned)n) + (float)((long long)n << 9) + (float)(n & 255);
-    ((int*)y)[i] = n;
-    y[i + 1024] = b + rintf(a) + truncf(a) + floorf(a * 0.5f) + ceilf(a) + roundf(a);
-}
-
-// minima, maxima, signs, saturation, rests
-KERNEL(float_odds_and_ends) {  // i
-    float a = x[i], b = x[i + 1];
-    float v = fminf(a, b) * 2 - fmaxf(a, 0.3f) + copysignf(b, a) + __saturatef(a * 0.01f);
-    v += fmodf(a, 7.25f) + fdimf(a, b) + (signbit(b) ? 1 : 2) + fmodf(b, a + 300.5f);
-    y[i] = v + (isnan(v) ? 0 : 1) + fmaxf(fminf(a, 3.0f), -3.0f) + ldexpf(a, i % 9 - 4);
 }
 
 // functions that the GPU approximates
@@ -1304,39 +818,6 @@ KERNEL(angles) {  // i
     y[i + 64] = cosf(a) + __sinf(a * 0.01f);
     y[i + 128] = sinf(big);
     y[i + 192] = tanf(a * 0.01f) + atan2f(a, 2.0f);
-}
-
-// softmax of a row by one warp
-//: approx grid 2 block 32 cols 100 y 200
-KERNEL(softmax_of_a_warp) {
-    const float* row = x + blockIdx.x * cols;
-    float top = -INFINITY, sum = 0;
-    for (int c = threadIdx.x; c < cols; c += 32) top = fmaxf(top, row[c] * 0.02f);
-    for (int d = 16; d > 0; d /= 2) top = fmaxf(top, __shfl_xor_sync(0xffffffff, top, d));
-    for (int c = threadIdx.x; c < cols; c += 32) sum += expf(row[c] * 0.02f - top);
-    for (int d = 16; d > 0; d /= 2) sum += __shfl_xor_sync(0xffffffff, sum, d);
-    for (int c = threadIdx.x; c < cols; c += 32) y[blockIdx.x * cols + c] = expf(row[c] * 0.02f - top) / sum;
-}
-
-// 16 bits: sums, products, fma, extremes, alone
-#include <cuda_fp16.h>
-KERNEL(halves) {  // i
-    __half a = __float2half(x[i] * 0.1f), b = __float2half(x[i + 1] * 0.1f);
-    __half c = __hadd(a, __hmul(b, a)), d = __hfma(a, b, c);
-    if (__hlt(a, b)) d = __hsub(d, a);
-    ((__half*)y)[i] = d;
-    ((__half*)y)[i + 512] = __hadd(__float2half(__half2float(c) * 0.5f), __int2half_rn(i));
-}
-
-// 16 bits in pairs
-#include <cuda_fp16.h>
-KERNEL(halves_in_pairs) {  // i
-    __half2 a = __floats2half2_rn(x[i] * 0.1f, x[i + 1] * 0.1f), b = __float2half2_rn(x[i + 2] * 0.1f);
-    __half2 c = __hfma2(a, b, __hadd2(a, b));
-    c = __hsub2(c, __hmul2(b, b));
-    c = __lowhigh2highlow(c);
-    ((__half2*)y)[i] = __hge2(a, b).x > __float2half(0.5f) ? c : __hneg2(c);
-    y[i + 512] = __low2float(c) + __high2float(c);
 }
 
 // extremes of pairs, which have an instruction of their own from sm_80 on
@@ -1367,16 +848,6 @@ KERNEL(volatile_loads) {  // i
     float v = again[i] + again[i];
     out[i] = v;
     out[i] = v + again[i + 1];
-}
-
-// shared memory that is volatile: each access stays
-KERNEL(volatile_shared) {
-    __shared__ volatile float s[128];
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    s[threadIdx.x] = x[i];
-    float v = s[threadIdx.x] + s[threadIdx.x];
-    __syncthreads();
-    y[i] = v + s[threadIdx.x ^ 1] + s[threadIdx.x ^ 2];
 }
 
 // words on how a cache is used
@@ -1416,14 +887,6 @@ KERNEL(dynamic_shared) {
     y[i] = floats[127 - threadIdx.x] + (float)doubles[threadIdx.x ^ 2];
 }
 
-// structures of 12 bytes, read and written whole
-struct Three { float a, b, c; };
-RESTRICTED(structures_of_12_bytes) {  // i
-    Three v = ((const Three*)x)[i];
-    v.b += v.a;
-    ((Three*)y)[i] = v;
-}
-
 // structures of 32 aligned bytes, by way of shared memory
 struct __align__(16) Eight { float4 a, b; };
 KERNEL(structures_of_32_bytes) {
@@ -1446,65 +909,6 @@ KERNEL(transposed_in_one_bank) {
     for (int j = threadIdx.y; j < 32; j += 8) y[blockIdx.x * 1024 + j * 32 + threadIdx.x] = tile[threadIdx.x][j];
 }
 
-// a column more, and all banks
-//: block 32x8 grid 2
-KERNEL(transposed_with_a_pad) {
-    __shared__ float tile[32][33];
-    for (int j = threadIdx.y; j < 32; j += 8) tile[j][threadIdx.x] = x[blockIdx.x * 1024 + j * 32 + threadIdx.x];
-    __syncthreads();
-    for (int j = threadIdx.y; j < 32; j += 8) y[blockIdx.x * 1024 + j * 32 + threadIdx.x] = tile[threadIdx.x][j];
-}
-
-// a stencil whose ends are read by few lanes
-//: block 96 grid 4
-KERNEL(stencil) {
-    __shared__ float s[100];
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    s[threadIdx.x + 2] = x[i + 2];
-    if (threadIdx.x < 2) s[threadIdx.x] = x[i];
-    if (threadIdx.x >= 94) s[threadIdx.x + 4] = x[i + 4];
-    __syncthreads();
-    float sum = 0;
-    for (int j = 0; j < 5; j++) sum += s[threadIdx.x + j] * (j - 2);
-    y[i] = sum;
-}
-
-// sums of all before, in shared memory, in two arrays by turns
-KERNEL(prefix_sums) {
-    __shared__ float s[2][128];
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    int from = 0;
-    s[0][threadIdx.x] = x[i];
-    for (int d = 1; d < 128; d *= 2) {
-        __syncthreads();
-        float v = s[from][threadIdx.x];
-        if (threadIdx.x >= d) v += s[from][threadIdx.x - d];
-        s[1 - from][threadIdx.x] = v;
-        from = 1 - from;
-    }
-    __syncthreads();
-    y[i] = s[from][threadIdx.x];
-}
-
-// a sorting network
-KERNEL(bitonic_sort) {
-    __shared__ float s[128];
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    s[threadIdx.x] = x[i];
-    for (int size = 2; size <= 128; size *= 2)
-        for (int d = size / 2; d > 0; d /= 2) {
-            __syncthreads();
-            int other = threadIdx.x ^ d;
-            if (other > threadIdx.x && (s[threadIdx.x] > s[other]) == ((threadIdx.x & size) == 0)) {
-                float v = s[threadIdx.x];
-                s[threadIdx.x] = s[other];
-                s[other] = v;
-            }
-        }
-    __syncthreads();
-    y[i] = s[threadIdx.x];
-}
-
 // tiles of a product of matrices: broadcasts, and rows that merge to wide loads
 //: block 16x16 grid 2x2
 KERNEL(product_of_matrices) {
@@ -1519,22 +923,6 @@ KERNEL(product_of_matrices) {
         __syncthreads();
     }
     y[row * 32 + col] = sum;
-}
-
-// four by four results a thread, from wide loads of shared memory
-//: block 8x8 grid 1
-KERNEL(product_of_blocks) {
-    __shared__ __align__(16) float a[8][32];
-    __shared__ __align__(16) float b[8][32];
-    int thread = threadIdx.y * 8 + threadIdx.x;
-    for (int j = thread; j < 256; j += 64) a[j / 32][j % 32] = x[j], b[j / 32][j % 32] = x[j + 256];
-    __syncthreads();
-    float sum[4][4] = {};
-    for (int k = 0; k < 8; k++)
-        for (int r = 0; r < 4; r++)
-            for (int c = 0; c < 4; c++) sum[r][c] += a[k][threadIdx.y * 4 + r] * b[k][threadIdx.x * 4 + c];
-    for (int r = 0; r < 4; r++)
-        for (int c = 0; c < 4; c++) y[(threadIdx.y * 4 + r) * 32 + threadIdx.x * 4 + c] = sum[r][c];
 }
 
 // ---- addresses of one warp in shared memory

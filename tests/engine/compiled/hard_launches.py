@@ -10,8 +10,8 @@ import numpy as np
 from softmax_lib.engine.source import Source
 
 FILE = Path(__file__).with_name("hard_kernels.cu")
-_DEFAULTS = "grid 2 block 128 rows 4 cols 512 shared 0 x 4096 y 4096 needs 75"
-_FACT = re.compile(r"\b(grid|block|rows|cols|shared|x|y|needs) ([\dx]+)")
+_DEFAULTS = "grid 2 block 128 rows 4 cols 512 shared 0 x 4096 y 4096"
+_FACT = re.compile(r"\b(grid|block|rows|cols|shared|x|y) ([\dx]+)")
 _HEAD = re.compile(
     r"^(KERNEL|RESTRICTED|BOUNDED)\((\w+)(?:, ([\d, ]+))?\) \{(?:  // (i|i, lane))?$", re.MULTILINE
 )
@@ -29,7 +29,7 @@ _MOST_WORDS = 33 * 32 * 4
 
 @dataclass(frozen=True)
 class Hard:
-    """A kernel and its launch. `x_len` and `y_len` are elements, `needs` is the least arch.
+    """A kernel and its launch. `x_len` and `y_len` are elements.
 
     With `zeros` y begins as zeros, else as bits that are all one; `approx`: what it computes has the
     GPU's own last bits; `emulated`: the emulator knows all that it uses.
@@ -44,7 +44,6 @@ class Hard:
     shared_bytes: int
     x_len: int
     y_len: int
-    needs: int
     zeros: bool
     approx: bool
     emulated: bool
@@ -90,7 +89,7 @@ def _signature(kind: str, name: str, bounds: str | None) -> str:
 def _hard(name: str, text: str, facts: str) -> Hard:
     words = dict(_FACT.findall(_DEFAULTS)) | dict(_FACT.findall(facts))
     grid, block = _axes(words["grid"]), _axes(words["block"])
-    sizes = [int(words[key]) for key in ("rows", "cols", "shared", "x", "y", "needs")]
+    sizes = [int(words[key]) for key in ("rows", "cols", "shared", "x", "y")]
     flags = ("zeros" in facts, "approx" in facts, "no emulator" not in facts)
     return Hard(name, Source(f"{name}.cu", text), grid, block, *sizes, *flags)
 

@@ -32,7 +32,6 @@ TOLD = {
     },
     "angles": {(8, "load"): LOCAL, (8, "store"): LOCAL},
     "global_bytes": {},
-    "bitonic_sort": {},
 }  # fmt: skip
 
 
