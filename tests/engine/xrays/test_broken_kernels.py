@@ -186,12 +186,6 @@ GOOD = [
 ]
 
 
-def test_shared_memory_that_nobody_writes_at_all():
-    body = "    __shared__ float never[32];\n    y[threadIdx.x] = never[31 - threadIdx.x];\n"
-    (hazard,) = xray(kernel_of(body), 1, 32, 32, path="written").hazards
-    assert (hazard.kind, hazard.line) == ("uninitialised", 3)
-
-
 def test_xray_finds_the_barrier_that_a_control_leaves_out():
     assert {hazard.kind for hazard in xray("fusion_no_barrier", 3, 1024, 256).hazards} >= {"race"}
 
