@@ -52,23 +52,22 @@ def count_passed(project, *arguments):
     return int(re.search(r"(\d+) passed", done.stdout)[1])
 
 
-@pytest.mark.parametrize("workers", [[], ["-n", "1"]], ids=["alone", "xdist"])
-def test_a_sample_follows_a_whole_run_that_passed_until_something_changes(project, workers):
-    assert count_passed(project, *workers) == 31
-    assert count_passed(project, *workers) == 4
-    assert count_passed(project, "--whole", *workers) == 31
-    assert count_passed(project, "--tier", "all", *workers) == 31
-    assert count_passed(project, "tests/engine", *workers) == 30
+def test_a_sample_follows_a_whole_run_that_passed_until_something_changes(project):
+    assert count_passed(project) == 31
+    assert count_passed(project) == 4
+    assert count_passed(project, "--whole") == 31
+    assert count_passed(project, "--tier", "all") == 31
+    assert count_passed(project, "tests/engine") == 30
     write(project, bound=31)
-    assert count_passed(project, *workers) == 31
-
-
-@pytest.mark.parametrize("arguments", [["-k", "number"], ["tests"], ["--tier", "book"]])
-def test_a_run_of_some_tests_vouches_for_nothing(project, arguments):
-    count_passed(project, *arguments)
     assert count_passed(project) == 31
 
 
-def test_a_run_that_fails_vouches_for_nothing(project):
+def test_workers_take_the_sample_that_their_run_has_chosen(project):
+    assert [count_passed(project, "-n", "1") for _ in range(2)] == [31, 4]
+
+
+def test_a_run_of_some_tests_or_one_that_fails_vouches_for_nothing(project):
+    for arguments in (["-k", "number"], ["tests"], ["--tier", "book"]):
+        count_passed(project, *arguments)
     write(project, bound=29)
     assert count_passed(project) == count_passed(project) == 30
