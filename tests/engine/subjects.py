@@ -100,30 +100,7 @@ template <class T> __global__ void transpose(const T* x, T* y, int rows, int col
     dtypes=("int8", "int16", "float16", "float32", "float64", "int64"),
 )  # fmt: skip
 
-# ---- 3. a matrix product in tiles
-
-MATMUL = Subject(
-    "matmul", """
-template <class T> __global__ void matmul(const T* a, const T* b, T* c, int m, int n, int k) {
-    __shared__ T of_a[8][8], of_b[8][8];
-    int row = blockIdx.y * 8 + threadIdx.y, col = blockIdx.x * 8 + threadIdx.x;
-    T sum = 0;
-    for (int first = 0; first < k; first += 8) {
-        of_a[threadIdx.y][threadIdx.x] = row < m && first + threadIdx.x < k ? a[row * k + first + threadIdx.x] : 0;
-        of_b[threadIdx.y][threadIdx.x] = col < n && first + threadIdx.y < k ? b[(first + threadIdx.y) * n + col] : 0;
-        __syncthreads();
-        for (int i = 0; i < 8; i++) sum += of_a[threadIdx.y][i] * of_b[i][threadIdx.x];
-        __syncthreads();
-    }
-    if (row < m && col < n) c[row * n + col] = sum;
-}""",
-    "matmul<{T}>", (4, 3), (8, 8),
-    lambda dtype: [of(dtype, 19, 33), of(dtype, 33, 27, seed=1), of(dtype, 19, 27), 19, 27, 33],
-    lambda dtype, a, b, *_: [None, None, read(a, dtype) @ read(b, dtype)],
-    dtypes=("int32", "float32", "float64"), tolerance={"float32": 1e-5, "float64": 1e-13},
-)  # fmt: skip
-
-# ---- 4. a scan in dynamic shared memory
+# ---- 3. a scan in dynamic shared memory
 
 SCAN = Subject(
     "scan", """
@@ -147,7 +124,7 @@ template <class T> __global__ void scan(const T* x, T* y, int n) {
     how={"shared_bytes": 1024},
 )  # fmt: skip
 
-# ---- 5. a histogram: bytes in, atomics in shared and global memory
+# ---- 4. a histogram: bytes in, atomics in shared and global memory
 
 HISTOGRAM = Subject(
     "histogram", """
@@ -165,7 +142,7 @@ __global__ void histogram(const unsigned char* __restrict__ x, unsigned* counts,
     dtypes=("uint32",),
 )  # fmt: skip
 
-# ---- 6. layer norm of 16-bit rows, float within
+# ---- 5. layer norm of 16-bit rows, float within
 
 LAYERNORM = Subject(
     "layernorm", HALF + """
@@ -202,7 +179,7 @@ def normed(x, weight, bias):
     return centred / np.sqrt(centred.var(axis=1, keepdims=True) + 1e-5) * weight + bias
 
 
-# ---- 7. a bitonic sort
+# ---- 6. a bitonic sort
 
 SORT = Subject(
     "bitonic sort", """
@@ -228,7 +205,7 @@ template <class T> __global__ void sort(T* values) {
     dtypes=("int16", "int32", "uint64", "float32", "float64"),
 )  # fmt: skip
 
-# ---- 8. a stencil on three axes, its weights in constant memory
+# ---- 7. a stencil on three axes, its weights in constant memory
 
 STENCIL = Subject(
     "stencil", """
@@ -257,7 +234,7 @@ def stencil(x):
     return 0.5 * x + 0.25 * along[0] - (along[1] + along[2])
 
 
-# ---- 9. a reduction that the last block finishes, with a counter of the module's own
+# ---- 8. a reduction that the last block finishes, with a counter of the module's own
 
 LAST_BLOCK = Subject(
     "last block", """
@@ -292,7 +269,7 @@ template <class T> __global__ void total(const T* x, volatile T* partial, T* out
     dtypes=("int32", "float32", "float64"), tolerance={"float32": 1e-5, "float64": 1e-12},
 )  # fmt: skip
 
-# ---- 10. one row over many blocks, which meet at a barrier of their own making
+# ---- 9. one row over many blocks, which meet at a barrier of their own making
 
 ACROSS_BLOCKS = Subject(
     "row across blocks", """
@@ -324,7 +301,7 @@ __global__ void across(const float* x, float* y, float* partial, int n) {
     tolerance={"float32": 1e-5}, how={"cooperative": True},
 )  # fmt: skip
 
-# ---- 11. a step of an optimiser: structures by value, scalars of several kinds
+# ---- 10. a step of an optimiser: structures by value, scalars of several kinds
 
 ADAM = Subject(
     "adam", """
@@ -357,7 +334,7 @@ def adam(weights, gradient, moments):
     return weights - 0.01 * step, np.stack([m, v], axis=1)
 
 
-# ---- 12. rows gathered by 64-bit indices, sixteen bytes at a time
+# ---- 11. rows gathered by 64-bit indices, sixteen bytes at a time
 
 GATHER = Subject(
     "gather", """
@@ -370,7 +347,7 @@ __global__ void gather(const float4* table, const long long* index, float4* out,
     lambda _, table, index, *__: [None, None, table[index]],
 )  # fmt: skip
 
-# ---- 13. complex numbers
+# ---- 12. complex numbers
 
 COMPLEX = Subject(
     "complex product", """
@@ -386,7 +363,7 @@ __global__ void product(const float2* a, const float2* b, float2* c, int n, floa
     dtypes=("complex64",), tolerance={"complex64": 1e-5},
 )  # fmt: skip
 
-# ---- 14. arrays of several lengths by a list of pointers
+# ---- 13. arrays of several lengths by a list of pointers
 
 LISTS = Subject(
     "lists", """
@@ -403,7 +380,7 @@ __global__ void scale(const float* const* xs, float* y, const int* lengths, int 
     lambda _, xs, *__: [..., np.array([[*(2 * x), *[0] * (100 - len(x))] for x in xs])],
 )  # fmt: skip
 
-# ---- 15. a row over the blocks of a cluster, which read each other's shared memory
+# ---- 14. a row over the blocks of a cluster, which read each other's shared memory
 
 CLUSTER = Subject(
     "cluster", """
@@ -435,7 +412,7 @@ __global__ void centre(const float* x, float* y, int cols) {
 )  # fmt: skip
 
 SUBJECTS = (
-    ADD, TRANSPOSE, MATMUL, SCAN, HISTOGRAM, LAYERNORM, SORT, STENCIL, LAST_BLOCK,
+    ADD, TRANSPOSE, SCAN, HISTOGRAM, LAYERNORM, SORT, STENCIL, LAST_BLOCK,
     ACROSS_BLOCKS, ADAM, GATHER, COMPLEX, LISTS, CLUSTER,
 )  # fmt: skip
 

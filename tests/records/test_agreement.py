@@ -127,9 +127,6 @@ OF_SUBJECTS = json.loads(SUMMARY.read_text(encoding="utf-8"))["cases"]
 
 # What the source as it is written does not know, each with what it changes: all other counters are equal.
 UNKNOWN = {
-    "matmul": {  # NVRTC loads neighbours in a tile at once
-        "shared_load_requests", "shared_load_wavefronts",
-    },
     "stencil": {"global_load_sectors"},  # lanes at the edge leave out loads of a line that others make
     "last block": {  # g++ looks at the thread's number before it reads the flag
         "shared_load_requests", "shared_load_wavefronts",
