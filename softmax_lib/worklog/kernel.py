@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # they need numpy, and whoever names a kernel does not
     from softmax_lib.engine.spec import LaunchSpec, Unkept
 
 Grid = Literal["thread a row", "lanes a row", "block a row", "thread an element"]
+"""How a launch shares out the matrix: `Step.blocks` has how many blocks each takes."""
 
 Pattern = Literal[
     "row a thread",

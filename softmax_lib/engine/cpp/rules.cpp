@@ -90,6 +90,17 @@ int count_sectors(uint32_t lanes, const uint64_t* addresses, Ask ask) {
     return sectors.count();
 }
 
+int count_even_sectors(int lanes, uint64_t first, uint64_t by) {
+    if (by >= SECTOR_BYTES) return lanes;
+    uint64_t last = first + static_cast<uint64_t>(lanes - 1) * by;
+    return static_cast<int>(last / SECTOR_BYTES - first / SECTOR_BYTES) + 1;
+}
+
+int count_even_wavefronts(int lanes, int bytes) {
+    constexpr int line = static_cast<int>(LINE_BYTES);
+    return (lanes * bytes + line - 1) / line;
+}
+
 int count_bypassing_sectors(uint32_t lanes, const uint64_t* addresses, const uint64_t* to) {
     Distinct pieces;
     for (int lane : EachLane{lanes}) pieces.add(addresses[lane] / LINE_BYTES << 32 | to[lane] / SECTOR_BYTES);

@@ -70,6 +70,11 @@ int count_local_requests(int bytes);
 // themselves one for each word.
 Wavefronts count_wavefronts(uint32_t lanes, const uint64_t* addresses, int bytes, Ask ask);
 
+// The same of the first so many lanes of a load or store whose addresses are evenly apart, by `by` bytes: sectors, and
+// wavefronts of words that lie side by side.
+int count_even_sectors(int lanes, uint64_t first, uint64_t by);
+int count_even_wavefronts(int lanes, int bytes);
+
 // So many neighbouring lanes of a load or store go together.
 int count_lanes_together(uint32_t lanes, const uint64_t* addresses, int bytes, Ask ask);
 }

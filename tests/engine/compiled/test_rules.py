@@ -2,6 +2,7 @@
 
 import ctypes
 from collections import defaultdict
+from itertools import product
 
 import pytest
 from engine.compiled.fast_cases import copies, read_record
@@ -68,6 +69,21 @@ SECTORS = {
 def test_sectors_of_global_memory(name):
     expected, lanes, ask, address_of = SECTORS[name]
     assert sectors(address_of, lanes, ask) == expected
+
+
+@pytest.mark.parametrize("lanes", [1, 7, 32])
+def test_of_lanes_evenly_apart_no_address_needs_to_be_looked_at(lanes):
+    mask = (1 << lanes) - 1
+    for size, by, first in product((1, 4, 8, 16), (0, 1, 3, 8, 9), range(3)):
+        first, by = 64 + first * size, by * size
+        address_of = lambda lane, first=first, by=by: first + lane * by  # noqa: E731
+        even = library().count_even_sectors(lanes, ctypes.c_uint64(first), ctypes.c_uint64(by))
+        assert even == sectors(address_of, mask), (size, by, first)
+        if by == size >= 4:
+            assert (
+                library().count_even_wavefronts(lanes, size)
+                == wavefronts(address_of, size, mask)[0]
+            )
 
 
 @pytest.mark.parametrize(

@@ -147,16 +147,15 @@ struct Access {
         return forgotten(0);
     }
     void count_steps(int count, int64_t by) {
-        uint64_t first = at[0], last = at[count - 1];
         auto lanes_there = static_cast<uint64_t>(count), bytes = uint64_t{i.bytes};
         Counts& counted = counts();
         counted.requests++;
         counted.lanes += lanes_there;
         counted.bytes += by ? lanes_there * bytes : bytes;
         if (space == GLOBAL) {
-            counted.sectors += by < static_cast<int64_t>(SECTOR_BYTES) ? last / SECTOR_BYTES - first / SECTOR_BYTES + 1 : lanes_there;
-        } else if (by == i.bytes && bytes >= BANK_BYTES) {  // a line of banks after the other
-            counted.wavefronts += (lanes_there * bytes + LINE_BYTES - 1) / LINE_BYTES;
+            counted.sectors += static_cast<uint64_t>(count_even_sectors(count, at[0], static_cast<uint64_t>(by)));
+        } else if (by == i.bytes && i.bytes >= BANK_BYTES) {
+            counted.wavefronts += static_cast<uint64_t>(count_even_wavefronts(count, i.bytes));
         } else {
             count_shared(counted);
         }
