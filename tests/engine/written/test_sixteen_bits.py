@@ -213,9 +213,12 @@ def to_integers(kind):
 
 def whole(x, mode, dtype):
     """Rounded, and to the nearest end where out of range; of no number 0, or the highest place of 64 bits."""
-    limits, is_number = np.iinfo(dtype), ~np.isnan(x)
-    found = np.full(len(x), 0 if limits.bits < 64 else limits.min or 1 << 63, dtype)
-    found[is_number] = [max(limits.min, min(limits.max, int(one) if np.isfinite(one) else one)) for one in ROUNDING[mode](x[is_number]).tolist()]  # fmt: skip
+    limits, rounded = np.iinfo(dtype), ROUNDING[mode](np.where(np.isnan(x), 0, x))
+    least, most = np.array([limits.min, limits.max], dtype)
+    found = np.where(rounded < 0, least, most)
+    fits = (rounded >= limits.min) & (rounded < 2.0 ** (limits.bits - (limits.min < 0)))
+    found[fits] = rounded[fits].astype(dtype)
+    found[np.isnan(x)] = 0 if limits.bits < 64 else limits.min or 1 << 63
     return found
 
 
