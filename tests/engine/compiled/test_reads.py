@@ -61,44 +61,6 @@ def test_loops_count_before_straight_code_and_by_the_harmonic_mean():
     assert in_flight_per_thread([edge, way, other]) == 80  # the way that asks for least
 
 
-def batches(name, arch):
-    """Loads and bytes of each loop of a kernel, or way through it, in the order of its lines."""
-    kernel = kernels[name]
-    found = row_reads(reads(kernel, kernel.choose_block_size(32768), 32768, arch))
-    return [
-        (read.loads, read.asked_bytes) for read in sorted(found, key=lambda read: read.lines[::-1])
-    ]
-
-
-@pytest.mark.parametrize("arch", [75, 80, 90])
-@pytest.mark.parametrize(
-    ("name", "wanted"),
-    [
-        ("naive", [(16, 64), (4, 16), (4, 16)]), ("shuffle", [(1, 4), (1, 4)]),
-        ("constant_stride", [(4, 16), (4, 16)]), ("constant_stride_divide", [(4, 16), (1, 4)]),
-        ("float4", [(4, 64), (4, 64)]), ("float4_scalar", [(16, 64), (16, 64)]),
-        ("float4_one", [(1, 16), (1, 16)]),
-    ],
-)  # fmt: skip
-def test_kernels_ask_for_as_much_as_the_chapters_say(name, wanted, arch):
-    assert batches(name, arch) == wanted
-
-
-def test_a_division_is_a_call_in_the_loop_that_writes():
-    def calls(name):
-        kernel = kernels[name]
-        return [r.calls for r in row_reads(reads(kernel, 1024, 32768, 90))]
-
-    assert calls("shuffle") == [0, 0]
-    assert calls("shuffle_divide") == [0, 1]
-
-
-def test_a_second_read_that_may_not_pass_a_store_goes_one_by_one():
-    assert min(loads for loads, _ in batches("fusion_reads_twice", 90)) == 1
-    again = [loads for loads, _ in batches("fusion_reads_twice_apart", 90)]
-    assert sorted(again)[-1] == 8
-
-
 def compiled_here(name):
     """A kernel that does not come along: a line of it is another."""
     text = kernels[name].source.text
