@@ -5,7 +5,7 @@
 // functions. KERNEL(name) is `extern "C" __global__ void name(const float* x, float* y, int rows, int cols)`,
 // RESTRICTED(name) has pointers that are __restrict__, BOUNDED(name, ...) has those __launch_bounds__. With `// i` or
 // `// i, lane` behind its head a body begins by `int i = blockIdx.x * blockDim.x + threadIdx.x`, and `lane = threadIdx.x % 32`.
-// A line `//: ...` says what differs from `grid 2 block 128 rows 4 cols 512 shared 0 x 4096 y 4096`, axes as in 4x2x1, and
+// A line `//: ...` says what differs from `grid 2 block 128 rows 4 cols 512 x 4096 y 4096`, axes as in 4x2x1, and
 //   zeros        y begins as zeros, not as bits that are all one
 //   approx       y has the last bits of what the GPU approximates
 //   needs N      from sm_N on: for who reads it
@@ -216,14 +216,6 @@ KERNEL(shorts_stored_in_part) {
 
 // ---- arrays of a thread's own
 
-// local memory at one index in all lanes
-KERNEL(local_floats_at_one_index) {  // i
-    float own[24];
-    for (int j = 0; j < 24; j++) own[j] = x[i + j * 8];
-    for (int j = 0; j < rows; j++) own[(cols + j * 5) % 24] += j;
-    y[i] = own[cols % 24] + own[(cols + 5) % 24] * own[rows];
-}
-
 // bytes in local memory: four of a lane's share a word
 KERNEL(local_chars_by_lane) {  // i, lane
     signed char own[40];
@@ -330,17 +322,6 @@ KERNEL(atomic_exchanges) {  // i
     int b = atomicCAS(out + i, i + 5, i * 2);
     int c = atomicCAS(out + i, i % 2 ? i * 2 : -1, 9);
     y[i] = a + b * 3 + c * 5;
-}
-
-// a loop of compare-and-swap that lanes of one address leave one by one
-//: zeros grid 1 block 32
-KERNEL(atomic_loop_by_hand) {
-    int* out = (int*)y + threadIdx.x % 8 * 4;
-    int seen = 0, was;
-    do {
-        was = seen;
-        seen = atomicCAS(out, was, was + (int)x[threadIdx.x]);
-    } while (seen != was);
 }
 
 // eight bytes, added and compared
@@ -696,14 +677,6 @@ KERNEL(matches) {  // i, lane
     y[i] = (float)__popc(some) + (float)(none >> 9) + all + (float)(same & 1);
 }
 
-// barriers that count
-KERNEL(barriers_that_count) {  // i
-    int positive = x[i] > 0;
-    int count = __syncthreads_count(positive);
-    int all = __syncthreads_and(x[i] > -400), any = __syncthreads_or(x[i] > 248);
-    y[i] = count + all * 1000 + any * 2000;
-}
-
 // a sum of a warp by shuffles and of a block by shared memory, in a block of three warps and a bit
 //: block 112
 KERNEL(block_sum) {
@@ -739,11 +712,6 @@ KERNEL(float4_between_odd_ends) {
     }
     int c = first + fours * 4 + threadIdx.x;
     if (c < cols) out[c] = row[c];
-}
-
-// sixteen bytes of every third lane, in strides
-KERNEL(float4_of_some_lanes) {  // i
-    if (threadIdx.x % 3 == 0) ((float4*)y)[i] = ((const float4*)x)[i * 2];
 }
 
 // ---- generic pointers
@@ -872,19 +840,6 @@ __device__ float scratch[256];
 KERNEL(device_variables) {  // i
     scratch[i] = x[i] * squares[i % 8];
     y[i] = scratch[i] + offset + squares[(int)fabsf(x[i]) % 8];
-}
-
-// shared memory whose size the launch says, in two parts of two types
-//: shared 1536
-KERNEL(dynamic_shared) {
-    extern __shared__ __align__(16) unsigned char bytes[];
-    float* floats = (float*)bytes;
-    double* doubles = (double*)(bytes + 512);
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    floats[threadIdx.x] = x[i];
-    doubles[threadIdx.x] = x[i + 1];
-    __syncthreads();
-    y[i] = floats[127 - threadIdx.x] + (float)doubles[threadIdx.x ^ 2];
 }
 
 // structures of 32 aligned bytes, by way of shared memory

@@ -10,8 +10,8 @@ import numpy as np
 from softmax_lib.engine.source import Source
 
 FILE = Path(__file__).with_name("hard_kernels.cu")
-_DEFAULTS = "grid 2 block 128 rows 4 cols 512 shared 0 x 4096 y 4096"
-_FACT = re.compile(r"\b(grid|block|rows|cols|shared|x|y) ([\dx]+)")
+_DEFAULTS = "grid 2 block 128 rows 4 cols 512 x 4096 y 4096"
+_FACT = re.compile(r"\b(grid|block|rows|cols|x|y) ([\dx]+)")
 _HEAD = re.compile(
     r"^(KERNEL|RESTRICTED|BOUNDED)\((\w+)(?:, ([\d, ]+))?\) \{(?:  // (i|i, lane))?$", re.MULTILINE
 )
@@ -41,7 +41,6 @@ class Hard:
     block: tuple[int, int, int]
     rows: int
     cols: int
-    shared_bytes: int
     x_len: int
     y_len: int
     zeros: bool
@@ -89,7 +88,7 @@ def _signature(kind: str, name: str, bounds: str | None) -> str:
 def _hard(name: str, text: str, facts: str) -> Hard:
     words = dict(_FACT.findall(_DEFAULTS)) | dict(_FACT.findall(facts))
     grid, block = _axes(words["grid"]), _axes(words["block"])
-    sizes = [int(words[key]) for key in ("rows", "cols", "shared", "x", "y")]
+    sizes = [int(words[key]) for key in ("rows", "cols", "x", "y")]
     flags = ("zeros" in facts, "approx" in facts, "no emulator" not in facts)
     return Hard(name, Source(f"{name}.cu", text), grid, block, *sizes, *flags)
 

@@ -27,7 +27,7 @@ def launch_all(folder: Path) -> dict[str, np.ndarray]:
     for name, hard in HARD.items():
         x, y = (cupy.asarray(array) for array in inputs(hard))
         words = (x, y, np.int32(hard.rows), np.int32(hard.cols))
-        function(code[name], name)(hard.grid, hard.block, words, shared_mem=hard.shared_bytes)
+        function(code[name], name)(hard.grid, hard.block, words)
         outputs[name] = cupy.asnumpy(y)
     return outputs
 

@@ -206,12 +206,12 @@ def test_a_hard_kernel_gives_what_it_gives_on_a_gpu_and_counts_the_same(
     names = [one for one in beside(name, HARD, every=7) if one not in ALONE]
     source = hard.source if name in ALONE else together(HARD[one].source for one in names)
     words = (source, name, hard.grid, hard.block, [x, y, hard.rows, hard.cols])
-    how, is_ptx = {"shared_bytes": hard.shared_bytes}, witness == "ptx"
+    is_ptx = witness == "ptx"
     if is_ptx and name in NOT_IN_PTX:
         with pytest.raises(NotAvailable, match=rf"The PTX of {name}\.cu:\d+ has .*, which is not run here"):  # fmt: skip
-            run_ptx(*words, **how)
+            run_ptx(*words)
         return
-    found = add_up([WITNESSES[witness](*words, **how)])
+    found = add_up([WITNESSES[witness](*words)])
     differ = {one for one in COUNTERS if found[one] != recorded["counters"].get(one, 0)}
     assembled = {"instructions"} | ATOMICS | ASSEMBLED.get(name, set())
     assert differ <= (assembled if is_ptx else KNOWN.get(name, set()))
@@ -243,8 +243,7 @@ STORE = 4
 
 def x_ray(hard, x, y):
     arguments = [x, y, hard.rows, hard.cols]
-    how = {"shared_bytes": hard.shared_bytes, "path": "written"}
-    return xray_launch(hard.source, hard.grid, hard.block, arguments, **how)
+    return xray_launch(hard.source, hard.grid, hard.block, arguments, path="written")
 
 
 @pytest.mark.parametrize("name", some(EMULATED, every=17))

@@ -199,23 +199,6 @@ def test_each_warp_has_its_own_mask():
     assert found[[0, 3, 4, 32, 36, 37]].tolist() == [15, 15, 0, 31, 31, 0]
 
 
-def test_an_atomic_for_all_lanes_of_a_branch():
-    body = """
-    unsigned lane = threadIdx.x % 32;
-    if (threadIdx.x % 5 < 2) {
-        unsigned mask = __activemask(), leader = __ffs(mask) - 1;
-        int first = 0;
-        if (lane == leader) first = atomicAdd(a, __popc(mask));
-        first = __shfl_sync(mask, first, leader);
-        b[first + __popc(mask & ((1u << lane) - 1))] = 1 + threadIdx.x;
-    }"""
-    count, order = run(body, zeros("int", 1), zeros("int", 256), block=256)
-    members = [1 + thread for thread in range(256) if thread % 5 < 2]
-    assert count[0] == len(members)
-    assert sorted(order[: len(members)].tolist()) == members
-    assert not order[len(members) :].any()
-
-
 # ---- barriers by number, and time
 
 

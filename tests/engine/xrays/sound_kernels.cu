@@ -20,9 +20,6 @@ KERNEL(tree_whose_end_is_one_warps) {
         y[blockIdx.x * cols + threadIdx.x] = v;
     }
 }
-KERNEL(reduction_by_a_warps_own_instruction) {
-    y[blockIdx.x * cols + threadIdx.x] = __reduce_add_sync(0xffffffffu, threadIdx.x);
-}
 
 // ---- shared memory
 
@@ -102,9 +99,6 @@ KERNEL(a_ragged_row_whose_loop_all_threads_run) {  // cols 300
         if (col < cols) y[blockIdx.x * cols + col] = s[127 - threadIdx.x];
         __syncthreads();
     }
-}
-KERNEL(vote_of_the_block) {
-    y[blockIdx.x * cols + threadIdx.x] = __syncthreads_count(x[threadIdx.x] > 0);
 }
 KERNEL(barrier_in_a_function_called_twice) {
     auto meet = [] { __syncthreads(); };

@@ -59,7 +59,6 @@ class Mutation:
 
 
 MAX_LOAD = "row_max = fmaxf(row_max, x_row[col])"
-OLD_FIRST_LANE_WRITES = "if (lane == 0) partial[warp] = value;"
 
 MUTATIONS = [
     # guards and bounds
@@ -74,10 +73,6 @@ MUTATIONS = [
     Mutation("float4 misaligned from row 1 on", "float4", "min(floats_to_boundary(x_row), cols)", "0",
              ("misaligned",), "load4(x_body + 4 * at)", cols=513),
     Mutation("maximum never reduced across threads", "float4", "block_max(thread_max, maxima)", "thread_max"),
-    Mutation("sum never reduced across threads", "shuffle", "warp_value = warp_sum(thread_sum *",
-             "warp_value = (thread_sum *"),
-    Mutation("result taken from a lane that shuffled out of range", "textbook", OLD_FIRST_LANE_WRITES,
-             "if (lane == WARP - 1) partial[warp] = value;"),
     # shuffles
     Mutation("mask without the upper lanes", "shuffle", "ALL_LANES = 0xffffffff", "ALL_LANES = 0x0000ffff",
              ("fault", "absent lane"), "__shfl_xor_sync(ALL_LANES, value, bit))"),

@@ -40,7 +40,7 @@ def test_each_change_is_told_in_words(name):
     hard = HARD[name]
     x, y = (one.copy() for one in inputs(hard))
     words = [x, y, hard.rows, hard.cols]
-    found = xray_launch(hard.source, hard.grid, hard.block, words, shared_bytes=hard.shared_bytes)
+    found = xray_launch(hard.source, hard.grid, hard.block, words)
     assert found.path == "machine"
     told = {
         (one.line, one.operation): one.what
