@@ -311,10 +311,6 @@ KERNEL(vote_of_the_block_in_a_branch) {
     if (threadIdx.x % 2) any = __syncthreads_or(x[threadIdx.x] > 0);  //! barrier
     y[blockIdx.x * cols + threadIdx.x] = any;
 }
-KERNEL(barrier_in_a_lambda_of_some) {
-    auto meet = [&] { __syncthreads(); };  //! barrier
-    if (threadIdx.x < 32) meet();
-}
 KERNEL(numbered_barrier_that_waits_for_more_than_come) {
     if (threadIdx.x < 32) __barrier_sync_count(1, 64);  //! waiting
 }
@@ -337,9 +333,6 @@ KERNEL(lanes_with_different_masks) {
 }
 KERNEL(syncwarp_whose_mask_leaves_out_the_caller) {
     __syncwarp(0xfffffffe);  //! fault
-}
-KERNEL(reduction_in_a_branch) {
-    if (threadIdx.x & 4) y[threadIdx.x] = __reduce_add_sync(0xffffffffu, threadIdx.x);  //! deadlock
 }
 
 // ---- no end, and other ends
