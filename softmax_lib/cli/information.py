@@ -111,12 +111,10 @@ def _runs(has_gpu: bool, no_nvrtc: str, has_compiler: bool) -> str:
         there = f"There is a GPU, but {no_nvrtc}"
         return there if no_nvrtc else "CUDA tensors run on the GPU, CPU tensors in the emulator."
     if has_compiler:
-        return (
-            "No GPU here: kernels run in the emulator, and times are those recorded on other GPUs."
-        )
-    return (
-        "Nothing can run here: there is no GPU, and no C++ compiler for the emulator (install g++)."
-    )
+        times = "times are those recorded on other GPUs"
+        return f"No GPU here: kernels run in the emulator, and {times}."
+    missing = "no C++ compiler for the emulator (install g++)"
+    return f"Nothing can run here: there is no GPU, and {missing}."
 
 
 def find_problems() -> list[Problem]:

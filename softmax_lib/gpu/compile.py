@@ -150,10 +150,8 @@ def read_report(log: str) -> tuple[Resources, ...]:
         elif match := _STACK.search(line):
             stack, spill = int(match[1]), int(match[2]) + int(match[3])
         elif match := _REGISTERS.search(line):
-            shared = _SHARED.search(line)
-            found.append(
-                Resources(entry, int(match[1]), int(shared[1]) if shared else 0, stack, spill)
-            )
+            shared = sum(map(int, _SHARED.findall(line)))
+            found.append(Resources(entry, int(match[1]), shared, stack, spill))
     return tuple(found)
 
 

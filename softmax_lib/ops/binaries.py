@@ -68,7 +68,6 @@ def _function(build: Build, device: int) -> int:
     code, name = cubin(build, arch_of(device))
     module, found = ctypes.c_void_p(), ctypes.c_void_p()
     require(driver().cuModuleLoadData(ctypes.byref(module), code), "load a kernel")
-    require(
-        driver().cuModuleGetFunction(ctypes.byref(found), module, name.encode()), "find a kernel"
-    )
+    asked = (ctypes.byref(found), module, name.encode())
+    require(driver().cuModuleGetFunction(*asked), "find a kernel")
     return found.value or 0

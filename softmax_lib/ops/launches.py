@@ -52,10 +52,8 @@ class Launch:
         self.device, self.meet = device, meet
         numbers, shared_bytes = outline.numbers, outline.shared_bytes
         self._values: Words = (ctypes.c_uint64 * (3 + len(numbers)))(0, 0, 0, *numbers)
-        at = ctypes.addressof(self._values)
-        self._addresses = (ctypes.c_void_p * len(self._values))(
-            *(at + 8 * i for i in range(len(self._values)))
-        )
+        at, count = ctypes.addressof(self._values), len(self._values)
+        self._addresses = (ctypes.c_void_p * count)(*(at + 8 * i for i in range(count)))
         more: dict[int, tuple[int, ...]] = {}
         more |= {CLUSTER: (outline.cluster, 1, 1)} if outline.cluster > 1 else {}
         more |= {CLUSTER_POLICY: (BALANCED,)} if outline.is_balanced else {}
@@ -137,22 +135,16 @@ def prepare_design(
 
 def _has_room_for_a_cluster(launch: Launch, kernel: int) -> bool:
     count = ctypes.c_int()
-    status = driver().cuOccupancyMaxActiveClusters(
-        ctypes.byref(count), ctypes.c_void_p(kernel), ctypes.byref(launch.config)
-    )
-    return not status and count.value > 0
+    asked = (ctypes.byref(count), ctypes.c_void_p(kernel), ctypes.byref(launch.config))
+    return not driver().cuOccupancyMaxActiveClusters(*asked) and count.value > 0
 
 
 def _rows_at_once(design: Design, kernel: int, device: int) -> int:
     """Rows that a grid can have under way."""
-    a_multiprocessor = ctypes.c_int()
-    status = driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
-        ctypes.byref(a_multiprocessor),
-        ctypes.c_void_p(kernel),
-        design.threads,
-        ctypes.c_size_t(design.shared_bytes),
-    )
-    require(status, "prepare a kernel")
+    a_multiprocessor, shared_bytes = ctypes.c_int(), ctypes.c_size_t(design.shared_bytes)
+    block = (ctypes.c_void_p(kernel), design.threads, shared_bytes)
+    ask = driver().cuOccupancyMaxActiveBlocksPerMultiprocessor
+    require(ask(ctypes.byref(a_multiprocessor), *block), "prepare a kernel")
     return a_multiprocessor.value * multiprocessors(device) // design.team
 
 

@@ -123,10 +123,8 @@ def _picture(figure: Any, alt: str) -> View:
 
 def _data(figure: Any, name: str) -> Markup:
     """The SVG of a figure as an address."""
-    svg = draw(figure, "svg", {"Date": None, "Creator": None}).decode()
-    svg = re.sub(
-        r"<metadata>.*?</metadata>|<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.DOTALL
-    )
+    _, start, rest = draw(figure, "svg", {"Date": None, "Creator": None}).decode().partition("<svg")
+    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", start + rest, flags=re.DOTALL)
     svg = _UNSEEN.sub("", " ".join(svg.split()))
     svg = re.sub(r'<g( clip-path="[^"]*")>((?: <use [^>]*/>)+) </g>', _with_one_style, svg)
     return _address(_with_own_names(svg, name))

@@ -3,20 +3,8 @@
 from softmax_lib.engine.lazy import attach
 
 _STEPPERS = (
-    "banks",
-    "climb",
-    "coalescing",
-    "in_flight",
-    "lists",
-    "loads_together",
-    "memory_or_arithmetic",
-    "online",
-    "row_lanes",
-    "rows_or_columns",
-    "shuffle",
-    "tile",
-    "tree",
-    "trips",
-)
+    "banks", "climb", "coalescing", "in_flight", "lists", "loads_together", "memory_or_arithmetic", "online",
+    "row_lanes", "rows_or_columns", "shuffle", "tile", "tree", "trips",
+)  # fmt: skip
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__, dict.fromkeys(_STEPPERS, "ipywidgets"))

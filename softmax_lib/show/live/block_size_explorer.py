@@ -87,9 +87,8 @@ class BlockSizes:
         timings = self.record.select(
             provider=self.kernel.name, rows=self.rows, cols=self.cols, dtype="float32", l2="cold"
         )
-        sizes = {timing.case.block_size: timing for timing in timings}
-        found = {size: timing for size, timing in sizes.items() if size} | self.live
-        return {size: found[size] for size in sorted(found)}
+        sizes = {one.case.block_size: one for one in timings if one.case.block_size} | self.live
+        return dict(sorted(sizes.items()))
 
     def at(self, block_size: int) -> Measurement:
         """What there is at `block_size`. Raises `BadInput` where that is nothing, and why."""
