@@ -41,9 +41,8 @@ def test_each_k_in_rows_of_each_length(dtype, k):
 @pytest.mark.gpu
 def test_rows_of_a_million_and_rows_shared_by_every_number_of_blocks():
     for rows in (1, 2, 5, 17, 60, 130, 400):
-        x = rows_of(
-            "few different", (rows, 1_000_003 if rows < 20 else 50_001), torch.float32, "cuda"
-        )
+        shape = (rows, 1_000_003 if rows < 20 else 50_001)
+        x = rows_of("few different", shape, torch.float32, "cuda")
         for k in (1, 30, 128):
             assert_found(x, k, *softmax_topk(x, k))
 
@@ -104,9 +103,8 @@ def test_a_gradient_is_that_of_topk_of_softmax(device):
 def test_vmap_jacobians_and_tangents(device):
     x = torch.randn(2, 3, 8, device=device)
     for in_dim in range(3):
-        values, indices = torch.func.vmap(lambda one: tuple(softmax_topk(one, 2)), in_dims=in_dim)(
-            x
-        )
+        found = torch.func.vmap(lambda one: tuple(softmax_topk(one, 2)), in_dims=in_dim)
+        values, indices = found(x)
         assert_found(x.movedim(in_dim, 0), 2, values, indices)
 
     def theirs(one):

@@ -27,16 +27,12 @@ def shown():
     return drawings.machine_code("shuffle", 2, 64)
 
 
-def test_an_instruction_has_the_colour_and_the_mark_of_its_line(shown):
+def test_an_instruction_has_its_lines_colour_and_mark_and_is_pale_if_never_executed(shown):
     source = {cells[1]: marks for marks, cells in rows_of(shown.html, "source") if marks}
     code = rows_of(shown.html, "machine code")
     assert len(code) == len(xray("shuffle", 2, 64).code)
     for marks, cells in code:
         assert source[cells[1]] == marks - {"worklog-idle"}
-
-
-def test_what_is_never_executed_is_pale(shown):
-    for marks, cells in rows_of(shown.html, "machine code"):
         assert ("worklog-idle" in marks) == (cells[3] == "0")
 
 
@@ -116,7 +112,5 @@ def test_where_nothing_can_be_compiled_it_is_one_sentence(monkeypatch):
     assert "naive line 18:" in drawings.reads("naive").text  # which comes along
     other = kernels["unroll"].setting(UNROLL=2, IN_FLIGHT=8)
     assert "CuPy cannot be imported." in drawings.reads("naive", other).text
-
-
-def test_a_gpu_that_this_compiler_does_not_know_is_one_sentence():
+    monkeypatch.undo()
     assert "for none of these GPUs" in drawings.reads("naive", archs=[70]).text

@@ -22,6 +22,7 @@ REFUSED = [
     *((lambda of=of: drawings.indices(*of), BadInput, "This picture") for of in ((17, 1), (10, 17), (0, 4), (4, 0))),
     (lambda: drawings.places(5, 32), BadInput, "5 blocks of 32 threads were not placed"),
     (lambda: drawings.gpu_map("L1", "Tesla T4"), BadInput, "memory, warps and blocks were not measured"),
+    (lambda: drawings.symptom("hurry"), BadInput, "The symptom 'hurry' was not measured on nvidia-h200"),
     (lambda: drawings.waits(2), BadInput, "turns of 2 warps were not kept"),
     (lambda: drawings.ladder("torch"), BadInput, "'torch' is no rung; they are naive, online"),
     (lambda: drawings.ladder("naive", 3, 5), BadInput, r"was not recorded on \(3, 5\)"),

@@ -64,8 +64,6 @@ def test_frames_count_the_steps_of_both_kinds_of_lists():
     assert "4 steps so far; the warp&#39;s list [9, 8], 6 steps so far" in second
     assert "beat 8" in third
     assert "6 steps so far; the warp&#39;s list [9, 8], 6 steps so far" in third
-
-
-def test_where_no_list_changes_no_step_is_taken():
+    # where no list changes no step is taken
     *_, last = frames(drawings.lists([9, 8, 7, 6, 5, 4, 3, 2, 1, 0, -1, -2], k=2))
     assert "[[9, 5], [8, 4], [7, 3], [6, 2]], 4 steps so far" in last

@@ -6,7 +6,6 @@ import pytest
 from suites import symptom_records
 
 from softmax_lib import drawings
-from softmax_lib.engine.errors import BadInput
 from softmax_lib.show.drawings import symptoms
 from softmax_lib.suites.symptoms.measure import SIDES
 from softmax_lib.suites.symptoms.record import SYMPTOMS, Event
@@ -39,11 +38,6 @@ def test_a_symptom_stands_beside_its_cure_with_what_needs_no_gpu(readers, name):
     assert COUNTED[name] in found
     assert re.search("time 10.0 µs .*4.0 µs", found)
     assert "one run on Tesla T4, 2030-01-01" in found
-
-
-def test_a_symptom_that_was_not_measured_is_told(readers):
-    with pytest.raises(BadInput, match=r"The symptom 'hurry' was not measured on Tesla T4"):
-        drawings.symptom("hurry", GPU)
 
 
 def test_a_machine_without_compilers_has_dashes(readers, monkeypatch):
