@@ -104,10 +104,7 @@ def _cells(trial: Trial) -> tuple[str, ...]:
     us, is_timed = trial.after_us, trial.after_us < inf
     is_forward = trial.cell.direction == "forward"
     gained = trial.after != trial.before and trial.before_us < inf
-    return (
-        str(trial.cell),
-        str(trial.after),
-        f"{us:.2f}" if is_timed else "no room",
-        f"{trial.copy_us / us:.0%}" if is_timed and is_forward else "",
-        f"{trial.before_us / us:.3f}" if gained else "",
-    )
+    time = f"{us:.2f}" if is_timed else "no room"
+    share = f"{trial.copy_us / us:.0%}" if is_timed and is_forward else ""
+    gain = f"{trial.before_us / us:.3f}" if gained else ""
+    return str(trial.cell), str(trial.after), time, share, gain

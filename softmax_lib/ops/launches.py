@@ -99,11 +99,10 @@ def prepare(
 
     None where no kernel takes them, as scores that none holds.
     """
-    launches = (
-        prepare_design(design, task, strides, device, scaling)
-        for design in table_of(device).designs(task)
-    )
-    return next(filter(None, launches), None)
+    for design in table_of(device).designs(task):
+        if launch := prepare_design(design, task, strides, device, scaling):
+            return launch
+    return None
 
 
 def prepare_design(

@@ -112,11 +112,9 @@ def outline_design(
 
 def outline_tile(design: Tile, task: Task) -> Outline:
     """For short rows, one behind another, whose tensors begin at 16 bytes."""
-    build = Build("tile", design.expression(task), task.flags)
-    numbers = (task.rows, task.cols)
-    return Outline(
-        build, design.blocks(task.rows), design.threads, numbers, design.shared_bytes(task)
-    )
+    build, blocks = Build("tile", design.expression(task), task.flags), design.blocks(task.rows)
+    shared_bytes = design.shared_bytes(task)
+    return Outline(build, blocks, design.threads, (task.rows, task.cols), shared_bytes)
 
 
 def outline_strided(design: Strided, task: Task, outer: int, inner: int) -> Outline:

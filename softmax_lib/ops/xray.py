@@ -143,10 +143,8 @@ def run_outline(
     """Run one launch of a fast kernel, which writes the last of `arrays`."""
     memory = Memory()
     names = ("first", "second", "result")
-    placed = [
-        None if one is None else memory.place(name, one)
-        for name, one in zip(names, arrays, strict=True)
-    ]
+    pairs = zip(names, arrays, strict=True)
+    placed = [None if one is None else memory.place(name, one) for name, one in pairs]
     numbers = [int(number).to_bytes(8, "little") for number in outline.numbers]
     arguments = [*placed, *numbers]
     if outline.slot_bytes:

@@ -55,11 +55,8 @@ def predict(
     asked = render(_QUESTION, question=question)
     folded = render(_FOLDED, answers=choices, right=right, told=Markup(told.html))
     words = f"{question} ({' / '.join(choices)})"
-    return Shown(
-        [W.HTML(str(asked)), *picker(choices, outcomes)],
-        "predict",
-        {"text/html": str(asked + folded), "text/plain": words},
-    )
+    fallback = {"text/html": str(asked + folded), "text/plain": words}
+    return Shown([W.HTML(str(asked)), *picker(choices, outcomes)], "predict", fallback)
 
 
 def picker(choices: Sequence[str], outcomes: list[W.Widget]) -> tuple[W.Widget, W.Widget]:

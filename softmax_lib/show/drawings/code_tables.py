@@ -184,9 +184,8 @@ def _lines(
     while first > 1 and of_text[first - 2].strip():
         first -= 1
     first, last = lines or (first, max(numbers))
-    marked_up = listings.highlight_lines(
-        textwrap.dedent("\n".join(of_text[first - 1 : last])) + "\n"
-    )
+    shown = textwrap.dedent("\n".join(of_text[first - 1 : last]))
+    marked_up = listings.highlight_lines(f"{shown}\n")
     for number, marked in enumerate(marked_up, first):
         place = file, number
         of_line, is_code = executed[place], place in executed
@@ -262,11 +261,8 @@ def reads(*given: str | Kernel, cols: int = 32768, archs: Sequence[int] = SHOWN_
         f"sm_{known[-1]}, instructions per float: of the loop that reads, or, where none does, of all that "
         f"follows. As the compiler {' or '.join(compilers)} makes it for rows of {cols} floats."
     )
-    told = [
-        f"{name} line {row['line']}: {', '.join(row['loads'])}"
-        for name, rows in parts
-        for row in rows
-    ]
+    every = ((name, row) for name, rows in parts for row in rows)
+    told = [f"{name} line {row['line']}: {', '.join(row['loads'])}" for name, row in every]
     body = render(_READS, words=words, archs=known, parts=parts)
     return View(listings.STYLE + STYLE + str(body), "\n".join([words, *told]))
 

@@ -225,11 +225,10 @@ def _draw(
         line = top + _HEAD + row * _HIGH
         drawing.text(_LEFT - 4, line + 11, label, anchor="end", size=11)
         drawing.line([(_LEFT, line + _HIGH - 1.5), (WIDTH, line + _HIGH - 1.5)], faint=True)
-        bars = [
-            (_LEFT + one.at_us * scale, line + 1, max(one.us * scale, 1), _HIGH - 4)
-            for one in events
-            if one.track == track
+        of_track = [
+            (one.at_us * scale, max(one.us * scale, 1)) for one in events if one.track == track
         ]
+        bars = [(_LEFT + at, line + 1, wide, _HIGH - 4) for at, wide in of_track]
         drawing.boxes(bars, tone, solid=tone != "plain")
     drawing.text(_LEFT, top + _PANEL - 8, "0", size=10)
     drawing.text(WIDTH, top + _PANEL - 8, f"{last_us:.0f} µs", anchor="end", size=10)
