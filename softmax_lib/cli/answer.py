@@ -68,7 +68,8 @@ def _drop_the_rest() -> None:
 
 
 def table(
-    headings: Iterable[str], lines: Iterable[Sequence[str]], words: Container[str], no_wrap: bool = True, **looks: Any
+    headings: Iterable[str], lines: Iterable[Sequence[str]], words: Container[str],
+    no_wrap: bool = True, **looks: Any,
 ) -> Table:  # fmt: skip
     """Lines under headings, of which those in `words` stand left; a section ends with an empty line."""
     from rich.table import Table

@@ -206,7 +206,8 @@ LAYOUTS = {
     "phases": Layout(
         "{kernel}: {plain_us:.2f} us, noting the time {noted_us:.2f} us", "microsecond, GB/s read, GB/s written",
         lambda moved: (str(moved[0]), *(f"{of / 1e3:,.0f}" for of in moved[1])),
-        lambda row: enumerate(zip(row["read_bytes"], row["written_bytes"], strict=True)), a_table_each_row=True,
+        lambda row: enumerate(zip(row["read_bytes"], row["written_bytes"], strict=True)),
+        a_table_each_row=True,
     ),
     "shown": Layout(
         f"Kernels of chapters {_ON}", "matrix, kernel, its time, of copy, for any row",

@@ -14,7 +14,8 @@ UNKNOWN = "unknown"
 """What stands where the driver, or its Python package, does not answer."""
 
 PACKAGES = (
-    "torch", "triton", "cupy-cuda12x", "cupy-cuda13x", "liger-kernel", "quack-kernels", "helion", "softmax-lib",
+    "torch", "triton", "cupy-cuda12x", "cupy-cuda13x",
+    "liger-kernel", "quack-kernels", "helion", "softmax-lib",
 )  # fmt: skip
 """What takes part in a measurement."""
 
