@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +16,9 @@ from softmax_lib.engine.compiled.listing import Statement
 ALL = 0xFFFFFFFF
 TRUE, UNIFORM_TRUE, NOWHERE = 7, 15, 16
 """Predicates by number: PT, UPT, and the one that nobody reads."""
+
+NO_BITS: Mapping[str, int] = MappingProxyType({})
+"""Of operations whose modifiers say nothing."""
 
 _REGISTER = re.compile(r"(U?)R(\d+|Z)$")
 _PREDICATE = re.compile(r"(!?)(U?)P(\d|T)$")
@@ -129,10 +133,25 @@ class Draft(Modifiers):
         for slot, number in zip("abc", range(first, first + count), strict=False):
             self.whole(slot, number)
 
-    def from_wholes(self, count: int) -> None:
-        """The first operand is made of so many whole numbers behind it: a, b and c."""
-        self.to(0)
-        self.wholes(1, count)
+    def take(self, slots: str, words: int = 1, read: Callable[[str], int] | None = None) -> None:
+        """Operands from the first on, each as its slot says.
+
+        d is the result, p and q are predicates that are written, s and t those that are read; a, b and c are whole
+        numbers, A, B and C floats of so many words, or what `read` makes of their digits.
+        """
+        if not slots.islower():
+            self.keep = [ALL, ALL, ALL]
+        for number, slot in enumerate(slots):
+            if slot == "d":
+                self.to(number)
+            elif slot in "pq":
+                self.writes(slot, number)
+            elif slot in "st":
+                self.reads(slot, number)
+            elif slot.islower():
+                self.whole(slot, number)
+            else:
+                self.real(slot.lower(), number, words, read)
 
     def long(self, slot: str, number: int) -> None:
         """Operand `number` is a whole number of 64 bits; one that is part of the instruction is its upper word."""
@@ -140,11 +159,6 @@ class Draft(Modifiers):
             self.rows_of[slot] = self.rows.immediate(0, self.literal(number))
         else:
             self.whole(slot, number, 2)
-
-    def reals(self, first: int, count: int) -> None:
-        """So many operands from `first` on are floats: a, b and c."""
-        for slot, number in zip("abc", range(first, first + count), strict=False):
-            self.real(slot, number)
 
     def half(self, slot: str, number: int, *, is_bfloat: bool) -> None:
         """Operand `number` is a 16-bit float in the lower half of a register."""
@@ -156,16 +170,7 @@ class Draft(Modifiers):
 
     def double(self, slot: str, number: int) -> None:
         """Operand `number` is a double in two registers."""
-        self.real(slot, number, 2, _read_double)
-
-    def upper_half(self, slot: str, number: int) -> None:
-        """Operand `number` is the upper word of a double."""
-        self.real(slot, number, 1, lambda text: _read_double(text) >> 32)
-
-    def no_number(self, *slots: str) -> None:
-        """These slots hold the float zero."""
-        for slot in slots:
-            self.keep["abc".index(slot)] = ALL
+        self.real(slot, number, 2, read_double)
 
     def real(
         self, slot: str, number: int, words: int = 1, read: Callable[[str], int] | None = None
@@ -293,7 +298,8 @@ def _read_float(text: str) -> int:
     return int(text, 16) if _HEXADECIMAL.match(text) else float_bits(text, "f")
 
 
-def _read_double(text: str) -> int:
+def read_double(text: str) -> int:
+    """Bits of a double: the upper word of what has hexadecimal digits."""
     return int(text, 16) << 32 if _HEXADECIMAL.match(text) else float_bits(text, "d")
 
 

@@ -19,9 +19,7 @@ _VOTES = {"ANY": 0, "ALL": 1, "EQ": 2}
 @opcodes("SHFL")
 def shfl(draft: Draft) -> None:
     draft.operation, draft.variant = "shuffle", draft.choose(SHUFFLES)
-    draft.writes("p", 0)
-    draft.to(1)
-    draft.wholes(2, 3)
+    draft.take("pdabc")
 
 
 @opcodes({"VOTE": (0,), "VOTEU": (4,)})
@@ -50,7 +48,7 @@ def match(draft: Draft) -> None:
 def redux(draft: Draft) -> None:
     draft.operation = "reduce"
     draft.variant = draft.choose(REDUCTIONS, 3) | draft.flags({"S32": SIGNED})
-    draft.from_wholes(1)
+    draft.take("da")
     draft.is_uniform = False
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from softmax_lib.engine.compiled.draft import ALL, Draft, opcodes
+from softmax_lib.engine.compiled.draft import ALL, Draft, opcodes, read_double
 
 ROUNDINGS = {"RM": 1, "RP": 2, "RZ": 3, "RN": 0}
 FLUSHED, SATURATED = 4, 8
@@ -21,38 +21,30 @@ JOINS = {"AND": 0, "OR": 1, "XOR": 2}
 
 
 @opcodes({
-    "FADD FADD32I": ("float add", 2),
-    "FMUL FMUL32I": ("float multiply", 2),
-    "FFMA FFMA32I": ("float fused", 3),
+    "FADD FADD32I": ("float add", "dAB"),
+    "FMUL FMUL32I": ("float multiply", "dAB"),
+    "FFMA FFMA32I": ("float fused", "dABC"),
 })  # fmt: skip
-def float_arithmetic(draft: Draft, operation: str, count: int) -> None:
+def float_arithmetic(draft: Draft, operation: str, slots: str) -> None:
     draft.operation, draft.variant = operation, draft.choose(ROUNDINGS, 0) | draft.flags(ENDS)
-    draft.to(0)
-    draft.no_number("c")
-    draft.reals(1, count)
+    draft.take(slots)
 
 
-@opcodes({"DADD": ("double add", 2), "DMUL": ("double multiply", 2), "DFMA": ("double fused", 3)})
-def double_arithmetic(draft: Draft, operation: str, count: int) -> None:
+@opcodes({
+    "DADD": ("double add", "dAB"),
+    "DMUL": ("double multiply", "dAB"),
+    "DFMA": ("double fused", "dABC"),
+    "DMNMX": ("double extreme", "dABs"),
+})  # fmt: skip
+def double_arithmetic(draft: Draft, operation: str, slots: str) -> None:
     draft.operation, draft.variant = operation, draft.choose(ROUNDINGS, 0)
-    draft.to(0)
-    draft.no_number("c")
-    for slot, number in zip("abc", range(1, count + 1), strict=False):
-        draft.double(slot, number)
-
-
-@opcodes("DMNMX")
-def dmnmx(draft: Draft) -> None:
-    double_arithmetic(draft, "double extreme", 2)
-    draft.reads("s", 3)
+    draft.take(slots, 2, read_double)
 
 
 @opcodes({"FMNMX": ("float extreme", {"FTZ": 1, "NAN": 2}), "FSEL": ("float select", {})})
 def float_choice(draft: Draft, operation: str, bits: Mapping[str, int]) -> None:
     draft.operation, draft.variant = operation, draft.flags(bits)
-    draft.to(0)
-    draft.reals(1, 2)
-    draft.reads("s", 3)
+    draft.take("dABs")
 
 
 def compared(draft: Draft) -> int:
@@ -70,16 +62,13 @@ def compares(draft: Draft, joined: int) -> None:
 @opcodes("FSETP")
 def fsetp(draft: Draft) -> None:
     draft.operation, draft.variant = "float compare", compared(draft)
-    draft.reals(2, 2)
-    compares(draft, 4)
+    draft.take("pqABs")
 
 
 @opcodes("FSET")
 def fset(draft: Draft) -> None:
     draft.operation, draft.variant = "float set", compared(draft)
-    draft.to(0)
-    draft.reals(1, 2)
-    draft.reads("s", 3)
+    draft.take("dABs")
     draft.rows_of["c"] = draft.rows.immediate(0x3F800000 if draft.has("BF") else ALL)
 
 
@@ -90,17 +79,14 @@ def dsetp(draft: Draft) -> None:
         draft.ignore("AND")
     else:
         draft.operation, draft.variant = "double compare", compared(draft)
-    draft.double("a", 2)
-    draft.double("b", 3)
-    compares(draft, 4)
+    draft.take("pqABs", 2, read_double)
 
 
 @opcodes("FCHK")
 def fchk(draft: Draft) -> None:
     draft.ignore("DIVIDE")
     draft.operation = "float check division"
-    draft.writes("p", 0)
-    draft.reals(1, 2)
+    draft.take("pAB")
 
 
 _SPECIAL = {
@@ -118,9 +104,5 @@ def mufu(draft: Draft) -> None:
         raise draft.refuse()
     draft.ignore(name)
     draft.operation = _SPECIAL[name]
-    draft.to(0)
-    if name.endswith("64H"):
-        draft.upper_half("a", 1)
-    else:
-        draft.real("a", 1)
-    draft.no_number("b", "c")
+    # of a double it takes the upper word
+    draft.take("dA", 1, (lambda text: read_double(text) >> 32) if name.endswith("64H") else None)

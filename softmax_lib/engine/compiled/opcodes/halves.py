@@ -53,7 +53,7 @@ def half_arithmetic(draft: Draft, operation: str) -> None:
     draft.operation, draft.variant = operation, draft.flags(_BITS)
     draft.to(0)
     _sources(draft, 1, "ab")
-    draft.no_number("c")
+    draft.keep[2] = ALL
 
 
 @opcodes("HFMA2 HFMA2_32I")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from softmax_lib.engine.compiled.draft import Draft, opcodes
-from softmax_lib.engine.compiled.opcodes.floats import JOINS, compares
+from softmax_lib.engine.compiled.draft import NO_BITS, Draft, opcodes
+from softmax_lib.engine.compiled.opcodes.floats import JOINS
 
 _COMPARISONS = {"F": 0, "LT": 1, "EQ": 2, "LE": 3, "GT": 4, "NE": 5, "GE": 6, "T": 7}
 _EXTENDED = 16
@@ -15,32 +15,33 @@ PERMUTATIONS = {"F4E": 1, "B4E": 2, "RC8": 3, "ECL": 4, "ECR": 5, "RC16": 6}
 
 
 @opcodes({
-    "MOV UMOV MOV32I": ("whole move", 1),
-    "IABS": ("whole size", 1),
-    "POPC UPOPC": ("whole count bits", 1),
-    "BREV UBREV": ("whole reverse bits", 1),
-    "BMSK UBMSK": ("whole mask", 2, {"C": 0, "W": 1}),
-    "VABSDIFF": ("whole difference", 3, {"U32": 1}),
-    "PRMT UPRMT": ("whole permute", 3, PERMUTATIONS),
+    "MOV UMOV MOV32I": ("whole move", "da"),
+    "IABS": ("whole size", "da"),
+    "POPC UPOPC": ("whole count bits", "da"),
+    "BREV UBREV": ("whole reverse bits", "da"),
+    "BMSK UBMSK": ("whole mask", "dab", {"C": 0, "W": 1}),
+    "VABSDIFF": ("whole difference", "dabc", {"U32": 1}),
+    "SEL USEL": ("whole select", "dabs"),
+    "PRMT UPRMT": ("whole permute", "dabc", PERMUTATIONS),
     "SHF USHF": (
-        "whole shift", 3,
+        "whole shift", "dabc",
         {"L": 0, "R": 1, "HI": 2, "U32": 0, "U64": 4, "S32": 8, "S64": 4 | 8, "W": 16},
     ),
 })  # fmt: skip
 def make_of_wholes(
-    draft: Draft, operation: str, count: int, bits: Mapping[str, int] | None = None
+    draft: Draft, operation: str, slots: str, bits: Mapping[str, int] = NO_BITS
 ) -> None:
-    draft.operation, draft.variant = operation, draft.flags(bits or {})
-    draft.from_wholes(count)
+    draft.operation, draft.variant = operation, draft.flags(bits)
+    draft.take(slots)
 
 
 @opcodes({
-    "FLO UFLO": ("whole find bit", 1, {"U32": 1, "SH": 2}),
-    "SGXT USGXT": ("whole extend", 2, {"U32": 1, "W": 2}),
+    "FLO UFLO": ("whole find bit", "da", {"U32": 1, "SH": 2}),
+    "SGXT USGXT": ("whole extend", "dab", {"U32": 1, "W": 2}),
 })  # fmt: skip
-def make_of_signed(draft: Draft, operation: str, count: int, bits: Mapping[str, int]) -> None:
+def make_of_signed(draft: Draft, operation: str, slots: str, bits: Mapping[str, int]) -> None:
     draft.operation, draft.variant = operation, draft.flags(bits) ^ bits["U32"]
-    draft.from_wholes(count)
+    draft.take(slots)
 
 
 def _carries_out(draft: Draft) -> int:
@@ -75,7 +76,7 @@ _EXTREME_PARTS = {"U16x2": 16, "S16x2": 16 | _SIGNED_PARTS}
 def viadd(draft: Draft) -> None:
     draft.variant = draft.choose(_PARTS, 0)
     draft.operation = "parts add" if draft.variant else "whole add"
-    draft.from_wholes(2)
+    draft.take("dab")
 
 
 @opcodes("IMAD UIMAD")
@@ -166,40 +167,31 @@ def isetp(draft: Draft) -> None:
     draft.operation = "whole compare"
     draft.variant = draft.choose(_COMPARISONS) | draft.choose(JOINS) << 8
     draft.variant |= draft.flags({"U32": 8, "EX": _EXTENDED})
-    draft.wholes(2, 2)
-    compares(draft, 4)
+    draft.take("pqabs")
     if draft.variant & _EXTENDED:
         draft.reads("t", 5)
 
 
-@opcodes("SEL USEL")
-def sel(draft: Draft) -> None:
-    draft.operation = "whole select"
-    draft.from_wholes(2)
-    draft.reads("s", 3)
-
-
 @opcodes({
-    "IMNMX VIMNMX UIMNMX": ("", "extreme", 2, {"U32": 1, "RELU": 4, "S32": 0}),
-    "VIADDMNMX": ("add ", "extreme", 3, {"U32": 1, "RELU": 4}, 2),
-    "VIMNMX3": ("", "extreme of three", 3, {"U32": 1}),
+    "IMNMX VIMNMX UIMNMX": ("", "extreme", "dabs", {"U32": 1, "RELU": 4, "S32": 0}),
+    "VIADDMNMX": ("add ", "extreme", "dabcs", {"U32": 1, "RELU": 4}, 2),
+    "VIMNMX3": ("", "extreme of three", "dabcs", {"U32": 1}),
 })  # fmt: skip
 def vimnmx(
-    draft: Draft, adds: str, what: str, count: int, bits: Mapping[str, int], variant: int = 0
+    draft: Draft, adds: str, what: str, slots: str, bits: Mapping[str, int], variant: int = 0
 ) -> None:
     if parts := draft.choose(_EXTREME_PARTS, 0):
         draft.operation, draft.variant = f"parts {adds}{what}", parts
     else:
         draft.operation, draft.variant = f"whole {what}", draft.flags(bits) | variant
-    draft.from_wholes(count)
-    draft.reads("s", count + 1)
+    draft.take(slots)
 
 
 @opcodes("VABSDIFF4")
 def vabsdiff4(draft: Draft) -> None:
     draft.operation = "parts differences" if draft.has("ACC") else "parts difference"
     draft.variant = 8 | draft.choose({"U8": 0, "S8": _SIGNED_PARTS})
-    draft.from_wholes(3)
+    draft.take("dabc")
 
 
 @opcodes("IDP")
@@ -210,4 +202,4 @@ def idp(draft: Draft) -> None:
     if len(kinds) != 2:
         raise draft.refuse()
     draft.variant |= int(kinds[0][0] == "S") | 2 * (kinds[1][0] == "S")
-    draft.from_wholes(3)
+    draft.take("dabc")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
-from softmax_lib.engine.compiled.draft import TRUE
+from softmax_lib.engine.compiled.draft import NO_BITS, TRUE
 from softmax_lib.engine.compiled.memory import LOCAL_WINDOW, SHARED_WINDOW
 from softmax_lib.engine.compiled.opcodes.exchanges import SPECIAL
 from softmax_lib.engine.compiled.opcodes.wholes import PERMUTATIONS
 from softmax_lib.engine.compiled.ptx.form import KINDS, MADE_SHIFT, Form, kind_bits, opcodes
 from softmax_lib.engine.compiled.ptx.reading import SIZES
 from softmax_lib.engine.compiled.ptx.writer import Writer, vector
-
-_NO_BITS: Mapping[str, int] = MappingProxyType({})
 
 
 @opcodes({
@@ -29,7 +26,7 @@ _NO_BITS: Mapping[str, int] = MappingProxyType({})
     "bfind": ("typed find bit", "dA", {"shiftamt": 1}),
 })  # fmt: skip
 def do_typed(
-    writer: Writer, form: Form, operation: str, slots: str, bits: Mapping[str, int] = _NO_BITS
+    writer: Writer, form: Form, operation: str, slots: str, bits: Mapping[str, int] = NO_BITS
 ) -> None:
     """Slots are as in `Writer.rows_of`."""
     type_ = form.take_type()
