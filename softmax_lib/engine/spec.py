@@ -12,17 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from softmax_lib.engine import grids
 from softmax_lib.engine.arrays import check_array, is_array
 from softmax_lib.engine.errors import BadInput, UnknownKernel, WrongType
-from softmax_lib.engine.grids import (
-    Axes,
-    axes_of,
-    check_block,
-    check_cluster,
-    check_grid,
-    check_shared_bytes,
-    check_threads,
-)
 from softmax_lib.engine.signature import Signature
 from softmax_lib.engine.source import WARP, Program, Source
 from softmax_lib.engine.whole_numbers import whole
@@ -52,12 +44,12 @@ class LaunchSpec:
 
     source: Source
     kernel: str
-    grid: Axes
-    block: Axes
+    grid: grids.Axes
+    block: grids.Axes
     arguments: tuple[Any, ...]
     shared_bytes: int = 0
     cooperative: bool = False
-    cluster: Axes = (1, 1, 1)
+    cluster: grids.Axes = (1, 1, 1)
     symbols: Mapping[str, Any] = field(default_factory=dict)
     defines: tuple[tuple[str, int], ...] = ()
     entries: tuple[str, ...] = ()
@@ -69,7 +61,7 @@ class LaunchSpec:
     check: Callable[[Signature], None] | None = None
 
     def __post_init__(self) -> None:
-        check_threads(prod(self.block))
+        grids.check_threads(prod(self.block))
         if self.warp_size not in (1, 2, 4, 8, 16, 32):
             raise BadInput(f"A warp has 1, 2, 4, 8, 16 or 32 lanes here, not {self.warp_size}.")
 
@@ -104,15 +96,15 @@ class LaunchSpec:
                 )
         name = choose_kernel(read, kernel)
         declared = read.kernel(name)
-        on_grid, on_block = axes_of(grid, "grid"), axes_of(block, "block")
-        check_grid(on_grid)
-        check_block(on_block)
+        on_grid, on_block = grids.axes_of(grid, "grid"), grids.axes_of(block, "block")
+        grids.check_grid(on_grid)
+        grids.check_block(on_block)
         if declared:
             declared.check_threads(prod(on_block))
         clusters = cluster if cluster is not None else (declared and declared.cluster) or 1
-        of_blocks = axes_of(clusters, "cluster")
-        check_cluster(of_blocks, on_grid)
-        check_shared_bytes(shared_bytes)
+        of_blocks = grids.axes_of(clusters, "cluster")
+        grids.check_cluster(of_blocks, on_grid)
+        grids.check_shared_bytes(shared_bytes)
         if isinstance(args, (str, bytes, Mapping)) or not isinstance(args, Sequence):
             raise WrongType(
                 f"args is a {type(args).__name__}; it takes a list of the kernel's arguments."

@@ -6,16 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from pathlib import Path
 
-from softmax_lib.engine.errors import (
-    BadInput,
-    BarrierFault,
-    Deadlock,
-    EngineError,
-    Hang,
-    IllegalAddress,
-    KernelFault,
-    Waiting,
-)
+from softmax_lib.engine import errors
 from softmax_lib.engine.geometry import Geometry
 from softmax_lib.engine.written import symbols
 from softmax_lib.engine.written.memory import GUARD_BYTES
@@ -30,7 +21,7 @@ def exception_for(
     arrays: Sequence[Stretch],
     variables: Sequence[Stretch],
     limit_s: float,
-) -> EngineError:
+) -> errors.EngineError:
     """The exception to raise for `fault` of a launch, with this geometry, of the library at `path`.
 
     An address in the guard zones of one of the `arrays` is still taken for one of it.
@@ -41,26 +32,28 @@ def exception_for(
     block, thread = geometry.block_axes(fault.block), fault.thread
     match fault.kind:
         case FaultKind.BARRIER:
-            return BarrierFault("barrier", file, line, block, None, text)
+            return errors.BarrierFault("barrier", file, line, block, None, text)
         case FaultKind.DEADLOCK:
-            return Deadlock("deadlock", file, line, block, None, text)
+            return errors.Deadlock("deadlock", file, line, block, None, text)
         case FaultKind.WAITING:
             place = _touched(fault, path, near).removeprefix("at ")
             what = f"{who} waits for {place}" if fault.address else f"{who} waits"
             more = f"{_why_in_vain(geometry)} ({text})"
-            return Waiting("waiting", file, line, block, thread, what, more)
+            return errors.Waiting("waiting", file, line, block, thread, what, more)
         case FaultKind.HANG:
             what = f"hang: no thread finished for {limit_s:g} s: {who} runs"
-            return Hang("hang", file, line, block, thread, what, f"; {text}" if text else "")
+            return errors.Hang("hang", file, line, block, thread, what, f"; {text}" if text else "")
         case FaultKind.ADDRESS:
             kind = "misaligned" if fault.is_misaligned else "out of bounds"
             what = _access(fault, who, path, near)
-            return IllegalAddress(kind, file, line, block, thread, what)
+            return errors.IllegalAddress(kind, file, line, block, thread, what)
         case FaultKind.RECORD_LIMIT:
-            return BadInput("This launch has more events than can be followed; take a smaller x.")
+            return errors.BadInput(
+                "This launch has more events than can be followed; take a smaller x."
+            )
     # what the runtime says of a line follows the thread, what a signal interrupted is said of it
     what, more = (f"{who}: {text}", "") if fault.line else (who, f": {text}")
-    return KernelFault("fault", file, line, block, thread, what, more)
+    return errors.KernelFault("fault", file, line, block, thread, what, more)
 
 
 def _why_in_vain(geometry: Geometry) -> str:

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from softmax_lib.engine.compiled.draft import ALL
-from softmax_lib.engine.compiled.opcodes.memory import (
-    BYPASSES,
-    CHANGES,
-    GENERIC,
-    GLOBAL,
-    LOCAL,
-    NUMBERS,
-    SHARED,
-    SIGNED,
-    TOLD,
-    WIDE,
-)
+from softmax_lib.engine.compiled.opcodes import memory
 from softmax_lib.engine.compiled.ptx.form import Form, kind_bits, opcodes
 from softmax_lib.engine.compiled.ptx.inlining import CONSTANT_BANK, PARAMETERS_AT
 from softmax_lib.engine.compiled.ptx.opcodes.bits import convert, move, pack, split, widen
 from softmax_lib.engine.compiled.ptx.reading import SIZES
 from softmax_lib.engine.compiled.ptx.writer import Writer, vector
 
-_SPACES = {"global": GLOBAL, "shared": SHARED, "shared::cta": SHARED, "local": LOCAL}
+_SPACES = {
+    "global": memory.GLOBAL,
+    "shared": memory.SHARED,
+    "shared::cta": memory.SHARED,
+    "local": memory.LOCAL,
+}
 _UNCOUNTED = (
     "ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "volatile", "weak", "relaxed", "acquire", "release", "acq_rel",
     "cta", "cluster", "gpu", "sys", "mmio", "noftz", "rn", "unified", "L1::evict_normal", "L1::evict_unchanged",
@@ -41,9 +35,9 @@ def _space(form: Form) -> str:
 
 def _access(writer: Writer, text: str, space: str) -> dict[str, int]:
     """Rows of an address, and what it is an address of."""
-    variant = _SPACES.get(space, GLOBAL) | (0 if space else GENERIC)
+    variant = _SPACES.get(space, memory.GLOBAL) | (0 if space else memory.GENERIC)
     if space in ("", "global"):
-        variant |= WIDE
+        variant |= memory.WIDE
     return {**writer.address(text), "variant": variant, "site": 0}
 
 
@@ -60,7 +54,7 @@ def load(writer: Writer, form: Form) -> None:
         fields["variant"] = CONSTANT_BANK << 8
     else:
         name, fields = "load", _access(writer, form.args[1], space)
-    fields["variant"] |= SIGNED * (type_ in ("s8", "s16"))
+    fields["variant"] |= memory.SIGNED * (type_ in ("s8", "s16"))
     writer.emit(name, d=row, bytes=size * len(to), **fields)
     if is_staged:
         for number, register in enumerate(to):
@@ -128,7 +122,7 @@ def _load_parameter(writer: Writer, form: Form, to: list[str], type_: str) -> No
             move(writer, row, source, size, aside=aside)
         else:
             fields = {"offset": PARAMETERS_AT + place + at, "bytes": size}
-            fields["variant"] = SIGNED * (type_ in ("s8", "s16"))
+            fields["variant"] = memory.SIGNED * (type_ in ("s8", "s16"))
             writer.emit("load constant", aside=aside, d=row, **fields)
         widen(writer, register, row, type_)
 
@@ -170,22 +164,22 @@ def cp_async(writer: Writer, form: Form) -> None:
     bypasses = form.has("cg")
     form.ignore(*_UNCOUNTED)
     to, source = writer.address(form.args[0]), writer.address(form.args[1])
-    variant, told = GLOBAL | WIDE | BYPASSES * bypasses, 0
+    variant, told = memory.GLOBAL | memory.WIDE | memory.BYPASSES * bypasses, 0
     if len(form.args) > 3 + form.has("L2::cache_hint"):
-        variant, told = variant | TOLD, writer.row(form.args[3])
+        variant, told = variant | memory.TOLD, writer.row(form.args[3])
     return writer.emit(
         "copy to shared", d=to["a"], flip=[told, 0, to["offset"] & ALL], **source,
         bytes=int(form.args[2], 0), variant=variant, site=0,
     )  # fmt: skip
 
 
-_NUMBERS = {name.lower(): number for name, number in NUMBERS.items()}
+_NUMBERS = {name.lower(): number for name, number in memory.NUMBERS.items()}
 
 
 @opcodes({"atom": (True,), "red": (False,)})
 def change(writer: Writer, form: Form, gives: bool) -> None:
     type_, space = form.take_type(), _space(form)
-    how = form.choose(CHANGES)
+    how = form.choose(memory.CHANGES)
     size = SIZES[type_]
     if size < 4 or form.args[0].startswith("{"):
         raise form.refuse()

@@ -5,23 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from softmax_lib.engine.compiled.draft import ALL
+from softmax_lib.engine.compiled.opcodes import floats, halves
 from softmax_lib.engine.compiled.opcodes.conversions import IN_SHIFT, OUT_SHIFT
-from softmax_lib.engine.compiled.opcodes.floats import (
-    COMPARISONS,
-    ENDS,
-    JOINS,
-    ROUNDINGS,
-    SATURATED,
-)
-from softmax_lib.engine.compiled.opcodes.halves import (
-    BITS,
-    BOTH_SIGNS,
-    COMPARE_SHIFT,
-    FLAG_BITS,
-    IS_BFLOAT,
-    JOIN_SHIFT,
-    PASSES_NAN,
-)
 from softmax_lib.engine.compiled.ptx.form import KINDS, MADE_SHIFT, Form, kind_bits, opcodes
 from softmax_lib.engine.compiled.ptx.opcodes.bits import widen
 from softmax_lib.engine.compiled.ptx.reading import SIZES
@@ -36,9 +21,10 @@ _PARTS = {"u16x2": 16, "s16x2": 16 | 32}
 _PASSES_NAN, _WANTS_LEAST = 16, 32
 _FLUSHES_BEFORE = 16
 
-_COMPARISONS = COMPARISONS | {
-    "LO": COMPARISONS["LT"], "LS": COMPARISONS["LE"], "HI": COMPARISONS["GT"], "HS": COMPARISONS["GE"],
-}  # fmt: skip
+_UNSIGNED = {"LO": "LT", "LS": "LE", "HI": "GT", "HS": "GE"}
+_COMPARISONS = floats.COMPARISONS | {
+    name: floats.COMPARISONS[same] for name, same in _UNSIGNED.items()
+}
 
 
 def _variant(form: Form, type_: str) -> int:
@@ -47,10 +33,10 @@ def _variant(form: Form, type_: str) -> int:
 
 
 def _half_variant(form: Form, type_: str) -> int:
-    return IS_BFLOAT * type_.startswith("b") | form.flags(BITS | {"RN": 0})
+    return halves.IS_BFLOAT * type_.startswith("b") | form.flags(halves.BITS | {"RN": 0})
 
 
-@opcodes({"add": ("typed add", 0), "sub": ("typed subtract", BOTH_SIGNS)})
+@opcodes({"add": ("typed add", 0), "sub": ("typed subtract", halves.BOTH_SIGNS)})
 def add(writer: Writer, form: Form, operation: str, signs: int) -> None:
     type_ = form.take_type()
     rows = writer.rows_of("DAB", form.args, type_)
@@ -127,7 +113,7 @@ def extreme(writer: Writer, form: Form, least: bool) -> None:
     type_, passes_nan = form.take_type(), form.has("NaN")
     rows = writer.rows_of("DAB", form.args, type_)
     if type_ in _HALVES:
-        variant = _half_variant(form, type_) | PASSES_NAN * passes_nan
+        variant = _half_variant(form, type_) | halves.PASSES_NAN * passes_nan
         writer.emit("half extreme", is_float=True, **rows, variant=variant, s_flip=int(not least))
     elif type_ in _PARTS:
         writer.emit("parts extreme", **rows, variant=_PARTS[type_], s_flip=int(not least))
@@ -136,7 +122,7 @@ def extreme(writer: Writer, form: Form, least: bool) -> None:
         writer.emit("typed extreme", **rows, variant=variant)
 
 
-_SIGNS = {"f32": _SIGN, "f64": 1 << 63, **dict.fromkeys(_HALVES, BOTH_SIGNS)}
+_SIGNS = {"f32": _SIGN, "f64": 1 << 63, **dict.fromkeys(_HALVES, halves.BOTH_SIGNS)}
 """The bits of a float that tell whether it is negative."""
 
 
@@ -161,10 +147,14 @@ def change_sign(writer: Writer, form: Form, is_size: bool) -> None:
 
 def _compared(writer: Writer, form: Form, type_: str) -> dict[str, Any]:
     """How numbers of a type are compared, and the predicate that the outcome joins."""
-    how, join, flushes = form.choose(_COMPARISONS), form.choose(JOINS, 0), form.has("ftz")
+    how, join, flushes = form.choose(_COMPARISONS), form.choose(floats.JOINS, 0), form.has("ftz")
     joined = writer.reads(form.args[3]) if len(form.args) > 3 else {}
     if type_ in _HALVES:
-        variant = IS_BFLOAT * type_.startswith("b") | how << COMPARE_SHIFT | join << JOIN_SHIFT
+        variant = (
+            halves.IS_BFLOAT * type_.startswith("b")
+            | how << halves.COMPARE_SHIFT
+            | join << halves.JOIN_SHIFT
+        )
     else:
         variant = how | _FLUSHES_BEFORE * flushes | join << 8 | kind_bits(type_)
     return {"variant": variant, "is_float": type_ in _HALVES, **joined}
@@ -189,7 +179,7 @@ def set_(writer: Writer, form: Form) -> None:
     made, type_ = form.types[0], form.take_type()
     fields = writer.rows_of("DAB", form.args, type_) | _compared(writer, form, type_)
     if type_ in _HALVES:
-        fields["variant"] |= FLAG_BITS * (made not in _HALVES)
+        fields["variant"] |= halves.FLAG_BITS * (made not in _HALVES)
         writer.emit("half set", **fields)
     else:
         one = writer.immediate(0x3F800000 if made == "f32" else ALL)
@@ -210,17 +200,17 @@ def cvt(writer: Writer, form: Form) -> None:
     saturates = form.has("sat")
     d, a = writer.row(form.args[0], SIZES[made]), writer.row(form.args[1], SIZES[read])
     if not made.lstrip("b").startswith("f") and not read.lstrip("b").startswith("f"):
-        variant = kind_bits(read) | KINDS[made] << MADE_SHIFT | SATURATED * saturates
+        variant = kind_bits(read) | KINDS[made] << MADE_SHIFT | floats.SATURATED * saturates
         writer.emit("typed convert", d=d, a=a, variant=variant)
         return widen(writer, form.args[0], d, made)
     is_whole = made[0] in "us"
     whole = form.choose(_WHOLE_ROUNDINGS, -1)
-    rounding = whole if whole >= 0 else form.choose(ROUNDINGS, 0)
-    variant = rounding | form.flags({"FTZ": ENDS["FTZ"]})
+    rounding = whole if whole >= 0 else form.choose(floats.ROUNDINGS, 0)
+    variant = rounding | form.flags({"FTZ": floats.ENDS["FTZ"]})
     if saturates and not is_whole:
         if (made, read) != ("f32", "f32") or whole >= 0:
             raise form.refuse()
-        variant = kind_bits("f32") | SATURATED
+        variant = kind_bits("f32") | floats.SATURATED
         return writer.emit("typed add", d=d, a=a, b=writer.immediate(_SIGN), variant=variant)
     if is_whole:
         name = "float to whole"
@@ -234,5 +224,5 @@ def cvt(writer: Writer, form: Form) -> None:
 
 
 def _pack(writer: Writer, form: Form, made: str) -> None:
-    variant = form.choose(ROUNDINGS, 0) | _half_variant(form, made)
+    variant = form.choose(floats.ROUNDINGS, 0) | _half_variant(form, made)
     writer.emit("half pack", is_float=True, **writer.rows_of("dab", form.args), variant=variant)
