@@ -206,7 +206,7 @@ void Hazards::access(const ThreadAccess& access, size_t owner) {
     }
     Stretch& array = arrays_[static_cast<size_t>(access.array)];
     if (array.is_input && access.ask != Ask::LOAD) {
-        report(HazardKind::input_written, access, access.address, Touch(), false);
+        report(HazardKind::input_written, access, access.address);
     }
     watch(array, access, access.offset);
 }
@@ -246,7 +246,7 @@ void Hazards::watch_word(Stretch& stretch, Word& word, const ThreadAccess& acces
     if (!is_load) look_for_race(stretch, word.readers, access, address, false);
     bool is_new = (is_load || (is_atomic(access.ask) && !access.is_exchange)) && (access.is_shared || stretch.is_unwritten) && !is_written;
     if (is_new && !is_any_current(stretch, word.strong_writers, access)) {
-        report(HazardKind::uninitialised, access, address, Touch(), false);
+        report(HazardKind::uninitialised, access, address);
     }
     if (is_load) {
         if (!stretch.is_input) remember(stretch, word.readers, access);  // a write there is wrong anyway
@@ -351,15 +351,24 @@ static ThreadAccess by(int thread, uint32_t place, Ask ask) {
 }
 
 void Hazards::absent_lane(uint32_t place, int thread, int lane) {
-    report(HazardKind::absent_lane, by(thread, place, Ask::STORE), static_cast<uint64_t>(lane), Touch(), false);
+    report(HazardKind::absent_lane, by(thread, place, Ask::STORE), static_cast<uint64_t>(lane));
 }
 
 void Hazards::unwritten(uint32_t place, int thread) {
-    report(HazardKind::unwritten_local, by(thread, place, Ask::LOAD), 0, Touch(), false);
+    report(HazardKind::unwritten_local, by(thread, place, Ask::LOAD), 0);
 }
 
-Hazard Hazards::describe(HazardKind kind, const ThreadAccess& access, uint64_t address, const Touch& other,
-                         bool other_is_store) const {
+void Hazards::report(HazardKind kind, const ThreadAccess& access, uint64_t address, const Touch& other,
+                     bool other_is_store) {
+    auto [at, is_new] = index_of_.try_emplace({kind, access.place, other.place}, found.size());
+    if (!is_new) {
+        found[at->second].times++;
+        return;
+    }
+    if (found.size() == MOST_HAZARDS) {
+        index_of_.erase(at);
+        return;
+    }
     Hazard hazard{};
     hazard.address = address;
     hazard.times = 1;
@@ -374,18 +383,7 @@ Hazard Hazards::describe(HazardKind kind, const ThreadAccess& access, uint64_t a
     hazard.is_store = access.ask != Ask::LOAD;
     hazard.other_is_store = other_is_store;
     hazard.other_is_elsewhere = other.epoch != 0 && other.thread / block_size_ != here().number;
-    return hazard;
-}
-
-void Hazards::keep(const Hazard& hazard) {
-    auto [at, is_new] = index_of_.try_emplace({hazard.kind, hazard.place, hazard.other_place}, found.size());
-    if (!is_new) {
-        found[at->second].times++;
-    } else if (found.size() == MOST_HAZARDS) {
-        index_of_.erase(at);
-    } else {
-        found.push_back(hazard);
-    }
+    found.push_back(hazard);
 }
 
 }  // namespace engine

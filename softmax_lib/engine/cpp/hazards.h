@@ -199,13 +199,8 @@ private:
     bool is_current(uint32_t epoch, const ThreadAccess& access) const;
     bool is_ordered(const Touch& before, int now) const;
     bool is_ordered_between_blocks(uint64_t before_block, uint32_t epoch) const;
-    Hazard describe(HazardKind kind, const ThreadAccess& access, uint64_t address, const Touch& other,
-                    bool other_is_store) const;
-    void keep(const Hazard& hazard);
-    void report(HazardKind kind, const ThreadAccess& access, uint64_t address, const Touch& other,
-                bool other_is_store) {
-        keep(describe(kind, access, address, other, other_is_store));
-    }
+    void report(HazardKind kind, const ThreadAccess& access, uint64_t address, const Touch& other = Touch(),
+                bool other_is_store = false);
     unsigned warp_of(int thread) const { return static_cast<unsigned>(thread / warp_size_); }
     uint32_t in_grid(int thread) const { return static_cast<uint32_t>(here().number * block_size_ + thread); }
     uint64_t warps_a_block() const { return (block_size_ + warp_size_ - 1) / warp_size_; }

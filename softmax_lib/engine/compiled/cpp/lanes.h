@@ -105,15 +105,21 @@ template <class F> INLINE void one_by_one(Warp& w, const Instruction& i, uint32_
     }
 }
 
-// The same of 64 bits in two rows: f(a, b, c) of pairs.
+// Numbers of 64 bits in a row and the one behind it.
+struct Pairs {
+    const uint32_t *low, *high;
+    INLINE Pairs(Warp& w, unsigned row) : low(w.row(row)), high(w.row(row + 1u)) {}
+    INLINE uint64_t operator[](int k) const { return pair(low[k], high[k]); }
+};
+
+// The same of these: f(a, b, c).
 template <class F> INLINE void each_pair(Warp& w, const Instruction& i, uint32_t lanes, F f) {
-    const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
-    const uint32_t *a2 = w.row(i.a + 1u), *b2 = w.row(i.b + 1u), *c2 = w.row(i.c + 1u);
+    Pairs a(w, i.a), b(w, i.b), c(w, i.c);
     uint32_t *d = w.row(i.d), *d2 = w.row(i.d + 1u);
     alignas(64) uint32_t on[WARP];
     spread(lanes, on);
     LANES {
-        uint64_t made = f(pair(a[k], a2[k]), pair(b[k], b2[k]), pair(c[k], c2[k]));
+        uint64_t made = f(a[k], b[k], c[k]);
         d[k] = chosen(on[k], low_of(made), d[k]);
         d2[k] = chosen(on[k], high_of(made), d2[k]);
     }

@@ -13,10 +13,10 @@ constexpr uint32_t KIND_SHIFT = 16;
 INLINE Kind kind_of(const Instruction& i) { return static_cast<Kind>(i.variant >> KIND_SHIFT & 15); }
 
 // A number of type T in a row, or in two. Of one of 16 bits the upper half of its row means nothing.
-template <class T> INLINE T get(const uint32_t* low, const uint32_t* high, int k) {
-    if constexpr (sizeof(T) == 8) return bits_as<T>(pair(low[k], high[k]));
-    else if constexpr (sizeof(T) == 4) return bits_as<T>(low[k]);
-    else return static_cast<T>(low[k]);
+template <class T> INLINE T get(const Pairs& rows, int k) {
+    if constexpr (sizeof(T) == 8) return bits_as<T>(rows[k]);
+    else if constexpr (sizeof(T) == 4) return bits_as<T>(rows.low[k]);
+    else return static_cast<T>(rows.low[k]);
 }
 template <class T> INLINE void put(T number, uint32_t on, uint32_t* low, uint32_t* high, int k) {
     if constexpr (sizeof(T) == 8) {
@@ -32,12 +32,11 @@ template <class T> INLINE void put(T number, uint32_t on, uint32_t* low, uint32_
 
 // d = f(a, b, c) in each of `lanes`, of numbers of these types.
 template <class A, class B, class C, class F> INLINE void each_of(Warp& w, const Instruction& i, uint32_t lanes, F f) {
-    const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
-    const uint32_t *a2 = w.row(i.a + 1u), *b2 = w.row(i.b + 1u), *c2 = w.row(i.c + 1u);
+    Pairs a(w, i.a), b(w, i.b), c(w, i.c);
     uint32_t *d = w.row(i.d), *d2 = w.row(i.d + 1u);
     alignas(64) uint32_t on[WARP];
     spread(lanes, on);
-    LANES put(f(get<A>(a, a2, k), get<B>(b, b2, k), get<C>(c, c2, k)), on[k], d, d2, k);
+    LANES put(f(get<A>(a, k), get<B>(b, k), get<C>(c, k)), on[k], d, d2, k);
 }
 template <class T, class F> INLINE void each_number(Warp& w, const Instruction& i, uint32_t lanes, F f) {
     each_of<T, T, T>(w, i, lanes, f);

@@ -60,7 +60,8 @@ void extract(Warp& w, const Instruction& i, uint32_t lanes) {
 // Rows: a and b are of the kind, c is a word, and the row `flip[0]` says how many bits.
 void insert(Warp& w, const Instruction& i, uint32_t lanes) {
     const uint32_t* many = w.row(i.flip[0]);
-    const uint32_t *a = w.row(i.a), *a2 = w.row(i.a + 1u), *b = w.row(i.b), *b2 = w.row(i.b + 1u), *c = w.row(i.c);
+    const uint32_t* c = w.row(i.c);
+    Pairs a(w, i.a), b(w, i.b);
     uint32_t *d = w.row(i.d), *d2 = w.row(i.d + 1u);
     of_bits(kind_of(i), [&](auto zero) {
         using T = decltype(zero);
@@ -68,7 +69,7 @@ void insert(Warp& w, const Instruction& i, uint32_t lanes) {
         for (int k : EachLane{lanes}) {
             uint32_t from = c[k] & 255, length = std::min(many[k] & 255, WIDTH);
             uint64_t field = length > 63 ? ~0ull : (1ull << length) - 1;
-            uint64_t x = get<T>(a, a2, k), y = get<T>(b, b2, k);
+            uint64_t x = get<T>(a, k), y = get<T>(b, k);
             uint64_t made = from < WIDTH ? (y & ~(field << from)) | (x & field) << from : y;
             put(static_cast<T>(made), ALL, d, d2, k);
         }

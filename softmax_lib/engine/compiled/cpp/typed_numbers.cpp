@@ -166,12 +166,12 @@ void copy_sign(Warp& w, const Instruction& i, uint32_t lanes) {
 constexpr uint32_t FLUSHES = 1 << 4;
 
 template <class T> uint32_t compared(Warp& w, const Instruction& i) {
-    const uint32_t *a = w.row(i.a), *b = w.row(i.b), *a2 = w.row(i.a + 1u), *b2 = w.row(i.b + 1u);
+    Pairs a(w, i.a), b(w, i.b);
     Comparison holds(i.variant);
     bool flushes = i.variant & FLUSHES;
     uint32_t found = 0;
     LANES {
-        T x = get<T>(a, a2, k), y = get<T>(b, b2, k);
+        T x = get<T>(a, k), y = get<T>(b, k);
         if constexpr (std::is_same<T, float>::value) x = flushes ? flush(x) : x, y = flushes ? flush(y) : y;
         found |= (holds(x, y) ? 1u : 0u) << k;
     }

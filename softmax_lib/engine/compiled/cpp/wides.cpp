@@ -62,18 +62,25 @@ INLINE double double_of(uint64_t bits, uint32_t keep, uint32_t flip) {
 INLINE uint64_t settled_bits(double x) { return x != x ? 0x7fffffffffffffffull : bits_as<uint64_t>(x); }
 
 template <class F> INLINE void doubles(Warp& w, const Instruction& i, uint32_t lanes, F f) {
-    const uint32_t *a = w.row(i.a), *b = w.row(i.b), *c = w.row(i.c);
-    const uint32_t *a2 = w.row(i.a + 1u), *b2 = w.row(i.b + 1u), *c2 = w.row(i.c + 1u);
+    Pairs a(w, i.a), b(w, i.b), c(w, i.c);
     uint32_t *d = w.row(i.d), *d2 = w.row(i.d + 1u);
     Direction direction(i.variant & ROUNDING);
     for (int k : EachLane{lanes}) {
-        volatile double x = double_of(pair(a[k], a2[k]), i.keep[0], i.flip[0]);
-        volatile double y = double_of(pair(b[k], b2[k]), i.keep[1], i.flip[1]);
-        volatile double z = double_of(pair(c[k], c2[k]), i.keep[2], i.flip[2]);
+        volatile double x = double_of(a[k], i.keep[0], i.flip[0]);
+        volatile double y = double_of(b[k], i.keep[1], i.flip[1]);
+        volatile double z = double_of(c[k], i.keep[2], i.flip[2]);
         uint64_t made = f(k, x, y, z);
         d[k] = low_of(made);
         d2[k] = high_of(made);
     }
+}
+
+// The lanes in which f(a, b) is true.
+template <class F> INLINE uint32_t test_doubles(Warp& w, const Instruction& i, F f) {
+    Pairs a(w, i.a), b(w, i.b);
+    return lanes_where(ALL, [&](int k) {
+        return f(double_of(a[k], i.keep[0], i.flip[0]), double_of(b[k], i.keep[1], i.flip[1]));
+    });
 }
 
 template <class F> void double_arithmetic(Warp& w, const Instruction& i, uint32_t lanes) {
@@ -87,31 +94,18 @@ void double_extreme(Warp& w, const Instruction& i, uint32_t lanes) {
 }
 // Whether a is the one to take of the two, the smaller where the variant is 1, else the greater; q whether both are NaNs.
 void double_choose(Warp& w, const Instruction& i, uint32_t lanes) {
-    const uint32_t *a = w.row(i.a), *b = w.row(i.b), *a2 = w.row(i.a + 1u), *b2 = w.row(i.b + 1u);
-    uint32_t first = 0, neither = 0;
-    for (int k = 0; k < WARP; k++) {
-        double x = double_of(pair(a[k], a2[k]), i.keep[0], i.flip[0]), y = double_of(pair(b[k], b2[k]), i.keep[1], i.flip[1]);
-        bool is_least = i.variant == 1;
-        bool is_first = x == y ? std::signbit(x) == is_least : (is_least ? x < y : x > y) || y != y;  // -0 is less than 0
-        first |= (is_first ? 1u : 0u) << k;
-        neither |= (x != x && y != y ? 1u : 0u) << k;
-    }
+    bool is_least = i.variant == 1;
+    uint32_t first = test_doubles(w, i, [&](double x, double y) {
+        return x == y ? std::signbit(x) == is_least : (is_least ? x < y : x > y) || y != y;  // -0 is less than 0
+    });
+    uint32_t neither = test_doubles(w, i, [](double x, double y) { return x != x && y != y; });
     uint32_t other = w.predicate_of(i.s, i.s_flip);
     set_predicate(w, i.p, lanes, first & other);
     set_predicate(w, i.q, lanes, neither & other);
 }
 
 // As "float compare".
-void double_compare(Warp& w, const Instruction& i, uint32_t lanes) {
-    const uint32_t *a = w.row(i.a), *b = w.row(i.b), *a2 = w.row(i.a + 1u), *b2 = w.row(i.b + 1u);
-    Comparison holds(i.variant);
-    uint32_t found = 0;
-    for (int k = 0; k < WARP; k++) {
-        double x = double_of(pair(a[k], a2[k]), i.keep[0], i.flip[0]), y = double_of(pair(b[k], b2[k]), i.keep[1], i.flip[1]);
-        found |= (holds(x, y) ? 1u : 0u) << k;
-    }
-    join(w, i, lanes, found);
-}
+void double_compare(Warp& w, const Instruction& i, uint32_t lanes) { join(w, i, lanes, test_doubles(w, i, Comparison(i.variant))); }
 
 // The upper word of 1 / a or 1 / sqrt(a), a's upper word given: a first guess of some 20 bits.
 template <class F> void guess(Warp& w, const Instruction& i, uint32_t lanes) {
