@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from softmax_lib.engine.errors import BlockSizeNotAllowed
 
@@ -13,7 +14,10 @@ _OPAQUE = re.compile(
 )
 """Comments, strings and characters, whatever they hold."""
 
-_LEFT_OUT = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)$")
+REST = r"(?:[^\n\\]|\\.|\\\n)*"
+"""Of a line, and of those that it is continued on."""
+DIRECTIVE = re.compile(rf"^[ \t]*#{REST}", re.MULTILINE)
+_CONDITIONAL = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b(.*)$")
 ATTRIBUTE = re.compile(
     r"\b(__launch_bounds__|__cluster_dims__|__maxnreg__|__attribute__|__align__|alignas)\s*\("
 )
@@ -62,7 +66,7 @@ def find_kernels(text: str) -> tuple[Declaration, ...]:
 
     What is in comments, strings or behind `#if 0` does not count; kernels that macros make are not seen.
     """
-    whole = _without_dead_lines(blank_opaque(text))
+    whole = readable(text)
     code = _without_attributes(whole)
     found: dict[str, Declaration] = {}
     for at in _KERNEL.finditer(code):
@@ -90,7 +94,7 @@ def find_kernels(text: str) -> tuple[Declaration, ...]:
 
 def find_variables(text: str) -> dict[str, bool]:
     """The `__device__`, `__constant__` and `__managed__` variables by name, and whether one is a constant."""
-    code = _without_dead_lines(blank_opaque(text))
+    code = readable(text)
     return {
         "::".join((*_scopes(code, match.start()), match[2])): match[1] == "constant"
         for match in _VARIABLE.finditer(code)
@@ -107,21 +111,45 @@ def blank_opaque(text: str) -> str:
     return _OPAQUE.sub(blanked, text)
 
 
-def _without_dead_lines(code: str) -> str:
-    """Blank lines in place of what stands between `#if 0` and its end."""
-    lines, dead_since, depth = [], 0, 0
-    for line in code.split("\n"):
-        directive = _LEFT_OUT.match(line)
-        word, condition = (directive[1], directive[2].strip()) if directive else ("", "")
-        if word in ("if", "ifdef", "ifndef"):
-            depth += 1
-            if not dead_since and word == "if" and condition == "0":
-                dead_since = depth
-        elif word in ("else", "elif", "endif") and dead_since == depth:
-            dead_since = 0
-        depth -= word == "endif"
-        lines.append("" if dead_since or directive else line)
-    return "\n".join(lines)
+def readable(text: str) -> str:
+    """Spaces in place of all that is no code, of what is behind `#if 0` and of the preprocessor's own lines, each character where it was."""
+    code = blank_opaque(text)
+    lines = DIRECTIVE.sub(_without_macros, code).split("\n")
+    waiting: list[list[int]] = []
+    for at, line in enumerate(lines):
+        found = _CONDITIONAL.match(line)
+        if found and found[1].startswith("if"):
+            waiting.append([at])
+        elif found and waiting:
+            waiting[-1].append(at)
+            if found[1] == "endif":
+                _choose_branch(lines, waiting.pop())
+    return "\n".join(" " * len(line) if _CONDITIONAL.match(line) else line for line in lines)
+
+
+def _without_macros(directive: re.Match) -> str:
+    return directive[0] if _CONDITIONAL.match(directive[0]) else re.sub(r"[^\n]", " ", directive[0])
+
+
+def _choose_branch(lines: list[str], marks: list[int]) -> None:
+    """Blank what is behind `#if 0`; and all branches but the first where one has half of a pair of braces."""
+    branches = list(pairwise(marks))
+    dead = [re.fullmatch(r"\s*#\s*if\s+0\s*", lines[start]) is not None for start, _ in branches]
+    halves = any(not _is_balanced("".join(lines[start + 1 : end])) for start, end in branches)
+    first = dead.index(False) if False in dead else 0
+    for number, (start, end) in enumerate(branches):
+        if dead[number] or (halves and number != first):
+            for at in range(start + 1, end):
+                lines[at] = " " * len(lines[at])
+
+
+def _is_balanced(code: str) -> bool:
+    depth = 0
+    for brace in re.findall("[{}]", code):
+        depth += 1 if brace == "{" else -1
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def _without_attributes(code: str) -> str:

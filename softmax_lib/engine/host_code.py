@@ -9,16 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
-from softmax_lib.engine.declarations import ATTRIBUTE, blank_opaque, closing
+from softmax_lib.engine.declarations import (
+    ATTRIBUTE,
+    DIRECTIVE,
+    REST,
+    blank_opaque,
+    closing,
+    readable,
+)
 
 ANNOTATIONS = frozenset({"__device__", "__global__", "constexpr", "consteval"})
 
-_REST = r"(?:[^\n\\]|\\.|\\\n)*"  # of a line, and of those that it is continued on
-_DIRECTIVE = re.compile(rf"^[ \t]*#{_REST}", re.MULTILINE)
-_MACRO = re.compile(rf"^[ \t]*#[ \t]*define[ \t]+(\w+)({_REST})", re.MULTILINE)
-_CONDITIONAL = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b(.*)$")
+_MACRO = re.compile(rf"^[ \t]*#[ \t]*define[ \t]+(\w+)({REST})", re.MULTILINE)
 
 _MARK = re.compile(r"[;{}([]")
 _LABEL = re.compile(r"\s*(?:(?:public|private|protected)\s*:(?!:)\s*)*")
@@ -44,11 +47,11 @@ class HostFunction:
 
 def without_host_code(text: str, annotations: frozenset[str] = ANNOTATIONS) -> str:
     """`text` with spaces in place of what only the host runs. Preprocessor lines stay."""
-    code = _readable(text)
+    code = readable(text)
     functions = list(_functions(code, 0, len(code), annotations))
     spans = [(f.body, f.end) if f.is_member else (f.start, f.end) for f in functions]
     spans += _instantiations(code, {f.name for f in functions}, annotations)
-    kept = [match.span() for match in _DIRECTIVE.finditer(blank_opaque(text))] if spans else []
+    kept = [match.span() for match in DIRECTIVE.finditer(blank_opaque(text))] if spans else []
     bodies = {f.body for f in functions if f.is_member}
     for start, end in sorted(spans, reverse=True):
         gap = _spaces(text, start, end, kept)
@@ -60,7 +63,7 @@ def find_host_functions(
     text: str, annotations: frozenset[str] = ANNOTATIONS
 ) -> tuple[HostFunction, ...]:
     """The functions that `without_host_code` leaves out."""
-    code = _readable(text)
+    code = readable(text)
     return tuple(_functions(code, 0, len(code), annotations))
 
 
@@ -81,50 +84,6 @@ def _spaces(text: str, start: int, end: int, kept: list[tuple[int, int]]) -> str
         if start <= low and high <= end:
             gap = gap[: low - start] + text[low:high] + gap[high - start :]
     return gap
-
-
-# ---- reading past comments, strings and the preprocessor
-
-
-def _readable(text: str) -> str:
-    """Spaces in place of all that has no braces to be counted, each character where it was."""
-    code = blank_opaque(text)
-    lines = _DIRECTIVE.sub(_without_macros, code).split("\n")
-    waiting: list[list[int]] = []
-    for at, line in enumerate(lines):
-        found = _CONDITIONAL.match(line)
-        if found and found[1].startswith("if"):
-            waiting.append([at])
-        elif found and waiting:
-            waiting[-1].append(at)
-            if found[1] == "endif":
-                _choose_branch(lines, waiting.pop())
-    return "\n".join(" " * len(line) if _CONDITIONAL.match(line) else line for line in lines)
-
-
-def _without_macros(directive: re.Match) -> str:
-    return directive[0] if _CONDITIONAL.match(directive[0]) else re.sub(r"[^\n]", " ", directive[0])
-
-
-def _choose_branch(lines: list[str], marks: list[int]) -> None:
-    """Blank what is behind `#if 0`; and all branches but the first where one has half of a pair of braces."""
-    branches = list(pairwise(marks))
-    dead = [re.fullmatch(r"\s*#\s*if\s+0\s*", lines[start]) is not None for start, _ in branches]
-    halves = any(not _is_balanced("".join(lines[start + 1 : end])) for start, end in branches)
-    first = dead.index(False) if False in dead else 0
-    for number, (start, end) in enumerate(branches):
-        if dead[number] or (halves and number != first):
-            for at in range(start + 1, end):
-                lines[at] = " " * len(lines[at])
-
-
-def _is_balanced(code: str) -> bool:
-    depth = 0
-    for brace in re.findall("[{}]", code):
-        depth += 1 if brace == "{" else -1
-        if depth < 0:
-            return False
-    return depth == 0
 
 
 # ---- what stands in a scope
