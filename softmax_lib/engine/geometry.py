@@ -10,7 +10,7 @@ from softmax_lib.engine.source import WARP
 
 @dataclass(frozen=True)
 class Geometry:
-    """Which threads a launch has: `grid` blocks of `block` threads, in warps of `warp_size`.
+    """Which threads a launch has: `grid` blocks of `block` threads, in warps of `warp_size`, with `shared_bytes` of dynamic shared memory.
 
     Of the blocks, `blocks` run from `first_block` on; all, unless given. The blocks of a cluster take
     turns, and all blocks of a `cooperative` launch do.
@@ -23,6 +23,7 @@ class Geometry:
     cooperative: bool = False
     first_block: int = 0
     blocks: int | None = None
+    shared_bytes: int = 0
 
     def only(self, block: int) -> Geometry:
         """The same, of which one block runs; all, where blocks take turns."""

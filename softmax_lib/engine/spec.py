@@ -15,6 +15,7 @@ import numpy as np
 from softmax_lib.engine import grids
 from softmax_lib.engine.arrays import check_array, is_array
 from softmax_lib.engine.errors import BadInput, UnknownKernel, WrongType
+from softmax_lib.engine.geometry import Geometry
 from softmax_lib.engine.signature import Signature
 from softmax_lib.engine.source import WARP, Program, Source
 from softmax_lib.engine.whole_numbers import whole
@@ -120,6 +121,13 @@ class LaunchSpec:
     def program(self) -> Program:
         """What to compile."""
         return Program(self.source, self.defines, "" if self.entries else self.kernel)
+
+    @property
+    def geometry(self) -> Geometry:
+        """On which threads."""
+        return Geometry(
+            self.grid, self.block, self.warp_size, self.cluster, self.cooperative, shared_bytes=self.shared_bytes
+        )  # fmt: skip
 
     @property
     def arrays(self) -> tuple[Any, ...]:

@@ -13,11 +13,11 @@ from softmax_lib.engine.compiled.launching import (
     MULTIPROCESSORS,
     Counted,
     Progress,
-    Threads,
     launch,
 )
 from softmax_lib.engine.compiled.memory import Memory
 from softmax_lib.engine.compiled.program import Decoded, Decoder
+from softmax_lib.engine.geometry import Geometry
 from softmax_lib.engine.grids import MOST_SHARED_BYTES
 from softmax_lib.engine.whole_numbers import whole
 from softmax_lib.engine.xrays.machine_path import ARCH, check_path, count_machine
@@ -149,8 +149,8 @@ def run_outline(
     arguments = [*placed, *numbers]
     if outline.slot_bytes:
         arguments[SLOTS] = memory.place("slots", np.zeros(outline.slot_bytes, np.uint8))
-    threads = Threads(
-        (outline.blocks, 1, 1), (outline.threads, 1, 1), outline.shared_bytes, (outline.cluster, 1, 1),
-        outline.is_cooperative,
+    threads = Geometry(
+        (outline.blocks, 1, 1), (outline.threads, 1, 1), cluster=(outline.cluster, 1, 1),
+        cooperative=outline.is_cooperative, shared_bytes=outline.shared_bytes,
     )  # fmt: skip
     return launch(decoded, threads, arguments, memory, progress)

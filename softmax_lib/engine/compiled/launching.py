@@ -35,7 +35,7 @@ from softmax_lib.engine.errors import (
     NotAvailable,
 )
 from softmax_lib.engine.geometry import Geometry
-from softmax_lib.engine.grids import MOST_SHARED_BYTES, Axes
+from softmax_lib.engine.grids import MOST_SHARED_BYTES
 from softmax_lib.engine.spec import watchdog_s
 
 _SLICE = 20_000_000
@@ -98,25 +98,14 @@ class Counted:
         return _SPACES[max(0, column - len(self.arrays) + 1)]
 
 
-@dataclass(frozen=True)
-class Threads:
-    """On what a kernel is launched; `shared_bytes` are those of dynamic shared memory, `cluster` the blocks that run together."""
-
-    grid: Axes
-    block: Axes
-    shared_bytes: int = 0
-    cluster: Axes = (1, 1, 1)
-    is_cooperative: bool = False
-
-
 def launch(
     decoded: Decoded,
-    threads: Threads,
+    threads: Geometry,
     arguments: Sequence[Argument],
     memory: Memory,
     progress: Progress | None = None,
 ) -> Counted:
-    """Run a kernel: arrays are written in place, also where it faults.
+    """Run a kernel on `threads`: arrays are written in place, also where it faults.
 
     Raises `KernelFault` for what a thread does wrong, `ReadBack` where it reads what is not kept, `NotAvailable` for an instruction that the interpreter
     does not have, `BadInput` for more shared memory than a block has, and for more threads of a cooperative
@@ -128,13 +117,13 @@ def launch(
             f"{decoded.kernel} has {shared} bytes of shared memory; a block has at most {MOST_SHARED_BYTES}."
         )
     together = prod(threads.grid) * prod(threads.block)
-    if threads.is_cooperative and together > MOST_AT_ONCE:
+    if threads.cooperative and together > MOST_AT_ONCE:
         raise BadInput(
             f"The blocks of a cooperative launch run at once: {together} threads are more than the {MOST_AT_ONCE} "
             "that an H200 has room for."
         )
     held = memory.place(VARIABLES, np.frombuffer(bytearray(decoded.cubin.globals), np.uint8))
-    barrier = memory.place(BARRIER, np.zeros(64, np.uint8)) if threads.is_cooperative else None
+    barrier = memory.place(BARRIER, np.zeros(64, np.uint8)) if threads.cooperative else None
     banks = _banks(decoded, threads, arguments, held, barrier)
     launched, _kept = _fill_in(decoded, threads, memory.arrays, banks)
     runner = library().machine_open(ctypes.byref(launched))
@@ -151,7 +140,7 @@ def launch(
 
 def _banks(
     decoded: Decoded,
-    threads: Threads,
+    threads: Geometry,
     arguments: Sequence[Argument],
     held: PlacedArray,
     barrier: PlacedArray | None,
@@ -183,7 +172,7 @@ def _banks(
 
 
 def _fill_in(
-    decoded: Decoded, threads: Threads, placed: Sequence[PlacedArray], banks: Sequence[bytes]
+    decoded: Decoded, threads: Geometry, placed: Sequence[PlacedArray], banks: Sequence[bytes]
 ) -> tuple[Launch, object]:
     """The launch as the library wants it, and what it points into."""
     kept = [
@@ -211,13 +200,13 @@ def _fill_in(
         grid=threads.grid,
         block=threads.block,
         cluster=threads.cluster,
-        is_cooperative=threads.is_cooperative,
+        is_cooperative=threads.cooperative,
         first_rank=decoded.first_rank,
     )
     return made, (contents, of_banks, arrays)
 
 
-def _run(runner: int, threads: Threads, progress: Progress | None) -> Status:
+def _run(runner: int, threads: Geometry, progress: Progress | None) -> Status:
     """Slice by slice, until all is done, something stops it, or no thread has ended for too long."""
     status, limit_s = Status(), watchdog_s()
     total = prod(threads.grid) * prod(threads.block)
@@ -247,17 +236,16 @@ def _read(runner: int, decoded: Decoded, arrays: tuple[PlacedArray, ...]) -> Cou
 
 
 def _explain(
-    decoded: Decoded, threads: Threads, memory: Memory, status: Status
+    decoded: Decoded, threads: Geometry, memory: Memory, status: Status
 ) -> KernelFault | NotAvailable:
     ending = Ending(status.ending)
     if ending == Ending.NOT_THERE:
         return explain(decoded, status.at)
-    geometry = Geometry(threads.grid, threads.block)
     file, line = place_of(decoded, status.at)
     if ending == Ending.RUNNING:
         limit = f"no thread has finished for {watchdog_s():g} s"
         return Hang("hang", file, line, None, None, f"the kernel hangs: {limit}")
-    who = geometry.who(status.block, status.thread)
+    who = threads.who(status.block, status.thread)
     kinds: dict[Ending, tuple[type[KernelFault], str, str]] = {
         Ending.OUT_OF_BOUNDS: (IllegalAddress, "out of bounds", f"{_address(memory, status)}, which no array has"),
         Ending.MISALIGNED: (IllegalAddress, "misaligned", f"{_address(memory, status)}, which is misaligned"),
@@ -271,7 +259,7 @@ def _explain(
     sentence = (
         f"illegal address: {who} reaches {what}" if fault is IllegalAddress else f"{who} {what}"
     )
-    axes = geometry.block_axes(status.block)
+    axes = threads.block_axes(status.block)
     return fault(kind, file, line, axes, status.thread, sentence)
 
 

@@ -16,7 +16,6 @@ from softmax_lib.engine.compiled.launching import (
     Argument,
     Counted,
     Progress,
-    Threads,
     launch,
 )
 from softmax_lib.engine.compiled.memory import Memory
@@ -52,8 +51,7 @@ def _run(
     decoded = decoder(spec.program, arch, spec.kernel if spec.entries else "")
     filled = _fill(decoded.cubin, spec.symbols)
     arguments = [_place(memory, *one) for one in _bound(spec, decoded.cubin)]
-    threads = Threads(spec.grid, spec.block, spec.shared_bytes, spec.cluster, spec.cooperative)
-    counted = launch(replace(decoded, cubin=filled), threads, arguments, memory, progress)
+    counted = launch(replace(decoded, cubin=filled), spec.geometry, arguments, memory, progress)
     _fetch(counted, filled, spec.symbols)
     return counted
 

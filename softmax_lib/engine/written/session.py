@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from softmax_lib.engine.errors import BadInput, EngineError, NotAvailable
-from softmax_lib.engine.geometry import Call, Geometry
+from softmax_lib.engine.geometry import Call
 from softmax_lib.engine.grids import MOST_SHARED_BYTES, MOST_STATIC_SHARED_BYTES
 from softmax_lib.engine.signature import ROW, Signature, read_signature
 from softmax_lib.engine.source import WARP, Program
@@ -222,10 +222,7 @@ def _call(
     names = spec.names or [parameter.name for parameter in signature.parameters]
     given = zip(signature.parameters, names, values, strict=True)
     arguments = tuple(laid.lay_out(*one) for one in given)
-    geometry = Geometry(
-        spec.grid, spec.block, spec.warp_size, cluster=spec.cluster, cooperative=spec.cooperative
-    )
-    return Call(spec.kernel, number, geometry, arguments)
+    return Call(spec.kernel, number, spec.geometry, arguments)
 
 
 def _check_turns(spec: LaunchSpec) -> None:

@@ -5,11 +5,12 @@ from emulated import emulate
 
 from softmax_lib import emulator
 from softmax_lib.engine.compiled import running
-from softmax_lib.engine.compiled.launching import Counted, Threads, launch
+from softmax_lib.engine.compiled.launching import Counted, launch
 from softmax_lib.engine.compiled.listing import read_listing
 from softmax_lib.engine.compiled.memory import Memory
 from softmax_lib.engine.compiled.program import decode_program
 from softmax_lib.engine.compiled.ptx.program import translate
+from softmax_lib.engine.geometry import Geometry
 from softmax_lib.engine.source import Program, Source
 from softmax_lib.worklog.reference import noise
 
@@ -56,7 +57,9 @@ def run(
         for n, one in enumerate(arguments)
     ]
     decoded = decoder(Program(source), arch, entry)
-    return launch(decoded, Threads(axes(grid), axes(block), shared_bytes), placed, memory)
+    return launch(
+        decoded, Geometry(axes(grid), axes(block), shared_bytes=shared_bytes), placed, memory
+    )
 
 
 def run_ptx(*words, **how) -> Counted:

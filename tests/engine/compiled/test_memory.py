@@ -8,11 +8,12 @@ import pytest
 from engine.compiled.machine_runs import axes, run, run_ptx, together
 from full_tables import some
 
-from softmax_lib.engine.compiled.launching import ReadBack, Threads, launch
+from softmax_lib.engine.compiled.launching import ReadBack, launch
 from softmax_lib.engine.compiled.memory import Memory
 from softmax_lib.engine.compiled.program import decode_program
 from softmax_lib.engine.compiled.running import run as run_specs
 from softmax_lib.engine.errors import IllegalAddress
+from softmax_lib.engine.geometry import Geometry
 from softmax_lib.engine.source import Program, Source
 from softmax_lib.engine.spec import Unkept
 from softmax_lib.worklog.reference import noise
@@ -110,9 +111,9 @@ def test_who_reads_what_is_not_kept_is_stopped_and_who_writes_is_not(how):
     decoded = decode_program(Program(SOURCE), 90, f"k{[*HOWS].index(how)}")
     if reads:
         with pytest.raises(ReadBack):
-            launch(decoded, Threads(axes(1), axes(32)), [y], memory)
+            launch(decoded, Geometry(axes(1), axes(32)), [y], memory)
     else:
-        counted = launch(decoded, Threads(axes(1), axes(32)), [y], memory)
+        counted = launch(decoded, Geometry(axes(1), axes(32)), [y], memory)
         assert counted.counts[:, 0]["requests"].sum() == 1
 
 

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from softmax_lib import xray
-from softmax_lib.engine.compiled.launching import Threads, launch
+from softmax_lib.engine.compiled.launching import launch
 from softmax_lib.engine.compiled.memory import Memory
 from softmax_lib.engine.compiled.ptx.meetings import Branch, find_meetings
 from softmax_lib.engine.compiled.ptx.program import translate_module
 from softmax_lib.engine.compiled.ptx.reading import literal, read_module
 from softmax_lib.engine.errors import Deadlock, NotAvailable
+from softmax_lib.engine.geometry import Geometry
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
 
@@ -32,7 +33,7 @@ def run_text(body, threads=32, *, before="", words=32, head=".reg .b32 %r<20>; .
     y = np.zeros(words, np.uint32)
     memory = Memory()
     decoded = translate_module(read_module(text), "k", 90)
-    counted = launch(decoded, Threads((1, 1, 1), (threads, 1, 1)), [memory.place("y", y)], memory)
+    counted = launch(decoded, Geometry((1, 1, 1), (threads, 1, 1)), [memory.place("y", y)], memory)
     return y, counted
 
 
