@@ -20,7 +20,7 @@ from softmax_lib.worklog.errors import BadInput
 One = TypeVar("One")
 Read = TypeVar("Read")
 Check = Callable[[dict[str, Any]], object]
-"""Raises for a run that lacks something, or has something else."""
+"""What is read of a run. Raises where it lacks something, or has something else."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +39,7 @@ class Runs(Generic[Read]):
 
     def every(self, gpu: str = DEFAULT_GPU) -> list[dict[str, Any]]:
         """The runs on a GPU, each as it was written, the first one first."""
-        for folder in folders():
-            kept = _kept(folder, self.suite).items()
-            if paths := [path for (stem, _), path in kept if stem == file_stem(gpu)]:
-                return [_read(path, stamp(path), self._check) for path in paths]
-        raise BadInput(
-            f"{SUITES[self.suite].missing} on a GPU called {gpu}; on such a GPU, "
-            f"`softmax-lib bench --suite {self.suite} --keep` does it."
-        )
+        return [run for run, _ in self._every(gpu)]
 
     def newest(self, gpu: str = DEFAULT_GPU) -> dict[str, Any]:
         """The last of them, as the suite returned it."""
@@ -57,13 +50,24 @@ class Runs(Generic[Read]):
         return source_of(self.newest(gpu))
 
     def found(self, gpu: str = DEFAULT_GPU) -> Read:
-        """What is read of it."""
-        return self.read(self.newest(gpu))
+        """What is read of it, which nobody changes."""
+        return cast(Read, self._every(gpu)[-1][1])
 
-    def _check(self, run: dict[str, Any]) -> None:
+    def _every(self, gpu: str) -> list[tuple[dict[str, Any], Any]]:
+        """Each run with what is read of it."""
+        for folder in folders():
+            kept = _kept(folder, self.suite).items()
+            if paths := [path for (stem, _), path in kept if stem == file_stem(gpu)]:
+                return [_read(path, stamp(path), self._check) for path in paths]
+        raise BadInput(
+            f"{SUITES[self.suite].missing} on a GPU called {gpu}; on such a GPU, "
+            f"`softmax-lib bench --suite {self.suite} --keep` does it."
+        )
+
+    def _check(self, run: dict[str, Any]) -> Read:
         require_types(run, self.types)
         require_types(run["gpu"], self.of_gpu)
-        self.read(run)
+        return self.read(run)
 
 
 def source_of(run: dict[str, Any]) -> str:
@@ -114,17 +118,17 @@ def _kept(folder: Path, suite: str) -> dict[tuple[str, int], Path]:
 
 
 @lru_cache(maxsize=64)
-def _read(path: Path, _: Stamp | None, check: Check) -> dict[str, Any]:
-    """A run that has not changed is read and checked once; nobody changes what is given."""
+def _read(path: Path, _: Stamp | None, check: Check) -> tuple[dict[str, Any], Any]:
+    """A run and what `check` makes of it; one that has not changed is read once, and nobody changes what is given."""
     content = read_json(path, "run")
     try:
         require_types(content, {"gpu": dict, "date": str, "software": dict[str, str], "rows": list})
         require_types(content["gpu"], {"name": str})
         if not content["rows"]:
             raise BadInput("it has no rows")
-        check(content)
+        found = check(content)
     except LookupError as error:
         raise BadInput(f"The run {path} is damaged: it lacks {error}.") from error
     except (ValueError, TypeError, AttributeError) as error:
         raise BadInput(f"The run {path} is damaged: {error}.") from error
-    return cast(dict[str, Any], content)
+    return content, found
