@@ -116,8 +116,7 @@ class Draft(Modifiers):
             return self.rows.trash if is_written else self.rows.zero
         if uniform and is_written:
             self.is_uniform = True
-        place = self.rows.uniform if uniform else self.rows.register
-        return place(int(number))
+        return self.rows.uniform(int(number)) if uniform else int(number)
 
     def whole(self, slot: str, number: int, words: int = 1) -> None:
         """Operand `number` is a whole number of so many words; -x and ~x are done where it is read."""

@@ -149,23 +149,18 @@ _WIDEST = 4
 
 
 class Rows:
-    """Where each register, immediate and constant has its row; words that belong together lie behind each other.
+    """Where each immediate, constant and uniform register has its row, behind those of registers, whose numbers they are.
 
-    There are rows for so many `registers` and uniform ones.
+    Words that belong together lie behind each other. There are rows for so many `registers` and uniform ones.
     """
 
     def __init__(self, registers: int, uniforms: int):
         self._registers = registers
         self.trash = registers + uniforms
-        self.cleared = self.trash + _WIDEST
-        self.zero = self.cleared
+        self.cleared = self.zero = self.trash + _WIDEST
         self.count = self.zero + _WIDEST
         self._fixed: list[tuple[int, int, int]] = []
         self._known: dict[tuple[tuple[int, int], ...], int] = {}
-
-    def register(self, number: int) -> int:
-        """The row of Rn."""
-        return number
 
     def uniform(self, number: int) -> int:
         """The row of URn."""

@@ -69,7 +69,8 @@ def _place(fault: Fault, path: Path) -> tuple[str, int]:
     """File and line, as the runtime says or as the library's tables have them."""
     if fault.line or not fault.pc:
         return fault.file.decode(), int(fault.line)
-    return symbols.place(path, fault.pc, bool(fault.pc_is_exact))
+    # else a call from there would return to it
+    return symbols.read(path).place(fault.pc if fault.pc_is_exact else fault.pc - 1)
 
 
 def _access(fault: Fault, who: str, path: Path, near: Stretch | None) -> str:

@@ -50,14 +50,6 @@ class Symbols:
         return self.places[at] if at >= 0 else ("", 0)
 
 
-def place(path: Path, pc: int, exact: bool) -> tuple[str, int]:
-    """File and line of the offset `pc` in the library; not `exact`: of the call that returns to there.
-
-    ("", 0) where that is not known.
-    """
-    return read(path).place(pc if exact else pc - 1)
-
-
 def nearest_variable(path: Path, offset: int) -> Stretch | None:
     """The last shared variable that starts at or before `offset`, else the first."""
     variables = sorted(read(path).shared, key=lambda v: v.address)
