@@ -3,6 +3,15 @@
 
 // ---- reductions
 
+KERNEL(tree_with_barriers) {
+    __shared__ float s[128];
+    s[threadIdx.x] = x[blockIdx.x * cols + threadIdx.x];
+    for (int half = 64; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half) s[threadIdx.x] += s[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0) y[blockIdx.x * cols] = s[0];
+}
 KERNEL(tree_whose_end_is_one_warps) {
     __shared__ float s[128];
     s[threadIdx.x] = x[threadIdx.x];
@@ -20,6 +29,64 @@ KERNEL(tree_whose_end_is_one_warps) {
         y[blockIdx.x * cols + threadIdx.x] = v;
     }
 }
+KERNEL(shuffles_and_one_partial_per_warp) {
+    __shared__ float partial[4];
+    float v = x[threadIdx.x];
+    for (int d = 16; d > 0; d /= 2) v += __shfl_xor_sync(0xffffffff, v, d);
+    if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = v;
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = partial[0] + partial[1] + partial[2] + partial[3];
+}
+KERNEL(two_reductions_with_a_barrier_between) {
+    __shared__ float partial[4];
+    float v = x[threadIdx.x];
+    for (int round = 0; round < 2; round++) {
+        if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = v;
+        __syncthreads();
+        v = partial[0] + partial[3];
+        __syncthreads();
+    }
+    y[blockIdx.x * cols + threadIdx.x] = v;
+}
+KERNEL(reduction_of_segments_of_eight) {
+    float v = x[threadIdx.x];
+    for (int d = 4; d > 0; d /= 2) v += __shfl_down_sync(0xffffffff, v, d, 8);
+    y[blockIdx.x * cols + threadIdx.x] = v;
+}
+KERNEL(shuffle_down_past_the_last_lane) {
+    float v = x[threadIdx.x];
+    y[blockIdx.x * cols + threadIdx.x] = v + __shfl_down_sync(0xffffffff, v, 16);
+}
+KERNEL(atomics_that_thread_0_has_zeroed) {
+    __shared__ int count;
+    if (threadIdx.x == 0) count = 0;
+    __syncthreads();
+    atomicAdd(&count, 1);
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = count;
+}
+KERNEL(reduction_by_a_warps_own_instruction) {
+    y[blockIdx.x * cols + threadIdx.x] = __reduce_add_sync(0xffffffffu, threadIdx.x);
+}
+KERNEL(scan_of_a_warp) {
+    float v = x[threadIdx.x];
+    for (int d = 1; d < 32; d *= 2) {
+        float below = __shfl_up_sync(0xffffffff, v, d);
+        if (threadIdx.x % 32 >= d) v += below;
+    }
+    y[blockIdx.x * cols + threadIdx.x] = v;
+}
+KERNEL(scan_with_two_buffers) {
+    __shared__ float s[2][128];
+    s[0][threadIdx.x] = x[threadIdx.x];
+    int now = 0;
+    for (int d = 1; d < 128; d *= 2, now ^= 1) {
+        __syncthreads();
+        s[now ^ 1][threadIdx.x] = s[now][threadIdx.x] + (threadIdx.x >= d ? s[now][threadIdx.x - d] : 0);
+    }
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = s[now][threadIdx.x];
+}
 
 // ---- shared memory
 
@@ -32,6 +99,18 @@ KERNEL(double_buffer_with_a_barrier_a_step) {
         v += s[step % 2][127 - threadIdx.x];
     }
     y[blockIdx.x * cols + threadIdx.x] = v;
+}
+KERNEL(transpose_of_a_tile_with_padding) {
+    __shared__ float tile[8][17];
+    tile[threadIdx.x / 16][threadIdx.x % 16] = x[threadIdx.x];
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = tile[threadIdx.x % 8][threadIdx.x / 8];
+}
+KERNEL(every_thread_its_own_word) {
+    __shared__ float s[128];
+    s[threadIdx.x] = x[threadIdx.x];
+    for (int i = 0; i < 3; i++) s[threadIdx.x] *= 2;
+    y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x];
 }
 KERNEL(bytes_of_one_word) {
     __shared__ unsigned char mark[128];
@@ -51,6 +130,17 @@ KERNEL(bytes_and_then_words_behind_a_barrier) {
     __syncthreads();
     y[blockIdx.x * cols + threadIdx.x] = ((unsigned*)bytes)[threadIdx.x / 4];
 }
+KERNEL(a_broadcast_with_two_barriers) {
+    __shared__ float s;
+    float sum = 0;
+    for (int i = 0; i < 4; i++) {
+        if (threadIdx.x == 32 * (i % 4)) s = x[i];
+        __syncthreads();
+        sum += s;
+        __syncthreads();
+    }
+    y[blockIdx.x * cols + threadIdx.x] = sum;
+}
 KERNEL(a_warps_own_row_of_a_tile) {
     __shared__ float tile[4][32];
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -62,6 +152,22 @@ KERNEL(a_warps_own_row_of_a_tile) {
     __syncwarp();
     y[blockIdx.x * cols + threadIdx.x] = tile[warp][(lane + 1) % 32];
 }
+KERNEL(reads_of_one_word_by_all) {
+    __shared__ float s[32];
+    if (threadIdx.x < 32) s[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    float sum = 0;
+    for (int i = 0; i < 32; i++) sum += s[i];
+    y[blockIdx.x * cols + threadIdx.x] = sum;
+}
+KERNEL(a_struct_a_thread) {
+    struct Pair { float max, sum; };
+    __shared__ Pair pairs[128];
+    pairs[threadIdx.x] = {x[threadIdx.x], 1};
+    __syncthreads();
+    Pair other = pairs[threadIdx.x ^ 64];
+    y[blockIdx.x * cols + threadIdx.x] = other.max + other.sum;
+}
 KERNEL(float4_in_shared_memory) {
     __shared__ float4 s[32];
     if (threadIdx.x < 32) s[threadIdx.x] = ((const float4*)x)[threadIdx.x];
@@ -71,6 +177,11 @@ KERNEL(float4_in_shared_memory) {
 
 // ---- warps
 
+KERNEL(half_a_warp_with_its_mask) {
+    float v = x[threadIdx.x];
+    if (threadIdx.x % 32 < 16) v += __shfl_xor_sync(0x0000ffff, v, 8);
+    y[blockIdx.x * cols + threadIdx.x] = v;
+}
 KERNEL(both_halves_with_masks_of_their_own) {
     float v = x[threadIdx.x];
     if (threadIdx.x % 32 < 16) v += __shfl_xor_sync(0x0000ffff, v, 8);
@@ -82,14 +193,38 @@ KERNEL(mask_of_the_lanes_that_have_columns) {  // cols 100
     if (threadIdx.x >= cols) return;
     y[blockIdx.x * cols + threadIdx.x] = __shfl_sync(lanes, x[threadIdx.x], 0);
 }
+KERNEL(votes_of_a_warp) {
+    bool any = __any_sync(0xffffffff, x[threadIdx.x] > 0), all = __all_sync(0xffffffff, x[threadIdx.x] > 0);
+    y[blockIdx.x * cols + threadIdx.x] = any + all;
+}
+KERNEL(lanes_with_the_same_value) {
+    y[blockIdx.x * cols + threadIdx.x] = __popc(__match_any_sync(0xffffffff, threadIdx.x % 5));
+}
 KERNEL(one_warp_alone_shuffles) {
     float v = x[threadIdx.x];
     if (threadIdx.x / 32 == 2) v = __shfl_xor_sync(0xffffffff, v, 3);
     y[blockIdx.x * cols + threadIdx.x] = v;
 }
+KERNEL(only_one_warp_goes_on) {
+    __shared__ float s[128];
+    s[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x >= 32) return;
+    float v = s[threadIdx.x] + s[threadIdx.x + 32] + s[threadIdx.x + 64] + s[threadIdx.x + 96];
+    for (int d = 16; d > 0; d /= 2) v += __shfl_xor_sync(0xffffffff, v, d);
+    if (threadIdx.x == 0) y[blockIdx.x * cols] = v;
+}
 
 // ---- barriers
 
+KERNEL(barrier_in_a_loop_of_all) {
+    for (int i = 0; i < 4; i++) __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = 1;
+}
+KERNEL(barrier_in_a_branch_that_all_take) {
+    if (cols > 100) __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = 1;
+}
 KERNEL(a_ragged_row_whose_loop_all_threads_run) {  // cols 300
     __shared__ float s[128];
     for (int start = 0; start < cols; start += blockDim.x) {
@@ -99,6 +234,24 @@ KERNEL(a_ragged_row_whose_loop_all_threads_run) {  // cols 300
         if (col < cols) y[blockIdx.x * cols + col] = s[127 - threadIdx.x];
         __syncthreads();
     }
+}
+KERNEL(vote_of_the_block) {
+    y[blockIdx.x * cols + threadIdx.x] = __syncthreads_count(x[threadIdx.x] > 0);
+}
+KERNEL(numbered_barriers_of_two_halves) {
+    __shared__ float s[128];
+    s[threadIdx.x] = x[threadIdx.x];
+    __barrier_sync_count(1 + threadIdx.x / 64, 64);
+    y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x ^ 33];
+}
+KERNEL(block_whose_rows_end) {  // rows 3
+    if (blockIdx.x >= rows) return;
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = 1;
+}
+KERNEL(two_barriers_on_one_line) {
+    __syncthreads(); __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = 1;
 }
 KERNEL(barrier_in_a_function_called_twice) {
     auto meet = [] { __syncthreads(); };
@@ -122,6 +275,17 @@ KERNEL(last_block_adds_up) {
         __threadfence();
         float sum = 0;
         for (int i = 0; i < (int)gridDim.x; i++) sum += y[i];
+        y[cols] = sum;
+    }
+}
+DEVICE(int arrived;)
+KERNEL(last_block_reads_as_volatile) {
+    if (threadIdx.x) return;
+    y[blockIdx.x] = x[blockIdx.x];
+    __threadfence();
+    if (atomicAdd(&arrived, 1) == (int)gridDim.x - 1) {
+        float sum = 0;
+        for (int i = 0; i < (int)gridDim.x; i++) sum += ((volatile float*)y)[i];
         y[cols] = sum;
     }
 }
@@ -155,6 +319,9 @@ KERNEL(rows_taken_from_a_counter) {
         y[mine * cols + threadIdx.x] = x[mine * cols + threadIdx.x];
     }
 }
+KERNEL(each_block_its_rows_in_turns) {
+    for (int row = blockIdx.x; row < rows; row += gridDim.x) y[row * cols + threadIdx.x] = x[row * cols + threadIdx.x];
+}
 DEVICE(unsigned lock;)
 KERNEL(a_lock_of_one_thread_a_block) {
     if (threadIdx.x) return;
@@ -184,6 +351,13 @@ KERNEL(counter_set_by_an_exchange) {
 
 // ---- a thread's own variables
 
+KERNEL(local_array_filled_to_the_end) {
+    float a[8];
+    for (int i = 0; i < 8; i++) a[i] = x[i];
+    float sum = 0;
+    for (int i = 0; i < 8; i++) sum += a[(i + threadIdx.x) % 8];
+    y[blockIdx.x * cols + threadIdx.x] = sum;
+}
 KERNEL(local_array_filled_and_read_behind_one_guard) {  // cols 300
     float a[4];
     for (int i = 0; i < 4; i++) if (threadIdx.x + i * 128 < cols) a[i] = x[threadIdx.x + i * 128];
@@ -195,6 +369,13 @@ KERNEL(scalar_set_and_read_in_one_branch) {
     if (threadIdx.x < 32) v = x[threadIdx.x];
     __syncthreads();
     y[blockIdx.x * cols + threadIdx.x] = threadIdx.x < 32 ? v : 0;
+}
+KERNEL(scalar_set_in_the_first_round) {
+    float first;
+    for (int i = 0; i < 3; i++) {
+        if (i == 0) first = x[threadIdx.x];
+        y[blockIdx.x * cols + threadIdx.x + 128 * i] = first * i;
+    }
 }
 KERNEL(out_parameter) {
     float sine, cosine;
@@ -210,6 +391,12 @@ KERNEL(large_local_array) {
     float large[20000];
     for (int i = 0; i < 20000; i += 100) large[i] = i;
     y[blockIdx.x * cols + threadIdx.x] = large[threadIdx.x * 100];
+}
+KERNEL(memory_of_the_devices_heap) {
+    float* mine = (float*)malloc(4 * sizeof(float));
+    mine[threadIdx.x % 4] = x[threadIdx.x];
+    y[blockIdx.x * cols + threadIdx.x] = mine[threadIdx.x % 4];
+    free(mine);
 }
 KERNEL(room_in_the_heap_for_a_block) {
     __shared__ float* room;
@@ -242,4 +429,8 @@ KERNEL(words_that_hold_minus_one) {
     int a[4];
     for (int i = 0; i < 4; i++) a[i] = -1;
     y[blockIdx.x * cols + threadIdx.x] = a[threadIdx.x % 4];
+}
+KERNEL(offsets_in_sixty_four_bits) {
+    long long at = (long long)blockIdx.x * cols + threadIdx.x;
+    y[at] = x[at];
 }
