@@ -5,8 +5,10 @@ from suites.conftest import book_run
 
 from softmax_lib.cli.suite_table import print_run
 from softmax_lib.records.measurement import TIE
+from softmax_lib.show.figures import rmsnorm_roof
 from softmax_lib.suites.rmsnorm import measure as rmsnorm
 from softmax_lib.suites.rmsnorm.record import rmsnorm_times
+from softmax_lib.worklog.errors import BadInput
 
 
 @pytest.mark.parametrize(("rows", "cols", "dtype"), rmsnorm.CELLS)
@@ -24,6 +26,12 @@ def test_every_step_is_faster_than_the_one_before_it():
         found = {one.name: one.us for one in rmsnorm_times(rows=rows, cols=cols, dtype=dtype)}
         times = [found[name] for name in rmsnorm.STEPS[dtype]]
         assert times == sorted(times, reverse=True)
+
+
+def test_a_roof_of_what_was_not_measured_is_one_sentence():
+    assert rmsnorm_roof(gpu="NVIDIA H200").alt == rmsnorm_roof().alt
+    with pytest.raises(BadInput, match="not measured on nvidia-h200 on rows of 77"):
+        rmsnorm_roof(77)
 
 
 def test_a_table_has_a_line_for_each_time(capsys):

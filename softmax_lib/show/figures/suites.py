@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from softmax_lib.records.cited import FLOAT32_PEAKS
 from softmax_lib.records.measurement import ITEM_BYTES, LABELS, gb_per_s, versions_of
-from softmax_lib.records.shelf import DEFAULT_GPU
+from softmax_lib.records.shelf import DEFAULT_GPU, file_stem
 from softmax_lib.show.figures import look
 from softmax_lib.suites.kept import source_of
 from softmax_lib.suites.model.record import COMPILED, ONE_PASS, OURS, THEIRS, Text, model_run, texts
@@ -185,12 +185,16 @@ def rmsnorm_roof(
 ) -> look.Figure:
     """Every kernel and peer of the RMSNorm page on rows of `cols`: its FLOP a second, over the FLOP per byte of the operator.
 
-    Raises `BadInput` where nothing was measured.
+    Raises `BadInput` where nothing was measured, and for a GPU whose peak nobody has stated here.
     """
     found = rmsnorm_times(gpu, cols=cols, dtype=dtype)
+    if not found:
+        raise BadInput(f"RMSNorm was not measured on {gpu} on rows of {cols}, {dtype}.")
+    if file_stem(gpu) not in FLOAT32_PEAKS:
+        raise BadInput(f"No peak of float32 is known of {gpu}; `FLOAT32_PEAKS` has those that are.")
     first = found[0]
     figure, axes = look.start("RMSNorm below its roof", 3.4)
-    bytes_per_s, flops = first.bytes / first.copy_us * 1e6, FLOAT32_PEAKS[gpu]
+    bytes_per_s, flops = first.bytes / first.copy_us * 1e6, FLOAT32_PEAKS[file_stem(gpu)]
     corner = flops / bytes_per_s
     roof = [(x, min(x * bytes_per_s, flops) / 1e12) for x in (0.1, corner, 10 * corner)]
     axes.plot(*zip(*roof, strict=True), color=look.INK, label="_roof")
