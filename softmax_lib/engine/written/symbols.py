@@ -5,6 +5,7 @@ Read from the DWARF tables with pyelftools, once a library: the result is kept b
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 import sys
 from bisect import bisect_right
@@ -24,6 +25,10 @@ from softmax_lib.engine.source import Source
 from softmax_lib.engine.written import dwarf
 from softmax_lib.engine.written.device import Device
 from softmax_lib.engine.written.stretches import Stretch
+
+_READERS = (Path(__file__).with_name(f"{name}.py") for name in ("dwarf", "stretches", "symbols"))
+_KEPT_AS = f".{hashlib.sha256(b''.join(one.read_bytes() for one in _READERS)).hexdigest()[:12]}"
+"""What is kept is named by the code that reads it."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ def nearest_variable(path: Path, offset: int) -> Stretch | None:
 def read(path: Path) -> Symbols:
     """The symbols of the library at `path`; none where that is no ELF file."""
     with suppress(ELFError):
-        kept = read_or_make(path.with_suffix(".symbols"), lambda: pickle.dumps(_parse(path)))
+        kept = read_or_make(path.with_suffix(_KEPT_AS), lambda: pickle.dumps(_parse(path)))
         found: Symbols = pickle.loads(kept)
         return found
     return Symbols((), (), ())
@@ -85,7 +90,7 @@ def restore(device: Device, path: Path, source: Source) -> None:
     if not source.variables:
         return
     if sys.platform == "darwin":
-        raise NotAvailable("Stretchs of a kernel are found in ELF tables, so they need Linux.")
+        raise NotAvailable("Variables of a kernel are found in ELF tables, so they need Linux.")
     library = device.load(path)
     if library.first_values is None:
         places = ((library.base + v.address, v.bytes) for v in read(path).globals)
