@@ -30,12 +30,6 @@ def test_the_ladder_has_a_bar_for_each_rung_so_far_and_gives_none_away(upto):
     assert len(heights) == len(climbed) + 1
 
 
-def test_the_climb_has_a_step_for_each_rung_with_its_time():
-    frames = str(drawings.climb().children[-1].children)
-    assert f"1. {drawings.standing.IDEAS['naive'][0]}" in frames
-    assert frames.count("of a copy’s speed") == len(RUNGS)
-
-
 def test_passes_are_as_wide_as_they_take_long():
     shown = drawings.passes({"naive": ("max", "sum", "write"), "online": ("both", "write")})
     told = "naive: max N, sum N, write N; online: both N, write N".replace("N", r"([\d.]+)")
@@ -69,16 +63,6 @@ def test_memory_or_arithmetic_is_the_slower_of_the_two_and_the_roofs_height():
         assert f"at most {most:.2g}\N{NO-BREAK SPACE}TFLOP/s" in leaf.value
 
 
-def test_loads_that_leave_together_are_those_of_the_compiled_loop_and_keep_no_time():
-    shown = drawings.loads_together()
-    assert shown.choice == (1, 1)
-    assert "1 at a time, 8 waits" in shown.leaves[1, 1].value
-    assert "2.4 at a time, 4 waits" in shown.leaves[8, 1].value
-    assert "8 at a time, 1 wait<" in shown.leaves[1, 8].value
-    assert "44 registers a thread: 1 block of 1,024 on an SM" in shown.leaves[2, 4].value
-    assert not any("µs" in leaf.value for leaf in shown.leaves.values())
-
-
 def test_a_row_makes_the_trips_that_its_kernel_makes():
     shown = drawings.trips()
     for name, steps in STEPS.items():
@@ -90,15 +74,6 @@ def test_a_row_makes_the_trips_that_its_kernel_makes():
 
 
 # ---- which threads take what
-
-
-def test_elements_are_where_the_formula_says():
-    shown = drawings.indices(10, 4)
-    assert "3 blocks of 4 threads, 10 elements" in shown.text
-    assert "9 = 2 × 4 + 1" in shown.text
-    assert "2 threads at the end find no element" in shown.text
-    assert shown.html.count("stroke-dasharray") == 2
-    assert "No thread is to spare" in drawings.indices(8, 4).text
 
 
 @pytest.mark.parametrize("choice", [(32, 32, 128), (8, 128, 128), (4, 64, 32), (1, 128, 32)])
@@ -122,12 +97,6 @@ def test_a_thread_of_a_tile_loads_what_tritons_compiler_says():
         words = f"{loads} load{'s' * (loads > 1)} of {size} bytes"
         assert f"a tile of {code.setting.tile:,}" in shown.leaves[cols, warps].value
         assert shown.leaves[cols, warps].value.count(words) == 2  # heard, and below
-
-
-def test_a_timeline_says_how_many_warps_work():
-    told = "From barrier to barrier 8, 8, 8 warps do something; the others only wait."
-    shown = drawings.timeline("shuffle", 256, 256)
-    assert shown.text == f"shuffle: 8 warps, 2 barriers: {told}"
 
 
 # ---- the GPU itself
@@ -154,21 +123,3 @@ def test_a_launch_is_drawn_as_its_blocks_were_placed(one):
     assert (f"{there} got a block" in shown.text) == (there < 132)
     assert f"{len(one.held)} wave" in shown.text
     assert f">{sum(one.held[0]):,}<" in shown.html
-
-
-@pytest.mark.parametrize(
-    ("launch", "words"),
-    [
-        ((132, 256), "each got 1, and has room for 8 blocks"),
-        ((1024, 32), "each got 7 or 8, and has room for 32 blocks"),
-        ((1024, 1024), "full with 2 blocks, 2,048 threads"),
-        ((4096, 32), "full with 32 blocks, 1,024 threads"),
-    ],
-)
-def test_who_got_blocks_is_told_from_who_has_room(launch, words):
-    assert words in drawings.places(*launch).text
-
-
-@pytest.mark.parametrize("warps", [1, 8])
-def test_each_warp_is_drawn_as_it_waited(warps):
-    assert len(re.findall(r">w\d<", drawings.waits(warps).html)) == warps

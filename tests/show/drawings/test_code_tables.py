@@ -86,14 +86,6 @@ def test_a_source_as_it_is_written_has_none_to_show():
 # ---- reads
 
 
-def test_each_line_that_reads_the_row_is_there_with_its_loads_on_each_gpu():
-    shown = drawings.reads("shuffle", "constant_stride")
-    assert "shuffle line 37: 1 × 4 B, 1 × 4 B, 1 × 4 B" in shown.text
-    assert "constant_stride line 37: 4 × 4 B, 4 × 4 B, 4 × 4 B" in shown.text
-    assert shown.html.count("<pre") == 4
-    assert "w&quot;" not in shown.html  # words are coloured, and no tag is cut in two
-
-
 def test_a_line_of_a_function_has_the_line_of_its_call_before_it():
     assert "fusion line 90 › 37:" in drawings.reads("fusion", archs=[90]).text
     assert "float4 line 61:" in drawings.reads("float4", archs=[90]).text  # and no helper's

@@ -105,18 +105,6 @@ def rows_of(view):
     return {row[0]: row[1:] for row in cells if row and row[0].isdecimal()}
 
 
-@pytest.mark.parametrize(
-    ("name", "phase", "line", "margin"),
-    [
-        ("naive", 1, "18", ["8,192", "32 sectors", "88%"]),
-        ("shared", 1, "18", ["8,192", "4 sectors", "0%"]),
-        ("float4", 1, "61", ["2,048", "16 sectors", "0%"]),  # a quarter of the requests
-    ],
-)
-def test_the_margin_says_what_the_chapters_say(name, phase, line, margin):
-    assert rows_of(drawings.margin(name, phase=phase))[line][:3] == margin
-
-
 def test_lines_of_headers_that_ask_for_something_follow_the_kernel():
     shown = drawings.margin("fusion")
     assert "block_reduce.cuh</th>" in shown.html

@@ -13,7 +13,7 @@ from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.engine.words import time_in_words
 from softmax_lib.records.measurement import LABELS, PEERS, Case
 from softmax_lib.show.figures import look, traffic
-from softmax_lib.show.figures.look import NARROW_INCHES, WIDE_INCHES, short
+from softmax_lib.show.figures.look import NARROW_INCHES, WIDE_INCHES
 from softmax_lib.show.figures.traffic import kernel_in_flight
 from softmax_lib.suites.lies.record import LIES
 from softmax_lib.suites.peers.record import contest_runs, contests, mean_gain
@@ -190,13 +190,6 @@ def test_without_a_compiler_kernels_have_no_mark_and_a_note_says_why(monkeypatch
     assert "reads by 16 bytes" in told
 
 
-def test_the_ledger_shows_prediction_count_and_floor():
-    figure = figures.traffic_ledger()
-    assert "naive predicted, at L1 16.00, ncu, at L1 16.00" in figure.alt
-    assert "fusion predicted, at L1 1.00" in figure.alt
-    assert len(figures.traffic_ledger(names=["naive"]).axes[0].get_yticks()) == 1
-
-
 @pytest.mark.parametrize(
     ("draw", "words"),
     [
@@ -230,11 +223,6 @@ def test_more_peers_than_colours_can_be_drawn(monkeypatch):
     monkeypatch.setattr(look, "PEERS", many)
     assert [look.mark(name)["linestyle"] for name in many] == ["--"] * 12
     assert len({(look.mark(name)["color"], look.mark(name)["marker"]) for name in many}) == 12
-
-
-def test_sizes_are_short_only_where_they_are_round():
-    shorter = {512: "512", 1000: "1000", 1024: "1K", 131072: "128K", 1 << 20: "1M"}
-    assert {size: short(size) for size in shorter} == shorter
 
 
 def test_the_plane_names_the_fastest_of_each_matrix_or_shows_how_far_a_kernel_is_behind():
