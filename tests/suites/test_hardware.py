@@ -1,49 +1,12 @@
 """The suite of the GPU itself: what is made of clocks and places, what a run holds, what is read of it; launches replaced."""
 
 import pytest
-from suites.conftest import FACTS
 
 from softmax_lib import hardware as measured
 from softmax_lib.cli.suite_table import print_run
 from softmax_lib.engine.errors import BadInput
 from softmax_lib.gpu.presence import has_gpu
 from softmax_lib.suites.hardware import measure as hardware
-
-PLACE = {
-    "blocks": 4, "threads": 1024, "registers": 12, "shared_bytes": 4, "stay_ns": 20000, "took_ns": 41000,
-    "held": [[2, 1], [0, 1]],
-}  # fmt: skip
-
-RUN = {
-    "gpu": FACTS,
-    "date": "2030-01-01", "software": {}, "limits": {"WarpSize": 32}, "digests": {},
-    "rows": [
-        {"level": "registers", "cycles": 4.0, "ns": 2.0},
-        {"level": "L2", "cycles": 200.0, "ns": 100.0, "gb_per_s": 1000.0},
-    ],
-    "latency": [{"kib": 4, "cycles": 40.0, "ns": 20.0}],
-    "waits": [{"warps": 1, "cycles": 900, "turns": [[0, 0, 700], [0, 800, 900]]}],
-    "places": [PLACE],
-}  # fmt: skip
-
-
-@pytest.fixture
-def folder(keep):
-    keep("hardware", RUN)
-
-
-def test_a_run_is_read_by_what_was_measured(folder):
-    found = measured("Tesla T4")
-    assert found.multiprocessors == 2
-    assert (found.levels["registers"].gb_per_s, found.levels["L2"].gb_per_s) == (None, 1000.0)
-    assert found.latency == {4: 40.0}
-    assert found.waits[1].turns == ((0, 0, 700), (0, 800, 900))
-    placed = found.placed(4, 1024)
-    assert (placed.most, placed.rounds) == (2, 2.05)
-    assert found.source == "one run on Tesla T4, 2030-01-01"
-    with pytest.raises(BadInput, match="5 blocks of 1024 threads were not placed on Tesla T4"):
-        found.placed(5, 1024)
-
 
 on_a_gpu = pytest.mark.skipif(not has_gpu(), reason="there is no GPU")
 
@@ -83,7 +46,12 @@ def test_a_run_holds_what_a_reader_of_it_needs(here, keep, monkeypatch, capsys):
     run = hardware.run_suite(lambda *what: told.append(what))
     assert told[-1] == ("done", 3, 3)
     keep("hardware", run)
-    assert measured("Tesla T4").placed(3, 32).most == 3
+    read = measured("Tesla T4")
+    assert (read.multiprocessors, read.latency, read.waits[1].turns) == (2, {4: 40.0}, ((0, 0, 7),))
+    assert [level.gb_per_s for level in read.levels.values()] == [None, 7.0]
+    assert (read.placed(3, 32).most, read.placed(3, 32).rounds) == (3, 1)
+    with pytest.raises(BadInput, match="5 blocks of 1024 threads were not placed on Tesla T4"):
+        read.placed(5, 1024)
     assert set(run["digests"]) == {"chain", "places", "stream", "waits"}
     print_run("hardware", run)
     out = capsys.readouterr().out

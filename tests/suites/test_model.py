@@ -4,9 +4,9 @@ import json
 
 import pytest
 import torch
+from suites.conftest import book_run
 
 from softmax_lib.cli import main
-from softmax_lib.show.figures import in_a_model
 from softmax_lib.suites.model import measure as transformer
 from softmax_lib.suites.model.measure import (
     Reading,
@@ -19,36 +19,11 @@ from softmax_lib.suites.model.measure import (
 )
 from softmax_lib.suites.model.record import COMPILED, ONE_PASS, OURS, THEIRS, texts
 
-GAINS = {OURS: 1.25, ONE_PASS: 1.5}
-ROW = {
-    "batch": 8, "length": 100, "dtype": "bfloat16", "tokens_per_s": {THEIRS: 4000, OURS: 5000, ONE_PASS: 6000},
-    "gain": GAINS, "largest_difference": 0.0,
-}  # fmt: skip
 
-RUN = {
-    "gpu": {"name": "Tesla T4"}, "date": "2030-01-01", "software": {"torch": "9.9"}, "model": {"layers": 4, "vocabulary": 31},
-    "rows": [ROW, {**ROW, "length": 200, "gain": {**GAINS, COMPILED: 0.5}}],
-}  # fmt: skip
-
-
-def test_texts_are_read_with_speeds_and_gains(keep):
-    keep("model", RUN)
-    first, second = texts("Tesla T4")
-    assert str(first) == "8 × 100 bfloat16"
-    assert (first.gain, second.gain[COMPILED]) == (GAINS, 0.5)
-    assert first.tokens_per_s[THEIRS] == 4000
-
-
-def test_it_is_drawn_as_gains_over_torch(keep):
-    keep("model", RUN)
-    figure = in_a_model(gpu="tesla-t4")
-    assert "8 × 200 bfloat16 with patch_torch() 1.25, and scores in one pass 1.50" in figure.alt
-    assert figure.alt.endswith("one run on Tesla T4, 2030-01-01. torch 9.9.")
-    (axes,) = figure.axes
-    drawn = {line.get_label(): list(line.get_xdata()) for line in axes.lines}
-    assert drawn["with patch_torch()"] == [1.25, 1.25]
-    assert drawn["torch.compile"] == [0.5]
-    assert len(axes.get_yticks()) == 2
+def test_texts_are_read_with_speeds_and_gains():
+    for text, row in zip(texts(), book_run("model")["rows"], strict=True):
+        assert str(text) == f"{row['batch']} × {row['length']} {row['dtype']}"
+        assert (text.tokens_per_s, text.gain) == (row["tokens_per_s"], row["gain"])
 
 
 SMALL = Size(layers=2, width=16, heads=2, vocabulary=31)

@@ -2,44 +2,19 @@
 
 import numpy as np
 import pytest
+from suites.conftest import book_run
 
-from softmax_lib import drawings, figures
+from softmax_lib import drawings
 from softmax_lib.cli.suite_table import print_run
 from softmax_lib.engine.errors import BadInput
 from softmax_lib.gpu.presence import has_gpu
 from softmax_lib.suites.phases.measure import NOTED, run_suite, seen
-from softmax_lib.suites.phases.record import Block, phases
-
-ROW = {
-    "kernel": "fusion", "plain_us": 70.0, "noted_us": 71.0, "read_bytes": [8, 0], "written_bytes": [0, 8],
-    "blocks": [[0, 0, 500, 600, 1100]],
-}  # fmt: skip
-
-RUN = {
-    "gpu": {"name": "Tesla T4"}, "date": "2030-01-01", "software": {}, "digests": {},
-    "rows": [ROW, {**ROW, "kernel": "copy", "blocks": []}],
-}  # fmt: skip
-
-
-@pytest.fixture
-def folder(keep):
-    keep("phases", RUN)
-
-
-def test_a_run_is_read_and_drawn(folder):
-    found = phases("Tesla T4")
-    assert found["fusion"].blocks == (Block(0, 0, 500, 600, 1100),)
-    assert found["copy"].read_bytes == (8, 0)
-    shown = drawings.read_meet_write("Tesla T4")
-    assert "a block reads for 45%, meets for 9% and writes for 45%" in shown.text
-    assert (
-        "to note the time took 1% of fusion, 1% of copy more"
-        in figures.reads_and_writes("Tesla T4").alt
-    )
 
 
 def test_a_run_without_blocks_is_told(keep):
-    without = {**RUN, "rows": [{**ROW, "blocks": []}]}
+    without = book_run("phases")
+    for row in without["rows"]:
+        row["blocks"] = []
     keep("phases", without)
     with pytest.raises(BadInput, match="blocks of fusion were not noted on Tesla T4"):
         drawings.read_meet_write("Tesla T4")

@@ -237,9 +237,7 @@ def test_a_recording_out_of_time_keeps_what_is_done_and_says_how_to_go_on(gpu, p
     assert len(gpu.jobs) == 3  # and the probes
 
 
-def test_the_command_line_takes_minutes(gpu, path, capsys):
-    assert main(["record", "--quick", "--minutes", "0", "--output", str(path)]) == 2
-    assert "0 is no number of minutes" in capsys.readouterr().err
+def test_the_command_line_takes_minutes(gpu, path):
     assert main(["record", "--quick", "--minutes", "60", "--output", str(path)]) == 0
 
 

@@ -2,71 +2,39 @@
 
 import pytest
 import torch
+from suites.conftest import book_run
 
 from softmax_lib import selections
 from softmax_lib.engine.errors import BadInput, NotAvailable
-from softmax_lib.show.figures import fused_topk, topk_by_k
+from softmax_lib.show.figures import topk_by_k
 from softmax_lib.suites import timing, topk
 from softmax_lib.suites.peers.measure import OURS
-from softmax_lib.suites.times import TOPK, topk_sizes, topk_times
+from softmax_lib.suites.times import topk_sizes, topk_times
 from softmax_lib.suites.topk import PEERS, TopkCell, cells, time_cell
 
-KERNELS = {
-    "topk_unfused": 60.0,
-    "topk_unfused_online": 50.0,
-    "topk_safe": 30.0,
-    "topk": 20.0,
-    "topk_warp": 15.0,
-}
 
-ROW = {
-    "rows": 4000, "cols": 25200, "dtype": "float32", "k": 5, "data": "normal", "ours_us": 10.0, "copy_us": 18.0,
-    "peers": {"topk(softmax)": 150.0, "topk, logsumexp": 160.0}, "kernels": KERNELS,
-}  # fmt: skip
-
-LINE = {"kernel": "topk_early_exit", "block_size": 256, "rows": 4000, "cols": 25200, "k": 5, "copy_us": 18.0, "us": 25.0}  # fmt: skip
-RUN = {
-    "gpu": {"name": "Tesla T4"}, "date": "2030-01-01", "software": {}, "sweep": [LINE, {**LINE, "block_size": 32}], "digests": {},
-    "rows": [ROW, {**ROW, "k": 30, "peers": {**ROW["peers"], "flashinfer.top_k": 40.0}}, {**ROW, "cols": 63}, {**ROW, "k": 8, "kernels": {}}],
-}  # fmt: skip
+def test_cells_and_block_sizes_are_found_by_their_fields(keep):
+    rows = book_run("topk")["rows"]
+    for one, row in zip(topk_times(), rows, strict=True):
+        assert vars(one) == row
+        assert one.torch_us == min(us for name, us in row["peers"].items() if "topk" in name[:4])
+        assert one.gain == min(row["peers"].values()) / row["ours_us"]
+    assert {one.k for one in topk_times(k=5, cols=25200)} == {5}
+    sizes = [one.block_size for one in topk_sizes(kernel="topk_early_exit", k=5)]
+    assert len(set(sizes)) > 1
+    assert topk_sizes(k=1000) == []
 
 
-@pytest.fixture
-def folder(keep):
-    keep("topk", RUN)
-
-
-def test_cells_and_block_sizes_are_found_by_their_fields(folder):
-    assert [one.cols for one in topk_times("Tesla T4", k=5)] == [25200, 63]
-    (found,) = topk_times("tesla-t4", k=30)
-    assert found.gain == 4
-    assert [one.block_size for one in topk_sizes("Tesla T4", kernel="topk_early_exit")] == [256, 32]
-    assert topk_sizes("Tesla T4", k=7) == []
-    assert TOPK.source("Tesla T4") == "one run on Tesla T4, 2030-01-01"
-
-
-def test_forms_are_drawn_over_unfused(folder):
-    figure = fused_topk(4000, 5, gpu="Tesla T4")
-    (axes,) = figure.axes
-    drawn = {line.get_label(): list(line.get_ydata()) for line in axes.lines}
-    assert drawn["fused, online"] == [3, 3]
-    assert drawn["softmax_topk()"] == [6, 6]
-    assert "the paper 5 at 25000 on a V100" in figure.alt
-    assert "the paper" not in fused_topk(4000, 30, gpu="Tesla T4").alt.replace("the paper 1.4", "")
-    with pytest.raises(BadInput, match="never timed on 10 rows with k = 5"):
-        fused_topk(10, 5, gpu="Tesla T4")
-
-
-def test_times_are_drawn_by_k(folder):
-    figure = topk_by_k(gpu="Tesla T4")
-    (axes,) = figure.axes
-    drawn = {line.get_label(): list(line.get_ydata()) for line in axes.lines}
-    assert drawn["torch, its best form"] == [150, 150]
-    assert "flashinfer.top_k" not in drawn  # which is missing at one k
-    assert "fused, early exit" not in drawn
-    assert drawn["half of a copy"] == [9, 9]
+def test_a_peer_that_is_missing_at_one_k_has_no_curve(keep):
+    run = book_run("topk")
+    at = [row for row in run["rows"] if (row["rows"], row["cols"]) == (4000, 25200)]
+    at[0]["peers"].pop("flashinfer.top_k")
+    keep("topk", run)
+    labels = [line.get_label() for line in topk_by_k(gpu="Tesla T4").axes[0].lines]
+    assert "torch, its best form" in labels
+    assert "flashinfer.top_k" not in labels
     with pytest.raises(BadInput, match="never timed on 7 × 7"):
-        topk_by_k(7, 7, gpu="Tesla T4")
+        topk_by_k(7, 7)
 
 
 def over_torch(**wanted):
