@@ -255,14 +255,6 @@ def test_vector_loads_are_128_bits_wide_in_the_machine_code(arch):
     assert vector.accesses["STG 128"] >= 1
 
 
-def test_a_row_in_registers_stays_there():
-    (code,) = inspect(kernels["fusion"].program(1024, 32768), 1024, [75])
-    assert code.registers <= 64
-    assert code.spill_bytes == 0
-    assert not {"LDL 32", "STL 32"} & set(code.accesses)
-    assert (code.blocks_a_multiprocessor, code.limit) == (1, "threads")
-
-
 @pytest.mark.parametrize(
     ("arch", "block_size", "registers", "shared_bytes", "wanted"),
     [
