@@ -11,11 +11,7 @@ from sample_records import content, up_to_date
 
 from softmax_lib import recorded
 from softmax_lib.engine.errors import BadInput
-from softmax_lib.records.measurement import PEERS
 from softmax_lib.records.record import Record
-from softmax_lib.records.skips import provider_of
-from softmax_lib.suites.plan import WORKLOG
-from softmax_lib.worklog.registry import rungs
 
 STALE = "the README is stale: run `make readme`"
 
@@ -40,31 +36,6 @@ def test_the_readmes_chart_is_that_of_the_record():
     if metadata.version("matplotlib") != pinned:
         pytest.skip(f"the chart was drawn by matplotlib {pinned}; another one draws other bytes")
     assert readme.CHART.read_text(encoding="utf-8") == readme.chart(recorded()), STALE
-
-
-def test_the_table_has_every_rung_and_peer_and_a_copy():
-    lines = readme.results(Record(up_to_date())).splitlines()
-    times = recorded.times(*WORKLOG)
-    rows = [line.split(" | ") for line in lines if line.startswith("| ")][1:]
-    there = [name for name in PEERS if name in times]
-    assert len(there) >= 5
-    refused = {provider_of(what) for what in recorded.skipped}
-    assert set(PEERS) - set(there) <= refused
-    assert len(rows) == len(rungs()) + len(there) + 1
-    assert [row[0] for row in rows[: len(rungs())]] == [
-        f"| **{kernel.name}**" for kernel in rungs()
-    ]
-    assert rows[0][1] == f"{times['naive'].median_us:.1f} µs"
-    assert rows[0][4] == "1.0 |"
-    assert rows[-1][3] == "100 %"
-
-
-def test_the_table_says_where_its_numbers_come_from():
-    made_with = recorded.versions(PEERS)
-    assert f"Recorded on {recorded.where}, with {made_with}." in readme.results(
-        Record(up_to_date())
-    )
-    assert "torch 2." in made_with
 
 
 def test_a_record_without_naive_is_one_sentence(monkeypatch, capsys):

@@ -13,23 +13,6 @@ from softmax_lib.worklog.registry import COPY, resolve
 from softmax_lib.worklog.requests import global_requests, predict_traffic, shared_requests
 
 
-@pytest.mark.parametrize(
-    ("name", "cols", "block_size", "sectors", "lines", "asked"),
-    [
-        ("naive", 4096, 32, 32, 32, 128),
-        ("shared", 4096, 256, 4, 1, 128),
-        ("float4", 4096, 256, 16, 4, 512),
-        ("chunked", 4096, 1024, 16, 4, 128),  # chunks of 4 floats: two lanes share a sector
-        ("chunked", 32768, 1024, 32, 32, 128),  # chunks of a whole line
-        ("shared", 1001, 32, 4, 1, 128),
-    ],
-)
-def test_first_request_touches_what_the_chapters_say(name, cols, block_size, sectors, lines, asked):
-    first, *_ = global_requests(kernels[name], 64, cols, block_size)
-    assert (len(first.sectors), len(first.lines), first.asked_bytes) == (sectors, lines, asked)
-    assert first.moved_bytes == 32 * sectors
-
-
 # one warp holds all rows of naive, and one row of the others
 @pytest.mark.parametrize("name", ["naive", "shared", "float4", "chunked"])
 def test_requests_of_all_loops_add_up_to_the_predicted_traffic(name):
@@ -41,14 +24,6 @@ def test_requests_of_all_loops_add_up_to_the_predicted_traffic(name):
     whole = rows if kernel.steps[0].grid == "block a row" else 1
     predicted = predict_traffic(kernel, rows, cols, block_size)
     assert whole * moved == predicted.load_sector_bytes
-
-
-def test_a_block_strides_over_the_row_and_a_thread_steps_along_it():
-    shared = global_requests(kernels["shared"], 64, 4096, 256)
-    naive = global_requests(kernels["naive"], 64, 4096, 32)
-    assert [r.addresses[0] for r in shared[:3]] == [0, 1024, 2048]
-    assert [r.addresses[1] for r in naive[:3]] == [4 * 4096, 4 * 4097, 4 * 4098]
-    assert (len(shared), len(naive)) == (4096 // 256, 4096)
 
 
 def test_ragged_rows_leave_lanes_out():

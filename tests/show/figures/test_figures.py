@@ -8,7 +8,7 @@ import pytest
 from full_tables import some
 from sample_records import up_to_date, write
 
-from softmax_lib import figures, recorded, warp_times
+from softmax_lib import figures, recorded
 from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.engine.words import time_in_words
 from softmax_lib.records.measurement import LABELS, PEERS, Case
@@ -223,15 +223,3 @@ def test_more_peers_than_colours_can_be_drawn(monkeypatch):
     monkeypatch.setattr(look, "PEERS", many)
     assert [look.mark(name)["linestyle"] for name in many] == ["--"] * 12
     assert len({(look.mark(name)["color"], look.mark(name)["marker"]) for name in many}) == 12
-
-
-def test_the_plane_names_the_fastest_of_each_matrix_or_shows_how_far_a_kernel_is_behind():
-    shown = figures.plane_of_kernels().alt
-    assert "1024 × 16: warp, 8 lanes" in shown
-    assert "128 × 1024: fusion" in shown
-    assert shown.count(" × ") == len({(o.rows, o.cols) for o in warp_times(part="plane")})
-    times = {one.name: one.us for one in warp_times(part="plane", rows=1024, cols=65536)}
-    shown = figures.plane_of_kernels("softmax()").alt
-    assert f"1024 × 65536: {times['softmax()'] / times['float4']:.2f}" in shown
-    assert "524288 × 128:" in figures.plane_of_kernels("naive").alt
-    assert "× 65536:" not in figures.plane_of_kernels("fusion").alt  # which takes no such rows
