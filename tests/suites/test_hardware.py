@@ -5,10 +5,9 @@ import pytest
 from softmax_lib import hardware as measured
 from softmax_lib.cli.suite_table import print_run
 from softmax_lib.engine.errors import BadInput
-from softmax_lib.gpu.presence import has_gpu
 from softmax_lib.suites.hardware import measure as hardware
 
-on_a_gpu = pytest.mark.skipif(not has_gpu(), reason="there is no GPU")
+on_a_gpu = pytest.mark.gpu
 
 
 def test_moments_are_a_stay_apart_and_count_who_is_there(monkeypatch):

@@ -7,7 +7,6 @@ from suites.conftest import book_run
 from softmax_lib import drawings
 from softmax_lib.cli.suite_table import print_run
 from softmax_lib.engine.errors import BadInput
-from softmax_lib.gpu.presence import has_gpu
 from softmax_lib.suites.phases.measure import NOTED, run_suite, seen
 
 
@@ -20,7 +19,7 @@ def test_a_run_without_blocks_is_told(keep):
         drawings.read_meet_write("Tesla T4")
 
 
-on_a_gpu = pytest.mark.skipif(not has_gpu(), reason="there is no GPU")
+on_a_gpu = pytest.mark.gpu
 
 
 @pytest.mark.parametrize("one", NOTED, ids=lambda one: one.kernel.name)

@@ -5,7 +5,6 @@ from suites.conftest import book_run
 
 from softmax_lib import kernels, selections, shown_times
 from softmax_lib.cli.suite_table import print_run
-from softmax_lib.gpu.presence import has_gpu
 from softmax_lib.suites import shown
 from softmax_lib.suites.times import FULL
 
@@ -31,7 +30,7 @@ def test_rows_are_whole_vectors_and_a_table_has_a_line_for_each(capsys):
     ]
 
 
-@pytest.mark.skipif(not has_gpu(), reason="there is no GPU")
+@pytest.mark.gpu
 def test_a_kernel_and_its_full_form_take_about_as_long(monkeypatch):
     monkeypatch.setattr(shown, "LENGTHS", (8192,))
     monkeypatch.setattr(shown, "SHORT", ((16384, 1024),))

@@ -33,7 +33,7 @@ def rows_of(kind, shape=(3, 700)):
 
 def checked(names):
     """Each is compiled twelve times, for numbers and block sizes: few every day, and none that is made of others."""
-    few = [name for name in names if not selections.kernels[name].changes][::3]
+    few = [name for name in names if not selections.kernels[name].changes][::4]
     return [pytest.param(n, marks=() if n in few else pytest.mark.full) for n in names]
 
 
