@@ -30,6 +30,7 @@ def test_rows_are_whole_vectors_and_a_table_has_a_line_for_each(capsys):
     ]
 
 
+@pytest.mark.alone
 @pytest.mark.gpu
 def test_a_kernel_and_its_full_form_take_about_as_long(monkeypatch):
     monkeypatch.setattr(shown, "LENGTHS", (8192,))
