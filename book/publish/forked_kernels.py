@@ -6,6 +6,7 @@ import multiprocessing
 import os
 from multiprocessing.process import BaseProcess
 from typing import Any
+from unittest.mock import patch
 
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning import LocalProvisioner
@@ -42,13 +43,11 @@ class ForkingProvisioner(LocalProvisioner):
         """Start one with the arguments that a command has for it, in an environment and a folder."""
         forks = multiprocessing.get_context("forkserver")
         forks.set_forkserver_preload(IMPORTED)
-        # how texts are hashed is settled where a process of Python starts
-        os.environ |= {
-            name: kwargs["env"][name] for name in ("CUDA_VISIBLE_DEVICES", "PYTHONHASHSEED")
-        }
         arguments = cmd[cmd.index("ipykernel_launcher") + 1 :]
         process = forks.Process(target=run_kernel, args=(arguments, kwargs["env"], kwargs["cwd"]))
-        process.start()
+        # how texts are hashed is settled where the process starts that is forked
+        with patch.dict(os.environ, PYTHONHASHSEED=kwargs["env"]["PYTHONHASHSEED"]):
+            process.start()
         self.process = ForkedProcess(process)
         self.pid, self.cwd = process.pid, kwargs["cwd"]
         return self.connection_info

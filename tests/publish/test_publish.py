@@ -1,6 +1,7 @@
 """How notebooks are executed and the repository's address is kept."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -95,11 +96,13 @@ def test_what_a_notebook_gives_otherwise_than_saved_is_named():
         )
 
 
-def test_executing_again_gives_the_same_bytes(tmp_path):
+def test_executing_again_gives_the_same_bytes_and_changes_no_environment(tmp_path):
+    environment = dict(os.environ)
     path = written(tmp_path, new_code_cell(WIDGETS, id="explore"), new_code_cell("1 + 1", id="sum"))
     first = execute(path)
     path.write_text(first)
     assert execute(path) == first
+    assert dict(os.environ) == environment
     state = nbformat.reads(first, 4).metadata.widgets["application/vnd.jupyter.widget-state+json"]
     kinds = [model["model_name"] for model in state["state"].values()]
     assert kinds.count("LinkModel") == 3
