@@ -23,6 +23,11 @@ from softmax_lib.worklog.registry import kernels
 
 OURS = "softmax_lib"
 TOO_LARGE = "this shape does not fit into the memory of this GPU"
+SETTINGS_PROTOCOL = (
+    "Microseconds of one call: median of CUDA graph replays, L2 cold; all settings of one matrix take "
+    "their turns in one run, and others with them. copy_us is the fastest copy of the matrix."
+)
+"""How suites time a kernel at all of its settings, which a run says of itself."""
 Cell = TypeVar("Cell")
 Contender = TypeVar("Contender")
 Method = TypeVar("Method")

@@ -12,6 +12,7 @@ import torch
 from softmax_lib.engine.words import count
 from softmax_lib.suites import timing
 from softmax_lib.suites.cells import (
+    SETTINGS_PROTOCOL,
     Matrix,
     Progress,
     call_of,
@@ -29,10 +30,6 @@ from softmax_lib.worklog.tiles.launching import check, launch
 from softmax_lib.worklog.tiles.programs import WARP_COUNTS, Setting, settle
 from softmax_lib.worklog.tiles.programs import kernels as tile_kernels
 
-PROTOCOL = (
-    "Microseconds of one call: median of CUDA graph replays, L2 cold; all settings of one matrix take "
-    "their turns in one run, and others with them. copy_us is the fastest copy of the matrix."
-)
 SETTINGS_SHAPES = ((128, 96), (4096, 1024), (8192, 4096), (1024, 32768), (2048, 65536))
 STAGES = (1, 2, 3, 4)
 MOST_VALUES_A_THREAD = 256
@@ -136,7 +133,7 @@ def run_suite(progress: Progress) -> dict[str, Any]:
     require_right(tile_kernels, check)
     timed = run_cells(todo, time_cell, progress)
     digests = {name: kernel.digest for name, kernel in tile_kernels.items()}
-    return {"protocol": PROTOCOL, **timed, "codes": codes(todo), "digests": digests}
+    return {"protocol": SETTINGS_PROTOCOL, **timed, "codes": codes(todo), "digests": digests}
 
 
 def time_cell(cell: Matrix[Contender], skipped: dict[str, str]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import torch
 from softmax_lib.engine.compiled.inspection import inspect
 from softmax_lib.records.measurement import Case
 from softmax_lib.suites.cells import (
+    SETTINGS_PROTOCOL,
     Progress,
     call_of,
     require_right,
@@ -26,10 +27,6 @@ from softmax_lib.worklog.kernel import Kernel
 from softmax_lib.worklog.reads import in_flight_per_thread, reads, row_reads
 from softmax_lib.worklog.registry import kernels
 
-PROTOCOL = (
-    "Microseconds of one call: median of CUDA graph replays, L2 cold; all settings of one matrix take "
-    "their turns in one run, and others with them. copy_us is the fastest copy of the matrix."
-)
 SEARCHED_SIZES = (64, 128, 256, 512, 1024)
 SEEDS_ROWS, SEEDS_SIZES = 128, (128, 256, 512, 1024)
 SEEDS_LENGTHS = tuple(2**power for power in range(11, 18))
@@ -103,7 +100,7 @@ def run_suite(progress: Progress) -> dict[str, Any]:
     codes = machine_codes(settings, progress)
     timed = run_cells(todo, time_cell, progress)
     digests = {name: kernel.digest for name, kernel in kernels.items() if kernel.suite == NAME}
-    return {"protocol": PROTOCOL, **timed, "codes": codes, "digests": digests}
+    return {"protocol": SETTINGS_PROTOCOL, **timed, "codes": codes, "digests": digests}
 
 
 def time_cell(cell: UnrollCell, skipped: dict[str, str]) -> dict[str, Any]:
