@@ -55,7 +55,7 @@ public:
         here_ = slot;
         hazards.enter_block(slot);
     }
-    void access(ThreadAccess access, uint32_t site, size_t owner) {
+    void access(ThreadAccess& access, uint32_t site, size_t owner) {
         access.place = place_of(site);
         locate(access);
         if (access.array < 0) {

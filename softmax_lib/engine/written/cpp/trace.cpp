@@ -109,7 +109,7 @@ static void check(Worker& worker, Access access, uintptr_t address, unsigned siz
 }
 
 // Of the running thread: `access` says what kind it is, and the rest is filled in here.
-static void measure(Worker& worker, ThreadAccess access, uintptr_t address, unsigned size, const void* pc) {
+static void measure(Worker& worker, ThreadAccess& access, uintptr_t address, unsigned size, const void* pc) {
     uintptr_t offset;
     const Block* owner = worker.shared_owner(address, offset);
     access.thread = worker.running->index;
