@@ -6,10 +6,8 @@ BOOK_VENV := .venv-book
 # Without compiled modules each of some hundred processes compiles them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-WORKERS := 2
-PYTEST = $(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadfile
-# Browsers wait as often as they work: a third worker has the cores meanwhile.
-test-book test-all: WORKERS := 3
+# Browsers and emulated GPUs wait as often as they work: a third worker has the two cores meanwhile.
+PYTEST = $(VENV)/bin/python -m pytest -n 3 --dist loadfile
 
 SEED ?= $(shell date +%s)
 # Records as new as the kernels are a release's to have: on other branches a test that misses them only tells.

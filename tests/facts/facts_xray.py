@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 
 import others
 import torch
@@ -66,7 +67,13 @@ def barriers(name):
     return read_timeline(resolve(name), 1024, 256).shape[1] - 1
 
 
-charts = [flows_of(xray(name, 1024, 32768)) for name in re.findall(r'"(\w+)"', page["chart"])[1:]]
+@cache
+def recorded_shape(name):
+    """The x-ray of a matrix that was profiled on an H200."""
+    return xray(name, ROWS, COLS)
+
+
+charts = [flows_of(recorded_shape(name)) for name in re.findall(r'"(\w+)"', page["chart"])[1:]]
 busy = [chart.dram_share for chart in charts]
 rest = [one.share for chart in charts for one in chart.flows if one.level != "DRAM" and one.share]
 naive = recorded.profile("naive", 1024, 32768).counters
@@ -74,7 +81,7 @@ launches = list(compare_code())
 differing = [one for one in launches if one.differences]
 off = [count - ours for one in differing for ours, *theirs in one.differences.values() for count in theirs]  # fmt: skip
 LARGE = {
-    name: (xray(name, ROWS, COLS).total, recorded.profile(name, ROWS, COLS).counters)
+    name: (recorded_shape(name).total, recorded.profile(name, ROWS, COLS).counters)
     for name in re.findall(r'"(\w+)"', evidence["large"].partition(":")[0])
 }
 more = {

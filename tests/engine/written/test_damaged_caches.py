@@ -7,7 +7,7 @@ import pytest
 from damages import DAMAGES
 from emulated import execute, noise, softmax, trace
 
-from softmax_lib.engine import caches
+from softmax_lib.engine import caches, toolchain
 from softmax_lib.engine.errors import NotAvailable
 from softmax_lib.engine.written import build, device, symbols
 
@@ -33,7 +33,8 @@ def cache(tmp_path, monkeypatch):
         out.chmod(0o755)
         return subprocess.CompletedProcess(command, 0, "", "")
 
-    monkeypatch.setattr(build, "compile_in", compile_once)
+    for module in (build, toolchain):
+        monkeypatch.setattr(module, "compile_in", compile_once)
     return tmp_path / "softmax_lib" / "emulator"
 
 
