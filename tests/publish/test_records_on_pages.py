@@ -82,11 +82,10 @@ def test_those_about_one_gpu_name_it():
 
 
 @pytest.mark.parametrize("name", sorted(FIGURES))
-def test_every_figure_is_of_the_gpu_that_is_asked_for(name, tmp_path, monkeypatch):
+def test_every_figure_is_of_the_gpu_that_is_asked_for(name, own):
     from sample_records import of_another_gpu, write
 
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    write(tmp_path / "softmax_lib" / "measurements" / "nvidia-l4.json", of_another_gpu())
+    write(own / "nvidia-l4.json", of_another_gpu())
     try:
         told = getattr(figures, name)(*NEEDED.get(name, ()), gpu="NVIDIA L4").alt
     except BadInput as error:

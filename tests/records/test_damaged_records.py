@@ -51,13 +51,11 @@ ODD = (None, "", "x", True, -1, 0, 7, 1e-300, 1e308, 10**400, float("nan"), [], 
 
 
 @pytest.fixture
-def files(tmp_path, monkeypatch):
+def files(own, monkeypatch):
     """A reader's own record and a run of each suite of another GPU, by suite."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setattr(presence, "why_no_gpu", lambda: "there is none in this test")
-    folder = tmp_path / "softmax_lib" / "measurements"
-    paths = {suite: folder / suite / "tesla-t4-1.json" for suite in USES if suite}
-    paths[""] = folder / "tesla-t4.json"
+    paths = {suite: own / suite / "tesla-t4-1.json" for suite in USES if suite}
+    paths[""] = own / "tesla-t4.json"
     for suite, path in paths.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         name = FOLDER / suite / f"{BOOK.stem}-1.json"

@@ -11,13 +11,6 @@ from softmax_lib.records.shelf import available, readable, recorded
 from softmax_lib.worklog.files import readers_folder
 
 
-@pytest.fixture
-def own(tmp_path, monkeypatch):
-    """The folder of a reader's own records."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    return tmp_path / "softmax_lib" / "measurements"
-
-
 def test_a_readers_record_lies_beside_the_books(own):
     other = content()
     other["gpu"]["name"] = "Tesla T4"

@@ -19,12 +19,11 @@ def book_run(suite):
 
 
 @pytest.fixture
-def keep(tmp_path, monkeypatch):
+def keep(own):
     """Put a run of a suite on a reader's own shelf, under the name of a GPU that the book has none of."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
 
     def write(suite, run, stem="tesla-t4-1"):
-        path = tmp_path / "softmax_lib" / "measurements" / suite / f"{stem}.json"
+        path = own / suite / f"{stem}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(run if isinstance(run, str) else json.dumps(run))
 

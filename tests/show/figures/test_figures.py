@@ -45,13 +45,12 @@ every_figure = pytest.mark.parametrize("draw", EVERY)
 
 
 @pytest.fixture
-def other_gpu(tmp_path, monkeypatch):
+def other_gpu(own):
     """A second GPU's record, whose shared kernel has changed since."""
     changed = up_to_date()
     changed["gpu"]["name"] = "Tesla T4"
     changed["kernels"]["shared"] = "0" * 64
-    write(tmp_path / "softmax_lib" / "measurements" / "tesla-t4.json", changed)
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    write(own / "tesla-t4.json", changed)
 
 
 def texts_of(figure):

@@ -12,13 +12,6 @@ H200, L4 = "NVIDIA H200", "NVIDIA L4"
 
 
 @pytest.fixture
-def own(tmp_path, monkeypatch):
-    """The folder of a reader's own records."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    return tmp_path / "softmax_lib" / "measurements"
-
-
-@pytest.fixture
 def an_l4(own):
     """A reader's own record beside the book's."""
     write(own / "nvidia-l4.json", of_another_gpu())

@@ -1,12 +1,11 @@
 """`explore` shows what is recorded, puts live numbers in their place, and says why where it cannot."""
 
 import dataclasses
-import json
 
 import pytest
 import torch
 from full_tables import some
-from sample_records import content, of_another_gpu
+from sample_records import content, of_another_gpu, write
 
 from softmax_lib import explore, kernels, recorded
 from softmax_lib.engine.errors import NotAvailable, UnknownKernel
@@ -25,9 +24,10 @@ ROWS, COLS = 1024, 32768
 RECORDED = [one.name for one in rungs() if one.name in recorded.providers]
 
 
-@pytest.fixture
-def no_gpu(monkeypatch):
-    monkeypatch.setattr(presence, "why_no_gpu", lambda: "there is none in this test")
+@pytest.fixture(autouse=True)
+def _no_gpu(request, monkeypatch):
+    if not request.node.get_closest_marker("gpu"):
+        monkeypatch.setattr(presence, "why_no_gpu", lambda: "there is none in this test")
 
 
 @pytest.fixture
@@ -65,7 +65,6 @@ def note(explorer):
     return explorer.note.value
 
 
-@pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("name", some(RECORDED, every=3))
 def test_every_recorded_time_is_shown(name):
     explorer = explore(name)
@@ -82,14 +81,12 @@ def test_every_recorded_time_is_shown(name):
     assert sum(map(len, (leaf.value for leaf in explorer.leaves.values()))) < 100_000
 
 
-@pytest.mark.usefixtures("no_gpu")
 def test_explorer_starts_where_the_kernel_would():
     explorer = explore("shared")
     assert explorer.choice == (H200, kernels["shared"].choose_block_size(COLS))
     assert "1024 blocks of 32 warps" in shown(explorer, 1024)
 
 
-@pytest.mark.usefixtures("no_gpu")
 def test_bars_are_as_high_as_times():
     timings = recorded.select(provider="shared", rows=ROWS, cols=COLS)
     times = {timing.case.block_size: timing for timing in timings}
@@ -100,12 +97,10 @@ def test_bars_are_as_high_as_times():
     assert heights == pytest.approx(expected, abs=0.1)
 
 
-@pytest.mark.usefixtures("no_gpu")
 def test_a_block_size_whose_threads_cannot_hold_the_row_is_not_offered():
     assert explore("fusion").axes["block size"] == [256, 512, 1024]
 
 
-@pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -126,7 +121,6 @@ def test_an_unknown_kernel_is_an_error():
         explore("share")
 
 
-@pytest.mark.usefixtures("no_gpu")
 def test_a_stale_record_says_so(monkeypatch):
     changed = content()
     changed["kernels"]["shared"] = "0" * 64
@@ -134,19 +128,14 @@ def test_a_stale_record_says_so(monkeypatch):
     assert "The kernel has changed since." in shown(explore("shared"), 512)
 
 
-@pytest.mark.usefixtures("no_gpu")
-def test_a_damaged_record_beside_the_books_is_named_and_changes_nothing(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+def test_a_damaged_record_beside_the_books_is_named_and_changes_nothing(own):
     usual = explore("shared").fallback
-    path = tmp_path / "softmax_lib" / "measurements" / "Evil Name.json"
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps(content(rows=[{**content()["rows"][0], "block_size": 7}])))
+    write(own / "Evil Name.json", content(rows=[{**content()["rows"][0], "block_size": 7}]))
     damaged = r"Evil Name\.json is damaged: block_size of rows\[0\] is 7, "
     with pytest.warns(UserWarning, match=damaged):
         assert explore("shared").fallback == usual
 
 
-@pytest.mark.usefixtures("no_gpu")
 def test_a_second_record_shows_what_it_has_and_nothing_of_the_first(monkeypatch):
     other = Record(of_another_gpu())
     for case in [case for case in other.timings if case.block_size == 64]:
@@ -163,7 +152,6 @@ def test_a_second_record_shows_what_it_has_and_nothing_of_the_first(monkeypatch)
     assert (H200, 64) in explore("shared").leaves
 
 
-@pytest.mark.usefixtures("no_gpu")
 def test_without_a_gpu_the_button_checks_in_the_emulator_and_keeps_the_times():
     explorer = explore("shared")
     before = shown(explorer, 64)
