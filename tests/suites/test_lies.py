@@ -146,15 +146,11 @@ def test_lines_are_as_wide_as_a_page_and_without_what_only_hands_over(name):
 
 
 @pytest.fixture
-def cpu(monkeypatch):
+def cpu(here, monkeypatch):
     """Let every replay take 5 us, and matrices be small, on the CPU."""
     monkeypatch.setattr(timing, "sample", lambda case: torch.randn(2, 8))
-    monkeypatch.setattr(
-        timing, "replays", lambda calls: {case: lambda: 5.0 for case in calls}
-    )  # fmt: skip
+    monkeypatch.setattr(timing, "replays", lambda calls: {case: lambda: 5.0 for case in calls})
     monkeypatch.setattr(torch.cuda, "_sleep", lambda cycles: None)
-    for name in ("synchronize", "empty_cache"):
-        monkeypatch.setattr(torch.cuda, name, lambda: None)
     for name in ("zeros", "randn"):
         make = getattr(torch, name)
         monkeypatch.setattr(torch, name, lambda *size, device=None, make=make: make(8))
@@ -226,7 +222,7 @@ def test_methods_take_turns_each_once_untimed_and_the_device_idle_before(monkeyp
 
 
 @pytest.fixture
-def suites(cpu, here, monkeypatch):
+def suites(cpu, monkeypatch):
     monkeypatch.setattr(lies, "peak_gb_per_s", lambda: 4916.7)
     monkeypatch.setattr(lies, "require_right", list)
 

@@ -19,7 +19,6 @@ from softmax_lib.suites import recording
 from softmax_lib.suites.plan import HOST_SHAPE, plan, profiled
 from softmax_lib.worklog import checking
 from softmax_lib.worklog.errors import Unfinished
-from softmax_lib.worklog.files import NAME
 from softmax_lib.worklog.registry import kernels
 
 
@@ -46,11 +45,8 @@ class FakeGpu:
             "memory_bytes": 1, "driver": "1",
         }  # fmt: skip
         self.versions, self.date, self.ncu = {"torch": "1"}, "2030-01-01", True
-        self.busy, self.slowed, self.probes = (
-            [],
-            [],
-            [Probe("latency", {"kib": 4}, {"cycles": 40.0, "ns": 20.0})],
-        )
+        self.busy, self.slowed = [], []
+        self.probes = [Probe("latency", {"kib": 4}, {"cycles": 40.0, "ns": 20.0})]
 
     def time_together(self, cases, *, host, search, skipped):
         if len(self.jobs) == self.stop_after:
@@ -237,17 +233,6 @@ def test_a_recording_out_of_time_keeps_what_is_done_and_says_how_to_go_on(gpu, p
     assert len(gpu.jobs) == 3  # and the probes
 
 
-def test_the_command_line_takes_minutes(gpu, path):
-    assert main(["record", "--quick", "--minutes", "60", "--output", str(path)]) == 0
-
-
-def test_what_disturbs_a_recording_is_noted_once_and_told(gpu, path, capsys):
-    gpu.busy, gpu.slowed = ["Other work kept the GPU busy."], ["The clock was held down."]
-    assert main(["record", "--quick", "--output", str(path)]) == 0
-    assert load(path).content["notes"] == [*gpu.busy, *gpu.slowed]
-    assert "Note: The clock was held down." in capsys.readouterr().out
-
-
 def test_a_quick_recording_does_not_replace_another_days_record(gpu, path):
     record(path)
     old, gpu.date = path.read_text(), "2030-01-02"
@@ -275,25 +260,27 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_measured(g
     assert gpu.jobs == []
 
 
-def test_without_a_name_the_record_goes_where_records_are_looked_for(
-    gpu, tmp_path, monkeypatch, capsys
-):
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+def test_without_a_name_the_record_goes_where_records_are_looked_for(gpu, own, monkeypatch, capsys):
     monkeypatch.setattr(shelf, "FOLDER", shelf.FOLDER.with_name("_measurements"))
     assert main(["record", "--quick", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["path"] == str(tmp_path / NAME / "measurements" / "test-gpu.json")
+    assert told["path"] == str(own / "test-gpu.json")
     assert told["times"] == len(recorded("Test GPU").timings)
     assert told["notes"] == []
     assert recorded("Test GPU").gpu == "Test GPU"
 
 
-def test_the_command_line_tells_what_it_wrote_and_what_it_skipped(gpu, path, capsys):
+def test_the_command_line_tells_what_it_wrote_what_it_skipped_and_once_what_disturbed_it(
+    gpu, path, capsys
+):
     gpu.refuses = {"quack"}
-    assert main(["record", "--quick", "--output", str(path)]) == 0
+    gpu.busy, gpu.slowed = ["Other work kept the GPU busy."], ["The clock was held down."]
+    assert main(["record", "--quick", "--minutes", "60", "--output", str(path)]) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0] == "Skipped quack: quack cannot be had"
+    assert "Note: The clock was held down." in out
     assert out[-1].startswith(f"Wrote {path}: ")
+    assert load(path).content["notes"] == [*gpu.busy, *gpu.slowed]
 
 
 def test_the_command_line_can_be_interrupted(gpu, path, capsys):
