@@ -50,7 +50,6 @@ SMALL = "--rows 2 --cols 8"
 ROWS = [
     # what is done
     ("info", 0, ""),
-    ("check good.cu --device cpu", 0, ""),
     ("check unsafe good.cu", 0, ""),
     (f"xray good.cu {SMALL}", 0, ""),
     ("xray vectors.cu --rows 2 --cols 64", 0, ""),
@@ -80,7 +79,6 @@ ROWS = [
     (f"xray faulting.cu {SMALL}", 1, ""),
     (f"xray hang.cu {SMALL}", 1, ""),
     (f"xray add.cu {ONE} --arg x:f32:3 --arg y:f32:4", 1, ""),
-    (f"xray add.cu {ONE} --arg x:f32:4 --arg null", 1, ""),
     (f"run-kernel add.cu {ONE} --arg x:f32:4 --arg y:f32:3", 1, "past the end of its 3 elements"),
     (f"run-kernel add.cu {ONE} --arg null --arg null", 1, "null pointer"),
     # what cannot be: names and files
@@ -98,19 +96,15 @@ ROWS = [
     (f"run-kernel none.cu {ONE}", 2, "has no `__global__` kernel"),
     # shapes and grids
     ("ladder --rows 0", 2, "0 is no whole number from 1 up"),
-    ("ladder --rows 1.5", 2, "1.5 is no whole number"),
     ("ladder --rows 100000000 --cols 1000", 2, "A ladder takes up to"),
     (f"ladder --cols {'9' * 5000}", 2, "is no whole number from 1 up"),
     ("xray naive --rows 9000 --cols 9000", 2, "a smaller one shows the same pattern"),
-    ("xray naive --rows 5000 --cols 5000 --as written", 2, "a smaller one shows the same pattern"),
     ("xray naive --log", 2, "are for `softmax-lib xray softmax`"),
     ("xray naive --block-size 33", 2, "not built for 33 threads"),
     ("xray naive --block-size -1", 2, "-1 is no whole number"),
     ("xray naive --grid 1180591620717411303424", 2, "is not one to three whole numbers"),
     ("xray naive --grid 2,3", 2, "--grid takes one number"),
     ("xray naive --grid 0", 2, "is not one to three whole numbers"),
-    ("xray naive --grid 1,2,3,4", 2, "is not one to three whole numbers"),
-    ("xray naive --grid ,", 2, "is not one to three whole numbers"),
     (f"xray add.cu --grid 1,65536 --block 4 {XY}", 2, "a GPU takes up to 65535"),
     (f"run-kernel add.cu --grid 1 --block 1,1,65 {XY}", 2, "threads along z"),
     # arguments of a launch
@@ -126,7 +120,6 @@ ROWS = [
     (f"run-kernel add.cu {ONE} {XY} --shared-bytes -1", 2, "shared_bytes is -1"),
     (f"run-kernel add.cu {ONE} {XY} --shared-bytes 1e3", 2, "invalid int value: '1e3'"),
     (f"run-kernel add.cu {ONE} {XY} --define BLOCK", 2, "such as BLOCK=256"),
-    (f"run-kernel add.cu {ONE} {XY} --define BLOCK=1.5", 2, "such as BLOCK=256"),
     (f"run-kernel add.cu {ONE} {XY} --define ==1", 2, "--define"),
     (f"run-kernel add.cu {ONE} {XY} --symbol s:f32:4", 2, "no __device__ or __constant__ variable s"),
     (f"run-kernel add.cu {ONE} {XY} --symbol 4", 2, "--symbol 4"),
@@ -144,21 +137,16 @@ ROWS = [
     ("help chek", 2, "There is no verb 'chek'; did you mean check"),
     ("completion pwsh", 2, "invalid choice: 'pwsh'"),
     ("ladder typo.cu", 2, "error: 'typo' was not declared"),
-    ("ladder naiv", 2, "did you mean naive"),
     ("ladder fusion --cols 65536 --rows 1", 2, "too long for fusion"),
     ("xray", 2, "required: NAME"),
     ("xray naive --cols", 2, "expected one argument"),
     ("ladder --row 3", 2, "unrecognized arguments: --row"),
-    ("info extra", 2, "unrecognized arguments: extra"),
     ("check --device tpu", 2, "invalid choice: 'tpu'"),
     ("record --minutes nan", 2, "nan is no number of minutes"),
-    ("record --minutes inf", 2, "inf is no number of minutes"),
     ("record --minutes 0", 2, "0 is no number of minutes"),
-    ("bench --suite all", 2, "invalid choice: 'all'"),
     pytest.param("check naive --device cuda", 2, "No GPU to run on", marks=without_gpu),
     pytest.param("ladder --device cuda", 2, "No GPU to run on", marks=without_gpu),
     pytest.param("record", 2, "times are measured on a GPU alone", marks=without_gpu),
-    pytest.param("bench --suite topk", 2, "times are measured on a GPU alone", marks=without_gpu),
     pytest.param("tune", 2, "times are measured on a GPU alone", marks=without_gpu),
 ]  # fmt: skip
 
@@ -242,10 +230,6 @@ def test_how_a_kernel_is_launched_is_said_behind_its_result(typed, folder):
 
 def test_a_hang_is_called_so_once(typed):
     assert "\nhang: no thread finished" in typed(f"xray hang.cu {SMALL}")[1]
-
-
-def test_no_bar_goes_to_what_is_no_terminal(typed):
-    assert typed("check good.cu")[2] == ""
 
 
 def run_in_shell(line, **environment):
