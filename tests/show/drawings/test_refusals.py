@@ -33,9 +33,7 @@ REFUSED = [
     (lambda: drawings.source("no_such.cuh"), UnknownKernel, "no kernel called"),
     (lambda: drawings.reads("nonesuch"), UnknownKernel, "nonesuch"),
     (lambda: drawings.machine_code("naive", lines=(16, 18), only=16), BadInput, "No instruction is of lines 16 to 16"),
-    (lambda: drawings.memory_chart("nave", 64, 4096), UnknownKernel, "did you mean naive"),
     (lambda: drawings.memory_chart("naive", 0, 4096), BadInput, "0"),
-    (lambda: drawings.memory_chart("naive", 64, 4096, 33), BadInput, "33"),
     (lambda: drawings.memory_chart("fusion", 1, 40000), RowTooLong, "too long for fusion"),
     (lambda: drawings.memory_chart("naive", 8, 64, gpu="Voodoo"), BadInput, "no record of a GPU called Voodoo"),
 ]  # fmt: skip
