@@ -29,12 +29,6 @@ def old(tmp_path, monkeypatch):
     return Record(of_old_kernels())
 
 
-@pytest.fixture
-def fresh(tmp_path, monkeypatch):
-    """A folder of a record that has every kernel as it is, in place of the book's."""
-    stand_in(up_to_date(), tmp_path, monkeypatch)
-
-
 def stand_in(record, folder, monkeypatch):
     write(folder / "nvidia-h200.json", record)
     monkeypatch.setattr(shelf, "FOLDER", folder)
@@ -56,9 +50,9 @@ def test_a_picture_says_which_kernel_was_not_yet_measured(name, wanted):
     assert f"{NEW} not yet measured" in told or f"not yet measured on NVIDIA H200: {NEW}." in told
 
 
-@pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize(("name", "wanted"), DRAWN.items())
-def test_where_all_were_measured_it_says_nothing_of_that(name, wanted):
+def test_where_all_were_measured_it_says_nothing_of_that(name, wanted, tmp_path, monkeypatch):
+    stand_in(up_to_date(), tmp_path, monkeypatch)
     assert "not yet measured" not in getattr(figures, name)(*wanted).alt
 
 
