@@ -217,12 +217,12 @@ ODD_LINES = [
     {"x": 1}, {"regime": "team"}, {"threads": "128"}, {"threads": 0}, {"team": -2}, {"balanced": 1}, {"rows": "8"},
     {"row_bytes": None}, {"edges": "no"}, {"like": 8}, {"like": ["8", 8]},
 ]  # fmt: skip
+ODD_TEXTS = ["", "{", "[]", "{}", 100_000 * "[", '{"measured_on": "A GPU", "forward 4": 3}']
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", 100_000 * "[", *(table_with(LINE | odd) for odd in ODD_LINES)]
-)
+@pytest.mark.parametrize("text", [*ODD_TEXTS, *(table_with(LINE | odd) for odd in ODD_LINES)])
 def test_a_damaged_table_is_named_and_the_one_that_comes_along_taken(write_table, caplog, text):
     path = write_table(text)
     assert tables._table_of("A GPU", 90) is table_for(90)
     assert f"The table {path} cannot be read" in caplog.text
+    assert "softmax-lib tune" in caplog.text
