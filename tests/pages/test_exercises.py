@@ -1,10 +1,12 @@
 """Exercises on a page with no kernel: what a grader says of the answer that is picked, hints, and what is kept."""
 
 import pytest
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator
 
 from softmax_lib import exercises
 from softmax_lib.grading.grade import recorded_grade
+
+from .test_pages import overflow
 
 pytestmark = pytest.mark.site
 
@@ -48,7 +50,7 @@ def test_each_wrong_attempt_opens_a_hint_and_the_last_the_solution(open_page, wi
         assert helps(widget).count() == number + (number == 3)
     widget.get_by_text("Solution", exact=True).click()
     assert widget.get_by_text(exercise.why[:30]).is_visible()
-    assert fits(page)
+    assert overflow(page) == []
     page.reload()
     assert helps(page.locator(".worklog-exercise").first).count() == 4
 
@@ -74,10 +76,3 @@ def pick(widget: Locator, label: str, *, touch: bool) -> None:
 def helps(widget: Locator) -> Locator:
     """The hints that can be seen, and the solution."""
     return widget.locator(".worklog-help summary:visible")
-
-
-def fits(page: Page) -> bool:
-    """Whether nothing makes the page scroll sideways."""
-    return page.evaluate(
-        "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-    )

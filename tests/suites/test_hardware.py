@@ -7,8 +7,6 @@ from softmax_lib.cli.suite_table import print_run
 from softmax_lib.engine.errors import BadInput
 from softmax_lib.suites.hardware import measure as hardware
 
-on_a_gpu = pytest.mark.gpu
-
 
 def test_moments_are_a_stay_apart_and_count_who_is_there(monkeypatch):
     monkeypatch.setattr(hardware, "multiprocessors", lambda: 2)
@@ -58,7 +56,7 @@ def test_a_run_holds_what_a_reader_of_it_needs(here, keep, monkeypatch, capsys):
     assert "up to 3 each" in out
 
 
-@on_a_gpu
+@pytest.mark.gpu
 def test_nearer_memory_answers_sooner_and_hands_out_more():
     probed = [
         {"kib": kib, "cycles": 40.0 * at, "ns": 20.0}
@@ -70,7 +68,7 @@ def test_nearer_memory_answers_sooner_and_hands_out_more():
     assert levels["L1"]["gb_per_s"] > levels["L2"]["gb_per_s"] > levels["DRAM"]["gb_per_s"]
 
 
-@on_a_gpu
+@pytest.mark.gpu
 def test_no_block_is_lost():
     for one in hardware._places()["places"]:
         assert sum(one["held"][0]) <= one["blocks"]
