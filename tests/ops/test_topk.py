@@ -13,10 +13,7 @@ from softmax_lib.ops import slots
 from softmax_lib.ops.topk import checked_k, topk_function, topk_operator
 from softmax_lib.worklog.errors import RowTooLong
 
-DEVICES = ("cpu", pytest.param("cuda", marks=pytest.mark.gpu))
 
-
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_places_are_a_stable_sorts_and_values_softmaxs(device, kind):
     # torch's own sum of 60,001 numbers is off by 2e-5 on a CPU without AVX-512
@@ -57,7 +54,6 @@ def test_rows_behind_the_first_two_billion_numbers():
     assert (values == values[0]).all()
 
 
-@pytest.mark.parametrize("device", DEVICES)
 def test_any_shape_strides_and_dimension(device):
     x = rows_of("noise", (4, 5, 60), torch.float32, device)
     for dim in range(-3, 3):
@@ -89,7 +85,6 @@ def test_rows_that_have_more_places_than_a_key_holds():
 # ---- gradients and transformations
 
 
-@pytest.mark.parametrize("device", DEVICES)
 def test_a_gradient_is_that_of_topk_of_softmax(device):
     x = torch.randn(5, 300, device=device, requires_grad=True)
     grad = torch.randn(5, 7, device=device)
@@ -99,7 +94,6 @@ def test_a_gradient_is_that_of_topk_of_softmax(device):
     assert not softmax_topk(x, 7).indices.requires_grad
 
 
-@pytest.mark.parametrize("device", DEVICES)
 def test_vmap_jacobians_and_tangents(device):
     x = torch.randn(2, 3, 8, device=device)
     for in_dim in range(3):
@@ -117,7 +111,6 @@ def test_vmap_jacobians_and_tangents(device):
         torch.testing.assert_close(transform(ours)(x[0]), transform(theirs)(x[0]))
 
 
-@pytest.mark.parametrize("device", DEVICES)
 def test_torch_compile_takes_it_whole(device):
     compiled = torch.compile(lambda x: softmax_topk(x * 2, 3), fullgraph=True, backend="aot_eager")
     x = torch.randn(4, 40, device=device, requires_grad=True)
@@ -143,13 +136,11 @@ def test_torch_compile_takes_it_where_torch_was_patched_before():
     assert said.stdout == "[0, 1]\n", said.stderr[-2000:]
 
 
-@pytest.mark.parametrize("device", DEVICES)
 def test_the_operator_is_what_torch_asks_of_one(device):
     x = torch.randn(3, 50, device=device, requires_grad=True)
     torch.library.opcheck(torch.ops.softmax_lib.softmax_topk, (x, 4))
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("find", [topk_operator, topk_function], ids=["operator", "function"])
 def test_operator_and_function_have_gradients_and_batches(device, find):
     x = torch.randn(5, 12, dtype=torch.float64, device=device, requires_grad=True)
@@ -203,7 +194,6 @@ def test_graphs_streams_and_a_counter_that_goes_back_to_zero():
     assert not any(held.any() for held in counters)
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
 def test_torchs_own_samples_of_topk(device, dtype):
     """Those that ask for the largest in order, k from 1 on: the same numbers, and the softmax of each."""
