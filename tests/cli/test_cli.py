@@ -19,10 +19,6 @@ from softmax_lib.records import shelf
 from softmax_lib.worklog.checking import count_attempts
 from softmax_lib.worklog.registry import kernels, rungs
 
-without_gpu = pytest.mark.skipif(
-    torch.cuda.is_available(), reason="says what a machine without a GPU says"
-)
-
 
 def run_json(capsys, *arguments):
     assert main([*arguments, "--json"]) == 0
@@ -72,7 +68,7 @@ def test_the_ladder_replays_recorded_times_and_says_so(capsys):
         assert line["source"].startswith("recorded on NVIDIA")
 
 
-@without_gpu
+@pytest.mark.skipif(torch.cuda.is_available(), reason="says what a machine without a GPU says")
 def test_the_ladder_without_times_names_the_record_that_is_damaged(capsys, monkeypatch, tmp_path):
     (tmp_path / "nvidia-h200.json").write_text("{")
     monkeypatch.setattr(shelf, "FOLDER", tmp_path)

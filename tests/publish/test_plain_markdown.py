@@ -44,9 +44,8 @@ def text_of(page):
     return CODE.sub("", markdown_of(path) if is_notebook else path.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(
-    "page", sorted(PAGES.keys() - {"api"})
-)  # in a notebook, help() says the same
+# of the page api, help() says the same in a notebook
+@pytest.mark.parametrize("page", sorted(PAGES.keys() - {"api"}))
 def test_a_page_has_no_marker_that_plain_markdown_shows(page):
     found = [
         re.findall(f".*{marker}.*", text_of(page), re.MULTILINE) for marker in MARKERS.values()

@@ -9,10 +9,8 @@ from softmax_lib.records.measurement import Case, Measurement
 
 WORKLOG = recorded.cited.shape
 
-without_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU measures instead")
 
-
-@without_gpu
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU measures instead")
 def test_measure_replays_what_was_recorded_and_says_so():
     timing = measure("shared", *WORKLOG)
     tried = recorded.select(provider="shared", rows=WORKLOG[0], cols=WORKLOG[1])
