@@ -167,6 +167,7 @@ TABLE = [
     (lambda: launch(source="nowhere.cu"), BadInput, "There is no file nowhere.cu."),
     (lambda: launch(kernel=3), WrongType, ""),
     # its grid, its block and what else it says
+    (lambda: launch(grid=()), BadInput, "grid is (); it takes one to three numbers"),
     (lambda: launch(grid=(1, 2, 3, 4)), BadInput, "grid is (1, 2, 3, 4)"),
     (lambda: launch(grid=0), BadInput, "grid is 0; it takes one to three numbers, from 1 up"),
     (lambda: launch(grid=2**31), BadInput, "2147483648 blocks along x; a GPU takes up to 2147483647"),
