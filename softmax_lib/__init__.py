@@ -38,7 +38,7 @@ _HOMES = {
     "tiles": "worklog.tiles",
 }
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__, _NEEDS, _HOMES)
+__getattr__, __dir__ = attach(__name__, __file__, _NEEDS, _HOMES)
 __version__ = "0.1.0"
 
 

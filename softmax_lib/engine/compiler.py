@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from softmax_lib.engine import folders
 from softmax_lib.engine.errors import NotAvailable
+from softmax_lib.engine.folders import set_library
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +58,8 @@ def set_compiler(
     made before. Without both, sources are run as they are written, and in no other way.
     """
     global _find
-    _find, folders.find_library = find, library
+    _find = find
+    set_library(library)
 
 
 def nvrtc() -> Compiler:

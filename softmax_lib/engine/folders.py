@@ -9,14 +9,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-find_library: Callable[[], Path] | None = None
+_find: Callable[[], Path] | None = None
+
+
+def set_library(find: Callable[[], Path] | None) -> None:
+    """Let `find` give the folder from now on."""
+    global _find
+    _find = find
 
 
 def library_folder() -> Path:
     """The folder of headers that every source may include."""
     from pathlib import Path
 
-    return find_library() if find_library else Path(os.devnull)
+    return _find() if _find else Path(os.devnull)
 
 
 def listing_folder() -> Path:

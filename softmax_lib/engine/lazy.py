@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec, spec_from_loader
 from typing import TYPE_CHECKING, Any
@@ -24,32 +25,37 @@ _INSTALLED_BY = {
 
 def attach(
     package: str, file: str, needs: Mapping[str, str], homes: Mapping[str, str] | None = None
-) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of the package whose `__init__.py` is `file`.
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of the package whose `__init__.py` is `file`; the former gives `__all__` too.
 
     `needs` says which names take an optional library: where that is not installed they are not
     listed, and who asks for one is told which library is missing and how to get it, by a ModuleNotFoundError.
     `homes` are modules that are to be had as the package's own: {"emulator": "engine.written"}.
     """
-    load, _, found = lazy_loader.attach_stub(package, file)
     there = {name: f"{package}.{home}" for name, home in (homes or {}).items()}
-    moved = {home.rpartition(".")[2] for home in there.values()}
-    names = sorted({*found} - moved | {*there})
-    missing = {library for library in set(needs.values()) if find_spec(library) is None}
-    listed = [name for name in names if needs.get(name) not in missing]
+
+    @cache  # reading the stub takes longer than all else here, and waits until a name is asked for
+    def stub() -> tuple[Callable[[str], Any], list[str]]:
+        load, _, found = lazy_loader.attach_stub(package, file)
+        moved = {home.rpartition(".")[2] for home in there.values()}
+        missing = {library for library in set(needs.values()) if find_spec(library) is None}
+        names = sorted({*found} - moved | {*there})
+        return load, [name for name in names if needs.get(name) not in missing]
 
     def look_up(name: str) -> Any:
-        if (library := needs.get(name)) in missing and find_spec(library) is None:
+        if name == "__all__":
+            return stub()[1]
+        if (library := needs.get(name)) and find_spec(library) is None:
             said = f"{package}.{name} needs {library}, which is not installed: `pip install {_INSTALLED_BY[library]}`."
             raise ModuleNotFoundError(said, name=library)
-        value = import_module(there[name]) if name in there else load(name)
+        value = import_module(there[name]) if name in there else stub()[0](name)
         vars(sys.modules[package])[name] = value  # kept: the next does not come here
         return value
 
     if there:
         sys.meta_path.append(_Homes({f"{package}.{name}": home for name, home in there.items()}))
 
-    return look_up, lambda: listed, listed
+    return look_up, lambda: stub()[1]
 
 
 class _Homes:

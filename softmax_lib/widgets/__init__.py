@@ -4,4 +4,4 @@ from softmax_lib.engine.lazy import attach
 
 _NEEDS = dict.fromkeys(("Explorer", "explorer", "predict", "stepper"), "ipywidgets")
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__, _NEEDS)
+__getattr__, __dir__ = attach(__name__, __file__, _NEEDS)

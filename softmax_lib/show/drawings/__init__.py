@@ -7,4 +7,4 @@ _STEPPERS = (
     "row_lanes", "rows_or_columns", "shuffle", "tile", "tree", "trips",
 )  # fmt: skip
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__, dict.fromkeys(_STEPPERS, "ipywidgets"))
+__getattr__, __dir__ = attach(__name__, __file__, dict.fromkeys(_STEPPERS, "ipywidgets"))

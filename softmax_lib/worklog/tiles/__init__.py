@@ -7,4 +7,4 @@ there. Nothing here imports Triton before it is used.
 
 from softmax_lib.engine.lazy import attach
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__, {})
+__getattr__, __dir__ = attach(__name__, __file__, {})
