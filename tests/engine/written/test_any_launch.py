@@ -8,12 +8,7 @@ import torch
 from emulated import noise, zeros
 
 from softmax_lib import emulator
-from softmax_lib.engine.errors import (
-    BadInput,
-    IllegalAddress,
-    UnknownKernel,
-    Waiting,
-)
+from softmax_lib.engine.errors import BadInput, IllegalAddress, UnknownKernel, Waiting
 from softmax_lib.engine.written import launch
 from softmax_lib.worklog.xray import xray_launch
 
@@ -102,27 +97,20 @@ def test_numbers_of_every_type_by_value():
     assert y.tolist() == [*values]
 
 
-def test_pointers_to_pointers_and_to_nothing():
-    text = """
-__global__ void sum(const float* const* parts, int count, float* y, const int* none) {
-    float sum = 0;
-    for (int i = 0; i < count; i++) sum += parts[i][threadIdx.x];
-    y[threadIdx.x] = none ? -1 : sum;
-}"""
-    parts, y = [noise(8, seed=i) for i in range(3)], zeros(8)
-    launch(text, 1, 8, [parts, 3, y, None])
-    np.testing.assert_allclose(y, sum(parts), rtol=1e-6)
+def test_a_pointer_may_be_to_nothing():
+    y = zeros(1)
+    launch(
+        "__global__ void k(float* y, const int* none) { y[0] = none ? -1 : 1; }", 1, 1, [y, None]
+    )
+    assert y[0] == 1
 
 
-def test_bfloat16_tensors_and_their_bits():
+def test_bfloat16_tensors():
     text = """#include <cuda_bf16.h>
 __global__ void k(const __nv_bfloat16* x, __nv_bfloat16* y, __nv_bfloat16 by) { y[threadIdx.x] = x[threadIdx.x] * by; }"""
     x, y = torch.arange(8, dtype=torch.bfloat16), torch.zeros(8, dtype=torch.bfloat16)
     launch(text, 1, 8, [x, y, 1.5])
     assert (y == 1.5 * x).all()
-    bits = np.zeros(8, np.uint16)
-    launch(text, 1, 8, [x.view(torch.uint16).numpy(), bits, 1.5])
-    assert (bits == y.view(torch.uint16).numpy()).all()
 
 
 # ---- choosing a kernel
@@ -233,18 +221,15 @@ __global__ void meet(int* out, int rounds) {
 }"""
 
 
-def test_blocks_of_a_cooperative_launch_take_turns():
-    out = np.zeros(20, np.int32)
-    launch(MEETING, 20, 64, [out, 5], cooperative=True)
-    assert out.tolist() == [5 * i for i in range(20)]
-
-
 def test_flags_between_blocks_put_their_accesses_in_order():
+    out = np.zeros(6, np.int32)
+
     def hazards(text):
-        out = np.zeros(6, np.int32)
+        out[:] = 0
         return xray_launch(text, 6, 64, [out, 2], cooperative=True, path="written").hazards
 
     assert hazards(MEETING) == ()
+    assert out.tolist() == [2 * i for i in range(6)]
     order = "#include <cuda/atomic>\n" + MEETING.replace(
         "__threadfence();", "cuda::atomic_thread_fence(cuda::memory_order_seq_cst, SCOPE);"
     )
@@ -310,23 +295,12 @@ __global__ void k(int* y) {
     assert (y == 31 - 2 * np.arange(32)).all()
 
 
-def test_blocks_of_a_cluster_read_each_others_shared_memory():
-    text = """
-#include <cooperative_groups.h>
-namespace cg = cooperative_groups;
-__global__ void __cluster_dims__(4) k(int* y) {
-    __shared__ int own;
-    cg::cluster_group cluster = cg::this_cluster();
-    if (threadIdx.x == 0) own = blockIdx.x * 10;
-    cluster.sync();
-    int next = (cluster.block_rank() + 1) % cluster.num_blocks();
-    y[blockIdx.x * 32 + threadIdx.x] = *cluster.map_shared_rank(&own, next);
-    cluster.sync();
-}"""
-    y = np.zeros((8, 32), np.int32)
-    launch(text, 8, 32, [y])
-    assert y[:, 0].tolist() == [10, 20, 30, 0, 50, 60, 70, 40]
-    assert xray_launch(text, 8, 32, [y], path="written").hazards == ()
+def test_a_kernel_may_say_itself_how_many_blocks_a_cluster_has():
+    text = "__global__ void __cluster_dims__(4) k(float* y) { y[blockIdx.x] = __clusterRelativeBlockRank(); }"
+    y = zeros(8)
+    launch(text, 8, 1, [y])
+    assert y.tolist() == [0, 1, 2, 3] * 2
+    assert xray_launch(text, 8, 1, [y], path="written").hazards == ()
 
 
 # ---- what a trace and an x-ray show
@@ -347,14 +321,11 @@ __global__ void k(const __half* h, const short* s, double* d) { d[threadIdx.x] =
 
 
 def test_threads_of_a_block_with_several_axes_are_named_by_them():
-    text = "__global__ void k(float* y) { y[threadIdx.y == 3 && threadIdx.x == 1 ? 100 : 0] = 1; }"
-    with pytest.raises(
-        IllegalAddress, match=r"thread 13 \(1,3,0\) of block \(1,2,0\) stores 4 bytes at y\[100\]"
-    ):
+    there = "blockIdx.x == 1 && blockIdx.y == 2 && threadIdx.x == 1 && threadIdx.y == 3"
+    words = r"thread 13 \(1,3,0\) of block \(1,2,0\) stores 4 bytes at y\[100\]"
+    with pytest.raises(IllegalAddress, match=words):
         launch(
-            text.replace(
-                "threadIdx.y == 3", "blockIdx.x == 1 && blockIdx.y == 2 && threadIdx.y == 3"
-            ),
+            f"__global__ void k(float* y) {{ y[{there} ? 100 : 0] = 1; }}",
             (2, 3),
             (4, 4),
             [zeros(50)],

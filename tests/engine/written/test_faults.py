@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from emulated import HEAD, emulate, kernel_of, zeros
-from emulated import trace as run_traced
+from emulated import HEAD, emulate, kernel_of, trace, zeros
 
 from softmax_lib.engine.errors import (
     BadInput,
@@ -27,7 +26,7 @@ from softmax_lib.engine.written.structs import StopReason
 from softmax_lib.worklog import registry
 
 
-def execute(x, source, block_size):
+def execute(source, x, block_size):
     y = np.full_like(x, 7.0)
     try:
         emulate(registry.resolve(source), x, y, block_size)
@@ -35,15 +34,11 @@ def execute(x, source, block_size):
         assert (y == 7.0).all(), "y was touched"
 
 
-def trace(x, source, block_size):
-    run_traced(source, x, block_size)
-
-
 def caught(fault, body, *, launch=execute, block_size=64, cols=64, rows=1):
     """The `fault` that the kernel with this body must raise."""
     x = np.arange(1, rows * cols + 1, dtype=np.float32).reshape(rows, cols)
     with pytest.raises(fault) as stopped:
-        launch(x, kernel_of(body, "broken.cu"), block_size)
+        launch(kernel_of(body, "broken.cu"), x, block_size)
     assert type(stopped.value) is fault
     return stopped.value
 
@@ -87,6 +82,7 @@ TOLD = {
             ("y", 1 << 30, 0, "stores", "past the end", "y[threadIdx.x + (1 << 30)] = x[0];"),
         )
     },
+    "a load in a function that was inlined": (IllegalAddress, "    auto next = [=] {\n        return x[99999];\n    };\n    y[0] = next();\n", "out of bounds", 3, 0, "illegal address: thread 0 of block (0,0,0) loads 4 bytes at x[99999], past the end of its 64 elements at broken.cu:3."),
     **{
         f"a misaligned {vector}": (IllegalAddress, f"    {vector} v = reinterpret_cast<const {vector}*>(x + 1)[threadIdx.x];\n    y[threadIdx.x] = v.x + v.y;\n", "misaligned", 2, 0, f"misaligned address: thread 0 of block (0,0,0) loads {size} bytes at x[1] at broken.cu:2.")
         for vector, size in (("float4", 16), ("float2", 8), ("int4", 16))
@@ -147,19 +143,6 @@ def test_a_trace_finds_what_leaves_a_shared_array_and_counts_in_its_own_type(kin
         f"illegal address: thread 62 of block (0,0,0) stores {4 + 4 * (kind == 'double')} bytes at tile[64], "
         "past the end of its 64 elements at broken.cu:3."
     )
-
-
-def test_the_line_is_the_one_in_a_function_that_was_inlined():
-    source = """\
-__device__ inline float next(const float* x) {
-    return x[100000];
-}
-extern "C" __global__ void broken(const float* x, float* y, int rows, int cols) {
-    y[0] = next(x);
-}
-"""
-    with pytest.raises(IllegalAddress, match=r"x\[100000\].* at inlined\.cu:2\.$"):
-        execute(zeros(1, 8), Source("inlined.cu", source), 8)
 
 
 # ---- loops without an end
@@ -279,7 +262,7 @@ def test_a_process_that_cannot_be_stopped_is_ended():
 def test_the_watchdog_takes_a_number(monkeypatch):
     monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", "soon")
     with pytest.raises(BadInput, match="SOFTMAX_LIB_WATCHDOG_S is 'soon'; it takes a number"):
-        execute(zeros(1, 8), kernel_of(""), 8)
+        execute(kernel_of(""), zeros(1, 8), 8)
 
 
 # ---- what a thread does to itself

@@ -124,16 +124,13 @@ __global__ void plain(float* y) {
 """
 
 
-def test_a_kernel_runs_beside_others_that_cannot():
+def test_a_kernel_runs_beside_others_that_cannot_and_are_refused_at_their_line():
     y = np.zeros(32, np.float32)
     emulator.launch(OTHERS, 1, 32, [y], kernel="plain", symbols={"unused": np.ones(4, np.float32)})
     np.testing.assert_array_equal(y, np.arange(32) ^ 1)
-
-
-def test_a_kernel_that_reads_a_texture_is_refused_at_its_line():
     words = r"kernel\.cu:2 uses textures and surfaces, which the emulator does not have"
     with pytest.raises(NotAvailable, match=words):
-        emulator.launch(OTHERS, 1, 1, [np.zeros(1, np.float32), 0], kernel="reads")
+        emulator.launch(OTHERS, 1, 1, [y, 0], kernel="reads")
 
 
 # ---- functions of the host that kernels call
@@ -207,10 +204,8 @@ def test_pairs_of_16_bits_take_arrays_of_halves():
         for i, p in ((0, "a"), (2, "b"), (4, "c"))
     )
     text = f"#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n__global__ void k({parameters}) {{ {body} }}"
-    halves, bits = (
-        np.array([0, 1.5, 0, -2], np.float16),
-        np.array([0, 0x3F80, 0, 0x4000], np.uint16),
-    )
+    halves = np.array([0, 1.5, 0, -2], np.float16)
+    bits = np.array([0, 0x3F80, 0, 0x4000], np.uint16)
     y = np.zeros(6, np.float32)
     emulator.launch(text, 1, 1, [halves, halves.copy(), bits, y])
     assert y.tolist() == [1.5, -2, 1.5, -2, 1, 2]
