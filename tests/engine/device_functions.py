@@ -92,6 +92,16 @@ def kernel_source(
     return "\n".join((include, head, first, *lines, "}", ""))
 
 
+def check_all(
+    expected: Mapping[Function, Callable], column: Callable[[str, int], np.ndarray]
+) -> None:
+    """Each call gives of each row of its columns what the function of plain Python does."""
+    for of, found in call_all([*expected], column).items():
+        taken = (column(kind, at).tolist() for at, kind in enumerate(of.arguments))
+        rows = list(zip(*taken, strict=True))
+        assert_same(of, rows, found, [expected[of](*row) for row in rows])
+
+
 def call_each(
     calls: Sequence[Function], *columns: np.ndarray, include: str = ""
 ) -> Mapping[str, np.ndarray]:

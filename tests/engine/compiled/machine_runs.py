@@ -11,6 +11,7 @@ from softmax_lib.engine.compiled.memory import Memory
 from softmax_lib.engine.compiled.program import decode_program
 from softmax_lib.engine.compiled.ptx.program import translate
 from softmax_lib.engine.geometry import Geometry
+from softmax_lib.engine.grids import axes_of
 from softmax_lib.engine.source import Program, Source
 from softmax_lib.worklog.reference import noise
 
@@ -49,6 +50,12 @@ def run(
     source, entry, grid, block, arguments, *, arch=90, shared_bytes=0, decoder=decode_program
 ) -> Counted:
     """Launch `entry` of a source on arrays, which it writes in place, and whole numbers of 32 bits."""
+    decoded = decoder(Program(source), arch, entry)
+    return launch_decoded(decoded, grid, block, arguments, shared_bytes)
+
+
+def launch_decoded(decoded, grid, block, arguments, shared_bytes=0) -> Counted:
+    """The same of a kernel that is decoded."""
     memory = Memory()
     placed = [
         memory.place(f"array {n}", one)
@@ -56,10 +63,17 @@ def run(
         else one.to_bytes(4, "little")
         for n, one in enumerate(arguments)
     ]
-    decoded = decoder(Program(source), arch, entry)
-    return launch(
-        decoded, Geometry(axes(grid), axes(block), shared_bytes=shared_bytes), placed, memory
-    )
+    geometry = Geometry(axes_of(grid, "grid"), axes_of(block, "block"), shared_bytes=shared_bytes)
+    return launch(decoded, geometry, placed, memory)
+
+
+def requests(counted, of) -> list[int]:
+    """How often each place in memory was asked for by a statement that is `of` a kind, in the order of the text."""
+    return [
+        int(counted.counts[site]["requests"].sum())
+        for site, number in enumerate(counted.decoded.sites)
+        if of(counted.decoded.statements[number])
+    ]
 
 
 def run_ptx(*words, **how) -> Counted:
@@ -92,8 +106,3 @@ def assert_agreed(kernel, rows, cols):
     assert (np.isnan(ptx) == np.isnan(source)).all(), (rows, cols)
     apart = np.abs(source - ptx) / np.spacing(np.maximum(np.abs(ptx), 1e-37))
     assert np.nanmax(apart, initial=0) <= EMULATOR_ULPS, (rows, cols)
-
-
-def axes(given):
-    """Three lengths."""
-    return (*((given,) if isinstance(given, int) else given), 1, 1)[:3]

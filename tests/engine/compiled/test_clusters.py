@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from engine.compiled.fast_cases import LAUNCHES, POLLS, arrays, read_record, spec_of
+from engine.compiled.machine_runs import requests
 
 from softmax_lib.engine.compiled.counters import COUNTERS, add_up
 from softmax_lib.engine.compiled.program import decode_program
@@ -47,11 +48,7 @@ def test_memory_of_another_block_is_a_space_of_its_own():
 
 def test_of_a_grid_that_meets_few_turns_are_lost_with_asking():
     counted = launched("all_meet")
-    polls = sum(
-        counted.counts[site]["requests"].sum()
-        for site, number in enumerate(counted.decoded.sites)
-        if "LD.E.STRONG" in counted.decoded.statements[number].text
-    )
+    polls = sum(requests(counted, lambda one: "LD.E.STRONG" in one.text))
     blocks, meetings = 12, 6
     assert blocks * meetings <= polls <= 3 * blocks * meetings
 

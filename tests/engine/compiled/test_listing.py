@@ -2,17 +2,14 @@
 
 import numpy as np
 import pytest
-from engine.compiled.machine_runs import listing
+from engine.compiled.machine_runs import launch_decoded, listing
 
 from softmax_lib.engine.compiled import code, program
 from softmax_lib.engine.compiled.code import _plain
 from softmax_lib.engine.compiled.cubin import Cubin, Parameter, read_cubin
-from softmax_lib.engine.compiled.launching import launch
 from softmax_lib.engine.compiled.listing import read_listing, split_operands
-from softmax_lib.engine.compiled.memory import Memory
 from softmax_lib.engine.compiled.program import decode_listing
 from softmax_lib.engine.errors import NotAvailable
-from softmax_lib.engine.geometry import Geometry
 from softmax_lib.worklog.registry import kernels
 
 HEAD = "//--------------------- .text.made               --------------------------\n"
@@ -32,9 +29,8 @@ def run(*statements, register="R0", **how):
     ]  # fmt: skip
     facts = Cubin("made", 16, (Parameter(0, 8), Parameter(8, 8)), 0x210, 0, 0, {}, (), b"", ())
     decoded = decode_listing(listing(*lines, **how), facts, 90)
-    memory, x, y = Memory(), np.array(WORDS * 8, np.uint32).ravel(), np.zeros(32, np.uint32)
-    placed = [memory.place("x", x), memory.place("y", y)]
-    launch(decoded, Geometry((1, 1, 1), (32, 1, 1)), placed, memory)
+    x, y = np.array(WORDS * 8, np.uint32).ravel(), np.zeros(32, np.uint32)
+    launch_decoded(decoded, 1, 32, [x, y])
     return y
 
 

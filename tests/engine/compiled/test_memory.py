@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from engine.compiled.machine_runs import axes, run, run_ptx, together
+from engine.compiled.machine_runs import run, run_ptx, together
 from full_tables import some
 
 from softmax_lib.engine.compiled.launching import ReadBack, launch
@@ -109,12 +109,12 @@ def test_who_reads_what_is_not_kept_is_stopped_and_who_writes_is_not(how):
     memory = Memory()
     y = memory.place_unkept("y", 64 * 4)
     decoded = decode_program(Program(SOURCE), 90, f"k{[*HOWS].index(how)}")
+    words = (decoded, Geometry((1, 1, 1), (32, 1, 1)), [y], memory)
     if reads:
         with pytest.raises(ReadBack):
-            launch(decoded, Geometry(axes(1), axes(32)), [y], memory)
+            launch(*words)
     else:
-        counted = launch(decoded, Geometry(axes(1), axes(32)), [y], memory)
-        assert counted.counts[:, 0]["requests"].sum() == 1
+        assert launch(*words).counts[:, 0]["requests"].sum() == 1
 
 
 def megabytes_of(text):

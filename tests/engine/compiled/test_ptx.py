@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
+from engine.compiled.machine_runs import launch_decoded, requests
 
 from softmax_lib import xray
-from softmax_lib.engine.compiled.launching import launch
-from softmax_lib.engine.compiled.memory import Memory
 from softmax_lib.engine.compiled.ptx.meetings import Branch, find_meetings
 from softmax_lib.engine.compiled.ptx.program import translate_module
 from softmax_lib.engine.compiled.ptx.reading import literal, read_module
 from softmax_lib.engine.errors import Deadlock, NotAvailable
-from softmax_lib.engine.geometry import Geometry
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
 
@@ -31,19 +29,8 @@ def run_text(body, threads=32, *, before="", words=32, head=".reg .b32 %r<20>; .
 }}
 """
     y = np.zeros(words, np.uint32)
-    memory = Memory()
     decoded = translate_module(read_module(text), "k", 90)
-    counted = launch(decoded, Geometry((1, 1, 1), (threads, 1, 1)), [memory.place("y", y)], memory)
-    return y, counted
-
-
-def stores(counted):
-    """Requests of each store, in the order of the text."""
-    return [
-        int(counted.counts[site]["requests"].sum())
-        for site, number in enumerate(counted.decoded.sites)
-        if counted.decoded.statements[number].opcode == "st"
-    ]
+    return y, launch_decoded(decoded, 1, threads, [y])
 
 
 # ---- names, memory and calls
@@ -132,10 +119,10 @@ END:
 
 @pytest.mark.parametrize("claim", PROGRAMS)
 def test_ptx_is_run_as_it_is_documented(claim):
-    text, expected, requests = PROGRAMS[claim]
+    text, expected, stores = PROGRAMS[claim]
     y, counted = run_text(text, before=TABLE + TWICE)
     assert y[: len(expected)].tolist() == expected
-    assert requests is None or stores(counted) == requests
+    assert stores is None or requests(counted, lambda one: one.opcode == "st") == stores
 
 
 def test_a_call_that_only_some_lanes_make_is_refused():

@@ -241,17 +241,13 @@ STORE = 4
 """The line of a kernel of SHARED that stores. Lanes that meet there bring the same element of x."""
 
 
-def x_ray(hard, x, y):
-    arguments = [x, y, hard.rows, hard.cols]
-    return xray_launch(hard.source, hard.grid, hard.block, arguments, path="written")
-
-
 @pytest.mark.parametrize("name", some(EMULATED, every=17))
 def test_none_has_a_hazard_and_each_writes_something(name):
     hard = HARD[name]
     x, y = inputs(hard)
     given, before = x.copy(), y.copy()
-    hazards = x_ray(hard, x, y).hazards
+    arguments = [x, y, hard.rows, hard.cols]
+    hazards = xray_launch(hard.source, hard.grid, hard.block, arguments, path="written").hazards
     if name.startswith("shared_") and hard.threads == 32:  # lanes store one value at one address
         hazards = [one for one in hazards if (one.kind, one.line) != ("race", STORE)]
     assert not hazards

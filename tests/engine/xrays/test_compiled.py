@@ -35,25 +35,22 @@ TOLD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", some(TOLD, every=3))
-def test_each_change_is_told_in_words(name):
+NO_LINES = "in compiled code alone"
+
+
+def changes(name):
     hard = HARD[name]
     x, y = (one.copy() for one in inputs(hard))
-    words = [x, y, hard.rows, hard.cols]
-    found = xray_launch(hard.source, hard.grid, hard.block, words)
+    found = xray_launch(hard.source, hard.grid, hard.block, [x, y, hard.rows, hard.cols])
     assert found.path == "machine"
-    told = {
-        (one.line, one.operation): one.what
-        for one in found.changes
-        if one.what != "in compiled code alone"
-    }
+    return found.changes
+
+
+@pytest.mark.parametrize("name", some(TOLD, every=3))
+def test_each_change_is_told_in_words(name):
+    told = {(one.line, one.operation): one.what for one in changes(name) if one.what != NO_LINES}
     assert told == TOLD[name]
 
 
 def test_loads_that_no_line_makes_are_those_of_the_devices_library():
-    hard = HARD["angles"]
-    words = [*inputs(hard), hard.rows, hard.cols]
-    found = xray_launch(hard.source, hard.grid, hard.block, words)
-    assert [one.written for one in found.changes if one.what == "in compiled code alone"] == [
-        (0, 0)
-    ]
+    assert [one.written for one in changes("angles") if one.what == NO_LINES] == [(0, 0)]
