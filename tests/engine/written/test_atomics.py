@@ -100,9 +100,8 @@ def test_compare_and_swap_loses_no_update():
         f"{{ {kind} seen = *{p}, expected; do {{ expected = seen; seen = atomicCAS({p}, expected, ({kind})(expected + 3)); }} while (seen != expected); }}"
         for p, kind in zip("abcd", kinds, strict=True)
     ]
-    for found in run(
-        "\n".join(lines), *(zeros(kind, 1) for kind in kinds), grid=BLOCKS, block=THREADS
-    ):
+    arrays = [zeros(kind, 1) for kind in kinds]
+    for found in run("\n".join(lines), *arrays, grid=BLOCKS, block=THREADS):
         assert found[0] == 3 * len(MEMBERS)
 
 

@@ -27,11 +27,6 @@ def launched(body, *arrays, **how):
     return run(body, *arrays, before=BEFORE, **how)
 
 
-def met(body, *arrays, **how):
-    """Launched with a barrier of all threads."""
-    return launched(START + body, *arrays, **how)
-
-
 # ---- rounds of a block: each thread reads what another has written, again and again
 
 ROUNDS = """
@@ -206,7 +201,7 @@ def test_a_group_copies_before_a_barrier():
     b[128 + threadIdx.x] = tile[2 * threadIdx.x];
     b[256 + threadIdx.x] = tile[300 + 127 - threadIdx.x];"""
     x = np.arange(512, dtype=np.float32) ** 2
-    found = met(body, x, zeros("float", 384), block=128)[1]
+    found = launched(START + body, x, zeros("float", 384), block=128)[1]
     threads = np.arange(128)
     assert (found[:128] == x[(threads * 5 + 3) % 512]).all()
     assert (found[128:256] == x[4 + 2 * threads]).all()

@@ -308,6 +308,24 @@ def test_a_cache_folder_that_cannot_be_written(monkeypatch, tmp_path, usual_runt
         assert (execute(COPY) == 1).all()
 
 
+FULL = [
+    "{0}: fatal error: error writing to {0}: No space left on device\\ncompilation terminated.",
+    "/usr/bin/ld: final link failed: No space left on device\\ncollect2: error: ld returned 1 exit status",
+]
+"""What g++ prints where there is no room for assembly, and for a library."""
+
+
+@pytest.mark.parametrize("said", FULL)
+def test_a_full_disk_is_one_sentence_and_names_the_folder(monkeypatch, tmp_path, stub, said):
+    stub(f"[ \"$1\" = --version ] && exit 0\nprintf '{said}' >&2\nexit 1")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(NotAvailable) as stopped:
+        execute(COPY)
+    folder = tmp_path / "softmax_lib" / "emulator"
+    assert str(stopped.value) == f"Kernels cannot be built in {folder}: No space left on device."
+    assert list(folder.iterdir()) == []
+
+
 def test_line_tables_are_read_once_and_kept(empty_cache):
     kernel = registry.resolve(Source("lines.cu", COPY))
     path = build.kernel_library(kernel.program(32, 32), kernel.entries, 32, True)

@@ -12,8 +12,7 @@ from engine.launched import Table, like, run, run_all, zeros
 
 from softmax_lib.engine.errors import KernelFault
 
-THREADS = range(96)
-X = tuple((11 * t * t + 5) % 17 - 6 for t in THREADS)
+X = tuple((11 * t * t + 5) % 17 - 6 for t in range(256))
 BEFORE = """#include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>
@@ -128,22 +127,18 @@ def of_all_groups(threads):
         if group.threads == threads:
             bodies[name] = f"{first}\n{rest}"
     rows = 1 + max(len(formulas) for _, formulas in GROUPS.values())
-    found = run_all(bodies, numbers(threads), zeros("int", rows * threads), block=threads, before=BEFORE)  # fmt: skip
+    found = run_all(bodies, like("int", *X[:threads]), zeros("int", rows * threads), block=threads, before=BEFORE)  # fmt: skip
     return {name: given.reshape(rows, threads).tolist() for name, (_, given) in found.items()}
-
-
-def numbers(threads):
-    return like("int", *((11 * t * t + 5) % 17 - 6 for t in range(threads)))
 
 
 @pytest.mark.parametrize("name", GROUPS)
 def test_each_member_of_a_group_gets(name):
     group, formulas = GROUPS[name]
-    x, found = numbers(group.threads).tolist(), of_all_groups(group.threads)[name]
+    found = of_all_groups(group.threads)[name]
     for thread in range(group.threads):
         m = list(group.members(thread))
         for row, (expression, formula) in enumerate(formulas.items() if m else ()):
-            expected = int(formula(x, m, m.index(thread)))
+            expected = int(formula(X, m, m.index(thread)))
             assert found[row][thread] % (1 << 32) == expected % (1 << 32), expression
         rank, count = group.which(thread) if m else (0, 0)
         assert found[len(formulas)][thread] == rank + 100 * count

@@ -19,10 +19,7 @@ def test_hints_change_no_value():
         lines = [f"y[{i}] = {load}(x + {i});" for i, load in enumerate(LOADS)]
         lines += [f"{store}(y + {6 + i}, x[{i}]);" for i, store in enumerate(STORES)]
         body += f"{{ auto x = ({kind}*)(a + {place}), y = ({kind}*)(b + {place});\n{' '.join(lines)} }}\n"
-    given, found = (
-        zeros("unsigned char", 128 * len(KINDS)),
-        zeros("unsigned char", 128 * len(KINDS)),
-    )
+    given, found = np.zeros((2, 128 * len(KINDS)), np.uint8)
     for kind, place in zip(KINDS, places, strict=True):
         given[place : place + 128].view(TYPES[kind])[:6] = range(3, 9)
     run(body, given, found, block=1)

@@ -27,24 +27,20 @@ def launched(body, *arrays, **how):
 
 AHEAD = """
     auto block = cg::this_thread_block(); (void)block;
-    alignas(16) __shared__ float tile[{stages}][64];
+    alignas(16) __shared__ float tile[STAGES][64];
     {start}
     for (int next = 0, i = 0; i < 7; i++) {{
-        for (; {bounds}next < i + {stages}; next++) {{ {copy} }}
+        for (; {bounds}next < i + STAGES; next++) {{ {copy} }}
         {wait}
-        b[64 * i + threadIdx.x] = tile[i % {stages}][63 - threadIdx.x];
+        b[64 * i + threadIdx.x] = tile[i % STAGES][63 - threadIdx.x];
         {leave}
     }}"""
 """How one batch after the other is used, while some are copied; the copy, what waits for it, and what lets its stage go."""
 
 
 def ahead(start, bounds, copy, wait, leave):
-    parts = {"start": start, "bounds": bounds, "copy": copy, "wait": wait, "leave": leave}
-    for name, part in parts.items():
-        parts[name] = part.replace("TO", "tile[next % STAGES]").replace("OF", "a + 64 * next")
-    return lambda stages: AHEAD.format(
-        stages=stages, **{name: part.replace("STAGES", str(stages)) for name, part in parts.items()}
-    )
+    copy = copy.replace("TO", "tile[next % STAGES]").replace("OF", "a + 64 * next")
+    return AHEAD.format(start=start, bounds=bounds, copy=copy, wait=wait, leave=leave)
 
 
 STATE = "__shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, STAGES> state;\n"
@@ -67,12 +63,6 @@ ROLES = (
     }"""
 )
 SYNC = "__syncthreads();"
-
-
-def by_role(how):
-    return lambda stages: ROLES.replace("STAGES", str(stages)).replace("HOW", how)
-
-
 PIPELINES = {
     "a thread's own": ahead(
         "auto pipe = cuda::make_pipeline();", "next < 7 && ",
@@ -82,8 +72,8 @@ PIPELINES = {
         f"{STATE} auto pipe = cuda::make_pipeline(block, &state);", "next < 7 && ",
         "pipe.producer_acquire(); cuda::memcpy_async(block, TO, OF, cuda::aligned_size_t<16>(256), pipe); pipe.producer_commit();",
         "pipe.consumer_wait();", "pipe.consumer_release();"),
-    "producers by role": by_role("role"),
-    "producers by number": by_role("(size_t)32"),
+    "producers by role": ROLES.replace("HOW", "role"),
+    "producers by number": ROLES.replace("HOW", "(size_t)32"),
     "primitives": ahead(
         "", "", "if (next < 7) __pipeline_memcpy_async(&TO[threadIdx.x], OF + threadIdx.x, 4); __pipeline_commit();",
         f"__pipeline_wait_prior(STAGES - 1); {SYNC}", SYNC),
@@ -99,7 +89,9 @@ PIPELINES = {
 @cache
 def batches():
     bodies = {
-        (name, stages): body(stages) for name, body in PIPELINES.items() for stages in (1, 2, 3)
+        (name, stages): body.replace("STAGES", str(stages))
+        for name, body in PIPELINES.items()
+        for stages in (1, 2, 3)
     }
     return run_all(bodies, X, zeros("float", X.size), block=THREADS, before=BEFORE)
 

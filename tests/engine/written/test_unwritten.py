@@ -58,9 +58,5 @@ def test_what_compilers_say_is_read(said):
 
 
 def test_other_warnings_are_none_of_these():
-    assert (
-        read_warnings(
-            "mine.cu:4:7: warning: unused variable 's'\nx.h:2:1: note: 's' was declared here\n"
-        )
-        == {}
-    )
+    said = "mine.cu:4:7: warning: unused variable 's'\nx.h:2:1: note: 's' was declared here\n"
+    assert read_warnings(said) == {}

@@ -209,6 +209,6 @@ def test_a_line_has_a_gpus_accesses(line):
     found, expected = sorted(accesses()[line]), LINES[line]
     if toolchain().is_clang and line.startswith(
         "Pair"
-    ):  # it takes structs apart, whatever it is told
+    ):  # which it takes apart, whatever it is told
         found, expected = (sum(size for _, size in some) for some in (found, expected))
     assert found == expected
