@@ -37,13 +37,8 @@ class Subject:
     how: dict = field(default_factory=dict)
 
 
-def make(values, dtype):
-    """`values` as an array of `dtype`; bfloat16 as bits."""
-    return bfloat16_bits(values) if dtype == "bfloat16" else np.asarray(values).astype(dtype)
-
-
 def read(array, dtype):
-    """The numbers of an array that `make` made, in float64 where they are real."""
+    """The numbers of an array that `of` made, in float64 where they are real."""
     if dtype == "bfloat16":
         return from_bfloat16_bits(array).astype(np.float64)
     return array.astype(np.float64) if dtype in REAL else array
@@ -59,9 +54,11 @@ def numbers(*shape, dtype="int32", seed=0):
 
 
 def of(dtype, *shape, seed=0):
-    """Normal noise, or whole numbers that do not overflow when some are added."""
+    """Normal noise, or whole numbers that do not overflow when some are added; bfloat16 as bits."""
+    if dtype == "bfloat16":
+        return bfloat16_bits(random(*shape, seed=seed))
     if dtype in REAL:
-        return make(random(*shape, seed=seed), dtype)
+        return random(*shape, seed=seed).astype(dtype)
     return (numbers(*shape, seed=seed) % 30).astype(dtype)
 
 

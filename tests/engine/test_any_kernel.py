@@ -15,13 +15,19 @@ NAMED = [pytest.param(*case, id=name) for case, name in zip(CASES, IDS, strict=T
 def words_of(subject, dtype):
     """What launches a subject, in the words of `launch`."""
     name = subject.kernel.format(T=C_NAMES.get(dtype, dtype))
-    return {
-        "source": subject.text,
-        "grid": subject.grid,
-        "block": subject.block,
-        "kernel": name,
-        **subject.how,
-    }
+    words = {"source": subject.text, "grid": subject.grid, "block": subject.block, "kernel": name}
+    return words | subject.how
+
+
+def copies(arguments):
+    """Arrays as they are now, and numbers."""
+    return [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+
+
+def numbers_in(array, dtype):
+    """What an array holds: bfloat16s, of which it has the bits, where it is one of that dtype."""
+    is_bits = dtype == "bfloat16" and array.dtype == np.uint16
+    return read(array, "bfloat16" if is_bits else str(array.dtype))
 
 
 def assert_right(subject, dtype, before, after):
@@ -31,19 +37,15 @@ def assert_right(subject, dtype, before, after):
         if expected is None:
             np.testing.assert_array_equal(is_now.view(np.uint8), was.view(np.uint8))
             continue
-        own = dtype if is_now.dtype == was.dtype and dtype in REAL else str(is_now.dtype)
-        found = read(
-            is_now,
-            "bfloat16" if own == "bfloat16" and is_now.dtype == np.uint16 else str(is_now.dtype),
-        )
         tolerance = subject.tolerance.get(dtype, 0)
+        found = numbers_in(is_now, dtype)
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize(("subject", "dtype"), some(NAMED, every=2))
 def test_a_kernel_leaves_what_its_formula_says(subject, dtype, device):
     arguments = subject.arguments(dtype)
-    before = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+    before = copies(arguments)
     launch_on(device, words_of(subject, dtype), arguments)
     assert_right(subject, dtype, before, arguments)
 
@@ -61,7 +63,7 @@ def test_macros_are_defined_in_both_places(device):
 @pytest.mark.parametrize(("subject", "dtype"), some(NAMED, every=7))
 def test_an_xray_of_it_finds_no_hazard_and_leaves_the_same(subject, dtype):
     arguments = subject.arguments(dtype)
-    before = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+    before = copies(arguments)
     found = xray_launch(args=arguments, **words_of(subject, dtype))
     assert found.hazards == ()
     assert_right(subject, dtype, before, arguments)
@@ -81,8 +83,5 @@ def test_emulator_and_gpu_leave_the_same(subject, dtype):
         if ours.dtype.kind in "iub" and dtype not in REAL:
             np.testing.assert_array_equal(ours, theirs)
         tolerance = subject.tolerance.get(dtype, 0)
-        ours, theirs = (
-            read(a, "bfloat16" if dtype == "bfloat16" and a.dtype == np.uint16 else str(a.dtype))
-            for a in (ours, theirs)
-        )
+        ours, theirs = (numbers_in(one, dtype) for one in (ours, theirs))
         np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)

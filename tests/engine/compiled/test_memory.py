@@ -117,16 +117,12 @@ def test_who_reads_what_is_not_kept_is_stopped_and_who_writes_is_not(how):
         assert launch(*words).counts[:, 0]["requests"].sum() == 1
 
 
-def megabytes_of(text):
-    """Of memory that Python has taken at most when it has run a text in a process of its own."""
-    told = f"{text}\nprint(open('/proc/self/status').read())"
-    out = subprocess.check_output([sys.executable, "-c", told], text=True)
-    (most,) = (line.split()[1] for line in out.splitlines() if line.startswith("VmHWM:"))
-    return int(most) * 1024 / 1e6
-
-
 @pytest.mark.full
 @pytest.mark.parametrize("name", [kernel.name for kernel in rungs()])
 def test_a_whole_matrix_takes_less_than_300_megabytes(name):
     """x has 134 of them, and Python with NumPy some 40."""
-    assert 134 < megabytes_of(f"from softmax_lib import xray\nxray({name!r}, 1024, 32768)") < 300
+    text = f"from softmax_lib import xray\nxray({name!r}, 1024, 32768)"
+    told = f"{text}\nprint(open('/proc/self/status').read())"
+    out = subprocess.check_output([sys.executable, "-c", told], text=True)
+    (most,) = (line.split()[1] for line in out.splitlines() if line.startswith("VmHWM:"))
+    assert 134 < int(most) * 1024 / 1e6 < 300

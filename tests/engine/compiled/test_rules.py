@@ -29,10 +29,6 @@ def sectors(address_of, lanes=ALL, ask=LOAD):
     return library().count_sectors(ctypes.c_uint32(lanes), by_lane(address_of), ask)
 
 
-def local_sectors(address_of, size, lanes=ALL):
-    return library().count_local_sectors(ctypes.c_uint32(lanes), by_lane(address_of), size)
-
-
 class Wavefronts(ctypes.Structure):
     _fields_ = (("all", ctypes.c_int), ("conflicts", ctypes.c_int))
 
@@ -94,7 +90,8 @@ def test_of_lanes_evenly_apart_no_address_needs_to_be_looked_at(lanes):
     ],
 )  # fmt: skip
 def test_sectors_of_local_memory(address_of, size, expected):
-    assert local_sectors(address_of, size) == expected
+    count = library().count_local_sectors
+    assert count(ctypes.c_uint32(ALL), by_lane(address_of), size) == expected
 
 
 @pytest.mark.parametrize("name", COPIES)

@@ -87,6 +87,26 @@ def of_one_word(bits, signed, unsigned, ending):
     }
 
 
+def of_two_words(u, fit):
+    """Signed ones, or unsigned, whose functions begin with a u."""
+    return {
+        f"__{u}hadd": lambda x, y: (x + y) >> 1,
+        f"__{u}rhadd": lambda x, y: (x + y + 1) >> 1,
+        f"__{u}mul24": lambda x, y: fit(fit(x, 24) * fit(y, 24)),
+        f"__{u}mulhi": lambda x, y: x * y >> 32,
+        f"{u}max": max,
+        f"{u}min": min,
+    }
+
+
+def of_mixed_words(bits):
+    """One is signed, and taken for an unsigned one."""
+    return {
+        name: lambda x, y, best=best: best(wrap(x, bits), wrap(y, bits))
+        for name, best in (("max", max), ("min", min))
+    }
+
+
 WORDS = {
     **of_one_word(32, "int", "unsigned", ""),
     **of_one_word(64, "long long", "unsigned long long", "ll"),
@@ -108,30 +128,10 @@ WORDS = {
         "__dp2a_hi": partial(dot, bits=16, signed=True, first=2),
     },
     "unsigned(int, int, unsigned)": {"__sad": lambda x, y, z: wrap(abs(x - y) + z)},
-    "int(int, int)": {
-        "__hadd": lambda x, y: (x + y) >> 1,
-        "__rhadd": lambda x, y: (x + y + 1) >> 1,
-        "__mul24": lambda x, y: sign(sign(x, 24) * sign(y, 24)),
-        "__mulhi": lambda x, y: x * y >> 32,
-        "max": max,
-        "min": min,
-    },
-    "unsigned(unsigned, unsigned)": {
-        "__uhadd": lambda x, y: (x + y) >> 1,
-        "__urhadd": lambda x, y: (x + y + 1) >> 1,
-        "__umul24": lambda x, y: wrap(wrap(x, 24) * wrap(y, 24)),
-        "__umulhi": lambda x, y: x * y >> 32,
-        "umax": max,
-        "umin": min,
-    },
-    "unsigned(int, unsigned)": {
-        "max": lambda x, y: max(wrap(x), y),
-        "min": lambda x, y: min(wrap(x), y),
-    },
-    "unsigned(unsigned, int)": {
-        "max": lambda x, y: max(x, wrap(y)),
-        "min": lambda x, y: min(x, wrap(y)),
-    },
+    "int(int, int)": of_two_words("", sign),
+    "unsigned(unsigned, unsigned)": of_two_words("u", wrap),
+    "unsigned(int, unsigned)": of_mixed_words(32),
+    "unsigned(unsigned, int)": of_mixed_words(32),
     "long long(long long, long long)": {
         "__mul64hi": lambda x, y: x * y >> 64,
         "llmax": max,
@@ -142,10 +142,7 @@ WORDS = {
         "ullmax": max,
         "ullmin": min,
     },
-    "unsigned long long(long long, unsigned long long)": {
-        "max": lambda x, y: max(wrap(x, 64), y),
-        "min": lambda x, y: min(wrap(x, 64), y),
-    },
+    "unsigned long long(long long, unsigned long long)": of_mixed_words(64),
 }
 """Of whole words. `__fns` is apart, as it wants a base and an offset in their ranges."""
 
