@@ -97,12 +97,14 @@ def test_numbers_of_every_type_by_value():
     assert y.tolist() == [*values]
 
 
-def test_a_pointer_may_be_to_nothing():
-    y = zeros(1)
-    launch(
-        "__global__ void k(float* y, const int* none) { y[0] = none ? -1 : 1; }", 1, 1, [y, None]
-    )
-    assert y[0] == 1
+def test_pointers_to_pointers_and_to_nothing():
+    text = """
+__global__ void sum(const float* const* parts, float* y, const int* none) {
+    y[threadIdx.x] = none ? -1 : parts[0][threadIdx.x] + parts[1][threadIdx.x];
+}"""
+    parts, y = [noise(8), noise(8, seed=1)], zeros(8)
+    launch(text, 1, 8, [parts, y, None])
+    assert (y == sum(parts)).all()
 
 
 def test_bfloat16_tensors():
@@ -295,11 +297,18 @@ __global__ void k(int* y) {
     assert (y == 31 - 2 * np.arange(32)).all()
 
 
-def test_a_kernel_may_say_itself_how_many_blocks_a_cluster_has():
-    text = "__global__ void __cluster_dims__(4) k(float* y) { y[blockIdx.x] = __clusterRelativeBlockRank(); }"
+def test_blocks_of_a_cluster_whose_size_the_kernel_says_read_each_others_shared_memory():
+    text = """
+__global__ void __cluster_dims__(4) k(float* y) {
+    __shared__ int own;
+    own = blockIdx.x;
+    __cluster_barrier_arrive(); __cluster_barrier_wait();
+    y[blockIdx.x] = *(int*)__cluster_map_shared_rank(&own, (__clusterRelativeBlockRank() + 1) % 4);
+    __cluster_barrier_arrive(); __cluster_barrier_wait();
+}"""
     y = zeros(8)
     launch(text, 8, 1, [y])
-    assert y.tolist() == [0, 1, 2, 3] * 2
+    assert y.tolist() == [1, 2, 3, 0, 5, 6, 7, 4]
     assert xray_launch(text, 8, 1, [y], path="written").hazards == ()
 
 
