@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from softmax_lib.engine.grids import axes_of
 from softmax_lib.engine.source import Source
 
 FILE = Path(__file__).with_name("hard_kernels.cu")
@@ -71,11 +72,6 @@ def _aligned(length: int) -> np.ndarray:
     return room[start : start + length * 4].view(np.float32)
 
 
-def _axes(word: str) -> tuple[int, int, int]:
-    lengths = [int(length) for length in word.split("x")]
-    return (*lengths, 1, 1)[:3]
-
-
 def _signature(kind: str, name: str, bounds: str | None) -> str:
     how = " __restrict__" if kind == "RESTRICTED" else ""
     limits = f" __launch_bounds__({bounds})" if bounds else ""
@@ -87,7 +83,7 @@ def _signature(kind: str, name: str, bounds: str | None) -> str:
 
 def _hard(name: str, text: str, facts: str) -> Hard:
     words = dict(_FACT.findall(_DEFAULTS)) | dict(_FACT.findall(facts))
-    grid, block = _axes(words["grid"]), _axes(words["block"])
+    grid, block = (axes_of([*map(int, words[of].split("x"))], of) for of in ("grid", "block"))
     sizes = [int(words[key]) for key in ("rows", "cols", "x", "y")]
     flags = ("zeros" in facts, "approx" in facts, "no emulator" not in facts)
     return Hard(name, Source(f"{name}.cu", text), grid, block, *sizes, *flags)
