@@ -281,7 +281,7 @@ def test_few_compiled_preludes_are_kept(empty_cache, monkeypatch):
 @pytest.mark.full  # each builds all
 def test_two_processes_can_build_at_once(empty_cache):
     code = (
-        "import numpy as np; from softmax_lib import reference, run;"
+        "from softmax_lib import run; from softmax_lib.worklog import reference;"
         "x = reference.noise(3, 70);"
         "assert reference.judge(run('shuffle', x, block_size=64), x).mistake is None"
     )
