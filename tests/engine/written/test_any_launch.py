@@ -223,6 +223,12 @@ __global__ void meet(int* out, int rounds) {
 }"""
 
 
+def test_blocks_of_a_cooperative_launch_take_turns():
+    out = np.zeros(20, np.int32)
+    launch(MEETING, 20, 64, [out, 5], cooperative=True)
+    assert out.tolist() == [5 * i for i in range(20)]
+
+
 def test_flags_between_blocks_put_their_accesses_in_order():
     out = np.zeros(6, np.int32)
 

@@ -207,8 +207,7 @@ def accesses():
 @pytest.mark.parametrize("line", LINES)
 def test_a_line_has_a_gpus_accesses(line):
     found, expected = sorted(accesses()[line]), LINES[line]
-    if toolchain().is_clang and line.startswith(
-        "Pair"
-    ):  # which it takes apart, whatever it is told
+    # clang takes a structure apart, whatever it is told
+    if toolchain().is_clang and line.startswith("Pair"):
         found, expected = (sum(size for _, size in some) for some in (found, expected))
     assert found == expected
