@@ -1,6 +1,7 @@
 #include "hazards.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace engine {
 
@@ -70,6 +71,8 @@ void Hazards::start_block(size_t slot, uint64_t number, unsigned cluster) {
     block.start = block.barrier = epoch;
     block.fence = 0;
     block.warps.assign(warps, epoch);
+    block.calls.assign(warps, 0);
+    block.fenced.assign(warps, 0);
     block.lanes.assign(warps, Acquaintance());
     block.of_warps = Acquaintance();
     block.words.clear();
@@ -81,6 +84,8 @@ void Hazards::start_block(size_t slot, uint64_t number, unsigned cluster) {
 void Hazards::meet_block() { here().barrier = ++epoch_; }
 
 void Hazards::meet_warp(int warp) { here().warps[static_cast<size_t>(warp)] = ++epoch_; }
+
+void Hazards::call_warp(int warp) { here().calls[static_cast<size_t>(warp)] = ++epoch_; }
 
 void Hazards::meet_lanes(int warp, unsigned lanes) { here().lanes[static_cast<size_t>(warp)].meet(lanes, ++epoch_); }
 
@@ -104,7 +109,11 @@ void Hazards::meet_grid() {
     for (BlockState& block : blocks_) block.barrier = epoch_;
 }
 
-void Hazards::fence() { here().fence = ++epoch_; }
+// One for the block alone puts nothing of other blocks in order.
+void Hazards::fence(int thread, bool is_of_block) {
+    here().fenced[warp_of(thread)] |= 1u << thread % warp_size_;
+    if (!is_of_block) here().fence = ++epoch_;
+}
 
 static void learn(std::unordered_map<uint64_t, uint32_t>& known, uint64_t block, uint32_t epoch) {
     uint32_t& before = known[block];
@@ -198,8 +207,29 @@ uint32_t Hazards::lanes_before(const Touching& other, int now) const {
 
 // ---- accesses
 
+// What a store or a volatile access means for others than its word.
+void Hazards::note_order(const ThreadAccess& access, size_t owner) {
+    BlockState& block = here();
+    unsigned warp = warp_of(access.thread);
+    uint32_t lane = access.thread % warp_size_;
+    bool is_store = access.ask == Ask::STORE, is_fenced = block.fenced[warp] >> lane & 1;
+    if (is_store && !access.is_strong) {
+        block.fenced[warp] &= ~(1u << lane);
+    }
+    if (!access.is_volatile) return;
+    if (access.is_poll) polls_.insert(access.place);
+    if (access.is_shared && !is_store && blocks_[owner].words.count(access.address)) take_over(access.thread, access.address, owner);
+    if (!is_store) return;
+    Stores& stores = volatile_stores_[access.place];
+    uint64_t in_grid = block.number * warps_a_block() + warp;
+    bool is_beside = stores.epoch == epoch_ && stores.warp == in_grid && stores.lane != lane;
+    if (access.is_shared && is_fenced) hand_over(access.thread, access.address, owner);
+    stores = {stores.are_flags && is_fenced && !is_beside, in_grid, epoch_, lane};
+}
+
 void Hazards::access(const ThreadAccess& access, size_t owner) {
-    if (access.is_strong && !access.is_shared) exchange_with_blocks(access);
+    if (access.is_volatile || access.ask == Ask::STORE) note_order(access, owner);
+    if ((access.is_strong || access.is_volatile) && !access.is_shared) exchange_with_blocks(access);
     if (access.is_shared) {
         watch(blocks_[owner].shared, access, access.address);
         return;
@@ -218,7 +248,8 @@ void Hazards::take_heap(uint64_t block, uint64_t bytes) {
 void Hazards::give_back_heap(uint64_t block) { heap_.erase(block); }
 
 void Hazards::access_heap(const ThreadAccess& access, uint64_t block, uint64_t bytes) {
-    if (access.is_strong) exchange_with_blocks(access);
+    if (access.is_volatile || access.ask == Ask::STORE) note_order(access, here_);
+    if (access.is_strong || access.is_volatile) exchange_with_blocks(access);
     Stretch& stretch = heap_.try_emplace(block, bytes).first->second;
     ThreadAccess inside = access;
     inside.address = access.address - block;
@@ -233,16 +264,17 @@ void Hazards::watch(Stretch& stretch, const ThreadAccess& access, uint64_t offse
     }
 }
 
-// Atomics and volatile accesses do not race with one another, and what else may race with one of them
+// Atomics and volatile loads do not race with one another, and what else may race with one of them
 // is not forgotten for it.
 void Hazards::watch_word(Stretch& stretch, Word& word, const ThreadAccess& access, uint64_t address) {
     bool is_load = access.ask == Ask::LOAD;
     bool is_written = is_current(word.write.epoch, access);
     if (is_written && !is_ordered(word.write, access.thread)) {
-        report(HazardKind::race, access, address, word.write, true);
+        report_race(access, address, word.write, true);
     } else {
         look_for_race(stretch, word.strong_writers, access, address, true);
     }
+    if (access.is_compare) forgive_reads(stretch, word.readers, access);
     if (!is_load) look_for_race(stretch, word.readers, access, address, false);
     bool is_new = (is_load || (is_atomic(access.ask) && !access.is_exchange)) && (access.is_shared || stretch.is_unwritten) && !is_written;
     if (is_new && !is_any_current(stretch, word.strong_writers, access)) {
@@ -273,7 +305,16 @@ void Hazards::look_for_race(const Stretch& stretch, uint32_t first, const Thread
         const Touching& other = stretch.pool[at];
         if (!is_current(other.epoch, access) || are_atomic(access, other)) continue;
         uint32_t lanes = other.lanes & ~lanes_before(other, access.thread);
-        if (lanes) return report(HazardKind::race, access, address, touch_of(other, lanes), are_stores);
+        if (lanes) return report_race(access, address, touch_of(other, lanes), are_stores);
+    }
+}
+
+// Reads of the lane that a compare-and-swap of its own follows, which looks whether they still stand.
+void Hazards::forgive_reads(const Stretch& stretch, uint32_t first, const ThreadAccess& access) {
+    uint64_t warp = here().number * warps_a_block() + warp_of(access.thread);
+    for (uint32_t at = first; at; at = stretch.pool[at].next) {
+        const Touching& read = stretch.pool[at];
+        if (read.warp == warp && read.lanes >> access.thread % warp_size_ & 1) first_reads_.insert(read.place);
     }
 }
 
@@ -289,6 +330,7 @@ void Hazards::remember(Stretch& stretch, uint32_t& first, const ThreadAccess& ac
     mine.place = access.place;
     mine.is_strong = access.is_strong;
     mine.is_of_block = access.is_of_block;
+    mine.is_volatile = access.is_volatile;
     mine.warp = static_cast<uint32_t>(here().number * warps_a_block() + warp_of(access.thread));
     mine.lanes = 1u << access.thread % warp_size_;
     uint64_t first_warp = here().number * warps_a_block();
@@ -338,6 +380,7 @@ Hazards::Touch Hazards::touch_of(const Touching& other, uint32_t lanes) const {
     touch.epoch = other.epoch;
     touch.place = other.place;
     touch.is_strong = other.is_strong;
+    touch.is_volatile = other.is_volatile;
     touch.thread = static_cast<uint32_t>(block * block_size_ + warp * warp_size_ + __builtin_ctz(lanes));
     return touch;
 }
@@ -358,14 +401,65 @@ void Hazards::unwritten(uint32_t place, int thread) {
     report(HazardKind::unwritten_local, by(thread, place, Ask::LOAD), 0);
 }
 
+// ---- what is found
+
+HazardKind Hazards::kind_of_race(const ThreadAccess& access, const Touch& other) const {
+    const BlockState& block = here();
+    uint64_t its_warp = other.thread / block_size_ * warps_a_block() + other.thread % block_size_ / warp_size_;
+    unsigned warp = warp_of(access.thread);
+    if (its_warp != block.number * warps_a_block() + warp) return HazardKind::race;
+    if (access.is_volatile && other.is_volatile) return HazardKind::race_in_step;
+    return other.epoch < block.calls[warp] ? HazardKind::race_over_call : HazardKind::race;
+}
+
+// Of two plain stores one has to see first which value it leaves.
+void Hazards::report_race(const ThreadAccess& access, uint64_t address, const Touch& other, bool other_is_store) {
+    bool are_stores = access.ask == Ask::STORE && other_is_store && !other.is_strong;
+    if (are_stores) undecided_.push_back({access, address, other});
+    else report(kind_of_race(access, other), access, address, other, other_is_store);
+}
+
+void Hazards::decide(size_t count, bool is_same_value) {
+    for (size_t i = 0; i < count; i++) {
+        const Undecided& each = undecided_[i];
+        HazardKind kind = is_same_value ? HazardKind::same_value : kind_of_race(each.access, each.other);
+        report(kind, each.access, each.address, each.other, true);
+    }
+    undecided_.erase(undecided_.begin(), undecided_.begin() + static_cast<std::ptrdiff_t>(count));
+}
+
+bool Hazards::is_flag(uint32_t place) const {
+    auto stores = volatile_stores_.find(place);
+    return stores != volatile_stores_.end() && stores->second.are_flags;
+}
+
+bool Hazards::is_excused(const Hazard& hazard) const {
+    if (hazard.kind != HazardKind::race && hazard.kind != HazardKind::race_in_step) return false;
+    uint32_t load = hazard.is_store ? hazard.other_place : hazard.place;
+    bool is_load = !(hazard.is_store && hazard.other_is_store);
+    if (hazard.is_atomic || hazard.other_is_atomic) {
+        if (is_load) return first_reads_.count(load);
+        return is_flag(hazard.is_atomic ? hazard.other_place : hazard.place);
+    }
+    if (!hazard.is_volatile || !hazard.other_is_volatile) return false;
+    if (is_load) return polls_.count(load) || is_flag(hazard.is_store ? hazard.place : hazard.other_place);
+    return is_flag(hazard.place) && is_flag(hazard.other_place);
+}
+
+std::vector<Hazard> Hazards::found() const {
+    std::vector<Hazard> kept;
+    std::copy_if(found_.begin(), found_.end(), std::back_inserter(kept), [&](const Hazard& each) { return !is_excused(each); });
+    return kept;
+}
+
 void Hazards::report(HazardKind kind, const ThreadAccess& access, uint64_t address, const Touch& other,
                      bool other_is_store) {
-    auto [at, is_new] = index_of_.try_emplace({kind, access.place, other.place}, found.size());
+    auto [at, is_new] = index_of_.try_emplace({kind, access.place, other.place}, found_.size());
     if (!is_new) {
-        found[at->second].times++;
+        found_[at->second].times++;
         return;
     }
-    if (found.size() == MOST_HAZARDS) {
+    if (found_.size() == MOST_HAZARDS) {
         index_of_.erase(at);
         return;
     }
@@ -380,10 +474,14 @@ void Hazards::report(HazardKind kind, const ThreadAccess& access, uint64_t addre
     hazard.other_thread = static_cast<int32_t>(other.thread % block_size_);
     hazard.is_shared = access.is_shared;
     hazard.is_in_heap = access.is_in_heap;
+    hazard.is_volatile = access.is_volatile;
+    hazard.other_is_volatile = other.is_volatile;
+    hazard.is_atomic = access.is_strong && !access.is_volatile;
+    hazard.other_is_atomic = other.is_strong && !other.is_volatile;
     hazard.is_store = access.ask != Ask::LOAD;
     hazard.other_is_store = other_is_store;
     hazard.other_is_elsewhere = other.epoch != 0 && other.thread / block_size_ != here().number;
-    found.push_back(hazard);
+    found_.push_back(hazard);
 }
 
 }  // namespace engine

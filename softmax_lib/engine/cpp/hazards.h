@@ -2,14 +2,16 @@
 //
 // Each word remembers its last write, and since then every read, atomic and volatile access that a
 // later one may race with: what FastTrack keeps of a variable (Flanagan and Freund 2009). Two touches are
-// in order when a barrier or a warp call lies between them, or a word in shared memory at which one
+// in order when a barrier or a __syncwarp() lies between them, or a word in shared memory at which one
 // warp has arrived and the other waited; between blocks, a barrier of the cluster or the grid, such a
-// word, or a fence and then an atomic or volatile access that the other block has seen.
+// word, or a fence and then an atomic or volatile access that the other block has seen. Volatile accesses race
+// as plain ones do, but for flags: what one lane stores behind a fence, and what somebody reads until it changes.
 #pragma once
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
@@ -53,14 +55,22 @@ private:
 
 // ----
 
-enum class HazardKind : int32_t { race, uninitialised, absent_lane, input_written, unwritten_local };
+enum class HazardKind : int32_t {
+    race, uninitialised, absent_lane, input_written, unwritten_local,
+    race_over_call,    // a shuffle or vote lies between, which orders no memory
+    race_in_step,      // volatile accesses of lanes of one warp
+    same_value,        // two stores of one value: which comes last is all the same
+};
 
 // One access of one thread.
 struct ThreadAccess {
     int thread;        // in its block
     Ask ask;
     bool is_shared;
-    bool is_strong;    // volatile, or an atomic: it races with none of its kind
+    bool is_strong;    // an atomic, or a volatile load: it races with none of its kind
+    bool is_volatile;
+    bool is_poll;      // looks again at what it has just looked at
+    bool is_compare;   // an atomic that looks whether what was read before still stands
     bool is_in_heap;
     bool is_of_block;  // an atomic for the threads of its block alone
     bool is_exchange;  // an atomic that does not need what it finds
@@ -84,8 +94,9 @@ struct Hazard {
     int32_t is_store, other_is_store;
     int32_t other_is_elsewhere;   // in another block
     int32_t is_in_heap;           // `address` is an offset in what malloc() gave
+    int32_t is_volatile, other_is_volatile, is_atomic, other_is_atomic;
 };
-static_assert(sizeof(Hazard) == 64);
+static_assert(sizeof(Hazard) == 80);
 
 // Bytes whose touches are remembered.
 struct WatchedBytes {
@@ -106,9 +117,10 @@ public:
     void access_heap(const ThreadAccess& access, uint64_t block, uint64_t bytes);
     void absent_lane(uint32_t place, int thread, int lane);
     void unwritten(uint32_t place, int thread);   // a variable of the thread's own
-    void fence();
+    void fence(int thread, bool is_of_block);
     void meet_block();
     void meet_warp(int warp);
+    void call_warp(int warp);                       // lanes exchange values, and no memory
     void meet_lanes(int warp, unsigned lanes);      // some of them
     void meet_warps(uint32_t warps);                // all lanes of some warps
     // Through a word of the shared memory of block `owner`: what the thread's warp did before is over
@@ -118,31 +130,35 @@ public:
     void meet_cluster();
     void meet_grid();
 
-    std::vector<Hazard> found;
+    // Stores that may be of the value that was there; once they are in memory somebody says.
+    size_t undecided() const { return undecided_.size(); }
+    void decide(size_t count, bool is_same_value);   // of the first
+    // All that was found, but for what turned out to be a flag, or the first read of a compare-and-swap loop.
+    std::vector<Hazard> found() const;
 
 private:
     // When, where and by whom a word was touched. Epochs count meetings; 0 is never.
     struct Touch {
         uint32_t epoch = 0;
-        uint32_t place : 31, is_strong : 1;
+        uint32_t place : 30, is_strong : 1, is_volatile : 1;
         uint32_t thread = 0;   // in the grid
 
-        Touch() : place(0), is_strong(0) {}
+        Touch() : place(0), is_strong(0), is_volatile(0) {}
         Touch(uint32_t epoch, const ThreadAccess& access, uint32_t thread)
-            : epoch(epoch), place(access.place), is_strong(access.is_strong), thread(thread) {}
+            : epoch(epoch), place(access.place), is_strong(access.is_strong), is_volatile(access.is_volatile), thread(thread) {}
     };
     // Lanes of a warp that touched a word at one line and in one epoch. One that comes before a later
     // one is forgotten: whoever comes after that one comes after it too.
     struct Touching {
         uint32_t epoch = 0;
-        uint32_t place : 30, is_strong : 1, is_of_block : 1;
+        uint32_t place : 29, is_strong : 1, is_of_block : 1, is_volatile : 1;
         uint32_t warp = 0;     // in the grid
         uint32_t lanes = 0;
         uint32_t next = 0;     // in the pool; 0: no more
 
-        Touching() : place(0), is_strong(0), is_of_block(0) {}
+        Touching() : place(0), is_strong(0), is_of_block(0), is_volatile(0) {}
         bool is_of_kind(const Touching& other) const {
-            return is_strong == other.is_strong && is_of_block == other.is_of_block;
+            return is_strong == other.is_strong && is_of_block == other.is_of_block && is_volatile == other.is_volatile;
         }
         bool is_alike(const Touching& other) const {
             return epoch == other.epoch && place == other.place && is_of_kind(other) && warp == other.warp;
@@ -178,7 +194,8 @@ private:
         uint64_t number = 0;
         unsigned cluster = 0;
         uint32_t start = 1, barrier = 1, fence = 0;   // epochs
-        std::vector<uint32_t> warps;
+        std::vector<uint32_t> warps, calls;           // by warp: when its lanes met, and called
+        std::vector<uint32_t> fenced;                 // by warp: lanes that have stored nothing since their last fence
         std::vector<Acquaintance> lanes;              // by warp
         Acquaintance of_warps;
         std::unordered_map<uint64_t, WordKnowledge> words;   // by offset in shared memory
@@ -186,6 +203,24 @@ private:
         Stretch shared{0};
     };
 
+    // Where volatile stores are made: as flags, unless one was made without a fence, or by several lanes at once.
+    struct Stores {
+        bool are_flags = true;
+        uint64_t warp = 0;     // of the last one, in the grid,
+        uint32_t epoch = 0, lane = 0;
+    };
+    // Two stores, the later one not yet in memory.
+    struct Undecided {
+        ThreadAccess access;
+        uint64_t address;
+        Touch other;
+    };
+    void note_order(const ThreadAccess& access, size_t owner);
+    bool is_excused(const Hazard& hazard) const;
+    bool is_flag(uint32_t place) const;
+    HazardKind kind_of_race(const ThreadAccess& access, const Touch& other) const;
+    void report_race(const ThreadAccess& access, uint64_t address, const Touch& other, bool other_is_store);
+    void forgive_reads(const Stretch& stretch, uint32_t first, const ThreadAccess& access);
     void watch(Stretch& stretch, const ThreadAccess& access, uint64_t offset);
     void watch_word(Stretch& stretch, Word& word, const ThreadAccess& access, uint64_t address);
     void look_for_race(const Stretch& stretch, uint32_t first, const ThreadAccess& access, uint64_t address, bool are_stores);
@@ -216,7 +251,12 @@ private:
     std::unordered_map<uint64_t, Knowledge> handed_;    // by address of an atomic or volatile word
     uint32_t epoch_ = 1, grid_epoch_ = 0;
     std::map<unsigned, uint32_t> cluster_epochs_;
+    std::vector<Hazard> found_;
     std::map<std::tuple<HazardKind, uint32_t, uint32_t>, size_t> index_of_;
+    std::vector<Undecided> undecided_;
+    std::map<uint32_t, Stores> volatile_stores_;        // by place,
+    std::set<uint32_t> polls_;                          // where words are read until they change,
+    std::set<uint32_t> first_reads_;                    // and where a loop of compare-and-swaps begins
 };
 
 }  // namespace engine

@@ -55,6 +55,7 @@ class HazardKind(IntEnum):
     """What a metered launch can find wrong."""
 
     RACE, UNINITIALISED, ABSENT_LANE, INPUT_WRITTEN, UNWRITTEN_LOCAL = range(5)
+    RACE_OVER_CALL, RACE_IN_STEP, SAME_VALUE = range(5, 8)
 
 
 # ---- structs that Python hands over or reads

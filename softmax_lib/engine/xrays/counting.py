@@ -1,8 +1,10 @@
 """X-ray: hardware-like counters and hazards of a launch, line by line, with no GPU.
 
 The emulator runs the unmodified source: results, faults and hazards are its. Two accesses are in
-order when a barrier or a warp call lies between them; those of two blocks, when one has passed a fence
-and then written an atomic or volatile word that the other has read. A variable of a thread that it has not
+order when a barrier or a __syncwarp() lies between them; those of two blocks, when one has passed a fence
+and then written an atomic or volatile word that the other has read. Volatile accesses race as others do, but for
+flags: what one lane stores behind a fence, or somebody reads again and again. Where one is meant, a comment on
+its line says so: `// race: intended`. A variable of a thread that it has not
 written is seen where it is an array, or where the compiler cannot tell that it was written, and in words of
 4 bytes and more; an atomic exchange counts as a read, also where nobody looks at what it returns.
 
@@ -26,7 +28,7 @@ from softmax_lib.engine.compiled.running import run
 from softmax_lib.engine.errors import CompileError, NotAvailable, NotEmulated
 from softmax_lib.engine.spec import LaunchSpec
 from softmax_lib.engine.written.metering import Metered, meter
-from softmax_lib.engine.xrays.hazards import Hazard, read_hazards
+from softmax_lib.engine.xrays.hazards import Hazard, read_hazards, read_remarks
 from softmax_lib.engine.xrays.lines import read_lines
 from softmax_lib.engine.xrays.machine_path import ARCH, check_path, count_machine
 from softmax_lib.engine.xrays.result import XRay
@@ -78,7 +80,7 @@ def xray(
 
 def hazards_of(*specs: LaunchSpec) -> tuple[Hazard, ...]:
     """What is wrong with them, and nothing else. Raises as `xray` does."""
-    return read_hazards(meter(*specs))
+    return read_hazards(meter(*specs), specs[-1].program.source)
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ class _Contents:
 
 def _read(unseen: XRay, metered: Metered) -> _Tried:
     """The launch with what was metered, and whether it came to its end."""
-    geometry, lines, hazards = metered.geometry, read_lines(metered), read_hazards(metered)
+    geometry, lines, source = metered.geometry, read_lines(metered), unseen.program.source
     with suppress(NotAvailable, CompileError):
         check_registers(unseen.program, prod(geometry.block))
     found = replace(
@@ -133,7 +135,8 @@ def _read(unseen: XRay, metered: Metered) -> _Tried:
         grid=geometry.grid,
         block=geometry.block,
         lines=lines,
-        hazards=hazards,
+        hazards=read_hazards(metered, source),
+        notes=read_remarks(metered, source),
         hazards_sought=True,
     )
     return _Tried(found, metered.fault is None)

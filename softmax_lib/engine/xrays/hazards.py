@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from softmax_lib.engine.written.metering import Metered
+from softmax_lib.engine.source import Source
+from softmax_lib.engine.written.metering import Metered, Place
 from softmax_lib.engine.written.structs import HazardKind
 
 
@@ -36,18 +37,45 @@ class Hazard:
         return self.kind not in ("race", "uninitialised", "absent lane", "input written")
 
 
-def read_hazards(metered: Metered) -> tuple[Hazard, ...]:
-    """What stopped the launch, if anything did, and what went wrong before, from line to line."""
+INTENDED = "race: intended"
+"""A comment that says this of a line with one of the accesses, and the race is no hazard."""
+
+
+def read_hazards(metered: Metered, source: Source) -> tuple[Hazard, ...]:
+    """What stopped the launch, if anything did, and what went wrong before, from line to line, each cause once."""
     fault = metered.fault
     stopped = [Hazard(fault.kind, fault.file, fault.line, str(fault))] if fault else []
-    watched = sorted(_watched(metered), key=lambda hazard: (hazard.file, hazard.line))
-    return tuple(dict.fromkeys((*stopped, *watched)))
+    causes = _causes(metered, _meant(metered, source))
+    watched = (_hazard(metered, rows) for rows in causes if not _is_same_value(rows[0]))
+    return tuple(
+        dict.fromkeys((*stopped, *sorted(watched, key=lambda hazard: (hazard.file, hazard.line))))
+    )
 
+
+def read_remarks(metered: Metered, source: Source) -> tuple[str, ...]:
+    """What looks wrong and changes nothing: stores of one value in no order."""
+    causes = _causes(metered, _meant(metered, source))
+    return tuple(_sentence(metered, rows) for rows in causes if _is_same_value(rows[0]))
+
+
+_RACE = "race on {word}: {who} {does} it at {at}, {other} {other_does} it at {other_at}"
 
 _SENTENCES = {
     HazardKind.RACE: (
         "race",
-        "race on {word}: {who} {does} it at {at}, {other} {other_does} it at {other_at}, and nothing orders the two",
+        f"{_RACE}, and nothing orders the two",
+    ),
+    HazardKind.RACE_OVER_CALL: (
+        "race",
+        f"{_RACE}, and nothing orders the two: shuffles and votes order no memory, __syncwarp() does",
+    ),
+    HazardKind.RACE_IN_STEP: (
+        "race",
+        f"{_RACE}, and nothing orders the two: since Volta lanes of a warp need a __syncwarp() between volatile accesses",
+    ),
+    HazardKind.SAME_VALUE: (
+        "",
+        "{who} and {other} write one value to {word} at {at} and {other_at}: which comes last makes no difference",
     ),
     HazardKind.UNINITIALISED: ("uninitialised", "{who} reads {word} at {at}, which {nobody}"),
     HazardKind.ABSENT_LANE: (
@@ -63,16 +91,83 @@ _SENTENCES = {
 """What each kind is called, and what is said of it."""
 
 
-def _watched(metered: Metered) -> Iterator[Hazard]:
-    for row in metered.hazards:
-        kind, sentence = _SENTENCES[HazardKind(row["kind"])]
-        times = f" ({row['times']} times)" if row["times"] > 1 else ""
-        message = f"{sentence.format(**_words(metered, row))}{times}."
-        file, line = metered.places[row["place"]]
-        yield Hazard(kind, file, line, message)
+_RACES = (HazardKind.RACE, HazardKind.RACE_OVER_CALL, HazardKind.RACE_IN_STEP)
+
+Row = np.void
+"""One of `structs.HAZARD`."""
 
 
-def _words(metered: Metered, row: np.void) -> dict[str, str]:
+def _is_same_value(row: Row) -> bool:
+    return HazardKind(row["kind"]) is HazardKind.SAME_VALUE
+
+
+def _meant(metered: Metered, source: Source) -> list[Row]:
+    """The rows, without races at a line that says they are intended."""
+    texts = {**source.headers, source.file_name: source.text}
+    marked = {
+        (name, number)
+        for name, text in texts.items()
+        if INTENDED in text
+        for number, line in enumerate(text.splitlines(), 1)
+        if INTENDED in line
+    }
+    return [
+        row
+        for row in metered.hazards
+        if row["kind"] not in _RACES or marked.isdisjoint(_lines(metered, row))
+    ]
+
+
+def _lines(metered: Metered, row: Row) -> list[Place]:
+    names = (
+        ("place", "other_place") if row["kind"] in (*_RACES, HazardKind.SAME_VALUE) else ("place",)
+    )
+    return [metered.places[row[name]] for name in names]
+
+
+def _causes(metered: Metered, rows: Iterable[Row]) -> list[list[Row]]:
+    """Rows that one missing barrier explains: races on one array at lines that hang together, and what is read
+    there too early. Of what nobody writes, all reads of the array."""
+    causes: list[tuple[set[object], list[Row]]] = []
+    for row in sorted(rows, key=lambda row: row["kind"] not in _RACES):
+        array, lines = metered.element(row).partition("[")[0], _lines(metered, row)
+        keys: set[object] = {(array, line) for line in lines}
+        if row["kind"] not in _RACES:
+            keys.add((array if row["kind"] == HazardKind.UNINITIALISED else lines[0], row["kind"]))
+        joined = [cause for cause in causes if cause[0] & keys]
+        causes = [cause for cause in causes if not cause[0] & keys]
+        causes.append(
+            (
+                keys.union(*(known for known, _ in joined)),
+                [*(each for _, each_rows in joined for each in each_rows), row],
+            )
+        )
+    return [cause for _, cause in causes]
+
+
+def _hazard(metered: Metered, rows: list[Row]) -> Hazard:
+    kind, _ = _SENTENCES[HazardKind(rows[0]["kind"])]
+    file, line = metered.places[rows[0]["place"]]
+    return Hazard(kind, file, line, _sentence(metered, rows))
+
+
+def _sentence(metered: Metered, rows: list[Row]) -> str:
+    """What is said of the first of `rows`, how often all of them happened, and where else."""
+    _, sentence = _SENTENCES[HazardKind(rows[0]["kind"])]
+    times = sum(int(row["times"]) for row in rows)
+    said = _lines(metered, rows[0])
+    others = sorted({line for row in rows for line in _lines(metered, row)}.difference(said))
+    more = [f"{times} times"] if times > 1 else []
+    if others:
+        more.append(f"also at {' and '.join('{}:{}'.format(*line) for line in others)}")
+    return (
+        sentence.format(**_words(metered, rows[0]))
+        + (f" ({', '.join(more)})" if more else "")
+        + "."
+    )
+
+
+def _words(metered: Metered, row: Row) -> dict[str, str]:
     """What sentences have in their braces."""
     at, other_at = ("{}:{}".format(*metered.places[row[name]]) for name in ("place", "other_place"))
     elsewhere = " of another block" if row["other_is_elsewhere"] else ""

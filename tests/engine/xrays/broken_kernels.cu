@@ -12,11 +12,11 @@ KERNEL(element_before_the_first) {
 }
 KERNEL(columns_to_the_end_inclusive) {
     for (int col = threadIdx.x; col <= cols; col += blockDim.x) {
-        y[blockIdx.x * cols + col] = 1;  //! race, out of bounds
+        y[blockIdx.x * cols + col] = 1;  //! out of bounds
     }
 }
 KERNEL(no_guard_for_columns) {  // cols 100, block 128
-    y[blockIdx.x * cols + threadIdx.x] = x[blockIdx.x * cols + threadIdx.x];  //! out of bounds, race
+    y[blockIdx.x * cols + threadIdx.x] = x[blockIdx.x * cols + threadIdx.x];  //! out of bounds
 }
 KERNEL(vector_behind_the_row) {
     const float4* row = (const float4*)(x + blockIdx.x * cols);
@@ -400,6 +400,31 @@ KERNEL(a_flag_without_a_fence) {
         y[blockIdx.x * cols] = value;  //! race
     }
 }
+KERNEL(last_warp_without_a_barrier_as_volatile) {  // block 32
+    __shared__ volatile float s[64];
+    int t = threadIdx.x;
+    s[t] = x[t]; s[t + 32] = x[t + 32];
+    __syncthreads();
+    s[t] = s[t] + s[t + 16];  //! race
+    y[blockIdx.x * cols + t] = s[t];
+}
+KERNEL(volatile_instead_of_a_barrier) {
+    __shared__ volatile float s[128];
+    s[threadIdx.x] = x[threadIdx.x];  //! race?
+    __threadfence_block();
+    y[blockIdx.x * cols + threadIdx.x] = s[127 - threadIdx.x];  //! race, uninitialised?
+}
+KERNEL(shuffle_instead_of_a_barrier) {  // block 32
+    __shared__ float s[32];
+    s[threadIdx.x] = x[threadIdx.x];
+    float one = __shfl_sync(~0u, 1.0f, 0);
+    y[blockIdx.x * cols + threadIdx.x] = one * s[31 - threadIdx.x];  //! race
+}
+KERNEL(vote_instead_of_a_barrier) {  // block 32
+    __shared__ float s[32];
+    s[threadIdx.x] = x[threadIdx.x];
+    if (__any_sync(~0u, cols > 0)) y[blockIdx.x * cols + threadIdx.x] = s[31 - threadIdx.x];  //! race
+}
 KERNEL(half_of_the_block_at_a_numbered_barrier) {
     __shared__ float s[128];
     s[threadIdx.x] = x[threadIdx.x];
@@ -422,7 +447,7 @@ KERNEL(room_in_the_heap_without_a_barrier) {
     if (threadIdx.x == 0) room = (float*)malloc(128 * sizeof(float));
     __syncthreads();
     room[threadIdx.x] = x[threadIdx.x];
-    y[blockIdx.x * cols + threadIdx.x] = room[threadIdx.x ^ 32];  //! race, uninitialised
+    y[blockIdx.x * cols + threadIdx.x] = room[threadIdx.x ^ 32];  //! race, uninitialised?
 }
 
 // ---- races between blocks
@@ -478,8 +503,13 @@ KERNEL(a_flag_of_a_block_without_a_fence) {
         y[1] = *(volatile int*)&arrived ? y[0] : 0;  //! race
     }
 }
-KERNEL(every_block_zeroes_the_output) {
-    for (int i = threadIdx.x; i < rows * cols; i += blockDim.x) y[i] = 0;  //! race
+KERNEL(every_block_writes_the_whole_output) {
+    for (int i = threadIdx.x; i < rows * cols; i += blockDim.x) y[i] = blockIdx.x;  //! race
+}
+DEVICE(volatile float total;)
+KERNEL(volatile_total_of_an_earlier_block) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) total = x[0];  //! race?
+    if (blockIdx.x == 1 && threadIdx.x == 0) y[0] = total;  //! race
 }
 KERNEL(sum_of_blocks_read_without_waiting) {
     if (blockIdx.x == 0 && threadIdx.x == 0) y[0] = 0;  //! race?

@@ -302,6 +302,42 @@ KERNEL(flag_of_an_earlier_block_with_fences) {
         y[blockIdx.x] = y[0];
     }
 }
+KERNEL(flag_in_shared_memory_with_fences) {
+    __shared__ volatile int full;
+    __shared__ float kept;
+    if (threadIdx.x == 0) full = 0;
+    __syncthreads();
+    if (threadIdx.x == 0) { kept = x[0]; __threadfence_block(); full = 1; }
+    if (threadIdx.x == 64) { while (!full) { } __threadfence_block(); y[blockIdx.x * cols] = kept; }
+}
+KERNEL(last_warp_with_barriers_as_volatile) {  // block 32
+    __shared__ volatile float s[64];
+    int t = threadIdx.x;
+    s[t] = x[t]; s[t + 32] = x[t + 32];
+    for (int half = 32; half > 0; half /= 2) {
+        __syncwarp();
+        float sum = s[t] + s[t + half];
+        __syncwarp();
+        s[t] = sum;
+    }
+    if (t == 0) y[blockIdx.x * cols] = s[0];
+}
+KERNEL(every_block_zeroes_the_output) {
+    for (int i = threadIdx.x; i < rows * cols; i += blockDim.x) y[i] = 0;
+}
+KERNEL(race_that_is_meant) {
+    if (threadIdx.x % 32 == 0) y[0] = threadIdx.x;  // race: intended
+}
+KERNEL(compare_and_swap_behind_a_plain_read) {
+    int* at = (int*)(y + blockIdx.x);
+    if (threadIdx.x == 0) *at = 0;
+    __syncthreads();
+    int old = *at, assumed;
+    do {
+        assumed = old;
+        old = atomicCAS(at, assumed, __float_as_int(fmaxf(x[threadIdx.x], __int_as_float(assumed))));
+    } while (assumed != old);
+}
 DEVICE(float total;)
 KERNEL(atomics_of_all_blocks) {
     if (threadIdx.x == 0) atomicAdd(&total, x[blockIdx.x]);

@@ -153,3 +153,39 @@ UNORDERED = {
 def test_what_does_not_order_two_accesses_leaves_a_race(name):
     body, threads = UNORDERED[name]
     assert "race" in kinds("", body, threads)
+
+
+def test_lanes_keep_step_from_one_volatile_access_to_the_next_as_on_a_gpu():
+    text = """__global__ void k(const float* x, float* y) {
+        __shared__ float s[64];
+        int t = threadIdx.x;
+        s[t] = x[t]; s[t + 32] = x[t + 32];
+        __syncthreads();
+        volatile float* v = s;
+        if (t < 16) v[t] += v[t + 16]; else v[t] = -1;
+        for (int half = 8; half > 0; half /= 2) if (t < half) v[t] += v[t + half];
+        y[t] = v[0] + v[32];
+    }"""
+    x, y = np.arange(64, dtype=np.float32), np.zeros(32, np.float32)
+    found = xray_launch(text, 1, 32, [x, y], path="written")
+    assert set(y) == {sum(range(32)) + 32}
+    assert {hazard.kind for hazard in found.hazards} == {"race"}
+
+
+def test_what_one_missing_barrier_breaks_is_one_hazard_and_stores_of_one_value_are_a_remark():
+    text = """__global__ void k(const int* x, int* y) {
+        __shared__ int a[64], b[64];
+        int t = threadIdx.x;
+        a[t] = x[t];
+        y[t] = a[63 - t];
+        y[t] += a[t ^ 1];
+        y[t] += a[(t + 1) % 64];
+        b[0] = 7;
+    }"""
+    found = xray_launch(
+        text, 1, 64, [np.arange(64, dtype=np.int32), np.zeros(64, np.int32)], path="written"
+    )
+    [race] = found.hazards
+    assert "kernel.cu:4" in race.message and "also at kernel.cu:5 and kernel.cu:6" in race.message
+    [remark] = found.notes
+    assert "b[0] at kernel.cu:8" in remark

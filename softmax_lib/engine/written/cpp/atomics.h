@@ -117,6 +117,7 @@ EMULATOR_NO_OTHER_ATOMIC(atomicExch, "int, unsigned, unsigned long long and floa
 
 #define EMULATOR_CAS(T)                                                                              \
     EMULATOR_INLINE T atomicCAS(T* address, T expected, T value) {                                   \
+        emulator_compare();                                                                          \
         return emulator::update(address, [=](T old) -> T { return old == expected ? value : old; }); \
     }
 EMULATOR_CAS(int) EMULATOR_CAS(unsigned) EMULATOR_CAS(unsigned long long) EMULATOR_CAS(unsigned short)

@@ -24,7 +24,7 @@ constexpr int MAX_BLOCK_SIZE = 1024;
 
 constexpr uint64_t NO_RECORD = ~uint64_t(0);
 
-enum class State : uint8_t { not_started, running, at_barrier, in_warp_call, at_wide_barrier, polling, exited };
+enum class State : uint8_t { not_started, running, at_barrier, in_warp_call, at_wide_barrier, polling, in_step, exited };
 
 // One CUDA thread. It fills one cache line: a barrier touches every thread of a block, and with a
 // thousand of them what they touch is what it costs.
@@ -35,7 +35,7 @@ struct alignas(64) Thread {
     Operation operation;      // the call it waits at,
     Place place;              // where that is,
     const WarpCall* call;     // if it is a warp call: in the frame of the caller, on its stack,
-    uint64_t received;        // and what the call gave it
+    uint64_t received;        // and what the call gave it; in a step: the instruction
     Stack* stack;
     void* stack_pointer;      // where it goes on; valid while it waits
 };
@@ -46,6 +46,8 @@ struct OpenRecords {
     uint64_t call = NO_RECORD;   // what the call gives
     uint64_t store = NO_RECORD;  // the value stored
     uint32_t place = 0;          // metered launches: of the call
+    const void* looked_at = nullptr;   // the volatile word that it reads again and again,
+    int looks = 0;               // and how often it did
 };
 
 // The threads that can go on, by warp and lane.
@@ -66,6 +68,7 @@ public:
         }
         return true;
     }
+    bool has(int warp) const { return lanes_[warp] != 0; }
     // Takes the lowest ready lane of `warp`, else of the next warp that has one; -1 when none has.
     // Staying in the warp keeps its stacks in the cache, and a trace readable.
     EMULATOR_HOT int take(int warp, int lane_bits) {
@@ -133,12 +136,15 @@ struct Block {
     int barrier_result = 0;
 
     uint32_t waiting_lanes[MAX_BLOCK_SIZE];   // by warp: lanes in a warp call
+    uint32_t stepping_lanes[MAX_BLOCK_SIZE];  // by warp: lanes before a volatile access,
+    int stepping = 0;                         // and how many in all
 
     void start(const BlockShape& shape, bool traced) {
         int warps = shape.warps();
         ready.clear(warps);
         polling.clear(warps);
         memset(waiting_lanes, 0, warps * sizeof *waiting_lanes);
+        memset(stepping_lanes, 0, warps * sizeof *stepping_lanes);
         if (threads.size() < static_cast<size_t>(shape.threads)) threads.resize(shape.threads);
         unsigned at[3] = {0, 0, 0};
         for (int i = 0; i < shape.threads; i++) {
@@ -153,7 +159,7 @@ struct Block {
             unwritten.assign(shape.threads, {});
         }
         for (int warp = 0; warp < warps; warp++) ready.add(warp, shape.lanes_of(warp));
-        exited = arrived = predicates = 0;
+        exited = arrived = predicates = stepping = 0;
         first_arrived = nullptr;
         same_barrier = true;
     }

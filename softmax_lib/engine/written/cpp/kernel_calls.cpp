@@ -175,6 +175,8 @@ uint64_t emulator_atomic_exchange(void* address, int size, uint64_t desired) {
 }
 
 void emulator_narrow_atomic() noexcept { my_worker().is_atomic_of_block = true; }
+void emulator_compare() noexcept { my_worker().is_compare = true; }
+void emulator_store_atomically() noexcept { my_worker().is_atomic_store = true; }
 
 // ---- the device's heap
 

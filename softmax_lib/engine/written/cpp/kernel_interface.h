@@ -104,6 +104,9 @@ EMULATOR_API bool emulator_atomic_exchange_if(void* address, int size, uint64_t 
 EMULATOR_API uint64_t emulator_atomic_exchange(void* address, int size, uint64_t desired);
 // The next atomic is for the threads of its block alone: an x-ray is told.
 EMULATOR_API void emulator_narrow_atomic() noexcept;
+// The next atomic looks whether what the thread has read before still stands; the next volatile store is an atomic's.
+EMULATOR_API void emulator_compare() noexcept;
+EMULATOR_API void emulator_store_atomically() noexcept;
 // Of the device's heap: null where there is no room.
 EMULATOR_API void* emulator_malloc(size_t bytes);
 EMULATOR_API void emulator_free(void* block);

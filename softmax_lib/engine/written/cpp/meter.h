@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "heap.h"
@@ -72,11 +73,26 @@ public:
         requests.close_all(here_);
         hazards.meet_block();
     }
-    // lanes of a warp have reached a warp call
-    void meet_warp(int warp, unsigned lanes, bool are_all) {
-        if (!are_all) return hazards.meet_lanes(warp, lanes);
-        requests.close(here_, warp);
-        hazards.meet_warp(warp);
+    // lanes of a warp have reached a warp call; a __syncwarp() alone orders memory
+    void meet_warp(int warp, unsigned lanes, bool are_all, bool is_sync) {
+        if (are_all) requests.close(here_, warp);
+        if (!is_sync) hazards.call_warp(warp);
+        else if (are_all) hazards.meet_warp(warp);
+        else hazards.meet_lanes(warp, lanes);
+    }
+    // A store is about to be made: where hazards wait for its value, what was there is kept.
+    void await_value(const void* pointer, unsigned size, size_t undecided_before) {
+        size_t count = hazards.undecided() - undecided_before;
+        if (!count) return;
+        unsettled_.push_back({pointer, size, count, {}});
+        memcpy(unsettled_.back().before, pointer, size);
+    }
+    // Those stores are in memory by now.
+    void settle() {
+        for (const Unsettled& store : unsettled_) {
+            hazards.decide(store.count, memcmp(store.before, store.pointer, store.size) == 0);
+        }
+        unsettled_.clear();
     }
     // all blocks of a cluster or grid have reached a barrier
     void meet_blocks(Operation operation) {
@@ -109,6 +125,14 @@ private:
         access.array = -1;
     }
 
+    struct Unsettled {
+        const void* pointer;
+        unsigned size;       // at most 16
+        size_t count;        // of hazards
+        uint8_t before[16];
+    };
+
+    std::vector<Unsettled> unsettled_;
     std::vector<Line> lines_;
     std::vector<int32_t> places_;            // by site; -1 before it was seen
     const std::vector<Array>&arrays_, &variables_;

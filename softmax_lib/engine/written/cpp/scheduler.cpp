@@ -156,7 +156,7 @@ void Worker::run_threads() {
 }
 
 void Worker::thread_exited(Thread& thread) {
-    if (launch->request.traced) trace_settle_store(*this, thread);
+    if (launch->request.traced) trace_settle(*this, thread);
     thread.state = State::exited;
     block->exited++;
     idle_polls_ = 0;
@@ -165,8 +165,25 @@ void Worker::thread_exited(Thread& thread) {
 
 // The next of this block that can go on, else of another; null when all have exited.
 Thread* Worker::next_thread(int warp) {
+    if (__builtin_expect(block->stepping, 0)) end_step(warp);
     int next = block->ready.take(warp, shape.lane_bits);
     return next >= 0 ? &block->threads[next] : next_elsewhere();
+}
+
+// Where no other lane of the warp can go on, those do that wait at its first instruction: the others are behind it.
+void Worker::end_step(int warp) {
+    if (block->ready.has(warp)) return;
+    for (int i = 0; i < shape.warps() && !block->stepping_lanes[warp] && block->ready.is_empty(); i++) warp = i;
+    uint32_t first = 0;
+    uint64_t lowest = ~uint64_t(0);
+    for (int lane : EachLane{block->stepping_lanes[warp]}) {
+        uint64_t pc = block->threads[(warp << shape.lane_bits) + lane].received;
+        if (pc < lowest) first = 0, lowest = pc;
+        if (pc == lowest) first |= 1u << lane;
+    }
+    block->stepping_lanes[warp] &= ~first;
+    block->stepping -= __builtin_popcount(first);
+    block->ready.add(warp, first);
 }
 
 Thread* Worker::next_elsewhere() {

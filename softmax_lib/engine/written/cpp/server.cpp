@@ -266,9 +266,8 @@ void Server::await(Pieces& given) {
 void Server::outcome() {
     Launch* launch = running_.launch;
     static const std::vector<LineCounts> nothing_counted;
-    static const std::vector<Hazard> nothing_found;
     const auto& counts = launch->meter ? launch->meter->requests.counts : nothing_counted;
-    const auto& hazards = launch->meter ? launch->meter->hazards.found : nothing_found;
+    const auto& hazards = launch->meter ? launch->meter->hazards.found() : std::vector<Hazard>();
     uint64_t records = launch->fault.kind == FaultKind::none ? launch->records.size() : 0;
     const uint64_t sizes[] = {records, counts.size(), hazards.size(), launch->printed.size(), launch->unprinted};
     const std::pair<const void*, uint64_t> parts[] = {

@@ -28,7 +28,7 @@ static uint64_t append(Worker& worker, const void* pc, const Record& filled) {
     return launch.records.size() - 1;
 }
 
-void trace_settle_store(Worker& worker, Thread& thread) {
+static void settle_record(Worker& worker, Thread& thread) {
     uint64_t& store = worker.block->open_records[thread.index].store;
     if (store == NO_RECORD) return;
     Record& record = worker.launch->records[store];
@@ -36,9 +36,13 @@ void trace_settle_store(Worker& worker, Thread& thread) {
     store = NO_RECORD;
 }
 
+void trace_settle(Worker& worker, Thread& thread) {
+    if (worker.launch->meter) worker.launch->meter->settle();
+    settle_record(worker, thread);
+}
+
 static void log_call(Worker& worker, Operation operation, const WarpCall* call, const void* pc) {
     Thread& thread = *worker.running;
-    trace_settle_store(worker, thread);
     Record record{};
     record.operation = operation;
     if (call) {
@@ -51,6 +55,7 @@ static void log_call(Worker& worker, Operation operation, const WarpCall* call, 
 }
 
 void trace_call(Worker& worker, Operation operation, const WarpCall* call, const void* pc) {
+    trace_settle(worker, *worker.running);
     if (worker.launch->request.record_limit) log_call(worker, operation, call, pc);
     if (!worker.launch->meter) return;
     Thread& thread = *worker.running;
@@ -121,7 +126,7 @@ static void measure(Worker& worker, ThreadAccess& access, uintptr_t address, uns
 }
 
 static void log_access(Worker& worker, Operation operation, const void* pointer, unsigned size, const void* pc) {
-    trace_settle_store(worker, *worker.running);
+    settle_record(worker, *worker.running);
     Record record{};
     record.address = reinterpret_cast<uintptr_t>(pointer);
     record.operation = operation;
@@ -136,16 +141,19 @@ static bool is_constant(const Worker& worker, uintptr_t address, unsigned size) 
     return is_of_library(worker, address) && !lies_in(worker.launch->arrays, address, size);
 }
 
-static void watch_access(Worker& worker, Operation operation, bool is_strong, const void* pointer, unsigned size,
+// Of `kind` what it is for others is known; the rest is filled in.
+static void watch_access(Worker& worker, Operation operation, const ThreadAccess& kind, const void* pointer, unsigned size,
                          const void* pc) {
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
     Entered inside(pc);
     check(worker, operation == Operation::load ? Access::load : Access::store, address, size, pc);
     if (worker.launch->meter) {
-        ThreadAccess access{};
+        Meter& meter = *worker.launch->meter;
+        size_t undecided = meter.hazards.undecided();
+        ThreadAccess access = kind;
         access.ask = operation == Operation::load ? Ask::LOAD : Ask::STORE;
-        access.is_strong = is_strong;
         measure(worker, access, address, size, pc);
+        meter.await_value(pointer, size, undecided);
     }
     if (worker.launch->request.record_limit) log_access(worker, operation, pointer, size, pc);
 }
@@ -191,7 +199,7 @@ static void mark_unwritten(Worker& worker, char* low, size_t bytes, size_t eleme
     for (size_t at = 0; at < bytes; at++) unwritten_bytes(worker).insert(low + at);
 }
 
-static void on_access(Operation operation, const void* pointer, unsigned size, const void* pc) {
+static void on_one_access(Operation operation, const void* pointer, unsigned size, const void* pc) {
     Worker& worker = my_worker();
     if (operation == Operation::store) worker.note_change();
     if (!worker.launch->request.traced) return;
@@ -203,31 +211,62 @@ static void on_access(Operation operation, const void* pointer, unsigned size, c
         return;
     }
     if (is_constant(worker, address, size)) return;
-    watch_access(worker, operation, false, pointer, size, pc);
+    watch_access(worker, operation, ThreadAccess{}, pointer, size, pc);
 }
 
-// One that waits reads a volatile word again and again: then the others get their turn.
+static void on_access(Operation operation, const void* pointer, unsigned size, const void* pc) {
+    Worker& worker = my_worker();
+    if (worker.launch->meter) worker.launch->meter->settle();
+    on_one_access(operation, pointer, size, pc);
+}
+
+// Whether the running thread has now read the word so often, and nothing else, that it waits for it.
+static bool waits_for(Worker& worker, const void* pointer) {
+    OpenRecords& own = worker.block->open_records[worker.running->index];
+    constexpr int patience = 3;
+    if (own.looked_at != pointer) own.looks = 0;
+    own.looked_at = pointer;
+    if (++own.looks < patience) return false;
+    own.looks = 0;
+    return true;
+}
+
+// Lanes run in step from one volatile access to the next. One that waits reads a volatile word again and again: then
+// the others get their turn.
 static void on_volatile(Operation operation, const void* pointer, unsigned size, const void* pc) {
     Worker& worker = my_worker();
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
-    if (worker.stacks.contains(address)) return;
-    constexpr int patience = 3;
-    if (operation == Operation::store) worker.note_change();
-    else Entered(pc)->look_again(pointer, patience, pc);
-    if (!worker.launch->request.traced || is_constant(worker, address, size)) return;
-    watch_access(worker, operation, true, pointer, size, pc);
+    if (!worker.launch->request.traced || worker.stacks.contains(address) || is_constant(worker, address, size)) return;
+    ThreadAccess access{};
+    access.is_strong = operation == Operation::load || worker.is_atomic_store;
+    access.is_volatile = !worker.is_atomic_store;
+    worker.is_atomic_store = false;
+    if (operation == Operation::store) {
+        worker.note_change();
+        worker.block->open_records[worker.running->index].looks = 0;
+    }
+    {
+        Entered inside(pc);
+        trace_settle(worker, *worker.running);
+        access.is_poll = operation == Operation::load && waits_for(worker, pointer);
+        if (access.is_poll) worker.poll({nullptr, static_cast<int>(worker.launch->library.site_of(pc))}, pointer);
+        if (access.is_volatile) worker.keep_step(pc);
+    }
+    watch_access(worker, operation, access, pointer, size, pc);
 }
 
 void trace_read(Worker& worker, const void* pointer, int size, const void* pc) {
     if (is_constant(worker, reinterpret_cast<uintptr_t>(pointer), static_cast<unsigned>(size))) return;
-    watch_access(worker, Operation::load, true, pointer, static_cast<unsigned>(size), pc);
+    ThreadAccess access{};
+    access.is_strong = true;
+    watch_access(worker, Operation::load, access, pointer, static_cast<unsigned>(size), pc);
 }
 
 void trace_before_atomic(Worker& worker, const void* pointer, int size, const void* pc) {
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
     if (is_constant(worker, address, static_cast<unsigned>(size))) return;
     Entered inside(pc);
-    trace_settle_store(worker, *worker.running);
+    trace_settle(worker, *worker.running);
     check(worker, Access::store, address, static_cast<unsigned>(size), pc);
 }
 
@@ -239,7 +278,8 @@ void trace_after_atomic(Worker& worker, bool is_exchange, const void* pointer, i
     access.is_strong = true;
     access.is_exchange = is_exchange;
     access.is_of_block = worker.is_atomic_of_block;
-    worker.is_atomic_of_block = false;
+    access.is_compare = worker.is_compare;
+    worker.is_atomic_of_block = worker.is_compare = false;
     if (is_constant(worker, address, static_cast<unsigned>(size))) return;
     Entered inside(pc);
     Record record{};
@@ -286,7 +326,8 @@ HOOKS(16)
 static void on_range(emulator::Operation operation, char* low, unsigned long bytes, const void* pc) {
     unsigned long odd = reinterpret_cast<uintptr_t>(low) | bytes;
     unsigned unit = odd % 4 == 0 ? 4 : odd % 2 == 0 ? 2 : 1;
-    for (unsigned long i = 0; i < bytes; i += unit) emulator::on_access(operation, low + i, unit, pc);
+    if (emulator::my_worker().launch->meter) emulator::my_worker().launch->meter->settle();
+    for (unsigned long i = 0; i < bytes; i += unit) emulator::on_one_access(operation, low + i, unit, pc);
 }
 EMULATOR_API void __tsan_read_range(char* low, unsigned long bytes) { on_range(LOAD, low, bytes, PC); }
 EMULATOR_API void __tsan_write_range(char* low, unsigned long bytes) { on_range(STORE, low, bytes, PC); }
@@ -309,7 +350,7 @@ EMULATOR_API void* __tsan_memset(char* to, int value, unsigned long bytes) {
 // for a block alone puts nothing in order that they tell apart.
 EMULATOR_API void __tsan_atomic_thread_fence(int order) {
     emulator::Worker& worker = emulator::my_worker();
-    if (worker.launch->meter && order == __ATOMIC_SEQ_CST) worker.launch->meter->hazards.fence();
+    if (worker.launch->meter) worker.launch->meter->hazards.fence(worker.running->index, order != __ATOMIC_SEQ_CST);
 }
 EMULATOR_API void __tsan_init() {}
 EMULATOR_API void __tsan_func_entry(void*) {}

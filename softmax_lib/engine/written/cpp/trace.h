@@ -33,7 +33,7 @@ EMULATOR_COLD void trace_call(Worker& worker, Operation operation, const WarpCal
 // The value that a waiting thread's shuffle or vote gave it.
 EMULATOR_COLD void trace_received(Worker& worker, Thread& thread, int source_lane);
 // The running thread has gone on: what it stored last is in memory by now.
-EMULATOR_COLD void trace_settle_store(Worker& worker, Thread& thread);
+EMULATOR_COLD void trace_settle(Worker& worker, Thread& thread);
 
 // A read by the running thread that an atomic variable was asked for.
 void trace_read(Worker& worker, const void* pointer, int size, const void* pc);

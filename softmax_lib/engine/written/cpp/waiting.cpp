@@ -61,7 +61,7 @@ void Worker::wait(Operation operation, uint64_t arrival, Place place) {
     thread.operation = operation;
     thread.place = place;
     thread.state = State::at_wide_barrier;
-    if (launch->request.traced) trace_settle_store(*this, thread);
+    if (launch->request.traced) trace_settle(*this, thread);
     yield(thread, shape.warp_of(thread));
     thread.state = State::running;
 }
@@ -75,7 +75,7 @@ void Worker::poll(Place place, const void* address) {
     thread.received = reinterpret_cast<uintptr_t>(address);
     thread.state = State::polling;
     idle_polls_++;
-    if (launch->request.traced) trace_settle_store(*this, thread);
+    if (launch->request.traced) trace_settle(*this, thread);
     block->polling.add(shape.warp_of(thread), 1u << shape.lane_of(thread));
     yield(thread, shape.warp_of(thread));
     thread.state = State::running;
@@ -86,6 +86,17 @@ void Worker::look_again(const void* address, int patience, const void* pc) {
     if (++idle_.times < patience) return;
     idle_ = {};
     poll({nullptr, static_cast<int>(launch->library.site_of(pc))}, address);
+}
+
+void Worker::keep_step(const void* pc) {
+    Thread& thread = *running;
+    int warp = shape.warp_of(thread);
+    thread.received = reinterpret_cast<uintptr_t>(pc);
+    thread.state = State::in_step;
+    block->stepping_lanes[warp] |= 1u << shape.lane_of(thread);
+    block->stepping++;
+    yield(thread, warp);
+    thread.state = State::running;
 }
 
 // ---- shuffles and votes
@@ -126,7 +137,8 @@ void Worker::complete_warp_call(int warp, unsigned lanes) {
         if (launch->request.traced) trace_received(*this, thread, source);
     }
     idle_polls_ = 0;
-    if (launch->meter) launch->meter->meet_warp(warp, lanes, lanes == shape.lanes_of(warp));
+    bool are_all = lanes == shape.lanes_of(warp), is_sync = threads[__builtin_ctz(lanes)].operation == Operation::syncwarp;
+    if (launch->meter) launch->meter->meet_warp(warp, lanes, are_all, is_sync);
     block->waiting_lanes[warp] &= ~lanes;
     block->ready.add(warp, lanes);
 }

@@ -48,6 +48,8 @@ public:
     EMULATOR_COLD void poll(Place place, const void* address);
     // The running thread found at `address` what it had found there before. Soon it has to poll.
     void look_again(const void* address, int patience, const void* pc);
+    // Before a volatile access at `pc` lanes of a warp wait for one another, as those that run in step do.
+    EMULATOR_COLD void keep_step(const void* pc);
     void note_change() { idle_polls_ = 0; }
 
     // Where `pointer` into this block's shared memory is in that of another block of the cluster.
@@ -82,6 +84,8 @@ public:
     char* shared_low = nullptr;   // shared memory of `block`; null where the system cannot tell
     volatile bool in_runtime = true;
     bool is_atomic_of_block = false;        // the next one is for the threads of its block alone
+    bool is_compare = false;                // the next one compares first
+    bool is_atomic_store = false;           // the next volatile store is one
     std::atomic<uint64_t> finished{0};  // CUDA threads, in this launch
     uint64_t clock = 0;
 
@@ -102,6 +106,7 @@ private:
     EMULATOR_HOT Thread* next_thread(int warp);
     EMULATOR_COLD Thread* next_elsewhere();
     EMULATOR_COLD bool wake_pollers();
+    EMULATOR_COLD void end_step(int warp);
     void enter_block(Block& next);
     EMULATOR_HOT void yield(Thread& thread, int next_warp);
     EMULATOR_HOT void resume(Thread& next, void** save);
