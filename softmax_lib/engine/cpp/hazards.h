@@ -55,12 +55,9 @@ private:
 
 // ----
 
-enum class HazardKind : int32_t {
-    race, uninitialised, absent_lane, input_written, unwritten_local,
-    race_over_call,    // a shuffle or vote lies between, which orders no memory
-    race_in_step,      // volatile accesses of lanes of one warp
-    same_value,        // two stores of one value: which comes last is all the same
-};
+// The last three: races that a shuffle or vote lies between, which orders no memory; of volatile accesses by lanes of
+// one warp; and of stores of one value, where it is all the same which comes last.
+enum class HazardKind : int32_t { race, uninitialised, absent_lane, input_written, unwritten_local, race_over_call, race_in_step, same_value };
 
 // One access of one thread.
 struct ThreadAccess {

@@ -46,8 +46,6 @@ struct OpenRecords {
     uint64_t call = NO_RECORD;   // what the call gives
     uint64_t store = NO_RECORD;  // the value stored
     uint32_t place = 0;          // metered launches: of the call
-    const void* looked_at = nullptr;   // the volatile word that it reads again and again,
-    int looks = 0;               // and how often it did
 };
 
 // The threads that can go on, by warp and lane.

@@ -220,39 +220,26 @@ static void on_access(Operation operation, const void* pointer, unsigned size, c
     on_one_access(operation, pointer, size, pc);
 }
 
-// Whether the running thread has now read the word so often, and nothing else, that it waits for it.
-static bool waits_for(Worker& worker, const void* pointer) {
-    OpenRecords& own = worker.block->open_records[worker.running->index];
-    constexpr int patience = 3;
-    if (own.looked_at != pointer) own.looks = 0;
-    own.looked_at = pointer;
-    if (++own.looks < patience) return false;
-    own.looks = 0;
-    return true;
-}
-
 // Lanes run in step from one volatile access to the next. One that waits reads a volatile word again and again: then
 // the others get their turn.
 static void on_volatile(Operation operation, const void* pointer, unsigned size, const void* pc) {
     Worker& worker = my_worker();
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
-    if (!worker.launch->request.traced || worker.stacks.contains(address) || is_constant(worker, address, size)) return;
+    bool is_traced = worker.launch->request.traced, is_load = operation == Operation::load;
+    if (worker.stacks.contains(address) || (is_traced && is_constant(worker, address, size))) return;
     ThreadAccess access{};
-    access.is_strong = operation == Operation::load || worker.is_atomic_store;
     access.is_volatile = !worker.is_atomic_store;
+    access.is_strong = is_load || worker.is_atomic_store;
     worker.is_atomic_store = false;
-    if (operation == Operation::store) {
-        worker.note_change();
-        worker.block->open_records[worker.running->index].looks = 0;
-    }
     {
         Entered inside(pc);
-        trace_settle(worker, *worker.running);
-        access.is_poll = operation == Operation::load && waits_for(worker, pointer);
-        if (access.is_poll) worker.poll({nullptr, static_cast<int>(worker.launch->library.site_of(pc))}, pointer);
+        if (is_traced) trace_settle(worker, *worker.running);
+        constexpr int patience = 3;
+        if (is_load) access.is_poll = worker.look_again(pointer, patience, pc);
+        else worker.note_change(), worker.forget_looks();
         if (access.is_volatile) worker.keep_step(pc);
     }
-    watch_access(worker, operation, access, pointer, size, pc);
+    if (is_traced) watch_access(worker, operation, access, pointer, size, pc);
 }
 
 void trace_read(Worker& worker, const void* pointer, int size, const void* pc) {

@@ -81,11 +81,15 @@ void Worker::poll(Place place, const void* address) {
     thread.state = State::running;
 }
 
-void Worker::look_again(const void* address, int patience, const void* pc) {
-    if (idle_.thread != running || idle_.address != address) idle_ = {running, address, 0};
-    if (++idle_.times < patience) return;
-    idle_ = {};
+void Worker::forget_looks() { looks_[static_cast<size_t>(running->index)] = {}; }
+
+bool Worker::look_again(const void* address, int patience, const void* pc) {
+    IdleLook& look = looks_[static_cast<size_t>(running->index)];
+    if (look.thread != running || look.address != address) look = {running, address, 0};
+    if (++look.times < patience) return false;
+    look = {};
     poll({nullptr, static_cast<int>(launch->library.site_of(pc))}, address);
+    return true;
 }
 
 void Worker::keep_step(const void* pc) {

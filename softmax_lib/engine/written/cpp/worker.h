@@ -24,7 +24,7 @@ struct Interruption {
     Access access;
 };
 
-// What the running thread looked at again and again without anything having changed.
+// What a thread looked at again and again without anything having changed.
 struct IdleLook {
     const Thread* thread;
     const void* address;
@@ -46,11 +46,12 @@ public:
     EMULATOR_COLD void wait(Operation operation, uint64_t arrival, Place place);
     // Lets every thread run that can, before this one looks again at what it waits for.
     EMULATOR_COLD void poll(Place place, const void* address);
-    // The running thread found at `address` what it had found there before. Soon it has to poll.
-    void look_again(const void* address, int patience, const void* pc);
+    // The running thread found at `address` what it had found there before. Soon it has to poll, and whether it did.
+    bool look_again(const void* address, int patience, const void* pc);
     // Before a volatile access at `pc` lanes of a warp wait for one another, as those that run in step do.
     EMULATOR_COLD void keep_step(const void* pc);
     void note_change() { idle_polls_ = 0; }
+    void forget_looks();          // of the running thread
 
     // Where `pointer` into this block's shared memory is in that of another block of the cluster.
     void* map_shared(const void* pointer, unsigned rank);
@@ -121,7 +122,7 @@ private:
     WideBarrier grid_barrier_;
     std::vector<WideBarrier> cluster_barriers_;
     void* main_stack_pointer_ = nullptr;
-    IdleLook idle_{};
+    std::vector<IdleLook> looks_;  // by number in a block: of the last that had it
     uint64_t idle_polls_ = 0;     // since any thread did something else
 };
 
