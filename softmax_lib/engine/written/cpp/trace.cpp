@@ -226,7 +226,7 @@ static void on_volatile(Operation operation, const void* pointer, unsigned size,
     Worker& worker = my_worker();
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
     bool is_traced = worker.launch->request.traced, is_load = operation == Operation::load;
-    if (worker.stacks.contains(address) || (is_traced && is_constant(worker, address, size))) return;
+    if (worker.stacks.contains(address)) return;
     ThreadAccess access{};
     access.is_volatile = !worker.is_atomic_store;
     access.is_strong = is_load || worker.is_atomic_store;
@@ -239,7 +239,7 @@ static void on_volatile(Operation operation, const void* pointer, unsigned size,
         else worker.note_change(), worker.forget_looks();
         if (access.is_volatile) worker.keep_step(pc);
     }
-    if (is_traced) watch_access(worker, operation, access, pointer, size, pc);
+    if (is_traced && !is_constant(worker, address, size)) watch_access(worker, operation, access, pointer, size, pc);
 }
 
 void trace_read(Worker& worker, const void* pointer, int size, const void* pc) {
