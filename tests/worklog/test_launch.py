@@ -209,7 +209,7 @@ ONES = np.ones((3, 8), np.float32)
 NAIVE = Source("mine.cu", kernels["naive"].source.text)
 BLOCK_A_ROW = Source("mine.cu", kernels["shared"].source.text)
 OTHER_AXES = kernel_of(
-    "    if (threadIdx.x < 8) y[threadIdx.x] = threadIdx . y + blockIdx.z;  // not blockIdx.y\n"
+    "    if (threadIdx.x < 8 && blockIdx.x < 1) y[threadIdx.x] = threadIdx . y + blockIdx.z;  // not blockIdx.y\n"
 )
 AXES = "It is launched in one dimension, where blockIdx.z and threadIdx.y are 0."
 

@@ -217,7 +217,6 @@ void Hazards::note_order(const ThreadAccess& access, size_t owner) {
         block.fenced[warp] &= ~(1u << lane);
     }
     if (!access.is_volatile) return;
-    if (access.is_poll) polls_.insert(access.place);
     if (access.is_shared && !is_store && blocks_[owner].words.count(access.address)) take_over(access.thread, access.address, owner);
     if (!is_store) return;
     Stores& stores = volatile_stores_[access.place];

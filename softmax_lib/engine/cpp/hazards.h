@@ -66,7 +66,6 @@ struct ThreadAccess {
     bool is_shared;
     bool is_strong;    // an atomic, or a volatile load: it races with none of its kind
     bool is_volatile;
-    bool is_poll;      // looks again at what it has just looked at
     bool is_compare;   // an atomic that looks whether what was read before still stands
     bool is_in_heap;
     bool is_of_block;  // an atomic for the threads of its block alone
@@ -113,6 +112,7 @@ public:
     void give_back_heap(uint64_t block);
     void access_heap(const ThreadAccess& access, uint64_t block, uint64_t bytes);
     void absent_lane(uint32_t place, int thread, int lane);
+    void note_poll(uint32_t place) { polls_.insert(place); }   // where a thread reads a word until it changes
     void unwritten(uint32_t place, int thread);   // a variable of the thread's own
     void fence(int thread, bool is_of_block);
     void meet_block();

@@ -75,7 +75,7 @@ _SENTENCES = {
     ),
     HazardKind.SAME_VALUE: (
         "",
-        "{who} and {other} write one value to {word} at {at} and {other_at}: which comes last makes no difference",
+        "{who} at {at} and {other} at {other_at} write one value to {word}: which comes last makes no difference",
     ),
     HazardKind.UNINITIALISED: ("uninitialised", "{who} reads {word} at {at}, which {nobody}"),
     HazardKind.ABSENT_LANE: (

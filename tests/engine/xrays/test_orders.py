@@ -188,4 +188,4 @@ def test_what_one_missing_barrier_breaks_is_one_hazard_and_stores_of_one_value_a
     [race] = found.hazards
     assert "kernel.cu:4" in race.message and "also at kernel.cu:5 and kernel.cu:6" in race.message
     [remark] = found.notes
-    assert "b[0] at kernel.cu:8" in remark
+    assert "at kernel.cu:8 write one value to b[0]" in remark

@@ -59,6 +59,7 @@ void emulator_wait(Operation operation, uint64_t arrival, Place place) noexcept 
 void emulator_poll(Place place) noexcept {
     Entered worker(CALLER);
     worker->poll(place, nullptr);
+    worker->expect_look();
 }
 
 // ---- order that an x-ray is told of

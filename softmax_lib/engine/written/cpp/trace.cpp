@@ -220,6 +220,13 @@ static void on_access(Operation operation, const void* pointer, unsigned size, c
     on_one_access(operation, pointer, size, pc);
 }
 
+// The running thread waits for a word to change, and looked at it first at `first`, if it does.
+static void note_poll(Worker& worker, const void* first, const void* now) {
+    if (!first || !worker.launch->meter) return;
+    Meter& meter = *worker.launch->meter;
+    for (const void* pc : {first, now}) meter.hazards.note_poll(meter.place_of(worker.launch->library.site_of(pc)));
+}
+
 // Lanes run in step from one volatile access to the next. One that waits reads a volatile word again and again: then
 // the others get their turn.
 static void on_volatile(Operation operation, const void* pointer, unsigned size, const void* pc) {
@@ -235,7 +242,7 @@ static void on_volatile(Operation operation, const void* pointer, unsigned size,
         Entered inside(pc);
         if (is_traced) trace_settle(worker, *worker.running);
         constexpr int patience = 3;
-        if (is_load) access.is_poll = worker.look_again(pointer, patience, pc);
+        if (is_load) note_poll(worker, worker.look_again(pointer, patience, pc), pc);
         else worker.note_change(), worker.forget_looks();
         if (access.is_volatile) worker.keep_step(pc);
     }

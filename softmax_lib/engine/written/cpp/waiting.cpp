@@ -81,15 +81,18 @@ void Worker::poll(Place place, const void* address) {
     thread.state = State::running;
 }
 
-void Worker::forget_looks() { looks_[static_cast<size_t>(running->index)] = {}; }
-
-bool Worker::look_again(const void* address, int patience, const void* pc) {
+const void* Worker::look_again(const void* address, int patience, const void* pc) {
     IdleLook& look = looks_[static_cast<size_t>(running->index)];
-    if (look.thread != running || look.address != address) look = {running, address, 0};
-    if (++look.times < patience) return false;
+    constexpr int most_parts = 4;
+    bool is_same = look.thread == running && look.address == address;
+    if (!is_same && look.thread == running && ++look.others < most_parts) return nullptr;
+    if (!is_same) look = {running, address, 0, 0, pc};
+    look.others = 0;
+    if (++look.times < patience) return nullptr;
+    const void* first = look.pc;
     look = {};
     poll({nullptr, static_cast<int>(launch->library.site_of(pc))}, address);
-    return true;
+    return first;
 }
 
 void Worker::keep_step(const void* pc) {

@@ -29,6 +29,8 @@ struct IdleLook {
     const Thread* thread;
     const void* address;
     int times;
+    int others;       // looks elsewhere since: a word may be looked at in parts
+    const void* pc;   // of the first
 };
 
 class Worker {
@@ -46,12 +48,15 @@ public:
     EMULATOR_COLD void wait(Operation operation, uint64_t arrival, Place place);
     // Lets every thread run that can, before this one looks again at what it waits for.
     EMULATOR_COLD void poll(Place place, const void* address);
-    // The running thread found at `address` what it had found there before. Soon it has to poll, and whether it did.
-    bool look_again(const void* address, int patience, const void* pc);
+    // The running thread found at `address` what it had found there before. Soon it has to poll; then this gives the
+    // instruction of its first look.
+    const void* look_again(const void* address, int patience, const void* pc);
     // Before a volatile access at `pc` lanes of a warp wait for one another, as those that run in step do.
     EMULATOR_COLD void keep_step(const void* pc);
     void note_change() { idle_polls_ = 0; }
-    void forget_looks();          // of the running thread
+    // Of the running thread: it has stored something; it has let others run, and may look at the same word again.
+    void forget_looks() { looks_[static_cast<size_t>(running->index)] = {}; }
+    void expect_look() { looks_[static_cast<size_t>(running->index)].times = 1000; }
 
     // Where `pointer` into this block's shared memory is in that of another block of the cluster.
     void* map_shared(const void* pointer, unsigned rank);
