@@ -79,7 +79,7 @@ void Worker::run_group(uint64_t group) {
     live_blocks = launch->blocks_a_group;
     place_blocks(group);
     first_block = blocks[0].number;
-    looks_.assign(static_cast<size_t>(shape.threads), IdleLook{});
+    looks_.clear();
     idle_polls_ = 0;
     block = &blocks[0];
     // What no thread of a block wrote reads as NaN, in every block alike.

@@ -82,11 +82,10 @@ void Worker::poll(Place place, const void* address) {
 }
 
 const void* Worker::look_again(const void* address, int patience, const void* pc) {
-    IdleLook& look = looks_[static_cast<size_t>(running->index)];
+    IdleLook& look = this->look();
     constexpr int most_parts = 4;
-    bool is_same = look.thread == running && look.address == address;
-    if (!is_same && look.thread == running && ++look.others < most_parts) return nullptr;
-    if (!is_same) look = {running, address, 0, 0, pc};
+    if (look.address && look.address != address && ++look.others < most_parts) return nullptr;
+    if (look.address != address) look = {address, 0, 0, pc};
     look.others = 0;
     if (++look.times < patience) return nullptr;
     const void* first = look.pc;

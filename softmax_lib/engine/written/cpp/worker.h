@@ -26,7 +26,6 @@ struct Interruption {
 
 // What a thread looked at again and again without anything having changed.
 struct IdleLook {
-    const Thread* thread;
     const void* address;
     int times;
     int others;       // looks elsewhere since: a word may be looked at in parts
@@ -55,8 +54,8 @@ public:
     EMULATOR_COLD void keep_step(const void* pc);
     void note_change() { idle_polls_ = 0; }
     // Of the running thread: it has stored something; it has let others run, and may look at the same word again.
-    void forget_looks() { looks_[static_cast<size_t>(running->index)] = {}; }
-    void expect_look() { looks_[static_cast<size_t>(running->index)].times = 1000; }
+    void forget_looks() { look() = {}; }
+    void expect_look() { look().times = 1000; }
 
     // Where `pointer` into this block's shared memory is in that of another block of the cluster.
     void* map_shared(const void* pointer, unsigned rank);
@@ -127,7 +126,11 @@ private:
     WideBarrier grid_barrier_;
     std::vector<WideBarrier> cluster_barriers_;
     void* main_stack_pointer_ = nullptr;
-    std::vector<IdleLook> looks_;  // by number in a block: of the last that had it
+    IdleLook& look() {
+        if (looks_.empty()) looks_.resize(live_blocks * static_cast<size_t>(shape.threads));
+        return looks_[static_cast<size_t>((block - blocks.data()) * shape.threads + running->index)];
+    }
+    std::vector<IdleLook> looks_;  // by block and thread; empty before the first
     uint64_t idle_polls_ = 0;     // since any thread did something else
 };
 
