@@ -233,6 +233,7 @@ TABLE = [
     # what takes torch's tensors
     (lambda: softmax(X), WrongType, ""),
     (lambda: softmax(T, 1.5), WrongType, ""),
+    *((lambda how=how: softmax(T, True, **how), WrongType, "dim is a bool") for how in ({}, {"scale": 1.0})),
     (lambda: softmax(T, 2), NoSuchDimension, "dim is 2; a tensor of 2 dimensions takes -2 to 1"),
     (lambda: softmax(T.long()), WrongType, "x is torch.int64; softmax takes floating-point numbers"),
     (lambda: softmax(T, dtype="float32"), WrongType, ""),

@@ -81,9 +81,9 @@ def _compute(first: Tensor, second: Tensor | None, result: Tensor, how: How) -> 
 def positive(dim: int, dims: int) -> int:
     """`dim` counted from the front, of a tensor of so many dimensions; one of none counts as of one.
 
-    Raises `NoSuchDimension`, and `WrongType` for what is no whole number.
+    Raises `NoSuchDimension`, and `WrongType` for what is no whole number, as True is none.
     """
-    if not isinstance(dim, int):
+    if not isinstance(dim, int) or isinstance(dim, bool):
         raise WrongType(f"dim is a {type(dim).__name__}; it is a whole number.")
     most = max(dims, 1)
     if not -most <= dim < most:
