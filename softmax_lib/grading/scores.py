@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from softmax_lib.engine.caches import replace_file
+from softmax_lib.engine.caches import fcntl, replace_file
 from softmax_lib.engine.words import count
 from softmax_lib.grading.collection import exercises
 from softmax_lib.widgets.tables import table
 from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.files import readers_folder
 
-SCORES, FAILURES = "scores.json", "failures.json"
+SCORES, FAILURES, LOCK = "scores.json", "failures.json", "lock"
 
 
 @dataclass(frozen=True)
@@ -82,19 +83,20 @@ def scores() -> Scores:
     return Scores(tuple(rows))
 
 
-def keep(exercise: str, points: int, solved: bool) -> int:
+def keep(exercise: str, points: int, solved: bool = True) -> int:
     """Write down `points`, if they are the most so far, and a failure; returns how many there have been.
 
     Warns where that cannot be done.
     """
     failed = 0 if solved else 1
     try:
-        best = _read(SCORES).get(exercise, -1)
-        failed += failures(exercise)
-        if points > best:
-            _write(SCORES, exercise, points)
-        if not solved:
-            _write(FAILURES, exercise, failed)
+        with _locked():
+            best = _read(SCORES).get(exercise, -1)
+            failed += failures(exercise)
+            if points > best:
+                _write(SCORES, exercise, points)
+            if not solved:
+                _write(FAILURES, exercise, failed)
     except (OSError, BadInput) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         warnings.warn(f"Your points are not kept: {reason}", stacklevel=3)
@@ -111,9 +113,20 @@ def is_solved(exercise: str) -> bool:
     return any(one.name == exercise and one.points == one.out_of for one in scores().rows)
 
 
+@contextlib.contextmanager
+def _locked() -> Iterator[None]:
+    """No other process writes meanwhile, where files can be locked. Raises `OSError` where nothing can be written."""
+    path = _path(LOCK)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as lock:
+        if fcntl:
+            with contextlib.suppress(OSError):  # not every file system has locks
+                fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def _write(name: str, exercise: str, number: int) -> None:
     path = _path(name)
-    path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, json.dumps(dict(_read(name)) | {exercise: number}, indent=1).encode())
 
 

@@ -3,6 +3,8 @@
 import json
 import math
 import re
+import subprocess
+import sys
 import textwrap
 from html import unescape
 
@@ -225,6 +227,14 @@ def test_the_best_points_are_kept():
     assert f", 1 of {len(exercises())} exercises solved" in scores().total
     (kept,) = [one for one in scores().rows if one.name == "shared_banks"]
     assert kept.words == "1 of 1"
+
+
+def test_points_of_two_processes_at_once_are_all_kept(tmp_path):
+    code = "import sys; from softmax_lib.grading import scores\nfor name in sys.argv[1:]: scores.keep(name, 1)"
+    names = list(exercises())
+    running = [subprocess.Popen([sys.executable, "-c", code, *part]) for part in (names[::2], names[1::2])]  # fmt: skip
+    assert [one.wait() for one in running] == [0, 0]
+    assert scores().points == len(names)
 
 
 NEARLY, SOLVED = "// row_max?\n" + TREE.starter, TREE.solution
