@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
 from importlib import import_module
+from typing import Any
 
 from softmax_lib.cli.answer import INTERRUPTED, REFUSED, Answer, give, refusal, status_of
 from softmax_lib.cli.parser import read
@@ -23,7 +25,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     as_json = "--json" in words
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # in a terminal that knows ASCII alone
-    return give(_run(words, as_json), as_json)
+    with warnings.catch_warnings():
+        warnings.showwarning = _tell
+        return give(_run(words, as_json), as_json)
+
+
+def _tell(message: Warning | str, *_: Any, **__: Any) -> None:
+    """A warning is a sentence too."""
+    print(f"softmax-lib: {message}", file=sys.stderr)
 
 
 def _run(words: list[str], as_json: bool) -> Answer:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from softmax_lib.worklog.errors import KernelFault
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
 DONE, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
@@ -71,16 +72,38 @@ def table(
     headings: Iterable[str], lines: Iterable[Sequence[str]], words: Container[str],
     no_wrap: bool = True, **looks: Any,
 ) -> Table:  # fmt: skip
-    """Lines under headings, of which those in `words` stand left; a section ends with an empty line."""
+    """Lines under headings, of which those in `words` stand left; a section ends with an empty line.
+
+    `print_table` leaves its numbers whole.
+    """
     from rich.table import Table
 
-    made = Table(**looks)
-    for heading in headings:
-        justify = "left" if heading in words else "right"
-        made.add_column(heading, justify=justify, no_wrap=no_wrap)  # type: ignore[arg-type]
+    made, lines = Table(**looks), list(lines)
+    for number, heading in enumerate(headings):
+        is_left = heading in words
+        cells = [line[number] for line in lines if number < len(line)]
+        parts = [heading, *map(_bare, cells)] if no_wrap else heading.split()
+        parts += [word for cell in cells for word in cell.split()] if is_left else cells
+        made.add_column(
+            heading, justify="left" if is_left else "right", no_wrap=no_wrap,
+            min_width=max(map(len, parts)),
+        )  # fmt: skip
     for line in lines:
         made.add_row(*line) if line else made.add_section()
     return made
+
+
+def print_table(console: Console, made: Table) -> None:
+    """A table at least as wide as what may not be cut in it: a narrower terminal folds its lines."""
+    width = console.width
+    console.width = max(width, 1 + sum((column.min_width or 0) + 3 for column in made.columns))
+    console.print(made)
+    console.width = width
+
+
+def _bare(cell: str) -> str:
+    """A cell as it is read, which may stand between marks for bold letters."""
+    return cell.removeprefix("[b]").removesuffix("[/b]")
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 
 from rich.console import Console
 
-from softmax_lib.cli.answer import DONE, FAILED, Answer, parts, table
+from softmax_lib.cli.answer import DONE, FAILED, Answer, parts, print_table, table
 from softmax_lib.records.measurement import Case, Measurement
 from softmax_lib.records.shelf import recorded
 from softmax_lib.records.skips import provider_of
@@ -152,12 +152,13 @@ def _print(ladder: Ladder) -> None:
     headings += ["time", "GB/s", "of a copy"] if sources else []
     lines = (_cells(rung)[: len(headings)] for rung in ladder.kernels)
     console = Console(markup=False)
-    console.print(
+    print_table(
+        console,
         table(
             headings, lines, ("kernel",), no_wrap=False,
             title=f"softmax of ({ladder.rows}, {ladder.cols}) float32, checked on {where}",
             caption=f"times {'; '.join(sources)}" if sources else "no times for this matrix",
-        )
+        ),
     )  # fmt: skip
     for name, reason in ladder.skipped.items():
         console.print(f"Skipped {name}: {reason}", soft_wrap=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from softmax_lib.cli.answer import Answer, parts, table
+from softmax_lib.cli.answer import Answer, parts, print_table, table
 from softmax_lib.gpu import presence
 from softmax_lib.records.record import load, require_writable, write
 from softmax_lib.suites.table import SUITES
@@ -93,7 +93,7 @@ def _print_trials(trials: Sequence[Trial]) -> None:
     found = table(headings, map(_cells, trials), headings[:2], title=title)
     found.columns[1].no_wrap = False
     console = Console()
-    console.print(found)
+    print_table(console, found)
     console.print(
         "A design: threads of a warp, or blocks x threads, for each row; chunks of 16 bytes that a "
         "thread holds in registers + in shared memory; how it loads and stores."

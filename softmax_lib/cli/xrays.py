@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import io
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +15,11 @@ from rich import box
 from rich.console import Console
 from rich.text import Text
 
-from softmax_lib.cli.answer import DONE, FAILED, Answer, parts, table
+from softmax_lib.cli.answer import DONE, FAILED, Answer, parts, print_table, table
+from softmax_lib.engine.caches import replace_file
 from softmax_lib.engine.compiled.inspection import MachineCode
 from softmax_lib.engine.source import Source
+from softmax_lib.engine.spec import heard
 from softmax_lib.engine.words import count
 from softmax_lib.engine.written import launch
 from softmax_lib.engine.xrays.code_lines import CodeLine
@@ -38,21 +43,33 @@ _LOOKS: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
 def run_kernel(options: argparse.Namespace) -> Answer:
     """Launch any kernel, write its arrays where asked to, and sum each up. Raises what `emulator.launch` raises."""
     words, arrays = _read(options)
-    launch(**words)
-    if options.out:
-        try:
-            np.savez(options.out, allow_pickle=False, **arrays)
-        except OSError as error:
-            raise BadInput(f"Cannot write {options.out}: {error}.") from None
+    if options.out and (options.out.is_dir() or not options.out.parent.is_dir()):
+        raise BadInput(f"Cannot write {options.out}: it is a folder, or in one that is not there.")
+    with _progress(options):
+        launch(**words)
     found = [_sum_up(name, array) for name, array in arrays.items()]
-    return Answer(found, lambda: _print_arrays(found))
+    unwritten = _write(options.out, arrays) if options.out else ()
+    status = FAILED if unwritten else DONE
+    return Answer(found, lambda: _print_arrays(found), status, unwritten)
+
+
+def _write(path: Path, arrays: dict[str, np.ndarray]) -> tuple[str, ...]:
+    """Write the arrays to this very file, whatever it is called; what is to be said where that fails."""
+    content = io.BytesIO()
+    np.savez(content, allow_pickle=False, **arrays)
+    try:
+        replace_file(path, content.getvalue())
+    except OSError as error:
+        return (f"Cannot write {path}: {error.strerror}.",)
+    return ()
 
 
 def run(options: argparse.Namespace) -> Answer:
     """Counters and hazards of a kernel."""
     if is_any_kernel(options):
         words, _ = _read(options)
-        found = xray_launch(**words, path=options.path, arch=options.arch)
+        with _progress(options):
+            found = xray_launch(**words, path=options.path, arch=options.arch)
     elif options.name != SOFTMAX and (options.dtype or options.backward or options.log):
         raise BadInput(f"--dtype, --backward and --log are for `softmax-lib xray {SOFTMAX}`.")
     elif options.name == SOFTMAX and (options.block_size or options.grid):
@@ -72,12 +89,8 @@ def _read(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, np.nda
 def _xray_rows(options: argparse.Namespace) -> XRay:
     """Of a softmax of rows: a kernel's, or what softmax() launches."""
     shape = (options.rows or 64, options.cols or 4096)
-    with parts(options.json) as tell:
-        how: dict[str, Any] = {
-            "path": options.path,
-            "arch": options.arch,
-            "progress": lambda done, total: tell("threads", done, total),
-        }
+    with _progress(options):
+        how: dict[str, Any] = {"path": options.path, "arch": options.arch}
         if options.name == SOFTMAX:
             from softmax_lib.ops.xray import xray_softmax
 
@@ -86,6 +99,17 @@ def _xray_rows(options: argparse.Namespace) -> XRay:
         ragged = not (options.rows or options.cols)
         grid = _one_number(options.grid)
         return xray(options.name, *shape, options.block_size, grid=grid, ragged=ragged, **how)
+
+
+@contextmanager
+def _progress(options: argparse.Namespace) -> Iterator[None]:
+    """A bar that shows how many threads have come to their end."""
+    with parts(options.json) as tell:
+        token = heard.set(lambda done, total: tell("threads", done, total))
+        try:
+            yield
+        finally:
+            heard.reset(token)
 
 
 def _one_number(grid: tuple[int, ...] | None) -> int | None:
@@ -122,7 +146,9 @@ def _print_arrays(arrays: Sequence[dict[str, Any]]) -> None:
         numbers = ["" if (n := one[of]) is None else f"{n:.6g}" for of in ("least", "mean", "most")]
         shape = " x ".join(map(str, one["shape"]))
         lines.append((one["name"], one["dtype"], shape, *numbers, str(one["nans"])))
-    Console(markup=False).print(table(_ARRAY_HEADINGS, lines, _WORDS, no_wrap=False, **_LOOKS))
+    print_table(
+        Console(markup=False), table(_ARRAY_HEADINGS, lines, _WORDS, no_wrap=False, **_LOOKS)
+    )
 
 
 def _print_xray(found: XRay, *, listing: bool = False) -> None:
@@ -135,13 +161,13 @@ def _print_xray(found: XRay, *, listing: bool = False) -> None:
     console.print(f"C{found.counted[1:]}{made}.", highlight=False)
     for file in dict.fromkeys(row.file for row in found.lines):
         lines = [_cells(row) for row in found.lines if row.file == file]
-        console.print(table(_HEADINGS, lines, _WORDS, title=file, **_LOOKS))
+        print_table(console, table(_HEADINGS, lines, _WORDS, title=file, **_LOOKS))
     for sentence in _changes(found):
         console.print(sentence, highlight=False, soft_wrap=True)
     if found.machine_code:
         lines = [_resources(code) for code in found.machine_code]
         title = "as NVRTC compiles it"
-        console.print(table(_MACHINE_HEADINGS, lines, _WORDS, title=title, **_LOOKS))
+        print_table(console, table(_MACHINE_HEADINGS, lines, _WORDS, title=title, **_LOOKS))
     if listing:
         for line in _listing(found):
             console.print(line, highlight=False, soft_wrap=True)

@@ -20,6 +20,8 @@ from typing import IO
 
 import platformdirs
 
+from softmax_lib.engine.errors import NotAvailable
+
 try:
     import fcntl
 except ImportError:  # Windows, where nothing is built but what takes a moment
@@ -30,6 +32,8 @@ NAME = "softmax_lib"
 
 _SEAL_BYTES = hashlib.sha256().digest_size
 _PREFIX, _LOCK = "building-", "alive"
+_ROOM_BYTES = 1 << 20
+"""That a folder has to have room for, or its disk counts as full."""
 _ABANDONED_S = 86400.0
 """A folder without a lock is of a process that was killed at once, or that locks none."""
 
@@ -144,7 +148,8 @@ def cache_folder(kind: str) -> Path:
     """The folder for built things of one `kind` ("emulator", "nvrtc"), made if it is not there.
 
     It is inside of `cache_root()`, the user's cache folder, which $XDG_CACHE_HOME moves. Where
-    that cannot be written, warns once and gives a temporary folder that is removed when Python ends.
+    that cannot be written, warns once and gives a temporary folder that is removed when Python ends. Raises
+    `NotAvailable` where there is none.
     """
     return _usable_folder(cache_root() / kind)
 
@@ -165,25 +170,41 @@ def clear_cache() -> None:
 def _usable_folder(wanted: Path) -> Path:
     try:
         wanted.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=wanted):
+        with tempfile.TemporaryFile(dir=wanted) as file:
+            file.write(bytes(_ROOM_BYTES))
             return wanted
     except OSError as error:
-        reason = error.strerror
+        _tell_once(wanted.parent, error.strerror)
+    try:
         folder = Path(tempfile.mkdtemp(prefix=f"{NAME}-{wanted.name}-"))
+    except OSError as error:
+        raise NotAvailable(
+            f"Kernels cannot be built: there is no temporary folder ({error.strerror})."
+        ) from None
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    warnings.warn(
-        f"Built kernels cannot be kept in {wanted} ({reason}), so they are built anew each "
-        "time Python starts; set XDG_CACHE_HOME to a folder that can be written.",
-        stacklevel=3,
-    )
     return folder
+
+
+@lru_cache
+def _tell_once(root: Path, reason: str) -> None:
+    """Of all kinds together."""
+    warnings.warn(
+        f"Built kernels cannot be kept in {root} ({reason}), so they are built anew each "
+        "time Python starts; set XDG_CACHE_HOME to a folder that can be written.",
+        stacklevel=4,
+    )
 
 
 def replace_file(path: Path, content: bytes) -> None:
     """Write `content` beside `path` and rename it: another process sees the old file or the new one.
 
-    Whatever stops this leaves `path` as it was and nothing beside it. Raises `OSError`.
+    Whatever stops this leaves `path` as it was and nothing beside it. Into a device or a pipe it is written as it
+    is, and a link is followed. Raises `OSError`.
     """
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
+    path = Path(os.path.realpath(path))
     handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import re
 from dataclasses import dataclass
@@ -28,12 +29,29 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 _DECLARES_WARP = re.compile(r"\b\w+\s+WARP\s*[={;(]|#\s*define\s+WARP\b")
 _FILE_NAME = re.compile(r'[^-"\\/\x00-\x1f][^"\\/\x00-\x1f]{0,199}')
 """What compilers take for a name, and `#line` too."""
+MOST_BYTES = 1 << 20
+"""Of a file: what is larger than any kernel is not looked at."""
+
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
 def blank_comments(text: str) -> str:
     """C++ with nothing in place of its comments, each line where it was."""
     return _COMMENT.sub(lambda match: match[1] or " " + "\n" * match[0].count("\n"), text)
+
+
+def read_text(path: Path) -> str:
+    """The text of a source's file, with "\\n" at the end of lines. Raises `BadInput`, `OSError` and `ValueError`."""
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise too_large(path)
+    return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8").read()
+
+
+def too_large(what: object) -> BadInput:
+    """The refusal of a file or text by its length alone."""
+    return BadInput(f"{what} is larger than any kernel: it has more than {MOST_BYTES >> 20} MiB.")
 
 
 def _strip(text: str) -> str:
@@ -61,6 +79,8 @@ class Source:
     def __post_init__(self) -> None:
         if not _FILE_NAME.fullmatch(self.file_name):
             raise BadInput(f"The file of a kernel cannot be called {self.file_name!r}.")
+        if len(self.text) > MOST_BYTES:
+            raise too_large(self.file_name)
         if not self.text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in self.text):
             raise BadInput(f"The text of {self.file_name} has halves of characters in it.")
 
@@ -68,9 +88,11 @@ class Source:
     def read(cls, path: str | Path) -> Source:
         """Read a .cu file. Raises `BadInput` when it cannot be read."""
         try:
-            text, folder = Path(path).read_text(encoding="utf-8"), Path(path).resolve().parent
+            text, folder = read_text(Path(path)), Path(path).resolve().parent
         except FileNotFoundError:
             raise BadInput(f"There is no file {path}.") from None
+        except BadInput:
+            raise
         except (OSError, ValueError) as error:  # it is no UTF-8, or there is a NUL in its name
             raise BadInput(f"Cannot read the kernel file {path}: {error}.") from None
         name = (
@@ -110,7 +132,7 @@ class Source:
             path = next((f / name for f in folders if (f / name).is_file()), None)
             if path is None or name in found:
                 continue
-            found[name] = path.read_text(encoding="utf-8")
+            found[name] = read_text(path)
             waiting += [(more, (path.parent,)) for more in _INCLUDE.findall(found[name])]
         return found
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -218,9 +221,29 @@ WATCHDOG_S = 10.0
 
 
 def watchdog_s() -> float:
-    """Seconds until a launch counts as hanging: $SOFTMAX_LIB_WATCHDOG_S or 10."""
-    given = os.environ.get(WATCHDOG_VARIABLE, "")
-    try:
-        return float(given) if given else WATCHDOG_S
-    except ValueError:
-        raise BadInput(f"{WATCHDOG_VARIABLE} is {given!r}; it takes a number of seconds.") from None
+    """Seconds until a launch counts as hanging: $SOFTMAX_LIB_WATCHDOG_S or 10. Raises `BadInput`."""
+    given = os.environ.get(WATCHDOG_VARIABLE)
+    if given is None:
+        return WATCHDOG_S
+    with contextlib.suppress(ValueError):
+        if 0 < (seconds := float(given)) < math.inf:
+            return seconds
+    raise BadInput(f"{WATCHDOG_VARIABLE} is {given!r}; it takes a number of seconds above 0.")
+
+
+LONGEST_S, LOOKED_AT_S, MANY_THREADS = 600.0, 10.0, 1 << 30
+"""Seconds that a launch of very many threads may take by its pace after so many, and how many are very many."""
+
+heard: ContextVar[Callable[[int, int], None] | None] = ContextVar("heard", default=None)
+"""Hears of each launch how many threads of how many have come to their end."""
+
+
+def look_at_pace(done: int, total: int, seconds: float) -> None:
+    """Tell who hears; raises `BadInput` where so many threads would take all too long."""
+    if hear := heard.get():
+        hear(done, total)
+    if total > MANY_THREADS and seconds > LOOKED_AT_S and done * LONGEST_S < total * seconds:
+        raise BadInput(
+            f"The launch has {total} threads, too many to be run here: {done} came to their end in {seconds:.0f} s, "
+            f"and all would take {total * seconds / max(done, 1) / 60:.0f} minutes; a smaller grid shows the same."
+        )

@@ -12,7 +12,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from softmax_lib.engine.source import Source
+from softmax_lib.engine.source import MOST_BYTES, Source, too_large
 from softmax_lib.engine.words import PAGE_WIDTH, count, cut_long_words
 from softmax_lib.grading import lists, scores, softmaxes, tile_answers
 from softmax_lib.grading.collection import find_exercise, read_numbers
@@ -201,6 +201,8 @@ def _text(exercise: Exercise, answer: Any) -> str:
             f"{exercise.name} is answered by {language}, the part that is missing or a whole kernel in one text, "
             f"and not by {given}."
         )
+    if len(answer) > MOST_BYTES:
+        raise too_large("what was handed in")
     return _FIRST_IF_EMPTY.sub("", answer)
 
 

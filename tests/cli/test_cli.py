@@ -278,12 +278,12 @@ def test_an_xray_in_words_counts_by_array(capsys):
 
 @pytest.mark.usefixtures("in_folder")
 def test_a_launch_in_words_sums_its_arrays_up_and_writes_them(capsys):
-    x, y = run_json(capsys, "run-kernel", *SCALE.split(), "--out", "out.npz")
+    x, y = run_json(capsys, "run-kernel", *SCALE.split(), "--out", "out")
     assert (y["name"], y["dtype"], y["shape"], y["nans"]) == ("y", "float32", [3, 100], 0)
     assert y["most"] == pytest.approx(2.5 * x["most"])
-    with np.load("out.npz") as written:
+    with np.load("out") as written:
         np.testing.assert_array_equal(written["y"], np.float32(2.5) * written["x"])
-    again = f"{ON} --arg x --arg y --arg 100 --arg 2.5 --npz out.npz"
+    again = f"{ON} --arg x --arg y --arg 100 --arg 2.5 --npz out"
     for verb in ("run-kernel", "xray"):
         assert main([verb, *again.split()]) == 0
     assert "float32" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from functools import partial
@@ -42,6 +43,7 @@ FILES = {
     "two.cu": "template <class T> __global__ void scale(const T* x) {}\n__global__ void add(int* n) {}\n",
     "latin.cu": b"// \xe9\n",
     "bad.npz": "no arrays",
+    "huge.cu": (1 << 20) * "a " + GOOD,
 }
 ONE = "--grid 1 --block 4"
 XY = "--arg x:f32:4 --arg y:f32:4:nan"
@@ -77,6 +79,7 @@ ROWS = [
     ("check good.cu faulting.cu", 1, ""),
     ("check faulting.cu wrong.cu unsafe", 1, ""),
     (f"xray faulting.cu {SMALL}", 1, ""),
+    (f"run-kernel add.cu {ONE} {XY} --out /dev/full", 1, "Cannot write /dev/full: No space left on device."),
     (f"xray hang.cu {SMALL}", 1, ""),
     (f"xray add.cu {ONE} --arg x:f32:3 --arg y:f32:4", 1, ""),
     (f"run-kernel add.cu {ONE} --arg x:f32:4 --arg y:f32:3", 1, "past the end of its 3 elements"),
@@ -87,6 +90,7 @@ ROWS = [
     ("check good.cu naiv", 2, "did you mean naive"),
     ("check none.cu", 2, "exactly one __global__ kernel"),
     ("check missing.cu", 2, "There is no file missing.cu."),
+    *((line, 2, "huge.cu is larger than any kernel") for line in ("check huge.cu", "grade shared_pairs huge.cu")),
     ("check latin.cu", 2, "Cannot read the kernel file latin.cu"),
     ("check .", 2, "There is no kernel called '.'"),
     ("check ./-o.cu", 2, "cannot be called '-o.cu'"),
@@ -228,6 +232,11 @@ def test_how_a_kernel_is_launched_is_said_behind_its_result(typed, folder):
     assert json.loads(typed("check named.cu --json")[1])[0]["notes"] == [named, axes]
 
 
+def test_a_narrow_terminal_cuts_nothing(typed, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    assert re.search(r"^ +7 +global store y .*1 +$", typed(f"xray good.cu {SMALL}")[1], re.M)
+
+
 def test_a_hang_is_called_so_once(typed):
     assert "\nhang: no thread finished" in typed(f"xray hang.cu {SMALL}")[1]
 
@@ -246,13 +255,14 @@ def run_in_shell(line, **environment):
         ("softmax-lib climb --json > /dev/full", {}, 2, "Cannot write the answer"),
         ("softmax-lib check naive", {"CXX": "/bin/true"}, 2, "built nothing; set CXX to a C++ compiler"),
         ("softmax-lib check naive", {"CXX": "'"}, 2, "CXX is \"'\", which does not run"),
+        ("softmax-lib check naive", {"CXX": "/bin/true", "XDG_CACHE_HOME": "/dev/null"}, 2, "softmax-lib: Built kernels cannot be kept in /dev/null/softmax_lib (Not a directory)"),
         ("softmax-lib climb --json >&-", {}, 2, "There is no verb 'climb'"),
     ],
 )  # fmt: skip
 def test_a_bad_surrounding_gets_a_sentence(line, environment, status, said):
     done = run_in_shell(line, **environment)
     assert (done.returncode, said in done.stderr) == (status, True), done.stderr
-    assert "Traceback" not in done.stderr
+    assert not re.search("Traceback|Warning", done.stderr)
 
 
 def test_a_file_name_that_the_locale_cannot_say(tmp_path):

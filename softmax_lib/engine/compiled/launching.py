@@ -36,7 +36,7 @@ from softmax_lib.engine.errors import (
 )
 from softmax_lib.engine.geometry import Geometry
 from softmax_lib.engine.grids import MOST_SHARED_BYTES
-from softmax_lib.engine.spec import watchdog_s
+from softmax_lib.engine.spec import look_at_pace, watchdog_s
 
 _SLICE = 20_000_000
 """Instructions of warps between two looks at the clock: a tenth of a second or so."""
@@ -210,7 +210,8 @@ def _run(runner: int, threads: Geometry, progress: Progress | None) -> Status:
     """Slice by slice, until all is done, something stops it, or no thread has ended for too long."""
     status, limit_s = Status(), watchdog_s()
     total = prod(threads.grid) * prod(threads.block)
-    since, before = time.monotonic(), 0
+    start = since = time.monotonic()
+    before = 0
     while True:
         library().machine_run(runner, _SLICE, ctypes.byref(status))
         if progress:
@@ -218,6 +219,7 @@ def _run(runner: int, threads: Geometry, progress: Progress | None) -> Status:
         if status.ending != Ending.RUNNING:
             return status
         now = time.monotonic()
+        look_at_pace(status.finished, total, now - start)
         if status.finished != before:
             since, before = now, status.finished
         if now - since > limit_s:

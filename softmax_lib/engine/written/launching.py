@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import struct
 import sys
@@ -11,8 +12,9 @@ from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
+from softmax_lib.engine.errors import BadInput
 from softmax_lib.engine.geometry import Argument, Call
-from softmax_lib.engine.spec import watchdog_s
+from softmax_lib.engine.spec import look_at_pace, watchdog_s
 from softmax_lib.engine.written import structs
 from softmax_lib.engine.written.device import Device
 from softmax_lib.engine.written.memory import EmulatedArray
@@ -96,10 +98,14 @@ def launch(
     arguments = [_argument(argument, arrays) for argument in call.arguments]
     try:
         device.start(bytes(request), *map(word, words), *arguments, watched)
-        _wait(device, watchdog_s() if limit_s is None else limit_s)
+        threads = request.blocks * prod(call.geometry.block)
+        _wait(device, watchdog_s() if limit_s is None else limit_s, threads)
         outcome = _outcome(device)
     except ProcessEnded as ended:
         outcome = Outcome(_fault_of(ended))
+    except BadInput:  # it still runs
+        device.is_suspect = True
+        raise
     device.is_suspect = outcome.fault is not None
     return outcome
 
@@ -162,16 +168,19 @@ def _fault_of(ended: ProcessEnded) -> Fault:
     return Fault(kind=FaultKind.OTHER, text=what.encode(), **where)
 
 
-def _wait(device: Device, limit_s: float) -> None:
-    """Until all threads are done, or a watchdog has stopped them."""
+def _wait(device: Device, limit_s: float, threads: int = 0) -> None:
+    """Until all threads are done, or a watchdog has stopped them. Raises `BadInput` where there are far too many."""
     quiet_s, before = 0.0, -1
     # Slices are counted, not the clock: a suspended process must not look like a hang.
-    while quiet_s < limit_s:
+    for slices in itertools.count(1):
         is_done, finished = _await(device)
         if is_done:
             return
+        look_at_pace(finished, threads, slices * _SLICE_S)
         quiet_s = quiet_s + _SLICE_S if finished == before else 0.0
         before = finished
+        if quiet_s >= limit_s:
+            break
     # Again and again: a worker may not be where it can be interrupted.
     for _ in range(int(_PATIENCE_S / _SLICE_S)):
         device.ask(Verb.STOP, int(StopReason.HANG).to_bytes(4, "little"))

@@ -3,6 +3,7 @@
 import pickle
 import re
 import struct
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -172,9 +173,9 @@ def test_a_hang_is_looked_at_again_for_less_than_it_took(monkeypatch):
     limits = []
     plain = launching._wait
 
-    def note(device, limit_s):
+    def note(device, limit_s, threads):
         limits.append(limit_s)
-        plain(device, limit_s)
+        plain(device, limit_s, threads)
 
     monkeypatch.setattr(launching, "_wait", note)
     assert "no thread finished for 1.5 s" in message(Hang, "while (true) {}")
@@ -243,7 +244,7 @@ class DeviceThatTakes:
             self.stopped = StopReason(int.from_bytes(parts[0], "little"))
         self.waited += 1
         is_done = self.waited >= self.slices or (self.stops and self.stopped is not None)
-        return struct.pack("<QQ", is_done, self.waited * self.threads_a_slice)
+        return struct.pack("<QQ", is_done, int(self.waited * self.threads_a_slice))
 
 
 @pytest.mark.parametrize(("threads_a_slice", "stopped"), [(1, None), (0, StopReason.HANG)])
@@ -259,9 +260,17 @@ def test_a_process_that_cannot_be_stopped_is_ended():
         launching._wait(device, WATCHDOG_S)
 
 
-def test_the_watchdog_takes_a_number(monkeypatch):
-    monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", "soon")
-    with pytest.raises(BadInput, match="SOFTMAX_LIB_WATCHDOG_S is 'soon'; it takes a number"):
+@pytest.mark.parametrize(("done", "threads", "is_refused"), [(1 << 24, 1 << 41, True), (0, 1 << 31, True), (1 << 30, 1 << 33, False), (1, 1 << 20, False)])  # fmt: skip
+def test_a_launch_that_would_take_far_too_long_is_refused(done, threads, is_refused):
+    refused = pytest.raises(BadInput, match=f"has {threads} threads, too many to be run here")
+    with refused if is_refused else nullcontext():
+        launching._wait(DeviceThatTakes(300, done / 200), 100.0, threads)
+
+
+@pytest.mark.parametrize("given", ["soon", "nan", "-1", "0", "inf", "1e400", ""])
+def test_the_watchdog_takes_a_number_of_seconds(monkeypatch, given):
+    monkeypatch.setenv("SOFTMAX_LIB_WATCHDOG_S", given)
+    with pytest.raises(BadInput, match=f"SOFTMAX_LIB_WATCHDOG_S is '{given}'; it takes a number"):
         execute(kernel_of(""), zeros(1, 8), 8)
 
 
