@@ -28,6 +28,9 @@ _ICON = re.compile(
     r'<(i|span) class="([^"]*\bfa[srb]? fa-[^"]*|[^"]*\bfa-(?:solid|regular|brands) [^"]*)"([^>]*)></\1>'
 )
 _COLOURS = re.compile(r'(dataset\.theme = )localStorage\.getItem\("theme"\) \|\| "auto";')
+_MODE = 'localStorage.getItem("mode")'
+_FIRST_SCRIPT = '<script data-cfasync="false">'
+"""The theme's own, which asks for what a browser keeps."""
 _SYSTEM_S = 'matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"'
 _LICENSE = "<!-- Icons: Font Awesome Free, https://fontawesome.com, CC BY 4.0. -->"
 
@@ -42,14 +45,15 @@ def lighten_pages(app: Sphinx, error: Exception | None) -> None:
     """Let pages be seen before search and theme are ready: in their colours, and with the icons that they show."""
     if error or app.builder.name != "html":
         return
+    storage = (BOOK / "static" / "storage.js").read_text(encoding="utf-8")
     icons = Icons(Path(app.outdir, ICONS).read_text(encoding="utf-8"))
     for path in Path(app.outdir).rglob("*.html"):
         text = path.read_text(encoding="utf-8")
         lighter = _WAITED_FOR.sub(r'<script defer src="\1">', text)
         lighter = _ICON.sub(icons.draw, _ICONS.sub(_LICENSE, lighter))
-        lighter = _COLOURS.sub(
-            rf'\1{{auto: {_SYSTEM_S}}}[localStorage.mode ?? "auto"] ?? localStorage.mode;', lighter
-        )
+        lighter = _COLOURS.sub(rf'\1{{auto: {_SYSTEM_S}}}[{_MODE} ?? "auto"] ?? {_MODE};', lighter)
+        if storage not in lighter:
+            lighter = lighter.replace(_FIRST_SCRIPT, _FIRST_SCRIPT + storage, 1)
         lighter = lighter.replace('data-theme="auto"', 'data-theme="light"', 1)
         if lighter != text:
             path.write_text(lighter, encoding="utf-8")

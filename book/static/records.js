@@ -108,7 +108,7 @@ window.worklogRecords = (function () {
   function read(text, name, rules) {
     let content;
     try {
-      content = JSON.parse(text);
+      content = JSON.parse(text, (_, value) => (typeof value === "string" ? value.slice(0, rules.longest_word) : value));
     } catch {
       throw new Error(`${name} is no record: it is not JSON.`);
     }
@@ -117,7 +117,7 @@ window.worklogRecords = (function () {
     if (schema !== rules.schema)
       throw new Error(`${name} has schema ${said(schema)}; this page reads schema ${rules.schema}.`);
     const fault = findFault(content, rules);
-    if (fault) throw new Error(`${name} is damaged: ${fault}.`);
+    if (fault) throw new Error(`${name} is damaged: ${fault.slice(0, 4 * rules.longest_word)}.`);
     return content;
   }
 

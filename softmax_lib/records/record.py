@@ -30,7 +30,7 @@ from typing import Any
 from softmax_lib.records import skips
 from softmax_lib.records.measurement import L2, Case, Measurement, Probe, Profile, versions_of
 from softmax_lib.records.reading import read_json
-from softmax_lib.records.schema import SCHEMA, find_fault
+from softmax_lib.records.schema import LONGEST_WORD, SCHEMA, find_fault
 from softmax_lib.records.skips import Skipped
 from softmax_lib.worklog.errors import BadInput
 from softmax_lib.worklog.files import write_json
@@ -73,7 +73,7 @@ class Record:
     @property
     def gpu(self) -> str:
         """The GPU's name: "NVIDIA H200"."""
-        return self.content["gpu"]["name"]
+        return self.content["gpu"]["name"][:LONGEST_WORD]
 
     @property
     def multiprocessors(self) -> int:
@@ -100,7 +100,7 @@ class Record:
     @property
     def where(self) -> str:
         """In words, for a caption: "NVIDIA H200, 2026-11-21"."""
-        return f"{self.gpu}, {self.content['date']}"
+        return f"{self.gpu}, {self.content['date'][:LONGEST_WORD]}"
 
     def versions(self, providers: Iterable[str]) -> str:
         """As `versions_of` tells them."""

@@ -78,6 +78,10 @@ LEAST = 1e-9
 """No number of a record that is measured is smaller; those that are counted may be 0."""
 
 
+LONGEST_WORD = 100
+"""Letters that are shown of a GPU's name, a date or a version."""
+
+
 def rules() -> dict[str, Any]:
     """All of this as JSON has it, for what reads a record where Python does not run; `find_fault` says in which order."""
     shapes = {"content": _CONTENT, "gpu": _GPU, "row": _ROW, "counters": _COUNTERS, "probe": _PROBE}
@@ -85,6 +89,7 @@ def rules() -> dict[str, Any]:
         "schema": SCHEMA,
         "least": LEAST,
         "largest": LARGEST,
+        "longest_word": LONGEST_WORD,
         "shapes": {
             shape: {
                 name: [one.__name__ for one in get_args(kind) or (kind,)]

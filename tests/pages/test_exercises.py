@@ -6,6 +6,7 @@ from playwright.sync_api import Locator
 from softmax_lib import exercises
 from softmax_lib.grading.grade import recorded_grade
 
+from .conftest import listen
 from .test_pages import overflow
 
 pytestmark = pytest.mark.site
@@ -66,6 +67,30 @@ def test_the_introduction_tells_how_many_are_solved_once_there_is_one(open_page)
     page.goto(page.url.replace("05_shared", "intro").split("#")[0])
     said = f"You’ve solved 1 of {len(exercises())} exercises in this browser: chapter 5."
     page.get_by_text(said).wait_for()
+
+
+BLOCKED = "for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(window, name, {get() { throw new DOMException('', 'SecurityError'); }})"
+FULL = "Storage.prototype.setItem = () => { throw new DOMException('', 'QuotaExceededError'); }"
+
+
+@pytest.mark.parametrize("storage", [BLOCKED, FULL])
+def test_a_browser_that_keeps_nothing_does_no_harm(chromium, server, storage):
+    page = chromium.new_context().new_page()
+    listen(page)
+    page.add_init_script(storage)
+    page.goto(f"{server}book/05_shared.html")
+    button, themes = page.locator(".theme-switch-button:visible").first, set()
+    for _ in range(3):
+        button.click()
+        themes.add(page.evaluate("document.documentElement.dataset.mode"))
+    assert themes == {"auto", "light", "dark"}
+    widget, exercise = page.locator(".worklog-exercise").first, BY_CHAPTER["05_shared"][0]
+    wrong = [one for one in exercise.offered if one.label != exercise.label][:2]
+    for number, attempt in enumerate(wrong, 1):
+        pick(widget, attempt.label, touch=False)
+        widget.get_by_text(f"Hint {number} of 3").wait_for()
+    assert (helps(widget).count(), page.problems) == (2, [])
+    page.context.close()
 
 
 def pick(widget: Locator, label: str, *, touch: bool) -> None:

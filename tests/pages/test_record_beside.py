@@ -104,6 +104,15 @@ def test_a_record_stands_beside_the_books_however_it_was_given(open_page, give, 
     assert overflow(page) == []
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_name_that_is_no_name_is_cut(open_page, width):
+    long = of_another_gpu()
+    long["gpu"]["name"] = long["date"] = 100_000 * "a"
+    page = with_record(open_page, Record(long), width=width)
+    assert len(page.locator(".worklog-beside").inner_text()) < 20_000
+    assert overflow(page) == page.problems == []
+
+
 def test_curves_of_each_kernel_are_of_both_records(open_page):
     page = with_record(open_page)
     for kernel in rungs():
