@@ -87,7 +87,28 @@ def _first_values(text: str) -> list[str]:
     return lines
 
 
-# ---- functions of the host
+# ---- inline assembly, and functions of the host
+
+_INLINE = re.compile(r"^\s*[#/@;]+APP$(.*?)^\s*[#/@;]+NO_APP$", re.MULTILINE | re.DOTALL)
+_STATEMENT = re.compile(r'# (\d+) "([^"]+)" 1$')  # g++'s alone
+_INSTRUCTION = re.compile(r"\s*(?:[\w.$]+:)?\s*[A-Za-z_]\w*\b(?!:)")
+
+
+def find_inline(assembly: Path) -> tuple[str, int] | None:
+    """File and line of the first asm statement that is not empty, "" and 0 where that is not told; None without one."""
+    text = assembly.read_text(encoding="latin-1")
+    files = {number: Path(path).name for number, path in _FILE.findall(text)}
+    for found in _INLINE.finditer(text):
+        before = [*_LOCATION.finditer(text, 0, found.start())][-1:]
+        place = [(files.get(one[1], ""), int(one[2])) for one in before]
+        is_told = False
+        for line in found[1].splitlines():
+            if stated := _STATEMENT.match(line):
+                place, is_told = [(Path(stated[2]).name, int(stated[1]))], True
+            elif _INSTRUCTION.match(line) or (is_told and line.strip() and line[0] not in "#/@;"):
+                return place[0] if place else ("", 0)
+    return None
+
 
 _ALLOWED = re.compile(
     r"mem(cpy|move|set|cmp)|str(cmp|len)|__\w+_chk|__stack_chk_fail|__tls_get_addr"
@@ -95,8 +116,8 @@ _ALLOWED = re.compile(
 )
 """What compilers call by themselves, and what CUDA has under the same name."""
 _HOSTS = re.compile(r"libc\.|libstdc\+\+|libc\+\+|libpthread|libdl")
-_LOCATION = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
-_FILE = re.compile(r'\s*\.file\s+(\d+)\s+(?:"[^"]*"\s+)?"([^"]+)"')
+_LOCATION = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)", re.MULTILINE)
+_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+(?:"[^"]*"\s+)?"([^"]+)"', re.MULTILINE)
 
 
 def find_host_function(library: Path) -> str | None:

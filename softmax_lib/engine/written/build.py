@@ -26,7 +26,7 @@ from softmax_lib.engine.toolchain import (
     first_error,
     toolchain,
 )
-from softmax_lib.engine.written import assembly, flags, messages
+from softmax_lib.engine.written import assembly, flags, host_words, messages
 from softmax_lib.engine.written.flags import CPP_FOLDER
 from softmax_lib.engine.written.unwritten import Declared, mark_unwritten, read_warnings
 
@@ -88,6 +88,7 @@ def kernel_library(
             (here / f"{flags.PRELUDE}.gch").symlink_to(prelude)
         own = (f"-iquote{here}", f"-ffile-prefix-map={here}/=")
         command = [*tools.command, *own, *compiling, "-x", "c++", source.file_name]
+        _refuse_host_words([*command, *(("-fpch-preprocess",) if prelude else ())], folder, here)
         compiled = "kernel.s"
         said = _check(
             command, compiled, here, lambda said: _why_not(command, program, entries, here, said)
@@ -97,6 +98,8 @@ def kernel_library(
             _lay_out_files(source, text, folder, traced, warned)
             if compile_in([*command, "-S", "-o", "marked.s"], here).returncode == 0:
                 compiled = "marked.s"
+        if inline := assembly.find_inline(here / compiled):
+            raise NotEmulated(messages.name_inline(source, *inline))
         assembly.settle(here / compiled, shared_bytes)
         linked = [*tools.command, compiled, *linking]
         _check(linked, str(out), here, lambda said: _refuse(source, said))
@@ -183,6 +186,12 @@ def _check(command: list[str], out: str, folder: Path, explain: Callable[[str], 
     return done.stderr
 
 
+def _refuse_host_words(command: list[str], folder: Path, here: Path) -> None:
+    done = compile_in([*command, "-E"], here)  # what cannot be read is told by who compiles it
+    if refused := done.returncode == 0 and host_words.name_host_words(done.stdout, folder, here):
+        raise CompileError(refused)
+
+
 def _why_not(
     command: list[str], program: Program, entries: Sequence[str], folder: Path, said: str
 ) -> str | None:
@@ -224,10 +233,10 @@ def _with_entries(source: Source, entries: Sequence[str]) -> str:
 def _cpp_digest() -> str:
     folders = (CPP_FOLDER, SHARED_FOLDER)
     paths = sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
-    makers = (SIGNATURE_HEADER, Path(assembly.__file__))
+    own = (CPP_FOLDER.parent / f"{name}.py" for name in ("assembly", "host_words"))
     texts = [
         (os.path.relpath(path, CPP_FOLDER), path.read_text(encoding="utf-8"))
-        for path in (*paths, *makers)
+        for path in (*paths, SIGNATURE_HEADER, *own)
     ]
     return hashlib.sha256(repr((texts, flags.HEADERS)).encode()).hexdigest()
 

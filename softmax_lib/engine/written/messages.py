@@ -136,11 +136,21 @@ def name_lacking(source: Source, complaint: str) -> str | None:
                     return _sentence(file, number, words)
         return None
     for file, number, what in told:
+        if (
+            "constraint" in what
+        ):  # of an operand, such as "=f", which is a register of another kind there
+            return _sentence(file, number, LACKING[0][0])
         line = "".join(texts.get(file, [])[number - 1 : number])
         for words, pattern in LACKING:
             if any(_names(what, found[0]) for found in re.finditer(pattern, line)):
                 return _sentence(file, number, words)
     return None
+
+
+def name_inline(source: Source, file: str, number: int) -> str:
+    """A sentence about an asm statement there, or where the source has its first if no line is known."""
+    found = None if number else name_lacking(source, "")
+    return found or _sentence(file, number, LACKING[0][0])
 
 
 def name_host_call(source: Source, complaint: str) -> str | None:

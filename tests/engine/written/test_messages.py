@@ -21,6 +21,8 @@ __syncthreads();
 LACKING = [  # what the emulator does not have
     ("", 'int lane; asm("mov.u32 %0, %%laneid;" : "=r"(lane)); a[0] = lane;', r"inline PTX \(asm\)"),
     ("", 'asm volatile("bar.sync 0;" ::: "memory");', r"inline PTX \(asm\)"),
+    ("", 'asm volatile("" ::: "memory"); asm volatile("nop");', r"inline PTX \(asm\)"),  # the host's own
+    ("", 'float v; asm("ex2.approx.f32 %0, %1;" : "=f"(v) : "f"(1.0f)); a[0] = v;', r"inline PTX \(asm\)"),
     ("#include <mma.h>", "", "tensor cores"),
     ("", "wmma::fragment<wmma::matrix_a, 16, 16, 16, float> f;", "tensor cores"),
     ("#include <cute/tensor.hpp>", "", "CUTLASS and CuTe"),

@@ -57,6 +57,42 @@ def test_functions_of_the_host_and_exceptions_are_refused(before, body, words):
     assert re.search(words, message(CompileError, body, before=before))
 
 
+OFF = '__attribute__((no_sanitize("thread"), noinline))'
+HOST_WORDS = [  # before the kernel, in it, and at which line what is named
+    ("", f"    auto first = [](float* p) {OFF} {{ return p[0]; }};\n", 2, "the attribute no_sanitize"),
+    (f"#define OFF {OFF}\n__device__ void f() OFF;\n", "", 2, "the attribute no_sanitize"),
+    ("__attri\\\nbute__((__no_sanitize_thread__)) __device__ void f();\n", "", 1, "the attribute __no_sanitize_thread__"),
+    ("[[using gnu: noinline, optimize(\"O0\")]] __device__ void f();\n", "", 1, "the attribute optimize"),
+    ("<:<:gnu::weak:>:> __device__ void f();\n", "", 1, "the attribute weak"),
+    ("#pragma GCC push_options\n", "", 1, "#pragma GCC push_options"),
+    ('_Pragma("clang optimize off")\n', "", 1, "#pragma clang optimize"),
+    ('__device__ float f(float) asm("fabsf");\n', "", 1, "a name for the assembler"),
+    ("#include <xmmintrin.h>\n", "    y[0] = 1;\n", 1, "<xmmintrin.h>"),
+    ("", "    y[0] = __builtin_popcount(cols);\n", 2, "__builtin_popcount"),
+    ("", "    thread_local float mine = 0;\n", 2, "thread_local"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "body", "line", "what"), HOST_WORDS)
+def test_words_for_the_hosts_compiler_are_refused(before, body, line, what):
+    said = message(CompileError, body, before=before)
+    assert (
+        said
+        == f"broken.cu:{line} uses {what}, which is for the host's compiler; a GPU does not have it."
+    )
+
+
+def test_words_that_nvrtc_knows_are_not():
+    before = """\
+#pragma GCC diagnostic ignored "-Wunused"
+struct __attribute__((packed, aligned(4))) Two { [[maybe_unused]] float first, second; };
+__device__ __attribute__((noinline)) [[nodiscard]] float infinity(Two) { return INFINITY; }
+__device__ inline void never_called() { asm volatile("bar.sync 0;"); }
+"""
+    body = '    const char* text = "__builtin_foo";\n    asm volatile("" ::: "memory");\n    y[0] = infinity({1, 2}) > text[0];\n'
+    assert execute(kernel_of(body, before=before), ones(1, 64), 64)[0, 0] == 1
+
+
 # ---- the device's heap
 
 
@@ -124,12 +160,6 @@ def test_half_a_megabyte_of_local_arrays_is_legal(launch):
 def test_writes_and_jumps_anywhere_are_faults(body):
     message(KernelFault, body)
     assert (execute(kernel_of(COPY), ones(1, 64), 64) == 1).all()
-
-
-@pytest.mark.skipif(os.uname().machine != "x86_64", reason="its instructions are x86's")
-def test_a_process_that_a_kernel_ends_is_told_with_its_status():
-    said = message(KernelFault, '    asm volatile("syscall" : : "a"(231), "D"(42));\n')
-    assert "the thread ended the emulator's process (status 42)" in said
 
 
 # ---- printf
