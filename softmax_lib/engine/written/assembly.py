@@ -38,20 +38,20 @@ def settle(assembly: Path, dynamic_bytes: int) -> None:
 
 
 def _with_gaps(lines: Iterable[str]) -> Iterator[str]:
-    """Leave a gap behind each shared array.
+    """Leave a gap behind each shared array, and behind variables that begin as zeros.
 
     What runs over the end of one array must not meet the next: a trace names it; a plain run, which
     does not look, must at least not hit what is Python's. Shared arrays are the thread-local
     variables, which lie in sections called .tbss. The gap is a multiple of the 32 banks, so that
     each array keeps its place among them.
     """
-    in_tbss = False
+    has_gaps = False
     for line in lines:
         words = line.split()
         if words and words[0] in (".section", ".text", ".data", ".bss"):
-            in_tbss = words[0] == ".section" and words[1].startswith(".tbss")
+            has_gaps = words[0] == ".section" and words[1].startswith((".tbss", ".bss."))
         yield line
-        if in_tbss and words and words[0] == ".zero":
+        if has_gaps and words and words[0] == ".zero":
             yield f"\t.zero\t{GAP_BYTES}"
 
 

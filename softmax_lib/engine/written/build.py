@@ -187,8 +187,10 @@ def _check(command: list[str], out: str, folder: Path, explain: Callable[[str], 
 
 
 def _refuse_host_words(command: list[str], folder: Path, here: Path) -> None:
-    done = compile_in([*command, "-E"], here)  # what cannot be read is told by who compiles it
-    if refused := done.returncode == 0 and host_words.name_host_words(done.stdout, folder, here):
+    out = folder / "alone.ii"
+    if compile_in([*command, "-E", "-o", str(out)], here).returncode:
+        return  # whoever compiles it says why
+    if refused := host_words.name_host_words(out.read_text(errors="replace"), folder, here):
         raise CompileError(refused)
 
 
@@ -233,7 +235,7 @@ def _with_entries(source: Source, entries: Sequence[str]) -> str:
 def _cpp_digest() -> str:
     folders = (CPP_FOLDER, SHARED_FOLDER)
     paths = sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
-    own = (CPP_FOLDER.parent / f"{name}.py" for name in ("assembly", "host_words"))
+    own = (CPP_FOLDER.parent / f"{name}.py" for name in ("assembly", "host_words", "unwritten"))
     texts = [
         (os.path.relpath(path, CPP_FOLDER), path.read_text(encoding="utf-8"))
         for path in (*paths, SIGNATURE_HEADER, *own)

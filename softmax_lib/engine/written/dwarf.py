@@ -37,7 +37,7 @@ def read(library: Any) -> tuple[list[Row], list[Stretch]]:
 
 
 def _variables(library: Any, units: list[_Unit]) -> Iterator[Stretch]:
-    """The thread-local variables, which the source calls `__shared__`, and those of the whole file.
+    """The thread-local variables, which the source calls `__shared__`, and all that are there once.
 
     Where they lie is in the symbol table, since not every compiler tells DWARF; their types are
     in DWARF, whose names the symbols end in.
@@ -47,16 +47,24 @@ def _variables(library: Any, units: list[_Unit]) -> Iterator[Stretch]:
         kind, section = symbol["st_info"]["type"], symbol["st_shndx"]
         if kind not in ("STT_TLS", "STT_OBJECT") or symbol.name.startswith(_OWN_SYMBOLS):
             continue
-        if section == "SHN_UNDEF":
-            continue
         length = symbol["st_size"]
+        if section == "SHN_UNDEF" or not (length or kind == "STT_TLS"):
+            continue
         fitting = [v for v in declared if v.bytes in (length, 0) and _names(symbol.name, v.name)]
         found = max(fitting, key=lambda v: len(v.name), default=None)
-        if found is None and not (_is_writable(library, section) and _is_named(symbol.name)):
+        is_writable = _is_writable(library, section)
+        is_constant = symbol["st_other"]["visibility"] == "STV_PROTECTED"  # as cuda_shim.h has it
+        if found is None and not (is_writable and _is_named(symbol.name)):
             continue
         found = found or Stretch(_plain(symbol.name), 0, 0, "u1")
-        is_shared = kind == "STT_TLS"
-        yield found._replace(address=symbol["st_value"], bytes=length, is_shared=is_shared)
+        yield Stretch(
+            found.name,
+            symbol["st_value"],
+            length,
+            found.code,
+            is_shared=kind == "STT_TLS",
+            is_writable=is_writable and not is_constant,
+        )
 
 
 def _is_writable(library: Any, section: int | str) -> bool:
@@ -75,14 +83,16 @@ def _plain(symbol: str) -> str:
     """The name at the end of a mangled one: "tile" of "_ZZ1kPfE4tile"."""
     if not symbol.startswith("_Z"):
         return symbol
-    ends = (match for match in re.finditer(r"(\d+)([A-Za-z_]\w*)", symbol))
-    names = [match[2][: int(match[1])] for match in ends if len(match[2]) >= int(match[1])]
-    return names[-1] if names else symbol
+    name, at = symbol, 0
+    while found := re.compile(r"\d+").search(symbol, at):
+        at = found.end() + int(found[0])
+        name = symbol[found.end() : at] or name
+    return name
 
 
 def _names(symbol: str, name: str) -> bool:
     """Whether `symbol` is the mangled form of a variable called `name`, in whatever function."""
-    return symbol == name or re.search(rf"{len(name)}{name}(_+\d+_?|_)?$", symbol) is not None
+    return symbol == name or re.search(rf"{len(name)}{name}E?(_+\d+_?|_)?$", symbol) is not None
 
 
 def _is_own(place: Place) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from softmax_lib.engine import errors
 from softmax_lib.engine.geometry import Geometry
 from softmax_lib.engine.written import symbols
+from softmax_lib.engine.written.assembly import GAP_BYTES
 from softmax_lib.engine.written.memory import GUARD_BYTES
 from softmax_lib.engine.written.stretches import Stretch
 from softmax_lib.engine.written.structs import Access, Fault, FaultKind
@@ -26,7 +27,7 @@ def exception_for(
 
     An address in the guard zones of one of the `arrays` is still taken for one of it.
     """
-    near = _near(fault, arrays, GUARD_BYTES) or _near(fault, variables, 0)
+    near = _near(fault, arrays, GUARD_BYTES) or _near(fault, variables, GAP_BYTES)
     text, who = fault.text.decode(), geometry.who(fault.block, fault.thread)
     file, line = _place(fault, path)
     block, thread = geometry.block_axes(fault.block), fault.thread
@@ -46,6 +47,10 @@ def exception_for(
         case FaultKind.ADDRESS:
             kind = "misaligned" if fault.is_misaligned else "out of bounds"
             what = _access(fault, who, path, near)
+            if near and fault.access == Access.STORE and _is_constant(near, fault.address):
+                what = f"{who} writes {_element(near, fault.address - near.address)}"
+                more = ", a constant, which no kernel can write"
+                return errors.KernelFault("fault", file, line, block, thread, what, more)
             return errors.IllegalAddress(kind, file, line, block, thread, what)
         case FaultKind.RECORD_LIMIT:
             return errors.BadInput(
@@ -96,10 +101,15 @@ def _touched(fault: Fault, path: Path, near: Stretch | None) -> str:
 
 def _near(fault: Fault, stretches: Sequence[Stretch], guard_bytes: int) -> Stretch | None:
     """The first of them that the fault's address is in, or less than so many bytes away from."""
-    for one in stretches:
-        if -guard_bytes <= fault.address - one.address < one.bytes + guard_bytes:
-            return one
+    for reach in (0, guard_bytes):
+        for one in stretches:
+            if -reach <= fault.address - one.address < one.bytes + reach:
+                return one
     return None
+
+
+def _is_constant(near: Stretch, address: int) -> bool:
+    return not near.is_writable and 0 <= address - near.address < near.bytes
 
 
 def _shared_place(fault: Fault, path: Path) -> str:

@@ -67,6 +67,7 @@ def _explain_damage(session: Session, call: Call, array: EmulatedArray, element:
 
 def _recheck(session: Session, call: Call, limit_s: float | None = None) -> EngineError | None:
     """What the same call stumbles over with every access checked, and nothing recorded."""
+    session.device.renew()  # before it is asked where variables lie
     try:
         traced = session.traced()
         instruments = traced.instruments()

@@ -149,7 +149,7 @@ class Session:
 
     def exception(self, call: Call, fault: structs.Fault) -> EngineError:
         """What to raise for a fault of one of these launches."""
-        known = (self.in_memory(), self.globals())
+        known = (self.in_memory(), self.in_library())
         return faults.exception_for(fault, self.path, call.geometry, *known, watchdog_s())
 
     def traced(self) -> Session:
@@ -159,7 +159,10 @@ class Session:
     def instruments(self, record_limit: int = 0, lines: Sequence[structs.Line] = ()) -> Instruments:
         """What watches a launch of this traced session."""
         shared = [structs.Array(v.address, v.bytes) for v in symbols.read(self.path).shared]
-        in_library = [structs.Array(v.address, v.bytes) for v in self.globals()]
+        by_kind = sorted(self.in_library(), key=lambda v: not v.is_writable)  # as in `stretches`
+        in_library = [
+            structs.Array(v.address, v.bytes, is_constant=not v.is_writable) for v in by_kind
+        ]
         return Instruments(shared, in_library, record_limit, lines, self.inputs, self.unwritten)
 
     def stretches(self) -> list[Stretch]:
@@ -171,13 +174,18 @@ class Session:
         return [Stretch(name, a.address, a.bytes, a.code) for name, a in self.arrays.items()]
 
     def globals(self) -> list[Stretch]:
-        """The `__device__` variables, where they lie now. Those that are constants are no arrays."""
+        """The `__device__` variables and `static` ones of functions, where they lie now. Constants are no arrays."""
+        return [v for v in self.in_library() if v.is_writable]
+
+    def in_library(self) -> list[Stretch]:
+        """The same and the constants."""
         told = plain_names(self.library.program.source.variables)
-        if not told:
-            return []
-        base = self.device.load(self.path).base
         found = symbols.read(self.path).globals
-        return [v._replace(address=base + v.address) for v in found if not told.get(v.name)]
+        base = self.device.load(self.path).base if found else 0
+        return [
+            v._replace(address=base + v.address, is_writable=v.is_writable and not told.get(v.name))
+            for v in found
+        ]
 
 
 @contextmanager

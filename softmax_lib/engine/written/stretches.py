@@ -9,7 +9,7 @@ class Stretch(NamedTuple):
     """An array or a variable: where it begins, its bytes, and what an element is, as `arrays.element_code` says.
 
     A shared one begins at an offset in the block's shared memory, others at an address; in a library's tables, at an
-    offset there.
+    offset there. One that is not writable is a constant.
     """
 
     name: str
@@ -17,6 +17,7 @@ class Stretch(NamedTuple):
     bytes: int
     code: str
     is_shared: bool = False
+    is_writable: bool = True
 
     @property
     def element_bytes(self) -> int:

@@ -62,7 +62,7 @@ class HazardKind(IntEnum):
 
 
 class Array(Structure):
-    """A stretch of emulated memory: address, length in bytes, whether it is only to be read, or holds nothing yet."""
+    """A stretch of emulated memory: address, length in bytes, whether it is only to be read, holds nothing yet, or is a constant."""
 
     _fields_ = _HEADERS.fields("Array")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import re
 import sys
 from bisect import bisect_right
 from contextlib import suppress
@@ -30,6 +31,9 @@ _READERS = (Path(__file__).with_name(f"{name}.py") for name in ("dwarf", "stretc
 _KEPT_AS = f".{hashlib.sha256(b''.join(one.read_bytes() for one in _READERS)).hexdigest()[:12]}"
 """What is kept is named by the code that reads it."""
 
+_LASTING = re.compile(r"\b(static|__constant__)\b")
+"""What else than `Source.variables` may outlive a launch."""
+
 
 @dataclass(frozen=True)
 class Symbols:
@@ -46,7 +50,7 @@ class Symbols:
 
     @property
     def globals(self) -> tuple[Stretch, ...]:
-        """The `__device__` and `__constant__` variables."""
+        """The `__device__`, `__constant__` and `static` variables."""
         return tuple(v for v in self.variables if not v.is_shared)
 
     def place(self, address: int) -> tuple[str, int]:
@@ -79,7 +83,7 @@ def _parse(path: Path) -> Symbols:
     return Symbols(tuple(starts), tuple(places), tuple(variables))
 
 
-# ---- what `__device__` and `__constant__` variables hold
+# ---- what `__device__`, `__constant__` and `static` variables hold
 
 
 def restore(device: Device, path: Path, source: Source) -> None:
@@ -87,9 +91,11 @@ def restore(device: Device, path: Path, source: Source) -> None:
 
     Raises `NotAvailable` on macOS.
     """
-    if not source.variables:
+    if not source.variables and not _LASTING.search(source.code):
         return
     if sys.platform == "darwin":
+        if not source.variables:
+            return
         raise NotAvailable("Variables of a kernel are found in ELF tables, so they need Linux.")
     library = device.load(path)
     if library.first_values is None:

@@ -25,6 +25,8 @@ _TYPE_BODY = re.compile(r"\b(struct|class|union|enum|namespace)\b[^;{}()=]*$")
 _BLOCK = re.compile(
     r"(\)|\b(else|do|try|const|noexcept|mutable|override|final)|[;{}:]|->[\w\s:*&<>]+)\s*$"
 )
+_STATIC = re.compile(r"\bstatic\b(?!\s+(?:const|constexpr|inline)\b)(?=[^;{}()=]*[;=[{])")
+"""Variables that are there once: what no thread reads is written all the same."""
 
 _WARNED = re.compile(r"warning: (?:variable )?'(\w+)'.*\buninitialized\b")
 _DECLARED = re.compile(
@@ -35,11 +37,17 @@ _DECLARED = re.compile(
 def mark_unwritten(text: str, warned: Collection[Declared] = ()) -> str:
     """The same, each line where it was, with `EMULATOR_UNWRITTEN(name);` behind declarations in functions.
 
-    Of arrays that are given no values, and of variables that the compiler has `warned` of.
+    Of arrays that are given no values, and of variables that the compiler has `warned` of. `static` ones are kept.
     """
     code = _DIRECTIVE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), blank_opaque(text))
-    pieces, done = [], 0
-    for start, end in _statements(code):
+    statics = [(static.start(), 0) for static in _STATIC.finditer(code)]
+    pieces: list[str] = []
+    done = 0
+    for start, end in sorted([*_statements(code), *statics]):
+        if not end:
+            pieces += text[done:start], "__attribute__((used)) "
+            done = start
+            continue
         declared = _DECLARATION.fullmatch(code, start, end)
         if not declared or _NO_TYPE.match(code, start):
             continue

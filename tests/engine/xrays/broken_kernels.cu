@@ -50,6 +50,25 @@ KERNEL(another_threads_variable) {
     __syncthreads();
     y[blockIdx.x * cols + threadIdx.x] = threadIdx.x ? *shown : mine;  //! fault
 }
+KERNEL(static_of_a_kernel) {
+    static float kept[128];
+    kept[threadIdx.x] = x[blockIdx.x * cols + threadIdx.x];  //! race
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = kept[127 - threadIdx.x];
+}
+DEVICE(template <class T> T& kept(int at) { static T kept_ones[2]; return kept_ones[at]; })
+KERNEL(static_of_a_template) {
+    kept<float>(threadIdx.x / 32) = 1;  //! out of bounds, race
+}
+DEVICE(__constant__ float one[4], other[4] = {1, 2, 3, 4};)
+KERNEL(writes_a_constant) {
+    if (threadIdx.x == 3) atomicAdd((float*)other + 1, 1);  //! fault
+    y[blockIdx.x * cols + threadIdx.x] = one[threadIdx.x % 4] + other[threadIdx.x % 4];
+}
+DEVICE(__constant__ float one[4];)
+KERNEL(constant_read_past_its_end) {
+    y[blockIdx.x * cols + threadIdx.x] = one[threadIdx.x];  //! out of bounds
+}
 
 // ---- misaligned
 

@@ -470,3 +470,12 @@ KERNEL(offsets_in_sixty_four_bits) {
     long long at = (long long)blockIdx.x * cols + threadIdx.x;
     y[at] = x[at];
 }
+DEVICE(struct Shape { virtual int of(int n) const { return n; } }; struct Square : Shape { int of(int n) const override { return n * n; } };)
+KERNEL(what_lies_in_a_library_and_is_read) {
+    static const float table[4] = {1, 2, 3, 4};
+    static int atomic_count;
+    const char* words[2] = {"one", "two"};
+    Square square;
+    const Shape& shape = square;
+    y[blockIdx.x * cols + threadIdx.x] = table[threadIdx.x % 4] + words[threadIdx.x % 2][1] + shape.of(atomicAdd(&atomic_count, 1));
+}

@@ -7,6 +7,7 @@
 #include <link.h>
 #endif
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 
@@ -21,6 +22,7 @@ namespace emulator {
 static int find_segments(dl_phdr_info* info, size_t, void* searcher) {
     Library& library = *static_cast<Library*>(searcher);
     if (info->dlpi_addr != library.base) return 0;
+    uintptr_t relocated_end = 0;  // up to there nobody writes any more
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const auto& segment = info->dlpi_phdr[i];
         if (segment.p_type == PT_TLS) {
@@ -31,8 +33,18 @@ static int find_segments(dl_phdr_info* info, size_t, void* searcher) {
             if (segment.p_flags & PF_X) {
                 library.code_low = info->dlpi_addr + segment.p_vaddr;
                 library.code_bytes = segment.p_memsz;
+            } else if (segment.p_flags & PF_W) {
+                library.writable_low = info->dlpi_addr + segment.p_vaddr;
+                library.writable_bytes = segment.p_memsz;
             }
+        } else if (segment.p_type == PT_GNU_RELRO) {
+            relocated_end = info->dlpi_addr + segment.p_vaddr + segment.p_memsz;
         }
+    }
+    uintptr_t skipped = relocated_end - library.writable_low;
+    if (skipped <= library.writable_bytes) {
+        library.writable_low += skipped;
+        library.writable_bytes -= skipped;
     }
     return 1;
 }
@@ -72,6 +84,10 @@ Launch::Launch(const Request& given)
       variables(given.variables, given.variables + given.variable_count),
       library(reinterpret_cast<const void*>(given.entry)),
       next_group(given.first_block / blocks_a_group) {
+    auto is_array = [](const Array& array) { return !array.is_constant; };
+    auto first_constant = std::stable_partition(arrays.begin(), arrays.end(), is_array);
+    constants.assign(first_constant, arrays.end());
+    arrays.erase(first_constant, arrays.end());
     if (!given.metered) return;
     std::vector<Line> lines(given.lines, given.lines + given.line_count);
     meter = std::make_unique<Meter>(arrays, variables, lines, library.shared_bytes, shape.threads,

@@ -80,6 +80,8 @@ struct Library {
     size_t bytes = 0;             // mapped, from its base
     uintptr_t code_low = 0;       // of that, what can be executed
     size_t code_bytes = 0;
+    uintptr_t writable_low = 0;   // and what can be written: its variables
+    size_t writable_bytes = 0;
     size_t shared_bytes = 0;      // of its thread-local variables: a block's shared memory
     unsigned long thread_local_module = 0;  // their number for the system; 0 where it cannot tell
 
@@ -96,7 +98,7 @@ struct Launch {
     BlockShape shape;
     uint64_t blocks_a_cluster;
     uint64_t blocks_a_group;     // those that take turns: one, a cluster, or the grid
-    std::vector<Array> arrays, variables;
+    std::vector<Array> arrays, variables, constants;
     Library library;             // the kernel's
     std::vector<Record> records;
     std::mutex printing;

@@ -17,6 +17,8 @@ struct Array {
     uint64_t bytes;
     int32_t is_input;      // only to be read
     int32_t is_unwritten;  // nobody has written into it when the launch begins
+    int32_t is_constant;   // in the kernel's library
+    int32_t unused;
 };
 
 // Where a line's instructions begin, in ascending order of `start`.

@@ -96,6 +96,11 @@ static bool is_of_library(const Worker& worker, uintptr_t address) {
     return address - library.base < library.bytes;
 }
 
+static bool is_writable(const Worker& worker, uintptr_t address) {
+    const Library& library = worker.launch->library;
+    return address - library.writable_low < library.writable_bytes;
+}
+
 static bool is_allowed(const Worker& worker, uintptr_t address, unsigned size) {
     uintptr_t offset;
     if (worker.shared_owner(address, offset)) return lies_in(worker.launch->variables, offset, size);
@@ -138,7 +143,8 @@ static void log_access(Worker& worker, Operation operation, const void* pointer,
 
 // Constants lie in the kernel's library; what is read from there is not written down.
 static bool is_constant(const Worker& worker, uintptr_t address, unsigned size) {
-    return is_of_library(worker, address) && !lies_in(worker.launch->arrays, address, size);
+    return is_of_library(worker, address) &&
+           (!is_writable(worker, address) || lies_in(worker.launch->constants, address, size));
 }
 
 // Of `kind` what it is for others is known; the rest is filled in.
@@ -210,8 +216,13 @@ static void on_one_access(Operation operation, const void* pointer, unsigned siz
         if (worker.launch->meter) watch_own(*Entered(pc), operation, static_cast<const char*>(pointer), size, pc);
         return;
     }
-    if (is_constant(worker, address, size)) return;
+<<<<<<< HEAD
+    if (operation == Operation::load && is_constant(worker, address, size)) return;
     watch_access(worker, operation, ThreadAccess{}, pointer, size, pc);
+=======
+    if (operation == Operation::load && is_constant(worker, address, size)) return;
+    watch_access(worker, operation, false, pointer, size, pc);
+>>>>>>> 9a5a4d1 (Static variables of functions are watched as __device__ ones are, constants are read alone, and what lies between a library's variables is out of bounds)
 }
 
 static void on_access(Operation operation, const void* pointer, unsigned size, const void* pc) {
@@ -234,6 +245,7 @@ static void on_volatile(Operation operation, const void* pointer, unsigned size,
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
     bool is_traced = worker.launch->request.traced, is_load = operation == Operation::load;
     if (worker.stacks.contains(address)) return;
+<<<<<<< HEAD
     ThreadAccess access{};
     access.is_volatile = !worker.is_atomic_store;
     access.is_strong = is_load || worker.is_atomic_store;
@@ -246,7 +258,15 @@ static void on_volatile(Operation operation, const void* pointer, unsigned size,
         else worker.note_change(), worker.forget_looks();
         if (access.is_volatile) worker.keep_step(pc);
     }
-    if (is_traced && !is_constant(worker, address, size)) watch_access(worker, operation, access, pointer, size, pc);
+    if (is_traced && !(is_load && is_constant(worker, address, size))) watch_access(worker, operation, access, pointer, size, pc);
+=======
+    constexpr int patience = 3;
+    if (operation == Operation::store) worker.note_change();
+    else Entered(pc)->look_again(pointer, patience, pc);
+    if (!worker.launch->request.traced) return;
+    if (operation == Operation::load && is_constant(worker, address, size)) return;
+    watch_access(worker, operation, true, pointer, size, pc);
+>>>>>>> 9a5a4d1 (Static variables of functions are watched as __device__ ones are, constants are read alone, and what lies between a library's variables is out of bounds)
 }
 
 void trace_read(Worker& worker, const void* pointer, int size, const void* pc) {
@@ -258,7 +278,6 @@ void trace_read(Worker& worker, const void* pointer, int size, const void* pc) {
 
 void trace_before_atomic(Worker& worker, const void* pointer, int size, const void* pc) {
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
-    if (is_constant(worker, address, static_cast<unsigned>(size))) return;
     Entered inside(pc);
     trace_settle(worker, *worker.running);
     check(worker, Access::store, address, static_cast<unsigned>(size), pc);
@@ -272,9 +291,13 @@ void trace_after_atomic(Worker& worker, bool is_exchange, const void* pointer, i
     access.is_strong = true;
     access.is_exchange = is_exchange;
     access.is_of_block = worker.is_atomic_of_block;
+<<<<<<< HEAD
     access.is_compare = worker.is_compare;
     worker.is_atomic_of_block = worker.is_compare = false;
     if (is_constant(worker, address, static_cast<unsigned>(size))) return;
+=======
+    worker.is_atomic_of_block = false;
+>>>>>>> 9a5a4d1 (Static variables of functions are watched as __device__ ones are, constants are read alone, and what lies between a library's variables is out of bounds)
     Entered inside(pc);
     Record record{};
     record.address = address;
@@ -346,6 +369,8 @@ EMULATOR_API void __tsan_atomic_thread_fence(int order) {
     emulator::Worker& worker = emulator::my_worker();
     if (worker.launch->meter) worker.launch->meter->hazards.fence(worker.running->index, order != __ATOMIC_SEQ_CST);
 }
+EMULATOR_API void __tsan_vptr_update(void* a, void*) { emulator::on_access(STORE, a, sizeof(void*), PC); }
+EMULATOR_API void __tsan_vptr_read(void* a) { emulator::on_access(LOAD, a, sizeof(void*), PC); }
 EMULATOR_API void __tsan_init() {}
 EMULATOR_API void __tsan_func_entry(void*) {}
 EMULATOR_API void __tsan_func_exit() {}
