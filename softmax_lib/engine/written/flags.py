@@ -34,6 +34,7 @@ KERNEL_FLAGS = (
     "-fno-exceptions",  # as on a GPU
     # without one a function runs on into the next; -w would silence this one too
     "-Werror=return-type",
+    "-Werror=vla",
     "-fstack-clash-protection",  # a large frame must not step over the guard page below a stack
     "-fno-plt",  # the stubs that it would call through have no lines
     "-gdwarf-4",
@@ -47,7 +48,15 @@ CLANG_FLAGS = ("-fvisibility-global-new-delete-hidden",)
 # Untraced kernels trap at a misaligned access; traced ones check it in the runtime.
 GCC_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-undefined-trap-on-error")
 CLANG_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-trap=alignment")
-TRACE_FLAGS = ("-fsanitize=thread", "-fno-tree-vectorize", "-Wuninitialized")
+TRACE_FLAGS = (
+    "-fsanitize=thread",
+    "-fno-tree-vectorize",
+    "-Wuninitialized",
+    # called, they tell what they touch: see vector_types.h
+    "-fno-builtin-memcpy",
+    "-fno-builtin-memmove",
+    "-fno-builtin-memset",
+)
 GCC_TRACE_FLAGS = (
     "-fno-tree-loop-distribute-patterns",
     "-fno-tree-sra",  # a struct is copied by one access, as on a GPU
@@ -58,8 +67,6 @@ GCC_TRACE_FLAGS = (
 CLANG_TRACE_FLAGS = (
     "-Wconditional-uninitialized",
     "-fno-slp-vectorize",
-    "-fno-builtin-memcpy",
-    "-fno-builtin-memset",
     "-DEMULATOR_OPAQUE_COPIES",  # clang would narrow a vector's load to the members in use
     "-mllvm",
     "-tsan-instrument-read-before-write=1",  # clang leaves those reads out

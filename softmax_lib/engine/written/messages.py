@@ -39,6 +39,8 @@ _NO_RETURN = re.compile(
 )
 """What compilers say of a function that ends without the value that it owes."""
 NO_RETURN = "a function that gives back a value ends here without `return`"
+_VARIABLE_LENGTH = re.compile(r"(?<=error: ).*variable[ -]length array.* \[-W[^\]]*\]")
+VARIABLE_LENGTH = "an array's length has to be a constant"
 _STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 _INCLUDE = re.compile(r"\s*#\s*include\b")
 _ERROR = re.compile(r"([^\s:][^:]*):(\d+):(\d+): (?:fatal )?error: (.*)")
@@ -66,8 +68,10 @@ def readable(message: str, folder: Path, shim_folder: Path) -> str:
         message = message.replace(f"{path}/", "")
     message = _UP_AGAIN.sub("", message)
     message = _NO_RETURN.sub(NO_RETURN, message)
+    message = _VARIABLE_LENGTH.sub(VARIABLE_LENGTH, message)
     lines = [line for line in _without_warnings(message) if not _NOISE.match(line)]
-    lines = _refusals(lines, shim_folder) or lines
+    of_lengths = [line for line in lines if line.endswith(VARIABLE_LENGTH)]
+    lines = of_lengths or _refusals(lines, shim_folder) or lines
     if len(lines) > _MOST_LINES:
         lines = [*lines[:_MOST_LINES], "..."]
     return "\n".join(lines) or "The compiler failed without a message."

@@ -50,6 +50,7 @@ MISTAKEN = [  # what does not compile, also beside words of what is lacking
     *(("", f"auto r = {call}; a[0] = *(int*)&r;", "") for call in (
         "__reduce_add_sync(0xffffffff, 1.0f)", "__reduce_min_sync(0xffffffff, 1ll)", "__match_any_sync(0xffffffff, make_float2(1, 2))",
     )),
+    ("", "int own[blockDim.x]; own[0] = 1; a[0] = own[0];", "an array's length has to be a constant"),
     ("", "float4 v = {}; a[0] = __shfl_sync(0xffffffff, v, 1).x;", "a shuffle moves at most 8 bytes"),
     ("#include <cuda/atomic>\n", "struct Big { double v[2]; };\ncuda::atomic_ref<Big> big(*(Big*)a); big.load();",
      "the emulator has atomics on 1, 2, 4 and 8 bytes"),

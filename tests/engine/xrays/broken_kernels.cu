@@ -50,6 +50,18 @@ KERNEL(another_threads_variable) {
     __syncthreads();
     y[blockIdx.x * cols + threadIdx.x] = threadIdx.x ? *shown : mine;  //! fault
 }
+KERNEL(copy_past_the_end) {
+    __shared__ float s[128];
+    if (threadIdx.x == 0) memcpy(s, x, sizeof s + 4);  //! out of bounds
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x];
+}
+KERNEL(copy_by_all) {
+    __shared__ float s[128];
+    memmove(s, x + threadIdx.x, 8);  //! race
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x % 2];
+}
 KERNEL(static_of_a_kernel) {
     static float kept[128];
     kept[threadIdx.x] = x[blockIdx.x * cols + threadIdx.x];  //! race

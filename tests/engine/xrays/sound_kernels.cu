@@ -479,3 +479,11 @@ KERNEL(what_lies_in_a_library_and_is_read) {
     const Shape& shape = square;
     y[blockIdx.x * cols + threadIdx.x] = table[threadIdx.x % 4] + words[threadIdx.x % 2][1] + shape.of(atomicAdd(&atomic_count, 1));
 }
+KERNEL(zeros_and_copies_by_one_thread) {
+    __shared__ float s[128], t[128];
+    if (threadIdx.x == 0) memset(s, 0, sizeof s), memcpy(t, x, cols);
+    __syncthreads();
+    float mine[4];
+    memcpy(mine, x + 1, sizeof mine);
+    y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x] + t[threadIdx.x] + mine[threadIdx.x % 4];
+}

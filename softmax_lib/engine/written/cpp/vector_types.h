@@ -19,10 +19,10 @@ template <> struct CopyUnit<2> { typedef Bits16 type; };
 template <> struct CopyUnit<4> { typedef Bits32 type; };
 template <> struct CopyUnit<8> { typedef Bits64 type; };
 
-#if defined(EMULATOR_OPAQUE_COPIES)
-// Structs of users are copied by these, which then tell of it.
+// Who calls these tells of it, and so do structs of users, which clang copies by them.
 __asm__(".set memcpy, __tsan_memcpy\n.set memmove, __tsan_memmove\n.set memset, __tsan_memset");
 
+#if defined(EMULATOR_OPAQUE_COPIES)
 template <class Unit> EMULATOR_INLINE void look_elsewhere(Unit& unit) { asm("" : "+r"(unit)); }
 #if defined(__x86_64__)
 EMULATOR_INLINE void look_elsewhere(Bits128& unit) { asm("" : "+x"(unit)); }
