@@ -216,13 +216,8 @@ static void on_one_access(Operation operation, const void* pointer, unsigned siz
         if (worker.launch->meter) watch_own(*Entered(pc), operation, static_cast<const char*>(pointer), size, pc);
         return;
     }
-<<<<<<< HEAD
     if (operation == Operation::load && is_constant(worker, address, size)) return;
     watch_access(worker, operation, ThreadAccess{}, pointer, size, pc);
-=======
-    if (operation == Operation::load && is_constant(worker, address, size)) return;
-    watch_access(worker, operation, false, pointer, size, pc);
->>>>>>> 9a5a4d1 (Static variables of functions are watched as __device__ ones are, constants are read alone, and what lies between a library's variables is out of bounds)
 }
 
 static void on_access(Operation operation, const void* pointer, unsigned size, const void* pc) {
@@ -245,7 +240,6 @@ static void on_volatile(Operation operation, const void* pointer, unsigned size,
     uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
     bool is_traced = worker.launch->request.traced, is_load = operation == Operation::load;
     if (worker.stacks.contains(address)) return;
-<<<<<<< HEAD
     ThreadAccess access{};
     access.is_volatile = !worker.is_atomic_store;
     access.is_strong = is_load || worker.is_atomic_store;
@@ -259,14 +253,6 @@ static void on_volatile(Operation operation, const void* pointer, unsigned size,
         if (access.is_volatile) worker.keep_step(pc);
     }
     if (is_traced && !(is_load && is_constant(worker, address, size))) watch_access(worker, operation, access, pointer, size, pc);
-=======
-    constexpr int patience = 3;
-    if (operation == Operation::store) worker.note_change();
-    else Entered(pc)->look_again(pointer, patience, pc);
-    if (!worker.launch->request.traced) return;
-    if (operation == Operation::load && is_constant(worker, address, size)) return;
-    watch_access(worker, operation, true, pointer, size, pc);
->>>>>>> 9a5a4d1 (Static variables of functions are watched as __device__ ones are, constants are read alone, and what lies between a library's variables is out of bounds)
 }
 
 void trace_read(Worker& worker, const void* pointer, int size, const void* pc) {
@@ -291,13 +277,8 @@ void trace_after_atomic(Worker& worker, bool is_exchange, const void* pointer, i
     access.is_strong = true;
     access.is_exchange = is_exchange;
     access.is_of_block = worker.is_atomic_of_block;
-<<<<<<< HEAD
     access.is_compare = worker.is_compare;
     worker.is_atomic_of_block = worker.is_compare = false;
-    if (is_constant(worker, address, static_cast<unsigned>(size))) return;
-=======
-    worker.is_atomic_of_block = false;
->>>>>>> 9a5a4d1 (Static variables of functions are watched as __device__ ones are, constants are read alone, and what lies between a library's variables is out of bounds)
     Entered inside(pc);
     Record record{};
     record.address = address;
