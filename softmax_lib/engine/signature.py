@@ -61,6 +61,11 @@ class Parameter:
         groups = f" with a multiple of {self.lanes} elements" if self.lanes > 1 else ""
         return f"an array of {element}{groups}" if self.kind else f"an array of a {element}"
 
+    def code(self, given: Any) -> str:
+        """What the kernel takes the elements of an array for, as `element_code` says: 16-bit numbers may be given as bits."""
+        of_bits = {Kind.HALF: "f2", Kind.BFLOAT: "bf2"} if element_code(given) == "u2" else {}
+        return of_bits.get(self.kind, element_code(given))
+
 
 _CODES = {"b": Kind.BOOLEAN, "i": Kind.SIGNED, "u": Kind.UNSIGNED, "f": Kind.FLOATING}
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from softmax_lib.engine.arrays import address, element_code, host_bytes, offset
+from softmax_lib.engine.arrays import address, host_bytes, offset
 from softmax_lib.engine.errors import BadInput, NotAvailable
 from softmax_lib.engine.geometry import Argument
 from softmax_lib.engine.signature import Parameter
@@ -190,12 +190,12 @@ class Arguments:
             return value
         if isinstance(value, list):
             return self._table(parameter, value)
-        return self._array(name, value, not parameter.is_const)
+        return self._array(name, value, parameter)
 
-    def _array(self, name: str, given: Any, is_written: bool) -> str:
+    def _array(self, name: str, given: Any, parameter: Parameter) -> str:
         host = host_bytes(given, name)
-        name = self._same(host, name) or self._make(name, given, host)
-        if is_written:
+        name = self._same(host, name) or self._make(name, parameter.code(given), host)
+        if not parameter.is_const:
             self.written.add(name)
         return name
 
@@ -212,8 +212,7 @@ class Arguments:
                 )
         return None
 
-    def _make(self, name: str, given: Any, host: np.ndarray) -> str:
-        code = element_code(given)
+    def _make(self, name: str, code: str, host: np.ndarray) -> str:
         elements, misalignment = host.nbytes // element_bytes(code), offset(host) % ALIGNMENT
         made = self._memory.array(name, elements, misalignment, code)
         self.arrays[name] = made
@@ -224,8 +223,7 @@ class Arguments:
     def _table(self, parameter: Parameter, given: list) -> str:
         """Addresses of arrays, one after the other, in an array of their own."""
         names = [
-            self._array(f"{parameter.name}[{i}]", array, not parameter.is_const)
-            for i, array in enumerate(given)
+            self._array(f"{parameter.name}[{i}]", array, parameter) for i, array in enumerate(given)
         ]
         addresses = np.array([self.arrays[name].address for name in names], np.uint64)
         table = self._memory.array(parameter.name, len(addresses), 0, "u8")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from softmax_lib.engine.arrays import address
 from softmax_lib.engine.errors import BadInput, EngineError, KernelFault
 from softmax_lib.engine.geometry import Geometry
 from softmax_lib.engine.spec import LaunchSpec
 from softmax_lib.engine.written import structs, symbols
-from softmax_lib.engine.written.session import Session, open_session
+from softmax_lib.engine.written.session import Session, open_session, plain_names
 from softmax_lib.engine.written.stretches import Stretch
 from softmax_lib.engine.written.structs import HAZARD, LINE_COUNTS
 from softmax_lib.engine.written.symbols import Symbols
@@ -24,7 +26,8 @@ class Metered:
     """What a launch asked of memory: `counts` and `hazards` are arrays of `LINE_COUNTS` and `HAZARD`.
 
     Their places are indices into `places`. `fault` is what stopped the launch early, if anything
-    did; the counts then end there. `arrays` are the global ones and then the shared variables.
+    did; the counts then end there. `arrays` are the global ones and then the shared variables; `given` are those
+    of them that a caller's arrays are copied to, by the address of the caller's.
     """
 
     counts: np.ndarray
@@ -32,6 +35,7 @@ class Metered:
     places: tuple[Place, ...]
     fault: KernelFault | None
     arrays: tuple[Stretch, ...]
+    given: Mapping[int, Stretch]
     geometry: Geometry
 
     def element(self, hazard: np.void) -> str:
@@ -52,13 +56,13 @@ def meter(*specs: LaunchSpec) -> Metered:
     often to be counted; a fault of a running kernel is in the result.
     """
     with open_session(specs, traced=True) as session:
-        metered = _meter(session)
+        metered = _meter(session, specs)
         if metered.fault is None:
             session.give_back(specs)
     return metered
 
 
-def _meter(session: Session) -> Metered:
+def _meter(session: Session, specs: Sequence[LaunchSpec]) -> Metered:
     places, lines = _lines(symbols.read(session.path))
     outcomes = list(session.run(session.instruments(lines=lines)))
     call, last = outcomes[-1]
@@ -66,7 +70,17 @@ def _meter(session: Session) -> Metered:
     counts = np.frombuffer(b"".join(outcome.counts for _, outcome in outcomes), LINE_COUNTS)
     hazards = np.frombuffer(b"".join(outcome.hazards for _, outcome in outcomes), HAZARD)
     arrays = tuple(session.stretches())
-    return Metered(counts, hazards, places, _of_kernel(stopped), arrays, call.geometry)
+    given = _given(session, specs, arrays)
+    return Metered(counts, hazards, places, _of_kernel(stopped), arrays, given, call.geometry)
+
+
+def _given(
+    session: Session, specs: Sequence[LaunchSpec], arrays: Sequence[Stretch]
+) -> Mapping[int, Stretch]:
+    symbols_ = plain_names({n: a for spec in specs for n, a in spec.symbols.items()})
+    hosts = {**session.hosts, **symbols_}
+    known = {array.name: array for array in arrays if not array.is_shared}
+    return {address(host): known[name] for name, host in hosts.items() if name in known}
 
 
 def _of_kernel(stopped: EngineError | None) -> KernelFault | None:

@@ -95,7 +95,7 @@ def _signature_rows(device: Device, path: Path, number: int) -> np.ndarray:
     return integers("signature", rows * ROW).reshape(rows, ROW)
 
 
-def plain_names(variables: Mapping[str, bool]) -> dict[str, bool]:
+def plain_names(variables: Mapping[str, Any]) -> dict[str, Any]:
     """The same without their namespaces, as a library's tables have them."""
     return {name.rpartition("::")[2]: is_constant for name, is_constant in variables.items()}
 

@@ -15,12 +15,16 @@ changes. Neither knows time, caches and occupancy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
+from typing import Any
 
-from softmax_lib.engine.arrays import host_bytes
+import numpy as np
+
+from softmax_lib.engine.arrays import address, element_code, host_bytes
 from softmax_lib.engine.compiled.inspection import check_registers
 from softmax_lib.engine.compiled.launching import Counted, Progress
 from softmax_lib.engine.compiled.program import Decoder
@@ -28,10 +32,12 @@ from softmax_lib.engine.compiled.running import run
 from softmax_lib.engine.errors import CompileError, NotAvailable, NotEmulated
 from softmax_lib.engine.spec import LaunchSpec
 from softmax_lib.engine.written.metering import Metered, meter
+from softmax_lib.engine.written.stretches import Stretch
 from softmax_lib.engine.xrays.hazards import Hazard, read_hazards, read_remarks
 from softmax_lib.engine.xrays.lines import read_lines
 from softmax_lib.engine.xrays.machine_path import ARCH, check_path, count_machine
 from softmax_lib.engine.xrays.result import XRay
+from softmax_lib.engine.xrays.two_results import Elements, first_difference, noise_of
 
 CODE_ALONE = "The compiled code alone is run: hazards were not looked for."
 
@@ -52,7 +58,8 @@ def xray(
     note says why. A `path`, one of "machine", "ptx" and "written", says which; then nothing else is counted but for a
     fault.
 
-    Arrays are written in place, unless the kernel faults: that is a hazard in the result. Of a source that the
+    Arrays are written in place, unless the kernel faults: that is a hazard in the result. Where the code that is counted
+    leaves other numbers than the source did, a note says the first of them. Of a source that the
     emulator refuses, such as one with inline PTX, the compiled code alone is run: what it writes is the result,
     nobody looks for hazards, and a note says so; a fault is raised. Raises what `launch` raises for bad input,
     `CompileError`, and `NotAvailable` without a C++ compiler, outside Linux, or for what is run nowhere here.
@@ -70,7 +77,10 @@ def xray(
         return run(*specs, arch=arch, progress=progress, decoder=decoder)
 
     try:
-        return count_machine(tried.found, count, path, arch, tried.refusal)
+        counted = count_machine(tried.found, count, path, arch, tried.refusal)
+        return replace(
+            counted, notes=(*counted.notes, *_differences(counted, specs, result, tried.given))
+        )
     except BaseException:
         before.restore()
         raise
@@ -85,11 +95,12 @@ def hazards_of(*specs: LaunchSpec) -> tuple[Hazard, ...]:
 
 @dataclass(frozen=True)
 class _Tried:
-    """What was found of a source as it is written, whether it came to its end, and why it was not run."""
+    """What was found of a source as it is written, whether it came to its end, why it was not run, and `Metered.given`."""
 
     found: XRay
     has_ended: bool = True
     refusal: NotEmulated | None = None
+    given: Mapping[int, Stretch] = field(default_factory=dict)
 
 
 def _try(specs: Sequence[LaunchSpec], unseen: XRay, path: str | None) -> _Tried:
@@ -116,13 +127,53 @@ class _Contents:
 
     def __init__(self, specs: Sequence[LaunchSpec]) -> None:
         once = {id(array): array for spec in specs for array in spec.written}
-        views = map(host_bytes, once.values())
-        self._held = [(view, view.copy()) for view in views if view.flags.writeable]
+        views = ((array, host_bytes(array)) for array in once.values())
+        self._held = [(array, view, view.copy()) for array, view in views if view.flags.writeable]
 
     def restore(self) -> None:
         """Write it back."""
-        for view, content in self._held:
+        for _, view, content in self._held:
             view[:] = content
+
+    def changed(self) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
+        """Each array that holds other bytes now: itself, what was in it, and what is."""
+        for array, view, content in self._held:
+            if not np.array_equal(view, content):
+                yield array, content, view
+
+
+_UNLIKE = re.compile(r"\b(clock(64)?|__nanosleep)\b|globaltimer|smid")
+"""What is another number each time: when and where a kernel runs."""
+
+
+def _differences(
+    counted: XRay, specs: Sequence[LaunchSpec], written: _Contents, given: Mapping[int, Stretch]
+) -> tuple[str, ...]:
+    """In words, the first element that the code that was counted leaves other than the source did."""
+    if counted.path == "written" or _UNLIKE.search(counted.program.source.code):
+        return ()
+    in_any_order = any(line.operation == "atomic" for line in counted.lines)
+    for array, ours, theirs in written.changed():
+        noise = noise_of(
+            (host_bytes(one), _elements(one, given)) for spec in specs for one in spec.arrays
+        )
+        found = first_difference(ours, theirs, _elements(array, given), noise, in_any_order)
+        if found:
+            at, left, leaves = found
+            what = "Machine code" if counted.path == "machine" else "PTX"
+            name = given[address(array)].name if address(array) in given else "an array"
+            return (
+                f"{what} leaves {leaves} in {name}[{at}], the source as it is written {left}, which is what arrays hold.",
+            )
+    return ()
+
+
+def _elements(array: Any, given: Mapping[int, Stretch]) -> Elements:
+    """What the elements of a caller's array are, as the kernel takes them."""
+    if isinstance(array, np.ndarray) and array.dtype.names:
+        return array.dtype
+    code = element_code(array)
+    return given[address(array)].code if code == "u2" and address(array) in given else code
 
 
 def _read(unseen: XRay, metered: Metered) -> _Tried:
@@ -139,4 +190,4 @@ def _read(unseen: XRay, metered: Metered) -> _Tried:
         notes=read_remarks(metered, source),
         hazards_sought=True,
     )
-    return _Tried(found, metered.fault is None)
+    return _Tried(found, metered.fault is None, given=metered.given)

@@ -98,6 +98,36 @@ def test_any_kernel_leaves_the_callers_arrays_as_one_launch_leaves_them():
     assert (line.requests, line.lanes, line.array) == (2, 64, "a")
 
 
+TWO_RESULTS = {  # by name an element's C++ type, its dtype, a body, and how the note begins
+    "a volatile warp sum": ("float", "f4", "volatile float* v = y; v[t] += v[t ^ 1];", "Machine code leaves 2.0 in y[1], the source as it is written 3.0,"),
+    "a wrong byte": ("unsigned char", "u1", "y[t] = SOURCE;", "Machine code leaves 0 in y[0], the source as it is written 1,"),
+    "a small number beside a large one": ("float", "f4", "y[t] = t ? SOURCE + 2 : 1e4f;", "Machine code leaves 2.0 in y[1]"),
+    "no number": ("float", "f4", "y[t] = SOURCE ? 0 : __int_as_float(0x7fffffff);", "Machine code leaves nan in y[0]"),
+    "bits that are halves, and close": ("__half", "u2", "y[t] = __float2half(10.0f + SOURCE * 0.01f);", ""),
+    "bits that are halves, and differ": ("__half", "u2", "y[t] = __float2half(10.0f + SOURCE);", "Machine code leaves 10.0 in y[0]"),
+    "structures whose numbers are close": ("int2", "i4, f4", "y[t] = make_int2(t, __float_as_int(10 + SOURCE * 0.001f));", ""),
+    "structures whose whole numbers differ": ("int2", "i4, f4", "y[t] = make_int2(SOURCE, 0);", "Machine code leaves (0, 0"),
+    "what is left of a sum that cancels": ("float", "f4", "y[t] = SOURCE * 1e-7f;", ""),
+    "a compaction": ("int", "i4", "y[atomicAdd(y, 1)] = SOURCE ? t : 31 - t;", ""),
+    "a clock": ("int", "i4", "y[t] = clock() + SOURCE;", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TWO_RESULTS)
+def test_where_compiled_code_leaves_another_result_a_note_says_the_first_of_it(name):
+    of, dtype, does, said = TWO_RESULTS[name]
+    source = f"""#include <cuda_fp16.h>
+#ifdef EMULATOR_API
+constexpr int SOURCE = 1;
+#else
+constexpr int SOURCE = 0;
+#endif
+__global__ void k(const float* x, {of}* y) {{ int t = threadIdx.x; {does} }}"""
+    x, y = np.ones(32, np.float32), np.ones(40, dtype)
+    notes = [note for note in xray_launch(source, 1, 32, [x, y]).notes if " leaves " in note]
+    assert [note.startswith(said) for note in notes] == [True] * bool(said)
+
+
 VARIABLES = """
 __constant__ float factor[2];
 __device__ int seen[4];

@@ -1,0 +1,71 @@
+"""What two runs of one launch left in an array, compared: the source as it is written, and compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+import numpy as np
+
+from softmax_lib.engine.arrays import from_bfloat16_bits
+
+Elements: TypeAlias = str | np.dtype
+"""What elements are: a code, as `arrays.element_code` says, or a dtype of a structure's members."""
+
+_CLOSE, _CLOSE_SHORT = 1e-3, 2e-2
+"""How far apart numbers may be, and those of 16 bits: compilers contract, functions are approximate, atomics add in any
+order. A fraction of the number itself, and a hundredth as much of the array's largest, which is left where a sum cancels."""
+
+
+def first_difference(
+    written: np.ndarray, compiled: np.ndarray, of: Elements, noise: float, in_any_order: bool
+) -> tuple[int, str, str] | None:
+    """Index and values of the first element that is another one, in bytes of two arrays; None where all are the same.
+
+    Whole numbers, and bytes of an unknown type, are compared exactly; numbers with a point may be `noise` apart, or close.
+    `in_any_order` it is enough that the same elements are there.
+    """
+    a, b = (_readable(one, of) for one in (written, compiled))
+    others = _others(a, b, of == "bf2", noise)
+    can_be_sorted = in_any_order and a.ndim == 1 and not a.dtype.names
+    is_same = not others.any() or (
+        can_be_sorted and not _others(np.sort(a), np.sort(b), of == "bf2", noise).any()
+    )
+    at = int(np.argmax(others))
+    return None if is_same else (at, str(a[at]), str(b[at]))
+
+
+def noise_of(arrays: Iterable[tuple[np.ndarray, Elements]]) -> float:
+    """By how much the sum of an array's numbers may differ with their order; of the noisiest one.
+
+    Typical numbers count: one that is very large, such as a mask, says nothing of the others.
+    """
+    real = [one for one in (_readable(*each) for each in arrays) if one.dtype.kind in "fc"]
+    finite = [one for one in (one[np.isfinite(one)] for one in real) if one.size]
+    return max((one.size * float(np.median(np.abs(one))) for one in finite), default=0) * 2.0**-24
+
+
+def _readable(array: np.ndarray, of: Elements) -> np.ndarray:
+    """Bytes as numbers, as structures with members, or as a row of bytes an element."""
+    if of == "bf2":
+        return from_bfloat16_bits(array.view(np.uint16))
+    typed = array.view(of)
+    is_opaque = typed.dtype.kind == "V" and not typed.dtype.names
+    return typed.view(np.uint8).reshape(len(typed), -1) if is_opaque else typed
+
+
+def _others(a: np.ndarray, b: np.ndarray, is_short: bool, noise: float) -> np.ndarray:
+    """Which elements are others, of arrays of one type."""
+    if a.dtype.names:
+        members = [_others(a[name], b[name], is_short, noise) for name in a.dtype.names]
+        return np.logical_or.reduce(members)
+    others = a != b
+    if a.dtype.kind in "fc":
+        others &= ~(np.isnan(a) & np.isnan(b))
+        close = _CLOSE_SHORT if is_short or a.dtype == np.float16 else _CLOSE
+        largest = max(np.max(np.abs(one), where=np.isfinite(one), initial=0) for one in (a, b))
+        with np.errstate(all="ignore"):
+            x, y = (one[others].astype(np.complex128) for one in (a, b))
+            room = close * (np.abs(x) + 0.01 * float(largest)) + noise
+            others[others] = ~((np.abs(x - y) <= room) & np.isfinite(room))
+    return others.reshape(len(a), -1).any(axis=1)
