@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -26,7 +26,7 @@ from softmax_lib.engine.toolchain import (
     first_error,
     toolchain,
 )
-from softmax_lib.engine.written import assembly, flags, host_words, messages
+from softmax_lib.engine.written import assembly, flags, host_words, messages, shifts
 from softmax_lib.engine.written.flags import CPP_FOLDER
 from softmax_lib.engine.written.unwritten import Declared, mark_unwritten, read_warnings
 
@@ -82,7 +82,8 @@ def kernel_library(
 
     def build(folder: Path, out: Path) -> None:
         flags.write_headers()
-        here = _lay_out_files(source, text, folder, traced)
+        lay_out = partial(_lay_out_files, source, text, folder, traced)
+        here = lay_out()
         prelude = _compiled_prelude(tools, warp_size, traced)
         if prelude:
             (here / f"{flags.PRELUDE}.gch").symlink_to(prelude)
@@ -90,12 +91,20 @@ def kernel_library(
         command = [*tools.command, *own, *compiling, "-x", "c++", source.file_name]
         _refuse_host_words([*command, *(("-fpch-preprocess",) if prelude else ())], folder, here)
         compiled = "kernel.s"
-        said = _check(
-            command, compiled, here, lambda said: _why_not(command, program, entries, here, said)
-        )
+        try:
+            said = _check(command, compiled, here, lambda _: None)
+        except CompileError:  # of the source as it is written, and what is wrong with that
+            lay_out = partial(lay_out, shield=str)
+            lay_out()
+            said = _check(
+                command,
+                compiled,
+                here,
+                lambda said: _why_not(command, program, entries, here, said),
+            )
         warned = read_warnings(said) if traced else {}
         if warned:  # compiled once more, so that the launch shows whether it happens
-            _lay_out_files(source, text, folder, traced, warned)
+            lay_out(warned)
             if compile_in([*command, "-S", "-o", "marked.s"], here).returncode == 0:
                 compiled = "marked.s"
         if inline := assembly.find_inline(here / compiled):
@@ -149,6 +158,7 @@ def _lay_out_files(
     folder: Path,
     traced: bool,
     warned: Mapping[str, Collection[Declared]] = MappingProxyType({}),
+    shield: Callable[[str], str] = shifts.shield_shifts,
 ) -> Path:
     """Write the source and its headers as they are compiled; the folder of the source, below `folder`.
 
@@ -164,7 +174,7 @@ def _lay_out_files(
             path.parent.mkdir(parents=True, exist_ok=True)
             if traced:
                 content = mark_unwritten(content, warned.get(name, ()))
-            path.write_text(_translate(content), encoding="utf-8")
+            path.write_text(shield(_translate(content)), encoding="utf-8")
     return here
 
 
@@ -235,7 +245,8 @@ def _with_entries(source: Source, entries: Sequence[str]) -> str:
 def _cpp_digest() -> str:
     folders = (CPP_FOLDER, SHARED_FOLDER)
     paths = sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
-    own = (CPP_FOLDER.parent / f"{name}.py" for name in ("assembly", "host_words", "unwritten"))
+    names = ("assembly", "host_words", "shifts", "unwritten")
+    own = (CPP_FOLDER.parent / f"{name}.py" for name in names)
     texts = [
         (os.path.relpath(path, CPP_FOLDER), path.read_text(encoding="utf-8"))
         for path in (*paths, SIGNATURE_HEADER, *own)

@@ -45,8 +45,10 @@ KERNEL_FLAGS = (
 )
 # The kernel's operator new is its own, and clang declares one that is everybody's unless it is told.
 CLANG_FLAGS = ("-fvisibility-global-new-delete-hidden",)
-# Untraced kernels trap at a misaligned access; traced ones check it in the runtime.
-GCC_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-undefined-trap-on-error")
+# What a GPU does otherwise is told to the runtime (casts.cpp).
+CAST_FLAGS = ("-fsanitize=shift-exponent",)
+# Untraced kernels stop at a misaligned access; traced ones check it in the runtime.
+GCC_CHECK_FLAGS = ("-fsanitize=alignment",)
 CLANG_CHECK_FLAGS = ("-fsanitize=alignment", "-fsanitize-trap=alignment")
 TRACE_FLAGS = (
     "-fsanitize=thread",
@@ -99,7 +101,7 @@ def prelude_flags(tools: Toolchain, warp_size: int, traced: bool) -> tuple[str, 
     folders = (CPP_FOLDER / "cuda", headers_folder(), CPP_FOLDER)
     includes = (f"-I{folder}" for folder in folders)
     warp = f"-DEMULATOR_WARP={warp_size}"
-    return (*COMMON_FLAGS, *KERNEL_FLAGS, *own, *checks, warp, *includes)
+    return (*COMMON_FLAGS, *KERNEL_FLAGS, *CAST_FLAGS, *own, *checks, warp, *includes)
 
 
 def link_flags(runtime: Path) -> tuple[str, ...]:

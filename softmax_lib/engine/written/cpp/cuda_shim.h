@@ -79,6 +79,7 @@ struct source_location {
 #define EMULATOR_COLUMN int column = 0
 #endif
 
+#include "shifts.h"
 #include "vector_types.h"
 
 #include "rounding.h"

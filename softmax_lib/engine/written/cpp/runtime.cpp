@@ -8,6 +8,7 @@
 #include "hazards.cpp"
 #include "trace.cpp"
 #include "kernel_calls.cpp"
+#include "casts.cpp"
 #include "print.cpp"
 #include "launch.cpp"
 #include "server.cpp"
