@@ -49,7 +49,10 @@ MOST = 200
 
 
 def call_all(
-    calls: Sequence[Function], column: Callable[[str, int], np.ndarray], include: str = ""
+    calls: Sequence[Function],
+    column: Callable[[str, int], np.ndarray],
+    include: str = "",
+    on: str = "",
 ) -> Mapping[Function, np.ndarray]:
     """The results of calls that may take different types; `column(kind, at)` is what their argument `at` of this type is.
 
@@ -65,7 +68,7 @@ def call_all(
             np.zeros((n, 2) if one.result in ELEMENT else n, DTYPES[one.result]) for one in some
         ]
         source = kernel_source(some, [*taken], include)
-        launch(source, -(-n // 256), 256, [*columns, *outputs, n])
+        launch(source, -(-n // 256), 256, [*columns, *outputs, n], on)
         results |= zip(some, outputs, strict=True)
     return results
 
@@ -93,10 +96,10 @@ def kernel_source(
 
 
 def check_all(
-    expected: Mapping[Function, Callable], column: Callable[[str, int], np.ndarray]
+    expected: Mapping[Function, Callable], column: Callable[[str, int], np.ndarray], on: str = ""
 ) -> None:
     """Each call gives of each row of its columns what the function of plain Python does."""
-    for of, found in call_all([*expected], column).items():
+    for of, found in call_all([*expected], column, on=on).items():
         taken = (column(kind, at).tolist() for at, kind in enumerate(of.arguments))
         rows = list(zip(*taken, strict=True))
         assert_same(of, rows, found, [expected[of](*row) for row in rows])

@@ -12,6 +12,10 @@ import numpy as np
 import pytest
 
 from softmax_lib import emulator, gpu
+from softmax_lib.engine.compiled import running as compiled
+from softmax_lib.engine.compiled.program import decode_program
+from softmax_lib.engine.compiled.ptx.program import translate
+from softmax_lib.engine.spec import LaunchSpec
 
 FUNCTIONS_ON = os.environ.get("FUNCTIONS_ON", "cpu")
 """Where the tests of CUDA's functions run them: "cuda" holds a GPU to the same sentences."""
@@ -25,15 +29,21 @@ TYPES = {
 """Of numpy, by their names in CUDA."""
 
 
-def launch(source, grid, block, args, **how):
-    """Launches where `FUNCTIONS_ON` says."""
-    launch_on(FUNCTIONS_ON, {"source": source, "grid": grid, "block": block, **how}, args)
+COMPILED = {"machine": decode_program, "ptx": translate}
+
+
+def launch(source, grid, block, args, on="", **how):
+    """Launches where `FUNCTIONS_ON` says, or `on` another place: as machine code or PTX."""
+    launch_on(on or FUNCTIONS_ON, {"source": source, "grid": grid, "block": block, **how}, args)
 
 
 def launch_on(device, words, arguments):
     """Launches, on copies of the arrays if it is a GPU, which are written back."""
     if device == "cpu":
         emulator.launch(args=arguments, **words)
+        return
+    if device in COMPILED:
+        compiled.run(LaunchSpec.of(args=arguments, **words), arch=90, decoder=COMPILED[device])
         return
     import torch
 

@@ -7,7 +7,7 @@
 
 namespace emulator {
 
-#define EMULATOR_ALWAYS_INLINE inline __attribute__((always_inline))
+#define EMULATOR_ALWAYS_INLINE inline __attribute__((always_inline, no_sanitize("float-cast-overflow")))
 
 template <class To, class From> EMULATOR_ALWAYS_INLINE To bits_as(From from) {
     static_assert(sizeof(To) == sizeof(From));
@@ -79,7 +79,7 @@ template <class T, class Float>
 constexpr T not_a_number = sizeof(T) == 8 || sizeof(Float) == 8 ? T(1) << (8 * sizeof(T) - 1) : T(0);
 
 template <class T, class Float>
-inline T saturate(Float integral) {
+EMULATOR_ALWAYS_INLINE T saturate(Float integral) {
     constexpr T lowest = std::numeric_limits<T>::min(), highest = std::numeric_limits<T>::max();
     constexpr Float end = Float(highest / 2 + 1) * 2;  // one more than the highest
     if (integral != integral) return not_a_number<T, Float>;

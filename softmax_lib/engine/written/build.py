@@ -26,7 +26,7 @@ from softmax_lib.engine.toolchain import (
     first_error,
     toolchain,
 )
-from softmax_lib.engine.written import assembly, flags, host_words, messages, shifts
+from softmax_lib.engine.written import assembly, casts, flags, host_words, messages, shifts
 from softmax_lib.engine.written.flags import CPP_FOLDER
 from softmax_lib.engine.written.unwritten import Declared, mark_unwritten, read_warnings
 
@@ -109,6 +109,7 @@ def kernel_library(
                 compiled = "marked.s"
         if inline := assembly.find_inline(here / compiled):
             raise NotEmulated(messages.name_inline(source, *inline))
+        _settle_casts(tools, command, compiled, here)
         assembly.settle(here / compiled, shared_bytes)
         linked = [*tools.command, compiled, *linking]
         _check(linked, str(out), here, lambda said: _refuse(source, said))
@@ -185,7 +186,9 @@ def _translate(text: str) -> str:
 
 def _check(command: list[str], out: str, folder: Path, explain: Callable[[str], str | None]) -> str:
     """Compile or link: what was said of it. Raises `CompileError`, which `explain` may say more of."""
-    compile_only = {".o": ["-c"], ".s": ["-S"]}.get(Path(out).suffix, [])
+    compile_only = {".o": ["-c"], ".s": ["-S"], ".ll": ["-S", "-emit-llvm"]}.get(
+        Path(out).suffix, []
+    )
     done = compile_in([*command, *compile_only, "-o", out], folder)
     if done.returncode and " PCH" in done.stderr:  # g++ finds no room for it where it was
         (folder / f"{flags.PRELUDE}.gch").unlink(missing_ok=True)
@@ -202,6 +205,23 @@ def _refuse_host_words(command: list[str], folder: Path, here: Path) -> None:
         return  # whoever compiles it says why
     if refused := host_words.name_host_words(out.read_text(errors="replace"), folder, here):
         raise CompileError(refused)
+
+
+def _settle_casts(tools: Toolchain, command: list[str], compiled: str, folder: Path) -> None:
+    """Where floats become whole numbers, compile once more so that they do as on a GPU."""
+    path = folder / compiled
+    text = path.read_text(encoding="latin-1")
+    if tools.is_clang and casts.HAS_CASTS.search(text):
+        code = path.with_suffix(".ll")
+        _check(command, code.name, folder, lambda _: None)
+        content = casts.saturate_llvm(code.read_text(encoding="latin-1"))
+        code.write_text(content, encoding="latin-1")
+        rest = [*command[: command.index("-x")], "-Xclang", "-disable-llvm-passes", code.name]
+        _check(rest, compiled, folder, lambda _: None)
+    elif casts.TOLD in text:
+        _check([*command, *casts.GCC_IN_ORDER], compiled, folder, lambda _: None)
+        settled = casts.settle(path.read_text(encoding="latin-1"))
+        path.write_text(settled, encoding="latin-1")
 
 
 def _why_not(
@@ -245,7 +265,7 @@ def _with_entries(source: Source, entries: Sequence[str]) -> str:
 def _cpp_digest() -> str:
     folders = (CPP_FOLDER, SHARED_FOLDER)
     paths = sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
-    names = ("assembly", "host_words", "shifts", "unwritten")
+    names = ("assembly", "casts", "host_words", "shifts", "unwritten")
     own = (CPP_FOLDER.parent / f"{name}.py" for name in names)
     texts = [
         (os.path.relpath(path, CPP_FOLDER), path.read_text(encoding="utf-8"))

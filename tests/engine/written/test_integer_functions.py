@@ -15,6 +15,10 @@ from engine.device_functions import (
     functions,
     part_calls,
 )
+from engine.launched import launch
+
+from softmax_lib import emulator
+from softmax_lib.engine.errors import KernelFault
 
 
 def wrap(x, bits=32):
@@ -305,6 +309,94 @@ def test_every_shift_of_a_pair_of_words():
     assert len(formulas) == 4
     check({signature: formulas}, lambda kind, at: (low, high, shifts)[at])
     assert shift_left(0x89ABCDEF, 0x01234567, 4, most=False) == 0x12345678  # of the formula itself
+
+
+def shifted(kind, sign_of_shift):
+    """a << b or a >> b, in the type that `kind` becomes in an expression: all of the amount counts."""
+    limits = np.iinfo(DTYPES[kind])
+    bits, fit = max(32, limits.bits), sign if limits.min or limits.bits < 32 else wrap
+    if sign_of_shift == "<<":
+        return lambda a, b: fit(a << min(wrap(b), 64), bits)
+    return lambda a, b: fit(a >> min(wrap(b), 64), bits)
+
+
+@pytest.mark.parametrize("on", ["", "machine", "ptx"])
+def test_shifts_by_more_bits_than_there_are_leave_nothing_but_the_sign(on):
+    amounts = [
+        0,
+        1,
+        7,
+        8,
+        15,
+        16,
+        31,
+        32,
+        33,
+        63,
+        64,
+        65,
+        255,
+        256,
+        1 << 30,
+        (1 << 31) - 1,
+        -1,
+        -31,
+        -(1 << 31),
+    ]
+    values = [0, 1, -1, 5, -128, 1 << 14, 1 << 31, (1 << 63) - 1, -(1 << 63)]
+    a, b = (
+        np.array(each, np.int64) for each in zip(*itertools.product(values, amounts), strict=True)
+    )
+    kinds = (
+        "signed char",
+        "unsigned char",
+        "short",
+        "unsigned short",
+        "int",
+        "unsigned",
+        "long long",
+        "unsigned long long",
+    )
+    expected = {}
+    for kind, sign_of_shift, assigns in itertools.product(kinds, ("<<", ">>"), (False, True)):
+        result = kind if np.iinfo(DTYPES[kind]).bits >= 32 or assigns else "int"
+        text = f"a {sign_of_shift}= b" if assigns else f"a {sign_of_shift} b"
+        of, limits = shifted(kind, sign_of_shift), np.iinfo(DTYPES[kind])
+        fit = partial(sign if limits.min else wrap, bits=limits.bits) if assigns else int
+        expected[Function(text, result, (kind, "int"), text)] = lambda a, b, of=of, fit=fit: fit(
+            of(a, b)
+        )
+    check_all(expected, lambda kind, at: (b if at else a).astype(DTYPES[kind]), on)
+
+
+IN_CODE = """
+#define BIT(n) (1u << (n))
+template <int n> struct Of { static constexpr int value = n; };
+template <class T> struct Held { T x; };
+struct Sum { int x; __device__ Sum& operator<<(int n) { x += n; return *this; } };
+__device__ Sum operator>>(Sum sum, int n) { sum.x -= n; return sum; }
+enum { EIGHT = 1 << 3 };
+extern "C" __global__ void k(int* o, int n) {
+    Held<Held<int>> held{{n << 1}}; __shared__ int s[1 << 5]; struct { unsigned f : 5; } bits{3}; Sum sum{1};
+    s[threadIdx.x] = 1 << 35;
+    sum << n << 2;
+    switch (n) { case 1 << 5: o[7] = 1; }
+    int of[] = {(int)BIT(n), Of<(8 >> 1)>::value + EIGHT, held.x.x, (int)(bits.f << n), (sum >> 1).x, s[0], -n >> n};
+    for (int i = 0; i < 7 && n > i >> n; i++) o[i] = of[i];
+}"""
+
+
+def test_shifts_are_those_of_a_gpu_wherever_they_stand_in_the_code():
+    o = np.zeros(8, np.int32)
+    launch(IN_CODE, 1, 1, [o, 32])
+    assert o.tolist() == [0, 12, 64, 0, 34, 0, -1, 1]
+
+
+def test_a_shift_that_may_close_a_template_is_a_fault_where_it_has_too_few_bits():
+    source = "__global__ void k(int* o, int n) {\n o[0] = -1<n && 0<o[1]>>n; }"
+    emulator.launch(source, 1, 1, [np.ones(2, np.int32), 31])
+    with pytest.raises(KernelFault, match=r"kernel\.cu:2: a shift of 32 bits by 40, .* brackets"):
+        emulator.launch(source, 1, 1, [np.ones(2, np.int32), 40])
 
 
 def test_the_nth_set_bit():

@@ -104,6 +104,9 @@ def expected_float(n, mode, kind):
 
 def real_column(kind):
     special = [np.nan, np.inf, -np.inf, 2**31 - 0.5, 2**31 - 1, -(2**31) - 0.5, -0.5, 0.5, 1.5, 2.5]
+    dtype = np.dtype(DTYPES[kind]).type
+    ends = [dtype(sign * 2.0**bits) for bits in (7, 8, 15, 16, 31, 32, 63, 64) for sign in (1, -1)]
+    special += [np.nextafter(end, dtype(to)) for end in ends for to in (np.inf, -np.inf)] + ends
     between = floats("float", 210, 13).astype(np.float64) * (1 + 2.0**-25)
     some = [floats(kind, 300, 10), between.astype(DTYPES[kind]), np.array(special, DTYPES[kind])]
     return np.concatenate(some)
@@ -111,15 +114,38 @@ def real_column(kind):
 
 def integer_column(kind):
     rng, bits = np.random.default_rng(11), np.iinfo(DTYPES[kind]).bits
-    x = rng.integers(0, 1 << 63, 512, np.uint64) * 2 >> rng.integers(64 - bits, 64, 512, np.uint64)
+    x = rng.integers(0, 1 << 63, 560, np.uint64) * 2 >> rng.integers(64 - bits, 64, 560, np.uint64)
     ties = [(1 << 24) + 1, (1 << 24) + 3, (1 << 31) - 1, 0]
     more = [(1 << 53) + 1, (1 << 53) + 3, (1 << 63) - 1, (1 << 62) + (1 << 38) + 1]
     ties += more if bits == 64 else [1, 2, 3, 4]
     return np.concatenate([x.astype(DTYPES[kind]), np.array(ties, DTYPES[kind])])
 
 
-def test_conversions_are_rounded_as_they_say():
+def cast(x, *, kind, source):
+    """As plain C++ has it: made in 32 bits, of which a shorter type takes the lowest, or in 64."""
+    limits = np.iinfo(DTYPES[kind])
+    made_in = kind if limits.bits >= 32 else "int" if limits.min else "unsigned"
+    n = expected_integer(x, "rz", made_in, source) & ((1 << limits.bits) - 1)
+    return n - (1 << limits.bits) if n > limits.max else n
+
+
+def casts(expected):
+    """Each plain cast, and the same where nothing but the type of its result asks for it."""
+    kinds = ("signed char", "unsigned char", "short", "unsigned short", *INTEGERS.values())
+    for kind, source, written in product(kinds, KINDS, ("({})a", "a")):
+        text = written.format(kind)
+        call = Function(f"{kind} of {source} {text}", kind, (source,), text)
+        expected[call] = partial(cast, kind=kind, source=source)
+
+
+PLACES = ["", "machine", "ptx"]
+"""The source here or on a GPU, and what is compiled of it."""
+
+
+@pytest.mark.parametrize("on", PLACES)
+def test_conversions_are_rounded_as_they_say(on):
     expected = {}
+    casts(expected)
     for (word, kind), mode in product(INTEGERS.items(), MODES):
         for source in KINDS:
             of = partial(expected_integer, mode=mode, kind=kind, source=source)
@@ -129,14 +155,14 @@ def test_conversions_are_rounded_as_they_say():
             expected[Function(f"__{word}2{result}_{mode}", result, (kind,))] = of
     columns = {kind: real_column(kind) for kind in KINDS}
     columns |= {kind: integer_column(kind) for kind in INTEGERS.values()}
-    check_all(expected, lambda kind, at: columns[kind])
+    check_all(expected, lambda kind, at: columns[kind], on)
     narrow = {
         Function(f"__double2float_{mode}", "float", ("double",)):
             lambda x, mode=mode: FORMATS["float"].round(exactly(x), mode, math.copysign(1, x) < 0)
         for mode in MODES
     }  # fmt: skip
     x = columns["double"]
-    check_all(narrow, lambda kind, at: x[np.isfinite(x)])
+    check_all(narrow, lambda kind, at: x[np.isfinite(x)], on)
 
 
 def test_the_same_bits_read_anew():

@@ -222,7 +222,7 @@ def _read_places(text: str, files: dict[int, str]) -> tuple[Place, ...]:
 
 def _declare(text: str, scope: Scope, label: str) -> None:
     if text.startswith(".reg"):
-        _, type_, names = text.split(None, 2)
+        type_, names = text[len(".reg") :].split(None, 1)
         for name in split_operands(names):
             match = _RANGE.match(name)
             assert match is not None

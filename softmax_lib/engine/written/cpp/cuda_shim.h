@@ -58,7 +58,7 @@
 #define __builtin_assume(condition) ((void)0)
 #endif
 
-#define EMULATOR_INLINE static inline __attribute__((always_inline, unused))
+#define EMULATOR_INLINE static inline __attribute__((always_inline, unused, no_sanitize("float-cast-overflow")))
 // Default arguments: they give the line of the caller, not of this file.
 #define EMULATOR_PLACE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 #if defined(__clang__)

@@ -32,6 +32,22 @@ struct IdleLook {
     const void* pc;   // of the first
 };
 
+// Bits of a float that becomes an unsigned number out of range at a place, and what is to be made of them.
+struct Cast {
+    uint64_t bits, made;
+    bool is_there, is_double, is_wide;
+    uint32_t line, column;
+    bool is(uint64_t other, unsigned kind) const { return is_there && bits == other && kind == 2u * is_double + is_wide; }
+};
+
+// Those of a thread that no instruction has made yet, and the last that one has.
+struct Casts {
+    const Thread* thread;
+    uint64_t block;
+    Cast told[8], last;
+    unsigned count;
+};
+
 class Worker {
 public:
     Worker();
@@ -93,6 +109,7 @@ public:
     bool is_atomic_store = false;           // the next volatile store is one
     std::atomic<uint64_t> finished{0};  // CUDA threads, in this launch
     uint64_t clock = 0;
+    Casts casts{};
 
     Interruption interruption{};
     std::vector<char> signal_stack, rescue_stack;
