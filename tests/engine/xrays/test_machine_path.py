@@ -11,7 +11,7 @@ from softmax_lib.cli import main
 from softmax_lib.engine.compiled import code as machine_code
 from softmax_lib.engine.compiled.ptx.program import translate
 from softmax_lib.engine.compiled.running import run
-from softmax_lib.engine.errors import Hang, IllegalAddress, NotAvailable, NotEmulated
+from softmax_lib.engine.errors import Deadlock, Hang, IllegalAddress, NotAvailable, NotEmulated
 from softmax_lib.engine.source import Source
 from softmax_lib.engine.spec import LaunchSpec
 from softmax_lib.gpu import compile as compile_
@@ -266,6 +266,43 @@ def test_the_listing_is_printed_and_in_the_json_on_request(path, arch, line, key
         assert re.search(line, told, re.MULTILINE)
         assert plain["written"] == plain["lines"]
         assert keys <= json.loads(said(*words, "--json", "--listing"))["code"][0].keys()
+
+
+# ---- warps whose lanes part
+
+GROUPS = {
+    "three votes, matches and sums": (
+        "unsigned m = __match_any_sync(~0u, t % 3); y[t] = __popc(__match_any_sync(m, t / 6)) "
+        "+ 100 * __reduce_add_sync(m, 1) + 10000 * __popc(__ballot_sync(m, t < 16));",
+        (61102, 51102, 51002)),
+    "some of whose lanes have left": (
+        "unsigned m = __match_any_sync(~0u, t % 3); if (t >= 20) { y[t] = 1; return; } "
+        "y[t] = __popc(__ballot_sync(m, 1)) + 10 * __any_sync(m, t == 4) + __shfl_sync(m, t, t % 3);",
+        (7, 18, 8)),
+    "partitions by label": (
+        "auto g = cg::labeled_partition(cg::tiled_partition<32>(cg::this_thread_block()), t % 3); "
+        "y[t] = g.size() + 100 * g.any(t == 7) + 1000 * g.thread_rank();",
+        (11, 111, 10)),
+}  # fmt: skip
+"""What lanes of a warp compute in groups, and what the first three have: of votes as an H200 does."""
+
+
+@pytest.mark.parametrize(("path", "arch"), [("written", 90), ("ptx", 90), ("machine", 80), ("machine", 90)])  # fmt: skip
+@pytest.mark.parametrize("groups", GROUPS)
+def test_groups_of_a_warp_exchange_apart(groups, path, arch):
+    body, first = GROUPS[groups]
+    head = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
+    y = np.zeros(32, np.int32)
+    source = f"{head}__global__ void k(int* y) {{ int t = threadIdx.x; {body} }}"
+    found = xray_launch(source, 1, 32, [y], path=path, arch=arch)
+    assert (found.path, found.hazards, tuple(y[:3])) == (path, (), first)
+
+
+def test_lanes_that_wait_at_a_barrier_keep_a_vote_waiting_that_names_them():
+    does = "if (threadIdx.x % 2) lane = __any_sync(~0u, lane > 3); __syncthreads();"
+    source = BY_PTX.replace("y[", f"{does}\n    y[", 1)
+    with pytest.raises(Deadlock):
+        xray_launch(source, 1, 32, [np.zeros(64, np.float32)])
 
 
 # ---- sources that the emulator refuses

@@ -65,26 +65,6 @@ void meet(Warp& w) {
     if (come) release(w);
 }
 
-// Lanes wait for those that they name; whoever names others comes to this instruction again.
-void sync_named(Warp& w, const Instruction& i, uint32_t lanes) {
-    const uint32_t* named = w.row(i.a);
-    if (!lanes) {
-        w.at++;
-        return;
-    }
-    uint32_t mine = named[first_of(lanes)], those = alike(lanes, [&](int lane) { return named[lane]; });
-    if (lanes & ~those) w.ready.push_back({w.at, lanes & ~those});
-    if (w.active & ~lanes) make_ready(w, w.at + 1, w.active & ~lanes);
-    w.active = those;
-    int32_t next = w.at + 1;
-    if ((mine & w.live) == those) {
-        w.at = next;
-        return;
-    }
-    wait(w, those, Wait::WARP_SYNC, mine, next);
-    release(w);
-}
-
 // Whether lanes that wait all do so for the same members of a convergence barrier, at one place, where nobody else is.
 bool goes_on_together(const Warp& w, uint32_t lanes, uint32_t number, uint32_t mine, int32_t at) {
     uint32_t like = lanes_with(w.waits, Wait::CONVERGENCE) & lanes_with(w.waits_for, number) & lanes_with(w.goes_on, at);
@@ -124,28 +104,34 @@ void leave_barrier(Warp& w, uint32_t number, uint32_t lanes) {
     if (lanes) release(w);
 }
 
-void sync_warp(Warp& w, uint32_t expected, uint32_t lanes, bool collects, int32_t target) {
+// Each lane waits for those that it names, in row a. Variant bit 0: those that name others do what follows apart from them.
+void sync_warp(Warp& w, const Instruction& i, uint32_t lanes, Wait what) {
     int32_t next = w.at + 1;
-    if (collects) put_word(w.returns, lanes, target);
-    if (lanes == w.active && (expected & w.live) == lanes) {
-        w.at = next;
-        return;
+    auto named_by = [&, named = w.row(i.a)](int lane) { return named[lane] ^ i.flip[0]; };
+    bool goes_on = lanes == w.active;
+    each_key(lanes, named_by, [&](uint32_t named, uint32_t together) {
+        goes_on = goes_on && (named & w.live) == together && (together == lanes || !(i.variant & 1));
+    });
+    if (!goes_on) {
+        each_key(lanes, named_by, [&](uint32_t named, uint32_t together) { wait(w, together, what, named, next); });
     }
-    wait(w, lanes, collects ? Wait::COLLECTIVE : Wait::WARP_SYNC, expected, next);
     if (w.active) w.at = next;
-    release(w);
+    if (!goes_on) release(w);
 }
 
-// The lanes named by row a, as the lanes at hand have it.
-uint32_t named_lanes(Warp& w, const Instruction& i) { return w.row(i.a)[first_of(w.active)] ^ i.flip[0]; }
+// Whether those whose guard is true are all that row a names: code asks so, before it parts, whether they agree.
+bool are_converged(Warp& w, const Instruction& i, uint32_t lanes) {
+    uint32_t named = w.row(i.a)[first_of(w.active)] ^ i.flip[0];
+    return (named & w.live) == lanes;
+}
 
 }  // namespace
 
 void flow(Runner& runner, Warp& w, const Instruction& i, uint32_t lanes) {
     switch (static_cast<FlowOperation>(i.operation)) {
         case BRANCH: return branch(w, lanes & w.predicate_of(i.s, i.s_flip), i.target);
-        case BRANCH_IF_DIVERGED: return branch(w, (named_lanes(w, i) & w.live) != w.active ? lanes : 0, i.target);
-        case BRANCH_IF_CONVERGED: return branch(w, (named_lanes(w, i) & w.live) == w.active ? lanes : 0, i.target);
+        case BRANCH_IF_DIVERGED: return branch(w, lanes && !are_converged(w, i, lanes) ? w.active : 0, i.target);
+        case BRANCH_IF_CONVERGED: return branch(w, are_converged(w, i, lanes) ? lanes : 0, i.target);
         case CALL: return branch(w, lanes, i.target);  // where it returns to it has put into a register
         case RETURN:
         case BRANCH_INDEXED: {
@@ -166,8 +152,10 @@ void flow(Runner& runner, Warp& w, const Instruction& i, uint32_t lanes) {
             return end_lanes(runner, w, lanes & w.predicate_of(i.s, i.s_flip));
         case JOIN_BARRIER: return join_barrier(w, i.variant, lanes & w.predicate_of(i.s, i.s_flip));
         case LEAVE_BARRIER: return leave_barrier(w, i.variant, lanes & w.predicate_of(i.s, i.s_flip));
-        case WARP_SYNC: return sync_warp(w, named_lanes(w, i), lanes, false, 0);
-        case COLLECT: return sync_warp(w, named_lanes(w, i), lanes, true, i.target);
+        case WARP_SYNC: return sync_warp(w, i, lanes, Wait::WARP_SYNC);
+        case COLLECT:
+            put_word(w.returns, lanes, i.target);
+            return sync_warp(w, i, lanes, Wait::COLLECTIVE);
         case END_COLLECT: return part(w, lanes, [&](int lane) { return w.returns[lane]; });
         case BLOCK_BARRIER:
             if (lanes != w.active) {  // of the others none is stopped
@@ -182,7 +170,6 @@ void flow(Runner& runner, Warp& w, const Instruction& i, uint32_t lanes) {
             w.at++;
             return;
         case MEET: return meet(w);
-        case SYNC_NAMED: return sync_named(w, i, lanes);
         case ARRIVE_CLUSTER:
             w.at++;
             w.cluster_phase = w.block->cluster->phase + 1;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "lanes.h"
 #include "numbers.h"
 #include "waiting.h"
 
@@ -96,6 +97,18 @@ void stop_stuck(Runner& runner, Cluster& cluster) {
     }
 }
 
+// Where nobody can go on: lanes that named others which wait where branches meet do without them, as an H200 does.
+bool go_on_without(Cluster& cluster) {
+    bool is_any = false;
+    for (auto& block : cluster.blocks) {
+        for (Warp& w : block->warps) {
+            release(w, w.waiting & (lanes_with(w.waits, Wait::CONVERGENCE) | lanes_with(w.waits, Wait::MEETING)));
+            is_any = is_any || !w.ready.empty();
+        }
+    }
+    return is_any;
+}
+
 struct Turn {
     int64_t done = 0;       // instructions
     bool sleeps = true;     // whether all that did some ended where they let others go first
@@ -116,7 +129,10 @@ Turn run_cluster(Runner& runner, Cluster& cluster) {
             turn.sleeps = turn.sleeps && (w.sleeps || !w.live);
         }
     }
-    if (!turn.done && cluster.live) stop_stuck(runner, cluster);
+    if (!turn.done && cluster.live) {
+        turn.sleeps = false;
+        if (!go_on_without(cluster)) stop_stuck(runner, cluster);
+    }
     return turn;
 }
 

@@ -14,13 +14,14 @@ void make_ready(Warp& w, int32_t at, uint32_t lanes) {
     w.ready.push_back({at, lanes});
 }
 
-void let_go(Warp& w, uint32_t lanes) {
+void let_go(Warp& w, uint32_t lanes, bool apart) {
     w.waiting &= ~lanes;
     w.at_barrier &= ~lanes;
     while (lanes) {
         int32_t at = w.goes_on[first_of(lanes)];
         uint32_t together = lanes & lanes_with(w.goes_on, at);
-        make_ready(w, at, together);
+        if (apart) w.ready.push_back({at, together});
+        else make_ready(w, at, together);
         lanes &= ~together;
     }
 }
@@ -45,14 +46,14 @@ static void end_meeting(Warp& w, uint32_t number) {
     while (!w.meetings.empty() && !w.meetings.back().lanes) w.meetings.pop_back();
 }
 
-void release(Warp& w) {
+void release(Warp& w, uint32_t left_out) {
     for (int lane : EachLane{w.waiting}) {
         if (!(w.waiting >> lane & 1)) continue;  // it went on with one before
         uint32_t expected;
         switch (w.waits[lane]) {
             case Wait::CONVERGENCE: expected = w.members[w.waits_for[lane]][lane]; break;
             case Wait::WARP_SYNC:
-            case Wait::COLLECTIVE: expected = w.waits_for[lane]; break;
+            case Wait::COLLECTIVE: expected = w.waits_for[lane] & ~left_out; break;
             case Wait::MEETING: expected = w.meetings[w.waits_for[lane]].lanes; break;
             default: continue;
         }
@@ -61,7 +62,7 @@ void release(Warp& w) {
         // they do it together, at one of the places where they are
         if (w.waits[lane] == Wait::COLLECTIVE) put_word(w.goes_on, expected, w.goes_on[lane]);
         if (w.waits[lane] == Wait::MEETING) end_meeting(w, w.waits_for[lane]);
-        let_go(w, expected);
+        let_go(w, expected, w.waits[lane] == Wait::WARP_SYNC || w.waits[lane] == Wait::COLLECTIVE);
     }
 }
 

@@ -9,10 +9,10 @@ inline int count_of(uint32_t lanes) { return __builtin_popcount(lanes); }
 
 // They can go on from an instruction.
 void make_ready(Warp& w, int32_t at, uint32_t lanes);
-// Those of `lanes` that waited go on, each where it wanted to.
-void let_go(Warp& w, uint32_t lanes);
-// Lanes that have nobody to wait for any more go on.
-void release(Warp& w);
+// Those of `lanes` that waited go on, each where it wanted to; `apart` from others that are there.
+void let_go(Warp& w, uint32_t lanes, bool apart = false);
+// Lanes that have nobody to wait for any more go on; those that named some of `left_out` need not wait for these.
+void release(Warp& w, uint32_t left_out = 0);
 // For what, which of these, and where they go on.
 void wait(Warp& w, uint32_t lanes, Wait what, uint32_t what_for, int32_t goes_on);
 // The next ones that can go on are those at hand; false: there are none.

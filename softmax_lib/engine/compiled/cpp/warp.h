@@ -139,13 +139,13 @@ constexpr const Operation* OPERATION_LISTS[] = {FLOAT_OPERATIONS, WHOLE_OPERATIO
 // What changes where a warp goes on; flow.cpp does these.
 enum FlowOperation : uint16_t {
     NOTHING, BRANCH, BRANCH_IF_DIVERGED, BRANCH_IF_CONVERGED, BRANCH_INDEXED, CALL, RETURN, EXIT,
-    JOIN_BARRIER, LEAVE_BARRIER, WARP_SYNC, COLLECT, END_COLLECT, BLOCK_BARRIER, PART, EXPECT, MEET, SYNC_NAMED,
+    JOIN_BARRIER, LEAVE_BARRIER, WARP_SYNC, COLLECT, END_COLLECT, BLOCK_BARRIER, PART, EXPECT, MEET,
     ARRIVE_CLUSTER, AWAIT_CLUSTER, AWAIT_PHASE, SLEEP, TRAP, NO_CODE_HERE,
     FLOW_OPERATIONS
 };
 constexpr const char* FLOW_NAMES[] = {
     "nothing", "branch", "branch if diverged", "branch if converged", "branch indexed", "call", "return", "exit",
-    "join barrier", "leave barrier", "warp sync", "collect", "end collect", "block barrier", "part", "expect", "meet", "sync named",
+    "join barrier", "leave barrier", "warp sync", "collect", "end collect", "block barrier", "part", "expect", "meet",
     "arrive cluster", "await cluster", "await phase", "sleep", "trap", "no code here",
 };
 

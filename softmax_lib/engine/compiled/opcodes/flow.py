@@ -109,7 +109,7 @@ def bsync(draft: Draft, operation: str) -> None:
 @opcodes("WARPSYNC")
 def warpsync(draft: Draft) -> None:
     is_all, collects = draft.has("ALL"), draft.has("COLLECTIVE")
-    draft.ignore("EXCLUSIVE")
+    draft.variant = APART * (draft.has("EXCLUSIVE") or collects)
     draft.operation = "collect" if collects else "warp sync"
     if is_all:
         draft.flip[0] = ALL
@@ -118,6 +118,9 @@ def warpsync(draft: Draft) -> None:
     if collects:
         draft.target = draft.place(len(draft.args) - 1)
 
+
+APART = 1
+"""That lanes which name others do what follows without them."""
 
 VOTES = {"POPC": 2, "AND": 3, "OR": 4}
 """What a barrier of a block tells of what its threads bring (cpp/barriers.cpp)."""

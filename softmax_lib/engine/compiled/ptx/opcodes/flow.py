@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from softmax_lib.engine.compiled.opcodes.exchanges import REDUCTIONS, SHUFFLES, SIGNED
-from softmax_lib.engine.compiled.opcodes.flow import VOTES
+from softmax_lib.engine.compiled.opcodes.flow import APART, VOTES
 from softmax_lib.engine.compiled.ptx.form import Form, kind_bits, opcodes
 from softmax_lib.engine.compiled.ptx.reading import SIZES
 from softmax_lib.engine.compiled.ptx.writer import Writer
@@ -48,7 +48,7 @@ def do_without_operands(writer: Writer, form: Form, operation: str) -> None:
 def bar(writer: Writer, form: Form) -> None:
     form.ignore("aligned", "cta", "sync")
     if form.has("warp"):
-        return writer.emit("sync named", a=writer.row(form.args[0]))
+        return writer.emit("warp sync", a=writer.row(form.args[0]), variant=APART)
     if form.has("cluster"):
         form.ignore("relaxed", "release", "acquire")
         arrives = form.has("arrive")
@@ -75,7 +75,7 @@ def _meet(writer: Writer, form: Form, mask: str) -> None:
     """The lanes that a mask names come together."""
     if not form.has("sync"):
         raise form.refuse()
-    writer.emit("sync named", aside=True, a=writer.row(mask))
+    writer.emit("warp sync", aside=True, a=writer.row(mask), variant=APART)
 
 
 def _result(writer: Writer, text: str) -> dict[str, int]:
