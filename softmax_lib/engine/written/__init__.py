@@ -8,8 +8,9 @@ Proven on x86-64 Linux with g++, clang++ and the ziglang wheel (g++ 10 or newer)
 Linux under qemu. Written for macOS and not tried there: no tracing, and faults without a line.
 
 What it lacks: inline PTX, textures and tensor cores. Threads that wait for a word of memory let the
-others run, those of their own block and, in a cooperative launch, of every block. Lanes of a mask must
-not have exited, and a thread that has exited counts as missing at a barrier: both stricter than most GPUs.
+others run, those of their own block and, in a cooperative launch, of every block. A call of a warp goes on
+without lanes that have returned before it, but not without those that have come past it to the kernel's end,
+and a thread that has exited counts as missing at a barrier: both stricter than most GPUs.
 """
 
 from __future__ import annotations

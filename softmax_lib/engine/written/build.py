@@ -26,7 +26,7 @@ from softmax_lib.engine.toolchain import (
     first_error,
     toolchain,
 )
-from softmax_lib.engine.written import assembly, casts, flags, host_words, messages, shifts
+from softmax_lib.engine.written import assembly, casts, flags, host_words, messages, shifts, steps
 from softmax_lib.engine.written.flags import CPP_FOLDER
 from softmax_lib.engine.written.unwritten import Declared, mark_unwritten, read_warnings
 
@@ -169,10 +169,14 @@ def _lay_out_files(
     here = folder.joinpath(*_DEPTH * ["in"])
     here.mkdir(parents=True, exist_ok=True)
     (here / flags.PRELUDE).write_text(flags.PRELUDE_TEXT, encoding="utf-8")
-    for name, content in {**source.device_headers, source.file_name: text}.items():
+    files = {**source.device_headers, source.file_name: text}
+    has_warp_calls = steps.have_warp_calls(files.values())
+    for name, content in files.items():
         path = Path(os.path.normpath(here / name))
         if path.is_relative_to(folder):
             path.parent.mkdir(parents=True, exist_ok=True)
+            if has_warp_calls:
+                content = steps.mark_steps(content)
             if traced:
                 content = mark_unwritten(content, warned.get(name, ()))
             path.write_text(shield(_translate(content)), encoding="utf-8")
@@ -265,7 +269,7 @@ def _with_entries(source: Source, entries: Sequence[str]) -> str:
 def _cpp_digest() -> str:
     folders = (CPP_FOLDER, SHARED_FOLDER)
     paths = sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
-    names = ("assembly", "casts", "host_words", "shifts", "unwritten")
+    names = ("assembly", "casts", "host_words", "shifts", "steps", "unwritten")
     own = (CPP_FOLDER.parent / f"{name}.py" for name in names)
     texts = [
         (os.path.relpath(path, CPP_FOLDER), path.read_text(encoding="utf-8"))

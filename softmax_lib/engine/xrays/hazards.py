@@ -80,7 +80,7 @@ _SENTENCES = {
     HazardKind.UNINITIALISED: ("uninitialised", "{who} reads {word} at {at}, which {nobody}"),
     HazardKind.ABSENT_LANE: (
         "absent lane",
-        "{who} shuffles from lane {lane} at {at}, which is not in the call's mask: on a GPU the value is undefined",
+        "{who} shuffles from lane {lane} at {at}, which takes no part in the call: on a GPU the value is undefined",
     ),
     HazardKind.INPUT_WRITTEN: ("input written", "{who} writes into the input, {word}, at {at}"),
     HazardKind.UNWRITTEN_LOCAL: (

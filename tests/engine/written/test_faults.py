@@ -63,13 +63,13 @@ HALF_SHUFFLES = """\
     if (threadIdx.x % 2 == 0) value += __shfl_down_sync(0xffffffff, value, 1);
     __syncthreads();
 """
-EXITED = "    if (threadIdx.x == 9) return;\n    y[threadIdx.x] = __shfl_xor_sync(0xffffffff, x[threadIdx.x], 1);\n"
+PAST = "    if (threadIdx.x != 9)\n        y[threadIdx.x] = __shfl_xor_sync(0xffffffff, x[threadIdx.x], 1);\n"
 OTHER_CALLS = "    if (threadIdx.x < 16) __syncwarp();\n    else __any_sync(0xffffffff, 1);\n"
 TOLD = {
     "a barrier left out": (BarrierFault, THREE_OUT, "barrier", 4, None, "barrier not reached by every thread of block (0,0,0): thread 3 exited; threads 0-2,4-63 wait at __syncthreads() broken.cu:4."),
     "barriers that are not the same": (BarrierFault, OTHER_BARRIERS, "barrier", 3, None, "threads of block (0,0,0) wait at different barriers: threads 0-31 wait at __syncthreads() broken.cu:3; threads 32-63 wait at __syncthreads() broken.cu:5."),
     "a shuffle of half of the lanes": (Deadlock, HALF_SHUFFLES, "deadlock", 3, None, "deadlock in block (0,0,0): threads 0,2,4,6,8,10,... wait at __shfl_down_sync() mask 0xffffffff broken.cu:3; threads 1,3,5,7,9,11,... wait at __syncthreads() broken.cu:4."),
-    "a shuffle with a lane that has exited": (Deadlock, EXITED, "deadlock", 3, None, "deadlock in block (0,0,0): threads 9,32-63 exited; threads 0-8,10-31 wait at __shfl_xor_sync() mask 0xffffffff broken.cu:3."),
+    "a shuffle with a lane that has come past it": (Deadlock, PAST, "deadlock", 3, None, "deadlock in block (0,0,0): threads 9,32-63 exited; threads 0-8,10-31 wait at __shfl_xor_sync() mask 0xffffffff broken.cu:3."),
     "different functions of a warp": (Deadlock, OTHER_CALLS, "deadlock", 2, None, "deadlock in block (0,0,0): threads 32-63 exited; threads 0-15 wait at __syncwarp() mask 0xffffffff broken.cu:2; threads 16-31 wait at __any_sync() mask 0xffffffff broken.cu:3."),
     "a lane outside of its mask": (KernelFault, "    y[threadIdx.x] = __shfl_sync(0x0000ffff, x[threadIdx.x], 0);\n", "fault", 2, 16, "thread 16 of block (0,0,0): a lane calls a warp function whose mask leaves it out at broken.cu:2."),
     **{

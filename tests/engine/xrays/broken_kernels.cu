@@ -625,9 +625,18 @@ KERNEL(shuffle_from_a_lane_outside_of_the_mask) {
 KERNEL(width_of_seven) {
     y[blockIdx.x * cols + threadIdx.x] = __shfl_down_sync(0xffffffff, x[threadIdx.x], 1, 7);  //! fault
 }
-KERNEL(shuffle_behind_lanes_that_have_left) {
+KERNEL(shuffle_from_a_lane_that_has_left) {
     if (threadIdx.x % 32 >= 20) return;
-    y[blockIdx.x * cols + threadIdx.x] = __shfl_xor_sync(0xffffffff, x[threadIdx.x], 1);  //! deadlock
+    y[blockIdx.x * cols + threadIdx.x] = __shfl_down_sync(0xffffffff, x[threadIdx.x], 1);  //! absent lane
+}
+KERNEL(shuffle_that_lanes_have_come_past) {  // cols 150
+    if (x[threadIdx.x] != x[threadIdx.x]) return;
+    float sum = 0;
+    for (int col = threadIdx.x; col < cols; col += blockDim.x) {
+        sum += __shfl_xor_sync(0xffffffff, x[col], 1);  //! deadlock
+    }
+    if (threadIdx.x) return;
+    y[blockIdx.x * cols] = sum;
 }
 KERNEL(ballot_in_a_branch) {
     if (x[threadIdx.x] > 0) y[threadIdx.x] = __ballot_sync(0xffffffff, 1);  //! deadlock

@@ -193,6 +193,17 @@ KERNEL(mask_of_the_lanes_that_have_columns) {  // cols 100
     if (threadIdx.x >= cols) return;
     y[blockIdx.x * cols + threadIdx.x] = __shfl_sync(lanes, x[threadIdx.x], 0);
 }
+KERNEL(full_mask_behind_lanes_that_have_left) {
+    if (threadIdx.x % 32 >= 20) { y[blockIdx.x * cols + threadIdx.x] = 0; return; }
+    y[blockIdx.x * cols + threadIdx.x] = __shfl_xor_sync(0xffffffff, x[threadIdx.x], 1) + __any_sync(0xffffffff, 1);
+}
+DEVICE(float row_max(float v) { for (int d = 16; d > 0; d /= 2) v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, d, 16)); return v; })
+KERNEL(full_mask_where_lanes_leave_a_loop_for_good) {
+    for (int i = 0; i < 3; i++) {
+        if (threadIdx.x % 32 >= 32 - 16 * (i == 2)) return;
+        y[blockIdx.x * cols + threadIdx.x] = row_max(x[threadIdx.x] + i);
+    }
+}
 KERNEL(votes_of_a_warp) {
     bool any = __any_sync(0xffffffff, x[threadIdx.x] > 0), all = __all_sync(0xffffffff, x[threadIdx.x] > 0);
     y[blockIdx.x * cols + threadIdx.x] = any + all;

@@ -22,6 +22,8 @@ using engine::lanes_where;
 
 constexpr int MAX_BLOCK_SIZE = 1024;
 
+constexpr uint32_t MOST_STEPS = 64;
+
 constexpr uint64_t NO_RECORD = ~uint64_t(0);
 
 enum class State : uint8_t { not_started, running, at_barrier, in_warp_call, at_wide_barrier, polling, in_step, exited };
@@ -33,6 +35,7 @@ struct alignas(64) Thread {
     uint16_t axes[3];
     State state;
     Operation operation;      // the call it waits at,
+    uint32_t step;            // of which function, times MOST_STEPS, it has begun which step (steps.py)
     Place place;              // where that is,
     const WarpCall* call;     // if it is a warp call: in the frame of the caller, on its stack,
     uint64_t received;        // and what the call gave it; in a step: the instruction
@@ -114,6 +117,13 @@ inline bool same_place(const Thread& a, const Thread& b) {
            (a.place.file == b.place.file || strcmp(a.place.file, b.place.file) == 0);
 }
 
+// Whether a thread has exited, and by a `return` that does not lie behind what `other` is at: one that has come past
+// that, as to the end behind a loop, never left it out.
+inline bool has_left_before(const Thread& thread, const Thread& other) {
+    bool is_past = thread.step / MOST_STEPS == other.step / MOST_STEPS && thread.step > other.step;
+    return thread.state == State::exited && !is_past;
+}
+
 struct Block {
     uint64_t number = 0;          // in the grid: x first, then y, then z
     unsigned axes[3] = {0, 0, 0};
@@ -149,6 +159,7 @@ struct Block {
             Thread& thread = threads[i];
             thread.index = i;
             thread.state = State::not_started;
+            thread.step = 0;
             for (int axis = 0; axis < 3; axis++) thread.axes[axis] = static_cast<uint16_t>(at[axis]);
             for (int axis = 0; axis < 3 && ++at[axis] == shape.axes[axis]; axis++) at[axis] = 0;
         }
@@ -181,13 +192,15 @@ struct Block {
         first_arrived = nullptr;
     }
 
-    // The lanes of a warp call, if all of them wait at the same one by now; else 0.
+    // The lanes of a warp call, if all of them wait at the same one by now; else 0. The block may not have a lane of the
+    // mask, and it may have left before.
     unsigned complete_lanes(const BlockShape& shape, int warp, unsigned mask) const {
-        // Lanes that the block does not have are not waited for; lanes that have exited are, in vain.
-        unsigned lanes = mask & shape.lanes_of(warp);
-        if ((waiting_lanes[warp] & lanes) != lanes) return 0;
         const Thread* warp_threads = &threads[warp << shape.lane_bits];
+        unsigned named = mask & shape.lanes_of(warp), lanes = named & waiting_lanes[warp];
         const Thread& first = warp_threads[__builtin_ctz(lanes)];
+        for (int lane : EachLane{named & ~lanes}) {
+            if (!has_left_before(warp_threads[lane], first)) return 0;
+        }
         for (int lane : EachLane{lanes}) {
             const Thread& other = warp_threads[lane];
             if (other.call->mask != first.call->mask || other.operation != first.operation) return 0;

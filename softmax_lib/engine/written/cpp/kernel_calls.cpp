@@ -62,6 +62,8 @@ void emulator_poll(Place place) noexcept {
     worker->expect_look();
 }
 
+void emulator_step(unsigned number) noexcept { my_worker().running->step = number; }
+
 // ---- order that an x-ray is told of
 
 // Of `word`, where it is in the shared memory of one of the blocks that take turns.

@@ -82,6 +82,9 @@ EMULATOR_API void emulator_hand_over(const void* word) noexcept;
 EMULATOR_API void emulator_take_over(const void* word) noexcept;
 EMULATOR_API void emulator_meet_warps(unsigned warps) noexcept;
 
+// The thread has begun this step of a function (steps.py).
+EMULATOR_API void emulator_step(unsigned number) noexcept;
+
 // A variable of a thread that nobody has given a value yet, an array of elements of so many bytes or one
 // of them.
 EMULATOR_API void emulator_mark_unwritten(void* variable, size_t bytes, size_t element_bytes) noexcept;

@@ -161,6 +161,7 @@ void Worker::thread_exited(Thread& thread) {
     block->exited++;
     idle_polls_ = 0;
     finished.store(finished.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    complete_without(thread);
 }
 
 // The next of this block that can go on, else of another; null when all have exited.

@@ -61,7 +61,7 @@ void trace_call(Worker& worker, Operation operation, const WarpCall* call, const
     Thread& thread = *worker.running;
     Meter& meter = *worker.launch->meter;
     uint32_t place = worker.block->open_records[thread.index].place = meter.place_of(worker.launch->library.site_of(pc));
-    if (worker.speaks_for(thread, call)) meter.call(place, operation, call ? worker.lanes_of(thread, *call) : 0);
+    if (!call && thread.index == 0) meter.call(place, operation, 0);  // a warp's are counted when they are complete
 }
 
 void trace_received(Worker& worker, Thread& thread, int source_lane) {

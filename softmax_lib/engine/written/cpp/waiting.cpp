@@ -143,18 +143,25 @@ void Worker::complete_warp_call(int warp, unsigned lanes) {
         if (launch->request.traced) trace_received(*this, thread, source);
     }
     idle_polls_ = 0;
-    bool are_all = lanes == shape.lanes_of(warp), is_sync = threads[__builtin_ctz(lanes)].operation == Operation::syncwarp;
-    if (launch->meter) launch->meter->meet_warp(warp, lanes, are_all, is_sync);
+    if (launch->meter) {
+        const Thread& first = threads[__builtin_ctz(lanes)];
+        bool is_sync = first.operation == Operation::syncwarp;
+        launch->meter->call(block->open_records[first.index].place, first.operation, lanes);
+        launch->meter->meet_warp(warp, lanes, lanes == shape.lanes_of(warp), is_sync);
+    }
     block->waiting_lanes[warp] &= ~lanes;
     block->ready.add(warp, lanes);
 }
 
-bool Worker::speaks_for(const Thread& thread, const WarpCall* call) const {
-    return call ? shape.lane_of(thread) == __builtin_ctz(lanes_of(thread, *call)) : thread.index == 0;
-}
-
-unsigned Worker::lanes_of(const Thread& thread, const WarpCall& call) const {
-    return call.mask & shape.lanes_of(shape.warp_of(thread));
+// Those of its warp that have waited for a thread that exits go on.
+void Worker::complete_without(const Thread& thread) {
+    int warp = shape.warp_of(thread);
+    for (unsigned left = block->waiting_lanes[warp]; left;) {
+        int lane = __builtin_ctz(left);
+        unsigned lanes = block->complete_lanes(shape, warp, block->threads[(warp << shape.lane_bits) + lane].call->mask);
+        if (lanes) complete_warp_call(warp, lanes);
+        left &= ~(lanes | 1u << lane);
+    }
 }
 
 }  // namespace emulator

@@ -114,10 +114,6 @@ public:
     Interruption interruption{};
     std::vector<char> signal_stack, rescue_stack;
 
-    // One thread of those that make a call together: the block's first, or the first of the lanes.
-    bool speaks_for(const Thread& thread, const WarpCall* call) const;
-    unsigned lanes_of(const Thread& thread, const WarpCall& call) const;
-
     static void fiber_main();
 
 private:
@@ -137,6 +133,7 @@ private:
     [[noreturn]] EMULATOR_COLD void stalled();
     EMULATOR_COLD void release_barrier();
     EMULATOR_COLD void complete_warp_call(int warp, unsigned lanes);
+    void complete_without(const Thread& thread);
     WideBarrier& wide_barrier(Operation operation);
     void release_wide_barrier(Operation operation, WideBarrier& barrier);
 
