@@ -400,6 +400,13 @@ void Hazards::unwritten(uint32_t place, int thread) {
     report(HazardKind::unwritten_local, by(thread, place, Ask::LOAD), 0);
 }
 
+void Hazards::two_barriers(uint32_t place, int thread, uint32_t other_place, int other_thread) {
+    Touch other;
+    other.place = other_place;
+    other.thread = in_grid(other_thread);
+    report(HazardKind::two_barriers, by(thread, place, Ask::LOAD), 0, other);
+}
+
 // ---- what is found
 
 HazardKind Hazards::kind_of_race(const ThreadAccess& access, const Touch& other) const {

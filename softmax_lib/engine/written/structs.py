@@ -54,8 +54,8 @@ class ValueType(IntEnum):
 class HazardKind(IntEnum):
     """What a metered launch can find wrong."""
 
-    RACE, UNINITIALISED, ABSENT_LANE, INPUT_WRITTEN, UNWRITTEN_LOCAL = range(5)
-    RACE_OVER_CALL, RACE_IN_STEP, SAME_VALUE = range(5, 8)
+    RACE, UNINITIALISED, ABSENT_LANE, INPUT_WRITTEN, UNWRITTEN_LOCAL, TWO_BARRIERS = range(6)
+    RACE_OVER_CALL, RACE_IN_STEP, SAME_VALUE = range(6, 9)
 
 
 # ---- structs that Python hands over or reads

@@ -17,24 +17,20 @@ class Hazard:
     """Something wrong at a line of the source.
 
     `kind` is one of: race, uninitialised, out of bounds, misaligned, input written, absent lane,
-    barrier, deadlock, waiting, hang, fault.
+    barrier, deadlock, waiting, hang, fault. `stops` is whether the launch ended here.
     """
 
     kind: str
     file: str
     line: int
     message: str
+    stops: bool = False
 
     @property
     def words(self) -> str:
         """The message, behind its kind where it does not begin with it."""
         begins_with_it = self.message.startswith((f"{self.kind} ", f"{self.kind}:"))
         return self.message if begins_with_it else f"{self.kind}: {self.message}"
-
-    @property
-    def stops(self) -> bool:
-        """Whether the launch ended here."""
-        return self.kind not in ("race", "uninitialised", "absent lane", "input written")
 
 
 INTENDED = "race: intended"
@@ -44,7 +40,7 @@ INTENDED = "race: intended"
 def read_hazards(metered: Metered, source: Source) -> tuple[Hazard, ...]:
     """What stopped the launch, if anything did, and what went wrong before, from line to line, each cause once."""
     fault = metered.fault
-    stopped = [Hazard(fault.kind, fault.file, fault.line, str(fault))] if fault else []
+    stopped = [Hazard(fault.kind, fault.file, fault.line, str(fault), stops=True)] if fault else []
     causes = _causes(metered, _meant(metered, source))
     watched = (_hazard(metered, rows) for rows in causes if not _is_same_value(rows[0]))
     return tuple(
@@ -86,6 +82,11 @@ _SENTENCES = {
     HazardKind.UNWRITTEN_LOCAL: (
         "uninitialised",
         "{who} reads a variable of its own at {at}, which it has not written yet",
+    ),
+    HazardKind.TWO_BARRIERS: (
+        "barrier",
+        "{who} meets {other} at two barriers, {at} and {other_at}: a GPU takes them for one, but CUDA asks that all "
+        "threads come to the same",
     ),
 }
 """What each kind is called, and what is said of it."""

@@ -56,7 +56,7 @@ both = pytest.mark.parametrize("launch", [execute, trace])
 
 THREE_OUT = "    if (threadIdx.x != 3) {\n        y[threadIdx.x] = x[threadIdx.x];\n        __syncthreads();\n    }\n"
 OTHER_BARRIERS = (
-    "    if (threadIdx.x < 32)\n        __syncthreads();\n    else\n        __syncthreads();\n"
+    "    if (threadIdx.x < 40)\n        __syncthreads();\n    else\n        __syncthreads();\n"
 )
 HALF_SHUFFLES = """\
     float value = x[threadIdx.x];
@@ -67,7 +67,7 @@ PAST = "    if (threadIdx.x != 9)\n        y[threadIdx.x] = __shfl_xor_sync(0xff
 OTHER_CALLS = "    if (threadIdx.x < 16) __syncwarp();\n    else __any_sync(0xffffffff, 1);\n"
 TOLD = {
     "a barrier left out": (BarrierFault, THREE_OUT, "barrier", 4, None, "barrier not reached by every thread of block (0,0,0): thread 3 exited; threads 0-2,4-63 wait at __syncthreads() broken.cu:4."),
-    "barriers that are not the same": (BarrierFault, OTHER_BARRIERS, "barrier", 3, None, "threads of block (0,0,0) wait at different barriers: threads 0-31 wait at __syncthreads() broken.cu:3; threads 32-63 wait at __syncthreads() broken.cu:5."),
+    "barriers that are not the same": (BarrierFault, OTHER_BARRIERS, "barrier", 3, None, "threads of block (0,0,0) wait at different barriers: threads 0-39 wait at __syncthreads() broken.cu:3; threads 40-63 wait at __syncthreads() broken.cu:5."),
     "a shuffle of half of the lanes": (Deadlock, HALF_SHUFFLES, "deadlock", 3, None, "deadlock in block (0,0,0): threads 0,2,4,6,8,10,... wait at __shfl_down_sync() mask 0xffffffff broken.cu:3; threads 1,3,5,7,9,11,... wait at __syncthreads() broken.cu:4."),
     "a shuffle with a lane that has come past it": (Deadlock, PAST, "deadlock", 3, None, "deadlock in block (0,0,0): threads 9,32-63 exited; threads 0-8,10-31 wait at __shfl_xor_sync() mask 0xffffffff broken.cu:3."),
     "different functions of a warp": (Deadlock, OTHER_CALLS, "deadlock", 2, None, "deadlock in block (0,0,0): threads 32-63 exited; threads 0-15 wait at __syncwarp() mask 0xffffffff broken.cu:2; threads 16-31 wait at __any_sync() mask 0xffffffff broken.cu:3."),

@@ -298,6 +298,21 @@ def test_groups_of_a_warp_exchange_apart(groups, path, arch):
     assert (found.path, found.hazards, tuple(y[:3])) == (path, (), first)
 
 
+def test_barriers_of_two_branches_are_one_and_the_launch_goes_on():
+    source = """__global__ void k(int* y) {
+        __shared__ int s[64];
+        int t = threadIdx.x;
+        if (t < 32) { s[t] = 1; __syncthreads(); y[t] = s[t + 32]; }
+        else { s[t] = 2; __syncthreads(); y[t] = s[t - 32]; }
+    }"""
+    y = np.zeros(64, np.int32)
+    found = xray_launch(source, 1, 64, [y], path="machine")
+    assert [(hazard.kind, hazard.line, hazard.stops) for hazard in found.hazards] == [
+        ("barrier", 4, False)
+    ]
+    assert (found.path, y.tolist()) == ("machine", [2] * 32 + [1] * 32)
+
+
 def test_lanes_that_wait_at_a_barrier_keep_a_vote_waiting_that_names_them():
     does = "if (threadIdx.x % 2) lane = __any_sync(~0u, lane > 3); __syncthreads();"
     source = BY_PTX.replace("y[", f"{does}\n    y[", 1)

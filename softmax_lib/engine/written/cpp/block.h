@@ -190,6 +190,7 @@ struct Block {
         }
         arrived = predicates = 0;
         first_arrived = nullptr;
+        same_barrier = true;
     }
 
     // The lanes of a warp call, if all of them wait at the same one by now; else 0. The block may not have a lane of the

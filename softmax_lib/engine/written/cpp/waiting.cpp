@@ -9,12 +9,28 @@ namespace emulator {
 int Worker::barrier(Operation operation, int predicate, Place place) {
     Thread& thread = *running;
     block->arrive(thread, operation, predicate, place);
-    bool complete = block->arrived == shape.threads && block->same_barrier;
+    bool complete = block->arrived == shape.threads && (block->same_barrier || is_one_barrier());
     if (complete) release_barrier();
     prefetch_stack(thread.index + 3);
     yield(thread, complete ? 0 : shape.warp_of(thread));  // released threads go on in their order
     thread.state = State::running;
     return block->barrier_result;
+}
+
+// Whether all threads are at barriers of one kind, and those of each warp at the same: for a GPU that is one barrier,
+// though CUDA asks for more, and an x-ray is told.
+bool Worker::is_one_barrier() {
+    const Thread *first = block->first_arrived, *other = nullptr;
+    for (int i = 0; i < shape.threads; i++) {
+        const Thread &thread = block->threads[i], &of_warp = block->threads[i & ~(shape.warp_size - 1)];
+        if (thread.operation != first->operation || !same_place(thread, of_warp)) return false;
+        if (!other && !same_place(thread, *first)) other = &thread;
+    }
+    if (launch->meter) {
+        const std::vector<OpenRecords>& at = block->open_records;
+        launch->meter->hazards.two_barriers(at[first->index].place, first->index, at[other->index].place, other->index);
+    }
+    return true;
 }
 
 void Worker::release_barrier() {

@@ -132,6 +132,7 @@ private:
     void thread_exited(Thread& thread);
     [[noreturn]] EMULATOR_COLD void stalled();
     EMULATOR_COLD void release_barrier();
+    EMULATOR_COLD bool is_one_barrier();
     EMULATOR_COLD void complete_warp_call(int warp, unsigned lanes);
     void complete_without(const Thread& thread);
     WideBarrier& wide_barrier(Operation operation);
