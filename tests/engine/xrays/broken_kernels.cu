@@ -70,7 +70,7 @@ KERNEL(static_of_a_kernel) {
 }
 DEVICE(template <class T> T& kept(int at) { static T kept_ones[2]; return kept_ones[at]; })
 KERNEL(static_of_a_template) {
-    kept<float>(threadIdx.x / 32) = 1;  //! out of bounds, race
+    kept<float>(threadIdx.x / 32) = threadIdx.x;  //! out of bounds, race
 }
 DEVICE(__constant__ float one[4], other[4] = {1, 2, 3, 4};)
 KERNEL(writes_a_constant) {

@@ -481,7 +481,7 @@ KERNEL(offsets_in_sixty_four_bits) {
     long long at = (long long)blockIdx.x * cols + threadIdx.x;
     y[at] = x[at];
 }
-DEVICE(struct Shape { virtual int of(int n) const { return n; } }; struct Square : Shape { int of(int n) const override { return n * n; } };)
+DEVICE(struct Shape { __device__ virtual int of(int n) const { return n; } }; struct Square : Shape { __device__ int of(int n) const override { return n * n; } };)
 KERNEL(what_lies_in_a_library_and_is_read) {
     static const float table[4] = {1, 2, 3, 4};
     static int atomic_count;
