@@ -207,27 +207,29 @@ uint32_t Hazards::lanes_before(const Touching& other, int now) const {
 
 // ---- accesses
 
-// What a store or a volatile access means for others than its word.
+// What an access means beside its word. By an atomic or volatile one behind a fence a thread hands over what its warp
+// did before; by reading that, another of the block takes it over.
 void Hazards::note_order(const ThreadAccess& access, size_t owner) {
-    BlockState& block = here();
-    unsigned warp = warp_of(access.thread);
     uint32_t lane = access.thread % warp_size_;
-    bool is_store = access.ask == Ask::STORE, is_fenced = block.fenced[warp] >> lane & 1;
-    if (is_store && !access.is_strong) {
-        block.fenced[warp] &= ~(1u << lane);
-    }
-    if (!access.is_volatile) return;
-    if (access.is_shared && !is_store && blocks_[owner].words.count(access.address)) take_over(access.thread, access.address, owner);
-    if (!is_store) return;
+    uint32_t& fenced = here().fenced[warp_of(access.thread)];
+    bool is_fenced = fenced >> lane & 1;
+    if (access.ask == Ask::STORE && !access.is_strong) fenced &= ~(1u << lane);
+    if (!access.is_strong && !access.is_volatile) return;
+    if (access.ask == Ask::STORE && access.is_volatile) note_volatile_store(access, is_fenced);
+    if (access.ask != Ask::STORE && blocks_[owner].words.count(access.address)) take_over(access.thread, access.address, owner);
+    if (access.ask != Ask::LOAD && is_fenced) hand_over(access.thread, access.address, owner);
+}
+
+void Hazards::note_volatile_store(const ThreadAccess& access, bool is_fenced) {
     Stores& stores = volatile_stores_[access.place];
-    uint64_t in_grid = block.number * warps_a_block() + warp;
-    bool is_beside = stores.epoch == epoch_ && stores.warp == in_grid && stores.lane != lane;
-    if (access.is_shared && is_fenced) hand_over(access.thread, access.address, owner);
-    stores = {stores.are_flags && is_fenced && !is_beside, in_grid, epoch_, lane};
+    uint64_t warp = here().number * warps_a_block() + warp_of(access.thread);
+    uint32_t lane = access.thread % warp_size_;
+    bool is_beside = stores.step == steps_ && stores.warp == warp && stores.lane != lane;
+    stores = {stores.are_flags && is_fenced && !is_beside, warp, steps_, lane};
 }
 
 void Hazards::access(const ThreadAccess& access, size_t owner) {
-    if (access.is_volatile || access.ask == Ask::STORE) note_order(access, owner);
+    if (access.is_strong || access.is_volatile || access.ask == Ask::STORE) note_order(access, owner);
     if ((access.is_strong || access.is_volatile) && !access.is_shared) exchange_with_blocks(access);
     if (access.is_shared) {
         watch(blocks_[owner].shared, access, access.address);
@@ -247,7 +249,7 @@ void Hazards::take_heap(uint64_t block, uint64_t bytes) {
 void Hazards::give_back_heap(uint64_t block) { heap_.erase(block); }
 
 void Hazards::access_heap(const ThreadAccess& access, uint64_t block, uint64_t bytes) {
-    if (access.is_volatile || access.ask == Ask::STORE) note_order(access, here_);
+    if (access.is_strong || access.is_volatile || access.ask == Ask::STORE) note_order(access, here_);
     if (access.is_strong || access.is_volatile) exchange_with_blocks(access);
     Stretch& stretch = heap_.try_emplace(block, bytes).first->second;
     ThreadAccess inside = access;

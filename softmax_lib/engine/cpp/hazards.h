@@ -112,6 +112,7 @@ public:
     void give_back_heap(uint64_t block);
     void access_heap(const ThreadAccess& access, uint64_t block, uint64_t bytes);
     void absent_lane(uint32_t place, int thread, int lane);
+    void note_step() { steps_++; }                // lanes that waited for one another before volatile accesses go on
     void note_poll(uint32_t place) { polls_.insert(place); }   // where a thread reads a word until it changes
     void unwritten(uint32_t place, int thread);   // a variable of the thread's own
     void two_barriers(uint32_t place, int thread, uint32_t other_place, int other_thread);  // that are one
@@ -205,7 +206,8 @@ private:
     struct Stores {
         bool are_flags = true;
         uint64_t warp = 0;     // of the last one, in the grid,
-        uint32_t epoch = 0, lane = 0;
+        uint64_t step = 0;
+        uint32_t lane = 0;
     };
     // Two stores, the later one not yet in memory.
     struct Undecided {
@@ -214,6 +216,7 @@ private:
         Touch other;
     };
     void note_order(const ThreadAccess& access, size_t owner);
+    void note_volatile_store(const ThreadAccess& access, bool is_fenced);
     bool is_excused(const Hazard& hazard) const;
     bool is_flag(uint32_t place) const;
     HazardKind kind_of_race(const ThreadAccess& access, const Touch& other) const;
@@ -252,6 +255,7 @@ private:
     std::vector<Hazard> found_;
     std::map<std::tuple<HazardKind, uint32_t, uint32_t>, size_t> index_of_;
     std::vector<Undecided> undecided_;
+    uint64_t steps_ = 1;
     std::map<uint32_t, Stores> volatile_stores_;        // by place,
     std::set<uint32_t> polls_;                          // where words are read until they change,
     std::set<uint32_t> first_reads_;                    // and where a loop of compare-and-swaps begins

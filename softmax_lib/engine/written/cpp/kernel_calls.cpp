@@ -144,8 +144,8 @@ uint64_t emulator_atomic_load(const void* address, int size) {
 
 uint64_t emulator_atomic_read(const void* address, int size) {
     Worker& worker = my_worker();
+    Entered(CALLER)->look_again(address, PATIENCE, CALLER);  // others may write it meanwhile
     if (worker.launch->request.traced) emulator::trace_read(worker, address, size, CALLER);
-    Entered(CALLER)->look_again(address, PATIENCE, CALLER);
     return load_atomically(address, size);
 }
 

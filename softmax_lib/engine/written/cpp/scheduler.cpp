@@ -183,6 +183,7 @@ void Worker::end_step(int warp) {
         if (pc == lowest) first |= 1u << lane;
     }
     block->stepping_lanes[warp] &= ~first;
+    if (launch->meter) launch->meter->hazards.note_step();
     block->stepping -= __builtin_popcount(first);
     block->ready.add(warp, first);
 }
