@@ -402,6 +402,10 @@ void Hazards::unwritten(uint32_t place, int thread) {
     report(HazardKind::unwritten_local, by(thread, place, Ask::LOAD), 0);
 }
 
+void Hazards::overflow(uint32_t place, int thread, int64_t result) {
+    report(HazardKind::overflow, by(thread, place, Ask::LOAD), static_cast<uint64_t>(result));
+}
+
 void Hazards::two_barriers(uint32_t place, int thread, uint32_t other_place, int other_thread) {
     Touch other;
     other.place = other_place;

@@ -57,7 +57,7 @@ private:
 
 // The last three: races that a shuffle or vote lies between, which orders no memory; of volatile accesses by lanes of
 // one warp; and of stores of one value, where it is all the same which comes last.
-enum class HazardKind : int32_t { race, uninitialised, absent_lane, input_written, unwritten_local, two_barriers, race_over_call, race_in_step, same_value };
+enum class HazardKind : int32_t { race, uninitialised, absent_lane, input_written, unwritten_local, two_barriers, overflow, race_over_call, race_in_step, same_value };
 
 // One access of one thread.
 struct ThreadAccess {
@@ -115,6 +115,7 @@ public:
     void note_step() { steps_++; }                // lanes that waited for one another before volatile accesses go on
     void note_poll(uint32_t place) { polls_.insert(place); }   // where a thread reads a word until it changes
     void unwritten(uint32_t place, int thread);   // a variable of the thread's own
+    void overflow(uint32_t place, int thread, int64_t result);   // of an int
     void two_barriers(uint32_t place, int thread, uint32_t other_place, int other_thread);  // that are one
     void fence(int thread, bool is_of_block);
     void meet_block();

@@ -22,19 +22,43 @@ _THREAD_LOCAL = re.compile(
 )
 _DEFINED = re.compile(r"^(?:([\w.$]+):|\s*\.set\s+([\w.$]+)\s*,)", re.MULTILINE)
 _FIRST_VALUES = re.compile(r"\b(_ZTH[\w.$]+)")
+_INDEX_CHECK = re.compile(
+    r"(\.(?:quad|xword)[^\n]*\n\s*\.(?:long|word)\s+)(\d+)((?:[^\n]*\n\s*\.(?:long|word)\s+\d+)(?=(?:[^\n]*\n\s*\.(?:quad|xword)){2}))"
+)
+_SHARED = re.compile(r"\b__(?:shared|device)__\b[^;(){}]*;")
+_ARRAY = re.compile(r"(?:\b(?!return\b|else\b)\w+|[>&*,])\s+[&*]?(\w+)\s*\[")
 _CONSTRUCTORS = re.compile(r"^\s*\.section\s+\.init_array\b.*$", re.MULTILINE)
 
 
-def settle(assembly: Path, dynamic_bytes: int) -> None:
+def settle(assembly: Path, dynamic_bytes: int, texts: Iterable[str]) -> None:
     """Give shared memory its places, and let nothing of the source run when the library is loaded.
 
-    On a GPU no variable has a first value that takes code; such a one is the host's.
+    On a GPU no variable has a first value that takes code; such a one is the host's. `texts` are the source's.
     """
-    text = assembly.read_text(encoding="latin-1")
+    text = _with_index_checks(assembly.read_text(encoding="latin-1"), texts)
     lines = list(_with_gaps(_CONSTRUCTORS.sub('\t.section\t.never_run,"aw"', text).splitlines()))
     lines += _dynamic_array(_undefined_thread_locals(text), dynamic_bytes)
     lines += _first_values(text)
     assembly.write_text("\n".join(lines) + "\n", encoding="latin-1")
+
+
+def _with_index_checks(assembly: str, texts: Iterable[str]) -> str:
+    """Indices are checked of arrays in structs and of a thread's own, by their lines, and of no rows.
+
+    Of all other arrays addresses are: `tile[0][40]` may mean an element of the next row.
+    """
+    lines = {number: line for text in texts for number, line in enumerate(text.splitlines(), 1)}
+    names = "|".join({"a^", *(name for text in texts for name in own_arrays(text))})
+    kept = re.compile(rf"(?!.*\]\s*\[).*(?:(?:\.|->)\s*\w+|\b(?:{names}))\s*\[")
+    return _INDEX_CHECK.sub(
+        lambda data: data[0] if kept.match(lines.get(int(data[2]), "")) else f"{data[1]}0{data[3]}",
+        assembly,
+    )
+
+
+def own_arrays(text: str) -> set[str]:
+    """Names of arrays that a source declares, but for those of shared or global memory."""
+    return set(_ARRAY.findall(_SHARED.sub("", text)))
 
 
 def _with_gaps(lines: Iterable[str]) -> Iterator[str]:

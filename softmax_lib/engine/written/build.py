@@ -110,7 +110,8 @@ def kernel_library(
         if inline := assembly.find_inline(here / compiled):
             raise NotEmulated(messages.name_inline(source, *inline))
         _settle_casts(tools, command, compiled, here)
-        assembly.settle(here / compiled, shared_bytes)
+        texts = (source.device_text, *source.device_headers.values())
+        assembly.settle(here / compiled, shared_bytes, texts)
         linked = [*tools.command, compiled, *linking]
         _check(linked, str(out), here, lambda said: _refuse(source, said))
         if hosts := assembly.find_host_function(out):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from softmax_lib.engine import errors
 from softmax_lib.engine.geometry import Geometry
+from softmax_lib.engine.source import Source, blank_comments
 from softmax_lib.engine.written import symbols
-from softmax_lib.engine.written.assembly import GAP_BYTES
+from softmax_lib.engine.written.assembly import GAP_BYTES, own_arrays
 from softmax_lib.engine.written.memory import GUARD_BYTES
 from softmax_lib.engine.written.stretches import Stretch
 from softmax_lib.engine.written.structs import Access, Fault, FaultKind
@@ -22,6 +24,7 @@ def exception_for(
     arrays: Sequence[Stretch],
     variables: Sequence[Stretch],
     limit_s: float,
+    source: Source,
 ) -> errors.EngineError:
     """The exception to raise for `fault` of a launch, with this geometry, of the library at `path`.
 
@@ -47,6 +50,8 @@ def exception_for(
         case FaultKind.ADDRESS:
             kind = "misaligned" if fault.is_misaligned else "out of bounds"
             what = _access(fault, who, path, near)
+            if fault.is_local:
+                what = f"illegal address: {who} {_verb(fault)} outside of {_local_array(source, file, line)}"
             if near and fault.access == Access.STORE and _is_constant(near, fault.address):
                 what = f"{who} writes {_element(near, fault.address - near.address)}"
                 more = ", a constant, which no kernel can write"
@@ -82,11 +87,23 @@ def _access(fault: Fault, who: str, path: Path, near: Stretch | None) -> str:
     """Such as "illegal address: thread 3 of block (0,0,0) loads 4 bytes at x[64], past the end ..."."""
     if fault.is_misaligned and not fault.address:
         return f"misaligned address: {who} goes through a misaligned pointer"
-    verb = {Access.LOAD: "loads", Access.STORE: "stores"}.get(fault.access, "loads or stores")
     size = f" {fault.size} bytes" if fault.size else ""
     element = _touched(fault, path, near)
     lead = "misaligned address" if fault.is_misaligned else "illegal address"
-    return f"{lead}: {who} {verb}{size} {element}"
+    return f"{lead}: {who} {_verb(fault)}{size} {element}"
+
+
+def _verb(fault: Fault) -> str:
+    return {Access.LOAD: "loads", Access.STORE: "stores"}.get(fault.access, "loads or stores")
+
+
+def _local_array(source: Source, file: str, line: int) -> str:
+    """What the array is called that has an index in this line, if there is but one."""
+    texts = {source.file_name: source.device_text, **source.device_headers}
+    text = blank_comments(texts.get(file, ""))
+    words = "".join(text.splitlines()[line - 1 : line])
+    found = own_arrays(text) & set(re.findall(r"(\w+)\s*\[", words))
+    return found.pop() if len(found) == 1 else "an array of its own"
 
 
 def _touched(fault: Fault, path: Path, near: Stretch | None) -> str:

@@ -30,6 +30,7 @@ NO_WARNINGS = ("-w",)
 KERNEL_FLAGS = (
     "-fno-finite-loops",  # an endless loop is a hang to report, not something to remove
     "-fwrapv",  # as on a GPU: an int that is too small ends at a wrong address, not anywhere
+    "-fno-aggressive-loop-optimizations",  # a row's index may go on into the next row
     "-fno-optimize-sibling-calls",  # a barrier in last place must return into its kernel
     "-fno-exceptions",  # as on a GPU
     # without one a function runs on into the next; -w would silence this one too
@@ -61,6 +62,8 @@ TRACE_FLAGS = (
     "-fno-builtin-memset",
 )
 GCC_TRACE_FLAGS = (
+    "-fsanitize=object-size,bounds,signed-integer-overflow",  # see checks.cpp
+    "-fno-wrapv",  # which would leave the last one out; the handler goes on with what wraps
     "-fno-tree-loop-distribute-patterns",
     "-fno-tree-sra",  # a struct is copied by one access, as on a GPU
     "-fno-ipa-sra",
@@ -68,6 +71,8 @@ GCC_TRACE_FLAGS = (
     "--param=tsan-distinguish-volatile=1",  # who waits reads a volatile word again and again
 )
 CLANG_TRACE_FLAGS = (
+    "-fsanitize=object-size,array-bounds,signed-integer-overflow",
+    "-fno-wrapv",
     "-Wconditional-uninitialized",
     "-fno-slp-vectorize",
     "-DEMULATOR_OPAQUE_COPIES",  # clang would narrow a vector's load to the members in use

@@ -10,6 +10,7 @@ import numpy as np
 from softmax_lib.engine.arrays import address
 from softmax_lib.engine.errors import BadInput, EngineError, KernelFault
 from softmax_lib.engine.geometry import Geometry
+from softmax_lib.engine.source import Source
 from softmax_lib.engine.spec import LaunchSpec
 from softmax_lib.engine.written import structs, symbols
 from softmax_lib.engine.written.session import Session, open_session, plain_names
@@ -37,6 +38,7 @@ class Metered:
     arrays: tuple[Stretch, ...]
     given: Mapping[int, Stretch]
     geometry: Geometry
+    source: Source
 
     def element(self, hazard: np.void) -> str:
         """The word that a hazard is about: "partial[3]"."""
@@ -70,8 +72,11 @@ def _meter(session: Session, specs: Sequence[LaunchSpec]) -> Metered:
     counts = np.frombuffer(b"".join(outcome.counts for _, outcome in outcomes), LINE_COUNTS)
     hazards = np.frombuffer(b"".join(outcome.hazards for _, outcome in outcomes), HAZARD)
     arrays = tuple(session.stretches())
+    source = session.library.program.source
     given = _given(session, specs, arrays)
-    return Metered(counts, hazards, places, _of_kernel(stopped), arrays, given, call.geometry)
+    return Metered(
+        counts, hazards, places, _of_kernel(stopped), arrays, given, call.geometry, source
+    )
 
 
 def _given(

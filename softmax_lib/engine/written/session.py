@@ -150,7 +150,9 @@ class Session:
     def exception(self, call: Call, fault: structs.Fault) -> EngineError:
         """What to raise for a fault of one of these launches."""
         known = (self.in_memory(), self.in_library())
-        return faults.exception_for(fault, self.path, call.geometry, *known, watchdog_s())
+        return faults.exception_for(
+            fault, self.path, call.geometry, *known, watchdog_s(), self.library.program.source
+        )
 
     def traced(self) -> Session:
         """The same on the library that has every access hooked."""

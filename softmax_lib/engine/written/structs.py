@@ -54,8 +54,10 @@ class ValueType(IntEnum):
 class HazardKind(IntEnum):
     """What a metered launch can find wrong."""
 
-    RACE, UNINITIALISED, ABSENT_LANE, INPUT_WRITTEN, UNWRITTEN_LOCAL, TWO_BARRIERS = range(6)
-    RACE_OVER_CALL, RACE_IN_STEP, SAME_VALUE = range(6, 9)
+    RACE, UNINITIALISED, ABSENT_LANE, INPUT_WRITTEN, UNWRITTEN_LOCAL, TWO_BARRIERS, OVERFLOW = (
+        range(7)
+    )
+    RACE_OVER_CALL, RACE_IN_STEP, SAME_VALUE = range(7, 10)
 
 
 # ---- structs that Python hands over or reads

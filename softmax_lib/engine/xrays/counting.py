@@ -90,7 +90,7 @@ def xray(
 
 def hazards_of(*specs: LaunchSpec) -> tuple[Hazard, ...]:
     """What is wrong with them, and nothing else. Raises as `xray` does."""
-    return read_hazards(meter(*specs), specs[-1].program.source)
+    return read_hazards(meter(*specs))
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def _elements(array: Any, given: Mapping[int, Stretch]) -> Elements:
 
 def _read(unseen: XRay, metered: Metered) -> _Tried:
     """The launch with what was metered, and whether it came to its end."""
-    geometry, lines, source = metered.geometry, read_lines(metered), unseen.program.source
+    geometry, lines = metered.geometry, read_lines(metered)
     with suppress(NotAvailable, CompileError):
         check_registers(unseen.program, prod(geometry.block))
     found = replace(
@@ -186,8 +186,8 @@ def _read(unseen: XRay, metered: Metered) -> _Tried:
         grid=geometry.grid,
         block=geometry.block,
         lines=lines,
-        hazards=read_hazards(metered, source),
-        notes=read_remarks(metered, source),
+        hazards=read_hazards(metered),
+        notes=read_remarks(metered),
         hazards_sought=True,
     )
     return _Tried(found, metered.fault is None, given=metered.given)

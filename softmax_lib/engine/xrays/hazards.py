@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from softmax_lib.engine.source import Source
 from softmax_lib.engine.written.metering import Metered, Place
 from softmax_lib.engine.written.structs import HazardKind
+from softmax_lib.engine.xrays.overflows import describe_overflow
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Hazard:
     """Something wrong at a line of the source.
 
     `kind` is one of: race, uninitialised, out of bounds, misaligned, input written, absent lane,
-    barrier, deadlock, waiting, hang, fault. `stops` is whether the launch ended here.
+    overflow, barrier, deadlock, waiting, hang, fault. `stops` is whether the launch ended here.
     """
 
     kind: str
@@ -37,21 +37,19 @@ INTENDED = "race: intended"
 """A comment that says this of a line with one of the accesses, and the race is no hazard."""
 
 
-def read_hazards(metered: Metered, source: Source) -> tuple[Hazard, ...]:
+def read_hazards(metered: Metered) -> tuple[Hazard, ...]:
     """What stopped the launch, if anything did, and what went wrong before, from line to line, each cause once."""
     fault = metered.fault
     stopped = [Hazard(fault.kind, fault.file, fault.line, str(fault), stops=True)] if fault else []
-    causes = _causes(metered, _meant(metered, source))
-    watched = (_hazard(metered, rows) for rows in causes if not _is_same_value(rows[0]))
+    watched = (_hazard(metered, rows) for rows in _causes(metered) if not _is_remark(rows[0]))
     return tuple(
         dict.fromkeys((*stopped, *sorted(watched, key=lambda hazard: (hazard.file, hazard.line))))
     )
 
 
-def read_remarks(metered: Metered, source: Source) -> tuple[str, ...]:
-    """What looks wrong and changes nothing: stores of one value in no order."""
-    causes = _causes(metered, _meant(metered, source))
-    return tuple(_sentence(metered, rows) for rows in causes if _is_same_value(rows[0]))
+def read_remarks(metered: Metered) -> tuple[str, ...]:
+    """What looks wrong and changes nothing: stores of one value in no order, a barrier of two branches."""
+    return tuple(_sentence(metered, rows) for rows in _causes(metered) if _is_remark(rows[0]))
 
 
 _RACE = "race on {word}: {who} {does} it at {at}, {other} {other_does} it at {other_at}"
@@ -88,26 +86,34 @@ _SENTENCES = {
         "{who} meets {other} at two barriers, {at} and {other_at}: a GPU takes them for one, but CUDA asks that all "
         "threads come to the same",
     ),
+    HazardKind.OVERFLOW: (
+        "overflow",
+        "overflow: {overflow}, which does not fit an int, as {who} computes it at {at}",
+    ),
 }
 """What each kind is called, and what is said of it."""
 
 
 _RACES = (HazardKind.RACE, HazardKind.RACE_OVER_CALL, HazardKind.RACE_IN_STEP)
+_REMARKS = (HazardKind.SAME_VALUE, HazardKind.TWO_BARRIERS)
 
 Row = np.void
 """One of `structs.HAZARD`."""
 
 
-def _is_same_value(row: Row) -> bool:
-    return HazardKind(row["kind"]) is HazardKind.SAME_VALUE
+def _is_remark(row: Row) -> bool:
+    return row["kind"] in _REMARKS
 
 
-def _meant(metered: Metered, source: Source) -> list[Row]:
-    """The rows, without races at a line that says they are intended."""
-    texts = {**source.headers, source.file_name: source.text}
+def _texts(source: Source) -> dict[str, str]:
+    return {**source.headers, source.file_name: source.text}
+
+
+def _meant(metered: Metered) -> list[Row]:
+    """The rows, without races at a line that says they are intended, and overflows that are no index or size."""
     marked = {
         (name, number)
-        for name, text in texts.items()
+        for name, text in _texts(metered.source).items()
         if INTENDED in text
         for number, line in enumerate(text.splitlines(), 1)
         if INTENDED in line
@@ -116,34 +122,37 @@ def _meant(metered: Metered, source: Source) -> list[Row]:
         row
         for row in metered.hazards
         if row["kind"] not in _RACES or marked.isdisjoint(_lines(metered, row))
+        if row["kind"] != HazardKind.OVERFLOW or _overflow(metered, row)
     ]
 
 
 def _lines(metered: Metered, row: Row) -> list[Place]:
-    names = (
-        ("place", "other_place") if row["kind"] in (*_RACES, HazardKind.SAME_VALUE) else ("place",)
-    )
+    has_other = row["kind"] in (*_RACES, *_REMARKS)
+    names = ("place", "other_place") if has_other else ("place",)
     return [metered.places[row[name]] for name in names]
 
 
-def _causes(metered: Metered, rows: Iterable[Row]) -> list[list[Row]]:
+def _keys(metered: Metered, row: Row) -> set[object]:
+    """Rows with a key in common have one cause."""
+    kind, lines = HazardKind(row["kind"]), _lines(metered, row)
+    if kind not in (*_RACES, HazardKind.UNINITIALISED, HazardKind.SAME_VALUE):
+        return {(kind, line) for line in lines}
+    array = metered.element(row).partition("[")[0]
+    all_reads = {(kind, array)} if kind is HazardKind.UNINITIALISED else set()
+    return all_reads.union((array, line) for line in lines)
+
+
+def _causes(metered: Metered) -> list[list[Row]]:
     """Rows that one missing barrier explains: races on one array at lines that hang together, and what is read
     there too early. Of what nobody writes, all reads of the array."""
     causes: list[tuple[set[object], list[Row]]] = []
-    for row in sorted(rows, key=lambda row: row["kind"] not in _RACES):
-        array, lines = metered.element(row).partition("[")[0], _lines(metered, row)
-        keys: set[object] = {(array, line) for line in lines}
-        if row["kind"] not in _RACES:
-            keys.add((array if row["kind"] == HazardKind.UNINITIALISED else lines[0], row["kind"]))
+    for row in sorted(_meant(metered), key=lambda row: row["kind"] not in _RACES):
+        keys = _keys(metered, row)
         joined = [cause for cause in causes if cause[0] & keys]
         causes = [cause for cause in causes if not cause[0] & keys]
-        causes.append(
-            (
-                keys.union(*(known for known, _ in joined)),
-                [*(each for _, each_rows in joined for each in each_rows), row],
-            )
-        )
-    return [cause for _, cause in causes]
+        rows = [each for _, each_rows in joined for each in each_rows]
+        causes.append((keys.union(*(known for known, _ in joined)), [*rows, row]))
+    return [rows for _, rows in causes]
 
 
 def _hazard(metered: Metered, rows: list[Row]) -> Hazard:
@@ -168,6 +177,15 @@ def _sentence(metered: Metered, rows: list[Row]) -> str:
     )
 
 
+def _overflow(metered: Metered, row: Row) -> str | None:
+    if row["kind"] != HazardKind.OVERFLOW:
+        return None
+    source, (file, line) = metered.source, metered.places[row["place"]]
+    texts = _texts(source)
+    result = int(row["address"].astype(np.int64))
+    return describe_overflow(texts[file], line, result) if file in texts else None
+
+
 def _words(metered: Metered, row: Row) -> dict[str, str]:
     """What sentences have in their braces."""
     at, other_at = ("{}:{}".format(*metered.places[row[name]]) for name in ("place", "other_place"))
@@ -181,5 +199,6 @@ def _words(metered: Metered, row: Row) -> dict[str, str]:
         "other": f"thread {row['other_thread']}{elsewhere}",
         "other_does": "writes" if row["other_is_store"] else "reads",
         "other_at": other_at,
+        "overflow": _overflow(metered, row) or "",
         "nobody": "no thread of its block wrote" if row["is_shared"] else "nobody has written yet",
     }

@@ -50,6 +50,30 @@ KERNEL(another_threads_variable) {
     __syncthreads();
     y[blockIdx.x * cols + threadIdx.x] = threadIdx.x ? *shown : mine;  //! fault
 }
+KERNEL(own_array_read_past_its_end) {
+    float own[2][4] = {};
+    for (int i = 0; i < 8; i++) own[0][i] = i;
+    y[blockIdx.x * cols + threadIdx.x] = own[1][threadIdx.x % 5];  //! out of bounds
+}
+KERNEL(own_array_written_before_its_start) {
+    float own[8];
+    own[(int)threadIdx.x - 1] = x[threadIdx.x];  //! out of bounds
+    y[blockIdx.x * cols + threadIdx.x] = own[cols % 8];
+}
+KERNEL(array_in_a_struct_written_past_its_end) {
+    struct Pair { float values[4]; int count; } pair = {};
+    pair.values[threadIdx.x % 5] = 1;  //! out of bounds
+    y[blockIdx.x * cols + threadIdx.x] = pair.values[1] + pair.count;
+}
+KERNEL(size_that_fits_no_int) {
+    size_t n = rows * 20000 * (cols + 50000);  //! overflow
+    if (threadIdx.x < n) y[blockIdx.x * cols + threadIdx.x] = 1;
+}
+DEVICE(int place_of(int row, int col, int pitch) { return row * pitch + col; })
+KERNEL(index_that_fits_no_int) {
+    int at = place_of(cols * 100, threadIdx.x, 50000);  //! overflow
+    if (at == 7) y[at] = 1;
+}
 KERNEL(copy_past_the_end) {
     __shared__ float s[128];
     if (threadIdx.x == 0) memcpy(s, x, sizeof s + 4);  //! out of bounds
@@ -724,7 +748,7 @@ KERNEL(two_megabytes_of_local_arrays) {
 KERNEL(local_index_far_past_the_end) {
     float a[8];
     for (int i = 0; i < 8; i++) a[i] = x[i];
-    y[blockIdx.x * cols + threadIdx.x] = a[threadIdx.x * 100000];  //! fault, out of bounds?
+    y[blockIdx.x * cols + threadIdx.x] = a[threadIdx.x * 100000];  //! out of bounds
 }
 KERNEL(freed_twice) {
     void* block = malloc(16);

@@ -498,3 +498,26 @@ KERNEL(zeros_and_copies_by_one_thread) {
     memcpy(mine, x + 1, sizeof mine);
     y[blockIdx.x * cols + threadIdx.x] = s[threadIdx.x] + t[threadIdx.x] + mine[threadIdx.x % 4];
 }
+KERNEL(rows_taken_for_one) {
+    __shared__ float tile[4][32];
+    tile[0][threadIdx.x] = x[threadIdx.x];
+    struct { float rows[2][4]; } own;
+    for (int i = 0; i < 8; i++) own.rows[0][i] = i;
+    __syncthreads();
+    y[blockIdx.x * cols + threadIdx.x] = tile[0][127 - threadIdx.x] + own.rows[0][threadIdx.x % 8];
+}
+KERNEL(end_of_an_own_array) {
+    float own[8], sum = 0;
+    for (float* at = own; at < own + 8; at++) *at = 1;
+    for (const float* at = own; at != &own[8]; ++at) sum += *at;
+    y[blockIdx.x * cols + threadIdx.x] = sum;
+}
+DEVICE(int mixed(int a) { a = (a + 0x7ed55d16) + (a << 12); a = (a ^ 0x3d4d51cb) + (a << 5); return a; })
+KERNEL(hashes_of_ints) {
+    constexpr int PRIME = 16777619;
+    int hash = 17, seed = threadIdx.x;
+    for (int i = 0; i < 20; i++) hash = hash * 33 + i;
+    for (int i = 0; i < 20; i++) seed = seed * 1103515245 + 12345;
+    int spread = (cols + 1000) * PRIME;
+    y[blockIdx.x * cols + ((hash ^ seed ^ spread ^ mixed(cols)) & 127)] = 1;
+}

@@ -56,6 +56,7 @@ struct Fault {
     int32_t in_shared;   // `address` is an offset in the block's shared memory
     int32_t pc_is_exact; // else it is where a call would have returned to
     int32_t is_misaligned;
+    int32_t is_local;    // outside of an array of the thread's own
     int32_t line;        // in `file`; 0: unknown
     char file[256];
     char text[1024];

@@ -7,6 +7,7 @@
 #include "rules.cpp"
 #include "hazards.cpp"
 #include "trace.cpp"
+#include "checks.cpp"
 #include "kernel_calls.cpp"
 #include "casts.cpp"
 #include "print.cpp"
