@@ -8,6 +8,7 @@ import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -18,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from softmax_lib.engine import caches
-from softmax_lib.engine.errors import NotAvailable
+from softmax_lib.engine.errors import CompileError, NotAvailable
 
 SHARED_FOLDER = Path(__file__).parent / "cpp"
 """C++ that both paths are built of."""
@@ -26,6 +27,12 @@ SHARED_FOLDER = Path(__file__).parent / "cpp"
 LIBRARY_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+
+COMPILE_S = 120
+"""Seconds after which a compiler counts as one that does not come back: on a template that never ends, say."""
+ENDLESS = f"The compiler did not come to an end in {COMPILE_S} s, and was stopped."
+_LIMITED = ("/bin/sh", "-c", 'ulimit -v 6291456 2>/dev/null; exec "$@"', "sh")
+"""So many KiB of memory are enough for any kernel, and less than what would stop other programs."""
 
 _builds: dict[Path, threading.Lock] = {}
 
@@ -147,11 +154,20 @@ def _run_own(command: list[str], out: Path) -> None:
 
 
 def compile_in(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """What the compiler says in `folder`. Raises `OSError` where the disk is what stops it."""
+    """What the compiler says in `folder`. Raises `OSError` where the disk is what stops it, `CompileError` where time is."""
     plain = {**os.environ, "LC_ALL": "C", "TMPDIR": str(folder)}
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, env=plain, check=False
-    )
+    with subprocess.Popen(
+        [*_LIMITED, *command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, env=plain, start_new_session=True,
+    ) as running:  # fmt: skip
+        try:
+            said = running.communicate(timeout=COMPILE_S)
+        except BaseException as stopped:  # Ctrl-C too does not reach it
+            os.killpg(running.pid, signal.SIGKILL)
+            if isinstance(stopped, subprocess.TimeoutExpired):
+                raise CompileError(ENDLESS) from None
+            raise
+    done = subprocess.CompletedProcess(command, running.returncode, *said)
     for code in _FULL:
         if done.returncode and os.strerror(code) in done.stderr:
             raise OSError(code, os.strerror(code))

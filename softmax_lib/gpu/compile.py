@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from concurrent.futures import Future
 from functools import cache
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from softmax_lib.engine.caches import cache_folder, read_or_make
@@ -13,6 +15,7 @@ from softmax_lib.engine.compiler import LINES_A_FILE, Resources
 from softmax_lib.engine.errors import CompileError, NotAvailable
 from softmax_lib.engine.signature import HEADER
 from softmax_lib.engine.source import FLAGS, Program, Source
+from softmax_lib.engine.toolchain import COMPILE_S, ENDLESS
 from softmax_lib.gpu.headers import folders_for, number_apart, options_for, read_headers
 from softmax_lib.gpu.presence import arch_of
 
@@ -178,7 +181,7 @@ def run_nvrtc(
     try:
         for entry in entries:
             nvrtc().addNameExpression(handle, entry)
-        nvrtc().compileProgram(handle, options)
+        _compile_in_time(handle, options)
         lowered = [nvrtc().getLoweredName(handle, entry) for entry in entries]
         if ptx:
             return nvrtc().getPTX(handle), nvrtc().getProgramLog(handle), lowered
@@ -188,8 +191,26 @@ def run_nvrtc(
         log = nvrtc().getProgramLog(handle).strip()  # with lines as their files have them
         told = _LINE.sub(lambda match: f"({int(match[1]) % LINES_A_FILE})", log)
         raise CompileError(told) from None
+    except TimeoutError:
+        handle = None  # which is still in use
+        raise CompileError(ENDLESS) from None
     finally:
-        nvrtc().destroyProgram(handle)
+        if handle is not None:
+            nvrtc().destroyProgram(handle)
+
+
+def _compile_in_time(handle: int, options: list[str]) -> None:
+    """NVRTC is no process that could be stopped: where it does not come back it is left behind, until Python ends."""
+    done: Future[None] = Future()
+
+    def compile_it() -> None:
+        try:
+            done.set_result(nvrtc().compileProgram(handle, options))
+        except BaseException as error:
+            done.set_exception(error)
+
+    Thread(target=compile_it, daemon=True).start()
+    done.result(COMPILE_S)
 
 
 def load(program: Program, device: int) -> Module:

@@ -266,3 +266,9 @@ def test_occupancy_is_what_the_scarcest_resource_allows(
     arch, block_size, registers, shared_bytes, wanted
 ):
     assert occupancy(arch, block_size, registers, shared_bytes) == wanted
+
+
+def test_an_nvrtc_that_does_not_come_back_is_left_behind(monkeypatch):
+    monkeypatch.setattr(compile, "COMPILE_S", 0.0)
+    with pytest.raises(CompileError, match="did not come to an end"):
+        compile_cubin(Program(Source("late.cu", "__global__ void late(int* n) { *n = 77; }")), 90)

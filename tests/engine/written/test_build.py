@@ -308,6 +308,17 @@ def test_a_cache_folder_that_cannot_be_written(monkeypatch, tmp_path, usual_runt
         assert (execute(COPY) == 1).all()
 
 
+def test_a_compiler_that_does_not_come_back_is_stopped_with_all_that_it_started(
+    monkeypatch, tmp_path, stub
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(toolchain, "COMPILE_S", 0.5)
+    stub(f'[ "$1" = --version ] && exit 0\nsleep 77 & echo $! > {tmp_path}/pid; wait')
+    assert message_of(COPY) == toolchain.ENDLESS
+    started = Path("/proc", (tmp_path / "pid").read_text().strip(), "stat")
+    assert not started.exists() or started.read_text().split()[2] == "Z"
+
+
 FULL = [
     "{0}: fatal error: error writing to {0}: No space left on device\\ncompilation terminated.",
     "/usr/bin/ld: final link failed: No space left on device\\ncollect2: error: ld returned 1 exit status",
