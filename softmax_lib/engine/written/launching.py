@@ -41,7 +41,8 @@ class Instruments:
 
     Accesses to shared memory must lie in `variables`, to global memory in the arrays or in `globals`
     of the library. Up to `record_limit` records are kept; with `lines` the launch is metered, and
-    arrays among `inputs` are only to be read, and those among `unwritten` hold nothing yet.
+    arrays among `inputs` are only to be read, and those among `unwritten` hold nothing yet. A shuffle from
+    a lane that takes no part gives `filler` in each byte or, where it is negative, the lane's own value.
     """
 
     variables: Sequence[structs.Array] = ()
@@ -50,6 +51,7 @@ class Instruments:
     lines: Sequence[structs.Line] = ()
     inputs: Collection[str] = ()
     unwritten: Collection[str] = ()
+    filler: int = -1
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,7 @@ def _request(call: Call) -> structs.Request:
         warp_size=geometry.warp_size,
         cooperative=geometry.cooperative,
         workers=cores(),
+        filler=-1,
     )
 
 
@@ -147,6 +150,7 @@ def _equip(
     request.traced, request.workers, request.step = True, 1, step
     request.array_count, request.variable_count = len(known), len(variables)
     request.record_limit = instruments.record_limit
+    request.filler = instruments.filler
     request.line_count, request.metered = len(lines), bool(lines)
     return b"".join(bytes(each) for each in (*known, *variables, *lines))
 

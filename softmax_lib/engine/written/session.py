@@ -122,7 +122,8 @@ class Session:
             if instruments and step:
                 instruments = replace(instruments, unwritten=())
             outcome = self.launch(call, instruments, step)
-            outcome.show_printed()
+            if instruments is None or instruments.filler < 0:
+                outcome.show_printed()
             yield call, outcome
             if outcome.fault is not None:
                 return

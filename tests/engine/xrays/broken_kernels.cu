@@ -646,6 +646,11 @@ KERNEL(shuffle_from_a_lane_outside_of_the_mask) {
     if (threadIdx.x % 32 < 8) v = __shfl_sync(0xff, v, 20);  //! absent lane
     y[blockIdx.x * cols + threadIdx.x] = v;
 }
+KERNEL(maximum_with_a_lane_outside_of_the_mask) {
+    float v = x[threadIdx.x];
+    if (threadIdx.x % 32 < 20) v = fmaxf(v, __shfl_xor_sync(0xfffff, v, 16));  //! absent lane
+    y[blockIdx.x * cols + threadIdx.x] = v;
+}
 KERNEL(width_of_seven) {
     y[blockIdx.x * cols + threadIdx.x] = __shfl_down_sync(0xffffffff, x[threadIdx.x], 1, 7);  //! fault
 }

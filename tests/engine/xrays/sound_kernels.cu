@@ -204,6 +204,16 @@ KERNEL(full_mask_where_lanes_leave_a_loop_for_good) {
         y[blockIdx.x * cols + threadIdx.x] = row_max(x[threadIdx.x] + i);
     }
 }
+KERNEL(values_of_absent_lanes_are_of_no_use) {  // cols 100
+    unsigned lanes = __ballot_sync(0xffffffff, threadIdx.x < cols);
+    if (threadIdx.x >= cols) return;
+    float v = x[threadIdx.x];
+    for (int d = 16; d > 0; d /= 2) {
+        float other = __shfl_down_sync(lanes, v, d);
+        if (threadIdx.x % 32 + d < 32 && threadIdx.x + d < cols) v += other;
+    }
+    if (threadIdx.x % 32 == 0) y[blockIdx.x * cols + threadIdx.x] = v;
+}
 KERNEL(votes_of_a_warp) {
     bool any = __any_sync(0xffffffff, x[threadIdx.x] > 0), all = __all_sync(0xffffffff, x[threadIdx.x] > 0);
     y[blockIdx.x * cols + threadIdx.x] = any + all;

@@ -37,6 +37,7 @@ struct Request {
     int32_t traced;             // checks every access; one worker
     int32_t metered;            // counts requests and watches for hazards; traced ones only
     int32_t step;               // written into each record
+    int32_t filler;             // each byte of what a lane gets from one that takes no part; -1: its own value
 };
 
 enum class FaultKind : int32_t { none, barrier, deadlock, waiting, address, hang, other, record_limit };

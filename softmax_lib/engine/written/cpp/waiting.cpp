@@ -1,4 +1,6 @@
 // What threads wait at: barriers of a block, a cluster or the grid, warp calls, words of memory.
+#include <cstring>
+
 #include "warp_calls.h"
 #include "worker.h"
 
@@ -152,7 +154,8 @@ void Worker::complete_warp_call(int warp, unsigned lanes) {
         Thread& thread = threads[lane];
         thread.received = made.received[lane];
         int source = made.source[lane];
-        if (!(lanes >> source & 1)) {  // a lane that takes no part: own value
+        if (!(lanes >> source & 1)) {  // a lane that takes no part
+            if (launch->request.filler >= 0) memset(&thread.received, launch->request.filler, sizeof thread.received);
             if (launch->meter) launch->meter->hazards.absent_lane(block->open_records[thread.index].place, thread.index, source);
             source = lane;
         }
