@@ -124,10 +124,3 @@ EMULATOR_API void __ubsan_handle_shift_out_of_bounds(const emulator::ShiftData* 
     what += ", which the emulator cannot do as a GPU does where it stands; put it in brackets, on a line of its own";
     worker->abandon(emulator::describe_call(*worker, what.c_str(), CALLER));
 }
-
-EMULATOR_API void __ubsan_handle_type_mismatch_v1(const void*, uintptr_t address) {
-    Entered worker(CALLER);
-    emulator::Fault fault = emulator::describe_access(*worker, emulator::Access::unknown, 0, address, CALLER);
-    fault.is_misaligned = true;
-    worker->abandon(fault);
-}

@@ -1,4 +1,4 @@
-// What -fsanitize=object-size, bounds and signed-integer-overflow call before what C++ leaves undefined:
+// What -fsanitize=alignment, object-size, bounds and signed-integer-overflow call before what C++ leaves undefined:
 // no libubsan is linked, these are ours. The names and structs are UndefinedBehaviorSanitizer's.
 #include "worker.h"
 
@@ -46,10 +46,18 @@ static int64_t as_int(void* value) { return static_cast<int32_t>(reinterpret_cas
 
 #define CALLED_FROM __builtin_return_address(0)
 
-// Arrays of other memory have their places, which the hooks know.
+// A misaligned access, where no hook sees it; or one past the end of a thread's own array. Those of other memory have their
+// places, which the hooks know.
 EMULATOR_API void __ubsan_handle_type_mismatch_v1(const emulator::CheckedAccess* access, void* pointer) {
     emulator::Worker& worker = emulator::my_worker();
-    if (!worker.stacks.contains(reinterpret_cast<uintptr_t>(pointer))) return;
+    uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
+    if (address & ((uintptr_t(1) << access->log_alignment) - 1)) {
+        emulator::Entered inside(CALLED_FROM);
+        emulator::Fault fault = emulator::describe_access(worker, emulator::Access::unknown, 0, address, CALLED_FROM);
+        fault.is_misaligned = true;
+        worker.abandon(fault);
+    }
+    if (!worker.stacks.contains(address)) return;
     emulator::leave_local(worker, access->is_store ? emulator::Access::store : emulator::Access::load, CALLED_FROM);
 }
 // Only arrays in structs come here: assembly.py takes the line from the others.
